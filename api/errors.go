@@ -34,6 +34,8 @@ const (
 	CodePackagesFailed   Code = "packages-failed"        // the packages could not be installed; the text has the installer's words
 	CodePackagesMissing  Code = "packages-missing"       // the packages are not installed yet: have them installed, then send the run again
 	CodeCheckFailed      Code = "check-failed"           // the checker or the interactor did not keep to its protocol; the text names the test and how it ended
+	CodePoison           Code = "poison"                 // each worker that began the job ended or failed; it was not judged
+	CodeCanceled         Code = "canceled"               // the batch was canceled before the job was judged
 	CodeBusy             Code = "busy"                   // every slot is leased; retry
 	CodeSessionBusy      Code = "session-busy"           // the session has its maximum of concurrent execs; retry
 	CodeSessionsFull     Code = "sessions-full"          // the agent has its maximum of sessions; end one, or retry later

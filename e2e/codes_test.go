@@ -36,6 +36,7 @@ var responsible = map[api.Code][]party{
 	api.CodePackagesFailed: {byCaller, byHost}, api.CodePackagesMissing: {byCaller, byHost},
 
 	api.CodeCheckFailed: {byCaller}, // the author of the checker
+	api.CodePoison:      {byHost}, api.CodeCanceled: {byCaller},
 
 	api.CodeCheckRefused: {byAuthor},
 

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"regexp"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -31,12 +32,23 @@ const (
 // ID gets its number. All errors are an *api.Error.
 func Run(raw []byte) (api.Run, error) {
 	r, err := Value[api.Run](raw, "run")
-	for i := range r.Tests {
-		if t := &r.Tests[i]; t.ID == "" {
+	numberTests(r.Tests)
+	return r, err
+}
+
+// Job reads one api.Job as Run reads a run. Its meta may be any JSON.
+func Job(raw []byte) (api.Job, error) {
+	j, err := Value[api.Job](raw, "job")
+	numberTests(j.Tests)
+	return j, err
+}
+
+func numberTests(tests []api.Test) {
+	for i := range tests {
+		if t := &tests[i]; t.ID == "" {
 			t.ID = strconv.Itoa(i + 1)
 		}
 	}
-	return r, err
 }
 
 // Value decodes one JSON value that a caller sent, as strictly as Run. what names the value in
@@ -143,17 +155,20 @@ func checkName(d *jsontext.Decoder, name []byte) error {
 	return fmt.Errorf("unknown field %q: field names are lower case", name)
 }
 
-// inFreeKeys reports whether the last value or name is in an object whose keys the caller chooses:
-// env, and files where they are an object.
+// inFreeKeys reports whether the last value or name is in an object whose keys the caller chooses: env, files
+// where they are an object, and the objects of a job's meta.
 func inFreeKeys(d *jsontext.Decoder) bool {
 	in := d.StackPointer().Parent()
-	return in == "/env" || in == "/files"
+	return in == "/env" || in == "/files" || in == "/meta" || strings.HasPrefix(string(in), "/meta/")
 }
 
 // checkNull refuses null as an element of a list, or under a key that the caller chose: the decoder
 // would turn it into an empty text or a zero.
 func checkNull(d *jsontext.Decoder, in jsontext.Kind) error {
 	at := d.StackPointer()
+	if strings.HasPrefix(string(at), "/meta/") {
+		return nil
+	}
 	list := at.Parent().LastToken()
 	if list == "" {
 		list = "the list"

@@ -31,6 +31,10 @@ func commands() []command {
 	return []command{
 		{name: "run", short: "run a program in a sandbox", make: runCommand},
 		{name: "grade", short: "judge what a class handed in, and print a table", make: gradeCommand},
+		{name: "batch", short: "judge many jobs, from JSON lines to JSON lines", make: batchCommand},
+		{name: "worker", short: "execute jobs of batches on other machines", make: workerCommand},
+		{name: "worker-key", short: "make the key of a worker", make: workerKeyCommand},
+		{name: "pool", short: "look at the workers of an engine, drain one", make: poolCommand},
 		{name: "problem", short: "read and verify packages of problems", make: problemCommand},
 		{name: "serve", short: "serve runs over HTTP, with history and statistics", make: serveCommand},
 		{name: "key", short: "create keys for brig serve", make: keyCommand},

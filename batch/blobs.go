@@ -1,0 +1,89 @@
+package batch
+
+import "github.com/brig-sandbox/brig/api"
+
+// InlineMax is the most bytes of one content in the message of a job, and InlineAll of all its contents. What
+// is larger travels as a blob.
+const (
+	InlineMax = 64 << 10
+	InlineAll = 2 << 20
+)
+
+// MaxWork is the most bytes of the message of a job, and of a result: queues take no larger ones.
+const MaxWork = 7 << 20
+
+// Blobs lists the digests of the blobs that a run names.
+func Blobs(r api.Run) []string {
+	var all []string
+	add := func(digest string) {
+		if digest != "" {
+			all = append(all, digest)
+		}
+	}
+	files := func(files []api.File) {
+		for _, f := range files {
+			add(f.Blob)
+		}
+	}
+	add(r.StdinBlob)
+	files(r.Files)
+	for _, t := range r.Tests {
+		add(t.StdinBlob)
+		add(t.ExpectedBlob)
+	}
+	if r.Check != nil {
+		files(r.Check.Files)
+	}
+	if r.Interactor != nil {
+		files(r.Interactor.Files)
+	}
+	return all
+}
+
+// WithBlobs is a run whose large contents are blobs that put keeps. A program's source stays as it is.
+func WithBlobs(r api.Run, put func(content []byte) (digest string, err error)) (api.Run, error) {
+	left := InlineAll
+	move := func(content *api.Bytes, blob *string) (err error) {
+		n := len(*content)
+		if n <= InlineMax && n <= left {
+			left -= n
+			return nil
+		}
+		*blob, err = put(*content)
+		*content = nil
+		return err
+	}
+	files := func(files []api.File) ([]api.File, error) {
+		out := append([]api.File(nil), files...)
+		for i := range out {
+			if err := move(&out[i].Content, &out[i].Blob); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	if err := move(&r.Stdin, &r.StdinBlob); err != nil {
+		return r, err
+	}
+	var err error
+	if r.Files, err = files(r.Files); err != nil {
+		return r, err
+	}
+	r.Tests = append([]api.Test(nil), r.Tests...)
+	for i := range r.Tests {
+		t := &r.Tests[i]
+		if err := move(&t.Stdin, &t.StdinBlob); err != nil {
+			return r, err
+		}
+		if t.Expected != nil {
+			expected := *t.Expected
+			if err := move(&expected, &t.ExpectedBlob); err != nil {
+				return r, err
+			}
+			if t.ExpectedBlob != "" {
+				t.Expected = nil
+			}
+		}
+	}
+	return r, nil
+}

@@ -1,0 +1,219 @@
+package batch
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// A Coordinator judges one batch: it releases its jobs and records their results.
+type Coordinator struct {
+	Queue  Queue
+	Input  *Input
+	Output *Output
+	Done   *Recorded // what Output has already; nil: nothing
+
+	ID     string // of the batch: the same after a restart, so that work under way is not done twice
+	Pool   string // of the workers
+	Common api.Run
+	Digest string // of Common, under which workers find it; empty: there is none
+	Urgent bool   // all jobs are
+
+	// Resumed says that jobs of the batch may be under way.
+	Resumed bool
+
+	// Problem has what all jobs of a problem have in common, and the digest under which workers find it; nil: jobs
+	// cannot name problems.
+	Problem func(ctx context.Context, name string) (common api.Run, digest string, err error)
+
+	// Put keeps what jobs have in common where workers find it, and returns its digest.
+	Put func(ctx context.Context, common api.Run) (digest string, err error)
+
+	// Prepare completes a job before it is released; nil: nothing. An *api.Error that is not retry-safe refuses
+	// the job, from Problem as well; any other ends the batch.
+	Prepare func(ctx context.Context, j *api.Job) error
+
+	// Image has the digest of the image that all jobs of a language must run in; empty: any. nil: any.
+	Image func(language string) string
+
+	Window      func() int // most jobs that are released and not recorded
+	Ordered     bool       // results in the order of the input
+	Strict      bool       // a line that is not a job ends the batch
+	KeepOutput  api.Size   // as in Work
+	SummaryOnly bool
+	MaxAttempts int           // of a job, after which it is an error; zero: DefaultAttempts
+	Lost        time.Duration // after which a job without a result is looked for; zero: DefaultLost
+
+	Report   func(Progress)  // called after each change, by one goroutine; nil: none
+	Stop     <-chan struct{} // closed: release nothing more, and end when what is released is recorded; nil: never
+	Canceled <-chan struct{} // closed: all jobs that are left are canceled; nil: never
+}
+
+// Defaults of a Coordinator.
+const (
+	DefaultAttempts = 5
+	DefaultLost     = time.Minute
+)
+
+const reconcileInterval = 5 * time.Second
+
+// A Progress is how far a batch is.
+type Progress struct {
+	Read     int64 // jobs that were read from the input
+	Recorded int64 // jobs with a result on disk, also those of an earlier run
+	Statuses map[api.JobStatus]int64
+	Answers  map[api.Answer]int64 // of jobs that are done, in this run
+	Released int                  // jobs that were released and have no result yet
+	Again    int64                // jobs that were released again, because the queue lost them
+	Dropped  int64                // results that came twice
+	AllRead  bool                 // Read is the number of jobs
+}
+
+// A flight is a job that is released and has no result.
+type flight struct {
+	message Message
+	id      string
+	digest  string
+	meta    json.RawMessage
+	since   time.Time // when it was released, or looked for
+}
+
+// run is the state of a Coordinator that runs. One goroutine has it.
+type run struct {
+	*Coordinator
+	done     *Recorded
+	flights  map[int64]*flight
+	underWay map[int64]bool      // jobs that were released before the batch was resumed
+	ids      map[uint64]struct{} // hashes of the ids
+	seed     maphash.Seed
+	writer   *writer
+	order    order
+	progress Progress
+	canceled bool
+	forgot   uint64 // the last result that the queue was told to forget
+}
+
+// Run judges the batch. It returns when all jobs have a result on disk, when Stop is closed and all that were
+// released have one, or with an error when it cannot go on: then the batch can be resumed. One goroutine may
+// stay: that which reads Input ends when its read returns.
+func (c *Coordinator) Run(ctx context.Context) (Progress, error) {
+	done := c.Done
+	if done == nil {
+		done = new(Recorded)
+	}
+	r := &run{Coordinator: c, done: done, flights: map[int64]*flight{}, ids: map[uint64]struct{}{}, seed: maphash.MakeSeed()}
+	r.order = order{on: c.Ordered, done: done, held: map[int64]line{}}
+	r.progress = Progress{Recorded: done.Len(), Statuses: map[api.JobStatus]int64{}, Answers: map[api.Answer]int64{}}
+	for _, s := range statuses {
+		r.progress.Statuses[s] = done.Count(s)
+	}
+	if c.Resumed {
+		var err error
+		if r.underWay, err = c.Queue.UnderWay(ctx, c.ID); err != nil {
+			return r.progress, err
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	r.writer = startWriter(c.Output)
+	lines, readErr := make(chan Line), make(chan error, 1)
+	go func() { readErr <- c.read(ctx, lines) }()
+	results := make(chan Message)
+	var follower sync.WaitGroup
+	follower.Go(func() { c.Queue.Results(ctx, c.ID, results) })
+	err := r.loop(ctx, lines, results, readErr)
+	cancel()
+	follower.Wait()
+	err = errors.Join(err, r.writer.end())
+	if err == nil && r.complete() {
+		r.endQueue()
+	}
+	return r.progress, err
+}
+
+// endQueue removes what the queue holds of a batch that is complete. If that fails nothing is lost: the queue
+// removes old entries by itself.
+func (r *run) endQueue() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	_ = r.Queue.End(ctx, r.ID) // as above
+}
+
+// read sends the lines of the input.
+func (c *Coordinator) read(ctx context.Context, lines chan<- Line) error {
+	defer close(lines)
+	for {
+		l, err := c.Input.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the jobs: %w", err)
+		}
+		select {
+		case lines <- l:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// idle reports whether nothing is released, or on its way to the disk.
+func (r *run) idle() bool {
+	return len(r.flights) == 0 && r.writer.waiting == 0 && len(r.order.held) == 0
+}
+
+func (r *run) complete() bool { return r.progress.AllRead && r.idle() }
+
+// room reports whether another line may be read.
+func (r *run) room() bool {
+	return !r.progress.AllRead && len(r.flights)+r.writer.waiting+len(r.order.held) < max(r.Window(), 1)
+}
+
+func (r *run) loop(ctx context.Context, lines <-chan Line, results <-chan Message, readErr <-chan error) error {
+	tick := time.NewTicker(reconcileInterval)
+	defer tick.Stop()
+	stop, canceled, stopped := r.Stop, r.Canceled, false
+	for !r.complete() && !(stopped && r.idle()) {
+		in := lines
+		if stopped || !r.room() {
+			in = nil
+		}
+		var err error
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-stop:
+			stop, stopped = nil, true
+		case <-canceled:
+			canceled = nil
+			err = r.cancelAll(ctx)
+		case l, more := <-in:
+			if more {
+				err = r.take(ctx, l)
+			} else if err = <-readErr; err == nil {
+				r.progress.AllRead = true
+			}
+		case m := <-results:
+			err = r.record(ctx, m)
+		case w := <-r.writer.wrote:
+			err = r.wrote(ctx, w)
+		case <-tick.C:
+			err = r.findLost(ctx, cmp.Or(r.Lost, DefaultLost))
+		}
+		if err != nil {
+			return err
+		}
+		if r.progress.Released = len(r.flights); r.Report != nil {
+			r.Report(r.progress)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,328 @@
+package jetstream_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/brig-sandbox/brig/batch"
+	"github.com/brig-sandbox/brig/batch/jetstream"
+)
+
+func start(t *testing.T, c jetstream.ServerConfig) (*jetstream.Server, *jetstream.Engine) {
+	t.Helper()
+	c.Dir = t.TempDir()
+	s, err := jetstream.StartServer(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	e, err := jetstream.Connect(jetstream.Target{Server: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	if err := e.Prepare(t.Context(), "p"); err != nil {
+		t.Fatal(err)
+	}
+	return s, e
+}
+
+func message(i int64) batch.Message {
+	return batch.Message{Batch: "b", Index: i, Pool: "p", Attempt: 1, Body: fmt.Appendf(nil, "job %d", i)}
+}
+
+// take executes jobs until there are results of n.
+func results(t *testing.T, e *jetstream.Engine, n int) map[int64]string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	out := make(chan batch.Message)
+	var follower sync.WaitGroup
+	follower.Go(func() { e.Results(ctx, "b", out) })
+	all := map[int64]string{}
+	for len(all) < n {
+		select {
+		case m := <-out:
+			if m.Body != nil {
+				all[m.Index] = string(m.Body)
+			}
+		case <-ctx.Done():
+			t.Fatalf("%d of %d results", len(all), n)
+		}
+	}
+	cancel()
+	follower.Wait()
+	return all
+}
+
+func TestJobsAndResults(t *testing.T) {
+	_, e := start(t, jetstream.ServerConfig{})
+	const jobs = 200
+	for i := range int64(jobs) {
+		if err := e.Release(t.Context(), message(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.Release(t.Context(), message(3)); err != nil { // the same again is one job
+		t.Fatal(err)
+	}
+	if there, err := e.UnderWay(t.Context(), "b"); err != nil || len(there) != jobs {
+		t.Fatalf("%d jobs are under way (%v)", len(there), err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var workers sync.WaitGroup
+	var executed atomic.Int64
+	for range 8 {
+		workers.Go(func() {
+			s := e.Source("p", false)
+			for {
+				d, err := s.Next(ctx)
+				if err != nil {
+					return
+				}
+				executed.Add(1)
+				if want := fmt.Sprintf("job %d", d.Index); string(d.Body) != want || d.Attempt != 1 || d.Batch != "b" {
+					t.Errorf("got %q, attempt %d", d.Body, d.Attempt)
+				}
+				if err := d.Done(ctx, fmt.Appendf(nil, "result %d", d.Index)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all := results(t, e, jobs)
+	stop()
+	workers.Wait()
+	for i := range int64(jobs) {
+		if all[i] != fmt.Sprintf("result %d", i) {
+			t.Errorf("job %d has the result %q", i, all[i])
+		}
+	}
+	if n := executed.Load(); n != jobs {
+		t.Errorf("%d executions of %d jobs", n, jobs)
+	}
+	if err := e.End(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	if there, err := e.UnderWay(t.Context(), "b"); err != nil || len(there) != 0 {
+		t.Errorf("after the end %d are under way (%v)", len(there), err)
+	}
+}
+
+// Of many workers that send a result of the same job the first one counts.
+func TestTheFirstResultCounts(t *testing.T) {
+	_, e := start(t, jetstream.ServerConfig{})
+	if err := e.Release(t.Context(), message(0)); err != nil {
+		t.Fatal(err)
+	}
+	s := e.Source("p", false)
+	first, err := s.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Later(time.Millisecond); err != nil { // as if its time were over
+		t.Fatal(err)
+	}
+	second, err := s.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second.Attempt != 2 {
+		t.Errorf("the second delivery is attempt %d", second.Attempt)
+	}
+	if err := errors.Join(second.Done(t.Context(), []byte("second")), first.Done(t.Context(), []byte("first"))); err != nil {
+		t.Fatal(err)
+	}
+	if got := results(t, e, 1)[0]; got != "second" {
+		t.Errorf("the result is %q", got)
+	}
+}
+
+func TestUrgentJobsHaveTheirOwnSource(t *testing.T) {
+	_, e := start(t, jetstream.ServerConfig{})
+	m := message(7)
+	m.Urgent = true
+	if err := errors.Join(e.Release(t.Context(), message(1)), e.Release(t.Context(), m)); err != nil {
+		t.Fatal(err)
+	}
+	d, err := e.Source("p", true).Next(t.Context())
+	if err != nil || d.Index != 7 || !d.Urgent {
+		t.Errorf("%+v (%v)", d, err)
+	}
+}
+
+func TestCancelAndForget(t *testing.T) {
+	_, e := start(t, jetstream.ServerConfig{})
+	canceled := make(chan string, 1)
+	stop, err := e.OnCancel(func(batch string) { canceled <- batch })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	for i := range int64(5) {
+		if err := e.Release(t.Context(), message(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := e.Source("p", false).Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Done(t.Context(), []byte("r")); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Cancel(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-canceled; got != "b" {
+		t.Errorf("workers were told of %q", got)
+	}
+	if there, err := e.UnderWay(t.Context(), "b"); err != nil || len(there) != 1 {
+		t.Errorf("after the cancel %v (%v), want the result alone", there, err)
+	}
+	if err := e.Forget(t.Context(), "b", 1); err != nil {
+		t.Fatal(err)
+	}
+	if there, err := e.UnderWay(t.Context(), "b"); err != nil || len(there) != 0 {
+		t.Errorf("after forget %v (%v)", there, err)
+	}
+}
+
+func TestWorkersAreListed(t *testing.T) {
+	_, e := start(t, jetstream.ServerConfig{})
+	for _, name := range []string{"b", "a"} {
+		if err := e.Report(t.Context(), jetstream.WorkerState{Name: name, Pool: "p", Slots: 2}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := e.Workers(t.Context())
+	if err != nil || len(all) != 2 || all[0].Name != "a" {
+		t.Fatalf("%+v (%v)", all, err)
+	}
+	if err := e.Leave(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if all, err = e.Workers(t.Context()); err != nil || len(all) != 1 || all[0].Name != "b" {
+		t.Errorf("%+v (%v)", all, err)
+	}
+	drained := make(chan struct{})
+	stop, err := e.OnDrain("b", func() { close(drained) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	if err := e.Drain(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	<-drained
+	if err := e.Drain(t.Context(), "other"); err == nil {
+		t.Error("a worker that does not exist was drained")
+	}
+}
+
+func TestBlobs(t *testing.T) {
+	_, e := start(t, jetstream.ServerConfig{})
+	content := make([]byte, 3<<20)
+	digest, err := e.PutBlob(t.Context(), content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := e.Blob(t.Context(), digest); err != nil || len(got) != len(content) {
+		t.Errorf("%d bytes (%v)", len(got), err)
+	}
+	if _, err := e.Blob(t.Context(), "00"); !errors.Is(err, jetstream.ErrNoBlob) {
+		t.Errorf("no blob: %v", err)
+	}
+}
+
+func TestAnEngineOnTheNetworkNeedsTLSAndKeys(t *testing.T) {
+	for name, c := range map[string]jetstream.ServerConfig{
+		"no TLS":  {Listen: "0.0.0.0:0", Workers: []jetstream.Worker{{Name: "w", Key: "U"}}},
+		"no keys": {Listen: "127.0.0.1:0"},
+	} {
+		c.Dir = t.TempDir()
+		if s, err := jetstream.StartServer(c); err == nil {
+			s.Stop()
+			t.Errorf("%s: the engine started", name)
+		}
+	}
+}
+
+// A worker can take jobs, extend them and send results, and nothing else.
+func TestWorkersHaveNoOtherRights(t *testing.T) {
+	seed, public, err := jetstream.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, e := start(t, jetstream.ServerConfig{Listen: "127.0.0.1:0", Workers: []jetstream.Worker{{Name: "w", Key: public}}})
+	url := "nats://" + s.Addr().String()
+	for i := range int64(3) {
+		if err := e.Release(t.Context(), message(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	digest, err := e.PutBlob(t.Context(), []byte("data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := jetstream.Connect(jetstream.Target{URL: url, Worker: "w", Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	d, err := w.Source("p", false).Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(d.Extend(), d.Done(t.Context(), []byte("r"))); err != nil {
+		t.Errorf("a worker's work: %v", err)
+	}
+	if got, err := w.Blob(t.Context(), digest); err != nil || string(got) != "data" {
+		t.Errorf("a worker reads a blob: %q (%v)", got, err)
+	}
+	if err := w.Report(t.Context(), jetstream.WorkerState{Name: "w"}); err != nil {
+		t.Errorf("a worker reports: %v", err)
+	}
+	if got := results(t, e, 1); got[d.Index] != "r" {
+		t.Errorf("results %v", got)
+	}
+
+	// A call that is not permitted gets no answer.
+	denied := func(what string, do func(ctx context.Context) error) {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		if err := do(ctx); err == nil {
+			t.Errorf("a worker can %s", what)
+		}
+	}
+	denied("release a job", func(ctx context.Context) error { return w.Release(ctx, message(9)) })
+	denied("create a stream", func(ctx context.Context) error { return w.Prepare(ctx, "p") })
+	denied("list the jobs under way", func(ctx context.Context) error { _, err := w.UnderWay(ctx, "b"); return err })
+	denied("keep a blob", func(ctx context.Context) error { _, err := w.PutBlob(ctx, []byte("x")); return err })
+	denied("list the workers", func(ctx context.Context) error { _, err := w.Workers(ctx); return err })
+	denied("report as another worker", func(ctx context.Context) error { return w.Report(ctx, jetstream.WorkerState{Name: "other"}) })
+	out := make(chan batch.Message, 10)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	w.Results(ctx, "b", out)
+	for len(out) > 0 {
+		if m := <-out; m.Body != nil {
+			t.Error("a worker can read results")
+		}
+	}
+	_ = w.End(t.Context(), "b") // cannot: the jobs are still there
+	if there, err := e.UnderWay(t.Context(), "b"); err != nil || len(there) != 3 {
+		t.Errorf("after a worker removed what it could, %d of 3 are under way (%v)", len(there), err)
+	}
+	if c, err := nats.Connect(url, nats.MaxReconnects(0)); err == nil {
+		c.Close()
+		t.Error("a process without a key can connect")
+	}
+}

@@ -1,0 +1,154 @@
+package jetstream
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+)
+
+// Messages of an engine are at most this large. NATS advises against more than 8 MiB.
+const maxMessage = 8 << 20
+
+// A ServerConfig configures an embedded engine.
+type ServerConfig struct {
+	Dir    string // for what the server keeps besides messages, which are in memory; it is created
+	Memory int64  // most bytes of all messages; zero: 512 MiB
+	Log    *slog.Logger
+
+	Listen  string      // HOST:PORT; empty: only this process can use the engine
+	TLS     *tls.Config // required to listen on an address that is not loopback
+	Workers []Worker    // that may connect; required as TLS is
+}
+
+// A Worker is a worker that may connect: its name and its public key.
+type Worker struct {
+	Name string `json:"name"`
+	Key  string `json:"key"` // nkey of a user
+}
+
+// A Server is an embedded engine. It keeps its messages in memory: what it loses when its process ends is
+// released again when the batch is resumed.
+type Server struct {
+	nats *server.Server
+	key  nkeys.KeyPair // of the coordinators in this process
+}
+
+const accountName = "BRIG"
+
+const startTimeout = 10 * time.Second
+
+// StartServer starts an engine in this process. The caller stops it.
+func StartServer(c ServerConfig) (*Server, error) {
+	key, err := nkeys.CreateUser()
+	if err != nil {
+		return nil, err
+	}
+	public, err := key.PublicKey()
+	if err != nil {
+		return nil, err
+	}
+	account := server.NewAccount(accountName)
+	o := &server.Options{
+		ServerName: "brig", JetStream: true, StoreDir: c.Dir, DontListen: c.Listen == "", NoSigs: true,
+		JetStreamMaxMemory: c.Memory, JetStreamMaxStore: 64 << 20, MaxPayload: maxMessage, MaxPending: 256 << 20,
+		Accounts: []*server.Account{account}, Nkeys: []*server.NkeyUser{{Nkey: public, Account: account}},
+	}
+	if o.JetStreamMaxMemory == 0 {
+		o.JetStreamMaxMemory = 512 << 20
+	}
+	if c.Listen != "" {
+		if err := listen(o, c, account); err != nil {
+			return nil, err
+		}
+	}
+	s, err := server.NewServer(o)
+	if err != nil {
+		return nil, fmt.Errorf("start the engine: %w", err)
+	}
+	if c.Log != nil {
+		s.SetLoggerV2(logger{c.Log}, false, false, false)
+	}
+	s.Start()
+	if !s.ReadyForConnections(startTimeout) {
+		s.Shutdown()
+		return nil, fmt.Errorf("the engine was not ready after %v", startTimeout)
+	}
+	running, err := s.LookupAccount(accountName)
+	if err == nil {
+		err = running.EnableJetStream(nil, nil)
+	}
+	if err != nil {
+		s.Shutdown()
+		return nil, fmt.Errorf("start the engine: %w", err)
+	}
+	return &Server{s, key}, nil
+}
+
+// options connect a coordinator in this process.
+func (s *Server) options() []nats.Option {
+	public, err := s.key.PublicKey()
+	if err != nil {
+		panic(fmt.Sprintf("a key that was created has no public part: %v", err)) // it had one in StartServer
+	}
+	return []nats.Option{nats.InProcessServer(s.nats), nats.Nkey(public, s.key.Sign)}
+}
+
+// Stop stops the engine and waits for it.
+func (s *Server) Stop() {
+	s.nats.Shutdown()
+	s.nats.WaitForShutdown()
+}
+
+// Addr is the address that a listening engine has.
+func (s *Server) Addr() net.Addr { return s.nats.Addr() }
+
+// listen has a server take connections of workers. Each has the rights of a worker only, and its messages
+// are encrypted, except on loopback.
+func listen(o *server.Options, c ServerConfig, account *server.Account) error {
+	host, port, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return fmt.Errorf("the address %q of the engine is not HOST:PORT", c.Listen)
+	}
+	if o.Port, err = strconv.Atoi(port); err != nil {
+		return fmt.Errorf("the port %q of the engine is not a number", port)
+	}
+	if o.Port == 0 {
+		o.Port = server.RANDOM_PORT
+	}
+	o.Host = host
+	ip := net.ParseIP(host)
+	switch local := ip != nil && ip.IsLoopback() || host == "localhost"; {
+	case !local && c.TLS == nil:
+		return fmt.Errorf("the engine would listen on %s without TLS: programs and hidden tests would be readable on the network", c.Listen)
+	case len(c.Workers) == 0:
+		return fmt.Errorf("the engine would listen on %s without keys: create one for each worker with brig worker-key NAME", c.Listen)
+	}
+	o.TLSConfig, o.TLS, o.TLSTimeout = c.TLS, c.TLS != nil, 5
+	for _, w := range c.Workers {
+		o.Nkeys = append(o.Nkeys, &server.NkeyUser{Nkey: w.Key, Account: account, Permissions: WorkerPermissions(w.Name)})
+	}
+	return nil
+}
+
+// A logger writes the server's messages to a structured log.
+type logger struct{ to *slog.Logger }
+
+func (l logger) Noticef(format string, v ...any) { l.to.Debug(fmt.Sprintf(format, v...)) }
+func (l logger) Warnf(format string, v ...any)   { l.to.Warn(fmt.Sprintf(format, v...)) }
+func (l logger) Errorf(format string, v ...any)  { l.to.Error(fmt.Sprintf(format, v...)) }
+func (l logger) Debugf(format string, v ...any)  { l.to.Debug(fmt.Sprintf(format, v...)) }
+func (l logger) Tracef(string, ...any)           {}
+
+// Fatalf is called before the server gives up.
+func (l logger) Fatalf(format string, v ...any) {
+	l.to.Error(fmt.Sprintf(format, v...))
+	os.Exit(1)
+}

@@ -1,0 +1,104 @@
+package batch
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// head is what the coordinator reads of a result.
+type head struct {
+	ID     string        `json:"id"`
+	Index  int64         `json:"index"`
+	Status api.JobStatus `json:"status"`
+	Answer api.Answer    `json:"answer"`
+	Digest string        `json:"digest"`
+}
+
+// record takes a result from the queue. One that was recorded already is dropped, and one of another job.
+func (r *run) record(ctx context.Context, m Message) error {
+	if m.Body == nil {
+		return r.findLost(ctx, 0)
+	}
+	f, ok := r.flights[m.Index]
+	if !ok {
+		r.progress.Dropped++
+		return nil
+	}
+	var h head
+	if err := json.Unmarshal(m.Body, &h); err != nil || h.Index != m.Index || h.ID != f.id || h.Digest != f.digest || r.status(h.Status) == 0 {
+		e := api.Fail(api.CodeInternal, "a worker sent something that is no result of this job")
+		return r.recordOwn(api.JobResult{ID: f.id, Index: m.Index, Status: api.JobError, Error: e, Meta: f.meta, Digest: f.digest})
+	}
+	return r.end(line{index: m.Index, sequence: m.Sequence, text: append(m.Body, '\n'), status: h.Status, answer: h.Answer})
+}
+
+func (r *run) status(s api.JobStatus) int {
+	for i, one := range statuses {
+		if one == s {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// recordOwn records a result that the coordinator made.
+func (r *run) recordOwn(res api.JobResult) error {
+	text, err := json.Marshal(res)
+	if err != nil {
+		return err
+	}
+	return r.end(line{index: res.Index, text: append(text, '\n'), status: res.Status, answer: res.Answer})
+}
+
+// end passes on a result to the writer, in its turn.
+func (r *run) end(l line) error {
+	delete(r.flights, l.index)
+	r.writer.write(r.order.ready(l))
+	return nil
+}
+
+// wrote counts what is on disk.
+func (r *run) wrote(ctx context.Context, w written) error {
+	if w.err != nil {
+		return w.err
+	}
+	r.writer.waiting -= len(w.lines)
+	r.progress.Recorded += int64(len(w.lines))
+	last := r.forgot
+	for _, l := range w.lines {
+		r.progress.Statuses[l.status]++
+		if l.answer != "" {
+			r.progress.Answers[l.answer]++
+		}
+		last = max(last, l.sequence)
+	}
+	if last-r.forgot < forgetAtOnce {
+		return nil
+	}
+	r.forgot = last
+	return r.Queue.Forget(ctx, r.ID, last)
+}
+
+// forgetAtOnce is how many recorded results the queue holds before it is told to forget them.
+const forgetAtOnce = 256
+
+// cancelAll records the jobs that are released as canceled, and has workers end them.
+func (r *run) cancelAll(ctx context.Context) error {
+	r.canceled = true
+	if err := r.Queue.Cancel(ctx, r.ID); err != nil {
+		return err
+	}
+	for _, f := range r.flights {
+		if err := r.recordOwn(canceledResult(f)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func canceledResult(f *flight) api.JobResult {
+	e := api.Fail(api.CodeCanceled, "the batch was canceled before the job was judged")
+	return api.JobResult{ID: f.id, Index: f.message.Index, Status: api.JobCanceled, Error: e, Meta: f.meta, Digest: f.digest}
+}

@@ -1,0 +1,125 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/batch"
+)
+
+// keep gives the agent the blobs of a run that it does not have.
+func (w *Worker) keep(ctx context.Context, r api.Run) error {
+	for _, digest := range batch.Blobs(r) {
+		if w.kept.has(digest) {
+			continue
+		}
+		content, err := w.Blob(ctx, digest)
+		if err == nil {
+			err = w.Keep(ctx, content)
+		}
+		if err != nil {
+			return fmt.Errorf("get the content %s of the job: %w", digest, err)
+		}
+		w.kept.add(digest)
+	}
+	return nil
+}
+
+// kept are the digests of the blobs that the agent got from this worker. The agent may have removed them.
+type kept struct {
+	mu  sync.Mutex
+	all map[string]bool // guarded by mu
+}
+
+const maxKept = 100_000 // digests; more: all are asked for again
+
+func (k *kept) has(digest string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.all[digest]
+}
+
+func (k *kept) add(digest string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.all == nil || len(k.all) >= maxKept {
+		k.all = map[string]bool{}
+	}
+	k.all[digest] = true
+}
+
+func (k *kept) forget(digests []string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, d := range digests {
+		delete(k.all, d)
+	}
+}
+
+// commons are the parts that jobs have in common, by digest: those of the last few batches.
+type commons struct {
+	mu  sync.Mutex
+	all map[string]api.Run // guarded by mu
+}
+
+const maxCommons = 16
+
+func (c *commons) get(ctx context.Context, digest string, fetch func(ctx context.Context, digest string) ([]byte, error)) (api.Run, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock() // one fetch at a time: the jobs of a batch need the same
+	if r, ok := c.all[digest]; ok {
+		return r, nil
+	}
+	text, err := fetch(ctx, digest)
+	if err != nil {
+		return api.Run{}, fmt.Errorf("get what the jobs of the batch have in common: %w", err)
+	}
+	var r api.Run
+	if err := json.Unmarshal(text, &r); err != nil {
+		return api.Run{}, fmt.Errorf("read what the jobs of the batch have in common: %w", err)
+	}
+	if c.all == nil || len(c.all) >= maxCommons {
+		c.all = map[string]api.Run{}
+	}
+	c.all[digest] = r
+	return r, nil
+}
+
+// cancels are the jobs that the worker has, by batch.
+type cancels struct {
+	mu  sync.Mutex
+	all map[string]map[*context.CancelCauseFunc]struct{} // guarded by mu
+}
+
+// add adds the cancel of a job. remove removes and calls it.
+func (c *cancels) add(batch string, cancel context.CancelCauseFunc) (remove func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.all == nil {
+		c.all = map[string]map[*context.CancelCauseFunc]struct{}{}
+	}
+	if c.all[batch] == nil {
+		c.all[batch] = map[*context.CancelCauseFunc]struct{}{}
+	}
+	key := &cancel
+	c.all[batch][key] = struct{}{}
+	return func() {
+		cancel(nil)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if delete(c.all[batch], key); len(c.all[batch]) == 0 {
+			delete(c.all, batch)
+		}
+	}
+}
+
+func (c *cancels) cancel(batch string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for cancel := range c.all[batch] {
+		(*cancel)(errCanceled)
+	}
+}

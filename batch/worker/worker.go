@@ -1,0 +1,172 @@
+// Package worker takes the jobs of batches from a queue, has an agent execute them, and sends the results.
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/batch"
+)
+
+// A Delivery is a job that a worker has. The queue gives it to another worker if this one gives no sign in
+// time.
+type Delivery interface {
+	Job() batch.Message
+	Extend() error                                 // the worker still works on it
+	Done(ctx context.Context, result []byte) error // stores the result, and removes the job
+	Later(delay time.Duration) error               // gives it back
+	Drop() error                                   // removes it without a result
+}
+
+// A Source waits for the next job. One goroutine uses it.
+type Source func(ctx context.Context) (Delivery, error)
+
+// A Worker executes jobs.
+type Worker struct {
+	Name  string
+	Slots int // of the agent: as many jobs run at once
+
+	// Jobs and Urgent make sources of jobs. Urgent ones start although other jobs wait.
+	Jobs, Urgent func() Source
+
+	Execute func(ctx context.Context, r api.Run) (api.Result, error)
+	Blob    func(ctx context.Context, digest string) ([]byte, error) // fetches what a job names by digest
+	Keep    func(ctx context.Context, content []byte) error          // gives it to the agent
+	Healthy func(ctx context.Context) error                          // whether the agent answers
+
+	Images map[string]string // digest of the image of each language, by its names; nil: not known
+
+	Refuse func(r api.Run) error // of jobs that the operator does not permit; nil: none
+
+	Extend time.Duration // how often the worker gives a sign; zero: 10 s
+	Drain  time.Duration // how long jobs may go on after the end; zero: 60 s
+	Log    *slog.Logger  // nil: none
+
+	inFlight atomic.Int64
+	alone    sync.RWMutex // held for reading by each job, for writing by one that must run alone
+	slots    chan struct{}
+	cancels  cancels
+	commons  commons
+	kept     kept
+}
+
+const (
+	extendInterval = 10 * time.Second
+	drainTime      = time.Minute
+)
+
+// InFlight is the number of jobs that the worker has.
+func (w *Worker) InFlight() int { return int(w.inFlight.Load()) }
+
+// CancelBatch ends the jobs of a batch.
+func (w *Worker) CancelBatch(batch string) { w.cancels.cancel(batch) }
+
+// Run takes jobs until ctx is done. The jobs that it has then go on for Drain, and are then given back.
+func (w *Worker) Run(ctx context.Context) {
+	if w.Log == nil {
+		w.Log = slog.New(slog.DiscardHandler)
+	}
+	if w.Extend == 0 {
+		w.Extend = extendInterval
+	}
+	if w.Drain == 0 {
+		w.Drain = drainTime
+	}
+	w.slots = make(chan struct{}, max(w.Slots, 1))
+	work, abort := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer abort(nil)
+	var loops sync.WaitGroup
+	// One more job than slots is at hand when a slot becomes free.
+	for range cap(w.slots) + 1 {
+		loops.Go(func() { w.loop(ctx, work, w.Jobs()) })
+	}
+	loops.Go(func() { w.loop(ctx, work, w.Urgent()) })
+	ended := make(chan struct{})
+	var drain sync.WaitGroup
+	drain.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-ended:
+			return
+		}
+		select {
+		case <-time.After(w.Drain):
+			abort(errDrained)
+		case <-ended:
+		}
+	})
+	loops.Wait()
+	close(ended)
+	drain.Wait()
+}
+
+var (
+	errDrained  = errors.New("the worker ends")
+	errCanceled = errors.New("the batch was canceled")
+)
+
+func (w *Worker) loop(ctx, work context.Context, next Source) {
+	for ctx.Err() == nil {
+		d, err := next(ctx)
+		if err != nil {
+			continue // ctx is done
+		}
+		w.inFlight.Add(1)
+		w.handle(work, d)
+		w.inFlight.Add(-1)
+	}
+}
+
+// handle executes a job and sends its result, or gives it back.
+func (w *Worker) handle(work context.Context, d Delivery) {
+	m := d.Job()
+	ctx, cancel := context.WithCancelCause(work)
+	defer w.cancels.add(m.Batch, cancel)()
+	defer w.extend(d)()
+	res, err := w.judge(ctx, m)
+	switch {
+	case err == nil:
+		body := encode(res)
+		// The result is sent also after work is done: it took time. The queue bounds the wait.
+		send, stop := context.WithTimeout(context.WithoutCancel(ctx), w.Drain+time.Minute)
+		err = d.Done(send, body)
+		stop()
+	case errors.Is(err, errCanceled):
+		err = d.Drop()
+	default:
+		w.Log.Warn("a job is given back", "batch", m.Batch, "index", m.Index, "err", err)
+		err = d.Later(pauseBeforeOther())
+	}
+	if err != nil {
+		w.Log.Warn("the engine does not answer: another worker will get the job", "batch", m.Batch, "index", m.Index, "err", err)
+	}
+}
+
+// extend gives a sign of the worker from time to time until it is ended.
+func (w *Worker) extend(d Delivery) (end func()) {
+	var mu sync.Mutex
+	ended := false
+	var timer *time.Timer
+	timer = time.AfterFunc(w.Extend, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if ended {
+			return
+		}
+		if err := d.Extend(); err != nil {
+			w.Log.Debug("extend a job", "err", err)
+		}
+		timer.Reset(w.Extend)
+	})
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		ended = true
+		timer.Stop()
+	}
+}

@@ -1,0 +1,331 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/batch"
+)
+
+// A delivery is a job that a test gives to a worker, and what became of it.
+type delivery struct {
+	message batch.Message
+	result  *api.JobResult // nil: it has none
+	later   bool
+	dropped bool
+	extends atomic.Int64
+	ended   chan struct{}
+}
+
+func (d *delivery) Job() batch.Message { return d.message }
+func (d *delivery) Extend() error      { d.extends.Add(1); return nil }
+
+func (d *delivery) Done(_ context.Context, result []byte) error {
+	d.result = new(api.JobResult)
+	defer close(d.ended)
+	return json.Unmarshal(result, d.result)
+}
+
+func (d *delivery) Later(time.Duration) error { d.later = true; close(d.ended); return nil }
+func (d *delivery) Drop() error               { d.dropped = true; close(d.ended); return nil }
+
+func deliver(t *testing.T, index int64, attempt int, w batch.Work) *delivery {
+	t.Helper()
+	w.Index, w.Job.ID, w.Digest = index, fmt.Sprintf("job-%d", index), "sha256:00"
+	body, err := json.Marshal(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &delivery{message: batch.Message{Batch: "b", Index: index, Attempt: attempt, Body: body}, ended: make(chan struct{})}
+}
+
+// start runs a worker on jobs until the test ends.
+func start(t *testing.T, w *Worker, jobs ...*delivery) {
+	t.Helper()
+	next := make(chan *delivery)
+	source := func(from chan *delivery) func() Source {
+		return func() Source {
+			return func(ctx context.Context) (Delivery, error) {
+				select {
+				case d := <-from:
+					return d, nil
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				}
+			}
+		}
+	}
+	w.Name, w.Jobs, w.Urgent = "w", source(next), source(nil)
+	if w.Healthy == nil {
+		w.Healthy = func(context.Context) error { return nil }
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	all.Go(func() { w.Run(ctx) })
+	all.Go(func() {
+		for _, d := range jobs {
+			select {
+			case next <- d:
+			case <-ctx.Done():
+			}
+		}
+	})
+	t.Cleanup(func() { cancel(); all.Wait() })
+}
+
+func ok(context.Context, api.Run) (api.Result, error) {
+	return api.Result{Verdict: api.OK, Stdout: []byte(strings.Repeat("x", 5000))}, nil
+}
+
+func TestResults(t *testing.T) {
+	tests := api.Run{Tests: []api.Test{{ID: "1"}}}
+	for _, tt := range []struct {
+		name     string
+		attempt  int
+		work     batch.Work
+		execute  []any // what each execution comes to: a result or an error
+		status   api.JobStatus
+		code     api.Code
+		attempts int
+		later    bool
+	}{
+		{name: "a judgement", attempt: 1, execute: []any{api.Result{Verdict: api.Nonzero}}, status: api.JobDone, attempts: 1},
+		{name: "the job is wrong", attempt: 1, execute: []any{api.Refuse(api.CodeBadLimits, "no")}, status: api.JobRefused, code: api.CodeBadLimits, attempts: 1},
+		{name: "the checker is wrong", attempt: 1, work: batch.Work{Job: api.Job{Run: tests}}, execute: []any{api.Refuse(api.CodeCheckFailed, "no")}, status: api.JobRefused, code: api.CodeCheckFailed, attempts: 1},
+		{name: "busy, three times", attempt: 1, execute: []any{api.Fail(api.CodeBusy, ""), api.Fail(api.CodeOverloaded, ""), api.Fail(api.CodeBusy, ""), api.Result{Verdict: api.OK}}, status: api.JobDone, attempts: 1},
+		{name: "the agent ended, once", attempt: 1, execute: []any{api.Fail(api.CodeAgentGone, "gone"), api.Result{Verdict: api.OK}}, status: api.JobDone, attempts: 2},
+		{name: "the agent stopped the run", attempt: 1, execute: []any{api.Result{Verdict: api.Canceled}, api.Result{Verdict: api.OK}}, status: api.JobDone, attempts: 2},
+		{name: "the agent ends each time", attempt: 1, execute: []any{api.Fail(api.CodeAgentGone, "gone"), api.Fail(api.CodeAgentGone, "gone")}, later: true},
+		{name: "the agent ends each time, at last", attempt: 5, work: batch.Work{MaxAttempts: 5}, execute: []any{api.Fail(api.CodeAgentGone, "gone")}, status: api.JobError, code: api.CodePoison, attempts: 6},
+		{name: "its workers ended", attempt: 6, work: batch.Work{MaxAttempts: 5}, status: api.JobError, code: api.CodePoison, attempts: 6},
+		{name: "another image", attempt: 1, work: batch.Work{Image: "sha256:a", Job: api.Job{Run: api.Run{Language: "python"}}}, later: true},
+		{name: "another image everywhere", attempt: 6, work: batch.Work{Image: "sha256:a", Job: api.Job{Run: api.Run{Language: "python"}}}, status: api.JobError, code: api.CodePoison, attempts: 6},
+		{name: "not permitted", attempt: 1, work: batch.Work{Job: api.Job{Run: api.Run{Network: "public"}}}, status: api.JobRefused, code: api.CodeForbidden},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var calls atomic.Int64
+			d := deliver(t, 3, tt.attempt, tt.work)
+			w := &Worker{Slots: 1, Images: map[string]string{"python": "sha256:b"},
+				Refuse: func(r api.Run) error {
+					if r.Network != "" {
+						return api.Refuse(api.CodeForbidden, "no")
+					}
+					return nil
+				},
+				Execute: func(context.Context, api.Run) (api.Result, error) {
+					switch got := tt.execute[calls.Add(1)-1].(type) {
+					case api.Result:
+						return got, nil
+					case error:
+						return api.Result{}, got
+					}
+					panic("neither a result nor an error")
+				}}
+			start(t, w, d)
+			<-d.ended
+			if n := int(calls.Load()); n != len(tt.execute) {
+				t.Errorf("%d executions, want %d", n, len(tt.execute))
+			}
+			if tt.later {
+				if !d.later || d.result != nil {
+					t.Errorf("the job was not given back: %+v", d.result)
+				}
+				return
+			}
+			r := d.result
+			if r == nil || r.Status != tt.status || r.Attempts != tt.attempts || r.ID != "job-3" || r.Index != 3 || r.Worker != "w" || r.Digest != "sha256:00" {
+				t.Fatalf("result %+v", r)
+			}
+			if (r.Error != nil) != (tt.code != "") || r.Error != nil && r.Error.Code != tt.code {
+				t.Errorf("error %+v, want %s", r.Error, tt.code)
+			}
+			if (r.Status == api.JobDone) != (r.Score != nil) {
+				t.Errorf("%s has the score %v", r.Status, r.Score)
+			}
+		})
+	}
+}
+
+// A job that was begun twice without an end runs alone: it may be what ends workers, and its neighbors would
+// end with it.
+func TestSuspectsRunAlone(t *testing.T) {
+	var running, most atomic.Int64
+	w := &Worker{Slots: 4, Execute: func(_ context.Context, r api.Run) (api.Result, error) {
+		n := running.Add(1)
+		defer running.Add(-1)
+		if r.Source != nil && n > 1 {
+			t.Error("a suspect runs with others")
+		}
+		most.Store(max(most.Load(), n))
+		time.Sleep(5 * time.Millisecond)
+		if r.Source != nil && running.Load() > 1 {
+			t.Error("others run with a suspect")
+		}
+		return api.Result{Verdict: api.OK}, nil
+	}}
+	var all []*delivery
+	for i := range int64(40) {
+		one := batch.Work{}
+		attempt := 1
+		if i%10 == 5 {
+			one.Job.Source, attempt = api.Bytes("suspect"), aloneFrom
+		}
+		all = append(all, deliver(t, i, attempt, one))
+	}
+	start(t, w, all...)
+	for _, d := range all {
+		<-d.ended
+	}
+	if most.Load() < 2 {
+		t.Error("no jobs ran at the same time")
+	}
+}
+
+func TestLongJobsAreExtended(t *testing.T) {
+	d := deliver(t, 0, 1, batch.Work{})
+	w := &Worker{Slots: 1, Extend: 5 * time.Millisecond, Execute: func(context.Context, api.Run) (api.Result, error) {
+		time.Sleep(100 * time.Millisecond)
+		return api.Result{Verdict: api.OK}, nil
+	}}
+	start(t, w, d)
+	<-d.ended
+	if n := d.extends.Load(); n < 3 {
+		t.Errorf("%d signs in 100 ms, one every 5 ms was due", n)
+	}
+}
+
+func TestACanceledBatchEndsItsJobs(t *testing.T) {
+	began := make(chan struct{})
+	d := deliver(t, 0, 1, batch.Work{})
+	w := &Worker{Slots: 1, Execute: func(ctx context.Context, _ api.Run) (api.Result, error) {
+		close(began)
+		<-ctx.Done()
+		return api.Result{}, ctx.Err()
+	}}
+	start(t, w, d)
+	<-began
+	w.CancelBatch("another")
+	w.CancelBatch("b")
+	<-d.ended
+	if !d.dropped {
+		t.Errorf("the job was not dropped: %+v", d.result)
+	}
+}
+
+func TestDrainGivesJobsBack(t *testing.T) {
+	began := make(chan struct{})
+	d := deliver(t, 0, 1, batch.Work{})
+	w := &Worker{Slots: 1, Drain: 10 * time.Millisecond, Healthy: func(context.Context) error { return nil },
+		Execute: func(ctx context.Context, _ api.Run) (api.Result, error) {
+			close(began)
+			<-ctx.Done()
+			return api.Result{}, ctx.Err()
+		}}
+	given := false
+	none := func() Source {
+		return func(ctx context.Context) (Delivery, error) { <-ctx.Done(); return nil, ctx.Err() }
+	}
+	w.Urgent = none
+	w.Jobs = func() Source {
+		if given {
+			return none()
+		}
+		given = true
+		return func(ctx context.Context) (Delivery, error) {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			select {
+			case <-began:
+				<-ctx.Done()
+				return nil, ctx.Err()
+			default:
+				return d, nil
+			}
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-began; cancel() }()
+	w.Run(ctx)
+	if !d.later {
+		t.Errorf("the job was not given back: %+v", d.result)
+	}
+}
+
+// The blobs of a job, and what it has in common with others, are fetched once. A blob that the agent has
+// removed is sent again.
+func TestContent(t *testing.T) {
+	common, err := json.Marshal(api.Run{Language: "python", Tests: []api.Test{{ID: "1", StdinBlob: "in"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	blobs := map[string][]byte{"common": common, "in": []byte("input")}
+	var fetched, kept, runs atomic.Int64
+	w := &Worker{Slots: 1,
+		Blob: func(_ context.Context, digest string) ([]byte, error) {
+			fetched.Add(1)
+			if content, ok := blobs[digest]; ok {
+				return content, nil
+			}
+			return nil, api.Refuse(api.CodeNoBlob, "no blob %s", digest)
+		},
+		Keep: func(context.Context, []byte) error { kept.Add(1); return nil },
+		Execute: func(_ context.Context, r api.Run) (api.Result, error) {
+			if r.Language != "python" || len(r.Tests) != 1 || r.KeepOutput != keepOutput || !r.Collect.None {
+				t.Errorf("the run is %+v", r)
+			}
+			if runs.Add(1) == 3 {
+				return api.Result{}, api.Refuse(api.CodeNoBlob, "it was removed")
+			}
+			return api.Result{Verdict: api.OK}, nil
+		}}
+	var all []*delivery
+	for i := range int64(3) {
+		all = append(all, deliver(t, i, 1, batch.Work{Common: "common"}))
+	}
+	missing := deliver(t, 9, 1, batch.Work{Job: api.Job{Run: api.Run{StdinBlob: "missing"}}})
+	start(t, w, append(all, missing)...)
+	for _, d := range all {
+		<-d.ended
+		if d.result == nil || d.result.Status != api.JobDone {
+			t.Errorf("result %+v", d.result)
+		}
+	}
+	<-missing.ended
+	if r := missing.result; r == nil || r.Status != api.JobRefused || r.Error.Code != api.CodeNoBlob {
+		t.Errorf("a job with a blob that does not exist: %+v", r)
+	}
+	if kept.Load() != 2 {
+		t.Errorf("the agent got the blob %d times, want 2: once, and after it removed it", kept.Load())
+	}
+}
+
+func TestLargeResultsAreCut(t *testing.T) {
+	res, err := ok(t.Context(), api.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := judged(api.JobResult{}, batch.Work{}, res)
+	if len(out.Result.Stdout) != int(keepOutput) || !out.Result.StdoutTruncated || out.Result.StderrTruncated {
+		t.Errorf("stdout has %d bytes, cut: %v", len(out.Result.Stdout), out.Result.StdoutTruncated)
+	}
+	for range 3000 {
+		res.Tests = append(res.Tests, api.TestResult{ID: "t", Result: api.Result{Stdout: []byte(strings.Repeat("y", 4000))}})
+	}
+	body := encode(judged(api.JobResult{}, batch.Work{}, res))
+	var back api.JobResult
+	if err := json.Unmarshal(body, &back); err != nil {
+		t.Fatal(err)
+	}
+	if len(body) > batch.MaxWork || back.Result == nil || len(back.Result.Tests) != 3000 || !back.Result.Tests[0].Result.StdoutTruncated {
+		t.Errorf("%d bytes, result %v", len(body), back.Result != nil)
+	}
+}

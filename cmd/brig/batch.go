@@ -1,0 +1,259 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/batch"
+)
+
+const batchUsage = `
+Judge many jobs: read them from lines of JSON, and write a line of JSON for each.
+
+Usage:
+  brig batch [flags] JOBS.jsonl|-
+
+A job has the fields of POST /v1/runs and an id: {"id": "ann-1", "language": "python",
+"source": "print(input())", "tests": [{"stdin": "hi", "expected": "hi"}]}. A first line
+{"defaults": {...}} has fields that all jobs share. With --problem the tests are those of
+a package or a directory (see brig grade).
+
+Each job has one line of results, whose status is done (it was judged, whatever came of
+it), refused (the job is wrong), error (brig failed, each time) or canceled. Only a job
+that is done has a score. Lines are on disk before they count: a batch that was killed
+goes on with --resume, and nothing is judged twice that has its line.
+
+Examples:
+  sudo brig batch jobs.jsonl
+  sudo brig batch jobs.jsonl --resume
+  sudo brig batch --problem hw3/ submissions.jsonl --ordered
+  sudo brig batch jobs.jsonl --resume --retry error
+  generate | sudo brig batch - -o - | train
+
+Exit codes: 0 if every job is done; 1 if one is refused, error or canceled; 125 if the
+batch could not go on, and 130 if it was interrupted: then --resume goes on.`
+
+// batchOptions is the command line of brig batch.
+type batchOptions struct {
+	in, out string
+	run     api.Run // what all jobs have in common
+
+	resume, ordered, strict, urgent bool
+	retry                           []string
+	problem                         string
+	keep                            string
+	keepOutput                      api.Size
+	maxAttempts                     int
+	summary                         string
+	quiet, json, noBuild            bool
+
+	engine engineOptions
+	local  string
+	socket string
+}
+
+func (o *batchOptions) register(f *pflag.FlagSet, env func(string) string) {
+	f.StringVarP(&o.out, "out", "o", "", "write the results to this `FILE`; -: stdout (default: the input's name with .results.jsonl)")
+	f.BoolVar(&o.resume, "resume", false, "go on with a batch whose file of results exists")
+	f.StringSliceVar(&o.retry, "retry", nil, "with --resume, judge again the jobs with a `STATUS`: error, canceled or refused (repeatable, or with commas)")
+	f.StringVar(&o.problem, "problem", "", "take tests, limits and checker from this `PATH`, a directory or zip (see brig grade)")
+	f.StringVarP(&o.run.Language, "language", "l", "", "`NAME` of the language of jobs that have none")
+	limitFlags(f, &o.run.Limits, nil, api.OfBoth, api.OfExec, api.OfSession)
+	f.BoolVar(&o.run.StopAtFailure, "stop-at-failure", false, "start no further test of a job after one was not accepted")
+	f.BoolVar(&o.ordered, "ordered", false, "write results in the order of the jobs")
+	f.StringVar(&o.keep, "keep", "result", "what a line has of a result: result (all), or summary")
+	f.Var(&o.keepOutput, "keep-output", "`SIZE` of each stream of each test that a line has (default 4K)")
+	f.BoolVar(&o.urgent, "urgent", false, "have workers take these jobs before those of other batches")
+	f.IntVar(&o.maxAttempts, "max-attempts", batch.DefaultAttempts, "how often a job is begun whose worker ends, before it is an error")
+	f.BoolVar(&o.strict, "strict", false, "end at a line that is no job, instead of writing that it is refused")
+	f.StringVar(&o.summary, "summary", "", "write the summary as JSON to this `FILE`")
+	f.BoolVar(&o.json, "json", false, "print the summary as JSON; not with -o -")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress and no summary")
+	f.BoolVar(&o.noBuild, "no-build", false, "do not build missing language images")
+	f.StringVar(&o.local, "local", "", "`NUMBER` of jobs that run on this machine at once, or none (default: the slots of the agent)")
+	o.engine.register(f, env)
+	f.StringVar(&o.engine.listen, "engine-listen", "", "let workers on other machines take jobs: `ADDRESS`, such as 10.0.0.1:4222 (see brig worker)")
+	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+}
+
+func batchCommand(c *cli) *cobra.Command {
+	o := new(batchOptions)
+	k, f := newCommand("batch", batchUsage)
+	o.register(f, c.env)
+	return c.does(k, func() int {
+		err := o.check(f)
+		if err == nil {
+			err = refuseExplicitZero(f)
+		}
+		if err != nil {
+			return c.hint("batch", err)
+		}
+		return c.batch(o)
+	})
+}
+
+// check refuses a command line that contradicts itself, before anything is read.
+func (o *batchOptions) check(f *pflag.FlagSet) error {
+	if f.NArg() != 1 {
+		return errors.New("name one file of jobs, JSON lines; -: stdin")
+	}
+	o.in = f.Arg(0)
+	switch {
+	case o.out == "" && o.in == "-":
+		return errors.New("with jobs from stdin, say where the results go: -o FILE, or -o - for stdout")
+	case o.out == "":
+		o.out = strings.TrimSuffix(o.in, ".jsonl") + ".results.jsonl"
+	case o.resume && o.out == "-":
+		return errors.New("--resume needs the file of results: what went to stdout is not known")
+	case o.json && o.out == "-":
+		return errors.New("--json and -o - both write to stdout: use --summary FILE")
+	case o.out == o.in && o.in != "-":
+		return errors.New("the results would replace the jobs: name another file with -o")
+	}
+	if len(o.retry) > 0 && !o.resume {
+		return errors.New("--retry judges jobs of an earlier batch again: add --resume")
+	}
+	for _, s := range o.retry {
+		if !slices.Contains([]string{"error", "canceled", "refused"}, s) {
+			return fmt.Errorf("--retry %s: write error, canceled or refused", s)
+		}
+	}
+	if o.keep != "result" && o.keep != "summary" {
+		return fmt.Errorf("--keep %s: write result or summary", o.keep)
+	}
+	if o.maxAttempts < 1 {
+		return errors.New("--max-attempts: a job is begun at least once")
+	}
+	return o.engine.check()
+}
+
+// batch judges the jobs, and returns the exit code.
+func (c *cli) batch(o *batchOptions) int {
+	in, err := openJobs(c, o.in)
+	if err != nil {
+		return c.fail(err)
+	}
+	defer in.Close()
+	out, done, err := o.openOutput(c)
+	if err != nil {
+		return c.fail(err)
+	}
+	began := time.Now()
+	p, err := c.judgeBatch(o, in, out, done)
+	if cerr := out.Close(); err == nil {
+		err = cerr
+	}
+	s := summarize(p, done.Len(), time.Since(began))
+	if werr := c.writeSummary(o, s); werr != nil {
+		err = errors.Join(err, werr)
+	}
+	var i interrupted
+	switch {
+	case errors.As(err, &i):
+		c.note("interrupted: %d jobs have their results; to go on: %s", p.Recorded, o.resumeCommand())
+		return exitCanceled
+	case err != nil && o.out != "-" && p.Recorded > 0:
+		return c.fail(fmt.Errorf("%w; %d jobs have their results: go on with %s", err, p.Recorded, o.resumeCommand()))
+	case err != nil:
+		return c.fail(err)
+	case s.Refused+s.Error+s.Canceled > 0:
+		return 1
+	}
+	return 0
+}
+
+func openJobs(c *cli, name string) (*os.File, error) {
+	if name == "-" {
+		if f, ok := c.stdin.(*os.File); ok {
+			return f, nil
+		}
+		return nil, errors.New("stdin is closed")
+	}
+	f, err := os.Open(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%s: there is no such file", name)
+	}
+	return f, err
+}
+
+func (o *batchOptions) openOutput(c *cli) (*batch.Output, *batch.Recorded, error) {
+	if o.out == "-" {
+		f, ok := underlying(c.stdout).(*os.File)
+		if !ok {
+			return nil, nil, errors.New("stdout is closed")
+		}
+		return batch.NewOutput(f), new(batch.Recorded), nil
+	}
+	var again []api.JobStatus
+	for _, s := range o.retry {
+		again = append(again, api.JobStatus(s))
+	}
+	out, done, err := batch.OpenOutput(o.out, o.resume, again)
+	if errors.Is(err, batch.ErrExists) {
+		return nil, nil, fmt.Errorf("%s exists: go on with --resume, or name another file with -o", o.out)
+	}
+	return out, done, err
+}
+
+// resumeCommand is the command line that goes on.
+func (o *batchOptions) resumeCommand() string {
+	words := os.Args
+	if !slices.Contains(words, "--resume") {
+		words = append(slices.Clone(words), "--resume")
+	}
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		if quoted[i] = w; strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./:,") != "" {
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
+// judgeBatch connects the parts of a batch and runs it.
+func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output, done *batch.Recorded) (batch.Progress, error) {
+	none := batch.Progress{Recorded: done.Len()}
+	b, err := c.openBatch(o)
+	if err != nil {
+		return none, err
+	}
+	defer b.close()
+	if err := b.readCommon(); err != nil {
+		return none, err
+	}
+	id := o.batchID()
+	if !o.resume || len(o.retry) > 0 { // what a batch of the same name left is not part of this one
+		ctx, cancel := context.WithTimeout(b.ctx, 10*time.Second)
+		err := b.queue.End(ctx, id)
+		if cancel(); err != nil {
+			return none, err
+		}
+	}
+	shown := c.batchProgress(o.quiet, in, done.Len())
+	defer shown.end()
+	k := &batch.Coordinator{
+		Queue: b.queue, Input: batch.NewInput(in, batch.MaxLine), Output: out, Done: done,
+		ID: id, Pool: o.engine.pool, Common: b.common, Digest: b.digest, Urgent: o.urgent, Resumed: o.resume && len(o.retry) == 0,
+		Problem: b.problem, Put: b.putCommon, Prepare: b.prepare, Window: b.window,
+		Image:   func(language string) string { return b.images[language] },
+		Ordered: o.ordered, Strict: o.strict, KeepOutput: o.keepOutput, SummaryOnly: o.keep == "summary", MaxAttempts: o.maxAttempts,
+		Report: shown.show, Stop: b.ctx.Done(),
+	}
+	stopWorkers := b.startWorkers()
+	defer stopWorkers()
+	p, err := k.Run(context.WithoutCancel(b.ctx))
+	var i interrupted
+	if err == nil && !(p.AllRead && p.Released == 0) && errors.As(context.Cause(b.ctx), &i) {
+		err = i
+	}
+	return p, err
+}

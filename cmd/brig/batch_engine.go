@@ -1,0 +1,105 @@
+package main
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/brig-sandbox/brig/batch/jetstream"
+)
+
+// engineOptions say which engine moves the jobs.
+type engineOptions struct {
+	url    string // empty: embedded
+	listen string // address at which others reach the embedded engine
+	creds  string // file with credentials for the engine at url
+	pool   string
+}
+
+func (o *engineOptions) register(f *pflag.FlagSet, env func(string) string) {
+	f.StringVar(&o.url, "engine", env("BRIG_ENGINE"), "`URL` of a NATS server that moves the jobs, such as nats://10.0.0.1:4222 (default $BRIG_ENGINE, or one in this process)")
+	f.StringVar(&o.creds, "creds", "", "`FILE` with the NATS credentials for --engine")
+	f.StringVar(&o.pool, "pool", "default", "`NAME` of the workers' pool")
+}
+
+func (o *engineOptions) check() error {
+	switch {
+	case o.url != "" && o.listen != "":
+		return errors.New("--engine names an engine elsewhere, and --engine-listen is about one in this process: use one of them")
+	case o.url == "" && o.creds != "":
+		return errors.New("--creds is for --engine")
+	case o.url != "":
+		if err := checkEngineURL(o.url); err != nil {
+			return err
+		}
+	}
+	return jetstream.CheckName("pool", o.pool)
+}
+
+// checkEngineURL refuses an engine on the network without encryption: it moves programs and hidden tests.
+func checkEngineURL(urls string) error {
+	for one := range strings.SplitSeq(urls, ",") {
+		scheme, rest, ok := strings.Cut(one, "://")
+		host, _, err := net.SplitHostPort(rest[strings.LastIndexByte(rest, '@')+1:])
+		ip := net.ParseIP(host)
+		local := host == "localhost" || ip != nil && ip.IsLoopback()
+		switch {
+		case !ok || err != nil || scheme != "nats" && scheme != "tls":
+			return fmt.Errorf("--engine %s: write tls://HOST:PORT, or nats://127.0.0.1:PORT on this host", one)
+		case scheme == "nats" && !local:
+			return fmt.Errorf("--engine %s: programs and hidden tests would be readable on the network: use tls://", one)
+		}
+	}
+	return nil
+}
+
+// shared reports whether other processes use the engine.
+func (o *engineOptions) shared() bool { return o.url != "" || o.listen != "" }
+
+// open starts or connects to the engine. The server is nil if it is elsewhere.
+func (o *engineOptions) open(id string, log *slog.Logger) (*jetstream.Server, *jetstream.Engine, error) {
+	target := jetstream.Target{URL: o.url, Creds: o.creds, Log: log}
+	if o.url == "" {
+		config := jetstream.ServerConfig{Dir: filepath.Join(cacheDir(), "engine", id), Log: log, Listen: o.listen}
+		if err := os.MkdirAll(config.Dir, 0o700); err != nil {
+			return nil, nil, err
+		}
+		if o.listen != "" {
+			if err := o.readKeys(&config); err != nil {
+				return nil, nil, err
+			}
+		}
+		server, err := jetstream.StartServer(config)
+		if err != nil {
+			return nil, nil, err
+		}
+		target.Server = server
+	}
+	engine, err := jetstream.Connect(target)
+	if err != nil && target.Server != nil {
+		target.Server.Stop()
+	}
+	return target.Server, engine, err
+}
+
+// readKeys reads the certificate of this host's engine, and its workers.
+func (o *engineOptions) readKeys(config *jetstream.ServerConfig) error {
+	dir, err := engineDir()
+	if err != nil {
+		return err
+	}
+	cert, _, err := engineCertificate(dir)
+	if err != nil {
+		return err
+	}
+	config.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13}
+	config.Workers, err = readWorkers(dir)
+	return err
+}

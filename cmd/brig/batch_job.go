@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/brig-sandbox/brig/agent/client"
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/batch"
+	"github.com/brig-sandbox/brig/grade"
+)
+
+// executeJob executes the run of a job once. A run with network is relayed by this process, and packages that
+// it needs are installed.
+func (x *executor) executeJob(ctx context.Context, r api.Run) (api.Result, error) {
+	do := func() (api.Result, error) {
+		if r.Network != api.NetworkAllow && r.Network != api.NetworkPublic {
+			return x.agent.Run(ctx, r)
+		}
+		res, used, err := withNetwork(ctx, x.c, relayRequest{Network: r.Network, Allow: r.Allow}, func(ctx context.Context, network func([]*os.File)) (api.Result, error) {
+			return x.agent.RunEvents(ctx, r, bytes.NewReader(nil), client.Events{Network: network})
+		})
+		res.Network = used
+		return res, err
+	}
+	if len(r.Requirements) == 0 {
+		return do()
+	}
+	l, err := languageOf(x.languages, r.Language, source{})
+	if err != nil {
+		return api.Result{}, err
+	}
+	request := api.PackageRequest{Language: r.Language, Requirements: r.Requirements, Index: r.Index}
+	return withPackages(ctx, x.c, x.agent, l, request, true, do)
+}
+
+// imageDigests has the digest of the image of each language that is stored.
+func (x *executor) imageDigests(ctx context.Context) (map[string]string, error) {
+	images, err := x.agent.Images(ctx)
+	if err != nil {
+		return nil, err
+	}
+	named := map[string]string{}
+	for _, i := range images {
+		for _, name := range i.Names {
+			named[name] = i.Digest
+		}
+	}
+	all := map[string]string{}
+	for _, l := range x.languages {
+		if digest := named[l.Image]; digest != "" {
+			all[l.Name] = digest
+		}
+	}
+	return all, nil
+}
+
+// A batchProblem is a problem that jobs are judged by.
+type batchProblem struct {
+	loader grade.Loader
+	tree   openTree
+	common api.Run
+	digest string
+}
+
+func (p *batchProblem) close() { p.tree.Close() } //nolint:errcheck // it was only read
+
+// readCommon fills in what all jobs have in common: what the command line says and, with --problem, tests,
+// limits and checker.
+func (b *batchRun) readCommon() (err error) {
+	b.common = b.o.run
+	if b.o.problem != "" {
+		if b.main, err = b.openBatchProblem(b.ctx, b.o.problem); err != nil {
+			return err
+		}
+		b.problems[b.o.problem] = b.main
+		b.common, b.digest = b.main.common, b.main.digest
+		return nil
+	}
+	b.digest, err = b.putCommon(b.ctx, b.common)
+	return err
+}
+
+// maxProblems bounds the problems of one batch, which stay open.
+const maxProblems = 1000
+
+// problem is batch.Coordinator.Problem: a package or a directory of tests, relative to the directory of the
+// input.
+func (b *batchRun) problem(ctx context.Context, name string) (api.Run, string, error) {
+	p, ok := b.problems[name]
+	switch {
+	case b.main != nil && !ok:
+		return api.Run{}, "", api.Refuse(api.CodeBadRequest, "the job names the problem %.80q, and --problem is that of all jobs", name)
+	case !ok && len(b.problems) == maxProblems:
+		return api.Run{}, "", api.Refuse(api.CodeBadRequest, "the jobs name more than %d problems: split the batch", maxProblems)
+	case !ok && b.root == nil:
+		return api.Run{}, "", api.Refuse(api.CodeBadRequest, "jobs from stdin can name no problem: use --problem")
+	case !ok:
+		path := name
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(b.o.in), name)
+		}
+		var err error
+		if p, err = b.openBatchProblem(ctx, path); err != nil {
+			return api.Run{}, "", api.Refuse(api.CodeBadRequest, "the problem %.80q: %w", name, err)
+		}
+		b.problems[name] = p
+	}
+	return p.common, p.digest, nil
+}
+
+func (b *batchRun) openBatchProblem(ctx context.Context, path string) (*batchProblem, error) {
+	if b.executor == nil {
+		return nil, errors.New("a problem needs an agent on this machine, for its checker: leave out --local none")
+	}
+	p, tree, err := openProblem(path)
+	if err != nil {
+		return nil, err
+	}
+	one := &batchProblem{tree: tree, loader: grade.Loader{Problem: p, Tree: tree.Tree, Put: func(content []byte) (string, error) { return b.putBlob(ctx, content) }}}
+	g := &grading{executor: b.executor, o: &gradeOptions{run: b.o.run, quiet: b.o.quiet}, loader: one.loader}
+	g.loader.Put = b.executor.put(ctx) // the jury's runs need the tests at the agent
+	if err = g.readProblem(ctx); err == nil {
+		err = g.setTimeLimit(ctx)
+	}
+	if err != nil {
+		one.close()
+		return nil, err
+	}
+	one.common = g.run
+	one.common.KeepOutput = 0 // each job's
+	common, err := one.loader.Common()
+	if err == nil {
+		one.common.Tests = common.Tests // with contents where workers find them
+		applyProblem(&one.common, common, 0)
+		one.digest, err = b.putCommon(ctx, one.common)
+	}
+	if err != nil {
+		one.close()
+		return nil, err
+	}
+	return one, nil
+}
+
+// maxSource is the most bytes of a source_file.
+const maxSource = 16 << 20
+
+// prepare is batch.Coordinator.Prepare.
+func (b *batchRun) prepare(ctx context.Context, j *api.Job) error {
+	if err := b.readSource(j); err != nil {
+		return err
+	}
+	p := b.main
+	if j.Problem != "" {
+		p = b.problems[j.Problem]
+	}
+	if b.executor != nil {
+		if err := b.prepareLanguage(ctx, j, p); err != nil {
+			return err
+		}
+	}
+	r, err := batch.WithBlobs(j.Run, func(content []byte) (string, error) { return b.putBlob(ctx, content) })
+	j.Run = r
+	return err
+}
+
+// prepareLanguage finds the language of a job, builds its image if it is missing, and adds what the problem
+// has for submissions in it.
+func (b *batchRun) prepareLanguage(ctx context.Context, j *api.Job, p *batchProblem) error {
+	name := j.Language
+	if name == "" {
+		name = b.common.Language
+	}
+	if name == "" && j.SourceFile == "" {
+		return nil // an image, or an error of Validate
+	}
+	l, err := b.executor.prepare(ctx, name, source{ext: filepath.Ext(j.SourceFile)})
+	if err != nil {
+		return err
+	}
+	j.Language = l.Name
+	if _, ok := b.images[l.Name]; !ok { // it may have been built just now
+		if b.images, err = b.imageDigests(ctx); err != nil {
+			return err
+		}
+	}
+	if j.SourceFile != "" && j.SourceName == "" {
+		j.SourceName = b.sourceName(l.Name, filepath.Base(j.SourceFile), len(j.Files))
+	}
+	if p == nil {
+		return nil
+	}
+	if err := p.loader.Allowed(grade.Submission{Text: j.Source, Files: j.Files}, l.Name); err != nil {
+		return api.Refuse(api.CodeBadRequest, "%w", err)
+	}
+	if len(j.Flags) == 0 {
+		j.Flags = p.loader.Flags(l.Name)
+	}
+	j.Files, err = p.loader.Included(l.Name, j.Files)
+	return err
+}
+
+// readSource reads the source_file of a job, which is below the directory of the input: a job of a stranger
+// must not have the user's other files judged (BAT-01).
+func (b *batchRun) readSource(j *api.Job) error {
+	switch {
+	case j.SourceFile == "":
+		return nil
+	case j.Source != nil:
+		return api.Refuse(api.CodeBadRequest, "the job has source and source_file: leave out one of them")
+	case b.root == nil:
+		return api.Refuse(api.CodeBadRequest, "source_file is relative to the file of jobs, and these come from stdin: send source")
+	}
+	f, err := b.root.Open(j.SourceFile)
+	if err != nil {
+		var why *fs.PathError
+		if errors.As(err, &why) {
+			err = why.Err
+		}
+		return api.Refuse(api.CodeBadRequest, "source_file %.200q: %w", j.SourceFile, err)
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return api.Refuse(api.CodeBadRequest, "source_file %.200q is not a regular file", j.SourceFile)
+	case info.Size() > maxSource:
+		return api.Refuse(api.CodeTooLarge, "source_file %.200q has %d bytes: the most is %d", j.SourceFile, info.Size(), maxSource)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxSource))
+	if err != nil {
+		return fmt.Errorf("source_file %s: %w", j.SourceFile, err)
+	}
+	j.Source = append(api.Bytes{}, text...)
+	return nil
+}

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/batch"
+	"github.com/brig-sandbox/brig/batch/jetstream"
+	"github.com/brig-sandbox/brig/batch/worker"
+	"github.com/brig-sandbox/brig/cache"
+)
+
+// maxBatchBlobs is the most disk space for contents that jobs name by digest.
+const maxBatchBlobs = 10 << 30
+
+// A batchRun has the parts of a batch under way.
+type batchRun struct {
+	c    *cli
+	o    *batchOptions
+	ctx  context.Context // done when the user interrupts
+	stop func()
+
+	*executor // nil: no job runs on this machine
+	server    *jetstream.Server
+	queue     *jetstream.Engine
+	blobs     *cache.Cache
+	log       *slog.Logger
+
+	common   api.Run
+	digest   string // of common
+	problems map[string]*batchProblem
+	main     *batchProblem     // of --problem; nil: none
+	images   map[string]string // digest of each language's image
+	root     *os.Root          // directory of the input, for source_file
+
+	mu    sync.Mutex
+	slots int // of the pool; guarded by mu
+}
+
+// openBatch connects to the agent and the engine. The caller closes the batchRun.
+func (c *cli) openBatch(o *batchOptions) (b *batchRun, err error) {
+	b = &batchRun{c: c, o: o, problems: map[string]*batchProblem{}, log: slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	var agent *agentHandle
+	if o.local != "none" {
+		if agent, err = c.connectAs(o.socket, os.Geteuid(), ceilingFlags(o.run)...); err != nil {
+			return nil, err
+		}
+	}
+	b.ctx, b.stop = untilInterrupt(agent)
+	defer func() {
+		if err != nil {
+			b.close()
+		}
+	}()
+	if agent != nil {
+		if b.executor, err = c.newExecutor(b.ctx, agent, time.Minute, o.noBuild); err != nil {
+			return nil, agent.explain(err)
+		}
+		if o.local != "" {
+			n, err := strconv.Atoi(o.local)
+			if err != nil || n < 1 {
+				return nil, fmt.Errorf("--local %s: write a number of jobs, or none", o.local)
+			}
+			b.executor.slots = n
+		}
+		b.slots = b.executor.slots
+	}
+	if b.blobs, err = cache.Open(filepath.Join(cacheDir(), "blobs"), maxBatchBlobs); err != nil {
+		return nil, err
+	}
+	if o.in != "-" {
+		if b.root, err = os.OpenRoot(filepath.Dir(o.in)); err != nil {
+			return nil, err
+		}
+	}
+	if b.server, b.queue, err = o.engine.open(o.batchID(), b.log); err != nil {
+		return nil, err
+	}
+	return b, b.queue.Prepare(b.ctx, o.engine.pool)
+}
+
+func (b *batchRun) close() {
+	for _, p := range b.problems {
+		p.close()
+	}
+	if b.root != nil {
+		b.root.Close() //nolint:errcheck // it was only read
+	}
+	if b.queue != nil {
+		b.queue.Close()
+	}
+	if b.server != nil {
+		b.server.Stop()
+	}
+	b.stop()
+}
+
+// batchID is the id of the batch, which is the same when it is resumed.
+func (o *batchOptions) batchID() string {
+	of := rand.Text()
+	if path, err := filepath.Abs(o.out); err == nil && o.out != "-" {
+		host, _ := os.ReadFile("/etc/machine-id") // without one the path alone names the batch
+		of = string(host) + path
+	}
+	return contentDigest([]byte(of))[:16]
+}
+
+// window is how many jobs may be released and not recorded: enough that no slot of the pool waits.
+func (b *batchRun) window() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return max(64, 4*b.slots)
+}
+
+// startWorkers starts the worker in this process and, with an engine that others use, looks from time to time
+// how many slots the pool has. stop ends both and waits.
+func (b *batchRun) startWorkers() (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(b.ctx))
+	var all sync.WaitGroup
+	if b.executor != nil {
+		w := newWorker(b.c, b.executor, b.queue, "local-"+rand.Text()[:8], b.o.engine.pool, b.blob, b.log)
+		w.Drain = time.Second // the coordinator has what it waits for
+		unsubscribe, err := b.queue.OnCancel(w.CancelBatch)
+		if err != nil {
+			b.log.Warn("jobs of a canceled batch go on", "err", err)
+			unsubscribe = func() {}
+		}
+		all.Go(func() {
+			defer unsubscribe()
+			w.Run(ctx)
+		})
+	}
+	if b.o.engine.shared() {
+		all.Go(func() { b.countSlots(ctx) })
+	}
+	return func() {
+		cancel()
+		all.Wait()
+	}
+}
+
+// countSlots keeps slots at what the workers of the pool report, and what this process has.
+func (b *batchRun) countSlots(ctx context.Context) {
+	tick := time.NewTicker(5 * time.Second)
+	defer tick.Stop()
+	for {
+		call, cancel := context.WithTimeout(ctx, 5*time.Second)
+		workers, err := b.queue.Workers(call)
+		cancel()
+		if err == nil {
+			slots := 0
+			if b.executor != nil {
+				slots = b.executor.slots
+			}
+			for _, w := range workers {
+				if w.Pool == b.o.engine.pool && !w.Draining {
+					slots += w.Slots
+				}
+			}
+			b.mu.Lock()
+			b.slots = slots
+			b.mu.Unlock()
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// blob returns content that a job names by digest.
+func (b *batchRun) blob(ctx context.Context, digest string) ([]byte, error) {
+	return fetchBlob(ctx, b.blobs, b.queue, digest)
+}
+
+// contentDigest is the name of content in a store of blobs.
+func contentDigest(content []byte) string { return fmt.Sprintf("%x", sha256.Sum256(content)) }
+
+// putBlob keeps content where the workers find it.
+func (b *batchRun) putBlob(ctx context.Context, content []byte) (string, error) {
+	digest := contentDigest(content)
+	if !b.blobs.Has(digest) {
+		if err := b.blobs.PutBlob(digest, bytes.NewReader(content)); err != nil {
+			return "", err
+		}
+	}
+	if !b.o.engine.shared() {
+		return digest, nil
+	}
+	return b.queue.PutBlob(ctx, content)
+}
+
+// putCommon keeps what jobs have in common.
+func (b *batchRun) putCommon(ctx context.Context, r api.Run) (string, error) {
+	r, err := batch.WithBlobs(r, func(content []byte) (string, error) { return b.putBlob(ctx, content) })
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return "", err
+	}
+	return b.putBlob(ctx, text)
+}
+
+// fetchBlob returns content from the disk, or from the engine.
+func fetchBlob(ctx context.Context, kept *cache.Cache, engine *jetstream.Engine, digest string) ([]byte, error) {
+	content, err := kept.Get(digest)
+	if !errors.Is(err, cache.ErrNotFound) {
+		return content, err
+	}
+	if content, err = engine.Blob(ctx, digest); errors.Is(err, jetstream.ErrNoBlob) {
+		return nil, api.Refuse(api.CodeNoBlob, "the blob %s is not known: send it before the job", digest)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return content, kept.PutBlob(digest, bytes.NewReader(content))
+}
+
+// newWorker makes a worker that executes jobs on an agent.
+func newWorker(c *cli, x *executor, engine *jetstream.Engine, name, pool string, blob func(context.Context, string) ([]byte, error), log *slog.Logger) *worker.Worker {
+	source := func(urgent bool) func() worker.Source {
+		return func() worker.Source {
+			s := engine.Source(pool, urgent)
+			return func(ctx context.Context) (worker.Delivery, error) {
+				d, err := s.Next(ctx)
+				if err != nil {
+					return nil, err
+				}
+				return d, nil
+			}
+		}
+	}
+	return &worker.Worker{
+		Name: name, Slots: x.slots, Jobs: source(false), Urgent: source(true), Log: log, Blob: blob,
+		Execute: func(ctx context.Context, r api.Run) (api.Result, error) { return x.executeJob(ctx, r) },
+		Keep: func(ctx context.Context, content []byte) error {
+			_, err := x.agent.PutBlob(ctx, content)
+			return err
+		},
+		Healthy: func(ctx context.Context) error {
+			_, err := x.agent.Health(ctx)
+			return err
+		},
+	}
+}

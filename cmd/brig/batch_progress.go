@@ -1,0 +1,198 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/batch"
+)
+
+// A batchProgress shows on stderr how far a batch is: on a terminal with a bar, elsewhere in a line every ten
+// seconds.
+type batchProgress struct {
+	began   time.Time
+	before  int64                    // results of an earlier run
+	bar     *progressbar.ProgressBar // nil: not on a terminal
+	lines   *progress                // nil: on a terminal, or quiet
+	shown   time.Time                // when the text was last made
+	counted chan struct{}            // closed when the input has been counted; nil: it is not counted
+
+	mu    sync.Mutex
+	total int64 // jobs of the input; zero: not known; guarded by mu
+}
+
+func (c *cli) batchProgress(quiet bool, in *os.File, before int64) *batchProgress {
+	p := &batchProgress{began: time.Now(), before: before}
+	if quiet {
+		return p
+	}
+	if isTerminal(c.stderr) {
+		p.bar = progressbar.NewOptions64(-1, progressbar.OptionSetWriter(c.stderr), progressbar.OptionSetWidth(20),
+			progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("jobs"),
+			progressbar.OptionSetPredictTime(true), progressbar.OptionThrottle(200*time.Millisecond), progressbar.OptionClearOnFinish())
+	} else {
+		p.lines = c.progress("batch")
+	}
+	if info, err := in.Stat(); err == nil && info.Mode().IsRegular() {
+		p.counted = make(chan struct{})
+		go func() { // ends with the file
+			defer close(p.counted)
+			p.count(in)
+		}()
+	}
+	return p
+}
+
+// count counts the jobs of the input, without moving its offset.
+func (p *batchProgress) count(in *os.File) {
+	total, blank := int64(0), true
+	buf := make([]byte, 256<<10)
+	for offset := int64(0); ; {
+		n, err := in.ReadAt(buf, offset)
+		offset += int64(n)
+		for rest := buf[:n]; len(rest) > 0; {
+			text, after, end := bytes.Cut(rest, []byte("\n"))
+			if blank = blank && len(bytes.TrimSpace(text)) == 0; end {
+				if !blank {
+					total++
+				}
+				blank = true
+			}
+			rest = after
+		}
+		if err != nil {
+			if errors.Is(err, io.EOF) && !blank {
+				total++
+			}
+			break
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.total = total
+}
+
+// show shows how far the batch is. It is called often, by one goroutine.
+func (p *batchProgress) show(s batch.Progress) {
+	if p.bar == nil && p.lines == nil || time.Since(p.shown) < 100*time.Millisecond {
+		return
+	}
+	p.shown = time.Now()
+	p.mu.Lock()
+	total := p.total
+	p.mu.Unlock()
+	if s.AllRead {
+		total = s.Read
+	}
+	if p.bar != nil {
+		if total > 0 && p.bar.GetMax64() != total {
+			p.bar.ChangeMax64(total)
+		}
+		p.bar.Describe("brig: " + states(s))
+		_ = p.bar.Set64(s.Recorded) // the terminal has gone: nobody sees the bar
+		return
+	}
+	p.lines.setStep(jobPace(s.Recorded, p.before, total, time.Since(p.began)) + ", " + states(s))
+}
+
+// states says what became of the jobs.
+func states(s batch.Progress) string {
+	var parts []string
+	if n := s.Answers[api.Accepted]; n > 0 {
+		parts = append(parts, fmt.Sprintf("accepted %d", n))
+	}
+	for _, one := range []api.JobStatus{api.JobRefused, api.JobError, api.JobCanceled} {
+		if n := s.Statuses[one]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", one, n))
+		}
+	}
+	return strings.Join(append(parts, fmt.Sprintf("released %d", s.Released)), ", ")
+}
+
+// jobPace says how many jobs have results, how fast, and when the others will have.
+func jobPace(recorded, before, total int64, after time.Duration) string {
+	text := fmt.Sprintf("%d jobs", recorded)
+	if total > 0 {
+		text = fmt.Sprintf("%d of %d jobs", recorded, total)
+	}
+	if recorded <= before || after <= 0 {
+		return text
+	}
+	rate := float64(recorded-before) / after.Seconds()
+	text += fmt.Sprintf(", %.1f jobs/s", rate)
+	if total > recorded {
+		text += fmt.Sprintf(", %s left", time.Duration(float64(total-recorded)/rate*float64(time.Second)).Round(time.Second))
+	}
+	return text
+}
+
+func (p *batchProgress) end() {
+	if p.bar != nil {
+		_ = p.bar.Clear() // as above
+	}
+	if p.lines != nil {
+		p.lines.end()
+	}
+	if p.counted != nil {
+		<-p.counted
+	}
+}
+
+// A batchSummary is what brig batch says at the end.
+type batchSummary struct {
+	Jobs     int64                `json:"jobs"` // with a result
+	Done     int64                `json:"done"`
+	Refused  int64                `json:"refused"`
+	Error    int64                `json:"error"`
+	Canceled int64                `json:"canceled"`
+	Answers  map[api.Answer]int64 `json:"answers"` // of the jobs that this run judged
+	Earlier  int64                `json:"earlier"` // results of earlier runs, with --resume
+	Again    int64                `json:"released_again"`
+	Dropped  int64                `json:"dropped"` // results that came twice
+	Complete bool                 `json:"complete"`
+	Seconds  float64              `json:"seconds"`
+	Rate     float64              `json:"jobs_per_second"`
+}
+
+func summarize(p batch.Progress, earlier int64, took time.Duration) batchSummary {
+	return batchSummary{
+		Jobs: p.Recorded, Done: p.Statuses[api.JobDone], Refused: p.Statuses[api.JobRefused], Error: p.Statuses[api.JobError], Canceled: p.Statuses[api.JobCanceled],
+		Answers: p.Answers, Earlier: earlier, Again: p.Again, Dropped: p.Dropped, Complete: p.AllRead && p.Released == 0,
+		Seconds: took.Seconds(), Rate: float64(p.Recorded-earlier) / took.Seconds(),
+	}
+}
+
+// writeSummary writes the summary where it is wanted.
+func (c *cli) writeSummary(o *batchOptions, s batchSummary) error {
+	if o.json {
+		c.stdout.Write(marshal(s))
+	}
+	if !o.quiet {
+		text := fmt.Sprintf("%d jobs: %d done", s.Jobs, s.Done)
+		for _, one := range []struct {
+			word string
+			n    int64
+		}{{"refused", s.Refused}, {"error", s.Error}, {"canceled", s.Canceled}} {
+			if one.n > 0 {
+				text += fmt.Sprintf(", %d %s", one.n, one.word)
+			}
+		}
+		if n := s.Answers[api.Accepted]; n > 0 {
+			text += fmt.Sprintf("; %d accepted", n)
+		}
+		c.note("%s; %s, %.1f jobs/s", text, time.Duration(s.Seconds*float64(time.Second)).Round(10*time.Millisecond), s.Rate)
+	}
+	if o.summary == "" {
+		return nil
+	}
+	return writeOutput(o.summary, marshal(s))
+}

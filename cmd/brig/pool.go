@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/brig-sandbox/brig/batch/jetstream"
+)
+
+const poolUsage = `
+Look at the workers of an engine, and have one take no more jobs.
+
+Usage:
+  brig pool ls [--engine URL] [--json]
+  brig pool show NAME [--engine URL] [--json]
+  brig pool drain WORKER [--engine URL]
+
+These are for an engine that runs by itself, a NATS server: --engine or $BRIG_ENGINE.
+
+Examples:
+  brig pool ls --engine nats://127.0.0.1:4222
+  brig pool drain node2`
+
+func poolCommand(c *cli) *cobra.Command {
+	return c.group("pool", poolUsage, []command{
+		{name: "ls", short: "list pools: what waits, and how many workers they have", make: poolList},
+		{name: "show", short: "list the workers of a pool, and say in what they differ", make: poolShow},
+		{name: "drain", short: "have a worker take no more jobs and end", make: poolDrain},
+	})
+}
+
+// poolConnect connects to an engine for one of these commands.
+func poolConnect(c *cli, o engineOptions) (*jetstream.Engine, context.Context, func(), error) {
+	if o.url == "" {
+		return nil, nil, nil, errors.New("name the engine: --engine URL or $BRIG_ENGINE")
+	}
+	_, e, err := o.open("", slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	return e, ctx, func() { cancel(); e.Close() }, nil
+}
+
+func poolFlags(c *cli, f *pflag.FlagSet) *engineOptions {
+	o := new(engineOptions)
+	f.StringVar(&o.url, "engine", c.env("BRIG_ENGINE"), "`URL` of the engine (default $BRIG_ENGINE)")
+	f.StringVar(&o.creds, "creds", "", "`FILE` with the NATS credentials")
+	return o
+}
+
+// A poolState is a pool for people and scripts.
+type poolState struct {
+	Name    string `json:"name"`
+	Workers int    `json:"workers"`
+	Slots   int    `json:"slots"`
+	Waiting uint64 `json:"waiting"`
+	Urgent  uint64 `json:"urgent_waiting"`
+	Working int    `json:"in_flight"`
+}
+
+// pools joins what waits and which workers there are.
+func pools(queued []jetstream.Queued, workers []jetstream.WorkerState) []poolState {
+	by := map[string]*poolState{}
+	of := func(name string) *poolState {
+		if by[name] == nil {
+			by[name] = &poolState{Name: name}
+		}
+		return by[name]
+	}
+	for _, q := range queued {
+		p := of(q.Pool)
+		if p.Working += q.Working; q.Urgent {
+			p.Urgent += q.Waiting
+		} else {
+			p.Waiting += q.Waiting
+		}
+	}
+	for _, w := range workers {
+		p := of(w.Pool)
+		p.Workers++
+		if !w.Draining {
+			p.Slots += w.Slots
+		}
+	}
+	var all []poolState
+	for _, p := range by {
+		all = append(all, *p)
+	}
+	slices.SortFunc(all, func(a, b poolState) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+func poolList(c *cli) *cobra.Command {
+	k, f := newCommand("pool ls", "List the pools of an engine: their workers and slots, and the jobs that wait or are executed.\n\nUsage:\n  brig pool ls [--engine URL] [--json]\n\nExample:\n  brig pool ls --engine nats://127.0.0.1:4222")
+	o := poolFlags(c, f)
+	asJSON := f.Bool("json", false, "print JSON")
+	return c.does(k, func() int {
+		e, ctx, end, err := poolConnect(c, *o)
+		if err != nil {
+			return c.fail(err)
+		}
+		defer end()
+		queued, err := e.Pools(ctx)
+		if err != nil {
+			return c.fail(err)
+		}
+		workers, err := e.Workers(ctx)
+		if err != nil {
+			return c.fail(err)
+		}
+		all := pools(queued, workers)
+		if *asJSON {
+			c.stdout.Write(marshal(all))
+			return 0
+		}
+		w := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "POOL\tWORKERS\tSLOTS\tWAITING\tURGENT\tEXECUTED")
+		for _, p := range all {
+			fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\n", p.Name, p.Workers, p.Slots, p.Waiting, p.Urgent, p.Working)
+		}
+		if err := w.Flush(); err != nil {
+			return c.fail(err)
+		}
+		return 0
+	})
+}
+
+func poolShow(c *cli) *cobra.Command {
+	k, f := newCommand("pool show", "List the workers of a pool. Workers whose images differ are named: the same job could be judged differently.\n\nUsage:\n  brig pool show NAME [--engine URL] [--json]\n\nExample:\n  brig pool show default --engine nats://127.0.0.1:4222")
+	o := poolFlags(c, f)
+	asJSON := f.Bool("json", false, "print JSON")
+	return c.does(k, func() int {
+		if f.NArg() != 1 {
+			return c.hint("pool show", errors.New("name one pool"))
+		}
+		e, ctx, end, err := poolConnect(c, *o)
+		if err != nil {
+			return c.fail(err)
+		}
+		defer end()
+		all, err := e.Workers(ctx)
+		if err != nil {
+			return c.fail(err)
+		}
+		all = slices.DeleteFunc(all, func(w jetstream.WorkerState) bool { return w.Pool != f.Arg(0) })
+		if *asJSON {
+			c.stdout.Write(marshal(all))
+			return 0
+		}
+		w := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "WORKER\tVERSION\tSLOTS\tJOBS\tSTATE\tREPORTED")
+		for _, one := range all {
+			state := "takes jobs"
+			if one.Draining {
+				state = "draining"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s ago\n", oneLine(one.Name), oneLine(one.Version), one.Slots, one.InFlight, state, time.Since(one.Reported).Round(time.Second))
+		}
+		if err := w.Flush(); err != nil {
+			return c.fail(err)
+		}
+		for _, line := range imageDifferences(all) {
+			fmt.Fprintln(c.text(), line)
+		}
+		return 0
+	})
+}
+
+// imageDifferences says which languages have different images on the workers of a pool.
+func imageDifferences(all []jetstream.WorkerState) []string {
+	first, by := map[string]string{}, map[string]string{}
+	var out []string
+	for _, w := range all {
+		for language, digest := range w.Languages {
+			switch known, ok := first[language]; {
+			case !ok:
+				first[language], by[language] = digest, w.Name
+			case known != digest:
+				out = append(out, fmt.Sprintf("the image of %s differs: %.19s on %s, %.19s on %s", language, known, by[language], digest, w.Name))
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func poolDrain(c *cli) *cobra.Command {
+	k, f := newCommand("pool drain", "Have a worker take no more jobs, and end when those that it has have ended.\n\nUsage:\n  brig pool drain WORKER [--engine URL]\n\nExample:\n  brig pool drain node2 --engine nats://127.0.0.1:4222")
+	o := poolFlags(c, f)
+	return c.does(k, func() int {
+		if f.NArg() != 1 {
+			return c.hint("pool drain", errors.New("name one worker"))
+		}
+		if err := jetstream.CheckName("worker", f.Arg(0)); err != nil {
+			return c.hint("pool drain", err)
+		}
+		e, ctx, end, err := poolConnect(c, *o)
+		if err != nil {
+			return c.fail(err)
+		}
+		defer end()
+		if err := e.Drain(ctx, f.Arg(0)); err != nil {
+			return c.fail(err)
+		}
+		return 0
+	})
+}

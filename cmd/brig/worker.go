@@ -1,0 +1,275 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/batch/jetstream"
+	"github.com/brig-sandbox/brig/batch/worker"
+	"github.com/brig-sandbox/brig/cache"
+)
+
+const workerUsage = `
+Execute jobs of batches that run on another machine, with the agent of this one.
+
+Usage:
+  brig worker --key FILE [flags]
+  brig worker --engine URL --name NAME [flags]
+
+On the machine with the batch:
+  brig worker-key node2 --engine tls://10.0.0.1:4222 > node2.key
+  sudo brig batch jobs.jsonl --engine-listen 10.0.0.1:4222
+On the other one, with node2.key:
+  sudo brig worker --key node2.key
+
+A worker takes as many jobs at once as its agent has slots. It connects outwards only, and
+waits while no batch runs. SIGTERM has it take no more jobs and end when those that it has
+have ended, or after --drain; what is left goes to other workers.
+
+Jobs that ask for a network or for packages are refused, unless --network and --packages
+permit it: their connections are this machine's.
+
+Exit codes: 0 after SIGTERM or brig pool drain, 125 if it could not start.`
+
+// workerOptions is the command line of brig worker.
+type workerOptions struct {
+	engine       engineOptions
+	key, name    string
+	slots        int
+	socket       string
+	drain        time.Duration
+	network      string
+	packages     bool
+	cacheSize    api.Size
+	blobs        string
+	quiet        bool
+}
+
+func (o *workerOptions) register(f *pflag.FlagSet, env func(string) string) {
+	f.StringVar(&o.key, "key", "", "`FILE` that brig worker-key made: it names the engine")
+	o.engine.register(f, env)
+	f.StringVar(&o.name, "name", "", "`NAME` of this worker, unique in the engine (default: that of the key, or of the host)")
+	f.IntVar(&o.slots, "slots", 0, "`NUMBER` of jobs at once (default: the slots of the agent)")
+	f.DurationVar(&o.drain, "drain", time.Minute, "how long jobs may go on after SIGTERM")
+	f.StringVar(&o.network, "network", api.NetworkLoopback, "the most that jobs may ask for: none, loopback, allow or public")
+	f.BoolVar(&o.packages, "packages", false, "permit jobs with requirements, whose packages this machine downloads")
+	f.Var(&o.cacheSize, "cache", "`SIZE` of the disk space for test data (default 10G)")
+	f.StringVar(&o.blobs, "blobs", "", "read test data also from this `DIRECTORY`, such as one that all machines share; its files are named by their sha256")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "log errors only")
+	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+}
+
+func workerCommand(c *cli) *cobra.Command {
+	o := new(workerOptions)
+	k, f := newCommand("worker", workerUsage)
+	o.register(f, c.env)
+	return c.does(k, func() int {
+		if err := o.check(f); err != nil {
+			return c.hint("worker", err)
+		}
+		if err := c.work(o); err != nil {
+			return c.fail(err)
+		}
+		return 0
+	})
+}
+
+func (o *workerOptions) check(f *pflag.FlagSet) error {
+	networks := []string{api.NetworkNone, api.NetworkLoopback, api.NetworkAllow, api.NetworkPublic}
+	switch {
+	case f.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q", f.Arg(0))
+	case o.key == "" && o.engine.url == "":
+		return errors.New("name the engine: --key FILE, or --engine URL")
+	case networkRank(networks, o.network) < 0:
+		return fmt.Errorf("--network %s: write none, loopback, allow or public", o.network)
+	case o.slots < 0:
+		return errors.New("--slots: at least one job at once")
+	}
+	return o.engine.check()
+}
+
+func networkRank(networks []string, name string) int {
+	for i, n := range networks {
+		if n == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// refuse refuses jobs that the operator does not permit.
+func (o *workerOptions) refuse(r api.Run) error {
+	networks := []string{"", api.NetworkNone, api.NetworkLoopback, api.NetworkAllow, api.NetworkPublic}
+	switch {
+	case networkRank(networks, r.Network) > networkRank(networks, o.network):
+		return api.Refuse(api.CodeForbidden, "the job asks for the network %s, and the workers of this pool permit %s", r.Network, o.network)
+	case len(r.Requirements) > 0 && !o.packages:
+		return api.Refuse(api.CodeForbidden, "the job asks for packages, and the workers of this pool permit none")
+	}
+	return nil
+}
+
+// work runs the worker until a signal or an operator ends it.
+func (c *cli) work(o *workerOptions) error {
+	target, err := o.target()
+	if err != nil {
+		return err
+	}
+	level := slog.LevelInfo
+	if o.quiet {
+		level = slog.LevelError
+	}
+	log := slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: level}))
+	target.Log = log
+	agent, err := c.connectAs(o.socket, os.Geteuid())
+	if err != nil {
+		return err
+	}
+	interrupt, stop := untilInterrupt(agent)
+	defer stop()
+	ctx, drain := context.WithCancel(interrupt)
+	defer drain()
+	x, err := c.newExecutor(ctx, agent, time.Minute, true)
+	if err != nil {
+		return agent.explain(err)
+	}
+	if o.slots > 0 {
+		x.slots = o.slots
+	}
+	size := int64(o.cacheSize)
+	if size == 0 {
+		size = maxBatchBlobs
+	}
+	kept, err := cache.Open(filepath.Join(cacheDir(), "blobs"), size)
+	if err != nil {
+		return err
+	}
+	engine, err := jetstream.Connect(target)
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	w := newWorker(c, x, engine, o.name, o.engine.pool, func(ctx context.Context, digest string) ([]byte, error) {
+		if content, ok := readShared(o.blobs, digest); ok {
+			return content, nil
+		}
+		return fetchBlob(ctx, kept, engine, digest)
+	}, log)
+	w.Refuse, w.Drain = o.refuse, o.drain
+	if w.Images, err = x.imageDigests(ctx); err != nil {
+		return agent.explain(err)
+	}
+	return o.serve(ctx, drain, w, x, engine, log)
+}
+
+// serve runs the worker, and reports its state to the engine.
+func (o *workerOptions) serve(ctx context.Context, drain func(), w *worker.Worker, x *executor, engine *jetstream.Engine, log *slog.Logger) error {
+	endCancel, err := engine.OnCancel(w.CancelBatch)
+	if err != nil {
+		return err
+	}
+	defer endCancel()
+	endDrain, err := engine.OnDrain(o.name, drain)
+	if err != nil {
+		return err
+	}
+	defer endDrain()
+	state := jetstream.WorkerState{Name: o.name, Pool: o.engine.pool, Version: version, Slots: x.slots, Languages: w.Images}
+	log.Info("the worker takes jobs", "name", o.name, "pool", o.engine.pool, "slots", x.slots)
+	done := make(chan struct{})
+	reported := make(chan struct{})
+	go func() {
+		defer close(reported)
+		o.report(ctx, done, w, engine, state, log)
+	}()
+	w.Run(ctx)
+	close(done)
+	<-reported
+	leave, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := engine.Leave(leave, o.name); err != nil {
+		log.Warn("the worker stays in the list of the engine for half a minute", "err", err)
+	}
+	log.Info("the worker has ended")
+	return nil
+}
+
+const reportInterval = 10 * time.Second
+
+// report reports the state of the worker until done is closed.
+func (o *workerOptions) report(ctx context.Context, done <-chan struct{}, w *worker.Worker, engine *jetstream.Engine, state jetstream.WorkerState, log *slog.Logger) {
+	tick := time.NewTicker(reportInterval)
+	defer tick.Stop()
+	draining := ctx.Done()
+	for {
+		state.InFlight, state.Reported, state.Draining = w.InFlight(), time.Now().UTC(), ctx.Err() != nil
+		call, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		if err := engine.Report(call, state); err != nil {
+			log.Debug("report to the engine", "err", err)
+		}
+		cancel()
+		select {
+		case <-tick.C:
+		case <-draining:
+			draining = nil
+		case <-done:
+			return
+		}
+	}
+}
+
+// target is the engine that the command line or the key names.
+func (o *workerOptions) target() (jetstream.Target, error) {
+	t := jetstream.Target{URL: o.engine.url}
+	if o.key != "" {
+		text, err := os.ReadFile(o.key)
+		if err != nil {
+			return t, err
+		}
+		var k workerKey
+		if err := json.Unmarshal(text, &k); err != nil {
+			return t, fmt.Errorf("%s is no key of brig worker-key: %w", o.key, err)
+		}
+		t.Seed, t.Certificate = k.Seed, k.Certificate
+		if o.name != "" && o.name != k.Name {
+			return t, fmt.Errorf("--name %s: the key is that of %s, and the engine knows no other name for it", o.name, k.Name)
+		}
+		if o.name = k.Name; t.URL == "" {
+			t.URL = k.Engine
+		}
+	}
+	if o.name == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return t, err
+		}
+		o.name = strings.ToLower(strings.ReplaceAll(host, ".", "-"))
+	}
+	t.Worker = o.name
+	return t, jetstream.CheckName("worker", o.name)
+}
+
+// readShared reads content from a directory that machines share. Its digest is checked: the directory may have
+// another file of this name.
+func readShared(dir, digest string) ([]byte, bool) {
+	if dir == "" || api.BlobDigest(digest) != nil {
+		return nil, false
+	}
+	content, err := os.ReadFile(filepath.Join(dir, digest))
+	if err != nil {
+		return nil, false
+	}
+	return content, contentDigest(content) == digest
+}

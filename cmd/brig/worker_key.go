@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/brig-sandbox/brig/batch/jetstream"
+)
+
+const workerKeyUsage = `
+Make the key with which a worker connects to the engine of this machine's batches. It is
+printed once: keep it secret. A new key for the same name replaces the earlier one, when
+the next batch starts.
+
+Usage:
+  brig worker-key NAME --engine tls://HOST:PORT > NAME.key
+  brig worker-key --remove NAME
+  brig worker-key --list
+
+Examples:
+  sudo brig worker-key node2 --engine tls://10.0.0.1:4222 > node2.key
+  sudo brig batch jobs.jsonl --engine-listen 10.0.0.1:4222
+
+For a NATS server of your own: --nats prints what its configuration needs for the worker,
+and the key has no certificate.
+
+A worker can take the jobs of its engine, read their test data and send any result for
+them. It can neither release jobs nor read results.`
+
+func workerKeyCommand(c *cli) *cobra.Command {
+	k, f := newCommand("worker-key", workerKeyUsage)
+	url := f.String("engine", "", "`URL` at which the worker reaches the engine")
+	remove := f.Bool("remove", false, "remove the worker: it cannot connect to the next batch")
+	list := f.Bool("list", false, "list the workers")
+	asJSON := f.Bool("json", false, "with --list: print JSON")
+	forNATS := f.Bool("nats", false, "print on stderr what the configuration of a NATS server needs, and keep nothing")
+	return c.does(k, func() int {
+		dir, err := engineDir()
+		if err != nil {
+			return c.fail(err)
+		}
+		if *list {
+			all, err := readWorkers(dir)
+			if err != nil {
+				return c.fail(err)
+			}
+			if *asJSON {
+				c.stdout.Write(marshal(all))
+				return 0
+			}
+			for _, w := range all {
+				fmt.Fprintf(c.stdout, "%-20s %s\n", w.Name, w.Key)
+			}
+			return 0
+		}
+		if f.NArg() != 1 {
+			return c.hint("worker-key", errors.New("name one worker"))
+		}
+		name := f.Arg(0)
+		if err := jetstream.CheckName("worker", name); err != nil {
+			return c.hint("worker-key", err)
+		}
+		if *remove {
+			if err := removeWorker(dir, name); err != nil {
+				return c.fail(err)
+			}
+			return 0
+		}
+		if *url == "" {
+			return c.hint("worker-key", errors.New("say where the worker reaches the engine: --engine tls://HOST:PORT"))
+		}
+		if err := checkEngineURL(*url); err != nil {
+			return c.hint("worker-key", err)
+		}
+		key := workerKey{Name: name, Engine: *url}
+		if *forNATS {
+			err = c.natsKey(&key)
+		} else if _, key.Certificate, err = engineCertificate(dir); err == nil {
+			key.Seed, err = addWorker(dir, name)
+		}
+		if err != nil {
+			return c.fail(err)
+		}
+		c.stdout.Write(marshal(key))
+		return 0
+	})
+}
+
+// natsKey makes a key for a NATS server elsewhere, and prints the entry of its configuration.
+func (c *cli) natsKey(k *workerKey) error {
+	seed, public, err := jetstream.NewKey()
+	if err != nil {
+		return err
+	}
+	k.Seed = seed
+	fmt.Fprintf(c.stderr, "# authorization { users: [ ... ] } of the NATS server\n%s", jetstream.WorkerConfig(k.Name, public))
+	return nil
+}
