@@ -3,6 +3,7 @@ package batch
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -94,6 +95,7 @@ type run struct {
 	underWay map[int64]bool      // jobs that were released before the batch was resumed
 	ids      map[uint64]struct{} // hashes of the ids
 	seed     maphash.Seed
+	epoch    string // no other process of the same batch has it
 	writer   *writer
 	order    order
 	progress Progress
@@ -109,7 +111,7 @@ func (c *Coordinator) Run(ctx context.Context) (Progress, error) {
 	if done == nil {
 		done = new(Recorded)
 	}
-	r := &run{Coordinator: c, done: done, flights: map[int64]*flight{}, ids: map[uint64]struct{}{}, seed: maphash.MakeSeed()}
+	r := &run{Coordinator: c, done: done, flights: map[int64]*flight{}, ids: map[uint64]struct{}{}, seed: maphash.MakeSeed(), epoch: rand.Text()}
 	r.order = order{on: c.Ordered, done: done, held: map[int64]line{}}
 	r.progress = Progress{Recorded: done.Len(), Statuses: map[api.JobStatus]int64{}, Answers: map[api.Answer]int64{}}
 	for _, s := range statuses {

@@ -36,6 +36,7 @@ type Message struct {
 	Index    int64  // of the job in its batch
 	Pool     string // of the workers
 	Urgent   bool   // workers take it before others
+	Epoch    string // of a job that is released: of the coordinator's process
 	Attempt  int    // of a job that is released: how often it was released, from 1; of one that a worker took: how often one did
 	Sequence uint64 // of a result: its place in the queue
 	Body     []byte // JSON of a Work, or of an api.JobResult

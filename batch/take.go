@@ -128,7 +128,7 @@ func (r *run) release(ctx context.Context, index int64, j api.Job, common, diges
 		e := api.Refuse(api.CodeTooLarge, "the job has %d bytes of source and tests: the most is %d; place large files next to it as blobs", len(body), MaxWork)
 		return r.recordOwn(api.JobResult{ID: j.ID, Index: index, Status: api.JobRefused, Error: e, Meta: j.Meta, Digest: digest})
 	}
-	m := Message{Batch: r.ID, Index: index, Pool: r.Pool, Urgent: r.Urgent || j.Urgent, Attempt: 1, Body: body}
+	m := Message{Batch: r.ID, Index: index, Epoch: r.epoch, Pool: r.Pool, Urgent: r.Urgent || j.Urgent, Attempt: 1, Body: body}
 	r.flights[index] = &flight{m, j.ID, digest, j.Meta, now}
 	if r.underWay[index] {
 		return nil

@@ -3,8 +3,10 @@ package jetstream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/brig-sandbox/brig/batch"
@@ -13,90 +15,104 @@ import (
 // A Source gives the jobs of a pool to a worker.
 type Source struct {
 	*Engine
-	pool   string
-	urgent bool
-
-	consumer jetstream.Consumer // nil: not known yet
+	subject string // of requests for a job
+	pool    string
+	urgent  bool
+	inbox   *nats.Subscription // where jobs come; nil: not yet
 }
 
 // Source makes the source of a pool's jobs, urgent ones or others. One goroutine uses it.
 func (e *Engine) Source(pool string, urgent bool) *Source {
-	return &Source{Engine: e, pool: pool, urgent: urgent}
+	return &Source{Engine: e, pool: pool, urgent: urgent, subject: "$JS.API.CONSUMER.MSG.NEXT." + jobsStream + "." + consumerName(pool, urgent)}
 }
 
 // pullTime is how long a worker waits at the engine for a job before it asks again.
 const pullTime = 5 * time.Second
 
-// Next waits for a job. It returns when one has come, or with the error of ctx: while the engine does not
-// answer, or has no such pool yet, it asks again.
+// Next waits for a job. It returns when one has come, or with the error of ctx, after which the Source is not
+// used again: while the engine does not answer, or has no such pool yet, it asks again.
 func (s *Source) Next(ctx context.Context) (*Delivery, error) {
 	for logged := false; ; {
 		m, err := s.pull(ctx)
-		if err == nil {
+		if err == nil && m != nil {
 			return s.delivery(m)
 		}
 		if ctx.Err() != nil {
+			if s.inbox != nil {
+				_ = s.inbox.Unsubscribe() // the engine gives no job to an inbox that has gone
+			}
 			return nil, context.Cause(ctx)
 		}
-		if errors.Is(err, errNone) {
+		if err == nil {
 			continue
 		}
-		if s.consumer = nil; !logged { // it may have been created again
+		if !logged {
 			logged = true
 			s.log.Warn("the engine gives no jobs; asking again", "pool", s.pool, "err", err)
 		}
 		select {
 		case <-time.After(retryPause):
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
 		}
 	}
 }
 
-var errNone = errors.New("no job came in time")
-
-func (s *Source) pull(ctx context.Context) (jetstream.Msg, error) {
-	if s.consumer == nil {
-		call, cancel := context.WithTimeout(ctx, callTime)
-		defer cancel()
-		c, err := s.js.Consumer(call, jobsStream, consumerName(s.pool, s.urgent))
+// pull asks for one job, and waits for it; nil: none came in time. It has one inbox for all its requests: the
+// library's Fetch makes one for each, which costs as much as the rest of the exchange.
+func (s *Source) pull(ctx context.Context) (*nats.Msg, error) {
+	if s.inbox == nil {
+		inbox, err := s.conn.SubscribeSync(s.conn.NewInbox())
 		if err != nil {
 			return nil, err
 		}
-		s.consumer = c
+		s.inbox = inbox
 	}
-	call, cancel := context.WithTimeout(ctx, pullTime)
-	defer cancel()
-	all, err := s.consumer.Fetch(1, jetstream.FetchContext(call))
+	waiting, _, err := s.inbox.Pending()
 	if err != nil {
 		return nil, err
 	}
-	for m := range all.Messages() {
+	if waiting == 0 { // otherwise an earlier request was answered late
+		request := fmt.Appendf(nil, `{"batch":1,"expires":%d}`, pullTime)
+		if err := s.conn.PublishRequest(s.subject, s.inbox.Subject, request); err != nil {
+			return nil, err
+		}
+	}
+	call, cancel := context.WithTimeout(ctx, pullTime+time.Second)
+	defer cancel()
+	m, err := s.inbox.NextMsgWithContext(call)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case m.Reply != "":
 		return m, nil
 	}
-	if err := all.Error(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		return nil, err
+	switch status := m.Header.Get("Status"); status {
+	case "404", "408": // no job, or none in time
+		return nil, nil
+	default:
+		return nil, fmt.Errorf("status %s %s", status, m.Header.Get("Description"))
 	}
-	return nil, errNone
 }
 
-func (s *Source) delivery(m jetstream.Msg) (*Delivery, error) {
+func (s *Source) delivery(m *nats.Msg) (*Delivery, error) {
 	meta, err := m.Metadata()
 	if err != nil {
 		return nil, err
 	}
-	id, index, err := splitSubject(m.Subject())
+	id, index, err := splitSubject(m.Subject)
 	if err != nil {
 		return nil, err
 	}
-	return &Delivery{Message: batch.Message{Batch: id, Index: index, Pool: s.pool, Urgent: s.urgent, Attempt: int(meta.NumDelivered), Body: m.Data()}, engine: s.Engine, message: m}, nil
+	return &Delivery{Message: batch.Message{Batch: id, Index: index, Pool: s.pool, Urgent: s.urgent, Attempt: int(meta.NumDelivered), Body: m.Data}, engine: s.Engine, message: m}, nil
 }
 
 // A Delivery is a job that a worker has. Without a sign of the worker for AckWait it is given to another one.
 type Delivery struct {
 	batch.Message
 	engine  *Engine
-	message jetstream.Msg
+	message *nats.Msg
 }
 
 // Job is the message of the job.
@@ -119,12 +135,7 @@ func (d *Delivery) Done(ctx context.Context, result []byte) error {
 	if err != nil {
 		return err
 	}
-	call, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	if err := d.message.DoubleAck(call); err != nil { // it is given to another worker, whose result is dropped
-		d.engine.log.Warn("a job was not acknowledged", "batch", d.Batch, "index", d.Index, "err", err)
-	}
-	return nil
+	return d.message.Ack() // if that is lost, the job is executed again, and its second result is dropped
 }
 
 // Later gives the job back, for a worker to take after a delay.

@@ -50,6 +50,7 @@ func Connect(t Target) (*Engine, error) {
 				e.log.Warn("the connection to the engine broke", "err", err)
 			}
 		}),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { e.log.Warn("the engine refuses something", "err", err) }),
 		nats.ReconnectHandler(func(*nats.Conn) { e.log.Info("the connection to the engine is back") }),
 	}, options...)
 	conn, err := nats.Connect(t.URL, options...)
@@ -111,7 +112,7 @@ func (e *Engine) Prepare(ctx context.Context, pool string) error {
 // Release implements batch.Queue.
 func (e *Engine) Release(ctx context.Context, m batch.Message) error {
 	// The engine drops a repetition of the same id, such as of a publish whose answer was lost.
-	id := m.Batch + "." + strconv.FormatInt(m.Index, 10) + "." + strconv.Itoa(m.Attempt)
+	id := m.Batch + "." + strconv.FormatInt(m.Index, 10) + "." + m.Epoch + "." + strconv.Itoa(m.Attempt)
 	return e.retry(ctx, m.Pool, "release a job", func(ctx context.Context) error {
 		_, err := e.js.Publish(ctx, jobSubject(m.Pool, m.Urgent, m.Batch, m.Index), m.Body, jetstream.WithMsgID(id))
 		return err

@@ -116,10 +116,30 @@ func TestJobsAndResults(t *testing.T) {
 	}
 }
 
+// A batch that is begun again has the same name. What it releases is no repetition.
+func TestABatchOfTheSameNameIsReleased(t *testing.T) {
+	_, e := start(t, jetstream.ServerConfig{})
+	for _, epoch := range []string{"a", "b"} {
+		m := message(0)
+		m.Epoch = epoch
+		if err := e.Release(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		if there, err := e.UnderWay(t.Context(), "b"); err != nil || !there[0] {
+			t.Errorf("%s: the job is not under way (%v)", epoch, err)
+		}
+		if err := e.End(t.Context(), "b"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Of many workers that send a result of the same job the first one counts.
 func TestTheFirstResultCounts(t *testing.T) {
 	_, e := start(t, jetstream.ServerConfig{})
-	if err := e.Release(t.Context(), message(0)); err != nil {
+	again := message(0)
+	again.Attempt = 2
+	if err := errors.Join(e.Release(t.Context(), message(0)), e.Release(t.Context(), again)); err != nil {
 		t.Fatal(err)
 	}
 	s := e.Source("p", false)
@@ -127,21 +147,49 @@ func TestTheFirstResultCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := first.Later(time.Millisecond); err != nil { // as if its time were over
-		t.Fatal(err)
-	}
 	second, err := s.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)
-	}
-	if second.Attempt != 2 {
-		t.Errorf("the second delivery is attempt %d", second.Attempt)
 	}
 	if err := errors.Join(second.Done(t.Context(), []byte("second")), first.Done(t.Context(), []byte("first"))); err != nil {
 		t.Fatal(err)
 	}
 	if got := results(t, e, 1)[0]; got != "second" {
 		t.Errorf("the result is %q", got)
+	}
+	if there, err := e.UnderWay(t.Context(), "b"); err != nil || len(there) != 1 {
+		t.Errorf("%v (%v) is left, want the result", there, err)
+	}
+}
+
+func TestAJobThatIsGivenBackComesAgain(t *testing.T) {
+	_, e := start(t, jetstream.ServerConfig{})
+	if err := e.Release(t.Context(), message(0)); err != nil {
+		t.Fatal(err)
+	}
+	s := e.Source("p", false)
+	for attempt := 1; attempt <= 7; attempt++ { // there is no last attempt of the engine's
+		d, err := s.Next(t.Context())
+		if err != nil || d.Attempt != attempt {
+			t.Fatalf("%+v (%v), want attempt %d", d, err, attempt)
+		}
+		if err := d.Later(time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := s.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Drop(); err != nil {
+		t.Fatal(err)
+	}
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
+		if there, err := e.UnderWay(t.Context(), "b"); err == nil && len(there) == 0 {
+			return
+		} else if time.Since(begin) > 10*time.Second {
+			t.Fatalf("a dropped job is still there: %v (%v)", there, err)
+		}
 	}
 }
 

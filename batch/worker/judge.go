@@ -50,7 +50,7 @@ func (w *Worker) judge(ctx context.Context, m batch.Message) (api.JobResult, err
 		case failures == maxFailures:
 			return res, last
 		}
-		got, began, err := w.attempt(ctx, r, res.Attempts >= aloneFrom)
+		got, began, err := w.attempt(ctx, m, r, res.Attempts >= aloneFrom)
 		if err == nil {
 			res.Queued = max(0, began.UnixNano()-work.Released)
 			return judged(res, work, got), nil
@@ -85,7 +85,7 @@ func again(err error) bool {
 }
 
 // attempt executes a run once, when a slot of the agent is free.
-func (w *Worker) attempt(ctx context.Context, r api.Run, alone bool) (res api.Result, began time.Time, err error) {
+func (w *Worker) attempt(ctx context.Context, m batch.Message, r api.Run, alone bool) (res api.Result, began time.Time, err error) {
 	if alone {
 		w.alone.Lock()
 		defer w.alone.Unlock()
@@ -102,6 +102,7 @@ func (w *Worker) attempt(ctx context.Context, r api.Run, alone bool) (res api.Re
 	first := time.Now()
 	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		began = time.Now()
+		w.Log.Debug("executing", "batch", m.Batch, "index", m.Index, "delivery", m.Attempt)
 		res, err = w.Execute(ctx, r)
 		// That others have the slots or the memory says nothing about the job: it is no attempt.
 		if !api.HasCode(err, api.CodeBusy, api.CodeOverloaded) || time.Since(first) > maxBusy {

@@ -67,7 +67,7 @@ func (o *engineOptions) shared() bool { return o.url != "" || o.listen != "" }
 func (o *engineOptions) open(id string, log *slog.Logger) (*jetstream.Server, *jetstream.Engine, error) {
 	target := jetstream.Target{URL: o.url, Creds: o.creds, Log: log}
 	if o.url == "" {
-		config := jetstream.ServerConfig{Dir: filepath.Join(cacheDir(), "engine", id), Log: log, Listen: o.listen}
+		config := jetstream.ServerConfig{Dir: o.dir(id), Log: log, Listen: o.listen}
 		if err := os.MkdirAll(config.Dir, 0o700); err != nil {
 			return nil, nil, err
 		}
@@ -88,6 +88,10 @@ func (o *engineOptions) open(id string, log *slog.Logger) (*jetstream.Server, *j
 	}
 	return target.Server, engine, err
 }
+
+// dir is the directory of the embedded engine of a batch. It is removed when the batch ends, and used again when
+// one that was killed is resumed.
+func (o *engineOptions) dir(id string) string { return filepath.Join(cacheDir(), "engine", id) }
 
 // readKeys reads the certificate of this host's engine, and its workers.
 func (o *engineOptions) readKeys(config *jetstream.ServerConfig) error {

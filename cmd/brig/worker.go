@@ -44,16 +44,17 @@ Exit codes: 0 after SIGTERM or brig pool drain, 125 if it could not start.`
 
 // workerOptions is the command line of brig worker.
 type workerOptions struct {
-	engine       engineOptions
-	key, name    string
-	slots        int
-	socket       string
-	drain        time.Duration
-	network      string
-	packages     bool
-	cacheSize    api.Size
-	blobs        string
-	quiet        bool
+	engine    engineOptions
+	key, name string
+	slots     int
+	socket    string
+	drain     time.Duration
+	network   string
+	packages  bool
+	cacheSize api.Size
+	blobs     string
+	quiet     bool
+	verbose   bool
 }
 
 func (o *workerOptions) register(f *pflag.FlagSet, env func(string) string) {
@@ -67,6 +68,7 @@ func (o *workerOptions) register(f *pflag.FlagSet, env func(string) string) {
 	f.Var(&o.cacheSize, "cache", "`SIZE` of the disk space for test data (default 10G)")
 	f.StringVar(&o.blobs, "blobs", "", "read test data also from this `DIRECTORY`, such as one that all machines share; its files are named by their sha256")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "log errors only")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "log each job")
 	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
 }
 
@@ -128,8 +130,11 @@ func (c *cli) work(o *workerOptions) error {
 		return err
 	}
 	level := slog.LevelInfo
-	if o.quiet {
+	switch {
+	case o.quiet:
 		level = slog.LevelError
+	case o.verbose:
+		level = slog.LevelDebug
 	}
 	log := slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: level}))
 	target.Log = log
