@@ -118,6 +118,13 @@ image-python: build ## build and store the Python image (root)
 bench: build ## cost of a run compared with a plain spawn of the same program (root; STORE=DIR: with its languages and packages; WRITE=1: update the docs)
 	go run ./bench --bin bin $(if $(STORE),--store $(STORE)) $(if $(SLEEPERS),--sleepers $(SLEEPERS)) $(if $(WRITE),--summary README.md --write docs/performance.md)
 
+bench-batch: build ## rate, cost and memory of brig batch, and many workers (root; STORE=DIR: with its languages; WRITE=1: update the docs)
+	go run ./bench/batches --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/batch.md)
+
+chaos: build ## batches whose parts are killed at random, cut off and stopped (root; 15 minutes)
+	BRIG_CHAOS=$(or $(CHAOS),20000,200) BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -v -timeout 60m -tags chaos \
+		-run '^(TestChaosOfABatch|TestABatch.*|TestAKilledBatchIsResumed|TestStoppedParts.*)$$' ./e2e
+
 languages: build ## cost of each language: image, start, least memory (root; WRITE=1: update the docs)
 	go run ./bench/languages --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/languages.md)
 
@@ -133,6 +140,7 @@ lint: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(CELLINIT_ABLATE) $(PROBES)
 	go vet -tags ablate ./runtime/... ./e2e ./cmd/brigd
 	go vet -tags tiers ./e2e
 	go vet -tags channels ./e2e
+	go vet -tags chaos ./e2e
 	go run $(GOLANGCI) run ./...
 	shellcheck -e SC2016,SC2317 $$(git grep -lE '^#!.*sh$$' -- .ci scripts packaging)
 	cd clients/python && mypy --strict --cache-dir=/dev/null brig_sandbox tests

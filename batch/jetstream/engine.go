@@ -79,11 +79,15 @@ func (e *Engine) Prepare(ctx context.Context, pool string) error {
 	if e.memory {
 		storage = jetstream.MemoryStorage
 	}
+	replicas := 1
+	if len(e.conn.Servers()) >= 3 { // a cluster: any one of its servers may end
+		replicas = 3
+	}
 	for _, s := range []jetstream.StreamConfig{
 		{Name: jobsStream, Subjects: []string{"brig.jobs.>"}, Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew,
-			MaxMsgs: maxJobs, MaxMsgSize: maxMessage, Duplicates: 2 * time.Minute, MaxAge: retention, Storage: storage, AllowDirect: true},
+			MaxMsgs: maxJobs, MaxMsgSize: maxMessage, Duplicates: 2 * time.Minute, MaxAge: retention, Storage: storage, Replicas: replicas, AllowDirect: true},
 		{Name: resultsStream, Subjects: []string{"brig.results.>"}, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew,
-			MaxMsgSize: maxMessage, MaxAge: retention, Storage: storage, AllowDirect: true},
+			MaxMsgSize: maxMessage, MaxAge: retention, Storage: storage, Replicas: replicas, AllowDirect: true},
 	} {
 		if _, err := e.js.CreateOrUpdateStream(ctx, s); err != nil {
 			return fmt.Errorf("create the stream %s: %w", s.Name, err)
@@ -100,10 +104,10 @@ func (e *Engine) Prepare(ctx context.Context, pool string) error {
 			return fmt.Errorf("create the consumer of pool %s: %w", pool, err)
 		}
 	}
-	if _, err := e.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: workersBucket, TTL: workerTTL, Storage: storage}); err != nil {
+	if _, err := e.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: workersBucket, TTL: workerTTL, Storage: storage, Replicas: replicas}); err != nil {
 		return fmt.Errorf("create the bucket %s: %w", workersBucket, err)
 	}
-	if _, err := e.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: blobsBucket, TTL: retention, Storage: storage}); err != nil {
+	if _, err := e.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: blobsBucket, TTL: retention, Storage: storage, Replicas: replicas}); err != nil {
 		return fmt.Errorf("create the bucket %s: %w", blobsBucket, err)
 	}
 	return nil
@@ -111,6 +115,12 @@ func (e *Engine) Prepare(ctx context.Context, pool string) error {
 
 // Release implements batch.Queue.
 func (e *Engine) Release(ctx context.Context, m batch.Message) error {
+	if e.memory { // no answer is lost within a process, and the engine would keep the ids for minutes
+		return e.retry(ctx, m.Pool, "release a job", func(ctx context.Context) error {
+			_, err := e.js.Publish(ctx, jobSubject(m.Pool, m.Urgent, m.Batch, m.Index), m.Body)
+			return err
+		})
+	}
 	// The engine drops a repetition of the same id, such as of a publish whose answer was lost.
 	id := m.Batch + "." + strconv.FormatInt(m.Index, 10) + "." + m.Epoch + "." + strconv.Itoa(m.Attempt)
 	return e.retry(ctx, m.Pool, "release a job", func(ctx context.Context) error {

@@ -70,9 +70,6 @@ func TestJobsAndResults(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := e.Release(t.Context(), message(3)); err != nil { // the same again is one job
-		t.Fatal(err)
-	}
 	if there, err := e.UnderWay(t.Context(), "b"); err != nil || len(there) != jobs {
 		t.Fatalf("%d jobs are under way (%v)", len(there), err)
 	}

@@ -82,6 +82,7 @@ func (o *batchOptions) register(f *pflag.FlagSet, env func(string) string) {
 	f.StringVar(&o.local, "local", "", "`NUMBER` of jobs that run on this machine at once, or none (default: the slots of the agent)")
 	o.engine.register(f, env)
 	f.StringVar(&o.engine.listen, "engine-listen", "", "let workers on other machines take jobs: `ADDRESS`, such as 10.0.0.1:4222 (see brig worker)")
+	keysFlag(f, &o.engine.keys)
 	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
 }
 

@@ -18,6 +18,7 @@ import (
 // engineOptions say which engine moves the jobs.
 type engineOptions struct {
 	url    string // empty: embedded
+	keys   string // directory; empty: the default
 	listen string // address at which others reach the embedded engine
 	creds  string // file with credentials for the engine at url
 	pool   string
@@ -95,7 +96,7 @@ func (o *engineOptions) dir(id string) string { return filepath.Join(cacheDir(),
 
 // readKeys reads the certificate of this host's engine, and its workers.
 func (o *engineOptions) readKeys(config *jetstream.ServerConfig) error {
-	dir, err := engineDir()
+	dir, err := engineDir(o.keys)
 	if err != nil {
 		return err
 	}

@@ -19,13 +19,26 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/brig-sandbox/brig/batch/jetstream"
 )
 
-// engineDir is the directory with the certificate of this host's engine and the workers that may connect.
-func engineDir() (string, error) {
+// keysFlag adds the flag with the directory of the engine's keys.
+func keysFlag(f *pflag.FlagSet, to *string) {
+	f.StringVar(to, "keys", "", "`DIRECTORY` of the engine's certificate and the workers that may connect (default: "+systemEngineDir+" for root, otherwise brig/engine in $XDG_DATA_HOME)")
+}
+
+const systemEngineDir = "/var/lib/brig/engine"
+
+// engineDir is the directory with the certificate of this host's engine and the workers that may connect, unless
+// a flag names another one.
+func engineDir(named string) (string, error) {
+	if named != "" {
+		return named, nil
+	}
 	if os.Geteuid() == 0 {
-		return "/var/lib/brig/engine", nil
+		return systemEngineDir, nil
 	}
 	if dir := os.Getenv("XDG_DATA_HOME"); dir != "" {
 		return filepath.Join(dir, "brig", "engine"), nil

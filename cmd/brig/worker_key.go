@@ -36,8 +36,10 @@ func workerKeyCommand(c *cli) *cobra.Command {
 	list := f.Bool("list", false, "list the workers")
 	asJSON := f.Bool("json", false, "with --list: print JSON")
 	forNATS := f.Bool("nats", false, "print on stderr what the configuration of a NATS server needs, and keep nothing")
+	var keys string
+	keysFlag(f, &keys)
 	return c.does(k, func() int {
-		dir, err := engineDir()
+		dir, err := engineDir(keys)
 		if err != nil {
 			return c.fail(err)
 		}

@@ -96,6 +96,7 @@ var rules = []rule{
 	{dir: "gateway/queue", why: "gives slots and knows nothing of what is done with them"},
 	{dir: "bench", may: []string{"agent/client", "api", "client", "egress", "internal", "rootfs", "rootfs/languages"}, why: "measures what a caller sees"},
 	{dir: "corpus", may: []string{"api"}, why: "the hostile programs and what must come of them, for tests and brig selftest"},
+	{dir: "bench/batches", may: []string{"api", "batch/jetstream", "batch/worker", "internal"}, why: "measures what brig batch costs, with simulated workers too"},
 	{dir: "bench/languages", may: []string{"agent/client", "api", "internal"}, why: "measures what each language costs"},
 	{dir: "bench/accuracy", may: []string{"api", "internal"}, why: "measures what results say"},
 	{dir: "e2e", may: []string{"agent/client", "api", "check", "client", "corpus", "diagnose", "internal", "rootfs", "rootfs/build", "rootfs/languages"}, tests: []string{"registry"}, why: "tests what a caller sees"},
