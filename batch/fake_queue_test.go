@@ -11,7 +11,7 @@ import (
 	"github.com/brig-sandbox/brig/batch"
 )
 
-// A fakeQueue executes jobs itself, in any order. It loses and repeats as many as it is told.
+// A fakeQueue executes jobs itself, in any order. It loses and repeats the shares that its fields say.
 type fakeQueue struct {
 	lose, repeat float64 // shares of jobs and of results
 	never        bool    // no job ends

@@ -81,7 +81,7 @@ func (r *run) wrote(ctx context.Context, w written) error {
 	return r.Queue.Forget(ctx, r.ID, last)
 }
 
-// forgetAtOnce is how many recorded results the queue holds before it is told to forget them.
+// forgetAtOnce is how many recorded results the queue holds before the coordinator has it forget them.
 const forgetAtOnce = 256
 
 // cancelAll records the jobs that are released as canceled, and has workers end them.

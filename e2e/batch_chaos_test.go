@@ -163,7 +163,7 @@ func newBatchRig(t *testing.T, workers int, jobs string) *batchRig {
 		a := newPart(t, dir, fmt.Sprintf("brigd%d", i), binary(t, "brigd"), "--socket", socket, "--data-dir", data, "--run-dir", filepath.Join(dir, fmt.Sprintf("run%d", i)), "--volumes", filepath.Join(dir, "volumes"), "--slots", "2", "--template-memory", "none")
 		a.until = dials("unix", socket)
 		a.start(t)
-		w := newPart(t, dir, fmt.Sprintf("worker%d", i), binary(t, "brig"), "worker", "--engine", url, "--name", fmt.Sprintf("w%d", i), "--socket", socket, "--verbose")
+		w := newPart(t, dir, fmt.Sprintf("worker%d", i), binary(t, "brig"), "worker", "--engine", url, "--name", fmt.Sprintf("w%d", i), "--socket", socket, "--verbose", "--drain", "1s")
 		w.start(t)
 		r.agents, r.workers = append(r.agents, a), append(r.workers, w)
 	}

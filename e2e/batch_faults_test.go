@@ -196,7 +196,7 @@ func TestABatchOnFourMachines(t *testing.T) {
 		if err := os.WriteFile(file, []byte(key), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		w := newPart(t, dir, "worker-"+name, within(node, brig, "worker", "--key", file, "--socket", socket, "--verbose")...)
+		w := newPart(t, dir, "worker-"+name, within(node, brig, "worker", "--key", file, "--socket", socket, "--verbose", "--drain", "1s")...)
 		r.workers = append(r.workers, w)
 	}
 	r.coordinator = newPart(t, dir, "coordinator", within(hub, brig, "batch", in, "-o", r.out, "--engine-listen", address, "--keys", filepath.Join(dir, "keys"), "--local", "none", "--keep", "summary")...)
@@ -256,7 +256,7 @@ func TestABatchOnACluster(t *testing.T) {
 	}
 	engine := strings.Join(urls, ",")
 	r := &batchRig{t: t, dir: dir, out: out, engine: servers[0]}
-	w := newPart(t, dir, "worker0", binary(t, "brig"), "worker", "--engine", engine, "--name", "w0", "--socket", a.socket, "--verbose")
+	w := newPart(t, dir, "worker0", binary(t, "brig"), "worker", "--engine", engine, "--name", "w0", "--socket", a.socket, "--verbose", "--drain", "1s")
 	r.workers = []*part{w}
 	r.coordinator = newPart(t, dir, "coordinator", binary(t, "brig"), "batch", in, "-o", out, "--engine", engine, "--local", "none", "--keep", "summary", "--resume")
 	for begin := time.Now(); ; time.Sleep(300 * time.Millisecond) { // until the servers have a leader

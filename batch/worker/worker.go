@@ -58,6 +58,7 @@ type Worker struct {
 const (
 	extendInterval = 10 * time.Second
 	drainTime      = time.Minute
+	sendTime       = 5 * time.Second
 )
 
 // InFlight is the number of jobs that the worker has.
@@ -132,10 +133,7 @@ func (w *Worker) handle(work context.Context, d Delivery) {
 	switch {
 	case err == nil:
 		body := encode(res)
-		// The result is sent also after work is done: it took time. The queue bounds the wait.
-		send, stop := context.WithTimeout(context.WithoutCancel(ctx), w.Drain+time.Minute)
-		err = d.Done(send, body)
-		stop()
+		err = w.send(work, d, body)
 	case errors.Is(err, errCanceled):
 		err = d.Drop()
 	default:
@@ -145,6 +143,15 @@ func (w *Worker) handle(work context.Context, d Delivery) {
 	if err != nil {
 		w.Log.Warn("the engine does not answer: another worker will get the job", "batch", m.Batch, "index", m.Index, "err", err)
 	}
+}
+
+// send sends a result. It waits for ever while the engine does not answer, because the result took time, and
+// for a short time after work is done.
+func (w *Worker) send(work context.Context, d Delivery, body []byte) error {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(work))
+	defer cancel()
+	defer context.AfterFunc(work, func() { time.AfterFunc(sendTime, cancel) })()
+	return d.Done(ctx, body)
 }
 
 // extend gives a sign of the worker from time to time until it is ended.
