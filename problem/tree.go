@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -21,13 +22,13 @@ import (
 // The bounds of one tree (TestTreesAreBounded).
 const (
 	MaxFiles   = 100_000
-	MaxBytes   = 4 * api.GiB // all files of a zip, unpacked
+	MaxBytes   = 4 * api.GiB // all files of an archive, unpacked
 	MaxArchive = 64 << 20    // an archive within a directory or archive
 	maxDepth   = 32          // of directories: a link may lead to the directory that it is in
 	maxName    = 1024        // bytes of a name with its directories
 )
 
-// A Tree has the files of a directory or a zip archive by name, with "/" between the parts. Names
+// A Tree has the files of a directory or an archive by name, with "/" between the parts. Names
 // that begin with a dot, and those that systems add by themselves (__MACOSX, Thumbs.db), are not in
 // it. A file is read when it is asked for. Nothing outside the directory is ever read: a link that
 // leads out of it gives an error (TestLinksLeadNowhereElse).
@@ -46,7 +47,8 @@ type treeFile struct {
 	read       func(most int64) ([]byte, error)
 }
 
-// Open opens a directory or a zip archive. The caller closes the Tree.
+// Open opens a directory, a zip archive, or a tar archive, plain or compressed with gzip or zstd. The
+// caller closes the Tree. A tar is unpacked into a file without a name below $TMPDIR.
 func Open(name string) (*Tree, error) {
 	info, err := os.Stat(name)
 	switch {
@@ -60,6 +62,15 @@ func Open(name string) (*Tree, error) {
 	f, info, err := inputfile.Open(name)
 	if err != nil {
 		return nil, err
+	}
+	head := make([]byte, tarMagicAt+len(tarMagic))
+	n, err := f.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, errors.Join(inputfile.WithoutSyscall(err), f.Close())
+	}
+	if isTar(head[:n]) {
+		t, err := openTar(name, f)
+		return t, errors.Join(err, f.Close())
 	}
 	t, err := openZip(name, f, info.Size())
 	if err != nil {
@@ -178,13 +189,13 @@ func (t *Tree) add(name string, f treeFile) error {
 	case ignored(name):
 		return nil
 	case !utf8.ValidString(name) || strings.ContainsRune(name, 0):
-		return fmt.Errorf("%s: the file name %q is not UTF-8: rename it", t.label, name)
+		return fmt.Errorf("the file name %q is not UTF-8: rename it", name)
 	case len(name) > maxName:
-		return fmt.Errorf("%s: the name %.80q... has more than %d bytes", t.label, name, maxName)
+		return fmt.Errorf("the name %.80q... has more than %d bytes", name, maxName)
 	case t.Has(name):
-		return fmt.Errorf("%s: there are two files %q", t.label, name)
+		return fmt.Errorf("there are two files %q", name)
 	case len(t.names) == MaxFiles:
-		return fmt.Errorf("%s: there are more than %d files", t.label, MaxFiles)
+		return fmt.Errorf("there are more than %d files", MaxFiles)
 	}
 	t.files[name], t.names = f, append(t.names, name)
 	return nil
@@ -208,7 +219,7 @@ func openDir(name string) (*Tree, error) {
 	}
 	t := &Tree{label: filepath.Clean(name), files: map[string]treeFile{}, close: root.Close}
 	if err := t.list(root, ".", false, 0); err != nil {
-		return nil, errors.Join(err, root.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", t.label, err), root.Close())
 	}
 	slices.Sort(t.names)
 	return t, nil
@@ -216,15 +227,15 @@ func openDir(name string) (*Tree, error) {
 
 func (t *Tree) list(root *os.Root, dir string, linked bool, depth int) error {
 	if depth > maxDepth {
-		return fmt.Errorf("%s: %s is more than %d directories deep: a link may lead to its own directory", t.label, dir, maxDepth)
+		return fmt.Errorf("%s is more than %d directories deep: a link may lead to its own directory", dir, maxDepth)
 	}
 	d, err := root.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return fmt.Errorf("%s: %w", t.label, inputfile.WithoutSyscall(err))
+		return inputfile.WithoutSyscall(err)
 	}
 	entries, err := d.ReadDir(-1)
 	if err := errors.Join(err, d.Close()); err != nil {
-		return fmt.Errorf("%s: %w", t.label, inputfile.WithoutSyscall(err))
+		return inputfile.WithoutSyscall(err)
 	}
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
@@ -238,7 +249,7 @@ func (t *Tree) list(root *os.Root, dir string, linked bool, depth int) error {
 			target, _ := root.Readlink(name)
 			err = t.add(name, treeFile{linked: true, broken: cmp.Or(target, "?"), read: readIn(root, name)})
 		case err != nil:
-			err = fmt.Errorf("%s: %w", t.label, inputfile.WithoutSyscall(err))
+			err = inputfile.WithoutSyscall(err)
 		case info.IsDir():
 			err = t.list(root, name, linked, depth+1)
 		default:

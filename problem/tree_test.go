@@ -143,7 +143,7 @@ func TestTreesAreBounded(t *testing.T) {
 		content []byte
 		want    string
 	}{
-		"no archive":  {[]byte("hello"), "is neither a directory nor a zip archive"},
+		"no archive":  {[]byte("hello"), "is no archive that brig reads"},
 		"up":          {zipped(t, member{name: "../x"}), "is not the name of a file below a directory"},
 		"absolute":    {zipped(t, member{name: "/etc/passwd"}), "is not the name of a file below a directory"},
 		"twice":       {zipped(t, member{name: "a"}, member{name: "a"}), `there are two files "a"`},

@@ -61,7 +61,7 @@ func problemShowCommand(c *cli) *cobra.Command {
 	asJSON := f.Bool("json", false, "print JSON")
 	return c.does(k, func() int {
 		if f.NArg() != 1 {
-			return c.hint("problem show", errors.New("name one package: a directory or a zip archive"))
+			return c.hint("problem show", errors.New("name one package: a directory or an archive"))
 		}
 		p, tree, err := openProblem(f.Arg(0))
 		if err != nil {

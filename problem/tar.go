@@ -1,0 +1,173 @@
+package problem
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/inputfile"
+)
+
+// The bounds of a tar archive besides those of every tree: what its headers may have on top of the
+// files, and the window that decompressing may need (zstd --ultra -22 needs as much).
+const (
+	maxHeaders = 256 * api.MiB
+	maxWindow  = 128 << 20
+)
+
+var (
+	gzipMagic = []byte{0x1f, 0x8b}
+	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+	tarMagic  = []byte("ustar") // at tarMagicAt
+)
+
+const tarMagicAt = 257
+
+// isTar reports whether an archive begins as a tar does, plain or compressed with gzip or zstd.
+func isTar(head []byte) bool {
+	return bytes.HasPrefix(head, gzipMagic) || bytes.HasPrefix(head, zstdMagic) ||
+		len(head) > tarMagicAt && bytes.HasPrefix(head[tarMagicAt:], tarMagic)
+}
+
+// openTar unpacks a tar archive into a file without a name, which Close removes: a tar has no list of
+// its files, and a compressed one cannot be read from the middle.
+func openTar(name string, in io.Reader) (*Tree, error) {
+	spool, err := unnamedFile()
+	if err != nil {
+		return nil, err
+	}
+	t := &Tree{label: name, files: map[string]treeFile{}, close: spool.Close}
+	if err := t.unpackTar(in, spool); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), spool.Close())
+	}
+	return t, nil
+}
+
+// unnamedFile makes a file that no directory has, so that nothing of it is left whatever happens.
+func unnamedFile() (*os.File, error) {
+	f, err := os.CreateTemp("", "brig-problem-")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// unpackTar reads the members of an archive. Neither an archive that unpacks to more than a tree may
+// have, nor one with endless headers, is read to its end (TestTarsAreBounded).
+func (t *Tree) unpackTar(in io.Reader, spool *os.File) error {
+	plain, closeDecoder, err := decompressed(bufio.NewReaderSize(in, 1<<16))
+	if err != nil {
+		return err
+	}
+	defer closeDecoder()
+	bounded := &io.LimitedReader{R: plain, N: int64(MaxBytes + maxHeaders)}
+	archive := tar.NewReader(bounded)
+	var links []link
+	var total int64
+	for members := 0; ; members++ {
+		h, err := archive.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return t.finish(links)
+		case bounded.N <= 0:
+			return tooLarge()
+		case err != nil:
+			return fmt.Errorf("read the tar archive: %w", err)
+		case members == MaxFiles:
+			return fmt.Errorf("there are more than %d files", MaxFiles)
+		}
+		inside := strings.TrimSuffix(strings.TrimPrefix(h.Name, "./"), "/")
+		if h.Typeflag == tar.TypeDir || h.Typeflag == tar.TypeXGlobalHeader || inside == "" || ignored(inside) {
+			continue
+		}
+		if err := memberName(inside, h.Name); err != nil {
+			return err
+		}
+		switch h.Typeflag {
+		case tar.TypeReg:
+			if sparse(h) {
+				return fmt.Errorf("%q is a sparse file: pack it without --sparse", inside)
+			}
+			if total += h.Size; h.Size > int64(MaxBytes) || total > int64(MaxBytes) {
+				return tooLarge()
+			}
+			f := treeFile{size: h.Size, executable: h.Mode&0o111 != 0, read: section(inside, spool, total-h.Size, h.Size)}
+			if err := t.add(inside, f); err != nil {
+				return err
+			}
+			if _, err := io.Copy(spool, archive); err != nil {
+				return fmt.Errorf("unpack %s into %s: %w", inside, os.TempDir(), inputfile.WithoutSyscall(err))
+			}
+		case tar.TypeLink:
+			target := strings.TrimPrefix(h.Linkname, "./")
+			if !t.Has(target) {
+				return fmt.Errorf("%q is a hard link to %q, which is not before it in the archive", inside, h.Linkname)
+			}
+			if err := t.add(inside, t.files[target]); err != nil {
+				return err
+			}
+		case tar.TypeSymlink:
+			links = append(links, link{inside, h.Linkname})
+		default:
+			return fmt.Errorf("%q is neither a file nor a directory nor a link", inside)
+		}
+	}
+}
+
+// sparse reports whether a member has holes, which cost an archive nothing.
+func sparse(h *tar.Header) bool {
+	for key := range h.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return true
+		}
+	}
+	return h.Typeflag == tar.TypeGNUSparse
+}
+
+func tooLarge() error {
+	return fmt.Errorf("its files have more than %s unpacked", MaxBytes)
+}
+
+// decompressed is what an archive contains, and a function that releases the decompressor.
+func decompressed(in *bufio.Reader) (io.Reader, func(), error) {
+	head, err := in.Peek(len(zstdMagic))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, nil, err
+	}
+	switch {
+	case bytes.HasPrefix(head, gzipMagic):
+		z, err := gzip.NewReader(in)
+		return z, func() {}, err
+	case bytes.HasPrefix(head, zstdMagic):
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return nil, nil, err
+		}
+		return z, z.Close, nil
+	}
+	return in, func() {}, nil
+}
+
+// section returns the function that reads size bytes of a file from at.
+func section(name string, file *os.File, at, size int64) func(int64) ([]byte, error) {
+	return func(most int64) ([]byte, error) {
+		if size > most {
+			return nil, &inputfile.TooLargeError{Path: name, Size: api.Size(size).About(), Limit: most}
+		}
+		content := make([]byte, size)
+		_, err := io.ReadFull(io.NewSectionReader(file, at, size), content)
+		return content, err
+	}
+}

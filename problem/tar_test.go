@@ -1,0 +1,212 @@
+package problem
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// tarred is a tar archive of these headers; the content of a regular file is its Linkname.
+func tarred(t testing.TB, members ...tar.Header) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	for _, h := range members {
+		text := ""
+		if h.Typeflag == tar.TypeReg || h.Typeflag == 0 {
+			text, h.Linkname, h.Size = h.Linkname, "", int64(len(h.Linkname))
+		}
+		if err := w.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(w, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func compressed(t testing.TB, how string, content []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	var w io.WriteCloser = gzip.NewWriter(&out)
+	if how == "zst" {
+		z, err := zstd.NewWriter(&out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w = z
+	}
+	if _, err := w.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// write writes a file into a new directory.
+func write(t testing.TB, name string, content []byte) string {
+	t.Helper()
+	name = filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(name, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func opened(t testing.TB, name string) *Tree {
+	t.Helper()
+	tree, err := Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tree.Close() })
+	return tree
+}
+
+// A directory and every kind of archive of it are the same package, with one digest; packing gives
+// another archive of it, the same bytes each time.
+func TestOnePackageHasOneDigest(t *testing.T) {
+	dir := writeFiles(t, map[string]string{"p/a.txt": "a", "p/b/c.txt": "c", "p/b/run": "#!", "p/b/d": "-> c.txt", "p/.git/x": "no"})
+	if err := os.Chmod(filepath.Join(dir, "p/b/run"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	asTar := tarred(t, tar.Header{Name: "./"}, tar.Header{Name: "./p/b/", Typeflag: tar.TypeDir}, tar.Header{Name: "./p/b/d", Typeflag: tar.TypeSymlink, Linkname: "c.txt"},
+		tar.Header{Name: "./p/b/c.txt", Linkname: "c", ModTime: time.Unix(7, 0), Uid: 77}, tar.Header{Name: "./p/b/run", Mode: 0o700, Linkname: "#!"},
+		tar.Header{Name: "./p/a.txt", Linkname: "a"}, tar.Header{Name: "./p/.git/x", Linkname: "no"})
+	asZip := zipped(t, member{name: "p/a.txt", text: "a"}, member{name: "p/b/d", text: "c.txt", mode: fs.ModeSymlink},
+		member{name: "p/b/c.txt", text: "c"}, member{name: "p/b/run", text: "#!", mode: 0o755})
+	var want string
+	for _, name := range []string{dir, write(t, "p.tar", asTar), write(t, "p.tgz", compressed(t, "gz", asTar)), write(t, "p.tar.zst", compressed(t, "zst", asTar)), write(t, "p.zip", asZip)} {
+		tree := opened(t, name).Unwrapped()
+		if names := []string{"a.txt", "b/c.txt", "b/d", "b/run"}; !slices.Equal(tree.Names(), names) {
+			t.Fatalf("%s has %q; want %q", name, tree.Names(), names)
+		}
+		if text, err := tree.Read("b/d", 10); string(text) != "c" || err != nil || !tree.Linked("b/d") || tree.Linked("b/c.txt") {
+			t.Errorf("%s: the link: %q, %v", name, text, err)
+		}
+		digest, err := tree.Digest()
+		if err != nil || want != "" && digest != want {
+			t.Errorf("%s: digest %s, %v; want %s", name, digest, err, want)
+		}
+		want = digest
+		var first, second bytes.Buffer
+		for _, out := range []*bytes.Buffer{&first, &second} {
+			if packed, err := tree.Pack(out); packed != digest || err != nil {
+				t.Errorf("%s: packed as %s, %v; want %s", name, packed, err, digest)
+			}
+		}
+		if again, err := opened(t, write(t, "again.zip", first.Bytes())).Digest(); again != digest || err != nil || !bytes.Equal(first.Bytes(), second.Bytes()) {
+			t.Errorf("%s: the packed tree has digest %s, %v; want %s", name, again, err, digest)
+		}
+	}
+	for change, files := range map[string]map[string]string{
+		"content": {"a.txt": "b", "b/c.txt": "c", "b/d": "c", "b/run": "#!"},
+		"name":    {"a.txu": "a", "b/c.txt": "c", "b/d": "c", "b/run": "#!"},
+		"x bit":   {"a.txt": "a", "b/c.txt": "c", "b/d": "c", "b/run": "#!"},
+		"a file":  {"a.txt": "a", "b/c.txt": "c", "b/d": "c"},
+	} {
+		if digest, err := opened(t, writeFiles(t, files)).Digest(); digest == want || err != nil {
+			t.Errorf("another %s: the same digest %s, %v", change, digest, err)
+		}
+	}
+}
+
+func TestTarsAreBounded(t *testing.T) {
+	huge := tar.Header{Name: "huge", Size: 5 << 30, Mode: 0o644, Format: tar.FormatPAX}
+	var declared bytes.Buffer
+	if err := tar.NewWriter(&declared).WriteHeader(&huge); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		content []byte
+		want    string
+	}{
+		"up":          {tarred(t, tar.Header{Name: "../x"}), "is not the name of a file below a directory"},
+		"absolute":    {tarred(t, tar.Header{Name: "/etc/passwd"}), "is not the name of a file below a directory"},
+		"twice":       {tarred(t, tar.Header{Name: "a"}, tar.Header{Name: "./a"}), `there are two files "a"`},
+		"both":        {tarred(t, tar.Header{Name: "a"}, tar.Header{Name: "a/b"}), `"a" is a file and the directory of "a/b"`},
+		"device":      {tarred(t, tar.Header{Name: "d", Typeflag: tar.TypeChar}), `"d" is neither a file nor a directory nor a link`},
+		"hard link":   {tarred(t, tar.Header{Name: "h", Typeflag: tar.TypeLink, Linkname: "../../etc/passwd"}), "which is not before it in the archive"},
+		"too large":   {declared.Bytes(), "its files have more than 4G unpacked"},
+		"cut":         {tarred(t, tar.Header{Name: "a", Linkname: strings.Repeat("x", 2000)})[:1000], "unexpected EOF"},
+		"no tar":      {compressed(t, "gz", []byte("hello")), "read the tar archive: unexpected EOF"},
+		"broken gzip": {append([]byte{0x1f, 0x8b}, "hello"...), "x.tar: "},
+		"broken zstd": {append([]byte{0x28, 0xb5, 0x2f, 0xfd}, "hello"...), "read the tar archive"},
+		"many": {compressed(t, "zst", tarred(t, slices.Repeat([]tar.Header{{Name: "d/", Typeflag: tar.TypeDir}}, MaxFiles+1)...)),
+			"there are more than 100000 files"},
+	} {
+		_, err := Open(write(t, "x.tar", tt.content))
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "x.tar: ") {
+			t.Errorf("%s: %v; want %s", name, err, tt.want)
+		}
+	}
+	links := opened(t, write(t, "l.tar", tarred(t, tar.Header{Name: "1.in", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"},
+		tar.Header{Name: "2.in", Typeflag: tar.TypeSymlink, Linkname: "../x"}, tar.Header{Name: "ok"})))
+	if got := links.BrokenLinks(); !slices.Equal(got, []string{"1.in", "2.in"}) {
+		t.Errorf("broken are %q", got)
+	}
+	if digest, err := links.Digest(); err == nil || !strings.Contains(err.Error(), "1.in is a link that leads out of the archive") {
+		t.Errorf("a tree with a link outward has the digest %s, %v", digest, err)
+	}
+}
+
+// Links make many files of one: what they come to is bounded when it is read.
+func TestLinksMakeNoEndlessPackage(t *testing.T) {
+	members := []tar.Header{{Name: "big", Linkname: strings.Repeat("x", int(MaxStored))}}
+	for i := range 65 {
+		members = append(members, tar.Header{Name: "link" + strings.Repeat("x", i), Typeflag: tar.TypeSymlink, Linkname: "big"})
+	}
+	tree := opened(t, write(t, "x.tar.zst", compressed(t, "zst", tarred(t, members...))))
+	if digest, err := tree.Digest(); err == nil || !strings.Contains(err.Error(), "its files have more than 4G unpacked") {
+		t.Errorf("digest %s, %v", digest, err)
+	}
+	one := opened(t, write(t, "y.zip", zipped(t, member{name: "big", text: strings.Repeat("x", int(MaxStored)+1)})))
+	if digest, err := one.Digest(); err == nil || !strings.Contains(err.Error(), "the maximum is 64M") {
+		t.Errorf("a file of more than MaxStored: digest %s, %v", digest, err)
+	}
+}
+
+// No archive makes the reader panic, or gives a name that leads out of a directory.
+func FuzzOpenTar(f *testing.F) {
+	f.Add(tarred(f, tar.Header{Name: "a/b", Linkname: "x"}, tar.Header{Name: "c", Typeflag: tar.TypeSymlink, Linkname: "a"}, tar.Header{Name: "d", Typeflag: tar.TypeLink, Linkname: "a/b"}))
+	f.Add(compressed(f, "zst", tarred(f, tar.Header{Name: "a"})))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		tree, err := openTar("x.tar", bytes.NewReader(content))
+		if err != nil {
+			return
+		}
+		defer tree.Close()
+		for _, name := range tree.Names() {
+			if strings.HasPrefix(name, "/") || slices.Contains(strings.Split(name, "/"), "..") {
+				t.Fatalf("name %q", name)
+			}
+			tree.Read(name, 1<<20)
+		}
+		if digest, err := tree.Digest(); err == nil {
+			var out bytes.Buffer
+			if packed, err := tree.Pack(&out); packed != digest || err != nil {
+				t.Fatalf("digest %s, packed %s, %v", digest, packed, err)
+			}
+			if _, err := zip.NewReader(bytes.NewReader(out.Bytes()), int64(out.Len())); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
