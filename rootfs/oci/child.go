@@ -15,7 +15,8 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/internal/confine"
 )
 
 // A Request says what the child is to read.
@@ -41,10 +42,10 @@ const downloads = 4
 // returns the exit status. Its user is the one that it was started as: its parent must have given up
 // root's privileges.
 func ChildMain(in, out *os.File) int {
-	if confine() != nil {
+	if confine.Self(confine.Limits{Memory: maxMemory}) != nil { // before it gets a secret (IMG-43)
 		return 1
 	}
-	go endWithParent(int(in.Fd())) // ends with the process
+	confine.EndWith(in)
 	c := &child{in: json.NewDecoder(in), out: &sender{w: bufio.NewWriterSize(out, 256<<10)}, keys: authn.DefaultKeychain, timing: patient}
 	err := c.out.send(frameReady, nil)
 	if err == nil {
@@ -56,17 +57,6 @@ func ChildMain(in, out *os.File) int {
 		return 1
 	}
 	return 0
-}
-
-// endWithParent ends this process when the other end of its standard input closes, whatever it waits
-// for: its parent may have been killed while a registry says nothing.
-func endWithParent(in int) {
-	for {
-		fds := []unix.PollFd{{Fd: int32(in)}}
-		if _, err := unix.Poll(fds, -1); err == nil && fds[0].Revents != 0 {
-			os.Exit(1)
-		}
-	}
 }
 
 type child struct {
