@@ -22,7 +22,7 @@ const (
 type Loader struct {
 	Problem *problem.Problem
 	Tree    *problem.Tree
-	Put     func(content []byte) (digest string, err error) // makes the agent keep a blob
+	Put     func(file string, content []byte) (digest string, err error) // makes the agent keep a file of the tree as a blob
 }
 
 // Common returns what all submissions to the problem have in common: its tests, limits, checker and
@@ -68,19 +68,6 @@ func validation(s problem.Stage) api.Limits {
 	return api.Limits{CPU: s.Time, Memory: s.Memory, Output: s.Output}
 }
 
-// WithTime returns limits with a limit on processor time, and a wall limit that lets a program wait for
-// as long again and a second, unless they have them. The wall limit stays below the usual ceiling of an
-// agent, if the processor time does.
-func WithTime(l api.Limits, cpu api.Duration) api.Limits {
-	if l.CPU == 0 {
-		l.CPU = cpu
-	}
-	if l.Wall == 0 && l.CPU > 0 {
-		l.Wall = min(2*l.CPU+api.Duration(1e9), max(l.CPU, api.DefaultCeiling().Wall))
-	}
-	return l
-}
-
 // Tests reads tests.
 func (l Loader) Tests(tests []problem.Test) ([]api.Test, error) {
 	inline := 0
@@ -93,7 +80,7 @@ func (l Loader) Tests(tests []problem.Test) ([]api.Test, error) {
 			return content, "", nil
 		}
 		inline -= len(content)
-		digest, err := l.Put(content)
+		digest, err := l.Put(file, content)
 		return nil, digest, err
 	}
 	all := make([]api.Test, 0, len(tests))
@@ -224,27 +211,45 @@ func (l Loader) files(p problem.Program) (text api.Bytes, name string, others []
 // Included adds the files that the problem places next to submissions in a language; they replace files
 // of the same name.
 func (l Loader) Included(language string, files []api.File) ([]api.File, error) {
-	var in *problem.Include
-	for i, one := range l.Problem.Include {
-		if one.Language == language || one.Language == "" && in == nil {
-			in = &l.Problem.Include[i]
-		}
-	}
-	if in == nil {
+	i := IncludeFor(l.Problem.Include, language)
+	if i < 0 {
 		return files, nil
 	}
-	all := slices.Clone(files)
+	own, err := l.Include(l.Problem.Include[i])
+	return WithFiles(files, own), err
+}
+
+// IncludeFor is the index of the files for a language: its own, or those of languages without their own;
+// below zero: there are none.
+func IncludeFor(all []problem.Include, language string) int {
+	if i := slices.IndexFunc(all, func(one problem.Include) bool { return one.Language == language }); i >= 0 {
+		return i
+	}
+	return slices.IndexFunc(all, func(one problem.Include) bool { return one.Language == "" })
+}
+
+// Include reads the files of one Include, with the constants in them replaced.
+func (l Loader) Include(in problem.Include) ([]api.File, error) {
+	var all []api.File
 	for _, name := range in.Files {
 		content, err := l.Tree.Read(name, maxFile)
 		if err != nil {
 			return nil, err
 		}
 		content = []byte(problem.Substitute(string(content), l.Problem.Constants))
-		short := strings.TrimPrefix(name, in.Dir+"/")
-		all = slices.DeleteFunc(all, func(f api.File) bool { return f.Name == short })
-		all = append(all, api.File{Name: short, Content: content, Executable: l.Tree.Executable(name)})
+		all = append(all, api.File{Name: strings.TrimPrefix(name, in.Dir+"/"), Content: content, Executable: l.Tree.Executable(name)})
 	}
 	return all, nil
+}
+
+// WithFiles adds files of a problem to those of a submission; they replace files of the same name.
+func WithFiles(files, own []api.File) []api.File {
+	all := slices.Clone(files)
+	for _, f := range own {
+		all = slices.DeleteFunc(all, func(other api.File) bool { return other.Name == f.Name })
+		all = append(all, f)
+	}
+	return all
 }
 
 // Allowed is an error if the problem does not take a submission: for its language, or its size.

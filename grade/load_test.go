@@ -32,7 +32,7 @@ func loaded(t *testing.T, files map[string]string) (Loader, error) {
 	}
 	t.Cleanup(func() { tree.Close() })
 	p, err := kattis.Read(tree)
-	return Loader{Problem: p, Tree: tree, Put: func(b []byte) (string, error) { return strings.Repeat("a", 64), nil }}, err
+	return Loader{Problem: p, Tree: tree, Put: func(string, []byte) (string, error) { return strings.Repeat("a", 64), nil }}, err
 }
 
 const head = "problem_format_version: 2025-09\nname: X\nuuid: 0c1bd2e4-0000-4000-8000-000000000001\n"
@@ -105,7 +105,7 @@ func TestPassFailIsAllOrNothing(t *testing.T) {
 	if err := l.Allowed(Submission{Text: make([]byte, 1025)}, "python"); err == nil || !strings.Contains(err.Error(), "the problem takes 1K") {
 		t.Errorf("a large source: %v", err)
 	}
-	l.Put = func([]byte) (string, error) { return "", errors.New("no space") }
+	l.Put = func(string, []byte) (string, error) { return "", errors.New("no space") }
 	if _, err := l.Common(); err != nil {
 		t.Errorf("small tests need no blob: %v", err)
 	}

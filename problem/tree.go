@@ -63,6 +63,12 @@ func Open(name string) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
+	return OpenFile(name, f, info.Size())
+}
+
+// OpenFile opens the archive in a file of that size, which the Tree closes, also if there is an error. name
+// is for messages.
+func OpenFile(name string, f *os.File, size int64) (*Tree, error) {
 	head := make([]byte, tarMagicAt+len(tarMagic))
 	n, err := f.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -72,7 +78,7 @@ func Open(name string) (*Tree, error) {
 		t, err := openTar(name, f)
 		return t, errors.Join(err, f.Close())
 	}
-	t, err := openZip(name, f, info.Size())
+	t, err := openZip(name, f, size)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

@@ -123,7 +123,7 @@ func (b *batchRun) openBatchProblem(ctx context.Context, path string) (*batchPro
 	if err != nil {
 		return nil, err
 	}
-	one := &batchProblem{tree: tree, loader: grade.Loader{Problem: p, Tree: tree.Tree, Put: func(content []byte) (string, error) { return b.putBlob(ctx, content) }}}
+	one := &batchProblem{tree: tree, loader: grade.Loader{Problem: p, Tree: tree.Tree, Put: func(_ string, content []byte) (string, error) { return b.putBlob(ctx, content) }}}
 	g := &grading{executor: b.executor, o: &gradeOptions{run: b.o.run, quiet: b.o.quiet}, loader: one.loader}
 	g.loader.Put = b.executor.put(ctx) // the jury's runs need the tests at the agent
 	if err = g.readProblem(ctx); err == nil {
@@ -138,7 +138,7 @@ func (b *batchRun) openBatchProblem(ctx context.Context, path string) (*batchPro
 	common, err := one.loader.Common()
 	if err == nil {
 		one.common.Tests = common.Tests // with contents where workers find them
-		applyProblem(&one.common, common, 0)
+		grade.Apply(&one.common, common, 0)
 		one.digest, err = b.putCommon(ctx, one.common)
 	}
 	if err != nil {

@@ -72,8 +72,8 @@ func withSourceName(res *api.Result, name string) {
 }
 
 // put makes the agent keep a blob.
-func (x *executor) put(ctx context.Context) func([]byte) (string, error) {
-	return func(content []byte) (string, error) { return x.agent.PutBlob(ctx, content) }
+func (x *executor) put(ctx context.Context) func(string, []byte) (string, error) {
+	return func(_ string, content []byte) (string, error) { return x.agent.PutBlob(ctx, content) }
 }
 
 // runAttempts is how often a run is tried if brig fails, which says nothing about the program.

@@ -78,7 +78,7 @@ func (g *grading) readProblem(ctx context.Context) error {
 	}
 	g.run = g.o.run
 	g.run.KeepOutput, g.run.Collect.None = gradeOutput, true
-	applyProblem(&g.run, common, g.loader.Problem.Limits.Time)
+	grade.Apply(&g.run, common, g.loader.Problem.Limits.Time)
 	return nil
 }
 

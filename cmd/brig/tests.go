@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -84,32 +83,9 @@ func (c *cli) readTests(ctx context.Context, agent *agentHandle, o *runOptions) 
 	if err := x.prepareChecker(ctx, common); err != nil {
 		return err
 	}
-	applyProblem(&o.run, common, p.Limits.Time)
+	grade.Apply(&o.run, common, p.Limits.Time)
 	o.run.Files, err = loader.Included(o.run.Language, o.run.Files)
 	return err
-}
-
-// applyProblem adds to a run what a problem says. What the run says already takes precedence.
-func applyProblem(r *api.Run, common api.Run, time api.Duration) {
-	r.Tests, r.Groups = common.Tests, common.Groups
-	own := r.Check != nil || r.Interactor != nil || r.Compare != (api.Compare{})
-	if !own {
-		r.Check, r.Interactor, r.Compare = common.Check, common.Interactor, common.Compare
-		r.Passes = cmp.Or(r.Passes, common.Passes)
-	}
-	for i := range r.Tests {
-		if own {
-			r.Tests[i].Compare = nil
-		}
-		if r.Check == nil && r.Interactor == nil {
-			r.Tests[i].CheckArgs = nil
-		}
-	}
-	r.CompileLimits = r.CompileLimits.Over(common.CompileLimits)
-	r.Limits = r.Limits.Over(common.Limits)
-	if time > 0 && r.Limits.CPU == 0 {
-		r.Limits = grade.WithTime(r.Limits, time)
-	}
 }
 
 // checkOneProgram refuses further files after FILE: a user whose shell expands submissions/*.py wants

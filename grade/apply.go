@@ -1,0 +1,44 @@
+package grade
+
+import (
+	"cmp"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// Apply adds to a run what a problem says: common is what Loader.Common returns, time is the problem's
+// limit of processor time; zero: it has none. What the run says already takes precedence.
+func Apply(r *api.Run, common api.Run, time api.Duration) {
+	r.Tests, r.Groups = common.Tests, common.Groups
+	own := r.Check != nil || r.Interactor != nil || r.Compare != (api.Compare{})
+	if !own {
+		r.Check, r.Interactor, r.Compare = common.Check, common.Interactor, common.Compare
+		r.Passes = cmp.Or(r.Passes, common.Passes)
+	}
+	for i := range r.Tests {
+		if own {
+			r.Tests[i].Compare = nil
+		}
+		if r.Check == nil && r.Interactor == nil {
+			r.Tests[i].CheckArgs = nil
+		}
+	}
+	r.CompileLimits = r.CompileLimits.Over(common.CompileLimits)
+	r.Limits = r.Limits.Over(common.Limits)
+	if time > 0 && r.Limits.CPU == 0 {
+		r.Limits = WithTime(r.Limits, time)
+	}
+}
+
+// WithTime returns limits with a limit on processor time, and a wall limit that lets a program wait for
+// as long again and a second, unless they have them. The wall limit stays below the usual ceiling of an
+// agent, if the processor time does.
+func WithTime(l api.Limits, cpu api.Duration) api.Limits {
+	if l.CPU == 0 {
+		l.CPU = cpu
+	}
+	if l.Wall == 0 && l.CPU > 0 {
+		l.Wall = min(2*l.CPU+api.Duration(1e9), max(l.CPU, api.DefaultCeiling().Wall))
+	}
+	return l
+}
