@@ -24,6 +24,8 @@ const (
 	CodeNoBlob           Code = "unknown-blob"           // no blob of that digest, or it was removed
 	CodeNoProfile        Code = "unknown-profile"        // no profile of that name
 	CodeBadProfile       Code = "bad-profile"            // the profile fails its checks
+	CodeNoProblem        Code = "unknown-problem"        // no stored problem of that name or digest
+	CodeBadProblem       Code = "bad-problem"            // the package of a problem breaks rules of its format; the text names file, line and rule
 	CodeForbidden        Code = "forbidden"              // this caller is not allowed to
 	CodeNotFound         Code = "not-found"              // no such path, or no such thing here
 	CodeBadVolume        Code = "bad-volume"             // its file system cannot be mounted: damaged, or not one

@@ -75,7 +75,7 @@ func (PackageKind) Values() []PackageKind {
 func (Code) Values() []Code {
 	return []Code{
 		CodeBadRequest, CodeTooLarge, CodeBadLimits, CodeAboveCeiling, CodeBadFile, CodeNoLanguage, CodeNoImage, CodeBadImage,
-		CodeNoBlob, CodeNoProfile, CodeBadProfile, CodeForbidden, CodeNotFound, CodeBadVolume, CodeNoProgram, CodeBadProgram,
+		CodeNoBlob, CodeNoProfile, CodeBadProfile, CodeNoProblem, CodeBadProblem, CodeForbidden, CodeNotFound, CodeBadVolume, CodeNoProgram, CodeBadProgram,
 		CodeSessionEnded, CodeUnsupported, CodePackagesFailed, CodePackagesMissing, CodeCheckFailed, CodePoison, CodeCanceled, CodeBusy, CodeSessionBusy, CodeSessionsFull, CodeOverloaded, CodeHostMemory,
 		CodeHostExhausted, CodeSetupTimeout, CodeStopping, CodeInternal, CodeAgentGone, CodeAgentUnreachable,
 		CodeUnauthorized, CodeQueueFull, CodeKeyQueueFull, CodeTooManyConns, CodeTooManyBodies, CodeQueueTimeout, CodeCheckRefused, CodeConflict,

@@ -118,7 +118,13 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 	if err != nil {
 		return err
 	}
+	return c.answer(res, out)
+}
+
+// answer decodes the answer of a request into out, which may be nil, and closes it.
+func (c *Client) answer(res *http.Response, out any) error {
 	defer res.Body.Close()
+	method, path := res.Request.Method, res.Request.URL.RequestURI()
 	if err := refusal(res); err != nil || out == nil {
 		return err
 	}

@@ -30,6 +30,7 @@ var responsible = map[api.Code][]party{
 	api.CodeBadRequest: {byCaller}, api.CodeTooLarge: {byCaller}, api.CodeBadLimits: {byCaller}, api.CodeAboveCeiling: {byCaller, byOperator},
 	api.CodeBadFile: {byCaller}, api.CodeNoLanguage: {byCaller}, api.CodeNoImage: {byCaller, byOperator}, api.CodeBadImage: {byCaller},
 	api.CodeNoBlob: {byCaller}, api.CodeNoProfile: {byCaller}, api.CodeBadProfile: {byCaller, byOperator}, api.CodeForbidden: {byCaller, byOperator},
+	api.CodeNoProblem: {byCaller}, api.CodeBadProblem: {byCaller},
 	api.CodeNotFound: {byCaller}, api.CodeBadVolume: {byOperator, byHost}, api.CodeNoProgram: {byCaller, byOperator}, api.CodeBadProgram: {byCaller, byOperator},
 	api.CodeSessionEnded: {byCaller}, api.CodeUnsupported: {byCaller, byOperator}, api.CodeUnauthorized: {byCaller}, api.CodeConflict: {byCaller},
 	api.CodeKeyQueueFull: {byCaller}, api.CodeSessionBusy: {byCaller},

@@ -107,19 +107,21 @@ func answerLoaded(w http.ResponseWriter, r *http.Request, res api.Result) {
 
 // A loadedService is brig serve in front of such an agent.
 type loadedService struct {
-	at  string // host:port
-	pid int
+	at   string // host:port
+	pid  int
+	data string // its data directory
 }
 
 func serveLoaded(t *testing.T, agent *loadedAgent, flags ...string) *loadedService {
 	t.Helper()
-	flags = append([]string{"--socket", agent.socket, "--data-dir", filepath.Join(filepath.Dir(agent.socket), "data")}, flags...)
+	data := filepath.Join(filepath.Dir(agent.socket), "data")
+	flags = append([]string{"--socket", agent.socket, "--data-dir", data}, flags...)
 	own, err := testservice.Start(binary(t, "brig"), time.Until(patience()), flags...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = own.Stop(0) }) // its clients read nothing
-	return &loadedService{strings.TrimPrefix(own.URL, "http://"), own.Cmd.Process.Pid}
+	return &loadedService{strings.TrimPrefix(own.URL, "http://"), own.Cmd.Process.Pid, data}
 }
 
 // peak is the largest memory that the process has had, in bytes.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -21,36 +22,43 @@ func (g *Gateway) putBlob(w http.ResponseWriter, r *http.Request) error {
 	if err := api.BlobDigest(digest); err != nil {
 		return err
 	}
-	bound := c.Blobs
-	if bound == 0 {
-		bound = defaultBlobs
-	}
-	body, err := g.limitedBody(w, r, bound)
+	body, err := g.limitedBody(w, r, c.maxBlobs())
 	if err != nil {
 		return err
 	}
 	defer body.release()
+	if err := g.sendBlob(r.Context(), c, digest, r.ContentLength, body); err != nil {
+		return body.reason(err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// sendBlob has the agent store a blob for a caller. size is its size in bytes; below zero: it is not known.
+func (g *Gateway) sendBlob(ctx context.Context, c caller, digest string, size int64, body *countingReader) error {
 	agent, _, _ := g.agent.get()
-	d, err := g.blobs.beginUpload(r.Context(), c.Name, digest, int64(bound), agent.BlobsMax/10*9) // beyond its full size the agent itself would choose what to evict
+	d, err := g.blobs.beginUpload(ctx, c.Name, digest, int64(c.maxBlobs()), agent.BlobsMax/10*9) // beyond its full size the agent itself would choose what to evict
 	if err != nil {
 		return err
 	}
 	in := &reservingReader{countingReader: body, reserve: func(n int64) error { return g.reserveBlob(d, n) }}
-	if err = in.reserve(max(r.ContentLength, 0)); err == nil {
-		in.reserved = max(r.ContentLength, 0)
-		err = g.cfg.Agent.SendBlob(r.Context(), digest, in)
+	if err = in.reserve(max(size, 0)); err == nil {
+		in.reserved = max(size, 0)
+		err = g.cfg.Agent.SendBlob(ctx, digest, in)
 	}
 	if in.err != nil {
 		err = in.err
 	}
 	if err != nil {
 		g.removeBlobs(d.cancel())
-		return body.reason(err)
+		return err
 	}
 	d.stored(body.n)
-	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
+
+// maxBlobs is the quota of a caller for all its blobs together.
+func (c caller) maxBlobs() api.Size { return cmp.Or(c.Blobs, defaultBlobs) }
 
 // reserveBlob reserves space for a blob of n bytes before they are sent: a blob that is being
 // uploaded is already on the agent's disk.

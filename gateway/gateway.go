@@ -25,6 +25,7 @@ import (
 	"github.com/brig-sandbox/brig/gateway/auth"
 	"github.com/brig-sandbox/brig/gateway/connlimit"
 	"github.com/brig-sandbox/brig/gateway/metrics"
+	"github.com/brig-sandbox/brig/gateway/problems"
 	"github.com/brig-sandbox/brig/gateway/queue"
 	"github.com/brig-sandbox/brig/gateway/quota"
 	"github.com/brig-sandbox/brig/history"
@@ -54,6 +55,9 @@ type Config struct {
 	EgressInternal  []api.AllowRule            // addresses with ports that runs may reach although they are this host's, or reserved
 	Packages        bool                       // packages are installed for runs and sessions, from the indexes of the languages
 	Indexes         map[api.PackageKind]string // URLs of the operator's own indexes; packages of these kinds are installed in any case
+	Problems        string                     // directory of stored problems; empty: none are stored
+	MaxProblems     api.Size                   // of all stored problems together; zero means 4 GiB
+	ReadProblem     ProblemReader              // reads their packages
 	Names           []string                   // host names of the service, in addition to localhost and IP addresses; empty with keys: any
 }
 
@@ -79,11 +83,16 @@ type Gateway struct {
 	sessions       *sessionRegistry
 	pendingVolumes *quota.Pool // sessions with a volume that are being created
 	installs       *installations
-	execs          *quota.Pool // execs of each session, by its id
-	staleSessions  []string    // sessions of an earlier process
-	agent          agentStatus
-	blobs          blobOwners
-	metrics        *metrics.Metrics
+
+	problems        *problems.Store // nil: none are stored
+	pendingProblems *quota.Pool     // packages that are being put
+	problemReads    *queue.Queue    // for the process that reads packages
+	problemBlobs    *quota.Pool     // runs of problems whose blobs are being sent to the agent
+	execs           *quota.Pool     // execs of each session, by its id
+	staleSessions   []string        // sessions of an earlier process
+	agent           agentStatus
+	blobs           blobOwners
+	metrics         *metrics.Metrics
 
 	mu       sync.Mutex      // orders enter and the end of admission
 	stopping context.Context // done when no further runs are admitted
@@ -99,6 +108,7 @@ func (cfg Config) WithDefaults() Config {
 	cfg.MaxBody = cmp.Or(cfg.MaxBody, api.MaxBody)
 	cfg.MaxAnswers = cmp.Or(cfg.MaxAnswers, 384*api.MiB)
 	cfg.MaxBlob = cmp.Or(cfg.MaxBlob, api.MaxBlob)
+	cfg.MaxProblems = cmp.Or(cfg.MaxProblems, 4*api.GiB)
 	cfg.MaxConns = cmp.Or(cfg.MaxConns, 4096)
 	cfg.MaxConnsPerAddr = cmp.Or(cfg.MaxConnsPerAddr, max(cfg.MaxConns/8, 1))
 	cfg.MaxBodies = cmp.Or(cfg.MaxBodies, 256)
@@ -121,13 +131,17 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 		queue: queue.New(1, cfg.QueuePlaces), uploads: queue.New(cfg.MaxBodies, cfg.MaxConns), parsing: queue.New(1, cfg.MaxConns),
 		historyReads: queue.New(readSlots, readsWaiting), fileLists: queue.New(readSlots, readsWaiting),
 		bodyQuota: newBodyQuota(maxLargeBodies*int64(cfg.MaxBody), cfg.Keys), responses: newResponseQuota(int64(cfg.MaxAnswers)),
-		installs: newInstallations(cfg),
+		installs:        newInstallations(cfg),
+		pendingProblems: quota.New(quota.PerKey(1)), problemReads: queue.New(1, cfg.MaxConns), problemBlobs: quota.New(quota.PerKey(1)),
 		requests: newRequestQuota(cfg.MaxConns, cfg.Keys), execs: newExecQuota(), pendingVolumes: quota.New(quota.PerKey(1)),
 	}
 	g.stopping, g.stop = context.WithCancel(context.Background())
 	g.kill, g.killAll = context.WithCancel(context.Background())
 	var err error
 	if g.sessions, g.staleSessions, err = openSessions(cfg.Sessions); err != nil {
+		return nil, err
+	}
+	if err := g.openProblems(); err != nil {
 		return nil, err
 	}
 	g.metrics = metrics.New(g.metricsNow)

@@ -124,6 +124,9 @@ func pathParamDescription(name, group string) string {
 	case "digest":
 		return "sha256 of the blob, in hex"
 	case "name":
+		if group == "Problems" {
+			return "name of the problem: at most 100 letters, digits, dots, dashes and underscores"
+		}
 		return "name of the file, relative to /box or, with volume=true, to /workspace; it may have slashes"
 	case "project":
 		return "project that the volume belongs to"

@@ -44,7 +44,7 @@ func TestDocumentListsEveryRoute(t *testing.T) {
 			t.Errorf("schema %s is named and not there", m[1])
 		}
 	}
-	run := string(doc.Components.Schemas["Run"])
+	run := string(doc.Components.Schemas["RunRequest"])
 	for _, field := range []string{`"source":`, `"base64"`, `"256M"`} {
 		if !strings.Contains(run+string(doc.Components.Schemas["Limits"]), field) {
 			t.Errorf("the schema of a run lacks %s: %.300s", field, run)
@@ -114,18 +114,18 @@ func TestDocumentDescribesEverything(t *testing.T) {
 	for at, want := range map[string][]string{
 		"Result.verdict": words[api.Verdict](), "Record.verdict": words[api.Verdict](), "Summary.verdict": words[api.Verdict](), "Executed.verdict": words[api.Verdict](),
 		"Result.stage": words[api.Stage](), "Record.stage": words[api.Stage](), "TestResult.answer": words[api.Answer](), "Compare.how": words[api.Comparison](),
-		"Run.mode": {string(api.Strict), string(api.Fresh), string(api.Exclusive)}, "Host.mode": words[api.Mode](), "Run.profile_mode": words[api.ProfileMode](), "SessionRequest.profile_mode": words[api.ProfileMode](),
+		"RunRequest.mode": {string(api.Strict), string(api.Fresh), string(api.Exclusive)}, "Host.mode": words[api.Mode](), "RunRequest.profile_mode": words[api.ProfileMode](), "SessionRequest.profile_mode": words[api.ProfileMode](),
 		"Status.state": words[api.State](), "Session.state": words[api.SessionState](), "FileInfo.kind": words[api.FileKind](), "Finding.severity": words[api.Severity](),
 		"Diagnosis.category": words[api.Category](), "Alert.kind": words[api.AlertKind](), "ServiceHealth.status": words[api.ServiceStatus](),
 		"SentEvent.event": words[api.EventName](), "Problem.code": words[api.Code](), "Record.code": words[api.Code](), "check": words[checkMode](),
 		"Result.limits_hit[]": {api.HitWall, api.HitCPU, api.HitMemory, api.HitPids, api.HitOutput, api.HitScratch, api.HitInodes, api.HitOpenFiles},
-		"Run.preset":          {"hardened", "light"}, "Executed.status": {"success", "error"}, "Host.cgroup_mode": {"v2", "v1", "hybrid"},
+		"RunRequest.preset":   {"hardened", "light"}, "Executed.status": {"success", "error"}, "Host.cgroup_mode": {"v2", "v1", "hybrid"},
 	} {
 		if !slices.Equal(seen[at], want) {
 			t.Errorf("%s can be %q; want %q", at, seen[at], want)
 		}
 	}
-	for _, preset := range seen["Run.preset"] {
+	for _, preset := range seen["RunRequest.preset"] {
 		if _, err := api.Preset(preset); err != nil {
 			t.Error(err)
 		}
@@ -244,8 +244,8 @@ func TestExamplesAreValid(t *testing.T) {
 				_, err = runOf(ask)
 			}
 		case "run":
-			var run api.Run
-			if run, err = decode.Run(text); err == nil {
+			var run api.RunRequest
+			if run, err = decode.RunRequest(text); err == nil {
 				err = run.Validate()
 			}
 		case "createSession":

@@ -26,10 +26,16 @@ func (g *Gateway) postRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer func() { release() }()
-	run, err := parseBody(g, r.Context(), raw, decode.Run)
+	ask, err := parseBody(g, r.Context(), raw, decode.RunRequest)
 	if err != nil {
 		return err
 	}
+	run, free, err := g.problemRun(r.Context(), ask, len(raw) > largeBodyMin)
+	if err != nil {
+		return err
+	}
+	read := release
+	release = func() { free(); read() }
 	o, err := g.newRequest(r, run)
 	if err != nil {
 		return err

@@ -43,6 +43,13 @@ func Job(raw []byte) (api.Job, error) {
 	return j, err
 }
 
+// RunRequest is Run for an api.RunRequest.
+func RunRequest(raw []byte) (api.RunRequest, error) {
+	r, err := Value[api.RunRequest](raw, "run")
+	numberTests(r.Tests)
+	return r, err
+}
+
 func numberTests(tests []api.Test) {
 	for i := range tests {
 		if t := &tests[i]; t.ID == "" {

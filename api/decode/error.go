@@ -87,7 +87,7 @@ func expectedForm(raw []byte, t reflect.Type) string {
 		return "a whole number, such as 64"
 	case reflect.Slice:
 		if of := t.Elem(); of.Kind() == reflect.Struct {
-			return fmt.Sprintf("a list such as [{%q: ...}]", nameOf(of.Field(0)))
+			return fmt.Sprintf("a list such as [{%q: ...}]", nameOf(members(of)[0]))
 		}
 		return `a list such as ["a", "b"]`
 	}
@@ -106,10 +106,16 @@ func abbreviated(raw []byte) string {
 // fields returns the names of t's fields, in their order.
 func fields(t reflect.Type) []string {
 	var names []string
-	for i := range t.NumField() {
-		names = append(names, nameOf(t.Field(i)))
+	for _, f := range members(t) {
+		names = append(names, nameOf(f))
 	}
 	return names
+}
+
+// members returns the fields of t, with those of a struct in it that has no name of its own in place of
+// that.
+func members(t reflect.Type) []reflect.StructField {
+	return slices.DeleteFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return f.Anonymous })
 }
 
 func nameOf(f reflect.StructField) string {
@@ -118,8 +124,8 @@ func nameOf(f reflect.StructField) string {
 }
 
 func fieldOf(t reflect.Type, name string) (reflect.Type, bool) {
-	for i := range t.NumField() {
-		if f := t.Field(i); nameOf(f) == name {
+	for _, f := range members(t) {
+		if nameOf(f) == name {
 			return f.Type, true
 		}
 	}
@@ -166,8 +172,7 @@ func unknownField(name string, value []byte, t reflect.Type) string {
 // it takes the one with the shortest name, for example limits and not compile_limits.
 func parentField(name string, value []byte, t reflect.Type) string {
 	best := ""
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for _, f := range members(t) {
 		if f.Type.Kind() != reflect.Struct || best != "" && len(best) <= len(nameOf(f)) {
 			continue
 		}

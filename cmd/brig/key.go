@@ -44,6 +44,8 @@ func keyLimitFlags(f *pflag.FlagSet, k *auth.Key) {
 	f.IntVar(&k.Bodies, "bodies", 0, "maximum concurrent uploads of request bodies and downloads of session files (default: an eighth of the service's)")
 	f.Var(&k.Blobs, "blobs", "maximum total size of its blobs (default 1G)")
 	f.Var(&k.Volumes, "volumes", "maximum total size of its volumes (default: a share that leaves some for other keys)")
+	f.IntVar(&k.Problems, "problems", 0, "maximum stored problems (default 1000)")
+	f.Var(&k.ProblemBytes, "problem-bytes", "maximum total size of its stored problems (default: a share that leaves some for other keys)")
 	f.IntVar(&k.Weight, "weight", 0, "maximum weight of a run or session (default: the agent's ceiling)")
 	f.Float64Var(&k.CPUs, "cpus", 0, "maximum processors that a run or session uses at once (default: the agent's ceiling)")
 	f.StringVar((*string)(&k.Mode), "mode", "", "mode of its runs that do not set one: strict, fresh or exclusive (default strict)")

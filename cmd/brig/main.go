@@ -55,6 +55,7 @@ func commands() []command {
 		{name: "completion", short: "print a shell's completion of brig", make: completionCommand},
 		{name: "docs", make: docsCommand, hidden: true},
 		{name: imageReaderName, make: imageReaderCommand, hidden: true},
+		{name: problemReaderName, make: problemReaderCommand, hidden: true},
 		{name: relayName, make: relayCommand, hidden: true},
 	}
 }

@@ -87,7 +87,33 @@ func (i identity) takeDataDir(dir string) error {
 	// An earlier service may have run as another user.
 	err = handle.Chown(i.uid, i.gid)
 	for _, e := range entries {
+		if e.Name() == problemsDir {
+			err = errors.Join(err, i.takeProblems(handle))
+			continue
+		}
 		err = errors.Join(err, i.takeFile(handle, e.Name()))
+	}
+	return err
+}
+
+// problemsDir is the directory of stored problems in the data directory. It has regular files alone.
+const problemsDir = "problems"
+
+// takeProblems gives the directory of stored problems to the service.
+func (i identity) takeProblems(dir *os.File) error {
+	fd, err := unix.Openat(int(dir.Fd()), problemsDir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("--data-dir: %w", &os.PathError{Op: "open", Path: problemsDir, Err: err})
+	}
+	sub := os.NewFile(uintptr(fd), problemsDir)
+	defer sub.Close()
+	entries, err := sub.ReadDir(-1)
+	if err != nil {
+		return err
+	}
+	err = sub.Chown(i.uid, i.gid)
+	for _, e := range entries {
+		err = errors.Join(err, i.takeFile(sub, e.Name()))
 	}
 	return err
 }
@@ -105,7 +131,7 @@ func withDirRemedy(err error, dir string, uid int, asRoot bool) error {
 
 // isServiceFile reports whether a name in the data directory is one that the service uses.
 func isServiceFile(name string) bool {
-	return strings.HasPrefix(name, "history.db") || name == "sessions" || strings.HasPrefix(name, ".sessions-") || name == "lost+found"
+	return strings.HasPrefix(name, "history.db") || name == "sessions" || name == problemsDir || strings.HasPrefix(name, ".sessions-") || name == "lost+found"
 }
 
 // takeFile gives a regular file with a single name to the service. An attacker who took over an

@@ -57,7 +57,7 @@ type serveOptions struct {
 	hosts, images, agentArgs                     []string
 	queue, bodies, conns, connsEach, historyRuns int
 	wait, grace                                  time.Duration
-	maxBody, maxBlob, historyBytes               api.Size
+	maxBody, maxBlob, maxProblems, historyBytes  api.Size
 	network                                      string
 	egressAllow, egressInternal                  []string
 	packages                                     bool
@@ -68,7 +68,7 @@ type serveOptions struct {
 
 func serveCommand(c *cli) *cobra.Command {
 	d := gateway.Config{}.WithDefaults()
-	o := serveOptions{maxBody: d.MaxBody, maxBlob: d.MaxBlob, historyBytes: history.DefaultBytes}
+	o := serveOptions{maxBody: d.MaxBody, maxBlob: d.MaxBlob, maxProblems: d.MaxProblems, historyBytes: history.DefaultBytes}
 	k, f := newCommand("serve", serveUsage)
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on: host:port, or unix:/path")
 	f.StringVar(&o.keys, "keys", "", "`FILE` of keys; callers must have one of them")
@@ -80,7 +80,8 @@ func serveCommand(c *cli) *cobra.Command {
 	f.DurationVar(&o.wait, "wait", d.Wait, "maximum time that a request waits for a slot")
 	f.DurationVar(&o.grace, "grace", d.Grace, "how long runs may continue when the service stops")
 	f.Var(&o.maxBody, "max-body", "largest request")
-	f.Var(&o.maxBlob, "max-blob", "largest blob")
+	f.Var(&o.maxBlob, "max-blob", "largest blob, and largest package of a problem")
+	f.Var(&o.maxProblems, "max-problems", "maximum total size of the stored problems of all keys")
 	f.IntVar(&o.conns, "max-conns", d.MaxConns, "maximum concurrent connections")
 	f.IntVar(&o.connsEach, "max-conns-address", d.MaxConnsPerAddr, "maximum connections of one remote address; addresses of this host have no such limit")
 	f.IntVar(&o.bodies, "max-bodies", d.MaxBodies, "maximum concurrent uploads of request bodies and downloads of session files; a key gets an eighth, unless its line sets bodies")
@@ -227,12 +228,17 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 	} else {
 		log = slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: level}))
 	}
+	problemsAt, err := filepath.Abs(filepath.Join(o.dataDir, problemsDir))
+	if err != nil {
+		return err
+	}
 	gatewayConfig := gateway.Config{
 		Agent: agent.Client, History: store, Keys: keys, TLS: config, Version: version, Log: log,
 		QueuePlaces: o.queue, Wait: o.wait, MaxBody: o.maxBody, MaxBlob: o.maxBlob, MaxBodies: o.bodies, MaxConns: o.conns, MaxConnsPerAddr: o.connsEach, Grace: max(o.grace, 1), Names: o.hosts,
 		Packages: o.packages, Indexes: indexes,
 		Network: o.network, EgressAllow: allow, EgressInternal: internal,
 		Sessions: filepath.Join(o.dataDir, "sessions"),
+		Problems: problemsAt, MaxProblems: o.maxProblems, ReadProblem: problemReader(problemsAt),
 	}
 	g, err := gateway.New(ctx, gatewayConfig)
 	if err != nil {
@@ -307,6 +313,7 @@ func (o serveOptions) checkLimits() error {
 		{"grace", int64(o.grace), 0, span, "with which runs are ended at once"},
 		{"max-body", int64(o.maxBody), int64(api.KiB), size, "because a request with a program must fit"},
 		{"max-blob", int64(o.maxBlob), int64(api.KiB), size, "because smaller content is sent with the run"},
+		{"max-problems", int64(o.maxProblems), int64(api.MiB), size, "because a package must fit"},
 		{"max-conns", int64(o.conns), 1, count, "because otherwise no client can connect"},
 		{"max-conns-address", int64(o.connsEach), 1, count, "because otherwise no client can connect"},
 		{"max-bodies", int64(o.bodies), 1, count, "because otherwise no client can send a run"},

@@ -27,7 +27,7 @@ func TestDataDirIsLockedByOneService(t *testing.T) {
 // Limits that are too small for the service to work are refused, with the least that works.
 func TestServeRefusesBoundsThatAreTooSmall(t *testing.T) {
 	least := serveOptions{
-		queue: 0, wait: time.Millisecond, grace: 0, maxBody: api.KiB, maxBlob: api.KiB, conns: 1, connsEach: 1, bodies: 1, historyRuns: 1, historyBytes: api.MiB,
+		queue: 0, wait: time.Millisecond, grace: 0, maxBody: api.KiB, maxBlob: api.KiB, maxProblems: api.MiB, conns: 1, connsEach: 1, bodies: 1, historyRuns: 1, historyBytes: api.MiB,
 	}
 	if err := least.checkLimits(); err != nil {
 		t.Errorf("the least: %v", err)
@@ -37,6 +37,7 @@ func TestServeRefusesBoundsThatAreTooSmall(t *testing.T) {
 		want string
 	}{
 		{func(o *serveOptions) { o.queue = -1 }, "--queue is -1: the least is 0, "},
+		{func(o *serveOptions) { o.maxProblems = 1 }, "--max-problems is 1: the least is 1M, "},
 		{func(o *serveOptions) { o.wait = 0 }, "--wait is 0s: the least is 1ms, "},
 		{func(o *serveOptions) { o.grace = -1 }, "--grace is -1ns: the least is 0s, "},
 		{func(o *serveOptions) { o.maxBody = 1 }, "--max-body is 1: the least is 1K, "},

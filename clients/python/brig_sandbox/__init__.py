@@ -16,6 +16,7 @@ from ._errors import InfraError, RequestError, SandboxError
 from ._grading import Case, CaseResult, Grade
 from ._limits import MAX_TIMEOUT_SECONDS, ResourceLimits
 from ._network import NetworkHost, NetworkRefusal, NetworkUsage
+from ._problems import StoredProblem
 from ._report import DebugReport
 from ._result import ExecutionResult, HistoryEntry, ResourceUsage, Timeline
 from ._sandbox import CodeSandbox
@@ -44,6 +45,7 @@ __all__ = [
     "SandboxError",
     "Session",
     "SessionUsage",
+    "StoredProblem",
     "Timeline",
     "Volume",
     "__version__",

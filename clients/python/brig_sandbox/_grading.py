@@ -144,6 +144,9 @@ class Grade:
     total: int
     tests: List[CaseResult]  # the tests that ran, in the order of the request
     result: ExecutionResult = field(repr=False)  # of the whole run; if the program did not compile, stdout and stderr are the compiler's
+    score: float = 0.0  # 0 to 1: of the groups or the checker, otherwise the share of accepted tests
+    points: Optional[float] = None  # of the groups of tests; None: there are none
+    max_points: Optional[float] = None
 
     @property
     def run_id(self) -> str:
@@ -164,20 +167,28 @@ class Grade:
 
     @classmethod
     @reading()
-    def of(cls, said: Any, language: str, asked: int) -> Grade:
-        """The grade in the service's answer. Raises InfraError if the answer is not a grade or has another number of tests."""
+    def of(cls, said: Any, language: str, asked: Optional[int]) -> Grade:
+        """The grade in the service's answer. Raises InfraError if the answer is not a grade or has another number of tests; asked is None if a problem has them."""
         result = ExecutionResult.of(said, language)
         tests = [CaseResult.of(test, language) for test in said.get("tests") or ()]
         passed = sum(test.accepted for test in tests)
         summary = said.get("summary")
-        if not isinstance(summary, dict) or [summary.get(k) for k in ("tests", "ran", "accepted")] != [asked, len(tests), passed]:
+        total = summary.get("tests") if asked is None and isinstance(summary, dict) else asked
+        if not isinstance(summary, dict) or not isinstance(total, int) or total < 1 or [summary.get(k) for k in ("tests", "ran", "accepted")] != [total, len(tests), passed]:
             raise InfraError("the answer has no summary of the tests: is this a brig service?", code="bad-answer")
         return cls(
             accepted=result.success,
             verdict=result.verdict,
             passed=passed,
             ran=len(tests),
-            total=asked,
+            total=total,
             tests=tests,
             result=result,
+            score=passed / total if summary.get("score") is None else float(summary["score"]),
+            points=_number(summary.get("points")),
+            max_points=_number(summary.get("max_points")),
         )
+
+
+def _number(said: Any) -> Optional[float]:
+    return None if said is None else float(said)

@@ -123,7 +123,13 @@ class Transport:
         stays: the request has lasting effects, so a request that failed halfway is not sent again.
         """
         data = None if body is None else json.dumps(body).encode()
-        answer = self._tries(method, path, data, "application/json", query, stays)
+        return self._parsed(self._tries(method, path, data, "application/json", query, stays))
+
+    def send(self, method: str, path: str, data: bytes) -> Any:
+        """Sends bytes and returns the JSON of a 2xx answer."""
+        return self._parsed(self.transfer(method, path, data))
+
+    def _parsed(self, answer: bytes) -> Any:
         if not answer:
             return None
         try:

@@ -15,6 +15,7 @@ from ._http import Transport
 from ._limits import ResourceLimits, span
 from ._many import Item, execute_each
 from ._network import to_api
+from ._problems import Problems
 from ._report import DebugReport
 from ._result import Content, ExecutionResult, HistoryEntry, ResourceUsage, encode
 from ._session import SESSIONS, Session, Volume
@@ -22,7 +23,7 @@ from ._session import SESSIONS, Session, Volume
 DEFAULT_URL = "http://127.0.0.1:8080"
 
 
-class CodeSandbox:
+class CodeSandbox(Problems):
     """Runs code in the sandboxes of one service. Safe for use by many threads.
 
     default_limits: limits of runs that set none; None: the service's defaults
@@ -166,7 +167,7 @@ class CodeSandbox:
 
     def _run(
         self,
-        code: str,
+        code: Content,
         language: str,
         limits: Optional[ResourceLimits],
         env_vars: Optional[Mapping[str, str]],

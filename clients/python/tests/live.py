@@ -95,6 +95,29 @@ class Live(unittest.TestCase):
             box().run_tests("x", [Case(id="1"), Case(id="1")])
         self.assertEqual(raised.exception.code, "bad-request")
 
+    def test_problems(self) -> None:
+        name = f"p{os.getpid()}-{time.monotonic_ns()}"
+        mine = box()
+        with tempfile.TemporaryDirectory() as top:
+            for test, text in (("1", "1 2"), ("2", "5 5")):
+                Path(top, test + ".in").write_text(text)
+                Path(top, test + ".ans").write_text(str(sum(map(int, text.split()))))
+            stored = mine.put_problem(name, top)
+        self.assertEqual((stored.tests, stored.format, stored.manifest["format"]), (2, "tests", "tests"))
+        self.assertEqual([p.digest for p in mine.problems() if p.name == name], [stored.digest])
+        right = mine.grade(name, "print(sum(map(int, input().split())))")
+        self.assertEqual((right.accepted, right.score, right.passed, right.total), (True, 1.0, 2, 2))
+        half = mine.grade(stored.digest, "print(3)", limits=ResourceLimits(timeout_seconds=5))
+        self.assertEqual((half.accepted, half.score, half.passed), (False, 0.5, 1))
+        with self.assertRaises(RequestError) as raised:
+            mine.put_problem(name, b"no archive")
+        self.assertEqual(raised.exception.code, "bad-problem")
+        self.assertEqual(mine.get_problem(name).digest, stored.digest)
+        mine.delete_problem(name)
+        with self.assertRaises(RequestError) as raised:
+            mine.grade(name, "x")
+        self.assertEqual(raised.exception.code, "unknown-problem")
+
     def test_history(self) -> None:
         project = f"project {os.getpid()} {time.monotonic_ns()}"
         mine = box(project=project, task="t&1")
@@ -159,7 +182,7 @@ class Live(unittest.TestCase):
     def test_what_the_readme_shows(self) -> None:
         text = (Path(__file__).parents[1] / "README.md").read_text()
         blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-        self.assertEqual(len(blocks), 3)
+        self.assertEqual(len(blocks), 4)
         names: Dict[str, Any] = {}
         printed = io.StringIO()
         before = os.getcwd()
@@ -167,6 +190,9 @@ class Live(unittest.TestCase):
             os.chdir(there)
             try:
                 os.mkdir("submissions")
+                os.mkdir("tests")
+                Path("tests/1.in").write_text("1 2")
+                Path("tests/1.ans").write_text("3")
                 Path("submissions/ann.py").write_text("print(sum(map(int, input().split())))")
                 Path("submissions/bob.py").write_text("print(3)")
                 for block in blocks:
@@ -174,7 +200,7 @@ class Live(unittest.TestCase):
             finally:
                 os.chdir(before)
         out = printed.getvalue()
-        for part in ("True 4\n", "NameError: name 'undefined' is not defined\nNameError\n", "0 1\n", "1 two\n", "ann 2/2 \n    1 ok True", "bob 1/2 test 2: line 1", "1,2\n3,4\n"):
+        for part in ("True 4\n", "NameError: name 'undefined' is not defined\nNameError\n", "0 1\n", "1 two\n", "ann 2/2 \n    1 ok True", "bob 1/2 test 2: line 1", "1\n1.0 1/1\n['sum']\n", "1,2\n3,4\n"):
             self.assertIn(part, out)
 
     def test_the_service(self) -> None:

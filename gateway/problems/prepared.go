@@ -1,0 +1,128 @@
+package problems
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/grade"
+	"github.com/brig-sandbox/brig/problem"
+)
+
+// A prepared is what the runs of a package have in common. The contents of its tests are kept apart from
+// its JSON: reading them takes no decoding, and no more memory than they have.
+type prepared struct {
+	Run     api.Run  `json:"run"`
+	Lengths [][2]int `json:"lengths"` // of stdin and of the expected output of each test; -1: it is a blob, or absent
+	Blobs   []Blob   `json:"blobs,omitempty"`
+
+	// What decides on a submission, as in problem.Problem.
+	Format    string            `json:"format"`
+	Languages []string          `json:"languages,omitempty"`
+	Time      api.Duration      `json:"time,omitempty"`
+	NeedsTime bool              `json:"needs_time,omitempty"` // the time limit would follow from submissions of the jury
+	Code      api.Size          `json:"code,omitempty"`
+	Include   []problem.Include `json:"include,omitempty"`
+	Included  [][]api.File      `json:"included,omitempty"` // the files of each Include
+}
+
+// A Blob is a large file of a package's tests, which the agent gets as a blob.
+type Blob struct {
+	Digest string `json:"digest"` // its sha256 in hex
+	File   string `json:"file"`   // its name in the package
+	Size   int64  `json:"size"`
+}
+
+// writeContents writes the contents of the tests one after the other, and leaves their lengths.
+func (p *prepared) writeContents(w io.Writer) error {
+	write := func(b api.Bytes) (int, error) {
+		_, err := w.Write(b)
+		return len(b), err
+	}
+	for i := range p.Run.Tests {
+		t, length := &p.Run.Tests[i], [2]int{-1, -1}
+		var err error
+		if t.StdinBlob == "" {
+			if length[0], err = write(t.Stdin); err != nil {
+				return err
+			}
+		}
+		if t.Expected != nil {
+			if length[1], err = write(*t.Expected); err != nil {
+				return err
+			}
+		}
+		t.Stdin, t.Expected = nil, nil
+		p.Lengths = append(p.Lengths, length)
+	}
+	return nil
+}
+
+var errDamaged = errors.New("the stored package is damaged")
+
+// readPrepared reads what writeContents and json.Marshal wrote.
+func readPrepared(text, contents []byte) (*prepared, error) {
+	p := new(prepared)
+	if err := json.Unmarshal(text, p); err != nil {
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	if len(p.Lengths) != len(p.Run.Tests) || len(p.Included) != len(p.Include) {
+		return nil, errDamaged
+	}
+	for i, length := range p.Lengths {
+		t := &p.Run.Tests[i]
+		for k, n := range length {
+			if n < 0 {
+				continue
+			}
+			if n > len(contents) {
+				return nil, errDamaged
+			}
+			content := api.Bytes(contents[:n:n])
+			if contents = contents[n:]; k == 0 {
+				t.Stdin = content
+			} else {
+				t.Expected = &content
+			}
+		}
+	}
+	return p, nil
+}
+
+// A Problem is a package that was read for one run.
+type Problem struct{ kept *prepared }
+
+// Blobs are the blobs that the run needs.
+func (p Problem) Blobs() []Blob { return p.kept.Blobs }
+
+// Run returns the run that judges a source by the problem. What ask says of limits and flags takes
+// precedence; ask must have passed api.RunRequest.ValidateProblem. language is ask.Language without
+// aliases.
+func (p Problem) Run(ask api.Run, language string) (api.Run, error) {
+	kept := p.kept
+	if kept.Code > 0 && slices.ContainsFunc(ask.Files, func(f api.File) bool { return f.Blob != "" }) {
+		return ask, api.Refuse(api.CodeBadRequest, "the problem limits the size of a submission, and files has a blob: send its content")
+	}
+	loader := grade.Loader{Problem: &problem.Problem{Format: kept.Format, Languages: kept.Languages, Limits: problem.Limits{Code: kept.Code}}}
+	if err := loader.Allowed(grade.Submission{Text: ask.Source, Files: ask.Files}, language); err != nil {
+		return ask, api.Refuse(api.CodeBadRequest, "%w", err)
+	}
+	if kept.NeedsTime && ask.Limits.CPU == 0 {
+		return ask, api.Refuse(api.CodeBadLimits, "the package sets no time limit: set limits.cpu; brig problem verify says which limit follows from the submissions of the jury")
+	}
+	r := ask
+	if len(r.Flags) == 0 {
+		r.Flags = loader.Flags(language)
+	}
+	if r.Collect.IsZero() {
+		r.Collect.None = true
+	}
+	if i := grade.IncludeFor(kept.Include, language); i >= 0 {
+		r.Files = grade.WithFiles(r.Files, kept.Included[i])
+	}
+	grade.Apply(&r, kept.Run, kept.Time)
+	return r, nil
+}
