@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A PackageKind is a kind of package, with its own names, versions and index.
@@ -49,28 +50,31 @@ type requirementForm struct {
 	example string
 }
 
-var requirementForms = map[PackageKind]requirementForm{
-	PythonPackages: {
-		name:    regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$`),
-		version: regexp.MustCompile(`^[0-9A-Za-z]+(?:[.!+_-][0-9A-Za-z]+)*(?:\.\*)?$`),
-		ops:     []string{"==", "!=", "<=", ">=", "~=", "<", ">"}, extras: true, example: "numpy==2.* or pandas>=2,<3",
-	},
-	NPMPackages: {
-		name:    regexp.MustCompile(`^(?:@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*$`),
-		version: regexp.MustCompile(`^[0-9]+(?:[.+-][0-9A-Za-z]+)*$`),
-		exact:   regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$`), // 4 and 4.17 are any 4.x, 4.17.x
-		ops:     []string{"==", "<=", ">=", "<", ">", "^", "~"}, example: "lodash==4.17.21 or express>=4,<5 or @types/node^20",
-	},
-	GemPackages: {
-		name:    regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$`),
-		version: regexp.MustCompile(`^[0-9]+(?:[.-][0-9A-Za-z]+)*$`),
-		ops:     []string{"==", "!=", "<=", ">=", "~>", "<", ">"}, example: "rake==13.2.1 or rack~>3.0",
-	},
-}
+// requirementForms is made when it is first needed: every command of brig has this package.
+var requirementForms = sync.OnceValue(func() map[PackageKind]requirementForm {
+	return map[PackageKind]requirementForm{
+		PythonPackages: {
+			name:    regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$`),
+			version: regexp.MustCompile(`^[0-9A-Za-z]+(?:[.!+_-][0-9A-Za-z]+)*(?:\.\*)?$`),
+			ops:     []string{"==", "!=", "<=", ">=", "~=", "<", ">"}, extras: true, example: "numpy==2.* or pandas>=2,<3",
+		},
+		NPMPackages: {
+			name:    regexp.MustCompile(`^(?:@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*$`),
+			version: regexp.MustCompile(`^[0-9]+(?:[.+-][0-9A-Za-z]+)*$`),
+			exact:   regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$`), // 4 and 4.17 are any 4.x, 4.17.x
+			ops:     []string{"==", "<=", ">=", "<", ">", "^", "~"}, example: "lodash==4.17.21 or express>=4,<5 or @types/node^20",
+		},
+		GemPackages: {
+			name:    regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$`),
+			version: regexp.MustCompile(`^[0-9]+(?:[.-][0-9A-Za-z]+)*$`),
+			ops:     []string{"==", "!=", "<=", ">=", "~>", "<", ">"}, example: "rake==13.2.1 or rack~>3.0",
+		},
+	}
+})
 
 // ParseRequirement parses an entry of Run.Requirements.
 func ParseRequirement(kind PackageKind, entry string) (Requirement, error) {
-	form, ok := requirementForms[kind]
+	form, ok := requirementForms()[kind]
 	if !ok {
 		return Requirement{}, Refuse(CodeBadRequest, "there are no packages of the kind %.40q", kind)
 	}
@@ -80,7 +84,7 @@ func ParseRequirement(kind PackageKind, entry string) (Requirement, error) {
 	if len(entry) > RequirementBytes {
 		return bad("it has more than %d bytes", RequirementBytes)
 	}
-	text := spaces.ReplaceAllString(strings.Trim(entry, " "), "$1")
+	text := spaces().ReplaceAllString(strings.Trim(entry, " "), "$1")
 	for _, c := range text {
 		if c <= ' ' || c > '~' {
 			return bad("the character %q is not allowed", c)
@@ -152,13 +156,13 @@ func (f requirementForm) bound(text string) (b VersionBound, why string) {
 }
 
 // spaces are those around operators, commas and brackets, which mean nothing.
-var spaces = regexp.MustCompile(` *([][,=!<>~^]) *`)
+var spaces = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(` *([][,=!<>~^]) *`) })
 
-var nameSeparators = regexp.MustCompile(`[-_.]+`)
+var nameSeparators = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[-_.]+`) })
 
 // normalName is the form in which an index compares names of Python packages (PEP 503).
 func normalName(name string) string {
-	return strings.ToLower(nameSeparators.ReplaceAllString(name, "-"))
+	return strings.ToLower(nameSeparators().ReplaceAllString(name, "-"))
 }
 
 // String is the requirement in its normal form, which ParseRequirement reads.

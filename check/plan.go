@@ -2,7 +2,6 @@ package check
 
 import (
 	_ "embed"
-	"regexp"
 	"strings"
 	"time"
 
@@ -98,14 +97,14 @@ func fileName(language, name string) string {
 // takes the name of the class.
 func placedName(language, name string, source []byte) string {
 	if plainLanguage(language) == "java" {
-		if m := publicClass.FindSubmatch(source); m != nil {
+		if m := publicClass().FindSubmatch(source); m != nil {
 			return string(m[1]) + ".java"
 		}
 	}
 	return fileName(language, name)
 }
 
-var publicClass = regexp.MustCompile(`(?m)^\s*public\s+(?:(?:abstract|final|sealed|strictfp)\s+)*(?:class|record|enum|interface)\s+([A-Za-z_][A-Za-z0-9_]{0,200})`)
+var publicClass = compiled(`(?m)^\s*public\s+(?:(?:abstract|final|sealed|strictfp)\s+)*(?:class|record|enum|interface)\s+([A-Za-z_][A-Za-z0-9_]{0,200})`)
 
 // plainLanguage returns the language without the suffix -full, which a full variant has.
 func plainLanguage(language string) string { return strings.TrimSuffix(language, "-full") }

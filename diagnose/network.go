@@ -6,13 +6,16 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/brig-sandbox/brig/api"
 )
 
 // namedHost matches a host in the errors of runtimes and C libraries, in a URL or after words that only
 // stand before one, and its port.
-var namedHost = regexp.MustCompile(`(?:https?://|\blookup |ENOTFOUND |EAI_AGAIN |ECONNREFUSED |dial tcp |[Uu]nknownHostException: |resolve host(?: name)?:? ['"]?|onnection to |\bhost=')([A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+)(?::(\d+)\b)?`)
+var namedHost = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:https?://|\blookup |ENOTFOUND |EAI_AGAIN |ECONNREFUSED |dial tcp |[Uu]nknownHostException: |resolve host(?: name)?:? ['"]?|onnection to |\bhost=')([A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+)(?::(\d+)\b)?`)
+})
 
 // hintOfNetwork replaces the hint that programs have no network, where more is known: the host that the
 // program wanted, or what the run's network refused.
@@ -30,7 +33,7 @@ func hintOfNetwork(d api.Diagnosis, r api.Result) string {
 	} else if n != nil {
 		return "the host did not answer as expected: check its name and port"
 	}
-	m := namedHost.FindStringSubmatch(d.Message)
+	m := namedHost().FindStringSubmatch(d.Message)
 	if m == nil {
 		return ""
 	}

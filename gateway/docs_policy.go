@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // docsPolicy returns a Content-Security-Policy that allows the page below /docs/ only what it
@@ -15,7 +16,7 @@ import (
 // and its images are data: URLs.
 func docsPolicy(page http.Handler) string {
 	scripts := "'self'"
-	for _, m := range inlineScript.FindAllStringSubmatch(pageText(page), -1) {
+	for _, m := range inlineScript().FindAllStringSubmatch(pageText(page), -1) {
 		sum := sha256.Sum256([]byte(m[1]))
 		scripts += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
@@ -25,7 +26,7 @@ func docsPolicy(page http.Handler) string {
 	}, "; ")
 }
 
-var inlineScript = regexp.MustCompile(`(?s)<script>(.*?)</script>`)
+var inlineScript = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)<script>(.*?)</script>`) })
 
 // pageText returns the text of the page.
 func pageText(page http.Handler) string {

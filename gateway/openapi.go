@@ -7,10 +7,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/swaggest/swgui"
-	"github.com/swaggest/swgui/v5emb"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -60,7 +59,7 @@ func (r route) failures() []int {
 	return all
 }
 
-var pathParam = regexp.MustCompile(`\{(\w+)(?:\.\.\.)?\}`)
+var pathParam = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{(\w+)(?:\.\.\.)?\}`) })
 
 // document creates the OpenAPI 3.1 description of the routes from their Go types.
 func document(routes []route, version string) ([]byte, error) {
@@ -89,7 +88,7 @@ func describe(routes []route, version string) *huma.OpenAPI {
 		if !r.open {
 			op.Security = []map[string][]string{{"key": {}}, {}}
 		}
-		for _, m := range pathParam.FindAllStringSubmatch(r.path, -1) {
+		for _, m := range pathParam().FindAllStringSubmatch(r.path, -1) {
 			op.Parameters = append(op.Parameters, &huma.Param{Name: m[1], In: "path", Required: true, Description: pathParamDescription(m[1], r.group), Schema: &huma.Schema{Type: "string"}})
 		}
 		for _, p := range r.params {
@@ -139,48 +138,4 @@ func describe(routes []route, version string) *huma.OpenAPI {
 		doc.AddOperation(op)
 	}
 	return doc
-}
-
-// docs serves the description, and a page on which it can be read and tried.
-func (g *Gateway) docs(mux *http.ServeMux) {
-	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/vnd.oai.openapi+json")
-		setWriteDeadline(w)
-		_, _ = w.Write(g.doc) // if the client has left, nobody needs the error
-	})
-	page := v5emb.NewHandlerWithConfig(swgui.Config{
-		Title: "brig", SwaggerJSON: "/openapi.json", BasePath: "/docs/", HideCurl: false,
-		SettingsUI: map[string]string{"tryItOutEnabled": "true", "persistAuthorization": "false"},
-	})
-	policy := docsPolicy(page)
-	mux.HandleFunc("GET /docs/", func(w http.ResponseWriter, r *http.Request) {
-		setWriteDeadline(w)
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		w.Header().Set("Content-Security-Policy", policy)
-		found := &foundWriter{ResponseWriter: w}
-		if page.ServeHTTP(found, r); found.notFound {
-			g.refuse(w, r, noPath(r))
-		}
-	})
-	mux.Handle("GET /docs", http.RedirectHandler("/docs/", http.StatusFound))
-	mux.Handle("GET /{$}", http.RedirectHandler("/docs/", http.StatusFound))
-}
-
-// A foundWriter forwards responses other than 404, which it leaves to the caller.
-type foundWriter struct {
-	http.ResponseWriter
-	notFound bool
-}
-
-func (f *foundWriter) WriteHeader(status int) {
-	if f.notFound = status == http.StatusNotFound; !f.notFound {
-		f.ResponseWriter.WriteHeader(status)
-	}
-}
-
-func (f *foundWriter) Write(b []byte) (int, error) {
-	if f.notFound {
-		return len(b), nil
-	}
-	return f.ResponseWriter.Write(b)
 }

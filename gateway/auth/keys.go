@@ -63,7 +63,11 @@ func (k *Keys) List() []Key { return *k.all.Load() }
 // Multiple reports whether there is more than one key, so that quotas must be fair.
 func (k *Keys) Multiple() bool { return k != nil && len(k.List()) > 1 }
 
-var keyName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
+var keyName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]*$`)
+
+const maxKeyName = 64 // bytes
+
+func isKeyName(name string) bool { return len(name) <= maxKeyName && keyName.MatchString(name) }
 
 // ReadKeys reads a keys file, which must be readable by its owner and group only, and
 // keeps it open.
@@ -104,7 +108,7 @@ func ParseKeys(raw []byte) (*Keys, error) {
 		k := &list[i]
 		sum, err := hex.DecodeString(k.SHA256)
 		switch {
-		case !keyName.MatchString(k.Name):
+		case !isKeyName(k.Name):
 			return nil, fmt.Errorf("key %d: name %q: use letters, digits, dot, dash, underscore and @", i+1, k.Name)
 		case seen[k.Name]:
 			return nil, fmt.Errorf("key %q is given twice", k.Name)
@@ -196,7 +200,7 @@ func (*Names) Type() string { return "name" }
 // badProfile returns an error for a name in Profiles that no profile can have.
 func (k Key) badProfile() error {
 	for _, p := range k.Profiles.List() {
-		if !keyName.MatchString(p) {
+		if !isKeyName(p) {
 			return fmt.Errorf("profile %q cannot exist: brig profile ls lists the names", p)
 		}
 	}
@@ -206,7 +210,7 @@ func (k Key) badProfile() error {
 // NewKey creates a token, and its line for the keys file, which is k with the SHA256 of the token.
 func NewKey(k Key) (token, line string, err error) {
 	switch {
-	case !keyName.MatchString(k.Name):
+	case !isKeyName(k.Name):
 		return "", "", fmt.Errorf("name %q: use letters, digits, dot, dash, underscore and @", k.Name)
 	case k.negative():
 		return "", "", errors.New("limits may not be negative")

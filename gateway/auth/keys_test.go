@@ -235,7 +235,7 @@ func FuzzKeys(f *testing.F) {
 		}
 		names := map[string]bool{}
 		for _, key := range k.List() {
-			if !keyName.MatchString(key.Name) || names[key.Name] || key.Blobs <= 0 || key.Runs < 0 {
+			if !isKeyName(key.Name) || names[key.Name] || key.Blobs <= 0 || key.Runs < 0 {
 				t.Errorf("taken: %+v", key)
 			}
 			names[key.Name] = true

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -75,7 +76,7 @@ func readReport(text string) *refusal {
 			return &refusal{lines[0], member, reason}
 		}
 	}
-	if outOfMemory.MatchString(text) {
+	if outOfMemory().MatchString(text) {
 		return &refusal{kind: kindTooLarge, reason: "unpacking it needs more memory than the limit of an import: compress it with a smaller dictionary or window, for example with xz -9 or zstd -19"}
 	}
 	first, _, _ := strings.Cut(text, "\n")
@@ -90,8 +91,10 @@ func readReport(text string) *refusal {
 // While that allocation fails, the garbage collector may ask for memory too. Go 1.26 does not check
 // what it gets for a queue of spans (newSpanSPMC in runtime/mgcmark_greenteagc.go) and then crashes
 // at an address in the first page.
-var outOfMemory = regexp.MustCompile(`(?m)^(fatal error: )?(runtime: |runtime/cgo: )?(out of memory|cannot allocate memory|cannot map pages|pthread_create failed|failed to create new OS thread)` +
-	`|^SIGSEGV: segmentation violation\nPC=\S+ m=\d+ sigcode=1 addr=0x[0-9a-f]{1,3}\n(.*\n)*?runtime\.\(\*span(Queue|SPMC)\)\.`)
+var outOfMemory = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^(fatal error: )?(runtime: |runtime/cgo: )?(out of memory|cannot allocate memory|cannot map pages|pthread_create failed|failed to create new OS thread)` +
+		`|^SIGSEGV: segmentation violation\nPC=\S+ m=\d+ sigcode=1 addr=0x[0-9a-f]{1,3}\n(.*\n)*?runtime\.\(\*span(Queue|SPMC)\)\.`)
+})
 
 // A child is the admission child process: it reads the archive from stdin and writes the canonical
 // stream to stdout.

@@ -191,24 +191,33 @@ func manifestLimits(field string, n yaml.Node) (api.Limits, error) {
 // maxOOMSays limits the length of oom_says, which is searched in the last 256 bytes of stderr.
 const maxOOMSays = 100
 
+// A nameRule is the form of a name, and its most bytes. A bound in the expression would take most of a
+// millisecond to compile, in every command of brig.
+type nameRule struct {
+	form *regexp.Regexp
+	most int
+}
+
+func (r nameRule) matches(name string) bool { return len(name) <= r.most && r.form.MatchString(name) }
+
 var (
-	languageName = regexp.MustCompile(`^[a-z0-9][a-z0-9+#._-]{0,31}$`)
-	fileName     = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`)
+	languageName = nameRule{regexp.MustCompile(`^[a-z0-9][a-z0-9+#._-]*$`), 32}
+	fileName     = nameRule{regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`), 64}
 	// imageReference keeps a reference one plain word of a command; brig rootfs pull parses it.
-	imageReference = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,511}$`)
-	envName        = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	imageReference = nameRule{regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`), 512}
+	envName        = nameRule{regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`), 128}
 )
 
 func (l Manifest) check(tiers []string) error {
 	_, digestErr := rootfs.ParseDigest(l.Image)
 	switch {
-	case !languageName.MatchString(l.Name):
+	case !languageName.matches(l.Name):
 		return fieldErrorf("name", "name %q: use at most 32 lower-case letters, digits and + # . _ -", l.Name)
 	case rootfs.CheckName(l.Image) != nil && digestErr != nil:
 		return fieldErrorf("image", "image %q: write a stored image's name or digest", l.Image)
-	case l.ImageFrom != "" && (!imageReference.MatchString(l.ImageFrom) || digestErr == nil):
+	case l.ImageFrom != "" && (!imageReference.matches(l.ImageFrom) || digestErr == nil):
 		return fieldErrorf("image_from", "image_from %q: write the reference of a registry's image, such as debian:12, and the name to store it under in image", l.ImageFrom)
-	case !fileName.MatchString(l.SourceFile):
+	case !fileName.matches(l.SourceFile):
 		return fieldErrorf("source_file", "source_file %q: write a plain file name such as main.py", l.SourceFile)
 	case len(l.Run) == 0 || l.Run[0] == "":
 		return fieldErrorf("run", "run is missing: write the command, such as [python3, \"{source}\"]")
@@ -234,14 +243,14 @@ func (l Manifest) check(tiers []string) error {
 	}
 	for field, words := range map[string][]string{"aliases": l.Aliases, "extensions": l.Extensions} {
 		for _, word := range words {
-			if !languageName.MatchString(word) {
+			if !languageName.matches(word) {
 				return valueErrorf(field, word, "%s: %q: use at most 32 lower-case letters, digits and + # . _ -, no leading dot", field, word)
 			}
 		}
 	}
 	for field, env := range map[string]map[string]string{"env": l.Env, "interactive_env": l.InteractiveEnv, "compile_env": l.CompileEnv} {
 		for name, value := range env {
-			if !envName.MatchString(name) || strings.IndexByte(value, 0) >= 0 {
+			if !envName.matches(name) || strings.IndexByte(value, 0) >= 0 {
 				return valueErrorf(field, name, "%s: environment variable %q: use letters, digits and _ in its name, no NUL in its value", field, name)
 			}
 		}

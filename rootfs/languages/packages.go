@@ -79,12 +79,12 @@ func packagesOf(y *yamlPackages, tiers []string) (*Packages, error) {
 		return nil, fieldErrorf("packages", "packages: %v", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
-		if !envName.MatchString(name) || strings.IndexByte(p.Env[name], 0) >= 0 {
+		if !envName.matches(name) || strings.IndexByte(p.Env[name], 0) >= 0 {
 			return nil, fieldErrorf("packages", "packages: environment variable %q: use letters, digits and _ in its name, no NUL in its value", name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Links)) {
-		if !fileName.MatchString(name) || p.Links[name] == "" || strings.IndexByte(p.Links[name], 0) >= 0 {
+		if !fileName.matches(name) || p.Links[name] == "" || strings.IndexByte(p.Links[name], 0) >= 0 {
 			return nil, fieldErrorf("packages", "packages: link %q: write a plain name in the root directory, and its target", name)
 		}
 	}
