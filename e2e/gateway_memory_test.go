@@ -110,6 +110,7 @@ type loadedService struct {
 	at   string // host:port
 	pid  int
 	data string // its data directory
+	own  *testservice.Service
 }
 
 func serveLoaded(t *testing.T, agent *loadedAgent, flags ...string) *loadedService {
@@ -121,7 +122,7 @@ func serveLoaded(t *testing.T, agent *loadedAgent, flags ...string) *loadedServi
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = own.Stop(0) }) // its clients read nothing
-	return &loadedService{strings.TrimPrefix(own.URL, "http://"), own.Cmd.Process.Pid, data}
+	return &loadedService{strings.TrimPrefix(own.URL, "http://"), own.Cmd.Process.Pid, data, own}
 }
 
 // peak is the largest memory that the process has had, in bytes.

@@ -3,6 +3,7 @@ package e2e
 import (
 	"archive/tar"
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -165,4 +166,73 @@ func longNames(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// A service that is killed while it stores a package has the old one or the new one, whole, and nothing
+// else is left.
+func TestKilledWhileAProblemIsStored(t *testing.T) {
+	agent := newLoadedAgent(t)
+	put := func(s *loadedService, body []byte) (p api.StoredProblem, err error) {
+		req, err := http.NewRequestWithContext(t.Context(), "PUT", "http://"+s.at+"/v1/problems/p", bytes.NewReader(body))
+		if err != nil {
+			return p, err
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return p, err
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		if err == nil && res.StatusCode != http.StatusOK {
+			err = fmt.Errorf("%d: %s", res.StatusCode, text)
+		}
+		if err != nil {
+			return p, err
+		}
+		return p, json.Unmarshal(text, &p)
+	}
+	versions := [2][]byte{}
+	digests := [2]string{}
+	s := serveLoaded(t, agent)
+	for i := range versions {
+		noise := make([]byte, 8<<20)
+		_, _ = rand.Read(noise) // never fails
+		versions[i] = zipOf(t, map[string]string{"1.in": string(noise), "1.ans": fmt.Sprint(i)})
+		p, err := put(s, versions[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		digests[i] = p.Digest
+	}
+	stored := map[string]int{}
+	for i := range 12 {
+		answered := make(chan string)
+		go func() {
+			p, _ := put(s, versions[i%2]) // most end with the service
+			answered <- p.Digest
+		}()
+		time.Sleep(time.Duration(10+i*25) * time.Millisecond)
+		if err := s.own.Cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		<-s.own.Done
+		answer := <-answered
+		s = serveLoaded(t, agent)
+		res, err := http.Get("http://" + s.at + "/v1/problems/p")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p api.StoredProblem
+		err = json.NewDecoder(res.Body).Decode(&p)
+		res.Body.Close()
+		if err != nil || p.Digest != digests[0] && p.Digest != digests[1] || answer != "" && p.Digest != answer {
+			t.Errorf("after kill %d: %+v, %v; the answer was %q", i, p, err, answer)
+		}
+		stored[p.Digest]++
+		left, err := os.ReadDir(filepath.Join(s.data, "problems"))
+		if err != nil || len(left) != 1 {
+			t.Errorf("after kill %d: %v is left, %v", i, left, err)
+		}
+	}
+	t.Logf("stored: %v", stored)
 }

@@ -66,8 +66,11 @@ func (g *Gateway) problemRun(ctx context.Context, ask api.RunRequest, large bool
 	return run, release, nil
 }
 
-// loadProblem reads what the run needs, as one of few at a time, like a body.
+// loadProblem reads what the run needs: like a body, one at a time unless it is small.
 func (g *Gateway) loadProblem(ctx context.Context, c caller, p *problems.Stored) (problems.Problem, error) {
+	if p.Memory() <= largeBodyMin {
+		return p.Problem()
+	}
 	slot, err := g.parsing.Take(ctx, queue.Owner{Key: c.Name})
 	if err != nil {
 		return problems.Problem{}, err

@@ -36,10 +36,14 @@ func TestDataDirOwnership(t *testing.T) {
 		return dir
 	}
 	dir := fill("history.db", "history.db-wal", "sessions", ".sessions-1")
+	problems := filepath.Join(dir, problemsDir)
+	if err := os.Rename(fill("ann:sum"), problems); err != nil {
+		t.Fatal(err)
+	}
 	if err := service.takeDataDir(dir); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{".", "history.db", "history.db-wal", "sessions", ".sessions-1"} {
+	for _, name := range []string{".", "history.db", "history.db-wal", "sessions", ".sessions-1", "problems", "problems/ann:sum"} {
 		if got := owner(filepath.Join(dir, name)); got != fallbackServiceID {
 			t.Errorf("%s is of uid %d", name, got)
 		}
@@ -65,6 +69,24 @@ func TestDataDirOwnership(t *testing.T) {
 		if got := owner(secret); got != 0 {
 			t.Errorf("through a %s link uid %d was given a file of root's", what, got)
 		}
+		inside := fill()
+		if err := os.Rename(fill(), filepath.Join(inside, problemsDir)); err != nil {
+			t.Fatal(err)
+		}
+		if err := link(secret, filepath.Join(inside, problemsDir, "ann:sum")); err != nil {
+			t.Fatal(err)
+		}
+		if err := service.takeDataDir(inside); err == nil || owner(secret) != 0 {
+			t.Errorf("a %s link among problems: %v, and the file is of uid %d", what, err, owner(secret))
+		}
+	}
+	elsewhere := fill("shadow")
+	dir = fill()
+	if err := os.Symlink(elsewhere, filepath.Join(dir, problemsDir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := service.takeDataDir(dir); err == nil || owner(filepath.Join(elsewhere, "shadow")) != 0 {
+		t.Errorf("a link in place of the problems: %v", err)
 	}
 }
 
