@@ -83,13 +83,6 @@ func (p *part) end(s syscall.Signal) {
 	<-ended
 }
 
-// signal sends a signal.
-func (p *part) signal(s syscall.Signal) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_ = p.cmd.Process.Signal(s) // as above
-}
-
 func (p *part) running() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,6 +8,13 @@ import (
 	"time"
 )
 
+// signal sends a signal.
+func (p *part) signal(s syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = p.cmd.Process.Signal(s) // as above
+}
+
 // Each part is stopped for twice the time after which a job is given to another worker, and goes on then. A job
 // may be executed twice, and has one result.
 func TestStoppedPartsOfABatch(t *testing.T) {

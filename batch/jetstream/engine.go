@@ -50,7 +50,9 @@ func Connect(t Target) (*Engine, error) {
 				e.log.Warn("the connection to the engine broke", "err", err)
 			}
 		}),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { e.log.Warn("the engine refuses something", "err", err) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			e.log.Warn("the engine refuses something", "err", err)
+		}),
 		nats.ReconnectHandler(func(*nats.Conn) { e.log.Info("the connection to the engine is back") }),
 	}, options...)
 	conn, err := nats.Connect(t.URL, options...)

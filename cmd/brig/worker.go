@@ -27,10 +27,11 @@ Usage:
   brig worker --key FILE [flags]
   brig worker --engine URL --name NAME [flags]
 
-On the machine with the batch:
-  brig worker-key node2 --engine tls://10.0.0.1:4222 > node2.key
+Examples:
+  # on the machine with the batch
+  sudo brig worker-key node2 --engine tls://10.0.0.1:4222 > node2.key
   sudo brig batch jobs.jsonl --engine-listen 10.0.0.1:4222
-On the other one, with node2.key:
+  # on the other one, with node2.key
   sudo brig worker --key node2.key
 
 A worker takes as many jobs at once as its agent has slots. It connects outwards only, and

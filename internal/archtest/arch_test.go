@@ -103,6 +103,7 @@ var rules = []rule{
 	{dir: "e2e", may: []string{"agent/client", "api", "check", "client", "corpus", "diagnose", "internal", "rootfs", "rootfs/build", "rootfs/languages"}, tests: []string{"registry"}, why: "tests what a caller sees"},
 	{dir: "internal/testagent", may: []string{"agent/client", "rootfs"}, why: "an agent for the tools that measure one"},
 	{dir: "clients", why: "clients in other languages, whose tests alone are run from Go"},
+	{dir: "deploy", why: "recipes, whose tests alone are in Go"},
 	{dir: "packaging", why: "scripts and files for packages, whose tests alone are in Go"},
 	{dir: "internal/usage", may: []string{"api"}, why: "makes the flags and help of both programs, those of the limits from their table"},
 	{dir: "internal/inputfile", may: []string{"api"}, why: "reads files for commands and for readers of packages; sizes in its errors are written as everywhere"},
