@@ -48,6 +48,7 @@ type Worker struct {
 	Log    *slog.Logger  // nil: none
 
 	inFlight atomic.Int64
+	outcomes outcomes
 	alone    sync.RWMutex // held for reading by each job, for writing by one that must run alone
 	slots    chan struct{}
 	cancels  cancels
@@ -63,6 +64,10 @@ const (
 
 // InFlight is the number of jobs that the worker has.
 func (w *Worker) InFlight() int { return int(w.inFlight.Load()) }
+
+// Outcomes counts the jobs that the worker took: by the status of the result, and those that were given back or
+// dropped.
+func (w *Worker) Outcomes() map[string]int64 { return w.outcomes.all() }
 
 // CancelBatch ends the jobs of a batch.
 func (w *Worker) CancelBatch(batch string) { w.cancels.cancel(batch) }
@@ -132,11 +137,14 @@ func (w *Worker) handle(work context.Context, d Delivery) {
 	res, err := w.judge(ctx, m)
 	switch {
 	case err == nil:
+		w.outcomes.add(string(res.Status))
 		body := encode(res)
 		err = w.send(work, d, body)
 	case errors.Is(err, errCanceled):
+		w.outcomes.add("dropped")
 		err = d.Drop()
 	default:
+		w.outcomes.add("given-back")
 		w.Log.Warn("a job is given back", "batch", m.Batch, "index", m.Index, "err", err)
 		err = d.Later(pauseBeforeOther())
 	}

@@ -131,6 +131,13 @@ func TestResults(t *testing.T) {
 				}}
 			start(t, w, d)
 			<-d.ended
+			outcome := string(tt.status)
+			if tt.later {
+				outcome = "given-back"
+			}
+			if all := w.Outcomes(); len(all) != 1 || all[outcome] != 1 {
+				t.Errorf("outcomes %v, want one %s", all, outcome)
+			}
 			if n := int(calls.Load()); n != len(tt.execute) {
 				t.Errorf("%d executions, want %d", n, len(tt.execute))
 			}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,9 +58,10 @@ type batchOptions struct {
 	summary                         string
 	quiet, json, noBuild            bool
 
-	engine engineOptions
-	local  string
-	socket string
+	engine  engineOptions
+	local   string
+	metrics string
+	socket  string
 }
 
 func (o *batchOptions) register(f *pflag.FlagSet, env func(string) string) {
@@ -83,6 +86,7 @@ func (o *batchOptions) register(f *pflag.FlagSet, env func(string) string) {
 	o.engine.register(f, env)
 	f.StringVar(&o.engine.listen, "engine-listen", "", "let workers on other machines take jobs: `ADDRESS`, such as 10.0.0.1:4222 (see brig worker)")
 	keysFlag(f, &o.engine.keys)
+	metricsFlag(f, &o.metrics)
 	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
 }
 
@@ -241,13 +245,25 @@ func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output, done *
 	}
 	shown := c.batchProgress(o.quiet, in, done.Len())
 	defer shown.end()
+	var progress atomic.Pointer[batch.Progress]
+	stopMetrics, err := c.serveMetrics(o.metrics, batchFigures(&progress, shown.jobs, b.poolSlots))
+	if err != nil {
+		return none, err
+	}
+	defer stopMetrics()
 	k := &batch.Coordinator{
 		Queue: b.queue, Input: batch.NewInput(in, batch.MaxLine), Output: out, Done: done,
 		ID: id, Pool: o.engine.pool, Common: b.common, Digest: b.digest, Urgent: o.urgent, Resumed: o.resume && len(o.retry) == 0,
 		Problem: b.problem, Put: b.putCommon, Prepare: b.prepare, Window: b.window,
 		Image:   func(language string) string { return b.images[language] },
 		Ordered: o.ordered, Strict: o.strict, KeepOutput: o.keepOutput, SummaryOnly: o.keep == "summary", MaxAttempts: o.maxAttempts,
-		Report: shown.show, Stop: b.ctx.Done(),
+		Report: func(p batch.Progress) {
+			if shown.show(p); o.metrics != "" {
+				p.Statuses = maps.Clone(p.Statuses)
+				progress.Store(&p)
+			}
+		},
+		Stop: b.ctx.Done(),
 	}
 	stopWorkers := b.startWorkers()
 	defer stopWorkers()

@@ -121,12 +121,15 @@ func (o *batchOptions) batchID() string {
 	return contentDigest([]byte(of))[:16]
 }
 
-// window is how many jobs may be released and not recorded: enough that no slot of the pool waits.
-func (b *batchRun) window() int {
+// poolSlots is the number of slots of the pool.
+func (b *batchRun) poolSlots() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return max(64, 4*b.slots)
+	return b.slots
 }
+
+// window is how many jobs may be released and not recorded: enough that no slot of the pool waits.
+func (b *batchRun) window() int { return max(64, 4*b.poolSlots()) }
 
 // startWorkers starts the worker in this process and, with an engine that others use, looks from time to time
 // how many slots the pool has. stop ends both and waits.

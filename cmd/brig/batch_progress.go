@@ -81,15 +81,20 @@ func (p *batchProgress) count(in *os.File) {
 	p.total = total
 }
 
+// jobs is the number of jobs of the input; zero: it is not known.
+func (p *batchProgress) jobs() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.total
+}
+
 // show shows how far the batch is. It is called often, by one goroutine.
 func (p *batchProgress) show(s batch.Progress) {
 	if p.bar == nil && p.lines == nil || time.Since(p.shown) < 100*time.Millisecond {
 		return
 	}
 	p.shown = time.Now()
-	p.mu.Lock()
-	total := p.total
-	p.mu.Unlock()
+	total := p.jobs()
 	if s.AllRead {
 		total = s.Read
 	}

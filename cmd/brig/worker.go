@@ -56,6 +56,7 @@ type workerOptions struct {
 	blobs     string
 	quiet     bool
 	verbose   bool
+	metrics   string
 }
 
 func (o *workerOptions) register(f *pflag.FlagSet, env func(string) string) {
@@ -70,6 +71,7 @@ func (o *workerOptions) register(f *pflag.FlagSet, env func(string) string) {
 	f.StringVar(&o.blobs, "blobs", "", "read test data also from this `DIRECTORY`, such as one that all machines share; its files are named by their sha256")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "log errors only")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log each job")
+	metricsFlag(f, &o.metrics)
 	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
 }
 
@@ -177,6 +179,11 @@ func (c *cli) work(o *workerOptions) error {
 	if w.Images, err = x.imageDigests(ctx); err != nil {
 		return agent.explain(err)
 	}
+	stopMetrics, err := c.serveMetrics(o.metrics, workerFigures(w))
+	if err != nil {
+		return err
+	}
+	defer stopMetrics()
 	return o.serve(ctx, drain, w, x, engine, log)
 }
 
