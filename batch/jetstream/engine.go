@@ -34,7 +34,8 @@ type Engine struct {
 	log    *slog.Logger
 }
 
-// Connect connects to an engine. It reconnects for ever when the connection breaks. The caller closes it.
+// Connect connects to an engine. It reconnects for ever when the connection breaks; a worker also waits for an
+// engine that does not answer yet. The caller closes it.
 func Connect(t Target) (*Engine, error) {
 	e := &Engine{memory: t.Server != nil, log: t.Log}
 	if e.log == nil {
@@ -55,6 +56,11 @@ func Connect(t Target) (*Engine, error) {
 		}),
 		nats.ReconnectHandler(func(*nats.Conn) { e.log.Info("the connection to the engine is back") }),
 	}, options...)
+	if t.Worker != "" { // it waits for the engine, which may belong to a batch that has not begun
+		options = append(options, nats.RetryOnFailedConnect(true), nats.IgnoreAuthErrorAbort(), nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
+			e.log.Debug("no connection to the engine", "err", err)
+		}))
+	}
 	conn, err := nats.Connect(t.URL, options...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the engine %s: %w", t.URL, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -128,6 +129,55 @@ func TestABatchOfTheSameNameIsReleased(t *testing.T) {
 		if err := e.End(t.Context(), "b"); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A worker waits for its engine, and for one that comes back with other streams.
+func TestAWorkerWaitsForItsEngine(t *testing.T) {
+	seed, public, err := jetstream.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w, err := jetstream.Connect(jetstream.Target{URL: "nats://" + address, Worker: "w", Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	s := w.Source("p", false)
+	for range 2 {
+		server, err := jetstream.StartServer(jetstream.ServerConfig{Dir: t.TempDir(), Listen: address, Workers: []jetstream.Worker{{Name: "w", Key: public}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := jetstream.Connect(jetstream.Target{Server: server})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(e.Prepare(t.Context(), "p"), e.Release(t.Context(), message(0))); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		d, err := s.Next(ctx)
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Done(t.Context(), []byte("r")); err != nil {
+			t.Fatal(err)
+		}
+		if got := results(t, e, 1)[0]; got != "r" {
+			t.Errorf("the result is %q", got)
+		}
+		e.Close()
+		server.Stop()
 	}
 }
 
