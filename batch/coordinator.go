@@ -51,7 +51,10 @@ type Coordinator struct {
 	KeepOutput  api.Size   // as in Work
 	SummaryOnly bool
 	MaxAttempts int           // of a job, after which it is an error; zero: DefaultAttempts
-	Lost        time.Duration // after which a job without a result is looked for; zero: DefaultLost
+	LostAfter   time.Duration // after which a job without a result is looked for; zero: DefaultLost
+
+	// KeepAgain is called when the queue has lost something: it may have lost what Put kept; nil: nothing is done.
+	KeepAgain func(ctx context.Context) error
 
 	Report   func(Progress)  // called after each change, by one goroutine; nil: none
 	Stop     <-chan struct{} // closed: release nothing more, and end when what is released is recorded; nil: never
@@ -208,7 +211,7 @@ func (r *run) loop(ctx context.Context, lines <-chan Line, results <-chan Messag
 		case w := <-r.writer.wrote:
 			err = r.wrote(ctx, w)
 		case <-tick.C:
-			err = r.findLost(ctx, cmp.Or(r.Lost, DefaultLost))
+			err = r.findLost(ctx, cmp.Or(r.LostAfter, DefaultLost))
 		}
 		if err != nil {
 			return err

@@ -89,7 +89,7 @@ func checkResults(t *testing.T, all []api.JobResult, n int) {
 func coordinator(q batch.Queue, in io.Reader, out *batch.Output, done *batch.Recorded) *batch.Coordinator {
 	return &batch.Coordinator{
 		Queue: q, Input: batch.NewInput(in, 1<<20), Output: out, Done: done, ID: "b", Pool: "p",
-		Window: func() int { return 16 }, Lost: 20 * time.Millisecond,
+		Window: func() int { return 16 }, LostAfter: 20 * time.Millisecond,
 	}
 }
 
@@ -111,12 +111,17 @@ func TestEachJobHasOneResult(t *testing.T) {
 			q.lose, q.repeat = tt.lose, tt.repeat
 			c := coordinator(q, strings.NewReader(jobLines(jobs)), out, done)
 			c.Ordered = tt.ordered
+			kept := 0
+			c.KeepAgain = func(context.Context) error { kept++; return nil }
 			p, err := c.Run(t.Context())
 			if err := errors.Join(err, out.Close()); err != nil {
 				t.Fatal(err)
 			}
 			all := read(t, name)
 			checkResults(t, all, jobs)
+			if kept == 0 {
+				t.Error("what jobs have in common was not kept again")
+			}
 			if p.Recorded != jobs || !p.AllRead || p.Statuses[api.JobDone] != jobs*9/10 {
 				t.Errorf("progress %+v", p)
 			}

@@ -19,6 +19,11 @@ type head struct {
 // record takes a result from the queue. One that was recorded already is dropped, and one of another job.
 func (r *run) record(ctx context.Context, m Message) error {
 	if m.Body == nil {
+		if r.KeepAgain != nil {
+			if err := r.KeepAgain(ctx); err != nil {
+				return err
+			}
+		}
 		return r.findLost(ctx, 0)
 	}
 	f, ok := r.flights[m.Index]

@@ -10,21 +10,21 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// PutBlob keeps content in the engine under its digest.
+// PutBlob keeps content in the engine under its digest. It waits while the engine does not answer.
 func (e *Engine) PutBlob(ctx context.Context, content []byte) (digest string, err error) {
 	sum := sha256.Sum256(content)
 	digest = hex.EncodeToString(sum[:])
-	store, err := e.js.ObjectStore(ctx, blobsBucket)
-	if err != nil {
-		return "", err
-	}
-	if _, err := store.GetInfo(ctx, digest); err == nil {
-		return digest, nil
-	}
-	if _, err := store.PutBytes(ctx, digest, content); err != nil {
-		return "", fmt.Errorf("keep %d bytes in the engine: %w", len(content), err)
-	}
-	return digest, nil
+	return digest, e.retry(ctx, "keep contents", func(ctx context.Context) error {
+		store, err := e.js.ObjectStore(ctx, blobsBucket)
+		if err != nil {
+			return err
+		}
+		if _, err := store.GetInfo(ctx, digest); err == nil {
+			return nil
+		}
+		_, err = store.PutBytes(ctx, digest, content)
+		return err
+	})
 }
 
 // ErrNoBlob says that the engine has no content with a digest.

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -32,6 +34,9 @@ type Engine struct {
 	js     jetstream.JetStream
 	memory bool // messages are kept in memory: the engine is embedded
 	log    *slog.Logger
+
+	mu    sync.Mutex
+	pools []string // those that were prepared; guarded by mu
 }
 
 // Connect connects to an engine. It reconnects for ever when the connection breaks; a worker also waits for an
@@ -80,9 +85,33 @@ func (e *Engine) Close() {
 	e.conn.Close()
 }
 
-// Prepare creates the streams, and the consumers of a pool. Coordinators call it, also when a call says that
-// the engine has lost them.
+// Prepare creates the streams, and the consumers of a pool. Coordinators call it. When a later call says that the
+// engine has lost them, they are created again.
 func (e *Engine) Prepare(ctx context.Context, pool string) error {
+	e.mu.Lock()
+	if !slices.Contains(e.pools, pool) {
+		e.pools = append(e.pools, pool)
+	}
+	e.mu.Unlock()
+	return e.prepare(ctx, pool)
+}
+
+// prepareAgain creates again what an engine has lost.
+func (e *Engine) prepareAgain(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	e.mu.Lock()
+	pools := slices.Clone(e.pools)
+	e.mu.Unlock()
+	for _, pool := range pools {
+		if err := e.prepare(ctx, pool); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Engine) prepare(ctx context.Context, pool string) error {
 	storage := jetstream.FileStorage
 	if e.memory {
 		storage = jetstream.MemoryStorage
@@ -124,21 +153,21 @@ func (e *Engine) Prepare(ctx context.Context, pool string) error {
 // Release implements batch.Queue.
 func (e *Engine) Release(ctx context.Context, m batch.Message) error {
 	if e.memory { // no answer is lost within a process, and the engine would keep the ids for minutes
-		return e.retry(ctx, m.Pool, "release a job", func(ctx context.Context) error {
+		return e.retry(ctx, "release a job", func(ctx context.Context) error {
 			_, err := e.js.Publish(ctx, jobSubject(m.Pool, m.Urgent, m.Batch, m.Index), m.Body)
 			return err
 		})
 	}
 	// The engine drops a repetition of the same id, such as of a publish whose answer was lost.
 	id := m.Batch + "." + strconv.FormatInt(m.Index, 10) + "." + m.Epoch + "." + strconv.Itoa(m.Attempt)
-	return e.retry(ctx, m.Pool, "release a job", func(ctx context.Context) error {
+	return e.retry(ctx, "release a job", func(ctx context.Context) error {
 		_, err := e.js.Publish(ctx, jobSubject(m.Pool, m.Urgent, m.Batch, m.Index), m.Body, jetstream.WithMsgID(id))
 		return err
 	})
 }
 
 // retry tries until the engine answers. It creates again what an engine has lost.
-func (e *Engine) retry(ctx context.Context, pool, what string, do func(ctx context.Context) error) error {
+func (e *Engine) retry(ctx context.Context, what string, do func(ctx context.Context) error) error {
 	for failed := false; ; failed = true {
 		call, cancel := context.WithTimeout(ctx, callTime)
 		err := do(call)
@@ -155,11 +184,9 @@ func (e *Engine) retry(ctx context.Context, pool, what string, do func(ctx conte
 			e.log.Warn("the engine does not answer; trying again", "call", what, "err", err)
 		}
 		if lost(err) {
-			call, cancel := context.WithTimeout(ctx, callTime)
-			if err := e.Prepare(call, pool); err != nil {
+			if err := e.prepareAgain(ctx); err != nil {
 				e.log.Debug("create the streams again", "err", err)
 			}
-			cancel()
 		}
 		select {
 		case <-time.After(retryPause):
@@ -178,7 +205,7 @@ func lost(err error) bool {
 // UnderWay implements batch.Queue.
 func (e *Engine) UnderWay(ctx context.Context, id string) (map[int64]bool, error) {
 	all := map[int64]bool{}
-	err := e.retry(ctx, "", "list the jobs under way", func(ctx context.Context) error {
+	err := e.retry(ctx, "list the jobs under way", func(ctx context.Context) error {
 		for stream, filter := range map[string]string{jobsStream: "brig.jobs.*.*." + id + ".>", resultsStream: "brig.results." + id + ".>"} {
 			s, err := e.js.Stream(ctx, stream)
 			if err != nil {
@@ -215,6 +242,11 @@ func (e *Engine) Results(ctx context.Context, id string, out chan<- batch.Messag
 		}
 		if err := e.follow(ctx, id, send); err != nil && ctx.Err() == nil {
 			e.log.Warn("results are not read; trying again", "err", err)
+			if lost(err) {
+				if err := e.prepareAgain(ctx); err != nil {
+					e.log.Debug("create the streams again", "err", err)
+				}
+			}
 			select {
 			case <-time.After(retryPause):
 			case <-ctx.Done():

@@ -181,6 +181,31 @@ func TestAWorkerWaitsForItsEngine(t *testing.T) {
 	}
 }
 
+// An engine whose data is lost while it runs: what a coordinator calls next creates its streams and its pool's
+// consumers again, whichever call that is.
+func TestWhatAnEngineLostIsCreatedAgain(t *testing.T) {
+	for name, call := range map[string]func(*jetstream.Engine) error{
+		"under way": func(e *jetstream.Engine) error { _, err := e.UnderWay(t.Context(), "b"); return err },
+		"blob":      func(e *jetstream.Engine) error { _, err := e.PutBlob(t.Context(), []byte("x")); return err },
+		"release":   func(e *jetstream.Engine) error { return e.Release(t.Context(), message(1)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, e := start(t, jetstream.ServerConfig{})
+			if err := e.Wipe(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(call(e), e.Release(t.Context(), message(0))); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			if _, err := e.Source("p", false).Next(ctx); err != nil {
+				t.Errorf("no job comes: %v", err)
+			}
+		})
+	}
+}
+
 // Of many workers that send a result of the same job the first one counts.
 func TestTheFirstResultCounts(t *testing.T) {
 	_, e := start(t, jetstream.ServerConfig{})

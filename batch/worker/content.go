@@ -21,12 +21,16 @@ func (w *Worker) keep(ctx context.Context, r api.Run) error {
 			err = w.Keep(ctx, content)
 		}
 		if err != nil {
-			return fmt.Errorf("get the content %s of the job: %w", digest, err)
+			return notYet(fmt.Errorf("get the content %s of the job: %w", digest, err))
 		}
 		w.kept.add(digest)
 	}
 	return nil
 }
+
+// notYet is an error that says nothing about the job: the engine may have lost contents, which the coordinator
+// keeps again.
+func notYet(err error) error { return api.Fail(api.CodeNoBlob, "%w", err) }
 
 // kept are the digests of the blobs that the agent got from this worker. The agent may have removed them.
 type kept struct {
@@ -75,7 +79,7 @@ func (c *commons) get(ctx context.Context, digest string, fetch func(ctx context
 	}
 	text, err := fetch(ctx, digest)
 	if err != nil {
-		return api.Run{}, fmt.Errorf("get what the jobs of the batch have in common: %w", err)
+		return api.Run{}, notYet(fmt.Errorf("get what the jobs of the batch have in common: %w", err))
 	}
 	var r api.Run
 	if err := json.Unmarshal(text, &r); err != nil {

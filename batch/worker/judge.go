@@ -32,6 +32,10 @@ func (w *Worker) judge(ctx context.Context, m batch.Message) (api.JobResult, err
 	if err == nil && w.Refuse != nil {
 		err = w.Refuse(r)
 	}
+	if api.HasCode(err, api.CodeNoBlob) && m.Attempt >= cmp.Or(work.MaxAttempts, batch.DefaultAttempts) {
+		res.Attempts = m.Attempt
+		return ended(res, api.JobError, api.Fail(api.CodeNoBlob, "%w", err)), nil
+	}
 	if err != nil {
 		return w.failed(ctx, res, err)
 	}

@@ -298,8 +298,10 @@ func TestContent(t *testing.T) {
 	for i := range int64(3) {
 		all = append(all, deliver(t, i, 1, batch.Work{Common: "common"}))
 	}
+	// The engine may have lost it: the job is given back, and in the end it is an error, which is no judgement.
 	missing := deliver(t, 9, 1, batch.Work{Job: api.Job{Run: api.Run{StdinBlob: "missing"}}})
-	start(t, w, append(all, missing)...)
+	always := deliver(t, 10, batch.DefaultAttempts, batch.Work{Job: api.Job{Run: api.Run{StdinBlob: "missing"}}})
+	start(t, w, append(all, missing, always)...)
 	for _, d := range all {
 		<-d.ended
 		if d.result == nil || d.result.Status != api.JobDone {
@@ -307,8 +309,12 @@ func TestContent(t *testing.T) {
 		}
 	}
 	<-missing.ended
-	if r := missing.result; r == nil || r.Status != api.JobRefused || r.Error.Code != api.CodeNoBlob {
-		t.Errorf("a job with a blob that does not exist: %+v", r)
+	if !missing.later || missing.result != nil {
+		t.Errorf("a job with a blob that is not there: %+v", missing.result)
+	}
+	<-always.ended
+	if r := always.result; r == nil || r.Status != api.JobError || r.Error.Code != api.CodeNoBlob {
+		t.Errorf("a job with a blob that never comes: %+v", r)
 	}
 	if kept.Load() != 2 {
 		t.Errorf("the agent got the blob %d times, want 2: once, and after it removed it", kept.Load())

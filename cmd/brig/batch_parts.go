@@ -44,6 +44,7 @@ type batchRun struct {
 	digest   string // of common
 	problems map[string]*batchProblem
 	main     *batchProblem     // of --problem; nil: none
+	digests  map[string]bool   // of the contents that jobs name
 	images   map[string]string // digest of each language's image
 	root     *os.Root          // directory of the input, for source_file
 
@@ -53,7 +54,7 @@ type batchRun struct {
 
 // openBatch connects to the agent and the engine. The caller closes the batchRun.
 func (c *cli) openBatch(o *batchOptions) (_ *batchRun, err error) {
-	b := &batchRun{c: c, o: o, problems: map[string]*batchProblem{}, log: slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	b := &batchRun{c: c, o: o, problems: map[string]*batchProblem{}, digests: map[string]bool{}, log: slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	var agent *agentHandle
 	if o.local != "none" {
 		if agent, err = c.connectAs(o.socket, os.Geteuid(), ceilingFlags(o.run)...); err != nil {
@@ -199,6 +200,7 @@ func contentDigest(content []byte) string { return fmt.Sprintf("%x", sha256.Sum2
 // putBlob keeps content where the workers find it.
 func (b *batchRun) putBlob(ctx context.Context, content []byte) (string, error) {
 	digest := contentDigest(content)
+	b.digests[digest] = true
 	if !b.blobs.Has(digest) {
 		if err := b.blobs.PutBlob(digest, bytes.NewReader(content)); err != nil {
 			return "", err
@@ -208,6 +210,23 @@ func (b *batchRun) putBlob(ctx context.Context, content []byte) (string, error) 
 		return digest, nil
 	}
 	return b.queue.PutBlob(ctx, content)
+}
+
+// keepAgain gives the engine what it may have lost. This process has it on disk.
+func (b *batchRun) keepAgain(ctx context.Context) error {
+	if !b.o.engine.shared() {
+		return nil
+	}
+	for digest := range b.digests {
+		content, err := b.blobs.Get(digest)
+		if err != nil {
+			return fmt.Errorf("the content %s of jobs has gone from %s: %w", digest, cacheDir(), err)
+		}
+		if _, err = b.queue.PutBlob(ctx, content); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // putCommon keeps what jobs have in common.
