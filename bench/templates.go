@@ -26,6 +26,7 @@ var templatePrograms = []struct {
 	{"bash hello", "bash", "echo hello, world\n", 1.2, 0, 0},
 	{"php hello", "php", "<?php echo \"hello, world\\n\";\n", 0.42, 1.8, 0},
 	{"ruby hello", "ruby", "puts 'hello, world'\n", 0.08, 10, 0},
+	{"node hello", "javascript", "console.log('hello, world')\n", 0.55, 1.5, 0},
 	{"pandas", "python-full", "import pandas\nprint(pandas.DataFrame({'a': [1, 2]}).a.sum())\n", 0.07, 0, 0},
 }
 

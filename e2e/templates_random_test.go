@@ -82,6 +82,26 @@ var randomSources = map[string]map[string]string{
 		"AT_RANDOM":    "<?php echo bin2hex(file_get_contents('/proc/self/auxv'));",
 		"stack":        "<?php echo implode(preg_grep('/stack|heap/', file('/proc/self/maps')));",
 	},
+	"javascript": {
+		"Math.random":      "console.log(Math.random(), Math.random())",
+		"a context":        "console.log(require('vm').runInNewContext('Math.random()'))",
+		"a worker":         "new (require('worker_threads').Worker)('console.log(Math.random(), crypto.randomUUID())', { eval: true })",
+		"a child":          "console.log(require('child_process').execFileSync(process.execPath, ['-p', 'Math.random()']).toString())",
+		"randomUUID":       "console.log(crypto.randomUUID(), require('crypto').randomUUID({ disableEntropyCache: true }))",
+		"randomBytes":      "console.log(require('crypto').randomBytes(16).toString('hex'))",
+		"randomBytes late": "require('crypto').randomBytes(16, (e, b) => console.log(b.toString('hex')))",
+		"randomInt":        "console.log(require('crypto').randomInt(2 ** 47))",
+		"getRandomValues":  "console.log(crypto.getRandomValues(new Uint32Array(4)))",
+		"a key":            "console.log(require('crypto').generateKeyPairSync('x25519').publicKey.export({ format: 'jwk' }).x)",
+		"a prime":          "console.log(require('crypto').generatePrimeSync(128, { bigint: true }))",
+		"mkdtemp":          "console.log(require('fs').mkdtempSync('/tmp/x'))",
+		"boundary":         "new Response(new FormData()).text().then(console.log, console.log); console.log(new Response(new FormData()).headers.get('content-type'))",
+		"sqlite":           "console.log(new (require('node:sqlite').DatabaseSync)(':memory:').prepare('select hex(randomblob(8)) a').get().a)",
+		"shuffle":          "console.log([...Array(50).keys()].sort(() => Math.random() - 0.5).join())",
+		"AT_RANDOM":        "console.log(require('fs').readFileSync('/proc/self/auxv', 'hex'))",
+		"stack":            "console.log(require('fs').readFileSync('/proc/self/maps', 'utf8').match(/.*stack.*/)[0])",
+		"V8's new pages":   "let x = new Array(1e6).fill(1.5); console.log(require('fs').readFileSync('/proc/self/maps', 'utf8').split('\\n').map(l => l.split(' ')[0]).filter(l => /^[0-9a-f]{6,11}-/.test(l)).join())",
+	},
 	"lua": {
 		"random":    "print(math.random(0), math.random(0))",
 		"seed":      "print(math.randomseed())",
@@ -93,6 +113,18 @@ var randomSources = map[string]map[string]string{
 	},
 }
 
+// imageOf returns the image of a language that brig has.
+func imageOf(t *testing.T, language string) string {
+	t.Helper()
+	for _, l := range builtinLanguages(t) {
+		if l.Name == language {
+			return l.Image
+		}
+	}
+	t.Fatalf("brig has no language %s", language)
+	return ""
+}
+
 // TPL-04. Two runs of one template share no randomness: each source is asked in two runs.
 func TestTemplatesHaveFreshRandomness(t *testing.T) {
 	a := startAgent(t)
@@ -100,7 +132,7 @@ func TestTemplatesHaveFreshRandomness(t *testing.T) {
 		if !chosen(language, languageTests[language].onlyAll) {
 			continue
 		}
-		images.load(t, a, language)
+		images.load(t, a, imageOf(t, language))
 		for name, source := range sources {
 			t.Run(language+"/"+name, func(t *testing.T) {
 				var said [2]string
@@ -123,14 +155,15 @@ func TestTemplatesHaveFreshRandomness(t *testing.T) {
 func TestTemplatesStartNow(t *testing.T) {
 	a := startAgent(t)
 	for language, source := range map[string]string{
-		"bash": "echo $((SECONDS > 1))",
-		"php":  "<?php echo time() - $_SERVER['REQUEST_TIME'] > 1 ? 1 : 0, \"\\n\";",
-		"perl": "print time - $^T > 1 ? 1 : 0, qq(\n)",
+		"bash":       "echo $((SECONDS > 1))",
+		"php":        "<?php echo time() - $_SERVER['REQUEST_TIME'] > 1 ? 1 : 0, \"\\n\";",
+		"perl":       "print time - $^T > 1 ? 1 : 0, qq(\n)",
+		"javascript": "console.log(process.uptime() > 2 || performance.now() > 2000 || Math.abs(performance.timeOrigin + performance.now() - Date.now()) > 100 ? 1 : 0)",
 	} {
 		if !chosen(language, languageTests[language].onlyAll) {
 			continue
 		}
-		images.load(t, a, language)
+		images.load(t, a, imageOf(t, language))
 		for range 2 {
 			if res := a.run(t, api.Run{Language: language, Source: api.Bytes(source)}); string(res.Stdout) != "0\n" || !res.Host.Template {
 				t.Errorf("%s: %+v: %s%s", language, res.Host, res.Stdout, res.Stderr)

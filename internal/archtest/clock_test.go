@@ -24,6 +24,9 @@ func TestNothingIsLimitedByTheWallClock(t *testing.T) {
 			top != "runtime" && top != "cgroups" && top != "agent" {
 			return
 		}
+		if name == "runtime/template/snapshot/node.c" { // it sets node's performance.timeOrigin, and limits nothing
+			return
+		}
 		seen++
 		for i, line := range strings.Split(string(text), "\n") {
 			if wallClock.MatchString(line) {

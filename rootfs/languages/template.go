@@ -26,7 +26,7 @@ type yamlTemplate struct {
 
 // templateKinds are the states of which brig can make a template: a started interpreter, and any
 // program that the dynamic loader has started, before its first code.
-var templateKinds = []string{"python", "loader", "ruby", "php"}
+var templateKinds = []string{"python", "loader", "ruby", "php", "node"}
 
 func templatesOf(all []yamlTemplate) (out []Template, err error) {
 	for _, y := range all {

@@ -211,7 +211,7 @@ func (pl *Planner) Test(j *Job, t api.Test) (*Run, error) {
 		one.MaxKept[0] = one.Limits.Output
 	}
 	one.Argv = slices.Concat(j.Run.Argv, t.Args)
-	if l := one.Limits; one.Template != nil && (!one.Template.takes(l.Stack) || l.CPUs != j.Run.Limits.CPUs || l.Cpuset != j.Run.Limits.Cpuset) {
+	if l := one.Limits; one.Template != nil && (!one.Template.takes(l) || l.CPUs != j.Run.Limits.CPUs || l.Cpuset != j.Run.Limits.Cpuset) {
 		one.Template, one.Cold = nil, coldLimits
 	}
 	return &one, nil

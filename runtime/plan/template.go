@@ -22,7 +22,8 @@ type Template struct {
 	Make  *Run // writes TemplateFile
 	Trial *Run // a program that must print TrialOutput
 
-	stack api.Size // that the run must have; zero: any up to maxStack
+	stack   api.Size // that the run must have; zero: any up to maxStack
+	threads bool     // it makes threads and descriptors
 }
 
 // Names in /box while a template is made.
@@ -59,13 +60,28 @@ var interpreterVariables = map[string][]string{
 	"python": {"HOME", "LANG", "LC_", "TZ", "PYTHON", "NPY_", "NUMEXPR_"},
 	"ruby":   {"HOME", "LANG", "LC_", "TZ", "RUBY", "GEM", "BUNDLE", "XDG_"},
 	"php":    {"HOME", "LANG", "LC_", "TZ", "PHP", "USE_", "ZEND_", "ICU_", "XML"},
+	"node":   {"HOME", "LANG", "LC_", "TZ", "NODE", "UV_", "OPENSSL", "SSL_", "ICU_"},
 }
 
-const coldLimits = "the limit cpus, cpuset or stack is not that of the template"
+const coldLimits = "the limit cpus, cpuset, pids, open_files or stack is not one of the template"
 
-// takes reports whether a run with a stack limit may begin from the template.
-func (t *Template) takes(stack api.Size) bool {
-	return stack <= maxStack && (t.stack == 0 || stack == t.stack)
+const coldSizes = "the memory limit is neither the language's nor a power of two from 64M, or the stack limit is set"
+
+// usualSizes reports whether a run has one of the few pairs of memory and stack limit for which there
+// are templates of a command that names them.
+func (pl *Planner) usualSizes(lang Language, l api.Limits) bool {
+	one := pl.usual(lang).Memory
+	if l.Memory >= 64*api.MiB && l.Memory&(l.Memory-1) == 0 {
+		one = l.Memory
+	}
+	usual := api.Limits{Memory: one}.Over(lang.Limits).Over(api.Defaults()).Resolve()
+	return l.Memory == usual.Memory && l.Stack == usual.Stack
+}
+
+// takes reports whether a run with these limits may begin from the template.
+func (t *Template) takes(l api.Limits) bool {
+	const leastPids, leastFiles = 32, 64 // enough for the threads and descriptors of every started interpreter
+	return l.Stack <= maxStack && (t.stack == 0 || l.Stack == t.stack) && (!t.threads || l.Pids >= leastPids && l.OpenFiles >= leastFiles)
 }
 
 // template decides whether a run begins from a template. If the language has one and the run does not
@@ -96,10 +112,19 @@ func (pl *Planner) template(r api.Run, lang Language, image rootfs.Image, p *Run
 		}
 	}
 	made := &Template{}
-	if from.Kind == "ruby" { // it notes the size of its stack when it starts
-		if made.stack = pl.usual(lang).Stack; !made.takes(p.Limits.Stack) {
-			return nil, coldLimits, nil
+	placeholders := languages.Placeholders{Source: lang.SourceFile}
+	switch from.Kind {
+	case "ruby": // it notes the size of its stack when it starts
+		made.stack = pl.usual(lang).Stack
+	case "node": // its command has the sizes of the heap and the stack
+		if !pl.usualSizes(lang, p.Limits) {
+			return nil, coldSizes, nil
 		}
+		made.stack, made.threads = p.Limits.Stack, true
+		placeholders.Memory, placeholders.Stack = p.Limits.Memory, p.Limits.Stack
+	}
+	if !made.takes(p.Limits) {
+		return nil, coldLimits, nil
 	}
 	// As defaults, not as a wish: a ceiling below them lowers them, and must not refuse the run.
 	limits, err := EffectiveLimits(api.Limits{}, "", templateLimits().Over(lang.Limits), pl.Ceiling)
@@ -112,10 +137,13 @@ func (pl *Planner) template(r api.Run, lang Language, image rootfs.Image, p *Run
 	stage := &Run{
 		ID: p.ID, Stage: api.StageCompile, Mode: p.Mode, Env: env, Limits: limits, Collect: api.Collect{None: true},
 		Cell: cellFor(image, p.Cell.Policy, lang.FullProc, p.Mode),
-		Argv: languages.Placeholders{Source: lang.SourceFile, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Run, nil),
 	}
+	if placeholders.Memory == 0 {
+		placeholders.Memory, placeholders.Stack = limits.Memory, limits.Stack
+	}
+	stage.Argv = placeholders.Expand(lang.Run, nil)
 	trial := *stage
-	trial.Files = []api.File{{Name: lang.SourceFile, Content: []byte(from.Trial)}}
+	trial.Files = []api.File{{Name: stage.Argv[len(stage.Argv)-1], Content: []byte(from.Trial)}}
 	stage.Files = []api.File{{Name: templateDriver, Content: pl.TemplateDrivers[from.Kind]}}
 	stage.Env = slices.Concat(env, []string{"LD_PRELOAD=/box/" + templateDriver, "BRIG_TEMPLATE=/box/" + TemplateFile, "BRIG_TEMPLATE_IMPORT=" + from.Import, "BRIG_TEMPLATE_AFTER=" + from.After})
 	made.Key, made.Make, made.Trial = templateKey(stage), stage, &trial

@@ -136,6 +136,9 @@ func (at Place) templateFiles() []*os.File {
 var restoreFailures = map[int64]string{
 	1: "this kernel does not let the vDSO be moved",
 	2: "a range of addresses is in use",
+	3: "a file of the image cannot be mapped",
+	4: "a thread cannot be made",
+	5: "a descriptor cannot be made",
 }
 
 // exitRestore is the exit status that goes with them.

@@ -11,10 +11,12 @@ var (
 	ruby []byte
 	//go:embed snapshot/php.so
 	php []byte
+	//go:embed snapshot/node.so
+	node []byte
 )
 
 // Drivers returns the shared objects that make a template of the program that loads them, by the kind
 // of template.
 func Drivers() map[string][]byte {
-	return map[string][]byte{"python": python, "loader": loader, "ruby": ruby, "php": php}
+	return map[string][]byte{"python": python, "loader": loader, "ruby": ruby, "php": php, "node": node}
 }

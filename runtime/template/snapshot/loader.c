@@ -33,7 +33,7 @@ EXPORTED int __libc_start_main(main_function *main, int argc, char **argv, void 
 	const char *missing = "the path of the program is not known";
 	ssize_t n = syscall(SYS_readlink, "/proc/self/exe", executable, sizeof executable - 1);
 	if (n > 0)
-		missing = start_write(path, argv, resume, 0);
+		missing = start_write(path, argv, resume, 0, 0);
 	if (missing)
 		fprintf(stderr, "template: %s\n", missing);
 	_exit(missing != 0);

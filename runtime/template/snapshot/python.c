@@ -286,7 +286,7 @@ static int make_template(int argc, char **argv, char **envp)
 		die("the imports fail");
 	settle();
 	PyOS_BeforeFork();
-	const char *missing = start_write(path, argv, resume, 0);
+	const char *missing = start_write(path, argv, resume, 0, 0);
 	if (missing)
 		die(missing);
 	_exit(0);

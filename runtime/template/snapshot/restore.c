@@ -6,6 +6,7 @@
 // first, because everything else of the C library is found by it; at last what the C library knows of
 // the kernel's choices.
 #include <linux/auxvec.h>
+#include <linux/fcntl.h>
 #include <linux/mman.h>
 #include <linux/prctl.h>
 #include "restore.h"
@@ -29,7 +30,7 @@ __asm__(".text\n"
 	"\tcall restore\n"
 	"\tud2\n");
 
-static __attribute__((noreturn)) void give_up(enum failure why)
+__attribute__((noreturn)) void restore_fail(enum failure why)
 {
 	SYS(lseek, RESTORE_FD, why, 0);
 	SYS(exit_group, EXIT_RESTORE);
@@ -43,7 +44,7 @@ static void place_vdso(u64 vdso)
 		struct range r = restoring.vdso_part[i];
 		u64 from = r.start - restoring.vdso_start + vdso, to = r.start - restoring.vdso_start + restoring.vdso_at;
 		if (SYS(mremap, from, r.end - r.start, r.end - r.start, MREMAP_MAYMOVE | MREMAP_FIXED, to) != (long)to)
-			give_up(FAIL_VDSO);
+			restore_fail(FAIL_VDSO);
 	}
 }
 
@@ -54,14 +55,30 @@ static void map(const struct empty *e)
 	if (!e->prot)
 		flags |= MAP_NORESERVE;
 	if (SYS(mmap, e->at.start, e->at.end - e->at.start, e->prot, flags, -1, 0) != (long)e->at.start)
-		give_up(FAIL_MAPPING);
+		restore_fail(FAIL_MAPPING);
 	if (e->wipe && SYS(madvise, e->at.start, e->at.end - e->at.start, MADV_WIPEONFORK) < 0)
-		give_up(FAIL_MAPPING);
+		restore_fail(FAIL_MAPPING);
 }
 
-static void register_rseq(void)
+// map_files maps files of the image. They are those that the template's process had: the image is the
+// same, and its root cannot be written.
+static void map_files(void)
 {
-	u32 *r = restoring.rseq; // struct rseq of linux/rseq.h
+	for (u32 file = 0; file < restoring.files; file++) {
+		long fd = SYS(openat, AT_FDCWD, restoring.file[file], O_RDONLY | O_CLOEXEC, 0);
+		if (fd < 0)
+			restore_fail(FAIL_FILE);
+		for (u32 i = 0; i < restoring.file_mappings; i++) {
+			const struct file_mapping *m = &restoring.file_mapping[i];
+			if (m->file == file && SYS(mmap, m->at.start, m->at.end - m->at.start, m->prot, MAP_PRIVATE | MAP_FIXED_NOREPLACE, fd, m->offset) != (long)m->at.start)
+				restore_fail(FAIL_FILE);
+		}
+		SYS(close, fd);
+	}
+}
+
+void restore_rseq(u32 *r) // struct rseq of linux/rseq.h
+{
 	r[0] = 0;                // cpu_id_start
 	r[1] = (u32)-1;          // cpu_id: not registered
 	r[2] = r[3] = r[4] = 0;  // rseq_cs and flags
@@ -86,11 +103,13 @@ __attribute__((noreturn, used, visibility("hidden"))) void restore(u64 *stack)
 			random = (const u64 *)aux[1];
 	}
 	if (!vdso != !restoring.vdso_parts || !random)
-		give_up(FAIL_VDSO);
+		restore_fail(FAIL_VDSO);
 	place_vdso(vdso);
 	for (u32 i = 0; i < restoring.empties; i++)
 		map(&restoring.empty[i]);
-	SYS(close, RESTORE_FD);
+	map_files();
+	if (!restoring.threads) // otherwise descriptors_make closes it
+		SYS(close, RESTORE_FD);
 
 	// A new stack canary, if no frame of the old process is ever returned to (tcbhead_t.stack_guard).
 	if (!restoring.returns)
@@ -100,7 +119,7 @@ __attribute__((noreturn, used, visibility("hidden"))) void restore(u64 *stack)
 	*restoring.tid = (int)tid;
 	SYS(set_robust_list, restoring.robust, ROBUST_SIZE);
 	if (restoring.rseq)
-		register_rseq();
+		restore_rseq(restoring.rseq);
 	for (int sig = 1; sig <= SIGNALS; sig++)
 		if (restoring.signal[sig].handler)
 			SYS(rt_sigaction, sig, &restoring.signal[sig], 0, 8);
@@ -108,5 +127,5 @@ __attribute__((noreturn, used, visibility("hidden"))) void restore(u64 *stack)
 	*restoring.environ = envp;
 	*restoring.brk = (void *)SYS(brk, 0);
 	restoring.resume(argc, argv, envp);
-	give_up(FAIL_NONE); // resume returned, which it does not
+	restore_fail(FAIL_NONE); // resume returned, which it does not
 }

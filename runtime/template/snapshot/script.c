@@ -8,6 +8,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 #include "script.h"
+#include "threads.h"
 
 enum {
 	GUARD = 1 << 20,      // below the stack; the kernel's own stack has as much (stack_guard_gap)
@@ -31,7 +32,8 @@ static struct program program;
 
 int script_reached(const char *name)
 {
-	return path && !strcmp(name, script_name);
+	size_t n = strlen(name), m = path ? strlen(script_name) : 0;
+	return path && n >= m && !strcmp(name + n - m, script_name) && (n == m || name[n - m - 1] == '/');
 }
 
 // set_stack gives the stack the size of this run's limit. It is one mapping, as the kernel's is: the C
@@ -52,6 +54,8 @@ static void set_stack(void)
 static void resume(int argc, char **argv, char **envp)
 {
 	set_stack();
+	if (script.threads)
+		start_threads();
 	start_again(argv, envp, stack_end);
 	script.argc = argc;
 	script.argv = argv;
@@ -82,7 +86,9 @@ EXPORTED int __libc_start_main(main_function *main, int argc, char **argv, void 
 	unsetenv("BRIG_TEMPLATE");
 	unsetenv("LD_PRELOAD");
 	program = (struct program){start, main, init, fini, rtld_fini};
-	script = (struct script){argc, argv, argc - 1};
+	script.argc = argc;
+	script.argv = argv;
+	script.at = argc - 1;
 
 	struct rlimit limit;
 	getrlimit(RLIMIT_STACK, &limit);
@@ -101,14 +107,16 @@ EXPORTED int __libc_start_main(main_function *main, int argc, char **argv, void 
 	makecontext(&begin, on_stack, 0);
 	swapcontext(&writer, &begin);
 	// From script_write. The writer needs the kernel's stack: it changes what is on the other.
+	const char *to = path, *missing = script.threads ? threads_park() : NULL;
+	path = NULL;
 	enum { RED_ZONE = 128 }; // what a function may keep below its stack pointer
 	char *used = (char *)go_on.uc_mcontext.gregs[REG_RSP] - RED_ZONE;
 	kept_size = (size_t)(stack_top - used);
 	kept = mmap(NULL, kept_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	memcpy(kept, used, kept_size);
-	const char *to = path, *missing;
-	path = NULL;
-	if ((missing = start_write(to, argv, resume, 1)))
+	if (!missing)
+		missing = start_write(to, argv, resume, 1, script.threads);
+	if (missing)
 		fprintf(stderr, "template: %s\n", missing);
 	_exit(missing != NULL);
 }

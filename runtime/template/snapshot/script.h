@@ -11,7 +11,8 @@
 struct script {
 	int argc;
 	char **argv;
-	int at; // of the script in argv
+	int at;      // of the script in argv
+	int threads; // the driver sets it: the interpreter has threads and descriptors, which are kept
 };
 
 extern struct script script;
@@ -21,7 +22,8 @@ extern struct script script;
 int script_reached(const char *path);
 
 // script_write writes the snapshot and does not return in this process. It returns in each process that
-// executes the snapshot. The process has one thread, and no descriptor above 2.
+// executes the snapshot. The process has one thread, and no descriptor above 2, unless script.threads is
+// set.
 void script_write(void);
 
 #endif

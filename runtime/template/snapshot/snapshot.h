@@ -22,6 +22,9 @@ enum failure {
 	FAIL_NONE,
 	FAIL_VDSO,    // the kernel does not let the vDSO be moved
 	FAIL_MAPPING, // a range of addresses is in use
+	FAIL_FILE,    // a file of the image cannot be mapped
+	FAIL_THREAD,  // a thread cannot be made
+	FAIL_DESCRIPTOR, // a descriptor cannot be made
 	EXIT_RESTORE = 120, // the exit status that goes with a failure
 	RESTORE_FD = 3,     // the descriptor of the executable
 };
@@ -35,6 +38,11 @@ struct mapping {
 	u32 prot;
 	enum { ORDINARY, STACK, VDSO, VVAR, VSYSCALL, FRESH } kind; // FRESH: the kernel empties it in children
 	u32 droppable;                                              // FRESH, with MAP_DROPPABLE
+	u32 anonymous;    // it has no file
+	u32 keyed;        // with a protection key, which a process must allocate
+	const char *file; // whose bytes it has, unchanged; ended by a newline; null: none. Until mappings_forget
+	u64 offset;       // in the file
+	u32 device;       // of the file
 };
 
 // What the process that writes a snapshot says of itself.
@@ -43,16 +51,26 @@ struct snapshot {
 	char ***environ;    // the C library's variable; set to the new environment
 	void **brk;         // the C library's end of the heap; set to the new one
 	void *rseq;         // the area registered with rseq(2); 0: none
+	const void *code;   // some code of the C library: its file is on the device of the image
 	char **argv;        // of this process: all that lies above it on the stack is copied
 	int returns;        // functions of this process return in the new one: it keeps the stack canary
+	int threads;        // it has other threads, which are parked, and descriptors above 2: resume makes them again
 };
 
-// snapshot_write writes this process, which has one thread, to the file path. It returns 0, or says
-// what is missing.
+// snapshot_write writes this process to the file path. It returns 0, or says what is missing.
 const char *snapshot_write(const char *path, const struct snapshot *s);
 
 // mappings_read lists the mappings of this process. It returns their number, or -1.
 int mappings_read(struct mapping *out, int max);
+
+// mapping_untouched reports whether a page of a mapping has never been touched, and is zero. Until mappings_forget it notes which are.
+int mapping_untouched(const struct mapping *m, u64 page);
+
+// mappings_forget ends the use of what mappings_read and mapping_untouched have read.
+void mappings_forget(void);
+
+// restore_fail ends a new process that cannot be what the old one was. The template is still open.
+__attribute__((noreturn, visibility("hidden"))) void restore_fail(enum failure why);
 
 static inline long sys6(long n, long a, long b, long c, long d, long e, long f)
 {

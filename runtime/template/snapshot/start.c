@@ -9,7 +9,9 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include "descriptors.h"
 #include "start.h"
+#include "threads.h"
 
 extern char **environ;
 extern void *__curbrk, *__libc_stack_end;
@@ -18,13 +20,22 @@ extern const ptrdiff_t __rseq_offset; // glibc 2.35
 static char name[16];          // of the process: the kernel would take that of the template's file
 static stack_t signal_stack;   // of the first thread: the kernel forgets it at exec
 
-const char *start_write(const char *path, char **argv, void (*resume)(int, char **, char **), int returns)
+const char *start_write(const char *path, char **argv, void (*resume)(int, char **, char **), int returns, int threads)
 {
-	struct snapshot s = {.resume = resume, .environ = &environ, .brk = &__curbrk,
-		.rseq = (char *)__builtin_thread_pointer() + __rseq_offset, .argv = argv, .returns = returns};
+	struct snapshot s = {.resume = resume, .environ = &environ, .brk = &__curbrk, .code = (void *)getrlimit,
+		.rseq = (char *)__builtin_thread_pointer() + __rseq_offset, .argv = argv, .returns = returns, .threads = threads};
 	prctl(PR_GET_NAME, name);
 	sigaltstack(NULL, &signal_stack);
 	return snapshot_write(path, &s);
+}
+
+void start_threads(void)
+{
+	if (threads_make((u64)__rseq_offset))
+		restore_fail(FAIL_THREAD);
+	if (descriptors_make())
+		restore_fail(FAIL_DESCRIPTOR);
+	threads_go();
 }
 
 // set_thread_stack gives new threads a stack as large as the limit of this run, as the C library does

@@ -18,8 +18,11 @@ struct program {
 };
 
 // start_write writes this process, which the dynamic loader has started, to the file path. It returns
-// 0, or says what is missing. argv is that of this process. returns: see snapshot.h.
-const char *start_write(const char *path, char **argv, void (*resume)(int argc, char **argv, char **envp), int returns);
+// 0, or says what is missing. argv is that of this process. returns, threads: see snapshot.h.
+const char *start_write(const char *path, char **argv, void (*resume)(int argc, char **argv, char **envp), int returns, int threads);
+
+// start_threads makes the threads and descriptors of the old process, before start_again.
+void start_threads(void);
 
 // start_again is the first that resume calls. It gives the process its name, and the C library the
 // arguments and the random bytes of this run and the upper end of its stack.

@@ -10,11 +10,8 @@
 #include <elf.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
+#include "descriptors.h"
 #include "restore.h"
-
-// Offsets in the C library's descriptor of a thread, struct pthread (nptl/descr.h). They are the same
-// since glibc 2.4; thread_fields checks both.
-enum { PTHREAD_TID = 0x2d0, PTHREAD_ROBUST = 0x2e0 };
 
 // A piece is a segment to be: content up to content_end, zeros up to at.end.
 struct piece { struct range at; u64 content_end; u32 prot; };
@@ -55,7 +52,11 @@ static u64 pages(u64 n) { return (n + PAGE - 1) & ~(u64)(PAGE - 1); }
 static void redirect(const struct mapping *m, const struct move *moves, int n)
 {
 	int writable = m->prot & PROT_WRITE;
-	for (u64 *p = (u64 *)m->at.start; p < (u64 *)m->at.end; p++)
+	for (u64 *p = (u64 *)m->at.start; p < (u64 *)m->at.end; p++) {
+		if ((u64)p % PAGE == 0 && mapping_untouched(m, (u64)p)) {
+			p += PAGE / sizeof *p - 1;
+			continue;
+		}
 		for (int i = 0; i < n; i++) {
 			if (*p < moves[i].from.start || *p >= moves[i].from.end)
 				continue;
@@ -66,12 +67,48 @@ static void redirect(const struct mapping *m, const struct move *moves, int n)
 			*p = *p - moves[i].from.start + moves[i].to;
 			break;
 		}
+	}
 	if (writable && !(m->prot & PROT_WRITE))
 		SYS(mprotect, m->at.start, m->at.end - m->at.start, m->prot);
 }
 
-static int is_zero(u64 page)
+// of_the_image reports whether each run maps the file of a mapping itself, because it is large and
+// unchanged: so it takes no memory of the agent. It is on the device of the image, and not in /box.
+static int of_the_image(const struct mapping *m, u32 device)
 {
+	enum { LEAST = 8 << 20 };
+	return m->kind == ORDINARY && m->prot && m->file && m->device == device && m->at.end - m->at.start >= LEAST;
+}
+
+// note_file notes a mapping of a file of the image. It returns 0, or -1 if there are too many.
+static int note_file(const struct mapping *m)
+{
+	u32 n = 0, file;
+	while (n < MAX_PATH && m->file[n] != '\n')
+		n++;
+	if (n == MAX_PATH || restoring.file_mappings == MAX_FILE_MAPPINGS)
+		return -1;
+	for (file = 0; file < restoring.files; file++) {
+		u32 i = 0;
+		while (i < n && restoring.file[file][i] == m->file[i])
+			i++;
+		if (i == n && !restoring.file[file][n])
+			break;
+	}
+	if (file == MAX_FILES)
+		return -1;
+	if (file == restoring.files)
+		for (u32 i = 0; i < n; i++)
+			restoring.file[file][i] = m->file[i];
+	restoring.files += file == restoring.files;
+	restoring.file_mapping[restoring.file_mappings++] = (struct file_mapping){m->at, m->offset, m->prot, file};
+	return 0;
+}
+
+static int is_zero(const struct mapping *m, u64 page)
+{
+	if (mapping_untouched(m, page))
+		return 1;
 	for (const u64 *p = (const u64 *)page; p < (const u64 *)(page + PAGE); p++)
 		if (*p)
 			return 0;
@@ -88,14 +125,14 @@ static int cut(const struct mapping *m, struct piece *out, int n)
 		u64 content = m->prot & PROT_WRITE ? at : m->at.end, end = content;
 		while (end < m->at.end) { // content ends where enough zeros follow
 			u64 zeros = end;
-			while (zeros < m->at.end && is_zero(zeros))
+			while (zeros < m->at.end && is_zero(m, zeros))
 				zeros += PAGE;
 			if (zeros == m->at.end || zeros - end >= LEAST_ZEROS * PAGE) {
 				content = end;
 				end = zeros;
 				break;
 			}
-			for (end = zeros; end < m->at.end && !is_zero(end);)
+			for (end = zeros; end < m->at.end && !is_zero(m, end);)
 				end += PAGE;
 			content = end;
 		}
@@ -159,7 +196,7 @@ const char *snapshot_write(const char *path, const struct snapshot *s)
 	// These lists are on the stack, which is neither searched for addresses nor written.
 	struct mapping all[MAX_MAPPINGS];
 	struct piece pieces[MAX_SEGMENTS];
-	const char *missing = nothing_open();
+	const char *missing = s->threads ? descriptors_note() : nothing_open();
 	if (!missing)
 		missing = thread_fields();
 	if (missing)
@@ -173,7 +210,12 @@ const char *snapshot_write(const char *path, const struct snapshot *s)
 		return "/proc/self/smaps cannot be read, or it is too long";
 	struct range block = {(u64)(s->argv - 1), 0}, kernel = {0, 0};
 	u64 vdso = 0;
+	u32 device = 0; // of the image: the C library is of it
 	for (int i = 0; i < n; i++) {
+		if (all[i].keyed)
+			return "the interpreter uses protection keys";
+		if ((u64)s->code >= all[i].at.start && (u64)s->code < all[i].at.end)
+			device = all[i].device;
 		if (all[i].kind == STACK)
 			block.end = all[i].at.end;
 		if (all[i].kind != VDSO && all[i].kind != VVAR)
@@ -206,7 +248,7 @@ const char *snapshot_write(const char *path, const struct snapshot *s)
 	if ((n = mappings_read(all, MAX_MAPPINGS)) < 0)
 		return "/proc/self/smaps cannot be read, or it is too long";
 	for (int i = 0; i < n; i++)
-		if (all[i].kind == ORDINARY && (all[i].prot & PROT_READ) && !(all[i].prot & PROT_EXEC))
+		if (all[i].kind == ORDINARY && (all[i].prot & PROT_READ) && !(all[i].prot & PROT_EXEC) && !of_the_image(&all[i], device))
 			redirect(&all[i], moves, 2);
 	for (u32 i = 0; i < restoring.vdso_parts; i++)
 		restoring.vdso_part[i] = parts[i];
@@ -217,18 +259,22 @@ const char *snapshot_write(const char *path, const struct snapshot *s)
 	restoring.brk = s->brk;
 	restoring.rseq = s->rseq;
 	restoring.returns = s->returns;
+	restoring.threads = s->threads;
 	restoring.vdso_start = vdso;
 	restoring.vdso_at = place + (vdso - kernel.start);
 	for (int i = 0; i < n; i++) {
 		const struct mapping *m = &all[i];
 		if (m->kind == FRESH || (m->kind == ORDINARY && !m->prot))
 			restoring.empty[restoring.empties++] = (struct empty){m->at, m->prot, m->droppable, m->kind == FRESH && !m->droppable};
+		if (of_the_image(m, device) && note_file(m))
+			return "too many files of the image are mapped";
 	}
 
 	// 4. the file: nothing of the memory changes any more.
+	mappings_forget();
 	int count = 0;
 	for (int i = 0; i < n; i++)
-		if (all[i].kind == ORDINARY && all[i].prot && (count = cut(&all[i], pieces, count)) < 0)
+		if (all[i].kind == ORDINARY && all[i].prot && !of_the_image(&all[i], device) && (count = cut(&all[i], pieces, count)) < 0)
 			return "the memory is in too many pieces";
 	return elf(path, pieces, count);
 }

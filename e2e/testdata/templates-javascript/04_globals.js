@@ -1,0 +1,2 @@
+console.log(Object.getOwnPropertyNames(globalThis).sort().join(' '));
+console.log(require('module').builtinModules.length, Object.keys(require.cache), Object.keys(require.extensions));

@@ -1,0 +1,1 @@
+try { require('left-pad'); } catch (e) { console.log(e.code, e.message, e.requireStack); } import('nope').catch(e => console.log(e.code, e.message));

@@ -1,0 +1,1 @@
+(async () => { const rl = require('readline').createInterface({ input: process.stdin }); for await (const l of rl) console.log('got', l); const p = require('readline/promises'); console.log(typeof p.createInterface); })();

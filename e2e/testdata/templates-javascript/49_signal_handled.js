@@ -1,0 +1,1 @@
+process.on('SIGTERM', (s, n) => { console.log(s, n); process.exit(9); }); process.on('SIGINT', () => console.log('int')); process.kill(process.pid, 'SIGINT'); setTimeout(() => process.kill(process.pid, 'SIGTERM'), 10); setTimeout(() => {}, 2000);

@@ -1,0 +1,1 @@
+process.on('exit', () => console.log('not said')); process.kill(process.pid, 'SIGINT'); setTimeout(() => {}, 1000);

@@ -1,0 +1,1 @@
+console.log('x'); process.kill(process.pid, 'SIGKILL');

@@ -1,0 +1,1 @@
+const h = require('./helper'); console.log(h.name, h.argv, require('./helper.js') === h, module.children.length, Object.keys(require.cache)); import('./helper.js').then(m => console.log(Object.keys(m).sort(), m.default === h));

@@ -1,0 +1,1 @@
+export {}; await new Promise(() => {});

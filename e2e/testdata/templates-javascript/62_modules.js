@@ -1,0 +1,1 @@
+for (const m of require('module').builtinModules.filter(m => !m.startsWith('_') && !/^(sqlite|test|sea|quic|trace_events|inspector|wasi|repl|sys|punycode)/.test(m))) { const x = require(m); console.log(m, typeof x, Object.keys(x).length); }

@@ -1,0 +1,2 @@
+const fs = require('fs'); fs.writeFileSync('a.txt', 'content'); fs.mkdirSync('d/e', { recursive: true }); fs.renameSync('a.txt', 'd/e/b.txt'); console.log(fs.readdirSync('.', { recursive: true }).sort(), fs.statSync('d/e/b.txt').size, fs.realpathSync('d/../main.js'), fs.existsSync('x'));
+try { fs.readFileSync('x'); } catch (e) { console.log(e.message, e.errno, e.syscall); } process.chdir('d'); console.log(process.cwd(), require('path').resolve('e')); const w = fs.watch('e', (t, f) => { console.log(t, f); w.close(); }); fs.writeFileSync('e/new', '1');

@@ -1,0 +1,1 @@
+require('fs').writeFileSync('package.json', '{"name":"p","type":"module"}'); console.log(require('./package.json').name); require('fs').mkdirSync('node_modules/m', { recursive: true }); require('fs').writeFileSync('node_modules/m/index.js', 'module.exports = __filename'); require('fs').writeFileSync('node_modules/m/package.json', '{"main":"index.js"}'); console.log(require('m'));

@@ -1,0 +1,2 @@
+console.log(new URL('http://a.b/c?d=e').searchParams.get('d'), structuredClone({ a: new Map([[1, 2]]) }), new TextEncoder().encode('é'), btoa('x'), new Blob(['ab']).size, navigator.hardwareConcurrency, navigator.userAgent, typeof fetch, typeof WebSocket);
+const { port1, port2 } = new MessageChannel(); port2.onmessage = m => { console.log(m.data); port2.close(); }; port1.postMessage('m'); new ReadableStream({ start(c) { c.enqueue('s'); c.close(); } }).getReader().read().then(console.log);

@@ -1,0 +1,3 @@
+const b = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 7, 1, 96, 2, 127, 127, 1, 127, 3, 2, 1, 0, 7, 7, 1, 3, 97, 100, 100, 0, 0, 10, 9, 1, 7, 0, 32, 0, 32, 1, 106, 11]);
+WebAssembly.instantiate(b).then(m => console.log(m.instance.exports.add(2, 3))); const mem = new WebAssembly.Memory({ initial: 1, maximum: 10 }); mem.grow(2); console.log(mem.buffer.byteLength);
+const t = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 127, 3, 2, 1, 0, 5, 3, 1, 0, 1, 7, 5, 1, 1, 102, 0, 0, 10, 13, 1, 11, 0, 65, 255, 255, 255, 0, 40, 2, 0, 11]); try { new WebAssembly.Instance(new WebAssembly.Module(t)).exports.f(); } catch (e) { console.log(e.name, e.message); }

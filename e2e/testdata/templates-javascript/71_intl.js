@@ -1,0 +1,1 @@
+console.log((1234567.891).toLocaleString(), new Intl.NumberFormat('de-DE').format(1234.5), new Date(0).toLocaleDateString('en-GB', { timeZone: 'Europe/Paris' }), ['ä', 'a', 'z'].sort(new Intl.Collator('sv').compare), Intl.DateTimeFormat().resolvedOptions().locale, 'I'.toLocaleLowerCase('tr'), [...new Intl.Segmenter('en', { granularity: 'word' }).segment('a b')].length);

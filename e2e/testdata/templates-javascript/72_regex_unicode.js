@@ -1,0 +1,1 @@
+console.log('ab12'.replace(/(?<l>[a-z]+)(\d+)/, '$2$<l>'), /\p{L}+/u.exec('éa1')[0], '😀'.length, [...'😀a'].length, 'ﬁ'.normalize('NFKC'), JSON.stringify({ d: new Date(0), u: undefined, n: NaN }), 10n ** 30n, 0.1 + 0.2, [3, 1, 2].toSorted(), Object.groupBy([1, 2, 3], x => x % 2 ? 'o' : 'e'));

@@ -1,0 +1,1 @@
+console.log(process.moduleLoadList.filter(m => /fs|path|events/.test(m)).length > 3, process.binding !== undefined, require('module')._pathCache && Object.keys(require('module')._pathCache), require('module').globalPaths);

@@ -1,0 +1,2 @@
+#!/usr/bin/env node
+console.log('ok', new Error('l').stack.split('\n')[1]);

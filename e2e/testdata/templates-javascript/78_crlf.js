@@ -1,0 +1,3 @@
+console.log('a');
+console.log(`x
+y`.length);

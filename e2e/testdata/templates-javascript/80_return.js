@@ -1,0 +1,1 @@
+console.log('top'); return; console.log('not reached');

@@ -1,0 +1,1 @@
+const x = await 5; console.log(x);

@@ -1,0 +1,1 @@
+const http = require('http'); const s = http.createServer((q, r) => r.end('served ' + q.url)); s.on('error', e => console.log(e.code)); s.listen(0, '127.0.0.1', () => http.get({ port: s.address().port, path: '/p' }, r => r.on('data', d => console.log(d + '')).on('end', () => s.close())).on('error', e => { console.log(e.code); s.close(); }));

@@ -1,0 +1,1 @@
+const net = require('net'); const s = net.createServer(c => c.end('hi')).on('error', e => console.log(e.code)).listen('/tmp/s.sock', () => net.connect('/tmp/s.sock').on('data', d => { console.log(d + ''); s.close(); }));

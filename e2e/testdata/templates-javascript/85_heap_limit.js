@@ -1,0 +1,1 @@
+require('v8').setHeapSnapshotNearHeapLimit; const a = []; try { for (;;) a.push(new Array(1e6).fill(a.length)); } catch (e) { console.log(e.message); }

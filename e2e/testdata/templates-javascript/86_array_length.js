@@ -1,0 +1,1 @@
+try { new Array(-1); } catch (e) { console.log(e.message); } try { 'x'.repeat(2 ** 30); } catch (e) { console.log(e.message); } try { Buffer.alloc(2 ** 53); } catch (e) { console.log(e.code); } console.log(new Array(2 ** 32 - 1).length);

@@ -1,0 +1,1 @@
+const { pipeline, Transform, Readable } = require('stream'); pipeline(Readable.from(['a', 'b']), new Transform({ transform(c, e, f) { f(null, c.toString().toUpperCase()); } }), process.stdout, e => console.log('done', e));

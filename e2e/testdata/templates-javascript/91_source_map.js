@@ -1,0 +1,1 @@
+process.setSourceMapsEnabled(true); console.log(process.sourceMapsEnabled); throw new Error('mapped');

@@ -1,0 +1,1 @@
+debugger; const i = require('inspector'); console.log(i.url()); const s = new i.Session(); s.connect(); s.post('Runtime.evaluate', { expression: '1+1' }, (e, r) => console.log(r.result.value)); s.disconnect();

@@ -1,0 +1,1 @@
+const m = { exports: {} }; try { process.dlopen(m, '/nothing.node'); } catch (e) { console.log(e.code, e.message); } try { process.dlopen(m, '/lib/x86_64-linux-gnu/libm.so.6'); } catch (e) { console.log(e.code); }

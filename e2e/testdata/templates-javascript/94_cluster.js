@@ -1,0 +1,1 @@
+const c = require('cluster'); if (c.isPrimary) { const w = c.fork(); w.on('message', m => { console.log(m, w.id); w.kill(); }); c.on('exit', (w, code, s) => console.log('exit', code, s)); } else process.send(['worker', process.argv.slice(2)]);

@@ -1,0 +1,1 @@
+for (const f of ['setuid', 'setgid']) try { process[f](0); console.log('done'); } catch (e) { console.log(e.code); } try { process.setuid(process.getuid()); console.log('same'); } catch (e) { console.log(e.code); }

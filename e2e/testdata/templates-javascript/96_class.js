@@ -1,0 +1,1 @@
+class A { #p = 1; static s = 2; get p() { return this.#p; } static { A.t = 3; } } console.log(new A().p, A.s, A.t, [1, [2]].flat(), { ...{ a: 1 } }, a?.b ?? 'd'); var a; label: for (const i of [1, 2]) { for (;;) continue label; } console.log(function* () { yield 1; }().next(), new Intl.PluralRules('en').select(1), 1_000, Symbol.for('x').description);

@@ -1,0 +1,2 @@
+class Failure extends Error { constructor(readonly code: number) { super("failed"); } }
+setTimeout(() => { throw new Failure(3); }, 1);

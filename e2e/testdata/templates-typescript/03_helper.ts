@@ -1,0 +1,2 @@
+import { name, twice } from "./helper";
+console.log(name, twice(4));

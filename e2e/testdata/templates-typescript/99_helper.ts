@@ -1,0 +1,2 @@
+export const name = "helper";
+export const twice = (n: number): number => 2 * n;

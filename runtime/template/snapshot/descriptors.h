@@ -1,0 +1,13 @@
+// The descriptors of a process above 2, in a snapshot: pipes, eventfds and epoll instances that
+// nothing outside the process has.
+#ifndef BRIG_DESCRIPTORS_H
+#define BRIG_DESCRIPTORS_H
+
+// descriptors_note notes them. All other threads are parked. It returns 0, or says what is missing.
+const char *descriptors_note(void);
+
+// descriptors_make makes them in a new process, with their numbers and contents, and closes the
+// descriptor of the template. It returns 0, or -1 while that one is still open.
+int descriptors_make(void);
+
+#endif
