@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs"
@@ -27,6 +28,7 @@ var templatePrograms = []struct {
 	{"php hello", "php", "<?php echo \"hello, world\\n\";\n", 0.42, 1.8, 0},
 	{"ruby hello", "ruby", "puts 'hello, world'\n", 0.08, 10, 0},
 	{"node hello", "javascript", "console.log('hello, world')\n", 0.55, 1.5, 0},
+	{"java hello", "java", "class Main { public static void main(String[] a) { System.out.println(\"hello, world\"); } }\n", 0.32, 4, 0},
 	{"pandas", "python-full", "import pandas\nprint(pandas.DataFrame({'a': [1, 2]}).a.sum())\n", 0.07, 0, 0},
 }
 
@@ -116,6 +118,9 @@ func (b *bench) templatePrograms(ctx context.Context) (out []*templateProgram, e
 		return nil, err
 	}
 	for i, t := range templatePrograms {
+		if len(b.cfg.languages) > 0 && !slices.Contains(b.cfg.languages, t.language) {
+			continue
+		}
 		l, err := known.ByName(t.language)
 		if err != nil {
 			return nil, err

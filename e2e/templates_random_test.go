@@ -102,6 +102,23 @@ var randomSources = map[string]map[string]string{
 		"stack":            "console.log(require('fs').readFileSync('/proc/self/maps', 'utf8').match(/.*stack.*/)[0])",
 		"V8's new pages":   "let x = new Array(1e6).fill(1.5); console.log(require('fs').readFileSync('/proc/self/maps', 'utf8').split('\\n').map(l => l.split(' ')[0]).filter(l => /^[0-9a-f]{6,11}-/.test(l)).join())",
 	},
+	"java": {
+		"Math.random":       "Math.random()",
+		"Random":            "new Random().nextLong()",
+		"ThreadLocalRandom": "java.util.concurrent.ThreadLocalRandom.current().nextLong()",
+		"a thread's":        "java.util.concurrent.CompletableFuture.supplyAsync(() -> java.util.concurrent.ThreadLocalRandom.current().nextLong()).join()",
+		"SplittableRandom":  "new SplittableRandom().nextLong()",
+		"generators":        "java.util.random.RandomGenerator.getDefault().nextLong() + \" \" + java.util.random.RandomGenerator.of(\"Xoshiro256PlusPlus\").nextLong()",
+		"SecureRandom":      "new java.security.SecureRandom().nextLong()",
+		"a strong one":      "java.security.SecureRandom.getInstanceStrong().nextLong()",
+		"UUID":              "UUID.randomUUID()",
+		"shuffle":           "shuffled()",
+		"Set.of":            "Set.of(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13) + \"\" + Map.of(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)",
+		"a temporary file":  "java.io.File.createTempFile(\"temporary\", null)",
+		"a key":             "HexFormat.of().formatHex(java.security.KeyPairGenerator.getInstance(\"X25519\").generateKeyPair().getPublic().getEncoded())",
+		"AT_RANDOM":         "Arrays.toString(java.nio.file.Files.readAllBytes(java.nio.file.Path.of(\"/proc/self/auxv\")))",
+		"stack":             "java.nio.file.Files.readAllLines(java.nio.file.Path.of(\"/proc/self/maps\")).stream().filter(l -> l.contains(\"[stack]\")).toList()",
+	},
 	"lua": {
 		"random":    "print(math.random(0), math.random(0))",
 		"seed":      "print(math.randomseed())",
@@ -134,6 +151,10 @@ func TestTemplatesHaveFreshRandomness(t *testing.T) {
 		}
 		images.load(t, a, imageOf(t, language))
 		for name, source := range sources {
+			if language == "java" {
+				source = "import java.util.*;\nclass Main {\n    static List<Integer> shuffled() { var l = new ArrayList<>(List.of(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)); Collections.shuffle(l); return l; }\n" +
+					"    public static void main(String[] args) throws Exception { System.out.println(" + source + "); }\n}\n"
+			}
 			t.Run(language+"/"+name, func(t *testing.T) {
 				var said [2]string
 				for i := range said {
@@ -159,6 +180,7 @@ func TestTemplatesStartNow(t *testing.T) {
 		"php":        "<?php echo time() - $_SERVER['REQUEST_TIME'] > 1 ? 1 : 0, \"\\n\";",
 		"perl":       "print time - $^T > 1 ? 1 : 0, qq(\n)",
 		"javascript": "console.log(process.uptime() > 2 || performance.now() > 2000 || Math.abs(performance.timeOrigin + performance.now() - Date.now()) > 100 ? 1 : 0)",
+		"java":       "class Main { public static void main(String[] a) { var r = java.lang.management.ManagementFactory.getRuntimeMXBean(); System.out.println(r.getUptime() > 2500 || Math.abs(System.currentTimeMillis() - r.getStartTime()) > 2500 ? 1 : 0); } }",
 	} {
 		if !chosen(language, languageTests[language].onlyAll) {
 			continue

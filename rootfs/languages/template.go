@@ -1,6 +1,7 @@
 package languages
 
 import (
+	"encoding/base64"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,7 +10,7 @@ import (
 // A Template is a started interpreter from which runs of the language may begin (docs/templates.md).
 type Template struct {
 	Kind   string         // one of templateKinds
-	Trial  string         // a program of the language that prints the line "ready"
+	Trial  string         // a program of the language that prints the line "ready"; of kind java its class Trial
 	Import string         // statements that it has executed in addition to the start; empty: none
 	After  string         // statements that each run executes first, for what Import drew from randomness; empty: none
 	When   *regexp.Regexp // it is for sources that match; nil: for every source
@@ -26,13 +27,20 @@ type yamlTemplate struct {
 
 // templateKinds are the states of which brig can make a template: a started interpreter, and any
 // program that the dynamic loader has started, before its first code.
-var templateKinds = []string{"python", "loader", "ruby", "php", "node"}
+var templateKinds = []string{"python", "loader", "ruby", "php", "node", "java"}
 
 func templatesOf(all []yamlTemplate) (out []Template, err error) {
 	for _, y := range all {
 		t := Template{Kind: y.Kind, Trial: y.Trial, Import: y.Import, After: y.After}
 		if t.Kind == "python" && t.Trial == "" {
 			t.Trial = "print('ready')\n"
+		}
+		if t.Kind == "java" {
+			class, err := base64.StdEncoding.DecodeString(t.Trial)
+			if err != nil {
+				return nil, fieldErrorf("templates", "templates: kind java needs trial: the file of the class Trial, whose main prints the line ready, in base64: %v", err)
+			}
+			t.Trial = string(class)
 		}
 		switch {
 		case !slices.Contains(templateKinds, t.Kind):

@@ -28,7 +28,7 @@ func TestTemplatesOfAManifest(t *testing.T) {
 
 func TestMistakesInTemplatesAreReported(t *testing.T) {
 	for old, tt := range map[string]struct{ new, says string }{
-		"kind: loader":         {"kind: perl", `kind "perl": brig can make templates of the kinds python, loader, ruby, php, node`},
+		"kind: loader":         {"kind: perl", `kind "perl": brig can make templates of the kinds python, loader, ruby, php, node, java`},
 		", trial: echo ready":  {"", "kind loader needs trial"},
 		"trial: echo ready":    {"trial: echo ready, import: x", "neither import nor after"},
 		"when: numpy":          {"when: '('", "when"},

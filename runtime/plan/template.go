@@ -60,6 +60,7 @@ var interpreterVariables = map[string][]string{
 	"python": {"HOME", "LANG", "LC_", "TZ", "PYTHON", "NPY_", "NUMEXPR_"},
 	"ruby":   {"HOME", "LANG", "LC_", "TZ", "RUBY", "GEM", "BUNDLE", "XDG_"},
 	"php":    {"HOME", "LANG", "LC_", "TZ", "PHP", "USE_", "ZEND_", "ICU_", "XML"},
+	"java":   {"HOME", "LANG", "LC_", "TZ", "JAVA", "_JAVA", "JDK", "CLASSPATH", "USER"},
 	"node":   {"HOME", "LANG", "LC_", "TZ", "NODE", "UV_", "OPENSSL", "SSL_", "ICU_"},
 }
 
@@ -116,7 +117,7 @@ func (pl *Planner) template(r api.Run, lang Language, image rootfs.Image, p *Run
 	switch from.Kind {
 	case "ruby": // it notes the size of its stack when it starts
 		made.stack = pl.usual(lang).Stack
-	case "node": // its command has the sizes of the heap and the stack
+	case "node", "java": // the command has the sizes of the heap and the stack
 		if !pl.usualSizes(lang, p.Limits) {
 			return nil, coldSizes, nil
 		}
@@ -145,6 +146,11 @@ func (pl *Planner) template(r api.Run, lang Language, image rootfs.Image, p *Run
 	trial := *stage
 	trial.Files = []api.File{{Name: stage.Argv[len(stage.Argv)-1], Content: []byte(from.Trial)}}
 	stage.Files = []api.File{{Name: templateDriver, Content: pl.TemplateDrivers[from.Kind]}}
+	if from.Kind == "java" {
+		arguments := api.File{Name: "classes/.main", Content: []byte("-ea\nTrial\n")}
+		stage.Files = append(stage.Files, arguments)
+		trial.Files = []api.File{arguments, {Name: "classes/Trial.class", Content: []byte(from.Trial)}}
+	}
 	stage.Env = slices.Concat(env, []string{"LD_PRELOAD=/box/" + templateDriver, "BRIG_TEMPLATE=/box/" + TemplateFile, "BRIG_TEMPLATE_IMPORT=" + from.Import, "BRIG_TEMPLATE_AFTER=" + from.After})
 	made.Key, made.Make, made.Trial = templateKey(stage), stage, &trial
 	return made, "", nil
@@ -190,6 +196,10 @@ func (pl *Planner) cold(r api.Run, lang Language, p *Run) string {
 // coldInterpreter says why a run cannot begin from an interpreter that has started; empty: it can.
 func coldInterpreter(r api.Run, lang Language, p *Run, kind string) string {
 	switch {
+	case kind == "java":
+		if i := slices.IndexFunc(r.Flags, func(f string) bool { return f == "-da" || f == "--enable-preview" }); i >= 0 {
+			return "the flag " + r.Flags[i] + " is for the start of the machine"
+		}
 	case p.Source != lang.SourceFile:
 		return "the source has another name than " + lang.SourceFile
 	case kind == "python" && bytes.Contains(r.Source[max(len(r.Source)-65557, 0):], []byte("PK\x05\x06")):

@@ -139,6 +139,7 @@ var restoreFailures = map[int64]string{
 	3: "a file of the image cannot be mapped",
 	4: "a thread cannot be made",
 	5: "a descriptor cannot be made",
+	6: "the command is another one than that of the template",
 }
 
 // exitRestore is the exit status that goes with them.

@@ -13,10 +13,12 @@ var (
 	php []byte
 	//go:embed snapshot/node.so
 	node []byte
+	//go:embed snapshot/java.so
+	java []byte
 )
 
 // Drivers returns the shared objects that make a template of the program that loads them, by the kind
 // of template.
 func Drivers() map[string][]byte {
-	return map[string][]byte{"python": python, "loader": loader, "ruby": ruby, "php": php, "node": node}
+	return map[string][]byte{"python": python, "loader": loader, "ruby": ruby, "php": php, "node": node, "java": java}
 }

@@ -5,12 +5,13 @@
 #include "descriptors.h"
 #include "snapshot.h"
 
-enum { MOST = 64, MOST_WATCHED = 16, MOST_HELD = 256 };
+enum { MOST = 64, MOST_WATCHED = 16, MOST_HELD = 256, MOST_PATH = 256 };
 
 struct descriptor {
-	enum { NONE, EVENTFD, EPOLL, PIPE_READ, PIPE_WRITE } kind;
+	enum { NONE, EVENTFD, EPOLL, PIPE_READ, PIPE_WRITE, IMAGE_FILE } kind;
 	u32 flags;      // as open(2) has them
-	u64 count;      // of an eventfd
+	u64 count;      // of an eventfd; the position in a file
+	char path[MOST_PATH]; // of IMAGE_FILE
 	u64 pipe;       // its inode
 	char held[MOST_HELD]; // what is in the pipe; of PIPE_READ
 	long holds;
@@ -87,10 +88,22 @@ static const char *note_pipe(int fd, struct descriptor *d, const char *inode)
 	return n == (long)sizeof d->held ? "a pipe of the interpreter holds too much" : 0;
 }
 
+// note_file notes a file that is read. It must be one of the image: what is below /usr cannot change.
+static const char *note_file(struct descriptor *d, const char *link, const char *info)
+{
+	const char *position = after(info, "pos:");
+	if ((d->flags & O_ACCMODE) != O_RDONLY || after(link, "/usr/") != link + 5 || !position)
+		return "the interpreter has open files";
+	d->kind = IMAGE_FILE;
+	d->count = number(position, 10);
+	append(d->path, link);
+	return 0;
+}
+
 const char *descriptors_note(void)
 {
 	for (int fd = 3; fd < 256; fd++) {
-		char path[40], link[64], info[4096];
+		char path[40], link[MOST_PATH], info[4096];
 		struct descriptor *d = &noted[fd];
 		if (SYS(fcntl, fd, F_GETFD) < 0)
 			continue;
@@ -116,7 +129,7 @@ const char *descriptors_note(void)
 			d->kind = EVENTFD;
 			d->count = number(count, 16);
 		} else
-			missing = "the interpreter has open files";
+			missing = note_file(d, link, info);
 		if (missing)
 			return missing;
 	}
@@ -163,6 +176,14 @@ static int make_epoll(int at, const struct descriptor *d)
 	return place(fd, at, d->flags);
 }
 
+static int make_file(int at, const struct descriptor *d)
+{
+	long fd = SYS(openat, AT_FDCWD, d->path, d->flags, 0);
+	if (fd >= 0 && d->count)
+		SYS(lseek, fd, d->count, 0);
+	return place(fd, at, d->flags);
+}
+
 static int make(int at)
 {
 	const struct descriptor *d = &noted[at];
@@ -173,6 +194,8 @@ static int make(int at)
 		return make_epoll(at, d);
 	case PIPE_READ:
 		return make_pipe(at, d);
+	case IMAGE_FILE:
+		return make_file(at, d);
 	default:
 		return 0;
 	}

@@ -1,5 +1,5 @@
-// The descriptors of a process above 2, in a snapshot: pipes, eventfds and epoll instances that
-// nothing outside the process has.
+// The descriptors of a process above 2, in a snapshot: files of the image, and pipes, eventfds and epoll
+// instances that nothing outside the process has.
 #ifndef BRIG_DESCRIPTORS_H
 #define BRIG_DESCRIPTORS_H
 

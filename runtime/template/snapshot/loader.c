@@ -14,8 +14,6 @@
 
 static struct program program;
 
-static char executable[PATH_MAX]; // the path of the program; empty in a process that began in the ordinary way
-
 static void resume(int argc, char **argv, char **envp)
 {
 	start_again(argv, envp, argv - 1);
@@ -30,22 +28,9 @@ EXPORTED int __libc_start_main(main_function *main, int argc, char **argv, void 
 	if (!path)
 		return start(main, argc, argv, init, fini, rtld_fini, stack_end);
 	program = (struct program){start, main, init, fini, rtld_fini};
-	const char *missing = "the path of the program is not known";
-	ssize_t n = syscall(SYS_readlink, "/proc/self/exe", executable, sizeof executable - 1);
-	if (n > 0)
-		missing = start_write(path, argv, resume, 0, 0);
+	start_executable();
+	const char *missing = start_write(path, argv, resume, 0, 0);
 	if (missing)
 		fprintf(stderr, "template: %s\n", missing);
 	_exit(missing != 0);
-}
-
-// In place of the C library's: a program that asks what it executes gets the file of the ordinary
-// start. perl asks for $^X.
-EXPORTED ssize_t readlink(const char *path, char *to, size_t size)
-{
-	if (!*executable || strcmp(path, "/proc/self/exe"))
-		return syscall(SYS_readlink, path, to, size);
-	size_t n = strnlen(executable, size);
-	memcpy(to, executable, n);
-	return (ssize_t)n;
 }

@@ -8,18 +8,16 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <malloc.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "script.h"
+#include "search.h"
 
 // Functions and variables that node 24 exports: libuv's, OpenSSL's, and those of C++ by their linker
 // names. A v8::Local is a pointer to a slot, and is passed and returned as one.
@@ -53,9 +51,8 @@ extern u64 process_start __asm__("_ZN4node11performance25performance_process_sta
 extern u64 node_start __asm__("_ZN4node11per_process15node_start_timeE"), v8_start __asm__("_ZN4node11performance20performance_v8_startE");
 extern double process_start_wall __asm__("_ZN4node11performance35performance_process_start_timestampE"); // us
 
-enum { MOST_TIMES = 256, MOST_PAGES = 1 << 16 };
+enum { MOST_TIMES = 256 };
 
-static struct mapping mappings[MAX_MAPPINGS];
 
 // What a run sets: the generator of random numbers, and times.
 static u64 *generator;
@@ -65,43 +62,6 @@ static int instants, instant_doubles, walls;
 static u64 *timer_base;             // ms of the monotonic clock
 static struct timespec written_at, written_at_wall;
 static int written_pid;
-static char executable[PATH_MAX]; // the path of node; empty in a process that began in the ordinary way
-
-static void refuse(const char *why)
-{
-	fprintf(stderr, "template: %s\n", why);
-	_exit(1);
-}
-
-// A page of memory in which node keeps what it has noted, and a copy of it.
-struct page { u64 *at; u64 copy[PAGE / sizeof(u64)]; };
-
-static struct page *page; // all of them
-static int pages;
-
-// read_pages copies what node has written to: not the stacks, and not what is this driver's.
-static void read_pages(void)
-{
-	u64 here = (u64)__builtin_frame_address(0), own = (u64)mappings;
-	page = mmap(NULL, MOST_PAGES * sizeof *page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	int n = page == MAP_FAILED ? -1 : mappings_read(mappings, MAX_MAPPINGS);
-	for (int i = 0; i < n; i++) {
-		const struct mapping *m = &mappings[i];
-		if (m->kind != ORDINARY || (m->prot & 3) != 3 || (m->at.start <= here && here < m->at.end) ||
-		    (m->at.start <= own && own < m->at.end) || m->at.start == (u64)page)
-			continue;
-		for (u64 at = m->at.start; at < m->at.end; at += PAGE) {
-			if (mapping_untouched(m, at))
-				continue;
-			if (pages == MOST_PAGES)
-				refuse("node has too much memory");
-			page[pages].at = (u64 *)at;
-			memcpy(page[pages++].copy, (u64 *)at, PAGE);
-		}
-	}
-	if (n < 0)
-		refuse("the memory of node cannot be read");
-}
 
 // load_net loads the module of node that process.stdout and process.stderr need for a pipe, as the first
 // output of each program does.
@@ -115,12 +75,12 @@ static void load_net(isolate *v8)
 
 // find_generator finds the state of V8's random numbers (base::RandomNumberGenerator: the seed, and two
 // words). It has V8 draw a number: the words are where two have made a step of xorshift128+ together.
-static void find_generator(local object)
+static void find_generator(struct pages p, local object)
 {
 	identity_hash(object);
-	for (int i = 0; i < pages; i++)
-		for (int k = 1; k < (int)(PAGE / sizeof(u64)) - 1; k++) {
-			const u64 *old = page[i].copy + k, *new = page[i].at + k;
+	for (int i = 0; i < p.n; i++)
+		for (int k = 1; k < (int)WORDS - 1; k++) {
+			const u64 *old = p.page[i].copy + k, *new = p.page[i].at + k;
 			if (new[0] == old[0] || new[0] != old[1])
 				continue;
 			u64 s = old[0];
@@ -131,7 +91,7 @@ static void find_generator(local object)
 				continue;
 			if (generator)
 				refuse("there are two generators of random numbers");
-			generator = page[i].at + k - 1;
+			generator = p.page[i].at + k - 1;
 		}
 	if (!generator)
 		refuse("the generator of random numbers is not known");
@@ -142,13 +102,13 @@ static u64 nanoseconds(const struct timespec *t) { return (u64)t->tv_sec * 10000
 // find_times finds the times that node has noted at its start, by their values: each has been taken in
 // ns or us, so no other number is the same by chance. After those of the start come other milestones of
 // it (node_perf_common.h).
-static void find_times(void)
+static void find_times(struct pages all)
 {
 	enum { MILESTONES = 8 }; // with the two of the start
 	double now = (double)nanoseconds(&written_at), start = (double)process_start;
-	for (int i = 0; i < pages; i++)
-		for (int k = 0; k < (int)(PAGE / sizeof(u64)); k++) {
-			u64 *p = page[i].at + k;
+	for (int i = 0; i < all.n; i++)
+		for (int k = 0; k < (int)WORDS; k++) {
+			u64 *p = all.page[i].at + k;
 			double *d = (double *)p;
 			if (instants == MOST_TIMES || walls == MOST_TIMES || instant_doubles + MILESTONES > MOST_TIMES)
 				refuse("node has noted too many times");
@@ -157,7 +117,7 @@ static void find_times(void)
 			if (*d != process_start_wall)
 				continue;
 			wall[walls++] = d;
-			for (int m = 1; m < MILESTONES && k + m < (int)(PAGE / sizeof(u64)); m++)
+			for (int m = 1; m < MILESTONES && k + m < (int)WORDS; m++)
 				if (d[m] >= start && d[m] <= now)
 					instant_double[instant_doubles++] = d + m;
 		}
@@ -250,14 +210,14 @@ static void at_script(void)
 	scope_begin(&scope, v8);
 	load_net(v8);
 	local object = new_object(v8);
-	read_pages();
-	find_generator(object);
-	find_times();
-	munmap(page, MOST_PAGES * sizeof *page);
+	struct pages all = search_begin();
+	find_generator(all, object);
+	find_times(all);
+	search_end(all);
 	scope_end(&scope);
 	find_timer_base(current_environment(v8));
 	written_pid = getpid();
-	syscall(SYS_readlink, "/proc/self/exe", executable, sizeof executable - 1);
+	start_executable();
 	script.threads = 1;
 	script_write();
 	// In each run.
@@ -265,17 +225,6 @@ static void at_script(void)
 	set_random();
 	set_limits();
 	set_arguments(v8);
-}
-
-// In place of the C library's: node asks what it executes, for its workers too, and gets the file of the
-// ordinary start.
-EXPORTED ssize_t readlink(const char *path, char *to, size_t size)
-{
-	if (!*executable || strcmp(path, "/proc/self/exe"))
-		return syscall(SYS_readlink, path, to, size);
-	size_t n = strnlen(executable, size);
-	memcpy(to, executable, n);
-	return (ssize_t)n;
 }
 
 // In place of the C library's, by which libuv calls statx.

@@ -36,6 +36,8 @@ int script_reached(const char *name)
 	return path && n >= m && !strcmp(name + n - m, script_name) && (n == m || name[n - m - 1] == '/');
 }
 
+int script_waits(void) { return path != NULL; }
+
 // set_stack gives the stack the size of this run's limit. It is one mapping, as the kernel's is: the C
 // library and interpreters learn its size from /proc/self/maps.
 static void set_stack(void)
@@ -54,11 +56,13 @@ static void set_stack(void)
 static void resume(int argc, char **argv, char **envp)
 {
 	set_stack();
+	script.argc = argc;
+	script.argv = argv;
+	if (script.check && script.check())
+		restore_fail(FAIL_COMMAND);
 	if (script.threads)
 		start_threads();
 	start_again(argv, envp, stack_end);
-	script.argc = argc;
-	script.argv = argv;
 	resumed = 1;
 	setcontext(&go_on);
 }

@@ -25,6 +25,7 @@ enum failure {
 	FAIL_FILE,    // a file of the image cannot be mapped
 	FAIL_THREAD,  // a thread cannot be made
 	FAIL_DESCRIPTOR, // a descriptor cannot be made
+	FAIL_COMMAND, // the command is another one
 	EXIT_RESTORE = 120, // the exit status that goes with a failure
 	RESTORE_FD = 3,     // the descriptor of the executable
 };

@@ -21,6 +21,10 @@ struct program {
 // 0, or says what is missing. argv is that of this process. returns, threads: see snapshot.h.
 const char *start_write(const char *path, char **argv, void (*resume)(int argc, char **argv, char **envp), int returns, int threads);
 
+// start_executable has the runs answer with the program of this process, and not with the template, when
+// they ask what they execute: perl for $^X, node for its workers, java for ProcessHandle.
+void start_executable(void);
+
 // start_threads makes the threads and descriptors of the old process, before start_again.
 void start_threads(void);
 

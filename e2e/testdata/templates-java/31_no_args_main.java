@@ -1,0 +1,1 @@
+void main() { IO.println("instance " + getClass()); }

@@ -1,0 +1,3 @@
+public class Main {
+    static void main() { System.out.println("no arguments"); }
+}

@@ -1,0 +1,3 @@
+public class Größe {
+    public static void main(String[] args) { System.out.println(Größe.class + " " + System.getProperty("sun.java.command").length()); }
+}

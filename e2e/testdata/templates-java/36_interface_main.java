@@ -1,0 +1,3 @@
+interface Main {
+    static void main(String[] args) { System.out.println("interface"); }
+}

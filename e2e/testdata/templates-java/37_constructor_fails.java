@@ -1,0 +1,4 @@
+class Main {
+    Main() { throw new IllegalArgumentException("made"); }
+    void main() { System.out.println("not reached"); }
+}

@@ -1,0 +1,4 @@
+class Main {
+    static { if (true) throw new RuntimeException("static"); }
+    public static void main(String[] args) { }
+}
