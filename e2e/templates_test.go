@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -67,6 +68,9 @@ func TestTemplatesChangeNothing(t *testing.T) {
 				r := api.Run{Language: l.Name, Source: source, Argv: []string{"x", "y z", ""}, Stdin: api.Bytes("one\ntwo\n"), Env: map[string]string{"NAME": "value"}}
 				r.Files = []api.File{{Name: "helper." + ext, Content: helper}}
 				r.Limits = api.Limits{Wall: slowly(15), CPU: slowly(2)}
+				if filepath.Base(path) == "memory."+ext { // its memory must end it
+					r.Limits.CPU = slowly(10)
+				}
 				if l.Name == "php" { // otherwise it has as much as memory
 					r.Limits.Stack = 8 * api.MiB
 				}
@@ -274,6 +278,43 @@ func TestTemplatesDoNotWidenLimits(t *testing.T) {
 				t.Errorf("%s, %+v: %s", res.Verdict, res.Host, res.Stderr)
 			}
 		})
+	}
+}
+
+// Node and Java make their heaps for the memory limit, and there is a template for each such limit: a
+// program that needs too much memory, or nearly, ends as with the ordinary start.
+func TestTemplatesKeepHeaps(t *testing.T) {
+	a := startAgent(t, "--max-wall", slowly(60).String())
+	grows := map[string]string{
+		"javascript": "const all = []; for (;;) all.push(new Array(1e5).fill(1.5))",
+		"java":       "import java.util.*; class Main { public static void main(String[] a) { var all = new ArrayList<byte[]>(); for (;;) all.add(new byte[100000]); } }",
+	}
+	churns := map[string]string{
+		"javascript": "let s = 0; for (let i = 0; i < 2000; i++) s += new Array(1e5).fill(i + 0.5).length; console.log(s, require('v8').getHeapStatistics().heap_size_limit)",
+		"java":       "class Main { public static void main(String[] a) { long s = 0; for (int i = 0; i < 5000; i++) s += new byte[1000000].length; System.out.println(s + \" \" + Runtime.getRuntime().maxMemory()); } }",
+	}
+	for language := range grows {
+		if !chosen(language, languageTests[language].onlyAll) {
+			continue
+		}
+		images.load(t, a, imageOf(t, language))
+		for _, memory := range []api.Size{64 * api.MiB, 256 * api.MiB, api.GiB} {
+			for what, source := range map[string]string{"grows": grows[language], "churns": churns[language]} {
+				t.Run(fmt.Sprintf("%s %s %s", language, what, memory), func(t *testing.T) {
+					r := api.Run{Language: language, Source: api.Bytes(source), Limits: api.Limits{Memory: memory, Wall: slowly(30), CPU: slowly(20)}}
+					warm := a.run(t, r)
+					r.NoTemplate = true
+					cold := a.run(t, r)
+					if !warm.Host.Template || cold.Host.Template || warm.Verdict != cold.Verdict || string(warm.Stdout) != string(cold.Stdout) {
+						t.Errorf("from a template: %s, %+v: %s%s; with the ordinary start: %s: %s%s", warm.Verdict, warm.Host, warm.Stdout, warm.Stderr, cold.Verdict, cold.Stdout, cold.Stderr)
+					}
+					if want := map[string]api.Verdict{"grows": api.MemoryLimit, "churns": api.OK}[what]; warm.Verdict != want {
+						t.Errorf("%s; want %s: %s", warm.Verdict, want, warm.Stderr)
+					}
+					t.Logf("template %d bytes, memory %d and %d", warm.Usage.TemplateBytes, *warm.Usage.Memory.Value, *cold.Usage.Memory.Value)
+				})
+			}
+		}
 	}
 }
 

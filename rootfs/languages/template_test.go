@@ -28,11 +28,12 @@ func TestTemplatesOfAManifest(t *testing.T) {
 
 func TestMistakesInTemplatesAreReported(t *testing.T) {
 	for old, tt := range map[string]struct{ new, says string }{
-		"kind: loader":         {"kind: perl", `kind "perl": brig can make templates of the kinds python, loader, ruby, php, node, java`},
-		", trial: echo ready":  {"", "kind loader needs trial"},
-		"trial: echo ready":    {"trial: echo ready, import: x", "neither import nor after"},
-		"when: numpy":          {"when: '('", "when"},
-		"{kind: loader, trial": {"{kind: loader, attempt", "attempt"},
+		"kind: loader":                    {"kind: perl", `kind "perl": brig can make templates of the kinds python, loader, ruby, php, node, java`},
+		", trial: echo ready":             {"", "kind loader needs trial"},
+		"kind: loader, trial: echo ready": {"kind: java, trial: echo ready", "in base64"},
+		"trial: echo ready":               {"trial: echo ready, import: x", "neither import nor after"},
+		"when: numpy":                     {"when: '('", "when"},
+		"{kind: loader, trial":            {"{kind: loader, attempt", "attempt"},
 	} {
 		text := strings.Replace(withTemplates, old, tt.new, 1)
 		if text == withTemplates {

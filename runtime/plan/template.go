@@ -66,13 +66,13 @@ var interpreterVariables = map[string][]string{
 
 const coldLimits = "the limit cpus, cpuset, pids, open_files or stack is not one of the template"
 
-const coldSizes = "the memory limit is neither the language's nor a power of two from 64M, or the stack limit is set"
+const coldSizes = "the memory limit is neither the language's nor a power of two from 64M to 1G, or the stack limit is set"
 
 // usualSizes reports whether a run has one of the few pairs of memory and stack limit for which there
 // are templates of a command that names them.
 func (pl *Planner) usualSizes(lang Language, l api.Limits) bool {
 	one := pl.usual(lang).Memory
-	if l.Memory >= 64*api.MiB && l.Memory&(l.Memory-1) == 0 {
+	if l.Memory >= 64*api.MiB && l.Memory <= api.GiB && l.Memory&(l.Memory-1) == 0 {
 		one = l.Memory
 	}
 	usual := api.Limits{Memory: one}.Over(lang.Limits).Over(api.Defaults()).Resolve()

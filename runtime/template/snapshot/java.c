@@ -182,7 +182,7 @@ static object string(env *e, object helper, const char *text)
 	return (*e)->CallStaticObjectMethod(e, helper, (*e)->GetStaticMethodID(e, helper, "makePlatformString", "(Z[B)Ljava/lang/String;"), TO_STDERR, bytes);
 }
 
-// command_line is what the property sun.java.command has: the class and the arguments.
+// set_command_line sets the property sun.java.command: the class and the arguments.
 static void set_command_line(env *e, object helper)
 {
 	size_t size = 1;

@@ -79,19 +79,20 @@ static void find_generator(struct pages p, local object)
 {
 	identity_hash(object);
 	for (int i = 0; i < p.n; i++)
-		for (int k = 1; k < (int)WORDS - 1; k++) {
-			const u64 *old = p.page[i].copy + k, *new = p.page[i].at + k;
-			if (new[0] == old[0] || new[0] != old[1])
+		for (int k = 0; k < (int)WORDS && search_words(p, i, k) > 1; k++) {
+			const u64 *new = p.page[i].at + k;
+			u64 old = search_copy(p, i, k), next = search_copy(p, i, k + 1);
+			if (new[0] == old || new[0] != next)
 				continue;
-			u64 s = old[0];
+			u64 s = old;
 			s ^= s << 23;
 			s ^= s >> 17;
-			s ^= old[1] ^ old[1] >> 26;
+			s ^= next ^ next >> 26;
 			if (new[1] != s)
 				continue;
 			if (generator)
 				refuse("there are two generators of random numbers");
-			generator = p.page[i].at + k - 1;
+			generator = p.page[i].at + k - 1; // the seed is before them
 		}
 	if (!generator)
 		refuse("the generator of random numbers is not known");
@@ -117,7 +118,7 @@ static void find_times(struct pages all)
 			if (*d != process_start_wall)
 				continue;
 			wall[walls++] = d;
-			for (int m = 1; m < MILESTONES && k + m < (int)WORDS; m++)
+			for (int m = 1; m < MILESTONES && m < search_words(all, i, k); m++)
 				if (d[m] >= start && d[m] <= now)
 					instant_double[instant_doubles++] = d + m;
 		}

@@ -47,6 +47,14 @@ struct pages search_begin(void)
 	return p;
 }
 
+int search_words(struct pages p, int i, int k)
+{
+	int follows = i + 1 < p.n && p.page[i + 1].at == p.page[i].at + WORDS;
+	return (int)WORDS - k + (follows ? (int)WORDS : 0);
+}
+
+u64 search_copy(struct pages p, int i, int k) { return k < (int)WORDS ? p.page[i].copy[k] : p.page[i + 1].copy[k - (int)WORDS]; }
+
 void search_end(struct pages p) { munmap(p.page, MOST_PAGES * sizeof *p.page); }
 
 void search_unmapped(u64 start, u64 end)

@@ -17,6 +17,11 @@ struct pages search_begin(void);
 
 void search_end(struct pages p);
 
+// search_words returns how many words there are from word k of page i on, in this page and in the next one
+// if that follows it. search_copy returns the copy of one of them.
+int search_words(struct pages p, int i, int k);
+u64 search_copy(struct pages p, int i, int k);
+
 // search_unmapped does not return if a range of numbers could be one of addresses.
 void search_unmapped(u64 start, u64 end);
 

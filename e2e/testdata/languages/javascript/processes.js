@@ -19,6 +19,7 @@ sleeper.on('exit', (code, signal) => {
     worker.on('message', (n) => {
       assert.equal(n, 7);
       process.on('SIGUSR2', () => setTimeout(() => { assert(os.availableParallelism() >= 1); console.log('processes ok'); process.exit(0); }, 10));
+      setInterval(() => {}, 1000); // a handler does not keep the process alive until its signal comes
       process.kill(process.pid, 'SIGUSR2');
     });
   });
