@@ -138,6 +138,7 @@ var otherTests = []struct{ id, title, file, test string }{
 	{"GRD-10", "JSON that takes memory", "api/judge/comparisons_test.go", "TestJSONMakesNoValues"},
 	{"GRD-11", "a link to the work of another person", "grade/grade_test.go", "TestLinksHandInNothing"},
 	{"GRD-12", "more points than a test has", "api/judge/groups_test.go", "TestPointsAboveThoseOfATest"},
+	{"GRD-13", "programs that get a reward where asserts run next to them", "e2e/datasets_test.go", "TestHostileRewardHacks"},
 	{"GRD-17", "packages of problems that take the memory and time of what reads them", "e2e/hostile_problems_test.go", "TestHostileProblemPackages"},
 	{"GRD-18", "a problem of another key", "gateway/stored_problems_test.go", "TestRunsAreJudgedByAProblem"},
 	{"MEM-40", "record locks, which no group is charged for", "e2e/record_locks_test.go", "TestRecordLocksAreBounded"},

@@ -36,6 +36,7 @@ func commands() []command {
 		{name: "worker-key", short: "make the key of a worker", make: workerKeyCommand},
 		{name: "pool", short: "look at the workers of an engine, drain one", make: poolCommand},
 		{name: "problem", short: "read and verify packages of problems", make: problemCommand},
+		{name: "convert", short: "make jobs of data sets such as HumanEval", make: convertCommand},
 		{name: "serve", short: "serve runs over HTTP, with history and statistics", make: serveCommand},
 		{name: "key", short: "create keys for brig serve", make: keyCommand},
 		{name: "history", short: "list the runs of brig serve", make: historyCommand},
