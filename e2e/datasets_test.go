@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"os"
@@ -34,22 +35,29 @@ func convert(t *testing.T, args ...string) []api.Job {
 	return all
 }
 
-const ownTasks = "testdata/datasets/humaneval.jsonl"
+// humanEvalFile is a data set in the form of HumanEval: brig's own, or that of $BRIG_TEST_HUMANEVAL.
+func humanEvalFile() string {
+	return cmp.Or(os.Getenv("BRIG_TEST_HUMANEVAL"), "testdata/datasets/humaneval.jsonl")
+}
 
 // The solutions that a data set has itself pass its asserts, which run where they cannot reach them.
 func TestHumanEval(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
 	a.needPython(t)
-	jobs := convert(t, "--from", "humaneval", "--canonical", ownTasks)
+	jobs := convert(t, "--from", "humaneval", "--canonical", humanEvalFile())
 	if len(jobs) < 10 {
 		t.Fatalf("only %d jobs", len(jobs))
 	}
+	accepted := 0
 	for _, job := range jobs {
 		res := a.run(t, job.Run)
 		if one := res.Tests[0]; api.JobScore(res) != 1 || one.Answer != api.Accepted {
 			t.Errorf("%s: %s, %s, %s %s", job.ID, one.Result.Verdict, one.Answer, one.Message, one.Result.Stderr)
+			continue
 		}
+		accepted++
 	}
+	t.Logf("%d of %d accepted", accepted, len(jobs))
 }
 
 // GRD-13: what gets a reward where asserts run in the process of the program gets none here, for any task.
@@ -70,7 +78,7 @@ func TestHostileRewardHacks(t *testing.T) {
 	}
 	var completions bytes.Buffer
 	e := json.NewEncoder(&completions)
-	tasks := convert(t, "--from", "humaneval", "--canonical", ownTasks)
+	tasks := convert(t, "--from", "humaneval", "--canonical", humanEvalFile())
 	for _, task := range tasks {
 		for name, code := range hacks {
 			err := e.Encode(map[string]any{"task_id": task.ID, "completion": code, "meta": name})
@@ -79,12 +87,13 @@ func TestHostileRewardHacks(t *testing.T) {
 			}
 		}
 	}
-	text, err := os.ReadFile(ownTasks)
+	tasksFile, err := os.Open(humanEvalFile())
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer tasksFile.Close()
 	n := 0
-	for job, err := range dataset.Read(bytes.NewReader(text), dataset.HumanEval, dataset.Options{Completions: &completions}) {
+	for job, err := range dataset.Read(tasksFile, dataset.HumanEval, dataset.Options{Completions: &completions}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,6 +107,7 @@ func TestHostileRewardHacks(t *testing.T) {
 	if n != len(tasks)*len(hacks) || n < 90 {
 		t.Errorf("%d programs ran", n)
 	}
+	t.Logf("%d hacks for %d tasks, %d programs", len(hacks), len(tasks), n)
 }
 
 // A right and a wrong solution of a task of each format get their scores.
