@@ -52,6 +52,7 @@ type Run struct {
 	Interactor    *Interactor  `json:"interactor,omitempty" doc:"a program that talks with this one in each test; it alone reads the test's stdin"`
 	Call          *Call        `json:"call,omitempty" doc:"the function of the Python source that tests with call_args call"`
 	Passes        int          `json:"passes,omitempty" doc:"most passes of a test of a multi-pass problem; zero means 1"`
+	Suite         *Suite       `json:"suite,omitempty" doc:"unit tests that run in one sandbox with the program, instead of tests; only brig batch reads their report"`
 	Groups        []ScoreGroup `json:"groups,omitempty" doc:"tests that score together"`
 	StopAtFailure bool         `json:"stop_at_failure,omitempty" doc:"no test counts after the first one, in the order of the request, that was not accepted; those after it are not in the result"`
 	KeepOutput    Size         `json:"keep_output,omitempty" doc:"how much of each stream a test's result carries; zero means 64 KiB"`

@@ -45,8 +45,10 @@ type TestResult struct {
 	Answer     Answer `json:"answer,omitempty" doc:"absent: nothing was expected, or the verdict is not ok"`
 	Difference string `json:"difference,omitempty" doc:"the first difference, for a wrong answer"`
 
-	Score       *float64        `json:"score,omitempty" doc:"share of the test's points that a checker or an interactor gave, from 0 to 1"`
-	Points      *float64        `json:"points,omitempty" doc:"points that a checker or an interactor gave, where it gives points and not a share"`
+	Score         *float64 `json:"score,omitempty" doc:"share of the test's points that a checker or an interactor gave, from 0 to 1"`
+	Points        *float64 `json:"points,omitempty" doc:"points that a checker or an interactor gave, where it gives points and not a share"`
+	AnswerVisible bool     `json:"answer_visible,omitempty" doc:"it is a case of a suite, which ran in one sandbox with the program: the program could see what is expected, and forge the result"`
+
 	Message     string          `json:"message,omitempty" doc:"what the checker or the interactor says, for the judge: it may tell the answer"`
 	TeamMessage string          `json:"team_message,omitempty" doc:"what the checker or the interactor says for the author of the program"`
 	Passes      int             `json:"passes,omitempty" doc:"number of passes of a multi-pass problem"`

@@ -23,7 +23,7 @@ const (
 func (r Run) Validate() error {
 	for _, check := range []func() error{
 		r.validateProgram, r.validateArgs, r.validateFiles, r.Collect.validate, r.validateChoices, r.Limits.Validate,
-		r.validateCompile, r.Timeline.validate, r.validateTests, r.validateJudging, r.validateCalls, r.validatePackages,
+		r.validateCompile, r.Timeline.validate, r.validateTests, r.validateJudging, r.validateCalls, r.validateSuite, r.validatePackages,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -42,6 +42,8 @@ func (r Run) validateProgram() error {
 		return Refuse(CodeBadRequest, "the run names neither a language nor an image: set one of them")
 	case r.Source != nil && r.Language == "":
 		return Refuse(CodeBadRequest, "source needs a language to run it")
+	case r.Suite != nil: // it has its own command
+		return nil
 	case r.Source == nil && r.SourceName != "":
 		return Refuse(CodeBadRequest, "source_name %q is set, but source is not: set source, or leave source_name out", r.SourceName)
 	case r.Source == nil && len(r.Argv) == 0 && (r.Image == "" || r.Language != ""): // an image may have a command

@@ -22,6 +22,10 @@ func (Protocol) Values() []Protocol {
 
 func (PointsAs) Values() []PointsAs { return []PointsAs{PointsFraction, PointsPercent, PointsAbsolute} }
 
+func (ReportFormat) Values() []ReportFormat {
+	return []ReportFormat{ReportJUnit, ReportPytest, ReportUnittest, ReportJest}
+}
+
 func (First) Values() []First { return []First{FirstProgram, FirstInteractor} }
 
 func (Aggregation) Values() []Aggregation {

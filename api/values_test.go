@@ -32,6 +32,7 @@ func TestValuesAreTheConstants(t *testing.T) {
 		"FileKind": valued[FileKind](), "Severity": valued[Severity](), "Category": valued[Category](), "AlertKind": valued[AlertKind](),
 		"ServiceStatus": valued[ServiceStatus](), "EventName": valued[EventName](), "Code": valued[Code](), "PackageKind": valued[PackageKind](),
 		"Protocol": valued[Protocol](), "PointsAs": valued[PointsAs](), "First": valued[First](), "Aggregation": valued[Aggregation](), "GroupPass": valued[GroupPass](),
+		"ReportFormat": valued[ReportFormat](),
 	}
 	want := constants(t)
 	for name, values := range want {

@@ -139,6 +139,8 @@ var otherTests = []struct{ id, title, file, test string }{
 	{"GRD-11", "a link to the work of another person", "grade/grade_test.go", "TestLinksHandInNothing"},
 	{"GRD-12", "more points than a test has", "api/judge/groups_test.go", "TestPointsAboveThoseOfATest"},
 	{"GRD-13", "programs that get a reward where asserts run next to them", "e2e/datasets_test.go", "TestHostileRewardHacks"},
+	{"GRD-14", "reports of unit tests that crash or fool their reader", "suite/suite_test.go", "TestHostileReports"},
+	{"GRD-15", "programs that end, skip or forge the unit tests next to them", "e2e/suites_test.go", "TestHostileSuites"},
 	{"GRD-17", "packages of problems that take the memory and time of what reads them", "e2e/hostile_problems_test.go", "TestHostileProblemPackages"},
 	{"GRD-18", "a problem of another key", "gateway/stored_problems_test.go", "TestRunsAreJudgedByAProblem"},
 	{"MEM-40", "record locks, which no group is charged for", "e2e/record_locks_test.go", "TestRecordLocksAreBounded"},

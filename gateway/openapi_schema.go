@@ -22,6 +22,7 @@ var schemaTypes = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[api.Stage]():         reflect.TypeFor[oneOf[api.Stage]](),
 	reflect.TypeFor[api.Answer]():        reflect.TypeFor[oneOf[api.Answer]](),
 	reflect.TypeFor[api.Protocol]():      reflect.TypeFor[oneOf[api.Protocol]](),
+	reflect.TypeFor[api.ReportFormat]():  reflect.TypeFor[oneOf[api.ReportFormat]](),
 	reflect.TypeFor[api.PointsAs]():      reflect.TypeFor[oneOf[api.PointsAs]](),
 	reflect.TypeFor[api.First]():         reflect.TypeFor[oneOf[api.First]](),
 	reflect.TypeFor[api.Aggregation]():   reflect.TypeFor[oneOf[api.Aggregation]](),

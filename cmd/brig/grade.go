@@ -26,10 +26,16 @@ Judge what a class handed in, and print a table of people and tests.
 
 Usage:
   brig grade [flags] PROBLEM SUBMISSIONS...
+  brig grade [flags] --suite NAME TESTS SUBMISSIONS...
 
 PROBLEM is a directory or a zip with tests: NAME.in with NAME.ans or NAME.out, input1.txt
 with output1.txt, input/1 with output/1, and other usual names; or a package of a judge
 (see brig problem), whose limits, checker and points then apply.
+
+With --suite, TESTS is a directory, a zip or a file with unit tests, and NAME says what runs
+them: pytest, unittest, jest or junit. They are placed next to each program, whose file is
+solution.py or as --source-name says, and every case is a column of the table. They run in
+one sandbox with the program, which could forge its results: see docs/grading.md.
 
 SUBMISSIONS is one directory or zip that holds those of everybody, or any number of files
 and directories, each of which is one submission. A directory is one program: its main
@@ -43,6 +49,7 @@ Examples:
   brig grade kattis/different submissions/
   brig grade hw3/tests submissions/ --csv=grades.csv --html=grades.html --json=grades.json
   brig grade hw3/tests submissions/ --json=grades.json --rerun ann
+  brig grade --suite pytest hw3/test_shapes.py submissions/ --source-name shapes.py
 
 AC accepted, WA wrong answer, TLE too slow, MLE too much memory, OLE too much output, RE
 run-time error, CE does not compile. An empty cell: the test did not run.
@@ -62,6 +69,7 @@ type gradeOptions struct {
 	words   string
 	ignore  []string
 	rerun   []string
+	suite   suiteFlags
 	outputs map[string]*string // by format: the file; "-": stdout; empty: not wanted
 }
 
@@ -75,6 +83,7 @@ func (o *gradeOptions) register(f *pflag.FlagSet) {
 	f.StringVar((*string)(&o.run.Compare.How), "compare", "", "how output is compared: lines, tokens, exact or float (default lines)")
 	f.Float64Var(&o.run.Compare.Tolerance, "tolerance", 0, fmt.Sprintf("difference allowed between numbers, with --compare float (default %v)", api.DefaultTolerance))
 	f.BoolVar(&o.run.StopAtFailure, "stop-at-failure", false, "start no further test of a submission after one was not accepted")
+	o.suite.register(f)
 	f.StringArrayVar(&o.ignore, "ignore", nil, "leave out files and directories whose name matches `GLOB`, such as 'README*' (repeatable)")
 	f.StringArrayVar(&o.rerun, "rerun", nil, "judge only the submission with this `NAME`; the others keep what --json=FILE says of them, if there is one (repeatable)")
 	f.StringVar(&o.words, "words", string(grade.Judge), "how results are written: judge (AC WA TLE ...) or brig (accepted wrong-answer cpu-limit ...)")
@@ -102,7 +111,7 @@ func gradeCommand(c *cli) *cobra.Command {
 		if err != nil {
 			return c.hint("grade", err)
 		}
-		p, tree, err := openProblem(f.Arg(0))
+		p, tree, err := o.open(f.Arg(0))
 		if err != nil {
 			return c.fail(err)
 		}
@@ -139,6 +148,14 @@ func gradeCommand(c *cli) *cobra.Command {
 	})
 }
 
+// open opens the problem, or the files of a suite.
+func (o *gradeOptions) open(name string) (*problem.Problem, openTree, error) {
+	if o.suite.report != "" {
+		return openSuite(name)
+	}
+	return openProblem(name)
+}
+
 // check refuses a command line that contradicts itself, before anything is read.
 func (o *gradeOptions) check(f *pflag.FlagSet) error {
 	switch {
@@ -148,6 +165,9 @@ func (o *gradeOptions) check(f *pflag.FlagSet) error {
 		return fmt.Errorf("name what to judge after %s: files, a directory or a zip archive", f.Arg(0))
 	case o.words != string(grade.Judge) && o.words != string(grade.Brig):
 		return fmt.Errorf("--words %s: write judge or brig", o.words)
+	}
+	if err := o.suite.check(o.run); err != nil {
+		return err
 	}
 	for _, pattern := range o.ignore {
 		if _, err := path.Match(pattern, "x"); err != nil {

@@ -27,7 +27,9 @@ type grading struct {
 	*executor
 	o      *gradeOptions
 	loader grade.Loader
-	run    api.Run // what all submissions have in common
+	run    api.Run    // what all submissions have in common
+	suite  *api.Suite // nil: tests
+	cases  []string   // ids of the suite's cases, if a solution of the teacher's has shown them
 
 	submissions []grade.Submission
 	names       []string      // languages of the submissions; empty: it cannot be judged
@@ -43,6 +45,9 @@ func (c *cli) newGrading(ctx context.Context, agent *agentHandle, o *gradeOption
 		return nil, err
 	}
 	g := &grading{executor: x, o: o, loader: grade.Loader{Problem: p, Tree: tree, Put: x.put(ctx)}}
+	if o.suite.report != "" {
+		o.run.Language = o.suite.language(o.run.Language)
+	}
 	if o.run.Language != "" {
 		if _, err := languageOf(x.languages, o.run.Language, source{}); err != nil {
 			return nil, err
@@ -52,6 +57,9 @@ func (c *cli) newGrading(ctx context.Context, agent *agentHandle, o *gradeOption
 		return nil, err
 	}
 	if err := g.selectRerun(); err != nil {
+		return nil, err
+	}
+	if err := g.prepareSuite(ctx); err != nil {
 		return nil, err
 	}
 	g.names = make([]string, len(g.submissions))
@@ -164,6 +172,9 @@ func (g *grading) judgeAll(ctx context.Context) grade.Report {
 	for _, t := range g.run.Tests {
 		report.Tests = append(report.Tests, t.ID)
 	}
+	if g.suite != nil {
+		report.Tests = g.columns(rows)
+	}
 	return report
 }
 
@@ -175,24 +186,16 @@ func (g *grading) judge(ctx context.Context, s grade.Submission, language string
 		r.Source, r.Language = s.Main, language
 		return r
 	}
-	r := g.run
-	r.Language, r.Source, r.SourceName = language, sourceBytes(s.Text), s.Main
-	if len(r.Flags) == 0 {
-		r.Flags = g.loader.Flags(language)
-	}
-	err := s.Err
-	if err == nil {
-		err = g.loader.Allowed(s, language)
-	}
-	if err == nil {
-		r.Files, err = g.loader.Included(language, s.Files)
-		r.SourceName = g.sourceName(language, s.Main, len(r.Files))
-	}
+	r, err := g.request(s, language)
 	if err != nil {
 		return row(grade.NotJudged(s.Name, grade.Refused, asError(err)))
 	}
 	res, e := g.execute(ctx, r, count.test)
 	switch {
+	case e == nil && g.suite != nil:
+		one := row(grade.Judged(s.Name, g.readSuite(res)))
+		one.Why = tellingLine(g.why(ctx, *one.Result, one.First))
+		return one
 	case e == nil:
 		diagnose.Annotate(language, r.SourceName, r.Source, &res)
 		if r.SourceName == "" {
@@ -207,6 +210,29 @@ func (g *grading) judge(ctx context.Context, s grade.Submission, language string
 		return row(grade.NotJudged(s.Name, grade.Failed, e))
 	}
 	return row(grade.NotJudged(s.Name, grade.Refused, e))
+}
+
+// request is the run that judges a submission.
+func (g *grading) request(s grade.Submission, language string) (r api.Run, err error) {
+	if s.Err != nil {
+		return r, s.Err
+	}
+	if err := g.loader.Allowed(s, language); err != nil {
+		return r, err
+	}
+	r = g.run
+	r.Language, r.Source = language, sourceBytes(s.Text)
+	if len(r.Flags) == 0 {
+		r.Flags = g.loader.Flags(language)
+	}
+	if g.suite != nil {
+		return g.suiteRequest(r, s)
+	}
+	if r.Files, err = g.loader.Included(language, s.Files); err != nil {
+		return r, err
+	}
+	r.SourceName = g.sourceName(language, s.Main, len(r.Files))
+	return r, nil
 }
 
 // why says in one line why the first test that was not accepted failed, or why none ran.

@@ -26,6 +26,9 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
+	if r.Suite != nil {
+		return nil, api.Refuse(api.CodeBadRequest, "an agent reads no reports of suites, which programs write: use brig grade --suite or brig batch, or send the command as a run and collect the report")
+	}
 	if r.CallsFunctions() {
 		var err error
 		if r, err = pl.withCalls(r); err != nil {

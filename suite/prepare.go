@@ -1,0 +1,150 @@
+package suite
+
+import (
+	_ "embed"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// MaxReport is the most bytes of a report.
+const MaxReport = 8 << 20
+
+// unittestRunner runs unittest and writes its report at the end.
+//
+//go:embed unittest.py
+var unittestRunner string
+
+// The launchers of other commands: a run of a language executes a source.
+const (
+	pythonLauncher = "import os, sys\nos.execvp(sys.argv[1], sys.argv[1:])\n"
+	nodeLauncher   = `const { spawnSync } = require('child_process')
+const { error, signal, status } = spawnSync(process.argv[2], process.argv.slice(3), { stdio: 'inherit' })
+if (error) { console.error(error.message); process.exit(127) }
+if (signal) process.kill(process.pid, signal)
+process.exit(status)
+`
+)
+
+// usual are the commands of suites that have none.
+var usual = map[api.ReportFormat][]string{
+	api.ReportPytest:   {"python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml={report}"},
+	api.ReportUnittest: {"discover"},
+	api.ReportJest:     {"jest", "--ci", "--json", "--outputFile={report}"},
+}
+
+// probes are commands that succeed where the usual ones can run.
+var probes = map[api.ReportFormat][]string{
+	api.ReportPytest: {"python3", "-m", "pytest", "--version"},
+	api.ReportJest:   {"jest", "--version"},
+}
+
+// nodeCommand is the usual command of JUnit XML for JavaScript.
+var nodeCommand = []string{"node", "--test", "--test-reporter=junit", "--test-reporter-destination={report}"}
+
+// reportName is the name of a suite's report in the working directory.
+func reportName(f api.ReportFormat) string {
+	switch f {
+	case api.ReportUnittest, api.ReportJest:
+		return "brig-report.json"
+	}
+	return "brig-report.xml"
+}
+
+// Prepare returns the run that executes the suite of r and collects its report. The program is one file
+// next to the others.
+func Prepare(r api.Run) (api.Run, error) {
+	if err := r.Validate(); err != nil {
+		return r, err
+	}
+	s := *r.Suite
+	command := s.Command
+	if len(command) == 0 {
+		command = usual[s.Report]
+		if s.Report == api.ReportJUnit && isNode(r.Language) {
+			command = nodeCommand
+		}
+	}
+	if len(command) == 0 {
+		return r, api.Refuse(api.CodeBadRequest, "suite.command is empty: %s has no usual command for %s", s.Report, r.Language)
+	}
+	report := reportName(s.Report)
+	if slices.ContainsFunc(r.Files, func(f api.File) bool { return f.Name == report }) || r.SourceName == report {
+		return r, api.Refuse(api.CodeBadFile, "file %q has the name of the suite's report: leave it out", report)
+	}
+	words := make([]string, 0, len(command)+1)
+	for _, w := range command {
+		words = append(words, strings.ReplaceAll(w, api.ReportPlaceholder, report))
+	}
+	out := r
+	out.Suite = nil
+	out.Collect = api.Collect{Globs: []string{report}, Files: 1, Bytes: MaxReport}
+	if r.Source != nil {
+		out.Files = append(slices.Clone(r.Files), api.File{Name: r.SourceName, Content: r.Source})
+		out.Source, out.SourceName = nil, ""
+	}
+	return launch(out, s.Report, words)
+}
+
+// Probe returns the run that succeeds if the image of r can run the usual command of its suite. ok is false
+// if there is nothing to find out.
+func Probe(r api.Run) (probe api.Run, ok bool, err error) {
+	words := probes[r.Suite.Report]
+	if len(words) == 0 || len(r.Suite.Command) > 0 {
+		return r, false, nil
+	}
+	probe = api.Run{Language: r.Language, Image: r.Image, Requirements: r.Requirements, Index: r.Index, Limits: r.Limits, Mode: r.Mode}
+	probe, err = launch(probe, r.Suite.Report, words)
+	return probe, true, err
+}
+
+// launch fills in what executes the words of a command.
+func launch(r api.Run, f api.ReportFormat, words []string) (api.Run, error) {
+	source := ""
+	switch {
+	case f == api.ReportUnittest && !isPython(r.Language):
+		return r, api.Refuse(api.CodeBadRequest, "suite.report is unittest, and the language is %q: use python", r.Language)
+	case f == api.ReportUnittest:
+		source, words = unittestRunner, append([]string{reportName(f)}, words...)
+	case r.Language == "": // the image has the command
+	case isPython(r.Language):
+		source = pythonLauncher
+	case isNode(r.Language):
+		source = nodeLauncher
+	default:
+		return r, api.Refuse(api.CodeBadRequest, "suites run in Python, JavaScript, or an image: language %q is none of them; set image, and suite.command to what compiles the program and runs the cases", r.Language)
+	}
+	r.Argv = words
+	if source != "" {
+		r.Source, r.SourceName = api.Bytes(source), "brig_suite.py"
+		if isNode(r.Language) {
+			r.SourceName = "brig_suite.cjs"
+		}
+	}
+	return r, nil
+}
+
+func isPython(language string) bool {
+	return slices.Contains([]string{"python", "python3", "py", "python-full", "python3-full"}, language)
+}
+
+func isNode(language string) bool {
+	return slices.Contains([]string{"javascript", "js", "node", "javascript-full", "js-full", "node-full"}, language)
+}
+
+// settings are files by which test runners are configured, and modules that Python imports by itself.
+var settings = []string{
+	"conftest.py", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg", "sitecustomize.py", "usercustomize.py",
+	"package.json", "jest.config.*", "babel.config.*", ".babelrc*", "brig_suite.*", "brig-report.*",
+}
+
+// Configures reports whether a file of a submission would configure what runs the cases. Such files are the
+// suite's alone.
+func Configures(name string) bool {
+	return slices.ContainsFunc(settings, func(pattern string) bool {
+		ok, _ := path.Match(pattern, path.Base(name)) //nolint:errcheck // the patterns are right
+		return ok
+	})
+}
