@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -174,5 +176,25 @@ os._exit(0)`,
 	}
 	if got, err = gradeSuite("broken.py"); err == nil || !strings.Contains(got, "broken.py does not pass every case") {
 		t.Errorf("%v: %s", err, got)
+	}
+}
+
+// Jobs of a batch can have suites, and their results have the cases as tests.
+func TestBatchOfSuites(t *testing.T) {
+	a := startAgent(t, "--slots", "2")
+	a.needPython(t)
+	var lines bytes.Buffer
+	e := json.NewEncoder(&lines)
+	for id, program := range map[string]string{"right": "def sq(x): return x * x", "half": "def sq(x): return min(x * x, 9)", "ended": "import os\nos._exit(0)"} {
+		if err := e.Encode(api.Job{ID: id, Run: unittestRun(program)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := a.batch(t, lines.Bytes())
+	for id, want := range map[string]string{"right": "done 1 accepted", "half": "done 0.5 wrong-answer", "ended": "done 0 wrong-answer"} {
+		one := got[id]
+		if one.Score == nil || one.Result == nil || fmt.Sprintf("%s %v %s", one.Status, *one.Score, one.Answer) != want || !one.Result.Tests[0].AnswerVisible {
+			t.Errorf("%s: %+v; want %s", id, one, want)
+		}
 	}
 }

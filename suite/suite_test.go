@@ -167,7 +167,7 @@ func TestPrepare(t *testing.T) {
 		"a name":            {with(func(r *api.Run) { r.SourceName = "" }), "without source_name"},
 		"tests":             {with(func(r *api.Run) { r.Tests = []api.Test{{ID: "1"}} }), "excludes tests"},
 		"arguments":         {with(func(r *api.Run) { r.Argv = []string{"x"} }), "suite.command"},
-		"collect":           {with(func(r *api.Run) { r.Collect.None = true }), "excludes collect"},
+		"collect":           {with(func(r *api.Run) { r.Collect.Files = 3 }), "excludes collect"},
 		"the report's name": {with(func(r *api.Run) { r.Files = []api.File{{Name: "brig-report.xml"}} }), "leave it out"},
 		"an unknown report": {with(func(r *api.Run) { r.Suite.Report = "tap" }), "use junit, pytest, unittest or jest"},
 		"too many cases":    {with(func(r *api.Run) { r.Suite.Cases = api.MaxTests + 1 }), "between 0 and 4096"},

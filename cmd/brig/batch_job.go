@@ -14,11 +14,28 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/batch"
 	"github.com/brig-sandbox/brig/grade"
+	"github.com/brig-sandbox/brig/suite"
 )
 
-// executeJob executes the run of a job once. A run with network is relayed by this process, and packages that
-// it needs are installed.
+// executeJob executes the run of a job once, and reads the report of its suite, if it has one.
 func (x *executor) executeJob(ctx context.Context, r api.Run) (api.Result, error) {
+	if r.Suite == nil {
+		return x.executeRun(ctx, r)
+	}
+	run, err := suite.Prepare(r)
+	if err != nil {
+		return api.Result{}, err
+	}
+	res, err := x.executeRun(ctx, run)
+	if err != nil {
+		return res, err
+	}
+	return suite.Read(*r.Suite, res), nil
+}
+
+// executeRun executes a run once. A run with network is relayed by this process, and packages that
+// it needs are installed.
+func (x *executor) executeRun(ctx context.Context, r api.Run) (api.Result, error) {
 	do := func() (api.Result, error) {
 		if r.Network != api.NetworkAllow && r.Network != api.NetworkPublic {
 			return x.agent.Run(ctx, r)
