@@ -1,6 +1,7 @@
 package grade
 
 import (
+	"bytes"
 	"fmt"
 	"path"
 	"slices"
@@ -196,6 +197,9 @@ func (l Loader) files(p problem.Program) (text api.Bytes, name string, others []
 			text, name = append(api.Bytes{}, content...), path.Base(file)
 			continue
 		}
+		if path.Base(file) == "testlib.h" {
+			content = withIntegers(content)
+		}
 		short, below := strings.CutPrefix(file, dir+"/")
 		if !below {
 			short = path.Base(file)
@@ -206,6 +210,15 @@ func (l Loader) files(p problem.Program) (text api.Bytes, name string, others []
 		return nil, "", nil, fmt.Errorf("%s: there is no such file", p.Main)
 	}
 	return text, name, others, nil
+}
+
+// withIntegers adds an include to an old testlib.h, which counted on others to bring the names of <cstdint>:
+// those of GCC 13 and newer do not, and packages have the testlib.h of their time.
+func withIntegers(header []byte) []byte {
+	if bytes.Contains(header, []byte("<cstdint>")) || bytes.Contains(header, []byte("<stdint.h>")) {
+		return header
+	}
+	return append([]byte("#include <cstdint>\n#line 1\n"), header...)
 }
 
 // Included adds the files that the problem places next to submissions in a language; they replace files

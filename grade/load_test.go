@@ -121,3 +121,27 @@ func TestWithTime(t *testing.T) {
 		t.Errorf("limits of the caller: %+v", l)
 	}
 }
+
+// The testlib.h of old packages compiles with today's GCC; a newer one stays as it is.
+func TestOldTestlibGetsItsIntegers(t *testing.T) {
+	for header, want := range map[string]string{
+		"uint64_t x;":                      "#include <cstdint>\n#line 1\nuint64_t x;",
+		"#include <cstdint>\nuint64_t x;":  "#include <cstdint>\nuint64_t x;",
+		"#include <stdint.h>\nuint64_t x;": "#include <stdint.h>\nuint64_t x;",
+	} {
+		l, err := loaded(t, map[string]string{
+			"problem.yaml": head + "type: pass-fail\n", "data/secret/1.in": "", "data/secret/1.ans": "", "submissions/accepted/a.py": "", "problem_statement/problem.en.tex": "",
+			"output_validator/check.cpp": "#include \"testlib.h\"", "output_validator/testlib.h": header,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := l.Common()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(r.Check.Files[0].Content); r.Check.Files[0].Name != "testlib.h" || got != want {
+			t.Errorf("%q becomes %q; want %q", header, got, want)
+		}
+	}
+}
