@@ -81,6 +81,10 @@ channels: build ## docs/channels.md: what two runs of one image can communicate 
 kernel-memory: build ## docs/kernel-memory.md: kernel memory that a run uses and that is not charged to its group (root)
 	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -timeout 20m -tags tiers -run '^TestKernelMemory$$' ./e2e
 
+foreign: build ## docs/grading.md: checkers and packages of others (root; DIR=FOLDER with clones of their repositories; WRITE=1: update the docs)
+	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 BRIG_FOREIGN="$(abspath $(DIR))" WRITE=$(WRITE) \
+		go test -count=1 -v -timeout 60m -tags foreign -run '^TestForeign(Checkers|Packages)$$' ./e2e
+
 build: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(PROBES) $(ALONE) ## static binaries into bin/
 	@mkdir -p bin
 	go build $(GOFLAGS_STATIC) -o bin/brigd ./cmd/brigd
@@ -143,6 +147,7 @@ lint: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(CELLINIT_ABLATE) $(PROBES)
 	go vet -tags tiers ./e2e
 	go vet -tags channels ./e2e
 	go vet -tags chaos ./e2e
+	go vet -tags foreign ./e2e
 	go run $(GOLANGCI) run ./...
 	shellcheck -e SC2016,SC2317 $$(git grep -lE '^#!.*sh$$' -- .ci scripts packaging deploy)
 	cd clients/python && mypy --strict --cache-dir=/dev/null brig_sandbox tests
@@ -173,4 +178,4 @@ image-push: build ## build and push the container image: IMAGE=registry/name:tag
 clean: ## remove what was built
 	rm -rf bin $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(CELLINIT_ABLATE) corpus/built
 
-.PHONY: help layers tiers channels kernel-memory cellinit build deps demo test test-pure test-root test-v2 test-v2-all test-languages image-python bench languages truth fuzz lint recording hooks install uninstall deb image image-push clean
+.PHONY: help layers tiers channels kernel-memory foreign cellinit build deps demo test test-pure test-root test-v2 test-v2-all test-languages image-python bench languages truth fuzz lint recording hooks install uninstall deb image image-push clean

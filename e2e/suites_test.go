@@ -198,3 +198,38 @@ func TestBatchOfSuites(t *testing.T) {
 		}
 	}
 }
+
+// pytest and jest are in the full images.
+func TestSuitesOfFullImages(t *testing.T) {
+	if os.Getenv("BRIG_TEST_LANGUAGES") != "all" {
+		return // the images take minutes to build
+	}
+	a := startAgent(t, "--slots", "2")
+	images.load(t, a, "python-full")
+	images.load(t, a, "node-full")
+	pytest := unittestRun("def sq(x): return min(x * x, 9)")
+	pytest.Language, pytest.Suite.Report = "python-full", api.ReportPytest
+	pytest.Files = []api.File{{Name: "test_sq.py", Content: api.Bytes("import pytest\nfrom solution import sq\n\n@pytest.mark.parametrize('n', [1, 5])\ndef test_sq(n):\n    assert sq(n) == n * n\n\ndef test_type():\n    with pytest.raises(TypeError):\n        sq('x')\n")}}
+	jest := api.Run{Language: "javascript-full", Source: api.Bytes("exports.sq = x => Math.min(x * x, 9)"), SourceName: "solution.js", Suite: &api.Suite{Report: api.ReportJest}}
+	jest.Files = []api.File{{Name: "sq.test.js", Content: api.Bytes("const { sq } = require('./solution.js')\ndescribe('sq', () => {\n  test.each([1, 5])('of %i', n => expect(sq(n)).toBe(n * n))\n})\n")}}
+	for _, tt := range []struct {
+		r    api.Run
+		want string
+	}{
+		{pytest, "0.67 test_sq.test_sq[1]=accepted test_sq.test_sq[5]=wrong-answer test_sq.test_type=accepted"},
+		{jest, "0.50 sq of 1=accepted sq of 5=wrong-answer"},
+	} {
+		tt.r.Limits = api.Limits{Wall: slowly(60), CPU: slowly(60)}
+		res := a.runSuite(t, tt.r)
+		if got := fmt.Sprintf("%.2f %s", api.JobScore(res), cases(res)); got != tt.want {
+			t.Errorf("%s: %s; want %s: %s %s", tt.r.Suite.Report, got, tt.want, res.Stdout, res.Stderr)
+		}
+	}
+	for _, program := range []string{"import os; os._exit(0)", "import pytest\npytest.skip('no', allow_module_level=True)", "import pytest\ndef sq(x): pytest.skip('no')", "import pytest\ndef sq(x): pytest.exit('done', 0)"} {
+		r := pytest
+		r.Source = api.Bytes(program)
+		if res := a.runSuite(t, r); api.JobScore(res) != 0 {
+			t.Errorf("%q: %s", program, cases(res))
+		}
+	}
+}
