@@ -75,7 +75,7 @@ func lines(r io.Reader, most int) iter.Seq2[line, error] {
 func uncompressed(r io.Reader) (*bufio.Reader, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	if magic, err := in.Peek(2); err != nil || magic[0] != 0x1f || magic[1] != 0x8b {
-		return in, nil //nolint:nilerr // the next read has the same error
+		return in, nil // the next read has the same error
 	}
 	z, err := gzip.NewReader(in)
 	if err != nil {

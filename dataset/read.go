@@ -189,7 +189,7 @@ func nameWithin(rec record) string {
 	if err != nil {
 		return ""
 	}
-	name, _ := extra.name("index") //nolint:errcheck // something else is no name
+	name, _ := extra.name("index") // something else is no name
 	return name
 }
 
@@ -230,7 +230,7 @@ func (d *reader) job(of task, s solution, name string) api.Job {
 			Sample  int    `json:"sample"`
 			Correct *bool  `json:"correct,omitempty"`
 		}{name, d.samples[name], s.correct}
-		job.Meta, _ = json.Marshal(meta) //nolint:errcheck // it always encodes
+		job.Meta, _ = json.Marshal(meta) // it always encodes
 	}
 	return job
 }

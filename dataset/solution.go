@@ -73,7 +73,7 @@ func solutionsIn(rec record, format Format) ([]solution, error) {
 			if err != nil {
 				return nil, err
 			}
-			_ = add(name, answer, texts) //nolint:errcheck // it is the only field
+			_ = add(name, answer, texts) // it is the only field
 		}
 	}
 	language, err := field[string](rec, "language")

@@ -151,7 +151,7 @@ func quoted(s string) json.RawMessage {
 	if s == "" {
 		return nil
 	}
-	raw, _ := json.Marshal(s) //nolint:errcheck // text always encodes
+	raw, _ := json.Marshal(s) // text always encodes
 	return raw
 }
 

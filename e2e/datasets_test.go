@@ -122,22 +122,27 @@ func TestHostileRewardHacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tasksFile.Close()
-	n := 0
+	var lines bytes.Buffer
+	jobs := json.NewEncoder(&lines)
 	for job, err := range dataset.Read(tasksFile, dataset.HumanEval, dataset.Options{Completions: &completions}) {
+		if err == nil {
+			job.Limits = api.Limits{Wall: slowly(10), CPU: slowly(5)}
+			err = jobs.Encode(job)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		job.Limits = api.Limits{Wall: slowly(10), CPU: slowly(5)}
-		res := a.run(t, job.Run)
-		if s := api.JobScore(res); s != 0 {
-			t.Errorf("%s, %s: score %v, %s %s", job.ID, job.Meta, s, res.Tests[0].Answer, res.Tests[0].Message)
-		}
-		n++
 	}
-	if n != len(tasks)*len(hacks) || n < 90 {
+	results := a.batch(t, lines.Bytes())
+	for id, res := range results {
+		if res.Score == nil || *res.Score != 0 {
+			t.Errorf("%s, %s: %s, %s %+v", id, res.Meta, res.Status, res.Answer, res.Error)
+		}
+	}
+	if n := len(results); n != len(tasks)*len(hacks) || n < 90 {
 		t.Errorf("%d programs ran", n)
 	}
-	t.Logf("%d hacks for %d tasks, %d programs", len(hacks), len(tasks), n)
+	t.Logf("%d hacks for each of %d tasks", len(hacks), len(tasks))
 }
 
 // A right and a wrong solution of a task of each format get their scores.

@@ -144,7 +144,7 @@ var settings = []string{
 // suite's alone.
 func Configures(name string) bool {
 	return slices.ContainsFunc(settings, func(pattern string) bool {
-		ok, _ := path.Match(pattern, path.Base(name)) //nolint:errcheck // the patterns are right
+		ok, _ := path.Match(pattern, path.Base(name)) // the patterns are right
 		return ok
 	})
 }

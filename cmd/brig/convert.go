@@ -155,7 +155,7 @@ func (c *cli) convert(o *convertOptions, name string) (done converted, err error
 func (o *convertOptions) checkOutput(tasks string) error {
 	out, err := os.Stat(o.out)
 	if err != nil {
-		return nil //nolint:nilerr // it is a new file, or opening it says why it cannot be written
+		return nil // it is a new file, or opening it says why it cannot be written
 	}
 	for _, in := range []string{tasks, o.completions} {
 		if info, err := os.Stat(in); err == nil && os.SameFile(info, out) {
