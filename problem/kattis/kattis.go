@@ -61,10 +61,8 @@ func Read(t *problem.Tree) (*problem.Problem, error) {
 		}
 		return true
 	})
-	for _, link := range r.tree.BrokenLinks() {
-		r.Error(link, 0, "General requirements", "it is a link that leads out of the package, or to nothing")
-	}
 	r.metadata()
+	r.links()
 	r.data()
 	r.validators()
 	r.include()
@@ -74,6 +72,22 @@ func Read(t *problem.Tree) (*problem.Problem, error) {
 		return nil, err
 	}
 	return r.p, nil
+}
+
+// judged are the directories and files that judging reads.
+var judged = []string{"data", "submissions", "include", "graders", "input_validators", "input_format_validators", "output_validators", "output_validator", "static_validator", "problem.yaml", ".timelimit", "domjudge-problem.ini"}
+
+// links refuses links that lead out of the package. Statements do not matter for judging, and packages of
+// before 2025-09 have links to those of their neighbours.
+func (r *reader) links() {
+	for _, link := range r.tree.BrokenLinks() {
+		const what = "it is a link that leads out of the package, or to nothing"
+		if first, _, _ := strings.Cut(link, "/"); r.version == current || slices.Contains(judged, first) {
+			r.Error(link, 0, "General requirements", what)
+		} else {
+			r.Warn(link, 0, "General requirements", what+": it does not count")
+		}
+	}
 }
 
 // yaml reads a YAML file of the package; empty if there is none.
