@@ -204,7 +204,7 @@ func TestSuitesOfFullImages(t *testing.T) {
 	if os.Getenv("BRIG_TEST_LANGUAGES") != "all" {
 		return // the images take minutes to build
 	}
-	a := startAgent(t, "--slots", "2")
+	a := startAgent(t, "--slots", "2", "--max-wall", "10m", "--max-cpu", "10m")
 	images.load(t, a, "python-full")
 	images.load(t, a, "node-full")
 	pytest := unittestRun("def sq(x): return min(x * x, 9)")

@@ -54,7 +54,7 @@ func junitCases(report []byte) ([]testCase, error) {
 			}
 		case xml.EndElement:
 			if depth == inOutcome {
-				if c := &all[len(all)-1]; c.message == "" {
+				if c := &all[len(all)-1]; c.message == "" || c.message == "collection failure" { // pytest's words for a file that it cannot import
 					c.message = strings.TrimSpace(text.String())
 				}
 				inOutcome = 0

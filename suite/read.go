@@ -3,6 +3,7 @@ package suite
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -167,6 +168,13 @@ func Against(res api.Result, ids []string) api.Result {
 			whole = append(whole, one)
 		}
 	}
+	lacking := "the report has no such case"
+	for _, one := range res.Tests { // such as a file of cases that could not be imported
+		if !slices.Contains(ids, one.ID) && one.ID != Whole && !one.Accepted() {
+			lacking = one.Message
+			break
+		}
+	}
 	tests := make([]api.TestResult, 0, len(ids)+1)
 	for _, id := range ids {
 		one, ok := had[id]
@@ -174,7 +182,7 @@ func Against(res api.Result, ids []string) api.Result {
 		case !ok && len(whole) > 0: // it says why there are no cases
 			continue
 		case !ok:
-			one = api.TestResult{ID: id, Answer: api.WrongAnswer, AnswerVisible: true, Result: api.Result{Verdict: api.OK, Stage: api.StageRun}, Message: "the report has no such case"}
+			one = api.TestResult{ID: id, Answer: api.WrongAnswer, AnswerVisible: true, Result: api.Result{Verdict: api.OK, Stage: api.StageRun}, Message: lacking}
 		}
 		tests = append(tests, one)
 	}

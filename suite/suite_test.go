@@ -131,9 +131,10 @@ func TestAgainst(t *testing.T) {
 	s := api.Suite{Report: api.ReportJUnit}
 	ids := []string{"a", "b"}
 	for report, want := range map[string]string{
-		`<testsuite><testcase name="b"/><testcase name="a"/></testsuite>`:                     "ok 1.00 accepted: a=accepted b=accepted",
-		`<testsuite><testcase name="a"/></testsuite>`:                                         "ok 0.50 wrong-answer: a=accepted b=wrong-answer(the report has no such case)",
-		`<testsuite><testcase name="x"/><testcase name="y"/><testcase name="z"/></testsuite>`: "ok 0.00 wrong-answer: a=wrong-answer(the report has no such case) b=wrong-answer(the report has no such case)",
+		`<testsuite><testcase name="b"/><testcase name="a"/></testsuite>`:                                                        "ok 1.00 accepted: a=accepted b=accepted",
+		`<testsuite><testcase name="a"/></testsuite>`:                                                                            "ok 0.50 wrong-answer: a=accepted b=wrong-answer(the report has no such case)",
+		`<testsuite><testcase name="x"/><testcase name="y"/><testcase name="z"/></testsuite>`:                                    "ok 0.00 wrong-answer: a=wrong-answer(the report has no such case) b=wrong-answer(the report has no such case)",
+		`<testsuite><testcase name="file"><error message="collection failure">no module solution</error></testcase></testsuite>`: "ok 0.00 wrong-answer: a=wrong-answer(no module solution) b=wrong-answer(no module solution)",
 		`<testsuite/>`: "ok 0.00 wrong-answer: suite=wrong-answer(the report has no cases)",
 	} {
 		if got := told(Against(Read(s, reported(s.Report, 0, report)), ids)); got != want {
