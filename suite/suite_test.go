@@ -65,6 +65,7 @@ func TestReports(t *testing.T) {
 		{api.ReportJUnit, nodeReport, "nonzero 0.50 wrong-answer: adds=accepted fails=wrong-answer(no)"},
 		{api.ReportJest, jestReport, "nonzero 0.25 wrong-answer: add adds=accepted add fails=wrong-answer(Error: no\nx) add later=wrong-answer(it was skipped) broken.test.js=wrong-answer(SyntaxError)"},
 		{api.ReportUnittest, unittestReport, "nonzero 0.50 wrong-answer: test_add.T.test_a=accepted test_add.T.test_b=wrong-answer(AssertionError)"},
+		{api.ReportPytest, `<testsuites><testsuite><testcase time="0.001" /></testsuite></testsuites>`, "nonzero 0.00 wrong-answer: case=wrong-answer(the case has no name: it did not run to its end)"},
 		{api.ReportJUnit, `<testsuite><testcase name="a"><error>no file</error></testcase><testcase name="a"/><testcase name="suite"/></testsuite>`, "nonzero 0.67 wrong-answer: a=wrong-answer(no file) a#2=accepted case=accepted"},
 	} {
 		if got := told(Read(api.Suite{Report: tt.format}, reported(tt.format, 1, tt.report))); got != tt.want {
