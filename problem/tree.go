@@ -92,6 +92,13 @@ func (t *Tree) Close() error { return t.close() }
 // Label is the name by which the user named the tree, for messages.
 func (t *Tree) Label() string { return t.label }
 
+// Labeled returns the tree under another label. Closing it closes t.
+func (t *Tree) Labeled(label string) *Tree {
+	other := *t
+	other.label = label
+	return &other
+}
+
 // Names returns the names of all files, sorted.
 func (t *Tree) Names() []string { return t.names }
 
