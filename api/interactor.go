@@ -5,8 +5,9 @@ package api
 // output of the test.
 type Interactor struct {
 	Program
-	Protocol Protocol `json:"protocol" doc:"how the interactor is called and says what it found: kattis or testlib"`
+	Protocol Protocol `json:"protocol" doc:"how the interactor is called and says what it found: kattis, testlib, dmoj or coci"`
 	Args     []string `json:"args,omitempty" doc:"arguments for each test, before its check_args"`
+	Points   PointsAs `json:"points,omitempty" doc:"what the points of a testlib interactor mean; empty: fraction"`
 }
 
 // A First says which of two programs that talked with each other ended first.

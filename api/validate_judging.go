@@ -51,11 +51,10 @@ func (c Check) validate() error {
 	if !slices.Contains(c.Protocol.Values(), c.Protocol) {
 		return Refuse(CodeBadRequest, "protocol %q does not exist: use %s", c.Protocol, orList(c.Protocol.Values()))
 	}
+	if err := c.Points.validate(c.Protocol); err != nil {
+		return err
+	}
 	switch {
-	case c.Points != "" && c.Protocol != ProtocolTestlib:
-		return Refuse(CodeBadRequest, "points %q is set, but the protocol is %s: only testlib's points have more than one meaning; leave it out", c.Points, c.Protocol)
-	case c.Points != "" && !slices.Contains(c.Points.Values(), c.Points):
-		return Refuse(CodeBadRequest, "points %q does not exist: use %s", c.Points, orList(c.Points.Values()))
 	case c.Protocol == ProtocolPython && c.Source == nil:
 		return Refuse(CodeBadRequest, "protocol python needs source: Python text with a function check(input, output, answer)")
 	case c.Protocol == ProtocolPython && len(c.Args) > 0:
@@ -67,12 +66,29 @@ func (c Check) validate() error {
 	return c.Program.validate(c.Args)
 }
 
+func (p PointsAs) validate(of Protocol) error {
+	switch {
+	case p == "":
+	case of != ProtocolTestlib:
+		return Refuse(CodeBadRequest, "points %q is set, but the protocol is %s: only testlib's points have more than one meaning; leave it out", p, of)
+	case !slices.Contains(p.Values(), p):
+		return Refuse(CodeBadRequest, "points %q does not exist: use %s", p, orList(p.Values()))
+	}
+	return nil
+}
+
+// interactors are the protocols that interactors can have.
+var interactors = []Protocol{ProtocolKattis, ProtocolTestlib, ProtocolDMOJ, ProtocolCOCI}
+
 func (i Interactor) validate(check *Check) error {
 	switch {
-	case i.Protocol != ProtocolKattis && i.Protocol != ProtocolTestlib:
-		return Refuse(CodeBadRequest, "protocol %q is not one of an interactor: use kattis or testlib", i.Protocol)
+	case !slices.Contains(interactors, i.Protocol):
+		return Refuse(CodeBadRequest, "protocol %q is not one of an interactor: use %s", i.Protocol, orList(interactors))
 	case check != nil && (i.Protocol != ProtocolTestlib || check.Protocol != ProtocolTestlib):
 		return Refuse(CodeBadRequest, "a checker judges what the interactor wrote only if both have the protocol testlib: leave check out")
+	}
+	if err := i.Points.validate(i.Protocol); err != nil {
+		return err
 	}
 	return i.Program.validate(i.Args)
 }

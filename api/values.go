@@ -17,7 +17,7 @@ func (Comparison) Values() []Comparison {
 }
 
 func (Protocol) Values() []Protocol {
-	return []Protocol{ProtocolKattis, ProtocolTestlib, ProtocolCMS, ProtocolDMOJ, ProtocolCOCI, ProtocolSYZOJ, ProtocolLemon, ProtocolExit, ProtocolPython}
+	return []Protocol{ProtocolKattis, ProtocolTestlib, ProtocolCMS, ProtocolDMOJ, ProtocolCOCI, ProtocolSYZOJ, ProtocolLemon, ProtocolPEG, ProtocolScaleBox, ProtocolExit, ProtocolPython}
 }
 
 func (PointsAs) Values() []PointsAs { return []PointsAs{PointsFraction, PointsPercent, PointsAbsolute} }

@@ -44,6 +44,10 @@ func TestCheckers(t *testing.T) {
 			words{"accepted 1", "wrong-answer 0", "partial 0.5"}},
 		{checker(api.ProtocolLemon, `in=$1 out=$2 ans=$3; `+find+`[ $all = yes ] && echo $4 >$5 || { [ $half = yes ] && echo $(($4/2)) >$5 || echo 0 >$5; }; echo m >$6`),
 			words{"accepted 1 m", "wrong-answer 0 m", "partial 0.5 m"}},
+		{checker(api.ProtocolPEG, `ans=$1 out=$2 in=$3; `+find+`[ $all = yes ] && exit 0; [ $half = yes ] && { echo 5; echo 10; }; exit 1`),
+			words{"accepted -1", "wrong-answer -1", "partial 0.5 5\n10"}},
+		{checker(api.ProtocolScaleBox, `in=stdin.txt out=answer.txt ans=stdout.txt; `+find+`echo "got $got"; [ $all = yes ] || exit 9`),
+			words{"accepted -1 got 9", "wrong-answer -1 got 8", "wrong-answer -1 got -9"}},
 		{checker(api.ProtocolExit, `in=$1 out=$2 ans=${3#--answer=}; cmp -s - $out || exit 95; `+find+`[ $all = yes ]`, "{input}", "{output}", "--answer={answer}"),
 			words{"accepted -1", "wrong-answer -1", "wrong-answer -1"}},
 	} {

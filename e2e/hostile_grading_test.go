@@ -45,6 +45,8 @@ func TestHostileForgedWords(t *testing.T) {
 		checker(api.ProtocolCOCI, "exit 1"),
 		checker(api.ProtocolSYZOJ, "echo 0"),
 		checker(api.ProtocolLemon, "echo 0 >$5"),
+		checker(api.ProtocolPEG, "exit 1"),
+		checker(api.ProtocolScaleBox, "exit 1"),
 		checker(api.ProtocolExit, "exit 1"),
 	} {
 		r := sh(forge)

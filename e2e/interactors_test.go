@@ -74,6 +74,8 @@ func TestBrokenInteractorsAreNoVerdict(t *testing.T) {
 		"another pass":        interactor(api.ProtocolKattis, "echo 1 >$3/nextpass.in; exit 42"),
 		"a link for a score":  interactor(api.ProtocolKattis, "ln -s /etc/passwd $3/score.txt; exit 42"),
 		"testlib: exit of 42": interactor(api.ProtocolTestlib, "exit 42"),
+		"dmoj: exit code 3":   interactor(api.ProtocolDMOJ, "read g; exit 3"),
+		"coci: no partial":    interactor(api.ProtocolCOCI, "read g; exit 7"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			i.Limits.CPU = slowly(0.3)
@@ -104,6 +106,27 @@ func TestInteractorThenChecker(t *testing.T) {
 		if one := res.Tests[i]; fmt.Sprintf("%s %s", one.Answer, one.Message) != want || (one.Checker != nil) != (i < 2) {
 			t.Errorf("%s: %s %s; want %s", one.ID, one.Answer, one.Message, want)
 		}
+	}
+
+	// Those of DMOJ get the input and the answer, and say on stderr what they found.
+	r = sh(`read n; echo $((n*2))`)
+	r.Interactor = interactor(api.ProtocolDMOJ, `[ $# = 2 ] || exit 9; cat $1; read g; echo "got $g" >&2; [ "$g" = "$(cat $2)" ]`)
+	r.Tests = []api.Test{{ID: "1", Stdin: []byte("1\n"), Expected: expected("2")}, {ID: "2", Stdin: []byte("2\n"), Expected: expected("5")}}
+	res = a.run(t, r)
+	for i, want := range []string{"accepted got 2", "wrong-answer got 4"} {
+		if one := res.Tests[i]; fmt.Sprintf("%s %s", one.Answer, one.Message) != want {
+			t.Errorf("%s: %s %s; want %s", one.ID, one.Answer, one.Message, want)
+		}
+	}
+	// Points of an interactor are those of the test, if the request says so, and cannot be more.
+	r.Interactor = interactor(api.ProtocolTestlib, `cat $1; read g; echo "points $g" >&2; exit 7`)
+	r.Interactor.Points, r.Groups = api.PointsAbsolute, []api.ScoreGroup{{ID: "all", Tests: []string{"1", "2"}, Points: 10}}
+	if s := a.run(t, r).Summary; *s.Points != 6 || *s.MaxPoints != 10 {
+		t.Errorf("points %v of %v; want 6 of 10", *s.Points, *s.MaxPoints)
+	}
+	r.Groups[0].Points = 4
+	if e := a.refused(t, r, api.CodeCheckFailed); !strings.Contains(e.Message, "the interactor gave 4 points, and the test has 2") {
+		t.Errorf("%s", e.Message)
 	}
 
 	r = sh(`read n; echo $((n+1))`)

@@ -104,6 +104,11 @@ var protocols = map[api.Protocol]Protocol{
 		Args: after(InputFile, OutputFile, AnswerFile, fullScore, scoreFile, messageFile), read: readLemon,
 		Collect: []string{scoreFile, messageFile},
 	},
+	api.ProtocolPEG: {Args: after(AnswerFile, OutputFile, InputFile), read: readPEG},
+	api.ProtocolScaleBox: { // the names of the last two are as its data have them: stdout.txt is what is expected
+		Args: func(args []string) []string { return args }, read: readScaleBox,
+		Files: [3]string{"stdin.txt", "answer.txt", "stdout.txt"},
+	},
 	api.ProtocolExit:   {Args: placeholders, Stdin: true, read: readExit},
 	api.ProtocolPython: {Args: func([]string) []string { return nil }, read: readPython},
 }
@@ -265,6 +270,39 @@ func readLemon(l Left, _ api.PointsAs) (Word, error) {
 		return Word{}, fmt.Errorf("the score: %w", err)
 	}
 	return scored(points/100, string(l.Files[messageFile])), nil
+}
+
+// readPEG reads exit code 0 for accepted and 1 for wrong, unless two lines of stdout, one after the other,
+// are numbers whose quotient is positive: it is the share of the points, whatever the exit code.
+func readPEG(l Left, as api.PointsAs) (Word, error) {
+	w, err := readExit(l, as)
+	if err != nil {
+		return w, err
+	}
+	for first, rest := line(l.Stdout); len(rest) > 0; first, rest = line(rest) {
+		second, _ := line(rest)
+		got, ok := decimalFloat(bytes.TrimSpace(first))
+		of, ok2 := decimalFloat(bytes.TrimSpace(second))
+		if share := got / of; ok && ok2 && of != 0 && share > 0 {
+			if share > 1 {
+				return Word{}, fmt.Errorf("it gave %s of %s points", excerpt(first, 0), excerpt(second, 0))
+			}
+			return scored(share, string(l.Stdout)), nil
+		}
+	}
+	if len(l.Stdout) >= int(MaxStream) {
+		return Word{}, fmt.Errorf("it wrote %s or more to stdout, and its points may have been cut off: let it write less", MaxStream)
+	}
+	return w, nil
+}
+
+// readScaleBox reads exit code 0 for accepted, and any other one for wrong.
+func readScaleBox(l Left, _ api.PointsAs) (Word, error) {
+	w := Word{Answer: api.WrongAnswer, Message: string(l.Stdout)}
+	if l.ExitCode == 0 {
+		w.Answer = api.Accepted
+	}
+	return w, nil
 }
 
 // readPython reads what PythonWrapper writes: the score on the first line, then the message.

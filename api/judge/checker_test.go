@@ -104,6 +104,23 @@ func TestProtocols(t *testing.T) {
 		{"100", "lemon", "", 0, "", "", map[string][]byte{"judge/score": []byte("100"), "judge/message": []byte("m")}, ac, 1, -1, "m"},
 		{"no file", "lemon", "", 0, "100", "", nil, "", -1, -1, ""},
 
+		{"0", "peg", "", 0, "fine", "", nil, ac, -1, -1, "fine"},
+		{"1", "peg", "", 1, "no", "", nil, wa, -1, -1, "no"},
+		{"2", "peg", "", 2, "1\n2", "", nil, "", -1, -1, ""},
+		{"part", "peg", "", 0, "text\n 1.5 \r\n3\n", "", nil, part, 0.5, -1, "text\n 1.5 \r\n3"},
+		{"part after a wrong answer", "peg", "", 1, "1\n4", "", nil, part, 0.25, -1, "1\n4"},
+		{"all", "peg", "", 1, "3\n3", "", nil, ac, 1, -1, "3\n3"},
+		{"the first two that are numbers", "peg", "", 0, "a\n1\n2\n4", "", nil, part, 0.5, -1, "a\n1\n2\n4"},
+		{"a quotient of zero is none", "peg", "", 1, "0\n5", "", nil, wa, -1, -1, "0\n5"},
+		{"nothing to divide by", "peg", "", 1, "5\n0\n", "", nil, wa, -1, -1, "5\n0"},
+		{"no numbers", "peg", "", 0, "inf\nnan\n0x1\n2,5", "", nil, ac, -1, -1, "inf\nnan\n0x1\n2,5"},
+		{"more than there is", "peg", "", 0, "5\n4", "", nil, "", -1, -1, ""},
+		{"cut", "peg", "", 0, strings.Repeat("x", 64<<10), "", nil, "", -1, -1, ""},
+
+		{"0", "scalebox", "", 0, "m", "", nil, ac, -1, -1, "m"},
+		{"1", "scalebox", "", 1, "", "Traceback", nil, wa, -1, -1, ""},
+		{"77", "scalebox", "", 77, "", "", nil, wa, -1, -1, ""},
+
 		{"true", "python", "", 0, "1.0\nyes\nno", "", nil, ac, 1, -1, "yes\nno"},
 		{"half", "python", "", 0, "0.5\n", "", nil, part, 0.5, -1, ""},
 		{"raised", "python", "", 1, "", "Traceback", nil, "", -1, -1, ""},

@@ -299,7 +299,11 @@ func (g *Grader) CheckPoints(i int, res *api.TestResult) error {
 	rounding := min(0.01, unit/1000)
 	switch points := *res.Points; {
 	case points > unit+rounding:
-		return api.Refuse(api.CodeCheckFailed, "test %q: the checker gave %v points, and the test has %v in the group %q: correct the points of the group, or the meaning of the checker's points (check.points)", res.ID, points, unit, g.groups[n].ID)
+		part, field := "checker", "check.points"
+		if res.Checker == nil && res.Interactor != nil {
+			part, field = "interactor", "interactor.points"
+		}
+		return api.Refuse(api.CodeCheckFailed, "test %q: the %s gave %v points, and the test has %v in the group %q: correct the points of the group, or the meaning of the %[2]s's points (%[6]s)", res.ID, part, points, unit, g.groups[n].ID, field)
 	case res.Answer != api.Partial:
 	case points >= unit-rounding:
 		res.Answer, res.Points = api.Accepted, &unit

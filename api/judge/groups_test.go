@@ -178,4 +178,16 @@ func TestPointsAboveThoseOfATest(t *testing.T) {
 			t.Errorf("%v points: %s; want %s", tt.points, got, tt.want)
 		}
 	}
+	points, outcome := 40.0, &api.ProgramOutcome{}
+	for want, res := range map[string]api.TestResult{
+		"the interactor gave 40 points":                         {Interactor: outcome},
+		"the interactor's points (interactor.points)":           {Interactor: outcome},
+		"the checker gave 40 points":                            {Interactor: outcome, Checker: outcome},
+		"or the meaning of the checker's points (check.points)": {Checker: outcome},
+	} {
+		res.Answer, res.Points = api.Partial, &points
+		if err := g.CheckPoints(0, &res); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %s", err, want)
+		}
+	}
 }

@@ -19,11 +19,25 @@ type Interaction struct {
 // InteractionOf returns how interactors of that protocol are called.
 func InteractionOf(name api.Protocol) Interaction {
 	p := ProtocolOf(name)
-	if name == api.ProtocolTestlib {
+	switch name {
+	case api.ProtocolTestlib:
 		p.Args, p.Collect = before(InputFile, tout, AnswerFile), []string{tout}
 		return Interaction{p, testlibAccepts, tout}
+	case api.ProtocolDMOJ:
+		p.Args, p.read = after(InputFile, AnswerFile), readDMOJInteractor
+		return Interaction{p, func(code int) bool { return code == 0 }, ""}
+	case api.ProtocolCOCI:
+		p.Args = after(InputFile, AnswerFile)
+		return Interaction{p, testlibAccepts, ""}
 	}
 	return Interaction{p, func(code int) bool { return code == kattisAccepted }, ""}
+}
+
+// readDMOJInteractor reads what a checker of the protocol says, with the message on stderr: stdout is the
+// program's stdin.
+func readDMOJInteractor(l Left, as api.PointsAs) (Word, error) {
+	l.Stdout = l.Stderr
+	return readExit(l, as)
 }
 
 // An Ended says how a program and an interactor ended that talked with each other.

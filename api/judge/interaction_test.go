@@ -2,6 +2,7 @@ package judge_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
@@ -40,6 +41,29 @@ func TestInteraction(t *testing.T) {
 				t.Errorf("%s, %q, %v; want %s, %q, failed %v", v, w.Answer, err, tt.verdict, tt.want, tt.fails)
 			}
 		})
+	}
+}
+
+// Interactors of DMOJ get no file for the program's output, and say on stderr what they found.
+func TestInteractorsOfDMOJ(t *testing.T) {
+	for _, tt := range []struct {
+		protocol api.Protocol
+		code     int
+		answer   api.Answer // empty: it failed
+		goesOn   bool
+	}{
+		{api.ProtocolDMOJ, 0, api.Accepted, true}, {api.ProtocolDMOJ, 1, api.WrongAnswer, false}, {api.ProtocolDMOJ, 7, "", false},
+		{api.ProtocolCOCI, 0, api.Accepted, true}, {api.ProtocolCOCI, 2, api.WrongAnswer, false}, {api.ProtocolCOCI, 7, api.Partial, true},
+	} {
+		in := judge.InteractionOf(tt.protocol)
+		if got := in.Args([]string{"x"}); !slices.Equal(got, []string{judge.InputFile, judge.AnswerFile, "x"}) || in.Output != "" {
+			t.Errorf("%s: arguments %q, output %q", tt.protocol, got, in.Output)
+		}
+		l := judge.Left{Verdict: api.Nonzero, ExitCode: tt.code, Stdout: []byte("to the program"), Stderr: []byte("partial 1/4\n")}
+		w, err := in.Read(l, "")
+		if w.Answer != tt.answer || (err != nil) != (tt.answer == "") || err == nil && w.Message != "partial 1/4" || in.Accepts(tt.code) != tt.goesOn {
+			t.Errorf("%s, exit code %d: %+v, %v, goes on %v", tt.protocol, tt.code, w, err, in.Accepts(tt.code))
+		}
 	}
 }
 

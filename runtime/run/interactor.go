@@ -117,7 +117,7 @@ func (t *testRun) interacted(ctx context.Context, test api.Test, at pair, p *pla
 		l, err := left(x.interactor)
 		var said judge.Word
 		if err == nil {
-			said, err = in.Read(l, api.PointsFraction)
+			said, err = in.Read(l, t.job.Request.Interactor.Points)
 		}
 		if err != nil {
 			err = checkFailed("interactor", test.ID, x.interactor, err)
