@@ -47,9 +47,15 @@ func TestValidateJudging(t *testing.T) {
 		{func(r *Run) { r.Check = &Check{Protocol: ProtocolPython, Program: Program{Source: Bytes("x")}} }, ""},
 		{func(r *Run) { r.Interactor = &Interactor{Program: talk.Program, Protocol: ProtocolCMS} }, "not one of an interactor"},
 		{func(r *Run) { r.Interactor = &Interactor{Program: talk.Program, Protocol: ProtocolDMOJ} }, ""},
-		{func(r *Run) { r.Interactor = &Interactor{Program: talk.Program, Protocol: ProtocolTestlib, Points: PointsAbsolute} }, ""},
-		{func(r *Run) { r.Interactor = &Interactor{Program: talk.Program, Protocol: ProtocolCOCI, Points: PointsAbsolute} }, "only testlib's"},
-		{func(r *Run) { r.Interactor = &Interactor{Program: talk.Program, Protocol: ProtocolTestlib, Points: "all"} }, `points "all" does not exist`},
+		{func(r *Run) {
+			r.Interactor = &Interactor{Program: talk.Program, Protocol: ProtocolTestlib, Points: PointsAbsolute}
+		}, ""},
+		{func(r *Run) {
+			r.Interactor = &Interactor{Program: talk.Program, Protocol: ProtocolCOCI, Points: PointsAbsolute}
+		}, "only testlib's"},
+		{func(r *Run) {
+			r.Interactor = &Interactor{Program: talk.Program, Protocol: ProtocolTestlib, Points: "all"}
+		}, `points "all" does not exist`},
 		{func(r *Run) { r.Interactor, r.Check = talk, check }, "only if both have the protocol testlib"},
 		{func(r *Run) { r.Tests[0].CheckArgs = []string{"x"} }, "neither a checker nor an interactor"},
 		{groups(ScoreGroup{ID: "a", Tests: []string{"a/"}, Points: 1}, ScoreGroup{ID: "b", Tests: []string{"b/1"}, Requires: []string{"a"}}), ""},

@@ -44,23 +44,20 @@ func (l Loader) Common() (api.Run, error) {
 		}
 		return r, nil
 	case p.Interactor != nil:
-		r.Interactor = &api.Interactor{Protocol: api.Protocol(p.Interactor.Protocol)}
+		r.Interactor = &api.Interactor{Protocol: api.Protocol(p.Interactor.Protocol), Points: api.PointsAs(p.Interactor.Points)}
 		if r.Interactor.Program, err = l.program(*p.Interactor); err != nil {
 			return r, err
 		}
-		r.Check = &api.Check{Protocol: api.Protocol(p.Checker.Protocol)}
+		r.Check = &api.Check{Protocol: api.Protocol(p.Checker.Protocol), Points: api.PointsAs(p.Checker.Points)}
 		r.Check.Program, err = l.program(*p.Checker)
 	case p.Interactive:
-		r.Interactor = &api.Interactor{Protocol: api.Protocol(p.Checker.Protocol)}
+		r.Interactor = &api.Interactor{Protocol: api.Protocol(p.Checker.Protocol), Points: api.PointsAs(p.Checker.Points)}
 		r.Interactor.Program, err = l.program(*p.Checker)
 		r.Interactor.Limits = validation(p.Limits.Validation)
 	default:
-		r.Check = &api.Check{Protocol: api.Protocol(p.Checker.Protocol)}
+		r.Check = &api.Check{Protocol: api.Protocol(p.Checker.Protocol), Points: api.PointsAs(p.Checker.Points)}
 		r.Check.Program, err = l.program(*p.Checker)
 		r.Check.Limits = validation(p.Limits.Validation)
-	}
-	if r.Check != nil && p.Format == "polygon" && p.Scoring {
-		r.Check.Points = api.PointsAbsolute // quitp of a Polygon checker gives points of the test
 	}
 	return r, err
 }
@@ -72,10 +69,13 @@ func validation(s problem.Stage) api.Limits {
 // Tests reads tests.
 func (l Loader) Tests(tests []problem.Test) ([]api.Test, error) {
 	inline := 0
-	read := func(file string) (api.Bytes, string, error) {
+	read := func(file string, text bool) (api.Bytes, string, error) {
 		content, err := l.Tree.Read(file, maxTestFile)
 		if err != nil {
 			return nil, "", err
+		}
+		if text {
+			content = problem.UnixLines(content)
 		}
 		if inline += len(content); len(content) <= inlineTest && inline <= inlineTests {
 			return content, "", nil
@@ -88,13 +88,17 @@ func (l Loader) Tests(tests []problem.Test) ([]api.Test, error) {
 	for _, t := range tests {
 		one := api.Test{ID: t.ID, Args: t.Args}
 		var err error
-		if one.Stdin, one.StdinBlob, err = read(t.Input); err != nil {
-			return nil, err
-		}
-		if t.Answer != "" {
-			var answer api.Bytes
-			if answer, one.ExpectedBlob, err = read(t.Answer); err != nil {
+		if t.Input != "" {
+			if one.Stdin, one.StdinBlob, err = read(t.Input, t.Text); err != nil {
 				return nil, err
+			}
+		}
+		if t.Answer != "" || t.EmptyAnswer {
+			answer := api.Bytes{}
+			if t.Answer != "" {
+				if answer, one.ExpectedBlob, err = read(t.Answer, t.Text); err != nil {
+					return nil, err
+				}
 			}
 			if one.ExpectedBlob == "" {
 				one.Expected = &answer
@@ -113,6 +117,18 @@ func (l Loader) Tests(tests []problem.Test) ([]api.Test, error) {
 		all = append(all, one)
 	}
 	return all, nil
+}
+
+// Answer is the expected output of a test; empty if it has none.
+func (l Loader) Answer(t problem.Test) ([]byte, error) {
+	if t.Answer == "" {
+		return nil, nil
+	}
+	content, err := l.Tree.Read(t.Answer, maxTestFile)
+	if t.Text {
+		content = problem.UnixLines(content)
+	}
+	return content, err
 }
 
 // groups are the groups of a problem as an agent takes them. All tests of a problem without points are
@@ -157,13 +173,18 @@ func owner(groups []problem.Group, test string) string {
 // program reads a program of the package, with the constants in it replaced.
 func (l Loader) program(p problem.Program) (api.Program, error) {
 	text, name, files, err := l.files(p)
-	return api.Program{Language: p.Language, Source: text, SourceName: name, Files: files, Flags: l.Flags(p.Language)}, err
+	return api.Program{Language: p.Language, Source: text, SourceName: name, Files: files, Flags: l.flagsOf(p)}, err
+}
+
+// flagsOf are the compiler flags of a program of the package.
+func (l Loader) flagsOf(p problem.Program) []string {
+	return slices.Concat(l.Flags(p.Language), p.Flags)
 }
 
 // Run returns the Run that executes a program of the package.
 func (l Loader) Run(p problem.Program) (api.Run, error) {
 	text, name, files, err := l.files(p)
-	return api.Run{Language: p.Language, Source: text, SourceName: name, Files: files, Flags: l.Flags(p.Language)}, err
+	return api.Run{Language: p.Language, Source: text, SourceName: name, Files: files, Flags: l.flagsOf(p)}, err
 }
 
 // Flags are the compiler flags for programs in a language; nil: the language's own. Packages count on what
@@ -221,6 +242,14 @@ func withIntegers(header []byte) []byte {
 	return append([]byte("#include <cstdint>\n#line 1\n"), header...)
 }
 
+// Source is the main source of a submission, with the text that the problem puts before it.
+func (l Loader) Source(language string, text []byte) []byte {
+	if i := IncludeFor(l.Problem.Include, language); i >= 0 && l.Problem.Include[i].Before != "" {
+		return slices.Concat([]byte(l.Problem.Include[i].Before), text)
+	}
+	return text
+}
+
 // Included adds the files that the problem places next to submissions in a language; they replace files
 // of the same name.
 func (l Loader) Included(language string, files []api.File) ([]api.File, error) {
@@ -250,7 +279,11 @@ func (l Loader) Include(in problem.Include) ([]api.File, error) {
 			return nil, err
 		}
 		content = []byte(problem.Substitute(string(content), l.Problem.Constants))
-		all = append(all, api.File{Name: strings.TrimPrefix(name, in.Dir+"/"), Content: content, Executable: l.Tree.Executable(name)})
+		short := in.As[name]
+		if short == "" {
+			short = strings.TrimPrefix(name, in.Dir+"/")
+		}
+		all = append(all, api.File{Name: short, Content: content, Executable: l.Tree.Executable(name)})
 	}
 	return all, nil
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// MaxStored is the most bytes of one file of a package that is packed: no agent takes a larger input
-// or answer.
-const MaxStored = 64 * api.MiB
+// MaxStored is the most bytes of one file of a package that is packed.
+const MaxStored = 128 * api.MiB
 
 // Digest identifies what a tree contains: "sha256:" and the SHA-256 of a line for each file, in the
 // order of their names, with the file's own SHA-256, its x bit, its size and its name. So a directory

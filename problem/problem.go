@@ -55,7 +55,8 @@ type Stage struct {
 }
 
 // Timing says how the time limit follows from jury submissions: at least Accepted times the slowest of
-// those that must not be too slow, and TooSlow times it at most the fastest of those that must be.
+// those that must not be too slow, and TooSlow times it at most the fastest of those that must be. The zero
+// Timing is of a format that has no such rule.
 type Timing struct {
 	Accepted   float64      `json:"accepted"`
 	TooSlow    float64      `json:"too_slow"`
@@ -72,6 +73,8 @@ type Test struct {
 	CheckArgs     []string            `json:"check_args,omitempty"`
 	ValidatorArgs map[string][]string `json:"validator_args,omitempty"` // by name of the validator; "": all
 	Sample        bool                `json:"sample,omitempty"`
+	EmptyAnswer   bool                `json:"empty_answer,omitempty"` // without Answer: the expected output is empty, and compared
+	Text          bool                `json:"text,omitempty"`         // line ends of its files are made \n, and a last line without one gets it
 }
 
 // A Group is tests that score together.
@@ -101,6 +104,8 @@ type Program struct {
 	Main     string   `json:"main,omitempty"`     // file that is run or compiled; empty: it has Build or Run
 	Language string   `json:"language,omitempty"` // brig's name; empty: from Main
 	Scripts  bool     `json:"scripts,omitempty"`  // it has a build or run script
+	Flags    []string `json:"flags,omitempty"`    // of the compiler, after the usual ones
+	Points   string   `json:"points,omitempty"`   // api.PointsAs: what the points of a testlib checker mean; empty: fraction
 	Protocol string   `json:"protocol,omitempty"` // api.Protocol of a checker; of a validator: testlib accepts with 0, others with 42
 	Skip     string   `json:"skip,omitempty"`     // why it cannot be run: such as a grammar of another tool
 }
@@ -110,6 +115,9 @@ type Include struct {
 	Language string   `json:"language"` // brig's name; "": those without their own
 	Dir      string   `json:"dir"`
 	Files    []string `json:"files"`
+
+	As     map[string]string `json:"as,omitempty"`     // names next to the submission of files that do not keep theirs
+	Before string            `json:"before,omitempty"` // text that begins the submission's main source
 }
 
 // A Jury is a submission of the jury, with what must come of it.

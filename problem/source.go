@@ -1,6 +1,10 @@
 package problem
 
-import "regexp"
+import (
+	"bytes"
+	"regexp"
+	"slices"
+)
 
 var constant = regexp.MustCompile(`\{\{([a-zA-Z_][a-zA-Z0-9_]*(?:\.[a-zA-Z_][a-zA-Z0-9_]*)?)\}\}`)
 
@@ -15,6 +19,21 @@ func Substitute(text string, constants map[string]string) string {
 		}
 		return whole
 	})
+}
+
+// UnixLines is a text with \n at the end of each line, in place of \r\n or \r, and also of the last one. An
+// empty text has no line.
+func UnixLines(text []byte) []byte {
+	if len(text) == 0 {
+		return text
+	}
+	if bytes.IndexByte(text, '\r') >= 0 {
+		text = bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
+	}
+	if text[len(text)-1] != '\n' {
+		text = append(slices.Clip(text), '\n')
+	}
+	return text
 }
 
 var hasMain = regexp.MustCompile(`\bmain\s*\(|__name__|\bobject\s+Main\b`)

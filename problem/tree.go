@@ -196,6 +196,35 @@ func (t *Tree) Unwrapped() *Tree {
 	return t
 }
 
+// Unpacked returns the tree with the files of an archive in it, of at most so many bytes, in place of the
+// archive: as if it were a directory of that name. It is valid as long as t.
+func (t *Tree) Unpacked(archive string, most int64) (*Tree, error) {
+	content, err := t.Read(archive, most)
+	if err != nil {
+		return nil, err
+	}
+	inner, err := OpenZip(archive, content)
+	if err != nil {
+		return nil, err
+	}
+	all := &Tree{label: t.label, files: map[string]treeFile{}, close: func() error { return nil }}
+	for _, name := range t.names {
+		if name == archive {
+			continue
+		}
+		if err := all.add(name, t.files[name]); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range inner.names {
+		if err := all.add(path.Join(archive, name), inner.files[name]); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(all.names)
+	return all, nil
+}
+
 // add adds a file, unless its name is one that systems add by themselves.
 func (t *Tree) add(name string, f treeFile) error {
 	switch {

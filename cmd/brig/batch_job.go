@@ -219,6 +219,9 @@ func (b *batchRun) prepareLanguage(ctx context.Context, j *api.Job, p *batchProb
 	if len(j.Flags) == 0 {
 		j.Flags = p.loader.Flags(l.Name)
 	}
+	if j.Source != nil {
+		j.Source = p.loader.Source(l.Name, j.Source)
+	}
 	j.Files, err = p.loader.Included(l.Name, j.Files)
 	return err
 }

@@ -221,7 +221,7 @@ func (g *grading) request(s grade.Submission, language string) (r api.Run, err e
 		return r, err
 	}
 	r = g.run
-	r.Language, r.Source = language, sourceBytes(s.Text)
+	r.Language, r.Source = language, sourceBytes(g.loader.Source(language, s.Text))
 	if len(r.Flags) == 0 {
 		r.Flags = g.loader.Flags(language)
 	}

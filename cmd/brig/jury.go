@@ -80,7 +80,7 @@ func (x *executor) juryRun(ctx context.Context, l grade.Loader, common api.Run, 
 		return r, err.Error()
 	}
 	r = common
-	r.Language, r.Source, r.Files = language.Name, program.Source, program.Files
+	r.Language, r.Source, r.Files = language.Name, l.Source(language.Name, program.Source), program.Files
 	r.SourceName = x.sourceName(language.Name, program.SourceName, len(program.Files))
 	r.Flags, r.KeepOutput, r.Collect.None = program.Flags, gradeOutput, true
 	return r, ""

@@ -18,8 +18,8 @@ import (
 
 const problemUsage = `
 Read and verify packages of programming problems: of the Kattis problem package format
-(legacy, legacy-icpc, 2023-07-draft, 2025-09), full packages of Polygon, and tasks of CMS
-in the italian YAML format.
+(legacy, legacy-icpc, 2023-07-draft, 2025-09), full packages of Polygon, tasks of CMS in the
+italian YAML format, and problems of DMOJ.
 
 Usage:
   brig problem show DIR

@@ -162,6 +162,10 @@ func (v *verifier) notRun(format string, args ...any) {
 // with what must.
 func (v *verifier) jury(ctx context.Context) error {
 	p := v.loader.Problem
+	if p.Limits.Timing == (problem.Timing{}) {
+		v.notRun("the time limit: the format %s has no rule for it", p.Format)
+		return nil
+	}
 	results := make([]juryResult, len(p.Jury))
 	longest := api.Duration(v.o.longest)
 	// First those that say how much time is needed; then the limit is known, and the others run only as long

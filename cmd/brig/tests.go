@@ -84,6 +84,7 @@ func (c *cli) readTests(ctx context.Context, agent *agentHandle, o *runOptions) 
 		return err
 	}
 	grade.Apply(&o.run, common, p.Limits.Time)
+	o.run.Source = sourceBytes(loader.Source(o.run.Language, o.run.Source))
 	o.run.Files, err = loader.Included(o.run.Language, o.run.Files)
 	return err
 }

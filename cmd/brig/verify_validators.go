@@ -89,7 +89,7 @@ func (v *verifier) validate(ctx context.Context, program problem.Program, tests 
 				args = part[i].ValidatorArgs[""]
 			}
 			inputs[i].Args = slices.Concat(args, part[i].Args)
-			inputs[i].Answer = ""
+			inputs[i].Answer, inputs[i].EmptyAnswer = "", false
 		}
 		if r.Tests, err = v.loader.Tests(inputs); err != nil {
 			return nil, err
@@ -134,11 +134,13 @@ func (v *verifier) outputs(ctx context.Context) error {
 	}
 	var answers, valid, invalid, empty, random, cut, other []outputCase
 	for i, t := range p.Tests {
-		answer, err := v.loader.Tree.Read(t.Answer, maxInput)
+		answer, err := v.loader.Answer(t)
 		if err != nil {
 			return withSizeRemedy(err)
 		}
-		answers = append(answers, outputCase{t, answer})
+		if t.Answer != "" || p.Checker == nil {
+			answers = append(answers, outputCase{t, answer})
+		}
 		if i >= fuzzed || p.Checker == nil {
 			continue
 		}
@@ -148,7 +150,7 @@ func (v *verifier) outputs(ctx context.Context) error {
 		}
 		random = append(random, outputCase{t, randomBytes(1024, uint64(i))})
 		next := p.Tests[(i+1)%len(p.Tests)]
-		if theirs, err := v.loader.Tree.Read(next.Answer, maxInput); err == nil && !bytes.Equal(theirs, answer) {
+		if theirs, err := v.loader.Answer(next); err == nil && next.Answer != "" && !bytes.Equal(theirs, answer) {
 			other = append(other, outputCase{t, theirs})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/brig-sandbox/brig/problem"
 	"github.com/brig-sandbox/brig/problem/cms"
+	"github.com/brig-sandbox/brig/problem/dmoj"
 	"github.com/brig-sandbox/brig/problem/kattis"
 	"github.com/brig-sandbox/brig/problem/polygon"
 )
@@ -15,26 +16,35 @@ import (
 type reader struct {
 	name string
 	is   func(*problem.Tree) bool
-	read func(*problem.Tree) (*problem.Problem, error)
+	read func(*problem.Tree) (*problem.Problem, *problem.Tree, error)
 }
 
 var readers = []reader{
-	{"a Kattis package", kattis.Is, kattis.Read},
-	{"a Polygon package", polygon.Is, polygon.Read},
-	{"a CMS task", cms.Is, cms.Read},
+	{"a Kattis package", kattis.Is, inPlace(kattis.Read)},
+	{"a Polygon package", polygon.Is, inPlace(polygon.Read)},
+	{"a CMS task", cms.Is, inPlace(cms.Read)},
+	{"a DMOJ problem", dmoj.Is, dmoj.Read},
+}
+
+// inPlace is for readers whose problems have their files where the package has them.
+func inPlace(read func(*problem.Tree) (*problem.Problem, error)) func(*problem.Tree) (*problem.Problem, *problem.Tree, error) {
+	return func(t *problem.Tree) (*problem.Problem, *problem.Tree, error) {
+		p, err := read(t)
+		return p, t, err
+	}
 }
 
 // Read reads a package of any known format, or a directory of tests, and returns the tree of the files
-// that the Problem names: t, or a directory in it.
+// that the Problem names: t, or a directory in it, perhaps with an archive in it unpacked.
 func Read(t *problem.Tree) (*problem.Problem, *problem.Tree, error) {
 	for _, root := range []*problem.Tree{t, t.Unwrapped()} {
 		for _, r := range readers {
 			if r.is(root) {
-				p, err := r.read(root)
+				p, files, err := r.read(root)
 				if err != nil {
 					return nil, nil, fmt.Errorf("%s is %s with mistakes:\n%w", t.Label(), r.name, err)
 				}
-				return p, root, nil
+				return p, files, nil
 			}
 		}
 	}

@@ -267,6 +267,9 @@ func (r *reader) programs() {
 	} else if p := r.program("the checker", c.Source); p != nil {
 		p.Protocol = "testlib"
 		r.p.Checker = p
+		if r.p.Scoring {
+			p.Points = string(api.PointsAbsolute) // quitp gives points of the test
+		}
 	}
 	if i := r.doc.Interactor; i != nil {
 		if p := r.program("the interactor", i.Source); p != nil {

@@ -147,6 +147,19 @@ func (m Map) Sub(key string) Map {
 	return m.sub(n, key)
 }
 
+// Maps are the mappings of a list; ok is false if there is no list.
+func (m Map) Maps(key string) (all []Map, ok bool) {
+	if !m.IsList(key) {
+		return nil, false
+	}
+	n := m.value(key)
+	all = make([]Map, 0, len(n.Content))
+	for _, c := range n.Content {
+		all = append(all, m.sub(c, "each of "+key))
+	}
+	return all, true
+}
+
 // IsText, IsList and IsMap report the kind of a value.
 func (m Map) IsText(key string) bool { return m.kind(key) == yaml.ScalarNode }
 
