@@ -144,30 +144,17 @@ func groups(p *problem.Problem) []api.ScoreGroup {
 		}
 		return []api.ScoreGroup{all}
 	}
+	members := p.Members()
 	out := make([]api.ScoreGroup, 0, len(p.Groups))
 	for _, g := range p.Groups {
 		one := api.ScoreGroup{ID: g.ID, Groups: g.Groups, Points: g.Points, Each: g.Each, Reject: g.Reject,
 			How: api.Aggregation(g.How), Passes: api.GroupPass(g.Passes), Requires: g.Requires, Stop: g.Stop}
-		one.Tests = g.Tests
-		for _, t := range p.Tests {
-			if g.Tests == nil && owner(p.Groups, t.ID) == g.ID {
-				one.Tests = append(one.Tests, t.ID)
-			}
+		for _, t := range members[g.ID] {
+			one.Tests = append(one.Tests, t.ID)
 		}
 		out = append(out, one)
 	}
 	return out
-}
-
-// owner is the id of the group with the longest name that a test is in; empty: it is in none.
-func owner(groups []problem.Group, test string) string {
-	best := ""
-	for _, g := range groups {
-		if strings.HasPrefix(test, g.ID+"/") && len(g.ID) > len(best) {
-			best = g.ID
-		}
-	}
-	return best
 }
 
 // program reads a program of the package, with the constants in it replaced.

@@ -1,6 +1,10 @@
 package problem
 
-import "github.com/brig-sandbox/brig/api"
+import (
+	"strings"
+
+	"github.com/brig-sandbox/brig/api"
+)
 
 // A Problem is what a package says, in brig's words. Names of files are those of its Tree.
 type Problem struct {
@@ -89,6 +93,33 @@ type Group struct {
 	Requires []string `json:"requires,omitempty"` // groups that must be accepted
 	Stop     bool     `json:"stop,omitempty"`     // no further test in it after one that was not accepted
 	Passes   string   `json:"passes,omitempty"`   // when it is accepted: all (also empty), any, always
+}
+
+// Members are the tests of each group, by its id: those that it lists, or those whose ids begin with its own
+// and "/", unless a longer one does, too.
+func (p *Problem) Members() map[string][]Test {
+	listed, byName := map[string][]string{}, map[string]bool{}
+	for _, g := range p.Groups {
+		for _, id := range g.Tests {
+			listed[id] = append(listed[id], g.ID)
+		}
+		byName[g.ID] = g.Tests == nil
+	}
+	members := map[string][]Test{}
+	for _, t := range p.Tests {
+		for _, g := range listed[t.ID] {
+			members[g] = append(members[g], t)
+		}
+		for end := strings.LastIndexByte(t.ID, '/'); end > 0; end = strings.LastIndexByte(t.ID[:end], '/') {
+			if named, is := byName[t.ID[:end]]; is {
+				if named {
+					members[t.ID[:end]] = append(members[t.ID[:end]], t)
+				}
+				break
+			}
+		}
+	}
+	return members
 }
 
 // A Builtin is a comparison of brig with the arguments that the package gives.

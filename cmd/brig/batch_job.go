@@ -136,7 +136,7 @@ func (b *batchRun) openBatchProblem(ctx context.Context, path string) (*batchPro
 	if b.executor == nil {
 		return nil, errors.New("a problem needs an agent on this machine, for its checker: leave out --local none")
 	}
-	p, tree, err := openProblem(path)
+	p, tree, err := b.c.openProblem(path)
 	if err != nil {
 		return nil, err
 	}

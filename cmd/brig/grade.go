@@ -28,9 +28,10 @@ Usage:
   brig grade [flags] PROBLEM SUBMISSIONS...
   brig grade [flags] --suite NAME TESTS SUBMISSIONS...
 
-PROBLEM is a directory or a zip with tests: NAME.in with NAME.ans or NAME.out, input1.txt
-with output1.txt, input/1 with output/1, and other usual names; or a package of a judge
-(see brig problem), whose limits, checker and points then apply.
+PROBLEM is a directory or an archive with tests: NAME.in with NAME.ans or NAME.out,
+input1.txt with output1.txt, input/1 with output/1, and other usual names; or a package of
+a judge (see brig problem), whose limits, checker and points then apply; or the name of a
+problem that was imported (brig problem import).
 
 With --suite, TESTS is a directory, a zip or a file with unit tests, and NAME says what runs
 them: pytest, unittest, jest or junit. They are placed next to each program, whose file is
@@ -111,7 +112,7 @@ func gradeCommand(c *cli) *cobra.Command {
 		if err != nil {
 			return c.hint("grade", err)
 		}
-		p, tree, err := o.open(f.Arg(0))
+		p, tree, err := o.open(c, f.Arg(0))
 		if err != nil {
 			return c.fail(err)
 		}
@@ -149,11 +150,11 @@ func gradeCommand(c *cli) *cobra.Command {
 }
 
 // open opens the problem, or the files of a suite.
-func (o *gradeOptions) open(name string) (*problem.Problem, openTree, error) {
+func (o *gradeOptions) open(c *cli, name string) (*problem.Problem, openTree, error) {
 	if o.suite.report != "" {
 		return openSuite(name)
 	}
-	return openProblem(name)
+	return c.openProblem(name)
 }
 
 // check refuses a command line that contradicts itself, before anything is read.

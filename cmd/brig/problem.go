@@ -22,13 +22,20 @@ Read and verify packages of programming problems: of the Kattis problem package 
 italian YAML format, and problems of DMOJ.
 
 Usage:
-  brig problem show DIR
-  brig problem verify DIR
+  brig problem show PACKAGE
+  brig problem verify PACKAGE
+  brig problem import PACKAGE
+  brig problem convert PACKAGE --to kattis --out DIR
+  brig problem ls
+  brig problem rm NAME...
+
+PACKAGE is a directory, an archive of one, or the name of a problem that was imported.
 
 Examples:
   brig problem show different/
   brig problem show different.zip --json
   brig problem verify different/
+  brig problem import different.zip --name week3
 
 To judge submissions against a package: brig grade DIR SUBMISSIONS...`
 
@@ -39,6 +46,10 @@ func problemCommand(c *cli) *cobra.Command {
 func problemCommands() []command {
 	return []command{
 		{name: "show", short: "print what a package says, in brig's words", make: problemShowCommand},
+		{name: "import", short: "store a package under a name", make: problemImportCommand},
+		{name: "ls", short: "list the problems that were imported", make: problemListCommand},
+		{name: "rm", short: "remove problems that were imported", make: problemRemoveCommand},
+		{name: "convert", short: "write a package in another format", make: problemConvertCommand},
 		{name: "verify", short: "run the programs of a package, and say what is wrong with it", make: problemVerifyCommand},
 	}
 }
@@ -61,9 +72,9 @@ func problemShowCommand(c *cli) *cobra.Command {
 	asJSON := f.Bool("json", false, "print JSON")
 	return c.does(k, func() int {
 		if f.NArg() != 1 {
-			return c.hint("problem show", errors.New("name one package: a directory or an archive"))
+			return c.hint("problem show", errors.New("name one package: a directory, an archive, or the name of an imported problem"))
 		}
-		p, tree, err := openProblem(f.Arg(0))
+		p, tree, err := c.openProblem(f.Arg(0))
 		if err != nil {
 			return c.fail(err)
 		}
@@ -86,9 +97,9 @@ type openTree struct {
 // Close closes what the tree is part of.
 func (t openTree) Close() error { return t.whole.Close() }
 
-// openProblem opens and reads a package, or a directory of tests. The caller closes the tree.
-func openProblem(name string) (*problem.Problem, openTree, error) {
-	whole, err := problem.Open(name)
+// openProblem opens and reads a package, a directory of tests, or a problem that was imported. The caller closes the tree.
+func (c *cli) openProblem(name string) (*problem.Problem, openTree, error) {
+	whole, err := c.openPackage(name)
 	if err != nil {
 		return nil, openTree{}, err
 	}
@@ -122,8 +133,9 @@ func showProblem(w io.Writer, p problem.Problem) {
 		}
 	}
 	line("tests", "%d, %d of them samples", len(p.Tests), samples)
+	members := p.Members()
 	for _, g := range p.Groups {
-		line("group", "%s", groupText(p, g))
+		line("group", "%s", groupText(g, len(members[g.ID])))
 	}
 	for _, v := range p.Validators {
 		line("validator", "%s", programText(v))
@@ -168,8 +180,11 @@ func kindOf(p problem.Problem) string {
 
 func limitsOf(l problem.Limits) string {
 	time := "from jury submissions"
-	if l.Time > 0 {
+	switch {
+	case l.Time > 0:
 		time = l.Time.String()
+	case l.Timing == (problem.Timing{}):
+		time = "not set"
 	}
 	parts := []string{"time " + time}
 	if l.Timing.Accepted > 0 {
@@ -211,13 +226,7 @@ func programText(p problem.Program) string {
 	return text
 }
 
-func groupText(p problem.Problem, g problem.Group) string {
-	n := len(g.Tests)
-	for _, t := range p.Tests {
-		if strings.HasPrefix(t.ID, g.ID+"/") {
-			n++
-		}
-	}
+func groupText(g problem.Group, n int) string {
 	text := fmt.Sprintf("%s: %d tests, %s", g.ID, n, g.How)
 	if len(g.Groups) > 0 {
 		text = fmt.Sprintf("%s: %s of %s", g.ID, g.How, strings.Join(g.Groups, ", "))

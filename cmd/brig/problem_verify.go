@@ -58,7 +58,7 @@ func problemVerifyCommand(c *cli) *cobra.Command {
 		if f.NArg() != 1 || o.longest <= 0 {
 			return c.hint("problem verify", errors.New("name one package, and let --longest be positive"))
 		}
-		p, tree, err := openProblem(f.Arg(0))
+		p, tree, err := c.openProblem(f.Arg(0))
 		if err != nil {
 			return c.fail(err)
 		}

@@ -32,7 +32,7 @@ func runCommand(c *cli) *cobra.Command {
 	return c.does(k, func() int {
 		o.args, o.hasCode = f.Args(), f.Changed("code")
 		o.hasDash = f.ArgsLenAtDash() >= 0
-		src, err := o.plan(c.stdin)
+		src, err := o.plan(c)
 		if err == nil {
 			err = refuseExplicitZero(f)
 		}

@@ -136,7 +136,7 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 
 // plan makes the Run, and reads the files that the command line names. It leaves the language empty
 // if that follows from the source it returns.
-func (o *runOptions) plan(stdin io.Reader) (s source, err error) {
+func (o *runOptions) plan(c *cli) (s source, err error) {
 	r := &o.run
 	switch {
 	case o.hasCode && o.isCommand():
@@ -151,14 +151,14 @@ func (o *runOptions) plan(stdin io.Reader) (s source, err error) {
 	case len(o.args) == 0:
 		return s, fmt.Errorf("there is nothing to run: name a FILE, or use -c or --rootfs")
 	default:
-		if s, err = o.planSource(stdin); err != nil {
+		if s, err = o.planSource(c.stdin); err != nil {
 			return s, err
 		}
 	}
 	if len(o.collect) > 0 && o.out == "" && !o.json && o.result == "" {
 		return s, fmt.Errorf("--collect needs a destination: add --out DIR, --json or --result FILE")
 	}
-	if err := o.checkTests(); err != nil {
+	if err := o.checkTests(c); err != nil {
 		return s, err
 	}
 	if err := o.judges.apply(r, o.testsDir != ""); err != nil {

@@ -38,7 +38,7 @@ func testsExit(r api.Result) int {
 }
 
 // checkTests refuses flags that contradict --tests or need it, and finds the tests.
-func (o *runOptions) checkTests() (err error) {
+func (o *runOptions) checkTests(c *cli) (err error) {
 	if o.testsDir == "" {
 		switch {
 		case o.run.Compare != (api.Compare{}), o.run.StopAtFailure:
@@ -55,7 +55,7 @@ func (o *runOptions) checkTests() (err error) {
 	if o.run.Compare.Tolerance != 0 && o.run.Compare.How == "" {
 		o.run.Compare.How = api.CompareFloat
 	}
-	p, tree, err := openProblem(o.testsDir)
+	p, tree, err := c.openProblem(o.testsDir)
 	if err != nil {
 		return fmt.Errorf("--tests %w", err)
 	}
@@ -66,7 +66,7 @@ func (o *runOptions) checkTests() (err error) {
 // readTests reads the tests of the run, and what else the problem says. What the command line says takes
 // precedence.
 func (c *cli) readTests(ctx context.Context, agent *agentHandle, o *runOptions) error {
-	p, tree, err := openProblem(o.testsDir)
+	p, tree, err := c.openProblem(o.testsDir)
 	if err != nil {
 		return err
 	}

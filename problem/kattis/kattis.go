@@ -132,6 +132,16 @@ func brigName(code string) string {
 	return code
 }
 
+// Code is the format's code of a language of brig.
+func Code(name string) string {
+	for code, brig := range brigNames {
+		if brig == name {
+			return code
+		}
+	}
+	return name
+}
+
 // stage reads the limits of a compiler or a validator.
 func stage(m yamlfile.Map, name string) problem.Stage {
 	var s problem.Stage

@@ -1,0 +1,294 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/diagnose"
+	"github.com/brig-sandbox/brig/grade"
+	"github.com/brig-sandbox/brig/problem"
+	"github.com/brig-sandbox/brig/problem/format"
+	"github.com/brig-sandbox/brig/problem/store"
+)
+
+// problemStore is the user's own store of packages: $BRIG_PROBLEMS, or brig/problems in the directory for
+// data of the XDG base directory specification.
+func (c *cli) problemStore() (store.Store, error) {
+	if dir := c.env("BRIG_PROBLEMS"); dir != "" {
+		if !filepath.IsAbs(dir) {
+			return store.Store{}, fmt.Errorf("BRIG_PROBLEMS is %q: must be an absolute path", dir)
+		}
+		return store.Store{Dir: dir}, nil
+	}
+	data := c.env("XDG_DATA_HOME")
+	if !filepath.IsAbs(data) { // the specification says to ignore a relative one
+		home := c.env("HOME")
+		if !filepath.IsAbs(home) {
+			return store.Store{}, errors.New("neither HOME nor BRIG_PROBLEMS says where your problems are: set BRIG_PROBLEMS to a directory")
+		}
+		data = filepath.Join(home, ".local", "share")
+	}
+	return store.Store{Dir: filepath.Join(data, "brig", "problems")}, nil
+}
+
+// openPackage opens a directory or an archive, or the problem that was imported under a name. What there is
+// in the directory takes precedence.
+func (c *cli) openPackage(name string) (*problem.Tree, error) {
+	_, err := os.Stat(name)
+	if !errors.Is(err, fs.ErrNotExist) || store.CheckName(name) != nil {
+		return problem.Open(name)
+	}
+	s, err := c.problemStore()
+	if err != nil {
+		return nil, err
+	}
+	tree, _, err := s.Open(name)
+	if errors.Is(err, store.ErrNone) {
+		return nil, fmt.Errorf("%s: there is no such directory or file, and no problem was imported with this name", name)
+	}
+	return tree, err
+}
+
+const problemImportUsage = `
+Store a problem package under a name, so that "brig grade NAME" judges by it. Its checker
+or interactor is compiled now, and later runs begin at once. A package with mistakes, or
+whose checker does not compile, is refused, and nothing changes. A package that had the
+name is replaced.
+
+Usage:
+  brig problem import [flags] DIR
+
+Examples:
+  brig problem import different.zip
+  brig problem import different/ --name week3
+  brig grade week3 submissions/
+
+The packages are in $BRIG_PROBLEMS, or $XDG_DATA_HOME/brig/problems, by default
+~/.local/share/brig/problems.
+
+Exit codes: 0 if it is stored, 125 if not.`
+
+// importOptions is the command line of brig problem import.
+type importOptions struct {
+	name, socket             string
+	noCompile, noBuild, json bool
+	wait                     time.Duration
+}
+
+func problemImportCommand(c *cli) *cobra.Command {
+	o := new(importOptions)
+	k, f := newCommand("problem import", problemImportUsage)
+	f.StringVar(&o.name, "name", "", "`NAME` to store it under (default: that of the package)")
+	f.BoolVar(&o.noCompile, "no-compile", false, "do not compile its checker; no agent is needed")
+	f.BoolVar(&o.noBuild, "no-build", false, "do not build a missing language image")
+	f.DurationVar(&o.wait, "wait", 10*time.Minute, "how long to wait while other runs have every slot")
+	f.BoolVar(&o.json, "json", false, "print JSON")
+	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+	return c.does(k, func() int {
+		if f.NArg() != 1 {
+			return c.hint("problem import", errors.New("name one package: a directory or an archive"))
+		}
+		e, changed, err := c.importProblem(o, f.Arg(0))
+		var s interrupted
+		switch {
+		case errors.As(err, &s):
+			return s.exit()
+		case err != nil:
+			return c.fail(err)
+		case o.json:
+			c.stdout.Write(marshal(e))
+		default:
+			what := "stored"
+			if !changed {
+				what = "was stored already"
+			}
+			fmt.Fprintf(c.text(), "%s %s: %s, %d tests, %s, %s\n", e.Name, what, e.Format, e.Tests, e.Bytes.About(), e.Digest)
+		}
+		return 0
+	})
+}
+
+func (c *cli) importProblem(o *importOptions, name string) (e store.Entry, changed bool, err error) {
+	whole, err := problem.Open(name)
+	if err != nil {
+		return e, false, err
+	}
+	defer whole.Close()
+	p, tree, err := format.Read(whole)
+	if err != nil {
+		return e, false, err
+	}
+	c.noteFindings(name, p.Warnings)
+	as := cmp.Or(o.name, withoutArchive(p.Name))
+	if err := store.CheckName(as); err != nil {
+		return e, false, fmt.Errorf("%w; --name sets it", err)
+	}
+	s, err := c.problemStore()
+	if err == nil && !o.noCompile {
+		err = c.compileJudges(o, p, tree)
+	}
+	if err != nil {
+		return e, false, err
+	}
+	stop := c.progress("storing " + as)
+	defer stop.end()
+	return s.Put(as, p, tree)
+}
+
+// withoutArchive is a name without the ending of an archive.
+func withoutArchive(name string) string {
+	for _, ending := range []string{".zip", ".tar", ".tar.gz", ".tgz", ".tar.zst"} {
+		if stem, ok := strings.CutSuffix(name, ending); ok && stem != "" {
+			return stem
+		}
+	}
+	return name
+}
+
+// compileJudges has an agent compile the checker and the interactor. What the agent has of them it keeps
+// among the programs that it has compiled.
+func (c *cli) compileJudges(o *importOptions, p *problem.Problem, tree *problem.Tree) error {
+	var programs []problem.Program
+	for _, one := range []*problem.Program{p.Checker, p.Interactor} {
+		if one != nil {
+			programs = append(programs, *one)
+		}
+	}
+	if len(programs) == 0 {
+		return nil
+	}
+	agent, err := c.connect(o.socket)
+	if err != nil {
+		return fmt.Errorf("%w; to store the package without compiling its checker: --no-compile", err)
+	}
+	ctx, stop := untilInterrupt(agent)
+	defer stop()
+	x, err := c.newExecutor(ctx, agent, o.wait, o.noBuild)
+	if err != nil {
+		return agent.explain(err)
+	}
+	for _, one := range programs {
+		if err := x.compileJudge(ctx, grade.Loader{Problem: p, Tree: tree}, one); err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				return cause
+			}
+			return agent.explain(err)
+		}
+	}
+	return nil
+}
+
+// compileJudge compiles one program of a package, and starts it once without arguments: how it ends says
+// nothing.
+func (x *executor) compileJudge(ctx context.Context, l grade.Loader, p problem.Program) error {
+	language, err := x.prepare(ctx, p.Language, source{})
+	if err != nil || language.CompileTier == "" {
+		return err
+	}
+	r, err := l.Run(p)
+	if err != nil {
+		return err
+	}
+	r.Language, r.Collect.None = language.Name, true
+	r.Limits = api.Limits{CPU: api.Duration(time.Second), Wall: api.Duration(2 * time.Second)}
+	shown := x.c.progress("compiling " + p.Name)
+	res, failed := x.execute(ctx, r, nil)
+	shown.end()
+	switch {
+	case failed != nil:
+		return failed
+	case res.Verdict == api.CompileError:
+		diagnose.Annotate(r.Language, r.SourceName, r.Source, &res)
+		if d := res.Diagnosis; d != nil {
+			return fmt.Errorf("%s does not compile: %s%s", p.Main, positionText(*d), d.Message)
+		}
+		return fmt.Errorf("%s does not compile: %s", p.Main, verdictText(res, ""))
+	}
+	return nil
+}
+
+const problemListUsage = `
+List the problems that were imported.
+
+Usage:
+  brig problem ls [--json]
+
+Examples:
+  brig problem ls`
+
+func problemListCommand(c *cli) *cobra.Command {
+	k, f := newCommand("problem ls", problemListUsage)
+	asJSON := f.Bool("json", false, "print JSON")
+	return c.does(k, func() int {
+		if f.NArg() != 0 {
+			return c.hint("problem ls", errors.New("problem ls has no arguments"))
+		}
+		s, err := c.problemStore()
+		if err != nil {
+			return c.fail(err)
+		}
+		all, err := s.List()
+		switch {
+		case err != nil:
+			return c.fail(err)
+		case *asJSON:
+			c.stdout.Write(marshal(append([]store.Entry{}, all...)))
+			return 0
+		case len(all) == 0:
+			c.note("no problem was imported: brig problem import DIR")
+			return 0
+		}
+		t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "NAME\tFORMAT\tTESTS\tSIZE\tSTORED\tTITLE")
+		for _, e := range all {
+			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", e.Name, e.Format, e.Tests, e.Bytes.About(), e.Stored.Format("2006-01-02 15:04"), oneLine(e.Title))
+		}
+		t.Flush()
+		return 0
+	})
+}
+
+const problemRemoveUsage = `
+Remove problems that were imported.
+
+Usage:
+  brig problem rm NAME...
+
+Examples:
+  brig problem rm week3`
+
+func problemRemoveCommand(c *cli) *cobra.Command {
+	k, f := newCommand("problem rm", problemRemoveUsage)
+	return c.does(k, func() int {
+		if f.NArg() == 0 {
+			return c.hint("problem rm", errors.New("problem rm needs the NAME of a problem: brig problem ls lists them"))
+		}
+		s, err := c.problemStore()
+		if err != nil {
+			return c.fail(err)
+		}
+		for _, name := range f.Args() { // before anything is removed
+			if _, err := s.Entry(name); err != nil {
+				return c.fail(err)
+			}
+		}
+		for _, name := range f.Args() {
+			if _, err := s.Remove(name); err != nil {
+				return c.fail(err)
+			}
+			fmt.Fprintf(c.text(), "%s removed\n", name)
+		}
+		return 0
+	})
+}
