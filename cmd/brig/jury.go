@@ -19,43 +19,71 @@ const defaultLongest = 14 * time.Second
 
 // A juryResult is what came of one jury submission.
 type juryResult struct {
-	result *api.Result // nil: it was not run
-	skip   string      // why not
-	err    *api.Error  // brig failed, or the checker did
+	result *api.Result  // with the median of the times of all runs; nil: it was not run
+	runs   []api.Result // all
+	skip   string       // why not
+	err    *api.Error   // brig failed, or the checker did
 }
 
-// runJury runs the submissions of the jury that wanted accepts, one after the other so that their times do
-// not disturb each other. Each test may take so much processor time, and nearly a second longer in all.
-func (x *executor) runJury(ctx context.Context, l grade.Loader, common api.Run, cpu api.Duration, quiet bool, out []juryResult, wanted func(problem.Jury) bool) {
+// A juryPass says which submissions of the jury are run, and how.
+type juryPass struct {
+	wanted func(problem.Jury) bool
+	cpu    api.Duration // processor time of each test; in all it may take a second longer
+	repeat int          // how often each is run
+	quiet  bool         // without progress
+}
+
+// runJury runs submissions of the jury, one after the other so that their times do not disturb each other.
+func (x *executor) runJury(ctx context.Context, l grade.Loader, common api.Run, pass juryPass, out []juryResult) {
 	runs := map[int]api.Run{}
 	for i, j := range l.Problem.Jury {
-		if !wanted(j) {
+		if !pass.wanted(j) {
 			continue
 		}
 		run, why := x.juryRun(ctx, l, common, j)
 		if out[i].skip = why; why == "" {
-			run.Limits.CPU, run.Limits.Wall = cpu, cpu+api.Duration(time.Second)
+			run.Limits.CPU, run.Limits.Wall = pass.cpu, pass.cpu+api.Duration(time.Second)
 			runs[i] = run
 		}
 	}
 	if len(runs) == 0 {
 		return
 	}
-	shown := x.c.gradeProgress(quiet, "jury submissions", len(runs), len(runs)*len(common.Tests))
+	shown := x.c.gradeProgress(pass.quiet, "runs of jury submissions", len(runs)*pass.repeat, len(runs)*len(common.Tests)*pass.repeat)
 	defer shown.end()
 	for i := range out {
 		run, ok := runs[i]
 		if !ok {
 			continue
 		}
-		count := shown.submission(len(run.Tests))
-		res, err := x.execute(ctx, run, count.test)
-		count.end()
-		if out[i].err = err; err == nil {
-			diagnose.Annotate(run.Language, run.SourceName, run.Source, &res)
+		for range pass.repeat {
+			count := shown.submission(len(run.Tests))
+			res, err := x.execute(ctx, run, count.test)
+			count.end()
+			if out[i].err = err; err != nil {
+				break
+			}
+			if len(out[i].runs) > 0 {
+				res = outcomesOf(res)
+			} else {
+				diagnose.Annotate(run.Language, run.SourceName, run.Source, &res)
+			}
+			out[i].runs = append(out[i].runs, res)
+		}
+		if out[i].err == nil {
+			res := grade.Median(out[i].runs)
 			out[i].result = &res
 		}
 	}
+}
+
+// outcomesOf is what a repeated run is compared by.
+func outcomesOf(res api.Result) api.Result {
+	out := api.Result{Verdict: res.Verdict, Tests: make([]api.TestResult, len(res.Tests))}
+	for i, t := range res.Tests {
+		out.Tests[i] = api.TestResult{ID: t.ID, Answer: t.Answer, Result: api.Result{Verdict: t.Result.Verdict, Usage: api.Usage{CPU: t.Result.Usage.CPU}}}
+	}
+	return out
 }
 
 // juryRun makes the Run of a jury submission, or says why there is none.
@@ -108,7 +136,7 @@ func (g *grading) setTimeLimit(ctx context.Context) error {
 		return nil
 	}
 	results := make([]juryResult, len(p.Jury))
-	g.runJury(ctx, g.loader, g.run, api.Duration(defaultLongest), g.o.quiet, results, boundsBelow)
+	g.runJury(ctx, g.loader, g.run, juryPass{boundsBelow, api.Duration(defaultLongest), 1, g.o.quiet}, results)
 	for i, one := range results {
 		if one.err != nil {
 			return fmt.Errorf("the time limit follows from the jury's submissions, and %s could not be judged: %w; to do without: --cpu", p.Jury[i].Path, one.err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -22,7 +21,8 @@ Check a problem package by running all its programs, each in a sandbox:
   the input validators accept every input, and one of them refuses every invalid input;
   the output validator or the comparison accepts the jury's answers and valid outputs,
   refuses invalid outputs, and survives outputs that are empty, random or cut;
-  every submission of the jury compiles and ends as its directory or submissions.yaml says;
+  every submission of the jury compiles and ends as its directory or submissions.yaml says,
+  and with --repeat in the same way each time;
   the time limit leaves the margins of the format; without one, it is set from the
   submissions.
 
@@ -33,15 +33,22 @@ Examples:
   brig problem verify different/
   brig problem verify different.zip --json
   brig problem verify different/ --longest 60s
+  brig problem verify different/ --repeat 5
+
+A time limit that follows from the submissions is not set on a machine where their times
+differ too much: they are run three times.
 
 What the agent has no language or image for is not run, and is listed.
 
 Exit codes: 0 if everything holds, 1 if the package is wrong, 125 if brig itself failed.`
 
+const mostRepeats = 100
+
 // verifyOptions is the command line of brig problem verify.
 type verifyOptions struct {
 	json, quiet, noBuild bool
 	wait, longest        time.Duration
+	repeat               int
 	socket               string
 }
 
@@ -50,13 +57,14 @@ func problemVerifyCommand(c *cli) *cobra.Command {
 	k, f := newCommand("problem verify", problemVerifyUsage)
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	f.DurationVar(&o.longest, "longest", defaultLongest, "processor time of a test while the time limit is not known")
+	f.IntVar(&o.repeat, "repeat", 1, "run each submission of the jury so often, and compare")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress")
 	f.DurationVar(&o.wait, "wait", 10*time.Minute, "how long to wait while other runs have every slot")
 	f.BoolVar(&o.noBuild, "no-build", false, "do not build a missing language image")
 	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
 	return c.does(k, func() int {
-		if f.NArg() != 1 || o.longest <= 0 {
-			return c.hint("problem verify", errors.New("name one package, and let --longest be positive"))
+		if f.NArg() != 1 || o.longest <= 0 || o.repeat < 1 || o.repeat > mostRepeats {
+			return c.hint("problem verify", fmt.Errorf("name one package, let --longest be positive, and --repeat between 1 and %d", mostRepeats))
 		}
 		p, tree, err := c.openProblem(f.Arg(0))
 		if err != nil {
@@ -158,117 +166,6 @@ func (v *verifier) notRun(format string, args ...any) {
 	v.v.NotRun = append(v.v.NotRun, fmt.Sprintf(format, args...))
 }
 
-// jury runs the submissions of the jury, sets or checks the time limit, and compares what came of them
-// with what must.
-func (v *verifier) jury(ctx context.Context) error {
-	p := v.loader.Problem
-	if p.Limits.Timing == (problem.Timing{}) {
-		v.notRun("the time limit: the format %s has no rule for it", p.Format)
-		return nil
-	}
-	results := make([]juryResult, len(p.Jury))
-	longest := api.Duration(v.o.longest)
-	// First those that say how much time is needed; then the limit is known, and the others run only as long
-	// as it takes to see that they are slow enough.
-	first := longest
-	if p.Limits.Time > 0 {
-		first = slowEnough(p.Limits, p.Limits.Time, longest)
-	}
-	v.runJury(ctx, v.loader, v.common, first, v.o.quiet, results, boundsBelow)
-	limit, err := grade.SetTimeLimit(p.Limits, grade.BoundsOf(p.Jury, resultsOf(results)))
-	rest := longest
-	if err == nil {
-		rest = slowEnough(p.Limits, limit.Limit, longest)
-	}
-	v.runJury(ctx, v.loader, v.common, rest, v.o.quiet, results, func(j problem.Jury) bool { return !boundsBelow(j) })
-	if err := context.Cause(ctx); err != nil {
-		return err
-	}
-	if limit, err = grade.SetTimeLimit(p.Limits, grade.BoundsOf(p.Jury, resultsOf(results))); err != nil {
-		v.mistake("time limit: %v", err)
-	}
-	if limit.Limit > 0 {
-		v.v.TimeLimit = &limit
-	}
-	for i, j := range p.Jury {
-		one, err := v.juryMember(ctx, j, results[i], limit.Limit)
-		if err != nil {
-			return err
-		}
-		v.v.Submissions = append(v.v.Submissions, one)
-	}
-	return nil
-}
-
-// slowEnough is the processor time after which a submission is certainly too slow for a limit.
-func slowEnough(l problem.Limits, limit, longest api.Duration) api.Duration {
-	return min(longest, api.Duration(1.1*float64(limit)*max(l.Timing.TooSlow, 1)))
-}
-
-// juryMember compares what came of one submission with what must.
-func (v *verifier) juryMember(ctx context.Context, j problem.Jury, r juryResult, limit api.Duration) (verifiedJury, error) {
-	one := verifiedJury{Path: j.Path, Language: j.Language, Expected: expectText(j)}
-	switch {
-	case r.err != nil && api.HasCode(r.err, api.CodeCheckFailed):
-		one.Got, one.Unexpected = "check-failed", []string{r.err.Message}
-		v.mistake("%s: %s", j.Path, r.err.Message)
-		return one, nil
-	case r.err != nil:
-		return one, fmt.Errorf("%s: %w", j.Path, r.err)
-	case r.result == nil:
-		one.Got = "not run"
-		v.notRun("%s: %s", j.Path, r.skip)
-		return one, nil
-	}
-	res := *r.result
-	if v.loader.Problem.Scoring && tooSlow(res, limit) { // its points depend on which tests are too slow
-		run, why := v.juryRun(ctx, v.loader, v.common, j)
-		if why != "" {
-			return one, errors.New(why)
-		}
-		run.Limits = grade.WithTime(run.Limits, limit)
-		again, err := v.execute(ctx, run, nil)
-		if err != nil {
-			return one, fmt.Errorf("%s: %w", j.Path, err)
-		}
-		res = again
-	}
-	one.Tests = map[string]string{}
-	count, order := map[string]int{}, []string{}
-	for _, t := range res.Tests {
-		word := grade.FormatWord(t, limit)
-		one.Tests[t.ID] = word
-		if count[word]++; count[word] == 1 {
-			order = append(order, word)
-		}
-	}
-	for _, word := range order {
-		one.Got += fmt.Sprintf("%d %s ", count[word], word)
-	}
-	if one.Got = strings.TrimSpace(one.Got); one.Got == "" {
-		one.Got = "CE"
-	}
-	one.Slowest, _ = grade.Slowest(*r.result, "")
-	if res.Summary != nil && v.loader.Problem.Scoring {
-		one.Points = res.Summary.Points
-	}
-	one.Unexpected = grade.Unexpected(j, res, limit)
-	for _, text := range one.Unexpected {
-		v.mistake("submissions/%s: %s", j.Path, text)
-	}
-	return one, nil
-}
-
-// tooSlow reports whether a test took more processor time than the limit.
-func tooSlow(res api.Result, limit api.Duration) bool {
-	for _, t := range res.Tests {
-		if cpu := t.Result.Usage.CPU.Value; limit > 0 && cpu != nil && *cpu > int64(limit) {
-			return true
-		}
-	}
-	return false
-}
-
 // print prints what came of it for people.
 func (v *verified) print(w io.Writer) {
 	if len(v.Submissions) > 0 {
@@ -292,11 +189,12 @@ func (v *verified) print(w io.Writer) {
 	}
 	if l := v.TimeLimit; l != nil {
 		text := fmt.Sprintf("time limit %s", l.Limit)
+		accepted, tooSlow := l.Margins()
 		if l.By != "" {
-			text += fmt.Sprintf("; slowest that must not be too slow: %s (%s)", short(l.Slowest), l.By)
+			text += fmt.Sprintf("; slowest that must not be too slow: %s (%s, %.3gx below)", short(l.Slowest), l.By, accepted)
 		}
 		if l.FastestBy != "" {
-			text += fmt.Sprintf("; fastest that must be: %s (%s)", short(l.Fastest), l.FastestBy)
+			text += fmt.Sprintf("; fastest that must be: %s (%s, %.3gx above)", short(l.Fastest), l.FastestBy, tooSlow)
 		}
 		fmt.Fprintln(w, oneLine(text))
 	}
