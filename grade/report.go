@@ -22,6 +22,7 @@ type Report struct {
 	Problem     string   `json:"problem"` // as the user named it
 	Tests       []string `json:"tests"`   // their ids, in order
 	Submissions []Row    `json:"submissions"`
+	ScaleCPU    float64  `json:"scale_cpu,omitempty"` // limits of time were multiplied by it; zero: they were not. Results have the limits that counted
 }
 
 // A Row is what came of one submission.

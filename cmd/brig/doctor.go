@@ -48,8 +48,11 @@ Example:
 		report := doctor.Judge(doctor.Gather(ctx, o))
 		if *asJSON {
 			c.stdout.Write(marshal(report))
-		} else if err := report.Write(c.text()); err != nil {
-			return c.fail(err)
+		} else {
+			if err := report.Write(c.text()); err != nil {
+				return c.fail(err)
+			}
+			c.showCalibration()
 		}
 		if !report.Trusted {
 			return 1

@@ -66,6 +66,7 @@ type gradeOptions struct {
 	wait   time.Duration
 
 	noBuild bool
+	scale   bool
 	quiet   bool
 	words   string
 	ignore  []string
@@ -93,6 +94,7 @@ func (o *gradeOptions) register(f *pflag.FlagSet) {
 		o.outputs[format] = f.String(format, "", fmt.Sprintf("write %s to this `FILE`; without =FILE to stdout, instead of the table", strings.ToUpper(format)))
 		f.Lookup(format).NoOptDefVal = "-"
 	}
+	f.BoolVar(&o.scale, "scale-cpu", false, "multiply the limits of time by what brig calibrate has measured of this machine")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress and no note")
 	f.DurationVar(&o.wait, "wait", 10*time.Minute, "how long to wait while other runs have every slot")
 	f.BoolVar(&o.noBuild, "no-build", false, "do not build a missing language image")
@@ -120,6 +122,12 @@ func gradeCommand(c *cli) *cobra.Command {
 		if !o.quiet {
 			c.noteFindings(f.Arg(0), p.Warnings)
 		}
+		var scaled float64
+		if o.scale {
+			if scaled, err = c.scaleCPU(&o.run.Limits, p); err != nil {
+				return c.fail(err)
+			}
+		}
 		agent, err := c.connect(o.socket, ceilingFlags(o.run)...)
 		if err != nil {
 			return c.fail(err)
@@ -134,7 +142,7 @@ func gradeCommand(c *cli) *cobra.Command {
 			return c.fail(agent.explain(err))
 		}
 		report := g.judgeAll(ctx)
-		report.Problem = f.Arg(0)
+		report.Problem, report.ScaleCPU = f.Arg(0), scaled
 		if err := c.writeGrades(o, g.withEarlier(report)); err != nil {
 			return c.fail(err)
 		}

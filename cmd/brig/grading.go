@@ -151,11 +151,11 @@ func (g *grading) withEarlier(r grade.Report) grade.Report {
 	if g.earlier == nil {
 		return r
 	}
-	if !slices.Equal(g.earlier.Tests, r.Tests) {
-		g.c.note("note: %s is of other tests: it is replaced", *g.o.outputs["json"])
+	if !slices.Equal(g.earlier.Tests, r.Tests) || g.earlier.ScaleCPU != r.ScaleCPU {
+		g.c.note("note: %s is of other tests or limits: it is replaced", *g.o.outputs["json"])
 		return r
 	}
-	all := grade.Report{Problem: r.Problem, Tests: r.Tests, Submissions: g.earlier.Submissions}
+	all := grade.Report{Problem: r.Problem, ScaleCPU: r.ScaleCPU, Tests: r.Tests, Submissions: g.earlier.Submissions}
 	for _, row := range r.Submissions {
 		all.Replace(row)
 	}

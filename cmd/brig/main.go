@@ -50,6 +50,7 @@ func commands() []command {
 		{name: "languages", short: "list the languages the agent can run", make: languagesCommand},
 		{name: "bundle", short: "write a run as an OCI bundle for runc", make: bundleCommand},
 		{name: "cleanup", short: "clean up after killed agents", make: cleanupCommand},
+		{name: "calibrate", short: "measure how fast this machine is", make: calibrateCommand},
 		{name: "doctor", short: "check this host: what works, what is refused, how to fix it", make: doctorCommand},
 		{name: "selftest", short: "test the sandbox with real runs", make: selftestCommand},
 		{name: "version", short: "print the version", make: versionCommand},

@@ -31,15 +31,21 @@ func (c *cli) problemStore() (store.Store, error) {
 		}
 		return store.Store{Dir: dir}, nil
 	}
+	data, err := c.dataDir()
+	return store.Store{Dir: filepath.Join(data, "problems")}, err
+}
+
+// dataDir is where brig keeps data of the user, by the XDG base directory specification.
+func (c *cli) dataDir() (string, error) {
 	data := c.env("XDG_DATA_HOME")
 	if !filepath.IsAbs(data) { // the specification says to ignore a relative one
 		home := c.env("HOME")
 		if !filepath.IsAbs(home) {
-			return store.Store{}, errors.New("neither HOME nor BRIG_PROBLEMS says where your problems are: set BRIG_PROBLEMS to a directory")
+			return "", errors.New("neither HOME nor XDG_DATA_HOME says where your data are: set XDG_DATA_HOME to a directory")
 		}
 		data = filepath.Join(home, ".local", "share")
 	}
-	return store.Store{Dir: filepath.Join(data, "brig", "problems")}, nil
+	return filepath.Join(data, "brig"), nil
 }
 
 // openPackage opens a directory or an archive, or the problem that was imported under a name. What there is

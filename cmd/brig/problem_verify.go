@@ -47,6 +47,7 @@ const mostRepeats = 100
 // verifyOptions is the command line of brig problem verify.
 type verifyOptions struct {
 	json, quiet, noBuild bool
+	scale                bool
 	wait, longest        time.Duration
 	repeat               int
 	socket               string
@@ -57,6 +58,7 @@ func problemVerifyCommand(c *cli) *cobra.Command {
 	k, f := newCommand("problem verify", problemVerifyUsage)
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	f.DurationVar(&o.longest, "longest", defaultLongest, "processor time of a test while the time limit is not known")
+	f.BoolVar(&o.scale, "scale-cpu", false, "multiply the package's time limit by what brig calibrate has measured of this machine")
 	f.IntVar(&o.repeat, "repeat", 1, "run each submission of the jury so often, and compare")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress")
 	f.DurationVar(&o.wait, "wait", 10*time.Minute, "how long to wait while other runs have every slot")
@@ -71,6 +73,12 @@ func problemVerifyCommand(c *cli) *cobra.Command {
 			return c.fail(err)
 		}
 		defer tree.Close()
+		var scaled float64
+		if o.scale {
+			if scaled, err = c.scaleCPU(new(api.Limits), p); err != nil {
+				return c.fail(err)
+			}
+		}
 		agent, err := c.connect(o.socket, ceilingFlags(api.Run{Limits: grade.WithTime(api.Limits{}, api.Duration(o.longest))})...)
 		if err != nil {
 			return c.fail(err)
@@ -85,6 +93,7 @@ func problemVerifyCommand(c *cli) *cobra.Command {
 		case err != nil:
 			return c.fail(agent.explain(err))
 		case o.json:
+			v.ScaleCPU = scaled
 			c.stdout.Write(marshal(v))
 		default:
 			v.print(c.text())
@@ -102,6 +111,7 @@ type verified struct {
 	Format      string           `json:"format"`
 	OK          bool             `json:"ok"`
 	TimeLimit   *grade.TimeLimit `json:"time_limit,omitempty"`
+	ScaleCPU    float64          `json:"scale_cpu,omitempty"` // the package's time limit was multiplied by it
 	Mistakes    []string         `json:"mistakes"`
 	Warnings    []string         `json:"warnings"`
 	NotRun      []string         `json:"not_run"` // what was not verified, and why
