@@ -52,7 +52,7 @@ func differentToken(expected, got []byte, same func(a, b []byte) bool) (ok bool,
 func cutToken(text []byte) (token, rest []byte) {
 	text = trimSpaceLeft(text)
 	for i, c := range text {
-		if isSpace(c) {
+		if c <= ' ' && isSpace(c) {
 			return text[:i], text[i:]
 		}
 	}

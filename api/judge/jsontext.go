@@ -15,6 +15,8 @@ type jsonText struct {
 	all []byte
 	at  int    // the next byte to read
 	nan uint64 // the hash of NaN, where it equals no other
+
+	hasNaN bool // a word that was read is NaN
 }
 
 // A syntaxError says where a text is not JSON.
@@ -32,13 +34,12 @@ func (t *jsonText) ended() bool { return t.kind() == 0 && t.at == len(t.all) }
 
 // kind skips white space and returns the first byte of the next value or mark; 0 at the end of the text.
 func (t *jsonText) kind() byte {
-	for t.at < len(t.all) && isSpace(t.all[t.at]) {
-		t.at++
+	for ; t.at < len(t.all); t.at++ {
+		if c := t.all[t.at]; c > ' ' || !isSpace(c) {
+			return c
+		}
 	}
-	if t.at == len(t.all) {
-		return 0
-	}
-	return t.all[t.at]
+	return 0
 }
 
 // take reads the byte c, if it is the next one that is no white space.
@@ -50,15 +51,26 @@ func (t *jsonText) take(c byte) bool {
 	return true
 }
 
+// repeats reads a text, if it comes next.
+func (t *jsonText) repeats(text []byte) bool {
+	if !bytes.HasPrefix(t.all[t.at:], text) {
+		return false
+	}
+	t.at += len(text)
+	return true
+}
+
 // next reads what is between two elements of an array or members of an object: "," or the end.
 func (t *jsonText) next(end byte) (more bool, err error) {
-	switch {
-	case t.take(','):
+	switch t.kind() {
+	case ',':
+		t.at++
 		if t.kind() == end {
 			return false, t.fail("a value is missing after the comma")
 		}
 		return true, nil
-	case t.take(end):
+	case end:
+		t.at++
 		return false, nil
 	}
 	return false, t.fail(fmt.Sprintf("expected a comma or %q", end))
@@ -106,10 +118,25 @@ var endsWord = func() (ends [256]bool) {
 // word reads a number or a name.
 func (t *jsonText) word() ([]byte, error) {
 	from := t.at
-	for t.at < len(t.all) && !endsWord[t.all[t.at]] {
-		t.at++
+	plain, dots := true, 0 // digits with at most one point, perhaps after a sign: it needs no closer look
+	for ; t.at < len(t.all); t.at++ {
+		c := t.all[t.at]
+		if c-'0' <= 9 {
+			continue
+		}
+		if endsWord[c] {
+			break
+		}
+		if c == '.' {
+			dots++
+		} else if t.at > from || c != '-' {
+			plain = false
+		}
 	}
 	w := t.all[from:t.at]
+	if digits := len(w) - dots; plain && dots < 2 && digits > 0 && (digits > 1 || w[0] != '-') {
+		return w, nil
+	}
 	switch string(w) {
 	case "null", "true", "false":
 		return w, nil
@@ -119,10 +146,9 @@ func (t *jsonText) word() ([]byte, error) {
 		}
 		return w, t.fail(fmt.Sprintf("unexpected %q", t.all[from]))
 	}
-	if _, ok := smallInteger(w); ok {
-		return w, nil
-	}
-	if _, ok := parseDecimal(w); !ok {
+	d, ok := parseDecimal(w)
+	t.hasNaN = t.hasNaN || d.word == "nan"
+	if !ok {
 		t.at = from
 		return w, t.fail(fmt.Sprintf("%s is neither a number nor null, true or false", excerpt(w, 0)))
 	}
