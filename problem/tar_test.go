@@ -128,6 +128,7 @@ func TestOnePackageHasOneDigest(t *testing.T) {
 	}
 }
 
+// GRD-21: what an archive may unpack to is bounded, and its names stay inside.
 func TestTarsAreBounded(t *testing.T) {
 	huge := tar.Header{Name: "huge", Size: 5 << 30, Mode: 0o644, Format: tar.FormatPAX}
 	var declared bytes.Buffer

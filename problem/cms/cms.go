@@ -178,7 +178,7 @@ var languages = map[string]string{".cpp": "cpp", ".cc": "cpp", ".c": "c", ".py":
 func (r *reader) programs() {
 	for _, name := range []string{"check/manager", "cor/manager"} {
 		if r.tree.Has(name) || r.source(name) != "" {
-			r.Error(name, 0, "check", "brig does not support communication tasks, which have a manager")
+			r.Error(name, 0, "check", "brig does not support communication tasks: their manager talks over named pipes, perhaps with several processes at once, and an interactor of brig over its stdin and stdout with one")
 		}
 	}
 	for _, name := range []string{"check/checker", "cor/correttore"} {

@@ -101,7 +101,7 @@ func TestArchivesAreRead(t *testing.T) {
 	}
 }
 
-// What strangers wrote is bounded, however short it is.
+// GRD-22: what strangers wrote is bounded, however short it is.
 func TestHostileFilesAreBounded(t *testing.T) {
 	aliases := "test_cases:\n- batched: &many\n" + strings.Repeat("  - {}\n", 4000) + strings.Repeat("- {batched: *many}\n", 10_000)
 	names := map[string]string{}

@@ -135,7 +135,7 @@ func TestStoresAreBounded(t *testing.T) {
 	}
 }
 
-// A process that stores packages in turns is killed at any moment: each name has a whole package, and the
+// GRD-23: a process that stores packages in turns is killed at any moment: each name has a whole package, and the
 // next writer removes what was left.
 func TestKilledWritersLeaveAWholeStore(t *testing.T) {
 	if dir := os.Getenv("BRIG_STORE_TEST_DIR"); dir != "" {
