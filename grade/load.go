@@ -231,8 +231,8 @@ func withIntegers(header []byte) []byte {
 
 // Source is the main source of a submission, with the text that the problem puts before it.
 func (l Loader) Source(language string, text []byte) []byte {
-	if i := IncludeFor(l.Problem.Include, language); i >= 0 && l.Problem.Include[i].Before != "" {
-		return slices.Concat([]byte(l.Problem.Include[i].Before), text)
+	if i := IncludeFor(l.Problem.Include, language); i >= 0 {
+		return l.Problem.Include[i].Source(text)
 	}
 	return text
 }

@@ -151,6 +151,14 @@ type Include struct {
 	Before string            `json:"before,omitempty"` // text that begins the submission's main source
 }
 
+// Source is the main source of a submission with Before.
+func (in Include) Source(text []byte) []byte {
+	if in.Before == "" {
+		return text
+	}
+	return append([]byte(in.Before), text...)
+}
+
 // A Jury is a submission of the jury, with what must come of it.
 type Jury struct {
 	Program

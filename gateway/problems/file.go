@@ -2,6 +2,7 @@ package problems
 
 import (
 	"archive/zip"
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/problem"
 )
 
 // ReaderMemory bounds the memory of the process that reads a package.
@@ -119,9 +121,18 @@ func (s *Stored) Blob(b Blob) (io.ReadCloser, error) {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	for _, f := range z.File {
-		if f.Name == b.File {
-			return f.Open()
+		if f.Name != b.File {
+			continue
 		}
+		in, err := f.Open()
+		if err != nil || !b.Text {
+			return in, err
+		}
+		text, err := io.ReadAll(in) // the archive is the store's own, and has files that were read whole
+		if err := errors.Join(err, in.Close()); err != nil {
+			return nil, err
+		}
+		return io.NopCloser(bytes.NewReader(problem.UnixLines(text))), nil
 	}
 	return nil, errDamaged
 }

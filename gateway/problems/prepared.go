@@ -31,8 +31,9 @@ type prepared struct {
 
 // A Blob is a large file of a package's tests, which the agent gets as a blob.
 type Blob struct {
-	Digest string `json:"digest"` // its sha256 in hex
-	File   string `json:"file"`   // its name in the package
+	Digest string `json:"digest"`         // its sha256 in hex
+	File   string `json:"file"`           // its name in the package
+	Text   bool   `json:"text,omitempty"` // its line ends become those of Unix
 	Size   int64  `json:"size"`
 }
 
@@ -121,6 +122,7 @@ func (p Problem) Run(ask api.Run, language string) (api.Run, error) {
 		r.Collect.None = true
 	}
 	if i := grade.IncludeFor(kept.Include, language); i >= 0 {
+		r.Source = kept.Include[i].Source(r.Source)
 		r.Files = grade.WithFiles(r.Files, kept.Included[i])
 	}
 	grade.Apply(&r, kept.Run, kept.Time)

@@ -3,6 +3,7 @@
 package problems
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -137,8 +138,9 @@ func prepare(about *problem.Problem, tree *problem.Tree) (*prepared, error) {
 	loader := grade.Loader{Problem: about, Tree: tree, Put: func(file string, content []byte) (string, error) {
 		sum := sha256.Sum256(content)
 		digest := hex.EncodeToString(sum[:])
-		kept.Blobs = append(kept.Blobs, Blob{Digest: digest, File: file, Size: int64(len(content))})
-		return digest, nil
+		original, err := tree.Read(file, int64(problem.MaxStored))
+		kept.Blobs = append(kept.Blobs, Blob{Digest: digest, File: file, Text: !bytes.Equal(original, content), Size: int64(len(content))})
+		return digest, err
 	}}
 	var err error
 	if kept.Run, err = loader.Common(); err != nil {
