@@ -54,11 +54,11 @@ const (
 // An Error is brig's own failure or refusal. It is never about the program's behavior: that is a
 // Verdict.
 type Error struct {
-	Code      Code   `json:"code"`
-	Message   string `json:"message"`              // one sentence: what happened, why, and what to do about it
-	RetrySafe bool   `json:"retry_safe"`           // the same request may be sent again: a run has no effect outside its sandbox, and this one left nothing
-	Run       string `json:"run_id,omitempty"`     // empty if no run was started
-	Session   string `json:"session_id,omitempty"` // the session that conflicts with the request
+	Code      Code   `json:"code" doc:"what failed, for programs"`
+	Message   string `json:"message" doc:"what happened, and what to do about it"`               // one sentence: what happened, why, and what to do about it
+	RetrySafe bool   `json:"retry_safe" doc:"whether the same request may be sent again"`        // the same request may be sent again: a run has no effect outside its sandbox, and this one left nothing
+	Run       string `json:"run_id,omitempty" doc:"id of the run, if one was started"`           // empty if no run was started
+	Session   string `json:"session_id,omitempty" doc:"session that conflicts with the request"` // the session that conflicts with the request
 
 	err error
 }

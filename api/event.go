@@ -15,4 +15,7 @@ const (
 	EventGap      EventName = "gap"      // events_lost: the number of events that this client missed because it came too late
 	EventResult   EventName = "result"   // a Result; the last one
 	EventError    EventName = "error"    // a Problem; the last one
+
+	EventProgress EventName = "progress" // a Batch
+	EventDone     EventName = "done"     // a Batch that has ended; the last one
 )

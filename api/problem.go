@@ -29,4 +29,6 @@ const (
 	CodeQueueTimeout  Code = "waited-too-long"      // no slot became free in time; retry
 	CodeCheckRefused  Code = "check-refused"        // check=enforce, and the check found an error
 	CodeConflict      Code = "conflict"             // it exists already, or is something else
+	CodeBatchClosed   Code = "batch-closed"         // the batch takes no more jobs
+	CodeBatchesFull   Code = "batches-full"         // the batches of this key, or of all, have their maximum of number, jobs or bytes; end or remove one, or retry later
 )

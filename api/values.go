@@ -45,6 +45,12 @@ func (State) Values() []State { return []State{Queued, Running, Done} }
 
 func (JobStatus) Values() []JobStatus { return []JobStatus{JobDone, JobRefused, JobError, JobCanceled} }
 
+func (BatchState) Values() []BatchState {
+	return []BatchState{BatchOpen, BatchRunning, BatchDone, BatchCanceled}
+}
+
+func (BatchKeep) Values() []BatchKeep { return []BatchKeep{KeepResult, KeepSummary} }
+
 func (SessionState) Values() []SessionState { return []SessionState{SessionQuiet, SessionRunning} }
 
 func (FileKind) Values() []FileKind {
@@ -69,7 +75,7 @@ func (ServiceStatus) Values() []ServiceStatus {
 }
 
 func (EventName) Values() []EventName {
-	return []EventName{EventQueued, EventCompiled, EventStarted, EventStdout, EventStderr, EventUsage, EventTest, EventGap, EventResult, EventError}
+	return []EventName{EventQueued, EventCompiled, EventStarted, EventStdout, EventStderr, EventUsage, EventTest, EventGap, EventResult, EventError, EventProgress, EventDone}
 }
 
 func (PackageKind) Values() []PackageKind {
@@ -82,6 +88,6 @@ func (Code) Values() []Code {
 		CodeNoBlob, CodeNoProfile, CodeBadProfile, CodeNoProblem, CodeBadProblem, CodeForbidden, CodeNotFound, CodeBadVolume, CodeNoProgram, CodeBadProgram,
 		CodeSessionEnded, CodeUnsupported, CodePackagesFailed, CodePackagesMissing, CodeCheckFailed, CodePoison, CodeCanceled, CodeBusy, CodeSessionBusy, CodeSessionsFull, CodeOverloaded, CodeHostMemory,
 		CodeHostExhausted, CodeSetupTimeout, CodeStopping, CodeInternal, CodeAgentGone, CodeAgentUnreachable,
-		CodeUnauthorized, CodeQueueFull, CodeKeyQueueFull, CodeTooManyConns, CodeTooManyBodies, CodeQueueTimeout, CodeCheckRefused, CodeConflict,
+		CodeUnauthorized, CodeQueueFull, CodeKeyQueueFull, CodeTooManyConns, CodeTooManyBodies, CodeQueueTimeout, CodeCheckRefused, CodeConflict, CodeBatchClosed, CodeBatchesFull,
 	}
 }

@@ -19,6 +19,7 @@ import (
 type Coordinator struct {
 	Queue  Queue
 	Input  *Input
+	Decode func(text []byte) (api.Job, error) // of a line; nil: decode.Job
 	Output *Output
 	Done   *Recorded // what Output has already; nil: nothing
 
@@ -46,6 +47,7 @@ type Coordinator struct {
 	Image func(language string) string
 
 	Window      func() int // most jobs that are released and not recorded
+	WindowBytes int64      // most bytes of them, and of their results, except that one is always released; zero: any
 	Ordered     bool       // results in the order of the input
 	Strict      bool       // a line that is not a job ends the batch
 	KeepOutput  api.Size   // as in Work
@@ -103,7 +105,9 @@ type run struct {
 	order    order
 	progress Progress
 	canceled bool
+	bytes    int64  // of the messages of flights, and of lines that are not on disk
 	forgot   uint64 // the last result that the queue was told to forget
+	recorded int64  // bytes of the results on disk that it was not told to forget
 }
 
 // Run judges the batch. It returns when all jobs have a result on disk, when Stop is closed and all that were
@@ -179,7 +183,9 @@ func (r *run) complete() bool { return r.progress.AllRead && r.idle() }
 
 // room reports whether another line may be read.
 func (r *run) room() bool {
-	return !r.progress.AllRead && len(r.flights)+r.writer.waiting+len(r.order.held) < max(r.Window(), 1)
+	jobs := len(r.flights) + r.writer.waiting + len(r.order.held)
+	full := r.WindowBytes > 0 && r.bytes >= r.WindowBytes && jobs > 0
+	return !r.progress.AllRead && jobs < max(r.Window(), 1) && !full
 }
 
 func (r *run) loop(ctx context.Context, lines <-chan Line, results <-chan Message, readErr <-chan error) error {

@@ -59,7 +59,11 @@ func (r *run) recordOwn(res api.JobResult) error {
 
 // end passes on a result to the writer, in its turn.
 func (r *run) end(l line) error {
-	delete(r.flights, l.index)
+	if f := r.flights[l.index]; f != nil {
+		r.bytes -= int64(len(f.message.Body))
+		delete(r.flights, l.index)
+	}
+	r.bytes += int64(len(l.text))
 	r.writer.write(r.order.ready(l))
 	return nil
 }
@@ -74,20 +78,26 @@ func (r *run) wrote(ctx context.Context, w written) error {
 	last := r.forgot
 	for _, l := range w.lines {
 		r.progress.Statuses[l.status]++
+		r.bytes -= int64(len(l.text))
+		r.recorded += int64(len(l.text))
 		if l.answer != "" {
 			r.progress.Answers[l.answer]++
 		}
 		last = max(last, l.sequence)
 	}
-	if last-r.forgot < forgetAtOnce {
+	if last-r.forgot < forgetAtOnce && r.recorded < forgetBytes {
 		return nil
 	}
-	r.forgot = last
+	r.forgot, r.recorded = last, 0
 	return r.Queue.Forget(ctx, r.ID, last)
 }
 
-// forgetAtOnce is how many recorded results the queue holds before the coordinator has it forget them.
-const forgetAtOnce = 256
+// The queue forgets recorded results when it holds so many of them, or of their bytes: large results would
+// otherwise fill the memory of an engine, and then no worker could send one.
+const (
+	forgetAtOnce = 256
+	forgetBytes  = 32 << 20
+)
 
 // cancelAll records the jobs that are released as canceled, and has workers end them.
 func (r *run) cancelAll(ctx context.Context) error {

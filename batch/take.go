@@ -63,7 +63,11 @@ func (r *run) job(ctx context.Context, l Line) (j api.Job, common string, err er
 	if l.Index >= MaxJobs {
 		return j, "", fmt.Errorf("a batch has at most %d jobs: split the input", MaxJobs)
 	}
-	if j, err = decode.Job(l.Text); err != nil {
+	read := r.Decode
+	if read == nil {
+		read = decode.Job
+	}
+	if j, err = read(l.Text); err != nil {
 		return j, "", err
 	}
 	if err := r.checkHead(j); err != nil {
@@ -130,6 +134,7 @@ func (r *run) release(ctx context.Context, index int64, j api.Job, common, diges
 	}
 	m := Message{Batch: r.ID, Index: index, Epoch: r.epoch, Pool: r.Pool, Urgent: r.Urgent || j.Urgent, Attempt: 1, Body: body}
 	r.flights[index] = &flight{m, j.ID, digest, j.Meta, now}
+	r.bytes += int64(len(body))
 	if r.underWay[index] {
 		return nil
 	}

@@ -37,7 +37,8 @@ var responsible = map[api.Code][]party{
 	api.CodePackagesFailed: {byCaller, byHost}, api.CodePackagesMissing: {byCaller, byHost},
 
 	api.CodeCheckFailed: {byCaller}, // the author of the checker
-	api.CodePoison:      {byHost}, api.CodeCanceled: {byCaller},
+	api.CodeBatchClosed: {byCaller}, api.CodeBatchesFull: {byCaller},
+	api.CodePoison: {byHost}, api.CodeCanceled: {byCaller},
 
 	api.CodeCheckRefused: {byAuthor},
 

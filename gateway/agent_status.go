@@ -41,6 +41,7 @@ func (g *Gateway) refreshAgent(ctx context.Context) {
 	if err == nil {
 		v.health, v.languages = health, languages
 		g.queue.Resize(max(health.Slots, 1))
+		g.queue.SetBackground(batchSlots(max(health.Slots, 1), g.cfg.BatchSlots))
 		g.metrics.Languages(languages)
 	}
 }
@@ -72,6 +73,10 @@ func (g *Gateway) refreshAgentLoop(ctx context.Context) {
 // metricsNow returns the current values for a scrape of the metrics.
 func (g *Gateway) metricsNow(ctx context.Context) metrics.Snapshot {
 	n := metrics.Snapshot{Queued: g.queue.Stats().Waiting, KeysUnread: g.cfg.Keys.Unread()}
+	if g.batches != nil {
+		load := g.batches.Load()
+		n.JobsLeft, n.Batches, n.BatchBytes = load.Left, load.Unended, load.Bytes
+	}
 	if h, err := g.cfg.Agent.Health(ctx); err == nil {
 		n.Agent = &h
 	}

@@ -45,6 +45,8 @@ type runRequest struct {
 
 	session string // set for an exec
 
+	background bool // a job of a batch: it waits as long as it takes, and gets no slot that another request can have
+
 	network *api.NetworkUsage // what the run has reached, once the agent has executed it; nil: it had no network with hosts
 
 	callerLeft bool // the caller left while the agent executed it; the agent then returned no result
@@ -145,7 +147,7 @@ func (g *Gateway) acquireSlot(ctx context.Context, o *runRequest) (*queue.Slot, 
 }
 
 func (o *runRequest) queueOwner() queue.Owner {
-	return queue.Owner{Key: o.caller.Name, Project: o.run.Labels.Project, MaxSlots: o.caller.Runs, MaxWaiting: o.caller.Waiting}
+	return queue.Owner{Key: o.caller.Name, Project: o.run.Labels.Project, MaxSlots: o.caller.Runs, MaxWaiting: o.caller.Waiting, Background: o.background}
 }
 
 // slotSlack is the time that the agent needs before and after a program.
@@ -188,6 +190,8 @@ func (g *Gateway) noSlotError(ctx, wait context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case g.stopping.Err() != nil && errors.Is(context.Cause(wait), errStop):
+		return errStopping()
 	case wait.Err() != nil:
 		why := api.Fail(api.CodeQueueTimeout, "no slot was free within %v: send the run again later, or have the operator raise --wait or add slots", g.cfg.Wait)
 		var last *api.Error

@@ -23,6 +23,7 @@ import (
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/gateway/auth"
+	"github.com/brig-sandbox/brig/gateway/batches"
 	"github.com/brig-sandbox/brig/gateway/connlimit"
 	"github.com/brig-sandbox/brig/gateway/metrics"
 	"github.com/brig-sandbox/brig/gateway/problems"
@@ -54,6 +55,10 @@ type Config struct {
 	EgressAllow     []api.AllowRule            // most that runs may list in allow; none: any host
 	EgressInternal  []api.AllowRule            // addresses with ports that runs may reach although they are this host's, or reserved
 	Packages        bool                       // packages are installed for runs and sessions, from the indexes of the languages
+	Batches         string                     // directory of the batches; empty: the service takes none
+	BatchSlots      int                        // slots that jobs of batches hold at once; zero: all but one
+	BatchKeep       time.Duration              // how long a batch stays after its end; zero means 7 days
+	BatchBytes      api.Size                   // of all batches on disk; zero means 16 GiB
 	Indexes         map[api.PackageKind]string // URLs of the operator's own indexes; packages of these kinds are installed in any case
 	Problems        string                     // directory of stored problems; empty: none are stored
 	MaxProblems     api.Size                   // of all stored problems together; zero means 4 GiB
@@ -93,6 +98,7 @@ type Gateway struct {
 	agent           agentStatus
 	blobs           blobOwners
 	metrics         *metrics.Metrics
+	batches         *batches.Store // nil: the service takes none
 
 	mu       sync.Mutex      // orders enter and the end of admission
 	stopping context.Context // done when no further runs are admitted
@@ -112,6 +118,8 @@ func (cfg Config) WithDefaults() Config {
 	cfg.MaxConns = cmp.Or(cfg.MaxConns, 4096)
 	cfg.MaxConnsPerAddr = cmp.Or(cfg.MaxConnsPerAddr, max(cfg.MaxConns/8, 1))
 	cfg.MaxBodies = cmp.Or(cfg.MaxBodies, 256)
+	cfg.BatchKeep = cmp.Or(cfg.BatchKeep, batchKeep)
+	cfg.BatchBytes = cmp.Or(cfg.BatchBytes, batchBytes)
 	cfg.Grace = cmp.Or(cfg.Grace, api.GracePeriod)
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -146,6 +154,9 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	}
 	g.metrics = metrics.New(g.metricsNow)
 	g.refreshAgent(ctx)
+	if err := g.openBatches(); err != nil {
+		return nil, err
+	}
 	if names := g.uselessProfileLog(); len(names) > 0 {
 		return nil, api.Refuse(api.CodeForbidden, "profile_log is set on the keys %s, but the agent allows profile_mode log only to root: start it with brigd --profile-log (if brig serve starts it: --agent-arg=--profile-log), or remove profile_log from the keys", strings.Join(names, ", "))
 	}
@@ -196,6 +207,10 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 		loops.Go(func() { g.reloadKeysLoop(g.stopping) })
 	}
 	defer loops.Wait()
+	if g.batches != nil {
+		g.batches.Start(g.stopping)
+		defer g.batches.Wait()
+	}
 	defer g.stop()
 
 	var broken error

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/batches"
 	"github.com/brig-sandbox/brig/gateway/connlimit"
 )
 
@@ -11,6 +12,10 @@ const (
 	memoryOfConn = 72 * api.KiB  // a connection's buffers and stacks, and a response that needs no quota, or the piece of one that is being written
 	memoryOfRun  = 128 * api.KiB // a body that needs no quota, as bytes and as parsed values
 	memoryOfFile = 320 * api.KiB // a file or blob that is being forwarded
+
+	// The batches: jobs that are released; of each batch one more, as text and as its message, and what its jobs
+	// have in common; results on their way to the disk; and which jobs there are.
+	memoryOfBatches = 32*api.MiB + batches.MaxBatches*(2*batches.MaxLine+2*batches.MaxRequest) + 32*api.MiB + batches.MaxJobs*72
 
 	memoryOfRelay = 10 * api.MiB // the network of a run: 64 connections with their stacks and first messages, 32 queries, 4,096 names
 )
@@ -28,5 +33,8 @@ func (c Config) MaxMemory() api.Size {
 	sum += c.MaxAnswers                       // large responses
 	sum += c.MaxAnswers / waitingDivisor      // large responses that wait for quota
 	sum += c.MaxAnswers / 4 * 2               // the response that is being read from the agent
+	if c.Batches != "" {
+		sum += memoryOfBatches
+	}
 	return (sum + maxDoneBytes + api.MiB - 1) / api.MiB * api.MiB
 }

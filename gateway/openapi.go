@@ -20,7 +20,7 @@ var failures = map[int]string{
 	401: "no key, or an unknown key",
 	403: "not allowed for this caller, or for a web page of another host",
 	404: "it does not exist, or belongs to another key",
-	409: "it exists already; session_id names it",
+	409: "it exists already, in another form; session_id names a session",
 	410: "the session has ended",
 	408: "the request is large and stalled",
 	413: "it is too large",
@@ -104,6 +104,9 @@ func describe(routes []route, version string) *huma.OpenAPI {
 		case r.raw != "":
 			op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{r.raw: {Schema: &huma.Schema{Type: "string", Format: "binary"}}}}
 		}
+		if r.lines {
+			op.RequestBody.Content[jsonLines] = &huma.MediaType{Schema: &huma.Schema{Type: "string", Format: "binary"}}
+		}
 		good := &huma.Response{Description: "done"}
 		switch {
 		case r.answer != nil:
@@ -121,6 +124,14 @@ func describe(routes []route, version string) *huma.OpenAPI {
 			status = http.StatusOK
 		}
 		op.Responses[strconv.Itoa(status)] = good
+		if r.streamed != nil {
+			lines := &huma.MediaType{Schema: types.Schema(r.streamed, true, "")}
+			if r.answer == nil {
+				good.Content = map[string]*huma.MediaType{jsonLines: lines}
+			} else {
+				op.Responses["200"] = &huma.Response{Description: "the results, one in each line", Content: map[string]*huma.MediaType{jsonLines: lines}}
+			}
+		}
 		if r.accepted != nil {
 			op.Responses["202"] = &huma.Response{Description: "the run is accepted; Location is the path of its status and result", Content: map[string]*huma.MediaType{
 				"application/json": {Schema: types.Schema(r.accepted, true, r.name)},

@@ -31,6 +31,9 @@ var schemaTypes = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[api.Mode]():          reflect.TypeFor[oneOf[api.Mode]](),
 	reflect.TypeFor[api.ProfileMode]():   reflect.TypeFor[oneOf[api.ProfileMode]](),
 	reflect.TypeFor[api.State]():         reflect.TypeFor[oneOf[api.State]](),
+	reflect.TypeFor[api.BatchState]():    reflect.TypeFor[oneOf[api.BatchState]](),
+	reflect.TypeFor[api.BatchKeep]():     reflect.TypeFor[oneOf[api.BatchKeep]](),
+	reflect.TypeFor[api.JobStatus]():     reflect.TypeFor[oneOf[api.JobStatus]](),
 	reflect.TypeFor[api.SessionState]():  reflect.TypeFor[oneOf[api.SessionState]](),
 	reflect.TypeFor[api.PackageKind]():   reflect.TypeFor[oneOf[api.PackageKind]](),
 	reflect.TypeFor[api.FileKind]():      reflect.TypeFor[oneOf[api.FileKind]](),
@@ -105,7 +108,7 @@ const eventStream = "text/event-stream"
 type sentEvent struct {
 	ID    int64           `json:"id" doc:"its number, from 1"`
 	Event api.EventName   `json:"event" doc:"what happened"`
-	Data  json.RawMessage `json:"data" doc:"JSON in one line; queued has a Status, compiled a Compilation, usage a LiveUsage, test a TestResult, stdout and stderr an object with the bytes in data, gap an object with the number of lost events in events_lost, result a Result, error a Problem"`
+	Data  json.RawMessage `json:"data" doc:"JSON in one line; queued has a Status, compiled a Compilation, usage a LiveUsage, test a TestResult, stdout and stderr an object with the bytes in data, gap an object with the number of lost events in events_lost, result a Result, error a Problem, progress and done a Batch"`
 }
 
 // eventsIn describes a stream in the same way as huma's package sse: each item is an event, and its
@@ -121,7 +124,7 @@ func eventsIn(types huma.Registry) *huma.MediaType {
 func pathParamDescription(name, group string) string {
 	switch name {
 	case "id":
-		return map[string]string{"Runs": "id of the run", "Sessions": "id of the session"}[group]
+		return map[string]string{"Runs": "id of the run", "Batches": "id of the batch", "Sessions": "id of the session"}[group]
 	case "digest":
 		return "sha256 of the blob, in hex"
 	case "name":

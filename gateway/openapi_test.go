@@ -258,6 +258,8 @@ func TestExamplesAreValid(t *testing.T) {
 			if ask, err = decode.Value[api.Exec](text, "exec"); err == nil {
 				err = ask.Validate()
 			}
+		case "createBatch":
+			_, err = decode.Value[api.BatchRequest](text, "request")
 		case "check":
 			_, err = decode.Value[api.CheckRequest](text, "check")
 		default:

@@ -73,7 +73,7 @@ func withPackages[T any](ctx context.Context, g *Gateway, c caller, r api.Packag
 func (g *Gateway) runWithPackages(ctx context.Context, o *runRequest) (res api.Result, waited time.Duration, err error) {
 	r := api.PackageRequest{Language: o.run.Language, Requirements: o.run.Requirements, Index: o.run.Index}
 	res, err = withPackages(ctx, g, o.caller, r, func() (res api.Result, err error) {
-		wait, stopWaiting := context.WithTimeoutCause(ctx, g.cfg.Wait, errWaitTimeout)
+		wait, stopWaiting := g.slotWait(ctx, o)
 		defer stopWaiting()
 		res, waited, err = g.withSlot(ctx, wait, o)
 		return res, err

@@ -32,7 +32,7 @@ var statuses = map[api.Code]int{
 	api.CodeForbidden:    http.StatusForbidden,
 	api.CodeUnauthorized: http.StatusUnauthorized,
 	api.CodeCheckRefused: http.StatusUnprocessableEntity,
-	api.CodeConflict:     http.StatusConflict,
+	api.CodeConflict:     http.StatusConflict, api.CodeBatchClosed: http.StatusConflict, api.CodeBatchesFull: http.StatusTooManyRequests,
 	api.CodeSessionEnded: http.StatusGone, api.CodeSessionsFull: http.StatusTooManyRequests, api.CodeSessionBusy: http.StatusTooManyRequests,
 	api.CodeNoProgram: http.StatusUnprocessableEntity, api.CodeBadProgram: http.StatusUnprocessableEntity, api.CodeUnsupported: http.StatusUnprocessableEntity,
 	api.CodeBadVolume: http.StatusUnprocessableEntity, api.CodeBadProblem: http.StatusUnprocessableEntity, api.CodePackagesFailed: http.StatusUnprocessableEntity, api.CodeCheckFailed: http.StatusUnprocessableEntity, api.CodePackagesMissing: http.StatusNotFound,

@@ -85,19 +85,25 @@ func (g *Gateway) newRequest(r *http.Request, run api.Run) (*runRequest, error) 
 	if err != nil {
 		return nil, err
 	}
+	c := callerOf(r.Context())
+	o, err := g.requestOf(c, run, mode)
+	if err != nil {
+		return nil, err
+	}
+	o.releaseBlobs, err = g.pinBlobs(c.Name, blobsOf(o.run)) // the last step: an error after it would have to release the blobs
+	return o, err
+}
+
+// requestOf creates a validated request of a run that a caller may have executed, if its blobs are the caller's.
+func (g *Gateway) requestOf(c caller, run api.Run, mode checkMode) (o *runRequest, err error) {
 	if err := run.Validate(); err != nil {
 		return nil, err
 	}
 	run.Language = g.agent.resolveAlias(run.Language)
-	c := callerOf(r.Context())
 	if run, err = g.permitRun(c, run); err != nil {
 		return nil, err
 	}
-	releaseBlobs, missing := g.blobs.pin(c.Name, blobsOf(run)) // the last step: an error after it would have to release the blobs
-	if missing != "" {
-		return nil, noBlobError(missing)
-	}
-	return &runRequest{id: runID(), releaseBlobs: releaseBlobs, caller: c, run: run, sourceSize: len(run.Source), main: run.SourceName, source: run.Source, check: mode, maxSlotTime: maxSlotTimeOf(run), created: time.Now()}, nil
+	return &runRequest{id: runID(), caller: c, run: run, sourceSize: len(run.Source), main: run.SourceName, source: run.Source, check: mode, maxSlotTime: maxSlotTimeOf(run), created: time.Now()}, nil
 }
 
 // dispatchAsync dispatches a request in the background, and calls release when it has ended.

@@ -12,6 +12,9 @@ import (
 
 // keep gives the agent the blobs of a run that it does not have.
 func (w *Worker) keep(ctx context.Context, r api.Run) error {
+	if w.Keep == nil {
+		return nil
+	}
 	for _, digest := range batch.Blobs(r) {
 		if w.kept.has(digest) {
 			continue

@@ -36,7 +36,7 @@ type Worker struct {
 
 	Execute func(ctx context.Context, r api.Run) (api.Result, error)
 	Blob    func(ctx context.Context, digest string) ([]byte, error) // fetches what a job names by digest
-	Keep    func(ctx context.Context, content []byte) error          // gives it to the agent
+	Keep    func(ctx context.Context, content []byte) error          // gives it to the agent; nil: the agent has it
 	Healthy func(ctx context.Context) error                          // whether the agent answers
 
 	Images map[string]string // digest of the image of each language, by its names; nil: not known

@@ -46,6 +46,8 @@ func keyLimitFlags(f *pflag.FlagSet, k *auth.Key) {
 	f.Var(&k.Volumes, "volumes", "maximum total size of its volumes (default: a share that leaves some for other keys)")
 	f.IntVar(&k.Problems, "problems", 0, "maximum stored problems (default 1000)")
 	f.Var(&k.ProblemBytes, "problem-bytes", "maximum total size of its stored problems (default: a share that leaves some for other keys)")
+	f.IntVar(&k.Batches, "batches", 0, "maximum batches that have not ended (default: a share that leaves some for other keys)")
+	f.Var(&k.BatchBytes, "batch-bytes", "maximum size of its batches on disk (default: a share that leaves some for other keys)")
 	f.IntVar(&k.Weight, "weight", 0, "maximum weight of a run or session (default: the agent's ceiling)")
 	f.Float64Var(&k.CPUs, "cpus", 0, "maximum processors that a run or session uses at once (default: the agent's ceiling)")
 	f.StringVar((*string)(&k.Mode), "mode", "", "mode of its runs that do not set one: strict, fresh or exclusive (default strict)")

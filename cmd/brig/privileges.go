@@ -87,36 +87,22 @@ func (i identity) takeDataDir(dir string) error {
 	// An earlier service may have run as another user.
 	err = handle.Chown(i.uid, i.gid)
 	for _, e := range entries {
-		if e.Name() == problemsDir {
-			err = errors.Join(err, i.takeProblems(handle))
+		depth := 0
+		switch e.Name() {
+		case "lost+found": // part of the file system
 			continue
+		case problemsDir:
+			depth = 1
+		case batchesName:
+			depth = 2 // it has directories, which have files
 		}
-		err = errors.Join(err, i.takeFile(handle, e.Name()))
+		err = errors.Join(err, i.takeFile(handle, e.Name(), depth))
 	}
 	return err
 }
 
 // problemsDir is the directory of stored problems in the data directory. It has regular files alone.
 const problemsDir = "problems"
-
-// takeProblems gives the directory of stored problems to the service.
-func (i identity) takeProblems(dir *os.File) error {
-	fd, err := unix.Openat(int(dir.Fd()), problemsDir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("--data-dir: %w", &os.PathError{Op: "open", Path: problemsDir, Err: err})
-	}
-	sub := os.NewFile(uintptr(fd), problemsDir)
-	defer sub.Close()
-	entries, err := sub.ReadDir(-1)
-	if err != nil {
-		return err
-	}
-	err = sub.Chown(i.uid, i.gid)
-	for _, e := range entries {
-		err = errors.Join(err, i.takeFile(sub, e.Name()))
-	}
-	return err
-}
 
 // withDirRemedy adds a remedy to a permission error of the directory.
 func withDirRemedy(err error, dir string, uid int, asRoot bool) error {
@@ -129,17 +115,17 @@ func withDirRemedy(err error, dir string, uid int, asRoot bool) error {
 	return fmt.Errorf("%w: uid %d has no access to %s: with --data-dir choose a directory that you own, or use sudo", err, uid, dir)
 }
 
+// batchesName is the name of the directory of the batches in the data directory.
+const batchesName = "batches"
+
 // isServiceFile reports whether a name in the data directory is one that the service uses.
 func isServiceFile(name string) bool {
-	return strings.HasPrefix(name, "history.db") || name == "sessions" || name == problemsDir || strings.HasPrefix(name, ".sessions-") || name == "lost+found"
+	return strings.HasPrefix(name, "history.db") || name == "sessions" || name == problemsDir || name == batchesName || strings.HasPrefix(name, ".sessions-") || name == "lost+found"
 }
 
-// takeFile gives a regular file with a single name to the service. An attacker who took over an
-// earlier service may have left a hard link to a file of root.
-func (i identity) takeFile(dir *os.File, name string) error {
-	if name == "lost+found" { // part of the file system
-		return nil
-	}
+// takeFile gives a regular file with a single name to the service, or a directory with what is in it, as deep
+// as depth says. An attacker who took over an earlier service may have left a hard link to a file of root.
+func (i identity) takeFile(dir *os.File, name string, depth int) error {
 	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return &os.PathError{Op: "open", Path: name, Err: err}
@@ -149,10 +135,30 @@ func (i identity) takeFile(dir *os.File, name string) error {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return os.NewSyscallError("fstat", err)
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink != 1 {
+	switch kind := st.Mode & unix.S_IFMT; {
+	case kind == unix.S_IFDIR && depth > 0:
+		if err := i.takeDir(fd, name, depth); err != nil {
+			return err
+		}
+	case kind != unix.S_IFREG || st.Nlink != 1:
 		return fmt.Errorf("--data-dir: %s is not a regular file, or has several hard links: remove it", name)
 	}
 	return os.NewSyscallError("fchownat", unix.Fchownat(fd, "", i.uid, i.gid, unix.AT_EMPTY_PATH))
+}
+
+// takeDir gives what is in a directory to the service.
+func (i identity) takeDir(fd int, name string, depth int) error {
+	in, err := unix.Openat(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: name, Err: err}
+	}
+	dir := os.NewFile(uintptr(in), name)
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	for _, n := range names {
+		err = errors.Join(err, i.takeFile(dir, n, depth-1))
+	}
+	return err
 }
 
 // dropPrivileges gives up root in all threads and for good: the process cannot gain privileges any more. It

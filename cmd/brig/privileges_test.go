@@ -48,6 +48,21 @@ func TestDataDirOwnership(t *testing.T) {
 			t.Errorf("%s is of uid %d", name, got)
 		}
 	}
+	one := filepath.Join(dir, batchesName, "one")
+	if err := os.MkdirAll(one, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(one, "state.json"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := service.takeDataDir(dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{filepath.Dir(one), one, filepath.Join(one, "state.json")} {
+		if got := owner(name); got != fallbackServiceID {
+			t.Errorf("%s is of uid %d", name, got)
+		}
+	}
 	shared := fill("history.db", "passwd")
 	if err := service.takeDataDir(shared); err == nil {
 		t.Error("a directory with another file was given away")
@@ -59,12 +74,17 @@ func TestDataDirOwnership(t *testing.T) {
 	}
 	for what, link := range map[string]func(of, name string) error{"hard": os.Link, "symbolic": os.Symlink} {
 		secret := filepath.Join(fill("shadow"), "shadow")
-		dir := fill()
-		if err := link(secret, filepath.Join(dir, "sessions")); err != nil {
-			t.Fatal(err)
-		}
-		if err := service.takeDataDir(dir); err == nil {
-			t.Errorf("a %s link was taken", what)
+		for _, name := range []string{"sessions", batchesName + "/one/input.jsonl", batchesName + "/one/a/b"} {
+			dir := fill()
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := link(secret, filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+			if err := service.takeDataDir(dir); err == nil {
+				t.Errorf("a %s link %s was taken", what, name)
+			}
 		}
 		if got := owner(secret); got != 0 {
 			t.Errorf("through a %s link uid %d was given a file of root's", what, got)

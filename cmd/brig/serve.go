@@ -62,13 +62,16 @@ type serveOptions struct {
 	egressAllow, egressInternal                  []string
 	packages                                     bool
 	indexes                                      map[api.PackageKind]*string
+	batchSlots                                   int
+	batchKeep                                    time.Duration
+	batchBytes                                   api.Size
 	logFormat                                    string
 	verbose                                      bool
 }
 
 func serveCommand(c *cli) *cobra.Command {
 	d := gateway.Config{}.WithDefaults()
-	o := serveOptions{maxBody: d.MaxBody, maxBlob: d.MaxBlob, maxProblems: d.MaxProblems, historyBytes: history.DefaultBytes}
+	o := serveOptions{maxBody: d.MaxBody, maxBlob: d.MaxBlob, maxProblems: d.MaxProblems, historyBytes: history.DefaultBytes, batchBytes: d.BatchBytes}
 	k, f := newCommand("serve", serveUsage)
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on: host:port, or unix:/path")
 	f.StringVar(&o.keys, "keys", "", "`FILE` of keys; callers must have one of them")
@@ -87,9 +90,12 @@ func serveCommand(c *cli) *cobra.Command {
 	f.IntVar(&o.bodies, "max-bodies", d.MaxBodies, "maximum concurrent uploads of request bodies and downloads of session files; a key gets an eighth, unless its line sets bodies")
 	o.networkFlags(f)
 	o.packageFlags(f)
-	f.StringVar(&o.dataDir, "data-dir", "/var/lib/brig-gateway", "`DIR` of the history")
+	f.StringVar(&o.dataDir, "data-dir", "/var/lib/brig-gateway", "`DIR` of the history and the batches")
 	f.IntVar(&o.historyRuns, "history-runs", history.DefaultRuns, "maximum runs in the history, of all keys together; beyond it the oldest runs of the key that has most are removed")
 	f.Var(&o.historyBytes, "history-bytes", "approximate maximum size of the history")
+	f.IntVar(&o.batchSlots, "batch-slots", 0, "slots that jobs of batches use at once (default: all but one, which is left to other requests)")
+	f.DurationVar(&o.batchKeep, "batch-keep", d.BatchKeep, "how long a batch stays after its end")
+	f.Var(&o.batchBytes, "batch-bytes", "maximum size of all batches on disk, with their results")
 	f.StringVar(&o.user, "user", "", "`USER` to run as when started as root (default: brig-gateway if that user exists, else uid "+fmt.Sprint(fallbackServiceID)+")")
 	f.StringArrayVar(&o.agentArgs, "agent-arg", nil, "`FLAG` for an agent that brig serve starts, such as --agent-arg=--slots=4 (repeatable)")
 	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
@@ -239,6 +245,7 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 		Network: o.network, EgressAllow: allow, EgressInternal: internal,
 		Sessions: filepath.Join(o.dataDir, "sessions"),
 		Problems: problemsAt, MaxProblems: o.maxProblems, ReadProblem: problemReader(problemsAt),
+		Batches: filepath.Join(o.dataDir, batchesName), BatchSlots: o.batchSlots, BatchKeep: o.batchKeep, BatchBytes: o.batchBytes,
 	}
 	g, err := gateway.New(ctx, gatewayConfig)
 	if err != nil {
@@ -318,6 +325,9 @@ func (o serveOptions) checkLimits() error {
 		{"max-conns-address", int64(o.connsEach), 1, count, "because otherwise no client can connect"},
 		{"max-bodies", int64(o.bodies), 1, count, "because otherwise no client can send a run"},
 		{"history-runs", int64(o.historyRuns), 1, count, "because the outcome of a run is read from the history"},
+		{"batch-slots", int64(o.batchSlots), 0, count, "with which they use all but one"},
+		{"batch-keep", int64(o.batchKeep), int64(time.Minute), span, "because results must stay until they are read"},
+		{"batch-bytes", int64(o.batchBytes), int64(api.MiB), size, "because a batch must fit"},
 		{"history-bytes", int64(o.historyBytes), int64(api.MiB), size, "because the outcome of a run is read from the history"},
 	} {
 		if b.is < b.least {

@@ -28,6 +28,7 @@ func TestDataDirIsLockedByOneService(t *testing.T) {
 func TestServeRefusesBoundsThatAreTooSmall(t *testing.T) {
 	least := serveOptions{
 		queue: 0, wait: time.Millisecond, grace: 0, maxBody: api.KiB, maxBlob: api.KiB, maxProblems: api.MiB, conns: 1, connsEach: 1, bodies: 1, historyRuns: 1, historyBytes: api.MiB,
+		batchKeep: time.Minute, batchBytes: api.MiB,
 	}
 	if err := least.checkLimits(); err != nil {
 		t.Errorf("the least: %v", err)
@@ -46,6 +47,9 @@ func TestServeRefusesBoundsThatAreTooSmall(t *testing.T) {
 		{func(o *serveOptions) { o.connsEach = 0 }, "--max-conns-address is 0: the least is 1, "},
 		{func(o *serveOptions) { o.bodies = 0 }, "--max-bodies is 0: the least is 1, "},
 		{func(o *serveOptions) { o.historyRuns = 0 }, "--history-runs is 0: the least is 1, "},
+		{func(o *serveOptions) { o.batchSlots = -1 }, "--batch-slots is -1: the least is 0, "},
+		{func(o *serveOptions) { o.batchKeep = time.Second }, "--batch-keep is 1s: the least is 1m0s, "},
+		{func(o *serveOptions) { o.batchBytes = 1 }, "--batch-bytes is 1: the least is 1M, "},
 		{func(o *serveOptions) { o.historyBytes = 1 }, "--history-bytes is 1: the least is 1M, "},
 	} {
 		o := least

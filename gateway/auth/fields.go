@@ -21,7 +21,7 @@ type keyField struct {
 
 func (k *Key) fields() []keyField {
 	return []keyField{{"name", &k.Name}, {"sha256", &k.SHA256}, {"runs", &k.Runs}, {"waiting", &k.Waiting}, {"sessions", &k.Sessions}, {"memory", &k.Memory},
-		{"bodies", &k.Bodies}, {"blobs", &k.Blobs}, {"volumes", &k.Volumes}, {"problems", &k.Problems}, {"problem_bytes", &k.ProblemBytes}, {"weight", &k.Weight}, {"cpus", &k.CPUs}, {"mode", &k.Mode}, {"admin", &k.Admin},
+		{"bodies", &k.Bodies}, {"blobs", &k.Blobs}, {"volumes", &k.Volumes}, {"problems", &k.Problems}, {"problem_bytes", &k.ProblemBytes}, {"batches", &k.Batches}, {"batch_bytes", &k.BatchBytes}, {"weight", &k.Weight}, {"cpus", &k.CPUs}, {"mode", &k.Mode}, {"admin", &k.Admin},
 		{"profiles", &k.Profiles}, {"profile_log", &k.ProfileLog}, {"network", &k.Network}, {"packages", &k.Packages}}
 }
 

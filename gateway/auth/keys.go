@@ -33,12 +33,14 @@ type Key struct {
 	Blobs    api.Size // all blobs together; zero means 1 GiB
 	Volumes  api.Size // all volumes together; zero: as much as is fair to other keys
 	Problems int      // stored problems; zero means 1,000
+	Batches  int      // that have not ended; zero: as many as are fair to other keys
 	Weight   int      // maximum for a run or session; zero: the agent's ceiling
 	CPUs     float64  // processors used concurrently, maximum for a run or session; zero: the agent's ceiling
 	Mode     api.Mode // mode of runs that name none; empty: strict
 	Admin    bool     // may set cpuset, as far as the agent allows that to users other than root; may see every key's history, stats and alerts, and /metrics
 
 	ProblemBytes api.Size // of all stored problems; zero: as much as is fair to other keys
+	BatchBytes   api.Size // all batches on disk; zero: as much as is fair to other keys
 
 	Profiles   Names // profiles that it may name, in addition to strict, default and a language's own
 	ProfileLog bool  // may set profile_mode log
@@ -157,7 +159,7 @@ func (k *Keys) Find(token string) (Key, bool) {
 }
 
 func (k Key) negative() bool {
-	return k.Runs < 0 || k.Waiting < 0 || k.Sessions < 0 || k.Memory < 0 || k.Bodies < 0 || k.Blobs < 0 || k.Volumes < 0 || k.Problems < 0 || k.ProblemBytes < 0 || k.Weight < 0 || k.CPUs < 0
+	return k.Runs < 0 || k.Waiting < 0 || k.Sessions < 0 || k.Memory < 0 || k.Bodies < 0 || k.Blobs < 0 || k.Volumes < 0 || k.Problems < 0 || k.ProblemBytes < 0 || k.Batches < 0 || k.BatchBytes < 0 || k.Weight < 0 || k.CPUs < 0
 }
 
 // invalidLimits returns an error for limits that no run could have, and for a mode or network that does

@@ -47,9 +47,9 @@ func TestKeys(t *testing.T) {
 }
 
 func TestBoundsOfKeys(t *testing.T) {
-	want := Key{Name: "ann", Runs: 2, Waiting: 3, Sessions: 4, Memory: 2 * api.GiB, Bodies: 5, Blobs: 64 * api.MiB, Volumes: 3 * api.GiB / 2, Weight: 512, CPUs: 0.5, Mode: api.Exclusive, Admin: true, Network: api.NetworkAllow}
+	want := Key{Name: "ann", Runs: 2, Waiting: 3, Sessions: 4, Memory: 2 * api.GiB, Bodies: 5, Blobs: 64 * api.MiB, Volumes: 3 * api.GiB / 2, Batches: 6, BatchBytes: 5 * api.GiB, Weight: 512, CPUs: 0.5, Mode: api.Exclusive, Admin: true, Network: api.NetworkAllow}
 	token, line, err := NewKey(want)
-	if err != nil || !strings.HasSuffix(line, ", runs: 2, waiting: 3, sessions: 4, memory: 2G, bodies: 5, blobs: 64M, volumes: 1536M, weight: 512, cpus: 0.5, mode: exclusive, admin: true, network: allow}") {
+	if err != nil || !strings.HasSuffix(line, ", runs: 2, waiting: 3, sessions: 4, memory: 2G, bodies: 5, blobs: 64M, volumes: 1536M, batches: 6, batch_bytes: 5G, weight: 512, cpus: 0.5, mode: exclusive, admin: true, network: allow}") {
 		t.Fatalf("%v, %s", err, line)
 	}
 	k, err := ParseKeys([]byte("keys:\n" + line))
@@ -76,7 +76,7 @@ func TestBadKeysFiles(t *testing.T) {
 	for name, tt := range map[string]struct{ text, want string }{
 		"empty":           {"", "brig key add"},
 		"no keys":         {"keys: []\n", "brig key add"},
-		"unknown setting": {"keys:\n- {name: a, sha256: " + sum + ",\n  rnus: 3}\n", `line 3: unknown field "rnus": a key has name, sha256, runs, waiting, sessions, memory, bodies, blobs, volumes, problems, problem_bytes, weight, cpus, mode, admin, profiles, profile_log, network, packages`},
+		"unknown setting": {"keys:\n- {name: a, sha256: " + sum + ",\n  rnus: 3}\n", `line 3: unknown field "rnus": a key has name, sha256, runs, waiting, sessions, memory, bodies, blobs, volumes, problems, problem_bytes, batches, batch_bytes, weight, cpus, mode, admin, profiles, profile_log, network, packages`},
 		"unknown section": {"kyes:\n- {name: a, sha256: " + sum + "}\n", `line 1: unknown field "kyes"`},
 		"no size":         {"keys:\n- name: a\n  blobs: lots\n", `line 3: blobs: size "lots": write a number with an optional K, M, G or T`},
 		"no number":       {"keys:\n- name: a\n  runs: few\n", `line 3: runs "few": write a whole number`},

@@ -12,6 +12,9 @@ import (
 // Snapshot is the current state at the time of a scrape.
 type Snapshot struct {
 	Queued     int         // runs waiting for a slot
+	JobsLeft   int64       // jobs of batches without a result
+	Batches    int         // batches that have not ended
+	BatchBytes int64       // of all batches on disk
 	KeysUnread time.Time   // time since which the keys file has been unreadable; zero: it is readable
 	Agent      *api.Health // nil: the agent does not answer, and no metrics of cells are reported
 }
@@ -21,6 +24,9 @@ const scrapeTimeout = 5 * time.Second
 
 var (
 	queued    = prometheus.NewDesc("brig_queue_depth", "Runs waiting for a slot.", nil, nil)
+	jobsLeft  = prometheus.NewDesc("brig_batch_jobs_left", "Jobs of batches without a result.", nil, nil)
+	batches   = prometheus.NewDesc("brig_batches", "Batches that have not ended.", nil, nil)
+	stored    = prometheus.NewDesc("brig_batch_bytes", "Bytes of all batches on disk.", nil, nil)
 	unread    = prometheus.NewDesc("brig_keys_unread_since_seconds", "Unix time since which the keys file is unreadable and keys removed from it are still valid; 0 if it is readable.", nil, nil)
 	up        = prometheus.NewDesc("brig_agent_up", "Whether the agent answers.", nil, nil)
 	slots     = prometheus.NewDesc("brig_slots", "Runs that the agent can execute at once.", nil, nil)
@@ -38,7 +44,7 @@ type gauges struct {
 }
 
 func (g gauges) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{queued, unread, up, slots, cells, committed, ceiling, images, templates, tried} {
+	for _, d := range []*prometheus.Desc{queued, jobsLeft, batches, stored, unread, up, slots, cells, committed, ceiling, images, templates, tried} {
 		to <- d
 	}
 }
@@ -51,6 +57,9 @@ func (g gauges) Collect(to chan<- prometheus.Metric) {
 	}
 	now := g.now(ctx)
 	gauge(queued, int64(now.Queued))
+	gauge(jobsLeft, now.JobsLeft)
+	gauge(batches, int64(now.Batches))
+	gauge(stored, now.BatchBytes)
 	if now.KeysUnread.IsZero() {
 		gauge(unread, 0)
 	} else {

@@ -34,6 +34,7 @@ type Metrics struct {
 	queueWait prometheus.Histogram
 	errors    *prometheus.CounterVec
 
+	jobs               *prometheus.CounterVec
 	packages           *prometheus.CounterVec
 	networkBytes       *prometheus.CounterVec
 	networkConnections prometheus.Counter
@@ -54,6 +55,8 @@ func New(now func(context.Context) Snapshot) *Metrics {
 			Name: "brig_queue_wait_seconds", Help: "Time that runs waited for a slot.", Buckets: durationBuckets}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "brig_errors_total", Help: "Requests that brig refused or failed, by error code."}, []string{"code"}),
+		jobs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "brig_batch_jobs_total", Help: "Jobs of batches that got a result, by status."}, []string{"status"}),
 		packages: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "brig_package_installations_total", Help: "Installations of packages, by language and outcome (ok, or an error code)."}, []string{"language", "outcome"}),
 		networkBytes: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -65,7 +68,7 @@ func New(now func(context.Context) Snapshot) *Metrics {
 	}
 	m.names.Store(&map[string]string{})
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.runs, m.wallTime, m.queueWait, m.errors, m.packages, m.networkBytes, m.networkConnections, m.networkRefused, gauges{now},
+	registry.MustRegister(m.runs, m.wallTime, m.queueWait, m.errors, m.jobs, m.packages, m.networkBytes, m.networkConnections, m.networkRefused, gauges{now},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.scrape = promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
 	return m
@@ -119,6 +122,11 @@ func (m *Metrics) RequestFailed(err error) {
 	if err != nil {
 		m.errors.WithLabelValues(string(codeOf(err))).Inc()
 	}
+}
+
+// JobsEnded counts jobs of batches that got a result.
+func (m *Metrics) JobsEnded(s api.JobStatus, n int64) {
+	m.jobs.WithLabelValues(string(s)).Add(float64(n))
 }
 
 // PackagesInstalled counts an installation of packages.

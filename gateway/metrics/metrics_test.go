@@ -59,7 +59,7 @@ var catalogue = []api.Language{{Name: "python", Aliases: []string{"py", "python3
 
 func TestScrapeSaysWhatWasCounted(t *testing.T) {
 	m := New(func(context.Context) Snapshot {
-		return Snapshot{Queued: 3, KeysUnread: time.Unix(1700000000, 5), Agent: &api.Health{Slots: 2, Leased: 1, Cells: 4, Memory: 1 << 20, MemoryMax: 1 << 30}}
+		return Snapshot{Queued: 3, Batches: 2, JobsLeft: 70, BatchBytes: 4096, KeysUnread: time.Unix(1700000000, 5), Agent: &api.Health{Slots: 2, Leased: 1, Cells: 4, Memory: 1 << 20, MemoryMax: 1 << 30}}
 	})
 	m.Languages(catalogue)
 	run := func(v api.Verdict, wall, queued int64) api.Result {
@@ -76,6 +76,7 @@ func TestScrapeSaysWhatWasCounted(t *testing.T) {
 	m.RequestFailed(fmt.Errorf("reading: %w", context.Canceled))
 	m.RequestFailed(errors.New("anything"))
 	m.RequestFailed(nil)
+	m.JobsEnded(api.JobDone, 5)
 	got := scraped(t, m)
 	for id, want := range map[string]float64{
 		"brig_runs_total{language=python,verdict=ok}":         2,
@@ -92,6 +93,10 @@ func TestScrapeSaysWhatWasCounted(t *testing.T) {
 		"brig_errors_total{code=canceled}":                    1,
 		"brig_errors_total{code=internal}":                    1,
 		"brig_queue_depth{}":                                  3,
+		"brig_batches{}":                                      2,
+		"brig_batch_jobs_left{}":                              70,
+		"brig_batch_bytes{}":                                  4096,
+		"brig_batch_jobs_total{status=done}":                  5,
 		"brig_keys_unread_since_seconds{}":                    1700000000,
 		"brig_agent_up{}":                                     1,
 		"brig_slots{}":                                        2,

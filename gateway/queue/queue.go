@@ -19,7 +19,14 @@ type Owner struct {
 	Project    string
 	MaxSlots   int // slots that the key may hold; zero: limited only by the queue
 	MaxWaiting int // requests of the key that may wait; zero: limited only by the queue
+
+	// Background requests get a slot that no other request can have now, and all of them together at most
+	// as many as SetBackground allows. They may all wait. They leave one slot of the key to its other requests,
+	// if it may hold more than one.
+	Background bool
 }
+
+func (o Owner) lane() laneName { return laneName{o.Key, o.Background} }
 
 // Full is the error of a caller that may not wait. It names the limit that was reached.
 type Full struct {
@@ -43,17 +50,26 @@ type Queue struct {
 	maxWaiting int // the number of requests that may wait
 
 	mu       sync.Mutex
-	slots    int              // guarded by mu; number of slots
-	held     int              // guarded by mu
-	lent     int              // guarded by mu; held slots that are lent, so that others may hold them in addition
-	waiting  int              // guarded by mu
-	lanes    map[string]*lane // guarded by mu; keys that hold or wait for slots
-	keyOrder list.List        // guarded by mu; of *lane: keys with waiting requests, the next first
+	slots    int                // guarded by mu; number of slots
+	held     int                // guarded by mu
+	lent     int                // guarded by mu; held slots that are lent, so that others may hold them in addition
+	waiting  int                // guarded by mu; without those in the background
+	lanes    map[laneName]*lane // guarded by mu; keys that hold or wait for slots
+	keyOrder list.List          // guarded by mu; of *lane: keys with waiting requests, the next first
+
+	maxBackground   int       // guarded by mu
+	background      int       // guarded by mu; slots held in the background, also those that are lent
+	backgroundOrder list.List // guarded by mu; as keyOrder
 }
 
-// A lane has the held slots and waiting requests of a key.
+type laneName struct {
+	key        string
+	background bool
+}
+
+// A lane has the held slots and waiting requests of a key, those in the background or the others.
 type lane struct {
-	key          string
+	laneName
 	maxSlots     int
 	held         int
 	lent         int
@@ -77,7 +93,7 @@ type waiter struct {
 // New creates a queue with the given numbers of slots and of places to wait. Without places to
 // wait, a caller that cannot get a slot at once is refused.
 func New(slots, places int) *Queue {
-	return &Queue{slots: slots, maxWaiting: places, lanes: map[string]*lane{}}
+	return &Queue{slots: slots, maxWaiting: places, lanes: map[laneName]*lane{}}
 }
 
 // A Slot is granted to one holder, which must call Release.
@@ -135,9 +151,17 @@ func (q *Queue) tryGrant(l *lane) *Slot {
 	if !q.hasFree() || !q.mayHold(l) || l.waiting > 0 {
 		return nil
 	}
-	q.held++
-	l.held++
+	q.hold(l, 1)
 	return &Slot{q: q, lane: l}
+}
+
+// hold changes the number of slots that a lane holds.
+func (q *Queue) hold(l *lane, n int) {
+	q.held += n
+	l.held += n
+	if l.background {
+		q.background += n
+	}
 }
 
 // Refuses returns the error that Take would return at once; nil if a slot or a place to wait for
@@ -155,10 +179,10 @@ func (q *Queue) Refuses(owner Owner) error {
 
 // lane finds or creates the lane of a key.
 func (q *Queue) lane(owner Owner) *lane {
-	l := q.lanes[owner.Key]
+	l := q.lanes[owner.lane()]
 	if l == nil {
-		l = &lane{key: owner.Key, projects: map[string]*project{}}
-		q.lanes[owner.Key] = l
+		l = &lane{laneName: owner.lane(), projects: map[string]*project{}}
+		q.lanes[owner.lane()] = l
 	}
 	l.maxSlots = owner.MaxSlots
 	return l
@@ -170,7 +194,26 @@ func (q *Queue) hasFree() bool { return q.held-q.lent < q.slots }
 // mayHold reports whether a key may hold one more slot. A key that has lent as many slots as there are
 // may not: it would otherwise hold more and more.
 func (q *Queue) mayHold(l *lane) bool {
-	return (l.maxSlots == 0 || l.held < l.maxSlots) && l.lent < q.slots
+	most := l.maxSlots
+	if l.background {
+		if q.background >= q.maxBackground {
+			return false
+		}
+		if most > 1 {
+			most--
+		}
+	}
+	return (most == 0 || q.heldBy(l.key) < most) && l.lent < q.slots
+}
+
+// heldBy is the number of slots that a key holds; q.mu is held.
+func (q *Queue) heldBy(key string) (n int) {
+	for _, background := range []bool{false, true} {
+		if l := q.lanes[laneName{key, background}]; l != nil {
+			n += l.held
+		}
+	}
+	return n
 }
 
 // refusal returns an error if the caller may not wait. A full queue still accepts a request of a key
@@ -178,6 +221,8 @@ func (q *Queue) mayHold(l *lane) bool {
 // otherwise keep out all others, which are due before most of its own requests.
 func (q *Queue) refusal(l *lane, owner Owner) error {
 	switch {
+	case l.background:
+		return nil
 	case q.waiting >= q.maxWaiting && (l.waiting > 0 || q.waiting >= 2*q.maxWaiting):
 		return &Full{Bound: "queue", Max: q.maxWaiting, Waiting: q.waiting}
 	case owner.MaxWaiting > 0 && l.waiting >= owner.MaxWaiting:
@@ -201,38 +246,50 @@ func (q *Queue) join(l *lane, owner Owner) (*waiter, error) {
 	w := &waiter{ready: make(chan struct{})}
 	w.elem = p.wait.PushBack(w)
 	if l.elem == nil {
-		l.elem = q.keyOrder.PushBack(l)
+		l.elem = q.order(l).PushBack(l)
 	}
-	l.waiting++
-	q.waiting++
+	q.countWaiting(l, 1)
 	return w, nil
+}
+
+// order is the list of keys that a lane is in while requests of it wait.
+func (q *Queue) order(l *lane) *list.List {
+	if l.background {
+		return &q.backgroundOrder
+	}
+	return &q.keyOrder
+}
+
+func (q *Queue) countWaiting(l *lane, n int) {
+	l.waiting += n
+	if !l.background {
+		q.waiting += n
+	}
 }
 
 // stopWaiting updates the counts when a request of the project no longer waits.
 func (q *Queue) stopWaiting(l *lane, p *project) {
-	l.waiting--
-	q.waiting--
+	q.countWaiting(l, -1)
 	if p.wait.Len() == 0 {
 		l.projectOrder.Remove(p.elem)
 		delete(l.projects, p.name)
 	}
 	if l.waiting == 0 {
-		q.keyOrder.Remove(l.elem)
+		q.order(l).Remove(l.elem)
 		l.elem = nil
 	}
 }
 
 // forget removes an unused lane.
 func (q *Queue) forget(l *lane) {
-	if l.held == 0 && l.waiting == 0 && q.lanes[l.key] == l {
-		delete(q.lanes, l.key)
+	if l.held == 0 && l.waiting == 0 && q.lanes[l.laneName] == l {
+		delete(q.lanes, l.laneName)
 	}
 }
 
 // takeBack takes a slot back and grants slots to waiting requests.
 func (q *Queue) takeBack(l *lane) {
-	q.held--
-	l.held--
+	q.hold(l, -1)
 	q.forget(l)
 	q.serve()
 }
@@ -240,9 +297,9 @@ func (q *Queue) takeBack(l *lane) {
 // serve grants slots as long as there are any.
 func (q *Queue) serve() {
 	for q.hasFree() {
-		e := q.keyOrder.Front()
-		for e != nil && !q.mayHold(e.Value.(*lane)) {
-			e = e.Next()
+		e := q.next(&q.keyOrder)
+		if e == nil {
+			e = q.next(&q.backgroundOrder)
 		}
 		if e == nil {
 			return
@@ -251,13 +308,22 @@ func (q *Queue) serve() {
 		p := l.projectOrder.Front().Value.(*project)
 		w := p.wait.Remove(p.wait.Front()).(*waiter)
 		w.elem = nil
-		q.keyOrder.MoveToBack(e)
+		q.order(l).MoveToBack(e)
 		l.projectOrder.MoveToBack(p.elem)
 		q.stopWaiting(l, p)
-		l.held++
-		q.held++
+		q.hold(l, 1)
 		close(w.ready)
 	}
+}
+
+// next is the first lane of an order that may hold one more slot; nil: there is none.
+func (q *Queue) next(order *list.List) *list.Element {
+	for e := order.Front(); e != nil; e = e.Next() {
+		if q.mayHold(e.Value.(*lane)) {
+			return e
+		}
+	}
+	return nil
 }
 
 // Lend makes the slot available to others as well, while it still counts as held by its key. It is
@@ -297,14 +363,19 @@ func (q *Queue) Resize(slots int) {
 	q.serve()
 }
 
+// SetBackground changes how many slots all background requests may hold together. A new queue has none for them.
+func (q *Queue) SetBackground(slots int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.maxBackground = slots
+	q.serve()
+}
+
 // Held is the number of slots that a key holds.
 func (q *Queue) Held(key string) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if l := q.lanes[key]; l != nil {
-		return l.held
-	}
-	return 0
+	return q.heldBy(key)
 }
 
 // Stats is a snapshot of a queue.
