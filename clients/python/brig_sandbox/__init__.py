@@ -12,6 +12,7 @@ refused the request.
 """
 
 from ._analysis import ErrorAnalysis
+from ._batch import Job, JobResult
 from ._errors import InfraError, RequestError, SandboxError
 from ._grading import Case, CaseResult, Grade
 from ._limits import MAX_TIMEOUT_SECONDS, ResourceLimits
@@ -35,6 +36,8 @@ __all__ = [
     "Grade",
     "HistoryEntry",
     "InfraError",
+    "Job",
+    "JobResult",
     "MAX_TIMEOUT_SECONDS",
     "NetworkHost",
     "NetworkRefusal",

@@ -9,8 +9,9 @@ import random
 import socket
 import ssl
 import time
+from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional, Tuple
 from urllib.parse import urlencode, urlsplit
 
 from ._errors import InfraError, RequestError, SandboxError
@@ -112,9 +113,9 @@ class Transport:
         self._parts = parts
         self._key = key
         self._timeout = timeout
-        self._retries = retries
-        self._patience = patience  # the longest wait between two tries, in seconds
-        self._room = room  # the longest time that a request is retried while the service is full, in seconds
+        self.retries = retries
+        self.patience = patience  # the longest wait between two tries, in seconds
+        self.room = room  # the longest time that a request is retried while the service is full, in seconds
         self._context = context
 
     def call(self, method: str, path: str, body: Optional[Mapping[str, Any]] = None, query: Optional[Query] = None, *, stays: bool = False) -> Any:
@@ -144,46 +145,46 @@ class Transport:
     def _tries(self, method: str, path: str, data: Optional[bytes], kind: str, query: Optional[Query], stays: bool) -> bytes:
         chosen = {k: v for k, v in (query or {}).items() if v}
         target = path + "?" + urlencode(chosen) if chosen else path
-        until = time.monotonic() + self._room
+        until = time.monotonic() + self.room
         full = failed = 0  # the number of answers that the service is full, and of failures
         while True:
             try:
                 return self._once(method, target, data, kind)
             except InfraError as e:
                 if e.status == 429 and e.retry_safe:
-                    wait = self._wait_for_room(e, full, until)
+                    wait = self.wait_for_room(e, full, until)
                     full += 1
                 else:
-                    wait = self._wait(e, failed, stays)
+                    wait = self.wait_after(e, failed, stays)
                     failed += 1
                 if wait is None:
                     raise
                 time.sleep(wait)
 
-    def _wait_for_room(self, e: InfraError, attempt: int, until: float) -> Optional[float]:
+    def wait_for_room(self, e: InfraError, attempt: int, until: float) -> Optional[float]:
         """Seconds until a retry while the service is full; None: the time is over, and the error says what to do.
 
         A full service is not a failure: a program that sends too many requests at once is
         delayed, for at most room_timeout.
         """
-        if e.retry_after is not None and e.retry_after > self._patience:
+        if e.retry_after is not None and e.retry_after > self.patience:
             return None
         # Requests that were refused at the same time should not be retried at the same time.
-        wait: float = max(e.retry_after or 0.0, min(self._patience, 5.0, 0.1 * 2.0 ** min(attempt, 10))) * random.uniform(1, 1.5)
+        wait: float = max(e.retry_after or 0.0, min(self.patience, 5.0, 0.1 * 2.0 ** min(attempt, 10))) * random.uniform(1, 1.5)
         if time.monotonic() + wait <= until:
             return wait
-        if self._room > 0:
-            cure = f"the service was full for {self._room:g} s: use fewer threads, wait longer with CodeSandbox(room_timeout=...), or have the operator raise brig serve --queue"
+        if self.room > 0:
+            cure = f"the service was full for {self.room:g} s: use fewer threads, wait longer with CodeSandbox(room_timeout=...), or have the operator raise brig serve --queue"
             e.message = f"{e.message}: {cure}"
         return None
 
-    def _wait(self, e: InfraError, attempt: int, stays: bool) -> Optional[float]:
+    def wait_after(self, e: InfraError, attempt: int, stays: bool = False) -> Optional[float]:
         """Seconds until the next try after a failure; None: no further try."""
-        if not e.retry_safe or attempt >= self._retries or stays and e.status not in (0, 503):
+        if not e.retry_safe or attempt >= self.retries or stays and e.status not in (0, 503):
             return None
         if e.retry_after is not None:
-            return e.retry_after if e.retry_after <= self._patience else None
-        return float(min(self._patience, 0.1 * 2**attempt) * random.uniform(0.5, 1))
+            return e.retry_after if e.retry_after <= self.patience else None
+        return float(min(self.patience, 0.1 * 2**attempt) * random.uniform(0.5, 1))
 
     def _connection(self) -> http.client.HTTPConnection:
         if self._parts.scheme == "unix":
@@ -193,6 +194,34 @@ class Transport:
             context = self._context or ssl.create_default_context()
             return http.client.HTTPSConnection(host, self._parts.port, timeout=self._timeout, context=context)
         return http.client.HTTPConnection(host, self._parts.port, timeout=self._timeout)
+
+    @contextmanager
+    def opened(self, silence: float) -> Iterator[http.client.HTTPConnection]:
+        """A connection for a long answer, which breaks after so many seconds without a byte."""
+        connection = self._connection()
+        connection.timeout = silence
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    def asked(self, connection: http.client.HTTPConnection, method: str, target: str, data: Optional[bytes], headers: Mapping[str, str]) -> http.client.HTTPResponse:
+        """The begun answer to a request, which is not read. An answer that is not 2xx is raised as its error."""
+        sent = {"User-Agent": "brig-sandbox-python/" + __version__, **headers}
+        if self._key is not None:
+            sent["Authorization"] = "Bearer " + self._key
+        prefix = "" if self._parts.scheme == "unix" else self._parts.path.rstrip("/")
+        broken: Optional[OSError] = None
+        try:
+            connection.request(method, prefix + target, data, sent)
+        except (BrokenPipeError, ConnectionResetError) as e:  # a service that refuses a long body answers without reading it all
+            broken = e
+        response = connection.getresponse()
+        if not 200 <= response.status < 300:
+            raise problem(response.status, dict(response.headers.items()), response.read(_PIECE), "" if response.status != 401 else _NO_KEY if self._key is None else _BAD_KEY)
+        if broken is not None:
+            raise broken
+        return response
 
     def _once(self, method: str, target: str, data: Optional[bytes], kind: str) -> bytes:
         connection = self._connection()

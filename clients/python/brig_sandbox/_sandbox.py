@@ -9,6 +9,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Seque
 from urllib.parse import quote
 
 from ._analysis import ErrorAnalysis, analyze
+from ._batch import Batches
 from ._errors import InfraError, RequestError, SandboxError, reading
 from ._grading import CaseItem, Grade, case_of
 from ._http import Transport
@@ -23,7 +24,7 @@ from ._session import SESSIONS, Session, Volume
 DEFAULT_URL = "http://127.0.0.1:8080"
 
 
-class CodeSandbox(Problems):
+class CodeSandbox(Batches, Problems):
     """Runs code in the sandboxes of one service. Safe for use by many threads.
 
     default_limits: limits of runs that set none; None: the service's defaults

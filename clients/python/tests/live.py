@@ -14,7 +14,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Tuple, Union
 
-from brig_sandbox import Case, CodeSandbox, InfraError, RequestError, ResourceLimits, Volume
+from brig_sandbox import Case, CodeSandbox, InfraError, Job, RequestError, ResourceLimits, Volume
 
 
 def box(**options: str) -> CodeSandbox:
@@ -37,6 +37,14 @@ class Live(unittest.TestCase):
         found = box().analyze_error(r)
         self.assertEqual((found.is_error, found.error_type, found.line), (True, "NameError", 2))
         self.assertIn("NameError", str(box().create_debug_report(r, "f()")))
+
+    def test_a_batch(self) -> None:
+        double = "print(int(input()) * 2)"
+        jobs = [Job(double, [("21", "42"), ("1", "2")]), Job("print(42)", [("21", "42"), ("1", "2")]), Job("raise SystemExit(3)", [("1", "2")]), Job("x", language="no-such-language"), *[Job(f"print({n})", [("", str(n))]) for n in range(50)]]
+        scores, mask = box().score_many(jobs)
+        self.assertEqual((scores[:3], mask[:4]), ([1.0, 0.5, 0.0], [True, True, True, False]))
+        self.assertFalse(scores[3] == 0)
+        self.assertEqual((scores[4:], mask[4:]), ([1.0] * 50, [True] * 50))
 
     def test_limits(self) -> None:
         late = box().execute("import time; time.sleep(60)", limits=ResourceLimits(timeout_seconds=1))
@@ -182,7 +190,7 @@ class Live(unittest.TestCase):
     def test_what_the_readme_shows(self) -> None:
         text = (Path(__file__).parents[1] / "README.md").read_text()
         blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-        self.assertEqual(len(blocks), 4)
+        self.assertEqual(len(blocks), 5)
         names: Dict[str, Any] = {}
         printed = io.StringIO()
         before = os.getcwd()
@@ -200,7 +208,7 @@ class Live(unittest.TestCase):
             finally:
                 os.chdir(before)
         out = printed.getvalue()
-        for part in ("True 4\n", "NameError: name 'undefined' is not defined\nNameError\n", "0 1\n", "1 two\n", "ann 2/2 \n    1 ok True", "bob 1/2 test 2: line 1", "1\n1.0 1/1\n['sum']\n", "1,2\n3,4\n"):
+        for part in ("True 4\n", "NameError: name 'undefined' is not defined\nNameError\n", "0 1\n", "1 two\n", "ann 2/2 \n    1 ok True", "bob 1/2 test 2: line 1", "1\n1.0 1/1\n['sum']\n", "[1.0, 0.5] [True, True]\n", "1,2\n3,4\n"):
             self.assertIn(part, out)
 
     def test_the_service(self) -> None:

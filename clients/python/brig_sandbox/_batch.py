@@ -1,0 +1,233 @@
+"""Many submissions in one batch of the service, for trainers."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import math
+import time
+import uuid
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from ._errors import InfraError, RequestError, SandboxError, reading
+from ._grading import CaseItem, case_of
+from ._http import Transport
+from ._limits import ResourceLimits
+from ._result import Content, encode
+
+# The service sends a sign of life every 15 seconds.
+_SILENCE = 90.0
+
+
+@dataclass(frozen=True)
+class Job:
+    """One submission with its tests.
+
+    id:     unique in the batch; empty: its position, from 0
+    cases:  as of run_tests; none: the program only has to end well
+    limits: None: those of the batch
+    meta:   any JSON of at most 64 KiB, which the result has again
+    """
+
+    code: str
+    cases: Sequence[CaseItem] = ()
+    language: str = "python"
+    id: str = ""
+    limits: Optional[ResourceLimits] = None
+    stdin: Content = ""
+    files: Mapping[str, Content] = field(default_factory=dict)
+    stop_at_failure: bool = False
+    meta: Any = None
+
+    def to_api(self, position: int) -> Dict[str, Any]:
+        """The job in the service's format. position counts from 0."""
+        asked: Dict[str, Any] = {"id": self.id or str(position), "language": self.language, "source": encode(self.code)}
+        if self.cases:
+            asked["tests"] = [case_of(case).to_api(n) for n, case in enumerate(self.cases, 1)]
+        if self.limits is not None:
+            asked["limits"] = self.limits.to_api()
+        if self.stdin:
+            asked["stdin"] = encode(self.stdin)
+        if self.files:
+            asked["files"] = [{"name": name, "content": encode(content)} for name, content in self.files.items()]
+        if self.stop_at_failure:
+            asked["stop_at_failure"] = True
+        if self.meta is not None:
+            asked["meta"] = self.meta
+        return asked
+
+
+@dataclass(frozen=True)
+class JobResult:
+    """What came of one job.
+
+    status is done if it was judged, whatever the verdict. Otherwise it says nothing about
+    the program: refused (the job is wrong), error (brig failed) or canceled. Only a job that
+    is done has a score, from 0 to 1.
+    """
+
+    id: str
+    index: int  # its position in the jobs, from 0
+    status: str
+    score: Optional[float]
+    verdict: str  # empty: it was not judged
+    answer: str  # accepted, wrong-answer, ...; empty: it was not judged, or has no tests
+    error: Optional[SandboxError]  # why it was not judged; None: it was
+    meta: Any = None
+    said: Dict[str, Any] = field(default_factory=dict, repr=False)  # the whole line of the service
+
+    @property
+    def done(self) -> bool:
+        return self.status == "done"
+
+    @classmethod
+    @reading()
+    def of(cls, said: Mapping[str, Any], index: int) -> JobResult:
+        status, score, error = said["status"], said.get("score"), said.get("error")
+        if status not in ("done", "refused", "error", "canceled") or (status == "done") != isinstance(score, (int, float)):
+            raise InfraError(f"the answer has a job that is {status!r:.40} with the score {score!r:.40}: is this a brig service?", code="bad-answer")
+        failed: Optional[SandboxError] = None
+        if status != "done":
+            kind = RequestError if status == "refused" else InfraError
+            why = error if isinstance(error, dict) else {}
+            failed = kind(str(why.get("message") or status), code=str(why.get("code") or status), retry_safe=why.get("retry_safe") is True)
+        return cls(
+            id=str(said["id"]),
+            index=index,
+            status=status,
+            score=None if score is None else float(score),
+            verdict=str(said.get("verdict") or ""),
+            answer=str(said.get("answer") or ""),
+            error=failed,
+            meta=said.get("meta"),
+            said=dict(said),
+        )
+
+
+class Batches:
+    """The part of CodeSandbox that judges batches."""
+
+    default_limits: Optional[ResourceLimits]
+    _http: Transport
+
+    def _labels(self, project: Optional[str], task: Optional[str]) -> Dict[str, str]:
+        raise NotImplementedError
+
+    def grade_many(self, jobs: Iterable[Job], limits: Optional[ResourceLimits] = None, *, keep_results: bool = False, project: Optional[str] = None, task: Optional[str] = None) -> Iterator[JobResult]:
+        """Judges many jobs in one batch of the service, and yields each result as it arrives.
+
+        The jobs get slots that no other request can have. A job that could not be judged is a
+        result, too: its status is not done, and it has no score. A connection that breaks is made
+        again, also to a service that was restarted, and no job that has a result is judged again.
+        If the service did not take all jobs, that is raised after the last result.
+
+        limits:       of jobs that have none; None: those of the client
+        keep_results: JobResult.said has the result of each test; otherwise only a summary
+        """
+        if limits is not None and not isinstance(limits, ResourceLimits):
+            raise TypeError("limits must be ResourceLimits")
+        limits = limits or self.default_limits
+        request: Dict[str, Any] = {"defaults": {} if limits is None else {"limits": limits.to_api()}, "keep": "result" if keep_results else "summary"}
+        labels = self._labels(project, task)
+        if labels:
+            request["labels"] = labels
+        return _grade_many(self._http, jobs, request)
+
+    def score_many(self, jobs: Iterable[Job], limits: Optional[ResourceLimits] = None, *, project: Optional[str] = None, task: Optional[str] = None) -> Tuple[List[float], List[bool]]:
+        """Judges many jobs as grade_many does, and returns (scores, mask) in the order of the jobs.
+
+        mask[i] is True if job i was judged. Otherwise scores[i] is NaN, never a zero: that job
+        says nothing about its program, and must be left out of a mean or a reward.
+        """
+        all_jobs = list(jobs)
+        return _scores_of(self.grade_many(all_jobs, limits, project=project, task=task), len(all_jobs))
+
+
+def _grade_many(transport: Transport, jobs: Iterable[Job], request: Mapping[str, Any]) -> Iterator[JobResult]:
+    """Yields the result of each job as it arrives. A connection that breaks is made again: nothing is judged twice."""
+    lines, positions = [json.dumps(dict(request)).encode()], {}
+    for n, job in enumerate(jobs):
+        asked = job.to_api(n)
+        if asked["id"] in positions:
+            raise ValueError(f"two jobs have the id {asked['id']!r}: each needs its own")
+        positions[asked["id"]] = n
+        lines.append(json.dumps(asked).encode())
+    if not positions:
+        return
+    for said in _follow(transport, b"\n".join(lines) + b"\n", len(positions)):
+        id = said.get("id")
+        if id in positions:
+            yield JobResult.of(said, positions[id])
+
+
+def _follow(transport: Transport, body: bytes, jobs: int) -> Iterator[Dict[str, Any]]:
+    """Yields the lines of the service for the jobs in body, each once."""
+    key = uuid.uuid4().hex
+    location, got, failed = "", 0, 0
+    until = time.monotonic() + transport.room
+    full = 0
+    while True:
+        sent, here = False, 0
+        try:
+            with transport.opened(_SILENCE) as connection:
+                if location:
+                    response = transport.asked(connection, "GET", f"{location}/results?after={got}&follow=true", None, {})
+                    skip = 0
+                else:
+                    response = transport.asked(connection, "POST", "/v1/batches?wait=true", body, {"Content-Type": "application/x-ndjson", "Idempotency-Key": key})
+                    skip = got  # the same batch sends all of its results again
+                sent = True
+                for line in response:
+                    if not line.endswith(b"\n"):
+                        raise http.client.IncompleteRead(line)
+                    if not line.strip():
+                        continue
+                    said = _parsed(line)
+                    if said.get("end") is True:
+                        _check_end(said, jobs)
+                        return
+                    here += 1
+                    if here > skip:
+                        got, failed = got + 1, 0
+                        yield said
+                location = location or response.getheader("Location") or ""
+                raise http.client.IncompleteRead(b"")
+        except (OSError, http.client.HTTPException) as e:
+            failed += 1
+            if failed > transport.retries:
+                raise InfraError(f"the connection to {transport.url} broke {failed} times: {e!r}: is brig serve running?", code="gateway-gone" if sent else "gateway-unreachable", retry_safe=True) from e
+            time.sleep(min(transport.patience, 0.2 * 2**failed))
+        except InfraError as e:
+            wait = transport.wait_for_room(e, full, until) if e.status == 429 and e.retry_safe else transport.wait_after(e, failed)
+            if wait is None:
+                raise
+            full, failed = full + (e.status == 429), failed + (e.status != 429)
+            time.sleep(wait)
+
+
+def _parsed(line: bytes) -> Dict[str, Any]:
+    try:
+        said = json.loads(line)
+    except (ValueError, RecursionError, MemoryError) as e:
+        raise InfraError("a line of the answer is not JSON: is this a brig service?", code="bad-answer") from e
+    if not isinstance(said, dict):
+        raise InfraError("a line of the answer is no object: is this a brig service?", code="bad-answer")
+    return said
+
+
+def _check_end(said: Mapping[str, Any], jobs: int) -> None:
+    """Raises the error of a batch that did not take all jobs."""
+    error = said.get("error")
+    if isinstance(error, dict):
+        kind = InfraError if error.get("retry_safe") is True else RequestError
+        raise kind(f"not all of the {jobs} jobs were taken: {error.get('message')}", code=str(error.get("code") or "bad-answer"), retry_safe=error.get("retry_safe") is True)
+
+
+def _scores_of(results: Iterable[JobResult], jobs: int) -> Tuple[List[float], List[bool]]:
+    """The scores of the jobs in their order, and which of them are valid."""
+    scores, mask = [math.nan] * jobs, [False] * jobs
+    for result in results:
+        if result.score is not None:
+            scores[result.index], mask[result.index] = result.score, True
+    return scores, mask

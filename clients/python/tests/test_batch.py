@@ -1,0 +1,92 @@
+import json
+import math
+import unittest
+from typing import Any, Dict, List
+
+from brig_sandbox import CodeSandbox, InfraError, Job, RequestError, ResourceLimits
+
+from .service import DROP, Answer, Service, problem
+
+LINES = (("Content-Type", "application/x-ndjson"), ("Location", "/v1/batches/b1"))
+
+
+def done(id: str, score: float) -> Dict[str, Any]:
+    return {"id": id, "index": int(id), "status": "done", "score": score, "verdict": "ok", "answer": "accepted" if score == 1 else "wrong-answer", "digest": "d"}
+
+
+def failed(id: str, status: str, code: str, retry_safe: bool) -> Dict[str, Any]:
+    return {"id": id, "index": int(id), "status": status, "digest": "d", "error": {"code": code, "message": f"the text of {code}", "retry_safe": retry_safe}}
+
+
+def lines(*all: Dict[str, Any], end: bool = True, **more: Any) -> Answer:
+    said: List[Any] = list(all)
+    if end:
+        said.append({"end": True, "batch_id": "b1", "state": "done", "jobs": len(all), **more})
+    return Answer(200, b"\n" + b"".join(json.dumps(one).encode() + b"\n" for one in said), LINES)
+
+
+JOBS = [Job("print(1)", [("", "1")], meta={"n": 1}), Job("x"), Job("y", language="c"), Job("z")]
+
+
+class Batch(unittest.TestCase):
+    def test_what_is_sent_and_what_comes_of_it(self) -> None:
+        with Service(lines(failed("2", "refused", "unknown-language", False), done("0", 1), done("1", 0.25), failed("3", "error", "poison", True))) as service:
+            box = CodeSandbox(ResourceLimits(memory_limit="64m"), url=service.url, project="p")
+            got = {r.index: r for r in box.grade_many(JOBS)}
+        self.assertEqual(service.asked[0].path, "/v1/batches?wait=true")
+        sent = [json.loads(line) for line in service.asked[0].body.splitlines()]
+        self.assertEqual(sent[0], {"defaults": {"limits": ResourceLimits(memory_limit="64m").to_api()}, "keep": "summary", "labels": {"project": "p"}})
+        self.assertEqual(sent[1], {"id": "0", "language": "python", "source": "print(1)", "tests": [{"id": "1", "expected": "1"}], "meta": {"n": 1}})
+        self.assertEqual([(i, got[i].status, got[i].score, got[i].done) for i in range(4)], [(0, "done", 1.0, True), (1, "done", 0.25, True), (2, "refused", None, False), (3, "error", None, False)])
+        self.assertIsInstance(got[2].error, RequestError)
+        self.assertIsInstance(got[3].error, InfraError)
+        self.assertIsNone(got[0].error)
+
+    def test_a_job_that_was_not_judged_is_masked_and_never_zero(self) -> None:
+        for status in ("refused", "error", "canceled"):
+            with Service(lines(done("3", 0), failed("0", status, "x", True), done("1", 0.5))) as service:
+                scores, mask = CodeSandbox(url=service.url).score_many(JOBS)
+            self.assertEqual(mask, [False, True, False, True])
+            self.assertEqual((scores[1], scores[3]), (0.5, 0.0))
+            self.assertTrue(math.isnan(scores[0]) and math.isnan(scores[2]), scores)
+
+    def test_a_broken_connection_goes_on_where_it_was(self) -> None:
+        with Service(DROP, lines(done("0", 1), done("2", 1), end=False), DROP, lines(done("1", 0), done("3", 1))) as service:
+            got = [r.index for r in CodeSandbox(url=service.url).grade_many(JOBS)]
+        self.assertEqual(got, [0, 2, 1, 3])
+        self.assertEqual([a.path for a in service.asked], ["/v1/batches?wait=true"] * 2 + ["/v1/batches/b1/results?after=2&follow=true"] * 2)
+        keys = {a.headers.get("Idempotency-Key") for a in service.asked[:2]}
+        self.assertEqual(len(keys), 1)
+        self.assertTrue(keys.pop())
+
+    def test_a_full_service_is_asked_again_and_a_refusal_is_raised(self) -> None:
+        with Service(problem(429, "batches-full", True, ("Retry-After", "0")), lines(done("0", 1))) as service:
+            self.assertEqual(CodeSandbox(url=service.url).score_many(JOBS[:1]), ([1.0], [True]))
+        with Service(problem(422, "unsupported", False)) as service:
+            with self.assertRaises(RequestError):
+                CodeSandbox(url=service.url).score_many(JOBS)
+        with Service(DROP) as service:
+            with self.assertRaises(InfraError):
+                CodeSandbox(url=service.url, retries=1, patience=0).score_many(JOBS)
+        self.assertEqual(len(service.asked), 2)
+
+    def test_jobs_that_were_not_taken_are_an_error_after_the_results(self) -> None:
+        with Service(lines(done("0", 1), error={"code": "batches-full", "message": "full", "retry_safe": True})) as service:
+            got = []
+            with self.assertRaises(InfraError) as raised:
+                for r in CodeSandbox(url=service.url).grade_many(JOBS):
+                    got.append(r.index)
+        self.assertEqual((got, raised.exception.code), ([0], "batches-full"))
+
+    def test_bad_jobs_and_bad_answers(self) -> None:
+        box = CodeSandbox(url="http://127.0.0.1:9")
+        with self.assertRaises(ValueError):
+            list(box.grade_many([Job("a", id="x"), Job("b", id="x")]))
+        self.assertEqual(box.score_many([]), ([], []))
+        zero: Dict[str, Any] = {**failed("0", "error", "x", True), "score": 0}
+        unknown: List[Dict[str, Any]] = [zero, {"id": "0", "status": "done"}, {"id": "0"}]
+        for bad in unknown:
+            with Service(lines(bad)) as service:
+                with self.assertRaises(InfraError, msg=bad) as raised:
+                    CodeSandbox(url=service.url).score_many(JOBS)
+            self.assertEqual(raised.exception.code, "bad-answer")
