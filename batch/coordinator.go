@@ -98,6 +98,8 @@ type run struct {
 	done     *Recorded
 	flights  map[int64]*flight
 	underWay map[int64]bool      // jobs that were released before the batch was resumed
+	early    map[int64]Message   // results of those whose lines have not been read yet
+	next     int64               // index of the first job whose line has not been read
 	ids      map[uint64]struct{} // hashes of the ids
 	seed     maphash.Seed
 	epoch    string // no other process of the same batch has it
@@ -118,7 +120,7 @@ func (c *Coordinator) Run(ctx context.Context) (Progress, error) {
 	if done == nil {
 		done = new(Recorded)
 	}
-	r := &run{Coordinator: c, done: done, flights: map[int64]*flight{}, ids: map[uint64]struct{}{}, seed: maphash.MakeSeed(), epoch: rand.Text()}
+	r := &run{Coordinator: c, done: done, flights: map[int64]*flight{}, early: map[int64]Message{}, ids: map[uint64]struct{}{}, seed: maphash.MakeSeed(), epoch: rand.Text()}
 	r.order = order{on: c.Ordered, done: done, held: map[int64]line{}}
 	r.progress = Progress{Recorded: done.Len(), Statuses: map[api.JobStatus]int64{}, Answers: map[api.Answer]int64{}}
 	for _, s := range statuses {

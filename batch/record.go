@@ -1,8 +1,11 @@
 package batch
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
+	"unicode/utf8"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -13,6 +16,8 @@ type head struct {
 	Index  int64         `json:"index"`
 	Status api.JobStatus `json:"status"`
 	Answer api.Answer    `json:"answer"`
+	Score  *float64      `json:"score"`
+	Error  *struct{}     `json:"error"`
 	Digest string        `json:"digest"`
 }
 
@@ -27,25 +32,30 @@ func (r *run) record(ctx context.Context, m Message) error {
 		return r.findLost(ctx, 0)
 	}
 	f, ok := r.flights[m.Index]
+	if !ok && m.Index >= r.next && r.underWay[m.Index] { // the queue sends it once, and would never lose the job
+		r.early[m.Index] = m
+		return nil
+	}
 	if !ok {
 		r.progress.Dropped++
 		return nil
 	}
-	var h head
-	if err := json.Unmarshal(m.Body, &h); err != nil || h.Index != m.Index || h.ID != f.id || h.Digest != f.digest || r.status(h.Status) == 0 {
+	h, ok := readHead(m.Body)
+	if !ok || h.Index != m.Index || h.ID != f.id || h.Digest != f.digest {
 		e := api.Fail(api.CodeInternal, "a worker sent something that is no result of this job")
 		return r.recordOwn(api.JobResult{ID: f.id, Index: m.Index, Status: api.JobError, Error: e, Meta: f.meta, Digest: f.digest})
 	}
 	return r.end(line{index: m.Index, sequence: m.Sequence, text: append(m.Body, '\n'), status: h.Status, answer: h.Answer})
 }
 
-func (r *run) status(s api.JobStatus) int {
-	for i, one := range statuses {
-		if one == s {
-			return i + 1
-		}
+// readHead reads what a worker sent. It is false if that would not be one line of the results, or a line that no
+// reader expects: only a job that is done has a score, and each other one has an error.
+func readHead(body []byte) (h head, ok bool) {
+	if bytes.ContainsAny(body, "\n\r") || !utf8.Valid(body) || json.Unmarshal(body, &h) != nil {
+		return h, false
 	}
-	return 0
+	done := h.Status == api.JobDone
+	return h, slices.Contains(statuses[:], h.Status) && done == (h.Score != nil) && done == (h.Error == nil)
 }
 
 // recordOwn records a result that the coordinator made.

@@ -19,6 +19,7 @@ func (r *run) take(ctx context.Context, l Line) error {
 		return r.takeDefaults(ctx, l)
 	}
 	r.progress.Read++
+	r.next = l.Index + 1
 	j, common, err := r.job(ctx, l)
 	var refused *api.Error
 	if err != nil && (!errors.As(err, &refused) || refused.RetrySafe || r.Strict) {
@@ -135,6 +136,10 @@ func (r *run) release(ctx context.Context, index int64, j api.Job, common, diges
 	m := Message{Batch: r.ID, Index: index, Epoch: r.epoch, Pool: r.Pool, Urgent: r.Urgent || j.Urgent, Attempt: 1, Body: body}
 	r.flights[index] = &flight{m, j.ID, digest, j.Meta, now}
 	r.bytes += int64(len(body))
+	if early, ok := r.early[index]; ok {
+		delete(r.early, index)
+		return r.record(ctx, early)
+	}
 	if r.underWay[index] {
 		return nil
 	}
