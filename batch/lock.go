@@ -18,3 +18,16 @@ func (o *Output) lock() error {
 	}
 	return os.NewSyscallError("flock", err)
 }
+
+// stillNamed is ErrLocked if another process has replaced the file since it was opened: what is appended to it
+// would be lost.
+func (o *Output) stillNamed(name string) error {
+	opened, err := o.f.Stat()
+	if err != nil {
+		return err
+	}
+	if named, err := os.Lstat(name); err != nil || !os.SameFile(opened, named) {
+		return ErrLocked
+	}
+	return nil
+}

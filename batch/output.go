@@ -2,6 +2,7 @@ package batch
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -125,6 +127,9 @@ func OpenOutput(name string, resume bool, again []api.JobStatus) (*Output, *Reco
 	if err := o.lock(); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())
 	}
+	if err := o.stillNamed(name); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())
+	}
 	if err := o.load(name, done, again); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%s: %w", name, err), o.f.Close())
 	}
@@ -149,6 +154,9 @@ func (o *Output) load(name string, done *Recorded, again []api.JobStatus) error 
 			}
 			return nil
 		case errors.Is(err, io.EOF): // a crash cut it off
+			if !startsAsResult(line) {
+				return fmt.Errorf("line %d is not a result of brig batch", number)
+			}
 			if err := o.f.Truncate(offset); err != nil || !dropped {
 				return err
 			}
@@ -171,6 +179,13 @@ func (o *Output) load(name string, done *Recorded, again []api.JobStatus) error 
 	}
 }
 
+// startsAsResult reports whether a line that is not complete may be the start of a result: the file may be another
+// one, that a user named by mistake. After a power failure a file can end in zeros.
+func startsAsResult(line []byte) bool {
+	const start = `{"id":`
+	return bytes.HasPrefix(line, []byte(start)[:min(len(line), len(start))]) || len(bytes.Trim(line, "\x00")) == 0
+}
+
 func decodeRecorded(line []byte) (recordedLine, error) {
 	var l recordedLine
 	if err := json.Unmarshal(line, &l); err != nil {
@@ -188,7 +203,15 @@ func (o *Output) rewrite(name string, again []api.JobStatus) (err error) {
 	if _, err := o.f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	t, err := os.OpenFile(name+".new", os.O_RDWR|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o644)
+	info, err := o.f.Stat()
+	if err != nil {
+		return err
+	}
+	// One that a crash left is removed, and a symbolic link of a stranger is not followed (FIO-20).
+	if err := os.Remove(name + ".new"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	t, err := os.OpenFile(name+".new", os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
@@ -197,6 +220,9 @@ func (o *Output) rewrite(name string, again []api.JobStatus) (err error) {
 			err = errors.Join(err, t.Close(), os.Remove(t.Name()))
 		}
 	}()
+	if err := sameAccess(t, info); err != nil {
+		return err
+	}
 	in, out := bufio.NewReaderSize(o.f, 256<<10), bufio.NewWriterSize(t, 256<<10)
 	for {
 		line, err := in.ReadBytes('\n')
@@ -225,6 +251,16 @@ func (o *Output) rewrite(name string, again []api.JobStatus) (err error) {
 	old := o.f
 	o.f = t
 	return errors.Join(syncDir(filepath.Dir(name)), old.Close())
+}
+
+// sameAccess gives a file the owner and the mode of another one.
+func sameAccess(f *os.File, as fs.FileInfo) error {
+	if stat, ok := as.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 {
+		if err := f.Chown(int(stat.Uid), int(stat.Gid)); err != nil {
+			return err
+		}
+	}
+	return f.Chmod(as.Mode().Perm())
 }
 
 func syncDir(dir string) error {

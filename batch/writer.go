@@ -31,6 +31,7 @@ type writer struct {
 	more    chan struct{} // capacity 1: there are lines
 	stop    chan struct{}
 	ended   sync.WaitGroup
+	failed  bool // nothing more is written, so that no line is in the file without those before it; of loop
 
 	mu    sync.Mutex
 	lines []line // guarded by mu
@@ -125,7 +126,7 @@ func (w *writer) keep(err error) {
 }
 
 func (w *writer) append(lines []line) error {
-	if len(lines) == 0 {
+	if len(lines) == 0 || w.failed {
 		return nil
 	}
 	size := 0
@@ -136,7 +137,9 @@ func (w *writer) append(lines []line) error {
 	for _, l := range lines {
 		all = append(all, l.text...)
 	}
-	return w.to.append(all)
+	err := w.to.append(all)
+	w.failed = err != nil
+	return err
 }
 
 // An order passes on lines in the order of their indexes, or at once.
