@@ -96,6 +96,7 @@ type flight struct {
 type run struct {
 	*Coordinator
 	done     *Recorded
+	defaults api.Run // of the input
 	flights  map[int64]*flight
 	underWay map[int64]bool      // jobs that were released before the batch was resumed
 	early    map[int64]Message   // results of those whose lines have not been read yet

@@ -135,3 +135,30 @@ func TestWhatIsNoResultIsAnError(t *testing.T) {
 		})
 	}
 }
+
+// Defaults are those of jobs with a problem, too, and Prepare knows their language.
+func TestDefaultsReachPrepareAndProblems(t *testing.T) {
+	out, done, err := batch.OpenOutput(filepath.Join(t.TempDir(), "out"), false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := `{"defaults": {"language": "python", "limits": {"memory": "64M"}}}` + "\n" +
+		`{"id": "a", "source": "1"}` + "\n" + `{"id": "b", "source": "1", "problem": "p"}` + "\n"
+	q := newFakeQueue(1)
+	c := coordinator(q, strings.NewReader(in), out, done)
+	c.Put = func(context.Context, api.Run) (string, error) { return "d", nil }
+	c.Problem = func(context.Context, string) (api.Run, string, error) { return api.Run{}, "p", nil }
+	c.Prepare = func(_ context.Context, j *api.Job) error {
+		if j.Language != "python" || j.Problem != "" && j.Limits.Memory != 64*api.MiB {
+			t.Errorf("job %s has the language %q and the limits %+v", j.ID, j.Language, j.Limits)
+		}
+		return nil
+	}
+	p, err := c.Run(t.Context())
+	if err := errors.Join(err, out.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if p.Statuses[api.JobDone] != 2 {
+		t.Errorf("progress %+v", p)
+	}
+}

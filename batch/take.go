@@ -46,6 +46,7 @@ func (r *run) take(ctx context.Context, l Line) error {
 func (r *run) takeDefaults(ctx context.Context, l Line) error {
 	own, err := decode.Run(l.Defaults)
 	if err == nil {
+		r.defaults = own
 		r.Common = Merged(own, r.Common)
 		r.Digest, err = r.Put(ctx, r.Common)
 	}
@@ -74,8 +75,12 @@ func (r *run) job(ctx context.Context, l Line) (j api.Job, common string, err er
 	if err := r.checkHead(j); err != nil {
 		return j, "", err
 	}
+	if j.Language == "" { // Prepare adds what a language needs
+		j.Language = r.defaults.Language
+	}
 	with, common := r.Common, r.Digest
-	if j.Problem != "" {
+	if j.Problem != "" { // its part in common with others has no defaults
+		j.Run = Merged(j.Run, r.defaults)
 		if with, common, err = r.problem(ctx, j); err != nil {
 			return j, "", err
 		}

@@ -206,7 +206,9 @@ func lost(err error) bool {
 func (e *Engine) UnderWay(ctx context.Context, id string) (map[int64]bool, error) {
 	all := map[int64]bool{}
 	err := e.retry(ctx, "list the jobs under way", func(ctx context.Context) error {
-		for stream, filter := range map[string]string{jobsStream: "brig.jobs.*.*." + id + ".>", resultsStream: "brig.results." + id + ".>"} {
+		// In this order: a job that ends meanwhile has its result before it is removed.
+		for _, one := range [][2]string{{jobsStream, "brig.jobs.*.*." + id + ".>"}, {resultsStream, "brig.results." + id + ".>"}} {
+			stream, filter := one[0], one[1]
 			s, err := e.js.Stream(ctx, stream)
 			if err != nil {
 				return err
