@@ -166,7 +166,9 @@ func (w *Worker) send(work context.Context, d Delivery, body []byte) error {
 func (w *Worker) extend(d Delivery) (end func()) {
 	var mu sync.Mutex
 	ended := false
-	var timer *time.Timer
+	var timer *time.Timer // guarded by mu: the function may begin before it is set
+	mu.Lock()
+	defer mu.Unlock()
 	timer = time.AfterFunc(w.Extend, func() {
 		mu.Lock()
 		defer mu.Unlock()

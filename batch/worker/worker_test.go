@@ -236,16 +236,15 @@ func TestDrainGivesJobsBack(t *testing.T) {
 			<-ctx.Done()
 			return api.Result{}, ctx.Err()
 		}}
-	given := false
+	var given atomic.Bool
 	none := func() Source {
 		return func(ctx context.Context) (Delivery, error) { <-ctx.Done(); return nil, ctx.Err() }
 	}
 	w.Urgent = none
 	w.Jobs = func() Source {
-		if given {
+		if given.Swap(true) {
 			return none()
 		}
-		given = true
 		return func(ctx context.Context) (Delivery, error) {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
