@@ -254,7 +254,7 @@ func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output, done *
 	k := &batch.Coordinator{
 		Queue: b.queue, Input: batch.NewInput(in, batch.MaxLine), Output: out, Done: done,
 		ID: id, Pool: o.engine.pool, Common: b.common, Digest: b.digest, Urgent: o.urgent, Resumed: o.resume && len(o.retry) == 0,
-		Problem: b.problem, Put: b.putCommon, KeepAgain: b.keepAgain, Prepare: b.prepare, Window: b.window,
+		Problem: b.problem, Put: b.putCommon, KeepAgain: b.keepAgain, Prepare: b.prepare, Window: b.window, WindowBytes: 64 << 20, // an embedded engine has 512 MiB
 		Image:   func(language string) string { return b.images[language] },
 		Ordered: o.ordered, Strict: o.strict, KeepOutput: o.keepOutput, SummaryOnly: o.keep == "summary", MaxAttempts: o.maxAttempts,
 		Report: func(p batch.Progress) {
