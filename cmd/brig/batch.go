@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -39,6 +40,7 @@ Examples:
   sudo brig batch jobs.jsonl --resume
   sudo brig batch --problem hw3/ submissions.jsonl --ordered
   sudo brig batch jobs.jsonl --resume --retry error
+  sudo brig batch --from humaneval HumanEval.jsonl.gz --completions samples.jsonl
   generate | sudo brig batch - -o - | train
 
 Exit codes: 0 if every job is done; 1 if one is refused, error or canceled; 125 if the
@@ -58,6 +60,7 @@ type batchOptions struct {
 	summary                         string
 	quiet, json, noBuild            bool
 
+	dataset datasetOptions
 	engine  engineOptions
 	local   string
 	metrics string
@@ -83,6 +86,8 @@ func (o *batchOptions) register(f *pflag.FlagSet, env func(string) string) {
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress and no summary")
 	f.BoolVar(&o.noBuild, "no-build", false, "do not build missing language images")
 	f.StringVar(&o.local, "local", "", "`NUMBER` of jobs that run on this machine at once, or none (default: the slots of the agent)")
+	o.dataset.register(f)
+	f.Lookup("from").Usage = "the input is a data set, and this the `NAME` of its format (see brig convert)"
 	o.engine.register(f, env)
 	f.StringVar(&o.engine.listen, "engine-listen", "", "let workers on other machines take jobs: `ADDRESS`, such as 10.0.0.1:4222 (see brig worker)")
 	keysFlag(f, &o.engine.keys)
@@ -116,7 +121,7 @@ func (o *batchOptions) check(f *pflag.FlagSet) error {
 	case o.out == "" && o.in == "-":
 		return errors.New("with jobs from stdin, say where the results go: -o FILE, or -o - for stdout")
 	case o.out == "":
-		o.out = strings.TrimSuffix(o.in, ".jsonl") + ".results.jsonl"
+		o.out = strings.TrimSuffix(strings.TrimSuffix(o.in, ".gz"), ".jsonl") + ".results.jsonl"
 	case o.resume && o.out == "-":
 		return errors.New("--resume needs the file of results: what went to stdout is not known")
 	case o.json && o.out == "-":
@@ -131,6 +136,13 @@ func (o *batchOptions) check(f *pflag.FlagSet) error {
 		if !slices.Contains([]string{"error", "canceled", "refused"}, s) {
 			return fmt.Errorf("--retry %s: write error, canceled or refused", s)
 		}
+	}
+	if o.dataset.from != "" {
+		if err := o.dataset.check(o.in); err != nil {
+			return err
+		}
+	} else if o.dataset.completions != "" || o.dataset.read.Canonical || o.dataset.read.Markdown || o.dataset.read.NoLimits {
+		return errors.New("--completions, --canonical, --extract and --no-limits are about a data set: add --from")
 	}
 	if o.keep != "result" && o.keep != "summary" {
 		return fmt.Errorf("--keep %s: write result or summary", o.keep)
@@ -243,7 +255,11 @@ func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output, done *
 			return none, err
 		}
 	}
-	shown := c.batchProgress(o.quiet, in, done.Len())
+	counted := in
+	if o.dataset.from != "" {
+		counted = nil // its lines are tasks, each with any number of solutions
+	}
+	shown := c.batchProgress(o.quiet, counted, done.Len())
 	defer shown.end()
 	var progress atomic.Pointer[batch.Progress]
 	stopMetrics, err := c.serveMetrics(o.metrics, batchFigures(&progress, shown.jobs, b.poolSlots))
@@ -251,8 +267,18 @@ func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output, done *
 		return none, err
 	}
 	defer stopMetrics()
+	var jobs io.Reader = in
+	var decodeLine func([]byte) (api.Job, error)
+	if o.dataset.from != "" {
+		lines, stop, err := c.jobsOf(o.dataset, in)
+		if err != nil {
+			return none, err
+		}
+		defer stop()
+		jobs, decodeLine = lines, decodeDatasetLine
+	}
 	k := &batch.Coordinator{
-		Queue: b.queue, Input: batch.NewInput(in, batch.MaxLine), Output: out, Done: done,
+		Queue: b.queue, Input: batch.NewInput(jobs, batch.MaxLine), Decode: decodeLine, Output: out, Done: done,
 		ID: id, Pool: o.engine.pool, Common: b.common, Digest: b.digest, Urgent: o.urgent, Resumed: o.resume && len(o.retry) == 0,
 		Problem: b.problem, Put: b.putCommon, KeepAgain: b.keepAgain, Prepare: b.prepare, Window: b.window, WindowBytes: 64 << 20, // an embedded engine has 512 MiB
 		Image:   func(language string) string { return b.images[language] },

@@ -30,6 +30,7 @@ type batchProgress struct {
 	total int64 // jobs of the input; zero: not known; guarded by mu
 }
 
+// batchProgress begins to show a batch. Its jobs are counted in a file; nil: they are not.
 func (c *cli) batchProgress(quiet bool, in *os.File, before int64) *batchProgress {
 	p := &batchProgress{began: time.Now(), before: before}
 	if quiet {
@@ -41,6 +42,9 @@ func (c *cli) batchProgress(quiet bool, in *os.File, before int64) *batchProgres
 			progressbar.OptionSetPredictTime(true), progressbar.OptionThrottle(200*time.Millisecond), progressbar.OptionClearOnFinish())
 	} else {
 		p.lines = c.progress("batch")
+	}
+	if in == nil {
+		return p
 	}
 	if info, err := in.Stat(); err == nil && info.Mode().IsRegular() {
 		p.counted = make(chan struct{})

@@ -39,20 +39,43 @@ docs/datasets.md has the fields of each format.
 Exit codes: 0 if every line was converted; 1 if one could not be, which the others do not
 notice; 125 if brig itself failed.`
 
-// convertOptions is the command line of brig convert.
-type convertOptions struct {
-	from, completions, out string
-	read                   dataset.Options
-	json, quiet            bool
+// datasetOptions say which data set jobs are made of.
+type datasetOptions struct {
+	from, completions string
+	read              dataset.Options
 }
 
-func (o *convertOptions) register(f *pflag.FlagSet) {
+func (o *datasetOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.from, "from", "", "`NAME` of the format: "+strings.Join(dataset.Formats(), ", "))
 	f.StringVar(&o.completions, "completions", "", "`FILE` with solutions by the name of their task")
-	f.StringVarP(&o.out, "output", "o", "-", "write the jobs to this `FILE`; - is stdout")
 	f.BoolVar(&o.read.Canonical, "canonical", false, "take the solutions that the data set has itself")
 	f.BoolVar(&o.read.Markdown, "extract", false, "all solutions are answers in Markdown: take the program from the last block of code")
 	f.BoolVar(&o.read.NoLimits, "no-limits", false, "leave out the limits of time and memory that the data set has")
+}
+
+// check refuses options that contradict each other; tasks is the file with the tasks.
+func (o *datasetOptions) check(tasks string) error {
+	switch {
+	case !slices.Contains(dataset.Formats(), o.from):
+		return fmt.Errorf("--from %s: there is no such format%s (known: %s)", o.from, suggestion(o.from, dataset.Formats()), strings.Join(dataset.Formats(), ", "))
+	case o.read.Canonical && o.completions != "":
+		return errors.New("--canonical and --completions are both set: the solutions are either the data set's own or those of the file")
+	case o.completions == "-" && tasks == "-":
+		return errors.New("the tasks and the completions are both read from standard input: name a file for one of them")
+	}
+	return nil
+}
+
+// convertOptions is the command line of brig convert.
+type convertOptions struct {
+	datasetOptions
+	out         string
+	json, quiet bool
+}
+
+func (o *convertOptions) register(f *pflag.FlagSet) {
+	o.datasetOptions.register(f)
+	f.StringVarP(&o.out, "output", "o", "-", "write the jobs to this `FILE`; - is stdout")
 	f.BoolVar(&o.json, "json", false, "print as JSON how many jobs there are and which lines were refused; it needs --output FILE")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress and no refused lines")
 }
@@ -63,16 +86,10 @@ func (o *convertOptions) check(f *pflag.FlagSet) error {
 		return errors.New("name one FILE with the tasks, or - for standard input")
 	case o.from == "":
 		return fmt.Errorf("--from says which data set it is: %s", strings.Join(dataset.Formats(), ", "))
-	case !slices.Contains(dataset.Formats(), o.from):
-		return fmt.Errorf("--from %s: there is no such format%s (known: %s)", o.from, suggestion(o.from, dataset.Formats()), strings.Join(dataset.Formats(), ", "))
-	case o.read.Canonical && o.completions != "":
-		return errors.New("--canonical and --completions are both set: the solutions are either the data set's own or those of the file")
-	case o.completions == "-" && f.Arg(0) == "-":
-		return errors.New("the tasks and the completions are both read from standard input: name a file for one of them")
 	case o.json && o.out == "-":
 		return errors.New("--json: the jobs go to stdout already: add --output FILE")
 	}
-	return nil
+	return o.datasetOptions.check(f.Arg(0))
 }
 
 // converted sums up what was converted.
