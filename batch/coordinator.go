@@ -58,8 +58,14 @@ type Coordinator struct {
 	// KeepAgain is called when the queue has lost something: it may have lost what Put kept; nil: nothing is done.
 	KeepAgain func(ctx context.Context) error
 
-	Report   func(Progress)  // called after each change, by one goroutine; nil: none
-	Stop     <-chan struct{} // closed: release nothing more, and end when what is released is recorded; nil: never
+	Report func(Progress)  // called after each change, by one goroutine; nil: none
+	Stop   <-chan struct{} // closed: release nothing more, withdraw what no worker has, and end when the others are recorded; nil: never
+
+	// Working is the number of jobs that workers have; nil: it is not known, and no result for StopTime after Stop
+	// means that there are none.
+	Working  func() int
+	StopTime time.Duration // zero: DefaultStop
+
 	Canceled <-chan struct{} // closed: all jobs that are left are canceled; nil: never
 }
 
@@ -67,9 +73,13 @@ type Coordinator struct {
 const (
 	DefaultAttempts = 5
 	DefaultLost     = time.Minute
+	DefaultStop     = 10 * time.Second
 )
 
-const reconcileInterval = 5 * time.Second
+const (
+	reconcileInterval = 5 * time.Second
+	stopInterval      = 200 * time.Millisecond
+)
 
 // A Progress is how far a batch is.
 type Progress struct {
@@ -108,9 +118,11 @@ type run struct {
 	order    order
 	progress Progress
 	canceled bool
-	bytes    int64  // of the messages of flights, and of lines that are not on disk
-	forgot   uint64 // the last result that the queue was told to forget
-	recorded int64  // bytes of the results on disk that it was not told to forget
+	stopping bool
+	bytes    int64     // of the messages of flights, and of lines that are not on disk
+	forgot   uint64    // the last result that the queue was told to forget
+	quiet    time.Time // when the last result came, or the batch was stopped
+	recorded int64     // bytes of the results on disk that it was not told to forget
 }
 
 // Run judges the batch. It returns when all jobs have a result on disk, when Stop is closed and all that were
@@ -184,6 +196,17 @@ func (r *run) idle() bool {
 
 func (r *run) complete() bool { return r.progress.AllRead && r.idle() }
 
+// stopped reports whether a batch that releases nothing more has ended: what workers have has come back.
+func (r *run) stopped() bool {
+	if r.writer.waiting > 0 {
+		return false
+	}
+	if r.Working != nil {
+		return len(r.flights) == 0 || r.Working() == 0 && time.Since(r.quiet) > stopInterval
+	}
+	return len(r.flights) == 0 || time.Since(r.quiet) > cmp.Or(r.StopTime, DefaultStop)
+}
+
 // room reports whether another line may be read.
 func (r *run) room() bool {
 	jobs := len(r.flights) + r.writer.waiting + len(r.order.held)
@@ -195,7 +218,7 @@ func (r *run) loop(ctx context.Context, lines <-chan Line, results <-chan Messag
 	tick := time.NewTicker(reconcileInterval)
 	defer tick.Stop()
 	stop, canceled, stopped := r.Stop, r.Canceled, false
-	for !r.complete() && !(stopped && r.idle()) {
+	for !r.complete() && !(stopped && r.stopped()) {
 		in := lines
 		if stopped || !r.room() {
 			in = nil
@@ -205,7 +228,10 @@ func (r *run) loop(ctx context.Context, lines <-chan Line, results <-chan Messag
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-stop:
-			stop, stopped = nil, true
+			stop, stopped, r.stopping = nil, true, true
+			r.quiet = time.Now()
+			tick.Reset(stopInterval)
+			err = r.Queue.Withdraw(ctx, r.ID)
 		case <-canceled:
 			canceled = nil
 			err = r.cancelAll(ctx)
@@ -216,11 +242,16 @@ func (r *run) loop(ctx context.Context, lines <-chan Line, results <-chan Messag
 				r.progress.AllRead = true
 			}
 		case m := <-results:
+			if m.Body != nil {
+				r.quiet = time.Now()
+			}
 			err = r.record(ctx, m)
 		case w := <-r.writer.wrote:
 			err = r.wrote(ctx, w)
 		case <-tick.C:
-			err = r.findLost(ctx, cmp.Or(r.LostAfter, DefaultLost))
+			if !stopped {
+				err = r.findLost(ctx, cmp.Or(r.LostAfter, DefaultLost))
+			}
 		}
 		if err != nil {
 			return err

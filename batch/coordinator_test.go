@@ -108,7 +108,7 @@ func TestEachJobHasOneResult(t *testing.T) {
 				t.Fatal(err)
 			}
 			q := newFakeQueue(1)
-			q.lose, q.repeat = tt.lose, tt.repeat
+			q.lose, q.repeat, q.giveBack = tt.lose, tt.repeat, 0.2
 			c := coordinator(q, strings.NewReader(jobLines(jobs)), out, done)
 			c.Ordered = tt.ordered
 			kept := 0
@@ -313,7 +313,9 @@ func TestStopFinishesWhatIsReleased(t *testing.T) {
 	r, w := io.Pipe() // its input never ends
 	defer w.Close()
 	go io.WriteString(w, jobLines(5)) //nolint:errcheck // the pipe is closed at the end of the test
-	c := coordinator(newFakeQueue(6), r, out, done)
+	q := newFakeQueue(6)
+	q.taken = true
+	c := coordinator(q, r, out, done)
 	c.Stop = stop
 	c.Report = func(p batch.Progress) {
 		if p.Read == 5 && stop != nil {
@@ -327,6 +329,30 @@ func TestStopFinishesWhatIsReleased(t *testing.T) {
 	}
 	if all := read(t, name); len(all) != 5 || p.AllRead {
 		t.Errorf("%d results, progress %+v", len(all), p)
+	}
+}
+
+// What no worker has is withdrawn, so that the end does not wait for it.
+func TestStopWithdrawsWhatNoWorkerHas(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "out")
+	out, done, err := batch.OpenOutput(name, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := newFakeQueue(9)
+	q.never = true
+	stop := make(chan struct{})
+	c := coordinator(q, strings.NewReader(jobLines(50)), out, done)
+	c.Stop, c.Working = stop, func() int { return 0 }
+	time.AfterFunc(50*time.Millisecond, func() { close(stop) })
+	began := time.Now()
+	p, err := c.Run(t.Context())
+	if err := errors.Join(err, out.Close()); err != nil {
+		t.Fatal(err)
+	}
+	there, err := q.UnderWay(t.Context(), "b")
+	if err != nil || len(there) != 0 || p.Statuses[api.JobDone] != 0 || time.Since(began) > 5*time.Second {
+		t.Errorf("%d jobs are left in the queue (%v) after %v, progress %+v", len(there), err, time.Since(began), p)
 	}
 }
 

@@ -23,6 +23,12 @@ type Queue interface {
 	// Forget removes results that have been recorded: those with a Sequence up to last.
 	Forget(ctx context.Context, batch string, last uint64) error
 
+	// Remove removes the result of one job, so that another one can be sent. It waits while nothing answers.
+	Remove(ctx context.Context, batch string, index int64) error
+
+	// Withdraw removes the jobs that no worker has taken. Those that workers have go on.
+	Withdraw(ctx context.Context, batch string) error
+
 	// Cancel has workers end the jobs of a batch that they execute, and drop those that wait.
 	Cancel(ctx context.Context, batch string) error
 

@@ -14,7 +14,9 @@ import (
 // A fakeQueue executes jobs itself, in any order. It loses and repeats the shares that its fields say.
 type fakeQueue struct {
 	lose, repeat float64 // shares of jobs and of results
+	giveBack     float64 // share of jobs that a worker gives back
 	never        bool    // no job ends
+	taken        bool    // workers have all jobs
 
 	mu       sync.Mutex
 	rng      *rand.Rand              // guarded by mu
@@ -83,6 +85,14 @@ func (q *fakeQueue) next() []batch.Message {
 		if err := json.Unmarshal(m.Body, &w); err != nil {
 			panic(err)
 		}
+		if q.chance(q.giveBack) {
+			body, err := json.Marshal(batch.Returned{ID: w.Job.ID, Index: w.Index, Digest: w.Digest, Returned: "not now"})
+			if err != nil {
+				panic(err)
+			}
+			q.executed[i]--
+			return []batch.Message{{Batch: m.Batch, Index: i, Body: body}}
+		}
 		score := 1.0
 		body, err := json.Marshal(api.JobResult{ID: w.Job.ID, Index: w.Index, Status: api.JobDone, Verdict: api.OK, Score: &score, Digest: w.Digest, Meta: w.Job.Meta})
 		if err != nil {
@@ -99,6 +109,17 @@ func (q *fakeQueue) next() []batch.Message {
 }
 
 func (q *fakeQueue) Forget(context.Context, string, uint64) error { return nil }
+
+func (q *fakeQueue) Remove(context.Context, string, int64) error { return nil }
+
+func (q *fakeQueue) Withdraw(context.Context, string) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.taken {
+		q.jobs = map[int64]batch.Message{}
+	}
+	return nil
+}
 
 func (q *fakeQueue) Cancel(context.Context, string) error {
 	q.mu.Lock()

@@ -31,15 +31,16 @@ type Input struct {
 
 // NewInput reads lines of at most max bytes. A byte order mark at the start is skipped.
 func NewInput(r io.Reader, max int) *Input {
-	in := bufio.NewReaderSize(r, 64<<10)
-	if mark, _ := in.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
-		_, _ = in.Discard(3) // it has been read
-	}
-	return &Input{in: in, max: max}
+	return &Input{in: bufio.NewReaderSize(r, 64<<10), max: max}
 }
 
 // Next returns the next line that is not blank. At the end the error is io.EOF.
 func (in *Input) Next() (Line, error) {
+	if in.number == 0 {
+		if mark, _ := in.in.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
+			_, _ = in.in.Discard(3) // it has been read
+		}
+	}
 	for {
 		text, tooLong, err := in.line()
 		if err != nil && (!errors.Is(err, io.EOF) || len(text) == 0 && !tooLong) {

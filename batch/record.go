@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 	"unicode/utf8"
 
 	"github.com/brig-sandbox/brig/api"
@@ -19,10 +20,15 @@ type head struct {
 	Score  *float64      `json:"score"`
 	Error  *struct{}     `json:"error"`
 	Digest string        `json:"digest"`
+
+	Returned string `json:"returned"` // of a Returned
 }
 
 // record takes a result from the queue. One that was recorded already is dropped, and one of another job.
 func (r *run) record(ctx context.Context, m Message) error {
+	if m.Body == nil && r.stopping {
+		return nil // what is lost is released when the batch is resumed
+	}
 	if m.Body == nil {
 		if r.KeepAgain != nil {
 			if err := r.KeepAgain(ctx); err != nil {
@@ -38,9 +44,24 @@ func (r *run) record(ctx context.Context, m Message) error {
 	}
 	if !ok {
 		r.progress.Dropped++
+		if m.Index >= r.next { // it is of nothing that was released, and would keep out the result
+			return r.Queue.Remove(ctx, r.ID, m.Index)
+		}
 		return nil
 	}
 	h, ok := readHead(m.Body)
+	if h.Returned != "" && h.Index == m.Index && h.ID == f.id && h.Digest == f.digest {
+		if err := r.Queue.Remove(ctx, r.ID, m.Index); err != nil {
+			return err
+		}
+		if r.stopping {
+			delete(r.flights, m.Index) // it is judged when the batch is resumed
+			return nil
+		}
+		f.since = time.Now()
+		f.message.Attempt++
+		return r.Queue.Release(ctx, f.message)
+	}
 	if !ok || h.Index != m.Index || h.ID != f.id || h.Digest != f.digest {
 		e := api.Fail(api.CodeInternal, "a worker sent something that is no result of this job")
 		return r.recordOwn(api.JobResult{ID: f.id, Index: m.Index, Status: api.JobError, Error: e, Meta: f.meta, Digest: f.digest})

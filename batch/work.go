@@ -26,6 +26,15 @@ type Work struct {
 	Released    int64 `json:"released"`     // when, in nanoseconds since 1970
 }
 
+// A Returned is what a worker sends instead of a result to give a job back that it has not executed: it does not
+// count as an attempt.
+type Returned struct {
+	ID       string `json:"id"`
+	Index    int64  `json:"index"`
+	Digest   string `json:"digest"`
+	Returned string `json:"returned"` // why; not empty
+}
+
 // Merged is the run of a job: its own fields, and those of common that it does not have. Limits are merged
 // one by one.
 func Merged(own, common api.Run) api.Run {

@@ -68,7 +68,7 @@ func Connect(t Target) (*Engine, error) {
 	}
 	conn, err := nats.Connect(t.URL, options...)
 	if err != nil {
-		return nil, fmt.Errorf("connect to the engine %s: %w", t.URL, err)
+		return nil, fmt.Errorf("connect to the engine %s: %w", Redacted(t.URL), err)
 	}
 	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(callTime))
 	if err != nil {
@@ -291,6 +291,22 @@ func (e *Engine) follow(ctx context.Context, id string, send func(batch.Message)
 // at their age.
 func (e *Engine) Forget(ctx context.Context, id string, last uint64) error {
 	return e.purge(ctx, resultsStream, jetstream.WithPurgeSubject("brig.results."+id+".>"), jetstream.WithPurgeSequence(last+1))
+}
+
+// Remove implements batch.Queue.
+func (e *Engine) Remove(ctx context.Context, id string, index int64) error {
+	return e.retry(ctx, "remove a result", func(ctx context.Context) error {
+		s, err := e.js.Stream(ctx, resultsStream)
+		if err != nil {
+			return err
+		}
+		return s.Purge(ctx, jetstream.WithPurgeSubject(resultSubject(id, index)))
+	})
+}
+
+// Withdraw implements batch.Queue. The acknowledgement of a worker that has a job then changes nothing.
+func (e *Engine) Withdraw(ctx context.Context, id string) error {
+	return e.purge(ctx, jobsStream, jetstream.WithPurgeSubject("brig.jobs.*.*."+id+".>"))
 }
 
 // Cancel implements batch.Queue.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
@@ -72,4 +73,13 @@ func (t Target) options() ([]nats.Option, error) {
 		options = append(options, nats.Secure(&tls.Config{RootCAs: roots, ServerName: ServerName, MinVersion: tls.VersionTLS13}))
 	}
 	return options, nil
+}
+
+// Redacted is the URL of an engine without the password in it.
+func Redacted(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "(a URL that cannot be read)"
+	}
+	return u.Redacted()
 }

@@ -102,6 +102,22 @@ func (q *Queue) Results(ctx context.Context, _ string, out chan<- batch.Message)
 // Forget implements batch.Queue. A result is not kept.
 func (q *Queue) Forget(context.Context, string, uint64) error { return nil }
 
+// Remove implements batch.Queue. A result is not kept.
+func (q *Queue) Remove(context.Context, string, int64) error { return nil }
+
+// Withdraw implements batch.Queue.
+func (q *Queue) Withdraw(context.Context, string) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, class := range q.waiting {
+		for _, j := range class {
+			delete(q.jobs, j.message.Index)
+		}
+	}
+	q.waiting = [2][]*job{}
+	return nil
+}
+
 // Cancel implements batch.Queue.
 func (q *Queue) Cancel(context.Context, string) error {
 	q.mu.Lock()
@@ -200,9 +216,12 @@ func (d *Delivery) Done(ctx context.Context, result []byte) error {
 	if canceled {
 		return nil
 	}
+	if err := d.Drop(); err != nil { // first: the coordinator may release it again at once
+		return err
+	}
 	select {
 	case q.results <- batch.Message{Batch: d.message.Batch, Index: d.message.Index, Body: result}:
-		return d.Drop()
+		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

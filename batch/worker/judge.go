@@ -41,10 +41,10 @@ func (w *Worker) judge(ctx context.Context, m batch.Message) (api.JobResult, err
 	}
 	last := errors.New("its workers ended while they executed it")
 	if own := w.Images[r.Language]; work.Image != "" && own != "" && own != work.Image {
-		last = fmt.Errorf("worker %s has the image %s of %s, and the batch was begun with %s", w.Name, own, r.Language, work.Image)
-		if m.Attempt <= cmp.Or(work.MaxAttempts, batch.DefaultAttempts) {
-			return res, last
+		if err := wait(ctx, pauseBeforeOther()); err != nil { // for a worker that has it to ask first
+			return w.failed(ctx, res, err)
 		}
+		return res, notHere{fmt.Errorf("worker %s has the image %s of %s, and the batch was begun with %s", w.Name, own, r.Language, work.Image)}
 	}
 	for failures := 0; ; failures++ {
 		res.Attempts = m.Attempt + failures
@@ -58,6 +58,9 @@ func (w *Worker) judge(ctx context.Context, m batch.Message) (api.JobResult, err
 		if err == nil {
 			res.Queued = max(0, began.UnixNano()-work.Released)
 			return judged(res, work, got), nil
+		}
+		if api.HasCode(err, api.CodeBusy, api.CodeOverloaded) {
+			return res, notHere{err}
 		}
 		if context.Cause(ctx) != nil || !again(err) {
 			return w.failed(ctx, res, err)
@@ -80,6 +83,18 @@ func (w *Worker) failed(ctx context.Context, res api.JobResult, err error) (api.
 		return ended(res, api.JobRefused, e), nil
 	}
 	return res, err
+}
+
+// notHere is why a job was not executed in this worker, although nothing failed.
+type notHere struct{ error }
+
+// returned is the message that gives a job back.
+func returned(res api.JobResult, why error) []byte {
+	body, err := json.Marshal(batch.Returned{ID: res.ID, Index: res.Index, Digest: res.Digest, Returned: why.Error()})
+	if err != nil {
+		panic(fmt.Sprintf("texts have no JSON: %v", err))
+	}
+	return body
 }
 
 // again reports whether another attempt may succeed.

@@ -143,6 +143,10 @@ func (w *Worker) handle(work context.Context, d Delivery) {
 	case errors.Is(err, errCanceled):
 		w.outcomes.add("dropped")
 		err = d.Drop()
+	case errors.As(err, new(notHere)), errors.Is(err, errDrained):
+		w.outcomes.add("given-back")
+		w.Log.Warn("a job is given back", "batch", m.Batch, "index", m.Index, "why", err)
+		err = w.send(work, d, returned(res, err))
 	default:
 		w.outcomes.add("given-back")
 		w.Log.Warn("a job is given back", "batch", m.Batch, "index", m.Index, "err", err)

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -16,12 +17,13 @@ import (
 
 // A delivery is a job that a test gives to a worker, and what became of it.
 type delivery struct {
-	message batch.Message
-	result  *api.JobResult // nil: it has none
-	later   bool
-	dropped bool
-	extends atomic.Int64
-	ended   chan struct{}
+	message  batch.Message
+	result   *api.JobResult // nil: it has none
+	later    bool
+	returned string
+	dropped  bool
+	extends  atomic.Int64
+	ended    chan struct{}
 }
 
 func (d *delivery) Job() batch.Message { return d.message }
@@ -30,7 +32,10 @@ func (d *delivery) Extend() error      { d.extends.Add(1); return nil }
 func (d *delivery) Done(_ context.Context, result []byte) error {
 	d.result = new(api.JobResult)
 	defer close(d.ended)
-	return json.Unmarshal(result, d.result)
+	var r batch.Returned
+	err := json.Unmarshal(result, &r)
+	d.returned = r.Returned
+	return errors.Join(err, json.Unmarshal(result, d.result))
 }
 
 func (d *delivery) Later(time.Duration) error { d.later = true; close(d.ended); return nil }
@@ -95,6 +100,7 @@ func TestResults(t *testing.T) {
 		code     api.Code
 		attempts int
 		later    bool
+		returned bool // given back, which is no attempt
 	}{
 		{name: "a judgement", attempt: 1, execute: []any{api.Result{Verdict: api.Nonzero}}, status: api.JobDone, attempts: 1},
 		{name: "the job is wrong", attempt: 1, execute: []any{api.Refuse(api.CodeBadLimits, "no")}, status: api.JobRefused, code: api.CodeBadLimits, attempts: 1},
@@ -105,8 +111,7 @@ func TestResults(t *testing.T) {
 		{name: "the agent ends each time", attempt: 1, execute: []any{api.Fail(api.CodeAgentGone, "gone"), api.Fail(api.CodeAgentGone, "gone")}, later: true},
 		{name: "the agent ends each time, at last", attempt: 5, work: batch.Work{MaxAttempts: 5}, execute: []any{api.Fail(api.CodeAgentGone, "gone")}, status: api.JobError, code: api.CodePoison, attempts: 6},
 		{name: "its workers ended", attempt: 6, work: batch.Work{MaxAttempts: 5}, status: api.JobError, code: api.CodePoison, attempts: 6},
-		{name: "another image", attempt: 1, work: batch.Work{Image: "sha256:a", Job: api.Job{Run: api.Run{Language: "python"}}}, later: true},
-		{name: "another image everywhere", attempt: 6, work: batch.Work{Image: "sha256:a", Job: api.Job{Run: api.Run{Language: "python"}}}, status: api.JobError, code: api.CodePoison, attempts: 6},
+		{name: "another image", attempt: 1, work: batch.Work{Image: "sha256:a", Job: api.Job{Run: api.Run{Language: "python"}}}, returned: true},
 		{name: "not permitted", attempt: 1, work: batch.Work{Job: api.Job{Run: api.Run{Network: "public"}}}, status: api.JobRefused, code: api.CodeForbidden},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -132,7 +137,7 @@ func TestResults(t *testing.T) {
 			start(t, w, d)
 			<-d.ended
 			outcome := string(tt.status)
-			if tt.later {
+			if tt.later || tt.returned {
 				outcome = "given-back"
 			}
 			if all := w.Outcomes(); len(all) != 1 || all[outcome] != 1 {
@@ -143,6 +148,12 @@ func TestResults(t *testing.T) {
 			}
 			if tt.later {
 				if !d.later || d.result != nil {
+					t.Errorf("the job was not given back: %+v", d.result)
+				}
+				return
+			}
+			if tt.returned {
+				if d.returned == "" || d.result.Status != "" {
 					t.Errorf("the job was not given back: %+v", d.result)
 				}
 				return
@@ -261,7 +272,7 @@ func TestDrainGivesJobsBack(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-began; cancel() }()
 	w.Run(ctx)
-	if !d.later {
+	if d.returned == "" {
 		t.Errorf("the job was not given back: %+v", d.result)
 	}
 }

@@ -60,6 +60,7 @@ type batchOptions struct {
 	summary                         string
 	quiet, json, noBuild            bool
 
+	id      string // of the batch; empty: it is not known yet
 	dataset datasetOptions
 	engine  engineOptions
 	local   string
@@ -128,6 +129,9 @@ func (o *batchOptions) check(f *pflag.FlagSet) error {
 		return errors.New("--json and -o - both write to stdout: use --summary FILE")
 	case o.out == o.in && o.in != "-":
 		return errors.New("the results would replace the jobs: name another file with -o")
+	}
+	if len(o.retry) > 0 && o.ordered {
+		return errors.New("--ordered with --retry: results of jobs that are judged again come after the others")
 	}
 	if len(o.retry) > 0 && !o.resume {
 		return errors.New("--retry judges jobs of an earlier batch again: add --resume")
@@ -289,7 +293,7 @@ func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output, done *
 				progress.Store(&p)
 			}
 		},
-		Stop: b.ctx.Done(),
+		Stop: b.ctx.Done(), Working: b.working(),
 	}
 	stopWorkers := b.startWorkers()
 	defer stopWorkers()

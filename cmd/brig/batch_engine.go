@@ -17,6 +17,7 @@ import (
 
 // engineOptions say which engine moves the jobs.
 type engineOptions struct {
+	env    func(string) string
 	url    string // empty: embedded
 	keys   string // directory; empty: the default
 	listen string // address at which others reach the embedded engine
@@ -25,12 +26,16 @@ type engineOptions struct {
 }
 
 func (o *engineOptions) register(f *pflag.FlagSet, env func(string) string) {
-	f.StringVar(&o.url, "engine", env("BRIG_ENGINE"), "`URL` of a NATS server that moves the jobs, such as nats://10.0.0.1:4222 (default $BRIG_ENGINE, or one in this process)")
+	o.env = env
+	f.StringVar(&o.url, "engine", "", "`URL` of a NATS server that moves the jobs, such as nats://10.0.0.1:4222 (default $BRIG_ENGINE, or one in this process)")
 	f.StringVar(&o.creds, "creds", "", "`FILE` with the NATS credentials for --engine")
 	f.StringVar(&o.pool, "pool", "default", "`NAME` of the workers' pool")
 }
 
 func (o *engineOptions) check() error {
+	if o.url == "" && o.listen == "" {
+		o.url = o.env("BRIG_ENGINE")
+	}
 	switch {
 	case o.url != "" && o.listen != "":
 		return errors.New("--engine names an engine elsewhere, and --engine-listen is about one in this process: use one of them")
@@ -53,9 +58,9 @@ func checkEngineURL(urls string) error {
 		local := host == "localhost" || ip != nil && ip.IsLoopback()
 		switch {
 		case !ok || err != nil || scheme != "nats" && scheme != "tls":
-			return fmt.Errorf("--engine %s: write tls://HOST:PORT, or nats://127.0.0.1:PORT on this host", one)
+			return fmt.Errorf("--engine %s: write tls://HOST:PORT, or nats://127.0.0.1:PORT on this host", jetstream.Redacted(one))
 		case scheme == "nats" && !local:
-			return fmt.Errorf("--engine %s: programs and hidden tests would be readable on the network: use tls://", one)
+			return fmt.Errorf("--engine %s: programs and hidden tests would be readable on the network: use tls://", jetstream.Redacted(one))
 		}
 	}
 	return nil

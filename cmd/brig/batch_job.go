@@ -84,9 +84,14 @@ type batchProblem struct {
 	tree   openTree
 	common api.Run
 	digest string
+	wrong  *api.Error // it cannot be read, and nothing else is set; nil: it can
 }
 
-func (p *batchProblem) close() { p.tree.Close() } //nolint:errcheck // it was only read
+func (p *batchProblem) close() {
+	if p.wrong == nil {
+		p.tree.Close() //nolint:errcheck // it was only read
+	}
+}
 
 // readCommon fills in what all jobs have in common: what the command line says and, with --problem, tests,
 // limits and checker.
@@ -119,17 +124,50 @@ func (b *batchRun) problem(ctx context.Context, name string) (api.Run, string, e
 	case !ok && b.root == nil:
 		return api.Run{}, "", api.Refuse(api.CodeBadRequest, "jobs from stdin can name no problem: use --problem")
 	case !ok:
-		path := name
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(filepath.Dir(b.o.in), name)
+		path, err := b.problemPath(name)
+		if err == nil {
+			p, err = b.openBatchProblem(ctx, path)
 		}
-		var err error
-		if p, err = b.openBatchProblem(ctx, path); err != nil {
-			return api.Run{}, "", api.Refuse(api.CodeBadRequest, "the problem %.80q: %w", name, err)
+		if !errors.As(err, new(wrongProblem)) && err != nil {
+			return api.Run{}, "", err // brig failed, which says nothing about the jobs
+		}
+		if err != nil {
+			p = &batchProblem{wrong: api.Refuse(api.CodeBadRequest, "the problem %.80q: %w", name, err)}
 		}
 		b.problems[name] = p
 	}
+	if p.wrong != nil {
+		return api.Run{}, "", p.wrong
+	}
 	return p.common, p.digest, nil
+}
+
+// wrongProblem is an error of a problem, and not of brig.
+type wrongProblem struct{ error }
+
+func (e wrongProblem) Unwrap() error { return e.error }
+
+// problemPath is the path of a problem that a job names: below the directory of the file of jobs. A job of a
+// stranger must not have its program judged by other tests, and tell them (BAT-01).
+func (b *batchRun) problemPath(name string) (string, error) {
+	if !filepath.IsLocal(name) {
+		return "", wrongProblem{errors.New("name one below the directory of the file of jobs; --problem takes any path")}
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(b.o.in))
+	if err != nil {
+		return "", err
+	}
+	path, err := filepath.EvalSymlinks(filepath.Join(dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", wrongProblem{errors.New("there is no such directory or file next to the jobs")}
+	}
+	if err != nil {
+		return "", wrongProblem{err}
+	}
+	if rest, err := filepath.Rel(dir, path); err != nil || !filepath.IsLocal(rest) {
+		return "", wrongProblem{errors.New("it is a link to outside of the directory of the file of jobs")}
+	}
+	return path, nil
 }
 
 func (b *batchRun) openBatchProblem(ctx context.Context, path string) (*batchProblem, error) {
@@ -138,7 +176,7 @@ func (b *batchRun) openBatchProblem(ctx context.Context, path string) (*batchPro
 	}
 	p, tree, err := b.c.openProblem(path)
 	if err != nil {
-		return nil, err
+		return nil, wrongProblem{err}
 	}
 	one := &batchProblem{tree: tree, loader: grade.Loader{Problem: p, Tree: tree.Tree, Put: func(_ string, content []byte) (string, error) { return b.putBlob(ctx, content) }}}
 	g := &grading{executor: b.executor, o: &gradeOptions{run: b.o.run, quiet: b.o.quiet}, loader: one.loader}

@@ -17,6 +17,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/batch"
 	"github.com/brig-sandbox/brig/batch/jetstream"
@@ -34,7 +36,8 @@ type batchRun struct {
 	ctx  context.Context // done when the user interrupts
 	stop func()
 
-	*executor // nil: no job runs on this machine
+	*executor                // nil: no job runs on this machine
+	worker    *worker.Worker // nil: as executor
 	server    *jetstream.Server
 	queue     *jetstream.Engine
 	blobs     *cache.Cache
@@ -92,6 +95,10 @@ func (c *cli) openBatch(o *batchOptions) (_ *batchRun, err error) {
 	if b.server, b.queue, err = o.engine.open(o.batchID(), b.log); err != nil {
 		return nil, err
 	}
+	if b.executor != nil {
+		b.worker = newWorker(c, b.executor, b.queue, "local-"+rand.Text()[:8], o.engine.pool, b.blob, b.log)
+		b.worker.Drain = time.Second // the coordinator has what it waits for
+	}
 	return b, b.queue.Prepare(b.ctx, o.engine.pool)
 }
 
@@ -114,12 +121,33 @@ func (b *batchRun) close() {
 
 // batchID is the id of the batch, which is the same when it is resumed.
 func (o *batchOptions) batchID() string {
-	of := rand.Text()
-	if path, err := filepath.Abs(o.out); err == nil && o.out != "-" {
-		host, _ := os.ReadFile("/etc/machine-id") // without one the path alone names the batch
-		of = string(host) + path
+	if o.id == "" {
+		o.id = contentDigest([]byte(o.batchName()))[:16]
 	}
-	return contentDigest([]byte(of))[:16]
+	return o.id
+}
+
+// batchName is the file of results, with its inode and the time when it was made: a new file of the same path is
+// another batch, to which results that workers still send of the earlier one do not belong.
+func (o *batchOptions) batchName() string {
+	path, err := filepath.Abs(o.out)
+	if err != nil || o.out == "-" {
+		return rand.Text()
+	}
+	host, _ := os.ReadFile("/etc/machine-id") // without one the path alone names the batch
+	var st unix.Statx_t
+	if err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO|unix.STATX_BTIME, &st); err != nil {
+		return string(host) + path
+	}
+	return fmt.Sprint(string(host), path, st.Ino, st.Btime.Sec, st.Btime.Nsec)
+}
+
+// working is the number of jobs that run, if they run here alone; nil: it is not known.
+func (b *batchRun) working() func() int {
+	if b.worker == nil || b.o.engine.shared() {
+		return nil
+	}
+	return b.worker.InFlight
 }
 
 // poolSlots is the number of slots of the pool.
@@ -137,9 +165,7 @@ func (b *batchRun) window() int { return max(64, 4*b.poolSlots()) }
 func (b *batchRun) startWorkers() (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.ctx))
 	var all sync.WaitGroup
-	if b.executor != nil {
-		w := newWorker(b.c, b.executor, b.queue, "local-"+rand.Text()[:8], b.o.engine.pool, b.blob, b.log)
-		w.Drain = time.Second // the coordinator has what it waits for
+	if w := b.worker; w != nil {
 		unsubscribe, err := b.queue.OnCancel(w.CancelBatch)
 		if err != nil {
 			b.log.Warn("jobs of a canceled batch go on", "err", err)

@@ -175,7 +175,7 @@ type batchSummary struct {
 func summarize(p batch.Progress, earlier int64, took time.Duration) batchSummary {
 	return batchSummary{
 		Jobs: p.Recorded, Done: p.Statuses[api.JobDone], Refused: p.Statuses[api.JobRefused], Error: p.Statuses[api.JobError], Canceled: p.Statuses[api.JobCanceled],
-		Answers: p.Answers, Earlier: earlier, Again: p.Again, Dropped: p.Dropped, Complete: p.AllRead && p.Released == 0,
+		Answers: p.Answers, Earlier: earlier, Again: p.Again, Dropped: p.Dropped, Complete: p.AllRead && p.Recorded >= p.Read,
 		Seconds: took.Seconds(), Rate: float64(p.Recorded-earlier) / took.Seconds(),
 	}
 }

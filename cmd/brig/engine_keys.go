@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/batch/jetstream"
 )
@@ -81,6 +82,11 @@ func addWorker(dir, name string) (seed string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
+	unlock, err := lockKeys(dir)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
 	seed, public, err := jetstream.NewKey()
 	if err != nil {
 		return "", err
@@ -94,8 +100,25 @@ func addWorker(dir, name string) (seed string, err error) {
 	return seed, replaceFile(filepath.Join(dir, workersFile), marshal(all), 0o600)
 }
 
+// lockKeys keeps other commands from changing the workers until unlock.
+func lockKeys(dir string) (unlock func(), err error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(d.Fd()), unix.LOCK_EX); err != nil {
+		return nil, errors.Join(os.NewSyscallError("flock", err), d.Close())
+	}
+	return func() { d.Close() }, nil //nolint:errcheck // it was only read
+}
+
 // removeWorker removes a worker from those that may connect.
 func removeWorker(dir, name string) error {
+	unlock, err := lockKeys(dir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	all, err := readWorkers(dir)
 	if err != nil {
 		return err
@@ -109,11 +132,12 @@ func removeWorker(dir, name string) error {
 
 // replaceFile writes a file that is complete before it has its name.
 func replaceFile(name string, content []byte, mode fs.FileMode) error {
-	f, err := os.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*") // follows no link
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(content)
+	err = errors.Join(err, f.Chmod(mode))
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}

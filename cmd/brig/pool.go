@@ -41,6 +41,9 @@ func poolCommand(c *cli) *cobra.Command {
 // poolConnect connects to an engine for one of these commands.
 func poolConnect(c *cli, o engineOptions) (*jetstream.Engine, context.Context, func(), error) {
 	if o.url == "" {
+		o.url = c.env("BRIG_ENGINE")
+	}
+	if o.url == "" {
 		return nil, nil, nil, errors.New("name the engine: --engine URL or $BRIG_ENGINE")
 	}
 	_, e, err := o.open("", slog.New(slog.DiscardHandler))
@@ -53,7 +56,7 @@ func poolConnect(c *cli, o engineOptions) (*jetstream.Engine, context.Context, f
 
 func poolFlags(c *cli, f *pflag.FlagSet) *engineOptions {
 	o := new(engineOptions)
-	f.StringVar(&o.url, "engine", c.env("BRIG_ENGINE"), "`URL` of the engine (default $BRIG_ENGINE)")
+	f.StringVar(&o.url, "engine", "", "`URL` of the engine (default $BRIG_ENGINE)")
 	f.StringVar(&o.creds, "creds", "", "`FILE` with the NATS credentials")
 	return o
 }

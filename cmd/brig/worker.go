@@ -95,10 +95,12 @@ func (o *workerOptions) check(f *pflag.FlagSet) error {
 	switch {
 	case f.NArg() > 0:
 		return fmt.Errorf("unexpected argument %q", f.Arg(0))
-	case o.key == "" && o.engine.url == "":
+	case o.key == "" && o.engine.url == "" && o.engine.env("BRIG_ENGINE") == "":
 		return errors.New("name the engine: --key FILE, or --engine URL")
 	case networkRank(networks, o.network) < 0:
 		return fmt.Errorf("--network %s: write none, loopback, allow or public", o.network)
+	case o.drain < 0:
+		return errors.New("--drain: a time of at least zero")
 	case o.slots < 0:
 		return errors.New("--slots: at least one job at once")
 	}
@@ -261,6 +263,9 @@ func (o *workerOptions) target() (jetstream.Target, error) {
 		}
 		if o.name = k.Name; t.URL == "" {
 			t.URL = k.Engine
+		}
+		if err := checkEngineURL(t.URL); err != nil {
+			return t, fmt.Errorf("%s: %w", o.key, err)
 		}
 	}
 	if o.name == "" {
