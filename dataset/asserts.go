@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -34,7 +35,7 @@ func checkRun(rec record) (r api.Run, err error) {
 	if err != nil {
 		return r, err
 	}
-	if !identifier.MatchString(entry) {
+	if !identifier().MatchString(entry) {
 		return r, errors.New("entry_point: expected the name of a Python function")
 	}
 	r.Call = &api.Call{Fn: entry}
@@ -42,7 +43,7 @@ func checkRun(rec record) (r api.Run, err error) {
 	return r, nil
 }
 
-var identifier = regexp.MustCompile(`^[\pL_][\pL\pN_]*$`)
+var identifier = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\pL_][\pL\pN_]*$`) })
 
 // continued is the program that a solution and the prompt make. An answer, too, may be the rest of the
 // function alone. One that defines the function gets what is before it in the prompt: imports and helpers.

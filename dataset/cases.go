@@ -31,7 +31,7 @@ type cases struct {
 // run makes tests of them: calls of a function if one is named, or else texts on stdin.
 func (c cases) run(how outcome) (r api.Run, err error) {
 	switch {
-	case c.Fn != "" && !identifier.MatchString(c.Fn):
+	case c.Fn != "" && !identifier().MatchString(c.Fn):
 		return r, fmt.Errorf("fn_name %.80q: expected the name of a Python function", c.Fn)
 	case len(c.Asserts) > 0:
 		r.Tests = assertTests("", c.Asserts)

@@ -61,7 +61,7 @@ var otherTests = []struct{ id, title, file, test string }{
 	{"API-18", "requirements that are options and addresses", "e2e/gateway_hostile_test.go", "TestGatewayFetchesNothing"},
 	{"API-21", "profiling and debugging", "e2e/gateway_refusals_test.go", "TestGatewayRefusals"},
 	{"API-27", "session ids that are guessed, or belong to another key", "e2e/gateway_hostile_test.go", "TestGatewaySessionsAreNotGuessed"},
-	{"API-27", "batches that belong to another key", "gateway/batches_test.go", "TestBatchesOfKeys"},
+	{"API-31", "batches that belong to another key", "gateway/batches_test.go", "TestBatchesOfKeys"},
 	{"API-30", "requests about past runs next to runs", "gateway/reads_test.go", "TestReadsOfOneKeyAreOneAtATime"},
 	{"CAP-04", "a call for each capability", "e2e/hostile_caps_test.go", "TestHostileCapabilities"},
 	{"CAP-05", "supplementary groups of the agent", "e2e/hostile_inherited_test.go", "TestHostileNothingOfTheAgentIsInherited"},

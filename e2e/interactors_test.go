@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
 )
 
@@ -58,6 +59,27 @@ func TestInteractors(t *testing.T) {
 				t.Errorf("it took %s", took)
 			}
 		})
+	}
+}
+
+// A caller that is sent the usage has the supervisor wake up every half second. It takes nothing of what the
+// program wrote and the interactor has not read yet: both would wait for ever.
+func TestWakesTakeNothingFromInteractors(t *testing.T) {
+	a := startAgent(t, "--slots", "1")
+	r := sh(`for i in 1 2 3 4; do echo $i; read a || exit 9; done`)
+	r.Interactor = interactor(api.ProtocolKattis, `for i in 1 2 3 4; do sleep 0.6; read g || exit 43; [ "$g" = $i ] || exit 43; echo ok; done; exit 42`)
+	r.Limits = api.Limits{Wall: slowly(10)}
+	r.Tests = []api.Test{{ID: "1"}}
+	samples := 0
+	res, err := a.RunEvents(t.Context(), r, strings.NewReader(""), client.Events{Usage: func(api.LiveUsage) { samples++ }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one := res.Tests[0]; one.Result.Verdict != api.OK || one.Answer != api.Accepted {
+		t.Errorf("%s, %s (first %s)", one.Result.Verdict, one.Answer, one.First)
+	}
+	if samples == 0 {
+		t.Error("there was no sample of the usage")
 	}
 }
 

@@ -184,7 +184,7 @@ func TestBatchesLeaveASlot(t *testing.T) {
 	}
 }
 
-// A key sees its own batches only, and has its own bounds.
+// API-31: a key sees its own batches only, and has its own bounds.
 func TestBatchesOfKeys(t *testing.T) {
 	keys, as := keysOf(t, auth.Key{Name: "ann", Batches: 1}, auth.Key{Name: "bob", BatchBytes: 1000})
 	web, _ := serveBatches(t, newJudging().mux(), t.TempDir(), func(c *Config) { c.Keys = keys })

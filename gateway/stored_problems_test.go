@@ -122,7 +122,7 @@ func serveProblems(t *testing.T, a *agentWithBlobs, dir string, change func(*Con
 	}), as
 }
 
-// A key judges by the problems that it has stored, and by no other key's.
+// GRD-18: a key judges by the problems that it has stored, and by no other key's.
 func TestRunsAreJudgedByAProblem(t *testing.T) {
 	a := &agentWithBlobs{blobs: map[string]string{}}
 	dir := t.TempDir()

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // The streams and buckets of an engine.
@@ -23,11 +24,11 @@ const (
 	controlSubject = "brig.control" // and the worker: what an operator asks of it
 )
 
-var nameRule = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+var nameRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`) })
 
 // CheckName is an error if a name of a pool, worker or batch cannot be a part of a subject.
 func CheckName(what, name string) error {
-	if !nameRule.MatchString(name) {
+	if !nameRule().MatchString(name) {
 		return fmt.Errorf("the name %q of the %s: use 1 to 63 lower-case letters, digits and hyphens", name, what)
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -61,11 +62,11 @@ type FullError struct{ text string }
 
 func (e *FullError) Error() string { return e.text }
 
-var nameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+var nameRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`) })
 
 // CheckName refuses a name that no problem may be stored under.
 func CheckName(name string) error {
-	if !nameRule.MatchString(name) {
+	if !nameRule().MatchString(name) {
 		return fmt.Errorf("the name %q of a problem: use 1 to 100 letters, digits, dots, dashes and underscores, and begin with a letter or digit", name)
 	}
 	return nil
@@ -257,7 +258,7 @@ func (s Store) lock() (func(), error) {
 	return func() { _ = f.Close() }, nil // nothing was written to it
 }
 
-var digestRule = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+var digestRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sha256:[0-9a-f]{64}$`) })
 
 func (s Store) read(name string) (Entry, error) {
 	var e Entry
@@ -265,7 +266,7 @@ func (s Store) read(name string) (Entry, error) {
 	if err != nil {
 		return e, err
 	}
-	if err := json.Unmarshal(text, &e); err != nil || e.Name != name || !digestRule.MatchString(e.Digest) {
+	if err := json.Unmarshal(text, &e); err != nil || e.Name != name || !digestRule().MatchString(e.Digest) {
 		return e, fmt.Errorf("%s is damaged: remove the file, and import the problem again", s.entry(name))
 	}
 	return e, nil

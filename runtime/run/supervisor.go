@@ -340,9 +340,13 @@ func (w *supervisor) onOutput(i int) error {
 }
 
 // resumeOutputs polls a parked stream again if the caller has taken its last chunk and its
-// throttling is over.
+// throttling is over. The stdout of a program that talks with an interactor is the interactor's until that has
+// ended: a line that the agent took would leave both waiting (TestWakesTakeNothingFromInteractors).
 func (w *supervisor) resumeOutputs() error {
 	for i := range w.out {
+		if i == 0 && w.link != nil && !w.link.readsOutput {
+			continue
+		}
 		s := &w.out[i]
 		if w.parked[i] && !s.ended && !s.busy() && !s.throttled {
 			w.parked[i] = false
