@@ -112,12 +112,11 @@ func (w *Worker) attempt(ctx context.Context, m batch.Message, r api.Run, alone 
 		w.alone.RLock()
 		defer w.alone.RUnlock()
 	}
-	select {
-	case w.slots <- struct{}{}:
-		defer func() { <-w.slots }()
-	case <-ctx.Done():
-		return res, began, context.Cause(ctx)
+	give, err := w.slots.take(ctx, Weight(len(r.Tests), w.Slots))
+	if err != nil {
+		return res, began, err
 	}
+	defer give()
 	first := time.Now()
 	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		began = time.Now()

@@ -50,7 +50,7 @@ type Worker struct {
 	inFlight atomic.Int64
 	outcomes outcomes
 	alone    sync.RWMutex // held for reading by each job, for writing by one that must run alone
-	slots    chan struct{}
+	slots    slots
 	cancels  cancels
 	commons  commons
 	kept     kept
@@ -83,12 +83,12 @@ func (w *Worker) Run(ctx context.Context) {
 	if w.Drain == 0 {
 		w.Drain = drainTime
 	}
-	w.slots = make(chan struct{}, max(w.Slots, 1))
+	w.slots.tokens = make(chan struct{}, max(w.Slots, 1))
 	work, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)
 	var loops sync.WaitGroup
 	// One more job than slots is at hand when a slot becomes free.
-	for range cap(w.slots) + 1 {
+	for range cap(w.slots.tokens) + 1 {
 		loops.Go(func() { w.loop(ctx, work, w.Jobs()) })
 	}
 	loops.Go(func() { w.loop(ctx, work, w.Urgent()) })

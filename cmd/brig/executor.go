@@ -10,6 +10,7 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/batch/worker"
 )
 
 // An executor executes many runs on one agent, as many at once as it has slots.
@@ -106,11 +107,12 @@ func (x *executor) execute(ctx context.Context, r api.Run, test func()) (api.Res
 	}
 }
 
-// each calls do for 0 to n-1, as many at once as the agent has slots.
-func (x *executor) each(n int, do func(i int)) {
+// each calls do for 0 to n-1, each of which executes a run with so many tests: as many at once as the agent has
+// slots for.
+func (x *executor) each(n, tests int, do func(i int)) {
 	next := make(chan int)
 	var workers sync.WaitGroup
-	for range min(x.slots, n) {
+	for range min(max(x.slots/worker.Weight(tests, x.slots), 1), n) {
 		workers.Go(func() {
 			for i := range next {
 				do(i)
