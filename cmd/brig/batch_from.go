@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/api/decode"
 	"github.com/brig-sandbox/brig/dataset"
 )
 
@@ -62,15 +61,12 @@ func writeDatasetLines(o datasetOptions, tasks io.Reader, to io.Writer) error {
 
 // decodeDatasetLine is batch.Coordinator.Decode of such lines.
 func decodeDatasetLine(text []byte) (api.Job, error) {
-	var line struct {
-		Job         json.RawMessage
-		ID, Refused string
-	}
+	var line datasetLine
 	if err := json.Unmarshal(text, &line); err != nil {
 		return api.Job{}, err
 	}
 	if line.Job == nil {
 		return api.Job{ID: line.ID}, api.Refuse(api.CodeBadRequest, "%s", line.Refused)
 	}
-	return decode.Job(line.Job)
+	return *line.Job, nil
 }
