@@ -35,6 +35,7 @@ type part struct {
 
 func newPart(t *testing.T, dir, name string, argv ...string) *part {
 	t.Helper()
+	ownCache(t, dir)
 	log, err := os.OpenFile(filepath.Join(dir, name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		t.Fatal(err)
@@ -104,6 +105,12 @@ type batchRig struct {
 	workers     []*part
 	coordinator *part
 	out         string
+}
+
+// ownCache has the commands of a test keep nothing in the host's cache, which may be read-only.
+func ownCache(t *testing.T, dir string) {
+	t.Helper()
+	t.Setenv("BRIG_CACHE", filepath.Join(dir, "cache"))
 }
 
 // natsServer builds the server of the module that brig links.

@@ -33,6 +33,7 @@ func TestAKilledBatchIsResumed(t *testing.T) {
 	const jobs = 600
 	a := startAgent(t, "--slots", "2")
 	dir := t.TempDir()
+	ownCache(t, dir)
 	in, out, whole := filepath.Join(dir, "jobs.jsonl"), filepath.Join(dir, "out.jsonl"), filepath.Join(dir, "whole.jsonl")
 	if err := os.WriteFile(in, []byte(chaosJobs(jobs)), 0o644); err != nil {
 		t.Fatal(err)
@@ -89,6 +90,7 @@ func TestABatchOnAFullDisk(t *testing.T) {
 	const jobs = 400
 	a := startAgent(t, "--slots", "2")
 	dir := t.TempDir()
+	ownCache(t, dir)
 	in := filepath.Join(dir, "jobs.jsonl")
 	if err := os.WriteFile(in, []byte(chaosJobs(jobs)), 0o644); err != nil {
 		t.Fatal(err)

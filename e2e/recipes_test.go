@@ -16,6 +16,7 @@ import (
 func TestSlurmRecipe(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
 	dir, bin := t.TempDir(), t.TempDir()
+	ownCache(t, dir)
 	for name, text := range map[string]string{
 		"srun":     "#!/bin/sh\nshift\nSLURM_PROCID=0 exec \"$@\"\n",
 		"hostname": "#!/bin/sh\necho 127.0.0.1\n",

@@ -87,8 +87,12 @@ func findRecipe(name, file string) (build.Recipe, error) {
 	return build.ParseRecipe(file, text)
 }
 
-// cacheDir is the directory for downloads; empty if there is none.
+// cacheDir is the directory for downloads and for what batches keep: $BRIG_CACHE, or the usual one of the user; empty
+// if there is none.
 func cacheDir() string {
+	if dir := os.Getenv("BRIG_CACHE"); dir != "" {
+		return dir
+	}
 	if os.Geteuid() == 0 {
 		return "/var/cache/brig"
 	}
