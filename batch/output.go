@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/durable"
 )
 
 // An Output is the file of results. Lines are only appended to it, by one process: a lock keeps others out.
@@ -253,7 +254,7 @@ func (o *Output) rewrite(name string, again []api.JobStatus) (err error) {
 	}
 	old := o.f
 	o.f = t
-	return errors.Join(syncDir(filepath.Dir(name)), old.Close())
+	return errors.Join(durable.SyncDir(filepath.Dir(name)), old.Close())
 }
 
 // sameAccess gives a file the owner and the mode of another one.
@@ -264,14 +265,6 @@ func sameAccess(f *os.File, as fs.FileInfo) error {
 		}
 	}
 	return f.Chmod(as.Mode().Perm())
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // append writes complete lines, and waits until they are on disk. After an error none of them is in the file.

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/durable"
 	"github.com/brig-sandbox/brig/internal/inputfile"
 )
 
@@ -169,16 +170,7 @@ func (c Calibration) Save(file string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	staged, err := os.CreateTemp(filepath.Dir(file), ".calibration-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(staged.Name()) // after it has been renamed, there is none
-	_, err = staged.Write(append(text, '\n'))
-	if err := errors.Join(err, staged.Sync(), staged.Close()); err != nil {
-		return err
-	}
-	return os.Rename(staged.Name(), file)
+	return durable.Replace(file, append(text, '\n'), 0o600)
 }
 
 // Here is the machine that this process runs on.

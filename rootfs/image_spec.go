@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/brig-sandbox/brig/internal/durable"
 	"github.com/brig-sandbox/brig/rootfs/archive"
 )
 
@@ -234,7 +235,7 @@ func (s *Store) updateOrigin(hex, name string, o Origin) error {
 	}
 	if err == nil {
 		now := time.Now()
-		err = errors.Join(syncDir(s.path("images", hex)), os.Chtimes(s.path("images"), now, now)) // see storeState
+		err = errors.Join(durable.SyncDir(s.path("images", hex)), os.Chtimes(s.path("images"), now, now)) // see storeState
 	}
 	return errors.Join(err, w.Close())
 }

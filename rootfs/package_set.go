@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/brig-sandbox/brig/internal/durable"
 	"github.com/brig-sandbox/brig/rootfs/archive"
 )
 
@@ -207,7 +208,7 @@ func (s *Store) publishPackageSet(staging *StagingDir, set PackageSet, most int6
 	if err := os.Rename(filepath.Join(staging.Path, "set"), s.path("packages", set.Key)); err != nil {
 		return fmt.Errorf("store set of packages: %w", err)
 	}
-	if err := syncDir(s.path("packages")); err != nil {
+	if err := durable.SyncDir(s.path("packages")); err != nil {
 		return err
 	}
 	for _, old := range sets {

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/internal/durable"
 )
 
 // stagingDir is the staging directory of one import. Its lock tells a concurrent Clean that the import is
@@ -104,7 +106,7 @@ func (s *Store) publish(w *StagingDir, meta imageMeta, name string, replace bool
 		if err := os.Rename(tmp, s.path("names", name)); err != nil {
 			return Image{}, fmt.Errorf("name image: %w", err)
 		}
-		if err := syncDir(s.path("names")); err != nil {
+		if err := durable.SyncDir(s.path("names")); err != nil {
 			return Image{}, err
 		}
 	}
@@ -122,13 +124,13 @@ func (s *Store) install(w *StagingDir, final string, meta ...string) error {
 			return err
 		}
 	}
-	if err := syncDir(newDir); err != nil {
+	if err := durable.SyncDir(newDir); err != nil {
 		return err
 	}
 	if err := w.swap(newDir, final); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(final))
+	return durable.SyncDir(filepath.Dir(final))
 }
 
 // swap moves the directory fresh to final. If final exists, it takes the place of fresh in the
@@ -233,12 +235,4 @@ func createFile(path string, fill func(w io.Writer) error) error {
 		return err
 	}
 	return errors.Join(fill(f), f.Chmod(0o644), f.Sync(), f.Close())
-}
-
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

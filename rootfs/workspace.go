@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/internal/durable"
 )
 
 // ErrNoWorkspace means that an image has no directory at which a volume can be mounted.
@@ -97,5 +99,5 @@ func (s *Store) extendRecord(dir string, meta imageMeta, line recorded) (err err
 			return err
 		}
 	}
-	return syncDir(dir)
+	return durable.SyncDir(dir)
 }

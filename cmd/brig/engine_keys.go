@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/batch/jetstream"
+	"github.com/brig-sandbox/brig/internal/durable"
 )
 
 // keysFlag adds the flag with the directory of the engine's keys.
@@ -97,7 +98,7 @@ func addWorker(dir, name string) (seed string, err error) {
 	}
 	all = slices.DeleteFunc(all, func(w jetstream.Worker) bool { return w.Name == name })
 	all = append(all, jetstream.Worker{Name: name, Key: public})
-	return seed, replaceFile(filepath.Join(dir, workersFile), marshal(all), 0o600)
+	return seed, durable.Replace(filepath.Join(dir, workersFile), marshal(all), 0o600)
 }
 
 // lockKeys keeps other commands from changing the workers until unlock.
@@ -127,21 +128,7 @@ func removeWorker(dir, name string) error {
 	if len(left) == len(all) {
 		return fmt.Errorf("there is no worker %q: brig worker-key --list", name)
 	}
-	return replaceFile(filepath.Join(dir, workersFile), marshal(left), 0o600)
-}
-
-// replaceFile writes a file that is complete before it has its name.
-func replaceFile(name string, content []byte, mode fs.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*") // follows no link
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	err = errors.Join(err, f.Chmod(mode))
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return os.Rename(f.Name(), name)
+	return durable.Replace(filepath.Join(dir, workersFile), marshal(left), 0o600)
 }
 
 // engineCertificate returns the certificate of this host's engine with its key, which is made once.
@@ -150,7 +137,7 @@ func engineCertificate(dir string) (tls.Certificate, string, error) {
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		if text, err = newCertificate(); err == nil {
-			err = errors.Join(os.MkdirAll(dir, 0o700), replaceFile(name, text, 0o600))
+			err = errors.Join(os.MkdirAll(dir, 0o700), durable.Replace(name, text, 0o600))
 		}
 	}
 	if err != nil {

@@ -2,13 +2,13 @@ package batches
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/durable"
 )
 
 // The files of a batch.
@@ -35,32 +35,12 @@ type state struct {
 }
 
 // write replaces the file. The new one is complete and on disk before it has the name.
-func (s state) write(dir string) (err error) {
+func (s state) write(dir string) error {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	name := filepath.Join(dir, stateName)
-	f, err := os.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(name+".new", name); err != nil {
-		return err
-	}
-	return syncDir(dir)
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return durable.Replace(filepath.Join(dir, stateName), text, 0o600)
 }
 
 func readState(dir string) (s state, err error) {

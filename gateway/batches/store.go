@@ -17,6 +17,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/gateway/quota"
+	"github.com/brig-sandbox/brig/internal/durable"
 )
 
 // A Config has the parts and settings of a Store. All are required.
@@ -146,7 +147,7 @@ func (s *Store) Create(owner, key string, r api.BatchRequest, l Limits) (*Batch,
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, inputName), nil, 0o600), st.write(dir), syncDir(s.cfg.Dir)); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, inputName), nil, 0o600), st.write(dir), durable.SyncDir(s.cfg.Dir)); err != nil {
 		return nil, errors.Join(api.Fail(api.CodeHostExhausted, "the batch cannot be stored: %w", err), os.RemoveAll(dir))
 	}
 	b, err := s.load(dir, st)

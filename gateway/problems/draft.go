@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/durable"
 )
 
 // A Draft is a package on its way into the store. Until Commit nothing of it is seen.
@@ -82,7 +83,7 @@ func (d *Draft) Commit(p Parts, memory int64) (*Stored, error) {
 	delete(s.drafts, d)
 	stored := &Stored{e, d.Out}
 	d.Out = nil
-	if err := syncDir(s.dir); err != nil {
+	if err := durable.SyncDir(s.dir); err != nil {
 		return nil, errors.Join(err, stored.Close())
 	}
 	return stored, nil

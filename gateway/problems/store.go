@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/durable"
 )
 
 // A Store has the packages of all keys in one directory, a file for each: its name is the name of the
@@ -132,7 +133,7 @@ func (s *Store) Remove(owner, name string) error {
 		return err
 	}
 	delete(s.all[owner], name)
-	return syncDir(s.dir)
+	return durable.SyncDir(s.dir)
 }
 
 // usage is what an owner has and what all have, without the package that is replaced and the draft
@@ -159,13 +160,4 @@ func (s *Store) usage(d *Draft) (own, all Usage) {
 		}
 	}
 	return own, all
-}
-
-// syncDir makes the names in a directory durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/durable"
 	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
@@ -249,14 +250,6 @@ func mkfs() (string, error) {
 	return "", api.Refuse(api.CodeUnsupported, "no volume can be made: mkfs.ext4 is not installed on the agent's host: have the operator install the package e2fsprogs")
 }
 
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
 // unlinkVolume removes a volume that no session of this agent uses.
 func unlinkVolume(path, name string) error {
 	f, err := openVolume(path, name)
@@ -270,5 +263,5 @@ func unlinkVolume(path, name string) error {
 	if err := os.Remove(path); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return durable.SyncDir(filepath.Dir(path))
 }
