@@ -217,10 +217,10 @@ func (r *run) room() bool {
 func (r *run) loop(ctx context.Context, lines <-chan Line, results <-chan Message, readErr <-chan error) error {
 	tick := time.NewTicker(reconcileInterval)
 	defer tick.Stop()
-	stop, canceled, stopped := r.Stop, r.Canceled, false
-	for !r.complete() && !(stopped && r.stopped()) {
+	stop, canceled := r.Stop, r.Canceled
+	for !r.complete() && !(r.stopping && r.stopped()) {
 		in := lines
-		if stopped || !r.room() {
+		if r.stopping || !r.room() {
 			in = nil
 		}
 		var err error
@@ -228,7 +228,7 @@ func (r *run) loop(ctx context.Context, lines <-chan Line, results <-chan Messag
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-stop:
-			stop, stopped, r.stopping = nil, true, true
+			stop, r.stopping = nil, true
 			r.quiet = time.Now()
 			tick.Reset(stopInterval)
 			err = r.Queue.Withdraw(ctx, r.ID)
@@ -249,7 +249,7 @@ func (r *run) loop(ctx context.Context, lines <-chan Line, results <-chan Messag
 		case w := <-r.writer.wrote:
 			err = r.wrote(ctx, w)
 		case <-tick.C:
-			if !stopped {
+			if !r.stopping {
 				err = r.findLost(ctx, cmp.Or(r.LostAfter, DefaultLost))
 			}
 		}

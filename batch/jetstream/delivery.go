@@ -124,7 +124,7 @@ func (d *Delivery) Extend() error { return d.message.InProgress() }
 // Done stores the result, and then removes the job: a crash between the two costs a second execution, and the
 // other order would lose the result. The first result of a job counts: Done drops this one if there is one.
 func (d *Delivery) Done(ctx context.Context, result []byte) error {
-	err := d.engine.retryWorker(ctx, "send a result", func(ctx context.Context) error {
+	err := d.engine.retry(ctx, "send a result", func(ctx context.Context) error {
 		_, err := d.engine.js.Publish(ctx, resultSubject(d.Batch, d.Index), result, jetstream.WithExpectLastSequencePerSubject(0))
 		var refused *jetstream.APIError
 		if errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
@@ -143,27 +143,3 @@ func (d *Delivery) Later(delay time.Duration) error { return d.message.NakWithDe
 
 // Drop removes the job without a result.
 func (d *Delivery) Drop() error { return d.message.Term() }
-
-// retryWorker tries until the engine answers, or the job has been given to another worker for long.
-func (e *Engine) retryWorker(ctx context.Context, what string, do func(ctx context.Context) error) error {
-	for logged := false; ; {
-		call, cancel := context.WithTimeout(ctx, callTime)
-		err := do(call)
-		cancel()
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if !logged {
-			logged = true
-			e.log.Warn("the engine does not answer; trying again", "call", what, "err", err)
-		}
-		select {
-		case <-time.After(retryPause):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}

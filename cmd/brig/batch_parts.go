@@ -307,7 +307,7 @@ func newWorker(c *cli, x *executor, engine *jetstream.Engine, name, pool string,
 	}
 	return &worker.Worker{
 		Name: name, Slots: x.slots, Jobs: source(false), Urgent: source(true), Log: log, Blob: blob,
-		Execute: func(ctx context.Context, r api.Run) (api.Result, error) { return x.executeJob(ctx, r) },
+		Execute: x.executeJob,
 		Keep: func(ctx context.Context, content []byte) error {
 			_, err := x.agent.PutBlob(ctx, content)
 			return err
