@@ -178,22 +178,21 @@ func (b *batchRun) openBatchProblem(ctx context.Context, path string) (*batchPro
 	if err != nil {
 		return nil, wrongProblem{err}
 	}
-	one := &batchProblem{tree: tree, loader: grade.Loader{Problem: p, Tree: tree.Tree, Put: func(_ string, content []byte) (string, error) { return b.putBlob(ctx, content) }}}
+	agent := b.executor.put(ctx)
+	put := func(name string, content []byte) (string, error) { // the jury's runs need it at the agent, and workers from here
+		if _, err := agent(name, content); err != nil {
+			return "", err
+		}
+		return b.putBlob(ctx, content)
+	}
+	one := &batchProblem{tree: tree, loader: grade.Loader{Problem: p, Tree: tree.Tree, Put: put}}
 	g := &grading{executor: b.executor, o: &gradeOptions{run: b.o.run, quiet: b.o.quiet}, loader: one.loader}
-	g.loader.Put = b.executor.put(ctx) // the jury's runs need the tests at the agent
 	if err = g.readProblem(ctx); err == nil {
 		err = g.setTimeLimit(ctx)
 	}
-	if err != nil {
-		one.close()
-		return nil, err
-	}
-	one.common = g.run
-	one.common.KeepOutput = 0 // each job's
-	common, err := one.loader.Common()
 	if err == nil {
-		one.common.Tests = common.Tests // with contents where workers find them
-		grade.Apply(&one.common, common, 0)
+		one.common = g.run
+		one.common.KeepOutput = 0 // each job's
 		one.digest, err = b.putCommon(ctx, one.common)
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -91,13 +93,12 @@ func workerCommand(c *cli) *cobra.Command {
 }
 
 func (o *workerOptions) check(f *pflag.FlagSet) error {
-	networks := []string{api.NetworkNone, api.NetworkLoopback, api.NetworkAllow, api.NetworkPublic}
 	switch {
 	case f.NArg() > 0:
 		return fmt.Errorf("unexpected argument %q", f.Arg(0))
 	case o.key == "" && o.engine.url == "" && o.engine.env("BRIG_ENGINE") == "":
 		return errors.New("name the engine: --key FILE, or --engine URL")
-	case networkRank(networks, o.network) < 0:
+	case !slices.Contains(networks, o.network):
 		return fmt.Errorf("--network %s: write none, loopback, allow or public", o.network)
 	case o.drain < 0:
 		return errors.New("--drain: a time of at least zero")
@@ -107,20 +108,13 @@ func (o *workerOptions) check(f *pflag.FlagSet) error {
 	return o.engine.check()
 }
 
-func networkRank(networks []string, name string) int {
-	for i, n := range networks {
-		if n == name {
-			return i
-		}
-	}
-	return -1
-}
+// networks are the networks that a run can ask for. Each one permits those before it.
+var networks = []string{api.NetworkNone, api.NetworkLoopback, api.NetworkAllow, api.NetworkPublic}
 
 // refuse refuses jobs that the operator does not permit.
 func (o *workerOptions) refuse(r api.Run) error {
-	networks := []string{"", api.NetworkNone, api.NetworkLoopback, api.NetworkAllow, api.NetworkPublic}
 	switch {
-	case networkRank(networks, r.Network) > networkRank(networks, o.network):
+	case slices.Index(networks, cmp.Or(r.Network, api.NetworkNone)) > slices.Index(networks, o.network):
 		return api.Refuse(api.CodeForbidden, "the job asks for the network %s, and the workers of this pool permit %s", r.Network, o.network)
 	case len(r.Requirements) > 0 && !o.packages:
 		return api.Refuse(api.CodeForbidden, "the job asks for packages, and the workers of this pool permit none")
