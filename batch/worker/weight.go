@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// Weight is how many of an agent's slots a run with so many tests is counted as. An agent runs the tests of a run on
-// all of its slots. One that refuses a further run, because none is free, then keeps the next slot for it: on
-// few slots, runs that get in each other's way so take six times as long as one after the other. On many slots
-// two runs at once use those that the last tests of one leave.
+// Weight is how many slots of an agent a run with so many tests counts as. An agent runs the tests of a run on all of
+// its slots. If it refuses another run meanwhile, it keeps the next free slot for that run, which stays idle until
+// the run is sent again. Two runs at the same time on two slots therefore took six times as long as one after the
+// other. On more than four slots two runs share them, because the last tests of one leave slots free.
 func Weight(tests, slots int) int {
 	n := min(max(tests, 1), max(slots, 1))
 	if slots > 4 && n > 1 {

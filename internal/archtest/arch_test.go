@@ -77,7 +77,7 @@ var rules = []rule{
 	{dir: "problem/polygon", may: []string{"api", "problem"}, why: "knows one format, and runs nothing"},
 	{dir: "problem/format", may: []string{"problem", "problem/cms", "problem/dmoj", "problem/kattis", "problem/polygon"}, why: "recognizes formats, and knows none"},
 	{dir: "problem/convert", may: []string{"api", "problem", "problem/kattis"}, why: "writes one format, whatever was read"},
-	{dir: "problem/store", may: []string{"internal/durable", "api", "internal/inputfile", "problem"}, why: "keeps packages, and knows no format and nothing of their users"},
+	{dir: "problem/store", may: []string{"api", "internal/durable", "api", "internal/inputfile", "problem"}, why: "keeps packages, and knows no format and nothing of their users"},
 	{dir: "problem/kattis", may: []string{"api", "problem", "problem/yamlfile"}, why: "knows one format, and runs nothing"},
 	{dir: "problem", may: []string{"api", "internal/inputfile"}, why: "reads what strangers packed, and runs nothing: the agent, which holds root, never links it"},
 	{dir: "grade", may: []string{"api", "problem", "problem/kattis"}, why: "decides what is run for a class and writes what came of it; a caller that has an agent executes it"},

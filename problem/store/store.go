@@ -15,10 +15,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -63,11 +61,9 @@ type FullError struct{ text string }
 
 func (e *FullError) Error() string { return e.text }
 
-var nameRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`) })
-
 // CheckName refuses a name that no problem may be stored under.
 func CheckName(name string) error {
-	if !nameRule().MatchString(name) {
+	if api.ProblemName(name) != nil { // this text is for files here, and that one for the service
 		return fmt.Errorf("the name %q of a problem: use 1 to 100 letters, digits, dots, dashes and underscores, and begin with a letter or digit", name)
 	}
 	return nil
@@ -259,15 +255,13 @@ func (s Store) lock() (func(), error) {
 	return func() { _ = f.Close() }, nil // nothing was written to it
 }
 
-var digestRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sha256:[0-9a-f]{64}$`) })
-
 func (s Store) read(name string) (Entry, error) {
 	var e Entry
 	text, err := inputfile.Read(s.entry(name), maxEntry)
 	if err != nil {
 		return e, err
 	}
-	if err := json.Unmarshal(text, &e); err != nil || e.Name != name || !digestRule().MatchString(e.Digest) {
+	if err := json.Unmarshal(text, &e); err != nil || e.Name != name || !api.ProblemDigest(e.Digest) {
 		return e, fmt.Errorf("%s is damaged: remove the file, and import the problem again", s.entry(name))
 	}
 	return e, nil
