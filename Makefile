@@ -38,10 +38,11 @@ bin/template/%.o: runtime/template/snapshot/%.c $(wildcard runtime/template/snap
 		-fno-tree-loop-distribute-patterns -mgeneral-regs-only -o $@ $<
 
 # These call the C library of the image.
-bin/template/start.o bin/template/script.o bin/template/python.o bin/template/loader.o bin/template/ruby.o bin/template/php.o bin/template/node.o bin/template/java.o bin/template/search.o bin/template/executable.o: bin/template/%.o: runtime/template/snapshot/%.c $(wildcard runtime/template/snapshot/*.h) Makefile
+bin/template/start.o bin/template/script.o bin/template/python.o bin/template/traceback.o bin/template/loader.o bin/template/ruby.o bin/template/php.o bin/template/node.o bin/template/java.o bin/template/search.o bin/template/executable.o: bin/template/%.o: runtime/template/snapshot/%.c $(wildcard runtime/template/snapshot/*.h) Makefile
 	@mkdir -p $(@D)
 	gcc -c -std=gnu11 -O2 -Wall -Wextra -Werror -fPIC -fvisibility=hidden -fno-stack-protector -U_FORTIFY_SOURCE -o $@ $<
 
+runtime/template/snapshot/python.so: bin/template/traceback.o
 runtime/template/snapshot/ruby.so runtime/template/snapshot/php.so runtime/template/snapshot/node.so runtime/template/snapshot/java.so: bin/template/script.o
 runtime/template/snapshot/node.so runtime/template/snapshot/java.so: bin/template/search.o
 runtime/template/snapshot/loader.so runtime/template/snapshot/node.so runtime/template/snapshot/java.so: bin/template/executable.o
@@ -68,6 +69,10 @@ $(PROBES): $(PROBE_OBJ) corpus/cases/dispatch.c ## all hostile programs in one b
 	@for p in $(basename $(notdir $(PROBE_OBJ))); do echo "PROBE(\"$$p\", probe_$${p//-/_})"; done >bin/probes/probes.inc
 	@gcc -static -O1 -pthread -w -s -Ibin/probes -o $@ corpus/cases/dispatch.c $(PROBE_OBJ)
 
+# The same as a dynamic program, for the tests alone: templates begin from such.
+bin/probes/dynamic: $(PROBES)
+	@gcc -O1 -pthread -w -s -DFROM_SOURCE -Ibin/probes -o $@ corpus/cases/dispatch.c $(PROBE_OBJ)
+
 layers: build $(CELLINIT_ABLATE) ## docs/layers.md: run the corpus with each layer left out, in a virtual machine (root)
 	@scripts/layers
 
@@ -81,11 +86,15 @@ channels: build ## docs/channels.md: what two runs of one image can communicate 
 kernel-memory: build ## docs/kernel-memory.md: kernel memory that a run uses and that is not charged to its group (root)
 	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -timeout 20m -tags tiers -run '^TestKernelMemory$$' ./e2e
 
+interpreters-tests: build ## CPython's own tests from a template and with the ordinary start (root; MODULES="test_os ..." restricts it; about an hour)
+	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 BRIG_INTERPRETERS_MODULES="$(MODULES)" \
+		go test -count=1 -v -timeout 180m -tags interpreters -run '^TestCPythonsOwnTests$$' ./e2e
+
 foreign: build ## docs/grading.md: checkers and packages of others (root; DIR=FOLDER with clones of their repositories; WRITE=1: update the docs)
 	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 BRIG_FOREIGN="$(abspath $(DIR))" WRITE=$(WRITE) \
 		go test -count=1 -v -timeout 60m -tags foreign -run '^TestForeign(Checkers|Packages)$$' ./e2e
 
-build: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(PROBES) $(ALONE) ## static binaries into bin/
+build: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(PROBES) $(ALONE) bin/probes/dynamic ## static binaries into bin/
 	@mkdir -p bin
 	go build $(GOFLAGS_STATIC) -o bin/brigd ./cmd/brigd
 	CGO_ENABLED=0 go build -trimpath -tags 'netgo osusergo' -ldflags '$(LDFLAGS)' -o bin/brig ./cmd/brig
@@ -99,7 +108,7 @@ demo: ## from a clone to a sandboxed program: install packages, build, build the
 test: build ## all tests; root for the privileged ones
 	@scripts/test
 
-test-pure: build ## tests that need no privilege, under the race detector
+test-pure: build ## tests that need no privilege; those of packages with goroutines under the race detector
 	@scripts/test pure
 
 test-root: build ## privileged and hostile tests, and the command line's scripts (root)
@@ -147,6 +156,7 @@ lint: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(CELLINIT_ABLATE) $(PROBES)
 	go vet -tags tiers ./e2e
 	go vet -tags channels ./e2e
 	go vet -tags chaos ./e2e
+	go vet -tags interpreters ./e2e
 	go vet -tags foreign ./e2e
 	go run $(GOLANGCI) run ./...
 	shellcheck -e SC2016,SC2317 $$(git grep -lE '^#!.*sh$$' -- .ci scripts packaging deploy)
@@ -178,4 +188,4 @@ image-push: build ## build and push the container image: IMAGE=registry/name:tag
 clean: ## remove what was built
 	rm -rf bin $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(CELLINIT_ABLATE) corpus/built
 
-.PHONY: help layers tiers channels kernel-memory foreign cellinit build deps demo test test-pure test-root test-v2 test-v2-all test-languages image-python bench languages truth fuzz lint recording hooks install uninstall deb image image-push clean
+.PHONY: help layers interpreters-tests tiers channels kernel-memory foreign cellinit build deps demo test test-pure test-root test-v2 test-v2-all test-languages image-python bench languages truth fuzz lint recording hooks install uninstall deb image image-push clean

@@ -121,36 +121,58 @@ func fillPieces[T Bytes | string](buf Bytes, part T, cut func(Bytes) int, yield 
 	return buf
 }
 
+// How a byte is written in a JSON string by encoding/json.
+const (
+	plain     = iota // as it is
+	short            // a backslash and a character
+	rareShort        // the same, for a byte that the rules of Bytes take for costly
+	hexEscape        // \u00XX
+	separator        // the last byte of U+2028 or U+2029, which are \u202X, or of another character
+)
+
+// escapeOf has the way in which each byte is written, and shortEscapes the character after the backslash.
+var escapeOf, shortEscapes = func() (of, after [256]byte) {
+	for c := range byte(' ') {
+		of[c] = hexEscape
+	}
+	of['<'], of['>'], of['&'] = hexEscape, hexEscape, hexEscape
+	of['\b'], of['\f'] = rareShort, rareShort
+	for _, c := range "\"\\\n\r\t" {
+		of[c] = short
+	}
+	of[0xa8], of[0xa9] = separator, separator
+	for escape, c := range simpleEscapes {
+		if of[c] == short || of[c] == rareShort {
+			after[c] = byte(escape)
+		}
+	}
+	return of, after
+}()
+
+// isSeparator reports whether a separator byte at i really ends U+2028 or U+2029.
+func isSeparator(text []byte, i int) bool {
+	return i >= 2 && text[i-2] == 0xe2 && text[i-1] == 0x80
+}
+
 // appendEscaped appends text, escaped as encoding/json does in a JSON string.
 func appendEscaped(to, text []byte) []byte {
 	const hex = "0123456789abcdef"
+	written := 0
 	for i, c := range text {
-		switch {
-		case c == '"', c == '\\':
-			to = append(to, '\\', c)
-		case c == '\n':
-			to = append(to, `\n`...)
-		case c == '\t':
-			to = append(to, `\t`...)
-		case c == '\r':
-			to = append(to, `\r`...)
-		case c == '\b':
-			to = append(to, `\b`...)
-		case c == '\f':
-			to = append(to, `\f`...)
-		case c < ' ', c == '<', c == '>', c == '&':
-			to = append(to, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		case c == 0xa8 || c == 0xa9: // possibly the last byte of U+2028 or U+2029
-			if i >= 2 && text[i-2] == 0xe2 && text[i-1] == 0x80 {
-				to = append(to[:len(to)-2], `\u202`...)
-				c = hex[c&15]
-			}
-			to = append(to, c)
-		default:
-			to = append(to, c)
+		way := escapeOf[c]
+		if way == plain || way == separator && !isSeparator(text, i) {
+			continue
 		}
+		if way == separator {
+			to = append(append(to, text[written:i-2]...), '\\', 'u', '2', '0', '2', hex[c&15])
+		} else if to = append(to, text[written:i]...); way == hexEscape {
+			to = append(to, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		} else {
+			to = append(to, '\\', shortEscapes[c])
+		}
+		written = i + 1
 	}
-	return to
+	return append(to, text[written:]...)
 }
 
 // escapes counts the bytes by which a text grows in a JSON string.
@@ -159,18 +181,19 @@ type escapes struct {
 	costly int64 // by the rules of Bytes, for the choice between text and base64
 }
 
+// growth has what each way of writing adds, in bytes. A separator is counted on its own.
+var growth = [...]escapes{short: {1, 1}, rareShort: {1, 5}, hexEscape: {5, 5}, separator: {}}
+
 // count adds the escapes of text, which must not end inside a character.
 func (e *escapes) count(text []byte) {
 	for i, c := range text {
-		switch {
-		case c == '"', c == '\\', c == '\n', c == '\r', c == '\t':
-			e.exact, e.costly = e.exact+1, e.costly+1
-		case c == '\b', c == '\f':
-			e.exact, e.costly = e.exact+1, e.costly+5
-		case c < ' ', c == '<', c == '>', c == '&': // \u00XX, as encoding/json writes them
-			e.exact, e.costly = e.exact+5, e.costly+5
-		case (c == 0xa8 || c == 0xa9) && i >= 2 && text[i-2] == 0xe2 && text[i-1] == 0x80: // U+2028, U+2029
+		way := escapeOf[c]
+		if way == plain {
+			continue
+		}
+		if way == separator && isSeparator(text, i) {
 			e.exact += 3
 		}
+		e.exact, e.costly = e.exact+growth[way].exact, e.costly+growth[way].costly
 	}
 }

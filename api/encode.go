@@ -27,7 +27,7 @@ const (
 )
 
 // Encode makes the encoding of a value, which must not change any more. It finds the contents of
-// results, runs and execs; any other value is encoded in one piece.
+// results, runs, jobs and execs; any other value is encoded in one piece.
 func Encode(v any) (*Encoding, error) {
 	var extractor contentExtractor
 	switch of := v.(type) {
@@ -38,7 +38,9 @@ func Encode(v any) (*Encoding, error) {
 			v = extractor.result(*of)
 		}
 	case TestResult:
-		of.Result = extractor.result(of.Result)
+		if of.Content() > largeContents {
+			of = extractor.test(of)
+		}
 		v = of
 	case Status:
 		v = extractor.status(of)
@@ -46,6 +48,9 @@ func Encode(v any) (*Encoding, error) {
 		v = extractor.executed(of)
 	case Run:
 		v = extractor.run(of)
+	case Job:
+		of.Run = extractor.run(of.Run)
+		v = of
 	case Exec:
 		if len(of.Source)+len(of.Stdin) > largeContents {
 			extractor.extract(&of.Source)
@@ -166,8 +171,15 @@ func (t *contentExtractor) contents(r Result) Result {
 	}
 	r.Tests = slices.Clone(r.Tests)
 	for i := range r.Tests {
-		r.Tests[i].Result = t.contents(r.Tests[i].Result)
+		r.Tests[i] = t.test(r.Tests[i])
 	}
+	return r
+}
+
+// test takes all contents out of the result of a test.
+func (t *contentExtractor) test(r TestResult) TestResult {
+	t.extract(&r.Output)
+	r.Result = t.contents(r.Result)
 	return r
 }
 
@@ -186,6 +198,10 @@ func (t *contentExtractor) run(r Run) Run {
 	for i := range r.Tests {
 		one := &r.Tests[i]
 		t.extract(&one.Stdin)
+		one.Files = slices.Clone(one.Files)
+		for k := range one.Files {
+			t.extract(&one.Files[k].Content)
+		}
 		if one.Expected != nil {
 			b := *one.Expected
 			t.extract(&b)
@@ -203,6 +219,9 @@ func (r *Run) content() int {
 	}
 	for _, t := range r.Tests {
 		n += len(t.Stdin)
+		for _, f := range t.Files {
+			n += len(f.Content)
+		}
 		if t.Expected != nil {
 			n += len(*t.Expected)
 		}
@@ -255,7 +274,7 @@ func (r *Result) Content() int {
 
 // Content returns the number of bytes of output, files and messages of the result of a test.
 func (t *TestResult) Content() int {
-	n := t.Result.Content() + len(t.Message) + len(t.TeamMessage)
+	n := t.Result.Content() + len(t.Output) + len(t.Message) + len(t.TeamMessage)
 	for _, o := range []*ProgramOutcome{t.Checker, t.Interactor} {
 		if o != nil {
 			n += len(o.Stderr)

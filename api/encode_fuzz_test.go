@@ -35,7 +35,7 @@ func FuzzEncode(f *testing.F) {
 		for range 2 {
 			one := result()
 			one.Tests = []api.TestResult{{ID: "inner", Result: result()}}
-			whole.Tests = append(whole.Tests, api.TestResult{ID: "1", Difference: string(once), Result: one})
+			whole.Tests = append(whole.Tests, api.TestResult{ID: "1", Difference: string(once), Output: content(), Result: one})
 		}
 		whole.Diagnosis, whole.Findings = &api.Diagnosis{Message: string(once)}, []api.Finding{{Message: string(once)}}
 		same(t, "result", whole)

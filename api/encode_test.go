@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,8 +51,11 @@ func same(t *testing.T, what string, v any) {
 
 func TestEncodingInPiecesIsTheSame(t *testing.T) {
 	contents := inPieces()
-	for name, b := range contents {
-		for other, c := range contents {
+	names := slices.Sorted(maps.Keys(contents))
+	for i, name := range names {
+		b := contents[name]
+		for _, other := range []string{name, "none", names[(i+1)%len(names)]} {
+			c := contents[other]
 			r := result(func(r *api.Result) {
 				r.Stdout, r.Stderr = b, c
 				r.Files = []api.File{{Name: "a", Content: c}, {Name: "b"}, {Name: "c", Content: b, Executable: true}}
@@ -73,6 +78,13 @@ func TestEncodingInPiecesIsTheSame(t *testing.T) {
 		same(t, name+", executed", x)
 		if *x.Result != text || !bytes.Equal(x.Files["a"], b) {
 			t.Errorf("%s: what was executed has changed", name)
+		}
+		expected := api.Bytes(b)
+		run := api.Run{Source: b, Stdin: b, Files: []api.File{{Name: "a", Content: b}}, Tests: []api.Test{{Stdin: b, Expected: &expected}, {Files: []api.File{{Name: "b", Content: b}}}}}
+		same(t, name+", as a run", run)
+		same(t, name+", as a job", api.Job{ID: "1", Meta: json.RawMessage(`{"a": "<b>"}`), Run: run})
+		if !bytes.Equal(run.Source, b) || !bytes.Equal(*run.Tests[0].Expected, b) {
+			t.Errorf("%s: the run has changed", name)
 		}
 	}
 	same(t, "what has no contents", map[string]int{"a": 1})

@@ -60,8 +60,9 @@ func TestGolden(t *testing.T) {
 			Files: []api.File{{Name: "data.bin", Blob: blob}},
 			Tests: []api.Test{
 				{ID: "1", Stdin: []byte("3 4\n"), Expected: &expected, Args: []string{"-v"}, Limits: api.Limits{CPU: api.Duration(time.Second)}},
-				{ID: "2", StdinBlob: blob, ExpectedBlob: blob},
+				{ID: "2", StdinBlob: blob, ExpectedBlob: blob, Files: []api.File{{Name: "words", Content: []byte("a\n")}, {Name: "d/long", Blob: blob}}},
 			},
+			InputFile: "input.txt", OutputFile: "output.txt",
 			Compare: api.Compare{How: "float", Tolerance: 1e-6}, StopAtFailure: true, KeepOutput: api.KiB,
 		},
 		"result-tests": result(func(r *api.Result) {
@@ -69,7 +70,7 @@ func TestGolden(t *testing.T) {
 			other := one
 			other.Verdict, other.ExitCode = api.Nonzero, 3
 			r.Compile = &api.Compilation{Key: blob, Cached: true, Stderr: []byte("warning\n"), Usage: one.Usage, Timing: one.Timing, Limits: one.Limits, Size: 16 << 10}
-			r.Tests = []api.TestResult{{ID: "1", Answer: api.WrongAnswer, Difference: "line 1: expected 7, came 4", Cut: true, Result: one}, {ID: "2", Result: other}}
+			r.Tests = []api.TestResult{{ID: "1", Answer: api.WrongAnswer, Difference: "line 1: expected 7, came 4", Output: []byte("4\n"), Cut: true, Result: one}, {ID: "2", Result: other}}
 			s := api.Summarize(3, r.Tests)
 			r.Summary, r.Verdict, r.Stdout = &s, s.Verdict, nil
 		}),
@@ -122,7 +123,7 @@ func TestGolden(t *testing.T) {
 		"result-compile-error": result(func(r *api.Result) { r.Verdict, r.Stage, r.ExitCode = api.CompileError, api.StageCompile, 1 }),
 		"error":                api.Fail(api.CodeBusy, "every slot is leased: try again"),
 		"error-run":            &api.Error{Code: api.CodeInternal, Message: "the agent could not carry out the request", RetrySafe: true, Run: "0d3c1f6a5b2e4c77"},
-		"health":               api.Health{Status: "ok", Version: "0.1.0", Slots: 2, Leased: 1, Cells: 2, Sessions: 1, SessionsMax: 16, Memory: 512 << 20, MemoryMax: 3 << 30, UptimeNS: 5e9, Kernel: "6.12.41", CgroupMode: "hybrid"},
+		"health":               api.Health{Status: "ok", Version: "0.1.0", Slots: 2, Leased: 1, Cells: 2, Sessions: 1, SessionsMax: 16, Memory: 512 << 20, MemoryMax: 3 << 30, Ceiling: api.Limits{CPU: 30e9, Memory: 4 << 30}, UptimeNS: 5e9, Kernel: "6.12.41", CgroupMode: "hybrid"},
 		"language":             api.Language{Name: "python", Extensions: []string{"py"}, Image: "python", Stored: true, Tier: "default", Version: "3.13"},
 		"language-compiled": api.Language{
 			Name: "cpp", Aliases: []string{"c++"}, Extensions: []string{"cpp", "cc"}, Image: "cpp", Tier: "strict", CompileTier: "compile",

@@ -20,6 +20,7 @@ type Health struct {
 	BlobsMax    int64  `json:"blobs_ceiling_bytes,omitempty"`    // the most disk space for all blobs; zero: there are no blobs
 	VolumesMax  int64  `json:"volumes_ceiling_bytes,omitempty"`  // the most disk space for all volumes; zero: there are no volumes
 	OtherAgents int64  `json:"memory_of_others_bytes,omitempty"` // reserved by other agents that were alive when this one started
+	Ceiling     Limits `json:"ceiling,omitzero"`                 // most that a run may request; zero fields do not bound, except of swap and cpuset
 	Network     string `json:"network,omitempty"`                // most that callers other than root may request for a run; empty: none
 	ProfileLog  bool   `json:"profile_log,omitempty"`            // whether callers other than root may use profile mode log
 	Packages    bool   `json:"packages,omitempty"`               // whether callers other than root may have packages installed

@@ -6,7 +6,7 @@ import "encoding/json"
 type Job struct {
 	ID string `json:"id" doc:"names the job; unique in its batch; 1 to 256 bytes"`
 
-	Problem    string          `json:"problem,omitempty" doc:"a problem that has the tests, limits, checker and groups, instead of those fields"`
+	Problem    string          `json:"problem,omitempty" doc:"a problem that has the tests, limits, checker and groups, instead of those fields: one that the service has stored, by its name or digest; for brig batch, a package relative to the input"`
 	SourceFile string          `json:"source_file,omitempty" doc:"instead of source: a file, relative to the directory of the input; only brig batch reads one"`
 	Urgent     bool            `json:"urgent,omitempty" doc:"workers take it before jobs that are not urgent"`
 	Meta       json.RawMessage `json:"meta,omitempty" doc:"any JSON of at most 64 KiB; the result has it again"`

@@ -45,7 +45,19 @@ func TestValidateJudging(t *testing.T) {
 		{func(r *Run) { r.Check = &Check{Protocol: ProtocolExit} }, "names neither a language nor an image"},
 		{func(r *Run) { r.Check = &Check{Protocol: ProtocolPython} }, "needs source"},
 		{func(r *Run) { r.Check = &Check{Protocol: ProtocolPython, Program: Program{Source: Bytes("x")}} }, ""},
-		{func(r *Run) { r.Interactor = &Interactor{Program: talk.Program, Protocol: ProtocolCMS} }, "not one of an interactor"},
+		{func(r *Run) { r.Interactor = &Interactor{Program: talk.Program, Protocol: ProtocolPEG} }, "not one of an interactor"},
+		{func(r *Run) {
+			r.Interactor = &Interactor{Program: talk.Program, Protocol: ProtocolCMS, Processes: 7, ProgramIO: FIFOIO}
+		}, ""},
+		{func(r *Run) {
+			r.Interactor = &Interactor{Program: talk.Program, Protocol: ProtocolCMS, Processes: 8}
+		}, "must be between 0 and 7"},
+		{func(r *Run) {
+			r.Interactor = &Interactor{Program: talk.Program, Protocol: ProtocolCMS, ProgramIO: "stdio"}
+		}, "use std_io or fifo_io"},
+		{func(r *Run) {
+			r.Interactor = &Interactor{Program: talk.Program, Protocol: ProtocolKattis, Processes: 2}
+		}, "for interactors of the protocol cms"},
 		{func(r *Run) { r.Interactor = &Interactor{Program: talk.Program, Protocol: ProtocolDMOJ} }, ""},
 		{func(r *Run) {
 			r.Interactor = &Interactor{Program: talk.Program, Protocol: ProtocolTestlib, Points: PointsAbsolute}

@@ -1,5 +1,7 @@
 package api
 
+import "encoding/json"
+
 // A Result says how a run ended, with the evidence for it.
 type Result struct {
 	Run     string  `json:"run_id" doc:"id of the run"`
@@ -44,6 +46,13 @@ type Result struct {
 	Limits Limits `json:"limits" doc:"as enforced"`
 	Host   Host   `json:"host,omitzero" doc:"where and under which rules the run took place"`
 	Labels Labels `json:"labels,omitzero" doc:"as in the request"`
+}
+
+// A RawResult is a Result whose tests may still be JSON. They are most of a result, and a program that passes
+// results on does not read them.
+type RawResult struct {
+	Result
+	Tests json.RawMessage `json:"tests,omitempty"` // nil: Result has them
 }
 
 // A Compilation is a compile stage that succeeded.

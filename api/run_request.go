@@ -23,7 +23,8 @@ func (r RunRequest) ValidateProblem() error {
 	}{
 		{"tests", len(r.Tests) > 0}, {"compare", r.Compare != (Compare{})}, {"check", r.Check != nil}, {"interactor", r.Interactor != nil},
 		{"call", r.Call != nil}, {"passes", r.Passes != 0}, {"groups", len(r.Groups) > 0}, {"stdin", len(r.Stdin) > 0},
-		{"stdin_blob", r.StdinBlob != ""}, {"timeline", r.Timeline != nil},
+		{"stdin_blob", r.StdinBlob != ""}, {"timeline", r.Timeline != nil}, {"suite", r.Suite != nil},
+		{"input_file", r.InputFile != ""}, {"output_file", r.OutputFile != ""},
 	} {
 		if f.set {
 			return Refuse(CodeBadRequest, "problem and %s are both set: the problem decides that; leave one of them out", f.name)

@@ -48,3 +48,7 @@ type Streams struct {
 	// RetryDelay is the longest time until the caller sends a refused request again; zero: at once.
 	RetryDelay time.Duration
 }
+
+// SlotWait is how long a new request waits for a slot of the agent before it is refused as busy. As many
+// requests wait as the agent has slots.
+const SlotWait = 100 * time.Millisecond

@@ -7,7 +7,7 @@ import (
 
 // A Suite is a set of unit tests that runs in one sandbox with the program, by a command that writes a
 // report. A program can forge that report: its results say answer_visible. The agent executes the
-// command and reads no report: brig grade and brig batch do.
+// command and reads no report: brig run, brig grade, brig batch and the service do.
 type Suite struct {
 	Report  ReportFormat `json:"report" doc:"what runs the cases, and the form of the report: pytest, unittest, jest, or junit for any command that writes JUnit XML"`
 	Command []string     `json:"command,omitempty" doc:"the command that runs the cases; {report} stands for the file that it must write; empty: the usual one; for unittest: arguments of python3 -m unittest"`

@@ -13,6 +13,7 @@ type Test struct {
 	ID           string          `json:"id,omitempty" doc:"id, unique among the run's tests; empty: the number of the test, from 1"`
 	Stdin        Bytes           `json:"stdin,omitempty" doc:"what the program reads; empty: end of file at once"`
 	StdinBlob    string          `json:"stdin_blob,omitempty" doc:"instead of stdin: the digest of a blob"`
+	Files        []File          `json:"files,omitempty" doc:"placed in /box for this test alone, read-only, in addition to the run's files; one with the name of a run's file takes its place"`
 	Args         []string        `json:"args,omitempty" doc:"arguments in addition to the run's, after them"`
 	Expected     *Bytes          `json:"expected,omitempty" doc:"the expected output; without it and without expected_blob nothing is compared, and the test is accepted if the verdict is ok"`
 	ExpectedBlob string          `json:"expected_blob,omitempty" doc:"instead of expected: the digest of a blob"`
@@ -56,7 +57,8 @@ type TestResult struct {
 	Checker     *ProgramOutcome `json:"checker,omitempty" doc:"how the checker ended"`
 	Interactor  *ProgramOutcome `json:"interactor,omitempty" doc:"how the interactor ended"`
 
-	Cut    bool   `json:"cut,omitempty" doc:"a stream was longer than the run's keep_output; usage counts all of it"`
+	Output Bytes  `json:"output,omitempty" doc:"the beginning of the run's output_file, at most keep_output"`
+	Cut    bool   `json:"cut,omitempty" doc:"a stream or output was longer than the run's keep_output; usage counts all of a stream"`
 	Result Result `json:"result" doc:"the result, without host and labels, which are in the run's result"`
 }
 

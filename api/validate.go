@@ -23,7 +23,7 @@ const (
 func (r Run) Validate() error {
 	for _, check := range []func() error{
 		r.validateProgram, r.validateArgs, r.validateFiles, r.Collect.validate, r.validateChoices, r.Limits.Validate,
-		r.validateCompile, r.Timeline.validate, r.validateTests, r.validateJudging, r.validateCalls, r.validateSuite, r.validatePackages,
+		r.validateCompile, r.Timeline.validate, r.validateTests, r.validateTestFiles, r.validateJudging, r.validateCalls, r.validateSuite, r.validatePackages,
 	} {
 		if err := check(); err != nil {
 			return err

@@ -26,8 +26,8 @@ func (r Run) validateJudging() error {
 		return Refuse(CodeBadRequest, "interactor and compare are both set: leave compare out")
 	case r.Passes < 0 || r.Passes > MaxPasses:
 		return Refuse(CodeBadRequest, "passes is %d: must be between 0 and %d", r.Passes, MaxPasses)
-	case r.Passes > 1 && !r.multiPass():
-		return Refuse(CodeBadRequest, "passes is %d, and only the protocol kattis has a way to ask for another pass: use a checker or an interactor with it", r.Passes)
+	case r.Passes > 1 && !r.multiPass() && !r.RunsTwice():
+		return Refuse(CodeBadRequest, "passes is %d: only the protocol kattis has a way to ask for another pass, and with testlib passes is 2, for a program that runs twice", r.Passes)
 	}
 	if r.Check != nil {
 		if err := r.Check.validate(); err != nil {
@@ -38,6 +38,9 @@ func (r Run) validateJudging() error {
 		if err := r.Interactor.validate(r.Check); err != nil {
 			return Refuse(err.(*Error).Code, "interactor: %w", err) //nolint:errorlint // validate returns no other type
 		}
+		if p := r.Interactor.Passes; p != 0 && (p != 1 || !r.RunsTwice() || r.Check == nil) {
+			return Refuse(CodeBadRequest, "interactor: passes is %d: leave it out, or set 1 where the program runs twice (passes 2, protocol testlib) and a checker judges the second run", p)
+		}
 	}
 	return validateGroups(r.Groups, r.Tests)
 }
@@ -45,6 +48,19 @@ func (r Run) validateJudging() error {
 // multiPass reports whether the checker or the interactor can ask for another pass.
 func (r Run) multiPass() bool {
 	return r.Interactor != nil && r.Interactor.Protocol == ProtocolKattis || r.Interactor == nil && r.Check != nil && r.Check.Protocol == ProtocolKattis
+}
+
+// RunsTwice reports whether the program runs twice on each test: what the testlib checker or interactor left
+// after the first run is the input of the second one.
+func (r Run) RunsTwice() bool {
+	first := Protocol("")
+	switch {
+	case r.Interactor != nil:
+		first = r.Interactor.Protocol
+	case r.Check != nil:
+		first = r.Check.Protocol
+	}
+	return r.Passes == 2 && first == ProtocolTestlib
 }
 
 func (c Check) validate() error {
@@ -78,7 +94,7 @@ func (p PointsAs) validate(of Protocol) error {
 }
 
 // interactors are the protocols that interactors can have.
-var interactors = []Protocol{ProtocolKattis, ProtocolTestlib, ProtocolDMOJ, ProtocolCOCI}
+var interactors = []Protocol{ProtocolKattis, ProtocolTestlib, ProtocolDMOJ, ProtocolCOCI, ProtocolCMS}
 
 func (i Interactor) validate(check *Check) error {
 	switch {
@@ -86,6 +102,12 @@ func (i Interactor) validate(check *Check) error {
 		return Refuse(CodeBadRequest, "protocol %q is not one of an interactor: use %s", i.Protocol, orList(interactors))
 	case check != nil && (i.Protocol != ProtocolTestlib || check.Protocol != ProtocolTestlib):
 		return Refuse(CodeBadRequest, "a checker judges what the interactor wrote only if both have the protocol testlib: leave check out")
+	case i.Protocol != ProtocolCMS && (i.Processes != 0 || i.ProgramIO != ""):
+		return Refuse(CodeBadRequest, "processes and program_io are for interactors of the protocol cms, and the protocol is %s: leave them out", i.Protocol)
+	case i.Processes < 0 || i.Processes > MaxProcesses:
+		return Refuse(CodeBadRequest, "processes is %d: must be between 0 and %d", i.Processes, MaxProcesses)
+	case i.ProgramIO != "" && !slices.Contains(i.ProgramIO.Values(), i.ProgramIO):
+		return Refuse(CodeBadRequest, "program_io %q does not exist: use %s", i.ProgramIO, orList(i.ProgramIO.Values()))
 	}
 	if err := i.Points.validate(i.Protocol); err != nil {
 		return err

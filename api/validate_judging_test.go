@@ -34,3 +34,33 @@ func TestAGroupRequiresNothingWithinIt(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Programs run twice where the protocol has no word for another pass; then there are exactly two.
+func TestProgramsThatRunTwice(t *testing.T) {
+	program := api.Program{Language: "python", Source: api.Bytes("x")}
+	check := func(p api.Protocol) *api.Check { return &api.Check{Program: program, Protocol: p} }
+	talks := func(p api.Protocol, passes int) *api.Interactor {
+		return &api.Interactor{Program: program, Protocol: p, Passes: passes}
+	}
+	for name, tt := range map[string]struct {
+		r           api.Run
+		twice, fits bool
+	}{
+		"a checker":                       {api.Run{Passes: 2, Check: check(api.ProtocolTestlib)}, true, true},
+		"once":                            {api.Run{Check: check(api.ProtocolTestlib)}, false, true},
+		"three times":                     {api.Run{Passes: 3, Check: check(api.ProtocolTestlib)}, false, false},
+		"another protocol":                {api.Run{Passes: 2, Check: check(api.ProtocolCMS)}, false, false},
+		"kattis":                          {api.Run{Passes: 2, Check: check(api.ProtocolKattis)}, false, true},
+		"an interactor":                   {api.Run{Passes: 2, Interactor: talks(api.ProtocolTestlib, 0)}, true, true},
+		"an interactor in one, and alone": {api.Run{Passes: 2, Interactor: talks(api.ProtocolTestlib, 1)}, true, false},
+		"an interactor in one":            {api.Run{Passes: 2, Interactor: talks(api.ProtocolTestlib, 1), Check: check(api.ProtocolTestlib)}, true, true},
+		"an interactor in two of two":     {api.Run{Passes: 2, Interactor: talks(api.ProtocolTestlib, 2), Check: check(api.ProtocolTestlib)}, true, false},
+		"one in one of one":               {api.Run{Interactor: talks(api.ProtocolTestlib, 1), Check: check(api.ProtocolTestlib)}, false, false},
+		"kattis in one of two":            {api.Run{Passes: 2, Interactor: talks(api.ProtocolKattis, 1)}, false, false},
+	} {
+		tt.r.Language, tt.r.Source, tt.r.Tests = "python", api.Bytes("x"), []api.Test{{ID: "1"}}
+		if err := tt.r.Validate(); tt.r.RunsTwice() != tt.twice || (err == nil) != tt.fits {
+			t.Errorf("%s: runs twice %v, %v", name, tt.r.RunsTwice(), err)
+		}
+	}
+}

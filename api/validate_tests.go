@@ -66,8 +66,10 @@ func (t Test) validate(r Run) error {
 	if err := checkBlob("expected", t.ExpectedBlob, t.Expected != nil); err != nil {
 		return err
 	}
-	if err := (Run{Argv: append(append([]string(nil), r.Argv...), t.Args...), Env: r.Env}).validateArgs(); err != nil {
-		return err
+	if len(t.Args) > 0 { // otherwise they are the run's
+		if err := (Run{Argv: append(append([]string(nil), r.Argv...), t.Args...), Env: r.Env}).validateArgs(); err != nil {
+			return err
+		}
 	}
 	switch {
 	case t.Compare != nil && (r.Check != nil || r.Interactor != nil):
@@ -79,8 +81,10 @@ func (t Test) validate(r Run) error {
 	case len(t.CheckArgs) > 0 && r.Check == nil && r.Interactor == nil:
 		return Refuse(CodeBadRequest, "check_args are set, and the run has neither a checker nor an interactor")
 	}
-	if err := (Run{Argv: t.CheckArgs}).validateArgs(); err != nil {
-		return err
+	if len(t.CheckArgs) > 0 {
+		if err := (Run{Argv: t.CheckArgs}).validateArgs(); err != nil {
+			return err
+		}
 	}
 	return t.Limits.Validate()
 }

@@ -26,6 +26,8 @@ func (ReportFormat) Values() []ReportFormat {
 	return []ReportFormat{ReportJUnit, ReportPytest, ReportUnittest, ReportJest}
 }
 
+func (ProgramIO) Values() []ProgramIO { return []ProgramIO{StdIO, FIFOIO} }
+
 func (First) Values() []First { return []First{FirstProgram, FirstInteractor} }
 
 func (Aggregation) Values() []Aggregation {

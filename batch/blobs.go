@@ -30,6 +30,7 @@ func Blobs(r api.Run) []string {
 	for _, t := range r.Tests {
 		add(t.StdinBlob)
 		add(t.ExpectedBlob)
+		files(t.Files)
 	}
 	if r.Check != nil {
 		files(r.Check.Files)
@@ -73,6 +74,9 @@ func WithBlobs(r api.Run, put func(content []byte) (digest string, err error)) (
 	for i := range r.Tests {
 		t := &r.Tests[i]
 		if err := move(&t.Stdin, &t.StdinBlob); err != nil {
+			return r, err
+		}
+		if t.Files, err = files(t.Files); err != nil {
 			return r, err
 		}
 		if t.Expected != nil {

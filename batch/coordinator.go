@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"maps"
 	"sync"
 	"time"
 
@@ -43,8 +44,9 @@ type Coordinator struct {
 	// the job, from Problem as well; any other ends the batch.
 	Prepare func(ctx context.Context, j *api.Job) error
 
-	// Image has the digest of the image that all jobs of a language must run in; empty: any. nil: any.
-	Image func(language string) string
+	// Image has the digest of the image that all jobs of a language must run in; empty: any. nil: any. It may wait; an
+	// error ends the batch.
+	Image func(ctx context.Context, language string) (digest string, err error)
 
 	Window      func() int // most jobs that are released and not recorded
 	WindowBytes int64      // most bytes of them, and of their results, except that one is always released; zero: any
@@ -86,7 +88,8 @@ type Progress struct {
 	Read     int64 // jobs that were read from the input
 	Recorded int64 // jobs with a result on disk, also those of an earlier run
 	Statuses map[api.JobStatus]int64
-	Answers  map[api.Answer]int64 // of jobs that are done, in this run
+	Answers  map[api.Answer]int64 // of jobs that are done, also those of an earlier run
+	NotDone  string               // the first job of this run that is not done, and why; empty: there is none
 	Released int                  // jobs that were released and have no result yet
 	Again    int64                // jobs that were released again, because the queue lost them
 	Dropped  int64                // results that came twice
@@ -108,10 +111,10 @@ type run struct {
 	done     *Recorded
 	defaults api.Run // of the input
 	flights  map[int64]*flight
-	underWay map[int64]bool      // jobs that were released before the batch was resumed
-	early    map[int64]Message   // results of those whose lines have not been read yet
-	next     int64               // index of the first job whose line has not been read
-	ids      map[uint64]struct{} // hashes of the ids
+	underWay map[int64]bool    // jobs that were released before the batch was resumed
+	early    map[int64]Message // results of those whose lines have not been read yet
+	next     int64             // index of the first job whose line has not been read
+	ids      ids
 	seed     maphash.Seed
 	epoch    string // no other process of the same batch has it
 	writer   *writer
@@ -133,9 +136,10 @@ func (c *Coordinator) Run(ctx context.Context) (Progress, error) {
 	if done == nil {
 		done = new(Recorded)
 	}
-	r := &run{Coordinator: c, done: done, flights: map[int64]*flight{}, early: map[int64]Message{}, ids: map[uint64]struct{}{}, seed: maphash.MakeSeed(), epoch: rand.Text()}
+	r := &run{Coordinator: c, done: done, flights: map[int64]*flight{}, early: map[int64]Message{}, seed: maphash.MakeSeed(), epoch: rand.Text()}
 	r.order = order{on: c.Ordered, done: done, held: map[int64]line{}}
 	r.progress = Progress{Recorded: done.Len(), Statuses: map[api.JobStatus]int64{}, Answers: map[api.Answer]int64{}}
+	maps.Copy(r.progress.Answers, done.answers)
 	for _, s := range statuses {
 		r.progress.Statuses[s] = done.Count(s)
 	}
@@ -240,6 +244,7 @@ func (r *run) loop(ctx context.Context, lines <-chan Line, results <-chan Messag
 				err = r.take(ctx, l)
 			} else if err = <-readErr; err == nil {
 				r.progress.AllRead = true
+				err = r.done.checkEnd(r.next)
 			}
 		case m := <-results:
 			if m.Body != nil {

@@ -44,6 +44,7 @@ type Message struct {
 	Urgent   bool   // workers take it before others
 	Epoch    string // of a job that is released: of the coordinator's process
 	Attempt  int    // of a job that is released: how often it was released, from 1; of one that a worker took: how often one did
+	Before   int    // of a job that is released: attempts of it that count already; Attempt of the worker that takes it includes them
 	Sequence uint64 // of a result: its place in the queue
 	Body     []byte // JSON of a Work, or of an api.JobResult
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -95,6 +96,64 @@ func runHeld(t *testing.T, lines []string, held []batch.Message, late bool) []ap
 	return read(t, name)
 }
 
+// A givingBack queue gives a job back with a number of attempts, each time.
+type givingBack struct {
+	*fakeQueue
+	attempts []int
+	released chan batch.Message
+}
+
+func (q *givingBack) Release(_ context.Context, m batch.Message) error {
+	q.released <- m
+	return nil
+}
+
+func (q *givingBack) Results(ctx context.Context, id string, out chan<- batch.Message) {
+	for n := 0; ; n++ {
+		select {
+		case m := <-q.released:
+			var w batch.Work
+			if err := json.Unmarshal(m.Body, &w); err != nil {
+				panic(err)
+			}
+			if n > 0 {
+				q.attempts = append(q.attempts, m.Before)
+			}
+			score := 1.0
+			var res any = api.JobResult{ID: w.Job.ID, Index: w.Index, Status: api.JobDone, Verdict: api.OK, Score: &score, Digest: w.Digest}
+			if n < 4 {
+				res = batch.Returned{ID: w.Job.ID, Index: w.Index, Digest: w.Digest, Returned: "not now", Attempts: []int{2, 0, -7, 1000}[n]}
+			}
+			body, err := json.Marshal(res)
+			if err != nil {
+				panic(err)
+			}
+			select {
+			case out <- batch.Message{Batch: id, Index: m.Index, Body: body}:
+			case <-ctx.Done():
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// What a worker says of the attempts of a job that it gives back is kept, and never less than before.
+func TestAttemptsOfAJobThatIsGivenBackCount(t *testing.T) {
+	out, done, err := batch.OpenOutput(filepath.Join(t.TempDir(), "out"), false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := &givingBack{fakeQueue: newFakeQueue(1), released: make(chan batch.Message, 1)}
+	_, err = coordinator(q, strings.NewReader(`{"id": "a", "language": "python", "source": "1"}`), out, done).Run(t.Context())
+	if err := errors.Join(err, out.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if want := []int{2, 2, 2, batch.DefaultAttempts}; !slices.Equal(q.attempts, want) {
+		t.Errorf("the job was released again with %v attempts, want %v", q.attempts, want)
+	}
+}
+
 // Workers ended all jobs while no coordinator ran: their results come before the lines are read.
 func TestResultsThatComeBeforeTheirLinesCount(t *testing.T) {
 	var lines []string
@@ -124,6 +183,9 @@ func TestWhatIsNoResultIsAnError(t *testing.T) {
 		"a score and refused": func(b string) string { return strings.Replace(b, `"done"`, `"refused"`, 1) },
 		"an error and done":   func(b string) string { return strings.Replace(b, `"score":1`, `"score":1,"error":{}`, 1) },
 		"another index":       func(b string) string { return strings.Replace(b, `"index":0`, `"index":1`, 1) },
+		"two scores":          func(b string) string { return strings.Replace(b, `"score":1`, `"score":1,"score":0`, 1) },
+		"two in a result":     func(b string) string { return strings.Replace(b, `"score":1`, `"score":1,"result":{"a":1,"a":2}`, 1) },
+		"no JSON in a result": func(b string) string { return strings.Replace(b, `"score":1`, `"score":1,"result":{"a":[1}}`, 1) },
 		"no text":             func(b string) string { return strings.Replace(b, `"verdict":"ok"`, "\"verdict\":\"\xff\"", 1) },
 		"nothing":             func(string) string { return "" },
 	} {
@@ -133,6 +195,30 @@ func TestWhatIsNoResultIsAnError(t *testing.T) {
 				t.Errorf("results %+v", all)
 			}
 		})
+	}
+}
+
+// What a problem decides is refused in a job that names one: each of these jobs, and not the plain one.
+func TestProblemsOfJobsDecide(t *testing.T) {
+	out, done, err := batch.OpenOutput(filepath.Join(t.TempDir(), "out"), false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := `{"id": "plain", "language": "python", "source": "1", "problem": "p"}` + "\n"
+	fields := []string{`"tests": [{"id": "1"}]`, `"compare": {"how": "exact"}`, `"passes": 2`, `"input_file": "a"`, `"output_file": "a"`}
+	for i, field := range fields {
+		in += fmt.Sprintf(`{"id": "%d", "language": "python", "source": "1", "problem": "p", %s}`+"\n", i, field)
+	}
+	c := coordinator(newFakeQueue(1), strings.NewReader(in), out, done)
+	c.Problem = func(context.Context, string) (api.Run, string, error) {
+		return api.Run{Tests: []api.Test{{ID: "1"}}}, "p", nil
+	}
+	p, err := c.Run(t.Context())
+	if err := errors.Join(err, out.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if p.Statuses[api.JobDone] != 1 || p.Statuses[api.JobRefused] != int64(len(fields)) {
+		t.Errorf("progress %+v", p)
 	}
 }
 
@@ -160,5 +246,26 @@ func TestDefaultsReachPrepareAndProblems(t *testing.T) {
 	}
 	if p.Statuses[api.JobDone] != 2 {
 		t.Errorf("progress %+v", p)
+	}
+}
+
+// What a line has too much of is not in its result.
+func TestHeadsOfRefusedJobs(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "out")
+	out, done, err := batch.OpenOutput(name, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := `{"source": "1"}` + "\n" + `{"id": "` + strings.Repeat("x", 1000) + `"}` + "\n" + `{"id": "a", "meta": "` + strings.Repeat("x", api.MaxJobMeta) + `"}` + "\n"
+	c := coordinator(newFakeQueue(1), strings.NewReader(in), out, done)
+	c.Ordered = true
+	_, err = c.Run(t.Context())
+	if err := errors.Join(err, out.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct{ id, message string }{{"line 1", "the job has no id"}, {"line 2", "an id of 1000 bytes"}, {"a", "meta has 65538 bytes"}} {
+		if r := read(t, name)[i]; r.ID != want.id || r.Meta != nil || r.Error == nil || !strings.Contains(r.Error.Message, want.message) {
+			t.Errorf("%.200v; want %v", r, want)
+		}
 	}
 }

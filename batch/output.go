@@ -33,6 +33,8 @@ type Recorded struct {
 	jobs   []recordedJob // by index
 	counts [len(statuses)]int64
 	total  int64
+
+	answers map[api.Answer]int64 // of jobs that are done
 }
 
 type recordedJob struct {
@@ -67,10 +69,21 @@ func (r *Recorded) check(index int64, digest string) error {
 		return nil // how far a job was completed before it was refused may differ
 	}
 	if r.Has(index) && r.jobs[index].digest != digestStart(digest) {
-		return fmt.Errorf("job %d of the input is not the one that the results are of: the input, or its problem, has changed since: write the results to another file", index+1)
+		return fmt.Errorf("job %d of the input is not the one that the results are of: %w", index+1, ErrChanged)
 	}
 	return nil
 }
+
+// checkEnd is an error if there are results of jobs that an input with n jobs does not have.
+func (r *Recorded) checkEnd(n int64) error {
+	if last := int64(len(r.jobs)); last > n {
+		return fmt.Errorf("the input has %d jobs, and there is a result of job %d: %w", n, last, ErrChanged)
+	}
+	return nil
+}
+
+// ErrChanged is the error of results that are of another input.
+var ErrChanged = errors.New("the input, or its problem, has changed since: write the results to another file")
 
 // add adds a result. It is an error if the job has one, or if its status is none of a job.
 func (r *Recorded) add(index int64, digest string, s api.JobStatus) error {
@@ -92,6 +105,13 @@ func (r *Recorded) add(index int64, digest string, s api.JobStatus) error {
 	return nil
 }
 
+func (r *Recorded) count(a api.Answer) {
+	if r.answers == nil {
+		r.answers = map[api.Answer]int64{}
+	}
+	r.answers[a]++
+}
+
 func digestStart(digest string) (start [8]byte) {
 	raw, _ := hex.DecodeString(strings.TrimPrefix(digest, "sha256:")) // what is no digest has no start
 	copy(start[:], raw)
@@ -103,6 +123,7 @@ type recordedLine struct {
 	Index  *int64        `json:"index"`
 	Status api.JobStatus `json:"status"`
 	Digest string        `json:"digest"`
+	Answer api.Answer    `json:"answer"`
 }
 
 // ErrExists is the error of a file of results that exists, without resume.
@@ -117,6 +138,9 @@ func OpenOutput(name string, resume bool, again []api.JobStatus) (*Output, *Reco
 	if !resume {
 		flags |= os.O_EXCL
 	}
+	if err := checkRegular(name); err != nil {
+		return nil, nil, err
+	}
 	f, err := os.OpenFile(name, flags, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return nil, nil, fmt.Errorf("%s: %w", name, ErrExists)
@@ -124,8 +148,8 @@ func OpenOutput(name string, resume bool, again []api.JobStatus) (*Output, *Reco
 	if err != nil {
 		return nil, nil, err
 	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, nil, errors.Join(fmt.Errorf("%s is not a regular file: to write to a pipe, use -o -", name), err, f.Close())
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() { // it was replaced meanwhile
+		return nil, nil, errors.Join(fmt.Errorf("%s is not a regular file", name), err, f.Close())
 	}
 	o := &Output{f: f, regular: true}
 	if err := o.lock(); err != nil {
@@ -138,6 +162,20 @@ func OpenOutput(name string, resume bool, again []api.JobStatus) (*Output, *Reco
 		return nil, nil, errors.Join(fmt.Errorf("%s: %w", name, err), o.f.Close())
 	}
 	return o, done, nil
+}
+
+// checkRegular says what to name instead of something that exists and can be no file of results.
+func checkRegular(name string) error {
+	info, err := os.Lstat(name)
+	switch {
+	case err != nil || info.Mode().IsRegular(): // opening it says more
+		return nil
+	case info.IsDir():
+		return fmt.Errorf("%s is a directory: name a file in it", name)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return fmt.Errorf("%s is a symbolic link, which is not followed: name the file itself", name)
+	}
+	return fmt.Errorf("%s is not a regular file: to write to a pipe or a device, use -o - and redirect stdout", name)
 }
 
 // NewOutput writes results to a stream, such as stdout, which nothing can be resumed from.
@@ -179,6 +217,9 @@ func (o *Output) load(name string, done *Recorded, again []api.JobStatus) error 
 		}
 		if err := done.add(*l.Index, l.Digest, l.Status); err != nil {
 			return fmt.Errorf("line %d: %w", number, err)
+		}
+		if l.Answer != "" {
+			done.count(l.Answer)
 		}
 	}
 }

@@ -1,8 +1,10 @@
 package batch_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
@@ -52,5 +54,38 @@ func TestAnotherFileIsNotCut(t *testing.T) {
 		if after, err := os.ReadFile(name); err != nil || string(after) != text {
 			t.Errorf("%q became %q, %v", text, after, err)
 		}
+	}
+}
+
+func TestWhatCanBeNoFileOfResults(t *testing.T) {
+	dir := t.TempDir()
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(filepath.Join(dir, "other"), link); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"/dev/full": "use -o -", dir: "name a file in it", link: "name the file itself"} {
+		for _, resume := range []bool{false, true} {
+			if _, _, err := batch.OpenOutput(name, resume, nil); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s, resume %v: %v; want %q", name, resume, err, want)
+			}
+		}
+	}
+}
+
+// A batch that was resumed says what came of all its jobs.
+func TestAnswersOfAnEarlierRunCount(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "out")
+	j := api.Job{ID: "a", Run: api.Run{Language: "python", Source: api.Bytes("1")}}
+	line := `{"id":"a","index":0,"status":"done","answer":"accepted","score":1,"digest":"` + batch.Digest(j, "") + `"}` + "\n"
+	if err := os.WriteFile(name, []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, done, err := batch.OpenOutput(name, true, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := coordinator(newFakeQueue(1), strings.NewReader(`{"id":"a","language":"python","source":"1"}`), out, done).Run(t.Context())
+	if err := errors.Join(err, out.Close()); err != nil || p.Answers[api.Accepted] != 1 {
+		t.Errorf("%+v, %v", p, err)
 	}
 }

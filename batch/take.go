@@ -72,7 +72,7 @@ func (r *run) job(ctx context.Context, l Line) (j api.Job, common string, err er
 	if j, err = read(l.Text); err != nil {
 		return j, "", err
 	}
-	if err := r.checkHead(j); err != nil {
+	if err := r.checkHead(&j); err != nil {
 		return j, "", err
 	}
 	if j.Language == "" { // Prepare adds what a language needs
@@ -95,18 +95,30 @@ func (r *run) job(ctx context.Context, l Line) (j api.Job, common string, err er
 }
 
 // checkHead checks what a job has in addition to a run.
-func (r *run) checkHead(j api.Job) error {
-	switch {
-	case j.ID == "" || len(j.ID) > api.MaxJobID:
-		return api.Refuse(api.CodeBadRequest, "the job has an id of %d bytes: give it one of 1 to %d", len(j.ID), api.MaxJobID)
-	case len(j.Meta) > api.MaxJobMeta:
-		return api.Refuse(api.CodeBadRequest, "meta has %d bytes: the most is %d", len(j.Meta), api.MaxJobMeta)
+func (r *run) checkHead(j *api.Job) error {
+	if err := CheckHead(j); err != nil {
+		return err
 	}
-	hash := maphash.String(r.seed, j.ID)
-	if _, twice := r.ids[hash]; twice {
+	if !r.ids.add(maphash.String(r.seed, j.ID)) {
 		return api.Refuse(api.CodeBadRequest, "another job has the id %.80q: each needs its own", j.ID)
 	}
-	r.ids[hash] = struct{}{}
+	return nil
+}
+
+// CheckHead checks the id and the meta of a job. It removes what is too long for a result.
+func CheckHead(j *api.Job) error {
+	switch {
+	case j.ID == "":
+		return api.Refuse(api.CodeBadRequest, "the job has no id: give it one of 1 to %d bytes, unique in the batch", api.MaxJobID)
+	case len(j.ID) > api.MaxJobID:
+		n := len(j.ID)
+		j.ID = ""
+		return api.Refuse(api.CodeBadRequest, "the job has an id of %d bytes: the most is %d", n, api.MaxJobID)
+	case len(j.Meta) > api.MaxJobMeta:
+		n := len(j.Meta)
+		j.Meta = nil
+		return api.Refuse(api.CodeBadRequest, "meta has %d bytes: the most is %d", n, api.MaxJobMeta)
+	}
 	return nil
 }
 
@@ -115,18 +127,23 @@ func (r *run) problem(ctx context.Context, j api.Job) (api.Run, string, error) {
 	switch {
 	case r.Problem == nil:
 		return api.Run{}, "", api.Refuse(api.CodeBadRequest, "the job names the problem %.80q, and this batch takes no problems", j.Problem)
-	case len(j.Tests) > 0, len(j.Groups) > 0, j.Check != nil, j.Interactor != nil, j.Call != nil, j.Passes != 0, j.Compare != (api.Compare{}):
-		return api.Run{}, "", api.Refuse(api.CodeBadRequest, "problem has the tests and how they are judged: leave out tests, groups, check, interactor, call, passes and compare")
+	case len(j.Tests) > 0, len(j.Groups) > 0, j.Check != nil, j.Interactor != nil, j.Call != nil, j.Passes != 0, j.Compare != (api.Compare{}),
+		j.InputFile != "", j.OutputFile != "":
+		return api.Run{}, "", api.Refuse(api.CodeBadRequest, "problem has the tests and how they are judged: leave out tests, groups, check, interactor, call, passes, compare, input_file and output_file")
 	}
 	return r.Coordinator.Problem(ctx, j.Problem)
 }
 
 // release gives a job to the workers, unless it is under way since before the batch was resumed.
 func (r *run) release(ctx context.Context, index int64, j api.Job, common, digest string) error {
-	now, image := time.Now(), ""
-	if r.Image != nil && j.Image == "" {
-		image = r.Image(j.Language)
+	var image string
+	if language := cmp.Or(j.Language, r.Common.Language); r.Image != nil && j.Image == "" && language != "" {
+		var err error
+		if image, err = r.Image(ctx, language); err != nil {
+			return err
+		}
 	}
+	now := time.Now()
 	body, err := json.Marshal(Work{
 		Job: j, Common: common, Image: image, Index: index, Digest: digest, KeepOutput: r.KeepOutput, SummaryOnly: r.SummaryOnly,
 		MaxAttempts: cmp.Or(r.MaxAttempts, DefaultAttempts), Released: now.UnixNano(),

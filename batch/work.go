@@ -3,7 +3,6 @@ package batch
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"reflect"
 
@@ -26,13 +25,14 @@ type Work struct {
 	Released    int64 `json:"released"`     // when, in nanoseconds since 1970
 }
 
-// A Returned is what a worker sends instead of a result to give a job back that it has not executed: it does not
-// count as an attempt.
+// A Returned is what a worker sends instead of a result to give a job back that it has not executed: that it had
+// it does not count as an attempt.
 type Returned struct {
 	ID       string `json:"id"`
 	Index    int64  `json:"index"`
 	Digest   string `json:"digest"`
-	Returned string `json:"returned"` // why; not empty
+	Attempts int    `json:"attempts,omitempty"` // that count
+	Returned string `json:"returned"`           // why; not empty
 }
 
 // Merged is the run of a job: its own fields, and those of common that it does not have. Limits are merged
@@ -53,12 +53,12 @@ func Merged(own, common api.Run) api.Run {
 // nor whether it is urgent: the same digest is the same work.
 func Digest(j api.Job, common string) string {
 	j.Meta, j.Labels, j.Urgent = nil, api.Labels{}, false
-	text, err := json.Marshal(j)
+	text, err := api.Encode(j)
 	if err != nil {
 		panic(fmt.Sprintf("a decoded job has no JSON: %v", err)) // all its fields came from JSON
 	}
 	h := sha256.New()
 	h.Write([]byte(common)) //nolint:errcheck // a hash takes everything
-	h.Write(text)           //nolint:errcheck // as above
+	text.WriteTo(h)         //nolint:errcheck // as above
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }

@@ -40,21 +40,21 @@ func TestWithBlobs(t *testing.T) {
 	var put int
 	keep := func(content []byte) (string, error) { put++; return "d", nil }
 	expected := api.Bytes(large)
-	r := api.Run{Stdin: small, Files: []api.File{{Name: "a", Content: large}}, Tests: []api.Test{{Stdin: small}, {Stdin: large, Expected: &expected}}}
+	r := api.Run{Stdin: small, Files: []api.File{{Name: "a", Content: large}}, Tests: []api.Test{{Stdin: small}, {Stdin: large, Expected: &expected, Files: []api.File{{Name: "b", Content: large}, {Name: "c", Content: small}}}}}
 	got, err := batch.WithBlobs(r, keep)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if put != 3 || got.Files[0].Blob != "d" || got.Files[0].Content != nil || got.Tests[1].StdinBlob != "d" || got.Tests[1].Expected != nil || got.Tests[1].ExpectedBlob != "d" {
+	if put != 4 || got.Tests[1].Files[0].Blob != "d" || got.Tests[1].Files[0].Content != nil || got.Tests[1].Files[1].Content == nil || got.Files[0].Blob != "d" || got.Files[0].Content != nil || got.Tests[1].StdinBlob != "d" || got.Tests[1].Expected != nil || got.Tests[1].ExpectedBlob != "d" {
 		t.Errorf("%d contents moved: %+v", put, got.Tests[1])
 	}
 	if string(got.Stdin) != "small" || string(got.Tests[0].Stdin) != "small" || got.Tests[0].StdinBlob != "" {
 		t.Errorf("small contents moved: %+v", got)
 	}
-	if r.Files[0].Content == nil || r.Tests[1].Expected == nil {
+	if r.Files[0].Content == nil || r.Tests[1].Expected == nil || r.Tests[1].Files[0].Content == nil {
 		t.Error("the run itself has changed")
 	}
-	if all := batch.Blobs(got); len(all) != 3 {
+	if all := batch.Blobs(got); len(all) != 4 {
 		t.Errorf("it names the blobs %v", all)
 	}
 	many := api.Run{}

@@ -17,10 +17,11 @@ type line struct {
 }
 
 // The writer waits for more lines, so that many of them need one fsync: for so long after the first one, or
-// until there are so many.
+// until there are so many, or as many as jobs are in flight: with a full window the workers would otherwise soon
+// have nothing to do, and at the end nothing more comes.
 const (
-	groupTime  = 10 * time.Millisecond
-	groupLines = 32
+	groupTime  = 50 * time.Millisecond
+	groupLines = 256
 )
 
 // A writer appends lines to an output in groups, in a goroutine of its own.
@@ -28,14 +29,15 @@ type writer struct {
 	to      *Output
 	wrote   chan written  // what is on disk; one receiver
 	waiting int           // lines that were given to write and not received from wrote; of the receiver
-	more    chan struct{} // capacity 1: there are lines
+	more    chan struct{} // capacity 1: there are lines, or enough of them
 	stop    chan struct{}
 	ended   sync.WaitGroup
 	failed  bool // nothing more is written, so that no line is in the file without those before it; of loop
 
-	mu    sync.Mutex
-	lines []line // guarded by mu
-	err   error  // guarded by mu; of lines that nobody received
+	mu     sync.Mutex
+	lines  []line // guarded by mu
+	enough bool   // guarded by mu; they are to be written now
+	err    error  // guarded by mu; of lines that nobody received
 }
 
 type written struct {
@@ -49,15 +51,17 @@ func startWriter(to *Output) *writer {
 	return w
 }
 
-// write has lines written. It does not wait.
-func (w *writer) write(lines []line) {
-	if len(lines) == 0 {
-		return
-	}
+// write has lines written. It does not wait. inFlight is the number of jobs whose lines may come soon.
+func (w *writer) write(lines []line, inFlight int) {
 	w.waiting += len(lines)
 	w.mu.Lock()
+	defer w.mu.Unlock()
+	first := len(w.lines) == 0
 	w.lines = append(w.lines, lines...)
-	w.mu.Unlock()
+	w.enough = len(w.lines) >= min(groupLines, max(inFlight, 1))
+	if len(w.lines) == 0 || !first && !w.enough {
+		return
+	}
 	select {
 	case w.more <- struct{}{}:
 	default: // it will be read
@@ -75,14 +79,15 @@ func (w *writer) take() []line {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	lines := w.lines
-	w.lines = nil
+	w.lines, w.enough = nil, false
 	return lines
 }
 
-func (w *writer) count() int {
+// ready reports whether lines are to be written now.
+func (w *writer) ready() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.lines)
+	return w.enough
 }
 
 func (w *writer) loop() {
@@ -93,9 +98,12 @@ func (w *writer) loop() {
 			w.last()
 			return
 		}
-		if w.count() < groupLines {
+		due := time.After(groupTime)
+		for waits := true; waits && !w.ready(); {
 			select {
-			case <-time.After(groupTime):
+			case <-w.more:
+			case <-due:
+				waits = false
 			case <-w.stop:
 				w.last()
 				return

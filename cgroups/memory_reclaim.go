@@ -58,9 +58,8 @@ const (
 // (mm/memcontrol.c, flush_memcg_stats_dwork). The exact charge minus the page cache is
 // therefore sometimes too high, and never too low.
 func (l *Leaf) Kernel() (int64, error) {
-	name := filepath.Join(l.cell.name, l.name)
 	if l.cell.tree.layout.Unified {
-		f, err := os.Open(filepath.Join(l.dir.Name(), "memory.stat"))
+		f, err := l.openMemory("memory.stat")
 		if err != nil {
 			return 0, err
 		}
@@ -72,21 +71,42 @@ func (l *Leaf) Kernel() (int64, error) {
 		charged, err := l.Current()
 		return max(0, charged-cache), err
 	}
-	for _, hy := range l.cell.tree.roots {
-		if !slices.Contains(hy.Controllers, "memory") {
-			continue
-		}
-		f, err := os.Open(filepath.Join(l.cell.tree.base(hy), l.cell.tree.name, name, "memory.kmem.usage_in_bytes"))
-		if errors.Is(err, fs.ErrNotExist) {
-			return 0, nil
-		}
-		if err != nil {
-			return 0, err
-		}
-		defer f.Close()
-		return readInt(f)
+	f, err := l.openMemory("memory.kmem.usage_in_bytes")
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
 	}
-	return 0, nil
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	return readInt(f)
+}
+
+// Anonymous returns the part of the group's own charge that is memory of processes and not of files, in bytes.
+// The kernel may be late by a few pages for each processor.
+func (l *Leaf) Anonymous() (int64, error) {
+	f, err := l.openMemory("memory.stat")
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	if l.cell.tree.layout.Unified {
+		return readStat(f, "anon")
+	}
+	return readStat(f, "rss")
+}
+
+// openMemory opens a file of the memory controller that is rarely read.
+func (l *Leaf) openMemory(name string) (*os.File, error) {
+	if l.cell.tree.layout.Unified {
+		return os.Open(filepath.Join(l.dir.Name(), name))
+	}
+	for _, hy := range l.cell.tree.roots {
+		if slices.Contains(hy.Controllers, "memory") {
+			return os.Open(filepath.Join(l.cell.tree.base(hy), l.cell.tree.name, l.cell.name, l.name, name))
+		}
+	}
+	return nil, fs.ErrNotExist
 }
 
 // readStat reads a key of a file that may be longer than the buffer of readKey.

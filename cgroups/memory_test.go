@@ -111,6 +111,9 @@ func TestLimitCanShrinkBelowWhatTheLastRunCached(t *testing.T) {
 	if before < 16*mib {
 		t.Skip("the page cache of /var/tmp is not charged here") // a hostfs
 	}
+	if n, err := l.Anonymous(); err != nil || n > mib {
+		t.Errorf("%d bytes of an ended process, %v, of %d that are charged", n, err, before)
+	}
 	if err := l.Apply(Limits{MemoryBytes: 8 * mib, Pids: 10}); err != nil {
 		t.Fatal(err)
 	}

@@ -35,6 +35,12 @@ func (c *Client) DeleteProblem(ctx context.Context, name string) error {
 	return c.call(ctx, http.MethodDelete, problemPath(name), nil, nil)
 }
 
+// VerifyProblem runs all programs of a stored problem and says whether it is right. It waits for as long as
+// that takes.
+func (c *Client) VerifyProblem(ctx context.Context, name string, r api.VerifyRequest) (v api.Verification, err error) {
+	return v, c.call(ctx, http.MethodPost, problemPath(name)+"/verify", r, &v)
+}
+
 // RunRequest is Run of a request that may name a stored problem.
 func (c *Client) RunRequest(ctx context.Context, r api.RunRequest) (res api.Result, err error) {
 	return res, c.call(ctx, http.MethodPost, "/v1/runs", r, &res)

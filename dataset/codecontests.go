@@ -16,14 +16,11 @@ import (
 // columns of the data set's table (public_tests: {"input": [...], "output": [...]}), and protobuf's own
 // JSON (publicTests: [{"input": ..., "output": ...}]).
 func codeContestsTask(rec record) (t task, err error) {
-	if key := rec.first("input_file", "inputFile", "output_file", "outputFile"); key != "" {
-		name, err := field[string](rec, key)
-		if err == nil && name != "" && name != "stdin" && name != "stdout" {
-			err = fmt.Errorf("the program must read or write the file %.40q: that is not offered", name)
-		}
-		if err != nil {
-			return t, err
-		}
+	if t.run.InputFile, err = namedFile(rec, "stdin", "input_file", "inputFile"); err != nil {
+		return t, err
+	}
+	if t.run.OutputFile, err = namedFile(rec, "stdout", "output_file", "outputFile"); err != nil {
+		return t, err
 	}
 	t.run.Compare = api.Compare{How: api.CompareFloat, Tolerance: 1e-5}
 	for _, set := range []struct{ name, key string }{
@@ -52,6 +49,22 @@ func codeContestsTask(rec record) (t task, err error) {
 	}
 	t.canonical = func() ([]solution, error) { return codeContestsSolutions(rec) }
 	return t, nil
+}
+
+// namedFile is the file that programs read or write instead of a stream; empty: the stream.
+func namedFile(rec record, stream string, keys ...string) (string, error) {
+	key := rec.first(keys...)
+	if key == "" {
+		return "", nil
+	}
+	name, err := field[string](rec, key)
+	if err != nil || name == "" || name == stream {
+		return "", err
+	}
+	if err := api.FileName(name); err != nil {
+		return "", fmt.Errorf("%s: %w", key, err)
+	}
+	return name, nil
 }
 
 // codeContestsSolutions reads the solutions that are right, and those that are not.

@@ -146,6 +146,12 @@ func dials(network, address string) func() bool {
 // newBatchRig starts everything but the coordinator.
 func newBatchRig(t *testing.T, workers int, jobs string) *batchRig {
 	t.Helper()
+	return newBatchRigVia(t, workers, jobs, func(port string) string { return port })
+}
+
+// newBatchRigVia is newBatchRig; via is the port at which workers reach that of the engine.
+func newBatchRigVia(t *testing.T, workers int, jobs string, via func(port string) string) *batchRig {
+	t.Helper()
 	startAgent(t, "--slots", "1") // stores the image, and has the host checked
 	dir, data := publicDir(t, "brig-e2e-"), dataDir(t)
 	r := &batchRig{t: t, dir: dir, out: filepath.Join(dir, "out.jsonl")}
@@ -158,12 +164,13 @@ func newBatchRig(t *testing.T, workers int, jobs string) *batchRig {
 	r.engine = newPart(t, dir, "engine", natsServer(t), "-js", "-sd", filepath.Join(dir, "store"), "-a", "127.0.0.1", "-p", port)
 	r.engine.until = dials("tcp", "127.0.0.1:"+port)
 	r.engine.start(t)
+	theirs := "nats://127.0.0.1:" + via(port)
 	for i := range workers {
 		socket := filepath.Join(dir, fmt.Sprintf("s%d", i))
 		a := newPart(t, dir, fmt.Sprintf("brigd%d", i), binary(t, "brigd"), "--socket", socket, "--data-dir", data, "--run-dir", filepath.Join(dir, fmt.Sprintf("run%d", i)), "--volumes", filepath.Join(dir, "volumes"), "--slots", "2", "--template-memory", "none")
 		a.until = dials("unix", socket)
 		a.start(t)
-		w := newPart(t, dir, fmt.Sprintf("worker%d", i), binary(t, "brig"), "worker", "--engine", url, "--name", fmt.Sprintf("w%d", i), "--socket", socket, "--verbose", "--drain", "1s")
+		w := newPart(t, dir, fmt.Sprintf("worker%d", i), binary(t, "brig"), "worker", "--engine", theirs, "--name", fmt.Sprintf("w%d", i), "--socket", socket, "--verbose", "--drain", "1s")
 		w.start(t)
 		r.agents, r.workers = append(r.agents, a), append(r.workers, w)
 	}
@@ -227,13 +234,19 @@ func (r *batchRig) check(jobs int) {
 func (r *batchRig) executions() int {
 	n := 0
 	for _, w := range r.workers {
-		text, err := os.ReadFile(w.log.Name())
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		n += bytes.Count(text, []byte("msg=executing"))
+		n += executed(r.t, w)
 	}
 	return n
+}
+
+// executed counts the jobs that a worker has begun.
+func executed(t *testing.T, worker *part) int {
+	t.Helper()
+	text, err := os.ReadFile(worker.log.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Count(text, []byte("msg=executing"))
 }
 
 // wait waits until the coordinator has judged all jobs. It starts it again if it was killed.

@@ -20,21 +20,35 @@ func (p *part) signal(s syscall.Signal) {
 	_ = p.cmd.Process.Signal(s) // as above
 }
 
-// Each part is stopped for twice the time after which a job is given to another worker, and goes on then. A job
-// may be executed twice, and has one result.
+// Parts are stopped for twice the time after which a job is given to another worker, and go on then: a worker and
+// the agent of another one, the engine, the coordinator. A job may be executed twice, and has one result.
 func TestStoppedPartsOfABatch(t *testing.T) {
-	const jobs = 6000
-	r := newBatchRig(t, 2, chaosJobs(jobs))
+	const jobs = 1000
+	lines := strings.ReplaceAll(chaosJobs(jobs), `["/bin/echo", "`, `["/bin/sh", "-c", "sleep 0.25; echo `)
+	r := newBatchRig(t, 3, lines)
 	r.coordinator.start(t)
-	for _, p := range []*part{r.workers[0], r.agents[1], r.engine, r.coordinator} {
-		time.Sleep(time.Second)
-		p.signal(syscall.SIGSTOP)
+	for _, parts := range [][]*part{{r.workers[0], r.agents[1]}, {r.engine}, {r.coordinator}} {
+		time.Sleep(2 * time.Second)
+		before := r.executions()
+		for _, p := range parts {
+			if !p.running() {
+				t.Fatalf("%s has ended: the batch is too short to stop it", p.name)
+			}
+			p.signal(syscall.SIGSTOP)
+		}
 		time.Sleep(2 * 30 * time.Second)
-		p.signal(syscall.SIGCONT)
+		for _, p := range parts {
+			p.signal(syscall.SIGCONT)
+			t.Logf("%s was stopped; %d executions meanwhile", p.name, r.executions()-before)
+		}
 	}
-	r.wait(5 * time.Minute)
+	r.wait(3 * time.Minute)
 	r.check(jobs)
-	t.Logf("%d executions of %d jobs", r.executions(), jobs)
+	n := r.executions()
+	t.Logf("%d executions of %d jobs", n, jobs)
+	if n > jobs*11/10 {
+		t.Errorf("%d executions of %d jobs", n, jobs)
+	}
 }
 
 // A job whose worker is killed each time that it begins becomes an error in the end, and all others are

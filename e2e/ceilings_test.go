@@ -36,6 +36,11 @@ func TestDefaultCeilingsRefuseByName(t *testing.T) {
 			}
 		})
 	}
+	want := api.DefaultCeiling()
+	want.CPU = seconds(5)
+	if h, err := a.Health(t.Context()); err != nil || h.Ceiling.Over(want) != h.Ceiling || h.Ceiling.CPU != want.CPU || h.Ceiling.Within(want) != nil {
+		t.Errorf("the agent says that its ceiling is %+v (%v); want %+v", h.Ceiling, err, want)
+	}
 	res := a.run(t, sh("exit 0"))
 	if res.Limits.CPU != seconds(5) || res.Limits.Wall != seconds(30) {
 		t.Errorf("limits in force %+v; want cpu lowered to its ceiling", res.Limits)

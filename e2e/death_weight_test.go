@@ -6,8 +6,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
 )
+
+// A firstWrite notes when something was written first.
+type firstWrite struct {
+	once sync.Once
+	at   time.Time     // valid after done is closed
+	done chan struct{} // closed by the first Write
+}
+
+func (w *firstWrite) Write(p []byte) (int, error) {
+	w.once.Do(func() { w.at = time.Now(); close(w.done) })
+	return len(p), nil
+}
 
 // CPU-43. A killed run with a low weight or a small quota, whose neighbours compute, holds its slot
 // for seconds like any other run, not for minutes.
@@ -23,7 +36,8 @@ int main(void) { // 40 processes with 65,536 entries of page tables each, which 
 	memset(m, 1, size);
 	for (int i = 0; i < 40; i++) if (!fork()) pause();
 	write(1, "made\n", 5);
-	pause();
+	sleep(2);
+	for (;;) write(1, m, 1 << 20); // more than it may
 }`)
 	spin := compileC(t, "spin", `int main(void) { for (;;) ; }`)
 	for _, tt := range []struct {
@@ -39,8 +53,8 @@ int main(void) { // 40 processes with 65,536 entries of page tables each, which 
 			defer stop()
 			r := program(big)
 			r.Limits = tt.limits
-			r.Limits.Wall, r.Limits.Memory = slowly(12), 400*api.MiB
-			begun := time.Now()
+			r.Limits.Wall, r.Limits.Memory, r.Limits.Output = slowly(60), 400*api.MiB, api.MiB
+			made := &firstWrite{done: make(chan struct{})}
 			var all sync.WaitGroup
 			defer all.Wait()
 			defer stop()
@@ -48,25 +62,28 @@ int main(void) { // 40 processes with 65,536 entries of page tables each, which 
 				all.Go(func() { // begins to compute when the other has its memory
 					select {
 					case <-ctx.Done():
-					case <-time.After(time.Duration(slowly(10))):
+					case <-made.done:
 						n := program(spin)
 						n.Limits.Wall = slowly(60)
 						_, _ = a.Client.Run(ctx, n) // it ends when the test cancels it
 					}
 				})
 			}
-			res, err := a.Client.Run(ctx, r)
-			late := time.Since(begun) - time.Duration(r.Limits.Wall)
+			res, err := a.RunEvents(ctx, r, nil, client.Events{Stdout: made})
+			ended := time.Now()
 			if err != nil {
-				t.Fatalf("%v after %s", err, late)
+				t.Fatal(err)
 			}
-			wantVerdict(t, res, api.WallLimit)
-			if string(res.Stdout) != "made\n" {
-				t.Fatalf("it has not made what takes long to clear: %q", res.Stdout)
+			wantVerdict(t, res, api.OutputLimit)
+			select {
+			case <-made.done:
+			default:
+				t.Fatal("it has not made what takes long to clear")
 			}
-			t.Logf("free %s after the limit", late)
+			late := ended.Sub(made.at.Add(2 * time.Second))
+			t.Logf("free %s after it began to exceed its limit", late)
 			if late > slow(15*time.Second) {
-				t.Errorf("free %s after the limit", late)
+				t.Errorf("free %s after it began to exceed its limit", late)
 			}
 		})
 	}

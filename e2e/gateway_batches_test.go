@@ -116,7 +116,6 @@ func TestServiceBatchIsKilled(t *testing.T) {
 		all = append(all, <-got...)
 		s = launchService(t, a, data)
 	}
-	defer s.stop()
 	if taken := s.addJobs(path, lines); taken.Taken+taken.Repeated != n || taken.Repeated < n/3 {
 		t.Errorf("all jobs again: %+v", taken)
 	}

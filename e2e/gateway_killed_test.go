@@ -52,7 +52,6 @@ func TestGatewayKilled(t *testing.T) {
 	<-s.done
 	wg.Wait()
 	s = launchService(t, a, data)
-	defer s.stop()
 	kept := map[string]bool{}
 	for _, e := range pages[struct {
 		Run string `json:"run_id"`

@@ -242,6 +242,7 @@ func TestServeStaysWithinItsMemory(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel() // each has a service of its own, and mostly waits
 			agent := newLoadedAgent(t)
 			over := make(chan struct{})
 			var begun atomic.Int64

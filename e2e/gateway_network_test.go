@@ -272,7 +272,6 @@ func TestGatewayNetworkNeedsTheAgent(t *testing.T) {
 	server, dir := webServer(t), publicDir(t, "brig-e2e-")
 	s := launchServe(t, "--data-dir", filepath.Join(dir, "own"), "--agent-arg=--run-dir="+filepath.Join(dir, "run"), "--agent-arg=--data-dir="+dataDir(t),
 		"--agent-arg=--volumes="+filepath.Join(dir, "volumes"), "--network", "public", "--egress-internal", server)
-	defer s.stop()
 	r := api.Run{Image: "tiny", Argv: []string{"wget", "-q", "-O", "-", "http://" + server + "/z"}, Network: api.NetworkAllow, Allow: []string{server}}
 	var res api.Result
 	s.call("POST", "/v1/runs", r, 200, &res)

@@ -28,7 +28,6 @@ func TestSecondAgentNeedsItsOwnMemoryLimit(t *testing.T) {
 			"--agent-arg=--volumes=" + filepath.Join(dir, "volumes")}, more...)
 	}
 	first := launchServe(t, flags("first")...)
-	defer first.stop()
 	var had struct {
 		Agent struct {
 			Max int64 `json:"memory_ceiling_bytes"`
@@ -94,7 +93,6 @@ func TestServiceEndsWithItsAgent(t *testing.T) {
 	}
 
 	s = launchServe(t, flags...)
-	defer s.stop()
 	var res api.Result
 	s.call("POST", "/v1/runs", sh("echo again"), 200, &res)
 	wantVerdict(t, res, api.OK)

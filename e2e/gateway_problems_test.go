@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -93,6 +94,7 @@ func TestGatewayProblems(t *testing.T) {
 	if slow.Verdict != api.CPULimit || slow.Limits.CPU != 1e9 {
 		t.Errorf("with a limit of the request: %s, %+v", slow.Verdict, slow.Limits)
 	}
+	s.judgeBatchBy(stored.Digest, right)
 	var p api.Problem
 	res, err := s.send(t.Context(), "PUT", "/v1/problems/sum", bytes.NewReader(zipOf(t, map[string]string{"problem.yaml": "x: 1"})))
 	if err != nil {
@@ -106,7 +108,6 @@ func TestGatewayProblems(t *testing.T) {
 	_ = s.cmd.Process.Kill()
 	<-s.done
 	s = launchService(t, a, data)
-	defer s.stop()
 	s.call("GET", "/v1/problems/sum", nil, 200, &again)
 	if again.Digest != stored.Digest || string(again.Manifest) != string(stored.Manifest) {
 		t.Errorf("after a kill: %+v", again)
@@ -144,4 +145,67 @@ func tarPackage(t testing.TB, files map[string]string) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// judgeBatchBy judges a batch of two programs by the stored problem sum, which has a digest.
+func (s *service) judgeBatchBy(digest, right string) {
+	s.t.Helper()
+	var lines []byte
+	for _, j := range []api.Job{{ID: "right", Problem: "sum", Run: py(right)}, {ID: "half", Problem: digest, Run: py("a, b = map(int, input().split())\nprint(abs(a) + b)\n")}} {
+		text, err := json.Marshal(j)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		lines = append(append(lines, text...), '\n')
+	}
+	path := s.openBatch("{}")
+	if taken := s.addJobs(path, string(lines)); taken.Taken != 2 {
+		s.t.Errorf("%+v", taken)
+	}
+	s.call("POST", path+"/close", nil, 200, nil)
+	all, _ := s.results(path, "follow=true")
+	scores := map[string]float64{}
+	for _, one := range all {
+		if one.Score == nil || one.Result == nil {
+			s.t.Fatalf("%+v, %v", one, one.Error)
+		}
+		scores[one.ID] = *one.Score
+		if text, err := json.Marshal(one); err != nil || strings.Contains(string(text), "THE-ANSWER") {
+			s.t.Errorf("the result tells the answer, %v: %s", err, text)
+		}
+	}
+	if scores["right"] != 1 || scores["half"] != 0.4 {
+		s.t.Errorf("scores %v", scores)
+	}
+}
+
+// The service verifies a package as brig problem verify does: with the agent's languages, the package's
+// own validator, and a submission that ends otherwise than its directory says.
+func TestGatewayVerifiesProblems(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	a.needPython(t)
+	s := launchService(t, a, filepath.Join(a.dir, "gateway"))
+	files := maps.Clone(sumPackage)
+	files["submissions/accepted/a.py"] = "from summing import add\nprint(add(*map(int, input().split())))\n"
+	files["submissions/wrong_answer/w.py"] = "print(3)\n"
+	files["output_validator/v.py"] = strings.Replace(files["output_validator/v.py"], "got ==", "got[-1:] ==", 1) // accepts the jury's answers
+	for _, tt := range []struct {
+		accepted string // a second submission there
+		ok       bool
+	}{{"", true}, {"print(3)\n", false}} {
+		if tt.accepted != "" {
+			files["submissions/accepted/b.py"] = tt.accepted
+		}
+		s.call("PUT", "/v1/problems/sum", bytes.NewReader(zipOf(t, files)), 200, nil)
+		var v api.Verification
+		s.call("POST", "/v1/problems/sum/verify", api.VerifyRequest{}, 200, &v)
+		if v.OK != tt.ok || v.OK == (len(v.Mistakes) > 0) || len(v.Submissions) < 2 || v.TimeLimit == nil || v.TimeLimit.Limit != 5e9 {
+			t.Errorf("%+v", v)
+		}
+		for _, one := range v.Submissions {
+			if one.Path == "accepted/a.py" && (one.Got != "3 AC" || one.Slowest <= 0 || len(one.Unexpected) > 0) || one.Path == "accepted/b.py" && len(one.Unexpected) == 0 {
+				t.Errorf("%+v", one)
+			}
+		}
+	}
 }

@@ -170,7 +170,6 @@ func TestGatewayFlood(t *testing.T) {
 		t.Errorf("left: %+v", h)
 	}
 	none := launchService(t, a, filepath.Join(a.dir, "gateway2"), "--queue", "0")
-	defer none.stop()
 	long := none.startDetached(sh("sleep 60"))
 	other := none.startDetached(sh("sleep 60"))
 	for _, id := range []string{long, other} {

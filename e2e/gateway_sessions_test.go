@@ -145,7 +145,6 @@ func TestGatewaySessions(t *testing.T) {
 func TestGatewayExecOfADeletedSession(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
 	s := launchService(t, a, filepath.Join(a.dir, "gateway"))
-	defer s.stop()
 	id := s.session("p", "t")
 	answered := longExec(t, client.New(s.url, ""), id)
 	s.call("DELETE", "/v1/sessions/"+id, nil, 204, nil)
@@ -216,7 +215,6 @@ func TestGatewaySessionsEnd(t *testing.T) {
 		t.Errorf("%d sessions after the service has stopped", n)
 	}
 	s = launchService(t, a, data)
-	defer s.stop()
 	id := s.session("p", "t")
 	if err := a.DeleteSession(t.Context(), id); err != nil {
 		t.Fatal(err)

@@ -65,7 +65,6 @@ func (s *service) waitLoad(runs int) {
 func TestGatewayStopsAfterRunningWork(t *testing.T) {
 	a := startAgent(t, "--group", "daemon", "--slots", "4", "--max-wall", "10m")
 	s := launchService(t, a, filepath.Join(a.dir, "gateway"), "--grace", "10m")
-	defer s.stop()
 	id := s.session("p", "t")
 	long, short := sh("sleep 600"), sh("sleep 1; echo done")
 	long.Limits = api.Limits{Wall: seconds(300), Memory: 64 * api.MiB} // all run at once, on a small machine too
@@ -126,7 +125,6 @@ func TestGatewayStops(t *testing.T) {
 	data := filepath.Join(a.dir, "gateway")
 	const grace = time.Second
 	s := launchService(t, a, data, "--grace", grace.String())
-	defer s.stop()
 	id := s.startDetached(sh("echo on; sleep 600"))
 	last, begun := make(chan streamEvent, 1), make(chan struct{})
 	go func() {
@@ -166,7 +164,6 @@ func TestGatewayStops(t *testing.T) {
 	}
 
 	s = launchService(t, a, data)
-	defer s.stop()
 	for _, id := range []string{id, waited} {
 		var st api.Status
 		if s.call("GET", "/v1/runs/"+id, nil, 200, &st); st.Result == nil || st.Result.Verdict != api.Canceled {
@@ -181,7 +178,6 @@ func TestGatewayStopEndsExecs(t *testing.T) {
 	a := startAgent(t, "--group", "daemon", "--slots", "3")
 	data := filepath.Join(a.dir, "gateway")
 	s := launchService(t, a, data, "--grace", "1s")
-	defer s.stop()
 	plain := longExec(t, client.New(s.url, ""), s.session("p", "plain"))
 	streamed := longExec(t, streamingClient{client.New(s.url, "")}, s.session("p", "streamed"))
 	s.stop()
@@ -191,7 +187,6 @@ func TestGatewayStopEndsExecs(t *testing.T) {
 	wantSessionEnded(t, <-plain, "the service stops")
 	wantSessionEnded(t, <-streamed, "the service stops")
 	s = launchService(t, a, data)
-	defer s.stop()
 	runs := pages[struct {
 		ID string `json:"run_id"`
 	}](s, "/v1/history?limit=100&project=p&verdict=canceled")

@@ -2,8 +2,10 @@ package e2e
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,6 +94,88 @@ print "not reached\n";
 	}
 }
 
+// TPL-05. A run that has become another program holds the template's file and tries to open it for
+// writing: while any process has, no other run could begin from it.
+func TestHostileTemplateIsNotHeld(t *testing.T) {
+	a := startAgent(t)
+	a.needPython(t)
+	attack := a.run(t, py(`
+import os, sys
+exe = os.open("/proc/self/exe", os.O_RDONLY)
+os.set_inheritable(exe, True)
+os.execv(sys.executable, [sys.executable, "-c", f"""
+import os, time
+print(os.readlink('/proc/self/exe') == {sys.executable!r} or os.readlink('/proc/self/exe'))
+end = time.monotonic() + 1
+while True: # another run may be executing the file for a moment
+    try: os.open('/proc/self/fd/{exe}', os.O_RDWR); print('open'); break
+    except PermissionError: print('refused'); break
+    except OSError as e:
+        if time.monotonic() > end: print(e); break
+try: os.utime('/proc/self/fd/{exe}'); print('time set')
+except OSError: print('refused')
+"""])
+`))
+	if said := string(attack.Stdout); attack.Verdict != api.OK || !attack.Host.Template || !strings.HasSuffix(said, "\nrefused\nrefused\n") || strings.HasPrefix(said, "/memfd") {
+		t.Errorf("%s, %+v: %s%s", attack.Verdict, attack.Host, attack.Stdout, attack.Stderr)
+	}
+}
+
+// TPL-06. A run whose own limits or arguments let no program begin, or no restore succeed, takes the
+// template from no other run.
+func TestHostileLimitsLeaveTheTemplate(t *testing.T) {
+	a := startAgent(t)
+	for language, source := range map[string]string{"python": "print(1)", "php": "<?php echo 1, PHP_EOL;"} {
+		if !chosen(language, languageTests[language].onlyAll) {
+			continue
+		}
+		images.load(t, a, imageOf(t, language))
+		usual := api.Run{Language: language, Source: api.Bytes(source)}
+		if res := a.run(t, usual); !res.Host.Template {
+			t.Fatalf("%s: %+v", language, res.Host)
+		}
+		for name, change := range map[string]func(*api.Run){
+			"three descriptors": func(r *api.Run) { r.Limits.OpenFiles = 3 },
+			"four descriptors":  func(r *api.Run) { r.Limits.OpenFiles = 4 },
+			"long arguments": func(r *api.Run) {
+				r.Limits.Stack, r.Argv = 64*api.KiB, slices.Repeat([]string{strings.Repeat("x", 25)}, 4000)
+			},
+		} {
+			t.Run(language+", "+name, func(t *testing.T) {
+				hostile := usual
+				change(&hostile)
+				_, err := a.Client.Run(t.Context(), hostile)
+				if long := name == "long arguments"; long != api.HasCode(err, api.CodeTooLarge) || !long && err != nil {
+					t.Errorf("%v", err)
+				}
+				if res := a.run(t, usual); !res.Host.Template || string(res.Stdout) != "1\n" {
+					t.Errorf("after it another run has %+v: %s", res.Host, res.Stdout)
+				}
+			})
+		}
+	}
+}
+
+// TPL-10. A run holds few locks on the file of its template, which each other run closes once: the kernel
+// then looks through all locks on it.
+func TestHostileTemplateLocksAreFew(t *testing.T) {
+	a := startAgent(t)
+	a.needPython(t)
+	res := a.run(t, py(`
+import errno, fcntl
+held = 0
+with open("/proc/self/exe", "rb") as f:
+    for i in range(2000):
+        try: fcntl.lockf(f, fcntl.LOCK_SH, 1, 2 * i); held += 1
+        except OSError as e: assert e.errno == errno.ENOLCK
+    print(held)
+`))
+	var held int
+	if _, err := fmt.Sscan(string(res.Stdout), &held); err != nil || !res.Host.Template || held > 64+250 || held < 16 {
+		t.Errorf("%d locks, want about 64, %v: %s, %+v: %s", held, err, res.Verdict, res.Host, res.Stderr)
+	}
+}
+
 // hostileInterpreter is the python3 of an image: asked for a template, it writes what MODE says. From a
 // template, or without one, it prints how it was started.
 const hostileInterpreter = `#define _GNU_SOURCE
@@ -163,11 +247,20 @@ func TestHostileInterpreters(t *testing.T) {
 			if forged := mode == "forges"; forged != (res.ExitCode == 120 && res.Verdict == api.Nonzero) {
 				t.Errorf("%s %d", res.Verdict, res.ExitCode)
 			}
+			if mode == "refuses" { // its trial begins: it is refused to these settings alone, and is not tried again
+				for _, settings := range []api.Run{{}, {Argv: []string{"y"}}} {
+					settings.Language, settings.Source = "hostile", api.Bytes("x")
+					again, err := a.Run(t.Context(), settings)
+					if err != nil || string(again.Stdout) != tt.said || again.Host.Cold != res.Host.Cold {
+						t.Errorf("again: %v, %s, %+v: %q", err, again.Verdict, again.Host, again.Stdout)
+					}
+				}
+			}
 			h, herr := a.Health(t.Context())
 			if err := errors.Join(herr, a.RemoveImage(t.Context(), "hostile")); err != nil {
 				t.Error(err)
 			}
-			if (h.Templates.Problem != "") != (tt.cold != "") {
+			if (h.Templates.Problem != "") != (tt.cold != "" && mode != "refuses") {
 				t.Errorf("the agent reports %+v", h.Templates)
 			}
 		})

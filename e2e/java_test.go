@@ -183,6 +183,9 @@ func TestJUnitRunsEveryTest(t *testing.T) {
 		"void a() {}":                                           api.Nonzero,
 	} {
 		res := b.run(t, spec(body))
+		if !res.Host.Template {
+			t.Errorf("%s: it has the ordinary start: %s", body, res.Host.Cold)
+		}
 		if wantVerdict(t, res, want); !strings.Contains(string(res.Stdout), "tests found") {
 			t.Errorf("%s: JUnit says %.500q %.500q", body, res.Stdout, res.Stderr)
 		}

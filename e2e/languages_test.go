@@ -65,6 +65,7 @@ var languageCases = []languageCase{
 	{name: "machine", check: prints("machine ok\n"), optional: true, singleProcess: true},
 	{name: "records", check: prints("records ok\n"), optional: true, singleProcess: true},
 	{name: "signals", check: prints("signals ok\n"), optional: true, singleProcess: true},
+	{name: "caches", check: prints("caches ok\n"), optional: true, singleProcess: true},
 	{name: "deep", check: prints("100000\n")},
 }
 

@@ -320,6 +320,9 @@ func TestPullKilled(t *testing.T) {
 	<-half
 	time.Sleep(300 * time.Millisecond) // until it is written
 	readers := descendants(cmd.Process.Pid)
+	for deadline := patience(); len(readers) == 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		readers = descendants(cmd.Process.Pid)
+	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -36,9 +36,7 @@ type service struct {
 // startService starts brig serve in front of a, which must be shared with a group.
 func startService(t testing.TB, a *agent, flags ...string) *service {
 	t.Helper()
-	s := launchService(t, a, filepath.Join(a.dir, "gateway"), flags...)
-	t.Cleanup(s.stop)
-	return s
+	return launchService(t, a, filepath.Join(a.dir, "gateway"), flags...)
 }
 
 // sharedFlags share the agent's socket with a group that every host has, and give it two slots on a
@@ -50,7 +48,7 @@ func launchService(t testing.TB, a *agent, data string, flags ...string) *servic
 	return launchServe(t, append([]string{"--socket", a.socket, "--data-dir", data}, flags...)...)
 }
 
-// launchServe starts brig serve, with its own agent if none is named.
+// launchServe starts brig serve, with its own agent if none is named. It stops with the test.
 func launchServe(t testing.TB, flags ...string) *service {
 	t.Helper()
 	own, err := testservice.Start(binary(t, "brig"), time.Until(patience()), flags...)
@@ -58,6 +56,7 @@ func launchServe(t testing.TB, flags ...string) *service {
 		t.Fatal(err)
 	}
 	s := &service{t: t, own: own, url: own.URL, cmd: own.Cmd, log: own.Log, done: own.Done}
+	t.Cleanup(s.stop)
 	s.describe()
 	return s
 }

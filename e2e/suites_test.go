@@ -233,3 +233,50 @@ func TestSuitesOfFullImages(t *testing.T) {
 		}
 	}
 }
+
+// brig run --suite judges one program, which keeps its name.
+func TestRunSuite(t *testing.T) {
+	a := startAgent(t, "--slots", "2")
+	a.needPython(t)
+	dir := t.TempDir()
+	r := unittestRun("")
+	for name, text := range map[string]string{
+		"test_sq.py": strings.Replace(string(r.Files[0].Content), "from solution", "from squares", 1), "squares.py": "def sq(x): return x * x", "other.py": "def sq(x): return min(x * x, 9)",
+		"leaves.py": "import os\nprint('so long', flush=True)\nos._exit(0)",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		args []string
+		code int
+		want []string
+	}{
+		{[]string{"squares.py"}, 0, []string{"2 of 2 accepted", "test_sq.Squares.test_large  AC"}},
+		{[]string{"--source-name", "squares.py", "other.py"}, 1, []string{"1 of 2 accepted, first failed: test_sq.Squares.test_large", "AssertionError"}},
+		{[]string{"--source-name", "squares.py", "leaves.py"}, 1, []string{"0 of 1 accepted", "there is no report"}},
+	} {
+		c := exec.Command(binary(t, "brig"), append([]string{"run", "--socket", a.socket, "--no-build", "--suite", "unittest", "--tests", "test_sq.py"}, tt.args...)...)
+		c.Dir = dir
+		out, _ := c.CombinedOutput() // its exit code is compared
+		if got := c.ProcessState.ExitCode(); got != tt.code {
+			t.Errorf("%v: exit code %d", tt.args, got)
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(string(out), want) {
+				t.Errorf("%v: there is no %q in\n%s", tt.args, want, out)
+			}
+		}
+	}
+	c := exec.Command(binary(t, "brig"), "run", "--socket", a.socket, "--no-build", "--json", "--suite", "unittest", "--tests", "test_sq.py", "squares.py")
+	c.Dir = dir
+	out, err := c.Output()
+	var res api.Result
+	if err == nil {
+		err = json.Unmarshal(out, &res)
+	}
+	if err != nil || len(res.Tests) != 2 || !res.Tests[0].AnswerVisible || res.Summary.Accepted != 2 {
+		t.Errorf("%v: %s", err, out)
+	}
+}

@@ -119,6 +119,24 @@ var randomSources = map[string]map[string]string{
 		"AT_RANDOM":         "Arrays.toString(java.nio.file.Files.readAllBytes(java.nio.file.Path.of(\"/proc/self/auxv\")))",
 		"stack":             "java.nio.file.Files.readAllLines(java.nio.file.Path.of(\"/proc/self/maps\")).stream().filter(l -> l.contains(\"[stack]\")).toList()",
 	},
+	"kotlin": {
+		"Random":     "kotlin.random.Random.nextLong()",
+		"shuffled":   "(1..30).shuffled()",
+		"random":     "(1..1000000000).random()",
+		"UUID":       "java.util.UUID.randomUUID()",
+		"coroutines": "kotlinx.coroutines.runBlocking(kotlinx.coroutines.Dispatchers.Default) { kotlin.random.Random.nextLong() }",
+	},
+	"scala": {
+		"Random":  "scala.util.Random.nextLong",
+		"shuffle": "scala.util.Random.shuffle((1 to 30).toList)",
+		"math":    "math.random",
+		"UUID":    "java.util.UUID.randomUUID()",
+	},
+	"java-full": {"Random": "new Random().nextLong()", "UUID": "UUID.randomUUID()"},
+	"javascript-full": {
+		"Math.random": "console.log(Math.random())",
+		"randomBytes": "console.log(require('crypto').randomBytes(8).toString('hex'))",
+	},
 	"lua": {
 		"random":    "print(math.random(0), math.random(0))",
 		"seed":      "print(math.randomseed())",
@@ -151,7 +169,12 @@ func TestTemplatesHaveFreshRandomness(t *testing.T) {
 		}
 		images.load(t, a, imageOf(t, language))
 		for name, source := range sources {
-			if language == "java" {
+			switch language {
+			case "kotlin":
+				source = "fun main() = println(" + source + ")\n"
+			case "scala":
+				source = "object Main { def main(args: Array[String]): Unit = println(" + source + ") }\n"
+			case "java", "java-full":
 				source = "import java.util.*;\nclass Main {\n    static List<Integer> shuffled() { var l = new ArrayList<>(List.of(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)); Collections.shuffle(l); return l; }\n" +
 					"    public static void main(String[] args) throws Exception { System.out.println(" + source + "); }\n}\n"
 			}

@@ -41,7 +41,6 @@ func TestVolumeSurvivesAKilledServiceAndAgent(t *testing.T) {
 	a := volumeAgent(t, sharedFlags...)
 	data := filepath.Join(a.dir, "gateway")
 	s := launchService(t, a, data)
-	defer func() { s.stop() }()
 	acknowledged := &confirmed{last: map[int]int{}}
 	n := 0
 	for round, victim := range []string{"service", "agent", "service", "agent"}[:2*rounds(2)] {

@@ -179,7 +179,8 @@ func thin(v any) {
 		thinStream(&v.Stderr, &v.StderrTruncated, headTailSize)
 	case *api.TestResult:
 		one := &v.Result
-		v.Cut = v.Cut || len(one.Stdout)+len(one.Stderr) > 0
+		v.Cut = v.Cut || len(one.Stdout)+len(one.Stderr)+len(v.Output) > 0
+		v.Output = nil
 		thinStream(&one.Stdout, &one.StdoutTruncated, 0)
 		thinStream(&one.Stderr, &one.StderrTruncated, 0)
 		thinFiles(one)

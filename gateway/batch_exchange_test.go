@@ -73,6 +73,20 @@ func TestBatchInOneExchange(t *testing.T) {
 }
 
 // Results come while the client still sends, and a client that hangs up cancels nothing, unless it says so.
+// The example of docs/gateway.md: tests that all jobs share need no ids.
+func TestTestsOfABatchNeedNoIDs(t *testing.T) {
+	agent := newJudging()
+	web, _ := serveBatches(t, agent.mux(), t.TempDir(), nil)
+	defaults := `{"defaults": {"image": "tiny", "argv": ["ceiling"], "tests": [{"stdin": "21", "expected": "42"}]}}`
+	all, _ := readLines(t, exchange(t, t.Context(), web, "", strings.NewReader(defaults+"\n"+`{"id": "a"}`+"\n")).Body)
+	if len(all) != 1 || !api.HasCode(all[0].Error, api.CodeAboveCeiling) { // from the agent
+		t.Errorf("in one exchange: %+v", all)
+	}
+	if got := addJobs(t, web, openBatch(t, web, defaults), `{"id": "a"}`+"\n"); got.Taken != 1 {
+		t.Errorf("added: %+v", got)
+	}
+}
+
 func TestBatchExchangeGoesBothWays(t *testing.T) {
 	for _, cancels := range []bool{false, true} {
 		t.Run(fmt.Sprint(cancels), func(t *testing.T) {

@@ -186,7 +186,7 @@ func firstLine(lines *batches.Lines) (ask api.BatchRequest, err error) {
 		return ask, err
 	}
 	lines.Skip()
-	return decode.Value[api.BatchRequest](first.Text, "first line")
+	return decode.Batch(first.Text, "first line")
 }
 
 // eventInterval is the shortest time between two events of a batch.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/decode"
 	"github.com/brig-sandbox/brig/gateway/batches"
 )
 
@@ -60,7 +61,7 @@ func (g *Gateway) postBatch(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer release()
-	ask, err := parseBodyAs[api.BatchRequest](g, r.Context(), raw, "request")
+	ask, err := parseBody(g, r.Context(), raw, func(raw []byte) (api.BatchRequest, error) { return decode.Batch(raw, "request") })
 	if err != nil {
 		return err
 	}

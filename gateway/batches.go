@@ -24,7 +24,7 @@ func (g *Gateway) openBatches() (err error) {
 	g.batches, err = batches.Open(batches.Config{
 		Dir: g.cfg.Batches, Keep: g.cfg.BatchKeep, Bytes: int64(g.cfg.BatchBytes), Drain: g.cfg.Grace, Log: g.log,
 		NewID: runID, Alone: func() bool { return !g.cfg.Keys.Multiple() }, Slots: g.batchSlots,
-		Permit: g.permitJob, Pin: g.pinBlobs, Execute: g.executeJob, Healthy: g.waitForAgent, Ended: g.metrics.JobsEnded,
+		Permit: g.permitJob, Pin: g.pinBlobs, Problem: g.jobProblem, Complete: g.completeJob, Execute: g.executeJob, Healthy: g.waitForAgent, Ended: g.metrics.JobsEnded,
 	})
 	return err
 }
@@ -89,6 +89,34 @@ func (g *Gateway) pinBlobs(owner string, digests []string) (unpin func(), err er
 	return unpin, nil
 }
 
+// jobProblem says what a stored problem of a key is, by its name or digest.
+func (g *Gateway) jobProblem(owner, ref string) (api.StoredProblem, error) {
+	store, err := g.problemStore()
+	if err != nil {
+		return api.StoredProblem{}, err
+	}
+	return store.About(owner, ref)
+}
+
+// completeJob returns the run of a job that names a stored problem. Its memory and blobs are reserved until free is
+// called.
+func (g *Gateway) completeJob(ctx context.Context, owner, ref string, own api.Run) (run api.Run, free func(), err error) {
+	c, err := g.callerNamed(owner)
+	if err != nil {
+		return run, nil, err
+	}
+	if run, free, err = g.completeRun(ctx, c, api.RunRequest{Run: own, Problem: ref}, bodyWait); err != nil {
+		return run, nil, jobError(err)
+	}
+	return run, free, nil
+}
+
+// jobError is an error as a result of a job has it.
+func jobError(err error) error {
+	p, _ := problemFor(err)
+	return &api.Error{Code: p.Code, Message: p.Detail, RetrySafe: p.RetrySafe}
+}
+
 // executeJob executes a job once, with the limits that its key has now. It waits for a slot that no other request
 // can have, however long that takes. That its blobs are the key's was checked when the job was taken: after a
 // restart the service does not know whose they are.
@@ -113,8 +141,7 @@ func (g *Gateway) executeJob(ctx context.Context, owner string, run api.Run) (ap
 	defer response.release()
 	res, err := g.dispatch(response.withQuota(ctx), o)
 	if err != nil {
-		p, _ := problemFor(err)
-		return res, &api.Error{Code: p.Code, Message: p.Detail, RetrySafe: p.RetrySafe}
+		return res, jobError(err)
 	}
 	return res, nil
 }

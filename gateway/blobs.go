@@ -201,6 +201,9 @@ func blobsOf(r api.Run) []string {
 	for _, t := range r.Tests {
 		add(t.StdinBlob)
 		add(t.ExpectedBlob)
+		for _, f := range t.Files {
+			add(f.Blob)
+		}
 	}
 	return all
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/brig-sandbox/brig/gateway/events"
 	"github.com/brig-sandbox/brig/gateway/queue"
 	"github.com/brig-sandbox/brig/history"
+	"github.com/brig-sandbox/brig/suite"
 )
 
 // runRequest is one admitted run request, until its result is recorded.
@@ -30,6 +31,7 @@ type runRequest struct {
 	sourceSize int    // of the source, in bytes
 	main       string // the source's name, where it is not the run's
 	created    time.Time
+	suite      *api.Suite // whose report the run writes; nil: it is none
 	active     *activeRun // nil: the caller waits for the result and reads no events
 
 	maxSlotTime time.Duration // the longest time that it may keep a slot; zero: unknown
@@ -111,7 +113,7 @@ func (g *Gateway) withSlot(ctx, wait context.Context, o *runRequest) (api.Result
 			return res, slot.Waited + tried.Sub(begun), err
 		}
 		select {
-		case <-time.After(retryPause(pause, time.Since(tried))):
+		case <-time.After(retryPause(pause, time.Since(tried)-api.SlotWait)):
 		case <-wait.Done():
 			return res, slot.Waited, g.noSlotError(ctx, wait, err)
 		}
@@ -123,8 +125,8 @@ const (
 	maxSlowRetryPause = time.Second           // the same, for a request that takes long to send
 )
 
-// retryPause is the pause after a refused attempt that took the given time. It limits sending and
-// parsing a large request again and again to a fifth of a processor
+// retryPause is the pause after a refused attempt that took the given time, without the agent's wait for
+// a slot. It limits sending and parsing a large request again and again to a fifth of a processor
 // (TestALargeRequestIsSentAgainLessOften). The agent expects the next attempt within this time.
 func retryPause(pause, took time.Duration) time.Duration {
 	return max(pause, min(4*took, maxSlowRetryPause))
@@ -221,6 +223,9 @@ func (g *Gateway) executeRequest(ctx context.Context, o *runRequest) (api.Result
 	}
 	response.allowThinning()
 	res, err := g.executeRun(ctx, o)
+	if o.suite != nil && err == nil {
+		res = suite.Read(*o.suite, res)
+	}
 	response.finish(&res)
 	res.Findings = findings
 	return res, err

@@ -92,6 +92,7 @@ type Gateway struct {
 	problems        *problems.Store // nil: none are stored
 	pendingProblems *quota.Pool     // packages that are being put
 	problemReads    *queue.Queue    // for the process that reads packages
+	verifications   *quota.Pool     // packages that are being verified
 	problemBlobs    *quota.Pool     // runs of problems whose blobs are being sent to the agent
 	execs           *quota.Pool     // execs of each session, by its id
 	staleSessions   []string        // sessions of an earlier process
@@ -140,7 +141,7 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 		historyReads: queue.New(readSlots, readsWaiting), fileLists: queue.New(readSlots, readsWaiting),
 		bodyQuota: newBodyQuota(maxLargeBodies*int64(cfg.MaxBody), cfg.Keys), responses: newResponseQuota(int64(cfg.MaxAnswers)),
 		installs:        newInstallations(cfg),
-		pendingProblems: quota.New(quota.PerKey(1)), problemReads: queue.New(1, cfg.MaxConns), problemBlobs: quota.New(quota.PerKey(1)),
+		pendingProblems: quota.New(quota.PerKey(1)), problemReads: queue.New(1, cfg.MaxConns), problemBlobs: quota.New(quota.PerKey(1)), verifications: quota.New(quota.PerKey(1)),
 		requests: newRequestQuota(cfg.MaxConns, cfg.Keys), execs: newExecQuota(), pendingVolumes: quota.New(quota.PerKey(1)),
 	}
 	g.stopping, g.stop = context.WithCancel(context.Background())

@@ -126,9 +126,12 @@ func describe(routes []route, version string) *huma.OpenAPI {
 		op.Responses[strconv.Itoa(status)] = good
 		if r.streamed != nil {
 			lines := &huma.MediaType{Schema: types.Schema(r.streamed, true, "")}
-			if r.answer == nil {
+			switch {
+			case r.answer == nil:
 				good.Content = map[string]*huma.MediaType{jsonLines: lines}
-			} else {
+			case status == http.StatusOK:
+				good.Content[jsonLines] = lines
+			default:
 				op.Responses["200"] = &huma.Response{Description: "the results, one in each line", Content: map[string]*huma.MediaType{jsonLines: lines}}
 			}
 		}

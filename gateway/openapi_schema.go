@@ -24,6 +24,7 @@ var schemaTypes = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[api.Protocol]():      reflect.TypeFor[oneOf[api.Protocol]](),
 	reflect.TypeFor[api.ReportFormat]():  reflect.TypeFor[oneOf[api.ReportFormat]](),
 	reflect.TypeFor[api.PointsAs]():      reflect.TypeFor[oneOf[api.PointsAs]](),
+	reflect.TypeFor[api.ProgramIO]():     reflect.TypeFor[oneOf[api.ProgramIO]](),
 	reflect.TypeFor[api.First]():         reflect.TypeFor[oneOf[api.First]](),
 	reflect.TypeFor[api.Aggregation]():   reflect.TypeFor[oneOf[api.Aggregation]](),
 	reflect.TypeFor[api.GroupPass]():     reflect.TypeFor[oneOf[api.GroupPass]](),

@@ -260,6 +260,8 @@ func TestExamplesAreValid(t *testing.T) {
 			}
 		case "createBatch":
 			_, err = decode.Value[api.BatchRequest](text, "request")
+		case "verifyProblem":
+			_, err = decode.Value[api.VerifyRequest](text, "request")
 		case "check":
 			_, err = decode.Value[api.CheckRequest](text, "check")
 		default:

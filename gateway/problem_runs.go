@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/gateway/problems"
@@ -18,6 +19,15 @@ func (g *Gateway) problemRun(ctx context.Context, ask api.RunRequest, large bool
 	if ask.Problem == "" {
 		return ask.Run, func() {}, nil
 	}
+	wait := g.cfg.Wait
+	if large {
+		wait = min(wait, bodyWait)
+	}
+	return g.completeRun(ctx, callerOf(ctx), ask, wait)
+}
+
+// completeRun is problemRun of a request that names a problem; it waits for memory as long as wait says.
+func (g *Gateway) completeRun(ctx context.Context, c caller, ask api.RunRequest, wait time.Duration) (run api.Run, free func(), err error) {
 	store, err := g.problemStore()
 	if err != nil {
 		return run, nil, err
@@ -25,7 +35,6 @@ func (g *Gateway) problemRun(ctx context.Context, ask api.RunRequest, large bool
 	if err := ask.ValidateProblem(); err != nil {
 		return run, nil, err
 	}
-	c := callerOf(ctx)
 	p, err := store.Find(c.Name, ask.Problem)
 	if err != nil {
 		return run, nil, err
@@ -44,10 +53,6 @@ func (g *Gateway) problemRun(ctx context.Context, ask api.RunRequest, large bool
 			release()
 		}
 	}()
-	wait := g.cfg.Wait
-	if large {
-		wait = min(wait, bodyWait)
-	}
 	if err := reserved.Grow(ctx, p.Memory(), wait); errors.Is(err, quota.ErrFull) {
 		return run, nil, problem(http.StatusTooManyRequests, api.Fail(api.CodeBusy, "the memory for large requests is full of other requests: send it again later"))
 	} else if err != nil {
@@ -57,7 +62,8 @@ func (g *Gateway) problemRun(ctx context.Context, ask api.RunRequest, large bool
 	if err != nil {
 		return run, nil, err
 	}
-	if run, err = kept.Run(ask.Run, g.agent.resolveAlias(ask.Language)); err != nil {
+	health, _, _ := g.agent.get() // without it the run fails
+	if run, err = kept.Run(ask.Run, g.agent.resolveAlias(ask.Language), health.Ceiling); err != nil {
 		return run, nil, api.About("problem "+p.About().Name, err)
 	}
 	if unpin, err = g.pinProblemBlobs(ctx, c, p, kept.Blobs()); err != nil {

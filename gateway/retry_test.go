@@ -21,7 +21,7 @@ func TestALargeRequestIsSentAgainLessOften(t *testing.T) {
 		least, most int64
 	}{
 		{"soon read", 0, 15, 80}, // in 2 s, each 50 ms
-		{"long to read", 100 * time.Millisecond, 2, 5},
+		{"long to read", api.SlotWait + 100*time.Millisecond, 2, 5},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var tries atomic.Int64

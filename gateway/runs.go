@@ -13,6 +13,7 @@ import (
 	"github.com/brig-sandbox/brig/api/decode"
 	"github.com/brig-sandbox/brig/gateway/events"
 	"github.com/brig-sandbox/brig/history"
+	"github.com/brig-sandbox/brig/suite"
 )
 
 // postRun executes a Run: synchronously, or in the background if the caller requests that.
@@ -100,10 +101,17 @@ func (g *Gateway) requestOf(c caller, run api.Run, mode checkMode) (o *runReques
 		return nil, err
 	}
 	run.Language = g.agent.resolveAlias(run.Language)
-	if run, err = g.permitRun(c, run); err != nil {
+	o = &runRequest{id: runID(), caller: c, sourceSize: len(run.Source), main: run.SourceName, source: run.Source, check: mode, suite: run.Suite, created: time.Now()}
+	if o.suite != nil { // the agent runs its command, and the report is read here, without privilege
+		if run, err = suite.Prepare(run); err != nil {
+			return nil, err
+		}
+	}
+	if o.run, err = g.permitRun(c, run); err != nil {
 		return nil, err
 	}
-	return &runRequest{id: runID(), caller: c, run: run, sourceSize: len(run.Source), main: run.SourceName, source: run.Source, check: mode, maxSlotTime: maxSlotTimeOf(run), created: time.Now()}, nil
+	o.maxSlotTime = maxSlotTimeOf(o.run)
+	return o, nil
 }
 
 // dispatchAsync dispatches a request in the background, and calls release when it has ended.

@@ -247,7 +247,7 @@ func TestAWrongPackageChangesNothing(t *testing.T) {
 		code                  api.Code
 		detail                string
 	}{
-		{"no archive", "ann", "p", "PK\x03\x04", 422, api.CodeBadProblem, "p is no archive that brig reads"},
+		{"no archive", "ann", "p", "PK\x03\x04", 422, api.CodeBadProblem, "p: the archive is incomplete, its end is missing"},
 		{"nothing", "ann", "p", "", 422, api.CodeBadProblem, "no archive"},
 		{"mistakes", "ann", "p", zipped(t, "problem.yaml", "name: X\nproblem_format_version: 2025-09\nuuid: 0c1bd2e4-0000-4000-8000-000000000001\nx: 1\n", "data/secret/1.in", "", "data/secret/1.ans", "", "submissions/accepted/a.py", ""), 422, api.CodeBadProblem, `problem.yaml:4: unknown key "x" (Problem metadata)`},
 		{"outside", "ann", "p", zipped(t, "../1.in", "", "1.out", ""), 422, api.CodeBadProblem, "../1.in"},

@@ -7,9 +7,11 @@ import (
 )
 
 // Apply adds to a run what a problem says: common is what Loader.Common returns, time is the problem's
-// limit of processor time; zero: it has none. What the run says already takes precedence.
-func Apply(r *api.Run, common api.Run, time api.Duration) {
+// limit of processor time; zero: it has none. What the run says already takes precedence. ceiling is that of the
+// agent, as far as it is known.
+func Apply(r *api.Run, common api.Run, time api.Duration, ceiling api.Limits) {
 	r.Tests, r.Groups = common.Tests, common.Groups
+	r.InputFile, r.OutputFile = cmp.Or(r.InputFile, common.InputFile), cmp.Or(r.OutputFile, common.OutputFile)
 	own := r.Check != nil || r.Interactor != nil || r.Compare != (api.Compare{})
 	if !own {
 		r.Check, r.Interactor, r.Compare = common.Check, common.Interactor, common.Compare
@@ -26,19 +28,19 @@ func Apply(r *api.Run, common api.Run, time api.Duration) {
 	r.CompileLimits = r.CompileLimits.Over(common.CompileLimits)
 	r.Limits = r.Limits.Over(common.Limits)
 	if time > 0 && r.Limits.CPU == 0 {
-		r.Limits = WithTime(r.Limits, time)
+		r.Limits = WithTime(r.Limits, time, ceiling)
 	}
 }
 
 // WithTime returns limits with a limit on processor time, and a wall limit that lets a program wait for
-// as long again and a second, unless they have them. The wall limit stays below the usual ceiling of an
-// agent, if the processor time does.
-func WithTime(l api.Limits, cpu api.Duration) api.Limits {
+// as long again and a second, unless they have them. The wall limit stays below the ceiling of the agent, as far
+// as it is known, and the usual one, if the processor time does.
+func WithTime(l api.Limits, cpu api.Duration, ceiling api.Limits) api.Limits {
 	if l.CPU == 0 {
 		l.CPU = cpu
 	}
 	if l.Wall == 0 && l.CPU > 0 {
-		l.Wall = min(2*l.CPU+api.Duration(1e9), max(l.CPU, api.DefaultCeiling().Wall))
+		l.Wall = min(2*l.CPU+api.Duration(1e9), max(l.CPU, api.DefaultCeiling().CappedBy(ceiling).Wall))
 	}
 	return l
 }

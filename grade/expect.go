@@ -156,3 +156,41 @@ func score(e problem.Expectation, res api.Result) (points, most float64) {
 	}
 	return 0, 0
 }
+
+// ExpectText says what must come of a jury submission.
+func ExpectText(j problem.Jury) string {
+	if j.Skip != "" {
+		return "skipped: " + j.Skip
+	}
+	var all []string
+	for _, e := range j.Expect {
+		var parts []string
+		switch {
+		case slices.Equal(e.Permitted, []string{"AC"}):
+			parts = append(parts, "accepted")
+		case len(e.Permitted) > 0:
+			parts = append(parts, "only "+strings.Join(e.Permitted, " "))
+		}
+		if len(e.Required) > 0 {
+			parts = append(parts, "at least one "+strings.Join(e.Required, " or "))
+		}
+		if e.Score != nil {
+			parts = append(parts, ScoreText(*e.Score)+" points")
+		}
+		if e.Partial {
+			parts = append(parts, "less than all points")
+		}
+		if e.Message != "" {
+			parts = append(parts, fmt.Sprintf("message %q", e.Message))
+		}
+		text := strings.Join(parts, ", ")
+		if e.Tests != "" {
+			text = e.Tests + ": " + text
+		}
+		all = append(all, text)
+	}
+	if len(all) == 0 {
+		return "nothing is expected"
+	}
+	return strings.Join(all, "; ")
+}

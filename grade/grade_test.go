@@ -114,7 +114,7 @@ func TestSubmissionsAreFound(t *testing.T) {
 		"gil: it has no file whose name says its language: add --language, or leave it out with --ignore",
 		"hal: hal.txt: its name does not say its language: add --language, or leave it out with --ignore",
 		"ida: ida #!/usr/bin/python3 []", "jon_assignsubmission_file_: solution.py J [in.txt]", "kim: Main.java L []",
-		"lea: lea.zip is no archive that brig reads: make a .zip, .tar, .tar.gz or .tar.zst", "mia: main.py M1 [data/x.txt]",
+		"lea: lea.zip: the archive is incomplete, its end is missing: copy or download it again, or make it again", "mia: main.py M1 [data/x.txt]",
 	}
 	for i, s := range all {
 		if got := shown(s); i >= len(want) || got != want[i] {

@@ -3,6 +3,7 @@ package grade
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -30,7 +31,10 @@ type Loader struct {
 // groups.
 func (l Loader) Common() (api.Run, error) {
 	p := l.Problem
-	r := api.Run{Passes: p.Passes, Groups: groups(p)}
+	if err := p.Whole(); err != nil {
+		return api.Run{}, err
+	}
+	r := api.Run{Passes: p.Passes, Groups: groups(p), InputFile: p.InputFile, OutputFile: p.OutputFile}
 	r.Limits = api.Limits{Memory: p.Limits.Memory, Output: p.Limits.Output}
 	r.CompileLimits = api.Limits{Wall: p.Limits.Compile.Time, CPU: p.Limits.Compile.Time, Memory: p.Limits.Compile.Memory}
 	var err error
@@ -44,8 +48,7 @@ func (l Loader) Common() (api.Run, error) {
 		}
 		return r, nil
 	case p.Interactor != nil:
-		r.Interactor = &api.Interactor{Protocol: api.Protocol(p.Interactor.Protocol), Points: api.PointsAs(p.Interactor.Points)}
-		if r.Interactor.Program, err = l.program(*p.Interactor); err != nil {
+		if r.Interactor, err = l.Interactor(*p.Interactor); err != nil {
 			return r, err
 		}
 		r.Check = &api.Check{Protocol: api.Protocol(p.Checker.Protocol), Points: api.PointsAs(p.Checker.Points)}
@@ -54,12 +57,20 @@ func (l Loader) Common() (api.Run, error) {
 		r.Interactor = &api.Interactor{Protocol: api.Protocol(p.Checker.Protocol), Points: api.PointsAs(p.Checker.Points)}
 		r.Interactor.Program, err = l.program(*p.Checker)
 		r.Interactor.Limits = validation(p.Limits.Validation)
+		r.Interactor.Processes, r.Interactor.ProgramIO = p.Processes, api.ProgramIO(p.ProgramIO)
 	default:
 		r.Check = &api.Check{Protocol: api.Protocol(p.Checker.Protocol), Points: api.PointsAs(p.Checker.Points)}
 		r.Check.Program, err = l.program(*p.Checker)
 		r.Check.Limits = validation(p.Limits.Validation)
 	}
 	return r, err
+}
+
+// Interactor reads an interactor of the package.
+func (l Loader) Interactor(p problem.Program) (i *api.Interactor, err error) {
+	i = &api.Interactor{Protocol: api.Protocol(p.Protocol), Points: api.PointsAs(p.Points), Passes: p.Passes}
+	i.Program, err = l.program(p)
+	return i, err
 }
 
 func validation(s problem.Stage) api.Limits {
@@ -92,6 +103,13 @@ func (l Loader) Tests(tests []problem.Test) ([]api.Test, error) {
 			if one.Stdin, one.StdinBlob, err = read(t.Input, t.Text); err != nil {
 				return nil, err
 			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(t.Files)) {
+			f := api.File{Name: name, Executable: l.Tree.Executable(t.Files[name])}
+			if f.Content, f.Blob, err = read(t.Files[name], false); err != nil {
+				return nil, err
+			}
+			one.Files = append(one.Files, f)
 		}
 		if t.Answer != "" || t.EmptyAnswer {
 			answer := api.Bytes{}
@@ -160,7 +178,23 @@ func groups(p *problem.Problem) []api.ScoreGroup {
 // program reads a program of the package, with the constants in it replaced.
 func (l Loader) program(p problem.Program) (api.Program, error) {
 	text, name, files, err := l.files(p)
+	if len(p.Command) > 0 {
+		return api.Program{Language: p.Language, Argv: inItsDir(p.Command, judges), Files: files}, err
+	}
 	return api.Program{Language: p.Language, Source: text, SourceName: name, Files: files, Flags: l.flagsOf(p)}, err
+}
+
+// ProgramDir is the directory of a program with a command. It is the working directory, as the formats say that
+// have such programs, and apart from what brig adds for a checker.
+const ProgramDir = "program"
+
+// judges makes the names of input, answer and feedback directory those of files outside of ProgramDir.
+const judges = `i=$PWD/$1 a=$PWD/$2 f=$PWD/$3; shift 3; set -- "$i" "$a" "$f" "$@"; `
+
+// inItsDir runs a command in ProgramDir, with the arguments that follow. Its words are those of a reader of a
+// format, not of a package: a shell reads them.
+func inItsDir(command []string, before string) []string {
+	return []string{"sh", "-c", before + "cd " + ProgramDir + " && exec " + strings.Join(command, " ") + ` "$@"`, ProgramDir}
 }
 
 // flagsOf are the compiler flags of a program of the package.
@@ -171,6 +205,9 @@ func (l Loader) flagsOf(p problem.Program) []string {
 // Run returns the Run that executes a program of the package.
 func (l Loader) Run(p problem.Program) (api.Run, error) {
 	text, name, files, err := l.files(p)
+	if len(p.Command) > 0 {
+		return api.Run{Language: p.Language, Argv: inItsDir(p.Command, ""), Files: files}, err
+	}
 	return api.Run{Language: p.Language, Source: text, SourceName: name, Files: files, Flags: l.flagsOf(p)}, err
 }
 
@@ -190,7 +227,7 @@ func (l Loader) Flags(language string) []string {
 }
 
 // files reads the files of a program: its main file, and the others with names relative to that one's
-// directory.
+// directory. That of a program with a command is among the others.
 func (l Loader) files(p problem.Program) (text api.Bytes, name string, others []api.File, err error) {
 	dir := path.Dir(p.Main)
 	for _, file := range p.Files {
@@ -201,7 +238,7 @@ func (l Loader) files(p problem.Program) (text api.Bytes, name string, others []
 		if len(l.Problem.Constants) > 0 {
 			content = []byte(problem.Substitute(string(content), l.Problem.Constants))
 		}
-		if file == p.Main {
+		if file == p.Main && len(p.Command) == 0 {
 			text, name = append(api.Bytes{}, content...), path.Base(file)
 			continue
 		}
@@ -212,9 +249,14 @@ func (l Loader) files(p problem.Program) (text api.Bytes, name string, others []
 		if !below {
 			short = path.Base(file)
 		}
-		others = append(others, api.File{Name: short, Content: content, Executable: l.Tree.Executable(file)})
+		others = append(others, api.File{Name: short, Content: content, Executable: l.Tree.Executable(file) || file == p.Main})
 	}
-	if text == nil {
+	if len(p.Command) > 0 {
+		for i := range others {
+			others[i].Name = path.Join(ProgramDir, others[i].Name)
+		}
+	}
+	if text == nil && len(p.Command) == 0 {
 		return nil, "", nil, fmt.Errorf("%s: there is no such file", p.Main)
 	}
 	return text, name, others, nil
@@ -283,6 +325,24 @@ func WithFiles(files, own []api.File) []api.File {
 		all = append(all, f)
 	}
 	return all
+}
+
+// SourceName is the name that a source has in the sandbox. A program of one file in an interpreted language
+// has the language's own name for it, because templates of started interpreters expect that
+// (docs/templates.md), and nothing depends on it; others keep their names. So does one with tests that have sources
+// in its language among their files, which could be in the place of it.
+func SourceName(l api.Language, name string, files int, tests []api.Test) string {
+	if files > 0 || l.CompileTier != "" {
+		return name
+	}
+	for _, t := range tests {
+		if slices.ContainsFunc(t.Files, func(f api.File) bool {
+			return slices.Contains(l.Extensions, strings.TrimPrefix(path.Ext(f.Name), "."))
+		}) {
+			return name
+		}
+	}
+	return ""
 }
 
 // Allowed is an error if the problem does not take a submission: for its language, or its size.

@@ -3,34 +3,19 @@ package grade
 import (
 	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/problem"
 	"github.com/brig-sandbox/brig/problem/kattis"
+	"github.com/brig-sandbox/brig/problem/problemtest"
 )
 
 // loaded reads a package of files.
 func loaded(t *testing.T, files map[string]string) (Loader, error) {
 	t.Helper()
-	dir := t.TempDir()
-	for name, text := range files {
-		name = filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	tree, err := problem.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { tree.Close() })
+	tree := problemtest.Tree(t, files)
 	p, err := kattis.Read(tree)
 	return Loader{Problem: p, Tree: tree, Put: func(string, []byte) (string, error) { return strings.Repeat("a", 64), nil }}, err
 }
@@ -83,6 +68,48 @@ func TestCommonOfAPackage(t *testing.T) {
 	}
 }
 
+// Files of tests are those of the package, in the order of their names. Named files are those of the package,
+// unless the command line names others.
+func TestFilesOfTests(t *testing.T) {
+	l, err := loaded(t, map[string]string{
+		"problem.yaml": head, "data/secret/1.in": "", "data/secret/1.ans": "", "data/secret/2.in": "", "data/secret/2.ans": "", "submissions/accepted/a.py": "",
+		"data/secret/2.files/b.txt": strings.Repeat("b", inlineTest+1), "data/secret/2.files/a/a.txt": "A",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Problem.InputFile, l.Problem.OutputFile = "input.txt", "output.txt"
+	common, err := l.Common()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := common.Tests[1].Files
+	if common.Tests[0].Files != nil || len(files) != 2 || files[0].Name != "a/a.txt" || string(files[0].Content) != "A" || files[1].Name != "b.txt" || files[1].Blob == "" || files[1].Content != nil {
+		t.Errorf("the tests are %+v", common.Tests)
+	}
+	for _, r := range []api.Run{{}, {InputFile: "other.txt"}} {
+		want := r.InputFile
+		Apply(&r, common, 0, api.Limits{})
+		if want == "" {
+			want = "input.txt"
+		}
+		r.Language, r.Source = "python", api.Bytes("x")
+		if err := r.Validate(); r.InputFile != want || r.OutputFile != "output.txt" || err != nil {
+			t.Errorf("input in %q, output in %q, %v", r.InputFile, r.OutputFile, err)
+		}
+	}
+}
+
+// A manager becomes an interactor, with what it says of the processes that it talks with.
+func TestCommonOfAManager(t *testing.T) {
+	tree := problemtest.Tree(t, map[string]string{"manager.py": "x"})
+	manager := problem.Program{Main: "manager.py", Files: []string{"manager.py"}, Language: "python", Protocol: "cms"}
+	r, err := Loader{Tree: tree, Problem: &problem.Problem{Interactive: true, Checker: &manager, Processes: 3, ProgramIO: "fifo_io"}}.Common()
+	if i := r.Interactor; err != nil || i == nil || i.Protocol != api.ProtocolCMS || i.Processes != 3 || i.ProgramIO != api.FIFOIO || string(i.Source) != "x" {
+		t.Errorf("%+v, %v", i, err)
+	}
+}
+
 // A problem without points is one group: all or nothing.
 func TestPassFailIsAllOrNothing(t *testing.T) {
 	l, err := loaded(t, map[string]string{
@@ -113,12 +140,17 @@ func TestPassFailIsAllOrNothing(t *testing.T) {
 
 func TestWithTime(t *testing.T) {
 	for _, tt := range []struct{ cpu, wall api.Duration }{{1000 * ms, 3000 * ms}, {14000 * ms, 29000 * ms}, {20000 * ms, 30000 * ms}, {60000 * ms, 60000 * ms}} {
-		if l := WithTime(api.Limits{}, tt.cpu); l.CPU != tt.cpu || l.Wall != tt.wall {
+		if l := WithTime(api.Limits{}, tt.cpu, api.Limits{}); l.CPU != tt.cpu || l.Wall != tt.wall {
 			t.Errorf("%s: %s, %s; want %s", tt.cpu, l.CPU, l.Wall, tt.wall)
 		}
 	}
-	if l := WithTime(api.Limits{CPU: 1000 * ms, Wall: 5000 * ms}, 2000*ms); l.CPU != 1000*ms || l.Wall != 5000*ms {
+	if l := WithTime(api.Limits{CPU: 1000 * ms, Wall: 5000 * ms}, 2000*ms, api.Limits{Wall: 2000 * ms}); l.CPU != 1000*ms || l.Wall != 5000*ms {
 		t.Errorf("limits of the caller: %+v", l)
+	}
+	for _, tt := range []struct{ ceiling, cpu, wall api.Duration }{{10000 * ms, 1000 * ms, 3000 * ms}, {10000 * ms, 8000 * ms, 10000 * ms}, {10000 * ms, 12000 * ms, 12000 * ms}, {90000 * ms, 20000 * ms, 30000 * ms}} {
+		if l := WithTime(api.Limits{}, tt.cpu, api.Limits{Wall: tt.ceiling}); l.CPU != tt.cpu || l.Wall != tt.wall {
+			t.Errorf("%s of an agent that allows %s: %s, %s; want %s", tt.cpu, tt.ceiling, l.CPU, l.Wall, tt.wall)
+		}
 	}
 }
 

@@ -112,15 +112,3 @@ func Noise(path string, runs []api.Result, limit api.Duration, t problem.Timing)
 	return fmt.Errorf("this machine is too noisy to set a limit: test %s of %s took %s to %s in %d runs, which is %.0f %%; stop what else runs on it, or set the limit in the package",
 		id, path, rounded(slowest[0]), rounded(slowest[len(slowest)-1]), len(runs), 100*spread/median)
 }
-
-// Margins are how many times the limit is above the slowest submission that must not be too slow, and how
-// many times the fastest that must be is above the limit; zero: there is none.
-func (t TimeLimit) Margins() (accepted, tooSlow float64) {
-	if t.Slowest > 0 && t.By != "" {
-		accepted = float64(t.Limit) / float64(t.Slowest)
-	}
-	if t.Fastest > 0 && t.Limit > 0 {
-		tooSlow = float64(t.Fastest) / float64(t.Limit)
-	}
-	return accepted, tooSlow
-}

@@ -76,7 +76,7 @@ func TestNoiseOfTheMachine(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
-	a, b := TimeLimit{Limit: 1000 * ms, Slowest: 250 * ms, By: "a", Fastest: 1500 * ms, FastestBy: "b"}.Margins()
+	a, b := api.TimeLimit{Limit: 1000 * ms, Slowest: 250 * ms, By: "a", Fastest: 1500 * ms, FastestBy: "b"}.Margins()
 	if a != 4 || b != 1.5 {
 		t.Errorf("margins %v and %v", a, b)
 	}

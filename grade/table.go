@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/brig-sandbox/brig/problem"
 )
 
 func trimmed(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
@@ -117,16 +119,9 @@ func (r Report) summary() string {
 			accepted++
 		}
 	}
-	line := fmt.Sprintf("%s, %s: %d accepted, %d not", plural(len(r.Submissions), "submission"), plural(len(r.Tests), "test"), accepted, judged-accepted)
+	line := fmt.Sprintf("%s, %s: %d accepted, %d not", problem.Count(len(r.Submissions), "submission"), problem.Count(len(r.Tests), "test"), accepted, judged-accepted)
 	if n := len(r.Submissions) - judged; n > 0 {
 		line += fmt.Sprintf("; %d not judged", n)
 	}
 	return line
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -18,19 +18,10 @@ type Bound struct {
 // Bounds are the submissions that must not be too slow, and those that must be.
 type Bounds struct{ Lower, Upper []Bound }
 
-// A TimeLimit is the time limit of a problem, with what it follows from.
-type TimeLimit struct {
-	Limit     api.Duration `json:"limit"`
-	Slowest   api.Duration `json:"slowest_accepted"`           // of the submissions that must not be too slow
-	By        string       `json:"slowest_accepted_by"`        // its path
-	Fastest   api.Duration `json:"fastest_too_slow,omitempty"` // of those that must be; zero: there is none
-	FastestBy string       `json:"fastest_too_slow_by,omitempty"`
-}
-
 // SetTimeLimit returns the least multiple of the resolution that leaves the margins of the format, or
 // checks the limit that the package sets. The error says which submission contradicts it.
-func SetTimeLimit(p problem.Limits, b Bounds) (TimeLimit, error) {
-	t := TimeLimit{Limit: p.Time}
+func SetTimeLimit(p problem.Limits, b Bounds) (api.TimeLimit, error) {
+	t := api.TimeLimit{Limit: p.Time}
 	for _, one := range b.Lower {
 		if one.Time >= t.Slowest || t.By == "" {
 			t.Slowest, t.By = one.Time, one.Path

@@ -25,7 +25,9 @@ func detail(r api.Result) (text json.RawMessage, truncated bool) {
 		t.Result = withoutContent(was)
 		t.Result.Stdout, _ = cut(was.Stdout, share, false)
 		t.Result.Stderr, _ = cut(was.Stderr, share, false)
-		if len(t.Result.Stdout) < len(was.Stdout) || len(t.Result.Stderr) < len(was.Stderr) {
+		output := t.Output
+		t.Output, _ = cut(output, share, false)
+		if len(t.Result.Stdout) < len(was.Stdout) || len(t.Result.Stderr) < len(was.Stderr) || len(t.Output) < len(output) {
 			t.Cut, truncated = true, true
 		}
 		r.Tests[i] = t
@@ -58,8 +60,8 @@ func withoutContent(r api.Result) api.Result {
 func dropTestOutput(r *api.Result) (some bool) {
 	for i := range r.Tests {
 		t := &r.Tests[i]
-		if len(t.Result.Stdout)+len(t.Result.Stderr) > 0 {
-			t.Result.Stdout, t.Result.Stderr, t.Cut, some = nil, nil, true, true
+		if len(t.Result.Stdout)+len(t.Result.Stderr)+len(t.Output) > 0 {
+			t.Result.Stdout, t.Result.Stderr, t.Output, t.Cut, some = nil, nil, nil, true, true
 		}
 	}
 	return some

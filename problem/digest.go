@@ -2,6 +2,7 @@ package problem
 
 import (
 	"archive/zip"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -21,20 +22,34 @@ const MaxStored = 128 * api.MiB
 func (t *Tree) Digest() (string, error) { return t.pack(nil) }
 
 // Pack writes the files of a tree as a zip archive without links and times, and returns the tree's
-// digest. Equal trees give equal archives, as long as the same version of brig writes them.
-func (t *Tree) Pack(w io.Writer) (digest string, err error) {
-	z := zip.NewWriter(w)
+// digest. Equal trees give equal archives, as long as the same version of brig writes them. It ends with the
+// cause of ctx.
+func (t *Tree) Pack(ctx context.Context, w io.Writer) (digest string, err error) {
+	z := zip.NewWriter(untilWriter{ctx, w})
 	if digest, err = t.pack(z); err != nil {
 		return "", err
 	}
 	return digest, z.Close()
 }
 
+// An untilWriter fails once its context has ended, with the cause.
+type untilWriter struct {
+	ctx context.Context
+	to  io.Writer
+}
+
+func (w untilWriter) Write(b []byte) (int, error) {
+	if err := context.Cause(w.ctx); err != nil {
+		return 0, err
+	}
+	return w.to.Write(b)
+}
+
 // pack computes the digest, and adds the files to z unless it is nil.
 func (t *Tree) pack(z *zip.Writer) (string, error) {
 	// Before anything is read: links can make a few files to many (TestLinksMakeNoEndlessPackage).
 	if t.total() > int64(MaxBytes) {
-		return "", fmt.Errorf("%s: %w", t.label, tooLarge())
+		return "", fmt.Errorf("%s: %w", t.label, ErrTooLarge)
 	}
 	list := sha256.New()
 	for _, name := range t.names {

@@ -16,6 +16,9 @@ type Problem struct {
 	Interactive bool `json:"interactive,omitempty"` // Checker talks with the submission
 	Passes      int  `json:"passes,omitempty"`      // most passes of a multi-pass problem; zero: it is none
 
+	InputFile  string `json:"input_file,omitempty"`  // that submissions read; empty: stdin
+	OutputFile string `json:"output_file,omitempty"` // that submissions write; empty: stdout
+
 	Limits    Limits   `json:"limits"`
 	Languages []string `json:"languages,omitempty"` // brig's names of the languages that may be used; empty: all
 
@@ -28,9 +31,14 @@ type Problem struct {
 	// problem is interactive.
 	Interactor *Program `json:"interactor,omitempty"`
 
+	Processes int    `json:"processes,omitempty"`  // with which Checker of the protocol cms talks; zero: 1
+	ProgramIO string `json:"program_io,omitempty"` // api.ProgramIO: what they talk over
+
 	Validators []Program `json:"input_validators,omitempty"`
 	Include    []Include `json:"include,omitempty"`
 	Jury       []Jury    `json:"submissions,omitempty"`
+
+	Generate *Generation `json:"generate,omitempty"` // nil: all files of its tests are there
 
 	InvalidInputs  []Test `json:"invalid_inputs,omitempty"`  // a validator must refuse each
 	InvalidOutputs []Test `json:"invalid_outputs,omitempty"` // the checker must refuse each Output
@@ -78,6 +86,7 @@ type Test struct {
 	ValidatorArgs map[string][]string `json:"validator_args,omitempty"` // by name of the validator; "": all
 	Sample        bool                `json:"sample,omitempty"`
 	EmptyAnswer   bool                `json:"empty_answer,omitempty"` // without Answer: the expected output is empty, and compared
+	Files         map[string]string   `json:"files,omitempty"`        // next to the submission in this test alone, by their names there
 	Text          bool                `json:"text,omitempty"`         // line ends of its files are made \n, and a last line without one gets it
 }
 
@@ -132,11 +141,12 @@ type Builtin struct {
 type Program struct {
 	Name     string   `json:"name"`
 	Files    []string `json:"files"`
-	Main     string   `json:"main,omitempty"`     // file that is run or compiled; empty: it has Build or Run
+	Main     string   `json:"main,omitempty"`     // file that is run or compiled
 	Language string   `json:"language,omitempty"` // brig's name; empty: from Main
-	Scripts  bool     `json:"scripts,omitempty"`  // it has a build or run script
+	Command  []string `json:"command,omitempty"`  // instead of a source: what runs it in its directory, in the image of Language
 	Flags    []string `json:"flags,omitempty"`    // of the compiler, after the usual ones
 	Points   string   `json:"points,omitempty"`   // api.PointsAs: what the points of a testlib checker mean; empty: fraction
+	Passes   int      `json:"passes,omitempty"`   // of an interactor: how many passes it talks in, from the first; zero: all
 	Protocol string   `json:"protocol,omitempty"` // api.Protocol of a checker; of a validator: testlib accepts with 0, others with 42
 	Skip     string   `json:"skip,omitempty"`     // why it cannot be run: such as a grammar of another tool
 }

@@ -67,29 +67,37 @@ func unnamedFile() (*os.File, error) {
 // unpackTar reads the members of an archive. Neither an archive that unpacks to more than a tree may
 // have, nor one with endless headers, is read to its end (TestTarsAreBounded).
 func (t *Tree) unpackTar(in io.Reader, spool *os.File) error {
-	plain, closeDecoder, err := decompressed(bufio.NewReaderSize(in, 1<<16))
+	packed := bufio.NewReaderSize(in, 1<<16)
+	plain, closeDecoder, err := decompressed(packed)
 	if err != nil {
 		return err
 	}
 	defer closeDecoder()
 	bounded := &io.LimitedReader{R: plain, N: int64(MaxBytes + maxHeaders)}
-	archive := tar.NewReader(bounded)
+	ended := &endReader{in: bounded}
+	archive := tar.NewReader(ended)
 	var links []link
 	var total int64
 	for members := 0; ; members++ {
 		h, err := archive.Next()
 		switch {
+		case bounded.N <= 0:
+			return ErrTooLarge
+		case errors.Is(err, io.EOF) && ended.early():
+			return errIncomplete
 		case errors.Is(err, io.EOF):
 			return t.finish(links)
-		case bounded.N <= 0:
-			return tooLarge()
+		case errors.Is(err, io.ErrUnexpectedEOF) && members == 0 && ended.eof && plain != packed:
+			return errors.New("what is compressed in it is no tar archive")
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return errIncomplete
 		case err != nil:
 			return fmt.Errorf("read the tar archive: %w", err)
 		case members == MaxFiles:
 			return fmt.Errorf("there are more than %d files", MaxFiles)
 		}
 		inside := strings.TrimSuffix(strings.TrimPrefix(h.Name, "./"), "/")
-		if h.Typeflag == tar.TypeDir || h.Typeflag == tar.TypeXGlobalHeader || inside == "" || ignored(inside) {
+		if h.Typeflag == tar.TypeDir || h.Typeflag == tar.TypeXGlobalHeader || inside == "" || Ignored(inside) {
 			continue
 		}
 		if err := memberName(inside, h.Name); err != nil {
@@ -101,13 +109,17 @@ func (t *Tree) unpackTar(in io.Reader, spool *os.File) error {
 				return fmt.Errorf("%q is a sparse file: pack it without --sparse", inside)
 			}
 			if total += h.Size; h.Size > int64(MaxBytes) || total > int64(MaxBytes) {
-				return tooLarge()
+				return ErrTooLarge
 			}
 			f := treeFile{size: h.Size, executable: h.Mode&0o111 != 0, read: section(inside, spool, total-h.Size, h.Size)}
 			if err := t.add(inside, f); err != nil {
 				return err
 			}
-			if _, err := io.Copy(spool, archive); err != nil {
+			if _, err := io.Copy(spool, archive); errors.Is(err, io.ErrUnexpectedEOF) && bounded.N <= 0 {
+				return ErrTooLarge
+			} else if errors.Is(err, io.ErrUnexpectedEOF) {
+				return errIncomplete
+			} else if err != nil {
 				return fmt.Errorf("unpack %s into %s: %w", inside, os.TempDir(), inputfile.WithoutSyscall(err))
 			}
 		case tar.TypeLink:
@@ -126,6 +138,30 @@ func (t *Tree) unpackTar(in io.Reader, spool *os.File) error {
 	}
 }
 
+// errIncomplete is the error of an archive whose end is missing.
+var errIncomplete = errors.New("the archive is incomplete, its end is missing: copy or download it again, or make it again")
+
+// An endReader finds out whether a tar archive was cut between two of its members. It has an end, blocks of zeros,
+// after which a tar.Reader reads nothing.
+type endReader struct {
+	in    io.Reader
+	zeros int  // that it has read last
+	eof   bool // there is nothing more
+}
+
+func (r *endReader) Read(b []byte) (int, error) {
+	n, err := r.in.Read(b)
+	if rest := bytes.TrimRight(b[:n], "\x00"); len(rest) > 0 {
+		r.zeros = n - len(rest)
+	} else {
+		r.zeros += n
+	}
+	r.eof = r.eof || errors.Is(err, io.EOF)
+	return n, err
+}
+
+func (r *endReader) early() bool { return r.eof && r.zeros < 512 }
+
 // sparse reports whether a member has holes, which cost an archive nothing.
 func sparse(h *tar.Header) bool {
 	for key := range h.PAXRecords {
@@ -136,9 +172,8 @@ func sparse(h *tar.Header) bool {
 	return h.Typeflag == tar.TypeGNUSparse
 }
 
-func tooLarge() error {
-	return fmt.Errorf("its files have more than %s unpacked", MaxBytes)
-}
+// ErrTooLarge says that the files of a tree have more than MaxBytes.
+var ErrTooLarge = fmt.Errorf("its files have more than %s unpacked", MaxBytes)
 
 // decompressed is what an archive contains, and a function that releases the decompressor.
 func decompressed(in *bufio.Reader) (io.Reader, func(), error) {

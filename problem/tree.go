@@ -228,7 +228,7 @@ func (t *Tree) Unpacked(archive string, most int64) (*Tree, error) {
 // add adds a file, unless its name is one that systems add by themselves.
 func (t *Tree) add(name string, f treeFile) error {
 	switch {
-	case ignored(name):
+	case Ignored(name):
 		return nil
 	case !utf8.ValidString(name) || strings.ContainsRune(name, 0):
 		return fmt.Errorf("the file name %q is not UTF-8: rename it", name)
@@ -243,8 +243,9 @@ func (t *Tree) add(name string, f treeFile) error {
 	return nil
 }
 
-// ignored reports whether a name, or a directory of it, is hidden or was added by a system.
-func ignored(name string) bool {
+// Ignored reports whether a name, or a directory of it, is hidden or was added by a system: no tree has such a
+// file.
+func Ignored(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if strings.HasPrefix(part, ".") && strings.Trim(part, ".") != "" || slices.Contains([]string{"__MACOSX", "__pycache__", "Thumbs.db", "desktop.ini"}, part) {
 			return true
@@ -281,7 +282,7 @@ func (t *Tree) list(root *os.Root, dir string, linked bool, depth int) error {
 	}
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
-		if ignored(name) {
+		if Ignored(name) {
 			continue
 		}
 		linked := linked || e.Type()&fs.ModeSymlink != 0

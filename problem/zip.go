@@ -31,7 +31,10 @@ func OpenZip(name string, content []byte) (*Tree, error) {
 // unpacks to more than it declares is an error when it is read (TestTreesAreBounded).
 func openZip(name string, in io.ReaderAt, size int64) (*Tree, error) {
 	z, err := zip.NewReader(in, size)
-	if errors.Is(err, zip.ErrFormat) {
+	head := make([]byte, 4)
+	if n, _ := in.ReadAt(head, 0); errors.Is(err, zip.ErrFormat) && IsZip(head[:n]) {
+		return nil, fmt.Errorf("%s: %w", name, errIncomplete)
+	} else if errors.Is(err, zip.ErrFormat) {
 		return nil, fmt.Errorf("%s is no archive that brig reads: make a .zip, .tar, .tar.gz or .tar.zst", name)
 	} else if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -52,7 +55,7 @@ func (t *Tree) listZip(z *zip.Reader) error {
 	var total uint64
 	for _, f := range z.File {
 		inside := strings.TrimPrefix(strings.ReplaceAll(f.Name, `\`, "/"), "./") // old tools of Windows write backslashes
-		if strings.HasSuffix(inside, "/") || ignored(inside) {
+		if strings.HasSuffix(inside, "/") || Ignored(inside) {
 			continue
 		}
 		if err := memberName(inside, f.Name); err != nil {
@@ -63,7 +66,7 @@ func (t *Tree) listZip(z *zip.Reader) error {
 			return fmt.Errorf("%q is encrypted: make an archive without a password", inside)
 		}
 		if total += f.UncompressedSize64; f.UncompressedSize64 > uint64(MaxBytes) || total > uint64(MaxBytes) {
-			return tooLarge()
+			return ErrTooLarge
 		}
 		if f.Mode()&fs.ModeSymlink != 0 {
 			target, err := unpack(f)(maxTarget)

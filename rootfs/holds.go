@@ -61,10 +61,8 @@ func (h *holds) live(digest string, now time.Time) []time.Time {
 // Abandon says that no image will be made of a layer that was imported, and removes it if no image has it
 // and no other import holds it.
 func (s *Store) Abandon(digest string) (err error) {
-	var gone removals
-	defer func() { err = errors.Join(err, gone.end()) }()
 	s.holds.end([]string{digest})
-	unlock, err := s.lock()
+	gone, unlock, err := s.lockToRemove()
 	if err != nil {
 		return err
 	}
@@ -76,7 +74,7 @@ func (s *Store) Abandon(digest string) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = s.discardLayers([]Layer{layer}, &gone)
+	_, err = s.discardLayers([]Layer{layer}, gone)
 	return err
 }
 

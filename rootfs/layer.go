@@ -2,7 +2,6 @@ package rootfs
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -177,18 +176,7 @@ func (s *Store) readOnce() func(digest string) (Layer, error) {
 }
 
 func readLayerMeta(dir, hex string) (layerMeta, error) {
-	var meta layerMeta
-	text, err := os.ReadFile(filepath.Join(dir, "layer.json"))
-	if err != nil {
-		return meta, fmt.Errorf("read layer: %w", err)
-	}
-	if err := json.Unmarshal(text, &meta); err != nil {
-		return meta, fmt.Errorf("read layer %s: %w", hex, err)
-	}
-	if meta.Digest != "sha256:"+hex {
-		return meta, fmt.Errorf("read layer %s: its layer.json has the digest %q: remove the directory", hex, meta.Digest)
-	}
-	return meta, nil
+	return readMetadata(dir, "layer", hex, func(m layerMeta) string { return m.Digest })
 }
 
 // checkLayers returns an error that wraps ErrNoLayer if one of the layers is not stored.
@@ -228,9 +216,7 @@ func (s *Store) Layers() ([]Layer, error) {
 // RemoveUnusedLayers removes the layers that no image and no set of packages has, such as those of a pull
 // that was interrupted more than an hour ago.
 func (s *Store) RemoveUnusedLayers() (removed []Layer, err error) {
-	var gone removals
-	defer func() { err = errors.Join(err, gone.end()) }()
-	unlock, err := s.lock()
+	gone, unlock, err := s.lockToRemove()
 	if err != nil {
 		return nil, err
 	}
@@ -239,7 +225,7 @@ func (s *Store) RemoveUnusedLayers() (removed []Layer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.discardLayers(all, &gone)
+	return s.discardLayers(all, gone)
 }
 
 // discardLayers removes those of the layers that no image and no set of packages has and that no pull

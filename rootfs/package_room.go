@@ -81,6 +81,9 @@ func largest(owners map[uint32]*ownerUse, own *ownerUse, byBytes bool) (most *ow
 		}
 		return int64(o.sets)
 	}
+	if len(own.candidates) > 0 {
+		most = own // if others take as much, too
+	}
 	for _, o := range owners {
 		if len(o.candidates) > 0 && takes(o) >= takes(own) && (most == nil || takes(o) > takes(most)) {
 			most = o

@@ -187,9 +187,7 @@ func (s *Store) endImport(digest string, stored bool) error {
 // publishPackageSet moves the file of a set from the staging directory into its place, and removes the
 // sets that make room for it.
 func (s *Store) publishPackageSet(staging *StagingDir, set PackageSet, most int64) (err error) {
-	var gone removals
-	defer func() { err = errors.Join(err, gone.end()) }()
-	unlock, err := s.lock()
+	gone, unlock, err := s.lockToRemove()
 	if err != nil {
 		return err
 	}
@@ -213,17 +211,15 @@ func (s *Store) publishPackageSet(staging *StagingDir, set PackageSet, most int6
 	}
 	for _, old := range sets {
 		if old.Key == set.Key { // its file is replaced
-			return s.removePackageSets(victims, []PackageSet{old}, &gone)
+			return s.removePackageSets(victims, []PackageSet{old}, gone)
 		}
 	}
-	return s.removePackageSets(victims, nil, &gone)
+	return s.removePackageSets(victims, nil, gone)
 }
 
 // RemovePackageSet removes a set. Cells that use it keep its files until they end.
 func (s *Store) RemovePackageSet(key string) (err error) {
-	var gone removals
-	defer func() { err = errors.Join(err, gone.end()) }()
-	unlock, err := s.lock()
+	gone, unlock, err := s.lockToRemove()
 	if err != nil {
 		return err
 	}
@@ -232,7 +228,7 @@ func (s *Store) RemovePackageSet(key string) (err error) {
 	if err != nil {
 		return err
 	}
-	return s.removePackageSets([]PackageSet{set}, nil, &gone)
+	return s.removePackageSets([]PackageSet{set}, nil, gone)
 }
 
 // removePackageSets removes sets, and the layers of these and of replaced sets that nothing else has. It

@@ -53,7 +53,7 @@ func TestRecordsTakeLittleMemory(t *testing.T) {
 		t.Fatalf("a record of %d bytes shows nothing", size)
 	}
 	t.Logf("a record of %d MiB took %d MiB", size>>20, peak>>20)
-	if peak > 24<<20 {
+	if peak > 32<<20 { // half of it
 		t.Errorf("a record of %d MiB took %d MiB of memory", size>>20, peak>>20)
 	}
 }

@@ -153,9 +153,7 @@ func (w *StagingDir) swap(newDir, final string) error {
 // Clean removes the staging directories of imports whose process is gone, removed images that are
 // no longer locked, and names whose image is gone. Open calls it.
 func (s *Store) Clean() (err error) {
-	var gone removals
-	defer func() { err = errors.Join(err, gone.end()) }()
-	unlock, err := s.lock()
+	gone, unlock, err := s.lockToRemove()
 	if err != nil {
 		return err
 	}
@@ -168,7 +166,7 @@ func (s *Store) Clean() (err error) {
 	for _, d := range dirs {
 		w, err := takeOver(s.path("work", d.Name()))
 		if errs = append(errs, err); w != nil {
-			gone = append(gone, w)
+			*gone = append(*gone, w)
 		}
 	}
 	errs = append(errs, s.cleanPackages())

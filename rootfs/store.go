@@ -155,9 +155,7 @@ func (s *Store) readAll() ([]Image, error) {
 // that loses its last name. Remove does not know which cells use a tree: the agent must check that
 // first.
 func (s *Store) Remove(nameOrDigest string) (err error) {
-	var gone removals
-	defer func() { err = errors.Join(err, gone.end()) }()
-	unlock, err := s.lock()
+	gone, unlock, err := s.lockToRemove()
 	if err != nil {
 		return err
 	}
@@ -178,15 +176,13 @@ func (s *Store) Remove(nameOrDigest string) (err error) {
 	if len(names) < len(img.Names) {
 		return nil
 	}
-	return s.discard(img, &gone)
+	return s.discard(img, gone)
 }
 
 // RemoveUnnamed removes an image if no name refers to it, and reports whether it did. If an import
 // that will name the image has the store's lock, RemoveUnnamed waits for it.
 func (s *Store) RemoveUnnamed(digest string) (removed bool, err error) {
-	var gone removals
-	defer func() { err = errors.Join(err, gone.end()) }()
-	unlock, err := s.lock()
+	gone, unlock, err := s.lockToRemove()
 	if err != nil {
 		return false, err
 	}
@@ -198,7 +194,7 @@ func (s *Store) RemoveUnnamed(digest string) (removed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return true, s.discard(img, &gone)
+	return true, s.discard(img, gone)
 }
 
 // discard moves an image out of images/, and those of its layers that no other image has out of
@@ -279,16 +275,20 @@ func (s *Store) readMeta(hex string) (imageMeta, error) {
 
 // readMeta reads the image.json in dir, an image's directory that may have been moved.
 func readMeta(dir, hex string) (imageMeta, error) {
-	var meta imageMeta
-	text, err := os.ReadFile(filepath.Join(dir, "image.json"))
+	return readMetadata(dir, "image", hex, func(m imageMeta) string { return m.Digest })
+}
+
+// readMetadata reads the file KIND.json in dir, the directory of an image or a layer with a digest.
+func readMetadata[M any](dir, kind, hex string, digest func(M) string) (meta M, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, kind+".json"))
 	if err != nil {
-		return meta, fmt.Errorf("read image: %w", err)
+		return meta, fmt.Errorf("read %s: %w", kind, err)
 	}
 	if err := json.Unmarshal(text, &meta); err != nil {
-		return meta, fmt.Errorf("read image %s: %w", hex, err)
+		return meta, fmt.Errorf("read %s %s: %w", kind, hex, err)
 	}
-	if meta.Digest != "sha256:"+hex {
-		return meta, fmt.Errorf("read image %s: its image.json has the digest %q: remove the directory", hex, meta.Digest)
+	if d := digest(meta); d != "sha256:"+hex {
+		return meta, fmt.Errorf("read %s %s: its %s.json has the digest %q: remove the directory", kind, hex, kind, d)
 	}
 	return meta, nil
 }
@@ -368,6 +368,16 @@ func (s *Store) lock() (unlock func() error, err error) {
 		return nil, errors.Join(fmt.Errorf("lock image store: %w", err), f.Close())
 	}
 	return f.Close, nil
+}
+
+// lockToRemove is lock for a caller that removes images or layers. unlock also deletes what was removed.
+func (s *Store) lockToRemove() (gone *removals, unlock func() error, err error) {
+	locked, err := s.lock()
+	if err != nil {
+		return nil, nil, err
+	}
+	gone = new(removals)
+	return gone, func() error { return errors.Join(locked(), gone.end()) }, nil
 }
 
 func Flock(f *os.File, how int) error {

@@ -15,7 +15,8 @@ import (
 
 // What an agent has open: its sockets and stores; for each slot what it waits with, the timer of a
 // timeline and a connection; for each cell the files of a leaf group and a shell. If enough files
-// may be open, a cell has a second leaf, and for a moment a second shell. A session has a group, a
+// may be open, a cell has a second leaf, and for a moment a second shell. It may be the cell of a companion, which
+// waits with six of its own, and whose pipes have seven more. A session has a group, a
 // shell, a poller, and the leaves of its execs. Either may have packages that no other one has: a lock on
 // two trees, and a child that keeps one of them in memory, with its socket, pipe, pidfd, lock and tree.
 // Those that nothing uses any more are in the base (image.MaxUnusedTrees).
@@ -24,7 +25,8 @@ const (
 	descriptorsSlot       = 8
 	descriptorsPackages   = 7
 	descriptorsSingleLeaf = 31 + descriptorsPackages
-	descriptorsCell       = 60 + descriptorsPackages
+	descriptorsCompanion  = 6 + 7
+	descriptorsCell       = 60 + descriptorsCompanion + descriptorsPackages
 	descriptorsSession    = 128 + descriptorsPackages
 )
 

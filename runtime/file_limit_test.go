@@ -15,7 +15,7 @@ func TestCapacityFollowsTheLimitOnOpenFiles(t *testing.T) {
 	}{
 		{1 << 20, 2, pool.Capacity{Keepers: pool.MaxKeepers}, true},
 		{4096, 2, pool.Capacity{Keepers: pool.MaxKeepers}, true},
-		{20000, 64, pool.Capacity{Keepers: 4}, true},
+		{20000, 64, pool.Capacity{Keepers: 3}, true},
 		{20000, 200, pool.Capacity{Keepers: 1}, true},
 		{20000, 400, pool.Capacity{Keepers: 1, SingleLeaf: true}, true},
 		{20000, 4096, pool.Capacity{}, false},

@@ -342,6 +342,6 @@ func (h *Host) Health() api.Health {
 		Sessions: h.sessions.Count(), SessionsMax: h.sessions.Max,
 		Memory: int64(committed), MemoryMax: int64(h.cfg.Memory), AgentMemoryMax: int64(h.memory.MaxMemory()), ImagesHeld: int64(held), ImagesWanted: int64(wanted), ImagesMax: int64(h.factory.Images.Pages.Max),
 		Templates:  api.Templates{Kept: templates.Kept, Bytes: int64(templates.Size), Max: int64(h.cfg.TemplateMemory), Made: templates.Made, Failed: templates.Failed, Problem: cmp.Or(h.runner.Planner.NoTemplates, templates.Why)},
-		VolumesMax: h.sessions.Volumes.Ceiling(), OtherAgents: int64(h.otherAgents), ProfileLog: h.cfg.ProfileLog, Network: h.cfg.Network, Packages: h.cfg.Packages, Kernel: h.runner.About.Kernel, CgroupMode: h.runner.About.CgroupMode,
+		VolumesMax: h.sessions.Volumes.Ceiling(), OtherAgents: int64(h.otherAgents), ProfileLog: h.cfg.ProfileLog, Network: h.cfg.Network, Packages: h.cfg.Packages, Kernel: h.runner.About.Kernel, CgroupMode: h.runner.About.CgroupMode, Ceiling: h.cfg.Ceiling,
 	}
 }

@@ -53,8 +53,8 @@ func TestCancelEndsCollecting(t *testing.T) {
 	}
 }
 
-// AGT-21. The blobs of a test are loaded after Hold has granted the memory, not before: here the
-// very call that grants it stores them.
+// AGT-21. The blobs of a test are loaded after Reserve has granted the memory, not before: here the
+// very call that grants it removes them. Without them a test does not wait for memory.
 func TestBlobsOfTestsAreLoadedWhenMemoryIsGranted(t *testing.T) {
 	dir, second := privately(t)
 	if !second {
@@ -82,21 +82,31 @@ func TestBlobsOfTestsAreLoadedWhenMemoryIsGranted(t *testing.T) {
 	if _, err := h.Run(t.Context(), r, api.Streams{}, api.Caller{}); !api.HasCode(err, api.CodeNoBlob) {
 		t.Fatalf("without the blob: %v; want %s", err, api.CodeNoBlob)
 	}
-	full, first := 3, true // how often memory is refused, except for the first call
-	res, err := h.Run(t.Context(), r, api.Streams{Reserve: func(n int64) error {
-		if n <= 0 {
-			return nil
-		}
-		if first {
-			first = false
-			return blobs.Put(digest, content)
-		}
-		if full--; full >= 0 {
-			return api.Fail(api.CodeBusy, "no room yet")
-		}
-		return blobs.Put(digest, content)
-	}}, api.Caller{})
+	reserve := func(granted func() error) api.Streams {
+		full, first := 3, true // how often memory is refused, except for the first call
+		return api.Streams{Reserve: func(n int64) error {
+			if n <= 0 {
+				return nil
+			}
+			if first {
+				first = false
+				return nil
+			}
+			if full--; full >= 0 {
+				return api.Fail(api.CodeBusy, "no room yet")
+			}
+			return granted()
+		}}
+	}
+	if err := blobs.Put(digest, content); err != nil {
+		t.Fatal(err)
+	}
+	res, err := h.Run(t.Context(), r, reserve(func() error { return nil }), api.Caller{})
 	if err != nil || res.Summary == nil || res.Summary.Accepted != 4 {
 		t.Errorf("%s, summary %+v, %v; want all accepted", res.Verdict, res.Summary, err)
+	}
+	_, err = h.Run(t.Context(), r, reserve(func() error { return blobs.Remove(digest) }), api.Caller{})
+	if !api.HasCode(err, api.CodeNoBlob) {
+		t.Errorf("removed when the memory was granted: %v; want %s: it was loaded before", err, api.CodeNoBlob)
 	}
 }

@@ -58,7 +58,7 @@ func Read(s api.Suite, res api.Result) api.Result {
 	cases, err := casesOf(s.Report, report, res, skippedFiles)
 	switch {
 	case err != nil:
-		one := api.TestResult{ID: Whole, AnswerVisible: true, Result: api.Result{Verdict: res.Verdict}}
+		one := api.TestResult{ID: Whole, AnswerVisible: true, Result: api.Result{Verdict: res.Verdict, Stage: api.StageRun}}
 		if res.Verdict == api.OK || res.Verdict == api.Nonzero {
 			one.Result.Verdict, one.Answer, one.Message = api.OK, api.WrongAnswer, err.Error()
 		}
@@ -66,7 +66,7 @@ func Read(s api.Suite, res api.Result) api.Result {
 	default:
 		res.Tests = results(cases)
 		if res.Verdict == api.Nonzero && allPassed(cases) {
-			res.Tests = append(res.Tests, api.TestResult{ID: Whole, AnswerVisible: true, Result: api.Result{Verdict: api.OK}, Answer: api.WrongAnswer,
+			res.Tests = append(res.Tests, api.TestResult{ID: Whole, AnswerVisible: true, Result: api.Result{Verdict: api.OK, Stage: api.StageRun}, Answer: api.WrongAnswer,
 				Message: fmt.Sprintf("every case of the report was passed, and the command exited with %d", res.ExitCode)})
 		}
 	}

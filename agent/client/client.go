@@ -123,6 +123,12 @@ func (c *Client) Run(ctx context.Context, r api.Run) (res api.Result, err error)
 	return res, err
 }
 
+// RunRaw is Run, without decoding the tests.
+func (c *Client) RunRaw(ctx context.Context, r api.Run) (res api.RawResult, err error) {
+	err = c.call(ctx, http.MethodPost, runsPath, r, &res)
+	return res, err
+}
+
 // Health asks for the agent's status report.
 func (c *Client) Health(ctx context.Context) (h api.Health, err error) {
 	err = c.call(ctx, http.MethodGet, "/v1/health", nil, &h)

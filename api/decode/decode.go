@@ -4,6 +4,7 @@ package decode
 
 import (
 	"bytes"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,17 +37,40 @@ func Run(raw []byte) (api.Run, error) {
 	return r, err
 }
 
-// Job reads one api.Job as Run reads a run. Its meta may be any JSON.
+// Job reads one api.Job as Run reads a run. Its meta may be any JSON. With an error the job has its id and meta, as far
+// as they can be read: the caller knows it by them.
 func Job(raw []byte) (api.Job, error) {
 	j, err := Value[api.Job](raw, "job")
+	if err != nil {
+		return named(raw), err
+	}
 	numberTests(j.Tests)
-	return j, err
+	return j, nil
+}
+
+func named(raw []byte) (j api.Job) {
+	var head struct {
+		ID   string         `json:"id"`
+		Meta jsontext.Value `json:"meta"`
+	}
+	if json.Unmarshal(raw, &head) == nil && len(head.ID) <= api.MaxJobID && len(head.Meta) <= api.MaxJobMeta {
+		j.ID, j.Meta = head.ID, stdjson.RawMessage(head.Meta)
+	}
+	return j
 }
 
 // RunRequest is Run for an api.RunRequest.
 func RunRequest(raw []byte) (api.RunRequest, error) {
 	r, err := Value[api.RunRequest](raw, "run")
 	numberTests(r.Tests)
+	return r, err
+}
+
+// Batch reads the api.BatchRequest that what names in errors. Tests in its defaults get their numbers as those of a run
+// do.
+func Batch(raw []byte, what string) (api.BatchRequest, error) {
+	r, err := Value[api.BatchRequest](raw, what)
+	numberTests(r.Defaults.Tests)
 	return r, err
 }
 

@@ -22,8 +22,12 @@ func TestJob(t *testing.T) {
 		`{"id": "a", "language": 3}`:             "language",
 		`{"id": "a", "source": "x"} {"id": "b"}`: "more data",
 	} {
-		if _, err := Job([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		j, err := Job([]byte(text))
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+		if readable := !strings.Contains(want, "twice") && !strings.Contains(want, "more data"); (j.ID == "a") != readable {
+			t.Errorf("%s: the id is %q", text, j.ID)
 		}
 	}
 }

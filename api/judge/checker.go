@@ -64,6 +64,15 @@ type Word struct {
 	Final                bool   // of an interactor: whatever the program does after it changes nothing
 }
 
+// Twice makes the word about the first run of a program that runs twice, which the protocol testlib has no
+// word for: whatever accepts that run has left the input of the second one.
+func (w Word) Twice(next []byte) Word {
+	if w.Answer == api.Accepted {
+		w.More, w.Next = true, next
+	}
+	return w
+}
+
 // ProtocolOf returns the protocol of that name, which exists.
 func ProtocolOf(name api.Protocol) Protocol {
 	p := protocols[name]

@@ -191,3 +191,13 @@ func FuzzProtocols(f *testing.F) {
 		}
 	})
 }
+
+// Only an accepted first run has a second one.
+func TestTwice(t *testing.T) {
+	next := []byte("second")
+	for answer, more := range map[api.Answer]bool{api.Accepted: true, api.Partial: false, api.WrongAnswer: false} {
+		if w := (judge.Word{Answer: answer}).Twice(next); w.More != more || (w.Next != nil) != more || w.Answer != answer {
+			t.Errorf("%s: %+v", answer, w)
+		}
+	}
+}

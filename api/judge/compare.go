@@ -47,9 +47,9 @@ func sameText(c api.Compare, expected, got []byte) (ok bool, difference string) 
 	case api.CompareLCB:
 		return liveCodeBench(expected, got)
 	case api.CompareUnorderedLines:
-		return unordered("line", lines, hashLine, expected, got)
+		return unorderedLines.compare(expected, got)
 	case api.CompareUnorderedTokens:
-		return unordered("token", tokens, hashToken, expected, got)
+		return unorderedTokens.compare(expected, got)
 	}
 	return sameLines(expected, got)
 }

@@ -24,6 +24,7 @@ func parseDecimal(token []byte) (d decimal, ok bool) {
 		d.negative, token = token[0] == '-', token[1:]
 	}
 	switch {
+	case len(token) > 0 && token[0] < 'A': // a digit or the point
 	case equalFoldASCII(token, []byte("inf")), equalFoldASCII(token, []byte("infinity")):
 		d.word = "inf"
 		return d, true

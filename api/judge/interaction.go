@@ -14,7 +14,13 @@ type Interaction struct {
 	Accepts func(exitCode int) bool
 	// Output is the file that the interactor writes for the checker; empty: none.
 	Output string
+	// Manager says that it is a manager of the Contest Management System: it has the input on stdin and in
+	// ManagerInput, opens the pipes to the program by name, and gets no expected output.
+	Manager bool
 }
+
+// ManagerInput is the file in which a manager may read the input, instead of on stdin.
+const ManagerInput = "input.txt"
 
 // InteractionOf returns how interactors of that protocol are called.
 func InteractionOf(name api.Protocol) Interaction {
@@ -22,16 +28,21 @@ func InteractionOf(name api.Protocol) Interaction {
 	switch name {
 	case api.ProtocolTestlib:
 		p.Args, p.Collect = before(InputFile, tout, AnswerFile), []string{tout}
-		return Interaction{p, testlibAccepts, tout}
+		return Interaction{Protocol: p, Accepts: testlibAccepts, Output: tout}
 	case api.ProtocolDMOJ:
 		p.Args, p.read = after(InputFile, AnswerFile), readDMOJInteractor
-		return Interaction{p, func(code int) bool { return code == 0 }, ""}
+		return Interaction{Protocol: p, Accepts: exitedWithZero}
 	case api.ProtocolCOCI:
 		p.Args = after(InputFile, AnswerFile)
-		return Interaction{p, testlibAccepts, ""}
+		return Interaction{Protocol: p, Accepts: testlibAccepts}
+	case api.ProtocolCMS:
+		p.Args = func(args []string) []string { return args }
+		return Interaction{Protocol: p, Accepts: exitedWithZero, Manager: true}
 	}
-	return Interaction{p, func(code int) bool { return code == kattisAccepted }, ""}
+	return Interaction{Protocol: p, Accepts: func(code int) bool { return code == kattisAccepted }}
 }
+
+func exitedWithZero(code int) bool { return code == 0 }
 
 // readDMOJInteractor reads what a checker of the protocol says, with the message on stderr: stdout is the
 // program's stdin.
@@ -45,7 +56,7 @@ type Ended struct {
 	Program      api.Verdict
 	ProgramAt    time.Duration // on one clock
 	InteractorAt time.Duration
-	Cut          bool // the agent ended the interactor because the program had met a limit
+	Cut          bool // the interactor was ended at a limit after the program had met one
 }
 
 // First is which of the two ended first.

@@ -67,6 +67,31 @@ func TestInteractorsOfDMOJ(t *testing.T) {
 	}
 }
 
+// A manager gets no files of brig's as arguments, and says on stdout what a submission is worth. Only exit code 0 is
+// of the protocol.
+func TestManagersOfCMS(t *testing.T) {
+	in := judge.InteractionOf(api.ProtocolCMS)
+	if got := in.Args([]string{"x"}); !slices.Equal(got, []string{"x"}) || !in.Manager || in.Output != "" || len(in.Collect) > 0 {
+		t.Errorf("arguments %q, %+v", got, in)
+	}
+	for _, tt := range []struct {
+		code           int
+		stdout, stderr string
+		answer         api.Answer // empty: it failed
+		message        string
+	}{
+		{0, "1.0\n", "translate:success\n", api.Accepted, "Output is correct"},
+		{0, "0.25", "a quarter\nmore", api.Partial, "a quarter"},
+		{0, "0\n", "", api.WrongAnswer, ""},
+		{0, "", "no score", "", ""}, {0, "-1", "", "", ""}, {0, "1.5", "", "", ""}, {0, "nan", "", "", ""}, {1, "1.0\n", "", "", ""},
+	} {
+		w, err := in.Read(judge.Left{Verdict: api.OK, ExitCode: tt.code, Stdout: []byte(tt.stdout), Stderr: []byte(tt.stderr)}, "")
+		if w.Answer != tt.answer || (err != nil) != (tt.answer == "") || err == nil && w.Message != tt.message || in.Accepts(tt.code) != (tt.code == 0) {
+			t.Errorf("exit code %d, %q: %+v, %v", tt.code, tt.stdout, w, err)
+		}
+	}
+}
+
 // _pc(50) of an interactor exits with 50: brig ends the program, and the points count all the same. After
 // quitp, which exits with 7, the program goes on, and must end well.
 func TestPointsOfAnInteractorThatEndsTheProgram(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -77,6 +76,9 @@ func (v *jsonPair) differ(fromA, fromB int) error {
 
 func (v *jsonPair) compare(depth int) error {
 	x, y := v.a.kind(), v.b.kind()
+	if v.repeats() {
+		return nil
+	}
 	fromA, fromB := v.a.at, v.b.at
 	if depth > maxDepth {
 		return v.expected(v.a.skip(depth))
@@ -163,12 +165,13 @@ func (v *jsonPair) compareArrays(depth int) error {
 	v.b.at++
 	endA, endB := v.a.take(']'), v.b.take(']')
 	for n := 1; !endA && !endB; n++ {
+		v.repeatsElements()
 		if err := v.compare(depth + 1); err != nil {
 			return err
 		}
 		more, err := v.a.next(']')
-		if v.expected(err) != nil {
-			return err
+		if err != nil {
+			return v.expected(err)
 		}
 		also, err := v.b.next(']')
 		if err != nil {
@@ -209,25 +212,21 @@ func (v *jsonPair) compareObjects(depth int) error {
 	v.b.at++
 	endA, endB := v.a.take('}'), v.b.take('}')
 	for !endA && !endB {
-		fromA, fromB := v.a.at, v.b.at
-		x, err := v.a.key()
-		if v.expected(err) != nil {
-			return err
-		}
-		y, err := v.b.key()
-		if err != nil {
-			return gotError(err)
-		}
-		if !sameString(x, y) {
-			v.a.at, v.b.at = fromA, fromB
-			return v.compareMembers(depth)
-		}
-		if err := v.compare(depth + 1); err != nil {
-			return err
+		if !v.repeatsMember() {
+			same, err := v.sameKey()
+			switch {
+			case err != nil:
+				return err
+			case !same:
+				return v.compareMembers(depth)
+			}
+			if err := v.compare(depth + 1); err != nil {
+				return err
+			}
 		}
 		more, err := v.a.next('}')
-		if v.expected(err) != nil {
-			return err
+		if err != nil {
+			return v.expected(err)
 		}
 		also, err := v.b.next('}')
 		if err != nil {
@@ -244,153 +243,23 @@ func (v *jsonPair) compareObjects(depth int) error {
 	return nil
 }
 
-// compareMembers compares the remaining members of two objects in any order. Of two members with one
-// name the last counts, as in Python.
-func (v *jsonPair) compareMembers(depth int) error {
-	names, expected, err := v.a.members(depth)
+// sameKey reads the names of two members. If they differ it reads nothing.
+func (v *jsonPair) sameKey() (bool, error) {
+	fromA, fromB := v.a.at, v.b.at
+	if v.repeatsName() {
+		return true, nil
+	}
+	x, err := v.a.key()
 	if v.expected(err) != nil {
-		return err
+		return false, err
 	}
-	also, got, err := v.b.members(depth)
+	y, err := v.b.key()
 	if err != nil {
-		return gotError(err)
+		return false, gotError(err)
 	}
-	afterA, afterB := v.a.at, v.b.at
-	for _, name := range also {
-		if _, ok := expected[name]; !ok {
-			return fmt.Errorf("byte %d: unexpected member %s", got[name]+1, excerpt([]byte(name), 0))
-		}
+	if !sameString(x, y) {
+		v.a.at, v.b.at = fromA, fromB
+		return false, nil
 	}
-	for _, name := range names {
-		at, ok := got[name]
-		if !ok {
-			return fmt.Errorf("byte %d: the member %s is missing", afterB, excerpt([]byte(name), 0))
-		}
-		v.a.at, v.b.at = expected[name], at
-		if err := v.compare(depth + 1); err != nil {
-			return err
-		}
-	}
-	v.a.at, v.b.at = afterA, afterB
-	return nil
-}
-
-// members reads the rest of an object, and returns the names of its members and where the value of each
-// begins.
-func (t *jsonText) members(depth int) (names []string, all map[string]int, _ error) {
-	all = map[string]int{}
-	for more := true; more; {
-		name, err := t.key()
-		if err != nil {
-			return nil, nil, err
-		}
-		if len(names) == maxIndexed {
-			return nil, nil, t.fail(fmt.Sprintf("an object with over %d members whose order differs", maxIndexed))
-		}
-		t.kind()
-		names = append(names, decoded(name))
-		all[names[len(names)-1]] = t.at
-		if err := t.skip(depth + 1); err != nil {
-			return nil, nil, err
-		}
-		if more, err = t.next('}'); err != nil {
-			return nil, nil, err
-		}
-	}
-	return names, all, nil
-}
-
-// decoded is the text of a string without escapes. Bytes that are no UTF-8 stay as they are.
-func decoded(s []byte) string {
-	if bytes.IndexByte(s, '\\') < 0 {
-		return string(s)
-	}
-	out := make([]byte, 0, len(s))
-	for len(s) > 0 {
-		var r rune
-		if r, s = nextRune(s); r > utf8.MaxRune {
-			out = append(out, byte(r-utf8.MaxRune-1))
-		} else {
-			out = utf8.AppendRune(out, r)
-		}
-	}
-	return string(out)
-}
-
-// hash reads a value and returns a hash that does not depend on the order of the elements of arrays and
-// of the members of objects.
-func (t *jsonText) hash(depth int, nanEqual bool) (uint64, error) {
-	if depth > maxDepth {
-		return 0, t.fail(fmt.Sprintf("nested deeper than %d", maxDepth))
-	}
-	c := t.kind()
-	switch c {
-	case '"':
-		s, err := t.text()
-		return hashString(s), err
-	case '[', '{':
-	default:
-		w, err := t.word()
-		if err != nil {
-			return 0, err
-		}
-		d, ok := parseDecimal(w)
-		switch {
-		case !ok:
-			return mix('w', hashToken(w)), nil
-		case d.word == "nan" && !nanEqual:
-			return mix('n', t.nan), nil
-		}
-		return d.hash(), nil
-	}
-	t.at++
-	end := c + 2
-	var s sum
-	if t.take(end) {
-		return mix(uint64(c), 0), nil
-	}
-	for more := true; more; {
-		var name uint64
-		if c == '{' {
-			k, err := t.key()
-			if err != nil {
-				return 0, err
-			}
-			name = hashString(k)
-		}
-		value, err := t.hash(depth+1, nanEqual)
-		if err != nil {
-			return 0, err
-		}
-		s.add(mix(name, value))
-		if more, err = t.next(end); err != nil {
-			return 0, err
-		}
-	}
-	return mix(mix(uint64(c), s.hi), mix(s.lo, uint64(s.parts))), nil
-}
-
-func hashString(s []byte) uint64 {
-	h := mix('s', secret)
-	for len(s) > 0 {
-		var r rune
-		r, s = nextRune(s)
-		h = mix(h, uint64(r))
-	}
-	return h
-}
-
-// hash is the same for equal numbers.
-func (d decimal) hash() uint64 {
-	h := mix('d', secret)
-	for _, c := range d.digits {
-		if c != '.' {
-			h = mix(h, uint64(c))
-		}
-	}
-	sign := uint64(0)
-	if d.negative {
-		sign = 1
-	}
-	return mix(mix(h, uint64(d.exponent)), mix(sign, uint64(len(d.word))))
+	return true, nil
 }

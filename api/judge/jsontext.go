@@ -16,7 +16,8 @@ type jsonText struct {
 	at  int    // the next byte to read
 	nan uint64 // the hash of NaN, where it equals no other
 
-	hasNaN bool // a word that was read is NaN
+	hasNaN  bool   // a word that was read is NaN
+	scratch []byte // a string without its escapes
 }
 
 // A syntaxError says where a text is not JSON.
@@ -34,6 +35,13 @@ func (t *jsonText) ended() bool { return t.kind() == 0 && t.at == len(t.all) }
 
 // kind skips white space and returns the first byte of the next value or mark; 0 at the end of the text.
 func (t *jsonText) kind() byte {
+	if t.at < len(t.all) && t.all[t.at] > ' ' {
+		return t.all[t.at]
+	}
+	return t.kindAfterSpace()
+}
+
+func (t *jsonText) kindAfterSpace() byte {
 	for ; t.at < len(t.all); t.at++ {
 		if c := t.all[t.at]; c > ' ' || !isSpace(c) {
 			return c
@@ -91,13 +99,16 @@ func (t *jsonText) key() ([]byte, error) {
 // text reads a string, and returns what is between its quotes.
 func (t *jsonText) text() ([]byte, error) {
 	from := t.at + 1
-	for i := from; i < len(t.all); i++ {
+	for i := from; i < len(t.all); {
+		if i += stringEnd(t.all[i:]); i == len(t.all) {
+			break
+		}
 		switch t.all[i] {
 		case '"':
 			t.at = i + 1
 			return t.all[from:i], nil
 		case '\\':
-			i++
+			i += 2
 		case '\n':
 			t.at = i
 			return nil, t.fail("a line ends inside a string")

@@ -47,18 +47,12 @@ func mix(a, b uint64) uint64 {
 // lines yields the lines of a text that are not empty, as DMOJ splits them: \r and \n both end one.
 func lines(text []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		from := 0
-		for i, c := range text {
-			if c != '\n' && c != '\r' {
-				continue
-			}
-			if i > from && !yield(text[from:i]) {
+		for len(text) > 0 {
+			n, _ := hashLine(text)
+			if n > 0 && !yield(text[:n]) {
 				return
 			}
-			from = i + 1
-		}
-		if from < len(text) {
-			yield(text[from:])
+			text = text[min(n+1, len(text)):]
 		}
 	}
 }
@@ -74,66 +68,109 @@ func tokens(text []byte) iter.Seq[[]byte] {
 	}
 }
 
-// hashToken hashes a word. Short words, of which a text has most, are read in two overlapping pieces.
+// hashToken hashes a word.
 func hashToken(token []byte) uint64 {
 	n, le := len(token), binary.LittleEndian
-	var a, b uint64
 	switch {
 	case n > 16:
 		return maphash.Bytes(seed, token)
-	case n >= 8:
-		a, b = le.Uint64(token), le.Uint64(token[n-8:])
-	case n >= 4:
-		a, b = uint64(le.Uint32(token)), uint64(le.Uint32(token[n-4:]))
-	case n > 0:
-		a = uint64(token[0])<<16 | uint64(token[n/2])<<8 | uint64(token[n-1])
+	case n >= 8: // two pieces, which may overlap
+		hi, lo := bits.Mul64(le.Uint64(token)^secret, le.Uint64(token[n-8:])^secretOfLength[n])
+		return hi ^ lo
 	}
-	hi, lo := bits.Mul64(a^secret, b^secretOfLength[n])
+	w := uint64(0)
+	for i, c := range token {
+		w |= uint64(c) << (8 * i)
+	}
+	return mul(w, n)
+}
+
+// mul hashes a word of fewer than eight bytes, which w has with the first one lowest.
+func mul(w uint64, n int) uint64 {
+	hi, lo := bits.Mul64(w^secret, secretOfLength[n])
 	return hi ^ lo
 }
 
-// hashLine is the hash of the tokens of a line.
-func hashLine(line []byte) (h uint64) {
-	for token, rest := cutToken(line); len(token) > 0; token, rest = cutToken(rest) {
-		h = mix(h, hashToken(token))
+// hashLine returns the length of the line with which text begins, and the hash of its tokens.
+func hashLine(text []byte) (n int, h uint64) {
+	for n < len(text) {
+		switch c := text[n]; {
+		case c == '\n' || c == '\r':
+			return n, h
+		case c <= ' ' && isSpace(c):
+			n++
+		default:
+			size, hash := tokenAt(text[n:])
+			n, h = n+size, mix(h, hash)
+		}
 	}
-	return h
+	return n, h
 }
 
-// unordered compares the parts of two texts in any order.
-func unordered(what string, parts func([]byte) iter.Seq[[]byte], hash func([]byte) uint64, expected, got []byte) (bool, string) {
-	total := func(text []byte) (s sum) {
-		for p := range parts(text) {
-			s.add(hash(p))
+// sumOfLines adds the hashes of all lines.
+func sumOfLines(text []byte) (s sum) {
+	for len(text) > 0 {
+		n, h := hashLine(text)
+		if n > 0 {
+			s.add(h)
 		}
-		return s
+		text = text[min(n+1, len(text)):]
 	}
+	return s
+}
+
+// sumOfTokens adds the hashes of all words.
+func sumOfTokens(text []byte) (s sum) {
+	for i := 0; i < len(text); {
+		if c := text[i]; c <= ' ' && isSpace(c) {
+			i++
+			continue
+		}
+		n, hash := tokenAt(text[i:])
+		s.add(hash)
+		i += n
+	}
+	return s
+}
+
+// A kind of parts that may have any order.
+type unorderedParts struct {
+	name string
+	each func([]byte) iter.Seq[[]byte]
+	sum  func([]byte) sum // of a text, or of one part
+}
+
+var (
+	unorderedLines  = unorderedParts{"line", lines, sumOfLines}
+	unorderedTokens = unorderedParts{"token", tokens, sumOfTokens}
+)
+
+// compare compares the parts of two texts in any order.
+func (p unorderedParts) compare(expected, got []byte) (bool, string) {
 	same := commonLines(expected, got)
-	a, b := total(expected[same:]), total(got[same:])
+	a, b := p.sum(expected[same:]), p.sum(got[same:])
 	if a == b {
 		return true, ""
 	}
-	for range parts(expected[:same]) { // these are in both
-		a.parts++
-		b.parts++
-	}
-	difference := fmt.Sprintf("in any order: expected %d %ss, got %d", a.parts, what, b.parts)
+	both := p.sum(expected[:same]).parts
+	a.parts, b.parts = a.parts+both, b.parts+both
+	difference := fmt.Sprintf("in any order: expected %d %ss, got %d", a.parts, p.name, b.parts)
 	if max(a.parts, b.parts) > maxIndexed {
 		return false, difference
 	}
-	left := map[uint64]int{}
-	for p := range parts(expected) {
-		left[hash(p)]++
+	left := map[sum]int{}
+	for part := range p.each(expected) {
+		left[p.sum(part)]++
 	}
-	for p := range parts(got) {
-		h := hash(p)
-		if left[h]--; left[h] < 0 {
-			return false, fmt.Sprintf("%s; %s %s is one too many", difference, what, excerpt(p, 0))
+	for part := range p.each(got) {
+		one := p.sum(part)
+		if left[one]--; left[one] < 0 {
+			return false, fmt.Sprintf("%s; %s %s is one too many", difference, p.name, excerpt(part, 0))
 		}
 	}
-	for p := range parts(expected) {
-		if left[hash(p)] > 0 {
-			return false, fmt.Sprintf("%s; %s %s is missing", difference, what, excerpt(p, 0))
+	for part := range p.each(expected) {
+		if left[p.sum(part)] > 0 {
+			return false, fmt.Sprintf("%s; %s %s is missing", difference, p.name, excerpt(part, 0))
 		}
 	}
 	return false, difference

@@ -1,9 +1,11 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -38,15 +40,12 @@ func (s *Source) Next(ctx context.Context) (*Delivery, error) {
 			return s.delivery(m)
 		}
 		if ctx.Err() != nil {
-			if s.inbox != nil {
-				_ = s.inbox.Unsubscribe() // the engine gives no job to an inbox that has gone
-			}
-			return nil, context.Cause(ctx)
+			return s.last(ctx)
 		}
 		if err == nil {
 			continue
 		}
-		if !logged {
+		if !logged && !errors.Is(err, errShutdown) {
 			logged = true
 			s.log.Warn("the engine gives no jobs; asking again", "pool", s.pool, "err", err)
 		}
@@ -55,6 +54,19 @@ func (s *Source) Next(ctx context.Context) (*Delivery, error) {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// last ends the source. A job that has come already is returned: the engine would count it as an attempt.
+func (s *Source) last(ctx context.Context) (*Delivery, error) {
+	if s.inbox == nil {
+		return nil, context.Cause(ctx)
+	}
+	m, err := s.inbox.NextMsg(time.Millisecond)
+	_ = s.inbox.Unsubscribe() // the engine gives no job to an inbox that has gone
+	if err == nil && m.Reply != "" {
+		return s.delivery(m)
+	}
+	return nil, context.Cause(ctx)
 }
 
 // pull asks for one job, and waits for it; nil: none came in time. It has one inbox for all its requests: the
@@ -88,13 +100,18 @@ func (s *Source) pull(ctx context.Context) (*nats.Msg, error) {
 	case m.Reply != "":
 		return m, nil
 	}
-	switch status := m.Header.Get("Status"); status {
-	case "404", "408": // no job, or none in time
+	switch status, why := m.Header.Get("Status"), m.Header.Get("Description"); {
+	case status == "404", status == "408": // no job, or none in time
 		return nil, nil
+	case status == "409" && why == "Server Shutdown":
+		return nil, errShutdown
 	default:
-		return nil, fmt.Errorf("status %s %s", status, m.Header.Get("Description"))
+		return nil, fmt.Errorf("status %s %s", status, why)
 	}
 }
+
+// errShutdown is the error of an engine that ends with its batch, as usual: that the connection has gone is logged.
+var errShutdown = errors.New("the engine ends")
 
 func (s *Source) delivery(m *nats.Msg) (*Delivery, error) {
 	meta, err := m.Metadata()
@@ -105,7 +122,12 @@ func (s *Source) delivery(m *nats.Msg) (*Delivery, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Delivery{Message: batch.Message{Batch: id, Index: index, Pool: s.pool, Urgent: s.urgent, Attempt: int(meta.NumDelivered), Body: m.Data}, engine: s.Engine, message: m}, nil
+	before, err := strconv.Atoi(cmp.Or(m.Header.Get(beforeHeader), "0"))
+	if err != nil {
+		return nil, err
+	}
+	attempt := before + int(meta.NumDelivered)
+	return &Delivery{Message: batch.Message{Batch: id, Index: index, Pool: s.pool, Urgent: s.urgent, Attempt: attempt, Body: m.Data}, engine: s.Engine, message: m}, nil
 }
 
 // A Delivery is a job that a worker has. Without a sign of the worker for AckWait it is given to another one.
@@ -125,7 +147,7 @@ func (d *Delivery) Extend() error { return d.message.InProgress() }
 // other order would lose the result. The first result of a job counts: Done drops this one if there is one.
 func (d *Delivery) Done(ctx context.Context, result []byte) error {
 	err := d.engine.retry(ctx, "send a result", func(ctx context.Context) error {
-		_, err := d.engine.js.Publish(ctx, resultSubject(d.Batch, d.Index), result, jetstream.WithExpectLastSequencePerSubject(0))
+		_, err := d.engine.js.Publish(ctx, resultSubject(d.Pool, d.Batch, d.Index), result, jetstream.WithExpectLastSequencePerSubject(0))
 		var refused *jetstream.APIError
 		if errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
 			return nil

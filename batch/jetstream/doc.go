@@ -1,5 +1,5 @@
 // Package jetstream moves the jobs of batches through NATS JetStream: embedded in this process, or a server
-// or cluster elsewhere. It is the one implementation of batch.Queue and worker.Queue.
+// or cluster elsewhere.
 package jetstream
 
 import (
@@ -46,8 +46,9 @@ func class(urgent bool) string {
 	return "n"
 }
 
-func resultSubject(batch string, index int64) string {
-	return "brig.results." + batch + "." + strconv.FormatInt(index, 10)
+// resultSubject has the pool, so that a worker can have the right to send results of its pool only.
+func resultSubject(pool, batch string, index int64) string {
+	return "brig.results." + pool + "." + batch + "." + strconv.FormatInt(index, 10)
 }
 
 // consumerName is the durable consumer from which workers of a pool take jobs.
@@ -56,7 +57,7 @@ func consumerName(pool string, urgent bool) string { return pool + "-" + class(u
 // splitSubject returns the batch and the index at the end of a subject.
 func splitSubject(subject string) (batch string, index int64, err error) {
 	parts := strings.Split(subject, ".")
-	if len(parts) < 4 {
+	if len(parts) < 5 {
 		return "", 0, fmt.Errorf("unexpected subject %q", subject)
 	}
 	index, err = strconv.ParseInt(parts[len(parts)-1], 10, 64)

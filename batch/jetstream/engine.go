@@ -62,9 +62,7 @@ func Connect(t Target) (*Engine, error) {
 		nats.ReconnectHandler(func(*nats.Conn) { e.log.Info("the connection to the engine is back") }),
 	}, options...)
 	if t.Worker != "" { // it waits for the engine, which may belong to a batch that has not begun
-		options = append(options, nats.RetryOnFailedConnect(true), nats.IgnoreAuthErrorAbort(), nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
-			e.log.Debug("no connection to the engine", "err", err)
-		}))
+		options = append(options, nats.RetryOnFailedConnect(true), nats.IgnoreAuthErrorAbort(), nats.ReconnectErrHandler(failures(e.log)))
 	}
 	conn, err := nats.Connect(t.URL, options...)
 	if err != nil {
@@ -150,18 +148,24 @@ func (e *Engine) prepare(ctx context.Context, pool string) error {
 	return nil
 }
 
+// beforeHeader is the header of a job with the attempts that count already. The engine counts its deliveries only.
+const beforeHeader = "Brig-Attempts"
+
 // Release implements batch.Queue.
 func (e *Engine) Release(ctx context.Context, m batch.Message) error {
-	if e.memory { // no answer is lost within a process, and the engine would keep the ids for minutes
-		return e.retry(ctx, "release a job", func(ctx context.Context) error {
-			_, err := e.js.Publish(ctx, jobSubject(m.Pool, m.Urgent, m.Batch, m.Index), m.Body)
-			return err
-		})
+	message := nats.NewMsg(jobSubject(m.Pool, m.Urgent, m.Batch, m.Index))
+	message.Data = m.Body
+	if m.Before > 0 {
+		message.Header.Set(beforeHeader, strconv.Itoa(m.Before))
 	}
-	// The engine drops a repetition of the same id, such as of a publish whose answer was lost.
-	id := m.Batch + "." + strconv.FormatInt(m.Index, 10) + "." + m.Epoch + "." + strconv.Itoa(m.Attempt)
+	var options []jetstream.PublishOpt
+	if !e.memory { // no answer is lost within a process, and the engine would keep the ids for minutes
+		// The engine drops a repetition of the same id, such as of a publish whose answer was lost.
+		id := m.Batch + "." + strconv.FormatInt(m.Index, 10) + "." + m.Epoch + "." + strconv.Itoa(m.Attempt)
+		options = append(options, jetstream.WithMsgID(id))
+	}
 	return e.retry(ctx, "release a job", func(ctx context.Context) error {
-		_, err := e.js.Publish(ctx, jobSubject(m.Pool, m.Urgent, m.Batch, m.Index), m.Body, jetstream.WithMsgID(id))
+		_, err := e.js.PublishMsg(ctx, message, options...)
 		return err
 	})
 }
@@ -207,7 +211,7 @@ func (e *Engine) UnderWay(ctx context.Context, id string) (map[int64]bool, error
 	all := map[int64]bool{}
 	err := e.retry(ctx, "list the jobs under way", func(ctx context.Context) error {
 		// In this order: a job that ends meanwhile has its result before it is removed.
-		for _, one := range [][2]string{{jobsStream, "brig.jobs.*.*." + id + ".>"}, {resultsStream, "brig.results." + id + ".>"}} {
+		for _, one := range [][2]string{{jobsStream, "brig.jobs.*.*." + id + ".>"}, {resultsStream, "brig.results.*." + id + ".>"}} {
 			stream, filter := one[0], one[1]
 			s, err := e.js.Stream(ctx, stream)
 			if err != nil {
@@ -257,10 +261,21 @@ func (e *Engine) Results(ctx context.Context, id string, out chan<- batch.Messag
 	}
 }
 
+// resultsOf are the subjects of a batch's results: of the pools that this coordinator prepared. Workers of other pools
+// could send results under their own.
+func (e *Engine) resultsOf(id string) (subjects []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, pool := range e.pools {
+		subjects = append(subjects, "brig.results."+pool+"."+id+".>")
+	}
+	return subjects
+}
+
 // follow reads results until the consumer ends.
 func (e *Engine) follow(ctx context.Context, id string, send func(batch.Message)) error {
 	// An ordered consumer whose stream has vanished would otherwise wait for ever.
-	c, err := e.js.OrderedConsumer(ctx, resultsStream, jetstream.OrderedConsumerConfig{FilterSubjects: []string{"brig.results." + id + ".>"}, MaxResetAttempts: 2})
+	c, err := e.js.OrderedConsumer(ctx, resultsStream, jetstream.OrderedConsumerConfig{FilterSubjects: e.resultsOf(id), MaxResetAttempts: 2})
 	if err != nil {
 		return err
 	}
@@ -290,7 +305,7 @@ func (e *Engine) follow(ctx context.Context, id string, send func(batch.Message)
 // Forget implements batch.Queue. That it fails loses nothing: the results are removed with the next ones, or
 // at their age.
 func (e *Engine) Forget(ctx context.Context, id string, last uint64) error {
-	return e.purge(ctx, resultsStream, jetstream.WithPurgeSubject("brig.results."+id+".>"), jetstream.WithPurgeSequence(last+1))
+	return e.purge(ctx, resultsStream, jetstream.WithPurgeSubject("brig.results.*."+id+".>"), jetstream.WithPurgeSequence(last+1))
 }
 
 // Remove implements batch.Queue.
@@ -300,7 +315,7 @@ func (e *Engine) Remove(ctx context.Context, id string, index int64) error {
 		if err != nil {
 			return err
 		}
-		return s.Purge(ctx, jetstream.WithPurgeSubject(resultSubject(id, index)))
+		return s.Purge(ctx, jetstream.WithPurgeSubject(resultSubject("*", id, index)))
 	})
 }
 
@@ -318,7 +333,7 @@ func (e *Engine) Cancel(ctx context.Context, id string) error {
 func (e *Engine) End(ctx context.Context, id string) error {
 	return errors.Join(
 		e.purge(ctx, jobsStream, jetstream.WithPurgeSubject("brig.jobs.*.*."+id+".>")),
-		e.purge(ctx, resultsStream, jetstream.WithPurgeSubject("brig.results."+id+".>")))
+		e.purge(ctx, resultsStream, jetstream.WithPurgeSubject("brig.results.*."+id+".>")))
 }
 
 func (e *Engine) purge(ctx context.Context, stream string, options ...jetstream.StreamPurgeOpt) error {

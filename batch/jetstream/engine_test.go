@@ -17,6 +17,13 @@ import (
 func start(t *testing.T, c jetstream.ServerConfig) (*jetstream.Server, *jetstream.Engine) {
 	t.Helper()
 	c.Dir = t.TempDir()
+	if c.Listen == "" { // the test connects within the process
+		_, public, err := jetstream.NewKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Listen, c.Workers = "127.0.0.1:0", []jetstream.Worker{{Name: "w", Pool: "p", Key: public}}
+	}
 	s, err := jetstream.StartServer(c)
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +158,7 @@ func TestAWorkerWaitsForItsEngine(t *testing.T) {
 	defer w.Close()
 	s := w.Source("p", false)
 	for range 2 {
-		server, err := jetstream.StartServer(jetstream.ServerConfig{Dir: t.TempDir(), Listen: address, Workers: []jetstream.Worker{{Name: "w", Key: public}}})
+		server, err := jetstream.StartServer(jetstream.ServerConfig{Dir: t.TempDir(), Listen: address, Workers: []jetstream.Worker{{Name: "w", Pool: "p", Key: public}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -263,6 +270,25 @@ func TestAJobThatIsGivenBackComesAgain(t *testing.T) {
 	}
 }
 
+// The attempts of a job from before it was given back are counted.
+func TestAttemptsFromBeforeCount(t *testing.T) {
+	_, e := start(t, jetstream.ServerConfig{})
+	m := message(0)
+	m.Before = 2
+	if err := e.Release(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	for attempt := 3; attempt <= 4; attempt++ {
+		d, err := e.Source("p", false).Next(t.Context())
+		if err != nil || d.Attempt != attempt {
+			t.Fatalf("%+v (%v), want attempt %d", d, err, attempt)
+		}
+		if err := d.Later(0); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestUrgentJobsHaveTheirOwnSource(t *testing.T) {
 	_, e := start(t, jetstream.ServerConfig{})
 	m := message(7)
@@ -310,38 +336,6 @@ func TestCancelAndForget(t *testing.T) {
 	}
 	if there, err := e.UnderWay(t.Context(), "b"); err != nil || len(there) != 0 {
 		t.Errorf("after forget %v (%v)", there, err)
-	}
-}
-
-func TestWorkersAreListed(t *testing.T) {
-	_, e := start(t, jetstream.ServerConfig{})
-	for _, name := range []string{"b", "a"} {
-		if err := e.Report(t.Context(), jetstream.WorkerState{Name: name, Pool: "p", Slots: 2}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	all, err := e.Workers(t.Context())
-	if err != nil || len(all) != 2 || all[0].Name != "a" {
-		t.Fatalf("%+v (%v)", all, err)
-	}
-	if err := e.Leave(t.Context(), "a"); err != nil {
-		t.Fatal(err)
-	}
-	if all, err = e.Workers(t.Context()); err != nil || len(all) != 1 || all[0].Name != "b" {
-		t.Errorf("%+v (%v)", all, err)
-	}
-	drained := make(chan struct{})
-	stop, err := e.OnDrain("b", func() { close(drained) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stop()
-	if err := e.Drain(t.Context(), "b"); err != nil {
-		t.Fatal(err)
-	}
-	<-drained
-	if err := e.Drain(t.Context(), "other"); err == nil {
-		t.Error("a worker that does not exist was drained")
 	}
 }
 

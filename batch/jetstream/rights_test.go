@@ -14,7 +14,7 @@ import (
 
 func TestAnEngineOnTheNetworkNeedsTLSAndKeys(t *testing.T) {
 	for name, c := range map[string]jetstream.ServerConfig{
-		"no TLS":  {Listen: "0.0.0.0:0", Workers: []jetstream.Worker{{Name: "w", Key: "U"}}},
+		"no TLS":  {Listen: "0.0.0.0:0", Workers: []jetstream.Worker{{Name: "w", Pool: "p", Key: "U"}}},
 		"no keys": {Listen: "127.0.0.1:0"},
 	} {
 		c.Dir = t.TempDir()
@@ -31,7 +31,7 @@ func TestWorkersHaveNoOtherRights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, e := start(t, jetstream.ServerConfig{Listen: "127.0.0.1:0", Workers: []jetstream.Worker{{Name: "w", Key: public}}})
+	s, e := start(t, jetstream.ServerConfig{Listen: "127.0.0.1:0", Workers: []jetstream.Worker{{Name: "w", Pool: "p", Key: public}}})
 	url := "nats://" + s.Addr().String()
 	for i := range int64(3) {
 		if err := e.Release(t.Context(), message(i)); err != nil {
@@ -77,6 +77,23 @@ func TestWorkersHaveNoOtherRights(t *testing.T) {
 	denied("list the jobs under way", func(ctx context.Context) error { _, err := w.UnderWay(ctx, "b"); return err })
 	denied("keep a blob", func(ctx context.Context) error { _, err := w.PutBlob(ctx, []byte("x")); return err })
 	denied("list the workers", func(ctx context.Context) error { _, err := w.Workers(ctx); return err })
+	if err := e.Prepare(t.Context(), "other"); err != nil {
+		t.Fatal(err)
+	}
+	others := message(5)
+	others.Pool = "other"
+	if err := e.Release(t.Context(), others); err != nil {
+		t.Fatal(err)
+	}
+	denied("take a job of another pool", func(ctx context.Context) error { _, err := w.Source("other", false).Next(ctx); return err })
+	theirs, err := e.Source("other", false).Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	denied("send a result for another pool", func(ctx context.Context) error { return theirs.As(w).Done(ctx, []byte("r")) })
+	if err := theirs.As(w).Drop(); err != nil { // it says nothing, and changes nothing
+		t.Error(err)
+	}
 	denied("report as another worker", func(ctx context.Context) error { return w.Report(ctx, jetstream.WorkerState{Name: "other"}) })
 	out := make(chan batch.Message, 10)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -88,8 +105,8 @@ func TestWorkersHaveNoOtherRights(t *testing.T) {
 		}
 	}
 	_ = w.End(t.Context(), "b") // cannot: the jobs are still there
-	if there, err := e.UnderWay(t.Context(), "b"); err != nil || len(there) != 3 {
-		t.Errorf("after a worker removed what it could, %d of 3 are under way (%v)", len(there), err)
+	if there, err := e.UnderWay(t.Context(), "b"); err != nil || len(there) != 4 {
+		t.Errorf("after a worker removed what it could, %d of 4 are under way (%v)", len(there), err)
 	}
 	if c, err := nats.Connect(url, nats.MaxReconnects(0)); err == nil {
 		c.Close()

@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -23,15 +24,16 @@ type ServerConfig struct {
 	Memory int64  // most bytes of all messages; zero: 512 MiB
 	Log    *slog.Logger
 
-	Listen  string      // HOST:PORT; empty: only this process can use the engine
-	TLS     *tls.Config // required to listen on an address that is not loopback
-	Workers []Worker    // that may connect; required as TLS is
+	Listen  string      // HOST:PORT
+	TLS     *tls.Config // required on an address that is not loopback
+	Workers []Worker    // that may connect; at least one
 }
 
-// A Worker is a worker that may connect: its name and its public key.
+// A Worker is a worker that may connect.
 type Worker struct {
 	Name string `json:"name"`
-	Key  string `json:"key"` // nkey of a user
+	Pool string `json:"pool"` // the one whose jobs it may take
+	Key  string `json:"key"`  // public, the nkey of a user
 }
 
 // A Server is an embedded engine. It keeps its messages in memory: what it loses when its process ends is
@@ -57,17 +59,15 @@ func StartServer(c ServerConfig) (*Server, error) {
 	}
 	account := server.NewAccount(accountName)
 	o := &server.Options{
-		ServerName: "brig", JetStream: true, StoreDir: c.Dir, DontListen: c.Listen == "", NoSigs: true,
+		ServerName: "brig", JetStream: true, StoreDir: c.Dir, NoSigs: true,
 		JetStreamMaxMemory: c.Memory, JetStreamMaxStore: 64 << 20, MaxPayload: maxMessage, MaxPending: 256 << 20,
 		Accounts: []*server.Account{account}, Nkeys: []*server.NkeyUser{{Nkey: public, Account: account}},
 	}
 	if o.JetStreamMaxMemory == 0 {
 		o.JetStreamMaxMemory = 512 << 20
 	}
-	if c.Listen != "" {
-		if err := listen(o, c, account); err != nil {
-			return nil, err
-		}
+	if err := listen(o, c, account); err != nil {
+		return nil, err
 	}
 	s, err := server.NewServer(o)
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *Server) Stop() {
 	s.nats.WaitForShutdown()
 }
 
-// Addr is the address that a listening engine has.
+// Addr is the address at which the engine listens.
 func (s *Server) Addr() net.Addr { return s.nats.Addr() }
 
 // listen has a server take connections of workers. Each has the rights of a worker only, and its messages
@@ -133,7 +133,10 @@ func listen(o *server.Options, c ServerConfig, account *server.Account) error {
 	}
 	o.TLSConfig, o.TLS, o.TLSTimeout = c.TLS, c.TLS != nil, 5
 	for _, w := range c.Workers {
-		o.Nkeys = append(o.Nkeys, &server.NkeyUser{Nkey: w.Key, Account: account, Permissions: WorkerPermissions(w.Name)})
+		if err := errors.Join(CheckName("worker", w.Name), CheckName("pool", w.Pool)); err != nil {
+			return err
+		}
+		o.Nkeys = append(o.Nkeys, &server.NkeyUser{Nkey: w.Key, Account: account, Permissions: WorkerPermissions(w.Name, w.Pool)})
 	}
 	return nil
 }

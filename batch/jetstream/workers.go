@@ -21,6 +21,7 @@ type WorkerState struct {
 	Slots     int               `json:"slots"`
 	InFlight  int               `json:"in_flight"`           // jobs that it has
 	Languages map[string]string `json:"languages,omitempty"` // digest of the image of each language that can run
+	Aliases   map[string]string `json:"aliases,omitempty"`   // other names of them
 	MemoryMax int64             `json:"memory_max,omitempty"`
 	Draining  bool              `json:"draining,omitempty"` // it takes no more jobs
 	Reported  time.Time         `json:"reported"`
@@ -32,7 +33,15 @@ func (e *Engine) Report(ctx context.Context, s WorkerState) error {
 	if err != nil {
 		return err
 	}
-	_, err = e.js.Publish(ctx, "$KV."+workersBucket+"."+s.Name, text)
+	return e.publishState(ctx, &nats.Msg{Subject: "$KV." + workersBucket + "." + s.Name, Data: text})
+}
+
+// publishState publishes what is worth nothing later: it does not wait for an engine that has gone.
+func (e *Engine) publishState(ctx context.Context, m *nats.Msg) error {
+	if !e.conn.IsConnected() {
+		return nats.ErrDisconnected
+	}
+	_, err := e.js.PublishMsg(ctx, m)
 	return err
 }
 
@@ -40,8 +49,7 @@ func (e *Engine) Report(ctx context.Context, s WorkerState) error {
 func (e *Engine) Leave(ctx context.Context, name string) error {
 	m := nats.NewMsg("$KV." + workersBucket + "." + name)
 	m.Header.Set("KV-Operation", "DEL")
-	_, err := e.js.PublishMsg(ctx, m)
-	return err
+	return e.publishState(ctx, m)
 }
 
 // Workers lists the workers that have reported lately, by pool and name.

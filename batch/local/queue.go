@@ -13,6 +13,7 @@ import (
 // A Queue is the batch.Queue of one batch. It is safe for use by many goroutines.
 type Queue struct {
 	results chan batch.Message
+	ended   chan struct{}    // closed: nobody reads results any more
 	more    [2]chan struct{} // capacity 1: there are jobs that are urgent, or not
 
 	mu       sync.Mutex
@@ -30,7 +31,7 @@ type job struct {
 
 // New makes a queue without jobs.
 func New() *Queue {
-	q := &Queue{results: make(chan batch.Message), jobs: map[int64]*job{}}
+	q := &Queue{results: make(chan batch.Message), ended: make(chan struct{}), jobs: map[int64]*job{}}
 	for i := range q.more {
 		q.more[i] = make(chan struct{}, 1)
 	}
@@ -47,7 +48,7 @@ func class(urgent bool) int {
 
 // Release implements batch.Queue.
 func (q *Queue) Release(_ context.Context, m batch.Message) error {
-	m.Attempt = 0 // it counts how often the worker took it
+	m.Attempt = m.Before // it counts how often the worker took it
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if _, there := q.jobs[m.Index]; !there {
@@ -83,8 +84,9 @@ func (q *Queue) UnderWay(context.Context, string) (map[int64]bool, error) {
 	return all, nil
 }
 
-// Results implements batch.Queue.
+// Results implements batch.Queue. It is called once: results that come after it are dropped.
 func (q *Queue) Results(ctx context.Context, _ string, out chan<- batch.Message) {
+	defer close(q.ended)
 	for {
 		select {
 		case m := <-q.results:
@@ -184,7 +186,9 @@ func (q *Queue) take(class int) (d *Delivery, until time.Time) {
 			}
 			continue
 		}
-		q.waiting[class] = append(list[:i:i], list[i+1:]...)
+		copy(list[1:i+1], list[:i]) // mostly i is zero
+		list[0] = nil
+		q.waiting[class] = list[1:]
 		if len(q.waiting[class]) > 0 {
 			q.signal(class)
 		}
@@ -221,6 +225,8 @@ func (d *Delivery) Done(ctx context.Context, result []byte) error {
 	}
 	select {
 	case q.results <- batch.Message{Batch: d.message.Batch, Index: d.message.Index, Body: result}:
+		return nil
+	case <-q.ended:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

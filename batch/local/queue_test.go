@@ -20,7 +20,7 @@ import (
 )
 
 // judge runs a batch of n jobs with a worker that executes as execute says.
-func judge(t *testing.T, ctx context.Context, n int, canceled <-chan struct{}, execute func(ctx context.Context, r api.Run) (api.Result, error)) (batch.Progress, error) {
+func judge(t *testing.T, ctx context.Context, n int, canceled <-chan struct{}, execute func(ctx context.Context, r api.Run) (api.RawResult, error)) (batch.Progress, error) {
 	t.Helper()
 	var jobs strings.Builder
 	for i := range n {
@@ -59,11 +59,11 @@ func judge(t *testing.T, ctx context.Context, n int, canceled <-chan struct{}, e
 // Each job has one result, also of a worker that fails from time to time.
 func TestEachJobIsJudged(t *testing.T) {
 	var n atomic.Int64
-	p, err := judge(t, t.Context(), 500, nil, func(context.Context, api.Run) (api.Result, error) {
+	p, err := judge(t, t.Context(), 500, nil, func(context.Context, api.Run) (api.RawResult, error) {
 		if n.Add(1)%5 == 0 {
-			return api.Result{}, api.Fail(api.CodeBusy, "others have the slots")
+			return api.RawResult{}, api.Fail(api.CodeBusy, "others have the slots")
 		}
-		return api.Result{Verdict: api.OK}, nil
+		return api.RawResult{Result: api.Result{Verdict: api.OK}}, nil
 	})
 	if err != nil || p.Recorded != 500 || p.Statuses[api.JobDone] != 500 || p.Again != 0 || p.Dropped != 0 {
 		t.Errorf("%+v, %v", p, err)
@@ -73,10 +73,10 @@ func TestEachJobIsJudged(t *testing.T) {
 // A job that the worker gives back comes again, and its attempts are counted.
 func TestAJobThatIsGivenBackComesAgain(t *testing.T) {
 	q := local.New()
-	if err := q.Release(t.Context(), batch.Message{Batch: "b", Index: 3, Attempt: 1, Body: []byte("{}")}); err != nil {
+	if err := q.Release(t.Context(), batch.Message{Batch: "b", Index: 3, Attempt: 1, Before: 1, Body: []byte("{}")}); err != nil {
 		t.Fatal(err)
 	}
-	for attempt := 1; attempt <= 3; attempt++ {
+	for attempt := 2; attempt <= 4; attempt++ {
 		d, err := q.Next(t.Context(), false)
 		if err != nil || d.Job().Attempt != attempt || d.Job().Index != 3 {
 			t.Fatalf("%+v, %v; want attempt %d", d, err, attempt)
@@ -95,12 +95,32 @@ func TestAJobThatIsGivenBackComesAgain(t *testing.T) {
 	}
 }
 
+// A worker does not wait for a coordinator that has ended, such as with a full disk.
+func TestResultsAfterTheEndAreDropped(t *testing.T) {
+	q := local.New()
+	if err := q.Release(t.Context(), batch.Message{Batch: "b", Body: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	d, err := q.Next(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	q.Results(ended, "b", nil)
+	soon, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := d.Done(soon, []byte("{}")); err != nil {
+		t.Error(err)
+	}
+}
+
 // After a cancel nothing begins, what runs is ended, and its result is dropped.
 func TestCancel(t *testing.T) {
 	canceled, began := make(chan struct{}), make(chan struct{}, 100)
 	var after atomic.Int64
 	var once sync.Once
-	p, err := judge(t, t.Context(), 200, canceled, func(ctx context.Context, _ api.Run) (api.Result, error) {
+	p, err := judge(t, t.Context(), 200, canceled, func(ctx context.Context, _ api.Run) (api.RawResult, error) {
 		began <- struct{}{}
 		select {
 		case <-canceled:
@@ -111,7 +131,7 @@ func TestCancel(t *testing.T) {
 			once.Do(func() { close(canceled) })
 		}
 		<-ctx.Done()
-		return api.Result{}, context.Cause(ctx)
+		return api.RawResult{}, context.Cause(ctx)
 	})
 	if err != nil || p.Statuses[api.JobCanceled] != 200 {
 		t.Errorf("%+v, %v", p, err)

@@ -3,29 +3,33 @@ package worker
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/batch"
 )
 
+// AloneFrom is the attempt from which a job runs alone: it may be what ends workers.
+const AloneFrom = 3
+
 const (
-	aloneFrom   = 3 // the attempt from which a job runs alone: it may be what ends workers
 	keepOutput  = 4 * api.KiB
 	maxBusy     = time.Minute // that a job waits for a slot of the agent
 	maxFailures = 2           // of brig, in this worker: after them another one tries
 )
 
 // judge executes a job. The error is errCanceled, or why another worker should have the job.
-func (w *Worker) judge(ctx context.Context, m batch.Message) (api.JobResult, error) {
+func (w *Worker) judge(ctx context.Context, m batch.Message, job *held) (outcome, error) {
 	var work batch.Work
+	// encoding/json takes three times as long, most of it for the tests of jobs that have their own.
 	if err := json.Unmarshal(m.Body, &work); err != nil {
 		e := api.Fail(api.CodeInternal, "the message of the job cannot be read: %w: do the worker and the coordinator have the same version of brig?", err)
-		return api.JobResult{Index: m.Index, Status: api.JobError, Error: e, Worker: w.Name}, nil
+		return ended(api.JobResult{Index: m.Index, Worker: w.Name}, api.JobError, e), nil
 	}
 	res := api.JobResult{ID: work.Job.ID, Index: work.Index, Meta: work.Job.Meta, Digest: work.Digest, Worker: w.Name}
 	r, err := w.run(ctx, work)
@@ -44,7 +48,7 @@ func (w *Worker) judge(ctx context.Context, m batch.Message) (api.JobResult, err
 		if err := wait(ctx, pauseBeforeOther()); err != nil { // for a worker that has it to ask first
 			return w.failed(ctx, res, err)
 		}
-		return res, notHere{fmt.Errorf("worker %s has the image %s of %s, and the batch was begun with %s", w.Name, own, r.Language, work.Image)}
+		return outcome{JobResult: res}, notHere{fmt.Errorf("worker %s has the image %s of %s, and the batch was begun with %s", w.Name, own, r.Language, work.Image)}
 	}
 	for failures := 0; ; failures++ {
 		res.Attempts = m.Attempt + failures
@@ -52,21 +56,22 @@ func (w *Worker) judge(ctx context.Context, m batch.Message) (api.JobResult, err
 		case res.Attempts > cmp.Or(work.MaxAttempts, batch.DefaultAttempts):
 			return ended(res, api.JobError, api.Fail(api.CodePoison, "the job was begun %d times and never ended: the last time, %v", res.Attempts-1, last)), nil
 		case failures == maxFailures:
-			return res, last
+			return outcome{JobResult: res}, last
 		}
-		got, began, err := w.attempt(ctx, m, r, res.Attempts >= aloneFrom)
+		got, began, err := w.attempt(ctx, m, r, work.Job.Problem, job, res.Attempts >= AloneFrom)
 		if err == nil {
 			res.Queued = max(0, began.UnixNano()-work.Released)
 			return judged(res, work, got), nil
 		}
 		if api.HasCode(err, api.CodeBusy, api.CodeOverloaded) {
-			return res, notHere{err}
+			return outcome{JobResult: res}, notHere{err}
 		}
 		if context.Cause(ctx) != nil || !again(err) {
 			return w.failed(ctx, res, err)
 		}
 		w.Log.Warn("brig failed; trying again", "batch", m.Batch, "index", m.Index, "attempt", res.Attempts, "err", err)
 		last = err
+		res.Attempts++ // it counts, also if the job is given back
 		if err := w.recover(ctx, r, err); err != nil {
 			return w.failed(ctx, res, err)
 		}
@@ -74,27 +79,23 @@ func (w *Worker) judge(ctx context.Context, m batch.Message) (api.JobResult, err
 }
 
 // failed is what comes of a job that was not executed.
-func (w *Worker) failed(ctx context.Context, res api.JobResult, err error) (api.JobResult, error) {
+func (w *Worker) failed(ctx context.Context, res api.JobResult, err error) (outcome, error) {
 	if cause := context.Cause(ctx); cause != nil {
-		return res, cause
+		return outcome{JobResult: res}, cause
 	}
 	var e *api.Error
 	if errors.As(err, &e) && !e.RetrySafe {
 		return ended(res, api.JobRefused, e), nil
 	}
-	return res, err
+	return outcome{JobResult: res}, err
 }
 
 // notHere is why a job was not executed in this worker, although nothing failed.
 type notHere struct{ error }
 
-// returned is the message that gives a job back.
-func returned(res api.JobResult, why error) []byte {
-	body, err := json.Marshal(batch.Returned{ID: res.ID, Index: res.Index, Digest: res.Digest, Returned: why.Error()})
-	if err != nil {
-		panic(fmt.Sprintf("texts have no JSON: %v", err))
-	}
-	return body
+// returned is the message that gives a job back after so many attempts.
+func returned(res api.JobResult, attempts int, why error) []byte {
+	return marshal(batch.Returned{ID: res.ID, Index: res.Index, Digest: res.Digest, Attempts: attempts, Returned: why.Error()})
 }
 
 // again reports whether another attempt may succeed.
@@ -103,25 +104,22 @@ func again(err error) bool {
 	return errors.As(err, &e) && (e.RetrySafe || e.Code == api.CodeNoBlob || e.Code == api.CodeAgentGone)
 }
 
-// attempt executes a run once, when a slot of the agent is free.
-func (w *Worker) attempt(ctx context.Context, m batch.Message, r api.Run, alone bool) (res api.Result, began time.Time, err error) {
-	if alone {
-		w.alone.Lock()
-		defer w.alone.Unlock()
-	} else {
-		w.alone.RLock()
-		defer w.alone.RUnlock()
-	}
-	give, err := w.slots.take(ctx, Weight(len(r.Tests), w.Slots))
+// attempt executes a run once, when a slot of the agent is free. A suspect runs alone.
+func (w *Worker) attempt(ctx context.Context, m batch.Message, r api.Run, problem string, job *held, suspect bool) (res api.RawResult, began time.Time, err error) {
+	give, err := w.slots.take(ctx, Weight(w.tests(r, problem), w.Slots))
 	if err != nil {
 		return res, began, err
 	}
 	defer give()
+	if err := job.begin(ctx, suspect); err != nil {
+		return res, began, err
+	}
+	defer job.pause()
 	first := time.Now()
 	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		began = time.Now()
 		w.Log.Debug("executing", "batch", m.Batch, "index", m.Index, "delivery", m.Attempt)
-		res, err = w.Execute(ctx, r)
+		res, err = w.execute(ctx, r, problem)
 		// That others have the slots or the memory says nothing about the job: it is no attempt.
 		if !api.HasCode(err, api.CodeBusy, api.CodeOverloaded) || time.Since(first) > maxBusy {
 			break
@@ -136,6 +134,27 @@ func (w *Worker) attempt(ctx context.Context, m batch.Message, r api.Run, alone 
 		err = api.Fail(api.CodeStopping, "the agent ended the run")
 	}
 	return res, began, err
+}
+
+// tests is how many tests a run will have.
+func (w *Worker) tests(r api.Run, problem string) int {
+	if problem == "" || w.Tests == nil {
+		return len(r.Tests)
+	}
+	return w.Tests(problem)
+}
+
+// execute executes a run once, with what its problem says.
+func (w *Worker) execute(ctx context.Context, r api.Run, problem string) (api.RawResult, error) {
+	if problem != "" && w.Complete != nil {
+		whole, free, err := w.Complete(ctx, problem, r)
+		if err != nil {
+			return api.RawResult{}, err
+		}
+		defer free()
+		r = whole
+	}
+	return w.Execute(ctx, r)
 }
 
 // recover does what makes another attempt useful.
@@ -189,79 +208,11 @@ func (w *Worker) run(ctx context.Context, work batch.Work) (api.Run, error) {
 		}
 		r = batch.Merged(r, common)
 	}
-	if len(r.Tests) > 0 && r.KeepOutput == 0 {
+	if w.tests(r, work.Job.Problem) > 0 && r.KeepOutput == 0 {
 		r.KeepOutput = cmp.Or(work.KeepOutput, keepOutput)
 	}
 	if r.Collect.IsZero() {
 		r.Collect.None = true
 	}
 	return r, w.keep(ctx, r)
-}
-
-// judged is the result of a job that was executed.
-func judged(out api.JobResult, work batch.Work, res api.Result) api.JobResult {
-	score := api.JobScore(res)
-	out.Status, out.Verdict, out.Score, out.Summary = api.JobDone, res.Verdict, &score, res.Summary
-	if s := res.Summary; s != nil {
-		out.Answer, out.Points, out.MaxPoints = s.Answer, s.Points, s.MaxPoints
-		res.Summary = nil // out has it
-	}
-	if !work.SummaryOnly {
-		cut(&res.Stdout, &res.StdoutTruncated, cmp.Or(work.KeepOutput, keepOutput))
-		cut(&res.Stderr, &res.StderrTruncated, cmp.Or(work.KeepOutput, keepOutput))
-		out.Result = &res
-	}
-	return finished(out)
-}
-
-func cut(b *api.Bytes, truncated *bool, to api.Size) {
-	if api.Size(len(*b)) > to {
-		*b = (*b)[:to]
-		*b, *truncated = (*b)[:len(*b)-b.IncompleteTail()], true
-	}
-}
-
-func ended(out api.JobResult, s api.JobStatus, e *api.Error) api.JobResult {
-	out.Status, out.Error = s, e
-	return finished(out)
-}
-
-func finished(out api.JobResult) api.JobResult {
-	out.Finished = time.Now().UTC().Format(time.RFC3339Nano)
-	return out
-}
-
-// encode is the message of a result. One that is too large for a queue loses the output of its tests, and then
-// all but its summary.
-func encode(res api.JobResult) []byte {
-	for {
-		body, err := json.Marshal(res)
-		if err != nil {
-			panic(fmt.Sprintf("a result has no JSON: %v", err)) // it has no field that could fail
-		}
-		switch {
-		case len(body) <= batch.MaxWork || res.Result == nil:
-			return body
-		case hasOutput(res.Result.Tests):
-			small := *res.Result
-			small.Tests = append([]api.TestResult(nil), small.Tests...)
-			for i := range small.Tests {
-				t := &small.Tests[i].Result
-				t.StdoutTruncated, t.StderrTruncated = t.StdoutTruncated || len(t.Stdout) > 0, t.StderrTruncated || len(t.Stderr) > 0
-				t.Stdout, t.Stderr = nil, nil
-			}
-			res.Result = &small
-		default:
-			res.Result = nil
-		}
-	}
-}
-
-func hasOutput(tests []api.TestResult) bool {
-	for _, t := range tests {
-		if len(t.Result.Stdout)+len(t.Result.Stderr) > 0 {
-			return true
-		}
-	}
-	return false
 }

@@ -34,7 +34,13 @@ type Worker struct {
 	// Jobs and Urgent make sources of jobs. Urgent ones start although other jobs wait.
 	Jobs, Urgent func() Source
 
-	Execute func(ctx context.Context, r api.Run) (api.Result, error)
+	Execute func(ctx context.Context, r api.Run) (api.RawResult, error)
+
+	// Tests is how many tests a problem has that jobs name, and Complete adds them and what else it says to a run; the
+	// caller then calls free. nil: the coordinator has done so.
+	Tests    func(problem string) int
+	Complete func(ctx context.Context, problem string, r api.Run) (run api.Run, free func(), err error)
+
 	Blob    func(ctx context.Context, digest string) ([]byte, error) // fetches what a job names by digest
 	Keep    func(ctx context.Context, content []byte) error          // gives it to the agent; nil: the agent has it
 	Healthy func(ctx context.Context) error                          // whether the agent answers
@@ -49,7 +55,7 @@ type Worker struct {
 
 	inFlight atomic.Int64
 	outcomes outcomes
-	alone    sync.RWMutex // held for reading by each job, for writing by one that must run alone
+	hand     hand
 	slots    slots
 	cancels  cancels
 	commons  commons
@@ -84,14 +90,15 @@ func (w *Worker) Run(ctx context.Context) {
 		w.Drain = drainTime
 	}
 	w.slots.tokens = make(chan struct{}, max(w.Slots, 1))
+	w.hand.open(ctx)
 	work, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)
 	var loops sync.WaitGroup
 	// One more job than slots is at hand when a slot becomes free.
 	for range cap(w.slots.tokens) + 1 {
-		loops.Go(func() { w.loop(ctx, work, w.Jobs()) })
+		loops.Go(func() { w.loop(work, w.Jobs) })
 	}
-	loops.Go(func() { w.loop(ctx, work, w.Urgent()) })
+	loops.Go(func() { w.loop(work, w.Urgent) })
 	ended := make(chan struct{})
 	var drain sync.WaitGroup
 	drain.Go(func() {
@@ -116,37 +123,45 @@ var (
 	errCanceled = errors.New("the batch was canceled")
 )
 
-func (w *Worker) loop(ctx, work context.Context, next Source) {
-	for ctx.Err() == nil {
-		d, err := next(ctx)
+// loop takes jobs, one after the other.
+func (w *Worker) loop(work context.Context, source func() Source) {
+	for next := source(); ; {
+		fetch, err := w.hand.fetch()
 		if err != nil {
-			continue // ctx is done
+			return
+		}
+		d, err := next(fetch)
+		ctx, leave := context.WithCancelCause(work)
+		job := w.hand.fetched(err == nil, leave)
+		if err != nil { // fetch is done
+			leave(nil)
+			next = source() // the old one is not used again
+			continue
 		}
 		w.inFlight.Add(1)
-		w.handle(work, d)
+		w.handle(ctx, work, d, job, leave)
 		w.inFlight.Add(-1)
+		job.end()
 	}
 }
 
 // handle executes a job and sends its result, or gives it back.
-func (w *Worker) handle(work context.Context, d Delivery) {
+func (w *Worker) handle(ctx, work context.Context, d Delivery, job *held, leave context.CancelCauseFunc) {
 	m := d.Job()
-	ctx, cancel := context.WithCancelCause(work)
-	defer w.cancels.add(m.Batch, cancel)()
+	defer w.cancels.add(m.Batch, leave)()
 	defer w.extend(d)()
-	res, err := w.judge(ctx, m)
+	res, err := w.judge(ctx, m, job)
 	switch {
 	case err == nil:
 		w.outcomes.add(string(res.Status))
-		body := encode(res)
-		err = w.send(work, d, body)
+		err = w.send(work, d, res.encode())
 	case errors.Is(err, errCanceled):
 		w.outcomes.add("dropped")
 		err = d.Drop()
 	case errors.As(err, new(notHere)), errors.Is(err, errDrained):
 		w.outcomes.add("given-back")
 		w.Log.Warn("a job is given back", "batch", m.Batch, "index", m.Index, "why", err)
-		err = w.send(work, d, returned(res, err))
+		err = w.send(work, d, returned(res.JobResult, max(m.Attempt, res.Attempts)-1, err))
 	default:
 		w.outcomes.add("given-back")
 		w.Log.Warn("a job is given back", "batch", m.Batch, "index", m.Index, "err", err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -85,8 +86,8 @@ func start(t *testing.T, w *Worker, jobs ...*delivery) {
 	t.Cleanup(func() { cancel(); all.Wait() })
 }
 
-func ok(context.Context, api.Run) (api.Result, error) {
-	return api.Result{Verdict: api.OK, Stdout: []byte(strings.Repeat("x", 5000))}, nil
+func ok(context.Context, api.Run) (api.RawResult, error) {
+	return api.RawResult{Result: api.Result{Verdict: api.OK, Stdout: []byte(strings.Repeat("x", 5000))}}, nil
 }
 
 func TestResults(t *testing.T) {
@@ -125,12 +126,12 @@ func TestResults(t *testing.T) {
 					}
 					return nil
 				},
-				Execute: func(context.Context, api.Run) (api.Result, error) {
+				Execute: func(context.Context, api.Run) (api.RawResult, error) {
 					switch got := tt.execute[calls.Add(1)-1].(type) {
 					case api.Result:
-						return got, nil
+						return api.RawResult{Result: got}, nil
 					case error:
-						return api.Result{}, got
+						return api.RawResult{}, got
 					}
 					panic("neither a result nor an error")
 				}}
@@ -172,46 +173,11 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// A job that was begun twice without an end runs alone: it may be what ends workers, and its neighbors would
-// end with it.
-func TestSuspectsRunAlone(t *testing.T) {
-	var running, most atomic.Int64
-	w := &Worker{Slots: 4, Execute: func(_ context.Context, r api.Run) (api.Result, error) {
-		n := running.Add(1)
-		defer running.Add(-1)
-		if r.Source != nil && n > 1 {
-			t.Error("a suspect runs with others")
-		}
-		most.Store(max(most.Load(), n))
-		time.Sleep(5 * time.Millisecond)
-		if r.Source != nil && running.Load() > 1 {
-			t.Error("others run with a suspect")
-		}
-		return api.Result{Verdict: api.OK}, nil
-	}}
-	var all []*delivery
-	for i := range int64(40) {
-		one := batch.Work{}
-		attempt := 1
-		if i%10 == 5 {
-			one.Job.Source, attempt = api.Bytes("suspect"), aloneFrom
-		}
-		all = append(all, deliver(t, i, attempt, one))
-	}
-	start(t, w, all...)
-	for _, d := range all {
-		<-d.ended
-	}
-	if most.Load() < 2 {
-		t.Error("no jobs ran at the same time")
-	}
-}
-
 func TestLongJobsAreExtended(t *testing.T) {
 	d := deliver(t, 0, 1, batch.Work{})
-	w := &Worker{Slots: 1, Extend: 5 * time.Millisecond, Execute: func(context.Context, api.Run) (api.Result, error) {
+	w := &Worker{Slots: 1, Extend: 5 * time.Millisecond, Execute: func(context.Context, api.Run) (api.RawResult, error) {
 		time.Sleep(100 * time.Millisecond)
-		return api.Result{Verdict: api.OK}, nil
+		return api.RawResult{Result: api.Result{Verdict: api.OK}}, nil
 	}}
 	start(t, w, d)
 	<-d.ended
@@ -223,10 +189,10 @@ func TestLongJobsAreExtended(t *testing.T) {
 func TestACanceledBatchEndsItsJobs(t *testing.T) {
 	began := make(chan struct{})
 	d := deliver(t, 0, 1, batch.Work{})
-	w := &Worker{Slots: 1, Execute: func(ctx context.Context, _ api.Run) (api.Result, error) {
+	w := &Worker{Slots: 1, Execute: func(ctx context.Context, _ api.Run) (api.RawResult, error) {
 		close(began)
 		<-ctx.Done()
-		return api.Result{}, ctx.Err()
+		return api.RawResult{}, ctx.Err()
 	}}
 	start(t, w, d)
 	<-began
@@ -242,10 +208,10 @@ func TestDrainGivesJobsBack(t *testing.T) {
 	began := make(chan struct{})
 	d := deliver(t, 0, 1, batch.Work{})
 	w := &Worker{Slots: 1, Drain: 10 * time.Millisecond, Healthy: func(context.Context) error { return nil },
-		Execute: func(ctx context.Context, _ api.Run) (api.Result, error) {
+		Execute: func(ctx context.Context, _ api.Run) (api.RawResult, error) {
 			close(began)
 			<-ctx.Done()
-			return api.Result{}, ctx.Err()
+			return api.RawResult{}, ctx.Err()
 		}}
 	var given atomic.Bool
 	none := func() Source {
@@ -295,14 +261,14 @@ func TestContent(t *testing.T) {
 			return nil, api.Refuse(api.CodeNoBlob, "no blob %s", digest)
 		},
 		Keep: func(context.Context, []byte) error { kept.Add(1); return nil },
-		Execute: func(_ context.Context, r api.Run) (api.Result, error) {
+		Execute: func(_ context.Context, r api.Run) (api.RawResult, error) {
 			if r.Language != "python" || len(r.Tests) != 1 || r.KeepOutput != keepOutput || !r.Collect.None {
 				t.Errorf("the run is %+v", r)
 			}
 			if runs.Add(1) == 3 {
-				return api.Result{}, api.Refuse(api.CodeNoBlob, "it was removed")
+				return api.RawResult{}, api.Refuse(api.CodeNoBlob, "it was removed")
 			}
-			return api.Result{Verdict: api.OK}, nil
+			return api.RawResult{Result: api.Result{Verdict: api.OK}}, nil
 		}}
 	var all []*delivery
 	for i := range int64(3) {
@@ -340,15 +306,49 @@ func TestLargeResultsAreCut(t *testing.T) {
 	if len(out.Result.Stdout) != int(keepOutput) || !out.Result.StdoutTruncated || out.Result.StderrTruncated {
 		t.Errorf("stdout has %d bytes, cut: %v", len(out.Result.Stdout), out.Result.StdoutTruncated)
 	}
-	for range 3000 {
-		res.Tests = append(res.Tests, api.TestResult{ID: "t", Result: api.Result{Stdout: []byte(strings.Repeat("y", 4000))}})
+	tests := make([]api.TestResult, 3000)
+	for i := range tests {
+		tests[i] = api.TestResult{ID: "t", Result: api.Result{Stdout: []byte(strings.Repeat("y", 4000))}}
 	}
-	body := encode(judged(api.JobResult{}, batch.Work{}, res))
-	var back api.JobResult
-	if err := json.Unmarshal(body, &back); err != nil {
+	text, err := json.Marshal(tests)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if len(body) > batch.MaxWork || back.Result == nil || len(back.Result.Tests) != 3000 || !back.Result.Tests[0].Result.StdoutTruncated {
-		t.Errorf("%d bytes, result %v", len(body), back.Result != nil)
+	for name, large := range map[string]api.RawResult{"tests": {Result: api.Result{Tests: tests}}, "tests in JSON": {Tests: text}} {
+		body := judged(api.JobResult{}, batch.Work{}, large).encode()
+		var back api.JobResult
+		if err := json.Unmarshal(body, &back); err != nil {
+			t.Fatal(err)
+		}
+		if len(body) > batch.MaxWork || back.Result == nil || len(back.Result.Tests) != 3000 || !back.Result.Tests[0].Result.StdoutTruncated {
+			t.Errorf("%s: %d bytes, result %v", name, len(body), back.Result != nil)
+		}
+	}
+	if len(tests[0].Result.Stdout) != 4000 {
+		t.Error("the tests of the result itself were cut")
+	}
+}
+
+// Tests that come as JSON are sent as they came.
+func TestResultsWithTestsInJSON(t *testing.T) {
+	res := api.RawResult{Result: api.Result{Verdict: api.OK, LimitsHit: []string{}, Summary: &api.Summary{Tests: 1, Accepted: 1}}}
+	decoded := res
+	decoded.Result.Tests = []api.TestResult{{ID: "1", Answer: api.Accepted, Result: api.Result{Verdict: api.OK, Stdout: api.Bytes("a\n")}}}
+	var err error
+	if res.Tests, err = json.Marshal(decoded.Result.Tests); err != nil {
+		t.Fatal(err)
+	}
+	for _, summary := range []bool{false, true} {
+		var lines [2]api.JobResult
+		for i, r := range []api.RawResult{res, decoded} {
+			body := judged(api.JobResult{ID: "a", Digest: "d"}, batch.Work{SummaryOnly: summary}, r).encode()
+			if err := json.Unmarshal(body, &lines[i]); err != nil {
+				t.Fatalf("%s: %v", body, err)
+			}
+			lines[i].Finished = ""
+		}
+		if !reflect.DeepEqual(lines[0], lines[1]) || summary != (lines[0].Result == nil) || !summary && len(lines[0].Result.Tests) != 1 {
+			t.Errorf("%+v\nis not\n%+v", lines[0], lines[1])
+		}
 	}
 }

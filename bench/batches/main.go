@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
@@ -32,13 +33,14 @@ func main() {
 	c.own.Register(pflag.CommandLine)
 	pflag.IntVar(&c.rounds, "rounds", 3, "interleaved rounds")
 	pflag.IntVar(&c.jobs, "jobs", 3000, "jobs without tests per round; those with tests are a twentieth")
-	pflag.IntVar(&c.many, "many", 200_000, "tiny jobs for the memory of brig batch, on a simulated agent; 0: skip")
+	pflag.IntVar(&c.many, "many", 1_000_000, "tiny jobs for the memory of brig batch, on a simulated agent; 0: skip")
 	pflag.IntVar(&c.workers, "workers", 1000, "simulated workers; 0: skip")
+	only := pflag.StringSlice("only", nil, "measure only these `PARTS`: rates, machines, fairness, interactive, memory, scaling, workers")
 	write := pflag.String("write", "", "replace the measured block of this Markdown `FILE`")
 	pflag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
 	defer stop()
-	r, err := run(ctx, c)
+	r, err := run(ctx, c, *only)
 	if err == nil {
 		fmt.Println(r.text())
 		if *write != "" {
@@ -67,7 +69,7 @@ type tool struct {
 	report report
 }
 
-func run(ctx context.Context, c config) (_ report, err error) {
+func run(ctx context.Context, c config, only []string) (_ report, err error) {
 	dir, err := os.MkdirTemp("/var/tmp", "brig-batches-")
 	if err != nil {
 		return report{}, err
@@ -76,18 +78,31 @@ func run(ctx context.Context, c config) (_ report, err error) {
 	if err := os.Chmod(dir, 0o711); err != nil { // cells pass through it
 		return report{}, err
 	}
-	if err := c.own.EnsureImage(ctx, dir); err != nil {
-		return report{}, err
-	}
 	t := &tool{config: c, dir: dir, brig: filepath.Join(c.own.Bin, "brig")}
-	if t.agent, err = testagent.Start(ctx, c.own, dir, "--slots", "2"); err != nil {
-		return report{}, err
-	}
-	defer func() { err = errors.Join(err, t.agent.Stop()) }()
+	defer func() {
+		if t.agent != nil {
+			err = errors.Join(err, t.agent.Stop())
+		}
+	}()
 	for _, part := range []struct {
-		name string
-		do   func(context.Context) error
-	}{{"rates", t.rates}, {"fairness", t.fairness}, {"memory", t.memory}, {"workers", t.manyWorkers}} {
+		name  string
+		agent bool // it needs one
+		do    func(context.Context) error
+	}{
+		{"rates", true, t.rates}, {"machines", true, t.machines}, {"fairness", true, t.fairness}, {"interactive", true, t.interactive},
+		{"memory", false, t.memory}, {"scaling", false, t.scaling}, {"workers", false, t.manyWorkers},
+	} {
+		if len(only) > 0 && !slices.Contains(only, part.name) {
+			continue
+		}
+		if part.agent && t.agent == nil {
+			if err := t.own.EnsureImage(ctx, dir); err != nil {
+				return report{}, err
+			}
+			if t.agent, err = testagent.Start(ctx, t.own, dir, "--slots", "2", "--group", "daemon"); err != nil { // the service runs as another user
+				return report{}, err
+			}
+		}
 		fmt.Fprintln(os.Stderr, "batches:", part.name)
 		if err := part.do(ctx); err != nil {
 			return report{}, fmt.Errorf("%s: %w", part.name, err)

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/batch"
+	"github.com/brig-sandbox/brig/batch/worker"
 )
 
 const batchUsage = `
@@ -151,10 +153,19 @@ func (o *batchOptions) check(f *pflag.FlagSet) error {
 	if o.keep != "result" && o.keep != "summary" {
 		return fmt.Errorf("--keep %s: write result or summary", o.keep)
 	}
-	if o.maxAttempts < 1 {
-		return errors.New("--max-attempts: a job is begun at least once")
+	if o.maxAttempts < worker.AloneFrom {
+		return fmt.Errorf("--max-attempts: at least %d, the first attempt in which a job runs alone: with fewer, jobs would be errors that were only next to the cause", worker.AloneFrom)
 	}
-	return o.engine.check()
+	if n, err := strconv.Atoi(o.local); o.local != "" && o.local != "none" && (err != nil || n < 1) {
+		return fmt.Errorf("--local %s: write a number of jobs, or none", o.local)
+	}
+	if err := o.engine.check(); err != nil {
+		return err
+	}
+	if o.local == "none" && !o.engine.shared() {
+		return errors.New("--local none, and no engine: nothing would execute the jobs: add --engine or --engine-listen")
+	}
+	return nil
 }
 
 // batch judges the jobs, and returns the exit code.
@@ -174,15 +185,18 @@ func (c *cli) batch(o *batchOptions) int {
 		err = cerr
 	}
 	s := summarize(p, done.Len(), time.Since(began))
+	var i interrupted
+	if err != nil && p.Recorded == 0 && !errors.As(err, &i) { // it did not begin
+		return c.fail(errors.Join(err, o.removeEmpty()))
+	}
 	if werr := c.writeSummary(o, s); werr != nil {
 		err = errors.Join(err, werr)
 	}
-	var i interrupted
 	switch {
 	case errors.As(err, &i):
 		c.note("interrupted: %d jobs have their results; to go on: %s", p.Recorded, o.resumeCommand())
 		return exitCanceled
-	case err != nil && o.out != "-" && p.Recorded > 0:
+	case err != nil && o.out != "-" && !errors.Is(err, batch.ErrChanged):
 		return c.fail(fmt.Errorf("%w; %d jobs have their results: go on with %s", err, p.Recorded, o.resumeCommand()))
 	case err != nil:
 		return c.fail(err)
@@ -225,6 +239,17 @@ func (o *batchOptions) openOutput(c *cli) (*batch.Output, *batch.Recorded, error
 	return out, done, err
 }
 
+// removeEmpty removes the file of results of a batch that did not begin: the same command can be given again.
+func (o *batchOptions) removeEmpty() error {
+	if o.resume || o.out == "-" {
+		return nil
+	}
+	if info, err := os.Lstat(o.out); err != nil || info.Size() > 0 || !info.Mode().IsRegular() {
+		return nil
+	}
+	return os.Remove(o.out)
+}
+
 // resumeCommand is the command line that goes on.
 func (o *batchOptions) resumeCommand() string {
 	words := os.Args
@@ -265,6 +290,15 @@ func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output, done *
 	}
 	shown := c.batchProgress(o.quiet, counted, done.Len())
 	defer shown.end()
+	defer context.AfterFunc(b.ctx, func() {
+		if o.quiet || !errors.As(context.Cause(b.ctx), new(interrupted)) {
+			return
+		}
+		if shown.bar != nil {
+			fmt.Fprintln(c.stderr) // the bar is in this line
+		}
+		c.note("interrupted: the batch ends when the jobs that run have ended; Ctrl-C again ends it at once")
+	})()
 	var progress atomic.Pointer[batch.Progress]
 	stopMetrics, err := c.serveMetrics(o.metrics, batchFigures(&progress, shown.jobs, b.poolSlots))
 	if err != nil {
@@ -285,7 +319,7 @@ func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output, done *
 		Queue: b.queue, Input: batch.NewInput(jobs, batch.MaxLine), Decode: decodeLine, Output: out, Done: done,
 		ID: id, Pool: o.engine.pool, Common: b.common, Digest: b.digest, Urgent: o.urgent, Resumed: o.resume && len(o.retry) == 0,
 		Problem: b.problem, Put: b.putCommon, KeepAgain: b.keepAgain, Prepare: b.prepare, Window: b.window, WindowBytes: 64 << 20, // an embedded engine has 512 MiB
-		Image:   func(language string) string { return b.images[language] },
+		Image:   b.image,
 		Ordered: o.ordered, Strict: o.strict, KeepOutput: o.keepOutput, SummaryOnly: o.keep == "summary", MaxAttempts: o.maxAttempts,
 		Report: func(p batch.Progress) {
 			if shown.show(p); o.metrics != "" {

@@ -18,18 +18,20 @@ import (
 // engineOptions say which engine moves the jobs.
 type engineOptions struct {
 	env    func(string) string
-	url    string // empty: embedded
+	url    string // of an engine elsewhere; empty: none, or with listen one in this process
 	keys   string // directory; empty: the default
-	listen string // address at which others reach the embedded engine
+	listen string // address at which others reach the engine in this process; empty: there is none
 	creds  string // file with credentials for the engine at url
 	pool   string
 }
 
+const defaultPool = "default"
+
 func (o *engineOptions) register(f *pflag.FlagSet, env func(string) string) {
 	o.env = env
-	f.StringVar(&o.url, "engine", "", "`URL` of a NATS server that moves the jobs, such as nats://10.0.0.1:4222 (default $BRIG_ENGINE, or one in this process)")
+	f.StringVar(&o.url, "engine", "", "`URL` of a NATS server that moves the jobs, such as nats://10.0.0.1:4222 (default $BRIG_ENGINE)")
 	f.StringVar(&o.creds, "creds", "", "`FILE` with the NATS credentials for --engine")
-	f.StringVar(&o.pool, "pool", "default", "`NAME` of the workers' pool")
+	f.StringVar(&o.pool, "pool", defaultPool, "`NAME` of the workers' pool")
 }
 
 func (o *engineOptions) check() error {
@@ -66,10 +68,10 @@ func checkEngineURL(urls string) error {
 	return nil
 }
 
-// shared reports whether other processes use the engine.
+// shared reports whether there is an engine, which other processes use.
 func (o *engineOptions) shared() bool { return o.url != "" || o.listen != "" }
 
-// open starts or connects to the engine. The server is nil if it is elsewhere.
+// open starts or connects to the engine, if there is one. The server is nil if it is elsewhere.
 func (o *engineOptions) open(id string, log *slog.Logger) (*jetstream.Server, *jetstream.Engine, error) {
 	target := jetstream.Target{URL: o.url, Creds: o.creds, Log: log}
 	if o.url == "" {
@@ -77,10 +79,8 @@ func (o *engineOptions) open(id string, log *slog.Logger) (*jetstream.Server, *j
 		if err := os.MkdirAll(config.Dir, 0o700); err != nil {
 			return nil, nil, err
 		}
-		if o.listen != "" {
-			if err := o.readKeys(&config); err != nil {
-				return nil, nil, err
-			}
+		if err := o.readKeys(&config); err != nil {
+			return nil, nil, err
 		}
 		server, err := jetstream.StartServer(config)
 		if err != nil {

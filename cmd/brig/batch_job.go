@@ -18,40 +18,39 @@ import (
 )
 
 // executeJob executes the run of a job once, and reads the report of its suite, if it has one.
-func (x *executor) executeJob(ctx context.Context, r api.Run) (api.Result, error) {
+func (x *executor) executeJob(ctx context.Context, r api.Run) (res api.RawResult, err error) {
 	if r.Suite == nil {
 		return x.executeRun(ctx, r)
 	}
 	run, err := suite.Prepare(r)
 	if err != nil {
-		return api.Result{}, err
-	}
-	res, err := x.executeRun(ctx, run)
-	if err != nil {
 		return res, err
 	}
-	return suite.Read(*r.Suite, res), nil
+	if res, err = x.executeRun(ctx, run); err == nil {
+		res = api.RawResult{Result: suite.Read(*r.Suite, res.Result)} // its run had no tests
+	}
+	return res, err
 }
 
 // executeRun executes a run once. A run with network is relayed by this process, and packages that
 // it needs are installed.
-func (x *executor) executeRun(ctx context.Context, r api.Run) (api.Result, error) {
-	do := func() (api.Result, error) {
+func (x *executor) executeRun(ctx context.Context, r api.Run) (api.RawResult, error) {
+	do := func() (api.RawResult, error) {
 		if r.Network != api.NetworkAllow && r.Network != api.NetworkPublic {
-			return x.agent.Run(ctx, r)
+			return x.agent.RunRaw(ctx, r)
 		}
 		res, used, err := withNetwork(ctx, x.c, relayRequest{Network: r.Network, Allow: r.Allow}, func(ctx context.Context, network func([]*os.File)) (api.Result, error) {
 			return x.agent.RunEvents(ctx, r, bytes.NewReader(nil), client.Events{Network: network})
 		})
 		res.Network = used
-		return res, err
+		return api.RawResult{Result: res}, err
 	}
 	if len(r.Requirements) == 0 {
 		return do()
 	}
 	l, err := languageOf(x.languages, r.Language, source{})
 	if err != nil {
-		return api.Result{}, err
+		return api.RawResult{}, err
 	}
 	request := api.PackageRequest{Language: r.Language, Requirements: r.Requirements, Index: r.Index}
 	return withPackages(ctx, x.c, x.agent, l, request, true, do)
@@ -245,7 +244,11 @@ func (b *batchRun) prepareLanguage(ctx context.Context, j *api.Job, p *batchProb
 		}
 	}
 	if j.SourceFile != "" && j.SourceName == "" {
-		j.SourceName = b.sourceName(l.Name, filepath.Base(j.SourceFile), len(j.Files))
+		tests := j.Tests
+		if p != nil {
+			tests = p.common.Tests
+		}
+		j.SourceName = b.sourceName(l.Name, filepath.Base(j.SourceFile), len(j.Files), tests)
 	}
 	if p == nil {
 		return nil

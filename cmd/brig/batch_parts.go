@@ -22,6 +22,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/batch"
 	"github.com/brig-sandbox/brig/batch/jetstream"
+	"github.com/brig-sandbox/brig/batch/local"
 	"github.com/brig-sandbox/brig/batch/worker"
 	"github.com/brig-sandbox/brig/cache"
 )
@@ -38,8 +39,9 @@ type batchRun struct {
 
 	*executor                // nil: no job runs on this machine
 	worker    *worker.Worker // nil: as executor
-	server    *jetstream.Server
-	queue     *jetstream.Engine
+	queue     batch.Queue
+	engine    *jetstream.Engine // the queue, if workers elsewhere use it; nil: it is a list in this process
+	server    *jetstream.Server // of the engine; nil: it runs elsewhere, or there is none
 	blobs     *cache.Cache
 	log       *slog.Logger
 
@@ -57,7 +59,7 @@ type batchRun struct {
 
 // openBatch connects to the agent and the engine. The caller closes the batchRun.
 func (c *cli) openBatch(o *batchOptions) (_ *batchRun, err error) {
-	b := &batchRun{c: c, o: o, problems: map[string]*batchProblem{}, digests: map[string]bool{}, log: slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	b := &batchRun{c: c, o: o, problems: map[string]*batchProblem{}, images: map[string]string{}, digests: map[string]bool{}, log: slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	var agent *agentHandle
 	if o.local != "none" {
 		if agent, err = c.connectAs(o.socket, os.Geteuid(), ceilingFlags(o.run)...); err != nil {
@@ -74,11 +76,7 @@ func (c *cli) openBatch(o *batchOptions) (_ *batchRun, err error) {
 		if b.executor, err = c.newExecutor(b.ctx, agent, time.Minute, o.noBuild); err != nil {
 			return nil, agent.explain(err)
 		}
-		if o.local != "" {
-			n, err := strconv.Atoi(o.local)
-			if err != nil || n < 1 {
-				return nil, fmt.Errorf("--local %s: write a number of jobs, or none", o.local)
-			}
+		if n, err := strconv.Atoi(o.local); err == nil {
 			b.executor.slots = n
 		}
 		b.slots = b.executor.slots
@@ -92,14 +90,31 @@ func (c *cli) openBatch(o *batchOptions) (_ *batchRun, err error) {
 			return nil, err
 		}
 	}
-	if b.server, b.queue, err = o.engine.open(o.batchID(), b.log); err != nil {
-		return nil, err
+	return b, b.openQueue()
+}
+
+// openQueue makes the queue, and the worker in this process.
+func (b *batchRun) openQueue() (err error) {
+	var jobs func(urgent bool) worker.Source
+	if b.o.engine.shared() {
+		if b.server, b.engine, err = b.o.engine.open(b.o.batchID(), b.log); err != nil {
+			return err
+		}
+		b.queue, jobs = b.engine, engineJobs(b.engine, b.o.engine.pool)
+		if err := b.engine.Prepare(b.ctx, b.o.engine.pool); err != nil {
+			return err
+		}
+	} else {
+		q := local.New()
+		b.queue, jobs = q, func(urgent bool) worker.Source {
+			return sourceOf(func(ctx context.Context) (*local.Delivery, error) { return q.Next(ctx, urgent) })
+		}
 	}
 	if b.executor != nil {
-		b.worker = newWorker(c, b.executor, b.queue, "local-"+rand.Text()[:8], o.engine.pool, b.blob, b.log)
+		b.worker = newWorker(b.executor, jobs, "local-"+rand.Text()[:8], b.blob, b.log)
 		b.worker.Drain = time.Second // the coordinator has what it waits for
 	}
-	return b, b.queue.Prepare(b.ctx, o.engine.pool)
+	return nil
 }
 
 func (b *batchRun) close() {
@@ -109,8 +124,8 @@ func (b *batchRun) close() {
 	if b.root != nil {
 		b.root.Close() //nolint:errcheck // it was only read
 	}
-	if b.queue != nil {
-		b.queue.Close()
+	if b.engine != nil {
+		b.engine.Close()
 	}
 	if b.server != nil {
 		b.server.Stop()
@@ -166,17 +181,20 @@ func (b *batchRun) startWorkers() (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.ctx))
 	var all sync.WaitGroup
 	if w := b.worker; w != nil {
-		unsubscribe, err := b.queue.OnCancel(w.CancelBatch)
-		if err != nil {
-			b.log.Warn("jobs of a canceled batch go on", "err", err)
-			unsubscribe = func() {}
+		unsubscribe := func() {}
+		if b.engine != nil {
+			var err error
+			if unsubscribe, err = b.engine.OnCancel(w.CancelBatch); err != nil {
+				b.log.Warn("jobs of a canceled batch go on", "err", err)
+				unsubscribe = func() {}
+			}
 		}
 		all.Go(func() {
 			defer unsubscribe()
 			w.Run(ctx)
 		})
 	}
-	if b.o.engine.shared() {
+	if b.engine != nil {
 		all.Go(func() { b.countSlots(ctx) })
 	}
 	return func() {
@@ -191,7 +209,7 @@ func (b *batchRun) countSlots(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		call, cancel := context.WithTimeout(ctx, 5*time.Second)
-		workers, err := b.queue.Workers(call)
+		workers, err := b.engine.Workers(call)
 		cancel()
 		if err == nil {
 			slots := 0
@@ -217,7 +235,7 @@ func (b *batchRun) countSlots(ctx context.Context) {
 
 // blob returns content that a job names by digest.
 func (b *batchRun) blob(ctx context.Context, digest string) ([]byte, error) {
-	return fetchBlob(ctx, b.blobs, b.queue, digest)
+	return fetchBlob(ctx, b.blobs, b.engine, digest)
 }
 
 // contentDigest is the name of content in a store of blobs.
@@ -232,15 +250,15 @@ func (b *batchRun) putBlob(ctx context.Context, content []byte) (string, error) 
 			return "", err
 		}
 	}
-	if !b.o.engine.shared() {
+	if b.engine == nil {
 		return digest, nil
 	}
-	return b.queue.PutBlob(ctx, content)
+	return b.engine.PutBlob(ctx, content)
 }
 
 // keepAgain gives the engine what it may have lost. This process has it on disk.
 func (b *batchRun) keepAgain(ctx context.Context) error {
-	if !b.o.engine.shared() {
+	if b.engine == nil {
 		return nil
 	}
 	for digest := range b.digests {
@@ -248,7 +266,7 @@ func (b *batchRun) keepAgain(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("the content %s of jobs has gone from %s: %w", digest, cacheDir(), err)
 		}
-		if _, err = b.queue.PutBlob(ctx, content); err != nil {
+		if _, err = b.engine.PutBlob(ctx, content); err != nil {
 			return err
 		}
 	}
@@ -268,13 +286,16 @@ func (b *batchRun) putCommon(ctx context.Context, r api.Run) (string, error) {
 	return b.putBlob(ctx, text)
 }
 
-// fetchBlob returns content from the disk, or from the engine.
+// fetchBlob returns content from the disk, or from the engine; nil: there is none.
 func fetchBlob(ctx context.Context, kept *cache.Cache, engine *jetstream.Engine, digest string) ([]byte, error) {
 	content, err := kept.Get(digest)
 	if !errors.Is(err, cache.ErrNotFound) {
 		return content, err
 	}
-	if content, err = engine.Blob(ctx, digest); errors.Is(err, jetstream.ErrNoBlob) {
+	if engine != nil {
+		content, err = engine.Blob(ctx, digest)
+	}
+	if errors.Is(err, jetstream.ErrNoBlob) || errors.Is(err, cache.ErrNotFound) {
 		return nil, api.Refuse(api.CodeNoBlob, "the blob %s is not known: send it before the job", digest)
 	}
 	if err != nil {
@@ -283,28 +304,32 @@ func fetchBlob(ctx context.Context, kept *cache.Cache, engine *jetstream.Engine,
 	return content, kept.PutBlob(digest, bytes.NewReader(content))
 }
 
-// saveProcessorTime has the collector and the scheduler of this process take less time, which is that of the
-// programs: one processor moves a few thousand jobs a second.
+// saveProcessorTime has the scheduler of this process take less time, which is that of the programs: one processor
+// moves a few thousand jobs a second.
 func saveProcessorTime(slots int) {
 	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), max(1, slots/4)))
-	debug.SetGCPercent(300)
 	debug.SetMemoryLimit(96 << 20)
 }
 
-// newWorker makes a worker that executes jobs on an agent.
-func newWorker(c *cli, x *executor, engine *jetstream.Engine, name, pool string, blob func(context.Context, string) ([]byte, error), log *slog.Logger) *worker.Worker {
-	source := func(urgent bool) func() worker.Source {
-		return func() worker.Source {
-			s := engine.Source(pool, urgent)
-			return func(ctx context.Context) (worker.Delivery, error) {
-				d, err := s.Next(ctx)
-				if err != nil {
-					return nil, err
-				}
-				return d, nil
-			}
+// engineJobs makes sources of the jobs of a pool.
+func engineJobs(e *jetstream.Engine, pool string) func(urgent bool) worker.Source {
+	return func(urgent bool) worker.Source { return sourceOf(e.Source(pool, urgent).Next) }
+}
+
+// sourceOf makes a source of next, which waits for a job.
+func sourceOf[D worker.Delivery](next func(context.Context) (D, error)) worker.Source {
+	return func(ctx context.Context) (worker.Delivery, error) {
+		d, err := next(ctx)
+		if err != nil {
+			return nil, err
 		}
+		return d, nil
 	}
+}
+
+// newWorker makes a worker that executes jobs on an agent.
+func newWorker(x *executor, jobs func(urgent bool) worker.Source, name string, blob func(context.Context, string) ([]byte, error), log *slog.Logger) *worker.Worker {
+	source := func(urgent bool) func() worker.Source { return func() worker.Source { return jobs(urgent) } }
 	return &worker.Worker{
 		Name: name, Slots: x.slots, Jobs: source(false), Urgent: source(true), Log: log, Blob: blob,
 		Execute: x.executeJob,

@@ -163,8 +163,9 @@ type batchSummary struct {
 	Refused  int64                `json:"refused"`
 	Error    int64                `json:"error"`
 	Canceled int64                `json:"canceled"`
-	Answers  map[api.Answer]int64 `json:"answers"` // of the jobs that this run judged
-	Earlier  int64                `json:"earlier"` // results of earlier runs, with --resume
+	Answers  map[api.Answer]int64 `json:"answers"`
+	NotDone  string               `json:"not_done,omitempty"` // the first job of this run that is not done, and why
+	Earlier  int64                `json:"earlier"`            // results of earlier runs, with --resume
 	Again    int64                `json:"released_again"`
 	Dropped  int64                `json:"dropped"` // results that came twice
 	Complete bool                 `json:"complete"`
@@ -175,7 +176,7 @@ type batchSummary struct {
 func summarize(p batch.Progress, earlier int64, took time.Duration) batchSummary {
 	return batchSummary{
 		Jobs: p.Recorded, Done: p.Statuses[api.JobDone], Refused: p.Statuses[api.JobRefused], Error: p.Statuses[api.JobError], Canceled: p.Statuses[api.JobCanceled],
-		Answers: p.Answers, Earlier: earlier, Again: p.Again, Dropped: p.Dropped, Complete: p.AllRead && p.Recorded >= p.Read,
+		Answers: p.Answers, NotDone: p.NotDone, Earlier: earlier, Again: p.Again, Dropped: p.Dropped, Complete: p.AllRead && p.Recorded >= p.Read,
 		Seconds: took.Seconds(), Rate: float64(p.Recorded-earlier) / took.Seconds(),
 	}
 }
@@ -198,7 +199,17 @@ func (c *cli) writeSummary(o *batchOptions, s batchSummary) error {
 		if n := s.Answers[api.Accepted]; n > 0 {
 			text += fmt.Sprintf("; %d accepted", n)
 		}
-		c.note("%s; %s, %.1f jobs/s", text, time.Duration(s.Seconds*float64(time.Second)).Round(10*time.Millisecond), s.Rate)
+		if s.Earlier > 0 {
+			text += fmt.Sprintf("; %d of an earlier run", s.Earlier)
+		}
+		text += fmt.Sprintf("; %s, %.1f jobs/s", time.Duration(s.Seconds*float64(time.Second)).Round(10*time.Millisecond), s.Rate)
+		if o.out != "-" {
+			text += "; results: " + o.out
+		}
+		c.note("%s", text)
+		if s.NotDone != "" {
+			c.note("the first that is not done: %.400s", oneLine(s.NotDone))
+		}
 	}
 	if o.summary == "" {
 		return nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -49,17 +48,14 @@ func calibrateCommand(c *cli) *cobra.Command {
 			return c.hint("calibrate", errors.New("brig calibrate has no arguments"))
 		}
 		result, err := c.calibrate(*socket, *wait, *noBuild)
-		var s interrupted
 		switch {
-		case errors.As(err, &s):
-			return s.exit()
 		case err != nil:
-			return c.fail(err)
+			return c.end(err)
 		case *asJSON:
 			c.stdout.Write(marshal(result))
 			return 0
 		}
-		t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
+		t := alignedTable(c.text())
 		fmt.Fprintln(t, "KERNEL\tCLASS\tTIME\tSPREAD\tFACTOR")
 		for _, m := range result.Kernels {
 			fmt.Fprintf(t, "%s\t%s\t%s\t%.0f %%\t%.3f\n", m.Name, m.Class, short(m.CPU), 100*m.Spread, m.Factor)

@@ -75,8 +75,8 @@ type convertOptions struct {
 
 func (o *convertOptions) register(f *pflag.FlagSet) {
 	o.datasetOptions.register(f)
-	f.StringVarP(&o.out, "output", "o", "-", "write the jobs to this `FILE`; - is stdout")
-	f.BoolVar(&o.json, "json", false, "print as JSON how many jobs there are and which lines were refused; it needs --output FILE")
+	f.StringVarP(&o.out, "out", "o", "-", "write the jobs to this `FILE`; - is stdout")
+	f.BoolVar(&o.json, "json", false, "print as JSON how many jobs there are and which lines were refused; it needs --out FILE")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress and no refused lines")
 }
 
@@ -87,7 +87,7 @@ func (o *convertOptions) check(f *pflag.FlagSet) error {
 	case o.from == "":
 		return fmt.Errorf("--from says which data set it is: %s", strings.Join(dataset.Formats(), ", "))
 	case o.json && o.out == "-":
-		return errors.New("--json: the jobs go to stdout already: add --output FILE")
+		return errors.New("--json: the jobs go to stdout already: add --out FILE")
 	}
 	return o.datasetOptions.check(f.Arg(0))
 }
@@ -154,7 +154,7 @@ func (c *cli) convert(o *convertOptions, name string) (done converted, err error
 		}
 		file, err := openOutput(o.out)
 		if err != nil {
-			return done, fmt.Errorf("--output: %w", err)
+			return done, fmt.Errorf("--out: %w", err)
 		}
 		to, end = file, file.Close
 	}
@@ -176,7 +176,7 @@ func (o *convertOptions) checkOutput(tasks string) error {
 	}
 	for _, in := range []string{tasks, o.completions} {
 		if info, err := os.Stat(in); err == nil && os.SameFile(info, out) {
-			return fmt.Errorf("--output %s: it is the file that is read: name another one", o.out)
+			return fmt.Errorf("--out %s: it is the file that is read: name another one", o.out)
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -57,6 +58,7 @@ const (
 // A workerKey is what a worker needs to connect to an engine.
 type workerKey struct {
 	Name        string `json:"name"`
+	Pool        string `json:"pool"`
 	Engine      string `json:"engine"`      // URL
 	Seed        string `json:"seed"`        // private key
 	Certificate string `json:"certificate"` // of the engine; empty: those that the host trusts
@@ -75,11 +77,14 @@ func readWorkers(dir string) ([]jetstream.Worker, error) {
 	if err := json.Unmarshal(text, &all); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, workersFile), err)
 	}
+	for i := range all {
+		all[i].Pool = cmp.Or(all[i].Pool, defaultPool)
+	}
 	return all, nil
 }
 
-// addWorker makes a key for a worker, which replaces its earlier one, and writes down its public part.
-func addWorker(dir, name string) (seed string, err error) {
+// addWorker makes a key for a worker of a pool, which replaces its earlier one, and writes down its public part.
+func addWorker(dir, name, pool string) (seed string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
@@ -97,7 +102,7 @@ func addWorker(dir, name string) (seed string, err error) {
 		return "", err
 	}
 	all = slices.DeleteFunc(all, func(w jetstream.Worker) bool { return w.Name == name })
-	all = append(all, jetstream.Worker{Name: name, Key: public})
+	all = append(all, jetstream.Worker{Name: name, Pool: pool, Key: public})
 	return seed, durable.Replace(filepath.Join(dir, workersFile), marshal(all), 0o600)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/batch/worker"
+	"github.com/brig-sandbox/brig/grade"
 )
 
 // An executor executes many runs on one agent, as many at once as it has slots.
@@ -19,6 +20,7 @@ type executor struct {
 	agent     *agentHandle
 	languages []api.Language
 	slots     int           // of the agent
+	ceiling   api.Limits    // most that it lets a run request
 	wait      time.Duration // how long to wait while others have every slot
 	noBuild   bool
 	built     map[string]error // by image: how building it ended
@@ -33,7 +35,7 @@ func (c *cli) newExecutor(ctx context.Context, agent *agentHandle, wait time.Dur
 	if err != nil {
 		return nil, err
 	}
-	return &executor{c: c, agent: agent, languages: all, slots: max(health.Slots, 1), wait: wait, noBuild: noBuild, built: map[string]error{}}, nil
+	return &executor{c: c, agent: agent, languages: all, slots: max(health.Slots, 1), ceiling: health.Ceiling, wait: wait, noBuild: noBuild, built: map[string]error{}}, nil
 }
 
 // prepare finds a language, and builds its image if that is missing. It is called by one goroutine.
@@ -48,15 +50,13 @@ func (x *executor) prepare(ctx context.Context, name string, src source) (api.La
 	return l, x.built[l.Image]
 }
 
-// sourceName is the name that a source has in the sandbox. A program of one file in an interpreted language
-// has the language's own name for it, because templates of started interpreters expect that
-// (docs/templates.md), and nothing depends on it; others keep their names.
-func (x *executor) sourceName(language, name string, files int) string {
+// sourceName is grade.SourceName for a language that is known by name.
+func (x *executor) sourceName(language, name string, files int, tests []api.Test) string {
 	i := slices.IndexFunc(x.languages, func(l api.Language) bool { return l.Name == language })
-	if files > 0 || i < 0 || x.languages[i].CompileTier != "" {
+	if i < 0 {
 		return name
 	}
-	return ""
+	return grade.SourceName(x.languages[i], name, files, tests)
 }
 
 // withSourceName puts the name that the user knows into the diagnoses of a program that ran under another.
@@ -83,17 +83,35 @@ const runAttempts = 3
 // execute executes a run; test is called after each of its tests, nil: never. It waits for a slot, and
 // tries again if brig failed.
 func (x *executor) execute(ctx context.Context, r api.Run, test func()) (api.Result, *api.Error) {
+	return x.attempt(ctx, func() (api.Result, error) {
+		return x.agent.RunEvents(ctx, r, bytes.NewReader(nil), client.Events{Test: func(api.TestResult) {
+			if test != nil {
+				test()
+			}
+		}})
+	})
+}
+
+// alone executes a run without tests in the same way. Its result has all that the program wrote, which the
+// agent does not keep in memory.
+func (x *executor) alone(ctx context.Context, r api.Run) (api.Result, *api.Error) {
+	stdin := r.Stdin
+	r.Stdin = nil
+	return x.attempt(ctx, func() (api.Result, error) {
+		var stdout, stderr bytes.Buffer
+		res, err := x.agent.RunEvents(ctx, r, bytes.NewReader(stdin), client.Events{Stdout: &stdout, Stderr: &stderr})
+		res.Stdout, res.Stderr = stdout.Bytes(), stderr.Bytes()
+		return res, err
+	})
+}
+
+// attempt executes a run by calling run. It waits for a slot, and tries again if brig failed.
+func (x *executor) attempt(ctx context.Context, run func() (api.Result, error)) (api.Result, *api.Error) {
 	for attempt := 1; ; attempt++ {
 		if err := context.Cause(ctx); err != nil {
 			return api.Result{}, asError(err)
 		}
-		res, err := retryUntil(ctx, x.wait, nil, func() (api.Result, error) {
-			return x.agent.RunEvents(ctx, r, bytes.NewReader(nil), client.Events{Test: func(api.TestResult) {
-				if test != nil {
-					test()
-				}
-			}})
-		})
+		res, err := retryUntil(ctx, x.wait, nil, run)
 		if err == nil {
 			return res, nil
 		}

@@ -47,6 +47,7 @@ Examples:
   brig grade hw3/tests submissions/
   brig grade hw3/tests moodle.zip --cpu 2s --memory 256M
   brig grade hw3/tests ann.py bob.cpp --words brig
+  brig grade hw3/tests submissions/ --input-file input.txt --output-file output.txt
   brig grade kattis/different submissions/
   brig grade hw3/tests submissions/ --csv=grades.csv --html=grades.html --json=grades.json
   brig grade hw3/tests submissions/ --json=grades.json --rerun ann
@@ -84,6 +85,7 @@ func (o *gradeOptions) register(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.run.Flags, "flag", nil, "`FLAG` for the compiler, such as -O3; instead of the default ones (repeatable)")
 	f.StringVar((*string)(&o.run.Compare.How), "compare", "", "how output is compared: lines, tokens, exact or float (default lines)")
 	f.Float64Var(&o.run.Compare.Tolerance, "tolerance", 0, fmt.Sprintf("difference allowed between numbers, with --compare float (default %v)", api.DefaultTolerance))
+	fileFlags(f, &o.run)
 	f.BoolVar(&o.run.StopAtFailure, "stop-at-failure", false, "start no further test of a submission after one was not accepted")
 	o.suite.register(f)
 	f.StringArrayVar(&o.ignore, "ignore", nil, "leave out files and directories whose name matches `GLOB`, such as 'README*' (repeatable)")
@@ -128,7 +130,7 @@ func gradeCommand(c *cli) *cobra.Command {
 				return c.fail(err)
 			}
 		}
-		agent, err := c.connect(o.socket, ceilingFlags(o.run)...)
+		agent, err := c.connect(o.socket, ceilingFlags(api.Run{Limits: mostOf(p, o.run.Limits)})...)
 		if err != nil {
 			return c.fail(err)
 		}
@@ -136,6 +138,7 @@ func gradeCommand(c *cli) *cobra.Command {
 		defer stop()
 		g, err := c.newGrading(ctx, agent, o, p, tree.Tree, f.Args()[1:])
 		if err == nil {
+			defer g.done()
 			err = g.setTimeLimit(ctx)
 		}
 		if err != nil {

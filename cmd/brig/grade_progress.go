@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+
+	"github.com/brig-sandbox/brig/problem"
 )
 
 // A gradeProgress shows on stderr how many tests have ended, how fast, and how long the others will
 // take: on a terminal with a bar, elsewhere in a line every ten seconds.
 type gradeProgress struct {
-	what               string // that submissions are: submissions, or those of the jury
+	what               string // one of the submissions is: submission, or jury run
 	submissions, tests int    // of all
 	began              time.Time
 	bar                *progressbar.ProgressBar // nil: not on a terminal
@@ -62,7 +64,7 @@ func (p *gradeProgress) add(tests, submissions int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended, p.judged = p.ended+tests, p.judged+submissions
-	count := fmt.Sprintf("%d of %d %s", p.judged, p.submissions, p.what)
+	count := fmt.Sprintf("%d of %s", p.judged, problem.Count(p.submissions, p.what))
 	if p.bar != nil {
 		p.bar.Describe("brig: " + count)
 		_ = p.bar.Add(tests) // the terminal has gone: nobody sees the bar
@@ -74,7 +76,7 @@ func (p *gradeProgress) add(tests, submissions int) {
 
 // pace says how many of all tests have ended after a time, how fast, and when the others will have.
 func pace(ended, all int, after time.Duration) string {
-	text := fmt.Sprintf("%d of %d tests", ended, all)
+	text := fmt.Sprintf("%d of %s", ended, problem.Count(all, "test"))
 	if ended == 0 || after <= 0 {
 		return text
 	}

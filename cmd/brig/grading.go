@@ -34,6 +34,7 @@ type grading struct {
 	submissions []grade.Submission
 	names       []string      // languages of the submissions; empty: it cannot be judged
 	earlier     *grade.Report // of --json=FILE, with --rerun
+	done        func()        // releases the tests that were made for the package
 }
 
 const gradeOutput = 4 * api.KiB // of each stream of each test, in the report
@@ -44,7 +45,7 @@ func (c *cli) newGrading(ctx context.Context, agent *agentHandle, o *gradeOption
 	if err != nil {
 		return nil, err
 	}
-	g := &grading{executor: x, o: o, loader: grade.Loader{Problem: p, Tree: tree, Put: x.put(ctx)}}
+	g := &grading{executor: x, o: o, loader: grade.Loader{Problem: p, Tree: tree, Put: x.put(ctx)}, done: func() {}}
 	if o.suite.report != "" {
 		o.run.Language = o.suite.language(o.run.Language)
 	}
@@ -71,7 +72,14 @@ func (c *cli) newGrading(ctx context.Context, agent *agentHandle, o *gradeOption
 			}
 		}
 	}
-	return g, g.readProblem(ctx)
+	if g.loader.Problem, g.loader.Tree, g.done, err = x.whole(ctx, o.quiet, p, tree); err != nil {
+		return nil, err
+	}
+	if err := g.readProblem(ctx); err != nil {
+		g.done()
+		return nil, err
+	}
+	return g, nil
 }
 
 // readProblem fills in what all submissions have in common. What the command line says takes precedence
@@ -86,7 +94,7 @@ func (g *grading) readProblem(ctx context.Context) error {
 	}
 	g.run = g.o.run
 	g.run.KeepOutput, g.run.Collect.None = gradeOutput, true
-	grade.Apply(&g.run, common, g.loader.Problem.Limits.Time)
+	grade.Apply(&g.run, common, g.loader.Problem.Limits.Time, g.ceiling)
 	return nil
 }
 
@@ -165,7 +173,7 @@ func (g *grading) withEarlier(r grade.Report) grade.Report {
 // judgeAll judges the submissions, as many at once as the agent has slots.
 func (g *grading) judgeAll(ctx context.Context) grade.Report {
 	rows := make([]grade.Row, len(g.submissions))
-	shown := g.c.gradeProgress(g.o.quiet, "submissions", len(rows), len(rows)*len(g.run.Tests))
+	shown := g.c.gradeProgress(g.o.quiet, "submission", len(rows), len(rows)*len(g.run.Tests))
 	g.each(len(rows), len(g.run.Tests), func(i int) { rows[i] = g.judge(ctx, g.submissions[i], g.names[i], shown) })
 	shown.end()
 	report := grade.Report{Submissions: rows}
@@ -231,7 +239,7 @@ func (g *grading) request(s grade.Submission, language string) (r api.Run, err e
 	if r.Files, err = g.loader.Included(language, s.Files); err != nil {
 		return r, err
 	}
-	r.SourceName = g.sourceName(language, s.Main, len(r.Files))
+	r.SourceName = g.sourceName(language, s.Main, len(r.Files), r.Tests)
 	return r, nil
 }
 

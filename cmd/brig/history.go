@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -96,7 +95,7 @@ func (c *cli) listRuns(all []api.Record) error {
 		c.note("the history has no such run")
 		return nil
 	}
-	t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
+	t := alignedTable(c.text())
 	fmt.Fprintln(t, "RUN\tREQUESTED\tKEY\tPROJECT\tTASK\tLANGUAGE\tVERDICT\tTESTS\tCPU(ms)\tMEM(MiB)")
 	for _, r := range all {
 		tests := "-"

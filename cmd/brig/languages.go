@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -38,13 +37,7 @@ Example:
 		if err != nil {
 			return c.fail(agent.explain(err))
 		}
-		if *asJSON {
-			c.stdout.Write(marshal(all))
-			return 0
-		}
-		t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "LANGUAGE\tOTHER NAMES\tVERSION\tFILES\tIMAGE\tSTORED\tTIERS\tFLAGS")
-		for _, l := range all {
+		if err := printList(c, *asJSON, all, "LANGUAGE\tOTHER NAMES\tVERSION\tFILES\tIMAGE\tSTORED\tTIERS\tFLAGS", func(l api.Language) string {
 			stored := "no"
 			switch {
 			case len(l.Lacks) > 0:
@@ -52,9 +45,10 @@ Example:
 			case l.Stored:
 				stored = "yes"
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Name, orDash(l.Aliases), orDash([]string{l.Version}), orDash(l.Extensions), l.Image, stored, l.Tiers(), flagsOf(l))
+			return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", l.Name, orDash(l.Aliases), orDash([]string{l.Version}), orDash(l.Extensions), l.Image, stored, l.Tiers(), flagsOf(l))
+		}); err != nil {
+			return c.fail(err)
 		}
-		t.Flush()
 		return 0
 	})
 }

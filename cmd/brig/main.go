@@ -137,6 +137,14 @@ func (c *cli) hint(command string, err error) int {
 	return exitBrig
 }
 
+// end is fail for what a signal may have ended, which the exit code says alone.
+func (c *cli) end(err error) int {
+	if s := (interrupted{}); errors.As(err, &s) {
+		return s.exit()
+	}
+	return c.fail(err)
+}
+
 // fail reports an error of brig, and returns the exit code.
 func (c *cli) fail(err error) int {
 	c.note("%v", err)

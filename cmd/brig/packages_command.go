@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -57,16 +56,9 @@ Examples:
 			if err != nil {
 				return err
 			}
-			if *asJSON {
-				c.stdout.Write(marshal(all))
-				return nil
-			}
-			t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(t, "KEY\tLANGUAGE\tSIZE\tUSED\tOWNER\tREQUIREMENTS")
-			for _, s := range all {
-				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\n", s.Key[:min(len(s.Key), shortKey)], s.Language, formatSize(s.Size), s.Used, s.Owner, oneLine(strings.Join(s.Requirements, " ")))
-			}
-			return t.Flush()
+			return printList(c, *asJSON, all, "KEY\tLANGUAGE\tSIZE\tUSED\tOWNER\tREQUIREMENTS", func(s api.PackageSet) string {
+				return fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%s", s.Key[:min(len(s.Key), shortKey)], s.Language, formatSize(s.Size), s.Used, s.Owner, oneLine(strings.Join(s.Requirements, " ")))
+			})
 		})
 	})
 }

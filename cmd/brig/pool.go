@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -122,16 +121,9 @@ func poolList(c *cli) *cobra.Command {
 			return c.fail(err)
 		}
 		all := pools(queued, workers)
-		if *asJSON {
-			c.stdout.Write(marshal(all))
-			return 0
-		}
-		w := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "POOL\tWORKERS\tSLOTS\tWAITING\tURGENT\tEXECUTED")
-		for _, p := range all {
-			fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\n", p.Name, p.Workers, p.Slots, p.Waiting, p.Urgent, p.Working)
-		}
-		if err := w.Flush(); err != nil {
+		if err := printList(c, *asJSON, all, "POOL\tWORKERS\tSLOTS\tWAITING\tURGENT\tEXECUTED", func(p poolState) string {
+			return fmt.Sprintf("%s\t%d\t%d\t%d\t%d\t%d", p.Name, p.Workers, p.Slots, p.Waiting, p.Urgent, p.Working)
+		}); err != nil {
 			return c.fail(err)
 		}
 		return 0
@@ -160,7 +152,7 @@ func poolShow(c *cli) *cobra.Command {
 			c.stdout.Write(marshal(all))
 			return 0
 		}
-		w := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
+		w := alignedTable(c.text())
 		fmt.Fprintln(w, "WORKER\tVERSION\tSLOTS\tJOBS\tSTATE\tREPORTED")
 		for _, one := range all {
 			state := "takes jobs"

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -18,13 +16,14 @@ import (
 
 const problemUsage = `
 Read and verify packages of programming problems: of the Kattis problem package format
-(legacy, legacy-icpc, 2023-07-draft, 2025-09), full packages of Polygon, tasks of CMS in the
+(legacy, legacy-icpc, 2023-07-draft, 2025-09), packages of Polygon, tasks of CMS in the
 italian YAML format, and problems of DMOJ.
 
 Usage:
   brig problem show PACKAGE
   brig problem verify PACKAGE
   brig problem import PACKAGE
+  brig problem generate PACKAGE --out FILE
   brig problem convert PACKAGE --to kattis --out DIR
   brig problem ls
   brig problem rm NAME...
@@ -37,7 +36,7 @@ Examples:
   brig problem verify different/
   brig problem import different.zip --name week3
 
-To judge submissions against a package: brig grade DIR SUBMISSIONS...`
+To judge submissions against a package: brig grade PACKAGE SUBMISSIONS...`
 
 func problemCommand(c *cli) *cobra.Command {
 	return c.group("problem", problemUsage, problemCommands())
@@ -49,6 +48,7 @@ func problemCommands() []command {
 		{name: "import", short: "store a package under a name", make: problemImportCommand},
 		{name: "ls", short: "list the problems that were imported", make: problemListCommand},
 		{name: "rm", short: "remove problems that were imported", make: problemRemoveCommand},
+		{name: "generate", short: "make the tests that a package has generators for, and build its programs", make: problemGenerateCommand},
 		{name: "convert", short: "write a package in another format", make: problemConvertCommand},
 		{name: "verify", short: "run the programs of a package, and say what is wrong with it", make: problemVerifyCommand},
 	}
@@ -59,7 +59,7 @@ Print what a problem package says, in brig's words. Nothing of the package is ex
 Mistakes are listed with file, line and the part of the format's specification.
 
 Usage:
-  brig problem show [--json] DIR
+  brig problem show [--json] PACKAGE
 
 Examples:
   brig problem show different/
@@ -121,18 +121,30 @@ func showProblem(w io.Writer, p problem.Problem) {
 	}
 	line("format", "%s", p.Format)
 	line("type", "%s", kindOf(p))
+	if p.InputFile != "" || p.OutputFile != "" {
+		line("files", "input in %s, output in %s", orDefault(p.InputFile, "stdin"), orDefault(p.OutputFile, "stdout"))
+	}
 	line("limits", "%s", limitsOf(p.Limits))
 	if len(p.Languages) > 0 {
 		line("languages", "%s", strings.Join(p.Languages, ", "))
 	}
 	line("judged by", "%s", judgeOf(p))
-	samples := 0
+	samples, own := 0, 0
 	for _, t := range p.Tests {
 		if t.Sample {
 			samples++
 		}
+		if len(t.Files) > 0 {
+			own++
+		}
 	}
 	line("tests", "%d, %d of them samples", len(p.Tests), samples)
+	if own > 0 {
+		line("also", "%s with files of their own", problem.Count(own, "test"))
+	}
+	if g := p.Generate; g != nil {
+		line("to be made", "%s", generationText(*g))
+	}
 	members := p.Members()
 	for _, g := range p.Groups {
 		line("group", "%s", groupText(g, len(members[g.ID])))
@@ -143,19 +155,19 @@ func showProblem(w io.Writer, p problem.Problem) {
 	for _, set := range []struct {
 		what  string
 		tests []problem.Test
-	}{{"invalid inputs", p.InvalidInputs}, {"invalid outputs", p.InvalidOutputs}, {"valid outputs", p.ValidOutputs}} {
+	}{{"invalid input", p.InvalidInputs}, {"invalid output", p.InvalidOutputs}, {"valid output", p.ValidOutputs}} {
 		if len(set.tests) > 0 {
-			line("also", "%d %s for the validators", len(set.tests), set.what)
+			line("also", "%s for the validators", problem.Count(len(set.tests), set.what))
 		}
 	}
 	for _, in := range p.Include {
-		line("include", "%d files for %s", len(in.Files), orDefault(in.Language, "other languages"))
+		line("include", "%s for %s", problem.Count(len(in.Files), "file"), orDefault(in.Language, "other languages"))
 	}
 	if len(p.Jury) > 0 {
 		fmt.Fprintln(w, "submissions")
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		t := alignedTable(w)
 		for _, j := range p.Jury {
-			fmt.Fprintf(t, "  %s\t%s\t%s\n", oneLine(j.Path), orDefault(j.Language, "-"), oneLine(expectText(j)))
+			fmt.Fprintf(t, "  %s\t%s\t%s\n", oneLine(j.Path), orDefault(j.Language, "-"), oneLine(grade.ExpectText(j)))
 		}
 		t.Flush()
 	}
@@ -172,7 +184,10 @@ func kindOf(p problem.Problem) string {
 	if p.Interactive {
 		kind = append(kind, "interactive")
 	}
-	if p.Passes > 0 {
+	switch {
+	case p.Passes == 2 && p.Checker != nil && p.Checker.Protocol == string(api.ProtocolTestlib):
+		kind = append(kind, "the program runs twice")
+	case p.Passes > 0:
 		kind = append(kind, fmt.Sprintf("at most %d passes", p.Passes))
 	}
 	return strings.Join(kind, ", ")
@@ -205,6 +220,12 @@ func judgeOf(p problem.Problem) string {
 	switch {
 	case p.Interactor != nil:
 		return "its interactor " + programText(*p.Interactor) + " and then its checker " + programText(*p.Checker) + ", protocol " + p.Checker.Protocol
+	case p.ProgramIO != "" && p.Checker != nil:
+		with := "one process"
+		if p.Processes > 1 {
+			with = fmt.Sprintf("%d processes", p.Processes)
+		}
+		return "its manager " + programText(*p.Checker) + ", which talks with " + with + " over " + p.ProgramIO
 	case p.Checker != nil && p.Interactive:
 		return "its interactor " + programText(*p.Checker) + ", protocol " + p.Checker.Protocol
 	case p.Checker != nil:
@@ -213,6 +234,28 @@ func judgeOf(p problem.Problem) string {
 		return strings.TrimSpace("comparison " + p.Compare.How + " " + strings.Join(p.Compare.Args, " "))
 	}
 	return "comparison of lines"
+}
+
+// generationText says which files of the tests are made by what.
+func generationText(g problem.Generation) string {
+	var parts, names []string
+	for _, p := range g.Generators {
+		names = append(names, programText(p))
+	}
+	if len(g.Builds) > 0 {
+		var builds []string
+		for _, p := range g.Builds {
+			builds = append(builds, p.Main)
+		}
+		parts = append(parts, "programs by "+strings.Join(builds, ", "))
+	}
+	if len(g.Inputs) > 0 {
+		parts = append(parts, fmt.Sprintf("%s by %s", problem.Count(len(g.Inputs), "input"), strings.Join(names, ", ")))
+	}
+	if len(g.Answers) > 0 {
+		parts = append(parts, fmt.Sprintf("%s by %s", problem.Count(len(g.Answers), "answer"), g.Solution))
+	}
+	return strings.Join(parts, "; ")
 }
 
 func programText(p problem.Program) string {
@@ -227,7 +270,7 @@ func programText(p problem.Program) string {
 }
 
 func groupText(g problem.Group, n int) string {
-	text := fmt.Sprintf("%s: %d tests, %s", g.ID, n, g.How)
+	text := fmt.Sprintf("%s: %s, %s", g.ID, problem.Count(n, "test"), g.How)
 	if len(g.Groups) > 0 {
 		text = fmt.Sprintf("%s: %s of %s", g.ID, g.How, strings.Join(g.Groups, ", "))
 	}
@@ -241,42 +284,4 @@ func groupText(g problem.Group, n int) string {
 		text += ", stops at a failure"
 	}
 	return text
-}
-
-// expectText says what must come of a jury submission.
-func expectText(j problem.Jury) string {
-	if j.Skip != "" {
-		return "skipped: " + j.Skip
-	}
-	var all []string
-	for _, e := range j.Expect {
-		var parts []string
-		switch {
-		case slices.Equal(e.Permitted, []string{"AC"}):
-			parts = append(parts, "accepted")
-		case len(e.Permitted) > 0:
-			parts = append(parts, "only "+strings.Join(e.Permitted, " "))
-		}
-		if len(e.Required) > 0 {
-			parts = append(parts, "at least one "+strings.Join(e.Required, " or "))
-		}
-		if e.Score != nil {
-			parts = append(parts, grade.ScoreText(*e.Score)+" points")
-		}
-		if e.Partial {
-			parts = append(parts, "less than all points")
-		}
-		if e.Message != "" {
-			parts = append(parts, fmt.Sprintf("message %q", e.Message))
-		}
-		text := strings.Join(parts, ", ")
-		if e.Tests != "" {
-			text = e.Tests + ": " + text
-		}
-		all = append(all, text)
-	}
-	if len(all) == 0 {
-		return "nothing is expected"
-	}
-	return strings.Join(all, "; ")
 }

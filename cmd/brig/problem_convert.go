@@ -26,7 +26,7 @@ Examples:
 
 DIR must be empty or not exist. Nothing is written if there is an error.
 
-Exit codes: 0 if the package was written, 125 if not.`
+Exit codes: 0 if the package was written, 125 if not, 130 if it was interrupted.`
 
 func problemConvertCommand(c *cli) *cobra.Command {
 	k, f := newCommand("problem convert", problemConvertUsage)
@@ -47,9 +47,11 @@ func problemConvertCommand(c *cli) *cobra.Command {
 			return c.fail(err)
 		}
 		defer tree.Close()
-		names, warnings, err := convert.Convert(p, tree.Tree, convert.Format(*to), *out)
+		ctx, stop := untilInterrupt(nil)
+		defer stop()
+		names, warnings, err := convert.Convert(ctx, p, tree.Tree, convert.Format(*to), *out)
 		if err != nil {
-			return c.fail(fmt.Errorf("%s cannot be written as %s:\n%w", f.Arg(0), *to, err))
+			return c.end(fmt.Errorf("%s cannot be written as %s:\n%w", f.Arg(0), *to, err))
 		}
 		if *asJSON {
 			c.stdout.Write(marshal(struct {
@@ -62,7 +64,7 @@ func problemConvertCommand(c *cli) *cobra.Command {
 		for _, one := range warnings {
 			c.note("warning: %s", one.Text)
 		}
-		fmt.Fprintf(c.text(), "%s: %d files of %d tests, %s\n", strings.TrimSuffix(*out, "/"), len(names), len(p.Tests), *to)
+		fmt.Fprintf(c.text(), "%s: %s of %s, %s\n", strings.TrimSuffix(*out, "/"), problem.Count(len(names), "file"), problem.Count(len(p.Tests), "test"), *to)
 		return 0
 	})
 }

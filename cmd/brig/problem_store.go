@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -68,12 +67,13 @@ func (c *cli) openPackage(name string) (*problem.Tree, error) {
 
 const problemImportUsage = `
 Store a problem package under a name, so that "brig grade NAME" judges by it. Its checker
-or interactor is compiled now, and later runs begin at once. A package with mistakes, or
-whose checker does not compile, is refused, and nothing changes. A package that had the
-name is replaced.
+or interactor is compiled now, and later runs begin at once. Tests that the package lacks
+are made by its generators first (see brig problem generate). A package with mistakes, or
+whose programs fail or do not compile, is refused, and nothing changes. A package that had
+the name is replaced.
 
 Usage:
-  brig problem import [flags] DIR
+  brig problem import [flags] PACKAGE
 
 Examples:
   brig problem import different.zip
@@ -83,7 +83,7 @@ Examples:
 The packages are in $BRIG_PROBLEMS, or $XDG_DATA_HOME/brig/problems, by default
 ~/.local/share/brig/problems.
 
-Exit codes: 0 if it is stored, 125 if not.`
+Exit codes: 0 if it is stored, 125 if not, 130 if it was interrupted.`
 
 // importOptions is the command line of brig problem import.
 type importOptions struct {
@@ -106,12 +106,9 @@ func problemImportCommand(c *cli) *cobra.Command {
 			return c.hint("problem import", errors.New("name one package: a directory or an archive"))
 		}
 		e, changed, err := c.importProblem(o, f.Arg(0))
-		var s interrupted
 		switch {
-		case errors.As(err, &s):
-			return s.exit()
 		case err != nil:
-			return c.fail(err)
+			return c.end(err)
 		case o.json:
 			c.stdout.Write(marshal(e))
 		default:
@@ -119,7 +116,7 @@ func problemImportCommand(c *cli) *cobra.Command {
 			if !changed {
 				what = "was stored already"
 			}
-			fmt.Fprintf(c.text(), "%s %s: %s, %d tests, %s, %s\n", e.Name, what, e.Format, e.Tests, e.Bytes.About(), e.Digest)
+			fmt.Fprintf(c.text(), "%s %s: %s, %s, %s, %s\n", e.Name, what, e.Format, problem.Count(e.Tests, "test"), e.Bytes.About(), e.Digest)
 		}
 		return 0
 	})
@@ -141,15 +138,37 @@ func (c *cli) importProblem(o *importOptions, name string) (e store.Entry, chang
 		return e, false, fmt.Errorf("%w; --name sets it", err)
 	}
 	s, err := c.problemStore()
-	if err == nil && !o.noCompile {
-		err = c.compileJudges(o, p, tree)
-	}
 	if err != nil {
 		return e, false, err
 	}
-	stop := c.progress("storing " + as)
-	defer stop.end()
-	return s.Put(as, p, tree)
+	if p.Generate != nil && o.noCompile {
+		return e, false, fmt.Errorf("%s: %w; --no-compile needs a whole package", name, p.Whole())
+	}
+	var agent *agentHandle
+	if !o.noCompile && (p.Generate != nil || p.Checker != nil || p.Interactor != nil) {
+		if agent, err = c.connect(o.socket, ceilingFlags(api.Run{Limits: mostOf(p, api.Limits{})})...); err != nil {
+			return e, false, importNeedsAgent(p, err)
+		}
+	}
+	ctx, stop := untilInterrupt(agent)
+	defer stop()
+	if agent != nil {
+		var done func()
+		if p, tree, done, err = c.makeReady(ctx, agent, o, p, tree); err != nil {
+			return e, false, causeOf(ctx, agent, err)
+		}
+		defer done()
+	}
+	shown := c.progress("storing " + as)
+	defer shown.end()
+	return s.Put(ctx, as, p, tree)
+}
+
+func importNeedsAgent(p *problem.Problem, err error) error {
+	if p.Generate != nil {
+		return fmt.Errorf("%w; the package's tests are made by its own programs", err)
+	}
+	return fmt.Errorf("%w; to store the package without compiling its checker: --no-compile", err)
 }
 
 // withoutArchive is a name without the ending of an archive.
@@ -162,44 +181,34 @@ func withoutArchive(name string) string {
 	return name
 }
 
-// compileJudges has an agent compile the checker and the interactor. What the agent has of them it keeps
-// among the programs that it has compiled.
-func (c *cli) compileJudges(o *importOptions, p *problem.Problem, tree *problem.Tree) error {
-	var programs []problem.Program
-	for _, one := range []*problem.Program{p.Checker, p.Interactor} {
-		if one != nil {
-			programs = append(programs, *one)
-		}
-	}
-	if len(programs) == 0 {
-		return nil
-	}
-	agent, err := c.connect(o.socket)
-	if err != nil {
-		return fmt.Errorf("%w; to store the package without compiling its checker: --no-compile", err)
-	}
-	ctx, stop := untilInterrupt(agent)
-	defer stop()
+// makeReady makes the tests that the package lacks, and has the agent compile the checker and the interactor:
+// what it has of them it keeps among the programs that it has compiled.
+func (c *cli) makeReady(ctx context.Context, agent *agentHandle, o *importOptions, p *problem.Problem, t *problem.Tree) (*problem.Problem, *problem.Tree, func(), error) {
 	x, err := c.newExecutor(ctx, agent, o.wait, o.noBuild)
 	if err != nil {
-		return agent.explain(err)
+		return nil, nil, nil, err
 	}
-	for _, one := range programs {
-		if err := x.compileJudge(ctx, grade.Loader{Problem: p, Tree: tree}, one); err != nil {
-			if cause := context.Cause(ctx); cause != nil {
-				return cause
-			}
-			return agent.explain(err)
+	p, t, done, err := x.whole(ctx, false, p, t)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for _, one := range []*problem.Program{p.Checker, p.Interactor} {
+		if one == nil {
+			continue
+		}
+		if err := x.compileJudge(ctx, grade.Loader{Problem: p, Tree: t}, *one); err != nil {
+			done()
+			return nil, nil, nil, err
 		}
 	}
-	return nil
+	return p, t, done, nil
 }
 
 // compileJudge compiles one program of a package, and starts it once without arguments: how it ends says
 // nothing.
 func (x *executor) compileJudge(ctx context.Context, l grade.Loader, p problem.Program) error {
 	language, err := x.prepare(ctx, p.Language, source{})
-	if err != nil || language.CompileTier == "" {
+	if err != nil || language.CompileTier == "" || len(p.Command) > 0 {
 		return err
 	}
 	r, err := l.Run(p)
@@ -207,7 +216,7 @@ func (x *executor) compileJudge(ctx context.Context, l grade.Loader, p problem.P
 		return err
 	}
 	r.Language, r.Collect.None = language.Name, true
-	r.Limits = api.Limits{CPU: api.Duration(time.Second), Wall: api.Duration(2 * time.Second)}
+	r.Limits = api.Limits{CPU: api.Duration(time.Second), Wall: api.Duration(2 * time.Second)}.CappedBy(x.ceiling)
 	shown := x.c.progress("compiling " + p.Name)
 	res, failed := x.execute(ctx, r, nil)
 	shown.end()
@@ -252,10 +261,10 @@ func problemListCommand(c *cli) *cobra.Command {
 			c.stdout.Write(marshal(append([]store.Entry{}, all...)))
 			return 0
 		case len(all) == 0:
-			c.note("no problem was imported: brig problem import DIR")
+			c.note("no problem was imported: brig problem import PACKAGE")
 			return 0
 		}
-		t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
+		t := alignedTable(c.text())
 		fmt.Fprintln(t, "NAME\tFORMAT\tTESTS\tSIZE\tSTORED\tTITLE")
 		for _, e := range all {
 			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", e.Name, e.Format, e.Tests, e.Bytes.About(), e.Stored.Format("2006-01-02 15:04"), oneLine(e.Title))

@@ -5,13 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/grade"
+	"github.com/brig-sandbox/brig/grade/generate"
+	"github.com/brig-sandbox/brig/grade/verify"
 	"github.com/brig-sandbox/brig/problem"
 )
 
@@ -27,7 +29,7 @@ Check a problem package by running all its programs, each in a sandbox:
   submissions.
 
 Usage:
-  brig problem verify [flags] DIR
+  brig problem verify [flags] PACKAGE
 
 Examples:
   brig problem verify different/
@@ -40,9 +42,9 @@ differ too much: they are run three times.
 
 What the agent has no language or image for is not run, and is listed.
 
-Exit codes: 0 if everything holds, 1 if the package is wrong, 125 if brig itself failed.`
-
-const mostRepeats = 100
+Exit codes: 0 if everything holds, 1 if running shows that the package is wrong, 125 if it
+cannot be read (brig problem show lists why) or brig itself failed, 130 if it was
+interrupted.`
 
 // verifyOptions is the command line of brig problem verify.
 type verifyOptions struct {
@@ -57,7 +59,7 @@ func problemVerifyCommand(c *cli) *cobra.Command {
 	o := new(verifyOptions)
 	k, f := newCommand("problem verify", problemVerifyUsage)
 	f.BoolVar(&o.json, "json", false, "print JSON")
-	f.DurationVar(&o.longest, "longest", defaultLongest, "processor time of a test while the time limit is not known")
+	f.DurationVar(&o.longest, "longest", time.Duration(verify.DefaultLongest), "processor time of a test while the time limit is not known; less by default if the agent allows less")
 	f.BoolVar(&o.scale, "scale-cpu", false, "multiply the package's time limit by what brig calibrate has measured of this machine")
 	f.IntVar(&o.repeat, "repeat", 1, "run each submission of the jury so often, and compare")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress")
@@ -65,8 +67,8 @@ func problemVerifyCommand(c *cli) *cobra.Command {
 	f.BoolVar(&o.noBuild, "no-build", false, "do not build a missing language image")
 	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
 	return c.does(k, func() int {
-		if f.NArg() != 1 || o.longest <= 0 || o.repeat < 1 || o.repeat > mostRepeats {
-			return c.hint("problem verify", fmt.Errorf("name one package, let --longest be positive, and --repeat between 1 and %d", mostRepeats))
+		if f.NArg() != 1 || o.longest <= 0 || o.repeat < 1 || o.repeat > verify.MaxRepeats {
+			return c.hint("problem verify", fmt.Errorf("name one package, let --longest be positive, and --repeat between 1 and %d", verify.MaxRepeats))
 		}
 		p, tree, err := c.openProblem(f.Arg(0))
 		if err != nil {
@@ -79,12 +81,15 @@ func problemVerifyCommand(c *cli) *cobra.Command {
 				return c.fail(err)
 			}
 		}
-		agent, err := c.connect(o.socket, ceilingFlags(api.Run{Limits: grade.WithTime(api.Limits{}, api.Duration(o.longest))})...)
+		agent, err := c.connect(o.socket, ceilingFlags(api.Run{Limits: mostOf(p, api.Limits{CPU: api.Duration(o.longest)})})...)
 		if err != nil {
 			return c.fail(err)
 		}
 		ctx, stop := untilInterrupt(agent)
 		defer stop()
+		if !f.Changed("longest") {
+			o.longest = 0 // as long as the agent allows
+		}
 		v, err := c.verifyProblem(ctx, agent, o, p, tree.Tree)
 		var s interrupted
 		switch {
@@ -96,7 +101,7 @@ func problemVerifyCommand(c *cli) *cobra.Command {
 			v.ScaleCPU = scaled
 			c.stdout.Write(marshal(v))
 		default:
-			v.print(c.text())
+			printVerification(c.text(), v)
 		}
 		if !v.OK {
 			return 1
@@ -105,81 +110,34 @@ func problemVerifyCommand(c *cli) *cobra.Command {
 	})
 }
 
-// A verified is what came of verifying a package.
-type verified struct {
-	Problem     string           `json:"problem"`
-	Format      string           `json:"format"`
-	OK          bool             `json:"ok"`
-	TimeLimit   *grade.TimeLimit `json:"time_limit,omitempty"`
-	ScaleCPU    float64          `json:"scale_cpu,omitempty"` // the package's time limit was multiplied by it
-	Mistakes    []string         `json:"mistakes"`
-	Warnings    []string         `json:"warnings"`
-	NotRun      []string         `json:"not_run"` // what was not verified, and why
-	Submissions []verifiedJury   `json:"submissions"`
-}
-
-// A verifiedJury is what came of one submission of the jury.
-type verifiedJury struct {
-	Path       string            `json:"path"`
-	Language   string            `json:"language"`
-	Expected   string            `json:"expected"`
-	Got        string            `json:"got"`               // outcomes of its tests, each with how many
-	Slowest    api.Duration      `json:"slowest,omitempty"` // processor time of its slowest test
-	Points     *float64          `json:"points,omitempty"`
-	Unexpected []string          `json:"unexpected,omitempty"`
-	Tests      map[string]string `json:"tests,omitempty"` // outcome of each test
-}
-
-// A verifier verifies one package on one agent.
-type verifier struct {
-	*executor
-	o      *verifyOptions
-	loader grade.Loader
-	common api.Run
-	v      *verified
-}
-
-func (c *cli) verifyProblem(ctx context.Context, agent *agentHandle, o *verifyOptions, p *problem.Problem, tree *problem.Tree) (*verified, error) {
+// verifyProblem verifies a package with the agent.
+func (c *cli) verifyProblem(ctx context.Context, agent *agentHandle, o *verifyOptions, p *problem.Problem, tree *problem.Tree) (api.Verification, error) {
 	x, err := c.newExecutor(ctx, agent, o.wait, o.noBuild)
 	if err != nil {
-		return nil, err
+		return api.Verification{}, err
 	}
-	v := &verifier{executor: x, o: o, loader: grade.Loader{Problem: p, Tree: tree, Put: x.put(ctx)},
-		v: &verified{Problem: p.Name, Format: p.Format, Mistakes: []string{}, Warnings: []string{}, NotRun: []string{}, Submissions: []verifiedJury{}}}
-	for _, f := range p.Warnings {
-		v.warn("%s", f)
+	name, format := p.Name, p.Format
+	p, tree, done, err := x.whole(ctx, o.quiet, p, tree)
+	if err != nil {
+		return wrongTests(name, format, err)
 	}
-	if v.common, err = v.loader.Common(); err != nil {
-		return nil, err
+	defer done()
+	loader := grade.Loader{Problem: p, Tree: tree, Put: x.put(ctx)}
+	common, err := loader.Common()
+	if err != nil {
+		return api.Verification{}, withSizeRemedy(err)
 	}
-	if err := x.prepareChecker(ctx, v.common); err != nil {
-		return nil, err
+	if err := x.prepareChecker(ctx, common); err != nil {
+		return api.Verification{}, err
 	}
-	for _, step := range []func(context.Context) error{v.inputs, v.outputs, v.jury} {
-		if err := step(ctx); err != nil {
-			return nil, err
-		}
-	}
-	v.v.OK = len(v.v.Mistakes) == 0
-	return v.v, nil
+	v, err := verify.Package(ctx, x, loader, common, verify.Options{Longest: api.Duration(o.longest), Ceiling: x.ceiling, Repeat: o.repeat, Progress: c.juryProgress(o.quiet)})
+	return v, withSizeRemedy(err)
 }
 
-func (v *verifier) mistake(format string, args ...any) {
-	v.v.Mistakes = append(v.v.Mistakes, fmt.Sprintf(format, args...))
-}
-
-func (v *verifier) warn(format string, args ...any) {
-	v.v.Warnings = append(v.v.Warnings, fmt.Sprintf(format, args...))
-}
-
-func (v *verifier) notRun(format string, args ...any) {
-	v.v.NotRun = append(v.v.NotRun, fmt.Sprintf(format, args...))
-}
-
-// print prints what came of it for people.
-func (v *verified) print(w io.Writer) {
+// printVerification prints what came of it for people.
+func printVerification(w io.Writer, v api.Verification) {
 	if len(v.Submissions) > 0 {
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		t := alignedTable(w)
 		fmt.Fprintln(t, "SUBMISSION\tLANGUAGE\tSLOWEST\tGOT\tEXPECTED\tOK")
 		for _, s := range v.Submissions {
 			ok := "yes"
@@ -201,10 +159,10 @@ func (v *verified) print(w io.Writer) {
 		text := fmt.Sprintf("time limit %s", l.Limit)
 		accepted, tooSlow := l.Margins()
 		if l.By != "" {
-			text += fmt.Sprintf("; slowest that must not be too slow: %s (%s, %.3gx below)", short(l.Slowest), l.By, accepted)
+			text += fmt.Sprintf("; slowest that must not be too slow: %s (%s, %sx below)", short(l.Slowest), l.By, times(accepted))
 		}
 		if l.FastestBy != "" {
-			text += fmt.Sprintf("; fastest that must be: %s (%s, %.3gx above)", short(l.Fastest), l.FastestBy, tooSlow)
+			text += fmt.Sprintf("; fastest that must be: %s (%s, %sx above)", short(l.Fastest), l.FastestBy, times(tooSlow))
 		}
 		fmt.Fprintln(w, oneLine(text))
 	}
@@ -223,4 +181,25 @@ func (v *verified) print(w io.Writer) {
 		verdict = "nothing that was run is wrong"
 	}
 	fmt.Fprintf(w, "%s: %s\n", oneLine(v.Problem), verdict)
+}
+
+// times is a factor with three digits.
+func times(factor float64) string {
+	if factor >= 100 {
+		return strconv.FormatFloat(factor, 'f', 0, 64) // and no exponent
+	}
+	return strconv.FormatFloat(factor, 'g', 3, 64)
+}
+
+// wrongTests is what came of a package whose programs do not make its tests: that is a mistake of it.
+func wrongTests(name, format string, err error) (api.Verification, error) {
+	var failed *generate.FailedError
+	if !errors.As(err, &failed) {
+		return api.Verification{}, err
+	}
+	v := api.Verification{Problem: name, Format: format, Mistakes: []string{}, Warnings: []string{}, NotRun: []string{}, Submissions: []api.VerifiedSubmission{}}
+	for _, f := range failed.Sorted() {
+		v.Mistakes = append(v.Mistakes, f.String())
+	}
+	return v, nil
 }

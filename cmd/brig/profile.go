@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -151,7 +150,7 @@ Example:
 			c.stdout.Write(marshal(seccomp.Tiers()))
 			return 0
 		}
-		t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
+		t := alignedTable(c.text())
 		for _, name := range seccomp.Tiers() {
 			fmt.Fprintf(t, "%s\t%s\n", name, seccomp.About(name))
 		}

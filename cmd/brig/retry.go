@@ -17,7 +17,8 @@ const (
 )
 
 // retryWhileBusy retries until the agent accepts the request or wait is over, and prints a note if that
-// takes a while. An agent does not queue: it refuses before it has read any input, so a retry is safe.
+// takes a while. An agent waits only a moment (api.SlotWait), and refuses before it has read any input, so a
+// retry is safe.
 func retryWhileBusy[T any](ctx context.Context, c *cli, wait time.Duration, attempt func() (T, error)) (T, error) {
 	return retryUntil(ctx, wait, func(why string) { c.note("%s; waiting up to %s (--wait)", why, wait) }, attempt)
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -136,17 +135,10 @@ Examples:
 		if err != nil {
 			return err
 		}
-		if *asJSON {
-			c.stdout.Write(marshal(all))
-			return nil
-		}
-		t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "NAME\tDIGEST\tSIZE\tCREATED\tLAYERS\tSHARED\tREFERENCE")
-		for _, i := range all {
-			fmt.Fprintf(t, "%s\t%.19s\t%s\t%s\t%d\t%s\t%s\n", orDefault(strings.Join(i.Names, " "), "-"), i.Digest, formatSize(i.Size), i.Created,
+		if err := printList(c, *asJSON, all, "NAME\tDIGEST\tSIZE\tCREATED\tLAYERS\tSHARED\tREFERENCE", func(i api.Image) string {
+			return fmt.Sprintf("%s\t%.19s\t%s\t%s\t%d\t%s\t%s", orDefault(strings.Join(i.Names, " "), "-"), i.Digest, formatSize(i.Size), i.Created,
 				max(len(i.Layers), 1), formatSize(sharedSize(i)), orDefault(oneLine(strings.Join(references(i), " ")), "-"))
-		}
-		if err := t.Flush(); err != nil {
+		}); err != nil || *asJSON {
 			return err
 		}
 		return c.printOutdated(ctx, a)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -52,7 +51,7 @@ func findImage(ctx context.Context, a *agentHandle, name string) (api.Image, err
 }
 
 func showImage(w io.Writer, img api.Image) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := alignedTable(w)
 	line := func(what, value string) {
 		if value != "" {
 			fmt.Fprintf(t, "%s\t%s\n", what, oneLine(value))

@@ -176,7 +176,10 @@ func (c *cli) execute(ctx context.Context, agent *agentHandle, o *runOptions, sr
 	}
 	packages := api.PackageRequest{Language: o.run.Language, Requirements: o.run.Requirements, Index: o.run.Index}
 	return withPackages(ctx, c, agent, o.installer, packages, o.noBuild, func() (api.Result, error) {
-		if o.testsDir != "" {
+		switch {
+		case o.suite.report != "":
+			return c.runSuite(ctx, agent, o)
+		case o.testsDir != "":
 			return c.runTests(ctx, agent, o)
 		}
 		return c.executeRun(ctx, agent, o)

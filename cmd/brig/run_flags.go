@@ -39,9 +39,11 @@ Examples:
   brig run --requirement 'numpy==2.*' stats.py
   brig run --allow api.example.org --allow 127.0.0.1:8000 fetch.py
   brig run --tests tests --memory 256M --cpu 1s solve.cpp
+  brig run --tests tests --input-file input.txt --output-file output.txt solve.cpp
   brig run --tests tests --check check.cpp --check-protocol testlib \
     --check-file testlib.h solve.py
   brig run --tests tests --interactor talk.py --check-protocol kattis solve.cpp
+  brig run --suite pytest --tests test_shapes.py shapes.py
 
 Flags go before FILE: everything after FILE belongs to the program. If one of these flags
 is there, brig prints a note, unless -- precedes it. Only FILE is placed in the sandbox;
@@ -80,6 +82,7 @@ type runOptions struct {
 	problem  *problem.Problem // found there; nil: there is no --tests
 
 	judges judgeFlags
+	suite  suiteFlags
 
 	packages  packageFlags
 	installer api.Language // how the packages of the run are installed
@@ -105,10 +108,12 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.run.Preset, "preset", "", "limits to start from: hardened or light")
 
 	f.StringArrayVar(&o.run.Flags, "flag", nil, "`FLAG` for the compiler, such as -O3; instead of the default ones (repeatable; see brig languages)")
-	f.StringVar(&o.testsDir, "tests", "", "run the tests below this `DIR` or in this zip: pairs of NAME.in and NAME.ans or NAME.out")
+	f.StringVar(&o.testsDir, "tests", "", "run the tests below this `DIR` or in this zip: pairs of NAME.in and NAME.ans or NAME.out; with --suite: unit tests")
 	f.StringVar((*string)(&o.run.Compare.How), "compare", "", "how --tests compares: lines, tokens, float, exact, kattis, whitediff, dmoj, lcb, unordered-lines, unordered-tokens or json (default lines)")
 	f.Float64Var(&o.run.Compare.Tolerance, "tolerance", 0, fmt.Sprintf("difference allowed between numbers, with --compare float (default %v) or json", api.DefaultTolerance))
+	fileFlags(f, &o.run)
 	o.judges.register(f)
+	o.suite.registerCases(f, "--tests", "FILE's own")
 	f.BoolVar(&o.run.StopAtFailure, "stop-at-failure", false, "with --tests: end with the first test, in their order, that was not accepted")
 
 	f.StringVar(&o.profile, "profile", "", "seccomp profile `NAME|FILE`; brig profile ls has the names (default the language's own)")
@@ -129,7 +134,7 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	f.BoolVarP(&o.stats, "stats", "v", false, "print verdict and usage to stderr")
 	o.registerTimeline(f)
 	o.registerQuiet(f)
-	f.DurationVar(&o.wait, "wait", time.Minute, "how long to wait while every slot is busy; 0 does not wait")
+	f.DurationVar(&o.wait, "wait", time.Minute, "how long to wait while every slot is busy; 0 does not wait longer than the agent does, 0.1 s")
 	f.BoolVar(&o.noBuild, "no-build", false, "do not build a missing language image")
 	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -154,7 +153,7 @@ func selftestSummary(all []selftestResult) string {
 
 func selftestNames() string {
 	var b strings.Builder
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	t := alignedTable(&b)
 	for _, k := range selfchecks() {
 		fmt.Fprintf(t, "  %s\t%s\n", k.id, k.claim)
 	}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -242,18 +241,11 @@ Examples:
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				c.stdout.Write(marshal(all))
-				return nil
-			}
-			t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(t, "SESSION\tSTATE\tIN\tMEMORY\tPROCESSES\tEXECS\tENDS\tLABELS")
-			for _, s := range all {
-				fmt.Fprintf(t, "%s\t%s\t%s\t%s of %s\t%s of %d\t%d\t%s\t%s\n", s.ID, s.State, orDefault(s.Language, shortDigest(s.Image)),
+			return printList(c, asJSON, all, "SESSION\tSTATE\tIN\tMEMORY\tPROCESSES\tEXECS\tENDS\tLABELS", func(s api.Session) string {
+				return fmt.Sprintf("%s\t%s\t%s\t%s of %s\t%s of %d\t%d\t%s\t%s", s.ID, s.State, orDefault(s.Language, shortDigest(s.Image)),
 					formatBytes(s.Usage.Memory), s.Limits.Memory, formatCount(s.Usage.Processes), s.Limits.Pids, s.Execs, timeLeft(orDefault(s.IdleEnds, s.Ends)),
 					orDefault(quoteUnprintable(strings.Trim(s.Labels.Project+"/"+s.Labels.Task, "/")), "-"))
-			}
-			return t.Flush()
+			})
 		})
 	})
 }

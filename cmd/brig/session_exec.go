@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -245,7 +244,7 @@ Examples:
 				c.stdout.Write(marshal(found))
 				return nil
 			}
-			t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
+			t := alignedTable(c.text())
 			for _, file := range found.Files {
 				fmt.Fprintf(t, "%s\t%d\t%q\n", file.Kind, file.Size, file.Name) // quoted: the name comes from a program
 			}

@@ -24,10 +24,16 @@ type suiteFlags struct {
 }
 
 func (s *suiteFlags) register(f *pflag.FlagSet) {
-	f.StringVar(&s.report, "suite", "", "TESTS are unit tests: `NAME` says what runs them: pytest, unittest, jest or junit")
-	f.StringVar(&s.command, "suite-command", "", "with --suite: a `COMMAND` for sh that runs the cases instead of the usual one, with {report} for the name of its report")
-	f.StringVar(&s.sourceName, "source-name", "", "with --suite: `NAME` of the file in which the cases expect a program of one file (default solution and the extension)")
+	s.registerCases(f, "TESTS", "solution and the extension")
 	f.StringVar(&s.solution, "solution", "", "with --suite: `FILE` of a right program: it must pass every case, and what it passes are the cases that count")
+}
+
+// registerCases registers the flags for one program. tests names where the cases are, and name is that of the
+// program's file if nothing else is said.
+func (s *suiteFlags) registerCases(f *pflag.FlagSet, tests, name string) {
+	f.StringVar(&s.report, "suite", "", tests+" has unit tests: `NAME` says what runs them: pytest, unittest, jest or junit")
+	f.StringVar(&s.command, "suite-command", "", "with --suite: a `COMMAND` for sh that runs the cases instead of the usual one, with {report} for the name of its report")
+	f.StringVar(&s.sourceName, "source-name", "", "with --suite: `NAME` of the file in which the cases expect a program of one file (default "+name+")")
 }
 
 // check refuses what does not go with a suite, and flags that need one.
@@ -38,8 +44,8 @@ func (s *suiteFlags) check(r api.Run) error {
 		}
 		return nil
 	}
-	if r.Compare != (api.Compare{}) || r.StopAtFailure {
-		return errors.New("--suite: unit tests judge by themselves: leave out --compare, --tolerance and --stop-at-failure")
+	if r.Compare != (api.Compare{}) || r.StopAtFailure || r.InputFile != "" || r.OutputFile != "" {
+		return errors.New("--suite: unit tests judge by themselves: leave out --compare, --tolerance, --stop-at-failure, --input-file and --output-file")
 	}
 	probe := api.Run{Language: "any", Suite: s.request()}
 	return probe.Validate()
@@ -102,7 +108,7 @@ func (g *grading) prepareSuite(ctx context.Context) error {
 	}
 	if probe, ok, err := suite.Probe(r); err != nil || ok {
 		if err == nil {
-			err = g.probe(ctx, probe)
+			err = g.probeSuite(ctx, probe, o.language(""))
 		}
 		if err != nil {
 			return fmt.Errorf("--suite %s: %w", o.report, err)
@@ -114,14 +120,14 @@ func (g *grading) prepareSuite(ctx context.Context) error {
 	return g.runSolution(ctx)
 }
 
-func (g *grading) probe(ctx context.Context, r api.Run) error {
-	res, e := g.execute(ctx, r, nil)
+// probeSuite executes a probe; usual is the language whose image has the command.
+func (x *executor) probeSuite(ctx context.Context, r api.Run, usual string) error {
+	res, e := x.execute(ctx, r, nil)
 	switch {
 	case e != nil:
 		return e
 	case res.Verdict != api.OK:
-		return fmt.Errorf("the image of the language %s has none: use another --language, such as %s; it said: %s",
-			r.Language, g.o.suite.language(""), oneLine(string(res.Stderr)))
+		return fmt.Errorf("the image of the language %s has none: use another --language, such as %s; it said: %s", r.Language, usual, oneLine(string(res.Stderr)))
 	}
 	return nil
 }

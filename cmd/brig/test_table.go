@@ -36,6 +36,13 @@ func newTestTable(c *cli, o *runOptions) *testTable {
 	return t
 }
 
+// add adds a case of a suite, which has no line of its own before.
+func (t *testTable) add(one api.TestResult) {
+	t.ids = append(t.ids, one.ID)
+	t.width = max(t.width, utf8.RuneCountInString(quoteUnprintable(one.ID)))
+	t.ended[one.ID] = one
+}
+
 func (t *testTable) events() client.Events {
 	return client.Events{
 		Compiled: func(made api.Compilation) {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -39,10 +40,17 @@ func testsExit(r api.Result) int {
 
 // checkTests refuses flags that contradict --tests or need it, and finds the tests.
 func (o *runOptions) checkTests(c *cli) (err error) {
+	if err := o.suite.check(o.run); err != nil {
+		return err
+	}
 	if o.testsDir == "" {
 		switch {
+		case o.suite.report != "":
+			return fmt.Errorf("--suite: add --tests with the file, the directory or the zip of the unit tests")
 		case o.run.Compare != (api.Compare{}), o.run.StopAtFailure:
 			return fmt.Errorf("--compare, --tolerance and --stop-at-failure apply to tests: add --tests DIR")
+		case o.run.InputFile != "" || o.run.OutputFile != "":
+			return fmt.Errorf("--input-file and --output-file apply to tests: add --tests DIR; without tests --file places a file, and --collect returns one")
 		}
 		return nil
 	}
@@ -52,6 +60,9 @@ func (o *runOptions) checkTests(c *cli) (err error) {
 	if o.out != "" || len(o.collect) > 0 {
 		return fmt.Errorf("--tests collects no files: leave out --out and --collect")
 	}
+	if o.suite.report != "" {
+		return o.checkSuite()
+	}
 	if o.run.Compare.Tolerance != 0 && o.run.Compare.How == "" {
 		o.run.Compare.How = api.CompareFloat
 	}
@@ -60,7 +71,10 @@ func (o *runOptions) checkTests(c *cli) (err error) {
 		return fmt.Errorf("--tests %w", err)
 	}
 	o.problem = p
-	return tree.Close()
+	if err := errors.Join(p.Whole(), tree.Close()); err != nil { // before an image is built for nothing
+		return fmt.Errorf("--tests %s: %w", o.testsDir, err)
+	}
+	return nil
 }
 
 // readTests reads the tests of the run, and what else the problem says. What the command line says takes
@@ -83,7 +97,7 @@ func (c *cli) readTests(ctx context.Context, agent *agentHandle, o *runOptions) 
 	if err := x.prepareChecker(ctx, common); err != nil {
 		return err
 	}
-	grade.Apply(&o.run, common, p.Limits.Time)
+	grade.Apply(&o.run, common, p.Limits.Time, x.ceiling)
 	o.run.Source = sourceBytes(loader.Source(o.run.Language, o.run.Source))
 	o.run.Files, err = loader.Included(o.run.Language, o.run.Files)
 	return err

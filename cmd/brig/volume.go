@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/brig-sandbox/brig/agent/client"
+	"github.com/brig-sandbox/brig/api"
 )
 
 // volumeCommand is brig volume: the file systems that outlive sessions.
@@ -67,16 +67,9 @@ Examples:
 			if err != nil {
 				return err
 			}
-			if *asJSON {
-				c.stdout.Write(marshal(all))
-				return nil
-			}
-			t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(t, "VOLUME\tSIZE\tMODIFIED\tSESSIONS")
-			for _, v := range all {
-				fmt.Fprintf(t, "%q\t%s\t%s\t%s\n", v.Name, v.Size, v.Modified, orDefault(strings.Join(v.Sessions, " "), "-"))
-			}
-			return t.Flush()
+			return printList(c, *asJSON, all, "VOLUME\tSIZE\tMODIFIED\tSESSIONS", func(v api.Volume) string {
+				return fmt.Sprintf("%q\t%s\t%s\t%s", v.Name, v.Size, v.Modified, orDefault(strings.Join(v.Sessions, " "), "-"))
+			})
 		})
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -165,7 +166,7 @@ func (c *cli) work(o *workerOptions) error {
 		return err
 	}
 	defer engine.Close()
-	w := newWorker(c, x, engine, o.name, o.engine.pool, func(ctx context.Context, digest string) ([]byte, error) {
+	w := newWorker(x, engineJobs(engine, o.engine.pool), o.name, func(ctx context.Context, digest string) ([]byte, error) {
 		if content, ok := readShared(o.blobs, digest); ok {
 			return content, nil
 		}
@@ -195,7 +196,12 @@ func (o *workerOptions) serve(ctx context.Context, drain func(), w *worker.Worke
 		return err
 	}
 	defer endDrain()
-	state := jetstream.WorkerState{Name: o.name, Pool: o.engine.pool, Version: version, Slots: x.slots, Languages: w.Images}
+	state := jetstream.WorkerState{Name: o.name, Pool: o.engine.pool, Version: version, Slots: x.slots, Languages: maps.Clone(w.Images), Aliases: map[string]string{}}
+	for _, l := range x.languages {
+		for _, alias := range l.Aliases {
+			state.Aliases[alias], w.Images[alias] = l.Name, w.Images[l.Name]
+		}
+	}
 	log.Info("the worker takes jobs", "name", o.name, "pool", o.engine.pool, "slots", x.slots)
 	done := make(chan struct{})
 	reported := make(chan struct{})
@@ -255,6 +261,10 @@ func (o *workerOptions) target() (jetstream.Target, error) {
 		if o.name != "" && o.name != k.Name {
 			return t, fmt.Errorf("--name %s: the key is that of %s, and the engine knows no other name for it", o.name, k.Name)
 		}
+		if o.engine.pool != defaultPool && o.engine.pool != k.Pool {
+			return t, fmt.Errorf("--pool %s: the key is for the pool %s: make one with brig worker-key --pool", o.engine.pool, k.Pool)
+		}
+		o.engine.pool = cmp.Or(k.Pool, defaultPool)
 		if o.name = k.Name; t.URL == "" {
 			t.URL = k.Engine
 		}

@@ -26,12 +26,13 @@ Examples:
 For a NATS server of your own: --nats prints what its configuration needs for the worker,
 and the key has no certificate.
 
-A worker can take the jobs of its engine, read their test data and send any result for
-them. It can neither release jobs nor read results.`
+A worker can take the jobs of its pool, read test data and send any result for jobs of the
+pool. It can neither release jobs nor read results.`
 
 func workerKeyCommand(c *cli) *cobra.Command {
 	k, f := newCommand("worker-key", workerKeyUsage)
 	url := f.String("engine", "", "`URL` at which the worker reaches the engine")
+	pool := f.String("pool", defaultPool, "`NAME` of the pool whose jobs the worker may take")
 	remove := f.Bool("remove", false, "remove the worker: it cannot connect to the next batch")
 	list := f.Bool("list", false, "list the workers")
 	asJSON := f.Bool("json", false, "with --list: print JSON")
@@ -53,7 +54,7 @@ func workerKeyCommand(c *cli) *cobra.Command {
 				return 0
 			}
 			for _, w := range all {
-				fmt.Fprintf(c.stdout, "%-20s %s\n", w.Name, w.Key)
+				fmt.Fprintf(c.stdout, "%-20s %-20s %s\n", w.Name, w.Pool, w.Key)
 			}
 			return 0
 		}
@@ -61,7 +62,7 @@ func workerKeyCommand(c *cli) *cobra.Command {
 			return c.hint("worker-key", errors.New("name one worker"))
 		}
 		name := f.Arg(0)
-		if err := jetstream.CheckName("worker", name); err != nil {
+		if err := errors.Join(jetstream.CheckName("worker", name), jetstream.CheckName("pool", *pool)); err != nil {
 			return c.hint("worker-key", err)
 		}
 		if *remove {
@@ -76,11 +77,11 @@ func workerKeyCommand(c *cli) *cobra.Command {
 		if err := checkEngineURL(*url); err != nil {
 			return c.hint("worker-key", err)
 		}
-		key := workerKey{Name: name, Engine: *url}
+		key := workerKey{Name: name, Pool: *pool, Engine: *url}
 		if *forNATS {
 			err = c.natsKey(&key)
 		} else if _, key.Certificate, err = engineCertificate(dir); err == nil {
-			key.Seed, err = addWorker(dir, name)
+			key.Seed, err = addWorker(dir, name, *pool)
 		}
 		if err != nil {
 			return c.fail(err)
@@ -97,6 +98,6 @@ func (c *cli) natsKey(k *workerKey) error {
 		return err
 	}
 	k.Seed = seed
-	fmt.Fprintf(c.stderr, "# authorization { users: [ ... ] } of the NATS server\n%s", jetstream.WorkerConfig(k.Name, public))
+	fmt.Fprintf(c.stderr, "# authorization { users: [ ... ] } of the NATS server\n%s", jetstream.WorkerConfig(k.Name, k.Pool, public))
 	return nil
 }

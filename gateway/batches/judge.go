@@ -82,7 +82,8 @@ func (b *Batch) run(ctx context.Context) (complete bool, err error) {
 	defer rest()
 	k := &batch.Coordinator{
 		Queue: q, Input: batch.NewInput(&tail{b: b, ctx: judging, f: in}, 2*MaxLine), Decode: decodeStored, Output: out, Done: done,
-		ID: b.id, Common: common(request), Digest: sharedDigest, Ordered: request.Ordered, SummaryOnly: request.Keep == api.KeepSummary, KeepOutput: request.KeepOutput,
+		Problem: func(context.Context, string) (api.Run, string, error) { return common(request), sharedDigest, nil }, // the worker completes its jobs
+		ID:      b.id, Common: common(request), Digest: sharedDigest, Ordered: request.Ordered, SummaryOnly: request.Keep == api.KeepSummary, KeepOutput: request.KeepOutput,
 		Window: func() int { return max(leastWindow, 4*b.store.cfg.Slots()) }, WindowBytes: windowBytes / MaxBatches,
 		Report: b.report, Canceled: b.canceled,
 	}
@@ -110,7 +111,17 @@ func (b *Batch) worker(q *local.Queue, shared []byte) *worker.Worker {
 	cfg := b.store.cfg
 	return &worker.Worker{
 		Name: "service", Slots: cfg.Slots(), Jobs: source(false), Urgent: source(true), Drain: cfg.Drain, Log: cfg.Log, Healthy: cfg.Healthy,
-		Execute: func(ctx context.Context, r api.Run) (api.Result, error) { return cfg.Execute(ctx, b.owner, r) },
+		Execute: func(ctx context.Context, r api.Run) (api.RawResult, error) {
+			res, err := cfg.Execute(ctx, b.owner, r)
+			return api.RawResult{Result: res}, err
+		},
+		Tests: func(problem string) int {
+			p, _ := cfg.Problem(b.owner, problem) // that it has gone shows when the job runs
+			return p.Tests
+		},
+		Complete: func(ctx context.Context, problem string, r api.Run) (api.Run, func(), error) {
+			return cfg.Complete(ctx, b.owner, problem, r)
+		},
 		Blob: func(_ context.Context, digest string) ([]byte, error) {
 			if digest != sharedDigest {
 				return nil, fmt.Errorf("a batch of the service has no content %s", digest)

@@ -32,8 +32,13 @@ type Config struct {
 	Alone func() bool // there is no second key
 	Slots func() int  // jobs that are executed at once, of all batches
 
-	Permit  func(owner string, r api.Run) (blobs []string, err error)              // whether a key may have the run executed, and the blobs that it names
-	Pin     func(owner string, blobs []string) (unpin func(), err error)           // keeps blobs of a key
+	Permit  func(owner string, r api.Run) (blobs []string, err error)    // whether a key may have the run executed, and the blobs that it names
+	Pin     func(owner string, blobs []string) (unpin func(), err error) // keeps blobs of a key
+	Problem func(owner, ref string) (api.StoredProblem, error)           // of a key, by its name or digest
+
+	// Complete returns the run of a job that names a problem. What it reserves is kept until free is called.
+	Complete func(ctx context.Context, owner, problem string, own api.Run) (run api.Run, free func(), err error)
+
 	Execute func(ctx context.Context, owner string, r api.Run) (api.Result, error) // waits for a slot
 	Healthy func(ctx context.Context) error                                        // waits until the agent answers
 	Ended   func(s api.JobStatus, n int64)                                         // counts results

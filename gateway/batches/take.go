@@ -1,6 +1,7 @@
 package batches
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"encoding/hex"
@@ -135,11 +136,15 @@ func (t *taking) take(line batch.Line) error {
 		}
 	}
 	text := line.Text
-	if refused != nil {
+	switch {
+	case refused != nil:
 		j = api.Job{ID: cmp.Or(j.ID, fmt.Sprintf("line %d", line.Number)), Meta: j.Meta}
-		if text, err = json.Marshal(stored{Refused: refused, ID: j.ID, Meta: j.Meta}); err != nil {
-			return err
-		}
+		text, err = json.Marshal(stored{Refused: refused, ID: j.ID, Meta: j.Meta})
+	case j.Problem != "": // read has changed it
+		text, err = json.Marshal(j)
+	}
+	if err != nil {
+		return err
 	}
 	return ofLine(line, t.write(j.ID, batch.Digest(j, ""), text, blobs))
 }
@@ -164,41 +169,30 @@ func (t *taking) read(line batch.Line) (j api.Job, blobs []string, err error) {
 		return j, nil, api.Refuse(api.CodeBadRequest, "defaults belong to the batch: send them when it is opened")
 	}
 	if j, err = decode.Job(line.Text); err != nil {
-		return named(line.Text), nil, err
+		return j, nil, err
 	}
-	switch {
-	case j.ID == "" || len(j.ID) > api.MaxJobID:
-		n := len(j.ID)
-		j.ID = ""
-		return j, nil, api.Refuse(api.CodeBadRequest, "the job has an id of %d bytes: give it one of 1 to %d", n, api.MaxJobID)
-	case len(j.Meta) > api.MaxJobMeta:
-		n := len(j.Meta)
-		j.Meta = nil
-		return j, nil, api.Refuse(api.CodeBadRequest, "meta has %d bytes: the most is %d", n, api.MaxJobMeta)
-	case j.Problem != "":
-		return j, nil, api.Refuse(api.CodeUnsupported, "the job names the problem %.80q, and the service takes no problems in batches: send its tests", j.Problem)
-	case j.SourceFile != "":
+	if err := batch.CheckHead(&j); err != nil {
+		return j, nil, err
+	}
+	if j.SourceFile != "" {
 		return j, nil, api.Refuse(api.CodeBadRequest, "source_file is a file next to the input of brig batch: send source")
 	}
 	r := merged(j.Run, t.request)
+	if j.Problem != "" {
+		if err := (api.RunRequest{Run: r, Problem: j.Problem}).ValidateProblem(); err != nil {
+			return j, nil, err
+		}
+		p, err := t.store.cfg.Problem(t.owner, j.Problem)
+		if err != nil {
+			return j, nil, err
+		}
+		j.Problem = p.Digest // a name may get another package before the job is judged
+	}
 	if err := r.Validate(); err != nil {
 		return j, nil, err
 	}
 	blobs, err = t.store.cfg.Permit(t.owner, r)
 	return j, blobs, err
-}
-
-// named has the id and meta of a line that is no job, as far as they can be read: the client knows its job by
-// them.
-func named(text []byte) (j api.Job) {
-	var head struct {
-		ID   string          `json:"id"`
-		Meta json.RawMessage `json:"meta"`
-	}
-	if json.Unmarshal(text, &head) == nil && len(head.ID) <= api.MaxJobID && len(head.Meta) <= api.MaxJobMeta {
-		j.ID, j.Meta = head.ID, head.Meta
-	}
-	return j
 }
 
 // merged is the run of a job in a batch.
@@ -360,11 +354,14 @@ type stored struct {
 	Meta    json.RawMessage `json:"meta,omitempty"`
 }
 
-// decodeStored reads a line of the input. For one that was refused, it returns that error.
+// decodeStored reads a line of the input. For one that was refused, it returns that error. No job begins like
+// such a line: it has no field of that name.
 func decodeStored(text []byte) (api.Job, error) {
-	var s stored
-	if err := json.Unmarshal(text, &s); err == nil && s.Refused != nil {
-		return api.Job{ID: s.ID, Meta: s.Meta}, s.Refused
+	if bytes.HasPrefix(text, []byte(`{"refused":`)) {
+		var s stored
+		if err := json.Unmarshal(text, &s); err == nil && s.Refused != nil {
+			return api.Job{ID: s.ID, Meta: s.Meta}, s.Refused
+		}
 	}
 	return decode.Job(text)
 }

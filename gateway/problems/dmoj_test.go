@@ -37,14 +37,14 @@ func TestProblemsOfDMOJ(t *testing.T) {
 			t.Errorf("blob %+v has %d bytes, %v; want %d", b, text.Len(), err, len(want))
 		}
 	}
-	r, err := p.Run(api.Run{Language: "cpp", Source: api.Bytes("int twice;"), Limits: api.Limits{CPU: 1e9}}, "cpp")
+	r, err := p.Run(api.Run{Language: "cpp", Source: api.Bytes("int twice;"), Limits: api.Limits{CPU: 1e9}}, "cpp", api.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if text := string(r.Source); !strings.HasPrefix(text, "#define SIGNATURE_GRADER\n#include \"h.h\"\n") || !strings.HasSuffix(text, "#line 1\nint twice;") || len(r.Files) != 2 || r.Files[0].Name != "signature_entry.cpp" {
 		t.Errorf("source %q, files %+v", text, r.Files)
 	}
-	if _, err := p.Run(api.Run{Language: "python", Source: api.Bytes("x"), Limits: api.Limits{CPU: 1e9}}, "python"); err == nil || !strings.Contains(err.Error(), "does not take python, only cpp") {
+	if _, err := p.Run(api.Run{Language: "python", Source: api.Bytes("x"), Limits: api.Limits{CPU: 1e9}}, "python", api.Limits{}); err == nil || !strings.Contains(err.Error(), "does not take python, only cpp") {
 		t.Errorf("python: %v", err)
 	}
 }

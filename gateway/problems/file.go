@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/problem"
 )
@@ -135,6 +137,24 @@ func (s *Stored) Blob(b Blob) (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(problem.UnixLines(text))), nil
 	}
 	return nil, errDamaged
+}
+
+// Package is the package itself: what it says, and its files. The caller closes the tree.
+func (s *Stored) Package() (*problem.Problem, *problem.Tree, error) {
+	text, err := s.Manifest()
+	if err != nil {
+		return nil, nil, err
+	}
+	about := new(problem.Problem)
+	if err := json.Unmarshal(text, about); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	fd, err := unix.FcntlInt(s.file.Fd(), unix.F_DUPFD_CLOEXEC, 0) // the tree closes its own
+	if err != nil {
+		return nil, nil, os.NewSyscallError("fcntl", err)
+	}
+	tree, err := problem.OpenFile(s.entry.About.Name, os.NewFile(uintptr(fd), s.file.Name()), s.Archive)
+	return about, tree, err
 }
 
 // Close closes the file.

@@ -16,7 +16,8 @@ import (
 // its JSON: reading them takes no decoding, and no more memory than they have.
 type prepared struct {
 	Run     api.Run  `json:"run"`
-	Lengths [][2]int `json:"lengths"` // of stdin and of the expected output of each test; -1: it is a blob, or absent
+	Lengths [][2]int `json:"lengths"`         // of stdin and of the expected output of each test; -1: it is a blob, or absent
+	Files   [][]int  `json:"files,omitempty"` // lengths of the files of each test, up to the last one that has any; -1: it is a blob
 	Blobs   []Blob   `json:"blobs,omitempty"`
 
 	// What decides on a submission, as in problem.Problem.
@@ -59,6 +60,23 @@ func (p *prepared) writeContents(w io.Writer) error {
 		t.Stdin, t.Expected = nil, nil
 		p.Lengths = append(p.Lengths, length)
 	}
+	for i, t := range p.Run.Tests {
+		var lengths []int
+		for k, f := range t.Files {
+			n := -1
+			if f.Blob == "" {
+				var err error
+				if n, err = write(f.Content); err != nil {
+					return err
+				}
+			}
+			t.Files[k].Content, lengths = nil, append(lengths, n)
+		}
+		if lengths != nil {
+			p.Files = append(p.Files, make([][]int, i-len(p.Files))...)
+			p.Files = append(p.Files, lengths)
+		}
+	}
 	return nil
 }
 
@@ -70,8 +88,16 @@ func readPrepared(text, contents []byte) (*prepared, error) {
 	if err := json.Unmarshal(text, p); err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
-	if len(p.Lengths) != len(p.Run.Tests) || len(p.Included) != len(p.Include) {
+	if len(p.Lengths) != len(p.Run.Tests) || len(p.Files) > len(p.Run.Tests) || len(p.Included) != len(p.Include) {
 		return nil, errDamaged
+	}
+	take := func(n int) (api.Bytes, error) {
+		if n > len(contents) {
+			return nil, errDamaged
+		}
+		content := api.Bytes(contents[:n:n])
+		contents = contents[n:]
+		return content, nil
 	}
 	for i, length := range p.Lengths {
 		t := &p.Run.Tests[i]
@@ -79,14 +105,29 @@ func readPrepared(text, contents []byte) (*prepared, error) {
 			if n < 0 {
 				continue
 			}
-			if n > len(contents) {
-				return nil, errDamaged
+			content, err := take(n)
+			if err != nil {
+				return nil, err
 			}
-			content := api.Bytes(contents[:n:n])
-			if contents = contents[n:]; k == 0 {
+			if k == 0 {
 				t.Stdin = content
 			} else {
 				t.Expected = &content
+			}
+		}
+	}
+	for i, lengths := range p.Files {
+		files := p.Run.Tests[i].Files
+		if len(lengths) != len(files) {
+			return nil, errDamaged
+		}
+		for k, n := range lengths {
+			if n < 0 {
+				continue
+			}
+			var err error
+			if files[k].Content, err = take(n); err != nil {
+				return nil, err
 			}
 		}
 	}
@@ -101,8 +142,8 @@ func (p Problem) Blobs() []Blob { return p.kept.Blobs }
 
 // Run returns the run that judges a source by the problem. What ask says of limits and flags takes
 // precedence; ask must have passed api.RunRequest.ValidateProblem. language is ask.Language without
-// aliases.
-func (p Problem) Run(ask api.Run, language string) (api.Run, error) {
+// aliases, and ceiling what the agent allows.
+func (p Problem) Run(ask api.Run, language string, ceiling api.Limits) (api.Run, error) {
 	kept := p.kept
 	if kept.Code > 0 && slices.ContainsFunc(ask.Files, func(f api.File) bool { return f.Blob != "" }) {
 		return ask, api.Refuse(api.CodeBadRequest, "the problem limits the size of a submission, and files has a blob: send its content")
@@ -125,6 +166,6 @@ func (p Problem) Run(ask api.Run, language string) (api.Run, error) {
 		r.Source = kept.Include[i].Source(r.Source)
 		r.Files = grade.WithFiles(r.Files, kept.Included[i])
 	}
-	grade.Apply(&r, kept.Run, kept.Time)
+	grade.Apply(&r, kept.Run, kept.Time, ceiling)
 	return r, nil
 }

@@ -28,7 +28,8 @@ var full = map[string]string{
 	"data/sample/1.in": "", "data/sample/1.ans": "",
 	"data/secret/test_group.yaml": "output_validator_args: [x]\n",
 	"data/secret/g/1.in":          large, "data/secret/g/1.ans": "\x00\xff", "data/secret/g/2.in": "two", "data/secret/g/2.ans": large + "!",
-	"data/secret/g/1.yaml":         "args: [-v]\n",
+	"data/secret/g/1.yaml":        "args: [-v]\n",
+	"data/secret/g/2.files/b.txt": large + "?", "data/secret/g/2.files/d/a.txt": "w\xff", "data/secret/g/2.files/empty.txt": "",
 	"output_validator/__main__.py": "n = {{n}}", "output_validator/helper.py": "{{n}}",
 	"include/python3/lib.py": "L{{n}}", "include/default/other.txt": "o",
 	"submissions/accepted/a.py": "",
@@ -126,7 +127,7 @@ func TestTheRunIsThatOfBrigGrade(t *testing.T) {
 		{Language: "cpp", Source: api.Bytes("x"), Limits: api.Limits{CPU: 5e9}, Flags: []string{"-O0"}, Collect: api.Collect{Files: 1}},
 	} {
 		want := ask
-		grade.Apply(&want, common, about.Limits.Time)
+		grade.Apply(&want, common, about.Limits.Time, api.Limits{})
 		if want.Files, err = loader.Included(ask.Language, ask.Files); err != nil {
 			t.Fatal(err)
 		}
@@ -140,14 +141,14 @@ func TestTheRunIsThatOfBrigGrade(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := p.Run(ask, ask.Language)
+		got, err := p.Run(ask, ask.Language, api.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if a, b := text(t, got), text(t, want); a != b {
 			t.Errorf("%s: the run is\n%.2000s\nwant\n%.2000s", ask.Language, a, b)
 		}
-		if len(p.Blobs()) != 2 || got.Tests[0].Expected == nil || got.Validate() != nil {
+		if len(p.Blobs()) != 3 || got.Tests[0].Expected == nil || got.Validate() != nil {
 			t.Errorf("%d blobs, an expected output %v, %v", len(p.Blobs()), got.Tests[0].Expected, got.Validate())
 		}
 	}
@@ -161,7 +162,7 @@ func TestTheRunIsThatOfBrigGrade(t *testing.T) {
 		"files has a blob":    {Language: "python", Source: api.Bytes("x"), Files: []api.File{{Name: "f", Blob: strings.Repeat("a", 64)}}},
 		"1.1K of source: the": {Language: "python", Source: api.Bytes("x"), Files: []api.File{{Name: "f", Content: make(api.Bytes, 1100)}}},
 	} {
-		if _, err := p.Run(ask, ask.Language); !api.HasCode(err, api.CodeBadRequest) || !strings.Contains(err.Error(), why) {
+		if _, err := p.Run(ask, ask.Language, api.Limits{}); !api.HasCode(err, api.CodeBadRequest) || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %v", why, err)
 		}
 	}
@@ -194,16 +195,16 @@ func TestATimeLimitIsNeeded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Run(api.Run{Language: "python"}, "python"); !api.HasCode(err, api.CodeBadLimits) {
+	if _, err := p.Run(api.Run{Language: "python"}, "python", api.Limits{}); !api.HasCode(err, api.CodeBadLimits) {
 		t.Error(err)
 	}
-	if r, err := p.Run(api.Run{Language: "python", Limits: api.Limits{CPU: 3e9}}, "python"); err != nil || r.Limits.CPU != 3e9 {
+	if r, err := p.Run(api.Run{Language: "python", Limits: api.Limits{CPU: 3e9}}, "python", api.Limits{}); err != nil || r.Limits.CPU != 3e9 {
 		t.Errorf("%+v, %v", r.Limits, err)
 	}
 	if p, err = put(t, s, "", "tests", map[string]string{"1.in": "", "1.out": ""}).Problem(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Run(api.Run{Language: "python"}, "python"); err != nil {
+	if _, err := p.Run(api.Run{Language: "python"}, "python", api.Limits{}); err != nil {
 		t.Errorf("tests alone: %v", err)
 	}
 }
@@ -302,7 +303,7 @@ func TestStore(t *testing.T) {
 	if err := s.Remove("ann", "sum"); !api.HasCode(err, api.CodeNoProblem) {
 		t.Error(err)
 	}
-	if p, err := old.Problem(); err != nil || len(p.Blobs()) != 2 {
+	if p, err := old.Problem(); err != nil || len(p.Blobs()) != 3 {
 		t.Errorf("the open one: %v", err)
 	}
 	if len(s.List("bob")) != 1 || len(opened(t, dir).List("ann")) != 1 {

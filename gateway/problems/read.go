@@ -4,6 +4,7 @@ package problems
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -105,7 +106,7 @@ func read(name string, archive *os.File, w *countingWriter) (p Parts, err error)
 	for _, b := range kept.Blobs {
 		p.Blobs += b.Size
 	}
-	if p.About.Digest, err = tree.Pack(w); err != nil {
+	if p.About.Digest, err = tree.Pack(context.Background(), w); err != nil {
 		return p, err
 	}
 	p.Archive = w.n

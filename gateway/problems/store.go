@@ -88,6 +88,26 @@ func (s *Store) List(owner string) []api.StoredProblem {
 	return list
 }
 
+// About says what a package of an owner is, by its name or digest, without opening it.
+func (s *Store) About(owner, ref string) (api.StoredProblem, error) {
+	if !api.ProblemDigest(ref) {
+		if err := api.ProblemName(ref); err != nil {
+			return api.StoredProblem{}, err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p, ok := s.all[owner][ref]; ok {
+		return p, nil
+	}
+	for _, p := range s.all[owner] {
+		if p.Digest == ref {
+			return p, nil
+		}
+	}
+	return api.StoredProblem{}, unknown(ref)
+}
+
 // Find opens a package of an owner, by its name or digest. The caller closes it.
 func (s *Store) Find(owner, ref string) (*Stored, error) {
 	name := ref

@@ -9,7 +9,7 @@ import (
 
 // The documents make claims and name the test that proves each: the test must exist.
 func TestDocumentsNameTestsThatExist(t *testing.T) {
-	defined := map[string]bool{}
+	defined := map[string]bool{"TestCase": true} // Python's unittest
 	hostile := map[string]bool{}
 	testFunc := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Z]\w*)\(`)
 	documents := map[string]string{}

@@ -17,10 +17,19 @@ func Replace(name string, content []byte, mode fs.FileMode) error {
 		return err
 	}
 	_, err = f.Write(content)
-	if err := errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+	return Commit(f, name, errors.Join(err, f.Chmod(mode)))
+}
+
+// Commit brings a new file to disk and renames it to name, in its own directory. The name is on disk when Commit
+// returns. If writing the file has failed with err, or anything fails here, the file is removed.
+func Commit(f *os.File, name string, err error) error {
+	if err == nil {
+		err = f.Sync()
 	}
-	if err := os.Rename(f.Name(), name); err != nil {
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return SyncDir(filepath.Dir(name))

@@ -4,6 +4,7 @@
 package convert
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -49,13 +50,16 @@ type content struct {
 }
 
 // Convert returns the names of the files that were written below dir, and warnings about what was left out.
-// Nothing is written if there is an error. dir must be empty or not exist.
-func Convert(p *problem.Problem, t *problem.Tree, to Format, dir string) ([]string, []problem.Finding, error) {
+// Nothing is written if there is an error, or if ctx ends. dir must be empty or not exist.
+func Convert(ctx context.Context, p *problem.Problem, t *problem.Tree, to Format, dir string) ([]string, []problem.Finding, error) {
 	w := &writer{p: p, tree: t, files: map[string]content{}}
-	switch to {
-	case Kattis:
+	whole := p.HasTests() // a program that must be built is written as it is
+	switch {
+	case whole != nil:
+		w.lost("%v", whole)
+	case to == Kattis:
 		w.kattis()
-	case Directory:
+	case to == Directory:
 		w.directory()
 	default:
 		return nil, nil, fmt.Errorf("the format %q cannot be written: use kattis or dir", to)
@@ -63,7 +67,7 @@ func Convert(p *problem.Problem, t *problem.Tree, to Format, dir string) ([]stri
 	if err := w.Err(); err != nil {
 		return nil, nil, err
 	}
-	names, err := w.write(dir)
+	names, err := w.write(ctx, dir)
 	return names, w.Warnings(), err
 }
 
@@ -87,7 +91,7 @@ func (w *writer) add(name string, c content) {
 }
 
 // write writes the files into a new directory next to dir, which then takes its place.
-func (w *writer) write(dir string) (names []string, err error) {
+func (w *writer) write(ctx context.Context, dir string) (names []string, err error) {
 	dir = filepath.Clean(dir)
 	switch there, err := os.ReadDir(dir); {
 	case len(there) > 0:
@@ -105,6 +109,9 @@ func (w *writer) write(dir string) (names []string, err error) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
+		if err := context.Cause(ctx); err != nil {
+			return nil, err
+		}
 		if err := w.writeFile(filepath.Join(staged, filepath.FromSlash(name)), w.files[name]); err != nil {
 			return nil, err
 		}
@@ -167,11 +174,14 @@ func (w *writer) directory() {
 	case len(p.Include) > 0:
 		w.lost("a directory of tests has no files for submissions")
 	}
+	if w.named() {
+		w.lost("a directory of tests does not say that submissions %s: brig grade --input-file and --output-file do", w.reads())
+	}
 	if c := p.Compare; c != nil && c.How != "" && c.How != "lines" {
 		w.leftOut("outputs were compared by %s, which the directory does not say", strings.TrimSpace(c.How+" "+strings.Join(c.Args, " ")))
 	}
 	if p.Scoring && len(p.Groups) > 0 {
-		w.leftOut("the %d groups and their points are left out: each test is worth the same", len(p.Groups))
+		w.leftOut("%s and the points are left out: each test is worth the same", problem.Count(len(p.Groups), "group"))
 	}
 	if p.Limits.Time > 0 || p.Limits.Memory > 0 {
 		w.leftOut("the limits are left out: time %s, memory %s", p.Limits.Time, p.Limits.Memory)
@@ -184,6 +194,9 @@ func (w *writer) directory() {
 		if len(t.Args) > 0 {
 			w.lost("test %s has arguments, which a directory of tests cannot give", t.ID)
 		}
+		if len(t.Files) > 0 {
+			w.lost("test %s has files of its own, which a directory of tests cannot give", t.ID)
+		}
 		name := fmt.Sprintf("%0*d", width, i+1)
 		if id := plain(t.ID); id != "" && id != name && strings.TrimLeft(name, "0") != id {
 			name += "-" + id
@@ -193,6 +206,21 @@ func (w *writer) directory() {
 	}
 }
 
+// named reports whether submissions read or write named files.
+func (w *writer) named() bool { return w.p.InputFile != "" || w.p.OutputFile != "" }
+
+// reads says what they read and write.
+func (w *writer) reads() string {
+	var all []string
+	if w.p.InputFile != "" {
+		all = append(all, "read "+w.p.InputFile)
+	}
+	if w.p.OutputFile != "" {
+		all = append(all, "write "+w.p.OutputFile)
+	}
+	return strings.Join(all, " and ")
+}
+
 // sources adds the files of a program: below dir/NAME, or as dir/NAME if it is one file.
 func (w *writer) sources(dir string, p problem.Program) (name string) {
 	name = path.Base(p.Main)
@@ -200,7 +228,9 @@ func (w *writer) sources(dir string, p problem.Program) (name string) {
 		w.add(path.Join(dir, name), content{from: p.Main, executable: w.tree.Executable(p.Main)})
 		return name
 	}
-	name = strings.TrimSuffix(name, path.Ext(name))
+	if name = strings.TrimSuffix(name, path.Ext(name)); len(p.Command) > 0 {
+		name = p.Name // every one has a file called run
+	}
 	for _, file := range p.Files {
 		short, below := strings.CutPrefix(file, path.Dir(p.Main)+"/")
 		if !below {

@@ -1,9 +1,11 @@
 package convert
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -92,6 +94,13 @@ func tests(t *testing.T, p *problem.Problem, tree *problem.Tree) []string {
 			}
 			text += fmt.Sprintf("%q ", content)
 		}
+		for _, name := range slices.Sorted(maps.Keys(one.Files)) {
+			content, err := tree.Read(one.Files[name], maxFile)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text += fmt.Sprintf("%s %q ", name, content)
+		}
 		all = append(all, text)
 	}
 	slices.Sort(all)
@@ -126,7 +135,7 @@ func TestPackagesOfKattisMeanTheSame(t *testing.T) {
 	written, refused := 0, 0
 	packages(t, func(t *testing.T, p *problem.Problem, tree *problem.Tree) {
 		dir := filepath.Join(t.TempDir(), "out")
-		names, _, err := Convert(p, tree, Kattis, dir)
+		names, _, err := Convert(t.Context(), p, tree, Kattis, dir)
 		if err != nil {
 			refused++
 			if _, stat := os.Stat(dir); !errors.Is(stat, fs.ErrNotExist) || !strings.Contains(err.Error(), "(conversion)") {
@@ -169,7 +178,7 @@ func TestDirectoriesOfTests(t *testing.T) {
 	written, refused := 0, 0
 	packages(t, func(t *testing.T, p *problem.Problem, tree *problem.Tree) {
 		dir := filepath.Join(t.TempDir(), "out")
-		names, warnings, err := Convert(p, tree, Directory, dir)
+		names, warnings, err := Convert(t.Context(), p, tree, Directory, dir)
 		if err != nil {
 			refused++
 			return
@@ -204,6 +213,26 @@ func TestDirectoriesOfTests(t *testing.T) {
 	}
 }
 
+// Submissions that read or write named files would fail with a format that has only stdin and stdout: that is
+// an error, which names the files.
+func TestNamedFilesAreNotLost(t *testing.T) {
+	packages(t, func(t *testing.T, p *problem.Problem, tree *problem.Tree) {
+		if p.InputFile == "" && p.OutputFile == "" {
+			return
+		}
+		for _, to := range Formats() {
+			_, _, err := Convert(t.Context(), p, tree, to, filepath.Join(t.TempDir(), "out"))
+			if err == nil || !strings.Contains(err.Error(), "read "+p.InputFile+" and write "+p.OutputFile) {
+				t.Errorf("as %s: %v", to, err)
+			}
+		}
+	})
+	one := &problem.Problem{Format: "tests", Tests: []problem.Test{{ID: "1", Files: map[string]string{"words": "words"}}}}
+	if _, _, err := Convert(t.Context(), one, new(problem.Tree), Directory, filepath.Join(t.TempDir(), "out")); err == nil || !strings.Contains(err.Error(), "files of its own") {
+		t.Errorf("files of a test: %v", err)
+	}
+}
+
 // A directory that has files is left as it is.
 func TestNothingIsOverwritten(t *testing.T) {
 	dir := t.TempDir()
@@ -224,8 +253,13 @@ func TestNothingIsOverwritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Convert(p, tree, Kattis, filepath.Join(dir, "out")); err == nil {
+	if _, _, err := Convert(t.Context(), p, tree, Kattis, filepath.Join(dir, "out")); err == nil {
 		t.Error("a directory with a file was replaced")
+	}
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	interrupt(errors.New("interrupted"))
+	if _, _, err := Convert(ctx, p, tree, Kattis, filepath.Join(dir, "more")); err == nil || err.Error() != "interrupted" {
+		t.Errorf("%v", err)
 	}
 	left, err := os.ReadDir(dir)
 	if text, err := os.ReadFile(filepath.Join(dir, "out", "mine")); string(text) != "mine" || err != nil || len(left) != 2 {

@@ -23,6 +23,9 @@ func (w *writer) kattis() {
 		}
 		return
 	}
+	if w.named() {
+		w.lost("submissions %s, and those of the format read stdin and write stdout", w.reads())
+	}
 	args := w.judge()
 	w.metadata()
 	w.tests(args)
@@ -210,6 +213,7 @@ func (w *writer) tests(args []string) {
 func (w *writer) test(name string, t problem.Test) {
 	w.add(name+".in", input(t))
 	w.add(name+".ans", answer(t))
+	w.testFiles(name, t)
 	keys := map[string]any{}
 	if len(t.Args) > 0 {
 		keys["args"] = t.Args
@@ -219,6 +223,13 @@ func (w *writer) test(name string, t problem.Test) {
 		keys["output_validator_args"] = t.CheckArgs
 	}
 	w.yaml(name+".yaml", keys)
+}
+
+// testFiles writes the files that a test has of its own.
+func (w *writer) testFiles(name string, t problem.Test) {
+	for short, file := range t.Files {
+		w.add(name+".files/"+short, content{from: file, executable: w.tree.Executable(file)})
+	}
 }
 
 // groups are the groups that can be written, and the one of each test.
@@ -293,6 +304,7 @@ func (w *writer) extra() {
 		for i, t := range set.tests {
 			name := fmt.Sprintf("%s/%0*d", set.dir, len(fmt.Sprint(len(set.tests))), i+1)
 			w.add(name+".in", input(t))
+			w.testFiles(name, t)
 			if t.Output != "" {
 				w.add(name+".ans", answer(t))
 				w.add(name+".out", content{from: t.Output})

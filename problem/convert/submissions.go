@@ -26,7 +26,7 @@ func (w *writer) submissions() {
 	yaml := map[string]any{}
 	accepted := false
 	for i, j := range w.p.Jury {
-		if j.Skip != "" || j.Scripts {
+		if j.Skip != "" || len(j.Command) > 0 {
 			w.leftOut("the submission %s is left out: brig cannot run it", j.Path)
 			continue
 		}

@@ -48,8 +48,28 @@ func Read(t *problem.Tree) (*problem.Problem, *problem.Tree, error) {
 			}
 		}
 	}
+	if dir, name := below(t); dir != "" {
+		return nil, nil, fmt.Errorf("%s/%s is %s, and other files are next to it: name that directory, or leave them out", t.Label(), dir, name)
+	}
 	p, err := Tests(t)
 	return p, t, err
+}
+
+// below finds a package in a directory of a tree that is none. Its tests are not judged alone: its checker and
+// limits would be lost without a word. An init.yml is not looked for, because any program may have one.
+func below(t *problem.Tree) (dir, name string) {
+	for _, file := range t.Names() {
+		dir = path.Dir(file)
+		switch base := path.Base(file); {
+		case base == "problem.yaml":
+			return dir, "a Kattis package"
+		case base == "problem.xml":
+			return dir, "a Polygon package"
+		case base == "task.yaml" && t.HasDir(dir+"/input"):
+			return dir, "a CMS task"
+		}
+	}
+	return "", ""
 }
 
 // Tests reads a directory of tests, which is no package.

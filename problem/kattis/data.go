@@ -1,6 +1,7 @@
 package kattis
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -71,12 +72,54 @@ func (r *reader) dir(dir string, from settings) {
 	files, dirs := r.tree.Children(dir)
 	for _, name := range merged(files, dirs) {
 		if slices.Contains(dirs, name) {
-			if !strings.HasSuffix(name, ".files") {
+			if !r.filesOfTest(name) {
 				r.dir(name, from)
 			}
 			continue
 		}
 		r.test(name, from, true)
+	}
+}
+
+// filesOfTest reports whether a directory has the files of a test. There must be such a test.
+func (r *reader) filesOfTest(dir string) bool {
+	stem, is := strings.CutSuffix(dir, ".files")
+	if is && !r.tree.Has(stem+".in") {
+		r.Error(dir+"/", 0, dataRule, "there is no %s.in", path.Base(stem))
+	}
+	return is
+}
+
+// collisions refuses files of tests with the name of a file of an input validator, next to which they are placed, and
+// those with the name of a submission's main source, in whose place they would be.
+func (r *reader) collisions() {
+	of := map[string]string{}
+	for _, v := range r.p.Validators {
+		for _, file := range v.Files {
+			name := path.Base(file)
+			if below, is := strings.CutPrefix(file, path.Dir(v.Main)+"/"); is {
+				name = below
+			}
+			of[name] = v.Name
+		}
+	}
+	for _, t := range slices.Concat(r.p.Tests, r.p.InvalidInputs, r.p.InvalidOutputs, r.p.ValidOutputs) {
+		for _, name := range slices.Sorted(maps.Keys(t.Files)) {
+			if v := of[name]; v != "" {
+				r.Error(t.Files[name], 0, "Working directory", "the input validator %s has a file of this name, too", v)
+			}
+		}
+	}
+	sources := map[string]string{}
+	for _, j := range slices.Backward(r.p.Jury) {
+		sources[path.Base(j.Main)] = j.Path
+	}
+	for _, t := range r.p.Tests {
+		for _, name := range slices.Sorted(maps.Keys(t.Files)) {
+			if submission := sources[name]; submission != "" {
+				r.Error(t.Files[name], 0, "Input", "the source of the submission %s has this name, too: rename one of them", submission)
+			}
+		}
 	}
 }
 
@@ -103,8 +146,8 @@ func (r *reader) test(name string, from settings, answer bool) {
 		r.Error(name, 0, dataRule, "there is no %s.ans", path.Base(stem))
 		return
 	}
-	if r.tree.HasDir(stem + ".files") {
-		r.Error(stem+".files/", 0, "Input", "brig does not support files for a single test")
+	if r.tree.HasDir(stem+".files") && r.version != current {
+		r.Error(stem+".files/", 0, "Input", "files for a single test are of the format 2025-09: the package is one of %s", r.version)
 	}
 	if r.version == current {
 		if m := r.yaml(stem+".yaml", "Test case configuration"); len(m.Keys()) > 0 {
@@ -115,6 +158,12 @@ func (r *reader) test(name string, from settings, answer bool) {
 	}
 	t := problem.Test{ID: strings.TrimPrefix(stem, "data/"), Input: name, Args: from.args, CheckArgs: from.checkArgs, ValidatorArgs: from.validatorArgs}
 	t.Sample = strings.HasPrefix(t.ID, "sample/")
+	for _, file := range r.tree.Below(stem + ".files") {
+		if t.Files == nil {
+			t.Files = map[string]string{}
+		}
+		t.Files[strings.TrimPrefix(file, stem+".files/")] = file
+	}
 	if answer {
 		t.Answer = stem + ".ans"
 	}
@@ -156,7 +205,7 @@ func (r *reader) extra(dir string, from settings, into *[]problem.Test) {
 			r.test(name, from, outputs)
 		}
 		for _, sub := range dirs {
-			if !strings.HasSuffix(sub, ".files") {
+			if !r.filesOfTest(sub) {
 				walk(sub, from)
 			}
 		}

@@ -43,7 +43,7 @@ func (r *reader) jury() {
 		}
 	}
 	for _, dir := range dirs {
-		for _, p := range r.programs(dir) {
+		for _, p := range r.programs(dir, false) {
 			j := problem.Jury{Program: p, Path: strings.TrimPrefix(dir, "submissions/") + "/" + p.Name}
 			if p.Main == "" && p.Skip == "" {
 				if !strings.Contains(p.Files[0], "README") {

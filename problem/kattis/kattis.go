@@ -67,6 +67,7 @@ func Read(t *problem.Tree) (*problem.Problem, error) {
 	r.validators()
 	r.include()
 	r.jury()
+	r.collisions()
 	r.p.Warnings = r.Warnings()
 	if err := r.Err(); err != nil {
 		return nil, err
@@ -145,8 +146,12 @@ func Code(name string) string {
 // stage reads the limits of a compiler or a validator.
 func stage(m yamlfile.Map, name string) problem.Stage {
 	var s problem.Stage
-	if v, ok := m.Int(name+"_time", 1); ok {
-		s.Time = api.Duration(v * 1e9)
+	if key := name + "_time"; m.Has(key) {
+		v, ok := m.Int(key, 1)
+		if ok && v > maxTime {
+			m.Fail(key, "%s is %d: must be at most %d seconds", key, v, maxTime)
+		}
+		s.Time = api.Duration(min(v, maxTime) * 1e9)
 	}
 	s.Memory = size(m, name+"_memory", api.MiB)
 	if name == "validation" {
@@ -155,7 +160,12 @@ func stage(m yamlfile.Map, name string) problem.Stage {
 	return s
 }
 
+const maxSize = 1 << 20 // MiB or KiB
+
 func size(m yamlfile.Map, key string, unit api.Size) api.Size {
 	v, _ := m.Int(key, 1)
+	if v > maxSize {
+		m.Fail(key, "%s is %d: must be at most %d", key, v, maxSize)
+	}
 	return api.Size(v) * unit
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/brig-sandbox/brig/problem"
+	"github.com/brig-sandbox/brig/problem/yamlfile"
 )
 
 // legacyScore is what testdata.yaml says about scores; it is inherited by the directories below.
@@ -16,6 +17,22 @@ type legacyScore struct {
 	accept, reject float64
 	most           float64 // of range; infinite: there is none
 	flags          []string
+}
+
+// maxScore is the most points of a test, and of a group.
+const maxScore = 1e9
+
+// score is the points of a key, or standard.
+func score(m yamlfile.Map, key string, standard float64) float64 {
+	v, ok := m.Float(key)
+	switch {
+	case !ok:
+		return standard
+	case math.Abs(v) > maxScore:
+		m.Fail(key, "%s is %v: must be at most %.0f", key, v, maxScore)
+		return standard
+	}
+	return v
 }
 
 // graderFlags are the arguments of the default grader.
@@ -63,17 +80,16 @@ func (r *reader) legacyInherited(dir string, n legacyNode) legacyNode {
 			}
 		}
 	}
-	if v, ok := m.Float("accept_score"); ok {
-		n.score.accept = v
-	}
-	if v, ok := m.Float("reject_score"); ok {
-		n.score.reject = v
-	}
+	n.score.accept, n.score.reject = score(m, "accept_score", n.score.accept), score(m, "reject_score", n.score.reject)
 	if words := strings.Fields(m.String("range")); len(words) == 2 {
 		high, err := strconv.ParseFloat(strings.TrimPrefix(words[1], "+"), 64)
-		if _, bad := strconv.ParseFloat(words[0], 64); bad != nil || err != nil {
+		low, bad := strconv.ParseFloat(words[0], 64)
+		switch {
+		case bad != nil || err != nil || math.IsNaN(low) || math.IsNaN(high):
 			m.Fail("range", "range %q: write two numbers", strings.Join(words, " "))
-		} else {
+		case math.Abs(high) > maxScore && !math.IsInf(high, 1):
+			m.Fail("range", "range %q: must end with a number of at most %.0f, or with +inf", strings.Join(words, " "), maxScore)
+		default:
 			n.score.most = high
 		}
 	} else if len(words) > 0 {

@@ -148,45 +148,60 @@ func (r *reader) limits(m yamlfile.Map) {
 	l := &r.p.Limits
 	l.Memory, l.Output, l.Code = size(m, "memory", api.MiB), size(m, "output", api.MiB), size(m, "code", api.KiB)
 	l.Compile, l.Validation = stage(m, "compilation"), stage(m, "validation")
-	positive := func(m yamlfile.Map, key string, least, standard float64) float64 {
-		v, ok := m.Float(key)
-		switch {
-		case !ok:
-			return standard
-		case v < least || v <= 0:
-			m.Fail(key, "%s is %v: must be at least %v, and more than 0", key, v, least)
-			return standard
-		}
-		return v
-	}
 	if !r.modern() {
-		l.Timing = problem.Timing{Accepted: positive(m, "time_multiplier", 0, 5), TooSlow: positive(m, "time_safety_margin", 0, 2), Resolution: api.Duration(1e9)}
+		l.Timing = problem.Timing{Accepted: positive(m, "time_multiplier", 0, maxFactor, 5), TooSlow: positive(m, "time_safety_margin", 0, maxFactor, 2), Resolution: api.Duration(1e9)}
 		r.legacyTimeLimit()
 		if r.version == legacy { // older packages say it here
-			if v := positive(m, "time_for_AC_submissions", 0, 0); v > 0 {
+			if v := positive(m, "time_for_AC_submissions", 0, maxTime, 0); v > 0 {
 				r.Warn(m.File, m.LineOf("time_for_AC_submissions"), "Limits", "time_for_AC_submissions is ignored")
 			}
 		}
 		return
 	}
 	x := m.Sub("time_multipliers")
-	l.Timing = problem.Timing{Accepted: positive(x, "ac_to_time_limit", 1, 2), TooSlow: positive(x, "time_limit_to_tle", 1, 1.5)}
+	l.Timing = problem.Timing{Accepted: positive(x, "ac_to_time_limit", 1, maxFactor, 2), TooSlow: positive(x, "time_limit_to_tle", 1, maxFactor, 1.5)}
 	r.unknown(x, "Problem timing", " of time_multipliers")
-	resolution := positive(m, "time_resolution", 0, 1)
+	resolution := positive(m, "time_resolution", minResolution, maxTime, 1)
 	l.Timing.Resolution = seconds(resolution)
-	if v := positive(m, "time_limit", 0, 0); v > 0 {
+	if v := positive(m, "time_limit", 0, maxTime, 0); v > 0 {
 		l.Time = seconds(v)
 		if n := v / resolution; math.Abs(n-math.Round(n)) > 1e-9*n {
 			m.Fail("time_limit", "time_limit %v is no multiple of time_resolution %v", v, resolution)
 		}
 	}
 	if v, ok := m.Int("validation_passes", 2); ok {
-		if r.p.Passes == 0 {
+		switch {
+		case r.p.Passes == 0:
 			m.Fail("validation_passes", "validation_passes is only for problems of type multi-pass")
-		} else {
+		case v > api.MaxPasses:
+			m.Fail("validation_passes", "validation_passes is %d: brig runs at most %d passes", v, api.MaxPasses)
+		default:
 			r.p.Passes = int(v)
 		}
 	}
+}
+
+// The bounds of numbers, so that no limit is more than a duration can be, or zero.
+const (
+	maxTime       = 3600 // seconds
+	minResolution = 1e-6 // seconds
+	maxFactor     = 1000
+)
+
+// positive is the number of a key that is more than 0, or standard.
+func positive(m yamlfile.Map, key string, least, most, standard float64) float64 {
+	v, ok := m.Float(key)
+	switch {
+	case !ok:
+		return standard
+	case v <= 0 || v > most:
+		m.Fail(key, "%s is %v: must be more than 0, and at most %v", key, v, most)
+		return standard
+	case v < least:
+		m.Fail(key, "%s is %v: must be at least %v", key, v, least)
+		return standard
+	}
+	return v
 }
 
 func seconds(v float64) api.Duration { return api.Duration(math.Round(v * 1e9)) }

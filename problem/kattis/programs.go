@@ -18,37 +18,35 @@ var extensions = map[string]string{
 	".dart": "dart", ".cr": "crystal", ".rkt": "racket", ".st": "smalltalk", ".odin": "odin", ".a68": "algol68", ".apl": "apl",
 }
 
-// programs finds the programs in a directory: each file is one, and each directory is one.
-func (r *reader) programs(dir string) []problem.Program {
+// programs finds the programs in a directory: each file is one, and each directory is one. Those of the package
+// itself may have scripts, and submissions may not.
+func (r *reader) programs(dir string, scripts bool) []problem.Program {
 	files, dirs := r.tree.Children(dir)
 	all := make([]problem.Program, 0, len(files)+len(dirs))
 	for _, file := range files {
-		all = append(all, r.program(path.Base(file), []string{file}))
+		all = append(all, r.program(path.Base(file), "", []string{file}, scripts))
 	}
 	for _, sub := range dirs {
-		all = append(all, r.program(path.Base(sub), r.tree.Below(sub)))
+		all = append(all, r.program(path.Base(sub), sub, r.tree.Below(sub), scripts))
 	}
 	return all
 }
 
-// program describes the program with these files.
-func (r *reader) program(name string, files []string) problem.Program {
+// program describes the program with these files, all of a directory or, if dir is empty, one.
+func (r *reader) program(name, dir string, files []string, scripts bool) problem.Program {
 	p := problem.Program{Name: name, Files: files}
+	if scripts && r.script(&p, dir) {
+		return p
+	}
 	var sources []string
 	for _, file := range files {
 		base := path.Base(file)
 		switch {
-		case base == "build" || base == "run":
-			p.Scripts = true
 		case strings.HasSuffix(base, ".ctd") || strings.HasSuffix(base, ".viva"):
 			p.Skip = "it is a grammar of Checktestdata or VIVA, which brig does not have"
 		case extensions[path.Ext(base)] != "":
 			sources = append(sources, file)
 		}
-	}
-	if p.Scripts {
-		p.Skip = "it has a build or run script, which brig does not run yet"
-		return p
 	}
 	if len(sources) == 0 {
 		return p
@@ -88,7 +86,7 @@ func (r *reader) mainOf(sources []string) string {
 // validators finds input and output validators.
 func (r *reader) validators() {
 	for _, dir := range []string{"input_validators", "input_format_validators"} {
-		r.p.Validators = append(r.p.Validators, r.programs(dir)...)
+		r.p.Validators = append(r.p.Validators, r.programs(dir, true)...)
 	}
 	for i, p := range r.p.Validators {
 		if p.Main == "" && p.Skip == "" {
@@ -111,9 +109,9 @@ func (r *reader) validators() {
 			continue
 		}
 		if dir == "output_validator" && len(filesOf(r.tree, dir)) > 1 {
-			found = append(found, r.program(dir, r.tree.Below(dir))) // the directory is the program
+			found = append(found, r.program(dir, dir, r.tree.Below(dir), true)) // the directory is the program
 		} else {
-			found = append(found, r.programs(dir)...)
+			found = append(found, r.programs(dir, true)...)
 		}
 	}
 	switch {

@@ -1,19 +1,30 @@
 package polygon
 
 import (
+	"math"
 	"slices"
+	"strconv"
 
 	"github.com/brig-sandbox/brig/problem"
 )
 
+// maxPoints is the most points of a test or a group.
+const maxPoints = 1e6
+
 // groups reads how the tests score: by their groups, or each by its points.
 func (r *reader) groups(set testset, members map[string][]int) {
 	total := 0.0
-	for _, t := range set.Tests {
-		total += t.Points
+	count := func(what, name string, points float64) {
+		if points < 0 || points > maxPoints || math.IsNaN(points) {
+			r.Error(file, 0, "testset", "%s %s has %v points: must be between 0 and %.0f", what, name, points, maxPoints)
+		}
+		total += points
+	}
+	for i, t := range set.Tests {
+		count("test", strconv.Itoa(i+1), t.Points)
 	}
 	for _, g := range set.Groups {
-		total += g.Points
+		count("group", strconv.Quote(g.Name), g.Points)
 	}
 	if total == 0 || len(r.p.Tests) != set.Count {
 		return

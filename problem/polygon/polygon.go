@@ -1,5 +1,5 @@
-// Package polygon reads problem packages of Codeforces' Polygon: full packages, which have their tests.
-// It executes nothing, and never a doall.sh.
+// Package polygon reads problem packages of Codeforces' Polygon: full packages, which have their tests, and
+// standard ones, whose tests their generators write. It executes nothing, and never a doall.sh.
 package polygon
 
 import (
@@ -10,6 +10,7 @@ import (
 	"io"
 	"path"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/brig-sandbox/brig/api"
@@ -37,8 +38,15 @@ type document struct {
 		Testsets []testset `xml:"testset"`
 	} `xml:"judging"`
 	Resources  []resource `xml:"files>resources>file"`
+	Programs   []asset    `xml:"files>executables>executable"`
 	Checker    *asset     `xml:"assets>checker"`
-	Interactor *asset     `xml:"assets>interactor"`
+	Interactor *struct {
+		asset
+		Runs []int `xml:"runs>run"` // in which it talks with the solution, if that runs twice
+	} `xml:"assets>interactor"`
+	Tags []struct {
+		Value string `xml:"value,attr"`
+	} `xml:"tags>tag"`
 	Validators []asset    `xml:"assets>validators>validator"`
 	Solutions  []solution `xml:"assets>solutions>solution"`
 }
@@ -52,6 +60,8 @@ type testset struct {
 	Answer string `xml:"answer-path-pattern"`
 	Tests  []struct {
 		Method string  `xml:"method,attr"`
+		Cmd    string  `xml:"cmd,attr"`
+		From   string  `xml:"from-file,attr"`
 		Group  string  `xml:"group,attr"`
 		Points float64 `xml:"points,attr"`
 		Sample bool    `xml:"sample,attr"`
@@ -109,9 +119,11 @@ func Read(t *problem.Tree) (*problem.Problem, error) {
 	}
 	if r.parse() {
 		r.metadata()
+		r.runs()
 		r.tests()
 		r.programs()
 		r.solutions()
+		r.makers()
 	}
 	r.p.Warnings = r.Warnings()
 	if err := r.Err(); err != nil {
@@ -137,8 +149,16 @@ func (r *reader) parse() bool {
 	if err != nil {
 		line, _ := d.InputPos()
 		text := err.Error()
-		if syntax := new(xml.SyntaxError); errors.As(err, &syntax) {
+		syntax, number := new(xml.SyntaxError), new(strconv.NumError)
+		switch {
+		case errors.As(err, &syntax):
 			line, text = syntax.Line, syntax.Msg
+		case errors.As(err, &number):
+			text = fmt.Sprintf("%q is no number, or one that is too large", number.Num)
+		case errors.Is(err, io.EOF):
+			text = "there is no element problem in it"
+		case strings.Contains(text, "CharsetReader"): // encoding/xml knows UTF-8 only
+			text = "it is not in UTF-8, which Polygon writes"
 		}
 		r.Error(file, line, "problem.xml", "this cannot be read: %s", text)
 		return false
@@ -156,13 +176,21 @@ func (r *reader) metadata() {
 		r.p.Name = r.doc.Short
 	}
 	const rule = "judging"
-	for name, value := range map[string]string{"input-file": r.doc.Judging.Input, "output-file": r.doc.Judging.Output} {
-		if value != "" {
-			r.Error(file, 0, rule, "%s is %q: brig supports problems that read standard input and write standard output", name, value)
+	r.p.InputFile, r.p.OutputFile = r.doc.Judging.Input, r.doc.Judging.Output
+	for _, one := range [][2]string{{"input-file", r.p.InputFile}, {"output-file", r.p.OutputFile}} {
+		switch name, value := one[0], one[1]; {
+		case value == "":
+		case api.FileName(value) != nil:
+			r.Error(file, 0, rule, "%s: %v", name, api.FileName(value))
+		case r.doc.Interactor != nil:
+			r.Error(file, 0, rule, "%s is %q, and the problem has an interactor, which talks over standard input and output", name, value)
 		}
 	}
-	if r.doc.Judging.Runs > 1 {
-		r.Error(file, 0, rule, "run-count is %d: brig supports problems whose solution runs once for each test", r.doc.Judging.Runs)
+	if r.p.InputFile != "" && r.p.InputFile == r.p.OutputFile {
+		r.Error(file, 0, rule, "input-file and output-file are both %q: solutions would write over their input", r.p.InputFile)
+	}
+	if r.doc.Judging.Runs < 0 || r.doc.Judging.Runs > 2 {
+		r.Error(file, 0, rule, "run-count is %d: brig supports problems whose solution runs once or twice for each test", r.doc.Judging.Runs)
 	}
 }
 
@@ -202,6 +230,10 @@ func (r *reader) tests() {
 		r.Error(file, 0, rule, "it has %d tests: must be between 1 and %d", set.Count, maxTest)
 		return
 	}
+	if len(set.Tests) > set.Count {
+		r.Error(file, 0, rule, "test-count is %d, and there are %d tests", set.Count, len(set.Tests))
+		return
+	}
 	members := map[string][]int{}
 	for i := range set.Count {
 		input, ok := numbered(set.Input, i+1)
@@ -210,20 +242,19 @@ func (r *reader) tests() {
 			r.Error(file, 0, rule, "its patterns %q and %q must each have one number, such as %%02d", set.Input, set.Answer)
 			return
 		}
+		if input == answer {
+			r.Error(file, 0, rule, "test %d: its input and its answer are both %q", i+1, input)
+			return
+		}
 		t := problem.Test{ID: path.Base(input), Input: input, Answer: answer}
-		method := "manual"
+		if !strings.Contains(path.Base(set.Input), "%") { // such as tests/%02d/input
+			t.ID = input
+		}
 		if i < len(set.Tests) {
-			t.Sample, method = set.Tests[i].Sample, set.Tests[i].Method
+			t.Sample = set.Tests[i].Sample
 			members[set.Tests[i].Group] = append(members[set.Tests[i].Group], i)
 		}
-		if !r.tree.Has(input) || !r.tree.Has(answer) {
-			if method == "generated" || r.tree.Has(input) {
-				r.Error(file, 0, rule, "test %d is not in the package, which is a standard one: download the full package, which has its tests", i+1)
-				return
-			}
-			r.Error(input, 0, rule, "there is no such file, or no %s", answer)
-			continue
-		}
+		r.missing(set, i, t)
 		r.p.Tests = append(r.p.Tests, t)
 	}
 	r.groups(set, members)
@@ -236,13 +267,21 @@ var languages = []struct{ prefix, name string }{
 	{"haskell", "haskell"}, {"scala", "scala"}, {"ocaml", "ocaml"},
 }
 
+// languageOf is brig's name of a type, or the type itself if that is unknown.
 func languageOf(kind string) string {
-	for _, l := range languages {
-		if strings.HasPrefix(kind, l.prefix) {
-			return l.name
-		}
+	if name, known := knownLanguage(kind); known {
+		return name
 	}
 	return kind
+}
+
+func knownLanguage(kind string) (name string, known bool) {
+	for _, l := range languages {
+		if strings.HasPrefix(kind, l.prefix) {
+			return l.name, true
+		}
+	}
+	return "", false
 }
 
 // program describes a program with one source, and the headers of the package next to it.
@@ -251,7 +290,13 @@ func (r *reader) program(what string, s source) *problem.Program {
 		r.Error(file, 0, "assets", "the source %q of %s is not in the package", s.Path, what)
 		return nil
 	}
-	p := &problem.Program{Name: path.Base(s.Path), Main: s.Path, Language: languageOf(s.Type), Files: []string{s.Path}}
+	p := r.describe(s)
+	return &p
+}
+
+// describe describes a program whose source is in the package.
+func (r *reader) describe(s source) problem.Program {
+	p := problem.Program{Name: path.Base(s.Path), Main: s.Path, Language: languageOf(s.Type), Files: []string{s.Path}}
 	for _, res := range r.doc.Resources {
 		if strings.HasSuffix(res.Path, ".h") && r.tree.Has(res.Path) && (p.Language == "cpp" || p.Language == "c") {
 			p.Files = append(p.Files, res.Path)
@@ -273,7 +318,7 @@ func (r *reader) programs() {
 	}
 	if i := r.doc.Interactor; i != nil {
 		if p := r.program("the interactor", i.Source); p != nil {
-			p.Protocol = "testlib"
+			p.Protocol, p.Passes = "testlib", r.interactorRuns()
 			r.p.Interactor, r.p.Interactive = p, true
 		}
 	}

@@ -62,6 +62,16 @@ func Packages[P any](t *testing.T, read func(*problem.Tree) (P, error), least in
 	}
 }
 
+// Tree is Unpack of files by their names.
+func Tree(t testing.TB, files map[string]string) *problem.Tree {
+	t.Helper()
+	a := new(txtar.Archive)
+	for name, text := range files {
+		a.Files = append(a.Files, txtar.File{Name: name, Data: []byte(text)})
+	}
+	return Unpack(t, a)
+}
+
 // Unpack writes the files of an archive below a new directory, and opens it. A text that begins with
 // "-> " is a link.
 func Unpack(t testing.TB, a *txtar.Archive) *problem.Tree {

@@ -9,6 +9,7 @@ package store
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -71,8 +72,8 @@ func CheckName(name string) error {
 
 // Put stores a package that a reader of its format has accepted: p, whose files are t. A package that had
 // the name before is replaced, and removed if no other name has it. changed is false if the name had this
-// package already.
-func (s Store) Put(name string, p *problem.Problem, t *problem.Tree) (e Entry, changed bool, err error) {
+// package already. Once ctx has ended, nothing changes and the error is its cause.
+func (s Store) Put(ctx context.Context, name string, p *problem.Problem, t *problem.Tree) (e Entry, changed bool, err error) {
 	if err := CheckName(name); err != nil {
 		return e, false, err
 	}
@@ -96,7 +97,7 @@ func (s Store) Put(name string, p *problem.Problem, t *problem.Tree) (e Entry, c
 	}
 	defer os.Remove(staged.Name()) // after it has been renamed, there is none
 	e = Entry{Name: name, Format: p.Format, Title: short(p.Title), Tests: len(p.Tests), Stored: time.Now().UTC().Truncate(time.Second)}
-	e.Digest, err = t.Pack(staged)
+	e.Digest, err = t.Pack(ctx, staged)
 	if err == nil {
 		e.Bytes, err = sizeOf(staged)
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -33,7 +34,7 @@ func tree(t testing.TB, text string) (*problem.Problem, *problem.Tree) {
 func put(t testing.TB, s Store, name, text string) (Entry, bool) {
 	t.Helper()
 	p, files := tree(t, text)
-	e, changed, err := s.Put(name, p, files)
+	e, changed, err := s.Put(t.Context(), name, p, files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +108,7 @@ func TestStoresAreBounded(t *testing.T) {
 		t.Helper()
 		p, files := tree(t, "3\n")
 		var full *FullError
-		if _, _, err := s.Put(name, p, files); !errors.As(err, &full) || !strings.Contains(err.Error(), want) {
+		if _, _, err := s.Put(t.Context(), name, p, files); !errors.As(err, &full) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %s", name, err, want)
 		}
 		if all, err := s.List(); len(all) != 2 || packages(t, s) != 2 || err != nil {
@@ -120,7 +121,7 @@ func TestStoresAreBounded(t *testing.T) {
 	refused("c", "and its limit is 600: remove problems that are not needed")
 	p, files := tree(t, "3\n")
 	for _, name := range []string{"", "../x", ".hidden", "a/b", "a b", strings.Repeat("x", 101), "ä"} {
-		if _, _, err := s.Put(name, p, files); err == nil || !strings.Contains(err.Error(), "of a problem: use 1 to 100 letters") {
+		if _, _, err := s.Put(t.Context(), name, p, files); err == nil || !strings.Contains(err.Error(), "of a problem: use 1 to 100 letters") {
 			t.Errorf("the name %q: %v", name, err)
 		}
 		if _, _, err := s.Open(name); err == nil {
@@ -137,6 +138,21 @@ func TestStoresAreBounded(t *testing.T) {
 
 // GRD-23: a process that stores packages in turns is killed at any moment: each name has a whole package, and the
 // next writer removes what was left.
+func TestInterruptedWritersChangeNothing(t *testing.T) {
+	s := Store{Dir: filepath.Join(t.TempDir(), "problems")}
+	before, _ := put(t, s, "sum", "1\n")
+	p, files := tree(t, "2\n")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("interrupted")
+	cancel(why)
+	if _, _, err := s.Put(ctx, "sum", p, files); !errors.Is(err, why) {
+		t.Errorf("%v, want the cause", err)
+	}
+	if e, err := s.Entry("sum"); err != nil || e != before || packages(t, s) != 1 {
+		t.Errorf("%+v, %v, %d packages; want what was there", e, err, packages(t, s))
+	}
+}
+
 func TestKilledWritersLeaveAWholeStore(t *testing.T) {
 	if dir := os.Getenv("BRIG_STORE_TEST_DIR"); dir != "" {
 		for i := 0; ; i++ {

@@ -1,6 +1,7 @@
 package languages
 
 import (
+	"cmp"
 	"encoding/base64"
 	"regexp"
 	"slices"
@@ -14,6 +15,8 @@ type Template struct {
 	Import string         // statements that it has executed in addition to the start; empty: none
 	After  string         // statements that each run executes first, for what Import drew from randomness; empty: none
 	When   *regexp.Regexp // it is for sources that match; nil: for every source
+
+	Arguments []string // of kind java: what the compile stage writes to classes/.main before the main class
 }
 
 // yamlTemplate is the YAML form of a Template.
@@ -23,7 +26,14 @@ type yamlTemplate struct {
 	Import string `yaml:"import"`
 	After  string `yaml:"after"`
 	When   string `yaml:"when"`
+
+	Arguments []string `yaml:"arguments"`
 }
+
+// javaTrial is by javac -g:none --release 8:
+//
+//	class Trial { public static void main(String[] a) { System.out.println("ready"); } }
+const javaTrial = "yv66vgAAADQAGgoAAgADBwAEDAAFAAYBABBqYXZhL2xhbmcvT2JqZWN0AQAGPGluaXQ+AQADKClWCQAIAAkHAAoMAAsADAEAEGphdmEvbGFuZy9TeXN0ZW0BAANvdXQBABVMamF2YS9pby9QcmludFN0cmVhbTsIAA4BAAVyZWFkeQoAEAARBwASDAATABQBABNqYXZhL2lvL1ByaW50U3RyZWFtAQAHcHJpbnRsbgEAFShMamF2YS9sYW5nL1N0cmluZzspVgcAFgEABVRyaWFsAQAEQ29kZQEABG1haW4BABYoW0xqYXZhL2xhbmcvU3RyaW5nOylWACAAFQACAAAAAAACAAAABQAGAAEAFwAAABEAAQABAAAABSq3AAGxAAAAAAAJABgAGQABABcAAAAVAAIAAQAAAAmyAAcSDbYAD7EAAAAAAAA="
 
 // templateKinds are the states of which brig can make a template: a started interpreter, and any
 // program that the dynamic loader has started, before its first code.
@@ -31,14 +41,17 @@ var templateKinds = []string{"python", "loader", "ruby", "php", "node", "java"}
 
 func templatesOf(all []yamlTemplate) (out []Template, err error) {
 	for _, y := range all {
-		t := Template{Kind: y.Kind, Trial: y.Trial, Import: y.Import, After: y.After}
+		t := Template{Kind: y.Kind, Trial: y.Trial, Import: y.Import, After: y.After, Arguments: y.Arguments}
 		if t.Kind == "python" && t.Trial == "" {
 			t.Trial = "print('ready')\n"
 		}
 		if t.Kind == "java" {
-			class, err := base64.StdEncoding.DecodeString(t.Trial)
+			if t.Arguments == nil {
+				t.Arguments = []string{"-ea"}
+			}
+			class, err := base64.StdEncoding.DecodeString(cmp.Or(t.Trial, javaTrial))
 			if err != nil {
-				return nil, fieldErrorf("templates", "templates: kind java needs trial: the file of the class Trial, whose main prints the line ready, in base64: %v", err)
+				return nil, fieldErrorf("templates", "templates: trial of kind java is the file of the class Trial, whose main prints the line ready, in base64: %v", err)
 			}
 			t.Trial = string(class)
 		}
@@ -47,6 +60,8 @@ func templatesOf(all []yamlTemplate) (out []Template, err error) {
 			return nil, fieldErrorf("templates", "templates: kind %q: brig can make templates of the kinds %s", t.Kind, strings.Join(templateKinds, ", "))
 		case t.Trial == "":
 			return nil, fieldErrorf("templates", "templates: kind %s needs trial: a program of the language that prints the line ready", t.Kind)
+		case t.Kind != "java" && t.Arguments != nil:
+			return nil, fieldErrorf("templates", "templates: kind %s has no arguments: they are for kind java", t.Kind)
 		case t.Kind != "python" && t.Import+t.After != "":
 			return nil, fieldErrorf("templates", "templates: kind %s has neither import nor after: they are for kind python", t.Kind)
 		}
@@ -60,8 +75,13 @@ func templatesOf(all []yamlTemplate) (out []Template, err error) {
 	return out, nil
 }
 
-// TemplateFor returns the first template that is for a source.
+// maxSearched is how much of a source decides which template is for it. The agent searches it, and no
+// limit of the run pays for that: 8 MiB of newlines took seconds (TPL-07).
+const maxSearched = 32 << 10
+
+// TemplateFor returns the first template that is for a source, by its first 32 KiB.
 func (l Manifest) TemplateFor(source []byte) (Template, bool) {
+	source = source[:min(len(source), maxSearched)]
 	for _, t := range l.Templates {
 		if t.When == nil || t.When.Match(source) {
 			return t, true

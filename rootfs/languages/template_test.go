@@ -19,9 +19,13 @@ func TestTemplatesOfAManifest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for source, want := range map[string]string{"import numpy": "print('ready')\n", "print(1)": "echo ready"} {
+	for source, want := range map[string]string{
+		"import numpy": "print('ready')\n", "print(1)": "echo ready",
+		strings.Repeat("\n", maxSearched-5) + "numpy": "print('ready')\n",
+		strings.Repeat("\n", maxSearched) + "numpy":   "echo ready", // TPL-07: what the agent searches is bounded
+	} {
 		if got, ok := l.TemplateFor([]byte(source)); !ok || got.Trial != want {
-			t.Errorf("%s: %+v, %v; want the trial %q", source, got, ok, want)
+			t.Errorf("%.40q: %+v, %v; want the trial %q", source, got, ok, want)
 		}
 	}
 }
@@ -31,6 +35,7 @@ func TestMistakesInTemplatesAreReported(t *testing.T) {
 		"kind: loader":                    {"kind: perl", `kind "perl": brig can make templates of the kinds python, loader, ruby, php, node, java`},
 		", trial: echo ready":             {"", "kind loader needs trial"},
 		"kind: loader, trial: echo ready": {"kind: java, trial: echo ready", "in base64"},
+		"trial: echo ready}":              {"trial: echo ready, arguments: [-ea]}", "no arguments"},
 		"trial: echo ready":               {"trial: echo ready, import: x", "neither import nor after"},
 		"when: numpy":                     {"when: '('", "when"},
 		"{kind: loader, trial":            {"{kind: loader, attempt", "attempt"},

@@ -221,8 +221,8 @@ func countLocks(pids []int, own OwnFiles, ended map[int]bool, limit scanBudget) 
 
 // tableLocks counts the locks in the table of a task. A task that has ended has none.
 func tableLocks(task int, own OwnFiles, buf *bufio.Reader, limit scanBudget) (held LockCount, err error) {
-	dir := fmt.Sprintf("/proc/%d/fdinfo", task)
-	open, err := os.Open(dir)
+	dir := fmt.Sprintf("/proc/%d/", task)
+	open, err := os.Open(dir + "fdinfo")
 	if err != nil {
 		return held, ignoreGone(err)
 	}
@@ -233,7 +233,7 @@ func tableLocks(task int, own OwnFiles, buf *bufio.Reader, limit scanBudget) (he
 			if isEpoll(task, name) {
 				continue
 			}
-			n, err := fileLocks(dir+"/"+name, own, buf)
+			n, err := fileLocks(dir+"fdinfo/"+name, dir+"fd/"+name, own, buf)
 			if err != nil {
 				return held, err
 			}
@@ -260,9 +260,9 @@ func isEpoll(task int, name string) bool {
 	return err == nil && to == "anon_inode:[eventpoll]"
 }
 
-// fileLocks counts the lines of locks in a descriptor's /proc/PID/fdinfo
+// fileLocks counts the lines of locks in a descriptor's fdinfo, which is at path
 // (fs/locks.c, lock_get_status).
-func fileLocks(path string, own OwnFiles, buf *bufio.Reader) (held LockCount, err error) {
+func fileLocks(path, descriptor string, own OwnFiles, buf *bufio.Reader) (held LockCount, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return held, ignoreGone(err)
@@ -272,7 +272,7 @@ func fileLocks(path string, own OwnFiles, buf *bufio.Reader) (held LockCount, er
 	for {
 		line, err := buf.ReadSlice('\n')
 		if bytes.HasPrefix(line, []byte("lock:")) {
-			held.add(lockOf(line, own))
+			held.add(lockOf(line, descriptor, own))
 		}
 		if err != nil {
 			if errors.Is(err, io.EOF) {
@@ -284,9 +284,9 @@ func fileLocks(path string, own OwnFiles, buf *bufio.Reader) (held LockCount, er
 }
 
 // lockOf returns the lock that one such line describes.
-func lockOf(line []byte, own OwnFiles) (one LockCount) {
+func lockOf(line []byte, descriptor string, own OwnFiles) (one LockCount) {
 	shared := 0
-	if !own.line(line) {
+	if !own.line(line, descriptor) {
 		shared = 1
 	}
 	if bytes.Contains(line, []byte(" FLOCK ")) {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -19,13 +21,19 @@ import (
 // was found, because the look-up takes as long as the rest of the answer. Another thread can change
 // the descriptor after that, so the scans count those locks as well. A lock made by such a race on
 // a file that is then mapped and closed is not seen.
+//
+// The template that a run began from is a memfd which all its runs share, and each of them closes a
+// descriptor of it (TPL-10). Its owner is root, as of each memfd that the agent made; those of programs
+// belong to the ids of their slot.
 
-// OwnFiles are the file systems whose files no other cell has. Nil: all are.
+// OwnFiles are the file systems whose files no other cell has. Nil: all are. On that of memfds these are
+// the files that root does not own.
 type OwnFiles []ownDevice
 
 type ownDevice struct {
-	dev  uint64
-	name []byte // as in a line of a lock in /proc/PID/fdinfo
+	dev   uint64
+	name  []byte // as in a line of a lock in /proc/PID/fdinfo
+	memfd bool
 }
 
 // OwnFilesOf returns the file systems that the files lie on, and that of memfds.
@@ -35,6 +43,7 @@ func OwnFilesOf(files ...*os.File) (own OwnFiles, err error) {
 		return nil, err
 	}
 	own = OwnFiles{newOwnDevice(dev)}
+	own[0].memfd = true
 	for _, f := range files {
 		var st unix.Stat_t
 		if err := unix.Fstat(linux.FD(f), &st); err != nil {
@@ -46,7 +55,7 @@ func OwnFilesOf(files ...*os.File) (own OwnFiles, err error) {
 }
 
 func newOwnDevice(dev uint64) ownDevice {
-	return ownDevice{dev, fmt.Appendf(nil, " %02x:%02x:", unix.Major(dev), unix.Minor(dev))} // fs/locks.c, lock_get_status
+	return ownDevice{dev: dev, name: fmt.Appendf(nil, " %02x:%02x:", unix.Major(dev), unix.Minor(dev))} // fs/locks.c, lock_get_status
 }
 
 // memfdDevice returns the device of the kernel's internal tmpfs, which holds memfds.
@@ -61,15 +70,26 @@ var memfdDevice = sync.OnceValues(func() (uint64, error) {
 	return st.Dev, os.NewSyscallError("fstat", err)
 })
 
-// line reports whether a lock line names a file of these file systems.
-func (own OwnFiles) line(line []byte) bool {
+// line reports whether a lock line names a file of the run's own. descriptor is the path in /proc/PID/fd of
+// the descriptor whose line it is. If another thread has put another file there, the file counts as shared.
+func (own OwnFiles) line(line []byte, descriptor string) bool {
 	for _, d := range own {
-		if bytes.Contains(line, d.name) {
+		_, rest, found := bytes.Cut(line, d.name)
+		if !found {
+			continue
+		}
+		if !d.memfd {
 			return true
 		}
+		inode, _, _ := bytes.Cut(rest, []byte(" "))
+		var st unix.Stat_t
+		return unix.Stat(descriptor, &st) == nil && d.has(&st) && string(inode) == strconv.FormatUint(st.Ino, 10)
 	}
 	return own == nil
 }
+
+// has reports whether a file of the device is the run's own.
+func (d ownDevice) has(st *unix.Stat_t) bool { return st.Dev == d.dev && (!d.memfd || st.Uid != 0) }
 
 // Locks reports whether the descriptor in the first argument of a call is of a file that other
 // cells have. A closed descriptor is of none.
@@ -81,10 +101,5 @@ func (own OwnFiles) Locks(n linux.SeccompNotif) (shared bool) {
 	if err := unix.Stat(fmt.Sprintf("/proc/%d/fd/%d", n.Pid, uint32(n.Args[0])), &st); err != nil {
 		return false
 	}
-	for _, d := range own {
-		if st.Dev == d.dev {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(own, func(d ownDevice) bool { return d.has(&st) })
 }

@@ -15,6 +15,8 @@ import (
 type decoder struct {
 	in  io.WriteCloser
 	out io.Reader
+
+	startsWithTwo bool // of the last message: a start that may have two descriptors
 }
 
 const decoderMain = `#include <stdio.h>
@@ -33,6 +35,7 @@ int main(void) {
 			for (unsigned i = 0, n = 0; answer && n < 2; i++)
 				if (!words[i]) n++;
 				else if (strlen(words[i]) >= len) abort();
+			if (answer) answer |= start_valid((struct start *)msg, 2) << 3;
 		}
 		if (len >= sizeof(struct spawn)) answer |= spawn_valid((struct spawn *)msg, len, 7) << 1;
 		if (len >= sizeof(struct hello)) answer |= hello_valid((struct hello *)msg, len, 2) << 2;
@@ -72,7 +75,7 @@ func newDecoder(t testing.TB) *decoder {
 			t.Errorf("decoder: %v", err)
 		}
 	})
-	return &decoder{in, out}
+	return &decoder{in: in, out: out}
 }
 
 func (d *decoder) decode(t testing.TB, msg []byte) (start, spawn, hello bool) {
@@ -84,6 +87,7 @@ func (d *decoder) decode(t testing.TB, msg []byte) (start, spawn, hello bool) {
 	if _, err := io.ReadFull(d.out, answer[:]); err != nil {
 		t.Fatalf("decoder died of %x: %v", msg[:min(len(msg), 64)], err)
 	}
+	d.startsWithTwo = answer[0]&8 != 0
 	return answer[0]&1 != 0, answer[0]&2 != 0, answer[0]&4 != 0
 }
 
@@ -103,7 +107,7 @@ func startAccepts(msg []byte) bool {
 // cellinit's decoder acts on a message exactly when the rules allow it, and reads nothing outside
 // the message.
 func FuzzStartDecoder(f *testing.F) {
-	good, err := encodeStart("", []string{"/bin/true", "a"}, []string{"A=1"}, rlimitsForFuzz, 0)
+	good, err := encodeStart("", []string{"/bin/true", "a"}, []string{"A=1"}, rlimitsForFuzz, 0, 0)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -159,6 +163,36 @@ func TestSpawnMessagesAreDistinguished(t *testing.T) {
 		tt.msg.Magic, tt.msg.Kind = wireMagic, kindSpawn
 		if _, spawn, _ := d.decode(t, encode(&tt.msg)); spawn != tt.want {
 			t.Errorf("%s: accepted %v; want %v", tt.name, spawn, tt.want)
+		}
+	}
+}
+
+// A start message says what its descriptors are. A program from a template gets no pipes that it opens by name:
+// its memory knows of no descriptors but its own.
+func TestStartsAreDistinguished(t *testing.T) {
+	d := newDecoder(t)
+	for _, tt := range []struct {
+		name         string
+		flags, named uint32
+		want         bool
+	}{
+		{"stdin and stdout", startLinked, 0, true},
+		{"two pipes by name", 0, 2, true},
+		{"none", 0, 0, false},
+		{"a template and a pipe", startTemplate, 1, false},
+		{"a template, stdin and stdout", startTemplate | startLinked, 0, false},
+		{"too many", 0, wireMaxNamed + 1, false},
+		{"more than there are", 0, 3, false},
+		{"a count that overflows", startLinked, 1 << 31, false},
+		{"an unknown flag", 4, 2, false},
+	} {
+		msg, err := encodeStart("", []string{"/bin/true"}, nil, nil, tt.flags, min(tt.named, wireMaxNamed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		binary.LittleEndian.PutUint32(msg[28:], tt.named)
+		if start, _, _ := d.decode(t, msg); !start || d.startsWithTwo != tt.want {
+			t.Errorf("%s: accepted %v, with two descriptors %v; want %v", tt.name, start, d.startsWithTwo, tt.want)
 		}
 	}
 }

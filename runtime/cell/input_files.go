@@ -41,17 +41,19 @@ const placedAgo = 1
 // largeFile is the size from which a file is worth two more system calls.
 const largeFile = 128 << 10
 
-// PlaceFiles writes the inputs, and what the compile stage made of some, below the box of a scratch.
-// dirs are empty directories. source is the name of the file that holds the program's source.
-func (s *Scratch) PlaceFiles(files, made []api.File, dirs []string, source string, uid, gid int) (placed map[string]Input, err error) {
-	if slices.ContainsFunc(slices.Concat(files, made), func(f api.File) bool { return len(f.Content) >= largeFile }) {
+// PlaceFiles writes the inputs of a plan, what its compile stage made of some, and the files of its test
+// below the box of a scratch.
+func (s *Scratch) PlaceFiles(p *plan.Run, uid, gid int) (placed map[string]Input, err error) {
+	files, made, given := p.Files, p.Built, p.TestFiles()
+	sealed := slices.Concat(made, given)
+	if slices.ContainsFunc(slices.Concat(files, sealed), func(f api.File) bool { return len(f.Content) >= largeFile }) {
 		if err := s.largeFolios(true); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, s.largeFolios(false)) }()
 	}
-	if placed, err = placeFiles(s.Box, files, made, dirs, uid, gid); err != nil {
-		return nil, placementError(made, source, err)
+	if placed, err = placeFiles(s.Box, files, sealed, p.Dirs, uid, gid); err != nil {
+		return nil, placementError(made, p.Source, err)
 	}
 	for _, f := range made {
 		placed[f.Name] = Input{Stamp: placed[f.Name].Stamp, Artifact: true}
@@ -59,18 +61,18 @@ func (s *Scratch) PlaceFiles(files, made []api.File, dirs []string, source strin
 	return placed, nil
 }
 
-// placeFiles writes inputs and artifacts below box, which no other process has accessed yet, and returns
-// their stamps. Inputs and directories belong to the run and count against its memory (see
-// counted). Artifacts, and inputs to be executed, belong to the cell's root and cannot be opened
-// for writing: the program cannot use their pages, which no limit counts, as memory (MEM-20). It
-// may remove these files and create others in their place.
-func placeFiles(box *os.File, files, made []api.File, empty []string, uid, gid int) (map[string]Input, error) {
-	if len(files)+len(made)+len(empty) == 0 {
+// placeFiles writes inputs and sealed files below box, which no other process has accessed yet, and
+// returns their stamps. Inputs and directories belong to the run and count against its memory (see
+// counted). Artifacts, files of tests, and inputs to be executed, belong to the cell's root and cannot
+// be opened for writing: the program cannot use their pages, which no limit counts, as memory
+// (MEM-20). It may remove these files and create others in their place.
+func placeFiles(box *os.File, files, sealed []api.File, empty []string, uid, gid int) (map[string]Input, error) {
+	if len(files)+len(sealed)+len(empty) == 0 {
 		return nil, nil
 	}
-	placed := make(map[string]Input, len(files)+len(made))
+	placed := make(map[string]Input, len(files)+len(sealed))
 	dirs := map[string]bool{".": true}
-	for i, f := range slices.Concat(files, made) {
+	for i, f := range slices.Concat(files, sealed) {
 		if err := makeDirs(box, path.Dir(f.Name), dirs, uid, gid); err != nil {
 			return nil, &placeError{f.Name, err}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
@@ -44,6 +45,9 @@ const (
 
 	startTemplate = 1
 	startLinked   = 2
+
+	wireMaxNamed = 2 * api.MaxProcesses
+	wireNamedFD  = plan.FirstNamed
 )
 
 // A Step is a step of cellinit, of a shell or of the run steps that failed.
@@ -89,7 +93,8 @@ type wireStart struct {
 	Argc, Envc  uint32
 	Rlimits     uint32
 	Strings     uint32
-	Flags, _    uint32
+	Flags       uint32
+	Named       uint32
 	Limit       [wireMaxRlimits]wireLimit
 }
 
@@ -140,9 +145,10 @@ func decodeReply(b []byte, want uint32) (Reply, error) {
 }
 
 // StartMessage is the message that starts a program in the directory dir; empty: in /box. A program that
-// begins from a template is the first file that is sent with the message. The last two files that are sent
-// with that of a linked program are its stdin and stdout.
-func StartMessage(dir string, argv, env []string, rlimits []plan.RLimit, template, linked bool) ([]byte, error) {
+// begins from a template is the first file that is sent with the message. The next two files that are sent
+// with that of a linked program are its stdin and stdout. The program has the named files that follow as
+// plan.NamedFile says.
+func StartMessage(dir string, argv, env []string, rlimits []plan.RLimit, template, linked bool, named int) ([]byte, error) {
 	limits, err := wireLimits(rlimits)
 	if err != nil {
 		return nil, err
@@ -154,12 +160,12 @@ func StartMessage(dir string, argv, env []string, rlimits []plan.RLimit, templat
 	if linked {
 		flags |= startLinked
 	}
-	return encodeStart(dir, argv, env, limits, flags)
+	return encodeStart(dir, argv, env, limits, flags, uint32(named))
 }
 
 // encodeStart serializes the one message that a shell waits for. The directory precedes argv and counts
 // as one of its words.
-func encodeStart(dir string, argv, env []string, rlimits []wireLimit, flags uint32) ([]byte, error) {
+func encodeStart(dir string, argv, env []string, rlimits []wireLimit, flags, named uint32) ([]byte, error) {
 	empty := len(argv) == 0
 	argv = append([]string{dir}, argv...)
 	size := 0
@@ -168,12 +174,12 @@ func encodeStart(dir string, argv, env []string, rlimits []wireLimit, flags uint
 			size += len(w) + 1
 		}
 	}
-	if empty || len(argv)+len(env) > wireMaxWords || size > wireMaxStrings || len(rlimits) > wireMaxRlimits {
-		return nil, fmt.Errorf("BUG: start message: %d words, %d bytes, %d rlimits", len(argv)+len(env), size, len(rlimits))
+	if empty || len(argv)+len(env) > wireMaxWords || size > wireMaxStrings || len(rlimits) > wireMaxRlimits || named > wireMaxNamed {
+		return nil, fmt.Errorf("BUG: start message: %d words, %d bytes, %d rlimits, %d named files", len(argv)+len(env), size, len(rlimits), named)
 	}
 	le := binary.LittleEndian
 	b := make([]byte, 0, 32+24*wireMaxRlimits+size)
-	for _, v := range [...]uint32{wireMagic, kindStart, uint32(len(argv)), uint32(len(env)), uint32(len(rlimits)), uint32(size), flags, 0} {
+	for _, v := range [...]uint32{wireMagic, kindStart, uint32(len(argv)), uint32(len(env)), uint32(len(rlimits)), uint32(size), flags, named} {
 		b = le.AppendUint32(b, v)
 	}
 	for i := range wireMaxRlimits {

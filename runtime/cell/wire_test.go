@@ -18,9 +18,9 @@ import (
 func TestWireSizes(t *testing.T) {
 	const program = `#include <stdio.h>
 #include "wire.h"
-int main(void) { printf("hello %zu\nspawn %zu\nstart %zu\nreply %zu\nlast %d\nwide %d\njoins %d\nrlimits %d\nwords %d\nstrings %d\nclocks %d\nexec %d\n",
+int main(void) { printf("hello %zu\nspawn %zu\nstart %zu\nreply %zu\nlast %d\nwide %d\njoins %d\nrlimits %d\nwords %d\nstrings %d\nclocks %d\nexec %d\nnamed %d from %d\n",
 	sizeof(struct hello), sizeof(struct spawn), sizeof(struct start), sizeof(struct reply),
-	MAX_LAST, MAX_WIDE, MAX_JOINS, MAX_RLIMITS, MAX_WORDS, MAX_STRINGS, CLOCK_WORDS, STEP_EXEC); }`
+	MAX_LAST, MAX_WIDE, MAX_JOINS, MAX_RLIMITS, MAX_WORDS, MAX_STRINGS, CLOCK_WORDS, STEP_EXEC, MAX_NAMED, NAMED_FD); }`
 	dir := t.TempDir()
 	src, bin := filepath.Join(dir, "sizes.c"), filepath.Join(dir, "sizes")
 	if err := os.WriteFile(src, []byte(program), 0o600); err != nil {
@@ -33,9 +33,9 @@ int main(void) { printf("hello %zu\nspawn %zu\nstart %zu\nreply %zu\nlast %d\nwi
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("hello %d\nspawn %d\nstart %d\nreply %d\nlast %d\nwide %d\njoins %d\nrlimits %d\nwords %d\nstrings %d\nclocks %d\nexec %d\n",
+	want := fmt.Sprintf("hello %d\nspawn %d\nstart %d\nreply %d\nlast %d\nwide %d\njoins %d\nrlimits %d\nwords %d\nstrings %d\nclocks %d\nexec %d\nnamed %d from %d\n",
 		binary.Size(wireHello{}), binary.Size(wireSpawn{}), binary.Size(wireStart{}), binary.Size(Reply{}),
-		wireMaxLast, wireMaxWide, wireMaxJoins, wireMaxRlimits, wireMaxWords, wireMaxStrings, wireClockWords, len(cellSteps)-1)
+		wireMaxLast, wireMaxWide, wireMaxJoins, wireMaxRlimits, wireMaxWords, wireMaxStrings, wireClockWords, len(cellSteps)-1, wireMaxNamed, wireNamedFD)
 	if string(got) != want {
 		t.Errorf("C and Go differ:\n%s\nwant\n%s", got, want)
 	}
@@ -45,7 +45,7 @@ int main(void) { printf("hello %zu\nspawn %zu\nstart %zu\nreply %zu\nlast %d\nwi
 }
 
 func TestStartMessageIsTheStructAndTheWords(t *testing.T) {
-	b, err := encodeStart("/app", []string{"/bin/true", ""}, []string{"A=1"}, []wireLimit{{Resource: 7, Soft: 3, Hard: 4}}, 0)
+	b, err := encodeStart("/app", []string{"/bin/true", ""}, []string{"A=1"}, []wireLimit{{Resource: 7, Soft: 3, Hard: 4}}, 0, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestStartMessageIsTheStructAndTheWords(t *testing.T) {
 	}
 	words := string(b[binary.Size(s):])
 	if s.Magic != wireMagic || s.Kind != kindStart || s.Argc != 3 || s.Envc != 1 || s.Rlimits != 1 ||
-		s.Limit[0].Resource != 7 || s.Limit[0].Soft != 3 || s.Limit[0].Hard != 4 || int(s.Strings) != len(words) {
+		s.Limit[0].Resource != 7 || s.Limit[0].Soft != 3 || s.Limit[0].Hard != 4 || s.Named != 2 || int(s.Strings) != len(words) {
 		t.Errorf("header %+v", s)
 	}
 	if want := "/app\x00/bin/true\x00\x00A=1\x00"; words != want {
@@ -69,14 +69,16 @@ func TestStartMessageRefusesWhatTheShellWould(t *testing.T) {
 		name    string
 		argv    []string
 		rlimits int
+		named   uint32
 	}{
-		{"no words", nil, 0},
-		{"too many words", strings.Split(strings.Repeat("a ", wireMaxWords+1), " "), 0},
-		{"too long", []string{strings.Repeat("a", wireMaxStrings)}, 0},
-		{"too many rlimits", []string{"a"}, wireMaxRlimits + 1},
+		{"no words", nil, 0, 0},
+		{"too many words", strings.Split(strings.Repeat("a ", wireMaxWords+1), " "), 0, 0},
+		{"too long", []string{strings.Repeat("a", wireMaxStrings)}, 0, 0},
+		{"too many rlimits", []string{"a"}, wireMaxRlimits + 1, 0},
+		{"too many named files", []string{"a"}, 0, wireMaxNamed + 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := encodeStart("", tt.argv, nil, make([]wireLimit, tt.rlimits), 0); err == nil {
+			if _, err := encodeStart("", tt.argv, nil, make([]wireLimit, tt.rlimits), 0, tt.named); err == nil {
 				t.Error("accepted")
 			}
 		})

@@ -19,6 +19,10 @@ func SealedMemfd(name string, content []byte, exec bool) (*os.File, error) {
 }
 
 // SealedCopy is SealedMemfd with what from yields.
+//
+// Only its owner may open it for writing. The kernel makes memfds with mode 0777, and while any process
+// has one open for writing, although a seal refuses the writes, nobody can execute it: ETXTBSY
+// (fs/exec.c, exe_file_deny_write_access; TPL-05).
 func SealedCopy(name string, from io.Reader, exec bool) (*os.File, error) {
 	flags := unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	if exec {
@@ -34,12 +38,22 @@ func SealedCopy(name string, from io.Reader, exec bool) (*os.File, error) {
 	f := os.NewFile(uintptr(fd), name)
 	_, err = io.Copy(f, from)
 	if err == nil {
+		err = f.Chmod(sealedMode(exec))
+	}
+	if err == nil {
 		err = seal(f)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+func sealedMode(exec bool) os.FileMode {
+	if exec {
+		return 0o555
+	}
+	return 0o444
 }
 
 // sealTimeout is how long a page may be busy before sealing gives up: the kernel

@@ -18,6 +18,16 @@ func TestSealedMemfd(t *testing.T) {
 	if _, err := f.WriteAt([]byte("x"), 0); !errors.Is(err, os.ErrPermission) {
 		t.Errorf("a write to a sealed memfd: %v; want it refused", err)
 	}
+	for _, exec := range []bool{true, false} { // TPL-05
+		f, err := SealedMemfd("t", []byte("content"), exec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if info, err := f.Stat(); err != nil || info.Mode().Perm()&0o222 != 0 || (info.Mode()&0o111 != 0) != exec {
+			t.Errorf("exec %v: mode %v, %v; want that none but its owner may open it for writing", exec, info.Mode(), err)
+		}
+	}
 	for _, c := range []struct {
 		name string
 		busy int

@@ -8,22 +8,57 @@ import (
 	"github.com/brig-sandbox/brig/cache"
 )
 
-// TestContent returns a test's stdin and its expected output. It loads those that are blobs, so it
-// is called when the test has a slot and a reservation for them.
-func (pl *Planner) TestContent(t api.Test) (stdin, expected []byte, err error) {
-	stdin = t.Stdin
+// TestContent completes the plan of a test with its stdin and its files, and returns its expected
+// output. It loads those that are blobs, so it is called when the test has a slot and a reservation
+// for them.
+func (pl *Planner) TestContent(p *Run, t api.Test) (expected []byte, err error) {
 	if t.StdinBlob != "" {
-		if stdin, err = pl.blob(t.StdinBlob); err != nil {
-			return nil, nil, err
+		if p.Stdin, err = pl.blob(t.StdinBlob); err != nil {
+			return nil, err
 		}
 	}
+	if p.Given, err = pl.withBlobs(p.Given); err != nil {
+		return nil, err
+	}
+	p.unloaded = 0
 	switch {
 	case t.ExpectedBlob != "":
 		expected, err = pl.blob(t.ExpectedBlob)
 	case t.Expected != nil:
 		expected = *t.Expected
 	}
-	return stdin, expected, err
+	return expected, err
+}
+
+// checkBlobs refuses a test of which a blob is missing when its memory is planned. The test may wait long for a
+// slot: a blob that is stored meanwhile would be loaded into memory that nobody has reserved (AGT-21).
+func (pl *Planner) checkBlobs(t api.Test) error {
+	digests := []string{t.StdinBlob, t.ExpectedBlob}
+	for _, f := range t.Files {
+		digests = append(digests, f.Blob)
+	}
+	for _, digest := range digests {
+		if digest == "" {
+			continue
+		}
+		if pl.Blobs == nil {
+			return errNoBlobs()
+		}
+		if _, err := pl.Blobs.Size(digest); errors.Is(err, cache.ErrNotFound) {
+			return errNoBlob(digest)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func errNoBlobs() error {
+	return api.Refuse(api.CodeUnsupported, "this agent stores no blobs: send the content")
+}
+
+func errNoBlob(digest string) error {
+	return api.Refuse(api.CodeNoBlob, "blob %s is not stored here, or was removed: PUT /v1/blobs/%s and send the run again", digest, digest)
 }
 
 // withBlobs returns files with the content of those that name a blob.
@@ -48,11 +83,11 @@ func (pl *Planner) withBlobs(files []api.File) ([]api.File, error) {
 // blob returns the content of a blob that the agent holds.
 func (pl *Planner) blob(digest string) ([]byte, error) {
 	if pl.Blobs == nil {
-		return nil, api.Refuse(api.CodeUnsupported, "this agent stores no blobs: send the content")
+		return nil, errNoBlobs()
 	}
 	b, err := pl.Blobs.Get(digest)
 	if errors.Is(err, cache.ErrNotFound) {
-		return nil, api.Refuse(api.CodeNoBlob, "blob %s is not stored here, or was removed: PUT /v1/blobs/%s and send the run again", digest, digest)
+		return nil, errNoBlob(digest)
 	}
 	return b, err
 }

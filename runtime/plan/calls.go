@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/brig-sandbox/brig/api"
@@ -20,6 +21,11 @@ func (pl *Planner) withCalls(r api.Run) (api.Run, error) {
 	}
 	if err := checkNames("tests that call functions", r.Files, "", []string{judge.CalledSource}); err != nil {
 		return r, err
+	}
+	for _, t := range r.Tests {
+		if err := checkNames(fmt.Sprintf("test %q", t.ID), t.Files, "", []string{judge.CalledSource}); err != nil {
+			return r, err
+		}
 	}
 	r.Files = append(slices.Clone(r.Files), api.File{Name: judge.CalledSource, Content: r.Source})
 	r.Source, r.SourceName = judge.CallLoader, ""

@@ -3,7 +3,9 @@ package plan
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -50,25 +52,40 @@ func (pl *Planner) runOfChecker(c api.Check, mode api.Mode) api.Run {
 	return r
 }
 
-// interactor plans an interactor, in the same way.
-func (pl *Planner) interactor(ctx context.Context, i api.Interactor, mode api.Mode, caller api.Caller) (*Job, error) {
-	if err := checkNames("interactor", i.Files, i.SourceName, []string{judge.InputFile, judge.AnswerFile, judge.FeedbackDir}); err != nil {
+// interactor plans an interactor, in the same way. program are the limits of the one that it talks with.
+func (pl *Planner) interactor(ctx context.Context, i api.Interactor, mode api.Mode, program api.Limits, caller api.Caller) (*Job, error) {
+	added := []string{judge.InputFile, judge.AnswerFile, judge.FeedbackDir}
+	if judge.InteractionOf(i.Protocol).Manager {
+		added = []string{judge.ManagerInput}
+	}
+	if err := checkNames("interactor", i.Files, i.SourceName, added); err != nil {
 		return nil, err
 	}
-	j, err := pl.Job(ctx, pl.runOfInteractor(i, mode), caller)
+	j, err := pl.Job(ctx, pl.runOfInteractor(i, mode, program), caller)
 	if err != nil {
 		return nil, api.About("interactor", err)
 	}
 	j.Run.MaxKept = [2]api.Size{judge.MaxStream, judge.MaxStream}
+	if judge.InteractionOf(i.Protocol).Manager {
+		j.Run.opensPipes()
+	}
 	return j, nil
 }
 
-func (pl *Planner) runOfInteractor(i api.Interactor, mode api.Mode) api.Run {
+func (pl *Planner) runOfInteractor(i api.Interactor, mode api.Mode, program api.Limits) api.Run {
 	r := i.Run()
 	r.Mode = mode
+	if judge.InteractionOf(i.Protocol).Manager && r.Limits.CPU == 0 {
+		// As in CMS: it may compute as long as all processes, because it may do as much as they do.
+		r.Limits.CPU = max(judgeCPU, api.Duration(i.ProcessCount())*(program.CPU+api.Duration(time.Second)))
+		if most := pl.Ceiling.CPU; most > 0 {
+			r.Limits.CPU = min(r.Limits.CPU, most)
+		}
+	}
 	r.Limits = pl.judgeLimits(r.Limits, i.Protocol)
 	r.CompileLimits = pl.judgeCompileLimits(r)
 	r.Collect = api.Collect{Globs: judge.InteractionOf(i.Protocol).Collect}
+	r.Collect.None = len(r.Collect.Globs) == 0
 	return r
 }
 
@@ -108,14 +125,56 @@ func checkNames(part string, files []api.File, source string, reserved []string)
 }
 
 // Interact plans the run of the interactor of a job on one test of the program p. Its wall clock also runs
-// while it waits for the program.
+// while it waits for the program, which may wait for its wall limit and for as long as the interactor computes: so
+// a program that waits for ever always ends first.
 func (j *Job) Interact(t api.Test, p *Run, answer []byte, feedback []api.File) *Run {
-	one := *j.Interactor.Run
-	one.Argv = slices.Concat(one.Argv, judge.InteractionOf(j.Request.Interactor.Protocol).Args(slices.Concat(j.Request.Interactor.Args, t.CheckArgs)))
+	one, in := *j.Interactor.Run, judge.InteractionOf(j.Request.Interactor.Protocol)
+	args := in.Args(slices.Concat(j.Request.Interactor.Args, t.CheckArgs))
+	one.Limits.Wall += p.Limits.Wall + one.Limits.CPU
+	if in.Manager {
+		one.Argv = slices.Concat(one.Argv, pipeNames(2*j.Request.Interactor.ProcessCount()), args)
+		one.Stdin, one.Files = p.Stdin, slices.Concat(one.Files, []api.File{{Name: judge.ManagerInput, Content: p.Stdin}})
+		return &one
+	}
+	one.Argv = slices.Concat(one.Argv, args)
 	one.Files = slices.Concat(one.Files, []api.File{{Name: judge.InputFile, Content: p.Stdin}, {Name: judge.AnswerFile, Content: answer}}, feedback)
 	one.Dirs = []string{judge.FeedbackDir}
-	one.Limits.Wall += p.Limits.Wall
 	return &one
+}
+
+// Process plans one of the processes of the program p of a job: a program with a manager that talks over pipes
+// gets their names, and one of several processes its number. The input is the interactor's.
+func (j *Job) Process(p *Run, number int) *Run {
+	one, i := *p, j.Request.Interactor
+	one.Stdin = nil
+	if i.ProgramIO == api.FIFOIO {
+		one.Argv = slices.Concat(one.Argv, pipeNames(2))
+	}
+	if i.ProcessCount() > 1 {
+		one.Argv = slices.Concat(one.Argv, []string{strconv.Itoa(number)})
+	}
+	return &one
+}
+
+// FirstNamed is the descriptor of the first pipe that a program opens by name (NAMED_FD of
+// runtime/cell/cellinit/wire.h).
+const FirstNamed = 64
+
+// pipeNames are the names of the first n of these pipes. A descriptor is of no use but to open the pipe by this
+// name: reads and writes of it fail.
+func pipeNames(n int) (names []string) {
+	for i := range n {
+		names = append(names, fmt.Sprintf("/proc/self/fd/%d", FirstNamed+i))
+	}
+	return names
+}
+
+// opensPipes notes that a program opens pipes by name. It does not begin from a template, which expects no
+// descriptors that it has not opened itself.
+func (p *Run) opensPipes() {
+	if p.Template != nil {
+		p.Template, p.Cold = nil, "it opens pipes by name"
+	}
 }
 
 // Check plans the run of the checker of a job on the output of one test. feedback are the files that it

@@ -27,7 +27,7 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 		return nil, err
 	}
 	if r.Suite != nil {
-		return nil, api.Refuse(api.CodeBadRequest, "an agent reads no reports of suites, which programs write: use brig grade --suite or brig batch, or send the command as a run and collect the report")
+		return nil, api.Refuse(api.CodeBadRequest, "an agent reads no reports of suites, which programs write: use brig run --suite, brig grade --suite, brig batch or POST /v1/runs of the service, or send the command as a run and collect the report")
 	}
 	if r.CallsFunctions() {
 		var err error
@@ -70,6 +70,9 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 	if err != nil {
 		return nil, err
 	}
+	if err := checkTestFiles(r, lang, main, compiles); err != nil {
+		return nil, err
+	}
 	j := &Job{ID: NewID(), Request: r}
 	if j.Run, err = pl.run(r, lang, image, main, caller); err != nil {
 		return nil, err
@@ -99,14 +102,23 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 	}
 	j.Run.ID = j.ID
 	if r.Interactor != nil {
-		if j.Interactor, err = pl.interactor(ctx, *r.Interactor, r.Mode, caller); err != nil {
+		if j.Interactor, err = pl.interactor(ctx, *r.Interactor, r.Mode, j.Run.Limits, caller); err != nil {
 			return nil, err
+		}
+		if r.Interactor.ProgramIO == api.FIFOIO {
+			j.Run.opensPipes()
 		}
 	}
 	if r.Check != nil {
 		if j.Checker, err = pl.checker(ctx, *r.Check, r.Mode, caller); err != nil {
 			return nil, err
 		}
+		if r.RunsTwice() && r.Interactor == nil { // its stdout is the input of the second run
+			j.Checker.Run.MaxKept[0] = judgeOutput
+		}
+	}
+	if err := j.checkStarts(); err != nil {
+		return nil, err
 	}
 	return j, nil
 }
@@ -186,9 +198,11 @@ func startDir(language string, image rootfs.Image) string {
 	return image.Config.WorkingDir
 }
 
-// ReadsOutput reports whether the whole output of a test is needed when it has ended.
+// ReadsOutput reports whether the whole output of a test, stdout or its file, is needed when it has
+// ended.
 func (j *Job) ReadsOutput(t api.Test) bool {
-	return j.Request.Interactor == nil && (t.Compares() || j.Request.Check != nil)
+	alone := j.Request.Interactor == nil || j.Request.Interactor.Passes > 0
+	return alone && (t.Compares() || j.Request.Check != nil)
 }
 
 // Test plans one test of a job, except for what TestContent loads.
@@ -206,11 +220,15 @@ func (pl *Planner) Test(j *Job, t api.Test) (*Run, error) {
 			return nil, err
 		}
 	}
+	if err := pl.checkBlobs(t); err != nil {
+		return nil, err
+	}
+	pl.nameFiles(&one, j.Request, t)
 	if err := one.CheckMemory(); err != nil {
 		return nil, err
 	}
 	one.MaxKept = [2]api.Size{KeptTestOutput(j.Request), KeptTestOutput(j.Request)}
-	if j.ReadsOutput(t) {
+	if j.ReadsOutput(t) && one.OutputFile == "" {
 		one.MaxKept[0] = one.Limits.Output
 	}
 	one.Argv = slices.Concat(j.Run.Argv, t.Args)
@@ -235,9 +253,18 @@ func sourceFile(r api.Run, name string) ([]api.File, error) {
 
 // KeptTestOutput is how much of each stream the result of a test of r carries.
 func KeptTestOutput(r api.Run) api.Size {
-	return cmp.Or(r.KeepOutput, min(api.KeepOutput, maxRetainedByTests/2/api.Size(max(len(r.Tests), 1))))
+	return cmp.Or(r.KeepOutput, min(api.KeepOutput, maxRetainedByTests/api.Size(KeptOfTest(r)*max(len(r.Tests), 1))))
 }
 
-// maxRetainedByTests is how much of both streams the results of all tests carry together if the
+// KeptOfTest is the number of outputs that the result of a test of r carries: stdout, stderr and
+// perhaps a file.
+func KeptOfTest(r api.Run) int {
+	if r.OutputFile != "" {
+		return 3
+	}
+	return 2
+}
+
+// maxRetainedByTests is how much of its streams the results of all tests carry together if the
 // request does not set a size per test.
 const maxRetainedByTests = 32 * api.MiB

@@ -30,9 +30,12 @@ func InputMemory(files []api.File) api.Size {
 }
 
 // PageBytes is the memory that a file takes.
-func PageBytes(f api.File) api.Size {
+func PageBytes(f api.File) api.Size { return pages(int64(len(f.Content))) }
+
+// pages is a number of bytes, rounded up to whole pages.
+func pages(n int64) api.Size {
 	page := api.Size(os.Getpagesize())
-	return (api.Size(len(f.Content)) + page - 1) / page * page
+	return (api.Size(n) + page - 1) / page * page
 }
 
 // CheckMemory refuses a run whose files leave its program no memory. If the run fits without its source,
@@ -81,11 +84,11 @@ func (p Cell) listingMemory(openFiles int64) api.Size {
 }
 
 // Reservation is the memory that the host reserves for a run: its limits, against which its inputs
-// count, and memory that no limit counts. The latter is that of artifacts and of inputs to be
-// executed, in whole steps, so that a small program costs no more than its limit, and that of the
-// wait tables, of sockets and of lists of names.
+// count, and memory that no limit counts. The latter is that of artifacts, of files of tests and of
+// inputs to be executed, in whole steps, so that a small program costs no more than its limit, and
+// that of the wait tables, of sockets and of lists of names.
 func (p *Run) Reservation() api.Size {
-	var n api.Size
+	n := p.TestFilePages()
 	for _, f := range p.Built {
 		n += PageBytes(f)
 	}

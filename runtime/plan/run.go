@@ -27,7 +27,7 @@ type Run struct {
 	Dirs        []string   // empty directories in /box, in addition to those of files
 	Source      string     // of files, the name of the file that is the program's source; empty: none
 	Built       []api.File // artifacts of the compile stage, placed in addition to files
-	Stdin       []byte
+	Stdin       []byte     // with InputFile the content of that file
 	Limits      api.Limits // complete
 	Collect     api.Collect
 	Artifacts   []string // of a compile stage: what is collected instead
@@ -42,6 +42,11 @@ type Run struct {
 	Template    *Template            // from which the run begins; nil: the ordinary start
 	Cold        string               // why it has the ordinary start although its language has templates
 	Volume      api.Size             // size of the session's volume; a file may be as large
+
+	Given      []api.File // of a test: placed sealed, in addition to Files
+	InputFile  string     // of a test: it has what would be on stdin; empty: stdin has it
+	OutputFile string     // of a test: it is judged; empty: stdout is
+	unloaded   api.Size   // pages of those of these that are blobs, and not loaded yet
 
 	// Backstop is the processor time after which the kernel kills a single process; zero: derived
 	// from the cpu limit. It may be higher for an exec, because what the exec leaves running may

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+
 	"github.com/brig-sandbox/brig/api"
 )
 
@@ -24,4 +26,29 @@ func (p *Run) checkStart(args []string) error {
 		return api.Refuse(api.CodeTooLarge, "arguments and environment have %d words and %s, together with those of the image, the language, the session and the test: the most is %d and %s; pass large data as a file or on stdin", words, api.Size(size), MaxStartWords, api.Size(MaxStartBytes))
 	}
 	return nil
+}
+
+// checkStarts refuses a job if what judges a test, with the arguments of the test and the names of files and
+// pipes, or a process with the names of its pipes, is such a program.
+func (j *Job) checkStarts() error {
+	for _, t := range j.Request.Tests {
+		if j.Interactor != nil {
+			if err := j.Process(j.Run, api.MaxProcesses).checkStart(t.Args); err != nil {
+				return err
+			}
+			if err := j.Interact(t, j.Run, nil, nil).checkStart(nil); err != nil {
+				return ofTest(t, "interactor", err)
+			}
+		}
+		if j.Checker != nil {
+			if err := j.Check(t, nil, nil, nil, nil).checkStart(nil); err != nil {
+				return ofTest(t, "check", err)
+			}
+		}
+	}
+	return nil
+}
+
+func ofTest(t api.Test, part string, err error) error {
+	return api.About(fmt.Sprintf("test %q: %s", t.ID, part), err)
 }

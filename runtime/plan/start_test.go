@@ -113,3 +113,33 @@ func TestStartDirOfSessionsWithAVolume(t *testing.T) {
 		}
 	}
 }
+
+// What judges a test, and a process with pipes by name, get words that the request does not have: one more than
+// fits is an error of the caller's, before anything runs.
+func TestStartsOfJudges(t *testing.T) {
+	words := func(n int) []string { return strings.Split(strings.Repeat("x,", n-1)+"x", ",") }
+	run := func(argv int) *Run { return &Run{Argv: words(argv), Env: []string{"A=1"}} }
+	manager := &api.Interactor{Protocol: api.ProtocolCMS, Processes: 7, ProgramIO: api.FIFOIO}
+	for _, tt := range []struct {
+		name string
+		job  func(less int) *Job // whose program has so many words less than fit
+		want string
+	}{
+		{"a manager", func(n int) *Job {
+			return &Job{Run: run(1), Interactor: &Job{Run: run(MaxStartWords - 2 - 14 - 2 - n)}, Request: api.Run{Interactor: manager, Tests: []api.Test{{ID: "1"}, {ID: "2", CheckArgs: words(2)}}}}
+		}, `test "2": interactor: `},
+		{"a process", func(n int) *Job {
+			return &Job{Run: run(MaxStartWords - 2 - 3 - 2 - n), Interactor: &Job{Run: run(1)}, Request: api.Run{Interactor: manager, Tests: []api.Test{{Args: words(2)}}}}
+		}, "arguments and environment"},
+		{"a checker", func(n int) *Job {
+			return &Job{Run: run(1), Checker: &Job{Run: run(MaxStartWords - 2 - 3 - 2 - n)}, Request: api.Run{Check: &api.Check{Protocol: api.ProtocolTestlib}, Tests: []api.Test{{ID: "1", CheckArgs: words(2)}}}}
+		}, `test "1": check: `},
+	} {
+		if err := tt.job(0).checkStarts(); err != nil {
+			t.Errorf("%s that just fits: %v", tt.name, err)
+		}
+		if err := tt.job(-1).checkStarts(); !api.HasCode(err, api.CodeTooLarge) || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("%s with one word more: %v; want %s", tt.name, err, tt.want)
+		}
+	}
+}

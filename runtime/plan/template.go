@@ -57,9 +57,9 @@ var startVariables = []string{"PATH", "LD_", "GLIBC_", "MALLOC_", "OMP_", "OPENB
 // interpreterVariables are those that an interpreter or a library reads when it starts, by the kind of
 // template.
 var interpreterVariables = map[string][]string{
-	"python": {"HOME", "LANG", "LC_", "TZ", "PYTHON", "NPY_", "NUMEXPR_"},
+	"python": {"HOME", "LANG", "LC_", "TZ", "PYTHON", "NPY_", "NUMPY_", "NUMEXPR_", "PANDAS_", "OPENSSL", "SSL_"},
 	"ruby":   {"HOME", "LANG", "LC_", "TZ", "RUBY", "GEM", "BUNDLE", "XDG_"},
-	"php":    {"HOME", "LANG", "LC_", "TZ", "PHP", "USE_", "ZEND_", "ICU_", "XML"},
+	"php":    {"HOME", "LANG", "LC_", "TZ", "PHP", "USE_", "ZEND_", "ICU_", "XML", "OPENSSL", "SSL_"},
 	"java":   {"HOME", "LANG", "LC_", "TZ", "JAVA", "_JAVA", "JDK", "CLASSPATH", "USER"},
 	"node":   {"HOME", "LANG", "LC_", "TZ", "NODE", "UV_", "OPENSSL", "SSL_", "ICU_"},
 }
@@ -79,10 +79,12 @@ func (pl *Planner) usualSizes(lang Language, l api.Limits) bool {
 	return l.Memory == usual.Memory && l.Stack == usual.Stack
 }
 
-// takes reports whether a run with these limits may begin from the template.
+// takes reports whether a run with these limits may begin from the template: otherwise its
+// restore would fail, and it would be executed twice (TPL-06).
 func (t *Template) takes(l api.Limits) bool {
+	const leastDescriptors = 5           // 0 to 2, the template, and a file of the image that restore maps
 	const leastPids, leastFiles = 32, 64 // enough for the threads and descriptors of every started interpreter
-	return l.Stack <= maxStack && (t.stack == 0 || l.Stack == t.stack) && (!t.threads || l.Pids >= leastPids && l.OpenFiles >= leastFiles)
+	return l.OpenFiles >= leastDescriptors && l.Stack <= maxStack && (t.stack == 0 || l.Stack == t.stack) && (!t.threads || l.Pids >= leastPids && l.OpenFiles >= leastFiles)
 }
 
 // template decides whether a run begins from a template. If the language has one and the run does not
@@ -95,7 +97,7 @@ func (pl *Planner) template(r api.Run, lang Language, image rootfs.Image, p *Run
 		return nil, cold, nil
 	}
 	from, ok := lang.TemplateFor(r.Source)
-	if ok && from.Import != "" && len(r.Files) > 0 {
+	if ok && from.Import != "" && slices.ContainsFunc(placedFiles(r), func(f placedFile) bool { return !f.data }) {
 		// Its imports could be of the caller's own modules: the plain template, if there is one.
 		ok = false
 		for _, t := range lang.Templates {
@@ -146,13 +148,16 @@ func (pl *Planner) template(r api.Run, lang Language, image rootfs.Image, p *Run
 	trial := *stage
 	trial.Files = []api.File{{Name: stage.Argv[len(stage.Argv)-1], Content: []byte(from.Trial)}}
 	stage.Files = []api.File{{Name: templateDriver, Content: pl.TemplateDrivers[from.Kind]}}
-	if from.Kind == "java" {
-		arguments := api.File{Name: "classes/.main", Content: []byte("-ea\nTrial\n")}
+	switch from.Kind {
+	case "ruby": // it has compiled a script when the template is written: an empty one
+		stage.Files = append(stage.Files, api.File{Name: lang.SourceFile})
+	case "java":
+		arguments := api.File{Name: "classes/.main", Content: []byte(strings.Join(append(slices.Clone(from.Arguments), "Trial\n"), "\n"))}
 		stage.Files = append(stage.Files, arguments)
 		trial.Files = []api.File{arguments, {Name: "classes/Trial.class", Content: []byte(from.Trial)}}
 	}
 	stage.Env = slices.Concat(env, []string{"LD_PRELOAD=/box/" + templateDriver, "BRIG_TEMPLATE=/box/" + TemplateFile, "BRIG_TEMPLATE_IMPORT=" + from.Import, "BRIG_TEMPLATE_AFTER=" + from.After})
-	made.Key, made.Make, made.Trial = templateKey(stage), stage, &trial
+	made.Key, made.Make, made.Trial = templateKey(stage, from.Trial), stage, &trial
 	return made, "", nil
 }
 
@@ -204,13 +209,23 @@ func coldInterpreter(r api.Run, lang Language, p *Run, kind string) string {
 		return "the source has another name than " + lang.SourceFile
 	case kind == "python" && bytes.Contains(r.Source[max(len(r.Source)-65557, 0):], []byte("PK\x05\x06")):
 		return "the source may be a zip archive"
+	case kind == "ruby" && bytes.Contains(r.Source, []byte("__END__")):
+		return "the start of Ruby makes DATA of what follows __END__"
+	case kind == "ruby" && hasRubyOptions(r.Source):
+		return "the start of Ruby reads options in the first line of the source"
 	}
-	for _, f := range r.Files {
-		if name := path.Clean(f.Name); strings.HasPrefix(name, ".local/") || strings.HasPrefix(name, ".config/") || strings.HasPrefix(name, ".gem") {
+	for _, f := range placedFiles(r) {
+		if name := path.Clean(f.name); strings.HasPrefix(name, ".local/") || strings.HasPrefix(name, ".config/") || strings.HasPrefix(name, ".gem") {
 			return "the interpreter may read " + name + " when it starts"
 		}
 	}
 	return coldVariable(r.Env, interpreterVariables[kind])
+}
+
+// hasRubyOptions reports whether a source may begin with a line such as "#!/usr/bin/ruby -w".
+func hasRubyOptions(source []byte) bool {
+	line, _, _ := bytes.Cut(source, []byte("\n"))
+	return bytes.HasPrefix(line, []byte("#!")) && !bytes.HasSuffix(line, []byte("ruby"))
 }
 
 // coldVariable says which variable a start would read whose name begins with one of these.
@@ -223,17 +238,35 @@ func coldVariable(env map[string]string, beginnings []string) string {
 	return ""
 }
 
+// Settings is a hash of what a caller decides about the start of a program.
+func (p *Run) Settings() string {
+	return hashOf(struct {
+		Limits    api.Limits
+		Argv, Env []string
+	}{p.Limits, p.Argv, p.Env})
+}
+
 // templateKey is a hash of everything that decides what a template contains. Boot and processor are
 // those of the agent, which keeps templates only while it runs.
-func templateKey(p *Run) string {
-	text, err := json.Marshal(struct {
+func templateKey(p *Run, trial string) string {
+	var files [][sha256.Size]byte // the driver, and what it loads
+	for _, f := range p.Files {
+		files = append(files, sha256.Sum256([]byte(f.Name)), sha256.Sum256(f.Content))
+	}
+	return hashOf(struct {
 		Tree      ImageTree
 		Policy    string
 		FullProc  bool
 		Argv, Env []string
 		Stack     api.Size
-		Driver    [sha256.Size]byte
-	}{p.Cell.Key.ImageTree, p.Cell.Key.Policy, p.Cell.Key.FullProc, p.Argv, p.Env, p.Limits.Stack, sha256.Sum256(p.Files[0].Content)})
+		CPUs      float64
+		Files     [][sha256.Size]byte
+		Trial     string
+	}{p.Cell.Key.ImageTree, p.Cell.Key.Policy, p.Cell.Key.FullProc, p.Argv, p.Env, p.Limits.Stack, p.Limits.CPUs, files, trial})
+}
+
+func hashOf(what any) string {
+	text, err := json.Marshal(what)
 	if err != nil {
 		panic(err) // strings and numbers always encode
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/rootfs/languages"
 )
 
 // A template whose command has the sizes of heap and stack exists for few pairs of them.
@@ -59,6 +60,8 @@ func TestTemplateTakes(t *testing.T) {
 		{"its stack", Template{stack: 8 * api.MiB}, usual, true},
 		{"another stack", Template{stack: 16 * api.MiB}, usual, false},
 		{"one process, without threads", Template{}, with(func(l *api.Limits) { l.Pids = 1 }), true},
+		{"the descriptors that restore needs", Template{}, with(func(l *api.Limits) { l.OpenFiles = 5 }), true},
+		{"fewer descriptors", Template{}, with(func(l *api.Limits) { l.OpenFiles = 4 }), false},
 		{"one process, with threads", Template{threads: true}, with(func(l *api.Limits) { l.Pids = 1 }), false},
 		{"few files, with threads", Template{threads: true}, with(func(l *api.Limits) { l.OpenFiles = 16 }), false},
 		{"enough of both", Template{threads: true}, usual, true},
@@ -66,5 +69,69 @@ func TestTemplateTakes(t *testing.T) {
 		if got := tt.template.takes(tt.run); got != tt.want {
 			t.Errorf("%s: %v; want %v", tt.name, got, tt.want)
 		}
+	}
+}
+
+// A variable that an interpreter or a library reads at its start makes a run cold: its own kind's only.
+func TestVariablesOfAStart(t *testing.T) {
+	for variable, kinds := range map[string]map[string]bool{
+		"OPENSSL_CONF":         {"python": true, "php": true, "node": true},
+		"SSL_CERT_FILE":        {"python": true, "php": true, "node": true},
+		"PANDAS_COPY_ON_WRITE": {"python": true},
+		"NAME":                 {},
+	} {
+		for _, kind := range []string{"python", "php", "node", "ruby", "java"} {
+			why := coldVariable(map[string]string{variable: "x"}, interpreterVariables[kind])
+			if (why != "") != kinds[kind] {
+				t.Errorf("%s, %s: %q", kind, variable, why)
+			}
+		}
+	}
+}
+
+// Ruby's start does more with some sources than compile them.
+func TestRubySourcesOfTemplates(t *testing.T) {
+	lang := Language{Manifest: languages.Manifest{SourceFile: "main.rb"}}
+	for source, cold := range map[string]bool{
+		"puts 1": false, "": false, "# ruby -w\nputs 1": false, "#!/usr/bin/env ruby\nputs 1": false,
+		"#!/usr/bin/ruby -w\nputs 1": true, "#!/bin/sh\nexec true\n#!ruby\nputs 1": true, "#!/usr/bin/ruby\r\nputs 1": true,
+		"puts DATA.read\n__END__\ntext": true,
+	} {
+		why := coldInterpreter(api.Run{Source: api.Bytes(source)}, lang, &Run{Source: "main.rb"}, "ruby")
+		if (why != "") != cold {
+			t.Errorf("%q: %q", source, why)
+		}
+	}
+}
+
+// Templates differ with what they contain and how they are tried; settings with what a caller decides of
+// a start.
+func TestKeysOfTemplates(t *testing.T) {
+	stage := func(change func(*Run)) *Run {
+		p := &Run{Argv: []string{"python3"}, Env: []string{"A=b"}, Limits: api.Limits{CPUs: 1, Memory: api.MiB}, Files: []api.File{{Content: []byte("driver")}}}
+		change(p)
+		return p
+	}
+	usual := stage(func(*Run) {})
+	if templateKey(usual, "print") == templateKey(usual, "another") {
+		t.Error("the trial is not in the key")
+	}
+	if templateKey(usual, "") == templateKey(stage(func(p *Run) { p.Limits.CPUs = 2 }), "") {
+		t.Error("the processors are not in the key")
+	}
+	if templateKey(usual, "") != templateKey(stage(func(p *Run) { p.Limits.Memory = api.GiB }), "") {
+		t.Error("the memory limit is in the key")
+	}
+	for name, change := range map[string]func(*Run){
+		"a limit":     func(p *Run) { p.Limits.Memory = api.GiB },
+		"an argument": func(p *Run) { p.Argv = []string{"python3", "x"} },
+		"a variable":  func(p *Run) { p.Env = nil },
+	} {
+		if usual.Settings() == stage(change).Settings() {
+			t.Errorf("%s is not in the settings", name)
+		}
+	}
+	if usual.Settings() != stage(func(p *Run) { p.Stdin = []byte("x") }).Settings() {
+		t.Error("the input is in the settings")
 	}
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
-// A Pool leases slots. It never queues a new request: if no slot is free, or not enough memory can
-// be reserved, it refuses the request at once, and the caller may retry. Only further tests and
-// execs wait for a slot: their run or session was admitted before.
+// A Pool leases slots. A new request waits a moment for a slot (api.SlotWait); if no slot is free then,
+// or not enough memory can be reserved, the pool refuses it, and the caller may retry. Further tests and
+// execs wait as long as necessary: their run or session was admitted before.
 type Pool struct {
 	Factory  *cell.Factory
 	scratch  cell.ScratchSize
@@ -27,12 +27,13 @@ type Pool struct {
 
 	mu           sync.Mutex
 	slots        []*slotState  // guarded by mu
-	companions   []*slotState  // guarded by mu; of those slots that had an interactor
+	companions   []*slotState  // guarded by mu; of all slots
 	reserved     api.Size      // guarded by mu; the memory of all leased runs and of all sessions
 	closed       bool          // guarded by mu
 	retryUntil   time.Duration // guarded by mu; until then a refused caller is expected to retry
 	lastWasTest  bool          // guarded by mu; the last slot was leased for a further test of a job
 	waitingExecs int           // guarded by mu; number of execs that wait for a slot
+	waitingRuns  int           // guarded by mu; number of new requests that wait for a slot
 	waiters      int           // guarded by mu; number of callers that wait for a release
 	released     chan struct{} // guarded by mu; closed and replaced at the next release if a caller waits
 
@@ -48,9 +49,9 @@ type slotState struct {
 	last    time.Duration // when the last lease ended
 	keepers map[plan.CellKey]*keeper
 
-	// companion runs the interactors of programs in this slot: on the same processors, with other ids. It
-	// is made for the first one.
-	companion *slotState
+	// companions run what runs next to a program in this slot, on the same processors, with other ids: the first
+	// has interactors, the others further processes of the program. Each is made for the first run that needs it.
+	companions []*slotState
 }
 
 // Limits on idle cells.

@@ -124,18 +124,23 @@ func record(out *api.TestResult, w judge.Word, keep int64) {
 type contents struct{ stdin, expected []byte }
 
 // checked has the checker judge out, and runs the program again as long as the checker wants another pass.
-// once runs the program with another stdin.
-func (t *testRun) checked(ctx context.Context, test api.Test, of contents, out *api.TestResult, once func(stdin []byte) (api.Result, error)) error {
+// once runs the program with another input. written is the file that is judged instead of stdout; nil: none.
+func (t *testRun) checked(ctx context.Context, test api.Test, of contents, written *outputFile, out *api.TestResult, once func(stdin []byte) (api.Result, error)) error {
 	var feedback []api.File
 	slowest, input := out.Result, of.stdin
 	passes := max(t.job.Request.Passes, 1)
 	for pass := 1; out.Result.Verdict == api.OK; pass++ {
-		w, files, err := t.check(ctx, test, contents{input, of.expected}, feedback, out)
-		if err != nil {
-			return err
-		}
 		if t.job.Request.Passes > 1 {
 			out.Passes = pass
+		}
+		output, missing := written.judged(out.Result)
+		if missing != "" { // there is nothing to check
+			refuseMissing(out, missing)
+			break
+		}
+		w, files, err := t.check(ctx, test, contents{input, of.expected}, output, feedback, out, pass)
+		if err != nil {
+			return err
 		}
 		record(out, w, t.keptOutput())
 		if !w.More {
@@ -147,6 +152,9 @@ func (t *testRun) checked(ctx context.Context, test api.Test, of contents, out *
 		feedback, input = files, w.Next
 		t.trimStdout(&slowest)
 		out.Result = api.Result{} // it has the whole stdout
+		if written != nil {
+			written.content = nil
+		}
 		if out.Result, err = once(input); err != nil {
 			return err
 		}
@@ -169,10 +177,10 @@ func cpuOf(r api.Result) int64 {
 	return *r.Usage.CPU.Value
 }
 
-// check runs the checker on the output of one pass. files are those of the feedback directory, except the
-// input of the next pass.
-func (t *testRun) check(ctx context.Context, test api.Test, of contents, feedback []api.File, out *api.TestResult) (w judge.Word, files []api.File, err error) {
-	p := t.job.Check(test, of.stdin, out.Result.Stdout, of.expected, feedback)
+// check runs the checker on the output of one pass, from 1. files are those of the feedback directory, except
+// the input of the next pass.
+func (t *testRun) check(ctx context.Context, test api.Test, of contents, output []byte, feedback []api.File, out *api.TestResult, pass int) (w judge.Word, files []api.File, err error) {
+	p := t.job.Check(test, of.stdin, output, of.expected, feedback)
 	if err := p.CheckMemory(); err != nil {
 		return w, nil, ofProgram("checker", err)
 	}
@@ -187,6 +195,11 @@ func (t *testRun) check(ctx context.Context, test api.Test, of contents, feedbac
 	l, err := left(res)
 	if err == nil {
 		w, err = judge.ProtocolOf(t.job.Request.Check.Protocol).Read(l, t.job.Request.Check.Points)
+	}
+	if err == nil && pass == 1 && t.job.Request.RunsTwice() {
+		if w = w.Twice(res.Stdout); w.More && res.Usage.StdoutBytes > int64(len(res.Stdout)) {
+			err = fmt.Errorf("its stdout is the input of the second run, and has more than %s", api.Size(len(res.Stdout)))
+		}
 	}
 	if err != nil {
 		return w, nil, checkFailed("checker", test.ID, res, err)

@@ -23,9 +23,10 @@ func (at Place) PlaceInputs(p *plan.Run) (map[string]cell.Input, error) {
 		}
 		return nil, err
 	}
-	if err := at.Shell.Scratch.Resize(p.Limits.Scratch, p.Limits.Inodes); err != nil {
+	size, inodes := p.ScratchSize()
+	if err := at.Shell.Scratch.Resize(size, inodes); err != nil {
 		return nil, fmt.Errorf("files: %w", err)
 	}
 	base := plan.SlotIDs(at.Cell.Slot)
-	return at.Shell.Scratch.PlaceFiles(p.Files, p.Built, p.Dirs, p.Source, base+plan.UID, base+plan.GID)
+	return at.Shell.Scratch.PlaceFiles(p, base+plan.UID, base+plan.GID)
 }

@@ -2,6 +2,9 @@ package run
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,77 +18,125 @@ import (
 // interactorGrace is what an interactor has left to say something after the program met a limit.
 const interactorGrace = time.Second
 
-// A pair is two leases on the same processors.
-type pair struct{ program, interactor *pool.Lease }
+// A party is the leases of programs that run at the same time, on the same processors: those of the program under
+// test, of which the first has the slot, and that of its interactor.
+type party struct {
+	programs   []*pool.Lease
+	interactor *pool.Lease // nil: there is one program, and no interactor
+}
 
-// leasePair leases both or neither.
-func (r *Runner) leasePair(ctx context.Context, program, interactor *plan.Run) (pair, error) {
+// giveBack ends the leases of a party that nothing has run with; the slot is free last.
+func (at party) giveBack(doubt bool) {
+	if at.interactor != nil {
+		at.interactor.GiveBack(false)
+	}
+	for _, l := range slices.Backward(at.programs) {
+		l.GiveBack(doubt)
+	}
+}
+
+// leaseTogether leases all or none.
+func (r *Runner) leaseTogether(ctx context.Context, program, interactor *plan.Run, processes int) (party, error) {
 	a, err := r.Pool.Factory.Plan(program.Cell)
 	if err != nil {
-		return pair{}, err
+		return party{}, err
 	}
 	b, err := r.Pool.Factory.Plan(interactor.Cell)
 	if err != nil {
-		return pair{}, err
+		return party{}, err
 	}
-	l, companion, err := r.Pool.LeasePair(ctx,
-		pool.Want{Cell: a, Once: program.Once, Memory: program.Reservation()}, pool.Want{Cell: b, Once: interactor.Once, Memory: interactor.Reservation()})
-	return pair{l, companion}, err
+	programs, companion, err := r.Pool.LeaseTogether(ctx,
+		pool.Want{Cell: a, Once: program.Once, Memory: program.Reservation()}, pool.Want{Cell: b, Once: interactor.Once, Memory: interactor.Reservation()}, processes)
+	return party{programs, companion}, err
 }
 
-// An interaction is how a program and an interactor ended.
+// An interaction is how a program, with all its processes, and an interactor ended.
 type interaction struct {
 	program, interactor api.Result
 	ended               judge.Ended
 }
 
-// interact runs a program and an interactor at the same time, each in its own cell, with pipes between them.
-func (r *Runner) interact(ctx context.Context, at pair, pp, ip *plan.Run, from, talks start, accepts func(int) bool, streams Streams, begun time.Duration) (x interaction, err error) {
+// An ending is what executing one of several programs returned.
+type ending struct {
+	res      api.Result
+	badStart string
+	err      error
+}
+
+// interact runs a program, perhaps as several processes, and an interactor at the same time, each in its own cell,
+// with pipes between them.
+func (t *testRun) interact(ctx context.Context, at party, pp, ip *plan.Run, from start, streams Streams, begun time.Duration) (x interaction, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	l, err := newLink(at.program)
+	i, n := t.job.Request.Interactor, len(at.programs)
+	in := judge.InteractionOf(i.Protocol)
+	l, err := newLink(at.programs, linking{manager: in.Manager, byName: i.ProgramIO == api.FIFOIO})
 	if err != nil {
-		at.interactor.GiveBack(false)
-		at.program.GiveBack(true) // its pipes may be changed
+		at.giveBack(true) // the pipes may be changed
 		return x, err
 	}
-	defer l.close()
-	var interactorBad string
-	var interactorErr error
-	other := &linkEnd{link: l, which: interactorEndIndex, grace: interactorGrace}
+	defer func() { err = errors.Join(err, l.close()) }()
+	ends := make([]ending, n+1)
+	execute := func(which int, at *pool.Lease, p *plan.Run, from start, s Streams) {
+		s.link.cancel, s.link.accepts, s.link.grace = cancel, in.Accepts, interactorGrace
+		e := &ends[which]
+		e.res, e.badStart, e.err = t.runner.executeFrom(ctx, at, p, from, s, begun)
+		if which < n && e.err != nil {
+			cancel() // if it had no lease any more: linkEnd.failed does it otherwise
+		}
+	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		defer other.interactorOver()
-		x.interactor, interactorBad, interactorErr = r.executeFrom(ctx, at.interactor, ip, talks, Streams{link: other}, begun)
+		end := l.end(n)
+		defer end.leaseOver()
+		execute(n, at.interactor, ip, t.interactor, Streams{link: end})
 	})
-	streams.link = &linkEnd{link: l, which: programEndIndex, accepts: accepts}
-	var programBad string
-	x.program, programBad, err = r.executeFrom(ctx, at.program, pp, from, streams, begun)
-	if err != nil || programBad != "" {
-		cancel() // the interactor has nobody to talk with
+	usage := sumOfUsage(streams.Usage, n)
+	for k := n - 1; k >= 0; k-- {
+		s := streams
+		s.link, s.Usage = l.end(k), usage(k)
+		if k == 0 {
+			execute(k, at.programs[k], t.job.Process(pp, k), from, s)
+			break
+		}
+		wg.Go(func() {
+			defer s.link.leaseOver()
+			execute(k, at.programs[k], t.job.Process(pp, k), from, s)
+		})
 	}
 	wg.Wait()
-	switch {
-	case err != nil:
-		return x, err
-	case interactorErr != nil:
-		return x, ofProgram("interactor", interactorErr)
-	case programBad != "" || interactorBad != "":
-		return x, api.Fail(api.CodeInternal, "a program did not begin from its template: %s%s: send the run again", programBad, interactorBad)
+	bad := ""
+	var canceled error // because another one failed, or by the caller
+	for _, e := range ends[:n] {
+		switch {
+		case api.HasCode(e.err, api.CodeStopping):
+			canceled = e.err
+		case e.err != nil:
+			return x, e.err
+		}
+		bad += e.badStart
 	}
-	p, i := l.ended[programEndIndex], l.ended[interactorEndIndex] // both supervisors have ended
-	x.ended = judge.Ended{Program: x.program.Verdict, ProgramAt: p.at, InteractorAt: i.at, Cut: p.stopped && x.interactor.Verdict == api.WallLimit}
-	if p.at == 0 { // killed before its shell could report
-		x.ended.ProgramAt = linux.Monotonic()
+	switch bad += ends[n].badStart; {
+	case bad != "": // the others were canceled for that
+		return x, api.Fail(api.CodeInternal, "a program did not begin from its template: %s: send the run again", bad)
+	case canceled != nil:
+		return x, canceled
+	case ends[n].err != nil:
+		return x, ofProgram("interactor", ends[n].err)
 	}
+	x.interactor = ends[n].res
+	var decisive *programEnd
+	x.program, decisive = processes(ends[:n], l.ended[:n], pp.Limits)
+	x.ended = judge.Ended{Program: x.program.Verdict, ProgramAt: decisive.at, InteractorAt: l.ended[n].at,
+		Cut: cut(ends, l.ended, x.program.Verdict, decisive)}
 	return x, nil
 }
 
 // interacted runs the program of a test with its interactor, for as many passes as that asks for, and judges.
-func (t *testRun) interacted(ctx context.Context, test api.Test, at pair, p *plan.Run, from start, expected []byte, streams Streams, begun time.Duration) (out api.TestResult, err error) {
+func (t *testRun) interacted(ctx context.Context, test api.Test, at party, p *plan.Run, from start, expected []byte, streams Streams, begun time.Duration) (out api.TestResult, err error) {
 	out.ID = test.ID
 	in := judge.InteractionOf(t.job.Request.Interactor.Protocol)
-	one, passes := *p, max(t.job.Request.Passes, 1)
+	one, passes, input := *p, max(t.job.Request.Passes, 1), p.Stdin
 	var feedback []api.File
 	var slowest *api.Result
 	for pass := 1; ; pass++ {
@@ -93,23 +144,22 @@ func (t *testRun) interacted(ctx context.Context, test api.Test, at pair, p *pla
 		one.Stdin = nil
 		if err := ip.CheckMemory(); err != nil {
 			if pass == 1 {
-				at.interactor.GiveBack(false)
-				at.program.GiveBack(false)
+				at.giveBack(false)
 			}
 			return out, ofProgram("interactor", err)
 		}
 		if pass > 1 {
 			_, err := t.runner.Pool.RetryLease(ctx, time.Second, func() (*pool.Lease, error) {
 				var err error
-				at, err = t.runner.leasePair(ctx, &one, ip)
-				return at.program, err
+				at, err = t.runner.leaseTogether(ctx, &one, ip, 1)
+				return firstOf(at.programs), err
 			})
 			if err != nil {
 				return out, err
 			}
 			begun = linux.Monotonic()
 		}
-		x, err := t.runner.interact(ctx, at, &one, ip, from, t.interactor, in.Accepts, streams, begun)
+		x, err := t.interact(ctx, at, &one, ip, from, streams, begun)
 		if err != nil {
 			return out, err
 		}
@@ -121,6 +171,8 @@ func (t *testRun) interacted(ctx context.Context, test api.Test, at pair, p *pla
 		}
 		if err != nil {
 			err = checkFailed("interactor", test.ID, x.interactor, err)
+		} else if pass == 1 && t.job.Request.RunsTwice() {
+			said = said.Twice(l.Files[in.Output])
 		}
 		out.Result.Verdict, said, err = x.ended.Judge(said, err)
 		if err != nil {
@@ -141,23 +193,47 @@ func (t *testRun) interacted(ctx context.Context, test api.Test, at pair, p *pla
 			return out, nil
 		case said.More && pass == passes:
 			return out, api.Refuse(api.CodeCheckFailed, "test %q: the interactor failed: it asked for another pass after pass %d, and passes is %d", test.ID, pass, passes)
+		case said.More && pass == t.job.Request.Interactor.Passes:
+			err := t.alone(ctx, test, p, from, contents{said.Next, expected}, streams, &out)
+			return out, err
 		case said.More:
-			feedback, one.Stdin = withoutNextPass(x.interactor.Files), said.Next
+			feedback, input, one.Stdin = withoutNextPass(x.interactor.Files), said.Next, said.Next
 			continue
 		case said.Answer == api.Accepted && test.Returns != nil:
 			return out, compareValue(&out, t.job.Request.CompareOf(test), test, l.Files[judge.CallValue])
 		case t.job.Checker != nil && said.Answer == api.Accepted:
-			written := out
-			written.Result.Stdout = l.Files[in.Output]
-			w, _, err := t.check(ctx, test, contents{p.Stdin, expected}, nil, &written)
+			w, _, err := t.check(ctx, test, contents{input, expected}, l.Files[in.Output], nil, &out, pass)
 			if err != nil {
 				return out, err
 			}
-			out.Checker = written.Checker
 			record(&out, w, t.keptOutput())
 		}
 		return out, nil
 	}
+}
+
+// alone runs the program a second time, without the interactor of the first run, and has the checker judge
+// what it prints.
+func (t *testRun) alone(ctx context.Context, test api.Test, p *plan.Run, from start, of contents, streams Streams, out *api.TestResult) error {
+	again, first := *p, out.Result
+	again.Stdin = of.stdin
+	res, err := t.runner.execute(ctx, &again, from, streams, linux.Monotonic(), true)
+	if err != nil {
+		return err
+	}
+	if out.Result, out.Passes = res, 2; res.Verdict != api.OK {
+		out.Answer, out.Score, out.Points = "", nil, nil
+		return nil
+	}
+	w, _, err := t.check(ctx, test, of, out.Result.Stdout, nil, out, 2)
+	if err != nil {
+		return err
+	}
+	record(out, w, t.keptOutput())
+	if cpuOf(first) >= cpuOf(res) {
+		out.Result = first
+	}
+	return nil
 }
 
 // compareValue compares what a function returned with what the test expects.
@@ -173,10 +249,11 @@ func compareValue(out *api.TestResult, c api.Compare, test api.Test, value []byt
 	return nil
 }
 
-// withoutNextPass are the files of a feedback directory, except the input of the next pass.
+// withoutNextPass are the files of a feedback directory, except the input of the next pass. What an interactor
+// with testlib wrote is none of them.
 func withoutNextPass(files []api.File) (rest []api.File) {
 	for _, f := range files {
-		if f.Name != judge.FeedbackDir+"/"+judge.NextPass {
+		if strings.HasPrefix(f.Name, judge.FeedbackDir+"/") && f.Name != judge.FeedbackDir+"/"+judge.NextPass {
 			rest = append(rest, f)
 		}
 	}

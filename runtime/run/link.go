@@ -1,10 +1,12 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,168 +17,244 @@ import (
 	"github.com/brig-sandbox/brig/runtime/pool"
 )
 
-// A link joins a program and an interactor. The interactor gets the agent's ends of the program's pipes as
-// its stdin and stdout, so that no byte passes through the agent. The agent keeps copies of ends, so that
-// neither program learns of the other's end before the other has ended:
+// A link joins an interactor with the programs that it talks with, each over a channel. No byte passes
+// through the agent. It keeps ends of the pipes, so that neither side learns of the other's end before the
+// other has ended:
 //
-//   - The write end of the program's stdout is also the program's shell's, until the program has ended.
-//   - The write end of the program's stdin is also the agent's, until the interactor has ended. If its end
+//   - The write end of what a program writes is also the program's shell's or the agent's, until the program
+//     has ended.
+//   - The write end of what a program reads is also the agent's, until the interactor has ended. If its end
 //     closed the pipe, the program could fail of that before the interactor is seen to have ended.
-//   - The read end of the program's stdout is also the agent's: a program that writes after the interactor
+//   - The read end of what a program writes is also the agent's: a program that writes after the interactor
 //     has accepted gets no SIGPIPE, and the agent then reads what it writes.
-//   - The read end of the program's stdin is also the agent's: an interactor that writes to a program that
+//   - The read end of what a program reads is also the agent's: an interactor that writes to a program that
 //     has ended gets no SIGPIPE, and the agent then reads what it writes.
 type link struct {
-	toProgram, fromProgram *os.File // the agent's ends of the program's pipes, of its shell
-	unread                 *os.File // another read end of the program's stdin
+	channels []*channel // one for each program
+	how      linking
 
 	started chan struct{} // closed when the interactor has started, or never will
 	once    sync.Once     // closes started
 
+	interactor interactorTime
+
 	mu    sync.Mutex
-	ended [2]*programEnd // guarded by mu; nil: it has not ended
-	wake  [2]func()      // guarded by mu; nil: its supervisor does not wait
-	over  chan struct{}  // closed when the interactor's lease has ended
+	ended []*programEnd // guarded by mu; of each program, then of the interactor; nil: it has not ended
+	wake  []func()      // guarded by mu; nil: its supervisor does not wait
+
+	over   chan struct{}  // closed when the interactor's lease has ended
+	others sync.WaitGroup // until the leases of the interactor and of all programs but the first have ended
 }
 
-// The two ends of a link.
-const (
-	programEndIndex = iota
-	interactorEndIndex
-)
+// A linking says how the two sides have the pipes.
+type linking struct {
+	manager bool // the interactor opens them by name; false: those of the only program are its stdin and stdout
+	byName  bool // the programs open them by name, too; false: they are their stdin and stdout
+}
 
-// A programEnd says how one of two linked programs ended.
+// A programEnd says how one of the linked programs ended.
 type programEnd struct {
 	at       time.Duration // on the monotonic clock of the kernel; zero: it did not start
-	stopped  bool          // by the agent
+	stopped  bool          // by the agent, before it ended by itself
 	exitCode int           // -1: a signal
 }
 
-// A linkEnd is a link as one of its two supervisors sees it.
+// A linkEnd is a link as one of its supervisors sees it.
 type linkEnd struct {
 	*link
-	which       int
-	accepts     func(exitCode int) bool // of the program's: whether the interactor's exit code lets the program go on
-	grace       time.Duration           // of the interactor's: what it has left when the program was stopped
-	readsOutput bool                    // of the program's: the interactor has ended, and the agent reads stdout
-	discards    bool                    // of the interactor's: the program has ended, and the agent reads its stdin
-	otherSeen   bool
+	which   int                     // index of the program; interactor: as many as there are programs
+	cancel  func()                  // of a program's: ends all others
+	accepts func(exitCode int) bool // of a program's: whether the interactor's exit code lets the program go on
+	grace   time.Duration           // of the interactor's: what it has left when a program was stopped
+
+	readsOutput bool       // of a program's: the interactor has ended, and the agent reads stdout
+	discards    []*os.File // what the agent reads because the side that should has ended
+	small       int        // number of consecutive small reads of these
+	throttled   bool       // these are not polled until the slot's throttle timer expires
+	seen        []bool     // of each program, then of the interactor: its end
 }
 
-// pipeBytes is the capacity of the pipes of a link, as far as the kernel allows it.
-const pipeBytes = 1 << 20
-
-// newLink joins a program in one leased cell with an interactor in another.
-func newLink(program *pool.Lease) (_ *link, err error) {
-	sh := program.Prepared.Shell
-	l := &link{toProgram: sh.Stdin, fromProgram: sh.Stdout, started: make(chan struct{}), over: make(chan struct{})}
-	for _, f := range []*os.File{l.toProgram, l.fromProgram} {
-		// The ends are the interactor's stdin and stdout: it expects reads and writes that wait.
-		if err := unix.SetNonblock(linux.FD(f), false); err != nil {
-			return nil, os.NewSyscallError("set a pipe to blocking", err)
+// newLink joins programs with an interactor.
+func newLink(programs []*pool.Lease, how linking) (_ *link, err error) {
+	n := len(programs)
+	l := &link{how: how, started: make(chan struct{}), over: make(chan struct{}), ended: make([]*programEnd, n+1), wake: make([]func(), n+1)}
+	l.others.Add(n)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.close())
 		}
-		_, _ = unix.FcntlInt(uintptr(linux.FD(f)), unix.F_SETPIPE_SZ, pipeBytes) // a pipe of the default size works, too
+	}()
+	for _, p := range programs {
+		c, err := newChannel(p.Prepared.Shell, how)
+		if err != nil {
+			return nil, err
+		}
+		l.channels = append(l.channels, c)
 	}
-	fd, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", linux.FD(l.toProgram)), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, os.NewSyscallError("open another end of a pipe", err)
-	}
-	l.unread = os.NewFile(uintptr(fd), "pipe")
 	return l, nil
 }
 
-func (l *link) close() error { return l.unread.Close() }
+func (l *link) close() (err error) {
+	for _, c := range l.channels {
+		err = errors.Join(err, c.close())
+	}
+	return err
+}
 
-// files are the descriptors that the interactor starts with. The program first waits for the interactor.
-func (e *linkEnd) files(ctx context.Context) ([]*os.File, error) {
+// end returns the link as program i sees it, or the interactor, which is the last.
+func (l *link) end(i int) *linkEnd {
+	return &linkEnd{link: l, which: i, seen: make([]bool, len(l.ended))}
+}
+
+func (e *linkEnd) isInteractor() bool { return e.which == len(e.channels) }
+
+// hasStdio reports whether stdin and stdout of this side are pipes of the link, and not the agent's.
+func (e *linkEnd) hasStdio() bool {
 	switch {
 	case e == nil:
-		return nil, nil
-	case e.which == interactorEndIndex:
-		return []*os.File{e.fromProgram, e.toProgram}, nil
+		return false
+	case e.isInteractor():
+		return !e.how.manager
+	}
+	return !e.how.byName
+}
+
+// files are the descriptors that this side starts with: its stdin and stdout, unless they are its shell's,
+// and pipes that it opens by name. The programs first wait for the interactor.
+func (e *linkEnd) files(ctx context.Context) (stdio, named []*os.File, err error) {
+	switch {
+	case e == nil:
+		return nil, nil, nil
+	case e.isInteractor() && !e.how.manager:
+		return []*os.File{e.channels[0].fromProgram, e.channels[0].toProgram}, nil, nil
+	case e.isInteractor():
+		for _, c := range e.channels {
+			named = append(named, c.outHandle, c.inHandle)
+		}
+		return nil, named, nil
 	}
 	select {
 	case <-e.started:
-		return nil, nil
 	case <-ctx.Done():
-		return nil, api.Fail(api.CodeStopping, "canceled before the program began: %w", ctx.Err())
+		return nil, nil, api.Fail(api.CodeStopping, "canceled before the program began: %w", ctx.Err())
 	}
+	if c := e.channels[e.which]; e.how.byName {
+		named = []*os.File{c.inHandle, c.outHandle}
+	}
+	return nil, named, nil
 }
 
-// begun reports that the interactor has started: the program waits for it.
+// begun reports that the interactor has started: the programs wait for it.
 func (e *linkEnd) begun() {
-	if e != nil && e.which == interactorEndIndex {
+	if e != nil && e.isInteractor() {
 		e.once.Do(func() { close(e.started) })
 	}
 }
 
-// attach makes the end of the other one wake w.
-func (e *linkEnd) attach(w *supervisor) error {
+// attach makes the end of another one wake w.
+func (e *linkEnd) attach(w *supervisor) {
+	if e == nil {
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.wake[e.which] = w.Slot.Wake.Wake
-	if e.ended[1-e.which] != nil {
+	if e.isInteractor() {
+		e.interactor.begin(w.Shell.Leaf)
+	}
+	if slices.ContainsFunc(e.ended, func(how *programEnd) bool { return how != nil }) {
 		w.Slot.Wake.Wake()
 	}
-	return nil
 }
 
 // detach is the opposite of attach: the slot's next run must not be woken.
-func (e *linkEnd) detach(p *linux.Poller) error {
+func (e *linkEnd) detach(p *linux.Poller) (err error) {
 	if e == nil {
 		return nil
 	}
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.wake[e.which] = nil
-	if e.discards {
-		return p.Remove(e.unread)
+	e.mu.Unlock()
+	if e.isInteractor() {
+		err = e.interactor.end()
 	}
-	return nil
+	for _, f := range e.discards {
+		err = errors.Join(err, p.Remove(f))
+	}
+	return err
 }
 
-// end records how a program ended, and wakes the other one's supervisor.
-func (e *linkEnd) end(how programEnd) {
+// report records how this one ended, and wakes the supervisors of the others.
+func (e *linkEnd) report(how programEnd) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.wake[e.which] = nil
 	if e.ended[e.which] == nil {
 		e.ended[e.which] = &how
 	}
-	if wake := e.wake[1-e.which]; wake != nil {
-		wake()
+	for _, wake := range e.wake {
+		if wake != nil {
+			wake()
+		}
 	}
 }
 
-// afterSteps is called at the end of a linked run, while its lease lasts. The program's lease lasts as long as
-// the interactor's: otherwise another run would begin on the processor that the interactor uses.
+// afterSteps is called at the end of a linked run, while its lease lasts. A program's lease lasts as long as
+// the interactor's, and that of the first one, which has the slot, as long as all: otherwise another run would
+// begin on the processor that they use.
 func (e *linkEnd) afterSteps(l *pool.Lease) error {
-	if e == nil {
-		return nil
-	}
-	if e.which == interactorEndIndex {
+	if e == nil || e.isInteractor() {
 		return e.detach(l.Slot().Poller)
 	}
-	err := l.Prepared.Shell.Kill() // its copy of the pipe would keep the interactor waiting
+	err := e.channels[e.which].programOver(l.Prepared.Shell)
 	<-e.over
+	if e.which == 0 {
+		e.others.Wait()
+	}
 	return err
 }
 
-// interactorOver is called when the interactor's lease has ended, however it ended.
-func (e *linkEnd) interactorOver() {
-	e.end(programEnd{exitCode: -1}) // if it did not start
-	e.begun()
-	close(e.over)
+// failed is called when a program could not be executed, or did not begin from its template, while its lease lasts:
+// the interactor has nobody to talk with. The lease of the first one has the memory of all, so it lasts as long as
+// theirs.
+func (e *linkEnd) failed() {
+	if e == nil || e.isInteractor() {
+		return
+	}
+	e.cancel()
+	if e.which == 0 {
+		<-e.over
+		e.others.Wait()
+	}
 }
 
-// other returns how the other one ended; nil: it has not.
-func (e *linkEnd) other() *programEnd {
+// leaseOver is called when the lease of the interactor, or of another program than the first, has ended,
+// however it ended.
+func (e *linkEnd) leaseOver() {
+	e.report(programEnd{exitCode: -1}) // if it did not start
+	if e.isInteractor() {
+		e.begun()
+		close(e.over)
+	}
+	e.others.Done()
+}
+
+// newEnds returns those that have ended since the last call, by their index.
+func (e *linkEnd) newEnds() map[int]programEnd {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.ended[1-e.which]
+	ends := map[int]programEnd{}
+	for i, how := range e.ended {
+		if how != nil && i != e.which && !e.seen[i] {
+			ends[i], e.seen[i] = *how, true
+		}
+	}
+	return ends
 }
 
-// reportEnd reports the end of a linked program.
+// reportEnd reports the end of a linked program. One that was stopped ended when it was killed: with much memory
+// its shell reports late, or is killed before it can. The word of a manager that comes in between is not the first.
+// One whose shell the kernel killed with it has ended by now.
 func (w *supervisor) reportEnd() {
 	if w.link == nil {
 		return
@@ -184,45 +262,114 @@ func (w *supervisor) reportEnd() {
 	how := programEnd{stopped: w.stopped, exitCode: -1}
 	if w.replied {
 		how.at = time.Duration(w.reply.ExitNs)
-		if ws := unix.WaitStatus(w.reply.Status); ws.Exited() {
+		ws := unix.WaitStatus(w.reply.Status)
+		if ws.Exited() {
 			how.exitCode = ws.ExitStatus()
 		}
+		how.stopped = w.stopped && ws.Signal() == unix.SIGKILL // else it was as fast
 	}
-	w.link.end(how)
+	if w.stopped && (how.at == 0 || w.killed < how.at) {
+		how.at = w.killed
+	}
+	how.at = cmp.Or(how.at, linux.Monotonic())
+	w.link.report(how)
 }
 
-// onOtherEnd reacts to the end of the other one of two linked programs.
+// onOtherEnd reacts to the ends of others.
 func (w *supervisor) onOtherEnd() error {
-	if w.link == nil || w.link.otherSeen || w.finished() {
+	if w.link == nil || w.finished() {
 		return nil
 	}
-	how := w.link.other()
-	if how == nil {
-		return nil
-	}
-	w.link.otherSeen = true
-	if w.link.which == interactorEndIndex {
-		if how.stopped {
-			if err := w.Slot.Wall.Set(linux.Monotonic() + w.link.grace); err != nil {
-				return err
-			}
-			w.limits.Wall = min(w.limits.Wall, api.Duration(linux.Monotonic()+w.link.grace-w.started))
+	for i, how := range w.link.newEnds() {
+		var err error
+		switch {
+		case w.link.isInteractor():
+			err = w.onProgramEnd(w.link.channels[i], how)
+		case i == len(w.link.channels):
+			err = w.onInteractorEnd(how)
 		}
-		w.link.discards = true
-		return w.Slot.Poller.Add(w.link.unread, linux.PollIn, tagDiscard)
+		if err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// onProgramEnd has the interactor end soon if a limit has stopped the program, and reads what it still writes.
+func (w *supervisor) onProgramEnd(c *channel, how programEnd) error {
+	until := linux.Monotonic() + w.link.grace
+	if how.stopped && api.Duration(until-w.started) < w.limits.Wall {
+		if err := w.Slot.Wall.Set(until); err != nil {
+			return err
+		}
+		w.limits.Wall = api.Duration(until - w.started)
+	}
+	return w.discard(c.unread)
+}
+
+// onInteractorEnd ends the program, or lets it read to the end and write on.
+func (w *supervisor) onInteractorEnd(how programEnd) error {
 	if !w.link.accepts(how.exitCode) { // whatever the program does now changes nothing
 		return w.stop()
 	}
+	c := w.link.channels[w.link.which]
+	if !w.link.hasStdio() {
+		return errors.Join(c.toProgram.Close(), unix.SetNonblock(linux.FD(c.fromProgram), true), w.discard(c.fromProgram))
+	}
 	w.link.readsOutput, w.parked[0] = true, false
-	return errors.Join(w.Shell.Stdin.Close(), unix.SetNonblock(linux.FD(w.Shell.Stdout), true), w.Slot.Poller.Add(w.Shell.Stdout, linux.PollIn, tagStdout))
+	return errors.Join(c.toProgram.Close(), unix.SetNonblock(linux.FD(c.fromProgram), true), w.Slot.Poller.Add(c.fromProgram, linux.PollIn, tagStdout))
 }
 
-// discard reads what an interactor wrote to a program that has ended.
-func (e *linkEnd) discard(buf []byte) error {
-	_, err := unix.Read(linux.FD(e.unread), buf)
-	if err != nil && !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR) {
-		return os.NewSyscallError("read a pipe", err)
+// discard has the agent read a pipe whose reader has ended.
+func (w *supervisor) discard(f *os.File) error {
+	w.link.discards = append(w.link.discards, f)
+	if w.link.throttled {
+		return nil
 	}
-	return nil
+	return w.Slot.Poller.Add(f, linux.PollIn, tagDiscard)
+}
+
+// onDiscard reads what nobody else reads, as seldom as output: a program with pipes by name whose manager has ended
+// may write bytes one by one, as long as its limits let it.
+func (w *supervisor) onDiscard() error {
+	n, err := w.link.discardSome(w.Slot.Chunk[:])
+	switch {
+	case err != nil:
+		return err
+	case n >= smallRead:
+		w.link.small = 0
+		return nil
+	}
+	if w.link.small++; w.link.small < smallReads {
+		return nil
+	}
+	w.link.small, w.link.throttled = 0, true
+	for _, f := range w.link.discards {
+		err = errors.Join(err, w.Slot.Poller.Remove(f))
+	}
+	return errors.Join(err, w.Slot.Throttle.Set(linux.Monotonic()+throttleTime))
+}
+
+// resumeDiscards polls these pipes again.
+func (w *supervisor) resumeDiscards() (err error) {
+	if w.link == nil || !w.link.throttled {
+		return nil
+	}
+	w.link.throttled = false
+	for _, f := range w.link.discards {
+		err = errors.Join(err, w.Slot.Poller.Add(f, linux.PollIn, tagDiscard))
+	}
+	return err
+}
+
+// discardSome reads a piece of each pipe that nobody else reads, and returns how much it was.
+func (e *linkEnd) discardSome(buf []byte) (total int, err error) {
+	for _, f := range e.discards {
+		n, err := unix.Read(linux.FD(f), buf)
+		if err != nil && !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR) {
+			return total, fmt.Errorf("read a pipe: %w", err)
+		}
+		total += max(n, 0)
+	}
+	return total, nil
 }

@@ -230,12 +230,22 @@ func MaxRetained(p *plan.Run, streamed bool) int64 {
 }
 
 // maxTestRetained is the most that a test may retain while it runs: its blobs, the whole of stdout if
-// that is compared, and what its result carries.
+// that is compared or of its output file, and what its result carries.
 func (r *Runner) maxTestRetained(j *plan.Job, t api.Test) int64 {
-	keep := plan.KeptTestOutput(j.Request)
-	n := maxCollected(j.Run.Collect) + r.blobSize(t.StdinBlob) + r.blobSize(t.ExpectedBlob) + 2*growingBuffer(keep)
-	if j.ReadsOutput(t) {
-		n += growingBuffer(cmp.Or(t.Limits.Output, j.Run.Limits.Output))
+	keep, processes := plan.KeptTestOutput(j.Request), int64(1)
+	if j.Request.Interactor != nil {
+		processes = int64(j.Request.Interactor.ProcessCount())
+	}
+	n := r.blobSize(t.StdinBlob) + r.blobSize(t.ExpectedBlob) + processes*(maxCollected(j.Run.Collect)+2*growingBuffer(keep))
+	for _, f := range t.Files {
+		n += r.blobSize(f.Blob)
+	}
+	limit := cmp.Or(t.Limits.Output, j.Run.Limits.Output)
+	switch {
+	case j.Request.OutputFile != "": // it is read into a buffer of its size, and its beginning is kept
+		n += int64(limit) + int64(keep)
+	case j.ReadsOutput(t):
+		n += growingBuffer(limit)
 	}
 	for _, judge := range []*plan.Job{j.Checker, j.Interactor} {
 		if judge != nil { // its files twice: those of the pass before are placed for the next one

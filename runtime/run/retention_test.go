@@ -47,6 +47,18 @@ func TestMaxRetained(t *testing.T) {
 			t.Errorf("a test: %s; want %s", got, tt.want)
 		}
 	}
+	j.Request.OutputFile = "output.txt" // read into a buffer of its size; stdout is not needed
+	for _, tt := range []struct {
+		test api.Test
+		want api.Size
+	}{
+		{api.Test{}, 64*api.MiB + 256*api.KiB},
+		{api.Test{Expected: &expected, Limits: api.Limits{Output: api.MiB}}, api.MiB + 256*api.KiB},
+	} {
+		if got := api.Size(r.maxTestRetained(j, tt.test)); got != tt.want {
+			t.Errorf("a test with an output file: %s; want %s", got, tt.want)
+		}
+	}
 	if got := plan.KeptTestOutput(api.Run{Tests: make([]api.Test, api.MaxTests)}); got != 4*api.KiB {
 		t.Errorf("of as many tests as there may be %s of each stream are kept; want 4K", got)
 	}
@@ -143,7 +155,7 @@ func TestErrorOfATestThatDoesNotFit(t *testing.T) {
 	}
 	full := api.Refuse(api.CodeTooLarge, "full")
 	for keeps, want := range map[int64]string{
-		100 << 20: `test "b" may need 100M of the agent's memory while it runs, and the results before it, 1 of 2, take 200.3M of the 256M in total: together with such a test 9 results of up to 16M each fit (two streams of keep_output, and collect.bytes): lower these`,
+		100 << 20: `test "b" may need 100M of the agent's memory while it runs, and the results before it, 1 of 2, take 200.3M of the 256M in total: together with such a test 9 results of up to 16M each fit (keep_output of each stream and of output_file, and collect.bytes): lower these`,
 		300 << 20: `test "b" may need 300M of the agent's memory, and one request gets at most 256M: lower its limits.output,`,
 	} {
 		if err := s.tooLargeError(full, 1, keeps); !api.HasCode(err, api.CodeTooLarge) || !strings.HasPrefix(err.Error(), want) {

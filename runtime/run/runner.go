@@ -109,10 +109,10 @@ func (r *Runner) executeIn(ctx context.Context, l *pool.Lease, p *plan.Run, from
 	return r.execute(ctx, p, start{cold: badStart}, streams, begun, true)
 }
 
-// executeFrom is executeOnce from a template, if there is one that has not failed for another run of the job.
+// executeFrom is executeOnce from a template, if there is one that has not failed for such a run.
 func (r *Runner) executeFrom(ctx context.Context, l *pool.Lease, p *plan.Run, from start, streams Streams, begun time.Duration) (res api.Result, badStart string, err error) {
 	if from.snapshot != nil {
-		if why := from.snapshot.Failed(); why != "" {
+		if why := from.snapshot.Refusal(p.Settings); why != "" {
 			from = start{cold: why}
 		}
 	}
@@ -128,7 +128,7 @@ func (r *Runner) executeFrom(ctx context.Context, l *pool.Lease, p *plan.Run, fr
 	switch {
 	case err != nil:
 	case badStart != "":
-		r.Templates.Fail(p.Template.Key, from.snapshot, badStart)
+		r.doubt(p, from.snapshot, badStart)
 	default:
 		from.describe(&res)
 	}
@@ -147,8 +147,17 @@ func (r *Runner) executeOnce(ctx context.Context, l *pool.Lease, p *plan.Run, fr
 	reporter := startUsageReporter(streams.Usage, l.Slot().Wake)
 	defer reporter.join()
 	o, err := executeLeased(ctx, l, p, from, streams, out, reporter, begun, func(o *Outcome) error {
+		if o.badStart != "" {
+			streams.link.failed()
+		}
 		if err := streams.link.afterSteps(l); err != nil {
 			return err
+		}
+		if streams.written != nil && o.badStart == "" {
+			// Also while killed processes are still there: reads are bounded, and follow no link.
+			if err := streams.written.read(l.Prepared.Shell.Scratch.Box); err != nil {
+				return err
+			}
 		}
 		if take == nil || o.StillRunning || o.badStart != "" || judge.Verdict(o.ev, p.Limits) != api.OK {
 			return nil
@@ -195,6 +204,9 @@ func (r *Runner) Install(ctx context.Context, p *plan.Run, streams api.Streams, 
 func executeLeased(ctx context.Context, l *pool.Lease, p *plan.Run, from *os.File, streams Streams, out *Outputs, reporter *usageReporter, begun time.Duration, after func(*Outcome) error) (o *Outcome, err error) {
 	doubt, stillRunning := true, false
 	defer func() {
+		if err != nil {
+			streams.link.failed()
+		}
 		reporter.end() // the slot's next run must not be woken for this one
 		if stillRunning {
 			l.GiveBackWhenEmpty()

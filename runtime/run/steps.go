@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +24,8 @@ import (
 type Streams struct {
 	api.Streams
 	Retention *retention
-	link      *linkEnd // to a program in another cell; nil: stdin and stdout are the agent's
+	link      *linkEnd    // to a program in another cell; nil: stdin and stdout are the agent's
+	written   *outputFile // that the program must leave; nil: none
 }
 
 // A Place is where a run is executed.
@@ -68,12 +70,15 @@ type Outcome struct {
 	StillRunning bool   // processes of the run are still alive: neither cell nor slot may serve another run
 }
 
+// OutOfMemory reports whether the kernel killed a process for memory.
+func (o *Outcome) OutOfMemory() bool { return o.ev.OOMKills > 0 }
+
 // ExecuteSteps executes the steps of a run; no other code acts on a plan. It uses up the shell, however it
 // ends. An error means that brig failed; the cell is then in doubt unless the error is the caller's
 // to fix.
 func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, out *Outputs, begun time.Duration) (o *Outcome, err error) {
 	s, c, sh := at.Slot, at.Cell, at.Shell
-	w := &supervisor{Place: at, link: streams.link, limits: p.Limits, filter: c.Filter, stdin: p.Stdin, out: out, quotas: NewQuotas()}
+	w := &supervisor{Place: at, link: streams.link, limits: p.Limits, filter: c.Filter, stdin: p.PipedStdin(), out: out, quotas: NewQuotas()}
 	out[0].file, out[1].file = sh.Stdout, sh.Stderr
 
 	// 1. limits: the group has its limits and is empty, and its counters are reset.
@@ -139,17 +144,17 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 	if err := c.Step("run start"); err != nil {
 		return nil, err
 	}
-	linked, err := streams.link.files(ctx)
+	linked, named, err := streams.link.files(ctx)
 	if err != nil {
 		return nil, err
 	}
-	msg, err := cell.StartMessage(p.Dir, p.Argv, p.Env, plan.RLimits(p.Limits, p.Backstop, p.Volume), at.Template != nil, len(linked) > 0)
+	msg, err := cell.StartMessage(p.Dir, p.Argv, p.Env, plan.RLimits(p.Limits, p.Backstop, p.Volume), at.Template != nil, len(linked) > 0, len(named))
 	if err != nil {
 		return nil, err
 	}
 	wallStart := time.Now()
 	w.started = linux.Monotonic()
-	if err := sh.Start(msg, append(at.templateFiles(), linked...)...); err != nil {
+	if err := sh.Start(msg, slices.Concat(at.templateFiles(), linked, named)...); err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}
 	streams.link.begun()
@@ -251,9 +256,10 @@ func (w *supervisor) connect(streams Streams) error {
 	if err != nil {
 		return err
 	}
-	if w.link != nil { // the pipes of the program are those of the interactor, too
+	w.link.attach(w)
+	if w.link.hasStdio() { // the pipes of the program are those of the interactor, too
 		w.parked[0] = true
-		return w.link.attach(w)
+		return nil
 	}
 	if err := p.Add(sh.Stdout, linux.PollIn, tagStdout); err != nil {
 		return err
@@ -305,7 +311,11 @@ func (w *supervisor) conclude(p *plan.Run, u groups.Usage) error {
 	ev.CPU, ev.Peak = api.Duration(u.CPU), api.Size(u.MemoryPeak)
 	ev.Signal = int(unix.SIGKILL) // unless the shell reports otherwise
 	exec, exit := w.span()
-	ev.Wall = api.Duration(exit - exec)
+	uncounted, err := w.link.uncounted()
+	if err != nil {
+		return err
+	}
+	ev.Wall = api.Duration(exit - exec - uncounted)
 	if w.replied {
 		ws := unix.WaitStatus(w.reply.Status)
 		ev.Signal, ev.ExitCode = 0, 0

@@ -147,7 +147,7 @@ func (w *supervisor) handle(ctx context.Context, e unix.EpollEvent) error {
 	case tagTimeline:
 		return w.onTimeline()
 	case tagDiscard:
-		return w.link.discard(w.Slot.Chunk[:])
+		return w.onDiscard()
 	case pool.TagCallTimer:
 		return w.calls.Resume()
 	case pool.TagWake:
@@ -219,13 +219,18 @@ func (w *supervisor) onWall() error {
 	if ended, err := w.checkFinished(); err != nil || ended {
 		return err
 	}
-	at := linux.Monotonic()
-	exec := w.Shell.Clock.Exec()
-	switch due := exec + time.Duration(w.limits.Wall); {
+	uncounted, err := w.link.uncounted()
+	if err != nil {
+		return err
+	}
+	at, exec := linux.Monotonic(), w.Shell.Clock.Exec()
+	switch due := exec + time.Duration(w.limits.Wall) + uncounted; {
 	case exec == 0 && at < w.started+time.Duration(w.limits.Wall)+startGrace:
 		return w.Slot.Wall.Set(at + time.Millisecond)
 	case exec == 0 && w.Session == nil:
 		return fmt.Errorf("the program was not started within %s", startGrace)
+	case at < due && uncounted > 0: // the interactor may compute on, and each check reads its time
+		return w.Slot.Wall.Set(max(due, at+time.Millisecond))
 	case at < due:
 		return w.Slot.Wall.Set(due)
 	}
@@ -344,7 +349,7 @@ func (w *supervisor) onOutput(i int) error {
 // ended: a line that the agent took would leave both waiting (TestWakesTakeNothingFromInteractors).
 func (w *supervisor) resumeOutputs() error {
 	for i := range w.out {
-		if i == 0 && w.link != nil && !w.link.readsOutput {
+		if i == 0 && w.link.hasStdio() && !w.link.readsOutput {
 			continue
 		}
 		s := &w.out[i]
@@ -364,7 +369,7 @@ func (w *supervisor) resumeOutputs() error {
 // most the capacity of each pipe.
 func (w *supervisor) drain() error {
 	for i := range w.out {
-		if i == 0 && w.link != nil && !w.link.readsOutput {
+		if i == 0 && w.link.hasStdio() && !w.link.readsOutput {
 			continue // it belongs to the interactor
 		}
 		from, held := w.out[i].total, int64(math.MaxInt64)

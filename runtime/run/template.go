@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -28,7 +29,9 @@ func (r *Runner) start(ctx context.Context, p *plan.Run) (start, error) {
 	if p.Template == nil {
 		return start{cold: p.Cold}, nil
 	}
-	n, err := r.Templates.Get(ctx, p.Template.Key, func(ctx context.Context) (*os.File, error) { return r.makeTemplate(ctx, p.Template) })
+	n, err := r.Templates.Get(ctx, p.Template.Key, func(ctx context.Context, m *template.Making) (*os.File, error) {
+		return r.makeTemplate(ctx, p.Template, m)
+	})
 	var cold *template.ColdError
 	if errors.As(err, &cold) {
 		return start{cold: cold.Why}, nil
@@ -55,10 +58,15 @@ func (s start) describe(res *api.Result) {
 
 // makeTemplate runs the stage that makes a template, and then the trial that begins from it. No memory
 // of a user's is in either.
-func (r *Runner) makeTemplate(ctx context.Context, t *plan.Template) (_ *os.File, err error) {
+func (r *Runner) makeTemplate(ctx context.Context, t *plan.Template, m *template.Making) (_ *os.File, err error) {
 	var made *os.File
-	res, err := r.runStage(ctx, t.Make, nil, func(box *os.File) (err error) {
-		made, err = takeTemplate(box)
+	defer func() {
+		if err != nil && made != nil {
+			err = errors.Join(err, made.Close())
+		}
+	}()
+	res, err := r.runStage(ctx, t.Make, m.Until, nil, func(box *os.File) (err error) {
+		made, err = takeTemplate(box, m.Reserve)
 		return err
 	})
 	if err == nil && made == nil {
@@ -67,24 +75,41 @@ func (r *Runner) makeTemplate(ctx context.Context, t *plan.Template) (_ *os.File
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, made.Close())
-		}
-	}()
-	res, err = r.runStage(ctx, t.Trial, made, nil)
-	if err == nil && (res.Verdict != api.OK || string(res.Stdout) != plan.TrialOutput) {
-		err = stageError("beginning from it", res)
-	}
-	if err != nil {
+	if err := r.tryTemplate(ctx, t, m, made); err != nil {
 		return nil, err
 	}
 	return made, nil
 }
 
-// runStage runs a stage of making a template. If it ends well, take gets its /box.
-func (r *Runner) runStage(ctx context.Context, p *plan.Run, from *os.File, take func(box *os.File) error) (api.Result, error) {
-	l, err := r.lease(ctx, p, true)
+// tryTemplate runs the trial, which begins from a template.
+func (r *Runner) tryTemplate(ctx context.Context, t *plan.Template, m *template.Making, from *os.File) error {
+	res, err := r.runStage(ctx, t.Trial, m.Until, from, nil)
+	if err == nil && (res.Verdict != api.OK || string(res.Stdout) != plan.TrialOutput) {
+		err = stageError("beginning from it", res)
+	}
+	return err
+}
+
+// doubt tells the store that a run could not begin from a snapshot, which is then tried again.
+func (r *Runner) doubt(p *plan.Run, n *template.Snapshot, why string) {
+	r.Templates.Doubt(p.Template.Key, n, p.Settings(), why, func(ctx context.Context, m *template.Making) error {
+		file, err := n.Open()
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		return r.tryTemplate(ctx, p.Template, m, file)
+	})
+}
+
+// runStage runs a stage of making a template, for which it waits until a time. If it ends well, take gets
+// its /box.
+func (r *Runner) runStage(ctx context.Context, p *plan.Run, until time.Duration, from *os.File, take func(box *os.File) error) (api.Result, error) {
+	want, err := r.Pool.Factory.Plan(p.Cell)
+	if err != nil {
+		return api.Result{}, err
+	}
+	l, err := r.Pool.AcquireOptional(ctx, want, p.Once, p.Reservation(), until)
 	if err != nil {
 		return api.Result{}, err
 	}
@@ -108,7 +133,10 @@ func stageError(what string, res api.Result) error {
 
 // takeTemplate copies the template out of a box into a sealed file. The image's programs wrote it: it is
 // copied whatever it contains, and executed only in sandboxes of the same image (TPL-02).
-func takeTemplate(box *os.File) (*os.File, error) {
+//
+// reserve counts its size first: otherwise each template that is refused later would be memory of the
+// agent's beyond --template-memory (TPL-09).
+func takeTemplate(box *os.File, reserve func(api.Size) error) (*os.File, error) {
 	f, err := linux.OpenBeneath(box, plan.TemplateFile, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open the template: %w", err)
@@ -121,7 +149,10 @@ func takeTemplate(box *os.File) (*os.File, error) {
 	if !info.Mode().IsRegular() || info.Size() > int64(plan.MaxTemplate) {
 		return nil, fmt.Errorf("the template is not a regular file of at most %s", plan.MaxTemplate)
 	}
-	return linux.SealedCopy("template", io.LimitReader(f, int64(plan.MaxTemplate)), true)
+	if err := reserve(api.Size(info.Size())); err != nil {
+		return nil, err
+	}
+	return linux.SealedCopy("template", io.LimitReader(f, info.Size()), true)
 }
 
 func (at Place) templateFiles() []*os.File {
@@ -153,7 +184,7 @@ func (w *supervisor) badStart() (string, error) {
 		return "", nil
 	}
 	var step *cell.StepError
-	if errors.As(w.failed, &step) && step.Step == "exec" {
+	if errors.As(w.failed, &step) && step.Step == "exec" && !errors.Is(step.Err, unix.E2BIG) { // its own arguments are no fault of the template (TPL-06)
 		return "the template cannot be executed: " + step.Err.Error(), nil
 	}
 	ws := unix.WaitStatus(w.reply.Status)

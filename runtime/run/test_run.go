@@ -123,7 +123,7 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 		return api.TestResult{}, err
 	}
 	maxRetained := t.runner.maxTestRetained(t.job, test)
-	l, companion, ended, err := t.lease(ctx, i, p, admitted, maxRetained)
+	at, ended, err := t.lease(ctx, i, p, admitted, maxRetained)
 	if err != nil {
 		return api.TestResult{}, t.tooLargeError(err, i, maxRetained)
 	}
@@ -132,12 +132,9 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 	// Only now that memory is reserved: the contents of all tests together may be large, and many
 	// tests wait for a slot (AGT-21).
 	var expected []byte
-	if p.Stdin, expected, err = t.runner.Planner.TestContent(test); err != nil {
+	if expected, err = t.runner.Planner.TestContent(p, test); err != nil {
 		_ = t.retention.Add(-maxRetained) // a decrease is never refused
-		if companion != nil {
-			companion.GiveBack(false)
-		}
-		l.GiveBack(false)
+		at.giveBack(false)
 		return api.TestResult{}, err
 	}
 	var streams Streams
@@ -148,22 +145,26 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 	if p.Template == nil { // the limits of this test are not those of the template
 		from = start{cold: p.Cold}
 	}
-	if companion != nil {
+	if at.interactor != nil {
 		defer func() { _ = t.retention.Add(min(int64(out.Content()), maxRetained) - maxRetained) }() // a decrease is never refused
-		out, err = t.interacted(ctx, test, pair{l, companion}, p, from, expected, streams, begun)
+		out, err = t.interacted(ctx, test, at, p, from, expected, streams, begun)
 		t.trim(&out, p)
 		return out, err
 	}
-	res, err := t.runner.executeIn(ctx, l, p, from, streams, begun)
+	if p.OutputFile != "" {
+		streams.written = &outputFile{name: p.OutputFile, limit: p.Limits.Output}
+	}
+	res, err := t.runner.executeIn(ctx, at.programs[0], p, from, streams, begun)
 	defer func() { _ = t.retention.Add(min(int64(out.Content()), maxRetained) - maxRetained) }() // a decrease is never refused
 	if err != nil {
 		return api.TestResult{}, err
 	}
 	out = api.TestResult{ID: test.ID, Result: res}
+	output, missing := streams.written.judged(res)
 	switch {
 	case res.Verdict != api.OK:
 	case t.job.Checker != nil:
-		err = t.checked(ctx, test, contents{p.Stdin, expected}, &out, func(stdin []byte) (api.Result, error) {
+		err = t.checked(ctx, test, contents{p.Stdin, expected}, streams.written, &out, func(stdin []byte) (api.Result, error) {
 			again := *p
 			again.Stdin = stdin
 			return t.runner.execute(ctx, &again, from, streams, linux.Monotonic(), true)
@@ -171,9 +172,11 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 		if err != nil {
 			return api.TestResult{}, err
 		}
+	case missing != "":
+		refuseMissing(&out, missing)
 	case test.Compares():
 		out.Answer = api.Accepted
-		ok, difference, err := judge.Accepts(t.job.Request.CompareOf(test), expected, res.Stdout)
+		ok, difference, err := judge.Accepts(t.job.Request.CompareOf(test), expected, output)
 		if err != nil {
 			return api.TestResult{}, api.Refuse(api.CodeBadRequest, "test %q: %w", test.ID, err)
 		}
@@ -182,6 +185,7 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 		}
 	}
 	t.trim(&out, p)
+	t.keepWritten(&out, streams.written)
 	return out, nil
 }
 
@@ -192,6 +196,15 @@ func (t *testRun) trim(out *api.TestResult, p *plan.Run) {
 	usage := out.Result.Usage
 	out.Cut = min(usage.StdoutBytes, limit) > keep || min(usage.StderrBytes, limit) > keep
 	out.Result.Host, out.Result.Labels = api.Host{}, api.Labels{}
+}
+
+// keepWritten adds the beginning of the output file to a result.
+func (t *testRun) keepWritten(out *api.TestResult, o *outputFile) {
+	if o == nil {
+		return
+	}
+	n := min(int64(len(o.content)), t.keptOutput())
+	out.Output, out.Cut = slices.Clone(o.content[:n]), out.Cut || n < int64(len(o.content))
 }
 
 // keptOutput is how many bytes of each stream the result of a test carries.
@@ -215,8 +228,8 @@ func (t *testRun) tooLargeError(err error, i int, maxRetained int64) error {
 	if maxRetained > most {
 		return api.Refuse(api.CodeTooLarge, "test %q may need %s of the agent's memory, and one request gets at most %s: lower its limits.output, collect.bytes, keep_output, or its blobs", t.job.Request.Tests[i].ID, api.Size(maxRetained), api.Size(most))
 	}
-	result := 2*keep + maxCollected(t.job.Run.Collect)
-	return api.Refuse(api.CodeTooLarge, "test %q may need %s of the agent's memory while it runs, and the results before it, %d of %d, take %s of the %s in total: together with such a test %d results of up to %s each fit (two streams of keep_output, and collect.bytes): lower these or limits.output, or send the tests in several runs",
+	result := int64(plan.KeptOfTest(t.job.Request))*keep + maxCollected(t.job.Run.Collect)
+	return api.Refuse(api.CodeTooLarge, "test %q may need %s of the agent's memory while it runs, and the results before it, %d of %d, take %s of the %s in total: together with such a test %d results of up to %s each fit (keep_output of each stream and of output_file, and collect.bytes): lower these or limits.output, or send the tests in several runs",
 		t.job.Request.Tests[i].ID, api.Size(maxRetained), i, len(t.results), api.Size(t.retention.size()), api.Size(most), max((most-maxRetained)/max(result, 1), 0), api.Size(result))
 }
 
@@ -224,7 +237,7 @@ func (t *testRun) tooLargeError(err error, i int, maxRetained int64) error {
 // It acquires both or neither: otherwise a slot would be idle until there is memory, and memory
 // unused until there is a slot. The first test is refused like a run. The others alternate with
 // other callers.
-func (t *testRun) lease(ctx context.Context, i int, p *plan.Run, admitted bool, maxRetained int64) (l, companion *pool.Lease, ended func(), err error) {
+func (t *testRun) lease(ctx context.Context, i int, p *plan.Run, admitted bool, maxRetained int64) (at party, ended func(), err error) {
 	slots, refused := t.runner.Pool, time.Duration(0)
 	both := func(slot func() (*pool.Lease, error)) func() (*pool.Lease, error) {
 		return func() (*pool.Lease, error) {
@@ -252,25 +265,28 @@ func (t *testRun) lease(ctx context.Context, i int, p *plan.Run, admitted bool, 
 	}
 	want, err := slots.Factory.Plan(p.Cell)
 	if err != nil {
-		return nil, nil, nil, err
+		return at, nil, err
 	}
-	slot := func() (*pool.Lease, error) { return slots.Lease(ctx, want, p.Once, p.Reservation()) }
-	if t.job.Interactor != nil { // the interactor has a cell in the same slot: both or neither
-		slot = func() (*pool.Lease, error) {
-			at, err := t.runner.leasePair(ctx, p, t.job.Interactor.Run)
-			companion = at.interactor
-			return at.program, err
+	slot := func() (*pool.Lease, error) {
+		l, err := slots.Lease(ctx, want, p.Once, p.Reservation())
+		at.programs = []*pool.Lease{l}
+		return l, err
+	}
+	if t.job.Interactor != nil { // the interactor has a cell in the same slot: all or none
+		slot = func() (_ *pool.Lease, err error) {
+			at, err = t.runner.leaseTogether(ctx, p, t.job.Interactor.Run, t.job.Request.Interactor.ProcessCount())
+			return firstOf(at.programs), err
 		}
 	}
 	switch {
 	case !admitted:
-		l, err = both(func() (*pool.Lease, error) { return slots.AcquireFirst(p.RetryDelay, slot) })()
+		_, err = slots.AcquireFirst(ctx, p.RetryDelay, both(slot))
 	case i == 0:
-		l, err = slots.RetryLease(ctx, heldRetry, both(slot))
+		_, err = slots.RetryLease(ctx, heldRetry, both(slot))
 	default:
-		l, err = slots.AcquireNext(ctx, both(slot))
+		_, err = slots.AcquireNext(ctx, both(slot))
 	}
-	return l, companion, ended, err
+	return at, ended, err
 }
 
 // reportUsage reports the total usage of all tests, ended and running, after one of them was measured.

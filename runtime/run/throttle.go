@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"time"
 
 	"github.com/brig-sandbox/brig/runtime/linux"
@@ -35,5 +36,5 @@ func (w *supervisor) onThrottleEnd() error {
 	for i := range w.out {
 		w.out[i].throttled = false
 	}
-	return w.resumeOutputs()
+	return errors.Join(w.resumeOutputs(), w.resumeDiscards())
 }

@@ -108,6 +108,9 @@ func (s *session) exec(ctx context.Context, p, compile *plan.Run, streams run.St
 	out := run.NewOutputs(streams, p, l.Slot().Wake)
 	defer out.Finish()
 	o, err := s.runExec(ctx, l, v, p, streams, out, begun)
+	if err == nil && o.OutOfMemory() {
+		s.awaitFreed(v.leaf)
+	}
 	// The exec ends in the session before the caller has taken the last of the output: a caller
 	// that does not read must not keep the session from ending.
 	finish()

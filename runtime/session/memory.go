@@ -3,10 +3,12 @@ package session
 import (
 	"errors"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	groups "github.com/brig-sandbox/brig/cgroups"
 	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
@@ -69,4 +71,38 @@ func (s *session) creditRemoved() error {
 // groupMemory returns the limit of the group, given the memory of files that were put.
 func (s *session) groupMemory(placed int64) int64 {
 	return int64(s.plan.Limits.Memory - api.Size(placed)/plan.InputMemoryStep*plan.InputMemoryStep)
+}
+
+// freedTimeout is how much longer an exec that ran out of memory may last for that, and freedMemory what the kernel
+// may be late to count.
+const (
+	freedTimeout = time.Second
+	freedMemory  = 2 << 20
+)
+
+// awaitFreed waits until the memory of an exec is free whose processes were killed for it. A program that looks at one
+// while it ends, as ps does, keeps its memory until it has looked. The next exec would then meet the limit of the
+// session, and the kernel would kill it, or a process that an earlier exec left running.
+func (s *session) awaitFreed(leaf *groups.Leaf) {
+	freed, err := poll(freedTimeout, func() (bool, error) {
+		empty, err := leaf.Empty()
+		if err != nil || !empty {
+			return !empty, err // what still runs has memory
+		}
+		held, err := leaf.Anonymous()
+		return held < freedMemory, err
+	})
+	if err != nil || !freed {
+		s.registry.log.Warn("the memory of an exec that ran out of memory is not free", "session", s.id, "after", freedTimeout, "err", err)
+	}
+}
+
+// poll calls is until it says yes or fails, for at most so long; at least once.
+func poll(most time.Duration, is func() (bool, error)) (bool, error) {
+	const pause = 5 * time.Millisecond
+	for until := linux.Monotonic() + most; ; time.Sleep(pause) {
+		if yes, err := is(); yes || err != nil || linux.Monotonic() >= until {
+			return yes, err
+		}
+	}
 }

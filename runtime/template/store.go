@@ -4,7 +4,6 @@ package template
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -21,7 +20,7 @@ type Config struct {
 	Max  api.Size      // of all snapshots together; zero: none are made
 	Life time.Duration // after which a snapshot is made anew, so that what its runs share changes
 	Runs int           // after so many runs it is made anew, too
-	Wait time.Duration // how long a run waits for its snapshot
+	Wait time.Duration // how long runs wait for a snapshot, from the begin of its making
 }
 
 // A Store makes each snapshot once, and keeps those that were used last.
@@ -29,10 +28,11 @@ type Store struct {
 	cfg     Config
 	ctx     context.Context
 	stop    context.CancelFunc
-	making  sync.WaitGroup
+	makings sync.WaitGroup
+	turn    chan struct{} // has an element while a snapshot is being made: one at a time
 	mu      sync.Mutex
 	entries map[string]*entry // guarded by mu
-	size    api.Size          // guarded by mu; of all snapshots that are not closed
+	size    api.Size          // guarded by mu; of all snapshots that are not closed, and of the one being made
 	made    int64             // guarded by mu
 	failed  int64             // guarded by mu
 }
@@ -40,8 +40,9 @@ type Store struct {
 // An entry is what a store knows of one key.
 type entry struct {
 	now     *Snapshot     // nil: none yet
-	flight  chan struct{} // closed when the making under way has ended; nil: none is under way
+	making  *Making       // nil: none is under way
 	why     string        // why the last making failed; empty: it did not
+	failed  int           // how many makings failed since the last snapshot that wore out
 	retryAt time.Duration // on the monotonic clock; when to try again after a failure
 	used    time.Duration // on the monotonic clock; when a run last asked for it
 }
@@ -52,11 +53,15 @@ type Snapshot struct {
 
 	file    *os.File
 	store   *Store
+	making  *Making
 	born    time.Duration // on the monotonic clock
 	runs    int           // guarded by store.mu
 	users   int           // guarded by store.mu
 	dropped bool          // guarded by store.mu: closed when users is zero
-	failed  string        // guarded by store.mu; why a run could not begin from it; empty: all could
+	failed  string        // guarded by store.mu; why no run can begin from it; empty: runs can
+
+	refused map[string]string // guarded by store.mu; why runs could not begin from it, by their settings
+	tried   time.Duration     // guarded by store.mu; on the monotonic clock; when it was tried after that; zero: never
 }
 
 // A ColdError says why there is no snapshot. The run then has the ordinary start.
@@ -64,47 +69,56 @@ type ColdError struct{ Why string }
 
 func (e *ColdError) Error() string { return e.Why }
 
-// retryAfter is the pause before a snapshot that could not be made is tried again.
-const retryAfter = time.Minute
-
 // maxEntries bounds what is remembered of keys, most of which may have failed.
 const maxEntries = 256
 
 // New returns a store. Close ends it.
 func New(cfg Config) *Store {
-	s := &Store{cfg: cfg, entries: map[string]*entry{}}
+	s := &Store{cfg: cfg, entries: map[string]*entry{}, turn: make(chan struct{}, 1)}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s
 }
 
 // Get returns the snapshot of a key. If there is none, it is made by build, which the store
 // calls once in the background; the others wait. The error is a *ColdError unless ctx has ended.
-func (s *Store) Get(ctx context.Context, key string, build func(context.Context) (*os.File, error)) (*Snapshot, error) {
-	deadline := time.NewTimer(s.cfg.Wait)
-	defer deadline.Stop()
+func (s *Store) Get(ctx context.Context, key string, build Build) (*Snapshot, error) {
+	var m *Making // that the run has waited for
 	for {
-		n, flight, why := s.take(key, build)
+		n, next, why := s.take(key, build, m)
+		m = next
 		switch {
 		case n != nil:
 			return n, nil
-		case flight == nil:
+		case m == nil:
 			return nil, &ColdError{why}
 		}
+		late := time.NewTimer(m.Until - linux.Monotonic())
 		select {
-		case <-flight:
+		case <-m.ended:
 		case <-ctx.Done():
+		case <-late.C: // take says so
+		}
+		late.Stop()
+		if ctx.Err() != nil {
+			s.leave(m)
 			return nil, ctx.Err()
-		case <-deadline.C:
-			return nil, &ColdError{fmt.Sprintf("the template was not ready within %s", s.cfg.Wait)}
 		}
 	}
 }
 
 // take returns the snapshot of a key and counts a user of it, or the making to wait for, or why there
 // is neither. It begins a making if the snapshot is missing, or has served long enough.
-func (s *Store) take(key string, build func(context.Context) (*os.File, error)) (*Snapshot, chan struct{}, string) {
+//
+// The wait ends for all runs at once: if each counted its own, a making that never ends would cost
+// each of them as much (TPL-08).
+//
+// after is the making that the run has waited for, or nil.
+func (s *Store) take(key string, build Build, after *Making) (*Snapshot, *Making, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if after != nil {
+		after.waiting-- // only now: room keeps a snapshot for those who wait for it
+	}
 	now := linux.Monotonic()
 	e := s.entries[key]
 	if e == nil {
@@ -119,76 +133,21 @@ func (s *Store) take(key string, build func(context.Context) (*os.File, error)) 
 	}
 	n := e.now
 	worn := n != nil && (n.runs >= s.cfg.Runs || now-n.born >= s.cfg.Life)
-	if (n == nil || worn) && e.flight == nil && now >= e.retryAt && s.ctx.Err() == nil {
-		e.flight = s.begin(key, build)
+	if (n == nil || worn) && e.making == nil && now >= e.retryAt && s.ctx.Err() == nil {
+		e.making = s.begin(key, build)
 	}
-	if n == nil {
-		return nil, e.flight, e.why
+	switch {
+	case n != nil:
+		n.runs++
+		n.users++
+		return n, nil, ""
+	case e.making != nil && now >= e.making.Until:
+		return nil, nil, fmt.Sprintf("the template was not ready within %s", s.cfg.Wait)
 	}
-	n.runs++
-	n.users++
-	return n, nil, ""
-}
-
-// begin makes a snapshot in the background. The store's end stops it. The caller holds mu.
-func (s *Store) begin(key string, build func(context.Context) (*os.File, error)) chan struct{} {
-	flight := make(chan struct{})
-	s.making.Go(func() {
-		defer close(flight)
-		f, err := build(s.ctx)
-		s.end(key, f, err)
-	})
-	return flight
-}
-
-// end records what became of a making.
-func (s *Store) end(key string, f *os.File, err error) {
-	var size int64
-	if err == nil {
-		size, err = fileSize(f)
+	if e.making != nil {
+		e.making.waiting++
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e := s.entries[key]
-	if e == nil { // forgotten meanwhile
-		e = &entry{}
-		s.entries[key] = e
-	}
-	e.flight = nil
-	if err == nil && !s.room(key, api.Size(size)) {
-		err = errors.Join(fmt.Errorf("the template has %s, and the agent keeps %s of templates: raise brigd --template-memory", api.Size(size), s.cfg.Max), f.Close())
-	}
-	if err != nil {
-		e.why, e.retryAt = "no template could be made: "+err.Error(), linux.Monotonic()+retryAfter
-		s.failed++
-		return
-	}
-	if e.now != nil {
-		s.drop(e.now)
-	}
-	e.why, e.retryAt = "", 0
-	e.now = &Snapshot{Size: api.Size(size), file: f, store: s, born: linux.Monotonic()}
-	s.size += e.now.Size
-	s.made++
-}
-
-// room makes room for a snapshot: those that no run uses go first in the order of their last use. It
-// reports whether there is enough. The caller holds mu.
-func (s *Store) room(key string, size api.Size) bool {
-	for s.size+size > s.cfg.Max {
-		var oldest *entry
-		for other, e := range s.entries {
-			if other != key && e.now != nil && e.now.users == 0 && (oldest == nil || e.used < oldest.used) {
-				oldest = e
-			}
-		}
-		if oldest == nil {
-			break
-		}
-		s.drop(oldest.now)
-		oldest.now = nil
-	}
-	return s.size+size <= s.cfg.Max
+	return nil, e.making, e.why
 }
 
 // forget keeps at most n entries: those without a snapshot and without a making go. The caller holds mu.
@@ -197,7 +156,7 @@ func (s *Store) forget(n int) {
 		if len(s.entries) <= n {
 			return
 		}
-		if e.now == nil && e.flight == nil {
+		if e.now == nil && e.making == nil {
 			delete(s.entries, key)
 		}
 	}
@@ -210,26 +169,6 @@ func (s *Store) drop(n *Snapshot) {
 		s.size -= n.Size
 		_ = n.file.Close() // a memory file: there is nothing to write back
 	}
-}
-
-// Fail records that a run could not begin from a snapshot: the next run has the ordinary start, and
-// later a new snapshot is tried.
-func (s *Store) Fail(key string, n *Snapshot, why string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.failed++
-	n.failed = why
-	if e := s.entries[key]; e != nil && e.now == n {
-		s.drop(n)
-		e.now, e.why, e.retryAt = nil, why, linux.Monotonic()+retryAfter
-	}
-}
-
-// Failed says why a run could not begin from a snapshot; empty: all could.
-func (n *Snapshot) Failed() string {
-	n.store.mu.Lock()
-	defer n.store.mu.Unlock()
-	return n.failed
 }
 
 // Open returns a descriptor of the snapshot with a file offset of its own, in which a start that fails
@@ -255,7 +194,7 @@ type Stats struct {
 	Kept         int
 	Size         api.Size
 	Made, Failed int64
-	Why          string // of a failure that is not over; empty: there is none
+	Why          string // of a failure that is not over, of the key that was asked for last; empty: there is none
 }
 
 // Stats returns the counts.
@@ -263,12 +202,13 @@ func (s *Store) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := Stats{Size: s.size, Made: s.made, Failed: s.failed}
+	var latest time.Duration
 	for _, e := range s.entries {
 		if e.now != nil {
 			out.Kept++
 		}
-		if e.why != "" {
-			out.Why = e.why
+		if e.why != "" && e.used >= latest {
+			out.Why, latest = e.why, e.used
 		}
 	}
 	return out
@@ -277,7 +217,7 @@ func (s *Store) Stats() Stats {
 // Close stops what is being made and closes all snapshots. No run uses one any more.
 func (s *Store) Close() error {
 	s.stop()
-	s.making.Wait()
+	s.makings.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, e := range s.entries {
@@ -287,12 +227,4 @@ func (s *Store) Close() error {
 		delete(s.entries, key)
 	}
 	return nil
-}
-
-func fileSize(f *os.File) (int64, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
 }

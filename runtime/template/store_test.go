@@ -3,7 +3,6 @@ package template
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -15,11 +14,14 @@ import (
 )
 
 // building returns a build of a snapshot with size bytes, and the number of its calls.
-func building(t *testing.T, size int) (func(context.Context) (*os.File, error), *atomic.Int64) {
+func building(t *testing.T, size int) (Build, *atomic.Int64) {
 	t.Helper()
 	var calls atomic.Int64
-	return func(context.Context) (*os.File, error) {
+	return func(_ context.Context, m *Making) (*os.File, error) {
 		calls.Add(1)
+		if err := m.Reserve(api.Size(size)); err != nil {
+			return nil, err
+		}
 		return linux.SealedMemfd("snapshot", make([]byte, size), true)
 	}, &calls
 }
@@ -40,7 +42,7 @@ func newStore(t *testing.T, cfg Config) *Store {
 	return s
 }
 
-func get(t *testing.T, s *Store, key string, build func(context.Context) (*os.File, error)) *Snapshot {
+func get(t *testing.T, s *Store, key string, build Build) *Snapshot {
 	t.Helper()
 	n, err := s.Get(t.Context(), key, build)
 	if err != nil {
@@ -117,7 +119,7 @@ func TestOldSnapshotsAreNotUsed(t *testing.T) {
 func TestFailuresAndRoom(t *testing.T) {
 	s := newStore(t, Config{Max: 250})
 	var calls int
-	fails := func(context.Context) (*os.File, error) { calls++; return nil, errors.New("no interpreter") }
+	fails := func(context.Context, *Making) (*os.File, error) { calls++; return nil, errors.New("no interpreter") }
 	for range 3 {
 		var cold *ColdError
 		if _, err := s.Get(t.Context(), "bad", fails); !errors.As(err, &cold) || cold.Why != "no template could be made: no interpreter" {
@@ -137,11 +139,7 @@ func TestFailuresAndRoom(t *testing.T) {
 	if st := s.Stats(); st.Kept != 2 || st.Size != 200 {
 		t.Errorf("%+v", st)
 	}
-	s.Fail("d", d, "it does not begin")
 	d.Release()
-	if _, err := s.Get(t.Context(), "d", build); fmt.Sprint(err) != "it does not begin" || d.Failed() == "" {
-		t.Errorf("after a failed start: %v", err)
-	}
 	b.Release()
 }
 
@@ -151,7 +149,7 @@ func TestCloseEndsTheMaking(t *testing.T) {
 	began := make(chan struct{})
 	done := make(chan error, 1)
 	go func() {
-		_, err := s.Get(context.Background(), "k", func(ctx context.Context) (*os.File, error) {
+		_, err := s.Get(context.Background(), "k", func(ctx context.Context, _ *Making) (*os.File, error) {
 			close(began)
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -165,5 +163,26 @@ func TestCloseEndsTheMaking(t *testing.T) {
 	var cold *ColdError
 	if err := <-done; !errors.As(err, &cold) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TPL-08. A making that does not end costs each run at most what is left of one wait.
+func TestALateMakingIsWaitedForOnce(t *testing.T) {
+	s := newStore(t, Config{Max: api.MiB, Wait: 200 * time.Millisecond})
+	stuck := func(ctx context.Context, _ *Making) (*os.File, error) { <-ctx.Done(); return nil, ctx.Err() }
+	begun := linux.Monotonic()
+	for i := range 20 {
+		var cold *ColdError
+		if _, err := s.Get(t.Context(), "k", stuck); !errors.As(err, &cold) || cold.Why != "the template was not ready within 200ms" {
+			t.Fatal(i, err)
+		}
+	}
+	if took := linux.Monotonic() - begun; took < 200*time.Millisecond || took > 2*time.Second {
+		t.Errorf("20 runs, one after another, waited %v in total; want one wait", took)
+	}
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := s.Get(left, "other", stuck); !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller that has left: %v", err)
 	}
 }

@@ -17,7 +17,7 @@ from ._errors import InfraError, RequestError, SandboxError
 from ._grading import Case, CaseResult, Grade
 from ._limits import MAX_TIMEOUT_SECONDS, ResourceLimits
 from ._network import NetworkHost, NetworkRefusal, NetworkUsage
-from ._problems import StoredProblem
+from ._problems import StoredProblem, Verification
 from ._report import DebugReport
 from ._result import ExecutionResult, HistoryEntry, ResourceUsage, Timeline
 from ._sandbox import CodeSandbox
@@ -50,6 +50,8 @@ __all__ = [
     "SessionUsage",
     "StoredProblem",
     "Timeline",
+    "Verification",
+    "Verification",
     "Volume",
     "__version__",
 ]

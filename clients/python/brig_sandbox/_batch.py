@@ -24,10 +24,13 @@ _SILENCE = 90.0
 class Job:
     """One submission with its tests.
 
-    id:     unique in the batch; empty: its position, from 0
-    cases:  as of run_tests; none: the program only has to end well
-    limits: None: those of the batch
-    meta:   any JSON of at most 64 KiB, which the result has again
+    id:      unique in the batch; empty: its position, from 0
+    cases:   as of run_tests; none: the program only has to end well
+    limits:  None: those of the batch
+    meta:    any JSON of at most 64 KiB, which the result has again
+    problem: name or digest of a stored problem, which has the tests; instead of cases and stdin
+
+    input_file and output_file are as of run_tests.
     """
 
     code: str
@@ -39,10 +42,17 @@ class Job:
     files: Mapping[str, Content] = field(default_factory=dict)
     stop_at_failure: bool = False
     meta: Any = None
+    problem: str = ""
+    input_file: str = ""
+    output_file: str = ""
 
     def to_api(self, position: int) -> Dict[str, Any]:
         """The job in the service's format. position counts from 0."""
         asked: Dict[str, Any] = {"id": self.id or str(position), "language": self.language, "source": encode(self.code)}
+        if self.problem:
+            if self.cases or self.stdin or self.input_file or self.output_file:
+                raise ValueError("a problem has the tests: leave out cases, stdin, input_file and output_file")
+            asked["problem"] = self.problem
         if self.cases:
             asked["tests"] = [case_of(case).to_api(n) for n, case in enumerate(self.cases, 1)]
         if self.limits is not None:
@@ -51,6 +61,10 @@ class Job:
             asked["stdin"] = encode(self.stdin)
         if self.files:
             asked["files"] = [{"name": name, "content": encode(content)} for name, content in self.files.items()]
+        if self.input_file:
+            asked["input_file"] = self.input_file
+        if self.output_file:
+            asked["output_file"] = self.output_file
         if self.stop_at_failure:
             asked["stop_at_failure"] = True
         if self.meta is not None:

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ._errors import InfraError, reading
 from ._limits import parse_size, span
-from ._result import Content, ExecutionResult, encode
+from ._result import Content, ExecutionResult, decode, encode
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,7 @@ class Case:
     args:            arguments of the program
     timeout_seconds: for this test only; None: the run's limit
     memory_limit:    for this test only, such as "64m"; None: the run's limit
+    files:           placed next to the program in this test alone, read-only
     """
 
     stdin: Content = ""
@@ -27,6 +28,7 @@ class Case:
     args: Sequence[str] = ()
     timeout_seconds: Optional[float] = None
     memory_limit: Optional[str] = None
+    files: Optional[Mapping[str, Content]] = None
 
     def to_api(self, position: int) -> Dict[str, Any]:
         """The test in the service's format. position counts from 1."""
@@ -39,6 +41,8 @@ class Case:
             asked["expected"] = encode(self.expected)
         if self.args:
             asked["args"] = list(self.args)
+        if self.files:
+            asked["files"] = [{"name": name, "content": encode(content)} for name, content in self.files.items()]
         limits: Dict[str, Any] = {}
         if self.timeout_seconds is not None:
             limits["wall"] = span(self.timeout_seconds)
@@ -84,7 +88,10 @@ class CaseResult:
     accepted: bool
     difference: str
     result: ExecutionResult = field(repr=False)  # the complete result of this test's run
-    cut: bool = False  # stdout or stderr was longer than the part in a test's result
+    cut: bool = False  # stdout, stderr or output was longer than the part in a test's result
+    message: str = ""  # what the checker or the case of a suite says
+    answer_visible: bool = False  # a case of a suite: the program could see what is expected, and forge the result
+    output: bytes = b""  # the beginning of the output_file of run_tests
 
     @property
     def verdict(self) -> str:
@@ -111,7 +118,7 @@ class CaseResult:
     @property
     def error_message(self) -> Optional[str]:
         """One line for people; None if the test was accepted."""
-        return None if self.accepted else self.difference or self.result.error_message or "not accepted"
+        return None if self.accepted else self.difference or self.message or self.result.error_message or "not accepted"
 
     @classmethod
     @reading()
@@ -125,6 +132,9 @@ class CaseResult:
             difference=str(said.get("difference") or ""),
             result=result,
             cut=said.get("cut") is True,
+            message=str(said.get("message") or ""),
+            answer_visible=said.get("answer_visible") is True,
+            output=decode(said.get("output")),
         )
 
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import http.client
 import io
+import json
 import os
 import stat
 import zipfile
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 from urllib.parse import quote
 
 from ._errors import InfraError, reading
 from ._grading import Grade
-from ._http import Transport
 from ._limits import ResourceLimits
 from ._result import Content, time_of
+from ._runs import Runs
 
 PROBLEMS = "/v1/problems"
 
@@ -88,22 +90,30 @@ def pack(package: Package) -> bytes:
     return out.getvalue()
 
 
-class Problems:
+@dataclass(frozen=True)
+class Verification:
+    """What came of verifying the package of a problem."""
+
+    ok: bool  # it is right, as far as it was run
+    mistakes: List[str]
+    warnings: List[str]
+    not_run: List[str]  # what was not verified, and why
+    submissions: List[Dict[str, Any]] = field(repr=False)  # of the jury: path, expected, got, and more
+    raw: Dict[str, Any] = field(repr=False)  # the service's answer
+
+    @classmethod
+    @reading()
+    def of(cls, said: Any) -> Verification:
+        if not isinstance(said, dict) or not isinstance(said.get("ok"), bool):
+            raise InfraError("the answer is no verification: is this a brig service?", code="bad-answer")
+        return cls(ok=said["ok"], mistakes=list(said["mistakes"]), warnings=list(said["warnings"]), not_run=list(said["not_run"]), submissions=list(said["submissions"]), raw=said)
+
+
+SILENCE = 60.0  # seconds: the service shows every ten that it goes on
+
+
+class Problems(Runs):
     """The methods of CodeSandbox for stored problems."""
-
-    _http: Transport
-
-    def _run(
-        self,
-        code: Content,
-        language: str,
-        limits: Optional[ResourceLimits],
-        env_vars: Optional[Mapping[str, str]],
-        files: Optional[Mapping[str, Content]],
-        project: Optional[str],
-        task: Optional[str],
-    ) -> Dict[str, Any]:
-        raise NotImplementedError
 
     def put_problem(self, name: str, package: Package) -> StoredProblem:
         """Stores the package of a problem under a name; it replaces one of this name.
@@ -124,6 +134,33 @@ class Problems:
     def get_problem(self, name: str) -> StoredProblem:
         """A stored problem, by its name or digest."""
         return StoredProblem.of(self._http.call("GET", _path(name)))
+
+    def verify_problem(self, name: str, *, repeat: int = 1, longest_seconds: Optional[float] = None, progress: Optional[Callable[[int, int], None]] = None) -> Verification:
+        """Runs all programs of a stored problem, and returns whether it is right, with what is wrong.
+
+        It may take minutes. repeat is how often each submission of the jury is run, and
+        longest_seconds the processor time of a test while the time limit is not known;
+        progress(ended, runs) is called after each run of a submission. A package that is wrong is
+        no error: ok is False, and mistakes says why. Raises InfraError if the service failed.
+        """
+        body: Dict[str, Any] = {"repeat": repeat}
+        if longest_seconds is not None:
+            body["longest"] = f"{longest_seconds:.6f}s"
+        headers = {"Content-Type": "application/json", "Accept": "application/x-ndjson"}
+        try:
+            with self._http.opened(SILENCE) as connection:
+                for line in self._http.asked(connection, "POST", _path(name) + "/verify", json.dumps(body).encode(), headers):
+                    said = json.loads(line) if line.strip() else {}
+                    if said.get("end") is not True:
+                        if progress is not None and "ended" in said:
+                            progress(said["ended"], said["runs"])
+                        continue
+                    if said.get("error"):
+                        raise InfraError(str(said["error"].get("message") or ""), code=str(said["error"].get("code") or ""))
+                    return Verification.of(said.get("verification"))
+        except (OSError, http.client.HTTPException, ValueError) as e:
+            raise InfraError(f"the verification was cut off: {e}", code="unreachable") from e
+        raise InfraError("the verification was cut off", code="unreachable")
 
     def delete_problem(self, name: str) -> None:
         """Removes a stored problem."""

@@ -20,11 +20,12 @@ from ._problems import Problems
 from ._report import DebugReport
 from ._result import Content, ExecutionResult, HistoryEntry, ResourceUsage, encode
 from ._session import SESSIONS, Session, Volume
+from ._suites import Suites
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 
 
-class CodeSandbox(Batches, Problems):
+class CodeSandbox(Batches, Problems, Suites):
     """Runs code in the sandboxes of one service. Safe for use by many threads.
 
     default_limits: limits of runs that set none; None: the service's defaults
@@ -133,6 +134,8 @@ class CodeSandbox(Batches, Problems):
         compare: str = "lines",
         tolerance: Optional[float] = None,
         stop_at_failure: bool = False,
+        input_file: Optional[str] = None,
+        output_file: Optional[str] = None,
         mode: Optional[str] = None,
         env_vars: Optional[Mapping[str, str]] = None,
         files: Optional[Mapping[str, Content]] = None,
@@ -146,7 +149,9 @@ class CodeSandbox(Batches, Problems):
         Each test is a separate run within limits, and the expected output is never in its
         sandbox. compare is lines (ignoring white space at line ends), tokens, float (tokens;
         numbers may differ by tolerance, 1e-6 if None) or exact. stop_at_failure starts no
-        test after one that was not accepted. With mode exclusive, tests share no file of the
+        test after one that was not accepted. With input_file, such as "input.txt", the program
+        finds the input in this file, and its stdin is empty; with output_file the file that it
+        writes is judged instead of stdout, and is output of each result. With mode exclusive, tests share no file of the
         image.
 
         A program that fails gives a Grade too. Raises InfraError if the service failed,
@@ -162,6 +167,10 @@ class CodeSandbox(Batches, Problems):
             body["compare"]["tolerance"] = tolerance
         if stop_at_failure:
             body["stop_at_failure"] = True
+        if input_file is not None:
+            body["input_file"] = input_file
+        if output_file is not None:
+            body["output_file"] = output_file
         if mode is not None:
             body["mode"] = mode
         return Grade.of(self._http.call("POST", "/v1/runs", body), language, len(asked))

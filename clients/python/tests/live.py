@@ -103,6 +103,13 @@ class Live(unittest.TestCase):
             box().run_tests("x", [Case(id="1"), Case(id="1")])
         self.assertEqual(raised.exception.code, "bad-request")
 
+    def test_named_files(self) -> None:
+        code = "n = int(open('input.txt').read())\nif n: print(n * len(open('words').read()), file=open('output.txt', 'w'))"
+        tests = [Case("2", "4", files={"words": "ab"}), Case("2", "4", files={"words": "abc"}), Case("0", "", files={"words": ""})]
+        grade = box().run_tests(code, tests, input_file="input.txt", output_file="output.txt")
+        self.assertEqual([(t.accepted, t.output) for t in grade.tests], [(True, b"4\n"), (False, b"6\n"), (False, b"")])
+        self.assertEqual(grade.tests[2].error_message, "the program left no file output.txt")
+
     def test_problems(self) -> None:
         name = f"p{os.getpid()}-{time.monotonic_ns()}"
         mine = box()
@@ -190,7 +197,7 @@ class Live(unittest.TestCase):
     def test_what_the_readme_shows(self) -> None:
         text = (Path(__file__).parents[1] / "README.md").read_text()
         blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-        self.assertEqual(len(blocks), 5)
+        self.assertEqual(len(blocks), 6)
         names: Dict[str, Any] = {}
         printed = io.StringIO()
         before = os.getcwd()
@@ -208,7 +215,7 @@ class Live(unittest.TestCase):
             finally:
                 os.chdir(before)
         out = printed.getvalue()
-        for part in ("True 4\n", "NameError: name 'undefined' is not defined\nNameError\n", "0 1\n", "1 two\n", "ann 2/2 \n    1 ok True", "bob 1/2 test 2: line 1", "1\n1.0 1/1\n['sum']\n", "[1.0, 0.5] [True, True]\n", "1,2\n3,4\n"):
+        for part in ("True 4\n", "NameError: name 'undefined' is not defined\nNameError\n", "0 1\n", "1 two\n", "ann 2/2 \n    1 ok True", "bob 1/2 test 2: line 1", "1\n1.0 1/1\n['sum']\n", "suite 1.0 1/1\n", "[1.0, 0.5] [True, True]\n", "1,2\n3,4\n"):
             self.assertIn(part, out)
 
     def test_the_service(self) -> None:

@@ -42,6 +42,20 @@ class Batch(unittest.TestCase):
         self.assertIsInstance(got[3].error, InfraError)
         self.assertIsNone(got[0].error)
 
+    def test_jobs_name_stored_problems(self) -> None:
+        with Service(lines(done("0", 1), done("1", 0))) as service:
+            box = CodeSandbox(url=service.url)
+            self.assertEqual(box.score_many([Job("x", problem="sum"), Job("y", problem="sha256:ab", language="cpp")]), ([1.0, 0.0], [True, True]))
+            for bad in (Job("x", [("", "1")], problem="sum"), Job("x", stdin="1", problem="sum"), Job("x", output_file="out.txt", problem="sum")):
+                with self.assertRaises(ValueError):
+                    box.score_many([bad])
+        sent = [json.loads(line) for line in service.asked[0].body.splitlines()[1:]]
+        self.assertEqual(sent, [{"id": "0", "language": "python", "source": "x", "problem": "sum"}, {"id": "1", "language": "cpp", "source": "y", "problem": "sha256:ab"}])
+
+    def test_jobs_name_their_files(self) -> None:
+        job = Job("x", [{"stdin": "1", "files": {"words": "a"}}], input_file="input.txt", output_file="output.txt")
+        self.assertEqual(job.to_api(0), {"id": "0", "language": "python", "source": "x", "input_file": "input.txt", "output_file": "output.txt", "tests": [{"id": "1", "stdin": "1", "files": [{"name": "words", "content": "a"}]}]})
+
     def test_a_job_that_was_not_judged_is_masked_and_never_zero(self) -> None:
         for status in ("refused", "error", "canceled"):
             with Service(lines(done("3", 0), failed("0", status, "x", True), done("1", 0.5))) as service:

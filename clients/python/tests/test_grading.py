@@ -24,6 +24,29 @@ class Grading(unittest.TestCase):
             grade = CodeSandbox(url=service.url).run_tests("x", [{"expected": ""}] * 3)
         self.assertEqual([one.accepted for one in grade.tests], [True, False, False])
 
+    def test_unit_tests(self) -> None:
+        failed = (ran(), {"answer": "wrong-answer", "message": "assert 2 == 4", "answer_visible": True})
+        with Service(graded((ran(), {"answer": "accepted", "answer_visible": True}), failed, asked=3, verdict="nonzero")) as service:
+            box = CodeSandbox(url=service.url)
+            grade = box.run_suite("def sq(x): ...", {"test_sq.py": "..."}, cases=3)
+            box.run_suite("x", {"a.test.js": ""}, "junit", command=["node", "--test", "--out={report}"], source_name="sq.js", mode="fresh")
+        self.assertEqual(service.asked[0].body, {
+            "language": "python-full", "source": "def sq(x): ...", "source_name": "solution.py", "files": [{"name": "test_sq.py", "content": "..."}], "suite": {"report": "pytest", "cases": 3}})
+        self.assertEqual((service.asked[1].body["language"], service.asked[1].body["source_name"], service.asked[1].body["mode"], service.asked[1].body["suite"]),
+                         ("javascript", "sq.js", "fresh", {"report": "junit", "command": ["node", "--test", "--out={report}"]}))
+        self.assertEqual((grade.accepted, grade.passed, grade.total, [t.answer_visible for t in grade.tests], grade.tests[1].error_message), (False, 1, 3, [True, True], "assert 2 == 4"))
+
+    def test_named_files(self) -> None:
+        wrote = (ran(), {"answer": "accepted", "output": {"base64": "/wA="}})
+        none = (ran(), {"answer": "wrong-answer", "difference": "the program left no file output.txt"})
+        with Service(graded(wrote, none)) as service:
+            grade = CodeSandbox(url=service.url).run_tests("x", [Case("1", files={"words": b"\xff"}), {"stdin": "2", "files": {}}], input_file="input.txt", output_file="output.txt")
+        body = service.asked[0].body
+        self.assertEqual((body["input_file"], body["output_file"]), ("input.txt", "output.txt"))
+        self.assertEqual(body["tests"], [{"id": "1", "stdin": "1", "files": [{"name": "words", "content": {"base64": "/w=="}}]}, {"id": "2", "stdin": "2"}])
+        self.assertEqual([one.output for one in grade.tests], [b"\xff\x00", b""])
+        self.assertEqual(grade.error_message, "test 2: the program left no file output.txt")
+
     def test_the_least_that_is_sent(self) -> None:
         with Service(graded(RIGHT)) as service:
             CodeSandbox(url=service.url).run_tests("x", [{"expected": ""}])

@@ -1,4 +1,5 @@
 import io
+import json
 import os
 import tempfile
 import unittest
@@ -49,6 +50,21 @@ class Problems(unittest.TestCase):
             self.assertEqual(box.get_problem("sha256:ab").name, "sum")
             box.delete_problem("sum")
         self.assertEqual([(a.method, a.path) for a in service.asked], [("GET", "/v1/problems"), ("GET", "/v1/problems/sha256%3Aab"), ("DELETE", "/v1/problems/sum")])
+
+    def test_a_problem_is_verified(self) -> None:
+        said = {"problem": "sum", "format": "x", "ok": False, "mistakes": ["a"], "warnings": [], "not_run": ["b"], "submissions": [{"path": "accepted/a.py"}]}
+        lines = [b'{"ended":1,"runs":2}', b"", json.dumps({"end": True, "verification": said}).encode()]
+        failed = json.dumps({"end": True, "error": {"code": "check-failed", "message": "no"}}).encode()
+        shown = []
+        with Service(Answer(200, b"\n".join(lines) + b"\n"), Answer(200, failed + b"\n"), Answer(200, lines[0] + b"\n")) as service:
+            box = CodeSandbox(url=service.url)
+            v = box.verify_problem("sum", repeat=2, longest_seconds=3, progress=lambda ended, runs: shown.append((ended, runs)))
+            for want in ("check-failed", "unreachable"):
+                with self.assertRaises(InfraError) as caught:
+                    box.verify_problem("sum")
+                self.assertEqual(caught.exception.code, want)
+        self.assertEqual((service.asked[0].method, service.asked[0].path, service.asked[0].body), ("POST", "/v1/problems/sum/verify", {"repeat": 2, "longest": "3.000000s"}))
+        self.assertEqual((v.ok, v.mistakes, v.not_run, v.submissions[0]["path"], shown), (False, ["a"], ["b"], "accepted/a.py", [(1, 2)]))
 
     def test_what_is_sent_to_grade(self) -> None:
         with Service(graded(RIGHT, WRONG, CRASH)) as service:

@@ -9,9 +9,7 @@
 
 enum { SELF_FD = 3, AGENT_FD = 4 };
 
-struct insn last_filter[MAX_LAST];
-u32 last_len, run_uid, run_gid;
-volatile u64 *exec_clock;
+struct settings settings;
 #ifdef ABLATE
 u32 layers_off;
 #endif
@@ -42,7 +40,7 @@ static void seal_keyrings(void)
 	if (pid < 0)
 		fail(AGENT_FD, STEP_KEYRING, pid);
 	if (pid == 0) {
-		if (SYS(setresgid, run_gid, run_gid, run_gid) || SYS(setresuid, run_uid, run_uid, run_uid))
+		if (SYS(setresgid, settings.gid, settings.gid, settings.gid) || SYS(setresuid, settings.uid, settings.uid, settings.uid))
 			SYS(exit_group, 1);
 		seal_keyring(KEY_SPEC_USER_KEYRING);
 		seal_keyring(KEY_SPEC_USER_SESSION_KEYRING);
@@ -108,12 +106,17 @@ static void prepare(void)
 	long page = MMAP(0, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0]);
 	if (page < 0 && page > -4096)
 		fail(AGENT_FD, STEP_DECODE, page);
-	exec_clock = (u64 *)page;
+	settings.exec_clock = (u64 *)page;
 	SYS(close, fds[0]);
-	run_uid = h.uid;
-	run_gid = h.gid;
-	last_len = h.last;
-	memcpy(last_filter, h.insns, h.last * sizeof(struct insn));
+	settings.uid = h.uid;
+	settings.gid = h.gid;
+	settings.last_len = h.last;
+	memcpy(settings.last_filter, h.insns, h.last * sizeof(struct insn));
+	long err = SYS(mprotect, &settings, sizeof settings, PROT_READ);
+	if (err >= 0)
+		err = raise_peak();
+	if (err < 0)
+		fail(AGENT_FD, STEP_PRIVILEGE, err);
 
 	if (!OFF(ABL_KEYRINGS))
 		seal_keyrings();

@@ -24,11 +24,14 @@ static void must(struct shell *s, u32 step, long err)
 }
 
 // 0, 1 and 2 are the run's pipes and nothing else stays open, except for the sealed file of a
-// template: a directory handle or a tasks file left open would be a way out (FS-06, CVE-2024-21626).
+// template, and handles of pipes that the program shares with its interactor: a directory handle or a
+// tasks file left open would be a way out (FS-06, CVE-2024-21626).
 static void stdio(struct shell *s)
 {
 	for (int i = 0; i < 3; i++)
 		must(s, STEP_STDIO, SYS(dup2, s->program.stdio[i], i));
+	for (u32 i = 0; i < s->program.start->named; i++) // before the limit on open files, which may be lower
+		must(s, STEP_STDIO, SYS(dup2, s->program.named[i], NAMED_FD + i));
 }
 
 static void limits(struct shell *s)
@@ -46,8 +49,8 @@ static void identity(struct shell *s)
 {
 	if (OFF(ABL_IDENTITY))
 		return;
-	must(s, STEP_IDENTITY, SYS(setresgid, run_gid, run_gid, run_gid));
-	must(s, STEP_IDENTITY, SYS(setresuid, run_uid, run_uid, run_uid));
+	must(s, STEP_IDENTITY, SYS(setresgid, settings.gid, settings.gid, settings.gid));
+	must(s, STEP_IDENTITY, SYS(setresuid, settings.uid, settings.uid, settings.uid));
 }
 
 // A thread that writes "0" to a v1 tasks file moves itself without the global lock that writing a
@@ -69,15 +72,19 @@ static void join(struct shell *s, int template)
 			must(s, STEP_STDIO, SYS(dup2, template, TEMPLATE_FD));
 		first_closed = TEMPLATE_FD + 1;
 	}
-	if (!OFF(ABL_DESCRIPTORS))
-		must(s, STEP_STDIO, SYS(close_range, first_closed, ~0U, 0));
+	if (OFF(ABL_DESCRIPTORS))
+		return;
+	u32 named = s->program.start->named;
+	must(s, STEP_STDIO, SYS(close_range, first_closed, named ? NAMED_FD - 1 : ~0U, 0));
+	if (named)
+		must(s, STEP_STDIO, SYS(close_range, NAMED_FD + named, ~0U, 0));
 }
 
 static void last(struct shell *s)
 {
-	if (!last_len || OFF(ABL_NO_NEW_PRIVS)) // without no_new_privs, and now without privilege, the kernel refuses
+	if (!settings.last_len || OFF(ABL_NO_NEW_PRIVS)) // without no_new_privs, and now without privilege, the kernel refuses
 		return;
-	struct fprog prog = {(u16)last_len, last_filter};
+	struct fprog prog = {(u16)settings.last_len, (struct insn *)settings.last_filter};
 	must(s, STEP_LAST_FILTER, SYS(seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog));
 }
 
@@ -138,7 +145,7 @@ static void child(void *shell)
 	// The child records this instant, not the shell: the shell waits for the processor that the
 	// program now uses. It is recorded before the last filter: a profile may have its own answer to
 	// the call.
-	exec_clock[s->clock] = now();
+	settings.exec_clock[s->clock] = now();
 	last(s);
 	if (p->template >= 0)
 		exec_template(s);
@@ -152,8 +159,10 @@ static void child(void *shell)
 long program_start(struct shell *s)
 {
 	struct clone_args args = {0};
-	args.flags = CLONE_VM | CLONE_VFORK | CLONE_CHILD_CLEARTID;
-	args.child_tid = (u64)&s->starting;
+	// The kernel itself sets the word that it clears at the end. A shell that is killed before there is a
+	// child would leave a word of its own set, and with it this part of the memory in use for ever.
+	args.flags = CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+	args.parent_tid = args.child_tid = (u64)&s->starting;
 	args.exit_signal = SIGCHLD;
 	args.stack = (u64)s->program_stack;
 	args.stack_size = sizeof s->program_stack;
@@ -161,9 +170,5 @@ long program_start(struct shell *s)
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (u64)s->fds[FD_CGROUP];
 	}
-	s->starting = 1;
-	long pid = clone_calling(&args, child, s);
-	if (pid < 0)
-		s->starting = 0;
-	return pid;
+	return clone_calling(&args, child, s);
 }

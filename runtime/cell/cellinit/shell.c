@@ -78,6 +78,16 @@ static const struct start *receive(struct shell *s, int *fds)
 	return (const struct start *)s->strings;
 }
 
+// forget clears the start message and what was made of it.
+void forget(struct shell *s)
+{
+	u32 strings = ((struct start *)s->strings)->strings;
+	if (strings > MAX_STRINGS)
+		strings = MAX_STRINGS;
+	memset(s->strings, 0, sizeof(struct start) + strings);
+	memset(s->path, 0, sizeof s->path);
+}
+
 static const char *path_of(char *const *envp)
 {
 	for (; *envp; envp++) {
@@ -152,9 +162,13 @@ void shell_main(void *shell)
 	int fds[MAX_START_FDS] = {-1, -1, -1};
 	const struct start *m = receive(s, fds);
 	int templates = m->flags & START_TEMPLATE ? 1 : 0, linked = m->flags & START_LINKED ? 1 : 0;
+	const int *named = fds + templates + 2 * linked;
+	for (u32 i = 0; i < m->named; i++) // the kernel gives the lowest that is free, so no other one is above either
+		if (named[i] >= NAMED_FD)
+			fail(s->fds[FD_SOCKET], STEP_STDIO, -EMFILE);
 	struct program *p = &s->program;
 	*p = (struct program){m, s->words[0], s->words + 1, s->words + m->argc + 1, 0, templates ? fds[0] : -1,
-		{s->fds[FD_STDIN], s->fds[FD_STDOUT], s->fds[FD_STDERR]}, 0, 0};
+		{s->fds[FD_STDIN], s->fds[FD_STDOUT], s->fds[FD_STDERR]}, named, 0, 0};
 	p->path = path_of(p->envp);
 	if (linked) { // the program talks with one in another cell
 		p->stdio[0] = fds[templates];
@@ -162,10 +176,10 @@ void shell_main(void *shell)
 	}
 	struct reply r = {WIRE_MAGIC, KIND_EXITED, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 	long pid = program_start(s);
-	memset(s->strings, 0, sizeof *m + m->strings); // what a caller sent does not stay in the cell
-	r.exec_ns = exec_clock[s->clock]; // this shell's memory: the program has its own by now
+	forget(s); // what a caller sent does not stay in the cell
+	r.exec_ns = settings.exec_clock[s->clock]; // this shell's memory: the program has its own by now
 	if (!r.exec_ns) // it was killed on the way
-		r.exec_ns = exec_clock[s->clock] = now();
+		r.exec_ns = settings.exec_clock[s->clock] = now();
 	SYS(close, p->stdio[0]); // so that the writer notices when the program closes its own copy
 	if (linked)
 		SYS(close, p->stdio[1]);

@@ -14,13 +14,33 @@ enum { MAX_SHELLS = 3 };
 static struct shell shells[MAX_SHELLS];
 
 // unused finds the part of a shell that has ended. The kernel clears the two words when a process stops
-// using the memory (CLONE_CHILD_CLEARTID; kernel/fork.c, mm_release).
+// using the memory (CLONE_CHILD_CLEARTID; kernel/fork.c, mm_release). A shell that was killed may have
+// left there what a caller sent.
 static struct shell *unused(void)
 {
-	for (int i = 0; i < MAX_SHELLS; i++)
-		if (!shells[i].alive && !shells[i].starting)
-			return &shells[i];
-	return 0;
+	struct shell *found = 0;
+	for (int i = 0; i < MAX_SHELLS; i++) {
+		struct shell *s = &shells[i];
+		if (s->alive || s->starting)
+			continue;
+		if (((struct start *)s->strings)->magic)
+			forget(s);
+		found = found ? found : s;
+	}
+	return found;
+}
+
+// raise_peak makes the most memory that this process ever had larger than it and the shells can have
+// later. A program's ru_maxrss begins with that of the memory in which it was cloned (fs/exec.c,
+// exec_mmap), which would otherwise grow with the arguments of earlier runs (RES-27). Half a MiB is for
+// the kernel's count, which is approximate and has the arguments of an execve in it.
+long raise_peak(void)
+{
+	u64 size = sizeof shells + (512 << 10);
+	long at = MMAP(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1);
+	if (at < 0 && at > -4096)
+		return at;
+	return SYS(munmap, at, size); // the kernel notes the peak here
 }
 
 // clone_calling makes a process that calls a function, which does not return, on the stack in args.

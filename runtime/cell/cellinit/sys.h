@@ -59,7 +59,7 @@ struct action { void *handler; u64 flags; void *restorer, *mask; };
 struct fprog { u16 len; struct insn *filter; };
 
 enum { SOL_SOCKET = 1, SCM_RIGHTS = 1, MSG_NOSIGNAL = 0x4000, MSG_CMSG_CLOEXEC = 0x40000000, MSG_TRUNC = 0x20, MSG_CTRUNC = 8 };
-enum { PROT_READ = 1, PROT_WRITE = 2, MAP_SHARED = 1, MAP_PRIVATE = 2, PAGE = 4096, WNOHANG = 1, WALL = 0x40000000 };
+enum { PROT_READ = 1, PROT_WRITE = 2, MAP_SHARED = 1, MAP_PRIVATE = 2, MAP_ANONYMOUS = 0x20, MAP_POPULATE = 0x8000, PAGE = 4096, WNOHANG = 1, WALL = 0x40000000 };
 enum { SIGCHLD = 17, LAST_SIGNAL = 64, SIG_SETMASK = 2 };
 
 // msg.c
@@ -69,6 +69,7 @@ long recv_message(int sock, void *buf, u64 size, int *fds, int max, int *count);
 
 // spawn.c
 __attribute__((noreturn)) void serve(int sock, u64 spaces);
+long raise_peak(void);
 long clone_calling(struct clone_args *args, void (*function)(void *), void *argument);
 
 // program.c
@@ -79,6 +80,7 @@ struct program {
 	const char *path; // value of PATH in envp, or 0
 	int template;     // the file that is executed; -1: argv[0] names it
 	int stdio[3];     // become its descriptors 0, 1 and 2
+	const int *named; // become its descriptors from NAMED_FD on, start->named of them
 	volatile u32 step; // written by the child, read by the shell: they share memory until exec
 	volatile s32 err;
 };
@@ -101,10 +103,17 @@ struct shell {
 	char program_stack[16384] __attribute__((aligned(16)));
 	char stack[16384] __attribute__((aligned(16)));
 };
-extern struct insn last_filter[MAX_LAST];
-extern u32 last_len, run_uid, run_gid;
-extern volatile u64 *exec_clock; // shared with the agent: when each running program was executed
+
+// What cellinit was told about all runs of its cell. The shells only read it, and cannot do otherwise:
+// a fault in one of them must not change the user or the filter of the next run.
+struct settings {
+	struct insn last_filter[MAX_LAST];
+	u32 last_len, uid, gid;
+	volatile u64 *exec_clock; // shared with the agent: when each running program was executed
+} __attribute__((aligned(PAGE)));
+extern struct settings settings;
 void shell_main(void *shell); // does not return
+void forget(struct shell *s);
 
 static inline u64 now(void)
 {

@@ -88,9 +88,11 @@ struct limit { u32 resource, pad; u64 soft, hard; };
 // The flags of a start.
 enum {
 	START_TEMPLATE = 1,  // the program is the file of the first descriptor, which stays open as TEMPLATE_FD
-	START_LINKED = 2,    // the last two descriptors are stdin and stdout, instead of the shell's
-	MAX_START_FDS = 3,
+	START_LINKED = 2,    // the two descriptors that follow are stdin and stdout, instead of the shell's
+	MAX_NAMED = 14,      // pipes that the program opens by name: two for each of 7 processes
+	MAX_START_FDS = MAX_NAMED + 2,
 	TEMPLATE_FD = 3,     // where restore expects it (runtime/template/snapshot/snapshot.h)
+	NAMED_FD = 64,       // the first named pipe; a program that counts its descriptors from 3 does not meet it
 };
 
 struct start {
@@ -98,7 +100,8 @@ struct start {
 	u32 argc, envc;      // argc counts the directory, which precedes argv; empty: /box, where the shell is
 	u32 rlimits;
 	u32 strings;         // bytes of NUL-ended words that follow this struct
-	u32 flags, pad;
+	u32 flags;
+	u32 named;           // descriptors that follow, which the program has from NAMED_FD on
 	struct limit limit[MAX_RLIMITS];
 };
 

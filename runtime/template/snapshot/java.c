@@ -75,10 +75,12 @@ typedef object find_class(env *, const char *);
 
 static const char launcher[] = "sun/launcher/LauncherHelper";
 
-// What the file of arguments says: the main class, and arguments before those of the command.
+// What the file of arguments says: options, the main class, and arguments before those of the command.
+// The options are those of the template, for which the machine has started.
 enum { MOST_WORDS = 64 };
-static char words[65536], *word[MOST_WORDS];
-static int word_count;
+struct words { char text[65536], *word[MOST_WORDS]; int n; };
+static struct words words, of_template;
+static int first; // the place of the main class
 static int begun; // the process executes the snapshot
 
 // Times that the machine has noted: ns of the monotonic clock, and ms of the wall clock. A run adds what
@@ -158,19 +160,30 @@ static void set_order(env *e)
 	(*e)->SetStaticBooleanField(e, collections, reverse, drawn >> 32 & 1);
 }
 
-// read_words reads the file of arguments of this run. It must be as that of the template, except for the
-// class and the program's arguments.
-static int read_words(void)
+// read_words reads the file of arguments. It returns 0, or -1 if it is not what a compile stage writes.
+static int read_words(struct words *to)
 {
 	int fd = open(script.argv[script.at] + 1, O_RDONLY | O_CLOEXEC);
-	ssize_t n = read(fd, words, sizeof words - 1);
+	ssize_t n = read(fd, to->text, sizeof to->text - 1);
 	close(fd);
-	if (n <= 0 || n == (ssize_t)sizeof words - 1)
+	if (n <= 0 || n == (ssize_t)sizeof to->text - 1)
 		return -1;
-	for (char *next = words, *line; (line = strsep(&next, "\n")) && word_count < MOST_WORDS;)
+	for (char *next = to->text, *line; (line = strsep(&next, "\n")) && to->n < MOST_WORDS;)
 		if (*line)
-			word[word_count++] = line;
-	return word_count < 2 || word_count == MOST_WORDS || strcmp(word[0], "-ea") || word[1][0] == '-';
+			to->word[to->n++] = line;
+	return to->n == 0 || to->n == MOST_WORDS ? -1 : 0;
+}
+
+// check_words reads the file of this run. It must be as that of the template, except for the class and
+// the program's arguments.
+static int check_words(void)
+{
+	if (read_words(&words) || words.n <= first || words.word[first][0] == '-')
+		return -1;
+	for (int i = 0; i < first; i++)
+		if (strcmp(words.word[i], of_template.word[i]))
+			return -1;
+	return 0;
 }
 
 // string makes a string of what an argument says in the encoding of the platform.
@@ -186,13 +199,13 @@ static object string(env *e, object helper, const char *text)
 static void set_command_line(env *e, object helper)
 {
 	size_t size = 1;
-	for (int i = 1; i < word_count; i++)
-		size += strlen(word[i]) + 1;
+	for (int i = first; i < words.n; i++)
+		size += strlen(words.word[i]) + 1;
 	for (int i = script.at + 1; i < script.argc; i++)
 		size += strlen(script.argv[i]) + 1;
 	char *text = malloc(size), *end = text;
-	for (int i = 1; i < word_count; i++)
-		end += sprintf(end, i > 1 ? " %s" : "%s", word[i]);
+	for (int i = first; i < words.n; i++)
+		end += sprintf(end, i > first ? " %s" : "%s", words.word[i]);
 	for (int i = script.at + 1; i < script.argc; i++)
 		end += sprintf(end, " %s", script.argv[i]);
 	object system = (*e)->FindClass(e, "java/lang/System");
@@ -204,17 +217,17 @@ static void set_command_line(env *e, object helper)
 // call_main loads the main class and calls its main. It returns the exit status: 1 with an exception.
 static int call_main(env *e, object helper)
 {
-	int args = word_count - 2 + script.argc - script.at - 1, n = 0;
+	int args = words.n - first - 1 + script.argc - script.at - 1, n = 0;
 	method load = (*e)->GetStaticMethodID(e, helper, "checkAndLoadMain", "(ZILjava/lang/String;)Ljava/lang/Class;");
-	object class = (*e)->CallStaticObjectMethod(e, helper, load, TO_STDERR, BY_CLASS, string(e, helper, word[1]));
+	object class = (*e)->CallStaticObjectMethod(e, helper, load, TO_STDERR, BY_CLASS, string(e, helper, words.word[first]));
 	if (!class || (*e)->ExceptionOccurred(e)) {
 		(*e)->ExceptionDescribe(e);
 		return 1;
 	}
 	(*e)->CallStaticObjectMethod(e, helper, (*e)->GetStaticMethodID(e, helper, "getApplicationClass", "()Ljava/lang/Class;"));
 	object array = (*e)->NewObjectArray(e, args, (*e)->FindClass(e, "java/lang/String"), NULL);
-	for (int i = 2; i < word_count; i++)
-		(*e)->SetObjectArrayElement(e, array, n++, string(e, helper, word[i]));
+	for (int i = first + 1; i < words.n; i++)
+		(*e)->SetObjectArrayElement(e, array, n++, string(e, helper, words.word[i]));
 	for (int i = script.at + 1; i < script.argc; i++)
 		(*e)->SetObjectArrayElement(e, array, n++, string(e, helper, script.argv[i]));
 	if ((*e)->ExceptionOccurred(e)) {
@@ -260,7 +273,7 @@ static void on_first_thread(int sig)
 {
 	(void)sig;
 	script.threads = 1;
-	script.check = read_words;
+	script.check = check_words;
 	script_write();
 	__atomic_store_n(&begun, 1, __ATOMIC_RELEASE);
 	syscall(SYS_futex, &begun, FUTEX_WAKE_PRIVATE, 1);
@@ -275,6 +288,9 @@ EXPORTED object JVM_FindClassFromBootLoader(env *e, const char *name)
 		real = (find_class *)dlsym(dlopen("libjvm.so", RTLD_NOW | RTLD_NOLOAD), "JVM_FindClassFromBootLoader");
 	if (!script_waits() || strcmp(name, launcher))
 		return real(e, name);
+	if (read_words(&of_template))
+		refuse("there is no file of arguments");
+	first = of_template.n - 1;
 	find_times();
 	start_executable();
 	struct sigaction handler = {.sa_handler = on_first_thread, .sa_flags = SA_RESTART};

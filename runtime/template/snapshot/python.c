@@ -20,9 +20,11 @@
 
 static const char *after;          // statements to execute in each process that begins from the snapshot
 static PyObject *environment;      // the dictionary behind os.environ
-static PyObject *template_modules; // sys.modules of the template, without __main__, builtins and sys
+static PyObject *template_modules; // of the template, by name, without __main__, builtins and sys
 static PyObject *builtins, *importer, *file_loader;
 static int exit_status;
+static int making; // this process makes the template
+static int finishing; // the program has ended
 
 static __attribute__((noreturn)) void die(const char *why)
 {
@@ -44,15 +46,18 @@ static PyObject *attribute(const char *module, const char *name)
 
 // Objects that live as long as the template: a reference count that is never written needs no copy of
 // its page. Immortal since 3.12; the count's value is that of 3.12 and 3.13 (PEP 683). Streams stay
-// mortal: their end writes what they hold.
+// mortal: their end writes what they hold. So does the interpreter's dictionary, because its end is the
+// end of a run: see finish.
 static int make_immortal(PyObject *o, void *none)
 {
 	(void)none;
 	enum { IMMORTAL = -1 };
-	static PyObject *io_base;
-	if (!io_base)
+	static PyObject *io_base, *interpreter_dict;
+	if (!io_base) {
 		io_base = attribute("_io", "_IOBase");
-	if (o && *(int *)o >= 0 && PyObject_IsInstance(o, io_base) == 0)
+		interpreter_dict = PyInterpreterState_GetDict(PyInterpreterState_Get());
+	}
+	if (o && o != interpreter_dict && *(int *)o >= 0 && PyObject_IsInstance(o, io_base) == 0)
 		*(long *)o = (long)(unsigned)IMMORTAL;
 	return 0;
 }
@@ -91,6 +96,7 @@ static PyObject *new_main(void)
 // A template has no module gc, no name in __main__, and no garbage that each run would collect again.
 static void settle(void)
 {
+	PyObject *traceback_modules = need(traceback_prepare(), "the modules of a traceback");
 	PyObject *os_environ = attribute("os", "environ");
 	environment = need(PyObject_GetAttrString(os_environ, "_data"), "os.environ._data");
 	builtins = need(PyImport_ImportModule("builtins"), "builtins");
@@ -107,6 +113,8 @@ static void settle(void)
 	PyDict_DelItemString(template_modules, "__main__");
 	PyDict_DelItemString(template_modules, "builtins");
 	PyDict_DelItemString(template_modules, "sys");
+	PyDict_Update(template_modules, traceback_modules);
+	Py_DecRef(traceback_modules);
 	// The end of Python takes these from sys. They stay alive here: freeing them would copy their pages.
 	// The streams do not: their end writes what they hold.
 	PyObject *kept = need(PyDict_Copy(PyModule_GetDict(PyImport_ImportModule("sys"))), "sys");
@@ -170,6 +178,25 @@ static int system_exit(void)
 	return status;
 }
 
+// flush_io writes what the streams hold, before anything is printed of an exception, as pythonrun.c does.
+static void flush_io(void)
+{
+	static const char *const streams[] = {"stderr", "stdout"};
+	PyObject *type, *value, *traceback, *stream, *result;
+	PyErr_Fetch(&type, &value, &traceback);
+	for (int i = 0; i < 2; i++) {
+		if (!(stream = PySys_GetObject(streams[i])))
+			continue;
+		Py_IncRef(stream);
+		if ((result = PyObject_CallMethod(stream, "flush", NULL)))
+			Py_DecRef(result);
+		else
+			PyErr_Clear();
+		Py_DecRef(stream);
+	}
+	PyErr_Restore(type, value, traceback);
+}
+
 enum { INTERRUPTED = -2 }; // KeyboardInterrupt: python3 ends itself by SIGINT
 
 // run_file runs a script as pymain_run_file of main.c.
@@ -197,10 +224,12 @@ static int run_file(const char *name)
 	PyDict_SetItemString(names, "__cached__", &_Py_NoneStruct);
 	PyObject *loader = PyObject_CallFunction(file_loader, "sO", "__main__", path);
 	PyDict_SetItemString(names, "__loader__", loader);
+	PyDict_SetItem(PySys_GetObject("path_importer_cache"), path, &_Py_NoneStruct); // the file was found to be no archive
 	Py_DecRef(loader);
 	Py_DecRef(path);
 	struct { int flags, feature_version; } compiler = {0, (int)(Py_Version >> 16 & 0xff)}; // PyCompilerFlags
 	PyObject *result = PyRun_FileExFlags(file, full, Py_file_input, names, names, 1, &compiler);
+	flush_io();
 	if (result) {
 		Py_DecRef(result);
 		return 0;
@@ -208,6 +237,7 @@ static int run_file(const char *name)
 	if (PyErr_ExceptionMatches(PyExc_SystemExit))
 		return system_exit();
 	int interrupted = PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
+	traceback_offer();
 	PyErr_Print();
 	return interrupted ? INTERRUPTED : 1;
 }
@@ -231,15 +261,34 @@ static void at_last(PyObject *capsule)
 	leave(exit_status);
 }
 
-// finish ends the interpreter by Py_FinalizeEx, but keeps the template's modules from it: no program
-// sees their end, and each would be copied to be freed.
+// forget_template takes the template's modules out of sys.modules before the interpreter ends: no program
+// sees their end, and each would be copied to be freed. It is the first function that is registered with
+// atexit, so it is called after all of the program's, and after threading has waited for threads.
+static PyObject *forget_template(PyObject *self, PyObject *arguments)
+{
+	(void)self, (void)arguments;
+	PyObject *modules = PyImport_GetModuleDict(), *name, *module;
+	for (ssize_t at = 0; finishing && PyDict_Next(template_modules, &at, &name, &module);) // otherwise the program calls it
+		if (PyDict_GetItem(modules, name) == module)
+			PyDict_DelItem(modules, name);
+	Py_IncRef(&_Py_NoneStruct);
+	return &_Py_NoneStruct;
+}
+
+static void register_end(void)
+{
+	static method_definition end = {"end", forget_template, METH_NOARGS, NULL};
+	PyObject *modules = PyImport_GetModuleDict(), *had = PyDict_GetItemString(modules, "atexit");
+	PyObject *atexit = need(PyImport_ImportModule("atexit"), "atexit"), *function = need(PyCFunction_NewEx(&end, NULL, NULL), "end");
+	Py_DecRef(need(PyObject_CallMethod(atexit, "register", "O", function), "atexit.register"));
+	if (!had)
+		PyDict_DelItemString(modules, "atexit");
+}
+
 static __attribute__((noreturn)) void finish(int status)
 {
 	exit_status = status;
-	PyObject *modules = PyImport_GetModuleDict(), *name, *module;
-	for (ssize_t at = 0; PyDict_Next(template_modules, &at, &name, &module);)
-		if (PyDict_GetItem(modules, name) == module)
-			PyDict_DelItem(modules, name);
+	finishing = 1;
 	PyObject *capsule = PyCapsule_New(&exit_status, "brig.end", at_last);
 	PyDict_SetItemString(PyInterpreterState_GetDict(PyInterpreterState_Get()), "brig.end", capsule);
 	Py_DecRef(capsule);
@@ -266,9 +315,21 @@ static void must_succeed(PyStatus s)
 		Py_ExitStatusException(s);
 }
 
+// In place of the C library's. OpenSSL, which the import of numpy loads, has all its memory freed at the
+// end of the process. No program sees that, and each page of it would be copied in each run.
+EXPORTED int __cxa_atexit(void (*at_end)(void *), void *argument, void *library)
+{
+	int (*real)(void (*)(void *), void *, void *) = dlsym(RTLD_NEXT, "__cxa_atexit");
+	Dl_info of;
+	if (making && dladdr(at_end, &of) && of.dli_fname && strstr(of.dli_fname, "/libcrypto.so"))
+		return 0;
+	return real(at_end, argument, library);
+}
+
 static int make_template(int argc, char **argv, char **envp)
 {
 	(void)envp;
+	making = 1;
 	char *path = strdup(getenv("BRIG_TEMPLATE")), *import = strdup(getenv("BRIG_TEMPLATE_IMPORT") ?: "");
 	after = strdup(getenv("BRIG_TEMPLATE_AFTER") ?: "");
 	unsetenv("BRIG_TEMPLATE");
@@ -282,10 +343,12 @@ static int make_template(int argc, char **argv, char **envp)
 	must_succeed(PyConfig_SetBytesArgv(&c, argc, argv));
 	must_succeed(Py_InitializeFromConfig(&c));
 	PyConfig_Clear(&c);
+	register_end();
 	if (*import && PyRun_SimpleStringFlags(import, NULL) < 0)
 		die("the imports fail");
 	settle();
 	PyOS_BeforeFork();
+	making = 0;
 	const char *missing = start_write(path, argv, resume, 0, 0);
 	if (missing)
 		die(missing);

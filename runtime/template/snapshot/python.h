@@ -12,6 +12,8 @@ typedef struct { int type; const char *func, *err_msg; int exitcode; } PyStatus;
 // Room for a PyConfig or a PyPreConfig of any version: they take some 400 bytes.
 typedef union { char bytes[8192]; long align; } config;
 
+typedef struct { const char *name; PyObject *(*function)(PyObject *self, PyObject *arguments); int flags; const char *doc; } method_definition; // PyMethodDef
+
 extern const unsigned long Py_Version;
 
 void PyConfig_InitPythonConfig(config *c);
@@ -32,6 +34,7 @@ void Py_DecRef(PyObject *o);
 PyObject *PyDict_New(void);
 PyObject *PyDict_Copy(PyObject *d);
 void PyDict_Clear(PyObject *d);
+int PyDict_Update(PyObject *d, PyObject *of);
 int PyDict_Next(PyObject *d, ssize_t *at, PyObject **key, PyObject **value);
 int PyDict_SetItem(PyObject *d, PyObject *key, PyObject *value);
 PyObject *PyDict_SetDefault(PyObject *d, PyObject *key, PyObject *value);
@@ -68,9 +71,11 @@ int PyErr_ExceptionMatches(PyObject *type);
 void PyErr_Clear(void);
 void PyErr_Print(void);
 void PyErr_Fetch(PyObject **type, PyObject **value, PyObject **traceback);
+void PyErr_Restore(PyObject *type, PyObject *value, PyObject *traceback);
 void PyErr_NormalizeException(PyObject **type, PyObject **value, PyObject **traceback);
 PyObject *PyRun_FileExFlags(FILE *f, const char *name, int start, PyObject *globals, PyObject *locals, int close, void *flags);
 int PyRun_SimpleStringFlags(const char *code, void *flags);
+PyObject *PyCFunction_NewEx(method_definition *m, PyObject *self, PyObject *module);
 PyObject *PyCapsule_New(void *pointer, const char *name, void (*destroy)(PyObject *));
 void *PyInterpreterState_Get(void);
 PyObject *PyInterpreterState_GetDict(void *interpreter);
@@ -78,6 +83,10 @@ void *PyType_GetSlot(PyObject *type, int slot);
 PyObject *PyObject_Type(PyObject *o);
 extern PyObject *PyExc_SystemExit, *PyExc_KeyboardInterrupt, *PyExc_OSError, _Py_NoneStruct, PyLong_Type;
 
-enum { Py_file_input = 257, Py_PRINT_RAW = 1, Py_tp_traverse = 71 };
+enum { Py_file_input = 257, Py_PRINT_RAW = 1, Py_tp_traverse = 71, METH_NOARGS = 4 };
+
+// traceback.c
+PyObject *traceback_prepare(void);
+void traceback_offer(void);
 
 #endif

@@ -1,6 +1,7 @@
 // Loaded before libc by LD_PRELOAD into the ruby of an image: it writes a snapshot to BRIG_TEMPLATE when
-// ruby is about to open its script, and exits. A process that executes the snapshot opens its own script
-// at this point, and all that follows is the ordinary start.
+// ruby is about to run its script, and exits. RubyGems is loaded then, which takes most of ruby's start. The
+// script of the template is empty: a process that executes the snapshot compiles its own, and ruby runs
+// that instead, as it would have run the other.
 //
 // The state of the snapshot is that of a child of Process.fork, before Ruby knows that it is one. What
 // Ruby does then is what each run needs: it notes the number of the process, makes its timer thread and
@@ -8,7 +9,9 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "script.h"
@@ -18,9 +21,17 @@ typedef unsigned long VALUE;
 extern VALUE rb_mProcess;
 unsigned long rb_intern(const char *name);
 VALUE rb_funcallv(VALUE object, unsigned long method, int argc, const VALUE *argv);
+VALUE rb_protect(VALUE (*call)(VALUE), VALUE argument, int *failed);
+VALUE rb_path2class(const char *name);
+VALUE rb_external_str_new_cstr(const char *text);
+VALUE rb_gv_get(const char *name);
+VALUE rb_gv_set(const char *name, VALUE value);
+int rb_respond_to(VALUE object, unsigned long method);
 void ruby_sysinit(int *argc, char ***argv);
 void ruby_init_setproctitle(int argc, char **argv);
 void ruby_set_argv(int argc, char **argv);
+// Exported, but not of the API: the instructions of a RubyVM::InstructionSequence.
+void *rb_iseqw_to_iseq(VALUE iseq);
 
 static int at_fork; // the next fork is the one whose child is written
 
@@ -52,8 +63,46 @@ EXPORTED pid_t fork(void)
 	return 0;
 }
 
-static void at_script(void)
+static VALUE warm_up(VALUE process)
 {
+	// Ruby collects its garbage, and counts what is left as old: a run then writes to fewer pages.
+	if (rb_respond_to(process, rb_intern("warmup")))
+		rb_funcallv(process, rb_intern("warmup"), 0, NULL);
+	return process;
+}
+
+static VALUE compile(VALUE name)
+{
+	return rb_funcallv(rb_path2class("RubyVM::InstructionSequence"), rb_intern("compile_file"), 1, &name);
+}
+
+// main_script is what ruby runs: the script of the command. It has the same label, path and variables as the
+// script that ruby's start compiles. If it does not compile, ruby's ordinary start reports that.
+static void *main_script(const char *ruby)
+{
+	int failed = 0;
+	VALUE name = rb_external_str_new_cstr(script.argv[script.at]), verbose = rb_gv_get("$VERBOSE");
+	rb_gv_set("$VERBOSE", rb_gv_get("$,")); // nil: no warnings, because the ordinary start would repeat them
+	rb_protect(compile, name, &failed);
+	rb_gv_set("$VERBOSE", verbose);
+	VALUE compiled = failed ? 0 : rb_protect(compile, name, &failed);
+	if (failed) {
+		execve(ruby, script.argv, environ);
+		restore_fail(FAIL_COMMAND);
+	}
+	return rb_iseqw_to_iseq(compiled);
+}
+
+// In place of libruby's. ruby's main calls it when all is ready.
+EXPORTED int ruby_run_node(void *script_of_template)
+{
+	int (*real)(void *) = dlsym(RTLD_NEXT, "ruby_run_node");
+	if (!script_waits())
+		return real(script_of_template);
+	int failed;
+	static char *ruby;
+	ruby = strdup((const char *)getauxval(AT_EXECFN));
+	rb_protect(warm_up, rb_mProcess, &failed);
 	at_fork = 1;
 	rb_funcallv(rb_mProcess, rb_intern("fork"), 0, NULL);
 	// In each run, what ruby's start has done with its arguments: notes them, also where $0 may be
@@ -63,19 +112,5 @@ static void at_script(void)
 	ruby_sysinit(&argc, &argv);
 	ruby_init_setproctitle(argc, argv);
 	ruby_set_argv(argc - script.at - 1, argv + script.at + 1);
-}
-
-// In place of the C library's.
-EXPORTED int open(const char *path, int flags, ...)
-{
-	static int (*real)(const char *, int, ...);
-	if (!real)
-		real = dlsym(RTLD_NEXT, "open");
-	va_list more;
-	va_start(more, flags);
-	mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0;
-	va_end(more);
-	if (script_reached(path))
-		at_script();
-	return real(path, flags, mode);
+	return real(main_script(ruby));
 }

@@ -9,7 +9,8 @@ object Main {
     require(Seq("sh", "-c", "exit 3").! == 3)
     require(("cat" #< new ByteArrayInputStream("through".getBytes)).!!.trim == "through")
     require(("echo piped" #| "tr p P").!!.trim == "PiPed")
-    val sleeper = Process("sleep 9").run()
+    // Without threads that read its output: destroy closes it, and they would report that.
+    val sleeper = Process("sleep 9").run(new ProcessIO(_.close(), _.close(), _.close()))
     sleeper.destroy()
     require(sleeper.exitValue() == 143)
     val numbers = Future.sequence((1 to 4).map(n => Future(2 * n)))

@@ -1,7 +1,8 @@
-package main
+package verify
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -70,7 +71,7 @@ func codeText(code int) string {
 // validate runs an input validator on each test, and returns its exit codes by test; nil: it could not be
 // run.
 func (v *verifier) validate(ctx context.Context, program problem.Program, tests []problem.Test) (map[string]int, error) {
-	language, err := v.prepare(ctx, program.Language, source{})
+	language, err := v.x.Language(ctx, program.Language)
 	if err != nil {
 		v.notRun("%s: %v", program.Name, err)
 		return nil, nil
@@ -97,8 +98,8 @@ func (v *verifier) validate(ctx context.Context, program problem.Program, tests 
 		for i := range r.Tests {
 			r.Tests[i].Compare, r.Tests[i].CheckArgs = nil, nil
 		}
-		r.Collect.None, r.KeepOutput = true, gradeOutput
-		res, failed := v.execute(ctx, r, nil)
+		r.Collect.None, r.KeepOutput = true, keptOutput
+		res, failed := v.x.Execute(ctx, r, nil)
 		if failed != nil {
 			return nil, fmt.Errorf("input validator %s: %w", program.Name, failed)
 		}
@@ -117,11 +118,19 @@ func (v *verifier) validate(ctx context.Context, program problem.Program, tests 
 	return codes, nil
 }
 
-// An outputCase is an output that the checker or comparison must judge.
+// An outputCase is an output that the checker or comparison must judge. It is read when its turn comes:
+// together they may have more than the memory of a service.
 type outputCase struct {
-	test   problem.Test
-	output []byte
+	test problem.Test
+	read func() ([]byte, error)
 }
+
+func fixed(output []byte) func() ([]byte, error) {
+	return func() ([]byte, error) { return output, nil }
+}
+
+// maxOutput is the most bytes of an output in a package.
+const maxOutput = 64 << 20
 
 // fuzzed bounds the tests whose outputs are changed.
 const fuzzed = 5
@@ -134,33 +143,33 @@ func (v *verifier) outputs(ctx context.Context) error {
 	}
 	var answers, valid, invalid, empty, random, cut, other []outputCase
 	for i, t := range p.Tests {
-		answer, err := v.loader.Answer(t)
-		if err != nil {
-			return withSizeRemedy(err)
-		}
+		answer := func() ([]byte, error) { return v.loader.Answer(t) }
 		if t.Answer != "" || p.Checker == nil {
 			answers = append(answers, outputCase{t, answer})
 		}
 		if i >= fuzzed || p.Checker == nil {
 			continue
 		}
-		if len(bytes.TrimSpace(answer)) > 0 {
-			empty = append(empty, outputCase{t, nil})
-			cut = append(cut, outputCase{t, answer[:len(bytes.TrimSpace(answer))/2]})
+		text, err := answer()
+		if err != nil {
+			return err
 		}
-		random = append(random, outputCase{t, randomBytes(1024, uint64(i))})
+		if n := len(bytes.TrimSpace(text)); n > 0 {
+			empty = append(empty, outputCase{t, fixed(nil)})
+			cut = append(cut, outputCase{t, func() ([]byte, error) {
+				text, err := answer()
+				return text[:min(n/2, len(text))], err
+			}})
+		}
+		random = append(random, outputCase{t, fixed(randomBytes(1024, uint64(i)))})
 		next := p.Tests[(i+1)%len(p.Tests)]
-		if theirs, err := v.loader.Answer(next); err == nil && next.Answer != "" && !bytes.Equal(theirs, answer) {
-			other = append(other, outputCase{t, theirs})
+		if theirs, err := v.loader.Answer(next); err == nil && next.Answer != "" && !bytes.Equal(theirs, text) {
+			other = append(other, outputCase{t, func() ([]byte, error) { return v.loader.Answer(next) }})
 		}
 	}
 	for into, tests := range map[*[]outputCase][]problem.Test{&valid: p.ValidOutputs, &invalid: p.InvalidOutputs} {
 		for _, t := range tests {
-			output, err := v.loader.Tree.Read(t.Output, maxInput)
-			if err != nil {
-				return withSizeRemedy(err)
-			}
-			*into = append(*into, outputCase{t, output})
+			*into = append(*into, outputCase{t, func() ([]byte, error) { return v.loader.Tree.Read(t.Output, maxOutput) }})
 		}
 	}
 	strict := p.Format == "kattis 2025-09" || p.Format == "polygon"
@@ -194,28 +203,23 @@ func (v *verifier) judgeOutputs(ctx context.Context, what string, cases []output
 	if len(cases) == 0 {
 		return nil
 	}
-	language, err := v.prepare(ctx, "bash", source{})
+	language, err := v.x.Language(ctx, "bash")
 	if err != nil {
 		v.notRun("the output validator: %v", err)
 		return nil
 	}
-	for part := range slices.Chunk(cases, api.MaxFiles/2) {
+	for len(cases) > 0 {
 		r := v.common
 		r.Language, r.Source, r.SourceName = language.Name, api.Bytes("exec cat \"$1\"\n"), "print.sh"
 		r.Groups, r.Limits, r.CompileLimits = nil, api.Limits{}, api.Limits{}
-		r.Collect.None, r.KeepOutput = true, gradeOutput
-		var tests []problem.Test
-		for i, c := range part {
-			file := fmt.Sprintf("output%d", i)
-			t := c.test
-			t.Args = []string{file}
-			tests = append(tests, t)
-			r.Files = append(r.Files, api.File{Name: file, Content: c.output})
-		}
-		if r.Tests, err = v.loader.Tests(tests); err != nil {
+		r.InputFile, r.OutputFile = "", "" // it prints what a submission would write to a file
+		r.Collect.None, r.KeepOutput = true, keptOutput
+		n, err := v.takeOutputs(&r, cases)
+		if err != nil {
 			return err
 		}
-		res, failed := v.execute(ctx, r, nil)
+		cases = cases[n:]
+		res, failed := v.x.Execute(ctx, r, nil)
 		switch {
 		case failed != nil && api.HasCode(failed, api.CodeCheckFailed):
 			v.mistake("output validator, for %s: %s", what, failed.Message)
@@ -232,11 +236,38 @@ func (v *verifier) judgeOutputs(ctx context.Context, what string, cases []output
 				say = v.mistake
 			}
 			if accepted {
-				say("test %s: %s is not accepted: %s", t.ID, what, orDefault(orDefault(t.Difference, t.Message), string(t.Result.Verdict)))
+				say("test %s: %s is not accepted: %s", t.ID, what, cmp.Or(t.Difference, t.Message, string(t.Result.Verdict)))
 			} else {
 				say("test %s: %s is accepted", t.ID, what)
 			}
 		}
 	}
 	return nil
+}
+
+// inlineOutputs is how many bytes of outputs one run has itself; a larger one goes as a blob.
+const inlineOutputs = 4 << 20
+
+// takeOutputs adds as many outputs to a run as it may have, at least one, and returns how many.
+func (v *verifier) takeOutputs(r *api.Run, cases []outputCase) (n int, err error) {
+	var tests []problem.Test
+	for size := 0; n < min(len(cases), api.MaxFiles/2) && size < inlineOutputs; n++ {
+		output, err := cases[n].read()
+		if err != nil {
+			return 0, err
+		}
+		file := api.File{Name: fmt.Sprintf("output%d", n), Content: output}
+		if len(output) > inlineOutputs {
+			if file.Blob, err = v.loader.Put(file.Name, output); err != nil {
+				return 0, err
+			}
+			file.Content = nil
+		}
+		size += len(file.Content)
+		t := cases[n].test
+		t.Args, t.Files = []string{file.Name}, nil // an output validator has no files of the test
+		tests, r.Files = append(tests, t), append(r.Files, file)
+	}
+	r.Tests, err = v.loader.Tests(tests)
+	return n, err
 }

@@ -1,4 +1,4 @@
-package main
+package verify
 
 import (
 	"context"
@@ -19,37 +19,37 @@ func (v *verifier) jury(ctx context.Context) error {
 		v.notRun("the time limit: the format %s has no rule for it", p.Format)
 		return nil
 	}
-	results := make([]juryResult, len(p.Jury))
-	longest := api.Duration(v.o.longest)
+	results := make([]JuryResult, len(p.Jury))
+	longest := api.Duration(v.o.Longest)
 	// First those that say how much time is needed; then the limit is known, and the others run only as long
 	// as it takes to see that they are slow enough.
 	first := longest
 	if p.Limits.Time > 0 {
 		first = slowEnough(p.Limits, p.Limits.Time, longest)
 	}
-	pass := juryPass{boundsBelow, first, v.o.repeat, v.o.quiet}
+	pass := Pass{BoundsBelow, first, v.o.Ceiling, v.o.Repeat, v.o.Progress}
 	if p.Limits.Time == 0 { // a limit follows from their times
-		pass.repeat = max(pass.repeat, grade.NoiseRuns)
+		pass.Repeat = max(pass.Repeat, grade.NoiseRuns)
 	}
-	v.runJury(ctx, v.loader, v.common, pass, results)
-	limit, err := grade.SetTimeLimit(p.Limits, grade.BoundsOf(p.Jury, resultsOf(results)))
+	Jury(ctx, v.x, v.loader, v.common, pass, results)
+	limit, err := grade.SetTimeLimit(p.Limits, grade.BoundsOf(p.Jury, Results(results)))
 	rest := longest
 	if err == nil {
 		rest = slowEnough(p.Limits, limit.Limit, longest)
 	}
-	v.runJury(ctx, v.loader, v.common, juryPass{func(j problem.Jury) bool { return !boundsBelow(j) }, rest, v.o.repeat, v.o.quiet}, results)
+	Jury(ctx, v.x, v.loader, v.common, Pass{func(j problem.Jury) bool { return !BoundsBelow(j) }, rest, v.o.Ceiling, v.o.Repeat, v.o.Progress}, results)
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	if limit, err = grade.SetTimeLimit(p.Limits, grade.BoundsOf(p.Jury, resultsOf(results))); err != nil {
+	if limit, err = grade.SetTimeLimit(p.Limits, grade.BoundsOf(p.Jury, Results(results))); err != nil {
 		v.mistake("time limit: %v", err)
 	}
 	if limit.Limit > 0 {
-		v.v.TimeLimit = &limit
+		v.TimeLimit = &limit
 	}
 	for i, j := range p.Jury {
-		if p.Limits.Time == 0 && boundsBelow(j) && results[i].result != nil {
-			if err := grade.Noise(j.Path, results[i].runs, limit.Limit, p.Limits.Timing); err != nil {
+		if p.Limits.Time == 0 && BoundsBelow(j) && results[i].Result != nil {
+			if err := grade.Noise(j.Path, results[i].Runs, limit.Limit, p.Limits.Timing); err != nil {
 				v.mistake("time limit: %v", err)
 			}
 		}
@@ -57,7 +57,7 @@ func (v *verifier) jury(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		v.v.Submissions = append(v.v.Submissions, one)
+		v.Submissions = append(v.Submissions, one)
 	}
 	return nil
 }
@@ -68,30 +68,34 @@ func slowEnough(l problem.Limits, limit, longest api.Duration) api.Duration {
 }
 
 // juryMember compares what came of one submission with what must.
-func (v *verifier) juryMember(ctx context.Context, j problem.Jury, r juryResult, limit api.Duration) (verifiedJury, error) {
-	one := verifiedJury{Path: j.Path, Language: j.Language, Expected: expectText(j)}
+func (v *verifier) juryMember(ctx context.Context, j problem.Jury, r JuryResult, limit api.Duration) (api.VerifiedSubmission, error) {
+	one := api.VerifiedSubmission{Path: j.Path, Language: j.Language, Expected: grade.ExpectText(j)}
 	switch {
-	case r.err != nil && api.HasCode(r.err, api.CodeCheckFailed):
-		one.Got, one.Unexpected = "check-failed", []string{r.err.Message}
-		v.mistake("%s: %s", j.Path, r.err.Message)
+	case r.Err != nil && api.HasCode(r.Err, api.CodeCheckFailed):
+		one.Got, one.Unexpected = "check-failed", []string{r.Err.Message}
+		v.mistake("%s: %s", j.Path, r.Err.Message)
 		return one, nil
-	case r.err != nil:
-		return one, fmt.Errorf("%s: %w", j.Path, r.err)
-	case r.result == nil:
+	case r.Err != nil:
+		return one, fmt.Errorf("%s: %w", j.Path, r.Err)
+	case r.Result == nil:
 		one.Got = "not run"
-		v.notRun("%s: %s", j.Path, r.skip)
+		v.notRun("%s: %s", j.Path, r.Skip)
 		return one, nil
 	}
-	res := *r.result
+	res := *r.Result
 	if v.loader.Problem.Scoring && tooSlow(res, limit) { // its points depend on which tests are too slow
-		run, why := v.juryRun(ctx, v.loader, v.common, j)
+		language, why := juryLanguage(ctx, v.x, j)
 		if why != "" {
 			return one, errors.New(why)
 		}
-		run.Limits = grade.WithTime(run.Limits, limit)
-		again, err := v.execute(ctx, run, nil)
+		run, err := juryRun(v.loader, v.common, j, language)
 		if err != nil {
-			return one, fmt.Errorf("%s: %w", j.Path, err)
+			return one, err
+		}
+		run.Limits = grade.WithTime(run.Limits, limit, v.o.Ceiling)
+		again, failed := v.x.Execute(ctx, run, nil)
+		if failed != nil {
+			return one, fmt.Errorf("%s: %w", j.Path, failed)
 		}
 		res = again
 	}
@@ -110,13 +114,17 @@ func (v *verifier) juryMember(ctx context.Context, j problem.Jury, r juryResult,
 	if one.Got = strings.TrimSpace(one.Got); one.Got == "" {
 		one.Got = "CE"
 	}
-	one.Slowest, _ = grade.Slowest(*r.result, "")
+	one.Slowest, _ = grade.Slowest(*r.Result, "")
 	if res.Summary != nil && v.loader.Problem.Scoring {
 		one.Points = res.Summary.Points
 	}
-	one.Unexpected = append(grade.Unexpected(j, res, limit), grade.Unstable(r.runs, limit)...)
+	one.Unexpected = append(grade.Unexpected(j, res, limit), grade.Unstable(r.Runs, limit)...)
 	for _, text := range one.Unexpected {
-		v.mistake("submissions/%s: %s", j.Path, text)
+		where := j.Path // in Kattis's format it is below submissions/, and others name the file
+		if strings.HasPrefix(v.Format, "kattis") {
+			where = "submissions/" + where
+		}
+		v.mistake("%s: %s", where, text)
 	}
 	return one, nil
 }

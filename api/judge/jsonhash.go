@@ -1,0 +1,159 @@
+package judge
+
+import (
+	"bytes"
+	"fmt"
+	"unicode/utf16"
+)
+
+// hash reads a value and returns a hash that does not depend on the order of the elements of arrays and
+// of the members of objects.
+func (t *jsonText) hash(depth int, nanEqual bool) (uint64, error) {
+	if depth > maxDepth {
+		return 0, t.fail(fmt.Sprintf("nested deeper than %d", maxDepth))
+	}
+	c := t.kind()
+	switch c {
+	case '"':
+		s, err := t.text()
+		return t.hashString(s), err
+	case '[', '{':
+	default:
+		w, err := t.word()
+		if err != nil {
+			return 0, err
+		}
+		if h, ok := hashShort(w); ok {
+			return h, nil
+		}
+		d, ok := parseDecimal(w)
+		switch {
+		case !ok:
+			return mix('w', hashToken(w)), nil
+		case d.word == "nan" && !nanEqual:
+			return mix('n', t.nan), nil
+		}
+		return d.hash(), nil
+	}
+	t.at++
+	end := c + 2
+	var s sum
+	if t.take(end) {
+		return mix(uint64(c), 0), nil
+	}
+	for more := true; more; {
+		var name uint64
+		if c == '{' {
+			k, err := t.key()
+			if err != nil {
+				return 0, err
+			}
+			name = t.hashString(k)
+		}
+		value, err := t.hash(depth+1, nanEqual)
+		if err != nil {
+			return 0, err
+		}
+		s.add(mix(name, value))
+		if more, err = t.next(end); err != nil {
+			return 0, err
+		}
+	}
+	return mix(mix(uint64(c), s.hi), mix(s.lo, uint64(s.parts))), nil
+}
+
+// hashString is the same for the texts of strings that mean the same characters.
+func (t *jsonText) hashString(s []byte) uint64 {
+	if bytes.IndexByte(s, '\\') < 0 {
+		return mix('s', hashToken(s))
+	}
+	t.scratch = t.scratch[:0]
+	for rest := s; len(rest) > 0; {
+		var r rune
+		if r, rest = nextRune(rest); utf16.IsSurrogate(r) { // UTF-8 has no half pairs
+			return hashRunes(s)
+		}
+		t.scratch = appendRune(t.scratch, r)
+	}
+	return mix('s', hashToken(t.scratch))
+}
+
+func hashRunes(s []byte) uint64 {
+	h := mix('h', secret)
+	for len(s) > 0 {
+		var r rune
+		r, s = nextRune(s)
+		h = mix(h, uint64(r))
+	}
+	return h
+}
+
+// hash is the same for equal numbers.
+func (d decimal) hash() uint64 {
+	if d.word != "" {
+		return mix('i', secret^sign(d.negative))
+	}
+	part, long, n := uint64(0), uint64(0), 0
+	for _, c := range d.digits {
+		if c == '.' {
+			continue
+		}
+		if part, n = part*10+uint64(c-'0'), n+1; n == shortDigits {
+			long, part, n = mix(long, part), 0, 0
+		}
+	}
+	if long != 0 { // the last part may begin with zeros
+		long = mix(long, uint64(n))
+	}
+	return hashNumber(long, part, d.exponent, d.negative)
+}
+
+// shortDigits is how many digits a number has at most that hashShort reads.
+const shortDigits = 18
+
+// hashShort is parseDecimal and hash for digits with at most one point, perhaps after a sign, which most
+// numbers are.
+func hashShort(w []byte) (hash uint64, ok bool) {
+	negative := w[0] == '-'
+	if negative {
+		w = w[1:]
+	}
+	m, point := uint64(0), -1
+	if len(w) > shortDigits || len(w) == 0 {
+		return 0, false
+	}
+	for i, c := range w {
+		switch {
+		case c-'0' <= 9:
+			m = m*10 + uint64(c-'0')
+		case c == '.' && point < 0 && len(w) > 1:
+			point = i
+		default:
+			return 0, false
+		}
+	}
+	exponent := int64(0)
+	if point >= 0 {
+		exponent = int64(point + 1 - len(w))
+	}
+	if m == 0 {
+		return hashNumber(0, 0, 0, false), true
+	}
+	for last := len(w) - 1; w[last] == '0' || last == point; last-- {
+		if last != point {
+			m, exponent = m/10, exponent+1
+		}
+	}
+	return hashNumber(0, m, exponent, negative), true
+}
+
+func hashNumber(long, digits uint64, exponent int64, negative bool) uint64 {
+	return mix(mix(secret^long, digits), uint64(exponent)<<1|sign(negative))
+}
+
+func sign(negative bool) uint64 {
+	if negative {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/batch/jetstream"
+)
+
+// A batch without an agent here runs all jobs of a language in one image: the first worker's. It waits for one.
+func TestImagesAreThoseOfTheFirstWorker(t *testing.T) {
+	_, public, err := jetstream.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := jetstream.StartServer(jetstream.ServerConfig{Dir: t.TempDir(), Listen: "127.0.0.1:0", Workers: []jetstream.Worker{{Name: "w", Pool: "p", Key: public}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	engine, err := jetstream.Connect(jetstream.Target{Server: server})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(engine.Close)
+	if err := engine.Prepare(t.Context(), "p"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	b := &batchRun{engine: engine, ctx: ctx, o: &batchOptions{engine: engineOptions{pool: "p"}}, images: map[string]string{}, log: slog.New(slog.DiscardHandler)}
+	report := func(name, pool, digest string) {
+		t.Helper()
+		state := jetstream.WorkerState{Name: name, Pool: pool, Languages: map[string]string{"python": digest}, Aliases: map[string]string{"py": "python"}}
+		if err := engine.Report(t.Context(), state); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report("a", "other", "sha256:other")
+	reported := time.AfterFunc(50*time.Millisecond, func() { report("b", "p", "sha256:b") })
+	defer reported.Stop()
+	for _, tt := range [][2]string{{"py", "sha256:b"}, {"python", "sha256:b"}, {"cobol", ""}} {
+		if digest, err := b.image(t.Context(), tt[0]); err != nil || digest != tt[1] {
+			t.Errorf("%s: %q, %v; want %q", tt[0], digest, err, tt[1])
+		}
+		report("a2", "p", "sha256:a") // one that joins later changes nothing
+	}
+	b.o.engine.pool = "empty"
+	time.AfterFunc(20*time.Millisecond, stop)
+	if _, err := b.image(t.Context(), "c"); err == nil {
+		t.Error("an interrupt does not end the wait for a worker")
+	}
+}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/problem"
+)
+
+// A private agent allows what a package needs.
+func TestPrivateAgentsAllowPackages(t *testing.T) {
+	for _, tt := range []struct {
+		limits problem.Limits
+		asked  api.Limits
+		want   []string
+	}{
+		{problem.Limits{}, api.Limits{}, nil},
+		{problem.Limits{Time: 2e9, Memory: 256 * api.MiB}, api.Limits{}, nil},
+		{problem.Limits{Time: 40e9, Memory: 6 * api.GiB}, api.Limits{}, []string{"--max-wall", "40s", "--max-cpu", "40s", "--max-memory", "6G"}},
+		{problem.Limits{Time: 40e9}, api.Limits{CPU: api.Duration(time.Second)}, nil},
+	} {
+		if got := ceilingFlags(api.Run{Limits: mostOf(&problem.Problem{Limits: tt.limits}, tt.asked)}); !slices.Equal(got, tt.want) {
+			t.Errorf("%+v, %+v: %q; want %q", tt.limits, tt.asked, got, tt.want)
+		}
+	}
+}

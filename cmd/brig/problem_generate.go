@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/grade/generate"
+	"github.com/brig-sandbox/brig/problem"
+)
+
+const problemGenerateUsage = `
+Make the tests of a package that has generators instead of them, such as a standard package
+of Polygon, and write the whole package as a zip archive. Generators write the inputs, and
+the main solution the answers, each in a sandbox, as many at once as the agent has slots.
+Validators with a build script (Kattis) are built, too. A program that fails is a mistake of
+the package, and then nothing is written.
+
+brig grade, brig problem verify and brig problem import do the same by themselves. Other
+commands, and the service, take the archive.
+
+Usage:
+  brig problem generate [flags] PACKAGE --out FILE
+
+Examples:
+  brig problem generate polygon.zip --out whole.zip
+  brig run --tests whole.zip solution.cpp
+
+FILE is replaced once the new archive is whole on disk.
+
+Exit codes: 0 if the archive was written, 125 if not, 130 if it was interrupted.`
+
+// generateOptions is the command line of brig problem generate.
+type generateOptions struct {
+	out, socket          string
+	quiet, noBuild, json bool
+	wait                 time.Duration
+}
+
+func problemGenerateCommand(c *cli) *cobra.Command {
+	o := new(generateOptions)
+	k, f := newCommand("problem generate", problemGenerateUsage)
+	f.StringVar(&o.out, "out", "", "`FILE` to write, a zip archive")
+	f.BoolVar(&o.json, "json", false, "print JSON")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress and no note")
+	f.DurationVar(&o.wait, "wait", 10*time.Minute, "how long to wait while other runs have every slot")
+	f.BoolVar(&o.noBuild, "no-build", false, "do not build a missing language image")
+	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+	return c.does(k, func() int {
+		switch {
+		case f.NArg() != 1:
+			return c.hint("problem generate", errors.New("name one package: a directory or an archive"))
+		case o.out == "":
+			return c.hint("problem generate", errors.New("--out says which file to write"))
+		}
+		err := checkOutFile(o.out)
+		if err == nil {
+			err = c.generateProblem(o, f.Arg(0))
+		}
+		if err != nil {
+			return c.end(err)
+		}
+		return 0
+	})
+}
+
+// generateProblem makes a package whole and writes it.
+func (c *cli) generateProblem(o *generateOptions, name string) error {
+	p, tree, err := c.openProblem(name)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	if !o.quiet {
+		c.noteFindings(name, p.Warnings)
+	}
+	var agent *agentHandle
+	if p.Generate != nil {
+		if agent, err = c.connect(o.socket, ceilingFlags(api.Run{Limits: mostOf(p, api.Limits{})})...); err != nil {
+			return err
+		}
+	}
+	ctx, stop := untilInterrupt(agent)
+	defer stop()
+	files, built := 0, 0
+	whole := tree.Tree
+	if g := p.Generate; g != nil {
+		files, built = len(g.Inputs)+len(g.Answers), len(g.Builds)
+		x, err := c.newExecutor(ctx, agent, o.wait, o.noBuild)
+		if err != nil {
+			return agent.explain(err)
+		}
+		var done func()
+		if p, whole, done, err = x.whole(ctx, o.quiet, p, tree.Tree); err != nil {
+			return causeOf(ctx, agent, err)
+		}
+		defer done()
+	}
+	digest, err := writePackage(ctx, o.out, whole)
+	switch {
+	case err != nil:
+		return err
+	case o.json:
+		c.stdout.Write(marshal(struct {
+			File   string `json:"file"`
+			Digest string `json:"digest"`
+			Made   int    `json:"made"`
+			Built  int    `json:"built"`
+			Tests  int    `json:"tests"`
+		}{o.out, digest, files, built, len(p.Tests)}))
+	default:
+		programs := ""
+		if built > 0 {
+			programs = ", built " + problem.Count(built, "program")
+		}
+		fmt.Fprintf(c.text(), "%s: %s, made %s of them%s, %s\n", o.out, problem.Count(len(p.Tests), "test"), problem.Count(files, "file"), programs, digest)
+	}
+	return nil
+}
+
+// causeOf is an error of an executor for people: why the command was interrupted, if it was.
+func causeOf(ctx context.Context, agent *agentHandle, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return agent.explain(err)
+}
+
+// writePackage writes a package as an archive. An archive that is there stays as it is until the new one is whole.
+func writePackage(ctx context.Context, name string, t *problem.Tree) (digest string, err error) {
+	err = replaceOutput(name, func(w io.Writer) (err error) {
+		digest, err = t.Pack(ctx, w)
+		return err
+	})
+	return digest, err
+}
+
+// whole makes what a package lacks of its tests, if it lacks anything, and returns the whole one. The caller
+// calls done when its tree is no longer needed, and keeps the first tree open until then.
+func (x *executor) whole(ctx context.Context, quiet bool, p *problem.Problem, t *problem.Tree) (_ *problem.Problem, _ *problem.Tree, done func(), err error) {
+	if p.Generate == nil {
+		return p, t, func() {}, nil
+	}
+	made, tree, err := generate.Missing(ctx, x, p, t, generate.Options{
+		Put:      x.put(ctx),
+		Alone:    x.alone,
+		Ceiling:  x.ceiling,
+		Each:     func(n int, do func(i int)) { x.each(n, 1, do) },
+		Progress: func(steps int) (one, end func()) { return x.c.stepProgress(quiet, "making tests", "file", steps) },
+	})
+	var failed *generate.FailedError
+	switch {
+	case errors.As(err, &failed):
+		return nil, nil, nil, fmt.Errorf("%s: what it lacks cannot be made:\n%w", t.Label(), err)
+	case err != nil:
+		return nil, nil, nil, err
+	}
+	made.Limits = p.Limits // those of the command line are in it
+	return made, tree, func() { tree.Close() }, nil
+}
+
+// stepProgress shows how many of n steps are done: on a terminal with a bar, elsewhere in a line every ten
+// seconds. one may be called by several goroutines.
+func (c *cli) stepProgress(quiet bool, what, unit string, n int) (one, end func()) {
+	if quiet {
+		return func() {}, func() {}
+	}
+	if isTerminal(c.stderr) {
+		bar := progressbar.NewOptions(n, progressbar.OptionSetWriter(c.stderr), progressbar.OptionSetWidth(20), progressbar.OptionSetDescription("brig: "+what),
+			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true), progressbar.OptionThrottle(200*time.Millisecond), progressbar.OptionClearOnFinish())
+		return func() { _ = bar.Add(1) }, func() { _ = bar.Clear() } // the terminal has gone: nobody sees the bar
+	}
+	lines, done := c.progress(what), atomic.Int64{}
+	return func() { lines.setStep(fmt.Sprintf("%d of %s", done.Add(1), problem.Count(n, unit))) }, lines.end
+}

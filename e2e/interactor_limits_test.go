@@ -1,0 +1,139 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// acts is a program that computes for so many milliseconds, or takes memory or writes to stderr without end.
+func acts(t testing.TB) []api.File {
+	t.Helper()
+	return []api.File{compileC(t, "act", `#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+	static char text[65536];
+	for (; !strcmp(argv[1], "eat");) memset(malloc(1 << 20), 1, 1 << 20);
+	for (; !strcmp(argv[1], "flood");) write(2, text, sizeof text);
+	clock_t until = atol(argv[1]) * (CLOCKS_PER_SEC / 1000);
+	while (clock() < until);
+	return 0; }`)}
+}
+
+// GRD-29: the time in which an interactor computes is not the program's, however long that is: a program that waits
+// for its judge is not too slow, and one that waits for ever is as slow as ever. An interactor that computes too long
+// failed.
+func TestSlowInteractorsAreNoVerdict(t *testing.T) {
+	a := startAgent(t, "--slots", "1")
+	own := acts(t)
+	burn := func(s float64) string { return fmt.Sprintf("./act %d; ", int64(slowly(s))/1e6) }
+	for _, tt := range []struct {
+		name, interactor, program, want string
+		manager                         bool // the same as a manager, too
+	}{
+		{"it computes before it answers", burn(1.3) + "echo go; exit 42", "read a || exit 9", "ok accepted", true},
+		{"it computes for each answer", "for i in 1 2 3; do " + burn(0.45) + "echo go; done; exit 42", "read a; read a; read a || exit 9", "ok accepted", false},
+		{"it computes after the program has waited", fmt.Sprintf("sleep %.1f; ", time.Duration(slowly(0.4)).Seconds()) + burn(1) + "echo go; exit 42", "read a || exit 9", "ok accepted", false},
+		{"it computes, and then the program waits for ever", burn(0.9) + "echo go; read g; exit 42", "read a; sleep 100", "wall-limit ", true},
+		{"it computes, and then both wait", burn(0.9) + "read g; exit 42", "read a", "wall-limit ", false},
+		{"it sleeps", "sleep 100; exit 42", "read a", "wall-limit ", false},
+		{"it computes too long", burn(30) + "exit 42", "read a", "check-failed", true},
+		{"it computes too long for a program that computes", burn(30) + "exit 42", "./act 600000", "cpu-limit ", false},
+	} {
+		for _, asManager := range []bool{false, true}[:1+map[bool]int{true: 1}[tt.manager]] {
+			t.Run(fmt.Sprintf("%s, manager %v", tt.name, asManager), func(t *testing.T) {
+				r := talks(tt.program, api.StdIO)
+				r.Files = own
+				r.Interactor = interactor(api.ProtocolKattis, tt.interactor)
+				if asManager {
+					r.Interactor = manager(`(`+tt.interactor+`) <$1 >$2; [ $? = 42 ] && echo 1`, 0, api.StdIO)
+				}
+				r.Interactor.Files, r.Interactor.Limits.CPU = own, slowly(1.6)
+				r.Limits.Wall, r.Limits.CPU = slowly(1.2), slowly(0.5)
+				r.Tests = []api.Test{{ID: "1"}}
+				begun := time.Now()
+				got, err := a.judged(t, r)
+				if got != tt.want {
+					t.Errorf("%q, want %q (%v)", got, tt.want, err)
+				}
+				if took := time.Since(begun); took > slow(8*time.Second) {
+					t.Errorf("it took %s", took)
+				}
+			})
+		}
+	}
+}
+
+// judged is the verdict and the answer of the only test of a run, or the error check-failed.
+func (a *agent) judged(t *testing.T, r api.Run) (string, error) {
+	t.Helper()
+	res, err := a.Client.Run(t.Context(), r)
+	switch {
+	case api.HasCode(err, api.CodeCheckFailed):
+		return string(api.CodeCheckFailed), err
+	case err != nil:
+		t.Fatal(err)
+	}
+	one := res.Tests[0]
+	return fmt.Sprintf("%s %s", one.Result.Verdict, one.Answer), nil
+}
+
+// A program that met a limit is judged by that, whichever limit the interactor meets in the second that it has left,
+// and whatever it says. In any other case an interactor that meets a limit failed, and so did one that ends badly by
+// itself.
+func TestLimitsOfProgramsAndInteractors(t *testing.T) {
+	a := startAgent(t, "--slots", "1")
+	own := acts(t)
+	const failed, met = "check-failed", ""
+	for _, program := range []struct {
+		name, script string
+		limit        api.Verdict
+	}{
+		{"wall", "echo 1; sleep 100", api.WallLimit},
+		{"cpu", "echo 1; ./act 600000", api.CPULimit},
+		{"memory", "echo 1; exec ./act eat", api.MemoryLimit},
+		{"output", "echo 1; exec ./act flood", api.OutputLimit},
+		{"a signal", "echo 1; kill -11 $$", ""},
+		{"nothing", "echo 1; exit 0", ""},
+	} {
+		for _, i := range []struct{ name, does, want string }{
+			{"waits", "exec sleep 100", met},
+			{"computes", "exec ./act 600000", met},
+			{"takes memory", "exec ./act eat", met},
+			{"floods", "exec ./act flood", met},
+			{"finds it wrong", "exit 43", met},
+			{"ends badly", "exit 0", failed},
+		} {
+			want := i.want
+			switch {
+			case want == met && program.limit != "":
+				want = string(program.limit) + " "
+			case want == met && i.name == "finds it wrong":
+				want = map[string]string{"nothing": "ok wrong-answer", "a signal": "signaled "}[program.name]
+			case want == met:
+				want = failed
+			}
+			t.Run(program.name+", then it "+i.name, func(t *testing.T) {
+				r := talks(program.script, api.StdIO)
+				r.Files = own
+				r.Interactor = interactor(api.ProtocolKattis, "while read g; do :; done; "+i.does)
+				r.Interactor.Files = own
+				r.Interactor.Limits = api.Limits{CPU: slowly(0.5), Wall: slowly(0.5), Memory: 32 * api.MiB, Output: api.MiB}
+				r.Limits.Wall, r.Limits.CPU, r.Limits.Output = slowly(0.6), slowly(0.3), api.MiB
+				r.Tests = []api.Test{{ID: "1"}}
+				begun := time.Now()
+				got, err := a.judged(t, r)
+				if got != want {
+					t.Errorf("%q, want %q (%v)", got, want, err)
+				}
+				if took := time.Since(begun); took > slow(4*time.Second) {
+					t.Errorf("it took %s", took)
+				}
+			})
+		}
+	}
+}

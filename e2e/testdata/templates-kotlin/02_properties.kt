@@ -1,0 +1,4 @@
+fun main() {
+    System.getProperties().toSortedMap(compareBy { it.toString() }).forEach { (k, v) -> println("$k=${v.toString().trim()}") }
+    println(object {}.javaClass.classLoader)
+}

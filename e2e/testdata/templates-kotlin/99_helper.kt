@@ -1,0 +1,2 @@
+fun twice(n: Int) = 2 * n
+fun unused() {}

@@ -1,0 +1,1 @@
+object Helper { def twice(n: Int) = 2 * n }
