@@ -1,6 +1,7 @@
 package archtest
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,5 +72,48 @@ func TestLate(t *testing.T) { if is("late") { select {} } }
 				t.Errorf("%v, %q; want %q\nof: %s\n%s", err, out, tt.forgiven, said, &errs)
 			}
 		})
+	}
+}
+
+// scripts/test ends with 0 if all tiers pass, also where some of them run next to the others, and
+// with 1 if a test of any tier fails. CI asks nothing else of it.
+func TestTheTestScriptEndsWithWhatTheTestsSay(t *testing.T) {
+	scripts, err := filepath.Abs("../../scripts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.Symlink(scripts, filepath.Join(dir, "scripts")); err != nil {
+		t.Fatal(err)
+	}
+	fails := func(how, more string) string {
+		return fmt.Sprintf(`package p
+import ("os"; "testing")
+func TestOne(t *testing.T) { %s; if os.Getenv("HOW") == "%s" { t.Error("as told") } }
+`, more, how)
+	}
+	files := map[string]string{
+		"go.mod":                    "module github.com/brig-sandbox/brig\ngo 1.21\n",
+		"api/api_test.go":           fails("pure", ""),
+		"judge/judge_test.go":       fails("raced", "\n\tgo func() {}()"),
+		"e2e/e2e_test.go":           fails("root", ""),
+		"runtime/plan/plan_test.go": fails("runtime", ""),
+	}
+	for name, text := range files {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for how, want := range map[string]int{"fine": 0, "pure": 1, "raced": 1, "root": 1, "runtime": 1} {
+		c := exec.Command("scripts/test", "pure", "root")
+		c.Dir = dir
+		c.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "BRIG_") }), "HOW="+how)
+		out, err := c.CombinedOutput()
+		if code := c.ProcessState.ExitCode(); code != want {
+			t.Errorf("%s: %v, code %d; want %d\n%s", how, err, code, want, out)
+		}
 	}
 }
