@@ -69,5 +69,11 @@ func (g *grading) setTimeLimit(ctx context.Context) error {
 	return nil
 }
 
-// short formats a time for people.
-func short(d api.Duration) string { return time.Duration(d).Round(time.Millisecond).String() }
+// short formats a time for people, in milliseconds.
+func short(d api.Duration) string {
+	rounded := time.Duration(d).Round(time.Millisecond)
+	if d > 0 && rounded == 0 { // 0s would say that it was not measured
+		return "<1ms"
+	}
+	return rounded.String()
+}

@@ -26,3 +26,13 @@ func TestPrivateAgentsAllowPackages(t *testing.T) {
 		}
 	}
 }
+
+func TestShortTimes(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 404 * time.Microsecond: "<1ms", 600 * time.Microsecond: "1ms", 1500 * time.Microsecond: "2ms", 2 * time.Second: "2s",
+	} {
+		if got := short(api.Duration(d)); got != want {
+			t.Errorf("%s: %s; want %s", d, got, want)
+		}
+	}
+}
