@@ -172,7 +172,7 @@ func memoryHas(t *testing.T, pid int, word string) bool {
 		return false
 	}
 	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
 		return false // the process has just ended
 	}
 	if err != nil {

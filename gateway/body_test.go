@@ -163,7 +163,7 @@ func TestTwoKeysLeaveMemoryForAThird(t *testing.T) {
 // keeps arriving is read, even if slowly.
 func TestStalledBodiesReleaseMemory(t *testing.T) {
 	before := stallTimeout
-	stallTimeout = 500 * time.Millisecond
+	stallTimeout = 2 * time.Second // a busy machine may leave the slow sender waiting for some of it
 	t.Cleanup(func() { stallTimeout = before })
 	at, _, web := listenFake(t, runsOK(), nil, func(c *Config) { c.MaxBody = 4 * api.MiB })
 	g := web.Config.Handler.(*Gateway)
@@ -171,11 +171,11 @@ func TestStalledBodiesReleaseMemory(t *testing.T) {
 	still := dial(t, at, head+`{"image":"tiny","argv":["cat"],"stdin":"`+strings.Repeat("x", 500_000))
 	slow := dial(t, at, head+`{"image":"tiny","argv":["cat"],"stdin":"`)
 	go func() {
-		for range 25 {
-			_, _ = io.WriteString(slow, strings.Repeat("x", 38_000)) // the reader returns the error
+		for range 60 {
+			_, _ = io.WriteString(slow, strings.Repeat("x", 16_000)) // the reader returns the error
 			time.Sleep(40 * time.Millisecond)
 		}
-		_, _ = io.WriteString(slow, strings.Repeat("x", 1_000_000-25*38_000-42)+`"}`)
+		_, _ = io.WriteString(slow, strings.Repeat("x", 1_000_000-60*16_000-42)+`"}`)
 	}()
 	res, err := http.ReadResponse(bufio.NewReader(still), nil)
 	if err != nil {
