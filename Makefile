@@ -188,4 +188,4 @@ image-push: build ## build and push the container image: IMAGE=registry/name:tag
 clean: ## remove what was built
 	rm -rf bin $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(CELLINIT_ABLATE) corpus/built
 
-.PHONY: help layers interpreters-tests tiers channels kernel-memory foreign cellinit build deps demo test test-pure test-root test-v2 test-v2-all test-languages image-python bench languages truth fuzz lint recording hooks install uninstall deb image image-push clean
+.PHONY: help bench-batch chaos storms layers interpreters-tests tiers channels kernel-memory foreign cellinit build deps demo test test-pure test-root test-v2 test-v2-all test-languages image-python bench languages truth fuzz lint recording hooks install uninstall deb image image-push clean
