@@ -193,6 +193,9 @@ func (c *cli) batch(o *batchOptions) int {
 		err = errors.Join(err, werr)
 	}
 	switch {
+	case errors.As(err, &i) && o.out == "-":
+		c.note("interrupted: %d jobs have their results", p.Recorded)
+		return exitCanceled
 	case errors.As(err, &i):
 		c.note("interrupted: %d jobs have their results; to go on: %s", p.Recorded, o.resumeCommand())
 		return exitCanceled
@@ -297,7 +300,11 @@ func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output, done *
 		if shown.bar != nil {
 			fmt.Fprintln(c.stderr) // the bar is in this line
 		}
-		c.note("interrupted: the batch ends when the jobs that run have ended; Ctrl-C again ends it at once")
+		then := ""
+		if o.out != "-" { // the second one ends brig before it can say this
+			then = ", and later: " + o.resumeCommand()
+		}
+		c.note("interrupted: the batch ends when the jobs that run have ended; Ctrl-C again ends it at once%s", then)
 	})()
 	var progress atomic.Pointer[batch.Progress]
 	stopMetrics, err := c.serveMetrics(o.metrics, batchFigures(&progress, shown.jobs, b.poolSlots))
