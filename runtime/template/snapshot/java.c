@@ -92,10 +92,29 @@ static struct timespec began, began_wall, found, found_wall;
 
 static u64 nanoseconds(const struct timespec *t) { return (u64)t->tv_sec * 1000000000 + (u64)t->tv_nsec; }
 
+// What two small numbers of 32 bits next to each other could be, too: a time whose lower half is near 0, in
+// ns of the monotonic clock, so once in four seconds. The upper half is a small number in the first weeks
+// of a host. The machine has tables of such numbers.
+enum { NEAR = 1 << 24 };
+static int is_near(u64 lower) { return (unsigned)lower < NEAR || (unsigned)lower > -(unsigned)NEAR; }
+
+static void read_clocks(struct timespec *monotonic, struct timespec *real)
+{
+	clock_gettime(CLOCK_MONOTONIC, monotonic);
+	clock_gettime(CLOCK_REALTIME, real);
+}
+
+// note_start lets a template wait until no time of its start is one of these.
 __attribute__((constructor)) static void note_start(void)
 {
-	clock_gettime(CLOCK_MONOTONIC, &began);
-	clock_gettime(CLOCK_REALTIME, &began_wall);
+	enum { START = 300000000 }; // most starts take less
+	read_clocks(&began, &began_wall);
+	unsigned lower = (unsigned)nanoseconds(&began), left = -lower;
+	if (!getenv("BRIG_TEMPLATE") || (left > START && !is_near(lower)))
+		return;
+	struct timespec wait = {0, lower < NEAR ? NEAR - lower : left + NEAR};
+	nanosleep(&wait, NULL);
+	read_clocks(&began, &began_wall);
 }
 
 // writable finds the data of the machine.
@@ -117,9 +136,10 @@ static void find_times(void)
 {
 	struct range data = {0, 0};
 	dl_iterate_phdr(writable, &data);
-	clock_gettime(CLOCK_MONOTONIC, &found);
-	clock_gettime(CLOCK_REALTIME, &found_wall);
+	read_clocks(&found, &found_wall);
 	u64 start = nanoseconds(&began), end = nanoseconds(&found), wall_start = nanoseconds(&began_wall) / 1000000, wall_end = nanoseconds(&found_wall) / 1000000;
+	if (start >> 32 != end >> 32 || is_near(start) || is_near(end))
+		refuse("the time of the start could be two other numbers");
 	search_unmapped(start, end);
 	struct pages all = search_begin();
 	for (int i = 0; i < all.n; i++)
@@ -137,15 +157,25 @@ static void find_times(void)
 		refuse("the time of the start is not known");
 }
 
+// is_time reports whether a number is a time, in a unit of so many ns, between the start and some ms after
+// the search. The machine's other threads ran on after the search: they may have used the memory of a
+// number that nobody needed any more for something else, such as an address.
+static int is_time(u64 number, const struct timespec *start, const struct timespec *search, u64 unit)
+{
+	enum { LATEST = 1000000000 }; // ns
+	return number >= nanoseconds(start) / unit && number <= (nanoseconds(search) + LATEST) / unit;
+}
+
 static void set_times(void)
 {
 	struct timespec now, now_wall;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	clock_gettime(CLOCK_REALTIME, &now_wall);
+	read_clocks(&now, &now_wall);
 	for (int i = 0; i < instants; i++)
-		*instant[i] += nanoseconds(&now) - nanoseconds(&found);
+		if (is_time(*instant[i], &began, &found, 1))
+			*instant[i] += nanoseconds(&now) - nanoseconds(&found);
 	for (int i = 0; i < walls; i++)
-		*wall[i] += nanoseconds(&now_wall) / 1000000 - nanoseconds(&found_wall) / 1000000;
+		if (is_time(*wall[i], &began_wall, &found_wall, 1000000))
+			*wall[i] += nanoseconds(&now_wall) / 1000000 - nanoseconds(&found_wall) / 1000000;
 }
 
 // set_order draws the order in which Set.of and Map.of iterate. It does not decide where elements are.
