@@ -29,6 +29,7 @@ func main() {
 	pflag.IntVar(&cfg.crowd, "crowd", 60, "seconds during which 64 clients send requests to brig serve; 0: skip the gateway")
 	pflag.StringSliceVar(&cfg.languages, "languages", nil, "languages in which hello is timed (default: all with a stored image)")
 	pflag.IntVar(&cfg.hellos, "hellos", 20, "runs of hello per language and round; 0: skip languages")
+	pflag.IntVar(&cfg.submissions, "submissions", 40, "submissions of the class that brig grade judges; 0: skip the cost of judging")
 	pflag.StringArrayVar(&cfg.write, "write", nil, "replace the measured block of this Markdown file (repeatable)")
 	pflag.StringArrayVar(&cfg.summaries, "summary", nil, "replace the summary block of this Markdown file (repeatable)")
 	pflag.StringVar(&cfg.goJudge, "go-judge", "", "`URL` of a running go-judge: only compare brig with it")
@@ -50,6 +51,7 @@ type config struct {
 	crowd                               int // seconds
 	languages                           []string
 	hellos                              int
+	submissions                         int
 	write                               []string // files with a measured block
 	summaries                           []string // files with a summary block
 }

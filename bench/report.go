@@ -31,8 +31,8 @@ func (b *bench) table() {
 	}
 	b.addLine("")
 	p50 := func(i int) float64 { return median(ratios(b.rows[i].p50, b.bases[i].p50)) }
-	b.atMost("p50, strict, 1 client, relative to the plain spawn", p50(1), 2.25, "x")
-	b.atLeast("rate with 2 clients, relative to the plain spawn", 100*median(ratios(b.rows[3].rates, b.bases[3].rates)), 33, "%")
+	b.atMost("p50, strict, 1 client, relative to the plain spawn", p50(1), 1.75, "x")
+	b.atLeast("rate with 2 clients, relative to the plain spawn", 100*median(ratios(b.rows[3].rates, b.bases[3].rates)), 45, "%")
 	b.atMost("p99 of runs 10 ms apart, relative to the plain spawn", median(ratios(b.rows[6].p99, b.bases[6].p99)), 3, "x")
 	b.atMost("fresh, back to back, p50", median(b.rows[7].p50)/1e3, 15, "ms")
 	b.atMost("fresh, 50 ms apart, p50", median(b.rows[8].p50)/1e3, 30, "ms")

@@ -80,6 +80,9 @@ func run(ctx context.Context, cfg config) (err error) {
 	if err := b.languages(ctx); err != nil {
 		return err
 	}
+	if err := b.grading(ctx); err != nil {
+		return err
+	}
 	b.targets()
 	return errors.Join(b.writeTo(cfg.write), b.writeSummaries(cfg.summaries))
 }

@@ -105,7 +105,7 @@ var rules = []rule{
 	{dir: "gateway/events", may: []string{"api"}, why: "keeps events for readers, and knows nothing of runs, keys and requests"},
 	{dir: "gateway/quota", why: "divides numbers between keys and knows nothing of what they count"},
 	{dir: "gateway/queue", why: "gives slots and knows nothing of what is done with them"},
-	{dir: "bench", may: []string{"agent/client", "api", "client", "egress", "internal", "rootfs", "rootfs/languages"}, why: "measures what a caller sees"},
+	{dir: "bench", may: []string{"agent/client", "api", "api/judge", "client", "egress", "internal", "rootfs", "rootfs/languages"}, why: "measures what a caller sees"},
 	{dir: "corpus", may: []string{"api"}, why: "the hostile programs and what must come of them, for tests and brig selftest"},
 	{dir: "bench/batches", may: []string{"api", "batch/jetstream", "batch/worker", "internal"}, why: "measures what brig batch costs, with simulated workers too"},
 	{dir: "bench/languages", may: []string{"agent/client", "api", "internal"}, why: "measures what each language costs"},

@@ -1,0 +1,2 @@
+def check(input, output, answer):
+    return output.split() == answer.split()
