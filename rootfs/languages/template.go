@@ -3,18 +3,18 @@ package languages
 import (
 	"cmp"
 	"encoding/base64"
-	"regexp"
 	"slices"
 	"strings"
 )
 
 // A Template is a started interpreter from which runs of the language may begin (docs/templates.md).
 type Template struct {
-	Kind   string         // one of templateKinds
-	Trial  string         // a program of the language that prints the line "ready"; of kind java its class Trial
-	Import string         // statements that it has executed in addition to the start; empty: none
-	After  string         // statements that each run executes first, for what Import drew from randomness; empty: none
-	When   *regexp.Regexp // it is for sources that match; nil: for every source
+	Kind   string // one of templateKinds
+	Trial  string // a program of the language that prints the line "ready"; of kind java its class Trial
+	Import string // statements that it has executed in addition to the start; empty: none
+	After  string // statements that each run executes first, for what Import drew from randomness; empty: none
+
+	WhenImports map[string]bool // of kind python: it is for sources that import one of these modules; nil: for every source
 
 	Arguments []string // of kind java: what the compile stage writes to classes/.main before the main class
 }
@@ -25,7 +25,8 @@ type yamlTemplate struct {
 	Trial  string `yaml:"trial"`
 	Import string `yaml:"import"`
 	After  string `yaml:"after"`
-	When   string `yaml:"when"`
+
+	WhenImports []string `yaml:"when_imports"`
 
 	Arguments []string `yaml:"arguments"`
 }
@@ -62,13 +63,17 @@ func templatesOf(all []yamlTemplate) (out []Template, err error) {
 			return nil, fieldErrorf("templates", "templates: kind %s needs trial: a program of the language that prints the line ready", t.Kind)
 		case t.Kind != "java" && t.Arguments != nil:
 			return nil, fieldErrorf("templates", "templates: kind %s has no arguments: they are for kind java", t.Kind)
-		case t.Kind != "python" && t.Import+t.After != "":
-			return nil, fieldErrorf("templates", "templates: kind %s has neither import nor after: they are for kind python", t.Kind)
+		case t.Kind != "python" && (t.Import+t.After != "" || y.WhenImports != nil):
+			return nil, fieldErrorf("templates", "templates: kind %s has no import, after or when_imports: they are for kind python", t.Kind)
 		}
-		if y.When != "" {
-			if t.When, err = regexp.Compile(y.When); err != nil {
-				return nil, fieldErrorf("templates", "templates: when %q: %v", y.When, err)
+		for _, name := range y.WhenImports {
+			if !isModuleName(name) {
+				return nil, fieldErrorf("templates", "templates: when_imports: %q is not the name of a module without a dot", name)
 			}
+			if t.WhenImports == nil {
+				t.WhenImports = map[string]bool{}
+			}
+			t.WhenImports[name] = true
 		}
 		out = append(out, t)
 	}
@@ -76,14 +81,14 @@ func templatesOf(all []yamlTemplate) (out []Template, err error) {
 }
 
 // maxSearched is how much of a source decides which template is for it. The agent searches it, and no
-// limit of the run pays for that: 8 MiB of newlines took seconds (TPL-07).
+// limit of the run pays for that (TPL-07).
 const maxSearched = 32 << 10
 
 // TemplateFor returns the first template that is for a source, by its first 32 KiB.
 func (l Manifest) TemplateFor(source []byte) (Template, bool) {
 	source = source[:min(len(source), maxSearched)]
 	for _, t := range l.Templates {
-		if t.When == nil || t.When.Match(source) {
+		if t.WhenImports == nil || importsAny(source, t.WhenImports) {
 			return t, true
 		}
 	}

@@ -101,7 +101,7 @@ func (pl *Planner) template(r api.Run, lang Language, image rootfs.Image, p *Run
 		// Its imports could be of the caller's own modules: the plain template, if there is one.
 		ok = false
 		for _, t := range lang.Templates {
-			if t.Import == "" && t.When == nil {
+			if t.Import == "" && t.WhenImports == nil {
 				from, ok = t, true
 			}
 		}

@@ -8,7 +8,7 @@ before = sorted(sys.modules), sorted(sys.path_importer_cache)
 def report():
     print(before)
     print(sorted(set(sys.modules) - set(before[0])))
-    import re
+    re = __import__('re')
     print(re.sub('b', 'x', 'abc'), re.compile('a'), sys.modules['traceback'].__spec__)
 
 

@@ -105,14 +105,17 @@ static void settle(void)
 	new_main();
 	PyObject *had_gc = PyDict_GetItemString(PyImport_GetModuleDict(), "gc"), *gc = need(PyImport_ImportModule("gc"), "gc");
 	Py_DecRef(need(PyObject_CallMethod(gc, "collect", NULL), "gc.collect"));
-	make_all_immortal();
-	Py_DecRef(need(PyObject_CallMethod(gc, "freeze", NULL), "gc.freeze"));
-	if (!had_gc)
-		PyDict_DelItemString(PyImport_GetModuleDict(), "gc");
 	template_modules = need(PyDict_Copy(PyImport_GetModuleDict()), "sys.modules");
 	PyDict_DelItemString(template_modules, "__main__");
 	PyDict_DelItemString(template_modules, "builtins");
 	PyDict_DelItemString(template_modules, "sys");
+	if (!had_gc)
+		PyDict_DelItemString(template_modules, "gc");
+	contents_note(template_modules, PyModule_GetDict(builtins));
+	make_all_immortal();
+	Py_DecRef(need(PyObject_CallMethod(gc, "freeze", NULL), "gc.freeze"));
+	if (!had_gc)
+		PyDict_DelItemString(PyImport_GetModuleDict(), "gc");
 	PyDict_Update(template_modules, traceback_modules);
 	Py_DecRef(traceback_modules);
 	// The end of Python takes these from sys. They stay alive here: freeing them would copy their pages.
@@ -271,6 +274,8 @@ static PyObject *forget_template(PyObject *self, PyObject *arguments)
 	for (ssize_t at = 0; finishing && PyDict_Next(template_modules, &at, &name, &module);) // otherwise the program calls it
 		if (PyDict_GetItem(modules, name) == module)
 			PyDict_DelItem(modules, name);
+	if (finishing)
+		contents_restore();
 	Py_IncRef(&_Py_NoneStruct);
 	return &_Py_NoneStruct;
 }

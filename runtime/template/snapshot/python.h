@@ -47,6 +47,9 @@ PyObject *PyList_New(ssize_t n);
 ssize_t PyList_Size(PyObject *l);
 PyObject *PyList_GetItem(PyObject *l, ssize_t i);
 int PyList_SetItem(PyObject *l, ssize_t i, PyObject *o);
+int PyList_Append(PyObject *l, PyObject *o);
+PyObject *PyList_GetSlice(PyObject *l, ssize_t from, ssize_t to);
+int PyList_SetSlice(PyObject *l, ssize_t from, ssize_t to, PyObject *of);
 int PyList_Insert(PyObject *l, ssize_t i, PyObject *o);
 PyObject *PyBytes_FromString(const char *s);
 PyObject *PyBytes_FromStringAndSize(const char *s, ssize_t n);
@@ -79,6 +82,7 @@ PyObject *PyCFunction_NewEx(method_definition *m, PyObject *self, PyObject *modu
 PyObject *PyCapsule_New(void *pointer, const char *name, void (*destroy)(PyObject *));
 void *PyInterpreterState_Get(void);
 PyObject *PyInterpreterState_GetDict(void *interpreter);
+unsigned long PyType_GetFlags(PyObject *type);
 void *PyType_GetSlot(PyObject *type, int slot);
 PyObject *PyObject_Type(PyObject *o);
 extern PyObject *PyExc_SystemExit, *PyExc_KeyboardInterrupt, *PyExc_OSError, _Py_NoneStruct, PyLong_Type;
@@ -88,5 +92,9 @@ enum { Py_file_input = 257, Py_PRINT_RAW = 1, Py_tp_traverse = 71, METH_NOARGS =
 // traceback.c
 PyObject *traceback_prepare(void);
 void traceback_offer(void);
+
+// contents.c
+void contents_note(PyObject *modules, PyObject *except);
+void contents_restore(void);
 
 #endif

@@ -4,7 +4,8 @@
 // before gets another, as with the ordinary start.
 #include "python.h"
 
-static PyObject *always;   // modules that each printed exception needs, by name
+static PyObject *had;      // modules that programs find, by name
+static PyObject *always;   // those that each printed exception needs in addition
 static PyObject *of_lines; // those that it needs if it has lines of source, too
 
 // take_new takes out of a dictionary what it has more than before, and returns it.
@@ -35,7 +36,8 @@ PyObject *traceback_prepare(void)
 	PyDict_Update(all, of_lines);
 	Py_DecRef(take_new(finders, finders_before)); // sys.path_importer_cache, which imports fill
 	Py_DecRef(finders_before);
-	Py_DecRef(modules_before);
+	had = modules_before;
+	PyDict_DelItemString(had, "__main__"); // each run has its own
 	Py_DecRef(with_first);
 	return all;
 }
@@ -49,15 +51,25 @@ static int has_one(PyObject *modules, PyObject *of)
 	return 0;
 }
 
+static int has_all(PyObject *modules, PyObject *of)
+{
+	PyObject *name, *module;
+	for (ssize_t at = 0; PyDict_Next(of, &at, &name, &module);)
+		if (PyDict_GetItem(modules, name) != module)
+			return 0;
+	return 1;
+}
+
 // traceback_offer has the interpreter find them for the exception that is set. If the program has imported
-// one of them, it finds none: those of the template know only each other, and not the program's.
+// one of them, or replaced another module, it finds none: those of the template know only modules of the
+// template, and not the program's.
 void traceback_offer(void)
 {
 	PyObject *modules = PyImport_GetModuleDict(), *type, *value, *traceback;
 	if (PySys_GetObject("excepthook") != PySys_GetObject("__excepthook__"))
 		return; // it is the program that prints
 	PyErr_Fetch(&type, &value, &traceback);
-	if (!has_one(modules, always) && !has_one(modules, of_lines)) {
+	if (has_all(modules, had) && !has_one(modules, always) && !has_one(modules, of_lines)) {
 		PyDict_Update(modules, always);
 		if (traceback)
 			PyDict_Update(modules, of_lines);

@@ -1,0 +1,96 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// The templates of python-full have imported numpy and pandas where the source does. What numpy drew
+// from randomness is drawn again.
+func TestTemplatesWithImports(t *testing.T) {
+	if !chosen("python-full", languageTests["python-full"].onlyAll) {
+		t.Skip("only make test-languages runs python-full")
+	}
+	a := startAgent(t)
+	images.load(t, a, "python-full")
+	for _, source := range []string{
+		"import numpy\nprint(numpy.random.rand(3), numpy.random.default_rng().random())",
+		"import pandas as pd, numpy as np\nprint(pd.DataFrame({'a': np.random.rand(3)}))",
+		"from numpy import random\nprint(random.randint(1 << 60))",
+	} {
+		r := api.Run{Language: "python-full", Source: api.Bytes(source)}
+		first, second := a.run(t, r), a.run(t, r)
+		r.NoTemplate = true
+		cold := a.run(t, r)
+		if first.Verdict != api.OK || cold.Verdict != api.OK || !first.Host.Template || !second.Host.Template {
+			t.Fatalf("%s: %s, %+v: %s", source, first.Verdict, first.Host, first.Stderr)
+		}
+		if string(first.Stdout) == string(second.Stdout) {
+			t.Errorf("%s: two runs print %s", source, first.Stdout)
+		}
+		t.Logf("%q: processor time %d from a template, %d with the ordinary start", source, *first.Usage.CPU.Value, *cold.Usage.CPU.Value)
+	}
+	for _, source := range endsWithImports {
+		r := api.Run{Language: "python-full", Source: api.Bytes(source)}
+		warm := a.run(t, r)
+		r.NoTemplate = true
+		cold := a.run(t, r)
+		if w, c := seenOf(warm), seenOf(cold); w != c || !warm.Host.Template || cold.Host.Template {
+			t.Errorf("from a template:\n%s\nwith the ordinary start:\n%s", w, c)
+		}
+	}
+	own := api.Run{Language: "python-full", Source: api.Bytes("import numpy\nprint(numpy.x)"), Files: []api.File{{Name: "numpy.py", Content: api.Bytes("x = 'own'\n")}}}
+	if res := a.run(t, own); string(res.Stdout) != "own\n" || !res.Host.Template {
+		t.Errorf("a module of the caller's: %+v: %s%s", res.Host, res.Stdout, res.Stderr)
+	}
+}
+
+// endsWithImports are programs that see the end of an interpreter with modules of the template.
+var endsWithImports = []string{
+	`import atexit, ctypes, datetime, hashlib, numpy, sys, threading, weakref
+class Last:
+    def __init__(self, name, *more): self.name, self.more = name, more
+    def __del__(self): print("end of", self.name, len(self.more), numpy is not None, sys.is_finalizing())
+here = Last("global", numpy.arange(3), datetime.datetime(2000, 1, 1))
+cycle = Last("cycle"); cycle.own = cycle; del cycle
+local = threading.local(); local.x = Last("thread-local")
+weakref.finalize(here, print, "finalizer")
+atexit.register(lambda: print("atexit", hashlib.sha256(b"a").hexdigest()[:8], numpy.ones(2).sum()))
+libc = ctypes.CDLL(None); libc.puts(b"by the C library"); print("no newline", end="")
+sys.exit(3)`,
+	`import numpy, ssl, hashlib, _thread
+c = ssl.create_default_context(); print(c.verify_mode, ssl.RAND_status(), len(ssl.RAND_bytes(4)), hashlib.new("sha3_256", b"x").hexdigest())
+numpy.linalg.solve(numpy.eye(3), numpy.ones(3)); raise ValueError(numpy.float64(1.5))`,
+	`import pandas as pd, numpy as np, os
+frame = pd.DataFrame({"a": [1, 2, 3], "when": pd.date_range("2020-01-01", periods=3)})
+print(frame.groupby("a").when.max(), frame.dtypes, np.arange(6).reshape(2, 3) @ np.ones(3))
+if os.fork() == 0: print("child", frame.a.sum()); raise SystemExit
+print("parent", os.wait()[1])`,
+}
+
+// A program that imports one of the usual modules begins from a template that has all of them, unless one
+// of its files could be meant. Every other program sees none of them.
+func TestTemplatesWithUsualModules(t *testing.T) {
+	a := startAgent(t)
+	images.load(t, a, "python")
+	const has = "\nimport sys; print('dataclasses' in sys.modules, 'random' in sys.modules)"
+	own := []api.File{{Name: "random.py", Content: api.Bytes("x = 'own'\n")}}
+	for _, tt := range []struct {
+		name, source string
+		files        []api.File
+		cold         bool
+		want         string
+	}{
+		{name: "one of them", source: "from collections import deque" + has, want: "True True\n"},
+		{name: "the last one of a line", source: "import os as o, heapq" + has, want: "True True\n"},
+		{name: "with the ordinary start", source: "from collections import deque" + has, cold: true, want: "False False\n"},
+		{name: "none of them", source: "import os, math" + has, want: "False False\n"},
+		{name: "a module of the caller's", source: "import random; print(random.x)", files: own, want: "own\n"},
+	} {
+		res := a.run(t, api.Run{Language: "python", Source: api.Bytes(tt.source), Files: tt.files, NoTemplate: tt.cold})
+		if string(res.Stdout) != tt.want || res.Host.Template == tt.cold {
+			t.Errorf("%s: %q, %+v; want %q: %s", tt.name, res.Stdout, res.Host, tt.want, res.Stderr)
+		}
+	}
+}
