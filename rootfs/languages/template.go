@@ -80,13 +80,13 @@ func templatesOf(all []yamlTemplate) (out []Template, err error) {
 	return out, nil
 }
 
-// maxSearched is how much of a source decides which template is for it. The agent searches it, and no
+// MaxSearched is how much of a source decides which template is for it. The agent searches it, and no
 // limit of the run pays for that (TPL-07).
-const maxSearched = 32 << 10
+const MaxSearched = 32 << 10
 
 // TemplateFor returns the first template that is for a source, by its first 32 KiB.
 func (l Manifest) TemplateFor(source []byte) (Template, bool) {
-	source = source[:min(len(source), maxSearched)]
+	source = source[:min(len(source), MaxSearched)]
 	for _, t := range l.Templates {
 		if t.WhenImports == nil || importsAny(source, t.WhenImports) {
 			return t, true

@@ -21,8 +21,8 @@ func TestTemplatesOfAManifest(t *testing.T) {
 	}
 	for source, want := range map[string]string{
 		"import numpy": "print('ready')\n", "print(1)": "echo ready",
-		strings.Repeat("\n", maxSearched-12) + "import numpy": "print('ready')\n",
-		strings.Repeat("\n", maxSearched) + "import numpy":    "echo ready", // TPL-07: what the agent searches is bounded
+		strings.Repeat("\n", MaxSearched-12) + "import numpy": "print('ready')\n",
+		strings.Repeat("\n", MaxSearched) + "import numpy":    "echo ready", // TPL-07: what the agent searches is bounded
 	} {
 		if got, ok := l.TemplateFor([]byte(source)); !ok || got.Trial != want {
 			t.Errorf("%.40q: %+v, %v; want the trial %q", source, got, ok, want)
@@ -103,7 +103,7 @@ func BenchmarkTemplateFor(b *testing.B) {
 		b.Fatal(err)
 	}
 	for name, source := range map[string]string{
-		"hello": "print('hello')\n", "code": strings.Repeat("for i in range(10): print(i, a[i])\n", 1000), "newlines": strings.Repeat("\n", maxSearched),
+		"hello": "print('hello')\n", "code": strings.Repeat("for i in range(10): print(i, a[i])\n", 1000), "newlines": strings.Repeat("\n", MaxSearched),
 		"imports": strings.Repeat("import a,b,c,d;", 3000),
 	} {
 		b.Run(name, func(b *testing.B) {

@@ -96,16 +96,7 @@ func (pl *Planner) template(r api.Run, lang Language, image rootfs.Image, p *Run
 	if cold := pl.cold(r, lang, p); cold != "" {
 		return nil, cold, nil
 	}
-	from, ok := lang.TemplateFor(r.Source)
-	if ok && from.Import != "" && slices.ContainsFunc(placedFiles(r), func(f placedFile) bool { return !f.data }) {
-		// Its imports could be of the caller's own modules: the plain template, if there is one.
-		ok = false
-		for _, t := range lang.Templates {
-			if t.Import == "" && t.WhenImports == nil {
-				from, ok = t, true
-			}
-		}
-	}
+	from, ok := templateFor(r, lang.Manifest)
 	if !ok {
 		return nil, "the language has no template for this source", nil
 	}
