@@ -106,7 +106,7 @@ func again(err error) bool {
 
 // attempt executes a run once, when a slot of the agent is free. A suspect runs alone.
 func (w *Worker) attempt(ctx context.Context, m batch.Message, r api.Run, problem string, job *held, suspect bool) (res api.RawResult, began time.Time, err error) {
-	give, err := w.slots.take(ctx, Weight(w.tests(r, problem), w.Slots))
+	give, err := w.slots.take(ctx)
 	if err != nil {
 		return res, began, err
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/batch/worker"
 	"github.com/brig-sandbox/brig/grade"
 )
 
@@ -125,12 +124,11 @@ func (x *executor) attempt(ctx context.Context, run func() (api.Result, error)) 
 	}
 }
 
-// each calls do for 0 to n-1, each of which executes a run with so many tests: as many at once as the agent has
-// slots for.
-func (x *executor) each(n, tests int, do func(i int)) {
+// each calls do for 0 to n-1, each of which executes a run: as many at once as the agent has slots.
+func (x *executor) each(n int, do func(i int)) {
 	next := make(chan int)
 	var workers sync.WaitGroup
-	for range min(max(x.slots/worker.Weight(tests, x.slots), 1), n) {
+	for range min(max(x.slots, 1), n) {
 		workers.Go(func() {
 			for i := range next {
 				do(i)

@@ -174,7 +174,7 @@ func (g *grading) withEarlier(r grade.Report) grade.Report {
 func (g *grading) judgeAll(ctx context.Context) grade.Report {
 	rows := make([]grade.Row, len(g.submissions))
 	shown := g.c.gradeProgress(g.o.quiet, "submission", len(rows), len(rows)*len(g.run.Tests))
-	g.each(len(rows), len(g.run.Tests), func(i int) { rows[i] = g.judge(ctx, g.submissions[i], g.names[i], shown) })
+	g.each(len(rows), func(i int) { rows[i] = g.judge(ctx, g.submissions[i], g.names[i], shown) })
 	shown.end()
 	report := grade.Report{Submissions: rows}
 	for _, t := range g.run.Tests {

@@ -152,7 +152,7 @@ func (x *executor) whole(ctx context.Context, quiet bool, p *problem.Problem, t 
 		Put:      x.put(ctx),
 		Alone:    x.alone,
 		Ceiling:  x.ceiling,
-		Each:     func(n int, do func(i int)) { x.each(n, 1, do) },
+		Each:     x.each,
 		Progress: func(steps int) (one, end func()) { return x.c.stepProgress(quiet, "making tests", "file", steps) },
 	})
 	var failed *generate.FailedError
