@@ -72,8 +72,12 @@ func (b *bench) outputComparisons() error {
 		var took []float64
 		for range b.cfg.rounds {
 			begun := time.Now()
-			if ok, _, err := judge.Accepts(c, want, have); ok || err != nil {
-				return fmt.Errorf("%s: accepts what differs, or %w", how, err)
+			ok, _, err := judge.Accepts(c, want, have)
+			if err != nil {
+				return fmt.Errorf("%s: %w", how, err)
+			}
+			if ok {
+				return fmt.Errorf("%s accepts output that differs", how)
 			}
 			took = append(took, time.Since(begun).Seconds())
 		}
