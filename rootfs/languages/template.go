@@ -75,6 +75,9 @@ func templatesOf(all []yamlTemplate) (out []Template, err error) {
 			}
 			t.WhenImports[name] = true
 		}
+		if t.WhenImports != nil && t.Import == "" {
+			t.Import = "import " + strings.Join(y.WhenImports, ", ")
+		}
 		out = append(out, t)
 	}
 	return out, nil

@@ -51,6 +51,23 @@ func TestMistakesInTemplatesAreReported(t *testing.T) {
 	}
 }
 
+// A template imports the modules that it is for, unless it says what it imports.
+func TestTemplatesImportWhatTheyAreFor(t *testing.T) {
+	for says, want := range map[string]string{
+		"when_imports: [re, json]":                           "import re, json",
+		"when_imports: [numpy], import: import numpy.random": "import numpy.random",
+	} {
+		text := strings.Replace(withTemplates, `import: import numpy, after: "numpy.random.seed()", when_imports: [numpy]`, says, 1)
+		l, err := parse("x.yaml", []byte(text), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := l.Templates[0].Import; got != want {
+			t.Errorf("%s: %q; want %q", says, got, want)
+		}
+	}
+}
+
 func TestSourcesThatImport(t *testing.T) {
 	for source, want := range map[string]bool{
 		"import re":                           true,
