@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"strconv"
 	"time"
 
@@ -74,7 +73,7 @@ func StartServer(c ServerConfig) (*Server, error) {
 		return nil, fmt.Errorf("start the engine: %w", err)
 	}
 	if c.Log != nil {
-		s.SetLoggerV2(logger{c.Log}, false, false, false)
+		s.SetLoggerV2(newLogger(c.Log), false, false, false)
 	}
 	s.Start()
 	if !s.ReadyForConnections(startTimeout) {
@@ -139,19 +138,4 @@ func listen(o *server.Options, c ServerConfig, account *server.Account) error {
 		o.Nkeys = append(o.Nkeys, &server.NkeyUser{Nkey: w.Key, Account: account, Permissions: WorkerPermissions(w.Name, w.Pool)})
 	}
 	return nil
-}
-
-// A logger writes the server's messages to a structured log.
-type logger struct{ to *slog.Logger }
-
-func (l logger) Noticef(format string, v ...any) { l.to.Debug(fmt.Sprintf(format, v...)) }
-func (l logger) Warnf(format string, v ...any)   { l.to.Warn(fmt.Sprintf(format, v...)) }
-func (l logger) Errorf(format string, v ...any)  { l.to.Error(fmt.Sprintf(format, v...)) }
-func (l logger) Debugf(format string, v ...any)  { l.to.Debug(fmt.Sprintf(format, v...)) }
-func (l logger) Tracef(string, ...any)           {}
-
-// Fatalf is called before the server gives up.
-func (l logger) Fatalf(format string, v ...any) {
-	l.to.Error(fmt.Sprintf(format, v...))
-	os.Exit(1)
 }
