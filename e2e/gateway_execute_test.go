@@ -77,6 +77,14 @@ func TestGatewayExecute(t *testing.T) {
 			t.Errorf("brig explain: %v, %s; want %q", err, said, want)
 		}
 	}
+	for _, code := range []string{"1", `import re; re.escape('a')`} { // it begins from a template, as other programs do
+		var ended answer
+		var record struct{ Result api.Result }
+		s.call("POST", "/execute", marshal(t, map[string]string{"code": code}), 200, &ended)
+		if s.call("GET", "/v1/runs/"+ended.Run, nil, 200, &record); !record.Result.Host.Template {
+			t.Errorf("%s: %s, %+v", code, record.Result.Verdict, record.Result.Host)
+		}
+	}
 	var interrupted answer
 	s.call("POST", "/execute", `{"code":"raise KeyboardInterrupt"}`, 200, &interrupted)
 	if e := interrupted.Error; interrupted.ExitCode != 130 || e == nil || strings.Contains(*e, "brig-") {

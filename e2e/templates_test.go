@@ -80,6 +80,9 @@ func TestTemplatesChangeNothing(t *testing.T) {
 				if base == "php" { // otherwise it has as much as memory
 					r.Limits.Stack = 8 * api.MiB
 				}
+				if base == "python" && filepath.Dir(path) == filepath.Join(languagePrograms, base) { // others are main.py
+					r.SourceName = filepath.Base(path)
+				}
 				warm := b.run(t, r)
 				r.NoTemplate = true
 				cold := b.run(t, r)
@@ -141,7 +144,10 @@ func TestTemplateRules(t *testing.T) {
 		"a writable root":   {func(r *api.Run) { r.WritableRoot = true }, "writable"},
 		"log mode":          {func(r *api.Run) { r.ProfileMode = api.Log }, "log"},
 		"another tier":      {func(r *api.Run) { r.Profile = "compile" }, "profile"},
-		"another name":      {func(r *api.Run) { r.SourceName = "x.py" }, "another name"},
+		"another name":      {func(r *api.Run) { r.SourceName = "x.py" }, ""},
+		"a module's name":   {func(r *api.Run) { r.SourceName = "re.py" }, ""},
+		"no name of Python": {func(r *api.Run) { r.SourceName = "x" }, "another name"},
+		"a directory":       {func(r *api.Run) { r.SourceName = "d/x.py" }, "another name"},
 		"a start variable":  {func(r *api.Run) { r.Env = map[string]string{"PYTHONHASHSEED": "0"} }, "PYTHONHASHSEED"},
 		"OpenSSL's options": {func(r *api.Run) { r.Env = map[string]string{"OPENSSL_CONF": "/box/a.cnf"} }, "OPENSSL_CONF"},
 		"pandas' options":   {func(r *api.Run) { r.Env = map[string]string{"PANDAS_COPY_ON_WRITE": "1"} }, "PANDAS_COPY_ON_WRITE"},

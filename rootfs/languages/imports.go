@@ -2,10 +2,31 @@ package languages
 
 import (
 	"bytes"
+	_ "embed"
 	"regexp"
+	"strings"
+	"sync"
 )
 
 var isModuleName = regexp.MustCompile(`^\w+$`).MatchString
+
+// standardModuleNames has the names of sys.stdlib_module_names of Python 3.13, and others for which modules of the
+// standard library look (TestModulesOfTemplatesAreKnown).
+//
+//go:embed python_modules.txt
+var standardModuleNames string
+
+var standardModules = sync.OnceValue(func() map[string]bool {
+	all := map[string]bool{}
+	for _, name := range strings.Fields(standardModuleNames) {
+		all[name] = true
+	}
+	return all
+})
+
+// CouldImport reports whether the imports of the template look for a module of this name. If one of its modules is
+// not of the standard library, that is true for every name: nobody knows what those look for.
+func (t Template) CouldImport(name string) bool { return !t.standard || standardModules()[name] }
 
 // importsAny reports whether a statement at the beginning of a line of a Python source, or after a
 // semicolon, imports one of the modules, or a part of one. It is a search and no parser: a line of a string

@@ -196,7 +196,7 @@ func coldInterpreter(r api.Run, lang Language, p *Run, kind string) string {
 		if i := slices.IndexFunc(r.Flags, func(f string) bool { return f == "-da" || f == "--enable-preview" }); i >= 0 {
 			return "the flag " + r.Flags[i] + " is for the start of the machine"
 		}
-	case p.Source != lang.SourceFile:
+	case p.Source != lang.SourceFile && (kind != "python" || !isNameOfScript(p.Source)):
 		return "the source has another name than " + lang.SourceFile
 	case kind == "python" && bytes.Contains(r.Source[max(len(r.Source)-65557, 0):], []byte("PK\x05\x06")):
 		return "the source may be a zip archive"
@@ -211,6 +211,12 @@ func coldInterpreter(r api.Run, lang Language, p *Run, kind string) string {
 		}
 	}
 	return coldVariable(r.Env, interpreterVariables[kind])
+}
+
+// isNameOfScript reports whether python3 takes a file of this name in its working directory for a source, and no
+// part of its start depends on the name.
+func isNameOfScript(name string) bool {
+	return strings.HasSuffix(name, ".py") && !strings.HasPrefix(name, "-") && !strings.Contains(name, "/")
 }
 
 // hasRubyOptions reports whether a source may begin with a line such as "#!/usr/bin/ruby -w".

@@ -11,30 +11,47 @@ import (
 // A template with imports is for sources that import one of its modules, and for no run with a file that the import
 // could mean.
 func TestTemplatesByImports(t *testing.T) {
-	plain, usual, numpy := languages.Template{}, languages.Template{Import: "import re", WhenImports: map[string]bool{"re": true}}, languages.Template{Import: "import numpy", WhenImports: map[string]bool{"numpy": true}}
-	all := languages.Manifest{Templates: []languages.Template{numpy, usual, plain}}
+	known, err := languages.Load("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := known.ByName("python-full")
+	if err != nil {
+		t.Fatal(err)
+	}
+	withoutPlain := all
+	withoutPlain.Templates = all.Templates[:len(all.Templates)-1]
 	source := func(name, text string) []api.File { return []api.File{{Name: name, Content: api.Bytes(text)}} }
 	for _, tt := range []struct {
 		name string
 		run  api.Run
 		lang languages.Manifest
-		want string // what the template has imported; -: there is none
+		want string // a module that the template has imported; -: there is none
 	}{
 		{"no import", api.Run{Source: api.Bytes("print(1)")}, all, ""},
-		{"an import", api.Run{Source: api.Bytes("import re")}, all, "import re"},
+		{"an import", api.Run{Source: api.Bytes("import re")}, all, "re"},
 		{"a file", api.Run{Source: api.Bytes("import re"), Files: source("re.py", "")}, all, ""},
-		{"a file of a test", api.Run{Source: api.Bytes("import re"), Tests: []api.Test{{Files: source("x.py", "")}}}, all, ""},
-		{"data of a test", api.Run{Source: api.Bytes("import re"), Tests: []api.Test{{Files: source("x.txt", "")}}}, all, "import re"},
-		{"a file without a plain template", api.Run{Source: api.Bytes("import re"), Files: source("re.py", "")}, languages.Manifest{Templates: []languages.Template{usual}}, "-"},
-		{"the source of calls", api.Run{Source: api.Bytes("import re"), Files: source("solution.py", "import numpy")}, all, "import numpy"},
-		{"the source of a checker", api.Run{Source: api.Bytes("import os"), Files: source("checker.py", "import re")}, all, "import re"},
-		{"its wrapper's imports", api.Run{Source: api.Bytes("import re"), Files: source("solution.py", "x = 1")}, all, "import re"},
-		{"a long source", api.Run{Source: api.Bytes("import re"), Files: source("solution.py", strings.Repeat("x\n", languages.MaxSearched))}, all, "import re"},
+		{"a file for what a module imports", api.Run{Source: api.Bytes("import re"), Files: source("copyreg.cpython-313.so", "")}, all, ""},
+		{"a directory", api.Run{Source: api.Bytes("import re"), Files: source("enum/x/y.py", "")}, all, ""},
+		{"a file that no module imports", api.Run{Source: api.Bytes("import re"), Files: source("helper.py", "")}, all, "re"},
+		{"such a file and modules of others", api.Run{Source: api.Bytes("import numpy"), Files: source("helper.py", "")}, all, ""},
+		{"a file of a test", api.Run{Source: api.Bytes("import re"), Tests: []api.Test{{Files: source("enum.py", "")}}}, all, ""},
+		{"data of a test", api.Run{Source: api.Bytes("import re"), Tests: []api.Test{{Files: source("re.txt", "")}}}, all, "re"},
+		{"a file without a plain template", api.Run{Source: api.Bytes("import re"), Files: source("re.py", "")}, withoutPlain, "-"},
+		{"a source with a name", api.Run{Source: api.Bytes("import re"), SourceName: "solution.py"}, all, "re"},
+		{"a source with the language's name", api.Run{Source: api.Bytes("import numpy"), SourceName: "main.py"}, all, "numpy"},
+		{"a source with a name, and modules of others", api.Run{Source: api.Bytes("import numpy"), SourceName: "solution.py"}, all, ""},
+		{"a source with a module's name", api.Run{Source: api.Bytes("import re"), SourceName: "keyword.py"}, all, ""},
+		{"the source of calls", api.Run{Source: api.Bytes("import re"), Files: source("solution.py", "import numpy")}, all, "numpy"},
+		{"the source of a checker", api.Run{Source: api.Bytes("import os"), Files: source("checker.py", "import re")}, all, "re"},
+		{"the source of a wrapper with a name", api.Run{Source: api.Bytes("x = 1"), SourceName: ".wrapper.py", Files: source("main.py", "import numpy")}, all, "numpy"},
+		{"its wrapper's imports", api.Run{Source: api.Bytes("import re"), Files: source("solution.py", "x = 1")}, all, "re"},
+		{"a long source", api.Run{Source: api.Bytes("import re"), Files: source("solution.py", strings.Repeat("x\n", languages.MaxSearched))}, all, "re"},
 		{"calls with a file", api.Run{Source: api.Bytes("import re"), Files: append(source("solution.py", "x = 1"), source("re.py", "")...)}, all, ""},
 	} {
 		got, ok := templateFor(tt.run, tt.lang)
-		if ok != (tt.want != "-") || ok && got.Import != tt.want {
-			t.Errorf("%s: %q, %v; want %q", tt.name, got.Import, ok, tt.want)
+		if ok != (tt.want != "-") || ok && (tt.want == "") != (got.WhenImports == nil) || ok && tt.want != "" && !got.WhenImports[tt.want] {
+			t.Errorf("%s: %v, %v; want %q", tt.name, got.WhenImports, ok, tt.want)
 		}
 	}
 }

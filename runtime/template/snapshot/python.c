@@ -209,7 +209,8 @@ static int run_file(const char *name)
 	if (!realpath(name, real))
 		snprintf(real, sizeof real, "%s", name);
 	slash = strrchr(real, '/');
-	PyObject *directory = PyUnicode_DecodeFSDefaultAndSize(real, slash ? (slash == real ? 1 : slash - real) : 0);
+	real[slash ? (slash == real ? 1 : slash - real) : 0] = '\0';
+	PyObject *directory = PyUnicode_DecodeFSDefault(real);
 	PyList_Insert(PySys_GetObject("path"), 0, directory);
 	Py_DecRef(directory);
 
@@ -240,7 +241,7 @@ static int run_file(const char *name)
 	if (PyErr_ExceptionMatches(PyExc_SystemExit))
 		return system_exit();
 	int interrupted = PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
-	traceback_offer();
+	traceback_offer(real);
 	PyErr_Print();
 	return interrupted ? INTERRUPTED : 1;
 }

@@ -54,12 +54,12 @@ int PyList_Insert(PyObject *l, ssize_t i, PyObject *o);
 PyObject *PyBytes_FromString(const char *s);
 PyObject *PyBytes_FromStringAndSize(const char *s, ssize_t n);
 PyObject *PyUnicode_DecodeFSDefault(const char *s);
-PyObject *PyUnicode_DecodeFSDefaultAndSize(const char *s, ssize_t n);
 long PyLong_AsLong(PyObject *o);
 PyObject *PyObject_GetAttrString(PyObject *o, const char *name);
 PyObject *PyObject_CallMethod(PyObject *o, const char *name, const char *format, ...);
 PyObject *PyObject_CallFunction(PyObject *o, const char *format, ...);
 int PyObject_Print(PyObject *o, FILE *to, int flags);
+int PyObject_RichCompareBool(PyObject *a, PyObject *b, int operation);
 int PyObject_IsInstance(PyObject *o, PyObject *type);
 PyObject *PyImport_ImportModule(const char *name);
 PyObject *PyImport_GetModuleDict(void);
@@ -87,11 +87,11 @@ void *PyType_GetSlot(PyObject *type, int slot);
 PyObject *PyObject_Type(PyObject *o);
 extern PyObject *PyExc_SystemExit, *PyExc_KeyboardInterrupt, *PyExc_OSError, _Py_NoneStruct, PyLong_Type;
 
-enum { Py_file_input = 257, Py_PRINT_RAW = 1, Py_tp_traverse = 71, METH_NOARGS = 4 };
+enum { Py_file_input = 257, Py_PRINT_RAW = 1, Py_EQ = 2, Py_tp_traverse = 71, METH_NOARGS = 4 };
 
 // traceback.c
 PyObject *traceback_prepare(void);
-void traceback_offer(void);
+void traceback_offer(const char *directory);
 
 // contents.c
 void contents_note(PyObject *modules, PyObject *except);

@@ -2,8 +2,12 @@
 // the time of a short program that ends with one. The template has these modules, but programs do not
 // find them: sys.modules has them only when they are needed, and a program that imports one of them
 // before gets another, as with the ordinary start.
+#include <dirent.h>
+#include <limits.h>
+#include <string.h>
 #include "python.h"
 
+static PyObject *paths;    // sys.path, to which a run adds the directory of its source
 static PyObject *had;      // modules that programs find, by name
 static PyObject *always;   // those that each printed exception needs in addition
 static PyObject *of_lines; // those that it needs if it has lines of source, too
@@ -36,6 +40,7 @@ PyObject *traceback_prepare(void)
 	PyDict_Update(all, of_lines);
 	Py_DecRef(take_new(finders, finders_before)); // sys.path_importer_cache, which imports fill
 	Py_DecRef(finders_before);
+	paths = PyObject_CallMethod(PySys_GetObject("path"), "copy", NULL);
 	had = modules_before;
 	PyDict_DelItemString(had, "__main__"); // each run has its own
 	Py_DecRef(with_first);
@@ -60,16 +65,38 @@ static int has_all(PyObject *modules, PyObject *of)
 	return 1;
 }
 
+// own_files reports whether an import could find one of the modules in the program's own files: in the directory
+// of its source, or because it has changed sys.path.
+static int own_files(const char *directory)
+{
+	PyObject *now = PySys_GetObject("path"), *added = PyObject_CallMethod(paths, "copy", NULL), *first = PyUnicode_DecodeFSDefault(directory);
+	PyList_Insert(added, 0, first);
+	int found = !now || PyObject_RichCompareBool(now, added, Py_EQ) != 1;
+	PyErr_Clear();
+	Py_DecRef(first);
+	Py_DecRef(added);
+	DIR *open = found ? NULL : opendir(directory);
+	for (struct dirent *file; open && !found && (file = readdir(open));) {
+		char name[NAME_MAX + 1] = "";
+		strncat(name, file->d_name, strcspn(file->d_name, "."));
+		found = PyDict_GetItemString(always, name) || PyDict_GetItemString(of_lines, name);
+	}
+	if (!open)
+		return 1;
+	closedir(open);
+	return found;
+}
+
 // traceback_offer has the interpreter find them for the exception that is set. If the program has imported
 // one of them, or replaced another module, it finds none: those of the template know only modules of the
-// template, and not the program's.
-void traceback_offer(void)
+// template, and not the program's. directory: that of the source.
+void traceback_offer(const char *directory)
 {
 	PyObject *modules = PyImport_GetModuleDict(), *type, *value, *traceback;
 	if (PySys_GetObject("excepthook") != PySys_GetObject("__excepthook__"))
 		return; // it is the program that prints
 	PyErr_Fetch(&type, &value, &traceback);
-	if (has_all(modules, had) && !has_one(modules, always) && !has_one(modules, of_lines)) {
+	if (has_all(modules, had) && !has_one(modules, always) && !has_one(modules, of_lines) && !own_files(directory)) {
 		PyDict_Update(modules, always);
 		if (traceback)
 			PyDict_Update(modules, of_lines);
