@@ -276,7 +276,7 @@ func (h *Host) openSlots(cpus topology, cgroupMode string, undo *rollback.Steps)
 		About:     run.HostFacts{Kernel: kernel, CgroupMode: cgroupMode, Version: h.cfg.Version},
 	}
 	if h.cfg.TemplateMemory > 0 {
-		h.runner.Planner.TemplateDrivers = template.Drivers()
+		h.runner.Planner.TemplateDrivers = plan.TemplateDrivers(template.Drivers())
 		if h.runner.Planner.NoTemplates, err = template.Unsupported(); err != nil {
 			return err
 		}

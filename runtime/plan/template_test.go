@@ -108,18 +108,25 @@ func TestRubySourcesOfTemplates(t *testing.T) {
 // a start.
 func TestKeysOfTemplates(t *testing.T) {
 	stage := func(change func(*Run)) *Run {
-		p := &Run{Argv: []string{"python3"}, Env: []string{"A=b"}, Limits: api.Limits{CPUs: 1, Memory: api.MiB}, Files: []api.File{{Content: []byte("driver")}}}
+		p := &Run{Argv: []string{"python3"}, Env: []string{"A=b"}, Limits: api.Limits{CPUs: 1, Memory: api.MiB}, Files: []api.File{{Name: templateDriver}, {Name: "classes/.main", Content: []byte("-ea")}}}
 		change(p)
 		return p
 	}
-	usual := stage(func(*Run) {})
-	if templateKey(usual, "print") == templateKey(usual, "another") {
+	usual, drivers := stage(func(*Run) {}), TemplateDrivers(map[string][]byte{"a": []byte("a"), "b": []byte("b")})
+	key := func(p *Run) string { return templateKey(p, drivers["a"], "print") }
+	if key(usual) == templateKey(usual, drivers["a"], "another") {
 		t.Error("the trial is not in the key")
 	}
-	if templateKey(usual, "") == templateKey(stage(func(p *Run) { p.Limits.CPUs = 2 }), "") {
+	if key(usual) == templateKey(usual, drivers["b"], "print") {
+		t.Error("the driver is not in the key")
+	}
+	if key(usual) == key(stage(func(p *Run) { p.Files[1].Content = []byte("-da") })) {
+		t.Error("what the driver loads is not in the key")
+	}
+	if key(usual) == key(stage(func(p *Run) { p.Limits.CPUs = 2 })) {
 		t.Error("the processors are not in the key")
 	}
-	if templateKey(usual, "") != templateKey(stage(func(p *Run) { p.Limits.Memory = api.GiB }), "") {
+	if key(usual) != key(stage(func(p *Run) { p.Limits.Memory = api.GiB })) {
 		t.Error("the memory limit is in the key")
 	}
 	for name, change := range map[string]func(*Run){
