@@ -77,11 +77,15 @@ func (t *tool) templateOf(ctx context.Context, l api.Language, second *testagent
 	between := func(r api.Run) api.Run {
 		return limited(r, api.Limits{CPU: api.Duration((warm.cpu + cold.cpu) / 2)})
 	}
-	if res, err = t.run(ctx, between(ordinary)); err != nil {
+	row := l.Name + ", hello with a cpu limit halfway between these two, the first runs of an agent"
+	const controls = 10
+	within, _, err := t.flips(ctx, between(ordinary), api.CPULimit, controls)
+	if err != nil {
 		return err
 	}
-	if res.Verdict != api.CPULimit {
-		return fmt.Errorf("with the ordinary start and a cpu limit of %s the verdict is %s", res.Limits.CPU, res.Verdict)
+	if within > controls/5 { // then the verdict would not show which start a run had
+		t.report.row(row, "-", fmt.Sprintf("not tried: %d of %d ordinary starts stay within this limit", within, controls), true)
+		return nil
 	}
 	fresh := *t
 	fresh.agent = second // its first runs of this language
@@ -89,7 +93,7 @@ func (t *tool) templateOf(ctx context.Context, l api.Language, second *testagent
 	if err != nil {
 		return err
 	}
-	t.report.row(fmt.Sprintf("%s, hello with a cpu limit halfway between these two, the first runs of an agent", l.Name), "no verdict flips", fmt.Sprintf("%d of %d not ok", flips, n), flips == 0)
+	t.report.row(row, "no verdict flips", fmt.Sprintf("%d of %d not ok", flips, n), flips == 0)
 	return nil
 }
 
