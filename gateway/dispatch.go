@@ -29,9 +29,9 @@ type runRequest struct {
 	caller     caller
 	run        api.Run
 	sourceSize int    // of the source, in bytes
-	main       string // the source's name, where it is not the run's
+	main       string // name of the source file; empty: the name is in run
 	created    time.Time
-	suite      *api.Suite // whose report the run writes; nil: it is none
+	suite      *api.Suite // the suite whose report the run writes; nil: the run is no suite
 	active     *activeRun // nil: the caller waits for the result and reads no events
 
 	maxSlotTime time.Duration // the longest time that it may keep a slot; zero: unknown
@@ -275,7 +275,7 @@ func (g *Gateway) executeWithEvents(ctx context.Context, o *runRequest, network 
 // one response, and then only those that do not fit are thinned.
 func (g *Gateway) executeTests(ctx context.Context, run api.Run) (api.Result, error) {
 	res, err := g.cfg.Agent.RunEvents(ctx, run, nil, client.Events{})
-	if ctx.Err() != nil { // the caller left; the call without events does the same
+	if ctx.Err() != nil { // the caller left: return that error, as Agent.Run does
 		return api.Result{}, ctx.Err()
 	}
 	return res, err

@@ -279,28 +279,28 @@ func (a *fileState) compacted() int { return int(a.runs.count) - len(a.journal) 
 
 func (w *writer) over() bool { return w.runs.over(w.s.limits.runBound()) }
 
-// evict drops runs until the rest is within the bounds. It drops at most most runs, because callers
+// evict drops runs until the rest is within the bounds. It stops after limit runs, because callers
 // wait meanwhile. Runs in the journal, and all runs that are newer than the oldest one in it, stay
 // until the journal is moved.
-func (w *writer) evict(ctx context.Context, most int) error {
+func (w *writer) evict(ctx context.Context, limit int) error {
 	keepFrom := w.next
 	if len(w.journal) > 0 {
 		keepFrom = w.journal[0].seq
 	}
-	return w.drop(ctx, w.runs.evict(w.s.limits.runBound(), keepFrom, most), w.dropRuns, w.dropBodies)
+	return w.drop(ctx, w.runs.evict(w.s.limits.runBound(), keepFrom, limit), w.dropRuns, w.dropBodies)
 }
 
 func drop(table string) string { return "DELETE FROM " + table + " WHERE seq BETWEEN ? AND ?" }
 
-// drop executes the statements of from for all seqs. Consecutive seqs are deleted together.
-func (w *writer) drop(ctx context.Context, seqs []int64, from ...*sql.Stmt) error {
+// drop executes each statement for all seqs. One execution deletes a range of consecutive seqs.
+func (w *writer) drop(ctx context.Context, seqs []int64, statements ...*sql.Stmt) error {
 	slices.Sort(seqs)
 	for len(seqs) > 0 {
 		n := 1
 		for n < len(seqs) && seqs[n] == seqs[0]+int64(n) {
 			n++
 		}
-		for _, drop := range from {
+		for _, drop := range statements {
 			if _, err := drop.ExecContext(ctx, seqs[0], seqs[n-1]); err != nil {
 				return err
 			}

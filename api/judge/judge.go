@@ -15,7 +15,7 @@ type Evidence struct {
 	SetupOOM   bool   // the program could not be started within the memory limit
 	OutOfHeap  bool   // the language's runtime ended itself for lack of memory, recognized as its manifest describes
 
-	Denial      *api.Denial // the system call of the kill set that stopped the run
+	Denial      *api.Denial // the call that stopped the run: the profile kills a program that makes it
 	WallExpired bool        // the wall clock ran out and the agent sent SIGKILL; the program may have ended before that
 	OutputFull  bool        // a stream met its limit and the agent stopped the run
 
@@ -65,8 +65,8 @@ func Verdict(e Evidence, l api.Limits) api.Verdict {
 
 const sigkill = 9
 
-// exceededWall reports whether the program took longer than its limit, or the signal that the agent
-// sent when the wall clock expired ended it. The expired clock alone does not count: the program
+// exceededWall reports whether the program took longer than its limit, or was ended by the signal that
+// the agent sends when the wall clock expires. The expired clock alone does not count: the program
 // may have ended by itself before, within its limit (AGT-42).
 func (e Evidence) exceededWall(l api.Limits) bool {
 	return e.WallExpired && e.Signal == sigkill || l.Wall > 0 && e.Wall > l.Wall

@@ -2,10 +2,10 @@ package worker
 
 import "context"
 
-// slots are those of an agent, as tokens.
+// slots has room for one token for each slot of an agent.
 type slots struct{ tokens chan struct{} }
 
-// take takes one, and give gives it back.
+// take waits for a free slot and takes it. give releases the slot.
 func (s *slots) take(ctx context.Context) (give func(), err error) {
 	select {
 	case s.tokens <- struct{}{}:

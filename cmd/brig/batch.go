@@ -82,7 +82,7 @@ func (o *batchOptions) register(f *pflag.FlagSet, env func(string) string) {
 	f.StringVar(&o.keep, "keep", "result", "what a line has of a result: result (all), or summary")
 	f.Var(&o.keepOutput, "keep-output", "`SIZE` of each stream of each test that a line has (default 4K)")
 	f.BoolVar(&o.urgent, "urgent", false, "have workers take these jobs before those of other batches")
-	f.IntVar(&o.maxAttempts, "max-attempts", batch.DefaultAttempts, "how often a job is begun whose worker ends, before it is an error")
+	f.IntVar(&o.maxAttempts, "max-attempts", batch.DefaultAttempts, "most attempts of a job whose worker ended; after them it is an error")
 	f.BoolVar(&o.strict, "strict", false, "end at a line that is no job, instead of writing that it is refused")
 	f.StringVar(&o.summary, "summary", "", "write the summary as JSON to this `FILE`")
 	f.BoolVar(&o.json, "json", false, "print the summary as JSON; not with -o -")
@@ -154,7 +154,7 @@ func (o *batchOptions) check(f *pflag.FlagSet) error {
 		return fmt.Errorf("--keep %s: write result or summary", o.keep)
 	}
 	if o.maxAttempts < worker.AloneFrom {
-		return fmt.Errorf("--max-attempts: at least %d, the first attempt in which a job runs alone: with fewer, jobs would be errors that were only next to the cause", worker.AloneFrom)
+		return fmt.Errorf("--max-attempts: at least %d, because from that attempt on a job runs alone: with fewer, a job would be an error because another job ended the worker", worker.AloneFrom)
 	}
 	if n, err := strconv.Atoi(o.local); o.local != "" && o.local != "none" && (err != nil || n < 1) {
 		return fmt.Errorf("--local %s: write a number of jobs, or none", o.local)

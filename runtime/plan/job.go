@@ -27,7 +27,7 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 		return nil, err
 	}
 	if r.Suite != nil {
-		return nil, api.Refuse(api.CodeBadRequest, "an agent reads no reports of suites, which programs write: use brig run --suite, brig grade --suite, brig batch or POST /v1/runs of the service, or send the command as a run and collect the report")
+		return nil, api.Refuse(api.CodeBadRequest, "the agent does not read the report of a suite, because the program can forge it: use brig run --suite, brig grade --suite, brig batch or POST /v1/runs of the service, or send the command as a run and collect the report")
 	}
 	if r.CallsFunctions() {
 		var err error
@@ -84,7 +84,7 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 	}
 	j.Run.Files = inputs
 	if compiles {
-		// Otherwise a caller could bring a program that no compiler has seen (CMP-15).
+		// Without this check a caller could run a program that no compiler has seen (CMP-15).
 		if i := slices.IndexFunc(inputs, func(f api.File) bool { return lang.IsArtifact(f.Name) }); i >= 0 {
 			return nil, api.Refuse(api.CodeBadRequest, "file %q has the same name as the output of the compiler of %s: leave it out or rename it", inputs[i].Name, lang.Name)
 		}

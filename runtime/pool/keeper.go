@@ -65,9 +65,9 @@ func (k *keeper) take(ctx context.Context) (preparedShell, error) {
 	}
 }
 
-// run is the goroutine. It prepares and hands out the next shell before it destroys the used one:
-// the pid namespace and mounts of the used one go down meanwhile, and no run waits for them. That
-// the group of the used shell is empty was proven before its run was answered.
+// run is the goroutine. It prepares and hands out the next shell before it destroys the used one. So
+// no run waits while the pid namespace and the mounts of the used shell go down. Before the agent
+// answered the run, it proved that the group of the used shell is empty.
 func (k *keeper) run(ctx context.Context) {
 	defer close(k.done)
 	log := k.factory.Log.With("slot", k.slot.index)

@@ -38,20 +38,20 @@ type Place struct {
 	reporter *usageReporter // nil: no caller wants usage updates
 }
 
-// An Session is what the run steps need of the session in which they run an exec. Its scratch
-// and its processes are the session's, and remain.
+// A Session has what the run steps need of the session in which they run an exec. The scratch and the
+// processes belong to the session, and remain after the exec.
 type Session interface {
 	// PlaceInputs puts files into /box while other processes run in the session.
 	PlaceInputs(files []api.File) error
-	// denial is the exec's first call that the profile forbids; nil: none.
+	// Denial is the exec's first call that the profile forbids; nil: none.
 	Denial() *api.Denial
 	// ReportedCalls are the calls that log mode allowed, and those that were refused with an error.
 	ReportedCalls() ([]api.Denial, calls.Refusals)
-	// subscribe calls notify for each forbidden call; nil ends that.
+	// Subscribe has the session call notify for each forbidden call; nil ends that.
 	Subscribe(notify func())
 	// LimitHits is how often the session's own memory limit was hit since the exec began.
 	LimitHits() (int64, error)
-	// ended is closed when the session ends.
+	// Ended is closed when the session ends.
 	Ended() <-chan struct{}
 }
 

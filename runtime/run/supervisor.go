@@ -345,8 +345,8 @@ func (w *supervisor) onOutput(i int) error {
 }
 
 // resumeOutputs polls a parked stream again if the caller has taken its last chunk and its
-// throttling is over. The stdout of a program that talks with an interactor is the interactor's until that has
-// ended: a line that the agent took would leave both waiting (TestWakesTakeNothingFromInteractors).
+// throttling is over. While an interactor runs, only the interactor reads the program's stdout: if the
+// agent took a line, program and interactor would wait for each other (TestWakesTakeNothingFromInteractors).
 func (w *supervisor) resumeOutputs() error {
 	for i := range w.out {
 		if i == 0 && w.link.hasStdio() && !w.link.readsOutput {

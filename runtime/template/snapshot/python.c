@@ -1,11 +1,12 @@
 // Loaded before libc by LD_PRELOAD into the python3 of an image: it starts the interpreter, imports the
 // modules of BRIG_TEMPLATE_IMPORT, writes a snapshot to BRIG_TEMPLATE, and exits. BRIG_TEMPLATE_AFTER
-// is executed in each run, for what an import drew from randomness. A process that
-// executes the snapshot goes on in resume, as python3 does after its start: it runs the file argv[1].
+// has statements for each run: they give a new seed to a module that drew random numbers when it was
+// imported. A process that executes the snapshot goes on in resume, as python3 does after its start: it
+// runs the file argv[1].
 //
-// What Python does at its start and depends on the run is done again in resume: the environment,
-// sys.argv, sys.orig_argv, sys.path[0], a new __main__. What else depends on the run at the start makes
-// a run ineligible (runtime/plan/template.go).
+// resume does again those parts of Python's start that depend on the run: the environment, sys.argv,
+// sys.orig_argv, sys.path[0], a new __main__. If another part of the start depends on the run, the run
+// cannot begin from a template (runtime/plan/template.go).
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -44,10 +45,10 @@ static PyObject *attribute(const char *module, const char *name)
 	return need(PyObject_GetAttrString(need(PyImport_ImportModule(module), module), name), name);
 }
 
-// Objects that live as long as the template: a reference count that is never written needs no copy of
-// its page. Immortal since 3.12; the count's value is that of 3.12 and 3.13 (PEP 683). Streams stay
-// mortal: their end writes what they hold. So does the interpreter's dictionary, because its end is the
-// end of a run: see finish.
+// make_immortal sets the reference count of an object to the value of immortal objects (PEP 683, in 3.12
+// and 3.13). Python never writes such a count, so a run needs no copy of the object's page. Streams stay
+// mortal, because their end writes what they hold. The interpreter's dictionary stays mortal, too,
+// because its end is the end of a run: see finish.
 static int make_immortal(PyObject *o, void *none)
 {
 	(void)none;
