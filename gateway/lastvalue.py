@@ -16,6 +16,10 @@ def run(path, value_path, most):
         while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
             trace = trace.tb_next  # skip the frames of this driver
         error.__traceback__ = trace
+        try:
+            import traceback  # as the hook does; that this file says so, chooses a template which has the module
+        except BaseException:
+            pass  # a module of the program's
         sys.excepthook(type(error), error, trace)
         if isinstance(error, KeyboardInterrupt):  # Python ends itself with the signal as if it had not caught it
             import _signal
