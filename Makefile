@@ -38,11 +38,11 @@ bin/template/%.o: runtime/template/snapshot/%.c $(wildcard runtime/template/snap
 		-fno-tree-loop-distribute-patterns -mgeneral-regs-only -o $@ $<
 
 # These call the C library of the image.
-bin/template/start.o bin/template/script.o bin/template/python.o bin/template/traceback.o bin/template/contents.o bin/template/loader.o bin/template/ruby.o bin/template/php.o bin/template/node.o bin/template/java.o bin/template/search.o bin/template/executable.o: bin/template/%.o: runtime/template/snapshot/%.c $(wildcard runtime/template/snapshot/*.h) Makefile
+bin/template/start.o bin/template/script.o bin/template/python.o bin/template/traceback.o bin/template/finish.o bin/template/loader.o bin/template/ruby.o bin/template/php.o bin/template/node.o bin/template/java.o bin/template/search.o bin/template/executable.o: bin/template/%.o: runtime/template/snapshot/%.c $(wildcard runtime/template/snapshot/*.h) Makefile
 	@mkdir -p $(@D)
 	gcc -c -std=gnu11 -O2 -Wall -Wextra -Werror -fPIC -fvisibility=hidden -fno-stack-protector -U_FORTIFY_SOURCE -o $@ $<
 
-runtime/template/snapshot/python.so: bin/template/traceback.o bin/template/contents.o
+runtime/template/snapshot/python.so: bin/template/traceback.o bin/template/finish.o
 runtime/template/snapshot/ruby.so runtime/template/snapshot/php.so runtime/template/snapshot/node.so runtime/template/snapshot/java.so: bin/template/script.o
 runtime/template/snapshot/node.so runtime/template/snapshot/java.so: bin/template/search.o
 runtime/template/snapshot/loader.so runtime/template/snapshot/node.so runtime/template/snapshot/java.so: bin/template/executable.o

@@ -62,6 +62,13 @@ sys.exit(3)`,
 	`import numpy, ssl, hashlib, _thread
 c = ssl.create_default_context(); print(c.verify_mode, ssl.RAND_status(), len(ssl.RAND_bytes(4)), hashlib.new("sha3_256", b"x").hexdigest())
 numpy.linalg.solve(numpy.eye(3), numpy.ones(3)); raise ValueError(numpy.float64(1.5))`,
+	`import pandas as pd, numpy as np
+out = open("out.txt", "w"); out.write("x")
+pd.DataFrame.foo = lambda self: out
+pd.options.display.float_format = lambda x: "%.1f" % x
+np.seterrcall(lambda *a: out)
+np.set_printoptions(formatter={"int": lambda x: "i%d" % x})
+print(pd.DataFrame({"a": [1.25]}), np.arange(2))`,
 	`import pandas as pd, numpy as np, os
 frame = pd.DataFrame({"a": [1, 2, 3], "when": pd.date_range("2020-01-01", periods=3)})
 print(frame.groupby("a").when.max(), frame.dtypes, np.arange(6).reshape(2, 3) @ np.ones(3))
@@ -75,7 +82,7 @@ func TestTemplatesWithUsualModules(t *testing.T) {
 	a := startAgent(t)
 	images.load(t, a, "python")
 	const has = "\nimport sys; print('dataclasses' in sys.modules, 'random' in sys.modules)"
-	own := []api.File{{Name: "random.py", Content: api.Bytes("x = 'own'\n")}}
+	own := []api.File{{Name: "lib/random.py", Content: api.Bytes("x = 'own'\n")}}
 	for _, tt := range []struct {
 		name, source string
 		files        []api.File
@@ -86,9 +93,9 @@ func TestTemplatesWithUsualModules(t *testing.T) {
 		{name: "the last one of a line", source: "import os as o, heapq" + has, want: "True True\n"},
 		{name: "with the ordinary start", source: "from collections import deque" + has, cold: true, want: "False False\n"},
 		{name: "none of them", source: "import os, math" + has, want: "False False\n"},
-		{name: "a module of the caller's", source: "import random; print(random.x)", files: own, want: "own\n"},
+		{name: "a module of the caller's", source: "import sys; sys.path.insert(0, 'lib'); import random; print(random.x)", files: own, cold: true, want: "own\n"},
 	} {
-		res := a.run(t, api.Run{Language: "python", Source: api.Bytes(tt.source), Files: tt.files, NoTemplate: tt.cold})
+		res := a.run(t, api.Run{Language: "python", Source: api.Bytes(tt.source), Files: tt.files, NoTemplate: tt.cold && tt.files == nil})
 		if string(res.Stdout) != tt.want || res.Host.Template == tt.cold {
 			t.Errorf("%s: %q, %+v; want %q: %s", tt.name, res.Stdout, res.Host, tt.want, res.Stderr)
 		}

@@ -145,7 +145,8 @@ func TestTemplateRules(t *testing.T) {
 		"log mode":          {func(r *api.Run) { r.ProfileMode = api.Log }, "log"},
 		"another tier":      {func(r *api.Run) { r.Profile = "compile" }, "profile"},
 		"another name":      {func(r *api.Run) { r.SourceName = "x.py" }, ""},
-		"a module's name":   {func(r *api.Run) { r.SourceName = "re.py" }, ""},
+		"a module's name":   {func(r *api.Run) { r.SourceName = "heapq.py" }, "Python's module heapq"},
+		"compiled code":     {func(r *api.Run) { r.Source = api.Bytes("\xf3\r\r\n") }, "compiled code"},
 		"no name of Python": {func(r *api.Run) { r.SourceName = "x" }, "another name"},
 		"a directory":       {func(r *api.Run) { r.SourceName = "d/x.py" }, "another name"},
 		"a start variable":  {func(r *api.Run) { r.Env = map[string]string{"PYTHONHASHSEED": "0"} }, "PYTHONHASHSEED"},
@@ -165,7 +166,7 @@ func TestTemplateRules(t *testing.T) {
 			if tt.cold == "" && (!res.Host.Template || res.Host.Cold != "") || tt.cold != "" && (res.Host.Template || !strings.Contains(res.Host.Cold, tt.cold)) {
 				t.Errorf("%+v; want %q", res.Host, tt.cold)
 			}
-			if res.Verdict != api.OK && name != "a zip archive" {
+			if res.Verdict != api.OK && name != "a zip archive" && name != "compiled code" {
 				t.Errorf("%s: %s", res.Verdict, res.Stderr)
 			}
 		})

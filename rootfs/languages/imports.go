@@ -10,8 +10,7 @@ import (
 
 var isModuleName = regexp.MustCompile(`^\w+$`).MatchString
 
-// standardModuleNames has the names of sys.stdlib_module_names of Python 3.13, and others for which modules of the
-// standard library look (TestModulesOfTemplatesAreKnown).
+// standardModuleNames are sys.stdlib_module_names of Python 3.13.
 //
 //go:embed python_modules.txt
 var standardModuleNames string
@@ -24,9 +23,8 @@ var standardModules = sync.OnceValue(func() map[string]bool {
 	return all
 })
 
-// CouldImport reports whether the imports of the template look for a module of this name. If one of its modules is
-// not of the standard library, that is true for every name: nobody knows what those look for.
-func (t Template) CouldImport(name string) bool { return !t.standard || standardModules()[name] }
+// IsStandardModule reports whether Python's standard library has a module of this name, without a dot.
+func IsStandardModule(name string) bool { return standardModules()[name] }
 
 // importsAny reports whether a statement at the beginning of a line of a Python source, or after a
 // semicolon, imports one of the modules, or a part of one. It is a search and no parser: a line of a string

@@ -14,9 +14,8 @@ type Template struct {
 	Import string // statements that it has executed in addition to the start; empty: none
 	After  string // statements that each run executes first, for what Import drew from randomness; empty: none
 
+	Standard    bool            // of kind python: it imports modules of Python's standard library, and no others
 	WhenImports map[string]bool // of kind python: it is for sources that import one of these modules; nil: for every source
-
-	standard bool // it imports modules of Python's standard library, and no others
 
 	Arguments []string // of kind java: what the compile stage writes to classes/.main before the main class
 }
@@ -79,7 +78,7 @@ func templatesOf(all []yamlTemplate) (out []Template, err error) {
 		}
 		if t.WhenImports != nil && t.Import == "" {
 			t.Import = "import " + strings.Join(y.WhenImports, ", ")
-			t.standard = !slices.ContainsFunc(y.WhenImports, func(name string) bool { return !standardModules()[name] })
+			t.Standard = !slices.ContainsFunc(y.WhenImports, func(name string) bool { return !standardModules()[name] })
 		}
 		out = append(out, t)
 	}

@@ -73,7 +73,7 @@ var startVariables = []string{"PATH", "LD_", "GLIBC_", "MALLOC_", "OMP_", "OPENB
 // interpreterVariables are those that an interpreter or a library reads when it starts, by the kind of
 // template.
 var interpreterVariables = map[string][]string{
-	"python": {"HOME", "LANG", "LC_", "TZ", "PYTHON", "NPY_", "NUMPY_", "NUMEXPR_", "PANDAS_", "OPENSSL", "SSL_"},
+	"python": {"HOME", "LANG", "LC_", "TZ", "PYTHON", "__PYVENV", "NPY_", "NUMPY_", "NUMEXPR_", "PANDAS_", "OPENSSL", "SSL_"},
 	"ruby":   {"HOME", "LANG", "LC_", "TZ", "RUBY", "GEM", "BUNDLE", "XDG_"},
 	"php":    {"HOME", "LANG", "LC_", "TZ", "PHP", "USE_", "ZEND_", "ICU_", "XML", "OPENSSL", "SSL_"},
 	"java":   {"HOME", "LANG", "LC_", "TZ", "JAVA", "_JAVA", "JDK", "CLASSPATH", "USER"},
@@ -217,6 +217,10 @@ func coldInterpreter(r api.Run, lang Language, p *Run, kind string) string {
 		return "the source has another name than " + lang.SourceFile
 	case kind == "python" && bytes.Contains(r.Source[max(len(r.Source)-65557, 0):], []byte("PK\x05\x06")):
 		return "the source may be a zip archive"
+	case kind == "python" && len(r.Source) > 1 && r.Source[0] >= 0x80 && r.Source[1] == '\r': // the first bytes of each version's
+		return "the source may be compiled code"
+	case kind == "python" && standardModule(ownModules(r, lang.SourceFile)) != "":
+		return "a file has the name of Python's module " + standardModule(ownModules(r, lang.SourceFile))
 	case kind == "ruby" && bytes.Contains(r.Source, []byte("__END__")):
 		return "the start of Ruby makes DATA of what follows __END__"
 	case kind == "ruby" && hasRubyOptions(r.Source):

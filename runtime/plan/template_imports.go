@@ -9,11 +9,11 @@ import (
 	"github.com/brig-sandbox/brig/rootfs/languages"
 )
 
-// templateFor returns the template of a language from which a run may begin, by what its source imports.
-// If an import of its modules could mean a file of the run, that is the template without imports.
+// templateFor returns the template of a language from which a run may begin, by what its source imports. The
+// imports of some could mean a file of the run: then it is the template without imports.
 func templateFor(r api.Run, lang languages.Manifest) (languages.Template, bool) {
 	from, ok := lang.TemplateFor(importingSource(r, lang.SourceFile))
-	if !ok || from.Import == "" || !slices.ContainsFunc(ownModules(r, lang.SourceFile), from.CouldImport) {
+	if !ok || from.Import == "" || from.Standard || len(ownModules(r, lang.SourceFile)) == 0 {
 		return from, ok
 	}
 	i := slices.IndexFunc(lang.Templates, func(t languages.Template) bool { return t.Import == "" && t.WhenImports == nil })
@@ -23,24 +23,31 @@ func templateFor(r api.Run, lang languages.Manifest) (languages.Template, bool) 
 	return lang.Templates[i], true
 }
 
-// ownModules are the names of modules that an import could find among the files of a run: its source, and the files
-// next to it that are neither data nor the program that a wrapper executes.
+// ownModules are the files of a run in which an import could find a module: its source, unless it has the language's
+// own name, and the files next to it that are neither data nor the program that a wrapper executes.
 func ownModules(r api.Run, sourceFile string) (all []string) {
-	add := func(name string) {
-		first, _, _ := strings.Cut(name, "/")
-		if module, _, _ := strings.Cut(first, "."); module != "" {
-			all = append(all, module)
-		}
-	}
-	if r.SourceName != sourceFile {
-		add(r.SourceName)
+	if r.SourceName != "" && r.SourceName != sourceFile {
+		all = append(all, r.SourceName)
 	}
 	for _, f := range placedFiles(r) {
 		if !f.data && !isWrapped(r, f.name, sourceFile) {
-			add(f.name)
+			all = append(all, f.name)
 		}
 	}
 	return all
+}
+
+// standardModule returns the name of a module of Python's standard library that one of the files, or a directory on
+// its path, could be taken for; empty: there is none.
+func standardModule(files []string) string {
+	for _, name := range files {
+		for part := range strings.SplitSeq(name, "/") {
+			if module, _, _ := strings.Cut(part, "."); languages.IsStandardModule(module) {
+				return module
+			}
+		}
+	}
+	return ""
 }
 
 // isWrapped reports whether a file has the program, and the source of the run is a wrapper that executes it. No

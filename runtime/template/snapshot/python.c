@@ -21,11 +21,8 @@
 
 static const char *after;          // statements to execute in each process that begins from the snapshot
 static PyObject *environment;      // the dictionary behind os.environ
-static PyObject *template_modules; // of the template, by name, without __main__, builtins and sys
 static PyObject *builtins, *importer, *file_loader;
-static int exit_status;
 static int making; // this process makes the template
-static int finishing; // the program has ended
 
 static __attribute__((noreturn)) void die(const char *why)
 {
@@ -106,13 +103,13 @@ static void settle(void)
 	new_main();
 	PyObject *had_gc = PyDict_GetItemString(PyImport_GetModuleDict(), "gc"), *gc = need(PyImport_ImportModule("gc"), "gc");
 	Py_DecRef(need(PyObject_CallMethod(gc, "collect", NULL), "gc.collect"));
-	template_modules = need(PyDict_Copy(PyImport_GetModuleDict()), "sys.modules");
+	PyObject *template_modules = need(PyDict_Copy(PyImport_GetModuleDict()), "sys.modules");
 	PyDict_DelItemString(template_modules, "__main__");
 	PyDict_DelItemString(template_modules, "builtins");
 	PyDict_DelItemString(template_modules, "sys");
 	if (!had_gc)
 		PyDict_DelItemString(template_modules, "gc");
-	contents_note(template_modules, PyModule_GetDict(builtins));
+	finish_prepare(template_modules, gc);
 	make_all_immortal();
 	Py_DecRef(need(PyObject_CallMethod(gc, "freeze", NULL), "gc.freeze"));
 	if (!had_gc)
@@ -160,8 +157,12 @@ static int system_exit(void)
 	PyErr_NormalizeException(&type, &value, &traceback);
 	fflush(stdout);
 	PyObject *code = PyObject_GetAttrString(value, "code");
+	if (!code) {
+		PyErr_Clear();
+		Py_IncRef(code = value);
+	}
 	int status = 1;
-	if (!code || code == &_Py_NoneStruct) {
+	if (code == &_Py_NoneStruct) {
 		status = 0;
 	} else if (PyObject_IsInstance(code, &PyLong_Type)) {
 		status = (int)PyLong_AsLong(code);
@@ -201,8 +202,6 @@ static void flush_io(void)
 	PyErr_Restore(type, value, traceback);
 }
 
-enum { INTERRUPTED = -2 }; // KeyboardInterrupt: python3 ends itself by SIGINT
-
 // run_file runs a script as pymain_run_file of main.c.
 static int run_file(const char *name)
 {
@@ -235,73 +234,20 @@ static int run_file(const char *name)
 	struct { int flags, feature_version; } compiler = {0, (int)(Py_Version >> 16 & 0xff)}; // PyCompilerFlags
 	PyObject *result = PyRun_FileExFlags(file, full, Py_file_input, names, names, 1, &compiler);
 	flush_io();
+	int status = 0;
 	if (result) {
 		Py_DecRef(result);
-		return 0;
-	}
-	if (PyErr_ExceptionMatches(PyExc_SystemExit))
+	} else if (PyErr_ExceptionMatches(PyExc_SystemExit)) {
 		return system_exit();
-	int interrupted = PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
-	traceback_offer(real);
-	PyErr_Print();
-	return interrupted ? INTERRUPTED : 1;
-}
-
-static __attribute__((noreturn)) void leave(int status)
-{
-	if (status == INTERRUPTED) {
-		fflush(NULL);
-		signal(SIGINT, SIG_DFL);
-		kill(getpid(), SIGINT);
-		status = 130;
+	} else {
+		status = PyErr_Occurred() == PyExc_KeyboardInterrupt ? INTERRUPTED : 1;
+		traceback_offer(real);
+		PyErr_Print();
 	}
-	exit(status); // with the handlers of atexit(3)
-}
-
-// The interpreter's dictionary is emptied after the program's modules are gone and the streams have
-// been flushed for the last time. What follows only gives memory back.
-static void at_last(PyObject *capsule)
-{
-	(void)capsule;
-	leave(exit_status);
-}
-
-// forget_template takes the template's modules out of sys.modules before the interpreter ends: no program
-// sees their end, and each would be copied to be freed. It is the first function that is registered with
-// atexit, so it is called after all of the program's, and after threading has waited for threads.
-static PyObject *forget_template(PyObject *self, PyObject *arguments)
-{
-	(void)self, (void)arguments;
-	PyObject *modules = PyImport_GetModuleDict(), *name, *module;
-	for (ssize_t at = 0; finishing && PyDict_Next(template_modules, &at, &name, &module);) // otherwise the program calls it
-		if (PyDict_GetItem(modules, name) == module)
-			PyDict_DelItem(modules, name);
-	if (finishing)
-		contents_restore();
-	Py_IncRef(&_Py_NoneStruct);
-	return &_Py_NoneStruct;
-}
-
-static void register_end(void)
-{
-	static method_definition end = {"end", forget_template, METH_NOARGS, NULL};
-	PyObject *modules = PyImport_GetModuleDict(), *had = PyDict_GetItemString(modules, "atexit");
-	PyObject *atexit = need(PyImport_ImportModule("atexit"), "atexit"), *function = need(PyCFunction_NewEx(&end, NULL, NULL), "end");
-	Py_DecRef(need(PyObject_CallMethod(atexit, "register", "O", function), "atexit.register"));
-	if (!had)
-		PyDict_DelItemString(modules, "atexit");
-}
-
-static __attribute__((noreturn)) void finish(int status)
-{
-	exit_status = status;
-	finishing = 1;
-	PyObject *capsule = PyCapsule_New(&exit_status, "brig.end", at_last);
-	PyDict_SetItemString(PyInterpreterState_GetDict(PyInterpreterState_Get()), "brig.end", capsule);
-	Py_DecRef(capsule);
-	if (Py_FinalizeEx() < 0)
-		status = 120; // as Py_RunMain: the streams could not be flushed
-	leave(status);
+	PyDict_DelItemString(names, "__file__"); // as the interpreter does after a file
+	PyDict_DelItemString(names, "__cached__");
+	PyErr_Clear();
+	return status;
 }
 
 static void resume(int argc, char **argv, char **envp)
@@ -350,7 +296,6 @@ static int make_template(int argc, char **argv, char **envp)
 	must_succeed(PyConfig_SetBytesArgv(&c, argc, argv));
 	must_succeed(Py_InitializeFromConfig(&c));
 	PyConfig_Clear(&c);
-	register_end();
 	if (*import && PyRun_SimpleStringFlags(import, NULL) < 0)
 		die("the imports fail");
 	settle();

@@ -58,8 +58,11 @@ long PyLong_AsLong(PyObject *o);
 PyObject *PyObject_GetAttrString(PyObject *o, const char *name);
 PyObject *PyObject_CallMethod(PyObject *o, const char *name, const char *format, ...);
 PyObject *PyObject_CallFunction(PyObject *o, const char *format, ...);
+PyObject *PyObject_CallFunctionObjArgs(PyObject *o, ...);
 int PyObject_Print(PyObject *o, FILE *to, int flags);
-int PyObject_RichCompareBool(PyObject *a, PyObject *b, int operation);
+int PyObject_IsTrue(PyObject *o);
+void PyObject_CallFinalizer(PyObject *o);
+int PyUnicode_CompareWithASCIIString(PyObject *o, const char *s);
 int PyObject_IsInstance(PyObject *o, PyObject *type);
 PyObject *PyImport_ImportModule(const char *name);
 PyObject *PyImport_GetModuleDict(void);
@@ -75,26 +78,31 @@ void PyErr_Clear(void);
 void PyErr_Print(void);
 void PyErr_Fetch(PyObject **type, PyObject **value, PyObject **traceback);
 void PyErr_Restore(PyObject *type, PyObject *value, PyObject *traceback);
+void PyErr_WriteUnraisable(PyObject *about);
 void PyErr_NormalizeException(PyObject **type, PyObject **value, PyObject **traceback);
 PyObject *PyRun_FileExFlags(FILE *f, const char *name, int start, PyObject *globals, PyObject *locals, int close, void *flags);
 int PyRun_SimpleStringFlags(const char *code, void *flags);
 PyObject *PyCFunction_NewEx(method_definition *m, PyObject *self, PyObject *module);
 PyObject *PyCapsule_New(void *pointer, const char *name, void (*destroy)(PyObject *));
 void *PyInterpreterState_Get(void);
+void *PyInterpreterState_ThreadHead(void *interpreter);
+void *PyThreadState_Next(void *thread);
 PyObject *PyInterpreterState_GetDict(void *interpreter);
 unsigned long PyType_GetFlags(PyObject *type);
+int PyType_IsSubtype(PyObject *type, PyObject *of);
 void *PyType_GetSlot(PyObject *type, int slot);
 PyObject *PyObject_Type(PyObject *o);
 extern PyObject *PyExc_SystemExit, *PyExc_KeyboardInterrupt, *PyExc_OSError, _Py_NoneStruct, PyLong_Type;
 
-enum { Py_file_input = 257, Py_PRINT_RAW = 1, Py_EQ = 2, Py_tp_traverse = 71, METH_NOARGS = 4 };
+enum { Py_file_input = 257, Py_PRINT_RAW = 1, Py_tp_traverse = 71, Py_tp_finalize = 80, METH_O = 8, Py_TPFLAGS_LIST_SUBCLASS = 1 << 25 };
 
 // traceback.c
 PyObject *traceback_prepare(void);
 void traceback_offer(const char *directory);
 
-// contents.c
-void contents_note(PyObject *modules, PyObject *except);
-void contents_restore(void);
+// finish.c
+enum { INTERRUPTED = -2 }; // in place of an exit status: KeyboardInterrupt ended the program, so python3 ends itself by SIGINT
+void finish_prepare(PyObject *modules, PyObject *gc);
+__attribute__((noreturn)) void finish(int status);
 
 #endif

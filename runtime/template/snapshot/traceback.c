@@ -8,6 +8,9 @@
 #include "python.h"
 
 static PyObject *paths;    // sys.path, to which a run adds the directory of its source
+static PyObject *finders, *hooks; // sys.meta_path and sys.path_hooks
+static PyObject *importer, *class_maker; // __import__ and __build_class__
+static PyObject *get_trace, *get_profile;
 static PyObject *had;      // modules that programs find, by name
 static PyObject *always;   // those that each printed exception needs in addition
 static PyObject *of_lines; // those that it needs if it has lines of source, too
@@ -27,8 +30,8 @@ static PyObject *take_new(PyObject *of, PyObject *before)
 // traceback_prepare imports the modules and returns them by name; NULL: one cannot be imported.
 PyObject *traceback_prepare(void)
 {
-	PyObject *modules = PyImport_GetModuleDict(), *finders = PySys_GetObject("path_importer_cache");
-	PyObject *modules_before = PyDict_Copy(modules), *finders_before = PyDict_Copy(finders);
+	PyObject *modules = PyImport_GetModuleDict(), *cache = PySys_GetObject("path_importer_cache");
+	PyObject *modules_before = PyDict_Copy(modules), *cache_before = PyDict_Copy(cache);
 	if (!PyImport_ImportModule("traceback"))
 		return NULL;
 	PyObject *with_first = PyDict_Copy(modules);
@@ -38,9 +41,16 @@ PyObject *traceback_prepare(void)
 	always = take_new(modules, modules_before);
 	PyObject *all = PyDict_Copy(always);
 	PyDict_Update(all, of_lines);
-	Py_DecRef(take_new(finders, finders_before)); // sys.path_importer_cache, which imports fill
-	Py_DecRef(finders_before);
+	Py_DecRef(take_new(cache, cache_before)); // which imports fill
+	Py_DecRef(cache_before);
 	paths = PyObject_CallMethod(PySys_GetObject("path"), "copy", NULL);
+	finders = PyObject_CallMethod(PySys_GetObject("meta_path"), "copy", NULL);
+	hooks = PyObject_CallMethod(PySys_GetObject("path_hooks"), "copy", NULL);
+	PyObject *builtins = PyModule_GetDict(PyImport_ImportModule("builtins"));
+	importer = PyDict_GetItemString(builtins, "__import__");
+	class_maker = PyDict_GetItemString(builtins, "__build_class__");
+	get_trace = PySys_GetObject("gettrace");
+	get_profile = PySys_GetObject("getprofile");
 	had = modules_before;
 	PyDict_DelItemString(had, "__main__"); // each run has its own
 	Py_DecRef(with_first);
@@ -65,24 +75,49 @@ static int has_all(PyObject *modules, PyObject *of)
 	return 1;
 }
 
-// own_files reports whether an import could find one of the modules in the program's own files: in the directory
-// of its source, or because it has changed sys.path.
+// same_end reports whether a list ends with the same objects as another one, after its first skip.
+static int same_end(PyObject *list, PyObject *as, ssize_t skip)
+{
+	if (!list)
+		return 0;
+	PyObject *type = PyObject_Type(list);
+	int same = (PyType_GetFlags(type) & Py_TPFLAGS_LIST_SUBCLASS) && PyList_Size(list) == PyList_Size(as) + skip;
+	Py_DecRef(type);
+	for (ssize_t i = 0; same && i < PyList_Size(as); i++)
+		same = PyList_GetItem(list, i + skip) == PyList_GetItem(as, i);
+	return same;
+}
+
+static int returns_none(PyObject *function)
+{
+	PyObject *result = PyObject_CallFunction(function, NULL);
+	int none = result == &_Py_NoneStruct;
+	Py_DecRef(result);
+	return none;
+}
+
+// ordinary_imports reports whether the program sees nothing of an import that the interpreter makes: it has
+// changed nothing that takes part in one, and is not traced.
+static int ordinary_imports(void)
+{
+	PyObject *builtins = PyDict_GetItemString(PyImport_GetModuleDict(), "builtins"), *names = builtins ? PyModule_GetDict(builtins) : NULL;
+	return names && PyDict_GetItemString(names, "__import__") == importer && PyDict_GetItemString(names, "__build_class__") == class_maker
+		&& same_end(PySys_GetObject("path"), paths, 1) && same_end(PySys_GetObject("meta_path"), finders, 0)
+		&& same_end(PySys_GetObject("path_hooks"), hooks, 0) && returns_none(get_trace) && returns_none(get_profile);
+}
+
+// own_files reports whether an import could find one of the modules in the directory of the source.
 static int own_files(const char *directory)
 {
-	PyObject *now = PySys_GetObject("path"), *added = PyObject_CallMethod(paths, "copy", NULL), *first = PyUnicode_DecodeFSDefault(directory);
-	PyList_Insert(added, 0, first);
-	int found = !now || PyObject_RichCompareBool(now, added, Py_EQ) != 1;
-	PyErr_Clear();
-	Py_DecRef(first);
-	Py_DecRef(added);
-	DIR *open = found ? NULL : opendir(directory);
-	for (struct dirent *file; open && !found && (file = readdir(open));) {
+	DIR *open = opendir(directory);
+	if (!open)
+		return 1;
+	int found = 0;
+	for (struct dirent *file; !found && (file = readdir(open));) {
 		char name[NAME_MAX + 1] = "";
 		strncat(name, file->d_name, strcspn(file->d_name, "."));
 		found = PyDict_GetItemString(always, name) || PyDict_GetItemString(of_lines, name);
 	}
-	if (!open)
-		return 1;
 	closedir(open);
 	return found;
 }
@@ -96,7 +131,7 @@ void traceback_offer(const char *directory)
 	if (PySys_GetObject("excepthook") != PySys_GetObject("__excepthook__"))
 		return; // it is the program that prints
 	PyErr_Fetch(&type, &value, &traceback);
-	if (has_all(modules, had) && !has_one(modules, always) && !has_one(modules, of_lines) && !own_files(directory)) {
+	if (ordinary_imports() && has_all(modules, had) && !has_one(modules, always) && !has_one(modules, of_lines) && !own_files(directory)) {
 		PyDict_Update(modules, always);
 		if (traceback)
 			PyDict_Update(modules, of_lines);

@@ -1,0 +1,3 @@
+# A warning of a file at the end.
+import warnings
+warnings.simplefilter("always"); f=open("a.txt","w")

@@ -1,0 +1,4 @@
+# __file__ is gone when functions of atexit are called.
+import atexit
+@atexit.register
+def bye(): print(__file__)

@@ -1,0 +1,234 @@
+// Part of the driver of Python: the end of a program. It is that of Py_RunMain (Modules/main.c), except for
+// the modules of the template and what they refer to: freeing them would copy their pages. So what a
+// program has stored in them, such as an attribute of a class or an own class in a cache, would not end
+// either, and a file among it would keep its last lines. end_objects ends it.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "python.h"
+
+enum { BUFFERS = 4 };
+static PyObject *buffers[BUFFERS]; // the types that write to a file directly
+
+enum { FLUSH_FAILED = 120 }; // the exit status of Python if a stream cannot be written
+
+static PyObject *template_modules; // by name, without __main__, builtins and sys
+static PyObject *run_exit_functions, *get_objects, *get_freeze_count, *io_base, *text_base, *buffer_base, *text_stream;
+static void (*print_unraisable)(const char *format, ...); // PyErr_FormatUnraisable, since 3.13
+static PyObject *socket_type; // null: there is none
+static PyObject *sys_names;   // the dictionary of sys
+static const char *const hook_of_program = "brig.unraisablehook"; // in sys
+static int program_status, flush_failed, threads_remain;
+
+static PyObject *call(PyObject *function) { return PyObject_CallFunction(function, NULL); }
+
+// finish_prepare is called once, when the template has imported its modules.
+void finish_prepare(PyObject *modules, PyObject *gc)
+{
+	template_modules = modules;
+	get_objects = PyObject_GetAttrString(gc, "get_objects");
+	get_freeze_count = PyObject_GetAttrString(gc, "get_freeze_count");
+	PyObject *io = PyImport_ImportModule("_io");
+	io_base = PyObject_GetAttrString(io, "_IOBase");
+	text_base = PyObject_GetAttrString(io, "_TextIOBase");
+	buffer_base = PyObject_GetAttrString(io, "_BufferedIOBase");
+	text_stream = PyObject_GetAttrString(io, "TextIOWrapper");
+	static const char *const names[] = {"BufferedReader", "BufferedWriter", "BufferedRandom", "BufferedRWPair"};
+	for (int i = 0; i < BUFFERS; i++)
+		buffers[i] = PyObject_GetAttrString(io, names[i]);
+	sys_names = PyModule_GetDict(PyImport_ImportModule("sys"));
+	print_unraisable = dlsym(RTLD_DEFAULT, "PyErr_FormatUnraisable");
+	PyObject *all = PyImport_GetModuleDict(), *had = PyDict_GetItemString(all, "atexit");
+	run_exit_functions = PyObject_GetAttrString(PyImport_ImportModule("atexit"), "_run_exitfuncs");
+	if (!had)
+		PyDict_DelItemString(all, "atexit");
+}
+
+static __attribute__((noreturn)) void leave(void)
+{
+	if (program_status == INTERRUPTED) {
+		fflush(NULL);
+		signal(SIGINT, SIG_DFL);
+		kill(getpid(), SIGINT);
+		program_status = 130;
+	}
+	exit(flush_failed ? FLUSH_FAILED : program_status); // with the handlers of atexit(3)
+}
+
+// wait_for_threads and the functions of atexit are what Py_FinalizeEx begins with. Called before, they find
+// the modules of the template; called by it again, they have nothing to do.
+static void wait_for_threads(void)
+{
+	PyObject *threading = PyDict_GetItemString(PyImport_GetModuleDict(), "threading"), *result;
+	if (!threading)
+		return;
+	if ((result = PyObject_CallMethod(threading, "_shutdown", NULL)))
+		Py_DecRef(result);
+	else if (print_unraisable)
+		print_unraisable("Exception ignored on threading shutdown");
+	else
+		PyErr_WriteUnraisable(threading);
+	int threads = 0;
+	for (void *thread = PyInterpreterState_ThreadHead(PyInterpreterState_Get()); thread; thread = PyThreadState_Next(thread))
+		threads++;
+	threads_remain = threads > 1;
+}
+
+// on_unraisable takes the place of sys.unraisablehook while Python ends. It learns whether stdout could be
+// written: at_last ends the process before Py_FinalizeEx returns that.
+static PyObject *on_unraisable(PyObject *self, PyObject *about)
+{
+	(void)self;
+	PyObject *object = PyObject_GetAttrString(about, "object"), *text = PyObject_GetAttrString(about, "err_msg");
+	if (object && object != &_Py_NoneStruct && object == PySys_GetObject("stdout")) // before 3.13
+		flush_failed = 1;
+	if (text && text != &_Py_NoneStruct && !PyUnicode_CompareWithASCIIString(text, "Exception ignored on flushing sys.stdout"))
+		flush_failed = 1;
+	PyErr_Clear();
+	Py_DecRef(object);
+	Py_DecRef(text);
+	PyObject *hook = PySys_GetObject(hook_of_program);
+	if (hook)
+		return PyObject_CallFunctionObjArgs(hook, about, NULL); // about is a tuple: a format would take it apart
+	Py_IncRef(&_Py_NoneStruct);
+	return &_Py_NoneStruct;
+}
+
+static void watch_stdout(void)
+{
+	static method_definition hook = {"unraisablehook", on_unraisable, METH_O, NULL};
+	PyObject *had = PySys_GetObject("unraisablehook");
+	if (!had || had == &_Py_NoneStruct)
+		had = PySys_GetObject("__unraisablehook__");
+	PySys_SetObject(hook_of_program, had); // it is to live as long as in its own place
+	PyObject *function = PyCFunction_NewEx(&hook, NULL, NULL);
+	PySys_SetObject("unraisablehook", function);
+	Py_DecRef(function);
+}
+
+// check_stderr finds out whether stderr can be written. Py_FinalizeEx does not say it anywhere else.
+static void check_stderr(void)
+{
+	PyObject *to = PySys_GetObject("stderr");
+	if (!to || to == &_Py_NoneStruct)
+		return;
+	PyObject *type = PyObject_Type(to), *closed = PyObject_GetAttrString(to, "closed"), *flush = NULL;
+	PyErr_Clear();
+	if (!closed || PyObject_IsTrue(closed) == 0) {
+		flush = PyObject_GetAttrString(to, "flush");
+		PyObject *done = flush && type == text_stream ? call(flush) : flush; // another type's would be called twice
+		flush_failed |= !done;
+		if (done && done != flush)
+			Py_DecRef(done);
+	}
+	PyErr_Clear();
+	Py_DecRef(flush);
+	Py_DecRef(closed);
+	Py_DecRef(type);
+}
+
+// A kind of object is its turn in the order in which objects end: a stream comes before that to which it writes,
+// and all streams and sockets come after other objects, which may use them. STAYS: it has no finalizer.
+enum kind { OTHER, TEXT, BUFFER_OF_OWN, BUFFER, RAW, STAYS };
+
+static enum kind kind_of(PyObject *o)
+{
+	PyObject *type = PyObject_Type(o);
+	enum kind kind = OTHER;
+	if (!PyType_GetSlot(type, Py_tp_finalize))
+		kind = STAYS;
+	else if (socket_type && PyType_IsSubtype(type, socket_type))
+		kind = RAW;
+	else if (PyType_IsSubtype(type, io_base))
+		kind = PyType_IsSubtype(type, text_base) ? TEXT : PyType_IsSubtype(type, buffer_base) ? BUFFER_OF_OWN : RAW;
+	for (int i = 0; i < BUFFERS; i++)
+		if (type == buffers[i])
+			kind = BUFFER;
+	Py_DecRef(type);
+	return kind;
+}
+
+// is_value reports whether a dictionary has an object as a value.
+static int is_value(PyObject *of, PyObject *o)
+{
+	PyObject *key, *value;
+	for (ssize_t at = 0; of && PyDict_Next(of, &at, &key, &value);)
+		if (value == o)
+			return 1;
+	return 0;
+}
+
+// end_objects calls the finalizers of all objects of the run that are left when its garbage has been collected:
+// the template refers to them, or a module that ends next. Those in sys itself end with it. It does nothing
+// if threads remain, whose objects do not end with the ordinary start either, or if the program has called
+// gc.unfreeze: then the objects of the template are among them.
+static void end_objects(PyObject *capsule)
+{
+	(void)capsule;
+	PyObject *type, *value, *traceback;
+	PyErr_Fetch(&type, &value, &traceback);
+	PyObject *frozen = call(get_freeze_count), *all = NULL;
+	if (!threads_remain && frozen && PyLong_AsLong(frozen) > 0)
+		all = call(get_objects);
+	ssize_t n = all ? PyList_Size(all) : 0, count = 0;
+	struct { PyObject *it; enum kind kind; } *objects = malloc((size_t)(n + 1) * sizeof *objects);
+	for (ssize_t i = 0; objects && i < n; i++) {
+		PyObject *o = PyList_GetItem(all, i);
+		enum kind kind = kind_of(o);
+		if (kind != STAYS && !is_value(sys_names, o))
+			objects[count].it = o, objects[count++].kind = kind;
+	}
+	for (enum kind now = OTHER; now < STAYS; now++)
+		for (ssize_t i = 0; i < count; i++)
+			if (objects[i].kind == now)
+				PyObject_CallFinalizer(objects[i].it);
+	free(objects);
+	PyErr_Clear();
+	Py_DecRef(frozen); // all stays: freeing it would free objects in another order
+	PyErr_Restore(type, value, traceback);
+}
+
+// at_last ends the process when the interpreter's dictionary is emptied. The program's modules are gone
+// then, and the streams have been flushed for the last time. What would follow only gives memory back.
+static void at_last(PyObject *capsule)
+{
+	(void)capsule;
+	leave();
+}
+
+// forget_template takes the template's modules out of sys.modules: no program sees their end. After the
+// program's is one whose end calls end_objects: Python first collects what is garbage without modules, then
+// clears those that are left, the last one first.
+static void forget_template(void)
+{
+	PyObject *modules = PyImport_GetModuleDict(), *name, *module, *sockets = PyDict_GetItemString(modules, "_socket");
+	socket_type = sockets ? PyObject_GetAttrString(sockets, "SocketType") : NULL;
+	PyErr_Clear();
+	for (ssize_t at = 0; PyDict_Next(template_modules, &at, &name, &module);)
+		if (PyDict_GetItem(modules, name) == module)
+			PyDict_DelItem(modules, name);
+	PyObject *last = PyModule_New("brig.last"), *end = PyCapsule_New(&program_status, NULL, end_objects);
+	PyDict_SetItemString(PyModule_GetDict(last), "end", end);
+	Py_DecRef(end);
+	PyDict_SetItemString(modules, "brig.last", last); // our own reference to it stays, so it is no garbage
+}
+
+// finish ends the process as Py_RunMain does after the program.
+void finish(int status)
+{
+	program_status = status;
+	wait_for_threads();
+	Py_DecRef(call(run_exit_functions));
+	PyErr_Clear();
+	check_stderr();
+	watch_stdout();
+	forget_template();
+	PyObject *capsule = PyCapsule_New(&program_status, NULL, at_last);
+	PyDict_SetItemString(PyInterpreterState_GetDict(PyInterpreterState_Get()), "brig.end", capsule);
+	Py_DecRef(capsule);
+	if (Py_FinalizeEx() < 0)
+		flush_failed = 1;
+	leave();
+}
