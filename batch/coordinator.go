@@ -63,8 +63,8 @@ type Coordinator struct {
 	Report func(Progress)  // called after each change, by one goroutine; nil: none
 	Stop   <-chan struct{} // closed: release nothing more, withdraw what no worker has, and end when the others are recorded; nil: never
 
-	// Working is the number of jobs that workers have; nil: it is not known, and no result for StopTime after Stop
-	// means that there are none.
+	// Working is the number of jobs that workers have. Nil, or below zero: it is not known, and no result for
+	// StopTime after Stop means that there are none.
 	Working  func() int
 	StopTime time.Duration // zero: DefaultStop
 
@@ -206,7 +206,9 @@ func (r *run) stopped() bool {
 		return false
 	}
 	if r.Working != nil {
-		return len(r.flights) == 0 || r.Working() == 0 && time.Since(r.quiet) > stopInterval
+		if n := r.Working(); n >= 0 {
+			return len(r.flights) == 0 || n == 0 && time.Since(r.quiet) > stopInterval
+		}
 	}
 	return len(r.flights) == 0 || time.Since(r.quiet) > cmp.Or(r.StopTime, DefaultStop)
 }

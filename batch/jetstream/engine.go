@@ -59,6 +59,7 @@ func Connect(t Target) (*Engine, error) {
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			e.log.Warn("the engine refuses something", "err", err)
 		}),
+		nats.ConnectHandler(func(*nats.Conn) { e.log.Info("connected to the engine") }),
 		nats.ReconnectHandler(func(*nats.Conn) { e.log.Info("the connection to the engine is back") }),
 	}, options...)
 	if t.Worker != "" { // it waits for the engine, which may belong to a batch that has not begun

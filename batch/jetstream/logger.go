@@ -30,10 +30,13 @@ func (l *logger) Errorf(format string, v ...any)  { l.problem(slog.LevelError, f
 func (l *logger) Debugf(format string, v ...any)  { l.to.Debug(fmt.Sprintf(format, v...)) }
 func (l *logger) Tracef(string, ...any)           {}
 
+// exitFailed is brig's exit code for a batch that could not go on.
+const exitFailed = 125
+
 // Fatalf is called before the server gives up.
 func (l *logger) Fatalf(format string, v ...any) {
 	l.to.Error(fmt.Sprintf(format, v...))
-	os.Exit(1)
+	os.Exit(exitFailed)
 }
 
 func (l *logger) problem(level slog.Level, format string, v []any) {

@@ -123,6 +123,14 @@ func listen(o *server.Options, c ServerConfig, account *server.Account) error {
 		o.Port = server.RANDOM_PORT
 	}
 	o.Host = host
+	// The server ends the process if it cannot listen. Then the caller could not say why, nor remove what it has made.
+	probe, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return fmt.Errorf("the engine cannot listen on %s: %w", c.Listen, err)
+	}
+	if err := probe.Close(); err != nil {
+		return err
+	}
 	ip := net.ParseIP(host)
 	switch local := ip != nil && ip.IsLoopback() || host == "localhost"; {
 	case !local && c.TLS == nil:

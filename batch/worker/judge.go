@@ -44,9 +44,12 @@ func (w *Worker) judge(ctx context.Context, m batch.Message, job *held) (outcome
 		return w.failed(ctx, res, err)
 	}
 	last := errors.New("its workers ended while they executed it")
-	if own := w.Images[r.Language]; work.Image != "" && own != "" && own != work.Image {
+	if own := w.Images[r.Language]; work.Image != "" && w.Images != nil && own != work.Image {
 		if err := wait(ctx, pauseBeforeOther()); err != nil { // for a worker that has it to ask first
 			return w.failed(ctx, res, err)
+		}
+		if own == "" {
+			return outcome{JobResult: res}, notHere{fmt.Errorf("worker %s has no image of %s: build or copy it there, and start the worker again", w.Name, r.Language)}
 		}
 		return outcome{JobResult: res}, notHere{fmt.Errorf("worker %s has the image %s of %s, and the batch was begun with %s", w.Name, own, r.Language, work.Image)}
 	}

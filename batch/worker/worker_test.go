@@ -113,6 +113,7 @@ func TestResults(t *testing.T) {
 		{name: "the agent ends each time, at last", attempt: 5, work: batch.Work{MaxAttempts: 5}, execute: []any{api.Fail(api.CodeAgentGone, "gone")}, status: api.JobError, code: api.CodePoison, attempts: 6},
 		{name: "its workers ended", attempt: 6, work: batch.Work{MaxAttempts: 5}, status: api.JobError, code: api.CodePoison, attempts: 6},
 		{name: "another image", attempt: 1, work: batch.Work{Image: "sha256:a", Job: api.Job{Run: api.Run{Language: "python"}}}, returned: true},
+		{name: "no image", attempt: 1, work: batch.Work{Image: "sha256:a", Job: api.Job{Run: api.Run{Language: "cpp"}}}, returned: true},
 		{name: "not permitted", attempt: 1, work: batch.Work{Job: api.Job{Run: api.Run{Network: "public"}}}, status: api.JobRefused, code: api.CodeForbidden},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -204,6 +204,9 @@ func (c *cli) batch(o *batchOptions) int {
 	case err != nil:
 		return c.fail(err)
 	case s.Refused+s.Error+s.Canceled > 0:
+		if o.out != "-" && !o.quiet {
+			c.note("to judge again the jobs that are not done: %s --retry refused,error,canceled", o.resumeCommand())
+		}
 		return 1
 	}
 	return 0
@@ -334,7 +337,7 @@ func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output, done *
 				progress.Store(&p)
 			}
 		},
-		Stop: b.ctx.Done(), Working: b.working(),
+		Stop: b.ctx.Done(), Working: b.working,
 	}
 	stopWorkers := b.startWorkers()
 	defer stopWorkers()

@@ -157,12 +157,12 @@ func (o *batchOptions) batchName() string {
 	return fmt.Sprint(string(host), path, st.Ino, st.Btime.Sec, st.Btime.Nsec)
 }
 
-// working is the number of jobs that run, if they run here alone; nil: it is not known.
-func (b *batchRun) working() func() int {
-	if b.worker == nil || b.o.engine.shared() {
-		return nil
+// working is the number of jobs that run, if they run here alone; below zero: it is not known.
+func (b *batchRun) working() int {
+	if b.worker == nil || b.engine != nil && b.poolSlots() != b.executor.slots {
+		return -1
 	}
-	return b.worker.InFlight
+	return b.worker.InFlight()
 }
 
 // poolSlots is the number of slots of the pool.

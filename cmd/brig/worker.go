@@ -202,7 +202,11 @@ func (o *workerOptions) serve(ctx context.Context, drain func(), w *worker.Worke
 			state.Aliases[alias], w.Images[alias] = l.Name, w.Images[l.Name]
 		}
 	}
-	log.Info("the worker takes jobs", "name", o.name, "pool", o.engine.pool, "slots", x.slots)
+	if images := slices.DeleteFunc(slices.Sorted(maps.Keys(state.Languages)), func(l string) bool { return state.Languages[l] == "" }); len(images) > 0 {
+		log.Info("the worker has started", "name", o.name, "pool", o.engine.pool, "slots", x.slots, "languages", strings.Join(images, ","))
+	} else {
+		log.Warn("the worker has started, but its agent has no image of a language, so jobs are given back: build or copy images (brig rootfs build NAME), and start the worker again", "name", o.name, "pool", o.engine.pool)
+	}
 	done := make(chan struct{})
 	reported := make(chan struct{})
 	go func() {

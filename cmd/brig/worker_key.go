@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -86,9 +88,26 @@ func workerKeyCommand(c *cli) *cobra.Command {
 		if err != nil {
 			return c.fail(err)
 		}
+		if err := keepSecret(c.stdout); err != nil {
+			return c.fail(err)
+		}
 		c.stdout.Write(marshal(key))
 		return 0
 	})
+}
+
+// keepSecret lets nobody but the owner read the file that stdout is: brig worker-key NAME > FILE is to give away no
+// private key.
+func keepSecret(stdout io.Writer) error {
+	f, ok := underlying(stdout).(*os.File)
+	if !ok {
+		return nil
+	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o077 == 0 {
+		return err
+	}
+	return f.Chmod(0o600)
 }
 
 // natsKey makes a key for a NATS server elsewhere, and prints the entry of its configuration.
