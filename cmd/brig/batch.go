@@ -189,6 +189,9 @@ func (c *cli) batch(o *batchOptions) int {
 	if err != nil && p.Recorded == 0 && !errors.As(err, &i) { // it did not begin
 		return c.fail(errors.Join(err, o.removeEmpty()))
 	}
+	if errors.Is(err, batch.ErrChanged) { // it did not go on: the figures are of earlier runs
+		return c.fail(err)
+	}
 	if werr := c.writeSummary(o, s); werr != nil {
 		err = errors.Join(err, werr)
 	}
@@ -199,7 +202,7 @@ func (c *cli) batch(o *batchOptions) int {
 	case errors.As(err, &i):
 		c.note("interrupted: %d jobs have their results; to go on: %s", p.Recorded, o.resumeCommand())
 		return exitCanceled
-	case err != nil && o.out != "-" && !errors.Is(err, batch.ErrChanged):
+	case err != nil && o.out != "-":
 		return c.fail(fmt.Errorf("%w; %d jobs have their results: go on with %s", err, p.Recorded, o.resumeCommand()))
 	case err != nil:
 		return c.fail(err)

@@ -59,7 +59,11 @@ type batchRun struct {
 
 // openBatch connects to the agent and the engine. The caller closes the batchRun.
 func (c *cli) openBatch(o *batchOptions) (_ *batchRun, err error) {
-	b := &batchRun{c: c, o: o, problems: map[string]*batchProblem{}, images: map[string]string{}, digests: map[string]bool{}, log: slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	log := c.stderr
+	if isTerminal(log) && !o.quiet {
+		log = clearsLine{log}
+	}
+	b := &batchRun{c: c, o: o, problems: map[string]*batchProblem{}, images: map[string]string{}, digests: map[string]bool{}, log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	var agent *agentHandle
 	if o.local != "none" {
 		if agent, err = c.connectAs(o.socket, os.Geteuid(), ceilingFlags(o.run)...); err != nil {

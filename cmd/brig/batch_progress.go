@@ -37,9 +37,9 @@ func (c *cli) batchProgress(quiet bool, in *os.File, before int64) *batchProgres
 		return p
 	}
 	if isTerminal(c.stderr) {
+		// Its own rate and rest of time count results of an earlier run as this one's.
 		p.bar = progressbar.NewOptions64(-1, progressbar.OptionSetWriter(c.stderr), progressbar.OptionSetWidth(20),
-			progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("jobs"),
-			progressbar.OptionSetPredictTime(true), progressbar.OptionThrottle(200*time.Millisecond), progressbar.OptionClearOnFinish())
+			progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false), progressbar.OptionThrottle(200*time.Millisecond), progressbar.OptionClearOnFinish())
 	} else {
 		p.lines = c.progress("batch")
 	}
@@ -102,15 +102,16 @@ func (p *batchProgress) show(s batch.Progress) {
 	if s.AllRead {
 		total = s.Read
 	}
+	text := jobPace(s.Recorded, p.before, total, time.Since(p.began)) + ", " + states(s)
 	if p.bar != nil {
 		if total > 0 && p.bar.GetMax64() != total {
 			p.bar.ChangeMax64(total)
 		}
-		p.bar.Describe("brig: " + states(s))
+		p.bar.Describe("brig: " + text)
 		_ = p.bar.Set64(s.Recorded) // the terminal has gone: nobody sees the bar
 		return
 	}
-	p.lines.setStep(jobPace(s.Recorded, p.before, total, time.Since(p.began)) + ", " + states(s))
+	p.lines.setStep(text)
 }
 
 // states says what became of the jobs.
@@ -124,7 +125,7 @@ func states(s batch.Progress) string {
 			parts = append(parts, fmt.Sprintf("%s %d", one, n))
 		}
 	}
-	return strings.Join(append(parts, fmt.Sprintf("released %d", s.Released)), ", ")
+	return strings.Join(append(parts, fmt.Sprintf("in flight %d", s.Released)), ", ")
 }
 
 // jobPace says how many jobs have results, how fast, and when the others will have.
@@ -142,6 +143,15 @@ func jobPace(recorded, before, total int64, after time.Duration) string {
 		text += fmt.Sprintf(", %s left", time.Duration(float64(total-recorded)/rate*float64(time.Second)).Round(time.Second))
 	}
 	return text
+}
+
+// clearsLine is a terminal on which lines of a log take the place of the bar, which is shown again below them.
+type clearsLine struct{ to io.Writer }
+
+func (c clearsLine) Write(line []byte) (int, error) {
+	const begin = "\r\x1b[K"
+	n, err := c.to.Write(append([]byte(begin), line...))
+	return max(n-len(begin), 0), err
 }
 
 func (p *batchProgress) end() {
