@@ -19,16 +19,18 @@ var addresses = regexp.MustCompile(`0x[0-9a-f]{4,}`)
 
 // templateDiffers are the programs whose output shows a difference that docs/templates.md lists.
 var templateDiffers = map[string]string{
-	"python/57_gc":         "gc.get_objects", // not in each version
-	"python/58_gccount":    "gc.get_freeze_count",
-	"python/80_exe":        "/proc/self/exe",
-	"bash/09_exe":          "/proc/self/exe",
-	"perl/04_exe":          "/proc/self/maps",
-	"lua/05_exe":           "/proc/self/exe",
-	"ruby/11_exe":          "/proc/self/exe",
-	"php/10_exe":           "/proc/self/exe",
-	"javascript/09_exe":    "/proc/self/exe",
-	"javascript/84_report": "commandLine",
+	"python/57_gc":                "gc.get_objects", // not in each version
+	"python/58_gccount":           "gc.get_freeze_count",
+	"python/80_exe":               "/proc/self/exe",
+	"python/95_print_in_del_late": "or in `sys`",
+	"python/37a_daemon_file":      "a daemon thread",
+	"bash/09_exe":                 "/proc/self/exe",
+	"perl/04_exe":                 "/proc/self/maps",
+	"lua/05_exe":                  "/proc/self/exe",
+	"ruby/11_exe":                 "/proc/self/exe",
+	"php/10_exe":                  "/proc/self/exe",
+	"javascript/09_exe":           "/proc/self/exe",
+	"javascript/84_report":        "commandLine",
 }
 
 // A program that begins from a template ends as with the ordinary start of the interpreter, byte for

@@ -15,12 +15,12 @@ static PyObject *buffers[BUFFERS]; // the types that write to a file directly
 enum { FLUSH_FAILED = 120 }; // the exit status of Python if a stream cannot be written
 
 static PyObject *template_modules; // by name, without __main__, builtins and sys
-static PyObject *run_exit_functions, *get_objects, *get_freeze_count, *io_base, *text_base, *buffer_base, *text_stream;
+static PyObject *run_exit_functions, *get_objects, *get_freeze_count, *io_base, *text_base, *buffer_base;
 static void (*print_unraisable)(const char *format, ...); // PyErr_FormatUnraisable, since 3.13
 static PyObject *socket_type; // null: there is none
-static PyObject *sys_names;   // the dictionary of sys
+static void *python_finalizer; // the slot of a class that has __del__
 static const char *const hook_of_program = "brig.unraisablehook"; // in sys
-static int program_status, flush_failed, threads_remain;
+static int program_status, flush_failed, waited, threads_remain;
 
 static PyObject *call(PyObject *function) { return PyObject_CallFunction(function, NULL); }
 
@@ -34,11 +34,13 @@ void finish_prepare(PyObject *modules, PyObject *gc)
 	io_base = PyObject_GetAttrString(io, "_IOBase");
 	text_base = PyObject_GetAttrString(io, "_TextIOBase");
 	buffer_base = PyObject_GetAttrString(io, "_BufferedIOBase");
-	text_stream = PyObject_GetAttrString(io, "TextIOWrapper");
 	static const char *const names[] = {"BufferedReader", "BufferedWriter", "BufferedRandom", "BufferedRWPair"};
 	for (int i = 0; i < BUFFERS; i++)
 		buffers[i] = PyObject_GetAttrString(io, names[i]);
-	sys_names = PyModule_GetDict(PyImport_ImportModule("sys"));
+	PyObject *with_del = PyObject_CallFunction(&PyType_Type, "s(O){sO}", "A", &PyBaseObject_Type, "__del__", &_Py_NoneStruct);
+	python_finalizer = PyType_GetSlot(with_del, Py_tp_finalize);
+	Py_DecRef(with_del);
+	Py_DecRef(PyObject_CallMethod(gc, "collect", NULL)); // or object.__subclasses__() would have it
 	print_unraisable = dlsym(RTLD_DEFAULT, "PyErr_FormatUnraisable");
 	PyObject *all = PyImport_GetModuleDict(), *had = PyDict_GetItemString(all, "atexit");
 	run_exit_functions = PyObject_GetAttrString(PyImport_ImportModule("atexit"), "_run_exitfuncs");
@@ -64,16 +66,33 @@ static void wait_for_threads(void)
 	PyObject *threading = PyDict_GetItemString(PyImport_GetModuleDict(), "threading"), *result;
 	if (!threading)
 		return;
+	waited = 1;
 	if ((result = PyObject_CallMethod(threading, "_shutdown", NULL)))
 		Py_DecRef(result);
 	else if (print_unraisable)
 		print_unraisable("Exception ignored on threading shutdown");
 	else
 		PyErr_WriteUnraisable(threading);
-	int threads = 0;
-	for (void *thread = PyInterpreterState_ThreadHead(PyInterpreterState_Get()); thread; thread = PyThreadState_Next(thread))
-		threads++;
-	threads_remain = threads > 1;
+}
+
+static PyObject *nothing(PyObject *self, PyObject *arguments)
+{
+	(void)self, (void)arguments;
+	Py_IncRef(&_Py_NoneStruct);
+	return &_Py_NoneStruct;
+}
+
+// wait_no_more has Py_FinalizeEx not wait for threads that a function of atexit has started with a module that it was
+// the first to import: python3 has waited before.
+static void wait_no_more(void)
+{
+	static method_definition no_wait = {"_shutdown", nothing, METH_NOARGS, NULL};
+	PyObject *threading = PyDict_GetItemString(PyImport_GetModuleDict(), "threading"), *function;
+	if (!threading || waited)
+		return;
+	PyObject_SetAttrString(threading, "_shutdown", function = PyCFunction_NewEx(&no_wait, NULL, NULL));
+	Py_DecRef(function);
+	PyErr_Clear();
 }
 
 // on_unraisable takes the place of sys.unraisablehook while Python ends. It learns whether stdout could be
@@ -114,79 +133,73 @@ static void check_stderr(void)
 	PyObject *to = PySys_GetObject("stderr");
 	if (!to || to == &_Py_NoneStruct)
 		return;
-	PyObject *type = PyObject_Type(to), *closed = PyObject_GetAttrString(to, "closed"), *flush = NULL;
+	PyObject *closed = PyObject_GetAttrString(to, "closed"), *done = NULL;
 	PyErr_Clear();
-	if (!closed || PyObject_IsTrue(closed) == 0) {
-		flush = PyObject_GetAttrString(to, "flush");
-		PyObject *done = flush && type == text_stream ? call(flush) : flush; // another type's would be called twice
-		flush_failed |= !done;
-		if (done && done != flush)
-			Py_DecRef(done);
-	}
+	if ((!closed || PyObject_IsTrue(closed) == 0) && !(done = PyObject_CallMethod(to, "flush", NULL)))
+		flush_failed = 1;
 	PyErr_Clear();
-	Py_DecRef(flush);
+	Py_DecRef(done);
 	Py_DecRef(closed);
-	Py_DecRef(type);
 }
 
-// A kind of object is its turn in the order in which objects end: a stream comes before that to which it writes,
-// and all streams and sockets come after other objects, which may use them. STAYS: it has no finalizer.
-enum kind { OTHER, TEXT, BUFFER_OF_OWN, BUFFER, RAW, STAYS };
+// A kind of object is its turn in the order in which objects end: one comes before those that it may use. Own classes
+// may use all others; a stream writes to the next kinds of streams. STAYS: it has no finalizer.
+enum kind { OWN, OTHER, TEXT, BUFFER_OF_OWN, BUFFER, RAW, STAYS };
 
 static enum kind kind_of(PyObject *o)
 {
 	PyObject *type = PyObject_Type(o);
-	enum kind kind = OTHER;
-	if (!PyType_GetSlot(type, Py_tp_finalize))
+	void *finalizer = PyType_GetSlot(type, Py_tp_finalize);
+	enum kind kind = finalizer == python_finalizer ? OWN : OTHER;
+	if (!finalizer || PyObject_GC_IsFinalized(o))
 		kind = STAYS;
 	else if (socket_type && PyType_IsSubtype(type, socket_type))
-		kind = RAW;
+		kind = threads_remain ? STAYS : RAW;
 	else if (PyType_IsSubtype(type, io_base))
 		kind = PyType_IsSubtype(type, text_base) ? TEXT : PyType_IsSubtype(type, buffer_base) ? BUFFER_OF_OWN : RAW;
+	else if (threads_remain && (type == &PyGen_Type || type == &PyCoro_Type || type == &PyAsyncGen_Type))
+		kind = STAYS; // one of the threads may be in it
 	for (int i = 0; i < BUFFERS; i++)
-		if (type == buffers[i])
+		if (type == buffers[i] && kind != STAYS)
 			kind = BUFFER;
 	Py_DecRef(type);
 	return kind;
 }
 
-// is_value reports whether a dictionary has an object as a value.
-static int is_value(PyObject *of, PyObject *o)
+// end_some calls the finalizers of the objects of the run that are there now, and returns how many it called.
+static ssize_t end_some(void)
 {
-	PyObject *key, *value;
-	for (ssize_t at = 0; of && PyDict_Next(of, &at, &key, &value);)
-		if (value == o)
-			return 1;
-	return 0;
-}
-
-// end_objects calls the finalizers of all objects of the run that are left when its garbage has been collected:
-// the template refers to them, or a module that ends next. Those in sys itself end with it. It does nothing
-// if threads remain, whose objects do not end with the ordinary start either, or if the program has called
-// gc.unfreeze: then the objects of the template are among them.
-static void end_objects(PyObject *capsule)
-{
-	(void)capsule;
-	PyObject *type, *value, *traceback;
-	PyErr_Fetch(&type, &value, &traceback);
-	PyObject *frozen = call(get_freeze_count), *all = NULL;
-	if (!threads_remain && frozen && PyLong_AsLong(frozen) > 0)
-		all = call(get_objects);
+	PyObject *all = call(get_objects); // it stays: freeing it would free objects in another order
 	ssize_t n = all ? PyList_Size(all) : 0, count = 0;
 	struct { PyObject *it; enum kind kind; } *objects = malloc((size_t)(n + 1) * sizeof *objects);
 	for (ssize_t i = 0; objects && i < n; i++) {
 		PyObject *o = PyList_GetItem(all, i);
 		enum kind kind = kind_of(o);
-		if (kind != STAYS && !is_value(sys_names, o))
+		if (kind != STAYS)
 			objects[count].it = o, objects[count++].kind = kind;
 	}
-	for (enum kind now = OTHER; now < STAYS; now++)
+	for (enum kind now = OWN; now < STAYS; now++)
 		for (ssize_t i = 0; i < count; i++)
 			if (objects[i].kind == now)
 				PyObject_CallFinalizer(objects[i].it);
 	free(objects);
 	PyErr_Clear();
-	Py_DecRef(frozen); // all stays: freeing it would free objects in another order
+	return count;
+}
+
+// end_objects calls the finalizers of all objects of the run that are left when its garbage has been collected:
+// the template refers to them, or sys, or a module that ends next. They may make others. It does nothing if the
+// program has called gc.unfreeze: then the objects of the template are among them.
+static void end_objects(PyObject *capsule)
+{
+	(void)capsule;
+	enum { ROUNDS = 8 };
+	PyObject *type, *value, *traceback;
+	PyErr_Fetch(&type, &value, &traceback);
+	PyObject *frozen = call(get_freeze_count);
+	if (frozen && PyLong_AsLong(frozen) > 0)
+		for (int i = 0; i < ROUNDS && end_some(); i++) { }
+	Py_DecRef(frozen);
 	PyErr_Restore(type, value, traceback);
 }
 
@@ -222,11 +235,14 @@ void finish(int status)
 	wait_for_threads();
 	Py_DecRef(call(run_exit_functions));
 	PyErr_Clear();
+	wait_no_more();
+	void *interpreter = PyInterpreterState_Get();
+	threads_remain = PyThreadState_Next(PyInterpreterState_ThreadHead(interpreter)) != NULL;
 	check_stderr();
 	watch_stdout();
 	forget_template();
 	PyObject *capsule = PyCapsule_New(&program_status, NULL, at_last);
-	PyDict_SetItemString(PyInterpreterState_GetDict(PyInterpreterState_Get()), "brig.end", capsule);
+	PyDict_SetItemString(PyInterpreterState_GetDict(interpreter), "brig.end", capsule);
 	Py_DecRef(capsule);
 	if (Py_FinalizeEx() < 0)
 		flush_failed = 1;

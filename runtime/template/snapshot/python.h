@@ -24,7 +24,6 @@ PyStatus Py_PreInitializeFromBytesArgs(const config *c, ssize_t argc, char **arg
 PyStatus Py_InitializeFromConfig(const config *c);
 int PyStatus_Exception(PyStatus s);
 __attribute__((noreturn)) void Py_ExitStatusException(PyStatus s);
-int Py_RunMain(void);
 int Py_FinalizeEx(void);
 void PyOS_BeforeFork(void);
 void PyOS_AfterFork_Child(void);
@@ -47,9 +46,6 @@ PyObject *PyList_New(ssize_t n);
 ssize_t PyList_Size(PyObject *l);
 PyObject *PyList_GetItem(PyObject *l, ssize_t i);
 int PyList_SetItem(PyObject *l, ssize_t i, PyObject *o);
-int PyList_Append(PyObject *l, PyObject *o);
-PyObject *PyList_GetSlice(PyObject *l, ssize_t from, ssize_t to);
-int PyList_SetSlice(PyObject *l, ssize_t from, ssize_t to, PyObject *of);
 int PyList_Insert(PyObject *l, ssize_t i, PyObject *o);
 PyObject *PyBytes_FromString(const char *s);
 PyObject *PyBytes_FromStringAndSize(const char *s, ssize_t n);
@@ -62,6 +58,8 @@ PyObject *PyObject_CallFunctionObjArgs(PyObject *o, ...);
 int PyObject_Print(PyObject *o, FILE *to, int flags);
 int PyObject_IsTrue(PyObject *o);
 void PyObject_CallFinalizer(PyObject *o);
+int PyObject_GC_IsFinalized(PyObject *o);
+int PyObject_SetAttrString(PyObject *o, const char *name, PyObject *value);
 int PyUnicode_CompareWithASCIIString(PyObject *o, const char *s);
 int PyObject_IsInstance(PyObject *o, PyObject *type);
 PyObject *PyImport_ImportModule(const char *name);
@@ -92,9 +90,9 @@ unsigned long PyType_GetFlags(PyObject *type);
 int PyType_IsSubtype(PyObject *type, PyObject *of);
 void *PyType_GetSlot(PyObject *type, int slot);
 PyObject *PyObject_Type(PyObject *o);
-extern PyObject *PyExc_SystemExit, *PyExc_KeyboardInterrupt, *PyExc_OSError, _Py_NoneStruct, PyLong_Type;
+extern PyObject *PyExc_SystemExit, *PyExc_KeyboardInterrupt, *PyExc_OSError, _Py_NoneStruct, PyLong_Type, PyType_Type, PyBaseObject_Type, PyGen_Type, PyCoro_Type, PyAsyncGen_Type;
 
-enum { Py_file_input = 257, Py_PRINT_RAW = 1, Py_tp_traverse = 71, Py_tp_finalize = 80, METH_O = 8, Py_TPFLAGS_LIST_SUBCLASS = 1 << 25 };
+enum { Py_file_input = 257, Py_PRINT_RAW = 1, Py_tp_traverse = 71, Py_tp_finalize = 80, METH_NOARGS = 4, METH_O = 8, Py_TPFLAGS_LIST_SUBCLASS = 1 << 25 };
 
 // traceback.c
 PyObject *traceback_prepare(void);
