@@ -15,7 +15,7 @@ static PyObject *buffers[BUFFERS]; // the types that write to a file directly
 enum { FLUSH_FAILED = 120 }; // the exit status of Python if a stream cannot be written
 
 static PyObject *template_modules; // by name, without __main__, builtins and sys
-static PyObject *run_exit_functions, *get_objects, *get_freeze_count, *io_base, *text_base, *buffer_base;
+static PyObject *run_exit_functions, *get_objects, *io_base, *text_base, *buffer_base;
 static void (*print_unraisable)(const char *format, ...); // PyErr_FormatUnraisable, since 3.13
 static PyObject *socket_type; // null: there is none
 static void *python_finalizer; // the slot of a class that has __del__
@@ -29,7 +29,6 @@ void finish_prepare(PyObject *modules, PyObject *gc)
 {
 	template_modules = modules;
 	get_objects = PyObject_GetAttrString(gc, "get_objects");
-	get_freeze_count = PyObject_GetAttrString(gc, "get_freeze_count");
 	PyObject *io = PyImport_ImportModule("_io");
 	io_base = PyObject_GetAttrString(io, "_IOBase");
 	text_base = PyObject_GetAttrString(io, "_TextIOBase");
@@ -169,11 +168,15 @@ static enum kind kind_of(PyObject *o)
 // end_some calls the finalizers of the objects of the run that are there now, and returns how many it called.
 static ssize_t end_some(void)
 {
-	PyObject *all = call(get_objects); // it stays: freeing it would free objects in another order
+	PyObject *all = call(get_objects);
 	ssize_t n = all ? PyList_Size(all) : 0, count = 0;
 	struct { PyObject *it; enum kind kind; } *objects = malloc((size_t)(n + 1) * sizeof *objects);
 	for (ssize_t i = 0; objects && i < n; i++) {
 		PyObject *o = PyList_GetItem(all, i);
+		if (o == template_modules) { // the program has called gc.unfreeze: the objects of the template are among them
+			count = 0;
+			break;
+		}
 		enum kind kind = kind_of(o);
 		if (kind != STAYS)
 			objects[count].it = o, objects[count++].kind = kind;
@@ -184,22 +187,19 @@ static ssize_t end_some(void)
 				PyObject_CallFinalizer(objects[i].it);
 	free(objects);
 	PyErr_Clear();
+	Py_DecRef(all); // it refers to the interpreter's dictionary, whose end ends the process
 	return count;
 }
 
 // end_objects calls the finalizers of all objects of the run that are left when its garbage has been collected:
-// the template refers to them, or sys, or a module that ends next. They may make others. It does nothing if the
-// program has called gc.unfreeze: then the objects of the template are among them.
+// the template refers to them, or sys, or a module that ends next. They may make others.
 static void end_objects(PyObject *capsule)
 {
 	(void)capsule;
 	enum { ROUNDS = 8 };
 	PyObject *type, *value, *traceback;
 	PyErr_Fetch(&type, &value, &traceback);
-	PyObject *frozen = call(get_freeze_count);
-	if (frozen && PyLong_AsLong(frozen) > 0)
-		for (int i = 0; i < ROUNDS && end_some(); i++) { }
-	Py_DecRef(frozen);
+	for (int i = 0; i < ROUNDS && end_some(); i++) { }
 	PyErr_Restore(type, value, traceback);
 }
 
