@@ -137,7 +137,7 @@ bench-batch: build ## rate, cost and memory of brig batch, and many workers (roo
 	go run ./bench/batches --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/batch.md)
 
 chaos: build ## batches whose parts are killed at random, cut off and stopped (root; 15 minutes)
-	BRIG_CHAOS=$(or $(CHAOS),20000,200) BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -v -timeout 60m -tags chaos \
+	BRIG_CHAOS=$(if $(CHAOS),$(CHAOS),20000,200) BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -v -timeout 60m -tags chaos \
 		-run '^(TestChaosOfABatch|TestABatch.*|TestAKilledBatchIsResumed|TestStoppedParts.*)$$' ./e2e
 
 languages: build ## cost of each language: image, start, least memory (root; WRITE=1: update the docs)
