@@ -87,6 +87,14 @@ func (t *tool) templateOf(ctx context.Context, l api.Language, second *testagent
 		t.report.row(row, "-", fmt.Sprintf("not tried: %d of %d ordinary starts stay within this limit", within, controls), true)
 		return nil
 	}
+	exceed, _, err := t.flips(ctx, between(r), api.OK, controls)
+	if err != nil {
+		return err
+	}
+	if exceed > 0 { // nor would it if the template is there
+		t.report.row(row, "-", fmt.Sprintf("not tried: %d of %d runs from a template that is there exceed this limit", exceed, controls), true)
+		return nil
+	}
 	fresh := *t
 	fresh.agent = second // its first runs of this language
 	flips, n, err := fresh.flips(ctx, between(r), api.OK, 40)
