@@ -17,10 +17,9 @@ enum { FLUSH_FAILED = 120 }; // the exit status of Python if a stream cannot be 
 static PyObject *template_modules; // by name, without __main__, builtins and sys
 static PyObject *run_exit_functions, *get_objects, *io_base, *text_base, *buffer_base;
 static void (*print_unraisable)(const char *format, ...); // PyErr_FormatUnraisable, since 3.13
-static PyObject *socket_type; // null: there is none
 static void *python_finalizer; // the slot of a class that has __del__
 static const char *const hook_of_program = "brig.unraisablehook"; // in sys
-static int program_status, flush_failed, waited, threads_remain;
+static int program_status, flush_failed, waited;
 
 static PyObject *call(PyObject *function) { return PyObject_CallFunction(function, NULL); }
 
@@ -141,23 +140,32 @@ static void check_stderr(void)
 	Py_DecRef(closed);
 }
 
-// A kind of object is its turn in the order in which objects end: one comes before those that it may use. Own classes
-// may use all others; a stream writes to the next kinds of streams. STAYS: it has no finalizer.
-enum kind { OWN, OTHER, TEXT, BUFFER_OF_OWN, BUFFER, RAW, STAYS };
+// A kind of object is its turn in the order in which objects end: one comes before those that it may use. Classes of
+// the program may use all others; a stream writes to the next kinds of streams. STAYS: it has no finalizer, or
+// one of a library, which may wait for a thread or a lock that is no more (test_logging of CPython did).
+enum kind { OWN, TEXT, BUFFER_OF_OWN, BUFFER, RAW, STAYS };
+
+static int is_of_program(PyObject *type)
+{
+	PyObject *module = PyObject_GetAttrString(type, "__module__"), *of_text = module ? PyObject_Type(module) : NULL;
+	int is = of_text == &PyUnicode_Type && !PyUnicode_CompareWithASCIIString(module, "__main__");
+	PyErr_Clear();
+	Py_DecRef(of_text);
+	Py_DecRef(module);
+	return is;
+}
 
 static enum kind kind_of(PyObject *o)
 {
 	PyObject *type = PyObject_Type(o);
 	void *finalizer = PyType_GetSlot(type, Py_tp_finalize);
-	enum kind kind = finalizer == python_finalizer ? OWN : OTHER;
+	enum kind kind = STAYS;
 	if (!finalizer || PyObject_GC_IsFinalized(o))
 		kind = STAYS;
-	else if (socket_type && PyType_IsSubtype(type, socket_type))
-		kind = threads_remain ? STAYS : RAW;
 	else if (PyType_IsSubtype(type, io_base))
 		kind = PyType_IsSubtype(type, text_base) ? TEXT : PyType_IsSubtype(type, buffer_base) ? BUFFER_OF_OWN : RAW;
-	else if (threads_remain && (type == &PyGen_Type || type == &PyCoro_Type || type == &PyAsyncGen_Type))
-		kind = STAYS; // one of the threads may be in it
+	else if (finalizer == python_finalizer && is_of_program(type))
+		kind = OWN;
 	for (int i = 0; i < BUFFERS; i++)
 		if (type == buffers[i] && kind != STAYS)
 			kind = BUFFER;
@@ -191,7 +199,7 @@ static ssize_t end_some(void)
 	return count;
 }
 
-// end_objects calls the finalizers of all objects of the run that are left when its garbage has been collected:
+// end_objects calls the finalizers of the program's objects and streams that are left when its garbage has been collected:
 // the template refers to them, or sys, or a module that ends next. They may make others.
 static void end_objects(PyObject *capsule)
 {
@@ -216,9 +224,7 @@ static void at_last(PyObject *capsule)
 // clears those that are left, the last one first.
 static void forget_template(void)
 {
-	PyObject *modules = PyImport_GetModuleDict(), *name, *module, *sockets = PyDict_GetItemString(modules, "_socket");
-	socket_type = sockets ? PyObject_GetAttrString(sockets, "SocketType") : NULL;
-	PyErr_Clear();
+	PyObject *modules = PyImport_GetModuleDict(), *name, *module;
 	for (ssize_t at = 0; PyDict_Next(template_modules, &at, &name, &module);)
 		if (PyDict_GetItem(modules, name) == module)
 			PyDict_DelItem(modules, name);
@@ -237,7 +243,6 @@ void finish(int status)
 	PyErr_Clear();
 	wait_no_more();
 	void *interpreter = PyInterpreterState_Get();
-	threads_remain = PyThreadState_Next(PyInterpreterState_ThreadHead(interpreter)) != NULL;
 	check_stderr();
 	watch_stdout();
 	forget_template();

@@ -83,14 +83,12 @@ int PyRun_SimpleStringFlags(const char *code, void *flags);
 PyObject *PyCFunction_NewEx(method_definition *m, PyObject *self, PyObject *module);
 PyObject *PyCapsule_New(void *pointer, const char *name, void (*destroy)(PyObject *));
 void *PyInterpreterState_Get(void);
-void *PyInterpreterState_ThreadHead(void *interpreter);
-void *PyThreadState_Next(void *thread);
 PyObject *PyInterpreterState_GetDict(void *interpreter);
 unsigned long PyType_GetFlags(PyObject *type);
 int PyType_IsSubtype(PyObject *type, PyObject *of);
 void *PyType_GetSlot(PyObject *type, int slot);
 PyObject *PyObject_Type(PyObject *o);
-extern PyObject *PyExc_SystemExit, *PyExc_KeyboardInterrupt, *PyExc_OSError, _Py_NoneStruct, PyLong_Type, PyType_Type, PyBaseObject_Type, PyGen_Type, PyCoro_Type, PyAsyncGen_Type;
+extern PyObject *PyExc_SystemExit, *PyExc_KeyboardInterrupt, *PyExc_OSError, _Py_NoneStruct, PyLong_Type, PyType_Type, PyBaseObject_Type, PyUnicode_Type;
 
 enum { Py_file_input = 257, Py_PRINT_RAW = 1, Py_tp_traverse = 71, Py_tp_finalize = 80, METH_NOARGS = 4, METH_O = 8, Py_TPFLAGS_LIST_SUBCLASS = 1 << 25 };
 
