@@ -142,7 +142,7 @@ static void check_stderr(void)
 
 // A kind of object is its turn in the order in which objects end: one comes before those that it may use. Classes of
 // the program may use all others; a stream writes to the next kinds of streams. STAYS: it has no finalizer, or
-// one of a library, which may wait for a thread or a lock that is no more (test_logging of CPython did).
+// one of a library, which could wait for a thread or a lock that is no more.
 enum kind { OWN, TEXT, BUFFER_OF_OWN, BUFFER, RAW, STAYS };
 
 static int is_of_program(PyObject *type)
