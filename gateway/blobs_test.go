@@ -62,7 +62,10 @@ func TestBlobsOfAWaitingRunStay(t *testing.T) {
 		say(w, 200, api.Result{Verdict: api.OK})
 	})
 	keys, as := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob"})
-	web := serveFake(t, mux, func(c *Config) { c.Keys, c.QueuePlaces = keys, 8 })
+	web := serveFake(t, mux, func(c *Config) {
+		c.Keys, c.QueuePlaces = keys, 8
+		c.Wait = 10 * time.Minute // bob's run waits during all of these uploads, which are slow under the race detector
+	})
 	put := func(key, content string) string {
 		t.Helper()
 		digest := fmt.Sprintf("%x", sha256.Sum256([]byte(content)))
