@@ -175,6 +175,11 @@ func (c *cli) batch(o *batchOptions) int {
 		return c.fail(err)
 	}
 	defer in.Close()
+	if o.dataset.from == "" {
+		if err := checkForm(o.in, in); err != nil {
+			return c.fail(err)
+		}
+	}
 	out, done, err := o.openOutput(c)
 	if err != nil {
 		return c.fail(err)
