@@ -156,6 +156,12 @@ func launchUnder(t testing.TB, dir, data string, wrapper []string, prepare func(
 		fmt.Fprintln(gate)
 	}
 	go func() { a.err = a.cmd.Wait(); close(a.done) }()
+	ready := false
+	defer func() {
+		if !ready { // the test ends here, and its caller has no agent to stop
+			a.stop()
+		}
+	}()
 	for deadline := patience(); ; time.Sleep(5 * time.Millisecond) {
 		if _, err := a.Health(t.Context()); err == nil {
 			break
@@ -166,11 +172,11 @@ func launchUnder(t testing.TB, dir, data string, wrapper []string, prepare func(
 		default:
 		}
 		if time.Now().After(deadline) {
-			_ = a.cmd.Process.Kill()
 			t.Fatalf("brigd does not answer\n%s", a.log)
 		}
 	}
 	images.ensure(t, a)
+	ready = true
 	return a
 }
 
