@@ -37,6 +37,7 @@ var channels = []channel{
 	{name: "page", description: "time of the first read of a file of the image that was evicted from the page cache", bits: 256, cold: true},
 	{name: "flock", description: "`flock` of files of the image", bits: 512, frame: 20 * time.Millisecond},
 	{name: "record", description: "`fcntl` locks of bytes of a file of the image", bits: 48, frame: 60 * time.Millisecond},
+	{name: "futex", description: "futexes that are not private, at a page of a file of the image that both can only read", bits: 128, frame: 8 * time.Millisecond},
 	{name: "watch", description: "inotify on a directory of the image", bits: 256, frame: 60 * time.Millisecond},
 	{name: "flock-dev", description: "`flock` of the devices in `/dev`", bits: 60, frame: 10 * time.Millisecond},
 	{name: "counter", description: "inode numbers of pipes, which the kernel takes from one counter", bits: 48, bitsPerPair: 4},

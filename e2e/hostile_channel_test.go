@@ -21,7 +21,7 @@ func startChannelAgent(t *testing.T, slots string) (a *agent, tree string) {
 // strict and fresh, and none in mode exclusive.
 func TestHostileChannelsOfAnImage(t *testing.T) {
 	a, tree := startChannelAgent(t, "2")
-	for _, how := range []string{"dentry", "page", "flock", "record"} {
+	for _, how := range []string{"dentry", "page", "flock", "record", "futex"} {
 		t.Run(how, func(t *testing.T) {
 			c := channelNamed(t, how)
 			kind, said := permissiveProfile(t, a, tree, c)

@@ -4,6 +4,8 @@
 // channel HOW read SALT START FRAME COUNT, which prints what it read, a 0 or 1 for each bit. START
 // is a time of CLOCK_REALTIME in ns, FRAME a duration in us, for the channels that need both to run
 // at the same time. A refused call ends either with the call's name and errno.
+#include <linux/futex.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
@@ -77,6 +79,26 @@ static void record(void) {
 		if (!sends) set(i, l.l_type != F_UNLCK);
 	}
 	part(1, 0);
+}
+
+// A futex that is not private belongs to the page of the file, also in a private mapping that can only be
+// read: a thread that waits is woken by any process that maps the page. The kernel wakes one when a thread
+// ends whose set_tid_address is there, also if the tier refuses FUTEX_WAKE, although it cannot write there.
+static void *ends(void *p) { need("set_tid_address", syscall(SYS_set_tid_address, p)); syscall(SYS_exit, 0); return 0; }
+static void futexes(void) {
+	int f = cold(0), *p, calls = 0; pthread_t t; touch(f); p = mmap(0, 4096, PROT_READ, MAP_PRIVATE, f, 0); need("mmap", p == MAP_FAILED ? -1 : 0);
+	if (sends) calls = syscall(SYS_futex, p, FUTEX_WAKE, 0, 0, 0, 0) >= 0;
+	for (long i = 0; i < count; i++) {
+		part(i, sends ? 0.4 : 0.1);
+		if (sends && calls && one(i)) syscall(SYS_futex, p, FUTEX_WAKE, 100, 0, 0, 0);
+		else if (sends && one(i)) errno = pthread_create(&t, 0, ends, p), need("clone", -!!errno);
+		if (sends) continue;
+		long to = start + (long)((i + 0.9) * frame * 1000); struct timespec end = {to / 1000000000L, to % 1000000000L};
+		long r = syscall(SYS_futex, p, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, *p, &end, 0, -1);
+		if (r && errno != ETIMEDOUT) need("futex", r);
+		set(i, !r);
+	}
+	part(count, 0);
 }
 
 // Which files of the image are opened, as seen by a watch of their directory.
@@ -167,7 +189,7 @@ static void events(void) {
 }
 
 int main(int c, char **v) {
-	static const struct { const char *name; void (*go)(void); } all[] = {{"dentry", dentry}, {"page", page}, {"flock", whole}, {"flock-dev", device}, {"record", record}, {"watch", watch}, {"shared", shared}, {"numbers", numbers}, {"counter", counter}, {"sessions", sessions}, {"events", events}};
+	static const struct { const char *name; void (*go)(void); } all[] = {{"dentry", dentry}, {"page", page}, {"flock", whole}, {"flock-dev", device}, {"record", record}, {"watch", watch}, {"futex", futexes}, {"shared", shared}, {"numbers", numbers}, {"counter", counter}, {"sessions", sessions}, {"events", events}};
 	if (c < 7) return 2;
 	sends = !strcmp(v[2], "send"); salt = v[3]; start = atol(v[4]); frame = atol(v[5]);
 	count = sends ? (long)strlen(v[6]) : atol(v[6]);
