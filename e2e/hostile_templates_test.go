@@ -47,6 +47,10 @@ for line in open("/proc/self/maps").read().splitlines():
 	if string(attack.Stdout) != want || attack.Verdict != api.Signaled || !attack.Host.Template {
 		t.Errorf("%s, %+v: %s%s", attack.Verdict, attack.Host, attack.Stdout, attack.Stderr)
 	}
+	accessed := py("import os; print(os.stat('/proc/self/exe').st_atime_ns)") // TPL-13
+	if one, two := a.run(t, accessed), a.run(t, accessed); !one.Host.Template || !two.Host.Template || string(one.Stdout) != string(two.Stdout) || len(one.Stdout) < 10 {
+		t.Errorf("a run sees that another one began: %q, %q", one.Stdout, two.Stdout)
+	}
 	after := a.run(t, py(digest))
 	if !before.Host.Template || !after.Host.Template || string(before.Stdout) != string(after.Stdout) || len(before.Stdout) != 65 {
 		t.Errorf("the template changed: %q, %q", before.Stdout, after.Stdout)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,6 +29,9 @@ func TestSealedMemfd(t *testing.T) {
 			t.Errorf("exec %v: mode %v, %v; want that none but its owner may open it for writing", exec, info.Mode(), err)
 		}
 	}
+	if keep, changes := accessChanges(t, true), accessChanges(t, false); keep || !changes { // TPL-13
+		t.Errorf("the time of access changes: %v; without the flag: %v", keep, changes)
+	}
 	for _, c := range []struct {
 		name string
 		busy int
@@ -47,4 +51,32 @@ func TestSealedMemfd(t *testing.T) {
 			t.Errorf("%s: %v after %d calls; want %v after %d", c.name, err, calls, c.then, c.busy+1)
 		}
 	}
+}
+
+// accessChanges reports whether a read changes the time at which a memfd was last accessed.
+func accessChanges(t *testing.T, sealed bool) bool {
+	t.Helper()
+	f, err := SealedMemfd("t", []byte("content"), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if !sealed {
+		if err := unix.IoctlSetPointerInt(FD(f), unix.FS_IOC_SETFLAGS, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var times [2]unix.Timespec
+	for i := range times {
+		var st unix.Stat_t
+		if err := unix.Fstat(FD(f), &st); err != nil {
+			t.Fatal(err)
+		}
+		times[i] = st.Atim
+		time.Sleep(20 * time.Millisecond) // the kernel's time of files has steps of a tick
+		if _, err := f.ReadAt(make([]byte, 1), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return times[0] != times[1]
 }

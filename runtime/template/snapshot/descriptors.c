@@ -100,9 +100,33 @@ static const char *note_file(struct descriptor *d, const char *link, const char 
 	return 0;
 }
 
+int descriptors_end(void)
+{
+	u64 limit[2];
+	return SYS(prlimit64, 0, 7 /* RLIMIT_NOFILE */, 0, limit) || limit[0] > 1 << 20 ? 1 << 20 : (int)limit[0];
+}
+
+// note_pairs checks that each pipe has two ends here, the one to read first: so make_pipe makes it once, and
+// RESTORE_FD is taken last.
+static const char *note_pairs(void)
+{
+	for (int fd = 3; fd < MOST; fd++) {
+		int readers = 0, writers = 0;
+		if (noted[fd].kind != PIPE_READ && noted[fd].kind != PIPE_WRITE)
+			continue;
+		for (int other = 3; other < MOST; other++) {
+			readers += noted[other].kind == PIPE_READ && noted[other].pipe == noted[fd].pipe && other <= fd;
+			writers += noted[other].kind == PIPE_WRITE && noted[other].pipe == noted[fd].pipe && other >= fd;
+		}
+		if (readers != 1 || writers != 1)
+			return "a pipe of the interpreter does not have its two ends in order";
+	}
+	return 0;
+}
+
 const char *descriptors_note(void)
 {
-	for (int fd = 3; fd < 256; fd++) {
+	for (int fd = 3, end = descriptors_end(); fd < end; fd++) {
 		char path[40], link[MOST_PATH], info[4096];
 		struct descriptor *d = &noted[fd];
 		if (SYS(fcntl, fd, F_GETFD) < 0)
@@ -126,14 +150,17 @@ const char *descriptors_note(void)
 			d->kind = EPOLL;
 			missing = note_epoll(d, info);
 		} else if (count) {
+			const char *semaphore = after(info, "eventfd-semaphore:"); // since Linux 6.5
 			d->kind = EVENTFD;
+			if (semaphore && number(semaphore, 10))
+				missing = "an eventfd of the interpreter is a semaphore";
 			d->count = number(count, 16);
 		} else
 			missing = note_file(d, link, info);
 		if (missing)
 			return missing;
 	}
-	return 0;
+	return note_pairs();
 }
 
 // place gives a new descriptor its number. RESTORE_FD is placed last: the template has that number.
@@ -153,10 +180,12 @@ static int make_pipe(int at, const struct descriptor *d)
 	for (other = 3; other < MOST; other++)
 		if (noted[other].kind == PIPE_WRITE && noted[other].pipe == d->pipe)
 			break;
-	if (other == MOST || SYS(pipe2, ends, d->flags & (O_NONBLOCK | O_CLOEXEC)))
+	if (other == MOST || SYS(pipe2, ends, (d->flags | noted[other].flags) & (O_DIRECT | O_CLOEXEC)))
 		return -1;
 	if (SYS(write, ends[1], d->held, d->holds) != d->holds)
 		return -1;
+	SYS(fcntl, ends[0], F_SETFL, d->flags & O_NONBLOCK);
+	SYS(fcntl, ends[1], F_SETFL, noted[other].flags & (O_NONBLOCK | O_DIRECT));
 	if (ends[1] == at) { // out of the way of the first
 		ends[1] = (int)SYS(fcntl, ends[1], F_DUPFD_CLOEXEC, at + 1);
 		SYS(close, at);

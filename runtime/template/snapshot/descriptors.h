@@ -3,6 +3,9 @@
 #ifndef BRIG_DESCRIPTORS_H
 #define BRIG_DESCRIPTORS_H
 
+// descriptors_end returns the number that all descriptors are below.
+int descriptors_end(void);
+
 // descriptors_note notes them. All other threads are parked. It returns 0, or says what is missing.
 const char *descriptors_note(void);
 

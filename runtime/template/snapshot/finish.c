@@ -160,15 +160,15 @@ static enum kind kind_of(PyObject *o)
 	PyObject *type = PyObject_Type(o);
 	void *finalizer = PyType_GetSlot(type, Py_tp_finalize);
 	enum kind kind = STAYS;
-	if (!finalizer || PyObject_GC_IsFinalized(o))
-		kind = STAYS;
-	else if (PyType_IsSubtype(type, io_base))
-		kind = PyType_IsSubtype(type, text_base) ? TEXT : PyType_IsSubtype(type, buffer_base) ? BUFFER_OF_OWN : RAW;
-	else if (finalizer == python_finalizer && is_of_program(type))
-		kind = OWN;
-	for (int i = 0; i < BUFFERS; i++)
-		if (type == buffers[i] && kind != STAYS)
-			kind = BUFFER;
+	if (finalizer && !PyObject_GC_IsFinalized(o)) {
+		if (PyType_IsSubtype(type, io_base))
+			kind = PyType_IsSubtype(type, text_base) ? TEXT : PyType_IsSubtype(type, buffer_base) ? BUFFER_OF_OWN : RAW;
+		else if (finalizer == python_finalizer && is_of_program(type))
+			kind = OWN;
+		for (int i = 0; i < BUFFERS; i++)
+			if (type == buffers[i])
+				kind = BUFFER;
+	}
 	Py_DecRef(type);
 	return kind;
 }

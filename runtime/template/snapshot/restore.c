@@ -2,7 +2,7 @@
 // process, so nothing of it may be called before restore has finished: only system calls.
 //
 // The order: the vDSO, because the kernel chose its place and a mapping could need that place;
-// mappings that the loader cannot make; then what belongs to the thread, with the thread pointer
+// mappings that the kernel does not make at exec; then what belongs to the thread, with the thread pointer
 // first, because everything else of the C library is found by it; at last what the C library knows of
 // the kernel's choices.
 #include <linux/auxvec.h>
@@ -43,7 +43,7 @@ static void place_vdso(u64 vdso)
 	for (u32 i = 0; i < restoring.vdso_parts; i++) {
 		struct range r = restoring.vdso_part[i];
 		u64 from = r.start - restoring.vdso_start + vdso, to = r.start - restoring.vdso_start + restoring.vdso_at;
-		if (SYS(mremap, from, r.end - r.start, r.end - r.start, MREMAP_MAYMOVE | MREMAP_FIXED, to) != (long)to)
+		if (from != to && SYS(mremap, from, r.end - r.start, r.end - r.start, MREMAP_MAYMOVE | MREMAP_FIXED, to) != (long)to)
 			restore_fail(FAIL_VDSO);
 	}
 }
@@ -57,6 +57,17 @@ static void map(const struct empty *e)
 	if (SYS(mmap, e->at.start, e->at.end - e->at.start, e->prot, flags, -1, 0) != (long)e->at.start)
 		restore_fail(FAIL_MAPPING);
 	if (e->wipe && SYS(madvise, e->at.start, e->at.end - e->at.start, MADV_WIPEONFORK) < 0)
+		restore_fail(FAIL_MAPPING);
+}
+
+// map_late maps pieces of the template itself.
+static void map_late(const struct late *l)
+{
+	u64 size = l->content_end - l->at.start, zeros = l->at.end - l->content_end;
+	long flags = MAP_PRIVATE | MAP_FIXED_NOREPLACE;
+	if (size && SYS(mmap, l->at.start, size, l->prot, flags, RESTORE_FD, l->offset) != (long)l->at.start)
+		restore_fail(FAIL_MAPPING);
+	if (zeros && SYS(mmap, l->content_end, zeros, l->prot, flags | MAP_ANONYMOUS, -1, 0) != (long)l->content_end)
 		restore_fail(FAIL_MAPPING);
 }
 
@@ -105,10 +116,12 @@ __attribute__((noreturn, used, visibility("hidden"))) void restore(u64 *stack)
 	if (!vdso != !restoring.vdso_parts || !random)
 		restore_fail(FAIL_VDSO);
 	place_vdso(vdso);
+	for (u32 i = 0; i < restoring.lates; i++)
+		map_late(&restoring.late[i]);
 	for (u32 i = 0; i < restoring.empties; i++)
 		map(&restoring.empty[i]);
 	map_files();
-	if (!restoring.threads) // otherwise descriptors_make closes it
+	if (!restoring.returns) // otherwise the continuation closes it: it may still fail
 		SYS(close, RESTORE_FD);
 
 	// A new stack canary, if no frame of the old process is ever returned to (tcbhead_t.stack_guard).
@@ -124,6 +137,7 @@ __attribute__((noreturn, used, visibility("hidden"))) void restore(u64 *stack)
 		if (restoring.signal[sig].handler)
 			SYS(rt_sigaction, sig, &restoring.signal[sig], 0, 8);
 
+	__asm__ volatile("ldmxcsr %0\n\tfldcw %1" : : "m"(restoring.sse), "m"(restoring.x87));
 	*restoring.environ = envp;
 	*restoring.brk = (void *)SYS(brk, 0);
 	restoring.resume(argc, argv, envp);

@@ -18,6 +18,9 @@ struct empty { struct range at; u32 prot, droppable, wipe; };
 // A mapping of a file of the image, which is not in the snapshot.
 struct file_mapping { struct range at; u64 offset; u32 prot, file; };
 
+// A piece of the memory that the kernel does not map at exec: its content, and zeros.
+struct late { struct range at; u64 content_end, offset; u32 prot; };
+
 struct restore {
 	void (*resume)(int argc, char **argv, char **envp);
 	char ***environ;
@@ -25,6 +28,8 @@ struct restore {
 	void *rseq;
 	int returns;
 	int threads;
+	u32 sse;                   // MXCSR: libraries may change it in a constructor, for example to flush denormals to zero
+	unsigned short x87;        // the control word
 	u64 thread;                // the thread pointer
 	int *tid;                  // the C library's copy of the thread's number, which the kernel clears at its end
 	void *robust;              // the head of the thread's list of robust futexes
@@ -39,6 +44,8 @@ struct restore {
 	u32 files;
 	struct file_mapping file_mapping[MAX_FILE_MAPPINGS];
 	u32 file_mappings;
+	u32 lates;
+	struct late late[MAX_PIECES - MAX_LOADS];
 };
 
 extern struct restore restoring __attribute__((visibility("hidden")));

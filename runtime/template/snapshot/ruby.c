@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -88,7 +89,8 @@ static void *main_script(const char *ruby)
 	VALUE compiled = failed ? 0 : rb_protect(compile, name, &failed);
 	if (failed) {
 		execve(ruby, script.argv, environ);
-		restore_fail(FAIL_COMMAND);
+		perror("ruby: exec ruby again, for the message about the script"); // the template's descriptor is closed
+		_exit(1);
 	}
 	return rb_iseqw_to_iseq(compiled);
 }

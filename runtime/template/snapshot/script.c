@@ -48,8 +48,9 @@ static void set_stack(void)
 	if (size > stack_room - GUARD)
 		size = stack_room - GUARD;
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-	mmap(stack_top - stack_room, stack_room, PROT_NONE, flags, -1, 0);
-	mmap(stack_top - size, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+	if (mmap(stack_top - stack_room, stack_room, PROT_NONE, flags, -1, 0) == MAP_FAILED ||
+	    mmap(stack_top - size, size, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED)
+		restore_fail(FAIL_MAPPING);
 	memcpy(stack_top - kept_size, kept, kept_size);
 }
 
@@ -61,7 +62,9 @@ static void resume(int argc, char **argv, char **envp)
 	if (script.check && script.check())
 		restore_fail(FAIL_COMMAND);
 	if (script.threads)
-		start_threads();
+		start_threads(); // it closes the template's descriptor
+	else
+		close(RESTORE_FD);
 	start_again(argv, envp, stack_end);
 	resumed = 1;
 	setcontext(&go_on);

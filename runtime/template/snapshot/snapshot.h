@@ -14,7 +14,9 @@ typedef unsigned char u8;
 typedef unsigned int u32;
 typedef unsigned long u64;
 
-enum { PAGE = 4096, MAX_MAPPINGS = 2048, MAX_SEGMENTS = 1024 };
+// MAX_LOADS: Linux 6.1 refuses a table of program headers larger than a page, 73 of them
+// (fs/binfmt_elf.c, load_elf_phdrs); 6.18 does not. One is PT_GNU_STACK.
+enum { PAGE = 4096, MAX_MAPPINGS = 2048, MAX_PIECES = 1024, MAX_LOADS = 72 };
 
 // Why a restore failed. It is the offset of the descriptor of the executable, which the agent reads:
 // no program can move it, because restore closes the descriptor before the program begins.

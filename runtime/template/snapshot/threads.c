@@ -61,10 +61,11 @@ __asm__(".text\n"
 	"\tsyscall\n");
 extern char return_from_handler[] __attribute__((visibility("hidden")));
 
-// list notes the threads of this process other than the first, in the order in which they were made: so
-// they get the same numbers again.
+// list notes the threads of this process that it has not noted, other than the first, in the order in which
+// they were made: so they get the same numbers again.
 static int list(void)
 {
+	int noted = threads;
 	struct entry { u64 inode; long offset; unsigned short size; u8 type; char name[]; } *e;
 	static char entries[8192] __attribute__((aligned(8)));
 	long fd = SYS(openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
@@ -77,12 +78,15 @@ static int list(void)
 		e = (struct entry *)p;
 		for (const char *c = e->name; *c >= '0' && *c <= '9'; c++)
 			id = id * 10 + (*c - '0');
-		if (!id || id == first)
+		int is_noted = !id || id == first;
+		for (int i = 0; i < noted; i++)
+			is_noted |= thread[i].id == id;
+		if (is_noted)
 			continue;
 		if (threads == MOST_THREADS)
 			return -1;
 		int at = threads++;
-		for (; at && thread[at - 1].id > id; at--)
+		for (; at > noted && thread[at - 1].id > id; at--)
 			thread[at].id = thread[at - 1].id;
 		thread[at].id = id;
 	}
@@ -93,11 +97,13 @@ const char *threads_park(void)
 {
 	enum { TRIES = 10 }; // of a second each
 	struct action handler = {park, 0x04000000 /* SA_RESTORER */ | 4 /* SA_SIGINFO */ | 0x10000000 /* SA_RESTART */, return_from_handler, -1UL}, old;
-	if (list())
-		return "the interpreter has too many threads";
 	long process = SYS(getpid);
 	SYS(rt_sigaction, PARK_SIGNAL, &handler, &old, 8);
-	for (int i = 0; i < threads; i++) {
+	for (int i = 0;; i++) {
+		if (i == threads && list()) // a thread may have made others before it was parked
+			return "the interpreter has too many threads";
+		if (i == threads)
+			break;
 		SYS(tgkill, process, thread[i].id, PARK_SIGNAL);
 		for (int tries = 0; __atomic_load_n(&parked, __ATOMIC_ACQUIRE) == i; tries++) {
 			if (tries == TRIES)

@@ -2,10 +2,8 @@
 //
 // Two kinds of addresses in the old process's memory would be wrong in a new one: those of the
 // arguments, the environment and the auxiliary vector, which lie on the stack, and those of the vDSO.
-// Both are chosen by the kernel anew. So the first block is copied, the second gets a reserved place
-// among the mappings, and each word that points into the old places is changed to the new ones. The
-// place of the vDSO is not the old one, because the kernel chooses it near the stack, and the stack of
-// a new process could need it.
+// Both are chosen by the kernel anew. So the first block is copied, the second gets a place among the
+// mappings, and each word that points into the old places is changed to the new ones.
 #include <asm/stat.h>
 #include <elf.h>
 #include <linux/fcntl.h>
@@ -35,7 +33,7 @@ static const char *nothing_open(void)
 	struct stat tasks;
 	if (SYS(newfstatat, AT_FDCWD, "/proc/self/task", &tasks, 0) || tasks.st_nlink != 3) // two, and one for each thread
 		return "the interpreter has more than one thread";
-	for (int fd = 3; fd < 256; fd++)
+	for (int fd = 3, end = descriptors_end(); fd < end; fd++)
 		if (SYS(fcntl, fd, F_GETFD) >= 0)
 			return "the interpreter has open files";
 	return 0;
@@ -45,6 +43,27 @@ static u64 anonymous(u64 size, u32 prot)
 {
 	long at = SYS(mmap, 0, size, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	return at < 0 && at > -PAGE ? 0 : (u64)at;
+}
+
+// vdso_place chooses the place of the vDSO, and reserves it if it is not the old one. It must have the
+// same neighbours among the libraries: the C library finds the library of an address in an array that is
+// sorted by addresses (elf/dl-find_object.c), and without that no exception of C++ finds its handler.
+// Between libraries the old place is free in each run. Above all of them it is near the stack, which a
+// new process could need: then it is directly above them. 0: there is no place.
+static u64 vdso_place(const struct mapping *all, int n, struct range kernel)
+{
+	u64 size = kernel.end - kernel.start, at = 0;
+	for (int i = 0; i < n; i++) {
+		if (!all[i].file)
+			continue;
+		if (all[i].at.start >= kernel.end)
+			return kernel.start;
+		at = all[i].at.end;
+	}
+	for (int i = 0; i < n && all[i].at.start < at + size; i++)
+		if (all[i].at.end > at)
+			at = all[i].at.end;
+	return SYS(mmap, at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == (long)at ? at : 0;
 }
 
 static u64 pages(u64 n) { return (n + PAGE - 1) & ~(u64)(PAGE - 1); }
@@ -141,7 +160,7 @@ static int cut(const struct mapping *m, struct piece *out, int n)
 			before->content_end = content;
 			before->at.end = end;
 		} else {
-			if (n == MAX_SEGMENTS)
+			if (n == MAX_PIECES)
 				return -1;
 			out[n++] = (struct piece){{at, end}, content, m->prot};
 		}
@@ -162,40 +181,74 @@ static int write_all(long fd, const void *from, u64 n)
 	return 0;
 }
 
-// elf writes the executable: a loadable segment for each piece, in the order of their addresses.
-static const char *elf(const char *path, const struct piece *pieces, int n)
+#define HIDDEN __attribute__((visibility("hidden")))
+
+// is_own reports whether a piece has code or data of restore, which runs before the late ones are mapped.
+static int is_own(const struct piece *p)
 {
-	static Elf64_Phdr segment[MAX_SEGMENTS + 1];
-	Elf64_Ehdr head = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT}, .e_type = ET_EXEC,
-		.e_machine = EM_X86_64, .e_version = EV_CURRENT, .e_entry = (u64)snapshot_entry, .e_phoff = sizeof head,
-		.e_ehsize = sizeof head, .e_phentsize = sizeof segment[0], .e_phnum = (Elf64_Half)(n + 1)};
-	u64 heads = sizeof head + (u64)(n + 1) * sizeof segment[0], offset = pages(heads);
+	extern char __ehdr_start[] HIDDEN, _end[] HIDDEN; // of this library, made by the linker
+	return p->at.start < (u64)_end && p->at.end > (u64)__ehdr_start;
+}
+
+// divide chooses the pieces that the kernel maps, at most MAX_LOADS: those of restore; the last, above
+// which the kernel puts the heap; and others while there is room. restore maps the rest. The offsets are
+// those of the contents in the file, in the order of the pieces.
+static int divide(const struct piece *pieces, int n, u64 offset, Elf64_Phdr *segment)
+{
+	int room = MAX_LOADS - 1, loads = 0;
+	for (int i = 0; i < n - 1; i++)
+		room -= is_own(&pieces[i]);
+	restoring.lates = 0;
 	for (int i = 0; i < n; i++) {
 		const struct piece *p = &pieces[i];
 		u64 size = p->content_end - p->at.start;
-		segment[i] = (Elf64_Phdr){.p_type = PT_LOAD, .p_vaddr = p->at.start, .p_paddr = p->at.start, .p_filesz = size,
-			.p_memsz = p->at.end - p->at.start, .p_offset = size ? offset : 0, .p_align = PAGE,
-			.p_flags = (p->prot & PROT_READ ? PF_R : 0) | (p->prot & PROT_WRITE ? PF_W : 0) | (p->prot & PROT_EXEC ? PF_X : 0)};
+		if (i == n - 1 || is_own(p) || room-- > 0)
+			segment[loads++] = (Elf64_Phdr){.p_type = PT_LOAD, .p_vaddr = p->at.start, .p_paddr = p->at.start, .p_filesz = size,
+				.p_memsz = p->at.end - p->at.start, .p_offset = size ? offset : 0, .p_align = PAGE,
+				.p_flags = (p->prot & PROT_READ ? PF_R : 0) | (p->prot & PROT_WRITE ? PF_W : 0) | (p->prot & PROT_EXEC ? PF_X : 0)};
+		else
+			restoring.late[restoring.lates++] = (struct late){p->at, p->content_end, offset, p->prot};
 		offset += size;
 	}
-	segment[n] = (Elf64_Phdr){.p_type = PT_GNU_STACK, .p_flags = PF_R | PF_W, .p_align = 16};
+	segment[loads] = (Elf64_Phdr){.p_type = PT_GNU_STACK, .p_flags = PF_R | PF_W, .p_align = 16};
+	return loads + 1;
+}
 
+// elf writes the executable: a loadable segment for each piece, in the order of their addresses.
+static const char *elf(const char *path, const struct piece *pieces, int n)
+{
+	static Elf64_Phdr segment[MAX_LOADS + 1];
+	enum { CONTENTS = 2 * PAGE }; // where they begin, after the headers
+	int headers = divide(pieces, n, CONTENTS, segment);
+	Elf64_Ehdr head = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT}, .e_type = ET_EXEC,
+		.e_machine = EM_X86_64, .e_version = EV_CURRENT, .e_entry = (u64)snapshot_entry, .e_phoff = sizeof head,
+		.e_ehsize = sizeof head, .e_phentsize = sizeof segment[0], .e_phnum = (Elf64_Half)headers};
 	long fd = SYS(openat, AT_FDCWD, path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return "the file cannot be made";
-	int bad = write_all(fd, &head, sizeof head) || write_all(fd, segment, (u64)(n + 1) * sizeof segment[0]) ||
-		  SYS(lseek, fd, pages(heads), 0) < 0;
+	int bad = write_all(fd, &head, sizeof head) || write_all(fd, segment, (u64)headers * sizeof segment[0]) ||
+		  SYS(lseek, fd, CONTENTS, 0) < 0;
 	for (int i = 0; i < n && !bad; i++)
 		bad = write_all(fd, (const void *)pieces[i].at.start, pieces[i].content_end - pieces[i].at.start);
 	SYS(close, fd);
 	return bad ? "the file cannot be written" : 0;
 }
 
+// cut_all divides all memory that the snapshot holds. It returns the number of pieces, or -1.
+static int cut_all(const struct mapping *all, int n, u32 device, struct piece *pieces)
+{
+	int count = 0;
+	for (int i = 0; i < n && count >= 0; i++)
+		if (all[i].kind == ORDINARY && all[i].prot && !of_the_image(&all[i], device))
+			count = cut(&all[i], pieces, count);
+	return count;
+}
+
 const char *snapshot_write(const char *path, const struct snapshot *s)
 {
 	// These lists are on the stack, which is neither searched for addresses nor written.
 	struct mapping all[MAX_MAPPINGS];
-	struct piece pieces[MAX_SEGMENTS];
+	struct piece pieces[MAX_PIECES];
 	const char *missing = s->threads ? descriptors_note() : nothing_open();
 	if (!missing)
 		missing = thread_fields();
@@ -229,13 +282,14 @@ const char *snapshot_write(const char *path, const struct snapshot *s)
 		if (all[i].kind == VDSO)
 			vdso = all[i].at.start;
 	}
-	u64 copy = anonymous(pages(block.end - block.start), PROT_READ | PROT_WRITE);
-	u64 place = kernel.end > kernel.start ? anonymous(kernel.end - kernel.start, PROT_NONE) : 0;
-	if (!copy || (vdso && !place))
+	u64 place = vdso ? vdso_place(all, n, kernel) : 0, copy = anonymous(pages(block.end - block.start), PROT_READ | PROT_WRITE);
+	if (vdso && !place)
+		return "there is no place for the vDSO";
+	if (!copy)
 		return "there is no memory for a copy of the arguments";
 	for (u64 i = 0; i < (block.end - block.start) / sizeof(u64); i++)
 		((u64 *)copy)[i] = ((u64 *)block.start)[i];
-	if (place)
+	if (place != kernel.start)
 		SYS(munmap, place, kernel.end - kernel.start);
 
 	// 2. addresses: every word that points to an old place points to the new one.
@@ -249,7 +303,7 @@ const char *snapshot_write(const char *path, const struct snapshot *s)
 		return "/proc/self/smaps cannot be read, or it is too long";
 	for (int i = 0; i < n; i++)
 		if (all[i].kind == ORDINARY && (all[i].prot & PROT_READ) && !(all[i].prot & PROT_EXEC) && !of_the_image(&all[i], device))
-			redirect(&all[i], moves, 2);
+			redirect(&all[i], moves, place == kernel.start ? 1 : 2);
 	for (u32 i = 0; i < restoring.vdso_parts; i++)
 		restoring.vdso_part[i] = parts[i];
 
@@ -260,6 +314,7 @@ const char *snapshot_write(const char *path, const struct snapshot *s)
 	restoring.rseq = s->rseq;
 	restoring.returns = s->returns;
 	restoring.threads = s->threads;
+	__asm__("stmxcsr %0\n\tfnstcw %1" : "=m"(restoring.sse), "=m"(restoring.x87));
 	restoring.vdso_start = vdso;
 	restoring.vdso_at = place + (vdso - kernel.start);
 	for (int i = 0; i < n; i++) {
@@ -270,11 +325,17 @@ const char *snapshot_write(const char *path, const struct snapshot *s)
 			return "too many files of the image are mapped";
 	}
 
-	// 4. the file: nothing of the memory changes any more.
+	// 4. the file: from here on only the list of late pieces changes. Its place in the memory is filled
+	// before the pieces are cut, so that it is none of zeros.
 	mappings_forget();
-	int count = 0;
-	for (int i = 0; i < n; i++)
-		if (all[i].kind == ORDINARY && all[i].prot && !of_the_image(&all[i], device) && (count = cut(&all[i], pieces, count)) < 0)
-			return "the memory is in too many pieces";
+	enum { MORE = 8 }; // pieces by the cut of that place
+	int count = cut_all(all, n, device, pieces), room = count - MAX_LOADS + MORE;
+	if (count > MAX_LOADS && room <= MAX_PIECES - MAX_LOADS) {
+		for (u64 *p = (u64 *)restoring.late; p < (u64 *)&restoring.late[room]; p++)
+			*p = -1UL;
+		count = cut_all(all, n, device, pieces);
+	}
+	if (count < 0 || (count > MAX_LOADS && count > MAX_LOADS + room))
+		return "the memory is in too many pieces";
 	return elf(path, pieces, count);
 }
