@@ -29,9 +29,6 @@ func TestSealedMemfd(t *testing.T) {
 			t.Errorf("exec %v: mode %v, %v; want that none but its owner may open it for writing", exec, info.Mode(), err)
 		}
 	}
-	if keep, changes := accessChanges(t, true), accessChanges(t, false); keep || !changes { // TPL-13
-		t.Errorf("the time of access changes: %v; without the flag: %v", keep, changes)
-	}
 	for _, c := range []struct {
 		name string
 		busy int
@@ -53,19 +50,29 @@ func TestSealedMemfd(t *testing.T) {
 	}
 }
 
-// accessChanges reports whether a read changes the time at which a memfd was last accessed.
-func accessChanges(t *testing.T, sealed bool) bool {
-	t.Helper()
+// TPL-13. A read does not change the time at which a sealed file was last accessed, and would without the flag.
+func TestSealedMemfdKeepsItsAccessTime(t *testing.T) {
 	f, err := SealedMemfd("t", []byte("content"), true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if !sealed {
-		if err := unix.IoctlSetPointerInt(FD(f), unix.FS_IOC_SETFLAGS, 0); err != nil {
-			t.Fatal(err)
-		}
+	changes := accessChanges(t, f)
+	err = unix.IoctlSetPointerInt(FD(f), unix.FS_IOC_SETFLAGS, 0)
+	if errors.Is(err, unix.ENOTTY) {
+		t.Skip("this kernel has no such flag for memfds (docs/kernel.md): a run learns when the last one began")
 	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if without := accessChanges(t, f); changes || !without {
+		t.Errorf("the time of access changes: %v; without the flag: %v", changes, without)
+	}
+}
+
+// accessChanges reports whether a read changes the time at which a file was last accessed.
+func accessChanges(t *testing.T, f *os.File) bool {
+	t.Helper()
 	var times [2]unix.Timespec
 	for i := range times {
 		var st unix.Stat_t

@@ -166,8 +166,11 @@ const char *descriptors_note(void)
 // place gives a new descriptor its number. RESTORE_FD is placed last: the template has that number.
 static int place(long fd, int at, u32 flags)
 {
-	if (fd < 0 || fd == at)
-		return fd < 0 ? -1 : 0;
+	enum { CLOEXEC = 1 }; // FD_CLOEXEC
+	if (fd < 0)
+		return -1;
+	if (fd == at)
+		return SYS(fcntl, fd, F_SETFD, flags & O_CLOEXEC ? CLOEXEC : 0) < 0 ? -1 : 0;
 	long placed = SYS(dup3, fd, at, flags & O_CLOEXEC);
 	SYS(close, fd);
 	return placed < 0 ? -1 : 0;

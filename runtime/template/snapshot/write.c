@@ -234,10 +234,12 @@ static const char *elf(const char *path, const struct piece *pieces, int n)
 	return bad ? "the file cannot be written" : 0;
 }
 
-// cut_all divides all memory that the snapshot holds. It returns the number of pieces, or -1.
+// cut_all divides all memory that the snapshot holds. It returns the number of pieces, or -1. It forgets
+// which pages were untouched: the caller may have touched others since.
 static int cut_all(const struct mapping *all, int n, u32 device, struct piece *pieces)
 {
 	int count = 0;
+	mappings_forget();
 	for (int i = 0; i < n && count >= 0; i++)
 		if (all[i].kind == ORDINARY && all[i].prot && !of_the_image(&all[i], device))
 			count = cut(&all[i], pieces, count);
@@ -327,15 +329,19 @@ const char *snapshot_write(const char *path, const struct snapshot *s)
 
 	// 4. the file: from here on only the list of late pieces changes. Its place in the memory is filled
 	// before the pieces are cut, so that it is none of zeros.
-	mappings_forget();
-	enum { MORE = 8 }; // pieces by the cut of that place
-	int count = cut_all(all, n, device, pieces), room = count - MAX_LOADS + MORE;
-	if (count > MAX_LOADS && room <= MAX_PIECES - MAX_LOADS) {
-		for (u64 *p = (u64 *)restoring.late; p < (u64 *)&restoring.late[room]; p++)
+	enum { MORE = 8 }; // pieces by the cut of that place, and that of the vDSO
+	int count = cut_all(all, n, device, pieces), room = 0;
+	if (count > MAX_LOADS - MORE) {
+		room = count - MAX_LOADS + MORE;
+		for (u64 *p = (u64 *)restoring.late; room <= MAX_PIECES - MAX_LOADS && p < (u64 *)&restoring.late[room]; p++)
 			*p = -1UL;
 		count = cut_all(all, n, device, pieces);
 	}
-	if (count < 0 || (count > MAX_LOADS && count > MAX_LOADS + room))
+	if (count < 1 || count >= MAX_LOADS + room || room > MAX_PIECES - MAX_LOADS)
 		return "the memory is in too many pieces";
+	// A vDSO above all other pieces is where the heap would begin: the kernel maps it as a segment, without
+	// memory, so that the heap begins above it.
+	if (place > pieces[count - 1].at.start)
+		pieces[count++] = (struct piece){{place, place + kernel.end - kernel.start}, place, PROT_READ | PROT_WRITE};
 	return elf(path, pieces, count);
 }
