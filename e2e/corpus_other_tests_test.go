@@ -317,7 +317,7 @@ var otherTests = []struct{ id, title, file, test string }{
 	{"RES-22", "residue, from the host", "e2e/corpus_test.go", "TestHostileResidueIsGoneFromTheHost"},
 	{"RES-23", "a reset that fails", "runtime/fault_test.go", "TestEveryStepFailsClosed"},
 	{"RES-24", "image files thrown out of the page cache before a run", "e2e/cold_image_test.go", "TestAColdImageChangesNothing"},
-	{"RES-25", "a message in looked up names, pages and locks of an image, in mode exclusive", "e2e/hostile_channel_test.go", "TestHostileChannelsOfAnImage"},
+	{"RES-25", "a message in looked up names, pages, locks and futexes of an image, in mode exclusive", "e2e/hostile_channel_test.go", "TestHostileChannelsOfAnImage"},
 	{"RES-25", "a message from test to test of one submission, in mode exclusive", "e2e/hostile_channel_test.go", "TestHostileTestsOfOneSubmission"},
 	{"RES-26", "arguments and environment of a run in the memory that shells share", "e2e/hostile_residue_test.go", "TestHostileWordsOfARunAreForgotten"},
 	{"RES-26", "the same of a run that was canceled, and names that were tried in PATH", "e2e/hostile_shells_test.go", "TestHostileWordsOfACanceledRunAreForgotten"},
@@ -352,6 +352,7 @@ var otherTests = []struct{ id, title, file, test string }{
 	{"TPL-10", "the same with a descriptor that another thread changes", "runtime/calls/shared_locks_test.go", "TestMemfdsOfRootAreShared"},
 	{"TPL-11", "every case above but MEM-15 and SEC-33, in a process that begins from a template", "e2e/hostile_from_templates_test.go", "TestHostileFromTemplates"},
 	{"TPL-12", "an agent that is killed in the middle of a run from a template", "e2e/hostile_from_templates_test.go", "TestKilledAgentLeavesNoTemplate"},
+	{"TPL-13", "the time at which the file of a template was last accessed", "e2e/hostile_templates_test.go", "TestHostileTemplateIsNotWritable"},
 }
 
 func otherTestsTable() string {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A file that is no JSON lines is told from one with lines that are no jobs.
+// A file that is no JSON lines is refused; one with lines that are no jobs is not.
 func TestWrongForm(t *testing.T) {
 	for _, tt := range []struct{ begin, want string }{
 		{"", ""},
