@@ -76,7 +76,7 @@ func TestTemplatesChangeNothing(t *testing.T) {
 					r.Files = []api.File{{Name: "helper." + ext, Content: helper}}
 				}
 				r.Limits = api.Limits{Wall: slowly(15), CPU: slowly(2)}
-				// Its memory must end it; its stacks take nearly 2 s of a slow machine.
+				// The one must end by its memory; the three stacks of the other take 2 s on a slow machine.
 				if file := filepath.Base(path); file == "memory."+ext || file == "20_stack_overflow.java" {
 					r.Limits.CPU = slowly(10)
 				}

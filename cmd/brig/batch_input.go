@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/brig-sandbox/brig/batch"
 )
 
 // checkForm refuses a file that has no lines of JSON objects, before a file of results exists. A line that
@@ -31,16 +33,21 @@ func checkForm(name string, in *os.File) error {
 
 // wrongForm says what the start of a file is if it is the start of no JSON lines.
 func wrongForm(name string, begin []byte) error {
-	text := bytes.TrimSpace(bytes.TrimPrefix(begin, []byte("\xef\xbb\xbf")))
-	first, _, more := bytes.Cut(text, []byte("\n"))
+	lines := batch.NewInput(bytes.NewReader(begin), batch.MaxLine)
+	first, err := lines.Next()
+	if err != nil { // there is no line
+		return nil
+	}
+	_, err = lines.Next()
+	text, more := first.Text, err == nil
 	switch {
 	case bytes.HasPrefix(text, []byte("\x1f\x8b")):
 		return fmt.Errorf("%s is compressed: give brig batch its lines with: gzip -dc %s | brig batch - -o FILE", name, name)
 	case bytes.HasPrefix(text, []byte("[")):
 		return fmt.Errorf("%s is a JSON array, and brig batch reads JSON lines, an object in each: make them with: jq -c '.[]' %s", name, name)
-	case more && string(bytes.TrimSpace(first)) == "{":
+	case more && string(text) == "{":
 		return fmt.Errorf("%s has an object that goes over several lines, and brig batch reads JSON lines, an object in each: make them with: jq -c . %s", name, name)
-	case len(text) > 0 && text[0] != '{':
+	case text[0] != '{':
 		return fmt.Errorf("%s has no JSON object in its first line, and brig batch reads JSON lines, an object in each: see brig batch --help", name)
 	}
 	return nil

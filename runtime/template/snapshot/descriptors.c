@@ -80,6 +80,8 @@ static const char *note_pipe(int fd, struct descriptor *d, const char *inode)
 {
 	d->pipe = number(inode, 10);
 	d->kind = (d->flags & O_ACCMODE) == O_RDONLY ? PIPE_READ : PIPE_WRITE;
+	if (d->flags & O_DIRECT)
+		return "a pipe of the interpreter carries packets";
 	if (d->kind == PIPE_WRITE)
 		return 0;
 	SYS(fcntl, fd, F_SETFL, d->flags | O_NONBLOCK);
@@ -183,12 +185,12 @@ static int make_pipe(int at, const struct descriptor *d)
 	for (other = 3; other < MOST; other++)
 		if (noted[other].kind == PIPE_WRITE && noted[other].pipe == d->pipe)
 			break;
-	if (other == MOST || SYS(pipe2, ends, (d->flags | noted[other].flags) & (O_DIRECT | O_CLOEXEC)))
+	if (other == MOST || SYS(pipe2, ends, O_CLOEXEC)) // place sets it as each end had it
 		return -1;
 	if (SYS(write, ends[1], d->held, d->holds) != d->holds)
 		return -1;
-	SYS(fcntl, ends[0], F_SETFL, d->flags & O_NONBLOCK);
-	SYS(fcntl, ends[1], F_SETFL, noted[other].flags & (O_NONBLOCK | O_DIRECT));
+	if (SYS(fcntl, ends[0], F_SETFL, d->flags & O_NONBLOCK) || SYS(fcntl, ends[1], F_SETFL, noted[other].flags & O_NONBLOCK))
+		return -1;
 	if (ends[1] == at) { // out of the way of the first
 		ends[1] = (int)SYS(fcntl, ends[1], F_DUPFD_CLOEXEC, at + 1);
 		SYS(close, at);

@@ -54,4 +54,7 @@ __attribute__((visibility("hidden"))) void restore_rseq(u32 *area);
 
 extern char snapshot_entry[] __attribute__((visibility("hidden")));
 
+// The first byte of this library in memory, and the one after its last; made by the linker.
+extern char __ehdr_start[] __attribute__((visibility("hidden"))), _end[] __attribute__((visibility("hidden")));
+
 #endif

@@ -56,7 +56,7 @@ struct snapshot {
 	void *rseq;         // the area registered with rseq(2); 0: none
 	const void *code;   // some code of the C library: its file is on the device of the image
 	char **argv;        // of this process: all that lies above it on the stack is copied
-	int returns;        // functions of this process return in the new one: it keeps the stack canary
+	int returns;        // functions of this process return in the new one: it keeps the stack canary, and resume closes RESTORE_FD
 	int threads;        // it has other threads, which are parked, and descriptors above 2: resume makes them again
 };
 

@@ -181,12 +181,9 @@ static int write_all(long fd, const void *from, u64 n)
 	return 0;
 }
 
-#define HIDDEN __attribute__((visibility("hidden")))
-
 // is_own reports whether a piece has code or data of restore, which runs before the late ones are mapped.
 static int is_own(const struct piece *p)
 {
-	extern char __ehdr_start[] HIDDEN, _end[] HIDDEN; // of this library, made by the linker
 	return p->at.start < (u64)_end && p->at.end > (u64)__ehdr_start;
 }
 
@@ -329,16 +326,18 @@ const char *snapshot_write(const char *path, const struct snapshot *s)
 
 	// 4. the file: from here on only the list of late pieces changes. Its place in the memory is filled
 	// before the pieces are cut, so that it is none of zeros.
+	static const char too_many[] = "the memory is in too many pieces";
 	enum { MORE = 8 }; // pieces by the cut of that place, and that of the vDSO
-	int count = cut_all(all, n, device, pieces), room = 0;
-	if (count > MAX_LOADS - MORE) {
-		room = count - MAX_LOADS + MORE;
-		for (u64 *p = (u64 *)restoring.late; room <= MAX_PIECES - MAX_LOADS && p < (u64 *)&restoring.late[room]; p++)
+	int count = cut_all(all, n, device, pieces), late = count + MORE - MAX_LOADS;
+	if (count < 1 || late > MAX_PIECES - MAX_LOADS)
+		return too_many;
+	if (late > 0) {
+		for (u64 *p = (u64 *)restoring.late; p < (u64 *)&restoring.late[late]; p++)
 			*p = -1UL;
 		count = cut_all(all, n, device, pieces);
+		if (count < 0 || count >= MAX_LOADS + late)
+			return too_many;
 	}
-	if (count < 1 || count >= MAX_LOADS + room || room > MAX_PIECES - MAX_LOADS)
-		return "the memory is in too many pieces";
 	// A vDSO above all other pieces is where the heap would begin: the kernel maps it as a segment, without
 	// memory, so that the heap begins above it.
 	if (place > pieces[count - 1].at.start)
