@@ -75,7 +75,7 @@ func TestRefusedImagesLeaveNothing(t *testing.T) {
 		}
 		for _, l := range all {
 			digest, _ := l.Digest()
-			if _, err := os.Stat("/var/cache/brig/blobs/sha256-" + digest.Hex + ".partial"); err == nil {
+			if _, err := os.Stat("/var/cache/brig/downloads/sha256-" + digest.Hex + ".partial"); err == nil {
 				t.Errorf("%s: the download %.19s is left", tt.name, digest)
 			}
 		}

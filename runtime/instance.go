@@ -18,6 +18,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	groups "github.com/brig-sandbox/brig/cgroups"
 	"github.com/brig-sandbox/brig/internal/rollback"
+	"github.com/brig-sandbox/brig/internal/shareddir"
 	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/mount"
 )
@@ -75,23 +76,11 @@ func newInstance(run string) (_ *instance, err error) {
 // checkPassable refuses a directory that other users cannot pass through: the first process of a cell,
 // which is no longer root on the host, reaches its root by path.
 func checkPassable(dir string) error {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
+	at, err := shareddir.Impassable(dir)
+	if at == "" || err != nil {
 		return err
 	}
-	for {
-		st, err := os.Stat(dir)
-		if err != nil {
-			return err
-		}
-		if st.Mode()&0o001 == 0 {
-			return api.Refuse(api.CodeUnsupported, "other users cannot pass through %s: choose a --run-dir below directories of mode 0711 or wider, such as %s", dir, DefaultRunDir)
-		}
-		if dir == "/" {
-			return nil
-		}
-		dir = filepath.Dir(dir)
-	}
+	return api.Refuse(api.CodeUnsupported, "other users cannot pass through %s: choose a --run-dir below directories of mode 0711 or wider, such as %s", at, DefaultRunDir)
 }
 
 // mount mounts the private tmpfs. The agent is in its own mount namespace by now, so that no mount

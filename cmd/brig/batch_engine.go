@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/brig-sandbox/brig/batch/jetstream"
+	"github.com/brig-sandbox/brig/internal/shareddir"
 )
 
 // engineOptions say which engine moves the jobs.
@@ -75,8 +75,11 @@ func (o *engineOptions) shared() bool { return o.url != "" || o.listen != "" }
 func (o *engineOptions) open(id string, log *slog.Logger) (*jetstream.Server, *jetstream.Engine, error) {
 	target := jetstream.Target{URL: o.url, Creds: o.creds, Log: log}
 	if o.url == "" {
+		if _, err := makeCache(enginesDir); err != nil {
+			return nil, nil, err
+		}
 		config := jetstream.ServerConfig{Dir: o.dir(id), Log: log, Listen: o.listen}
-		if err := os.MkdirAll(config.Dir, 0o700); err != nil {
+		if err := shareddir.MakePrivate(config.Dir); err != nil {
 			return nil, nil, err
 		}
 		if err := o.readKeys(&config); err != nil {
@@ -97,7 +100,7 @@ func (o *engineOptions) open(id string, log *slog.Logger) (*jetstream.Server, *j
 
 // dir is the directory of the embedded engine of a batch. It is removed when the batch ends, and used again when
 // one that was killed is resumed.
-func (o *engineOptions) dir(id string) string { return filepath.Join(cacheDir(), "engine", id) }
+func (o *engineOptions) dir(id string) string { return filepath.Join(cacheDir(), enginesDir, id) }
 
 // readKeys reads the certificate of this host's engine, and its workers.
 func (o *engineOptions) readKeys(config *jetstream.ServerConfig) error {

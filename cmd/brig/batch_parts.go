@@ -86,7 +86,7 @@ func (c *cli) openBatch(o *batchOptions) (_ *batchRun, err error) {
 		b.slots = b.executor.slots
 		saveProcessorTime(b.slots)
 	}
-	if b.blobs, err = cache.Open(filepath.Join(cacheDir(), "blobs"), maxBatchBlobs); err != nil {
+	if b.blobs, err = openContents(maxBatchBlobs); err != nil {
 		return nil, err
 	}
 	if o.in != "-" {

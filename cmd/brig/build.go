@@ -87,22 +87,6 @@ func findRecipe(name, file string) (build.Recipe, error) {
 	return build.ParseRecipe(file, text)
 }
 
-// cacheDir is the directory for downloads and for what batches keep: $BRIG_CACHE, or the usual one of the user; empty
-// if there is none.
-func cacheDir() string {
-	if dir := os.Getenv("BRIG_CACHE"); dir != "" {
-		return dir
-	}
-	if os.Geteuid() == 0 {
-		return "/var/cache/brig"
-	}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(dir, "brig")
-}
-
 // buildAndStore makes the archive in a temporary file without a name, so that a
 // build that fails never reaches the agent, then stores it.
 func (c *cli) buildAndStore(ctx context.Context, a *agentHandle, r build.Recipe, name string, o build.Options, asJSON bool) error {

@@ -19,8 +19,8 @@ const lockPause = 100 * time.Millisecond
 // lockBuild takes the lock for building an image, which one process of the host can hold. It is
 // released when the file is closed, also because the process was killed. waits is called once if
 // another process holds the lock.
-func lockBuild(ctx context.Context, dir, image string, onWait func()) (*os.File, error) {
-	dir, err := makeLockDir(dir)
+func lockBuild(ctx context.Context, image string, onWait func()) (*os.File, error) {
+	dir, err := makeCache(locksDir)
 	if err != nil {
 		return nil, err
 	}
@@ -47,37 +47,11 @@ func lockBuild(ctx context.Context, dir, image string, onWait func()) (*os.File,
 	}
 }
 
-// makeLockDir makes the directory of locks in the cache, for its owner alone. Builds run as another
-// user, which traverses the cache to its own directory there, such as npm's: if an earlier brig
-// made the cache for root alone, makeLockDir opens it for other users.
-func makeLockDir(cache string) (dir string, err error) {
-	if cache == "" {
-		return "", errors.New("there is no directory for the build cache: set HOME")
-	}
-	dir = filepath.Join(cache, "locks")
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return "", err
-	}
-	info, err := os.Stat(cache)
-	if err != nil {
-		return "", err
-	}
-	if mode := info.Mode().Perm(); os.Geteuid() == 0 && mode&0o055 != 0o055 {
-		if err := os.Chmod(cache, mode|0o055); err != nil {
-			return "", err
-		}
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return "", err
-	}
-	return dir, nil
-}
-
 // buildOnce builds the image of a language, unless another process has built it by the time the
 // lock is free.
 func (c *cli) buildOnce(ctx context.Context, a *agentHandle, l api.Language, stored func(api.Language) bool, build func() error) error {
 	var p *progress
-	lock, err := lockBuild(ctx, cacheDir(), l.Image, func() {
+	lock, err := lockBuild(ctx, l.Image, func() {
 		c.note("another brig is building image %s: waiting for it", l.Image)
 		p = c.progress("waiting for image " + l.Image)
 	})

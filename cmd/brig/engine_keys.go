@@ -25,6 +25,7 @@ import (
 
 	"github.com/brig-sandbox/brig/batch/jetstream"
 	"github.com/brig-sandbox/brig/internal/durable"
+	"github.com/brig-sandbox/brig/internal/shareddir"
 )
 
 // keysFlag adds the flag with the directory of the engine's keys.
@@ -85,7 +86,7 @@ func readWorkers(dir string) ([]jetstream.Worker, error) {
 
 // addWorker makes a key for a worker of a pool, which replaces its earlier one, and writes down its public part.
 func addWorker(dir, name, pool string) (seed string, err error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := shareddir.MakePrivate(dir); err != nil {
 		return "", err
 	}
 	unlock, err := lockKeys(dir)
@@ -142,7 +143,7 @@ func engineCertificate(dir string) (tls.Certificate, string, error) {
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		if text, err = newCertificate(); err == nil {
-			err = errors.Join(os.MkdirAll(dir, 0o700), durable.Replace(name, text, 0o600))
+			err = errors.Join(shareddir.MakePrivate(dir), durable.Replace(name, text, 0o600))
 		}
 	}
 	if err != nil {

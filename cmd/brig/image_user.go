@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/brig-sandbox/brig/internal/inputfile"
+	"github.com/brig-sandbox/brig/internal/shareddir"
 )
 
 // readerID is the uid and gid that reads images and relays networks for root itself: the one after those
@@ -30,7 +31,7 @@ type reader struct {
 // user's credentials for registries; or a user of its own.
 func (c *cli) chooseReader() (reader, error) {
 	if os.Geteuid() != 0 {
-		return reader{home: c.env("HOME"), cache: filepath.Join(cacheDir(), "blobs")}, nil
+		return reader{home: c.env("HOME"), cache: filepath.Join(cacheDir(), downloadsDir)}, nil
 	}
 	u, err := c.invoker()
 	switch {
@@ -41,7 +42,7 @@ func (c *cli) chooseReader() (reader, error) {
 	}
 	return reader{
 		credential: &syscall.Credential{Uid: readerID, Gid: readerID}, home: "/nonexistent",
-		cache: filepath.Join(cacheDir(), "blobs"), ownCache: true,
+		cache: filepath.Join(cacheDir(), downloadsDir), ownCache: true,
 	}, nil
 }
 
@@ -69,7 +70,7 @@ func (c *cli) invoker() (*user.User, error) {
 }
 
 func readerOf(u *user.User) (reader, error) {
-	r := reader{home: u.HomeDir, cache: filepath.Join(u.HomeDir, ".cache", "brig", "blobs")}
+	r := reader{home: u.HomeDir, cache: filepath.Join(u.HomeDir, ".cache", "brig", downloadsDir)}
 	uid, err := strconv.ParseUint(u.Uid, 10, 32)
 	gid, gerr := strconv.ParseUint(u.Gid, 10, 32)
 	if err = errors.Join(err, gerr); err != nil {
@@ -92,7 +93,10 @@ func (r reader) makeCache() error {
 	if !r.ownCache {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(r.cache), 0o755); err != nil {
+	if err := shareddir.Make(filepath.Dir(r.cache)); err != nil {
+		return err
+	}
+	if err := shareddir.CheckPassable(filepath.Dir(r.cache), "the directory for downloads", int(r.credential.Uid)); err != nil {
 		return err
 	}
 	if err := os.Mkdir(r.cache, 0o700); err != nil && !errors.Is(err, os.ErrExist) {

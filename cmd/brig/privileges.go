@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/internal/shareddir"
 )
 
 // fallbackServiceID is the uid and gid of the service on a host that has no user for it. It is from the
@@ -59,7 +61,7 @@ func chooseIdentity(name string) (identity, error) {
 // takeDataDir makes the service's data directory, accessible to the service only. It refuses a directory
 // that has other files in it, and leaves it as it is.
 func (i identity) takeDataDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := shareddir.MakePrivate(dir); err != nil { // the service passes through its parents
 		return fmt.Errorf("create --data-dir: %w; choose a directory that you own", err)
 	}
 	if os.Geteuid() != 0 {

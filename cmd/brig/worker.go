@@ -20,7 +20,6 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/batch/jetstream"
 	"github.com/brig-sandbox/brig/batch/worker"
-	"github.com/brig-sandbox/brig/cache"
 )
 
 const workerUsage = `
@@ -157,7 +156,7 @@ func (c *cli) work(o *workerOptions) error {
 	if size == 0 {
 		size = maxBatchBlobs
 	}
-	kept, err := cache.Open(filepath.Join(cacheDir(), "blobs"), size)
+	kept, err := openContents(size)
 	if err != nil {
 		return err
 	}

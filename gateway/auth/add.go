@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+
+	"github.com/brig-sandbox/brig/internal/shareddir"
 )
 
 // AddKey creates a key and appends its line to the keys file at path. If there is no file, AddKey
@@ -41,7 +43,7 @@ func AddKey(path string, gid int, k Key, tell func(token string) error) (made bo
 // file. It never replaces an existing file.
 func createKeyFile(path string, gid int, text string, passOn func() error) (err error) {
 	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := shareddir.Make(dir); err != nil {
 		return fmt.Errorf("create the directory of the keys file: %w", err)
 	}
 	f, err := os.CreateTemp(dir, ".keys-*") // with mode 0600

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/brig-sandbox/brig/internal/shareddir"
 	"github.com/brig-sandbox/brig/rootfs"
 )
 
@@ -32,7 +33,7 @@ func loadDebs(cache, to string, wanted []wantedDeb) (missing []wantedDeb, err er
 	if cache == "" {
 		return wanted, nil
 	}
-	if err := os.MkdirAll(cache, 0o755); err != nil {
+	if err := shareddir.Make(cache); err != nil {
 		return nil, fmt.Errorf("package cache: %w", err)
 	}
 	if err := removeOldDebs(cache); err != nil {
@@ -109,7 +110,7 @@ func saveDebs(from, cache string) error {
 	if cache == "" {
 		return nil
 	}
-	if err := os.MkdirAll(cache, 0o755); err != nil {
+	if err := shareddir.Make(cache); err != nil {
 		return fmt.Errorf("package cache: %w", err)
 	}
 	files, err := os.ReadDir(from)

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/internal/shareddir"
 )
 
 // fetchNPM installs the packages of the recipe's lock file in the build's directory, where Finish
@@ -31,7 +33,7 @@ func (b *debianBuild) fetchNPM(ctx context.Context) error {
 	cache := b.dir.file("npm-cache")
 	if b.cache != "" {
 		cache = filepath.Join(b.cache, "npm")
-		if err := b.dir.mkdirAllOwned(cache); err != nil {
+		if err := b.dir.mkdirCache(cache); err != nil {
 			return fmt.Errorf("package cache: %w", err)
 		}
 	}
@@ -83,14 +85,20 @@ func (w *buildDir) mkdirOwned(name string) error {
 	return errors.Join(os.Mkdir(w.file(name), 0o755), w.chown(w.file(name)))
 }
 
-// mkdirAllOwned makes a directory, if there is none yet, and gives it to the build's user.
-func (w *buildDir) mkdirAllOwned(path string) error {
-	if err := os.MkdirAll(path, 0o755); err != nil {
+// mkdirCache makes a directory below the cache and gives it to the build's user, who must be able to
+// reach it: npm's own error names neither the directory in its way nor a cure.
+func (w *buildDir) mkdirCache(path string) error {
+	if err := shareddir.Make(path); err != nil {
 		return err
 	}
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return errors.Join(fmt.Errorf("%s is not a directory", path), err)
+	}
+	if os.Geteuid() == 0 {
+		if err := shareddir.CheckPassable(filepath.Dir(path), "npm's cache", buildBase); err != nil {
+			return err
+		}
 	}
 	return w.chown(path)
 }

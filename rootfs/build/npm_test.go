@@ -2,9 +2,52 @@ package build
 
 import (
 	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
+
+// The build's user can write to npm's cache, whatever the umask. Below a directory that it cannot pass
+// through the error names that directory and the cure, where npm's own would tell to change owners.
+func TestNPMsCacheIsReached(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root's builds run as another user")
+	}
+	root, err := os.MkdirTemp("/var/tmp", "brig-npm-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(root)
+	if err := os.Chmod(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w, err := newBuildDir("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+
+	defer syscall.Umask(syscall.Umask(0o077))
+	cache := filepath.Join(root, "brig", "npm")
+	if err := w.mkdirCache(cache); err != nil {
+		t.Fatal(err)
+	}
+	touch := exec.Command("touch", filepath.Join(cache, "x"))
+	touch.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: buildBase, Gid: buildBase}}
+	if out, err := touch.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+
+	if err := os.Chmod(root, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.mkdirCache(cache); err == nil || !strings.HasSuffix(err.Error(), "other users cannot pass through "+root+": chmod o+x "+root+", or name another directory") {
+		t.Errorf("below a directory of root's alone: %v", err)
+	}
+}
 
 // The lock files pin version and hash of every npm package. They name no registry, because the host
 // configures that.

@@ -1,0 +1,56 @@
+package archtest
+
+import (
+	"bytes"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// makesAll are the files that make a directory with its parents by themselves, and why nobody but their
+// own user has to pass through it. All others use internal/shareddir.
+var makesAll = map[string]string{
+	"cache/cache.go":                  "its callers have made the directory",
+	"calibrate/calibrate.go":          "data of the user",
+	"cmd/brig/report.go":              "a report, where the user wants it",
+	"cmd/brigd/main.go":               "brigd sets its umask, and checks what it finds",
+	"gateway/batches/store.go":        "in the data of the service, which the service makes",
+	"gateway/problems/store.go":       "in the data of the service, which the service makes",
+	"internal/shareddir/shareddir.go": "the one place for the others",
+	"problem/convert/convert.go":      "a package, where the user wants it",
+	"problem/store/store.go":          "data of the user",
+	"rootfs/oci/blob.go":              "the process that reads images makes it for itself",
+	"rootfs/oci/files.go":             "the process that reads images makes it for itself",
+	"rootfs/store.go":                 "brigd sets its umask, and checks what it finds",
+	"runtime/cell/factory.go":         "brigd sets its umask, and checks what it finds",
+	"runtime/instance.go":             "brigd sets its umask, and checks what it finds",
+	"runtime/volume/files.go":         "volumes are root's alone",
+}
+
+// A directory that root makes is one that another user's process may have to pass through, often that of
+// another command: after one that made the cache for root alone, images could not be built. The tools
+// that measure run on machines for tests.
+func TestSharedDirectoriesAreMadeInOnePlace(t *testing.T) {
+	var found []string
+	eachGoFile(t, func(name string, text []byte) {
+		top, _, _ := strings.Cut(name, "/")
+		if top == "bench" || top == "e2e" || strings.HasSuffix(name, "_test.go") || strings.HasSuffix(path.Dir(name), "test") || strings.Contains(name, "/testdata/") {
+			return
+		}
+		if bytes.Contains(text, []byte("os.MkdirAll(")) {
+			found = append(found, name)
+		}
+	})
+	for _, name := range found {
+		if makesAll[name] == "" {
+			t.Errorf("%s calls os.MkdirAll: use shareddir.Make or MakePrivate, or say here why nobody else passes through", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(makesAll)) {
+		if !slices.Contains(found, name) {
+			t.Errorf("%s does not call os.MkdirAll any more: remove it here", name)
+		}
+	}
+}
