@@ -45,7 +45,7 @@ func (pl *Planner) runOfChecker(c api.Check, mode api.Mode) api.Run {
 		r.Files = append(slices.Clone(r.Files), api.File{Name: judge.PythonChecker, Content: r.Source})
 		r.Source, r.SourceName, r.Language = judge.PythonWrapper, "", cmp.Or(r.Language, api.PythonCheckers)
 	}
-	r.Limits = pl.judgeLimits(r.Limits, c.Protocol)
+	r.Limits = pl.judgeLimits(r, c.Protocol)
 	r.CompileLimits = pl.judgeCompileLimits(r)
 	r.Collect = api.Collect{Globs: judge.ProtocolOf(c.Protocol).Collect}
 	r.Collect.None = len(r.Collect.Globs) == 0
@@ -82,24 +82,33 @@ func (pl *Planner) runOfInteractor(i api.Interactor, mode api.Mode, program api.
 			r.Limits.CPU = min(r.Limits.CPU, most)
 		}
 	}
-	r.Limits = pl.judgeLimits(r.Limits, i.Protocol)
+	r.Limits = pl.judgeLimits(r, i.Protocol)
 	r.CompileLimits = pl.judgeCompileLimits(r)
 	r.Collect = api.Collect{Globs: judge.InteractionOf(i.Protocol).Collect}
 	r.Collect.None = len(r.Collect.Globs) == 0
 	return r
 }
 
-// judgeLimits fills in the defaults of what judges a program.
-func (pl *Planner) judgeLimits(wish api.Limits, p api.Protocol) api.Limits {
-	d := api.Limits{CPU: judgeCPU, Memory: min(judgeMemory, pl.Memory/2), Output: judgeOutput}
+// judgeLimits fills in the defaults of what judges a program: those of its language, and then brig's own.
+func (pl *Planner) judgeLimits(r api.Run, p api.Protocol) api.Limits {
+	lang, err := pl.language(r)
+	if err != nil {
+		return r.Limits // planning the job reports what is wrong
+	}
+	ofLanguage := lang.runStage(false).limits
+
+	cpu := judgeCPU
 	if p == api.ProtocolKattis {
-		d.CPU = kattisCPU
+		cpu = kattisCPU
 	}
-	d.Wall = 2*d.CPU + api.Duration(time.Second)
-	if wish.CPU != 0 {
-		d.Wall = 2*wish.CPU + api.Duration(time.Second)
+	cpu = cmp.Or(r.Limits.CPU, ofLanguage.CPU, cpu)
+	own := api.Limits{
+		CPU:    cpu,
+		Wall:   2*cpu + api.Duration(time.Second),
+		Memory: min(judgeMemory, pl.Memory/2),
+		Output: judgeOutput,
 	}
-	return wish.Over(d.CappedBy(pl.Ceiling))
+	return r.Limits.Over(ofLanguage.Over(own).CappedBy(pl.Ceiling))
 }
 
 // judgeCompileLimits fills in the defaults of the compile stage of what judges a program. It may take long: a
@@ -109,7 +118,8 @@ func (pl *Planner) judgeCompileLimits(r api.Run) api.Limits {
 	if err != nil || len(lang.Compile) == 0 || r.Source == nil {
 		return r.CompileLimits // planning the job reports what is wrong
 	}
-	return r.CompileLimits.Over(api.Limits{CPU: judgeCompileCPU, Wall: 2 * judgeCompileCPU}.CappedBy(pl.Ceiling))
+	own := api.Limits{CPU: judgeCompileCPU, Wall: 2 * judgeCompileCPU}
+	return r.CompileLimits.Over(lang.compileStage().limits.Over(own).CappedBy(pl.Ceiling))
 }
 
 // checkNames refuses files in the place of those that brig adds on each test, which could not be made then.

@@ -17,7 +17,8 @@ import (
 // compile plans the compile stage: a run of the compiler like any other run, under its own
 // limits and profile, whose outputs are the artifacts.
 func (pl *Planner) compile(r api.Run, lang Language, image rootfs.Image, main string, inputs []api.File) (*Run, error) {
-	limits, err := EffectiveLimits(r.CompileLimits, "", lang.CompileLimits.Over(languages.CompileDefaults()), pl.Ceiling)
+	s := lang.compileStage()
+	limits, err := EffectiveLimits(r.CompileLimits, "", s.limits.Over(languages.CompileDefaults()), pl.Ceiling)
 	if err != nil {
 		return nil, err
 	}
@@ -31,23 +32,13 @@ func (pl *Planner) compile(r api.Run, lang Language, image rootfs.Image, main st
 	if err != nil {
 		return nil, err
 	}
-	f, err := pl.cachedPolicy(policyKey{lang.CompileTier, api.Enforce, false}, func() (seccomp.Profile, error) { return pl.profile(lang.CompileTier) })
+
+	words := languages.Placeholders{Source: main, Sources: lang.Sources(inputs, main), Flags: flags}
+	p, err := pl.beforeRun(s, words, r, image, inputs, limits)
 	if err != nil {
 		return nil, err
 	}
-	mode := cmp.Or(r.Mode, api.Strict)
-	p := &Run{
-		Stage:  api.StageCompile,
-		Mode:   mode,
-		Argv:   languages.Placeholders{Source: main, Sources: lang.Sources(inputs, main), Flags: flags, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Compile, nil),
-		Env:    Environment(lang.over(lang.CompileEnv), nil),
-		Files:  inputs,
-		Source: main,
-		Limits: limits, Artifacts: lang.Artifacts, Labels: r.Labels,
-		Collect: api.Collect{Files: MaxArtifacts, Bytes: MaxArtifactBytes},
-		Once:    mode != api.Strict || f.ReachesKeyring,
-		Cell:    cellFor(image, f, lang.FullProc, mode),
-	}
+	p.Collect = api.Collect{Files: MaxArtifacts, Bytes: MaxArtifactBytes}
 	return p, p.checkStart(nil)
 }
 
@@ -56,14 +47,29 @@ func (pl *Planner) compile(r api.Run, lang Language, image rootfs.Image, main st
 // once. Without tests the run reports it as well, and sooner. The limits are those of the tests,
 // which could not read the source with less either, so the job reserves no more memory.
 func (pl *Planner) syntax(r api.Run, lang Language, image rootfs.Image, main string, inputs []api.File, limits api.Limits) (*Run, error) {
-	lang.Compile, lang.CompileEnv, lang.CompileTier = lang.Syntax, lang.Env, lang.Tier
-	p, err := pl.compile(r, lang, image, main, inputs)
+	p, err := pl.beforeRun(lang.syntaxStage(), languages.Placeholders{Source: main}, r, image, inputs, limits)
 	if err != nil {
 		return nil, err
 	}
-	p.Collect, p.Syntax, p.Limits = api.Collect{None: true}, true, limits
-	// The parser has the same stack as the tests: it must be able to read whatever they can run.
-	p.Argv = languages.Placeholders{Source: main, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Syntax, nil)
+	p.Collect, p.Syntax = api.Collect{None: true}, true
+	return p, p.checkStart(nil)
+}
+
+// beforeRun plans a stage before the run, which reads the source: a compiler, or a parser.
+func (pl *Planner) beforeRun(s stage, words languages.Placeholders, r api.Run, image rootfs.Image, inputs []api.File, limits api.Limits) (*Run, error) {
+	f, err := pl.cachedPolicy(policyKey{s.tier, api.Enforce, false}, func() (seccomp.Profile, error) { return pl.profile(s.tier) })
+	if err != nil {
+		return nil, err
+	}
+	mode := cmp.Or(r.Mode, api.Strict)
+
+	p := s.newRun(program{command: s.command, words: words}, nil, limits)
+	p.Stage = api.StageCompile
+	p.Mode = mode
+	p.Files = inputs
+	p.Labels = r.Labels
+	p.Once = mode != api.Strict || f.ReachesKeyring
+	p.Cell = cellFor(image, f, s.fullProc, mode)
 	return p, nil
 }
 

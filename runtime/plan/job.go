@@ -7,7 +7,6 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs"
-	"github.com/brig-sandbox/brig/rootfs/languages"
 )
 
 // A Job is a request after planning: its stages, and the tests of the last one.
@@ -84,9 +83,8 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 	}
 	j.Run.Files = inputs
 	if compiles {
-		// Without this check a caller could run a program that no compiler has seen (CMP-15).
-		if i := slices.IndexFunc(inputs, func(f api.File) bool { return lang.IsArtifact(f.Name) }); i >= 0 {
-			return nil, api.Refuse(api.CodeBadRequest, "file %q has the same name as the output of the compiler of %s: leave it out or rename it", inputs[i].Name, lang.Name)
+		if err := lang.checkNotArtifact(inputs); err != nil {
+			return nil, err
 		}
 		if j.Compile, err = pl.compile(r, lang, image, main, inputs); err != nil {
 			return nil, err
@@ -123,6 +121,16 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 	return j, nil
 }
 
+// checkNotArtifact refuses an input in the place of what the compiler makes: a caller could run a program that no
+// compiler has seen (CMP-15).
+func (l Language) checkNotArtifact(inputs []api.File) error {
+	i := slices.IndexFunc(inputs, func(f api.File) bool { return l.IsArtifact(f.Name) })
+	if i < 0 {
+		return nil
+	}
+	return api.Refuse(api.CodeBadRequest, "file %q has the same name as the output of the compiler of %s: leave it out or rename it", inputs[i].Name, l.Name)
+}
+
 // CheckMemory refuses a job if the files of a stage leave it no memory.
 func (j *Job) CheckMemory() error {
 	if j.Compile != nil {
@@ -135,36 +143,36 @@ func (j *Job) CheckMemory() error {
 
 // run plans the run stage, except for its files.
 func (pl *Planner) run(r api.Run, lang Language, image rootfs.Image, main string, caller api.Caller) (*Run, error) {
-	limits, err := EffectiveLimits(r.Limits, r.Preset, lang.Limits, pl.Ceiling)
+	s := lang.runStage(r.Interactive)
+	limits, err := EffectiveLimits(r.Limits, r.Preset, s.limits, pl.Ceiling)
 	if err != nil {
 		return nil, err
 	}
 	if err := pl.cpusetWithin(limits.Cpuset); err != nil {
 		return nil, err
 	}
-	f, err := pl.policy(r, lang, caller)
+	f, err := pl.policy(r, s.tier, caller)
 	if err != nil {
 		return nil, err
 	}
-	p := &Run{
-		Stage:  api.StageRun,
-		Mode:   cmp.Or(r.Mode, api.Strict),
-		Argv:   r.Argv,
-		Env:    Environment(lang.env(r.Interactive), r.Env),
-		Dir:    startDir(r.Language, image),
-		Stdin:  r.Stdin,
-		Limits: limits, Collect: r.Collect, Labels: r.Labels, OOMExitCode: lang.OOMExitCode, OOMMessage: lang.OOMSays,
-		Timeline: r.Timeline, Packages: lang.packages,
-	}
+
+	what := program{args: r.Argv}
 	if r.Source != nil {
-		p.Source = main
-		p.Argv = languages.Placeholders{Source: main, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Run, r.Argv)
+		what.command, what.words.Source = s.command, main
 	}
+	p := s.newRun(what, r.Env, limits)
+	p.Stage = api.StageRun
+	p.Mode = cmp.Or(r.Mode, api.Strict)
+	p.Dir = startDir(r.Language, image)
+	p.Stdin = r.Stdin
+	p.Collect = r.Collect
+	p.Labels = r.Labels
+	p.Timeline = r.Timeline
 	if len(r.Tests) > 0 && len(p.Collect.Globs) == 0 {
 		p.Collect.None = true
 	}
 	p.Once = p.Mode != api.Strict || r.WritableRoot || f.ReachesKeyring
-	p.Cell = cellFor(image, f, lang.FullProc, p.Mode)
+	p.Cell = cellFor(image, f, s.fullProc, p.Mode)
 	if r.WritableRoot {
 		p.Cell.makeWritable(limits)
 	}
@@ -213,12 +221,14 @@ func (pl *Planner) Test(j *Job, t api.Test) (*Run, error) {
 		if err != nil {
 			return nil, err
 		}
-		if one.Limits, err = EffectiveLimits(t.Limits.Over(j.Request.Limits), j.Request.Preset, lang.Limits, pl.Ceiling); err != nil {
+		limits, err := EffectiveLimits(t.Limits.Over(j.Request.Limits), j.Request.Preset, lang.runStage(false).limits, pl.Ceiling)
+		if err != nil {
 			return nil, err
 		}
-		if err := pl.cpusetWithin(one.Limits.Cpuset); err != nil {
+		if err := pl.cpusetWithin(limits.Cpuset); err != nil {
 			return nil, err
 		}
+		one.setLimits(limits)
 	}
 	if err := pl.checkBlobs(t); err != nil {
 		return nil, err
@@ -231,7 +241,7 @@ func (pl *Planner) Test(j *Job, t api.Test) (*Run, error) {
 	if j.ReadsOutput(t) && one.OutputFile == "" {
 		one.MaxKept[0] = one.Limits.Output
 	}
-	one.Argv = slices.Concat(j.Run.Argv, t.Args)
+	one.Argv = slices.Concat(one.Argv, t.Args)
 	if l := one.Limits; one.Template != nil && (!one.Template.takes(l) || l.CPUs != j.Run.Limits.CPUs || l.Cpuset != j.Run.Limits.Cpuset) {
 		one.Template, one.Cold = nil, coldLimits
 	}

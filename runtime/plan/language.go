@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"strings"
 
 	"github.com/brig-sandbox/brig/api"
@@ -16,29 +15,8 @@ import (
 // a run that names an image instead.
 type Language struct {
 	languages.Manifest
-	Limits   api.Limits
-	FullProc bool
 	imageEnv map[string]string  // of the image's configuration
 	packages *rootfs.PackageSet // that its programs find; nil: none
-}
-
-// env returns the variables of a run: those of the image, and over them those of the language.
-func (l Language) env(interactive bool) map[string]string {
-	env := l.over(l.Env)
-	if interactive {
-		maps.Copy(env, l.InteractiveEnv)
-	}
-	return env
-}
-
-// over returns the variables of the image, and over them others.
-func (l Language) over(env map[string]string) map[string]string {
-	all := maps.Clone(l.imageEnv)
-	if all == nil {
-		all = map[string]string{}
-	}
-	maps.Copy(all, env)
-	return all
 }
 
 // setImage takes over what the image says of its environment.
@@ -63,7 +41,7 @@ func (pl *Planner) language(r api.Run) (Language, error) {
 	if r.Image != "" { // the same language in another image
 		l.Image = r.Image
 	}
-	return Language{Manifest: l, Limits: l.Limits, FullProc: l.Proc == "full"}, nil
+	return Language{Manifest: l}, nil
 }
 
 // image finds the stored image of a run.

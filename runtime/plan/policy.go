@@ -40,16 +40,16 @@ func NewPolicy(p seccomp.Profile, mode api.ProfileMode, writableRoot bool) *Poli
 	return f
 }
 
-// policy finds the profile of a run. Only the tiers and the
-// profiles that the operator listed are available by name. A profile of the caller's own is for
-// root, which could as well have listed it.
-func (pl *Planner) policy(r api.Run, l Language, caller api.Caller) (*Policy, error) {
+// policy finds the profile of a run; tier is its language's. Only the tiers and the profiles that the
+// operator listed are available by name. A profile of the caller's own is for root, which could as
+// well have listed it.
+func (pl *Planner) policy(r api.Run, tier string, caller api.Caller) (*Policy, error) {
 	name := r.Profile
 	if name == "" && r.Network != "" && r.Network != api.NetworkNone {
 		name = NetworkTier
 	}
 	if name == "" {
-		name = l.Tier
+		name = tier
 	}
 	if name == "" {
 		name = DefaultTier

@@ -52,6 +52,8 @@ type Run struct {
 	// from the cpu limit. It may be higher for an exec, because what the exec leaves running may
 	// use more.
 	Backstop api.Duration
+
+	program program // of which Argv was made
 }
 
 // A Network is what a run has of one: a network namespace of its own, whose loopback is up.

@@ -3,13 +3,11 @@ package plan
 import (
 	"cmp"
 	"context"
-	"maps"
 	"strings"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs"
-	"github.com/brig-sandbox/brig/rootfs/languages"
 )
 
 // A Session is the complete decision about a session: everything that its creation and its
@@ -49,7 +47,8 @@ func (pl *Planner) Session(ctx context.Context, ask api.SessionRequest, caller a
 	if p.Image, err = pl.withPackages(as, &p.Language, p.Image, caller); err != nil {
 		return nil, err
 	}
-	whole, err := EffectiveLimits(ask.Limits, ask.Preset, lang.Limits, pl.Ceiling)
+	s := p.Language.runStage(false)
+	whole, err := EffectiveLimits(ask.Limits, ask.Preset, s.limits, pl.Ceiling)
 	if err != nil {
 		return nil, err
 	}
@@ -66,11 +65,11 @@ func (pl *Planner) Session(ctx context.Context, ask api.SessionRequest, caller a
 	if p.Idle, p.Life, err = pl.lifetimes(ask); err != nil {
 		return nil, err
 	}
-	f, err := pl.policy(as, lang, caller)
+	f, err := pl.policy(as, s.tier, caller)
 	if err != nil {
 		return nil, err
 	}
-	p.Cell = cellFor(p.Image, f, lang.FullProc, api.InSession)
+	p.Cell = cellFor(p.Image, f, s.fullProc, api.InSession)
 	if ask.WritableRoot {
 		p.Cell.makeWritable(whole)
 	}
@@ -97,7 +96,8 @@ func (pl *Planner) lifetimes(ask api.SessionRequest) (idle, life time.Duration, 
 // gets all that the session has. A request for more than that is refused.
 func (pl *Planner) execLimits(p *Session, wish api.Limits) (api.Limits, error) {
 	asked := wish.Over(p.Ask.ExecLimits)
-	l, err := EffectiveLimits(asked, p.Ask.Preset, p.Language.Limits, pl.Ceiling)
+	ofLanguage := p.Language.runStage(false).limits
+	l, err := EffectiveLimits(asked, p.Ask.Preset, ofLanguage, pl.Ceiling)
 	if err != nil {
 		return l, err
 	}
@@ -114,7 +114,7 @@ func (pl *Planner) execLimits(p *Session, wish api.Limits) (api.Limits, error) {
 		return l, above("pids", asked.Pids, whole.Pids)
 	}
 	l.Memory, l.CPUs, l.Pids = cmp.Or(asked.Memory, whole.Memory), cmp.Or(asked.CPUs, whole.CPUs), cmp.Or(asked.Pids, whole.Pids)
-	l.Stack = min(cmp.Or(asked.Stack, l.Memory), l.Memory)
+	l.Stack = min(cmp.Or(asked.Over(ofLanguage.CappedBy(pl.Ceiling)).Stack, l.Memory), l.Memory)
 	l.Swap, l.Weight, l.Cpuset, l.Scratch, l.Inodes = whole.Swap, whole.Weight, whole.Cpuset, whole.Scratch, whole.Inodes
 	return l, l.Validate()
 }
@@ -141,31 +141,36 @@ func (pl *Planner) Exec(s *Session, e api.Exec) (run, compile *Run, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	env := maps.Clone(s.Language.env(e.Interactive))
-	if env == nil {
-		env = map[string]string{}
+
+	what := program{args: e.Argv}
+	ofLanguage := s.Language.runStage(e.Interactive)
+	if e.Source != nil {
+		what.command, what.words.Source = ofLanguage.command, cmp.Or(e.SourceName, s.Language.SourceFile)
 	}
-	maps.Copy(env, s.Ask.Env)
-	run = &Run{
-		ID: NewID(), Stage: api.StageRun, Mode: api.InSession, Cell: s.Cell,
-		Argv: e.Argv, Env: Environment(env, e.Env), Dir: s.startDir(), Stdin: e.Stdin,
-		Limits: limits, Collect: e.Collect, Labels: s.Ask.Labels, OOMExitCode: s.Language.OOMExitCode,
-		Timeline: e.Timeline,
-		Backstop: api.Duration(float64(s.Life) * max(limits.CPUs, 1)),
-	}
+	run = ofLanguage.newRun(what, over(e.Env, s.Ask.Env), limits)
+	run.ID = NewID()
+	run.Stage = api.StageRun
+	run.Mode = api.InSession
+	run.Cell = s.Cell
+	run.Dir = s.startDir()
+	run.Stdin = e.Stdin
+	run.Collect = e.Collect
 	run.Collect.None = len(e.Collect.Globs) == 0
-	if e.Source == nil {
-		return run, nil, run.checkStart(nil)
+	run.Labels = s.Ask.Labels
+	run.Timeline = e.Timeline
+	run.Backstop = api.Duration(float64(s.Life) * max(limits.CPUs, 1))
+	if err := run.checkStart(nil); err != nil || e.Source == nil {
+		return run, nil, err
 	}
-	main := cmp.Or(e.SourceName, s.Language.SourceFile)
+
+	main := what.words.Source
 	source := []api.File{{Name: main, Content: e.Source}}
-	run.Argv = languages.Placeholders{Source: main, Memory: limits.Memory}.Expand(s.Language.Run, e.Argv)
-	if err := run.checkStart(nil); err != nil {
-		return nil, nil, err
-	}
 	if len(s.Language.Compile) == 0 {
 		run.Files = source
 		return run, nil, nil
+	}
+	if err := s.Language.checkNotArtifact(source); err != nil {
+		return nil, nil, err
 	}
 	compile, err = pl.compile(api.Run{Source: e.Source, Labels: s.Ask.Labels}, s.Language, s.Image, main, source)
 	if err == nil {

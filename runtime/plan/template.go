@@ -23,6 +23,7 @@ type Template struct {
 	Trial *Run // a program that must print TrialOutput
 
 	stack   api.Size // that the run must have; zero: any up to maxStack
+	memory  api.Size // the same, if the command names it; zero: any
 	threads bool     // it makes threads and descriptors
 }
 
@@ -80,7 +81,7 @@ var interpreterVariables = map[string][]string{
 	"node":   {"HOME", "LANG", "LC_", "TZ", "NODE", "UV_", "OPENSSL", "SSL_", "ICU_"},
 }
 
-const coldLimits = "the limit cpus, cpuset, pids, open_files or stack is not one of the template"
+const coldLimits = "the limit cpus, cpuset, pids, open_files, memory or stack is not one of the template"
 
 const coldSizes = "the memory limit is neither the language's nor a power of two from 64M to 1G, or the stack limit is set"
 
@@ -91,7 +92,7 @@ func (pl *Planner) usualSizes(lang Language, l api.Limits) bool {
 	if l.Memory >= 64*api.MiB && l.Memory <= api.GiB && l.Memory&(l.Memory-1) == 0 {
 		one = l.Memory
 	}
-	usual := api.Limits{Memory: one}.Over(lang.Limits).Over(api.Defaults()).Resolve()
+	usual := api.Limits{Memory: one}.Over(lang.runStage(false).limits).Over(api.Defaults()).Resolve()
 	return l.Memory == usual.Memory && l.Stack == usual.Stack
 }
 
@@ -100,7 +101,8 @@ func (pl *Planner) usualSizes(lang Language, l api.Limits) bool {
 func (t *Template) takes(l api.Limits) bool {
 	const leastDescriptors = 5           // 0 to 2, the template, and a file of the image that restore maps
 	const leastPids, leastFiles = 32, 64 // enough for the threads and descriptors of every started interpreter
-	return l.OpenFiles >= leastDescriptors && l.Stack <= maxStack && (t.stack == 0 || l.Stack == t.stack) && (!t.threads || l.Pids >= leastPids && l.OpenFiles >= leastFiles)
+	named := (t.stack == 0 || l.Stack == t.stack) && (t.memory == 0 || l.Memory == t.memory)
+	return named && l.OpenFiles >= leastDescriptors && l.Stack <= maxStack && (!t.threads || l.Pids >= leastPids && l.OpenFiles >= leastFiles)
 }
 
 // template decides whether a run begins from a template. If the language has one and the run does not
@@ -130,28 +132,29 @@ func (pl *Planner) template(r api.Run, lang Language, image rootfs.Image, p *Run
 		if !pl.usualSizes(lang, p.Limits) {
 			return nil, coldSizes, nil
 		}
-		made.stack, made.threads = p.Limits.Stack, true
+		made.stack, made.memory, made.threads = p.Limits.Stack, p.Limits.Memory, true
 		placeholders.Memory, placeholders.Stack = p.Limits.Memory, p.Limits.Stack
 	}
 	if !made.takes(p.Limits) {
 		return nil, coldLimits, nil
 	}
 	// As defaults, not as a wish: a ceiling below them lowers them, and must not refuse the run.
-	limits, err := EffectiveLimits(api.Limits{}, "", templateLimits().Over(lang.Limits), pl.Ceiling)
+	ofLanguage := lang.runStage(r.Interactive)
+	limits, err := EffectiveLimits(api.Limits{}, "", templateLimits().Over(ofLanguage.limits), pl.Ceiling)
 	if err != nil {
 		return nil, "", err
 	}
 	limits.Memory = min(limits.Memory, pl.Memory)
 	limits.Stack = cmp.Or(made.stack, limits.Stack)
-	env := Environment(lang.env(r.Interactive), nil)
+	env := Environment(ofLanguage.env, nil)
 	stage := &Run{
 		ID: p.ID, Stage: api.StageCompile, Mode: p.Mode, Env: env, Limits: limits, Collect: api.Collect{None: true},
-		Cell: cellFor(image, p.Cell.Policy, lang.FullProc, p.Mode),
+		Cell: cellFor(image, p.Cell.Policy, ofLanguage.fullProc, p.Mode),
 	}
 	if placeholders.Memory == 0 {
 		placeholders.Memory, placeholders.Stack = limits.Memory, limits.Stack
 	}
-	stage.Argv = placeholders.Expand(lang.Run, nil)
+	stage.Argv = placeholders.Expand(ofLanguage.command, nil)
 	trial := *stage
 	trial.Files = []api.File{{Name: stage.Argv[len(stage.Argv)-1], Content: []byte(from.Trial)}}
 	driver := pl.TemplateDrivers[from.Kind]
@@ -171,7 +174,7 @@ func (pl *Planner) template(r api.Run, lang Language, image rootfs.Image, p *Run
 
 // usual are the limits of a run of the language that asks for none.
 func (pl *Planner) usual(lang Language) api.Limits {
-	return lang.Limits.Over(api.Defaults()).CappedBy(pl.Ceiling).Resolve()
+	return lang.runStage(false).limits.Over(api.Defaults()).CappedBy(pl.Ceiling).Resolve()
 }
 
 // cold says why a run cannot begin from a template; empty: it can.

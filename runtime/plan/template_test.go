@@ -64,6 +64,8 @@ func TestTemplateTakes(t *testing.T) {
 		{"fewer descriptors", Template{}, with(func(l *api.Limits) { l.OpenFiles = 4 }), false},
 		{"one process, with threads", Template{threads: true}, with(func(l *api.Limits) { l.Pids = 1 }), false},
 		{"few files, with threads", Template{threads: true}, with(func(l *api.Limits) { l.OpenFiles = 16 }), false},
+		{"its memory", Template{memory: api.GiB}, with(func(l *api.Limits) { l.Memory = api.GiB }), true},
+		{"another memory", Template{memory: api.GiB}, with(func(l *api.Limits) { l.Memory = 512 * api.MiB }), false},
 		{"enough of both", Template{threads: true}, usual, true},
 	} {
 		if got := tt.template.takes(tt.run); got != tt.want {

@@ -125,6 +125,10 @@ func (s *session) exec(ctx context.Context, p, compile *plan.Run, streams run.St
 	res = s.registry.runner.Result(p, o, out)
 	res.Timing.Queued = int64(begun - asked)
 	res.Compile = compiled
+	if set := p.Packages; set != nil {
+		about := plan.DescribePackages(*set)
+		res.Packages = &about
+	}
 	return s.noteSessionEnd(res), nil
 }
 
