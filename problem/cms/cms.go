@@ -97,6 +97,9 @@ func (r *reader) metadata(m yamlfile.Map) int {
 	if m.Bool("output_only", false) {
 		m.Fail("output_only", "brig does not support output-only tasks, whose submissions are no programs")
 	}
+	if m.Has("score_type") {
+		r.Warn(file, m.LineOf("score_type"), rule, "score_type is not read: the tests score as gen/GEN says, or all the same without it")
+	}
 	r.total = 100
 	if v, ok := m.Float("total_value"); ok && v >= 0 && v <= maxPoints {
 		r.total = v

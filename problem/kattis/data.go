@@ -1,6 +1,7 @@
 package kattis
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"slices"
@@ -118,6 +119,35 @@ func (r *reader) collisions() {
 		for _, name := range slices.Sorted(maps.Keys(t.Files)) {
 			if submission := sources[name]; submission != "" {
 				r.Error(t.Files[name], 0, "Input", "the source of the submission %s has this name, too: rename one of them", submission)
+			}
+		}
+	}
+}
+
+// namedValidators gives arguments for one input validator to the validator of that name, with or without the
+// ending of its file, and warns of those for one that does not exist.
+func (r *reader) namedValidators() {
+	named := map[string]string{"": ""}
+	for _, v := range slices.Backward(r.p.Validators) {
+		named[strings.TrimSuffix(v.Name, path.Ext(v.Name))] = v.Name
+	}
+	for _, v := range r.p.Validators {
+		named[v.Name] = v.Name
+	}
+	missing := map[string]bool{}
+	for _, all := range [][]problem.Test{r.p.Tests, r.p.InvalidInputs, r.p.InvalidOutputs, r.p.ValidOutputs} {
+		for i, t := range all {
+			args := map[string][]string{}
+			for _, name := range slices.Sorted(maps.Keys(t.ValidatorArgs)) {
+				full, exists := named[name]
+				if !exists && !missing[name] {
+					missing[name] = true
+					r.Warn(t.Input, 0, dataRule, "its arguments are for the input validator %q, which does not exist", name)
+				}
+				args[cmp.Or(full, name)] = t.ValidatorArgs[name]
+			}
+			if t.ValidatorArgs != nil {
+				all[i].ValidatorArgs = args
 			}
 		}
 	}

@@ -65,6 +65,7 @@ func Read(t *problem.Tree) (*problem.Problem, error) {
 	r.links()
 	r.data()
 	r.validators()
+	r.namedValidators()
 	r.include()
 	r.jury()
 	r.collisions()

@@ -95,10 +95,11 @@ func (r *reader) legacyInherited(dir string, n legacyNode) legacyNode {
 	} else if len(words) > 0 {
 		m.Fail("range", "range %q: write two numbers", strings.Join(words, " "))
 	}
+	// Those of the nearest directory follow validator_flags of problem.yaml, which every test has.
 	if m.IsMap("output_validator_flags") {
-		n.checkArgs = strings.Fields(m.Sub("output_validator_flags").String("flags"))
+		n.checkArgs = slices.Concat(r.flags, strings.Fields(m.Sub("output_validator_flags").String("flags")))
 	} else if m.Has("output_validator_flags") {
-		n.checkArgs = strings.Fields(m.String("output_validator_flags"))
+		n.checkArgs = slices.Concat(r.flags, strings.Fields(m.String("output_validator_flags")))
 	}
 	if m.IsMap("input_validator_flags") {
 		one := m.Sub("input_validator_flags")
