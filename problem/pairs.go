@@ -14,6 +14,7 @@ type Pair struct {
 	ID     string // what the two names have in common
 	Input  string
 	Answer string
+	Others []string // files that have the name of an answer, too, and are not used
 }
 
 // Endings of the two files of a test that have one name otherwise; of several answers the first
@@ -39,7 +40,7 @@ func Pairs(names []string) (pairs []Pair, unpaired []string, err error) {
 		left[name] = true
 	}
 	pair := func(id, input, answer string) {
-		pairs = append(pairs, Pair{id, input, answer})
+		pairs = append(pairs, Pair{ID: id, Input: input, Answer: answer})
 		delete(left, input)
 		delete(left, answer)
 	}
@@ -56,9 +57,12 @@ func Pairs(names []string) (pairs []Pair, unpaired []string, err error) {
 			pair(stem, stem, name)
 		}
 	}
-	for _, p := range pairs { // a second answer of a test is no other test's
+	for i, p := range pairs { // a second answer of a test is no other test's
 		for _, e := range answerEndings {
-			delete(left, strings.TrimSuffix(p.Input, path.Ext(p.Input))+e)
+			if other := strings.TrimSuffix(p.Input, path.Ext(p.Input)) + e; left[other] {
+				pairs[i].Others = append(pairs[i].Others, other)
+				delete(left, other)
+			}
 		}
 	}
 	more, err := pairsByWords(left)

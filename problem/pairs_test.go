@@ -69,6 +69,22 @@ func TestPairsKnowUsualNames(t *testing.T) {
 	}
 }
 
+// Of several answers the first ending counts, and the others are named.
+func TestSeveralAnswersOfATest(t *testing.T) {
+	pairs, unpaired, err := Pairs(strings.Fields("1.ans 1.in 1.out 2.in 2.out 3.expected 3.in 3.out"))
+	if err != nil || len(unpaired) > 0 {
+		t.Fatalf("%q, %v", unpaired, err)
+	}
+	want := []Pair{
+		{ID: "1", Input: "1.in", Answer: "1.ans", Others: []string{"1.out"}},
+		{ID: "2", Input: "2.in", Answer: "2.out"},
+		{ID: "3", Input: "3.in", Answer: "3.out", Others: []string{"3.expected"}},
+	}
+	if fmt.Sprint(pairs) != fmt.Sprint(want) {
+		t.Errorf("%v; want %v", pairs, want)
+	}
+}
+
 func TestMissingFilesOfTestsAreErrors(t *testing.T) {
 	for _, tt := range []struct{ names, want string }{
 		{"1.in", "1.in has no answer: there is neither 1.ans nor 1.out"},

@@ -4,6 +4,7 @@ package format
 import (
 	"fmt"
 	"path"
+	"strings"
 
 	"github.com/brig-sandbox/brig/problem"
 	"github.com/brig-sandbox/brig/problem/cms"
@@ -82,11 +83,28 @@ func Tests(t *problem.Tree) (*problem.Problem, error) {
 		return nil, problem.NoTests(t.Label())
 	}
 	p := &problem.Problem{Format: "tests", Name: path.Base(t.Label()), Compare: &problem.Builtin{}}
+	var several []problem.Pair
 	for _, pair := range pairs {
 		p.Tests = append(p.Tests, problem.Test{ID: pair.ID, Input: pair.Input, Answer: pair.Answer})
+		if len(pair.Others) > 0 {
+			several = append(several, pair)
+		}
+	}
+	if len(several) > 0 {
+		p.Warnings = append(p.Warnings, severalAnswers(several))
 	}
 	for _, file := range unpaired {
 		p.Warnings = append(p.Warnings, problem.Finding{File: file, Text: "is ignored: " + problem.MissingInput(file), Warning: true})
 	}
 	return p, nil
+}
+
+// severalAnswers says which answer was taken for tests that have several: one note, for the first of them.
+func severalAnswers(tests []problem.Pair) problem.Finding {
+	first := tests[0]
+	text := fmt.Sprintf("is the expected output of %s, and %s is ignored", first.Input, strings.Join(first.Others, ", "))
+	if n := len(tests) - 1; n > 0 {
+		text += fmt.Sprintf("; the same holds for %s more", problem.Count(n, "test"))
+	}
+	return problem.Finding{File: first.Answer, Text: text, Warning: true}
 }

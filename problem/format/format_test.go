@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/problem"
+	"github.com/brig-sandbox/brig/problem/problemtest"
 )
 
 // A package next to other files is named, and not judged by its tests alone.
@@ -42,5 +43,17 @@ func TestPackagesBelow(t *testing.T) {
 		if err := tree.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A directory of tests says which of several answers it takes, once for all.
+func TestSeveralAnswers(t *testing.T) {
+	p, err := Tests(problemtest.Tree(t, map[string]string{"1.in": "", "1.ans": "", "1.out": "", "2.in": "", "2.out": "", "2.expected": "", "3.in": "", "3.out": ""}))
+	if err != nil || len(p.Tests) != 3 || len(p.Warnings) != 1 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	const want = "1.ans is the expected output of 1.in, and 1.out is ignored; the same holds for 1 test more"
+	if got := p.Warnings[0].String(); !strings.Contains(got, want) {
+		t.Errorf("%s", got)
 	}
 }
