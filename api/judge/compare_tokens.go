@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"strconv"
 )
 
 // commonLines returns the length of the lines with which both texts begin.
@@ -59,25 +58,16 @@ func cutToken(text []byte) (token, rest []byte) {
 	return text, nil
 }
 
-// sameNumber reports whether two tokens are the same text, or numbers within the tolerance. NaN
-// equals only NaN, an infinity only the same infinity. A number that float64 cannot hold is text.
+// sameNumber reports whether two tokens are the same text, or decimal numbers within the tolerance. Inf, nan,
+// hexadecimal numbers, numbers with underscores and those that float64 cannot hold are text.
 func sameNumber(a, b []byte, tolerance float64) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}
-	x, err := strconv.ParseFloat(string(a), 64)
-	if err != nil {
+	x, ok := decimalFloat(a)
+	if !ok {
 		return false
 	}
-	y, err := strconv.ParseFloat(string(b), 64)
-	if err != nil {
-		return false
-	}
-	switch {
-	case math.IsNaN(x) || math.IsNaN(y):
-		return math.IsNaN(x) && math.IsNaN(y)
-	case math.IsInf(x, 0) || math.IsInf(y, 0):
-		return x == y
-	}
-	return math.Abs(x-y) <= tolerance*max(1, math.Abs(x), math.Abs(y))
+	y, ok := decimalFloat(b)
+	return ok && math.Abs(x-y) <= tolerance*max(1, math.Abs(x), math.Abs(y))
 }
