@@ -17,7 +17,7 @@ import (
 const (
 	inlineTest  = 64 << 10
 	inlineTests = 8 << 20
-	maxTestFile = 64 << 20 // what an agent accepts in one request
+	maxTestFile = int64(api.MaxBlob) // the largest blob that agents accept unless their operator says otherwise
 )
 
 // A Loader reads what a problem names into what an agent executes.

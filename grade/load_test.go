@@ -3,6 +3,8 @@ package grade
 import (
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -175,5 +177,33 @@ func TestOldTestlibGetsItsIntegers(t *testing.T) {
 		if got := string(r.Check.Files[0].Content); r.Check.Files[0].Name != "testlib.h" || got != want {
 			t.Errorf("%q becomes %q; want %q", header, got, want)
 		}
+	}
+}
+
+// A file of a test may be as large as a blob: it does not travel in the request.
+func TestLargeInputs(t *testing.T) {
+	dir := t.TempDir()
+	for name, size := range map[string]int64{"1.in": int64(api.MaxBlob), "1.out": 1, "2.in": int64(api.MaxBlob) + 1, "2.out": 1} {
+		file := filepath.Join(dir, name)
+		if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Truncate(file, size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree, err := problem.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	put := 0
+	l := Loader{Problem: &problem.Problem{Format: "tests"}, Tree: tree, Put: func(_ string, content []byte) (string, error) {
+		put = len(content)
+		return strings.Repeat("a", 64), nil
+	}}
+	tests, err := l.Tests([]problem.Test{{ID: "1", Input: "1.in", Answer: "1.out"}})
+	if err != nil || put != int(api.MaxBlob) || tests[0].StdinBlob == "" {
+		t.Errorf("%d bytes, %v", put, err)
+	}
+	if _, err := l.Tests([]problem.Test{{ID: "2", Input: "2.in", Answer: "2.out"}}); err == nil || !strings.Contains(err.Error(), "2.in") || !strings.Contains(err.Error(), "256M") {
+		t.Errorf("one byte more: %v", err)
 	}
 }
