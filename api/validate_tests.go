@@ -6,7 +6,7 @@ import (
 )
 
 // MaxTests is the most tests of one run.
-const MaxTests = 4096
+const MaxTests = 16384
 
 const (
 	maxTestID     = 256

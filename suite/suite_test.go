@@ -104,7 +104,7 @@ func TestHostileReports(t *testing.T) {
 		"billion laughs":         {api.ReportJUnit, reported(api.ReportJUnit, 0, `<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]><testsuite><testcase name="&b;"/></testsuite>`), "document type"},
 		"an entity":              {api.ReportJUnit, reported(api.ReportJUnit, 0, `<testsuite><testcase name="&b;"/></testsuite>`), "not JUnit XML"},
 		"an external entity":     {api.ReportJUnit, reported(api.ReportJUnit, 0, `<!DOCTYPE x SYSTEM "file:///etc/passwd"><testsuite/>`), "document type"},
-		"many cases":             {api.ReportJUnit, reported(api.ReportJUnit, 0, "<testsuite>"+many.String()+"</testsuite>"), "more than 4096 cases"},
+		"many cases":             {api.ReportJUnit, reported(api.ReportJUnit, 0, "<testsuite>"+many.String()+"</testsuite>"), "more than 16384 cases"},
 		"deep":                   {api.ReportJUnit, reported(api.ReportJUnit, 0, deep.String()), "nested more than 64 deep"},
 		"deep JSON":              {api.ReportJest, reported(api.ReportJest, 0, strings.Repeat("[", 100_000)), "not the JSON of jest"},
 		"another JSON":           {api.ReportJest, reported(api.ReportJest, 0, `{"testResults": 3}`), "not the JSON of jest"},
@@ -172,7 +172,7 @@ func TestPrepare(t *testing.T) {
 		"collect":           {with(func(r *api.Run) { r.Collect.Files = 3 }), "excludes collect"},
 		"the report's name": {with(func(r *api.Run) { r.Files = []api.File{{Name: "brig-report.xml"}} }), "leave it out"},
 		"an unknown report": {with(func(r *api.Run) { r.Suite.Report = "tap" }), "use junit, pytest, unittest or jest"},
-		"too many cases":    {with(func(r *api.Run) { r.Suite.Cases = api.MaxTests + 1 }), "between 0 and 4096"},
+		"too many cases":    {with(func(r *api.Run) { r.Suite.Cases = api.MaxTests + 1 }), "between 0 and 16384"},
 	} {
 		got, err := Prepare(tt.r)
 		switch {

@@ -23,9 +23,9 @@ import (
 // The bounds of JSON that is decoded. The decoder can use a hundred times an entry's size, so the
 // number of entries is checked here and not only in Validate.
 const (
-	maxDepth        = 16                  // of nested JSON; a Run needs five
-	maxEntries      = 2 * api.MaxTests    // of one object or list; Validate still reports a list a little over its own bound
-	maxTotalEntries = 1024 * api.MaxTests // of all objects and lists: for lists in a list, such as the args of tests
+	maxDepth        = 16                 // of nested JSON; a Run needs five
+	maxEntries      = 2 * api.MaxTests   // of one object or list; Validate still reports a list a little over its own bound
+	maxTotalEntries = 256 * api.MaxTests // of all objects and lists: for lists in a list, such as the args of tests
 )
 
 // Run reads one api.Run strictly. It refuses unknown fields, a field given twice or in another

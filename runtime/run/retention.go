@@ -179,6 +179,18 @@ func (k *retention) Finish(res *api.Result) {
 	_ = k.Add(n) // never refused: n is not positive
 }
 
+// resultMemory is what the result of a test takes without its content, with its JSON. ownMemory has room for
+// usualTests of them in each slot.
+const (
+	resultMemory = 4 * api.KiB
+	usualTests   = 4096
+)
+
+// manyTests is the memory of results above those that ownMemory has room for.
+func manyTests(request api.Run) int64 {
+	return int64(max(len(request.Tests)-usualTests, 0)) * int64(resultMemory)
+}
+
 // blobBytes is the size of the blobs of a run that are loaded before it begins. A missing blob is
 // refused when it is loaded.
 func (r *Runner) blobBytes(request api.Run) (n int64) {

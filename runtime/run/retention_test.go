@@ -59,8 +59,13 @@ func TestMaxRetained(t *testing.T) {
 			t.Errorf("a test with an output file: %s; want %s", got, tt.want)
 		}
 	}
-	if got := plan.KeptTestOutput(api.Run{Tests: make([]api.Test, api.MaxTests)}); got != 4*api.KiB {
-		t.Errorf("of as many tests as there may be %s of each stream are kept; want 4K", got)
+	if got := plan.KeptTestOutput(api.Run{Tests: make([]api.Test, api.MaxTests)}); got != api.KiB {
+		t.Errorf("of as many tests as there may be %s of each stream are kept; want 1K", got)
+	}
+	for n, want := range map[int]int64{1: 0, usualTests: 0, usualTests + 3: 12 << 10} {
+		if got := manyTests(api.Run{Tests: make([]api.Test, n)}); got != want {
+			t.Errorf("the results of %d tests: %d; want %d", n, got, want)
+		}
 	}
 }
 

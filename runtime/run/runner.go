@@ -41,7 +41,7 @@ func (r *Runner) Run(ctx context.Context, request api.Run, s api.Streams, caller
 	}
 	streams := Streams{Streams: s, Retention: NewRetention(s)}
 	defer func() { streams.Retention.Finish(&res) }()
-	if err := streams.Retention.Add(r.blobBytes(request)); err != nil {
+	if err := streams.Retention.Add(r.blobBytes(request) + manyTests(request)); err != nil {
 		return res, "", err
 	}
 	j, err := r.plan(ctx, request, caller)
