@@ -96,6 +96,8 @@ var otherTests = []struct{ id, title, file, test string }{
 	{"CPU-13", "processors by name", "runtime/plan/cpus_test.go", "TestOnlyRootNamesProcessors"},
 	{"CPU-13", "weight and processors above a key's", "gateway/key_limits_test.go", "TestKeyLimitsApplyToEveryPartOfARun"},
 	{"CPU-15", "storms of processor time, and what sessions leave running", "e2e/hostile_storms_test.go", "TestHostileStormsLeaveTheNeighbourAlone"},
+	{"CPU-16", "threads that bind themselves to processors", "e2e/hostile_affinity_test.go", "TestHostileAffinityStaysInTheRunsProcessors"},
+	{"CPU-17", "barriers without end", "e2e/hostile_affinity_test.go", "TestHostileBarriersAreTheRunsOwn"},
 	{"FIO-01", "links and files that are not regular, in a session", "e2e/session_files_test.go", "TestHostileNamesInASession"},
 	{"FIO-02", "links and files that are not regular, in a session", "e2e/session_files_test.go", "TestHostileNamesInASession"},
 	{"FIO-03", "names that could mean another place", "api/validate_test.go", "TestFileNamesOutsideOfBoxAreRefused"},

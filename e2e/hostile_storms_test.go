@@ -79,6 +79,8 @@ func TestHostileStormsLeaveTheNeighbourAlone(t *testing.T) {
 		{"thread", runStorm(storm, "thread")},
 		{"barrier", runStorm(storm, "barrier")},
 		{"expedited", runStorm(storm, "expedited")},
+		{"private barriers", runStormUnder(storm, "private", "managed")}, // CPU-17
+		{"steer", runStormUnder(storm, "steer", "managed")},              // CPU-16
 		{"kill", runStorm(storm, "kill")},
 		{"rename", runStorm(storm, "rename")},
 		{"exec", runStorm(storm, "exec")},
@@ -212,11 +214,16 @@ func largestLimits(a *agent, wall api.Duration) api.Limits {
 
 // runStorm keeps a run of another caller in the other slot all the time.
 func runStorm(storm api.File, name string) func(t *testing.T, a *agent) func() {
+	return runStormUnder(storm, name, "")
+}
+
+// runStormUnder is runStorm under a tier.
+func runStormUnder(storm api.File, name, tier string) func(t *testing.T, a *agent) func() {
 	return func(t *testing.T, a *agent) func() {
 		limits := largestLimits(a, seconds(20))
 		return runRepeatedly(t, a, func() api.Run {
 			r := program(storm, name)
-			r.Limits, r.Collect.None = limits, true
+			r.Profile, r.Limits, r.Collect.None = tier, limits, true
 			return r
 		})
 	}

@@ -25,6 +25,7 @@ func answers() []Rule {
 		plain(Fail(EPERM), "the mount table is fixed before the program starts", "mount umount2 move_mount open_tree fsopen fsconfig fsmount fspick mount_setattr chroot"),
 		plain(Fail(EPERM), "namespaces are fixed before the program starts", "setns unshare"),
 		plain(Fail(EPERM), "another filter could attach its own listener", "seccomp"),
+		plain(Fail(ENOSYS), "the answer of a kernel without memory nodes, which .NET asks in each process and every library takes for one node", "get_mempolicy"),
 		plain(Fail(EPERM), "locked memory escapes reclaim", "mlock mlock2 mlockall"),
 		plain(Fail(EPERM), "scheduling against its neighbours", "ioprio_set setpriority sched_setscheduler sched_setattr sched_setparam sched_setaffinity set_mempolicy mbind"),
 		plain(Fail(EPERM), "settings of the host or of the cell", "sethostname setdomainname settimeofday clock_settime clock_adjtime adjtimex syslog vhangup sysfs ustat uselib"),

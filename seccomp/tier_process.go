@@ -18,6 +18,11 @@ const (
 	afUnix                    = 1      // this and the following: socket.h
 	sockStream, sockSeqpacket = 1, 5
 	solSocket                 = 1 // level of a socket's generic options
+
+	// Commands of membarrier(2), linux/membarrier.h.
+	membarrierQuery                    = 0
+	membarrierPrivateExpedited         = 1 << 3
+	membarrierRegisterPrivateExpedited = 1 << 4
 )
 
 // processRules are added to the basic rules for the default tier: processes, files to
@@ -108,9 +113,14 @@ func counted(rules []Rule) []Rule {
 
 // managedRules are added to the default rules for the managed tier.
 func managedRules() []Rule {
-	return []Rule{
+	return slices.Concat([]Rule{
 		when("recvmsg", "messages on socket pairs: Node's processes read from each other with it; no program can send descriptors, and there is no MSG_OOB (CVE-2025-38236)", masked(2, badSendFlags, 0)),
-	}
+		when("sched_setaffinity", "the caller's own thread, as .NET's garbage collector sets each of its threads: the kernel keeps it within the run's cpuset, and the run's share and quota are the same on one processor (CPU-16); no other thread, so no other process", eq(0, 0)),
+	},
+		anyOf("membarrier", 0, "barriers among the program's own threads, without which .NET does not start: QUERY, PRIVATE_EXPEDITED and its registration; they interrupt processors that run this program, and no others (CPU-17); not GLOBAL, which waits for or interrupts all processors of the host",
+			membarrierQuery, membarrierPrivateExpedited, membarrierRegisterPrivateExpedited),
+		[]Rule{plain(Fail(ENOSYS), "no other barrier: the answer of a kernel without them, as in the other tiers", "membarrier")},
+	)
 }
 
 // compileRules are added to the default rules for the compile tier.

@@ -48,6 +48,22 @@ static void expedited(void) {
   syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
   for (;;) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
+// Two threads of one process, each on a processor where it can, and barriers between them.
+static void privates(void) {
+  static char stack[16384];
+  const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+  syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+  clone((int (*)(void *))spin, stack + sizeof stack - 64, flags, 0);
+  for (;;)
+    if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0)) _exit(4);
+}
+// Moves itself from one processor to the next, without end: the kernel's own threads do that.
+static void steers(void) {
+  for (int cpu = 0;; cpu = (cpu + 1) % 64) {
+    unsigned long mask = 1UL << cpu;
+    syscall(SYS_sched_setaffinity, 0, sizeof mask, &mask);
+  }
+}
 static void kills(void) { signal(SIGUSR1, SIG_IGN); for (;;) kill(-1, SIGUSR1); }
 static void renames(void) {
   close(open("/tmp/a", O_CREAT | O_RDWR, 0600));
@@ -78,7 +94,8 @@ static void looks(void) {
 int main(int argc, char **argv) {
   const struct { const char *name; int n; void (*one)(void); } storms[] = {
     {"spin", 8, spin}, {"spin-90", 90, spin}, {"spin-threads", 8, spins8}, {"fork", 60, forks}, {"thread", 60, threads},
-    {"barrier", 40, barriers}, {"expedited", 4, expedited}, {"kill", 90, kills}, {"rename", 1, renames}, {"exec", 20, execs},
+    {"barrier", 40, barriers}, {"expedited", 4, expedited}, {"private", 8, privates}, {"steer", 8, steers},
+    {"kill", 90, kills}, {"rename", 1, renames}, {"exec", 20, execs},
     {"memory", 1, memory}, {"write", 4, writes}, {"lookup", 8, looks},
   };
   if (argc < 2) return 2;
