@@ -6,10 +6,10 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// csharp parses Mono's "Unhandled Exception:", the type and message on the next line, and the
+// mono parses Mono's "Unhandled Exception:", the type and message on the next line, and the
 // frames, which have places only if the program was built with -debug. It reports an inner
 // exception, because that is the cause.
-func csharp(t *text) (api.Diagnosis, bool) {
+func mono(t *text) (api.Diagnosis, bool) {
 	var d api.Diagnosis
 	found, placed := false, false
 	for i, line := range t.lines {
@@ -64,28 +64,36 @@ var csharpTypes = map[string]kind{
 	"NotImplementedException":     {api.CategoryRuntime, "this part of the program is not written yet"},
 }
 
-// mcs parses FILE(LINE,COLUMN): error CS0029: MESSAGE.
-func mcs(t *text) []api.Diagnosis {
+// dotnetErrors parses what the compilers of Mono and .NET print: FILE(LINE,COLUMN): error CS0029: MESSAGE,
+// FILE(LINE) : error BC30512: MESSAGE of Visual Basic, and FS codes of F#.
+func dotnetErrors(t *text) []api.Diagnosis {
 	all := parseBracketed(t, func(rest string) (api.Diagnosis, bool) {
-		code, msg, ok := strings.Cut(strings.TrimPrefix(rest, "error "), ": ")
-		if !ok || !strings.HasPrefix(code, "CS") || !strings.HasPrefix(rest, "error ") {
+		rest, isError := strings.CutPrefix(strings.TrimLeft(rest, " :"), "error ")
+		code, msg, ok := strings.Cut(rest, ": ")
+		if !ok || !isError || !isDotnetCode(code) {
 			return api.Diagnosis{}, false
 		}
-		k := kindOf(csharpCodes, code)
+		k := kindOf(dotnetCodes, code)
 		if k.category == api.CategoryRuntime {
 			k.category = api.CategoryCompile
 		}
 		return api.Diagnosis{Category: k.category, Type: code, Message: msg, Hint: fill(k.hint, msg)}, true
 	})
 	for i := 0; i < len(t.lines) && len(all) == 0; i++ { // "error CS5001: ..." has no place
-		if code, msg, ok := strings.Cut(strings.TrimPrefix(t.lines[i], "error "), ": "); ok && strings.HasPrefix(t.lines[i], "error CS") {
-			all = append(all, api.Diagnosis{Category: api.CategoryCompile, Type: code, Message: msg, Hint: csharpCodes[code].hint})
+		rest, isError := strings.CutPrefix(strings.TrimPrefix(t.lines[i], "vbc : "), "error ")
+		if code, msg, ok := strings.Cut(rest, ": "); ok && isError && isDotnetCode(code) {
+			all = append(all, api.Diagnosis{Category: api.CategoryCompile, Type: code, Message: msg, Hint: dotnetCodes[code].hint})
 		}
 	}
 	return all
 }
 
-var csharpCodes = map[string]kind{
+// isDotnetCode reports whether a word is the number of an error of C#, Visual Basic or F#.
+func isDotnetCode(word string) bool {
+	return len(word) > 2 && (strings.HasPrefix(word, "CS") || strings.HasPrefix(word, "BC") || strings.HasPrefix(word, "FS"))
+}
+
+var dotnetCodes = map[string]kind{
 	"CS1002": {api.CategorySyntax, "a semicolon is missing here"},
 	"CS1513": {api.CategorySyntax, "a { is never closed"},
 	"CS1525": {api.CategorySyntax, hintSyntax},
@@ -108,4 +116,25 @@ var csharpCodes = map[string]kind{
 	"CS0161": {api.CategoryCompile, "the method ends without a return on some path"},
 	"CS0128": {api.CategoryCompile, "the name %s is defined twice"},
 	"CS5001": {api.CategoryCompile, "the program needs a static void Main"},
+
+	"BC30198": {api.CategorySyntax, "a closing bracket is missing"},
+	"BC30201": {api.CategorySyntax, hintSyntax},
+	"BC30035": {api.CategorySyntax, hintSyntax},
+	"BC30026": {api.CategorySyntax, "a Sub is never closed: add End Sub"},
+	"BC30081": {api.CategorySyntax, "an If is never closed: add End If"},
+	"BC30451": {api.CategoryCompile, "%s is not defined here: check the spelling, and that it is declared before this line"},
+	"BC30002": {api.CategoryImport, "there is no type %s here: check the spelling, or add Imports"},
+	"BC30456": {api.CategoryType, "check the spelling after the dot, and the type of the value before it"},
+	"BC30311": {api.CategoryType, hintType},
+	"BC30455": {api.CategoryType, "the call has too few arguments"},
+	"BC30057": {api.CategoryType, "the call has too many arguments"},
+	"BC30420": {api.CategoryCompile, "the program needs a Sub Main"},
+
+	"FS0001": {api.CategoryType, hintType},
+	"FS0010": {api.CategorySyntax, hintSyntax},
+	"FS0058": {api.CategorySyntax, "this line is indented less than the block that it belongs to"},
+	"FS0583": {api.CategorySyntax, "a bracket is never closed"},
+	"FS0039": {api.CategoryCompile, "%s is not defined here: check the spelling, and that it is declared before this line"},
+	"FS0003": {api.CategoryType, "this value is no function: a separator may be missing between two arguments"},
+	"FS0020": {api.CategoryType, "the value of this expression is lost: bind it with let, or pass it to ignore"},
 }

@@ -303,7 +303,7 @@ func TestHostileOutputIsBounded(t *testing.T) {
 	}
 }
 
-var everyLanguage = []string{"", "python", "c", "cpp", "java", "javascript", "typescript", "go", "rust", "ruby", "php", "bash", "csharp", "perl", "lua", "pascal", "haskell", "pypy", "ocaml", "kotlin", "scala", "swift", "d", "r", "sql"}
+var everyLanguage = []string{"", "python", "c", "cpp", "java", "javascript", "typescript", "go", "rust", "ruby", "php", "bash", "csharp", "fsharp", "vb", "mono", "powershell", "perl", "lua", "pascal", "haskell", "pypy", "ocaml", "kotlin", "scala", "swift", "d", "r", "sql"}
 
 func checkBounds(t *testing.T, d *api.Diagnosis) {
 	t.Helper()

@@ -26,7 +26,7 @@ func TestFlagsOfCompilers(t *testing.T) {
 		{"cpp", "#include <iostream>\nint main() { std::cout << DIR \"\\n\"; }", []string{`-DDIR="a b"`}, "a b\n"},
 		{"rust", "fn main() { let x = if cfg!(judge) { 1 } else { 2 }; println!(\"{}\", x); }", []string{"--cfg=judge", "-Copt-level=3", "-Awarnings", "--edition=2021"}, "1\n"},
 		{"go", "package main\nfunc main() { println(1) }", []string{"-tags=judge"}, ""},
-		{"csharp", "class A { static void Main() {\n#if JUDGE\nSystem.Console.WriteLine(1);\n#endif\n} }", []string{"-d:JUDGE;X", "-nowarn:0168"}, "1\n"},
+		{"mono", "class A { static void Main() {\n#if JUDGE\nSystem.Console.WriteLine(1);\n#endif\n} }", []string{"-d:JUDGE;X", "-nowarn:0168"}, "1\n"},
 		{"typescript", "const x: number = 'a'; console.log(x)", []string{"--noCheck"}, "a\n"},
 		{"typescript", "const x: number = 1; console.log(x)", []string{"--noImplicitAny"}, "1\n"},
 	} {
@@ -69,16 +69,16 @@ func TestTypeScriptWithoutTypeCheck(t *testing.T) {
 	}
 }
 
-// C# Debug.Assert is checked if the program is compiled with it, and ignored otherwise.
+// With Mono, Debug.Assert is checked if the program is compiled with it, and ignored otherwise.
 func TestCSharpAssertions(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
-	if !chosen("csharp", true) {
+	if !chosen("mono", true) {
 		return
 	}
 	images.load(t, a, "mono")
 	source := api.Bytes("using System.Diagnostics;\nclass A { static void Main() { try { Debug.Assert(1 == 1); Debug.Assert(1 == 2, \"sums\"); } catch { } System.Console.WriteLine(1); } }")
 	for flag, want := range map[string]api.Verdict{"-d:DEBUG": api.Nonzero, "-optimize+": api.OK} {
-		res := a.run(t, api.Run{Language: "csharp", Source: source, Flags: []string{flag}, CompileLimits: api.Limits{Wall: slowly(60), CPU: slowly(60)}})
+		res := a.run(t, api.Run{Language: "mono", Source: source, Flags: []string{flag}, CompileLimits: api.Limits{Wall: slowly(60), CPU: slowly(60)}})
 		wantVerdict(t, res, want)
 		if want == api.Nonzero && (!strings.Contains(string(res.Stderr), "Debug.Assert: sums") || !strings.Contains(string(res.Stderr), "A.Main") || len(res.Stdout) > 0) {
 			t.Errorf("stdout %q, stderr %q", res.Stdout, res.Stderr)

@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/testenv"
 	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/rootfs/build"
 )
@@ -49,6 +51,13 @@ func (s *store) load(t testing.TB, a *agent, name string) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+	if file, ok := registryImages[name]; ok {
+		if !stored {
+			a.storeRegistryImage(t, name, file)
+		}
+		s.have[key] = true
+		return
 	}
 	recipe, err := build.FindRecipe(name)
 	if err != nil {
@@ -108,4 +117,34 @@ func imageArchive(ctx context.Context, t testing.TB, name string) []byte {
 		t.Fatal(err)
 	}
 	return tarball.Bytes()
+}
+
+// registryImages are images of registries that languages use: brig has no recipe for them. Each is a file
+// next to the checkout, for machines that reach no registry.
+var registryImages = map[string]string{"dotnet": "../../shared/images/dotnet.tar.zst"}
+
+// storeRegistryImage imports an image from its file or, where that is absent, pulls it from the place that
+// the manifests name.
+func (a *agent) storeRegistryImage(t testing.TB, name, file string) {
+	t.Helper()
+	args := []string{"rootfs", "import", file, "--name", name}
+	if _, err := os.Stat(file); err != nil {
+		args = []string{"rootfs", "pull", imageFrom(t, name), "--name", name}
+	}
+	if out, err := a.brig(t, nil, args...); err != nil {
+		testenv.NeedFile(t, file, "or a registry that answers: brig "+strings.Join(args, " ")+": "+out)
+		t.Fatalf("brig %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// imageFrom is the reference of a registry's image, as a manifest names it.
+func imageFrom(t testing.TB, image string) string {
+	t.Helper()
+	for _, l := range builtinLanguages(t) {
+		if l.Image == image && l.ImageFrom != "" {
+			return l.ImageFrom
+		}
+	}
+	t.Fatalf("no language names a registry for image %s", image)
+	return ""
 }

@@ -16,9 +16,6 @@ type languageTest struct {
 	// lineOnly: its errors name the line and not the file.
 	lineOnly bool
 
-	// notHere says why its programs cannot run where brig is developed; empty: they can.
-	notHere string
-
 	onlyAll bool // only make test-languages runs it
 }
 
@@ -72,7 +69,7 @@ var languageTests = map[string]languageTest{
 	"php":      {version: []string{"php", "--version"}, without: phpWithout},
 	"php-full": {version: []string{"php", "--version"}, without: phpWithout, tools: []string{"phpunit", "composer"}, onlyAll: true},
 
-	"csharp": {version: []string{"mono", "--version"}, onlyAll: true},
+	"mono": {version: []string{"mono", "--version"}, onlyAll: true},
 	"haskell": {version: []string{"ghc", "--version"}, onlyAll: true, without: map[string]string{
 		"json": noLibrary, "regex": noLibrary, "zone": noLibrary,
 	}},
@@ -85,8 +82,10 @@ var languageTests = map[string]languageTest{
 	}},
 	"perl": {version: []string{"perl", "-e", "printf '%vd', $^V"}, onlyAll: true},
 
-	"dotnet":     {notHere: microsoft},
-	"powershell": {notHere: microsoft},
+	"csharp":     {version: []string{"dotnet", "--list-runtimes"}},
+	"fsharp":     {version: []string{"dotnet", "--list-runtimes"}},
+	"vb":         {version: []string{"dotnet", "--list-runtimes"}},
+	"powershell": {version: []string{"pwsh", "--version"}, without: map[string]string{"deep": "the depth of its calls has a fixed limit"}},
 
 	"d": {version: []string{"gdc", "--version"}, onlyAll: true},
 	"kotlin": {
@@ -109,8 +108,6 @@ var languageTests = map[string]languageTest{
 		"big": noBig,
 	}},
 }
-
-const microsoft = "its image is in a registry of Microsoft: TestDotnetManifestsWithAStandIn"
 
 const noLibrary = "its own library has nothing for that"
 

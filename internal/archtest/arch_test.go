@@ -68,7 +68,7 @@ var rules = []rule{
 	{dir: "history", may: []string{"api"}, guards: []string{"sqlite"}, why: "keeps what runs came to, and knows nothing of HTTP"},
 	{dir: "gateway/metrics", may: []string{"api"}, guards: []string{"prometheus"}, why: "counts for a gateway, and knows nothing of its routes"},
 	{dir: "client", may: []string{"api"}, why: "a program that talks to a service should not have to link one"},
-	{dir: "check", may: []string{"api", "diagnose"}, why: "plans runs and reads their results; a caller that has an agent executes them"},
+	{dir: "check", may: []string{"api", "diagnose", "rootfs/languages"}, why: "plans runs and reads their results; a caller that has an agent executes them; the checker of some languages is the command of their manifest"},
 	{dir: "problem/problemtest", may: []string{"problem"}, why: "runs the tests of the readers of formats"},
 	{dir: "problem/yamlfile", may: []string{"internal/strictyaml", "problem"}, why: "reads YAML of packages for the readers of formats"},
 	{dir: "problem/cms", may: []string{"api", "problem", "problem/yamlfile"}, why: "knows one format, and runs nothing"},

@@ -11,7 +11,7 @@ import (
 )
 
 // compiledTogether are the languages whose compilers get all sources next to a submission: a stub is one.
-var compiledTogether = []string{"c", "cpp", "csharp", "java"}
+var compiledTogether = []string{"c", "cpp", "csharp", "mono", "java"}
 
 // manager reads what makes a task one of communication: a manager, which talks with the submission, perhaps with
 // several processes of it, and with a stub that is compiled into it.

@@ -291,13 +291,13 @@ func (r *reader) program(m yamlfile.Map, rule, what string) *problem.Program {
 var extensions = map[string]string{
 	".c": "c", ".cpp": "cpp", ".cc": "cpp", ".cxx": "cpp", ".py": "python", ".py2": "python2", ".py3": "python", ".java": "java", ".kt": "kotlin",
 	".rs": "rust", ".go": "go", ".pas": "pascal", ".rb": "ruby", ".pl": "perl", ".php": "php", ".hs": "haskell", ".js": "javascript", ".cs": "csharp",
-	".d": "d", ".ml": "ocaml", ".lua": "lua", ".scala": "scala", ".swift": "swift",
+	".fs": "fsharp", ".vb": "vb", ".d": "d", ".ml": "ocaml", ".lua": "lua", ".scala": "scala", ".swift": "swift",
 }
 
 // languages are DMOJ's names without the number of a version, with brig's.
 var languages = map[string]string{
 	"C": "c", "CLANG": "c", "CPP": "cpp", "CLPP": "cpp", "CLANGX": "cpp", "PY": "python", "PYPY": "pypy", "JAVA": "java", "KOTLIN": "kotlin", "RUST": "rust",
-	"GO": "go", "PAS": "pascal", "RUBY": "ruby", "PERL": "perl", "PHP": "php", "HASK": "haskell", "V8JS": "javascript", "NODEJS": "javascript", "MONOCS": "csharp",
+	"GO": "go", "PAS": "pascal", "RUBY": "ruby", "PERL": "perl", "PHP": "php", "HASK": "haskell", "V8JS": "javascript", "NODEJS": "javascript", "MONOCS": "mono", "MONOFS": "fsharp", "MONOVB": "vb",
 	"D": "d", "OCAML": "ocaml", "LUA": "lua", "SCALA": "scala", "SWIFT": "swift",
 }
 

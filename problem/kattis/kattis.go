@@ -124,7 +124,7 @@ func (r *reader) unknown(m yamlfile.Map, rule, where string) {
 func (r *reader) modern() bool { return r.version == current || r.version == draft }
 
 // brigNames are the languages of the format whose name in brig is another.
-var brigNames = map[string]string{"python3": "python", "python2": "python2", "python3numpy": "python-full", "csharp": "csharp", "visualbasic": "visualbasic"}
+var brigNames = map[string]string{"python3": "python", "python2": "python2", "python3numpy": "python-full", "visualbasic": "vb"}
 
 // brigName is brig's name of a language of the format.
 func brigName(code string) string {

@@ -14,7 +14,7 @@ var extensions = map[string]string{
 	".java": "java", ".kt": "kotlin", ".go": "go", ".rs": "rust", ".js": "javascript", ".ts": "typescript", ".rb": "ruby", ".php": "php",
 	".pas": "pascal", ".hs": "haskell", ".cs": "csharp", ".sh": "bash", ".pm": "perl", ".lua": "lua", ".ml": "ocaml", ".d": "d",
 	".scala": "scala", ".swift": "swift", ".pl": "prolog", ".lisp": "lisp", ".cl": "lisp", ".adb": "ada", ".cob": "cobol", ".erl": "erlang",
-	".ex": "elixir", ".f90": "fortran", ".jl": "julia", ".nim": "nim", ".m": "objectivec", ".vb": "visualbasic", ".zig": "zig",
+	".ex": "elixir", ".f90": "fortran", ".jl": "julia", ".nim": "nim", ".m": "objectivec", ".vb": "vb", ".fs": "fsharp", ".zig": "zig",
 	".dart": "dart", ".cr": "crystal", ".rkt": "racket", ".st": "smalltalk", ".odin": "odin", ".a68": "algol68", ".apl": "apl",
 }
 

@@ -263,7 +263,7 @@ func (r *reader) tests() {
 // languages maps the beginnings of Polygon's types to brig's names, the longer ones first.
 var languages = []struct{ prefix, name string }{
 	{"cpp", "cpp"}, {"c.", "c"}, {"java", "java"}, {"kotlin", "kotlin"}, {"python.pypy", "pypy"}, {"python.2", "python2"}, {"python", "python"}, {"pas", "pascal"},
-	{"csharp", "csharp"}, {"go", "go"}, {"rust", "rust"}, {"ruby", "ruby"}, {"php", "php"}, {"perl", "perl"}, {"js", "javascript"}, {"d", "d"},
+	{"csharp.mono", "mono"}, {"csharp", "csharp"}, {"go", "go"}, {"rust", "rust"}, {"ruby", "ruby"}, {"php", "php"}, {"perl", "perl"}, {"js", "javascript"}, {"d", "d"},
 	{"haskell", "haskell"}, {"scala", "scala"}, {"ocaml", "ocaml"},
 }
 

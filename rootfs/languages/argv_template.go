@@ -19,12 +19,37 @@ type Placeholders struct {
 	Stack   api.Size // the stage's stack limit
 }
 
-// Expand replaces the placeholders of a command and appends args.
-func (w Placeholders) Expand(command, args []string) []string {
-	replacer := strings.NewReplacer(
+// inline replaces the placeholders that may be a part of a word.
+func (w Placeholders) inline() *strings.Replacer {
+	return strings.NewReplacer(
 		"{source}", escapeOperand(w.Source), "{stem}", strings.TrimSuffix(w.Source, path.Ext(w.Source)),
 		"{memory_mib}", fmt.Sprint(int64(w.Memory/api.MiB)), "{heap_mib}", fmt.Sprint(int64(heapSize(w.Memory)/api.MiB)),
+		"{memory_hex}", fmt.Sprintf("%x", int64(w.Memory)),
 		"{stack_kib}", fmt.Sprint(int64(stackSize(w.Stack, w.Memory)/api.KiB)))
+}
+
+// HasPlaceholders reports whether a variable of a manifest has one.
+func HasPlaceholders(env map[string]string) bool {
+	for _, value := range env {
+		if placeholder.MatchString(value) {
+			return true
+		}
+	}
+	return false
+}
+
+// ExpandEnv returns the variables of a manifest with the values of their placeholders.
+func (w Placeholders) ExpandEnv(env map[string]string) map[string]string {
+	replacer, out := w.inline(), make(map[string]string, len(env))
+	for name, value := range env {
+		out[name] = replacer.Replace(value)
+	}
+	return out
+}
+
+// Expand replaces the placeholders of a command and appends args.
+func (w Placeholders) Expand(command, args []string) []string {
+	replacer := w.inline()
 	out := make([]string, 0, len(command)+len(args)+len(w.Sources))
 	for _, arg := range command {
 		switch arg {

@@ -23,6 +23,10 @@ func TestPlaceholdersOfACommand(t *testing.T) {
 			t.Errorf("%q: %q; want %q", c.command, got, c.want)
 		}
 	}
+	env := w.ExpandEnv(map[string]string{"HEAP": "{memory_hex}", "PLAIN": "1", "MIB": "{memory_mib}m"})
+	if env["HEAP"] != "20000000" || env["PLAIN"] != "1" || env["MIB"] != "512m" {
+		t.Errorf("variables %v", env)
+	}
 	if got := (Placeholders{Source: "-c.py"}).Expand([]string{"python3", "{source}"}, nil); got[1] != "./-c.py" {
 		t.Errorf("a source called -c.py is given as %q", got[1])
 	}

@@ -22,7 +22,7 @@ func CompileDefaults() api.Limits {
 // be a whole argument of the command.
 var (
 	placeholder            = regexp.MustCompile(`\{[a-z_]+\}`)
-	inlinePlaceholders     = []string{"{source}", "{stem}", "{memory_mib}", "{heap_mib}", "{stack_kib}"}
+	inlinePlaceholders     = []string{"{source}", "{stem}", "{memory_mib}", "{heap_mib}", "{memory_hex}", "{stack_kib}"}
 	argPlaceholders        = []string{"{sources}", "{flags}"}
 	argPlaceholdersNoFlags = []string{"{sources}"}
 )

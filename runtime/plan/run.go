@@ -62,12 +62,15 @@ type Network struct {
 }
 
 // OutOfHeap reports whether a program that ended by itself was ended by its runtime for lack of
-// memory: with the exit code that the language's manifest declares, and in addition either with the
+// memory: with the exit code that the language's manifest declares, 128 more than the number of a
+// signal that the runtime sends itself, and in addition either with the
 // declared text at the end of stderr, or near the limit. A program that prints this and exits so
 // without need has failed as well, only under another name.
 func (p *Run) OutOfHeap(ev judge.Evidence, stderrEnd []byte) bool {
 	switch {
-	case p.OOMExitCode == 0 || ev.Signal != 0 || ev.ExitCode != p.OOMExitCode:
+	case p.OOMExitCode == 0:
+		return false
+	case ev.Signal == 0 && ev.ExitCode != p.OOMExitCode, ev.Signal != 0 && 128+ev.Signal != p.OOMExitCode:
 		return false
 	case p.OOMMessage != "":
 		return bytes.Contains(stderrEnd, []byte(p.OOMMessage))

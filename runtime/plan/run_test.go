@@ -10,6 +10,7 @@ import (
 func TestOutOfHeap(t *testing.T) {
 	peak := &Run{OOMExitCode: 77, Limits: api.Limits{Memory: 100 * api.MiB}}
 	says := &Run{OOMExitCode: 77, OOMMessage: "out of heap", Limits: peak.Limits}
+	aborts := &Run{OOMExitCode: 134, OOMMessage: "Out of memory.", Limits: peak.Limits}
 	for _, tt := range []struct {
 		name string
 		plan *Run
@@ -26,6 +27,9 @@ func TestOutOfHeap(t *testing.T) {
 		{"said far from the limit", says, judge.Evidence{ExitCode: 77, Peak: api.MiB}, "vm: out of heap\n", true},
 		{"said with another exit code", says, judge.Evidence{ExitCode: 1}, "vm: out of heap\n", false},
 		{"not said, near the limit", says, judge.Evidence{ExitCode: 77, Peak: 100 * api.MiB}, "I exit with 77\n", false},
+		{"said and aborted", aborts, judge.Evidence{Signal: 6, ExitCode: -1}, "Out of memory.\n", true},
+		{"said and killed", aborts, judge.Evidence{Signal: 9, ExitCode: -1}, "Out of memory.\n", false},
+		{"aborted for another reason", aborts, judge.Evidence{Signal: 6, ExitCode: -1}, "boom\n", false},
 	} {
 		if got := tt.plan.OutOfHeap(tt.ev, []byte(tt.tail)); got != tt.want {
 			t.Errorf("%s: %v", tt.name, got)

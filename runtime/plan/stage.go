@@ -13,8 +13,9 @@ import (
 // in a run, a test, a checker, an interactor, an exec of a session, a compiler or a parser
 // (TestEveryFieldOfAManifest). The zero value is a command of an image.
 type stage struct {
-	command   []string          // with placeholders
-	env       map[string]string // the image's, and over it the language's
+	command   []string // with placeholders
+	imageEnv  map[string]string
+	env       map[string]string // the language's, over the image's; with placeholders
 	limits    api.Limits        // defaults; zero fields are the caller's own defaults
 	tier      string
 	fullProc  bool
@@ -28,13 +29,14 @@ type stage struct {
 
 // runStage executes programs of the language.
 func (l Language) runStage(interactive bool) stage {
-	env := over(l.Env, l.imageEnv)
+	env := l.Env
 	if interactive {
-		maps.Copy(env, l.InteractiveEnv)
+		env = over(l.InteractiveEnv, l.Env)
 	}
 
 	return stage{
 		command:     l.Run,
+		imageEnv:    l.imageEnv,
 		env:         env,
 		limits:      l.Limits,
 		tier:        l.Tier,
@@ -49,7 +51,8 @@ func (l Language) runStage(interactive bool) stage {
 func (l Language) compileStage() stage {
 	return stage{
 		command:   l.Compile,
-		env:       over(l.CompileEnv, l.imageEnv),
+		imageEnv:  l.imageEnv,
+		env:       l.CompileEnv,
 		limits:    l.CompileLimits,
 		tier:      l.CompileTier,
 		fullProc:  l.Proc == "full",
@@ -73,18 +76,25 @@ func over(env, base map[string]string) map[string]string {
 	return all
 }
 
-// A program is the command of a stage. Its placeholders have values when the limits are known, and a test may have
-// limits of its own.
+// A program is the command of a stage, and its variables. Their placeholders have values when the limits are known,
+// and a test may have limits of its own.
 type program struct {
 	command []string // with placeholders; empty: the arguments are the command
 	words   languages.Placeholders
 	args    []string
+	env     map[string]string // of the request
+	stage   stage
+}
+
+// variables returns the environment of a stage: the image's variables, over them the language's, over them own.
+func (s stage) variables(words languages.Placeholders, own map[string]string) []string {
+	return Environment(over(words.ExpandEnv(s.env), s.imageEnv), own)
 }
 
 // newRun begins the plan of a stage. env are variables of the request.
 func (s stage) newRun(p program, env map[string]string, limits api.Limits) *Run {
+	p.stage, p.env = s, env
 	r := &Run{
-		Env:         Environment(s.env, env),
 		Source:      p.words.Source,
 		Artifacts:   s.artifacts,
 		OOMExitCode: s.oomExitCode,
@@ -96,11 +106,14 @@ func (s stage) newRun(p program, env map[string]string, limits api.Limits) *Run 
 	return r
 }
 
-// setLimits sets the limits of a run, which its command may name.
+// setLimits sets the limits of a run, which its command and its variables may name.
 func (p *Run) setLimits(limits api.Limits) {
 	words := p.program.words
 	words.Memory, words.Stack = limits.Memory, limits.Stack
 
 	p.Limits = limits
 	p.Argv = words.Expand(p.program.command, p.program.args)
+	if p.Env == nil || languages.HasPlaceholders(p.program.stage.env) {
+		p.Env = p.program.stage.variables(words, p.program.env)
+	}
 }

@@ -35,7 +35,7 @@ flags: [-a, -b]
 flag_patterns: ["-c[0-9]"]
 default_flags: [-b]
 run: [./main, "-m{memory_mib}", "-h{heap_mib}", "-s{stack_kib}", "{source}", "{stem}"]
-env: {RUNS: "1"}
+env: {RUNS: "{memory_hex}"}
 interactive_env: {READ: "1"}
 tier: strict
 proc: full
@@ -273,19 +273,19 @@ func TestEveryFieldOfAManifest(t *testing.T) {
 		Output: 3 * api.MiB, Scratch: 90 * api.MiB, Inodes: 900,
 	}.Over(api.Defaults())
 	compileLimits := api.Limits{Memory: 300 * api.MiB, Stack: 16 * api.MiB, Wall: api.Duration(7e9), CPU: api.Duration(6e9)}.Over(languages.CompileDefaults())
-	env := func(own ...string) []string { return Environment(map[string]string{own[0]: "1", "IMAGE": "1"}, nil) }
+	env := func(name, value string) []string { return Environment(map[string]string{name: value, "IMAGE": "1"}, nil) }
 
 	wantView(t, "the run of a compiled program", viewOf(compiled), &view{
-		Argv: []string{"./main", "-m200", "-h176", "-s21504", "main.every", "main", "a"}, Env: env("RUNS"), Source: "main.every",
+		Argv: []string{"./main", "-m200", "-h176", "-s21504", "main.every", "main", "a"}, Env: env("RUNS", "c800000"), Source: "main.every",
 		Limits: limits, OOMExitCode: 3, OOMMessage: "no memory", Tier: "strict", FullProc: true,
 	})
 	wantView(t, "the run of a parsed program", viewOf(parsedRun), viewOf(compiled))
 	wantView(t, "the compiler", viewOf(compile), &view{
-		Argv: []string{"cc", "-m300", "-h276", "-s14336", "-b", "main.every", "main", "main.every"}, Env: env("COMPILES"), Source: "main.every",
+		Argv: []string{"cc", "-m300", "-h276", "-s14336", "-b", "main.every", "main", "main.every"}, Env: env("COMPILES", "1"), Source: "main.every",
 		Artifacts: []string{"main"}, Limits: compileLimits, Tier: "managed", FullProc: true,
 	})
 	wantView(t, "the parser", viewOf(syntax), &view{
-		Argv: []string{"parse", "-m200", "-h176", "-s21504", "main.every", "main"}, Env: env("RUNS"), Source: "main.every",
+		Argv: []string{"parse", "-m200", "-h176", "-s21504", "main.every", "main"}, Env: env("RUNS", "c800000"), Source: "main.every",
 		Limits: limits, Tier: "strict", FullProc: true,
 	})
 

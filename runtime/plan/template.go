@@ -146,14 +146,15 @@ func (pl *Planner) template(r api.Run, lang Language, image rootfs.Image, p *Run
 	}
 	limits.Memory = min(limits.Memory, pl.Memory)
 	limits.Stack = cmp.Or(made.stack, limits.Stack)
-	env := Environment(ofLanguage.env, nil)
 	stage := &Run{
-		ID: p.ID, Stage: api.StageCompile, Mode: p.Mode, Env: env, Limits: limits, Collect: api.Collect{None: true},
+		ID: p.ID, Stage: api.StageCompile, Mode: p.Mode, Limits: limits, Collect: api.Collect{None: true},
 		Cell: cellFor(image, p.Cell.Policy, ofLanguage.fullProc, p.Mode),
 	}
 	if placeholders.Memory == 0 {
 		placeholders.Memory, placeholders.Stack = limits.Memory, limits.Stack
 	}
+	env := ofLanguage.variables(placeholders, nil)
+	stage.Env = env
 	stage.Argv = placeholders.Expand(ofLanguage.command, nil)
 	trial := *stage
 	trial.Files = []api.File{{Name: stage.Argv[len(stage.Argv)-1], Content: []byte(from.Trial)}}

@@ -1,8 +1,2 @@
-using System;
-
-class Program {
-    static void Main() {
-        Console.WriteLine("before");
-        throw new Exception("boom");
-    }
-}
+Console.WriteLine("before");
+throw new Exception("boom");

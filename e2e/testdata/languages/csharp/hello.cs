@@ -1,7 +1,1 @@
-using System;
-
-class Program {
-    static void Main() {
-        Console.WriteLine("hello, world");
-    }
-}
+Console.WriteLine("hello, world");

@@ -1,0 +1,2 @@
+let numbers = stdin.ReadLine().Split ' ' |> Array.map int
+printfn "%d" (Array.sum numbers)

@@ -1,0 +1,3 @@
+let add a b = a + b
+printfn "before"
+printfn "%d" (add 1 "two")

@@ -1,0 +1,2 @@
+printfn "before"
+failwith "boom"

@@ -1,0 +1,1 @@
+printfn "hello, world"

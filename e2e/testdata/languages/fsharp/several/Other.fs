@@ -1,0 +1,2 @@
+module Other
+let text = "from another file"

@@ -1,0 +1,1 @@
+printfn "7 %s" Other.text

@@ -1,0 +1,1 @@
+System.Threading.Thread.Sleep 60000

@@ -1,0 +1,2 @@
+printfn "grün 日本 😀"
+printfn "%s" (stdin.ReadLine())

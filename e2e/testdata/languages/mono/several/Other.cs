@@ -1,0 +1,3 @@
+static class Other {
+    public const string Text = "from another file";
+}

@@ -1,0 +1,7 @@
+using System.Threading;
+
+class Program {
+    static void Main() {
+        Thread.Sleep(60000);
+    }
+}

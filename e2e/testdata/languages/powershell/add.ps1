@@ -1,0 +1,2 @@
+$a, $b = (Read-Host).Split() | ForEach-Object { [int]$_ }
+$a + $b

@@ -1,0 +1,3 @@
+'before'
+$a = 1
+if ($a -eq 1 { 'two' }

@@ -1,0 +1,1 @@
+echo 'from a child' | sh -c 'cat'

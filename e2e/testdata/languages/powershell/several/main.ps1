@@ -1,0 +1,2 @@
+. $PSScriptRoot/other.ps1
+"7 $text"

@@ -1,0 +1,1 @@
+$text = 'from another file'

@@ -1,0 +1,1 @@
+Start-ThreadJob { 'from a thread' } -ErrorAction Stop | Receive-Job -Wait

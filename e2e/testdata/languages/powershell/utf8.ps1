@@ -1,0 +1,2 @@
+'grün 日本 😀'
+[Console]::In.ReadLine()

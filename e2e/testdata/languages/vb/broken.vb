@@ -1,0 +1,5 @@
+Module Program
+    Sub Main()
+        Dim n As Integer = New Object().Missing(
+    End Sub
+End Module

@@ -1,0 +1,5 @@
+Module Program
+    Sub Main()
+        Console.WriteLine("hello, world")
+    End Sub
+End Module

@@ -1,0 +1,5 @@
+Module Program
+    Sub Main()
+        Console.WriteLine("7 " & Other.Text)
+    End Sub
+End Module
