@@ -88,8 +88,8 @@ func Inventory() map[string]int {
 	return inv
 }
 
-// groups leaves out the siblings of this process's own group: they are other services of
-// the machine, which are created and removed at any time. brig stays below its own group.
+// groups leaves out the siblings of this process's own group and of the groups above it: they are other
+// services of the machine, which are created and removed at any time. brig stays below its own group.
 func groups(inv map[string]int) {
 	membership, _ := os.ReadFile("/proc/self/cgroup")
 	table, _ := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup", "cgroup2"))
@@ -98,20 +98,35 @@ func groups(inv map[string]int) {
 		if err != nil || !d.IsDir() {
 			return nil
 		}
-		for _, dir := range own {
-			if path != dir && filepath.Dir(path) == filepath.Dir(dir) {
-				return fs.SkipDir
-			}
+		if foreign(path, own) {
+			return fs.SkipDir
 		}
 		inv["cgroup "+path]++
 		return nil
 	})
 }
 
+// foreign reports whether a group is next to one of own, or to a group above it.
+func foreign(path string, own []ownGroup) bool {
+	for _, g := range own {
+		below, err := filepath.Rel(g.mount, path)
+		if err != nil || below == "." || strings.HasPrefix(below, "..") {
+			continue // of another hierarchy
+		}
+		if path != g.dir && !strings.HasPrefix(path, g.dir+"/") && !strings.HasPrefix(g.dir, path+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// An ownGroup is a directory of a group that this process is in, below where its hierarchy is mounted.
+type ownGroup struct{ mount, dir string }
+
 // ownGroups finds the directories of the groups that a process is in, except root groups,
 // from its /proc/self/cgroup and the mounts of types cgroup and cgroup2.
-func ownGroups(membership string, table []*mountinfo.Info) []string {
-	var dirs []string
+func ownGroups(membership string, table []*mountinfo.Info) []ownGroup {
+	var own []ownGroup
 	for _, mount := range table {
 		for line := range strings.Lines(membership) {
 			m := strings.SplitN(strings.TrimSpace(line), ":", 3)
@@ -123,11 +138,12 @@ func ownGroups(membership string, table []*mountinfo.Info) []string {
 				of = slices.Contains(strings.Split(mount.VFSOptions, ","), strings.Split(m[1], ",")[0])
 			}
 			if of {
-				dirs = append(dirs, filepath.Join(mount.Mountpoint, strings.TrimPrefix(m[2], strings.TrimSuffix(mount.Root, "/"))))
+				dir := filepath.Join(mount.Mountpoint, strings.TrimPrefix(m[2], strings.TrimSuffix(mount.Root, "/")))
+				own = append(own, ownGroup{mount: mount.Mountpoint, dir: dir})
 			}
 		}
 	}
-	return dirs
+	return own
 }
 
 func mounts(inv map[string]int) {

@@ -66,8 +66,38 @@ func TestOwnGroups(t *testing.T) {
 		{"two controllers", "2:cpu,cpuacct:/c\n", []string{"/sys/fs/cgroup/cpu,cpuacct/c"}},
 		{"a mount of a part", "0::/outer/mine\n", []string{"/sys/fs/cgroup/unified/mine"}},
 	} {
-		if got := ownGroups(c.membership, mounts); !slices.Equal(got, c.want) {
+		var got []string
+		for _, g := range ownGroups(c.membership, mounts) {
+			got = append(got, g.dir)
+		}
+		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v; want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// A group that another process has made, next to ours or to one above it, is not our leak.
+func TestForeignGroups(t *testing.T) {
+	own := []ownGroup{
+		{mount: "/sys/fs/cgroup/memory", dir: "/sys/fs/cgroup/memory/service/mine"},
+		{mount: "/sys/fs/cgroup/pids", dir: "/sys/fs/cgroup/pids/a"},
+	}
+	for path, want := range map[string]bool{
+		"/sys/fs/cgroup":                                  false,
+		"/sys/fs/cgroup/memory":                           false,
+		"/sys/fs/cgroup/memory/service":                   false,
+		"/sys/fs/cgroup/memory/service/mine":              false,
+		"/sys/fs/cgroup/memory/service/mine/brig-1/x":     false,
+		"/sys/fs/cgroup/memory/service/mine2":             true,
+		"/sys/fs/cgroup/memory/service/other":             true,
+		"/sys/fs/cgroup/memory/other":                     true,
+		"/sys/fs/cgroup/memory/other/brig-1/cell-0-1/r19": true,
+		"/sys/fs/cgroup/pids/a/b":                         false,
+		"/sys/fs/cgroup/pids/b":                           true,
+		"/sys/fs/cgroup/cpu/b":                            false, // this process is in the root of that hierarchy
+	} {
+		if got := foreign(path, own); got != want {
+			t.Errorf("%s: foreign %v; want %v", path, got, want)
 		}
 	}
 }
