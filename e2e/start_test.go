@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
@@ -31,5 +33,24 @@ func TestPackagesOfBrigStartLight(t *testing.T) {
 	}
 	if found < 10 {
 		t.Errorf("%d packages are listed: %s", found, out)
+	}
+}
+
+// An agent starts from a sealed copy of its binary. A copy that passes through the memory of the process
+// touches a new page for each page of the binary, and took a third of the start.
+func TestAgentStartsWithFewPageFaults(t *testing.T) {
+	a := startAgent(t, "--slots", "1")
+	info, err := os.Stat(binary(t, "brigd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", a.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	faults, err := strconv.ParseInt(fields[7], 10, 64) // minflt, also of the process before it executed the copy
+	if pages := info.Size() / int64(os.Getpagesize()); err != nil || faults < 100 || faults > pages {
+		t.Errorf("%d page faults, %v; want less than the %d pages of the binary", faults, err, pages)
 	}
 }

@@ -38,13 +38,14 @@ func PrivateMounts() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return os.NewSyscallError("make mounts private", err)
 	}
-	self, err := os.ReadFile("/proc/self/exe")
+	self, err := os.Open("/proc/self/exe")
 	if err != nil {
 		return err
 	}
-	sealed, err := linux.SealedMemfd("brigd", self, true)
+	// The memory of a whole copy in this process would cost a third of the agent's start: its page faults.
+	sealed, err := linux.SealedCopy("brigd", self, true)
 	if err != nil {
-		return err
+		return errors.Join(err, self.Close())
 	}
 	path := fmt.Sprintf("/proc/self/fd/%d", linux.FD(sealed))
 	err = syscall.Exec(path, os.Args, append(os.Environ(), privateEnv+"=1"))
