@@ -105,7 +105,9 @@ deps: ## install missing Debian packages (root)
 demo: ## from a clone to a sandboxed program: install packages, build, build the image, run
 	@scripts/demo
 
-test: build ## all tests; root for the privileged ones
+test: ## all tests, and before them the packages that they need; root for the privileged ones
+	@[ "$$(id -u)" != 0 ] || scripts/install-deps
+	@$(MAKE) build
 	@scripts/test
 
 test-pure: build ## tests that need no privilege; those of packages with goroutines under the race detector
@@ -123,6 +125,9 @@ test-v2-all: build ## test-v2 plus the service, the command line and all volumes
 test-languages: build ## test every program of every language that comes with brig (root)
 	@BRIG_TEST_LANGUAGES=all scripts/test languages
 
+test-long: build ## in full what make test repeats a few times; before an issue is resolved (root; an hour; WRITE=1: update the docs)
+	@scripts/test long
+
 storms: build ## 200 runs next to each storm of processor time (root; some minutes on an idle host)
 	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 BRIG_STORM_RUNS=200 \
 		go test -count=1 -v -timeout 120m -run '^TestHostileStormsLeaveTheNeighbourAlone$$' ./e2e
@@ -137,7 +142,7 @@ bench-batch: build ## rate, cost and memory of brig batch, and many workers (roo
 	go run ./bench/batches --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/batch.md)
 
 chaos: build ## batches whose parts are killed at random, cut off and stopped (root; 15 minutes)
-	BRIG_CHAOS=$(if $(CHAOS),$(CHAOS),20000,200) BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -v -timeout 60m -tags chaos \
+	BRIG_TEST_LONG=1 BRIG_CHAOS=$(if $(CHAOS),$(CHAOS),20000,200) BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -v -timeout 60m -tags chaos \
 		-run '^(TestChaosOfABatch|TestABatch.*|TestAKilledBatchIsResumed|TestStoppedParts.*)$$' ./e2e
 
 languages: build ## cost of each language: image, start, least memory (root; WRITE=1: update the docs)
@@ -188,4 +193,4 @@ image-push: build ## build and push the container image: IMAGE=registry/name:tag
 clean: ## remove what was built
 	rm -rf bin $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(CELLINIT_ABLATE) corpus/built
 
-.PHONY: help bench-batch chaos storms layers interpreters-tests tiers channels kernel-memory foreign cellinit build deps demo test test-pure test-root test-v2 test-v2-all test-languages image-python bench languages truth fuzz lint recording hooks install uninstall deb image image-push clean
+.PHONY: test-long help bench-batch chaos storms layers interpreters-tests tiers channels kernel-memory foreign cellinit build deps demo test test-pure test-root test-v2 test-v2-all test-languages image-python bench languages truth fuzz lint recording hooks install uninstall deb image image-push clean

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/testenv"
 	"github.com/brig-sandbox/brig/rootfs"
@@ -37,6 +39,7 @@ func (s *store) load(t testing.TB, a *agent, name string) {
 	if s.have[key] {
 		return
 	}
+	defer lockImage(t, a.data, name)()
 	list, err := a.Images(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -73,6 +76,20 @@ func (s *store) load(t testing.TB, a *agent, name string) {
 		mark()
 	}
 	s.have[key] = true
+}
+
+// lockImage lets one process at a time look for an image and build it: tests run in several. It returns what
+// unlocks.
+func lockImage(t testing.TB, data, name string) (unlock func()) {
+	t.Helper()
+	lock, err := os.OpenFile(filepath.Join(data, name+".lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	return func() { lock.Close() }
 }
 
 // recipeMark reports whether the image in a store was made by today's recipe, and returns a
