@@ -278,9 +278,9 @@ func tail(t *testing.T, p *part) string {
 	return string(text[max(0, len(text)-1500):])
 }
 
-// chaosSize is the number of jobs and of kills: BRIG_CHAOS=JOBS,KILLS, as make chaos sets it.
+// chaosSize is the number of jobs and of kills: BRIG_CHAOS=JOBS,KILLS, as make test-long sets it.
 func chaosSize(t *testing.T) (jobs, kills int) {
-	jobs, kills = 1500, 40
+	jobs, kills = 400, 10
 	if v := os.Getenv("BRIG_CHAOS"); v != "" {
 		if _, err := fmt.Sscanf(v, "%d,%d", &jobs, &kills); err != nil {
 			t.Fatalf("BRIG_CHAOS=%s: write JOBS,KILLS", v)

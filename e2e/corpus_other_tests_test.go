@@ -11,7 +11,7 @@ import (
 
 // otherTests lists cases of the corpus that are no single probe, and the tests that show them.
 var otherTests = []struct{ id, title, file, test string }{
-	{"AGT-01", "a killed agent, twenty times under load", "e2e/crash_test.go", "TestKilledAgentLeavesNothing"},
+	{"AGT-01", "a killed agent, several times under load", "e2e/crash_test.go", "TestKilledAgentLeavesNothing"},
 	{"AGT-01", "a session whose agent is killed", "e2e/session_apart_test.go", "TestKilledAgentTakesItsSessions"},
 	{"AGT-02", "damaged state of a dead agent", "runtime/sweep_test.go", "TestSweepOfDamagedState"},
 	{"AGT-03", "no room for an import", "rootfs/shortage_test.go", "TestImportOnAFullDisk"},

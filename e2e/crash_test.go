@@ -54,7 +54,7 @@ func TestKilledAgentLeavesNothing(t *testing.T) {
 int main(void) { for (int i = 0; i < 20; i++) if (!fork()) { setsid(); for (;;) pause(); } for (;;) pause(); }`)
 	var answered, failed atomic.Int64
 	var record []string // groups of the agent killed last
-	kills := rounds(20)
+	kills := soak(20)
 	for range kills {
 		a := launch(t, dir, data, "--slots", "3")
 		if left := existingGroups(record); len(left) > 0 {

@@ -29,6 +29,14 @@ func rounds(n int) int {
 	return n
 }
 
+// soak is how often a test repeats what shows a rare fault: n times for make test-long, else a quarter.
+func soak(n int) int {
+	if os.Getenv("BRIG_TEST_LONG") == "" {
+		n = max(2, n/4)
+	}
+	return rounds(n)
+}
+
 // patience is the deadline for an event that must come, where its time does not matter: on a loaded
 // machine everything can take seconds.
 func patience() time.Time { return time.Now().Add(slow(30 * time.Second)) }

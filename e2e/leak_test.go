@@ -44,7 +44,7 @@ func TestMixedRunsLeakNothing(t *testing.T) {
 	round()
 	round()
 	before := a.stableCounts(t, nil)
-	for range rounds(8) {
+	for range soak(8) {
 		round()
 	}
 	after := a.stableCounts(t, before)

@@ -53,7 +53,7 @@ func TestSessionsLeakNothing(t *testing.T) {
 	round()
 	round()
 	before := a.stableCounts(t, nil)
-	for range rounds(6) {
+	for range soak(6) {
 		round()
 	}
 	for kind, n := range a.stableCounts(t, before) {
