@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -99,7 +100,9 @@ func findProcess(t testing.TB, name string) int {
 				if err != nil {
 					t.Fatal(err)
 				}
-				return pid
+				if slices.Contains(descendants(os.Getpid()), pid) { // not of a test that runs in another process
+					return pid
+				}
 			}
 		}
 	}
