@@ -224,8 +224,10 @@ func tables(inv map[string]int) {
 		}
 	}
 	for line := range lines("/proc/keys") {
-		// serial flags usage expiry perm uid gid type description: the first fields change
-		if f := strings.Fields(line); len(f) > 8 && f[7] == "keyring" {
+		// serial flags usage expiry perm uid gid type description: the first fields change. .user_reg is the
+		// register of a user namespace, of any agent on the machine, and ends with it: processes and mounts
+		// show one of ours that is left.
+		if f := strings.Fields(line); len(f) > 8 && f[7] == "keyring" && f[8] != ".user_reg:" {
 			inv["key "+f[5]+" "+strings.Join(f[8:], " ")]++
 		}
 	}
