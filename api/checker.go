@@ -1,8 +1,8 @@
 package api
 
 // A Check has a program judge the output of each test, after the program under test has ended with
-// the verdict ok. A checker that does not keep to its protocol is the error check-failed, never a
-// verdict.
+// the verdict ok. A checker that does not keep to its protocol on an output, and accepts the expected one, makes
+// the output wrong (checker_failed); otherwise it is the error check-failed.
 type Check struct {
 	Program
 	Protocol Protocol `json:"protocol" doc:"how the checker is called and says what it found"`

@@ -50,6 +50,8 @@ type TestResult struct {
 	Points        *float64 `json:"points,omitempty" doc:"points that a checker or an interactor gave, where it gives points and not a share"`
 	AnswerVisible bool     `json:"answer_visible,omitempty" doc:"it is a case of a suite, which ran in one sandbox with the program: the program could see what is expected, and forge the result"`
 
+	CheckerFailed bool `json:"checker_failed,omitempty" doc:"the checker failed on the output and accepts the expected output, so that the answer is wrong; difference and checker say how it failed"`
+
 	Message     string          `json:"message,omitempty" doc:"what the checker or the interactor says, for the judge: it may tell the answer"`
 	TeamMessage string          `json:"team_message,omitempty" doc:"what the checker or the interactor says for the author of the program"`
 	Passes      int             `json:"passes,omitempty" doc:"number of passes of a multi-pass problem"`
@@ -73,14 +75,15 @@ type Summary struct {
 	Ran      int `json:"ran" doc:"number of tests that ran; fewer than tests after stop_at_failure or a compile error"`
 	Accepted int `json:"accepted" doc:"tests whose program ended well and gave no wrong answer"`
 
-	Verdict     Verdict            `json:"verdict" doc:"the worst of all tests"`
-	Answer      Answer             `json:"answer,omitempty" doc:"wrong-answer if any test has it, otherwise partial if any has it; accepted if every requested test ran, was compared and is right; otherwise absent"`
-	FirstFailed string             `json:"first_failed,omitempty" doc:"id of the first test, in the order of the request, that was not accepted"`
-	Skipped     int                `json:"skipped,omitempty" doc:"tests that do not count, because of stop_at_failure or of their group"`
-	Score       *float64           `json:"score,omitempty" doc:"points divided by max_points; without groups: the mean of the tests' scores, if a checker or an interactor gave one"`
-	Points      *float64           `json:"points,omitempty" doc:"points of all groups that are in no other group"`
-	MaxPoints   *float64           `json:"max_points,omitempty" doc:"most points of these groups"`
-	Groups      []ScoreGroupResult `json:"groups,omitempty" doc:"what each group scored, in the order of the request"`
+	Verdict       Verdict            `json:"verdict" doc:"the worst of all tests"`
+	Answer        Answer             `json:"answer,omitempty" doc:"wrong-answer if any test has it, otherwise partial if any has it; accepted if every requested test ran, was compared and is right; otherwise absent"`
+	FirstFailed   string             `json:"first_failed,omitempty" doc:"id of the first test, in the order of the request, that was not accepted"`
+	CheckerFailed int                `json:"checker_failed,omitempty" doc:"tests whose answer is wrong because the checker failed on the output: see checker_failed of the test"`
+	Skipped       int                `json:"skipped,omitempty" doc:"tests that do not count, because of stop_at_failure or of their group"`
+	Score         *float64           `json:"score,omitempty" doc:"points divided by max_points; without groups: the mean of the tests' scores, if a checker or an interactor gave one"`
+	Points        *float64           `json:"points,omitempty" doc:"points of all groups that are in no other group"`
+	MaxPoints     *float64           `json:"max_points,omitempty" doc:"most points of these groups"`
+	Groups        []ScoreGroupResult `json:"groups,omitempty" doc:"what each group scored, in the order of the request"`
 
 	MaxCPU    int64 `json:"max_cpu_ns" doc:"maximum processor time of a test, in nanoseconds"`
 	MaxWall   int64 `json:"max_wall_ns" doc:"maximum wall time of a test, in nanoseconds"`
@@ -121,6 +124,9 @@ func Summarize(asked int, results []TestResult) Summary {
 			s.Answer = cmp.Or(s.Answer, Partial)
 		case Accepted:
 			compared++
+		}
+		if t.CheckerFailed {
+			s.CheckerFailed++
 		}
 		s.MaxCPU = max(s.MaxCPU, t.Result.Usage.CPU.or(0))
 		s.MaxMemory = max(s.MaxMemory, t.Result.Usage.Memory.or(0))

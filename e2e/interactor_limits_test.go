@@ -82,40 +82,35 @@ func (a *agent) judged(t *testing.T, r api.Run) (string, error) {
 	return fmt.Sprintf("%s %s", one.Result.Verdict, one.Answer), nil
 }
 
-// A program that met a limit is judged by that, whichever limit the interactor meets in the second that it has left,
-// and whatever it says. In any other case an interactor that meets a limit failed, and so did one that ends badly by
-// itself.
+// A program that failed before its interactor ended is judged by that, whatever the interactor does or says then:
+// no program turns its verdict into an error. If it ended well, an interactor that meets a limit or ends badly by
+// itself failed.
 func TestLimitsOfProgramsAndInteractors(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	own := acts(t)
-	const failed, met = "check-failed", ""
 	for _, program := range []struct {
 		name, script string
-		limit        api.Verdict
+		verdict      api.Verdict
 	}{
 		{"wall", "echo 1; sleep 100", api.WallLimit},
 		{"cpu", "echo 1; ./act 600000", api.CPULimit},
 		{"memory", "echo 1; exec ./act eat", api.MemoryLimit},
 		{"output", "echo 1; exec ./act flood", api.OutputLimit},
-		{"a signal", "echo 1; kill -11 $$", ""},
-		{"nothing", "echo 1; exit 0", ""},
+		{"a signal", "echo 1; kill -11 $$", api.Signaled},
+		{"an exit code", "echo 1; exit 3", api.Nonzero},
+		{"nothing", "echo 1; exit 0", api.OK},
 	} {
-		for _, i := range []struct{ name, does, want string }{
-			{"waits", "exec sleep 100", met},
-			{"computes", "exec ./act 600000", met},
-			{"takes memory", "exec ./act eat", met},
-			{"floods", "exec ./act flood", met},
-			{"finds it wrong", "exit 43", met},
-			{"ends badly", "exit 0", failed},
+		for _, i := range []struct{ name, does, want string }{ // after a program that ended well
+			{"waits", "exec sleep 100", "check-failed"},
+			{"computes", "exec ./act 600000", "check-failed"},
+			{"takes memory", "exec ./act eat", "check-failed"},
+			{"floods", "exec ./act flood", "check-failed"},
+			{"finds it wrong", "exit 43", "ok wrong-answer"},
+			{"ends badly", "exit 0", "check-failed"},
 		} {
 			want := i.want
-			switch {
-			case want == met && program.limit != "":
-				want = string(program.limit) + " "
-			case want == met && i.name == "finds it wrong":
-				want = map[string]string{"nothing": "ok wrong-answer", "a signal": "signaled "}[program.name]
-			case want == met:
-				want = failed
+			if program.verdict != api.OK {
+				want = string(program.verdict) + " "
 			}
 			t.Run(program.name+", then it "+i.name, func(t *testing.T) {
 				r := talks(program.script, api.StdIO)

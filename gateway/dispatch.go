@@ -326,8 +326,12 @@ var notBegunCodes = map[api.Code]bool{
 	api.CodeQueueTimeout: true, api.CodeStopping: true, api.CodeBusy: true, api.CodeOverloaded: true, api.CodeAgentUnreachable: true,
 }
 
-// isRecorded reports whether a problem belongs to a run that the history has.
+// isRecorded reports whether a problem belongs to a run that the history has: a failure of brig, or of what
+// judged the run, so that no program ends a run without a trace.
 func isRecorded(p *api.Problem) bool {
+	if p.Code == api.CodeCheckFailed {
+		return true
+	}
 	return p.Status >= http.StatusInternalServerError && !notBegunCodes[p.Code]
 }
 

@@ -215,3 +215,25 @@ func TestHistoryPages(t *testing.T) {
 		}
 	}
 }
+
+// GRD-30: a run whose checker failed is in the history, although its answer is an error of the caller: no program
+// ends a run without a trace.
+func TestFailedCheckersAreInTheHistory(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, _ *http.Request) {
+		deny(w, 422, api.Refuse(api.CodeCheckFailed, "the checker failed: signal SIGSEGV"))
+	})
+	web := serveFake(t, mux, nil)
+	const run = `{"image":"tiny","argv":["x"],"tests":[{"expected":"1"}],"check":{"protocol":"exit","image":"tiny","argv":["c"]},"labels":{"project":"one"}}`
+	var p api.Problem
+	if s := send(t, web, "POST", "/v1/runs", run, &p); s != 422 || p.Code != api.CodeCheckFailed || p.Run == "" {
+		t.Fatalf("%d, %+v", s, p)
+	}
+	var got api.Page[api.Record]
+	if s := send(t, web, "GET", "/v1/history?project=one", "", &got); s != 200 || len(got.Items) != 1 {
+		t.Fatalf("%d, %+v", s, got)
+	}
+	if one := got.Items[0]; one.ID != p.Run || one.Code != api.CodeCheckFailed || one.Verdict != "" || !strings.Contains(one.Message, "SIGSEGV") {
+		t.Errorf("%+v", one)
+	}
+}

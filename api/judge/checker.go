@@ -2,6 +2,7 @@ package judge
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -131,8 +132,7 @@ func placeholders(args []string) (out []string) {
 	return out
 }
 
-// Read reads what a checker left. An error says how the checker did not keep to its protocol. It is about
-// the checker, whatever the program printed: a program cannot turn it into an answer (GRD-03).
+// Read reads what a checker left. An error says how the checker violated its protocol (GRD-03).
 func (p Protocol) Read(l Left, as api.PointsAs) (Word, error) {
 	switch l.Verdict {
 	case api.OK, api.Nonzero:
@@ -185,7 +185,10 @@ func scored(share float64, text string) Word {
 func number(text []byte, least, most float64) (float64, error) {
 	text = bytes.TrimSpace(text)
 	f, ok := decimalFloat(text)
-	if !ok || f < least || f > most {
+	if ok && f > most {
+		return 0, &PackageFault{fmt.Sprintf("%s is above %v, the maximum", excerpt(text, 0), most)}
+	}
+	if !ok || f < least {
 		return 0, fmt.Errorf("%s is not a number between %v and %v", excerpt(text, 0), least, most)
 	}
 	return f, nil
@@ -294,7 +297,7 @@ func readPEG(l Left, as api.PointsAs) (Word, error) {
 		of, ok2 := decimalFloat(bytes.TrimSpace(second))
 		if share := got / of; ok && ok2 && of != 0 && share > 0 {
 			if share > 1 {
-				return Word{}, fmt.Errorf("it gave %s of %s points", excerpt(first, 0), excerpt(second, 0))
+				return Word{}, &PackageFault{fmt.Sprintf("it gave %s of %s points", excerpt(first, 0), excerpt(second, 0))}
 			}
 			return scored(share, string(l.Stdout)), nil
 		}
@@ -322,7 +325,11 @@ func readPython(l Left, _ api.PointsAs) (Word, error) {
 	first, rest := line(l.Stdout)
 	share, err := strconv.ParseFloat(string(first), 64)
 	if err != nil || !(share >= 0 && share <= 1) {
-		return Word{}, fmt.Errorf("check returned %s: it must return True, False or a number between 0 and 1, or a pair of one of these and a message", excerpt(first, 0))
+		why := fmt.Sprintf("check returned %s: it must return True, False or a number between 0 and 1, or a pair of one of these and a message", excerpt(first, 0))
+		if share > 1 && !math.IsInf(share, 0) {
+			return Word{}, &PackageFault{why}
+		}
+		return Word{}, errors.New(why)
 	}
 	return scored(share, string(rest)), nil
 }

@@ -56,7 +56,6 @@ type Ended struct {
 	Program      api.Verdict
 	ProgramAt    time.Duration // on one clock
 	InteractorAt time.Duration
-	Cut          bool // the interactor was ended at a limit after the program had met one
 }
 
 // First is which of the two ended first.
@@ -70,15 +69,17 @@ func (e Ended) First() api.First {
 // Judge returns the verdict and, if that is ok, what the interactor says. said and failed are what reading
 // the interactor gave; failed is returned if it decides.
 //
-// An interactor that failed decides first, because without it nothing is known. Then an interactor that
-// ended first and found the program wrong, or gave it a part of the points with an exit code after which brig
-// ends the program: what the program did afterwards, without anybody to talk to, does not count. Then the program's own verdict, and last the word of the interactor. These are the rules of
-// problemtools (problemtools/judge/execute.py) and DOMjudge.
+// A program that failed before its interactor ended has its own verdict, also if the interactor then fails: many
+// do at end of file, and nobody may turn a crash into an error. Otherwise an interactor that failed decides,
+// because without it nothing is known. Then an interactor that ended first and found the program wrong, or
+// gave it a part of the points with an exit code after which brig ends the program: what the program did
+// afterwards, without anybody to talk to, does not count. Then the program's own verdict, and last the word of
+// the interactor.
 func (e Ended) Judge(said Word, failed error) (api.Verdict, Word, error) {
 	switch {
 	case e.Program == api.Canceled:
 		return api.Canceled, Word{}, nil
-	case e.Cut && e.Program != api.OK:
+	case e.Program != api.OK && e.First() == api.FirstProgram:
 		return e.Program, Word{}, nil
 	case failed != nil:
 		return e.Program, Word{}, failed

@@ -30,9 +30,9 @@ func TestInteraction(t *testing.T) {
 		{"accepted first, then a limit", judge.Ended{Program: api.WallLimit, ProgramAt: 2, InteractorAt: 1}, api.Accepted, nil, api.WallLimit, "", false},
 		{"partial first, then a crash", judge.Ended{Program: api.Nonzero, ProgramAt: 2, InteractorAt: 1}, api.Partial, nil, api.Nonzero, "", false},
 		{"an interactor that failed", judge.Ended{Program: api.OK, ProgramAt: 1, InteractorAt: 2}, "", broken, api.OK, "", true},
-		{"and a program that crashed", judge.Ended{Program: api.Signaled, ProgramAt: 1, InteractorAt: 2}, "", broken, api.Signaled, "", true},
-		{"an interactor that was left no time", judge.Ended{Program: api.WallLimit, ProgramAt: 1, InteractorAt: 2, Cut: true}, "", broken, api.WallLimit, "", false},
-		{"a limit alone does not excuse it", judge.Ended{Program: api.WallLimit, ProgramAt: 1, InteractorAt: 2}, "", broken, api.WallLimit, "", true},
+		{"and a program that crashed", judge.Ended{Program: api.Signaled, ProgramAt: 1, InteractorAt: 2}, "", broken, api.Signaled, "", false},
+		{"and a program that met a limit", judge.Ended{Program: api.WallLimit, ProgramAt: 1, InteractorAt: 2}, "", broken, api.WallLimit, "", false},
+		{"a failure, and then a crash of the program", judge.Ended{Program: api.Signaled, ProgramAt: 2, InteractorAt: 1}, "", broken, api.Signaled, "", true},
 		{"a caller that left", judge.Ended{Program: api.Canceled, ProgramAt: 1, InteractorAt: 2}, "", broken, api.Canceled, "", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -94,7 +94,7 @@ func testlibExit(l Left, words string) (Word, error) {
 	case testlibWrong, testlibFormat, testlibDirt, testlibUnexpectedEOF:
 		return Word{Answer: api.WrongAnswer, Message: said}, nil
 	case testlibFail:
-		return Word{}, fmt.Errorf("it exited with 3, which means that the checker or the answer is at fault")
+		return Word{}, &PackageFault{"it exited with 3, which means that the checker or the answer is at fault"}
 	case testlibPoints:
 		return Word{}, fmt.Errorf("it exited with 7, and stderr does not say \"points\"")
 	}

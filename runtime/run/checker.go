@@ -128,7 +128,6 @@ type contents struct{ stdin, expected []byte }
 func (t *testRun) checked(ctx context.Context, test api.Test, of contents, written *outputFile, out *api.TestResult, once func(stdin []byte) (api.Result, error)) error {
 	var feedback []api.File
 	slowest, input := out.Result, of.stdin
-	passes := max(t.job.Request.Passes, 1)
 	for pass := 1; out.Result.Verdict == api.OK; pass++ {
 		if t.job.Request.Passes > 1 {
 			out.Passes = pass
@@ -145,9 +144,6 @@ func (t *testRun) checked(ctx context.Context, test api.Test, of contents, writt
 		record(out, w, t.keptOutput())
 		if !w.More {
 			break
-		}
-		if pass == passes {
-			return api.Refuse(api.CodeCheckFailed, "test %q: the checker failed: it asked for another pass after pass %d, and passes is %d", test.ID, pass, passes)
 		}
 		feedback, input = files, w.Next
 		t.trimStdout(&slowest)
@@ -175,34 +171,4 @@ func cpuOf(r api.Result) int64 {
 		return 0
 	}
 	return *r.Usage.CPU.Value
-}
-
-// check runs the checker on the output of one pass, from 1. files are those of the feedback directory, except
-// the input of the next pass.
-func (t *testRun) check(ctx context.Context, test api.Test, of contents, output []byte, feedback []api.File, out *api.TestResult, pass int) (w judge.Word, files []api.File, err error) {
-	p := t.job.Check(test, of.stdin, output, of.expected, feedback)
-	if err := p.CheckMemory(); err != nil {
-		return w, nil, ofProgram("checker", err)
-	}
-	res, err := t.runner.execute(ctx, p, t.checker, Streams{}, linux.Monotonic(), true)
-	if err != nil {
-		return w, nil, ofProgram("checker", err)
-	}
-	if res.Verdict == api.Canceled {
-		return w, nil, api.Fail(api.CodeStopping, "canceled while the checker ran")
-	}
-	out.Checker = outcome(res)
-	l, err := left(res)
-	if err == nil {
-		w, err = judge.ProtocolOf(t.job.Request.Check.Protocol).Read(l, t.job.Request.Check.Points)
-	}
-	if err == nil && pass == 1 && t.job.Request.RunsTwice() {
-		if w = w.Twice(res.Stdout); w.More && res.Usage.StdoutBytes > int64(len(res.Stdout)) {
-			err = fmt.Errorf("its stdout is the input of the second run, and has more than %s", api.Size(len(res.Stdout)))
-		}
-	}
-	if err != nil {
-		return w, nil, checkFailed("checker", test.ID, res, err)
-	}
-	return w, withoutNextPass(res.Files), nil
 }

@@ -127,8 +127,7 @@ func (t *testRun) interact(ctx context.Context, at party, pp, ip *plan.Run, from
 	x.interactor = ends[n].res
 	var decisive *programEnd
 	x.program, decisive = processes(ends[:n], l.ended[:n], pp.Limits)
-	x.ended = judge.Ended{Program: x.program.Verdict, ProgramAt: decisive.at, InteractorAt: l.ended[n].at,
-		Cut: cut(ends, l.ended, x.program.Verdict, decisive)}
+	x.ended = judge.Ended{Program: x.program.Verdict, ProgramAt: decisive.at, InteractorAt: l.ended[n].at}
 	return x, nil
 }
 

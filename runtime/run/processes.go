@@ -72,29 +72,6 @@ func processes(ends []ending, at []*programEnd, limits api.Limits) (api.Result, 
 	return res, at[decides]
 }
 
-// cut reports whether an interactor, the last of these, was ended at a limit after a process of the program had met one,
-// or all together had: then it has said nothing in what it had left, and which of its own limits it met meanwhile says
-// nothing about it. program and decisive are what processes returned.
-func cut(ends []ending, at []*programEnd, program api.Verdict, decisive *programEnd) bool {
-	n := len(ends) - 1
-	before := func(v api.Verdict, end *programEnd) bool {
-		return (metLimit(v) || v == api.Denied) && end.known() < at[n].known()
-	}
-	if !metLimit(ends[n].res.Verdict) {
-		return false
-	}
-	for k, e := range ends[:n] {
-		if before(e.res.Verdict, at[k]) {
-			return true
-		}
-	}
-	return before(program, decisive)
-}
-
-func metLimit(v api.Verdict) bool {
-	return slices.Contains([]api.Verdict{api.CPULimit, api.WallLimit, api.MemoryLimit, api.OutputLimit}, v)
-}
-
 // known is when a program ended; after all others if it did not start.
 func (e *programEnd) known() time.Duration { return cmp.Or(e.at, math.MaxInt64) }
 

@@ -1,12 +1,10 @@
 package run
 
 import (
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/api/judge"
 )
 
 // Of several processes the first that failed decides, wherever it is in the list, and the sum of their times is
@@ -51,64 +49,6 @@ func TestProcessesMakeOneResult(t *testing.T) {
 				t.Errorf("memory %v, cpu %v; want %d, %d", *res.Usage.Memory.Value, res.Usage.CPU.Value, tt.memory, tt.cpu)
 			}
 		})
-	}
-}
-
-// An interactor that met a limit after the program had met one was cut off, whichever limits these are, and the
-// program's counts. In every other case the interactor decides, or failed.
-func TestCut(t *testing.T) {
-	verdicts := []api.Verdict{api.OK, api.Canceled, api.MemoryLimit, api.Denied, api.CPULimit, api.WallLimit, api.OutputLimit, api.Signaled, api.Nonzero}
-	excuses := map[api.Verdict]bool{api.MemoryLimit: true, api.Denied: true, api.CPULimit: true, api.WallLimit: true, api.OutputLimit: true}
-	ends := map[api.Verdict]bool{api.MemoryLimit: true, api.CPULimit: true, api.WallLimit: true, api.OutputLimit: true}
-	broken := errors.New("no word of the protocol")
-	for _, program := range verdicts {
-		for _, interactor := range verdicts {
-			for _, first := range []api.First{api.FirstProgram, api.FirstInteractor} {
-				at := []*programEnd{{at: 5}, {at: 7}}
-				if first == api.FirstInteractor {
-					at = []*programEnd{{at: 7}, {at: 5}}
-				}
-				both := []ending{{res: api.Result{Verdict: program}}, {res: api.Result{Verdict: interactor}}}
-				got := cut(both, at, program, at[0])
-				want := first == api.FirstProgram && excuses[program] && ends[interactor]
-				if got != want {
-					t.Errorf("%s, and the interactor %s, %s first: cut %v", program, interactor, first, got)
-				}
-				if !ends[interactor] && interactor != api.Denied && interactor != api.Signaled {
-					continue
-				}
-				v, _, err := judge.Ended{Program: program, ProgramAt: at[0].at, InteractorAt: at[1].at, Cut: got}.Judge(judge.Word{}, broken)
-				if failed := !want && program != api.Canceled; v != program || (err != nil) != failed {
-					t.Errorf("%s, and the interactor %s, %s first: %s, %v; want failed %v", program, interactor, first, v, err, failed)
-				}
-			}
-		}
-	}
-	for _, tt := range []struct {
-		name       string
-		programs   []api.Verdict
-		at         []time.Duration // the interactor's is 5
-		program    api.Verdict     // of all together
-		interactor api.Verdict
-		decides    int
-		want       bool
-	}{
-		{"a crash, and then a limit of another one", []api.Verdict{api.Signaled, api.CPULimit}, []time.Duration{1, 2}, api.Signaled, api.WallLimit, 0, true},
-		{"a crash, and a limit after the interactor's", []api.Verdict{api.Signaled, api.CPULimit}, []time.Duration{1, 6}, api.Signaled, api.WallLimit, 0, false},
-		{"together too slow", []api.Verdict{api.OK, api.OK}, []time.Duration{1, 2}, api.CPULimit, api.CPULimit, 1, true},
-		{"together too slow at last", []api.Verdict{api.OK, api.OK}, []time.Duration{1, 6}, api.CPULimit, api.CPULimit, 1, false},
-		{"all well", []api.Verdict{api.OK, api.OK}, []time.Duration{1, 2}, api.OK, api.WallLimit, 1, false},
-		{"a limit, and a word", []api.Verdict{api.CPULimit, api.OK}, []time.Duration{1, 2}, api.CPULimit, api.Nonzero, 0, false},
-	} {
-		var all []ending
-		var at []*programEnd
-		for k, v := range tt.programs {
-			all, at = append(all, ending{res: api.Result{Verdict: v}}), append(at, &programEnd{at: tt.at[k]})
-		}
-		all, at = append(all, ending{res: api.Result{Verdict: tt.interactor}}), append(at, &programEnd{at: 5})
-		if got := cut(all, at, tt.program, at[tt.decides]); got != tt.want {
-			t.Errorf("%s: cut %v", tt.name, got)
-		}
 	}
 }
 

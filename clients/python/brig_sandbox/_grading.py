@@ -92,6 +92,7 @@ class CaseResult:
     message: str = ""  # what the checker or the case of a suite says
     answer_visible: bool = False  # a case of a suite: the program could see what is expected, and forge the result
     output: bytes = b""  # the beginning of the output_file of run_tests
+    checker_failed: bool = False  # the checker failed on the output and accepts the expected one: a wrong answer
 
     @property
     def verdict(self) -> str:
@@ -133,6 +134,7 @@ class CaseResult:
             result=result,
             cut=said.get("cut") is True,
             message=str(said.get("message") or ""),
+            checker_failed=said.get("checker_failed") is True,
             answer_visible=said.get("answer_visible") is True,
             output=decode(said.get("output")),
         )
