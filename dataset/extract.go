@@ -110,3 +110,12 @@ func languageOfTag(tag string) (string, bool) {
 	}
 	return "", false
 }
+
+// tagOf returns the tag of blocks in a language: python for python-full.
+func tagOf(language string) string {
+	language = strings.TrimSuffix(strings.ToLower(language), "-full")
+	if name, ok := languageOfTag(language); ok {
+		return name
+	}
+	return language
+}

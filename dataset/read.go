@@ -68,6 +68,8 @@ type Options struct {
 	Markdown  bool // every solution is an answer in Markdown, of which Extract finds the program
 	NoLimits  bool // leave out the limits of the data set
 
+	Language string // of solutions for which no line says one; empty: that of the block in an answer, or Python
+
 	MaxLine int // most bytes of a line; zero: MaxLine
 
 	// Skipped is called for each task that has no solution in Completions. Nil: it is not.
@@ -210,15 +212,15 @@ func (d *reader) job(of task, s solution, name string) api.Job {
 		job.Limits = api.Limits{}
 	}
 	if s.kind == answer {
-		want := cmp.Or(s.language, job.Language)
+		want := cmp.Or(s.language, job.Language, d.o.Language)
 		if want == "" && job.CallsFunctions() {
 			want = api.LanguageOfCalls
 		}
 		var tag string
-		s.text, tag = Extract(s.text, want)
+		s.text, tag = Extract(s.text, tagOf(want))
 		s.language = cmp.Or(want, tag)
 	}
-	job.Language = cmp.Or(s.language, job.Language, api.LanguageOfCalls)
+	job.Language = cmp.Or(s.language, job.Language, d.o.Language, api.LanguageOfCalls)
 	text := s.text
 	if of.program != nil {
 		text = of.program(s)

@@ -193,3 +193,21 @@ func FuzzTACO(f *testing.F)         { fuzzFormat(f, TACO) }
 func FuzzCodeContests(f *testing.F) { fuzzFormat(f, CodeContests) }
 func FuzzScaleBox(f *testing.F)     { fuzzFormat(f, ScaleBox) }
 func FuzzVerl(f *testing.F)         { fuzzFormat(f, Verl) }
+
+// Options.Language is that of solutions for which no line says one; in an answer the program is in a block of that
+// language.
+func TestLanguageOfSolutions(t *testing.T) {
+	const task = `{"task_id":"t","prompt":"def f():\n","test":"def check(g):\n    assert g() == 1\n","entry_point":"f",`
+	for _, tt := range []struct{ name, rest, option, language, source string }{
+		{"none", `"completion":"    return 1"}`, "", "python", "def f():\n    return 1"},
+		{"of the options", `"completion":"    return 1"}`, "python-full", "python-full", "def f():\n    return 1"},
+		{"of the line", `"completion":"    return 1","language":"python"}`, "python-full", "python", "def f():\n    return 1"},
+		{"of an answer", "\"response\":\"```python\\ndef f(): return 1\\n```\\n```\\nit prints\\n```\"}", "python-full", "python-full", "def f(): return 1\n"},
+	} {
+		for job, err := range Read(strings.NewReader(task+tt.rest), HumanEval, Options{Language: tt.option}) {
+			if err != nil || job.Language != tt.language || string(job.Source) != tt.source {
+				t.Errorf("%s: %s, %q, %v; want %s, %q", tt.name, job.Language, job.Source, err, tt.language, tt.source)
+			}
+		}
+	}
+}

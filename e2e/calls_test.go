@@ -85,3 +85,29 @@ func TestHostileFunctions(t *testing.T) {
 		}
 	}
 }
+
+// A syntax error of a program whose functions are called is a compile error, at its own line.
+func TestSyntaxErrorsOfFunctions(t *testing.T) {
+	a := startAgent(t, "--slots", "1")
+	a.needPython(t)
+	r := py("def sq(x):\n    return x * x\n\ndef other(:\n    pass\n")
+	for name, one := range map[string]api.Test{
+		"asserts": {ID: "1", Asserts: []byte("assert sq(3) == 9\n")},
+		"calls":   {ID: "1", CallArgs: json.RawMessage(`[3]`), Returns: json.RawMessage(`9`)},
+	} {
+		r.Call, r.Tests = &api.Call{Fn: "sq"}, []api.Test{one}
+		res := a.run(t, r)
+		if res.Verdict != api.CompileError || res.Compile == nil || !strings.Contains(string(res.Compile.Stderr), "solution.py\", line 4") {
+			t.Errorf("%s: %s, %+v", name, res.Verdict, res.Compile)
+		}
+	}
+	r = py("def sq(x):\n    import nosuch\n")
+	r.Tests = []api.Test{{ID: "1", Asserts: []byte("try:\n    sq(1)\nexcept ImportError:\n    pass\nimport nosuch\n")}}
+	if e := a.refused(t, r, api.CodeCheckFailed); !strings.Contains(e.Message, "the asserts import what the image does not have") {
+		t.Errorf("an import of the asserts: %s", e.Message)
+	}
+	r.Tests = []api.Test{{ID: "1", Asserts: []byte("sq(1)\n")}}
+	if one := a.run(t, r).Tests[0]; one.Answer != api.WrongAnswer {
+		t.Errorf("an import of the program: %s", one.Answer)
+	}
+}

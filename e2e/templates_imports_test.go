@@ -101,3 +101,34 @@ func TestTemplatesWithUsualModules(t *testing.T) {
 		}
 	}
 }
+
+// Programs in python-full whose functions are called may use numpy, and so may the asserts: its arrays and numbers
+// cross as such.
+func TestFunctionsWithNumpy(t *testing.T) {
+	if !chosen("python-full", languageTests["python-full"].onlyAll) {
+		t.Skip("only make test-languages runs python-full")
+	}
+	a := startAgent(t)
+	images.load(t, a, "python-full")
+	r := api.Run{Language: "python-full", Source: api.Bytes(`import numpy as np
+def norm(v): return np.linalg.norm(np.asarray(v))
+def scale(a, k): return a * k
+def above(a, k): return np.asarray(a) > k
+`)}
+	r.Tests = []api.Test{{ID: "1", Asserts: []byte(`import numpy as np
+assert norm([3, 4]) == 5.0 and np.isclose(norm([1, 1]), 2 ** 0.5)
+twice = scale(np.array([[1.5, 2], [3, 4]]), 2)
+assert twice.shape == (2, 2) and twice.dtype == np.float64 and (twice == [[3, 4], [6, 8]]).all()
+assert above([1, 2, 3], 2).tolist() == [False, False, True] and above(3, 2)
+twice += 1
+`)}, {ID: "2", Asserts: []byte("import numpy as np\nassert np.allclose(scale(np.arange(3), 2), [0, 2, 5])\n")}}
+	for i, want := range []api.Answer{api.Accepted, api.WrongAnswer} {
+		if one := a.run(t, r).Tests[i]; one.Answer != want {
+			t.Errorf("asserts %s: %s %s %s", one.ID, one.Result.Verdict, one.Answer, one.Message)
+		}
+	}
+	r.Call, r.Tests = &api.Call{Fn: "above"}, []api.Test{{ID: "1", CallArgs: []byte(`[[1, 2, 3], 2]`), Returns: []byte(`[false, false, true]`)}}
+	if one := a.run(t, r).Tests[0]; one.Answer != api.Accepted {
+		t.Errorf("a call: %s %s %s", one.Result.Verdict, one.Answer, one.Difference)
+	}
+}

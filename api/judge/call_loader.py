@@ -20,6 +20,8 @@ def decode(v):
         return complex(float.fromhex(e[0]), float.fromhex(e[1]))
     if tag == "b":
         return bytes.fromhex(e)
+    if tag == "n":
+        return decode_array(*e)
     if tag == "d":
         return {decode(k): decode(x) for k, x in e}
     return {"t": tuple, "s": set, "z": frozenset}[tag](decode(x) for x in e)

@@ -18,4 +18,22 @@ def encode(v):
             return {tag: [encode(e) for e in v]}
     if isinstance(v, dict):
         return {"d": [[encode(k), encode(e)] for k, e in v.items()]}
+    if type(v).__module__ == "numpy" and type(v).__name__ != "matrix" and getattr(getattr(v, "dtype", None), "kind", "") in tuple("biufc"):
+        v = np_array(v)  # also of a scalar, which is an array without dimensions
+        return {"n": [v.dtype.str, list(v.shape), v.tobytes().hex()]}
     raise TypeError(type(v).__name__)
+
+
+def np_array(v):
+    import numpy
+
+    return numpy.asarray(v)
+
+
+def decode_array(dtype, shape, content):
+    import numpy
+
+    if dtype[:1] not in "<>|" or dtype[1:2] not in tuple("biufc") or not dtype[2:].isdigit():
+        raise ValueError("an array of %r" % dtype)
+    v = numpy.frombuffer(bytes.fromhex(content), numpy.dtype(dtype)).reshape(shape)
+    return v.copy() if shape else v[()]

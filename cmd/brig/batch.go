@@ -147,6 +147,7 @@ func (o *batchOptions) check(f *pflag.FlagSet) error {
 		if err := o.dataset.check(o.in); err != nil {
 			return err
 		}
+		o.dataset.read.Language = o.run.Language
 	} else if o.dataset.completions != "" || o.dataset.read.Canonical || o.dataset.read.Markdown || o.dataset.read.NoLimits {
 		return errors.New("--completions, --canonical, --extract and --no-limits are about a data set: add --from")
 	}

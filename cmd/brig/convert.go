@@ -75,6 +75,7 @@ type convertOptions struct {
 
 func (o *convertOptions) register(f *pflag.FlagSet) {
 	o.datasetOptions.register(f)
+	f.StringVarP(&o.read.Language, "language", "l", "", "`NAME` of the language of solutions for which no line says one (default python)")
 	f.StringVarP(&o.out, "out", "o", "-", "write the jobs to this `FILE`; - is stdout")
 	f.BoolVar(&o.json, "json", false, "print as JSON how many jobs there are and which lines were refused; it needs --out FILE")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress and no refused lines")

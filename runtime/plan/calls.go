@@ -16,8 +16,12 @@ func (pl *Planner) withCalls(r api.Run) (api.Run, error) {
 	if err != nil {
 		return r, err
 	}
-	if lang.Name != api.LanguageOfCalls {
-		return r, api.Refuse(api.CodeBadRequest, "asserts and call_args are for programs in %s, and the language is %q", api.LanguageOfCalls, r.Language)
+	python, err := pl.language(api.Run{Language: api.LanguageOfCalls})
+	if err != nil {
+		return r, err
+	}
+	if !slices.Equal(lang.Run, python.Run) {
+		return r, api.Refuse(api.CodeBadRequest, "asserts and call_args are for programs in %s, or in a language that runs a source as it does, such as python-full: the language is %q", api.LanguageOfCalls, r.Language)
 	}
 	if err := checkNames("tests that call functions", r.Files, "", []string{judge.CalledSource}); err != nil {
 		return r, err
@@ -29,7 +33,8 @@ func (pl *Planner) withCalls(r api.Run) (api.Run, error) {
 	}
 	r.Files = append(slices.Clone(r.Files), api.File{Name: judge.CalledSource, Content: r.Source})
 	r.Source, r.SourceName = judge.CallLoader, ""
-	r.Interactor = &api.Interactor{Program: api.Program{Language: api.LanguageOfCalls, Source: judge.CallDriver}, Protocol: judge.ProtocolCalls}
+	// The asserts may import what the program may.
+	r.Interactor = &api.Interactor{Program: api.Program{Language: r.Language, Image: r.Image, Source: judge.CallDriver}, Protocol: judge.ProtocolCalls}
 	tests := slices.Clone(r.Tests)
 	for i := range tests {
 		if tests[i].Stdin, err = judge.CallInput(r, tests[i]); err != nil {

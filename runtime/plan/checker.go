@@ -52,8 +52,9 @@ func (pl *Planner) runOfChecker(c api.Check, mode api.Mode) api.Run {
 	return r
 }
 
-// interactor plans an interactor, in the same way. program are the limits of the one that it talks with.
-func (pl *Planner) interactor(ctx context.Context, i api.Interactor, mode api.Mode, program api.Limits, caller api.Caller) (*Job, error) {
+// interactor plans the interactor of a run, in the same way. program are the limits of the one that it talks with.
+func (pl *Planner) interactor(ctx context.Context, of api.Run, program api.Limits, caller api.Caller) (*Job, error) {
+	i := *of.Interactor
 	added := []string{judge.InputFile, judge.AnswerFile, judge.FeedbackDir}
 	if judge.InteractionOf(i.Protocol).Manager {
 		added = []string{judge.ManagerInput}
@@ -61,7 +62,11 @@ func (pl *Planner) interactor(ctx context.Context, i api.Interactor, mode api.Mo
 	if err := checkNames("interactor", i.Files, i.SourceName, added); err != nil {
 		return nil, err
 	}
-	j, err := pl.Job(ctx, pl.runOfInteractor(i, mode, program), caller)
+	r := pl.runOfInteractor(i, of.Mode, program)
+	if i.Protocol == judge.ProtocolCalls {
+		r.Requirements, r.Index = of.Requirements, of.Index
+	}
+	j, err := pl.Job(ctx, r, caller)
 	if err != nil {
 		return nil, api.About("interactor", err)
 	}

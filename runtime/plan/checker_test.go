@@ -32,13 +32,13 @@ func TestNamesOfTheProtocolAreReserved(t *testing.T) {
 		if name == "judge/output" {
 			continue
 		}
-		_, err = pl.interactor(t.Context(), api.Interactor{Program: api.Program{Files: []api.File{{Name: name}}}, Protocol: api.ProtocolKattis}, "", api.Limits{}, api.Caller{})
+		_, err = pl.interactor(t.Context(), api.Run{Interactor: &api.Interactor{Program: api.Program{Files: []api.File{{Name: name}}}, Protocol: api.ProtocolKattis}}, api.Limits{}, api.Caller{})
 		if !api.HasCode(err, api.CodeBadFile) {
 			t.Errorf("an interactor with %s: %v", name, err)
 		}
 	}
 	for name, reserved := range map[string]bool{"input.txt": true, "judge/input": false} {
-		_, err := pl.interactor(t.Context(), api.Interactor{Program: api.Program{Files: []api.File{{Name: name}}}, Protocol: api.ProtocolCMS}, "", api.Limits{}, api.Caller{})
+		_, err := pl.interactor(t.Context(), api.Run{Interactor: &api.Interactor{Program: api.Program{Files: []api.File{{Name: name}}}, Protocol: api.ProtocolCMS}}, api.Limits{}, api.Caller{})
 		if api.HasCode(err, api.CodeBadFile) != reserved {
 			t.Errorf("a manager with %s: %v", name, err)
 		}

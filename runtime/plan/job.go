@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/judge"
 	"github.com/brig-sandbox/brig/rootfs"
 )
 
@@ -93,14 +94,18 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 		j.Compile.ID = j.ID
 	}
 	if !compiles && len(lang.Syntax) > 0 && r.Source != nil && len(r.Tests) > 0 {
-		if j.Compile, err = pl.syntax(r, lang, image, main, inputs, j.Run.Limits); err != nil {
+		checked := main
+		if r.CallsFunctions() { // main is the loader
+			checked = judge.CalledSource
+		}
+		if j.Compile, err = pl.syntax(r, lang, image, checked, inputs, j.Run.Limits); err != nil {
 			return nil, err
 		}
 		j.Compile.ID = j.ID
 	}
 	j.Run.ID = j.ID
 	if r.Interactor != nil {
-		if j.Interactor, err = pl.interactor(ctx, *r.Interactor, r.Mode, j.Run.Limits, caller); err != nil {
+		if j.Interactor, err = pl.interactor(ctx, r, j.Run.Limits, caller); err != nil {
 			return nil, err
 		}
 		if r.Interactor.ProgramIO == api.FIFOIO {
