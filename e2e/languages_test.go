@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -65,8 +66,21 @@ var languageCases = []languageCase{
 	{name: "machine", check: prints("machine ok\n"), optional: true, singleProcess: true},
 	{name: "records", check: prints("records ok\n"), optional: true, singleProcess: true},
 	{name: "signals", check: prints("signals ok\n"), optional: true, singleProcess: true},
+	{name: "types", check: prints("types ok\n"), optional: true, singleProcess: true},
+	{name: "lines", change: func(r *api.Run) { r.Stdin, r.Limits = numberedLines(0), api.Limits{CPU: slowly(20), Wall: slowly(60)} }, check: func(t testing.TB, l languages.Manifest, res api.Result) {
+		prints(string(numberedLines(1)))(t, l, res)
+	}, optional: true},
 	{name: "caches", check: prints("caches ok\n"), optional: true, singleProcess: true},
 	{name: "deep", check: prints("100000\n")},
+}
+
+// numberedLines are a million lines, each with a number, the first of which is first.
+func numberedLines(first int) api.Bytes {
+	var text []byte
+	for n := range 1_000_000 {
+		text = append(strconv.AppendInt(text, int64(first+n), 10), '\n')
+	}
+	return text
 }
 
 // maxCachedArtifact is the size up to which two compiled programs, one for each slot of a small host,
