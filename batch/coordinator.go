@@ -6,9 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"hash/maphash"
-	"io"
 	"maps"
 	"sync"
 	"time"
@@ -23,6 +21,10 @@ type Coordinator struct {
 	Decode func(text []byte) (api.Job, error) // of a line; nil: decode.Job
 	Output *Output
 	Done   *Recorded // what Output has already; nil: nothing
+
+	// Ahead is another Input of the same lines: its urgent jobs are released before the lines in front of them are.
+	// nil, or ordered results: an urgent job is released in its turn.
+	Ahead *Input
 
 	ID     string // of the batch: the same after a restart, so that work under way is not done twice
 	Pool   string // of the workers
@@ -101,6 +103,7 @@ type flight struct {
 	message Message
 	id      string
 	digest  string
+	ahead   bool // it came from Ahead
 	meta    json.RawMessage
 	since   time.Time // when it was released, or looked for
 }
@@ -113,7 +116,8 @@ type run struct {
 	flights  map[int64]*flight
 	underWay map[int64]bool    // jobs that were released before the batch was resumed
 	early    map[int64]Message // results of those whose lines have not been read yet
-	next     int64             // index of the first job whose line has not been read
+	read     indexes           // jobs whose lines have been read
+	ahead    int               // flights that came from Ahead
 	ids      ids
 	seed     maphash.Seed
 	epoch    string // no other process of the same batch has it
@@ -151,12 +155,16 @@ func (c *Coordinator) Run(ctx context.Context) (Progress, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	r.writer = startWriter(c.Output)
-	lines, readErr := make(chan Line), make(chan error, 1)
-	go func() { readErr <- c.read(ctx, lines) }()
+	twice := c.Ahead != nil && !c.Ordered
+	in := startReader(ctx, c.Input, func(l Line) bool { return !twice || !l.urgent() })
+	var ahead *reader
+	if twice {
+		ahead = startReader(ctx, c.Ahead, func(l Line) bool { return l.Defaults == nil && l.urgent() })
+	}
 	results := make(chan Message)
 	var follower sync.WaitGroup
 	follower.Go(func() { c.Queue.Results(ctx, c.ID, results) })
-	err := r.loop(ctx, lines, results, readErr)
+	err := r.loop(ctx, in, ahead, results)
 	cancel()
 	follower.Wait()
 	err = errors.Join(err, r.writer.end())
@@ -172,25 +180,6 @@ func (r *run) endQueue() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	_ = r.Queue.End(ctx, r.ID) // as above
-}
-
-// read sends the lines of the input.
-func (c *Coordinator) read(ctx context.Context, lines chan<- Line) error {
-	defer close(lines)
-	for {
-		l, err := c.Input.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read the jobs: %w", err)
-		}
-		select {
-		case lines <- l:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
 }
 
 // idle reports whether nothing is released, or on its way to the disk.
@@ -217,18 +206,23 @@ func (r *run) stopped() bool {
 func (r *run) room() bool {
 	jobs := len(r.flights) + r.writer.waiting + len(r.order.held)
 	full := r.WindowBytes > 0 && r.bytes >= r.WindowBytes && jobs > 0
-	return !r.progress.AllRead && jobs < max(r.Window(), 1) && !full
+	return jobs < max(r.Window(), 1) && !full
 }
 
-func (r *run) loop(ctx context.Context, lines <-chan Line, results <-chan Message, readErr <-chan error) error {
+// roomAhead is room for a line of Ahead, which has a window of its own: that of the others is mostly full.
+func (r *run) roomAhead() bool {
+	full := r.WindowBytes > 0 && r.bytes >= 2*r.WindowBytes && r.ahead > 0
+	return r.ahead < max(r.Window(), 1) && !full
+}
+
+func (r *run) loop(ctx context.Context, in, ahead *reader, results <-chan Message) error {
 	tick := time.NewTicker(reconcileInterval)
 	defer tick.Stop()
 	stop, canceled := r.Stop, r.Canceled
+	begun := false // the first line, which may have the defaults, was read
 	for !r.complete() && !(r.stopping && r.stopped()) {
-		in := lines
-		if r.stopping || !r.room() {
-			in = nil
-		}
+		lines := in.next(!r.stopping && r.room())
+		urgent := ahead.next(!r.stopping && begun && r.roomAhead())
 		var err error
 		select {
 		case <-ctx.Done():
@@ -241,12 +235,18 @@ func (r *run) loop(ctx context.Context, lines <-chan Line, results <-chan Messag
 		case <-canceled:
 			canceled = nil
 			err = r.cancelAll(ctx)
-		case l, more := <-in:
+		case l, more := <-lines:
+			begun = true
 			if more {
-				err = r.take(ctx, l)
-			} else if err = <-readErr; err == nil {
-				r.progress.AllRead = true
-				err = r.done.checkEnd(r.next)
+				err = r.take(ctx, l, false)
+			} else {
+				err = r.endOf(in, ahead)
+			}
+		case l, more := <-urgent:
+			if more {
+				err = r.take(ctx, l, true)
+			} else {
+				err = r.endOf(ahead, in)
 			}
 		case m := <-results:
 			if m.Body != nil {
@@ -268,4 +268,14 @@ func (r *run) loop(ctx context.Context, lines <-chan Line, results <-chan Messag
 		}
 	}
 	return nil
+}
+
+// endOf takes the end of one of the inputs. other is the other one; nil: there is none.
+func (r *run) endOf(one, other *reader) error {
+	jobs, err := one.end()
+	if err != nil {
+		return err
+	}
+	r.progress.AllRead = other == nil || other.ended
+	return r.done.checkEnd(jobs)
 }

@@ -31,7 +31,7 @@ func jobLines(n int) string {
 		case i%30 == 29:
 			b.WriteString(`{"id": "job-0", "language": "python", "source": "1"}` + "\n") // the id is used twice
 		default:
-			fmt.Fprintf(&b, `{"id": "job-%d", "language": "python", "source": "print(%d)", "meta": {"n": %d}}`+"\n\n", i, i, i)
+			fmt.Fprintf(&b, `{"id": "job-%d", "language": "python", "source": "print(%d)", "meta": {"n": %d}, "urgent": %v}`+"\n\n", i, i, i, i%7 == 3)
 		}
 	}
 	return b.String()
@@ -87,10 +87,15 @@ func checkResults(t *testing.T, all []api.JobResult, n int) {
 }
 
 func coordinator(q batch.Queue, in io.Reader, out *batch.Output, done *batch.Recorded) *batch.Coordinator {
-	return &batch.Coordinator{
+	c := &batch.Coordinator{
 		Queue: q, Input: batch.NewInput(in, 1<<20), Output: out, Done: done, ID: "b", Pool: "p",
 		Window: func() int { return 16 }, LostAfter: 20 * time.Millisecond,
 	}
+	if all, ok := in.(*strings.Reader); ok {
+		again := *all
+		c.Ahead = batch.NewInput(&again, 1<<20)
+	}
+	return c
 }
 
 func TestEachJobHasOneResult(t *testing.T) {
@@ -125,8 +130,8 @@ func TestEachJobHasOneResult(t *testing.T) {
 			if p.Recorded != jobs || !p.AllRead || p.Statuses[api.JobDone] != jobs*9/10 {
 				t.Errorf("progress %+v", p)
 			}
-			if q.most > 16 {
-				t.Errorf("%d jobs were released at once, with a window of 16", q.most)
+			if q.most > 2*16 {
+				t.Errorf("%d jobs were released at once, with windows of 16 for urgent and other jobs", q.most)
 			}
 			if tt.ordered && !slices.IsSortedFunc(all, func(a, b api.JobResult) int { return int(a.Index - b.Index) }) {
 				t.Error("the results are not in the order of the jobs")
@@ -389,7 +394,7 @@ func TestInputIsReadAsTheWindowOpens(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	p, err := coordinator(q, strings.NewReader(jobLines(5000)), out, done).Run(ctx)
-	if !errors.Is(err, context.DeadlineExceeded) || p.Read > 18 { // broken lines do not fill the window
+	if !errors.Is(err, context.DeadlineExceeded) || p.Read > 2*18 { // that of urgent jobs is another one; broken lines do not fill it
 		t.Errorf("%v: %d jobs were read with a window of 16 and no result", err, p.Read)
 	}
 	if err := out.Close(); err != nil {

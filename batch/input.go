@@ -20,6 +20,14 @@ type Line struct {
 	Defaults []byte // of a first line {"defaults": {...}}, which is no job: the object; otherwise nil
 }
 
+// urgent reports whether the line has an urgent job. What is no job is not urgent.
+func (l Line) urgent() bool {
+	var job struct {
+		Urgent bool `json:"urgent"`
+	}
+	return bytes.Contains(l.Text, []byte(`"urgent"`)) && json.Unmarshal(l.Text, &job) == nil && job.Urgent
+}
+
 // An Input reads the lines of jobs.
 type Input struct {
 	in     *bufio.Reader

@@ -47,13 +47,13 @@ func (r *run) record(ctx context.Context, m Message) error {
 		return r.findLost(ctx, 0)
 	}
 	f, ok := r.flights[m.Index]
-	if !ok && m.Index >= r.next && r.underWay[m.Index] { // the queue sends it once, and would never lose the job
+	if !ok && !r.read.has(m.Index) && r.underWay[m.Index] { // the queue sends it once, and would never lose the job
 		r.early[m.Index] = m
 		return nil
 	}
 	if !ok {
 		r.progress.Dropped++
-		if m.Index >= r.next { // it is of nothing that was released, and would keep out the result
+		if !r.read.has(m.Index) { // it is of nothing that was released, and would keep out the result
 			return r.Queue.Remove(ctx, r.ID, m.Index)
 		}
 		return nil
@@ -64,7 +64,7 @@ func (r *run) record(ctx context.Context, m Message) error {
 			return err
 		}
 		if r.stopping {
-			delete(r.flights, m.Index) // it is judged when the batch is resumed
+			r.land(f) // it is judged when the batch is resumed
 			return nil
 		}
 		f.since = time.Now()
@@ -114,12 +114,20 @@ func (r *run) notDone(id string, s api.JobStatus, why string) {
 // end passes on a result to the writer, in its turn.
 func (r *run) end(l line) error {
 	if f := r.flights[l.index]; f != nil {
-		r.bytes -= int64(len(f.message.Body))
-		delete(r.flights, l.index)
+		r.land(f)
 	}
 	r.bytes += int64(len(l.text))
 	r.writer.write(r.order.ready(l), len(r.flights))
 	return nil
+}
+
+// land takes a job out of those that are released.
+func (r *run) land(f *flight) {
+	delete(r.flights, f.message.Index)
+	r.bytes -= int64(len(f.message.Body))
+	if f.ahead {
+		r.ahead--
+	}
 }
 
 // wrote counts what is on disk.

@@ -13,13 +13,13 @@ import (
 	"github.com/brig-sandbox/brig/api/decode"
 )
 
-// take releases the job of a line, or records why not.
-func (r *run) take(ctx context.Context, l Line) error {
+// take releases the job of a line, or records why not. ahead: the line is one of Ahead.
+func (r *run) take(ctx context.Context, l Line, ahead bool) error {
 	if l.Defaults != nil {
 		return r.takeDefaults(ctx, l)
 	}
 	r.progress.Read++
-	r.next = l.Index + 1
+	r.read.add(l.Index)
 	j, common, err := r.job(ctx, l)
 	var refused *api.Error
 	if err != nil && (!errors.As(err, &refused) || refused.RetrySafe || r.Strict) {
@@ -39,7 +39,7 @@ func (r *run) take(ctx context.Context, l Line) error {
 	case r.canceled:
 		return r.recordOwn(canceledResult(&flight{message: Message{Index: l.Index}, id: id, digest: digest, meta: j.Meta}))
 	}
-	return r.release(ctx, l.Index, j, common, digest)
+	return r.release(ctx, l.Index, j, common, digest, ahead)
 }
 
 // takeDefaults takes a first line with defaults.
@@ -135,7 +135,7 @@ func (r *run) problem(ctx context.Context, j api.Job) (api.Run, string, error) {
 }
 
 // release gives a job to the workers, unless it is under way since before the batch was resumed.
-func (r *run) release(ctx context.Context, index int64, j api.Job, common, digest string) error {
+func (r *run) release(ctx context.Context, index int64, j api.Job, common, digest string, ahead bool) error {
 	var image string
 	if language := cmp.Or(j.Language, r.Common.Language); r.Image != nil && j.Image == "" && language != "" {
 		var err error
@@ -156,7 +156,10 @@ func (r *run) release(ctx context.Context, index int64, j api.Job, common, diges
 		return r.recordOwn(api.JobResult{ID: j.ID, Index: index, Status: api.JobRefused, Error: e, Meta: j.Meta, Digest: digest})
 	}
 	m := Message{Batch: r.ID, Index: index, Epoch: r.epoch, Pool: r.Pool, Urgent: r.Urgent || j.Urgent, Attempt: 1, Body: body}
-	r.flights[index] = &flight{m, j.ID, digest, j.Meta, now}
+	r.flights[index] = &flight{message: m, id: j.ID, digest: digest, ahead: ahead, meta: j.Meta, since: now}
+	if ahead {
+		r.ahead++
+	}
 	r.bytes += int64(len(body))
 	if early, ok := r.early[index]; ok {
 		delete(r.early, index)

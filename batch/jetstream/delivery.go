@@ -20,6 +20,7 @@ type Source struct {
 	subject string // of requests for a job
 	pool    string
 	urgent  bool
+	more    bool               // the next request is for a job that the engine has now
 	inbox   *nats.Subscription // where jobs come; nil: not yet
 }
 
@@ -32,13 +33,17 @@ func (e *Engine) Source(pool string, urgent bool) *Source {
 const pullTime = 5 * time.Second
 
 // Next waits for a job. It returns when one has come, or with the error of ctx, after which the Source is not
-// used again: while the engine does not answer, or has no such pool yet, it asks again.
-func (s *Source) Next(ctx context.Context) (*Delivery, error) {
+// used again: while the engine does not answer, or has no such pool yet, it asks again. It calls none before it waits
+// for one: after a job it first asks whether there is another one.
+func (s *Source) Next(ctx context.Context, none func()) (*Delivery, error) {
 	for logged := false; ; {
 		m, err := s.pull(ctx)
 		if err == nil && m != nil {
+			s.more = s.urgent
 			return s.delivery(m)
 		}
+		s.more = false
+		none()
 		if ctx.Err() != nil {
 			return s.last(ctx)
 		}
@@ -85,6 +90,9 @@ func (s *Source) pull(ctx context.Context) (*nats.Msg, error) {
 	}
 	if waiting == 0 { // otherwise an earlier request was answered late
 		request := fmt.Appendf(nil, `{"batch":1,"expires":%d}`, pullTime)
+		if s.more {
+			request = []byte(`{"batch":1,"no_wait":true}`)
+		}
 		if err := s.conn.PublishRequest(s.subject, s.inbox.Subject, request); err != nil {
 			return nil, err
 		}

@@ -40,6 +40,8 @@ func start(t *testing.T, c jetstream.ServerConfig) (*jetstream.Server, *jetstrea
 	return s, e
 }
 
+func nothing() {}
+
 func message(i int64) batch.Message {
 	return batch.Message{Batch: "b", Index: i, Pool: "p", Attempt: 1, Body: fmt.Appendf(nil, "job %d", i)}
 }
@@ -86,7 +88,7 @@ func TestJobsAndResults(t *testing.T) {
 		workers.Go(func() {
 			s := e.Source("p", false)
 			for {
-				d, err := s.Next(ctx)
+				d, err := s.Next(ctx, nothing)
 				if err != nil {
 					return
 				}
@@ -170,7 +172,7 @@ func TestAWorkerWaitsForItsEngine(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		d, err := s.Next(ctx)
+		d, err := s.Next(ctx, nothing)
 		cancel()
 		if err != nil {
 			t.Fatal(err)
@@ -204,7 +206,7 @@ func TestWhatAnEngineLostIsCreatedAgain(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
-			if _, err := e.Source("p", false).Next(ctx); err != nil {
+			if _, err := e.Source("p", false).Next(ctx, nothing); err != nil {
 				t.Errorf("no job comes: %v", err)
 			}
 		})
@@ -220,11 +222,11 @@ func TestTheFirstResultCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := e.Source("p", false)
-	first, err := s.Next(t.Context())
+	first, err := s.Next(t.Context(), nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := s.Next(t.Context())
+	second, err := s.Next(t.Context(), nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +248,7 @@ func TestAJobThatIsGivenBackComesAgain(t *testing.T) {
 	}
 	s := e.Source("p", false)
 	for attempt := 1; attempt <= 7; attempt++ { // there is no last attempt of the engine's
-		d, err := s.Next(t.Context())
+		d, err := s.Next(t.Context(), nothing)
 		if err != nil || d.Attempt != attempt {
 			t.Fatalf("%+v (%v), want attempt %d", d, err, attempt)
 		}
@@ -254,7 +256,7 @@ func TestAJobThatIsGivenBackComesAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d, err := s.Next(t.Context())
+	d, err := s.Next(t.Context(), nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +281,7 @@ func TestAttemptsFromBeforeCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	for attempt := 3; attempt <= 4; attempt++ {
-		d, err := e.Source("p", false).Next(t.Context())
+		d, err := e.Source("p", false).Next(t.Context(), nothing)
 		if err != nil || d.Attempt != attempt {
 			t.Fatalf("%+v (%v), want attempt %d", d, err, attempt)
 		}
@@ -296,7 +298,7 @@ func TestUrgentJobsHaveTheirOwnSource(t *testing.T) {
 	if err := errors.Join(e.Release(t.Context(), message(1)), e.Release(t.Context(), m)); err != nil {
 		t.Fatal(err)
 	}
-	d, err := e.Source("p", true).Next(t.Context())
+	d, err := e.Source("p", true).Next(t.Context(), nothing)
 	if err != nil || d.Index != 7 || !d.Urgent {
 		t.Errorf("%+v (%v)", d, err)
 	}
@@ -315,7 +317,7 @@ func TestCancelAndForget(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d, err := e.Source("p", false).Next(t.Context())
+	d, err := e.Source("p", false).Next(t.Context(), nothing)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func TestWorkersHaveNoOtherRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	d, err := w.Source("p", false).Next(t.Context())
+	d, err := w.Source("p", false).Next(t.Context(), nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,8 +85,8 @@ func TestWorkersHaveNoOtherRights(t *testing.T) {
 	if err := e.Release(t.Context(), others); err != nil {
 		t.Fatal(err)
 	}
-	denied("take a job of another pool", func(ctx context.Context) error { _, err := w.Source("other", false).Next(ctx); return err })
-	theirs, err := e.Source("other", false).Next(t.Context())
+	denied("take a job of another pool", func(ctx context.Context) error { _, err := w.Source("other", false).Next(ctx, nothing); return err })
+	theirs, err := e.Source("other", false).Next(t.Context(), nothing)
 	if err != nil {
 		t.Fatal(err)
 	}

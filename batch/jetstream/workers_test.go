@@ -62,7 +62,7 @@ func TestAnEngineThatEndsIsOneLine(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	time.AfterFunc(time.Second, server.Stop)
-	if d, err := w.Source("p", false).Next(ctx); err == nil {
+	if d, err := w.Source("p", false).Next(ctx, nothing); err == nil {
 		t.Errorf("a job: %+v", d)
 	}
 	e.Close()

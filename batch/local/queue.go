@@ -145,14 +145,15 @@ func (q *Queue) OnCancel(end func()) {
 // End implements batch.Queue.
 func (q *Queue) End(context.Context, string) error { return nil }
 
-// Next waits for a job that is urgent, or for one that is not.
-func (q *Queue) Next(ctx context.Context, urgent bool) (*Delivery, error) {
+// Next waits for a job that is urgent, or for one that is not. It calls none before it waits.
+func (q *Queue) Next(ctx context.Context, urgent bool, none func()) (*Delivery, error) {
 	c := class(urgent)
 	for {
 		d, until := q.take(c)
 		if d != nil {
 			return d, nil
 		}
+		none()
 		var due <-chan time.Time
 		var timer *time.Timer
 		if !until.IsZero() {

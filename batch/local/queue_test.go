@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -18,6 +19,8 @@ import (
 	"github.com/brig-sandbox/brig/batch/local"
 	"github.com/brig-sandbox/brig/batch/worker"
 )
+
+func nothing() {}
 
 // judge runs a batch of n jobs with a worker that executes as execute says.
 func judge(t *testing.T, ctx context.Context, n int, canceled <-chan struct{}, execute func(ctx context.Context, r api.Run) (api.RawResult, error)) (batch.Progress, error) {
@@ -34,8 +37,8 @@ func judge(t *testing.T, ctx context.Context, n int, canceled <-chan struct{}, e
 	q := local.New()
 	source := func(urgent bool) func() worker.Source {
 		return func() worker.Source {
-			return func(ctx context.Context) (worker.Delivery, error) {
-				d, err := q.Next(ctx, urgent)
+			return func(ctx context.Context, none func()) (worker.Delivery, error) {
+				d, err := q.Next(ctx, urgent, none)
 				if err != nil {
 					return nil, err
 				}
@@ -77,7 +80,7 @@ func TestAJobThatIsGivenBackComesAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for attempt := 2; attempt <= 4; attempt++ {
-		d, err := q.Next(t.Context(), false)
+		d, err := q.Next(t.Context(), false, nothing)
 		if err != nil || d.Job().Attempt != attempt || d.Job().Index != 3 {
 			t.Fatalf("%+v, %v; want attempt %d", d, err, attempt)
 		}
@@ -90,7 +93,7 @@ func TestAJobThatIsGivenBackComesAgain(t *testing.T) {
 	}
 	soon, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if d, err := q.Next(soon, true); !errors.Is(err, context.DeadlineExceeded) {
+	if d, err := q.Next(soon, true, nothing); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%+v, %v: it is not urgent", d, err)
 	}
 }
@@ -101,7 +104,7 @@ func TestResultsAfterTheEndAreDropped(t *testing.T) {
 	if err := q.Release(t.Context(), batch.Message{Batch: "b", Body: []byte("{}")}); err != nil {
 		t.Fatal(err)
 	}
-	d, err := q.Next(t.Context(), false)
+	d, err := q.Next(t.Context(), false, nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +165,7 @@ func TestWindowBytes(t *testing.T) {
 	go func() {
 		defer close(ended)
 		for {
-			d, err := q.Next(ctx, false)
+			d, err := q.Next(ctx, false, nothing)
 			if err != nil {
 				return
 			}
@@ -189,4 +192,91 @@ func TestWindowBytes(t *testing.T) {
 	if err != nil || p.Recorded != 40 || most > 3 {
 		t.Errorf("%+v, %v; %d jobs were released at once, want 3", p, err, most)
 	}
+}
+
+// The urgent jobs of a file are executed before those that are in front of them, with all slots.
+func TestUrgentJobsOfAFileAreFirst(t *testing.T) { synctest.Test(t, urgentJobsOfAFile) }
+
+func urgentJobsOfAFile(t *testing.T) {
+	const slots, window, others, urgent = 3, 64, 300, 50
+	var jobs strings.Builder
+	jobs.WriteString(`{"defaults": {"image": "x"}}` + "\n")
+	for i := range others + urgent {
+		fmt.Fprintf(&jobs, `{"id": "job-%d", "argv": ["%v"], "urgent": %v}`+"\n", i, i >= others, i >= others)
+	}
+	out, done, err := batch.OpenOutput(filepath.Join(t.TempDir(), "results.jsonl"), false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+
+	q := &countingQueue{Queue: local.New(), left: urgent, all: make(chan struct{})}
+	var mu sync.Mutex
+	var order []bool // whether the jobs that began are urgent
+	source := func(urgent bool) func() worker.Source {
+		return func() worker.Source {
+			return func(ctx context.Context, none func()) (worker.Delivery, error) {
+				d, err := q.Next(ctx, urgent, none)
+				if err != nil {
+					return nil, err
+				}
+				return d, nil
+			}
+		}
+	}
+	w := &worker.Worker{Name: "w", Slots: slots, Jobs: source(false), Urgent: source(true), Drain: time.Second,
+		Blob:    func(context.Context, string) ([]byte, error) { return []byte(`{"image": "x"}`), nil },
+		Healthy: func(context.Context) error { return nil },
+		Execute: func(_ context.Context, r api.Run) (api.RawResult, error) {
+			mu.Lock()
+			order = append(order, r.Argv[0] == "true")
+			mu.Unlock()
+			<-q.all
+			time.Sleep(10 * time.Millisecond) // all that can go on has gone on
+			return api.RawResult{Result: api.Result{Verdict: api.OK}}, nil
+		}}
+	working, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { w.Run(working) })
+	defer running.Wait()
+	defer stop()
+
+	k := &batch.Coordinator{Queue: q, Output: out, Done: done, ID: "b", Window: func() int { return window },
+		Input: batch.NewInput(strings.NewReader(jobs.String()), batch.MaxLine), Ahead: batch.NewInput(strings.NewReader(jobs.String()), batch.MaxLine),
+		Put: func(context.Context, api.Run) (string, error) { return "common", nil }}
+	p, err := k.Run(t.Context())
+	if err != nil || p.Recorded != others+urgent || p.Statuses[api.JobDone] != others+urgent || !p.AllRead {
+		t.Fatalf("%+v, %v", p, err)
+	}
+
+	mu.Lock()
+	defer mu.Unlock()
+	first, left := 0, urgent
+	for _, one := range order {
+		if one {
+			left--
+		} else if left > 0 {
+			first++
+		}
+	}
+	if first > 2*slots-1 { // those that began first, and next to the last urgent ones
+		t.Errorf("%d of the other jobs began before the last of %d urgent ones; %d slots", first, urgent, slots)
+	}
+}
+
+// A countingQueue says when all urgent jobs are released.
+type countingQueue struct {
+	*local.Queue
+	left int           // of the coordinator
+	all  chan struct{} // closed: none is left
+}
+
+func (q *countingQueue) Release(ctx context.Context, m batch.Message) error {
+	err := q.Queue.Release(ctx, m)
+	if m.Urgent {
+		if q.left--; q.left == 0 {
+			close(q.all)
+		}
+	}
+	return err
 }

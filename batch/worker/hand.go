@@ -23,6 +23,7 @@ type hand struct {
 // A held is a job in hand.
 type held struct {
 	in      *hand
+	slot    *ticket                 // of its loop
 	leave   context.CancelCauseFunc // has the job given back, unless it runs
 	running bool                    // guarded by in.mu
 }
@@ -43,8 +44,8 @@ func (h *hand) notify() {
 }
 
 // fetch waits until a job may be fetched, and returns the context of that: it ends when none may be fetched any
-// more. Without an error the caller calls fetched.
-func (h *hand) fetch() (context.Context, error) {
+// more. Without an error the caller calls fetched. rest is called if it has to wait.
+func (h *hand) fetch(rest func()) (context.Context, error) {
 	for {
 		h.mu.Lock()
 		fetches, changed, err := h.fetches, h.changed, h.base.Err()
@@ -56,6 +57,7 @@ func (h *hand) fetch() (context.Context, error) {
 		if open || err != nil {
 			return fetches, err
 		}
+		rest()
 		select {
 		case <-changed:
 		case <-h.base.Done():

@@ -43,7 +43,7 @@ type testQueue struct {
 }
 
 func (q *testQueue) source() Source {
-	return func(ctx context.Context) (Delivery, error) {
+	return func(ctx context.Context, _ func()) (Delivery, error) {
 		q.asking.Add(1)
 		defer q.asking.Add(-1)
 		select {
@@ -139,7 +139,7 @@ func TestASuspectThatWaitsEnds(t *testing.T) {
 	var h hand
 	h.open(t.Context())
 	take := func() (*held, context.Context) {
-		if _, err := h.fetch(); err != nil {
+		if _, err := h.fetch(func() {}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, leave := context.WithCancelCause(t.Context())
@@ -160,7 +160,7 @@ func TestASuspectThatWaitsEnds(t *testing.T) {
 	}
 	waits.end()
 	suspect.end()
-	if fetches, err := h.fetch(); err != nil || fetches.Err() != nil {
+	if fetches, err := h.fetch(func() {}); err != nil || fetches.Err() != nil {
 		t.Errorf("after the end of the suspect: %v", err)
 	}
 }

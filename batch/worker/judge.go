@@ -75,6 +75,7 @@ func (w *Worker) judge(ctx context.Context, m batch.Message, job *held) (outcome
 		w.Log.Warn("brig failed; trying again", "batch", m.Batch, "index", m.Index, "attempt", res.Attempts, "err", err)
 		last = err
 		res.Attempts++ // it counts, also if the job is given back
+		job.slot.rest()
 		if err := w.recover(ctx, r, err); err != nil {
 			return w.failed(ctx, res, err)
 		}
@@ -107,36 +108,48 @@ func again(err error) bool {
 	return errors.As(err, &e) && (e.RetrySafe || e.Code == api.CodeNoBlob || e.Code == api.CodeAgentGone)
 }
 
-// attempt executes a run once, when a slot of the agent is free. A suspect runs alone.
+// attempt executes a run once, when a slot of the agent is free. That others have the slots or the memory of the agent
+// says nothing about the job: it is no attempt, and the job gives up its place for one that is urgent.
 func (w *Worker) attempt(ctx context.Context, m batch.Message, r api.Run, problem string, job *held, suspect bool) (res api.RawResult, began time.Time, err error) {
-	give, err := w.slots.take(ctx)
-	if err != nil {
-		return res, began, err
-	}
-	defer give()
-	if err := job.begin(ctx, suspect); err != nil {
-		return res, began, err
-	}
-	defer job.pause()
-	first := time.Now()
+	var busySince time.Time
 	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		began = time.Now()
-		w.Log.Debug("executing", "batch", m.Batch, "index", m.Index, "delivery", m.Attempt)
-		res, err = w.execute(ctx, r, problem)
-		// That others have the slots or the memory says nothing about the job: it is no attempt.
-		if !api.HasCode(err, api.CodeBusy, api.CodeOverloaded) || time.Since(first) > maxBusy {
+		began, res, err = w.executeInSlot(ctx, m, r, problem, job, suspect)
+		if !api.HasCode(err, api.CodeBusy, api.CodeOverloaded) {
 			break
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return res, began, context.Cause(ctx)
+		if busySince.IsZero() {
+			busySince = began
+		}
+		if time.Since(busySince) > maxBusy {
+			break
+		}
+		if err := wait(ctx, pause); err != nil {
+			return res, began, err
 		}
 	}
+
 	if err == nil && res.Verdict == api.Canceled {
 		err = api.Fail(api.CodeStopping, "the agent ended the run")
 	}
 	return res, began, err
+}
+
+// executeInSlot takes a slot, executes a run, and gives the slot back. A suspect runs alone.
+func (w *Worker) executeInSlot(ctx context.Context, m batch.Message, r api.Run, problem string, job *held, suspect bool) (began time.Time, res api.RawResult, err error) {
+	if err := job.slot.take(ctx); err != nil {
+		return began, res, err
+	}
+	defer func() { job.slot.give(api.HasCode(err, api.CodeBusy, api.CodeOverloaded)) }()
+
+	if err := job.begin(ctx, suspect); err != nil {
+		return began, res, err
+	}
+	defer job.pause()
+
+	began = time.Now()
+	w.Log.Debug("executing", "batch", m.Batch, "index", m.Index, "delivery", m.Attempt)
+	res, err = w.execute(ctx, r, problem)
+	return began, res, err
 }
 
 // tests is how many tests a run will have.

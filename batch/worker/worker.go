@@ -23,15 +23,15 @@ type Delivery interface {
 	Drop() error                                   // removes it without a result
 }
 
-// A Source waits for the next job. One goroutine uses it.
-type Source func(ctx context.Context) (Delivery, error)
+// A Source waits for the next job, and calls none when it sees that there is none yet. One goroutine uses it.
+type Source func(ctx context.Context, none func()) (Delivery, error)
 
 // A Worker executes jobs.
 type Worker struct {
 	Name  string
 	Slots int // of the agent: as many jobs run at once
 
-	// Jobs and Urgent make sources of jobs. Urgent ones start although other jobs wait.
+	// Jobs and Urgent make sources of jobs. While there are urgent jobs they have all slots.
 	Jobs, Urgent func() Source
 
 	Execute func(ctx context.Context, r api.Run) (api.RawResult, error)
@@ -89,16 +89,17 @@ func (w *Worker) Run(ctx context.Context) {
 	if w.Drain == 0 {
 		w.Drain = drainTime
 	}
-	w.slots.tokens = make(chan struct{}, max(w.Slots, 1))
+	all := max(w.Slots, 1)
+	w.slots.open(all)
 	w.hand.open(ctx)
 	work, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)
 	var loops sync.WaitGroup
-	// One more job than slots is at hand when a slot becomes free.
-	for range cap(w.slots.tokens) + 1 {
-		loops.Go(func() { w.loop(work, w.Jobs) })
+	// One more job than slots is at hand when a slot becomes free, of both kinds: urgent jobs use all slots as well.
+	for range all + 1 {
+		loops.Go(func() { w.loop(work, w.Jobs, &ticket{of: &w.slots}) })
+		loops.Go(func() { w.loop(work, w.Urgent, &ticket{of: &w.slots, urgent: true}) })
 	}
-	loops.Go(func() { w.loop(work, w.Urgent) })
 	ended := make(chan struct{})
 	var drain sync.WaitGroup
 	drain.Go(func() {
@@ -124,21 +125,24 @@ var (
 )
 
 // loop takes jobs, one after the other.
-func (w *Worker) loop(work context.Context, source func() Source) {
+func (w *Worker) loop(work context.Context, source func() Source, slot *ticket) {
+	defer slot.rest()
 	for next := source(); ; {
-		fetch, err := w.hand.fetch()
+		fetch, err := w.hand.fetch(slot.rest)
 		if err != nil {
 			return
 		}
-		d, err := next(fetch)
+		d, err := next(fetch, slot.rest)
 		ctx, leave := context.WithCancelCause(work)
 		job := w.hand.fetched(err == nil, leave)
 		if err != nil { // fetch is done
+			slot.rest()
 			leave(nil)
 			next = source() // the old one is not used again
 			continue
 		}
 		w.inFlight.Add(1)
+		job.slot = slot
 		w.handle(ctx, work, d, job, leave)
 		w.inFlight.Add(-1)
 		job.end()

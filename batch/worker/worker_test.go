@@ -58,7 +58,8 @@ func start(t *testing.T, w *Worker, jobs ...*delivery) {
 	next := make(chan *delivery)
 	source := func(from chan *delivery) func() Source {
 		return func() Source {
-			return func(ctx context.Context) (Delivery, error) {
+			return func(ctx context.Context, none func()) (Delivery, error) {
+				none()
 				select {
 				case d := <-from:
 					return d, nil
@@ -216,14 +217,14 @@ func TestDrainGivesJobsBack(t *testing.T) {
 		}}
 	var given atomic.Bool
 	none := func() Source {
-		return func(ctx context.Context) (Delivery, error) { <-ctx.Done(); return nil, ctx.Err() }
+		return func(ctx context.Context, _ func()) (Delivery, error) { <-ctx.Done(); return nil, ctx.Err() }
 	}
 	w.Urgent = none
 	w.Jobs = func() Source {
 		if given.Swap(true) {
 			return none()
 		}
-		return func(ctx context.Context) (Delivery, error) {
+		return func(ctx context.Context, _ func()) (Delivery, error) {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}

@@ -146,7 +146,7 @@ func simulatedWorkers(args []string) error {
 		source := func(urgent bool) func() worker.Source {
 			return func() worker.Source {
 				s := engine.Source("default", urgent)
-				return func(ctx context.Context) (worker.Delivery, error) { return s.Next(ctx) }
+				return func(ctx context.Context, none func()) (worker.Delivery, error) { return s.Next(ctx, none) }
 			}
 		}
 		w := &worker.Worker{Name: fmt.Sprintf("w%d", i), Slots: 1, Jobs: source(false), Urgent: source(true), Drain: time.Second,

@@ -280,6 +280,24 @@ func (o *batchOptions) resumeCommand() string {
 	return strings.Join(quoted, " ")
 }
 
+// readAhead reads the jobs a second time, for those that are urgent. nil: the input cannot be read twice, or all jobs
+// are urgent or none is.
+func (o *batchOptions) readAhead() (in *batch.Input, end func(), err error) {
+	none := func() {}
+	if o.in == "-" || o.urgent || o.dataset.from != "" {
+		return nil, none, nil
+	}
+	f, err := os.Open(o.in)
+	if err != nil {
+		return nil, none, err
+	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, none, errors.Join(err, f.Close())
+	}
+	return batch.NewInput(f, batch.MaxLine), func() { f.Close() }, nil //nolint:errcheck // it was only read
+}
+
 // judgeBatch connects the parts of a batch and runs it.
 func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output, done *batch.Recorded) (batch.Progress, error) {
 	none := batch.Progress{Recorded: done.Len()}
@@ -334,8 +352,13 @@ func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output, done *
 		defer stop()
 		jobs, decodeLine = lines, decodeDatasetLine
 	}
+	ahead, closeAhead, err := o.readAhead()
+	if err != nil {
+		return none, err
+	}
+	defer closeAhead()
 	k := &batch.Coordinator{
-		Queue: b.queue, Input: batch.NewInput(jobs, batch.MaxLine), Decode: decodeLine, Output: out, Done: done,
+		Queue: b.queue, Input: batch.NewInput(jobs, batch.MaxLine), Ahead: ahead, Decode: decodeLine, Output: out, Done: done,
 		ID: id, Pool: o.engine.pool, Common: b.common, Digest: b.digest, Urgent: o.urgent, Resumed: o.resume && len(o.retry) == 0,
 		Problem: b.problem, Put: b.putCommon, KeepAgain: b.keepAgain, Prepare: b.prepare, Window: b.window, WindowBytes: 64 << 20, // an embedded engine has 512 MiB
 		Image:   b.image,

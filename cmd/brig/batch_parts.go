@@ -111,7 +111,7 @@ func (b *batchRun) openQueue() (err error) {
 	} else {
 		q := local.New()
 		b.queue, jobs = q, func(urgent bool) worker.Source {
-			return sourceOf(func(ctx context.Context) (*local.Delivery, error) { return q.Next(ctx, urgent) })
+			return sourceOf(func(ctx context.Context, none func()) (*local.Delivery, error) { return q.Next(ctx, urgent, none) })
 		}
 	}
 	if b.executor != nil {
@@ -321,9 +321,9 @@ func engineJobs(e *jetstream.Engine, pool string) func(urgent bool) worker.Sourc
 }
 
 // sourceOf makes a source of next, which waits for a job.
-func sourceOf[D worker.Delivery](next func(context.Context) (D, error)) worker.Source {
-	return func(ctx context.Context) (worker.Delivery, error) {
-		d, err := next(ctx)
+func sourceOf[D worker.Delivery](next func(context.Context, func()) (D, error)) worker.Source {
+	return func(ctx context.Context, none func()) (worker.Delivery, error) {
+		d, err := next(ctx, none)
 		if err != nil {
 			return nil, err
 		}

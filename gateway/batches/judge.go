@@ -67,6 +67,11 @@ func (b *Batch) run(ctx context.Context) (complete bool, err error) {
 		return false, err
 	}
 	defer in.Close() //nolint:errcheck // it was only read
+	again, err := os.Open(b.file(inputName))
+	if err != nil {
+		return false, err
+	}
+	defer again.Close() //nolint:errcheck // as above
 	q := local.New()
 	w := b.worker(q, shared)
 	q.OnCancel(func() { w.CancelBatch(b.id) })
@@ -81,7 +86,7 @@ func (b *Batch) run(ctx context.Context) (complete bool, err error) {
 	defer running.Wait()
 	defer rest()
 	k := &batch.Coordinator{
-		Queue: q, Input: batch.NewInput(&tail{b: b, ctx: judging, f: in}, 2*MaxLine), Decode: decodeStored, Output: out, Done: done,
+		Queue: q, Input: batch.NewInput(&tail{b: b, ctx: judging, f: in}, 2*MaxLine), Ahead: batch.NewInput(&tail{b: b, ctx: judging, f: again}, 2*MaxLine), Decode: decodeStored, Output: out, Done: done,
 		Problem: func(context.Context, string) (api.Run, string, error) { return common(request), sharedDigest, nil }, // the worker completes its jobs
 		ID:      b.id, Common: common(request), Digest: sharedDigest, Ordered: request.Ordered, SummaryOnly: request.Keep == api.KeepSummary, KeepOutput: request.KeepOutput,
 		Window: func() int { return max(leastWindow, 4*b.store.cfg.Slots()) }, WindowBytes: windowBytes / MaxBatches,
@@ -99,8 +104,8 @@ const sharedDigest = "shared"
 func (b *Batch) worker(q *local.Queue, shared []byte) *worker.Worker {
 	source := func(urgent bool) func() worker.Source {
 		return func() worker.Source {
-			return func(ctx context.Context) (worker.Delivery, error) {
-				d, err := q.Next(ctx, urgent)
+			return func(ctx context.Context, none func()) (worker.Delivery, error) {
+				d, err := q.Next(ctx, urgent, none)
 				if err != nil {
 					return nil, err
 				}
