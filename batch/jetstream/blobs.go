@@ -15,7 +15,7 @@ func (e *Engine) PutBlob(ctx context.Context, content []byte) (digest string, er
 	sum := sha256.Sum256(content)
 	digest = hex.EncodeToString(sum[:])
 	return digest, e.retry(ctx, "keep contents", func(ctx context.Context) error {
-		store, err := e.js.ObjectStore(ctx, blobsBucket)
+		store, err := e.js.ObjectStore(ctx, blobsPrefix+e.pool)
 		if err != nil {
 			return err
 		}
@@ -32,7 +32,7 @@ var ErrNoBlob = errors.New("the engine has no such content")
 
 // Blob returns content by its digest. The digest is checked.
 func (e *Engine) Blob(ctx context.Context, digest string) ([]byte, error) {
-	store, err := e.js.ObjectStore(ctx, blobsBucket)
+	store, err := e.js.ObjectStore(ctx, blobsPrefix+e.pool)
 	if err != nil {
 		return nil, err
 	}

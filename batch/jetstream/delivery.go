@@ -18,15 +18,14 @@ import (
 type Source struct {
 	*Engine
 	subject string // of requests for a job
-	pool    string
 	urgent  bool
 	more    bool               // the next request is for a job that the engine has now
 	inbox   *nats.Subscription // where jobs come; nil: not yet
 }
 
-// Source makes the source of a pool's jobs, urgent ones or others. One goroutine uses it.
-func (e *Engine) Source(pool string, urgent bool) *Source {
-	return &Source{Engine: e, pool: pool, urgent: urgent, subject: "$JS.API.CONSUMER.MSG.NEXT." + jobsStream + "." + consumerName(pool, urgent)}
+// Source makes the source of the pool's jobs, urgent ones or others. One goroutine uses it.
+func (e *Engine) Source(urgent bool) *Source {
+	return &Source{Engine: e, urgent: urgent, subject: "$JS.API.CONSUMER.MSG.NEXT." + jobsPrefix + e.pool + "." + class(urgent)}
 }
 
 // pullTime is how long a worker waits at the engine for a job before it asks again.
@@ -38,6 +37,11 @@ const pullTime = 5 * time.Second
 func (s *Source) Next(ctx context.Context, none func()) (*Delivery, error) {
 	for logged := false; ; {
 		m, err := s.pull(ctx)
+		if err == nil && m != nil && m.Header.Get(storedHeader) != "" {
+			s.log.Warn("a worker of another pool had a job sent: it is dropped", "subject", m.Subject)
+			_ = m.Term() // it comes again
+			continue
+		}
 		if err == nil && m != nil {
 			s.more = s.urgent
 			return s.delivery(m)
@@ -52,7 +56,7 @@ func (s *Source) Next(ctx context.Context, none func()) (*Delivery, error) {
 		}
 		if !logged && !errors.Is(err, errShutdown) {
 			logged = true
-			s.log.Warn("the engine gives no jobs; asking again", "pool", s.pool, "err", err)
+			s.log.Warn("the engine gives no jobs; asking again", "pool", s.Engine.pool, "err", err)
 		}
 		select {
 		case <-time.After(retryPause):
@@ -135,7 +139,7 @@ func (s *Source) delivery(m *nats.Msg) (*Delivery, error) {
 		return nil, err
 	}
 	attempt := before + int(meta.NumDelivered)
-	return &Delivery{Message: batch.Message{Batch: id, Index: index, Pool: s.pool, Urgent: s.urgent, Attempt: attempt, Body: m.Data}, engine: s.Engine, message: m}, nil
+	return &Delivery{Message: batch.Message{Batch: id, Index: index, Pool: s.Engine.pool, Urgent: s.urgent, Attempt: attempt, Body: m.Data}, engine: s.Engine, message: m}, nil
 }
 
 // A Delivery is a job that a worker has. Without a sign of the worker for AckWait it is given to another one.

@@ -10,19 +10,16 @@ import (
 	"sync"
 )
 
-// The streams and buckets of an engine.
+// A pool has streams and buckets of its own: the rights of a worker are by their names.
 const (
-	jobsStream    = "BRIG_JOBS"
-	resultsStream = "BRIG_RESULTS"
-	workersBucket = "BRIG_WORKERS"
-	blobsBucket   = "brig-blobs"
+	jobsPrefix    = "BRIG_JOBS_"
+	resultsPrefix = "BRIG_RESULTS_"
+	workersPrefix = "BRIG_WORKERS_"
+	blobsPrefix   = "brig-blobs-"
 )
 
-// Subjects of messages that are not stored.
-const (
-	cancelSubject  = "brig.cancel"  // and the batch: workers end its jobs
-	controlSubject = "brig.control" // and the worker: what an operator asks of it
-)
+// controlSubject, and the worker, is what an operator asks of it. The messages are not stored.
+const controlSubject = "brig.control"
 
 var nameRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`) })
 
@@ -34,11 +31,15 @@ func CheckName(what, name string) error {
 	return nil
 }
 
+// poolSubject is the subject of something of a pool.
+func poolSubject(pool, what string) string { return "brig.pool." + pool + "." + what }
+
 func jobSubject(pool string, urgent bool, batch string, index int64) string {
-	return "brig.jobs." + pool + "." + class(urgent) + "." + batch + "." + strconv.FormatInt(index, 10)
+	return poolSubject(pool, "jobs."+class(urgent)+"."+batch+"."+strconv.FormatInt(index, 10))
 }
 
-// class is the part of a subject for jobs that are urgent or not.
+// class is the part of a subject for jobs that are urgent or not, and the name of the durable consumer from which
+// workers take them.
 func class(urgent bool) string {
 	if urgent {
 		return "u"
@@ -46,18 +47,17 @@ func class(urgent bool) string {
 	return "n"
 }
 
-// resultSubject has the pool, so that a worker can have the right to send results of its pool only.
 func resultSubject(pool, batch string, index int64) string {
-	return "brig.results." + pool + "." + batch + "." + strconv.FormatInt(index, 10)
+	return poolSubject(pool, "results."+batch+"."+strconv.FormatInt(index, 10))
 }
 
-// consumerName is the durable consumer from which workers of a pool take jobs.
-func consumerName(pool string, urgent bool) string { return pool + "-" + class(urgent) }
+// cancelSubject is where workers hear that they are to end the jobs of a batch. The messages are not stored.
+func cancelSubject(pool, batch string) string { return poolSubject(pool, "cancel."+batch) }
 
 // splitSubject returns the batch and the index at the end of a subject.
 func splitSubject(subject string) (batch string, index int64, err error) {
 	parts := strings.Split(subject, ".")
-	if len(parts) < 5 {
+	if len(parts) < 6 {
 		return "", 0, fmt.Errorf("unexpected subject %q", subject)
 	}
 	index, err = strconv.ParseInt(parts[len(parts)-1], 10, 64)

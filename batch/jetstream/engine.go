@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strconv"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -25,6 +24,7 @@ const (
 	maxPulls   = 65_536             // by waiting workers; the default of 512 refuses the 513th
 	callTime   = 5 * time.Second
 	retryPause = 250 * time.Millisecond
+	maxState   = 64 << 10         // bytes of what a worker reports
 	workerTTL  = 30 * time.Second // after which a worker that reports no more is not listed
 )
 
@@ -32,17 +32,17 @@ const (
 type Engine struct {
 	conn   *nats.Conn
 	js     jetstream.JetStream
+	pool   string
 	memory bool // messages are kept in memory: the engine is embedded
 	log    *slog.Logger
 
-	mu    sync.Mutex
-	pools []string // those that were prepared; guarded by mu
+	prepared atomic.Bool // Prepare was called: what the engine has lost is created again
 }
 
 // Connect connects to an engine. It reconnects for ever when the connection breaks; a worker also waits for an
 // engine that does not answer yet. The caller closes it.
 func Connect(t Target) (*Engine, error) {
-	e := &Engine{memory: t.Server != nil, log: t.Log}
+	e := &Engine{pool: t.Pool, memory: t.Server != nil, log: t.Log}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}
@@ -84,33 +84,24 @@ func (e *Engine) Close() {
 	e.conn.Close()
 }
 
-// Prepare creates the streams, and the consumers of a pool. Coordinators call it. When a later call says that the
-// engine has lost them, they are created again.
-func (e *Engine) Prepare(ctx context.Context, pool string) error {
-	e.mu.Lock()
-	if !slices.Contains(e.pools, pool) {
-		e.pools = append(e.pools, pool)
-	}
-	e.mu.Unlock()
-	return e.prepare(ctx, pool)
+// Prepare creates the streams, consumers and buckets of the pool. Coordinators call it. When a later call says that
+// the engine has lost them, they are created again.
+func (e *Engine) Prepare(ctx context.Context) error {
+	e.prepared.Store(true)
+	return e.prepare(ctx)
 }
 
 // prepareAgain creates again what an engine has lost.
 func (e *Engine) prepareAgain(ctx context.Context) error {
+	if !e.prepared.Load() {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	e.mu.Lock()
-	pools := slices.Clone(e.pools)
-	e.mu.Unlock()
-	for _, pool := range pools {
-		if err := e.prepare(ctx, pool); err != nil {
-			return err
-		}
-	}
-	return nil
+	return e.prepare(ctx)
 }
 
-func (e *Engine) prepare(ctx context.Context, pool string) error {
+func (e *Engine) prepare(ctx context.Context) error {
 	storage := jetstream.FileStorage
 	if e.memory {
 		storage = jetstream.MemoryStorage
@@ -119,32 +110,50 @@ func (e *Engine) prepare(ctx context.Context, pool string) error {
 	if len(e.conn.Servers()) >= 3 { // a cluster: any one of its servers may end
 		replicas = 3
 	}
+
+	workers := workersPrefix + e.pool
 	for _, s := range []jetstream.StreamConfig{
-		{Name: jobsStream, Subjects: []string{"brig.jobs.>"}, Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew,
-			MaxMsgs: maxJobs, MaxMsgSize: maxMessage, Duplicates: 2 * time.Minute, MaxAge: retention, Storage: storage, Replicas: replicas, AllowDirect: true},
-		{Name: resultsStream, Subjects: []string{"brig.results.>"}, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew,
-			MaxMsgSize: maxMessage, MaxAge: retention, Storage: storage, Replicas: replicas, AllowDirect: true},
+		{
+			Name: jobsPrefix + e.pool, Subjects: []string{poolSubject(e.pool, "jobs.>")},
+			Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew,
+			MaxMsgs: maxJobs, MaxMsgSize: maxMessage, MaxAge: retention, Duplicates: 2 * time.Minute,
+			Storage: storage, Replicas: replicas, AllowDirect: true,
+		},
+		{
+			Name: resultsPrefix + e.pool, Subjects: []string{poolSubject(e.pool, "results.>")},
+			Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew,
+			MaxMsgSize: maxMessage, MaxAge: retention,
+			Storage: storage, Replicas: replicas, AllowDirect: true,
+		},
+		{
+			// It is read as a bucket of keys and values. One that the library makes permits roll-ups, with which a worker
+			// would remove the states of all others (TestAWorkerReachesNoOtherPool).
+			Name: "KV_" + workers, Subjects: []string{"$KV." + workers + ".>"},
+			MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew,
+			MaxMsgSize: maxState, MaxAge: workerTTL, Duplicates: workerTTL,
+			Storage: storage, Replicas: replicas, AllowDirect: true, DenyDelete: true,
+		},
 	} {
 		if _, err := e.js.CreateOrUpdateStream(ctx, s); err != nil {
 			return fmt.Errorf("create the stream %s: %w", s.Name, err)
 		}
 	}
+
 	for _, urgent := range []bool{false, true} {
-		_, err := e.js.CreateOrUpdateConsumer(ctx, jobsStream, jetstream.ConsumerConfig{
-			Durable: consumerName(pool, urgent), FilterSubject: "brig.jobs." + pool + "." + class(urgent) + ".>",
+		_, err := e.js.CreateOrUpdateConsumer(ctx, jobsPrefix+e.pool, jetstream.ConsumerConfig{
+			Durable: class(urgent), FilterSubject: poolSubject(e.pool, "jobs."+class(urgent)+".>"),
 			AckPolicy: jetstream.AckExplicitPolicy, AckWait: AckWait,
 			MaxDeliver:    -1, // with a maximum, messages that reached it stay for ever
 			MaxAckPending: maxPulls, MaxWaiting: maxPulls,
 		})
 		if err != nil {
-			return fmt.Errorf("create the consumer of pool %s: %w", pool, err)
+			return fmt.Errorf("create the consumer of pool %s: %w", e.pool, err)
 		}
 	}
-	if _, err := e.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: workersBucket, TTL: workerTTL, Storage: storage, Replicas: replicas}); err != nil {
-		return fmt.Errorf("create the bucket %s: %w", workersBucket, err)
-	}
-	if _, err := e.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: blobsBucket, TTL: retention, Storage: storage, Replicas: replicas}); err != nil {
-		return fmt.Errorf("create the bucket %s: %w", blobsBucket, err)
+
+	blobs := jetstream.ObjectStoreConfig{Bucket: blobsPrefix + e.pool, TTL: retention, Storage: storage, Replicas: replicas}
+	if _, err := e.js.CreateOrUpdateObjectStore(ctx, blobs); err != nil {
+		return fmt.Errorf("create the bucket %s: %w", blobs.Bucket, err)
 	}
 	return nil
 }
@@ -154,7 +163,7 @@ const beforeHeader = "Brig-Attempts"
 
 // Release implements batch.Queue.
 func (e *Engine) Release(ctx context.Context, m batch.Message) error {
-	message := nats.NewMsg(jobSubject(m.Pool, m.Urgent, m.Batch, m.Index))
+	message := nats.NewMsg(jobSubject(e.pool, m.Urgent, m.Batch, m.Index))
 	message.Data = m.Body
 	if m.Before > 0 {
 		message.Header.Set(beforeHeader, strconv.Itoa(m.Before))
@@ -212,7 +221,7 @@ func (e *Engine) UnderWay(ctx context.Context, id string) (map[int64]bool, error
 	all := map[int64]bool{}
 	err := e.retry(ctx, "list the jobs under way", func(ctx context.Context) error {
 		// In this order: a job that ends meanwhile has its result before it is removed.
-		for _, one := range [][2]string{{jobsStream, "brig.jobs.*.*." + id + ".>"}, {resultsStream, "brig.results.*." + id + ".>"}} {
+		for _, one := range [][2]string{{jobsPrefix + e.pool, e.jobsOf(id)}, {resultsPrefix + e.pool, e.resultsOf(id)}} {
 			stream, filter := one[0], one[1]
 			s, err := e.js.Stream(ctx, stream)
 			if err != nil {
@@ -262,21 +271,18 @@ func (e *Engine) Results(ctx context.Context, id string, out chan<- batch.Messag
 	}
 }
 
-// resultsOf are the subjects of a batch's results: of the pools that this coordinator prepared. Workers of other pools
-// could send results under their own.
-func (e *Engine) resultsOf(id string) (subjects []string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, pool := range e.pools {
-		subjects = append(subjects, "brig.results."+pool+"."+id+".>")
-	}
-	return subjects
-}
+// jobsOf and resultsOf are the subjects of a batch.
+func (e *Engine) jobsOf(id string) string    { return poolSubject(e.pool, "jobs.*."+id+".>") }
+func (e *Engine) resultsOf(id string) string { return poolSubject(e.pool, "results."+id+".>") }
+
+// storedHeader is in what an engine sends of a stored message. Asked by a worker of another pool, it sends it where that
+// worker says: what has the header is neither a job nor a result.
+const storedHeader = "Nats-Stream"
 
 // follow reads results until the consumer ends.
 func (e *Engine) follow(ctx context.Context, id string, send func(batch.Message)) error {
 	// An ordered consumer whose stream has vanished would otherwise wait for ever.
-	c, err := e.js.OrderedConsumer(ctx, resultsStream, jetstream.OrderedConsumerConfig{FilterSubjects: e.resultsOf(id), MaxResetAttempts: 2})
+	c, err := e.js.OrderedConsumer(ctx, resultsPrefix+e.pool, jetstream.OrderedConsumerConfig{FilterSubjects: []string{e.resultsOf(id)}, MaxResetAttempts: 2})
 	if err != nil {
 		return err
 	}
@@ -299,6 +305,13 @@ func (e *Engine) follow(ctx context.Context, id string, send func(batch.Message)
 		if err != nil {
 			return err
 		}
+		if m.Headers().Get(storedHeader) != "" {
+			e.log.Warn("a worker of another pool had a result sent: it is dropped", "batch", id, "index", index)
+			if err := e.Remove(ctx, id, index); err != nil { // otherwise there could be no other one
+				return err
+			}
+			continue
+		}
 		send(batch.Message{Batch: id, Index: index, Sequence: meta.Sequence.Stream, Body: m.Data()})
 	}
 }
@@ -306,35 +319,35 @@ func (e *Engine) follow(ctx context.Context, id string, send func(batch.Message)
 // Forget implements batch.Queue. That it fails loses nothing: the results are removed with the next ones, or
 // at their age.
 func (e *Engine) Forget(ctx context.Context, id string, last uint64) error {
-	return e.purge(ctx, resultsStream, jetstream.WithPurgeSubject("brig.results.*."+id+".>"), jetstream.WithPurgeSequence(last+1))
+	return e.purge(ctx, resultsPrefix+e.pool, jetstream.WithPurgeSubject(e.resultsOf(id)), jetstream.WithPurgeSequence(last+1))
 }
 
 // Remove implements batch.Queue.
 func (e *Engine) Remove(ctx context.Context, id string, index int64) error {
 	return e.retry(ctx, "remove a result", func(ctx context.Context) error {
-		s, err := e.js.Stream(ctx, resultsStream)
+		s, err := e.js.Stream(ctx, resultsPrefix+e.pool)
 		if err != nil {
 			return err
 		}
-		return s.Purge(ctx, jetstream.WithPurgeSubject(resultSubject("*", id, index)))
+		return s.Purge(ctx, jetstream.WithPurgeSubject(resultSubject(e.pool, id, index)))
 	})
 }
 
 // Withdraw implements batch.Queue. The acknowledgement of a worker that has a job then changes nothing.
 func (e *Engine) Withdraw(ctx context.Context, id string) error {
-	return e.purge(ctx, jobsStream, jetstream.WithPurgeSubject("brig.jobs.*.*."+id+".>"))
+	return e.purge(ctx, jobsPrefix+e.pool, jetstream.WithPurgeSubject(e.jobsOf(id)))
 }
 
 // Cancel implements batch.Queue.
 func (e *Engine) Cancel(ctx context.Context, id string) error {
-	return errors.Join(e.purge(ctx, jobsStream, jetstream.WithPurgeSubject("brig.jobs.*.*."+id+".>")), e.conn.Publish(cancelSubject+"."+id, nil))
+	return errors.Join(e.purge(ctx, jobsPrefix+e.pool, jetstream.WithPurgeSubject(e.jobsOf(id))), e.conn.Publish(cancelSubject(e.pool, id), nil))
 }
 
 // End implements batch.Queue.
 func (e *Engine) End(ctx context.Context, id string) error {
 	return errors.Join(
-		e.purge(ctx, jobsStream, jetstream.WithPurgeSubject("brig.jobs.*.*."+id+".>")),
-		e.purge(ctx, resultsStream, jetstream.WithPurgeSubject("brig.results.*."+id+".>")))
+		e.purge(ctx, jobsPrefix+e.pool, jetstream.WithPurgeSubject(e.jobsOf(id))),
+		e.purge(ctx, resultsPrefix+e.pool, jetstream.WithPurgeSubject(e.resultsOf(id))))
 }
 
 func (e *Engine) purge(ctx context.Context, stream string, options ...jetstream.StreamPurgeOpt) error {

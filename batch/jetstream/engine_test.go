@@ -16,7 +16,7 @@ import (
 
 func start(t *testing.T, c jetstream.ServerConfig) (*jetstream.Server, *jetstream.Engine) {
 	t.Helper()
-	c.Dir = t.TempDir()
+	c.Dir, c.Pool = t.TempDir(), "p"
 	if c.Listen == "" { // the test connects within the process
 		_, public, err := jetstream.NewKey()
 		if err != nil {
@@ -29,12 +29,12 @@ func start(t *testing.T, c jetstream.ServerConfig) (*jetstream.Server, *jetstrea
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Stop)
-	e, err := jetstream.Connect(jetstream.Target{Server: s})
+	e, err := jetstream.Connect(jetstream.Target{Server: s, Pool: "p"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.Close)
-	if err := e.Prepare(t.Context(), "p"); err != nil {
+	if err := e.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return s, e
@@ -86,7 +86,7 @@ func TestJobsAndResults(t *testing.T) {
 	var executed atomic.Int64
 	for range 8 {
 		workers.Go(func() {
-			s := e.Source("p", false)
+			s := e.Source(false)
 			for {
 				d, err := s.Next(ctx, nothing)
 				if err != nil {
@@ -153,22 +153,22 @@ func TestAWorkerWaitsForItsEngine(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	w, err := jetstream.Connect(jetstream.Target{URL: "nats://" + address, Worker: "w", Seed: seed})
+	w, err := jetstream.Connect(jetstream.Target{URL: "nats://" + address, Worker: "w", Pool: "p", Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	s := w.Source("p", false)
+	s := w.Source(false)
 	for range 2 {
-		server, err := jetstream.StartServer(jetstream.ServerConfig{Dir: t.TempDir(), Listen: address, Workers: []jetstream.Worker{{Name: "w", Pool: "p", Key: public}}})
+		server, err := jetstream.StartServer(jetstream.ServerConfig{Dir: t.TempDir(), Pool: "p", Listen: address, Workers: []jetstream.Worker{{Name: "w", Pool: "p", Key: public}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := jetstream.Connect(jetstream.Target{Server: server})
+		e, err := jetstream.Connect(jetstream.Target{Server: server, Pool: "p"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(e.Prepare(t.Context(), "p"), e.Release(t.Context(), message(0))); err != nil {
+		if err := errors.Join(e.Prepare(t.Context()), e.Release(t.Context(), message(0))); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -206,7 +206,7 @@ func TestWhatAnEngineLostIsCreatedAgain(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
-			if _, err := e.Source("p", false).Next(ctx, nothing); err != nil {
+			if _, err := e.Source(false).Next(ctx, nothing); err != nil {
 				t.Errorf("no job comes: %v", err)
 			}
 		})
@@ -221,7 +221,7 @@ func TestTheFirstResultCounts(t *testing.T) {
 	if err := errors.Join(e.Release(t.Context(), message(0)), e.Release(t.Context(), again)); err != nil {
 		t.Fatal(err)
 	}
-	s := e.Source("p", false)
+	s := e.Source(false)
 	first, err := s.Next(t.Context(), nothing)
 	if err != nil {
 		t.Fatal(err)
@@ -246,7 +246,7 @@ func TestAJobThatIsGivenBackComesAgain(t *testing.T) {
 	if err := e.Release(t.Context(), message(0)); err != nil {
 		t.Fatal(err)
 	}
-	s := e.Source("p", false)
+	s := e.Source(false)
 	for attempt := 1; attempt <= 7; attempt++ { // there is no last attempt of the engine's
 		d, err := s.Next(t.Context(), nothing)
 		if err != nil || d.Attempt != attempt {
@@ -281,7 +281,7 @@ func TestAttemptsFromBeforeCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	for attempt := 3; attempt <= 4; attempt++ {
-		d, err := e.Source("p", false).Next(t.Context(), nothing)
+		d, err := e.Source(false).Next(t.Context(), nothing)
 		if err != nil || d.Attempt != attempt {
 			t.Fatalf("%+v (%v), want attempt %d", d, err, attempt)
 		}
@@ -298,7 +298,7 @@ func TestUrgentJobsHaveTheirOwnSource(t *testing.T) {
 	if err := errors.Join(e.Release(t.Context(), message(1)), e.Release(t.Context(), m)); err != nil {
 		t.Fatal(err)
 	}
-	d, err := e.Source("p", true).Next(t.Context(), nothing)
+	d, err := e.Source(true).Next(t.Context(), nothing)
 	if err != nil || d.Index != 7 || !d.Urgent {
 		t.Errorf("%+v (%v)", d, err)
 	}
@@ -317,7 +317,7 @@ func TestCancelAndForget(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d, err := e.Source("p", false).Next(t.Context(), nothing)
+	d, err := e.Source(false).Next(t.Context(), nothing)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,13 +3,14 @@ package jetstream
 import (
 	"context"
 	"errors"
+	"testing"
 
 	"github.com/nats-io/nats.go"
 )
 
 // Wipe removes what the engine has, as a server does that lost its data.
 func (e *Engine) Wipe(ctx context.Context) error {
-	return errors.Join(e.js.DeleteStream(ctx, jobsStream), e.js.DeleteStream(ctx, resultsStream), e.js.DeleteKeyValue(ctx, workersBucket), e.js.DeleteObjectStore(ctx, blobsBucket))
+	return errors.Join(e.js.DeleteStream(ctx, jobsPrefix+e.pool), e.js.DeleteStream(ctx, resultsPrefix+e.pool), e.js.DeleteKeyValue(ctx, workersPrefix+e.pool), e.js.DeleteObjectStore(ctx, blobsPrefix+e.pool))
 }
 
 // As is the delivery in the hand of another process, which has guessed how to acknowledge it.
@@ -19,4 +20,20 @@ func (d *Delivery) As(e *Engine) *Delivery {
 		panic(err)
 	}
 	return &Delivery{Message: d.Message, engine: e, message: &nats.Msg{Subject: d.message.Subject, Reply: d.message.Reply, Sub: inbox}}
+}
+
+// BlobStream is the stream of the contents of the pool, and BlobSubject the subject of a stored chunk.
+func (e *Engine) BlobStream() string { return "OBJ_" + blobsPrefix + e.pool }
+
+func (e *Engine) BlobSubject(t *testing.T) string {
+	t.Helper()
+	s, err := e.js.Stream(t.Context(), e.BlobStream())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := s.GetMsg(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Subject
 }

@@ -23,9 +23,10 @@ type ServerConfig struct {
 	Memory int64  // most bytes of all messages; zero: 512 MiB
 	Log    *slog.Logger
 
+	Pool    string      // of the batch
 	Listen  string      // HOST:PORT
 	TLS     *tls.Config // required on an address that is not loopback
-	Workers []Worker    // that may connect; at least one
+	Workers []Worker    // that may connect, also those of other pools, which have nothing to do; at least one
 }
 
 // A Worker is a worker that may connect.
@@ -42,7 +43,9 @@ type Server struct {
 	key  nkeys.KeyPair // of the coordinators in this process
 }
 
-const accountName = "BRIG"
+// accountName is the account of a pool. Nothing that is sent in one account reaches another one, so that the replies of
+// the engine, which it sends wherever it is told to, stay in the pool.
+func accountName(pool string) string { return "BRIG-" + pool }
 
 const startTimeout = 10 * time.Second
 
@@ -56,7 +59,7 @@ func StartServer(c ServerConfig) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	account := server.NewAccount(accountName)
+	account := server.NewAccount(accountName(c.Pool))
 	o := &server.Options{
 		ServerName: "brig", JetStream: true, StoreDir: c.Dir, NoSigs: true,
 		JetStreamMaxMemory: c.Memory, JetStreamMaxStore: 64 << 20, MaxPayload: maxMessage, MaxPending: 256 << 20,
@@ -80,7 +83,7 @@ func StartServer(c ServerConfig) (*Server, error) {
 		s.Shutdown()
 		return nil, fmt.Errorf("the engine was not ready after %v", startTimeout)
 	}
-	running, err := s.LookupAccount(accountName)
+	running, err := s.LookupAccount(accountName(c.Pool))
 	if err == nil {
 		err = running.EnableJetStream(nil, nil)
 	}
@@ -139,11 +142,16 @@ func listen(o *server.Options, c ServerConfig, account *server.Account) error {
 		return fmt.Errorf("the engine would listen on %s without keys: create one for each worker with brig worker-key NAME", c.Listen)
 	}
 	o.TLSConfig, o.TLS, o.TLSTimeout = c.TLS, c.TLS != nil, 5
+	accounts := map[string]*server.Account{c.Pool: account}
 	for _, w := range c.Workers {
 		if err := errors.Join(CheckName("worker", w.Name), CheckName("pool", w.Pool)); err != nil {
 			return err
 		}
-		o.Nkeys = append(o.Nkeys, &server.NkeyUser{Nkey: w.Key, Account: account, Permissions: WorkerPermissions(w.Name, w.Pool)})
+		if accounts[w.Pool] == nil {
+			accounts[w.Pool] = server.NewAccount(accountName(w.Pool))
+			o.Accounts = append(o.Accounts, accounts[w.Pool])
+		}
+		o.Nkeys = append(o.Nkeys, &server.NkeyUser{Nkey: w.Key, Account: accounts[w.Pool], Permissions: WorkerPermissions(w.Name, w.Pool)})
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ type Target struct {
 	Server *Server // in this process; otherwise URL
 	URL    string  // such as tls://10.0.0.1:4222; several with commas
 	Worker string  // name of the worker; empty: a coordinator
+	Pool   string  // of the batch or the worker; empty: only Workers, Pools and Drain are called
 
 	Seed        string // private key of the worker; empty: none
 	Certificate string // of the engine, PEM; empty: it has one that the host trusts, or none

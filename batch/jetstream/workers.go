@@ -33,7 +33,11 @@ func (e *Engine) Report(ctx context.Context, s WorkerState) error {
 	if err != nil {
 		return err
 	}
-	return e.publishState(ctx, &nats.Msg{Subject: "$KV." + workersBucket + "." + s.Name, Data: text})
+	return e.publishState(ctx, &nats.Msg{Subject: e.stateSubject(s.Name), Data: text})
+}
+
+func (e *Engine) stateSubject(worker string) string {
+	return "$KV." + workersPrefix + e.pool + "." + worker
 }
 
 // publishState publishes what is worth nothing later: it does not wait for an engine that has gone.
@@ -47,14 +51,17 @@ func (e *Engine) publishState(ctx context.Context, m *nats.Msg) error {
 
 // Leave removes a worker from the list.
 func (e *Engine) Leave(ctx context.Context, name string) error {
-	m := nats.NewMsg("$KV." + workersBucket + "." + name)
+	m := nats.NewMsg(e.stateSubject(name))
 	m.Header.Set("KV-Operation", "DEL")
 	return e.publishState(ctx, m)
 }
 
-// Workers lists the workers that have reported lately, by pool and name.
-func (e *Engine) Workers(ctx context.Context) ([]WorkerState, error) {
-	kv, err := e.js.KeyValue(ctx, workersBucket)
+// maxSlots bounds the slots that a worker reports: a batch has jobs released for all of them.
+const maxSlots = 4096
+
+// Workers lists the workers of a pool that have reported lately, by name. What is no state of a worker is left out.
+func (e *Engine) Workers(ctx context.Context, pool string) ([]WorkerState, error) {
+	kv, err := e.js.KeyValue(ctx, workersPrefix+pool)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		return nil, nil
 	}
@@ -66,6 +73,7 @@ func (e *Engine) Workers(ctx context.Context) ([]WorkerState, error) {
 		return nil, err
 	}
 	defer watch.Stop() //nolint:errcheck // it was only read
+
 	var all []WorkerState
 	for entry := range watch.Updates() {
 		if entry == nil { // all that there are have come
@@ -73,13 +81,14 @@ func (e *Engine) Workers(ctx context.Context) ([]WorkerState, error) {
 		}
 		var s WorkerState
 		if err := json.Unmarshal(entry.Value(), &s); err != nil {
-			return nil, fmt.Errorf("worker %s reports something else than a state: %w", entry.Key(), err)
+			e.log.Debug("a worker reports something else than a state", "pool", pool, "worker", entry.Key(), "err", err)
+			continue
 		}
+		s.Name, s.Pool = entry.Key(), pool // the key permits no others
+		s.Slots = min(max(s.Slots, 0), maxSlots)
 		all = append(all, s)
 	}
-	slices.SortFunc(all, func(a, b WorkerState) int {
-		return strings.Compare(a.Pool+"\x00"+a.Name, b.Pool+"\x00"+b.Name)
-	})
+	slices.SortFunc(all, func(a, b WorkerState) int { return strings.Compare(a.Name, b.Name) })
 	return all, ctx.Err()
 }
 
@@ -93,24 +102,30 @@ type Queued struct {
 
 // Pools lists what waits in each pool.
 func (e *Engine) Pools(ctx context.Context) ([]Queued, error) {
-	s, err := e.js.Stream(ctx, jobsStream)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil, nil
+	names := e.js.StreamNames(ctx)
+	var pools []string
+	for name := range names.Name() {
+		if pool, ok := strings.CutPrefix(name, jobsPrefix); ok {
+			pools = append(pools, pool)
+		}
 	}
-	if err != nil {
+	if err := names.Err(); err != nil {
 		return nil, err
 	}
+
+	slices.Sort(pools)
 	var all []Queued
-	list := s.ListConsumers(ctx)
-	for c := range list.Info() {
-		i := strings.LastIndexByte(c.Name, '-')
-		if i < 0 {
-			continue
+	for _, pool := range pools {
+		for _, urgent := range []bool{false, true} {
+			c, err := e.js.Consumer(ctx, jobsPrefix+pool, class(urgent))
+			if err != nil {
+				return nil, err
+			}
+			info := c.CachedInfo()
+			all = append(all, Queued{Pool: pool, Urgent: urgent, Waiting: info.NumPending, Working: info.NumAckPending})
 		}
-		all = append(all, Queued{Pool: c.Name[:i], Urgent: c.Name[i+1:] == "u", Waiting: c.NumPending, Working: c.NumAckPending})
 	}
-	slices.SortFunc(all, func(a, b Queued) int { return strings.Compare(a.Pool+class(a.Urgent), b.Pool+class(b.Urgent)) })
-	return all, list.Err()
+	return all, nil
 }
 
 // drainRequest is what a worker gets to take no more jobs.
@@ -141,7 +156,9 @@ func (e *Engine) OnDrain(worker string, drain func()) (stop func(), err error) {
 
 // OnCancel has cancel called with each batch that is canceled. stop ends that.
 func (e *Engine) OnCancel(cancel func(batch string)) (stop func(), err error) {
-	s, err := e.conn.Subscribe(cancelSubject+".*", func(m *nats.Msg) { cancel(strings.TrimPrefix(m.Subject, cancelSubject+".")) })
+	s, err := e.conn.Subscribe(cancelSubject(e.pool, "*"), func(m *nats.Msg) {
+		cancel(strings.TrimPrefix(m.Subject, cancelSubject(e.pool, "")))
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -21,14 +21,14 @@ func TestWorkersAreListed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	all, err := e.Workers(t.Context())
+	all, err := e.Workers(t.Context(), "p")
 	if err != nil || len(all) != 2 || all[0].Name != "a" {
 		t.Fatalf("%+v (%v)", all, err)
 	}
 	if err := e.Leave(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
-	if all, err = e.Workers(t.Context()); err != nil || len(all) != 1 || all[0].Name != "b" {
+	if all, err = e.Workers(t.Context(), "p"); err != nil || len(all) != 1 || all[0].Name != "b" {
 		t.Errorf("%+v (%v)", all, err)
 	}
 	drained := make(chan struct{})
@@ -54,7 +54,7 @@ func TestAnEngineThatEndsIsOneLine(t *testing.T) {
 	}
 	server, e := start(t, jetstream.ServerConfig{Listen: "127.0.0.1:0", Workers: []jetstream.Worker{{Name: "w", Pool: "p", Key: public}}})
 	said := make(lines, 100)
-	w, err := jetstream.Connect(jetstream.Target{URL: "nats://" + server.Addr().String(), Worker: "w", Seed: seed, Log: slog.New(slog.NewTextHandler(said, nil))})
+	w, err := jetstream.Connect(jetstream.Target{URL: "nats://" + server.Addr().String(), Worker: "w", Pool: "p", Seed: seed, Log: slog.New(slog.NewTextHandler(said, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestAnEngineThatEndsIsOneLine(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	time.AfterFunc(time.Second, server.Stop)
-	if d, err := w.Source("p", false).Next(ctx, nothing); err == nil {
+	if d, err := w.Source(false).Next(ctx, nothing); err == nil {
 		t.Errorf("a job: %+v", d)
 	}
 	e.Close()
@@ -80,11 +80,11 @@ func TestAWorkerWithoutEngineLeavesAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := jetstream.StartServer(jetstream.ServerConfig{Dir: t.TempDir(), Listen: "127.0.0.1:0", Workers: []jetstream.Worker{{Name: "w", Pool: "p", Key: public}}})
+	server, err := jetstream.StartServer(jetstream.ServerConfig{Dir: t.TempDir(), Pool: "p", Listen: "127.0.0.1:0", Workers: []jetstream.Worker{{Name: "w", Pool: "p", Key: public}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := jetstream.Connect(jetstream.Target{URL: "nats://" + server.Addr().String(), Worker: "w", Seed: seed})
+	w, err := jetstream.Connect(jetstream.Target{URL: "nats://" + server.Addr().String(), Worker: "w", Pool: "p", Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestAWorkerSaysWhyItHasNoEngine(t *testing.T) {
 	}
 	for address, want := range map[string]string{server.Addr().String(): "Authorization Violation", other.Addr().String(): ""} {
 		said := make(lines, 100)
-		w, err := jetstream.Connect(jetstream.Target{URL: "nats://" + address, Worker: "w", Seed: seed, Log: slog.New(slog.NewTextHandler(said, nil))})
+		w, err := jetstream.Connect(jetstream.Target{URL: "nats://" + address, Worker: "w", Pool: "p", Seed: seed, Log: slog.New(slog.NewTextHandler(said, nil))})
 		if err != nil {
 			t.Fatal(err)
 		}

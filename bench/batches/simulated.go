@@ -138,14 +138,14 @@ func simulatedWorkers(args []string) error {
 	counts := make([]atomic.Int64, n)
 	var all sync.WaitGroup
 	for i := range n {
-		engine, err := jetstream.Connect(jetstream.Target{URL: args[0], Worker: fmt.Sprintf("w%d", i)})
+		engine, err := jetstream.Connect(jetstream.Target{URL: args[0], Worker: fmt.Sprintf("w%d", i), Pool: "default"})
 		if err != nil {
 			return err
 		}
 		defer engine.Close()
 		source := func(urgent bool) func() worker.Source {
 			return func() worker.Source {
-				s := engine.Source("default", urgent)
+				s := engine.Source(urgent)
 				return func(ctx context.Context, none func()) (worker.Delivery, error) { return s.Next(ctx, none) }
 			}
 		}
@@ -159,7 +159,7 @@ func simulatedWorkers(args []string) error {
 			Healthy: func(context.Context) error { return nil },
 		}
 		if i == 0 {
-			if err := engine.Prepare(ctx, "default"); err != nil {
+			if err := engine.Prepare(ctx); err != nil {
 				return err
 			}
 		}

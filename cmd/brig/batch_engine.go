@@ -73,12 +73,12 @@ func (o *engineOptions) shared() bool { return o.url != "" || o.listen != "" }
 
 // open starts or connects to the engine, if there is one. The server is nil if it is elsewhere.
 func (o *engineOptions) open(id string, log *slog.Logger) (*jetstream.Server, *jetstream.Engine, error) {
-	target := jetstream.Target{URL: o.url, Creds: o.creds, Log: log}
+	target := jetstream.Target{URL: o.url, Creds: o.creds, Pool: o.pool, Log: log}
 	if o.url == "" {
 		if _, err := makeCache(enginesDir); err != nil {
 			return nil, nil, err
 		}
-		config := jetstream.ServerConfig{Dir: o.dir(id), Log: log, Listen: o.listen}
+		config := jetstream.ServerConfig{Dir: o.dir(id), Log: log, Pool: o.pool, Listen: o.listen}
 		if err := shareddir.MakePrivate(config.Dir); err != nil {
 			return nil, nil, err
 		}

@@ -11,18 +11,18 @@ import (
 // workersInterval is how often a batch without an agent looks for workers and their images.
 const workersInterval = 500 * time.Millisecond
 
-// image is batch.Coordinator.Image. Without an agent here the image is that of the pool's first worker by name which
-// has one: image waits for a worker. Workers with another image give jobs back: verdicts of one batch are of one image.
+// image is batch.Coordinator.Image. Without an agent here the image is that which most workers of the pool have: image
+// waits for a worker. Workers with another image give jobs back: verdicts of one batch are of one image.
 func (b *batchRun) image(ctx context.Context, language string) (digest string, err error) {
 	if digest, ok := b.images[language]; ok || b.executor != nil || b.engine == nil {
 		return digest, nil
 	}
 	for said := false; ; said = true {
-		all, err := b.engine.Workers(ctx)
+		all, err := b.engine.Workers(ctx, b.o.engine.pool)
 		if err != nil {
 			b.log.Warn("the engine does not list its workers; asking again", "err", err)
 		}
-		if name, digest, any := imageOf(all, b.o.engine.pool, language); any {
+		if name, digest, any := imageOf(all, language); any {
 			if _, ok := b.images[name]; !ok {
 				b.images[name] = digest // empty: no worker has one, and their agents say so
 			}
@@ -42,17 +42,27 @@ func (b *batchRun) image(ctx context.Context, language string) (digest string, e
 	}
 }
 
-// imageOf is the image of a language at the first worker of a pool that has one, and the language's own name; without
-// one the digest is empty. any is false if the pool has no workers.
-func imageOf(workers []jetstream.WorkerState, pool, language string) (name, digest string, any bool) {
+// imageOf is the image of a language that most workers of a pool have, and the language's own name; of two with as many
+// workers that of the first one by name. Without one the digest is empty. any is false if no worker takes jobs.
+func imageOf(workers []jetstream.WorkerState, language string) (name, digest string, any bool) {
+	name = language
+	counts := map[string]int{}
 	for _, w := range workers { // by name
-		if w.Pool != pool || w.Draining {
+		if w.Draining {
 			continue
 		}
 		any = true
-		if name := cmp.Or(w.Aliases[language], language); w.Languages[name] != "" {
-			return name, w.Languages[name], true
+		if own := cmp.Or(w.Aliases[language], language); w.Languages[own] != "" {
+			counts[own+"\x00"+w.Languages[own]]++
 		}
 	}
-	return language, "", any
+
+	most := 0
+	for _, w := range workers {
+		own := cmp.Or(w.Aliases[language], language)
+		if n := counts[own+"\x00"+w.Languages[own]]; !w.Draining && n > most {
+			most, name, digest = n, own, w.Languages[own]
+		}
+	}
+	return name, digest, any
 }

@@ -104,8 +104,8 @@ func (b *batchRun) openQueue() (err error) {
 		if b.server, b.engine, err = b.o.engine.open(b.o.batchID(), b.log); err != nil {
 			return err
 		}
-		b.queue, jobs = b.engine, engineJobs(b.engine, b.o.engine.pool)
-		if err := b.engine.Prepare(b.ctx, b.o.engine.pool); err != nil {
+		b.queue, jobs = b.engine, engineJobs(b.engine)
+		if err := b.engine.Prepare(b.ctx); err != nil {
 			return err
 		}
 	} else {
@@ -213,7 +213,7 @@ func (b *batchRun) countSlots(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		call, cancel := context.WithTimeout(ctx, 5*time.Second)
-		workers, err := b.engine.Workers(call)
+		workers, err := b.engine.Workers(call, b.o.engine.pool)
 		cancel()
 		if err == nil {
 			slots := 0
@@ -221,7 +221,7 @@ func (b *batchRun) countSlots(ctx context.Context) {
 				slots = b.executor.slots
 			}
 			for _, w := range workers {
-				if w.Pool == b.o.engine.pool && !w.Draining {
+				if !w.Draining {
 					slots += w.Slots
 				}
 			}
@@ -315,9 +315,9 @@ func saveProcessorTime(slots int) {
 	debug.SetMemoryLimit(96 << 20)
 }
 
-// engineJobs makes sources of the jobs of a pool.
-func engineJobs(e *jetstream.Engine, pool string) func(urgent bool) worker.Source {
-	return func(urgent bool) worker.Source { return sourceOf(e.Source(pool, urgent).Next) }
+// engineJobs makes sources of the jobs of the engine's pool.
+func engineJobs(e *jetstream.Engine) func(urgent bool) worker.Source {
+	return func(urgent bool) worker.Source { return sourceOf(e.Source(urgent).Next) }
 }
 
 // sourceOf makes a source of next, which waits for a job.

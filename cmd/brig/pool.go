@@ -116,9 +116,16 @@ func poolList(c *cli) *cobra.Command {
 		if err != nil {
 			return c.fail(err)
 		}
-		workers, err := e.Workers(ctx)
-		if err != nil {
-			return c.fail(err)
+		var workers []jetstream.WorkerState
+		for _, q := range queued {
+			if q.Urgent { // the pool has another one that is not
+				continue
+			}
+			more, err := e.Workers(ctx, q.Pool)
+			if err != nil {
+				return c.fail(err)
+			}
+			workers = append(workers, more...)
 		}
 		all := pools(queued, workers)
 		if err := printList(c, *asJSON, all, "POOL\tWORKERS\tSLOTS\tWAITING\tURGENT\tEXECUTED", func(p poolState) string {
@@ -143,11 +150,10 @@ func poolShow(c *cli) *cobra.Command {
 			return c.fail(err)
 		}
 		defer end()
-		all, err := e.Workers(ctx)
+		all, err := e.Workers(ctx, f.Arg(0))
 		if err != nil {
 			return c.fail(err)
 		}
-		all = slices.DeleteFunc(all, func(w jetstream.WorkerState) bool { return w.Pool != f.Arg(0) })
 		if *asJSON {
 			c.stdout.Write(marshal(all))
 			return 0

@@ -165,7 +165,7 @@ func (c *cli) work(o *workerOptions) error {
 		return err
 	}
 	defer engine.Close()
-	w := newWorker(x, engineJobs(engine, o.engine.pool), o.name, func(ctx context.Context, digest string) ([]byte, error) {
+	w := newWorker(x, engineJobs(engine), o.name, func(ctx context.Context, digest string) ([]byte, error) {
 		if content, ok := readShared(o.blobs, digest); ok {
 			return content, nil
 		}
@@ -282,7 +282,7 @@ func (o *workerOptions) target() (jetstream.Target, error) {
 		}
 		o.name = strings.ToLower(strings.ReplaceAll(host, ".", "-"))
 	}
-	t.Worker = o.name
+	t.Worker, t.Pool = o.name, o.engine.pool
 	return t, jetstream.CheckName("worker", o.name)
 }
 
