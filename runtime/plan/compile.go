@@ -81,7 +81,7 @@ const (
 
 // ArtifactKey is a hash of everything that decides what a compile stage makes: image, packages, profile,
 // command, environment and every byte of its inputs (CMP-16). Limits are not included: they decide
-// whether the artifacts are made, not what they contain.
+// whether the artifacts are made, not what they contain. What used more than a request permits is not taken for it.
 func ArtifactKey(p *Run) string {
 	type input struct {
 		Name       string

@@ -26,8 +26,11 @@ type artifacts struct {
 // no run can change what another executes (CMP-16).
 func (r *Runner) Compile(ctx context.Context, p *plan.Run, begun time.Duration, wait bool) (made *artifacts, failed *api.Result, err error) {
 	key := plan.ArtifactKey(p)
-	if made, err := r.cachedArtifacts(key); made != nil || err != nil {
-		return made, nil, err
+	switch made, err := r.cachedArtifacts(key); {
+	case err != nil:
+		return nil, nil, err
+	case made != nil && couldMake(p.Limits, made.Info):
+		return made, nil, nil
 	}
 	res, err := r.execute(ctx, p, start{}, Streams{}, begun, wait)
 	if err != nil {
