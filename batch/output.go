@@ -24,6 +24,7 @@ import (
 // An Output is the file of results. Lines are only appended to it, by one process: a lock keeps others out.
 type Output struct {
 	f       *os.File
+	name    string
 	regular bool
 }
 
@@ -151,7 +152,7 @@ func OpenOutput(name string, resume bool, again []api.JobStatus) (*Output, *Reco
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() { // it was replaced meanwhile
 		return nil, nil, errors.Join(fmt.Errorf("%s is not a regular file", name), err, f.Close())
 	}
-	o := &Output{f: f, regular: true}
+	o := &Output{f: f, name: name, regular: true}
 	if err := o.lock(); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())
 	}
@@ -314,6 +315,9 @@ func (o *Output) append(lines []byte) error {
 		_, err := o.f.Write(lines)
 		return err
 	}
+	if err := o.inPlace(); err != nil {
+		return err
+	}
 	before, err := o.f.Seek(0, io.SeekEnd)
 	if err != nil {
 		return err
@@ -327,5 +331,26 @@ func (o *Output) append(lines []byte) error {
 	return nil
 }
 
-// Close closes the file.
-func (o *Output) Close() error { return o.f.Close() }
+// inPlace is an error if the file is not under its name any more: its lines would be lost at the end, without a word.
+func (o *Output) inPlace() error {
+	own, err := o.f.Stat()
+	if err != nil {
+		return err
+	}
+	there, err := os.Lstat(o.name)
+	if err == nil && os.SameFile(own, there) {
+		return nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return fmt.Errorf("the file of results %s was removed or replaced while the batch runs: the results that it had are lost, unless it was only renamed: then move it back", o.name)
+}
+
+// Close closes the file. It is an error if the file is not under its name.
+func (o *Output) Close() error {
+	if !o.regular {
+		return o.f.Close()
+	}
+	return errors.Join(o.inPlace(), o.f.Close())
+}

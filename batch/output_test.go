@@ -89,3 +89,34 @@ func TestAnswersOfAnEarlierRunCount(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
+
+// A file of results that was removed, renamed or replaced while the batch runs ends the batch: its results would be lost
+// at the end.
+func TestResultsThatAreRemovedAreAnError(t *testing.T) {
+	for what, do := range map[string]func(name string) error{
+		"removed": os.Remove,
+		"renamed": func(name string) error { return os.Rename(name, name+".old") },
+		"replaced": func(name string) error {
+			return errors.Join(os.WriteFile(name+".new", nil, 0o600), os.Rename(name+".new", name))
+		},
+	} {
+		name := filepath.Join(t.TempDir(), "out")
+		out, done, err := batch.OpenOutput(name, false, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := coordinator(newFakeQueue(1), strings.NewReader(jobLines(20)), out, done).Run(t.Context())
+		if err != nil || p.Recorded != 20 {
+			t.Fatalf("%s: %+v, %v", what, p, err)
+		}
+		if err := do(name); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := coordinator(newFakeQueue(1), strings.NewReader(jobLines(40)), out, done).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "removed or replaced") {
+			t.Errorf("%s: the batch ends with %v", what, err)
+		}
+		if err := out.Close(); err == nil || !strings.Contains(err.Error(), "removed or replaced") {
+			t.Errorf("%s: close: %v", what, err)
+		}
+	}
+}
