@@ -33,14 +33,16 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, 
 	switch {
 	case r.Header.Get("Content-Encoding") != "":
 		return nil, nil, problem(http.StatusUnsupportedMediaType, api.Refuse(api.CodeBadRequest, "a compressed body is not accepted: send plain JSON"))
-	case r.ContentLength > most:
-		return nil, nil, tooLarge(g.cfg.MaxBody)
 	}
 	releaseSlot, err := g.uploadSlot(r)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer releaseSlot()
+	if r.ContentLength > most {
+		discardBody(w, r)
+		return nil, nil, tooLarge(g.cfg.MaxBody)
+	}
 	timer := newStallTimer(w)
 	body := &reservingBody{g: g, stall: timer, ctx: r.Context(), reserved: g.bodyQuota.Reserve(callerOf(r.Context()).Name, 0), in: http.MaxBytesReader(w, r.Body, most)}
 	raw, err = io.ReadAll(body)
@@ -55,6 +57,7 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, 
 	var own *api.Problem
 	switch {
 	case errors.As(err, &over):
+		discardBody(w, r)
 		return nil, nil, tooLarge(g.cfg.MaxBody)
 	case timer.stalled():
 		return nil, nil, problem(http.StatusRequestTimeout, api.Fail(api.CodeBadRequest, "the request stalled: a large request must send at least %s in %v, because it holds memory that other requests wait for: send it again, or send large inputs as blobs", api.Size(minProgress), stallTimeout))
@@ -64,6 +67,21 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, 
 		return nil, nil, api.Refuse(api.CodeBadRequest, "the request ended early: %w", err)
 	}
 	return raw, body.reserved.Release, nil
+}
+
+// Of a body that is refused so much is read and thrown away, for so long: most clients send all of it before they read
+// the answer, and would otherwise see a connection that was reset.
+const (
+	maxDiscarded = 256 << 20
+	discardTime  = 10 * time.Second
+)
+
+func discardBody(w http.ResponseWriter, r *http.Request) {
+	control := http.NewResponseController(w)
+	if r.Header.Get("Expect") != "" || control.SetReadDeadline(time.Now().Add(discardTime)) != nil {
+		return // the client waits for the answer; or the reads would have no end
+	}
+	_, _ = io.CopyN(io.Discard, r.Body, maxDiscarded) // the answer says that the body is refused
 }
 
 // newBodyQuota makes the memory quota for large bodies. Programs determine how long a body holds its

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -189,6 +190,41 @@ func TestStalledBodiesReleaseMemory(t *testing.T) {
 		t.Errorf("the slow one: %v, %v", res, err)
 	}
 	waitUntil(t, "the room to be given back", func() bool { return g.bodyQuota.Total() == 0 })
+}
+
+// API-02: a body above the limit is refused with 413, also to a client that sends all of it before it reads the answer.
+func TestTooLargeBodiesAreRefusedToAnyClient(t *testing.T) {
+	at, _, _ := listenFake(t, runsOK(), nil, func(c *Config) { c.MaxBody = api.MiB })
+	const size = 24 << 20 // more than the buffers of a connection
+	for name, tt := range map[string]struct {
+		head, begin, end string
+	}{
+		"announced": {fmt.Sprintf("Content-Length: %d", size), "", ""},
+		"in chunks": {"Transfer-Encoding: chunked", fmt.Sprintf("%x\r\n", size), "\r\n0\r\n\r\n"},
+	} {
+		c := dial(t, at, "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+tt.head+"\r\n\r\n"+tt.begin)
+		_, err := io.CopyN(c, letters{}, size)
+		if err == nil {
+			_, err = io.WriteString(c, tt.end)
+		}
+		if err != nil {
+			t.Errorf("%s: it was not read: %v", name, err)
+		}
+		res, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if res.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("%s: %s", name, res.Status)
+		}
+	}
+
+	// Who asks first is told at once.
+	c := dial(t, at, fmt.Sprintf("POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", size))
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil || res.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("with Expect: %v, %v", res, err)
+	}
 }
 
 type letters struct{}
