@@ -42,6 +42,9 @@ type Coordinator struct {
 	// Put keeps what jobs have in common where workers find it, and returns its digest.
 	Put func(ctx context.Context, common api.Run) (digest string, err error)
 
+	// Permit refuses the fields of a line that its author may not set, also those of defaults; nil: all may be set.
+	Permit func(own api.Run) error
+
 	// Prepare completes a job before it is released; nil: nothing. An *api.Error that is not retry-safe refuses
 	// the job, from Problem as well; any other ends the batch.
 	Prepare func(ctx context.Context, j *api.Job) error

@@ -45,6 +45,9 @@ func (r *run) take(ctx context.Context, l Line, ahead bool) error {
 // takeDefaults takes a first line with defaults.
 func (r *run) takeDefaults(ctx context.Context, l Line) error {
 	own, err := decode.Run(l.Defaults)
+	if err == nil && r.Permit != nil {
+		err = r.Permit(own)
+	}
 	if err == nil {
 		r.defaults = own
 		r.Common = Merged(own, r.Common)
@@ -74,6 +77,11 @@ func (r *run) job(ctx context.Context, l Line) (j api.Job, common string, err er
 	}
 	if err := r.checkHead(&j); err != nil {
 		return j, "", err
+	}
+	if r.Permit != nil {
+		if err := r.Permit(j.Run); err != nil {
+			return j, "", err
+		}
 	}
 	if j.Language == "" { // Prepare adds what a language needs
 		j.Language = r.defaults.Language

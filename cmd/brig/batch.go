@@ -37,6 +37,9 @@ it), refused (the job is wrong), error (brig failed, each time) or canceled. Onl
 that is done has a score. Lines are on disk before they count: a batch that was killed
 goes on with --resume, and nothing is judged twice that has its line.
 
+Jobs that ask for a network or for packages are refused, unless --network, --packages and
+--index permit it: their connections are this machine's.
+
 Examples:
   sudo brig batch jobs.jsonl
   sudo brig batch jobs.jsonl --resume
@@ -66,6 +69,7 @@ type batchOptions struct {
 	dataset datasetOptions
 	engine  engineOptions
 	local   string
+	permits jobPermits
 	metrics string
 	socket  string
 }
@@ -89,6 +93,7 @@ func (o *batchOptions) register(f *pflag.FlagSet, env func(string) string) {
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress and no summary")
 	f.BoolVar(&o.noBuild, "no-build", false, "do not build missing language images")
 	f.StringVar(&o.local, "local", "", "`NUMBER` of jobs that run on this machine at once, or none (default: the slots of the agent)")
+	o.permits.register(f)
 	o.dataset.register(f)
 	f.Lookup("from").Usage = "the input is a data set, and this the `NAME` of its format (see brig convert)"
 	o.engine.register(f, env)
@@ -160,7 +165,7 @@ func (o *batchOptions) check(f *pflag.FlagSet) error {
 	if n, err := strconv.Atoi(o.local); o.local != "" && o.local != "none" && (err != nil || n < 1) {
 		return fmt.Errorf("--local %s: write a number of jobs, or none", o.local)
 	}
-	if err := o.engine.check(); err != nil {
+	if err := errors.Join(o.permits.check(), o.engine.check()); err != nil {
 		return err
 	}
 	if o.local == "none" && !o.engine.shared() {
@@ -360,7 +365,7 @@ func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output, done *
 	k := &batch.Coordinator{
 		Queue: b.queue, Input: batch.NewInput(jobs, batch.MaxLine), Ahead: ahead, Decode: decodeLine, Output: out, Done: done,
 		ID: id, Pool: o.engine.pool, Common: b.common, Digest: b.digest, Urgent: o.urgent, Resumed: o.resume && len(o.retry) == 0,
-		Problem: b.problem, Put: b.putCommon, KeepAgain: b.keepAgain, Prepare: b.prepare, Window: b.window, WindowBytes: 64 << 20, // an embedded engine has 512 MiB
+		Problem: b.problem, Put: b.putCommon, KeepAgain: b.keepAgain, Prepare: b.prepare, Permit: refuseHost, Window: b.window, WindowBytes: 64 << 20, // an embedded engine has 512 MiB
 		Image:   b.image,
 		Ordered: o.ordered, Strict: o.strict, KeepOutput: o.keepOutput, SummaryOnly: o.keep == "summary", MaxAttempts: o.maxAttempts,
 		Report: func(p batch.Progress) {

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/batch"
@@ -277,7 +279,7 @@ func (b *batchRun) readSource(j *api.Job) error {
 	case b.root == nil:
 		return api.Refuse(api.CodeBadRequest, "source_file is relative to the file of jobs, and these come from stdin: send source")
 	}
-	f, err := b.root.Open(j.SourceFile)
+	f, err := b.root.OpenFile(j.SourceFile, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0) // a FIFO would wait for a writer
 	if err != nil {
 		var why *fs.PathError
 		if errors.As(err, &why) {

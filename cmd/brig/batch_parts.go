@@ -116,6 +116,7 @@ func (b *batchRun) openQueue() (err error) {
 	}
 	if b.executor != nil {
 		b.worker = newWorker(b.executor, jobs, "local-"+rand.Text()[:8], b.blob, b.log)
+		b.worker.Refuse = b.o.permits.refuse
 		b.worker.Drain = time.Second // the coordinator has what it waits for
 	}
 	return nil

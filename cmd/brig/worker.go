@@ -40,8 +40,8 @@ A worker takes as many jobs at once as its agent has slots. It connects outwards
 waits while no batch runs. SIGTERM has it take no more jobs and end when those that it has
 have ended, or after --drain; what is left goes to other workers.
 
-Jobs that ask for a network or for packages are refused, unless --network and --packages
-permit it: their connections are this machine's.
+Jobs that ask for a network or for packages are refused, unless --network, --packages and
+--index permit it: their connections are this machine's.
 
 Exit codes: 0 after SIGTERM or brig pool drain, 125 if it could not start.`
 
@@ -52,8 +52,7 @@ type workerOptions struct {
 	slots     int
 	socket    string
 	drain     time.Duration
-	network   string
-	packages  bool
+	permits   jobPermits
 	cacheSize api.Size
 	blobs     string
 	quiet     bool
@@ -67,8 +66,7 @@ func (o *workerOptions) register(f *pflag.FlagSet, env func(string) string) {
 	f.StringVar(&o.name, "name", "", "`NAME` of this worker, unique in the engine (default: that of the key, or of the host)")
 	f.IntVar(&o.slots, "slots", 0, "`NUMBER` of jobs at once (default: the slots of the agent)")
 	f.DurationVar(&o.drain, "drain", time.Minute, "how long jobs may go on after SIGTERM")
-	f.StringVar(&o.network, "network", api.NetworkLoopback, "the most that jobs may ask for: none, loopback, allow or public")
-	f.BoolVar(&o.packages, "packages", false, "permit jobs with requirements, whose packages this machine downloads")
+	o.permits.register(f)
 	f.Var(&o.cacheSize, "cache", "`SIZE` of the disk space for test data (default 10G)")
 	f.StringVar(&o.blobs, "blobs", "", "read test data also from this `DIRECTORY`, such as one that all machines share; its files are named by their sha256")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "log errors only")
@@ -98,28 +96,15 @@ func (o *workerOptions) check(f *pflag.FlagSet) error {
 		return fmt.Errorf("unexpected argument %q", f.Arg(0))
 	case o.key == "" && o.engine.url == "" && o.engine.env("BRIG_ENGINE") == "":
 		return errors.New("name the engine: --key FILE, or --engine URL")
-	case !slices.Contains(networks, o.network):
-		return fmt.Errorf("--network %s: write none, loopback, allow or public", o.network)
 	case o.drain < 0:
 		return errors.New("--drain: a time of at least zero")
 	case o.slots < 0:
 		return errors.New("--slots: at least one job at once")
 	}
-	return o.engine.check()
-}
-
-// networks are the networks that a run can ask for. Each one permits those before it.
-var networks = []string{api.NetworkNone, api.NetworkLoopback, api.NetworkAllow, api.NetworkPublic}
-
-// refuse refuses jobs that the operator does not permit.
-func (o *workerOptions) refuse(r api.Run) error {
-	switch {
-	case slices.Index(networks, cmp.Or(r.Network, api.NetworkNone)) > slices.Index(networks, o.network):
-		return api.Refuse(api.CodeForbidden, "the job asks for the network %s, and the workers of this pool permit %s", r.Network, o.network)
-	case len(r.Requirements) > 0 && !o.packages:
-		return api.Refuse(api.CodeForbidden, "the job asks for packages, and the workers of this pool permit none")
+	if err := o.permits.check(); err != nil {
+		return err
 	}
-	return nil
+	return o.engine.check()
 }
 
 // work runs the worker until a signal or an operator ends it.
@@ -171,7 +156,7 @@ func (c *cli) work(o *workerOptions) error {
 		}
 		return fetchBlob(ctx, kept, engine, digest)
 	}, log)
-	w.Refuse, w.Drain = o.refuse, o.drain
+	w.Refuse, w.Drain = o.permits.refuse, o.drain
 	if w.Images, err = x.imageDigests(ctx); err != nil {
 		return agent.explain(err)
 	}
