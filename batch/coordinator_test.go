@@ -87,10 +87,7 @@ func checkResults(t *testing.T, all []api.JobResult, n int) {
 }
 
 func coordinator(q batch.Queue, in io.Reader, out *batch.Output, done *batch.Recorded) *batch.Coordinator {
-	c := &batch.Coordinator{
-		Queue: q, Input: batch.NewInput(in, 1<<20), Output: out, Done: done, ID: "b", Pool: "p",
-		Window: func() int { return 16 }, LostAfter: 20 * time.Millisecond,
-	}
+	c := &batch.Coordinator{Queue: q, Input: batch.NewInput(in, 1<<20), Output: out, Done: done, ID: "b", Pool: "p", LostAfter: 20 * time.Millisecond, Window: func() int { return 16 }}
 	if all, ok := in.(*strings.Reader); ok {
 		again := *all
 		c.Ahead = batch.NewInput(&again, 1<<20)

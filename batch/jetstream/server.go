@@ -44,7 +44,7 @@ type Server struct {
 }
 
 // accountName is the account of a pool. Nothing that is sent in one account reaches another one, so that the replies of
-// the engine, which it sends wherever it is told to, stay in the pool.
+// the engine, which it sends to any subject that a request names, stay in the pool.
 func accountName(pool string) string { return "BRIG-" + pool }
 
 const startTimeout = 10 * time.Second

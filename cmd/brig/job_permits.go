@@ -10,8 +10,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// jobPermits are what jobs may ask for beyond their limits. Who runs brig says it, because the author of a line of jobs
-// may be a stranger (BAT-01): a job's connections are those of this machine.
+// jobPermits are what jobs may ask for beyond their limits. The command line says it, because the author of a line of
+// jobs may be a stranger (BAT-01): a job's connections are those of this machine.
 type jobPermits struct {
 	network  string
 	packages bool
