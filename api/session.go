@@ -96,7 +96,7 @@ type SessionUsage struct {
 // caller stops an exec, all of its processes are stopped.
 type Exec struct {
 	Source     Bytes    `json:"source,omitzero" doc:"the program's text in the session's language, placed in /box; argv then has the program's arguments; an empty string is an empty program"` // nil: none
-	SourceName string   `json:"source_name,omitempty" doc:"file name of source in /box; empty: the language's default name"`
+	SourceName string   `json:"source_name,omitempty" doc:"file name of source in /box, with a number added while another exec has it; empty: the language's default name"`
 	Argv       []string `json:"argv,omitempty" doc:"without source: the command, looked up in PATH; with source: the program's arguments"`
 
 	Stdin  Bytes             `json:"stdin,omitempty" doc:"what the program reads; empty: end of file at once"`

@@ -15,6 +15,7 @@ type Placeholders struct {
 	Source  string   // the main source file's name
 	Sources []string // all of them, the main one first
 	Flags   []string
+	Dir     string   // of the artifacts, with a slash at its end; empty: the one in which the command is executed
 	Memory  api.Size // the stage's memory limit
 	Stack   api.Size // the stage's stack limit
 }
@@ -22,6 +23,7 @@ type Placeholders struct {
 // inline replaces the placeholders that may be a part of a word.
 func (w Placeholders) inline() *strings.Replacer {
 	return strings.NewReplacer(
+		"{dir}", w.Dir,
 		"{source}", escapeOperand(w.Source), "{stem}", strings.TrimSuffix(w.Source, path.Ext(w.Source)),
 		"{memory_mib}", fmt.Sprint(int64(w.Memory/api.MiB)), "{heap_mib}", fmt.Sprint(int64(heapSize(w.Memory)/api.MiB)),
 		"{memory_hex}", fmt.Sprintf("%x", int64(w.Memory)),

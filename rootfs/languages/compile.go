@@ -25,13 +25,14 @@ var (
 	inlinePlaceholders     = []string{"{source}", "{stem}", "{memory_mib}", "{heap_mib}", "{memory_hex}", "{stack_kib}"}
 	argPlaceholders        = []string{"{sources}", "{flags}"}
 	argPlaceholdersNoFlags = []string{"{sources}"}
+	runPlaceholders        = append(slices.Clone(inlinePlaceholders), "{dir}")
 )
 
 func (l Manifest) checkCompile() error {
-	if err := checkPlaceholders("run", l.Run, nil); err != nil {
+	if err := checkPlaceholders("run", l.Run, runPlaceholders, nil); err != nil {
 		return err
 	}
-	if err := checkPlaceholders("syntax", l.Syntax, nil); err != nil {
+	if err := checkPlaceholders("syntax", l.Syntax, inlinePlaceholders, nil); err != nil {
 		return err
 	}
 	if len(l.Compile) > 0 && len(l.Syntax) > 0 {
@@ -55,7 +56,7 @@ func (l Manifest) checkCompile() error {
 	if !hasFlags {
 		placeholders = argPlaceholdersNoFlags
 	}
-	if err := checkPlaceholders("compile", l.Compile, placeholders); err != nil {
+	if err := checkPlaceholders("compile", l.Compile, inlinePlaceholders, placeholders); err != nil {
 		return err
 	}
 	switch {
@@ -79,15 +80,15 @@ func (l Manifest) checkCompile() error {
 	return nil
 }
 
-// checkPlaceholders refuses unknown placeholders, and those in own that are only a part of an
-// argument.
-func checkPlaceholders(field string, command, own []string) error {
+// checkPlaceholders refuses placeholders that are neither in inline nor in own, and those in own that are
+// only a part of an argument.
+func checkPlaceholders(field string, command, inline, own []string) error {
 	for _, arg := range command {
 		for _, p := range placeholder.FindAllString(arg, -1) {
 			switch {
-			case slices.Contains(inlinePlaceholders, p):
+			case slices.Contains(inline, p):
 			case !slices.Contains(own, p):
-				return valueErrorf(field, arg, "%s: placeholder %s is not allowed here: use one of %s", field, p, strings.Join(slices.Concat(inlinePlaceholders, own), " "))
+				return valueErrorf(field, arg, "%s: placeholder %s is not allowed here: use one of %s", field, p, strings.Join(slices.Concat(inline, own), " "))
 			case arg != p:
 				return valueErrorf(field, arg, "%s: %q: %s stands for several arguments, so it must be a separate argument", field, arg, p)
 			}

@@ -17,8 +17,9 @@ import (
 // A Language is one manifest: the image in which programs of the language run, and the commands
 // that compile and run them. Compile and Run may contain placeholders: {source} is the source
 // file's name, {stem} the name without its extension, {memory_mib} the stage's memory limit in MiB,
-// {heap_mib} the part of it that a managed heap may use, {memory_hex} the memory limit in bytes, hexadecimal, {stack_kib} the size in KiB that a stack
-// may have. In Compile, as whole arguments, {sources} stands for all source files and {flags} for
+// {heap_mib} the part of it that a managed heap may use, {memory_hex} the memory limit in bytes,
+// hexadecimal, {stack_kib} the size in KiB that a stack may have. In Run, {dir} is the directory of
+// the artifacts. In Compile, as whole arguments, {sources} stands for all source files and {flags} for
 // the requested flags.
 type Manifest struct {
 	Name       string
@@ -253,7 +254,7 @@ func (l Manifest) check(tiers []string) error {
 			if !envName.matches(name) || strings.IndexByte(value, 0) >= 0 {
 				return valueErrorf(field, name, "%s: environment variable %q: use letters, digits and _ in its name, no NUL in its value", field, name)
 			}
-			if err := checkPlaceholders(field, []string{value}, nil); err != nil {
+			if err := checkPlaceholders(field, []string{value}, inlinePlaceholders, nil); err != nil {
 				return err
 			}
 		}

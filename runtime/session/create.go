@@ -23,7 +23,7 @@ func (r *Registry) newSession(ctx context.Context, p *plan.Session, at *idRange,
 	s := &session{
 		registry: r, id: plan.NewID(), owner: owner, plan: p, idRange: at, born: linux.Monotonic(), made: time.Now(),
 		done: make(chan struct{}), files: map[*os.File]struct{}{}, lists: newListQueue(maxSessionLists, maxSessionWaiting),
-		quotas: run.NewQuotas(),
+		quotas: run.NewQuotas(), programs: map[string]heldName{}, single: make(chan struct{}, 1),
 	}
 	factory := r.runner.Pool.Factory
 	undo := rollback.On(&err)

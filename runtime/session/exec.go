@@ -96,6 +96,14 @@ func (s *session) exec(ctx context.Context, p, compile *plan.Run, streams run.St
 		}
 	}
 	asked := linux.Monotonic()
+	if len(p.NamesAt(0)) > 0 && !p.Movable() {
+		select {
+		case s.single <- struct{}{}:
+			defer func() { <-s.single }()
+		case <-ctx.Done():
+			return res, s.sessionEndedError(ctx.Err())
+		}
+	}
 	// Reserve memory before taking the slot, which would be idle during the wait.
 	if err := streams.Retention.Await(ctx, run.MaxRetained(p, streams.Stdout != nil)); err != nil {
 		return res, s.sessionEndedError(err)
@@ -205,6 +213,7 @@ func (s *session) removeEmptyLeaves() {
 	for _, leaf := range s.leftLeaves {
 		empty, err := leaf.Empty()
 		if err == nil && empty {
+			s.releaseProgram(leaf)
 			err = leaf.Remove()
 		} else {
 			kept = append(kept, leaf)
@@ -225,7 +234,11 @@ func (s *session) runExec(ctx context.Context, l *pool.Lease, v *execContext, p 
 	if err != nil {
 		return nil, err
 	}
-	if err := s.useSlot(v, l.Slot()); err != nil {
+	p, err = s.placeProgram(v.leaf, p)
+	if err == nil {
+		err = s.useSlot(v, l.Slot())
+	}
+	if err != nil {
 		return nil, errors.Join(err, sh.KillProcesses(cell.EmptyTimeout), sh.Destroy())
 	}
 	defer s.releaseSlot(v) // before another lease gets the slot

@@ -67,6 +67,10 @@ type session struct {
 	leftLeaves []*groups.Leaf         // guarded by mu; of ended execs that left processes running
 	files      map[*os.File]struct{}  // guarded by mu; open for callers
 	placed     int64                  // guarded by mu; upper bound of the memory of files put into /box, see chargeFile
+	programs   map[string]heldName    // guarded by mu; names in /box of the programs of execs
+	built      []string               // guarded by mu; artifacts that the last exec has left at place 0
+
+	single chan struct{} // has an element while an exec has a program that cannot have another place
 }
 
 // The limits of one session.
