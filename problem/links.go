@@ -31,16 +31,21 @@ func (t *Tree) finish(links []link) error {
 	slices.Sort(t.names)
 	for _, name := range t.names {
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-			if t.Has(dir) {
-				return fmt.Errorf("%q is a file and the directory of %q", dir, name)
+			if !t.Has(dir) {
+				continue
 			}
+			err := fmt.Errorf("%q is a file and the directory of %q", dir, name)
+			if !t.tolerant {
+				return err
+			}
+			t.files[dir] = treeFile{read: func(int64) ([]byte, error) { return nil, err }}
 		}
 	}
 	return nil
 }
 
 // addLinks adds the links of an archive to its other files: a link to a file is that file, and a link
-// to a directory is all files below it.
+// to a directory is all files below it. A tolerant tree has a link as a file.
 func (t *Tree) addLinks(links []link) error {
 	added := map[string]treeFile{}
 	linkTo := func(name string) treeFile { f := t.files[name]; f.linked = true; return f }
@@ -48,6 +53,8 @@ func (t *Tree) addLinks(links []link) error {
 		target := path.Join(path.Dir(l.name), l.target)
 		outside := path.IsAbs(l.target) || target == ".." || strings.HasPrefix(target, "../")
 		switch below := t.Below(target); {
+		case t.tolerant:
+			added[l.name] = treeFile{linked: true, read: func(int64) ([]byte, error) { return nil, fmt.Errorf("%s is a link", l.name) }}
 		case !outside && t.Has(target):
 			added[l.name] = linkTo(target)
 		case !outside && target != "." && len(below) > 0 && !strings.HasPrefix(l.name, target+"/"):

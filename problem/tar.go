@@ -40,12 +40,12 @@ func isTar(head []byte) bool {
 
 // openTar unpacks a tar archive into a file without a name, which Close removes: a tar has no list of
 // its files, and a compressed one cannot be read from the middle.
-func openTar(name string, in io.Reader) (*Tree, error) {
+func openTar(name string, in io.Reader, tolerant bool) (*Tree, error) {
 	spool, err := unnamedFile()
 	if err != nil {
 		return nil, err
 	}
-	t := &Tree{label: name, files: map[string]treeFile{}, close: spool.Close}
+	t := &Tree{label: name, files: map[string]treeFile{}, tolerant: tolerant, close: spool.Close}
 	if err := t.unpackTar(in, spool); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), spool.Close())
 	}
@@ -97,17 +97,23 @@ func (t *Tree) unpackTar(in io.Reader, spool *os.File) error {
 			return fmt.Errorf("there are more than %d files", MaxFiles)
 		}
 		inside := strings.TrimSuffix(strings.TrimPrefix(h.Name, "./"), "/")
-		if h.Typeflag == tar.TypeDir || h.Typeflag == tar.TypeXGlobalHeader || inside == "" || Ignored(inside) {
+		if h.Typeflag == tar.TypeXGlobalHeader || inside == "" || inside == "." {
 			continue
 		}
-		if err := memberName(inside, h.Name); err != nil {
-			return err
+		if h.Typeflag == tar.TypeDir || Ignored(inside) {
+			if err := t.addFolder(inside); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := t.checkTarMember(h, inside); err != nil {
+			if err := t.refuse(inside, err); err != nil {
+				return err
+			}
+			continue
 		}
 		switch h.Typeflag {
 		case tar.TypeReg:
-			if sparse(h) {
-				return fmt.Errorf("%q is a sparse file: pack it without --sparse", inside)
-			}
 			if total += h.Size; h.Size > int64(MaxBytes) || total > int64(MaxBytes) {
 				return ErrTooLarge
 			}
@@ -123,20 +129,41 @@ func (t *Tree) unpackTar(in io.Reader, spool *os.File) error {
 				return fmt.Errorf("unpack %s into %s: %w", inside, os.TempDir(), inputfile.WithoutSyscall(err))
 			}
 		case tar.TypeLink:
-			target := strings.TrimPrefix(h.Linkname, "./")
-			if !t.Has(target) {
-				return fmt.Errorf("%q is a hard link to %q, which is not before it in the archive", inside, h.Linkname)
-			}
-			if err := t.add(inside, t.files[target]); err != nil {
+			if err := t.add(inside, t.files[linkTarget(h)]); err != nil {
 				return err
 			}
 		case tar.TypeSymlink:
 			links = append(links, link{inside, h.Linkname})
-		default:
-			return fmt.Errorf("%q is neither a file nor a directory nor a link", inside)
 		}
 	}
 }
+
+// checkTarMember is an error if a member of this name cannot be read.
+func (t *Tree) checkTarMember(h *tar.Header, inside string) error {
+	if err := memberName(inside, h.Name); err != nil {
+		return err
+	}
+	switch h.Typeflag {
+	case tar.TypeReg:
+		switch {
+		case sparse(h):
+			return fmt.Errorf("%q is a sparse file: pack it without --sparse", inside)
+		case t.tolerant && h.Size > MaxArchive:
+			return &inputfile.TooLargeError{Path: inside, Size: api.Size(h.Size).About(), Limit: MaxArchive}
+		}
+	case tar.TypeLink:
+		if !t.Has(linkTarget(h)) {
+			return fmt.Errorf("%q is a hard link to %q, which is not before it in the archive", inside, h.Linkname)
+		}
+	case tar.TypeSymlink:
+	default:
+		return fmt.Errorf("%q is neither a file nor a directory nor a link", inside)
+	}
+	return nil
+}
+
+// linkTarget is the name of the member to which a hard link leads.
+func linkTarget(h *tar.Header) string { return strings.TrimPrefix(h.Linkname, "./") }
 
 // errIncomplete is the error of an archive whose end is missing.
 var errIncomplete = errors.New("the archive is incomplete, its end is missing: copy or download it again, or make it again")

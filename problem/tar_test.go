@@ -189,7 +189,7 @@ func FuzzOpenTar(f *testing.F) {
 	f.Add(tarred(f, tar.Header{Name: "a/b", Linkname: "x"}, tar.Header{Name: "c", Typeflag: tar.TypeSymlink, Linkname: "a"}, tar.Header{Name: "d", Typeflag: tar.TypeLink, Linkname: "a/b"}))
 	f.Add(compressed(f, "zst", tarred(f, tar.Header{Name: "a"})))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		tree, err := openTar("x.tar", bytes.NewReader(content))
+		tree, err := openTar("x.tar", bytes.NewReader(content), false)
 		if err != nil {
 			return
 		}

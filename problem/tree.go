@@ -8,12 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/inputfile"
@@ -33,10 +30,12 @@ const (
 // it. A file is read when it is asked for. Nothing outside the directory is ever read: a link that
 // leads out of it gives an error (TestLinksLeadNowhereElse).
 type Tree struct {
-	label string // as the user named it
-	files map[string]treeFile
-	names []string // sorted
-	close func() error
+	label    string // as the user named it
+	files    map[string]treeFile
+	names    []string // of the files, sorted
+	folders  []string // that the directory or the archive lists, in any order; an archive need not list any
+	tolerant bool     // see OpenTolerant
+	close    func() error
 }
 
 type treeFile struct {
@@ -49,7 +48,15 @@ type treeFile struct {
 
 // Open opens a directory, a zip archive, or a tar archive, plain or compressed with gzip or zstd. The
 // caller closes the Tree. A tar is unpacked into a file without a name below $TMPDIR.
-func Open(name string) (*Tree, error) {
+func Open(name string) (*Tree, error) { return open(name, false) }
+
+// OpenTolerant is Open for the work of many people, where nothing that one of them hands in may be an error for all.
+// What Open would refuse, such as a name that is not UTF-8, a directory that cannot be read, or a member with a
+// password, is a file in the Tree whose Read returns the reason. So is a file that is too large to be read
+// (MaxArchive). Links are not followed: they are files that are Linked (TestTolerantTrees).
+func OpenTolerant(name string) (*Tree, error) { return open(name, true) }
+
+func open(name string, tolerant bool) (*Tree, error) {
 	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -57,28 +64,32 @@ func Open(name string) (*Tree, error) {
 	case err != nil:
 		return nil, inputfile.WithoutSyscall(err)
 	case info.IsDir():
-		return openDir(name)
+		return openDir(name, tolerant)
 	}
 	f, info, err := inputfile.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	return OpenFile(name, f, info.Size())
+	return openFile(name, f, info.Size(), tolerant)
 }
 
 // OpenFile opens the archive in a file of that size, which the Tree closes, also if there is an error. name
 // is for messages.
 func OpenFile(name string, f *os.File, size int64) (*Tree, error) {
+	return openFile(name, f, size, false)
+}
+
+func openFile(name string, f *os.File, size int64, tolerant bool) (*Tree, error) {
 	head := make([]byte, tarMagicAt+len(tarMagic))
 	n, err := f.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, errors.Join(inputfile.WithoutSyscall(err), f.Close())
 	}
 	if isTar(head[:n]) {
-		t, err := openTar(name, f)
+		t, err := openTar(name, f, tolerant)
 		return t, errors.Join(err, f.Close())
 	}
-	t, err := openZip(name, f, size)
+	t, err := openZip(name, f, size, tolerant)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -137,6 +148,24 @@ func (t *Tree) Children(dir string) (files, dirs []string) {
 	return files, dirs
 }
 
+// Folders returns the names of the directories in a directory, sorted, also of those without any file, which
+// Children leaves out.
+func (t *Tree) Folders(dir string) []string {
+	_, all := t.Children(dir)
+	prefix := dir + "/"
+	if dir == "." {
+		prefix = ""
+	}
+	for _, name := range t.folders {
+		if rest, below := strings.CutPrefix(name, prefix); below {
+			first, _, _ := strings.Cut(rest, "/")
+			all = append(all, prefix+first)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // Size is the size of a file in bytes; zero if there is no such file.
 func (t *Tree) Size(name string) int64 { return t.files[name].size }
 
@@ -172,6 +201,11 @@ func (t *Tree) Sub(dir string) *Tree {
 	for _, name := range t.Below(dir) {
 		short := strings.TrimPrefix(name, dir+"/")
 		sub.files[short], sub.names = t.files[name], append(sub.names, short)
+	}
+	for _, name := range t.folders {
+		if short, below := strings.CutPrefix(name, dir+"/"); below {
+			sub.folders = append(sub.folders, short)
+		}
 	}
 	return sub
 }
@@ -227,19 +261,65 @@ func (t *Tree) Unpacked(archive string, most int64) (*Tree, error) {
 
 // add adds a file, unless its name is one that systems add by themselves.
 func (t *Tree) add(name string, f treeFile) error {
-	switch {
-	case Ignored(name):
+	if Ignored(name) {
 		return nil
+	}
+	if len(t.names) == MaxFiles {
+		return fmt.Errorf("there are more than %d files", MaxFiles)
+	}
+	if err := t.checkName(name); err != nil {
+		return t.refuse(name, err)
+	}
+	t.files[name] = f
+	t.names = append(t.names, name)
+	return nil
+}
+
+// checkName is an error if no file of the tree can have the name.
+func (t *Tree) checkName(name string) error {
+	switch {
 	case !utf8.ValidString(name) || strings.ContainsRune(name, 0):
 		return fmt.Errorf("the file name %q is not UTF-8: rename it", name)
 	case len(name) > maxName:
 		return fmt.Errorf("the name %.80q... has more than %d bytes", name, maxName)
 	case t.Has(name):
 		return fmt.Errorf("there are two files %q", name)
-	case len(t.names) == MaxFiles:
-		return fmt.Errorf("there are more than %d files", MaxFiles)
 	}
-	t.files[name], t.names = f, append(t.names, name)
+	return nil
+}
+
+// refuse returns err, which is about the file or directory of that name. A tolerant tree has a file in the place of
+// it instead, under a similar name, whose Read returns err.
+func (t *Tree) refuse(name string, err error) error {
+	if !t.tolerant || len(t.names) == MaxFiles {
+		return err
+	}
+	valid := strings.ToValidUTF8(strings.ReplaceAll(name, "\x00", "?"), "?")
+	valid = strings.TrimPrefix(path.Clean("/"+valid), "/") // ../ann.py is ann.py
+	if len(valid) > maxName {
+		valid = strings.ToValidUTF8(valid[:maxName], "")
+	}
+	unique := cmp.Or(valid, "?")
+	for n := 2; t.Has(unique); n++ {
+		unique = fmt.Sprintf("%s (%d)", valid, n)
+	}
+	t.files[unique] = treeFile{read: func(int64) ([]byte, error) { return nil, err }}
+	t.names = append(t.names, unique)
+	return nil
+}
+
+// addFolder notes a directory that is listed, or in which an ignored file is.
+func (t *Tree) addFolder(name string) error {
+	for Ignored(name) {
+		name = path.Dir(name)
+	}
+	switch {
+	case name == "." || t.checkName(name) != nil:
+		return nil // its files have its name, and what is wrong with it
+	case len(t.folders) == MaxFiles:
+		return fmt.Errorf("there are more than %d directories", MaxFiles)
+	}
+	t.folders = append(t.folders, name)
 	return nil
 }
 
@@ -252,59 +332,4 @@ func Ignored(name string) bool {
 		}
 	}
 	return false
-}
-
-// openDir lists a directory and those below it. It follows links within it only.
-func openDir(name string) (*Tree, error) {
-	root, err := os.OpenRoot(name)
-	if err != nil {
-		return nil, inputfile.WithoutSyscall(err)
-	}
-	t := &Tree{label: filepath.Clean(name), files: map[string]treeFile{}, close: root.Close}
-	if err := t.list(root, ".", false, 0); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", t.label, err), root.Close())
-	}
-	slices.Sort(t.names)
-	return t, nil
-}
-
-func (t *Tree) list(root *os.Root, dir string, linked bool, depth int) error {
-	if depth > maxDepth {
-		return fmt.Errorf("%s is more than %d directories deep: a link may lead to its own directory", dir, maxDepth)
-	}
-	d, err := root.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return inputfile.WithoutSyscall(err)
-	}
-	entries, err := d.ReadDir(-1)
-	if err := errors.Join(err, d.Close()); err != nil {
-		return inputfile.WithoutSyscall(err)
-	}
-	for _, e := range entries {
-		name := path.Join(dir, e.Name())
-		if Ignored(name) {
-			continue
-		}
-		linked := linked || e.Type()&fs.ModeSymlink != 0
-		info, err := root.Stat(name) // follows links, within root only
-		switch {
-		case err != nil && e.Type()&fs.ModeSymlink != 0:
-			target, _ := root.Readlink(name)
-			err = t.add(name, treeFile{linked: true, broken: cmp.Or(target, "?"), read: readIn(root, name)})
-		case err != nil:
-			err = inputfile.WithoutSyscall(err)
-		case info.IsDir():
-			err = t.list(root, name, linked, depth+1)
-		default:
-			err = t.add(name, treeFile{linked: linked, size: info.Size(), executable: info.Mode()&0o111 != 0, read: readIn(root, name)})
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func readIn(root *os.Root, name string) func(int64) ([]byte, error) {
-	return func(most int64) ([]byte, error) { return inputfile.ReadBelow(root, name, most) }
 }

@@ -148,7 +148,6 @@ func TestTreesAreBounded(t *testing.T) {
 		"absolute":    {zipped(t, member{name: "/etc/passwd"}), "is not the name of a file below a directory"},
 		"twice":       {zipped(t, member{name: "a"}, member{name: "a"}), `there are two files "a"`},
 		"both":        {zipped(t, member{name: "a"}, member{name: "a/b"}), `"a" is a file and the directory of "a/b"`},
-		"not UTF-8":   {zipped(t, member{name: "a\xff"}), "is not the name of a file below a directory"},
 		"linked many": {zipped(t, many(400)...), "more than 100000 files"},
 	} {
 		if _, err := OpenZip("x.zip", tt.content); err == nil || !strings.Contains(err.Error(), tt.want) {

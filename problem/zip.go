@@ -8,6 +8,9 @@ import (
 	"io"
 	"io/fs"
 	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/inputfile"
@@ -20,7 +23,7 @@ func IsZip(content []byte) bool {
 
 // OpenZip opens the zip archive in content. name is for messages.
 func OpenZip(name string, content []byte) (*Tree, error) {
-	t, err := openZip(name, bytes.NewReader(content), int64(len(content)))
+	t, err := openZip(name, bytes.NewReader(content), int64(len(content)), false)
 	if err == nil {
 		t.close = func() error { return nil }
 	}
@@ -29,7 +32,7 @@ func OpenZip(name string, content []byte) (*Tree, error) {
 
 // openZip lists an archive. The sizes that it declares are bounded in total, and a member that
 // unpacks to more than it declares is an error when it is read (TestTreesAreBounded).
-func openZip(name string, in io.ReaderAt, size int64) (*Tree, error) {
+func openZip(name string, in io.ReaderAt, size int64, tolerant bool) (*Tree, error) {
 	z, err := zip.NewReader(in, size)
 	head := make([]byte, 4)
 	if n, _ := in.ReadAt(head, 0); errors.Is(err, zip.ErrFormat) && IsZip(head[:n]) {
@@ -39,7 +42,7 @@ func openZip(name string, in io.ReaderAt, size int64) (*Tree, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	t := &Tree{label: name, files: map[string]treeFile{}}
+	t := &Tree{label: name, files: map[string]treeFile{}, tolerant: tolerant}
 	if err := t.listZip(z); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -54,24 +57,31 @@ func (t *Tree) listZip(z *zip.Reader) error {
 	var links []link
 	var total uint64
 	for _, f := range z.File {
-		inside := strings.TrimPrefix(strings.ReplaceAll(f.Name, `\`, "/"), "./") // old tools of Windows write backslashes
-		if strings.HasSuffix(inside, "/") || Ignored(inside) {
+		written := zipName(f)
+		inside := strings.TrimPrefix(strings.ReplaceAll(written, `\`, "/"), "./") // old tools of Windows write backslashes
+		if folder, is := strings.CutSuffix(inside, "/"); is || Ignored(inside) {
+			if err := t.addFolder(folder); err != nil {
+				return err
+			}
 			continue
 		}
-		if err := memberName(inside, f.Name); err != nil {
-			return err
+		if err := t.checkMember(f, inside, written); err != nil {
+			if err := t.refuse(inside, err); err != nil {
+				return err
+			}
+			continue
 		}
-		f.Name = inside
-		if f.Flags&1 != 0 {
-			return fmt.Errorf("%q is encrypted: make an archive without a password", inside)
-		}
-		if total += f.UncompressedSize64; f.UncompressedSize64 > uint64(MaxBytes) || total > uint64(MaxBytes) {
+		if total += f.UncompressedSize64; total > uint64(MaxBytes) {
 			return ErrTooLarge
 		}
+		f.Name = inside
 		if f.Mode()&fs.ModeSymlink != 0 {
 			target, err := unpack(f)(maxTarget)
 			if err != nil {
-				return err
+				if err := t.refuse(inside, err); err != nil {
+					return err
+				}
+				continue
 			}
 			links = append(links, link{inside, string(target)})
 			continue
@@ -81,6 +91,38 @@ func (t *Tree) listZip(z *zip.Reader) error {
 		}
 	}
 	return t.finish(links)
+}
+
+// zipName is the name of a member. One that is not UTF-8 is in code page 437, as the format says (APPNOTE, appendix
+// D): the Explorer of Windows writes umlauts so.
+func zipName(f *zip.File) string {
+	if utf8.ValidString(f.Name) {
+		return f.Name
+	}
+	name, err := charmap.CodePage437.NewDecoder().String(f.Name)
+	if err != nil { // it has a character for each byte
+		return f.Name
+	}
+	return name
+}
+
+// checkMember is an error if a member of this name cannot be read.
+func (t *Tree) checkMember(f *zip.File, inside, written string) error {
+	most := uint64(MaxBytes)
+	if t.tolerant {
+		most = MaxArchive
+	}
+	switch err := memberName(inside, written); {
+	case err != nil:
+		return err
+	case f.Flags&1 != 0:
+		return fmt.Errorf("%q is encrypted: make an archive without a password", inside)
+	case f.UncompressedSize64 > most && t.tolerant:
+		return &inputfile.TooLargeError{Path: inside, Size: api.Size(f.UncompressedSize64).About(), Limit: int64(most)}
+	case f.UncompressedSize64 > most:
+		return ErrTooLarge
+	}
+	return nil
 }
 
 // unpack returns the function that reads a member.
