@@ -12,6 +12,7 @@ type Status string
 // The statuses. Only a submission that is done has a score.
 const (
 	Done     Status = "done"     // judged, whatever came of it
+	Missing  Status = "missing"  // no program was handed in
 	Refused  Status = "refused"  // it cannot be judged as it is
 	Failed   Status = "error"    // brig failed; it can be judged again
 	Canceled Status = "canceled" // the grading was interrupted before it ended
@@ -194,6 +195,8 @@ func (r Row) cells(ids []string, words Words) []string {
 // overall is the outcome of a row as one word.
 func (r Row) overall(words Words) string {
 	switch {
+	case r.Status == Missing:
+		return "not handed in"
 	case r.Status != Done:
 		return "not judged"
 	case words == Judge || words == "":

@@ -110,18 +110,20 @@ func longest(rows [][]string) int {
 
 // summary counts the submissions.
 func (r Report) summary() string {
-	var accepted, judged int
+	accepted := 0
+	count := map[Status]int{}
 	for _, row := range r.Submissions {
-		if row.Status == Done {
-			judged++
-		}
+		count[row.Status]++
 		if row.Word == "AC" {
 			accepted++
 		}
 	}
-	line := fmt.Sprintf("%s, %s: %d accepted, %d not", problem.Count(len(r.Submissions), "submission"), problem.Count(len(r.Tests), "test"), accepted, judged-accepted)
-	if n := len(r.Submissions) - judged; n > 0 {
+	line := fmt.Sprintf("%s, %s: %d accepted, %d not", problem.Count(len(r.Submissions), "submission"), problem.Count(len(r.Tests), "test"), accepted, count[Done]-accepted)
+	if n := len(r.Submissions) - count[Done] - count[Missing]; n > 0 {
 		line += fmt.Sprintf("; %d not judged", n)
+	}
+	if n := count[Missing]; n > 0 {
+		line += fmt.Sprintf("; %d not handed in", n)
 	}
 	return line
 }

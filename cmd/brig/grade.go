@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +15,6 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/grade"
-	"github.com/brig-sandbox/brig/internal/inputfile"
 	"github.com/brig-sandbox/brig/problem"
 )
 
@@ -40,8 +37,9 @@ one sandbox with the program, which could forge its results: see docs/grading.md
 
 SUBMISSIONS is one directory or zip that holds those of everybody, or any number of files
 and directories, each of which is one submission. A directory is one program: its main
-file is the only source, or the one called main or solution, or the only one with a main
-function. The language follows from the name of the file.
+file is the one that --source-name names, or the only source, or the one called main or
+solution, or the only one with a main function. The language follows from the name of the
+file. An empty directory is a submission that was not handed in.
 
 Examples:
   brig grade hw3/tests submissions/
@@ -149,6 +147,7 @@ func gradeCommand(c *cli) *cobra.Command {
 		if err := c.writeGrades(o, g.withEarlier(report)); err != nil {
 			return c.fail(err)
 		}
+		c.noteMissing(o.quiet, report)
 		var s interrupted
 		switch {
 		case errors.As(context.Cause(ctx), &s):
@@ -158,6 +157,19 @@ func gradeCommand(c *cli) *cobra.Command {
 		}
 		return 0
 	})
+}
+
+// noteMissing names those who handed in nothing.
+func (c *cli) noteMissing(quiet bool, r grade.Report) {
+	var names []string
+	for _, row := range r.Submissions {
+		if row.Status == grade.Missing {
+			names = append(names, row.ID)
+		}
+	}
+	if len(names) > 0 && !quiet {
+		c.note("note: not handed in: %s", strings.Join(names, ", "))
+	}
 }
 
 // open opens the problem, or the files of a suite.
@@ -231,61 +243,4 @@ func (c *cli) noteFindings(where string, all []problem.Finding) {
 	for _, f := range all {
 		c.note("note: %s: %s", where, f)
 	}
-}
-
-// findSubmissions finds what to judge. One directory or archive holds the submissions of many; of
-// several arguments each is one.
-func (o *gradeOptions) findSubmissions(all []api.Language, args []string) ([]grade.Submission, error) {
-	finder := grade.Finder{
-		IsSource: func(name string, text func() []byte) bool {
-			_, err := languageOf(all, o.run.Language, source{ext: filepath.Ext(name), interpreter: interpreter(text())})
-			return err == nil
-		},
-		Ignore: func(base string) bool {
-			return slices.ContainsFunc(o.ignore, func(p string) bool { ok, _ := path.Match(p, base); return ok })
-		},
-	}
-	var found []grade.Submission
-	for _, arg := range args {
-		if len(args) > 1 && finder.Ignore(filepath.Base(filepath.Clean(arg))) {
-			continue
-		}
-		info, err := os.Stat(arg)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil, fmt.Errorf("%s: there is no such file or directory", arg)
-		case err != nil:
-			return nil, inputfile.WithoutSyscall(err)
-		}
-		if link, err := os.Lstat(arg); err == nil && link.Mode()&fs.ModeSymlink != 0 && len(args) > 1 {
-			// A pattern such as submissions/* names links, too (GRD-11).
-			found = append(found, grade.Linked(arg, arg))
-			continue
-		}
-		if !info.IsDir() && (len(args) > 1 || !strings.EqualFold(filepath.Ext(arg), ".zip")) {
-			text, err := inputfile.Read(arg, problem.MaxArchive)
-			if err != nil {
-				return nil, err
-			}
-			found = append(found, finder.File(arg, text))
-			continue
-		}
-		tree, err := problem.Open(arg)
-		if err != nil {
-			return nil, err
-		}
-		if len(args) > 1 {
-			found = append(found, finder.Directory(tree, filepath.Base(filepath.Clean(arg))))
-		} else {
-			found, err = finder.In(tree)
-		}
-		if err := errors.Join(err, tree.Close()); err != nil {
-			return nil, err
-		}
-	}
-	if len(found) == 0 {
-		return nil, fmt.Errorf("%s: there are no submissions", strings.Join(args, " "))
-	}
-	grade.SetNames(found)
-	return found, nil
 }

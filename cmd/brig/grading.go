@@ -54,7 +54,11 @@ func (c *cli) newGrading(ctx context.Context, agent *agentHandle, o *gradeOption
 			return nil, err
 		}
 	}
-	if g.submissions, err = o.findSubmissions(x.languages, args); err != nil {
+	var tests *problem.Tree
+	if o.suite.report != "" {
+		tests = tree
+	}
+	if g.submissions, err = findSubmissions(o.finder(x.languages, tests), args); err != nil {
 		return nil, err
 	}
 	if err := g.selectRerun(); err != nil {
@@ -195,7 +199,10 @@ func (g *grading) judge(ctx context.Context, s grade.Submission, language string
 		return r
 	}
 	r, err := g.request(s, language)
-	if err != nil {
+	switch {
+	case errors.Is(err, grade.ErrNotHandedIn):
+		return row(grade.NotJudged(s.Name, grade.Missing, asError(err)))
+	case err != nil:
 		return row(grade.NotJudged(s.Name, grade.Refused, asError(err)))
 	}
 	res, e := g.execute(ctx, r, count.test)

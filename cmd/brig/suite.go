@@ -24,7 +24,8 @@ type suiteFlags struct {
 }
 
 func (s *suiteFlags) register(f *pflag.FlagSet) {
-	s.registerCases(f, "TESTS", "solution and the extension")
+	s.registerCases(f, "TESTS", "solution and the extension for a program of one file")
+	f.Lookup("source-name").Usage = "`NAME` of the file that is the program in a directory with several; with --suite also the name under which the cases find the program (default solution and the extension for a program of one file)"
 	f.StringVar(&s.solution, "solution", "", "with --suite: `FILE` of a right program: it must pass every case, and what it passes are the cases that count")
 }
 
@@ -33,14 +34,14 @@ func (s *suiteFlags) register(f *pflag.FlagSet) {
 func (s *suiteFlags) registerCases(f *pflag.FlagSet, tests, name string) {
 	f.StringVar(&s.report, "suite", "", tests+" has unit tests: `NAME` says what runs them: pytest, unittest, jest or junit")
 	f.StringVar(&s.command, "suite-command", "", "with --suite: a `COMMAND` for sh that runs the cases instead of the usual one, with {report} for the name of its report")
-	f.StringVar(&s.sourceName, "source-name", "", "with --suite: `NAME` of the file in which the cases expect a program of one file (default "+name+")")
+	f.StringVar(&s.sourceName, "source-name", "", "with --suite: `NAME` of the file in which the cases expect the program (default "+name+")")
 }
 
 // check refuses what does not go with a suite, and flags that need one.
 func (s *suiteFlags) check(r api.Run) error {
 	if s.report == "" {
-		if s.command != "" || s.sourceName != "" || s.solution != "" {
-			return errors.New("--suite-command, --source-name and --solution are for unit tests: add --suite NAME")
+		if s.command != "" || s.solution != "" {
+			return errors.New("--suite-command and --solution are for unit tests: add --suite NAME")
 		}
 		return nil
 	}
@@ -187,14 +188,23 @@ func (g *grading) suiteRequest(r api.Run, s grade.Submission) (api.Run, error) {
 	if err != nil {
 		return r, err
 	}
-	r.Files, r.SourceName = files, s.Main
-	if len(s.Files) == 0 {
-		if r.SourceName = g.o.suite.sourceName; r.SourceName == "" {
-			r.SourceName = "solution" + filepath.Ext(s.Main)
-		}
-	}
+	r.Files = files
+	r.SourceName = g.suiteName(s)
 	r.Suite, r.Collect, r.KeepOutput, r.Flags = g.suite, api.Collect{}, 0, nil
 	return suite.Prepare(r)
+}
+
+// suiteName is the name under which the cases find the program of a submission.
+func (g *grading) suiteName(s grade.Submission) string {
+	name := g.o.suite.sourceName
+	taken := func(f api.File) bool { return f.Name == name }
+	switch {
+	case name != "" && !slices.ContainsFunc(s.Files, taken):
+		return name
+	case len(s.Files) > 0:
+		return s.Main
+	}
+	return "solution" + filepath.Ext(s.Main)
 }
 
 // readSuite reads the report in a result.
