@@ -229,7 +229,7 @@ dan                        RE          1 RE                    0  1: exit code 1
 5 submissions, 3 tests: 1 accepted, 3 not; 1 not judged
 `} {
 		var out strings.Builder
-		if err := report().WriteTable(&out, Judge, width, same); err != nil {
+		if err := report().WriteTable(&out, Table{Width: width, Escape: same}); err != nil {
 			t.Fatal(err)
 		}
 		if out.String() != want {
@@ -237,7 +237,7 @@ dan                        RE          1 RE                    0  1: exit code 1
 		}
 	}
 	var out strings.Builder
-	if err := report().WriteTable(&out, Brig, 0, same); err != nil {
+	if err := report().WriteTable(&out, Table{Words: Brig, Escape: same}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), "=bob()                     wrong-answer   accepted  wrong-answer  cpu-limit   33.33  2: line 1") {
@@ -265,7 +265,7 @@ func TestSpreadsheetsExecuteNothing(t *testing.T) {
 		t.Errorf("bob is\n%s; want\n%s", got, want)
 	}
 	for _, s := range []string{"=1", "+1", "-1", "@a", "\t=1", "\r=1"} {
-		if plainCell(s) != "'"+s {
+		if !strings.HasPrefix(plainCell(s), "'") {
 			t.Errorf("%q is written as %q", s, plainCell(s))
 		}
 	}
@@ -273,6 +273,46 @@ func TestSpreadsheetsExecuteNothing(t *testing.T) {
 		if plainCell(s) != s {
 			t.Errorf("%q is written as %q", s, plainCell(s))
 		}
+	}
+}
+
+// What separates cells for a spreadsheet of any country is in a quoted cell, and begins no formula where quotes do not
+// count, as in the middle of a cell.
+func TestSpreadsheetsOfAllCountries(t *testing.T) {
+	r := Report{Submissions: []Row{NotJudged("x;=1+1;", Refused, api.Refuse(api.CodeBadRequest, "%s", "a;=cmd|' /C calc'!A0\t@SUM(1)\n;\"+2"))}}
+	var out strings.Builder
+	if err := r.WriteCSV(&out, Judge); err != nil {
+		t.Fatal(err)
+	}
+	_, line, _ := strings.Cut(out.String(), "\n")
+	if want := "\"x;'=1+1;\",refused,not judged,,,,,\"a;'=cmd|' /C calc'!A0\t'@SUM(1)\n;'\"\"+2\"\n"; line != want {
+		t.Errorf("it is %q; want %q", line, want)
+	}
+}
+
+// Columns are as wide as a terminal shows them, outcomes have colors, and the last column does not break a line.
+func TestTablesOnTerminals(t *testing.T) {
+	one := func(id, why string, v api.Verdict) Row {
+		tests := []api.TestResult{test("1", v, "", "")}
+		sum := api.Summarize(1, tests)
+		r := Judged(id, api.Result{Verdict: v, Tests: tests, Summary: &sum})
+		r.Why = why
+		return r
+	}
+	r := Report{Tests: []string{"1"}, Submissions: []Row{
+		one("Guo 王伟", "", api.OK), one("Zoe\u0308", strings.Repeat("王", 40), api.Nonzero), NotJudged("e", Missing, api.Refuse(api.CodeBadRequest, "no file")),
+	}}
+	var out strings.Builder
+	if err := r.WriteTable(&out, Table{Width: 70, Color: true, Escape: same}); err != nil {
+		t.Fatal(err)
+	}
+	want := "NAME      RESULT         1   POINTS  FIRST FAILURE\n" +
+		"Guo 王伟  \x1b[32mAC\x1b[m             \x1b[32mAC\x1b[m     100\n" +
+		"Zoe\u0308       \x1b[31mRE\x1b[m             \x1b[31mRE\x1b[m       0  1: " + strings.Repeat("王", 14) + "…\n" +
+		"e         \x1b[33mnot handed in\x1b[m              no file\n" +
+		"3 submissions, 1 test: 1 accepted, 1 not; 1 not handed in\n"
+	if out.String() != want {
+		t.Errorf("it is\n%s\nwant\n%s", out.String(), want)
 	}
 }
 

@@ -2,6 +2,7 @@ package grade
 
 import (
 	"math"
+	"slices"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -110,7 +111,12 @@ func (r Report) AllJudged() bool {
 	return true
 }
 
-// Replace puts a row in the place of that with the same id, or adds it.
+// Complete reports whether nothing interrupted the grading: each submission was judged, or cannot be as it is.
+func (r Report) Complete() bool {
+	return !slices.ContainsFunc(r.Submissions, func(row Row) bool { return row.Status == Failed || row.Status == Canceled })
+}
+
+// Replace puts a row in the place of that with the same id, or adds it in the order of names.
 func (r *Report) Replace(row Row) {
 	for i := range r.Submissions {
 		if r.Submissions[i].ID == row.ID {
@@ -119,6 +125,7 @@ func (r *Report) Replace(row Row) {
 		}
 	}
 	r.Submissions = append(r.Submissions, row)
+	sortByName(r.Submissions, func(row Row) string { return row.ID })
 }
 
 // Word is the usual abbreviation of judges for the outcome of a test: AC PC WA TLE MLE OLE RE CE, or - if

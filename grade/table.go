@@ -3,33 +3,60 @@ package grade
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
 
 	"github.com/brig-sandbox/brig/problem"
 )
 
 func trimmed(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// WriteTable writes a line for each submission. Columns for the tests are written if the lines then
-// have at most width characters, and otherwise how often each outcome occurred; zero: whatever the
-// width. escape makes text from strangers safe on a terminal.
-func (r Report) WriteTable(w io.Writer, words Words, width int, escape func(string) string) error {
-	rows := r.lines(words, escape, false)
-	if width > 0 && longest(rows) > width {
-		rows = r.lines(words, escape, true)
+// A Table says how a report is written for people.
+type Table struct {
+	Words  Words
+	Width  int                 // of the terminal in cells; zero: lines may have any width
+	Color  bool                // whether the terminal shows colors
+	Escape func(string) string // makes text from strangers safe on a terminal
+}
+
+// minWhy is how many cells the last column has at least, even if lines are longer than the terminal is wide.
+const minWhy = 30
+
+// WriteTable writes a line for each submission. Columns for the tests are written if the lines then fit into the
+// width, and otherwise how often each outcome occurred. The last column is cut to fit.
+func (r Report) WriteTable(w io.Writer, t Table) error {
+	rows := r.lines(t, false)
+	if t.Width > 0 && withoutLast(columnWidths(rows)) > t.Width {
+		rows = r.lines(t, true)
 	}
 	widths := columnWidths(rows)
-	for _, cells := range rows {
+	last := len(widths) - 1
+	if t.Width > 0 {
+		widths[last] = max(t.Width-withoutLast(widths), minWhy)
+	}
+	for n, cells := range rows {
 		var line strings.Builder
 		for i, cell := range cells {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if i == scoreColumn(cells) { // numbers end in one column
-				cell, pad = pad+cell, ""
+			if i == last {
+				cell = CutToWidth(cell, widths[i])
 			}
-			line.WriteString(cell + pad + "  ")
+			pad := strings.Repeat(" ", widths[i]-uniseg.StringWidth(cell))
+			text := cell
+			if t.Color && n > 0 && i > 0 && i < scoreColumn(cells) {
+				text = colored(cell)
+			}
+			switch i {
+			case last:
+				line.WriteString(text)
+			case scoreColumn(cells): // numbers end in one column
+				line.WriteString(pad + text + "  ")
+			default:
+				line.WriteString(text + pad + "  ")
+			}
 		}
 		if _, err := fmt.Fprintln(w, strings.TrimRight(line.String(), " ")); err != nil {
 			return err
@@ -39,29 +66,62 @@ func (r Report) WriteTable(w io.Writer, words Words, width int, escape func(stri
 	return err
 }
 
+// onlyAccepted are the tests of a row in short, if all were accepted.
+var onlyAccepted = regexp.MustCompile(`^[0-9]+ (AC|accepted)$`)
+
+// colored is an outcome in green, red, or yellow if nothing was judged.
+func colored(cell string) string {
+	color := "31"
+	switch {
+	case strings.TrimSpace(cell) == "":
+		return cell
+	case cell == "AC" || cell == "accepted" || onlyAccepted.MatchString(cell):
+		color = "32"
+	case strings.HasPrefix(cell, "not ") || cell == "PC" || cell == "partial" || cell == "-":
+		color = "33"
+	}
+	return "\x1b[" + color + "m" + cell + "\x1b[m"
+}
+
+// CutToWidth is a text in at most so many cells of a terminal, with an ellipsis if something was cut.
+func CutToWidth(text string, width int) string {
+	if uniseg.StringWidth(text) <= width {
+		return text
+	}
+	var cut strings.Builder
+	left := width - 1 // for the ellipsis
+	for graphemes := uniseg.NewGraphemes(text); graphemes.Next(); {
+		if left -= graphemes.Width(); left < 0 {
+			break
+		}
+		cut.WriteString(graphemes.Str())
+	}
+	return cut.String() + "…"
+}
+
 // scoreColumn is the index of the points: the last but one.
 func scoreColumn(cells []string) int { return len(cells) - 2 }
 
-func (r Report) lines(words Words, escape func(string) string, short bool) [][]string {
+func (r Report) lines(t Table, short bool) [][]string {
 	head := []string{"NAME", "RESULT"}
 	if short {
 		head = append(head, "TESTS")
 	} else {
 		for _, id := range r.Tests {
-			head = append(head, escape(id))
+			head = append(head, t.Escape(id))
 		}
 	}
 	rows := [][]string{append(head, "POINTS", "FIRST FAILURE")}
 	for _, row := range r.Submissions {
-		cells := row.cells(r.Tests, words)
+		cells := row.cells(r.Tests, t.Words)
 		if short {
 			cells = []string{count(cells)}
 		}
-		why := escape(row.Why)
+		why := t.Escape(row.Why)
 		if row.First != "" {
-			why = escape(row.First) + ": " + why
+			why = t.Escape(row.First) + ": " + why
 		}
-		line := append([]string{escape(row.ID), row.overall(words)}, cells...)
+		line := append([]string{t.Escape(row.ID), row.overall(t.Words)}, cells...)
 		rows = append(rows, append(line, row.points(), strings.TrimSuffix(why, ": ")))
 	}
 	return rows
@@ -89,20 +149,21 @@ func count(cells []string) string {
 	return strings.Join(all, ", ")
 }
 
+// columnWidths are the widths of the columns in cells of a terminal: Chinese characters take two, accents none.
 func columnWidths(rows [][]string) []int {
 	widths := make([]int, len(rows[0]))
 	for _, cells := range rows {
 		for i, cell := range cells {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			widths[i] = max(widths[i], uniseg.StringWidth(cell))
 		}
 	}
 	return widths
 }
 
-// longest is the width of the table without its last column, which may be long.
-func longest(rows [][]string) int {
+// withoutLast is the width of a table without its last column, which may be long.
+func withoutLast(widths []int) int {
 	n := 0
-	for _, w := range columnWidths(rows)[:len(rows[0])-1] {
+	for _, w := range widths[:len(widths)-1] {
 		n += w + 2
 	}
 	return n

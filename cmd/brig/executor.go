@@ -23,6 +23,7 @@ type executor struct {
 	wait      time.Duration // how long to wait while others have every slot
 	noBuild   bool
 	built     map[string]error // by image: how building it ended
+	noted     sync.Once        // that the agent is away
 }
 
 func (c *cli) newExecutor(ctx context.Context, agent *agentHandle, wait time.Duration, noBuild bool) (*executor, error) {
@@ -81,11 +82,11 @@ const runAttempts = 3
 
 // execute executes a run; test is called after each of its tests, nil: never. It waits for a slot, and
 // tries again if brig failed.
-func (x *executor) execute(ctx context.Context, r api.Run, test func()) (api.Result, *api.Error) {
+func (x *executor) execute(ctx context.Context, r api.Run, test func(api.TestResult)) (api.Result, *api.Error) {
 	return x.attempt(ctx, func() (api.Result, error) {
-		return x.agent.RunEvents(ctx, r, bytes.NewReader(nil), client.Events{Test: func(api.TestResult) {
+		return x.agent.RunEvents(ctx, r, bytes.NewReader(nil), client.Events{Test: func(one api.TestResult) {
 			if test != nil {
-				test()
+				test(one)
 			}
 		}})
 	})
@@ -104,13 +105,17 @@ func (x *executor) alone(ctx context.Context, r api.Run) (api.Result, *api.Error
 	})
 }
 
-// attempt executes a run by calling run. It waits for a slot, and tries again if brig failed.
+// attempt executes a run by calling run. It waits for a slot, waits for an agent that restarts, and tries again if
+// brig failed.
 func (x *executor) attempt(ctx context.Context, run func() (api.Result, error)) (api.Result, *api.Error) {
 	for attempt := 1; ; attempt++ {
 		if err := context.Cause(ctx); err != nil {
 			return api.Result{}, asError(err)
 		}
 		res, err := retryUntil(ctx, x.wait, nil, run)
+		if err == nil && res.Verdict == api.Canceled {
+			err = api.Fail(api.CodeStopping, "the agent ended the run")
+		}
 		if err == nil {
 			return res, nil
 		}
@@ -118,8 +123,42 @@ func (x *executor) attempt(ctx context.Context, run func() (api.Result, error)) 
 		switch {
 		case ctx.Err() != nil:
 			return api.Result{}, asError(context.Cause(ctx))
+		case x.away(e):
+			if api.HasCode(e, api.CodeAgentUnreachable) {
+				attempt-- // nothing was executed
+			}
+			if attempt == runAttempts || x.waitForAgent(ctx) != nil {
+				return api.Result{}, e
+			}
 		case !e.RetrySafe, attempt == runAttempts, api.HasCode(e, api.CodeBusy, api.CodeOverloaded):
 			return api.Result{}, e
+		}
+	}
+}
+
+// away reports whether an error means that the agent has ended, and may come back: one of a service manager does.
+func (x *executor) away(e *api.Error) bool {
+	return x.agent.private == nil && api.HasCode(e, api.CodeAgentGone, api.CodeAgentUnreachable, api.CodeStopping)
+}
+
+// waitForAgent waits until the agent answers, as long as for a slot.
+func (x *executor) waitForAgent(ctx context.Context) error {
+	began := time.Now()
+	for {
+		_, err := x.agent.Health(ctx)
+		switch {
+		case err == nil:
+			return nil
+		case time.Since(began) > x.wait:
+			return err
+		}
+		x.noted.Do(func() {
+			x.c.note("the agent on %s does not answer: waiting up to %s for it (--wait)", x.agent.socket, x.wait)
+		})
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 	}
 }

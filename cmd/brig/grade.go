@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -49,6 +48,7 @@ Examples:
   brig grade kattis/different submissions/
   brig grade hw3/tests submissions/ --csv=grades.csv --html=grades.html --json=grades.json
   brig grade hw3/tests submissions/ --json=grades.json --rerun ann
+  brig grade hw3/tests submissions/ --json=grades.json --rerun not-judged
   brig grade --suite pytest hw3/test_shapes.py submissions/ --source-name shapes.py
 
 AC accepted, WA wrong answer, TLE too slow, MLE too much memory, OLE too much output, RE
@@ -56,7 +56,11 @@ run-time error, CE does not compile. An empty cell: the test did not run.
 
 Exit codes: 0 if every submission was judged, whatever came of it; 1 if one could not be
 judged; 125 if brig itself failed; 130 if it was interrupted. What could not be judged has
-no points: that is not a grade.`
+no points: that is not a grade.
+
+Files are replaced when everything has been judged. Of a grading that was interrupted they
+stay as they are, its results are beside them (grades.partial.json), and brig prints the
+command that judges the others.`
 
 // gradeOptions is the command line of brig grade.
 type gradeOptions struct {
@@ -72,6 +76,9 @@ type gradeOptions struct {
 	rerun   []string
 	suite   suiteFlags
 	outputs map[string]*string // by format: the file; "-": stdout; empty: not wanted
+
+	completes string  // file with the report that this grading completes; empty: none
+	factor    float64 // by which limits of time were multiplied; zero: they were not
 }
 
 // gradeFormats are the formats of brig grade, in the order of its flags.
@@ -87,7 +94,7 @@ func (o *gradeOptions) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.run.StopAtFailure, "stop-at-failure", false, "start no further test of a submission after one was not accepted")
 	o.suite.register(f)
 	f.StringArrayVar(&o.ignore, "ignore", nil, "leave out files and directories whose name matches `GLOB`, such as 'README*' (repeatable)")
-	f.StringArrayVar(&o.rerun, "rerun", nil, "judge only the submission with this `NAME`; the others keep what --json=FILE says of them, if there is one (repeatable)")
+	f.StringArrayVar(&o.rerun, "rerun", nil, "judge only the submission with this `NAME`, or with not-judged all that were not; the others keep what --json=FILE says of them, if there is one (repeatable)")
 	f.StringVar(&o.words, "words", string(grade.Judge), "how results are written: judge (AC WA TLE ...) or brig (accepted wrong-answer cpu-limit ...)")
 	o.outputs = map[string]*string{}
 	for _, format := range gradeFormats {
@@ -96,7 +103,7 @@ func (o *gradeOptions) register(f *pflag.FlagSet) {
 	}
 	f.BoolVar(&o.scale, "scale-cpu", false, "multiply the limits of time by what brig calibrate has measured of this machine")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress and no note")
-	f.DurationVar(&o.wait, "wait", 10*time.Minute, "how long to wait while other runs have every slot")
+	f.DurationVar(&o.wait, "wait", 10*time.Minute, "how long to wait for a free slot, and for an agent that restarts")
 	f.BoolVar(&o.noBuild, "no-build", false, "do not build a missing language image")
 	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
 }
@@ -122,9 +129,8 @@ func gradeCommand(c *cli) *cobra.Command {
 		if !o.quiet {
 			c.noteFindings(f.Arg(0), p.Warnings)
 		}
-		var scaled float64
 		if o.scale {
-			if scaled, err = c.scaleCPU(&o.run.Limits, p); err != nil {
+			if o.factor, err = c.scaleCPU(&o.run.Limits, p); err != nil {
 				return c.fail(err)
 			}
 		}
@@ -143,8 +149,10 @@ func gradeCommand(c *cli) *cobra.Command {
 			return c.fail(agent.explain(err))
 		}
 		report := g.judgeAll(ctx)
-		report.Problem, report.ScaleCPU = f.Arg(0), scaled
-		if err := c.writeGrades(o, g.withEarlier(report)); err != nil {
+		report.Problem = f.Arg(0)
+		report.ScaleCPU = o.factor
+		report = g.withEarlier(report)
+		if err := c.writeGrades(o, report); err != nil {
 			return c.fail(err)
 		}
 		c.noteMissing(o.quiet, report)
@@ -221,21 +229,6 @@ func (o *gradeOptions) check(f *pflag.FlagSet) error {
 	probe := o.run
 	probe.Language, probe.Source, probe.Tests = "any", api.Bytes{}, []api.Test{{ID: "1"}}
 	return probe.Validate()
-}
-
-// checkOutFile refuses, before anything is judged, a file that could not be written.
-func checkOutFile(name string) error {
-	if ownDescriptor(filepath.Clean(name)) {
-		return nil
-	}
-	info, err := os.Lstat(name)
-	if err == nil {
-		return checkWritable(name, info)
-	}
-	if dir, err := os.Stat(filepath.Dir(name)); err != nil || !dir.IsDir() {
-		return fmt.Errorf("%s: there is no directory %s", name, filepath.Dir(name))
-	}
-	return nil
 }
 
 // noteFindings prints notes about what a package has that does not matter.

@@ -5,19 +5,16 @@ import (
 	"sync"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
-
 	"github.com/brig-sandbox/brig/problem"
 )
 
 // A gradeProgress shows on stderr how many tests have ended, how fast, and how long the others will
-// take: on a terminal with a bar, elsewhere in a line every ten seconds.
+// take: on a terminal in one line every second, elsewhere in a line every ten seconds.
 type gradeProgress struct {
 	what               string // one of the submissions is: submission, or jury run
 	submissions, tests int    // of all
 	began              time.Time
-	bar                *progressbar.ProgressBar // nil: not on a terminal
-	lines              *progress                // nil: on a terminal, or quiet
+	lines              *progress // nil: quiet
 
 	mu     sync.Mutex
 	judged int // submissions; guarded by mu
@@ -26,13 +23,7 @@ type gradeProgress struct {
 
 func (c *cli) gradeProgress(quiet bool, what string, submissions, tests int) *gradeProgress {
 	p := &gradeProgress{what: what, submissions: submissions, tests: tests, began: time.Now()}
-	switch {
-	case quiet:
-	case isTerminal(c.stderr):
-		p.bar = progressbar.NewOptions(tests, progressbar.OptionSetWriter(c.stderr), progressbar.OptionSetWidth(20),
-			progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("tests"),
-			progressbar.OptionSetPredictTime(true), progressbar.OptionThrottle(200*time.Millisecond), progressbar.OptionClearOnFinish())
-	default:
+	if !quiet {
 		p.lines = c.progress("grade")
 	}
 	return p
@@ -63,33 +54,31 @@ func (s *submissionProgress) end() { s.of.add(s.left, 1) }
 func (p *gradeProgress) add(tests, submissions int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.ended, p.judged = p.ended+tests, p.judged+submissions
-	count := fmt.Sprintf("%d of %s", p.judged, problem.Count(p.submissions, p.what))
-	if p.bar != nil {
-		p.bar.Describe("brig: " + count)
-		_ = p.bar.Add(tests) // the terminal has gone: nobody sees the bar
+	p.ended += tests
+	p.judged += submissions
+	if p.lines == nil {
+		return
 	}
-	if p.lines != nil {
-		p.lines.setStep(count + ", " + pace(p.ended, p.tests, time.Since(p.began)))
+	text := pace(p.ended, p.tests, time.Since(p.began))
+	if p.submissions > 1 || p.what != "submission" {
+		text += fmt.Sprintf(", %d of %s", p.judged, problem.Count(p.submissions, p.what))
 	}
+	p.lines.setStep(text)
 }
 
 // pace says how many of all tests have ended after a time, how fast, and when the others will have.
 func pace(ended, all int, after time.Duration) string {
 	text := fmt.Sprintf("%d of %s", ended, problem.Count(all, "test"))
-	if ended == 0 || after <= 0 {
+	if ended == 0 || after <= 0 || ended >= all {
 		return text
 	}
 	rate := float64(ended) / after.Seconds()
 	left := time.Duration(float64(all-ended) / rate * float64(time.Second))
-	return fmt.Sprintf("%s, %.1f tests/s, %s left", text, rate, left.Round(time.Second))
+	return fmt.Sprintf("%s, %.1f/s, %s left", text, rate, left.Round(time.Second))
 }
 
 func (p *gradeProgress) end() {
-	if p.bar != nil {
-		_ = p.bar.Clear() // as above
-	}
 	if p.lines != nil {
-		p.lines.end()
+		p.lines.vanish()
 	}
 }

@@ -1,24 +1,20 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/diagnose"
 	"github.com/brig-sandbox/brig/grade"
-	"github.com/brig-sandbox/brig/internal/inputfile"
 	"github.com/brig-sandbox/brig/problem"
 )
 
@@ -35,6 +31,7 @@ type grading struct {
 	names       []string      // languages of the submissions; empty: it cannot be judged
 	earlier     *grade.Report // of --json=FILE, with --rerun
 	done        func()        // releases the tests that were made for the package
+	slow        sync.Once     // the note about a limit of time
 }
 
 const gradeOutput = 4 * api.KiB // of each stream of each test, in the report
@@ -79,7 +76,7 @@ func (c *cli) newGrading(ctx context.Context, agent *agentHandle, o *gradeOption
 	if g.loader.Problem, g.loader.Tree, g.done, err = x.whole(ctx, o.quiet, p, tree); err != nil {
 		return nil, err
 	}
-	if err := g.readProblem(ctx); err != nil {
+	if err := errors.Join(g.readProblem(ctx), g.checkEarlier()); err != nil {
 		g.done()
 		return nil, err
 	}
@@ -118,62 +115,6 @@ func (x *executor) prepareChecker(ctx context.Context, r api.Run) error {
 	return err
 }
 
-// selectRerun keeps the submissions that --rerun names, and reads what is known of the others.
-func (g *grading) selectRerun() error {
-	if len(g.o.rerun) == 0 {
-		return nil
-	}
-	var known []string
-	for _, s := range g.submissions {
-		known = append(known, s.Name)
-	}
-	for i, name := range g.o.rerun {
-		if !slices.Contains(known, name) {
-			short := strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
-			if !slices.Contains(known, short) {
-				return fmt.Errorf("--rerun %s: there is no such submission%s", name, suggestion(name, known))
-			}
-			g.o.rerun[i] = short
-		}
-	}
-	g.submissions = slices.DeleteFunc(g.submissions, func(s grade.Submission) bool { return !slices.Contains(g.o.rerun, s.Name) })
-	file := *g.o.outputs["json"]
-	if file == "" || file == "-" {
-		return nil
-	}
-	text, err := inputfile.Read(file, maxAnswerFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	g.earlier = new(grade.Report)
-	if err := json.Unmarshal(text, g.earlier); err != nil {
-		return fmt.Errorf("--json %s is no report of brig grade: %w", file, err)
-	}
-	return nil
-}
-
-const maxAnswerFile = 1 << 30 // of a report that --rerun completes
-
-// withEarlier is the report with the rows that --json=FILE has of the submissions that were not judged
-// again.
-func (g *grading) withEarlier(r grade.Report) grade.Report {
-	if g.earlier == nil {
-		return r
-	}
-	if !slices.Equal(g.earlier.Tests, r.Tests) || g.earlier.ScaleCPU != r.ScaleCPU {
-		g.c.note("note: %s is of other tests or limits: it is replaced", *g.o.outputs["json"])
-		return r
-	}
-	all := grade.Report{Problem: r.Problem, ScaleCPU: r.ScaleCPU, Tests: r.Tests, Submissions: g.earlier.Submissions}
-	for _, row := range r.Submissions {
-		all.Replace(row)
-	}
-	return all
-}
-
 // judgeAll judges the submissions, as many at once as the agent has slots.
 func (g *grading) judgeAll(ctx context.Context) grade.Report {
 	rows := make([]grade.Row, len(g.submissions))
@@ -205,7 +146,10 @@ func (g *grading) judge(ctx context.Context, s grade.Submission, language string
 	case err != nil:
 		return row(grade.NotJudged(s.Name, grade.Refused, asError(err)))
 	}
-	res, e := g.execute(ctx, r, count.test)
+	res, e := g.execute(ctx, r, func(one api.TestResult) {
+		count.test()
+		g.noteSlow(s.Name, one)
+	})
 	switch {
 	case e == nil && g.suite != nil:
 		one := row(grade.Judged(s.Name, g.readSuite(res)))
@@ -221,10 +165,25 @@ func (g *grading) judge(ctx context.Context, s grade.Submission, language string
 		return one
 	case ctx.Err() != nil:
 		return row(grade.NotJudged(s.Name, grade.Canceled, e))
-	case e.RetrySafe:
+	case e.RetrySafe, g.away(e):
 		return row(grade.NotJudged(s.Name, grade.Failed, e))
 	}
 	return row(grade.NotJudged(s.Name, grade.Refused, e))
+}
+
+// noteSlow suggests a limit of time, once, if nobody has set one and a program takes all that is usual in each of many
+// tests.
+func (g *grading) noteSlow(name string, one api.TestResult) {
+	took := time.Duration(one.Result.Timing.Wall)
+	late := one.Result.Verdict == api.CPULimit || one.Result.Verdict == api.WallLimit
+	all := took * time.Duration(len(g.run.Tests))
+	if g.o.quiet || !late || g.run.Limits.CPU > 0 || g.run.Limits.Wall > 0 || all < time.Minute {
+		return
+	}
+	g.slow.Do(func() {
+		g.c.note("note: %s used all of %s in test %s, and has %s: with a limit such as --cpu 2s it does not take minutes",
+			oneLine(name), took.Round(time.Second), oneLine(one.ID), problem.Count(len(g.run.Tests), "test"))
+	})
 }
 
 // request is the run that judges a submission.
@@ -273,42 +232,15 @@ func (g *grading) why(ctx context.Context, res api.Result, first string) string 
 	return ""
 }
 
-// writeGrades writes the report in each format that is wanted, and the table unless one of them goes to
-// stdout.
-func (c *cli) writeGrades(o *gradeOptions, r grade.Report) error {
-	words := grade.Words(o.words)
-	write := map[string]func(io.Writer) error{
-		"csv":   func(w io.Writer) error { return r.WriteCSV(w, words) },
-		"html":  func(w io.Writer) error { return r.WriteHTML(w, words) },
-		"junit": r.WriteJUnit,
-		"json": func(w io.Writer) error {
-			_, err := w.Write(marshal(r))
-			return err
-		},
-	}
-	table := true
-	var failed error
-	for _, format := range gradeFormats {
-		file := *o.outputs[format]
-		if file == "" {
-			continue
-		}
-		var text bytes.Buffer
-		err := write[format](&text)
-		if file == "-" {
-			table = false
-			c.stdout.Write(text.Bytes())
-		} else if err == nil {
-			err = writeOutput(file, text.Bytes())
-		}
-		if err != nil { // the other formats are written all the same: judging took time
-			failed = errors.Join(failed, fmt.Errorf("--%s: %w", format, err))
-		}
-	}
-	if table {
-		failed = errors.Join(failed, r.WriteTable(c.stdout, words, terminalWidth(c.stdout), oneLine))
-	}
-	return failed
+// gradeTable is how the table is written.
+func (c *cli) gradeTable(words grade.Words) grade.Table {
+	return grade.Table{Words: words, Width: terminalWidth(c.stdout), Color: c.colors(c.stdout), Escape: oneLine}
+}
+
+// colors reports whether text on w may have colors: w is a terminal, and its user has not refused them
+// (https://no-color.org).
+func (c *cli) colors(w any) bool {
+	return isTerminal(w) && c.env("NO_COLOR") == "" && c.env("TERM") != "dumb"
 }
 
 // terminalWidth is the number of columns of a terminal; zero if w is none.

@@ -12,12 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/grade"
 )
 
 // A progress reports on stderr that work is under way: on a terminal in one line, every second;
 // elsewhere every ten seconds. The first report comes after one interval.
 type progress struct {
 	stop chan struct{}
+	last atomic.Pointer[string] // what is printed after the last report
 	wg   sync.WaitGroup
 	step atomic.Pointer[string] // the current step; nil: not known
 }
@@ -27,9 +29,10 @@ func (p *progress) setStep(step string) { p.step.Store(&step) }
 
 func (c *cli) progress(what string) *progress {
 	p := &progress{stop: make(chan struct{})}
-	every, format, last := 10*time.Second, "brig: %s: %s\n", ""
-	if isTerminal(c.stderr) {
-		every, format, last = time.Second, "\rbrig: %s: %s \x1b[K", "\n"
+	every := 10 * time.Second
+	terminal := isTerminal(c.stderr)
+	if terminal {
+		every = time.Second
 	}
 	began := time.Now()
 	p.wg.Go(func() {
@@ -43,11 +46,17 @@ func (c *cli) progress(what string) *progress {
 				if step := p.step.Load(); step != nil {
 					state += ", " + *step
 				}
-				fmt.Fprintf(c.stderr, format, oneLine(what), oneLine(state))
+				line := fmt.Sprintf("brig: %s: %s", oneLine(what), oneLine(state))
+				if terminal {
+					line = "\r" + fitted(line, terminalWidth(c.stderr)) + "\x1b[K"
+				} else {
+					line += "\n"
+				}
+				fmt.Fprint(c.stderr, line)
 				printed = true
 			case <-p.stop:
-				if printed {
-					fmt.Fprint(c.stderr, last)
+				if printed && terminal {
+					fmt.Fprint(c.stderr, *p.last.Load())
 				}
 				return
 			}
@@ -56,7 +65,22 @@ func (c *cli) progress(what string) *progress {
 	return p
 }
 
-func (p *progress) end() {
+// fitted is a line that a terminal of so many columns does not break: it would begin a new one at each report. Zero
+// columns are not known.
+func fitted(line string, columns int) string {
+	if columns <= 0 {
+		return line
+	}
+	return grade.CutToWidth(line, max(columns-1, 1))
+}
+
+// vanish ends it, and erases its line on a terminal.
+func (p *progress) vanish() { p.endWith("\r\x1b[K") }
+
+func (p *progress) end() { p.endWith("\n") }
+
+func (p *progress) endWith(last string) {
+	p.last.Store(&last)
 	close(p.stop)
 	p.wg.Wait()
 }

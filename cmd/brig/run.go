@@ -159,7 +159,12 @@ func untilInterrupt(agent *agentHandle) (context.Context, func()) {
 // interrupted is the cause of a context that a signal ended.
 type interrupted struct{ signal os.Signal }
 
-func (i interrupted) Error() string { return "interrupted by " + i.signal.String() }
+func (i interrupted) Error() string {
+	if i.signal == os.Interrupt {
+		return "interrupted"
+	}
+	return "interrupted: " + i.signal.String()
+}
 
 // exit is the code a shell gives for the signal.
 func (i interrupted) exit() int {

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/grade"
+)
+
+// gradesIn makes the options of a grading with its reports in a directory.
+func gradesIn(dir string) *gradeOptions {
+	o := &gradeOptions{outputs: map[string]*string{}}
+	for _, format := range gradeFormats {
+		name := filepath.Join(dir, "grades."+format)
+		o.outputs[format] = &name
+	}
+	return o
+}
+
+func graded(id string) grade.Row {
+	return grade.Judged(id, api.Result{Verdict: api.OK, Summary: &api.Summary{Tests: 1, Accepted: 1}})
+}
+
+// A grading that was interrupted, or that failed, leaves complete results as they are.
+func TestCompleteGradesStay(t *testing.T) {
+	dir := t.TempDir()
+	o := gradesIn(dir)
+	var stdout, stderr bytes.Buffer
+	c := &cli{stdout: &stdout, stderr: &stderr, env: func(string) string { return "" }}
+	write := func(rows ...grade.Row) {
+		t.Helper()
+		if err := c.writeGrades(o, grade.Report{Tests: []string{"1"}, Submissions: rows}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(name string) string {
+		text, _ := os.ReadFile(filepath.Join(dir, name))
+		return string(text)
+	}
+	write(graded("ann"), graded("bob"), grade.NotJudged("cy", grade.Missing, api.Refuse(api.CodeBadRequest, "x")))
+	complete := map[string]string{}
+	for _, format := range gradeFormats {
+		if complete[format] = read("grades." + format); complete[format] == "" {
+			t.Errorf("there is no report %s", format)
+		}
+	}
+	if !strings.HasPrefix(complete["csv"], "\ufeffname,") {
+		t.Errorf("Excel does not take %.10q for UTF-8", complete["csv"])
+	}
+	for _, status := range []grade.Status{grade.Canceled, grade.Failed} {
+		write(graded("ann"), grade.NotJudged("bob", status, api.Fail(api.CodeAgentGone, "x")))
+		for _, format := range gradeFormats {
+			if read("grades."+format) != complete[format] || read("grades.partial."+format) == "" {
+				t.Errorf("%s: the report %s was replaced, or there is none beside it", status, format)
+			}
+		}
+	}
+	if text := stderr.String(); !strings.Contains(text, "1 of 2 submissions were judged") || !strings.Contains(text, "--rerun not-judged") {
+		t.Errorf("brig says %q", text)
+	}
+
+	o.rerun = []string{notJudged}
+	g := &grading{o: o, submissions: []grade.Submission{{Name: "ann"}, {Name: "bob"}, {Name: "dan"}}}
+	if err := g.selectRerun(); err != nil || len(g.submissions) != 2 || g.submissions[0].Name != "bob" || g.submissions[1].Name != "dan" {
+		t.Fatalf("%v is judged again, %v", g.submissions, err)
+	}
+	if err := c.writeGrades(o, g.withEarlier(grade.Report{Tests: []string{"1"}, Submissions: []grade.Row{graded("dan"), graded("bob")}})); err != nil {
+		t.Fatal(err)
+	}
+	var all grade.Report
+	if err := json.Unmarshal([]byte(read("grades.json")), &all); err != nil || len(all.Submissions) != 3 || all.Submissions[1].ID != "bob" || !all.AllJudged() {
+		t.Errorf("the report is %+v, %v", all, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*partial*")); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+}
+
+func TestResumeCommand(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"x grade tests subs --json=g.json", "brig grade tests subs '--json=g.json' --rerun not-judged"},
+		{"x grade tests subs --json=g.json --rerun ann --rerun=bob", "brig grade tests subs '--json=g.json' --rerun not-judged"},
+	} {
+		if got := resumeCommand(strings.Fields(tt.args)); got != tt.want {
+			t.Errorf("%s: %s; want %s", tt.args, got, tt.want)
+		}
+	}
+}
