@@ -111,6 +111,7 @@ var pythonPatterns = map[string][]pattern{
 	"SyntaxError": {
 		{"was never closed", kind{api.CategorySyntax, "the bracket %s is opened here and never closed"}},
 		{"unterminated", kind{api.CategorySyntax, "a string is opened here and never closed: add the quote at its end"}},
+		{"Non-UTF-8 code", kind{api.CategorySyntax, "the file is not saved as UTF-8, for example with umlauts of Windows: save it as UTF-8 in the editor"}},
 		{"expected ':'", kind{api.CategorySyntax, "add a colon at the end of the line"}},
 		{"Maybe you meant '=='", kind{api.CategorySyntax, "== compares two values; a single = assigns a value"}},
 		{"Missing parentheses in call to 'print'", kind{api.CategorySyntax, "this is Python 3: write print(...) with brackets"}},

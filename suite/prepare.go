@@ -44,6 +44,38 @@ var probes = map[api.ReportFormat][]string{
 // nodeCommand is the usual command of JUnit XML for JavaScript.
 var nodeCommand = []string{"node", "--test", "--test-reporter=junit", "--test-reporter-destination={report}"}
 
+// javaCommand compiles all sources, and has JUnit's console run the cases of any class. It writes a report for each of
+// its engines; the report of the suite has them all.
+var javaCommand = []string{"sh", "-c", `
+find . -name '*.java' -exec java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData -cp /usr/lib/brig/java Compile Main.java {} + || exit
+java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData -cp 'classes:/usr/lib/brig/junit/*' \
+	org.junit.platform.console.ConsoleLauncher execute --disable-banner --disable-ansi-colors --details=none \
+	--include-classname='.*' --scan-classpath classes --reports-dir brig-reports
+code=$?
+{ echo '<testsuites>'; sed '/^<?xml/d' brig-reports/TEST-*.xml; echo '</testsuites>'; } >"$1"
+exit $code
+`, "junit", "{report}"}
+
+// usualCommand is the command of a suite that has none; empty: there is none for the language.
+func usualCommand(f api.ReportFormat, language string) []string {
+	switch {
+	case f == api.ReportJUnit && isNode(language):
+		return nodeCommand
+	case f == api.ReportJUnit && isJUnit(language):
+		return javaCommand
+	case f == api.ReportPytest && (isNode(language) || isJUnit(language)), f == api.ReportJest && (isPython(language) || isJUnit(language)):
+		return nil
+	}
+	return usual[f]
+}
+
+// Check refuses a suite that cannot run in a language, before an image is built for it.
+func Check(s api.Suite, language string) error {
+	r := api.Run{Language: language, Suite: &s, Source: api.Bytes{}, SourceName: "program"}
+	_, err := Prepare(r)
+	return err
+}
+
 // reportName is the name of a suite's report in the working directory.
 func reportName(f api.ReportFormat) string {
 	switch f {
@@ -62,13 +94,10 @@ func Prepare(r api.Run) (api.Run, error) {
 	s := *r.Suite
 	command := s.Command
 	if len(command) == 0 {
-		command = usual[s.Report]
-		if s.Report == api.ReportJUnit && isNode(r.Language) {
-			command = nodeCommand
-		}
+		command = usualCommand(s.Report, r.Language)
 	}
 	if len(command) == 0 {
-		return r, api.Refuse(api.CodeBadRequest, "suite.command is empty: %s has no usual command for %s", s.Report, r.Language)
+		return r, api.Refuse(api.CodeBadRequest, "suite.command is empty: %s has no usual command for %s: set it, or use the language javascript, or java-full for Java", s.Report, r.Language)
 	}
 	report := reportName(s.Report)
 	if slices.ContainsFunc(r.Files, func(f api.File) bool { return f.Name == report }) || r.SourceName == report {
@@ -113,8 +142,9 @@ func launch(r api.Run, f api.ReportFormat, words []string) (api.Run, error) {
 		source = pythonLauncher
 	case isNode(r.Language):
 		source = nodeLauncher
+	case isJUnit(r.Language): // a language's image takes a command as it is
 	default:
-		return r, api.Refuse(api.CodeBadRequest, "suites run in Python, JavaScript, or an image: language %q is none of them; set image, and suite.command to what compiles the program and runs the cases", r.Language)
+		return r, api.Refuse(api.CodeBadRequest, "suites run in Python, JavaScript, java-full, or an image: language %q is none of them; set image, and suite.command to what compiles the program and runs the cases", r.Language)
 	}
 	r.Argv = words
 	if source != "" {
@@ -134,10 +164,12 @@ func isNode(language string) bool {
 	return slices.Contains([]string{"javascript", "js", "node", "javascript-full", "js-full", "node-full"}, language)
 }
 
+func isJUnit(language string) bool { return language == "java-full" || language == "junit" }
+
 // settings are files by which test runners are configured, and modules that Python imports by itself.
 var settings = []string{
 	"conftest.py", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg", "sitecustomize.py", "usercustomize.py",
-	"package.json", "jest.config.*", "babel.config.*", ".babelrc*", "brig_suite.*", "brig-report.*",
+	"junit-platform.properties", "package.json", "jest.config.*", "babel.config.*", ".babelrc*", "brig_suite.*", "brig-report.*",
 }
 
 // Configures reports whether a file of a submission would configure what runs the cases. Such files are the

@@ -214,3 +214,28 @@ func FuzzReports(f *testing.F) {
 		}
 	})
 }
+
+// What cannot run is refused before anything is built for it.
+func TestCheck(t *testing.T) {
+	for _, tt := range []struct {
+		report   api.ReportFormat
+		command  []string
+		language string
+		why      string // empty: it can run
+	}{
+		{api.ReportJUnit, nil, "java-full", ""},
+		{api.ReportJUnit, nil, "javascript", ""},
+		{api.ReportJUnit, nil, "java", "junit has no usual command for java: set it, or use the language javascript, or java-full for Java"},
+		{api.ReportJUnit, []string{"make", "{report}"}, "cpp", `language "cpp" is none of them`},
+		{api.ReportJUnit, []string{"make", "{report}"}, "java-full", ""},
+		{api.ReportPytest, nil, "python-full", ""},
+		{api.ReportPytest, nil, "java-full", "pytest has no usual command for java-full"},
+		{api.ReportUnittest, nil, "javascript", "use python"},
+		{api.ReportJest, nil, "python", "jest has no usual command for python"},
+	} {
+		err := Check(api.Suite{Report: tt.report, Command: tt.command}, tt.language)
+		if tt.why == "" && err != nil || tt.why != "" && (err == nil || !strings.Contains(err.Error(), tt.why)) {
+			t.Errorf("%s in %s: %v; want %q", tt.report, tt.language, err, tt.why)
+		}
+	}
+}

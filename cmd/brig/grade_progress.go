@@ -59,9 +59,9 @@ func (p *gradeProgress) add(tests, submissions int) {
 	if p.lines == nil {
 		return
 	}
-	text := pace(p.ended, p.tests, time.Since(p.began))
-	if p.submissions > 1 || p.what != "submission" {
-		text += fmt.Sprintf(", %d of %s", p.judged, problem.Count(p.submissions, p.what))
+	text := fmt.Sprintf("%d of %s", p.judged, problem.Count(p.submissions, p.what))
+	if p.tests > 0 { // the cases of a suite are not known
+		text = pace(p.ended, p.tests, time.Since(p.began)) + ", " + text
 	}
 	p.lines.setStep(text)
 }

@@ -44,7 +44,7 @@ func (c *cli) newGrading(ctx context.Context, agent *agentHandle, o *gradeOption
 	}
 	g := &grading{executor: x, o: o, loader: grade.Loader{Problem: p, Tree: tree, Put: x.put(ctx)}, done: func() {}}
 	if o.suite.report != "" {
-		o.run.Language = o.suite.language(o.run.Language)
+		o.run.Language = o.suite.language(o.run.Language, tree)
 	}
 	if o.run.Language != "" {
 		if _, err := languageOf(x.languages, o.run.Language, source{}); err != nil {

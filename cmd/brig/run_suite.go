@@ -22,7 +22,6 @@ func (o *runOptions) checkSuite() error {
 	case len(o.run.Argv) > 0:
 		return errors.New("--suite: the cases call the program: leave out its arguments, or write them into --suite-command")
 	}
-	o.run.Language = o.suite.language(o.run.Language)
 	if o.suite.sourceName != "" {
 		o.run.SourceName = o.suite.sourceName
 	}
@@ -34,6 +33,7 @@ func (o *runOptions) checkSuite() error {
 		return fmt.Errorf("--tests %w", err)
 	}
 	o.problem = p
+	o.run.Language = o.suite.language(o.run.Language, tree.Tree)
 	return tree.Close()
 }
 
@@ -52,7 +52,7 @@ func (c *cli) runSuite(ctx context.Context, agent *agentHandle, o *runOptions) (
 	r.Suite, r.Collect, r.Flags = o.suite.request(), api.Collect{}, nil
 	if probe, ok, err := suite.Probe(r); err != nil || ok {
 		if err == nil {
-			err = x.probeSuite(ctx, probe, o.suite.language(""))
+			err = x.probeSuite(ctx, probe, o.suite.language("", nil))
 		}
 		if err != nil {
 			return res, fmt.Errorf("--suite %s: %w", o.suite.report, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,6 +49,11 @@ func (s *suiteFlags) check(r api.Run) error {
 	if r.Compare != (api.Compare{}) || r.StopAtFailure || r.InputFile != "" || r.OutputFile != "" {
 		return errors.New("--suite: unit tests judge by themselves: leave out --compare, --tolerance, --stop-at-failure, --input-file and --output-file")
 	}
+	if language := s.language(r.Language, nil); language != "" {
+		if err := suite.Check(*s.request(), language); err != nil {
+			return fmt.Errorf("--suite %s: %w", s.report, err)
+		}
+	}
 	probe := api.Run{Language: "any", Suite: s.request()}
 	return probe.Validate()
 }
@@ -61,10 +67,14 @@ func (s *suiteFlags) request() *api.Suite {
 	return of
 }
 
-// language is the language of all submissions: those in whose image the usual runner of the cases is.
-func (s *suiteFlags) language(asked string) string {
+// language is the language of all submissions: those in whose image the usual runner of the cases is. tests are the
+// files of the suite; nil: they are not known yet.
+func (s *suiteFlags) language(asked string, tests *problem.Tree) string {
 	if asked != "" || s.command != "" {
 		return asked
+	}
+	if s.report == "junit" && tests != nil && slices.ContainsFunc(tests.Names(), func(name string) bool { return path.Ext(name) == ".java" }) {
+		return "java-full"
 	}
 	return map[string]string{"pytest": "python-full", "jest": "javascript-full", "unittest": "python", "junit": "javascript"}[s.report]
 }
@@ -109,7 +119,7 @@ func (g *grading) prepareSuite(ctx context.Context) error {
 	}
 	if probe, ok, err := suite.Probe(r); err != nil || ok {
 		if err == nil {
-			err = g.probeSuite(ctx, probe, o.language(""))
+			err = g.probeSuite(ctx, probe, o.language("", nil))
 		}
 		if err != nil {
 			return fmt.Errorf("--suite %s: %w", o.report, err)
