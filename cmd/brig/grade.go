@@ -59,7 +59,7 @@ judged; 125 if brig itself failed; 130 if it was interrupted. What could not be 
 no points: that is not a grade.
 
 Files are replaced when everything has been judged. Of a grading that was interrupted they
-stay as they are, its results are beside them (grades.partial.json), and brig prints the
+stay as they are, its results are next to them (grades.partial.json), and brig prints the
 command that judges the others.`
 
 // gradeOptions is the command line of brig grade.

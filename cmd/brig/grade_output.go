@@ -32,7 +32,7 @@ func (o *gradeOptions) files() []gradeFile {
 }
 
 // partialName is the name of the file that has what was judged before a grading was interrupted: grades.partial.json
-// beside grades.json.
+// next to grades.json.
 func partialName(name string) string {
 	ext := filepath.Ext(name)
 	return strings.TrimSuffix(name, ext) + ".partial" + ext
@@ -66,7 +66,7 @@ func checkOutFile(name string) error {
 }
 
 // writeGrades writes the report in each format that is wanted, and the table unless one of them goes to
-// stdout. Files are replaced by a report that is complete, and any other one is written beside them.
+// stdout. Files are replaced by a report that is complete, and any other one is written next to them.
 func (c *cli) writeGrades(o *gradeOptions, r grade.Report) error {
 	words := grade.Words(o.words)
 	write := map[string]func(io.Writer) error{

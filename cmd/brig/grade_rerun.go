@@ -66,7 +66,7 @@ func (g *grading) rerunNames() ([]string, error) {
 }
 
 // readEarlier reads the report that --rerun completes. That is --json=FILE, or what an interrupted grading wrote
-// beside it: for all that were not judged, and if there is no FILE.
+// next to it: for all that were not judged, and if there is no FILE.
 func (g *grading) readEarlier(all bool) error {
 	file := *g.o.outputs["json"]
 	if file == "" || file == "-" {

@@ -56,7 +56,7 @@ func TestCompleteGradesStay(t *testing.T) {
 		write(graded("ann"), grade.NotJudged("bob", status, api.Fail(api.CodeAgentGone, "x")))
 		for _, format := range gradeFormats {
 			if read("grades."+format) != complete[format] || read("grades.partial."+format) == "" {
-				t.Errorf("%s: the report %s was replaced, or there is none beside it", status, format)
+				t.Errorf("%s: the report %s was replaced, or there is none next to it", status, format)
 			}
 		}
 	}
