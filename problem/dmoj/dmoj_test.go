@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/brig-sandbox/brig/api"
+
 	"github.com/brig-sandbox/brig/problem"
 	"github.com/brig-sandbox/brig/problem/problemtest"
 )
@@ -105,7 +107,7 @@ func TestArchivesAreRead(t *testing.T) {
 func TestHostileFilesAreBounded(t *testing.T) {
 	aliases := "test_cases:\n- batched: &many\n" + strings.Repeat("  - {}\n", 4000) + strings.Repeat("- {batched: *many}\n", 10_000)
 	names := map[string]string{}
-	for i := range 5000 {
+	for i := range api.MaxTests + 1000 {
 		names[fmt.Sprint(i, ".in")] = ""
 	}
 	long := map[string]string{}
@@ -125,10 +127,10 @@ func TestHostileFilesAreBounded(t *testing.T) {
 		members map[string]string
 		want    string
 	}{
-		"aliases":      {aliases, nil, "there are more than 4096 test cases"},
+		"aliases":      {aliases, nil, fmt.Sprintf("there are more than %d test cases", api.MaxTests)},
 		"groups":       {groups, nil, "are more than 1024 groups"},
 		"dependencies": {batches + "]\n", nil, "depends on 70 batches that do not depend on each other"},
-		"files":        {"archive: x.zip\n", names, "input_format matches more than 4096 files"},
+		"files":        {"archive: x.zip\n", names, fmt.Sprintf("input_format matches more than %d files", api.MaxTests)},
 		"names":        {"archive: x.zip\n", long, "the names in the archive have more than 1048576 bytes"},
 		"pattern":      {"archive: x.zip\ntest_cases: {input_format: '(?P<case>(a{1,30}){1,30})'}\n", names, "it is too large"},
 		"repeated":     {"archive: x.zip\ntest_cases: {input_format: '((a{1,1000}){1,1000}){1,1000}'}\n", names, "invalid repeat count"},

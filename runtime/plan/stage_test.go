@@ -273,7 +273,9 @@ func TestEveryFieldOfAManifest(t *testing.T) {
 		Output: 3 * api.MiB, Scratch: 90 * api.MiB, Inodes: 900,
 	}.Over(api.Defaults())
 	compileLimits := api.Limits{Memory: 300 * api.MiB, Stack: 16 * api.MiB, Wall: api.Duration(7e9), CPU: api.Duration(6e9)}.Over(languages.CompileDefaults())
-	env := func(name, value string) []string { return Environment(map[string]string{name: value, "IMAGE": "1"}, nil) }
+	env := func(name, value string) []string {
+		return Environment(map[string]string{name: value, "IMAGE": "1"}, nil)
+	}
 
 	wantView(t, "the run of a compiled program", viewOf(compiled), &view{
 		Argv: []string{"./main", "-m200", "-h176", "-s21504", "main.every", "main", "a"}, Env: env("RUNS", "c800000"), Source: "main.every",
