@@ -48,7 +48,16 @@ func TestImagesAreNotReadAsRoot(t *testing.T) {
 // What nobody left among root's downloads is removed, and what the reader left stays.
 func TestDownloadsOfOthersAreRemoved(t *testing.T) {
 	testenv.NeedRoot(t)
-	r := reader{credential: &syscall.Credential{Uid: readerID, Gid: readerID}, cache: filepath.Join(t.TempDir(), "brig", "blobs"), ownCache: true}
+	dir, err := os.MkdirTemp("/var/tmp", "brig-downloads-") // the reader cannot pass through t.TempDir
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+
+	r := reader{credential: &syscall.Credential{Uid: readerID, Gid: readerID}, cache: filepath.Join(dir, "brig", "blobs"), ownCache: true}
 	if err := r.makeCache(); err != nil {
 		t.Fatal(err)
 	}
