@@ -62,12 +62,15 @@ func runCommand(c *cli) *cobra.Command {
 		ctx, stop := untilInterrupt(agent)
 		defer stop()
 		res, err := c.execute(ctx, agent, o, src)
+		var s interrupted
+		if err != nil && errors.As(context.Cause(ctx), &s) { // before the program began
+			return s.exit()
+		}
 		if err != nil {
 			err = withProgramRemedy(agent.explain(err), o.run.Image, o.args, "to run a source file, leave --rootfs out; to run a program of the image: -- PROGRAM", "")
 			return c.runFailed(o, err, false)
 		}
 		code := c.report(o, res)
-		var s interrupted
 		if code == exitCanceled && errors.As(context.Cause(ctx), &s) {
 			return s.exit()
 		}
