@@ -314,7 +314,7 @@ func TestHostileDamagedProgramsGetAVerdict(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 20))
 	wantVerdict(t, a.run(t, api.Run{Image: "tiny", Argv: []string{"./x"}, Files: []api.File{whole}}), api.OK)
 	ends := map[api.Verdict]int{}
-	for i := range soak(120) {
+	for i := range rounds(120) {
 		file := whole
 		file.Content = slices.Clone(whole.Content)
 		for range 1 + random.IntN(4) {

@@ -82,7 +82,7 @@ func (a *agent) judged(t *testing.T, r api.Run) (string, error) {
 	return fmt.Sprintf("%s %s", one.Result.Verdict, one.Answer), nil
 }
 
-// A program that failed before its interactor ended is judged by that, whatever the interactor does or says then:
+// GRD-30: a program that failed before its interactor ended is judged by that, whatever the interactor does or says then:
 // no program turns its verdict into an error. If it ended well, an interactor that meets a limit or ends badly by
 // itself failed.
 func TestLimitsOfProgramsAndInteractors(t *testing.T) {
