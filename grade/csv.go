@@ -2,7 +2,6 @@ package grade
 
 import (
 	"io"
-	"regexp"
 	"strings"
 )
 
@@ -38,7 +37,7 @@ func (r Report) WriteCSV(w io.Writer, words Words) error {
 
 // formula finds what a spreadsheet would execute: at the beginning of a cell, and after a semicolon or a tab, which
 // separate cells for spreadsheets in most of Europe, also where the cell is quoted for those that expect commas.
-var formula = regexp.MustCompile(`(^|[;\t\r\n])([ "']*)([=+@-])`)
+var formula = compiled(`(^|[;\t\r\n])([ "']*)([=+@-])`)
 
 // plainCell puts an apostrophe before text that a spreadsheet would execute: a file with the name
 // =HYPERLINK(...).py is a formula on the teacher's machine otherwise
@@ -47,7 +46,7 @@ func plainCell(s string) string {
 	if s == "-" {
 		return s
 	}
-	s = formula.ReplaceAllString(s, "${1}'${2}${3}")
+	s = formula().ReplaceAllString(s, "${1}'${2}${3}")
 	if strings.HasPrefix(s, "\t") || strings.HasPrefix(s, "\r") {
 		return "'" + s
 	}

@@ -3,7 +3,6 @@ package grade
 import (
 	"bytes"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -64,12 +63,12 @@ func (p project) names() []string {
 }
 
 var (
-	quoted     = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"`)
-	aboveLines = regexp.MustCompile(`(?m)^.*\b(include|import|from|require|require_relative)\b.*["'][.][.]/.*$`)
+	quoted     = compiled(`(?m)^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"`)
+	aboveLines = compiled(`(?m)^.*\b(include|import|from|require|require_relative)\b.*["'][.][.]/.*$`)
 )
 
 func namesAbove(text []byte) bool {
-	return bytes.Contains(text, []byte("../")) && aboveLines.Match(text)
+	return bytes.Contains(text, []byte("../")) && aboveLines().Match(text)
 }
 
 // placeHeaders places a header that a source includes by a name under which it is not found next to it, and that one
@@ -83,7 +82,7 @@ func (p project) placeHeaders(main, as string, others []placement, place func(fr
 	for len(queue) > 0 {
 		one := queue[0]
 		queue = queue[1:]
-		for _, match := range quoted.FindAllSubmatch(p.texts[one.from], -1) {
+		for _, match := range quoted().FindAllSubmatch(p.texts[one.from], -1) {
 			wanted := string(match[1])
 			to := path.Join(path.Dir(one.to), wanted)
 			if known[to] || strings.HasPrefix(to, "../") {

@@ -3,7 +3,6 @@ package grade
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -12,19 +11,19 @@ import (
 )
 
 // byMoodle is the form of the names that Moodle gives to what it packs: NAME_ID_assignsubmission_file_FILE.
-var byMoodle = regexp.MustCompile(`^(.+?)(?:_[0-9]+)?_assignsubmission_[a-z]+(?:_.*)?$`)
+var byMoodle = compiled(`^(.+?)(?:_[0-9]+)?_assignsubmission_[a-z]+(?:_.*)?$`)
 
 // personOf is the name of the person in the name of a file or directory that a learning platform made; other names
 // are returned as they are.
 func personOf(entry string) string {
-	if match := byMoodle.FindStringSubmatch(entry); match != nil {
+	if match := byMoodle().FindStringSubmatch(entry); match != nil {
 		return match[1]
 	}
 	return entry
 }
 
 // extension is what is left out of the name of a file to get that of a person: not the end of "J. Doe" or "v1.2".
-var extension = regexp.MustCompile(`[.][A-Za-z][A-Za-z0-9+]{0,7}$`)
+var extension = compiled(`[.][A-Za-z][A-Za-z0-9+]{0,7}$`)
 
 // SetNames gives each submission the shortest name that is its own: that of the person whom a learning platform names,
 // or the name of its file without the extension; and the name of the file or directory if two would have the same.
@@ -34,7 +33,7 @@ func SetNames(all []Submission) {
 		if s.Name != s.entry || s.folder {
 			return s.Name
 		}
-		return strings.TrimSuffix(s.entry, extension.FindString(s.entry))
+		return strings.TrimSuffix(s.entry, extension().FindString(s.entry))
 	}
 	count := map[string]int{}
 	for _, s := range all {

@@ -3,7 +3,6 @@ package grade
 import (
 	"encoding/json"
 	"path"
-	"regexp"
 	"strings"
 )
 
@@ -54,12 +53,12 @@ func asSource(name string, text []byte) (string, []byte) {
 }
 
 // magic finds the lines that only Jupyter understands: %matplotlib inline, !pip install.
-var magic = regexp.MustCompile(`(?m)^([ \t]*)(%[a-zA-Z]|!)`)
+var magic = compiled(`(?m)^([ \t]*)(%[a-zA-Z]|!)`)
 
 // plainPython is a cell without what is for Jupyter: magics, commands of a shell, and cells of another language.
 func plainPython(cell string) string {
 	if strings.HasPrefix(strings.TrimSpace(cell), "%%") {
 		return ""
 	}
-	return magic.ReplaceAllString(cell, "${1}pass # $2")
+	return magic().ReplaceAllString(cell, "${1}pass # $2")
 }

@@ -97,7 +97,7 @@ func depth(name string) int { return strings.Count(name, "/") }
 func stemOf(name string) string { return strings.TrimSuffix(path.Base(name), path.Ext(name)) }
 
 var (
-	ownTest  = regexp.MustCompile(`^(test_.*|.*_tests?|.*[.](test|spec)|conftest|setup|.*Tests?)$`)
+	ownTest  = compiled(`^(test_.*|.*_tests?|.*[.](test|spec)|conftest|setup|.*Tests?)$`)
 	testDirs = []string{"test", "tests", "__tests__", "spec", "node_modules"}
 )
 
@@ -108,11 +108,11 @@ func isOwnTest(name string) bool {
 			return true
 		}
 	}
-	return ownTest.MatchString(stemOf(name))
+	return ownTest().MatchString(stemOf(name))
 }
 
 // imports finds the lines with which languages name other sources.
-var imports = regexp.MustCompile(`(?m)^.*\b(import|from|require|require_relative|include|mod|use|load|source)\b.*$`)
+var imports = compiled(`(?m)^.*\b(import|from|require|require_relative|include|mod|use|load|source)\b.*$`)
 
 // imported reports whether another source of the project imports a file.
 func (p project) imported(name string) bool {
@@ -121,7 +121,7 @@ func (p project) imported(name string) bool {
 		if other == name {
 			continue
 		}
-		for _, line := range imports.FindAll(p.texts[other], -1) {
+		for _, line := range imports().FindAll(p.texts[other], -1) {
 			if word.Match(line) {
 				return true
 			}

@@ -3,7 +3,6 @@ package grade
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,7 +66,7 @@ func (r Report) WriteTable(w io.Writer, t Table) error {
 }
 
 // onlyAccepted are the tests of a row in short, if all were accepted.
-var onlyAccepted = regexp.MustCompile(`^[0-9]+ (AC|accepted)$`)
+var onlyAccepted = compiled(`^[0-9]+ (AC|accepted)$`)
 
 // colored is an outcome in green, red, or yellow if nothing was judged.
 func colored(cell string) string {
@@ -75,7 +74,7 @@ func colored(cell string) string {
 	switch {
 	case strings.TrimSpace(cell) == "":
 		return cell
-	case cell == "AC" || cell == "accepted" || onlyAccepted.MatchString(cell):
+	case cell == "AC" || cell == "accepted" || onlyAccepted().MatchString(cell):
 		color = "32"
 	case strings.HasPrefix(cell, "not ") || cell == "PC" || cell == "partial" || cell == "-":
 		color = "33"
