@@ -113,7 +113,7 @@ func TestHostileSuites(t *testing.T) {
 		"a link":            {"import os\nos.symlink('/etc/passwd', 'brig-report.json')\nos._exit(0)", 0},
 		"a pipe":            {"import os\nos.mkfifo('brig-report.json')\nos._exit(0)", 0},
 		"a directory":       {"import os\nos.mkdir('brig-report.json')\nos._exit(0)", 0},
-		"many cases":        {"import os, json\njson.dump({'cases': [{'id': str(i), 'status': 'passed'} for i in range(5000)]}, open('brig-report.json', 'w'))\nos._exit(0)", 0},
+		"many cases":        {"import os, json\njson.dump({'cases': [{'id': str(i), 'status': 'passed'} for i in range(20000)]}, open('brig-report.json', 'w'))\nos._exit(0)", 0},
 		"a report, exit 1":  {"import os\nopen('brig-report.json', 'w').write('" + report + "')\nos._exit(1)", 0},
 		"a forged report":   {"import os\nopen('brig-report.json', 'w').write('" + report + "')\nos._exit(0)", 1},
 		"a report of fewer": {"import os\nopen('brig-report.json', 'w').write('{\"cases\": [{\"id\": \"x\", \"status\": \"passed\"}]}')\nos._exit(0)", 0.5},
