@@ -91,7 +91,7 @@ func (o *batchOptions) register(f *pflag.FlagSet, env func(string) string) {
 	f.StringVar(&o.summary, "summary", "", "write the summary as JSON to this `FILE`")
 	f.BoolVar(&o.json, "json", false, "print the summary as JSON; not with -o -")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress and no summary")
-	f.BoolVar(&o.noBuild, "no-build", false, "do not build missing language images")
+	f.BoolVar(&o.noBuild, "no-build", false, "do not build or pull missing language images")
 	f.StringVar(&o.local, "local", "", "`NUMBER` of jobs that run on this machine at once, or none (default: the slots of the agent)")
 	o.permits.register(f)
 	o.dataset.register(f)

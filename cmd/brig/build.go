@@ -13,10 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/inputfile"
 	"github.com/brig-sandbox/brig/rootfs/build"
-	"github.com/brig-sandbox/brig/rootfs/languages"
 )
 
 func rootfsBuild(c *cli) *cobra.Command {
@@ -132,24 +130,4 @@ func (c *cli) build(ctx context.Context, r build.Recipe, out io.Writer, o build.
 		err = fmt.Errorf("%w\n%s", err, output)
 	}
 	return err
-}
-
-// buildMissing makes the image of a language that is used for the first time.
-func (c *cli) buildMissing(ctx context.Context, a *agentHandle, l api.Language) error {
-	return c.buildImageOf(ctx, a, l, "language "+l.Name, func(l api.Language) bool { return l.Stored })
-}
-
-// buildImageOf makes l.Image, which what needs. stored reports whether a language of the agent's list has
-// it by now.
-func (c *cli) buildImageOf(ctx context.Context, a *agentHandle, l api.Language, what string, stored func(api.Language) bool) error {
-	r, err := build.FindRecipe(l.Image)
-	if err != nil || os.Geteuid() != 0 {
-		return api.Refuse(api.CodeNoImage, "image %s of %s is not stored: %s", l.Image, what, languages.ImageHint(l.Image, l.ImageFrom))
-	}
-	return c.buildOnce(ctx, a, l, stored, func() error {
-		c.note("the image of %s is not stored yet: building it now, which takes a minute or more and happens only once", strings.TrimPrefix(what, "language "))
-		quiet := *c
-		quiet.stdout = io.Discard // stdout is the program's
-		return quiet.buildAndStore(ctx, a, r, l.Image, build.Options{Cache: cacheDir()}, false)
-	})
 }

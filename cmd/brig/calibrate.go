@@ -41,7 +41,7 @@ func calibrateCommand(c *cli) *cobra.Command {
 	k, f := newCommand("calibrate", calibrateUsage)
 	asJSON := f.Bool("json", false, "print JSON")
 	wait := f.Duration("wait", 10*time.Minute, "how long to wait while other runs have every slot")
-	noBuild := f.Bool("no-build", false, "do not build a missing language image")
+	noBuild := f.Bool("no-build", false, "do not build or pull a missing language image")
 	socket := socketFlag(f)
 	return c.does(k, func() int {
 		if f.NArg() != 0 {

@@ -35,7 +35,7 @@ func checkCommand(c *cli) *cobra.Command {
 	f.StringVarP(&o.run.Language, "language", "l", "", "`NAME` of the language; by default from FILE's extension, or its #! line")
 	f.BoolVar(&o.json, "json", false, "print the findings as JSON")
 	f.DurationVar(&o.wait, "wait", time.Minute, "how long to wait while every slot is busy; 0 does not wait longer than the agent does, 0.1 s")
-	f.BoolVar(&o.noBuild, "no-build", false, "do not build a missing language image")
+	f.BoolVar(&o.noBuild, "no-build", false, "do not build or pull a missing language image")
 	f.StringVar(&o.socket, "socket", "", "the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
 	return c.does(k, func() int {
 		if f.NArg() != 1 {

@@ -22,7 +22,7 @@ type executor struct {
 	ceiling   api.Limits    // most that it lets a run request
 	wait      time.Duration // how long to wait while others have every slot
 	noBuild   bool
-	built     map[string]error // by image: how building it ended
+	built     map[string]error // by image: how storing it ended
 	noted     sync.Once        // that the agent is away
 }
 
@@ -38,14 +38,14 @@ func (c *cli) newExecutor(ctx context.Context, agent *agentHandle, wait time.Dur
 	return &executor{c: c, agent: agent, languages: all, slots: max(health.Slots, 1), ceiling: health.Ceiling, wait: wait, noBuild: noBuild, built: map[string]error{}}, nil
 }
 
-// prepare finds a language, and builds its image if that is missing. It is called by one goroutine.
+// prepare finds a language, and stores its image if that is missing. It is called by one goroutine.
 func (x *executor) prepare(ctx context.Context, name string, src source) (api.Language, error) {
 	l, err := languageOf(x.languages, name, src)
-	if err != nil || l.Stored || x.noBuild {
+	if err != nil || l.Stored {
 		return l, err
 	}
 	if _, done := x.built[l.Image]; !done {
-		x.built[l.Image] = x.c.buildMissing(ctx, x.agent, l)
+		x.built[l.Image] = x.c.ensureImage(ctx, x.agent, l, x.noBuild)
 	}
 	return l, x.built[l.Image]
 }

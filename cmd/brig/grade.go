@@ -104,7 +104,7 @@ func (o *gradeOptions) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.scale, "scale-cpu", false, "multiply the limits of time by what brig calibrate has measured of this machine")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress and no note")
 	f.DurationVar(&o.wait, "wait", 10*time.Minute, "how long to wait for a free slot, and for an agent that restarts")
-	f.BoolVar(&o.noBuild, "no-build", false, "do not build a missing language image")
+	f.BoolVar(&o.noBuild, "no-build", false, "do not build or pull a missing language image")
 	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
 }
 

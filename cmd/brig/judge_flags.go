@@ -104,10 +104,7 @@ func (c *cli) resolveJudges(ctx context.Context, agent *agentHandle, o *runOptio
 			return err
 		}
 		p.Language = l.Name
-		if l.Stored || o.noBuild {
-			return nil
-		}
-		return c.buildMissing(ctx, agent, l)
+		return c.ensureImage(ctx, agent, l, o.noBuild)
 	}
 	if o.run.Check != nil {
 		if err := resolve(&o.run.Check.Program, o.judges.checkerSource); err != nil {

@@ -16,7 +16,7 @@ import (
 func (x *executor) Language(ctx context.Context, name string) (api.Language, error) {
 	l, err := x.prepare(ctx, name, source{})
 	if err == nil && !l.Stored && x.noBuild {
-		err = fmt.Errorf("image %s of %s is not stored", l.Image, l.Name)
+		err = missingImage(l, "language "+l.Name)
 	}
 	return l, err
 }

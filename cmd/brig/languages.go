@@ -14,10 +14,10 @@ import (
 func languagesCommand(c *cli) *cobra.Command {
 	k, f := newCommand("languages", `
 List the languages that the agent can run. TIERS has the compiler's tier before the program's
-if they differ, FLAGS the default flags before the others that brig run --flag accepts. An
-image that is not stored is built at the first brig run of root, or brig run names the command
-that pulls it. An image that is older than its language must be built again: brig rootfs ls
-says why.
+if they differ, FLAGS the default flags before the others that brig run --flag accepts. The
+first command of root that runs a program of a language builds its image, or pulls it from
+the registry that its manifest names. An image that is older than its language must be built
+again: brig rootfs ls says why.
 
 Usage:
   brig languages [--json]

@@ -70,8 +70,8 @@ func withPackages[T any](ctx context.Context, c *cli, a *agentHandle, l api.Lang
 	if len(r.Requirements) == 0 {
 		return do()
 	}
-	if p := l.Packages; p != nil && !p.Stored && !noBuild {
-		if err := c.buildInstaller(ctx, a, l); err != nil {
+	if l.Packages != nil && !noBuild {
+		if err := c.ensureInstaller(ctx, a, l); err != nil {
 			var none T
 			return none, err
 		}
@@ -88,12 +88,13 @@ func withPackages[T any](ctx context.Context, c *cli, a *agentHandle, l api.Lang
 	}
 }
 
-// buildInstaller builds the image with the installer of a language.
-func (c *cli) buildInstaller(ctx context.Context, a *agentHandle, l api.Language) error {
+// ensureInstaller builds the image with the installer of a language if it is missing.
+func (c *cli) ensureInstaller(ctx context.Context, a *agentHandle, l api.Language) error {
 	stored := func(l api.Language) bool { return l.Packages != nil && l.Packages.Stored }
 	as := l
 	as.Image = l.Packages.Image
-	return c.buildImageOf(ctx, a, as, "the installer of packages of "+l.Name, stored)
+	as.ImageFrom = "" // that of the language
+	return c.ensureImageOf(ctx, a, as, "the installer of packages of "+l.Name, stored)
 }
 
 // install has a set of packages installed.

@@ -149,10 +149,8 @@ Examples:
 			if err != nil {
 				return err
 			}
-			if !l.Stored && !*noBuild {
-				if err := c.buildMissing(ctx, agent, l); err != nil {
-					return err
-				}
+			if err := c.ensureImage(ctx, agent, l, *noBuild); err != nil {
+				return err
 			}
 			r := api.PackageRequest{Language: l.Name, Requirements: names, Index: c.indexOf(l, p.index)}
 			set, err := withPackages(ctx, c, agent, l, r, *noBuild, func() (api.PackageSet, error) { return agent.Packages(ctx, r) })

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/rootfs/languages"
 )
 
 // findLanguages returns the languages with these names. It refuses an unknown name, before minutes are
@@ -34,16 +33,16 @@ func findLanguages(ctx context.Context, agent *agentHandle, names []string) ([]a
 	return out, nil
 }
 
-// prewarm builds the missing images and runs each image once, so that its files have been read and
+// prewarm stores the missing images and runs each image once, so that its files have been read and
 // its cell is built. It prints a line for each one that is ready.
 func (c *cli) prewarm(ctx context.Context, agent *agentHandle, wanted []api.Language) error {
 	for n, l := range wanted {
 		if !l.Stored && os.Geteuid() != 0 {
-			return api.Refuse(api.CodeNoImage, "image %s of language %s is not stored: %s, or leave it out of --images", l.Image, l.Name, languages.ImageHint(l.Image, l.ImageFrom))
+			return api.Refuse(api.CodeNoImage, "%w, or leave it out of --images", missingImage(l, "language "+l.Name))
 		}
 		if !l.Stored {
 			began := time.Now()
-			if err := c.buildMissing(ctx, agent, l); err != nil {
+			if err := c.ensureImage(ctx, agent, l, false); err != nil {
 				return err
 			}
 			c.note("image %s is stored; it took %v", l.Image, time.Since(began).Round(time.Second))

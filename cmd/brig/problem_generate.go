@@ -51,7 +51,7 @@ func problemGenerateCommand(c *cli) *cobra.Command {
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress and no note")
 	f.DurationVar(&o.wait, "wait", 10*time.Minute, "how long to wait while other runs have every slot")
-	f.BoolVar(&o.noBuild, "no-build", false, "do not build a missing language image")
+	f.BoolVar(&o.noBuild, "no-build", false, "do not build or pull a missing language image")
 	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
 	return c.does(k, func() int {
 		switch {

@@ -97,7 +97,7 @@ func problemImportCommand(c *cli) *cobra.Command {
 	k, f := newCommand("problem import", problemImportUsage)
 	f.StringVar(&o.name, "name", "", "`NAME` to store it under (default: that of the package)")
 	f.BoolVar(&o.noCompile, "no-compile", false, "do not compile its checker; no agent is needed")
-	f.BoolVar(&o.noBuild, "no-build", false, "do not build a missing language image")
+	f.BoolVar(&o.noBuild, "no-build", false, "do not build or pull a missing language image")
 	f.DurationVar(&o.wait, "wait", 10*time.Minute, "how long to wait while other runs have every slot")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")

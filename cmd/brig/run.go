@@ -270,10 +270,10 @@ func (c *cli) resolveLanguage(ctx context.Context, agent *agentHandle, o *runOpt
 	if len(o.run.Requirements) > 0 {
 		o.run.Index, o.installer = c.indexOf(l, o.packages.index), l
 	}
-	if l.Stored || o.noBuild || o.run.Image != "" {
+	if o.run.Image != "" {
 		return nil
 	}
-	return c.buildMissing(ctx, agent, l)
+	return c.ensureImage(ctx, agent, l, o.noBuild)
 }
 
 // languageOf chooses one of all: the one called name, or that of the source.

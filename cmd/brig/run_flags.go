@@ -135,7 +135,7 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	o.registerTimeline(f)
 	o.registerQuiet(f)
 	f.DurationVar(&o.wait, "wait", time.Minute, "how long to wait while every slot is busy; 0 does not wait longer than the agent does, 0.1 s")
-	f.BoolVar(&o.noBuild, "no-build", false, "do not build a missing language image")
+	f.BoolVar(&o.noBuild, "no-build", false, "do not build or pull a missing language image")
 	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
 }
 

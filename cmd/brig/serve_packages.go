@@ -61,10 +61,10 @@ func (c *cli) prepareInstallers(ctx context.Context, agent *agentHandle, languag
 	}
 	for _, l := range languages {
 		p := l.Packages
-		if p == nil || p.Stored || !o.packages && *o.indexes[p.Kind] == "" {
+		if p == nil || !o.packages && *o.indexes[p.Kind] == "" {
 			continue
 		}
-		if err := c.buildInstaller(ctx, agent, l); err != nil {
+		if err := c.ensureInstaller(ctx, agent, l); err != nil {
 			return err
 		}
 	}

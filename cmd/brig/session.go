@@ -117,6 +117,7 @@ Examples:
 		f.Lookup(name).DefValue = "" // the text says it
 	}
 	wait := f.Duration("wait", time.Minute, "how long to wait for memory that others have reserved; 0 does not wait")
+	noBuild := f.Bool("no-build", false, "do not build or pull a missing language image")
 	var packages packageFlags
 	packages.register(f)
 	asJSON := f.Bool("json", false, "print the session as JSON")
@@ -148,7 +149,7 @@ Examples:
 			return c.hint("session create", err)
 		}
 		return c.withRunningAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
-			s, err := c.createSession(ctx, agent, ask, packages.index, *wait)
+			s, err := c.createSession(ctx, agent, ask, packages.index, *wait, *noBuild)
 			switch {
 			case err != nil:
 				return err
@@ -162,21 +163,27 @@ Examples:
 	})
 }
 
-// createSession creates a session, and has its packages installed first if they are not.
-func (c *cli) createSession(ctx context.Context, agent *agentHandle, ask api.SessionRequest, index string, wait time.Duration) (api.Session, error) {
+// createSession creates a session. It stores the image of its language first if that is missing, and has
+// its packages installed if they are not.
+func (c *cli) createSession(ctx context.Context, agent *agentHandle, ask api.SessionRequest, index string, wait time.Duration, noBuild bool) (api.Session, error) {
 	var l api.Language
-	if len(ask.Requirements) > 0 {
+	if ask.Language != "" {
 		all, err := agent.Languages(ctx)
 		if err == nil {
 			l, err = languageOf(all, ask.Language, source{})
 		}
+		if err == nil && ask.Image == "" {
+			err = c.ensureImage(ctx, agent, l, noBuild)
+		}
 		if err != nil {
 			return api.Session{}, err
 		}
+	}
+	if len(ask.Requirements) > 0 {
 		ask.Index = c.indexOf(l, index)
 	}
 	r := api.PackageRequest{Language: ask.Language, Requirements: ask.Requirements, Index: ask.Index}
-	return withPackages(ctx, c, agent, l, r, false, func() (api.Session, error) {
+	return withPackages(ctx, c, agent, l, r, noBuild, func() (api.Session, error) {
 		return retryWhileBusy(ctx, c, wait, func() (api.Session, error) { return agent.CreateSession(ctx, ask) })
 	})
 }

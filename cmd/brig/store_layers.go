@@ -48,6 +48,9 @@ func (c *cli) storeLayers(ctx context.Context, a *agentHandle, r oci.Request, fi
 	if digest != "" && digest != img.Manifest {
 		return true, api.Refuse(api.CodeBadImage, "the digest of its manifest is %s, not %s: nothing was stored", img.Manifest, digest)
 	}
+	if r.Reference != "" {
+		c.note("%s has %d layers of %s together, as they are downloaded", oneLine(r.Reference), len(img.Layers), formatSize(sizeOf(img)))
+	}
 	s := &layerStore{agent: a, reader: p, shown: shown, img: img, spec: specOf(img), resumes: r.Reference != ""}
 	out, err := s.store(ctx, name)
 	if err != nil {
@@ -234,6 +237,14 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 		return 0, tooMuch()
 	}
 	return n, err
+}
+
+// sizeOf is the size of all layers of an image as a registry has them.
+func sizeOf(img oci.Image) (n int64) {
+	for _, l := range img.Layers {
+		n += l.Size
+	}
+	return n
 }
 
 func sumSizes(layers []api.Layer) (n int64) {

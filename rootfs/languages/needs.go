@@ -86,9 +86,14 @@ func ImageHint(image, from string) string {
 	case recipes.Has(image):
 		return "build it with sudo brig rootfs build " + image
 	case from != "":
-		return "pull it with sudo brig rootfs pull " + from + " --name " + image
+		return "pull it with sudo brig rootfs pull " + from + " --name " + image + ", or " + ImportHint(image)
 	}
-	return "import it with brig rootfs import FILE --name " + image
+	return ImportHint(image)
+}
+
+// ImportHint returns the command that stores an image from a file, as a host without a registry does.
+func ImportHint(image string) string {
+	return "import it with sudo brig rootfs import FILE --name " + image
 }
 
 // RebuildHint returns the hint that tells the operator how to get an image that has all that its
