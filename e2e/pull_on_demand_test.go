@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"net"
 	"net/http/httptest"
@@ -84,7 +86,7 @@ func TestImagesArePulledOnDemand(t *testing.T) {
 			if stored := a.stores(t, "e2e-pulled"); stored || strings.Contains(out, "pulling "+at) {
 				t.Errorf("--no-build: stored %v\n%s", stored, out)
 			}
-			if err := os.Remove(filepath.Join(dir, "out.jsonl")); err != nil && !os.IsNotExist(err) {
+			if err := os.Remove(filepath.Join(dir, "out.jsonl")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				t.Fatal(err)
 			}
 			out, err := a.brig(t, []string{cache}, slices.Concat(tt.command, tt.args)...)
