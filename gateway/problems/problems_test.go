@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -217,7 +218,7 @@ func TestAWrongPackageSaysWhy(t *testing.T) {
 		"problem.yaml:4: unknown key \"lmits\" (Problem metadata)": {"problem.yaml": head + "lmits: 1\n", "data/secret/1.in": "", "data/secret/1.ans": "", "submissions/accepted/a.py": ""},
 		"bad: there are no tests":                                  {"README": ""},
 		link + " has no answer":                                    {link: ""},
-		"4097 tests: the most of one run is 4096":                  many(4097),
+		"16385 tests: the most of one run is 16384":                many(api.MaxTests + 1),
 	} {
 		d, err := s.Begin("ann", "bad", anything)
 		if err != nil {
@@ -249,7 +250,7 @@ func TestAWrongPackageSaysWhy(t *testing.T) {
 func many(n int) map[string]string {
 	files := map[string]string{}
 	for i := range n {
-		name := "data/" + strings.Repeat("1", i/100) + "0" + strings.Repeat("2", i%100)
+		name := fmt.Sprintf("data/%05d", i)
 		files[name+".in"], files[name+".ans"] = "", ""
 	}
 	return files
