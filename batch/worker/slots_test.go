@@ -128,7 +128,7 @@ func TestUrgentJobsHaveAllSlots(t *testing.T) {
 						others++
 					}
 				}
-				if others > slotCount { // those that began first
+				if others > 2*slotCount { // those that began first, and those that took a slot before a loop had its urgent job
 					t.Errorf("%d jobs ended before the last of %d urgent ones; %d slots", others, jobs, slotCount)
 				}
 				if len(order) != 2*jobs {
