@@ -33,6 +33,9 @@ var checkedByCompiler = map[string]bool{"csharp": true, "fsharp": true, "vb": tr
 // builtin has brig's own manifests.
 var builtin = sync.OnceValues(func() (*languages.Catalog, error) { return languages.Load("", nil) })
 
+// memory is the memory limit of a check.
+const memory = api.GiB
+
 // compileCommand returns the compile command of a manifest for one source, and its variables.
 func compileCommand(language, name string) (argv []string, env map[string]string, profile string, ok bool) {
 	all, err := builtin()
@@ -44,8 +47,8 @@ func compileCommand(language, name string) (argv []string, env map[string]string
 		return nil, nil, "", false
 	}
 
-	words := languages.Placeholders{Source: name, Sources: []string{name}, Flags: l.DefaultFlags}
-	return words.Expand(l.Compile, nil), l.CompileEnv, l.CompileTier, true
+	words := languages.Placeholders{Source: name, Sources: []string{name}, Flags: l.DefaultFlags, Memory: memory}
+	return words.Expand(l.Compile, nil), words.ExpandEnv(l.CompileEnv), l.CompileTier, true
 }
 
 // checkers has the checker of each language. Their commands write only to /box and /tmp.
@@ -107,7 +110,7 @@ func Plan(language, name string, source []byte) (api.Run, bool) {
 		Stdin:    api.Bytes(c.program),
 		Profile:  c.profile,
 		Limits: api.Limits{
-			Wall: api.Duration(20 * time.Second), CPU: api.Duration(20 * time.Second), Memory: api.GiB, Output: api.MiB, Scratch: 128 * api.MiB,
+			Wall: api.Duration(20 * time.Second), CPU: api.Duration(20 * time.Second), Memory: memory, Output: api.MiB, Scratch: 128 * api.MiB,
 		},
 		Collect: api.Collect{None: true},
 	}
