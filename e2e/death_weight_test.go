@@ -37,7 +37,8 @@ int main(void) { // 40 processes with 65,536 entries of page tables each, which 
 	for (int i = 0; i < 40; i++) if (!fork()) pause();
 	write(1, "made\n", 5);
 	sleep(2);
-	for (;;) write(1, m, 1 << 20); // more than it may
+	write(1, m, 32 << 10); // more than it may, at once: with a low weight each wait for the reader is long
+	pause();
 }`)
 	spin := compileC(t, "spin", `int main(void) { for (;;) ; }`)
 	for _, tt := range []struct {
@@ -53,7 +54,7 @@ int main(void) { // 40 processes with 65,536 entries of page tables each, which 
 			defer stop()
 			r := program(big)
 			r.Limits = tt.limits
-			r.Limits.Wall, r.Limits.Memory, r.Limits.Output = slowly(60), 400*api.MiB, api.MiB
+			r.Limits.Wall, r.Limits.Memory, r.Limits.Output = slowly(60), 400*api.MiB, 16*api.KiB
 			made := &firstWrite{done: make(chan struct{})}
 			var all sync.WaitGroup
 			defer all.Wait()

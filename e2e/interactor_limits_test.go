@@ -54,13 +54,16 @@ func TestSlowInteractorsAreNoVerdict(t *testing.T) {
 				}
 				r.Interactor.Files, r.Interactor.Limits.CPU = own, slowly(1.6)
 				r.Limits.Wall, r.Limits.CPU = slowly(1.2), slowly(0.5)
+				if tt.want == "cpu-limit " { // on a busy machine that takes longer
+					r.Limits.Wall = slowly(15)
+				}
 				r.Tests = []api.Test{{ID: "1"}}
 				begun := time.Now()
 				got, err := a.judged(t, r)
 				if got != tt.want {
 					t.Errorf("%q, want %q (%v)", got, tt.want, err)
 				}
-				if took := time.Since(begun); took > slow(8*time.Second) {
+				if took := time.Since(begun); took > slow(12*time.Second) {
 					t.Errorf("it took %s", took)
 				}
 			})
@@ -117,15 +120,19 @@ func TestLimitsOfProgramsAndInteractors(t *testing.T) {
 				r.Files = own
 				r.Interactor = interactor(api.ProtocolKattis, "while read g; do :; done; "+i.does)
 				r.Interactor.Files = own
-				r.Interactor.Limits = api.Limits{CPU: slowly(0.5), Wall: slowly(0.5), Memory: 32 * api.MiB, Output: api.MiB}
-				r.Limits.Wall, r.Limits.CPU, r.Limits.Output = slowly(0.6), slowly(0.3), api.MiB
+				r.Interactor.Limits = api.Limits{CPU: slowly(0.5), Wall: slowly(15), Memory: 32 * api.MiB, Output: api.MiB}
+				r.Limits.Wall, r.Limits.CPU, r.Limits.Output = slowly(15), slowly(0.3), api.MiB
+				computes := program.verdict == api.CPULimit || program.verdict == api.MemoryLimit || program.verdict == api.OutputLimit
+				if program.verdict == api.WallLimit || i.name == "waits" && !computes { // the others are met late on a busy machine
+					r.Limits.Wall, r.Interactor.Limits.Wall = slowly(0.6), slowly(0.5)
+				}
 				r.Tests = []api.Test{{ID: "1"}}
 				begun := time.Now()
 				got, err := a.judged(t, r)
 				if got != want {
 					t.Errorf("%q, want %q (%v)", got, want, err)
 				}
-				if took := time.Since(begun); took > slow(4*time.Second) {
+				if took := time.Since(begun); took > slow(12*time.Second) {
 					t.Errorf("it took %s", took)
 				}
 			})

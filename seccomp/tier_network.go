@@ -4,6 +4,7 @@ import "slices"
 
 const (
 	afInet              = 2 // socket.h
+	afInet6             = 10
 	afNetlink           = 16
 	sockRaw             = 3
 	sockDatagram        = 2
@@ -29,11 +30,17 @@ const (
 // networkRules are added to the managed rules for the tier network: TCP and UDP over IPv4. The run
 // has a network namespace of its own, whose only interface is its loopback.
 func networkRules() []Rule {
-	why := "TCP and UDP over IPv4 in the run's own network namespace; no raw sockets, no other protocol (MPTCP, SCTP, DCCP), no other family: libraries fall back to IPv4 after any error"
+	const anInt = 1<<32 - 1 // the bits of a register that the kernel takes
+	why := "TCP and UDP over IPv4 in the run's own network namespace; no raw sockets, no other protocol (MPTCP, SCTP, DCCP), no other family"
+	whyNot := "the answer of a kernel without IPv6: after another error .NET takes IPv6 for there, and tries nothing else"
 	socket := func(kind uint64, protocols ...uint64) []Rule {
 		var out []Rule
 		for _, p := range protocols {
-			out = append(out, when("socket", why, eq(0, afInet), masked(1, ^uint64(openFlags), kind), eq(2, p)))
+			// The refusal compares the same registers: libseccomp compiles no other set next to these.
+			six := []ArgCond{masked(0, anInt, afInet6), masked(1, anInt&^openFlags, kind), masked(2, anInt, p)}
+			out = append(out,
+				when("socket", why, eq(0, afInet), masked(1, ^uint64(openFlags), kind), eq(2, p)),
+				Rule{Names: calls("socket"), Args: six, Answer: Fail(EAFNOSUPPORT), Why: whyNot})
 		}
 		return out
 	}

@@ -107,7 +107,7 @@ static void read_clocks(struct timespec *monotonic, struct timespec *real)
 // note_start lets a template wait until no time of its start is one of these.
 __attribute__((constructor)) static void note_start(void)
 {
-	enum { START = 300000000 }; // most starts take less
+	enum { START = 1500000000 }; // starts on a busy machine take less, too; making a template again waits a minute
 	read_clocks(&began, &began_wall);
 	unsigned lower = (unsigned)nanoseconds(&began), left = -lower;
 	if (!getenv("BRIG_TEMPLATE") || (left > START && !is_near(lower)))
