@@ -24,6 +24,13 @@ const (
 	maxWindow  = 128 << 20
 )
 
+// Members of GNU tar that have no name in package tar: the name of the archive, and a directory of an
+// incremental one, which has a list of its files.
+const (
+	tarLabel   = 'V'
+	tarDumpDir = 'D'
+)
+
 var (
 	gzipMagic = []byte{0x1f, 0x8b}
 	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
@@ -77,6 +84,7 @@ func (t *Tree) unpackTar(in io.Reader, spool *os.File) error {
 	ended := &endReader{in: bounded}
 	archive := tar.NewReader(ended)
 	var links []link
+	targets := map[string]string{} // of the symbolic links so far
 	var total int64
 	for members := 0; ; members++ {
 		h, err := archive.Next()
@@ -97,16 +105,17 @@ func (t *Tree) unpackTar(in io.Reader, spool *os.File) error {
 			return fmt.Errorf("there are more than %d files", MaxFiles)
 		}
 		inside := strings.TrimSuffix(strings.TrimPrefix(h.Name, "./"), "/")
-		if h.Typeflag == tar.TypeXGlobalHeader || inside == "" || inside == "." {
+		if h.Typeflag == tar.TypeXGlobalHeader || h.Typeflag == tarLabel || inside == "" || inside == "." {
 			continue
 		}
-		if h.Typeflag == tar.TypeDir || Ignored(inside) {
+		if h.Typeflag == tar.TypeDir || h.Typeflag == tarDumpDir || Ignored(inside) {
 			if err := t.addFolder(inside); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := t.checkTarMember(h, inside); err != nil {
+		target, toLink := targets[linkTarget(h)]
+		if err := t.checkTarMember(h, inside, toLink); err != nil {
 			if err := t.refuse(inside, err); err != nil {
 				return err
 			}
@@ -129,17 +138,24 @@ func (t *Tree) unpackTar(in io.Reader, spool *os.File) error {
 				return fmt.Errorf("unpack %s into %s: %w", inside, os.TempDir(), inputfile.WithoutSyscall(err))
 			}
 		case tar.TypeLink:
+			if toLink {
+				links = append(links, link{inside, target})
+				targets[inside] = target
+				continue
+			}
 			if err := t.add(inside, t.files[linkTarget(h)]); err != nil {
 				return err
 			}
 		case tar.TypeSymlink:
 			links = append(links, link{inside, h.Linkname})
+			targets[inside] = h.Linkname
 		}
 	}
 }
 
-// checkTarMember is an error if a member of this name cannot be read.
-func (t *Tree) checkTarMember(h *tar.Header, inside string) error {
+// checkTarMember is an error if a member of this name cannot be read. toLink says
+// that a hard link leads to a symbolic link.
+func (t *Tree) checkTarMember(h *tar.Header, inside string, toLink bool) error {
 	if err := memberName(inside, h.Name); err != nil {
 		return err
 	}
@@ -152,7 +168,7 @@ func (t *Tree) checkTarMember(h *tar.Header, inside string) error {
 			return &inputfile.TooLargeError{Path: inside, Size: api.Size(h.Size).About(), Limit: MaxArchive}
 		}
 	case tar.TypeLink:
-		if !t.Has(linkTarget(h)) {
+		if !toLink && !t.Has(linkTarget(h)) {
 			return fmt.Errorf("%q is a hard link to %q, which is not before it in the archive", inside, h.Linkname)
 		}
 	case tar.TypeSymlink:

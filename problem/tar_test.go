@@ -128,6 +128,26 @@ func TestOnePackageHasOneDigest(t *testing.T) {
 	}
 }
 
+// A package has the same files however its archive was made: by git archive, with a label, as an
+// incremental archive, and with hard links to symbolic links.
+func TestMembersOfRealTools(t *testing.T) {
+	link := func(flag byte, name, to string) tar.Header {
+		return tar.Header{Typeflag: flag, Name: name, Linkname: to}
+	}
+	tree := opened(t, write(t, "p.tar", tarred(t,
+		tar.Header{Typeflag: tar.TypeXGlobalHeader, Name: "pax_global_header", PAXRecords: map[string]string{"comment": "0123"}},
+		tar.Header{Typeflag: tarLabel, Name: "label"}, tar.Header{Typeflag: tarDumpDir, Name: "p/"},
+		tar.Header{Name: "p/a", Linkname: "1"}, link(tar.TypeSymlink, "p/l", "a"), link(tar.TypeLink, "p/m", "p/l"), link(tar.TypeLink, "p/n", "./p/m"))))
+	if names := []string{"p/a", "p/l", "p/m", "p/n"}; !slices.Equal(tree.Names(), names) {
+		t.Fatalf("it has %q; want %q", tree.Names(), names)
+	}
+	for _, name := range []string{"p/l", "p/m", "p/n"} {
+		if text, err := tree.Read(name, 10); string(text) != "1" || err != nil || !tree.Linked(name) {
+			t.Errorf("%s has %q, %v; a link: %v", name, text, err, tree.Linked(name))
+		}
+	}
+}
+
 // GRD-21: what an archive may unpack to is bounded, and its names stay inside.
 func TestTarsAreBounded(t *testing.T) {
 	huge := tar.Header{Name: "huge", Size: 5 << 30, Mode: 0o644, Format: tar.FormatPAX}

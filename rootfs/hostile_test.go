@@ -148,6 +148,7 @@ func TestBenignTwinsOfHostileArchivesAreAccepted(t *testing.T) {
 		{"IMG-01 dots in a name", members{file("..x/y..", "1")}, "..x/y.."},
 		{"IMG-05 a hard link inside", members{dir("a"), file("a/secret", "1"), hardlink("x", "a/secret")}, "x"},
 		{"IMG-05 a hard link through a link that stays", members{dir("d"), file("d/secret", "1"), symlink("up", "d"), hardlink("x", "up/secret")}, "x"},
+		{"IMG-05 a hard link to a link is one more name of the link", members{file("secret", "1"), symlink("l", "/secret"), hardlink("sub/x", "l")}, "secret"},
 		{"IMG-07 the root as a directory", members{dir("/."), dir("."), file("x", "1")}, "x"},
 		{"IMG-10 a file where a device was", members{file("null", "1")}, "null"},
 		{"IMG-14 as deep as allowed", members{file(strings.Repeat("d/", 127)+"f", "1")}, strings.Repeat("d/", 127) + "f"},

@@ -15,12 +15,19 @@ import (
 // Entries have no fields for owners and extended attributes, and thus for file capabilities, so
 // these are dropped (IMG-11, IMG-12). Whiteouts are files like any other (IMG-13), except in layers.
 func (k kind) decide(h *tar.Header) (e entry, skip string, err error) {
+	switch h.Typeflag {
+	case tar.TypeXGlobalHeader:
+		return entry{}, "a header for all members, such as the commit that git archive writes", checkGlobal(h)
+	case typeLabel:
+		return entry{}, "the name of the archive", nil
+	}
+
 	name, err := cleanName(h.Name)
 	if err != nil {
 		return entry{}, "", unsafeMember(h.Name, "%v", err)
 	}
 	if name == "" {
-		if h.Typeflag != tar.TypeDir {
+		if h.Typeflag != tar.TypeDir && h.Typeflag != typeDumpDir {
 			return entry{}, "", unsafeMember(h.Name, "replaces the root directory")
 		}
 		return entry{}, "the root directory is brig's own", nil
@@ -43,7 +50,7 @@ func (k kind) decide(h *tar.Header) (e entry, skip string, err error) {
 		e.Mode = admitLayerMode(h.Mode)
 	}
 	switch h.Typeflag {
-	case tar.TypeDir:
+	case tar.TypeDir, typeDumpDir: // the content of a dump directory is a list of names
 		e.Kind = kindDir
 	case tar.TypeReg, '\x00', tar.TypeCont, tar.TypeGNUSparse:
 		e.Kind, e.Size = kindFile, h.Size
@@ -60,7 +67,7 @@ func (k kind) decide(h *tar.Header) (e entry, skip string, err error) {
 		}
 		e.Kind, e.Link = kindHardlink, target
 	default:
-		return entry{}, "", unsafeMember(h.Name, "is a %s: remove it from the archive", typeName(h.Typeflag))
+		return entry{}, "", unsafeMember(h.Name, "is a %s", typeName(h.Typeflag))
 	}
 	return e, "", nil
 }
@@ -125,14 +132,34 @@ func admitTime(h *tar.Header) int64 {
 	return h.ModTime.UnixNano()
 }
 
+// Types of GNU tar that package tar does not name (tar.h of GNU tar 1.35).
+const (
+	typeDumpDir   = 'D' // a directory, of tar --listed-incremental
+	typeContinued = 'M' // the rest of a file, of tar --multi-volume
+	typeLabel     = 'V' // no member, of tar --label
+)
+
+// checkGlobal refuses a global header that changes the name, the target, the size or the content of
+// the members after it: package tar does not apply those. The others say nothing that an image keeps.
+func checkGlobal(h *tar.Header) error {
+	for key := range h.PAXRecords {
+		if key == "path" || key == "linkpath" || key == "size" || strings.HasPrefix(key, "GNU.sparse.") {
+			return unsafeMember(h.Name, "is a global header that sets %q of all members: write it for each member", key)
+		}
+	}
+	return nil
+}
+
 func typeName(flag byte) string {
 	switch flag {
+	case typeContinued:
+		return "part of a file that began in another volume: join the volumes"
 	case tar.TypeChar:
-		return "character device"
+		return "character device: remove it from the archive"
 	case tar.TypeBlock:
-		return "block device"
+		return "block device: remove it from the archive"
 	case tar.TypeFifo:
-		return "named pipe"
+		return "named pipe: remove it from the archive"
 	}
-	return fmt.Sprintf("member of the unknown type %q", flag)
+	return fmt.Sprintf("member of the unknown type %q: write the archive with tar --format=pax", flag)
 }

@@ -18,6 +18,9 @@ func TestDecide(t *testing.T) {
 	}
 	linked := func(to string) func(*tar.Header) { return func(h *tar.Header) { h.Linkname = to } }
 	mode := func(m int64) func(*tar.Header) { return func(h *tar.Header) { h.Mode = m } }
+	records := func(key, value string) func(*tar.Header) {
+		return func(h *tar.Header) { h.PAXRecords = map[string]string{key: value} }
+	}
 	const at = 5_000_000_007
 	for _, tt := range []struct {
 		name string
@@ -39,6 +42,10 @@ func TestDecide(t *testing.T) {
 		{name: "setuid, setgid, sticky and write for others go", h: header(tar.TypeReg, "a", mode(0o7777)), want: entry{Kind: kindFile, Mode: 0o755, MTime: at, Path: "a"}},
 		{name: "a time before 1970 is 1970", h: header(tar.TypeReg, "a", func(h *tar.Header) { h.ModTime = time.Unix(-5, 0) }), want: entry{Kind: kindFile, Mode: 0o644, Path: "a"}},
 		{name: "a time beyond 2262 is 1970", h: header(tar.TypeReg, "a", func(h *tar.Header) { h.ModTime = time.Unix(1<<40, 0) }), want: entry{Kind: kindFile, Mode: 0o644, Path: "a"}},
+		{name: "a global header", h: header(tar.TypeXGlobalHeader, "pax_global_header", records("comment", "0123")), skip: true},
+		{name: "a label", h: header('V', "label"), skip: true},
+		{name: "a directory of an incremental archive", h: header('D', "a/", mode(0o755)), want: entry{Kind: kindDir, Mode: 0o755, MTime: at, Path: "a"}},
+		{name: "the root of an incremental archive", h: header('D', "./"), skip: true},
 		{name: "dots that are no dot-dot", h: header(tar.TypeReg, "..a/b../.../c"), want: entry{Kind: kindFile, Mode: 0o644, MTime: at, Path: "..a/b../.../c"}},
 
 		{name: "dot-dot", h: header(tar.TypeReg, ".."), why: `".." in its name`},
@@ -58,6 +65,9 @@ func TestDecide(t *testing.T) {
 		{name: "a device elsewhere", h: header(tar.TypeBlock, "a"), why: "block device"},
 		{name: "a device in a directory like dev", h: header(tar.TypeChar, "devices/x"), why: "character device"},
 		{name: "a fifo", h: header(tar.TypeFifo, "a"), why: "named pipe"},
+		{name: "a global header that renames", h: header(tar.TypeXGlobalHeader, "g", records("path", "x")), why: `sets "path" of all members`},
+		{name: "a global header with a size", h: header(tar.TypeXGlobalHeader, "g", records("size", "1")), why: `sets "size"`},
+		{name: "the rest of a file", h: header('M', "a"), why: "join the volumes"},
 		{name: "an unknown type", h: header('Z', "a"), why: "unknown type"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -102,10 +102,11 @@ func notDir(err error) bool {
 	return errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENAMETOOLONG)
 }
 
-// link makes a hard link to a regular file that an earlier member made. It refuses a link to
-// anything else, or to a name behind a dangling link (IMG-05).
+// link makes a hard link to a regular file or a symbolic link that an earlier member made. It refuses
+// a link to anything else, or to a name behind a dangling link (IMG-05). linkat follows no symbolic
+// link without AT_SYMLINK_FOLLOW: the new name is that of the link itself.
 func (t *tree) link(at *os.File, base string, e entry) error {
-	outside := &UnsafeError{Member: e.Path, Reason: fmt.Sprintf("is a hard link to %q, which is not an earlier regular file", e.Link)}
+	outside := &UnsafeError{Member: e.Path, Reason: fmt.Sprintf("is a hard link to %q, which is not an earlier file or symbolic link", e.Link)}
 	if t.layer { // what is below is not known: layers are shared (IMG-28)
 		outside.Reason += " of the same layer: build the image so that the file and its links are in one layer"
 	}
@@ -116,7 +117,10 @@ func (t *tree) link(at *os.File, base string, e entry) error {
 	defer dir.Close()
 	target := path.Base(e.Link)
 	file, err := lstat(dir, target)
-	if err != nil || file.Mode&unix.S_IFMT != unix.S_IFREG {
+	if err != nil {
+		return outside
+	}
+	if what := file.Mode & unix.S_IFMT; what != unix.S_IFREG && what != unix.S_IFLNK {
 		return outside
 	}
 	switch old, err := lstat(at, base); {

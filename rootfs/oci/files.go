@@ -146,7 +146,7 @@ func (p *position) Seek(offset int64, whence int) (int64, error) {
 	return n, err
 }
 
-// firstMember returns the name of the first member that is not the root.
+// firstMember returns the name of the first member that is neither the root nor a global header.
 func firstMember(r io.Reader) (string, error) {
 	members := tar.NewReader(r)
 	for {
@@ -154,7 +154,7 @@ func firstMember(r io.Reader) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if name := path.Clean("/" + h.Name)[1:]; name != "" {
+		if name := path.Clean("/" + h.Name)[1:]; name != "" && h.Typeflag != tar.TypeXGlobalHeader {
 			return name, nil
 		}
 	}
