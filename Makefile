@@ -165,7 +165,7 @@ lint: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(CELLINIT_ABLATE) $(PROBES)
 	go vet -tags foreign ./e2e
 	go run $(GOLANGCI) run ./...
 	shellcheck -e SC2016,SC2317 $$(git grep -lE '^#!.*sh$$' -- .ci scripts packaging deploy)
-	cd clients/python && mypy --strict --cache-dir=/dev/null brig_sandbox tests
+	cd clients/python && mypy --strict --cache-dir=/dev/null brig_sandbox tests build_backend.py
 
 recording: build ## docs/recording.svg: real commands and their output (root; the Python and C++ images)
 	@scripts/recording

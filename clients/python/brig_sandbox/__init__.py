@@ -14,6 +14,7 @@ refused the request.
 from ._analysis import ErrorAnalysis
 from ._batch import Job, JobResult
 from ._errors import InfraError, RequestError, SandboxError
+from ._following import BatchProgress
 from ._grading import Case, CaseResult, Grade
 from ._limits import MAX_TIMEOUT_SECONDS, ResourceLimits
 from ._network import NetworkHost, NetworkRefusal, NetworkUsage
@@ -25,6 +26,7 @@ from ._session import FileInfo, FileList, Session, SessionUsage, Volume
 from ._version import __version__
 
 __all__ = [
+    "BatchProgress",
     "Case",
     "CaseResult",
     "CodeSandbox",
@@ -50,7 +52,6 @@ __all__ = [
     "SessionUsage",
     "StoredProblem",
     "Timeline",
-    "Verification",
     "Verification",
     "Volume",
     "__version__",

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import http.client
+import hashlib
 import json
 import math
-import time
 import uuid
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from urllib.parse import quote
+
 from ._errors import InfraError, RequestError, SandboxError, reading
+from ._following import Following, Progress
 from ._grading import CaseItem, case_of
 from ._http import Transport
 from ._limits import ResourceLimits
 from ._result import Content, encode
-
-# The service sends a sign of life every 15 seconds.
-_SILENCE = 90.0
-
 
 @dataclass(frozen=True)
 class Job:
@@ -128,16 +126,31 @@ class Batches:
     def _labels(self, project: Optional[str], task: Optional[str]) -> Dict[str, str]:
         raise NotImplementedError
 
-    def grade_many(self, jobs: Iterable[Job], limits: Optional[ResourceLimits] = None, *, keep_results: bool = False, project: Optional[str] = None, task: Optional[str] = None) -> Iterator[JobResult]:
+    def grade_many(
+        self,
+        jobs: Iterable[Job],
+        limits: Optional[ResourceLimits] = None,
+        *,
+        keep_results: bool = False,
+        key: str = "",
+        progress: Progress = None,
+        project: Optional[str] = None,
+        task: Optional[str] = None,
+    ) -> Iterator[JobResult]:
         """Judges many jobs in one batch of the service, and yields each result as it arrives.
 
         The jobs get slots that no other request can have. A job that could not be judged is a
         result, too: its status is not done, and it has no score. A connection that breaks is made
-        again, also to a service that was restarted, and no job that has a result is judged again.
-        If the service did not take all jobs, that is raised after the last result.
+        again, also to a service that was restarted or is away for up to away_timeout seconds, and
+        no job that has a result is judged again. If the service did not take all jobs, that is
+        raised after the last result. An error has the phase in which it came, and the batch_id.
 
         limits:       of jobs that have none; None: those of the client
         keep_results: JobResult.said has the result of each test; otherwise only a summary
+        key:          a call with the same key and the same jobs, limits and labels attaches to the
+                      batch that the first one began, also from another process
+        progress:     True: to stderr; or a function of BatchProgress, called with each result and
+                      sign of life
         """
         if limits is not None and not isinstance(limits, ResourceLimits):
             raise TypeError("limits must be ResourceLimits")
@@ -146,19 +159,38 @@ class Batches:
         labels = self._labels(project, task)
         if labels:
             request["labels"] = labels
-        return _grade_many(self._http, jobs, request)
+        return _grade_many(self._http, jobs, request, key, progress)
 
-    def score_many(self, jobs: Iterable[Job], limits: Optional[ResourceLimits] = None, *, project: Optional[str] = None, task: Optional[str] = None) -> Tuple[List[float], List[bool]]:
+    def attach(self, batch_id: str, *, progress: Progress = None) -> Iterator[JobResult]:
+        """Yields all results of a batch that exists, as grade_many does, also those that were read before.
+
+        The batch_id is that of a BatchProgress or of an error. index is the position of the job in
+        the lines of the batch.
+        """
+        if not batch_id:
+            raise ValueError("batch_id is empty")
+        return _attach(self._http, batch_id, progress)
+
+    def score_many(
+        self,
+        jobs: Iterable[Job],
+        limits: Optional[ResourceLimits] = None,
+        *,
+        key: str = "",
+        progress: Progress = None,
+        project: Optional[str] = None,
+        task: Optional[str] = None,
+    ) -> Tuple[List[float], List[bool]]:
         """Judges many jobs as grade_many does, and returns (scores, mask) in the order of the jobs.
 
         mask[i] is True if job i was judged. Otherwise scores[i] is NaN, never a zero: that job
         says nothing about its program, and must be left out of a mean or a reward.
         """
         all_jobs = list(jobs)
-        return _scores_of(self.grade_many(all_jobs, limits, project=project, task=task), len(all_jobs))
+        return _scores_of(self.grade_many(all_jobs, limits, key=key, progress=progress, project=project, task=task), len(all_jobs))
 
 
-def _grade_many(transport: Transport, jobs: Iterable[Job], request: Mapping[str, Any]) -> Iterator[JobResult]:
+def _grade_many(transport: Transport, jobs: Iterable[Job], request: Mapping[str, Any], key: str, progress: Progress) -> Iterator[JobResult]:
     """Yields the result of each job as it arrives. A connection that breaks is made again: nothing is judged twice."""
     lines, positions = [json.dumps(dict(request)).encode()], {}
     for n, job in enumerate(jobs):
@@ -169,73 +201,19 @@ def _grade_many(transport: Transport, jobs: Iterable[Job], request: Mapping[str,
         lines.append(json.dumps(asked).encode())
     if not positions:
         return
-    for said in _follow(transport, b"\n".join(lines) + b"\n", len(positions)):
+    body = b"\n".join(lines) + b"\n"
+    # A batch is found again by its key. With other jobs it is another batch.
+    exchange = hashlib.sha256(key.encode() + b"\0" + body).hexdigest() if key else uuid.uuid4().hex
+    for said in Following(transport, len(positions), progress).lines(body, exchange):
         id = said.get("id")
         if id in positions:
             yield JobResult.of(said, positions[id])
 
 
-def _follow(transport: Transport, body: bytes, jobs: int) -> Iterator[Dict[str, Any]]:
-    """Yields the lines of the service for the jobs in body, each once."""
-    key = uuid.uuid4().hex
-    location, got, failed = "", 0, 0
-    until = time.monotonic() + transport.room
-    full = 0
-    while True:
-        sent, here = False, 0
-        try:
-            with transport.opened(_SILENCE) as connection:
-                if location:
-                    response = transport.asked(connection, "GET", f"{location}/results?after={got}&follow=true", None, {})
-                    skip = 0
-                else:
-                    response = transport.asked(connection, "POST", "/v1/batches?wait=true", body, {"Content-Type": "application/x-ndjson", "Idempotency-Key": key})
-                    skip = got  # the same batch sends all of its results again
-                sent = True
-                for line in response:
-                    if not line.endswith(b"\n"):
-                        raise http.client.IncompleteRead(line)
-                    if not line.strip():
-                        continue
-                    said = _parsed(line)
-                    if said.get("end") is True:
-                        _check_end(said, jobs)
-                        return
-                    here += 1
-                    if here > skip:
-                        got, failed = got + 1, 0
-                        yield said
-                location = location or response.getheader("Location") or ""
-                raise http.client.IncompleteRead(b"")
-        except (OSError, http.client.HTTPException) as e:
-            failed += 1
-            if failed > transport.retries:
-                raise InfraError(f"the connection to {transport.url} broke {failed} times: {e!r}: is brig serve running?", code="gateway-gone" if sent else "gateway-unreachable", retry_safe=True) from e
-            time.sleep(min(transport.patience, 0.2 * 2**failed))
-        except InfraError as e:
-            wait = transport.wait_for_room(e, full, until) if e.status == 429 and e.retry_safe else transport.wait_after(e, failed)
-            if wait is None:
-                raise
-            full, failed = full + (e.status == 429), failed + (e.status != 429)
-            time.sleep(wait)
-
-
-def _parsed(line: bytes) -> Dict[str, Any]:
-    try:
-        said = json.loads(line)
-    except (ValueError, RecursionError, MemoryError) as e:
-        raise InfraError("a line of the answer is not JSON: is this a brig service?", code="bad-answer") from e
-    if not isinstance(said, dict):
-        raise InfraError("a line of the answer is no object: is this a brig service?", code="bad-answer")
-    return said
-
-
-def _check_end(said: Mapping[str, Any], jobs: int) -> None:
-    """Raises the error of a batch that did not take all jobs."""
-    error = said.get("error")
-    if isinstance(error, dict):
-        kind = InfraError if error.get("retry_safe") is True else RequestError
-        raise kind(f"not all of the {jobs} jobs were taken: {error.get('message')}", code=str(error.get("code") or "bad-answer"), retry_safe=error.get("retry_safe") is True)
+def _attach(transport: Transport, batch_id: str, progress: Progress) -> Iterator[JobResult]:
+    for said in Following(transport, 0, progress).lines(None, "", "/v1/batches/" + quote(batch_id, safe="")):
+        index = said.get("index")
+        yield JobResult.of(said, index if isinstance(index, int) else -1)
 
 
 def _scores_of(results: Iterable[JobResult], jobs: int) -> Tuple[List[float], List[bool]]:

@@ -33,6 +33,10 @@ class SandboxError(Exception):
         self.run_id = run_id  # empty: no run was started
         self.session_id = session_id  # for a conflict: the existing session
 
+        # Only for batches: connect, send or judge, and the id of the batch if the service gave one.
+        self.phase = ""
+        self.batch_id = ""
+
         # Only for execute_many: the item's position, and the errors of later items.
         self.index: Optional[int] = None
         self.others: List[SandboxError] = []

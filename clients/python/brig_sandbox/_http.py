@@ -103,7 +103,7 @@ class Transport:
     It does not follow redirects, because they would forward the key.
     """
 
-    def __init__(self, url: str, key: Optional[str], *, timeout: float, retries: int, patience: float, room: float, context: Optional[ssl.SSLContext]) -> None:
+    def __init__(self, url: str, key: Optional[str], *, timeout: float, retries: int, patience: float, room: float, away: float, context: Optional[ssl.SSLContext]) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https", "unix") or not (parts.hostname or parts.scheme == "unix" and parts.path):
             raise ValueError(f"url {url!r}: write http://host:port, https://host or unix:///path/of/socket")
@@ -116,6 +116,7 @@ class Transport:
         self.retries = retries
         self.patience = patience  # the longest wait between two tries, in seconds
         self.room = room  # the longest time that a request is retried while the service is full, in seconds
+        self.away = away  # the longest time that a batch waits for a service that does not answer, in seconds
         self._context = context
 
     def call(self, method: str, path: str, body: Optional[Mapping[str, Any]] = None, query: Optional[Query] = None, *, stays: bool = False) -> Any:

@@ -35,6 +35,7 @@ class CodeSandbox(Batches, Problems, Suites):
     retries:        how often a failed request is retried if that is safe
     patience:       the longest wait between two tries, in seconds; if the service asks for more, there is no retry
     room_timeout:   for how many seconds a request is retried while the service is full; 0: no retry
+    away_timeout:   for how many seconds a batch waits for a service that is away, such as one that restarts
     answer_timeout: seconds to wait for a complete answer, including the time that a run waits for a slot
     """
 
@@ -49,6 +50,7 @@ class CodeSandbox(Batches, Problems, Suites):
         retries: int = 3,
         patience: float = 30,
         room_timeout: float = 600,
+        away_timeout: float = 300,
         answer_timeout: float = 300,
         ssl_context: Optional[ssl.SSLContext] = None,
     ) -> None:
@@ -65,6 +67,7 @@ class CodeSandbox(Batches, Problems, Suites):
             retries=retries,
             patience=patience,
             room=room_timeout,
+            away=away_timeout,
             context=ssl_context,
         )
 

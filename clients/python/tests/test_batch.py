@@ -1,11 +1,14 @@
+import contextlib
+import io
 import json
 import math
 import unittest
 from typing import Any, Dict, List
+from unittest import mock
 
-from brig_sandbox import CodeSandbox, InfraError, Job, RequestError, ResourceLimits
+from brig_sandbox import BatchProgress, CodeSandbox, InfraError, Job, RequestError, ResourceLimits
 
-from .service import DROP, Answer, Service, problem
+from .service import DROP, Answer, Asked, Service, problem
 
 LINES = (("Content-Type", "application/x-ndjson"), ("Location", "/v1/batches/b1"))
 
@@ -66,8 +69,10 @@ class Batch(unittest.TestCase):
 
     def test_a_broken_connection_goes_on_where_it_was(self) -> None:
         with Service(DROP, lines(done("0", 1), done("2", 1), end=False), DROP, lines(done("1", 0), done("3", 1))) as service:
-            got = [r.index for r in CodeSandbox(url=service.url).grade_many(JOBS)]
+            with self.assertLogs("brig_sandbox", "WARNING") as said:
+                got = [r.index for r in CodeSandbox(url=service.url).grade_many(JOBS)]
         self.assertEqual(got, [0, 2, 1, 3])
+        self.assertEqual(len(said.output), 2, said.output)
         self.assertEqual([a.path for a in service.asked], ["/v1/batches?wait=true"] * 2 + ["/v1/batches/b1/results?after=2&follow=true"] * 2)
         keys = {a.headers.get("Idempotency-Key") for a in service.asked[:2]}
         self.assertEqual(len(keys), 1)
@@ -81,8 +86,8 @@ class Batch(unittest.TestCase):
                 CodeSandbox(url=service.url).score_many(JOBS)
         with Service(DROP) as service:
             with self.assertRaises(InfraError):
-                CodeSandbox(url=service.url, retries=1, patience=0).score_many(JOBS)
-        self.assertEqual(len(service.asked), 2)
+                CodeSandbox(url=service.url, away_timeout=0).score_many(JOBS)
+        self.assertEqual(len(service.asked), 1)
 
     def test_jobs_that_were_not_taken_are_an_error_after_the_results(self) -> None:
         with Service(lines(done("0", 1), error={"code": "batches-full", "message": "full", "retry_safe": True})) as service:
@@ -104,3 +109,97 @@ class Batch(unittest.TestCase):
                 with self.assertRaises(InfraError, msg=bad) as raised:
                     CodeSandbox(url=service.url).score_many(JOBS)
             self.assertEqual(raised.exception.code, "bad-answer")
+
+
+class Away(unittest.TestCase):
+    """A service that is away for a while, and the clock of the client. No test waits."""
+
+    def setUp(self) -> None:
+        self.now = 1000.0
+        self.waits: List[float] = []
+
+        def sleep(seconds: float) -> None:
+            self.waits.append(seconds)
+            self.now += seconds
+
+        clock = mock.patch("brig_sandbox._following.time", mock.Mock(monotonic=lambda: self.now, sleep=sleep))
+        clock.start()
+        self.addCleanup(clock.stop)
+
+    def test_a_minute_is_survived_and_is_not_silent(self) -> None:
+        for away in (DROP, Answer(502, b"bad gateway"), problem(503, "stopping", True)):
+            self.waits.clear()
+            until = self.now + 60
+
+            def decide(asked: Asked) -> Answer:
+                return away if self.now < until else lines(done("0", 1), done("1", 0), done("2", 1), done("3", 1))
+
+            with Service(decide=decide) as service:
+                with self.assertLogs("brig_sandbox", "WARNING") as said:
+                    scores, mask = CodeSandbox(url=service.url).score_many(JOBS)
+            self.assertEqual((scores, mask), ([1.0, 0.0, 1.0, 1.0], [True] * 4))
+            self.assertEqual(len(said.output), 1, said.output)
+            self.assertLess(len(self.waits), 25, self.waits)
+
+    def test_it_ends_and_names_phase_and_batch(self) -> None:
+        with self.assertLogs("brig_sandbox", "WARNING"), self.assertRaises(InfraError) as raised:
+            CodeSandbox(url="http://127.0.0.1:9", away_timeout=60).score_many(JOBS)
+        self.assertEqual((raised.exception.phase, raised.exception.batch_id, raised.exception.code), ("connect", "", "gateway-unreachable"))
+        self.assertRegex(str(raised.exception), r"while connecting \(0 of 4 results\): .* was away for \d+ s.*away_timeout")
+        self.assertLessEqual(sum(self.waits), 60)
+        self.assertGreater(sum(self.waits), 50)
+
+        with Service(DROP) as service:
+            with self.assertLogs("brig_sandbox", "WARNING"), self.assertRaises(InfraError) as raised:
+                CodeSandbox(url=service.url, away_timeout=1).score_many(JOBS)
+        self.assertEqual((raised.exception.phase, raised.exception.code), ("send", "gateway-gone"))
+
+        with Service(lines(done("2", 1), end=False), DROP) as service:
+            got = []
+            with self.assertLogs("brig_sandbox", "WARNING"), self.assertRaises(InfraError) as raised:
+                for r in CodeSandbox(url=service.url, away_timeout=1).grade_many(JOBS):
+                    got.append(r.index)
+        self.assertEqual((got, raised.exception.phase, raised.exception.batch_id), ([2], "judge", "b1"))
+        self.assertIn("while waiting for results (1 of 4 results, batch b1)", str(raised.exception))
+
+    def test_a_refusal_has_its_phase_and_is_not_repeated(self) -> None:
+        with Service(problem(422, "unsupported", False)) as service:
+            with self.assertRaises(RequestError) as raised:
+                CodeSandbox(url=service.url).score_many(JOBS)
+        self.assertEqual((raised.exception.phase, len(service.asked)), ("send", 1))
+
+    def test_the_same_jobs_with_a_key_are_the_same_batch(self) -> None:
+        with Service(lines(done("0", 1), done("1", 0), done("2", 1), done("3", 1))) as service:
+            box = CodeSandbox(url=service.url)
+            for key, jobs in (("step 1", JOBS), ("step 1", JOBS), ("step 2", JOBS), ("step 1", JOBS[:3]), ("", JOBS), ("", JOBS)):
+                box.score_many(jobs, key=key)
+        keys = [a.headers["Idempotency-Key"] for a in service.asked]
+        self.assertEqual(keys[0], keys[1])
+        self.assertEqual(len(set(keys)), 5)
+
+    def test_a_batch_is_attached_to_by_its_id(self) -> None:
+        with Service(lines(done("2", 1), end=False), lines(done("0", 0.5))) as service:
+            with self.assertLogs("brig_sandbox", "WARNING"):
+                got = [(r.index, r.score) for r in CodeSandbox(url=service.url).attach("b1")]
+        self.assertEqual(got, [(2, 1.0), (0, 0.5)])
+        self.assertEqual([(a.method, a.path) for a in service.asked], [("GET", "/v1/batches/b1/results?after=0&follow=true"), ("GET", "/v1/batches/b1/results?after=1&follow=true")])
+        with Service(problem(404, "not-found", False)) as service:
+            with self.assertRaises(RequestError) as raised:
+                list(CodeSandbox(url=service.url).attach("gone"))
+        self.assertEqual((raised.exception.phase, raised.exception.batch_id), ("judge", "gone"))
+        with self.assertRaises(ValueError):
+            CodeSandbox().attach("")
+
+    def test_progress(self) -> None:
+        seen: List[BatchProgress] = []
+        with Service(DROP, lines(done("0", 1), failed("1", "error", "poison", True))) as service:
+            with self.assertLogs("brig_sandbox", "WARNING"):
+                list(CodeSandbox(url=service.url).grade_many(JOBS[:2], progress=seen.append))
+        self.assertEqual([(p.phase, p.batch_id, p.results, p.failed) for p in seen], [("send", "", 0, 0), ("judge", "b1", 0, 0), ("judge", "b1", 1, 0), ("judge", "b1", 2, 1)])
+        self.assertEqual(str(BatchProgress("b1", "judge", 4, 2, 1, 12.3, 7.0)), "brig: 2 of 4 jobs, 1 not judged, 12 s; the service is away since 7 s")
+        self.assertEqual(str(BatchProgress("b1", "judge", 0, 2, 0, 1.0, 0.0)), "brig: 2 jobs, 1 s")
+        with Service(lines(done("0", 1), done("1", 1))) as service:
+            said = io.StringIO()
+            with contextlib.redirect_stderr(said):
+                CodeSandbox(url=service.url).score_many(JOBS[:2], progress=True)
+        self.assertEqual(said.getvalue(), "brig: 0 of 2 jobs, 0 s\nbrig: 2 of 2 jobs, 0 s\n")
