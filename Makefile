@@ -173,11 +173,11 @@ recording: build ## docs/recording.svg: real commands and their output (root; th
 hooks: ## check formatting and the subject before each commit in this clone
 	git config core.hooksPath scripts/hooks
 
-install: build ## install below PREFIX (/usr/local): binaries, units, settings, completions, manual pages
-	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" packaging/install
+install: build ## install below PREFIX (/usr/local), settings below SYSCONFDIR: binaries, units, completions, documents
+	@PREFIX="$(PREFIX)" SYSCONFDIR="$(SYSCONFDIR)" DESTDIR="$(DESTDIR)" packaging/install
 
 uninstall: build ## remove what make install installed; data, users and changed settings stay
-	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" packaging/install --remove
+	@PREFIX="$(PREFIX)" SYSCONFDIR="$(SYSCONFDIR)" DESTDIR="$(DESTDIR)" packaging/install --remove
 
 deb: build ## a Debian package in bin/
 	@VERSION="$(DEBVERSION)" MAINTAINER="$(MAINTAINER)" packaging/deb

@@ -2,6 +2,7 @@
 package packaging
 
 import (
+	"cmp"
 	"compress/gzip"
 	"io"
 	"io/fs"
@@ -78,12 +79,14 @@ func TestInstallAndRemove(t *testing.T) {
 	runCommand(t, env, "./install")
 	all := filesBelow(t, dir)
 	for _, want := range []string{
-		"/opt/brig/bin/brig", "/opt/brig/bin/brigd", "/etc/brig/serve.yaml",
+		"/opt/brig/bin/brig", "/opt/brig/bin/brigd", "/opt/brig/etc/brig/serve.yaml",
 		"/opt/brig/lib/systemd/system/brigd.service", "/opt/brig/lib/systemd/system/brig-gateway.service",
 		"/opt/brig/lib/sysusers.d/brig.conf", "/opt/brig/lib/tmpfiles.d/brig.conf",
 		"/opt/brig/share/man/man1/brig.1.gz", "/opt/brig/share/man/man1/brig-serve.1.gz", "/opt/brig/share/man/man8/brigd.8.gz",
 		"/opt/brig/share/bash-completion/completions/brig", "/opt/brig/share/zsh/site-functions/_brig",
 		"/opt/brig/share/fish/vendor_completions.d/brig.fish",
+		"/opt/brig/share/doc/brig/README.md", "/opt/brig/share/doc/brig/docs/grading.md", "/opt/brig/share/doc/brig/docs/recording.svg",
+		"/opt/brig/share/brig/clients/python/pyproject.toml", "/opt/brig/share/brig/clients/python/brig_sandbox/__init__.py",
 	} {
 		if !slices.Contains(all, want) {
 			t.Errorf("%s is not installed", want)
@@ -121,7 +124,7 @@ func TestInstallAndRemove(t *testing.T) {
 	}
 
 	// Changed settings belong to the operator and stay.
-	settings := dir + "/etc/brig/serve.yaml"
+	settings := dir + "/opt/brig/etc/brig/serve.yaml"
 	if err := os.WriteFile(settings, []byte("queue: 1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +133,7 @@ func TestInstallAndRemove(t *testing.T) {
 		t.Errorf("a second install made the settings %q", got)
 	}
 	runCommand(t, env, "./install", "--remove")
-	if left := filesBelow(t, dir); !slices.Equal(left, []string{"/etc/brig/serve.yaml"}) {
+	if left := filesBelow(t, dir); !slices.Equal(left, []string{"/opt/brig/etc/brig/serve.yaml"}) {
 		t.Errorf("left behind: %q; want the changed settings alone", left)
 	}
 	if err := os.Remove(settings); err != nil {
@@ -140,6 +143,78 @@ func TestInstallAndRemove(t *testing.T) {
 	runCommand(t, env, "./install", "--remove")
 	if left := filesBelow(t, dir); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
+	}
+}
+
+// Settings lie where others have them, and what is installed reads them there; nothing is written
+// anywhere else.
+func TestPrefixes(t *testing.T) {
+	needBuilt(t)
+	for _, tt := range []struct{ prefix, sysconf, settings string }{
+		{"", "", "/etc"},
+		{"/opt/brig", "", "/opt/brig/etc"},
+		{"/opt/brig", "/etc/opt", "/etc/opt"},
+	} {
+		t.Run(tt.prefix+" "+tt.sysconf, func(t *testing.T) {
+			dir := t.TempDir()
+			env := []string{"DESTDIR=" + dir, "PREFIX=" + tt.prefix, "SYSCONFDIR=" + tt.sysconf, "ZSHDIR="}
+			runCommand(t, env, "./install")
+			prefix := cmp.Or(tt.prefix, "/usr/local")
+			for _, name := range filesBelow(t, dir) {
+				if !strings.HasPrefix(name, prefix+"/") && name != tt.settings+"/brig/serve.yaml" {
+					t.Errorf("%s is neither below %s nor the settings", name, prefix)
+				}
+			}
+
+			gateway := read(t, dir+prefix+"/lib/systemd/system/brig-gateway.service")
+			if want := "ExecStart=" + prefix + "/bin/brig serve --config " + tt.settings + "/brig/serve.yaml\n"; !strings.Contains(gateway, want) {
+				t.Errorf("the unit of the service does not have %q", want)
+			}
+			agent := read(t, dir+prefix+"/lib/systemd/system/brigd.service")
+			want := "ExecStart=" + prefix + "/bin/brigd --group brig"
+			if tt.settings != "/etc" {
+				want += " --languages " + tt.settings + "/brig/languages --profiles " + tt.settings + "/brig/profiles"
+			}
+			if !strings.Contains(agent, want+"\n") {
+				t.Errorf("the unit of the agent does not have %q", want)
+			}
+
+			documentsMustLeadToEachOther(t, dir+prefix+"/share/doc/brig/docs")
+			runCommand(t, env, "./install", "--remove")
+			if left := filesBelow(t, dir); len(left) > 0 {
+				t.Errorf("left behind: %q", left)
+			}
+		})
+	}
+	for _, bad := range []string{"PREFIX=relative", "PREFIX=/with space", "SYSCONFDIR=/a|b"} {
+		dir := t.TempDir()
+		c := exec.CommandContext(t.Context(), "./install")
+		c.Env = append(os.Environ(), "DESTDIR="+dir, bad)
+		if out, err := c.CombinedOutput(); err == nil || !strings.Contains(string(out), "use an absolute path") || len(filesBelow(t, dir)) > 0 {
+			t.Errorf("%s: %v, %s", bad, err, out)
+		}
+	}
+}
+
+// documentsMustLeadToEachOther checks that the links of installed documents lead to installed ones, or
+// to the sources.
+func documentsMustLeadToEachOther(t *testing.T, docs string) {
+	t.Helper()
+	links := regexp.MustCompile(`\]\(([^):#]+\.md)[)#]`)
+	pages, err := filepath.Glob(docs + "/*.md")
+	if err != nil || len(pages) < 20 {
+		t.Fatalf("%d pages, %v", len(pages), err)
+	}
+	for _, page := range pages {
+		for _, link := range links.FindAllStringSubmatch(read(t, page), -1) {
+			target := filepath.Join(docs, link[1])
+			if !strings.HasPrefix(target, docs+"/") { // of the sources
+				continue
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s links to %s: %v", filepath.Base(page), link[1], err)
+			}
+		}
 	}
 }
 
@@ -179,7 +254,8 @@ func checkDeb(t *testing.T, file string) {
 			t.Errorf("in the package: %s", line)
 		}
 	}
-	for _, want := range []string{"./usr/bin/brigd", "./usr/lib/systemd/system/brig-gateway.service", "./usr/share/zsh/vendor-completions/_brig", "./usr/share/doc/brig/copyright"} {
+	for _, want := range []string{"./usr/bin/brigd", "./usr/lib/systemd/system/brig-gateway.service", "./usr/share/zsh/vendor-completions/_brig", "./usr/share/doc/brig/copyright",
+		"./usr/share/doc/brig/docs/operating.md", "./usr/share/brig/clients/python/build_backend.py"} {
 		if !slices.ContainsFunc(list, func(line string) bool { return strings.HasSuffix(line, " "+want) }) {
 			t.Errorf("%s is not in the package", want)
 		}

@@ -20,17 +20,24 @@ const defaultKeys = "/etc/brig/keys.yaml"
 // keyCommand is brig key.
 func keyCommand(c *cli) *cobra.Command {
 	return c.group("key", `
-Create keys for brig serve. The holder of a key can run programs, also from other hosts.
+Create and remove keys of brig serve. The holder of a key can run programs, also from other hosts.
 
 Usage:
   brig key add NAME [flags]        add a key to the keys file, which is created if missing
   brig key new NAME [flags]        print a key's line for a file that you write yourself
+  brig key ls                      list the names of the keys and their limits
+  brig key rotate NAME             give a key a new secret; its limits and what it owns stay
+  brig key rm NAME...              remove keys from the keys file
 
 Examples:
   sudo brig key add teacher --admin
   sudo brig key add judge --runs 2 --volumes 1G
+  sudo brig key rotate judge >judge.key
   sudo brig serve --keys `+defaultKeys, []command{
 		{name: "add", short: "create a key and add it to the keys file", make: keyAdd},
+		{name: "ls", short: "list the keys of the keys file", make: keyList},
+		{name: "rotate", short: "give a key of the keys file a new secret", make: keyRotate},
+		{name: "rm", short: "remove keys from the keys file", make: keyRemove},
 		{name: "new", short: "create a key and print its line for the keys file", make: keyNew},
 	})
 }
@@ -74,7 +81,7 @@ Examples:
   sudo brig key add teacher --admin
   sudo brig key add judge --runs 2 --volumes 1G >judge.key
   brig key add me --file keys.yaml`)
-	file := f.String("file", defaultKeys, "the keys `FILE`")
+	file := keyFileFlag(f)
 	group := f.String("group", "", fmt.Sprintf("`GROUP` that may read a new file, by name or number (default: that of the user %s, or %d)", serviceUser, fallbackServiceID))
 	keyLimitFlags(f, &key)
 	return c.does(k, func() int {
@@ -92,11 +99,8 @@ Examples:
 			}
 			return nil
 		})
-		switch {
-		case errors.Is(err, fs.ErrPermission):
-			return c.fail(fmt.Errorf("%w: use sudo, or choose a file that you own with --file", err))
-		case err != nil:
-			return c.fail(err)
+		if err != nil {
+			return c.fail(keysError(err))
 		}
 		what := "added to"
 		if made {
@@ -153,6 +157,110 @@ Example:
 			return exitBrig // the key is lost, so its line is of no use; stderr cannot take an error either
 		}
 		fmt.Fprintln(c.text(), line)
+		return 0
+	})
+}
+
+// keyFileFlag defines the flag that names the keys file.
+func keyFileFlag(f *pflag.FlagSet) *string { return f.String("file", defaultKeys, "the keys `FILE`") }
+
+// keysError is the error of a command that reads or changes the keys file.
+func keysError(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w: use sudo, or choose a file that you own with --file", err)
+	}
+	return err
+}
+
+// listedKey is a key as brig key ls --json prints it.
+type listedKey struct {
+	Name   string         `json:"name"`
+	Limits map[string]any `json:"limits"`
+	line   string
+}
+
+func keyList(c *cli) *cobra.Command {
+	k, f := newCommand("key ls", `
+List the keys of the keys file, with the limits of each. The file has no secrets, only their
+digests.
+
+Usage:
+  brig key ls [--json] [--file FILE]
+
+Example:
+  sudo brig key ls`)
+	file := keyFileFlag(f)
+	asJSON := f.Bool("json", false, "print JSON")
+	return c.does(k, func() int {
+		if f.NArg() > 0 {
+			return c.hint("key ls", fmt.Errorf("key ls takes no argument %q", f.Arg(0)))
+		}
+		keys, err := auth.ListKeys(*file)
+		if err != nil {
+			return c.fail(keysError(err))
+		}
+		all := []listedKey{}
+		for _, k := range keys {
+			all = append(all, listedKey{Name: k.Name, Limits: k.Settings(), line: k.Limits()})
+		}
+		err = printList(c, *asJSON, all, "KEY\tLIMITS", func(k listedKey) string { return k.Name + "\t" + k.line })
+		if err != nil {
+			return c.fail(err)
+		}
+		return 0
+	})
+}
+
+func keyRotate(c *cli) *cobra.Command {
+	k, f := newCommand("key rotate", `
+Give a key a new secret, which is printed to stdout, once. The old one ends within three
+seconds. The limits of the key stay, and so do its runs, sessions, batches, problems and volumes.
+
+Usage:
+  brig key rotate NAME [--file FILE]
+
+Example:
+  sudo brig key rotate judge >judge.key`)
+	file := keyFileFlag(f)
+	return c.does(k, func() int {
+		if f.NArg() != 1 {
+			return c.hint("key rotate", errors.New("brig key rotate needs the NAME of one key"))
+		}
+		err := auth.RotateKey(*file, f.Arg(0), func(token string) error {
+			if _, err := fmt.Fprintln(c.text(), token); err != nil {
+				return fmt.Errorf("the key could not be printed, and the old one stays: %w: send stdout elsewhere", err)
+			}
+			return nil
+		})
+		if err != nil {
+			return c.fail(keysError(err))
+		}
+		c.note("this is the new key of %s in %s: it is not shown again, and the old one ends within three seconds", f.Arg(0), *file)
+		return 0
+	})
+}
+
+func keyRemove(c *cli) *cobra.Command {
+	k, f := newCommand("key rm", `
+Remove keys from the keys file. A running service refuses them within three seconds. What a
+key has begun ends as usual; its problems and volumes stay, for a key of the same name.
+
+Usage:
+  brig key rm NAME... [--file FILE]
+
+Example:
+  sudo brig key rm judge`)
+	file := keyFileFlag(f)
+	return c.does(k, func() int {
+		if f.NArg() == 0 {
+			return c.hint("key rm", errors.New("brig key rm needs the NAME of a key"))
+		}
+		for _, name := range f.Args() {
+			if err := auth.RemoveKey(*file, name); err != nil {
+				return c.fail(keysError(err))
+			}
+			c.note("removed the key of %s from %s: the service refuses it within three seconds", name, *file)
+		}
 		return 0
 	})
 }

@@ -161,8 +161,9 @@ func commandRemedy(name string, all []string) string {
 
 // subcommandRemedies are names for what no subcommand of a command does.
 var subcommandRemedies = []struct{ command, typed, say string }{
-	{"key", "rm remove delete revoke del", "remove the key's line from the keys file (" + defaultKeys + ", or the one of brig serve --keys): the service reads the file again within three seconds, and logs an error if it cannot"},
-	{"key", "ls list show", "the keys file has a line for each key (" + defaultKeys + ", or the one of brig serve --keys), but not the keys themselves"},
+	{"key", "remove delete revoke del", "use brig key rm NAME"},
+	{"key", "list show", "use brig key ls"},
+	{"key", "renew replace regenerate", "use brig key rotate NAME"},
 }
 
 // subcommandRemedy says what to do instead of a subcommand that a command does not have. It is empty

@@ -221,9 +221,14 @@ func NewKey(k Key) (token, line string, err error) {
 	case k.badProfile() != nil:
 		return "", "", k.badProfile()
 	}
+	token, k.SHA256 = newToken()
+	return token, k.line(), nil
+}
+
+// newToken returns a random token and its digest in hexadecimal.
+func newToken() (token, sum string) {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails (crypto/rand, Go 1.24)
 	token = "brig_" + base64.RawURLEncoding.EncodeToString(b[:])
-	k.SHA256 = fmt.Sprintf("%x", sha256.Sum256([]byte(token)))
-	return token, k.line(), nil
+	return token, fmt.Sprintf("%x", sha256.Sum256([]byte(token)))
 }
