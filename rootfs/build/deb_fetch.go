@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -30,7 +31,10 @@ func (b *debianBuild) fetchDebs(ctx context.Context) error {
 		return err
 	}
 	b.step("reading the list of packages")
-	if _, err := b.apt(ctx, nil, "update"); err != nil {
+	if _, err := b.apt(ctx, "apt-get", nil, "update"); err != nil {
+		return err
+	}
+	if err := b.leaveOutUnknown(ctx); err != nil {
 		return err
 	}
 	wanted, err := b.wanted(ctx)
@@ -50,13 +54,33 @@ func (b *debianBuild) fetchDebs(ctx context.Context) error {
 		return nil
 	}
 	all := b.installArgs("--download-only")
-	_, err = b.apt(ctx, &downloadProgress{step: b.step, of: missing}, all...)
+	_, err = b.apt(ctx, "apt-get", &downloadProgress{step: b.step, of: missing}, all...)
 	return errors.Join(err, saveDebs(b.dir.file("debs"), b.cache))
+}
+
+// leaveOutUnknown removes from the packages those that brig adds by itself and the suite does not have.
+func (b *debianBuild) leaveOutUnknown(ctx context.Context) error {
+	known, err := b.apt(ctx, "apt-cache", nil, "pkgnames", newInTrixie)
+	if err != nil {
+		return err
+	}
+	b.recipe.Packages = withoutUnknown(b.recipe.Packages, string(known))
+	return nil
+}
+
+// withoutUnknown returns packages without the first newInTrixie, unless the names, one in each line, have
+// it. One that the recipe names comes later, and stays.
+func withoutUnknown(packages []string, names string) []string {
+	at := slices.Index(packages, newInTrixie)
+	if at < 0 || slices.Contains(strings.Fields(names), newInTrixie) {
+		return packages
+	}
+	return slices.Delete(slices.Clone(packages), at, at+1)
 }
 
 // wanted asks apt which packages the build's directory lacks.
 func (b *debianBuild) wanted(ctx context.Context) ([]wantedDeb, error) {
-	out, err := b.apt(ctx, nil, b.installArgs("-qq", "--print-uris")...)
+	out, err := b.apt(ctx, "apt-get", nil, b.installArgs("-qq", "--print-uris")...)
 	if err != nil {
 		return nil, err
 	}
@@ -111,11 +135,11 @@ func (b *debianBuild) aptConfig() string {
 	return out.String()
 }
 
-// apt runs apt-get as the build's user and returns what it printed.
-func (b *debianBuild) apt(ctx context.Context, watch io.Writer, args ...string) ([]byte, error) {
+// apt runs a tool of apt as the build's user and returns what it printed.
+func (b *debianBuild) apt(ctx context.Context, tool string, watch io.Writer, args ...string) ([]byte, error) {
 	var out bytes.Buffer
 	output := &tail{w: b.log}
-	cmd := exec.CommandContext(ctx, "apt-get", args...)
+	cmd := exec.CommandContext(ctx, tool, args...)
 	cmd.Stdout, cmd.Stderr = &out, output
 	if watch != nil {
 		cmd.Stdout = io.MultiWriter(watch, b.log)
@@ -123,7 +147,7 @@ func (b *debianBuild) apt(ctx context.Context, watch io.Writer, args ...string) 
 	b.confine(cmd)
 	cmd.Env = append(cmd.Env, "APT_CONFIG="+b.dir.file("apt.conf"))
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("apt-get %s: %w; its last output:\n%s", args[0], errors.Join(context.Cause(ctx), err), output)
+		return nil, fmt.Errorf("%s %s: %w; its last output:\n%s", tool, args[0], errors.Join(context.Cause(ctx), err), output)
 	}
 	return out.Bytes(), nil
 }

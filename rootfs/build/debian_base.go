@@ -7,8 +7,11 @@ import "slices"
 // debianBase are the packages that make a shell and time zones work.
 var debianBase = []string{
 	"base-files", "base-passwd", "coreutils", "dash", "debianutils", "diffutils", "findutils",
-	"grep", "libc-bin", "mawk", "sed", "tzdata", "tzdata-legacy",
+	"grep", "libc-bin", "mawk", "sed", "tzdata", newInTrixie,
 }
+
+// newInTrixie has time zones with names of old, which tzdata itself has in the suites before trixie.
+const newInTrixie = "tzdata-legacy"
 
 // Paths that no sandbox needs, and the exceptions that must stay: the licenses.
 var (
@@ -24,7 +27,9 @@ var (
 const debianPrepare = `
 cp "$1/usr/share/base-passwd/passwd.master" "$1/etc/passwd"
 cp "$1/usr/share/base-passwd/group.master" "$1/etc/group"
-cp "$1/usr/share/libc-bin/nsswitch.conf" "$1/etc/nsswitch.conf"
+nsswitch="$1/usr/share/libc-bin/nsswitch.conf"
+[ -e "$nsswitch" ] || nsswitch="$1/usr/share/base-files/nsswitch.conf" # before bookworm
+cp "$nsswitch" "$1/etc/nsswitch.conf"
 printf '127.0.0.1 localhost\n::1 localhost\n' >"$1/etc/hosts"
 ln -sf /usr/share/zoneinfo/Etc/UTC "$1/etc/localtime"
 chroot "$1" ldconfig -X

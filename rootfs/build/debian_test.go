@@ -190,6 +190,17 @@ func TestPackagesMustMatchTheIndex(t *testing.T) {
 	}
 }
 
+// A recipe names the suite: of the packages that brig adds by itself, an older one lacks tzdata-legacy.
+func TestOldSuitesLackPackages(t *testing.T) {
+	all := Recipe{Packages: []string{"nim", "gcc"}}.withBase().Packages
+	for names, want := range map[string]bool{"tzdata-legacy\n": true, "a\ntzdata-legacy\n": true, "": false, "tzdata-legacy-tests\n": false} {
+		got := withoutUnknown(all, names)
+		if slices.Contains(got, "tzdata-legacy") != want || !slices.Contains(got, "tzdata") || !slices.Contains(got, "nim") || want && !slices.Equal(got, all) {
+			t.Errorf("with %q it installs %q", names, got)
+		}
+	}
+}
+
 func TestBuildSaysWhatIsMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for name, want := range map[string]string{"python": "apt-get install mmdebstrap", "tiny": "apt-get install busybox-static"} {
