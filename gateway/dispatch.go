@@ -77,11 +77,14 @@ func (g *Gateway) dispatch(ctx context.Context, o *runRequest) (api.Result, erro
 			err = ctx.Err() // it was canceled before it began, whatever error the agent returned
 		}
 	}
+	if cut := g.cutOff(ctx, res, err); cut != nil {
+		err = cut
+	}
 	if rerr := g.record(o, res, waited, err); rerr != nil && err == nil {
 		return api.Result{}, rerr
 	}
-	if errors.Is(err, context.Canceled) && g.kill.Err() != nil {
-		return res, &runError{o.id, errStopping()}
+	if errors.Is(err, errCutOff) {
+		return res, &runError{o.id, err}
 	}
 	if err != nil {
 		if p, _ := problemFor(err); isRecorded(p) {
@@ -89,6 +92,22 @@ func (g *Gateway) dispatch(ctx context.Context, o *runRequest) (api.Result, erro
 		}
 	}
 	return res, err
+}
+
+// errCutOff is in the error of a run that ended because the service or the agent did, such as for an
+// upgrade. The history has it, so that nobody takes it for a run that its caller canceled.
+var errCutOff = errors.New("the run was cut off")
+
+// cutOff returns the error of a run that nobody canceled and that has no outcome of its own; nil: it has.
+func (g *Gateway) cutOff(ctx context.Context, res api.Result, err error) error {
+	canceled := err == nil && res.Verdict == api.Canceled && res.SessionEnded == ""
+	switch {
+	case g.kill.Err() != nil && (canceled || errors.Is(err, context.Canceled)):
+		return api.Fail(api.CodeStopping, "%w: the service stopped before its end; send it again", errCutOff)
+	case canceled && ctx.Err() == nil:
+		return api.Fail(api.CodeStopping, "%w: the agent stopped before its end; send it again", errCutOff)
+	}
+	return nil
 }
 
 var errWaitTimeout = errors.New("waited too long")
@@ -354,8 +373,8 @@ func (g *Gateway) record(o *runRequest, res api.Result, waited time.Duration, er
 		rec.Queued = int64(waited)
 	default:
 		refused, _ := problemFor(err)
-		if !isRecorded(refused) && o.active == nil {
-			return nil // a refused request is no run; an accepted one is always recorded
+		if !isRecorded(refused) && o.active == nil && !errors.Is(err, errCutOff) {
+			return nil // a refused request is no run; an accepted one, and one that had begun, is always recorded
 		}
 		rec = api.Record{Code: refused.Code, Message: refused.Detail, Queued: int64(waited)}
 	}
