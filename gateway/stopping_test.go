@@ -104,14 +104,14 @@ func TestRunsThatAreCutOff(t *testing.T) {
 			}
 			g.wg.Wait()
 
-			past, err := g.pastRun(t.Context(), history.Scope{Everyone: true}, cmp.Or(status.Run, p.Run))
+			recorded, err := g.pastRun(t.Context(), history.Scope{Everyone: true}, cmp.Or(status.Run, p.Run))
 			switch {
 			case err != nil:
 				t.Fatal(err)
-			case tt.want == "" && (past.Error != nil || past.Result == nil || past.Result.Verdict != api.Canceled):
-				t.Errorf("the history has %+v; want the verdict canceled", past)
-			case tt.want != "" && (past.Error == nil || past.Error.Code != api.CodeStopping || !strings.Contains(past.Error.Detail, tt.want)):
-				t.Errorf("the history has %+v; want an error with %q", past.Error, tt.want)
+			case tt.want == "" && (recorded.Error != nil || recorded.Result == nil || recorded.Result.Verdict != api.Canceled):
+				t.Errorf("the history has %+v; want the verdict canceled", recorded)
+			case tt.want != "" && (recorded.Error == nil || recorded.Error.Code != api.CodeStopping || !strings.Contains(recorded.Error.Detail, tt.want)):
+				t.Errorf("the history has %+v; want an error with %q", recorded.Error, tt.want)
 			}
 		})
 	}

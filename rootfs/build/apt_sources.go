@@ -58,6 +58,9 @@ func hostSources(etc, suite, release string) ([]aptSource, error) {
 			if name != release && name != "stable" || rest != "" && rest != "updates" && rest != "security" || !slices.Contains(s.components, "main") {
 				continue // another archive, or a suite such as backports
 			}
+			if rest != "" && (suite == "sid" || suite == "unstable") {
+				continue // they have neither updates nor security fixes of their own
+			}
 			s.suite = suite + strings.TrimPrefix(s.suite, name)
 			if !slices.ContainsFunc(found, func(f aptSource) bool { return f.uri == s.uri && f.suite == s.suite }) {
 				found = append(found, s)

@@ -75,6 +75,10 @@ Components: main
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("sources %q; want %q", got, tt.want)
 			}
+			unstable, _ := hostSources(etc, "sid", tt.release)
+			if slices.ContainsFunc(unstable, func(s aptSource) bool { return s.suite != "sid" }) || len(unstable) > 0 != (tt.want != nil) {
+				t.Errorf("sources of sid: %+v; want no updates and no security", unstable)
+			}
 			if (err == nil) != (tt.want != nil) || err != nil && !strings.Contains(err.Error(), "BRIG_MIRROR") {
 				t.Errorf("error %v; want the cure when there is none", err)
 			}

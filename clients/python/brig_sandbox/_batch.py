@@ -15,7 +15,7 @@ from ._errors import InfraError, RequestError, SandboxError, reading
 from ._following import Following, Progress
 from ._grading import CaseItem, case_of
 from ._http import Transport
-from ._limits import ResourceLimits
+from ._limits import ResourceLimits, check_limits
 from ._result import Content, encode
 
 @dataclass(frozen=True)
@@ -152,8 +152,7 @@ class Batches:
         progress:     True: to stderr; or a function of BatchProgress, called with each result and
                       sign of life
         """
-        if limits is not None and not isinstance(limits, ResourceLimits):
-            raise TypeError("limits must be ResourceLimits")
+        check_limits(limits)
         limits = limits or self.default_limits
         request: Dict[str, Any] = {"defaults": {} if limits is None else {"limits": limits.to_api()}, "keep": "result" if keep_results else "summary"}
         labels = self._labels(project, task)

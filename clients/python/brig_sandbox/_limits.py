@@ -97,3 +97,9 @@ class ResourceLimits:
         if self._swap() > 0:
             limits["swap"] = self._swap()
         return limits
+
+
+def check_limits(limits: object) -> None:
+    """Raises TypeError for limits of another type; None is no limits."""
+    if limits is not None and not isinstance(limits, ResourceLimits):
+        raise TypeError(f'limits must be ResourceLimits, such as ResourceLimits(memory_limit="256m", timeout_seconds=5), not {limits!r:.80}')

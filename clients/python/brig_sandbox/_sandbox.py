@@ -13,7 +13,7 @@ from ._batch import Batches
 from ._errors import InfraError, RequestError, SandboxError, reading
 from ._grading import CaseItem, Grade, case_of
 from ._http import Transport
-from ._limits import ResourceLimits, span
+from ._limits import ResourceLimits, check_limits, span
 from ._many import Item, execute_each
 from ._network import to_api
 from ._problems import Problems
@@ -35,7 +35,7 @@ class CodeSandbox(Batches, Problems, Suites):
     retries:        how often a failed request is retried if that is safe
     patience:       the longest wait between two tries, in seconds; if the service asks for more, there is no retry
     room_timeout:   for how many seconds a request is retried while the service is full; 0: no retry
-    away_timeout:   for how many seconds a batch waits for a service that is away, such as one that restarts
+    away_timeout:   for how many seconds a batch waits for a service that does not answer, or restarts
     answer_timeout: seconds to wait for a complete answer, including the time that a run waits for a slot
     """
 
@@ -56,7 +56,7 @@ class CodeSandbox(Batches, Problems, Suites):
     ) -> None:
         if isinstance(default_limits, str):
             raise TypeError("default_limits must be ResourceLimits: to use another service write CodeSandbox(url=...)")
-        _check_limits(default_limits)
+        check_limits(default_limits)
         self.default_limits = default_limits
         self.project = project
         self.task = task
@@ -190,7 +190,7 @@ class CodeSandbox(Batches, Problems, Suites):
     ) -> Dict[str, Any]:
         """The part that all requests for runs have in common."""
         body: Dict[str, Any] = {"language": language, "source": encode(code)}
-        _check_limits(limits)
+        check_limits(limits)
         limits = limits or self.default_limits
         if limits is not None:
             body["limits"] = limits.to_api()
@@ -249,7 +249,7 @@ class CodeSandbox(Batches, Problems, Suites):
             body["image"] = image
         if language or not image:
             body["language"] = language or "python"
-        _check_limits(limits)
+        check_limits(limits)
         limits = limits or self.default_limits
         if limits is not None:
             all_of_it = limits.to_api()
@@ -382,11 +382,6 @@ class CodeSandbox(Batches, Problems, Suites):
 
     def __exit__(self, *_: object) -> None:
         """There is nothing to release: connections and runs end by themselves."""
-
-
-def _check_limits(limits: object) -> None:
-    if limits is not None and not isinstance(limits, ResourceLimits):
-        raise TypeError(f'limits must be ResourceLimits, such as ResourceLimits(memory_limit="256m", timeout_seconds=5), not {limits!r:.80}')
 
 
 def _list(said: Any) -> List[Dict[str, Any]]:
