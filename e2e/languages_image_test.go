@@ -11,7 +11,7 @@ import (
 )
 
 // maxImageSize is the largest allowed size of images, unpacked.
-var maxImageSize = map[string]int64{"python": 150e6, "cpp": 450e6}
+var maxImageSize = map[string]int64{"python": 150e6, "cpp": 460e6}
 
 // cleanImage checks a stored image for what no image may contain: files that change the user, and
 // traces of the build host and the build date.

@@ -123,10 +123,15 @@ func (l Manifest) ChooseFlags(requested []string) ([]string, error) {
 		return l.DefaultFlags, nil
 	}
 	for _, f := range requested {
-		if !l.allowsFlag(f) {
-			return nil, api.Refuse(api.CodeBadRequest, "flag %q is not allowed for %s: choose from %s", f, l.Name,
-				strings.Join(slices.Concat(l.Flags, l.FlagPatterns), " "))
+		if l.allowsFlag(f) {
+			continue
 		}
+		name, _, _ := strings.Cut(f, "=")
+		if reason, known := l.RefusedFlags[name]; known {
+			return nil, api.Refuse(api.CodeBadRequest, "flag %q is not allowed for %s: %s", f, l.Name, reason)
+		}
+		return nil, api.Refuse(api.CodeBadRequest, "flag %q is not allowed for %s: choose from %s", f, l.Name,
+			strings.Join(slices.Concat(l.Flags, l.FlagPatterns), " "))
 	}
 	return requested, nil
 }

@@ -65,6 +65,28 @@ func TestSourcesAndFlags(t *testing.T) {
 	}
 }
 
+// A flag that people expect is refused with the reason.
+func TestRefusedFlagsSayWhy(t *testing.T) {
+	all, err := Load("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"c", "cpp"} {
+		l, err := all.ByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for flag, says := range map[string]string{
+			"-fsanitize=address": "do not work in static programs", "-fsanitize=undefined": "do not work in static programs",
+			"-fsanitize": "do not work in static programs", "-fsanitizer=address": "choose from", "-fplugin=x": "choose from",
+		} {
+			if _, err := l.ChooseFlags([]string{"-O2", flag}); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), flag) {
+				t.Errorf("%s, %s: %v; want the flag and %q", name, flag, err, says)
+			}
+		}
+	}
+}
+
 // Patterns match only a whole flag, never several in one.
 func TestFlagPatterns(t *testing.T) {
 	manifest := func(patterns, defaults string) string {

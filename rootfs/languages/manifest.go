@@ -37,6 +37,7 @@ type Manifest struct {
 	Artifacts     []string          // names in /box that the run stage gets; a directory with all below it
 	Flags         []string          // the flags that a run may request (CMP-11)
 	FlagPatterns  []string          // regular expressions of further flags; one must match the whole flag
+	RefusedFlags  map[string]string // why flags that people expect are refused, by the flag or its part before "="
 	DefaultFlags  []string          // for a run that requests none
 
 	Syntax         []string // command that checks a source; an exit code other than 0 means a syntax error
@@ -79,6 +80,7 @@ type yamlManifest struct {
 	Artifacts      []string          `yaml:"artifacts"`
 	Flags          []string          `yaml:"flags"`
 	FlagPatterns   []string          `yaml:"flag_patterns"`
+	RefusedFlags   map[string]string `yaml:"refused_flags"`
 	DefaultFlags   []string          `yaml:"default_flags"`
 	Syntax         []string          `yaml:"syntax"`
 	Run            []string          `yaml:"run"`
@@ -108,7 +110,7 @@ func parse(file string, text []byte, known []string) (Manifest, error) {
 		SourceFile: m.SourceFile, Needs: m.Needs, Compile: m.Compile, Syntax: m.Syntax, Run: m.Run, Env: m.Env, InteractiveEnv: m.InteractiveEnv,
 		Tier: m.Tier, CompileTier: m.CompileTier, Proc: m.Proc, OOMExitCode: m.OOMExitCode, OOMSays: m.OOMSays,
 		TimeFactor: factor(m.TimeFactor), MemoryFactor: factor(m.MemoryFactor),
-		CompileEnv: m.CompileEnv, Artifacts: m.Artifacts, Flags: m.Flags, FlagPatterns: m.FlagPatterns, DefaultFlags: m.DefaultFlags,
+		CompileEnv: m.CompileEnv, Artifacts: m.Artifacts, Flags: m.Flags, FlagPatterns: m.FlagPatterns, RefusedFlags: m.RefusedFlags, DefaultFlags: m.DefaultFlags,
 	}
 	if l.Limits, err = manifestLimits("limits", m.Limits); err == nil {
 		l.CompileLimits, err = manifestLimits("compile_limits", m.CompileLimits)

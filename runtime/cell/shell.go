@@ -209,7 +209,8 @@ func (s *Shell) close() error {
 }
 
 // stdioPipe makes one of the run's streams. The pipe belongs to the run's host uid, because
-// otherwise the run could not reopen /dev/stdout.
+// otherwise the run could not reopen /dev/stdout. Those of the output are large: what node has not written into
+// its pipe at process.exit() is lost. The pages are charged to the program that fills them.
 func stdioPipe(input bool, uid, gid int) (ours, theirs *os.File, err error) {
 	var p [2]int
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
@@ -222,6 +223,9 @@ func stdioPipe(input bool, uid, gid int) (ours, theirs *os.File, err error) {
 	}
 	if err := errors.Join(unix.Fchown(linux.FD(theirs), uid, gid), unix.SetNonblock(linux.FD(ours), true)); err != nil {
 		return nil, nil, errors.Join(err, r.Close(), w.Close())
+	}
+	if !input {
+		linux.EnlargePipe(ours)
 	}
 	return ours, theirs, nil
 }

@@ -297,7 +297,7 @@ func TestEveryFieldOfAManifest(t *testing.T) {
 	}
 
 	known := map[string]string{ // how the fields that decide nothing of a stage are tested
-		"Name": "", "Aliases": "", "Version": "", "Image": "", "ImageFrom": "", "Extensions": "", "SourceFile": "", "Needs": "",
+		"Name": "", "Aliases": "", "Version": "", "Image": "", "ImageFrom": "", "Extensions": "", "SourceFile": "", "Needs": "", "RefusedFlags": "TestRefusedFlagsSayWhy",
 		"TimeFactor": "reported", "MemoryFactor": "reported", "Packages": "TestPackagesAreFoundByTheEnvironment", "Templates": "TestTemplateTakes and e2e",
 	}
 	l, err := pl.Languages.ByName("every")

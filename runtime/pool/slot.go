@@ -123,5 +123,5 @@ func (s *Slot) Close() error {
 	return errors.Join(s.ids.Close(), s.Poller.Close(), s.Wall.File.Close(), s.CPU.File.Close(), s.CallTimer.File.Close(), s.Throttle.File.Close(), s.Wake.File.Close())
 }
 
-// chunkSize is how much is read from a pipe at once: the capacity of a pipe.
+// chunkSize is how much is read from a pipe at once.
 const chunkSize = 64 << 10

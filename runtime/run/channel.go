@@ -22,9 +22,6 @@ type channel struct {
 	inHandle, outHandle *os.File // of what the program reads, and of what it writes; nil: nobody opens them by name
 }
 
-// pipeBytes is the capacity of the pipes of a channel, as far as the kernel allows it.
-const pipeBytes = 1 << 20
-
 func newChannel(sh *cell.Shell, how linking) (_ *channel, err error) {
 	c := &channel{toProgram: sh.Stdin, fromProgram: sh.Stdout}
 	defer func() {
@@ -42,7 +39,7 @@ func newChannel(sh *cell.Shell, how linking) (_ *channel, err error) {
 		if err := unix.SetNonblock(linux.FD(f), false); err != nil {
 			return nil, os.NewSyscallError("set a pipe to blocking", err)
 		}
-		_, _ = unix.FcntlInt(uintptr(linux.FD(f)), unix.F_SETPIPE_SZ, pipeBytes) // a pipe of the default size works, too
+		linux.EnlargePipe(f)
 	}
 	if c.unread, err = c.reopen(c.toProgram, unix.O_RDONLY|unix.O_NONBLOCK); err != nil {
 		return nil, err

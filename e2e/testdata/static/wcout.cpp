@@ -1,0 +1,10 @@
+#include <iostream>
+#include <string>
+
+int main()
+{
+	std::wstring word;
+	std::wcin >> word;
+	std::wcout << L"hi " << word << std::endl;
+	std::wclog << L"";
+}
