@@ -3,8 +3,10 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
+	"syscall"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/batch"
@@ -24,16 +26,37 @@ func (w *Worker) keep(ctx context.Context, r api.Run) error {
 			err = w.Keep(ctx, content)
 		}
 		if err != nil {
-			return notYet(fmt.Errorf("get the content %s of the job: %w", digest, err))
+			return notYet("get the content "+digest+" of the job", err)
 		}
 		w.kept.add(digest)
 	}
 	return nil
 }
 
-// notYet is an error that says nothing about the job: the engine may have lost contents, which the coordinator
-// keeps again.
-func notYet(err error) error { return api.Fail(api.CodeNoBlob, "%w", err) }
+// notYet is an error that says nothing about the job: the engine may have lost contents, which the
+// coordinator keeps again. A failure of the host or of the agent keeps its own code: it is no unknown
+// content.
+func notYet(what string, err error) error {
+	code := api.CodeNoBlob
+	var e *api.Error
+	switch {
+	case errors.As(err, &e):
+		code = e.Code
+	case exhausted(err):
+		code = api.CodeHostExhausted
+	}
+	return api.Fail(code, "%s: %w", what, err)
+}
+
+// exhausted reports whether this host has no more room, descriptors or memory.
+func exhausted(err error) bool {
+	for _, errno := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
+}
 
 // kept are the digests of the blobs that the agent got from this worker. The agent may have removed them.
 type kept struct {
@@ -82,7 +105,7 @@ func (c *commons) get(ctx context.Context, digest string, fetch func(ctx context
 	}
 	text, err := fetch(ctx, digest)
 	if err != nil {
-		return api.Run{}, notYet(fmt.Errorf("get what the jobs of the batch have in common: %w", err))
+		return api.Run{}, notYet("get what the jobs of the batch have in common", err)
 	}
 	var r api.Run
 	if err := json.Unmarshal(text, &r); err != nil {

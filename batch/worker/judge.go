@@ -36,9 +36,10 @@ func (w *Worker) judge(ctx context.Context, m batch.Message, job *held) (outcome
 	if err == nil && w.Refuse != nil {
 		err = w.Refuse(r)
 	}
-	if api.HasCode(err, api.CodeNoBlob) && m.Attempt >= cmp.Or(work.MaxAttempts, batch.DefaultAttempts) {
+	var failure *api.Error
+	if errors.As(err, &failure) && failure.RetrySafe && m.Attempt >= cmp.Or(work.MaxAttempts, batch.DefaultAttempts) {
 		res.Attempts = m.Attempt
-		return ended(res, api.JobError, api.Fail(api.CodeNoBlob, "%w", err)), nil
+		return ended(res, api.JobError, failure), nil
 	}
 	if err != nil {
 		return w.failed(ctx, res, err)
@@ -57,7 +58,7 @@ func (w *Worker) judge(ctx context.Context, m batch.Message, job *held) (outcome
 		res.Attempts = m.Attempt + failures
 		switch {
 		case res.Attempts > cmp.Or(work.MaxAttempts, batch.DefaultAttempts):
-			return ended(res, api.JobError, api.Fail(api.CodePoison, "the job was begun %d times and never ended: the last time, %v", res.Attempts-1, last)), nil
+			return ended(res, api.JobError, exhaustedAttempts(res.Attempts-1, last)), nil
 		case failures == maxFailures:
 			return outcome{JobResult: res}, last
 		}
@@ -80,6 +81,17 @@ func (w *Worker) judge(ctx context.Context, m batch.Message, job *held) (outcome
 			return w.failed(ctx, res, err)
 		}
 	}
+}
+
+// exhaustedAttempts is the error of a job that was begun so many times. It is poison if what executed it
+// ended each time: then the job may be the cause. If the agent was there and reported a failure, that
+// is the error.
+func exhaustedAttempts(times int, last error) *api.Error {
+	var e *api.Error
+	if errors.As(last, &e) && again(last) && !api.HasCode(last, api.CodeAgentGone, api.CodeAgentUnreachable, api.CodeStopping) {
+		return api.Fail(e.Code, "brig failed %d times: the last time, %w", times, last)
+	}
+	return api.Fail(api.CodePoison, "the job was begun %d times and never ended: the last time, %w", times, last)
 }
 
 // failed is what comes of a job that was not executed.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -112,6 +113,9 @@ func TestResults(t *testing.T) {
 		{name: "the agent stopped the run", attempt: 1, execute: []any{api.Result{Verdict: api.Canceled}, api.Result{Verdict: api.OK}}, status: api.JobDone, attempts: 2},
 		{name: "the agent ends each time", attempt: 1, execute: []any{api.Fail(api.CodeAgentGone, "gone"), api.Fail(api.CodeAgentGone, "gone")}, later: true},
 		{name: "the agent ends each time, at last", attempt: 5, work: batch.Work{MaxAttempts: 5}, execute: []any{api.Fail(api.CodeAgentGone, "gone")}, status: api.JobError, code: api.CodePoison, attempts: 6},
+		{name: "the agent fails each time, at last", attempt: 5, work: batch.Work{MaxAttempts: 5}, execute: []any{api.Fail(api.CodeInternal, "oops")}, status: api.JobError, code: api.CodeInternal, attempts: 6},
+		{name: "the host has no memory, at last", attempt: 5, work: batch.Work{MaxAttempts: 5}, execute: []any{api.Fail(api.CodeHostMemory, "oom")}, status: api.JobError, code: api.CodeHostMemory, attempts: 6},
+		{name: "the agent stops, at last", attempt: 5, work: batch.Work{MaxAttempts: 5}, execute: []any{api.Result{Verdict: api.Canceled}}, status: api.JobError, code: api.CodePoison, attempts: 6},
 		{name: "its workers ended", attempt: 6, work: batch.Work{MaxAttempts: 5}, status: api.JobError, code: api.CodePoison, attempts: 6},
 		{name: "another image", attempt: 1, work: batch.Work{Image: "sha256:a", Job: api.Job{Run: api.Run{Language: "python"}}}, returned: true},
 		{name: "no image", attempt: 1, work: batch.Work{Image: "sha256:a", Job: api.Job{Run: api.Run{Language: "cpp"}}}, returned: true},
@@ -170,6 +174,46 @@ func TestResults(t *testing.T) {
 			}
 			if (r.Status == api.JobDone) != (r.Score != nil) {
 				t.Errorf("%s has the score %v", r.Status, r.Score)
+			}
+		})
+	}
+}
+
+// What keeps a job's content from the agent has a name of its own: only content that nobody has is
+// unknown. It is given back before the last attempt, and never called the job's fault.
+func TestFailuresToKeepContent(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		blob, keep error
+		want       api.Code
+	}{
+		{"nobody has it", api.Refuse(api.CodeNoBlob, "gone"), nil, api.CodeNoBlob},
+		{"the engine answers nonsense", errors.New("what"), nil, api.CodeNoBlob},
+		{"no descriptors here", fmt.Errorf("open: %w", syscall.EMFILE), nil, api.CodeHostExhausted},
+		{"the disk is full here", fmt.Errorf("write: %w", syscall.ENOSPC), nil, api.CodeHostExhausted},
+		{"the agent's disk is full", nil, api.Fail(api.CodeHostExhausted, "full"), api.CodeHostExhausted},
+		{"the agent ended", nil, api.Refuse(api.CodeAgentGone, "gone"), api.CodeAgentGone},
+		{"the agent is away", nil, api.Fail(api.CodeAgentUnreachable, "away"), api.CodeAgentUnreachable},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			for attempt, ends := range map[int]bool{1: false, 4: false, 5: true} {
+				job := api.Job{Run: api.Run{StdinBlob: "sha256:" + strings.Repeat("a", 64)}}
+				d := deliver(t, 3, attempt, batch.Work{MaxAttempts: 5, Job: job})
+				w := &Worker{Slots: 1,
+					Blob: func(context.Context, string) ([]byte, error) { return nil, tt.blob },
+					Keep: func(context.Context, []byte) error { return tt.keep },
+					Execute: func(context.Context, api.Run) (api.RawResult, error) {
+						panic("it was executed without its content")
+					}}
+				start(t, w, d)
+				<-d.ended
+				switch r := d.result; {
+				case !ends && (!d.later || r != nil):
+					t.Errorf("attempt %d: %+v; want it given back", attempt, r)
+				case ends && (r == nil || r.Status != api.JobError || r.Error == nil || r.Error.Code != tt.want || !r.Error.RetrySafe):
+					t.Errorf("attempt %d: %+v; want an error with the code %s", attempt, r, tt.want)
+				}
 			}
 		})
 	}
