@@ -5,7 +5,7 @@ import "time"
 // ServiceHealth is the status report of the public service. If the service has keys, a caller
 // without a key gets only the status.
 type ServiceHealth struct {
-	Status    ServiceStatus `json:"status" doc:"ok, degraded (the agent does not answer), or stopping"`
+	Status    ServiceStatus `json:"status" doc:"ok, degraded (the agent does not answer, or the history cannot be written), or stopping"`
 	Version   string        `json:"version" doc:"version of the service" required:"false"`
 	Capacity  int           `json:"capacity" doc:"maximum of concurrent runs" required:"false"`
 	Load      int           `json:"load" doc:"active runs of this service" required:"false"`
@@ -14,6 +14,8 @@ type ServiceHealth struct {
 	MemoryMax int64         `json:"service_memory_ceiling_bytes" doc:"maximum memory of the service itself, in bytes, whatever its callers do" required:"false"`
 	UptimeNS  int64         `json:"uptime_ns" doc:"nanoseconds since the service started" required:"false"`
 	Agent     AgentHealth   `json:"agent" doc:"health of the agent, the process that runs the programs, at the last poll" required:"false"`
+
+	HistoryError string `json:"history_error,omitempty" doc:"why no run can be recorded now, so that runs are refused"`
 
 	KeysUnread *time.Time `json:"keys_unread_since,omitempty" doc:"since when the keys file cannot be read, so that the active keys may differ from the file; only for keys with admin"`
 }
@@ -36,6 +38,6 @@ type ServiceStatus string
 // The statuses of a service.
 const (
 	ServiceOK       ServiceStatus = "ok"
-	ServiceDegraded ServiceStatus = "degraded" // the agent does not answer
+	ServiceDegraded ServiceStatus = "degraded" // the agent does not answer, or the history cannot be written
 	ServiceStopping ServiceStatus = "stopping"
 )

@@ -24,13 +24,16 @@ func (g *Gateway) health() api.ServiceHealth {
 	case err != nil:
 		h.Status = api.ServiceDegraded
 	}
+	if err := g.cfg.History.Health(); err != nil && h.Status != api.ServiceStopping {
+		h.Status, h.HistoryError = api.ServiceDegraded, err.Error()
+	}
 	return h
 }
 
 // A healthWord is the health that a client without a key gets: details of the service are for its
 // users.
 type healthWord struct {
-	Status api.ServiceStatus `json:"status" doc:"ok, degraded (the agent does not answer), or stopping"`
+	Status api.ServiceStatus `json:"status" doc:"ok, degraded (the agent does not answer, or the history cannot be written), or stopping"`
 }
 
 // getHealth is for people and dashboards: it succeeds in every state of the service.

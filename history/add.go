@@ -12,6 +12,9 @@ func (s *Store) Add(ctx context.Context, r api.Record) error {
 	if err := checkRecord(&r); err != nil {
 		return err
 	}
+	if err := s.intact(); err != nil {
+		return err
+	}
 	kept := truncated(r, int(s.limits.Stream))
 	return s.commit(ctx, job{run: &kept})
 }
@@ -46,6 +49,7 @@ func (s *Store) commit(ctx context.Context, j job) error {
 	}
 	select {
 	case err := <-done:
+		s.note(err)
 		return err
 	case <-ctx.Done():
 		return ctx.Err()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -53,14 +54,16 @@ const readers = 4
 // A Store is an open history, safe for use by many goroutines.
 type Store struct {
 	path   string
+	file   *os.File        // the file at path when it was opened. Closing it would drop SQLite's locks: it is closed last
 	limits RetentionLimits // immutable
 	reads  *sql.DB
 	w      *writer // owned by its goroutine until that has ended
 
 	jobs           chan job
-	journalPending atomic.Bool   // there are arrivals; set by the writer before it answers
-	closing        chan struct{} // closed by Close
-	close          func() error  // runs once
+	failed         atomic.Pointer[failure] // the last write, if it failed
+	journalPending atomic.Bool             // there are arrivals; set by the writer before it answers
+	closing        chan struct{}           // closed by Close
+	close          func() error            // runs once
 	writing        sync.WaitGroup
 }
 
@@ -79,19 +82,22 @@ func Open(ctx context.Context, path string, keep RetentionLimits) (*Store, error
 	if err := create(path); err != nil {
 		return nil, s.toAPIError("open", err)
 	}
+	if s.file, err = os.Open(path); err != nil {
+		return nil, s.toAPIError("open", err)
+	}
 	// synchronous = NORMAL: see the package's comment. Every 16 MB the log is folded into
 	// the file, which costs two flushes of the device while callers wait; a log that
 	// a long read has let grow is cut to that size then.
 	db, err := sql.Open("sqlite", source(path, "&_pragma=synchronous(NORMAL)&_pragma=journal_size_limit(16777216)&_pragma=wal_autocheckpoint(4000)"))
 	if err != nil {
-		return nil, s.toAPIError("open", err)
+		return nil, errors.Join(s.toAPIError("open", err), s.file.Close())
 	}
 	s.w, err = s.newWriter(ctx, db)
 	if err != nil {
-		return nil, errors.Join(s.toAPIError("open", err), db.Close())
+		return nil, errors.Join(s.toAPIError("open", err), db.Close(), s.file.Close())
 	}
 	if s.reads, err = sql.Open("sqlite", source(path, "&_query_only=1")); err != nil {
-		return nil, errors.Join(s.toAPIError("open", err), db.Close())
+		return nil, errors.Join(s.toAPIError("open", err), db.Close(), s.file.Close())
 	}
 	s.reads.SetMaxOpenConns(readers)
 	s.reads.SetMaxIdleConns(readers)
@@ -99,7 +105,7 @@ func Open(ctx context.Context, path string, keep RetentionLimits) (*Store, error
 	s.close = sync.OnceValue(func() error {
 		close(s.closing)
 		s.writing.Wait()
-		return errors.Join(s.reads.Close(), s.w.close(), db.Close()) // the last one to close merges the log into the file
+		return errors.Join(s.reads.Close(), s.w.close(), db.Close(), s.file.Close()) // the last one of SQLite's to close merges the log into the file
 	})
 	return s, nil
 }
