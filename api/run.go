@@ -37,7 +37,7 @@ type Run struct {
 
 	ProfileRules json.RawMessage `json:"profile_rules,omitempty" doc:"the caller's own seccomp profile instead of a name; only root may send one to an agent"`
 
-	Mode Mode `json:"mode,omitempty" doc:"how much is shared between runs; empty: strict" enum:"strict,fresh,exclusive"`
+	Mode Mode `json:"mode,omitempty" doc:"how much is shared between runs; empty: what the key or the agent says, else strict" enum:"strict,fresh,exclusive"`
 
 	Interactive bool `json:"interactive,omitempty" doc:"adds the language's interactive environment, such as unbuffered output"`
 

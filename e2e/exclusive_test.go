@@ -308,3 +308,15 @@ func cleanUpAfterKill(t *testing.T, run string) {
 		t.Errorf("left in the run directory: %q, %v", left, err)
 	}
 }
+
+// The agent's mode is that of the runs that name none.
+func TestExclusiveIsTheAgentsMode(t *testing.T) {
+	a := startAgent(t, "--slots", "1", "--mode", "exclusive")
+	for asked, want := range map[api.Mode]api.Mode{"": api.Exclusive, api.Fresh: api.Fresh} {
+		r := sh("exit 0")
+		r.Mode = asked
+		if res := a.run(t, r); res.Verdict != api.OK || res.Host.Mode != want {
+			t.Errorf("asked for mode %q: %s in mode %s; want %s", asked, res.Verdict, res.Host.Mode, want)
+		}
+	}
+}

@@ -50,6 +50,7 @@ type Config struct {
 	Artifacts      *cache.Cache               // of compile stages; nil: every run compiles
 	Blobs          *cache.Cache               // inputs that runs name by digest; nil: none can
 	Profiles       map[string]seccomp.Profile // the operator's own, offered to all callers in addition to the tiers
+	Mode           api.Mode                   // of runs that name none; empty: strict
 	Network        string                     // most that callers other than root may request, see api.Networks; empty: none
 	ProfileLog     bool                       // callers other than root may ask for profile mode log
 	Packages       bool                       // callers other than root may have packages installed
@@ -266,7 +267,7 @@ func (h *Host) openSlots(cpus topology, cgroupMode string, undo *rollback.Steps)
 	h.runner = &run.Runner{
 		Log: h.log,
 		Planner: &plan.Planner{
-			Images: h.cfg.Images, Languages: h.cfg.Languages, Blobs: h.cfg.Blobs, Profiles: h.cfg.Profiles, ProfileLog: h.cfg.ProfileLog, Network: h.cfg.Network, Packages: h.cfg.Packages,
+			Images: h.cfg.Images, Languages: h.cfg.Languages, Blobs: h.cfg.Blobs, Profiles: h.cfg.Profiles, ProfileLog: h.cfg.ProfileLog, Mode: h.cfg.Mode, Network: h.cfg.Network, Packages: h.cfg.Packages,
 			Ceiling: h.cfg.Ceiling, Memory: h.cfg.Memory, SessionLife: h.cfg.SessionLife, CPUs: cpus.allowed,
 		},
 		Pool:      pool.New(h.factory, slots, cell.ScratchSize{Size: defaults.Scratch, Inodes: defaults.Inodes}, h.cfg.Memory, room),

@@ -92,6 +92,7 @@ func (o *gradeOptions) register(f *pflag.FlagSet) {
 	f.Float64Var(&o.run.Compare.Tolerance, "tolerance", 0, fmt.Sprintf("difference allowed between numbers, with --compare float (default %v)", api.DefaultTolerance))
 	fileFlags(f, &o.run)
 	f.BoolVar(&o.run.StopAtFailure, "stop-at-failure", false, "start no further test of a submission after one was not accepted")
+	f.StringVar((*string)(&o.run.Mode), "mode", "", "how much programs share: strict, fresh, or exclusive, for exams: each test has its own copy of the image (default the agent's, strict)")
 	o.suite.register(f)
 	f.StringArrayVar(&o.ignore, "ignore", nil, "leave out files and directories whose name matches `GLOB`, such as 'README*' (repeatable)")
 	f.StringArrayVar(&o.rerun, "rerun", nil, "judge only the submission with this `NAME`, or with not-judged all that were not; the others keep what --json=FILE says of them, if there is one (repeatable)")

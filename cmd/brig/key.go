@@ -57,7 +57,7 @@ func keyLimitFlags(f *pflag.FlagSet, k *auth.Key) {
 	f.Var(&k.BatchBytes, "batch-bytes", "maximum size of its batches on disk (default: a share that leaves some for other keys)")
 	f.IntVar(&k.Weight, "weight", 0, "maximum weight of a run or session (default: the agent's ceiling)")
 	f.Float64Var(&k.CPUs, "cpus", 0, "maximum processors that a run or session uses at once (default: the agent's ceiling)")
-	f.StringVar((*string)(&k.Mode), "mode", "", "mode of its runs that do not set one: strict, fresh or exclusive (default strict)")
+	f.StringVar((*string)(&k.Mode), "mode", "", "mode of its runs that do not set one: strict, fresh or exclusive (default the agent's, strict)")
 	f.BoolVar(&k.Admin, "admin", false, "may see the history, statistics and alerts of all keys, and /metrics")
 	f.Var(&k.Profiles, "may-profile", "seccomp profile `NAME` that it may use, in addition to strict, default and a language's own (repeatable)")
 	f.StringVar(&k.Network, "may-network", "", "most `NETWORK` that its runs may request: none, loopback, allow or public, within --network of the service (default none)")

@@ -118,7 +118,7 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 
 	f.StringVar(&o.profile, "profile", "", "seccomp profile `NAME|FILE`; brig profile ls has the names (default the language's own)")
 	f.StringVar((*string)(&o.run.ProfileMode), "profile-mode", "", "enforce, or log: calls that the profile denies are allowed and logged (default enforce)")
-	f.StringVar((*string)(&o.run.Mode), "mode", "", "strict; fresh: in a cell that no other run uses, before or after; or exclusive: also with a separate copy of the image, one for each test (default strict)")
+	f.StringVar((*string)(&o.run.Mode), "mode", "", "strict; fresh: in a cell that no other run uses, before or after; or exclusive: also with a separate copy of the image, one for each test (default the agent's, strict)")
 	f.BoolVar(&o.run.NoTemplate, "no-template", false, "start the interpreter for this run instead of beginning from a template of it")
 	f.BoolVar(&o.run.WritableRoot, "writable-root", false, "let the program write to a temporary copy of the image")
 

@@ -69,6 +69,8 @@ func TestFlagErrorsSayWhatToWrite(t *testing.T) {
 	for _, tt := range []struct{ flag, value, want string }{
 		{"--slots", "-1", "--slots is -1: set the maximum"},
 		{"--memory", "1K", "--memory is 1K: the least is 4M"},
+		{"--mode", "loose", "use strict, fresh or exclusive"},
+		{"--mode", "session", "use strict, fresh or exclusive"},
 	} {
 		if _, err := parse([]string{tt.flag, tt.value}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s %s: %v; want %q", tt.flag, tt.value, err, tt.want)

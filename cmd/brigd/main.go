@@ -61,6 +61,7 @@ type flags struct {
 	lifelineFD          int
 	verbose, sweep      bool
 	profileLog          bool
+	mode                api.Mode
 	network             string
 }
 
@@ -106,6 +107,7 @@ func parse(args []string) (flags, error) {
 	set.StringVar(&f.network, "network", api.NetworkNone, "most `NETWORK` that callers other than root, such as brig serve, may request for a run: none, loopback, allow or public; they relay its connections themselves")
 	set.BoolVar(&f.profileLog, "profile-log", false, "let callers other than root, such as brig serve, use profile_mode log, in which calls that the profile denies are allowed and logged")
 	set.BoolVar(&f.packages, "packages", false, "let callers other than root, such as brig serve, have packages installed; they relay the installer's connections themselves")
+	set.StringVar((*string)(&f.mode), "mode", string(api.Strict), "`MODE` of the runs that name none: strict; fresh: each in a cell of its own; or exclusive, for exams: each also with its own copy of the image")
 	set.IntVar(&f.slots, "slots", 0, "maximum concurrent runs (default: one per physical core)")
 	set.IntVar(&f.sessions, "sessions", runtime.DefaultSessions, "maximum concurrent sessions; 0: none")
 	set.Var(&f.sessionLife, "max-session-life", "ceiling of a session's lifetime")
@@ -167,6 +169,8 @@ func parse(args []string) (flags, error) {
 		return f, fmt.Errorf("--slots is %d: set the maximum number of concurrent runs, or leave it out", f.slots)
 	case f.memory != 0 && f.memory < api.MinMemory:
 		return f, fmt.Errorf("--memory is %s: the least is %s, the smallest memory limit of a run", f.memory, api.MinMemory)
+	case !slices.Contains(api.RunModes(), f.mode):
+		return f, fmt.Errorf("--mode %q does not exist: use strict, fresh or exclusive", f.mode)
 	case !slices.Contains(api.Networks(), f.network):
 		return f, fmt.Errorf("--network %q does not exist: use %s", f.network, strings.Join(api.Networks(), ", "))
 	case f.sessions < 0:
@@ -238,7 +242,7 @@ func serve(f flags) (err error) {
 	}
 	host, err := runtime.Open(runtime.Config{
 		RunDir: f.runDir, Slots: f.slots, Sessions: f.sessions, SessionLife: f.sessionLife, Ceiling: f.ceiling, Memory: f.memory, ImageMemory: f.images.max, ReadImages: f.images.read, TemplateMemory: f.templates.max, TemplateLife: time.Duration(f.templateLife), Volumes: f.volumes, Version: version,
-		Images: store, Languages: known, Profiles: profiles, ProfileLog: f.profileLog, Network: f.network, Packages: f.packages, PackagesMax: f.packagesMax, Artifacts: artifacts, Blobs: blobCache, Log: log,
+		Images: store, Languages: known, Profiles: profiles, ProfileLog: f.profileLog, Mode: f.mode, Network: f.network, Packages: f.packages, PackagesMax: f.packagesMax, Artifacts: artifacts, Blobs: blobCache, Log: log,
 	})
 	if err != nil {
 		return errors.Join(err, ln.Close())

@@ -36,7 +36,7 @@ type Key struct {
 	Batches  int      // that have not ended; zero: as many as are fair to other keys
 	Weight   int      // maximum for a run or session; zero: the agent's ceiling
 	CPUs     float64  // processors used concurrently, maximum for a run or session; zero: the agent's ceiling
-	Mode     api.Mode // mode of runs that name none; empty: strict
+	Mode     api.Mode // mode of runs that name none; empty: the agent's
 	Admin    bool     // may set cpuset, as far as the agent allows that to users other than root; may see every key's history, stats and alerts, and /metrics
 
 	ProblemBytes api.Size // of all stored problems; zero: as much as is fair to other keys

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -61,15 +60,14 @@ func (pl *Planner) beforeRun(s stage, words languages.Placeholders, r api.Run, i
 	if err != nil {
 		return nil, err
 	}
-	mode := cmp.Or(r.Mode, api.Strict)
 
 	p := s.newRun(program{command: s.command, words: words}, nil, limits)
 	p.Stage = api.StageCompile
-	p.Mode = mode
+	p.Mode = r.Mode
 	p.Files = inputs
 	p.Labels = r.Labels
-	p.Once = mode != api.Strict || f.ReachesKeyring
-	p.Cell = cellFor(image, f, s.fullProc, mode)
+	p.Once = r.Mode != api.Strict || f.ReachesKeyring
+	p.Cell = cellFor(image, f, s.fullProc, r.Mode)
 	return p, nil
 }
 

@@ -26,6 +26,7 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
+	r.Mode = pl.modeFor(r.Mode)
 	if r.Suite != nil {
 		return nil, api.Refuse(api.CodeBadRequest, "the agent does not read the report of a suite, because the program can forge it: use brig run --suite, brig grade --suite, brig batch or POST /v1/runs of the service, or send the command as a run and collect the report")
 	}
@@ -167,7 +168,7 @@ func (pl *Planner) run(r api.Run, lang Language, image rootfs.Image, main string
 	}
 	p := s.newRun(what, r.Env, limits)
 	p.Stage = api.StageRun
-	p.Mode = cmp.Or(r.Mode, api.Strict)
+	p.Mode = r.Mode
 	p.Dir = startDir(r.Language, image)
 	p.Stdin = r.Stdin
 	p.Collect = r.Collect

@@ -5,6 +5,7 @@
 package plan
 
 import (
+	"cmp"
 	"sync"
 
 	"github.com/brig-sandbox/brig/api"
@@ -21,6 +22,7 @@ type Planner struct {
 	Blobs       *cache.Cache               // inputs that runs name by digest; nil: none can
 	Profiles    map[string]seccomp.Profile // the operator's own, offered to all callers in addition to the tiers
 	ProfileLog  bool                       // callers other than root may ask for profile mode log
+	Mode        api.Mode                   // of runs that name none; empty: strict
 	Ceiling     api.Limits                 // most a run may request
 	Memory      api.Size                   // most reserved for runs and sessions together
 	Network     string                     // most that callers other than root may ask for, see api.Networks; empty: none
@@ -34,3 +36,6 @@ type Planner struct {
 	mu       sync.Mutex
 	policies map[policyKey]*Policy // guarded by mu; made once
 }
+
+// modeFor is the mode of a run that asks for one, or for none.
+func (pl *Planner) modeFor(asked api.Mode) api.Mode { return cmp.Or(asked, pl.Mode, api.Strict) }

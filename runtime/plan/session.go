@@ -172,7 +172,7 @@ func (pl *Planner) Exec(s *Session, e api.Exec) (run, compile *Run, err error) {
 	if err := s.Language.checkNotArtifact(source); err != nil {
 		return nil, nil, err
 	}
-	compile, err = pl.compile(api.Run{Source: e.Source, Labels: s.Ask.Labels}, s.Language, s.Image, main, source)
+	compile, err = pl.compile(api.Run{Source: e.Source, Labels: s.Ask.Labels, Mode: pl.modeFor("")}, s.Language, s.Image, main, source)
 	if err == nil {
 		compile.ID = run.ID
 	}

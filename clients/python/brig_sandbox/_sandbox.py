@@ -93,8 +93,9 @@ class CodeSandbox(Batches, Problems, Suites):
 
         files are placed next to the code before it starts; files that it writes there are in
         the result. read_only=False lets it also write elsewhere, into a layer that is
-        discarded. mode is strict (None), fresh, or exclusive, in which the run shares no file
-        of the image with other runs. If project or task is None, the client's value is used.
+        discarded. mode is strict, fresh, or exclusive, in which the run shares no file of the
+        image with other runs; None is the key's, else the agent's. If project or task is None,
+        the client's value is used.
 
         With network_enabled the program reaches every public host on the ports 80 and 443, or,
         with allow, the hosts in that list alone: HOST, *.DOMAIN, ADDRESS or ADDRESS/BITS, each
