@@ -35,6 +35,8 @@ type channel struct {
 var channels = []channel{
 	{name: "dentry", description: "time to look up a missing name in a directory of the image", bits: 256},
 	{name: "page", description: "time of the first read of a file of the image that was evicted from the page cache", bits: 256, cold: true},
+	{name: "mapped", description: "`Pss` in `/proc/self/smaps`: how many processes map each page of a file of the image", bits: 2048, frame: 200 * time.Millisecond},
+	{name: "active", description: "`active` in `/proc/self/numa_maps`: which pages of the image were read more than once", bits: 256, cold: true},
 	{name: "flock", description: "`flock` of files of the image", bits: 512, frame: 20 * time.Millisecond},
 	{name: "record", description: "`fcntl` locks of bytes of a file of the image", bits: 48, frame: 60 * time.Millisecond},
 	{name: "futex", description: "futexes that are not private, at a page of a file of the image that both can only read", bits: 128, frame: 8 * time.Millisecond},
@@ -47,6 +49,9 @@ var channels = []channel{
 	{name: "shared", description: "the host's shared memory, by `sysinfo`", bits: 64, frame: 20 * time.Millisecond},
 }
 
+// pagesSize is the size of the file of the image "cold" whose pages are mapped.
+const pagesSize = 2048 * 4096
+
 // coldFiles is the number of files of the image "cold" beyond those that page needs.
 const coldFiles = 300
 
@@ -56,12 +61,15 @@ func channelImage(t testing.TB, a *agent) (tree string) {
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
 	err := w.WriteHeader(&tar.Header{Name: "bin", Typeflag: tar.TypeDir, Mode: 0o755})
-	for i := range coldFiles {
-		content := bytes.Repeat([]byte{byte(i), 1}, 2048)
-		herr := w.WriteHeader(&tar.Header{Name: fmt.Sprintf("cold/%d", i), Mode: 0o644, Size: int64(len(content))})
+	add := func(name string, content []byte) {
+		herr := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content))})
 		_, werr := w.Write(content)
 		err = errors.Join(err, herr, werr)
 	}
+	for i := range coldFiles {
+		add(fmt.Sprintf("cold/%d", i), bytes.Repeat([]byte{byte(i), 1}, 2048))
+	}
+	add("pages", bytes.Repeat([]byte{1}, pagesSize))
 	if err := errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func TestChannels(t *testing.T) {
 	}
 	for _, c := range channels {
 		row(c, a, c.description)
-		if c.name == "page" {
+		if c.cold {
 			row(c, held, c.description+"; the agent holds the image")
 		}
 	}

@@ -1,7 +1,10 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +24,7 @@ func startChannelAgent(t *testing.T, slots string) (a *agent, tree string) {
 // strict and fresh, and none in mode exclusive.
 func TestHostileChannelsOfAnImage(t *testing.T) {
 	a, tree := startChannelAgent(t, "2")
-	for _, how := range []string{"dentry", "page", "flock", "record", "futex"} {
+	for _, how := range []string{"dentry", "page", "mapped", "active", "flock", "record", "futex"} {
 		t.Run(how, func(t *testing.T) {
 			c := channelNamed(t, how)
 			kind, said := permissiveProfile(t, a, tree, c)
@@ -88,13 +91,35 @@ int main(void) { int a = open("/dev/null", O_RDONLY), b = open("/dev/null", O_RD
 // looked up in the image either.
 func TestHostileTestsOfOneSubmission(t *testing.T) {
 	a, _ := startChannelAgent(t, "1")
+	testsTellEachOther(t, a, channelNamed(t, "dentry"))
+}
+
+// RES-28: nor do those that run side by side share the pages that they map.
+func TestHostileTestsSideBySide(t *testing.T) {
+	a, _ := startChannelAgent(t, "2")
+	testsTellEachOther(t, a, channelNamed(t, "mapped"))
+}
+
+// testsTellEachOther demands that one test of a submission can send a message to another in mode strict, and none in
+// mode exclusive.
+func testsTellEachOther(t *testing.T, a *agent, c channel) {
+	t.Helper()
 	probe := buildProbe(t, "channel")
-	message := strings.Repeat("0110100110010110", 16)
-	said := func(mode api.Mode, salt string) int {
-		r := api.Run{
-			Image: "cold", Files: []api.File{probe}, Argv: []string{"./channel", "dentry"}, Mode: mode, Limits: hostileLimits(),
-			Tests: []api.Test{{ID: "1", Args: []string{"send", salt, "0", "0", message}}, {ID: "2", Args: []string{"read", salt, "0", "0", "256"}}},
+	message := strings.Repeat("0110100110010110", c.bits/16)
+	wrongBits := func(mode api.Mode, c channel) int {
+		salts++
+		salt, frame, start := fmt.Sprintf("%d-%d", os.Getpid(), salts), strconv.FormatInt(c.frame.Microseconds(), 10), "0"
+		if c.frame > 0 {
+			start = strconv.FormatInt(time.Now().Add(slow(cmp.Or(c.lead, defaultLead))).UnixNano(), 10)
 		}
+		r := api.Run{
+			Image: "cold", Files: []api.File{probe}, Argv: []string{"./channel", c.name}, Mode: mode, Limits: hostileLimits(),
+			Tests: []api.Test{
+				{ID: "1", Args: []string{"send", salt, start, frame, message}},
+				{ID: "2", Args: []string{"read", salt, start, frame, strconv.Itoa(len(message))}},
+			},
+		}
+		r.Limits.Wall = slowly(20)
 		res := a.run(t, r)
 		read := strings.TrimSpace(string(res.Tests[1].Result.Stdout))
 		if len(read) != len(message) {
@@ -108,16 +133,21 @@ func TestHostileTestsOfOneSubmission(t *testing.T) {
 		}
 		return wrong
 	}
+
 	least := len(message)
 	deadline := patience().Add(extraControlTime) // load on the host disturbs the clock that is read
-	for i := 0; least > len(message)/4 && time.Now().Before(deadline); i++ {
-		least = min(least, said(api.Strict, fmt.Sprint("a", i)))
+	for {
+		least = min(least, wrongBits(api.Strict, c))
+		if least <= len(message)/4 || time.Now().After(deadline) {
+			break
+		}
+		c = c.slower()
 	}
 	if least > len(message)/4 {
 		t.Errorf("strict: %d of %d bits wrong: the test proves nothing", least, len(message))
 	}
-	for _, salt := range []string{"b", "c", "d"} {
-		if n := said(api.Exclusive, salt); n < len(message)/4 {
+	for range 3 {
+		if n := wrongBits(api.Exclusive, c); n < len(message)/4 {
 			t.Errorf("exclusive: %d of %d bits wrong; want as many as chance has", n, len(message))
 		}
 	}

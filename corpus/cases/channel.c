@@ -12,7 +12,7 @@
 #include <sys/sysinfo.h>
 #include <time.h>
 
-enum { MOST = 1024 };
+enum { MOST = 2048 };
 static char bits[MOST + 1];
 static const char *salt;
 static long start, frame, count;
@@ -99,6 +99,40 @@ static void futexes(void) {
 		set(i, !r);
 	}
 	part(count, 0);
+}
+
+// Pages of a file that both map. The kernel divides the size of each page by the number of its mappings
+// (Pss). Each page is an area of its own: its neighbours in memory are not its neighbours in the file.
+static void mapped(void) {
+	static char text[4 << 20]; long len = 0, n; volatile char sum = 0; unsigned long from, to; int area = -1, kib[MOST], most = 0, f = need("open", open("/pages", O_RDONLY));
+	char *base = mmap(0, count * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); need("mmap", base == MAP_FAILED ? -1 : 0);
+	part(0, 0);
+	for (long i = 0; i < count; i++) {
+		if (sends && !one(i)) continue;
+		char *p = mmap(base + i * 4096, 4096, PROT_READ, MAP_SHARED | MAP_FIXED, f, (count - 1 - i) * 4096); need("mmap", p == MAP_FAILED ? -1 : 0); sum += *p;
+	}
+	part(0, sends ? 1 : 0.5);
+	if (sends) return;
+	f = need("open", open("/proc/self/smaps", O_RDONLY)); memset(kib, 0, sizeof kib);
+	while ((n = need("read", read(f, text + len, sizeof text - 1 - len))) > 0) len += n;
+	for (char *line = strtok(text, "\n"); line; line = strtok(0, "\n")) {
+		if (sscanf(line, "%lx-%lx ", &from, &to) == 2) area = (char *)from >= base && (char *)to <= base + count * 4096 ? (from - (unsigned long)base) / 4096 : -1;
+		else if (area >= 0 && sscanf(line, "Pss: %d", &kib[area]) == 1 && kib[area] > most) most = kib[area];
+	}
+	for (long i = 0; i < count; i++) set(i, kib[i] < most);
+}
+
+// Files that were read more than once: the kernel moves their pages to its list of active pages, and
+// numa_maps has how many pages of an area are there, also long after.
+static void active(void) {
+	char line[400], *at; long i; volatile char sum = 0; FILE *f;
+	for (i = 0; i < count; i++) {
+		if (sends) { for (int k = 0; k < 3 && one(i); k++) { int f = cold(i); touch(f); close(f); } continue; }
+		int c = cold(i); char *p = mmap(0, 4096, PROT_READ, MAP_SHARED, c, 0); need("mmap", p == MAP_FAILED ? -1 : 0); sum += *p; close(c);
+	}
+	if (sends) return;
+	memset(bits, '0', count); f = fopen("/proc/self/numa_maps", "r"); need("open", f ? 0 : -1);
+	while (fgets(line, sizeof line, f)) if ((at = strstr(line, "file=/cold/")) && (i = atol(at + 11)) >= 0 && i < count) set(i, !strstr(line, "active=0"));
 }
 
 // Which files of the image are opened, as seen by a watch of their directory.
@@ -189,7 +223,7 @@ static void events(void) {
 }
 
 int main(int c, char **v) {
-	static const struct { const char *name; void (*go)(void); } all[] = {{"dentry", dentry}, {"page", page}, {"flock", whole}, {"flock-dev", device}, {"record", record}, {"watch", watch}, {"futex", futexes}, {"shared", shared}, {"numbers", numbers}, {"counter", counter}, {"sessions", sessions}, {"events", events}};
+	static const struct { const char *name; void (*go)(void); } all[] = {{"dentry", dentry}, {"page", page}, {"flock", whole}, {"flock-dev", device}, {"record", record}, {"watch", watch}, {"futex", futexes}, {"mapped", mapped}, {"active", active}, {"shared", shared}, {"numbers", numbers}, {"counter", counter}, {"sessions", sessions}, {"events", events}};
 	if (c < 7) return 2;
 	sends = !strcmp(v[2], "send"); salt = v[3]; start = atol(v[4]); frame = atol(v[5]);
 	count = sends ? (long)strlen(v[6]) : atol(v[6]);
