@@ -198,7 +198,7 @@ func (o *Output) load(name string, done *Recorded, again []api.JobStatus) error 
 			return nil
 		case errors.Is(err, io.EOF): // a crash cut it off
 			if !startsAsResult(line) {
-				return fmt.Errorf("line %d is not a result of brig batch", number)
+				return noResult(name, number, errors.New("it is incomplete"))
 			}
 			if err := o.f.Truncate(offset); err != nil || !dropped {
 				return err
@@ -209,7 +209,7 @@ func (o *Output) load(name string, done *Recorded, again []api.JobStatus) error 
 		}
 		l, err := decodeRecorded(line)
 		if err != nil {
-			return fmt.Errorf("line %d is not a result of brig batch: %w", number, err)
+			return noResult(name, number, err)
 		}
 		offset += int64(len(line))
 		if slices.Contains(again, l.Status) {
@@ -223,6 +223,12 @@ func (o *Output) load(name string, done *Recorded, again []api.JobStatus) error 
 			done.count(l.Answer)
 		}
 	}
+}
+
+// noResult is the error for a line that brig batch has not written.
+func noResult(name string, number int, err error) error {
+	return fmt.Errorf("line %d is not a result of brig batch: %w: if %s is the right file, remove the line with sed -i %dd, and its job runs again; "+
+		"otherwise name another file", number, err, name, number)
 }
 
 // startsAsResult reports whether a line that is not complete may be the start of a result: the file may be another

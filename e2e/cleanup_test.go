@@ -2,11 +2,13 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -128,5 +130,23 @@ func TestKilledServiceLeavesNoDirectory(t *testing.T) {
 	}
 	if err != nil || !slices.Equal(got.Sockets, want) || len(left()) != 0 {
 		t.Errorf("brig cleanup removes %q, %v, and leaves %q", got.Sockets, err, left())
+	}
+}
+
+// An agent whose directory somebody removes ends with an error that says so, and leaves nothing: no other
+// agent could find its groups.
+func TestAnAgentWithoutItsDirectoryEnds(t *testing.T) {
+	a := startAgent(t)
+	a.run(t, sh("true"))
+	if err := os.RemoveAll(filepath.Join(a.dir, "run")); err != nil {
+		t.Fatal(err)
+	}
+	<-a.done
+	var exit *exec.ExitError
+	if !errors.As(a.err, &exit) || exit.ExitCode() <= 0 || !strings.Contains(a.log.String(), "the files of this agent were removed from "+filepath.Join(a.dir, "run")) {
+		t.Errorf("it ended with %v, and its log is\n%s", a.err, a.log)
+	}
+	if out, err := exec.Command(binary(t, "brig"), "cleanup", "--run-dir", filepath.Join(a.dir, "run")).CombinedOutput(); err != nil || !strings.Contains(string(out), "nothing to clean up") {
+		t.Errorf("brig cleanup: %v\n%s", err, out)
 	}
 }

@@ -308,6 +308,10 @@ func (h *Host) compileDefault() {
 	}
 }
 
+// Lost is closed when somebody has removed or replaced the files of this agent below the run directory:
+// then no new agent could remove what a killed one leaves, and this one should end.
+func (h *Host) Lost() <-chan struct{} { return h.instance.watch.lost }
+
 // Close ends every session, destroys every cell and leaves the host as Open found it. Runs and
 // execs under way must have ended.
 func (h *Host) Close() error {

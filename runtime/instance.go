@@ -35,6 +35,7 @@ type instance struct {
 	dir    string
 	lock   *os.File
 	groups *os.File
+	watch  *watch
 }
 
 // newInstance claims a fresh directory below run.
@@ -66,6 +67,10 @@ func newInstance(run string) (_ *instance, err error) {
 		return nil, err
 	}
 	undo.Add(func() error { return errors.Join(i.groups.Close(), os.Remove(i.groups.Name())) })
+	if i.watch, err = newWatch(i); err != nil {
+		return nil, err
+	}
+	undo.Add(func() error { return i.watch.stop() })
 	if err := i.mount(); err != nil {
 		return nil, err
 	}
@@ -114,15 +119,21 @@ func (i *instance) record(path string) error {
 	return err
 }
 
-// Close removes the instance. Its groups must have been removed already.
+// Close removes the instance. Its groups must have been removed already. The mount of a lost instance
+// has gone with its mount point.
 func (i *instance) Close() error {
-	return errors.Join(unix.Unmount(i.mnt(), unix.MNT_DETACH), i.groups.Close(), removeInstance(i.dir), i.lock.Close())
+	err := i.watch.stop()
+	if uerr := unix.Unmount(i.mnt(), unix.MNT_DETACH); i.there() {
+		err = errors.Join(err, uerr)
+	}
+	return errors.Join(err, i.groups.Close(), removeInstance(i.dir), i.lock.Close())
 }
 
-// removeInstance deletes the directory, whose mounts have been removed.
+// removeInstance deletes the directory, whose mounts have been removed. If its mount point has content,
+// an agent made that after somebody had removed the directory below it.
 func removeInstance(dir string) error {
-	var err error
-	for _, name := range []string{"mnt", "groups", "lock", "."} {
+	err := os.RemoveAll(filepath.Join(dir, "mnt"))
+	for _, name := range []string{"groups", "lock", "."} {
 		if rerr := os.Remove(filepath.Join(dir, name)); !errors.Is(rerr, fs.ErrNotExist) {
 			err = errors.Join(err, rerr)
 		}

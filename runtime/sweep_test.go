@@ -37,6 +37,7 @@ func TestSweepOfDamagedState(t *testing.T) {
 		{"a path that climbs", map[string]string{"lock": "", "groups": "/sys/fs/cgroup/brig-0/../../brig-0\n"}, time.Time{}, false, ".."},
 		{"a directory that is no group", map[string]string{"lock": "", "groups": filepath.Join(foreign, "brig-0") + "\n"}, time.Time{}, false, foreign},
 		{"something in the way", map[string]string{"lock": "", "groups/x": ""}, time.Time{}, false, "groups"},
+		{"made after its removal", map[string]string{"mnt/cells/": "", "mnt/state/x": "x"}, old, true, ""},
 		{"unknown files", map[string]string{"lock": "", "mine": "x"}, time.Time{}, false, "not empty"},
 		{"being made", map[string]string{}, time.Time{}, false, ""},
 		{"killed before it was locked", map[string]string{}, old, true, ""},

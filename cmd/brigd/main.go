@@ -211,6 +211,8 @@ func serve(f flags) (err error) {
 	if f.lifelineFD >= 0 {
 		ctx = lifeline(ctx, f.lifelineFD)
 	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 
 	ln, err := listen(f)
 	if err != nil {
@@ -265,9 +267,14 @@ func serve(f flags) (err error) {
 	var janitor sync.WaitGroup
 	janitor.Go(func() { sweepHourly(sweeping, f.runDir, log) })
 	janitor.Go(func() { reduceMonitorWakeups(sweeping, log) })
+	janitor.Go(func() { endIfLost(sweeping, host.Lost(), end, f.runDir) })
 	defer func() { stopSweeping(); janitor.Wait() }()
 	log.Info("brigd is listening", "socket", ln.Addr(), "version", version, "for", socketUsers(f.group))
-	return srv.Serve(ctx, ln)
+	err = srv.Serve(ctx, ln)
+	if errors.Is(context.Cause(ctx), errLost) {
+		err = errors.Join(context.Cause(ctx), err)
+	}
+	return err
 }
 
 // socketUsers describes the users that may use the socket, for the log.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -36,5 +37,17 @@ func sweepHourly(ctx context.Context, runDir string, log *slog.Logger) {
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+var errLost = errors.New("the files of this agent were removed")
+
+// endIfLost ends the agent if its files below the run directory are lost. It removes its groups while it
+// knows them, and a supervisor starts a new one.
+func endIfLost(ctx context.Context, lost <-chan struct{}, end context.CancelCauseFunc, runDir string) {
+	select {
+	case <-lost:
+		end(fmt.Errorf("%w from %s, so that nothing could clean up after it: it ends; start it again, and leave %s alone while it runs", errLost, runDir, runDir))
+	case <-ctx.Done():
 	}
 }
