@@ -240,30 +240,45 @@ func TestHintsForLineEndsAndEncoding(t *testing.T) {
 	}
 }
 
-// A refused call is reported only if it may be the cause of the failure, not for every run of a
-// shell.
+// A refused call is reported only if it may be the cause of the failure: not what every start of the
+// language makes. Of a language without a record it is what no language makes.
 func TestRelevantRefusals(t *testing.T) {
+	failed := api.Result{Verdict: api.Nonzero, Stage: api.StageRun}
+	compile := api.Result{Verdict: api.CompileError, Stage: api.StageCompile}
 	for _, tt := range []struct {
-		claim   string
-		r       api.Result
-		call    string
-		errno   string
-		printed string
-		want    bool
+		claim    string
+		language string
+		r        api.Result
+		call     string
+		errno    string
+		printed  string
+		want     bool
 	}{
-		{"what bash tries at its start", api.Result{Verdict: api.Nonzero}, "socket", "EAFNOSUPPORT", "x.sh: line 1: foo: command not found\n", false},
-		{"without a word", api.Result{Verdict: api.Nonzero}, "socket", "EAFNOSUPPORT", "", false},
-		{"its error printed", api.Result{Verdict: api.Nonzero}, "socket", "EAFNOSUPPORT", "OSError: [Errno 97] Address family not supported by protocol\n", true},
-		{"its error named", api.Result{Verdict: api.Nonzero}, "prctl", "EPERM", "Error: EPERM\n", true},
-		{"another call, without a word", api.Result{Verdict: api.Nonzero}, "alarm", "EPERM", "", true},
-		{"another call of a program that died", api.Result{Verdict: api.Signaled, Signal: 6}, "alarm", "EPERM", "", true},
-		{"a syntax error", api.Result{Verdict: api.Nonzero, Diagnosis: &api.Diagnosis{Category: api.CategorySyntax}}, "alarm", "EPERM", "", false},
-		{"a run that is ok", api.Result{Verdict: api.OK}, "alarm", "EPERM", "Operation not permitted\n", false},
+		{"what bash tries at its start", "bash", failed, "socket", "EAFNOSUPPORT", "x.sh: line 1: foo: command not found\n", false},
+		{"without a word", "bash", failed, "socket", "EAFNOSUPPORT", "", false},
+		{"of a command", "", failed, "socket", "EAFNOSUPPORT", "", false},
+		{"of an operator's language", "own", failed, "socket", "EAFNOSUPPORT", "", false},
+		{"what programs in C never try", "c", failed, "socket", "EAFNOSUPPORT", "", true},
+		{"in a stage that never tries it", "bash", compile, "socket", "EAFNOSUPPORT", "", true},
+		{"with another error", "bash", failed, "socket", "EPERM", "", true},
+		{"its error printed", "bash", failed, "socket", "EAFNOSUPPORT", "OSError: [Errno 97] Address family not supported by protocol\n", true},
+		{"its error named", "bash", failed, "prctl", "EPERM", "Error: EPERM\n", true},
+		{"another call, without a word", "", failed, "alarm", "EPERM", "", true},
+		{"another call of a program that died", "python", api.Result{Verdict: api.Signaled, Stage: api.StageRun, Signal: 6}, "alarm", "EPERM", "", true},
+		{"a syntax error", "python", api.Result{Verdict: api.Nonzero, Diagnosis: &api.Diagnosis{Category: api.CategorySyntax}}, "alarm", "EPERM", "", false},
+		{"a run that is ok", "python", api.Result{Verdict: api.OK}, "alarm", "EPERM", "Operation not permitted\n", false},
 	} {
 		tt.r.Stderr = []byte(tt.printed)
 		tt.r.Refused = []api.Refusal{{Syscall: tt.call, Profile: "default", Errno: tt.errno, Count: 2}}
-		if got := diagnose.RelevantRefusals(tt.r); len(got) == 1 != tt.want {
+		if got := diagnose.RelevantRefusals(tt.language, tt.r); len(got) == 1 != tt.want {
 			t.Errorf("%s: %+v; want it told: %v", tt.claim, got, tt.want)
+		}
+		if tt.r.Verdict == api.OK {
+			continue
+		}
+		tests := api.Result{Verdict: tt.r.Verdict, Tests: []api.TestResult{{Result: api.Result{Verdict: api.OK}}, {Result: tt.r}}}
+		if got := diagnose.RelevantRefusals(tt.language, tests); len(got) == 1 != tt.want {
+			t.Errorf("%s, in a test: %+v; want it told: %v", tt.claim, got, tt.want)
 		}
 	}
 }

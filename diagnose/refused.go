@@ -7,26 +7,24 @@ import (
 )
 
 // RelevantRefusals returns those refused calls of a failed run that may explain the failure; the result has
-// all refused calls. A call is included if the program's output names its error. Otherwise it is
-// included unless the failure has another explanation, or the call is one that C libraries and
-// shells try at the start of every program and can do without.
-func RelevantRefusals(r api.Result) []api.Refusal {
+// all refused calls. With tests it is the run of the decisive test. A call is included if the program's
+// output names its error. Otherwise it is included unless the failure has another explanation, or the
+// call is one that every start of the language makes. language is empty for a command, or if it is
+// unknown.
+func RelevantRefusals(language string, r api.Result) []api.Refusal {
+	r = r.Decisive()
 	if r.Verdict == api.OK || r.Verdict == api.Canceled || r.Verdict == "" {
 		return nil
 	}
 	printed := newText(r.Stdout, r.Stderr)
 	var all []api.Refusal
 	for _, one := range r.Refused {
-		if printed.mentionsErrno(one.Errno) || !explained(r) && !routineRefusals[one.Syscall+" "+one.Errno] {
+		if printed.mentionsErrno(one.Errno) || !explained(r) && !IsUsual(language, r.Stage, one) {
 			all = append(all, one)
 		}
 	}
 	return all
 }
-
-// routineRefusals are calls that every run of some languages makes. For example, bash looks up the name of
-// its user at its start, for which the C library tries to ask a daemon.
-var routineRefusals = map[string]bool{"socket EAFNOSUPPORT": true, "prctl EPERM": true}
 
 // explained reports whether an error in the program's own code explains the failure.
 func explained(r api.Result) bool {

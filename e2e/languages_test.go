@@ -52,6 +52,11 @@ var languageCases = []languageCase{
 			t.Errorf("stderr %.300q does not say boom", res.Stderr)
 		}
 	}},
+	{name: "abort", optional: true, check: func(t testing.TB, _ languages.Manifest, res api.Result) {
+		if res.Verdict != api.Nonzero && res.Verdict != api.Signaled {
+			t.Errorf("verdict %s; want nonzero or signaled", res.Verdict)
+		}
+	}},
 	{name: "loop", change: func(r *api.Run) { r.Limits = api.Limits{CPU: slowly(1), Wall: slowly(20)} }, check: endsWith(api.CPULimit)},
 	{name: "sleep", change: func(r *api.Run) { r.Limits = api.Limits{CPU: slowly(20), Wall: slowly(1.5)} }, check: endsWith(api.WallLimit)},
 	{name: "memory", change: func(r *api.Run) { r.Limits = api.Limits{CPU: slowly(40), Wall: slowly(60), Memory: 256 * api.MiB} }, check: endsWith(api.MemoryLimit)},
@@ -153,6 +158,10 @@ func failsOnLine3(t testing.TB, l languages.Manifest, res api.Result, want api.V
 // others, and a list such as python,c selects just those.
 func TestLanguages(t *testing.T) {
 	b := bench{startAgent(t, "--slots", "2", "--max-wall", "10m", "--max-cpu", "10m"), make(chan struct{}, 2)}
+	if *update {
+		newUsual.plain = startAgent(t, "--slots", "2", "--max-wall", "10m", "--max-cpu", "10m", "--template-memory", "none")
+		defer func() { newUsual.write(t) }()
+	}
 	for _, l := range builtinLanguages(t) {
 		known, ok := languageTests[l.Name]
 		if !ok {
@@ -193,6 +202,9 @@ func (b bench) test(t *testing.T, name string, do func(*testing.T)) {
 
 func (b bench) language(t *testing.T, l languages.Manifest, known languageTest) {
 	images.load(t, b.agent, l.Image)
+	if *update {
+		images.load(t, newUsual.plain, l.Image)
+	}
 	if registryImages[l.Image] == "" { // brig builds it
 		b.test(t, "image", func(t *testing.T) { cleanImage(t, b.agent, l.Image) })
 	}
@@ -207,7 +219,13 @@ func (b bench) language(t *testing.T, l languages.Manifest, known languageTest) 
 			if c.change != nil {
 				c.change(&run)
 			}
-			b.test(t, c.name, func(t *testing.T) { c.check(t, l, b.run(t, run)) })
+			b.test(t, c.name, func(t *testing.T) {
+				res := b.run(t, run)
+				c.check(t, l, res)
+				if slices.Contains(usualCases, c.name) {
+					wantUsual(t, l, run, res)
+				}
+			})
 		}
 		if ok && slices.Contains(strictLanguages, l.Name) && (c.singleProcess || c.name == "child") {
 			strict := run // run is still to be used

@@ -14,6 +14,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/client"
+	"github.com/brig-sandbox/brig/diagnose"
 )
 
 // explainCommand is brig explain.
@@ -115,7 +116,7 @@ func explanation(s api.Status) string {
 	if t := s.Result.Summary; t != nil && (t.Ran > 0 || s.Result.Verdict != api.CompileError) {
 		line("tests", "%s", testsText(*s.Result))
 	}
-	for _, r := range s.Result.Decisive().Refused {
+	for _, r := range diagnose.RelevantRefusals("", *s.Result) {
 		line("refused", "%s", refusalText(r))
 	}
 	d := s.Result.Diagnosis

@@ -237,7 +237,7 @@ func (o *runOptions) explain(res *api.Result, printed []byte) {
 	}
 	diagnose.Annotate(o.run.Language, o.run.SourceName, o.run.Source, &seen)
 	res.Diagnosis = seen.Diagnosis
-	o.refused = diagnose.RelevantRefusals(seen)
+	o.refused = diagnose.RelevantRefusals(o.run.Language, seen)
 }
 
 // printCompilerOutput prints a compiler's output to stderr, since it is not the program's output: some

@@ -139,7 +139,7 @@ func (c *cli) execInSession(o *runOptions, id string, e api.Exec) int {
 	if len(seen.Stderr) == 0 {
 		seen.Stderr = kept.bytes()
 	}
-	o.refused = diagnose.RelevantRefusals(seen)
+	o.refused = diagnose.RelevantRefusals("", seen) // the session knows its language
 	return c.report(o, res)
 }
 

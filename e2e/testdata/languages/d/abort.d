@@ -1,0 +1,2 @@
+import core.stdc.stdlib : abort;
+void main() { abort(); }

@@ -1,0 +1,2 @@
+kill 'ABRT', $$;
+sleep 1;

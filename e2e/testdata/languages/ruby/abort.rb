@@ -1,0 +1,2 @@
+Process.kill(:ABRT, Process.pid)
+sleep 1

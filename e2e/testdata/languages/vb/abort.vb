@@ -1,0 +1,5 @@
+Module Program
+    Sub Main()
+        System.Environment.FailFast("over")
+    End Sub
+End Module
