@@ -44,6 +44,7 @@ func (l Manifest) checkCompile() error {
 			set  bool
 		}{
 			{"artifacts", len(l.Artifacts) > 0}, {"flags", len(l.Flags) > 0}, {"flag_patterns", len(l.FlagPatterns) > 0}, {"refused_flags", len(l.RefusedFlags) > 0}, {"default_flags", len(l.DefaultFlags) > 0},
+			{"reserved_stems", l.ReservedStems != ""},
 			{"compile_env", len(l.CompileEnv) > 0}, {"compile_limits", l.CompileLimits != (api.Limits{})}, {"compile_tier", l.CompileTier != ""},
 		} {
 			if f.set {

@@ -39,6 +39,7 @@ type Manifest struct {
 	FlagPatterns  []string          // regular expressions of further flags; one must match the whole flag
 	RefusedFlags  map[string]string // why flags that people expect are refused, by the flag or its part before "="
 	DefaultFlags  []string          // for a run that requests none
+	ReservedStems string            // regular expression: names without extension that mean more to the compiler than a name; empty: none
 
 	Syntax         []string // command that checks a source; an exit code other than 0 means a syntax error
 	Run            []string
@@ -60,6 +61,7 @@ type Manifest struct {
 	Templates []Template // from which runs may begin; the first whose When matches; empty: none
 
 	patterns []*regexp.Regexp // FlagPatterns, compiled
+	reserved *regexp.Regexp   // ReservedStems, compiled; nil: none
 	file     string           // of the manifest, for errors
 }
 
@@ -82,6 +84,7 @@ type yamlManifest struct {
 	FlagPatterns   []string          `yaml:"flag_patterns"`
 	RefusedFlags   map[string]string `yaml:"refused_flags"`
 	DefaultFlags   []string          `yaml:"default_flags"`
+	ReservedStems  string            `yaml:"reserved_stems"`
 	Syntax         []string          `yaml:"syntax"`
 	Run            []string          `yaml:"run"`
 	Env            map[string]string `yaml:"env"`
@@ -111,12 +114,18 @@ func parse(file string, text []byte, known []string) (Manifest, error) {
 		Tier: m.Tier, CompileTier: m.CompileTier, Proc: m.Proc, OOMExitCode: m.OOMExitCode, OOMSays: m.OOMSays,
 		TimeFactor: factor(m.TimeFactor), MemoryFactor: factor(m.MemoryFactor),
 		CompileEnv: m.CompileEnv, Artifacts: m.Artifacts, Flags: m.Flags, FlagPatterns: m.FlagPatterns, RefusedFlags: m.RefusedFlags, DefaultFlags: m.DefaultFlags,
+		ReservedStems: m.ReservedStems,
 	}
 	if l.Limits, err = manifestLimits("limits", m.Limits); err == nil {
 		l.CompileLimits, err = manifestLimits("compile_limits", m.CompileLimits)
 	}
 	if err == nil {
 		l.patterns, err = flagPatterns(l.FlagPatterns)
+	}
+	if err == nil && l.ReservedStems != "" {
+		if l.reserved, err = regexp.Compile(l.ReservedStems); err != nil {
+			err = fieldErrorf("reserved_stems", "reserved_stems: %w", err)
+		}
 	}
 	if err == nil {
 		l.Packages, err = packagesOf(m.Packages, known)

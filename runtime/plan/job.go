@@ -66,7 +66,11 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 	if r.Argv, err = command(r, image); err != nil {
 		return nil, err
 	}
-	main := cmp.Or(r.SourceName, lang.SourceFile)
+	given := cmp.Or(r.SourceName, lang.SourceFile)
+	main := given
+	if compiles {
+		main = lang.compiledName(r, given)
+	}
 	inputs, err := sourceFile(r, main)
 	if err != nil {
 		return nil, err
@@ -91,6 +95,7 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 		if j.Compile, err = pl.compile(r, lang, image, main, inputs); err != nil {
 			return nil, err
 		}
+		j.Compile.SourceName = given
 		j.Run.Files = slices.DeleteFunc(slices.Clone(inputs), func(f api.File) bool { return f.Name == main || lang.IsSource(f.Name) })
 		j.Compile.ID = j.ID
 	}

@@ -26,6 +26,7 @@ type Run struct {
 	Files       []api.File
 	Dirs        []string   // empty directories in /box, in addition to those of files
 	Source      string     // of files, the name of the file that is the program's source; empty: none
+	SourceName  string     // of a compile stage: the name that the request gives to the source
 	Built       []api.File // artifacts of the compile stage, placed in addition to files
 	Stdin       []byte     // with InputFile the content of that file
 	Limits      api.Limits // complete

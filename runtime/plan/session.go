@@ -142,10 +142,14 @@ func (pl *Planner) Exec(s *Session, e api.Exec) (run, compile *Run, err error) {
 		return nil, nil, err
 	}
 
+	given := cmp.Or(e.SourceName, s.Language.SourceFile)
 	what := program{args: e.Argv}
 	ofLanguage := s.Language.runStage(e.Interactive)
 	if e.Source != nil {
-		what.command, what.words.Source = ofLanguage.command, cmp.Or(e.SourceName, s.Language.SourceFile)
+		what.command, what.words.Source = ofLanguage.command, given
+	}
+	if len(s.Language.Compile) > 0 && e.Source != nil {
+		what.words.Source = s.Language.compiledName(api.Run{}, given)
 	}
 	run = ofLanguage.newRun(what, over(e.Env, s.Ask.Env), limits)
 	run.ID = NewID()
@@ -174,7 +178,7 @@ func (pl *Planner) Exec(s *Session, e api.Exec) (run, compile *Run, err error) {
 	}
 	compile, err = pl.compile(api.Run{Source: e.Source, Labels: s.Ask.Labels, Mode: pl.modeFor("")}, s.Language, s.Image, main, source)
 	if err == nil {
-		compile.ID = run.ID
+		compile.ID, compile.SourceName = run.ID, given
 	}
 	return run, compile, err
 }

@@ -34,6 +34,7 @@ artifacts: [main]
 flags: [-a, -b]
 flag_patterns: ["-c[0-9]"]
 default_flags: [-b]
+reserved_stems: _
 run: [./main, "-m{memory_mib}", "-h{heap_mib}", "-s{stack_kib}", "{source}", "{stem}"]
 env: {RUNS: "{memory_hex}"}
 interactive_env: {READ: "1"}
@@ -52,7 +53,7 @@ var parsed = strings.NewReplacer(
 	"name: every", "name: parsed", "aliases: [all]\n", "", "extensions: [every]\n", "",
 	"compile_env: {COMPILES: \"1\"}\n", "", "compile_limits: {memory: 300M, stack: 16M, wall: 7s, cpu: 6s}\n", "",
 	"compile_tier: managed\n", "", "artifacts: [main]\n", "", "flags: [-a, -b]\n", "", "flag_patterns: [\"-c[0-9]\"]\n", "",
-	"default_flags: [-b]\n", "", "compile: [cc", "syntax: [parse", `"{flags}", `, "", `, "{sources}"`, "",
+	"default_flags: [-b]\nreserved_stems: _\n", "", "compile: [cc", "syntax: [parse", `"{flags}", `, "", `, "{sources}"`, "",
 ).Replace(everyField)
 
 // allLanguages plans runs of every language: those of brig, every and parsed. Their images are stored by name alone.
@@ -297,7 +298,7 @@ func TestEveryFieldOfAManifest(t *testing.T) {
 	}
 
 	known := map[string]string{ // how the fields that decide nothing of a stage are tested
-		"Name": "", "Aliases": "", "Version": "", "Image": "", "ImageFrom": "", "Extensions": "", "SourceFile": "", "Needs": "", "RefusedFlags": "TestRefusedFlagsSayWhy",
+		"Name": "", "Aliases": "", "Version": "", "Image": "", "ImageFrom": "", "Extensions": "", "SourceFile": "", "Needs": "", "RefusedFlags": "TestRefusedFlagsSayWhy", "ReservedStems": "TestNamesThatCompilersGet",
 		"TimeFactor": "reported", "MemoryFactor": "reported", "Packages": "TestPackagesAreFoundByTheEnvironment", "Templates": "TestTemplateTakes and e2e",
 	}
 	l, err := pl.Languages.ByName("every")

@@ -25,6 +25,18 @@ type artifacts struct {
 // result of a stage that failed. Only the agent holds the artifacts: every run gets a copy, so that
 // no run can change what another executes (CMP-16).
 func (r *Runner) Compile(ctx context.Context, p *plan.Run, begun time.Duration, wait bool) (made *artifacts, failed *api.Result, err error) {
+	made, failed, err = r.compileOrGet(ctx, p, begun, wait)
+	if made != nil { // others have the same artifacts from a source of another name
+		made.Info.Stdout, made.Info.Stderr = p.Reported(made.Info.Stdout), p.Reported(made.Info.Stderr)
+	}
+	if failed != nil {
+		failed.Stdout, failed.Stderr = p.Reported(failed.Stdout), p.Reported(failed.Stderr)
+	}
+	return made, failed, err
+}
+
+// compileOrGet is Compile, with the name of the source that the compiler has got in what it wrote.
+func (r *Runner) compileOrGet(ctx context.Context, p *plan.Run, begun time.Duration, wait bool) (made *artifacts, failed *api.Result, err error) {
 	key := plan.ArtifactKey(p)
 	switch made, err := r.cachedArtifacts(key); {
 	case err != nil:
