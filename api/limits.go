@@ -79,6 +79,9 @@ func (l Limits) Over(base Limits) Limits {
 	return l
 }
 
+// CompileWall is the wall time in which a compiler gets so much processor time on a busy host.
+func CompileWall(cpu Duration) Duration { return 4 * cpu }
+
 // CappedBy returns l with every field at most the ceiling's.
 func (l Limits) CappedBy(ceiling Limits) Limits {
 	for _, row := range limitTable {

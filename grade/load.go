@@ -36,7 +36,11 @@ func (l Loader) Common() (api.Run, error) {
 	}
 	r := api.Run{Passes: p.Passes, Groups: groups(p), InputFile: p.InputFile, OutputFile: p.OutputFile}
 	r.Limits = api.Limits{Memory: p.Limits.Memory, Output: p.Limits.Output}
-	r.CompileLimits = api.Limits{Wall: p.Limits.Compile.Time, CPU: p.Limits.Compile.Time, Memory: p.Limits.Compile.Memory}
+	r.CompileLimits = api.Limits{
+		CPU:    p.Limits.Compile.Time,
+		Wall:   api.CompileWall(p.Limits.Compile.Time),
+		Memory: p.Limits.Compile.Memory,
+	}
 	var err error
 	if r.Tests, err = l.Tests(p.Tests); err != nil {
 		return r, err

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -39,8 +40,12 @@ func noProgress(int, int) (func(int) (func(), func()), func()) {
 	return func(int) (func(), func()) { return nothing, nothing }, nothing
 }
 
-// wait is how long a test may take above its processor time.
-const wait = api.Duration(time.Second)
+// wait is how long a test may take above its processor time, which takes up to busyHost times as long on a host
+// that is busy: its load decides nothing about a package.
+const (
+	wait     = api.Duration(time.Second)
+	busyHost = 4
+)
 
 // keptOutput is how much of a program's output is kept, in bytes.
 const keptOutput = 4 << 10
@@ -72,10 +77,9 @@ func Jury(ctx context.Context, x Executor, l grade.Loader, common api.Run, pass 
 			out[i].Skip = err.Error()
 			continue
 		}
-		run.Limits.CPU, run.Limits.Wall = pass.CPU, pass.CPU+wait
-		if most := pass.Ceiling.Wall; most > 0 {
-			run.Limits.Wall = min(run.Limits.Wall, max(pass.CPU, most))
-		}
+		run.Limits.CPU = pass.CPU
+		run.Limits.Wall = busyHost*pass.CPU + wait
+		run.Limits.Wall = min(run.Limits.Wall, max(pass.CPU, cmp.Or(pass.Ceiling.Wall, api.DefaultCeiling().Wall)))
 		out[i].run(ctx, x, run, pass.Repeat, begin)
 	}
 }

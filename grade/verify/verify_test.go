@@ -69,7 +69,7 @@ func TestLongest(t *testing.T) {
 		ceiling            api.Limits
 		asked, cpu, longer api.Duration
 	}{
-		{api.Limits{}, 0, 14e9, 15e9}, {api.DefaultCeiling(), 0, 14e9, 15e9}, {api.Limits{CPU: 10e9}, 0, 10e9, 11e9}, {api.Limits{CPU: 10e9, Wall: 10e9}, 0, 9e9, 10e9}, {api.Limits{Wall: 1e9}, 0, 5e8, 1e9},
+		{api.Limits{}, 0, 14e9, 30e9}, {api.DefaultCeiling(), 0, 14e9, 30e9}, {api.Limits{CPU: 10e9}, 0, 10e9, 30e9}, {api.Limits{CPU: 10e9, Wall: 10e9}, 0, 9e9, 10e9}, {api.Limits{Wall: 1e9}, 0, 5e8, 1e9},
 		{api.Limits{CPU: 10e9, Wall: 10e9}, 10e9, 10e9, 10e9}, {api.Limits{CPU: 10e9, Wall: 10e9}, 12e9, 12e9, 12e9},
 	} {
 		x := new(shell)

@@ -10,10 +10,13 @@ import (
 )
 
 // CompileDefaults returns the limits of a compile stage for a manifest that sets none. Except for
-// output, compilers need more of every resource than the programs they compile.
+// output, compilers need more of every resource than the programs they compile. Processor time decides whether
+// a source is too much for its compiler; the wall time is a multiple, because it depends on what else the host
+// does.
 func CompileDefaults() api.Limits {
+	const cpu = 30 * time.Second
 	return api.Limits{
-		Wall: api.Duration(30 * time.Second), Memory: 1 * api.GiB, CPUs: 1, Weight: 1024, Pids: 256,
+		CPU: api.Duration(cpu), Wall: api.CompileWall(api.Duration(cpu)), Memory: 1 * api.GiB, CPUs: 1, Weight: 1024, Pids: 256,
 		Output: 256 * api.KiB, Scratch: 512 * api.MiB, Inodes: 50_000, OpenFiles: 1024,
 	}
 }

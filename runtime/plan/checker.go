@@ -123,8 +123,8 @@ func (pl *Planner) judgeCompileLimits(r api.Run) api.Limits {
 	if err != nil || len(lang.Compile) == 0 || r.Source == nil {
 		return r.CompileLimits // planning the job reports what is wrong
 	}
-	own := api.Limits{CPU: judgeCompileCPU, Wall: 2 * judgeCompileCPU}
-	return r.CompileLimits.Over(lang.compileStage().limits.Over(own).CappedBy(pl.Ceiling))
+	own := api.Limits{CPU: judgeCompileCPU, Wall: api.CompileWall(judgeCompileCPU)}
+	return r.CompileLimits.Over(lang.compileStage().limits.Over(own).CappedBy(pl.compileCeiling()))
 }
 
 // checkNames refuses files in the place of those that brig adds on each test, which could not be made then.

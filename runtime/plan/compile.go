@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -17,7 +18,7 @@ import (
 // limits and profile, whose outputs are the artifacts.
 func (pl *Planner) compile(r api.Run, lang Language, image rootfs.Image, main string, inputs []api.File) (*Run, error) {
 	s := lang.compileStage()
-	limits, err := EffectiveLimits(r.CompileLimits, "", s.limits.Over(languages.CompileDefaults()), pl.Ceiling)
+	limits, err := EffectiveLimits(r.CompileLimits, "", s.limits.Over(languages.CompileDefaults()), pl.compileCeiling())
 	if err != nil {
 		return nil, err
 	}
@@ -39,6 +40,15 @@ func (pl *Planner) compile(r api.Run, lang Language, image rootfs.Image, main st
 	}
 	p.Collect = api.Collect{Files: MaxArtifacts, Bytes: MaxArtifactBytes}
 	return p, p.checkStart(nil)
+}
+
+// compileCeiling is the most that a compile stage may request. Its wall time may be longer than that of a run, as
+// long as its processor time is not: on a busy host a compiler takes many times as long.
+func (pl *Planner) compileCeiling() api.Limits {
+	most := pl.Ceiling
+	most.CPU = cmp.Or(most.CPU, most.Wall)
+	most.Wall = api.CompileWall(most.Wall)
+	return most
 }
 
 // syntax plans a syntax check as the compile stage of a language without a compiler: the

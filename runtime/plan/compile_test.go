@@ -47,3 +47,37 @@ func TestArtifactKeyCoversEverything(t *testing.T) {
 		t.Error("what does not decide what is made changes the key")
 	}
 }
+
+// The wall time of a compile stage is four times its processor time, whatever the ceiling of runs is: the load of the
+// host is no fault of a source.
+func TestCompileStagesAreBoundedByProcessorTime(t *testing.T) {
+	const second = api.Duration(1e9)
+	pl := allLanguages(t)
+	pl.Ceiling = api.Limits{CPU: 20 * second, Wall: 25 * second}
+	for _, tt := range []struct {
+		name      string
+		ask       api.Limits
+		cpu, wall api.Duration // zero: it is refused
+	}{
+		{"nothing", api.Limits{}, 20 * second, 100 * second},
+		{"a wall time", api.Limits{Wall: 5 * second}, 5 * second, 5 * second},
+		{"a processor time", api.Limits{CPU: 5 * second}, 5 * second, 100 * second},
+		{"a wall time above that of runs", api.Limits{Wall: 100 * second}, 20 * second, 100 * second},
+		{"a wall time above the most", api.Limits{Wall: 101 * second}, 0, 0},
+		{"a processor time above that of runs", api.Limits{CPU: 21 * second}, 0, 0},
+	} {
+		j, err := pl.Job(t.Context(), api.Run{Language: "cpp", Source: api.Bytes("x"), CompileLimits: tt.ask}, api.Caller{})
+		if tt.cpu == 0 {
+			if !api.HasCode(err, api.CodeAboveCeiling) {
+				t.Errorf("%s: %v; want a refusal", tt.name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(tt.name, err)
+		}
+		if l := j.Compile.Limits; min(l.CPU, l.Wall) != tt.cpu || l.Wall != tt.wall {
+			t.Errorf("%s: %s of processor time and %s of wall time; want %s and %s", tt.name, l.CPU, l.Wall, tt.cpu, tt.wall)
+		}
+	}
+}
