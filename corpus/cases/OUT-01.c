@@ -1,4 +1,4 @@
 #define ID "OUT-01"
 #include "probe.h"
 static char block[1 << 16];
-int main(void) { memset(block, 'x', sizeof block); for (int i = 0; i < 16; i++) if (write(1, block, sizeof block) < 0) return 1; write(2, "flood over\n", 11); return 0; }
+int main(void) { memset(block, 'x', sizeof block); for (int i = 0; i < 64; i++) if (write(1, block, sizeof block) < 0) return 1; write(2, "flood over\n", 11); return 0; }
