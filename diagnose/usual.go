@@ -3,6 +3,7 @@ package diagnose
 import (
 	_ "embed"
 	"strings"
+	"sync"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -15,7 +16,7 @@ import (
 var usualCalls string
 
 // usual is what usualCalls says, with a language of the empty name that has the calls of all.
-var usual = parseUsual(usualCalls)
+var usual = sync.OnceValue(func() map[usualCall]bool { return parseUsual(usualCalls) })
 
 // A usualCall is a refused call of a stage of a language.
 type usualCall struct {
@@ -48,8 +49,8 @@ func parseUsual(text string) map[usualCall]bool {
 // language without a record, such as an operator's own, or of a command, it is one that programs of any
 // language make.
 func IsUsual(language string, stage api.Stage, one api.Refusal) bool {
-	if !usual[usualCall{language, "", "", ""}] {
+	if !usual()[usualCall{language, "", "", ""}] {
 		language = ""
 	}
-	return usual[usualCall{language, stage, one.Syscall, one.Errno}]
+	return usual()[usualCall{language, stage, one.Syscall, one.Errno}]
 }

@@ -64,9 +64,13 @@ func TestGatewayProblems(t *testing.T) {
 		t.Errorf("stored %+v", stored)
 	}
 	const right = "from summing import add\nprint(add(*map(int, input().split())))\n"
-	judge := func(ref, source string) (res api.Result) {
+	judge := func(ref, source string, limits ...api.Limits) (res api.Result) {
 		t.Helper()
-		s.call("POST", "/v1/runs", api.RunRequest{Problem: ref, Run: py(source)}, 200, &res)
+		run := py(source)
+		if len(limits) > 0 {
+			run.Limits = limits[0]
+		}
+		s.call("POST", "/v1/runs", api.RunRequest{Problem: ref, Run: run}, 200, &res)
 		if res.Summary == nil || res.Summary.Score == nil {
 			t.Fatalf("%s: %+v", ref, res)
 		}
@@ -84,12 +88,12 @@ func TestGatewayProblems(t *testing.T) {
 	if res := judge("sum", "a, b = map(int, input().split())\nprint(abs(a) + b)\n"); *res.Summary.Score != 0.4 || *res.Summary.Points != 40 || res.Summary.Answer != api.WrongAnswer {
 		t.Errorf("a program that is right in one group: %+v", *res.Summary)
 	}
-	if res := judge("sum", "while True: pass\n"); *res.Summary.Score != 0 || res.Verdict != api.CPULimit {
+	if res := judge("sum", "while True: pass\n", api.Limits{Wall: slowly(29)}); *res.Summary.Score != 0 || res.Verdict != api.CPULimit {
 		t.Errorf("a slow program: %s, %+v", res.Verdict, *res.Summary)
 	}
 	var slow api.Result
 	run := py("while True: pass\n")
-	run.Limits = api.Limits{CPU: 1e9}
+	run.Limits = api.Limits{CPU: 1e9, Wall: slowly(20)}
 	s.call("POST", "/v1/runs", api.RunRequest{Problem: "sum", Run: run}, 200, &slow)
 	if slow.Verdict != api.CPULimit || slow.Limits.CPU != 1e9 {
 		t.Errorf("with a limit of the request: %s, %+v", slow.Verdict, slow.Limits)

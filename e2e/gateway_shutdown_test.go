@@ -119,7 +119,8 @@ func TestGatewayStopsAfterRunningWork(t *testing.T) {
 	}
 }
 
-// Work that outlasts the grace period is canceled at its end, and every caller gets a response that says so.
+// Work that outlasts the grace period is canceled at its end, and every caller gets a response that says so: a
+// run that was cut off is no result of its program.
 func TestGatewayStops(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
 	data := filepath.Join(a.dir, "gateway")
@@ -155,9 +156,9 @@ func TestGatewayStops(t *testing.T) {
 		waited = got.problem.Run
 	}
 	end := <-last
-	var res api.Result
-	if err := json.Unmarshal(end.data, &res); end.name != "result" || err != nil || res.Verdict != api.Canceled || string(res.Stdout) != "on\n" {
-		t.Errorf("the last event is %s %s, %v; want a result that is canceled", end.name, end.data, err)
+	var cut api.Problem
+	if err := json.Unmarshal(end.data, &cut); end.name != "error" || err != nil || cut.Code != api.CodeStopping || !cut.RetrySafe {
+		t.Errorf("the last event is %s %s, %v; want the error %s", end.name, end.data, err, api.CodeStopping)
 	}
 	if text := s.log.String(); !strings.Contains(text, "runs may continue for 1s") {
 		t.Errorf("it does not say how long what runs may go on:\n%s", text)
@@ -166,7 +167,7 @@ func TestGatewayStops(t *testing.T) {
 	s = launchService(t, a, data)
 	for _, id := range []string{id, waited} {
 		var st api.Status
-		if s.call("GET", "/v1/runs/"+id, nil, 200, &st); st.Result == nil || st.Result.Verdict != api.Canceled {
+		if s.call("GET", "/v1/runs/"+id, nil, 200, &st); st.Result != nil || st.Error == nil {
 			t.Errorf("afterwards the history has %+v of %q", st, id)
 		}
 	}
