@@ -18,10 +18,11 @@ const stepsSource = `#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 int main(int argc, char **argv) {
-	long ms = atol(argv[1]); struct timespec step = { ms / 1000, ms % 1000 * 1000000 }, now;
+	long ms = atol(argv[1]); struct timespec step = { ms / 1000, ms % 1000 * 1000000 }, from, now;
 	for (int i = 0; i < 4; i++) { memset(malloc(8 << 20), 1, 8 << 20); nanosleep(&step, 0); }
 	if (!fork() || !fork()) pause();
-	do clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now); while (now.tv_sec * 1000 + now.tv_nsec / 1000000 < ms);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from); // the memory may have taken long
+	do clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now); while ((now.tv_sec - from.tv_sec) * 1000 + (now.tv_nsec - from.tv_nsec) / 1000000 < ms);
 	return 0; }`
 
 var everyPoint = &api.TimelineRequest{Every: api.Duration(20 * time.Millisecond)}
