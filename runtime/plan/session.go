@@ -147,9 +147,9 @@ func (pl *Planner) Exec(s *Session, e api.Exec) (run, compile *Run, err error) {
 	ofLanguage := s.Language.runStage(e.Interactive)
 	if e.Source != nil {
 		what.command, what.words.Source = ofLanguage.command, given
-	}
-	if len(s.Language.Compile) > 0 && e.Source != nil {
-		what.words.Source = s.Language.compiledName(api.Run{}, given)
+		if len(s.Language.Compile) > 0 {
+			what.words.Source = s.Language.compiledName(api.Run{}, given)
+		}
 	}
 	run = ofLanguage.newRun(what, over(e.Env, s.Ask.Env), limits)
 	run.ID = NewID()
