@@ -9,7 +9,7 @@ import (
 // report. A program can forge that report: its results say answer_visible. The agent executes the
 // command and reads no report: brig run, brig grade, brig batch and the service do.
 type Suite struct {
-	Report  ReportFormat `json:"report" doc:"what runs the cases, and the form of the report: pytest, unittest, jest, or junit for any command that writes JUnit XML"`
+	Report  ReportFormat `json:"report" doc:"what runs the cases, and the form of the report: pytest, unittest, jest, pester, or junit for any command that writes JUnit XML"`
 	Command []string     `json:"command,omitempty" doc:"the command that runs the cases; {report} stands for the file that it must write; empty: the usual one; for unittest: arguments of python3 -m unittest"`
 	Cases   int          `json:"cases,omitempty" doc:"how many cases the suite has: those that the report lacks were not passed; zero: as many as the report has"`
 }
@@ -23,6 +23,7 @@ const (
 	ReportPytest   ReportFormat = "pytest"   // JUnit XML that pytest writes
 	ReportUnittest ReportFormat = "unittest" // written by a runner of brig for Python's unittest
 	ReportJest     ReportFormat = "jest"     // JSON of jest --json
+	ReportPester   ReportFormat = "pester"   // JUnit XML that Pester of PowerShell writes
 )
 
 // ReportPlaceholder stands for the report's file in the command of a suite.
@@ -42,6 +43,8 @@ func (r Run) validateSuite() error {
 		return Refuse(CodeBadRequest, "suite.cases is %d: must be between 0 and %d", s.Cases, MaxTests)
 	case len(s.Command) > 0 && s.Report != ReportUnittest && !named:
 		return Refuse(CodeBadRequest, "suite.command does not name the report: write %s where the command takes the name of the file", ReportPlaceholder)
+	case s.Report == ReportPester && len(s.Command) > 0:
+		return Refuse(CodeBadRequest, "suite.command is set, and pester has a command of its own: leave it out, or use report junit and an image")
 	case s.Report == ReportUnittest && r.Language == "":
 		return Refuse(CodeBadRequest, "suite.report is unittest: set language to python, or use another report with the command of an image")
 	case len(r.Argv) > 0:

@@ -23,7 +23,7 @@ func (Protocol) Values() []Protocol {
 func (PointsAs) Values() []PointsAs { return []PointsAs{PointsFraction, PointsPercent, PointsAbsolute} }
 
 func (ReportFormat) Values() []ReportFormat {
-	return []ReportFormat{ReportJUnit, ReportPytest, ReportUnittest, ReportJest}
+	return []ReportFormat{ReportJUnit, ReportPytest, ReportUnittest, ReportJest, ReportPester}
 }
 
 func (ProgramIO) Values() []ProgramIO { return []ProgramIO{StdIO, FIFOIO} }

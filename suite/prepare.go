@@ -17,6 +17,11 @@ const MaxReport = 8 << 20
 //go:embed unittest.py
 var unittestRunner string
 
+// pesterRunner runs Pester and has it write its report.
+//
+//go:embed pester.ps1
+var pesterRunner string
+
 // The launchers of other commands: a run of a language executes a source.
 const (
 	pythonLauncher = "import os, sys\nos.execvp(sys.argv[1], sys.argv[1:])\n"
@@ -33,6 +38,7 @@ var usual = map[api.ReportFormat][]string{
 	api.ReportPytest:   {"python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml={report}"},
 	api.ReportUnittest: {"discover"},
 	api.ReportJest:     {"jest", "--ci", "--json", "--outputFile={report}"},
+	api.ReportPester:   {"{report}"},
 }
 
 // probes are commands that succeed where the usual ones can run.
@@ -137,6 +143,10 @@ func launch(r api.Run, f api.ReportFormat, words []string) (api.Run, error) {
 		return r, api.Refuse(api.CodeBadRequest, "suite.report is unittest, and the language is %q: use python", r.Language)
 	case f == api.ReportUnittest:
 		source, words = unittestRunner, append([]string{reportName(f)}, words...)
+	case f == api.ReportPester && !isPowerShell(r.Language):
+		return r, api.Refuse(api.CodeBadRequest, "suite.report is pester, and the language is %q: use powershell", r.Language)
+	case f == api.ReportPester:
+		source = pesterRunner
 	case r.Language == "": // the image has the command
 	case isPython(r.Language):
 		source = pythonLauncher
@@ -144,13 +154,16 @@ func launch(r api.Run, f api.ReportFormat, words []string) (api.Run, error) {
 		source = nodeLauncher
 	case isJUnit(r.Language): // a language's image takes a command as it is
 	default:
-		return r, api.Refuse(api.CodeBadRequest, "suites run in Python, JavaScript, java-full, or an image: language %q is none of them; set image, and suite.command to what compiles the program and runs the cases", r.Language)
+		return r, api.Refuse(api.CodeBadRequest, "suites run in Python, JavaScript, java-full, PowerShell (pester), or an image: language %q is none of them; set image, and suite.command to what compiles the program and runs the cases", r.Language)
 	}
 	r.Argv = words
 	if source != "" {
 		r.Source, r.SourceName = api.Bytes(source), "brig_suite.py"
-		if isNode(r.Language) {
+		switch {
+		case isNode(r.Language):
 			r.SourceName = "brig_suite.cjs"
+		case isPowerShell(r.Language):
+			r.SourceName = "brig_suite.ps1"
 		}
 	}
 	return r, nil
@@ -164,12 +177,16 @@ func isNode(language string) bool {
 	return slices.Contains([]string{"javascript", "js", "node", "javascript-full", "js-full", "node-full"}, language)
 }
 
+func isPowerShell(language string) bool {
+	return slices.Contains([]string{"powershell", "pwsh", "ps1"}, language)
+}
+
 func isJUnit(language string) bool { return language == "java-full" || language == "junit" }
 
 // settings are files by which test runners are configured, and modules that Python imports by itself.
 var settings = []string{
 	"conftest.py", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg", "sitecustomize.py", "usercustomize.py",
-	"junit-platform.properties", "package.json", "jest.config.*", "babel.config.*", ".babelrc*", "brig_suite.*", "brig-report.*",
+	"Pester.ps[dm]1", "junit-platform.properties", "package.json", "jest.config.*", "babel.config.*", ".babelrc*", "brig_suite.*", "brig-report.*",
 }
 
 // Configures reports whether a file of a submission would configure what runs the cases. Such files are the

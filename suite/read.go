@@ -95,7 +95,7 @@ func casesOf(f api.ReportFormat, report []byte, res api.Result, skippedFiles []a
 		return nil, fmt.Errorf("the report has more than %d MiB, the most", MaxReport>>20)
 	}
 	read := map[api.ReportFormat]func([]byte) ([]testCase, error){
-		api.ReportJUnit: junitCases, api.ReportPytest: junitCases, api.ReportJest: jestCases, api.ReportUnittest: unittestCases,
+		api.ReportJUnit: junitCases, api.ReportPytest: junitCases, api.ReportJest: jestCases, api.ReportPester: junitCases, api.ReportUnittest: unittestCases,
 	}[f]
 	cases, err := read(report)
 	switch {

@@ -24,6 +24,13 @@ const (
 	</testsuite>
 	<!-- tests 2 -->
 </testsuites>`
+	pesterReport = "\ufeff" + `<?xml version="1.0" encoding="utf-8" standalone="no"?>
+<testsuites name="Pester" tests="2" errors="0" failures="1" disabled="0" time="3.9">
+  <testsuite name="/box/Add.Tests.ps1" tests="2" errors="0" failures="1" id="0" skipped="0" package="/box/Add.Tests.ps1" time="3.9">
+    <properties><property name="framework-version" value="6.1.0" /></properties>
+    <testcase name="Add.adds" status="Passed" classname="/box/Add.Tests.ps1" assertions="0" time="0.6" />
+    <testcase name="Add.is wrong" status="Failed" classname="/box/Add.Tests.ps1" assertions="0" time="0.4">
+      <failure message="Expected 3, but got 2.">at It, /box/Add.Tests.ps1:5</failure></testcase></testsuite></testsuites>`
 	jestReport = `{"numFailedTests": 1, "testResults": [
  {"name": "/box/add.test.js", "status": "failed", "message": "", "assertionResults": [
   {"fullName": "add adds", "status": "passed", "failureMessages": []}, {"fullName": "add fails", "status": "failed", "failureMessages": ["Error: no", "x"]},
@@ -65,6 +72,7 @@ func TestReports(t *testing.T) {
 		{api.ReportJUnit, nodeReport, "nonzero 0.50 wrong-answer: adds=accepted fails=wrong-answer(no)"},
 		{api.ReportJest, jestReport, "nonzero 0.25 wrong-answer: add adds=accepted add fails=wrong-answer(Error: no\nx) add later=wrong-answer(it was skipped) broken.test.js=wrong-answer(SyntaxError)"},
 		{api.ReportUnittest, unittestReport, "nonzero 0.50 wrong-answer: test_add.T.test_a=accepted test_add.T.test_b=wrong-answer(AssertionError)"},
+		{api.ReportPester, pesterReport, "nonzero 0.50 wrong-answer: Add.adds=accepted Add.is wrong=wrong-answer(Expected 3, but got 2.)"},
 		{api.ReportPytest, `<testsuites><testsuite><testcase time="0.001" /></testsuite></testsuites>`, "nonzero 0.00 wrong-answer: case=wrong-answer(the case has no name: it did not run to its end)"},
 		{api.ReportJUnit, `<testsuite><testcase name="a"><error>no file</error></testcase><testcase name="a"/><testcase name="suite"/></testsuite>`, "nonzero 0.67 wrong-answer: a=wrong-answer(no file) a#2=accepted case=accepted"},
 	} {
@@ -171,7 +179,7 @@ func TestPrepare(t *testing.T) {
 		"arguments":         {with(func(r *api.Run) { r.Argv = []string{"x"} }), "suite.command"},
 		"collect":           {with(func(r *api.Run) { r.Collect.Files = 3 }), "excludes collect"},
 		"the report's name": {with(func(r *api.Run) { r.Files = []api.File{{Name: "brig-report.xml"}} }), "leave it out"},
-		"an unknown report": {with(func(r *api.Run) { r.Suite.Report = "tap" }), "use junit, pytest, unittest or jest"},
+		"an unknown report": {with(func(r *api.Run) { r.Suite.Report = "tap" }), "use junit, pytest, unittest, jest or pester"},
 		"too many cases":    {with(func(r *api.Run) { r.Suite.Cases = api.MaxTests + 1 }), "between 0 and 16384"},
 	} {
 		got, err := Prepare(tt.r)
@@ -231,6 +239,9 @@ func TestCheck(t *testing.T) {
 		{api.ReportPytest, nil, "python-full", ""},
 		{api.ReportPytest, nil, "java-full", "pytest has no usual command for java-full"},
 		{api.ReportUnittest, nil, "javascript", "use python"},
+		{api.ReportPester, nil, "pwsh", ""},
+		{api.ReportPester, nil, "python", "use powershell"},
+		{api.ReportPester, []string{"x", "{report}"}, "powershell", "a command of its own"},
 		{api.ReportJest, nil, "python", "jest has no usual command for python"},
 	} {
 		err := Check(api.Suite{Report: tt.report, Command: tt.command}, tt.language)

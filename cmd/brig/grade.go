@@ -30,7 +30,7 @@ a judge (see brig problem), whose limits, checker and points then apply; or the 
 problem that was imported (brig problem import).
 
 With --suite, TESTS is a directory, a zip or a file with unit tests, and NAME says what runs
-them: pytest, unittest, jest or junit. They are placed next to each program, whose file is
+them: pytest, unittest, jest, pester or junit. They are placed next to each program, whose file is
 solution.py or as --source-name says, and every case is a column of the table. They run in
 one sandbox with the program, which could forge its results: see docs/grading.md.
 

@@ -33,7 +33,7 @@ func (s *suiteFlags) register(f *pflag.FlagSet) {
 // registerCases registers the flags for one program. tests names where the cases are, and name is that of the
 // program's file if nothing else is said.
 func (s *suiteFlags) registerCases(f *pflag.FlagSet, tests, name string) {
-	f.StringVar(&s.report, "suite", "", tests+" has unit tests: `NAME` says what runs them: pytest, unittest, jest or junit")
+	f.StringVar(&s.report, "suite", "", tests+" has unit tests: `NAME` says what runs them: pytest, unittest, jest, pester or junit")
 	f.StringVar(&s.command, "suite-command", "", "with --suite: a `COMMAND` for sh that runs the cases instead of the usual one, with {report} for the name of its report")
 	f.StringVar(&s.sourceName, "source-name", "", "with --suite: `NAME` of the file in which the cases expect the program (default "+name+")")
 }
@@ -76,7 +76,7 @@ func (s *suiteFlags) language(asked string, tests *problem.Tree) string {
 	if s.report == "junit" && tests != nil && slices.ContainsFunc(tests.Names(), func(name string) bool { return path.Ext(name) == ".java" }) {
 		return "java-full"
 	}
-	return map[string]string{"pytest": "python-full", "jest": "javascript-full", "unittest": "python", "junit": "javascript"}[s.report]
+	return map[string]string{"pytest": "python-full", "jest": "javascript-full", "unittest": "python", "pester": "powershell", "junit": "javascript"}[s.report]
 }
 
 // openSuite opens the files of a suite: a directory, a zip or one file. They are placed next to each program.

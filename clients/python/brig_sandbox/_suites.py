@@ -36,18 +36,18 @@ class Suites(Runs):
         somebody may look for such ways.
 
         files:       the cases, and what they need
-        report:      what runs them: pytest, unittest, jest, or junit (node --test, or any command that writes JUnit XML)
+        report:      what runs them: pytest, unittest, jest, pester, or junit (node --test, or any command that writes JUnit XML)
         language:    None: that whose image has what runs the cases
-        source_name: of the file with code; None: solution.py or solution.js
+        source_name: of the file with code; None: solution.py, .js or .ps1
         command:     runs the cases instead of the usual one, with {report} for the name of its report
         cases:       how many there are: those that the report lacks were not passed
 
         Raises InfraError if the service failed, RequestError if it refused the request.
         """
-        usual = {"pytest": "python-full", "unittest": "python", "jest": "javascript-full", "junit": "javascript"}
+        usual = {"pytest": "python-full", "unittest": "python", "jest": "javascript-full", "pester": "powershell", "junit": "javascript"}
         spoken = usual.get(report, "python") if language is None else language
         body = self._run(code, spoken, limits, env_vars, files, project, task)
-        body["source_name"] = source_name or ("solution.js" if spoken.startswith("javascript") else "solution.py")
+        body["source_name"] = source_name or "solution" + {"javascript": ".js", "powershell": ".ps1"}.get(spoken.removesuffix("-full"), ".py")
         body["suite"] = {"report": report}
         if command is not None:
             body["suite"]["command"] = list(command)
