@@ -50,7 +50,7 @@ type Sessions interface {
 	PutFile(id, name string, volume, executable bool, content io.Reader, c api.Caller) error
 	OpenFile(id, name string, volume bool, c api.Caller) (io.ReadCloser, error)
 	RemoveFile(id, name string, volume bool, c api.Caller) error
-	// ListFiles ends when ctx does. hold is as api.Streams.Reserve.
+	// ListFiles ends when ctx does. hold is as api.Memory.Keep.
 	ListFiles(ctx context.Context, id, dir string, volume bool, hold func(bytes int64) error, c api.Caller) (api.FileList, error)
 }
 
@@ -113,8 +113,9 @@ type Config struct {
 	MaxBlob      api.Size      // largest blob; zero: api.MaxBlob
 	MaxFile      api.Size      // largest file put into a session; zero means 1 GiB; the session's scratch is usually a lower bound
 	MaxMemory    api.Size      // memory for all requests together; zero means 1 GiB
-	MemoryShare  api.Size      // part of MaxMemory that is guaranteed to each request
-	MemoryCommon api.Size      // part of MaxMemory that all requests together may use above MemoryShare; zero: MaxMemory
+	MemoryShare  api.Size      // part of MaxMemory that is guaranteed to each stage of a request
+	MemoryCommon api.Size      // part of MaxMemory that is not guaranteed to stages; zero: MaxMemory
+	MemoryFreed  func()        // called when a request has released memory, by any goroutine; nil: nobody waits for it
 	MaxConns     int           // concurrent connections; zero means 512
 	MaxWall      time.Duration // how long a run may last; zero means 30 s
 	StallTimeout time.Duration // after a run, how long a client may stop reading; zero means 60 s
@@ -150,7 +151,16 @@ func New(cfg Config) *Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{cfg: cfg, log: log, memory: memoryQuota{limit: int64(cfg.MaxMemory), share: int64(cfg.MemoryShare), common: int64(or(cfg.MemoryCommon, cfg.MaxMemory))}, idle: make(chan struct{}), kill: context.Background()}
+	s := &Server{cfg: cfg, log: log, idle: make(chan struct{}), kill: context.Background()}
+	s.memory = memoryQuota{
+		limit:  int64(cfg.MaxMemory),
+		share:  int64(cfg.MemoryShare),
+		common: int64(or(cfg.MemoryCommon, cfg.MaxMemory)),
+		freed:  cfg.MemoryFreed,
+	}
+	if s.memory.freed == nil {
+		s.memory.freed = func() {}
+	}
 	s.mux = s.routes()
 	return s
 }

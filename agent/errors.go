@@ -60,7 +60,8 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	e := s.toAPIError(err, callerOf(r.Context()))
 	code := status(e.Code)
 	if code == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", "1")
+		seconds := max(e.RetryAfter, time.Second).Round(time.Second) / time.Second
+		w.Header().Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
 	}
 	s.reply(w, code, errorBody{e})
 }

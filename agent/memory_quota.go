@@ -1,12 +1,8 @@
 package agent
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"slices"
 	"sync"
-	"time"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -16,166 +12,104 @@ import (
 // request that exceeds the quota is refused before anything runs (AGT-21: without the quota two
 // jobs took 2.8 GiB).
 //
-// Each request has a guaranteed share. Memory above the share comes from common, and large requests
-// queue for it. Without the queue, a request whose tests each took most of the memory blocked all
-// other requests until it ended. Its limits allowed 17 hours (TestLargeTestsLeaveMemoryToOthers).
+// Each stage that runs has a guaranteed share: as many stages run as there are slots, and their shares
+// are not in common. Memory above the share, and all that requests hold while they have no slot, is
+// of common. Without the share, a request whose tests each took most of the memory blocked all others
+// until it ended. Its limits allowed 17 hours (TestLargeTestsLeaveMemoryToOthers).
+//
+// The quota has no queue: who must wait for it does so in the runtime, for a slot and memory at once.
 type memoryQuota struct {
-	limit  int64 // for all requests together
-	share  int64 // guaranteed to each request, whatever large requests need
-	common int64 // for all requests together above their shares
+	limit  int64  // for all requests together
+	share  int64  // guaranteed to each stage
+	common int64  // the part of limit that is not guaranteed to stages
+	freed  func() // called when memory was released
 
-	mu              sync.Mutex
-	used            int64    // guarded by mu; in use
-	usedAboveShares int64    // guarded by mu; the part of used that is above the shares
-	queue           []*claim // guarded by mu; the first is next; claims not renewed for claimLife are dropped
-	lastTicket      uint64   // guarded by mu; the number of the newest claim
+	mu         sync.Mutex
+	used       int64 // guarded by mu; in use
+	usedCommon int64 // guarded by mu; the part of used that is of common
 }
-
-// A claim is a place in the queue for common. No goroutine waits in the queue: a request that must
-// wait is refused, and its claim stays. When the caller sends the request again, it takes over a
-// claim of a refused request for the same amount of memory. Only the first claim can get memory of
-// common, so that large requests do not starve behind smaller ones.
-type claim struct {
-	ticket      uint64
-	reservation *reservation // nil: its request was refused and is expected again
-	total       int64        // what the request would hold
-	seen        time.Time
-}
-
-// claimLife is how long a claim stays in the queue after it was renewed. The gateway sends a
-// refused request again after at most a second; then the request must be sent and parsed.
-const claimLife = 2 * time.Second
 
 // A reservation is the memory that one request holds. A nil reservation is valid and counts
 // nothing.
 type reservation struct {
 	quota *memoryQuota
-	since time.Time // when the request arrived
-	bytes int64     // guarded by quota.mu
 
-	claim       *claim // guarded by quota.mu; its place in the queue; nil: it has none
-	served      *claim // guarded by quota.mu; its last claim that got memory
-	usedCommon  bool   // guarded by quota.mu; the request has held memory above the share
-	refusedBusy bool   // guarded by quota.mu; the request was refused because other requests use the memory or the slots
+	kept   int64 // guarded by quota.mu; held without a slot
+	stages int64 // guarded by quota.mu; reserved for stages that run
+	above  int64 // guarded by quota.mu; the part of stages that is above their shares
 }
 
-// aboveShare returns how many of the n bytes of one request are above its share.
-func (q *memoryQuota) aboveShare(n int64) int64 { return max(n-q.share, 0) }
-
-// resize changes the memory that the request holds by n bytes; n may be negative. If n is zero,
-// resize only renews the request's claim, if it has one.
-func (r *reservation) resize(n int64) error { return r.change(n, true) }
-
-// resizeForBody is resize without the queue. It is for memory that is held only for a short time:
-// of a body that is read and parsed, and of a list of files.
-func (r *reservation) resizeForBody(n int64) error { return r.change(n, false) }
-
-func (r *reservation) change(n int64, queued bool) error {
-	if r == nil {
+// Keep counts n more bytes that are held until the request ends. Where they do not fit into common next to
+// what others keep, one request can still have them: a body may be larger than common.
+func (r *reservation) Keep(n int64) error {
+	if r == nil || n == 0 {
 		return nil
 	}
-	quota := r.quota
-	quota.mu.Lock()
-	defer quota.mu.Unlock()
-	n = max(n, -r.bytes)
-	total := r.bytes + n
-	above := quota.aboveShare(total) - quota.aboveShare(r.bytes)
-	switch {
-	case n == 0:
-		if r.claim != nil {
-			r.claim.seen = time.Now()
-		}
-	case n < 0:
-	case total > quota.limit || queued && above > 0 && quota.aboveShare(total) > quota.common:
-		most := quota.limit
-		if queued {
-			most = min(most, quota.share+quota.common)
-		}
-		return api.Refuse(api.CodeTooLarge, "this request needs up to %s of the agent's memory, and the limit for one request is %s: send less, request less output or fewer files or tests, or stream the output", api.Size(total), api.Size(most))
-	case queued && above > 0:
-		c := quota.claimOf(r, total)
-		if c != quota.head(c.seen) || quota.usedAboveShares+above > quota.common || quota.used+n > quota.limit {
-			return quota.busyError(total)
-		}
-		quota.removeClaim(c)
-		r.served, r.usedCommon = c, true
-	case quota.used+n > quota.limit:
-		return quota.busyError(total)
+	q := r.quota
+	if n < 0 {
+		defer q.freed()
 	}
-	r.bytes = total
-	quota.used += n
-	quota.usedAboveShares += above
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n = max(n, -r.kept)
+	switch {
+	case n < 0:
+	case r.kept+n > q.limit:
+		return tooMuch(r.kept+n, q.limit)
+	case q.usedCommon+n > q.common && q.usedCommon > r.kept, q.used+n > q.limit:
+		return q.busyError(r.kept + n)
+	}
+	r.kept += n
+	q.add(n, n)
 	return nil
 }
 
-// busyError makes the error for a request that would hold total bytes; q.mu is held.
-func (q *memoryQuota) busyError(total int64) error {
-	return api.Fail(api.CodeBusy, "there is no memory for results: this request needs up to %s, and other requests use %s of %s or are ahead in the queue: retry, or request less output or fewer files (limits.output, keep_output, collect.bytes)", api.Size(total), api.Size(q.used), api.Size(q.limit))
-}
-
-// claimOf returns the claim of a request that would hold total bytes; q.mu is held. A request
-// without a claim takes over the claim of a refused request that would hold as much. But if the
-// request has already held memory above its share, it gets a new claim at the end of the queue: its
-// next test waits behind the other requests.
-func (q *memoryQuota) claimOf(r *reservation, total int64) *claim {
-	now := time.Now()
-	if r.claim == nil && !r.usedCommon {
-		for _, c := range q.queue {
-			if c.reservation == nil && c.total == total && now.Sub(c.seen) < claimLife {
-				c.reservation, r.claim = r, c
-				break
-			}
-		}
-	}
-	if r.claim == nil {
-		q.lastTicket++
-		r.claim = &claim{ticket: q.lastTicket, reservation: r}
-		q.queue = append(q.queue, r.claim)
-	}
-	r.claim.total, r.claim.seen = total, now
-	return r.claim
-}
-
-// head returns the claim at the head of the queue; q.mu is held. It drops claims that were not
-// renewed in time.
-func (q *memoryQuota) head(now time.Time) *claim {
-	q.queue = slices.DeleteFunc(q.queue, func(c *claim) bool {
-		gone := now.Sub(c.seen) >= claimLife
-		if gone && c.reservation != nil {
-			c.reservation.claim = nil
-		}
-		return gone
-	})
-	if len(q.queue) == 0 {
+// Begin reserves the most that a stage may hold.
+func (r *reservation) Begin(most int64, common bool) error {
+	if r == nil {
 		return nil
 	}
-	return q.queue[0]
+	q := r.quota
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	above := max(most-q.share, 0)
+	switch {
+	case above > 0 && r.kept+above > q.common, most > q.limit:
+		return tooMuch(r.kept+most, q.share+q.common)
+	case above > 0 && (!common || q.usedCommon+above > q.common), q.used+most > q.limit:
+		return q.busyError(most)
+	}
+	r.stages += most
+	r.above += above
+	q.add(most, above)
+	return nil
 }
 
-// removeClaim takes a claim out of the queue; q.mu is held.
-func (q *memoryQuota) removeClaim(c *claim) {
-	q.queue = slices.DeleteFunc(q.queue, func(o *claim) bool { return o == c })
-	c.reservation.claim, c.reservation = nil, nil
-}
-
-// retryDelay estimates the time until the caller sends the request again if it is refused now,
-// after it was read and parsed. The gateway waits four times as long as its attempt took, at most a
-// second. The gateway's attempt takes longer than the time since the agent received the request, so
-// retryDelay returns more than four times that time.
-func (r *reservation) retryDelay() time.Duration {
-	return min(10*time.Since(r.since), claimLife*2/3)
-}
-
-// finish records whether the request was refused because other requests use the memory or the
-// slots. Its caller then sends it again, so release keeps its place in the queue.
-func (r *reservation) finish(err error) {
+// End ends a stage for which most was reserved, and of which kept is held from now on.
+func (r *reservation) End(most, kept int64) {
 	if r == nil {
 		return
 	}
-	var e *api.Error
-	r.quota.mu.Lock()
-	defer r.quota.mu.Unlock()
-	r.refusedBusy = errors.As(err, &e) && (e.Code == api.CodeBusy || e.Code == api.CodeOverloaded)
+	r.end(most, kept)
+	r.quota.freed()
+}
+
+// Cancel undoes Begin.
+func (r *reservation) Cancel(most int64) {
+	if r != nil {
+		r.end(most, 0)
+	}
+}
+
+func (r *reservation) end(most, kept int64) {
+	q := r.quota
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	above := max(most-q.share, 0)
+	r.stages -= most
+	r.above -= above
+	r.kept += kept
+	q.add(kept-most, kept-above)
 }
 
 // release returns all memory of the request.
@@ -183,28 +117,37 @@ func (r *reservation) release() {
 	if r == nil {
 		return
 	}
-	_ = r.resize(-1 << 62) // a reduction is never refused
-	quota := r.quota
-	quota.mu.Lock()
-	defer quota.mu.Unlock()
-	switch c := r.claim; {
-	case c != nil && r.refusedBusy:
-		c.reservation, r.claim = nil, nil
-	case c != nil:
-		quota.removeClaim(c)
-	case r.served != nil && r.refusedBusy: // it got memory, but no slot: it gets its old place again
-		r.served.seen = time.Now()
-		quota.queue = append(quota.queue, r.served)
-		slices.SortFunc(quota.queue, func(a, b *claim) int { return cmp.Compare(a.ticket, b.ticket) })
-		r.served = nil
+	q := r.quota
+	q.mu.Lock()
+	held := r.kept + r.stages
+	q.add(-held, -r.kept-r.above)
+	r.kept, r.stages, r.above = 0, 0, 0
+	q.mu.Unlock()
+	if held > 0 {
+		q.freed()
 	}
+}
+
+// add changes what is in use; q.mu is held.
+func (q *memoryQuota) add(used, common int64) {
+	q.used += used
+	q.usedCommon += common
+}
+
+func tooMuch(needs, most int64) error {
+	return api.Refuse(api.CodeTooLarge, "this request needs up to %s of the agent's memory, and the limit for one request is %s: send less, request less output or fewer files or tests, or stream the output", api.Size(needs), api.Size(most))
+}
+
+// busyError makes the error for a request that needs so many bytes; q.mu is held.
+func (q *memoryQuota) busyError(needs int64) error {
+	return api.Fail(api.CodeBusy, "there is no memory for results: this request needs up to %s, and other requests use %s of %s: retry, or request less output or fewer files (limits.output, keep_output, collect.bytes)", api.Size(needs), api.Size(q.used), api.Size(q.limit))
 }
 
 type reservationKey struct{}
 
 // withReservation adds an empty reservation to the context of a request.
 func (s *Server) withReservation(ctx context.Context) (context.Context, *reservation) {
-	r := &reservation{quota: &s.memory, since: time.Now()}
+	r := &reservation{quota: &s.memory}
 	return context.WithValue(ctx, reservationKey{}, r), r
 }
 

@@ -1,102 +1,88 @@
 package agent
 
 import (
-	"errors"
+	"net/http"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
 )
 
+// wants fails the test unless err has the code; none: it is nil.
+func wants(t *testing.T, what string, err error, code api.Code) {
+	t.Helper()
+	if code == "" && err != nil || code != "" && !api.HasCode(err, code) {
+		t.Errorf("%s: %v; want %q", what, err, code)
+	}
+}
+
+// quotaOf is the quota of two slots with a share of 10, and how often memory was released.
+func quotaOf() (*memoryQuota, *int) {
+	freed := 0
+	return &memoryQuota{limit: 100, share: 10, common: 80, freed: func() { freed++ }}, &freed
+}
+
 func TestMemoryQuotaIsBounded(t *testing.T) {
-	quota := memoryQuota{limit: 100, share: 100}
-	one, two := &reservation{quota: &quota}, &reservation{quota: &quota}
-	wants := func(err error, code api.Code) {
-		t.Helper()
-		var e *api.Error
-		if code == "" && err != nil || code != "" && (!errors.As(err, &e) || e.Code != code) {
-			t.Errorf("%v; want %q", err, code)
-		}
-	}
-	wants(one.resize(60), "")
-	wants(two.resize(101), api.CodeTooLarge) // never
-	wants(two.resize(41), api.CodeBusy)      // not now
-	wants(two.resize(40), "")
-	wants(one.resize(1), api.CodeBusy)
-	wants(one.resize(-20), "")
-	wants(two.resize(20), "")
-	wants(one.resize(-1000), "") // more than it holds
-	if quota.used != 60 || one.bytes != 0 || two.bytes != 60 {
-		t.Errorf("%d of %d and %d", quota.used, one.bytes, two.bytes)
+	q, freed := quotaOf()
+	one, two, stage := &reservation{quota: q}, &reservation{quota: q}, &reservation{quota: q}
+	wants(t, "one", one.Keep(60), "")
+	wants(t, "never", two.Keep(101), api.CodeTooLarge)
+	wants(t, "not now", two.Keep(21), api.CodeBusy)
+	wants(t, "what fits", two.Keep(20), "")
+	wants(t, "the share of a stage", stage.Begin(10, true), "")
+	wants(t, "more than its share", stage.Begin(11, true), api.CodeBusy)
+	wants(t, "more than there can ever be", stage.Begin(91, true), api.CodeTooLarge)
+	wants(t, "one more byte", one.Keep(1), api.CodeBusy)
+	wants(t, "less", one.Keep(-20), "")
+	wants(t, "of common", stage.Begin(11, false), api.CodeBusy)
+	wants(t, "of common, in turn", stage.Begin(11, true), "")
+	stage.Cancel(11)
+	wants(t, "of common, again", stage.Begin(11, true), "")
+	stage.End(11, 7)
+	wants(t, "more than it holds", one.Keep(-1000), "")
+	if q.used != 20+10+7 || q.usedCommon != 27 || one.kept != 0 || stage.kept != 7 || *freed != 3 {
+		t.Errorf("%+v, released %d times", q, *freed)
 	}
 	two.release()
 	two.release()
-	if quota.used != 0 {
-		t.Errorf("%d bytes are reserved without a request", quota.used)
+	stage.release() // with a stage that did not end
+	if q.used != 0 || q.usedCommon != 0 || *freed != 5 {
+		t.Errorf("%d and %d bytes are reserved without a request; released %d times", q.used, q.usedCommon, *freed)
 	}
+
 	var none *reservation
-	wants(none.resize(1<<40), "")
+	wants(t, "nobody counts", none.Keep(1<<40), "")
+	wants(t, "nobody counts", none.Begin(1<<40, false), "")
+	none.End(1<<40, 0)
 	none.release()
 }
 
-// A request has its share whatever large requests hold. Large requests get the rest in the order in
-// which they arrived, although each is refused and retried. The next test of a request that was
-// served is behind the other requests.
-func TestLargeReservationsAreServedInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		quota := &memoryQuota{limit: 100, share: 10, common: 80} // of two slots
-		fits := func(what string, h *reservation, n int64, code api.Code) {
-			t.Helper()
-			err := h.resize(n)
-			h.finish(err)
-			var e *api.Error
-			if code == "" && err != nil || code != "" && (!errors.As(err, &e) || e.Code != code) {
-				t.Errorf("%s: %v; want %q", what, err, code)
-			}
+// What requests hold without a slot never takes the share of a stage, and one body may be larger than common.
+func TestBodiesLeaveSharesToStages(t *testing.T) {
+	q, _ := quotaOf()
+	for range 16 {
+		wants(t, "a body", (&reservation{quota: q}).Keep(5), "")
+	}
+	wants(t, "a body more", (&reservation{quota: q}).Keep(5), api.CodeBusy)
+	for range 2 {
+		wants(t, "a stage", (&reservation{quota: q}).Begin(10, false), "")
+	}
+	q, _ = quotaOf()
+	large := &reservation{quota: q}
+	wants(t, "a large body", large.Keep(85), "")
+	wants(t, "another", (&reservation{quota: q}).Keep(1), api.CodeBusy)
+	large.release()
+	wants(t, "after it", (&reservation{quota: q}).Keep(1), "")
+}
+
+func TestWaitOfARequest(t *testing.T) {
+	for header, want := range map[string]time.Duration{
+		"": 0, "wait=7": 7 * time.Second, `respond-async, Wait="3"`: 3 * time.Second, "wait=600": api.MaxSlotWait,
+		"wait=-1": 0, "wait=x": 0, "wait": 0, "wait=99999999999999999999": 0, "handling=lenient": 0,
+	} {
+		r := &http.Request{Header: http.Header{"Prefer": {header}}}
+		if got := waitOf(r); got != want {
+			t.Errorf("%q: %v; want %v", header, got, want)
 		}
-		// once is a request that is refused and retried as a new request.
-		once := func(what string, n int64, code api.Code) *reservation {
-			t.Helper()
-			h := &reservation{quota: quota}
-			fits(what, h, n, code)
-			if code != "" {
-				h.release()
-			}
-			return h
-		}
-		once("more than share and common", 91, api.CodeTooLarge)
-		job := once("a job's test", 60, "")
-		small := once("a small one next to it", 10, "")
-		once("a large one", 90, api.CodeBusy)
-		once("one that would fit, and came later", 35, api.CodeBusy)
-		fits("what the job has grows", job, 5, api.CodeBusy)
-		fits("it is not in the way of small ones", small, -10, "")
-		fits("the small one's next", small, 10, "")
-		fits("the test ends", job, -60, "")
-		fits("the job's next test, behind the others", job, 60, api.CodeBusy)
-		time.Sleep(time.Second)
-		fits("it waits", job, 0, "")
-		once("the other, as the first does not come yet", 35, api.CodeBusy)
-		large := once("the large one comes again", 90, "")
-		time.Sleep(time.Second)
-		fits("it waits", job, 0, "")
-		once("the other does not fit", 35, api.CodeBusy)
-		large.finish(api.Fail(api.CodeBusy, "no slot"))
-		large.release()
-		once("the other is not first: the large one had no slot and keeps its place", 35, api.CodeBusy)
-		time.Sleep(time.Second)
-		fits("it waits", job, 0, "")
-		once("the other comes again, the large one does not yet", 35, api.CodeBusy)
-		time.Sleep(time.Second)
-		fits("it waits", job, 0, "")
-		other := once("the large one does not come again", 35, "")
-		other.release()
-		fits("the job's next test", job, 60, "")
-		job.release()
-		small.release()
-		if quota.used != 0 || quota.usedAboveShares != 0 || len(quota.queue) != 0 {
-			t.Errorf("left: %d, %d, %d in the queue", quota.used, quota.usedAboveShares, len(quota.queue))
-		}
-	})
+	}
 }

@@ -56,7 +56,7 @@ func (s *Server) listPackages(w http.ResponseWriter, r *http.Request) {
 	if all == nil {
 		return
 	}
-	sets, err := all.List(callerOf(r.Context()), reservationOf(r.Context()).resizeForBody)
+	sets, err := all.List(callerOf(r.Context()), reservationOf(r.Context()).Keep)
 	if err != nil {
 		s.refuse(w, r, err)
 		return

@@ -43,8 +43,7 @@ func (s *Server) answerRun(w http.ResponseWriter, r *http.Request, wall api.Dura
 	// The body is read to its end, so net/http now watches the connection and cancels the context
 	// when the caller closes it.
 	caller := callerOf(r.Context())
-	res, err := do(r.Context(), api.Streams{Reserve: reservationOf(r.Context()).resize, RetryDelay: reservationOf(r.Context()).retryDelay()}, caller)
-	reservationOf(r.Context()).finish(err)
+	res, err := do(r.Context(), api.Streams{Memory: reservationOf(r.Context()), Wait: waitOf(r)}, caller)
 	s.logRun(caller, res, err)
 	if err != nil {
 		s.refuse(w, r, err)
@@ -67,7 +66,7 @@ func parse[T any](s *Server, w http.ResponseWriter, r *http.Request, what string
 	if length < 0 { // unknown
 		length = int64(s.cfg.MaxRun)
 	}
-	if err := h.resizeForBody(bodyCost(min(length, int64(s.cfg.MaxRun)))); err != nil {
+	if err := h.Keep(bodyCost(min(length, int64(s.cfg.MaxRun)))); err != nil {
 		return request, err
 	}
 	raw, err := s.readJSON(w, r, what)
@@ -77,7 +76,7 @@ func parse[T any](s *Server, w http.ResponseWriter, r *http.Request, what string
 	if request, err = parse(raw); err != nil {
 		return request, err
 	}
-	return request, h.resizeForBody(parsedCost(int64(len(raw))) - bodyCost(min(length, int64(s.cfg.MaxRun))))
+	return request, h.Keep(parsedCost(int64(len(raw))) - bodyCost(min(length, int64(s.cfg.MaxRun))))
 }
 
 // readRun reads and checks the Run in the body.

@@ -120,7 +120,7 @@ func (s *Server) listFiles(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
-	found, err := all.ListFiles(r.Context(), r.PathValue("id"), r.URL.Query().Get("dir"), volume, reservationOf(r.Context()).resizeForBody, callerOf(r.Context()))
+	found, err := all.ListFiles(r.Context(), r.PathValue("id"), r.URL.Query().Get("dir"), volume, reservationOf(r.Context()).Keep, callerOf(r.Context()))
 	if err != nil {
 		s.refuse(w, r, err)
 		return

@@ -80,20 +80,19 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, wall api.Du
 	cancelHurry := context.AfterFunc(s.kill, func() { out.setStallTimeout(time.Second) })
 
 	streams := api.Streams{
-		Attach:     st.attach,
-		Stdout:     out.stream(api.FrameStdout),
-		Stderr:     out.stream(api.FrameStderr),
-		Compiled:   func(c api.Compilation) { s.send(st, api.FrameCompiled, c) },
-		Test:       func(t api.TestResult) { s.send(st, api.FrameTest, t) },
-		Network:    st.network,
-		Reserve:    reservationOf(r.Context()).resize,
-		RetryDelay: reservationOf(r.Context()).retryDelay(),
+		Attach:   st.attach,
+		Stdout:   out.stream(api.FrameStdout),
+		Stderr:   out.stream(api.FrameStderr),
+		Compiled: func(c api.Compilation) { s.send(st, api.FrameCompiled, c) },
+		Test:     func(t api.TestResult) { s.send(st, api.FrameTest, t) },
+		Network:  st.network,
+		Memory:   reservationOf(r.Context()),
+		Wait:     waitOf(r),
 	}
 	if r.Header.Get(api.UsageHeader) != "" {
 		streams.Usage = st.usage
 	}
 	res, err := s.runGuarded(ctx, do, streams, callerOf(r.Context()))
-	reservationOf(r.Context()).finish(err)
 	s.logRun(callerOf(r.Context()), res, err)
 
 	st.end()

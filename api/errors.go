@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // A Code names a failure or refusal of brig, for programs; its meaning never changes.
@@ -43,7 +44,7 @@ const (
 	CodeSessionsFull     Code = "sessions-full"          // the agent has its maximum of sessions; end one, or retry later
 	CodeOverloaded       Code = "memory-committed"       // no memory left to reserve; retry
 	CodeHostMemory       Code = "host-memory"            // the kernel killed the run for the limit of a cgroup above its own; retry
-	CodeHostExhausted    Code = "host-exhausted"         // the agent has no descriptors, processes, memory or disk space left; retry later
+	CodeHostExhausted    Code = "host-exhausted"         // the agent has no descriptors, processes, memory, processor time or disk space left; retry later
 	CodeSetupTimeout     Code = "set-up-timeout"         // a sandbox was not ready in time; retry later
 	CodeStopping         Code = "stopping"               // the agent is shutting down; retry elsewhere
 	CodeInternal         Code = "internal"               // a step of brig failed; a retry is safe, the run left nothing
@@ -59,6 +60,8 @@ type Error struct {
 	RetrySafe bool   `json:"retry_safe" doc:"whether the same request may be sent again"`        // the same request may be sent again: a run has no effect outside its sandbox, and this one left nothing
 	Run       string `json:"run_id,omitempty" doc:"id of the run, if one was started"`           // empty if no run was started
 	Session   string `json:"session_id,omitempty" doc:"session that conflicts with the request"` // the session that conflicts with the request
+
+	RetryAfter time.Duration `json:"-"` // of a refusal: when the request may succeed, as an estimate; zero: unknown
 
 	err error
 }

@@ -41,14 +41,32 @@ type Streams struct {
 	// does not own the files. Without Network such a run is refused.
 	Network func(sockets []*os.File) error
 
-	// Reserve, when set, is called before the run takes memory that it retains until it is answered:
-	// so many bytes more, or fewer if negative. An error refuses the run.
-	Reserve func(bytes int64) error
+	// Memory, when set, counts what the agent holds in memory of the run until it is answered.
+	Memory Memory
 
-	// RetryDelay is the longest time until the caller sends a refused request again; zero: at once.
-	RetryDelay time.Duration
+	// Wait is the longest time that a new request waits for a slot and memory; zero: SlotWait.
+	Wait time.Duration
 }
 
-// SlotWait is how long a new request waits for a slot of the agent before it is refused as busy. As many
-// requests wait as the agent has slots.
+// Memory counts what the agent holds in memory of one request until it is answered. A failure with
+// CodeBusy may pass; with CodeTooLarge the request can never have as much.
+type Memory interface {
+	// Keep counts n more bytes that are held from now on, or fewer if n is negative, which never fails.
+	Keep(n int64) error
+	// Begin reserves the most that a stage may hold while it has its slot. Each stage has a guaranteed
+	// share; if common is false, Begin fails where more would be needed.
+	Begin(most int64, common bool) error
+	// Cancel undoes Begin for a stage that got no slot. It wakes nobody that waits for memory: who waits for
+	// a slot is asked under the same lock.
+	Cancel(most int64)
+	// End ends a stage for which most was reserved, and of which kept is held from now on.
+	End(most, kept int64)
+}
+
+// SlotWait is how long a new request that does not say how long it waits does so for a slot and memory of
+// the agent before it is refused as busy.
 const SlotWait = 100 * time.Millisecond
+
+// MaxSlotWait is the longest wait for a slot that a request can ask the agent for, with the header Prefer:
+// wait=SECONDS (RFC 7240).
+const MaxSlotWait = time.Minute

@@ -4,7 +4,6 @@
 package cache
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -179,9 +178,7 @@ func (c *Cache) Remove(name string) error {
 }
 
 // Put stores content under a name that is not its digest.
-func (c *Cache) Put(name string, content []byte) error {
-	return c.put(name, bytes.NewReader(content), false)
-}
+func (c *Cache) Put(name string, content io.Reader) error { return c.put(name, content, false) }
 
 // PutBlob stores the content of r under its digest. It stores nothing if the content has another
 // digest.

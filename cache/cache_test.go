@@ -47,11 +47,11 @@ func TestBlobs(t *testing.T) {
 		if _, err := c.Get(bad); err == nil || errors.Is(err, ErrNotFound) {
 			t.Errorf("Get(%q): %v; want it refused", bad, err)
 		}
-		if err := c.Put(bad, nil); err == nil {
+		if err := c.Put(bad, strings.NewReader("")); err == nil {
 			t.Errorf("Put(%q) is accepted", bad)
 		}
 	}
-	if err := c.Put(digest("big"), make([]byte, 10*minCost)); err == nil || c.Has(digest("big")) {
+	if err := c.Put(digest("big"), bytes.NewReader(make([]byte, 10*minCost))); err == nil || c.Has(digest("big")) {
 		t.Errorf("more than the cache holds: %v", err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(c.dir, tempPrefix+"*")); len(left) > 0 {
@@ -75,7 +75,7 @@ func TestDamagedEntryIsNotUsed(t *testing.T) {
 	} {
 		c := open(t, t.TempDir(), 10*minCost)
 		key := digest(name)
-		if err := c.Put(key, []byte("artifact")); err != nil {
+		if err := c.Put(key, strings.NewReader("artifact")); err != nil {
 			t.Fatal(err)
 		}
 		path := filepath.Join(c.dir, key)
@@ -100,7 +100,7 @@ func TestBoundedBySize(t *testing.T) {
 	c := open(t, dir, 10*minCost)
 	old := time.Now().Add(-time.Hour)
 	for i := range 9 {
-		if err := c.Put(digest(fmt.Sprint(i)), make([]byte, 68)); err != nil {
+		if err := c.Put(digest(fmt.Sprint(i)), bytes.NewReader(make([]byte, 68))); err != nil {
 			t.Fatal(err)
 		}
 		at := old.Add(time.Duration(i) * time.Minute)
@@ -112,7 +112,7 @@ func TestBoundedBySize(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"9", "10"} {
-		if err := c.Put(digest(name), make([]byte, 68)); err != nil {
+		if err := c.Put(digest(name), bytes.NewReader(make([]byte, 68))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -226,18 +226,18 @@ func TestMemoryFollowsTheDisk(t *testing.T) {
 			}
 		}
 	}
-	if err := c.Put(name, []byte("first")); err != nil {
+	if err := c.Put(name, strings.NewReader("first")); err != nil {
 		t.Fatal(err)
 	}
 	want("first")
 	if len(c.memory.entries) != 1 {
 		t.Error("nothing is held")
 	}
-	if err := open(t, dir, 100<<20).Put(name, []byte("other")); err != nil { // by another process
+	if err := open(t, dir, 100<<20).Put(name, strings.NewReader("other")); err != nil { // by another process
 		t.Fatal(err)
 	}
 	want("other")
-	if err := c.Put(name, []byte("again")); err != nil {
+	if err := c.Put(name, strings.NewReader("again")); err != nil {
 		t.Fatal(err)
 	}
 	old := time.Now().Add(-time.Hour)

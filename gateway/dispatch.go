@@ -106,9 +106,9 @@ func (g *Gateway) withSlot(ctx, wait context.Context, o *runRequest) (api.Result
 	defer slot.Release()
 	begun := time.Now()
 	for pause := time.Millisecond; ; pause = min(2*pause, maxRetryPause) {
-		tried := time.Now()
-		stopTimer := o.releaseAfterLimit(slot)
-		res, err := g.executeRequest(ctx, o)
+		tried, asked := time.Now(), waitInAgent(wait)
+		stopTimer := o.releaseAfterLimit(slot, asked)
+		res, err := g.executeRequest(client.WithWait(ctx, asked), o)
 		stopTimer()
 		var e *api.Error
 		if err == nil || !errors.As(err, &e) || e.Code != api.CodeBusy && e.Code != api.CodeOverloaded {
@@ -116,7 +116,7 @@ func (g *Gateway) withSlot(ctx, wait context.Context, o *runRequest) (api.Result
 			return res, slot.Waited + tried.Sub(begun), err
 		}
 		select {
-		case <-time.After(retryPause(pause, time.Since(tried)-api.SlotWait)):
+		case <-time.After(retryPause(pause, time.Since(tried), asked)):
 		case <-wait.Done():
 			return res, slot.Waited, g.noSlotError(ctx, wait, err)
 		}
@@ -128,11 +128,26 @@ const (
 	maxSlowRetryPause = time.Second           // the same, for a request that takes long to send
 )
 
-// retryPause is the pause after a refused attempt that took the given time, without the agent's wait for
-// a slot. It limits sending and parsing a large request again and again to a fifth of a processor
-// (TestALargeRequestIsSentAgainLessOften). The agent expects the next attempt within this time.
-func retryPause(pause, took time.Duration) time.Duration {
+// retryPause is the pause after a refused attempt that took the given time and asked for a wait in the
+// agent. It limits sending and parsing a large request again and again to a fifth of a processor
+// (TestALargeRequestIsSentAgainLessOften). A refusal before the end of the wait came at once.
+func retryPause(pause, took, asked time.Duration) time.Duration {
+	if took >= asked {
+		took -= asked
+	}
 	return max(pause, min(4*took, maxSlowRetryPause))
+}
+
+// maxAgentWait is the longest wait for a slot that the gateway asks the agent for at once.
+const maxAgentWait = 10 * time.Second
+
+// waitInAgent is how long a request waits in the agent, in line with the requests of others, if it waits here
+// until the end of a context.
+func waitInAgent(wait context.Context) time.Duration {
+	if end, limited := wait.Deadline(); limited {
+		return min(maxAgentWait, max(time.Until(end), 0))
+	}
+	return maxAgentWait
 }
 
 // acquireSlot waits for a slot for the request. The session of an exec counts as in use meanwhile.
@@ -160,10 +175,10 @@ const slotSlack = 2 * time.Second
 
 // releaseAfterLimit releases the slot in the queue when the program's limits have certainly ended it. The
 // agent has its slot back by then, but a caller that does not read the output can still delay the
-// response (API-15). A run with many tests may take hours: the agent lets other callers use its
+// response (API-15). asked is how long the run may wait in the agent before it has a slot there. A run with many tests may take hours: the agent lets other callers use its
 // slot between two tests, so for such a run the slot in the queue is only lent to others.
-func (o *runRequest) releaseAfterLimit(slot *queue.Slot) (stop func()) {
-	after, do := o.maxSlotTime+slotSlack, slot.Release
+func (o *runRequest) releaseAfterLimit(slot *queue.Slot, asked time.Duration) (stop func()) {
+	after, do := asked+o.maxSlotTime+slotSlack, slot.Release
 	switch {
 	case len(o.run.Tests) > 0:
 		after, do = lendAfter, slot.Lend

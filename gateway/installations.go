@@ -251,7 +251,7 @@ func (i *installations) finish(set wantedSet, own *installation, err error) {
 func (g *Gateway) installWhenFree(ctx, wait context.Context, c caller, set wantedSet, policy egress.Policy) error {
 	for pause := time.Millisecond; ; pause = min(2*pause, maxRetryPause) {
 		began := time.Now()
-		stored, err := g.relayInstall(ctx, set.request, policy)
+		stored, err := g.relayInstall(client.WithWait(ctx, waitInAgent(wait)), set.request, policy)
 		if !api.HasCode(err, api.CodeBusy, api.CodeOverloaded) {
 			g.log.Info("packages", "key", c.Name, "language", set.request.Language, "set", stored.Key, "bytes", stored.Size, "took", time.Since(began).Round(time.Millisecond), "failed", err != nil)
 			return err

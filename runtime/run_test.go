@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -53,7 +54,15 @@ func TestCancelEndsCollecting(t *testing.T) {
 	}
 }
 
-// AGT-21. The blobs of a test are loaded after Reserve has granted the memory, not before: here the
+// memoryOf is an api.Memory that says what a stage may have.
+type memoryOf func() error
+
+func (memoryOf) Keep(int64) error          { return nil }
+func (m memoryOf) Begin(int64, bool) error { return m() }
+func (memoryOf) Cancel(int64)              {}
+func (memoryOf) End(int64, int64)          {}
+
+// AGT-21. The blobs of a test are loaded after Begin has granted the memory, not before: here the
 // very call that grants it removes them. Without them a test does not wait for memory.
 func TestBlobsOfTestsAreLoadedWhenMemoryIsGranted(t *testing.T) {
 	dir, second := privately(t)
@@ -83,22 +92,16 @@ func TestBlobsOfTestsAreLoadedWhenMemoryIsGranted(t *testing.T) {
 		t.Fatalf("without the blob: %v; want %s", err, api.CodeNoBlob)
 	}
 	reserve := func(granted func() error) api.Streams {
-		full, first := 3, true // how often memory is refused, except for the first call
-		return api.Streams{Reserve: func(n int64) error {
-			if n <= 0 {
-				return nil
-			}
-			if first {
-				first = false
-				return nil
-			}
+		full := 3
+		return api.Streams{Wait: time.Minute, Memory: memoryOf(func() error {
 			if full--; full >= 0 {
+				time.AfterFunc(10*time.Millisecond, h.MemoryFreed)
 				return api.Fail(api.CodeBusy, "no room yet")
 			}
 			return granted()
-		}}
+		})}
 	}
-	if err := blobs.Put(digest, content); err != nil {
+	if err := blobs.Put(digest, bytes.NewReader(content)); err != nil {
 		t.Fatal(err)
 	}
 	res, err := h.Run(t.Context(), r, reserve(func() error { return nil }), api.Caller{})

@@ -77,14 +77,17 @@ func (h *Host) RemoveVolume(ctx context.Context, name string, c api.Caller) erro
 // they are unused, and deletes the trees of those images.
 func (h *Host) ImagesRemoved() { h.factory.Images.SignalRemoved() }
 
-// MaxHeld is the most that all requests together may retain; see api.Streams.Reserve.
+// MaxHeld is the most that all requests together may retain; see api.Memory.
 func (h *Host) MaxHeld() api.Size { return h.memory.MaxHeld }
 
-// HeldShare is what a request may retain whatever others do.
+// HeldShare is what a stage of a request may retain whatever others do.
 func (h *Host) HeldShare() api.Size { return h.memory.HeldShare() }
 
-// HeldCommon is what requests may retain above HeldShare, all together.
+// HeldCommon is what requests may retain apart from that, all together.
 func (h *Host) HeldCommon() api.Size { return h.memory.HeldCommon() }
+
+// MemoryFreed serves the requests that wait for memory which another one has released.
+func (h *Host) MemoryFreed() { h.runner.Pool.MemoryFreed() }
 
 // MaxMemory bounds the agent's own memory.
 func (h *Host) MaxMemory() api.Size { return h.memory.MaxMemory() }

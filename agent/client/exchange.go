@@ -50,7 +50,7 @@ func (c *Client) exchange(ctx context.Context, k *conn, method, path string, bod
 	stop := context.AfterFunc(ctx, func() { k.Close() })
 	var answer []byte
 	var quotaErr error
-	res, sent, err := k.request(method, path, body, stream)
+	res, sent, err := k.request(method, path, waitHeader(ctx), body, stream)
 	if err == nil {
 		var decoded func()
 		quota := quotaOf(ctx)
@@ -123,8 +123,8 @@ func readAnswer(res *http.Response) ([]byte, error) {
 // may refuse a request and close the connection before it has read everything: then the answer
 // counts and the failed write does not. A goroutine sends a streamed body and reports its error on
 // sent; it ends at the latest when k is closed.
-func (k *conn) request(method, path string, body *api.Encoding, stream io.Reader) (res *http.Response, sent chan error, err error) {
-	head := append(make([]byte, 0, 160+inlineLen(body)), method+" "+path+" HTTP/1.1\r\nHost: brig\r\n"...)
+func (k *conn) request(method, path, wait string, body *api.Encoding, stream io.Reader) (res *http.Response, sent chan error, err error) {
+	head := append(make([]byte, 0, 160+inlineLen(body)), method+" "+path+" HTTP/1.1\r\nHost: brig\r\n"+wait...)
 	var werr error
 	if stream != nil {
 		head = append(head, "Transfer-Encoding: chunked\r\n\r\n"...)

@@ -45,7 +45,7 @@ func (f Files) Get(ctx context.Context, name string, to io.Writer) error {
 	defer k.Close()
 	stop := context.AfterFunc(ctx, func() { k.Close() })
 	defer stop()
-	res, _, err := k.request(http.MethodGet, path, nil, nil)
+	res, _, err := k.request(http.MethodGet, path, "", nil, nil)
 	if err == nil && res.StatusCode != http.StatusOK {
 		answer, err := readAnswer(res)
 		if err != nil {

@@ -66,7 +66,7 @@ func (c *Client) stream(ctx context.Context, path string, req any, tests []api.T
 	stop := context.AfterFunc(ctx, func() { k.hangUp() })
 	defer stop()
 
-	if err := k.upgrade(path, body, events.Usage != nil); err != nil {
+	if err := k.upgrade(path, waitHeader(ctx), body, events.Usage != nil); err != nil {
 		if ctx.Err() != nil {
 			return api.Result{}, context.Cause(ctx)
 		}
@@ -91,9 +91,9 @@ func (k *conn) hangUp() {
 }
 
 // upgrade sends the request and reads up to the start of the frames.
-func (k *conn) upgrade(path string, body *api.Encoding, usage bool) error {
+func (k *conn) upgrade(path, wait string, body *api.Encoding, usage bool) error {
 	retrySafe := path == runsPath
-	head := append(make([]byte, 0, 256+inlineLen(body)), "POST "+path+" HTTP/1.1\r\nHost: brig\r\nConnection: Upgrade\r\nUpgrade: "+api.StreamProtocol+"\r\n"...)
+	head := append(make([]byte, 0, 256+inlineLen(body)), "POST "+path+" HTTP/1.1\r\nHost: brig\r\nConnection: Upgrade\r\nUpgrade: "+api.StreamProtocol+"\r\n"+wait...)
 	if usage {
 		head = append(head, api.UsageHeader+": yes\r\n"...)
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -37,6 +38,7 @@ func (x *executor) executeJob(ctx context.Context, r api.Run) (res api.RawResult
 // executeRun executes a run once. A run with network is relayed by this process, and packages that
 // it needs are installed.
 func (x *executor) executeRun(ctx context.Context, r api.Run) (api.RawResult, error) {
+	ctx = client.WithWait(ctx, 30*time.Second) // in line with others: the worker asks again after that
 	do := func() (api.RawResult, error) {
 		if r.Network != api.NetworkAllow && r.Network != api.NetworkPublic {
 			return x.agent.RunRaw(ctx, r)

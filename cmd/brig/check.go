@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -59,7 +60,7 @@ func checkCommand(c *cli) *cobra.Command {
 			return c.runFailed(o, agent.explain(err), false)
 		}
 		found, err := check.Program(o.run.Language, src.name, src.text, func(r api.Run) (api.Result, error) {
-			return retryWhileBusy(ctx, c, o.wait, func() (api.Result, error) { return agent.Run(ctx, r) })
+			return retryWhileBusy(ctx, c, o.wait, func(ctx context.Context) (api.Result, error) { return agent.Run(ctx, r) })
 		})
 		if err != nil {
 			return c.runFailed(o, agent.explain(err), false)

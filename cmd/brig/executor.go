@@ -83,7 +83,7 @@ const runAttempts = 3
 // execute executes a run; test is called after each of its tests, nil: never. It waits for a slot, and
 // tries again if brig failed.
 func (x *executor) execute(ctx context.Context, r api.Run, test func(api.TestResult)) (api.Result, *api.Error) {
-	return x.attempt(ctx, func() (api.Result, error) {
+	return x.attempt(ctx, func(ctx context.Context) (api.Result, error) {
 		return x.agent.RunEvents(ctx, r, bytes.NewReader(nil), client.Events{Test: func(one api.TestResult) {
 			if test != nil {
 				test(one)
@@ -97,7 +97,7 @@ func (x *executor) execute(ctx context.Context, r api.Run, test func(api.TestRes
 func (x *executor) alone(ctx context.Context, r api.Run) (api.Result, *api.Error) {
 	stdin := r.Stdin
 	r.Stdin = nil
-	return x.attempt(ctx, func() (api.Result, error) {
+	return x.attempt(ctx, func(ctx context.Context) (api.Result, error) {
 		var stdout, stderr bytes.Buffer
 		res, err := x.agent.RunEvents(ctx, r, bytes.NewReader(stdin), client.Events{Stdout: &stdout, Stderr: &stderr})
 		res.Stdout, res.Stderr = stdout.Bytes(), stderr.Bytes()
@@ -107,7 +107,7 @@ func (x *executor) alone(ctx context.Context, r api.Run) (api.Result, *api.Error
 
 // attempt executes a run by calling run. It waits for a slot, waits for an agent that restarts, and tries again if
 // brig failed.
-func (x *executor) attempt(ctx context.Context, run func() (api.Result, error)) (api.Result, *api.Error) {
+func (x *executor) attempt(ctx context.Context, run func(context.Context) (api.Result, error)) (api.Result, *api.Error) {
 	for attempt := 1; ; attempt++ {
 		if err := context.Cause(ctx); err != nil {
 			return api.Result{}, asError(err)

@@ -105,7 +105,7 @@ func (c *cli) install(ctx context.Context, a *agentHandle, l api.Language, r api
 	c.note("installing %s: this happens once", strings.Join(r.Requirements, " "))
 	p := c.progress("installing packages")
 	defer p.end()
-	return retryWhileBusy(ctx, c, time.Minute, func() (api.PackageSet, error) {
+	return retryWhileBusy(ctx, c, time.Minute, func(ctx context.Context) (api.PackageSet, error) {
 		set, _, err := withNetwork(ctx, c, relayRequest{Installer: l.Packages, Index: r.Index}, func(ctx context.Context, network func([]*os.File)) (api.PackageSet, error) {
 			return a.InstallPackages(ctx, r, client.Events{Stdout: stepWriter{p}, Network: network})
 		})

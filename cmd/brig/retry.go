@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
 )
 
@@ -16,23 +17,27 @@ const (
 	noteDelay     = time.Second
 )
 
-// retryWhileBusy retries until the agent accepts the request or wait is over, and prints a note if that
-// takes a while. An agent waits only a moment (api.SlotWait), and refuses before it has read any input, so a
+// retryWhileBusy lets the request wait in the agent, in the order of arrival, until the agent accepts it or
+// wait is over, and prints a note if that takes a while. An agent refuses before it has read any input, so a
 // retry is safe.
-func retryWhileBusy[T any](ctx context.Context, c *cli, wait time.Duration, attempt func() (T, error)) (T, error) {
+func retryWhileBusy[T any](ctx context.Context, c *cli, wait time.Duration, attempt func(context.Context) (T, error)) (T, error) {
 	return retryUntil(ctx, wait, func(why string) { c.note("%s; waiting up to %s (--wait)", why, wait) }, attempt)
 }
 
 // retryUntil is retryWhileBusy with a function that is called once after noteDelay; nil: none.
-func retryUntil[T any](ctx context.Context, wait time.Duration, note func(why string), attempt func() (T, error)) (T, error) {
+func retryUntil[T any](ctx context.Context, wait time.Duration, note func(why string), attempt func(context.Context) (T, error)) (T, error) {
 	start, noted := time.Now(), note == nil
 	for pause := minRetryPause; ; pause = min(2*pause, maxRetryPause) {
-		res, err := attempt()
+		ask := wait - time.Since(start)
+		if !noted {
+			ask = min(ask, noteDelay) // only the refusal says why
+		}
+		res, err := attempt(client.WithWait(ctx, ask))
 		why := busyReason(err)
 		if why == "" || time.Since(start)+pause > wait {
 			return res, err
 		}
-		if !noted && time.Since(start) > noteDelay {
+		if !noted && time.Since(start) >= noteDelay {
 			noted = true
 			note(why)
 		}

@@ -198,7 +198,7 @@ func (c *cli) execute(ctx context.Context, agent *agentHandle, o *runOptions, sr
 func (c *cli) executeRun(ctx context.Context, agent *agentHandle, o *runOptions) (api.Result, error) {
 	var kept headTail // of the program's stderr
 	stream := func(stdout, stderr io.Writer) (api.Result, error) {
-		return retryWhileBusy(ctx, c, o.wait, func() (api.Result, error) {
+		return retryWhileBusy(ctx, c, o.wait, func(ctx context.Context) (api.Result, error) {
 			relayed := relayRequest{Network: o.run.Network, Allow: o.run.Allow}
 			res, used, err := withNetwork(ctx, c, relayed, func(ctx context.Context, network func([]*os.File)) (api.Result, error) {
 				return agent.RunEvents(ctx, o.run, c.stdin, client.Events{

@@ -65,7 +65,7 @@ func (c *cli) runSuite(ctx context.Context, agent *agentHandle, o *runOptions) (
 	if err != nil {
 		return res, err
 	}
-	if res, err = retryWhileBusy(ctx, c, o.wait, func() (api.Result, error) {
+	if res, err = retryWhileBusy(ctx, c, o.wait, func(ctx context.Context) (api.Result, error) {
 		return agent.RunEvents(ctx, run, bytes.NewReader(nil), client.Events{})
 	}); err != nil {
 		return res, err

@@ -184,7 +184,7 @@ func (c *cli) createSession(ctx context.Context, agent *agentHandle, ask api.Ses
 	}
 	r := api.PackageRequest{Language: ask.Language, Requirements: ask.Requirements, Index: ask.Index}
 	return withPackages(ctx, c, agent, l, r, noBuild, func() (api.Session, error) {
-		return retryWhileBusy(ctx, c, wait, func() (api.Session, error) { return agent.CreateSession(ctx, ask) })
+		return retryWhileBusy(ctx, c, wait, func(ctx context.Context) (api.Session, error) { return agent.CreateSession(ctx, ask) })
 	})
 }
 

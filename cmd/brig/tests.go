@@ -19,7 +19,7 @@ func (c *cli) runTests(ctx context.Context, agent *agentHandle, o *runOptions) (
 		return api.Result{}, fmt.Errorf("--tests %s: %w", o.testsDir, withSizeRemedy(err))
 	}
 	table := newTestTable(c, o)
-	res, err := retryWhileBusy(ctx, c, o.wait, func() (api.Result, error) {
+	res, err := retryWhileBusy(ctx, c, o.wait, func(ctx context.Context) (api.Result, error) {
 		return agent.RunEvents(ctx, o.run, bytes.NewReader(nil), table.events())
 	})
 	table.end(res)

@@ -261,7 +261,7 @@ func serve(f flags) (err error) {
 			h.UptimeNS, h.BlobsMax = time.Since(began).Nanoseconds(), int64(f.blobs)
 			return h
 		},
-		MaxMemory: host.MaxHeld(), MemoryShare: host.HeldShare(), MemoryCommon: host.HeldCommon(), MaxWall: time.Duration(f.ceiling.Wall), MaxFile: f.ceiling.Scratch, Log: log,
+		MaxMemory: host.MaxHeld(), MemoryShare: host.HeldShare(), MemoryCommon: host.HeldCommon(), MemoryFreed: host.MemoryFreed, MaxWall: time.Duration(f.ceiling.Wall), MaxFile: f.ceiling.Scratch, Log: log,
 	})
 	sweeping, stopSweeping := context.WithCancel(ctx)
 	var janitor sync.WaitGroup

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/base32"
 	"strings"
-	"time"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/api/judge"
@@ -16,7 +15,6 @@ import (
 // language and the operator's ceiling without touching anything.
 type Run struct {
 	ID          string
-	RetryDelay  time.Duration // see api.Streams
 	Stage       api.Stage
 	Cell        Cell
 	Once        bool // the cell serves this run only

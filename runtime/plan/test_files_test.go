@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -53,7 +54,7 @@ func TestFilesOfATestAreReserved(t *testing.T) {
 		t.Fatal(err)
 	}
 	digest := strings.Repeat("0a", 32)
-	if err := blobs.Put(digest, make([]byte, 2<<20)); err != nil {
+	if err := blobs.Put(digest, bytes.NewReader(make([]byte, 2<<20))); err != nil {
 		t.Fatal(err)
 	}
 	pl := &Planner{Blobs: blobs}
@@ -90,7 +91,7 @@ func TestMissingBlobsOfATest(t *testing.T) {
 		t.Fatal(err)
 	}
 	there, missing := strings.Repeat("0a", 32), strings.Repeat("0b", 32)
-	if err := blobs.Put(there, make([]byte, 8)); err != nil {
+	if err := blobs.Put(there, bytes.NewReader(make([]byte, 8))); err != nil {
 		t.Fatal(err)
 	}
 	j := &Job{Run: &Run{Limits: api.Defaults()}}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -16,26 +17,28 @@ import (
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
-// A Pool leases slots. A new request waits a moment for a slot (api.SlotWait); if no slot is free then,
-// or not enough memory can be reserved, the pool refuses it, and the caller may retry. Further tests and
-// execs wait as long as necessary: their run or session was admitted before.
+// A Pool leases slots. A new request waits for as long as its caller wants; if there is no slot or not
+// enough memory then, the pool refuses it, and the caller may retry. Further tests and execs wait as long
+// as necessary: their run or session was admitted before. All wait in one line.
 type Pool struct {
 	Factory  *cell.Factory
 	scratch  cell.ScratchSize
 	memory   api.Size // most that may be reserved for runs and sessions together
 	capacity Capacity
 
-	mu           sync.Mutex
-	slots        []*slotState  // guarded by mu
-	companions   []*slotState  // guarded by mu; of all slots
-	reserved     api.Size      // guarded by mu; the memory of all leased runs and of all sessions
-	closed       bool          // guarded by mu
-	retryUntil   time.Duration // guarded by mu; until then a refused caller is expected to retry
-	lastWasTest  bool          // guarded by mu; the last slot was leased for a further test of a job
-	waitingExecs int           // guarded by mu; number of execs that wait for a slot
-	waitingRuns  int           // guarded by mu; number of new requests that wait for a slot
-	waiters      int           // guarded by mu; number of callers that wait for a release
-	released     chan struct{} // guarded by mu; closed and replaced at the next release if a caller waits
+	mu          sync.Mutex
+	slots       []*slotState  // guarded by mu
+	companions  []*slotState  // guarded by mu; of all slots
+	reserved    api.Size      // guarded by mu; the memory of all leased runs and of all sessions
+	sessions    api.Size      // guarded by mu; the part of reserved that sessions have
+	closed      bool          // guarded by mu
+	line        []*waiter     // guarded by mu; the callers that wait, the first to come first
+	lastWasTest bool          // guarded by mu; the last slot was leased for a further test of a job
+	leaseTime   time.Duration // guarded by mu; how long a slot is leased, on average of the last ones
+	idleSince   time.Duration // guarded by mu; when the last of all slots became free
+
+	waiting atomic.Int64  // number of callers in the line
+	freed   chan struct{} // memory of the agent was released
 
 	over context.Context // canceled by stop
 	stop context.CancelFunc
@@ -63,11 +66,12 @@ const (
 // New makes a pool of slots, which it closes. memory is the most that may be reserved.
 func New(f *cell.Factory, slots []*Slot, scratch cell.ScratchSize, memory api.Size, capacity Capacity) *Pool {
 	ctx, stop := context.WithCancel(context.Background())
-	p := &Pool{Factory: f, scratch: scratch, memory: memory, capacity: capacity, over: ctx, stop: stop, released: make(chan struct{})}
+	p := &Pool{Factory: f, scratch: scratch, memory: memory, capacity: capacity, over: ctx, stop: stop, freed: make(chan struct{}, 1)}
 	for _, s := range slots {
 		p.slots = append(p.slots, &slotState{slot: s, keepers: map[plan.CellKey]*keeper{}})
 	}
 	p.wg.Go(func() { p.evict(ctx) })
+	p.wg.Go(func() { p.serveFreed(ctx) })
 	return p
 }
 
@@ -78,28 +82,12 @@ type Lease struct {
 	slotState *slotState
 	keeper    *keeper
 	memory    api.Size
+	since     time.Duration // when it began
 	Prepared  preparedShell
 }
 
 // Slot is the leased slot.
 func (l *Lease) Slot() *Slot { return l.slotState.slot }
-
-// Lease admits a run, and waits for a prepared shell for it.
-func (p *Pool) Lease(ctx context.Context, want cell.Plan, once bool, memory api.Size) (*Lease, error) {
-	since := linux.Monotonic()
-	memory += want.CopySize()
-	l, surplus, err := p.admit(want, once, memory)
-	if err != nil {
-		return nil, err
-	}
-	if surplus != nil {
-		surplus.Close()
-	}
-	if err := l.take(ctx, since); err != nil {
-		return nil, err
-	}
-	return l, nil
-}
 
 // take waits for the shell of a lease. On failure the lease has ended.
 func (l *Lease) take(ctx context.Context, since time.Duration) (err error) {
@@ -125,20 +113,15 @@ func (l *Lease) take(ctx context.Context, since time.Duration) (err error) {
 // for this kind of run, else a slot with the cell, else a slot that must first build the cell. If
 // such a slot already has the maximum of keepers, admit removes the least recently used one from it
 // (surplus), and the caller must close that one. Otherwise requests for more and more kinds of
-// cells could fill the host.
-func (p *Pool) admit(want cell.Plan, once bool, memory api.Size) (l *Lease, surplus *keeper, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.checkMemory(memory, want.ReservedFor()); err != nil {
+// cells could fill the host. p.mu is held.
+func (p *Pool) admit(want Want) (l *Lease, surplus *keeper, err error) {
+	if err := p.checkMemory(want.Memory, want.Cell.ReservedFor()); err != nil {
 		return nil, nil, err
 	}
-	s := choose(p.slots, want.Key, once)
-	if s == nil {
-		return nil, nil, api.Fail(api.CodeBusy, "all %d slots are busy: send the run again", len(p.slots))
-	}
-	l, surplus = p.leaseKeeper(s, want, once, p.mostKeepers(s))
-	p.reserved += memory
-	l.memory = memory
+	s := choose(p.slots, want.Cell.Key, want.Once)
+	l, surplus = p.leaseKeeper(s, want.Cell, want.Once, p.mostKeepers(s))
+	p.reserved += want.Memory
+	l.memory = want.Memory
 	return l, surplus, nil
 }
 
@@ -155,8 +138,9 @@ func (p *Pool) leaseKeeper(s *slotState, want cell.Plan, once bool, most int) (l
 		s.keepers[want.Key] = k
 	}
 	s.leased = true
-	k.lastLease.Store(int64(linux.Monotonic()))
-	return &Lease{Pool: p, slotState: s, keeper: k}, surplus
+	now := linux.Monotonic()
+	k.lastLease.Store(int64(now))
+	return &Lease{Pool: p, slotState: s, keeper: k, since: now}, surplus
 }
 
 // checkMemory returns an error if memory cannot be reserved in addition to what is already reserved.
@@ -182,6 +166,7 @@ func (p *Pool) ReserveMemory(memory api.Size) error {
 		return err
 	}
 	p.reserved += memory
+	p.sessions += memory
 	return nil
 }
 
@@ -190,7 +175,8 @@ func (p *Pool) ReleaseMemory(memory api.Size) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reserved -= memory
-	p.wakeWaiters()
+	p.sessions -= memory
+	p.dispatch()
 }
 
 // choose returns a slot for a run, or nil if all slots are leased. Slots with a ready shell come
@@ -262,18 +248,15 @@ func (p *Pool) Release(l *Lease) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	now := linux.Monotonic()
 	l.slotState.leased = false
-	l.slotState.last = linux.Monotonic()
+	l.slotState.last = now
 	p.reserved -= l.memory
-	p.wakeWaiters()
-}
-
-// wakeWaiters wakes the callers that wait for a slot or for memory. p.mu is held.
-func (p *Pool) wakeWaiters() {
-	if p.waiters > 0 {
-		close(p.released)
-		p.released = make(chan struct{})
+	p.leaseTime += (now - l.since - p.leaseTime) / 8
+	if p.allSlotsFree() {
+		p.idleSince = now
 	}
+	p.dispatch()
 }
 
 // evict closes keepers that have been idle for too long, or whose image was removed.

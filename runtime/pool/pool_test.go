@@ -3,14 +3,10 @@ package pool
 import (
 	"archive/tar"
 	"bytes"
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
-	"testing/synctest"
-	"time"
 
-	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/testenv"
 	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/rootfs/archive"
@@ -66,30 +62,6 @@ func TestCellsAreClosedWithTheirTree(t *testing.T) {
 	if gone := p.removedTrees(); len(gone) != 1 || !gone[plan.TreeOf(second)] {
 		t.Errorf("removed, %v have gone", gone)
 	}
-}
-
-// A compile stage of an exec waits for memory that runs have, however long they take. Its wait for
-// memory that sessions hold for hours is limited.
-func TestWaitForSessionMemoryEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		slot := &slotState{leased: true}
-		p := &Pool{slots: []*slotState{slot}, memory: 100, reserved: 100, released: make(chan struct{})}
-		const run = time.Hour
-		time.AfterFunc(run, func() {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			slot.leased = false
-		})
-		began := time.Now()
-		l, err := p.AcquireAgain(t.Context(), cell.Plan{}, true, 1)
-		var e *api.Error
-		if l != nil || !errors.As(err, &e) || e.Code != api.CodeSetupTimeout {
-			t.Fatalf("%v, %v; want %s", l, err, api.CodeSetupTimeout)
-		}
-		if took := time.Since(began); took < run+memoryTimeout || took > run+memoryTimeout+2*memoryTick {
-			t.Errorf("after %v; a run had memory for %v", took, run)
-		}
-	})
 }
 
 func Check(t *testing.T, err error) {

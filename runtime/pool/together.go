@@ -10,7 +10,7 @@ import (
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
-// A Want is a program that runs next to others: its cell, whether the cell serves it alone, and its memory.
+// A Want is a program that is to run: its cell, whether the cell serves it alone, and its memory.
 type Want struct {
 	Cell   cell.Plan
 	Once   bool
@@ -20,14 +20,19 @@ type Want struct {
 // companionKeepers is the most kinds of cells that a slot keeps for interactors.
 const companionKeepers = 2
 
-// LeaseTogether leases a slot for a program and, on the same processors, its companions for the interactor and
-// for the further ones of so many processes of the program: all or none, so that no two callers wait for what
-// the other has.
-func (p *Pool) LeaseTogether(ctx context.Context, program, interactor Want, processes int) (programs []*Lease, companion *Lease, err error) {
+// AcquireTogether waits for its turn and leases a slot for a program and, on the same processors, its
+// companions for the interactor and for the further ones of so many processes of the program: all or none,
+// so that no two callers wait for what the other has.
+func (p *Pool) AcquireTogether(ctx context.Context, t Turn, program, interactor Want, processes int) (programs []*Lease, companion *Lease, err error) {
 	since := linux.Monotonic()
 	program.Memory += program.Cell.CopySize()
 	interactor.Memory += interactor.Cell.CopySize()
-	programs, companion, surplus, err := p.admitTogether(program, interactor, processes)
+	var surplus []*keeper
+	size := api.Size(processes)*program.Memory + interactor.Memory
+	err = p.await(ctx, &waiter{Turn: t, size: size, grant: func() (err error) {
+		programs, companion, surplus, err = p.admitTogether(program, interactor, processes)
+		return err
+	}})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -60,9 +65,8 @@ func (p *Pool) mostKeepers(s *slotState) int {
 	return max(1, most)
 }
 
+// admitTogether is admit for several programs. p.mu is held.
 func (p *Pool) admitTogether(program, interactor Want, processes int) (programs []*Lease, companion *Lease, surplus []*keeper, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.capacity.Keepers < 1+processes || p.capacity.SingleLeaf {
 		return nil, nil, nil, api.Refuse(api.CodeUnsupported, "an interactor and %d processes of the program need %d cells in one slot, and the limit on open files allows the agent too few: use fewer slots, or raise the limit (ulimit -n, LimitNOFILE=)", processes, 1+processes)
 	}

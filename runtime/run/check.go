@@ -55,7 +55,7 @@ func (t *testRun) runChecker(ctx context.Context, test api.Test, of contents, ou
 	if err := p.CheckMemory(); err != nil {
 		return judgement{failed: err}, nil
 	}
-	if j.res, err = t.runner.execute(ctx, p, t.checker, Streams{}, linux.Monotonic(), true); err != nil {
+	if j.res, err = t.runner.execute(ctx, p, t.checker, Streams{}, linux.Monotonic(), nextStage); err != nil {
 		return j, ofProgram("checker", err)
 	}
 	if j.res.Verdict == api.Canceled {

@@ -27,10 +27,7 @@ func (r *Runner) prepareJudge(ctx context.Context, part string, j *plan.Job, str
 		if _, err := r.Pool.Factory.Filters.Get(j.Compile.Cell.Policy); err != nil {
 			return start{}, err
 		}
-		if err := streams.Retention.Add(CompileRetention); err != nil {
-			return start{}, err
-		}
-		made, failed, err := r.Compile(ctx, j.Compile, linux.Monotonic(), *admitted)
+		made, failed, err := r.Compile(ctx, j.Compile, streams.Retention, linux.Monotonic(), streams.Turn(*admitted))
 		if err != nil {
 			return start{}, ofProgram(part, err)
 		}
@@ -46,9 +43,6 @@ func (r *Runner) prepareJudge(ctx context.Context, part string, j *plan.Job, str
 		}
 		*admitted = *admitted || !made.Info.Cached
 		j.Run.Files, j.Run.Built = withoutNames(j.Run.Files, made.Files), made.Files
-		if err := streams.Retention.Add(min(made.Info.Size, CompileRetention) - CompileRetention); err != nil {
-			return start{}, err
-		}
 	}
 	if _, err := r.Pool.Factory.Filters.Get(j.Run.Cell.Policy); err != nil {
 		return start{}, err

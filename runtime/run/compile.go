@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/cache"
 	"github.com/brig-sandbox/brig/runtime/plan"
+	"github.com/brig-sandbox/brig/runtime/pool"
 )
 
 // artifacts are what a compile stage made, with the report about it.
@@ -24,8 +26,10 @@ type artifacts struct {
 // Compile returns the artifacts of a compile stage, from the cache if it made them before, or the
 // result of a stage that failed. Only the agent holds the artifacts: every run gets a copy, so that
 // no run can change what another executes (CMP-16).
-func (r *Runner) Compile(ctx context.Context, p *plan.Run, begun time.Duration, wait bool) (made *artifacts, failed *api.Result, err error) {
-	made, failed, err = r.compileOrGet(ctx, p, begun, wait)
+//
+// k counts what is retained of it.
+func (r *Runner) Compile(ctx context.Context, p *plan.Run, k *retention, begun time.Duration, turn pool.Turn) (made *artifacts, failed *api.Result, err error) {
+	made, failed, err = r.compileOrGet(ctx, p, k, begun, turn)
 	if made != nil { // others have the same artifacts from a source of another name
 		made.Info.Stdout, made.Info.Stderr = p.Reported(made.Info.Stdout), p.Reported(made.Info.Stderr)
 	}
@@ -36,15 +40,22 @@ func (r *Runner) Compile(ctx context.Context, p *plan.Run, begun time.Duration, 
 }
 
 // compileOrGet is Compile, with the name of the source that the compiler has got in what it wrote.
-func (r *Runner) compileOrGet(ctx context.Context, p *plan.Run, begun time.Duration, wait bool) (made *artifacts, failed *api.Result, err error) {
+func (r *Runner) compileOrGet(ctx context.Context, p *plan.Run, k *retention, begun time.Duration, turn pool.Turn) (made *artifacts, failed *api.Result, err error) {
 	key := plan.ArtifactKey(p)
+	if err := k.await(ctx, r.Pool, turn, r.cachedSize(key)); err != nil {
+		return nil, nil, err
+	}
 	switch made, err := r.cachedArtifacts(key); {
 	case err != nil:
 		return nil, nil, err
 	case made != nil && couldMake(p.Limits, made.Info):
 		return made, nil, nil
 	}
-	res, err := r.execute(ctx, p, start{}, Streams{}, begun, wait)
+
+	stage := k.Stage(compileRetention(p))
+	turn.Memory = stage
+	res, err := r.execute(ctx, p, start{}, Streams{}, begun, turn)
+	defer func() { stage.End(int64(res.Content())) }()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,6 +127,18 @@ type storedFile struct {
 	Size       int
 }
 
+// cachedSize is how many bytes are stored under a key; zero if there are none.
+func (r *Runner) cachedSize(key string) int64 {
+	if r.Artifacts == nil {
+		return 0
+	}
+	n, err := r.Artifacts.Size(key)
+	if err != nil {
+		return 0 // reading it reports what is wrong
+	}
+	return n
+}
+
 // cachedArtifacts returns the artifacts stored under a key, nil if there are none.
 func (r *Runner) cachedArtifacts(key string) (*artifacts, error) {
 	if r.Artifacts == nil {
@@ -150,7 +173,8 @@ func (r *Runner) cacheArtifacts(key string, a *artifacts) error {
 	return r.Artifacts.Put(key, entry)
 }
 
-func encodeArtifacts(a *artifacts) ([]byte, error) {
+// encodeArtifacts makes the entry of the cache. It has no copy of the files: they may be large.
+func encodeArtifacts(a *artifacts) (io.Reader, error) {
 	head := stored{Info: a.Info}
 	for _, f := range a.Files {
 		head.Files = append(head.Files, storedFile{f.Name, f.Executable, len(f.Content)})
@@ -159,11 +183,11 @@ func encodeArtifacts(a *artifacts) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	entry = append(entry, '\n')
+	parts := []io.Reader{bytes.NewReader(append(entry, '\n'))}
 	for _, f := range a.Files {
-		entry = append(entry, f.Content...)
+		parts = append(parts, bytes.NewReader(f.Content))
 	}
-	return entry, nil
+	return io.MultiReader(parts...), nil
 }
 
 func decodeArtifacts(entry []byte) (*artifacts, error) {

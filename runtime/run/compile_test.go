@@ -3,6 +3,7 @@ package run
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"reflect"
 	"testing"
 
@@ -18,7 +19,11 @@ func TestArtifactsReadBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := decodeArtifacts(entry)
+	text, err := io.ReadAll(entry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := decodeArtifacts(text)
 	if err != nil || !reflect.DeepEqual(back.Files, a.Files) || !bytes.Equal(back.Info.Stderr, a.Info.Stderr) || back.Info.Size != 9 {
 		t.Errorf("%+v, %v", back, err)
 	}

@@ -36,17 +36,16 @@ func (at party) giveBack(doubt bool) {
 }
 
 // leaseTogether leases all or none.
-func (r *Runner) leaseTogether(ctx context.Context, program, interactor *plan.Run, processes int) (party, error) {
-	a, err := r.Pool.Factory.Plan(program.Cell)
+func (r *Runner) leaseTogether(ctx context.Context, turn pool.Turn, program, interactor *plan.Run, processes int) (party, error) {
+	a, err := r.want(program)
 	if err != nil {
 		return party{}, err
 	}
-	b, err := r.Pool.Factory.Plan(interactor.Cell)
+	b, err := r.want(interactor)
 	if err != nil {
 		return party{}, err
 	}
-	programs, companion, err := r.Pool.LeaseTogether(ctx,
-		pool.Want{Cell: a, Once: program.Once, Memory: program.Reservation()}, pool.Want{Cell: b, Once: interactor.Once, Memory: interactor.Reservation()}, processes)
+	programs, companion, err := r.Pool.AcquireTogether(ctx, turn, a, b, processes)
 	return party{programs, companion}, err
 }
 
@@ -148,12 +147,7 @@ func (t *testRun) interacted(ctx context.Context, test api.Test, at party, p *pl
 			return out, ofProgram("interactor", err)
 		}
 		if pass > 1 {
-			_, err := t.runner.Pool.RetryLease(ctx, time.Second, func() (*pool.Lease, error) {
-				var err error
-				at, err = t.runner.leaseTogether(ctx, &one, ip, 1)
-				return firstOf(at.programs), err
-			})
-			if err != nil {
+			if at, err = t.runner.leaseTogether(ctx, nextStage, &one, ip, 1); err != nil {
 				return out, err
 			}
 			begun = linux.Monotonic()
@@ -216,7 +210,7 @@ func (t *testRun) interacted(ctx context.Context, test api.Test, at party, p *pl
 func (t *testRun) alone(ctx context.Context, test api.Test, p *plan.Run, from start, of contents, streams Streams, out *api.TestResult) error {
 	again, first := *p, out.Result
 	again.Stdin = of.stdin
-	res, err := t.runner.execute(ctx, &again, from, streams, linux.Monotonic(), true)
+	res, err := t.runner.execute(ctx, &again, from, streams, linux.Monotonic(), nextStage)
 	if err != nil {
 		return err
 	}

@@ -40,10 +40,7 @@ func (r *Runner) runStages(ctx context.Context, j *plan.Job, streams Streams, be
 	var compiled *api.Compilation
 	admitted := false
 	if j.Compile != nil {
-		if err := streams.Retention.Add(CompileRetention); err != nil {
-			return api.Result{}, err
-		}
-		made, failed, err := r.Compile(ctx, j.Compile, begun, false)
+		made, failed, err := r.Compile(ctx, j.Compile, streams.Retention, begun, streams.Turn(false))
 		if err != nil {
 			return api.Result{}, err
 		}
@@ -52,9 +49,6 @@ func (r *Runner) runStages(ctx context.Context, j *plan.Job, streams Streams, be
 		}
 		j.Run.Files, j.Run.Built = withoutNames(j.Run.Files, made.Files), made.Files
 		admitted = !made.Info.Cached
-		if err := streams.Retention.Add(min(made.Info.Size, CompileRetention) - CompileRetention); err != nil {
-			return api.Result{}, err
-		}
 		if !j.Compile.Syntax {
 			compiled = &made.Info
 		}
@@ -81,8 +75,11 @@ func (r *Runner) runStages(ctx context.Context, j *plan.Job, streams Streams, be
 	var res api.Result
 	if len(j.Request.Tests) > 0 {
 		res, err = r.runTests(ctx, j, from, checker, interactor, streams, admitted)
-	} else if err = streams.Retention.Add(MaxRetained(j.Run, streams.Stdout != nil)); err == nil {
-		res, err = r.execute(ctx, j.Run, from, streams, begun, admitted)
+	} else {
+		turn, stage := streams.Turn(admitted), streams.Retention.Stage(MaxRetained(j.Run, streams.Stdout != nil))
+		turn.Memory = stage
+		res, err = r.execute(ctx, j.Run, from, streams, begun, turn)
+		stage.End(int64(res.Content()))
 	}
 	var artifact *plan.InvalidArtifact
 	if errors.As(err, &artifact) && compiled != nil {

@@ -4,26 +4,26 @@ import (
 	"cmp"
 	"context"
 	"sync"
-	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/plan"
 	"github.com/brig-sandbox/brig/runtime/pool"
 )
 
 // This file accounts for what the agent retains in memory of a run until it is answered: inputs by
-// blob, output, files and artifacts. The agent reserves the most that it can be beforehand
-// (api.Streams.Reserve), and corrects that to the actual size when the run has ended. So the agent's
-// memory has a known bound.
+// blob, output, files and artifacts. A stage reserves the most that it can be together with its slot
+// (api.Memory), and corrects that to the actual size when it has ended. So the agent's memory has a
+// known bound.
 
 // maxRetainedOutput is how much of each stream a Result carries. A run may write more, up to its limit, if
 // the caller takes the output as a stream while it is written.
 const maxRetainedOutput = 16 * api.MiB
 
-// CompileRetention is the most that a compile stage may retain: the artifacts, and their copy on the
-// way to the cache.
-const CompileRetention = 2 * int64(plan.MaxArtifactBytes)
+// compileRetention is the most that a compile stage may retain: the artifacts, and what the compiler
+// wrote, whose buffers grow.
+func compileRetention(p *plan.Run) int64 {
+	return int64(plan.MaxArtifactBytes) + 2*growingBuffer(min(p.Limits.Output, maxRetainedOutput))
+}
 
 // InstallRetention is the most that the agent holds of a set of packages while it stores it: its names, 32 MiB
 // at most, once to walk its directories and once to finish them, and some 80 bytes for each member
@@ -40,6 +40,10 @@ const (
 	minHeld     = 256 * api.MiB
 )
 
+// heldShare is what a stage may retain whatever others do: as much as the largest stage of a request that
+// sets no limit of its own (TestADefaultRequestIsWithinItsShare).
+const heldShare = 144 * api.MiB
+
 // MaxHeld is the most that an agent with this many slots retains for requests on a host with this
 // much memory.
 func MaxHeld(slots int, host api.Size) api.Size {
@@ -47,136 +51,135 @@ func MaxHeld(slots int, host api.Size) api.Size {
 }
 
 // MemoryBounds bound what the agent retains for requests. MaxHeld is the most for all requests
-// together; see api.Streams.Reserve.
+// together; see api.Memory.
 type MemoryBounds struct {
 	Slots   int
 	MaxHeld api.Size
 }
 
-// heldShare is what one request may retain whatever others do: as much as a compile stage retains,
-// or an equal part per slot of half the memory if that is less.
-func heldShare(slots int, most api.Size) api.Size {
-	return min(api.Size(CompileRetention), most/2/api.Size(slots))
+// HeldShare is what a stage may retain whatever others do.
+func (b MemoryBounds) HeldShare() api.Size { return heldShare }
+
+// HeldCommon is what requests may retain apart from that, all together. If there is too little memory for
+// a share per slot, fewer stages run at the same time, in the order of their arrival.
+func (b MemoryBounds) HeldCommon() api.Size {
+	const least = 64 * api.MiB
+	shares := min(api.Size(b.Slots), max((b.MaxHeld-least)/heldShare, 1))
+	return b.MaxHeld - shares*heldShare
 }
-
-// HeldShare is what a request may retain whatever others do.
-func (b MemoryBounds) HeldShare() api.Size { return heldShare(b.Slots, b.MaxHeld) }
-
-// HeldCommon is what requests may retain above HeldShare, all together. As many requests as there
-// are slots still get their share in addition.
-func (b MemoryBounds) HeldCommon() api.Size { return b.MaxHeld - api.Size(b.Slots)*b.HeldShare() }
 
 // MaxMemory bounds the agent's own memory.
 func (b MemoryBounds) MaxMemory() api.Size { return ownMemory + b.MaxHeld }
 
-// retention counts what one run has reserved with Hold so far. Tests that run in parallel share one.
-// A nil value, of a compile stage or of a caller that counts nothing, does nothing.
+// retention counts what one run retains. Tests that run in parallel share one. A nil value, of a caller
+// that counts nothing, does nothing.
 type retention struct {
-	hold func(bytes int64) error
+	memory api.Memory
 
-	mu       sync.Mutex
-	retained int64 // guarded by mu
-	tests    int   // guarded by mu; tests that run now, with a reservation for the most that each can retain
+	mu   sync.Mutex
+	kept int64 // guarded by mu
 }
 
 // NewRetention counts for a caller that counts; nil for one that does not.
 func NewRetention(s api.Streams) *retention {
-	if s.Reserve == nil {
+	if s.Memory == nil {
 		return nil
 	}
-	return &retention{hold: s.Reserve}
+	return &retention{memory: s.Memory}
 }
 
-// Add reserves n more bytes; a negative n is never refused.
-func (k *retention) Add(n int64) error {
-	if k == nil {
+// await waits until n more bytes can be retained. It must be called without a slot.
+func (k *retention) await(ctx context.Context, p *pool.Pool, turn pool.Turn, n int64) error {
+	if k == nil || n == 0 {
 		return nil
 	}
+	turn.Memory = &input{k, n}
+	return p.AwaitMemory(ctx, turn)
+}
+
+// keep counts n more bytes, which the caller of the agent's memory has granted.
+func (k *retention) add(n int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.addLocked(n)
+	k.kept += n
 }
 
-func (k *retention) addLocked(n int64) error {
-	err := k.hold(n)
-	if err == nil {
-		k.retained += n
-	}
-	return err
-}
-
-// Await is add for a request that can continue when others have taken their answers. It must be
-// called without a slot.
-func (k *retention) Await(ctx context.Context, n int64) error {
-	for since := linux.Monotonic(); ; {
-		err := k.Add(n)
-		if !api.HasCode(err, api.CodeBusy) {
-			return err
-		}
-		if err := heldTimeoutError(err, since); err != nil {
-			return err
-		}
-		select {
-		case <-time.After(heldRetry):
-		case <-ctx.Done():
-			return api.Fail(api.CodeStopping, "canceled while waiting for memory of the agent: %w", ctx.Err())
-		}
-	}
-}
-
-const (
-	heldRetry   = pool.RetryWindow / 4 // how often the reservation is retried
-	heldTimeout = 2 * time.Minute      // the longest wait for a reservation
-)
-
-// heldTimeoutError ends the wait for a reservation after heldTimeout: results of several requests that all
-// wait for more can fill the memory together.
-func heldTimeoutError(err error, since time.Duration) error {
-	if linux.Monotonic()-since < heldTimeout {
-		return nil
-	}
-	return api.Fail(api.CodeSetupTimeout, "no memory for results was free within %v: %w", heldTimeout, err)
-}
-
-// beginTest is add for a test of a job. It also reports busy while other tests of the job run that may
-// have reserved more than their results will need. The caller calls done when the test has ended.
-func (k *retention) beginTest(n int64) (done func(), err error) {
-	if k == nil {
-		return func() {}, nil
-	}
-	k.mu.Lock() // until the test is counted: a second test that is refused meanwhile must find it
-	defer k.mu.Unlock()
-	if err := k.addLocked(n); err != nil {
-		if k.tests > 0 && api.HasCode(err, api.CodeTooLarge) {
-			return nil, api.Fail(api.CodeBusy, "other tests of the run hold too much memory for one more to run at the same time")
-		}
-		return nil, err
-	}
-	k.tests++
-	return func() {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		k.tests--
-	}, nil
-}
-
-// size is what is retained now.
+// size is what is retained now, without the stages that run.
 func (k *retention) size() int64 {
+	if k == nil {
+		return 0
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.retained
+	return k.kept
 }
 
-// Finish reduces the reservation to the content of res, which is retained until the answer is
-// taken.
+// Finish reduces what is retained to the content of res, until the answer is taken.
 func (k *retention) Finish(res *api.Result) {
 	if k == nil {
 		return
 	}
-	k.mu.Lock()
-	n := min(int64(res.Content()), k.retained) - k.retained
-	k.mu.Unlock()
-	_ = k.Add(n) // never refused: n is not positive
+	surplus := k.size() - int64(res.Content())
+	if surplus > 0 {
+		k.add(-surplus)
+		_ = k.memory.Keep(-surplus) // a decrease is never refused
+	}
+}
+
+// An input is what is retained from before a stage begins: a pool.Memory.
+type input struct {
+	of *retention
+	n  int64
+}
+
+func (i *input) Reserve(bool) error {
+	err := i.of.memory.Keep(i.n)
+	if err == nil {
+		i.of.add(i.n)
+	}
+	return err
+}
+
+func (i *input) Release() {
+	i.of.add(-i.n)
+	_ = i.of.memory.Keep(-i.n) // a decrease is never refused
+}
+
+// A stage is what one stage may retain while it runs: a pool.Memory.
+type stage struct {
+	of    *retention // nil: nobody counts
+	most  int64
+	begun bool
+}
+
+// Stage is a stage that may retain so many bytes.
+func (k *retention) Stage(most int64) *stage { return &stage{of: k, most: most} }
+
+func (s *stage) Reserve(common bool) error {
+	if s.of == nil {
+		return nil
+	}
+	err := s.of.memory.Begin(s.most, common)
+	s.begun = err == nil
+	return err
+}
+
+func (s *stage) Release() {
+	if s.begun {
+		s.begun = false
+		s.of.memory.Cancel(s.most)
+	}
+}
+
+// End ends the stage, of which kept is retained. It does nothing if the stage has not begun.
+func (s *stage) End(kept int64) {
+	if !s.begun {
+		return
+	}
+	s.begun = false
+	kept = min(kept, s.most)
+	s.of.add(kept)
+	s.of.memory.End(s.most, kept)
 }
 
 // resultMemory is what the result of a test takes without its content, with its JSON. ownMemory has room for

@@ -2,15 +2,14 @@ package run
 
 import (
 	"errors"
+	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/judge"
 	"github.com/brig-sandbox/brig/runtime/plan"
+	"github.com/brig-sandbox/brig/runtime/pool"
 )
 
 func TestMaxRetained(t *testing.T) {
@@ -69,95 +68,103 @@ func TestMaxRetained(t *testing.T) {
 	}
 }
 
-// At its end the reservation of a run is reduced to what its answer carries.
+// held is an api.Memory that grants everything.
+type held struct{ kept, stages int64 }
+
+func (h *held) Keep(n int64) error             { h.kept += n; return nil }
+func (h *held) Begin(most int64, _ bool) error { h.stages += most; return nil }
+func (h *held) Cancel(most int64)              { h.stages -= most }
+func (h *held) End(most, kept int64)           { h.stages, h.kept = h.stages-most, h.kept+kept }
+
+// At its end what a run retains is reduced to what its answer carries.
 func TestRetentionFinishes(t *testing.T) {
-	var now int64
-	k := NewRetention(api.Streams{Reserve: func(n int64) error { now += n; return nil }})
-	if err := errors.Join(k.Add(100), k.Add(-40), k.Add(7)); err != nil || now != 67 {
-		t.Fatalf("%d, %v", now, err)
+	var now held
+	k := NewRetention(api.Streams{Memory: &now})
+	in, one, never := &input{k, 7}, k.Stage(100), k.Stage(1000)
+	if err := errors.Join(in.Reserve(false), one.Reserve(true)); err != nil || now != (held{7, 100}) {
+		t.Fatalf("%+v, %v", now, err)
+	}
+	one.End(60)
+	one.End(60) // it has ended
+	never.End(5)
+	if now != (held{67, 0}) {
+		t.Fatalf("%+v after a stage of which 60 bytes are left", now)
+	}
+	if again := k.Stage(10); again.Reserve(true) != nil || now.stages != 10 {
+		t.Fatal(now)
+	} else {
+		again.Release()
 	}
 	k.Finish(&api.Result{Stdout: api.Bytes("12345")})
-	if now != 5 {
-		t.Errorf("%d are kept for an answer of 5 bytes", now)
+	if now != (held{5, 0}) || k.size() != 5 {
+		t.Errorf("%+v are kept for an answer of 5 bytes", now)
 	}
 	k.Finish(&api.Result{})
-	if now != 0 {
-		t.Errorf("%d are kept for nothing", now)
+	if now != (held{}) {
+		t.Errorf("%+v are kept for nothing", now)
 	}
+
 	var none *retention
 	none.Finish(&api.Result{})
-	if err := none.Await(t.Context(), 1); err != nil {
+	if err := errors.Join(none.await(t.Context(), nil, pool.Turn{}, 1), none.Stage(5).Reserve(false)); err != nil {
 		t.Error(err)
 	}
+	none.Stage(5).End(3)
 }
 
-// Parallel tests of a job wait for each other's memory, reserved for the most that each may retain.
-// A test is refused only if the retained results leave too little for it.
-func TestTestsOfAJobWaitForMemory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const most, each, result = 100, 60, 15
-		now := int64(0)
-		var mu sync.Mutex
-		k := NewRetention(api.Streams{Reserve: func(n int64) error {
-			mu.Lock()
-			defer mu.Unlock()
-			if n > 0 && now+n > most {
-				return api.Refuse(api.CodeTooLarge, "%d and %d", now, n)
+// No stage of a request that sets no limit of its own needs more of the agent's memory than it has
+// guaranteed: a run, a compile stage, tests with each way of judging, and an installation.
+func TestADefaultRequestIsWithinItsShare(t *testing.T) {
+	r := &Runner{Planner: &plan.Planner{}}
+	right := api.Bytes("x")
+	test := api.Test{Expected: &right}
+	whole := plan.Run{Limits: api.Defaults()}
+	judged := func(globs []string) *plan.Job {
+		one := plan.Run{Limits: api.Defaults(), MaxKept: [2]api.Size{judge.MaxStream, judge.MaxStream}}
+		one.Collect = api.Collect{Globs: globs, None: len(globs) == 0}
+		return &plan.Job{Run: &one}
+	}
+	stages := map[string]int64{
+		"a run":           MaxRetained(&whole, false),
+		"a compile stage": compileRetention(&whole),
+		"an installation": InstallRetention,
+	}
+	for tests := range 3 {
+		j := &plan.Job{Run: &whole, Request: api.Run{Tests: make([]api.Test, 1+tests*8)}}
+		stages[fmt.Sprint("a comparison ", tests)] = r.maxTestRetained(j, test)
+		file := *j
+		file.Request.OutputFile = "out"
+		stages[fmt.Sprint("an output file ", tests)] = r.maxTestRetained(&file, test)
+		for _, p := range api.Protocol("").Values() {
+			checked := *j
+			checked.Request.Check, checked.Checker = &api.Check{Protocol: p}, judged(judge.ProtocolOf(p).Collect)
+			stages[fmt.Sprint("a checker of ", p, tests)] = r.maxTestRetained(&checked, test)
+			talks := *j
+			talks.Request.Interactor, talks.Interactor = &api.Interactor{Protocol: p}, judged(judge.InteractionOf(p).Collect)
+			stages[fmt.Sprint("an interactor of ", p, tests)] = r.maxTestRetained(&talks, test)
+		}
+	}
+	for name, needs := range stages {
+		t.Logf("%s: %s", name, api.Size(needs))
+		if api.Size(needs) > heldShare {
+			t.Errorf("%s may retain %s, and its share is %s", name, api.Size(needs), heldShare)
+		}
+	}
+	for slots := 1; slots <= 64; slots *= 2 {
+		for _, host := range []api.Size{api.GiB, 4 * api.GiB, 512 * api.GiB} {
+			b := MemoryBounds{Slots: slots, MaxHeld: MaxHeld(slots, host)}
+			if b.HeldCommon() < 64*api.MiB || b.HeldCommon()+heldShare > b.MaxHeld {
+				t.Errorf("%d slots, %s: %s for all, %s common", slots, host, b.MaxHeld, b.HeldCommon())
 			}
-			now += n
-			return nil
-		}})
-		var all sync.WaitGroup
-		var fit, refused atomic.Int64
-		for range 4 {
-			all.Go(func() {
-				ended, err := beginTestPatiently(k, each)
-				if err != nil {
-					refused.Add(1)
-					return
-				}
-				fit.Add(1)
-				time.Sleep(time.Second)
-				if err := k.Add(result - each); err != nil {
-					t.Error(err)
-				}
-				ended()
-			})
 		}
-		all.Wait()
-		// After three tests the results take 45, and 60 more are too many.
-		if fit.Load() != 3 || refused.Load() != 1 || now != 3*result {
-			t.Errorf("%d had room, %d were refused, %d bytes are kept; want 3, 1 and %d", fit.Load(), refused.Load(), now, 3*result)
-		}
-		begun := time.Now()
-		if _, err := k.beginTest(each); !api.HasCode(err, api.CodeTooLarge) || time.Since(begun) > 0 {
-			t.Errorf("with none under way: %v after %v", err, time.Since(begun))
-		}
-		if ended, err := k.beginTest(most - 3*result); err != nil {
-			t.Errorf("one that fits next to the results: %v", err)
-		} else {
-			ended()
-		}
-	})
-}
-
-// beginTestPatiently retries until memory is available, as a test does.
-func beginTestPatiently(k *retention, n int64) (ended func(), err error) {
-	for {
-		if ended, err = k.beginTest(n); !api.HasCode(err, api.CodeBusy) {
-			return ended, err
-		}
-		time.Sleep(heldRetry)
 	}
 }
 
 // The error for a test that finds no memory states sizes with units, and how many results fit.
 func TestErrorOfATestThatDoesNotFit(t *testing.T) {
 	j := &plan.Job{Run: &plan.Run{Limits: api.Defaults(), Collect: api.Collect{None: true}}, Request: api.Run{Tests: []api.Test{{ID: "a"}, {ID: "b"}}, KeepOutput: 8 * api.MiB}}
-	s := &testRun{runner: &Runner{Memory: MemoryBounds{Slots: 1, MaxHeld: 256 * api.MiB}}, job: j, results: make([]*api.TestResult, 2), retention: NewRetention(api.Streams{Reserve: func(int64) error { return nil }})}
-	if err := s.retention.Add(200<<20 + 300<<10); err != nil {
-		t.Fatal(err)
-	}
+	s := &testRun{runner: &Runner{Memory: MemoryBounds{Slots: 1, MaxHeld: 256 * api.MiB}}, job: j, results: make([]*api.TestResult, 2), retention: NewRetention(api.Streams{Memory: new(held)})}
+	s.retention.add(200<<20 + 300<<10)
 	full := api.Refuse(api.CodeTooLarge, "full")
 	for keeps, want := range map[int64]string{
 		100 << 20: `test "b" may need 100M of the agent's memory while it runs, and the results before it, 1 of 2, take 200.3M of the 256M in total: together with such a test 9 results of up to 16M each fit (keep_output of each stream and of output_file, and collect.bytes): lower these`,
@@ -183,43 +190,5 @@ func TestStreamBufferIsBounded(t *testing.T) {
 		if cap(s.kept) > most {
 			t.Fatalf("room for %d bytes of %d", cap(s.kept), most)
 		}
-	}
-}
-
-// AGT-21. Of tests that begin at the same moment and do not fit together each waits for another:
-// none gets the error that it can never fit.
-func TestTestsThatBeginTogetherAreNeverTooLarge(t *testing.T) {
-	var held int64
-	k := &retention{hold: func(n int64) error {
-		if held+n > 1 {
-			return api.Fail(api.CodeTooLarge, "one fits")
-		}
-		held += n
-		return nil
-	}}
-	var ran, waited atomic.Int64
-	var workers sync.WaitGroup
-	for range 8 {
-		workers.Go(func() {
-			for range 5000 {
-				done, err := k.beginTest(1)
-				switch {
-				case err == nil:
-					ran.Add(1)
-					_ = k.Add(-1)
-					done()
-				case api.HasCode(err, api.CodeBusy):
-					waited.Add(1)
-				default:
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	workers.Wait()
-	t.Logf("%d tests ran, %d waited", ran.Load(), waited.Load())
-	if ran.Load() == 0 {
-		t.Error("no test ran")
 	}
 }

@@ -41,7 +41,7 @@ func (r *Runner) Run(ctx context.Context, request api.Run, s api.Streams, caller
 	}
 	streams := Streams{Streams: s, Retention: NewRetention(s)}
 	defer func() { streams.Retention.Finish(&res) }()
-	if err := streams.Retention.Add(r.blobBytes(request) + manyTests(request)); err != nil {
+	if err := streams.Retention.await(ctx, r.Pool, streams.Turn(false), r.blobBytes(request)+manyTests(request)); err != nil {
 		return res, "", err
 	}
 	j, err := r.plan(ctx, request, caller)
@@ -50,10 +50,6 @@ func (r *Runner) Run(ctx context.Context, request api.Run, s api.Streams, caller
 	}
 	if j.Run.Network != nil && len(j.Run.Network.Ports) > 0 && s.Network == nil {
 		return res, "", api.Refuse(api.CodeBadRequest, "network %s needs a caller that relays the connections: send the run in the streamed form, from this host", request.Network)
-	}
-	j.Run.RetryDelay = s.RetryDelay
-	if j.Compile != nil {
-		j.Compile.RetryDelay = s.RetryDelay
 	}
 	res, err = r.runJob(ctx, j, streams, begun)
 	return res, j.ID, err
@@ -74,22 +70,35 @@ func (r *Runner) plan(ctx context.Context, request api.Run, caller api.Caller) (
 	return j, err
 }
 
-// lease gets a slot for a plan. If wait is true it waits for one; otherwise it fails at once if none
-// is free.
-func (r *Runner) lease(ctx context.Context, p *plan.Run, wait bool) (*pool.Lease, error) {
-	want, err := r.Pool.Factory.Plan(p.Cell)
+// want is what a plan needs of the pool.
+func (r *Runner) want(p *plan.Run) (pool.Want, error) {
+	cell, err := r.Pool.Factory.Plan(p.Cell)
+	return pool.Want{Cell: cell, Once: p.Once, Memory: p.Reservation()}, err
+}
+
+// lease waits for a slot for a plan.
+func (r *Runner) lease(ctx context.Context, p *plan.Run, turn pool.Turn) (*pool.Lease, error) {
+	want, err := r.want(p)
 	if err != nil {
 		return nil, err
 	}
-	if wait {
-		return r.Pool.AcquireAgain(ctx, want, p.Once, p.Reservation())
+	return r.Pool.Acquire(ctx, turn, want)
+}
+
+// nextStage is the turn of a further stage whose memory of the agent is reserved.
+var nextStage = pool.Turn{Kind: pool.Stage}
+
+// Turn is how the first stage of a request waits, or one after a stage that had a slot (admitted).
+func (s Streams) Turn(admitted bool) pool.Turn {
+	if admitted {
+		return nextStage
 	}
-	return r.Pool.Acquire(ctx, want, p.Once, p.Reservation(), p.RetryDelay)
+	return pool.Turn{Kind: pool.First, Wait: s.Wait}
 }
 
 // execute leases a slot, runs the steps and judges.
-func (r *Runner) execute(ctx context.Context, p *plan.Run, from start, streams Streams, begun time.Duration, wait bool) (api.Result, error) {
-	l, err := r.lease(ctx, p, wait)
+func (r *Runner) execute(ctx context.Context, p *plan.Run, from start, streams Streams, begun time.Duration, turn pool.Turn) (api.Result, error) {
+	l, err := r.lease(ctx, p, turn)
 	if err != nil {
 		return api.Result{}, err
 	}
@@ -106,7 +115,7 @@ func (r *Runner) executeIn(ctx context.Context, l *pool.Lease, p *plan.Run, from
 	case streams.Attach != nil: // what the caller sent to stdin may be lost
 		return res, api.Fail(api.CodeInternal, "the program did not start: %s: send the run again", badStart)
 	}
-	return r.execute(ctx, p, start{cold: badStart}, streams, begun, true)
+	return r.execute(ctx, p, start{cold: badStart}, streams, begun, nextStage)
 }
 
 // executeFrom is executeOnce from a template, if there is one that has not failed for such a run.
@@ -182,14 +191,12 @@ func (r *Runner) Install(ctx context.Context, p *plan.Run, streams api.Streams, 
 	if streams.Network == nil {
 		return api.Result{}, api.Refuse(api.CodeBadRequest, "an installation needs a caller that relays its connections: send the request in the streamed form, from this host")
 	}
-	p.RetryDelay = streams.RetryDelay
 	begun := linux.Monotonic()
 	s := Streams{Streams: streams, Retention: NewRetention(streams)}
-	defer func() { s.Retention.Finish(&api.Result{}) }()
-	if err := s.Retention.Add(InstallRetention); err != nil {
-		return api.Result{}, err
-	}
-	l, err := r.lease(ctx, p, false)
+	turn, stage := s.Turn(false), s.Retention.Stage(InstallRetention)
+	defer stage.End(0)
+	turn.Memory = stage
+	l, err := r.lease(ctx, p, turn)
 	if err != nil {
 		return api.Result{}, err
 	}

@@ -105,11 +105,11 @@ func (r *Runner) doubt(p *plan.Run, n *template.Snapshot, why string) {
 // runStage runs a stage of making a template, for which it waits until a time. If it ends well, take gets
 // its /box.
 func (r *Runner) runStage(ctx context.Context, p *plan.Run, until time.Duration, from *os.File, take func(box *os.File) error) (api.Result, error) {
-	want, err := r.Pool.Factory.Plan(p.Cell)
+	want, err := r.want(p)
 	if err != nil {
 		return api.Result{}, err
 	}
-	l, err := r.Pool.AcquireOptional(ctx, want, p.Once, p.Reservation(), until)
+	l, err := r.Pool.AcquireOptional(ctx, want, until)
 	if err != nil {
 		return api.Result{}, err
 	}

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -27,7 +26,8 @@ type testRun struct {
 	checker, interactor start // of what judges, if there is one
 
 	retention *retention
-	usageMu   sync.Mutex // held while usage is called, which may take any time
+	wait      time.Duration // of the first test, for its slot
+	usageMu   sync.Mutex    // held while usage is called, which may take any time
 
 	grader *judge.Grader
 
@@ -46,7 +46,7 @@ type testRun struct {
 // free, as any run would be, unless the job had a slot already.
 func (r *Runner) runTests(ctx context.Context, j *plan.Job, from, checker, interactor start, streams Streams, admitted bool) (api.Result, error) {
 	started := time.Now()
-	t := &testRun{runner: r, job: j, from: from, checker: checker, interactor: interactor, report: streams.Test, usage: streams.Usage, retention: streams.Retention, begun: linux.Monotonic()}
+	t := &testRun{runner: r, job: j, from: from, checker: checker, interactor: interactor, report: streams.Test, usage: streams.Usage, retention: streams.Retention, wait: streams.Wait, begun: linux.Monotonic()}
 	t.prepare()
 
 	// The other workers start when the first test has its slot, or there is nothing to start.
@@ -122,18 +122,17 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 	if err != nil {
 		return api.TestResult{}, err
 	}
-	maxRetained := t.runner.maxTestRetained(t.job, test)
-	at, ended, err := t.lease(ctx, i, p, admitted, maxRetained)
+	stage := t.retention.Stage(t.runner.maxTestRetained(t.job, test))
+	at, err := t.lease(ctx, i, p, admitted, stage)
 	if err != nil {
-		return api.TestResult{}, t.tooLargeError(err, i, maxRetained)
+		return api.TestResult{}, t.tooLargeError(err, i, stage.most)
 	}
 	leased()
-	defer ended() // when only its result counts any more
+	defer func() { stage.End(int64(out.Content())) }()
 	// Only now that memory is reserved: the contents of all tests together may be large, and many
 	// tests wait for a slot (AGT-21).
 	var expected []byte
 	if expected, err = t.runner.Planner.TestContent(p, test); err != nil {
-		_ = t.retention.Add(-maxRetained) // a decrease is never refused
 		at.giveBack(false)
 		return api.TestResult{}, err
 	}
@@ -146,7 +145,6 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 		from = start{cold: p.Cold}
 	}
 	if at.interactor != nil {
-		defer func() { _ = t.retention.Add(min(int64(out.Content()), maxRetained) - maxRetained) }() // a decrease is never refused
 		out, err = t.interacted(ctx, test, at, p, from, expected, streams, begun)
 		t.trim(&out, p)
 		return out, err
@@ -155,7 +153,6 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 		streams.written = &outputFile{name: p.OutputFile, limit: p.Limits.Output}
 	}
 	res, err := t.runner.executeIn(ctx, at.programs[0], p, from, streams, begun)
-	defer func() { _ = t.retention.Add(min(int64(out.Content()), maxRetained) - maxRetained) }() // a decrease is never refused
 	if err != nil {
 		return api.TestResult{}, err
 	}
@@ -167,7 +164,7 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 		err = t.checked(ctx, test, contents{p.Stdin, expected}, streams.written, &out, func(stdin []byte) (api.Result, error) {
 			again := *p
 			again.Stdin = stdin
-			return t.runner.execute(ctx, &again, from, streams, linux.Monotonic(), true)
+			return t.runner.execute(ctx, &again, from, streams, linux.Monotonic(), nextStage)
 		})
 		if err != nil {
 			return api.TestResult{}, err
@@ -233,60 +230,19 @@ func (t *testRun) tooLargeError(err error, i int, maxRetained int64) error {
 		t.job.Request.Tests[i].ID, api.Size(maxRetained), i, len(t.results), api.Size(t.retention.size()), api.Size(most), max((most-maxRetained)/max(result, 1), 0), api.Size(result))
 }
 
-// lease acquires a slot for a test, and the memory that the test may retain, until ended is called.
-// It acquires both or neither: otherwise a slot would be idle until there is memory, and memory
-// unused until there is a slot. The first test is refused like a run. The others alternate with
-// other callers.
-func (t *testRun) lease(ctx context.Context, i int, p *plan.Run, admitted bool, maxRetained int64) (at party, ended func(), err error) {
-	slots, refused := t.runner.Pool, time.Duration(0)
-	both := func(slot func() (*pool.Lease, error)) func() (*pool.Lease, error) {
-		return func() (*pool.Lease, error) {
-			if admitted && !slots.HasFreeSlot() {
-				_ = t.retention.Add(0) // keeps its place in the queue for memory
-				return nil, api.Fail(api.CodeBusy, "every slot is busy")
-			}
-			var err error
-			if ended, err = t.retention.beginTest(maxRetained); err != nil {
-				if refused == 0 {
-					refused = linux.Monotonic()
-				}
-				if api.HasCode(err, api.CodeBusy) {
-					err = cmp.Or(heldTimeoutError(err, refused), err)
-				}
-				return nil, err
-			}
-			l, err := slot()
-			if err != nil {
-				_ = t.retention.Add(-maxRetained) // a decrease is never refused
-				ended()
-			}
-			return l, err
-		}
+// lease waits for a slot for a test, and for the memory that the test may retain. The first test is a new
+// request, unless the job had a slot. The others alternate with other callers.
+func (t *testRun) lease(ctx context.Context, i int, p *plan.Run, admitted bool, stage *stage) (at party, err error) {
+	turn := pool.Turn{Kind: pool.Test}
+	if i == 0 || !admitted {
+		turn = Streams{Streams: api.Streams{Wait: t.wait}}.Turn(admitted)
 	}
-	want, err := slots.Factory.Plan(p.Cell)
-	if err != nil {
-		return at, nil, err
-	}
-	slot := func() (*pool.Lease, error) {
-		l, err := slots.Lease(ctx, want, p.Once, p.Reservation())
-		at.programs = []*pool.Lease{l}
-		return l, err
-	}
+	turn.Memory = stage
 	if t.job.Interactor != nil { // the interactor has a cell in the same slot: all or none
-		slot = func() (_ *pool.Lease, err error) {
-			at, err = t.runner.leaseTogether(ctx, p, t.job.Interactor.Run, t.job.Request.Interactor.ProcessCount())
-			return firstOf(at.programs), err
-		}
+		return t.runner.leaseTogether(ctx, turn, p, t.job.Interactor.Run, t.job.Request.Interactor.ProcessCount())
 	}
-	switch {
-	case !admitted:
-		_, err = slots.AcquireFirst(ctx, p.RetryDelay, both(slot))
-	case i == 0:
-		_, err = slots.RetryLease(ctx, heldRetry, both(slot))
-	default:
-		_, err = slots.AcquireNext(ctx, both(slot))
-	}
-	return at, ended, err
+	l, err := t.runner.lease(ctx, p, turn)
+	return party{programs: []*pool.Lease{l}}, err
 }
 
 // reportUsage reports the total usage of all tests, ended and running, after one of them was measured.

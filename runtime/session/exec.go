@@ -73,10 +73,7 @@ func (s *session) exec(ctx context.Context, p, compile *plan.Run, streams run.St
 
 	var compiled *api.Compilation
 	if compile != nil {
-		if err := streams.Retention.Add(run.CompileRetention); err != nil {
-			return res, err
-		}
-		made, failed, err := s.registry.runner.Compile(ctx, compile, begun, true)
+		made, failed, err := s.registry.runner.Compile(ctx, compile, streams.Retention, begun, streams.Turn(true))
 		var source *plan.InvalidSource
 		if errors.As(err, &source) {
 			return s.noteSessionEnd(s.registry.runner.InvalidSourceResult(compile, source)), nil
@@ -86,9 +83,6 @@ func (s *session) exec(ctx context.Context, p, compile *plan.Run, streams run.St
 		}
 		if failed != nil {
 			return s.noteSessionEnd(*failed), nil
-		}
-		if err := streams.Retention.Add(min(made.Info.Size, run.CompileRetention) - run.CompileRetention); err != nil {
-			return res, err
 		}
 		p.Built, compiled = made.Files, &made.Info
 		if streams.Compiled != nil {
@@ -104,11 +98,9 @@ func (s *session) exec(ctx context.Context, p, compile *plan.Run, streams run.St
 			return res, s.sessionEndedError(ctx.Err())
 		}
 	}
-	// Reserve memory before taking the slot, which would be idle during the wait.
-	if err := streams.Retention.Await(ctx, run.MaxRetained(p, streams.Stdout != nil)); err != nil {
-		return res, s.sessionEndedError(err)
-	}
-	l, err := s.registry.runner.Pool.AcquireForExec(ctx)
+	stage := streams.Retention.Stage(run.MaxRetained(p, streams.Stdout != nil))
+	defer func() { stage.End(int64(res.Content())) }()
+	l, err := s.registry.runner.Pool.AcquireForExec(ctx, stage)
 	if err != nil {
 		return res, s.sessionEndedError(err)
 	}
