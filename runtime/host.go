@@ -268,7 +268,7 @@ func (h *Host) openSlots(cpus topology, cgroupMode string, undo *rollback.Steps)
 		Log: h.log,
 		Planner: &plan.Planner{
 			Images: h.cfg.Images, Languages: h.cfg.Languages, Blobs: h.cfg.Blobs, Profiles: h.cfg.Profiles, ProfileLog: h.cfg.ProfileLog, Mode: h.cfg.Mode, Network: h.cfg.Network, Packages: h.cfg.Packages,
-			Ceiling: h.cfg.Ceiling, Memory: h.cfg.Memory, SessionLife: h.cfg.SessionLife, CPUs: cpus.allowed,
+			Ceiling: h.cfg.Ceiling, Memory: h.cfg.Memory, Slots: h.cfg.Slots, SessionLife: h.cfg.SessionLife, CPUs: cpus.allowed,
 		},
 		Pool:      pool.New(h.factory, slots, cell.ScratchSize{Size: defaults.Scratch, Inodes: defaults.Inodes}, h.cfg.Memory, room),
 		Artifacts: h.cfg.Artifacts,

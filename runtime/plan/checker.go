@@ -94,6 +94,14 @@ func (pl *Planner) runOfInteractor(i api.Interactor, mode api.Mode, program api.
 	return r
 }
 
+// judgeMemory is the default memory of what judges a program: at most half of a slot's part of the agent's, so
+// that programs and what judges them run in all slots. A limit of its own reserves what it says.
+func (pl *Planner) judgeMemory() api.Size {
+	const least = 256 * api.MiB
+	ofSlot := pl.Memory / api.Size(max(pl.Slots, 1))
+	return min(judgeMemory, max(ofSlot/2, min(least, pl.Memory/2)))
+}
+
 // judgeLimits fills in the defaults of what judges a program: those of its language, and then brig's own.
 func (pl *Planner) judgeLimits(r api.Run, p api.Protocol) api.Limits {
 	lang, err := pl.language(r)
@@ -110,7 +118,7 @@ func (pl *Planner) judgeLimits(r api.Run, p api.Protocol) api.Limits {
 	own := api.Limits{
 		CPU:    cpu,
 		Wall:   2*cpu + api.Duration(time.Second),
-		Memory: min(judgeMemory, pl.Memory/2),
+		Memory: pl.judgeMemory(),
 		Output: judgeOutput,
 	}
 	return r.Limits.Over(ofLanguage.Over(own).CappedBy(pl.Ceiling))

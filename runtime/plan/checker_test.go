@@ -114,3 +114,23 @@ func TestTimeOfManagers(t *testing.T) {
 		}
 	}
 }
+
+// A program and what judges it fit into the part of the memory that each slot has.
+func TestMemoryOfWhatJudgesFollowsItsSlot(t *testing.T) {
+	for _, tt := range []struct {
+		memory api.Size
+		slots  int
+		want   api.Size
+	}{
+		{3 * api.GiB, 2, 768 * api.MiB},
+		{18 * api.GiB, 2, 2 * api.GiB},
+		{3 * api.GiB, 0, 1536 * api.MiB},
+		{api.GiB, 8, 256 * api.MiB},
+		{256 * api.MiB, 8, 128 * api.MiB},
+	} {
+		pl := &Planner{Memory: tt.memory, Slots: tt.slots}
+		if got := pl.judgeMemory(); got != tt.want {
+			t.Errorf("%s for %d slots: %s; want %s", tt.memory, tt.slots, got, tt.want)
+		}
+	}
+}

@@ -25,6 +25,7 @@ type Planner struct {
 	Mode        api.Mode                   // of runs that name none; empty: strict
 	Ceiling     api.Limits                 // most a run may request
 	Memory      api.Size                   // most reserved for runs and sessions together
+	Slots       int                        // concurrent runs; zero: one
 	Network     string                     // most that callers other than root may ask for, see api.Networks; empty: none
 	Packages    bool                       // callers other than root may have packages installed
 	SessionLife api.Duration               // longest life of a session
