@@ -63,6 +63,8 @@ type supervisor struct {
 	timeline *timelineTimer // nil: the caller wants no timeline
 	link     *linkEnd       // nil: the program talks with the agent
 
+	wallAt         time.Duration // when the wall timer is due
+	late           time.Duration // the longest time by which it was noticed late
 	oomChecks      int           // remaining checks for the kill that an OOM event announced
 	stopped        bool          // the agent ended the run
 	killed         time.Duration // when SIGKILL was sent, on the monotonic clock
@@ -88,6 +90,7 @@ func (w *supervisor) run(ctx context.Context) error {
 			}
 		}
 	}
+	w.noteLate()
 	return nil
 }
 
@@ -109,7 +112,24 @@ func (w *supervisor) checkFinished() (bool, error) {
 // starts a little later. When the wall clock expires, onWall reads the actual start from the cell's
 // clock page.
 func (w *supervisor) arm() error {
-	return errors.Join(w.Slot.Wall.Set(w.started+time.Duration(w.limits.Wall)), w.armCPU(0), w.armTimeline())
+	return errors.Join(w.setWall(w.started, w.started+time.Duration(w.limits.Wall)), w.armCPU(0), w.armTimeline())
+}
+
+// watchInterval is how often the wall timer expires. An agent that does not notice that in time was stopped,
+// and with it perhaps the program: see noteLate.
+const watchInterval = 500 * time.Millisecond
+
+// setWall sets the wall timer to a time, or to the next check before it.
+func (w *supervisor) setWall(now, at time.Duration) error {
+	w.wallAt = min(at, now+watchInterval)
+	return w.Slot.Wall.Set(w.wallAt)
+}
+
+// noteLate notes how late the agent notices that the wall timer was due.
+func (w *supervisor) noteLate() {
+	if !w.stopped {
+		w.late = max(w.late, linux.Monotonic()-w.wallAt)
+	}
 }
 
 // startGrace is the time for the start of a program, in addition to its wall limit. On an
@@ -216,6 +236,7 @@ func (w *supervisor) onWall() error {
 	if w.stopped {
 		return w.Shell.Kill()
 	}
+	w.noteLate()
 	if ended, err := w.checkFinished(); err != nil || ended {
 		return err
 	}
@@ -226,13 +247,13 @@ func (w *supervisor) onWall() error {
 	at, exec := linux.Monotonic(), w.Shell.Clock.Exec()
 	switch due := exec + time.Duration(w.limits.Wall) + uncounted; {
 	case exec == 0 && at < w.started+time.Duration(w.limits.Wall)+startGrace:
-		return w.Slot.Wall.Set(at + time.Millisecond)
+		return w.setWall(at, at+time.Millisecond)
 	case exec == 0 && w.Session == nil:
 		return fmt.Errorf("the program was not started within %s", startGrace)
 	case at < due && uncounted > 0: // the interactor may compute on, and each check reads its time
-		return w.Slot.Wall.Set(max(due, at+time.Millisecond))
+		return w.setWall(at, max(due, at+time.Millisecond))
 	case at < due:
-		return w.Slot.Wall.Set(due)
+		return w.setWall(at, due)
 	}
 	// The time is over. Or this is an exec whose program has not started yet: other processes of the
 	// session have the same user, and may have stopped the process that becomes the program. The
