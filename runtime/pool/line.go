@@ -167,7 +167,7 @@ func (w *waiter) wait() time.Duration {
 	return api.SlotWait
 }
 
-// expired returns the error of a waiter whose wait is over. Who had a slot before waits for as long as
+// expired returns the error of a waiter whose wait is over. A caller that had a slot before waits for as long as
 // others run: they end and release what they have. p.mu is held.
 func (p *Pool) expired(w *waiter) error {
 	now := linux.Monotonic()

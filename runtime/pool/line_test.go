@@ -119,7 +119,7 @@ func (b *bench) wants(names string) {
 
 var patient = Turn{Kind: First, Wait: time.Minute}
 
-// D1. Callers whose clients vanish, and callers that are refused, leave nothing in the line: whoever is
+// D1. Callers whose clients vanish, and callers that are refused, leave nothing in the line: the first that is
 // there is served as soon as slot and memory are free, for whatever it needs.
 func TestOnlyWhoIsThereIsInTheLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestLargeCallersAreServedInOrder(t *testing.T) {
 	})
 }
 
-// Memory for programs goes to whoever it is enough for, but one that needs more is passed only so often.
+// Memory for programs goes to each caller that it is enough for, but one that needs more is passed only so often.
 func TestACallerThatLacksMemoryIsPassedSoOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 2)
