@@ -26,7 +26,7 @@ func status(c api.Code) int {
 		return http.StatusForbidden
 	case api.CodeNoProgram, api.CodeBadProgram, api.CodeUnsupported, api.CodeBadVolume, api.CodePackagesFailed, api.CodeCheckFailed:
 		return http.StatusUnprocessableEntity
-	case api.CodeBusy, api.CodeSessionBusy, api.CodeSessionsFull, api.CodeOverloaded, api.CodeHostMemory, api.CodeHostExhausted, api.CodeSetupTimeout, api.CodeStopping:
+	case api.CodeBusy, api.CodeSessionBusy, api.CodeSessionsFull, api.CodeOverloaded, api.CodeHostMemory, api.CodeHostExhausted, api.CodeImageDamaged, api.CodeSetupTimeout, api.CodeStopping:
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError

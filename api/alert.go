@@ -11,6 +11,7 @@ const (
 	OOMKill     AlertKind = "oom-kill"     // the kernel killed a program for its memory limit
 	DeniedCall  AlertKind = "denied-call"  // a program made a system call of the profile's kill set
 	FailureRate AlertKind = "failure-rate" // unusually many runs of a project failed
+	ImageDamage AlertKind = "image-damage" // files of a stored image are not as they were imported; the service's own alert, like the next
 	KeysUnread  AlertKind = "keys-unread"  // the keys file cannot be read; the service's own alert, it belongs to no key's runs
 )
 

@@ -45,6 +45,7 @@ const (
 	CodeOverloaded       Code = "memory-committed"       // no memory left to reserve; retry
 	CodeHostMemory       Code = "host-memory"            // the kernel killed the run for the limit of a cgroup above its own; retry
 	CodeHostExhausted    Code = "host-exhausted"         // the agent has no descriptors, processes, memory, processor time or disk space left; retry later
+	CodeImageDamaged     Code = "image-damaged"          // stored files of the image are not as they were imported: build or import it again
 	CodeSetupTimeout     Code = "set-up-timeout"         // a sandbox was not ready in time; retry later
 	CodeStopping         Code = "stopping"               // the agent is shutting down; retry elsewhere
 	CodeInternal         Code = "internal"               // a step of brig failed; a retry is safe, the run left nothing

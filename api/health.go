@@ -15,6 +15,7 @@ type Health struct {
 	ImagesHeld     int64     `json:"image_memory_bytes"`         // image files held in memory, in addition to what is reserved
 	ImagesWanted   int64     `json:"image_memory_wanted_bytes"`  // size of all files of the images in use; if it is above image_memory_bytes, measurements can depend on the page cache
 	ImagesMax      int64     `json:"image_memory_ceiling_bytes"` // the most image memory that is held; zero: none
+	ImagesDamaged  []string  `json:"images_damaged,omitempty"`   // digests of stored images whose files are not as they were imported; their runs are refused
 	Templates      Templates `json:"templates"`
 
 	BlobsMax    int64  `json:"blobs_ceiling_bytes,omitempty"`    // the most disk space for all blobs; zero: there are no blobs

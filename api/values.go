@@ -69,7 +69,7 @@ func (Category) Values() []Category {
 }
 
 func (AlertKind) Values() []AlertKind {
-	return []AlertKind{Segfault, OOMKill, DeniedCall, FailureRate, KeysUnread}
+	return []AlertKind{Segfault, OOMKill, DeniedCall, FailureRate, ImageDamage, KeysUnread}
 }
 
 func (ServiceStatus) Values() []ServiceStatus {
@@ -89,7 +89,7 @@ func (Code) Values() []Code {
 		CodeBadRequest, CodeTooLarge, CodeBadLimits, CodeAboveCeiling, CodeBadFile, CodeNoLanguage, CodeNoImage, CodeBadImage,
 		CodeNoBlob, CodeNoProfile, CodeBadProfile, CodeNoProblem, CodeBadProblem, CodeForbidden, CodeNotFound, CodeBadVolume, CodeNoProgram, CodeBadProgram,
 		CodeSessionEnded, CodeUnsupported, CodePackagesFailed, CodePackagesMissing, CodeCheckFailed, CodePoison, CodeCanceled, CodeBusy, CodeSessionBusy, CodeSessionsFull, CodeOverloaded, CodeHostMemory,
-		CodeHostExhausted, CodeSetupTimeout, CodeStopping, CodeInternal, CodeAgentGone, CodeAgentUnreachable,
+		CodeHostExhausted, CodeImageDamaged, CodeSetupTimeout, CodeStopping, CodeInternal, CodeAgentGone, CodeAgentUnreachable,
 		CodeUnauthorized, CodeQueueFull, CodeKeyQueueFull, CodeTooManyConns, CodeTooManyBodies, CodeQueueTimeout, CodeCheckRefused, CodeConflict, CodeBatchClosed, CodeBatchesFull,
 	}
 }

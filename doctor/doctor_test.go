@@ -69,6 +69,7 @@ func TestJudge(t *testing.T) {
 		{"a brigd without an answering agent will do", func(f *Facts) { f.Agent.Err = "nobody answers" }, "brigd", OK},
 		{"an agent without a brigd here will do", func(f *Facts) { f.BrigdErr = "not found" }, "brigd", Warn},
 		{"a template that fails costs time only", func(f *Facts) { f.Agent.Templates = "no template could be made" }, "templates", Warn},
+		{"right programs fail with a damaged image", func(f *Facts) { f.Agent.Damaged = []string{"sha256:0"} }, "image files", Fail},
 		{"neither will not do", func(f *Facts) { f.BrigdErr, f.Agent.Err = "not found", "nobody answers" }, "brigd", Fail},
 		{"an image older than its language is named", func(f *Facts) {
 			f.Outdated = []Outdated{{"java", []string{"/usr/lib/x"}, "build it again"}}

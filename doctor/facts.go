@@ -52,7 +52,8 @@ type Agent struct {
 	Socket    string
 	Version   string
 	Err       string
-	Templates string // why a template of an interpreter could not be made, or a run not begin from it; empty: all could
+	Damaged   []string // digests of stored images whose files are not as they were imported
+	Templates string   // why a template of an interpreter could not be made, or a run not begin from it; empty: all could
 }
 
 // An Outdated is a stored image that lacks what a language needs. The caller of Gather finds these.

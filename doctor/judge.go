@@ -158,6 +158,9 @@ func agentChecks(f Facts) []Check {
 		bin.Why = "there is no agent to run a program"
 	}
 	checks := []Check{bin, socket}
+	if len(f.Agent.Damaged) > 0 {
+		checks = append(checks, Check{"image files", Fail, fmt.Sprintf("%d stored images are damaged: %s", len(f.Agent.Damaged), strings.Join(f.Agent.Damaged, " ")), "files of them are not as they were imported, and right programs fail with them", "brig rootfs verify names the files; build or import the images again"})
+	}
 	if f.Agent.Templates != "" {
 		checks = append(checks, Check{"templates", Warn, f.Agent.Templates, "runs have the ordinary start of their interpreter, which is slower", "see docs/templates.md; brigd --template-memory none makes no templates"})
 	}

@@ -32,6 +32,10 @@ func (g *Gateway) refreshAgent(ctx context.Context) {
 		languages, err = g.cfg.Agent.Languages(ctx)
 	}
 	v := &g.agent
+	if err == nil {
+		before, _, _ := v.get()
+		g.alertDamage(ctx, before.ImagesDamaged, health.ImagesDamaged)
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if (err == nil) != (v.err == nil) {
@@ -43,6 +47,20 @@ func (g *Gateway) refreshAgent(ctx context.Context) {
 		g.queue.Resize(max(health.Slots, 1))
 		g.queue.SetBackground(batchSlots(max(health.Slots, 1), g.cfg.BatchSlots))
 		g.metrics.Languages(languages)
+	}
+}
+
+// alertDamage records an alert for each image that was found damaged since the last refresh.
+func (g *Gateway) alertDamage(ctx context.Context, before, now []string) {
+	for _, digest := range now {
+		if slices.Contains(before, digest) {
+			continue
+		}
+		a := api.Alert{Time: time.Now().UTC(), Kind: api.ImageDamage, Text: "files of the stored image " + digest + " are not as they were imported: its runs are refused until it is built or imported again (brig rootfs verify)"}
+		g.log.Error("an image is damaged", "image", digest)
+		if err := g.cfg.History.AddAlert(ctx, a); err != nil {
+			g.log.Error("alert not kept", "kind", a.Kind, "err", err)
+		}
 	}
 }
 

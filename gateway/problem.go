@@ -38,7 +38,7 @@ var statuses = map[api.Code]int{
 	api.CodeBadVolume: http.StatusUnprocessableEntity, api.CodeBadProblem: http.StatusUnprocessableEntity, api.CodePackagesFailed: http.StatusUnprocessableEntity, api.CodeCheckFailed: http.StatusUnprocessableEntity, api.CodePackagesMissing: http.StatusNotFound,
 	api.CodeBusy: http.StatusServiceUnavailable, api.CodeOverloaded: http.StatusServiceUnavailable, api.CodeHostMemory: http.StatusServiceUnavailable,
 	api.CodeTooManyConns: http.StatusServiceUnavailable, api.CodeHostExhausted: http.StatusServiceUnavailable, api.CodeStopping: http.StatusServiceUnavailable,
-	api.CodeSetupTimeout:     http.StatusServiceUnavailable,
+	api.CodeSetupTimeout:     http.StatusServiceUnavailable, api.CodeImageDamaged: http.StatusServiceUnavailable,
 	api.CodeAgentUnreachable: http.StatusServiceUnavailable, api.CodeAgentGone: http.StatusBadGateway,
 }
 

@@ -122,7 +122,7 @@ func (s *Store) publishLayer(ctx context.Context, staging *StagingDir, hex strin
 	_, lost := os.Stat(s.path("layers", hex, "directories.json"))
 	damaged := lost != nil
 	if old, err := readLayerMeta(s.path("layers", hex), hex); err == nil {
-		c, cerr := compareTree(ctx, s.path("layers", hex), old.Record, true, nil)
+		c, cerr := compareTree(ctx, s.path("layers", hex), old.Record, comparing{first: true})
 		damaged = damaged || cerr != nil || c.differs()
 	}
 	if ctx.Err() != nil {

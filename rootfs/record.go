@@ -28,9 +28,8 @@ const recordName = "record"
 // of which quoting makes four times as many.
 const maxRecordLine = 64 << 10
 
-// walkRecord calls do for each member of the tree below root, with its description and size. It reads the
-// files whose sum it does not find in sums.
-func walkRecord(ctx context.Context, root string, sums archive.Sums, do func(m recorded, size int64) error) error {
+// walkRecord calls do for each member of the tree below root, with its description and size, by describe.
+func walkRecord(ctx context.Context, root string, describe func(path string) (what string, size int64, err error), do func(m recorded, size int64) error) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err == nil {
 			err = ctx.Err()
@@ -42,7 +41,7 @@ func walkRecord(ctx context.Context, root string, sums archive.Sums, do func(m r
 		if err != nil {
 			return err
 		}
-		what, size, err := describeMember(path, sums)
+		what, size, err := describe(path)
 		if err != nil {
 			return err
 		}
@@ -51,28 +50,43 @@ func walkRecord(ctx context.Context, root string, sums archive.Sums, do func(m r
 }
 
 // describeMember describes a member: kind and mode, owner, the target of a link, and the size, time
-// and sha256 of a file. It follows no links.
-func describeMember(path string, sums archive.Sums) (what string, size int64, err error) {
-	var st unix.Stat_t
+// and sha256 of a file, which it reads. It follows no links.
+func describeMember(path string) (what string, size int64, err error) {
+	return describeWithSums(nil)(path)
+}
+
+// describeWithSums is describeMember, without reading the files whose sums are known.
+func describeWithSums(sums archive.Sums) func(path string) (what string, size int64, err error) {
+	return func(path string) (string, int64, error) {
+		what, st, err := describeUnread(path)
+		if err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+			return what, 0, err
+		}
+		if sum, ok := sums[st.Ino]; ok {
+			return fmt.Sprintf("%s%x", what, sum), st.Size, nil
+		}
+		sum, _, err := hashFile(path)
+		return what + sum, st.Size, err
+	}
+}
+
+// describeUnread is describeMember without the sum of a file, whose description ends with a blank.
+func describeUnread(path string) (what string, st unix.Stat_t, err error) {
 	if err := unix.Lstat(path, &st); err != nil {
-		return "", 0, &os.PathError{Op: "lstat", Path: path, Err: err}
+		return "", st, &os.PathError{Op: "lstat", Path: path, Err: err}
 	}
 	what = fmt.Sprintf("%06o %d:%d", st.Mode, st.Uid, st.Gid)
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFLNK:
 		target, err := os.Readlink(path)
-		return what + " " + strconv.Quote(target), 0, err
+		return what + " " + strconv.Quote(target), st, err
 	case unix.S_IFREG:
-		if sum, ok := sums[st.Ino]; ok {
-			return fmt.Sprintf("%s %d %d.%09d %x", what, st.Size, st.Mtim.Sec, st.Mtim.Nsec, sum), st.Size, nil
-		}
-		sum, size, err := hashFile(path)
-		return fmt.Sprintf("%s %d %d.%09d %s", what, size, st.Mtim.Sec, st.Mtim.Nsec, sum), size, err
+		return fmt.Sprintf("%s %d %d.%09d ", what, st.Size, st.Mtim.Sec, st.Mtim.Nsec), st, nil
 	}
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR && archive.IsOpaque(path) {
 		what += " opaque"
 	}
-	return what, 0, nil // the mode shows any other kind
+	return what, st, nil // the mode shows any other kind
 }
 
 func hashFile(path string) (sum string, size int64, err error) {
@@ -89,7 +103,7 @@ func hashFile(path string) (sum string, size int64, err error) {
 // record writes the record of the tree in a staging directory. It returns the record's sha256 and size.
 func (w *StagingDir) record(ctx context.Context, sums archive.Sums) (sum string, size int64, err error) {
 	sum, size, err = w.writeRecord(func(out io.Writer) error {
-		return walkRecord(ctx, filepath.Join(w.Path, "root"), sums, func(m recorded, _ int64) error { return m.write(out) })
+		return walkRecord(ctx, filepath.Join(w.Path, "root"), describeWithSums(sums), func(m recorded, _ int64) error { return m.write(out) })
 	})
 	if err != nil {
 		return "", 0, fmt.Errorf("record image: %w", err)

@@ -44,7 +44,7 @@ func TestRecordsTakeLittleMemory(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		c, err := compareTree(t.Context(), w.Path, sum, false, nil)
+		c, err := compareTree(t.Context(), w.Path, sum, comparing{})
 		if err != nil || c.differs() {
 			t.Errorf("the tree and its record: %+v, %v", c, err)
 		}
@@ -94,7 +94,7 @@ func TestWalkOrder(t *testing.T) {
 		}
 	}
 	var names []string
-	err := walkRecord(t.Context(), dir, nil, func(m recorded, _ int64) error {
+	err := walkRecord(t.Context(), dir, describeMember, func(m recorded, _ int64) error {
 		names = append(names, m.name)
 		return nil
 	})

@@ -55,6 +55,34 @@ func TestVerifyNamesWhatDiffersFromTheImport(t *testing.T) {
 	}
 }
 
+// What VerifyUnread compares. It reads no file: bytes that the disk changed are found by Verify alone.
+func TestVerifyUnread(t *testing.T) {
+	s := newStore(t)
+	img, err := importTar(t, s, Options{Name: "x"}, file("usr/same", "1"), file("usr/rotten", "2"), file("usr/size", "3"), file("usr/mode", "4"), file("usr/gone", "5"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := s.VerifyUnread(t.Context(), img); err != nil || !v.OK() {
+		t.Fatalf("before: %+v, %v", v, err)
+	}
+	at := func(name string) string { return filepath.Join(img.Path, name) }
+	then := time.Unix(0, 0)
+	for _, err := range []error{
+		os.WriteFile(at("usr/rotten"), []byte("x"), 0o644), os.Chtimes(at("usr/rotten"), then, then),
+		os.Truncate(at("usr/size"), 0), os.Chtimes(at("usr/size"), then, then),
+		os.Chmod(at("usr/mode"), 0o700),
+		os.Remove(at("usr/gone")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	v, err := s.VerifyUnread(t.Context(), img)
+	if err != nil || !slices.Equal(v.Changed, []string{"usr/mode", "usr/size"}) || !slices.Equal(v.Missing, []string{"usr/gone"}) || len(v.Extra) > 0 {
+		t.Errorf("found %+v, %v", v, err)
+	}
+}
+
 func TestVerifyRejectsAChangedRecord(t *testing.T) {
 	s := newStore(t)
 	img, err := importTar(t, s, Options{Name: "x"}, file("usr/x", "1"))

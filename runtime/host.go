@@ -346,7 +346,8 @@ func (h *Host) Health() api.Health {
 		Status: "ok", Version: h.cfg.Version, Slots: slots, Leased: leased, Cells: cells,
 		Sessions: h.sessions.Count(), SessionsMax: h.sessions.Max,
 		Memory: int64(committed), MemoryMax: int64(h.cfg.Memory), AgentMemoryMax: int64(h.memory.MaxMemory()), ImagesHeld: int64(held), ImagesWanted: int64(wanted), ImagesMax: int64(h.factory.Images.Pages.Max),
-		Templates:  api.Templates{Kept: templates.Kept, Bytes: int64(templates.Size), Max: int64(h.cfg.TemplateMemory), Made: templates.Made, Failed: templates.Failed, Problem: cmp.Or(h.runner.Planner.NoTemplates, templates.Why)},
-		VolumesMax: h.sessions.Volumes.Ceiling(), OtherAgents: int64(h.otherAgents), ProfileLog: h.cfg.ProfileLog, Network: h.cfg.Network, Packages: h.cfg.Packages, Kernel: h.runner.About.Kernel, CgroupMode: h.runner.About.CgroupMode, Ceiling: h.cfg.Ceiling,
+		ImagesDamaged: h.factory.Images.Damaged(),
+		Templates:     api.Templates{Kept: templates.Kept, Bytes: int64(templates.Size), Max: int64(h.cfg.TemplateMemory), Made: templates.Made, Failed: templates.Failed, Problem: cmp.Or(h.runner.Planner.NoTemplates, templates.Why)},
+		VolumesMax:    h.sessions.Volumes.Ceiling(), OtherAgents: int64(h.otherAgents), ProfileLog: h.cfg.ProfileLog, Network: h.cfg.Network, Packages: h.cfg.Packages, Kernel: h.runner.About.Kernel, CgroupMode: h.runner.About.CgroupMode, Ceiling: h.cfg.Ceiling,
 	}
 }

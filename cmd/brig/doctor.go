@@ -85,5 +85,5 @@ func askAgent(ctx context.Context, socket string) doctor.Agent {
 	if err != nil {
 		return doctor.Agent{Socket: socket, Err: err.Error()}
 	}
-	return doctor.Agent{Socket: socket, Version: h.Version, Templates: h.Templates.Problem}
+	return doctor.Agent{Socket: socket, Version: h.Version, Damaged: h.ImagesDamaged, Templates: h.Templates.Problem}
 }

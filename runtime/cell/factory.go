@@ -93,8 +93,11 @@ func (f *Factory) CellName(slot int) string {
 // SessionCellName names the cell of a session.
 func (f *Factory) SessionCellName() string { return fmt.Sprintf("session-%d", f.serial.Add(1)) }
 
-// Plan adds the compiled filter to a cell's plan.
+// Plan adds the compiled filter to a cell's plan. An image that is known to be damaged is refused.
 func (f *Factory) Plan(c plan.Cell) (Plan, error) {
+	if err := f.Images.KnownIntact(c.Image); err != nil {
+		return Plan{}, err
+	}
 	filter, err := f.Filters.Get(c.Policy)
 	return Plan{Cell: c, filter: filter}, err
 }

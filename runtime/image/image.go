@@ -27,7 +27,8 @@ type Images struct {
 
 	Pages   *imagePages
 	Removed chan struct{} // buffered by one; signals that images were removed from the store
-	retired atomic.Bool   // a removed image is no longer in use: see deleteRetired
+	damage  damage
+	retired atomic.Bool // a removed image is no longer in use: see deleteRetired
 
 	mu     sync.Mutex
 	shared map[plan.ImageTree]*sharedLock // guarded by mu
@@ -164,6 +165,7 @@ func (i *Images) Stores(t plan.ImageTree) bool {
 // stored, and deletes the removed images that cells had used.
 func (i *Images) ReleaseUnused() {
 	i.Pages.releaseUnused()
+	i.damage.forget(i.Stores)
 	i.deleteRetired()
 }
 

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"cmp"
+	"context"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -11,8 +13,9 @@ import (
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
-// Result judges the evidence and records everything that the verdict rests on.
-func (r *Runner) Result(p *plan.Run, o *Outcome, out *Outputs) api.Result {
+// Result judges the evidence and records everything that the verdict rests on. A program that failed has no verdict if
+// files of its image are damaged, which is an error.
+func (r *Runner) Result(ctx context.Context, p *plan.Run, o *Outcome, out *Outputs) (api.Result, error) {
 	res := api.Result{
 		Run:       p.ID,
 		Verdict:   judge.Verdict(o.ev, p.Limits),
@@ -40,7 +43,24 @@ func (r *Runner) Result(p *plan.Run, o *Outcome, out *Outputs) api.Result {
 	}
 	res.Stdout, res.Stderr = out[0].kept, out[1].kept
 	res.StdoutTruncated, res.StderrTruncated = out[0].isTruncated(p), out[1].isTruncated(p)
-	return res
+	if res.Verdict == api.Signaled || res.Verdict == api.Nonzero {
+		if err := r.intact(ctx, p); err != nil {
+			return api.Result{}, err
+		}
+	}
+	return res, nil
+}
+
+// StartFailed is the error for a program that did not start: that its image is damaged, if so, and else err.
+func (r *Runner) StartFailed(ctx context.Context, p *plan.Run, err error) error {
+	if api.HasCode(err, api.CodeNoProgram, api.CodeBadProgram) {
+		return cmp.Or(r.intact(ctx, p), err)
+	}
+	return err
+}
+
+func (r *Runner) intact(ctx context.Context, p *plan.Run) error {
+	return r.Pool.Factory.Images.Intact(ctx, p.Cell.Image)
 }
 
 // isTruncated reports whether a result lacks a part of a stream: what exceeds the limit, or what

@@ -177,10 +177,11 @@ func (r *Runner) executeOnce(ctx context.Context, l *pool.Lease, p *plan.Run, fr
 		if err == nil {
 			badStart = o.badStart
 		}
-		return api.Result{}, badStart, err
+		return api.Result{}, badStart, r.StartFailed(ctx, p, err)
 	}
 	out.Finish()
-	return r.Result(p, o, out), "", nil
+	res, err := r.Result(ctx, p, o, out)
+	return res, "", err
 }
 
 // Install executes an installer. If it ends well, take gets its /box: see executeOnce.

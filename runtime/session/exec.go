@@ -119,10 +119,12 @@ func (s *session) exec(ctx context.Context, p, compile *plan.Run, streams run.St
 		return s.noteSessionEnd(s.registry.runner.InvalidArtifactResult(compile, *compiled, artifact)), nil
 	}
 	if err != nil {
-		return res, s.sessionEndedError(err)
+		return res, s.sessionEndedError(s.registry.runner.StartFailed(ctx, p, err))
 	}
 	out.Finish()
-	res = s.registry.runner.Result(p, o, out)
+	if res, err = s.registry.runner.Result(ctx, p, o, out); err != nil {
+		return res, err
+	}
 	res.Timing.Queued = int64(begun - asked)
 	res.Compile = compiled
 	if set := p.Packages; set != nil {
