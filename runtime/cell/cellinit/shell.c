@@ -183,6 +183,8 @@ void shell_main(void *shell)
 	SYS(close, p->stdio[0]); // so that the writer notices when the program closes its own copy
 	if (linked)
 		SYS(close, p->stdio[1]);
+	SYS(close, s->fds[FD_STDOUT]); // so that the agent notices when no process can write any more
+	SYS(close, s->fds[FD_STDERR]);
 	if (pid < 0)
 		fail(s->fds[FD_SOCKET], STEP_CLONE, pid);
 	reap(pid, &r);

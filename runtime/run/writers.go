@@ -1,0 +1,173 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/runtime/cell"
+	"github.com/brig-sandbox/brig/runtime/linux"
+)
+
+// A run does not end with its main process while another one that it started may still write to stdout or stderr:
+// how much of `exec > >(tee log)` arrived would otherwise be a race. The run goes on, with its limits, until
+//
+//   - no process has stdout or stderr open: all that was written is there; or
+//   - all processes wait for something outside the run, and did nothing for idleTime: those are servers, sleepers
+//     and daemons. They are ended, as are all that do not have the pipes. The load of the machine does not matter:
+//     a process that waits for a processor is not idle; or
+//   - a limit ends the run.
+//
+// Processes that an exec leaves running belong to its session. So an exec also returns after execDrain.
+const (
+	idleTime  = 100 * time.Millisecond
+	execDrain = time.Second
+)
+
+// awaitWriters waits for the processes that the main process has left, as above.
+func (w *supervisor) awaitWriters(ctx context.Context) error {
+	if w.stopped || !w.replied || w.link != nil {
+		return nil
+	}
+	empty, err := w.Shell.Leaf.Empty()
+	if err != nil || empty {
+		return err
+	}
+
+	used, err := w.Shell.Leaf.CPUTime()
+	if err != nil {
+		return err
+	}
+	now := linux.Monotonic()
+	w.left = &leftProcesses{since: now, used: used, changed: now}
+	if err := w.armCPU(used); err != nil {
+		return err
+	}
+	if err := w.follow(ctx); err != nil {
+		return err
+	}
+	if w.out.ended() {
+		w.left.ended = linux.Monotonic()
+	}
+	return nil
+}
+
+// leftProcesses is what is known of the processes that outlive the main one.
+type leftProcesses struct {
+	since   time.Duration // when the main process was seen to have ended; all times are on the monotonic clock
+	used    time.Duration // processor time of the run at the last check
+	changed time.Duration // when that was seen to have changed
+	idle    bool          // nothing is to be expected of them
+	ended   time.Duration // when the last one had closed its pipes; 0: it has not
+}
+
+// checkLeft decides whether to wait on. used is the processor time of the run now.
+func (w *supervisor) checkLeft(used time.Duration) error {
+	l, now := w.left, linux.Monotonic()
+	if used != l.used {
+		l.used, l.changed = used, now
+	}
+
+	switch {
+	case w.Session != nil && now >= l.since+execDrain:
+		l.idle = true
+	case now >= l.changed+idleTime && !w.parked[0] && !w.parked[1]:
+		asleep, err := w.leftAreAsleep(used)
+		if err != nil {
+			return err
+		}
+		l.idle = asleep
+	}
+	if l.idle {
+		return nil
+	}
+	return w.armCPU(used)
+}
+
+// leftAreAsleep reports whether all processes of the run were asleep at one moment. used is its processor time
+// before they are looked at: if it is the same after that, none has woken another one meanwhile.
+func (w *supervisor) leftAreAsleep(used time.Duration) (bool, error) {
+	pids, err := w.Shell.Leaf.Pids()
+	if err != nil {
+		return false, err
+	}
+	asleep, err := allAsleep(pids)
+	if err != nil || !asleep {
+		return false, err
+	}
+	after, err := w.Shell.Leaf.CPUTime()
+	return after == used, err
+}
+
+// allAsleep reports whether no thread of these processes runs, waits for a processor or for a disk.
+func allAsleep(pids []int) (bool, error) {
+	for _, pid := range pids {
+		dir := fmt.Sprintf("/proc/%d/task", pid)
+		threads, err := os.ReadDir(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		for _, t := range threads {
+			text, err := os.ReadFile(dir + "/" + t.Name() + "/stat")
+			if err != nil { // it has just ended, which is no sleep
+				return false, nil
+			}
+			if awake(text) {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// awake reports whether /proc/PID/stat shows a thread that has something to do (proc_pid_stat(5)).
+func awake(stat []byte) bool {
+	_, rest, ok := bytes.Cut(stat[max(0, bytes.LastIndexByte(stat, ')')):], []byte(" "))
+	return !ok || len(rest) == 0 || bytes.IndexByte([]byte("SITtZX"), rest[0]) < 0
+}
+
+// drain reads what the program left in the pipes when it ended, at most what fits into them. drain
+// keeps this output in memory: it must not wait for a slow caller, because the slot is still
+// leased. Processes that an exec left running may write for ever. So for an exec, drain reads at
+// most the capacity of each pipe.
+func (w *supervisor) drain() error {
+	for i := range w.out {
+		if i == 0 && w.link.hasStdio() && !w.link.readsOutput {
+			continue // it belongs to the interactor
+		}
+		from, held := w.out[i].total, int64(math.MaxInt64)
+		if w.Session != nil {
+			n, err := unix.FcntlInt(uintptr(linux.FD(w.out[i].file)), unix.F_GETPIPE_SZ, 0)
+			if err != nil {
+				return os.NewSyscallError("fcntl F_GETPIPE_SZ", err)
+			}
+			held = int64(n)
+		}
+		for w.out[i].total-from < held {
+			more, err := w.out[i].read(w.Slot.Chunk[:], true)
+			if err != nil {
+				return err
+			}
+			if !more {
+				break
+			}
+		}
+		if w.out[i].over() {
+			w.ev.OutputFull = true
+		}
+	}
+	if w.ev.OutputFull && w.Session != nil {
+		return w.Shell.KillProcesses(cell.KillTimeout) // a limit ends all processes of an exec, also those that it left running
+	}
+	return nil
+}
