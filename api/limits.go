@@ -79,8 +79,9 @@ func (l Limits) Over(base Limits) Limits {
 	return l
 }
 
-// CompileWall is the wall time in which a compiler gets so much processor time on a busy host.
-func CompileWall(cpu Duration) Duration { return 4 * cpu }
+// BusyWall is the wall time in which a program that waits for nothing gets so much processor time, also on a busy host:
+// the load of the host decides neither about a compiler nor about a program of the jury.
+func BusyWall(cpu Duration) Duration { return 4 * cpu }
 
 // CappedBy returns l with every field at most the ceiling's.
 func (l Limits) CappedBy(ceiling Limits) Limits {

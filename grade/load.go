@@ -38,7 +38,7 @@ func (l Loader) Common() (api.Run, error) {
 	r.Limits = api.Limits{Memory: p.Limits.Memory, Output: p.Limits.Output}
 	r.CompileLimits = api.Limits{
 		CPU:    p.Limits.Compile.Time,
-		Wall:   api.CompileWall(p.Limits.Compile.Time),
+		Wall:   api.BusyWall(p.Limits.Compile.Time),
 		Memory: p.Limits.Compile.Memory,
 	}
 	var err error

@@ -123,7 +123,8 @@ func (x *executor) kernel(ctx context.Context, k calibrate.Kernel) (api.Duration
 	}
 	text, name := calibrate.Source(k.Language)
 	r := api.Run{Language: language.Name, Source: text, SourceName: name, Tests: []api.Test{{ID: k.Name, Args: []string{k.Name}}}, KeepOutput: gradeOutput}
-	r.Limits = api.Limits{CPU: api.Duration(20 * time.Second), Wall: api.Duration(25 * time.Second), Memory: 256 * api.MiB}
+	cpu := api.Duration(20 * time.Second)
+	r.Limits = api.Limits{CPU: cpu, Wall: api.BusyWall(cpu), Memory: 256 * api.MiB}.CappedBy(x.ceiling)
 	res, failed := x.execute(ctx, r, nil)
 	switch {
 	case failed != nil:

@@ -216,7 +216,7 @@ func (x *executor) compileJudge(ctx context.Context, l grade.Loader, p problem.P
 		return err
 	}
 	r.Language, r.Collect.None = language.Name, true
-	r.Limits = api.Limits{CPU: api.Duration(time.Second), Wall: api.Duration(2 * time.Second)}.CappedBy(x.ceiling)
+	r.Limits = api.Limits{CPU: api.Duration(time.Second), Wall: api.BusyWall(api.Duration(time.Second))}.CappedBy(x.ceiling)
 	shown := x.c.progress("compiling " + p.Name)
 	res, failed := x.execute(ctx, r, nil)
 	shown.end()

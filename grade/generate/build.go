@@ -13,8 +13,8 @@ import (
 	"github.com/brig-sandbox/brig/problem"
 )
 
-// The limits of a build script: those of a compiler, within what agents allow by default.
-var buildLimits = api.Limits{CPU: api.Duration(28e9), Wall: api.Duration(30e9), Memory: 1 * api.GiB, Scratch: 256 * api.MiB}
+// The limits of a build script: those of a compiler.
+var buildLimits = api.Limits{CPU: api.Duration(28e9), Wall: api.BusyWall(28e9), Memory: 1 * api.GiB, Scratch: 256 * api.MiB}
 
 // build runs the build scripts of the package. What one leaves takes the place of the script: a program that
 // has a file run and no script means the same, and needs no building.

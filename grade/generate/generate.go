@@ -135,7 +135,7 @@ func (m *maker) inputs(ctx context.Context) ([]job, error) {
 func (m *maker) limited(r api.Run, from string) api.Run {
 	l := m.p.Limits
 	cpu := max(verify.DefaultLongest, l.Time)
-	r.Limits = api.Limits{CPU: cpu, Wall: cpu + api.Duration(1e9)}
+	r.Limits = api.Limits{CPU: cpu, Wall: api.BusyWall(cpu)}
 	defaults := api.Defaults()
 	if l.Memory > defaults.Memory {
 		r.Limits.Memory = l.Memory

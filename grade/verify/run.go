@@ -40,12 +40,8 @@ func noProgress(int, int) (func(int) (func(), func()), func()) {
 	return func(int) (func(), func()) { return nothing, nothing }, nothing
 }
 
-// wait is how long a test may take above its processor time, which takes up to busyHost times as long on a host
-// that is busy: its load decides nothing about a package.
-const (
-	wait     = api.Duration(time.Second)
-	busyHost = 4
-)
+// wait is how long a program of the jury may wait, in addition to the wall time of its processor time.
+const wait = api.Duration(time.Second)
 
 // keptOutput is how much of a program's output is kept, in bytes.
 const keptOutput = 4 << 10
@@ -78,7 +74,7 @@ func Jury(ctx context.Context, x Executor, l grade.Loader, common api.Run, pass 
 			continue
 		}
 		run.Limits.CPU = pass.CPU
-		run.Limits.Wall = busyHost*pass.CPU + wait
+		run.Limits.Wall = api.BusyWall(pass.CPU) + wait
 		run.Limits.Wall = min(run.Limits.Wall, max(pass.CPU, cmp.Or(pass.Ceiling.Wall, api.DefaultCeiling().Wall)))
 		out[i].run(ctx, x, run, pass.Repeat, begin)
 	}

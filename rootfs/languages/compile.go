@@ -16,7 +16,7 @@ import (
 func CompileDefaults() api.Limits {
 	const cpu = 30 * time.Second
 	return api.Limits{
-		CPU: api.Duration(cpu), Wall: api.CompileWall(api.Duration(cpu)), Memory: 1 * api.GiB, CPUs: 1, Weight: 1024, Pids: 256,
+		CPU: api.Duration(cpu), Wall: api.BusyWall(api.Duration(cpu)), Memory: 1 * api.GiB, CPUs: 1, Weight: 1024, Pids: 256,
 		Output: 256 * api.KiB, Scratch: 512 * api.MiB, Inodes: 50_000, OpenFiles: 1024,
 	}
 }

@@ -131,7 +131,7 @@ func (pl *Planner) judgeCompileLimits(r api.Run) api.Limits {
 	if err != nil || len(lang.Compile) == 0 || r.Source == nil {
 		return r.CompileLimits // planning the job reports what is wrong
 	}
-	own := api.Limits{CPU: judgeCompileCPU, Wall: api.CompileWall(judgeCompileCPU)}
+	own := api.Limits{CPU: judgeCompileCPU, Wall: api.BusyWall(judgeCompileCPU)}
 	return r.CompileLimits.Over(lang.compileStage().limits.Over(own).CappedBy(pl.compileCeiling()))
 }
 

@@ -47,7 +47,7 @@ func (pl *Planner) compile(r api.Run, lang Language, image rootfs.Image, main st
 func (pl *Planner) compileCeiling() api.Limits {
 	most := pl.Ceiling
 	most.CPU = cmp.Or(most.CPU, most.Wall)
-	most.Wall = api.CompileWall(most.Wall)
+	most.Wall = api.BusyWall(most.Wall)
 	return most
 }
 
