@@ -40,7 +40,6 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, 
 	}
 	defer releaseSlot()
 	if r.ContentLength > most {
-		discardBody(w, r)
 		return nil, nil, tooLarge(g.cfg.MaxBody)
 	}
 	timer := newStallTimer(w)
@@ -57,7 +56,6 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, 
 	var own *api.Problem
 	switch {
 	case errors.As(err, &over):
-		discardBody(w, r)
 		return nil, nil, tooLarge(g.cfg.MaxBody)
 	case timer.stalled():
 		return nil, nil, problem(http.StatusRequestTimeout, api.Fail(api.CodeBadRequest, "the request stalled: a large request must send at least %s in %v, because it holds memory that other requests wait for: send it again, or send large inputs as blobs", api.Size(minProgress), stallTimeout))

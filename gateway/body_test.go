@@ -194,15 +194,18 @@ func TestStalledBodiesReleaseMemory(t *testing.T) {
 
 // API-02: a body above the limit is refused with 413, also to a client that sends all of it before it reads the answer.
 func TestTooLargeBodiesAreRefusedToAnyClient(t *testing.T) {
-	at, _, _ := listenFake(t, runsOK(), nil, func(c *Config) { c.MaxBody = api.MiB })
+	at, _, _ := listenFake(t, runsOK(), nil, func(c *Config) { c.MaxBody, c.MaxBlob = api.MiB, api.MiB })
 	const size = 24 << 20 // more than the buffers of a connection
+	announced := fmt.Sprintf("Content-Length: %d", size)
 	for name, tt := range map[string]struct {
-		head, begin, end string
+		line, head, begin, end string
 	}{
-		"announced": {fmt.Sprintf("Content-Length: %d", size), "", ""},
-		"in chunks": {"Transfer-Encoding: chunked", fmt.Sprintf("%x\r\n", size), "\r\n0\r\n\r\n"},
+		"announced":      {"POST /v1/runs", announced, "", ""},
+		"in chunks":      {"POST /v1/runs", "Transfer-Encoding: chunked", fmt.Sprintf("%x\r\n", size), "\r\n0\r\n\r\n"},
+		"a blob":         {"PUT /v1/blobs/sha256:" + strings.Repeat("0", 64), announced, "", ""},
+		"a session file": {"PUT /v1/sessions/x/files/y", announced, "", ""},
 	} {
-		c := dial(t, at, "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+tt.head+"\r\n\r\n"+tt.begin)
+		c := dial(t, at, tt.line+" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+tt.head+"\r\n\r\n"+tt.begin)
 		_, err := io.CopyN(c, letters{}, size)
 		if err == nil {
 			_, err = io.WriteString(c, tt.end)

@@ -38,7 +38,7 @@ var statuses = map[api.Code]int{
 	api.CodeBadVolume: http.StatusUnprocessableEntity, api.CodeBadProblem: http.StatusUnprocessableEntity, api.CodePackagesFailed: http.StatusUnprocessableEntity, api.CodeCheckFailed: http.StatusUnprocessableEntity, api.CodePackagesMissing: http.StatusNotFound,
 	api.CodeBusy: http.StatusServiceUnavailable, api.CodeOverloaded: http.StatusServiceUnavailable, api.CodeHostMemory: http.StatusServiceUnavailable,
 	api.CodeTooManyConns: http.StatusServiceUnavailable, api.CodeHostExhausted: http.StatusServiceUnavailable, api.CodeStopping: http.StatusServiceUnavailable,
-	api.CodeSetupTimeout:     http.StatusServiceUnavailable, api.CodeImageDamaged: http.StatusServiceUnavailable,
+	api.CodeSetupTimeout: http.StatusServiceUnavailable, api.CodeImageDamaged: http.StatusServiceUnavailable,
 	api.CodeAgentUnreachable: http.StatusServiceUnavailable, api.CodeAgentGone: http.StatusBadGateway,
 }
 
@@ -114,6 +114,9 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		return // the client has left
 	}
 	p := g.countedProblem(err)
+	if p.Status == http.StatusRequestEntityTooLarge {
+		discardBody(w, r)
+	}
 	if p.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(p.RetryAfter))
 	}
