@@ -43,7 +43,7 @@ var responsible = map[api.Code][]party{
 	api.CodeCheckRefused: {byAuthor},
 
 	api.CodeBusy: {byHost}, api.CodeSessionsFull: {byHost}, api.CodeOverloaded: {byHost}, api.CodeHostMemory: {byHost}, api.CodeHostExhausted: {byHost},
-	api.CodeSetupTimeout: {byHost}, api.CodeStopping: {byOperator}, api.CodeInternal: {byHost}, api.CodeAgentGone: {byHost}, api.CodeAgentUnreachable: {byOperator, byHost},
+	api.CodeImageDamaged: {byHost, byOperator}, api.CodeSetupTimeout: {byHost}, api.CodeStopping: {byOperator}, api.CodeInternal: {byHost}, api.CodeAgentGone: {byHost}, api.CodeAgentUnreachable: {byOperator, byHost},
 	api.CodeQueueFull: {byHost}, api.CodeTooManyConns: {byHost}, api.CodeTooManyBodies: {byHost}, api.CodeQueueTimeout: {byHost},
 }
 

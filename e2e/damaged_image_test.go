@@ -18,7 +18,7 @@ import (
 // an error of brig's wherever programs run, and no verdict. Then no run of the image begins until it is stored again.
 func TestDamagedImages(t *testing.T) {
 	run := func(a *agent, r api.Run) error {
-		_, err := a.Run(a.t.Context(), r)
+		_, err := a.Client.Run(a.t.Context(), r)
 		return err
 	}
 	for name, place := range map[string]func(a *agent) error{
@@ -44,7 +44,7 @@ func TestDamagedImages(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			_, err = a.Exec(a.t.Context(), s.ID, api.Exec{Argv: []string{"/accept"}})
+			_, err = a.Client.Exec(a.t.Context(), s.ID, api.Exec{Argv: []string{"/accept"}})
 			return errors.Join(err, a.DeleteSession(a.t.Context(), s.ID))
 		},
 	} {

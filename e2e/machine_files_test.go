@@ -43,8 +43,8 @@ for name in "uptime", "vmstat", "sys", "interrupts":
 				t.Errorf("%s, no template %v: %s, %q, %q; want %q", tt.language, noTemplate, res.Verdict, res.Stdout, res.Stderr, tt.want)
 			}
 		}
-		s := a.session(t, func(s *api.SessionRequest) { s.Image, s.Limits.Memory = tt.image, tt.memory })
-		res := a.execute(t, s.ID, api.Exec{Language: tt.language, Source: api.Bytes(tt.source), Limits: api.Limits{Wall: slowly(30)}})
+		s := a.session(t, func(s *api.SessionRequest) { s.Image, s.Language, s.Limits.Memory = "", tt.language, tt.memory })
+		res := a.execute(t, s.ID, api.Exec{Source: api.Bytes(tt.source), Limits: api.Limits{Wall: slowly(30)}})
 		if string(res.Stdout) != tt.want {
 			t.Errorf("%s in a session: %s, %q, %q; want %q", tt.language, res.Verdict, res.Stdout, res.Stderr, tt.want)
 		}

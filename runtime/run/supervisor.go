@@ -106,7 +106,7 @@ func (w *supervisor) follow(ctx context.Context) error {
 // waited for.
 func (w *supervisor) finished() bool {
 	if w.left != nil {
-		return w.stopped || w.shellEnded || w.left.idle || w.out.ended()
+		return w.stopped || w.shellEnded && w.Session == nil || w.left.idle || w.out.ended()
 	}
 	return w.replied || w.failed != nil || w.shellEnded
 }

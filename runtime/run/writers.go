@@ -45,6 +45,11 @@ func (w *supervisor) awaitWriters(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if w.Session != nil { // the shell of an exec ends now; what is left belongs to that of the session
+		if err := errors.Join(w.Slot.Poller.Remove(w.Shell.Sock.File), w.Slot.Poller.Remove(w.Shell.Pidfd)); err != nil {
+			return err
+		}
+	}
 	now := linux.Monotonic()
 	w.left = &leftProcesses{since: now, used: used, changed: now}
 	if err := w.armCPU(used); err != nil {
