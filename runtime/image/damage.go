@@ -19,8 +19,12 @@ import (
 // hand, lost by a file system. A right program ends by SIGSEGV then, and looks wrong (TestDamagedImages). So an image is
 // compared with its record before a program's bad end is believed.
 
-// checkInterval is how long an image that was found intact is taken for intact. A comparison takes some milliseconds.
-const checkInterval = 10 * time.Second
+// An image that was found intact is taken for intact for trustTime, or trustFactor times as long as the comparison took,
+// whatever is longer: so comparisons take half a percent of a processor at most.
+const (
+	trustTime   = time.Second
+	trustFactor = 200
+)
 
 // damage is what is known of the files of images.
 type damage struct {
@@ -30,9 +34,9 @@ type damage struct {
 
 // A treeState is what the last comparison of an image with its record has found.
 type treeState struct {
-	mu      sync.Mutex // held while the image is compared
-	checked time.Duration
-	found   error // guarded by damage.mu; nil: nothing differs
+	mu    sync.Mutex    // held while the image is compared
+	until time.Duration // on the monotonic clock: it is taken for intact
+	found error         // guarded by damage.mu; nil: nothing differs
 }
 
 // Intact compares an image with the record of its import, by sizes and times, unless that was done a moment ago. The
@@ -41,15 +45,17 @@ func (i *Images) Intact(ctx context.Context, img rootfs.Image) error {
 	tree := i.damage.state(plan.TreeOf(img))
 	tree.mu.Lock()
 	defer tree.mu.Unlock()
-	if err := i.KnownIntact(img); err != nil || tree.checked != 0 && linux.Monotonic()-tree.checked < checkInterval {
+	if err := i.KnownIntact(img); err != nil || linux.Monotonic() < tree.until {
 		return err
 	}
 
+	began := linux.Monotonic()
 	v, err := i.Store.VerifyUnread(ctx, img)
 	if err != nil { // it was removed meanwhile, the caller has left, or it is older than records
 		return nil
 	}
-	tree.checked = linux.Monotonic()
+	ended := linux.Monotonic()
+	tree.until = ended + max(trustTime, trustFactor*(ended-began))
 	if v.OK() {
 		return nil
 	}
