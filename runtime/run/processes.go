@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/runtime/pool"
 )
 
 // This file makes one result of those of several processes of a program.
@@ -77,14 +76,6 @@ func (e *programEnd) known() time.Duration { return cmp.Or(e.at, math.MaxInt64) 
 
 func sum(a, b int64) int64    { return a + b }
 func larger(a, b int64) int64 { return max(a, b) }
-
-// firstOf is the lease of the first of several processes, which has the slot; nil: none was leased.
-func firstOf(leases []*pool.Lease) *pool.Lease {
-	if len(leases) == 0 {
-		return nil
-	}
-	return leases[0]
-}
 
 // sumOfUsage returns what each of n processes reports its usage to, so that report gets that of all. It is nil
 // if report is.
