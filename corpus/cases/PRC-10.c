@@ -27,6 +27,6 @@ int main(void) {
 	TRY("uptime of /proc", openat(proc, "uptime", O_RDONLY));
 	TRY("vmstat of /proc", openat(proc, "self/../vmstat", O_RDONLY));
 	TRY("sys of /proc", openat(proc, "sys/kernel/core_pattern", O_RDONLY));
-	TRY("uptime beside stat", open("/proc/self/root/proc/uptime", O_RDONLY));
+	TRY("uptime next to stat", open("/proc/self/root/proc/uptime", O_RDONLY));
 	return 0;
 }

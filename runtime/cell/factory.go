@@ -35,8 +35,7 @@ type Factory struct {
 	inotifyLimits        map[string]string
 	sessionInotifyLimits map[string]string
 	reclaimer            reclaimer
-	cpuinfo              string                  // the kernel's, as it was when the agent started
-	cpus                 []int                   // the agent's processors
+	machine              hostMachine
 	serial               atomic.Uint64           // names cells
 	builders             chan struct{}           // a token for each cell being built: many first runs at once must not start as many runtimes
 	Step                 func(name string) error // see Host.step
@@ -64,11 +63,9 @@ func NewFactory(c FactoryConfig) (_ *Factory, err error) {
 		reclaimer: reclaimer{log: c.Log}, builders: make(chan struct{}, c.Builders), Step: c.Step,
 		inotifyLimits: inotifyShares(2, c.Slots), sessionInotifyLimits: inotifyShares(4, max(c.Sessions, 1)),
 	}
-	cpuinfo, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
+	if f.machine, err = readHostMachine(c.CPUs); err != nil {
 		return nil, err
 	}
-	f.cpuinfo, f.cpus = string(cpuinfo), c.CPUs
 	if f.oomScoreAdj, err = cellOOMScoreAdj(); err != nil {
 		return nil, err
 	}
@@ -159,7 +156,7 @@ func (f *Factory) New(ctx context.Context, p Plan) (_ *Cell, err error) {
 	if err := os.Mkdir(c.machineDir(), 0o711); err != nil {
 		return nil, err
 	}
-	if c.machine, err = newMachine(c.machineDir(), f.cpuinfo, f.cpus); err != nil {
+	if c.machine, err = newMachine(c.machineDir(), f.machine); err != nil {
 		return nil, fmt.Errorf("prepare the files of /proc: %w", err)
 	}
 	undo.Add(c.closeMachine)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -23,8 +23,7 @@ import (
 type machine struct {
 	mu    sync.Mutex
 	root  *os.File // writable, and nowhere in a name space
-	host  string   // the kernel's cpuinfo
-	all   []int    // the agent's processors
+	host  hostMachine
 	shown shownMachine
 }
 
@@ -34,13 +33,37 @@ type shownMachine struct {
 	memory, swap api.Size
 }
 
+// A hostMachine is what the files have of the host, as it was when the agent started.
+type hostMachine struct {
+	cpuinfo string // the kernel's
+	boot    string // when the host was started, in seconds since 1970: btime in the kernel's stat
+	cpus    []int  // the agent's processors
+}
+
+func readHostMachine(cpus []int) (hostMachine, error) {
+	cpuinfo, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return hostMachine{}, err
+	}
+	stat, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return hostMachine{}, err
+	}
+	_, rest, ok := strings.Cut(string(stat), "\nbtime ")
+	if !ok {
+		return hostMachine{}, errors.New("/proc/stat has no btime")
+	}
+	boot, _, _ := strings.Cut(rest, "\n")
+	return hostMachine{string(cpuinfo), boot, cpus}, nil
+}
+
 // newMachine makes the files and mounts them on dir, read-only.
-func newMachine(dir, cpuinfo string, all []int) (_ *machine, err error) {
+func newMachine(dir string, host hostMachine) (_ *machine, err error) {
 	root, err := mount.NewTmpfs(mount.AttrScratch, [2]string{"size", "1m"}, [2]string{"nr_inodes", "8"}, [2]string{"mode", "0755"})
 	if err != nil {
 		return nil, err
 	}
-	m := &machine{root: root, host: cpuinfo, all: all}
+	m := &machine{root: root, host: host}
 	undo := rollback.On(&err)
 	defer undo.Run()
 	undo.Add(root.Close)
@@ -76,22 +99,16 @@ func (m *machine) show(cpus string, l api.Limits) error {
 }
 
 func (m *machine) write(want shownMachine) error {
-	cpus := m.all
+	cpus := m.host.cpus
 	if want.cpus != "" {
 		var err error
 		if cpus, err = plan.ParseCPUs(want.cpus); err != nil {
 			return err
 		}
 	}
-	var now, booted unix.Timespec
-	if err := errors.Join(unix.ClockGettime(unix.CLOCK_REALTIME, &now), unix.ClockGettime(unix.CLOCK_BOOTTIME, &booted)); err != nil {
-		return os.NewSyscallError("clock_gettime", err)
-	}
-	boot := time.Duration(now.Nano() - booted.Nano())
-
 	for _, f := range []struct{ name, text string }{
-		{"cpuinfo", cpuinfoText(m.host, cpus)},
-		{"stat", statText(cpus, boot)},
+		{"cpuinfo", cpuinfoText(m.host.cpuinfo, cpus)},
+		{"stat", statText(cpus, m.host.boot)},
 		{"meminfo", meminfoText(want.memory, want.swap)},
 		{"loadavg", "0.00 0.00 0.00 1/1 2\n"},
 	} {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -66,14 +65,14 @@ func cpuinfoValue(lines []string, key string) string {
 
 // statText is a /proc/stat with these processors. Their times are zero: those of the kernel count what neighbours do.
 // boot is the host's, by which programs make dates of the start times of their processes.
-func statText(cpus []int, boot time.Duration) string {
+func statText(cpus []int, boot string) string {
 	var b strings.Builder
 	line := func(name string) { b.WriteString(name + " 0 0 0 0 0 0 0 0 0 0\n") }
 	line("cpu ")
 	for _, n := range cpus {
 		line("cpu" + strconv.Itoa(n))
 	}
-	fmt.Fprintf(&b, "intr 0\nctxt 0\nbtime %d\nprocesses 1\nprocs_running 1\nprocs_blocked 0\nsoftirq 0\n", int64(boot.Seconds()))
+	fmt.Fprintf(&b, "intr 0\nctxt 0\nbtime %s\nprocesses 1\nprocs_running 1\nprocs_blocked 0\nsoftirq 0\n", boot)
 	return b.String()
 }
 

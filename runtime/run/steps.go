@@ -360,18 +360,6 @@ func (w *supervisor) conclude(p *plan.Run, u groups.Usage) error {
 	return stoppedError(*ev, w.limits, w.late)
 }
 
-// stoppedError is the error for a program whose wall limit says nothing about it: the agent was so late that it
-// had been stopped meanwhile, as by a frozen host, and the program had little processor time. A program that
-// computes keeps its verdict: it cannot get rid of it by making the agent late.
-func stoppedError(ev judge.Evidence, l api.Limits, late time.Duration) error {
-	const tooLate = time.Second
-	if late < tooLate || judge.Verdict(ev, l) != api.WallLimit || ev.CPU > l.Wall/2 {
-		return nil
-	}
-	return api.Fail(api.CodeHostExhausted, "the agent did not run for %v while the program ran, which used %v of processor time: its wall limit of %v says nothing then: send the run again, and lower the load on this host",
-		late.Round(time.Millisecond), time.Duration(ev.CPU).Round(time.Millisecond), time.Duration(l.Wall))
-}
-
 // usage gives every measurement its source.
 func (w *supervisor) usage(u groups.Usage) api.Usage {
 	measured := func(v int64, source string) api.Measurement {

@@ -129,23 +129,6 @@ func (w *supervisor) arm() error {
 	return errors.Join(w.setWall(w.started, w.started+time.Duration(w.limits.Wall)), w.armCPU(0), w.armTimeline())
 }
 
-// watchInterval is how often the wall timer expires. An agent that does not notice that in time was stopped,
-// and with it perhaps the program: see noteLate.
-const watchInterval = 500 * time.Millisecond
-
-// setWall sets the wall timer to a time, or to the next check before it.
-func (w *supervisor) setWall(now, at time.Duration) error {
-	w.wallAt = min(at, now+watchInterval)
-	return w.Slot.Wall.Set(w.wallAt)
-}
-
-// noteLate notes how late the agent notices that the wall timer was due.
-func (w *supervisor) noteLate() {
-	if !w.stopped {
-		w.late = max(w.late, linux.Monotonic()-w.wallAt)
-	}
-}
-
 // startGrace is the time for the start of a program, in addition to its wall limit. On an
 // overloaded host the start can take long.
 const startGrace = 10 * time.Second
