@@ -22,7 +22,7 @@ import (
 // run, and nothing that changes while it runs: so nothing of a neighbour (PRC-10).
 type machine struct {
 	mu    sync.Mutex
-	root  *os.File // writable, and nowhere in a name space
+	root  *os.File // writable; the cell has a read-only bind of it
 	host  hostMachine
 	shown shownMachine
 }
@@ -57,7 +57,7 @@ func readHostMachine(cpus []int) (hostMachine, error) {
 	return hostMachine{string(cpuinfo), boot, cpus}, nil
 }
 
-// newMachine makes the files and mounts them on dir, read-only.
+// newMachine makes the files and mounts them on dir.
 func newMachine(dir string, host hostMachine) (_ *machine, err error) {
 	root, err := mount.NewTmpfs(mount.AttrScratch, [2]string{"size", "1m"}, [2]string{"nr_inodes", "8"}, [2]string{"mode", "0755"})
 	if err != nil {
@@ -71,12 +71,7 @@ func newMachine(dir string, host hostMachine) (_ *machine, err error) {
 	if err := m.write(shownMachine{}); err != nil {
 		return nil, err
 	}
-	seen, err := mount.CloneTree(root, mount.AttrImage|unix.MOUNT_ATTR_NOEXEC, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer seen.Close()
-	if err := mount.MoveMount(seen, dir); err != nil {
+	if err := mount.MoveMount(root, dir); err != nil { // a copy of it, read-only, cannot be made before Linux 6.15
 		return nil, err
 	}
 	undo.Release()
