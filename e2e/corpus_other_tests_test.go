@@ -262,6 +262,7 @@ var otherTests = []struct{ id, title, file, test string }{
 	{"NET-05", "connections that never end", "egress/relay_test.go", "TestConnectionsAreBoundedAndEnd"},
 	{"NET-06", "names without end, and malformed queries", "egress/names_test.go", "TestNamesAreBounded"},
 	{"NET-14", "names that a resolver takes for addresses", "egress/names_test.go", "TestNamesThatAreAddresses"},
+	{"NET-16", "which names the host's own name server has", "egress/names_test.go", "TestNamesOfTheInside"},
 	{"NET-15", "a caller that leaves the sockets of its run's network unread", "agent/network_test.go", "TestUnreadSocketsKeepTheConnection"},
 	{"NET-07", "more bytes than a run may send", "egress/relay_test.go", "TestBytesAreBounded"},
 	{"NET-08", "connections of a run that ends, is canceled or loses its caller", "e2e/gateway_network_test.go", "TestGatewayNetworkLeavesNothing"},

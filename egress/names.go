@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -110,15 +111,30 @@ func (r *Relay) resolveInside(ctx context.Context, name string) (dnsmessage.RCod
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.policy.Limits.DialTimeout)
 	defer cancel()
-	if _, err := r.lookup(ctx, name); err != nil {
-		var d *net.DNSError
-		if errors.As(err, &d) && d.IsNotFound {
-			return dnsmessage.RCodeNameError, netip.Addr{}
-		}
+	addrs, err := r.lookup(ctx, name)
+	var d *net.DNSError
+	switch {
+	case errors.As(err, &d) && d.IsNotFound, err == nil && r.hides(name, addrs):
+		return dnsmessage.RCodeNameError, netip.Addr{}
+	case err != nil:
 		r.refuse(name, 0, "the name could not be resolved")
 		return dnsmessage.RCodeServerFailure, netip.Addr{}
 	}
 	return dnsmessage.RCodeSuccess, r.addressFor(name)
+}
+
+// hides reports whether a name that no rule lists by itself has an address that is refused on every port. The answer is
+// that of a name that does not exist: otherwise a program with network public, or with *.lan, would find out which
+// names the host's own name server has (NET-16, TestNamesOfTheInside).
+func (r *Relay) hides(name string, addrs []netip.Addr) bool {
+	if r.policy.lists(name) {
+		return false // the caller knows it, and sees in the result why it is refused
+	}
+	return slices.ContainsFunc(addrs, func(a netip.Addr) bool {
+		return !slices.ContainsFunc(r.policy.ports(name), func(port uint16) bool {
+			return r.policy.refusalOf(netip.AddrPortFrom(a.Unmap(), port), r.isOwn) == ""
+		})
+	})
 }
 
 // serveDatagrams answers queries until the socket is closed. The reply comes from the address that

@@ -3,8 +3,10 @@ package egress
 import (
 	"context"
 	"io"
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,6 +56,53 @@ func TestNamesAreAnsweredByPolicy(t *testing.T) {
 	}
 	if u := in.relay.Close(); len(u.Refused) != 2 || u.Refused[0].Name != "many.test" || u.Refused[1].Name != "other.test" || u.Refused[1].Count != 2 {
 		t.Errorf("refused: %+v", u.Refused)
+	}
+}
+
+// NET-16. Names of the host's own network look like names that do not exist, unless a rule lists them by themselves: a
+// run with network public, or *.lan, cannot tell which there are.
+func TestNamesOfTheInside(t *testing.T) {
+	hosts := map[string][]string{
+		"db.lan": {"10.0.0.5"}, "mixed.lan": {"93.184.216.34", "10.0.0.6"}, "metadata.lan": {"169.254.169.254"},
+		"self.lan": {"93.184.216.99"}, "index.lan": {"10.1.2.3"}, "public.lan": {"93.184.216.35"},
+	}
+	for _, tt := range []struct {
+		policy Policy
+		found  string // the names that exist for the run
+	}{
+		{Policy{Public: true}, "public.lan"},
+		{Policy{Rules: rules(t, "*.lan:443")}, "public.lan"},
+		{Policy{Rules: rules(t, "*.lan:443"), Internal: rules(t, "10.1.2.3:443")}, "index.lan public.lan"},
+		{Policy{Rules: rules(t, "*.lan:443"), Internal: rules(t, "10.1.2.3:3141")}, "public.lan"}, // on a port that the run may not use
+		{Policy{Rules: rules(t, "*.lan:443", "db.lan:443")}, "db.lan public.lan"},
+	} {
+		r := newRelay(tt.policy)
+		r.own = []netip.Addr{netip.MustParseAddr("93.184.216.99")}
+		r.lookup = func(_ context.Context, name string) (all []netip.Addr, err error) {
+			for _, a := range hosts[name] {
+				all = append(all, netip.MustParseAddr(a))
+			}
+			if all == nil {
+				err = &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
+			}
+			return all, err
+		}
+		var found []string
+		for _, name := range append(slices.Sorted(maps.Keys(hosts)), "absent.lan") {
+			code, address := r.resolveInside(t.Context(), name)
+			switch {
+			case code == dnsmessage.RCodeSuccess && standIns.Contains(address):
+				found = append(found, name)
+			case code != dnsmessage.RCodeNameError || address.IsValid():
+				t.Errorf("%s: %v, %v", name, code, address)
+			}
+		}
+		if got := strings.Join(found, " "); got != tt.found {
+			t.Errorf("%+v: found %q; want %q", tt.policy, got, tt.found)
+		}
+		if u := r.usage.refused; len(u) > 0 {
+			t.Errorf("%+v: what was refused tells them apart: %v", tt.policy, u)
+		}
 	}
 }
 

@@ -75,6 +75,24 @@ func (p Policy) allowsName(name string) bool {
 	return isHostName(name) && (p.Public || slices.ContainsFunc(p.Rules, func(r api.AllowRule) bool { return matches(r, name) }))
 }
 
+// lists reports whether a rule is for this very name.
+func (p Policy) lists(name string) bool {
+	return slices.ContainsFunc(p.Rules, func(r api.AllowRule) bool { return r.Host == name && !r.Below })
+}
+
+// ports are the ports on which a host may be reached by name.
+func (p Policy) ports(name string) (all []uint16) {
+	if p.Public {
+		all = append(all, api.DefaultPorts()...)
+	}
+	for _, r := range p.Rules {
+		if matches(r, name) {
+			all = append(all, r.Ports...)
+		}
+	}
+	return all
+}
+
 // isHostName reports whether a name, in lower case, can be the name of a host. A DNS message may have
 // any bytes in a name: without this check, "8.8.8.8%x.example.org" would match the rule
 // *.example.org, and a resolver that takes it for an address with a zone would reach 8.8.8.8
