@@ -27,7 +27,7 @@ func TestClientsThatVanishKeepNobodyWaiting(t *testing.T) {
 		all.Go(func() {
 			for n := 0; crowd.Err() == nil; n++ {
 				ctx, vanish := context.WithTimeout(crowd, time.Duration(10+(37*n+11*i)%150)*time.Millisecond)
-				_, _ = a.Run(ctx, ask(api.Size(200+(7*n+i)%60)*api.MiB)) // each needs another amount
+				_, _ = a.Run(ctx, ask(api.Size(200+(7*n+i)%56)*api.MiB)) // each needs another amount
 				vanish()
 			}
 		})

@@ -35,7 +35,6 @@ type Factory struct {
 	inotifyLimits        map[string]string
 	sessionInotifyLimits map[string]string
 	reclaimer            reclaimer
-	machine              hostMachine
 	serial               atomic.Uint64           // names cells
 	builders             chan struct{}           // a token for each cell being built: many first runs at once must not start as many runtimes
 	Step                 func(name string) error // see Host.step
@@ -51,8 +50,7 @@ type FactoryConfig struct {
 	ReadImages  bool     // see New
 	Slots       int
 	Sessions    int
-	Builders    int   // cells that may be built at once
-	CPUs        []int // the agent's processors
+	Builders    int // cells that may be built at once
 	Step        func(name string) error
 }
 
@@ -62,9 +60,6 @@ func NewFactory(c FactoryConfig) (_ *Factory, err error) {
 		Log: c.Log, cellsDir: filepath.Join(c.Dir, "cells"), stateDir: filepath.Join(c.Dir, "state"), Tree: c.Tree,
 		reclaimer: reclaimer{log: c.Log}, builders: make(chan struct{}, c.Builders), Step: c.Step,
 		inotifyLimits: inotifyShares(2, c.Slots), sessionInotifyLimits: inotifyShares(4, max(c.Sessions, 1)),
-	}
-	if f.machine, err = readHostMachine(c.CPUs); err != nil {
-		return nil, err
 	}
 	if f.oomScoreAdj, err = cellOOMScoreAdj(); err != nil {
 		return nil, err
@@ -153,13 +148,6 @@ func (f *Factory) New(ctx context.Context, p Plan) (_ *Cell, err error) {
 		return nil, fmt.Errorf("prepare /dev: %w", err)
 	}
 	undo.Add(c.unmountDev)
-	if err := os.Mkdir(c.machineDir(), 0o711); err != nil {
-		return nil, err
-	}
-	if c.machine, err = newMachine(c.machineDir(), f.machine); err != nil {
-		return nil, fmt.Errorf("prepare the files of /proc: %w", err)
-	}
-	undo.Add(c.closeMachine)
 	if err := f.mountRoot(ctx, c, p, root); err != nil {
 		return nil, err
 	}
@@ -185,7 +173,7 @@ func (f *Factory) New(ctx context.Context, p Plan) (_ *Cell, err error) {
 	}
 	base := plan.SlotIDs(p.Slot)
 	config, err := cellConfig(cellSpec{
-		rootfs: root, dev: c.dev(), machine: c.machineDir(), cgroup: c.Group.InitPath(), cpus: p.CPUs, hostBase: uint32(base), readonly: p.Layer == nil,
+		rootfs: root, dev: c.dev(), cgroup: c.Group.InitPath(), cpus: p.CPUs, hostBase: uint32(base), readonly: p.Layer == nil,
 		oomScoreAdj: f.oomScoreAdj, inotifyLimits: inotifyLimits,
 	})
 	if err != nil {

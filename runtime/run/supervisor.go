@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"time"
 
@@ -61,7 +62,6 @@ type supervisor struct {
 
 	timeline *timelineTimer // nil: the caller wants no timeline
 	link     *linkEnd       // nil: the program talks with the agent
-	left     *leftProcesses // nil: the main process runs, or has left none
 
 	wallAt         time.Duration // when the wall timer is due
 	late           time.Duration // the longest time by which it was noticed late
@@ -71,22 +71,14 @@ type supervisor struct {
 	reportDeadline time.Duration // when stopped: until then the shell may still report
 }
 
-// run waits until the program has ended, and what it left may write no more. It ends the program when a limit is
-// exceeded or ctx is done. If run returns no error, the shell has reported or has ended.
+// run waits until the program has ended. It ends the program when a limit is exceeded or ctx is
+// done. If run returns no error, the shell has reported or has ended.
 func (w *supervisor) run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, w.Slot.Wake.Wake)
 	defer stop()
 	if err := w.arm(); err != nil {
 		return err
 	}
-	if err := w.follow(ctx); err != nil {
-		return err
-	}
-	return w.awaitWriters(ctx)
-}
-
-// follow handles events until the run has ended.
-func (w *supervisor) follow(ctx context.Context) error {
 	for !w.finished() {
 		events, err := w.Slot.Poller.Wait()
 		if err != nil {
@@ -102,14 +94,8 @@ func (w *supervisor) follow(ctx context.Context) error {
 	return nil
 }
 
-// finished reports whether the end of the program is known, and that of the processes that it left if they are
-// waited for.
-func (w *supervisor) finished() bool {
-	if w.left != nil {
-		return w.stopped || w.shellEnded && w.Session == nil || w.left.idle || w.out.ended()
-	}
-	return w.replied || w.failed != nil || w.shellEnded
-}
+// finished reports whether the end of the program is known.
+func (w *supervisor) finished() bool { return w.replied || w.failed != nil || w.shellEnded }
 
 // checkFinished reads what the shell may have sent since the last event, and reports whether the
 // end of the program is known. If the agent was delayed, the program may have ended before the
@@ -136,12 +122,8 @@ const startGrace = 10 * time.Second
 // armCPU sets the time of the next check of the cpu time. used is the cpu time so far. The run
 // cannot reach its limit earlier, even if it uses all of its processors without a pause.
 func (w *supervisor) armCPU(used time.Duration) error {
-	remaining := time.Duration(w.limits.CPU) - used
-	next := max(time.Duration(float64(remaining)/w.Slot.Parallel(w.limits)), 200*time.Microsecond)
-	if w.left != nil {
-		next = min(next, idleTime)
-	}
-	return w.Slot.CPU.Set(linux.Monotonic() + next)
+	left := time.Duration(w.limits.CPU) - used
+	return w.Slot.CPU.Set(linux.Monotonic() + max(time.Duration(float64(left)/w.Slot.Parallel(w.limits)), 200*time.Microsecond))
 }
 
 func (w *supervisor) handle(ctx context.Context, e unix.EpollEvent) error {
@@ -278,9 +260,6 @@ func (w *supervisor) onCPU() error {
 	if used > time.Duration(w.limits.CPU) {
 		return w.stop() // the verdict depends on the final value, which is larger
 	}
-	if w.left != nil {
-		return w.checkLeft(used)
-	}
 	return w.armCPU(used)
 }
 
@@ -384,6 +363,42 @@ func (w *supervisor) resumeOutputs() error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// drain reads what the program left in the pipes when it ended, at most what fits into them. drain
+// keeps this output in memory: it must not wait for a slow caller, because the slot is still
+// leased. Processes that an exec left running may write for ever. So for an exec, drain reads at
+// most the capacity of each pipe.
+func (w *supervisor) drain() error {
+	for i := range w.out {
+		if i == 0 && w.link.hasStdio() && !w.link.readsOutput {
+			continue // it belongs to the interactor
+		}
+		from, held := w.out[i].total, int64(math.MaxInt64)
+		if w.Session != nil {
+			n, err := unix.FcntlInt(uintptr(linux.FD(w.out[i].file)), unix.F_GETPIPE_SZ, 0)
+			if err != nil {
+				return os.NewSyscallError("fcntl F_GETPIPE_SZ", err)
+			}
+			held = int64(n)
+		}
+		for w.out[i].total-from < held {
+			more, err := w.out[i].read(w.Slot.Chunk[:], true)
+			if err != nil {
+				return err
+			}
+			if !more {
+				break
+			}
+		}
+		if w.out[i].over() {
+			w.ev.OutputFull = true
+		}
+	}
+	if w.ev.OutputFull && w.Session != nil {
+		return w.Shell.KillProcesses(cell.KillTimeout) // a limit ends all processes of an exec, also those that it left running
 	}
 	return nil
 }
