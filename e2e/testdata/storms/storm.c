@@ -48,12 +48,19 @@ static void expedited(void) {
   syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
   for (;;) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
-// Two threads of one process, each on a processor where it can, and barriers between them.
+static void bind_to(int cpu) { // fails where the run has not that processor
+  unsigned long mask = 1UL << cpu;
+  syscall(SYS_sched_setaffinity, 0, sizeof mask, &mask);
+}
+static void spin_on_the_second(void) { bind_to(1); spin(); }
+// Two threads of one process, each on a processor where it can, and barriers between them. They bind themselves: a
+// scheduler may leave both on one for seconds.
 static void privates(void) {
   static char stack[16384];
   const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
   syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
-  clone((int (*)(void *))spin, stack + sizeof stack - 64, flags, 0);
+  bind_to(0);
+  clone((int (*)(void *))spin_on_the_second, stack + sizeof stack - 64, flags, 0);
   for (;;)
     if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0)) _exit(4);
 }
