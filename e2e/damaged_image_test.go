@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"archive/tar"
 	"bytes"
 	"errors"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/rootfs"
 )
 
 // The program of an image whose files were damaged on the disk ends by a signal, or cannot be executed. That is
@@ -65,23 +63,15 @@ func TestDamagedImages(t *testing.T) {
 				data := publicDir(t, "brig-data-")
 				a := startAgentWith(t, data, "--slots", "1")
 				images.load(t, a, "tiny")
-				importFragile(t, a)
+				tree := importFragile(t, a)
 				if err := place(a); err != nil {
 					t.Fatalf("before it is damaged: %v", err)
 				}
 
-				store, err := rootfs.Open(filepath.Join(data, "images"))
-				if err != nil {
+				if err := damage(filepath.Join(tree, "accept")); err != nil {
 					t.Fatal(err)
 				}
-				img, err := store.Lookup("fragile")
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := damage(filepath.Join(img.Path, "accept")); err != nil {
-					t.Fatal(err)
-				}
-				err = place(a)
+				err := place(a)
 				for deadline := patience(); name == "a checker" && !api.HasCode(err, api.CodeImageDamaged) && time.Now().Before(deadline); {
 					err = place(a) // its exit code 42 had the image looked at a moment ago
 				}
@@ -116,18 +106,9 @@ func TestDamagedImages(t *testing.T) {
 
 func inFragile() api.Run { return api.Run{Image: "fragile", Argv: []string{"/accept"}} }
 
-// importFragile stores an image with one program, which ends well, and accepts as a checker.
-func importFragile(t *testing.T, a *agent) {
+// importFragile stores an image with one program, which ends well, and accepts as a checker. It returns the path of its
+// tree.
+func importFragile(t *testing.T, a *agent) (tree string) {
 	t.Helper()
-	program := compileC(t, "accept", `int main(int argc, char **argv) { return argc > 1 ? 42 : 0; }`)
-	var archive bytes.Buffer
-	w := tar.NewWriter(&archive)
-	err := w.WriteHeader(&tar.Header{Name: program.Name, Mode: 0o755, Size: int64(len(program.Content))})
-	_, werr := w.Write(program.Content)
-	if err := errors.Join(err, werr, w.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := a.Import(t.Context(), &archive, "fragile", ""); err != nil {
-		t.Fatal(err)
-	}
+	return a.importImage(t, "fragile", compileC(t, "accept", `int main(int argc, char **argv) { return argc > 1 ? 42 : 0; }`), 0o755)
 }

@@ -39,7 +39,7 @@ func (s *store) load(t testing.TB, a *agent, name string) {
 	if s.have[key] {
 		return
 	}
-	defer lockImage(t, a.data, name)()
+	defer lockStore(t, a.data, name)()
 	list, err := a.Images(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -78,9 +78,9 @@ func (s *store) load(t testing.TB, a *agent, name string) {
 	s.have[key] = true
 }
 
-// lockImage lets one process at a time look for an image and build it: tests run in several. It returns what
-// unlocks.
-func lockImage(t testing.TB, data, name string) (unlock func()) {
+// lockStore lets one process at a time have a part of the store of images, such as an image that it looks for and
+// builds: tests run in several. It returns what unlocks.
+func lockStore(t testing.TB, data, name string) (unlock func()) {
 	t.Helper()
 	lock, err := os.OpenFile(filepath.Join(data, name+".lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err != nil {

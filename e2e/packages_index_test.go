@@ -19,8 +19,6 @@ import (
 	"sync"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/egress"
@@ -238,27 +236,13 @@ func orSkip(err error) error {
 // startInstaller starts an agent that can install Python packages, and removes what it installs.
 func startInstaller(t testing.TB, flags ...string) *agent {
 	t.Helper()
-	lockPackages(t)
+	t.Cleanup(lockStore(t, dataDir(t), "packages")) // other tests of packages remove all sets of the store, too
 	a := startAgent(t, flags...)
 	images.load(t, a, "python")
 	images.load(t, a, "python-pip")
 	a.removePackages(t)
 	t.Cleanup(func() { a.removePackages(t) })
 	return a
-}
-
-// lockPackages lets no other test of packages begin before this one has ended: each removes all sets of the shared
-// store.
-func lockPackages(t testing.TB) {
-	t.Helper()
-	file, err := os.Create(filepath.Join(dataDir(t), "packages.lock"))
-	if err == nil {
-		err = unix.Flock(int(file.Fd()), unix.LOCK_EX)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = file.Close() })
 }
 
 func (a *agent) removePackages(t testing.TB) {

@@ -182,16 +182,13 @@ int main(int argc, char **argv) { for (;;) kill(-1, atoi(argv[1])); }`)
 		if seen[wants[0]] == 0 {
 			t.Errorf("signal %s: %v: there was no storm", signal, seen)
 		}
-		for deadline := patience(); ; time.Sleep(20 * time.Millisecond) { // the last exec's process ends a little later
+		eventually(t, "the storm of "+signal+" to be alone in its session", func() bool { // the last exec's process ends a little later
 			now, err := a.Session(t.Context(), s.ID)
-			if err == nil && *now.Usage.Processes.Value == 1 {
-				break
+			if err != nil {
+				t.Fatalf("signal %s: the session is not alive: %v", signal, err)
 			}
-			if err != nil || time.Now().After(deadline) {
-				t.Errorf("signal %s: the session is %+v, %v; want it alive, with the storm alone", signal, now.Usage.Processes, err)
-				break
-			}
-		}
+			return *now.Usage.Processes.Value == 1
+		})
 		if err := a.DeleteSession(t.Context(), s.ID); err != nil {
 			t.Error(err)
 		}

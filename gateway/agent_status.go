@@ -58,9 +58,7 @@ func (g *Gateway) alertDamage(ctx context.Context, before, now []string) {
 		}
 		a := api.Alert{Time: time.Now().UTC(), Kind: api.ImageDamage, Text: "files of the stored image " + digest + " are not as they were imported: its runs are refused until it is built or imported again (brig rootfs verify)"}
 		g.log.Error("an image is damaged", "image", digest)
-		if err := g.cfg.History.AddAlert(ctx, a); err != nil {
-			g.log.Error("alert not kept", "kind", a.Kind, "err", err)
-		}
+		g.keepAlert(ctx, a)
 	}
 }
 

@@ -175,8 +175,9 @@ const slotSlack = 2 * time.Second
 
 // releaseAfterLimit releases the slot in the queue when the program's limits have certainly ended it. The
 // agent has its slot back by then, but a caller that does not read the output can still delay the
-// response (API-15). asked is how long the run may wait in the agent before it has a slot there. A run with many tests may take hours: the agent lets other callers use its
-// slot between two tests, so for such a run the slot in the queue is only lent to others.
+// response (API-15). asked is how long the run may wait for a slot of the agent before it begins. A run with
+// many tests may take hours: the agent lets other callers use its slot between two tests, so for such a run
+// the slot in the queue is only lent to others.
 func (o *runRequest) releaseAfterLimit(slot *queue.Slot, asked time.Duration) (stop func()) {
 	after, do := asked+o.maxSlotTime+slotSlack, slot.Release
 	switch {

@@ -49,6 +49,11 @@ func (g *Gateway) reloadKeysLoop(ctx context.Context) {
 // alertUnreadKeys records an alert: an operator who removed a key must see that it is still valid.
 func (g *Gateway) alertUnreadKeys(ctx context.Context) {
 	a := api.Alert{Time: g.cfg.Keys.Unread(), Kind: api.KeysUnread, Text: "the keys file cannot be read: keys removed from it since then are still valid; the log has the reason"}
+	g.keepAlert(ctx, a)
+}
+
+// keepAlert records an alert of the service itself.
+func (g *Gateway) keepAlert(ctx context.Context, a api.Alert) {
 	if err := g.cfg.History.AddAlert(ctx, a); err != nil {
 		g.log.Error("alert not kept", "kind", a.Kind, "err", err)
 	}

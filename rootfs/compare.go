@@ -21,9 +21,9 @@ type comparison struct {
 
 // comparing says how a tree is compared.
 type comparing struct {
-	first  bool             // stop at the first difference
-	unread bool             // compare what lstat(2) says, and read no file
-	seen   func(size int64) // called for each member of the tree, with zero if it is not read; may be nil
+	first    bool             // stop at the first difference
+	metadata bool             // compare what lstat(2) says, and read no file
+	seen     func(size int64) // called for each member of the tree, with zero if it is not read; may be nil
 }
 
 // compareTree compares the tree in dir with its record, whose sha256 is sum.
@@ -34,12 +34,12 @@ func compareTree(ctx context.Context, dir, sum string, how comparing) (_ *compar
 	}
 	defer func() { err = errors.Join(err, record.close()) }()
 	c := &comparison{comparing: how, record: record, missing: map[string]string{}, extra: map[string]string{}}
-	describe := describeMember
-	if how.unread {
-		describe = func(path string) (string, int64, error) {
-			what, _, err := describeUnread(path)
+	describe := func(path string) (string, int64, error) {
+		if how.metadata {
+			what, _, err := describeMetadata(path)
 			return what, 0, err
 		}
+		return describeMember(path, nil)
 	}
 	err = walkRecord(ctx, filepath.Join(dir, "root"), describe, func(m recorded, size int64) error {
 		if how.seen != nil {
@@ -61,7 +61,7 @@ func (c *comparison) differs() bool { return len(c.changed)+len(c.missing)+len(c
 
 // same compares the description in the record with that of the tree, which has no sum of a file that was not read.
 func (c *comparison) same(recorded, now string) bool {
-	if c.unread && strings.HasSuffix(now, " ") {
+	if c.metadata && strings.HasSuffix(now, " ") {
 		return strings.HasPrefix(recorded, now)
 	}
 	return recorded == now

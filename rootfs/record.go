@@ -50,28 +50,21 @@ func walkRecord(ctx context.Context, root string, describe func(path string) (wh
 }
 
 // describeMember describes a member: kind and mode, owner, the target of a link, and the size, time
-// and sha256 of a file, which it reads. It follows no links.
-func describeMember(path string) (what string, size int64, err error) {
-	return describeWithSums(nil)(path)
-}
-
-// describeWithSums is describeMember, without reading the files whose sums are known.
-func describeWithSums(sums archive.Sums) func(path string) (what string, size int64, err error) {
-	return func(path string) (string, int64, error) {
-		what, st, err := describeUnread(path)
-		if err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
-			return what, 0, err
-		}
-		if sum, ok := sums[st.Ino]; ok {
-			return fmt.Sprintf("%s%x", what, sum), st.Size, nil
-		}
-		sum, _, err := hashFile(path)
-		return what + sum, st.Size, err
+// and sha256 of a file. It reads the file if its sum is not in sums. It follows no links.
+func describeMember(path string, sums archive.Sums) (what string, size int64, err error) {
+	what, st, err := describeMetadata(path)
+	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return what, 0, err
 	}
+	if sum, ok := sums[st.Ino]; ok {
+		return fmt.Sprintf("%s%x", what, sum), st.Size, nil
+	}
+	sum, _, err := hashFile(path)
+	return what + sum, st.Size, err
 }
 
-// describeUnread is describeMember without the sum of a file, whose description ends with a blank.
-func describeUnread(path string) (what string, st unix.Stat_t, err error) {
+// describeMetadata is describeMember by lstat(2) alone: the description of a file ends with a blank, without a sum.
+func describeMetadata(path string) (what string, st unix.Stat_t, err error) {
 	if err := unix.Lstat(path, &st); err != nil {
 		return "", st, &os.PathError{Op: "lstat", Path: path, Err: err}
 	}
@@ -103,7 +96,9 @@ func hashFile(path string) (sum string, size int64, err error) {
 // record writes the record of the tree in a staging directory. It returns the record's sha256 and size.
 func (w *StagingDir) record(ctx context.Context, sums archive.Sums) (sum string, size int64, err error) {
 	sum, size, err = w.writeRecord(func(out io.Writer) error {
-		return walkRecord(ctx, filepath.Join(w.Path, "root"), describeWithSums(sums), func(m recorded, _ int64) error { return m.write(out) })
+		return walkRecord(ctx, filepath.Join(w.Path, "root"),
+			func(path string) (string, int64, error) { return describeMember(path, sums) },
+			func(m recorded, _ int64) error { return m.write(out) })
 	})
 	if err != nil {
 		return "", 0, fmt.Errorf("record image: %w", err)

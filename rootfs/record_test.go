@@ -94,7 +94,7 @@ func TestWalkOrder(t *testing.T) {
 		}
 	}
 	var names []string
-	err := walkRecord(t.Context(), dir, describeMember, func(m recorded, _ int64) error {
+	err := walkRecord(t.Context(), dir, func(path string) (string, int64, error) { return describeMember(path, nil) }, func(m recorded, _ int64) error {
 		names = append(names, m.name)
 		return nil
 	})

@@ -34,13 +34,13 @@ func (s *Store) Verify(ctx context.Context, nameOrDigest string) (Verification, 
 	return s.verify(ctx, img, nameOrDigest, false)
 }
 
-// VerifyUnread is Verify of an image that Lookup returned, by kinds, modes, owners, sizes and times alone: it
+// VerifyMetadata is Verify of an image that Lookup returned, by kinds, modes, owners, sizes and times alone: it
 // reads no file, and takes some milliseconds. A file whose bytes the disk changed is not found.
-func (s *Store) VerifyUnread(ctx context.Context, img Image) (Verification, error) {
+func (s *Store) VerifyMetadata(ctx context.Context, img Image) (Verification, error) {
 	return s.verify(ctx, img, img.Digest, true)
 }
 
-func (s *Store) verify(ctx context.Context, img Image, nameOrDigest string, unread bool) (_ Verification, err error) {
+func (s *Store) verify(ctx context.Context, img Image, nameOrDigest string, metadata bool) (_ Verification, err error) {
 	lock, err := s.LockImage(img)
 	if err != nil {
 		return Verification{}, err
@@ -69,7 +69,7 @@ func (s *Store) verify(ctx context.Context, img Image, nameOrDigest string, unre
 			}
 			sum, prefix = meta.Record, digest[:19]+":"
 		}
-		if err := v.compare(ctx, dir, sum, prefix, unread); err != nil {
+		if err := v.compare(ctx, dir, sum, prefix, metadata); err != nil {
 			return Verification{}, fmt.Errorf("verify image %s: %w", nameOrDigest, err)
 		}
 	}
@@ -78,8 +78,8 @@ func (s *Store) verify(ctx context.Context, img Image, nameOrDigest string, unre
 
 // compare compares the tree in dir with its record, whose sha256 is sum. The names of differences get
 // the prefix.
-func (v *Verification) compare(ctx context.Context, dir, sum, prefix string, unread bool) error {
-	c, err := compareTree(ctx, dir, sum, comparing{unread: unread, seen: func(size int64) {
+func (v *Verification) compare(ctx context.Context, dir, sum, prefix string, metadata bool) error {
+	c, err := compareTree(ctx, dir, sum, comparing{metadata: metadata, seen: func(size int64) {
 		v.Amount.Entries++
 		v.Amount.Unpacked += size
 	}})

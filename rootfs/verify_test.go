@@ -55,14 +55,14 @@ func TestVerifyNamesWhatDiffersFromTheImport(t *testing.T) {
 	}
 }
 
-// What VerifyUnread compares. It reads no file: bytes that the disk changed are found by Verify alone.
-func TestVerifyUnread(t *testing.T) {
+// What VerifyMetadata compares. It reads no file: bytes that the disk changed are found by Verify alone.
+func TestVerifyMetadata(t *testing.T) {
 	s := newStore(t)
 	img, err := importTar(t, s, Options{Name: "x"}, file("usr/same", "1"), file("usr/rotten", "2"), file("usr/size", "3"), file("usr/mode", "4"), file("usr/gone", "5"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, err := s.VerifyUnread(t.Context(), img); err != nil || !v.OK() {
+	if v, err := s.VerifyMetadata(t.Context(), img); err != nil || !v.OK() {
 		t.Fatalf("before: %+v, %v", v, err)
 	}
 	at := func(name string) string { return filepath.Join(img.Path, name) }
@@ -81,7 +81,7 @@ func TestVerifyUnread(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	v, err := s.VerifyUnread(t.Context(), img)
+	v, err := s.VerifyMetadata(t.Context(), img)
 	if err != nil || !slices.Equal(v.Changed, []string{"usr/mode", "usr/size"}) || !slices.Equal(v.Missing, []string{"usr/gone"}) || len(v.Extra) > 0 {
 		t.Errorf("found %+v, %v", v, err)
 	}

@@ -53,7 +53,7 @@ func (s *Store) EnsureWorkspace(digest string) (err error) {
 	if err := errors.Join(os.Chtimes(workspace, epoch, epoch), os.Chtimes(root, epoch, epoch)); err != nil || !valid {
 		return err
 	}
-	what, _, err := describeMember(workspace)
+	what, _, err := describeMember(workspace, nil)
 	if err != nil {
 		return err
 	}

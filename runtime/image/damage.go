@@ -50,7 +50,7 @@ func (i *Images) Intact(ctx context.Context, img rootfs.Image) error {
 	}
 
 	began := linux.Monotonic()
-	v, err := i.Store.VerifyUnread(ctx, img)
+	v, err := i.Store.VerifyMetadata(ctx, img)
 	if err != nil { // it was removed meanwhile, the caller has left, or it is older than records
 		return nil
 	}
