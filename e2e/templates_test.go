@@ -36,7 +36,7 @@ var templateDiffers = map[string]string{
 // A program that begins from a template ends as with the ordinary start of the interpreter, byte for
 // byte: the programs that every language has, and those that look at what a start decides.
 func TestTemplatesChangeNothing(t *testing.T) {
-	b := bench{startAgent(t, "--slots", "2", "--max-wall", slowly(120).String()), make(chan struct{}, 2)}
+	b := bench{startAgent(t, "--slots", "2", "--max-cpu", slowly(60).String(), "--max-wall", slowly(120).String()), make(chan struct{}, 2)}
 	for _, l := range builtinLanguages(t) {
 		if len(l.Templates) == 0 || !chosen(l.Name, languageTests[l.Name].onlyAll) {
 			continue

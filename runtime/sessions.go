@@ -91,3 +91,6 @@ func (h *Host) MemoryFreed() { h.runner.Pool.MemoryFreed() }
 
 // MaxMemory bounds the agent's own memory.
 func (h *Host) MaxMemory() api.Size { return h.memory.MaxMemory() }
+
+// HeapLimit is the limit of the Go heap with which the agent stays within MaxMemory.
+func (h *Host) HeapLimit() api.Size { return h.memory.HeapLimit() }

@@ -250,9 +250,7 @@ func serve(f flags) (err error) {
 		return errors.Join(err, ln.Close())
 	}
 	defer func() { err = errors.Join(err, host.Close()) }()
-	// Without a limit, garbage would double the memory of requests. 64 MiB are for memory outside
-	// the heap.
-	debug.SetMemoryLimit(int64(host.MaxMemory() - 64*api.MiB))
+	debug.SetMemoryLimit(int64(host.HeapLimit()))
 	began := time.Now()
 	srv := agent.New(agent.Config{
 		Runner: host, Sessions: sessions{host}, Volumes: volumes{host}, Images: images{store, host}, Packages: packages{host}, Catalog: catalog{host, known, store}, Blobs: blobs{blobCache},

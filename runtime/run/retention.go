@@ -30,11 +30,11 @@ func compileRetention(p *plan.Run) int64 {
 // (PKG-11, TestHostileNamesOfPackages).
 const InstallRetention = 96 << 20
 
-// ownMemory is the agent's memory apart from requests. heldWaiting and heldPerSlot are the most that it
+// ownMemory is the agent's memory apart from requests, among it heapHeadroom. heldWaiting and heldPerSlot are the most that it
 // retains for requests: for those that wait, and per slot. On a host with little memory the bound
 // is an eighth of it, and minHeld at least.
 const (
-	ownMemory   = 160 * api.MiB
+	ownMemory   = 224 * api.MiB
 	heldWaiting = 256 * api.MiB
 	heldPerSlot = 192 * api.MiB
 	minHeld     = 256 * api.MiB
@@ -68,8 +68,17 @@ func (b MemoryBounds) HeldCommon() api.Size {
 	return b.MaxHeld - shares*heldShare
 }
 
+// heapHeadroom is what MaxMemory has above the limit of the Go heap: for memory outside the heap, and for blobs
+// that are loaded while the collector works, when the heap exceeds its limit (by 75 MiB at most where four slots
+// loaded blobs of 64 MiB; AGT-21).
+const heapHeadroom = 128 * api.MiB
+
 // MaxMemory bounds the agent's own memory.
 func (b MemoryBounds) MaxMemory() api.Size { return ownMemory + b.MaxHeld }
+
+// HeapLimit is the limit of the Go heap with which the agent's memory stays within MaxMemory. Without a limit,
+// garbage would double the memory of requests.
+func (b MemoryBounds) HeapLimit() api.Size { return b.MaxMemory() - heapHeadroom }
 
 // retention counts what one run retains. Tests that run in parallel share one. A nil value, of a caller
 // that counts nothing, does nothing.
