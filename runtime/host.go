@@ -134,7 +134,7 @@ func Open(cfg Config) (_ *Host, err error) {
 	if err := h.step("open cellinit"); err != nil {
 		return nil, err
 	}
-	if h.factory, err = cell.NewFactory(h.factoryConfig(tree, len(cpus.allowed))); err != nil {
+	if h.factory, err = cell.NewFactory(h.factoryConfig(tree, cpus.allowed)); err != nil {
 		return nil, err
 	}
 	undo.Add(h.factory.Close)
@@ -234,12 +234,12 @@ func (h *Host) divide(probed *groups.Host) (topology, error) {
 	return cpus, h.decideMemory()
 }
 
-// factoryConfig is what the factory of cells needs, on a host with this many processors.
-func (h *Host) factoryConfig(tree *groups.Tree, processors int) cell.FactoryConfig {
+// factoryConfig is what the factory of cells needs, with these processors.
+func (h *Host) factoryConfig(tree *groups.Tree, cpus []int) cell.FactoryConfig {
 	return cell.FactoryConfig{
 		Log: h.log, Dir: h.instance.mnt(), Tree: tree, Store: h.cfg.Images,
 		ImageMemory: h.cfg.ImageMemory, ReadImages: h.cfg.ReadImages,
-		Slots: h.cfg.Slots, Sessions: h.cfg.Sessions, Builders: 2 * processors, Step: h.step,
+		Slots: h.cfg.Slots, Sessions: h.cfg.Sessions, Builders: 2 * len(cpus), CPUs: cpus, Step: h.step,
 	}
 }
 

@@ -40,6 +40,7 @@ type Cell struct {
 	freedLeaf  bool           // a leaf is being freed, or was, in the background
 	reclaimer  *reclaimer     // the factory's
 	clock      clockPage
+	machine    *machine
 	Step       func(name string) error // the factory's
 }
 
@@ -112,7 +113,7 @@ func (c *Cell) Close() error {
 	for _, leaf := range c.freeLeaves {
 		err = errors.Join(err, leaf.Close())
 	}
-	return errors.Join(err, c.unmountRoot(), c.unmountDev(), c.pages.Release(), c.imageLock.Close(), c.removeGroup(), c.removeDir())
+	return errors.Join(err, c.unmountRoot(), c.unmountDev(), c.closeMachine(), c.pages.Release(), c.imageLock.Close(), c.removeGroup(), c.removeDir())
 }
 
 // dev is where the cell's /dev is mounted in our mount namespace. Each cell has its own: programs
@@ -126,9 +127,11 @@ func (c *Cell) unmountDev() error {
 // removeDir removes the mount points and their parent, which are empty by now. It never descends:
 // that would delete a root that is still mounted.
 func (c *Cell) removeDir() error {
-	err := os.Remove(c.dev())
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil // it was not made
+	var err error
+	for _, dir := range []string{c.dev(), c.machineDir()} {
+		if rerr := os.Remove(dir); !errors.Is(rerr, fs.ErrNotExist) { // it was not made
+			err = errors.Join(err, rerr)
+		}
 	}
 	return errors.Join(err, os.Remove(filepath.Join(c.dir, "root")), os.Remove(c.dir))
 }

@@ -35,6 +35,7 @@ type Factory struct {
 	inotifyLimits        map[string]string
 	sessionInotifyLimits map[string]string
 	reclaimer            reclaimer
+	machine              hostMachine
 	serial               atomic.Uint64           // names cells
 	builders             chan struct{}           // a token for each cell being built: many first runs at once must not start as many runtimes
 	Step                 func(name string) error // see Host.step
@@ -50,7 +51,8 @@ type FactoryConfig struct {
 	ReadImages  bool     // see New
 	Slots       int
 	Sessions    int
-	Builders    int // cells that may be built at once
+	Builders    int   // cells that may be built at once
+	CPUs        []int // the agent's processors
 	Step        func(name string) error
 }
 
@@ -60,6 +62,9 @@ func NewFactory(c FactoryConfig) (_ *Factory, err error) {
 		Log: c.Log, cellsDir: filepath.Join(c.Dir, "cells"), stateDir: filepath.Join(c.Dir, "state"), Tree: c.Tree,
 		reclaimer: reclaimer{log: c.Log}, builders: make(chan struct{}, c.Builders), Step: c.Step,
 		inotifyLimits: inotifyShares(2, c.Slots), sessionInotifyLimits: inotifyShares(4, max(c.Sessions, 1)),
+	}
+	if f.machine, err = readHostMachine(c.CPUs); err != nil {
+		return nil, err
 	}
 	if f.oomScoreAdj, err = cellOOMScoreAdj(); err != nil {
 		return nil, err
@@ -148,6 +153,13 @@ func (f *Factory) New(ctx context.Context, p Plan) (_ *Cell, err error) {
 		return nil, fmt.Errorf("prepare /dev: %w", err)
 	}
 	undo.Add(c.unmountDev)
+	if err := os.Mkdir(c.machineDir(), 0o711); err != nil {
+		return nil, err
+	}
+	if c.machine, err = newMachine(c.machineDir(), f.machine); err != nil {
+		return nil, fmt.Errorf("prepare the files of /proc: %w", err)
+	}
+	undo.Add(c.closeMachine)
 	if err := f.mountRoot(ctx, c, p, root); err != nil {
 		return nil, err
 	}
@@ -173,7 +185,7 @@ func (f *Factory) New(ctx context.Context, p Plan) (_ *Cell, err error) {
 	}
 	base := plan.SlotIDs(p.Slot)
 	config, err := cellConfig(cellSpec{
-		rootfs: root, dev: c.dev(), cgroup: c.Group.InitPath(), cpus: p.CPUs, hostBase: uint32(base), readonly: p.Layer == nil,
+		rootfs: root, dev: c.dev(), machine: c.machineDir(), cgroup: c.Group.InitPath(), cpus: p.CPUs, hostBase: uint32(base), readonly: p.Layer == nil,
 		oomScoreAdj: f.oomScoreAdj, inotifyLimits: inotifyLimits,
 	})
 	if err != nil {

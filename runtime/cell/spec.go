@@ -26,6 +26,7 @@ var cellCaps = []string{"CAP_SYS_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_KILL",
 type cellSpec struct {
 	rootfs        string            // where the idmapped clone of the image is mounted, in the agent's mount namespace
 	dev           string            // where the prepared /dev is mounted
+	machine       string            // where the files of the machine are mounted
 	cgroup        string            // for libcontainer: the cell's init group
 	cpus          string            // that group's processors, as a kernel list; empty: its parent's
 	hostBase      uint32            // first host id
@@ -59,6 +60,8 @@ func (c cellSpec) spec() *oci.Spec {
 		},
 		Mounts: []oci.Mount{
 			{Destination: "/dev", Source: c.dev, Type: "bind", Options: []string{"bind", "nosuid", "noexec", "ro"}},
+			// The shells bind these files over those of their /proc. Each shell covers /tmp with its own.
+			{Destination: "/tmp", Source: c.machine, Type: "bind", Options: []string{"bind", "nosuid", "nodev", "noexec", "ro"}},
 			// Full, writable and unmasked: the kernel lets a shell mount its own /proc only while
 			// an unobstructed one is visible (mnt_already_visible).
 			{Destination: "/proc", Source: "proc", Type: "proc", Options: []string{"nosuid", "nodev", "noexec"}},

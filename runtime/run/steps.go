@@ -98,6 +98,9 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 	if err := sh.Leaf.Begin(); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
+	if err := c.ShowMachine(limits.Cpuset, p.Limits); err != nil {
+		return nil, fmt.Errorf("limits: %w", err)
+	}
 
 	// 2. files: inputs and artifacts are in /box, written by us and charged to us, and no handle of
 	// them is open any more. The memory limit of step 1 is reduced by what the inputs take.

@@ -21,14 +21,22 @@ static void must(const struct shell *s, u32 step, long err)
 // own_proc mounts a /proc that shows this pid namespace only over the cell's /proc, which shows the
 // shells' parent. It is read-only: a run changes nothing through /proc. hidepid hides PID 1, which
 // is the shell, from the run (PRC-04, NS-19).
+//
+// The files of the machine are bound over the kernel's while those can be found. With subset=pid, no
+// name is looked up that is not a process's: then only the names that have a mount are left, because
+// a mount keeps the entry in memory (proc_root_lookup, Linux 5.8; PRC-10).
 static void own_proc(const struct shell *s)
 {
-	const char *what = s->flags & SPAWN_FULL_PROC ? "hidepid=invisible" : "subset=pid,hidepid=invisible";
-	if (OFF(ABL_PROC_SUBSET))
-		what = "hidepid=invisible";
-	if (OFF(ABL_PROC_HIDE))
-		what = s->flags & SPAWN_FULL_PROC ? "" : "subset=pid";
-	must(s, STEP_PROC, SYS(mount, "proc", "/proc", "proc", (OFF(ABL_PROC_READ_ONLY) ? 0 : MS_RDONLY) | MS_NOSUID | MS_NODEV | MS_NOEXEC, what));
+	static const char files[][2][16] = {{"/tmp/cpuinfo", "/proc/cpuinfo"}, {"/tmp/stat", "/proc/stat"},
+		{"/tmp/meminfo", "/proc/meminfo"}, {"/tmp/loadavg", "/proc/loadavg"}};
+	u64 flags = (OFF(ABL_PROC_READ_ONLY) ? 0 : MS_RDONLY) | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+	const char *hide = OFF(ABL_PROC_HIDE) ? "" : "hidepid=invisible";
+	must(s, STEP_PROC, SYS(mount, "proc", "/proc", "proc", flags, hide));
+	for (u32 i = 0; i < sizeof files / sizeof *files; i++)
+		must(s, STEP_PROC, SYS(mount, files[i][0], files[i][1], 0, MS_BIND, 0));
+	if (s->flags & SPAWN_FULL_PROC || OFF(ABL_PROC_SUBSET))
+		return;
+	must(s, STEP_PROC, SYS(mount, 0, "/proc", 0, flags | MS_REMOUNT, "subset=pid"));
 }
 
 // own_scratch mounts the agent's tmpfs. Its root, which holds box, tmp and shm, is first mounted on
@@ -183,6 +191,8 @@ void shell_main(void *shell)
 	SYS(close, p->stdio[0]); // so that the writer notices when the program closes its own copy
 	if (linked)
 		SYS(close, p->stdio[1]);
+	SYS(close, s->fds[FD_STDOUT]); // so that the agent notices when no process can write any more
+	SYS(close, s->fds[FD_STDERR]);
 	if (pid < 0)
 		fail(s->fds[FD_SOCKET], STEP_CLONE, pid);
 	reap(pid, &r);

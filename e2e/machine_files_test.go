@@ -1,0 +1,52 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// Programs find the processors and the memory of their run in /proc, and so a pool of workers of that size has some.
+func TestProgramsSeeTheirMachine(t *testing.T) {
+	a := startAgent(t, "--slots", "1")
+	const node = `const os = require('os')
+const { Worker, isMainThread } = require('worker_threads')
+const cpus = os.cpus()
+console.log(cpus.length === os.availableParallelism(), cpus.every((c) => c.model.length > 0 && c.times.user === 0), os.loadavg().length, os.uptime() > 0)
+let ended = 0
+for (const cpu of cpus) {
+  new Worker('require("worker_threads").parentPort.postMessage(1)', { eval: true }).on('message', () => {
+    ended++
+    if (ended === cpus.length) console.log('all')
+  })
+}`
+	const python = `import os
+lines = open("/proc/meminfo").read().split("\n")
+print(lines[0].split(), os.cpu_count() == open("/proc/cpuinfo").read().count("processor\t:") == len(os.sched_getaffinity(0)))
+print([l.split()[0] for l in open("/proc/stat")][:2], open("/proc/loadavg").read().split()[0])
+for name in "uptime", "vmstat", "sys", "interrupts":
+    print(os.path.exists("/proc/" + name))`
+	for _, tt := range []struct {
+		language, image, source string
+		memory                  api.Size
+		want                    string
+	}{
+		{"javascript", "node", node, 256 * api.MiB, "true true 3 true\nall\n"},
+		{"python", "python", python, 128 * api.MiB, "['MemTotal:', '131072', 'kB'] True\n['cpu', 'cpu0'] 0.00\nFalse\nFalse\nFalse\nFalse\n"},
+		{"python", "python", python, 64 * api.MiB, "['MemTotal:', '65536', 'kB'] True\n['cpu', 'cpu0'] 0.00\nFalse\nFalse\nFalse\nFalse\n"}, // in the same cell
+	} {
+		images.load(t, a, tt.image)
+		r := api.Run{Language: tt.language, Source: api.Bytes(tt.source), Limits: api.Limits{Memory: tt.memory, Wall: slowly(30)}}
+		for _, noTemplate := range []bool{false, true} {
+			r.NoTemplate = noTemplate
+			if res := a.run(t, r); string(res.Stdout) != tt.want {
+				t.Errorf("%s, no template %v: %s, %q, %q; want %q", tt.language, noTemplate, res.Verdict, res.Stdout, res.Stderr, tt.want)
+			}
+		}
+		s := a.session(t, func(s *api.SessionRequest) { s.Image, s.Language, s.Limits.Memory = "", tt.language, tt.memory })
+		res := a.execute(t, s.ID, api.Exec{Source: api.Bytes(tt.source), Limits: api.Limits{Wall: slowly(30)}})
+		if string(res.Stdout) != tt.want {
+			t.Errorf("%s in a session: %s, %q, %q; want %q", tt.language, res.Verdict, res.Stdout, res.Stderr, tt.want)
+		}
+	}
+}
