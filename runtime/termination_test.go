@@ -49,7 +49,7 @@ func TestSlowTerminationKeepsItsVerdict(t *testing.T) {
 		want        api.Verdict
 		exit        int
 	}{
-		{"a limit ends it", sleepers + "sleep 60", 200 * time.Millisecond, api.WallLimit, -1},
+		{"a limit ends it", sleepers + "sleep 60", 2 * time.Second, api.WallLimit, -1},
 		{"its first process ends", "dd if=/dev/zero of=/tmp/large bs=65536 count=256 2>/dev/null; " + sleepers + "exit 0", 20 * time.Second, api.OK, 0},
 		{"its first process fails", sleepers + "exit 7", 20 * time.Second, api.Nonzero, 7},
 	}
