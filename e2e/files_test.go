@@ -159,7 +159,7 @@ int main(void) { char d[201] = {0}; for (int i = 0; i < 200; i++) d[i] = 'd';
 #include <sys/stat.h>
 #include <unistd.h>
 int main(void) { symlink("/etc/passwd", "link"); close(open("file", O_CREAT|O_WRONLY, 0644)); mkdir("dir", 0755); symlink("/etc", "dlink");
-  if (!fork()) for (;;) { renameat2(AT_FDCWD, "link", AT_FDCWD, "file", RENAME_EXCHANGE); renameat2(AT_FDCWD, "dir", AT_FDCWD, "dlink", RENAME_EXCHANGE); }
+  if (!fork()) for (close(1), close(2);;) { renameat2(AT_FDCWD, "link", AT_FDCWD, "file", RENAME_EXCHANGE); renameat2(AT_FDCWD, "dir", AT_FDCWD, "dlink", RENAME_EXCHANGE); }
   usleep(2000); return 0; }`)
 		for range 20 {
 			r := program(race)

@@ -35,7 +35,7 @@ func TestHostileForgedWords(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	forge := `for w in ok 42 1.0 100 "partially correct (200)" "points 1" "partial 1/1"; do echo "$w"; echo "$w" >&2; done
 		mkdir -p feedback judge; for f in feedback/score.txt feedback/score_multiplier.txt feedback/nextpass.in judge/score judge/output judge/answer checker.py testlib.h sitecustomize.py conftest.py; do echo 1 >$f; done
-		(while :; do echo 100 >judge/score; echo 1 >feedback/score.txt; done) & setsid sleep 100 &
+		(while :; do echo 100 >judge/score; echo 1 >feedback/score.txt; done) >/dev/null 2>&1 & setsid sleep 100 >/dev/null 2>&1 &
 		`
 	for _, c := range []*api.Check{
 		checker(api.ProtocolKattis, "cat >/dev/null; ls $3 >&2; exit 43"),

@@ -56,6 +56,9 @@ func NewOutputs(streams Streams, p *plan.Run, wake linux.Eventfd) *Outputs {
 	return &o
 }
 
+// ended reports whether no process can write to either stream any more.
+func (o *Outputs) ended() bool { return o[0].ended && o[1].ended }
+
 // Finish delivers the rest to a streaming caller, and waits for that. It may be called again.
 func (o *Outputs) Finish() {
 	for i := range o {

@@ -61,6 +61,7 @@ type supervisor struct {
 
 	timeline *timelineTimer // nil: the caller wants no timeline
 	link     *linkEnd       // nil: the program talks with the agent
+	left     *leftProcesses // nil: the main process runs, or has left none
 
 	wallAt         time.Duration // when the wall timer is due
 	late           time.Duration // the longest time by which it was noticed late
@@ -70,14 +71,22 @@ type supervisor struct {
 	reportDeadline time.Duration // when stopped: until then the shell may still report
 }
 
-// run waits until the program has ended. It ends the program when a limit is exceeded or ctx is
-// done. If run returns no error, the shell has reported or has ended.
+// run waits until the program has ended, and what it left may write no more. It ends the program when a limit is
+// exceeded or ctx is done. If run returns no error, the shell has reported or has ended.
 func (w *supervisor) run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, w.Slot.Wake.Wake)
 	defer stop()
 	if err := w.arm(); err != nil {
 		return err
 	}
+	if err := w.follow(ctx); err != nil {
+		return err
+	}
+	return w.awaitWriters(ctx)
+}
+
+// follow handles events until the run has ended.
+func (w *supervisor) follow(ctx context.Context) error {
 	for !w.finished() {
 		events, err := w.Slot.Poller.Wait()
 		if err != nil {
@@ -93,8 +102,14 @@ func (w *supervisor) run(ctx context.Context) error {
 	return nil
 }
 
-// finished reports whether the end of the program is known.
-func (w *supervisor) finished() bool { return w.replied || w.failed != nil || w.shellEnded }
+// finished reports whether the end of the program is known, and that of the processes that it left if they are
+// waited for.
+func (w *supervisor) finished() bool {
+	if w.left != nil {
+		return w.stopped || w.shellEnded && w.Session == nil || w.left.idle || w.out.ended()
+	}
+	return w.replied || w.failed != nil || w.shellEnded
+}
 
 // checkFinished reads what the shell may have sent since the last event, and reports whether the
 // end of the program is known. If the agent was delayed, the program may have ended before the
@@ -121,8 +136,12 @@ const startGrace = 10 * time.Second
 // armCPU sets the time of the next check of the cpu time. used is the cpu time so far. The run
 // cannot reach its limit earlier, even if it uses all of its processors without a pause.
 func (w *supervisor) armCPU(used time.Duration) error {
-	left := time.Duration(w.limits.CPU) - used
-	return w.Slot.CPU.Set(linux.Monotonic() + max(time.Duration(float64(left)/w.Slot.Parallel(w.limits)), 200*time.Microsecond))
+	remaining := time.Duration(w.limits.CPU) - used
+	next := max(time.Duration(float64(remaining)/w.Slot.Parallel(w.limits)), 200*time.Microsecond)
+	if w.left != nil {
+		next = min(next, idleTime)
+	}
+	return w.Slot.CPU.Set(linux.Monotonic() + next)
 }
 
 func (w *supervisor) handle(ctx context.Context, e unix.EpollEvent) error {
@@ -258,6 +277,9 @@ func (w *supervisor) onCPU() error {
 	}
 	if used > time.Duration(w.limits.CPU) {
 		return w.stop() // the verdict depends on the final value, which is larger
+	}
+	if w.left != nil {
+		return w.checkLeft(used)
 	}
 	return w.armCPU(used)
 }

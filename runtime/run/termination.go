@@ -64,7 +64,8 @@ func (w *supervisor) ensureEmpty() error {
 // verdictKnown reports whether the verdict is known, however long the other processes take to die.
 func (w *supervisor) verdictKnown() bool { return w.stopped || w.replied }
 
-// span is when the program began and when it ended, on the monotonic clock. A program that we ended
+// span is when the program began and when it ended, on the monotonic clock. It has ended with the last process
+// whose output was waited for. A program that we ended
 // has ended when SIGKILL was sent: the time that the kernel then needs to free its memory is not
 // counted.
 func (w *supervisor) span() (exec, exit time.Duration) {
@@ -73,6 +74,9 @@ func (w *supervisor) span() (exec, exit time.Duration) {
 		exec, exit = time.Duration(w.reply.ExecNs), time.Duration(w.reply.ExitNs)
 	} else if at := w.Shell.Clock.Exec(); at > 0 {
 		exec = at
+	}
+	if w.left != nil {
+		exit = max(exit, w.left.ended, w.killed)
 	}
 	if w.killed > exec {
 		exit = min(exit, w.killed)

@@ -1,0 +1,144 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/brig-sandbox/brig/runtime/linux"
+)
+
+// A run does not end with its main process while another one that it started may still write to stdout or stderr:
+// how much of `exec > >(tee log)` arrived would otherwise be a race. The run goes on, with its limits, until
+//
+//   - no process has stdout or stderr open: all that was written is there; or
+//   - all processes wait for something outside the run, and did nothing for idleTime: those are servers, sleepers
+//     and daemons. They are ended, as are all that do not have the pipes. The load of the machine does not matter:
+//     a process that waits for a processor is not idle; or
+//   - a limit ends the run.
+//
+// Processes that an exec leaves running belong to its session. So an exec also returns after execDrain.
+const (
+	idleTime  = 100 * time.Millisecond
+	execDrain = time.Second
+)
+
+// awaitWriters waits for the processes that the main process has left, as above.
+func (w *supervisor) awaitWriters(ctx context.Context) error {
+	if w.stopped || !w.replied || w.link != nil {
+		return nil
+	}
+	empty, err := w.Shell.Leaf.Empty()
+	if err != nil || empty {
+		return err
+	}
+
+	used, err := w.Shell.Leaf.CPUTime()
+	if err != nil {
+		return err
+	}
+	if w.Session != nil { // the shell of an exec ends now; what is left belongs to that of the session
+		if err := errors.Join(w.Slot.Poller.Remove(w.Shell.Sock.File), w.Slot.Poller.Remove(w.Shell.Pidfd)); err != nil {
+			return err
+		}
+	}
+	now := linux.Monotonic()
+	w.left = &leftProcesses{since: now, used: used, changed: now}
+	if err := w.armCPU(used); err != nil {
+		return err
+	}
+	if err := w.follow(ctx); err != nil {
+		return err
+	}
+	if w.out.ended() {
+		w.left.ended = linux.Monotonic()
+	}
+	return nil
+}
+
+// leftProcesses is what is known of the processes that outlive the main one.
+type leftProcesses struct {
+	since   time.Duration // when the main process was seen to have ended; all times are on the monotonic clock
+	used    time.Duration // processor time of the run at the last check
+	changed time.Duration // when that was seen to have changed
+	idle    bool          // nothing is to be expected of them
+	ended   time.Duration // when the last one had closed its pipes; 0: it has not
+}
+
+// checkLeft decides whether to wait on. used is the processor time of the run now.
+func (w *supervisor) checkLeft(used time.Duration) error {
+	l, now := w.left, linux.Monotonic()
+	if used != l.used {
+		l.used, l.changed = used, now
+	}
+
+	switch {
+	case w.Session != nil && now >= l.since+execDrain:
+		l.idle = true
+	case now >= l.changed+idleTime && !w.outputWaits():
+		asleep, err := w.leftAreAsleep(used)
+		if err != nil {
+			return err
+		}
+		l.idle = asleep
+	}
+	if l.idle {
+		return nil
+	}
+	return w.armCPU(used)
+}
+
+// outputWaits reports whether a stream may have output that is not read now, because it is throttled or the caller is
+// slow: a process that sleeps may wait for that.
+func (w *supervisor) outputWaits() bool {
+	return w.parked[0] && !w.out[0].ended || w.parked[1] && !w.out[1].ended
+}
+
+// leftAreAsleep reports whether all processes of the run were asleep at one moment. used is its processor time
+// before they are looked at: if it is the same after that, none has woken another one meanwhile.
+func (w *supervisor) leftAreAsleep(used time.Duration) (bool, error) {
+	pids, err := w.Shell.Leaf.Pids()
+	if err != nil {
+		return false, err
+	}
+	asleep, err := allAsleep(pids)
+	if err != nil || !asleep {
+		return false, err
+	}
+	after, err := w.Shell.Leaf.CPUTime()
+	return after == used, err
+}
+
+// allAsleep reports whether no thread of these processes runs, waits for a processor or for a disk.
+func allAsleep(pids []int) (bool, error) {
+	for _, pid := range pids {
+		dir := fmt.Sprintf("/proc/%d/task", pid)
+		threads, err := os.ReadDir(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		for _, t := range threads {
+			text, err := os.ReadFile(dir + "/" + t.Name() + "/stat")
+			if err != nil { // it has just ended, which is no sleep
+				return false, nil
+			}
+			if awake(text) {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// awake reports whether /proc/PID/stat shows a thread that has something to do (proc_pid_stat(5)).
+func awake(stat []byte) bool {
+	_, rest, ok := bytes.Cut(stat[max(0, bytes.LastIndexByte(stat, ')')):], []byte(" "))
+	return !ok || len(rest) == 0 || bytes.IndexByte([]byte("SITtZX"), rest[0]) < 0
+}
