@@ -184,7 +184,8 @@ func TestStartsAreDistinguished(t *testing.T) {
 		{"too many", 0, wireMaxNamed + 1, false},
 		{"more than there are", 0, 3, false},
 		{"a count that overflows", startLinked, 1 << 31, false},
-		{"an unknown flag", 4, 2, false},
+		{"one of a pair", startLinked | startPaired, 0, true},
+		{"an unknown flag", 8, 2, false},
 	} {
 		msg, err := encodeStart("", []string{"/bin/true"}, nil, nil, tt.flags, min(tt.named, wireMaxNamed))
 		if err != nil {

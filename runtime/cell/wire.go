@@ -45,6 +45,7 @@ const (
 
 	startTemplate = 1
 	startLinked   = 2
+	startPaired   = 4
 
 	wireMaxNamed = 2 * api.MaxProcesses
 	wireNamedFD  = plan.FirstNamed
@@ -144,23 +145,30 @@ func decodeReply(b []byte, want uint32) (Reply, error) {
 	return r, nil
 }
 
-// StartMessage is the message that starts a program in the directory dir; empty: in /box. A program that
-// begins from a template is the first file that is sent with the message. The next two files that are sent
-// with that of a linked program are its stdin and stdout. The program has the named files that follow as
-// plan.NamedFile says.
-func StartMessage(dir string, argv, env []string, rlimits []plan.RLimit, template, linked bool, named int) ([]byte, error) {
+// A Start says which files follow the message that starts a program, in this order. Its zero value: none.
+type Start struct {
+	Template bool // the program itself
+	Linked   bool // its stdin and stdout
+	Named    int  // files that it has as plan.NamedFile says
+
+	// Paired: another program reads what it writes. It is to find the end of that only when the agent knows how this
+	// program ended: otherwise which of the two ended first would be a race (GRD-30).
+	Paired bool
+}
+
+// StartMessage is the message that starts a program in the directory dir; empty: in /box.
+func StartMessage(dir string, argv, env []string, rlimits []plan.RLimit, how Start) ([]byte, error) {
 	limits, err := wireLimits(rlimits)
 	if err != nil {
 		return nil, err
 	}
 	flags := uint32(0)
-	if template {
-		flags = startTemplate
+	for flag, set := range map[uint32]bool{startTemplate: how.Template, startLinked: how.Linked, startPaired: how.Paired} {
+		if set {
+			flags |= flag
+		}
 	}
-	if linked {
-		flags |= startLinked
-	}
-	return encodeStart(dir, argv, env, limits, flags, uint32(named))
+	return encodeStart(dir, argv, env, limits, flags, uint32(how.Named))
 }
 
 // encodeStart serializes the one message that a shell waits for. The directory precedes argv and counts

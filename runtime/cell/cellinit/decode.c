@@ -23,7 +23,7 @@ int spawn_valid(const struct spawn *m, s64 len, int fds)
 
 int start_valid(const struct start *m, int fds)
 {
-	if (m->flags > (START_TEMPLATE | START_LINKED) || m->named > MAX_NAMED || (m->named && m->flags & START_TEMPLATE))
+	if (m->flags > (START_TEMPLATE | START_LINKED | START_PAIRED) || m->named > MAX_NAMED || (m->named && m->flags & START_TEMPLATE))
 		return 0; // restore expects no descriptor but its own
 	return fds == (m->flags & START_TEMPLATE ? 1 : 0) + (m->flags & START_LINKED ? 2 : 0) + (int)m->named;
 }

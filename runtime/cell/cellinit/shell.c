@@ -169,7 +169,7 @@ void shell_main(void *shell)
 
 	int fds[MAX_START_FDS] = {-1, -1, -1};
 	const struct start *m = receive(s, fds);
-	int templates = m->flags & START_TEMPLATE ? 1 : 0, linked = m->flags & START_LINKED ? 1 : 0;
+	int templates = m->flags & START_TEMPLATE ? 1 : 0, linked = m->flags & START_LINKED ? 1 : 0, paired = m->flags & START_PAIRED ? 1 : 0;
 	const int *named = fds + templates + 2 * linked;
 	for (u32 i = 0; i < m->named; i++) // the kernel gives the lowest that is free, so no other one is above either
 		if (named[i] >= NAMED_FD)
@@ -191,8 +191,10 @@ void shell_main(void *shell)
 	SYS(close, p->stdio[0]); // so that the writer notices when the program closes its own copy
 	if (linked)
 		SYS(close, p->stdio[1]);
-	SYS(close, s->fds[FD_STDOUT]); // so that the agent notices when no process can write any more
-	SYS(close, s->fds[FD_STDERR]);
+	if (!paired) { // so that the agent notices when no process can write any more
+		SYS(close, s->fds[FD_STDOUT]);
+		SYS(close, s->fds[FD_STDERR]);
+	}
 	if (pid < 0)
 		fail(s->fds[FD_SOCKET], STEP_CLONE, pid);
 	reap(pid, &r);
