@@ -81,8 +81,8 @@ func (m *Making) Reserve(size api.Size) error {
 	s := m.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.room(m.key, size) {
-		return api.Fail(api.CodeOverloaded, "the template has %s, and the agent keeps %s of templates: raise brigd --template-memory", size, s.cfg.Max)
+	if err := s.room(m.key, size); err != nil {
+		return err
 	}
 	m.reserved = size
 	s.size += size
@@ -144,23 +144,28 @@ func pause(failedBefore int) time.Duration {
 
 const retryAfter = time.Minute
 
-// room makes room for a snapshot: those that no run uses or waits for go first in the order of their last use. It
-// reports whether there is enough. The caller holds mu.
-func (s *Store) room(key string, size api.Size) bool {
+// room makes room for a snapshot: those that no run uses or waits for go, the one that is asked for least first, if
+// this one is asked for as much. So a caller of many different ones pushes out none that others use (TPL-14). It
+// returns an error that says why there is too little. The caller holds mu.
+func (s *Store) room(key string, size api.Size) error {
+	now := linux.Monotonic()
 	for s.size+size > s.cfg.Max {
-		var oldest *entry
+		var least *entry
 		for other, e := range s.entries {
-			if other != key && e.now != nil && e.now.users+e.now.making.waiting == 0 && (oldest == nil || e.used < oldest.used) {
-				oldest = e
+			if other != key && e.now != nil && e.now.users+e.now.making.waiting == 0 && (least == nil || e.demand(now) < least.demand(now)) {
+				least = e
 			}
 		}
-		if oldest == nil {
-			break
+		if least == nil {
+			return api.Fail(api.CodeOverloaded, "the template has %s, and the agent keeps %s of templates: raise brigd --template-memory", size, s.cfg.Max)
 		}
-		s.drop(oldest.now)
-		oldest.now = nil
+		if least.demand(now) > s.entries[key].demand(now) {
+			return api.Fail(api.CodeOverloaded, "the template has %s, and those that are used more take the %s that the agent keeps: raise brigd --template-memory", size, s.cfg.Max)
+		}
+		s.drop(least.now)
+		least.now = nil
 	}
-	return s.size+size <= s.cfg.Max
+	return nil
 }
 
 func fileSize(f *os.File) (api.Size, error) {

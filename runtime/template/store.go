@@ -5,6 +5,7 @@ package template
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"sync"
 	"time"
@@ -23,7 +24,7 @@ type Config struct {
 	Wait time.Duration // how long runs wait for a snapshot, from the begin of its making
 }
 
-// A Store makes each snapshot once, and keeps those that were used last.
+// A Store makes each snapshot once, and keeps those that are used most.
 type Store struct {
 	cfg     Config
 	ctx     context.Context
@@ -45,6 +46,15 @@ type entry struct {
 	failed  int           // how many makings failed since the last snapshot that wore out
 	retryAt time.Duration // on the monotonic clock; when to try again after a failure
 	used    time.Duration // on the monotonic clock; when a run last asked for it
+	asked   float64       // at that time: how many runs asked for it, each counted half after every demandHalves
+}
+
+// demandHalves is after how long a run that asked for a snapshot counts half of one that asks now.
+const demandHalves = time.Minute
+
+// demand is how much a snapshot is asked for at this time.
+func (e *entry) demand(now time.Duration) float64 {
+	return e.asked * math.Exp2(-float64(now-e.used)/float64(demandHalves))
 }
 
 // A Snapshot is a sealed executable file. Its user calls Release when its last run has ended.
@@ -126,7 +136,9 @@ func (s *Store) take(key string, build Build, after *Making) (*Snapshot, *Making
 		e = &entry{}
 		s.entries[key] = e
 	}
-	e.used = now
+	if after == nil {
+		e.asked, e.used = e.demand(now)+1, now
+	}
 	if e.now != nil && now-e.now.born >= 2*s.cfg.Life { // unused for long: what its runs shared must not return
 		s.drop(e.now)
 		e.now = nil

@@ -3,6 +3,7 @@ package template
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -141,6 +142,37 @@ func TestFailuresAndRoom(t *testing.T) {
 	}
 	d.Release()
 	b.Release()
+}
+
+// TPL-14. A caller that asks for many different snapshots, each seldom, pushes out none that is used more; one that is
+// used no more makes room.
+func TestSeldomSnapshotsPushOutNoneThatIsUsed(t *testing.T) {
+	s := newStore(t, Config{Max: 250})
+	build, calls := building(t, 100)
+	for range 50 {
+		get(t, s, "often", build).Release()
+	}
+	for round := range 10 {
+		for i := range 10 {
+			if n, err := s.Get(t.Context(), fmt.Sprint("seldom", i), build); err == nil {
+				n.Release()
+			}
+		}
+		if n := s.entries["often"].now; n == nil {
+			t.Fatalf("round %d: it is gone", round)
+		}
+	}
+	if n := calls.Load(); n < 10 {
+		t.Errorf("%d were made: the others were to have the rest of the room", n)
+	}
+
+	s.mu.Lock()
+	s.entries["often"].used -= 10 * demandHalves
+	s.mu.Unlock()
+	get(t, s, "later", build).Release()
+	if s.entries["often"].now != nil {
+		t.Error("ten minutes later it still takes room that others need")
+	}
 }
 
 // The store's end ends what is being made.
