@@ -26,10 +26,10 @@ type Runner interface {
 
 // Blobs stores content that runs name by its digest.
 type Blobs interface {
-	// Put stores the content of r. If the digest differs, it stores nothing and returns an error.
-	Put(digest string, r io.Reader) error
-	Has(digest string) bool
-	Remove(digest string) error // no error if there is no such blob
+	// Put stores the content of r under a name. If its digest differs, it stores nothing and returns an error.
+	Put(name, digest string, r io.Reader) error
+	Has(name string) bool
+	Remove(name string) error // no error if there is no such blob
 }
 
 // Sessions makes long-lived sandboxes and works in them. Only the caller that made a session, and

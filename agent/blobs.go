@@ -1,10 +1,23 @@
 package agent
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"net/http"
 
 	"github.com/brig-sandbox/brig/api"
 )
+
+// ownBlob is the name under which the store has a blob of a caller: for root the digest, for others a hash of digest and
+// user id. By the digest alone one user would read what another has stored, such as hidden tests (API-28).
+func ownBlob(digest string, c api.Caller) string {
+	if c.UID == 0 {
+		return digest
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", digest, c.UID))
+	return hex.EncodeToString(sum[:])
+}
 
 // blobs returns the store and the digest. If there is no store or the digest is invalid, it answers
 // the request itself and returns nil.
@@ -33,7 +46,7 @@ func (s *Server) putBlob(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, tooLarge("blob", s.cfg.MaxBlob))
 		return
 	}
-	if err := store.Put(digest, http.MaxBytesReader(w, r.Body, most)); err != nil {
+	if err := store.Put(ownBlob(digest, callerOf(r.Context())), digest, http.MaxBytesReader(w, r.Body, most)); err != nil {
 		s.refuse(w, r, bodyError(err, "blob", s.cfg.MaxBlob))
 		return
 	}
@@ -45,21 +58,20 @@ func (s *Server) hasBlob(w http.ResponseWriter, r *http.Request) {
 	store, digest := s.blobs(w, r)
 	switch {
 	case store == nil:
-	case store.Has(digest):
+	case store.Has(ownBlob(digest, callerOf(r.Context()))):
 		w.WriteHeader(http.StatusOK)
 	default:
 		w.WriteHeader(http.StatusNotFound)
 	}
 }
 
-// removeBlob is for a service that knows which blobs are no longer needed. Every caller that may
-// run programs may remove blobs: it could also evict any blob by sending many others.
+// removeBlob is for a service that knows which of its blobs are no longer needed.
 func (s *Server) removeBlob(w http.ResponseWriter, r *http.Request) {
 	store, digest := s.blobs(w, r)
 	if store == nil {
 		return
 	}
-	if err := store.Remove(digest); err != nil {
+	if err := store.Remove(ownBlob(digest, callerOf(r.Context()))); err != nil {
 		s.refuse(w, r, err)
 		return
 	}

@@ -87,7 +87,12 @@ func (s *Server) readRun(w http.ResponseWriter, r *http.Request) (request api.Ru
 	if err := checkUpgrade(r, len(request.Stdin) > 0); err != nil {
 		return request, err
 	}
-	return request, request.Validate()
+	if err := request.Validate(); err != nil {
+		return request, err
+	}
+	caller := callerOf(r.Context())
+	request.EachBlob(func(digest *string) { *digest = ownBlob(*digest, caller) })
+	return request, nil
 }
 
 // checkUpgrade checks the Upgrade header, which asks for streaming.

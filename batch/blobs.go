@@ -12,35 +12,6 @@ const (
 // MaxWork is the most bytes of the message of a job, and of a result: queues take no larger ones.
 const MaxWork = 7 << 20
 
-// Blobs lists the digests of the blobs that a run names.
-func Blobs(r api.Run) []string {
-	var all []string
-	add := func(digest string) {
-		if digest != "" {
-			all = append(all, digest)
-		}
-	}
-	files := func(files []api.File) {
-		for _, f := range files {
-			add(f.Blob)
-		}
-	}
-	add(r.StdinBlob)
-	files(r.Files)
-	for _, t := range r.Tests {
-		add(t.StdinBlob)
-		add(t.ExpectedBlob)
-		files(t.Files)
-	}
-	if r.Check != nil {
-		files(r.Check.Files)
-	}
-	if r.Interactor != nil {
-		files(r.Interactor.Files)
-	}
-	return all
-}
-
 // WithBlobs is a run whose large contents are blobs that put keeps. A program's source stays as it is.
 func WithBlobs(r api.Run, put func(content []byte) (digest string, err error)) (api.Run, error) {
 	left := InlineAll

@@ -54,14 +54,14 @@ func TestWithBlobs(t *testing.T) {
 	if r.Files[0].Content == nil || r.Tests[1].Expected == nil || r.Tests[1].Files[0].Content == nil {
 		t.Error("the run itself has changed")
 	}
-	if all := batch.Blobs(got); len(all) != 4 {
+	if all := got.Blobs(); len(all) != 4 {
 		t.Errorf("it names the blobs %v", all)
 	}
 	many := api.Run{}
 	for range 100 {
 		many.Tests = append(many.Tests, api.Test{Stdin: large[:batch.InlineMax]})
 	}
-	if got, err = batch.WithBlobs(many, keep); err != nil || len(batch.Blobs(got)) != 100-batch.InlineAll/batch.InlineMax {
-		t.Errorf("of 100 contents of %d bytes %d are blobs (%v)", batch.InlineMax, len(batch.Blobs(got)), err)
+	if got, err = batch.WithBlobs(many, keep); err != nil || len(got.Blobs()) != 100-batch.InlineAll/batch.InlineMax {
+		t.Errorf("of 100 contents of %d bytes %d are blobs (%v)", batch.InlineMax, len(got.Blobs()), err)
 	}
 }

@@ -178,13 +178,14 @@ func (c *Cache) Remove(name string) error {
 }
 
 // Put stores content under a name that is not its digest.
-func (c *Cache) Put(name string, content io.Reader) error { return c.put(name, content, false) }
+func (c *Cache) Put(name string, content io.Reader) error { return c.put(name, content, "") }
 
-// PutBlob stores the content of r under its digest. It stores nothing if the content has another
+// PutBlob stores the content of r under a name, which may be its digest. It stores nothing if the content has another
 // digest.
-func (c *Cache) PutBlob(digest string, r io.Reader) error { return c.put(digest, r, true) }
+func (c *Cache) PutBlob(name, digest string, r io.Reader) error { return c.put(name, r, digest) }
 
-func (c *Cache) put(name string, r io.Reader, checked bool) (err error) {
+// put checks the digest unless it is empty.
+func (c *Cache) put(name string, r io.Reader, digest string) (err error) {
 	path, err := c.path(name)
 	if err != nil {
 		return err
@@ -202,7 +203,7 @@ func (c *Cache) put(name string, r io.Reader, checked bool) (err error) {
 	if err = errors.Join(err, tmp.Close()); err != nil {
 		return err
 	}
-	if checked && hex.EncodeToString(sum) != name {
+	if digest != "" && hex.EncodeToString(sum) != digest {
 		return fmt.Errorf("%w: %x", ErrDigest, sum)
 	}
 	cost := costOf(n)

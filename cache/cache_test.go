@@ -31,13 +31,13 @@ func TestBlobs(t *testing.T) {
 	if _, err := c.Get(name); !errors.Is(err, ErrNotFound) || c.Has(name) {
 		t.Errorf("before: %v, has %v", err, c.Has(name))
 	}
-	if err := c.PutBlob(name, strings.NewReader("other content")); !errors.Is(err, ErrDigest) {
+	if err := c.PutBlob(name, name, strings.NewReader("other content")); !errors.Is(err, ErrDigest) {
 		t.Errorf("a blob under another's digest: %v", err)
 	}
-	if err := c.PutBlob(name, errReader{}); err == nil || c.Has(name) {
+	if err := c.PutBlob(name, name, errReader{}); err == nil || c.Has(name) {
 		t.Errorf("a blob whose sender broke off: %v, has %v", err, c.Has(name))
 	}
-	if err := c.PutBlob(name, strings.NewReader("content")); err != nil {
+	if err := c.PutBlob(name, name, strings.NewReader("content")); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := c.Get(name); err != nil || string(got) != "content" || !c.Has(name) {
@@ -141,7 +141,7 @@ func TestSmallFilesAreCounted(t *testing.T) {
 	const most = 1 << 20
 	c := open(t, dir, most)
 	for i := range 1000 {
-		if err := c.PutBlob(digest(fmt.Sprint(i)), strings.NewReader(fmt.Sprint(i))); err != nil {
+		if err := c.PutBlob(digest(fmt.Sprint(i)), digest(fmt.Sprint(i)), strings.NewReader(fmt.Sprint(i))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -169,7 +169,7 @@ func TestRemove(t *testing.T) {
 	c := open(t, t.TempDir(), 4*minCost)
 	name := digest("content")
 	for range 100 { // fails if removed content is still counted
-		if err := c.PutBlob(name, strings.NewReader("content")); err != nil {
+		if err := c.PutBlob(name, name, strings.NewReader("content")); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := c.Get(name); err != nil || string(got) != "content" {
@@ -201,7 +201,7 @@ func TestManyAtOnce(t *testing.T) {
 		wg.Go(func() {
 			for i := range 100 {
 				content := fmt.Sprint(i % 30)
-				if err := c.PutBlob(digest(content), strings.NewReader(content)); err != nil {
+				if err := c.PutBlob(digest(content), digest(content), strings.NewReader(content)); err != nil {
 					t.Error(err)
 				}
 				if got, err := c.Get(digest(content)); err == nil && string(got) != content || err != nil && !errors.Is(err, ErrNotFound) {

@@ -2,10 +2,12 @@ package e2e
 
 import (
 	"bufio"
+	"bytes"
 	"flag"
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -113,5 +115,21 @@ func TestCorpusPage(t *testing.T) {
 	}
 	if strings.Contains(want, "| FAILED |") || strings.Contains(want, "| not yet run |") {
 		t.Error("docs/corpus.md has cases that did not hold, or were not run, on v1 or v2: its head says how to run them")
+	}
+}
+
+// What docs/corpus.md says about other tests is true: they exist and carry the id.
+func TestCorpusNamesTestsThatExist(t *testing.T) {
+	for _, e := range otherTests {
+		text, err := os.ReadFile(filepath.Join("..", e.file))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, want := range []string{"func " + e.test + "(t *testing.T)", e.id} {
+			if !bytes.Contains(text, []byte(want)) {
+				t.Errorf("%s has no %q", e.file, want)
+			}
+		}
 	}
 }

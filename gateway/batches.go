@@ -77,7 +77,7 @@ func (g *Gateway) permitJob(owner string, r api.Run) (blobs []string, err error)
 		r.Language = g.agent.resolveAlias(r.Language)
 		_, err = g.permitRun(c, r)
 	}
-	return blobsOf(r), err
+	return r.Blobs(), err
 }
 
 // pinBlobs keeps blobs of a key.

@@ -142,7 +142,7 @@ func TestEveryBlobOfARunIsChecked(t *testing.T) {
 		}
 	}
 	walk(reflect.ValueOf(&r).Elem(), "run")
-	got := blobsOf(r)
+	got := r.Blobs()
 	if len(want) < 6 {
 		t.Fatalf("found only the fields %q", want)
 	}

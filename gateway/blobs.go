@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -176,34 +175,4 @@ func (g *Gateway) hasBlob(w http.ResponseWriter, r *http.Request) error {
 
 func noBlobError(digest string) error {
 	return api.Refuse(api.CodeNoBlob, "blob %.64s is not stored here, or was removed: PUT /v1/blobs/%.64s and send the run again", digest, digest)
-}
-
-// blobsOf returns the digests that a run names, also in what judges it: a digest that is left out here
-// places a blob of another key (API-14, TestEveryBlobOfARunIsChecked).
-func blobsOf(r api.Run) []string {
-	var all []string
-	add := func(d string) {
-		if d != "" {
-			all = append(all, d)
-		}
-	}
-	add(r.StdinBlob)
-	files := r.Files
-	if r.Check != nil {
-		files = slices.Concat(files, r.Check.Files)
-	}
-	if r.Interactor != nil {
-		files = slices.Concat(files, r.Interactor.Files)
-	}
-	for _, f := range files {
-		add(f.Blob)
-	}
-	for _, t := range r.Tests {
-		add(t.StdinBlob)
-		add(t.ExpectedBlob)
-		for _, f := range t.Files {
-			add(f.Blob)
-		}
-	}
-	return all
 }

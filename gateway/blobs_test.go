@@ -28,7 +28,7 @@ func TestBlobsOfAWaitingRunStay(t *testing.T) {
 	over, begun := make(chan struct{}), make(chan struct{}, 8)
 	mux.HandleFunc("GET /v1/health", func(w http.ResponseWriter, r *http.Request) { say(w, 200, api.Health{Slots: 1, BlobsMax: most}) })
 	mux.HandleFunc("PUT /v1/blobs/{digest}", func(w http.ResponseWriter, r *http.Request) {
-		if err := store.PutBlob(r.PathValue("digest"), r.Body); err != nil {
+		if err := store.PutBlob(r.PathValue("digest"), r.PathValue("digest"), r.Body); err != nil {
 			t.Error(err)
 		}
 		say(w, 200, struct{}{})

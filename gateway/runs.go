@@ -91,7 +91,7 @@ func (g *Gateway) newRequest(r *http.Request, run api.Run) (*runRequest, error) 
 	if err != nil {
 		return nil, err
 	}
-	o.releaseBlobs, err = g.pinBlobs(c.Name, blobsOf(o.run)) // the last step: an error after it would have to release the blobs
+	o.releaseBlobs, err = g.pinBlobs(c.Name, o.run.Blobs()) // the last step: an error after it would have to release the blobs
 	return o, err
 }
 

@@ -9,7 +9,6 @@ import (
 	"syscall"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/batch"
 )
 
 // keep gives the agent the blobs of a run that it does not have.
@@ -17,7 +16,7 @@ func (w *Worker) keep(ctx context.Context, r api.Run) error {
 	if w.Keep == nil {
 		return nil
 	}
-	for _, digest := range batch.Blobs(r) {
+	for _, digest := range r.Blobs() {
 		if w.kept.has(digest) {
 			continue
 		}

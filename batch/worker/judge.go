@@ -189,7 +189,7 @@ func (w *Worker) execute(ctx context.Context, r api.Run, problem string) (api.Ra
 func (w *Worker) recover(ctx context.Context, r api.Run, err error) error {
 	switch {
 	case api.HasCode(err, api.CodeNoBlob): // the agent has removed it
-		w.kept.forget(batch.Blobs(r))
+		w.kept.forget(r.Blobs())
 		return w.keep(ctx, r)
 	case api.HasCode(err, api.CodeAgentGone, api.CodeAgentUnreachable, api.CodeStopping):
 		return w.waitForAgent(ctx)

@@ -251,7 +251,7 @@ func (b *batchRun) putBlob(ctx context.Context, content []byte) (string, error) 
 	digest := contentDigest(content)
 	b.digests[digest] = true
 	if !b.blobs.Has(digest) {
-		if err := b.blobs.PutBlob(digest, bytes.NewReader(content)); err != nil {
+		if err := b.blobs.PutBlob(digest, digest, bytes.NewReader(content)); err != nil {
 			return "", err
 		}
 	}
@@ -306,7 +306,7 @@ func fetchBlob(ctx context.Context, kept *cache.Cache, engine *jetstream.Engine,
 	if err != nil {
 		return nil, err
 	}
-	return content, kept.PutBlob(digest, bytes.NewReader(content))
+	return content, kept.PutBlob(digest, digest, bytes.NewReader(content))
 }
 
 // saveProcessorTime has the scheduler of this process take less time, which is that of the programs: one processor

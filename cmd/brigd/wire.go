@@ -83,8 +83,8 @@ func (p packages) Remove(key string, c api.Caller) error { return p.host.RemoveP
 
 type blobs struct{ *cache.Cache }
 
-func (b blobs) Put(digest string, r io.Reader) error {
-	err := b.PutBlob(digest, r)
+func (b blobs) Put(name, digest string, r io.Reader) error {
+	err := b.PutBlob(name, digest, r)
 	switch {
 	case errors.Is(err, cache.ErrDigest):
 		return api.Refuse(api.CodeBadRequest, "blob %s: %w: nothing was stored; send it again", digest, err)

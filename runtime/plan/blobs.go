@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/brig-sandbox/brig/api"
@@ -13,7 +14,7 @@ import (
 // for them.
 func (pl *Planner) TestContent(p *Run, t api.Test) (expected []byte, err error) {
 	if t.StdinBlob != "" {
-		if p.Stdin, err = pl.blob(t.StdinBlob); err != nil {
+		if p.Stdin, err = pl.blob(fmt.Sprintf("stdin_blob of test %q", t.ID), t.StdinBlob); err != nil {
 			return nil, err
 		}
 	}
@@ -23,7 +24,7 @@ func (pl *Planner) TestContent(p *Run, t api.Test) (expected []byte, err error) 
 	p.unloaded = 0
 	switch {
 	case t.ExpectedBlob != "":
-		expected, err = pl.blob(t.ExpectedBlob)
+		expected, err = pl.blob(fmt.Sprintf("expected_blob of test %q", t.ID), t.ExpectedBlob)
 	case t.Expected != nil:
 		expected = *t.Expected
 	}
@@ -45,7 +46,7 @@ func (pl *Planner) checkBlobs(t api.Test) error {
 			return errNoBlobs()
 		}
 		if _, err := pl.Blobs.Size(digest); errors.Is(err, cache.ErrNotFound) {
-			return errNoBlob(digest)
+			return errNoBlob(fmt.Sprintf("test %q", t.ID))
 		} else if err != nil {
 			return err
 		}
@@ -57,8 +58,9 @@ func errNoBlobs() error {
 	return api.Refuse(api.CodeUnsupported, "this agent stores no blobs: send the content")
 }
 
-func errNoBlob(digest string) error {
-	return api.Refuse(api.CodeNoBlob, "blob %s is not stored here, or was removed: PUT /v1/blobs/%s and send the run again", digest, digest)
+// errNoBlob says what of a request has no blob: the names of blobs are not always the caller's (API-28).
+func errNoBlob(what string) error {
+	return api.Refuse(api.CodeNoBlob, "%s: its blob is not stored here, or was removed: PUT /v1/blobs/DIGEST and send the run again", what)
 }
 
 // withBlobs returns files with the content of those that name a blob.
@@ -71,7 +73,7 @@ func (pl *Planner) withBlobs(files []api.File) ([]api.File, error) {
 		if f.Blob == "" {
 			continue
 		}
-		content, err := pl.blob(f.Blob)
+		content, err := pl.blob(fmt.Sprintf("file %q", f.Name), f.Blob)
 		if err != nil {
 			return nil, err
 		}
@@ -81,13 +83,13 @@ func (pl *Planner) withBlobs(files []api.File) ([]api.File, error) {
 }
 
 // blob returns the content of a blob that the agent holds.
-func (pl *Planner) blob(digest string) ([]byte, error) {
+func (pl *Planner) blob(what, name string) ([]byte, error) {
 	if pl.Blobs == nil {
 		return nil, errNoBlobs()
 	}
-	b, err := pl.Blobs.Get(digest)
+	b, err := pl.Blobs.Get(name)
 	if errors.Is(err, cache.ErrNotFound) {
-		return nil, errNoBlob(digest)
+		return nil, errNoBlob(what)
 	}
 	return b, err
 }

@@ -51,7 +51,7 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 		return nil, err
 	}
 	if r.StdinBlob != "" {
-		if r.Stdin, err = pl.blob(r.StdinBlob); err != nil {
+		if r.Stdin, err = pl.blob("stdin_blob", r.StdinBlob); err != nil {
 			return nil, err
 		}
 	}

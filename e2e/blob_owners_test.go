@@ -1,0 +1,126 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// API-28. A user of the agent who knows the digest of another user's blob, such as that of hidden tests, neither reads
+// nor removes it. The control is root, whose blob it is.
+func TestHostileBlobsOfAnotherUser(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	digest, err := a.PutBlob(t.Context(), []byte("the hidden answer\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return dialAs(a.socket, 65534, daemonGroup)
+	}}}
+	ask := func(method, path string, body []byte) (status int, answer []byte) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, "http://brig"+path, bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := user.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err = io.ReadAll(res.Body)
+		if err := errors.Join(err, res.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, answer
+	}
+	cat := api.Run{Image: "tiny", Argv: []string{"cat"}, StdinBlob: digest}
+	request, err := json.Marshal(cat)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if status, _ := ask(http.MethodHead, "/v1/blobs/"+digest, nil); status != http.StatusNotFound {
+		t.Errorf("HEAD of root's blob: %d", status)
+	}
+	for name, r := range map[string]api.Run{
+		"stdin":    cat,
+		"a file":   {Image: "tiny", Argv: []string{"cat", "x"}, Files: []api.File{{Name: "x", Blob: digest}}},
+		"a test":   {Image: "tiny", Argv: []string{"cat"}, Tests: []api.Test{{ID: "1", StdinBlob: digest}}},
+		"expected": {Image: "tiny", Argv: []string{"cat"}, Tests: []api.Test{{ID: "1", ExpectedBlob: digest}}},
+		"a test's": {Image: "tiny", Argv: []string{"cat"}, Tests: []api.Test{{ID: "1", Files: []api.File{{Name: "x", Blob: digest}}}}},
+	} {
+		body, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status, answer := ask(http.MethodPost, "/v1/runs", body); status != http.StatusNotFound || !bytes.Contains(answer, []byte(api.CodeNoBlob)) {
+			t.Errorf("root's blob as %s: %d, %s", name, status, answer)
+		}
+	}
+	if status, answer := ask(http.MethodDelete, "/v1/blobs/"+digest, nil); status != http.StatusNoContent {
+		t.Errorf("DELETE: %d, %s", status, answer)
+	}
+	if res := a.run(t, cat); string(res.Stdout) != "the hidden answer\n" {
+		t.Errorf("root reads %q", res.Stdout)
+	}
+
+	if status, answer := ask(http.MethodPut, "/v1/blobs/"+digest, []byte("the hidden answer\n")); status != http.StatusOK {
+		t.Errorf("PUT of the same content: %d, %s", status, answer)
+	}
+	var res api.Result
+	status, answer := ask(http.MethodPost, "/v1/runs", request)
+	if err := json.Unmarshal(answer, &res); err != nil || status != http.StatusOK || string(res.Stdout) != "the hidden answer\n" {
+		t.Errorf("the user's own: %d, %s", status, answer)
+	}
+	if status, answer := ask(http.MethodPut, "/v1/blobs/"+digest, []byte("other content\n")); status != http.StatusBadRequest {
+		t.Errorf("PUT of other content: %d, %s", status, answer)
+	}
+}
+
+// daemonGroup is the group that sharedFlags admit.
+const daemonGroup = 1
+
+// dialAs connects to a socket as another user, in a thread that ends with that.
+func dialAs(socket string, uid, gid uintptr) (net.Conn, error) {
+	type dialed struct {
+		c   net.Conn
+		err error
+	}
+	result := make(chan dialed)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		c, err := func() (net.Conn, error) {
+			fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+			if err != nil {
+				return nil, err
+			}
+			f := os.NewFile(uintptr(fd), "socket")
+			defer func() { _ = f.Close() }() // FileConn has its own
+			if _, _, errno := unix.RawSyscall(unix.SYS_SETRESGID, gid, gid, gid); errno != 0 {
+				return nil, fmt.Errorf("setresgid: %w", errno)
+			}
+			if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, uid, uid, uid); errno != 0 {
+				return nil, fmt.Errorf("setresuid: %w", errno)
+			}
+			if err := unix.Connect(fd, &unix.SockaddrUnix{Name: socket}); err != nil {
+				return nil, err
+			}
+			return net.FileConn(f)
+		}()
+		result <- dialed{c, err}
+	}()
+	d := <-result
+	return d.c, d.err
+}
