@@ -12,6 +12,7 @@ import (
 	"os"
 	"runtime"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -22,7 +23,8 @@ import (
 // nor removes it. The control is root, whose blob it is.
 func TestHostileBlobsOfAnotherUser(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
-	digest, err := a.PutBlob(t.Context(), []byte("the hidden answer\n"))
+	secret := fmt.Sprintf("the hidden answer %d\n", time.Now().UnixNano()) // the store keeps what an earlier test has stored
+	digest, err := a.PutBlob(t.Context(), []byte(secret))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,16 +74,16 @@ func TestHostileBlobsOfAnotherUser(t *testing.T) {
 	if status, answer := ask(http.MethodDelete, "/v1/blobs/"+digest, nil); status != http.StatusNoContent {
 		t.Errorf("DELETE: %d, %s", status, answer)
 	}
-	if res := a.run(t, cat); string(res.Stdout) != "the hidden answer\n" {
+	if res := a.run(t, cat); string(res.Stdout) != secret {
 		t.Errorf("root reads %q", res.Stdout)
 	}
 
-	if status, answer := ask(http.MethodPut, "/v1/blobs/"+digest, []byte("the hidden answer\n")); status != http.StatusOK {
+	if status, answer := ask(http.MethodPut, "/v1/blobs/"+digest, []byte(secret)); status != http.StatusOK {
 		t.Errorf("PUT of the same content: %d, %s", status, answer)
 	}
 	var res api.Result
 	status, answer := ask(http.MethodPost, "/v1/runs", request)
-	if err := json.Unmarshal(answer, &res); err != nil || status != http.StatusOK || string(res.Stdout) != "the hidden answer\n" {
+	if err := json.Unmarshal(answer, &res); err != nil || status != http.StatusOK || string(res.Stdout) != secret {
 		t.Errorf("the user's own: %d, %s", status, answer)
 	}
 	if status, answer := ask(http.MethodPut, "/v1/blobs/"+digest, []byte("other content\n")); status != http.StatusBadRequest {
