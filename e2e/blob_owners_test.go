@@ -22,14 +22,14 @@ import (
 // API-28. A user of the agent who knows the digest of another user's blob, such as that of hidden tests, neither reads
 // nor removes it. The control is root, whose blob it is.
 func TestHostileBlobsOfAnotherUser(t *testing.T) {
-	a := startAgent(t, sharedFlags...)
+	a, group := startAgent(t, sharedFlags...), sharedGroup(t)
 	secret := fmt.Sprintf("the hidden answer %d\n", time.Now().UnixNano()) // the store keeps what an earlier test has stored
 	digest, err := a.PutBlob(t.Context(), []byte(secret))
 	if err != nil {
 		t.Fatal(err)
 	}
 	user := http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-		return dialAs(a.socket, 65534, daemonGroup)
+		return dialAs(a.socket, 65534, group)
 	}}}
 	ask := func(method, path string, body []byte) (status int, answer []byte) {
 		t.Helper()
@@ -91,11 +91,8 @@ func TestHostileBlobsOfAnotherUser(t *testing.T) {
 	}
 }
 
-// daemonGroup is the group that sharedFlags admit.
-const daemonGroup = 1
-
 // dialAs connects to a socket as another user, in a thread that ends with that.
-func dialAs(socket string, uid, gid uintptr) (net.Conn, error) {
+func dialAs(socket string, uid, gid uint32) (net.Conn, error) {
 	type dialed struct {
 		c   net.Conn
 		err error
@@ -110,10 +107,10 @@ func dialAs(socket string, uid, gid uintptr) (net.Conn, error) {
 			}
 			f := os.NewFile(uintptr(fd), "socket")
 			defer func() { _ = f.Close() }() // FileConn has its own
-			if _, _, errno := unix.RawSyscall(unix.SYS_SETRESGID, gid, gid, gid); errno != 0 {
+			if _, _, errno := unix.RawSyscall(unix.SYS_SETRESGID, uintptr(gid), uintptr(gid), uintptr(gid)); errno != 0 {
 				return nil, fmt.Errorf("setresgid: %w", errno)
 			}
-			if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, uid, uid, uid); errno != 0 {
+			if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, uintptr(uid), uintptr(uid), uintptr(uid)); errno != 0 {
 				return nil, fmt.Errorf("setresuid: %w", errno)
 			}
 			if err := unix.Connect(fd, &unix.SockaddrUnix{Name: socket}); err != nil {

@@ -3,9 +3,7 @@ package e2e
 import (
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,20 +19,13 @@ func TestPackagesOfAnotherUser(t *testing.T) {
 	x.wheel(t, "two", "1.0", "", map[string]string{"two.py": "x = 'of root'\n"})
 	public := filepath.Join(a.dir, "brig") // the checkout may be closed to others
 	copyFile(t, binary(t, "brig"), public)
-	group, err := user.LookupGroup("daemon")
-	if err != nil {
-		t.Fatal(err)
-	}
-	gid, err := strconv.ParseUint(group.Gid, 10, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	gid := sharedGroup(t)
 	asUser := func(words ...string) (string, string) {
 		t.Helper()
 		cmd := exec.Command(public, words...)
 		cmd.Dir = "/"
 		cmd.Env = []string{"BRIG_SOCKET=" + a.socket, "PATH=/usr/bin:/bin", "SANDBOX_PYTHON_INDEX=" + x.url}
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: uint32(gid)}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: gid}}
 		var out, errs strings.Builder
 		cmd.Stdout, cmd.Stderr = &out, &errs
 		if err := cmd.Run(); err != nil && cmd.ProcessState == nil {

@@ -10,7 +10,9 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +44,20 @@ func startService(t testing.TB, a *agent, flags ...string) *service {
 // sharedFlags share the agent's socket with a group that every host has, and give it two slots on a
 // host with one processor too.
 var sharedFlags = []string{"--group", "daemon", "--slots", "2"}
+
+// sharedGroup is the id of that group.
+func sharedGroup(t testing.TB) uint32 {
+	t.Helper()
+	group, err := user.LookupGroup("daemon")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gid, err := strconv.ParseUint(group.Gid, 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return uint32(gid)
+}
 
 func launchService(t testing.TB, a *agent, data string, flags ...string) *service {
 	t.Helper()

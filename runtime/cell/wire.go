@@ -163,10 +163,14 @@ func StartMessage(dir string, argv, env []string, rlimits []plan.RLimit, how Sta
 		return nil, err
 	}
 	flags := uint32(0)
-	for flag, set := range map[uint32]bool{startTemplate: how.Template, startLinked: how.Linked, startPaired: how.Paired} {
-		if set {
-			flags |= flag
-		}
+	if how.Template {
+		flags |= startTemplate
+	}
+	if how.Linked {
+		flags |= startLinked
+	}
+	if how.Paired {
+		flags |= startPaired
 	}
 	return encodeStart(dir, argv, env, limits, flags, uint32(how.Named))
 }

@@ -30,9 +30,9 @@ func compileRetention(p *plan.Run) int64 {
 // (PKG-11, TestHostileNamesOfPackages).
 const InstallRetention = 96 << 20
 
-// ownMemory is the agent's memory apart from requests, among it heapHeadroom. heldWaiting and heldPerSlot are the most that it
-// retains for requests: for those that wait, and per slot. On a host with little memory the bound
-// is an eighth of it, and minHeld at least.
+// ownMemory is the agent's memory apart from requests, among it heapHeadroom. heldWaiting and heldPerSlot are
+// the most that it retains for requests: for those that wait, and per slot. On a host with little memory the
+// bound is an eighth of it, and minHeld at least.
 const (
 	ownMemory   = 224 * api.MiB
 	heldWaiting = 256 * api.MiB

@@ -151,7 +151,8 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 	if err != nil {
 		return nil, err
 	}
-	msg, err := cell.StartMessage(p.Dir, p.Argv, p.Env, plan.RLimits(p.Limits, p.Backstop, p.Volume), cell.Start{Template: at.Template != nil, Linked: len(linked) > 0, Named: len(named), Paired: streams.link != nil})
+	how := cell.Start{Template: at.Template != nil, Linked: len(linked) > 0, Named: len(named), Paired: streams.link != nil}
+	msg, err := cell.StartMessage(p.Dir, p.Argv, p.Env, plan.RLimits(p.Limits, p.Backstop, p.Volume), how)
 	if err != nil {
 		return nil, err
 	}

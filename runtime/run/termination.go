@@ -65,9 +65,8 @@ func (w *supervisor) ensureEmpty() error {
 func (w *supervisor) verdictKnown() bool { return w.stopped || w.replied }
 
 // span is when the program began and when it ended, on the monotonic clock. It has ended with the last process
-// whose output was waited for. A program that we ended
-// has ended when SIGKILL was sent: the time that the kernel then needs to free its memory is not
-// counted.
+// whose output was waited for. A program that we ended has ended when SIGKILL was sent: the time that the kernel
+// then needs to free its memory is not counted.
 func (w *supervisor) span() (exec, exit time.Duration) {
 	exec, exit = w.started, linux.Monotonic()
 	if w.replied {

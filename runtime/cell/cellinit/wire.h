@@ -89,7 +89,7 @@ struct limit { u32 resource, pad; u64 soft, hard; };
 enum {
 	START_TEMPLATE = 1,  // the program is the file of the first descriptor, which stays open as TEMPLATE_FD
 	START_LINKED = 2,    // the two descriptors that follow are stdin and stdout, instead of the shell's
-	START_PAIRED = 4,    // the shell keeps its own stdout and stderr open
+	START_PAIRED = 4,    // the shell keeps stdout and stderr open: their reader finds no end before the agent does
 	MAX_NAMED = 14,      // pipes that the program opens by name: two for each of 7 processes
 	MAX_START_FDS = MAX_NAMED + 2,
 	TEMPLATE_FD = 3,     // where restore expects it (runtime/template/snapshot/snapshot.h)
