@@ -244,77 +244,9 @@ func (e *Engine) UnderWay(ctx context.Context, id string) (map[int64]bool, error
 	return all, err
 }
 
-// Results implements batch.Queue.
-func (e *Engine) Results(ctx context.Context, id string, out chan<- batch.Message) {
-	send := func(m batch.Message) {
-		select {
-		case out <- m:
-		case <-ctx.Done():
-		}
-	}
-	for first := true; ctx.Err() == nil; first = false {
-		if !first {
-			send(batch.Message{}) // whatever ended the consumer may have lost messages
-		}
-		if err := e.follow(ctx, id, send); err != nil && ctx.Err() == nil {
-			e.log.Warn("results are not read; trying again", "err", err)
-			if lost(err) {
-				if err := e.prepareAgain(ctx); err != nil {
-					e.log.Debug("create the streams again", "err", err)
-				}
-			}
-			select {
-			case <-time.After(retryPause):
-			case <-ctx.Done():
-			}
-		}
-	}
-}
-
 // jobsOf and resultsOf are the subjects of a batch.
 func (e *Engine) jobsOf(id string) string    { return poolSubject(e.pool, "jobs.*."+id+".>") }
 func (e *Engine) resultsOf(id string) string { return poolSubject(e.pool, "results."+id+".>") }
-
-// storedHeader is in what an engine sends of a stored message. Asked by a worker of another pool, it sends it where that
-// worker says: what has the header is neither a job nor a result.
-const storedHeader = "Nats-Stream"
-
-// follow reads results until the consumer ends.
-func (e *Engine) follow(ctx context.Context, id string, send func(batch.Message)) error {
-	// An ordered consumer whose stream has vanished would otherwise wait for ever.
-	c, err := e.js.OrderedConsumer(ctx, resultsPrefix+e.pool, jetstream.OrderedConsumerConfig{FilterSubjects: []string{e.resultsOf(id)}, MaxResetAttempts: 2})
-	if err != nil {
-		return err
-	}
-	messages, err := c.Messages(jetstream.PullMaxMessages(256))
-	if err != nil {
-		return err
-	}
-	stop := context.AfterFunc(ctx, messages.Stop)
-	defer func() { stop(); messages.Stop() }()
-	for {
-		m, err := messages.Next()
-		if err != nil {
-			return err
-		}
-		meta, err := m.Metadata()
-		if err != nil {
-			return err
-		}
-		_, index, err := splitSubject(m.Subject())
-		if err != nil {
-			return err
-		}
-		if m.Headers().Get(storedHeader) != "" {
-			e.log.Warn("a worker of another pool had a result sent: it is dropped", "batch", id, "index", index)
-			if err := e.Remove(ctx, id, index); err != nil { // otherwise there could be no other one
-				return err
-			}
-			continue
-		}
-		send(batch.Message{Batch: id, Index: index, Sequence: meta.Sequence.Stream, Body: m.Data()})
-	}
-}
 
 // Forget implements batch.Queue. That it fails loses nothing: the results are removed with the next ones, or
 // at their age.

@@ -46,10 +46,10 @@ func message(i int64) batch.Message {
 	return batch.Message{Batch: "b", Index: i, Pool: "p", Attempt: 1, Body: fmt.Appendf(nil, "job %d", i)}
 }
 
-// take executes jobs until there are results of n.
+// results waits for the results of n jobs.
 func results(t *testing.T, e *jetstream.Engine, n int) map[int64]string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	out := make(chan batch.Message)
 	var follower sync.WaitGroup
