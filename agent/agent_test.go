@@ -52,8 +52,8 @@ func serve(t testing.TB, cfg agent.Config) (socket string, stop func()) {
 			if err != nil {
 				t.Errorf("Serve: %v", err)
 			}
-		case <-time.After(15 * time.Second):
-			t.Error("Serve has not returned 15 s after it was asked to stop")
+		case <-time.After(time.Minute):
+			t.Error("Serve has not returned a minute after it was asked to stop")
 		}
 		os.RemoveAll(dir)
 	})
@@ -160,12 +160,12 @@ func (w waits) Run(ctx context.Context, r api.Run, s api.Streams, c api.Caller) 
 	return api.Result{Verdict: api.Canceled}, nil
 }
 
-func within(t *testing.T, d time.Duration, what string, c <-chan struct{}) {
+func within(t *testing.T, what string, c <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-c:
-	case <-time.After(d):
-		t.Fatalf("%s: not within %v", what, d)
+	case <-time.After(time.Minute):
+		t.Fatalf("%s: not within a minute", what)
 	}
 }
 
@@ -199,10 +199,10 @@ func TestClosingTheConnectionCancels(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			failed := make(chan error, 1)
 			go func() { failed <- tt.call(ctx, client.New(socket)) }()
-			within(t, 5*time.Second, "start", w.started)
+			within(t, "start", w.started)
 			time.Sleep(50 * time.Millisecond) // let the pipe and the socket fill
 			cancel()
-			within(t, time.Second, "end of the run", w.ended)
+			within(t, "end of the run", w.ended)
 			if err := <-failed; !errors.Is(err, context.Canceled) {
 				t.Errorf("error %v; want canceled", err)
 			}
@@ -224,9 +224,9 @@ func TestAClientThatVanishesCancelsAStreamedRun(t *testing.T) {
 	}
 	body := `{"image":"tiny","argv":["true"]}`
 	fmt.Fprintf(nc, "POST /v1/runs HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: brig-stream/1\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-	within(t, 5*time.Second, "start", w.started)
+	within(t, "start", w.started)
 	nc.Close()
-	within(t, time.Second, "end of the run", w.ended)
+	within(t, "end of the run", w.ended)
 }
 
 func TestEndlessStdinEndsWithTheProgram(t *testing.T) {

@@ -41,11 +41,11 @@ func TestFramesThatCancel(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer nc.Close()
-			nc.SetDeadline(time.Now().Add(5 * time.Second))
+			nc.SetDeadline(time.Now().Add(time.Minute))
 			// The frames are sent with the request, before the agent has accepted the upgrade.
 			fmt.Fprint(nc, post(`{"image":"a","argv":["b"]}`, upgrade), tt.send)
-			within(t, 5*time.Second, "start", w.started)
-			within(t, time.Second, "end of the run", w.ended)
+			within(t, "start", w.started)
+			within(t, "end of the run", w.ended)
 			in := bufio.NewReader(nc)
 			if res, err := http.ReadResponse(in, nil); err != nil || res.StatusCode != http.StatusSwitchingProtocols {
 				t.Fatalf("%v, %v; want 101", res, err)

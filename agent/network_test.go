@@ -71,7 +71,7 @@ func TestUnreadSocketsKeepTheConnection(t *testing.T) {
 			if err := tt.end(nc); err != nil {
 				t.Error(err)
 			}
-			within(t, 5*time.Second, "the second connection", second)
+			within(t, "the second connection", second)
 		})
 	}
 }

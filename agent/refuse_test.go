@@ -25,7 +25,7 @@ func raw(t *testing.T, socket, request string) (*http.Response, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { nc.Close() })
-	nc.SetDeadline(time.Now().Add(10 * time.Second))
+	nc.SetDeadline(time.Now().Add(time.Minute))
 	if _, err := io.WriteString(nc, request); err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestStoppingFinishesActiveRunsAndRefusesNewOnes(t *testing.T) { // AGT-11
 	c := client.New(socket)
 	got := make(chan error, 1)
 	go func() { _, err := c.Run(t.Context(), anyRun); got <- err }()
-	within(t, 5*time.Second, "start", started)
+	within(t, "start", started)
 	stopped := make(chan struct{})
 	go func() { stop(); close(stopped) }()
 	for { // until the agent has noticed
@@ -191,7 +191,7 @@ func TestStoppingFinishesActiveRunsAndRefusesNewOnes(t *testing.T) { // AGT-11
 	if err := <-got; err != nil {
 		t.Errorf("the run that was under way: %v", err)
 	}
-	within(t, 5*time.Second, "end", stopped)
+	within(t, "end", stopped)
 	if _, err := c.Run(t.Context(), anyRun); code(err) != api.CodeAgentUnreachable {
 		t.Errorf("a run after the end: %v; want agent-unreachable", err)
 	}
@@ -227,11 +227,11 @@ func TestStoppingCancelsRunsThatTakeTooLong(t *testing.T) {
 				defer nc.Close()
 				io.WriteString(nc, post(`{"image":"a","argv":["b"]}`, upgrade))
 			}
-			within(t, 5*time.Second, "start", w.started)
+			within(t, "start", w.started)
 			stopped := make(chan struct{})
 			go func() { stop(); close(stopped) }()
-			within(t, 5*time.Second, "end of the run", w.ended)
-			within(t, 5*time.Second, "end of the agent", stopped)
+			within(t, "end of the run", w.ended)
+			within(t, "end of the agent", stopped)
 		})
 	}
 }
@@ -255,7 +255,7 @@ func TestAClientThatStopsReadingIsDisconnected(t *testing.T) {
 	}
 	defer nc.Close()
 	io.WriteString(nc, post(`{"image":"a","argv":["b"]}`, upgrade))
-	within(t, 3*time.Second, "end of the run", ended)
+	within(t, "end of the run", ended)
 }
 
 func TestConnectionsOverTheLimitWait(t *testing.T) { // API-02

@@ -87,7 +87,7 @@ func runHeld(t *testing.T, lines []string, held []batch.Message, late bool) []ap
 	in := io.MultiReader(strings.NewReader("\n\n\n\n"), lateReader{after, strings.NewReader(strings.Join(lines, "\n"))})
 	c := coordinator(q, in, out, done)
 	c.Resumed = true
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err = c.Run(ctx)
 	if err := errors.Join(err, out.Close()); err != nil {

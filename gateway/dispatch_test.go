@@ -131,7 +131,7 @@ func TestDisconnectCancelsARunThatHasBegun(t *testing.T) {
 			Run string `json:"run_id"`
 		}
 	}
-	for end := time.Now().Add(10 * time.Second); len(page.Items) == 0 && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); len(page.Items) == 0 && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		send(t, web, "GET", "/v1/history", "", &page)
 	}
 	if len(page.Items) != 1 {

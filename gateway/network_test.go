@@ -240,7 +240,7 @@ func TestNetworkEndsWithTheRun(t *testing.T) {
 				<-connected
 				send(t, web, "DELETE", "/v1/runs/"+st.Run, "", nil)
 				close(goOn)
-				for deadline := time.Now().Add(10 * time.Second); st.State != api.Done && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+				for deadline := time.Now().Add(time.Minute); st.State != api.Done && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 					send(t, web, "GET", "/v1/runs/"+st.Run, "", &st)
 				}
 			} else {
@@ -251,13 +251,13 @@ func TestNetworkEndsWithTheRun(t *testing.T) {
 			}
 			<-connected
 			for _, c := range open {
-				_ = c.SetDeadline(time.Now().Add(2 * time.Second))
+				_ = c.SetDeadline(time.Now().Add(time.Minute))
 				if _, err := c.Read(make([]byte, 1)); err == nil || os.IsTimeout(err) {
 					t.Errorf("a connection is open after the end: %v", err)
 				}
 				c.Close()
 			}
-			for deadline := time.Now().Add(10 * time.Second); descriptors() > before || runtime.NumGoroutine() > routines; time.Sleep(10 * time.Millisecond) {
+			for deadline := time.Now().Add(time.Minute); descriptors() > before || runtime.NumGoroutine() > routines; time.Sleep(10 * time.Millisecond) {
 				if time.Now().After(deadline) {
 					stacks := make([]byte, 1<<20)
 					t.Fatalf("%d descriptors before, %d after; %d goroutines before, %d after\n%s", before, descriptors(), routines, runtime.NumGoroutine(), stacks[:runtime.Stack(stacks, true)])

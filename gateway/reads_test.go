@@ -96,7 +96,7 @@ func TestUnreadResponsesHoldNoSlot(t *testing.T) {
 	for range readSlots {
 		<-begun
 	}
-	ctx, enough := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, enough := context.WithTimeout(t.Context(), time.Minute)
 	defer enough()
 	for _, path := range []string{"/v1/stats", "/v1/history", "/v1/alerts"} {
 		req, err := http.NewRequestWithContext(ctx, "GET", web.URL+path, nil)

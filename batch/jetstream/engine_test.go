@@ -171,7 +171,7 @@ func TestAWorkerWaitsForItsEngine(t *testing.T) {
 		if err := errors.Join(e.Prepare(t.Context()), e.Release(t.Context(), message(0))); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		d, err := s.Next(ctx, nothing)
 		cancel()
 		if err != nil {
@@ -204,7 +204,7 @@ func TestWhatAnEngineLostIsCreatedAgain(t *testing.T) {
 			if err := errors.Join(call(e), e.Release(t.Context(), message(0))); err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			if _, err := e.Source(false).Next(ctx, nothing); err != nil {
 				t.Errorf("no job comes: %v", err)
@@ -266,7 +266,7 @@ func TestAJobThatIsGivenBackComesAgain(t *testing.T) {
 	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
 		if there, err := e.UnderWay(t.Context(), "b"); err == nil && len(there) == 0 {
 			return
-		} else if time.Since(begin) > 10*time.Second {
+		} else if time.Since(begin) > time.Minute {
 			t.Fatalf("a dropped job is still there: %v (%v)", there, err)
 		}
 	}
