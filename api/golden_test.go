@@ -123,7 +123,7 @@ func TestGolden(t *testing.T) {
 		"result-compile-error": result(func(r *api.Result) { r.Verdict, r.Stage, r.ExitCode = api.CompileError, api.StageCompile, 1 }),
 		"error":                api.Fail(api.CodeBusy, "every slot is leased: try again"),
 		"error-run":            &api.Error{Code: api.CodeInternal, Message: "the agent could not carry out the request", RetrySafe: true, Run: "0d3c1f6a5b2e4c77"},
-		"health":               api.Health{Status: "ok", Version: "0.1.0", Slots: 2, Leased: 1, Cells: 2, Sessions: 1, SessionsMax: 16, Memory: 512 << 20, MemoryMax: 3 << 30, Ceiling: api.Limits{CPU: 30e9, Memory: 4 << 30}, UptimeNS: 5e9, Kernel: "6.12.41", CgroupMode: "hybrid"},
+		"health":               api.Health{Status: "ok", Version: "0.1.0", Slots: 2, ImageRoom: new(int64(5 << 30)), Leased: 1, Cells: 2, Sessions: 1, SessionsMax: 16, Memory: 512 << 20, MemoryMax: 3 << 30, Ceiling: api.Limits{CPU: 30e9, Memory: 4 << 30}, UptimeNS: 5e9, Kernel: "6.12.41", CgroupMode: "hybrid"},
 		"language":             api.Language{Name: "python", Extensions: []string{"py"}, Image: "python", Stored: true, Tier: "default", Version: "3.13"},
 		"language-compiled": api.Language{
 			Name: "cpp", Aliases: []string{"c++"}, Extensions: []string{"cpp", "cc"}, Image: "cpp", Tier: "strict", CompileTier: "compile",

@@ -16,6 +16,7 @@ type Health struct {
 	ImagesWanted   int64     `json:"image_memory_wanted_bytes"`  // size of all files of the images in use; if it is above image_memory_bytes, measurements can depend on the page cache
 	ImagesMax      int64     `json:"image_memory_ceiling_bytes"` // the most image memory that is held; zero: none
 	ImagesDamaged  []string  `json:"images_damaged,omitempty"`   // digests of stored images whose files are not as they were imported; their runs are refused
+	ImageRoom      *int64    `json:"image_room_bytes,omitempty"` // free bytes on the file system of the image store; null: not known
 	Templates      Templates `json:"templates"`
 
 	BlobsMax    int64  `json:"blobs_ceiling_bytes,omitempty"`    // the most disk space for all blobs; zero: there are no blobs

@@ -105,6 +105,15 @@ func OpenReadOnly(dir string) *Store { return &Store{dir: dir} }
 // Dir returns the store's directory.
 func (s *Store) Dir() string { return s.dir }
 
+// Free returns the bytes that are free on the file system of the store.
+func (s *Store) Free() (int64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(s.dir, &st); err != nil {
+		return 0, fmt.Errorf("read the free space of %s: %w", s.dir, err)
+	}
+	return int64(st.Bavail) * st.Bsize, nil
+}
+
 // List returns every image, sorted by digest. It reads files only if the store has changed: any caller
 // may ask for the list as often as it likes (IMG-53).
 func (s *Store) List() ([]Image, error) {

@@ -337,6 +337,15 @@ func (h *Host) Run(ctx context.Context, r api.Run, s api.Streams, caller api.Cal
 // ProfileNames lists what a run may name, sorted.
 func (h *Host) ProfileNames() []string { return h.runner.Planner.ProfileNames() }
 
+// imageRoom returns the free bytes of the image store; nil: not known.
+func (h *Host) imageRoom() *int64 {
+	free, err := h.cfg.Images.Free()
+	if err != nil {
+		return nil
+	}
+	return &free
+}
+
 // Health reports what is in use on the host.
 func (h *Host) Health() api.Health {
 	slots, leased, cells, committed := h.runner.Pool.Stats()
@@ -346,8 +355,8 @@ func (h *Host) Health() api.Health {
 		Status: "ok", Version: h.cfg.Version, Slots: slots, Leased: leased, Cells: cells,
 		Sessions: h.sessions.Count(), SessionsMax: h.sessions.Max,
 		Memory: int64(committed), MemoryMax: int64(h.cfg.Memory), AgentMemoryMax: int64(h.memory.MaxMemory()), ImagesHeld: int64(held), ImagesWanted: int64(wanted), ImagesMax: int64(h.factory.Images.Pages.Max),
-		ImagesDamaged: h.factory.Images.Damaged(),
-		Templates:     api.Templates{Kept: templates.Kept, Bytes: int64(templates.Size), Max: int64(h.cfg.TemplateMemory), Made: templates.Made, Failed: templates.Failed, Problem: cmp.Or(h.runner.Planner.NoTemplates, templates.Why)},
-		VolumesMax:    h.sessions.Volumes.Ceiling(), OtherAgents: int64(h.otherAgents), ProfileLog: h.cfg.ProfileLog, Network: h.cfg.Network, Packages: h.cfg.Packages, Kernel: h.runner.About.Kernel, CgroupMode: h.runner.About.CgroupMode, Ceiling: h.cfg.Ceiling,
+		ImagesDamaged: h.factory.Images.Damaged(), ImageRoom: h.imageRoom(),
+		Templates:  api.Templates{Kept: templates.Kept, Bytes: int64(templates.Size), Max: int64(h.cfg.TemplateMemory), Made: templates.Made, Failed: templates.Failed, Problem: cmp.Or(h.runner.Planner.NoTemplates, templates.Why)},
+		VolumesMax: h.sessions.Volumes.Ceiling(), OtherAgents: int64(h.otherAgents), ProfileLog: h.cfg.ProfileLog, Network: h.cfg.Network, Packages: h.cfg.Packages, Kernel: h.runner.About.Kernel, CgroupMode: h.runner.About.CgroupMode, Ceiling: h.cfg.Ceiling,
 	}
 }

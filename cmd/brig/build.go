@@ -96,6 +96,7 @@ func (c *cli) buildAndStore(ctx context.Context, a *agentHandle, r build.Recipe,
 	if err := os.Remove(tmp.Name()); err != nil {
 		return err
 	}
+	o.Room = c.buildRoom(ctx, a)
 	if err := c.build(ctx, r, tmp, o); err != nil {
 		return err
 	}

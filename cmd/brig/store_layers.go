@@ -162,12 +162,14 @@ func (s *layerStore) sendMissing(ctx context.Context) error {
 	for _, l := range have {
 		known[l.Digest] = l.Size
 	}
-	need, total := []string{}, int64(0)
+	need := []string{}
+	var total, room int64
 	seen := map[string]bool{}
 	for _, l := range s.img.Layers {
 		size, ok := known[l.DiffID]
 		if !ok && !seen[l.DiffID] {
 			need = append(need, l.DiffID)
+			room += l.Size
 		}
 		if !seen[l.DiffID] {
 			total += size
@@ -179,6 +181,9 @@ func (s *layerStore) sendMissing(ctx context.Context) error {
 	}
 	if len(need) == 0 && len(s.stored) > 0 {
 		return nil
+	}
+	if err := storeRoom(ctx, s.agent, room); err != nil { // a layer is larger than what is downloaded of it
+		return err
 	}
 	if err := s.reader.Need(need); err != nil {
 		return err

@@ -17,6 +17,10 @@ type Options struct {
 	Log    io.Writer // output of the tools; may be nil
 
 	Step func(string) // called with the current step, from one goroutine at a time; may be nil
+
+	// Room is called once, before anything is downloaded, with bytes that the unpacked image exceeds: it returns an
+	// error if there is no room for them. May be nil.
+	Room func(atLeast int64) error
 }
 
 // Image builds an image from its recipe and writes it to out, as a tar compressed with zstd. The
@@ -30,6 +34,9 @@ func Image(ctx context.Context, r Recipe, out io.Writer, o Options) error {
 	}
 	if o.Step == nil {
 		o.Step = func(string) {}
+	}
+	if o.Room == nil {
+		o.Room = func(int64) error { return nil }
 	}
 	// Fast: the archive is usually unpacked immediately and not kept.
 	z, err := zstd.NewWriter(out, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))

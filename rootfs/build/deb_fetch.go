@@ -41,6 +41,10 @@ func (b *debianBuild) fetchDebs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// A tree is larger than its packages, which are compressed, even without what Exclude and Finish remove.
+	if err := b.room(totalSize(wanted)); err != nil {
+		return err
+	}
 	missing, err := loadDebs(b.cache, b.dir.file("debs"), wanted)
 	if err != nil {
 		return err
@@ -171,14 +175,14 @@ func (d *downloadProgress) Write(p []byte) (int, error) {
 		d.line = rest
 		if bytes.HasPrefix(line, []byte("Get:")) {
 			d.begun++
-			d.step(fmt.Sprintf("downloading %d of %d packages, %d MiB together", min(d.begun, len(d.of)), len(d.of), d.bytes()>>20))
+			d.step(fmt.Sprintf("downloading %d of %d packages, %d MiB together", min(d.begun, len(d.of)), len(d.of), totalSize(d.of)>>20))
 		}
 	}
 }
 
-func (d *downloadProgress) bytes() (sum int64) {
-	for _, deb := range d.of {
-		sum += deb.size
+func totalSize(debs []wantedDeb) (sum int64) {
+	for _, d := range debs {
+		sum += d.size
 	}
 	return sum
 }

@@ -29,6 +29,7 @@ type debianBuild struct {
 	aptOptions []string
 	log        io.Writer
 	step       func(string)
+	room       func(atLeast int64) error
 }
 
 // buildDebian writes the tar of a Debian tree to out.
@@ -53,7 +54,7 @@ func buildDebian(ctx context.Context, r Recipe, out io.Writer, o Options) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	b := &debianBuild{recipe: r.withBase(), dir: w, cache: o.Cache, aptOptions: aptOptions(ctx), log: o.Log, step: o.Step}
+	b := &debianBuild{recipe: r.withBase(), dir: w, cache: o.Cache, aptOptions: aptOptions(ctx), log: o.Log, step: o.Step, room: o.Room}
 	if err := errors.Join(b.write("sources.sources", sources), b.write("finish.sh", b.variables()+b.recipe.Finish), b.write("status", "")); err != nil {
 		return err
 	}

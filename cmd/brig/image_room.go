@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// buildRoom returns a build's check of space: before anything is downloaded it refuses an image for which the agent's
+// store, or the directory of the temporary archive, has no room.
+func (c *cli) buildRoom(ctx context.Context, a *agentHandle) func(atLeast int64) error {
+	return func(atLeast int64) error {
+		if err := storeRoom(ctx, a, atLeast); err != nil {
+			return err
+		}
+		var st unix.Statfs_t
+		dir := os.TempDir()
+		if err := unix.Statfs(dir, &st); err != nil {
+			return fmt.Errorf("read the free space of %s: %w", dir, err)
+		}
+		if free := int64(st.Bavail) * st.Bsize; free < atLeast {
+			return fmt.Errorf("%s has %s free, and the archive of the image needs about %s: free some, or set TMPDIR", dir, formatSize(free), formatSize(atLeast))
+		}
+		return nil
+	}
+}
+
+// storeRoom refuses what the agent's store has no room for. An agent of an older version does not say how much it has.
+func storeRoom(ctx context.Context, a *agentHandle, atLeast int64) error {
+	h, err := a.Health(ctx)
+	if err != nil {
+		return err
+	}
+	if free := h.ImageRoom; free != nil && *free < atLeast {
+		return api.Refuse(api.CodeHostExhausted, "the agent's store has %s free, and the image takes more than %s: "+
+			"free some (brig rootfs gc, brig rootfs rm), or give brigd another --data-dir", formatSize(*free), formatSize(atLeast))
+	}
+	return nil
+}
