@@ -32,15 +32,15 @@ func Apply(r *api.Run, common api.Run, time api.Duration, ceiling api.Limits) {
 	}
 }
 
-// WithTime returns limits with a limit on processor time, and a wall limit that lets a program wait for
-// as long again and a second, unless they have them. The wall limit stays below the ceiling of the agent, as far
-// as it is known, and the usual one, if the processor time does.
+// WithTime returns limits with a limit on processor time, and a generous wall limit, four times that and two seconds
+// more, unless they have them: other work on the host is no fault of a program. The wall limit stays below the ceiling
+// of the agent, as far as it is known, and the usual one, if the processor time does.
 func WithTime(l api.Limits, cpu api.Duration, ceiling api.Limits) api.Limits {
 	if l.CPU == 0 {
 		l.CPU = cpu
 	}
 	if l.Wall == 0 && l.CPU > 0 {
-		l.Wall = min(2*l.CPU+api.Duration(1e9), max(l.CPU, api.DefaultCeiling().CappedBy(ceiling).Wall))
+		l.Wall = min(4*l.CPU+api.Duration(2e9), max(l.CPU, api.DefaultCeiling().CappedBy(ceiling).Wall))
 	}
 	return l
 }

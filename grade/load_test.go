@@ -141,7 +141,7 @@ func TestPassFailIsAllOrNothing(t *testing.T) {
 }
 
 func TestWithTime(t *testing.T) {
-	for _, tt := range []struct{ cpu, wall api.Duration }{{1000 * ms, 3000 * ms}, {14000 * ms, 29000 * ms}, {20000 * ms, 30000 * ms}, {60000 * ms, 60000 * ms}} {
+	for _, tt := range []struct{ cpu, wall api.Duration }{{1000 * ms, 6000 * ms}, {6900 * ms, 29600 * ms}, {20000 * ms, 30000 * ms}, {60000 * ms, 60000 * ms}} {
 		if l := WithTime(api.Limits{}, tt.cpu, api.Limits{}); l.CPU != tt.cpu || l.Wall != tt.wall {
 			t.Errorf("%s: %s, %s; want %s", tt.cpu, l.CPU, l.Wall, tt.wall)
 		}
@@ -149,7 +149,7 @@ func TestWithTime(t *testing.T) {
 	if l := WithTime(api.Limits{CPU: 1000 * ms, Wall: 5000 * ms}, 2000*ms, api.Limits{Wall: 2000 * ms}); l.CPU != 1000*ms || l.Wall != 5000*ms {
 		t.Errorf("limits of the caller: %+v", l)
 	}
-	for _, tt := range []struct{ ceiling, cpu, wall api.Duration }{{10000 * ms, 1000 * ms, 3000 * ms}, {10000 * ms, 8000 * ms, 10000 * ms}, {10000 * ms, 12000 * ms, 12000 * ms}, {90000 * ms, 20000 * ms, 30000 * ms}} {
+	for _, tt := range []struct{ ceiling, cpu, wall api.Duration }{{10000 * ms, 1000 * ms, 6000 * ms}, {10000 * ms, 8000 * ms, 10000 * ms}, {10000 * ms, 12000 * ms, 12000 * ms}, {90000 * ms, 20000 * ms, 30000 * ms}} {
 		if l := WithTime(api.Limits{}, tt.cpu, api.Limits{Wall: tt.ceiling}); l.CPU != tt.cpu || l.Wall != tt.wall {
 			t.Errorf("%s of an agent that allows %s: %s, %s; want %s", tt.cpu, tt.ceiling, l.CPU, l.Wall, tt.wall)
 		}
