@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs/languages"
 )
@@ -69,6 +71,7 @@ var languageCases = []languageCase{
 	{name: "locks", check: prints("locks ok\n"), optional: true},
 	{name: "events", check: prints("events ok\n"), optional: true},
 	{name: "machine", check: prints("machine ok\n"), optional: true, singleProcess: true},
+	{name: "processors", change: func(r *api.Run) { r.Limits.Cpuset = firstProcessor() }, check: prints("processors 1\n"), optional: true},
 	{name: "records", check: prints("records ok\n"), optional: true, singleProcess: true},
 	{name: "signals", check: prints("signals ok\n"), optional: true, singleProcess: true},
 	{name: "types", check: prints("types ok\n"), optional: true, singleProcess: true},
@@ -77,6 +80,19 @@ var languageCases = []languageCase{
 	}, optional: true},
 	{name: "caches", check: prints("caches ok\n"), optional: true, singleProcess: true},
 	{name: "deep", check: prints("100000\n")},
+}
+
+// firstProcessor is a cpuset of one processor that this process may use.
+func firstProcessor() string {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		panic(err) // of this process it is always there
+	}
+	n := 0
+	for !set.IsSet(n) {
+		n++
+	}
+	return strconv.Itoa(n)
 }
 
 // numberedLines are a million lines, each with a number, the first of which is first.

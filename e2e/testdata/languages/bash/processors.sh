@@ -1,0 +1,1 @@
+echo "processors $(nproc)"

@@ -1,0 +1,4 @@
+#include <iostream>
+#include <thread>
+
+int main() { std::cout << "processors " << std::thread::hardware_concurrency() << '\n'; }

@@ -1,0 +1,4 @@
+import std.parallelism;
+import std.stdio;
+
+void main() { writeln("processors ", totalCPUs); }

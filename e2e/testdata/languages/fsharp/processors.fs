@@ -1,0 +1,1 @@
+printfn "processors %d" System.Environment.ProcessorCount

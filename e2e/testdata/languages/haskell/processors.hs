@@ -1,0 +1,4 @@
+import GHC.Conc (getNumProcessors)
+
+main :: IO ()
+main = getNumProcessors >>= \n -> putStrLn ("processors " ++ show n)

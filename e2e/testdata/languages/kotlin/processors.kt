@@ -1,0 +1,3 @@
+fun main() {
+    println("processors ${Runtime.getRuntime().availableProcessors()}")
+}

@@ -1,0 +1,1 @@
+let () = Printf.printf "processors %d\n" (Domain.recommended_domain_count ())

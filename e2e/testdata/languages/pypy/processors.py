@@ -1,0 +1,3 @@
+import multiprocessing
+
+print('processors', multiprocessing.cpu_count())

@@ -1,0 +1,1 @@
+cat("processors ", parallel::detectCores(), "\n", sep = "")

@@ -1,0 +1,2 @@
+require 'etc'
+puts "processors #{Etc.nprocessors}"

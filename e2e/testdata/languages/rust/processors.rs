@@ -1,0 +1,3 @@
+fn main() {
+    println!("processors {}", std::thread::available_parallelism().unwrap());
+}
