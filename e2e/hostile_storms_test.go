@@ -107,8 +107,13 @@ func TestHostileStormsLeaveTheNeighbourAlone(t *testing.T) {
 	t.Run("control", func(t *testing.T) {
 		a.stop()
 		open := startAgent(t, "--slots", "2", "--max-weight", "262144", "--max-cpus", "2")
-		bad := runInStorm(t, open, honest, limits, 10, runStorm(storm, "spin"))
-		t.Logf("of 10 runs: %v", bad)
+		bad := map[string]int{}
+		for range 10 { // one is enough, and each takes seconds
+			if addFails(bad, runInStorm(t, open, honest, limits, 1, runStorm(storm, "spin"))); len(bad) > 0 {
+				break
+			}
+		}
+		t.Logf("of up to 10 runs: %v", bad)
 		if len(bad) == 0 {
 			t.Error("a storm with all the weight there is changes no verdict: the test proves nothing")
 		}
