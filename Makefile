@@ -17,10 +17,11 @@ CELLINIT_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -ffreestanding -nostdlib 
 	-fno-pic -no-pie -fno-tree-loop-distribute-patterns \
 	-Wl,--build-id=none -Wl,-z,noexecstack -Wl,-z,noseparate-code -s
 
-PROBES := corpus/built/probes.elf
-ALONE := corpus/built/SEC-33.elf# separate programs: they run code before main that others must not have
-PROBE_SRC := $(filter-out corpus/cases/sweep.c corpus/cases/dispatch.c $(ALONE:corpus/built/%.elf=corpus/cases/%.c),$(wildcard corpus/cases/*.c))# sweep has no C library
-PROBE_OBJ := $(PROBE_SRC:corpus/cases/%.c=bin/probes/%.o)
+PROBES := internal/corpus/built/probes.elf
+ALONE := internal/corpus/built/SEC-33.elf# separate programs: they run code before main that others must not have
+PROBE_SRC := $(filter-out testdata/hostile/sweep.c testdata/hostile/dispatch.c $(ALONE:internal/corpus/built/%.elf=testdata/hostile/%.c),$(wildcard testdata/hostile/*.c))# sweep has no C library
+EXPECT := $(patsubst testdata/hostile/%,internal/corpus/built/%,$(wildcard testdata/hostile/*.expect.json))
+PROBE_OBJ := $(PROBE_SRC:testdata/hostile/%.c=bin/probes/%.o)
 
 help: ## list targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -56,141 +57,146 @@ $(CELLINIT_ABLATE): $(CELLINIT_SRC) Makefile
 	gcc $(CELLINIT_FLAGS) -DABLATE -o $@ $(filter %.c,$^)
 
 # Each probe is compiled separately and exports only its main, as probe_NAME, to the others.
-bin/probes/%.o: corpus/cases/%.c $(wildcard corpus/cases/*.h)
+bin/probes/%.o: testdata/hostile/%.c $(wildcard testdata/hostile/*.h)
 	@mkdir -p $(@D)
 	@gcc -c -O1 -pthread -w -Dmain=probe_$(subst -,_,$*) -o $@ $< && objcopy --keep-global-symbol=probe_$(subst -,_,$*) $@
 
-$(ALONE): corpus/built/%.elf: corpus/cases/%.c $(wildcard corpus/cases/*.h)
+# What is expected of each is embedded with them.
+$(EXPECT): internal/corpus/built/%: testdata/hostile/%
+	@mkdir -p $(@D)
+	@cp $< $@
+
+$(ALONE): internal/corpus/built/%.elf: testdata/hostile/%.c $(wildcard testdata/hostile/*.h)
 	@mkdir -p $(@D)
 	@gcc -static -O1 -pthread -w -s -o $@ $<
 
-$(PROBES): $(PROBE_OBJ) corpus/cases/dispatch.c ## all hostile programs in one binary, embedded in brig
+$(PROBES): $(PROBE_OBJ) testdata/hostile/dispatch.c ## all hostile programs in one binary, embedded in brig
 	@mkdir -p $(@D)
 	@for p in $(basename $(notdir $(PROBE_OBJ))); do echo "PROBE(\"$$p\", probe_$${p//-/_})"; done >bin/probes/probes.inc
-	@gcc -static -O1 -pthread -w -s -Ibin/probes -o $@ corpus/cases/dispatch.c $(PROBE_OBJ)
+	@gcc -static -O1 -pthread -w -s -Ibin/probes -o $@ testdata/hostile/dispatch.c $(PROBE_OBJ)
 
 # The same as a dynamic program, for the tests alone: templates begin from such.
 bin/probes/dynamic: $(PROBES)
-	@gcc -O1 -pthread -w -s -DFROM_SOURCE -Ibin/probes -o $@ corpus/cases/dispatch.c $(PROBE_OBJ)
+	@gcc -O1 -pthread -w -s -DFROM_SOURCE -Ibin/probes -o $@ testdata/hostile/dispatch.c $(PROBE_OBJ)
 
 layers: build $(CELLINIT_ABLATE) ## docs/layers.md: run the corpus with each layer left out, in a virtual machine (root)
-	@scripts/layers
+	@.ci/layers
 
 tiers: build ## docs/tiers.md: what breaks without each call of each tier (root; LANGUAGES="python ...", TIERS="strict ..." restrict it)
 	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 BRIG_TIERS_LANGUAGES="$(LANGUAGES)" BRIG_TIERS_ONLY="$(TIERS)" \
-		go test -count=1 -timeout 60m -tags tiers -run '^TestTiers$$' ./e2e
+		go test -count=1 -timeout 60m -tags tiers -run '^TestTiers$$' ./internal/e2e
 
 channels: build ## docs/channels.md: what two runs of one image can communicate to each other, by tier and mode (root)
-	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -timeout 30m -tags channels -run '^TestChannels$$' ./e2e
+	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -timeout 30m -tags channels -run '^TestChannels$$' ./internal/e2e
 
 kernel-memory: build ## docs/kernel-memory.md: kernel memory that a run uses and that is not charged to its group (root)
-	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -timeout 20m -tags tiers -run '^TestKernelMemory$$' ./e2e
+	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -timeout 20m -tags tiers -run '^TestKernelMemory$$' ./internal/e2e
 
 interpreters-tests: build ## CPython's own tests from a template and with the ordinary start (root; MODULES="test_os ..." restricts it; about an hour)
 	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 BRIG_INTERPRETERS_MODULES="$(MODULES)" \
-		go test -count=1 -v -timeout 180m -tags interpreters -run '^TestCPythonsOwnTests$$' ./e2e
+		go test -count=1 -v -timeout 180m -tags interpreters -run '^TestCPythonsOwnTests$$' ./internal/e2e
 
 foreign: build ## docs/grading.md: checkers and packages of others (root; DIR=FOLDER with clones of their repositories; WRITE=1: update the docs)
 	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 BRIG_FOREIGN="$(abspath $(DIR))" WRITE=$(WRITE) \
-		go test -count=1 -v -timeout 60m -tags foreign -run '^TestForeign(Checkers|Packages)$$' ./e2e
+		go test -count=1 -v -timeout 60m -tags foreign -run '^TestForeign(Checkers|Packages)$$' ./internal/e2e
 
-build: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(PROBES) $(ALONE) bin/probes/dynamic ## static binaries into bin/
+build: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(PROBES) $(ALONE) $(EXPECT) bin/probes/dynamic ## static binaries into bin/
 	@mkdir -p bin
 	go build $(GOFLAGS_STATIC) -o bin/brigd ./cmd/brigd
 	CGO_ENABLED=0 go build -trimpath -tags 'netgo osusergo' -ldflags '$(LDFLAGS)' -o bin/brig ./cmd/brig
 
 deps: ## install missing Debian packages (root)
-	@scripts/install-deps
+	@.ci/install-deps
 
 demo: ## from a clone to a sandboxed program: install packages, build, build the image, run
-	@scripts/demo
+	@.ci/demo
 
 test: ## all tests, and before them the packages that they need; root for the privileged ones
-	@[ "$$(id -u)" != 0 ] || scripts/install-deps
+	@[ "$$(id -u)" != 0 ] || .ci/install-deps
 	@$(MAKE) build
-	@scripts/test
+	@.ci/test
 
 test-pure: build ## tests that need no privilege; those of packages with goroutines under the race detector
-	@scripts/test pure
+	@.ci/test pure
 
 test-root: build ## privileged and hostile tests, and the command line's scripts (root)
-	@scripts/test root
+	@.ci/test root
 
 test-v2: build ## the privileged tests under cgroup v2, in virtual machines (root)
-	@scripts/test v2
+	@.ci/test v2
 
 test-v2-all: build ## test-v2 plus the service, the command line and all volumes (root; 40 minutes)
-	@BRIG_TEST_V2=all scripts/test v2
+	@BRIG_TEST_V2=all .ci/test v2
 
 test-languages: build ## test every program of every language that comes with brig (root)
-	@BRIG_TEST_LANGUAGES=all scripts/test languages
+	@BRIG_TEST_LANGUAGES=all .ci/test languages
 
 test-long: build ## in full what make test repeats a few times; before an issue is resolved (root; an hour; WRITE=1: update the docs)
-	@scripts/test long
+	@.ci/test long
 
 storms: build ## 200 runs next to each storm of processor time (root; some minutes on an idle host)
 	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 BRIG_STORM_RUNS=200 \
-		go test -count=1 -v -timeout 120m -run '^TestHostileStormsLeaveTheNeighbourAlone$$' ./e2e
+		go test -count=1 -v -timeout 120m -run '^TestHostileStormsLeaveTheNeighbourAlone$$' ./internal/e2e
 
 image-python: build ## build and store the Python image (root)
 	bin/brig rootfs build python
 
 bench: build ## cost of a run compared with a plain spawn of the same program (root; STORE=DIR: with its languages and packages; WRITE=1: update the docs)
-	go run ./bench --bin bin $(if $(STORE),--store $(STORE)) $(if $(SLEEPERS),--sleepers $(SLEEPERS)) $(if $(WRITE),--summary README.md --write docs/performance.md)
+	go run ./internal/bench --bin bin $(if $(STORE),--store $(STORE)) $(if $(SLEEPERS),--sleepers $(SLEEPERS)) $(if $(WRITE),--summary README.md --write docs/performance.md)
 
 bench-batch: build ## rate, cost and memory of brig batch, and many workers (root; STORE=DIR: with its languages; WRITE=1: update the docs)
-	go run ./bench/batches --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/batch.md)
+	go run ./internal/bench/batches --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/batch.md)
 
 chaos: build ## batches whose parts are killed at random, cut off and stopped (root; 15 minutes)
 	BRIG_TEST_LONG=1 BRIG_CHAOS=$(if $(CHAOS),$(CHAOS),20000,200) BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -v -timeout 60m -tags chaos \
-		-run '^(TestChaosOfABatch|TestABatch.*|TestAKilledBatchIsResumed|TestStoppedParts.*)$$' ./e2e
+		-run '^(TestChaosOfABatch|TestABatch.*|TestAKilledBatchIsResumed|TestStoppedParts.*)$$' ./internal/e2e
 
 languages: build ## cost of each language: image, start, least memory (root; WRITE=1: update the docs)
-	go run ./bench/languages --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/languages.md)
+	go run ./internal/bench/languages --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/languages.md)
 
 truth: build ## accuracy of measurements and verdicts, with programs that know what they use (root; STORE=DIR: also its languages; WRITE=1: update the docs)
-	go run ./bench/accuracy --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/truth.md)
+	go run ./internal/bench/accuracy --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/truth.md)
 
-fuzz: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(PROBES) $(ALONE) ## run every fuzz target for FUZZTIME (default 1m)
-	@scripts/fuzz $(or $(FUZZTIME),1m)
+fuzz: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(PROBES) $(ALONE) $(EXPECT) ## run every fuzz target for FUZZTIME (default 1m)
+	@.ci/fuzz $(or $(FUZZTIME),1m)
 
-lint: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(CELLINIT_ABLATE) $(PROBES) $(ALONE) ## gofmt, vet, golangci-lint (.golangci.yml), shellcheck, mypy
+lint: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(CELLINIT_ABLATE) $(PROBES) $(ALONE) $(EXPECT) ## gofmt, vet, golangci-lint (.golangci.yml), shellcheck, mypy
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "lint: run gofmt -w on the files above"; exit 1; }
 	go vet ./...
-	go vet -tags ablate ./runtime/... ./e2e ./cmd/brigd
-	go vet -tags tiers ./e2e
-	go vet -tags channels ./e2e
-	go vet -tags chaos ./e2e
-	go vet -tags interpreters ./e2e
-	go vet -tags foreign ./e2e
+	go vet -tags ablate ./runtime/... ./internal/e2e ./cmd/brigd
+	go vet -tags tiers ./internal/e2e
+	go vet -tags channels ./internal/e2e
+	go vet -tags chaos ./internal/e2e
+	go vet -tags interpreters ./internal/e2e
+	go vet -tags foreign ./internal/e2e
 	go run $(GOLANGCI) run ./...
 	shellcheck -e SC2016,SC2317 $$(git grep -lE '^#!.*sh$$' -- .ci scripts packaging deploy)
-	cd clients/python && mypy --strict --cache-dir=/dev/null brig_sandbox tests build_backend.py
+	cd service/client/python && mypy --strict --cache-dir=/dev/null brig_sandbox tests build_backend.py
 
 recording: build ## docs/recording.svg: real commands and their output (root; the Python and C++ images)
-	@scripts/recording
+	@.ci/recording
 
 hooks: ## check formatting and the subject before each commit in this clone
-	git config core.hooksPath scripts/hooks
+	git config core.hooksPath .ci/hooks
 
 install: build ## install below PREFIX (/usr/local), settings below SYSCONFDIR: binaries, units, completions, documents
-	@PREFIX="$(PREFIX)" SYSCONFDIR="$(SYSCONFDIR)" DESTDIR="$(DESTDIR)" packaging/install
+	@PREFIX="$(PREFIX)" SYSCONFDIR="$(SYSCONFDIR)" DESTDIR="$(DESTDIR)" deploy/packaging/install
 
 uninstall: build ## remove what make install installed; data, users and changed settings stay
-	@PREFIX="$(PREFIX)" SYSCONFDIR="$(SYSCONFDIR)" DESTDIR="$(DESTDIR)" packaging/install --remove
+	@PREFIX="$(PREFIX)" SYSCONFDIR="$(SYSCONFDIR)" DESTDIR="$(DESTDIR)" deploy/packaging/install --remove
 
 deb: build ## a Debian package in bin/
-	@VERSION="$(DEBVERSION)" MAINTAINER="$(MAINTAINER)" packaging/deb
+	@VERSION="$(DEBVERSION)" MAINTAINER="$(MAINTAINER)" deploy/packaging/deb
 
 image: build ## a container image of the gateway, with buildah, podman or docker (IMAGE=name:tag)
-	@VERSION="$(VERSION)" packaging/image $(or $(IMAGE),localhost/brig-gateway:latest)
+	@VERSION="$(VERSION)" deploy/packaging/image $(or $(IMAGE),localhost/brig-gateway:latest)
 
 image-push: build ## build and push the container image: IMAGE=registry/name:tag
 	@test -n "$(IMAGE)" || { echo "image-push: no target: run make image-push IMAGE=registry.example/brig-gateway:1"; exit 1; }
-	@VERSION="$(VERSION)" packaging/image $(IMAGE)
-	@packaging/image --push $(IMAGE)
+	@VERSION="$(VERSION)" deploy/packaging/image $(IMAGE)
+	@deploy/packaging/image --push $(IMAGE)
 
 clean: ## remove what was built
-	rm -rf bin $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(CELLINIT_ABLATE) corpus/built
+	rm -rf bin $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(CELLINIT_ABLATE) internal/corpus/built
 
 .PHONY: test-long help bench-batch chaos storms layers interpreters-tests tiers channels kernel-memory foreign cellinit build deps demo test test-pure test-root test-v2 test-v2-all test-languages image-python bench languages truth fuzz lint recording hooks install uninstall deb image image-push clean

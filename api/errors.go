@@ -12,7 +12,7 @@ type Code string
 
 // The codes. The caller or the operator can fix the causes of the first group (HTTP 4xx); the
 // second group is brig's (5xx). None is for the author of a program: a fault of the program is a
-// Verdict (see responsible in e2e/codes_test.go).
+// Verdict (see responsible in internal/e2e/codes_test.go).
 const (
 	CodeBadRequest       Code = "bad-request"            // the request does not parse, or contradicts itself
 	CodeTooLarge         Code = "too-large"              // the request is larger than this agent accepts

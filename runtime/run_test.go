@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/cache"
+	"github.com/brig-sandbox/brig/internal/cache"
 )
 
 // FIO-21: a cancel that arrives while files are collected ends the collection, and the slot is free

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/dataset"
+	"github.com/brig-sandbox/brig/batch/dataset"
 )
 
 // A datasetLine is a job of a data set on its way to the coordinator, or why there is none.

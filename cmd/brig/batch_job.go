@@ -16,8 +16,8 @@ import (
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/batch"
-	"github.com/brig-sandbox/brig/grade"
-	"github.com/brig-sandbox/brig/suite"
+	"github.com/brig-sandbox/brig/judge/grade"
+	"github.com/brig-sandbox/brig/judge/suite"
 )
 
 // executeJob executes the run of a job once, and reads the report of its suite, if it has one.

@@ -24,7 +24,7 @@ import (
 	"github.com/brig-sandbox/brig/batch/jetstream"
 	"github.com/brig-sandbox/brig/batch/local"
 	"github.com/brig-sandbox/brig/batch/worker"
-	"github.com/brig-sandbox/brig/cache"
+	"github.com/brig-sandbox/brig/internal/cache"
 )
 
 // maxBatchBlobs is the most disk space for contents that jobs name by digest.

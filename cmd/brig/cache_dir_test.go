@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/brig-sandbox/brig/gateway/auth"
+	"github.com/brig-sandbox/brig/service/auth"
 	"github.com/brig-sandbox/brig/internal/shareddir"
 )
 

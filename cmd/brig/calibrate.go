@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/calibrate"
-	"github.com/brig-sandbox/brig/problem"
+	"github.com/brig-sandbox/brig/judge/calibrate"
+	"github.com/brig-sandbox/brig/judge/problem"
 )
 
 const calibrateUsage = `

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/check"
+	"github.com/brig-sandbox/brig/judge/check"
 )
 
 const checkUsage = `

@@ -13,8 +13,8 @@ import (
 
 	agentclient "github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/bundle"
-	"github.com/brig-sandbox/brig/client"
+	"github.com/brig-sandbox/brig/runtime/bundle"
+	"github.com/brig-sandbox/brig/service/client"
 	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/rootfs/build"
 	"github.com/brig-sandbox/brig/rootfs/languages"

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/brig-sandbox/brig/dataset"
+	"github.com/brig-sandbox/brig/batch/dataset"
 	"github.com/brig-sandbox/brig/internal/inputfile"
 )
 

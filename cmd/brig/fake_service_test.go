@@ -13,10 +13,10 @@ import (
 
 	agentclient "github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/client"
-	"github.com/brig-sandbox/brig/gateway"
-	"github.com/brig-sandbox/brig/gateway/auth"
-	"github.com/brig-sandbox/brig/history"
+	"github.com/brig-sandbox/brig/service/client"
+	"github.com/brig-sandbox/brig/service"
+	"github.com/brig-sandbox/brig/service/auth"
+	"github.com/brig-sandbox/brig/service/history"
 )
 
 // serveScript serves the script's agent at $BRIG_URL, to callers with $RIGHT_KEY.
@@ -31,7 +31,7 @@ func serveScript(ts *testscript.TestScript, neg bool, args []string) {
 	store, err := history.Open(ctx, filepath.Join(dir, "history.db"), history.RetentionLimits{})
 	ts.Check(err)
 	agent := agentclient.New(ts.Getenv("BRIG_SOCKET"))
-	g, err := gateway.New(ctx, gateway.Config{Agent: agent, History: store, Keys: keys})
+	g, err := service.New(ctx, service.Config{Agent: agent, History: store, Keys: keys})
 	ts.Check(err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)

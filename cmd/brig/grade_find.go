@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/grade"
+	"github.com/brig-sandbox/brig/judge/grade"
 	"github.com/brig-sandbox/brig/internal/inputfile"
-	"github.com/brig-sandbox/brig/problem"
-	"github.com/brig-sandbox/brig/suite"
+	"github.com/brig-sandbox/brig/judge/problem"
+	"github.com/brig-sandbox/brig/judge/suite"
 )
 
 // finder finds submissions in one of all languages. tests are the files of a suite; nil: there is none.

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/brig-sandbox/brig/problem"
+	"github.com/brig-sandbox/brig/judge/problem"
 )
 
 // A gradeProgress shows on stderr how many tests have ended, how fast, and how long the others will

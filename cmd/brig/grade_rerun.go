@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brig-sandbox/brig/grade"
+	"github.com/brig-sandbox/brig/judge/grade"
 	"github.com/brig-sandbox/brig/internal/inputfile"
 )
 

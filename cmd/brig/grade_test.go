@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/grade"
+	"github.com/brig-sandbox/brig/judge/grade"
 )
 
 // gradesIn makes the options of a grading with its reports in a directory.

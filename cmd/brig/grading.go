@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/diagnose"
-	"github.com/brig-sandbox/brig/grade"
-	"github.com/brig-sandbox/brig/problem"
+	"github.com/brig-sandbox/brig/judge/diagnose"
+	"github.com/brig-sandbox/brig/judge/grade"
+	"github.com/brig-sandbox/brig/judge/problem"
 )
 
 // A grading judges submissions on one agent.

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/client"
+	"github.com/brig-sandbox/brig/service/client"
 )
 
 // historyCommand is brig history: the runs of brig serve.

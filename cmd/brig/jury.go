@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/grade"
-	"github.com/brig-sandbox/brig/grade/verify"
-	"github.com/brig-sandbox/brig/problem"
+	"github.com/brig-sandbox/brig/judge/grade"
+	"github.com/brig-sandbox/brig/judge/grade/verify"
+	"github.com/brig-sandbox/brig/judge/problem"
 )
 
 // Language is for verify: a language whose image is stored, now at the latest.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/problem"
+	"github.com/brig-sandbox/brig/judge/problem"
 )
 
 // A private agent allows what a package needs.

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/brig-sandbox/brig/gateway/auth"
+	"github.com/brig-sandbox/brig/service/auth"
 )
 
 // defaultKeys is the keys file of the service that the packages install.

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/egress"
+	"github.com/brig-sandbox/brig/agent/egress"
 )
 
 // A relayRequest says what a relay lets through: the network of a run or, if Installer is set, the index

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/brig-sandbox/brig/problem"
+	"github.com/brig-sandbox/brig/judge/problem"
 )
 
 func TestReplaceOutput(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/brig-sandbox/brig/problem"
-	"github.com/brig-sandbox/brig/problem/convert"
+	"github.com/brig-sandbox/brig/judge/problem"
+	"github.com/brig-sandbox/brig/judge/problem/convert"
 )
 
 const problemConvertUsage = `

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/grade/generate"
-	"github.com/brig-sandbox/brig/problem"
+	"github.com/brig-sandbox/brig/judge/grade/generate"
+	"github.com/brig-sandbox/brig/judge/problem"
 )
 
 const problemGenerateUsage = `

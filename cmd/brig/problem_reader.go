@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/gateway"
-	"github.com/brig-sandbox/brig/gateway/problems"
+	"github.com/brig-sandbox/brig/service"
+	"github.com/brig-sandbox/brig/service/problems"
 	"github.com/brig-sandbox/brig/internal/confine"
 )
 
@@ -67,7 +67,7 @@ func problemReaderMain(in *os.File, out io.Writer) error {
 
 // problemReader returns the function that reads packages, in a process for each. A tar is unpacked into
 // dir.
-func problemReader(dir string) gateway.ProblemReader {
+func problemReader(dir string) service.ProblemReader {
 	return func(ctx context.Context, name string, archive, out *os.File) (problems.Parts, error) {
 		ctx, cancel := context.WithTimeout(ctx, problemReaderWait)
 		defer cancel()

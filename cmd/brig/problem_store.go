@@ -14,11 +14,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/diagnose"
-	"github.com/brig-sandbox/brig/grade"
-	"github.com/brig-sandbox/brig/problem"
-	"github.com/brig-sandbox/brig/problem/format"
-	"github.com/brig-sandbox/brig/problem/store"
+	"github.com/brig-sandbox/brig/judge/diagnose"
+	"github.com/brig-sandbox/brig/judge/grade"
+	"github.com/brig-sandbox/brig/judge/problem"
+	"github.com/brig-sandbox/brig/judge/problem/format"
+	"github.com/brig-sandbox/brig/judge/problem/store"
 )
 
 // problemStore is the user's own store of packages: $BRIG_PROBLEMS, or brig/problems in the directory for

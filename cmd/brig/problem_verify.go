@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/grade"
-	"github.com/brig-sandbox/brig/grade/generate"
-	"github.com/brig-sandbox/brig/grade/verify"
-	"github.com/brig-sandbox/brig/problem"
+	"github.com/brig-sandbox/brig/judge/grade"
+	"github.com/brig-sandbox/brig/judge/grade/generate"
+	"github.com/brig-sandbox/brig/judge/grade/verify"
+	"github.com/brig-sandbox/brig/judge/problem"
 )
 
 const problemVerifyUsage = `

@@ -21,7 +21,7 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/diagnose"
+	"github.com/brig-sandbox/brig/judge/diagnose"
 )
 
 // runCommand is brig run: plan, find the agent, run, report.

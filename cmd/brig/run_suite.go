@@ -8,8 +8,8 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/grade"
-	"github.com/brig-sandbox/brig/suite"
+	"github.com/brig-sandbox/brig/judge/grade"
+	"github.com/brig-sandbox/brig/judge/suite"
 )
 
 // checkSuite refuses flags that contradict --suite, and finds its files.

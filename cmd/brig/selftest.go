@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/corpus"
+	"github.com/brig-sandbox/brig/internal/corpus"
 	"github.com/brig-sandbox/brig/rootfs/build"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/corpus"
+	"github.com/brig-sandbox/brig/internal/corpus"
 )
 
 // A selfcheck is a claim about the sandbox, and the programs that try to disprove it.

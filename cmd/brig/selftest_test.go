@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/corpus"
+	"github.com/brig-sandbox/brig/internal/corpus"
 )
 
 func TestSelfchecksDetectBrokenIsolation(t *testing.T) {

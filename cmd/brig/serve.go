@@ -22,9 +22,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/gateway"
-	"github.com/brig-sandbox/brig/gateway/auth"
-	"github.com/brig-sandbox/brig/history"
+	"github.com/brig-sandbox/brig/service"
+	"github.com/brig-sandbox/brig/service/auth"
+	"github.com/brig-sandbox/brig/service/history"
 )
 
 const serveUsage = `
@@ -70,7 +70,7 @@ type serveOptions struct {
 }
 
 func serveCommand(c *cli) *cobra.Command {
-	d := gateway.Config{}.WithDefaults()
+	d := service.Config{}.WithDefaults()
 	o := serveOptions{maxBody: d.MaxBody, maxBlob: d.MaxBlob, maxProblems: d.MaxProblems, historyBytes: history.DefaultBytes, batchBytes: d.BatchBytes}
 	k, f := newCommand("serve", serveUsage)
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on: host:port, or unix:/path")
@@ -238,7 +238,7 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 	if err != nil {
 		return err
 	}
-	gatewayConfig := gateway.Config{
+	gatewayConfig := service.Config{
 		Agent: agent.Client, History: store, Keys: keys, TLS: config, Version: version, Log: log,
 		QueuePlaces: o.queue, Wait: o.wait, MaxBody: o.maxBody, MaxBlob: o.maxBlob, MaxBodies: o.bodies, MaxConns: o.conns, MaxConnsPerAddr: o.connsEach, Grace: max(o.grace, 1), Names: o.hosts,
 		Packages: o.packages, Indexes: indexes,
@@ -247,7 +247,7 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 		Problems: problemsAt, MaxProblems: o.maxProblems, ReadProblem: problemReader(problemsAt),
 		Batches: filepath.Join(o.dataDir, batchesName), BatchSlots: o.batchSlots, BatchKeep: o.batchKeep, BatchBytes: o.batchBytes,
 	}
-	g, err := gateway.New(ctx, gatewayConfig)
+	g, err := service.New(ctx, gatewayConfig)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/egress"
+	"github.com/brig-sandbox/brig/agent/egress"
 )
 
 func (o *serveOptions) networkFlags(f *pflag.FlagSet) {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/client"
+	"github.com/brig-sandbox/brig/service/client"
 )
 
 // serviceURL is the default address of brig serve.

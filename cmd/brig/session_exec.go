@@ -14,7 +14,7 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/diagnose"
+	"github.com/brig-sandbox/brig/judge/diagnose"
 	"github.com/brig-sandbox/brig/internal/inputfile"
 )
 

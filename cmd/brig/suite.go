@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/grade"
+	"github.com/brig-sandbox/brig/judge/grade"
 	"github.com/brig-sandbox/brig/internal/inputfile"
-	"github.com/brig-sandbox/brig/problem"
-	"github.com/brig-sandbox/brig/suite"
+	"github.com/brig-sandbox/brig/judge/problem"
+	"github.com/brig-sandbox/brig/judge/suite"
 )
 
 // suiteFlags say how brig grade judges by unit tests.

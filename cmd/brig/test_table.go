@@ -9,7 +9,7 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/grade"
+	"github.com/brig-sandbox/brig/judge/grade"
 )
 
 // A testTable prints tests as they end, in their own order: a test that ends early waits for those

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/grade"
+	"github.com/brig-sandbox/brig/judge/grade"
 )
 
 // runTests executes the run of --tests, and shows each test as it ends.

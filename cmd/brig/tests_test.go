@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/problem"
+	"github.com/brig-sandbox/brig/judge/problem"
 )
 
 // The reason of the first failure, for which the table has no space, is printed below it, once.

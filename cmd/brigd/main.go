@@ -24,7 +24,7 @@ import (
 
 	"github.com/brig-sandbox/brig/agent"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/cache"
+	"github.com/brig-sandbox/brig/internal/cache"
 	"github.com/brig-sandbox/brig/internal/procfs"
 	"github.com/brig-sandbox/brig/internal/sockdir"
 	"github.com/brig-sandbox/brig/internal/sysmon"

@@ -19,7 +19,7 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 			for _, m := range testFunc.FindAllSubmatch(text, -1) {
 				defined[string(m[1])] = true
 			}
-		case path.Dir(name) == "corpus/cases" && path.Ext(name) == ".c":
+		case path.Dir(name) == "testdata/hostile" && path.Ext(name) == ".c":
 			hostile[strings.TrimSuffix(path.Base(name), ".c")] = true
 		case path.Ext(name) == ".md":
 			documents[name] = string(text)
@@ -36,7 +36,7 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 		for _, ids := range regexp.MustCompile(`TestHostile ([A-Z]+-\d+(?:, [A-Z]+-\d+)*)`).FindAllStringSubmatch(text, -1) {
 			for _, id := range strings.Split(ids[1], ", ") {
 				if !hostile[id] {
-					t.Errorf("%s names the hostile program %s, which is not in corpus/cases", name, id)
+					t.Errorf("%s names the hostile program %s, which is not in testdata/hostile", name, id)
 				}
 			}
 		}

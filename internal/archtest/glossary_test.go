@@ -47,7 +47,7 @@ func TestGlossaryNamesWhatExists(t *testing.T) {
 	if named < 80 {
 		t.Errorf("only %d names were found in the glossary", named)
 	}
-	for _, wrong := range []string{"pool.Ticket", "gateway/queue.Turn", "gateway/nosuch.go", "nosuch", "runtime.Pool"} {
+	for _, wrong := range []string{"pool.Ticket", "service/queue.Turn", "service/nosuch.go", "nosuch", "runtime.Pool"} {
 		if in.has(wrong, [][]string{{"", "runtime/pool"}}) {
 			t.Errorf("%s is found, and does not exist", wrong)
 		}

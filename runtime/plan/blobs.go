@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/cache"
+	"github.com/brig-sandbox/brig/internal/cache"
 )
 
 // TestContent completes the plan of a test with its stdin and its files, and returns its expected

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/api/judge"
+	"github.com/brig-sandbox/brig/judge"
 )
 
 // withCalls makes of a run whose tests call functions one with an interactor: the program's sandbox runs the

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/api/judge"
+	"github.com/brig-sandbox/brig/judge"
 )
 
 // The defaults of what judges a program, on each test.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/api/judge"
+	"github.com/brig-sandbox/brig/judge"
 )
 
 func TestOutOfHeap(t *testing.T) {

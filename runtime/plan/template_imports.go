@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/api/judge"
+	"github.com/brig-sandbox/brig/judge"
 	"github.com/brig-sandbox/brig/rootfs/languages"
 )
 

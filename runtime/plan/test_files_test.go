@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/cache"
+	"github.com/brig-sandbox/brig/internal/cache"
 	"github.com/brig-sandbox/brig/rootfs/languages"
 )
 

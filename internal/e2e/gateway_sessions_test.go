@@ -1,0 +1,257 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/service/client"
+)
+
+// session creates a session of the tiny image.
+func (s *service) session(project, task string) string {
+	s.t.Helper()
+	var made api.Session
+	h := s.call("POST", "/v1/sessions", api.SessionRequest{Image: "tiny", Labels: api.Labels{Project: project, Task: task}, Limits: api.Limits{Memory: 64 * api.MiB}}, 201, &made)
+	if made.ID == "" || h.Get("Location") != "/v1/sessions/"+made.ID {
+		s.t.Fatalf("session %+v, location %q", made, h.Get("Location"))
+	}
+	return made.ID
+}
+
+// exec executes a shell's script in a session.
+func (s *service) exec(id, script string) (res api.Result) {
+	s.t.Helper()
+	s.call("POST", "/v1/sessions/"+id+"/exec", api.Exec{Argv: []string{"sh", "-c", script}}, 200, &res)
+	return res
+}
+
+func (s *service) read(path string) string {
+	s.t.Helper()
+	return s.getText(path)
+}
+
+func TestGatewaySessions(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	file, keys := keysFile(t, a.dir, "ann", "bob")
+	s := startService(t, a, "--keys", file)
+	ann, bob := s.withKey(keys["ann"]), s.withKey(keys["bob"])
+	id := ann.session("course", "ex1")
+	at := "/v1/sessions/" + id
+
+	// Files and processes persist.
+	wantVerdict(t, ann.exec(id, "echo one >a; (sleep 600 >/dev/null 2>&1 </dev/null &)"), api.OK)
+	res := ann.exec(id, "cat a; ps -o args | grep -cx 'sleep 600'")
+	if string(res.Stdout) != "one\n1\n" || res.Labels != (api.Labels{Project: "course", Task: "ex1"}) {
+		t.Errorf("the next exec, of %+v, says %q %q", res.Labels, res.Stdout, res.Stderr)
+	}
+	content := bytes.Repeat([]byte("\x00\xff binary"), 100_000)
+	ann.call("PUT", at+"/files/d/in.bin", bytes.NewReader(content), 204, nil)
+	if got := ann.read(at + "/files/d/in.bin"); got != string(content) {
+		t.Errorf("%d bytes come back of %d", len(got), len(content))
+	}
+	ann.exec(id, ": >empty")
+	if got := ann.read(at + "/files/empty"); got != "" {
+		t.Errorf("an empty file has %q", got)
+	}
+	var list api.FileList
+	ann.call("GET", at+"/files", nil, 200, &list)
+	if len(list.Files) < 4 {
+		t.Errorf("files %+v", list)
+	}
+	ann.call("DELETE", at+"/files/a", nil, 204, nil)
+	ann.refused("GET", at+"/files/a", nil, 404, api.CodeNotFound)
+	ann.refused("PUT", at+"/files/..%2f..%2fetc%2fpasswd", strings.NewReader("x"), 400, api.CodeBadFile)
+	ann.exec(id, "ln -s /etc/passwd link")
+	if res, err := ann.request(t.Context(), "GET", at+"/files/link", nil); err != nil || res.StatusCode < 400 {
+		t.Errorf("a link is followed: %v, %v", res, err)
+	}
+
+	// Output arrives as it is written.
+	stream, err := ann.request(t.Context(), "POST", at+"/exec", api.Exec{Argv: []string{"sh", "-c", "echo 1; sleep 0.1; echo 2; exit 3"}}, "Accept", "text/event-stream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	err = client.ReadEvents(stream.Body, func(e client.Event) error {
+		names = append(names, string(e.Name))
+		if e.Name == "result" {
+			var r api.Result
+			if err := json.Unmarshal(e.Data, &r); err != nil {
+				return err
+			}
+			wantVerdict(t, r, api.Nonzero)
+			if string(r.Stdout) != "1\n2\n" {
+				t.Errorf("stdout %q", r.Stdout)
+			}
+		}
+		return nil
+	})
+	stream.Body.Close()
+	if !errors.Is(err, io.ErrUnexpectedEOF) || strings.Join(names, " ") != "stdout stdout result" {
+		t.Errorf("events %q, %v", names, err)
+	}
+
+	// One session per project and task; and each key has its own.
+	var p api.Problem
+	ann.call("POST", "/v1/sessions", api.SessionRequest{Image: "tiny", Labels: api.Labels{Project: "course", Task: "ex1"}}, 409, &p)
+	if p.Code != api.CodeConflict || p.Session != id {
+		t.Errorf("a second session: %+v", p)
+	}
+	other := bob.session("course", "ex1")
+	for _, path := range []string{"", "/files", "/files/empty"} {
+		bob.refused("GET", at+path, nil, 404, api.CodeNotFound)
+	}
+	bob.refused("POST", at+"/exec", api.Exec{Argv: []string{"true"}}, 404, api.CodeNotFound)
+	bob.refused("PUT", at+"/files/x", strings.NewReader("x"), 404, api.CodeNotFound)
+	bob.refused("DELETE", at+"/files/empty", nil, 404, api.CodeNotFound)
+	bob.refused("DELETE", at, nil, 404, api.CodeNotFound)
+	if got := bob.exec(other, "ls"); len(got.Stdout) != 0 {
+		t.Errorf("another's session has %q", got.Stdout)
+	}
+	var page api.Page[api.Session]
+	bob.call("GET", "/v1/sessions", nil, 200, &page)
+	if len(page.Items) != 1 || page.Items[0].ID != other {
+		t.Errorf("bob's sessions %+v", page)
+	}
+	var now api.Session
+	ann.call("GET", at, nil, 200, &now)
+	if now.Execs < 4 || now.Usage.Memory.Value == nil || *now.Usage.Memory.Value == 0 {
+		t.Errorf("the session says %+v", now)
+	}
+
+	ann.call("DELETE", at, nil, 204, nil)
+	ann.refused("GET", at, nil, 410, api.CodeSessionEnded)
+	ann.refused("GET", at+"/files/empty", nil, 410, api.CodeSessionEnded)
+	bob.refused("GET", at, nil, 404, api.CodeNotFound)
+	ann.session("course", "ex1")
+	runs := pages[struct {
+		Project string `json:"project"`
+	}](ann, "/v1/history?limit=100&project=course&task=ex1")
+	if len(runs) != int(now.Execs) {
+		t.Errorf("%d execs are in the history; %d were", len(runs), now.Execs)
+	}
+}
+
+// An exec whose session is deleted meanwhile is answered, with what it wrote, and is in the
+// history.
+func TestGatewayExecOfADeletedSession(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	s := launchService(t, a, filepath.Join(a.dir, "gateway"))
+	id := s.session("p", "t")
+	answered := longExec(t, client.New(s.url, ""), id)
+	s.call("DELETE", "/v1/sessions/"+id, nil, 204, nil)
+	wantSessionEnded(t, <-answered, "it was deleted")
+	runs := pages[struct {
+		ID      string      `json:"run_id"`
+		Verdict api.Verdict `json:"verdict"`
+	}](s, "/v1/history?limit=100&project=p&verdict=canceled")
+	if len(runs) != 1 || runs[0].Verdict != api.Canceled {
+		t.Fatalf("the history has %+v", runs)
+	}
+	var kept api.Status
+	s.call("GET", "/v1/runs/"+runs[0].ID, nil, 200, &kept)
+	if kept.Result == nil {
+		t.Fatalf("the run is kept as %+v", kept)
+	}
+	wantSessionEnded(t, *kept.Result, "it was deleted")
+}
+
+// A session is not idle while one of its execs waits for a slot.
+func TestGatewayExecWaitsLongerThanIdle(t *testing.T) {
+	a := startAgent(t, "--group", "daemon", "--slots", "1")
+	s := startService(t, a)
+	var made api.Session
+	s.call("POST", "/v1/sessions", api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 64 * api.MiB}, Idle: slowly(1)}, 201, &made)
+	other := sh("sleep 600")
+	other.Limits = api.Limits{Wall: slowly(3), Memory: 64 * api.MiB}
+	first := s.startDetached(other)
+	s.waitLoad(1)
+	if res := s.exec(made.ID, "echo here"); string(res.Stdout) != "here\n" || res.Timing.Queued < int64(slow(1500*time.Millisecond)) {
+		t.Errorf("after %v in the queue: %s, %q", time.Duration(res.Timing.Queued), res.Verdict, res.Stdout)
+	}
+	wantVerdict(t, *s.waitDone(first).Result, api.WallLimit)
+	eventually(t, "the session to be idle", func() bool {
+		_, err := a.Session(t.Context(), made.ID)
+		return err != nil
+	})
+}
+
+// Sessions end with the service; those of a killed service are ended by the next.
+func TestGatewaySessionsEnd(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	live := func() int {
+		t.Helper()
+		all, err := a.Sessions(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	data := filepath.Join(a.dir, "gateway")
+	s := launchService(t, a, data)
+	s.session("", "")
+	s.session("", "") // without a project and task there is no limit of one
+	if n := live(); n != 2 {
+		t.Fatalf("%d sessions", n)
+	}
+	_ = s.cmd.Process.Kill()
+	<-s.done
+	if n := live(); n != 2 {
+		t.Fatalf("%d sessions after the service was killed", n)
+	}
+	s = launchService(t, a, data)
+	eventually(t, "the sessions of the killed service to end", func() bool { return live() == 0 })
+	s.session("p", "t")
+	s.stop()
+	if n := live(); n != 0 {
+		t.Errorf("%d sessions after the service has stopped", n)
+	}
+	s = launchService(t, a, data)
+	id := s.session("p", "t")
+	if err := a.DeleteSession(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	s.refused("POST", "/v1/sessions/"+id+"/exec", api.Exec{Argv: []string{"true"}}, 410, api.CodeSessionEnded)
+	s.session("p", "t") // the ended session no longer counts
+	s.refused("POST", "/v1/sessions", `{"image":"tiny","lifetime":1}`, 400, api.CodeBadRequest)
+	s.refused("POST", "/v1/sessions", `{"image":"none"}`, 404, api.CodeNoImage)
+	s.refused("POST", "/v1/sessions", fmt.Sprintf(`{"image":"tiny","life":%q}`, "1000h"), 400, api.CodeAboveCeiling)
+}
+
+// A key that takes all the sessions it can get leaves some to others. A session that ended by
+// itself no longer counts for any key, whichever key asks first.
+func TestGatewaySessionsLeaveSomeToOtherKeys(t *testing.T) {
+	a := startAgent(t, append([]string{"--sessions", "4"}, sharedFlags...)...)
+	file, keys := keysFile(t, a.dir, "ann", "bob", "eve")
+	s := startService(t, a, "--keys", file)
+	ann, bob, eve := s.withKey(keys["ann"]), s.withKey(keys["bob"]), s.withKey(keys["eve"])
+	had := []string{ann.session("p", ""), ann.session("q", "")}
+	ask := api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 64 * api.MiB}}
+	ann.refused("POST", "/v1/sessions", ask, 429, api.CodeSessionsFull)
+	bob.session("p", "")
+	bob.refused("POST", "/v1/sessions", ask, 429, api.CodeSessionsFull)
+	eve.session("p", "")
+	for _, id := range had {
+		ann.call("DELETE", "/v1/sessions/"+id, nil, 204, nil)
+	}
+	if err := a.DeleteSession(t.Context(), eve.sessions()[0].ID); err != nil { // as if it had ended after its idle time
+		t.Fatal(err)
+	}
+	bob.session("q", "")
+}
+
+// sessions lists the key's sessions, as the service last knew them.
+func (s *service) sessions() []api.Session {
+	s.t.Helper()
+	var page api.Page[api.Session]
+	s.call("GET", "/v1/sessions", nil, 200, &page)
+	return page.Items
+}

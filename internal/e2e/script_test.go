@@ -1,0 +1,32 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// The scripts of testdata/script are the manual of the command line: each runs with a real agent.
+func TestScripts(t *testing.T) {
+	a := startAgent(t, "--slots", "6") // the scripts run in parallel, and a wait for a slot is reported on stderr
+	a.needPython(t)
+	bin := filepath.Dir(binary(t, "brig"))
+	profiles, err := filepath.Abs("../../seccomp/engine/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "../../testdata/script",
+		RequireExplicitExec: true,
+		UpdateScripts:       *update,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+			env.Setenv("BRIG_SOCKET", a.socket)
+			env.Setenv("BRIG_TEST_PROFILES", profiles)
+			env.Setenv("BRIG_TEST_STORE", dataDir(t)) // for agents that a script starts
+			return nil
+		},
+	})
+}

@@ -1,0 +1,157 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/service/client"
+)
+
+// stepsSource allocates in steps and then computes with two more processes: the positive control of
+// a timeline. Each step lasts argv[1] milliseconds.
+const stepsSource = `#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+	long ms = atol(argv[1]); struct timespec step = { ms / 1000, ms % 1000 * 1000000 }, from, now;
+	for (int i = 0; i < 4; i++) { memset(malloc(8 << 20), 1, 8 << 20); nanosleep(&step, 0); }
+	if (!fork() || !fork()) pause();
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from); // the memory may have taken long
+	do clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now); while ((now.tv_sec - from.tv_sec) * 1000 + (now.tv_nsec - from.tv_nsec) / 1000000 < ms);
+	return 0; }`
+
+var everyPoint = &api.TimelineRequest{Every: api.Duration(20 * time.Millisecond)}
+
+// checkSteps checks the timeline of that program.
+func checkSteps(t *testing.T, res api.Result) {
+	t.Helper()
+	wantVerdict(t, res, api.OK)
+	l := res.Timeline
+	if l == nil || l.Every != int64(20*time.Millisecond) || len(l.Memory) < 20 || len(l.Memory) != len(l.CPU) || len(l.Memory) != len(l.Pids) {
+		t.Fatalf("timeline %+v; want one point every 20 ms in each list", l)
+	}
+	if covers := int64(len(l.Memory)) * l.Every; covers > res.Timing.Wall+int64(time.Second) {
+		t.Errorf("%d points cover %v, and the run took %v", len(l.Memory), time.Duration(covers), time.Duration(res.Timing.Wall))
+	}
+	for step := int64(1); step <= 4; step++ {
+		if low := step * 8 << 20; !slices.ContainsFunc(l.Memory, func(m int64) bool { return low <= m && m < low+4<<20 }) {
+			t.Errorf("no point has the memory of step %d: %d", step, l.Memory)
+		}
+	}
+	if !slices.IsSorted(l.CPU) || l.CPU[len(l.CPU)-1] > *res.Usage.CPU.Value+int64(20*time.Millisecond) {
+		t.Errorf("processor time %d of %d in total", l.CPU, *res.Usage.CPU.Value)
+	}
+	if most := slices.Max(l.Memory); most > *res.Usage.Memory.Value {
+		t.Errorf("a point has %d bytes, and the peak is %d", most, *res.Usage.Memory.Value)
+	}
+	if first, most := l.Pids[0], slices.Max(l.Pids); first != 1 || most != 3 {
+		t.Errorf("processes %d; want 1 and, at the end, 3", l.Pids)
+	}
+}
+
+func stepsRun(t *testing.T) api.Run {
+	r := program(compileC(t, "steps", stepsSource), fmt.Sprint(time.Duration(slowly(0.2)).Milliseconds()))
+	r.Timeline, r.Limits.Wall = everyPoint, seconds(30)
+	return r
+}
+
+func TestTimelineShowsTheSteps(t *testing.T) {
+	a := startAgent(t)
+	r := stepsRun(t)
+	checkSteps(t, a.run(t, r))
+	r.Timeline = nil
+	if res := a.run(t, r); res.Verdict != api.OK || res.Timeline != nil {
+		t.Errorf("a run without a timeline: %s, %+v", res.Verdict, res.Timeline)
+	}
+	r.Timeline = &api.TimelineRequest{}
+	if res := a.run(t, r); res.Timeline == nil || res.Timeline.Every != int64(20*time.Millisecond) {
+		t.Errorf("the default: %+v", res.Timeline)
+	}
+	short := sh("exit 3")
+	short.Timeline = &api.TimelineRequest{Every: seconds(60)}
+	if res := a.run(t, short); res.Verdict != api.Nonzero || res.Timeline == nil || res.Timeline.Memory == nil || len(res.Timeline.Memory) != 0 {
+		t.Errorf("shorter than one interval: %s, %+v", res.Verdict, res.Timeline)
+	}
+}
+
+// The inputs of a run count as its memory, in a timeline too.
+func TestTimelineIncludesTheInputs(t *testing.T) {
+	a := startAgent(t)
+	r := sh("sleep 0.3")
+	r.Files = []api.File{{Name: "input", Content: make([]byte, 8<<20)}}
+	r.Timeline = everyPoint
+	res := a.run(t, r)
+	wantVerdict(t, res, api.OK)
+	if l := res.Timeline; len(l.Memory) == 0 || slices.Min(l.Memory) < 8<<20 || slices.Max(l.Memory) > *res.Usage.Memory.Value {
+		t.Errorf("timeline %+v, peak %d; want at least the 8 MiB of the input", l, *res.Usage.Memory.Value)
+	}
+}
+
+// A timeline changes no verdict.
+func TestTimelineLeavesTheVerdict(t *testing.T) {
+	a := startAgent(t)
+	for want, script := range map[api.Verdict]string{
+		api.WallLimit: "sleep 60", api.CPULimit: "while :; do :; done", api.MemoryLimit: "x=$(yes | head -c 100000000)",
+		api.Denied: "exec pivot_root /tmp /tmp", api.OutputLimit: "yes", api.Signaled: "kill -SEGV $$", api.Nonzero: "exit 3",
+	} {
+		r := sh(script)
+		r.Limits = api.Limits{Wall: slowly(15), CPU: slowly(0.3), Memory: 16 * api.MiB, Output: api.MiB}
+		switch want {
+		case api.WallLimit: // the others are met late on a busy machine
+			r.Limits.Wall = slowly(1)
+		case api.MemoryLimit:
+			r.Limits.CPU = slowly(5)
+		}
+		r.Timeline = &api.TimelineRequest{Every: api.TimelineEveryMin}
+		wantVerdict(t, a.run(t, r), want)
+		r.Timeline = nil
+		wantVerdict(t, a.run(t, r), want)
+	}
+}
+
+func TestTimelineOfAnExec(t *testing.T) {
+	a := startAgent(t)
+	s := a.session(t, nil)
+	r := stepsRun(t)
+	a.put(t, s.ID, "held", string(make([]byte, 4<<20))) // memory of the session, not of the exec
+	if err := a.PutFile(t.Context(), s.ID, "steps", bytes.NewReader(r.Files[0].Content), true); err != nil {
+		t.Fatal(err)
+	}
+	checkSteps(t, a.execute(t, s.ID, api.Exec{Argv: r.Argv, Timeline: everyPoint}))
+	if res := a.execute(t, s.ID, api.Exec{Argv: []string{"true"}}); res.Timeline != nil {
+		t.Errorf("an exec without a timeline: %+v", res.Timeline)
+	}
+}
+
+func TestTimelineThroughTheService(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	s := startService(t, a)
+	c := client.New(s.url, "")
+	r := stepsRun(t)
+	res, err := c.Run(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkSteps(t, res)
+	var status api.Status
+	s.call("GET", "/v1/runs/"+res.Run, nil, 200, &status)
+	if l := status.Result.Timeline; l == nil || !slices.Equal(l.Memory, res.Timeline.Memory) {
+		t.Errorf("the history has %+v", l)
+	}
+	r.Timeline = &api.TimelineRequest{Every: api.Duration(time.Millisecond)}
+	var p api.Problem
+	s.call("POST", "/v1/runs", r, 400, &p)
+	if p.Code != api.CodeBadRequest || p.Detail != "timeline.every is 1ms: must be between 5ms and 1m" {
+		t.Errorf("%+v", p)
+	}
+	r.Timeline, r.Tests = everyPoint, []api.Test{{ID: "1"}}
+	s.call("POST", "/v1/runs", r, 400, &p)
+	if p.Code != api.CodeBadRequest {
+		t.Errorf("%+v", p)
+	}
+}

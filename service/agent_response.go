@@ -1,0 +1,206 @@
+package service
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/brig-sandbox/brig/agent/client"
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/service/quota"
+)
+
+// An agentResponse is the agent's response to one request or run. It reserves quota of the gateway's
+// response memory before the response is read, and keeps it until it is released. While there is no
+// quota, the response waits in the agent, whose own memory is limited. Only one goroutine at a time
+// may use it.
+type agentResponse struct {
+	g            *Gateway
+	reservation  *quota.Reservation
+	mayThin      bool // a response or piece without quota is read anyway, and thinned when it is complete
+	wholeThinned bool // such a response was read
+	pieceThinned bool // such a piece was read
+	exclusive    bool // the exclusive right to read is held until then
+
+	json    int64 // bytes of the retained pieces
+	piece   int64 // bytes of the piece that is being read
+	claimed int64 // quota reserved for that piece
+}
+
+func (g *Gateway) newAgentResponse(key string) *agentResponse {
+	return &agentResponse{g: g, reservation: g.responses.reservation(key)}
+}
+
+// withQuota returns a context for calls to the agent. Their responses reserve quota through a.
+func (a *agentResponse) withQuota(ctx context.Context) context.Context {
+	ctx = context.WithValue(ctx, agentResponseKey{}, a)
+	return client.WithMemoryQuota(ctx, client.MemoryQuota{
+		Answer:  func(n int64) (func(), error) { return a.reserveWhole(ctx, n) },
+		Chunk:   func(n int64) error { return a.reservePiece(ctx, n) },
+		Decoded: a.finishPiece,
+	})
+}
+
+type agentResponseKey struct{}
+
+func agentResponseOf(ctx context.Context) *agentResponse {
+	a, _ := ctx.Value(agentResponseKey{}).(*agentResponse)
+	return a
+}
+
+// reserveWhole reserves quota for a response of n bytes; as a decoded value it is no larger. Large
+// responses are read one at a time, because each is in memory twice while it is decoded.
+func (a *agentResponse) reserveWhole(ctx context.Context, n int64) (decoded func(), err error) {
+	if n <= largeResponseMin {
+		return func() {}, nil
+	}
+	if most := a.g.responses.max / 4; n > most {
+		return nil, responseTooLarge(n, most)
+	}
+	err = growResponse(ctx, a.reservation, n)
+	if err != nil && (!a.mayThin || ctx.Err() != nil) {
+		return nil, err
+	}
+	a.wholeThinned = err != nil
+	if err := a.acquireReading(ctx); err != nil {
+		return nil, err
+	}
+	if a.wholeThinned { // in memory without quota: no other is read before most of this one is freed
+		a.exclusive = true
+		return func() {}, nil
+	}
+	return func() { <-a.g.reading }, nil
+}
+
+func (a *agentResponse) acquireReading(ctx context.Context) error {
+	select {
+	case a.g.reading <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// reservePiece reserves quota for n more bytes of a piece, once for the JSON and once for the value. Each
+// test of a run is one piece. A test that gets no quota is thinned: otherwise the size of a
+// submission's output could cause an error instead of its verdict.
+func (a *agentResponse) reservePiece(ctx context.Context, n int64) error {
+	if !a.mayThin {
+		return growResponse(ctx, a.reservation, 2*n)
+	}
+	most := a.g.responses.max / 4
+	a.piece += n
+	switch {
+	case a.exclusive && a.piece > most:
+		return responseTooLarge(a.piece, most)
+	case a.exclusive:
+		return nil
+	case a.json+a.piece <= most && a.reserve(ctx, 2*n):
+		a.claimed += 2 * n
+		return nil
+	}
+	a.pieceThinned = true
+	err := a.acquireReading(ctx)
+	a.exclusive = err == nil
+	return err
+}
+
+// reserve reserves quota for n bytes. Only the first piece that gets none waits for it.
+func (a *agentResponse) reserve(ctx context.Context, n int64) bool {
+	if a.pieceThinned {
+		return a.reservation.TryGrow(n)
+	}
+	return a.reservation.Grow(ctx, n, quotaWait) == nil
+}
+
+// finishPiece is called when a piece was decoded. It thins a piece that got no quota.
+func (a *agentResponse) finishPiece(v any) {
+	retained := a.piece
+	if a.exclusive {
+		thin(v)
+		retained = 0
+		<-a.g.reading
+		a.exclusive = false
+	}
+	if a.mayThin {
+		a.reservation.Shrink(a.reservation.Size() - a.claimed + retained)
+	}
+	a.json, a.piece, a.claimed = a.json+retained, 0, 0
+}
+
+func responseTooLarge(n, most int64) error {
+	return problem(http.StatusRequestEntityTooLarge, api.Refuse(api.CodeTooLarge, "the response is %s as JSON, and this service sends at most %s in one response: request less output, fewer files or fewer tests, or receive the output as events", api.Size(n), api.Size(most)))
+}
+
+// allowThinning allows responses without quota to be read: they belong to a run whose end must be
+// recorded in the history.
+func (a *agentResponse) allowThinning() {
+	if a != nil {
+		a.mayThin = true
+	}
+}
+
+// finish ends the reading of a run's result. A result without quota is reduced to what the history
+// keeps.
+func (a *agentResponse) finish(res *api.Result) {
+	if a == nil || !a.exclusive {
+		return
+	}
+	thin(res)
+	<-a.g.reading
+	a.exclusive = false
+}
+
+// shrinkTo reduces the reservation to the size of the result.
+func (a *agentResponse) shrinkTo(res api.Result) { a.reservation.Shrink(int64(res.Content())) }
+
+// release releases the quota.
+func (a *agentResponse) release() {
+	if a != nil {
+		a.reservation.Release()
+	}
+}
+
+// thin reduces a result, or a part of one, to what the history keeps and a diagnosis needs. It
+// marks the parts that it removes.
+func thin(v any) {
+	switch v := v.(type) {
+	case *api.Result:
+		thinStream(&v.Stdout, &v.StdoutTruncated, headTailSize)
+		thinStream(&v.Stderr, &v.StderrTruncated, headTailSize)
+		thinFiles(v)
+		if v.Compile != nil {
+			thin(v.Compile)
+		}
+		for i := range v.Tests {
+			thin(&v.Tests[i])
+		}
+	case *api.Compilation:
+		thinStream(&v.Stdout, &v.StdoutTruncated, headTailSize)
+		thinStream(&v.Stderr, &v.StderrTruncated, headTailSize)
+	case *api.TestResult:
+		one := &v.Result
+		v.Cut = v.Cut || len(one.Stdout)+len(one.Stderr)+len(v.Output) > 0
+		v.Output = nil
+		thinStream(&one.Stdout, &one.StdoutTruncated, 0)
+		thinStream(&one.Stderr, &one.StderrTruncated, 0)
+		thinFiles(one)
+	}
+}
+
+// headTailSize is more than the history keeps, and a diagnosis reads, of the start or of the end of a
+// stream.
+const headTailSize = 128 << 10
+
+// thinStream keeps end bytes of a stream's start, and as many of its end.
+func thinStream(b *api.Bytes, cut *bool, end int) {
+	if len(*b) > 2*end {
+		*b, *cut = append(append(api.Bytes(nil), (*b)[:end]...), (*b)[len(*b)-end:]...), true
+	}
+}
+
+func thinFiles(r *api.Result) {
+	for _, f := range r.Files {
+		r.Skipped = append(r.Skipped, api.Skipped{Name: f.Name, Reason: "the response of the service had no space for it"})
+	}
+	r.Files = nil
+}

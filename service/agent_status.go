@@ -1,0 +1,125 @@
+package service
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/service/metrics"
+)
+
+// An agentStatus is the last known status of the agent. It is refreshed periodically, so that no
+// request waits for data that changes seldom.
+type agentStatus struct {
+	mu        sync.Mutex
+	health    api.Health     // as last reported
+	languages []api.Language // guarded by mu
+	err       error          // of the last refresh; nil: the agent answers
+}
+
+// refreshInterval is the interval between two refreshes.
+const refreshInterval = 2 * time.Second
+
+// refreshAgent refreshes the status of the agent and the number of slots of the queue.
+func (g *Gateway) refreshAgent(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	health, err := g.cfg.Agent.Health(ctx)
+	var languages []api.Language
+	if err == nil {
+		languages, err = g.cfg.Agent.Languages(ctx)
+	}
+	v := &g.agent
+	if err == nil {
+		before, _, _ := v.get()
+		g.alertDamage(ctx, before.ImagesDamaged, health.ImagesDamaged)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if (err == nil) != (v.err == nil) {
+		g.log.Info("agent", "reachable", err == nil, "err", err)
+	}
+	v.err = err
+	if err == nil {
+		v.health, v.languages = health, languages
+		g.queue.Resize(max(health.Slots, 1))
+		g.queue.SetBackground(batchSlots(max(health.Slots, 1), g.cfg.BatchSlots))
+		g.metrics.Languages(languages)
+	}
+}
+
+// alertDamage records an alert for each image that was found damaged since the last refresh.
+func (g *Gateway) alertDamage(ctx context.Context, before, now []string) {
+	for _, digest := range now {
+		if slices.Contains(before, digest) {
+			continue
+		}
+		a := api.Alert{Time: time.Now().UTC(), Kind: api.ImageDamage, Text: "files of the stored image " + digest + " are not as they were imported: its runs are refused until it is built or imported again (brig rootfs verify)"}
+		g.log.Error("an image is damaged", "image", digest)
+		g.keepAlert(ctx, a)
+	}
+}
+
+// markUnreachable records that the agent did not answer a call, so that a health check reports it at once.
+func (g *Gateway) markUnreachable(err error) {
+	v := &g.agent
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.err == nil {
+		v.err = err
+		g.log.Info("agent", "reachable", false, "err", err)
+	}
+}
+
+func (g *Gateway) refreshAgentLoop(ctx context.Context) {
+	tick := time.NewTicker(refreshInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			g.refreshAgent(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// metricsNow returns the current values for a scrape of the metrics.
+func (g *Gateway) metricsNow(ctx context.Context) metrics.Snapshot {
+	n := metrics.Snapshot{Queued: g.queue.Stats().Waiting, KeysUnread: g.cfg.Keys.Unread()}
+	if g.batches != nil {
+		load := g.batches.Load()
+		n.JobsLeft, n.Batches, n.BatchBytes = load.Left, load.Unended, load.Bytes
+	}
+	if h, err := g.cfg.Agent.Health(ctx); err == nil {
+		n.Agent = &h
+	}
+	return n
+}
+
+// resolveAlias resolves the alias of a language to its name.
+func (v *agentStatus) resolveAlias(name string) string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, l := range v.languages {
+		if slices.Contains(l.Aliases, name) {
+			return l.Name
+		}
+	}
+	return name
+}
+
+// hasLanguage reports whether a language of this name exists.
+func (v *agentStatus) hasLanguage(name string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.ContainsFunc(v.languages, func(l api.Language) bool { return l.Name == name })
+}
+
+func (v *agentStatus) get() (api.Health, []api.Language, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.health, v.languages, v.err
+}

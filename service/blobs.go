@@ -1,0 +1,178 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// defaultBlobs is the quota of a caller without a key.
+const defaultBlobs = 1 * api.GiB
+
+// putBlob sends a blob to the agent, which verifies its digest: a caller that can name a blob by
+// its digest has once had the content.
+func (g *Gateway) putBlob(w http.ResponseWriter, r *http.Request) error {
+	c, digest := callerOf(r.Context()), r.PathValue("digest")
+	if err := api.BlobDigest(digest); err != nil {
+		return err
+	}
+	body, err := g.limitedBody(w, r, c.maxBlobs())
+	if err != nil {
+		return err
+	}
+	defer body.release()
+	if err := g.sendBlob(r.Context(), c, digest, r.ContentLength, body); err != nil {
+		return body.reason(err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// sendBlob has the agent store a blob for a caller. size is its size in bytes; below zero: it is not known.
+func (g *Gateway) sendBlob(ctx context.Context, c caller, digest string, size int64, body *countingReader) error {
+	agent, _, _ := g.agent.get()
+	d, err := g.blobs.beginUpload(ctx, c.Name, digest, int64(c.maxBlobs()), agent.BlobsMax/10*9) // beyond its full size the agent itself would choose what to evict
+	if err != nil {
+		return err
+	}
+	in := &reservingReader{countingReader: body, reserve: func(n int64) error { return g.reserveBlob(d, n) }}
+	if err = in.reserve(max(size, 0)); err == nil {
+		in.reserved = max(size, 0)
+		err = g.cfg.Agent.SendBlob(ctx, digest, in)
+	}
+	if in.err != nil {
+		err = in.err
+	}
+	if err != nil {
+		g.removeBlobs(d.cancel())
+		return err
+	}
+	d.stored(body.n)
+	return nil
+}
+
+// maxBlobs is the quota of a caller for all its blobs together.
+func (c caller) maxBlobs() api.Size { return cmp.Or(c.Blobs, defaultBlobs) }
+
+// reserveBlob reserves space for a blob of n bytes before they are sent: a blob that is being
+// uploaded is already on the agent's disk.
+func (g *Gateway) reserveBlob(d *upload, n int64) error {
+	evicted, err := d.reserve(n)
+	g.removeBlobs(evicted)
+	var busy *api.Error
+	if errors.As(err, &busy) && busy.Code == api.CodeBusy {
+		return problem(http.StatusTooManyRequests, busy)
+	}
+	return err
+}
+
+// removeBlobs has the agent remove contents. If that fails, the agent's own limit evicts the
+// content later.
+func (g *Gateway) removeBlobs(digests []string) {
+	for _, digest := range digests {
+		ctx, cancel := context.WithTimeout(g.kill, removeTimeout) // also after the caller has left
+		if err := g.cfg.Agent.RemoveBlob(ctx, digest); err != nil {
+			g.log.Warn("blob not removed", "digest", digest, "err", err)
+		}
+		cancel()
+		g.blobs.removed(digest)
+	}
+}
+
+// removeTimeout is the timeout for one blob: thousands may have to be removed for a large one.
+var removeTimeout = 10 * time.Second // shorter in tests
+
+// reserveStep is the step in which a body of unknown length reserves space.
+const reserveStep = 1 << 20
+
+// reservingReader reserves space for what it reads.
+type reservingReader struct {
+	*countingReader
+	reserve  func(n int64) error
+	reserved int64 // bytes for which space is reserved
+	err      error // of claim
+}
+
+func (c *reservingReader) Read(p []byte) (int, error) {
+	n, err := c.countingReader.Read(p)
+	if c.n > c.reserved {
+		if c.err = c.reserve(c.n + reserveStep); c.err != nil {
+			return 0, c.err
+		}
+		c.reserved = c.n + reserveStep
+	}
+	return n, err
+}
+
+// countingReader records how much was read, and why reading ended.
+type countingReader struct {
+	io.Reader
+	n        int64
+	err      error
+	tooLarge error  // the error for a larger body
+	release  func() // must be called when nothing more is read
+}
+
+// limitedBody returns a body that is forwarded as it arrives. It is no larger than a blob may be, and
+// than the quota of this caller: a larger one would evict all other blobs of the caller, and then
+// itself.
+func (g *Gateway) limitedBody(w http.ResponseWriter, r *http.Request, caller api.Size) (*countingReader, error) {
+	most := g.cfg.MaxBlob
+	over := api.Refuse(api.CodeTooLarge, "the content is larger than the %s that this service accepts: have the operator raise --max-blob", most)
+	if caller < most {
+		most = caller
+		over = api.Refuse(api.CodeTooLarge, "the content is larger than the %s that all blobs of this key together may have: have the operator raise blobs of the key", most)
+	}
+	if r.ContentLength > int64(most) {
+		return nil, over
+	}
+	release, err := g.uploadSlot(r)
+	if err != nil {
+		return nil, err
+	}
+	return &countingReader{Reader: http.MaxBytesReader(w, r.Body, int64(most)), tooLarge: over, release: release}, nil
+}
+
+// reason returns the reason why forwarding the body failed.
+func (c *countingReader) reason(err error) error {
+	var over *http.MaxBytesError
+	if errors.As(c.err, &over) {
+		return c.tooLarge
+	}
+	return err
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n += int64(n)
+	c.err = err
+	return n, err
+}
+
+// hasBlob answers whether the caller need not send the blob.
+func (g *Gateway) hasBlob(w http.ResponseWriter, r *http.Request) error {
+	digest := r.PathValue("digest")
+	if err := api.BlobDigest(digest); err != nil {
+		return err
+	}
+	if !g.blobs.has(callerOf(r.Context()).Name, digest) {
+		return noBlobError(digest)
+	}
+	switch has, err := g.cfg.Agent.HasBlob(r.Context(), digest); { // the agent evicts blobs that were unused for long
+	case err != nil:
+		return err
+	case !has:
+		return noBlobError(digest)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func noBlobError(digest string) error {
+	return api.Refuse(api.CodeNoBlob, "blob %.64s is not stored here, or was removed: PUT /v1/blobs/%.64s and send the run again", digest, digest)
+}

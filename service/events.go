@@ -1,0 +1,123 @@
+package service
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/service/events"
+)
+
+// heartbeat keeps proxies from closing an idle stream, and detects clients that have left.
+const heartbeat = 15 * time.Second
+
+// pastEvent is the id of the only event of a run that only the history has: the ids of its original
+// events are not recorded. It is the largest integer that every JSON reader can represent.
+const pastEvent = 1<<53 - 1
+
+// events streams the events of a run as server-sent events. A client that reconnects with
+// Last-Event-ID gets what it missed, or 204 if there is nothing now and never will be: otherwise a
+// browser's EventSource would reconnect forever.
+func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
+	after := int64(0)
+	last := r.Header.Get("Last-Event-ID")
+	if last == "" {
+		last = r.URL.Query().Get("after")
+	}
+	if last != "" {
+		n, err := strconv.ParseInt(last, 10, 64)
+		if err != nil || n < 0 {
+			return api.Refuse(api.CodeBadRequest, "event id %.40q: send the number of the last event that you received", last)
+		}
+		after = n
+	}
+	owner, err := ownerOf(r)
+	if err != nil {
+		return err
+	}
+	id := r.PathValue("id")
+	a := g.runs.get(callerOf(r.Context()).Name, id)
+	if a == nil {
+		status, err := g.pastRun(r.Context(), owner, id)
+		if err != nil {
+			return err
+		}
+		if after >= pastEvent {
+			w.WriteHeader(http.StatusNoContent)
+			return nil
+		}
+		return g.pastEvents(w, r, status)
+	}
+	ctx := r.Context()
+	reader := a.log.NewReader(after)
+	defer reader.Close()
+	if reader.Over() {
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	g.stream(w)
+	out := http.NewResponseController(w)
+	for {
+		wait, stopWaiting := context.WithTimeout(ctx, heartbeat)
+		some, lost := reader.Next(wait)
+		idle := wait.Err() != nil && ctx.Err() == nil
+		stopWaiting()
+		setWriteDeadline(w)
+		switch {
+		case len(some) > 0:
+			release, ok := g.responses.reserve(ctx, callerOf(ctx).Name, some[0].Data.RetainedSize()) // if there are further events, all are small
+			if !ok {
+				return nil // the client reconnects to get it, as after any other end of the stream
+			}
+			if lost > 0 {
+				some = slices.Insert(slices.Clone(some), 0, events.Event{ID: some[0].ID - 1, Name: api.EventGap, Data: events.Encode(map[string]int64{"events_lost": lost})})
+			}
+			var err error
+			for i := 0; i < len(some) && err == nil; i++ {
+				err = some[i].Write(w)
+			}
+			release()
+			if err != nil {
+				return nil
+			}
+		case idle:
+			_, _ = io.WriteString(w, ":\n\n") // Flush returns the error
+		default: // the event log has ended, or the client has left
+			return nil
+		}
+		if err := out.Flush(); err != nil {
+			return nil
+		}
+	}
+}
+
+func (g *Gateway) stream(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Content-Type", eventStream)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // nginx would buffer them
+	w.WriteHeader(http.StatusOK)
+}
+
+// pastEvents streams a run that only the history has. Each client has its own copy of the record in
+// memory until it has read it.
+func (g *Gateway) pastEvents(w http.ResponseWriter, r *http.Request, s api.Status) error {
+	name, v := api.EventResult, any(s.Result)
+	if s.Error != nil {
+		name, v = api.EventError, s.Error
+	}
+	data := events.Encode(v)
+	release, ok := g.responses.reserve(r.Context(), callerOf(r.Context()).Name, data.RetainedSize())
+	if !ok {
+		return noQuotaError("")
+	}
+	defer release()
+	g.stream(w)
+	setWriteDeadline(w)
+	_ = events.Event{ID: pastEvent, Name: name, Data: data}.Write(w) // if the client has left, nobody needs the error
+	return nil
+}

@@ -1,0 +1,23 @@
+package service
+
+import (
+	"context"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/service/quota"
+)
+
+// newExecQuota limits the execs of each session that are in the queue or under way. The agent executes
+// no more concurrently: a further one would occupy a slot in the queue while it waits, and keep it
+// from all callers that have other work (API-15).
+func newExecQuota() *quota.Pool { return quota.New(quota.PerKey(api.SessionExecs)) }
+
+// dispatchExec dispatches an exec. It frees the exec's place before the caller gets the result, so
+// that the caller's next exec finds it free.
+func (g *Gateway) dispatchExec(ctx context.Context, o *runRequest) (api.Result, error) {
+	if !g.execs.TryAcquire(o.session, 1) {
+		return api.Result{}, api.Fail(api.CodeSessionBusy, "%d execs of this session are running or waiting, and that is the most: send it again when one has ended", api.SessionExecs)
+	}
+	defer g.execs.Release(o.session, 1)
+	return g.dispatch(ctx, o)
+}

@@ -1,0 +1,82 @@
+package service
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+func (g *Gateway) health() api.ServiceHealth {
+	s := g.queue.Stats()
+	a, _, err := g.agent.get()
+	h := api.ServiceHealth{
+		Status: api.ServiceOK, Version: g.cfg.Version, Capacity: s.Slots, Load: s.Held, Queued: s.Waiting, QueueMax: s.MaxWaiting,
+		UptimeNS: int64(time.Since(g.startedAt)), MemoryMax: int64(g.MaxMemory() + g.readerMemory()),
+		Agent: api.AgentHealth{
+			Reachable: err == nil, Version: a.Version, Leased: a.Leased, Cells: a.Cells,
+			Memory: a.Memory, MemoryMax: a.MemoryMax, Kernel: a.Kernel, CgroupMode: a.CgroupMode,
+		},
+	}
+	switch {
+	case g.stopping.Err() != nil:
+		h.Status = api.ServiceStopping
+	case err != nil:
+		h.Status = api.ServiceDegraded
+	}
+	if err := g.cfg.History.Health(); err != nil && h.Status != api.ServiceStopping {
+		h.Status, h.HistoryError = api.ServiceDegraded, err.Error()
+	}
+	return h
+}
+
+// A healthWord is the health that a client without a key gets: details of the service are for its
+// users.
+type healthWord struct {
+	Status api.ServiceStatus `json:"status" doc:"ok, degraded (the agent does not answer, or the history cannot be written), or stopping"`
+}
+
+// getHealth is for people and dashboards: it succeeds in every state of the service.
+func (g *Gateway) getHealth(w http.ResponseWriter, r *http.Request) error {
+	h := g.health()
+	if g.cfg.Keys != nil && r.Header.Get("Authorization") == "" {
+		g.reply(w, r, http.StatusOK, healthWord{h.Status})
+		return nil
+	}
+	known, err := g.authenticate(r)
+	if err != nil {
+		return err
+	}
+	if since := g.cfg.Keys.Unread(); !since.IsZero() && callerOf(known.Context()).seesAll() {
+		h.KeysUnread = &since
+	}
+	g.reply(w, r, http.StatusOK, h)
+	return nil
+}
+
+// live answers whether the process responds: restart it if it does not.
+func (g *Gateway) live(w http.ResponseWriter, r *http.Request) error {
+	g.reply(w, r, http.StatusOK, healthWord{api.ServiceOK})
+	return nil
+}
+
+// ready answers whether the service takes runs: send them elsewhere if not.
+func (g *Gateway) ready(w http.ResponseWriter, r *http.Request) error {
+	status := http.StatusOK
+	h := g.health()
+	if h.Status != api.ServiceOK {
+		status = http.StatusServiceUnavailable
+	}
+	g.reply(w, r, status, healthWord{h.Status})
+	return nil
+}
+
+// getMetrics answers a scrape. The counters include the runs of all keys.
+func (g *Gateway) getMetrics(w http.ResponseWriter, r *http.Request) error {
+	if !callerOf(r.Context()).seesAll() {
+		return api.Refuse(api.CodeForbidden, "metrics cover the runs of all keys, and this key may not read them: have the operator set admin on it")
+	}
+	setWriteDeadline(w)
+	g.metrics.ServeHTTP(w, r)
+	return nil
+}

@@ -1,0 +1,149 @@
+package service
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/service/history"
+)
+
+// filter parses the query parameters of a listing.
+func filter(r *http.Request) (history.Filter, error) {
+	q := r.URL.Query()
+	owner, err := ownerOf(r)
+	if err != nil {
+		return history.Filter{}, err
+	}
+	f := history.Filter{
+		Scope: owner, Project: q.Get("project"), Task: q.Get("task"), Language: q.Get("language"),
+		After: q.Get("after"),
+	}
+	if f.Verdicts, f.Failed, err = verdicts(q["verdict"]); err != nil {
+		return f, err
+	}
+	if f.Since, err = when(q, "since"); err != nil {
+		return f, err
+	}
+	if f.Until, err = when(q, "until"); err != nil {
+		return f, err
+	}
+	if v := q.Get("limit"); v != "" {
+		if f.Limit, err = strconv.Atoi(v); err != nil || f.Limit < 1 {
+			return f, api.Refuse(api.CodeBadRequest, "limit=%.20q: write a number from 1 to 10000", v)
+		}
+	}
+	return f, nil
+}
+
+// ownerOf returns the owner whose runs the caller asks for.
+func ownerOf(r *http.Request) (history.Scope, error) {
+	c := callerOf(r.Context())
+	all, err := flag(r.URL.Query(), "all")
+	switch {
+	case err != nil || !all:
+		return c.owner(), err
+	case !c.seesAll():
+		return history.Scope{}, api.Refuse(api.CodeForbidden, "all=true shows the runs of all keys, and this key may not read them: have the operator set admin on it")
+	}
+	return history.Scope{Everyone: true}, nil
+}
+
+// failed is the value of the parameter verdict that selects every run that is no success.
+const failed = "failed"
+
+// verdicts parses a parameter that may be repeated, each time with one value or several separated
+// by commas.
+func verdicts(given []string) (all []api.Verdict, fails bool, err error) {
+	for _, name := range strings.Split(strings.Join(given, ","), ",") {
+		switch v := api.Verdict(name); {
+		case name == "", slices.Contains(all, v): // ignore repetitions
+		case name == failed:
+			fails = true
+		case slices.Contains(api.Verdicts(), v):
+			all = append(all, v)
+		default:
+			return nil, false, api.Refuse(api.CodeBadRequest, "verdict=%.40q does not exist: use one of %v, or %s for all runs without success", name, api.Verdicts(), failed)
+		}
+	}
+	return all, fails, nil
+}
+
+// seesAll reports whether the caller may see what belongs to every key.
+func (c caller) seesAll() bool { return c.Admin || c.Name == "" }
+
+func flag(q url.Values, name string) (bool, error) {
+	v := q.Get(name)
+	if v == "" {
+		return false, nil
+	}
+	b, err := strconv.ParseBool(v)
+	if err != nil {
+		return false, api.Refuse(api.CodeBadRequest, "%s=%.20q: write true or false", name, v)
+	}
+	return b, nil
+}
+
+func when(q url.Values, name string) (time.Time, error) {
+	v := q.Get(name)
+	if v == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, v)
+	if err != nil {
+		return t, api.Refuse(api.CodeBadRequest, "%s=%.40q: write a time as 2006-01-02T15:04:05Z", name, v)
+	}
+	return t, nil
+}
+
+func (g *Gateway) getHistory(w http.ResponseWriter, r *http.Request) error {
+	f, err := filter(r)
+	if err != nil {
+		return err
+	}
+	page, next, err := g.cfg.History.List(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	g.reply(w, r, http.StatusOK, api.Page[api.Record]{Items: append([]api.Record{}, page...), Next: next})
+	return nil
+}
+
+func (g *Gateway) getStats(w http.ResponseWriter, r *http.Request) error {
+	f, err := filter(r)
+	if err != nil {
+		return err
+	}
+	stats, err := g.cfg.History.Stats(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	g.reply(w, r, http.StatusOK, stats)
+	return nil
+}
+
+func (g *Gateway) getAlerts(w http.ResponseWriter, r *http.Request) error {
+	f, err := filter(r)
+	if err != nil {
+		return err
+	}
+	page, next, err := g.cfg.History.Alerts(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	g.reply(w, r, http.StatusOK, api.Page[api.Alert]{Items: append([]api.Alert{}, page...), Next: next})
+	return nil
+}
+
+func (g *Gateway) getLanguages(w http.ResponseWriter, r *http.Request) error {
+	_, languages, err := g.agent.get()
+	if languages == nil && err != nil {
+		return err
+	}
+	g.reply(w, r, http.StatusOK, append([]api.Language{}, languages...))
+	return nil
+}

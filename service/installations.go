@@ -1,0 +1,281 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/brig-sandbox/brig/agent/client"
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/agent/egress"
+	"github.com/brig-sandbox/brig/service/auth"
+	"github.com/brig-sandbox/brig/service/queue"
+	"github.com/brig-sandbox/brig/service/quota"
+)
+
+// installations are those under way. The requests of one key for the same packages are one installation,
+// which waits for a slot as the key's runs do. If several keys ask for the same packages, the first that
+// has a slot installs them, and the others wait for it without one.
+type installations struct {
+	places *queue.Queue // of installers that run: at most half of the slots
+	quota  *quota.Pool  // installations of each key
+
+	mu      sync.Mutex
+	asked   map[askedSet]*installation // guarded by mu; the installations of each key
+	running map[string]*installation   // guarded by mu; those that have a slot, by name of the set
+}
+
+// An askedSet is a set of packages that a key asks for.
+type askedSet struct{ key, set string }
+
+// An installation goes on when its requests have gone: the next one finds the packages.
+type installation struct {
+	done chan struct{}
+	err  error // set before done is closed
+}
+
+func (i *installation) end(err error) {
+	i.err = err
+	close(i.done)
+}
+
+// forAll reports whether the outcome is that of the packages, and so that of every key. Any other error,
+// such as no slot in time, is that of the key alone whose installation it was
+// (TestKeysDoNotShareOtherErrors).
+func (i *installation) forAll() bool {
+	return i.err == nil || api.HasCode(i.err, api.CodePackagesFailed)
+}
+
+// maxInstallations bounds the installations under way or waiting for a slot, which outlive the requests
+// that asked for them.
+const maxInstallations = 64
+
+func newInstallations(cfg Config) *installations {
+	return &installations{
+		places: queue.New(1, cfg.MaxConns), quota: newInstallQuota(cfg.Keys),
+		asked: map[askedSet]*installation{}, running: map[string]*installation{},
+	}
+}
+
+// newInstallQuota counts the installations of each key. If there are other keys, none gets more than its
+// fair share: it could otherwise keep all others from installing (TestOneKeyLeavesInstallationsToOthers).
+func newInstallQuota(keys *auth.Keys) *quota.Pool {
+	return quota.New(func(own, all, n int64) bool {
+		if keys.Multiple() {
+			return quota.Fair(own, all, n, maxInstallations, 1)
+		}
+		return all+n <= maxInstallations
+	})
+}
+
+// A wantedSet is a set of packages to install.
+type wantedSet struct {
+	name    string // the same for all requests that mean the same set
+	request api.PackageRequest
+	about   api.LanguagePackages
+}
+
+// wantedSet names what a request asks for: numpy==2.* and NumPy == 2.* are one set.
+func (v *agentStatus) wantedSet(r api.PackageRequest) (wantedSet, error) {
+	about, err := v.packagesOf(r.Language)
+	if err != nil {
+		return wantedSet{}, err
+	}
+	all, err := api.ParseRequirements(about.Kind, r.Requirements)
+	if err != nil {
+		return wantedSet{}, err
+	}
+	parts := []string{v.resolveAlias(r.Language), r.Index}
+	for _, q := range all {
+		parts = append(parts, q.String())
+	}
+	return wantedSet{strings.Join(parts, "\x00"), r, about}, nil
+}
+
+// installPackages has packages installed, or waits for the installation that is under way.
+func (g *Gateway) installPackages(ctx context.Context, c caller, r api.PackageRequest) error {
+	set, err := g.agent.wantedSet(r)
+	if err != nil {
+		return err
+	}
+	one, err := g.beginInstallation(c, set)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-one.done:
+		return one.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// beginInstallation returns the key's installation of a set, which it begins unless it is under way.
+func (g *Gateway) beginInstallation(c caller, set wantedSet) (*installation, error) {
+	i, id := g.installs, askedSet{c.Name, set.name}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if one := i.asked[id]; one != nil {
+		return one, nil
+	}
+	if !i.quota.TryAcquire(c.Name, 1) {
+		return nil, problem(http.StatusTooManyRequests, api.Fail(api.CodeQueueFull, "%d installations of packages are under way or waiting, %d of them for this key: send the request again later", i.quota.Total(), i.quota.Used(c.Name)))
+	}
+	if !g.enter() {
+		i.quota.Release(c.Name, 1)
+		return nil, errStopping()
+	}
+	one := &installation{done: make(chan struct{})}
+	i.asked[id] = one
+	go func() { // g.wg waits for it, and g.kill ends it
+		defer g.wg.Done()
+		err := g.install(g.kill, c, set)
+		if err != nil && g.kill.Err() != nil {
+			err = errStopping()
+		}
+		i.mu.Lock()
+		delete(i.asked, id)
+		i.mu.Unlock()
+		i.quota.Release(c.Name, 1)
+		one.end(err)
+	}()
+	return one, nil
+}
+
+// install installs a set for a key, or waits while another key's installation of it runs.
+func (g *Gateway) install(ctx context.Context, c caller, set wantedSet) error {
+	for {
+		other := g.installs.runningOf(set)
+		if other == nil {
+			var err error
+			if other, err = g.installInSlot(ctx, c, set); other == nil {
+				g.metrics.PackagesInstalled(set.request.Language, err)
+				return err
+			}
+		}
+		select {
+		case <-other.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if other.forAll() {
+			return other.err
+		}
+	}
+}
+
+// installInSlot waits for a place and a slot, and has the agent install a set. other is the installation
+// of the set that another key has begun meanwhile.
+func (g *Gateway) installInSlot(ctx context.Context, c caller, set wantedSet) (other *installation, err error) {
+	owner := queue.Owner{Key: c.Name, MaxSlots: c.Runs, MaxWaiting: c.Waiting}
+	place, err := g.takePlace(ctx, owner, time.Duration(set.about.Wall)+g.cfg.Wait)
+	if err != nil {
+		return nil, err
+	}
+	defer place.Release()
+	policy, err := egress.InstallPolicy(ctx, set.about, set.request.Index)
+	if err != nil {
+		return nil, err
+	}
+	policy.Internal = append(policy.Internal, g.cfg.EgressInternal...)
+	wait, stop := context.WithTimeoutCause(ctx, g.cfg.Wait, errWaitTimeout)
+	defer stop()
+	slot, err := g.queue.Take(wait, owner)
+	if err != nil {
+		return nil, g.noSlotError(ctx, wait, err)
+	}
+	defer slot.Release()
+	own, other := g.installs.start(set)
+	if other != nil {
+		return other, nil
+	}
+	err = g.installWhenFree(ctx, wait, c, set, policy)
+	g.installs.finish(set, own, err)
+	return nil, err
+}
+
+// takePlace waits for one of the places of installers. A key leaves one of several to other keys: it may
+// have packages that take as long to install as an installer may take. For the same reason the longest
+// wait is longer than that for a slot (TestSlowInstallersLeaveAPlaceToOthers,
+// TestAPlaceIsWaitedForAsLongAsAnInstallerTakes).
+func (g *Gateway) takePlace(ctx context.Context, owner queue.Owner, longest time.Duration) (*queue.Slot, error) {
+	places := max(g.queue.Stats().Slots/2, 1)
+	g.installs.places.Resize(places)
+	if share := places - 1; share > 0 && g.cfg.Keys.Multiple() && (owner.MaxSlots == 0 || owner.MaxSlots > share) {
+		owner.MaxSlots = share
+	}
+	wait, stop := context.WithTimeoutCause(ctx, longest, errWaitTimeout)
+	defer stop()
+	place, err := g.installs.places.Take(wait, owner)
+	switch {
+	case err == nil:
+		return place, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case wait.Err() != nil:
+		return nil, problem(http.StatusServiceUnavailable, api.Fail(api.CodeQueueTimeout, "other packages were installed for %v: send the request again later, or have the operator add slots, half of which may install", longest))
+	}
+	return nil, err
+}
+
+// runningOf returns the installation of a set that has a slot; nil: there is none.
+func (i *installations) runningOf(set wantedSet) *installation {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.running[set.name]
+}
+
+// start records that an installation has its slot, unless another one of the set has one.
+func (i *installations) start(set wantedSet) (own, other *installation) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if other := i.running[set.name]; other != nil {
+		return nil, other
+	}
+	own = &installation{done: make(chan struct{})}
+	i.running[set.name] = own
+	return own, nil
+}
+
+func (i *installations) finish(set wantedSet, own *installation, err error) {
+	i.mu.Lock()
+	delete(i.running, set.name)
+	i.mu.Unlock()
+	own.end(err)
+}
+
+// installWhenFree has the agent install a set. While others use all slots of the agent it tries again.
+func (g *Gateway) installWhenFree(ctx, wait context.Context, c caller, set wantedSet, policy egress.Policy) error {
+	for pause := time.Millisecond; ; pause = min(2*pause, maxRetryPause) {
+		began := time.Now()
+		stored, err := g.relayInstall(client.WithWait(ctx, waitInAgent(wait)), set.request, policy)
+		if !api.HasCode(err, api.CodeBusy, api.CodeOverloaded) {
+			g.log.Info("packages", "key", c.Name, "language", set.request.Language, "set", stored.Key, "bytes", stored.Size, "took", time.Since(began).Round(time.Millisecond), "failed", err != nil)
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-wait.Done():
+			return g.noSlotError(ctx, wait, err)
+		}
+	}
+}
+
+// relayInstall has the agent install packages, and relays the connections of the installer. An installer
+// whose network cannot be relayed is canceled (TestAnInstallerWithoutRelayEnds).
+func (g *Gateway) relayInstall(ctx context.Context, r api.PackageRequest, policy egress.Policy) (api.PackageSet, error) {
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	n, err := newRunNetwork(api.NetworkAllow, policy, cancel)
+	if err != nil {
+		return api.PackageSet{}, err
+	}
+	set, err := g.cfg.Agent.InstallPackages(running, r, client.Events{Network: n.start})
+	if _, nerr := n.close(); nerr != nil {
+		return set, errors.Join(nerr, err)
+	}
+	return set, err
+}

@@ -1,0 +1,124 @@
+package service
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// A limitedSettings has the settings of runs and sessions that a key limits.
+type limitedSettings struct {
+	language, profile, preset string
+	profileMode               api.ProfileMode
+	network                   string
+	limits                    *api.Limits
+}
+
+// permit checks a wish against the limits of its caller: more is refused, and unset limits become
+// at most what the key allows.
+func (g *Gateway) permit(c caller, w limitedSettings) error {
+	profile := w.profile
+	if profile == networkProfile && !api.NetworkWithin(w.network, api.NetworkNone) {
+		profile = "" // it comes with the network
+	}
+	if err := c.mayUseProfile(profile, w.profileMode, g.agent.tierOf(w.language)); err != nil {
+		return err
+	}
+	l, err := c.limit(*w.limits, w.preset, c.seesAll())
+	if err == nil {
+		*w.limits = l
+	}
+	return err
+}
+
+// permitRun is permit for a run and all its stages. A run that names no mode gets the key's mode.
+func (g *Gateway) permitRun(c caller, r api.Run) (api.Run, error) {
+	r.Mode = cmp.Or(r.Mode, c.Mode)
+	if err := g.permitNetwork(c, r); err != nil {
+		return r, err
+	}
+	var err error
+	if r.Index, err = g.permitPackages(c, r.Language, r.Requirements, r.Index); err != nil {
+		return r, err
+	}
+	err = g.permit(c, limitedSettings{r.Language, r.Profile, r.Preset, r.ProfileMode, r.Network, &r.Limits})
+	if err != nil {
+		return r, err
+	}
+	if r.Source != nil && g.compiles(r.Language) || r.CompileLimits != (api.Limits{}) {
+		if r.CompileLimits, err = c.limit(r.CompileLimits, "", c.seesAll()); err != nil {
+			return r, err
+		}
+	}
+	for _, t := range r.Tests { // unset limits are those of the run
+		if _, err := c.limit(t.Limits, "", c.seesAll()); err != nil {
+			return r, err
+		}
+	}
+	if r.Check != nil {
+		check := *r.Check
+		r.Check = &check
+		if check.Program, err = g.permitProgram(c, check.Program); err != nil {
+			return r, api.About("check", err)
+		}
+	}
+	if r.Interactor != nil {
+		interactor := *r.Interactor
+		r.Interactor = &interactor
+		if interactor.Program, err = g.permitProgram(c, interactor.Program); err != nil {
+			return r, api.About("interactor", err)
+		}
+	}
+	return r, nil
+}
+
+// permitProgram is permit for what judges a run. Its mode is that of the run.
+func (g *Gateway) permitProgram(c caller, p api.Program) (api.Program, error) {
+	p.Language = g.agent.resolveAlias(p.Language)
+	err := g.permit(c, limitedSettings{language: p.Language, limits: &p.Limits})
+	if err == nil && (p.Source != nil && g.compiles(p.Language) || p.CompileLimits != (api.Limits{})) {
+		p.CompileLimits, err = c.limit(p.CompileLimits, "", c.seesAll())
+	}
+	return p, err
+}
+
+// permitSession is permit for a session.
+func (g *Gateway) permitSession(c caller, s api.SessionRequest) (api.SessionRequest, error) {
+	var err error
+	if s.Index, err = g.permitPackages(c, s.Language, s.Requirements, s.Index); err != nil {
+		return s, err
+	}
+	return s, g.permit(c, limitedSettings{s.Language, s.Profile, s.Preset, s.ProfileMode, s.Network, &s.Limits})
+}
+
+// limit returns limits within those of a key, for a run or a session. The defaults apply to unset
+// limits; the operator is responsible for limits in a manifest.
+func (c caller) limit(l api.Limits, preset string, mayAll bool) (api.Limits, error) {
+	base, err := api.Preset(preset)
+	if err != nil {
+		return l, err
+	}
+	unasked := base.Over(api.Defaults())
+	switch weight := int64(c.Weight); {
+	case l.Cpuset != "" && !mayAll:
+		return l, api.Refuse(api.CodeForbidden, "limit cpuset is %q, and this key may not name processors: leave it out, or have the operator set admin on the key", l.Cpuset)
+	case weight > 0 && l.Weight > weight:
+		return l, api.Refuse(api.CodeAboveCeiling, "limit weight is %d, above this key's %d: ask for less, or have the operator raise it (weight in the keys file)", l.Weight, weight)
+	case c.CPUs > 0 && l.CPUs > c.CPUs:
+		return l, api.Refuse(api.CodeAboveCeiling, "limit cpus is %v, above this key's %v: ask for less, or have the operator raise it (cpus in the keys file)", l.CPUs, c.CPUs)
+	case weight > 0 && l.Weight == 0 && unasked.Weight > weight:
+		l.Weight = weight
+	}
+	if c.CPUs > 0 && l.CPUs == 0 && unasked.CPUs > c.CPUs {
+		l.CPUs = c.CPUs
+	}
+	return l, nil
+}
+
+// compiles reports whether a language has a compile stage.
+func (g *Gateway) compiles(language string) bool {
+	_, languages, _ := g.agent.get()
+	i := slices.IndexFunc(languages, func(l api.Language) bool { return l.Name == language })
+	return i >= 0 && languages[i].CompileTier != ""
+}

@@ -1,0 +1,60 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// keysInterval is the poll interval of the keys file. A change takes effect after two polls.
+const keysInterval = time.Second
+
+// reloadKeysLoop reloads the keys file whenever it has changed.
+func (g *Gateway) reloadKeysLoop(ctx context.Context) {
+	tick := time.NewTicker(keysInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		before := g.cfg.Keys.Unread()
+		c, err := g.cfg.Keys.Reload()
+		switch {
+		case err != nil:
+			g.log.Error("THE KEYS FILE CANNOT BE RELOADED: the keys stay as they were until it can", "err", err)
+			if before.IsZero() {
+				g.alertUnreadKeys(ctx)
+			}
+		case c != nil:
+			g.log.Warn("keys reloaded", "added", c.Added, "removed", c.Removed, "changed", c.Changed)
+			if names := g.uselessProfileLog(); len(names) > 0 {
+				g.log.Warn("profile_log of these keys has no effect: the agent allows profile_mode log only to root until it is started with --profile-log", "keys", names)
+			}
+			g.warnUselessNetworks()
+			if len(g.cfg.Keys.List()) == 0 {
+				g.log.Warn("the keys file has no keys: no caller may use the service")
+			}
+			for _, name := range c.Removed {
+				if ids := g.sessions.ofOwner(name); len(ids) > 0 {
+					g.log.Warn("sessions of a removed key: no caller can use them, and they end when they are idle", "key", name, "sessions", ids)
+				}
+			}
+		}
+	}
+}
+
+// alertUnreadKeys records an alert: an operator who removed a key must see that it is still valid.
+func (g *Gateway) alertUnreadKeys(ctx context.Context) {
+	a := api.Alert{Time: g.cfg.Keys.Unread(), Kind: api.KeysUnread, Text: "the keys file cannot be read: keys removed from it since then are still valid; the log has the reason"}
+	g.keepAlert(ctx, a)
+}
+
+// keepAlert records an alert of the service itself.
+func (g *Gateway) keepAlert(ctx context.Context, a api.Alert) {
+	if err := g.cfg.History.AddAlert(ctx, a); err != nil {
+		g.log.Error("alert not kept", "kind", a.Kind, "err", err)
+	}
+}

@@ -1,0 +1,205 @@
+package service
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/service/auth"
+)
+
+// heldAgent returns an agent with so many slots that answers no run until end is called. begun counts
+// the runs that have reached it.
+func heldAgent(slots int) (mux *http.ServeMux, begun *atomic.Int64, end func()) {
+	mux, begun = http.NewServeMux(), new(atomic.Int64)
+	over := make(chan struct{})
+	mux.HandleFunc("GET /v1/health", func(w http.ResponseWriter, r *http.Request) { say(w, 200, api.Health{Slots: slots}) })
+	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
+		begun.Add(1)
+		<-over
+		say(w, 200, api.Result{Verdict: api.OK})
+	})
+	return mux, begun, func() { close(over) }
+}
+
+const simple = `{"image":"tiny","argv":["true"]}`
+
+// wantRetryLater sends a request that must be refused with the advice to retry, and checks the response.
+func wantRetryLater(t *testing.T, web *httptest.Server, path string, status int, code api.Code, header ...string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), "POST", web.URL+path, strings.NewReader(simple))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	res, err := web.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != status || !strings.Contains(string(text), fmt.Sprintf(`"code":%q,"retry_safe":true,"retry_after_seconds":1`, code)) {
+		t.Errorf("POST %s: %d, %s, %v; want %d, %s", path, res.StatusCode, text, err, status, code)
+	}
+	if after := res.Header.Get("Retry-After"); after != "1" {
+		t.Errorf("POST %s: Retry-After %q", path, after)
+	}
+}
+
+// waitUntil waits for a condition that other goroutines cause in a gateway, for at most three
+// minutes: under the race detector, at the lowest priority next to other tests, the end of a run
+// with 20 MiB of output took over 30 seconds.
+func waitUntil(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(3 * time.Minute); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("no end of waiting for %s", what)
+		}
+	}
+}
+
+// A caller that waits too long gets an error, whether it waits for the result or not. The history
+// has such a run only if the caller got its id before.
+func TestWaitedTooLong(t *testing.T) {
+	mux, begun, end := heldAgent(1)
+	web := serveFake(t, mux, func(c *Config) { c.Wait = 50 * time.Millisecond })
+	done := make(chan int, 1)
+	go func() { done <- send(t, web, "POST", "/v1/runs", simple, nil) }()
+	waitFor(t, begun, 1)
+	free := time.AfterFunc(20*time.Second, end) // then the runs that still wait are executed
+	wantRetryLater(t, web, "/v1/runs", 503, api.CodeQueueTimeout)
+	var st api.Status
+	if s := send(t, web, "POST", "/v1/runs?wait=false", simple, &st); s != 202 {
+		t.Fatal(s)
+	}
+	if _, text, _ := page(t, web, "/v1/runs/"+st.Run+"/events"); !strings.Contains(text, "event: error") || strings.Contains(text, "event: result") || !strings.Contains(text, `"code":"waited-too-long"`) {
+		t.Errorf("the events of a caller that waited in vain: %s", text)
+	}
+	if s := send(t, web, "GET", "/v1/runs/"+st.Run, "", &st); s != 200 || st.Result != nil || st.Error == nil || st.Error.Code != api.CodeQueueTimeout || st.Error.Status != 503 || st.Error.RetryAfter != 1 {
+		t.Errorf("%d, %+v", s, st)
+	}
+	if free.Stop() {
+		end()
+	}
+	if s := <-done; s != 200 {
+		t.Errorf("the one that was carried out: %d", s)
+	}
+	var all api.Page[api.Record]
+	if s := send(t, web, "GET", "/v1/history", "", &all); s != 200 || len(all.Items) != 2 || begun.Load() != 1 {
+		t.Fatalf("%+v are in the history, %d were asked for; want the one that was carried out, and the one that was accepted", all.Items, begun.Load())
+	}
+	if r := all.Items[0]; r.ID != st.Run || r.Code != api.CodeQueueTimeout || r.Verdict != "" {
+		t.Errorf("the one that was accepted is kept as %+v", r)
+	}
+}
+
+// A slot of the queue for which the agent has no slot is released when the wait is over.
+func TestWaitedTooLongForTheAgent(t *testing.T) {
+	mux := http.NewServeMux()
+	busy := time.Now().Add(20 * time.Second)
+	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
+		if time.Now().After(busy) {
+			say(w, 200, api.Result{Verdict: api.OK})
+			return
+		}
+		deny(w, 503, api.Fail(api.CodeBusy, "every slot is leased"))
+	})
+	web := serveFake(t, mux, func(c *Config) { c.Wait = 50 * time.Millisecond })
+	wantRetryLater(t, web, "/v1/runs", 503, api.CodeQueueTimeout)
+}
+
+// However many requests a key sends, no more of them are executed concurrently, and no more wait,
+// than its entry in the key file allows. Others get slots meanwhile.
+func TestRunsOfAKeyAreBounded(t *testing.T) {
+	keys, as := keysOf(t, auth.Key{Name: "ann", Runs: 2, Waiting: 3}, auth.Key{Name: "bob", Runs: 1})
+	mux, begun, end := heldAgent(4)
+	web := serveFake(t, mux, func(c *Config) { c.Keys, c.QueuePlaces = keys, 64 })
+	g := web.Config.Handler.(*Gateway)
+	done := make(chan int, 6)
+	post := func(who string) { done <- send(t, web, "POST", "/v1/runs", simple, nil, as[who]...) }
+	for range 5 {
+		go post("ann")
+	}
+	waitUntil(t, "two runs and three that wait", func() bool { return begun.Load()+int64(g.queue.Stats().Waiting) == 5 })
+	if n := begun.Load(); n != 2 {
+		t.Errorf("%d of ann's are carried out at a time; she may have 2", n)
+	}
+	wantRetryLater(t, web, "/v1/runs", 429, api.CodeKeyQueueFull, as["ann"]...)
+	wantRetryLater(t, web, "/v1/runs?wait=false", 429, api.CodeKeyQueueFull, as["ann"]...)
+	go post("bob")
+	waitFor(t, begun, 3)
+	if n := g.queue.Held("ann"); n != 2 {
+		t.Errorf("ann has %d turns", n)
+	}
+	end()
+	for range 6 {
+		if s := <-done; s != 200 {
+			t.Errorf("one that had its turn: %d", s)
+		}
+	}
+	if s := send(t, web, "POST", "/v1/runs", simple, nil, as["ann"]...); s != 200 {
+		t.Errorf("afterwards: %d", s)
+	}
+}
+
+// The metrics report how many requests wait, and count refused requests by code.
+func TestMetricsOfWaitingAndRefused(t *testing.T) {
+	mux, begun, end := heldAgent(1)
+	web := serveFake(t, mux, func(c *Config) { c.QueuePlaces = 2 })
+	g := web.Config.Handler.(*Gateway)
+	says := func(line string) {
+		t.Helper()
+		if s, text, _ := page(t, web, "/metrics"); s != 200 || !strings.Contains(text, "\n"+line+"\n") {
+			t.Errorf("%d, %q is not there: %s", s, line, text)
+		}
+	}
+	says("brig_queue_depth 0")
+	done := make(chan int, 3)
+	for range 3 {
+		go func() { done <- send(t, web, "POST", "/v1/runs", simple, nil) }()
+	}
+	waitFor(t, begun, 1)
+	waitUntil(t, "two that wait", func() bool { return g.queue.Stats().Waiting == 2 })
+	says("brig_queue_depth 2")
+	for range 3 {
+		wantRetryLater(t, web, "/v1/runs", 429, api.CodeQueueFull)
+	}
+	if s := send(t, web, "POST", "/v1/runs", "{", nil); s != 400 {
+		t.Error(s)
+	}
+	says(`brig_errors_total{code="queue-full"} 3`)
+	says(`brig_errors_total{code="bad-request"} 1`)
+	end()
+	for range 3 {
+		if s := <-done; s != 200 {
+			t.Errorf("one that waited: %d", s)
+		}
+	}
+	says("brig_queue_depth 0")
+}
+
+// The reported maximum of the service's memory is the sum of what its settings let callers hold,
+// and docs/operating.md has the value for the defaults.
+func TestMaxMemory(t *testing.T) {
+	if got := (Config{QueuePlaces: 256, Batches: "x"}).MaxMemory(); got < 2100*api.MiB || got > 2200*api.MiB { // with a reader of packages 2.5 GiB in docs/operating.md
+		t.Errorf("with the defaults %s", got)
+	}
+	small := Config{QueuePlaces: 128, MaxBody: 8 * api.MiB, MaxConns: 700, MaxBodies: 64, Batches: "x"}
+	if got := small.MaxMemory(); got < 1190*api.MiB || got > 1270*api.MiB {
+		t.Errorf("with small bodies %s", got)
+	}
+	more := small
+	more.MaxBody *= 2
+	if got, want := more.MaxMemory()-small.MaxMemory(), 9*small.MaxBody; got != want {
+		t.Errorf("bodies of twice the size take %s more; want %s", got, want)
+	}
+}

@@ -1,0 +1,40 @@
+package service
+
+import (
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/service/batches"
+	"github.com/brig-sandbox/brig/service/connlimit"
+)
+
+// Memory of the service that no quota counts.
+const (
+	memoryBase   = 96 * api.MiB  // the program, the caches and pages of the history, and the agent's status
+	memoryOfConn = 72 * api.KiB  // a connection's buffers and stacks, and a response that needs no quota, or the piece of one that is being written
+	memoryOfRun  = 128 * api.KiB // a body that needs no quota, as bytes and as parsed values
+	memoryOfFile = 320 * api.KiB // a file or blob that is being forwarded
+
+	// The batches: jobs that are released; of each batch one more, as text and as its message, and what its jobs
+	// have in common; results on their way to the disk; and which jobs there are.
+	memoryOfBatches = 32*api.MiB + batches.MaxBatches*(2*batches.MaxLine+2*batches.MaxRequest) + 32*api.MiB + batches.MaxJobs*72
+
+	memoryOfRelay = 10 * api.MiB // the network of a run: 64 connections with their stacks and first messages, 32 queries, 4,096 names
+)
+
+// MaxMemory is the most memory that the process uses, whatever its callers do: each part is
+// limited, and reserved before it is used. It is the sum of all limits, which no load reaches at
+// the same time. It includes garbage, provided that the collector knows the value
+// (debug.SetMemoryLimit).
+func (c Config) MaxMemory() api.Size {
+	c = c.WithDefaults()
+	runs := api.Size(c.MaxBodies + c.QueuePlaces + 128) // being uploaded, waiting, and under way
+	sum := memoryBase + api.Size(c.MaxConns+connlimit.Overflow)*memoryOfConn + runs*memoryOfRun + api.Size(c.MaxBodies)*memoryOfFile
+	sum += maxLargeBodies * c.MaxBody / 4 * 5 // large bodies; the buffer of a body grows while it is read
+	sum += 4 * c.MaxBody                      // the body that is being parsed
+	sum += c.MaxAnswers                       // large responses
+	sum += c.MaxAnswers / waitingDivisor      // large responses that wait for quota
+	sum += c.MaxAnswers / 4 * 2               // the response that is being read from the agent
+	if c.Batches != "" {
+		sum += memoryOfBatches
+	}
+	return (sum + maxDoneBytes + api.MiB - 1) / api.MiB * api.MiB
+}

@@ -1,0 +1,157 @@
+package service
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/service/auth"
+	"github.com/brig-sandbox/brig/service/queue"
+)
+
+// The operator decides whether packages are installed, from which index, and for which keys.
+func TestPermittedPackages(t *testing.T) {
+	names := []string{"numpy"}
+	python := []api.Language{
+		{Name: "python", Aliases: []string{"py"}, Packages: &api.LanguagePackages{Kind: api.PythonPackages}},
+		{Name: "ruby", Packages: &api.LanguagePackages{Kind: api.GemPackages}}, {Name: "bash"},
+	}
+	own := map[api.PackageKind]string{api.PythonPackages: "https://mirror.example.org/simple"}
+	for name, tt := range map[string]struct {
+		config   Config
+		key      auth.Key
+		language string
+		names    []string
+		index    string
+		code     api.Code // empty: permitted
+		want     string   // the index
+	}{
+		"none asked for":       {language: "python"},
+		"not offered":          {language: "python", names: names, code: api.CodeUnsupported},
+		"offered":              {config: Config{Packages: true}, language: "python", names: names},
+		"an own index":         {config: Config{Indexes: own}, language: "py", names: names, want: "https://mirror.example.org/simple"},
+		"of another kind":      {config: Config{Indexes: own}, language: "ruby", names: names, code: api.CodeUnsupported},
+		"both":                 {config: Config{Packages: true, Indexes: own}, language: "ruby", names: names},
+		"an index of a caller": {config: Config{Packages: true}, language: "python", names: names, index: "https://evil.test/", code: api.CodeForbidden},
+		"an option":            {config: Config{Packages: true}, language: "python", names: []string{"--pre"}, code: api.CodeBadRequest},
+		"a key without":        {config: Config{Packages: true, Keys: new(auth.Keys)}, language: "python", names: names, code: api.CodeForbidden},
+		"a key with":           {config: Config{Packages: true, Keys: new(auth.Keys)}, key: auth.Key{Packages: true}, language: "python", names: names},
+	} {
+		g := &Gateway{cfg: tt.config}
+		g.agent.languages = python
+		index, err := g.permitPackages(caller{Key: tt.key}, tt.language, tt.names, tt.index)
+		if (err == nil) != (tt.code == "") || err != nil && !api.HasCode(err, tt.code) || index != tt.want {
+			t.Errorf("%s: %q, %v; want %q, %q", name, index, err, tt.want, tt.code)
+		}
+	}
+}
+
+// While the languages are unknown, so is the index that the operator chose for a language: the public
+// one must not answer instead.
+func TestPackagesOfAnUnknownLanguage(t *testing.T) {
+	known := []api.Language{{Name: "python", Packages: &api.LanguagePackages{Kind: api.PythonPackages}}, {Name: "bash"}}
+	for name, tt := range map[string]struct {
+		languages []api.Language
+		language  string
+		code      api.Code
+	}{
+		"none is known yet":      {nil, "python", api.CodeAgentUnreachable},
+		"it does not exist":      {known, "phyton", api.CodeNoLanguage},
+		"it has no packages":     {known, "bash", api.CodeBadRequest},
+		"a control: it is known": {known, "python", ""},
+	} {
+		own := map[api.PackageKind]string{api.PythonPackages: "https://mirror.example.org/simple"}
+		g := &Gateway{cfg: Config{Packages: true, Indexes: own}}
+		g.agent.languages = tt.languages
+		index, err := g.permitPackages(caller{}, tt.language, []string{"numpy"}, "")
+		if tt.code == "" && (err != nil || index != own[api.PythonPackages]) || tt.code != "" && !api.HasCode(err, tt.code) {
+			t.Errorf("%s: %q, %v; want %q", name, index, err, tt.code)
+		}
+	}
+}
+
+// A key learns what its run could use, and neither when other keys had it installed or used it nor the
+// address of the operator's own index.
+func TestKeysDoNotLearnWhenOthersUsePackages(t *testing.T) {
+	web := serveFake(t, (&packageAgent{slots: 2}).mux(t), func(c *Config) { c.Packages = true })
+	const run = `{"language": "python", "source": "1", "requirements": ["one"]}`
+	check := func(what string, set *api.PackageSet) {
+		t.Helper()
+		if set == nil || len(set.Installed) != 1 || set.Key == "" {
+			t.Errorf("%s: %+v; want what is installed", what, set)
+		} else if set.Index != "" || set.Owner != 0 || set.Created != "" || set.Used != "" {
+			t.Errorf("%s tells %+v", what, set)
+		}
+	}
+	var res api.Result
+	if s := send(t, web, "POST", "/v1/runs", run, &res); s != 200 {
+		t.Fatalf("%d, %+v", s, res)
+	}
+	check("the result", res.Packages)
+	var st api.Status
+	send(t, web, "GET", "/v1/runs/"+res.Run, "", &st)
+	check("the history", st.Result.Packages)
+	send(t, web, "POST", "/v1/runs?wait=false", run, &st)
+	if _, text, _ := page(t, web, "/v1/runs/"+st.Run+"/events"); !strings.Contains(text, `"installed":["one==1.0"]`) || strings.Contains(text, "secret.test") {
+		t.Errorf("events:\n%s", text)
+	}
+}
+
+// A session whose packages others remove while it is created has them installed again, as a run has.
+func TestSessionsHavePackagesInstalledAgain(t *testing.T) {
+	for evicted, want := range map[int]int{0: 201, 1: 201, 2: 404} {
+		a := &packageAgent{slots: 2, evicted: evicted}
+		web := serveFake(t, a.mux(t), func(c *Config) { c.Packages = true })
+		if s := send(t, web, "POST", "/v1/sessions", `{"language": "python", "requirements": ["one"]}`, nil); s != want {
+			t.Errorf("removed %d times: %d; want %d", evicted, s, want)
+		}
+		if n := len(web.Config.Handler.(*Gateway).sessions.list()); n != map[int]int{201: 1, 404: 0}[want] {
+			t.Errorf("removed %d times: %d sessions are kept", evicted, n)
+		}
+	}
+}
+
+// A service that stops says so to a session that waits for packages.
+func TestStoppingServiceLeavesNoSessionWaiting(t *testing.T) {
+	g := (&packageAgent{slots: 1}).serve(t, func(c *Config) { c.Grace = 50 * time.Millisecond })
+	long, err := g.queue.Take(t.Context(), queue.Owner{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer long.Release()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(ctx, ln) }()
+	answer := make(chan string, 1)
+	go func() {
+		res, err := http.Post("http://"+ln.Addr().String()+"/v1/sessions", "application/json", strings.NewReader(`{"language": "python", "requirements": ["one"]}`))
+		if err != nil {
+			answer <- err.Error()
+			return
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		answer <- res.Status + " " + string(text)
+	}()
+	eventually(t, "the installation waits for a slot", func() bool { return g.queue.Stats().Waiting == 1 })
+	stop()
+	if got := <-answer; !strings.HasPrefix(got, "503 ") || !strings.Contains(got, `"code":"stopping"`) {
+		t.Errorf("the session gets %s", got)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}

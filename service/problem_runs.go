@@ -1,0 +1,134 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/service/problems"
+	"github.com/brig-sandbox/brig/service/queue"
+	"github.com/brig-sandbox/brig/service/quota"
+)
+
+// problemRun returns the run of a request, with what its problem says if it names one. Its memory and
+// blobs are reserved until free is called, which may be called repeatedly. large says that the request
+// has memory of large bodies already: it must not wait long for more.
+func (g *Gateway) problemRun(ctx context.Context, ask api.RunRequest, large bool) (run api.Run, free func(), err error) {
+	if ask.Problem == "" {
+		return ask.Run, func() {}, nil
+	}
+	wait := g.cfg.Wait
+	if large {
+		wait = min(wait, bodyWait)
+	}
+	return g.completeRun(ctx, callerOf(ctx), ask, wait)
+}
+
+// completeRun is problemRun of a request that names a problem; it waits for memory as long as wait says.
+func (g *Gateway) completeRun(ctx context.Context, c caller, ask api.RunRequest, wait time.Duration) (run api.Run, free func(), err error) {
+	store, err := g.problemStore()
+	if err != nil {
+		return run, nil, err
+	}
+	if err := ask.ValidateProblem(); err != nil {
+		return run, nil, err
+	}
+	p, err := store.Find(c.Name, ask.Problem)
+	if err != nil {
+		return run, nil, err
+	}
+	defer p.Close()
+	reserved := g.bodyQuota.Reserve(c.Name, largeBodyMin)
+	var unpin []func()
+	release := func() {
+		reserved.Release()
+		for _, one := range unpin {
+			one()
+		}
+	}
+	defer func() {
+		if err != nil {
+			release()
+		}
+	}()
+	if err := reserved.Grow(ctx, p.Memory(), wait); errors.Is(err, quota.ErrFull) {
+		return run, nil, problem(http.StatusTooManyRequests, api.Fail(api.CodeBusy, "the memory for large requests is full of other requests: send it again later"))
+	} else if err != nil {
+		return run, nil, err
+	}
+	kept, err := g.loadProblem(ctx, c, p)
+	if err != nil {
+		return run, nil, err
+	}
+	health, _, _ := g.agent.get() // without it the run fails
+	if run, err = kept.Run(ask.Run, g.agent.resolveAlias(ask.Language), health.Ceiling); err != nil {
+		return run, nil, api.About("problem "+p.About().Name, err)
+	}
+	if unpin, err = g.pinProblemBlobs(ctx, c, p, kept.Blobs()); err != nil {
+		return run, nil, err
+	}
+	return run, release, nil
+}
+
+// loadProblem reads what the run needs: like a body, one at a time unless it is small.
+func (g *Gateway) loadProblem(ctx context.Context, c caller, p *problems.Stored) (problems.Problem, error) {
+	if p.Memory() <= largeBodyMin {
+		return p.Problem()
+	}
+	slot, err := g.parsing.Take(ctx, queue.Owner{Key: c.Name})
+	if err != nil {
+		return problems.Problem{}, err
+	}
+	defer slot.Release()
+	return p.Problem()
+}
+
+// pinProblemBlobs makes sure that the agent has the large files of a problem's tests, as blobs of the
+// caller, and keeps them there until the returned functions are called. A key sends one problem's at a
+// time.
+func (g *Gateway) pinProblemBlobs(ctx context.Context, c caller, p *problems.Stored, blobs []problems.Blob) (unpin []func(), err error) {
+	if len(blobs) == 0 {
+		return nil, nil
+	}
+	if err := g.problemBlobs.Acquire(ctx, c.Name, 1, 0); err != nil {
+		return nil, err
+	}
+	defer g.problemBlobs.Release(c.Name, 1)
+	for _, b := range blobs {
+		one, err := g.pinProblemBlob(ctx, c, p, b)
+		if err != nil {
+			return unpin, err
+		}
+		unpin = append(unpin, one)
+	}
+	return unpin, nil
+}
+
+func (g *Gateway) pinProblemBlob(ctx context.Context, c caller, p *problems.Stored, b problems.Blob) (unpin func(), err error) {
+	digests := []string{b.Digest}
+	unpin, missing := g.blobs.pin(c.Name, digests)
+	if missing == "" {
+		has, err := g.cfg.Agent.HasBlob(ctx, b.Digest)
+		if has && err == nil {
+			return unpin, nil
+		}
+		unpin()
+		if err != nil {
+			return nil, err
+		}
+	}
+	in, err := p.Blob(b)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	if err := g.sendBlob(ctx, c, b.Digest, b.Size, &countingReader{Reader: in}); err != nil {
+		return nil, err
+	}
+	if unpin, missing = g.blobs.pin(c.Name, digests); missing != "" { // it was evicted at once
+		return nil, problem(http.StatusTooManyRequests, api.Fail(api.CodeBusy, "other blobs of this key took the place of those of the problem: send the run again later"))
+	}
+	return unpin, nil
+}

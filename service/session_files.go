@@ -1,0 +1,128 @@
+package service
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+func (g *Gateway) listFiles(w http.ResponseWriter, r *http.Request) error {
+	files, err := g.ownFiles(r)
+	if err != nil {
+		return err
+	}
+	l, err := files.List(r.Context(), r.URL.Query().Get("dir"))
+	if err != nil {
+		return g.forgetIfSessionEnded(r.Context(), r.PathValue("id"), err)
+	}
+	g.reply(w, r, http.StatusOK, l)
+	return nil
+}
+
+func (g *Gateway) putFile(w http.ResponseWriter, r *http.Request) error {
+	files, err := g.ownFiles(r)
+	if err != nil {
+		return err
+	}
+	executable, err := flag(r.URL.Query(), "executable")
+	if err != nil {
+		return err
+	}
+	body, err := g.limitedBody(w, r, g.cfg.MaxBlob)
+	if err != nil {
+		return err
+	}
+	defer body.release()
+	if err := files.Put(r.Context(), r.PathValue("name"), body, executable); err != nil {
+		return g.forgetIfSessionEnded(r.Context(), r.PathValue("id"), body.reason(err))
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (g *Gateway) deleteFile(w http.ResponseWriter, r *http.Request) error {
+	files, err := g.ownFiles(r)
+	if err != nil {
+		return err
+	}
+	if err := files.Delete(r.Context(), r.PathValue("name")); err != nil {
+		return g.forgetIfSessionEnded(r.Context(), r.PathValue("id"), err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// getFile sends a file unchanged. The name is the program's choice: it is not repeated in a header
+// (API-23). No browser treats the file as a page of this service.
+func (g *Gateway) getFile(w http.ResponseWriter, r *http.Request) error {
+	files, err := g.ownFiles(r)
+	if err != nil {
+		return err
+	}
+	release, err := g.transferSlot(r)
+	if err != nil {
+		return err
+	}
+	defer release()
+	out := &fileResponse{w: w}
+	err = files.Get(r.Context(), r.PathValue("name"), out)
+	switch {
+	case err != nil && !out.headersSent:
+		return g.forgetIfSessionEnded(r.Context(), r.PathValue("id"), err)
+	case err != nil:
+		g.log.Warn("transfer of a file failed", "session", r.PathValue("id"), "err", err)
+		panic(http.ErrAbortHandler) // the status is sent already: the broken connection tells the client
+	case !out.headersSent:
+		_, err = out.Write(nil) // the file is empty
+	}
+	return err
+}
+
+// A fileResponse sends the headers of a response before the first bytes of a file.
+type fileResponse struct {
+	w           http.ResponseWriter
+	headersSent bool
+}
+
+func (f *fileResponse) Write(p []byte) (int, error) {
+	if !f.headersSent {
+		f.headersSent = true
+		h := f.w.Header()
+		h.Set("Content-Type", "application/octet-stream")
+		h.Set("Content-Disposition", "attachment")
+		h.Set("X-Content-Type-Options", "nosniff")
+		f.w.WriteHeader(http.StatusOK)
+	}
+	setWriteDeadline(f.w)
+	return f.w.Write(p)
+}
+
+// janitor at first ends the sessions that an earlier process left, and hourly forgets sessions that
+// have ended unnoticed.
+func (g *Gateway) janitor(ctx context.Context, stale []string) {
+	for pause := time.Second; ctx.Err() == nil; pause = min(2*pause, time.Minute) { // the agent may be temporarily unreachable
+		err := g.endSessions(ctx, stale, "left by an earlier service")
+		if err == nil {
+			break
+		}
+		g.log.Error("sessions of an earlier service not ended: brig tries again", "err", err)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+	tick := time.NewTicker(time.Hour)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			for _, id := range g.sessions.list() {
+				if _, err := g.fetchSession(ctx, id); ended(err) {
+					g.log.Info("session forgotten", "session", id, "why", err)
+				}
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// postSession creates a session. A key has at most one session of a project and task.
+func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
+	raw, release, err := g.readBody(w, r)
+	if err != nil {
+		return err
+	}
+	defer release()
+	ask, err := parseBodyAs[api.SessionRequest](g, r.Context(), raw, "session")
+	if err != nil {
+		return err
+	}
+	c := callerOf(r.Context())
+	if err := nameVolume(&ask, c); err != nil {
+		return err
+	}
+	if err := ask.Validate(); err != nil {
+		return err
+	}
+	if ask, err = g.permitSession(c, ask); err != nil {
+		return err
+	}
+	packages := api.PackageRequest{Language: ask.Language, Requirements: ask.Requirements, Index: ask.Index}
+	s, err := withPackages(r.Context(), g, c, packages, func() (api.Session, error) { return g.createSession(r.Context(), ask, c) })
+	if err != nil {
+		return err
+	}
+	g.log.Info("session", "session", s.ID, "key", c.Name, "project", ask.Labels.Project, "task", ask.Labels.Task)
+	w.Header().Set("Location", "/v1/sessions/"+s.ID)
+	g.reply(w, r, http.StatusCreated, s)
+	return nil
+}
+
+// createSession makes a reservation for a session and has the agent create the session.
+func (g *Gateway) createSession(ctx context.Context, ask api.SessionRequest, c caller) (api.Session, error) {
+	reserved := reservationPrefix + runID()
+	if err := g.reserve(ctx, reserved, sessionEntry{owner: c.Name, labels: ask.Labels, language: ask.Language, memory: requestedMemory(ask)}, c); err != nil {
+		return api.Session{}, err
+	}
+	// If the caller disconnects now, it leaves a session, which ends by itself when it is idle. Its
+	// id is recorded here, and the caller may list it.
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	s, err := g.makeSession(within, ask, c)
+	if err != nil {
+		return s, errors.Join(err, g.sessions.drop(reserved))
+	}
+	if err := g.sessions.commit(reserved, s.ID, totalMemory(s.Limits)); err != nil {
+		return s, errors.Join(err, g.cfg.Agent.DeleteSession(within, s.ID), g.sessions.drop(s.ID))
+	}
+	return s, nil
+}
+
+// reserve makes a reservation for a session, unless the service is stopping. Sessions that have
+// ended unnoticed do not count. It waits for a conflicting session that is still being created: the
+// error then has its id, or, if its creation fails, the caller gets the reservation.
+func (g *Gateway) reserve(ctx context.Context, reserved string, s sessionEntry, c caller) error {
+	health, _, _ := g.agent.get()
+	checkQuota := func(own, all sessionUsage) error {
+		return c.checkSessionQuota(own, all, sessionUsage{1, s.memory}, sessionUsage{health.SessionsMax, api.Size(health.MemoryMax)}, g.cfg.Keys.Multiple())
+	}
+	for {
+		if g.stopping.Err() != nil {
+			return errStopping()
+		}
+		conflicts, resolved, err := g.sessions.reserve(reserved, s, checkQuota)
+		if resolved != nil {
+			select {
+			case <-resolved:
+				continue
+			case <-ctx.Done():
+				return err
+			}
+		}
+		gone := false
+		for _, id := range conflicts {
+			_, lerr := g.fetchSession(ctx, id)
+			gone = gone || ended(lerr)
+		}
+		if !gone {
+			return err
+		}
+	}
+}
+
+// getSessions lists the caller's sessions.
+func (g *Gateway) getSessions(w http.ResponseWriter, r *http.Request) error {
+	page := api.Page[api.Session]{Items: []api.Session{}}
+	for _, id := range g.sessions.ofOwner(callerOf(r.Context()).Name) {
+		s, err := g.fetchSession(r.Context(), id)
+		switch {
+		case ended(err):
+		case err != nil:
+			return err
+		default:
+			page.Items = append(page.Items, s)
+		}
+	}
+	g.reply(w, r, http.StatusOK, page)
+	return nil
+}
+
+// fetchSession queries the agent for a session, and forgets a session that has ended.
+func (g *Gateway) fetchSession(ctx context.Context, id string) (api.Session, error) {
+	s, err := g.cfg.Agent.Session(ctx, id)
+	return ownersView(s), g.forgetIfEnded(id, err)
+}
+
+// forgetIfEnded forgets a session that has ended according to the agent. A session that the agent does
+// not know has ended with an earlier agent process.
+func (g *Gateway) forgetIfEnded(id string, err error) error {
+	var e *api.Error
+	if !ended(err) || !errors.As(err, &e) {
+		return err
+	}
+	if e.Code == api.CodeNotFound {
+		e = api.Refuse(api.CodeSessionEnded, "session %s has ended: the agent that had it was stopped: make another", id)
+	}
+	return errors.Join(e, g.sessions.end(id, e.Message))
+}
+
+// forgetIfSessionEnded is forgetIfEnded for an error that may concern a file only.
+func (g *Gateway) forgetIfSessionEnded(ctx context.Context, id string, err error) error {
+	if !ended(err) {
+		return err
+	}
+	if _, lerr := g.fetchSession(ctx, id); ended(lerr) {
+		return lerr
+	}
+	return err
+}
+
+// ended reports whether a session no longer exists.
+func ended(err error) bool {
+	var e *api.Error
+	return errors.As(err, &e) && (e.Code == api.CodeSessionEnded || e.Code == api.CodeNotFound)
+}
+
+func (g *Gateway) getSession(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	if _, err := g.sessions.find(callerOf(r.Context()).Name, id); err != nil {
+		return err
+	}
+	s, err := g.fetchSession(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	g.reply(w, r, http.StatusOK, s)
+	return nil
+}
+
+func (g *Gateway) deleteSession(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	if _, err := g.sessions.find(callerOf(r.Context()).Name, id); err != nil {
+		return err
+	}
+	if err := g.cfg.Agent.DeleteSession(context.WithoutCancel(r.Context()), id); err != nil && !ended(err) {
+		return err
+	}
+	if err := g.sessions.end(id, "session "+id+" has ended: it was deleted: make another"); err != nil {
+		g.log.Error("a deleted session stays in the file", "session", id, "err", err) // it has ended, and the next process will notice that
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// endSessions ends the given sessions: those of an earlier process, or all on shutdown.
+func (g *Gateway) endSessions(ctx context.Context, ids []string, why string) error {
+	var errs []error
+	for _, id := range ids {
+		switch err := g.cfg.Agent.DeleteSession(ctx, id); {
+		case err == nil:
+			g.log.Info("session ended", "session", id, "why", why)
+		case !ended(err):
+			errs = append(errs, err)
+			continue
+		default:
+			g.log.Info("session had ended", "session", id, "why", why)
+		}
+		errs = append(errs, g.sessions.drop(id))
+	}
+	return errors.Join(errs...)
+}

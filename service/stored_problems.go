@@ -1,0 +1,229 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"syscall"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/service/problems"
+	"github.com/brig-sandbox/brig/service/queue"
+	"github.com/brig-sandbox/brig/service/quota"
+)
+
+// A ProblemReader reads the package in archive and writes to out what is kept of it, as problems.Read
+// does, which it has another process call: a package may be made to take much time and memory.
+type ProblemReader func(ctx context.Context, name string, archive, out *os.File) (problems.Parts, error)
+
+// The bounds of what one key stores.
+const (
+	defaultProblems = 1000
+	maxManifest     = 4 << 20 // bytes of one: a response has it in memory
+)
+
+// openProblems opens the store, if there is one.
+func (g *Gateway) openProblems() (err error) {
+	if g.cfg.Problems == "" || g.cfg.ReadProblem == nil {
+		return nil
+	}
+	var damaged []error
+	g.problems, damaged, err = problems.Open(g.cfg.Problems)
+	for _, d := range damaged {
+		g.log.Error("stored problem cannot be read: put it again", "err", d)
+	}
+	return err
+}
+
+// problemStore returns the store, or the error that there is none.
+func (g *Gateway) problemStore() (*problems.Store, error) {
+	if g.problems == nil {
+		return nil, api.Refuse(api.CodeUnsupported, "this service stores no problems: have the operator start it with a data directory")
+	}
+	return g.problems, nil
+}
+
+// readerMemory is the most memory of the process that reads packages, of which there is one at a time.
+func (g *Gateway) readerMemory() api.Size {
+	if g.problems == nil {
+		return 0
+	}
+	return problems.ReaderMemory
+}
+
+// putProblem stores a package of a problem. A package that is wrong changes nothing.
+func (g *Gateway) putProblem(w http.ResponseWriter, r *http.Request) error {
+	store, err := g.problemStore()
+	if err != nil {
+		return err
+	}
+	c, name := callerOf(r.Context()), r.PathValue("name")
+	if err := api.ProblemName(name); err != nil {
+		return err
+	}
+	ctx, done, err := g.track(r)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := g.pendingProblems.Acquire(ctx, c.Name, 1, g.cfg.Wait); errors.Is(err, quota.ErrFull) {
+		return problem(http.StatusTooManyRequests, api.Fail(api.CodeBusy, "another package of this key is being stored and takes long: send this one again later"))
+	} else if err != nil {
+		return err
+	}
+	defer g.pendingProblems.Release(c.Name, 1)
+	draft, err := store.Begin(c.Name, name, func(own, all problems.Usage, more int64) error {
+		return c.checkProblemQuota(own, all, more, g.cfg.MaxProblems, g.cfg.Keys.Multiple())
+	})
+	if err != nil {
+		return diskError(err)
+	}
+	defer func() {
+		if err := draft.Close(); err != nil {
+			g.log.Error("package not removed", "key", c.Name, "problem", name, "err", err)
+		}
+	}()
+	if err := g.receivePackage(w, r, draft); err != nil {
+		return err
+	}
+	stored, err := g.readPackage(ctx, c, name, draft)
+	if err != nil {
+		return diskError(err)
+	}
+	defer stored.Close()
+	g.log.Info("problem stored", "key", c.Name, "problem", name, "digest", stored.About().Digest)
+	return g.replyProblem(w, r, stored)
+}
+
+// receivePackage writes the body of a request to the draft.
+func (g *Gateway) receivePackage(w http.ResponseWriter, r *http.Request, draft *problems.Draft) error {
+	body, err := g.limitedBody(w, r, g.cfg.MaxBlob)
+	if err != nil {
+		return err
+	}
+	defer body.release()
+	in := &reservingReader{countingReader: body, reserve: draft.Reserve, reserved: max(r.ContentLength, 0)}
+	if err := draft.Reserve(in.reserved); err != nil {
+		return err
+	}
+	_, err = io.Copy(draft.Archive, in)
+	switch {
+	case in.err != nil:
+		return in.err
+	case body.err != nil && !errors.Is(body.err, io.EOF):
+		return body.reason(api.Refuse(api.CodeBadRequest, "the request ended early: %w", body.err))
+	case err != nil:
+		return diskError(err)
+	}
+	return nil
+}
+
+// readPackage has the package read, and stores it. One is read at a time; the keys alternate.
+func (g *Gateway) readPackage(ctx context.Context, c caller, name string, draft *problems.Draft) (*problems.Stored, error) {
+	slot, err := g.problemReads.Take(ctx, queue.Owner{Key: c.Name})
+	if err != nil {
+		return nil, err
+	}
+	defer slot.Release()
+	parts, err := g.cfg.ReadProblem(ctx, name, draft.Archive, draft.Out)
+	if err != nil {
+		return nil, err
+	}
+	contents, text, err := draft.Contents(parts)
+	if err != nil {
+		return nil, err
+	}
+	var cost bodyCost
+	cost.add(text)
+	memory := contents + cost.total
+	switch blobs := c.maxBlobs(); {
+	case memory > g.maxOfBody():
+		return nil, api.Refuse(api.CodeTooLarge, "a run of the package would take %s of memory, and runs get %s: split its tests into several packages, or have the operator raise --max-body", api.Size(memory), api.Size(g.maxOfBody()))
+	case parts.Manifest > maxManifest:
+		return nil, api.Refuse(api.CodeTooLarge, "the package says too much about its files: what brig problem show --json prints has %s, and the most is %s", api.Size(parts.Manifest), api.Size(maxManifest))
+	case parts.Blobs > int64(blobs):
+		return nil, api.Refuse(api.CodeTooLarge, "the large files of its tests have %s, and the blobs of this key may have %s: have the operator raise blobs of the key", api.Size(parts.Blobs), blobs)
+	}
+	return draft.Commit(parts, memory)
+}
+
+// diskError gives the error of a full disk its own code.
+func diskError(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return api.Fail(api.CodeHostExhausted, "store the package: no space left on the device: try again later, or have the operator free some space (%w)", err)
+	}
+	return err
+}
+
+// checkProblemQuota returns an error if a key may not store one more package: because of the key's own
+// limits, because of the limit of all keys, or because that would not be fair to the others. Packages
+// stay until they are removed.
+func (c caller) checkProblemQuota(own, all problems.Usage, more int64, most api.Size, others bool) error {
+	const ordinary = 16 << 20 // bytes of a package
+	number := cmp.Or(c.Problems, defaultProblems)
+	switch {
+	case own.Number >= number:
+		return api.Refuse(api.CodeAboveCeiling, "this key has %d stored problems, and its limit is %d: remove one, or have the operator raise problems of the key", own.Number, number)
+	case c.ProblemBytes > 0 && own.Bytes+more > int64(c.ProblemBytes):
+		return api.Refuse(api.CodeAboveCeiling, "the stored problems of this key may have %s, and with this one they would have more than that: remove one, or have the operator raise problem_bytes of the key", c.ProblemBytes)
+	case all.Bytes+more > int64(most):
+		return api.Refuse(api.CodeAboveCeiling, "all stored problems together may have %s: remove one, or have the operator raise --max-problems", most)
+	case c.ProblemBytes == 0 && others && !quota.Fair(own.Bytes, all.Bytes, more, int64(most), ordinary):
+		return api.Refuse(api.CodeAboveCeiling, "the stored problems of this key have %s of the %s that all may have, and the rest is kept for other keys: remove one, or have the operator set a limit for the key (problem_bytes)", api.Size(own.Bytes), most)
+	}
+	return nil
+}
+
+// replyProblem answers with a package and its manifest.
+func (g *Gateway) replyProblem(w http.ResponseWriter, r *http.Request, p *problems.Stored) error {
+	with, release, err := g.acquireRead(r, pastRuns)
+	if err != nil {
+		return err
+	}
+	defer release()
+	about := p.About()
+	if about.Manifest, err = p.Manifest(); err != nil {
+		return err
+	}
+	g.reply(w, with, http.StatusOK, about)
+	return nil
+}
+
+func (g *Gateway) getProblem(w http.ResponseWriter, r *http.Request) error {
+	store, err := g.problemStore()
+	if err != nil {
+		return err
+	}
+	p, err := store.Find(callerOf(r.Context()).Name, r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	return g.replyProblem(w, r, p)
+}
+
+func (g *Gateway) getProblems(w http.ResponseWriter, r *http.Request) error {
+	store, err := g.problemStore()
+	if err != nil {
+		return err
+	}
+	g.reply(w, r, http.StatusOK, api.Page[api.StoredProblem]{Items: store.List(callerOf(r.Context()).Name)})
+	return nil
+}
+
+func (g *Gateway) deleteProblem(w http.ResponseWriter, r *http.Request) error {
+	store, err := g.problemStore()
+	if err != nil {
+		return err
+	}
+	c, name := callerOf(r.Context()), r.PathValue("name")
+	if err := store.Remove(c.Name, name); err != nil {
+		return err
+	}
+	g.log.Info("problem removed", "key", c.Name, "problem", name)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
