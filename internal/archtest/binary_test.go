@@ -1,0 +1,45 @@
+package archtest
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path"
+	"strings"
+	"testing"
+)
+
+// nulInText is the one tracked file that has a NUL byte on purpose: a program that Python refuses.
+const nulInText = "testdata/templates-python/96_nul.py"
+
+// Nothing that a compiler made is tracked: nobody can review it, and it stays when its source changes.
+func TestNoBinaryIsTracked(t *testing.T) {
+	out, err := exec.Command("git", "-C", "../..", "ls-files", "-z").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		info, err := os.Lstat(path.Join("../..", name))
+		if os.IsNotExist(err) { // removed, and not committed yet
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !info.Mode().IsRegular() {
+			continue
+		}
+		text, err := os.ReadFile(path.Join("../..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		read++
+		if bytes.IndexByte(text, 0) >= 0 && name != nulInText {
+			t.Errorf("%s is no text: remove it from git, and let make build it", name)
+		}
+	}
+	if read < 1000 {
+		t.Errorf("only %d files were read: this test looks in the wrong place", read)
+	}
+}
