@@ -79,17 +79,17 @@ $(PROBES): $(PROBE_OBJ) testdata/hostile/dispatch.c ## all hostile programs in o
 bin/probes/dynamic: $(PROBES)
 	@gcc -O1 -pthread -w -s -DFROM_SOURCE -Ibin/probes -o $@ testdata/hostile/dispatch.c $(PROBE_OBJ)
 
-layers: build $(CELLINIT_ABLATE) ## docs/layers.md: run the corpus with each layer left out, in a virtual machine (root)
+layers: build $(CELLINIT_ABLATE) ## docs/reports/layers.md: run the corpus with each layer left out, in a virtual machine (root)
 	@.ci/layers
 
-tiers: build ## docs/tiers.md: what breaks without each call of each tier (root; LANGUAGES="python ...", TIERS="strict ..." restrict it)
+tiers: build ## docs/reports/tiers.md: what breaks without each call of each tier (root; LANGUAGES="python ...", TIERS="strict ..." restrict it)
 	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 BRIG_TIERS_LANGUAGES="$(LANGUAGES)" BRIG_TIERS_ONLY="$(TIERS)" \
 		go test -count=1 -timeout 60m -tags tiers -run '^TestTiers$$' ./internal/e2e
 
-channels: build ## docs/channels.md: what two runs of one image can communicate to each other, by tier and mode (root)
+channels: build ## docs/reports/channels.md: what two runs of one image can communicate to each other, by tier and mode (root)
 	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -timeout 30m -tags channels -run '^TestChannels$$' ./internal/e2e
 
-kernel-memory: build ## docs/kernel-memory.md: kernel memory that a run uses and that is not charged to its group (root)
+kernel-memory: build ## docs/reports/kernel-memory.md: kernel memory that a run uses and that is not charged to its group (root)
 	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -timeout 20m -tags tiers -run '^TestKernelMemory$$' ./internal/e2e
 
 interpreters-tests: build ## CPython's own tests from a template and with the ordinary start (root; MODULES="test_os ..." restricts it; about an hour)
@@ -142,7 +142,7 @@ image-python: build ## build and store the Python image (root)
 	bin/brig rootfs build python
 
 bench: build ## cost of a run compared with a plain spawn of the same program (root; STORE=DIR: with its languages and packages; WRITE=1: update the docs)
-	go run ./internal/bench --bin bin $(if $(STORE),--store $(STORE)) $(if $(SLEEPERS),--sleepers $(SLEEPERS)) $(if $(WRITE),--summary README.md --write docs/performance.md)
+	go run ./internal/bench --bin bin $(if $(STORE),--store $(STORE)) $(if $(SLEEPERS),--sleepers $(SLEEPERS)) $(if $(WRITE),--summary README.md --write docs/reports/performance.md)
 
 bench-batch: build ## rate, cost and memory of brig batch, and many workers (root; STORE=DIR: with its languages; WRITE=1: update the docs)
 	go run ./internal/bench/batches --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/batch.md)
@@ -155,7 +155,7 @@ languages: build ## cost of each language: image, start, least memory (root; WRI
 	go run ./internal/bench/languages --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/languages.md)
 
 truth: build ## accuracy of measurements and verdicts, with programs that know what they use (root; STORE=DIR: also its languages; WRITE=1: update the docs)
-	go run ./internal/bench/accuracy --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/truth.md)
+	go run ./internal/bench/accuracy --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/reports/truth.md)
 
 fuzz: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(PROBES) $(ALONE) $(EXPECT) ## run every fuzz target for FUZZTIME (default 1m)
 	@.ci/fuzz $(or $(FUZZTIME),1m)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Limit is a row of the table of limits. Defaults, ceilings, checks, flags and docs/limits.md are
+// A Limit is a row of the table of limits. Defaults, ceilings, checks, flags and docs/reports/limits.md are
 // made from the rows: a new limit is a field of Limits, a row here, and the place that applies it.
 type Limit struct {
 	Name  string // as in JSON; flags have - in place of _

@@ -12,11 +12,11 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-var updateLimits = flag.Bool("update-limits", false, "write docs/limits.md")
+var updateLimits = flag.Bool("update-limits", false, "write docs/reports/limits.md")
 
-const limitsPage = "../docs/limits.md"
+const limitsPage = "../docs/reports/limits.md"
 
-// docs/limits.md is the table of limits.
+// docs/reports/limits.md is the table of limits.
 func TestLimitsPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Limits

@@ -31,7 +31,7 @@ type selftestResult struct {
 func selftestCommand(c *cli) *cobra.Command {
 	k, f := newCommand("selftest", `
 Test the sandbox on this host: programs try what the agent forbids, each in a real run.
-The checks below come first, then the hostile programs of brig's own tests (docs/corpus.md)
+The checks below come first, then the hostile programs of brig's own tests (docs/reports/corpus.md)
 that do no harm even if they are not contained. The command creates things on this host
 that the programs must not reach (a file, a process, listeners), and examines them after
 each run. A check for which the agent's ceilings are too low is skipped and named. Exits

@@ -11,7 +11,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-const channelsPage = "../../docs/channels.md"
+const channelsPage = "../../docs/reports/channels.md"
 
 const channelsHead = `# What one run can tell another
 
@@ -27,12 +27,12 @@ or twice if one transfer takes seconds. The table has the best result:
 The agent holds no files of images in memory (` + "`--image-memory none`" + `), except in the row that says
 so. Linux %s, %d slots.
 
-[threat-model.md](threat-model.md#what-runs-of-one-image-can-tell-each-other) says what the results
+[threat-model.md](../threat-model.md#what-runs-of-one-image-can-tell-each-other) says what the results
 mean.
 
 `
 
-// TestChannels measures every channel under every tier in every mode, and writes docs/channels.md.
+// TestChannels measures every channel under every tier in every mode, and writes docs/reports/channels.md.
 func TestChannels(t *testing.T) {
 	a, tree := startChannelAgent(t, "2")
 	held := startAgentOn(t, a.data, "--slots", "2")

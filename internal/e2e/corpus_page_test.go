@@ -15,13 +15,13 @@ import (
 
 var (
 	outcomesFile = flag.String("outcomes", "", "write what became of each case of the corpus to this `file`")
-	updateDocs   = flag.Bool("update-docs", false, "write docs/corpus.md from the cases and the kept outcomes")
+	updateDocs   = flag.Bool("update-docs", false, "write docs/reports/corpus.md from the cases and the kept outcomes")
 )
 
 const (
 	outcomesV1 = "../../testdata/outcomes.v1" // by TestHostile -outcomes on a host with v1 or hybrid groups
 	outcomesV2 = "../../testdata/outcomes.v2" // by .ci/test-v2 and test-v2-qemu with WRITE=1
-	corpusPage = "../../docs/corpus.md"
+	corpusPage = "../../docs/reports/corpus.md"
 )
 
 // writeOutcomes writes one line per case: outcome, id, held or FAILED.
@@ -111,14 +111,14 @@ func TestCorpusPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != want {
-		t.Error("docs/corpus.md is not what the cases make: go test ./internal/e2e -run TestCorpusPage -update-docs")
+		t.Error("docs/reports/corpus.md is not what the cases make: go test ./internal/e2e -run TestCorpusPage -update-docs")
 	}
 	if strings.Contains(want, "| FAILED |") || strings.Contains(want, "| not yet run |") {
-		t.Error("docs/corpus.md has cases that did not hold, or were not run, on v1 or v2: its head says how to run them")
+		t.Error("docs/reports/corpus.md has cases that did not hold, or were not run, on v1 or v2: its head says how to run them")
 	}
 }
 
-// What docs/corpus.md says about other tests is true: they exist and carry the id.
+// What docs/reports/corpus.md says about other tests is true: they exist and carry the id.
 func TestCorpusNamesTestsThatExist(t *testing.T) {
 	for _, e := range otherTests {
 		text, err := os.ReadFile(filepath.Join("..", e.file))

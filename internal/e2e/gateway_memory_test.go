@@ -276,7 +276,7 @@ func TestServeStaysWithinItsMemory(t *testing.T) {
 }
 
 // delayAllButTwo lets one body arrive whole before the others start: bodies that arrive together each hold
-// a part of the quota, and then none may become whole (docs/attacks.md). Two of these with many
+// a part of the quota, and then none may become whole (docs/reports/attacks.md). Two of these with many
 // entries are already more than the quota.
 func delayAllButTwo(i int) {
 	if i >= 1 {

@@ -38,7 +38,7 @@ func TestHostileChannelsOfAnImage(t *testing.T) {
 			kind.Mode = api.Fresh
 			c, fresh := c.calibrate(t, a, tree, kind)
 			if fresh.failed() {
-				t.Errorf("fresh: %d of %d bits wrong %s: docs/channels.md says that they get across", fresh.wrong, fresh.bits, fresh.refused)
+				t.Errorf("fresh: %d of %d bits wrong %s: docs/reports/channels.md says that they get across", fresh.wrong, fresh.bits, fresh.refused)
 			}
 			kind.Mode = api.Exclusive
 			for range 3 {

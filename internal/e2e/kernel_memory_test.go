@@ -19,7 +19,7 @@ import (
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
-const kernelMemoryPage = "../../docs/kernel-memory.md"
+const kernelMemoryPage = "../../docs/reports/kernel-memory.md"
 
 const kernelMemoryHead = `# Kernel memory that a run can take
 
@@ -35,7 +35,7 @@ keeps them. It has the default limits (512 MiB, 100 processes, 256 open files fo
 - *charged*: the kernel memory that is charged to the run's group. It counts against the limit
   ` + "`memory`" + `.
 - *outside*: the rest of the growth, which no memory limit bounds. If it is large, something else
-  bounds it: see [the threat model](threat-model.md#kernel-memory).
+  bounds it: see [the threat model](../threat-model.md#kernel-memory).
 
 Each row has the run with the least *outside* of three. Other programs of the host change *outside*
 by up to 1 MiB. Partly filled slabs change it by up to a tenth of *charged*. If a tier refuses a
@@ -94,7 +94,7 @@ var heldKinds = []struct {
 var networkKinds = []string{"full TCP connections", "connections in the queue", "full UDP sockets", "full netlink sockets"}
 
 // TestKernelMemory measures the kernel memory that a run takes and that is not charged to its
-// group, and writes docs/kernel-memory.md.
+// group, and writes docs/reports/kernel-memory.md.
 func TestKernelMemory(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	bin := filepath.Join(t.TempDir(), "hold")

@@ -81,7 +81,7 @@ func judge(e expectation, list []corpus.Attempt, res api.Result, checks, canary 
 
 // TestLayers runs every case with each layer left out, one layer at a time. It fails only if the
 // corpus does not hold with nothing left out. The lines that begin with "layers|" are
-// docs/layers.md.
+// docs/reports/layers.md.
 func TestLayers(t *testing.T) {
 	part, parts := 1, 1
 	if p := os.Getenv("BRIG_LAYERS"); p != "" {

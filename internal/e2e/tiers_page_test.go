@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	tiersPage = "../../docs/tiers.md"
+	tiersPage = "../../docs/reports/tiers.md"
 	tiersHead = `# Which program needs each call of a tier
 
 ` + "`make tiers`" + ` writes this page. For each tier it removes one call, or one argument that a rule
@@ -87,13 +87,13 @@ func TestTiersPageNamesEveryGrant(t *testing.T) {
 	for _, tier := range seccomp.Tiers() {
 		for _, g := range tierGrants(t, tier) {
 			if known[tier+" "+g.String()] == "" {
-				t.Errorf("docs/tiers.md does not say what needs %s under %s: make tiers", g, tier)
+				t.Errorf("docs/reports/tiers.md does not say what needs %s under %s: make tiers", g, tier)
 			}
 			delete(known, tier+" "+g.String())
 		}
 	}
 	for row := range known {
-		t.Errorf("docs/tiers.md has %s, which is not allowed: make tiers", row)
+		t.Errorf("docs/reports/tiers.md has %s, which is not allowed: make tiers", row)
 	}
 }
 
@@ -105,9 +105,9 @@ func TestTiersPageBeginsAsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(string(text), tiersHead) {
-		t.Fatal("docs/tiers.md does not begin with tiersHead: make tiers, or copy it")
+		t.Fatal("docs/reports/tiers.md does not begin with tiersHead: make tiers, or copy it")
 	}
 	if rows := string(text[len(tiersHead):]); !strings.Contains(rows, "| c machine") || strings.Contains(rows, "| python machine") {
-		t.Error("the text of docs/tiers.md says that rows rest on c/machine.c and none on python/machine.py")
+		t.Error("the text of docs/reports/tiers.md says that rows rest on c/machine.c and none on python/machine.py")
 	}
 }

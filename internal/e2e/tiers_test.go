@@ -55,7 +55,7 @@ func tierSection(tier string) string {
 }
 
 // TestTiers removes each call and each argument from each tier and looks for a program that then
-// fails, first the one that the page already names. It writes docs/tiers.md.
+// fails, first the one that the page already names. It writes docs/reports/tiers.md.
 func TestTiers(t *testing.T) {
 	a := startAgent(t, "--slots", "2", "--max-wall", "10m", "--max-cpu", "10m")
 	known := tiersKnown(t)

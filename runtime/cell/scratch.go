@@ -90,7 +90,7 @@ func (s *Scratch) Resize(size api.Size, inodes int64) error {
 }
 
 // largeFolios sets whether files written from now on may use large folios: a file of 2 MiB is then
-// written in a quarter of the time (docs/performance.md). A run gets none: it is charged for the
+// written in a quarter of the time (docs/reports/performance.md). A run gets none: it is charged for the
 // parts of a mapping that it touches. Kernels without transparent huge pages do not know the option
 // (EINVAL), and write page by page. Folios of any size since Linux 6.14; before that, of 2 MiB.
 func (s *Scratch) largeFolios(on bool) error {

@@ -10,7 +10,7 @@ import (
 
 // InputMemoryStep is the unit to which the bytes of inputs are rounded down. Most runs have a source
 // and little more, and need no separate limit written for it. It is a quarter of the error that
-// docs/truth.md allows for a measurement.
+// docs/reports/truth.md allows for a measurement.
 const InputMemoryStep = 256 * api.KiB
 
 // Sealed reports whether an input is placed so that the program cannot write to it: an input to be

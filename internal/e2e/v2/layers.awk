@@ -1,4 +1,4 @@
-# Generates docs/layers.md from the lines "layers|LAYER|CASE|OUTCOME|HOW" of TestLayers and from the
+# Generates docs/reports/layers.md from the lines "layers|LAYER|CASE|OUTCOME|HOW" of TestLayers and from the
 # reasons in the file alone: "LAYER CASE why". It fails if a case is stopped by one layer only and
 # no line explains that, or if a line explains nothing.
 BEGIN {

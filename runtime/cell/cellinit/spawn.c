@@ -3,7 +3,7 @@
 //
 // The shells of runs share cellinit's memory, and each has its own part of it. A copy would cost more
 // than all else that a shell does: page tables are made, pages copied at the first write, and all of it
-// taken down after one run (docs/performance.md). No process below executes any code but this program's
+// taken down after one run (docs/reports/performance.md). No process below executes any code but this program's
 // in that memory, and no program can reach it: it is not dumpable, and exec replaces it (NS-19).
 #include "sys.h"
 #include "decode.h"
