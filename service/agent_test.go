@@ -16,9 +16,9 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/openapitest"
 	"github.com/brig-sandbox/brig/service/auth"
 	"github.com/brig-sandbox/brig/service/history"
-	"github.com/brig-sandbox/brig/internal/openapitest"
 )
 
 // serveFake returns a service in front of an agent that responds as mux does. The responses for

@@ -17,10 +17,10 @@ import (
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/judge/diagnose"
-	"github.com/brig-sandbox/brig/service/events"
-	"github.com/brig-sandbox/brig/service/queue"
-	"github.com/brig-sandbox/brig/service/history"
 	"github.com/brig-sandbox/brig/judge/suite"
+	"github.com/brig-sandbox/brig/service/events"
+	"github.com/brig-sandbox/brig/service/history"
+	"github.com/brig-sandbox/brig/service/queue"
 )
 
 // runRequest is one admitted run request, until its result is recorded.

@@ -25,11 +25,11 @@ import (
 	"github.com/brig-sandbox/brig/service/auth"
 	"github.com/brig-sandbox/brig/service/batches"
 	"github.com/brig-sandbox/brig/service/connlimit"
+	"github.com/brig-sandbox/brig/service/history"
 	"github.com/brig-sandbox/brig/service/metrics"
 	"github.com/brig-sandbox/brig/service/problems"
 	"github.com/brig-sandbox/brig/service/queue"
 	"github.com/brig-sandbox/brig/service/quota"
-	"github.com/brig-sandbox/brig/service/history"
 )
 
 // Config has the parts and settings of a Gateway. Agent and History are required.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/service/client"
 	"github.com/brig-sandbox/brig/service/auth"
+	"github.com/brig-sandbox/brig/service/client"
 	"github.com/brig-sandbox/brig/service/history"
 )
 

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/agent/client"
-	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/agent/egress"
+	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/service/auth"
 	"github.com/brig-sandbox/brig/service/queue"
 	"github.com/brig-sandbox/brig/service/quota"

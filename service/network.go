@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/agent/client"
-	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/agent/egress"
+	"github.com/brig-sandbox/brig/api"
 )
 
 // permitNetwork refuses a network that is wider than what the operator offers or allows the key: the

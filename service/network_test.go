@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/service/client"
 	"github.com/brig-sandbox/brig/agent/egress"
+	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/service/auth"
+	"github.com/brig-sandbox/brig/service/client"
 )
 
 // A networkAgent executes runs with network as an agent does: it sends sockets of this host's loopback,

@@ -11,9 +11,9 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/api/decode"
+	"github.com/brig-sandbox/brig/judge/suite"
 	"github.com/brig-sandbox/brig/service/events"
 	"github.com/brig-sandbox/brig/service/history"
-	"github.com/brig-sandbox/brig/judge/suite"
 )
 
 // postRun executes a Run: synchronously, or in the background if the caller requests that.

@@ -17,8 +17,8 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/api/decode"
-	"github.com/brig-sandbox/brig/service/client"
 	"github.com/brig-sandbox/brig/service/auth"
+	"github.com/brig-sandbox/brig/service/client"
 	"github.com/brig-sandbox/brig/service/problems"
 )
 

@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/service/problems"
-	"github.com/brig-sandbox/brig/service/quota"
 	"github.com/brig-sandbox/brig/judge/grade"
 	"github.com/brig-sandbox/brig/judge/grade/verify"
+	"github.com/brig-sandbox/brig/service/problems"
+	"github.com/brig-sandbox/brig/service/quota"
 )
 
 // verifyProblem runs all programs of a stored package. A key verifies one at a time: its runs come one

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/runtime/bundle"
 	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/rootfs/languages"
+	"github.com/brig-sandbox/brig/runtime/bundle"
 	"github.com/brig-sandbox/brig/seccomp"
 )
 

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/brig-sandbox/brig/service/auth"
 	"github.com/brig-sandbox/brig/internal/shareddir"
+	"github.com/brig-sandbox/brig/service/auth"
 )
 
 // Whichever command makes a directory first, and whatever the umask, the processes without root of the

@@ -13,12 +13,12 @@ import (
 
 	agentclient "github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/runtime/bundle"
-	"github.com/brig-sandbox/brig/service/client"
 	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/rootfs/build"
 	"github.com/brig-sandbox/brig/rootfs/languages"
+	"github.com/brig-sandbox/brig/runtime/bundle"
 	"github.com/brig-sandbox/brig/seccomp"
+	"github.com/brig-sandbox/brig/service/client"
 )
 
 // completionTimeout is how long the shell waits for an agent or a service that is asked for values.

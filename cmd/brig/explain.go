@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/service/client"
 	"github.com/brig-sandbox/brig/judge/diagnose"
+	"github.com/brig-sandbox/brig/service/client"
 )
 
 // explainCommand is brig explain.

@@ -13,9 +13,9 @@ import (
 
 	agentclient "github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/service/client"
 	"github.com/brig-sandbox/brig/service"
 	"github.com/brig-sandbox/brig/service/auth"
+	"github.com/brig-sandbox/brig/service/client"
 	"github.com/brig-sandbox/brig/service/history"
 )
 

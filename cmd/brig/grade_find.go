@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/judge/grade"
 	"github.com/brig-sandbox/brig/internal/inputfile"
+	"github.com/brig-sandbox/brig/judge/grade"
 	"github.com/brig-sandbox/brig/judge/problem"
 	"github.com/brig-sandbox/brig/judge/suite"
 )

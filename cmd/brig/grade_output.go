@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/brig-sandbox/brig/judge/grade"
 	"github.com/brig-sandbox/brig/internal/inputfile"
+	"github.com/brig-sandbox/brig/judge/grade"
 )
 
 // A gradeFile is a file that a report of brig grade goes to.

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brig-sandbox/brig/judge/grade"
 	"github.com/brig-sandbox/brig/internal/inputfile"
+	"github.com/brig-sandbox/brig/judge/grade"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 	"os"
 	"slices"
 
-	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/agent/egress"
+	"github.com/brig-sandbox/brig/api"
 )
 
 // A relayRequest says what a relay lets through: the network of a run or, if Installer is set, the index

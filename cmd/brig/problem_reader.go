@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/confine"
 	"github.com/brig-sandbox/brig/service"
 	"github.com/brig-sandbox/brig/service/problems"
-	"github.com/brig-sandbox/brig/internal/confine"
 )
 
 // problemReaderName is the hidden command that reads a package that a caller of brig serve has sent. A

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/agent/egress"
+	"github.com/brig-sandbox/brig/api"
 )
 
 func (o *serveOptions) networkFlags(f *pflag.FlagSet) {

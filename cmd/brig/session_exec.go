@@ -14,8 +14,8 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/judge/diagnose"
 	"github.com/brig-sandbox/brig/internal/inputfile"
+	"github.com/brig-sandbox/brig/judge/diagnose"
 )
 
 func sessionExec(c *cli) *cobra.Command {

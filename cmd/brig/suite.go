@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/judge/grade"
 	"github.com/brig-sandbox/brig/internal/inputfile"
+	"github.com/brig-sandbox/brig/judge/grade"
 	"github.com/brig-sandbox/brig/judge/problem"
 	"github.com/brig-sandbox/brig/judge/suite"
 )

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/service/client"
 	"github.com/brig-sandbox/brig/internal/testservice"
+	"github.com/brig-sandbox/brig/service/client"
 )
 
 // A service is brig serve in front of the bench's agent.

@@ -6,8 +6,8 @@ import (
 	"os"
 
 	"github.com/brig-sandbox/brig/agent/client"
-	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/agent/egress"
+	"github.com/brig-sandbox/brig/api"
 )
 
 // networkRow is the row of runs with network. The row before it has the same runs without one.

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/brig-sandbox/brig/agent/client"
-	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/agent/egress"
+	"github.com/brig-sandbox/brig/api"
 )
 
 // packages measures what packages add to a run of Python that has them already, in turns with the same

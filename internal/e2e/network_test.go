@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/agent/client"
-	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/agent/egress"
+	"github.com/brig-sandbox/brig/api"
 )
 
 // A networkRun executes runs with network, and relays for them as brig run does.

@@ -20,8 +20,8 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/agent/client"
-	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/agent/egress"
+	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs"
 )
 

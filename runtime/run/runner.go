@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/judge"
 	"github.com/brig-sandbox/brig/internal/cache"
+	"github.com/brig-sandbox/brig/judge"
 	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/plan"
 	"github.com/brig-sandbox/brig/runtime/pool"

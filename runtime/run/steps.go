@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/judge"
 	groups "github.com/brig-sandbox/brig/cgroups"
+	"github.com/brig-sandbox/brig/judge"
 	"github.com/brig-sandbox/brig/runtime/calls"
 	"github.com/brig-sandbox/brig/runtime/cell"
 	"github.com/brig-sandbox/brig/runtime/linux"

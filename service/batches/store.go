@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/service/quota"
 	"github.com/brig-sandbox/brig/internal/durable"
+	"github.com/brig-sandbox/brig/service/quota"
 )
 
 // A Config has the parts and settings of a Store. All are required.

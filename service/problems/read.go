@@ -16,8 +16,8 @@ import (
 	"syscall"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/judge/grade"
 	"github.com/brig-sandbox/brig/internal/inputfile"
+	"github.com/brig-sandbox/brig/judge/grade"
 	"github.com/brig-sandbox/brig/judge/problem"
 	"github.com/brig-sandbox/brig/judge/problem/format"
 )
