@@ -51,7 +51,8 @@ type Sessions interface {
 	OpenFile(id, name string, volume bool, c api.Caller) (io.ReadCloser, error)
 	RemoveFile(id, name string, volume bool, c api.Caller) error
 	// ListFiles ends when ctx does. hold is as api.Memory.Keep.
-	ListFiles(ctx context.Context, id, dir string, volume bool, hold func(bytes int64) error, c api.Caller) (api.FileList, error)
+	ListFiles(ctx context.Context, id, dir string, volume bool, hold func(bytes int64) error,
+		c api.Caller) (api.FileList, error)
 }
 
 // Volumes stores volumes, which outlive sessions. A caller has access only to its own.

@@ -223,7 +223,8 @@ func TestAClientThatVanishesCancelsAStreamedRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := `{"image":"tiny","argv":["true"]}`
-	fmt.Fprintf(nc, "POST /v1/runs HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: brig-stream/1\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	fmt.Fprintf(nc, "POST /v1/runs HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: brig-stream/1\r\nContent-Length: %d\r\n\r\n%s",
+		len(body), body)
 	within(t, "start", w.started)
 	nc.Close()
 	within(t, "end of the run", w.ended)
@@ -294,13 +295,15 @@ func TestALargePlainResultIsComplete(t *testing.T) {
 	outputs := []api.Bytes{bytes.Repeat([]byte("<text> ü\n"), 1<<18), bytes.Repeat([]byte{0xff, 0}, 1<<20)}
 	next := 0
 	socket, _ := serve(t, agent.Config{Runner: runner(func(ctx context.Context, r api.Run, s api.Streams, c api.Caller) (api.Result, error) {
-		return api.Result{Verdict: api.OK, Stdout: outputs[next], Stderr: []byte("short"), Files: []api.File{{Name: "f", Content: outputs[next]}}}, nil
+		return api.Result{Verdict: api.OK, Stdout: outputs[next], Stderr: []byte("short"),
+			Files: []api.File{{Name: "f", Content: outputs[next]}}}, nil
 	})})
 	c := client.New(socket)
 	defer c.Close()
 	for next = range outputs {
 		res, err := c.Run(t.Context(), anyRun)
-		if err != nil || !bytes.Equal(res.Stdout, outputs[next]) || string(res.Stderr) != "short" || len(res.Files) != 1 || !bytes.Equal(res.Files[0].Content, outputs[next]) {
+		if err != nil || !bytes.Equal(res.Stdout, outputs[next]) || string(res.Stderr) != "short" || len(res.Files) != 1 ||
+			!bytes.Equal(res.Files[0].Content, outputs[next]) {
 			t.Errorf("%d: %v, %d bytes of stdout, %d files; want what was written", next, err, len(res.Stdout), len(res.Files))
 		}
 	}
@@ -353,7 +356,8 @@ func BenchmarkRoundTrip(b *testing.B) {
 	one := int64(1)
 	f := api.Measurement{Value: &one, Source: "cpuacct.usage"}
 	socket, _ := serve(b, agent.Config{Runner: runner(func(ctx context.Context, r api.Run, s api.Streams, c api.Caller) (api.Result, error) {
-		return api.Result{Verdict: api.OK, Usage: api.Usage{CPU: f, User: f, System: f, Memory: f, MaxRSS: f, Pids: f, OOMKills: f, ForksRefused: f}, Limits: api.Defaults()}, nil
+		return api.Result{Verdict: api.OK,
+			Usage: api.Usage{CPU: f, User: f, System: f, Memory: f, MaxRSS: f, Pids: f, OOMKills: f, ForksRefused: f}, Limits: api.Defaults()}, nil
 	})})
 	c := client.New(socket)
 	defer c.Close()

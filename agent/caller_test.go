@@ -47,10 +47,11 @@ func TestUnprivilegedCallersMayOnlyRun(t *testing.T) { // API-22 and the image r
 	}
 	store := shelf{"n": nil}
 	uids := make(chan uint32, 2)
-	socket, _ := serve(t, agent.Config{Images: store, Runner: runner(func(ctx context.Context, r api.Run, s api.Streams, c api.Caller) (api.Result, error) {
-		uids <- c.UID
-		return api.Result{}, errors.New("open /var/lib/brig/secret: broken")
-	})})
+	socket, _ := serve(t, agent.Config{Images: store,
+		Runner: runner(func(ctx context.Context, r api.Run, s api.Streams, c api.Caller) (api.Result, error) {
+			uids <- c.UID
+			return api.Result{}, errors.New("open /var/lib/brig/secret: broken")
+		})})
 	if err := errors.Join(os.Chmod(filepath.Dir(socket), 0o711), os.Chmod(socket, 0o666)); err != nil {
 		t.Fatal(err)
 	}

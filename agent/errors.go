@@ -12,7 +12,8 @@ import (
 // status returns the HTTP status of a code. A code that is not listed is a failure of brig: 500.
 func status(c api.Code) int {
 	switch c {
-	case api.CodeBadRequest, api.CodeBadLimits, api.CodeAboveCeiling, api.CodeBadFile, api.CodeBadImage, api.CodeBadProfile:
+	case api.CodeBadRequest, api.CodeBadLimits, api.CodeAboveCeiling, api.CodeBadFile,
+		api.CodeBadImage, api.CodeBadProfile:
 		return http.StatusBadRequest
 	case api.CodeTooLarge:
 		return http.StatusRequestEntityTooLarge
@@ -24,9 +25,11 @@ func status(c api.Code) int {
 		return http.StatusGone
 	case api.CodeForbidden:
 		return http.StatusForbidden
-	case api.CodeNoProgram, api.CodeBadProgram, api.CodeUnsupported, api.CodeBadVolume, api.CodePackagesFailed, api.CodeCheckFailed:
+	case api.CodeNoProgram, api.CodeBadProgram, api.CodeUnsupported, api.CodeBadVolume,
+		api.CodePackagesFailed, api.CodeCheckFailed:
 		return http.StatusUnprocessableEntity
-	case api.CodeBusy, api.CodeSessionBusy, api.CodeSessionsFull, api.CodeOverloaded, api.CodeHostMemory, api.CodeHostExhausted, api.CodeImageDamaged, api.CodeSetupTimeout, api.CodeStopping:
+	case api.CodeBusy, api.CodeSessionBusy, api.CodeSessionsFull, api.CodeOverloaded, api.CodeHostMemory,
+		api.CodeHostExhausted, api.CodeImageDamaged, api.CodeSetupTimeout, api.CodeStopping:
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError
@@ -84,7 +87,8 @@ func (s *Server) reply(w http.ResponseWriter, code int, v any) {
 	body, err := api.Encode(v)
 	if err != nil {
 		s.log.Error("encode answer", "err", err)
-		s.reply(w, http.StatusInternalServerError, errorBody{api.Refuse(api.CodeInternal, "the agent could not encode its answer")})
+		s.reply(w, http.StatusInternalServerError,
+			errorBody{api.Refuse(api.CodeInternal, "the agent could not encode its answer")})
 		return
 	}
 	h := w.Header()

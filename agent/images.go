@@ -79,7 +79,8 @@ const maxImageSpec = 256 * api.KiB
 // addImage stores an image of layers, which the body describes in the agent's own JSON.
 func (s *Server) addImage(w http.ResponseWriter, r *http.Request, store Images, name string) {
 	r.Body = http.MaxBytesReader(w, r.Body, int64(maxImageSpec))
-	spec, err := parse(s, w, r, "image", func(raw []byte) (api.ImageSpec, error) { return decode.Value[api.ImageSpec](raw, "image") })
+	spec, err := parse(s, w, r, "image",
+		func(raw []byte) (api.ImageSpec, error) { return decode.Value[api.ImageSpec](raw, "image") })
 	if err != nil {
 		s.refuse(w, r, bodyError(err, "image", maxImageSpec))
 		return

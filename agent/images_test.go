@@ -112,7 +112,8 @@ func TestImagesOfLayersAreDescribedInJSON(t *testing.T) {
 	socket, _ := serve(t, agent.Config{Images: store, MaxArchive: 4 * api.MiB})
 	c := client.New(socket)
 	layer := bytes.Repeat([]byte{0, 1}, 1<<20)
-	if l, err := c.ImportLayer(t.Context(), bytes.NewReader(layer), "sha256:a"); err != nil || l.Digest != "sha256:a" || !bytes.Equal(store["sha256:a"], layer) {
+	if l, err := c.ImportLayer(t.Context(), bytes.NewReader(layer), "sha256:a"); err != nil || l.Digest != "sha256:a" ||
+		!bytes.Equal(store["sha256:a"], layer) {
 		t.Errorf("%+v, %v", l, err)
 	}
 	if _, err := c.ImportLayer(t.Context(), bytes.NewReader(nil), ""); !api.HasCode(err, api.CodeBadRequest) {
@@ -122,7 +123,8 @@ func TestImagesOfLayersAreDescribedInJSON(t *testing.T) {
 		t.Errorf("a layer above the bound: %v", err)
 	}
 	spec := api.ImageSpec{Layers: []string{"sha256:a", "sha256:b"}, Config: api.ImageConfig{Entrypoint: []string{"/x"}}}
-	if img, err := c.AddImage(t.Context(), spec, "n"); err != nil || string(store["n"]) != "sha256:a sha256:b" || len(img.Config.Entrypoint) != 1 {
+	if img, err := c.AddImage(t.Context(), spec, "n"); err != nil || string(store["n"]) != "sha256:a sha256:b" ||
+		len(img.Config.Entrypoint) != 1 {
 		t.Errorf("%+v, %v", img, err)
 	}
 	spec.Config.Cmd = []string{strings.Repeat("x", 300<<10)}

@@ -32,19 +32,20 @@ func TestUnreadSocketsKeepTheConnection(t *testing.T) {
 		{"cancels", true, func(c *net.UnixConn) error { _, err := c.Write(cancel); return err }, (*net.UnixConn).Close},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			socket, _ := serve(t, agent.Config{MaxConns: 1, Runner: runner(func(_ context.Context, _ api.Run, s api.Streams, _ api.Caller) (api.Result, error) {
-				r, w, err := os.Pipe()
-				if err != nil {
-					return api.Result{}, err
-				}
-				defer r.Close()
-				if tt.attach {
-					s.Attach(w)
-				} else {
-					defer w.Close()
-				}
-				return api.Result{Verdict: api.OK}, s.Network([]*os.File{r})
-			})})
+			socket, _ := serve(t,
+				agent.Config{MaxConns: 1, Runner: runner(func(_ context.Context, _ api.Run, s api.Streams, _ api.Caller) (api.Result, error) {
+					r, w, err := os.Pipe()
+					if err != nil {
+						return api.Result{}, err
+					}
+					defer r.Close()
+					if tt.attach {
+						s.Attach(w)
+					} else {
+						defer w.Close()
+					}
+					return api.Result{Verdict: api.OK}, s.Network([]*os.File{r})
+				})})
 			nc, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: socket, Net: "unix"})
 			if err != nil {
 				t.Fatal(err)

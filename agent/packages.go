@@ -28,7 +28,8 @@ func (s *Server) installPackages(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, int64(maxPackageRequest))
-	request, err := parse(s, w, r, "request", func(raw []byte) (api.PackageRequest, error) { return decode.Value[api.PackageRequest](raw, "request") })
+	request, err := parse(s, w, r, "request",
+		func(raw []byte) (api.PackageRequest, error) { return decode.Value[api.PackageRequest](raw, "request") })
 	if err == nil {
 		err = request.Validate()
 	}

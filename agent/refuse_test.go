@@ -47,10 +47,11 @@ func post(body string, headers ...string) string {
 const upgrade = "Connection: Upgrade\r\nUpgrade: brig-stream/1\r\n"
 
 func TestBadRequestsAreRefusedWithoutARun(t *testing.T) {
-	socket, _ := serve(t, agent.Config{MaxRun: 4096, Runner: runner(func(context.Context, api.Run, api.Streams, api.Caller) (api.Result, error) {
-		t.Error("a refused request was run")
-		return api.Result{}, nil
-	})})
+	socket, _ := serve(t, agent.Config{MaxRun: 4096,
+		Runner: runner(func(context.Context, api.Run, api.Streams, api.Caller) (api.Result, error) {
+			t.Error("a refused request was run")
+			return api.Result{}, nil
+		})})
 	for _, tt := range []struct {
 		name    string
 		request string
@@ -64,8 +65,11 @@ func TestBadRequestsAreRefusedWithoutARun(t *testing.T) {
 		{"something after the end", post(`{"image":"a","argv":["b"]} {}`), 400, api.CodeBadRequest},
 		{"a limit that makes no sense", post(`{"image":"a","argv":["b"],"limits":{"pids":-1}}`), 400, api.CodeBadLimits},
 		{"a file name that climbs", post(`{"image":"a","argv":["b"],"files":[{"name":"../x","content":""}]}`), 400, api.CodeBadFile},
-		{"an announced length over the cap (API-01)", "POST /v1/runs HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999999\r\n\r\n", 413, api.CodeTooLarge},
-		{"chunks without end (API-01)", "POST /v1/runs HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + strings.Repeat("400\r\n"+strings.Repeat("a", 1024)+"\r\n", 5), 413, api.CodeTooLarge},
+		{"an announced length over the cap (API-01)", "POST /v1/runs HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999999\r\n\r\n",
+			413, api.CodeTooLarge},
+		{"chunks without end (API-01)",
+			"POST /v1/runs HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" +
+				strings.Repeat("400\r\n"+strings.Repeat("a", 1024)+"\r\n", 5), 413, api.CodeTooLarge},
 		{"a compressed body (API-03)", post(`{}`, "Content-Encoding: gzip\r\n"), 400, api.CodeBadRequest},
 		{"another upgrade", post(`{"image":"a","argv":["b"]}`, "Connection: Upgrade\r\nUpgrade: h2c\r\n"), 400, api.CodeBadRequest},
 		{"stdin twice", post(`{"image":"a","argv":["b"],"stdin":"x"}`, upgrade), 400, api.CodeBadRequest},
@@ -238,17 +242,18 @@ func TestStoppingCancelsRunsThatTakeTooLong(t *testing.T) {
 
 func TestAClientThatStopsReadingIsDisconnected(t *testing.T) {
 	ended := make(chan struct{}, 1)
-	socket, _ := serve(t, agent.Config{MaxWall: time.Millisecond, StallTimeout: 200 * time.Millisecond, Runner: runner(func(ctx context.Context, r api.Run, s api.Streams, c api.Caller) (api.Result, error) {
-		defer func() { ended <- struct{}{} }()
-		for {
-			if _, err := s.Stdout.Write(make([]byte, 1<<20)); err != nil {
-				if ctx.Err() == nil {
-					t.Error("the run was not canceled")
+	socket, _ := serve(t, agent.Config{MaxWall: time.Millisecond, StallTimeout: 200 * time.Millisecond,
+		Runner: runner(func(ctx context.Context, r api.Run, s api.Streams, c api.Caller) (api.Result, error) {
+			defer func() { ended <- struct{}{} }()
+			for {
+				if _, err := s.Stdout.Write(make([]byte, 1<<20)); err != nil {
+					if ctx.Err() == nil {
+						t.Error("the run was not canceled")
+					}
+					return api.Result{}, err
 				}
-				return api.Result{}, err
 			}
-		}
-	})})
+		})})
 	nc, err := net.Dial("unix", socket)
 	if err != nil {
 		t.Fatal(err)

@@ -56,7 +56,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.Method != http.MethodGet {
 		if !s.enter() {
-			s.refuse(w, r, api.Fail(api.CodeStopping, "the agent is stopping: send the request to another agent, or retry when it runs again"))
+			s.refuse(w, r, api.Fail(api.CodeStopping,
+				"the agent is stopping: send the request to another agent, or retry when it runs again"))
 			return
 		}
 		defer s.leave()

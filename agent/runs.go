@@ -60,7 +60,8 @@ func (s *Server) logRun(c api.Caller, res api.Result, err error) {
 }
 
 // parse reads and parses a body, and counts its memory for as long as the request lasts.
-func parse[T any](s *Server, w http.ResponseWriter, r *http.Request, what string, parse func([]byte) (T, error)) (request T, err error) {
+func parse[T any](s *Server, w http.ResponseWriter, r *http.Request, what string,
+	parse func([]byte) (T, error)) (request T, err error) {
 	h := reservationOf(r.Context())
 	length := r.ContentLength
 	if length < 0 { // unknown
@@ -143,7 +144,8 @@ func readBody(body io.Reader, length int64) ([]byte, error) {
 }
 
 func tooLarge(what string, most api.Size) *api.Error {
-	return api.Refuse(api.CodeTooLarge, "the %s is larger than the %s that this agent accepts: send less, or have the operator raise the limit", what, most)
+	return api.Refuse(api.CodeTooLarge,
+		"the %s is larger than the %s that this agent accepts: send less, or have the operator raise the limit", what, most)
 }
 
 // bodyError converts an error from reading a body.

@@ -26,7 +26,8 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) {
 	if all == nil {
 		return
 	}
-	request, err := parse(s, w, r, "session", func(raw []byte) (api.SessionRequest, error) { return decode.Value[api.SessionRequest](raw, "session") })
+	request, err := parse(s, w, r, "session",
+		func(raw []byte) (api.SessionRequest, error) { return decode.Value[api.SessionRequest](raw, "session") })
 	if err == nil {
 		err = request.Validate()
 	}
@@ -58,7 +59,8 @@ func (s *Server) useSession(w http.ResponseWriter, r *http.Request) {
 	s.replySession(w, r, Sessions.Use)
 }
 
-func (s *Server) replySession(w http.ResponseWriter, r *http.Request, get func(Sessions, string, api.Caller) (api.Session, error)) {
+func (s *Server) replySession(w http.ResponseWriter, r *http.Request,
+	get func(Sessions, string, api.Caller) (api.Session, error)) {
 	all := s.sessions(w, r)
 	if all == nil {
 		return
@@ -101,7 +103,8 @@ func (s *Server) execInSession(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) readExec(w http.ResponseWriter, r *http.Request) (request api.Exec, err error) {
-	if request, err = parse(s, w, r, "exec", func(raw []byte) (api.Exec, error) { return decode.Value[api.Exec](raw, "exec") }); err != nil {
+	if request, err = parse(s, w, r, "exec",
+		func(raw []byte) (api.Exec, error) { return decode.Value[api.Exec](raw, "exec") }); err != nil {
 		return request, err
 	}
 	if err := checkUpgrade(r, len(request.Stdin) > 0); err != nil {
@@ -120,7 +123,8 @@ func (s *Server) listFiles(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
-	found, err := all.ListFiles(r.Context(), r.PathValue("id"), r.URL.Query().Get("dir"), volume, reservationOf(r.Context()).Keep, callerOf(r.Context()))
+	found, err := all.ListFiles(r.Context(), r.PathValue("id"), r.URL.Query().Get("dir"), volume,
+		reservationOf(r.Context()).Keep, callerOf(r.Context()))
 	if err != nil {
 		s.refuse(w, r, err)
 		return
@@ -163,7 +167,8 @@ func (s *Server) putFile(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body := &stallReader{
-		body: http.MaxBytesReader(w, r.Body, int64(s.cfg.MaxFile)), ctl: http.NewResponseController(w), stall: s.cfg.StallTimeout,
+		body: http.MaxBytesReader(w, r.Body, int64(s.cfg.MaxFile)), ctl: http.NewResponseController(w),
+		stall: s.cfg.StallTimeout,
 	}
 	err = all.PutFile(r.PathValue("id"), r.PathValue("name"), volume, executable, body, callerOf(r.Context()))
 	var over *http.MaxBytesError
@@ -171,7 +176,8 @@ func (s *Server) putFile(w http.ResponseWriter, r *http.Request) {
 	case errors.As(body.err, &over):
 		err = tooLarge("file", s.cfg.MaxFile)
 	case body.err != nil:
-		err = api.Refuse(api.CodeBadRequest, "the upload broke off before the end of the file, and nothing was stored: send it again")
+		err = api.Refuse(api.CodeBadRequest,
+			"the upload broke off before the end of the file, and nothing was stored: send it again")
 	}
 	if err != nil {
 		s.refuse(w, r, err)

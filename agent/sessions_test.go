@@ -123,7 +123,8 @@ func TestVolumeRoutes(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got, other bytes.Buffer
-	if err := errors.Join(c.GetFile(ctx, "s", "a", &got), c.Workspace("s").Get(ctx, "a", &other)); err != nil || got.String() != "in /box" || other.String() != "in the volume" {
+	if err := errors.Join(c.GetFile(ctx, "s", "a", &got), c.Workspace("s").Get(ctx, "a", &other)); err != nil || got.String() != "in /box" ||
+		other.String() != "in the volume" {
 		t.Errorf("got %q and %q, %v", &got, &other, err)
 	}
 	if err := c.Workspace("s").Delete(ctx, "a"); err != nil || len(o.files) != 1 || o.files["a"] == nil {
@@ -193,7 +194,8 @@ func TestSessionRoutes(t *testing.T) {
 		t.Errorf("one that has ended: %v", err)
 	}
 	var out, errs bytes.Buffer
-	if _, err := c.ExecStream(ctx, "s", api.Exec{Argv: []string{"cat"}}, strings.NewReader("in"), &out, &errs); err != nil || out.String() != "in" || errs.String() != "end" {
+	if _, err := c.ExecStream(ctx, "s", api.Exec{Argv: []string{"cat"}}, strings.NewReader("in"), &out, &errs); err != nil ||
+		out.String() != "in" || errs.String() != "end" {
 		t.Errorf("a streamed exec: %v, %q, %q", err, &out, &errs)
 	}
 	if _, err := c.ExecStream(ctx, "s", api.Exec{Argv: []string{"cat"}, Stdin: []byte("x")}, nil, nil, nil); code(err) != api.CodeBadRequest {
@@ -233,7 +235,8 @@ func TestSessionFilesAreStreamed(t *testing.T) {
 		t.Errorf("one byte too many: %v", err)
 	}
 	broke := errors.New("disk on fire")
-	if err := c.PutFile(ctx, "s", "broken", io.MultiReader(strings.NewReader("half"), iotest.ErrReader(broke)), false); !errors.Is(err, broke) {
+	if err := c.PutFile(ctx, "s", "broken", io.MultiReader(strings.NewReader("half"), iotest.ErrReader(broke)),
+		false); !errors.Is(err, broke) {
 		t.Errorf("a source that breaks off: %v", err)
 	}
 	if err := c.PutFile(ctx, "s", "../x", strings.NewReader(""), false); code(err) != api.CodeBadFile {

@@ -17,7 +17,8 @@ import (
 )
 
 // switching is the complete response that opens a streamed run.
-const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + api.StreamProtocol + "\r\n\r\n"
+const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " +
+	api.StreamProtocol + "\r\n\r\n"
 
 // A stream is one streamed run's connection. In addition to the handler's goroutine, which runs the
 // program, there are two:

@@ -11,7 +11,8 @@ import (
 // strings.
 func TestBytesAsEncodingJSON(t *testing.T) {
 	for _, in := range []string{
-		`""`, `"a"`, `"\n\t\r\b\f\/\\\""`, `"é\n\u00e9\ud83d\ude00"`, `"\u0000\n"`, "\"a\\n\xff\"", `"\x"`, `"\"`, `"a"b"`, `"\n"b"`, "\"\\n\n\"", `"`, `\n`, `"\ud800\n"`, `"\n`,
+		`""`, `"a"`, `"\n\t\r\b\f\/\\\""`, `"é\n\u00e9\ud83d\ude00"`, `"\u0000\n"`, "\"a\\n\xff\"", `"\x"`, `"\"`, `"a"b"`, `"\n"b"`, "\"\\n\n\"",
+		`"`, `\n`, `"\ud800\n"`, `"\n`,
 	} {
 		var want string
 		werr := json.Unmarshal([]byte(in), &want)

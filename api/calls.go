@@ -21,7 +21,8 @@ func (r Run) validateCalls() error {
 	for _, t := range r.Tests {
 		switch {
 		case t.calls() != r.CallsFunctions():
-			return Refuse(CodeBadRequest, "test %q: some tests call functions (asserts, call_args) and others do not: send them in separate runs", t.ID)
+			return Refuse(CodeBadRequest,
+				"test %q: some tests call functions (asserts, call_args) and others do not: send them in separate runs", t.ID)
 		case !t.calls() && t.Returns == nil:
 			continue
 		case !t.calls():
@@ -29,7 +30,8 @@ func (r Run) validateCalls() error {
 		case len(t.Asserts) > 0 && (t.CallArgs != nil || t.Returns != nil):
 			return Refuse(CodeBadRequest, "test %q: asserts, and call_args or returns, are set: use one of the two", t.ID)
 		case len(t.Stdin) > 0 || t.StdinBlob != "" || t.Compares() || len(t.Args) > 0 || len(t.CheckArgs) > 0:
-			return Refuse(CodeBadRequest, "test %q: a test that calls functions has no stdin, expected, args or check_args", t.ID)
+			return Refuse(CodeBadRequest,
+				"test %q: a test that calls functions has no stdin, expected, args or check_args", t.ID)
 		case t.CallArgs != nil && (r.Call == nil || r.Call.Fn == ""):
 			return Refuse(CodeBadRequest, "test %q: call_args need call of the run, which names the function", t.ID)
 		}

@@ -58,15 +58,19 @@ func (c Compare) Validate() error {
 	kattis := c.CaseSensitive || c.SpaceSensitive || c.Absolute != nil || c.Relative != nil
 	switch {
 	case c.Tolerance != 0 && c.How == CompareKattis:
-		return Refuse(CodeBadRequest, "tolerance %v is set, and the comparison is kattis: use absolute, relative, or both", c.Tolerance)
+		return Refuse(CodeBadRequest,
+			"tolerance %v is set, and the comparison is kattis: use absolute, relative, or both", c.Tolerance)
 	case c.Tolerance != 0 && c.How != CompareFloat && c.How != CompareJSON:
-		return Refuse(CodeBadRequest, "tolerance %v is set, but the comparison is not float: use float, or leave it out", c.Tolerance)
+		return Refuse(CodeBadRequest,
+			"tolerance %v is set, but the comparison is not float: use float, or leave it out", c.Tolerance)
 	case kattis && c.How != CompareKattis:
-		return Refuse(CodeBadRequest, "case_sensitive, space_sensitive, absolute and relative are for the comparison kattis: use it, or leave them out")
+		return Refuse(CodeBadRequest,
+			"case_sensitive, space_sensitive, absolute and relative are for the comparison kattis: use it, or leave them out")
 	case (c.Unordered || c.NaNEqual) && c.How != CompareJSON:
 		return Refuse(CodeBadRequest, "unordered and nan_equal are for the comparison json: use it, or leave them out")
 	case c.Unordered && c.Tolerance != 0:
-		return Refuse(CodeBadRequest, "unordered and tolerance exclude each other: there may be no best way to pair numbers that are nearly equal; use a checker")
+		return Refuse(CodeBadRequest,
+			"unordered and tolerance exclude each other: there may be no best way to pair numbers that are nearly equal; use a checker")
 	}
 	return nil
 }
@@ -99,14 +103,16 @@ func KattisCompare(args []string) (Compare, error) {
 		case "float_tolerance":
 			into = []**float64{&c.Absolute, &c.Relative}
 		default:
-			return c, Refuse(CodeBadRequest, "argument %q of the default output validator does not exist: use case_sensitive, space_change_sensitive, float_tolerance, float_absolute_tolerance or float_relative_tolerance", args[i])
+			return c, Refuse(CodeBadRequest,
+				"argument %q of the default output validator does not exist: use case_sensitive, space_change_sensitive, float_tolerance, float_absolute_tolerance or float_relative_tolerance", args[i])
 		}
 		if i+1 == len(args) {
 			return c, Refuse(CodeBadRequest, "%s of the default output validator needs a number after it", args[i])
 		}
 		e, err := strconv.ParseFloat(args[i+1], 64)
 		if err != nil || !(e >= 0) || math.IsInf(e, 0) {
-			return c, Refuse(CodeBadRequest, "%s %q of the default output validator: must be a positive number, such as 1e-9", args[i], args[i+1])
+			return c, Refuse(CodeBadRequest,
+				"%s %q of the default output validator: must be a positive number, such as 1e-9", args[i], args[i+1])
 		}
 		for _, f := range into {
 			if *f != nil {

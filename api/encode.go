@@ -65,7 +65,8 @@ func Encode(v any) (*Encoding, error) {
 	if len(extractor.out) == 0 {
 		return &Encoding{parts: [][]byte{rest}}, nil
 	}
-	e := &Encoding{parts: bytes.Split(rest, []byte(`"`+extractor.token+`"`)), contents: extractor.out} // the fields are in the order in which they were taken
+	e := &Encoding{parts: bytes.Split(rest, []byte(`"`+extractor.token+`"`)),
+		contents: extractor.out} // the fields are in the order in which they were taken
 	if len(e.parts) != len(e.contents)+1 {
 		return nil, errors.New("a content is not where it was taken from")
 	}

@@ -23,9 +23,11 @@ func inPieces() map[string][]byte {
 	return map[string][]byte{
 		"none": nil, "empty": {}, "short": []byte("x\n"), "text": []byte(strings.Repeat("line <of> \"text\"\n", 20_000)),
 		"wide": []byte(strings.Repeat("ü€😀\u2028", 30_000)), "wide, shifted": []byte("x" + strings.Repeat("😀", 60_000)),
-		"binary": binary, "controls": []byte(strings.Repeat("plain text about it \x00\x01\b\f\x1f\x7f&\u2029\u2027\u0428\u00a8\\", 3000)), "zeros": make([]byte, 1<<20), "nearly text": append([]byte(strings.Repeat("a", 1<<20)), 0xff),
+		"binary": binary, "controls": []byte(strings.Repeat("plain text about it \x00\x01\b\f\x1f\x7f&\u2029\u2027\u0428\u00a8\\", 3000)),
+		"zeros": make([]byte, 1<<20), "nearly text": append([]byte(strings.Repeat("a", 1<<20)), 0xff),
 		"at the bound": bytes.Repeat([]byte("a"), 64<<10), "over it": bytes.Repeat([]byte("a"), 64<<10+1),
-		"controls at 1 KiB": make([]byte, 1<<10), "controls over it": make([]byte, 1<<10+1), "controls at 64 KiB": make([]byte, 64<<10), "empty lines": bytes.Repeat([]byte("\n"), 64<<10), "longer": bytes.Repeat([]byte("\n"), 64<<10+1),
+		"controls at 1 KiB": make([]byte, 1<<10), "controls over it": make([]byte, 1<<10+1), "controls at 64 KiB": make([]byte, 64<<10),
+		"empty lines": bytes.Repeat([]byte("\n"), 64<<10), "longer": bytes.Repeat([]byte("\n"), 64<<10+1),
 		"half a character": append(bytes.Repeat([]byte("a"), 70<<10), "€"[:2]...),
 	}
 }
@@ -74,13 +76,15 @@ func TestEncodingInPiecesIsTheSame(t *testing.T) {
 			t.Errorf("%s: the result has changed", name)
 		}
 		text := string(b)
-		x := api.Executed{Result: &text, Value: &text, Stdout: text, Stderr: text, Files: map[string]api.FileValue{"b": b, "a": b, "c": []byte("x")}}
+		x := api.Executed{Result: &text, Value: &text, Stdout: text, Stderr: text,
+			Files: map[string]api.FileValue{"b": b, "a": b, "c": []byte("x")}}
 		same(t, name+", executed", x)
 		if *x.Result != text || !bytes.Equal(x.Files["a"], b) {
 			t.Errorf("%s: what was executed has changed", name)
 		}
 		expected := api.Bytes(b)
-		run := api.Run{Source: b, Stdin: b, Files: []api.File{{Name: "a", Content: b}}, Tests: []api.Test{{Stdin: b, Expected: &expected}, {Files: []api.File{{Name: "b", Content: b}}}}}
+		run := api.Run{Source: b, Stdin: b, Files: []api.File{{Name: "a", Content: b}},
+			Tests: []api.Test{{Stdin: b, Expected: &expected}, {Files: []api.File{{Name: "b", Content: b}}}}}
 		same(t, name+", as a run", run)
 		same(t, name+", as a job", api.Job{ID: "1", Meta: json.RawMessage(`{"a": "<b>"}`), Run: run})
 		if !bytes.Equal(run.Source, b) || !bytes.Equal(*run.Tests[0].Expected, b) {
@@ -93,7 +97,8 @@ func TestEncodingInPiecesIsTheSame(t *testing.T) {
 
 // Encoding 64 MiB of output uses only a small part of that in memory.
 func TestEncodingInPiecesUsesLittleMemory(t *testing.T) {
-	for name, b := range map[string][]byte{"text": bytes.Repeat([]byte("some text\n"), 64<<20/10), "binary": bytes.Repeat([]byte{0xff}, 64<<20)} {
+	for name, b := range map[string][]byte{"text": bytes.Repeat([]byte("some text\n"), 64<<20/10),
+		"binary": bytes.Repeat([]byte{0xff}, 64<<20)} {
 		text := strings.ToValidUTF8(string(b), "?")
 		for form, v := range map[string]any{
 			"result":   result(func(r *api.Result) { r.Stdout = b }),
@@ -143,7 +148,8 @@ func TestDecodedBytesUseLittleMemory(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		`"a\u0041\n"`: "aA\n", `{"base64":"/w\u003d="}`: "\xff", ` {"base64": "/w=="}`: "\xff", `{"base64":""}`: "", `""`: "", `"{\"base64\":\"\"}"`: `{"base64":""}`,
+		`"a\u0041\n"`: "aA\n", `{"base64":"/w\u003d="}`: "\xff", ` {"base64": "/w=="}`: "\xff", `{"base64":""}`: "", `""`: "",
+		`"{\"base64\":\"\"}"`: `{"base64":""}`,
 	} {
 		var got api.Bytes
 		if err := json.Unmarshal([]byte(in), &got); err != nil || string(got) != want {

@@ -43,36 +43,52 @@ const (
 func LimitTable() []Limit { return limitTable }
 
 var limitTable = []Limit{
-	bounded(Limit{Name: "memory", Help: "memory of all processes together", Top: "ceiling of a run's memory", By: "memory controller"},
+	bounded(Limit{Name: "memory", Help: "memory of all processes together", Top: "ceiling of a run's memory",
+		By: "memory controller"},
 		func(l *Limits) *Size { return &l.Memory }, MinMemory, 512*MiB, 4*GiB),
-	bounded(Limit{Name: "wall", Scope: OfExec, Help: "time from start to end, such as 1.5s", Top: "ceiling of a run's wall time", By: "a timer of the agent"},
-		func(l *Limits) *Duration { return &l.Wall }, Duration(time.Millisecond), Duration(30*time.Second), Duration(30*time.Second)),
-	bounded(Limit{Name: "cpu", Scope: OfExec, Help: "processor time of all processes together", Otherwise: "as --wall", Top: "ceiling of a run's cpu time", By: "the cpu controller's counter, which the agent reads; RLIMIT_CPU for each process"},
+	bounded(Limit{Name: "wall", Scope: OfExec, Help: "time from start to end, such as 1.5s",
+		Top: "ceiling of a run's wall time", By: "a timer of the agent"},
+		func(l *Limits) *Duration { return &l.Wall }, Duration(time.Millisecond), Duration(30*time.Second),
+		Duration(30*time.Second)),
+	bounded(Limit{Name: "cpu", Scope: OfExec, Help: "processor time of all processes together", Otherwise: "as --wall",
+		Top: "ceiling of a run's cpu time",
+		By:  "the cpu controller's counter, which the agent reads; RLIMIT_CPU for each process"},
 		func(l *Limits) *Duration { return &l.CPU }, Duration(time.Millisecond), 0, Duration(30*time.Second)),
-	bounded(Limit{Name: "cpus", Help: "processors that are used at once, such as 0.5", Top: "ceiling of the processors that a run uses at once (default: those of a slot)", By: "cpu controller, quota"},
+	bounded(Limit{Name: "cpus", Help: "processors that are used at once, such as 0.5",
+		Top: "ceiling of the processors that a run uses at once (default: those of a slot)", By: "cpu controller, quota"},
 		func(l *Limits) *float64 { return &l.CPUs }, 0, 1, 0), // Validate has its range: NaN is no number
-	bounded(Limit{Name: "weight", Scope: OfSession, Help: "share of the processor under contention", Top: "ceiling of a run's share under contention", By: "cpu controller, weight"},
+	bounded(Limit{Name: "weight", Scope: OfSession, Help: "share of the processor under contention",
+		Top: "ceiling of a run's share under contention", By: "cpu controller, weight"},
 		func(l *Limits) *int64 { return &l.Weight }, 2, 1024, 1024),
-	listed(Limit{Name: "cpuset", Scope: OfSession, Help: "processors allowed, such as 0-1", Otherwise: "the slot's own", Top: "processors that callers other than root may select (default: none)", By: "cpuset controller"},
+	listed(Limit{Name: "cpuset", Scope: OfSession, Help: "processors allowed, such as 0-1", Otherwise: "the slot's own",
+		Top: "processors that callers other than root may select (default: none)", By: "cpuset controller"},
 		func(l *Limits) *string { return &l.Cpuset }),
-	bounded(Limit{Name: "pids", Help: "processes and threads", Top: "ceiling of a run's processes and threads", By: "pids controller"},
+	bounded(Limit{Name: "pids", Help: "processes and threads", Top: "ceiling of a run's processes and threads",
+		By: "pids controller"},
 		func(l *Limits) *int64 { return &l.Pids }, 1, 100, 4096),
-	bounded(Limit{Name: "output", Scope: OfExec, Help: "bytes of stdout and of stderr", Top: "ceiling of a run's stdout and stderr, each", By: "the agent, which reads both"},
+	bounded(Limit{Name: "output", Scope: OfExec, Help: "bytes of stdout and of stderr",
+		Top: "ceiling of a run's stdout and stderr, each", By: "the agent, which reads both"},
 		func(l *Limits) *Size { return &l.Output }, 1, 16*MiB, 64*MiB),
-	bounded(Limit{Name: "scratch", Scope: OfSession, Help: "bytes of /box, /tmp and /dev/shm", Top: "ceiling of a run's files", By: "tmpfs size; RLIMIT_FSIZE for each file"},
+	bounded(Limit{Name: "scratch", Scope: OfSession, Help: "bytes of /box, /tmp and /dev/shm",
+		Top: "ceiling of a run's files", By: "tmpfs size; RLIMIT_FSIZE for each file"},
 		func(l *Limits) *Size { return &l.Scratch }, 4096, 64*MiB, 1*GiB),
-	bounded(Limit{Name: "inodes", Scope: OfSession, Help: "number of files in /box, /tmp and /dev/shm", Top: "ceiling of a run's number of files", By: "tmpfs nr_inodes"},
+	bounded(Limit{Name: "inodes", Scope: OfSession, Help: "number of files in /box, /tmp and /dev/shm",
+		Top: "ceiling of a run's number of files", By: "tmpfs nr_inodes"},
 		func(l *Limits) *int64 { return &l.Inodes }, 16, 10_000, 200_000),
-	bounded(Limit{Name: "open_files", Scope: OfExec, Help: "descriptors of one process", Top: "ceiling of a process's descriptors", By: "RLIMIT_NOFILE"},
+	bounded(Limit{Name: "open_files", Scope: OfExec, Help: "descriptors of one process",
+		Top: "ceiling of a process's descriptors", By: "RLIMIT_NOFILE"},
 		func(l *Limits) *int64 { return &l.OpenFiles }, 3, 256, 4096),
-	bounded(Limit{Name: "stack", Scope: OfExec, Help: "stack of the main thread", Otherwise: "as --memory", By: "RLIMIT_STACK"},
+	bounded(Limit{Name: "stack", Scope: OfExec, Help: "stack of the main thread",
+		Otherwise: "as --memory", By: "RLIMIT_STACK"},
 		func(l *Limits) *Size { return &l.Stack }, 64*KiB, 0, 0),
-	bounded(Limit{Name: "swap", Scope: OfSession, Help: "swap beyond --memory", Otherwise: "none", Top: "ceiling of a run's swap (default: none)", By: "memory controller"},
+	bounded(Limit{Name: "swap", Scope: OfSession, Help: "swap beyond --memory", Otherwise: "none",
+		Top: "ceiling of a run's swap (default: none)", By: "memory controller"},
 		func(l *Limits) *Size { return &l.Swap }, 4096, 0, 0),
 }
 
 // bounded makes the row of a limit that is a number. Zero means that it is not set.
-func bounded[T Duration | Size | int64 | float64](row Limit, field func(l *Limits) *T, least, standard, ceiling T) Limit {
+func bounded[T Duration | Size | int64 | float64](row Limit, field func(l *Limits) *T, least,
+	standard, ceiling T) Limit {
 	row.Least, row.Default, row.Ceiling = textOf(least), textOf(standard), textOf(ceiling)
 	row.Field = func(l *Limits) any { return field(l) }
 	row.isSet = func(l Limits) bool { return *field(&l) != 0 }
@@ -102,7 +118,8 @@ func bounded[T Duration | Size | int64 | float64](row Limit, field func(l *Limit
 		if !bounds(top) || v <= top {
 			return nil
 		}
-		return Refuse(CodeAboveCeiling, "limit %s is %s, above this agent's ceiling of %s: ask for less, or have the operator raise it (brigd --max-%s)",
+		return Refuse(CodeAboveCeiling,
+			"limit %s is %s, above this agent's ceiling of %s: ask for less, or have the operator raise it (brigd --max-%s)",
 			row.Name, fmt.Sprint(v), fmt.Sprint(top), row.Flag())
 	}
 	return row

@@ -58,7 +58,8 @@ func (r AllowRule) String() string { return r.original }
 func ParseAllow(entry string) (AllowRule, error) {
 	r := AllowRule{original: entry, Ports: DefaultPorts()}
 	bad := func(why string) (AllowRule, error) {
-		return AllowRule{}, Refuse(CodeBadRequest, "allow %.80q: %s: write HOST, *.DOMAIN, ADDRESS or ADDRESS/BITS, each with or without :PORT", entry, why)
+		return AllowRule{}, Refuse(CodeBadRequest,
+			"allow %.80q: %s: write HOST, *.DOMAIN, ADDRESS or ADDRESS/BITS, each with or without :PORT", entry, why)
 	}
 	host := entry
 	if i := strings.LastIndexByte(entry, ':'); i >= 0 {
@@ -158,7 +159,8 @@ func NetworkPorts(network string, rules []AllowRule) ([]uint16, error) {
 		return nil, Refuse(CodeBadRequest, "allow names %d different ports: the most is %d", len(ports), AllowPortMax)
 	}
 	if slices.Contains(ports, 53) {
-		return nil, Refuse(CodeBadRequest, "allow names port 53, on which the run's resolver listens: leave it out, names are resolved anyway")
+		return nil, Refuse(CodeBadRequest,
+			"allow names port 53, on which the run's resolver listens: leave it out, names are resolved anyway")
 	}
 	return ports, nil
 }

@@ -26,13 +26,16 @@ func TestAllowEntries(t *testing.T) {
 		if r.Prefix.IsValid() {
 			prefix = r.Prefix.String()
 		}
-		if err != nil || r.Host != tt.host || prefix != tt.prefix || r.Below != tt.below || !slices.Equal(r.Ports, tt.ports) || r.String() != tt.entry {
+		if err != nil || r.Host != tt.host || prefix != tt.prefix || r.Below != tt.below || !slices.Equal(r.Ports, tt.ports) ||
+			r.String() != tt.entry {
 			t.Errorf("%s: %+v, %v", tt.entry, r, err)
 		}
 	}
 	for _, entry := range []string{
-		"", ":80", "a.test:", "a.test:0", "a.test:65536", "a.test:http", "https://a.test", "a.test/path", "[::1]:80", "::1", "*", "*.", "a*.test", "*.*.test",
-		"bücher.example", "a..test", ".test", "127.1", "0x7f000001", "2130706433", "1.2.3.4.5", "a b", "a.test\n", "user@a.test", "192.0.2.0/33", "fe80::/10",
+		"", ":80", "a.test:", "a.test:0", "a.test:65536", "a.test:http", "https://a.test", "a.test/path", "[::1]:80", "::1", "*",
+		"*.", "a*.test", "*.*.test",
+		"bücher.example", "a..test", ".test", "127.1", "0x7f000001", "2130706433", "1.2.3.4.5", "a b", "a.test\n", "user@a.test",
+		"192.0.2.0/33", "fe80::/10",
 	} {
 		if r, err := api.ParseAllow(entry); err == nil || !api.HasCode(err, api.CodeBadRequest) {
 			t.Errorf("%q: %+v, %v; want %s", entry, r, err, api.CodeBadRequest)

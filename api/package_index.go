@@ -17,9 +17,11 @@ type PackageIndex struct {
 // passwords are refused: the URL is part of what brig shows.
 func ParseIndex(text string) (PackageIndex, error) {
 	bad := func(why string) (PackageIndex, error) {
-		return PackageIndex{}, Refuse(CodeBadRequest, "index %.100q: %s: write a URL such as https://pypi.org/simple", text, why)
+		return PackageIndex{},
+			Refuse(CodeBadRequest, "index %.100q: %s: write a URL such as https://pypi.org/simple", text, why)
 	}
-	if len(text) > 1024 || strings.IndexFunc(text, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("\"'`\\$;&|<>(){}", c) }) >= 0 {
+	if len(text) > 1024 || strings.IndexFunc(text,
+		func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("\"'`\\$;&|<>(){}", c) }) >= 0 {
 		return bad("it is too long, or has characters that a URL does not need")
 	}
 	u, err := url.Parse(text)

@@ -62,7 +62,8 @@ var requirementForms = sync.OnceValue(func() map[PackageKind]requirementForm {
 			name:    regexp.MustCompile(`^(?:@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*$`),
 			version: regexp.MustCompile(`^[0-9]+(?:[.+-][0-9A-Za-z]+)*$`),
 			exact:   regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$`), // 4 and 4.17 are any 4.x, 4.17.x
-			ops:     []string{"==", "<=", ">=", "<", ">", "^", "~"}, example: "lodash==4.17.21 or express>=4,<5 or @types/node^20",
+			ops:     []string{"==", "<=", ">=", "<", ">", "^", "~"},
+			example: "lodash==4.17.21 or express>=4,<5 or @types/node^20",
 		},
 		GemPackages: {
 			name:    regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$`),
@@ -79,7 +80,9 @@ func ParseRequirement(kind PackageKind, entry string) (Requirement, error) {
 		return Requirement{}, Refuse(CodeBadRequest, "there are no packages of the kind %.40q", kind)
 	}
 	bad := func(format string, args ...any) (Requirement, error) {
-		return Requirement{}, Refuse(CodeBadRequest, "requirement %.80q: %s: write a name and bounds of its version, such as %s", entry, fmt.Sprintf(format, args...), form.example)
+		return Requirement{}, Refuse(CodeBadRequest,
+			"requirement %.80q: %s: write a name and bounds of its version, such as %s", entry,
+			fmt.Sprintf(format, args...), form.example)
 	}
 	if len(entry) > RequirementBytes {
 		return bad("it has more than %d bytes", RequirementBytes)

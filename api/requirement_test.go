@@ -36,7 +36,8 @@ func TestRequirementsHaveANormalForm(t *testing.T) {
 			continue
 		}
 		if r.String() != tt.normal || r.ForInstaller(tt.kind) != tt.installer || r.Pinned() != tt.pinned {
-			t.Errorf("%s %q: %q, %q, %v; want %q, %q, %v", tt.kind, tt.entry, r, r.ForInstaller(tt.kind), r.Pinned(), tt.normal, tt.installer, tt.pinned)
+			t.Errorf("%s %q: %q, %q, %v; want %q, %q, %v", tt.kind, tt.entry, r, r.ForInstaller(tt.kind), r.Pinned(), tt.normal,
+				tt.installer, tt.pinned)
 		}
 	}
 }
@@ -46,9 +47,12 @@ func TestRequirementsHaveANormalForm(t *testing.T) {
 func TestHostileRequirementsAreRefused(t *testing.T) {
 	hostile := []string{
 		"", " ", "-r /etc/passwd", "--index-url=http://evil.test/", "-e .", ".", "..", "./x", "/etc/passwd", "x/y", `x\y`,
-		"git+https://evil.test/x", "https://evil.test/x.whl", "x @ https://evil.test/x.whl", "file:///etc/passwd", "x;python_version>'3'", "x # y",
-		"x\n--pre", "x\r", "x\x00", "x\t", "nump\u0443", "n\u00fampy", "\u202enumpy", "numpy\u200b", "x===1", "x==", "x=1", "x==1 2", "num py", "x==-1", "x==1;y",
-		"x>=1.*", "x[", "x[]", "x[a", "x[-a]", "x[a]]", "$(id)", "`id`", "${HOME}", "%(x)s", "x'", `"x"`, "x==1,", ",x", "x==1,-r", "-", "_x", "x-", "~/x", "x==*",
+		"git+https://evil.test/x", "https://evil.test/x.whl", "x @ https://evil.test/x.whl", "file:///etc/passwd",
+		"x;python_version>'3'", "x # y",
+		"x\n--pre", "x\r", "x\x00", "x\t", "nump\u0443", "n\u00fampy", "\u202enumpy", "numpy\u200b", "x===1", "x==", "x=1", "x==1 2",
+		"num py", "x==-1", "x==1;y",
+		"x>=1.*", "x[", "x[]", "x[a", "x[-a]", "x[a]]", "$(id)", "`id`", "${HOME}", "%(x)s", "x'", `"x"`, "x==1,", ",x", "x==1,-r", "-",
+		"_x", "x-", "~/x", "x==*",
 		strings.Repeat("x", 201), "x" + strings.Repeat(",>1", 17), "x>1" + strings.Repeat(",>1.1", 30),
 	}
 	for _, kind := range api.PackageKinds() {
@@ -64,7 +68,8 @@ func TestHostileRequirementsAreRefused(t *testing.T) {
 			}
 		}
 	}
-	for _, entry := range []string{"@/x", "@x", "@x/", "@x/y/z", "../x", "X", ".x", "@.x/y", "x@1", "x==1.*", "x==4", "x==4.17", "x==4.17.21.1", "x==4-1.0"} { // npm takes x@4 for any 4.x, and the last two for names of the index
+	for _, entry := range []string{"@/x", "@x", "@x/", "@x/y/z", "../x", "X", ".x", "@.x/y", "x@1", "x==1.*", "x==4", "x==4.17",
+		"x==4.17.21.1", "x==4-1.0"} { // npm takes x@4 for any 4.x, and the last two for names of the index
 		if _, err := api.ParseRequirement(api.NPMPackages, entry); err == nil {
 			t.Errorf("npm %q is taken", entry)
 		}
@@ -101,7 +106,8 @@ func FuzzRequirement(f *testing.F) {
 				t.Errorf("%s %q is %q, and that is %q, %v", kind, entry, r, again, err)
 			}
 			words := r.ForInstaller(kind)
-			if strings.HasPrefix(words, "-") || strings.ContainsAny(words, "\n\r\x00;#$`\\'\"(){}%:") || strings.Contains(words, "..") && kind == api.PythonPackages {
+			if strings.HasPrefix(words, "-") || strings.ContainsAny(words, "\n\r\x00;#$`\\'\"(){}%:") ||
+				strings.Contains(words, "..") && kind == api.PythonPackages {
 				t.Errorf("%s %q becomes %q", kind, entry, words)
 			}
 			for _, c := range words {
@@ -122,8 +128,10 @@ func TestIndexes(t *testing.T) {
 		}
 	}
 	for _, url := range []string{
-		"", "pypi.org", "ftp://pypi.org/", "file:///etc", "https://user:pass@pypi.org/", "https://pypi.org/?x=1", "https://[::1]/", "https://*.org/", "https:///x",
-		"https://pypi.org/ -r x", "https://pypi.org/$(id)", "https://pypi.org:0/", "https://pypi.org:99999/", "https://pypi.org/#x", "-i", "https://a/" + strings.Repeat("x", 1100),
+		"", "pypi.org", "ftp://pypi.org/", "file:///etc", "https://user:pass@pypi.org/", "https://pypi.org/?x=1", "https://[::1]/",
+		"https://*.org/", "https:///x",
+		"https://pypi.org/ -r x", "https://pypi.org/$(id)", "https://pypi.org:0/", "https://pypi.org:99999/", "https://pypi.org/#x", "-i",
+		"https://a/" + strings.Repeat("x", 1100),
 	} {
 		if x, err := api.ParseIndex(url); !api.HasCode(err, api.CodeBadRequest) {
 			t.Errorf("%q: %+v, %v; want a refusal", url, x, err)

@@ -63,12 +63,14 @@ func TestValidateSession(t *testing.T) {
 		{"a volume of the project", ok(func(s *api.SessionRequest) { s.Labels.Project, s.Volume = "p", &api.VolumeRequest{} }), ""},
 		{"a volume without a name", ok(func(s *api.SessionRequest) { s.Volume = &api.VolumeRequest{} }), api.CodeBadRequest},
 		{"a volume too small", ok(func(s *api.SessionRequest) { s.Volume = &api.VolumeRequest{Name: "a", Size: api.MiB} }), api.CodeBadLimits},
-		{"shared to read", ok(func(s *api.SessionRequest) { s.Volume = &api.VolumeRequest{Name: "a", Shared: true, ReadOnly: true} }), api.CodeBadRequest},
+		{"shared to read", ok(func(s *api.SessionRequest) { s.Volume = &api.VolumeRequest{Name: "a", Shared: true, ReadOnly: true} }),
+			api.CodeBadRequest},
 		{"a directory's name", ok(func(s *api.SessionRequest) { s.Volume = &api.VolumeRequest{Name: ".."} }), api.CodeBadRequest},
 		{"the name of the root", ok(func(s *api.SessionRequest) { s.Volume = &api.VolumeRequest{Name: "/"} }), api.CodeBadRequest},
 		{"a name with NUL", ok(func(s *api.SessionRequest) { s.Volume = &api.VolumeRequest{Name: "a\x00b"} }), api.CodeBadRequest},
 		{"a name that is no text", ok(func(s *api.SessionRequest) { s.Volume = &api.VolumeRequest{Name: "a\xff"} }), api.CodeBadRequest},
-		{"a very long name", ok(func(s *api.SessionRequest) { s.Volume = &api.VolumeRequest{Name: strings.Repeat("x", 201)} }), api.CodeBadRequest},
+		{"a very long name", ok(func(s *api.SessionRequest) { s.Volume = &api.VolumeRequest{Name: strings.Repeat("x", 201)} }),
+			api.CodeBadRequest},
 		{"two profiles", ok(func(s *api.SessionRequest) { s.Profile, s.ProfileRules = "a", []byte("{}") }), api.CodeBadRequest},
 	} {
 		wantCode(t, tt.name, tt.ask.Validate(), tt.want)
@@ -120,7 +122,8 @@ func TestParseSessionAndExec(t *testing.T) {
 		}
 		wantCode(t, name, err, "")
 	}
-	for _, raw := range []string{"", "[]", `{"image":"a","image":"b"}`, `{"Image":"a"}`, `{"image":"a"}x`, `{"image":"a","files":[]}`, `{"image":"a","limits":{"memory":"x"}}`, "{\"image\":\"\xff\"}"} {
+	for _, raw := range []string{"", "[]", `{"image":"a","image":"b"}`, `{"Image":"a"}`, `{"image":"a"}x`, `{"image":"a","files":[]}`,
+		`{"image":"a","limits":{"memory":"x"}}`, "{\"image\":\"\xff\"}"} {
 		_, err := decode.Value[api.SessionRequest]([]byte(raw), "session")
 		wantCode(t, raw, err, api.CodeBadRequest)
 	}

@@ -220,12 +220,14 @@ func TestEncodedBytesHaveABoundedSize(t *testing.T) {
 // Sizes in errors always have a unit: the digits of 1078359384 are hard to count.
 func TestSizesOfErrorsHaveAUnit(t *testing.T) {
 	for size, want := range map[api.Size]string{
-		1078359384: "1028.4M", 512 * api.MiB: "512M", 2 * api.GiB: "2G", 1536 * api.KiB: "1.5M", 3 * api.KiB: "3K", 1500: "1.5K", 12: "12 bytes", 0: "0 bytes",
+		1078359384: "1028.4M", 512 * api.MiB: "512M", 2 * api.GiB: "2G", 1536 * api.KiB: "1.5M", 3 * api.KiB: "3K", 1500: "1.5K",
+		12: "12 bytes", 0: "0 bytes",
 	} {
 		if got := size.About(); got != want {
 			t.Errorf("%d: %s; want %s", int64(size), got, want)
 		}
-		for _, err := range []error{api.Refuse(api.CodeTooLarge, "%s of memory, %v, %5d", size, size, size), api.Fail(api.CodeBusy, "%s of memory, %v, %5d", size, size, size)} {
+		for _, err := range []error{api.Refuse(api.CodeTooLarge, "%s of memory, %v, %5d", size, size, size),
+			api.Fail(api.CodeBusy, "%s of memory, %v, %5d", size, size, size)} {
 			if text := fmt.Sprintf("%s of memory, %s, %5d", want, want, int64(size)); err.Error() != text {
 				t.Errorf("%q; want %q", err, text)
 			}

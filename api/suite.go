@@ -42,15 +42,19 @@ func (r Run) validateSuite() error {
 	case s.Cases < 0 || s.Cases > MaxTests:
 		return Refuse(CodeBadRequest, "suite.cases is %d: must be between 0 and %d", s.Cases, MaxTests)
 	case len(s.Command) > 0 && s.Report != ReportUnittest && !named:
-		return Refuse(CodeBadRequest, "suite.command does not name the report: write %s where the command takes the name of the file", ReportPlaceholder)
+		return Refuse(CodeBadRequest,
+			"suite.command does not name the report: write %s where the command takes the name of the file", ReportPlaceholder)
 	case s.Report == ReportPester && len(s.Command) > 0:
-		return Refuse(CodeBadRequest, "suite.command is set, and pester has a command of its own: leave it out, or use report junit and an image")
+		return Refuse(CodeBadRequest,
+			"suite.command is set, and pester has a command of its own: leave it out, or use report junit and an image")
 	case s.Report == ReportUnittest && r.Language == "":
-		return Refuse(CodeBadRequest, "suite.report is unittest: set language to python, or use another report with the command of an image")
+		return Refuse(CodeBadRequest,
+			"suite.report is unittest: set language to python, or use another report with the command of an image")
 	case len(r.Argv) > 0:
 		return Refuse(CodeBadRequest, "suite and argv are both set: the command of a suite is suite.command")
 	case r.Source != nil && r.SourceName == "":
-		return Refuse(CodeBadRequest, "suite and source are set without source_name: the cases need the name of the program's file")
+		return Refuse(CodeBadRequest,
+			"suite and source are set without source_name: the cases need the name of the program's file")
 	case len(r.Tests) > 0 || r.Check != nil || r.Interactor != nil || r.Call != nil || r.Compare != (Compare{}):
 		return Refuse(CodeBadRequest, "suite excludes tests and what judges them: use one of the two")
 	case len(r.Collect.Globs) > 0 || r.Collect.Files != 0 || r.Collect.Bytes != 0:

@@ -92,7 +92,8 @@ type Summary struct {
 
 // severity orders verdicts for "worst": from a program that ended well to one that was not judged.
 var severity = map[Verdict]int{
-	OK: 0, Nonzero: 1, Signaled: 2, OutputLimit: 3, WallLimit: 4, CPULimit: 5, MemoryLimit: 6, Denied: 7, CompileError: 8, Canceled: 9,
+	OK: 0, Nonzero: 1, Signaled: 2, OutputLimit: 3, WallLimit: 4, CPULimit: 5, MemoryLimit: 6, Denied: 7,
+	CompileError: 8, Canceled: 9,
 }
 
 // Verdicts returns all verdicts, the least severe first.
@@ -153,7 +154,8 @@ func (r Result) Decisive() Result {
 // The other measurements are in each test's result.
 func SumUsage(results []TestResult) Usage {
 	each := Unknown("see each test")
-	u := Usage{CPU: each, User: each, System: each, Memory: each, MaxRSS: each, Pids: each, OOMKills: each, ForksRefused: each}
+	u := Usage{CPU: each, User: each, System: each, Memory: each, MaxRSS: each, Pids: each,
+		OOMKills: each, ForksRefused: each}
 	var cpu, memory int64
 	for _, t := range results {
 		cpu += t.Result.Usage.CPU.or(0)

@@ -23,7 +23,8 @@ const (
 func (r Run) Validate() error {
 	for _, check := range []func() error{
 		r.validateProgram, r.validateArgs, r.validateFiles, r.Collect.validate, r.validateChoices, r.Limits.Validate,
-		r.validateCompile, r.Timeline.validate, r.validateTests, r.validateTestFiles, r.validateJudging, r.validateCalls, r.validateSuite, r.validatePackages,
+		r.validateCompile, r.Timeline.validate, r.validateTests, r.validateTestFiles, r.validateJudging, r.validateCalls,
+		r.validateSuite, r.validatePackages,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -45,7 +46,8 @@ func (r Run) validateProgram() error {
 	case r.Suite != nil: // it has its own command
 		return nil
 	case r.Source == nil && r.SourceName != "":
-		return Refuse(CodeBadRequest, "source_name %q is set, but source is not: set source, or leave source_name out", r.SourceName)
+		return Refuse(CodeBadRequest,
+			"source_name %q is set, but source is not: set source, or leave source_name out", r.SourceName)
 	case r.Source == nil && len(r.Argv) == 0 && (r.Image == "" || r.Language != ""): // an image may have a command
 		return Refuse(CodeBadRequest, "there is nothing to run: set source, or argv")
 	case r.Source == nil && len(r.Argv) > 0 && r.Argv[0] == "":
@@ -82,7 +84,8 @@ func (r Run) validateArgs() error {
 		total += len(name) + len(r.Env[name]) + 2
 	}
 	if total > MaxArgBytes {
-		return Refuse(CodeTooLarge, "argv and env are %s together: the most is %s; pass large data as a file or on stdin", Size(total), Size(MaxArgBytes))
+		return Refuse(CodeTooLarge, "argv and env are %s together: the most is %s; pass large data as a file or on stdin",
+			Size(total), Size(MaxArgBytes))
 	}
 	return nil
 }
@@ -176,7 +179,8 @@ func (c Collect) validate() error {
 		}
 	}
 	if patterns > MaxGlobBytes {
-		return Refuse(CodeBadFile, "the globs of collect with *, ?, [ or \\ have %d bytes in total: the most is %d; use fewer or shorter ones, or plain names, which do not count", patterns, MaxGlobBytes)
+		return Refuse(CodeBadFile,
+			"the globs of collect with *, ?, [ or \\ have %d bytes in total: the most is %d; use fewer or shorter ones, or plain names, which do not count", patterns, MaxGlobBytes)
 	}
 	return nil
 }

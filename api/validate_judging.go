@@ -27,7 +27,8 @@ func (r Run) validateJudging() error {
 	case r.Passes < 0 || r.Passes > MaxPasses:
 		return Refuse(CodeBadRequest, "passes is %d: must be between 0 and %d", r.Passes, MaxPasses)
 	case r.Passes > 1 && !r.multiPass() && !r.RunsTwice():
-		return Refuse(CodeBadRequest, "passes is %d: only the protocol kattis has a way to ask for another pass, and with testlib passes is 2, for a program that runs twice", r.Passes)
+		return Refuse(CodeBadRequest,
+			"passes is %d: only the protocol kattis has a way to ask for another pass, and with testlib passes is 2, for a program that runs twice", r.Passes)
 	}
 	if r.Check != nil {
 		if err := r.Check.validate(); err != nil {
@@ -39,7 +40,8 @@ func (r Run) validateJudging() error {
 			return Refuse(err.(*Error).Code, "interactor: %w", err) //nolint:errorlint // validate returns no other type
 		}
 		if p := r.Interactor.Passes; p != 0 && (p != 1 || !r.RunsTwice() || r.Check == nil) {
-			return Refuse(CodeBadRequest, "interactor: passes is %d: leave it out, or set 1 where the program runs twice (passes 2, protocol testlib) and a checker judges the second run", p)
+			return Refuse(CodeBadRequest,
+				"interactor: passes is %d: leave it out, or set 1 where the program runs twice (passes 2, protocol testlib) and a checker judges the second run", p)
 		}
 	}
 	return validateGroups(r.Groups, r.Tests)
@@ -47,7 +49,8 @@ func (r Run) validateJudging() error {
 
 // multiPass reports whether the checker or the interactor can ask for another pass.
 func (r Run) multiPass() bool {
-	return r.Interactor != nil && r.Interactor.Protocol == ProtocolKattis || r.Interactor == nil && r.Check != nil && r.Check.Protocol == ProtocolKattis
+	return r.Interactor != nil && r.Interactor.Protocol == ProtocolKattis ||
+		r.Interactor == nil && r.Check != nil && r.Check.Protocol == ProtocolKattis
 }
 
 // RunsTwice reports whether the program runs twice on each test: what the testlib checker or interactor left
@@ -72,7 +75,8 @@ func (c Check) validate() error {
 	}
 	switch {
 	case c.Protocol == ProtocolPython && c.Source == nil:
-		return Refuse(CodeBadRequest, "protocol python needs source: Python text with a function check(input, output, answer)")
+		return Refuse(CodeBadRequest,
+			"protocol python needs source: Python text with a function check(input, output, answer)")
 	case c.Protocol == ProtocolPython && len(c.Args) > 0:
 		return Refuse(CodeBadRequest, "protocol python has no arguments: leave args out")
 	}
@@ -86,7 +90,8 @@ func (p PointsAs) validate(of Protocol) error {
 	switch {
 	case p == "":
 	case of != ProtocolTestlib:
-		return Refuse(CodeBadRequest, "points %q is set, but the protocol is %s: only testlib's points have more than one meaning; leave it out", p, of)
+		return Refuse(CodeBadRequest,
+			"points %q is set, but the protocol is %s: only testlib's points have more than one meaning; leave it out", p, of)
 	case !slices.Contains(p.Values(), p):
 		return Refuse(CodeBadRequest, "points %q does not exist: use %s", p, orList(p.Values()))
 	}
@@ -101,9 +106,12 @@ func (i Interactor) validate(check *Check) error {
 	case !slices.Contains(interactors, i.Protocol):
 		return Refuse(CodeBadRequest, "protocol %q is not one of an interactor: use %s", i.Protocol, orList(interactors))
 	case check != nil && (i.Protocol != ProtocolTestlib || check.Protocol != ProtocolTestlib):
-		return Refuse(CodeBadRequest, "a checker judges what the interactor wrote only if both have the protocol testlib: leave check out")
+		return Refuse(CodeBadRequest,
+			"a checker judges what the interactor wrote only if both have the protocol testlib: leave check out")
 	case i.Protocol != ProtocolCMS && (i.Processes != 0 || i.ProgramIO != ""):
-		return Refuse(CodeBadRequest, "processes and program_io are for interactors of the protocol cms, and the protocol is %s: leave them out", i.Protocol)
+		return Refuse(CodeBadRequest,
+			"processes and program_io are for interactors of the protocol cms, and the protocol is %s: leave them out",
+			i.Protocol)
 	case i.Processes < 0 || i.Processes > MaxProcesses:
 		return Refuse(CodeBadRequest, "processes is %d: must be between 0 and %d", i.Processes, MaxProcesses)
 	case i.ProgramIO != "" && !slices.Contains(i.ProgramIO.Values(), i.ProgramIO):
@@ -147,7 +155,9 @@ func validateGroups(groups []ScoreGroup, tests []Test) error {
 			return err
 		}
 		if len(g.Requires) > maxRequires {
-			return Refuse(CodeBadRequest, "group %q requires %d groups: the most is %d; groups can be in a group, which is then required", g.ID, len(g.Requires), maxRequires)
+			return Refuse(CodeBadRequest,
+				"group %q requires %d groups: the most is %d; groups can be in a group, which is then required", g.ID,
+				len(g.Requires), maxRequires)
 		}
 		for field, names := range map[string][]string{"tests": g.Tests, "groups": g.Groups, "requires": g.Requires} {
 			if name, twice := repeated(names); twice {
@@ -193,7 +203,9 @@ func validateGroups(groups []ScoreGroup, tests []Test) error {
 		for _, name := range g.Requires {
 			from, some := first[g.ID]
 			if to, others := last[name]; some && others && from <= to {
-				return Refuse(CodeBadRequest, "group %q requires group %q, and test %q of that one does not come before test %q: list it earlier", g.ID, name, ids[to], ids[from])
+				return Refuse(CodeBadRequest,
+					"group %q requires group %q, and test %q of that one does not come before test %q: list it earlier", g.ID,
+					name, ids[to], ids[from])
 			}
 		}
 		seen[g.ID] = true

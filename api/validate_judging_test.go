@@ -53,10 +53,12 @@ func TestProgramsThatRunTwice(t *testing.T) {
 		"kattis":                          {api.Run{Passes: 2, Check: check(api.ProtocolKattis)}, false, true},
 		"an interactor":                   {api.Run{Passes: 2, Interactor: talks(api.ProtocolTestlib, 0)}, true, true},
 		"an interactor in one, and alone": {api.Run{Passes: 2, Interactor: talks(api.ProtocolTestlib, 1)}, true, false},
-		"an interactor in one":            {api.Run{Passes: 2, Interactor: talks(api.ProtocolTestlib, 1), Check: check(api.ProtocolTestlib)}, true, true},
-		"an interactor in two of two":     {api.Run{Passes: 2, Interactor: talks(api.ProtocolTestlib, 2), Check: check(api.ProtocolTestlib)}, true, false},
-		"one in one of one":               {api.Run{Interactor: talks(api.ProtocolTestlib, 1), Check: check(api.ProtocolTestlib)}, false, false},
-		"kattis in one of two":            {api.Run{Passes: 2, Interactor: talks(api.ProtocolKattis, 1)}, false, false},
+		"an interactor in one": {api.Run{Passes: 2, Interactor: talks(api.ProtocolTestlib, 1),
+			Check: check(api.ProtocolTestlib)}, true, true},
+		"an interactor in two of two": {api.Run{Passes: 2, Interactor: talks(api.ProtocolTestlib, 2),
+			Check: check(api.ProtocolTestlib)}, true, false},
+		"one in one of one":    {api.Run{Interactor: talks(api.ProtocolTestlib, 1), Check: check(api.ProtocolTestlib)}, false, false},
+		"kattis in one of two": {api.Run{Passes: 2, Interactor: talks(api.ProtocolKattis, 1)}, false, false},
 	} {
 		tt.r.Language, tt.r.Source, tt.r.Tests = "python", api.Bytes("x"), []api.Test{{ID: "1"}}
 		if err := tt.r.Validate(); tt.r.RunsTwice() != tt.twice || (err == nil) != tt.fits {

@@ -19,7 +19,8 @@ func (s SessionRequest) Validate() error {
 		return Refuse(CodeUnsupported, "network %.80q is not offered for sessions: use none, or a run", s.Network)
 	}
 	as := Run{
-		Language: s.Language, Image: s.Image, Requirements: s.Requirements, Index: s.Index, Env: s.Env, Preset: s.Preset, Labels: s.Labels,
+		Language: s.Language, Image: s.Image, Requirements: s.Requirements, Index: s.Index, Env: s.Env,
+		Preset: s.Preset, Labels: s.Labels,
 		Profile: s.Profile, ProfileMode: s.ProfileMode, ProfileRules: s.ProfileRules,
 	}
 	for _, check := range []func() error{
@@ -38,7 +39,8 @@ func (s SessionRequest) Validate() error {
 
 // Validate refuses an exec that contradicts itself or that no session could carry out.
 func (e Exec) Validate() error {
-	as := Run{Language: "any", Source: e.Source, SourceName: e.SourceName, Argv: e.Argv, Stdin: e.Stdin, Env: e.Env, Limits: e.Limits, Collect: e.Collect, Timeline: e.Timeline}
+	as := Run{Language: "any", Source: e.Source, SourceName: e.SourceName, Argv: e.Argv, Stdin: e.Stdin, Env: e.Env,
+		Limits: e.Limits, Collect: e.Collect, Timeline: e.Timeline}
 	if err := as.Validate(); err != nil {
 		return err
 	}

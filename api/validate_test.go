@@ -48,7 +48,8 @@ func TestValidate(t *testing.T) {
 		{"the image's own command", api.Run{Image: "tiny"}, ""},
 		{"a language in another image, and nothing to run", api.Run{Language: "python", Image: "tiny"}, api.CodeBadRequest},
 		{"an empty source", api.Run{Language: "python", Source: api.Bytes{}}, ""},
-		{"an empty source with a name, tests, arguments and flags", api.Run{Language: "c", Source: api.Bytes{}, SourceName: "a.c", Argv: []string{""}, Flags: []string{"-O3"}, Tests: tests(1)}, ""},
+		{"an empty source with a name, tests, arguments and flags",
+			api.Run{Language: "c", Source: api.Bytes{}, SourceName: "a.c", Argv: []string{""}, Flags: []string{"-O3"}, Tests: tests(1)}, ""},
 		{"an empty source without a language", api.Run{Image: "tiny", Source: api.Bytes{}, Argv: []string{"true"}}, api.CodeBadRequest},
 		{"a language alone", api.Run{Language: "python"}, api.CodeBadRequest},
 		{"an empty program name", api.Run{Image: "tiny", Argv: []string{""}}, api.CodeBadRequest},
@@ -59,7 +60,8 @@ func TestValidate(t *testing.T) {
 		{"compile limits and nothing to compile", ok(func(r *api.Run) { r.CompileLimits.Pids = 9 }), api.CodeBadRequest},
 		{"compile limits that make no sense", source(func(r *api.Run) { r.CompileLimits.Pids = -1 }), api.CodeBadLimits},
 		{"a file by blob", ok(func(r *api.Run) { r.Files = []api.File{{Name: "a", Blob: digest}} }), ""},
-		{"a file by blob and content", ok(func(r *api.Run) { r.Files = []api.File{{Name: "a", Blob: digest, Content: []byte("x")}} }), api.CodeBadRequest},
+		{"a file by blob and content",
+			ok(func(r *api.Run) { r.Files = []api.File{{Name: "a", Blob: digest, Content: []byte("x")}} }), api.CodeBadRequest},
 		{"a blob by path", ok(func(r *api.Run) { r.StdinBlob = "../../etc/passwd" }), api.CodeBadRequest},
 		{"a blob in capitals", ok(func(r *api.Run) { r.StdinBlob = strings.ToUpper(digest) }), api.CodeBadRequest},
 
@@ -75,7 +77,8 @@ func TestValidate(t *testing.T) {
 			r.Argv = []string{strings.Repeat("a", api.MaxArgBytes-1)}
 			r.Tests = []api.Test{{ID: "1", Args: []string{"b"}}}
 		}), api.CodeTooLarge},
-		{"a test with limits that make no sense", ok(func(r *api.Run) { r.Tests = []api.Test{{ID: "1", Limits: api.Limits{Pids: -1}}} }), api.CodeBadLimits},
+		{"a test with limits that make no sense",
+			ok(func(r *api.Run) { r.Tests = []api.Test{{ID: "1", Limits: api.Limits{Pids: -1}}} }), api.CodeBadLimits},
 		{"a test with two answers", ok(func(r *api.Run) {
 			r.Tests = []api.Test{{ID: "1", Expected: new(api.Bytes), ExpectedBlob: digest}}
 		}), api.CodeBadRequest},
@@ -83,7 +86,8 @@ func TestValidate(t *testing.T) {
 
 		{"NUL in an argument (API-08)", ok(func(r *api.Run) { r.Argv = append(r.Argv, "a\x00b") }), api.CodeBadRequest},
 		{"NUL in the program's name", ok(func(r *api.Run) { r.Argv[0] = "true\x00" }), api.CodeBadRequest},
-		{"NUL in an environment value (API-08)", ok(func(r *api.Run) { r.Env = map[string]string{"A": "b\x00LD_PRELOAD=x"} }), api.CodeBadRequest},
+		{"NUL in an environment value (API-08)",
+			ok(func(r *api.Run) { r.Env = map[string]string{"A": "b\x00LD_PRELOAD=x"} }), api.CodeBadRequest},
 		{"NUL in an environment name (API-08)", ok(func(r *api.Run) { r.Env = map[string]string{"A\x00": "b"} }), api.CodeBadRequest},
 		{"= in an environment name (API-08)", ok(func(r *api.Run) { r.Env = map[string]string{"A=B": "c"} }), api.CodeBadRequest},
 		{"an environment variable without a name", ok(func(r *api.Run) { r.Env = map[string]string{"": "c"} }), api.CodeBadRequest},
@@ -98,9 +102,12 @@ func TestValidate(t *testing.T) {
 
 		{"files below directories", ok(func(r *api.Run) { r.Files = []api.File{{Name: "a/b"}, {Name: "a/c"}, {Name: "a.b"}} }), ""},
 		{"the same file twice (FIO-12)", ok(func(r *api.Run) { r.Files = []api.File{{Name: "a"}, {Name: "b"}, {Name: "a"}} }), api.CodeBadFile},
-		{"a file that is another's directory (FIO-12)", ok(func(r *api.Run) { r.Files = []api.File{{Name: "a/b/c"}, {Name: "a"}} }), api.CodeBadFile},
-		{"the same with a name sorted between (FIO-12)", ok(func(r *api.Run) { r.Files = []api.File{{Name: "a/b"}, {Name: "a-"}, {Name: "a"}} }), api.CodeBadFile},
-		{"a file named as the source (FIO-12)", source(func(r *api.Run) { r.SourceName = "m.py"; r.Files = []api.File{{Name: "m.py"}} }), api.CodeBadFile},
+		{"a file that is another's directory (FIO-12)",
+			ok(func(r *api.Run) { r.Files = []api.File{{Name: "a/b/c"}, {Name: "a"}} }), api.CodeBadFile},
+		{"the same with a name sorted between (FIO-12)",
+			ok(func(r *api.Run) { r.Files = []api.File{{Name: "a/b"}, {Name: "a-"}, {Name: "a"}} }), api.CodeBadFile},
+		{"a file named as the source (FIO-12)",
+			source(func(r *api.Run) { r.SourceName = "m.py"; r.Files = []api.File{{Name: "m.py"}} }), api.CodeBadFile},
 		{"a source name that climbs", source(func(r *api.Run) { r.SourceName = "../m.py" }), api.CodeBadFile},
 		{"names a shell would trip over are only names (FIO-12)", ok(func(r *api.Run) {
 			r.Files = []api.File{{Name: "-rf"}, {Name: "compile.sh"}, {Name: "$(id)"}, {Name: "a b\n"}}

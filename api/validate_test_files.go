@@ -19,13 +19,17 @@ func (r Run) validateTestFiles() error {
 	named := r.InputFile != "" || r.OutputFile != ""
 	switch {
 	case named && len(r.Tests) == 0:
-		return Refuse(CodeBadRequest, "input_file and output_file need tests, but there are none: a run without tests has files and collect")
+		return Refuse(CodeBadRequest,
+			"input_file and output_file need tests, but there are none: a run without tests has files and collect")
 	case named && r.Interactor != nil:
-		return Refuse(CodeBadRequest, "input_file or output_file is set, and an interactor talks over stdin and stdout: leave them out")
+		return Refuse(CodeBadRequest,
+			"input_file or output_file is set, and an interactor talks over stdin and stdout: leave them out")
 	case named && r.CallsFunctions():
-		return Refuse(CodeBadRequest, "input_file or output_file is set, and the tests call functions, which read and write nothing: leave them out")
+		return Refuse(CodeBadRequest,
+			"input_file or output_file is set, and the tests call functions, which read and write nothing: leave them out")
 	case named && r.InputFile == r.OutputFile:
-		return Refuse(CodeBadFile, "input_file and output_file are both %q: a program that does nothing would leave its input", r.InputFile)
+		return Refuse(CodeBadFile,
+			"input_file and output_file are both %q: a program that does nothing would leave its input", r.InputFile)
 	}
 	var err error
 	of := namesOf(r)
@@ -46,7 +50,9 @@ func (r Run) validateTestFiles() error {
 	total := 0
 	for _, t := range r.Tests {
 		if total += len(t.Files); total > MaxTestFiles || len(r.Files)+len(t.Files) > MaxFiles {
-			return Refuse(CodeBadFile, "test %q: too many files: the most is %d together with those of the run, and %d of all tests", t.ID, MaxFiles, MaxTestFiles)
+			return Refuse(CodeBadFile,
+				"test %q: too many files: the most is %d together with those of the run, and %d of all tests", t.ID,
+				MaxFiles, MaxTestFiles)
 		}
 		if err := t.validateFiles(r, of); err != nil {
 			return Refuse(CodeBadFile, "test %q: %w", t.ID, err)

@@ -9,7 +9,8 @@ import (
 // Named files that cannot be what they say are refused before anything runs, with the cause.
 func TestValidateTestFiles(t *testing.T) {
 	run := func(change func(r *Run)) Run {
-		r := Run{Language: "python", Source: Bytes("x"), SourceName: "a.py", InputFile: "input.txt", OutputFile: "output.txt", Tests: []Test{{ID: "1"}, {ID: "2"}}}
+		r := Run{Language: "python", Source: Bytes("x"), SourceName: "a.py", InputFile: "input.txt", OutputFile: "output.txt",
+			Tests: []Test{{ID: "1"}, {ID: "2"}}}
 		change(&r)
 		return r
 	}

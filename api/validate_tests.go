@@ -37,9 +37,11 @@ func (r Run) validateTests() error {
 	case len(r.Tests) > 0 && (len(r.Stdin) > 0 || r.StdinBlob != ""):
 		return Refuse(CodeBadRequest, "stdin and tests are both set: set stdin in each test")
 	case len(r.Tests) > 0 && r.Timeline != nil:
-		return Refuse(CodeBadRequest, "timeline and tests are both set: tests have no timeline; run one of them alone, with its stdin")
+		return Refuse(CodeBadRequest,
+			"timeline and tests are both set: tests have no timeline; run one of them alone, with its stdin")
 	case r.KeepOutput < 0 || r.KeepOutput > keepOutputMax:
-		return Refuse(CodeBadRequest, "keep_output is %s: the most is %s of each stream; to receive more, run the program without tests and read its events", r.KeepOutput, keepOutputMax)
+		return Refuse(CodeBadRequest,
+			"keep_output is %s: the most is %s of each stream; to receive more, run the program without tests and read its events", r.KeepOutput, keepOutputMax)
 	case len(r.Tests) == 0 && (r.StopAtFailure || r.KeepOutput != 0 || r.Compare != (Compare{})):
 		return Refuse(CodeBadRequest, "stop_at_failure, keep_output and compare need tests, but there are none")
 	}
@@ -49,7 +51,8 @@ func (r Run) validateTests() error {
 		case t.ID == "" || len(t.ID) > maxTestID || strings.ContainsRune(t.ID, 0) || !utf8.ValidString(t.ID):
 			return Refuse(CodeBadRequest, "tests[%d].id %q: write 1 to %d bytes of UTF-8 without NUL", i, t.ID, maxTestID)
 		case seen[t.ID]:
-			return Refuse(CodeBadRequest, "test %q is given twice: use unique ids; a test without an id gets its number, from 1", t.ID)
+			return Refuse(CodeBadRequest,
+				"test %q is given twice: use unique ids; a test without an id gets its number, from 1", t.ID)
 		}
 		seen[t.ID] = true
 		if err := t.validate(r); err != nil {

@@ -17,7 +17,8 @@ func (Comparison) Values() []Comparison {
 }
 
 func (Protocol) Values() []Protocol {
-	return []Protocol{ProtocolKattis, ProtocolTestlib, ProtocolCMS, ProtocolDMOJ, ProtocolCOCI, ProtocolSYZOJ, ProtocolLemon, ProtocolPEG, ProtocolScaleBox, ProtocolExit, ProtocolPython}
+	return []Protocol{ProtocolKattis, ProtocolTestlib, ProtocolCMS, ProtocolDMOJ, ProtocolCOCI, ProtocolSYZOJ,
+		ProtocolLemon, ProtocolPEG, ProtocolScaleBox, ProtocolExit, ProtocolPython}
 }
 
 func (PointsAs) Values() []PointsAs { return []PointsAs{PointsFraction, PointsPercent, PointsAbsolute} }
@@ -77,7 +78,8 @@ func (ServiceStatus) Values() []ServiceStatus {
 }
 
 func (EventName) Values() []EventName {
-	return []EventName{EventQueued, EventCompiled, EventStarted, EventStdout, EventStderr, EventUsage, EventTest, EventGap, EventResult, EventError, EventProgress, EventDone}
+	return []EventName{EventQueued, EventCompiled, EventStarted, EventStdout, EventStderr, EventUsage, EventTest, EventGap,
+		EventResult, EventError, EventProgress, EventDone}
 }
 
 func (PackageKind) Values() []PackageKind {
@@ -87,9 +89,13 @@ func (PackageKind) Values() []PackageKind {
 func (Code) Values() []Code {
 	return []Code{
 		CodeBadRequest, CodeTooLarge, CodeBadLimits, CodeAboveCeiling, CodeBadFile, CodeNoLanguage, CodeNoImage, CodeBadImage,
-		CodeNoBlob, CodeNoProfile, CodeBadProfile, CodeNoProblem, CodeBadProblem, CodeForbidden, CodeNotFound, CodeBadVolume, CodeNoProgram, CodeBadProgram,
-		CodeSessionEnded, CodeUnsupported, CodePackagesFailed, CodePackagesMissing, CodeCheckFailed, CodePoison, CodeCanceled, CodeBusy, CodeSessionBusy, CodeSessionsFull, CodeOverloaded, CodeHostMemory,
-		CodeHostExhausted, CodeImageDamaged, CodeSetupTimeout, CodeStopping, CodeInternal, CodeAgentGone, CodeAgentUnreachable,
-		CodeUnauthorized, CodeQueueFull, CodeKeyQueueFull, CodeTooManyConns, CodeTooManyBodies, CodeQueueTimeout, CodeCheckRefused, CodeConflict, CodeBatchClosed, CodeBatchesFull,
+		CodeNoBlob, CodeNoProfile, CodeBadProfile, CodeNoProblem, CodeBadProblem, CodeForbidden, CodeNotFound, CodeBadVolume,
+		CodeNoProgram, CodeBadProgram,
+		CodeSessionEnded, CodeUnsupported, CodePackagesFailed, CodePackagesMissing, CodeCheckFailed, CodePoison, CodeCanceled,
+		CodeBusy, CodeSessionBusy, CodeSessionsFull, CodeOverloaded, CodeHostMemory,
+		CodeHostExhausted, CodeImageDamaged, CodeSetupTimeout, CodeStopping, CodeInternal,
+		CodeAgentGone, CodeAgentUnreachable,
+		CodeUnauthorized, CodeQueueFull, CodeKeyQueueFull, CodeTooManyConns, CodeTooManyBodies, CodeQueueTimeout,
+		CodeCheckRefused, CodeConflict, CodeBatchClosed, CodeBatchesFull,
 	}
 }

@@ -28,10 +28,12 @@ func valued[T interface {
 func TestValuesAreTheConstants(t *testing.T) {
 	got := map[string][]string{
 		"Verdict": valued[Verdict](), "Stage": valued[Stage](), "Answer": valued[Answer](), "Comparison": valued[Comparison](),
-		"Mode": valued[Mode](), "ProfileMode": valued[ProfileMode](), "State": valued[State](), "SessionState": valued[SessionState](), "JobStatus": valued[JobStatus](), "BatchState": valued[BatchState](), "BatchKeep": valued[BatchKeep](),
+		"Mode": valued[Mode](), "ProfileMode": valued[ProfileMode](), "State": valued[State](), "SessionState": valued[SessionState](),
+		"JobStatus": valued[JobStatus](), "BatchState": valued[BatchState](), "BatchKeep": valued[BatchKeep](),
 		"FileKind": valued[FileKind](), "Severity": valued[Severity](), "Category": valued[Category](), "AlertKind": valued[AlertKind](),
 		"ServiceStatus": valued[ServiceStatus](), "EventName": valued[EventName](), "Code": valued[Code](), "PackageKind": valued[PackageKind](),
-		"Protocol": valued[Protocol](), "PointsAs": valued[PointsAs](), "First": valued[First](), "ProgramIO": valued[ProgramIO](), "Aggregation": valued[Aggregation](), "GroupPass": valued[GroupPass](),
+		"Protocol": valued[Protocol](), "PointsAs": valued[PointsAs](), "First": valued[First](), "ProgramIO": valued[ProgramIO](),
+		"Aggregation": valued[Aggregation](), "GroupPass": valued[GroupPass](),
 		"ReportFormat": valued[ReportFormat](),
 	}
 	want := constants(t)

@@ -143,7 +143,8 @@ func (c *Coordinator) Run(ctx context.Context) (Progress, error) {
 	if done == nil {
 		done = new(Recorded)
 	}
-	r := &run{Coordinator: c, done: done, flights: map[int64]*flight{}, early: map[int64]Message{}, seed: maphash.MakeSeed(), epoch: rand.Text()}
+	r := &run{Coordinator: c, done: done, flights: map[int64]*flight{}, early: map[int64]Message{},
+		seed: maphash.MakeSeed(), epoch: rand.Text()}
 	r.order = order{on: c.Ordered, done: done, held: map[int64]line{}}
 	r.progress = Progress{Recorded: done.Len(), Statuses: map[api.JobStatus]int64{}, Answers: map[api.Answer]int64{}}
 	maps.Copy(r.progress.Answers, done.answers)

@@ -31,7 +31,8 @@ func jobLines(n int) string {
 		case i%30 == 29:
 			b.WriteString(`{"id": "job-0", "language": "python", "source": "1"}` + "\n") // the id is used twice
 		default:
-			fmt.Fprintf(&b, `{"id": "job-%d", "language": "python", "source": "print(%d)", "meta": {"n": %d}, "urgent": %v}`+"\n\n", i, i, i, i%7 == 3)
+			fmt.Fprintf(&b, `{"id": "job-%d", "language": "python", "source": "print(%d)", "meta": {"n": %d}, "urgent": %v}`+
+				"\n\n", i, i, i, i%7 == 3)
 		}
 	}
 	return b.String()
@@ -87,7 +88,8 @@ func checkResults(t *testing.T, all []api.JobResult, n int) {
 }
 
 func coordinator(q batch.Queue, in io.Reader, out *batch.Output, done *batch.Recorded) *batch.Coordinator {
-	c := &batch.Coordinator{Queue: q, Input: batch.NewInput(in, 1<<20), Output: out, Done: done, ID: "b", Pool: "p", LostAfter: 20 * time.Millisecond, Window: func() int { return 16 }}
+	c := &batch.Coordinator{Queue: q, Input: batch.NewInput(in, 1<<20), Output: out, Done: done, ID: "b", Pool: "p",
+		LostAfter: 20 * time.Millisecond, Window: func() int { return 16 }}
 	if all, ok := in.(*strings.Reader); ok {
 		again := *all
 		c.Ahead = batch.NewInput(&again, 1<<20)
@@ -101,7 +103,8 @@ func TestEachJobHasOneResult(t *testing.T) {
 		name         string
 		lose, repeat float64
 		ordered      bool
-	}{{"a good queue", 0, 0, false}, {"a queue that repeats", 0, 0.5, false}, {"a queue that loses", 0.3, 0, false}, {"both, ordered", 0.3, 0.5, true}} {
+	}{{"a good queue", 0, 0, false}, {"a queue that repeats", 0, 0.5, false}, {"a queue that loses", 0.3, 0, false},
+		{"both, ordered", 0.3, 0.5, true}} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			name := filepath.Join(t.TempDir(), "out")
@@ -190,7 +193,8 @@ func TestAResumedBatchEqualsAnUndisturbedOne(t *testing.T) {
 	}
 	p, err := coordinator(q, strings.NewReader(jobLines(jobs)), out, done).Run(t.Context())
 	after, rerr := os.ReadFile(name)
-	if err := errors.Join(err, rerr, out.Close()); err != nil || !bytes.Equal(before, after) || len(q.executed) != executed || p.Recorded != jobs {
+	if err := errors.Join(err, rerr, out.Close()); err != nil || !bytes.Equal(before, after) ||
+		len(q.executed) != executed || p.Recorded != jobs {
 		t.Errorf("a complete batch that is resumed: %v, progress %+v, the file is the same: %v", err, p, bytes.Equal(before, after))
 	}
 }
@@ -213,7 +217,8 @@ func TestResumeRefusesAnotherInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = run(true, strings.Replace(jobLines(20), "print(3)", "print(4)", 1))
-	if less := run(true, jobLines(19)); !errors.Is(err, batch.ErrChanged) || !strings.Contains(err.Error(), "job 4 of") || !errors.Is(less, batch.ErrChanged) {
+	if less := run(true, jobLines(19)); !errors.Is(err, batch.ErrChanged) || !strings.Contains(err.Error(), "job 4 of") ||
+		!errors.Is(less, batch.ErrChanged) {
 		t.Errorf("a changed input: %v; one with fewer jobs: %v", err, less)
 	}
 	if err := run(false, jobLines(20)); !errors.Is(err, batch.ErrExists) {

@@ -94,7 +94,8 @@ func (q *fakeQueue) next() []batch.Message {
 			return []batch.Message{{Batch: m.Batch, Index: i, Body: body}}
 		}
 		score := 1.0
-		body, err := json.Marshal(api.JobResult{ID: w.Job.ID, Index: w.Index, Status: api.JobDone, Verdict: api.OK, Score: &score, Digest: w.Digest, Meta: w.Job.Meta})
+		body, err := json.Marshal(api.JobResult{ID: w.Job.ID, Index: w.Index, Status: api.JobDone, Verdict: api.OK, Score: &score,
+			Digest: w.Digest, Meta: w.Job.Meta})
 		if err != nil {
 			panic(err)
 		}

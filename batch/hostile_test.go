@@ -63,11 +63,13 @@ func resultOf(t *testing.T, line string, index int64, change func(body string) s
 		t.Fatal(err)
 	}
 	score := 1.0
-	body, err := json.Marshal(api.JobResult{ID: j.ID, Index: index, Status: api.JobDone, Verdict: api.OK, Score: &score, Digest: batch.Digest(j, "")})
+	body, err := json.Marshal(api.JobResult{ID: j.ID, Index: index, Status: api.JobDone, Verdict: api.OK, Score: &score,
+		Digest: batch.Digest(j, "")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return batch.Message{Batch: "b", Index: index, Sequence: uint64(index) + 1, Body: []byte(change(string(body)))} //nolint:gosec // it is small
+	return batch.Message{Batch: "b", Index: index, Sequence: uint64(index) + 1,
+		Body: []byte(change(string(body)))} //nolint:gosec // it is small
 }
 
 // runHeld runs a batch whose results the queue has, and returns its lines.
@@ -256,14 +258,16 @@ func TestHeadsOfRefusedJobs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := `{"source": "1"}` + "\n" + `{"id": "` + strings.Repeat("x", 1000) + `"}` + "\n" + `{"id": "a", "meta": "` + strings.Repeat("x", api.MaxJobMeta) + `"}` + "\n"
+	in := `{"source": "1"}` + "\n" + `{"id": "` + strings.Repeat("x", 1000) + `"}` + "\n" + `{"id": "a", "meta": "` +
+		strings.Repeat("x", api.MaxJobMeta) + `"}` + "\n"
 	c := coordinator(newFakeQueue(1), strings.NewReader(in), out, done)
 	c.Ordered = true
 	_, err = c.Run(t.Context())
 	if err := errors.Join(err, out.Close()); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []struct{ id, message string }{{"line 1", "the job has no id"}, {"line 2", "an id of 1000 bytes"}, {"a", "meta has 65538 bytes"}} {
+	for i, want := range []struct{ id, message string }{{"line 1", "the job has no id"}, {"line 2", "an id of 1000 bytes"},
+		{"a", "meta has 65538 bytes"}} {
 		if r := read(t, name)[i]; r.ID != want.id || r.Meta != nil || r.Error == nil || !strings.Contains(r.Error.Message, want.message) {
 			t.Errorf("%.200v; want %v", r, want)
 		}

@@ -9,7 +9,8 @@ import (
 
 func TestInput(t *testing.T) {
 	in := NewInput(strings.NewReader("\xef\xbb\xbf\n {\"a\":1} \r\n\n"+strings.Repeat("x", 100)+"\nlast"), 50)
-	want := []Line{{Index: 0, Number: 2, Text: []byte(`{"a":1}`)}, {Index: 1, Number: 4, TooLong: true}, {Index: 2, Number: 5, Text: []byte("last")}}
+	want := []Line{{Index: 0, Number: 2, Text: []byte(`{"a":1}`)}, {Index: 1, Number: 4, TooLong: true},
+		{Index: 2, Number: 5, Text: []byte("last")}}
 	for _, w := range want {
 		l, err := in.Next()
 		if err != nil || l.Index != w.Index || l.Number != w.Number || string(l.Text) != string(w.Text) || l.TooLong != w.TooLong {

@@ -11,7 +11,8 @@ import (
 	"github.com/brig-sandbox/brig/batch"
 )
 
-const twoResults = `{"id":"a","index":0,"status":"done","digest":"sha256:00"}` + "\n" + `{"id":"b","index":1,"status":"error","digest":"sha256:01"}` + "\n"
+const twoResults = `{"id":"a","index":0,"status":"done","digest":"sha256:00"}` + "\n" +
+	`{"id":"b","index":1,"status":"error","digest":"sha256:01"}` + "\n"
 
 // The file without the results that are made again replaces the other one: a stranger who can write to its
 // directory must not choose what is written, and the results of a class must not become readable.
@@ -112,7 +113,8 @@ func TestResultsThatAreRemovedAreAnError(t *testing.T) {
 		if err := do(name); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := coordinator(newFakeQueue(1), strings.NewReader(jobLines(40)), out, done).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "removed or replaced") {
+		if _, err := coordinator(newFakeQueue(1), strings.NewReader(jobLines(40)), out, done).Run(t.Context()); err == nil ||
+			!strings.Contains(err.Error(), "removed or replaced") {
 			t.Errorf("%s: the batch ends with %v", what, err)
 		}
 		if err := out.Close(); err == nil || !strings.Contains(err.Error(), "removed or replaced") {

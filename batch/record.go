@@ -74,12 +74,14 @@ func (r *run) record(ctx context.Context, m Message) error {
 	}
 	if !ok || h.Index != m.Index || h.ID != f.id || h.Digest != f.digest {
 		e := api.Fail(api.CodeInternal, "a worker sent something that is no result of this job")
-		return r.recordOwn(api.JobResult{ID: f.id, Index: m.Index, Status: api.JobError, Error: e, Meta: f.meta, Digest: f.digest})
+		return r.recordOwn(api.JobResult{ID: f.id, Index: m.Index, Status: api.JobError, Error: e,
+			Meta: f.meta, Digest: f.digest})
 	}
 	if h.Error != nil {
 		r.notDone(h.ID, h.Status, h.Error.Message)
 	}
-	return r.end(line{index: m.Index, sequence: m.Sequence, text: append(m.Body, '\n'), status: h.Status, answer: h.Answer})
+	return r.end(line{index: m.Index, sequence: m.Sequence, text: append(m.Body, '\n'),
+		status: h.Status, answer: h.Answer})
 }
 
 // readHead reads what a worker sent. It is false if that would not be one line of the results, or a line that no
@@ -87,7 +89,8 @@ func (r *run) record(ctx context.Context, m Message) error {
 // given twice is taken: readers would not agree on which one counts.
 func readHead(body []byte) (h head, ok bool) {
 	// encoding/json takes three times as long, and a body is mostly the results of tests, which are only skipped.
-	if bytes.IndexByte(body, '\n') >= 0 || bytes.IndexByte(body, '\r') >= 0 || !utf8.Valid(body) || json.Unmarshal(body, &h) != nil {
+	if bytes.IndexByte(body, '\n') >= 0 || bytes.IndexByte(body, '\r') >= 0 || !utf8.Valid(body) ||
+		json.Unmarshal(body, &h) != nil {
 		return h, false
 	}
 	done := h.Status == api.JobDone
@@ -177,5 +180,6 @@ func (r *run) cancelAll(ctx context.Context) error {
 
 func canceledResult(f *flight) api.JobResult {
 	e := api.Fail(api.CodeCanceled, "the batch was canceled before the job was judged")
-	return api.JobResult{ID: f.id, Index: f.message.Index, Status: api.JobCanceled, Error: e, Meta: f.meta, Digest: f.digest}
+	return api.JobResult{ID: f.id, Index: f.message.Index, Status: api.JobCanceled, Error: e,
+		Meta: f.meta, Digest: f.digest}
 }

@@ -35,7 +35,8 @@ func (r *run) take(ctx context.Context, l Line, ahead bool) error {
 	id := cmp.Or(j.ID, fmt.Sprintf("line %d", l.Number))
 	switch {
 	case refused != nil:
-		return r.recordOwn(api.JobResult{ID: id, Index: l.Index, Status: api.JobRefused, Error: refused, Meta: j.Meta, Digest: digest})
+		return r.recordOwn(api.JobResult{ID: id, Index: l.Index, Status: api.JobRefused, Error: refused,
+			Meta: j.Meta, Digest: digest})
 	case r.canceled:
 		return r.recordOwn(canceledResult(&flight{message: Message{Index: l.Index}, id: id, digest: digest, meta: j.Meta}))
 	}
@@ -117,7 +118,8 @@ func (r *run) checkHead(j *api.Job) error {
 func CheckHead(j *api.Job) error {
 	switch {
 	case j.ID == "":
-		return api.Refuse(api.CodeBadRequest, "the job has no id: give it one of 1 to %d bytes, unique in the batch", api.MaxJobID)
+		return api.Refuse(api.CodeBadRequest,
+			"the job has no id: give it one of 1 to %d bytes, unique in the batch", api.MaxJobID)
 	case len(j.ID) > api.MaxJobID:
 		n := len(j.ID)
 		j.ID = ""
@@ -134,10 +136,13 @@ func CheckHead(j *api.Job) error {
 func (r *run) problem(ctx context.Context, j api.Job) (api.Run, string, error) {
 	switch {
 	case r.Problem == nil:
-		return api.Run{}, "", api.Refuse(api.CodeBadRequest, "the job names the problem %.80q, and this batch takes no problems", j.Problem)
-	case len(j.Tests) > 0, len(j.Groups) > 0, j.Check != nil, j.Interactor != nil, j.Call != nil, j.Passes != 0, j.Compare != (api.Compare{}),
+		return api.Run{}, "", api.Refuse(api.CodeBadRequest,
+			"the job names the problem %.80q, and this batch takes no problems", j.Problem)
+	case len(j.Tests) > 0, len(j.Groups) > 0, j.Check != nil, j.Interactor != nil, j.Call != nil, j.Passes != 0,
+		j.Compare != (api.Compare{}),
 		j.InputFile != "", j.OutputFile != "":
-		return api.Run{}, "", api.Refuse(api.CodeBadRequest, "problem has the tests and how they are judged: leave out tests, groups, check, interactor, call, passes, compare, input_file and output_file")
+		return api.Run{}, "", api.Refuse(api.CodeBadRequest,
+			"problem has the tests and how they are judged: leave out tests, groups, check, interactor, call, passes, compare, input_file and output_file")
 	}
 	return r.Coordinator.Problem(ctx, j.Problem)
 }
@@ -153,17 +158,22 @@ func (r *run) release(ctx context.Context, index int64, j api.Job, common, diges
 	}
 	now := time.Now()
 	body, err := json.Marshal(Work{
-		Job: j, Common: common, Image: image, Index: index, Digest: digest, KeepOutput: r.KeepOutput, SummaryOnly: r.SummaryOnly,
+		Job: j, Common: common, Image: image, Index: index, Digest: digest, KeepOutput: r.KeepOutput,
+		SummaryOnly: r.SummaryOnly,
 		MaxAttempts: cmp.Or(r.MaxAttempts, DefaultAttempts), Released: now.UnixNano(),
 	})
 	if err != nil {
 		return err
 	}
 	if len(body) > MaxWork {
-		e := api.Refuse(api.CodeTooLarge, "the job has %d bytes of source and tests: the most is %d; place large files next to it as blobs", len(body), MaxWork)
-		return r.recordOwn(api.JobResult{ID: j.ID, Index: index, Status: api.JobRefused, Error: e, Meta: j.Meta, Digest: digest})
+		e := api.Refuse(api.CodeTooLarge,
+			"the job has %d bytes of source and tests: the most is %d; place large files next to it as blobs", len(body),
+			MaxWork)
+		return r.recordOwn(api.JobResult{ID: j.ID, Index: index, Status: api.JobRefused, Error: e,
+			Meta: j.Meta, Digest: digest})
 	}
-	m := Message{Batch: r.ID, Index: index, Epoch: r.epoch, Pool: r.Pool, Urgent: r.Urgent || j.Urgent, Attempt: 1, Body: body}
+	m := Message{Batch: r.ID, Index: index, Epoch: r.epoch, Pool: r.Pool, Urgent: r.Urgent ||
+		j.Urgent, Attempt: 1, Body: body}
 	r.flights[index] = &flight{message: m, id: j.ID, digest: digest, ahead: ahead, meta: j.Meta, since: now}
 	if ahead {
 		r.ahead++

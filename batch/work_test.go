@@ -9,10 +9,12 @@ import (
 )
 
 func TestMerged(t *testing.T) {
-	common := api.Run{Language: "python", Limits: api.Limits{CPU: 1e9, Memory: 64 * api.MiB}, Tests: []api.Test{{ID: "1"}}, StopAtFailure: true}
+	common := api.Run{Language: "python", Limits: api.Limits{CPU: 1e9, Memory: 64 * api.MiB},
+		Tests: []api.Test{{ID: "1"}}, StopAtFailure: true}
 	own := api.Run{Source: api.Bytes("1"), Limits: api.Limits{CPU: 2e9}}
 	got := batch.Merged(own, common)
-	if got.Language != "python" || len(got.Tests) != 1 || string(got.Source) != "1" || !got.StopAtFailure || got.Limits.CPU != 2e9 || got.Limits.Memory != 64*api.MiB {
+	if got.Language != "python" || len(got.Tests) != 1 || string(got.Source) != "1" || !got.StopAtFailure || got.Limits.CPU != 2e9 ||
+		got.Limits.Memory != 64*api.MiB {
 		t.Errorf("merged: %+v", got)
 	}
 	own.Language, own.Tests = "c", []api.Test{{ID: "a"}, {ID: "b"}}
@@ -40,12 +42,16 @@ func TestWithBlobs(t *testing.T) {
 	var put int
 	keep := func(content []byte) (string, error) { put++; return "d", nil }
 	expected := api.Bytes(large)
-	r := api.Run{Stdin: small, Files: []api.File{{Name: "a", Content: large}}, Tests: []api.Test{{Stdin: small}, {Stdin: large, Expected: &expected, Files: []api.File{{Name: "b", Content: large}, {Name: "c", Content: small}}}}}
+	r := api.Run{Stdin: small, Files: []api.File{{Name: "a", Content: large}},
+		Tests: []api.Test{{Stdin: small},
+			{Stdin: large, Expected: &expected, Files: []api.File{{Name: "b", Content: large}, {Name: "c", Content: small}}}}}
 	got, err := batch.WithBlobs(r, keep)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if put != 4 || got.Tests[1].Files[0].Blob != "d" || got.Tests[1].Files[0].Content != nil || got.Tests[1].Files[1].Content == nil || got.Files[0].Blob != "d" || got.Files[0].Content != nil || got.Tests[1].StdinBlob != "d" || got.Tests[1].Expected != nil || got.Tests[1].ExpectedBlob != "d" {
+	if put != 4 || got.Tests[1].Files[0].Blob != "d" || got.Tests[1].Files[0].Content != nil || got.Tests[1].Files[1].Content == nil ||
+		got.Files[0].Blob != "d" || got.Files[0].Content != nil || got.Tests[1].StdinBlob != "d" || got.Tests[1].Expected != nil ||
+		got.Tests[1].ExpectedBlob != "d" {
 		t.Errorf("%d contents moved: %+v", put, got.Tests[1])
 	}
 	if string(got.Stdin) != "small" || string(got.Tests[0].Stdin) != "small" || got.Tests[0].StdinBlob != "" {

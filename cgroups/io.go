@@ -12,7 +12,8 @@ import (
 // through the page cache, which are nearly all.
 func (t *Tree) EnableIO() error {
 	if !t.layout.Unified {
-		return &UnsupportedError{Feature: "a rate of disk reads and writes (io.max)", Since: fmt.Sprintf("control groups v2 with the io controller, and this host's mode is %s", t.host.Mode)}
+		return &UnsupportedError{Feature: "a rate of disk reads and writes (io.max)",
+			Since: fmt.Sprintf("control groups v2 with the io controller, and this host's mode is %s", t.host.Mode)}
 	}
 	t.io = true
 	own := filepath.Join(t.parent, t.name)

@@ -24,7 +24,8 @@ func TestDiskRateIsRefusedOnVersion1(t *testing.T) {
 	for _, mode := range []Mode{V1, Hybrid} {
 		tree := &Tree{host: &Host{Mode: mode}}
 		err := tree.EnableIO()
-		if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "control groups v2 with the io controller, and this host's mode is "+string(mode)) {
+		if !errors.Is(err, ErrUnsupported) ||
+			!strings.Contains(err.Error(), "control groups v2 with the io controller, and this host's mode is "+string(mode)) {
 			t.Errorf("%s: %v", mode, err)
 		}
 	}

@@ -31,7 +31,8 @@ func (memory) controls(unified bool) []string {
 	if unified {
 		return []string{"memory.max", "memory.swap.max", "memory.oom.group", "memory.reclaim"}
 	}
-	return []string{"memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.swappiness", "memory.force_empty", "memory.kmem.tcp.limit_in_bytes", "cgroup.event_control"}
+	return []string{"memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.swappiness", "memory.force_empty",
+		"memory.kmem.tcp.limit_in_bytes", "cgroup.event_control"}
 }
 
 // setup makes an OOM kill end the whole run, and no process swap.

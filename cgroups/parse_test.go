@@ -161,7 +161,8 @@ func TestHiddenHierarchyIsRefusedByName(t *testing.T) {
 
 func TestSweepLeavesEverythingElseAlone(t *testing.T) {
 	dir := t.TempDir()
-	for _, p := range []string{"/", "/sys/fs/cgroup", "/sys/fs/cgroup/brig", "brig-x", "/a/../brig-x", "/a/brig-x/", "/a/brig-..", "/a/brig-x/memory.max", "/sys/fs/cgroup/brig-"} {
+	for _, p := range []string{"/", "/sys/fs/cgroup", "/sys/fs/cgroup/brig", "brig-x", "/a/../brig-x", "/a/brig-x/", "/a/brig-..",
+		"/a/brig-x/memory.max", "/sys/fs/cgroup/brig-"} {
 		if err := Sweep([]string{p}); err == nil {
 			t.Errorf("Sweep(%q) agreed", p)
 		}
@@ -183,12 +184,14 @@ func TestSweepLeavesEverythingElseAlone(t *testing.T) {
 // leads to a path that is not below the group, or is not a group at all.
 func TestGroupNamesThatEscapeAreRefused(t *testing.T) {
 	const own = "/sys/fs/cgroup/memory/brig-own"
-	for _, name := range []string{"..", ".", "", "/", "../x", "../brig-own-suffix", "../brig-own", "a/../../x", "./..", "../../../../../etc", "../brig-own/../x", "/sys/fs/cgroup/x"} {
+	for _, name := range []string{"..", ".", "", "/", "../x", "../brig-own-suffix", "../brig-own", "a/../../x", "./..", "../../../../../etc",
+		"../brig-own/../x", "/sys/fs/cgroup/x"} {
 		if joined := path.Join(own, name); strings.HasPrefix(joined, own+"/") && !strings.HasPrefix(name, "/") {
 			t.Errorf("%q leads to %s: it is harmless", name, joined)
 		}
 		tree := &Tree{host: &Host{}, name: "brig-own"}
-		if _, err := Create(&Host{}, name, func(string) error { t.Errorf("%q was recorded", name); return nil }); err == nil || !strings.Contains(err.Error(), "group name") {
+		if _, err := Create(&Host{}, name, func(string) error { t.Errorf("%q was recorded", name); return nil }); err == nil ||
+			!strings.Contains(err.Error(), "group name") {
 			t.Errorf("an agent named %q: %v", name, err)
 		}
 		if _, err := tree.Cell(name, 0); err == nil || !strings.Contains(err.Error(), "group name") {

@@ -85,7 +85,8 @@ func (hy *Hierarchy) checkVisible(kind int64) error {
 	if kind == want {
 		return nil
 	}
-	return fmt.Errorf("cgroup hierarchy %s is hidden: %s is on a file system of type %#x: unmount what covers %s", name, hy.Own, kind, hy.Mount)
+	return fmt.Errorf("cgroup hierarchy %s is hidden: %s is on a file system of type %#x: unmount what covers %s", name,
+		hy.Own, kind, hy.Mount)
 }
 
 // features looks for the files of each feature in the group sub below Own, or in Own

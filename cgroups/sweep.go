@@ -39,7 +39,8 @@ func Sweep(paths []string) error {
 // checkSweepPath decides whether a recorded path may be removed.
 func checkSweepPath(p string) error {
 	name := filepath.Base(p)
-	if !filepath.IsAbs(p) || filepath.Clean(p) != p || !strings.HasPrefix(name, prefix) || checkName(strings.TrimPrefix(name, prefix)) != nil {
+	if !filepath.IsAbs(p) || filepath.Clean(p) != p || !strings.HasPrefix(name, prefix) ||
+		checkName(strings.TrimPrefix(name, prefix)) != nil {
 		return fmt.Errorf("sweep %q: not the path of a group named %s*: left alone", p, prefix)
 	}
 	return nil

@@ -141,7 +141,8 @@ func (t *Tree) CheckMoved() error {
 	was := slices.Collect(strings.Lines(t.membership))
 	for line := range strings.Lines(string(now)) {
 		if !slices.Contains(was, line) {
-			return fmt.Errorf("this agent was moved from its own control group to %q: move it back, or restart it", strings.TrimSpace(line))
+			return fmt.Errorf("this agent was moved from its own control group to %q: move it back, or restart it",
+				strings.TrimSpace(line))
 		}
 	}
 	return errors.New("a control group hierarchy that this agent was in no longer exists: restart the agent")

@@ -61,7 +61,8 @@ func commands(n any) [][]string {
 // The documents are YAML, and the workers in them have flags that exist.
 func TestManifests(t *testing.T) {
 	known := flags(t)
-	for name, want := range map[string]string{"compose/compose.yaml": "", "kubernetes/worker-daemonset.yaml": "DaemonSet", "kubernetes/worker-deployment.yaml": "ScaledObject"} {
+	for name, want := range map[string]string{"compose/compose.yaml": "", "kubernetes/worker-daemonset.yaml": "DaemonSet",
+		"kubernetes/worker-deployment.yaml": "ScaledObject"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -118,7 +119,8 @@ func TestUnit(t *testing.T) {
 	if err := os.WriteFile(unit, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(analyze, "verify", "--man=no", unit).CombinedOutput(); err != nil || bytes.Contains(out, []byte("brig-worker.service")) {
+	if out, err := exec.Command(analyze, "verify", "--man=no", unit).CombinedOutput(); err != nil ||
+		bytes.Contains(out, []byte("brig-worker.service")) {
 		t.Errorf("%v: %s", err, out)
 	}
 }

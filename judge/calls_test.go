@@ -27,7 +27,8 @@ func drive(t *testing.T, source string, r api.Run, test api.Test) (code int, mes
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{judge.CalledSource: source, "input": string(input), "loader.py": string(judge.CallLoader), "driver.py": string(judge.CallDriver), "feedback/x": ""} {
+	for name, text := range map[string]string{judge.CalledSource: source, "input": string(input), "loader.py": string(judge.CallLoader),
+		"driver.py": string(judge.CallDriver), "feedback/x": ""} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +97,8 @@ func TestAssertsOfHostileFunctions(t *testing.T) {
 		{"StopIteration in map", "def f(x): raise StopIteration", "", "assert all(map(f, [1, 2]))", wrong, "RuntimeError: StopIteration"},
 		{"StopIteration in a loop", "def f(x): raise StopIteration", "", "for x in map(f, [1]):\n    assert x == 2", wrong, "RuntimeError"},
 		{"StopAsyncIteration", "def f(x): raise StopAsyncIteration", "", "assert all(map(f, [1, 2]))", wrong, "RuntimeError"},
-		{"an exception that the asserts expect", "def f(x): raise KeyError(x)", "", "try:\n    f(1)\nexcept KeyError:\n    pass\nelse:\n    assert False", accepted, ""},
+		{"an exception that the asserts expect", "def f(x): raise KeyError(x)", "",
+			"try:\n    f(1)\nexcept KeyError:\n    pass\nelse:\n    assert False", accepted, ""},
 		{"a long number in a message", "def f(x): return 10 ** 5000", "", "assert f(1) == 1, f(1)", wrong, "line 1"},
 		{"elements with one hash", "def f(x): return {i * (2 ** 61 - 1) for i in range(2000)}", "", "assert f(1) == 1", wrong, "same hash"},
 		{"keys with one hash", "def f(x): return {i * (2 ** 61 - 1): 1 for i in range(2000)}", "", "assert f(1) == 1", wrong, "same hash"},

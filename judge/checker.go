@@ -140,7 +140,10 @@ func (p Protocol) Read(l Left, as api.PointsAs) (Word, error) {
 		return Word{}, fmt.Errorf("signal %s ended it", l.Signal)
 	case api.CPULimit, api.MemoryLimit:
 		if p.atLimit {
-			return Word{Answer: api.WrongAnswer, Message: fmt.Sprintf("the values that the program returned take more than there is to judge them (%s)", l.Verdict)}, nil
+			return Word{Answer: api.WrongAnswer,
+					Message: fmt.Sprintf("the values that the program returned take more than there is to judge them (%s)",
+						l.Verdict)},
+				nil
 		}
 		fallthrough
 	default:
@@ -224,7 +227,8 @@ func readCMS(l Left, _ api.PointsAs) (Word, error) {
 	text, _ := line(l.Stderr)
 	said := string(bytes.TrimSpace(text))
 	if name, ok := strings.CutPrefix(said, "translate:"); ok {
-		said = map[string]string{"success": "Output is correct", "partial": "Output is partially correct", "wrong": "Output isn't correct"}[name]
+		said = map[string]string{"success": "Output is correct", "partial": "Output is partially correct",
+			"wrong": "Output isn't correct"}[name]
 	}
 	return scored(share, said), nil
 }
@@ -303,7 +307,8 @@ func readPEG(l Left, as api.PointsAs) (Word, error) {
 		}
 	}
 	if len(l.Stdout) >= int(MaxStream) {
-		return Word{}, fmt.Errorf("it wrote %s or more to stdout, and its points may have been cut off: let it write less", MaxStream)
+		return Word{}, fmt.Errorf("it wrote %s or more to stdout, and its points may have been cut off: let it write less",
+			MaxStream)
 	}
 	return w, nil
 }

@@ -114,7 +114,8 @@ func BenchmarkCompare100MB(b *testing.B) {
 
 // FuzzCompare compares Accepts with the simplest implementation of the same rules.
 func FuzzCompare(f *testing.F) {
-	for _, pair := range [][2]string{{"a b\n", "a  b \r\n\n"}, {"1.0 nan", "1 NaN"}, {"\n\nx", "x"}, {"1e400", "Inf"}, {"a\u00a0b\x85", "a b"}} {
+	for _, pair := range [][2]string{{"a b\n", "a  b \r\n\n"}, {"1.0 nan", "1 NaN"}, {"\n\nx", "x"}, {"1e400", "Inf"},
+		{"a\u00a0b\x85", "a b"}} {
 		f.Add([]byte(pair[0]), []byte(pair[1]), 1e-6)
 	}
 	f.Fuzz(func(t *testing.T, a, b []byte, tolerance float64) {

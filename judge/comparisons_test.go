@@ -78,7 +78,8 @@ func TestKattis(t *testing.T) {
 		{"grammar: a point alone is text", tol + " 1", ".", ".", true},
 		{"and no number", tol + " 1", "1", ".", false},
 		{"grammar: no exponent without digits", tol + " 1", "1", "1e", false},
-		{"grammar: thirty digits and more", tol + " 1e-9", strings.Repeat("1", 30) + "." + strings.Repeat("1", 30), strings.Repeat("1", 30) + "." + strings.Repeat("1", 40), true},
+		{"grammar: thirty digits and more", tol + " 1e-9", strings.Repeat("1", 30) + "." + strings.Repeat("1", 30),
+			strings.Repeat("1", 30) + "." + strings.Repeat("1", 40), true},
 		{"output is no number", tol + " 1e9", "1", "one", false},
 		{"text next to numbers", tol + " 0.2", "x 1", "X 1.1", true},
 		{"text stays text", cs + " " + tol + " 0.1", "x 1", "X 1", false},
@@ -107,7 +108,8 @@ func TestKattis(t *testing.T) {
 		})
 	}
 	for _, args := range []string{
-		tol, abs, rel, tol + " x", tol + " -1", tol + " nan", tol + " inf", abs + " 1 " + abs + " 1", rel + " 1 " + rel + " 2", tol + " 1 " + tol + " 1",
+		tol, abs, rel, tol + " x", tol + " -1", tol + " nan", tol + " inf", abs + " 1 " + abs + " 1", rel + " 1 " + rel + " 2",
+		tol + " 1 " + tol + " 1",
 		tol + " 1 " + abs + " 1", rel + " 1 " + tol + " 1", "Case_sensitive", "space_sensitive", "1e-6", abs + " " + rel,
 	} {
 		if c, err := api.KattisCompare(strings.Fields(args)); err == nil {
@@ -274,20 +276,24 @@ func TestJSON(t *testing.T) {
 
 // FuzzJSON compares with the values that encoding/json makes.
 func FuzzJSON(f *testing.F) {
-	for _, pair := range [][2]string{{`[1,{"a":"b"}]`, `[1.0,{"a":"\u0062"}]`}, {`{"a":1,"b":2}`, `{"b":2,"a":1}`}, {"[", "]"}, {"1e2", "100"}, {`"\ud800"`, `"x"`}} {
+	for _, pair := range [][2]string{{`[1,{"a":"b"}]`, `[1.0,{"a":"\u0062"}]`}, {`{"a":1,"b":2}`, `{"b":2,"a":1}`}, {"[", "]"},
+		{"1e2", "100"}, {`"\ud800"`, `"x"`}} {
 		f.Add(pair[0], pair[1])
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
-		for _, c := range []api.Compare{{How: api.CompareJSON}, {How: api.CompareJSON, Unordered: true}, {How: api.CompareJSON, Tolerance: 1e-9}} {
+		for _, c := range []api.Compare{{How: api.CompareJSON}, {How: api.CompareJSON, Unordered: true},
+			{How: api.CompareJSON, Tolerance: 1e-9}} {
 			ok, difference, err := judge.Accepts(c, []byte(a), []byte(b))
-			if ok && difference != "" || !ok && difference == "" && err == nil || strings.ContainsAny(difference, "\n\x00\x1b") || len(difference) > 1000 {
+			if ok && difference != "" || !ok && difference == "" && err == nil || strings.ContainsAny(difference, "\n\x00\x1b") ||
+				len(difference) > 1000 {
 				t.Errorf("%v, %q, %v", ok, difference, err)
 			}
 			if c.Unordered || c.Tolerance != 0 {
 				continue
 			}
 			var x, y any
-			if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil || strings.ContainsAny(a+b, "eE\\\ufffd") || !utf8.ValidString(a+b) || len(a)+len(b) > 300 || lossy(x) || lossy(y) {
+			if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil || strings.ContainsAny(a+b, "eE\\\ufffd") ||
+				!utf8.ValidString(a+b) || len(a)+len(b) > 300 || lossy(x) || lossy(y) {
 				continue // numbers that float64 does not hold exactly, and bytes that encoding/json replaces
 			}
 			if same := reflect.DeepEqual(x, y); same != ok {

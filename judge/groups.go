@@ -31,7 +31,8 @@ type Grader struct {
 // NewGrader makes the grader of a run that is valid.
 func NewGrader(r api.Run) *Grader {
 	n := len(r.Groups)
-	g := &Grader{stop: r.StopAtFailure, groups: r.Groups, groupsIn: make([][]int, n), requires: make([][]int, n), tests: make([][]int, n)}
+	g := &Grader{stop: r.StopAtFailure, groups: r.Groups, groupsIn: make([][]int, n), requires: make([][]int, n),
+		tests: make([][]int, n)}
 	for range r.Groups {
 		g.within = append(g.within, -1)
 	}
@@ -240,7 +241,8 @@ func (g *Grader) Grade(s *api.Summary, results []*api.TestResult) {
 
 // points are the points of a group, and the most that it can have. before are the results of the groups
 // before it.
-func (g *Grader) points(n int, accepted bool, before []api.ScoreGroupResult, results []*api.TestResult) (points, most float64) {
+func (g *Grader) points(n int, accepted bool, before []api.ScoreGroupResult,
+	results []*api.TestResult) (points, most float64) {
 	group := g.groups[n]
 	var got, best, shares []float64 // of each test and group in it
 	for _, i := range g.tests[n] {
@@ -303,7 +305,8 @@ func (g *Grader) CheckPoints(i int, res *api.TestResult) error {
 		if res.Checker == nil && res.Interactor != nil {
 			part, field = "interactor", "interactor.points"
 		}
-		return api.Refuse(api.CodeCheckFailed, "test %q: the %s gave %v points, and the test has %v in the group %q: correct the points of the group, or the meaning of the %[2]s's points (%[6]s)", res.ID, part, points, unit, g.groups[n].ID, field)
+		return api.Refuse(api.CodeCheckFailed,
+			"test %q: the %s gave %v points, and the test has %v in the group %q: correct the points of the group, or the meaning of the %[2]s's points (%[6]s)", res.ID, part, points, unit, g.groups[n].ID, field)
 	case res.Answer != api.Partial:
 	case points >= unit-rounding:
 		res.Answer, res.Points = api.Accepted, &unit

@@ -81,23 +81,37 @@ func TestGroups(t *testing.T) {
 	}{
 		{"each test its part", api.Run{Groups: two(func(a, b *api.ScoreGroup) {})}, "ok wa ok ok wa", ids, "-a20 -b40 60/100 0.6"},
 		{"min", api.Run{Groups: two(func(a, b *api.ScoreGroup) { a.How, b.How = "min", "min" })}, "ok ok ok 50 ok", ids, "+a40 -b30 70/100 0.7"},
-		{"product", api.Run{Groups: two(func(a, b *api.ScoreGroup) { a.How, b.How = "product", "product" })}, "50 50 ok ok wa", ids, "-a10 -b0 10/100 0.1"},
-		{"max and avg", api.Run{Groups: two(func(a, b *api.ScoreGroup) { a.How, b.How = "max", "avg" })}, "wa ok ok ok wa", ids, "-a40 -b40 80/100 0.8"},
-		{"pass-fail", api.Run{Groups: two(func(a, b *api.ScoreGroup) { a.How, b.How = "pass-fail", "pass-fail" })}, "ok ok ok re ok", ids, "+a40 -b0 40/100 0.4"},
+		{"product", api.Run{Groups: two(func(a, b *api.ScoreGroup) { a.How, b.How = "product", "product" })}, "50 50 ok ok wa", ids,
+			"-a10 -b0 10/100 0.1"},
+		{"max and avg", api.Run{Groups: two(func(a, b *api.ScoreGroup) { a.How, b.How = "max", "avg" })}, "wa ok ok ok wa", ids,
+			"-a40 -b40 80/100 0.8"},
+		{"pass-fail", api.Run{Groups: two(func(a, b *api.ScoreGroup) { a.How, b.How = "pass-fail", "pass-fail" })}, "ok ok ok re ok", ids,
+			"+a40 -b0 40/100 0.4"},
 		{"points of the checker", api.Run{Groups: two(func(a, b *api.ScoreGroup) {})}, "p5 p7.5 ok ok ok", ids, "+a12.5 +b60 72.5/100 0.725"},
-		{"points of each", api.Run{Groups: two(func(a, b *api.ScoreGroup) { a.Points, a.Each, a.Reject = 0, 3, 1 })}, "ok wa ok ok ok", ids, "-a4 +b60 64/66 0.96969"},
-		{"stop", api.Run{Groups: two(func(a, b *api.ScoreGroup) { a.Stop, b.Stop = true, true })}, "wa ok ok wa ok", "a/1 b/1 b/2", "-a0 -b20 20/100 0.2"},
-		{"required", api.Run{Groups: two(func(a, b *api.ScoreGroup) { b.Requires = []string{"a"} })}, "wa ok ok ok ok", "a/1 a/2", "-a20 !b0 20/100 0.2"},
-		{"required and there", api.Run{Groups: two(func(a, b *api.ScoreGroup) { b.Requires = []string{"a"} })}, "ok ok ok wa ok", ids, "+a40 -b40 80/100 0.8"},
-		{"required, any", api.Run{Groups: two(func(a, b *api.ScoreGroup) { a.Passes, b.Requires = "any", []string{"a"} })}, "wa ok ok ok ok", ids, "+a20 +b60 80/100 0.8"},
-		{"required, always", api.Run{Groups: two(func(a, b *api.ScoreGroup) { a.Passes, b.Requires = "always", []string{"a"} })}, "wa wa ok ok ok", ids, "+a0 +b60 60/100 0.6"},
-		{"stop at failure", api.Run{StopAtFailure: true, Groups: two(func(a, b *api.ScoreGroup) {})}, "ok ok wa ok ok", "a/1 a/2 b/1", "+a40 -b0 40/100 0.4"},
-		{"groups in a group", api.Run{Groups: append(two(func(a, b *api.ScoreGroup) {}), api.ScoreGroup{ID: "all", Groups: []string{"a", "b"}, How: "min"})},
+		{"points of each", api.Run{Groups: two(func(a, b *api.ScoreGroup) { a.Points, a.Each, a.Reject = 0, 3, 1 })}, "ok wa ok ok ok", ids,
+			"-a4 +b60 64/66 0.96969"},
+		{"stop", api.Run{Groups: two(func(a, b *api.ScoreGroup) { a.Stop, b.Stop = true, true })}, "wa ok ok wa ok", "a/1 b/1 b/2",
+			"-a0 -b20 20/100 0.2"},
+		{"required", api.Run{Groups: two(func(a, b *api.ScoreGroup) { b.Requires = []string{"a"} })}, "wa ok ok ok ok", "a/1 a/2",
+			"-a20 !b0 20/100 0.2"},
+		{"required and there", api.Run{Groups: two(func(a, b *api.ScoreGroup) { b.Requires = []string{"a"} })}, "ok ok ok wa ok", ids,
+			"+a40 -b40 80/100 0.8"},
+		{"required, any", api.Run{Groups: two(func(a, b *api.ScoreGroup) { a.Passes, b.Requires = "any", []string{"a"} })}, "wa ok ok ok ok", ids,
+			"+a20 +b60 80/100 0.8"},
+		{"required, always", api.Run{Groups: two(func(a, b *api.ScoreGroup) { a.Passes, b.Requires = "always", []string{"a"} })},
+			"wa wa ok ok ok", ids, "+a0 +b60 60/100 0.6"},
+		{"stop at failure", api.Run{StopAtFailure: true, Groups: two(func(a, b *api.ScoreGroup) {})}, "ok ok wa ok ok", "a/1 a/2 b/1",
+			"+a40 -b0 40/100 0.4"},
+		{"groups in a group", api.Run{Groups: append(two(func(a, b *api.ScoreGroup) {}),
+			api.ScoreGroup{ID: "all", Groups: []string{"a", "b"}, How: "min"})},
 			"ok ok ok ok wa", ids, "+a40 -b40 -all40 40/40 1"},
-		{"a group of groups stops", api.Run{Groups: append(two(func(a, b *api.ScoreGroup) {}), api.ScoreGroup{ID: "all", Groups: []string{"a", "b"}, Stop: true})},
+		{"a group of groups stops",
+			api.Run{Groups: append(two(func(a, b *api.ScoreGroup) {}), api.ScoreGroup{ID: "all", Groups: []string{"a", "b"}, Stop: true})},
 			"ok wa ok ok ok", "a/1 a/2", "-a20 -b0 -all20 20/100 0.2"},
-		{"tests outside of groups", api.Run{Groups: []api.ScoreGroup{{ID: "b", Tests: []string{"b/1", "b/2", "b/3"}, Points: 3}}}, "wa wa ok ok ok", ids, "+b3 3/3 1"},
-		{"a sample without points", api.Run{Groups: two(func(a, b *api.ScoreGroup) { a.Points, b.Requires = 0, []string{"a"} })}, "ok ok ok ok ok", ids, "+a0 +b60 60/60 1"},
+		{"tests outside of groups", api.Run{Groups: []api.ScoreGroup{{ID: "b", Tests: []string{"b/1", "b/2", "b/3"}, Points: 3}}},
+			"wa wa ok ok ok", ids, "+b3 3/3 1"},
+		{"a sample without points", api.Run{Groups: two(func(a, b *api.ScoreGroup) { a.Points, b.Requires = 0, []string{"a"} })},
+			"ok ok ok ok ok", ids, "+a0 +b60 60/60 1"},
 		{"no groups, no scores", api.Run{}, "ok ok wa ok ok", ids, ""},
 		{"no groups, a score", api.Run{}, "ok 50 wa re ok", ids, "0.5"},
 	} {
@@ -157,7 +171,8 @@ func TestGroups(t *testing.T) {
 
 // GRD-12: a checker cannot give a test more points than its maximum, and the maximum is accepted.
 func TestPointsAboveThoseOfATest(t *testing.T) {
-	r := api.Run{Tests: []api.Test{{ID: "1"}, {ID: "2"}, {ID: "3"}, {ID: "free"}}, Groups: []api.ScoreGroup{{ID: "all", Tests: []string{"1", "2", "3"}, Points: 100}}}
+	r := api.Run{Tests: []api.Test{{ID: "1"}, {ID: "2"}, {ID: "3"}, {ID: "free"}},
+		Groups: []api.ScoreGroup{{ID: "all", Tests: []string{"1", "2", "3"}, Points: 100}}}
 	g := judge.NewGrader(r)
 	for _, tt := range []struct {
 		test   int
@@ -174,7 +189,8 @@ func TestPointsAboveThoseOfATest(t *testing.T) {
 		if err != nil {
 			got = err.Error()
 		}
-		if !strings.HasPrefix(got, tt.want) || (err != nil) != strings.HasPrefix(tt.want, "test") || err != nil && !api.HasCode(err, api.CodeCheckFailed) {
+		if !strings.HasPrefix(got, tt.want) || (err != nil) != strings.HasPrefix(tt.want, "test") ||
+			err != nil && !api.HasCode(err, api.CodeCheckFailed) {
 			t.Errorf("%v points: %s; want %s", tt.points, got, tt.want)
 		}
 	}

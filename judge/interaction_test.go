@@ -22,17 +22,26 @@ func TestInteraction(t *testing.T) {
 		fails   bool
 	}{
 		{"both well", judge.Ended{Program: api.OK, ProgramAt: 1, InteractorAt: 2}, api.Accepted, nil, api.OK, api.Accepted, false},
-		{"wrong, said at the end", judge.Ended{Program: api.OK, ProgramAt: 1, InteractorAt: 2}, api.WrongAnswer, nil, api.OK, api.WrongAnswer, false},
-		{"wrong, said first, and then a crash", judge.Ended{Program: api.Signaled, ProgramAt: 2, InteractorAt: 1}, api.WrongAnswer, nil, api.OK, api.WrongAnswer, false},
-		{"wrong, said first, and then a limit", judge.Ended{Program: api.CPULimit, ProgramAt: 2, InteractorAt: 1}, api.WrongAnswer, nil, api.OK, api.WrongAnswer, false},
-		{"a crash first, then wrong", judge.Ended{Program: api.Signaled, ProgramAt: 1, InteractorAt: 2}, api.WrongAnswer, nil, api.Signaled, "", false},
-		{"accepted first, then a crash", judge.Ended{Program: api.Nonzero, ProgramAt: 2, InteractorAt: 1}, api.Accepted, nil, api.Nonzero, "", false},
-		{"accepted first, then a limit", judge.Ended{Program: api.WallLimit, ProgramAt: 2, InteractorAt: 1}, api.Accepted, nil, api.WallLimit, "", false},
-		{"partial first, then a crash", judge.Ended{Program: api.Nonzero, ProgramAt: 2, InteractorAt: 1}, api.Partial, nil, api.Nonzero, "", false},
+		{"wrong, said at the end", judge.Ended{Program: api.OK, ProgramAt: 1, InteractorAt: 2}, api.WrongAnswer, nil, api.OK,
+			api.WrongAnswer, false},
+		{"wrong, said first, and then a crash", judge.Ended{Program: api.Signaled, ProgramAt: 2, InteractorAt: 1}, api.WrongAnswer, nil, api.OK,
+			api.WrongAnswer, false},
+		{"wrong, said first, and then a limit", judge.Ended{Program: api.CPULimit, ProgramAt: 2, InteractorAt: 1}, api.WrongAnswer, nil, api.OK,
+			api.WrongAnswer, false},
+		{"a crash first, then wrong", judge.Ended{Program: api.Signaled, ProgramAt: 1, InteractorAt: 2}, api.WrongAnswer, nil,
+			api.Signaled, "", false},
+		{"accepted first, then a crash", judge.Ended{Program: api.Nonzero, ProgramAt: 2, InteractorAt: 1}, api.Accepted, nil,
+			api.Nonzero, "", false},
+		{"accepted first, then a limit", judge.Ended{Program: api.WallLimit, ProgramAt: 2, InteractorAt: 1}, api.Accepted, nil,
+			api.WallLimit, "", false},
+		{"partial first, then a crash", judge.Ended{Program: api.Nonzero, ProgramAt: 2, InteractorAt: 1}, api.Partial, nil,
+			api.Nonzero, "", false},
 		{"an interactor that failed", judge.Ended{Program: api.OK, ProgramAt: 1, InteractorAt: 2}, "", broken, api.OK, "", true},
 		{"and a program that crashed", judge.Ended{Program: api.Signaled, ProgramAt: 1, InteractorAt: 2}, "", broken, api.Signaled, "", false},
-		{"and a program that met a limit", judge.Ended{Program: api.WallLimit, ProgramAt: 1, InteractorAt: 2}, "", broken, api.WallLimit, "", false},
-		{"a failure, and then a crash of the program", judge.Ended{Program: api.Signaled, ProgramAt: 2, InteractorAt: 1}, "", broken, api.Signaled, "", true},
+		{"and a program that met a limit", judge.Ended{Program: api.WallLimit, ProgramAt: 1, InteractorAt: 2}, "", broken,
+			api.WallLimit, "", false},
+		{"a failure, and then a crash of the program", judge.Ended{Program: api.Signaled, ProgramAt: 2, InteractorAt: 1}, "", broken,
+			api.Signaled, "", true},
 		{"a caller that left", judge.Ended{Program: api.Canceled, ProgramAt: 1, InteractorAt: 2}, "", broken, api.Canceled, "", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -61,7 +70,8 @@ func TestInteractorsOfDMOJ(t *testing.T) {
 		}
 		l := judge.Left{Verdict: api.Nonzero, ExitCode: tt.code, Stdout: []byte("to the program"), Stderr: []byte("partial 1/4\n")}
 		w, err := in.Read(l, "")
-		if w.Answer != tt.answer || (err != nil) != (tt.answer == "") || err == nil && w.Message != "partial 1/4" || in.Accepts(tt.code) != tt.goesOn {
+		if w.Answer != tt.answer || (err != nil) != (tt.answer == "") || err == nil && w.Message != "partial 1/4" ||
+			in.Accepts(tt.code) != tt.goesOn {
 			t.Errorf("%s, exit code %d: %+v, %v, goes on %v", tt.protocol, tt.code, w, err, in.Accepts(tt.code))
 		}
 	}
@@ -86,7 +96,8 @@ func TestManagersOfCMS(t *testing.T) {
 		{0, "", "no score", "", ""}, {0, "-1", "", "", ""}, {0, "1.5", "", "", ""}, {0, "nan", "", "", ""}, {1, "1.0\n", "", "", ""},
 	} {
 		w, err := in.Read(judge.Left{Verdict: api.OK, ExitCode: tt.code, Stdout: []byte(tt.stdout), Stderr: []byte(tt.stderr)}, "")
-		if w.Answer != tt.answer || (err != nil) != (tt.answer == "") || err == nil && w.Message != tt.message || in.Accepts(tt.code) != (tt.code == 0) {
+		if w.Answer != tt.answer || (err != nil) != (tt.answer == "") || err == nil && w.Message != tt.message ||
+			in.Accepts(tt.code) != (tt.code == 0) {
 			t.Errorf("exit code %d, %q: %+v, %v", tt.code, tt.stdout, w, err)
 		}
 	}

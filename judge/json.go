@@ -123,7 +123,8 @@ func (v *jsonPair) compare(depth int) error {
 	if err := v.b.skip(depth); err != nil {
 		return gotError(err)
 	}
-	if x == '[' || x == '{' || x == '"' || y == '[' || y == '{' || y == '"' || !v.sameWord(v.a.all[fromA:v.a.at], v.b.all[fromB:v.b.at]) {
+	if x == '[' || x == '{' || x == '"' || y == '[' || y == '{' || y == '"' ||
+		!v.sameWord(v.a.all[fromA:v.a.at], v.b.all[fromB:v.b.at]) {
 		return v.differ(fromA, fromB)
 	}
 	return nil
@@ -200,7 +201,8 @@ func (v *jsonPair) compareHashes(depth int) error {
 		return gotError(err)
 	}
 	if x != y {
-		return fmt.Errorf("byte %d: not the same elements in any order: %s", fromB+1, diffMessage(v.a.all[fromA:], v.b.all[fromB:], 0))
+		return fmt.Errorf("byte %d: not the same elements in any order: %s", fromB+1,
+			diffMessage(v.a.all[fromA:], v.b.all[fromB:], 0))
 	}
 	return nil
 }

@@ -42,7 +42,8 @@ func sameTokensAndSpace(expected, got []byte, same func(a, b []byte) bool) (bool
 	for n := 1; ; n++ {
 		a, b := len(expected)-len(trimSpaceLeft(expected)), len(got)-len(trimSpaceLeft(got))
 		if !bytes.Equal(expected[:a], got[:b]) {
-			return false, fmt.Sprintf("white space before token %d: expected %s, got %s", n, excerpt(expected[:a], 0), excerpt(got[:b], 0))
+			return false, fmt.Sprintf("white space before token %d: expected %s, got %s", n,
+				excerpt(expected[:a], 0), excerpt(got[:b], 0))
 		}
 		var x, y []byte
 		x, expected = cutToken(expected[a:])

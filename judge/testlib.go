@@ -135,7 +135,8 @@ func testlibPartial(l Left, rest []byte) (Word, error) {
 	number, text, ok := bytes.Cut(rest, []byte(")"))
 	n, err := strconv.Atoi(string(number))
 	if !ok || err != nil || n < 0 || n > testlibPartialMost {
-		return Word{}, fmt.Errorf("it said \"partially correct (%.20s\": the number must be between 0 and %d", rest, testlibPartialMost)
+		return Word{}, fmt.Errorf("it said \"partially correct (%.20s\": the number must be between 0 and %d",
+			rest, testlibPartialMost)
 	}
 	if l.ExitCode != n && l.ExitCode != n+testlibPartialBase {
 		return Word{}, fmt.Errorf("it said \"partially correct (%d)\" and exited with %d", n, l.ExitCode)

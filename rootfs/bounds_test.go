@@ -33,7 +33,8 @@ func TestBombsAreStopped(t *testing.T) {
 		{"zeros in gzip", func(t *testing.T) []byte { return zeros(t, 96<<20, gzipWriter) }, archive.Bounds{}},
 		{"zeros in zstd", func(t *testing.T) []byte { return zeros(t, 96<<20, zstdWriter) }, archive.Bounds{}},
 		{"zeros after the end", func(t *testing.T) []byte { return padded(t, 96<<20) }, archive.Bounds{}},
-		{"more bytes than allowed", func(t *testing.T) []byte { return tarOf(t, file("a", strings.Repeat("a", 5000))) }, archive.Bounds{Bytes: 4999}},
+		{"more bytes than allowed", func(t *testing.T) []byte { return tarOf(t, file("a", strings.Repeat("a", 5000))) },
+			archive.Bounds{Bytes: 4999}},
 		{"more bytes than allowed together", func(t *testing.T) []byte {
 			return tarOf(t, file("a", strings.Repeat("a", 3000)), file("b", strings.Repeat("b", 3000)))
 		}, archive.Bounds{Bytes: 4999}},
@@ -58,7 +59,8 @@ func TestBombsAreStopped(t *testing.T) {
 func TestLimitsAreNotOffByOne(t *testing.T) {
 	s := newStore(t)
 	tarball := tarOf(t, file("a", strings.Repeat("a", 5000)), file("b", ""))
-	if _, err := s.Import(t.Context(), bytes.NewReader(tarball), Options{Bounds: archive.Bounds{Bytes: 5000, Entries: 2, Input: int64(len(tarball))}}); err != nil {
+	if _, err := s.Import(t.Context(), bytes.NewReader(tarball),
+		Options{Bounds: archive.Bounds{Bytes: 5000, Entries: 2, Input: int64(len(tarball))}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -78,7 +80,8 @@ func TestCompressibleFilesAreNoBombs(t *testing.T) {
 
 func TestImportTakesNoLongerThanAllowed(t *testing.T) {
 	s := newStore(t)
-	_, err := s.Import(t.Context(), &slowReader{b: tarOf(t, file("a", strings.Repeat("a", 1<<20)))}, Options{Bounds: archive.Bounds{Time: 300 * time.Millisecond}})
+	_, err := s.Import(t.Context(), &slowReader{b: tarOf(t, file("a", strings.Repeat("a", 1<<20)))},
+		Options{Bounds: archive.Bounds{Time: 300 * time.Millisecond}})
 	if !errors.Is(err, archive.ErrTooLarge) || !strings.Contains(err.Error(), "300ms") {
 		t.Errorf("Import: %v; want it to say the time allowed", err)
 	}
@@ -164,7 +167,8 @@ func TestSparseFilesOfManyHoles(t *testing.T) {
 	}
 	many := gzipped(t, holes(t, 1<<20))
 	had, began := peakMemory(t), time.Now()
-	if _, err := s.Import(t.Context(), bytes.NewReader(many), Options{}); !errors.Is(err, archive.ErrMalformed) && !errors.Is(err, archive.ErrTooLarge) {
+	if _, err := s.Import(t.Context(), bytes.NewReader(many), Options{}); !errors.Is(err, archive.ErrMalformed) &&
+		!errors.Is(err, archive.ErrTooLarge) {
 		t.Errorf("a million holes: %v; want it refused", err)
 	}
 	if grown := peakMemory(t) - had; grown > 64<<20 {

@@ -86,5 +86,6 @@ func (s *Store) removedMeanwhile(d Spec, err error) error {
 	if missing := s.checkLayers(d.Layers); missing != nil {
 		return missing
 	}
-	return fmt.Errorf("%w: one was removed, and imported again, while the image was stored: store the image again", ErrNoLayer)
+	return fmt.Errorf("%w: one was removed, and imported again, while the image was stored: store the image again",
+		ErrNoLayer)
 }

@@ -85,7 +85,8 @@ func TestLayersRemovedWhileAnImageIsStored(t *testing.T) {
 				return
 			default:
 			}
-			if _, err := s.AddImage(t.Context(), Spec{Layers: d, Config: Config{Cmd: []string{"other"}}}, "other"); err != nil && !errors.Is(err, ErrNoLayer) {
+			if _, err := s.AddImage(t.Context(), Spec{Layers: d, Config: Config{Cmd: []string{"other"}}}, "other"); err != nil &&
+				!errors.Is(err, ErrNoLayer) {
 				t.Error(err)
 			}
 			if err := s.Remove("other"); err != nil && !errors.Is(err, ErrNotFound) {

@@ -35,7 +35,8 @@ func TestHostileArchivesHarmATrustingUnpacker(t *testing.T) {
 		{"IMG-01 dot-dot behind a directory", members{dir("a"), file("a/../../x", "1")}, "base/x"},
 		{"IMG-02 an absolute name", members{file("ROOT/victim/new", "1")}, "victim/new"},
 		{"IMG-03 a file through a link that climbs", members{symlink("up", ".."), file("up/x", "1")}, "base/x"},
-		{"IMG-04 two hops", members{dir("inner"), symlink("inner/up", ".."), symlink("inner/up/esc", "../../victim"), file("inner/up/esc/new", "1")}, "victim/new"},
+		{"IMG-04 two hops", members{dir("inner"), symlink("inner/up", ".."), symlink("inner/up/esc", "../../victim"),
+			file("inner/up/esc/new", "1")}, "victim/new"},
 		{"IMG-05 a hard link out", members{hardlink("own", "../../victim/secret")}, "base/r/own"},
 		{"IMG-06 a sibling with the same prefix", members{symlink("l", "../r-evil"), file("l/x", "1")}, "base/r-evil/x"},
 		{"IMG-07 the root as a link", members{symlink(".", "../victim"), file("new", "1")}, "victim/new"},
@@ -147,8 +148,10 @@ func TestBenignTwinsOfHostileArchivesAreAccepted(t *testing.T) {
 	}{
 		{"IMG-01 dots in a name", members{file("..x/y..", "1")}, "..x/y.."},
 		{"IMG-05 a hard link inside", members{dir("a"), file("a/secret", "1"), hardlink("x", "a/secret")}, "x"},
-		{"IMG-05 a hard link through a link that stays", members{dir("d"), file("d/secret", "1"), symlink("up", "d"), hardlink("x", "up/secret")}, "x"},
-		{"IMG-05 a hard link to a link is one more name of the link", members{file("secret", "1"), symlink("l", "/secret"), hardlink("sub/x", "l")}, "secret"},
+		{"IMG-05 a hard link through a link that stays",
+			members{dir("d"), file("d/secret", "1"), symlink("up", "d"), hardlink("x", "up/secret")}, "x"},
+		{"IMG-05 a hard link to a link is one more name of the link",
+			members{file("secret", "1"), symlink("l", "/secret"), hardlink("sub/x", "l")}, "secret"},
 		{"IMG-07 the root as a directory", members{dir("/."), dir("."), file("x", "1")}, "x"},
 		{"IMG-10 a file where a device was", members{file("null", "1")}, "null"},
 		{"IMG-14 as deep as allowed", members{file(strings.Repeat("d/", 127)+"f", "1")}, strings.Repeat("d/", 127) + "f"},
@@ -193,7 +196,8 @@ func TestMetadataInAnImageIsOnlyData(t *testing.T) {
 	}
 	hook := map[string]any{"path": "/hook", "args": []string{"sh", "-c", script}}
 	text, err := json.Marshal(map[string]any{
-		"config": map[string]any{"Entrypoint": []string{"/hook"}, "Env": []string{"LD_PRELOAD=/evil.so"}, "Labels": map[string]string{"run": script}},
+		"config": map[string]any{"Entrypoint": []string{"/hook"}, "Env": []string{"LD_PRELOAD=/evil.so"},
+			"Labels": map[string]string{"run": script}},
 		"hooks":  map[string]any{"prestart": []any{hook}, "createRuntime": []any{hook}, "poststop": []any{hook}},
 		"digest": "sha256:" + strings.Repeat("0", 64), "size": -1,
 	})
@@ -204,7 +208,8 @@ func TestMetadataInAnImageIsOnlyData(t *testing.T) {
 		return with(file(name, script), func(h *tar.Header) { h.Mode = 0o755 })
 	}
 	s := newStore(t)
-	ms := members{dir("etc"), executable("hook"), executable("bin/sh"), executable("sbin/ldconfig"), executable("etc/rc.local"), executable(".dockerinit")}
+	ms := members{dir("etc"), executable("hook"), executable("bin/sh"), executable("sbin/ldconfig"), executable("etc/rc.local"),
+		executable(".dockerinit")}
 	for _, name := range []string{"config.json", "manifest.json", "image.json", "etc/nsswitch.conf", "etc/ld.so.preload"} {
 		ms = append(ms, file(name, string(text)))
 	}
@@ -301,7 +306,8 @@ func TestTooManyEntriesAreRefused(t *testing.T) {
 		return out.Bytes()
 	}
 	bounds := archive.Bounds{Entries: 2000}
-	if _, err := s.Import(t.Context(), bytes.NewReader(many(60_000)), Options{Bounds: bounds}); err == nil || !strings.Contains(err.Error(), "more than 2000 members") {
+	if _, err := s.Import(t.Context(), bytes.NewReader(many(60_000)), Options{Bounds: bounds}); err == nil ||
+		!strings.Contains(err.Error(), "more than 2000 members") {
 		t.Errorf("Import: %v; want its number of members refused", err)
 	}
 	mustBeEmpty(t, s)

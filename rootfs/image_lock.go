@@ -104,7 +104,8 @@ func (h *ImageLock) moved(i int) bool {
 // longer exist, or may be other trees. The caller closes them.
 func (h *ImageLock) Trees() (trees []*os.File, err error) {
 	open := func(i int) {
-		how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH}
+		how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
+			Resolve: unix.RESOLVE_BENEATH}
 		n, oerr := unix.Openat2(int(h.dirs[i].Fd()), "root", &how)
 		if path := filepath.Join(h.paths[i], "root"); oerr != nil {
 			err = errors.Join(err, &fs.PathError{Op: "open", Path: path, Err: oerr})

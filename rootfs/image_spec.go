@@ -73,7 +73,8 @@ func (d Spec) Check() error {
 		}
 	}
 	c, bytes := d.Config, 0
-	words := slices.Concat(c.Env, c.Entrypoint, c.Cmd, []string{c.WorkingDir, c.User, d.Origin.Reference, d.Origin.Manifest, d.Origin.Config, d.Origin.Platform})
+	words := slices.Concat(c.Env, c.Entrypoint, c.Cmd,
+		[]string{c.WorkingDir, c.User, d.Origin.Reference, d.Origin.Manifest, d.Origin.Config, d.Origin.Platform})
 	for _, w := range words {
 		bytes += len(w) + 1
 		if strings.IndexByte(w, 0) >= 0 {
@@ -87,7 +88,9 @@ func (d Spec) Check() error {
 		return bad("its environment and command have %d bytes: the most is %d", bytes, maxConfigBytes)
 	case len(c.Command()) > 0 && c.Command()[0] == "":
 		return bad("its command begins with an empty word")
-	case c.WorkingDir != "" && (!path.IsAbs(c.WorkingDir) || path.Clean(c.WorkingDir) != c.WorkingDir || strings.Count(c.WorkingDir, "/") > maxParts/2 || len(c.WorkingDir) >= unix.PathMax):
+	case c.WorkingDir != "" &&
+		(!path.IsAbs(c.WorkingDir) || path.Clean(c.WorkingDir) != c.WorkingDir ||
+			strings.Count(c.WorkingDir, "/") > maxParts/2 || len(c.WorkingDir) >= unix.PathMax):
 		return bad("its working directory is %.80q: it must be an absolute path of at most %d parts, without empty ones, . and ..", c.WorkingDir, maxParts/2)
 	}
 	for _, e := range c.Env {
@@ -125,7 +128,8 @@ func (s *Store) AddImage(ctx context.Context, d Spec, name string) (Image, error
 		return Image{}, err
 	}
 	most := (archive.Bounds{}).WithDefaults().Time
-	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("%w: putting its layers together took longer than %v", archive.ErrTooLarge, most))
+	ctx, cancel := context.WithTimeoutCause(ctx, most,
+		fmt.Errorf("%w: putting its layers together took longer than %v", archive.ErrTooLarge, most))
 	defer cancel()
 	staging, err := s.newStagingDir()
 	if err != nil {
@@ -212,7 +216,8 @@ func (s *Store) addInto(ctx context.Context, staging *StagingDir, d Spec, name s
 // checkSize refuses layers that are small enough one by one, and not together.
 func (m imageMeta) checkSize() error {
 	if most := (archive.Bounds{}).WithDefaults(); m.Size > most.Bytes || m.Entries > most.Entries {
-		return fmt.Errorf("%w: its layers have %d files of %d bytes together: the most is %d and %d", archive.ErrTooLarge, m.Entries, m.Size, most.Entries, most.Bytes)
+		return fmt.Errorf("%w: its layers have %d files of %d bytes together: the most is %d and %d", archive.ErrTooLarge,
+			m.Entries, m.Size, most.Entries, most.Bytes)
 	}
 	return nil
 }

@@ -38,7 +38,8 @@ func (s *Store) layerDirs(hex string) (d layerDirs, err error) {
 // makeTop fills the tree that is to lie above the layers of an image: with what a cell relies on, the
 // working directory, and the directories in which whiteouts would show. It returns the number of
 // entries, and whether the working directory is one that no program of a cell can see.
-func makeTop(ctx context.Context, root *os.File, layers merged, dirs []layerDirs, workingDir string) (entries int64, hidden bool, err error) {
+func makeTop(ctx context.Context, root *os.File, layers merged, dirs []layerDirs,
+	workingDir string) (entries int64, hidden bool, err error) {
 	read := func(name string) ([]byte, error) { return layers.readAccounts(ctx, name) }
 	if err := archive.FinalizeAbove(root, read); err != nil {
 		return 0, false, err
@@ -76,7 +77,8 @@ func (m merged) checkImplied(ctx context.Context, digests []string, dirs []layer
 				return err
 			}
 			if below.mode != 0 && !below.is(unix.S_IFDIR) {
-				return &archive.UnsafeError{Member: name, Reason: fmt.Sprintf("is a directory in layer %.19s, which has no member for it, and a link or a file in the layers below: build the image again, with the directory in the layer or the files where the link leads", digests[i])}
+				return &archive.UnsafeError{Member: name,
+					Reason: fmt.Sprintf("is a directory in layer %.19s, which has no member for it, and a link or a file in the layers below: build the image again, with the directory in the layer or the files where the link leads", digests[i])}
 			}
 		}
 	}

@@ -74,7 +74,8 @@ func (s *Store) importInto(ctx context.Context, staging *StagingDir, r io.Reader
 	}
 	// 2. Check the digest of the whole archive.
 	if o.ExpectDigest != "" && got.Digest != o.ExpectDigest {
-		return Image{}, fmt.Errorf("%w: its digest is %s, not %s: download it again, or correct the digest", ErrDigest, got.Digest, o.ExpectDigest)
+		return Image{}, fmt.Errorf("%w: its digest is %s, not %s: download it again, or correct the digest", ErrDigest,
+			got.Digest, o.ExpectDigest)
 	}
 	// 3. Add what every cell relies on, and sync the tree to disk.
 	if err := archive.Finalize(root, got.Sums); err != nil {
@@ -84,7 +85,8 @@ func (s *Store) importInto(ctx context.Context, staging *StagingDir, r io.Reader
 	if err != nil {
 		return Image{}, err
 	}
-	meta := imageMeta{Digest: got.Digest, Archive: got.Archive, Size: got.Bytes, Entries: got.Entries, Imported: time.Now().UTC(), Record: record}
+	meta := imageMeta{Digest: got.Digest, Archive: got.Archive, Size: got.Bytes, Entries: got.Entries,
+		Imported: time.Now().UTC(), Record: record}
 	if err := staging.writeMeta(meta); err != nil {
 		return Image{}, err
 	}

@@ -77,7 +77,8 @@ func (s *Store) withSpaceHint(err error) error {
 }
 
 // importLayerInto imports a layer with the digest hex; empty: with any.
-func (s *Store) importLayerInto(ctx context.Context, staging *StagingDir, r io.Reader, hex string, bounds archive.Bounds) (Layer, error) {
+func (s *Store) importLayerInto(ctx context.Context, staging *StagingDir, r io.Reader, hex string,
+	bounds archive.Bounds) (Layer, error) {
 	root, err := staging.mkdir("root")
 	if err != nil {
 		return Layer{}, err
@@ -105,8 +106,10 @@ func (s *Store) importLayerInto(ctx context.Context, staging *StagingDir, r io.R
 	if err != nil {
 		return Layer{}, err
 	}
-	meta := layerMeta{Digest: got.Digest, Size: got.Bytes, Entries: got.Entries, Imported: time.Now().UTC(), Record: record, OpaqueRoot: got.OpaqueRoot}
-	if err := errors.Join(staging.writeJSON("layer.json", meta), staging.writeJSON("directories.json", layerDirs{got.Implied, got.Whiteouts})); err != nil {
+	meta := layerMeta{Digest: got.Digest, Size: got.Bytes, Entries: got.Entries, Imported: time.Now().UTC(),
+		Record: record, OpaqueRoot: got.OpaqueRoot}
+	if err := errors.Join(staging.writeJSON("layer.json", meta),
+		staging.writeJSON("directories.json", layerDirs{got.Implied, got.Whiteouts})); err != nil {
 		return Layer{}, err
 	}
 	if err := unix.Syncfs(int(root.Fd())); err != nil {
@@ -156,7 +159,8 @@ func (s *Store) Layer(digest string) (Layer, error) {
 	if err != nil {
 		return Layer{}, err
 	}
-	return Layer{Digest: digest, Path: s.path("layers", hex, "root"), Size: meta.Size, Entries: meta.Entries, Imported: meta.Imported}, nil
+	return Layer{Digest: digest, Path: s.path("layers", hex, "root"), Size: meta.Size, Entries: meta.Entries,
+		Imported: meta.Imported}, nil
 }
 
 // readOnce returns a function that is Layer, and reads the file of each layer once.

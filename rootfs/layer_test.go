@@ -80,12 +80,15 @@ func listing(t *testing.T, dir string) string {
 }
 
 var storedLayers = []members{
-	{dir("a"), file("a/x", "low"), file("a/y", "low"), dir("b"), file("b/x", "low"), dir("c"), file("c/x", "low"), symlink("l", "a"), symlink("abs", "/b/x"),
+	{dir("a"), file("a/x", "low"), file("a/y", "low"), dir("b"), file("b/x", "low"), dir("c"), file("c/x", "low"), symlink("l", "a"),
+		symlink("abs", "/b/x"),
 		file("f", "low"), dir("t"), file("t/x", "low"), dir("etc"), file("etc/passwd", "root:x:0:0::/:/bin/sh\nwww:x:33:33::/:/bin/sh\n"),
 		with(dir("root"), func(h *tar.Header) { h.Mode = 0o700 }), with(file("root/.cargo", "low"), func(h *tar.Header) { h.Mode = 0o600 })},
-	{file("a/.wh.x", ""), file("a/z", "mid"), dir("b"), file("b/.wh..wh..opq", ""), file("b/y", "mid"), file(".wh.c", ""), symlink("t", "b"), file("f", "mid"),
+	{file("a/.wh.x", ""), file("a/z", "mid"), dir("b"), file("b/.wh..wh..opq", ""), file("b/y", "mid"), file(".wh.c", ""),
+		symlink("t", "b"), file("f", "mid"),
 		file(".wh.new", ""), file("new/deep/x", "mid")},
-	{file("c/z", "top"), dir("t"), file("t/z", "top"), file("f", "top"), file("b/.wh.y", ""), file("b/y/in", "top"), file("b/w", "top"), hardlink("b/v", "b/w")},
+	{file("c/z", "top"), dir("t"), file("t/z", "top"), file("f", "top"), file("b/.wh.y", ""), file("b/y/in", "top"), file("b/w", "top"),
+		hardlink("b/v", "b/w")},
 }
 
 const mergedListing = `a drwxr-xr-x
@@ -132,7 +135,8 @@ func TestLayersMakeOneTree(t *testing.T) {
 	if got := listing(t, root); got != want {
 		t.Errorf("the image is\n%s\nwant\n%s", got, want)
 	}
-	if text, err := os.ReadFile(filepath.Join(root, "etc/passwd")); err != nil || !strings.Contains(string(text), "www:") || !strings.Contains(string(text), "sandboxuser:x:1000") {
+	if text, err := os.ReadFile(filepath.Join(root, "etc/passwd")); err != nil || !strings.Contains(string(text), "www:") ||
+		!strings.Contains(string(text), "sandboxuser:x:1000") {
 		t.Errorf("accounts %q, %v", text, err)
 	}
 	if v, err := s.Verify(t.Context(), "many"); err != nil || !v.OK() || v.Amount.Entries < 20 {
@@ -154,7 +158,8 @@ func TestMergedIsWhatOverlayfsShows(t *testing.T) {
 	}
 	defer dir.Close()
 	found := 0
-	for _, name := range []string{"a", "a/x", "a/y", "l/z", "l/x", "abs", "b/x", "b/y", "b/y/in", "b/v", "c", "c/x", "c/z", "f", "f/x", "t/x", "t/z", "t/y", "new/deep/x",
+	for _, name := range []string{"a", "a/x", "a/y", "l/z", "l/x", "abs", "b/x", "b/y", "b/y/in", "b/v", "c", "c/x", "c/z", "f", "f/x", "t/x",
+		"t/z", "t/y", "new/deep/x",
 		"l/../a/y", "../../a/y", "sandbox", "etc/passwd", "nothing", "a/./y", "/a//y/", "tmp", "."} {
 		how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT}
 		n, kernel := unix.Openat2(int(dir.Fd()), name, &how)
@@ -183,7 +188,8 @@ func TestHostileLayers(t *testing.T) {
 		{"IMG-28 a hard link to a removed file", members{file(".wh.a", ""), hardlink("b", "a")}, "of the same layer"},
 		{"IMG-28 a hard link to a file below", members{hardlink("b", "etc/passwd")}, "of the same layer"},
 		{"IMG-28 control", members{file("a", "1"), hardlink("b", "a")}, ""},
-		{"IMG-10 a device that is a whiteout for overlayfs", members{with(special("null", tar.TypeChar), func(h *tar.Header) { h.Devmajor, h.Devminor = 0, 0 })}, "character device"},
+		{"IMG-10 a device that is a whiteout for overlayfs",
+			members{with(special("null", tar.TypeChar), func(h *tar.Header) { h.Devmajor, h.Devminor = 0, 0 })}, "character device"},
 		{"a named pipe is left out", members{special("pipe", tar.TypeFifo)}, ""},
 		{"IMG-25 a whiteout of ..", members{file("a/.wh...", "")}, "no name"},
 	} {
@@ -207,9 +213,11 @@ func TestHostileLayers(t *testing.T) {
 // directory in the layer; then it replaces the link.
 func TestLayersDoNotReplaceALinkUnseen(t *testing.T) {
 	s := newStore(t)
-	d := importLayers(t, s, members{dir("etc"), dir("a"), file("a/x", "1")}, members{symlink("a", "etc")}, members{file("a/passwd", "2")}, members{dir("a"), file("a/passwd", "2")}, members{file(".wh.a", ""), file("a/b/c", "3")})
+	d := importLayers(t, s, members{dir("etc"), dir("a"), file("a/x", "1")}, members{symlink("a", "etc")}, members{file("a/passwd", "2")},
+		members{dir("a"), file("a/passwd", "2")}, members{file(".wh.a", ""), file("a/b/c", "3")})
 	var unsafe *archive.UnsafeError
-	if _, err := s.AddImage(t.Context(), Spec{Layers: d[:3]}, "bad"); !errors.As(err, &unsafe) || !strings.Contains(err.Error(), `"a"`) || s.Has("bad") {
+	if _, err := s.AddImage(t.Context(), Spec{Layers: d[:3]}, "bad"); !errors.As(err, &unsafe) ||
+		!strings.Contains(err.Error(), `"a"`) || s.Has("bad") {
 		t.Errorf("%v; want a refusal that names a", err)
 	}
 	for name, layers := range map[string][]string{"explicit": {d[0], d[1], d[3]}, "removed": {d[0], d[1], d[4]}, "no link": {d[0], d[2]}} {
@@ -294,7 +302,8 @@ func TestConfigsThatNoRunCouldUse(t *testing.T) {
 		spec Spec
 		ok   bool
 	}{
-		"ordinary":               {Spec{Layers: layer, Config: Config{Env: []string{"PATH=/bin", "A="}, Entrypoint: []string{"/e"}, Cmd: []string{""}, WorkingDir: "/app"}}, true},
+		"ordinary": {Spec{Layers: layer,
+			Config: Config{Env: []string{"PATH=/bin", "A="}, Entrypoint: []string{"/e"}, Cmd: []string{""}, WorkingDir: "/app"}}, true},
 		"NUL in the environment": {Spec{Layers: layer, Config: Config{Env: []string{"A=B\x00C"}}}, false},
 		"no name":                {Spec{Layers: layer, Config: Config{Env: []string{"=B"}}}, false},
 		"a million words":        {Spec{Layers: layer, Config: Config{Entrypoint: make([]string, 1_000_000)}}, false},

@@ -144,7 +144,8 @@ func (m merged) child(ctx context.Context, dir member, base string) (_ member, e
 	name := path.Join(dir.name, base)
 	found := member{name: name}
 	for _, i := range dir.in {
-		how := unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
+		how := unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC,
+			Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
 		n, err := unix.Openat2(int(m[i].Fd()), name, &how)
 		if errors.Is(err, unix.ENOENT) {
 			continue
@@ -214,7 +215,8 @@ func (m merged) readAccounts(ctx context.Context, name string) ([]byte, error) {
 
 // notThere reports whether a look-up ended because the name leads nowhere.
 func notThere(err error) bool {
-	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENAMETOOLONG)
+	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) ||
+		errors.Is(err, unix.ENAMETOOLONG)
 }
 
 func (f member) close() error {

@@ -16,7 +16,8 @@ func CheckName(name string) error {
 		ok = ok && (letter || i > 0 && strings.IndexByte("._-:", c) >= 0)
 	}
 	if !ok {
-		return fmt.Errorf("%w: image name %q: use at most 128 lower-case letters, digits, and . _ - : between them", ErrName, name)
+		return fmt.Errorf("%w: image name %q: use at most 128 lower-case letters, digits, and . _ - : between them", ErrName,
+			name)
 	}
 	return nil
 }

@@ -31,9 +31,11 @@ type ownerUse struct {
 // makeRoom returns the sets that are to be removed so that fresh fits: all that are stale, and then, of the
 // owner who has most, those that were used least recently. No owner takes from another one who has less
 // (PKG-12). sets are in the order of their use. The set that fresh replaces makes room, too.
-func makeRoom(sets []PackageSet, fresh PackageSet, most packageBounds, inUse func(PackageSet) bool) (gone []PackageSet, err error) {
+func makeRoom(sets []PackageSet, fresh PackageSet, most packageBounds,
+	inUse func(PackageSet) bool) (gone []PackageSet, err error) {
 	if fresh.Size > most.bytes {
-		return nil, fmt.Errorf("%w: it takes %d bytes on disk, and all sets together may take %d (brigd --packages-cache)", archive.ErrTooLarge, fresh.Size, most.bytes)
+		return nil, fmt.Errorf("%w: it takes %d bytes on disk, and all sets together may take %d (brigd --packages-cache)",
+			archive.ErrTooLarge, fresh.Size, most.bytes)
 	}
 	own := &ownerUse{bytes: fresh.Size, sets: 1}
 	owners := map[uint32]*ownerUse{fresh.Owner: own}

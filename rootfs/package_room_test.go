@@ -34,18 +34,20 @@ func TestMakeRoom(t *testing.T) {
 		remove string
 		err    error
 	}{
-		"there is room":              {[]PackageSet{set("a", 1, 40)}, set("x", 1, 60), "", "", nil},
-		"the oldest":                 {[]PackageSet{set("a", 1, 40), set("b", 1, 40)}, set("x", 1, 60), "", "a", nil},
-		"in use":                     {[]PackageSet{set("a", 1, 40), set("b", 1, 40)}, set("x", 1, 60), "a", "b", nil},
-		"several":                    {[]PackageSet{set("a", 1, 30), set("b", 1, 30), set("c", 1, 30)}, set("x", 1, 60), "", "a b", nil},
-		"its own, though newer":      {[]PackageSet{set("a", 2, 40), set("b", 1, 40)}, set("x", 1, 30), "", "b", nil},
-		"of another who has more":    {[]PackageSet{set("a", 2, 40), set("b", 2, 40), set("c", 1, 10)}, set("x", 1, 20), "", "a", nil},
-		"not of one who has less":    {[]PackageSet{set("a", 2, 40), set("b", 1, 50)}, set("x", 1, 30), "b", "", ErrPackagesFull},
-		"all in use":                 {[]PackageSet{set("a", 1, 60)}, set("x", 1, 60), "a", "", ErrPackagesFull},
-		"larger than all may be":     {nil, set("x", 1, 101), "", "", archive.ErrTooLarge},
-		"replaced":                   {[]PackageSet{set("x", 1, 90), set("b", 1, 10)}, set("x", 1, 90), "x", "", nil},
-		"too many":                   {[]PackageSet{set("a", 1, 1), set("b", 2, 1), set("c", 2, 1), set("d", 2, 1), set("e", 1, 1)}, set("x", 1, 1), "", "a", nil},
-		"too many, of another":       {[]PackageSet{set("a", 1, 1), set("b", 2, 1), set("c", 2, 1), set("d", 2, 1), set("e", 2, 1)}, set("x", 1, 1), "", "b", nil},
+		"there is room":           {[]PackageSet{set("a", 1, 40)}, set("x", 1, 60), "", "", nil},
+		"the oldest":              {[]PackageSet{set("a", 1, 40), set("b", 1, 40)}, set("x", 1, 60), "", "a", nil},
+		"in use":                  {[]PackageSet{set("a", 1, 40), set("b", 1, 40)}, set("x", 1, 60), "a", "b", nil},
+		"several":                 {[]PackageSet{set("a", 1, 30), set("b", 1, 30), set("c", 1, 30)}, set("x", 1, 60), "", "a b", nil},
+		"its own, though newer":   {[]PackageSet{set("a", 2, 40), set("b", 1, 40)}, set("x", 1, 30), "", "b", nil},
+		"of another who has more": {[]PackageSet{set("a", 2, 40), set("b", 2, 40), set("c", 1, 10)}, set("x", 1, 20), "", "a", nil},
+		"not of one who has less": {[]PackageSet{set("a", 2, 40), set("b", 1, 50)}, set("x", 1, 30), "b", "", ErrPackagesFull},
+		"all in use":              {[]PackageSet{set("a", 1, 60)}, set("x", 1, 60), "a", "", ErrPackagesFull},
+		"larger than all may be":  {nil, set("x", 1, 101), "", "", archive.ErrTooLarge},
+		"replaced":                {[]PackageSet{set("x", 1, 90), set("b", 1, 10)}, set("x", 1, 90), "x", "", nil},
+		"too many": {[]PackageSet{set("a", 1, 1), set("b", 2, 1), set("c", 2, 1), set("d", 2, 1), set("e", 1, 1)},
+			set("x", 1, 1), "", "a", nil},
+		"too many, of another": {[]PackageSet{set("a", 1, 1), set("b", 2, 1), set("c", 2, 1), set("d", 2, 1), set("e", 2, 1)},
+			set("x", 1, 1), "", "b", nil},
 		"stale ones without a need":  {[]PackageSet{stale, pinned}, set("x", 2, 1), "", "stale", nil},
 		"a stale one that is in use": {[]PackageSet{stale}, set("x", 2, 1), "stale", "", nil},
 	} {
@@ -73,7 +75,8 @@ func TestEmptyFilesCount(t *testing.T) {
 	if least := int64(1002*4096 + 500*200); err != nil || set.Size < least || set.Size > 2*least {
 		t.Errorf("a set of 1,000 empty files and links: %d bytes, %v; want at least %d", set.Size, err, least)
 	}
-	if _, err := s.AddPackageSet(t.Context(), bytes.NewReader(text), PackageSet{Key: keyOf("b")}, archive.Bounds{}, set.Size-1); !errors.Is(err, archive.ErrTooLarge) {
+	if _, err := s.AddPackageSet(t.Context(), bytes.NewReader(text), PackageSet{Key: keyOf("b")}, archive.Bounds{},
+		set.Size-1); !errors.Is(err, archive.ErrTooLarge) {
 		t.Errorf("it does not fit, and: %v", err)
 	}
 }

@@ -144,11 +144,13 @@ func (s *Store) packageSets(trim func(*PackageSet)) ([]PackageSet, error) {
 // chooses, are removed, except for those that a cell uses. The error wraps ErrPackagesFull if that is not
 // enough. A process that is killed meanwhile leaves no set (PKG-09): the file with the key is renamed into
 // its place when all else is on disk.
-func (s *Store) AddPackageSet(ctx context.Context, r io.Reader, set PackageSet, bounds archive.Bounds, most int64) (_ PackageSet, err error) {
+func (s *Store) AddPackageSet(ctx context.Context, r io.Reader, set PackageSet, bounds archive.Bounds,
+	most int64) (_ PackageSet, err error) {
 	if !packageKey.MatchString(set.Key) {
 		return set, fmt.Errorf("BUG: %q is no key of a set of packages", set.Key)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, bounds.WithDefaults().Time, fmt.Errorf("%w: storing it took longer than %v", archive.ErrTooLarge, bounds.WithDefaults().Time))
+	ctx, cancel := context.WithTimeoutCause(ctx, bounds.WithDefaults().Time,
+		fmt.Errorf("%w: storing it took longer than %v", archive.ErrTooLarge, bounds.WithDefaults().Time))
 	defer cancel()
 	staging, err := s.newStagingDir()
 	if err != nil {
@@ -160,7 +162,8 @@ func (s *Store) AddPackageSet(ctx context.Context, r io.Reader, set PackageSet, 
 		return set, err
 	}
 	defer func() { err = errors.Join(err, s.endImport(layer.Digest, err == nil)) }()
-	set.Layer, set.Size, set.Entries, set.Created = layer.Digest, layer.Disk+packageSetFiles, layer.Entries, time.Now().UTC()
+	set.Layer, set.Size, set.Entries, set.Created = layer.Digest, layer.Disk+packageSetFiles,
+		layer.Entries, time.Now().UTC()
 	if err := staging.writeJSON("set", set); err != nil {
 		return set, err
 	}

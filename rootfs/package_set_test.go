@@ -20,7 +20,8 @@ func keyOf(c string) string { return strings.Repeat(c, 64) }
 func addSet(t *testing.T, s *Store, key string, size int, ago time.Duration, most int64) PackageSet {
 	t.Helper()
 	text := tarOf(t, dir("packages"), file("packages/x", key+strings.Repeat("x", size-len(key))))
-	set, err := s.AddPackageSet(t.Context(), bytes.NewReader(text), PackageSet{Key: key, Language: "python", Requirements: []string{"x"}}, archive.Bounds{}, most)
+	set, err := s.AddPackageSet(t.Context(), bytes.NewReader(text), PackageSet{Key: key, Language: "python", Requirements: []string{"x"}},
+		archive.Bounds{}, most)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,8 @@ func TestSetsOfPackages(t *testing.T) {
 	s := newStore(t)
 	made := addSet(t, s, keyOf("a"), 100, time.Hour, 1<<20)
 	set, layer, err := s.PackageSet(made.Key)
-	if err != nil || set.Size < 2*4096+packageSetFiles || set.Size > 3*4096+packageSetFiles || set.Entries != 2 || set.Language != "python" || layer.Digest != set.Layer {
+	if err != nil || set.Size < 2*4096+packageSetFiles || set.Size > 3*4096+packageSetFiles || set.Entries != 2 || set.Language != "python" ||
+		layer.Digest != set.Layer {
 		t.Fatalf("%+v, %+v, %v", set, layer, err)
 	}
 	if text, err := os.ReadFile(filepath.Join(layer.Path, "packages/x")); err != nil || len(text) != 100 {

@@ -29,7 +29,8 @@ const recordName = "record"
 const maxRecordLine = 64 << 10
 
 // walkRecord calls do for each member of the tree below root, with its description and size, by describe.
-func walkRecord(ctx context.Context, root string, describe func(path string) (what string, size int64, err error), do func(m recorded, size int64) error) error {
+func walkRecord(ctx context.Context, root string, describe func(path string) (what string, size int64, err error),
+	do func(m recorded, size int64) error) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err == nil {
 			err = ctx.Err()

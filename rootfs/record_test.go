@@ -88,16 +88,18 @@ func peakHeap(do func()) uint64 {
 // Names are compared in the order in which a walk finds them.
 func TestWalkOrder(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"a/b/c", "a.b/x", "a-/y", "a b", "\x01x", "-x/y", ".a", "a/b.c", "a/b-/z", "aa", "usr/lib/x", "usr/lib64/x", "\xff\xfe", "!"} {
+	for _, name := range []string{"a/b/c", "a.b/x", "a-/y", "a b", "\x01x", "-x/y", ".a", "a/b.c", "a/b-/z", "aa", "usr/lib/x",
+		"usr/lib64/x", "\xff\xfe", "!"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var names []string
-	err := walkRecord(t.Context(), dir, func(path string) (string, int64, error) { return describeMember(path, nil) }, func(m recorded, _ int64) error {
-		names = append(names, m.name)
-		return nil
-	})
+	err := walkRecord(t.Context(), dir, func(path string) (string, int64, error) { return describeMember(path, nil) },
+		func(m recorded, _ int64) error {
+			names = append(names, m.name)
+			return nil
+		})
 	if err != nil {
 		t.Fatal(err)
 	}

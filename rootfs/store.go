@@ -247,7 +247,8 @@ func (s *Store) discardDir(path string, gone *removals) error {
 }
 
 // image describes an image. layer describes a layer.
-func (s *Store) image(meta imageMeta, names map[string][]string, layer func(digest string) (Layer, error)) (Image, error) {
+func (s *Store) image(meta imageMeta, names map[string][]string,
+	layer func(digest string) (Layer, error)) (Image, error) {
 	hex := strings.TrimPrefix(meta.Digest, "sha256:")
 	img := Image{
 		Digest: meta.Digest, Names: names[meta.Digest], Path: s.path("images", hex, "root"),
@@ -354,7 +355,9 @@ func (s *Store) notFound(name string) error {
 	if all := s.someNames(); len(all) > 0 {
 		stored = "stored: " + strings.Join(all, ", ")
 	}
-	hint := "pull it with: brig rootfs pull REFERENCE --name " + name + ", import it with: brig rootfs import TARBALL --name " + name + ", or docker export CONTAINER | brig rootfs import - --name " + name
+	hint := "pull it with: brig rootfs pull REFERENCE --name " + name +
+		", import it with: brig rootfs import TARBALL --name " + name +
+		", or docker export CONTAINER | brig rootfs import - --name " + name
 	if recipes.Has(name) {
 		hint = "build it with: brig rootfs build " + name
 	} else if strings.HasPrefix(name, "sha256:") {

@@ -85,7 +85,8 @@ func TestUnknownNamesAreCheap(t *testing.T) {
 			}
 		}
 	}
-	if _, err := s.Lookup("nothing"); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "stored: n00, n01") || !strings.Contains(err.Error(), "n09, and 2 more") {
+	if _, err := s.Lookup("nothing"); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "stored: n00, n01") ||
+		!strings.Contains(err.Error(), "n09, and 2 more") {
 		t.Errorf("%v; want the names that are stored", err)
 	}
 	if after, err := s.List(); err != nil || len(before) != 12 || !reflect.DeepEqual(after, before) {
@@ -118,7 +119,8 @@ func TestRemovalsDoNotHoldTheLock(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := errors.Join(os.Mkdir(s.path("work", "dead"), 0o755), os.Rename(filepath.Dir(img.Path), s.path("work", "dead", "gone"))); err != nil {
+			if err := errors.Join(os.Mkdir(s.path("work", "dead"), 0o755),
+				os.Rename(filepath.Dir(img.Path), s.path("work", "dead", "gone"))); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -14,7 +14,8 @@ import (
 func TestLookupErrorListsImages(t *testing.T) {
 	s := newStore(t)
 	_, err := s.Lookup("python")
-	if !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "no image is stored") || !strings.Contains(err.Error(), "brig rootfs build python") {
+	if !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "no image is stored") ||
+		!strings.Contains(err.Error(), "brig rootfs build python") {
 		t.Errorf("Lookup in an empty store: %v", err)
 	}
 	if _, err := importTar(t, s, Options{Name: "mine"}, file("a", "")); err != nil {
@@ -27,7 +28,8 @@ func TestLookupErrorListsImages(t *testing.T) {
 	if s.Has("yours") || !s.Has("mine") {
 		t.Errorf("has yours %v, mine %v", s.Has("yours"), s.Has("mine"))
 	}
-	for _, bad := range []string{"", "../x", "/etc", "A", "sha256:12", "sha256:" + strings.Repeat("Z", 64), "a b", "-a", strings.Repeat("a", 129)} {
+	for _, bad := range []string{"", "../x", "/etc", "A", "sha256:12", "sha256:" + strings.Repeat("Z", 64), "a b", "-a",
+		strings.Repeat("a", 129)} {
 		if _, err := s.Lookup(bad); err == nil || errors.Is(err, ErrNotFound) {
 			t.Errorf("Lookup(%q): %v; want the name refused", bad, err)
 		}

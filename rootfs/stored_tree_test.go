@@ -71,12 +71,16 @@ func TestEveryImageGetsItsFixedDirectories(t *testing.T) {
 		ms   members
 	}{
 		{"nothing there", members{file("x", "")}},
-		{"links out", members{symlink("dev", "/victim"), symlink("proc", "../../../../victim"), symlink("sys", "/victim"), symlink("tmp", "/etc"), symlink("box", ".."), symlink("sandbox", "/victim"), symlink("etc", "/victim")}},
+		{"links out", members{symlink("dev", "/victim"), symlink("proc", "../../../../victim"), symlink("sys", "/victim"), symlink("tmp", "/etc"),
+			symlink("box", ".."), symlink("sandbox", "/victim"), symlink("etc", "/victim")}},
 		{"files", members{file("dev", ""), file("proc", ""), file("tmp", ""), file("box", ""), file("sandbox", "")}},
-		{"accounts are links", members{symlink("etc/passwd", "../../../../victim/secret"), symlink("etc/group", "/usr/lib/group"), file("usr/lib/group", "root:x:0:\nstaff:x:50:sandboxuser,other\n")}},
+		{"accounts are links",
+			members{symlink("etc/passwd", "../../../../victim/secret"), symlink("etc/group", "/usr/lib/group"),
+				file("usr/lib/group", "root:x:0:\nstaff:x:50:sandboxuser,other\n")}},
 		{"accounts are directories", members{dir("etc/passwd"), file("etc/group/x", "")}},
 		{"a full sandbox directory", members{file("sandbox/a/b", "")}},
-		{"a rival", members{file("etc/passwd", "root:x:0:0::/:/bin/sh\nuser:x:1000:1000::/:/bin/sh\nsandboxuser:x:7:7::/:/bin/sh\nbroken\n"), file("etc/group", "root:x:0:\nuser:x:1000:\n")}},
+		{"a rival", members{file("etc/passwd", "root:x:0:0::/:/bin/sh\nuser:x:1000:1000::/:/bin/sh\nsandboxuser:x:7:7::/:/bin/sh\nbroken\n"),
+			file("etc/group", "root:x:0:\nuser:x:1000:\n")}},
 		{"a link to itself", members{symlink("etc/passwd", "passwd")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

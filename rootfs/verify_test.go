@@ -58,7 +58,8 @@ func TestVerifyNamesWhatDiffersFromTheImport(t *testing.T) {
 // What VerifyMetadata compares. It reads no file: bytes that the disk changed are found by Verify alone.
 func TestVerifyMetadata(t *testing.T) {
 	s := newStore(t)
-	img, err := importTar(t, s, Options{Name: "x"}, file("usr/same", "1"), file("usr/rotten", "2"), file("usr/size", "3"), file("usr/mode", "4"), file("usr/gone", "5"))
+	img, err := importTar(t, s, Options{Name: "x"}, file("usr/same", "1"), file("usr/rotten", "2"), file("usr/size", "3"),
+		file("usr/mode", "4"), file("usr/gone", "5"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,8 @@ func TestVerifyMetadata(t *testing.T) {
 		}
 	}
 	v, err := s.VerifyMetadata(t.Context(), img)
-	if err != nil || !slices.Equal(v.Changed, []string{"usr/mode", "usr/size"}) || !slices.Equal(v.Missing, []string{"usr/gone"}) || len(v.Extra) > 0 {
+	if err != nil || !slices.Equal(v.Changed, []string{"usr/mode", "usr/size"}) ||
+		!slices.Equal(v.Missing, []string{"usr/gone"}) || len(v.Extra) > 0 {
 		t.Errorf("found %+v, %v", v, err)
 	}
 }

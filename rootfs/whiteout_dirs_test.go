@@ -19,15 +19,19 @@ func TestWhiteoutsDoNotShow(t *testing.T) {
 	}{
 		{"a directory of one layer", []members{{dir("d"), file("d/a", "1"), file("d/.wh.x", "")}}, "a -rw-r--r-- 1\n"},
 		{"without a member for the directory", []members{{file("d/a", "1"), file("d/.wh.x", "")}}, "a -rw-r--r-- 1\n"},
-		{"a directory of one layer among merged ones", []members{low, {file("d/f/g/a", "1"), file("d/f/g/.wh.x", "")}}, "e drwxr-xr-x\ne/x -rw-r--r-- low\nf drwxr-xr-x\nf/g drwxr-xr-x\nf/g/a -rw-r--r-- 1\nx -rw-r--r-- low\ny -rw-r--r-- low\n"},
+		{"a directory of one layer among merged ones", []members{low, {file("d/f/g/a", "1"), file("d/f/g/.wh.x", "")}},
+			"e drwxr-xr-x\ne/x -rw-r--r-- low\nf drwxr-xr-x\nf/g drwxr-xr-x\nf/g/a -rw-r--r-- 1\nx -rw-r--r-- low\ny -rw-r--r-- low\n"},
 		{"opaque", []members{low, {dir("d"), file("d/.wh..wh..opq", ""), file("d/.wh.x", ""), file("d/a", "1")}}, "a -rw-r--r-- 1\n"},
 		{"opaque later", []members{low, {dir("d"), file("d/.wh.x", ""), file("d/a", "1"), file("d/.wh..wh..opq", "")}}, "a -rw-r--r-- 1\n"},
-		{"below an opaque one", []members{low, {file("d/.wh..wh..opq", ""), file("d/e/.wh.x", ""), file("d/e/a", "1")}}, "e drwxr-xr-x\ne/a -rw-r--r-- 1\n"},
+		{"below an opaque one", []members{low, {file("d/.wh..wh..opq", ""), file("d/e/.wh.x", ""), file("d/e/a", "1")}},
+			"e drwxr-xr-x\ne/a -rw-r--r-- 1\n"},
 		{"an opaque root", []members{low, {file(".wh..wh..opq", ""), file("d/.wh.x", ""), file("d/a", "1")}}, "a -rw-r--r-- 1\n"},
 		{"removed as a whole", []members{low, {dir("d"), file("d/.wh.x", "")}, {file(".wh.d", ""), file("d/a", "1")}}, "a -rw-r--r-- 1\n"},
-		{"a file in the whiteout's place", []members{low, {file("d/.wh.x", ""), file("d/x", "1")}}, "e drwxr-xr-x\ne/x -rw-r--r-- low\nx -rw-r--r-- 1\ny -rw-r--r-- low\n"},
+		{"a file in the whiteout's place", []members{low, {file("d/.wh.x", ""), file("d/x", "1")}},
+			"e drwxr-xr-x\ne/x -rw-r--r-- low\nx -rw-r--r-- 1\ny -rw-r--r-- low\n"},
 		{"control merged", []members{low, {dir("d"), file("d/.wh.x", ""), file("d/e/.wh.x", "")}}, "e drwxr-xr-x\ny -rw-r--r-- low\n"},
-		{"control merged in the middle", []members{low, {file("d/.wh.x", "")}, {file("d/z", "1")}}, "e drwxr-xr-x\ne/x -rw-r--r-- low\ny -rw-r--r-- low\nz -rw-r--r-- 1\n"},
+		{"control merged in the middle", []members{low, {file("d/.wh.x", "")}, {file("d/z", "1")}},
+			"e drwxr-xr-x\ne/x -rw-r--r-- low\ny -rw-r--r-- low\nz -rw-r--r-- 1\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newStore(t)
@@ -49,7 +53,8 @@ func TestWhiteoutsDoNotShow(t *testing.T) {
 // of the layer's.
 func TestAddedDirectoriesLookAsInTheirLayer(t *testing.T) {
 	s := newStore(t)
-	img, err := s.AddImage(t.Context(), Spec{Layers: importLayers(t, s, members{with(dir("d"), func(h *tar.Header) { h.Mode = 0o511 }), dir("d/e"), file("d/e/.wh.x", "")})}, "x")
+	img, err := s.AddImage(t.Context(),
+		Spec{Layers: importLayers(t, s, members{with(dir("d"), func(h *tar.Header) { h.Mode = 0o511 }), dir("d/e"), file("d/e/.wh.x", "")})}, "x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,9 +74,11 @@ func TestAddedDirectoriesLookAsInTheirLayer(t *testing.T) {
 // start as without one. In the controls the directory is kept, and is there.
 func TestWorkingDirectoriesThatNoCellShows(t *testing.T) {
 	s := newStore(t)
-	layers := importLayers(t, s, members{dir("tmp"), dir("tmp/build"), symlink("w", "/tmp"), symlink("sandbox", "opt"), dir("opt"), symlink("l", "opt")})
+	layers := importLayers(t, s,
+		members{dir("tmp"), dir("tmp/build"), symlink("w", "/tmp"), symlink("sandbox", "opt"), dir("opt"), symlink("l", "opt")})
 	for dir, kept := range map[string]bool{
-		"/tmp/build": false, "/tmp/new/deep": false, "/box/sub": false, "/dev/shm/x": false, "/proc/self/fd/3": false, "/w/x": false, "/w/build": false, "/sandbox/x": false,
+		"/tmp/build": false, "/tmp/new/deep": false, "/box/sub": false, "/dev/shm/x": false, "/proc/self/fd/3": false, "/w/x": false,
+		"/w/build": false, "/sandbox/x": false,
 		"/tmp": true, "/box": true, "/sandbox": true, "/": true, "/opt": true, "/l/new": true, "/workspace/x": true, "/boxes/x": true,
 	} {
 		img, err := s.AddImage(t.Context(), Spec{Layers: layers, Config: Config{WorkingDir: dir}}, "")

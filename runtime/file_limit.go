@@ -66,7 +66,8 @@ func raiseFileLimit(slots, sessions int) (pool.Capacity, error) {
 	}
 	r, ok := capacityFor(have.Cur, slots)
 	if !ok {
-		return r, api.Refuse(api.CodeBadRequest, "%d slots need %d open files and the limit is %d: use fewer slots, or raise the limit (ulimit -n, LimitNOFILE=)",
+		return r, api.Refuse(api.CodeBadRequest,
+			"%d slots need %d open files and the limit is %d: use fewer slots, or raise the limit (ulimit -n, LimitNOFILE=)",
 			slots, descriptorsBase+slots*(descriptorsSlot+descriptorsSingleLeaf), have.Cur)
 	}
 	// Slots come first: sessions get the rest.

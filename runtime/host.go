@@ -119,7 +119,8 @@ func Open(cfg Config) (_ *Host, err error) {
 	undo.Add(tree.Remove)
 	if h.cfg.Volumes.Rate > 0 {
 		if err := tree.EnableIO(); err != nil {
-			return nil, api.Refuse(api.CodeUnsupported, "the rate of volumes cannot be bounded on this host: %w: leave out brigd --volume-rate", err)
+			return nil, api.Refuse(api.CodeUnsupported,
+				"the rate of volumes cannot be bounded on this host: %w: leave out brigd --volume-rate", err)
 		}
 	}
 
@@ -267,14 +268,17 @@ func (h *Host) openSlots(cpus topology, cgroupMode string, undo *rollback.Steps)
 	h.runner = &run.Runner{
 		Log: h.log,
 		Planner: &plan.Planner{
-			Images: h.cfg.Images, Languages: h.cfg.Languages, Blobs: h.cfg.Blobs, Profiles: h.cfg.Profiles, ProfileLog: h.cfg.ProfileLog, Mode: h.cfg.Mode, Network: h.cfg.Network, Packages: h.cfg.Packages,
+			Images: h.cfg.Images, Languages: h.cfg.Languages, Blobs: h.cfg.Blobs, Profiles: h.cfg.Profiles,
+			ProfileLog: h.cfg.ProfileLog, Mode: h.cfg.Mode, Network: h.cfg.Network, Packages: h.cfg.Packages,
 			Ceiling: h.cfg.Ceiling, Memory: h.cfg.Memory, Slots: h.cfg.Slots, SessionLife: h.cfg.SessionLife, CPUs: cpus.allowed,
 		},
-		Pool:      pool.New(h.factory, slots, cell.ScratchSize{Size: defaults.Scratch, Inodes: defaults.Inodes}, h.cfg.Memory, room),
+		Pool: pool.New(h.factory, slots,
+			cell.ScratchSize{Size: defaults.Scratch, Inodes: defaults.Inodes}, h.cfg.Memory, room),
 		Artifacts: h.cfg.Artifacts,
-		Templates: template.New(template.Config{Max: h.cfg.TemplateMemory, Life: h.cfg.TemplateLife, Runs: templateRuns, Wait: templateWait}),
-		Memory:    h.memory,
-		About:     run.HostFacts{Kernel: kernel, CgroupMode: cgroupMode, Version: h.cfg.Version},
+		Templates: template.New(template.Config{Max: h.cfg.TemplateMemory, Life: h.cfg.TemplateLife,
+			Runs: templateRuns, Wait: templateWait}),
+		Memory: h.memory,
+		About:  run.HostFacts{Kernel: kernel, CgroupMode: cgroupMode, Version: h.cfg.Version},
 	}
 	if h.cfg.TemplateMemory > 0 {
 		h.runner.Planner.TemplateDrivers = plan.TemplateDrivers(template.Drivers())
@@ -282,7 +286,8 @@ func (h *Host) openSlots(cpus topology, cgroupMode string, undo *rollback.Steps)
 			return err
 		}
 	}
-	h.packages = &packages.Installer{Runner: h.runner, Store: h.cfg.Images, Most: h.cfg.PackagesMax, Removed: h.ImagesRemoved}
+	h.packages = &packages.Installer{Runner: h.runner, Store: h.cfg.Images, Most: h.cfg.PackagesMax,
+		Removed: h.ImagesRemoved}
 	h.sessions = session.NewRegistry(h.runner, volume.New(h.cfg.Volumes, kernel, h.log), h.cfg.Sessions, room.Sessions)
 	return nil
 }
@@ -354,9 +359,13 @@ func (h *Host) Health() api.Health {
 	return api.Health{
 		Status: "ok", Version: h.cfg.Version, Slots: slots, Leased: leased, Cells: cells,
 		Sessions: h.sessions.Count(), SessionsMax: h.sessions.Max,
-		Memory: int64(committed), MemoryMax: int64(h.cfg.Memory), AgentMemoryMax: int64(h.memory.MaxMemory()), ImagesHeld: int64(held), ImagesWanted: int64(wanted), ImagesMax: int64(h.factory.Images.Pages.Max),
+		Memory: int64(committed), MemoryMax: int64(h.cfg.Memory), AgentMemoryMax: int64(h.memory.MaxMemory()),
+		ImagesHeld: int64(held), ImagesWanted: int64(wanted), ImagesMax: int64(h.factory.Images.Pages.Max),
 		ImagesDamaged: h.factory.Images.Damaged(), ImageRoom: h.imageRoom(),
-		Templates:  api.Templates{Kept: templates.Kept, Bytes: int64(templates.Size), Max: int64(h.cfg.TemplateMemory), Made: templates.Made, Failed: templates.Failed, Problem: cmp.Or(h.runner.Planner.NoTemplates, templates.Why)},
-		VolumesMax: h.sessions.Volumes.Ceiling(), OtherAgents: int64(h.otherAgents), ProfileLog: h.cfg.ProfileLog, Network: h.cfg.Network, Packages: h.cfg.Packages, Kernel: h.runner.About.Kernel, CgroupMode: h.runner.About.CgroupMode, Ceiling: h.cfg.Ceiling,
+		Templates: api.Templates{Kept: templates.Kept, Bytes: int64(templates.Size), Max: int64(h.cfg.TemplateMemory),
+			Made: templates.Made, Failed: templates.Failed, Problem: cmp.Or(h.runner.Planner.NoTemplates, templates.Why)},
+		VolumesMax: h.sessions.Volumes.Ceiling(), OtherAgents: int64(h.otherAgents), ProfileLog: h.cfg.ProfileLog,
+		Network: h.cfg.Network, Packages: h.cfg.Packages, Kernel: h.runner.About.Kernel,
+		CgroupMode: h.runner.About.CgroupMode, Ceiling: h.cfg.Ceiling,
 	}
 }

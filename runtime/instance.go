@@ -63,7 +63,8 @@ func newInstance(run string) (_ *instance, err error) {
 		return nil, err
 	}
 	undo.Add(func() error { return errors.Join(i.lock.Close(), os.Remove(i.lock.Name())) })
-	if i.groups, err = os.OpenFile(filepath.Join(i.dir, "groups"), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
+	if i.groups, err = os.OpenFile(filepath.Join(i.dir, "groups"),
+		os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
 		return nil, err
 	}
 	undo.Add(func() error { return errors.Join(i.groups.Close(), os.Remove(i.groups.Name())) })
@@ -85,7 +86,9 @@ func checkPassable(dir string) error {
 	if at == "" || err != nil {
 		return err
 	}
-	return api.Refuse(api.CodeUnsupported, "other users cannot pass through %s: choose a --run-dir below directories of mode 0711 or wider, such as %s", at, DefaultRunDir)
+	return api.Refuse(api.CodeUnsupported,
+		"other users cannot pass through %s: choose a --run-dir below directories of mode 0711 or wider, such as %s", at,
+		DefaultRunDir)
 }
 
 // mount mounts the private tmpfs. The agent is in its own mount namespace by now, so that no mount

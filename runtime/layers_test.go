@@ -52,7 +52,8 @@ func layeredStore(t *testing.T, dir string) *rootfs.Store {
 	}
 	layers := []string{
 		addLayer(t, s, base),
-		addLayer(t, s, archivetest.Tar(t, archivetest.Dir("srv"), archivetest.File("srv/low", "low\n"), archivetest.File("srv/gone", "gone\n"), home, secret)),
+		addLayer(t, s, archivetest.Tar(t, archivetest.Dir("srv"), archivetest.File("srv/low", "low\n"),
+			archivetest.File("srv/gone", "gone\n"), home, secret)),
 		addLayer(t, s, archivetest.Tar(t, archivetest.Dir("srv"), archivetest.File("srv/.wh.gone", ""), archivetest.File("srv/top", "top\n"),
 			&tar.Header{Typeflag: tar.TypeDir, Name: "opt", Mode: 0o755}, archivetest.File("opt/.wh..wh..opq", ""))),
 		addLayer(t, s, archivetest.Tar(t, implied...)),
@@ -60,7 +61,8 @@ func layeredStore(t *testing.T, dir string) *rootfs.Store {
 	_, err = s.AddImage(t.Context(), rootfs.Spec{Layers: layers}, "layered")
 	check(t, err)
 	_, err = s.AddImage(t.Context(), rootfs.Spec{Layers: layers[:2], Config: rootfs.Config{
-		Env: []string{"GREETING=hi", "PATH=/srv:/bin"}, Entrypoint: []string{"sh", "-c"}, Cmd: []string{"pwd; echo $GREETING $HOME $PATH"}, WorkingDir: "/srv", User: "app",
+		Env: []string{"GREETING=hi", "PATH=/srv:/bin"}, Entrypoint: []string{"sh", "-c"}, Cmd: []string{"pwd; echo $GREETING $HOME $PATH"},
+		WorkingDir: "/srv", User: "app",
 	}}, "lower")
 	check(t, err)
 	_, err = s.AddImage(t.Context(), rootfs.Spec{Layers: layers, Config: rootfs.Config{WorkingDir: "/tmp/build"}}, "hidden")
@@ -80,7 +82,8 @@ func TestCellsOfImagesOfLayers(t *testing.T) {
 		return
 	}
 	s := layeredStore(t, dir)
-	h, err := Open(Config{RunDir: filepath.Join(dir, "run"), Slots: 1, Images: s, ImageMemory: 64 * api.MiB, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	h, err := Open(Config{RunDir: filepath.Join(dir, "run"), Slots: 1, Images: s, ImageMemory: 64 * api.MiB,
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	check(t, err)
 	t.Cleanup(func() {
 		if err := h.Close(); err != nil {
@@ -89,7 +92,9 @@ func TestCellsOfImagesOfLayers(t *testing.T) {
 	})
 	run := func(image string, mode api.Mode, writable bool, script string) string {
 		t.Helper()
-		res, err := h.Run(t.Context(), api.Run{Image: image, Argv: []string{"/bin/sh", "-c", script}, Mode: mode, WritableRoot: writable, Limits: api.Limits{Wall: api.Duration(20 * time.Second)}}, api.Streams{}, api.Caller{})
+		res, err := h.Run(t.Context(),
+			api.Run{Image: image, Argv: []string{"/bin/sh", "-c", script}, Mode: mode, WritableRoot: writable,
+				Limits: api.Limits{Wall: api.Duration(20 * time.Second)}}, api.Streams{}, api.Caller{})
 		if err != nil || res.Verdict != api.OK {
 			t.Errorf("%s, %s, writable %v: %s, %v: %s", image, mode, writable, res.Verdict, err, res.Stderr)
 		}

@@ -8,7 +8,8 @@ import (
 )
 
 // InstallPackages installs a set of packages, unless it is stored. Its error is an *api.Error.
-func (h *Host) InstallPackages(ctx context.Context, r api.PackageRequest, s api.Streams, c api.Caller) (api.PackageSet, error) {
+func (h *Host) InstallPackages(ctx context.Context, r api.PackageRequest, s api.Streams,
+	c api.Caller) (api.PackageSet, error) {
 	set, err := h.packages.Install(ctx, r, s, c)
 	if err != nil {
 		return set, run.ToAPIError(h.log, err, "")

@@ -47,7 +47,9 @@ func TestCancelEndsCollecting(t *testing.T) {
 		if cancel = func() {}; want == api.Canceled {
 			cancel = stop
 		}
-		res, err := h.Run(ctx, api.Run{Image: "tiny", Argv: []string{"/bin/sh", "-c", "echo x > x"}, Limits: api.Limits{Wall: api.Duration(20 * time.Second)}}, api.Streams{}, api.Caller{})
+		res, err := h.Run(ctx,
+			api.Run{Image: "tiny", Argv: []string{"/bin/sh", "-c", "echo x > x"}, Limits: api.Limits{Wall: api.Duration(20 * time.Second)}},
+			api.Streams{}, api.Caller{})
 		if err != nil || res.Verdict != want || (len(res.Files) == 1) != (want == api.OK) {
 			t.Errorf("%s, %d files, %v; want %s", res.Verdict, len(res.Files), err, want)
 		}
@@ -73,7 +75,8 @@ func TestBlobsOfTestsAreLoadedWhenMemoryIsGranted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := Open(Config{RunDir: filepath.Join(dir, "run"), Slots: 2, Images: tinyStore(t), Blobs: blobs, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	h, err := Open(Config{RunDir: filepath.Join(dir, "run"), Slots: 2, Images: tinyStore(t), Blobs: blobs,
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,8 +42,9 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 	f := &fault{}
 	var log bytes.Buffer // read when the host is closed
 	h, err := Open(Config{
-		RunDir: filepath.Join(dir, "run"), Slots: 2, Images: tinyStore(t), fault: f.step, Volumes: volume.Config{Dir: filepath.Join(dir, "volumes")},
-		Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		RunDir: filepath.Join(dir, "run"), Slots: 2, Images: tinyStore(t), fault: f.step,
+		Volumes: volume.Config{Dir: filepath.Join(dir, "volumes")},
+		Log:     slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +71,8 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 	}
 	do := func(id, script string) (string, error) {
 		var out bytes.Buffer
-		_, err := h.Exec(t.Context(), id, api.Exec{Argv: []string{"/bin/sh", "-c", script}, Limits: api.Limits{Wall: api.Duration(20 * time.Second)}},
+		_, err := h.Exec(t.Context(), id,
+			api.Exec{Argv: []string{"/bin/sh", "-c", script}, Limits: api.Limits{Wall: api.Duration(20 * time.Second)}},
 			api.Streams{Stdout: &out, Stderr: &out}, api.Caller{})
 		return out.String(), err
 	}
@@ -190,7 +192,8 @@ func manySessions(t *testing.T, h *Host, f *fault) {
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
-			s, err := h.CreateSession(t.Context(), api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 32 * api.MiB, Scratch: api.MiB}}, api.Caller{})
+			s, err := h.CreateSession(t.Context(),
+				api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 32 * api.MiB, Scratch: api.MiB}}, api.Caller{})
 			if err != nil {
 				t.Error(err)
 				return
@@ -200,7 +203,8 @@ func manySessions(t *testing.T, h *Host, f *fault) {
 				work.Go(func() {
 					for n := 0; ; n++ {
 						name := fmt.Sprintf("d%d/f%d", i, n%5)
-						_, xerr := h.Exec(t.Context(), s.ID, api.Exec{Argv: []string{"/bin/sh", "-c", "sleep 30 >/dev/null 2>&1 & echo x >> all"}}, api.Streams{}, api.Caller{})
+						_, xerr := h.Exec(t.Context(), s.ID, api.Exec{Argv: []string{"/bin/sh", "-c", "sleep 30 >/dev/null 2>&1 & echo x >> all"}},
+							api.Streams{}, api.Caller{})
 						perr := h.PutFile(s.ID, name, false, false, strings.NewReader("content"), api.Caller{})
 						r, gerr := h.OpenFile(s.ID, name, false, api.Caller{})
 						if gerr == nil {
@@ -244,7 +248,8 @@ func TestWaitForVolumeDoesNotBlockCellBuilds(t *testing.T) {
 	}
 	end := make(chan struct{})
 	h, err := Open(Config{
-		RunDir: filepath.Join(dir, "run"), Slots: 1, Sessions: 64, Images: tinyStore(t), Volumes: volume.Config{Dir: filepath.Join(dir, "volumes")},
+		RunDir: filepath.Join(dir, "run"), Slots: 1, Sessions: 64, Images: tinyStore(t),
+		Volumes: volume.Config{Dir: filepath.Join(dir, "volumes")},
 		fault: func(step string) error {
 			if step == "session volume" {
 				<-end
@@ -259,7 +264,9 @@ func TestWaitForVolumeDoesNotBlockCellBuilds(t *testing.T) {
 	made := make(chan error, 2*goruntime.NumCPU())
 	for range cap(made) {
 		go func() {
-			_, err := h.CreateSession(t.Context(), api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: small.Memory, Scratch: small.Scratch}, Volume: &api.VolumeRequest{Name: "v"}}, api.Caller{})
+			_, err := h.CreateSession(t.Context(),
+				api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: small.Memory, Scratch: small.Scratch},
+					Volume: &api.VolumeRequest{Name: "v"}}, api.Caller{})
 			made <- err
 		}()
 	}

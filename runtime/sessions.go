@@ -49,7 +49,8 @@ func (h *Host) RemoveFile(id, name string, volume bool, c api.Caller) error {
 }
 
 // ListFiles lists files of a session. See session.Registry.ListFiles.
-func (h *Host) ListFiles(ctx context.Context, id, dir string, volume bool, hold func(bytes int64) error, c api.Caller) (api.FileList, error) {
+func (h *Host) ListFiles(ctx context.Context, id, dir string, volume bool, hold func(bytes int64) error,
+	c api.Caller) (api.FileList, error) {
 	return h.sessions.ListFiles(ctx, id, dir, volume, hold, c)
 }
 

@@ -35,7 +35,8 @@ func TestSweepOfDamagedState(t *testing.T) {
 		{"a line of zeros", map[string]string{"lock": "", "groups": strings.Repeat("\x00", 4096) + "\n"}, time.Time{}, false, "\\x00"},
 		{"somebody else's path", map[string]string{"lock": "", "groups": "/etc\n"}, time.Time{}, false, "/etc"},
 		{"a path that climbs", map[string]string{"lock": "", "groups": "/sys/fs/cgroup/brig-0/../../brig-0\n"}, time.Time{}, false, ".."},
-		{"a directory that is no group", map[string]string{"lock": "", "groups": filepath.Join(foreign, "brig-0") + "\n"}, time.Time{}, false, foreign},
+		{"a directory that is no group", map[string]string{"lock": "", "groups": filepath.Join(foreign, "brig-0") + "\n"},
+			time.Time{}, false, foreign},
 		{"something in the way", map[string]string{"lock": "", "groups/x": ""}, time.Time{}, false, "groups"},
 		{"made after its removal", map[string]string{"mnt/cells/": "", "mnt/state/x": "x"}, old, true, ""},
 		{"unknown files", map[string]string{"lock": "", "mine": "x"}, time.Time{}, false, "not empty"},
@@ -92,7 +93,8 @@ func FuzzSweepOfDamagedRecord(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, record []byte) {
-		if bytes.Contains(record, []byte("/sys/fs/cgroup")) && bytes.Contains(record, []byte("brig-")) && !bytes.Contains(record, []byte("none/")) {
+		if bytes.Contains(record, []byte("/sys/fs/cgroup")) && bytes.Contains(record, []byte("brig-")) &&
+			!bytes.Contains(record, []byte("none/")) {
 			t.Skip("it may name a living agent's group")
 		}
 		run := t.TempDir()

@@ -50,7 +50,8 @@ func TestSlowTerminationKeepsItsVerdict(t *testing.T) {
 		exit        int
 	}{
 		{"a limit ends it", sleepers + "sleep 60", 2 * time.Second, api.WallLimit, -1},
-		{"its first process ends", "dd if=/dev/zero of=/tmp/large bs=65536 count=256 2>/dev/null; " + sleepers + "exit 0", 20 * time.Second, api.OK, 0},
+		{"its first process ends", "dd if=/dev/zero of=/tmp/large bs=65536 count=256 2>/dev/null; " + sleepers + "exit 0",
+			20 * time.Second, api.OK, 0},
 		{"its first process fails", sleepers + "exit 7", 20 * time.Second, api.Nonzero, 7},
 	}
 	if res, err := run("exit 7", 20*time.Second); err != nil || res.Verdict != api.Nonzero {
@@ -113,7 +114,8 @@ func TestSlowTerminationOfASession(t *testing.T) {
 	var log bytes.Buffer // read after the host is closed
 	f := &fault{}
 	h, err := Open(Config{
-		RunDir: filepath.Join(dir, "run"), Slots: 1, Images: tinyStore(t), fault: f.step, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		RunDir: filepath.Join(dir, "run"), Slots: 1, Images: tinyStore(t), fault: f.step,
+		Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -122,11 +124,13 @@ func TestSlowTerminationOfASession(t *testing.T) {
 		name  string
 		death time.Duration
 	}{{"time enough", 20 * time.Second}, {"no time", -time.Second}} {
-		s, err := h.CreateSession(t.Context(), api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 64 * api.MiB, Scratch: api.MiB}}, api.Caller{})
+		s, err := h.CreateSession(t.Context(),
+			api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 64 * api.MiB, Scratch: api.MiB}}, api.Caller{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = h.Exec(t.Context(), s.ID, api.Exec{Argv: []string{"/bin/sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 60 >/dev/null 2>&1 & done"}}, api.Streams{}, api.Caller{})
+		_, err = h.Exec(t.Context(), s.ID,
+			api.Exec{Argv: []string{"/bin/sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 60 >/dev/null 2>&1 & done"}}, api.Streams{}, api.Caller{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -33,7 +33,8 @@ func BoundaryCalls(profiles ...Profile) iter.Seq[Call] {
 		numbers := boundaryNumbers()
 		var marks []uint64
 		if slices.ContainsFunc(profiles, func(p Profile) bool { return len(p.Setup) > 0 }) {
-			marks = []uint64{SetupMark, SetupMark ^ 1, SetupMark ^ 1<<32, SetupMark ^ 1<<63, SetupMark & 0xffffffff, SetupMark &^ 0xffffffff}
+			marks = []uint64{SetupMark, SetupMark ^ 1, SetupMark ^ 1<<32, SetupMark ^ 1<<63, SetupMark & 0xffffffff,
+				SetupMark &^ 0xffffffff}
 		}
 		groups := map[int32][][]ArgCond{} // the conditions of each rule on a call
 		for _, p := range profiles {

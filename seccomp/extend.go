@@ -55,7 +55,8 @@ func LintExtension(base Profile, remove []string, more []Rule) []Finding {
 		}
 		for _, n := range r.Names {
 			otherwise := fallback(rest, n)
-			conditional := slices.ContainsFunc(rulesFor(rest.Rules, n), func(r Rule) bool { return len(r.Args) > 0 && r.Action.Open() })
+			conditional := slices.ContainsFunc(rulesFor(rest.Rules, n),
+				func(r Rule) bool { return len(r.Args) > 0 && r.Action.Open() })
 			switch {
 			case otherwise.Action.Open():
 			case conditional:

@@ -173,7 +173,8 @@ func precedence(rules []Rule) []Rule {
 	}
 	plain = plain[:min(len(plain), 1)]
 	allow = slices.DeleteFunc(allow, func(r Rule) bool {
-		return len(plain) == 1 && r.Answer == plain[0].Answer && !slices.ContainsFunc(other, func(o Rule) bool { return overlap(r.Args, o.Args) })
+		return len(plain) == 1 && r.Answer == plain[0].Answer &&
+			!slices.ContainsFunc(other, func(o Rule) bool { return overlap(r.Args, o.Args) })
 	})
 	ordered := slices.Concat(allow, other, plain)
 	if len(plain) == 1 && !slices.ContainsFunc(ordered, func(r Rule) bool { return r.Answer != plain[0].Answer }) {

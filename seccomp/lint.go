@@ -224,7 +224,8 @@ func (l *linter) checkStartable() {
 		}
 	}
 	// A loader opens its libraries for reading; other flags may be refused.
-	if nr, ok := Number("openat", l.p.Arch); ok && !m.Decide(Call{Nr: nr, Arch: l.p.Arch.Audit(), Args: [6]uint64{1<<64 - 100, 0, syscall.O_CLOEXEC}}).Action.Open() {
+	if nr, ok := Number("openat", l.p.Arch); ok &&
+		!m.Decide(Call{Nr: nr, Arch: l.p.Arch.Audit(), Args: [6]uint64{1<<64 - 100, 0, syscall.O_CLOEXEC}}).Action.Open() {
 		l.warn(-1, "openat is not allowed for reading: most programs cannot start")
 	}
 }

@@ -25,9 +25,11 @@ func TestLint(t *testing.T) {
 	}{
 		{"two conditions on one argument (SEC-10)", add(when("ioctl", "x", eq(1, 1), eq(1, 2))), true, "two conditions on argument 1"},
 		{"an unknown name (SEC-11)", add(plain(Allow(), "x", "opnat")), true, `unknown system call "opnat"`},
-		{"a name of another architecture", func(p *Profile) { p.Arch = ARM64; p.Rules = append(p.Rules, plain(Allow(), "x", "fork")) }, false, "does not exist on arm64"},
+		{"a name of another architecture", func(p *Profile) { p.Arch = ARM64; p.Rules = append(p.Rules, plain(Allow(), "x", "fork")) }, false,
+			"does not exist on arm64"},
 		{"a rule equal to the default", add(plain(Fail(EPERM), "x", "chown")), false, "equal to the default"},
-		{"a refusal of an int with all 64 bits", add(Rule{Names: calls("ioctl"), Args: []ArgCond{eq(1, 0x5412)}, Answer: Fail(ENOTTY), Why: "x"}), true, "mask: 0xffffffff"},
+		{"a refusal of an int with all 64 bits", add(Rule{Names: calls("ioctl"), Args: []ArgCond{eq(1, 0x5412)}, Answer: Fail(ENOTTY), Why: "x"}),
+			true, "mask: 0xffffffff"},
 		{"a value outside its mask", add(when("ioctl", "x", masked(1, 0xf0, 0x1))), true, "can never match"},
 		{"an argument that does not exist", add(when("ioctl", "x", eq(6, 1))), true, "arguments 0 to 5"},
 		{"kill on write", func(p *Profile) {

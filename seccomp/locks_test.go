@@ -14,7 +14,8 @@ func TestLocksAreCountedInEveryProfile(t *testing.T) {
 	logged.Rules[len(logged.Rules)-1].Action = ActLog
 	open := sound()
 	open.Default = Answer{Action: ActLog}
-	profiles := []Profile{sound(), allow(), allow(eq(1, 6)), allow(eq(1, 1<<32|6)), allow(masked(1, 0xff, 6)), allow(masked(1, 0xfffffff8, 0)), allow(eq(0, 3)), allow(eq(1, 3)), allow(eq(1, 8)), allow(eq(1, 37)), logged, open}
+	profiles := []Profile{sound(), allow(), allow(eq(1, 6)), allow(eq(1, 1<<32|6)), allow(masked(1, 0xff, 6)), allow(masked(1, 0xfffffff8, 0)),
+		allow(eq(0, 3)), allow(eq(1, 3)), allow(eq(1, 8)), allow(eq(1, 37)), logged, open}
 	answers := []Answer{Allow(), {Action: ActLog}, Count(), Kill(), Fail(ENOTTY), Fail(ENOSYS)}
 	for _, name := range Tiers() {
 		profiles = append(profiles, tier(t, name))

@@ -42,8 +42,10 @@ func NewModel(p Profile) *Model {
 	arch := p.Arch.OrNative()
 	m := &Model{
 		p: p, rules: map[int32][]int{}, setup: map[int32]bool{},
-		rest:    Decision{Answer: p.Default, Rule: FromDefault, Why: fmt.Sprintf("profile %s names no rule that matches, and its default is %s", p.Name, p.Default)},
-		foreign: Decision{Answer: Kill(), Rule: FromArch, Why: "not a call of " + string(arch) + ": another architecture has other numbers, which the rules do not cover"},
+		rest: Decision{Answer: p.Default, Rule: FromDefault,
+			Why: fmt.Sprintf("profile %s names no rule that matches, and its default is %s", p.Name, p.Default)},
+		foreign: Decision{Answer: Kill(), Rule: FromArch,
+			Why: "not a call of " + string(arch) + ": another architecture has other numbers, which the rules do not cover"},
 	}
 	m.newer = Decision{Answer: Fail(ENOSYS), Rule: FromNewer, Why: newerWhy(arch)}
 	if p.Log {

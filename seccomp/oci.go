@@ -68,7 +68,8 @@ func ExportOCI(p Profile) (OCI, error) {
 		if len(f.Conds) == 0 {
 			plain[f.Answer] = len(out.Syscalls)
 		}
-		out.Syscalls = append(out.Syscalls, OCISyscall{Names: []string{f.Name}, Action: action, ErrnoRet: errno, Args: ociArgs(f.Conds)})
+		out.Syscalls = append(out.Syscalls,
+			OCISyscall{Names: []string{f.Name}, Action: action, ErrnoRet: errno, Args: ociArgs(f.Conds)})
 	}
 	return out, nil
 }

@@ -52,16 +52,20 @@ func networkRules() []Rule {
 			plain(Allow(), "connections; nothing but the run's own loopback is reachable, and the sockets of the caller that relays", "connect bind accept accept4"),
 			plain(Count(), "servers on the run's own loopback; the agent counts the calls, because connections in a listener's queue are charged to no group (MEM-43)", "listen"),
 			{
-				Names: calls("socket"), Answer: Count(), Args: []ArgCond{eq(0, afNetlink), masked(1, ^uint64(openFlags), sockRaw), eq(2, routeNetlink)},
-				Why: "getifaddrs: the addresses of the run's own interface, without which C# finds no IPv4; changes need CAP_NET_ADMIN. The agent counts the calls, because answers that are not read are charged to no group (MEM-45)",
+				Names: calls("socket"), Answer: Count(),
+				Args: []ArgCond{eq(0, afNetlink), masked(1, ^uint64(openFlags), sockRaw), eq(2, routeNetlink)},
+				Why:  "getifaddrs: the addresses of the run's own interface, without which C# finds no IPv4; changes need CAP_NET_ADMIN. The agent counts the calls, because answers that are not read are charged to no group (MEM-45)",
 			},
 			when("sendmsg", messages, masked(2, badSendFlags, 0)),
 			when("sendmmsg recvmmsg", messages, masked(3, badSendFlags, 0)),
 		},
 		optionsOf("getsockopt", solSocket, "ACCEPTCONN", socketAcceptsConns),
-		optionsOf("setsockopt", solSocket, "REUSEADDR BROADCAST KEEPALIVE LINGER", socketReuseAddress, socketBroadcast, socketKeepAlive, socketLinger),
-		optionsOf("setsockopt getsockopt", levelTCP, "NODELAY CORK KEEPIDLE KEEPINTVL KEEPCNT USER_TIMEOUT of TCP", tcpNoDelay, tcpCork, tcpKeepIdle, tcpKeepInterval, tcpKeepCount, tcpUserTimeout),
-		optionsOf("setsockopt getsockopt", levelIP, "TOS TTL RECVERR MULTICAST_ALL of IP; glibc sets RECVERR on its sockets for names, Java the last one on every UDP socket", ipTypeOfService, ipTimeToLive, ipReceiveErrors, ipMulticastAll),
+		optionsOf("setsockopt", solSocket, "REUSEADDR BROADCAST KEEPALIVE LINGER", socketReuseAddress, socketBroadcast,
+			socketKeepAlive, socketLinger),
+		optionsOf("setsockopt getsockopt", levelTCP, "NODELAY CORK KEEPIDLE KEEPINTVL KEEPCNT USER_TIMEOUT of TCP",
+			tcpNoDelay, tcpCork, tcpKeepIdle, tcpKeepInterval, tcpKeepCount, tcpUserTimeout),
+		optionsOf("setsockopt getsockopt", levelIP,
+			"TOS TTL RECVERR MULTICAST_ALL of IP; glibc sets RECVERR on its sockets for names, Java the last one on every UDP socket", ipTypeOfService, ipTimeToLive, ipReceiveErrors, ipMulticastAll),
 	)
 }
 

@@ -53,7 +53,8 @@ func tierRules(name string) ([]Rule, error) {
 	case "compile":
 		return slices.Concat(basicRules(), processRules(), lockRules(), compileRules()), nil
 	case "network":
-		return slices.Concat(basicRules(), withoutReceiveBuffer(processRules()), lockRules(), managedRules(), networkRules()), nil
+		return slices.Concat(basicRules(), withoutReceiveBuffer(processRules()), lockRules(),
+			managedRules(), networkRules()), nil
 	}
 	return nil, fmt.Errorf("find tier %q: no such tier; there are %s", name, strings.Join(Tiers(), ", "))
 }
@@ -103,7 +104,8 @@ func TierWithout(name string, taken ...Grant) (Profile, error) {
 	for _, g := range taken {
 		found := false
 		for i, r := range rules {
-			if (r.Action == ActAllow || r.Action == ActCount) && slices.Equal(r.Args, g.Args) && slices.Contains(r.Names, g.Call) {
+			if (r.Action == ActAllow || r.Action == ActCount) && slices.Equal(r.Args, g.Args) &&
+				slices.Contains(r.Names, g.Call) {
 				found = true
 				rules[i].Names = slices.DeleteFunc(slices.Clone(r.Names), func(n string) bool { return n == g.Call })
 			}

@@ -128,7 +128,9 @@ func (a *agentResponse) finishPiece(v any) {
 }
 
 func responseTooLarge(n, most int64) error {
-	return problem(http.StatusRequestEntityTooLarge, api.Refuse(api.CodeTooLarge, "the response is %s as JSON, and this service sends at most %s in one response: request less output, fewer files or fewer tests, or receive the output as events", api.Size(n), api.Size(most)))
+	return problem(http.StatusRequestEntityTooLarge,
+		api.Refuse(api.CodeTooLarge,
+			"the response is %s as JSON, and this service sends at most %s in one response: request less output, fewer files or fewer tests, or receive the output as events", api.Size(n), api.Size(most)))
 }
 
 // allowThinning allows responses without quota to be read: they belong to a run whose end must be

@@ -23,8 +23,9 @@ func TestLargeTestsHaveTheirVerdict(t *testing.T) {
 	for i := range tests {
 		id := fmt.Sprint(i)
 		asked = append(asked, `{"expected":"2"}`)
-		one := api.Result{Verdict: api.Nonzero, ExitCode: 1, Stdout: bytes.Repeat([]byte{1}, int(api.KeepOutput)), Stderr: bytes.Repeat([]byte{1}, int(api.KeepOutput)),
-			Files: []api.File{{Name: "out", Content: []byte("x")}}}
+		one := api.Result{Verdict: api.Nonzero, ExitCode: 1, Stdout: bytes.Repeat([]byte{1}, int(api.KeepOutput)),
+			Stderr: bytes.Repeat([]byte{1}, int(api.KeepOutput)),
+			Files:  []api.File{{Name: "out", Content: []byte("x")}}}
 		res.Tests = append(res.Tests, api.TestResult{ID: fmt.Sprint(i + 1), Difference: "line " + id, Result: one})
 	}
 	s := api.Summarize(tests, res.Tests)

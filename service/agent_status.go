@@ -56,7 +56,9 @@ func (g *Gateway) alertDamage(ctx context.Context, before, now []string) {
 		if slices.Contains(before, digest) {
 			continue
 		}
-		a := api.Alert{Time: time.Now().UTC(), Kind: api.ImageDamage, Text: "files of the stored image " + digest + " are not as they were imported: its runs are refused until it is built or imported again (brig rootfs verify)"}
+		a := api.Alert{Time: time.Now().UTC(), Kind: api.ImageDamage,
+			Text: "files of the stored image " + digest +
+				" are not as they were imported: its runs are refused until it is built or imported again (brig rootfs verify)"}
 		g.log.Error("an image is damaged", "image", digest)
 		g.keepAlert(ctx, a)
 	}

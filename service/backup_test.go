@@ -44,7 +44,8 @@ func documented(t *testing.T, word, root, to string) string {
 // problem, a batch whose jobs have not all ended, a volume, and the settings.
 func TestTheBackupIsRestored(t *testing.T) {
 	root, backup := t.TempDir(), filepath.Join(t.TempDir(), "brig.tar.gz")
-	kept := map[string]string{"etc/brig/keys.yaml": "keys:\n", "etc/brig/languages/own.yaml": "name: own\n", "var/lib/brig/volumes/ann": "a volume"}
+	kept := map[string]string{"etc/brig/keys.yaml": "keys:\n", "etc/brig/languages/own.yaml": "name: own\n",
+		"var/lib/brig/volumes/ann": "a volume"}
 	for name, text := range kept {
 		path := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

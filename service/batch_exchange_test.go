@@ -39,8 +39,10 @@ func exchange(t *testing.T, ctx context.Context, web *httptest.Server, query str
 func TestBatchInOneExchange(t *testing.T) {
 	agent := newJudging()
 	web, _ := serveBatches(t, agent.mux(), t.TempDir(), nil)
-	body := `{"defaults": {"image": "tiny", "argv": ["good"]}, "keep": "summary"}` + "\n" + `{"id": "a"}` + "\n" + `{"id": "b", "argv": ["wrong"]}` + "\n" +
-		"no job\n" + `{"id": "c", "nothing": 1}` + "\n" + `{"id": "d", "source": "` + strings.Repeat("x", batches.MaxLine) + `"}` + "\n" + `{"id": "e"}` + "\n"
+	body := `{"defaults": {"image": "tiny", "argv": ["good"]}, "keep": "summary"}` + "\n" + `{"id": "a"}` + "\n" +
+		`{"id": "b", "argv": ["wrong"]}` + "\n" +
+		"no job\n" + `{"id": "c", "nothing": 1}` + "\n" + `{"id": "d", "source": "` + strings.Repeat("x", batches.MaxLine) + `"}` +
+		"\n" + `{"id": "e"}` + "\n"
 	res := exchange(t, t.Context(), web, "", strings.NewReader(body))
 	all, end := readLines(t, res.Body)
 	onceEach(t, all, 6)
@@ -51,7 +53,8 @@ func TestBatchInOneExchange(t *testing.T) {
 			t.Errorf("%s has a result although summaries are kept", one.ID)
 		}
 	}
-	for id, want := range map[string]api.JobStatus{"a": api.JobDone, "b": api.JobDone, "line 4": api.JobRefused, "c": api.JobRefused, "line 6": api.JobRefused, "e": api.JobDone} {
+	for id, want := range map[string]api.JobStatus{"a": api.JobDone, "b": api.JobDone, "line 4": api.JobRefused, "c": api.JobRefused,
+		"line 6": api.JobRefused, "e": api.JobDone} {
 		if status[id] != want {
 			t.Errorf("%s is %q; want %s: %v", id, status[id], want, status)
 		}

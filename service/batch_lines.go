@@ -33,10 +33,12 @@ func (g *Gateway) openLines(w http.ResponseWriter, r *http.Request) (*lineBody, 
 	if err != nil {
 		return nil, err
 	}
-	b := &lineBody{Reader: r.Body, out: http.NewResponseController(w), slot: slot, reserved: g.bodyQuota.Reserve(callerOf(r.Context()).Name, 0)}
+	b := &lineBody{Reader: r.Body, out: http.NewResponseController(w), slot: slot,
+		reserved: g.bodyQuota.Reserve(callerOf(r.Context()).Name, 0)}
 	err = b.reserved.Grow(r.Context(), min(linesMemory, g.maxOfBody()), g.cfg.Wait)
 	if errors.Is(err, quota.ErrFull) {
-		err = problem(http.StatusTooManyRequests, api.Fail(api.CodeBusy, "the memory for large requests is full of other requests: send the jobs again later"))
+		err = problem(http.StatusTooManyRequests,
+			api.Fail(api.CodeBusy, "the memory for large requests is full of other requests: send the jobs again later"))
 	}
 	if err != nil {
 		slot()
@@ -70,7 +72,9 @@ func (b *lineBody) reason(err error) error {
 	case !b.broken() || errors.As(err, &own):
 		return err
 	case errors.Is(b.err, os.ErrDeadlineExceeded):
-		return problem(http.StatusRequestTimeout, api.Fail(api.CodeBadRequest, "no line came for %v: those before it were taken; send all again, with the same ids", linesPause))
+		return problem(http.StatusRequestTimeout,
+			api.Fail(api.CodeBadRequest,
+				"no line came for %v: those before it were taken; send all again, with the same ids", linesPause))
 	case errors.Is(b.err, context.Canceled):
 		return err
 	}

@@ -85,7 +85,8 @@ func TestBatchNamesStoredProblems(t *testing.T) {
 		}
 	}
 	run := agent.last()
-	if len(agent.runs) != 2 || len(run.Tests) != 2 || string(*run.Tests[0].Expected) != "THE-ANSWER" || agent.blobs[run.Tests[1].StdinBlob] != large || run.Limits.CPU != 1e9 || run.KeepOutput == 0 {
+	if len(agent.runs) != 2 || len(run.Tests) != 2 || string(*run.Tests[0].Expected) != "THE-ANSWER" ||
+		agent.blobs[run.Tests[1].StdinBlob] != large || run.Limits.CPU != 1e9 || run.KeepOutput == 0 {
 		t.Errorf("%d runs, the last is %+v", len(agent.runs), run)
 	}
 }

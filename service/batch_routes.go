@@ -18,9 +18,11 @@ func requireLines(r *http.Request) error {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case err != nil || kind != jsonLines:
-		return problem(http.StatusUnsupportedMediaType, api.Refuse(api.CodeBadRequest, "content type %.80q: send %s", r.Header.Get("Content-Type"), jsonLines))
+		return problem(http.StatusUnsupportedMediaType,
+			api.Refuse(api.CodeBadRequest, "content type %.80q: send %s", r.Header.Get("Content-Type"), jsonLines))
 	case r.Header.Get("Content-Encoding") != "":
-		return problem(http.StatusUnsupportedMediaType, api.Refuse(api.CodeBadRequest, "a compressed body is not accepted: send plain lines"))
+		return problem(http.StatusUnsupportedMediaType,
+			api.Refuse(api.CodeBadRequest, "a compressed body is not accepted: send plain lines"))
 	}
 	return nil
 }
@@ -61,7 +63,8 @@ func (g *Gateway) postBatch(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer release()
-	ask, err := parseBody(g, r.Context(), raw, func(raw []byte) (api.BatchRequest, error) { return decode.Batch(raw, "request") })
+	ask, err := parseBody(g, r.Context(), raw,
+		func(raw []byte) (api.BatchRequest, error) { return decode.Batch(raw, "request") })
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,8 @@ func (g *Gateway) openBatches() (err error) {
 	g.batches, err = batches.Open(batches.Config{
 		Dir: g.cfg.Batches, Keep: g.cfg.BatchKeep, Bytes: int64(g.cfg.BatchBytes), Drain: g.cfg.Grace, Log: g.log,
 		NewID: runID, Alone: func() bool { return !g.cfg.Keys.Multiple() }, Slots: g.batchSlots,
-		Permit: g.permitJob, Pin: g.pinBlobs, Problem: g.jobProblem, Complete: g.completeJob, Execute: g.executeJob, Healthy: g.waitForAgent, Ended: g.metrics.JobsEnded,
+		Permit: g.permitJob, Pin: g.pinBlobs, Problem: g.jobProblem, Complete: g.completeJob, Execute: g.executeJob,
+		Healthy: g.waitForAgent, Ended: g.metrics.JobsEnded,
 	})
 	return err
 }
@@ -100,7 +101,8 @@ func (g *Gateway) jobProblem(owner, ref string) (api.StoredProblem, error) {
 
 // completeJob returns the run of a job that names a stored problem. Its memory and blobs are reserved until free is
 // called.
-func (g *Gateway) completeJob(ctx context.Context, owner, ref string, own api.Run) (run api.Run, free func(), err error) {
+func (g *Gateway) completeJob(ctx context.Context, owner, ref string,
+	own api.Run) (run api.Run, free func(), err error) {
 	c, err := g.callerNamed(owner)
 	if err != nil {
 		return run, nil, err

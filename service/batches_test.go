@@ -18,18 +18,22 @@ func TestBatch(t *testing.T) {
 	agent := newJudging()
 	web, _ := serveBatches(t, agent.mux(), t.TempDir(), nil)
 	path := openBatch(t, web, `{"labels": {"project": "p"}, "defaults": {"limits": {"wall": "1s"}}}`)
-	if got := addJobs(t, web, path, jobs("good", 0, 40)+jobs("wrong", 0, 5)+jobs("ceiling", 0, 2)); got.Taken != 47 || got.Repeated+got.RefusedTotal != 0 {
+	if got := addJobs(t, web, path, jobs("good", 0, 40)+jobs("wrong", 0, 5)+jobs("ceiling", 0, 2)); got.Taken != 47 ||
+		got.Repeated+got.RefusedTotal != 0 {
 		t.Errorf("%+v", got)
 	}
 	if got := addJobs(t, web, path, jobs("good", 30, 20)); got.Taken != 10 || got.Repeated != 10 {
 		t.Errorf("sent again: %+v", got)
 	}
-	got := addJobs(t, web, path, "{\"id\": 1}\n\n"+`{"id": "x", "image": "tiny", "argv": ["a"], "network": "public"}`+"\n"+`{"id": "y", "nothing": 1}`+"\n")
-	if got.Taken != 0 || got.RefusedTotal != 3 || len(got.Refused) != 3 || got.Refused[1].Line != 3 || got.Refused[1].ID != "x" || got.Refused[1].Error.Code != api.CodeForbidden {
+	got := addJobs(t, web, path,
+		"{\"id\": 1}\n\n"+`{"id": "x", "image": "tiny", "argv": ["a"], "network": "public"}`+"\n"+`{"id": "y", "nothing": 1}`+"\n")
+	if got.Taken != 0 || got.RefusedTotal != 3 || len(got.Refused) != 3 || got.Refused[1].Line != 3 || got.Refused[1].ID != "x" ||
+		got.Refused[1].Error.Code != api.CodeForbidden {
 		t.Errorf("refused lines: %+v", got)
 	}
 	var p api.Problem
-	if s := send(t, web, "POST", path+"/jobs", `{"id": "good-1", "image": "tiny", "argv": ["other"]}`, &p, "Content-Type", jsonLines); s != 409 || p.Code != api.CodeConflict || !strings.Contains(p.Detail, "line 1") {
+	if s := send(t, web, "POST", path+"/jobs", `{"id": "good-1", "image": "tiny", "argv": ["other"]}`, &p, "Content-Type",
+		jsonLines); s != 409 || p.Code != api.CodeConflict || !strings.Contains(p.Detail, "line 1") {
 		t.Errorf("another job with the same id: %d, %+v", s, p)
 	}
 	var b api.Batch
@@ -40,7 +44,8 @@ func TestBatch(t *testing.T) {
 	}
 	all, end := follow(t, web, path, "follow=true")
 	onceEach(t, all, 57)
-	if end == nil || end.State != api.BatchDone || end.Jobs != 57 || end.Results != 57 || end.Statuses[api.JobDone] != 55 || end.Statuses[api.JobRefused] != 2 || end.Error != nil {
+	if end == nil || end.State != api.BatchDone || end.Jobs != 57 || end.Results != 57 || end.Statuses[api.JobDone] != 55 ||
+		end.Statuses[api.JobRefused] != 2 || end.Error != nil {
 		t.Fatalf("end: %+v", end)
 	}
 	for _, one := range all {
@@ -190,23 +195,27 @@ func TestBatchesOfKeys(t *testing.T) {
 	web, _ := serveBatches(t, newJudging().mux(), t.TempDir(), func(c *Config) { c.Keys = keys })
 	path := openBatch(t, web, "{}", as["ann"]...)
 	var p api.Problem
-	for _, one := range []struct{ method, path string }{{"GET", path}, {"DELETE", path}, {"POST", path + "/close"}, {"GET", path + "/results"}, {"GET", path + "/events"}} {
+	for _, one := range []struct{ method, path string }{{"GET", path}, {"DELETE", path}, {"POST", path + "/close"}, {"GET", path + "/results"},
+		{"GET", path + "/events"}} {
 		if s := send(t, web, one.method, one.path, "", &p, as["bob"]...); s != 404 || p.Code != api.CodeNotFound {
 			t.Errorf("%s %s of another key: %d, %+v", one.method, one.path, s, p)
 		}
 	}
-	if s := send(t, web, "POST", path+"/jobs", jobs("good", 0, 1), &p, append([]string{"Content-Type", jsonLines}, as["bob"]...)...); s != 404 {
+	if s := send(t, web, "POST", path+"/jobs", jobs("good", 0, 1), &p,
+		append([]string{"Content-Type", jsonLines}, as["bob"]...)...); s != 404 {
 		t.Errorf("a job for another key's batch: %d", s)
 	}
 	if s := send(t, web, "POST", "/v1/batches", "{}", &p, as["ann"]...); s != 429 || p.Code != api.CodeBatchesFull || !p.RetrySafe {
 		t.Errorf("a second batch of a key that may have one: %d, %+v", s, p)
 	}
 	own := openBatch(t, web, "{}", as["bob"]...)
-	if s := send(t, web, "POST", own+"/jobs", jobs("good", 0, 100), &p, append([]string{"Content-Type", jsonLines}, as["bob"]...)...); s != 429 || p.Code != api.CodeBatchesFull {
+	if s := send(t, web, "POST", own+"/jobs", jobs("good", 0, 100), &p,
+		append([]string{"Content-Type", jsonLines}, as["bob"]...)...); s != 429 || p.Code != api.CodeBatchesFull {
 		t.Errorf("more bytes than a key may have: %d, %+v", s, p)
 	}
 	var page api.Page[api.Batch]
-	if s := send(t, web, "GET", "/v1/batches", "", &page, as["bob"]...); s != 200 || len(page.Items) != 1 || "/v1/batches/"+page.Items[0].ID != own || page.Items[0].Jobs == 0 {
+	if s := send(t, web, "GET", "/v1/batches", "", &page, as["bob"]...); s != 200 || len(page.Items) != 1 ||
+		"/v1/batches/"+page.Items[0].ID != own || page.Items[0].Jobs == 0 {
 		t.Errorf("%d, %+v", s, page)
 	}
 	if s := send(t, web, "GET", path, "", nil, as["ann"]...); s != 200 {
@@ -221,7 +230,8 @@ func TestBatchEvents(t *testing.T) {
 	addJobs(t, web, path, jobs("good", 0, 5))
 	send(t, web, "POST", path+"/close", "", nil)
 	s, text, header := page(t, web, path+"/events")
-	if s != 200 || header.Get("Content-Type") != eventStream || !strings.Contains(text, "event: done\ndata: {") || !strings.HasSuffix(text, "\n\n") {
+	if s != 200 || header.Get("Content-Type") != eventStream || !strings.Contains(text, "event: done\ndata: {") ||
+		!strings.HasSuffix(text, "\n\n") {
 		t.Errorf("%d, %s", s, text)
 	}
 	if !strings.Contains(text[strings.Index(text, "event: done"):], `"done":5`) {

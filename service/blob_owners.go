@@ -92,7 +92,8 @@ func (d *upload) reserve(n int64) (evicted []string, err error) {
 	defer l.mu.Unlock()
 	cost := d.cost(n)
 	if d.maxAll > 0 && cost > d.maxAll {
-		return nil, api.Refuse(api.CodeTooLarge, "the blob is larger than the %s that the agent has for all blobs together: have the operator raise brigd --blob-cache", api.Size(d.maxAll))
+		return nil, api.Refuse(api.CodeTooLarge,
+			"the blob is larger than the %s that the agent has for all blobs together: have the operator raise brigd --blob-cache", api.Size(d.maxAll))
 	}
 	own, more := l.keys[d.key], cost-d.size
 	drop := func(h *keyBlobs) bool {
@@ -104,12 +105,14 @@ func (d *upload) reserve(n int64) (evicted []string, err error) {
 	}
 	for own.size+more > d.max {
 		if !drop(own) {
-			return evicted, api.Fail(api.CodeBusy, "blobs that are being uploaded, and blobs that accepted runs still need, fill the %s that this key may have: send it again when one of these uploads or runs has ended, or have the operator raise blobs of the key", api.Size(d.max))
+			return evicted, api.Fail(api.CodeBusy,
+				"blobs that are being uploaded, and blobs that accepted runs still need, fill the %s that this key may have: send it again when one of these uploads or runs has ended, or have the operator raise blobs of the key", api.Size(d.max))
 		}
 	}
 	for d.maxAll > 0 && l.size+more > d.maxAll {
 		if !drop(l.largest(own, own.size+more)) {
-			return evicted, api.Fail(api.CodeBusy, "blobs that are being uploaded, and blobs that accepted runs still need, fill the space that the agent has for blobs: send it again when one of these uploads or runs has ended, or have the operator raise brigd --blob-cache")
+			return evicted, api.Fail(api.CodeBusy,
+				"blobs that are being uploaded, and blobs that accepted runs still need, fill the space that the agent has for blobs: send it again when one of these uploads or runs has ended, or have the operator raise brigd --blob-cache")
 		}
 	}
 	own.size, l.size, d.size = own.size+more, l.size+more, d.size+more

@@ -36,7 +36,8 @@ func (g *Gateway) putBlob(w http.ResponseWriter, r *http.Request) error {
 // sendBlob has the agent store a blob for a caller. size is its size in bytes; below zero: it is not known.
 func (g *Gateway) sendBlob(ctx context.Context, c caller, digest string, size int64, body *countingReader) error {
 	agent, _, _ := g.agent.get()
-	d, err := g.blobs.beginUpload(ctx, c.Name, digest, int64(c.maxBlobs()), agent.BlobsMax/10*9) // beyond its full size the agent itself would choose what to evict
+	d, err := g.blobs.beginUpload(ctx, c.Name, digest,
+		int64(c.maxBlobs()), agent.BlobsMax/10*9) // beyond its full size the agent itself would choose what to evict
 	if err != nil {
 		return err
 	}
@@ -123,10 +124,12 @@ type countingReader struct {
 // itself.
 func (g *Gateway) limitedBody(w http.ResponseWriter, r *http.Request, caller api.Size) (*countingReader, error) {
 	most := g.cfg.MaxBlob
-	over := api.Refuse(api.CodeTooLarge, "the content is larger than the %s that this service accepts: have the operator raise --max-blob", most)
+	over := api.Refuse(api.CodeTooLarge,
+		"the content is larger than the %s that this service accepts: have the operator raise --max-blob", most)
 	if caller < most {
 		most = caller
-		over = api.Refuse(api.CodeTooLarge, "the content is larger than the %s that all blobs of this key together may have: have the operator raise blobs of the key", most)
+		over = api.Refuse(api.CodeTooLarge,
+			"the content is larger than the %s that all blobs of this key together may have: have the operator raise blobs of the key", most)
 	}
 	if r.ContentLength > int64(most) {
 		return nil, over
@@ -174,5 +177,6 @@ func (g *Gateway) hasBlob(w http.ResponseWriter, r *http.Request) error {
 }
 
 func noBlobError(digest string) error {
-	return api.Refuse(api.CodeNoBlob, "blob %.64s is not stored here, or was removed: PUT /v1/blobs/%.64s and send the run again", digest, digest)
+	return api.Refuse(api.CodeNoBlob,
+		"blob %.64s is not stored here, or was removed: PUT /v1/blobs/%.64s and send the run again", digest, digest)
 }

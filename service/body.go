@@ -32,7 +32,8 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, 
 	most := int64(g.cfg.MaxBody)
 	switch {
 	case r.Header.Get("Content-Encoding") != "":
-		return nil, nil, problem(http.StatusUnsupportedMediaType, api.Refuse(api.CodeBadRequest, "a compressed body is not accepted: send plain JSON"))
+		return nil, nil, problem(http.StatusUnsupportedMediaType,
+			api.Refuse(api.CodeBadRequest, "a compressed body is not accepted: send plain JSON"))
 	}
 	releaseSlot, err := g.uploadSlot(r)
 	if err != nil {
@@ -43,7 +44,8 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, 
 		return nil, nil, tooLarge(g.cfg.MaxBody)
 	}
 	timer := newStallTimer(w)
-	body := &reservingBody{g: g, stall: timer, ctx: r.Context(), reserved: g.bodyQuota.Reserve(callerOf(r.Context()).Name, 0), in: http.MaxBytesReader(w, r.Body, most)}
+	body := &reservingBody{g: g, stall: timer, ctx: r.Context(),
+		reserved: g.bodyQuota.Reserve(callerOf(r.Context()).Name, 0), in: http.MaxBytesReader(w, r.Body, most)}
 	raw, err = io.ReadAll(body)
 	if timer.pause(); err == nil && timer.stalled() {
 		err = os.ErrDeadlineExceeded
@@ -58,7 +60,9 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, 
 	case errors.As(err, &over):
 		return nil, nil, tooLarge(g.cfg.MaxBody)
 	case timer.stalled():
-		return nil, nil, problem(http.StatusRequestTimeout, api.Fail(api.CodeBadRequest, "the request stalled: a large request must send at least %s in %v, because it holds memory that other requests wait for: send it again, or send large inputs as blobs", api.Size(minProgress), stallTimeout))
+		return nil, nil, problem(http.StatusRequestTimeout,
+			api.Fail(api.CodeBadRequest,
+				"the request stalled: a large request must send at least %s in %v, because it holds memory that other requests wait for: send it again, or send large inputs as blobs", api.Size(minProgress), stallTimeout))
 	case errors.As(err, &own), errors.Is(err, context.Canceled):
 		return nil, nil, err
 	case err != nil:
@@ -139,7 +143,9 @@ func (b *reservingBody) limit() int64 { return max(largeBodyMin, b.reserved.Size
 // without a reservation. The first reservation may wait as long as a request waits for a slot.
 func (b *reservingBody) grow() error {
 	if most := b.g.maxOfBody(); b.cost.total > most {
-		return problem(http.StatusRequestEntityTooLarge, api.Refuse(api.CodeTooLarge, "the request needs more than %s of memory, including the memory of its lists and objects in addition to their texts, and large requests of one caller get no more: send fewer entries in one request, or have the operator raise --max-body", api.Size(most)))
+		return problem(http.StatusRequestEntityTooLarge,
+			api.Refuse(api.CodeTooLarge,
+				"the request needs more than %s of memory, including the memory of its lists and objects in addition to their texts, and large requests of one caller get no more: send fewer entries in one request, or have the operator raise --max-body", api.Size(most)))
 	}
 	timeout := min(bodyWait, b.g.cfg.Wait)
 	if b.reserved.Size() == 0 {
@@ -150,7 +156,9 @@ func (b *reservingBody) grow() error {
 	defer b.stall.start()
 	err := b.reserved.Grow(b.ctx, more, timeout)
 	if errors.Is(err, quota.ErrFull) {
-		return problem(http.StatusTooManyRequests, api.Fail(api.CodeBusy, "the memory for large requests is full of other requests: send it again later, or send large inputs as blobs"))
+		return problem(http.StatusTooManyRequests,
+			api.Fail(api.CodeBusy,
+				"the memory for large requests is full of other requests: send it again later, or send large inputs as blobs"))
 	}
 	return err
 }
@@ -175,5 +183,6 @@ func parseBodyAs[T any](g *Gateway, ctx context.Context, raw []byte, what string
 }
 
 func tooLarge(most api.Size) error {
-	return api.Refuse(api.CodeTooLarge, "the request is larger than the %s that this service accepts: send large inputs as blobs, or have the operator raise --max-body", most)
+	return api.Refuse(api.CodeTooLarge,
+		"the request is larger than the %s that this service accepts: send large inputs as blobs, or have the operator raise --max-body", most)
 }

@@ -73,7 +73,8 @@ func TestBodiesOfManyEntriesAreBoundedTogether(t *testing.T) {
 	}
 	var p api.Problem
 	many := `{"image":"tiny","argv":["x"],"tests":[{"args":[` + strings.Repeat(`"",`, 300_000) + `""]}]}`
-	if s := send(t, web, "POST", "/v1/runs", many, &p); s != 413 || p.Code != api.CodeTooLarge || !strings.Contains(p.Detail, "fewer entries") {
+	if s := send(t, web, "POST", "/v1/runs", many, &p); s != 413 || p.Code != api.CodeTooLarge ||
+		!strings.Contains(p.Detail, "fewer entries") {
 		t.Errorf("one that never fits: %d, %+v", s, p)
 	}
 	ended := map[int]int{}

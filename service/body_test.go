@@ -103,7 +103,8 @@ func TestChunkedBodiesAreBounded(t *testing.T) {
 	g := web.Config.Handler.(*Gateway)
 	whole := maxLargeBodies * int64(3*api.MiB)
 	post := func(n int64) (status int) {
-		body := io.MultiReader(strings.NewReader(`{"image":"tiny","argv":["cat"],"stdin":"`), io.LimitReader(letters{}, n), strings.NewReader(`"}`))
+		body := io.MultiReader(strings.NewReader(`{"image":"tiny","argv":["cat"],"stdin":"`), io.LimitReader(letters{}, n),
+			strings.NewReader(`"}`))
 		req, err := http.NewRequestWithContext(t.Context(), "POST", web.URL+"/v1/runs", body)
 		if err != nil {
 			t.Fatal(err)
@@ -183,7 +184,8 @@ func TestStalledBodiesReleaseMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, _ := io.ReadAll(res.Body) // the test checks what was read
-	if res.StatusCode != http.StatusRequestTimeout || !strings.Contains(string(text), "the request stalled") || !strings.Contains(string(text), `"retry_safe":true`) {
+	if res.StatusCode != http.StatusRequestTimeout || !strings.Contains(string(text), "the request stalled") ||
+		!strings.Contains(string(text), `"retry_safe":true`) {
 		t.Errorf("%s: %s", res.Status, text)
 	}
 	if res, err := http.ReadResponse(bufio.NewReader(slow), nil); err != nil || res.StatusCode != 200 {
@@ -258,7 +260,8 @@ func TestClientDisconnectsDuringBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := io.WriteString(c, "POST /execute HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"); err != nil {
+	if _, err := io.WriteString(c,
+		"POST /execute HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
@@ -293,7 +296,8 @@ func TestConcurrentUploadsAreBounded(t *testing.T) {
 		}
 	}
 	var p api.Problem
-	if s := send(t, web, "POST", "/v1/runs", `{"image":"tiny","argv":["true"]}`, &p); s != 429 || p.Code != api.CodeTooManyBodies || p.RetryAfter == 0 ||
+	if s := send(t, web, "POST", "/v1/runs", `{"image":"tiny","argv":["true"]}`, &p); s != 429 ||
+		p.Code != api.CodeTooManyBodies || p.RetryAfter == 0 ||
 		!strings.Contains(p.Detail, "2 requests are") || !strings.Contains(p.Detail, "--max-bodies") {
 		t.Errorf("%d, %+v", s, p)
 	}

@@ -40,7 +40,9 @@ func (g *Gateway) checked(ctx context.Context, o *runRequest) ([]api.Finding, er
 	if err != nil || o.check == checkWarn || !check.HasErrors(found) {
 		return found, err
 	}
-	p := problem(http.StatusUnprocessableEntity, api.Refuse(api.CodeCheckRefused, "the check found a dangerous place, and check=enforce refuses such a source: see findings, or send the request with check=warn"))
+	p := problem(http.StatusUnprocessableEntity,
+		api.Refuse(api.CodeCheckRefused,
+			"the check found a dangerous place, and check=enforce refuses such a source: see findings, or send the request with check=warn"))
 	p.Findings = found
 	return nil, p
 }

@@ -32,7 +32,8 @@ func TestAChecksRunHasTheKeysBounds(t *testing.T) {
 	}{
 		{"a check", "low", "/v1/check", `{"language":"python","source":"x"}`, 2, 0.1, api.Exclusive},
 		{"a check before a run", "low", "/v1/runs?check=warn", `{"language":"python","source":"x"}`, 2, 0.1, api.Exclusive},
-		{"a check before a run with a mode", "low", "/v1/runs?check=warn", `{"language":"python","source":"x","mode":"fresh"}`, 2, 0.1, api.Fresh},
+		{"a check before a run with a mode", "low", "/v1/runs?check=warn",
+			`{"language":"python","source":"x","mode":"fresh"}`, 2, 0.1, api.Fresh},
 		{"a check before an execute", "low", "/execute?check=warn", `{"language":"python","code":"x"}`, 2, 0.1, api.Exclusive},
 		{"a check without bounds", "free", "/v1/check", `{"language":"python","source":"x"}`, 0, 0, ""},
 	} {
@@ -41,7 +42,8 @@ func TestAChecksRunHasTheKeysBounds(t *testing.T) {
 			t.Fatalf("%s: %d, %d runs", tt.name, s, len(asked))
 		}
 		if r := asked[0]; !r.Collect.None || r.Limits.Weight != tt.weight || r.Limits.CPUs != tt.cpus || r.Mode != tt.mode {
-			t.Errorf("%s: weight %d, cpus %v, mode %q; want %d, %v, %q", tt.name, r.Limits.Weight, r.Limits.CPUs, r.Mode, tt.weight, tt.cpus, tt.mode)
+			t.Errorf("%s: weight %d, cpus %v, mode %q; want %d, %v, %q", tt.name, r.Limits.Weight, r.Limits.CPUs, r.Mode,
+				tt.weight, tt.cpus, tt.mode)
 		}
 	}
 }

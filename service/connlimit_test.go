@@ -20,7 +20,8 @@ import (
 
 // listenFake is serveFake for tests of connections. It returns the address, a client that makes a
 // new connection for each request, and a server without the connection limits.
-func listenFake(t *testing.T, mux *http.ServeMux, wrap func(net.Listener) net.Listener, change func(*Config)) (string, *http.Client, *httptest.Server) {
+func listenFake(t *testing.T, mux *http.ServeMux, wrap func(net.Listener) net.Listener,
+	change func(*Config)) (string, *http.Client, *httptest.Server) {
 	t.Helper()
 	web := serveFake(t, mux, change)
 	g := web.Config.Handler.(*Gateway)
@@ -72,7 +73,8 @@ func oneTooMany(t *testing.T, c *http.Client, at string) {
 	}
 	defer res.Body.Close()
 	var p api.Problem
-	if err := json.NewDecoder(res.Body).Decode(&p); err != nil || res.StatusCode != 503 || p.Status != 503 || p.Code != api.CodeTooManyConns || !p.RetrySafe || p.RetryAfter == 0 {
+	if err := json.NewDecoder(res.Body).Decode(&p); err != nil || res.StatusCode != 503 || p.Status != 503 || p.Code != api.CodeTooManyConns ||
+		!p.RetrySafe || p.RetryAfter == 0 {
 		t.Errorf("one too many: %d, %+v, %v; want 503, %s", res.StatusCode, p, err, api.CodeTooManyConns)
 	}
 	if h := res.Header; h.Get("Retry-After") != "1" || !res.Close {
@@ -211,7 +213,8 @@ func (l from) Accept() (net.Conn, error) {
 // API-02: one address cannot take all connections, whatever it does with them.
 func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
 	mux, begun, end := stuck(t)
-	at, c, web := listenFake(t, mux, func(ln net.Listener) net.Listener { return from{ln} }, func(c *Config) { c.MaxConns, c.MaxConnsPerAddr = 16, 3 })
+	at, c, web := listenFake(t, mux, func(ln net.Listener) net.Listener { return from{ln} },
+		func(c *Config) { c.MaxConns, c.MaxConnsPerAddr = 16, 3 })
 	as := func(who string) *http.Client {
 		one := *c
 		one.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, at string) (net.Conn, error) {

@@ -167,7 +167,8 @@ func (g *Gateway) acquireSlot(ctx context.Context, o *runRequest) (*queue.Slot, 
 }
 
 func (o *runRequest) queueOwner() queue.Owner {
-	return queue.Owner{Key: o.caller.Name, Project: o.run.Labels.Project, MaxSlots: o.caller.Runs, MaxWaiting: o.caller.Waiting, Background: o.background}
+	return queue.Owner{Key: o.caller.Name, Project: o.run.Labels.Project, MaxSlots: o.caller.Runs,
+		MaxWaiting: o.caller.Waiting, Background: o.background}
 }
 
 // slotSlack is the time that the agent needs before and after a program.
@@ -317,7 +318,8 @@ func (a *activeRun) stream(ctx context.Context, name api.EventName) *teeStream {
 
 // notBegunCodes has the codes of failures before a run began.
 var notBegunCodes = map[api.Code]bool{
-	api.CodeQueueTimeout: true, api.CodeStopping: true, api.CodeBusy: true, api.CodeOverloaded: true, api.CodeAgentUnreachable: true,
+	api.CodeQueueTimeout: true, api.CodeStopping: true, api.CodeBusy: true, api.CodeOverloaded: true,
+	api.CodeAgentUnreachable: true,
 }
 
 // isRecorded reports whether a problem belongs to a run that the history has: a failure of brig, or of what
@@ -365,8 +367,10 @@ func (g *Gateway) record(o *runRequest, res api.Result, waited time.Duration, er
 	if rec.Image == "" {
 		rec.Image = o.run.Image
 	}
-	g.log.LogAttrs(context.Background(), slog.LevelInfo, "run", slog.String("run", o.id), slog.String("key", o.caller.Name), slog.String("project", rec.Project),
-		slog.String("task", rec.Task), slog.String("language", rec.Language), slog.String("verdict", string(rec.Verdict)), slog.String("code", string(rec.Code)),
+	g.log.LogAttrs(context.Background(), slog.LevelInfo, "run", slog.String("run", o.id),
+		slog.String("key", o.caller.Name), slog.String("project", rec.Project),
+		slog.String("task", rec.Task), slog.String("language", rec.Language), slog.String("verdict", string(rec.Verdict)),
+		slog.String("code", string(rec.Code)),
 		slog.Int64("queued_ns", rec.Queued), slog.Int64("wall_ns", rec.Wall))
 	within, cancel := context.WithTimeout(context.Background(), 30*time.Second) // also after the caller has left
 	defer cancel()
@@ -382,7 +386,8 @@ func (g *Gateway) record(o *runRequest, res api.Result, waited time.Duration, er
 	}
 	g.metrics.RunEnded(o.run.Language, res)
 	for _, alert := range g.alarm.Next(o.caller.Name, now, res) {
-		g.log.Warn("alert", "kind", alert.Kind, "key", alert.Owner, "project", alert.Project, "run", alert.Run, "text", alert.Text)
+		g.log.Warn("alert", "kind", alert.Kind, "key", alert.Owner, "project", alert.Project, "run",
+			alert.Run, "text", alert.Text)
 		if err := g.cfg.History.AddAlert(within, alert); err != nil {
 			g.log.Error("alert not recorded", "err", err)
 		}

@@ -36,7 +36,8 @@ func TestRunStartsOnce(t *testing.T) {
 	var status struct {
 		Run string `json:"run_id"`
 	}
-	if s := send(t, web, "POST", "/v1/runs?wait=false", fmt.Sprintf(`{"image":"tiny","argv":["cat"],"stdin_blob":%q}`, digest), &status); s != 202 {
+	if s := send(t, web, "POST", "/v1/runs?wait=false",
+		fmt.Sprintf(`{"image":"tiny","argv":["cat"],"stdin_blob":%q}`, digest), &status); s != 202 {
 		t.Fatal(s)
 	}
 	res, err := web.Client().Get(web.URL + "/v1/runs/" + status.Run + "/events")
@@ -138,7 +139,8 @@ func TestDisconnectCancelsARunThatHasBegun(t *testing.T) {
 		t.Fatalf("history: %+v", page)
 	}
 	var status api.Status
-	if s := send(t, web, "GET", "/v1/runs/"+page.Items[0].Run, "", &status); s != 200 || status.Result == nil || status.Result.Verdict != api.Canceled ||
+	if s := send(t, web, "GET", "/v1/runs/"+page.Items[0].Run, "", &status); s != 200 || status.Result == nil ||
+		status.Result.Verdict != api.Canceled ||
 		status.Result.Usage.CPU.Source != "the run was canceled, and no client waited for its measurements" {
 		t.Errorf("%d, %+v", s, status.Result)
 	}

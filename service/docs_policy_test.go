@@ -18,7 +18,8 @@ func TestDocumentationPolicyIsStrict(t *testing.T) {
 		}
 	}
 	inside := inlineScript().FindAllString(text, -1)
-	if len(inside) == 0 || strings.Count(policy, "'sha256-") != len(inside) || strings.Count(text, "<script") != len(inside)+strings.Count(text, "<script src") {
+	if len(inside) == 0 || strings.Count(policy, "'sha256-") != len(inside) ||
+		strings.Count(text, "<script") != len(inside)+strings.Count(text, "<script src") {
 		t.Errorf("%d scripts inside, policy %q", len(inside), policy)
 	}
 	if scripts, _, _ := strings.Cut(policy[strings.Index(policy, "script-src"):], ";"); strings.Contains(scripts, "unsafe") {
@@ -27,7 +28,8 @@ func TestDocumentationPolicyIsStrict(t *testing.T) {
 	if regexp.MustCompile(`(src|href)="https?:`).MatchString(text) {
 		t.Errorf("the page loads from elsewhere: %s", text)
 	}
-	for _, file := range []string{"swagger-ui.css", "swagger-ui-bundle.js", "swagger-ui-standalone-preset.js", "favicon-32x32.png", "oauth2-redirect.html"} {
+	for _, file := range []string{"swagger-ui.css", "swagger-ui-bundle.js", "swagger-ui-standalone-preset.js", "favicon-32x32.png",
+		"oauth2-redirect.html"} {
 		if status, body, _ := page(t, web, "/docs/"+file); status != 200 || len(body) < 100 {
 			t.Errorf("%s: %d with %d bytes", file, status, len(body))
 		}

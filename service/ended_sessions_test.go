@@ -19,7 +19,8 @@ import (
 // Every request for an ended session gets the same error, but only for its owner; the kind of the
 // first such request does not matter.
 func TestEndedSessionsSayTheSame(t *testing.T) {
-	for how, path := range map[string]string{"by asking": "", "by an exec": "/exec", "by a list": "/files", "by a file": "/files/a", "by deleting": "-", "with its agent": ""} {
+	for how, path := range map[string]string{"by asking": "", "by an exec": "/exec", "by a list": "/files", "by a file": "/files/a",
+		"by deleting": "-", "with its agent": ""} {
 		t.Run(how, func(t *testing.T) {
 			f := new(fakeSessions)
 			mux := f.mux()
@@ -99,7 +100,8 @@ func TestEndedSessionsAreForgotten(t *testing.T) {
 		if c := told("ann", "a"); c != api.CodeSessionEnded {
 			t.Errorf("ann's: %s; bob's many are in its place", c)
 		}
-		if first, last := told("bob", "b0"), told("bob", fmt.Sprint("b", 2*maxTombstones-1)); first != api.CodeNotFound || last != api.CodeSessionEnded {
+		if first, last := told("bob", "b0"), told("bob", fmt.Sprint("b", 2*maxTombstones-1)); first != api.CodeNotFound ||
+			last != api.CodeSessionEnded {
 			t.Errorf("bob's first %s, last %s", first, last)
 		}
 		if c := told("bob", "a"); c != api.CodeNotFound {
@@ -138,7 +140,8 @@ func TestSessionsOnAFullDisk(t *testing.T) {
 	if s := send(t, web, "GET", "/v1/sessions/s1", "", &p); s != 410 || p.Code != api.CodeSessionEnded {
 		t.Errorf("afterwards: %d, %+v", s, p)
 	}
-	if p, ours := problemFor(saveError(&fs.PathError{Op: "write", Path: "sessions", Err: syscall.ENOSPC})); p.Status != 503 || p.Code != api.CodeHostExhausted || !ours {
+	if p, ours := problemFor(saveError(&fs.PathError{Op: "write", Path: "sessions", Err: syscall.ENOSPC})); p.Status != 503 ||
+		p.Code != api.CodeHostExhausted || !ours {
 		t.Errorf("a full disk: %+v", p)
 	}
 }

@@ -74,7 +74,8 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 				return nil // the client reconnects to get it, as after any other end of the stream
 			}
 			if lost > 0 {
-				some = slices.Insert(slices.Clone(some), 0, events.Event{ID: some[0].ID - 1, Name: api.EventGap, Data: events.Encode(map[string]int64{"events_lost": lost})})
+				some = slices.Insert(slices.Clone(some), 0,
+					events.Event{ID: some[0].ID - 1, Name: api.EventGap, Data: events.Encode(map[string]int64{"events_lost": lost})})
 			}
 			var err error
 			for i := 0; i < len(some) && err == nil; i++ {

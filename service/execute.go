@@ -32,10 +32,12 @@ func runOf(e api.Execute) (api.Run, error) {
 	case e.Code == nil:
 		return api.Run{}, api.Refuse(api.CodeBadRequest, "there is nothing to run: set code")
 	case len(e.Allow) > 0 && !e.NetworkEnabled:
-		return api.Run{}, api.Refuse(api.CodeBadRequest, "allow lists hosts, and network_enabled is not true: set it, or leave allow out")
+		return api.Run{}, api.Refuse(api.CodeBadRequest,
+			"allow lists hosts, and network_enabled is not true: set it, or leave allow out")
 	case e.TimeoutSeconds < 0, math.IsNaN(e.TimeoutSeconds), e.TimeoutSeconds > 1e6,
 		e.TimeoutSeconds > 0 && e.TimeoutSeconds < 1e-9: // it would become zero, which means the language's own limit
-		return api.Run{}, api.Refuse(api.CodeBadLimits, "timeout_seconds is %v: write how many seconds the program may take", e.TimeoutSeconds)
+		return api.Run{}, api.Refuse(api.CodeBadLimits,
+			"timeout_seconds is %v: write how many seconds the program may take", e.TimeoutSeconds)
 	}
 	r := api.Run{
 		Language: e.Language, Stdin: e.Stdin, Env: e.Env, Requirements: e.Requirements,
@@ -105,7 +107,8 @@ func ofField(name string, err error) error {
 func executed(language string, at time.Time, res api.Result) api.Executed {
 	x := api.Executed{
 		Status: "error", Stdout: text(res.Stdout), Stderr: text(res.Stderr), ExitCode: res.Exit(),
-		Findings: res.Findings, ExecutionTime: float64(res.Timing.Wall) / 1e9, Files: map[string]api.FileValue{}, Run: res.Run, Language: language,
+		Findings: res.Findings, ExecutionTime: float64(res.Timing.Wall) / 1e9, Files: map[string]api.FileValue{},
+		Run: res.Run, Language: language,
 		Timestamp: at.UTC().Format(time.RFC3339Nano), Network: res.Network, Verdict: res.Verdict,
 	}
 	for _, f := range res.Files {
@@ -145,7 +148,8 @@ func failure(language string, res api.Result) string {
 	case res.Verdict == api.Signaled:
 		return fmt.Sprintf("the program was ended by %s", res.SignalName)
 	case res.Verdict == api.Denied && res.Denial != nil:
-		return fmt.Sprintf("the program was ended because it made the system call %s, which is not allowed", res.Denial.Syscall)
+		return fmt.Sprintf("the program was ended because it made the system call %s, which is not allowed",
+			res.Denial.Syscall)
 	case res.Diagnosis != nil && res.Diagnosis.Message != "":
 		return res.Diagnosis.Message
 	}

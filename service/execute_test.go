@@ -25,14 +25,18 @@ func TestExecuteAsRun(t *testing.T) {
 				Limits: api.Limits{Wall: api.Duration(1500 * time.Millisecond)}, Labels: api.Labels{Project: "p", Task: "t"}}},
 		{`{"code":"x","language":"bash","files":{"b.txt":"text","a.bin":{"content":"/wA=","encoding":"base64"},"c":{"content":"plain"}}}`, "",
 			api.Run{Language: "bash", Source: api.Bytes("x"), Files: []api.File{
-				{Name: "a.bin", Content: api.Bytes("\xff\x00")}, {Name: "b.txt", Content: api.Bytes("text")}, {Name: "c", Content: api.Bytes("plain")}}}},
+				{Name: "a.bin", Content: api.Bytes("\xff\x00")}, {Name: "b.txt", Content: api.Bytes("text")},
+				{Name: "c", Content: api.Bytes("plain")}}}},
 		{`{"code":"print(1)"}`, "",
-			api.Run{Language: "python", Source: lastValue, SourceName: driverName, Files: []api.File{{Name: "main.py", Content: api.Bytes("print(1)")}}}},
+			api.Run{Language: "python", Source: lastValue, SourceName: driverName,
+				Files: []api.File{{Name: "main.py", Content: api.Bytes("print(1)")}}}},
 		{`{"code":"","language":"c"}`, "", api.Run{Language: "c", Source: api.Bytes{}}},
-		{`{"code":""}`, "", api.Run{Language: "python", Source: lastValue, SourceName: driverName, Files: []api.File{{Name: "main.py", Content: api.Bytes{}}}}},
+		{`{"code":""}`, "", api.Run{Language: "python", Source: lastValue, SourceName: driverName,
+			Files: []api.File{{Name: "main.py", Content: api.Bytes{}}}}},
 		{`{}`, "nothing to run: set code", api.Run{}},
 		{`{"code":null}`, "nothing to run: set code", api.Run{}},
-		{`{"code":"x","language":"ruby","requirements":["rake"]}`, "", api.Run{Language: "ruby", Source: api.Bytes("x"), Requirements: []string{"rake"}}},
+		{`{"code":"x","language":"ruby","requirements":["rake"]}`, "",
+			api.Run{Language: "ruby", Source: api.Bytes("x"), Requirements: []string{"rake"}}},
 		{`{"code":"x","timeout_seconds":-1}`, "timeout_seconds", api.Run{}},
 		{`{"code":"x","timeout_seconds":1e400}`, "timeout_seconds", api.Run{}},
 		{`{"code":"x","timeout_seconds":1e-12}`, "timeout_seconds", api.Run{}},
@@ -64,17 +68,23 @@ func TestExecuted(t *testing.T) {
 		res  api.Result
 		want string // JSON
 	}{
-		{"good", api.Result{Verdict: api.OK, Stdout: api.Bytes("4\n\n"), Files: []api.File{{Name: valueName, Content: api.Bytes("7")}, {Name: "o", Content: api.Bytes("\xff")}}},
+		{"good", api.Result{Verdict: api.OK, Stdout: api.Bytes("4\n\n"),
+			Files: []api.File{{Name: valueName, Content: api.Bytes("7")}, {Name: "o", Content: api.Bytes("\xff")}}},
 			`{"status":"success","result":"4\n","value":"7","error":null,"exit_code":0,"timeout":false,"files":{"o":{"content":"/w==","encoding":"base64"}}}`},
 		{"exception", api.Result{Verdict: api.Nonzero, ExitCode: 1, Stderr: api.Bytes("Traceback\nNameError: name 'x' is not defined\n")},
 			`{"status":"error","result":null,"error":"NameError: name 'x' is not defined","exit_code":1,"timeout":false,"files":{}}`},
-		{"silent exit", api.Result{Verdict: api.Nonzero, ExitCode: 3}, `{"status":"error","error":"the program ended with exit code 3","exit_code":3}`},
+		{"silent exit", api.Result{Verdict: api.Nonzero, ExitCode: 3},
+			`{"status":"error","error":"the program ended with exit code 3","exit_code":3}`},
 		{"wall limit", api.Result{Verdict: api.WallLimit, ExitCode: -1, Signal: 9}, `{"status":"error","exit_code":124,"timeout":true}`},
 		{"cpu limit", api.Result{Verdict: api.CPULimit, ExitCode: -1, Signal: 9}, `{"status":"error","exit_code":124,"timeout":true}`},
-		{"signal", api.Result{Verdict: api.Signaled, ExitCode: -1, Signal: 11, SignalName: "SIGSEGV"}, `{"exit_code":139,"error":"the program was ended by SIGSEGV"}`},
-		{"memory", api.Result{Verdict: api.MemoryLimit, ExitCode: -1, Signal: 9, Limits: api.Limits{Memory: 64 * api.MiB}}, `{"exit_code":137,"error":"the program needed more memory than its limit of 64M"}`},
-		{"output", api.Result{Verdict: api.OutputLimit, ExitCode: -1, Signal: 9, Limits: api.Limits{Output: api.MiB}}, `{"exit_code":153,"error":"the program printed more than its limit of 1M"}`},
-		{"denied", api.Result{Verdict: api.Denied, ExitCode: -1, Signal: 9, Denial: &api.Denial{Syscall: "ptrace"}}, `{"exit_code":159,"error":"the program was ended because it made the system call ptrace, which is not allowed"}`},
+		{"signal", api.Result{Verdict: api.Signaled, ExitCode: -1, Signal: 11, SignalName: "SIGSEGV"},
+			`{"exit_code":139,"error":"the program was ended by SIGSEGV"}`},
+		{"memory", api.Result{Verdict: api.MemoryLimit, ExitCode: -1, Signal: 9, Limits: api.Limits{Memory: 64 * api.MiB}},
+			`{"exit_code":137,"error":"the program needed more memory than its limit of 64M"}`},
+		{"output", api.Result{Verdict: api.OutputLimit, ExitCode: -1, Signal: 9, Limits: api.Limits{Output: api.MiB}},
+			`{"exit_code":153,"error":"the program printed more than its limit of 1M"}`},
+		{"denied", api.Result{Verdict: api.Denied, ExitCode: -1, Signal: 9, Denial: &api.Denial{Syscall: "ptrace"}},
+			`{"exit_code":159,"error":"the program was ended because it made the system call ptrace, which is not allowed"}`},
 	} {
 		diagnose.Annotate("python", pythonMain, nil, &tt.res)
 		body, err := json.Marshal(executed("python", time.Unix(0, 0), tt.res))
@@ -126,8 +136,10 @@ func TestExecuteNamesTheCallersTimeout(t *testing.T) {
 		says error
 		want string
 	}{
-		{`{"code":"x","timeout_seconds":90}`, over.Within(api.Limits{Wall: api.Duration(time.Minute)}), "timeout_seconds is 90, above this agent's ceiling of 1m0s: ask for less"},
-		{`{"code":"x","timeout_seconds":90}`, over.Within(api.Limits{CPU: api.Duration(time.Minute)}), "timeout_seconds is 90, above this agent's ceiling of 1m0s: ask for less"},
+		{`{"code":"x","timeout_seconds":90}`, over.Within(api.Limits{Wall: api.Duration(time.Minute)}),
+			"timeout_seconds is 90, above this agent's ceiling of 1m0s: ask for less"},
+		{`{"code":"x","timeout_seconds":90}`, over.Within(api.Limits{CPU: api.Duration(time.Minute)}),
+			"timeout_seconds is 90, above this agent's ceiling of 1m0s: ask for less"},
 		{`{"code":"x","timeout_seconds":0.0001}`, short.Validate(), "timeout_seconds is 0.0001: the least is 1ms"},
 		{`{"code":"x"}`, over.Within(api.Limits{Wall: api.Duration(time.Minute)}), "limit wall is 1m30s"},
 		{`{"code":"x","timeout_seconds":1}`, api.Refuse(api.CodeAboveCeiling, "limit memory is 8G"), "limit memory is 8G"},

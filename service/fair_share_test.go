@@ -28,19 +28,28 @@ func TestSessionQuota(t *testing.T) {
 		"the first and nobody else may come":          {more: sessionUsage{1, 6*G + M}, alone: true},
 		"the first, within a bound of its own":        {key: auth.Key{Memory: 8 * G}, more: sessionUsage{1, 6*G + M}},
 		"a half of the sessions":                      {own: sessionUsage{7, 7 * M}, all: sessionUsage{7, 7 * M}, more: sessionUsage{1, M}},
-		"more than half of them":                      {own: sessionUsage{8, 8 * M}, all: sessionUsage{8, 8 * M}, more: sessionUsage{1, M}, want: api.CodeSessionsFull},
-		"a half of the memory":                        {own: sessionUsage{1, 5 * G}, all: sessionUsage{1, 5 * G}, more: sessionUsage{1, G}},
-		"more than half of it":                        {own: sessionUsage{1, 6 * G}, all: sessionUsage{1, 6 * G}, more: one, want: api.CodeSessionsFull},
-		"as much as is left next to another":          {own: sessionUsage{1, 3 * G}, all: sessionUsage{9, 7 * G}, more: sessionUsage{1, G}},
-		"more than is left next to another":           {own: sessionUsage{1, 4 * G}, all: sessionUsage{9, 8 * G}, more: one, want: api.CodeSessionsFull},
-		"nobody else may come":                        {own: sessionUsage{12, 11 * G}, all: sessionUsage{12, 11 * G}, more: one, alone: true},
-		"sessions of its own bound":                   {key: auth.Key{Sessions: 12}, own: sessionUsage{11, 11 * M}, all: sessionUsage{11, 11 * M}, more: sessionUsage{1, M}},
-		"more than that":                              {key: auth.Key{Sessions: 12}, own: sessionUsage{12, 12 * M}, all: sessionUsage{12, 12 * M}, more: sessionUsage{1, M}, want: api.CodeSessionsFull},
-		"more than that, alone":                       {key: auth.Key{Sessions: 2}, own: sessionUsage{2, 2 * M}, all: sessionUsage{2, 2 * M}, more: sessionUsage{1, M}, alone: true, want: api.CodeSessionsFull},
-		"memory of its own bound":                     {key: auth.Key{Memory: 10 * G}, own: sessionUsage{1, 9 * G}, all: sessionUsage{1, 9 * G}, more: sessionUsage{1, G}},
-		"more memory than that":                       {key: auth.Key{Memory: G}, own: sessionUsage{2, G}, all: sessionUsage{2, G}, more: sessionUsage{1, M}, alone: true, want: api.CodeSessionsFull},
-		"one that alone is more than that":            {key: auth.Key{Memory: 256 * M}, more: one, want: api.CodeAboveCeiling},
-		"a bound of sessions is none of the other":    {key: auth.Key{Sessions: 12}, own: sessionUsage{1, 6 * G}, all: sessionUsage{1, 6 * G}, more: one, want: api.CodeSessionsFull},
+		"more than half of them": {own: sessionUsage{8, 8 * M}, all: sessionUsage{8, 8 * M}, more: sessionUsage{1, M},
+			want: api.CodeSessionsFull},
+		"a half of the memory": {own: sessionUsage{1, 5 * G}, all: sessionUsage{1, 5 * G}, more: sessionUsage{1, G}},
+		"more than half of it": {own: sessionUsage{1, 6 * G}, all: sessionUsage{1, 6 * G}, more: one,
+			want: api.CodeSessionsFull},
+		"as much as is left next to another": {own: sessionUsage{1, 3 * G}, all: sessionUsage{9, 7 * G}, more: sessionUsage{1, G}},
+		"more than is left next to another": {own: sessionUsage{1, 4 * G}, all: sessionUsage{9, 8 * G}, more: one,
+			want: api.CodeSessionsFull},
+		"nobody else may come": {own: sessionUsage{12, 11 * G}, all: sessionUsage{12, 11 * G}, more: one, alone: true},
+		"sessions of its own bound": {key: auth.Key{Sessions: 12}, own: sessionUsage{11, 11 * M}, all: sessionUsage{11, 11 * M},
+			more: sessionUsage{1, M}},
+		"more than that": {key: auth.Key{Sessions: 12}, own: sessionUsage{12, 12 * M}, all: sessionUsage{12, 12 * M},
+			more: sessionUsage{1, M}, want: api.CodeSessionsFull},
+		"more than that, alone": {key: auth.Key{Sessions: 2}, own: sessionUsage{2, 2 * M}, all: sessionUsage{2, 2 * M},
+			more: sessionUsage{1, M}, alone: true, want: api.CodeSessionsFull},
+		"memory of its own bound": {key: auth.Key{Memory: 10 * G}, own: sessionUsage{1, 9 * G}, all: sessionUsage{1, 9 * G},
+			more: sessionUsage{1, G}},
+		"more memory than that": {key: auth.Key{Memory: G}, own: sessionUsage{2, G}, all: sessionUsage{2, G},
+			more: sessionUsage{1, M}, alone: true, want: api.CodeSessionsFull},
+		"one that alone is more than that": {key: auth.Key{Memory: 256 * M}, more: one, want: api.CodeAboveCeiling},
+		"a bound of sessions is none of the other": {key: auth.Key{Sessions: 12}, own: sessionUsage{1, 6 * G}, all: sessionUsage{1, 6 * G},
+			more: one, want: api.CodeSessionsFull},
 	} {
 		most := most
 		if tt.few {
@@ -77,7 +86,8 @@ func TestAKeyWithoutSessionsCanCreateOne(t *testing.T) {
 		}
 		for range 300 {
 			k := r.IntN(hogs)
-			if more := (sessionUsage{1, api.Size(1+r.IntN(2048)) * api.MiB}); r.IntN(4) > 0 && (caller{}).checkSessionQuota(sum(had[k]), all, more, most, true) == nil {
+			if more := (sessionUsage{1, api.Size(1+r.IntN(2048)) * api.MiB}); r.IntN(4) > 0 &&
+				(caller{}).checkSessionQuota(sum(had[k]), all, more, most, true) == nil {
 				had[k], all = append(had[k], more), all.plus(more)
 			} else if n := len(had[k]); n > 0 && r.IntN(3) == 0 {
 				all = sessionUsage{all.sessions - 1, all.memory - had[k][n-1].memory}
@@ -166,8 +176,9 @@ func TestVolumeQuota(t *testing.T) {
 		"one of the usual size":     {more: api.VolumeSize, most: 300 * M, others: true, want: true},
 		"more than a half, alone":   {own: 400 * M, all: 400 * M, more: 101 * M, most: 1000 * M, want: true},
 		"an agent that says none":   {own: 400 * M, all: 400 * M, more: 101 * M, others: true, want: true},
-		"within a bound of its own": {key: auth.Key{Volumes: 900 * M}, own: 400 * M, all: 400 * M, more: 500 * M, most: 1000 * M, others: true, want: true},
-		"beyond it":                 {key: auth.Key{Volumes: 100 * M}, more: 101 * M, most: 1000 * M},
+		"within a bound of its own": {key: auth.Key{Volumes: 900 * M}, own: 400 * M, all: 400 * M, more: 500 * M, most: 1000 * M,
+			others: true, want: true},
+		"beyond it": {key: auth.Key{Volumes: 100 * M}, more: 101 * M, most: 1000 * M},
 	} {
 		if err := (caller{tt.key}).checkVolumeQuota(tt.own, tt.all, tt.more, tt.most, tt.others); (err == nil) != tt.want {
 			t.Errorf("%s: %v", name, err)

@@ -21,7 +21,8 @@ import (
 func FuzzFilter(f *testing.F) {
 	for _, query := range []string{
 		"", "verdict=ok,failed&verdict=nonzero,,ok&limit=10", "since=2026-01-02T03:04:05Z&until=2026-01-02T03:04:05.000000001%2B14:00",
-		"since=9999-12-31T23:59:59Z&until=0000-01-01T00:00:00Z", "verdict=OK", "limit=-1", "limit=99999999999999999999", "all=1&project=p&task=%00&language=c&after=x", "since=2026-01-02T03:04:05%20Z",
+		"since=9999-12-31T23:59:59Z&until=0000-01-01T00:00:00Z", "verdict=OK", "limit=-1", "limit=99999999999999999999",
+		"all=1&project=p&task=%00&language=c&after=x", "since=2026-01-02T03:04:05%20Z",
 	} {
 		f.Add(query)
 	}
@@ -43,7 +44,8 @@ func FuzzFilter(f *testing.F) {
 			}
 			return
 		}
-		q := url.Values{"project": {got.Project}, "task": {got.Task}, "language": {got.Language}, "after": {got.After}, "all": {strconv.FormatBool(got.Scope.Everyone)}}
+		q := url.Values{"project": {got.Project}, "task": {got.Task}, "language": {got.Language}, "after": {got.After},
+			"all": {strconv.FormatBool(got.Scope.Everyone)}}
 		for i, v := range got.Verdicts {
 			if !slices.Contains(api.Verdicts(), v) || slices.Contains(got.Verdicts[:i], v) {
 				t.Fatalf("%q asks for the verdicts %q", query, got.Verdicts)
@@ -79,12 +81,14 @@ func FuzzFilter(f *testing.F) {
 // streams and summary take precedence, and the error for an unreadable record does not contain its
 // text.
 func FuzzResultOf(f *testing.F) {
-	whole, err := json.Marshal(api.Result{Run: "r", Verdict: api.Nonzero, ExitCode: 3, LimitsHit: []string{"wall"}, Usage: api.Usage{CPU: api.Known(7, "x")},
+	whole, err := json.Marshal(api.Result{Run: "r", Verdict: api.Nonzero, ExitCode: 3, LimitsHit: []string{"wall"},
+		Usage: api.Usage{CPU: api.Known(7, "x")},
 		Tests: []api.TestResult{{ID: "a", Answer: api.Accepted, Result: api.Result{Verdict: api.OK, Stdout: api.Bytes("\xff")}}}})
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, detail := range []string{string(whole), "null", "{}", `{"stdout":"theirs","summary":{"tests":7}}`, `{"tests":[null],"compile":null}`, `{"exit_code":"x"}`, "{", "\xff"} {
+	for _, detail := range []string{string(whole), "null", "{}", `{"stdout":"theirs","summary":{"tests":7}}`,
+		`{"tests":[null],"compile":null}`, `{"exit_code":"x"}`, "{", "\xff"} {
 		f.Add([]byte(detail), "out", []byte("\xffe"), true)
 	}
 	f.Add([]byte(nil), "", []byte(nil), false)
@@ -100,8 +104,10 @@ func FuzzResultOf(f *testing.F) {
 			}
 			return
 		}
-		if string(res.Stdout) != stdout || string(res.Stderr) != string(stderr) || res.StdoutTruncated || res.StderrTruncated != judged || judged && !reflect.DeepEqual(res.Summary, rec.Summary) {
-			t.Fatalf("with the detail %q it is given back with %q, %t, %q, %t and %+v", detail, res.Stdout, res.StdoutTruncated, res.Stderr, res.StderrTruncated, res.Summary)
+		if string(res.Stdout) != stdout || string(res.Stderr) != string(stderr) || res.StdoutTruncated || res.StderrTruncated != judged ||
+			judged && !reflect.DeepEqual(res.Summary, rec.Summary) {
+			t.Fatalf("with the detail %q it is given back with %q, %t, %q, %t and %+v", detail, res.Stdout, res.StdoutTruncated, res.Stderr,
+				res.StderrTruncated, res.Summary)
 		}
 		kept := history.NewRecord(*res)
 		if kept.Detail == nil {

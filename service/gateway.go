@@ -137,11 +137,14 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	}
 	g := &Gateway{
 		cfg: cfg, log: cfg.Log, startedAt: time.Now(), runs: newActiveRuns(), reading: make(chan struct{}, 1),
-		queue: queue.New(1, cfg.QueuePlaces), uploads: queue.New(cfg.MaxBodies, cfg.MaxConns), parsing: queue.New(1, cfg.MaxConns),
+		queue: queue.New(1, cfg.QueuePlaces), uploads: queue.New(cfg.MaxBodies, cfg.MaxConns),
+		parsing:      queue.New(1, cfg.MaxConns),
 		historyReads: queue.New(readSlots, readsWaiting), fileLists: queue.New(readSlots, readsWaiting),
-		bodyQuota: newBodyQuota(maxLargeBodies*int64(cfg.MaxBody), cfg.Keys), responses: newResponseQuota(int64(cfg.MaxAnswers)),
+		bodyQuota:       newBodyQuota(maxLargeBodies*int64(cfg.MaxBody), cfg.Keys),
+		responses:       newResponseQuota(int64(cfg.MaxAnswers)),
 		installs:        newInstallations(cfg),
-		pendingProblems: quota.New(quota.PerKey(1)), problemReads: queue.New(1, cfg.MaxConns), problemBlobs: quota.New(quota.PerKey(1)), verifications: quota.New(quota.PerKey(1)),
+		pendingProblems: quota.New(quota.PerKey(1)), problemReads: queue.New(1, cfg.MaxConns),
+		problemBlobs: quota.New(quota.PerKey(1)), verifications: quota.New(quota.PerKey(1)),
 		requests: newRequestQuota(cfg.MaxConns, cfg.Keys), execs: newExecQuota(), pendingVolumes: quota.New(quota.PerKey(1)),
 	}
 	g.stopping, g.stop = context.WithCancel(context.Background())
@@ -159,13 +162,16 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 		return nil, err
 	}
 	if names := g.uselessProfileLog(); len(names) > 0 {
-		return nil, api.Refuse(api.CodeForbidden, "profile_log is set on the keys %s, but the agent allows profile_mode log only to root: start it with brigd --profile-log (if brig serve starts it: --agent-arg=--profile-log), or remove profile_log from the keys", strings.Join(names, ", "))
+		return nil, api.Refuse(api.CodeForbidden,
+			"profile_log is set on the keys %s, but the agent allows profile_mode log only to root: start it with brigd --profile-log (if brig serve starts it: --agent-arg=--profile-log), or remove profile_log from the keys", strings.Join(names, ", "))
 	}
 	if most, unoffered := g.unofferedNetwork(); unoffered {
-		return nil, api.Refuse(api.CodeForbidden, "network is %s, but the agent offers callers other than root %s at most: start it with brigd --network %[1]s, or set network to %[2]s (brig serve --network %[2]s)", cfg.Network, most)
+		return nil, api.Refuse(api.CodeForbidden,
+			"network is %s, but the agent offers callers other than root %s at most: start it with brigd --network %[1]s, or set network to %[2]s (brig serve --network %[2]s)", cfg.Network, most)
 	}
 	if g.unofferedPackages() {
-		return nil, api.Refuse(api.CodeForbidden, "packages are offered, but the agent installs them for root alone: start it with brigd --packages, or leave out --packages and the indexes of brig serve")
+		return nil, api.Refuse(api.CodeForbidden,
+			"packages are offered, but the agent installs them for root alone: start it with brigd --packages, or leave out --packages and the indexes of brig serve")
 	}
 	g.warnUselessNetworks()
 	routes := g.routes()

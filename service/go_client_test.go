@@ -21,7 +21,8 @@ func keptService(t *testing.T, first time.Time) (web *httptest.Server, as map[st
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
-		say(w, 200, api.Result{Verdict: api.OK, Stdout: api.Bytes(`{"rule":"python-eval","line":1,"column":1,"name":"eval"}` + "\n" + `{"done":true}` + "\n")})
+		say(w, 200, api.Result{Verdict: api.OK,
+			Stdout: api.Bytes(`{"rule":"python-eval","line":1,"column":1,"name":"eval"}` + "\n" + `{"done":true}` + "\n")})
 	})
 	keys, as := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "root", Admin: true})
 	var store *history.Store
@@ -42,7 +43,9 @@ func keptService(t *testing.T, first time.Time) (web *httptest.Server, as map[st
 		}
 	}
 	for i, owner := range []string{"ann", "bob"} {
-		if err := store.AddAlert(t.Context(), api.Alert{Time: first.Add(time.Duration(i)), Kind: api.OOMKill, Owner: owner, Project: "course", Run: "r1", Text: "memory"}); err != nil {
+		if err := store.AddAlert(t.Context(),
+			api.Alert{Time: first.Add(time.Duration(i)), Kind: api.OOMKill, Owner: owner, Project: "course", Run: "r1",
+				Text: "memory"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -95,7 +98,8 @@ func TestRemoteReadsPastRuns(t *testing.T) {
 	if _, err := ann.History(t.Context(), client.Filter{All: true}); !errors.As(err, &p) || p.Code != api.CodeForbidden {
 		t.Errorf("another key's: %v", err)
 	}
-	if page, err := ann.Alerts(t.Context(), client.Filter{Project: "course"}); err != nil || len(page.Items) != 1 || page.Items[0].Kind != api.OOMKill || page.Items[0].Run != "r1" {
+	if page, err := ann.Alerts(t.Context(), client.Filter{Project: "course"}); err != nil || len(page.Items) != 1 ||
+		page.Items[0].Kind != api.OOMKill || page.Items[0].Run != "r1" {
 		t.Errorf("alerts: %+v, %v", page, err)
 	}
 	if page, err := root.Alerts(t.Context(), client.Filter{All: true, Limit: 1}); err != nil || len(page.Items) != 1 || page.Next == "" {
@@ -109,7 +113,8 @@ func TestRemoteReadsPastRuns(t *testing.T) {
 func TestRemoteCheckAndHealth(t *testing.T) {
 	web, as := keptService(t, time.Now())
 	ann := client.New(web.URL, as["ann"][1][len("Bearer "):])
-	if found, err := ann.Check(t.Context(), api.CheckRequest{Language: "python", Source: api.Bytes("eval(input())")}); err != nil || !found.Refused || len(found.Findings) != 1 {
+	if found, err := ann.Check(t.Context(), api.CheckRequest{Language: "python", Source: api.Bytes("eval(input())")}); err != nil ||
+		!found.Refused || len(found.Findings) != 1 {
 		t.Errorf("check: %+v, %v", found, err)
 	}
 	if h, err := ann.Health(t.Context()); err != nil || h.Status != api.ServiceOK || h.Version != "1.2.3" || !h.Agent.Reachable {

@@ -11,7 +11,8 @@ func (g *Gateway) health() api.ServiceHealth {
 	s := g.queue.Stats()
 	a, _, err := g.agent.get()
 	h := api.ServiceHealth{
-		Status: api.ServiceOK, Version: g.cfg.Version, Capacity: s.Slots, Load: s.Held, Queued: s.Waiting, QueueMax: s.MaxWaiting,
+		Status: api.ServiceOK, Version: g.cfg.Version, Capacity: s.Slots, Load: s.Held, Queued: s.Waiting,
+		QueueMax: s.MaxWaiting,
 		UptimeNS: int64(time.Since(g.startedAt)), MemoryMax: int64(g.MaxMemory() + g.readerMemory()),
 		Agent: api.AgentHealth{
 			Reachable: err == nil, Version: a.Version, Leased: a.Leased, Cells: a.Cells,
@@ -74,7 +75,8 @@ func (g *Gateway) ready(w http.ResponseWriter, r *http.Request) error {
 // getMetrics answers a scrape. The counters include the runs of all keys.
 func (g *Gateway) getMetrics(w http.ResponseWriter, r *http.Request) error {
 	if !callerOf(r.Context()).seesAll() {
-		return api.Refuse(api.CodeForbidden, "metrics cover the runs of all keys, and this key may not read them: have the operator set admin on it")
+		return api.Refuse(api.CodeForbidden,
+			"metrics cover the runs of all keys, and this key may not read them: have the operator set admin on it")
 	}
 	setWriteDeadline(w)
 	g.metrics.ServeHTTP(w, r)

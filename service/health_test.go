@@ -26,7 +26,8 @@ func TestHealthWithoutAKey(t *testing.T) {
 		}
 	}
 	var all api.ServiceHealth
-	if s := send(t, web, "GET", "/health", "", &all, "Authorization", "Bearer "+token); s != 200 || all.Version != "1.2.3" || all.Capacity != 4 {
+	if s := send(t, web, "GET", "/health", "", &all, "Authorization", "Bearer "+token); s != 200 ||
+		all.Version != "1.2.3" || all.Capacity != 4 {
 		t.Errorf("with a key: %d, %+v", s, all)
 	}
 	var languages []api.Language

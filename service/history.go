@@ -48,7 +48,9 @@ func ownerOf(r *http.Request) (history.Scope, error) {
 	case err != nil || !all:
 		return c.owner(), err
 	case !c.seesAll():
-		return history.Scope{}, api.Refuse(api.CodeForbidden, "all=true shows the runs of all keys, and this key may not read them: have the operator set admin on it")
+		return history.Scope{},
+			api.Refuse(api.CodeForbidden,
+				"all=true shows the runs of all keys, and this key may not read them: have the operator set admin on it")
 	}
 	return history.Scope{Everyone: true}, nil
 }
@@ -67,7 +69,8 @@ func verdicts(given []string) (all []api.Verdict, fails bool, err error) {
 		case slices.Contains(api.Verdicts(), v):
 			all = append(all, v)
 		default:
-			return nil, false, api.Refuse(api.CodeBadRequest, "verdict=%.40q does not exist: use one of %v, or %s for all runs without success", name, api.Verdicts(), failed)
+			return nil, false, api.Refuse(api.CodeBadRequest,
+				"verdict=%.40q does not exist: use one of %v, or %s for all runs without success", name, api.Verdicts(), failed)
 		}
 	}
 	return all, fails, nil

@@ -49,16 +49,19 @@ func TestWrongAnswersAreInTheHistory(t *testing.T) {
 	}
 	for _, path := range []string{"/v1/history?verdict=fail", "/v1/stats?verdict=ok,OK", "/v1/stats?verdict=ok&verdict=x"} {
 		var p api.Problem
-		if s := send(t, web, "GET", path, "", &p); s != 400 || !strings.Contains(p.Detail, "[ok nonzero signaled output-limit ") || !strings.Contains(p.Detail, "failed") {
+		if s := send(t, web, "GET", path, "", &p); s != 400 || !strings.Contains(p.Detail, "[ok nonzero signaled output-limit ") ||
+			!strings.Contains(p.Detail, "failed") {
 			t.Errorf("%s: %d %s", path, s, p.Detail)
 		}
 	}
 	var one api.Status
-	if s := send(t, web, "GET", "/v1/runs/"+listed.ID, "", &one); s != 200 || one.Result == nil || one.Result.Summary == nil || !reflect.DeepEqual(one.Result.Summary, listed.Summary) || one.Result.Tests[1].Difference != "line 1" {
+	if s := send(t, web, "GET", "/v1/runs/"+listed.ID, "", &one); s != 200 || one.Result == nil || one.Result.Summary == nil ||
+		!reflect.DeepEqual(one.Result.Summary, listed.Summary) || one.Result.Tests[1].Difference != "line 1" {
 		t.Errorf("%d: %+v", s, one.Result)
 	}
 	var stats api.Stats
-	if s := send(t, web, "GET", "/v1/stats", "", &stats); s != 200 || stats.Runs != 1 || stats.Success != 0 || stats.Failure != 1 || stats.Wrong != 1 || stats.Verdicts[api.OK] != 1 {
+	if s := send(t, web, "GET", "/v1/stats", "", &stats); s != 200 || stats.Runs != 1 || stats.Success != 0 || stats.Failure != 1 ||
+		stats.Wrong != 1 || stats.Verdicts[api.OK] != 1 {
 		t.Errorf("%d: %+v", s, stats)
 	}
 }
@@ -108,7 +111,8 @@ func TestAdminReadsAnothersRun(t *testing.T) {
 		}
 	}
 	var p api.Problem
-	if s := send(t, web, "GET", "/v1/runs/none?all=true", "", &p, "Authorization", token["root"]); s != 404 || !strings.Contains(p.Detail, "it has not ended") {
+	if s := send(t, web, "GET", "/v1/runs/none?all=true", "", &p, "Authorization", token["root"]); s != 404 ||
+		!strings.Contains(p.Detail, "it has not ended") {
 		t.Errorf("%d %s", s, p.Detail)
 	}
 	if s := send(t, web, "DELETE", "/v1/runs/"+res.Run+"?all=true", "", nil, "Authorization", token["root"]); s != 400 {

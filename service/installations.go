@@ -122,7 +122,10 @@ func (g *Gateway) beginInstallation(c caller, set wantedSet) (*installation, err
 		return one, nil
 	}
 	if !i.quota.TryAcquire(c.Name, 1) {
-		return nil, problem(http.StatusTooManyRequests, api.Fail(api.CodeQueueFull, "%d installations of packages are under way or waiting, %d of them for this key: send the request again later", i.quota.Total(), i.quota.Used(c.Name)))
+		return nil, problem(http.StatusTooManyRequests,
+			api.Fail(api.CodeQueueFull,
+				"%d installations of packages are under way or waiting, %d of them for this key: send the request again later",
+				i.quota.Total(), i.quota.Used(c.Name)))
 	}
 	if !g.enter() {
 		i.quota.Release(c.Name, 1)
@@ -216,7 +219,9 @@ func (g *Gateway) takePlace(ctx context.Context, owner queue.Owner, longest time
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case wait.Err() != nil:
-		return nil, problem(http.StatusServiceUnavailable, api.Fail(api.CodeQueueTimeout, "other packages were installed for %v: send the request again later, or have the operator add slots, half of which may install", longest))
+		return nil, problem(http.StatusServiceUnavailable,
+			api.Fail(api.CodeQueueTimeout,
+				"other packages were installed for %v: send the request again later, or have the operator add slots, half of which may install", longest))
 	}
 	return nil, err
 }
@@ -253,7 +258,8 @@ func (g *Gateway) installWhenFree(ctx, wait context.Context, c caller, set wante
 		began := time.Now()
 		stored, err := g.relayInstall(client.WithWait(ctx, waitInAgent(wait)), set.request, policy)
 		if !api.HasCode(err, api.CodeBusy, api.CodeOverloaded) {
-			g.log.Info("packages", "key", c.Name, "language", set.request.Language, "set", stored.Key, "bytes", stored.Size, "took", time.Since(began).Round(time.Millisecond), "failed", err != nil)
+			g.log.Info("packages", "key", c.Name, "language", set.request.Language, "set", stored.Key, "bytes", stored.Size,
+				"took", time.Since(began).Round(time.Millisecond), "failed", err != nil)
 			return err
 		}
 		select {
@@ -266,7 +272,8 @@ func (g *Gateway) installWhenFree(ctx, wait context.Context, c caller, set wante
 
 // relayInstall has the agent install packages, and relays the connections of the installer. An installer
 // whose network cannot be relayed is canceled (TestAnInstallerWithoutRelayEnds).
-func (g *Gateway) relayInstall(ctx context.Context, r api.PackageRequest, policy egress.Policy) (api.PackageSet, error) {
+func (g *Gateway) relayInstall(ctx context.Context, r api.PackageRequest,
+	policy egress.Policy) (api.PackageSet, error) {
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
 	n, err := newRunNetwork(api.NetworkAllow, policy, cancel)

@@ -49,7 +49,8 @@ func (a *packageAgent) mux(t *testing.T) *http.ServeMux {
 	mux.HandleFunc("GET /v1/health", func(w http.ResponseWriter, r *http.Request) { say(w, 200, api.Health{Slots: a.slots, Packages: true}) })
 	mux.HandleFunc("GET /v1/languages", func(w http.ResponseWriter, r *http.Request) {
 		say(w, 200, []api.Language{{Name: "python", Aliases: []string{"py"}, Extensions: []string{"py"}, Image: "python", Stored: true,
-			Packages: &api.LanguagePackages{Kind: api.PythonPackages, Image: "python-pip", Stored: true, Index: "https://pypi.test/simple", Wall: a.wall}}})
+			Packages: &api.LanguagePackages{Kind: api.PythonPackages, Image: "python-pip", Stored: true,
+				Index: "https://pypi.test/simple", Wall: a.wall}}})
 	})
 	mux.HandleFunc("POST /v1/packages", func(w http.ResponseWriter, r *http.Request) {
 		ask := readPackages(t, r)
@@ -129,8 +130,9 @@ func nameOf(t *testing.T, requirements []string) string {
 }
 
 func storedSet(r api.PackageRequest) *api.PackageSet {
-	return &api.PackageSet{Key: "k", Language: r.Language, Kind: api.PythonPackages, Requirements: r.Requirements, Installed: []string{"one==1.0"},
-		Index: "https://secret.test/simple", Owner: 62187, Created: "2026-11-25T10:00:00Z", Used: "2026-11-25T10:10:00Z"}
+	return &api.PackageSet{Key: "k", Language: r.Language, Kind: api.PythonPackages, Requirements: r.Requirements,
+		Installed: []string{"one==1.0"},
+		Index:     "https://secret.test/simple", Owner: 62187, Created: "2026-11-25T10:00:00Z", Used: "2026-11-25T10:10:00Z"}
 }
 
 // requirement asks for a set of one package.

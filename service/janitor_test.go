@@ -58,7 +58,9 @@ func TestJanitor(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if n, text := asked.Load(), log.String(); n != 4 || !strings.Contains(text, `msg="session ended" session=left why="left by an earlier service"`) || !strings.Contains(text, `msg="session had ended" session=gone`) {
+		if n, text := asked.Load(), log.String(); n != 4 ||
+			!strings.Contains(text, `msg="session ended" session=left why="left by an earlier service"`) ||
+			!strings.Contains(text, `msg="session had ended" session=gone`) {
 			t.Errorf("%d asked for\n%s", n, text)
 		}
 		if kept, err := os.ReadFile(book); err != nil || strings.Contains(string(kept), "left") || strings.Contains(string(kept), "gone") {

@@ -102,11 +102,17 @@ func (c caller) limit(l api.Limits, preset string, mayAll bool) (api.Limits, err
 	unasked := base.Over(api.Defaults())
 	switch weight := int64(c.Weight); {
 	case l.Cpuset != "" && !mayAll:
-		return l, api.Refuse(api.CodeForbidden, "limit cpuset is %q, and this key may not name processors: leave it out, or have the operator set admin on the key", l.Cpuset)
+		return l, api.Refuse(api.CodeForbidden,
+			"limit cpuset is %q, and this key may not name processors: leave it out, or have the operator set admin on the key",
+			l.Cpuset)
 	case weight > 0 && l.Weight > weight:
-		return l, api.Refuse(api.CodeAboveCeiling, "limit weight is %d, above this key's %d: ask for less, or have the operator raise it (weight in the keys file)", l.Weight, weight)
+		return l, api.Refuse(api.CodeAboveCeiling,
+			"limit weight is %d, above this key's %d: ask for less, or have the operator raise it (weight in the keys file)",
+			l.Weight, weight)
 	case c.CPUs > 0 && l.CPUs > c.CPUs:
-		return l, api.Refuse(api.CodeAboveCeiling, "limit cpus is %v, above this key's %v: ask for less, or have the operator raise it (cpus in the keys file)", l.CPUs, c.CPUs)
+		return l, api.Refuse(api.CodeAboveCeiling,
+			"limit cpus is %v, above this key's %v: ask for less, or have the operator raise it (cpus in the keys file)", l.CPUs,
+			c.CPUs)
 	case weight > 0 && l.Weight == 0 && unasked.Weight > weight:
 		l.Weight = weight
 	}

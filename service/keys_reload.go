@@ -39,7 +39,8 @@ func (g *Gateway) reloadKeysLoop(ctx context.Context) {
 			}
 			for _, name := range c.Removed {
 				if ids := g.sessions.ofOwner(name); len(ids) > 0 {
-					g.log.Warn("sessions of a removed key: no caller can use them, and they end when they are idle", "key", name, "sessions", ids)
+					g.log.Warn("sessions of a removed key: no caller can use them, and they end when they are idle",
+						"key", name, "sessions", ids)
 				}
 			}
 		}
@@ -48,7 +49,8 @@ func (g *Gateway) reloadKeysLoop(ctx context.Context) {
 
 // alertUnreadKeys records an alert: an operator who removed a key must see that it is still valid.
 func (g *Gateway) alertUnreadKeys(ctx context.Context) {
-	a := api.Alert{Time: g.cfg.Keys.Unread(), Kind: api.KeysUnread, Text: "the keys file cannot be read: keys removed from it since then are still valid; the log has the reason"}
+	a := api.Alert{Time: g.cfg.Keys.Unread(), Kind: api.KeysUnread,
+		Text: "the keys file cannot be read: keys removed from it since then are still valid; the log has the reason"}
 	g.keepAlert(ctx, a)
 }
 

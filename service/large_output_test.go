@@ -33,7 +33,8 @@ func stalled(t *testing.T, web *httptest.Server, method, path, body string) (res
 	if err := c.(*net.TCPConn).SetReadBuffer(4096); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", method, path, len(body), body)
+	fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		method, path, len(body), body)
 	res, err = http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +59,8 @@ func (a *responseQuota) used() int64 { return a.memory.Total() }
 func TestStalledReadersOfARunHoldItOnce(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
-		answerRun(w, r, api.Result{Verdict: api.OK, Stage: api.StageRun, Files: []api.File{{Name: "big", Content: bytes.Repeat([]byte{0xff}, largerThanBuffers)}}})
+		answerRun(w, r, api.Result{Verdict: api.OK, Stage: api.StageRun,
+			Files: []api.File{{Name: "big", Content: bytes.Repeat([]byte{0xff}, largerThanBuffers)}}})
 	})
 	web := serveFake(t, mux, func(c *Config) { c.MaxAnswers = 768 * api.MiB })
 	g := web.Config.Handler.(*Gateway)
@@ -97,7 +99,8 @@ func TestStalledReadersOfARunHoldItOnce(t *testing.T) {
 	for _, hangUp := range hangUps {
 		hangUp()
 	}
-	waitUntil(t, "the room to be given back", func() bool { return g.responses.used() < largerThanBuffers+largerThanBuffers/2 }) // the run itself still holds it
+	waitUntil(t, "the room to be given back",
+		func() bool { return g.responses.used() < largerThanBuffers+largerThanBuffers/2 }) // the run itself still holds it
 }
 
 // talkative is a run that may write more than its result can carry.
@@ -115,7 +118,8 @@ func TestAResultCarriesTheStartOfALongOutput(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
 		upgrade = r.Header.Get("Upgrade")
-		say(w, 200, api.Result{Verdict: api.Nonzero, Stage: api.StageRun, ExitCode: 1, Stdout: kept, StdoutTruncated: true, Stderr: []byte("why"), Usage: api.Usage{StdoutBytes: 48 << 20}})
+		say(w, 200, api.Result{Verdict: api.Nonzero, Stage: api.StageRun, ExitCode: 1, Stdout: kept, StdoutTruncated: true, Stderr: []byte("why"),
+			Usage: api.Usage{StdoutBytes: 48 << 20}})
 	})
 	web := serveFake(t, mux, nil)
 	g := web.Config.Handler.(*Gateway)
@@ -123,8 +127,10 @@ func TestAResultCarriesTheStartOfALongOutput(t *testing.T) {
 	if s := send(t, web, "POST", "/v1/runs", talkative, &res); s != 200 || upgrade != "" {
 		t.Fatalf("%d, asked for as %q", s, upgrade)
 	}
-	if !bytes.Equal(res.Stdout, kept) || !res.StdoutTruncated || res.Usage.StdoutBytes != 48<<20 || res.Verdict != api.Nonzero || string(res.Stderr) != "why" || res.StderrTruncated {
-		t.Errorf("%s; %d bytes of %d, truncated %v; %q, truncated %v", res.Verdict, len(res.Stdout), res.Usage.StdoutBytes, res.StdoutTruncated, res.Stderr, res.StderrTruncated)
+	if !bytes.Equal(res.Stdout, kept) || !res.StdoutTruncated || res.Usage.StdoutBytes != 48<<20 || res.Verdict != api.Nonzero ||
+		string(res.Stderr) != "why" || res.StderrTruncated {
+		t.Errorf("%s; %d bytes of %d, truncated %v; %q, truncated %v", res.Verdict, len(res.Stdout), res.Usage.StdoutBytes, res.StdoutTruncated,
+			res.Stderr, res.StderrTruncated)
 	}
 	if res.Diagnosis == nil || res.Diagnosis.Message != "why" {
 		t.Errorf("what it said last is not in the diagnosis: %+v", res.Diagnosis)
@@ -180,7 +186,8 @@ func TestListingsReserveQuota(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 400 {
 		all.Go(func() {
-			if err := store.Add(t.Context(), api.Record{ID: fmt.Sprint(i), Code: api.CodeInternal, Message: strings.Repeat("x", 1000), Created: time.Now()}); err != nil {
+			if err := store.Add(t.Context(),
+				api.Record{ID: fmt.Sprint(i), Code: api.CodeInternal, Message: strings.Repeat("x", 1000), Created: time.Now()}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -201,7 +208,8 @@ func TestEventsOfPastRunsReserveQuota(t *testing.T) {
 	web := serveFake(t, http.NewServeMux(), func(c *Config) { store, c.MaxAnswers = c.History, 1*api.MiB })
 	g := web.Config.Handler.(*Gateway)
 	stream := bytes.Repeat([]byte("x"), 60<<10)
-	if err := store.Add(t.Context(), api.Record{ID: "past", Verdict: api.OK, Stage: api.StageRun, Created: time.Now(), Stdout: stream, Stderr: stream}); err != nil {
+	if err := store.Add(t.Context(),
+		api.Record{ID: "past", Verdict: api.OK, Stage: api.StageRun, Created: time.Now(), Stdout: stream, Stderr: stream}); err != nil {
 		t.Fatal(err)
 	}
 	had := int64(0)

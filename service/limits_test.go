@@ -47,7 +47,8 @@ func wantRetryLater(t *testing.T, web *httptest.Server, path string, status int,
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode != status || !strings.Contains(string(text), fmt.Sprintf(`"code":%q,"retry_safe":true,"retry_after_seconds":1`, code)) {
+	if err != nil || res.StatusCode != status ||
+		!strings.Contains(string(text), fmt.Sprintf(`"code":%q,"retry_safe":true,"retry_after_seconds":1`, code)) {
 		t.Errorf("POST %s: %d, %s, %v; want %d, %s", path, res.StatusCode, text, err, status, code)
 	}
 	if after := res.Header.Get("Retry-After"); after != "1" {
@@ -81,10 +82,12 @@ func TestWaitedTooLong(t *testing.T) {
 	if s := send(t, web, "POST", "/v1/runs?wait=false", simple, &st); s != 202 {
 		t.Fatal(s)
 	}
-	if _, text, _ := page(t, web, "/v1/runs/"+st.Run+"/events"); !strings.Contains(text, "event: error") || strings.Contains(text, "event: result") || !strings.Contains(text, `"code":"waited-too-long"`) {
+	if _, text, _ := page(t, web, "/v1/runs/"+st.Run+"/events"); !strings.Contains(text, "event: error") ||
+		strings.Contains(text, "event: result") || !strings.Contains(text, `"code":"waited-too-long"`) {
 		t.Errorf("the events of a caller that waited in vain: %s", text)
 	}
-	if s := send(t, web, "GET", "/v1/runs/"+st.Run, "", &st); s != 200 || st.Result != nil || st.Error == nil || st.Error.Code != api.CodeQueueTimeout || st.Error.Status != 503 || st.Error.RetryAfter != 1 {
+	if s := send(t, web, "GET", "/v1/runs/"+st.Run, "", &st); s != 200 || st.Result != nil || st.Error == nil ||
+		st.Error.Code != api.CodeQueueTimeout || st.Error.Status != 503 || st.Error.RetryAfter != 1 {
 		t.Errorf("%d, %+v", s, st)
 	}
 	if free.Stop() {
@@ -95,7 +98,8 @@ func TestWaitedTooLong(t *testing.T) {
 	}
 	var all api.Page[api.Record]
 	if s := send(t, web, "GET", "/v1/history", "", &all); s != 200 || len(all.Items) != 2 || begun.Load() != 1 {
-		t.Fatalf("%+v are in the history, %d were asked for; want the one that was carried out, and the one that was accepted", all.Items, begun.Load())
+		t.Fatalf("%+v are in the history, %d were asked for; want the one that was carried out, and the one that was accepted",
+			all.Items, begun.Load())
 	}
 	if r := all.Items[0]; r.ID != st.Run || r.Code != api.CodeQueueTimeout || r.Verdict != "" {
 		t.Errorf("the one that was accepted is kept as %+v", r)
@@ -190,7 +194,8 @@ func TestMetricsOfWaitingAndRefused(t *testing.T) {
 // The reported maximum of the service's memory is the sum of what its settings let callers hold,
 // and docs/operating.md has the value for the defaults.
 func TestMaxMemory(t *testing.T) {
-	if got := (Config{QueuePlaces: 256, Batches: "x"}).MaxMemory(); got < 2100*api.MiB || got > 2200*api.MiB { // with a reader of packages 2.5 GiB in docs/operating.md
+	if got := (Config{QueuePlaces: 256,
+		Batches: "x"}).MaxMemory(); got < 2100*api.MiB || got > 2200*api.MiB { // with a reader of packages 2.5 GiB in docs/operating.md
 		t.Errorf("with the defaults %s", got)
 	}
 	small := Config{QueuePlaces: 128, MaxBody: 8 * api.MiB, MaxConns: 700, MaxBodies: 64, Batches: "x"}

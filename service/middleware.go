@@ -19,21 +19,30 @@ import (
 // caused (API-11).
 func (g *Gateway) checkBrowser(r *http.Request) error {
 	if !g.allowedHost(r.Host) {
-		return problem(http.StatusForbidden, api.Refuse(api.CodeForbidden, "this service does not have the host name %.100q: use its address, or have the operator add the name with --host", r.Host))
+		return problem(http.StatusForbidden,
+			api.Refuse(api.CodeForbidden,
+				"this service does not have the host name %.100q: use its address, or have the operator add the name with --host",
+				r.Host))
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && origin != "null" {
 		u, err := url.Parse(origin)
 		if err != nil || u.Host != r.Host {
-			return problem(http.StatusForbidden, api.Refuse(api.CodeForbidden, "a web page of %.100q may not use this service: call the service from the server of that page", origin))
+			return problem(http.StatusForbidden,
+				api.Refuse(api.CodeForbidden,
+					"a web page of %.100q may not use this service: call the service from the server of that page", origin))
 		}
 	} else if origin == "null" {
-		return problem(http.StatusForbidden, api.Refuse(api.CodeForbidden, "a web page without an origin may not use this service"))
+		return problem(http.StatusForbidden,
+			api.Refuse(api.CodeForbidden, "a web page without an origin may not use this service"))
 	}
 	// A page that makes the browser fetch an image or a script from here sends no Origin, but this
 	// header (Fetch Metadata, W3C). Following a link to one of our pages is allowed.
-	site, leads := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" && r.Method == http.MethodGet
+	site, leads := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Sec-Fetch-Mode") == "navigate" &&
+		r.Header.Get("Sec-Fetch-Dest") == "document" && r.Method == http.MethodGet
 	if (site == "cross-site" || site == "same-site") && !leads {
-		return problem(http.StatusForbidden, api.Refuse(api.CodeForbidden, "a web page of another site may not use this service: call the service from the server of that page"))
+		return problem(http.StatusForbidden,
+			api.Refuse(api.CodeForbidden,
+				"a web page of another site may not use this service: call the service from the server of that page"))
 	}
 	return nil
 }
@@ -52,14 +61,16 @@ func (g *Gateway) allowedHost(host string) bool {
 	if _, err := netip.ParseAddr(name); err == nil {
 		return true
 	}
-	return strings.EqualFold(name, "localhost") || slices.ContainsFunc(g.cfg.Names, func(n string) bool { return strings.EqualFold(n, name) })
+	return strings.EqualFold(name, "localhost") ||
+		slices.ContainsFunc(g.cfg.Names, func(n string) bool { return strings.EqualFold(n, name) })
 }
 
 // requireJSON refuses content types that a browser sends without a preflight request (API-11).
 func requireJSON(r *http.Request) error {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
-		return problem(http.StatusUnsupportedMediaType, api.Refuse(api.CodeBadRequest, "content type %.80q: send application/json", r.Header.Get("Content-Type")))
+		return problem(http.StatusUnsupportedMediaType,
+			api.Refuse(api.CodeBadRequest, "content type %.80q: send application/json", r.Header.Get("Content-Type")))
 	}
 	return nil
 }
@@ -86,11 +97,13 @@ func (g *Gateway) authenticate(r *http.Request) (*http.Request, error) {
 	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return nil, problem(http.StatusUnauthorized, api.Refuse(api.CodeUnauthorized, "this service needs a key: send the header Authorization: Bearer KEY"))
+		return nil, problem(http.StatusUnauthorized,
+			api.Refuse(api.CodeUnauthorized, "this service needs a key: send the header Authorization: Bearer KEY"))
 	}
 	k, ok := g.cfg.Keys.Find(strings.TrimSpace(token))
 	if !ok {
-		return nil, problem(http.StatusUnauthorized, api.Refuse(api.CodeUnauthorized, "this key is not known: ask the operator for one"))
+		return nil, problem(http.StatusUnauthorized,
+			api.Refuse(api.CodeUnauthorized, "this key is not known: ask the operator for one"))
 	}
 	return r.WithContext(context.WithValue(r.Context(), callerKey{}, caller{k})), nil
 }

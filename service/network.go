@@ -21,10 +21,12 @@ import (
 // service makes the connections, from the operator's host.
 func (g *Gateway) permitNetwork(c caller, r api.Run) error {
 	if !api.NetworkWithin(r.Network, g.cfg.Network) {
-		return api.Refuse(api.CodeForbidden, "network %s is not offered by this service, which offers %s at most: leave network out, or have the operator offer it (brig serve --network %[1]s)", r.Network, cmp.Or(g.cfg.Network, api.NetworkNone))
+		return api.Refuse(api.CodeForbidden,
+			"network %s is not offered by this service, which offers %s at most: leave network out, or have the operator offer it (brig serve --network %[1]s)", r.Network, cmp.Or(g.cfg.Network, api.NetworkNone))
 	}
 	if g.cfg.Keys != nil && !api.NetworkWithin(r.Network, c.Network) {
-		return api.Refuse(api.CodeForbidden, "this key may not request network %s, but %s at most: leave network out, or have the operator set network: %[1]s on the key %[3]s", r.Network, cmp.Or(c.Network, api.NetworkNone), c.Name)
+		return api.Refuse(api.CodeForbidden,
+			"this key may not request network %s, but %s at most: leave network out, or have the operator set network: %[1]s on the key %[3]s", r.Network, cmp.Or(c.Network, api.NetworkNone), c.Name)
 	}
 	if len(g.cfg.EgressAllow) == 0 {
 		return nil
@@ -35,7 +37,8 @@ func (g *Gateway) permitNetwork(c caller, r api.Run) error {
 	}
 	for _, rule := range rules {
 		if port, ok := egress.Within(rule, g.cfg.EgressAllow); !ok {
-			return api.Refuse(api.CodeForbidden, "allow %q: port %d of it is not offered by this service, which offers %s: leave it out, or have the operator add it (brig serve --egress-allow)", rule, port, listed(g.cfg.EgressAllow))
+			return api.Refuse(api.CodeForbidden,
+				"allow %q: port %d of it is not offered by this service, which offers %s: leave it out, or have the operator add it (brig serve --egress-allow)", rule, port, listed(g.cfg.EgressAllow))
 		}
 	}
 	return nil
@@ -75,7 +78,8 @@ func (g *Gateway) warnUselessNetworks() {
 		}
 	}
 	if len(names) > 0 {
-		g.log.Warn("network of these keys has no effect beyond what the service offers (brig serve --network)", "keys", names, "offered", cmp.Or(g.cfg.Network, api.NetworkNone))
+		g.log.Warn("network of these keys has no effect beyond what the service offers (brig serve --network)", "keys", names,
+			"offered", cmp.Or(g.cfg.Network, api.NetworkNone))
 	}
 }
 
@@ -137,7 +141,8 @@ func (n *runNetwork) close() (*api.NetworkUsage, error) {
 	relay, err := n.relay, n.err
 	n.mu.Unlock()
 	if err != nil {
-		return nil, api.Fail(api.CodeHostExhausted, "the service could not relay the network: %w: send the request again later", err)
+		return nil, api.Fail(api.CodeHostExhausted,
+			"the service could not relay the network: %w: send the request again later", err)
 	}
 	if relay == nil {
 		return nil, nil
@@ -246,9 +251,11 @@ func (g *Gateway) MaxMemory() api.Size {
 func (c Config) validNetwork() error {
 	switch {
 	case c.Network != "" && !slices.Contains(api.Networks(), c.Network):
-		return api.Refuse(api.CodeBadRequest, "network %q does not exist: use %s", c.Network, strings.Join(api.Networks(), ", "))
+		return api.Refuse(api.CodeBadRequest, "network %q does not exist: use %s", c.Network,
+			strings.Join(api.Networks(), ", "))
 	case c.Network == api.NetworkPublic && len(c.EgressAllow) > 0:
-		return api.Refuse(api.CodeBadRequest, "network public offers every public host, and a list of hosts bounds network allow: set network to allow (brig serve --network allow), or leave the list out (--egress-allow)")
+		return api.Refuse(api.CodeBadRequest,
+			"network public offers every public host, and a list of hosts bounds network allow: set network to allow (brig serve --network allow), or leave the list out (--egress-allow)")
 	}
 	return nil
 }

@@ -179,7 +179,8 @@ func TestNetworkInEveryForm(t *testing.T) {
 	_, text, _ := page(t, web, "/v1/runs/"+st.Run+"/events")
 	send(t, web, "GET", "/v1/runs/"+st.Run, "", &st)
 	check("not waited for", string(st.Result.Stdout), st.Result.Network)
-	if !strings.Contains(text, "event: stdout\ndata: {\"data\":\"refused ") || !strings.Contains(text, `"network":{"hosts":[],"refused":[{"name":"127.0.0.1"`) {
+	if !strings.Contains(text, "event: stdout\ndata: {\"data\":\"refused ") ||
+		!strings.Contains(text, `"network":{"hosts":[],"refused":[{"name":"127.0.0.1"`) {
 		t.Errorf("events:\n%s", text)
 	}
 
@@ -188,7 +189,8 @@ func TestNetworkInEveryForm(t *testing.T) {
 		t.Errorf("%d", s)
 	}
 	check("/execute", x.Stdout, x.Network)
-	res, err := client.New(web.URL, "").Run(t.Context(), api.Run{Language: "python", Source: api.Bytes("1"), Network: api.NetworkAllow, Allow: []string{"a.test:8080"}})
+	res, err := client.New(web.URL, "").Run(t.Context(),
+		api.Run{Language: "python", Source: api.Bytes("1"), Network: api.NetworkAllow, Allow: []string{"a.test:8080"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,10 +259,12 @@ func TestNetworkEndsWithTheRun(t *testing.T) {
 				}
 				c.Close()
 			}
-			for deadline := time.Now().Add(time.Minute); descriptors() > before || runtime.NumGoroutine() > routines; time.Sleep(10 * time.Millisecond) {
+			for deadline := time.Now().Add(time.Minute); descriptors() > before ||
+				runtime.NumGoroutine() > routines; time.Sleep(10 * time.Millisecond) {
 				if time.Now().After(deadline) {
 					stacks := make([]byte, 1<<20)
-					t.Fatalf("%d descriptors before, %d after; %d goroutines before, %d after\n%s", before, descriptors(), routines, runtime.NumGoroutine(), stacks[:runtime.Stack(stacks, true)])
+					t.Fatalf("%d descriptors before, %d after; %d goroutines before, %d after\n%s", before, descriptors(), routines,
+						runtime.NumGoroutine(), stacks[:runtime.Stack(stacks, true)])
 				}
 			}
 		})
@@ -288,7 +292,8 @@ func TestNetworkOutputIsBounded(t *testing.T) {
 
 // The operator bounds the network of all, and that of each key.
 func TestNetworkIsAPermission(t *testing.T) {
-	keys, as := keysOf(t, auth.Key{Name: "none"}, auth.Key{Name: "loop", Network: "loopback"}, auth.Key{Name: "some", Network: "allow"}, auth.Key{Name: "all", Network: "public"})
+	keys, as := keysOf(t, auth.Key{Name: "none"}, auth.Key{Name: "loop", Network: "loopback"}, auth.Key{Name: "some", Network: "allow"},
+		auth.Key{Name: "all", Network: "public"})
 	agent := networkAgent{t: t, program: func(_, _ net.Addr) string { return "" }}
 	rules, err := api.AllowRules([]string{"a.test:8080", "*.b.test"})
 	if err != nil {
@@ -304,7 +309,8 @@ func TestNetworkIsAPermission(t *testing.T) {
 		service, key, ask string
 		says              string // empty: allowed
 	}{
-		{"public", "none", `"network": "loopback"`, "this key may not request network loopback, but none at most: leave network out, or have the operator set network: loopback on the key none"},
+		{"public", "none", `"network": "loopback"`,
+			"this key may not request network loopback, but none at most: leave network out, or have the operator set network: loopback on the key none"},
 		{"public", "none", `"network": "none"`, ""},
 		{"public", "loop", `"network": "loopback"`, ""},
 		{"public", "loop", `"network": "loopback", "profile": "network"`, ""},
@@ -314,16 +320,19 @@ func TestNetworkIsAPermission(t *testing.T) {
 		{"public", "some", `"network": "allow", "allow": ["a.test:8080"]`, ""},
 		{"public", "some", `"network": "public"`, "allow at most"},
 		{"public", "all", `"network": "public"`, ""},
-		{"allow", "all", `"network": "public"`, "network public is not offered by this service, which offers allow at most: leave network out, or have the operator offer it (brig serve --network public)"},
+		{"allow", "all", `"network": "public"`,
+			"network public is not offered by this service, which offers allow at most: leave network out, or have the operator offer it (brig serve --network public)"},
 		{"allow", "some", `"network": "allow", "allow": ["a.test:8080"]`, ""},
 		{"allow", "some", `"network": "allow", "allow": ["x.b.test"]`, ""},
-		{"allow", "some", `"network": "allow", "allow": ["x.b.test", "a.test"]`, `allow "a.test": port 80 of it is not offered by this service, which offers a.test:8080, *.b.test: leave it out, or have the operator add it (brig serve --egress-allow)`},
+		{"allow", "some", `"network": "allow", "allow": ["x.b.test", "a.test"]`,
+			`allow "a.test": port 80 of it is not offered by this service, which offers a.test:8080, *.b.test: leave it out, or have the operator add it (brig serve --egress-allow)`},
 		{"allow", "some", `"network": "allow", "allow": ["127.0.0.1:8080"]`, `allow "127.0.0.1:8080": port 8080`},
 		{"none", "all", `"network": "loopback"`, "which offers none at most"},
 		{"open", "", `"network": "public"`, ""},
 	} {
 		var p api.Problem
-		s := send(t, serveFake(t, agent.mux(), web[tt.service]), "POST", "/v1/runs", `{"language": "python", "source": "1", `+tt.ask+`}`, &p, as[tt.key]...)
+		s := send(t, serveFake(t, agent.mux(), web[tt.service]), "POST", "/v1/runs",
+			`{"language": "python", "source": "1", `+tt.ask+`}`, &p, as[tt.key]...)
 		switch {
 		case tt.says == "" && s != 200:
 			t.Errorf("%s, %s: {%s}: %d, %+v", tt.service, tt.key, tt.ask, s, p)
@@ -333,10 +342,12 @@ func TestNetworkIsAPermission(t *testing.T) {
 	}
 	var p api.Problem
 	service := serveFake(t, agent.mux(), web["public"])
-	if s := send(t, service, "POST", "/execute", `{"code": "1", "network_enabled": true}`, &p, as["some"]...); s != 403 || !strings.HasPrefix(p.Detail, "network_enabled: this key may not request network public") {
+	if s := send(t, service, "POST", "/execute", `{"code": "1", "network_enabled": true}`, &p, as["some"]...); s != 403 ||
+		!strings.HasPrefix(p.Detail, "network_enabled: this key may not request network public") {
 		t.Errorf("/execute: %d, %+v", s, p)
 	}
-	if s := send(t, service, "POST", "/execute", `{"code": "1", "allow": ["a.test"]}`, &p, as["some"]...); s != 400 || !strings.Contains(p.Detail, "network_enabled is not true") {
+	if s := send(t, service, "POST", "/execute", `{"code": "1", "allow": ["a.test"]}`, &p, as["some"]...); s != 400 ||
+		!strings.Contains(p.Detail, "network_enabled is not true") {
 		t.Errorf("/execute with hosts alone: %d, %+v", s, p)
 	}
 }
@@ -346,7 +357,8 @@ func TestNetworkIsAPermission(t *testing.T) {
 func TestNetworkWithoutEffectIsRefused(t *testing.T) {
 	cfg := serveFake(t, http.NewServeMux(), nil).Config.Handler.(*Gateway).cfg
 	cfg.Network = api.NetworkAllow
-	if _, err := New(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "the agent offers callers other than root none at most: start it with brigd --network allow") {
+	if _, err := New(t.Context(), cfg); err == nil ||
+		!strings.Contains(err.Error(), "the agent offers callers other than root none at most: start it with brigd --network allow") {
 		t.Error(err)
 	}
 	rules, err := api.AllowRules([]string{"a.test"})

@@ -73,36 +73,46 @@ func describe(routes []route, version string) *huma.OpenAPI {
 	}
 	doc := &huma.OpenAPI{
 		OpenAPI: "3.1.0",
-		Info: &huma.Info{Title: "brig", Version: version, Description: "Runs untrusted programs, each in its own sandbox.\n\n" +
-			"Whatever a program does, the response is a verdict with status 200. Errors are RFC 9457 problems: `code` is stable, `retry_safe` says whether the same request may be sent again."},
-		Components: &huma.Components{Schemas: types, SecuritySchemes: map[string]*huma.SecurityScheme{"key": {Type: "http", Scheme: "bearer", Description: "a key of the service, if it has keys"}}},
+		Info: &huma.Info{Title: "brig", Version: version,
+			Description: "Runs untrusted programs, each in its own sandbox.\n\n" +
+				"Whatever a program does, the response is a verdict with status 200. Errors are RFC 9457 problems: `code` is stable, `retry_safe` says whether the same request may be sent again."},
+		Components: &huma.Components{Schemas: types,
+			SecuritySchemes: map[string]*huma.SecurityScheme{"key": {Type: "http", Scheme: "bearer",
+				Description: "a key of the service, if it has keys"}}},
 	}
 	failure := &huma.Response{Description: "a problem", Content: map[string]*huma.MediaType{
 		"application/problem+json": {Schema: types.Schema(reflect.TypeFor[api.Problem](), true, "")},
 	}}
 	for _, r := range routes {
 		op := &huma.Operation{
-			Method: r.method, Path: strings.ReplaceAll(r.path, "...", ""), OperationID: r.name, Tags: []string{r.group}, Summary: r.summary, Description: r.about,
+			Method: r.method, Path: strings.ReplaceAll(r.path, "...", ""), OperationID: r.name, Tags: []string{r.group},
+			Summary: r.summary, Description: r.about,
 			Responses: map[string]*huma.Response{"default": failure},
 		}
 		if !r.open {
 			op.Security = []map[string][]string{{"key": {}}, {}}
 		}
 		for _, m := range pathParam().FindAllStringSubmatch(r.path, -1) {
-			op.Parameters = append(op.Parameters, &huma.Param{Name: m[1], In: "path", Required: true, Description: pathParamDescription(m[1], r.group), Schema: &huma.Schema{Type: "string"}})
+			op.Parameters = append(op.Parameters,
+				&huma.Param{Name: m[1], In: "path", Required: true, Description: pathParamDescription(m[1], r.group),
+					Schema: &huma.Schema{Type: "string"}})
 		}
 		for _, p := range r.params {
 			of := reflect.TypeFor[string]()
 			if p.of != nil {
 				of = p.of
 			}
-			op.Parameters = append(op.Parameters, &huma.Param{Name: p.name, In: p.in, Description: p.about, Schema: types.Schema(of, true, p.name)})
+			op.Parameters = append(op.Parameters,
+				&huma.Param{Name: p.name, In: p.in, Description: p.about, Schema: types.Schema(of, true, p.name)})
 		}
 		switch {
 		case r.body != nil:
-			op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: types.Schema(r.body, true, ""), Example: r.example}}}
+			op.RequestBody = &huma.RequestBody{Required: true,
+				Content: map[string]*huma.MediaType{"application/json": {Schema: types.Schema(r.body, true,
+					""), Example: r.example}}}
 		case r.raw != "":
-			op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{r.raw: {Schema: &huma.Schema{Type: "string", Format: "binary"}}}}
+			op.RequestBody = &huma.RequestBody{Required: true,
+				Content: map[string]*huma.MediaType{r.raw: {Schema: &huma.Schema{Type: "string", Format: "binary"}}}}
 		}
 		if r.lines {
 			op.RequestBody.Content[jsonLines] = &huma.MediaType{Schema: &huma.Schema{Type: "string", Format: "binary"}}
@@ -132,7 +142,8 @@ func describe(routes []route, version string) *huma.OpenAPI {
 			case status == http.StatusOK:
 				good.Content[jsonLines] = lines
 			default:
-				op.Responses["200"] = &huma.Response{Description: "the results, one in each line", Content: map[string]*huma.MediaType{jsonLines: lines}}
+				op.Responses["200"] = &huma.Response{Description: "the results, one in each line",
+					Content: map[string]*huma.MediaType{jsonLines: lines}}
 			}
 		}
 		if r.accepted != nil {
@@ -144,10 +155,12 @@ func describe(routes []route, version string) *huma.OpenAPI {
 			op.Responses["204"] = &huma.Response{Description: r.noContent}
 		}
 		for _, status := range r.failures() {
-			op.Responses[strconv.Itoa(status)] = &huma.Response{Description: failures[status], Headers: failureHeaders[status], Content: failure.Content}
+			op.Responses[strconv.Itoa(status)] = &huma.Response{Description: failures[status], Headers: failureHeaders[status],
+				Content: failure.Content}
 		}
 		if r.unavailable != nil {
-			op.Responses["503"] = &huma.Response{Description: "not ready", Content: map[string]*huma.MediaType{"application/json": {Schema: types.Schema(r.unavailable, true, r.name)}}}
+			op.Responses["503"] = &huma.Response{Description: "not ready",
+				Content: map[string]*huma.MediaType{"application/json": {Schema: types.Schema(r.unavailable, true, r.name)}}}
 		}
 		doc.AddOperation(op)
 	}

@@ -72,21 +72,24 @@ func (oneOf[T]) Schema(huma.Registry) *huma.Schema {
 
 func (sizeSchema) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
-		OneOf:    []*huma.Schema{{Type: "integer", Description: "bytes"}, {Type: "string", Description: "bytes with a unit, such as 256M"}},
+		OneOf: []*huma.Schema{{Type: "integer", Description: "bytes"},
+			{Type: "string", Description: "bytes with a unit, such as 256M"}},
 		Examples: []any{"256M"},
 	}
 }
 
 func (durationSchema) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: "string", Pattern: `^(0|([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`, PatternDescription: "a time with a unit, such as 500ms or 2s", Examples: []any{"2s"}}
+	return &huma.Schema{Type: "string", Pattern: `^(0|([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`,
+		PatternDescription: "a time with a unit, such as 500ms or 2s", Examples: []any{"2s"}}
 }
 
 func (bytesSchema) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{
 		{Type: "string", Description: "text"},
-		{Type: "object", Description: "other bytes", AdditionalProperties: false, Required: []string{"base64"}, Properties: map[string]*huma.Schema{
-			"base64": {Type: "string", Description: "the bytes, in base64"},
-		}},
+		{Type: "object", Description: "other bytes", AdditionalProperties: false, Required: []string{"base64"},
+			Properties: map[string]*huma.Schema{
+				"base64": {Type: "string", Description: "the bytes, in base64"},
+			}},
 	}}
 }
 
@@ -116,8 +119,9 @@ type sentEvent struct {
 // fields are lines of it.
 func eventsIn(types huma.Registry) *huma.MediaType {
 	return &huma.MediaType{Schema: &huma.Schema{
-		Title: "Server Sent Events", Type: "array", Description: "each item is an event, and each of its fields is a line of the event",
-		Items: types.Schema(reflect.TypeFor[sentEvent](), true, ""),
+		Title: "Server Sent Events", Type: "array",
+		Description: "each item is an event, and each of its fields is a line of the event",
+		Items:       types.Schema(reflect.TypeFor[sentEvent](), true, ""),
 	}}
 }
 
@@ -125,7 +129,8 @@ func eventsIn(types huma.Registry) *huma.MediaType {
 func pathParamDescription(name, group string) string {
 	switch name {
 	case "id":
-		return map[string]string{"Runs": "id of the run", "Batches": "id of the batch", "Sessions": "id of the session"}[group]
+		return map[string]string{"Runs": "id of the run", "Batches": "id of the batch",
+			"Sessions": "id of the session"}[group]
 	case "digest":
 		return "sha256 of the blob, in hex"
 	case "name":

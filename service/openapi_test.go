@@ -112,14 +112,20 @@ func TestDocumentDescribesEverything(t *testing.T) {
 		}
 	}
 	for at, want := range map[string][]string{
-		"Result.verdict": words[api.Verdict](), "Record.verdict": words[api.Verdict](), "Summary.verdict": words[api.Verdict](), "Executed.verdict": words[api.Verdict](),
-		"Result.stage": words[api.Stage](), "Record.stage": words[api.Stage](), "TestResult.answer": words[api.Answer](), "Compare.how": words[api.Comparison](),
-		"RunRequest.mode": {string(api.Strict), string(api.Fresh), string(api.Exclusive)}, "Host.mode": words[api.Mode](), "RunRequest.profile_mode": words[api.ProfileMode](), "SessionRequest.profile_mode": words[api.ProfileMode](),
-		"Status.state": words[api.State](), "Session.state": words[api.SessionState](), "FileInfo.kind": words[api.FileKind](), "Finding.severity": words[api.Severity](),
+		"Result.verdict": words[api.Verdict](), "Record.verdict": words[api.Verdict](), "Summary.verdict": words[api.Verdict](),
+		"Executed.verdict": words[api.Verdict](),
+		"Result.stage":     words[api.Stage](), "Record.stage": words[api.Stage](), "TestResult.answer": words[api.Answer](),
+		"Compare.how":     words[api.Comparison](),
+		"RunRequest.mode": {string(api.Strict), string(api.Fresh), string(api.Exclusive)}, "Host.mode": words[api.Mode](),
+		"RunRequest.profile_mode": words[api.ProfileMode](), "SessionRequest.profile_mode": words[api.ProfileMode](),
+		"Status.state": words[api.State](), "Session.state": words[api.SessionState](), "FileInfo.kind": words[api.FileKind](),
+		"Finding.severity":   words[api.Severity](),
 		"Diagnosis.category": words[api.Category](), "Alert.kind": words[api.AlertKind](), "ServiceHealth.status": words[api.ServiceStatus](),
-		"SentEvent.event": words[api.EventName](), "Problem.code": words[api.Code](), "Record.code": words[api.Code](), "check": words[checkMode](),
-		"Result.limits_hit[]": {api.HitWall, api.HitCPU, api.HitMemory, api.HitPids, api.HitOutput, api.HitScratch, api.HitInodes, api.HitOpenFiles},
-		"RunRequest.preset":   {"hardened", "light"}, "Executed.status": {"success", "error"}, "Host.cgroup_mode": {"v2", "v1", "hybrid"},
+		"SentEvent.event": words[api.EventName](), "Problem.code": words[api.Code](), "Record.code": words[api.Code](),
+		"check": words[checkMode](),
+		"Result.limits_hit[]": {api.HitWall, api.HitCPU, api.HitMemory, api.HitPids, api.HitOutput, api.HitScratch,
+			api.HitInodes, api.HitOpenFiles},
+		"RunRequest.preset": {"hardened", "light"}, "Executed.status": {"success", "error"}, "Host.cgroup_mode": {"v2", "v1", "hybrid"},
 	} {
 		if !slices.Equal(seen[at], want) {
 			t.Errorf("%s can be %q; want %q", at, seen[at], want)

@@ -20,9 +20,11 @@ func (g *Gateway) permitPackages(c caller, language string, requirements []strin
 	own := g.cfg.Indexes[about.Kind]
 	switch {
 	case !g.cfg.offersPackages(), err == nil && !g.cfg.Packages && own == "":
-		return "", api.Refuse(api.CodeUnsupported, "requirements: this service installs no packages: use an image that has them, such as language python-full, or have the operator offer it (brig serve --packages)")
+		return "", api.Refuse(api.CodeUnsupported,
+			"requirements: this service installs no packages: use an image that has them, such as language python-full, or have the operator offer it (brig serve --packages)")
 	case g.cfg.Keys != nil && !c.Packages:
-		return "", api.Refuse(api.CodeForbidden, "requirements: this key may not have packages installed: leave them out, or have the operator set packages: true on the key %s", c.Name)
+		return "", api.Refuse(api.CodeForbidden,
+			"requirements: this key may not have packages installed: leave them out, or have the operator set packages: true on the key %s", c.Name)
 	case index != "":
 		return "", api.Refuse(api.CodeForbidden, "index: the operator of the service chooses the index: leave it out")
 	case err != nil:
@@ -40,15 +42,19 @@ func (v *agentStatus) packagesOf(language string) (api.LanguagePackages, error) 
 		switch {
 		case l.Name != language && !slices.Contains(l.Aliases, language):
 		case l.Packages == nil:
-			return api.LanguagePackages{}, api.Refuse(api.CodeBadRequest, "packages cannot be installed for language %s: leave requirements out, or use an image that has what the program needs", language)
+			return api.LanguagePackages{},
+				api.Refuse(api.CodeBadRequest,
+					"packages cannot be installed for language %s: leave requirements out, or use an image that has what the program needs", language)
 		default:
 			return *l.Packages, nil
 		}
 	}
 	if len(v.languages) == 0 {
-		return api.LanguagePackages{}, api.Fail(api.CodeAgentUnreachable, "the agent has not listed its languages yet: send the request again later")
+		return api.LanguagePackages{},
+			api.Fail(api.CodeAgentUnreachable, "the agent has not listed its languages yet: send the request again later")
 	}
-	return api.LanguagePackages{}, api.Refuse(api.CodeNoLanguage, "there is no language %.80q: GET /v1/languages lists them", language)
+	return api.LanguagePackages{},
+		api.Refuse(api.CodeNoLanguage, "there is no language %.80q: GET /v1/languages lists them", language)
 }
 
 // packageTries is how often a request has packages installed: others may remove them in between.
@@ -56,7 +62,8 @@ const packageTries = 3
 
 // withPackages has do send a request that may need packages. If they are missing, it has them installed,
 // which takes a slot of its own meanwhile, and has do send the request again.
-func withPackages[T any](ctx context.Context, g *Gateway, c caller, r api.PackageRequest, do func() (T, error)) (T, error) {
+func withPackages[T any](ctx context.Context, g *Gateway, c caller, r api.PackageRequest,
+	do func() (T, error)) (T, error) {
 	for try := 1; ; try++ {
 		res, err := do()
 		if !api.HasCode(err, api.CodePackagesMissing) || try == packageTries {
@@ -70,7 +77,8 @@ func withPackages[T any](ctx context.Context, g *Gateway, c caller, r api.Packag
 
 // runWithPackages waits for a slot and has the agent execute a request, whose packages it has installed
 // if they are missing.
-func (g *Gateway) runWithPackages(ctx context.Context, o *runRequest) (res api.Result, waited time.Duration, err error) {
+func (g *Gateway) runWithPackages(ctx context.Context,
+	o *runRequest) (res api.Result, waited time.Duration, err error) {
 	r := api.PackageRequest{Language: o.run.Language, Requirements: o.run.Requirements, Index: o.run.Index}
 	res, err = withPackages(ctx, g, o.caller, r, func() (res api.Result, err error) {
 		wait, stopWaiting := g.slotWait(ctx, o)

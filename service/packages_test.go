@@ -31,16 +31,18 @@ func TestPermittedPackages(t *testing.T) {
 		code     api.Code // empty: permitted
 		want     string   // the index
 	}{
-		"none asked for":       {language: "python"},
-		"not offered":          {language: "python", names: names, code: api.CodeUnsupported},
-		"offered":              {config: Config{Packages: true}, language: "python", names: names},
-		"an own index":         {config: Config{Indexes: own}, language: "py", names: names, want: "https://mirror.example.org/simple"},
-		"of another kind":      {config: Config{Indexes: own}, language: "ruby", names: names, code: api.CodeUnsupported},
-		"both":                 {config: Config{Packages: true, Indexes: own}, language: "ruby", names: names},
-		"an index of a caller": {config: Config{Packages: true}, language: "python", names: names, index: "https://evil.test/", code: api.CodeForbidden},
-		"an option":            {config: Config{Packages: true}, language: "python", names: []string{"--pre"}, code: api.CodeBadRequest},
-		"a key without":        {config: Config{Packages: true, Keys: new(auth.Keys)}, language: "python", names: names, code: api.CodeForbidden},
-		"a key with":           {config: Config{Packages: true, Keys: new(auth.Keys)}, key: auth.Key{Packages: true}, language: "python", names: names},
+		"none asked for":  {language: "python"},
+		"not offered":     {language: "python", names: names, code: api.CodeUnsupported},
+		"offered":         {config: Config{Packages: true}, language: "python", names: names},
+		"an own index":    {config: Config{Indexes: own}, language: "py", names: names, want: "https://mirror.example.org/simple"},
+		"of another kind": {config: Config{Indexes: own}, language: "ruby", names: names, code: api.CodeUnsupported},
+		"both":            {config: Config{Packages: true, Indexes: own}, language: "ruby", names: names},
+		"an index of a caller": {config: Config{Packages: true}, language: "python", names: names, index: "https://evil.test/",
+			code: api.CodeForbidden},
+		"an option":     {config: Config{Packages: true}, language: "python", names: []string{"--pre"}, code: api.CodeBadRequest},
+		"a key without": {config: Config{Packages: true, Keys: new(auth.Keys)}, language: "python", names: names, code: api.CodeForbidden},
+		"a key with": {config: Config{Packages: true, Keys: new(auth.Keys)}, key: auth.Key{Packages: true},
+			language: "python", names: names},
 	} {
 		g := &Gateway{cfg: tt.config}
 		g.agent.languages = python
@@ -97,7 +99,8 @@ func TestKeysDoNotLearnWhenOthersUsePackages(t *testing.T) {
 	send(t, web, "GET", "/v1/runs/"+res.Run, "", &st)
 	check("the history", st.Result.Packages)
 	send(t, web, "POST", "/v1/runs?wait=false", run, &st)
-	if _, text, _ := page(t, web, "/v1/runs/"+st.Run+"/events"); !strings.Contains(text, `"installed":["one==1.0"]`) || strings.Contains(text, "secret.test") {
+	if _, text, _ := page(t, web, "/v1/runs/"+st.Run+"/events"); !strings.Contains(text, `"installed":["one==1.0"]`) ||
+		strings.Contains(text, "secret.test") {
 		t.Errorf("events:\n%s", text)
 	}
 }
@@ -134,7 +137,8 @@ func TestStoppingServiceLeavesNoSessionWaiting(t *testing.T) {
 	go func() { served <- g.Serve(ctx, ln) }()
 	answer := make(chan string, 1)
 	go func() {
-		res, err := http.Post("http://"+ln.Addr().String()+"/v1/sessions", "application/json", strings.NewReader(`{"language": "python", "requirements": ["one"]}`))
+		res, err := http.Post("http://"+ln.Addr().String()+"/v1/sessions", "application/json",
+			strings.NewReader(`{"language": "python", "requirements": ["one"]}`))
 		if err != nil {
 			answer <- err.Error()
 			return

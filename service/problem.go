@@ -14,7 +14,8 @@ import (
 
 // problem converts err to a Problem with the status.
 func problem(status int, err error) *api.Problem {
-	p := &api.Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: err.Error(), Code: api.CodeInternal}
+	p := &api.Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: err.Error(),
+		Code: api.CodeInternal}
 	var e *api.Error
 	if errors.As(err, &e) {
 		p.Code, p.RetrySafe, p.Run, p.Session = e.Code, e.RetrySafe, e.Run, e.Session
@@ -24,20 +25,28 @@ func problem(status int, err error) *api.Problem {
 
 // statuses maps the agent's codes. A code that is missing here is a failure: 500.
 var statuses = map[api.Code]int{
-	api.CodeBadRequest: http.StatusBadRequest, api.CodeBadLimits: http.StatusBadRequest, api.CodeAboveCeiling: http.StatusBadRequest,
-	api.CodeBadFile: http.StatusBadRequest, api.CodeBadProfile: http.StatusBadRequest,
+	api.CodeBadRequest: http.StatusBadRequest, api.CodeBadLimits: http.StatusBadRequest,
+	api.CodeAboveCeiling: http.StatusBadRequest,
+	api.CodeBadFile:      http.StatusBadRequest, api.CodeBadProfile: http.StatusBadRequest,
 	api.CodeTooLarge:   http.StatusRequestEntityTooLarge,
 	api.CodeNoLanguage: http.StatusNotFound, api.CodeNoImage: http.StatusNotFound, api.CodeNoBlob: http.StatusNotFound,
 	api.CodeNoProfile: http.StatusNotFound, api.CodeNoProblem: http.StatusNotFound, api.CodeNotFound: http.StatusNotFound,
 	api.CodeForbidden:    http.StatusForbidden,
 	api.CodeUnauthorized: http.StatusUnauthorized,
 	api.CodeCheckRefused: http.StatusUnprocessableEntity,
-	api.CodeConflict:     http.StatusConflict, api.CodeBatchClosed: http.StatusConflict, api.CodeBatchesFull: http.StatusTooManyRequests,
-	api.CodeSessionEnded: http.StatusGone, api.CodeSessionsFull: http.StatusTooManyRequests, api.CodeSessionBusy: http.StatusTooManyRequests,
-	api.CodeNoProgram: http.StatusUnprocessableEntity, api.CodeBadProgram: http.StatusUnprocessableEntity, api.CodeUnsupported: http.StatusUnprocessableEntity,
-	api.CodeBadVolume: http.StatusUnprocessableEntity, api.CodeBadProblem: http.StatusUnprocessableEntity, api.CodePackagesFailed: http.StatusUnprocessableEntity, api.CodeCheckFailed: http.StatusUnprocessableEntity, api.CodePackagesMissing: http.StatusNotFound,
-	api.CodeBusy: http.StatusServiceUnavailable, api.CodeOverloaded: http.StatusServiceUnavailable, api.CodeHostMemory: http.StatusServiceUnavailable,
-	api.CodeTooManyConns: http.StatusServiceUnavailable, api.CodeHostExhausted: http.StatusServiceUnavailable, api.CodeStopping: http.StatusServiceUnavailable,
+	api.CodeConflict:     http.StatusConflict, api.CodeBatchClosed: http.StatusConflict,
+	api.CodeBatchesFull:  http.StatusTooManyRequests,
+	api.CodeSessionEnded: http.StatusGone, api.CodeSessionsFull: http.StatusTooManyRequests,
+	api.CodeSessionBusy: http.StatusTooManyRequests,
+	api.CodeNoProgram:   http.StatusUnprocessableEntity, api.CodeBadProgram: http.StatusUnprocessableEntity,
+	api.CodeUnsupported: http.StatusUnprocessableEntity,
+	api.CodeBadVolume:   http.StatusUnprocessableEntity, api.CodeBadProblem: http.StatusUnprocessableEntity,
+	api.CodePackagesFailed: http.StatusUnprocessableEntity, api.CodeCheckFailed: http.StatusUnprocessableEntity,
+	api.CodePackagesMissing: http.StatusNotFound,
+	api.CodeBusy:            http.StatusServiceUnavailable, api.CodeOverloaded: http.StatusServiceUnavailable,
+	api.CodeHostMemory:   http.StatusServiceUnavailable,
+	api.CodeTooManyConns: http.StatusServiceUnavailable, api.CodeHostExhausted: http.StatusServiceUnavailable,
+	api.CodeStopping:     http.StatusServiceUnavailable,
 	api.CodeSetupTimeout: http.StatusServiceUnavailable, api.CodeImageDamaged: http.StatusServiceUnavailable,
 	api.CodeAgentUnreachable: http.StatusServiceUnavailable, api.CodeAgentGone: http.StatusBadGateway,
 }
@@ -159,7 +168,8 @@ func (g *Gateway) send(w http.ResponseWriter, r *http.Request, status int, v any
 	body, err := api.Encode(v) // what the encoding does not need, such as a page's records, can be freed now
 	if err != nil {            // only a bug of this module
 		g.log.Error("encode answer", "err", err)
-		http.Error(w, `{"code":"internal","status":500,"detail":"the answer could not be encoded"}`, http.StatusInternalServerError)
+		http.Error(w, `{"code":"internal","status":500,"detail":"the answer could not be encoded"}`,
+			http.StatusInternalServerError)
 		return
 	}
 	reserved := int64(0)

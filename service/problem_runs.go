@@ -15,7 +15,8 @@ import (
 // problemRun returns the run of a request, with what its problem says if it names one. Its memory and
 // blobs are reserved until free is called, which may be called repeatedly. large says that the request
 // has memory of large bodies already: it must not wait long for more.
-func (g *Gateway) problemRun(ctx context.Context, ask api.RunRequest, large bool) (run api.Run, free func(), err error) {
+func (g *Gateway) problemRun(ctx context.Context, ask api.RunRequest,
+	large bool) (run api.Run, free func(), err error) {
 	if ask.Problem == "" {
 		return ask.Run, func() {}, nil
 	}
@@ -27,7 +28,8 @@ func (g *Gateway) problemRun(ctx context.Context, ask api.RunRequest, large bool
 }
 
 // completeRun is problemRun of a request that names a problem; it waits for memory as long as wait says.
-func (g *Gateway) completeRun(ctx context.Context, c caller, ask api.RunRequest, wait time.Duration) (run api.Run, free func(), err error) {
+func (g *Gateway) completeRun(ctx context.Context, c caller, ask api.RunRequest,
+	wait time.Duration) (run api.Run, free func(), err error) {
 	store, err := g.problemStore()
 	if err != nil {
 		return run, nil, err
@@ -54,7 +56,8 @@ func (g *Gateway) completeRun(ctx context.Context, c caller, ask api.RunRequest,
 		}
 	}()
 	if err := reserved.Grow(ctx, p.Memory(), wait); errors.Is(err, quota.ErrFull) {
-		return run, nil, problem(http.StatusTooManyRequests, api.Fail(api.CodeBusy, "the memory for large requests is full of other requests: send it again later"))
+		return run, nil, problem(http.StatusTooManyRequests,
+			api.Fail(api.CodeBusy, "the memory for large requests is full of other requests: send it again later"))
 	} else if err != nil {
 		return run, nil, err
 	}
@@ -88,7 +91,8 @@ func (g *Gateway) loadProblem(ctx context.Context, c caller, p *problems.Stored)
 // pinProblemBlobs makes sure that the agent has the large files of a problem's tests, as blobs of the
 // caller, and keeps them there until the returned functions are called. A key sends one problem's at a
 // time.
-func (g *Gateway) pinProblemBlobs(ctx context.Context, c caller, p *problems.Stored, blobs []problems.Blob) (unpin []func(), err error) {
+func (g *Gateway) pinProblemBlobs(ctx context.Context, c caller, p *problems.Stored,
+	blobs []problems.Blob) (unpin []func(), err error) {
 	if len(blobs) == 0 {
 		return nil, nil
 	}
@@ -106,7 +110,8 @@ func (g *Gateway) pinProblemBlobs(ctx context.Context, c caller, p *problems.Sto
 	return unpin, nil
 }
 
-func (g *Gateway) pinProblemBlob(ctx context.Context, c caller, p *problems.Stored, b problems.Blob) (unpin func(), err error) {
+func (g *Gateway) pinProblemBlob(ctx context.Context, c caller, p *problems.Stored,
+	b problems.Blob) (unpin func(), err error) {
 	digests := []string{b.Digest}
 	unpin, missing := g.blobs.pin(c.Name, digests)
 	if missing == "" {
@@ -128,7 +133,8 @@ func (g *Gateway) pinProblemBlob(ctx context.Context, c caller, p *problems.Stor
 		return nil, err
 	}
 	if unpin, missing = g.blobs.pin(c.Name, digests); missing != "" { // it was evicted at once
-		return nil, problem(http.StatusTooManyRequests, api.Fail(api.CodeBusy, "other blobs of this key took the place of those of the problem: send the run again later"))
+		return nil, problem(http.StatusTooManyRequests,
+			api.Fail(api.CodeBusy, "other blobs of this key took the place of those of the problem: send the run again later"))
 	}
 	return unpin, nil
 }

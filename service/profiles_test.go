@@ -36,7 +36,8 @@ func TestProfilesAreAKeysPermission(t *testing.T) {
 		{"ann", `"language": "python", "profile": "strict"`, ""},
 		{"ann", `"language": "javascript", "profile": "managed"`, ""},
 		{"ann", `"language": "js", "profile": "managed"`, ""},
-		{"ann", `"language": "python", "profile": "managed"`, `may not name the profile "managed": it may name strict, default; leave profile out, or have the operator add it to profiles of the key ann`},
+		{"ann", `"language": "python", "profile": "managed"`,
+			`may not name the profile "managed": it may name strict, default; leave profile out, or have the operator add it to profiles of the key ann`},
 		{"ann", `"language": "js", "profile": "compile"`, `it may name strict, default, and managed, the profile of the language`},
 		{"ann", `"image": "python", "argv": ["true"], "profile": "managed"`, "may not name"},
 		{"ann", `"image": "python", "argv": ["true"], "profile": "ours"`, "may not name"},
@@ -75,7 +76,8 @@ func TestAPermissionWithoutEffectIsRefused(t *testing.T) {
 	web := serveFake(t, http.NewServeMux(), nil)
 	cfg := web.Config.Handler.(*Gateway).cfg
 	cfg.Keys = keys
-	if _, err := New(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "profile_log is set on the keys bob,") || !strings.Contains(err.Error(), "brigd --profile-log") {
+	if _, err := New(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "profile_log is set on the keys bob,") ||
+		!strings.Contains(err.Error(), "brigd --profile-log") {
 		t.Errorf("%v; want the key's name and the agent's flag", err)
 	}
 	cfg.Keys, _ = keysOf(t, auth.Key{Name: "ann"})

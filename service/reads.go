@@ -52,7 +52,10 @@ func (g *Gateway) acquireRead(r *http.Request, one readKind) (with *http.Request
 		if full.Bound == "key" {
 			of = "requests of this key"
 		}
-		return nil, nil, problem(http.StatusTooManyRequests, api.Fail(api.CodeBusy, "%d %s for %s are waiting, and %d may wait: send it again later, and one request after the other", full.Waiting, of, called, full.Max))
+		return nil, nil, problem(http.StatusTooManyRequests,
+			api.Fail(api.CodeBusy,
+				"%d %s for %s are waiting, and %d may wait: send it again later, and one request after the other",
+				full.Waiting, of, called, full.Max))
 	case err != nil:
 		return nil, nil, err
 	}

@@ -49,7 +49,8 @@ func TestReadsOfOneKeyAreOneAtATime(t *testing.T) {
 	waitUntil(t, "bob's requests", func() bool { return g.historyReads.Stats().Waiting == readsWaitingPerKey })
 	for _, path := range paths {
 		var p api.Problem
-		if s := send(t, web, "GET", path, "", &p, "Authorization", token["bob"]); s != 429 || p.Code != api.CodeBusy || p.RetryAfter == 0 || !strings.Contains(p.Detail, "16 requests of this key for past runs") {
+		if s := send(t, web, "GET", path, "", &p, "Authorization", token["bob"]); s != 429 || p.Code != api.CodeBusy || p.RetryAfter == 0 ||
+			!strings.Contains(p.Detail, "16 requests of this key for past runs") {
 			t.Errorf("%s: %d %+v", path, s, p)
 		}
 		if s := ask("ann", path); s != 200 {
@@ -145,7 +146,8 @@ func TestListsOfOneKeyAreOneAtATime(t *testing.T) {
 	}
 	waitUntil(t, "bob's lists", func() bool { return g.fileLists.Stats().Waiting == readsWaitingPerKey })
 	var p api.Problem
-	if s := ask("bob", list, &p); s != 429 || p.Code != api.CodeBusy || !strings.Contains(p.Detail, "16 requests of this key for lists of files") {
+	if s := ask("bob", list, &p); s != 429 || p.Code != api.CodeBusy ||
+		!strings.Contains(p.Detail, "16 requests of this key for lists of files") {
 		t.Errorf("one too many: %d %+v", s, p)
 	}
 	for name, path := range map[string]string{"ann": list, "bob": "/v1/stats"} {

@@ -88,7 +88,8 @@ func TestUnrecordedResultsAreNotReturned(t *testing.T) {
 		"/v1/sessions/s1/exec": `{"argv":["true"]}`,
 	} {
 		var p json.RawMessage
-		if s := send(t, web, "POST", path, body, &p); s < 500 || strings.Contains(string(p), "told") || !strings.Contains(string(p), `"retry_safe":true`) {
+		if s := send(t, web, "POST", path, body, &p); s < 500 || strings.Contains(string(p), "told") ||
+			!strings.Contains(string(p), `"retry_safe":true`) {
 			t.Errorf("%s: %d, %s", path, s, p)
 		}
 	}
@@ -97,7 +98,8 @@ func TestUnrecordedResultsAreNotReturned(t *testing.T) {
 		t.Fatal(s)
 	}
 	_, text, _ := page(t, web, "/v1/runs/"+st.Run+"/events") // output is sent as it is written
-	if !strings.Contains(text, "event: stdout") || !strings.Contains(text, "event: error") || strings.Contains(text, "event: result") || strings.Contains(text, "verdict") {
+	if !strings.Contains(text, "event: stdout") || !strings.Contains(text, "event: error") || strings.Contains(text, "event: result") ||
+		strings.Contains(text, "verdict") {
 		t.Errorf("the events of a run that was not kept: %s", text)
 	}
 }
@@ -126,7 +128,8 @@ func TestAlertsComeThroughTheService(t *testing.T) {
 	id := map[string]string{}
 	for _, does := range []string{"works", "crashes", "eats", "spies"} {
 		var res api.Result
-		if s := send(t, web, "POST", "/v1/runs", fmt.Sprintf(`{"image":"tiny","argv":[%q],"labels":{"project":"one"}}`, does), &res, as["ann"]...); s != 200 {
+		if s := send(t, web, "POST", "/v1/runs", fmt.Sprintf(`{"image":"tiny","argv":[%q],"labels":{"project":"one"}}`, does), &res,
+			as["ann"]...); s != 200 {
 			t.Fatal(s)
 		}
 		id[does] = res.Run
@@ -161,7 +164,8 @@ func TestAlertsComeThroughTheService(t *testing.T) {
 		}
 		for i, a := range got.Items {
 			w := tt.want[i]
-			if a.Kind != w.Kind || a.Owner != w.Owner || a.Project != w.Project || a.Run != w.Run || !strings.Contains(a.Text, w.Text) || time.Since(a.Time) > time.Hour {
+			if a.Kind != w.Kind || a.Owner != w.Owner || a.Project != w.Project || a.Run != w.Run || !strings.Contains(a.Text, w.Text) ||
+				time.Since(a.Time) > time.Hour {
 				t.Errorf("%s asks for alerts%s: %+v; want %+v", tt.who, tt.query, a, w)
 			}
 		}
@@ -179,7 +183,9 @@ func TestHistoryPages(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range n { // concurrently, so that many are committed together
 		all.Go(func() {
-			if err := store.Add(t.Context(), api.Record{ID: fmt.Sprintf("r%04d", i), Verdict: api.OK, Stage: api.StageRun, Created: first.Add(time.Duration(i) * time.Second)}); err != nil {
+			if err := store.Add(t.Context(),
+				api.Record{ID: fmt.Sprintf("r%04d", i), Verdict: api.OK, Stage: api.StageRun,
+					Created: first.Add(time.Duration(i) * time.Second)}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -203,7 +209,8 @@ func TestHistoryPages(t *testing.T) {
 			t.Errorf("history%s: %d, %d runs, next %q; want %d", tt.query, s, len(got.Items), got.Next, tt.n)
 			continue
 		}
-		if newest, oldest := got.Items[0].ID, got.Items[tt.n-1].ID; newest != fmt.Sprintf("r%04d", tt.newest) || oldest != fmt.Sprintf("r%04d", tt.end) {
+		if newest, oldest := got.Items[0].ID, got.Items[tt.n-1].ID; newest != fmt.Sprintf("r%04d", tt.newest) ||
+			oldest != fmt.Sprintf("r%04d", tt.end) {
 			t.Errorf("history%s is from %s to %s; want %d to %d", tt.query, newest, oldest, tt.newest, tt.end)
 		}
 		var stats api.Stats
@@ -233,7 +240,8 @@ func TestFailedCheckersAreInTheHistory(t *testing.T) {
 	if s := send(t, web, "GET", "/v1/history?project=one", "", &got); s != 200 || len(got.Items) != 1 {
 		t.Fatalf("%d, %+v", s, got)
 	}
-	if one := got.Items[0]; one.ID != p.Run || one.Code != api.CodeCheckFailed || one.Verdict != "" || !strings.Contains(one.Message, "SIGSEGV") {
+	if one := got.Items[0]; one.ID != p.Run || one.Code != api.CodeCheckFailed || one.Verdict != "" ||
+		!strings.Contains(one.Message, "SIGSEGV") {
 		t.Errorf("%+v", one)
 	}
 }

@@ -44,7 +44,8 @@ func TestStreamsOfAKeyLeaveConnectionsToOthers(t *testing.T) {
 			continue
 		}
 		var p api.Problem
-		if err := json.NewDecoder(res.Body).Decode(&p); err != nil || res.StatusCode != 429 || p.Code != api.CodeTooManyConns || !p.RetrySafe || res.Header.Get("Retry-After") == "" || !strings.Contains(p.Detail, "8 requests of this key") {
+		if err := json.NewDecoder(res.Body).Decode(&p); err != nil || res.StatusCode != 429 || p.Code != api.CodeTooManyConns || !p.RetrySafe ||
+			res.Header.Get("Retry-After") == "" || !strings.Contains(p.Detail, "8 requests of this key") {
 			t.Errorf("one stream too many: %d, %+v, %v", res.StatusCode, p, err)
 		}
 		hangUp()

@@ -63,7 +63,9 @@ func (a *responseQuota) reservation(key string) *quota.Reservation {
 func growResponse(ctx context.Context, r *quota.Reservation, more int64) error {
 	err := r.Grow(ctx, more, quotaWait)
 	if errors.Is(err, quota.ErrFull) {
-		return problem(http.StatusTooManyRequests, api.Fail(api.CodeBusy, "the memory for large responses is full of responses that are being created or that clients have not read yet: read those, and send the request again later, or ask for less"))
+		return problem(http.StatusTooManyRequests,
+			api.Fail(api.CodeBusy,
+				"the memory for large responses is full of responses that are being created or that clients have not read yet: read those, and send the request again later, or ask for less"))
 	}
 	return err
 }
@@ -81,7 +83,9 @@ func finishedRun(v any) string {
 
 // noQuotaError is the error for a response that gets no quota. A run in it is in the history.
 func noQuotaError(run string) error {
-	p := problem(http.StatusTooManyRequests, api.Fail(api.CodeBusy, "the memory for large responses is full of responses that clients have not read yet: read those, and send the request again later; the history has the first 64 KiB of each stream of a run"))
+	p := problem(http.StatusTooManyRequests,
+		api.Fail(api.CodeBusy,
+			"the memory for large responses is full of responses that clients have not read yet: read those, and send the request again later; the history has the first 64 KiB of each stream of a run"))
 	if run != "" {
 		p.Run, p.RetrySafe = run, false
 	}

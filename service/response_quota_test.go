@@ -60,7 +60,8 @@ func TestUnreadResponsesAreBounded(t *testing.T) {
 	}
 	second := ask("ann")
 	told, err := io.ReadAll(second.Body)
-	if err != nil || second.StatusCode != 429 || second.Header.Get("Retry-After") == "" || !strings.Contains(string(told), `"code":"busy"`) || !strings.Contains(string(told), `"run_id":"`) {
+	if err != nil || second.StatusCode != 429 || second.Header.Get("Retry-After") == "" || !strings.Contains(string(told), `"code":"busy"`) ||
+		!strings.Contains(string(told), `"run_id":"`) {
 		t.Errorf("the second, while nobody reads the first: %s, %.300s, %v", second.Status, told, err)
 	}
 	if other := ask("bob"); other.StatusCode != 200 {

@@ -20,7 +20,8 @@ func TestDocumentationIsServedFromHere(t *testing.T) {
 	web := serveFake(t, http.NewServeMux(), nil)
 	for _, path := range []string{"/", "/docs", "/docs/"} { // all lead to the page
 		s, text, header := page(t, web, path)
-		if s != 200 || !strings.HasPrefix(header.Get("Content-Type"), "text/html") || !strings.Contains(text, "<html") || !strings.Contains(text, `"/openapi.json"`) {
+		if s != 200 || !strings.HasPrefix(header.Get("Content-Type"), "text/html") || !strings.Contains(text, "<html") ||
+			!strings.Contains(text, `"/openapi.json"`) {
 			t.Fatalf("%s: %d of type %s: %.300s", path, s, header.Get("Content-Type"), text)
 		}
 	}
@@ -47,7 +48,8 @@ func TestDocumentationIsServedFromHere(t *testing.T) {
 		OpenAPI string
 		Paths   map[string]any
 	}
-	if err := json.Unmarshal([]byte(text), &doc); s != 200 || err != nil || doc.OpenAPI != "3.1.0" || doc.Paths["/execute"] == nil || !strings.Contains(header.Get("Content-Type"), "json") {
+	if err := json.Unmarshal([]byte(text), &doc); s != 200 || err != nil || doc.OpenAPI != "3.1.0" || doc.Paths["/execute"] == nil ||
+		!strings.Contains(header.Get("Content-Type"), "json") {
 		t.Errorf("/openapi.json: %d of type %s, %v: %.300s", s, header.Get("Content-Type"), err, text)
 	}
 }
@@ -58,7 +60,8 @@ func TestDocumentationHasNoSuchPage(t *testing.T) {
 	for _, path := range []string{"/docs/whatever", "/docs/a/b.js"} {
 		s, text, header := page(t, web, path)
 		var p api.Problem
-		if err := json.Unmarshal([]byte(text), &p); s != 404 || err != nil || p.Code != api.CodeNotFound || header.Get("Content-Type") != "application/problem+json" {
+		if err := json.Unmarshal([]byte(text), &p); s != 404 || err != nil || p.Code != api.CodeNotFound ||
+			header.Get("Content-Type") != "application/problem+json" {
 			t.Errorf("%s: %d of type %s, %v: %.300s", path, s, header.Get("Content-Type"), err, text)
 		}
 	}
@@ -92,7 +95,8 @@ func TestExecuteReportsTimes(t *testing.T) {
 func TestStreamsOfAPastRun(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
-		say(w, 200, api.Result{Verdict: api.Nonzero, Stage: api.StageRun, ExitCode: 3, Stdout: api.Bytes("out\n"), Stderr: api.Bytes("err \xff\n"), StderrTruncated: true})
+		say(w, 200, api.Result{Verdict: api.Nonzero, Stage: api.StageRun, ExitCode: 3, Stdout: api.Bytes("out\n"),
+			Stderr: api.Bytes("err \xff\n"), StderrTruncated: true})
 	})
 	web := serveFake(t, mux, nil)
 	var res api.Result
@@ -103,7 +107,8 @@ func TestStreamsOfAPastRun(t *testing.T) {
 	if s := send(t, web, "GET", "/v1/runs/"+res.Run, "", &st); s != 200 || st.Result == nil {
 		t.Fatalf("%d, %+v", s, st)
 	}
-	if r := st.Result; r.ExitCode != 3 || string(r.Stdout) != "out\n" || r.StdoutTruncated || string(r.Stderr) != "err \xff\n" || !r.StderrTruncated {
+	if r := st.Result; r.ExitCode != 3 || string(r.Stdout) != "out\n" || r.StdoutTruncated ||
+		string(r.Stderr) != "err \xff\n" || !r.StderrTruncated {
 		t.Errorf("kept: exit code %d, stdout %q cut %v, stderr %q cut %v", r.ExitCode, r.Stdout, r.StdoutTruncated, r.Stderr, r.StderrTruncated)
 	}
 }
@@ -151,7 +156,8 @@ func TestExecuteRefusesWhatACheckFinds(t *testing.T) {
 	web := serveFake(t, mux, nil)
 	const body = `{"code":"eval(input())"}`
 	var p api.Problem
-	if s := send(t, web, "POST", "/execute?check=enforce", body, &p); s != 422 || p.Code != api.CodeCheckRefused || len(p.Findings) != 1 || p.Findings[0].Rule != "python-eval" || p.RetrySafe {
+	if s := send(t, web, "POST", "/execute?check=enforce", body, &p); s != 422 || p.Code != api.CodeCheckRefused || len(p.Findings) != 1 ||
+		p.Findings[0].Rule != "python-eval" || p.RetrySafe {
 		t.Errorf("enforced: %d, %+v", s, p)
 	}
 	if !slices.Equal(did, []string{"check"}) {
@@ -165,7 +171,8 @@ func TestExecuteRefusesWhatACheckFinds(t *testing.T) {
 		t.Errorf("without a check: %d, %v", s, did)
 	}
 	var found api.Checked
-	if s := send(t, web, "POST", "/v1/check", `{"language":"python","source":"eval(input())"}`, &found); s != 200 || len(found.Findings) != 1 || !found.Refused {
+	if s := send(t, web, "POST", "/v1/check", `{"language":"python","source":"eval(input())"}`, &found); s != 200 ||
+		len(found.Findings) != 1 || !found.Refused {
 		t.Errorf("checked alone: %d, %+v", s, found)
 	}
 }
@@ -237,7 +244,8 @@ func TestCodesOfTheAgentAreReported(t *testing.T) {
 		}
 		var p api.Problem
 		s := send(t, web, "POST", tt.path, body, &p)
-		if s != tt.status || p.Status != tt.status || p.Code != tt.code || !p.RetrySafe || p.Detail == "" || p.Title != http.StatusText(tt.status) || (p.RetryAfter > 0) != tt.again {
+		if s != tt.status || p.Status != tt.status || p.Code != tt.code || !p.RetrySafe || p.Detail == "" ||
+			p.Title != http.StatusText(tt.status) || (p.RetryAfter > 0) != tt.again {
 			t.Errorf("%s: %d, %+v; want %d, to come again %v", tt.code, s, p, tt.status, tt.again)
 		}
 	}

@@ -36,7 +36,8 @@ func TestALargeRequestIsSentAgainLessOften(t *testing.T) {
 			})
 			web := serveFake(t, mux, func(c *Config) { c.Wait = 2 * time.Second })
 			var p api.Problem
-			if s := send(t, web, "POST", "/v1/runs", simple, &p); s != 503 || p.Code != api.CodeQueueTimeout || !strings.Contains(p.Detail, "no memory for results") {
+			if s := send(t, web, "POST", "/v1/runs", simple, &p); s != 503 || p.Code != api.CodeQueueTimeout ||
+				!strings.Contains(p.Detail, "no memory for results") {
 				t.Errorf("%d, %+v", s, p)
 			}
 			if n := tries.Load(); n < tt.least || n > tt.most {
@@ -47,7 +48,8 @@ func TestALargeRequestIsSentAgainLessOften(t *testing.T) {
 	if got := retryPause(maxRetryPause, 10*time.Second, 10*time.Second); got != maxRetryPause {
 		t.Errorf("after a wait in the agent: %v; want %v", got, maxRetryPause)
 	}
-	for took, want := range map[time.Duration]time.Duration{0: maxRetryPause, 10 * time.Millisecond: maxRetryPause, 100 * time.Millisecond: 400 * time.Millisecond, time.Minute: time.Second} {
+	for took, want := range map[time.Duration]time.Duration{0: maxRetryPause, 10 * time.Millisecond: maxRetryPause,
+		100 * time.Millisecond: 400 * time.Millisecond, time.Minute: time.Second} {
 		if got := retryPause(maxRetryPause, took, 2*time.Minute); got != want {
 			t.Errorf("after a try of %v: %v; want %v", took, got, want)
 		}

@@ -101,7 +101,8 @@ func (g *Gateway) requestOf(c caller, run api.Run, mode checkMode) (o *runReques
 		return nil, err
 	}
 	run.Language = g.agent.resolveAlias(run.Language)
-	o = &runRequest{id: runID(), caller: c, sourceSize: len(run.Source), main: run.SourceName, source: run.Source, check: mode, suite: run.Suite, created: time.Now()}
+	o = &runRequest{id: runID(), caller: c, sourceSize: len(run.Source), main: run.SourceName, source: run.Source,
+		check: mode, suite: run.Suite, created: time.Now()}
 	if o.suite != nil { // the agent runs its command, and the report is read here, without privilege
 		if run, err = suite.Prepare(run); err != nil {
 			return nil, err
@@ -120,7 +121,8 @@ func (g *Gateway) dispatchAsync(o *runRequest, release func()) (api.Status, erro
 		return api.Status{}, err
 	}
 	ctx, cancel := context.WithCancel(g.kill)
-	a := &activeRun{id: o.id, owner: o.caller.Name, labels: o.run.Labels, created: o.created, cancel: cancel, state: api.Queued,
+	a := &activeRun{id: o.id, owner: o.caller.Name, labels: o.run.Labels, created: o.created,
+		cancel: cancel, state: api.Queued,
 		response: g.newAgentResponse(o.caller.Name), eventQuota: g.responses.reservation(o.caller.Name)}
 	a.log = events.NewLog(largeResponseMin, func() bool { return a.eventQuota.TryGrow(events.MaxSize + largeResponseMin) })
 	ctx = a.response.withQuota(ctx)
@@ -132,7 +134,8 @@ func (g *Gateway) dispatchAsync(o *runRequest, release func()) (api.Status, erro
 	if !g.runs.add(a) {
 		g.wg.Done()
 		cancel()
-		return api.Status{}, problem(http.StatusTooManyRequests, api.Fail(api.CodeQueueFull, "%d runs are under way or waiting: send it again later", maxActiveRuns))
+		return api.Status{}, problem(http.StatusTooManyRequests,
+			api.Fail(api.CodeQueueFull, "%d runs are under way or waiting: send it again later", maxActiveRuns))
 	}
 	go func() {
 		defer g.wg.Done()
@@ -175,15 +178,18 @@ func (o *runRequest) canceledResult() api.Result {
 		none = api.Unknown("the run was canceled, and no client waited for its measurements")
 	}
 	return api.Result{
-		Run: o.id, Verdict: api.Canceled, Stage: api.StageRun, LimitsHit: []string{}, Labels: o.run.Labels, Network: o.network,
-		Usage: api.Usage{CPU: none, User: none, System: none, Memory: none, MaxRSS: none, Pids: none, OOMKills: none, ForksRefused: none},
+		Run: o.id, Verdict: api.Canceled, Stage: api.StageRun, LimitsHit: []string{},
+		Labels: o.run.Labels, Network: o.network,
+		Usage: api.Usage{CPU: none, User: none, System: none, Memory: none, MaxRSS: none, Pids: none,
+			OOMKills: none, ForksRefused: none},
 	}
 }
 
 func (a *activeRun) status() api.Status {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return api.Status{Run: a.id, State: a.state, Created: a.created, Labels: a.labels, Usage: a.usage, Result: a.result, Error: a.problem}
+	return api.Status{Run: a.id, State: a.state, Created: a.created, Labels: a.labels, Usage: a.usage,
+		Result: a.result, Error: a.problem}
 }
 
 // getRun returns the state of a run.
@@ -211,9 +217,12 @@ func (g *Gateway) pastRun(ctx context.Context, owner history.Scope, id string) (
 	if err != nil {
 		return api.Status{}, err
 	}
-	s := api.Status{Run: rec.ID, State: api.Done, Created: rec.Created, Labels: api.Labels{Project: rec.Project, Task: rec.Task}}
+	s := api.Status{Run: rec.ID, State: api.Done, Created: rec.Created,
+		Labels: api.Labels{Project: rec.Project, Task: rec.Task}}
 	if rec.Code != "" {
-		s.Error = problem(statusOf(rec.Code), &api.Error{Code: rec.Code, Message: rec.Message, RetrySafe: statusOf(rec.Code) >= http.StatusInternalServerError, Run: rec.ID})
+		s.Error = problem(statusOf(rec.Code),
+			&api.Error{Code: rec.Code, Message: rec.Message,
+				RetrySafe: statusOf(rec.Code) >= http.StatusInternalServerError, Run: rec.ID})
 		return s, nil
 	}
 	s.Result, err = resultOf(rec)
@@ -229,7 +238,8 @@ func statusOf(code api.Code) int {
 
 // resultOf restores the result from a record, as far as it was kept.
 func resultOf(rec api.Record) (*api.Result, error) {
-	res := &api.Result{Run: rec.ID, Verdict: rec.Verdict, Stage: rec.Stage, ExitCode: rec.ExitCode, Signal: rec.Signal, LimitsHit: []string{}}
+	res := &api.Result{Run: rec.ID, Verdict: rec.Verdict, Stage: rec.Stage, ExitCode: rec.ExitCode,
+		Signal: rec.Signal, LimitsHit: []string{}}
 	if rec.Detail != nil {
 		if err := json.Unmarshal(rec.Detail, res); err != nil {
 			return nil, err

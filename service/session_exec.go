@@ -35,7 +35,8 @@ func (g *Gateway) postExec(w http.ResponseWriter, r *http.Request) error {
 	}
 	o := &runRequest{
 		id: runID(), session: id, caller: c, sourceSize: len(ask.Source), created: time.Now(),
-		run: api.Run{Language: s.language, Labels: s.labels}, maxSlotTime: time.Duration(cmp.Or(ask.Limits.Wall, api.DefaultCeiling().Wall)),
+		run:         api.Run{Language: s.language, Labels: s.labels},
+		maxSlotTime: time.Duration(cmp.Or(ask.Limits.Wall, api.DefaultCeiling().Wall)),
 	}
 	ctx, done, err := g.track(r)
 	if err != nil {
@@ -60,7 +61,8 @@ func (g *Gateway) postExec(w http.ResponseWriter, r *http.Request) error {
 
 // streamExec is postExec for a client that reads events. An error before there is any output is
 // still a normal error response.
-func (g *Gateway) streamExec(ctx context.Context, w http.ResponseWriter, r *http.Request, o *runRequest, ask api.Exec) error {
+func (g *Gateway) streamExec(ctx context.Context, w http.ResponseWriter, r *http.Request,
+	o *runRequest, ask api.Exec) error {
 	out := &eventWriter{g: g, w: w, ctx: r.Context(), key: o.caller.Name}
 	o.fn = func(context.Context) (api.Result, error) {
 		ask, stdin := ask, bytes.NewReader(ask.Stdin) // the session may be busy, and this function called again

@@ -110,7 +110,8 @@ func (r *sessionRegistry) idsLocked(are func(sessionEntry) bool) []string {
 // quota check must accept what the owner has, and what all owners have together. If reserve
 // refuses, it returns the sessions that may be the cause; if the cause is a session that is still
 // being created, the caller must wait for the returned channel.
-func (r *sessionRegistry) reserve(name string, s sessionEntry, checkQuota func(own, all sessionUsage) error) (conflicts []string, resolved <-chan struct{}, err error) {
+func (r *sessionRegistry) reserve(name string, s sessionEntry,
+	checkQuota func(own, all sessionUsage) error) (conflicts []string, resolved <-chan struct{}, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var own, all sessionUsage
@@ -121,7 +122,9 @@ func (r *sessionRegistry) reserve(name string, s sessionEntry, checkQuota func(o
 		}
 		own = own.plus(sessionUsage{1, other.memory})
 		if other.labels == s.labels && s.labels != (api.Labels{}) {
-			p := problem(http.StatusConflict, api.Refuse(api.CodeConflict, "project %q already has a session for task %q: use it, or end it", s.labels.Project, s.labels.Task))
+			p := problem(http.StatusConflict,
+				api.Refuse(api.CodeConflict, "project %q already has a session for task %q: use it, or end it",
+					s.labels.Project, s.labels.Task))
 			if isReservation(id) { // it has no id yet, and may never get one
 				return nil, other.resolved, p
 			}
@@ -219,7 +222,8 @@ func (r *sessionRegistry) save() error {
 // saveError gives the error of a full disk its own code, as the history does.
 func saveError(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return api.Fail(api.CodeHostExhausted, "store the session's id: no space left on the device: free some space (%w)", err)
+		return api.Fail(api.CodeHostExhausted,
+			"store the session's id: no space left on the device: free some space (%w)", err)
 	}
 	return err
 }

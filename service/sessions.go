@@ -31,7 +31,8 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	packages := api.PackageRequest{Language: ask.Language, Requirements: ask.Requirements, Index: ask.Index}
-	s, err := withPackages(r.Context(), g, c, packages, func() (api.Session, error) { return g.createSession(r.Context(), ask, c) })
+	s, err := withPackages(r.Context(), g, c, packages,
+		func() (api.Session, error) { return g.createSession(r.Context(), ask, c) })
 	if err != nil {
 		return err
 	}
@@ -44,7 +45,9 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
 // createSession makes a reservation for a session and has the agent create the session.
 func (g *Gateway) createSession(ctx context.Context, ask api.SessionRequest, c caller) (api.Session, error) {
 	reserved := reservationPrefix + runID()
-	if err := g.reserve(ctx, reserved, sessionEntry{owner: c.Name, labels: ask.Labels, language: ask.Language, memory: requestedMemory(ask)}, c); err != nil {
+	if err := g.reserve(ctx, reserved,
+		sessionEntry{owner: c.Name, labels: ask.Labels, language: ask.Language,
+			memory: requestedMemory(ask)}, c); err != nil {
 		return api.Session{}, err
 	}
 	// If the caller disconnects now, it leaves a session, which ends by itself when it is idle. Its
@@ -67,7 +70,8 @@ func (g *Gateway) createSession(ctx context.Context, ask api.SessionRequest, c c
 func (g *Gateway) reserve(ctx context.Context, reserved string, s sessionEntry, c caller) error {
 	health, _, _ := g.agent.get()
 	checkQuota := func(own, all sessionUsage) error {
-		return c.checkSessionQuota(own, all, sessionUsage{1, s.memory}, sessionUsage{health.SessionsMax, api.Size(health.MemoryMax)}, g.cfg.Keys.Multiple())
+		return c.checkSessionQuota(own, all, sessionUsage{1, s.memory},
+			sessionUsage{health.SessionsMax, api.Size(health.MemoryMax)}, g.cfg.Keys.Multiple())
 	}
 	for {
 		if g.stopping.Err() != nil {

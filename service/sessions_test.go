@@ -216,7 +216,8 @@ func TestStreamedExecAfterBusy(t *testing.T) {
 	if s := send(t, web, "POST", "/v1/sessions", made, nil); s != 201 {
 		t.Fatal(s)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), "POST", web.URL+"/v1/sessions/s1/exec", strings.NewReader(`{"argv":["cat"],"stdin":"input"}`))
+	req, err := http.NewRequestWithContext(t.Context(), "POST", web.URL+"/v1/sessions/s1/exec",
+		strings.NewReader(`{"argv":["cat"],"stdin":"input"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

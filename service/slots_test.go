@@ -46,7 +46,8 @@ func TestExecsOfASessionHoldFewSlots(t *testing.T) {
 		t.Errorf("another's run meanwhile: %d", s)
 	}
 	var p api.Problem
-	if s := send(t, web, "POST", exec, `{"argv":["true"]}`, &p); s != 429 || p.Code != api.CodeSessionBusy || !p.RetrySafe || p.RetryAfter == 0 {
+	if s := send(t, web, "POST", exec, `{"argv":["true"]}`, &p); s != 429 || p.Code != api.CodeSessionBusy ||
+		!p.RetrySafe || p.RetryAfter == 0 {
 		t.Errorf("one more: %d, %+v", s, p)
 	}
 	close(end)
@@ -86,7 +87,8 @@ func TestSlotsAreReleasedWithoutAResponse(t *testing.T) {
 		}
 	}
 	var res api.Result
-	if status := send(t, web, "POST", "/v1/runs", short, &res); status != 200 || res.Verdict != api.OK || res.Timing.Queued < int64(slotSlack/2) {
+	if status := send(t, web, "POST", "/v1/runs", short, &res); status != 200 || res.Verdict != api.OK ||
+		res.Timing.Queued < int64(slotSlack/2) {
 		t.Errorf("one more: %d, %+v", status, res)
 	}
 	close(end)

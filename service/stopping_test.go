@@ -92,7 +92,8 @@ func TestRunsThatAreCutOff(t *testing.T) {
 				if s := send(t, web, "POST", "/v1/runs?wait=false", `{"image":"tiny","argv":["true"]}`, &status); s != 202 {
 					t.Fatal(s)
 				}
-			} else if s := send(t, web, "POST", "/v1/runs", `{"image":"tiny","argv":["true"]}`, &p); s != 503 || p.Code != api.CodeStopping || p.Run == "" || !p.RetrySafe {
+			} else if s := send(t, web, "POST", "/v1/runs", `{"image":"tiny","argv":["true"]}`, &p); s != 503 || p.Code != api.CodeStopping ||
+				p.Run == "" || !p.RetrySafe {
 				t.Fatalf("%d, %+v", s, p)
 			}
 			<-begun
@@ -110,7 +111,8 @@ func TestRunsThatAreCutOff(t *testing.T) {
 				t.Fatal(err)
 			case tt.want == "" && (recorded.Error != nil || recorded.Result == nil || recorded.Result.Verdict != api.Canceled):
 				t.Errorf("the history has %+v; want the verdict canceled", recorded)
-			case tt.want != "" && (recorded.Error == nil || recorded.Error.Code != api.CodeStopping || !strings.Contains(recorded.Error.Detail, tt.want)):
+			case tt.want != "" &&
+				(recorded.Error == nil || recorded.Error.Code != api.CodeStopping || !strings.Contains(recorded.Error.Detail, tt.want)):
 				t.Errorf("the history has %+v; want an error with %q", recorded.Error, tt.want)
 			}
 		})

@@ -41,7 +41,8 @@ func (g *Gateway) openProblems() (err error) {
 // problemStore returns the store, or the error that there is none.
 func (g *Gateway) problemStore() (*problems.Store, error) {
 	if g.problems == nil {
-		return nil, api.Refuse(api.CodeUnsupported, "this service stores no problems: have the operator start it with a data directory")
+		return nil, api.Refuse(api.CodeUnsupported,
+			"this service stores no problems: have the operator start it with a data directory")
 	}
 	return g.problems, nil
 }
@@ -70,7 +71,8 @@ func (g *Gateway) putProblem(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer done()
 	if err := g.pendingProblems.Acquire(ctx, c.Name, 1, g.cfg.Wait); errors.Is(err, quota.ErrFull) {
-		return problem(http.StatusTooManyRequests, api.Fail(api.CodeBusy, "another package of this key is being stored and takes long: send this one again later"))
+		return problem(http.StatusTooManyRequests,
+			api.Fail(api.CodeBusy, "another package of this key is being stored and takes long: send this one again later"))
 	} else if err != nil {
 		return err
 	}
@@ -122,7 +124,8 @@ func (g *Gateway) receivePackage(w http.ResponseWriter, r *http.Request, draft *
 }
 
 // readPackage has the package read, and stores it. One is read at a time; the keys alternate.
-func (g *Gateway) readPackage(ctx context.Context, c caller, name string, draft *problems.Draft) (*problems.Stored, error) {
+func (g *Gateway) readPackage(ctx context.Context, c caller, name string,
+	draft *problems.Draft) (*problems.Stored, error) {
 	slot, err := g.problemReads.Take(ctx, queue.Owner{Key: c.Name})
 	if err != nil {
 		return nil, err
@@ -141,11 +144,15 @@ func (g *Gateway) readPackage(ctx context.Context, c caller, name string, draft 
 	memory := contents + cost.total
 	switch blobs := c.maxBlobs(); {
 	case memory > g.maxOfBody():
-		return nil, api.Refuse(api.CodeTooLarge, "a run of the package would take %s of memory, and runs get %s: split its tests into several packages, or have the operator raise --max-body", api.Size(memory), api.Size(g.maxOfBody()))
+		return nil, api.Refuse(api.CodeTooLarge,
+			"a run of the package would take %s of memory, and runs get %s: split its tests into several packages, or have the operator raise --max-body", api.Size(memory), api.Size(g.maxOfBody()))
 	case parts.Manifest > maxManifest:
-		return nil, api.Refuse(api.CodeTooLarge, "the package says too much about its files: what brig problem show --json prints has %s, and the most is %s", api.Size(parts.Manifest), api.Size(maxManifest))
+		return nil, api.Refuse(api.CodeTooLarge,
+			"the package says too much about its files: what brig problem show --json prints has %s, and the most is %s",
+			api.Size(parts.Manifest), api.Size(maxManifest))
 	case parts.Blobs > int64(blobs):
-		return nil, api.Refuse(api.CodeTooLarge, "the large files of its tests have %s, and the blobs of this key may have %s: have the operator raise blobs of the key", api.Size(parts.Blobs), blobs)
+		return nil, api.Refuse(api.CodeTooLarge,
+			"the large files of its tests have %s, and the blobs of this key may have %s: have the operator raise blobs of the key", api.Size(parts.Blobs), blobs)
 	}
 	return draft.Commit(parts, memory)
 }
@@ -153,7 +160,8 @@ func (g *Gateway) readPackage(ctx context.Context, c caller, name string, draft 
 // diskError gives the error of a full disk its own code.
 func diskError(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return api.Fail(api.CodeHostExhausted, "store the package: no space left on the device: try again later, or have the operator free some space (%w)", err)
+		return api.Fail(api.CodeHostExhausted,
+			"store the package: no space left on the device: try again later, or have the operator free some space (%w)", err)
 	}
 	return err
 }
@@ -166,13 +174,18 @@ func (c caller) checkProblemQuota(own, all problems.Usage, more int64, most api.
 	number := cmp.Or(c.Problems, defaultProblems)
 	switch {
 	case own.Number >= number:
-		return api.Refuse(api.CodeAboveCeiling, "this key has %d stored problems, and its limit is %d: remove one, or have the operator raise problems of the key", own.Number, number)
+		return api.Refuse(api.CodeAboveCeiling,
+			"this key has %d stored problems, and its limit is %d: remove one, or have the operator raise problems of the key",
+			own.Number, number)
 	case c.ProblemBytes > 0 && own.Bytes+more > int64(c.ProblemBytes):
-		return api.Refuse(api.CodeAboveCeiling, "the stored problems of this key may have %s, and with this one they would have more than that: remove one, or have the operator raise problem_bytes of the key", c.ProblemBytes)
+		return api.Refuse(api.CodeAboveCeiling,
+			"the stored problems of this key may have %s, and with this one they would have more than that: remove one, or have the operator raise problem_bytes of the key", c.ProblemBytes)
 	case all.Bytes+more > int64(most):
-		return api.Refuse(api.CodeAboveCeiling, "all stored problems together may have %s: remove one, or have the operator raise --max-problems", most)
+		return api.Refuse(api.CodeAboveCeiling,
+			"all stored problems together may have %s: remove one, or have the operator raise --max-problems", most)
 	case c.ProblemBytes == 0 && others && !quota.Fair(own.Bytes, all.Bytes, more, int64(most), ordinary):
-		return api.Refuse(api.CodeAboveCeiling, "the stored problems of this key have %s of the %s that all may have, and the rest is kept for other keys: remove one, or have the operator set a limit for the key (problem_bytes)", api.Size(own.Bytes), most)
+		return api.Refuse(api.CodeAboveCeiling,
+			"the stored problems of this key have %s of the %s that all may have, and the rest is kept for other keys: remove one, or have the operator set a limit for the key (problem_bytes)", api.Size(own.Bytes), most)
 	}
 	return nil
 }

@@ -111,7 +111,8 @@ func (a *agentWithBlobs) last() api.Run {
 }
 
 // serveProblems returns a service that stores problems for ann and bob.
-func serveProblems(t *testing.T, a *agentWithBlobs, dir string, change func(*Config), more ...auth.Key) (*httptest.Server, map[string][]string) {
+func serveProblems(t *testing.T, a *agentWithBlobs, dir string, change func(*Config),
+	more ...auth.Key) (*httptest.Server, map[string][]string) {
 	t.Helper()
 	keys, as := keysOf(t, append([]auth.Key{{Name: "ann"}, {Name: "bob"}}, more...)...)
 	return serveFake(t, a.mux(t), func(c *Config) {
@@ -129,14 +130,17 @@ func TestRunsAreJudgedByAProblem(t *testing.T) {
 	web, as := serveProblems(t, a, dir, nil)
 	long := strings.Repeat("a long line\n", 8<<10)
 	var stored, got api.StoredProblem
-	if s := send(t, web, "PUT", "/v1/problems/sum", zipped(t, "1.in", "1 2", "1.out", "THE-ANSWER", "2.in", long, "2.out", ""), &stored, as["ann"]...); s != 200 {
+	if s := send(t, web, "PUT", "/v1/problems/sum", zipped(t, "1.in", "1 2", "1.out", "THE-ANSWER", "2.in", long, "2.out", ""), &stored,
+		as["ann"]...); s != 200 {
 		t.Fatalf("put: %d %+v", s, stored)
 	}
-	if stored.Name != "sum" || stored.Tests != 2 || stored.Format != "tests" || !api.ProblemDigest(stored.Digest) || stored.Bytes == 0 || !strings.Contains(string(stored.Manifest), `"1.in"`) {
+	if stored.Name != "sum" || stored.Tests != 2 || stored.Format != "tests" || !api.ProblemDigest(stored.Digest) || stored.Bytes == 0 ||
+		!strings.Contains(string(stored.Manifest), `"1.in"`) {
 		t.Errorf("stored %+v", stored)
 	}
 	for _, ref := range []string{"sum", stored.Digest} {
-		if s := send(t, web, "GET", "/v1/problems/"+ref, "", &got, as["ann"]...); s != 200 || got.Digest != stored.Digest || string(got.Manifest) != string(stored.Manifest) {
+		if s := send(t, web, "GET", "/v1/problems/"+ref, "", &got, as["ann"]...); s != 200 || got.Digest != stored.Digest ||
+			string(got.Manifest) != string(stored.Manifest) {
 			t.Errorf("%s: %d %+v", ref, s, got)
 		}
 		for range 2 { // the blob is sent once
@@ -148,7 +152,8 @@ func TestRunsAreJudgedByAProblem(t *testing.T) {
 		}
 	}
 	run := a.last()
-	if len(run.Tests) != 2 || string(run.Tests[0].Stdin) != "1 2" || string(*run.Tests[0].Expected) != "THE-ANSWER" || a.blobs[run.Tests[1].StdinBlob] != long ||
+	if len(run.Tests) != 2 || string(run.Tests[0].Stdin) != "1 2" || string(*run.Tests[0].Expected) != "THE-ANSWER" ||
+		a.blobs[run.Tests[1].StdinBlob] != long ||
 		run.Tests[1].Expected == nil || run.Limits.CPU != 3e9 || !run.Collect.None || string(run.Source) != "print(3)" {
 		t.Errorf("the agent got %+v", run)
 	}
@@ -159,7 +164,8 @@ func TestRunsAreJudgedByAProblem(t *testing.T) {
 	clear(a.blobs) // the agent has evicted it
 	a.mu.Unlock()
 	var status api.Status
-	if s := send(t, web, "POST", "/v1/runs?wait=false", `{"problem": "sum", "language": "python", "source": ""}`, &status, as["ann"]...); s != 202 {
+	if s := send(t, web, "POST", "/v1/runs?wait=false", `{"problem": "sum", "language": "python", "source": ""}`, &status,
+		as["ann"]...); s != 202 {
 		t.Errorf("async: %d", s)
 	}
 	var page api.Page[api.StoredProblem]
@@ -168,7 +174,8 @@ func TestRunsAreJudgedByAProblem(t *testing.T) {
 	}
 	var p api.Problem
 	for _, ref := range []string{"sum", stored.Digest} {
-		if s := send(t, web, "POST", "/v1/runs", fmt.Sprintf(`{"problem": %q, "language": "python", "source": ""}`, ref), &p, as["bob"]...); s != 404 || p.Code != api.CodeNoProblem {
+		if s := send(t, web, "POST", "/v1/runs", fmt.Sprintf(`{"problem": %q, "language": "python", "source": ""}`, ref), &p,
+			as["bob"]...); s != 404 || p.Code != api.CodeNoProblem {
 			t.Errorf("bob runs %s: %d %+v", ref, s, p)
 		}
 		if s := send(t, web, "GET", "/v1/problems/"+ref, "", &p, as["bob"]...); s != 404 || p.Code != api.CodeNoProblem {
@@ -179,13 +186,15 @@ func TestRunsAreJudgedByAProblem(t *testing.T) {
 		t.Errorf("bob removes it: %d", s)
 	}
 	again, as := serveProblems(t, a, dir, nil) // a restart
-	if s := send(t, again, "GET", "/v1/problems", "", &page, as["ann"]...); s != 200 || len(page.Items) != 1 || page.Items[0].Digest != stored.Digest || page.Items[0].Manifest != nil {
+	if s := send(t, again, "GET", "/v1/problems", "", &page, as["ann"]...); s != 200 || len(page.Items) != 1 ||
+		page.Items[0].Digest != stored.Digest || page.Items[0].Manifest != nil {
 		t.Errorf("after a restart: %+v", page.Items)
 	}
 	if s := send(t, again, "DELETE", "/v1/problems/sum", "", nil, as["ann"]...); s != 204 {
 		t.Errorf("removed: %d", s)
 	}
-	if s := send(t, again, "POST", "/v1/runs", `{"problem": "sum", "language": "python", "source": ""}`, &p, as["ann"]...); s != 404 || p.Code != api.CodeNoProblem {
+	if s := send(t, again, "POST", "/v1/runs", `{"problem": "sum", "language": "python", "source": ""}`, &p, as["ann"]...); s != 404 ||
+		p.Code != api.CodeNoProblem {
 		t.Errorf("removed: %d %+v", s, p)
 	}
 }
@@ -203,7 +212,8 @@ func TestAProblemExcludesFields(t *testing.T) {
 		"timeline": `{"every": "1s"}`, "call": `{"fn": "f"}`, "stdin_blob": `"` + strings.Repeat("a", 64) + `"`,
 	} {
 		var p api.Problem
-		if s := send(t, web, "POST", "/v1/runs", fmt.Sprintf(`{"problem": "p", "language": "python", "source": "", %q: %s}`, field, value), &p, as["ann"]...); s != 400 || !strings.Contains(p.Detail, "problem and "+field+" are both set") {
+		if s := send(t, web, "POST", "/v1/runs", fmt.Sprintf(`{"problem": "p", "language": "python", "source": "", %q: %s}`, field, value), &p,
+			as["ann"]...); s != 400 || !strings.Contains(p.Detail, "problem and "+field+" are both set") {
 			t.Errorf("%s: %d %+v", field, s, p)
 		}
 	}
@@ -224,7 +234,8 @@ func TestAProblemExcludesFields(t *testing.T) {
 		t.Errorf("the agent got %+v", a.runs)
 	}
 	var p api.Problem
-	if s := send(t, web, "POST", "/execute", `{"problem": "p", "code": ""}`, &p, as["ann"]...); s != 400 || !strings.Contains(p.Detail, "unknown field") {
+	if s := send(t, web, "POST", "/execute", `{"problem": "p", "code": ""}`, &p, as["ann"]...); s != 400 ||
+		!strings.Contains(p.Detail, "unknown field") {
 		t.Errorf("execute: %d %+v", s, p)
 	}
 }
@@ -249,7 +260,10 @@ func TestAWrongPackageChangesNothing(t *testing.T) {
 	}{
 		{"no archive", "ann", "p", "PK\x03\x04", 422, api.CodeBadProblem, "p: the archive is incomplete, its end is missing"},
 		{"nothing", "ann", "p", "", 422, api.CodeBadProblem, "no archive"},
-		{"mistakes", "ann", "p", zipped(t, "problem.yaml", "name: X\nproblem_format_version: 2025-09\nuuid: 0c1bd2e4-0000-4000-8000-000000000001\nx: 1\n", "data/secret/1.in", "", "data/secret/1.ans", "", "submissions/accepted/a.py", ""), 422, api.CodeBadProblem, `problem.yaml:4: unknown key "x" (Problem metadata)`},
+		{"mistakes", "ann", "p",
+			zipped(t, "problem.yaml", "name: X\nproblem_format_version: 2025-09\nuuid: 0c1bd2e4-0000-4000-8000-000000000001\nx: 1\n",
+				"data/secret/1.in", "", "data/secret/1.ans", "", "submissions/accepted/a.py", ""), 422, api.CodeBadProblem,
+			`problem.yaml:4: unknown key "x" (Problem metadata)`},
 		{"outside", "ann", "p", zipped(t, "../1.in", "", "1.out", ""), 422, api.CodeBadProblem, "../1.in"},
 		{"a name", "ann", "..x", good, 400, api.CodeBadRequest, "write a name"},
 		{"a digest", "ann", stored.Digest, good, 400, api.CodeBadRequest, "write a name"},
@@ -257,10 +271,12 @@ func TestAWrongPackageChangesNothing(t *testing.T) {
 		{"too many", "few", "q", good, 400, api.CodeAboveCeiling, "limit is 1"},
 		{"too many bytes", "small", "q", zipped(t, "1.in", random(2000), "1.out", ""), 400, api.CodeAboveCeiling, "problem_bytes"},
 		{"too large a share", "ann", "q", zipped(t, "1.in", random(700<<10), "1.out", ""), 400, api.CodeAboveCeiling, "kept for other keys"},
-		{"too large blobs", "noblob", "p", zipped(t, "1.in", strings.Repeat("x", 65<<10), "1.out", ""), 413, api.CodeTooLarge, "blobs of the key"},
+		{"too large blobs", "noblob", "p", zipped(t, "1.in", strings.Repeat("x", 65<<10), "1.out", ""), 413,
+			api.CodeTooLarge, "blobs of the key"},
 	} {
 		var p api.Problem
-		if s := send(t, web, "PUT", "/v1/problems/"+tt.path, tt.body, &p, as[tt.key]...); s != tt.status || p.Code != tt.code || !strings.Contains(p.Detail, tt.detail) {
+		if s := send(t, web, "PUT", "/v1/problems/"+tt.path, tt.body, &p, as[tt.key]...); s != tt.status || p.Code != tt.code ||
+			!strings.Contains(p.Detail, tt.detail) {
 			t.Errorf("%s: %d %+v", tt.name, s, p)
 		}
 		if s := send(t, web, "GET", "/v1/problems/p", "", &got, as["ann"]...); s != 200 || got.Digest != stored.Digest {
@@ -312,7 +328,8 @@ func TestRunsOfProblemsReserveMemory(t *testing.T) {
 		files = append(files, fmt.Sprintf("%d.in", 100+i), strings.Repeat("x", 60<<10), fmt.Sprintf("%d.out", 100+i), "")
 	}
 	var p api.Problem
-	if s := send(t, web, "PUT", "/v1/problems/p", zipped(t, files...), &p, as["ann"]...); s != 413 || !strings.Contains(p.Detail, "--max-body") {
+	if s := send(t, web, "PUT", "/v1/problems/p", zipped(t, files...), &p, as["ann"]...); s != 413 ||
+		!strings.Contains(p.Detail, "--max-body") {
 		t.Errorf("more than a run may have: %d %+v", s, p)
 	}
 }
@@ -326,7 +343,9 @@ func TestRemoteProblems(t *testing.T) {
 	if err != nil || stored.Tests != 1 {
 		t.Fatalf("%+v, %v", stored, err)
 	}
-	if res, err := ann.RunRequest(t.Context(), api.RunRequest{Problem: "p", Run: api.Run{Language: "python", Source: api.Bytes("x")}}); err != nil || res.Summary == nil || res.Summary.Tests != 1 {
+	if res, err := ann.RunRequest(t.Context(),
+		api.RunRequest{Problem: "p", Run: api.Run{Language: "python", Source: api.Bytes("x")}}); err != nil || res.Summary == nil ||
+		res.Summary.Tests != 1 {
 		t.Errorf("%+v, %v", res.Summary, err)
 	}
 	if p, err := ann.Problem(t.Context(), stored.Digest); err != nil || p.Name != "p" || p.Manifest == nil {

@@ -32,8 +32,10 @@ func TestRunsOfSuites(t *testing.T) {
 	if got.Suite != nil || got.Argv[0] != "python3" || len(got.Files) != 2 || got.Collect.Globs[0] != "brig-report.xml" {
 		t.Errorf("the agent got %+v", got)
 	}
-	if len(res.Tests) != 2 || res.Tests[0].ID != "test_sq.test_a" || !res.Tests[0].Accepted() || !res.Tests[0].AnswerVisible || !res.Tests[1].AnswerVisible ||
-		res.Tests[1].Answer != api.WrongAnswer || !strings.Contains(res.Tests[1].Message, "assert 2 == 4") || res.Tests[0].Result.Run != res.Run || len(res.Files) != 0 {
+	if len(res.Tests) != 2 || res.Tests[0].ID != "test_sq.test_a" || !res.Tests[0].Accepted() || !res.Tests[0].AnswerVisible ||
+		!res.Tests[1].AnswerVisible ||
+		res.Tests[1].Answer != api.WrongAnswer || !strings.Contains(res.Tests[1].Message, "assert 2 == 4") ||
+		res.Tests[0].Result.Run != res.Run || len(res.Files) != 0 {
 		t.Errorf("%+v", res)
 	}
 	if s := res.Summary; s == nil || s.Tests != 3 || s.Accepted != 1 || s.Answer != api.WrongAnswer {

@@ -64,5 +64,7 @@ func (g *Gateway) transferSlot(r *http.Request) (release func(), err error) {
 	if owner.MaxSlots > 0 && g.uploads.Held(owner.Key) >= owner.MaxSlots {
 		most, what, hint = owner.MaxSlots, "requests of this key", "have the operator raise bodies of the key"
 	}
-	return nil, problem(http.StatusTooManyRequests, api.Fail(api.CodeTooManyBodies, "the bodies or files of %d %s are still being transferred, and that is the most at once: send the request again later, send and read faster, or %s", most, what, hint))
+	return nil, problem(http.StatusTooManyRequests,
+		api.Fail(api.CodeTooManyBodies,
+			"the bodies or files of %d %s are still being transferred, and that is the most at once: send the request again later, send and read faster, or %s", most, what, hint))
 }

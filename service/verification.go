@@ -46,7 +46,8 @@ func (g *Gateway) verifyProblem(w http.ResponseWriter, r *http.Request) error {
 	ctx, stopped := g.untilStop(ctx)
 	defer stopped()
 	if err := g.verifications.Acquire(ctx, c.Name, 1, time.Millisecond); errors.Is(err, quota.ErrFull) {
-		return problem(http.StatusTooManyRequests, api.Fail(api.CodeBusy, "another package of this key is being verified: send this one again later"))
+		return problem(http.StatusTooManyRequests,
+			api.Fail(api.CodeBusy, "another package of this key is being verified: send this one again later"))
 	} else if err != nil {
 		return err
 	}
@@ -107,7 +108,8 @@ const verificationMemory = 40 << 20
 const outcomeMemory = 4 << 10
 
 // verify reserves memory and verifies the package.
-func (x *verification) verify(ctx context.Context, p *problems.Stored, ask api.VerifyRequest, progress verify.Progress) (api.Verification, error) {
+func (x *verification) verify(ctx context.Context, p *problems.Stored, ask api.VerifyRequest,
+	progress verify.Progress) (api.Verification, error) {
 	g := x.g
 	about, tree, err := p.Package()
 	if err != nil {
@@ -120,22 +122,28 @@ func (x *verification) verify(ctx context.Context, p *problems.Stored, ask api.V
 	}
 	memory := 2*p.Memory() + 2*largest + verificationMemory + int64(len(about.Jury)*(len(about.Tests)+1))*outcomeMemory*int64(max(ask.Repeat, grade.NoiseRuns))
 	if memory > g.maxOfBody() {
-		return api.Verification{}, api.Refuse(api.CodeTooLarge, "verifying the package would take %s of memory, and this key gets %s: use brig problem verify, or have the operator raise --max-body", api.Size(memory), api.Size(g.maxOfBody()))
+		return api.Verification{},
+			api.Refuse(api.CodeTooLarge,
+				"verifying the package would take %s of memory, and this key gets %s: use brig problem verify, or have the operator raise --max-body", api.Size(memory), api.Size(g.maxOfBody()))
 	}
 	reserved := g.bodyQuota.Reserve(x.c.Name, largeBodyMin)
 	defer reserved.Release()
 	if err := reserved.Grow(ctx, memory, g.cfg.Wait); errors.Is(err, quota.ErrFull) {
-		return api.Verification{}, problem(http.StatusTooManyRequests, api.Fail(api.CodeBusy, "the memory for large requests is full of other requests: send it again later"))
+		return api.Verification{},
+			problem(http.StatusTooManyRequests,
+				api.Fail(api.CodeBusy, "the memory for large requests is full of other requests: send it again later"))
 	} else if err != nil {
 		return api.Verification{}, err
 	}
-	loader := grade.Loader{Problem: about, Tree: tree, Put: func(file string, content []byte) (string, error) { return x.put(ctx, content) }}
+	loader := grade.Loader{Problem: about, Tree: tree,
+		Put: func(file string, content []byte) (string, error) { return x.put(ctx, content) }}
 	common, err := loader.Common()
 	if err != nil {
 		return api.Verification{}, err
 	}
 	health, _, _ := g.agent.get() // without it the runs fail
-	return verify.Package(ctx, x, loader, common, verify.Options{Longest: ask.Longest, Ceiling: health.Ceiling, Repeat: ask.Repeat, Progress: progress})
+	return verify.Package(ctx, x, loader, common,
+		verify.Options{Longest: ask.Longest, Ceiling: health.Ceiling, Repeat: ask.Repeat, Progress: progress})
 }
 
 // put makes the agent keep a blob of the key while the verification lasts.
@@ -145,12 +153,15 @@ func (x *verification) put(ctx context.Context, content []byte) (string, error) 
 	if x.sent[digest] {
 		return digest, nil
 	}
-	if err := x.g.sendBlob(ctx, x.c, digest, int64(len(content)), &countingReader{Reader: bytes.NewReader(content)}); err != nil {
+	if err := x.g.sendBlob(ctx, x.c, digest, int64(len(content)),
+		&countingReader{Reader: bytes.NewReader(content)}); err != nil {
 		return "", err
 	}
 	unpin, missing := x.g.blobs.pin(x.c.Name, []string{digest})
 	if missing != "" {
-		return "", problem(http.StatusTooManyRequests, api.Fail(api.CodeBusy, "other blobs of this key took the place of those of the problem: verify it again later, or have the operator raise blobs of the key"))
+		return "", problem(http.StatusTooManyRequests,
+			api.Fail(api.CodeBusy,
+				"other blobs of this key took the place of those of the problem: verify it again later, or have the operator raise blobs of the key"))
 	}
 	if x.sent == nil {
 		x.sent = map[string]bool{}
@@ -165,7 +176,8 @@ func (x *verification) Language(_ context.Context, name string) (api.Language, e
 	if err != nil {
 		return api.Language{}, err
 	}
-	i := slices.IndexFunc(languages, func(l api.Language) bool { return l.Name == name || slices.Contains(l.Aliases, name) })
+	i := slices.IndexFunc(languages,
+		func(l api.Language) bool { return l.Name == name || slices.Contains(l.Aliases, name) })
 	if i < 0 {
 		return api.Language{}, api.Refuse(api.CodeNoLanguage, "there is no language %.80q", name)
 	}

@@ -17,7 +17,8 @@ import (
 // packageForVerify is a package with a submission in wrong_answer of this text.
 func packageForVerify(t *testing.T, wrong string) string {
 	t.Helper()
-	return zipped(t, "problem.yaml", "name: X\nproblem_format_version: 2025-09\nuuid: 0c1bd2e4-0000-4000-8000-000000000001\nlimits: {time_limit: 2}\n",
+	return zipped(t, "problem.yaml",
+		"name: X\nproblem_format_version: 2025-09\nuuid: 0c1bd2e4-0000-4000-8000-000000000001\nlimits: {time_limit: 2}\n",
 		"data/secret/1.in", "1", "data/secret/1.ans", "2", "data/secret/2.in", "2", "data/secret/2.ans", "4",
 		"submissions/accepted/a.py", "right", "submissions/wrong_answer/w.py", wrong, "submissions/accepted/c.cpp", "right")
 }
@@ -65,14 +66,16 @@ func TestProblemsAreVerified(t *testing.T) {
 	put("slow", "hold")
 
 	var v api.Verification
-	if s := send(t, web, "POST", "/v1/problems/good/verify", `{}`, &v, as["ann"]...); s != 200 || !v.OK || len(v.Submissions) != 3 || len(v.NotRun) == 0 || v.TimeLimit == nil {
+	if s := send(t, web, "POST", "/v1/problems/good/verify", `{}`, &v, as["ann"]...); s != 200 || !v.OK || len(v.Submissions) != 3 ||
+		len(v.NotRun) == 0 || v.TimeLimit == nil {
 		t.Errorf("%d %+v", s, v)
 	}
 	if !strings.Contains(strings.Join(v.NotRun, "\n"), `no language "cpp"`) {
 		t.Errorf("%q", v.NotRun)
 	}
 	v = api.Verification{}
-	if s := send(t, web, "POST", "/v1/problems/bad/verify", `{"repeat":2,"longest":"3s"}`, &v, as["ann"]...); s != 200 || v.OK || !strings.Contains(strings.Join(v.Mistakes, "\n"), "submissions/wrong_answer/w.py") {
+	if s := send(t, web, "POST", "/v1/problems/bad/verify", `{"repeat":2,"longest":"3s"}`, &v, as["ann"]...); s != 200 || v.OK ||
+		!strings.Contains(strings.Join(v.Mistakes, "\n"), "submissions/wrong_answer/w.py") {
 		t.Errorf("%d %+v", s, v)
 	}
 	if n := runs.Load(); n != 2+4 {
@@ -105,7 +108,8 @@ func TestProblemsAreVerified(t *testing.T) {
 		}
 		lines = append(lines, l)
 	}
-	if len(lines) != 3 || lines[0].Ended != 1 || lines[1].Ended != 2 || lines[1].Runs != 2 || !lines[2].End || lines[2].Verification == nil || !lines[2].Verification.OK {
+	if len(lines) != 3 || lines[0].Ended != 1 || lines[1].Ended != 2 || lines[1].Runs != 2 || !lines[2].End || lines[2].Verification == nil ||
+		!lines[2].Verification.OK {
 		t.Errorf("%+v", lines)
 	}
 

@@ -24,7 +24,8 @@ func nameVolume(ask *api.SessionRequest, c caller) error {
 	}
 	switch {
 	case ask.Volume.Name != "":
-		return api.Refuse(api.CodeBadRequest, "volume.name cannot be set here: each project has one volume, so set labels.project instead")
+		return api.Refuse(api.CodeBadRequest,
+			"volume.name cannot be set here: each project has one volume, so set labels.project instead")
 	case ask.Labels.Project == "":
 		return api.Refuse(api.CodeBadRequest, "a volume belongs to a project: set labels.project")
 	}
@@ -43,7 +44,9 @@ func (g *Gateway) makeSession(ctx context.Context, ask api.SessionRequest, c cal
 		// One at a time for each key, so that two concurrent requests cannot both pass the quota
 		// check. No key waits for another one's session, which may take long.
 		if err := g.pendingVolumes.Acquire(ctx, c.Name, 1, 0); err != nil {
-			return api.Session{}, api.Fail(api.CodeBusy, "another session of this key with a volume is being created and takes long: send the request again later")
+			return api.Session{},
+				api.Fail(api.CodeBusy,
+					"another session of this key with a volume is being created and takes long: send the request again later")
 		}
 		defer g.pendingVolumes.Release(c.Name, 1)
 		if err := g.checkVolumeQuota(ctx, ask, c); err != nil {
@@ -85,7 +88,8 @@ func (g *Gateway) checkVolumeQuota(ctx context.Context, ask api.SessionRequest, 
 		}
 	}
 	health, _, _ := g.agent.get()
-	return c.checkVolumeQuota(own, all, cmp.Or(ask.Volume.Size, api.VolumeSize), api.Size(health.VolumesMax), g.cfg.Keys.Multiple())
+	return c.checkVolumeQuota(own, all, cmp.Or(ask.Volume.Size, api.VolumeSize),
+		api.Size(health.VolumesMax), g.cfg.Keys.Multiple())
 }
 
 // ownersView returns a session as its owner knows it.
@@ -125,7 +129,8 @@ func (g *Gateway) getVolumes(w http.ResponseWriter, r *http.Request) error {
 
 func (g *Gateway) deleteVolume(w http.ResponseWriter, r *http.Request) error {
 	c := callerOf(r.Context())
-	if err := g.cfg.Agent.DeleteVolume(context.WithoutCancel(r.Context()), volumePrefix(c.Name)+r.PathValue("project")); err != nil {
+	if err := g.cfg.Agent.DeleteVolume(context.WithoutCancel(r.Context()),
+		volumePrefix(c.Name)+r.PathValue("project")); err != nil {
 		return g.withOwnNames(err, c, r.PathValue("project"))
 	}
 	g.log.Info("volume removed", "key", c.Name, "project", r.PathValue("project"))

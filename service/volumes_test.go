@@ -31,7 +31,8 @@ func TestVolumeCreationOfKeysIsIndependent(t *testing.T) {
 	web := serveFake(t, mux, func(c *Config) { c.Keys = keys })
 	made := make(chan int, 3)
 	ask := func(key, project string) {
-		made <- send(t, web, "POST", "/v1/sessions", `{"image":"tiny","labels":{"project":"`+project+`"},"volume":{}}`, nil, "Authorization", "Bearer "+tokens[key])
+		made <- send(t, web, "POST", "/v1/sessions", `{"image":"tiny","labels":{"project":"`+project+`"},"volume":{}}`, nil,
+			"Authorization", "Bearer "+tokens[key])
 	}
 	go ask("ann", "p")
 	<-f.begun
@@ -54,7 +55,8 @@ func TestVolumeCreationOfKeysIsIndependent(t *testing.T) {
 		}
 	}
 	var p api.Problem
-	if s := send(t, web, "POST", "/v1/sessions", `{"image":"tiny","labels":{"project":"/"},"volume":{}}`, &p, "Authorization", "Bearer "+tokens["ann"]); s != http.StatusBadRequest {
+	if s := send(t, web, "POST", "/v1/sessions", `{"image":"tiny","labels":{"project":"/"},"volume":{}}`, &p, "Authorization",
+		"Bearer "+tokens["ann"]); s != http.StatusBadRequest {
 		t.Errorf("a project that no address names: %d, %+v", s, p)
 	}
 }

@@ -93,9 +93,11 @@ func (c *Client) put(k *conn) {
 func unreachable(socket string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return api.Fail(api.CodeAgentUnreachable, "connect to %s: permission denied: join the group that owns the socket, or use sudo", socket)
+		return api.Fail(api.CodeAgentUnreachable,
+			"connect to %s: permission denied: join the group that owns the socket, or use sudo", socket)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return api.Fail(api.CodeAgentUnreachable, "no agent answers on %s: start brigd, or name its socket with --socket", socket)
+		return api.Fail(api.CodeAgentUnreachable,
+			"no agent answers on %s: start brigd, or name its socket with --socket", socket)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}
@@ -106,7 +108,8 @@ func unreachable(socket string, err error) error {
 // have been executed. again says that it is safe to repeat: a read, or a run, which has no effect
 // outside its sandbox.
 func agentGone(err error, retrySafe bool) error {
-	e := api.Refuse(api.CodeAgentGone, "the connection to the agent broke before it answered (%w): see its log, and check that it runs", err)
+	e := api.Refuse(api.CodeAgentGone,
+		"the connection to the agent broke before it answered (%w): see its log, and check that it runs", err)
 	e.RetrySafe = retrySafe && isDisconnect(err)
 	return e
 }
@@ -114,7 +117,8 @@ func agentGone(err error, retrySafe bool) error {
 // isDisconnect reports whether err means that the connection ended, and not that the peer is something
 // other than an agent.
 func isDisconnect(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) ||
+		errors.Is(err, syscall.ECONNRESET)
 }
 
 // Run executes one run and waits for its result.

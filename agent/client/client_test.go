@@ -99,7 +99,8 @@ func TestAnAgentThatDiesMidRunIsGone(t *testing.T) {
 		{"within its answer", okAnswer[:40]},
 		{"within a frame", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: brig-stream/1\r\n\r\no\x05\x00\x00\x00ab"},
 		{"between frames", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: brig-stream/1\r\n\r\no\x02\x00\x00\x00ab"},
-		{"after a frame too large to be one", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: brig-stream/1\r\n\r\no\xff\xff\xff\xff"},
+		{"after a frame too large to be one",
+			"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: brig-stream/1\r\n\r\no\xff\xff\xff\xff"},
 		{"and was no agent at all", "SSH-2.0-OpenSSH\r\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -49,7 +49,8 @@ func TestDecodeAsEncodingJSON(t *testing.T) {
 		}
 	}
 	var r api.Result
-	for _, broken := range []string{``, `{`, `{"run_id":`, `{"run_id":"a"} x`, `{"stdout":4}`, `{"limits":{"wall":1}}`, `{"exit_code":"x"}`, `{"exit_code":1e99}`, "{\"run_id\":\"a\x01b\"}"} {
+	for _, broken := range []string{``, `{`, `{"run_id":`, `{"run_id":"a"} x`, `{"stdout":4}`, `{"limits":{"wall":1}}`, `{"exit_code":"x"}`,
+		`{"exit_code":1e99}`, "{\"run_id\":\"a\x01b\"}"} {
 		if err := decode([]byte(broken), &r); err == nil {
 			t.Errorf("%q is taken", broken)
 		}

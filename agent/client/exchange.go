@@ -39,14 +39,16 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 		err = c.exchange(ctx, k, method, path, body, stream, out)
 		// The agent closes idle connections. If it did so before it read the request, nothing has
 		// happened yet: retry on a new connection.
-		if reused && stream == nil && (errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)) && ctx.Err() == nil {
+		if reused && stream == nil &&
+			(errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)) && ctx.Err() == nil {
 			continue
 		}
 		return err
 	}
 }
 
-func (c *Client) exchange(ctx context.Context, k *conn, method, path string, body *api.Encoding, stream io.Reader, out any) error {
+func (c *Client) exchange(ctx context.Context, k *conn, method, path string, body *api.Encoding,
+	stream io.Reader, out any) error {
 	stop := context.AfterFunc(ctx, func() { k.Close() })
 	var answer []byte
 	var quotaErr error
@@ -123,7 +125,8 @@ func readAnswer(res *http.Response) ([]byte, error) {
 // may refuse a request and close the connection before it has read everything: then the answer
 // counts and the failed write does not. A goroutine sends a streamed body and reports its error on
 // sent; it ends at the latest when k is closed.
-func (k *conn) request(method, path, wait string, body *api.Encoding, stream io.Reader) (res *http.Response, sent chan error, err error) {
+func (k *conn) request(method, path, wait string, body *api.Encoding,
+	stream io.Reader) (res *http.Response, sent chan error, err error) {
 	head := append(make([]byte, 0, 160+inlineLen(body)), method+" "+path+" HTTP/1.1\r\nHost: brig\r\n"+wait...)
 	var werr error
 	if stream != nil {

@@ -26,7 +26,8 @@ func (c *Client) InstallPackages(ctx context.Context, r api.PackageRequest, even
 		return api.PackageSet{}, err
 	}
 	if res.Packages == nil {
-		return api.PackageSet{}, api.Refuse(api.CodeAgentGone, "the agent's answer has no packages: is it older than this program?")
+		return api.PackageSet{},
+			api.Refuse(api.CodeAgentGone, "the agent's answer has no packages: is it older than this program?")
 	}
 	return *res.Packages, nil
 }

@@ -51,12 +51,14 @@ func (c *Client) Exec(ctx context.Context, id string, e api.Exec) (res api.Resul
 }
 
 // ExecStream is Exec with streamed input and output, like RunStream for Run.
-func (c *Client) ExecStream(ctx context.Context, id string, e api.Exec, stdin io.Reader, stdout, stderr io.Writer) (api.Result, error) {
+func (c *Client) ExecStream(ctx context.Context, id string, e api.Exec, stdin io.Reader, stdout,
+	stderr io.Writer) (api.Result, error) {
 	return c.ExecEvents(ctx, id, e, stdin, Events{Stdout: stdout, Stderr: stderr})
 }
 
 // ExecEvents is ExecStream with more events, such as the end of the compile stage.
-func (c *Client) ExecEvents(ctx context.Context, id string, e api.Exec, stdin io.Reader, events Events) (api.Result, error) {
+func (c *Client) ExecEvents(ctx context.Context, id string, e api.Exec, stdin io.Reader,
+	events Events) (api.Result, error) {
 	return c.stream(ctx, sessionPath(id)+"/exec", e, nil, stdin, events)
 }
 

@@ -22,7 +22,8 @@ import (
 // Result, whose verdict is then canceled. It returns when the Result has arrived, even while a read
 // of stdin blocks: that read's goroutine then lives until the read returns, and the data that it
 // reads is lost. A writer's error cancels the run and is returned.
-func (c *Client) RunStream(ctx context.Context, r api.Run, stdin io.Reader, stdout, stderr io.Writer) (api.Result, error) {
+func (c *Client) RunStream(ctx context.Context, r api.Run, stdin io.Reader, stdout,
+	stderr io.Writer) (api.Result, error) {
 	return c.RunEvents(ctx, r, stdin, Events{Stdout: stdout, Stderr: stderr})
 }
 
@@ -43,7 +44,8 @@ func (c *Client) RunEvents(ctx context.Context, r api.Run, stdin io.Reader, even
 }
 
 // stream sends the request ask to path in the streamed form. tests are the tests in ask.
-func (c *Client) stream(ctx context.Context, path string, req any, tests []api.Test, stdin io.Reader, events Events) (api.Result, error) {
+func (c *Client) stream(ctx context.Context, path string, req any, tests []api.Test, stdin io.Reader,
+	events Events) (api.Result, error) {
 	body, err := api.Encode(req)
 	if err != nil {
 		return api.Result{}, api.Refuse(api.CodeBadRequest, "encode request: %w", err)
@@ -93,7 +95,8 @@ func (k *conn) hangUp() {
 // upgrade sends the request and reads up to the start of the frames.
 func (k *conn) upgrade(path, wait string, body *api.Encoding, usage bool) error {
 	retrySafe := path == runsPath
-	head := append(make([]byte, 0, 256+inlineLen(body)), "POST "+path+" HTTP/1.1\r\nHost: brig\r\nConnection: Upgrade\r\nUpgrade: "+api.StreamProtocol+"\r\n"+wait...)
+	head := append(make([]byte, 0, 256+inlineLen(body)),
+		"POST "+path+" HTTP/1.1\r\nHost: brig\r\nConnection: Upgrade\r\nUpgrade: "+api.StreamProtocol+"\r\n"+wait...)
 	if usage {
 		head = append(head, api.UsageHeader+": yes\r\n"...)
 	}
@@ -135,7 +138,8 @@ func sendStdin(w io.Writer, stdin io.Reader) {
 }
 
 // receive reads frames up to the final one. It calls taken when the run has its slot.
-func (k *conn) receive(quota MemoryQuota, requested []api.Test, admitted func(), events Events) (res api.Result, err error) {
+func (k *conn) receive(quota MemoryQuota, requested []api.Test, admitted func(),
+	events Events) (res api.Result, err error) {
 	buf := make([]byte, api.FrameMax)
 	var parts []byte
 	tests := map[string]api.TestResult{}

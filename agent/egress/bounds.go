@@ -12,7 +12,8 @@ import (
 // not.
 func Within(r api.AllowRule, most []api.AllowRule) (port uint16, ok bool) {
 	for _, port := range r.Ports {
-		if !slices.ContainsFunc(most, func(m api.AllowRule) bool { return slices.Contains(m.Ports, port) && includes(m, r) }) {
+		if !slices.ContainsFunc(most,
+			func(m api.AllowRule) bool { return slices.Contains(m.Ports, port) && includes(m, r) }) {
 			return port, false
 		}
 	}

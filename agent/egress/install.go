@@ -17,7 +17,8 @@ func InstallPolicy(ctx context.Context, about api.LanguagePackages, index string
 	if err != nil {
 		return Policy{}, err
 	}
-	p := Policy{Rules: hosts, Limits: Limits{BytesOut: 256 << 20, BytesIn: 8 << 30, Connections: 20_000, Simultaneous: 128}}
+	p := Policy{Rules: hosts,
+		Limits: Limits{BytesOut: 256 << 20, BytesIn: 8 << 30, Connections: 20_000, Simultaneous: 128}}
 	own := index != "" && index != about.Index
 	switch {
 	case from.Host.Prefix.IsValid():

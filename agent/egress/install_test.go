@@ -28,7 +28,8 @@ func TestInstallersReachTheirIndexAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := func(netip.Addr) bool { return true }
-	if why := p.refusalOf(netip.MustParseAddrPort("127.0.0.1:3141"), own); why != "" || !p.allowsAddress(netip.MustParseAddrPort("127.0.0.1:3141")) {
+	if why := p.refusalOf(netip.MustParseAddrPort("127.0.0.1:3141"), own); why != "" ||
+		!p.allowsAddress(netip.MustParseAddrPort("127.0.0.1:3141")) {
 		t.Errorf("the index of the caller is refused: %s", why)
 	}
 	for _, other := range []string{"127.0.0.1:80", "127.0.0.2:3141", "169.254.169.254:3141"} {

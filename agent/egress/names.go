@@ -72,7 +72,8 @@ func (r *Relay) answer(ctx context.Context, query []byte) []byte {
 	if err != nil {
 		return nil
 	}
-	reply := dnsmessage.Header{ID: head.ID, Response: true, RecursionDesired: head.RecursionDesired, RecursionAvailable: true}
+	reply := dnsmessage.Header{ID: head.ID, Response: true, RecursionDesired: head.RecursionDesired,
+		RecursionAvailable: true}
 	name := strings.ToLower(strings.TrimSuffix(q.Name.String(), "."))
 	var address netip.Addr
 	switch {
@@ -90,7 +91,8 @@ func (r *Relay) answer(ctx context.Context, query []byte) []byte {
 		return nil
 	}
 	if address.IsValid() {
-		err := b.AResource(dnsmessage.ResourceHeader{Name: q.Name, Class: dnsmessage.ClassINET, TTL: answerTTL}, dnsmessage.AResource{A: address.As4()})
+		err := b.AResource(dnsmessage.ResourceHeader{Name: q.Name, Class: dnsmessage.ClassINET, TTL: answerTTL},
+			dnsmessage.AResource{A: address.As4()})
 		if err != nil {
 			return nil
 		}

@@ -54,7 +54,8 @@ func TestNamesAreAnsweredByPolicy(t *testing.T) {
 			}
 		}
 	}
-	if u := in.relay.Close(); len(u.Refused) != 2 || u.Refused[0].Name != "many.test" || u.Refused[1].Name != "other.test" || u.Refused[1].Count != 2 {
+	if u := in.relay.Close(); len(u.Refused) != 2 || u.Refused[0].Name != "many.test" || u.Refused[1].Name != "other.test" ||
+		u.Refused[1].Count != 2 {
 		t.Errorf("refused: %+v", u.Refused)
 	}
 }
@@ -136,7 +137,8 @@ func TestNamesThatAreAddresses(t *testing.T) {
 		for name, want := range map[string]bool{
 			"a.example.org": true, "a-b_c.9.example.org": true, "xn--bcher-kva.example.org": true,
 			"::ffff:8.8.8.8%x.example.org": false, "8.8.8.8%.example.org": false, "8.8.8.8%25x.example.org": false, "[::1].example.org": false,
-			"a b.example.org": false, "a\x00.example.org": false, "a..example.org": false, ".example.org": false, "": false, "8.8.8.8": false, "::1": false,
+			"a b.example.org": false, "a\x00.example.org": false, "a..example.org": false, ".example.org": false, "": false,
+			"8.8.8.8": false, "::1": false,
 			"ä.example.org": false, strings.Repeat("a", 64) + ".example.org": false, strings.Repeat("a.", 122) + ".example.org": false,
 		} {
 			if got := p.allowsName(name); got != want {
@@ -173,7 +175,8 @@ func TestNamesAreBounded(t *testing.T) {
 }
 
 func FuzzNames(f *testing.F) {
-	m := dnsmessage.Message{Header: dnsmessage.Header{ID: 7}, Questions: []dnsmessage.Question{{Name: dnsmessage.MustNewName("a.test."), Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET}}}
+	m := dnsmessage.Message{Header: dnsmessage.Header{ID: 7},
+		Questions: []dnsmessage.Question{{Name: dnsmessage.MustNewName("a.test."), Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET}}}
 	b, err := m.Pack()
 	if err != nil {
 		f.Fatal(err)

@@ -72,7 +72,8 @@ func (l Limits) Over(def Limits) Limits {
 
 // allowsName reports whether a host may be asked for by name, on any port.
 func (p Policy) allowsName(name string) bool {
-	return isHostName(name) && (p.Public || slices.ContainsFunc(p.Rules, func(r api.AllowRule) bool { return matches(r, name) }))
+	return isHostName(name) &&
+		(p.Public || slices.ContainsFunc(p.Rules, func(r api.AllowRule) bool { return matches(r, name) }))
 }
 
 // lists reports whether a rule is for this very name.
@@ -120,7 +121,8 @@ func (p Policy) allowsHost(name string, port uint16) bool {
 	if p.Public && slices.Contains(api.DefaultPorts(), port) {
 		return true
 	}
-	return slices.ContainsFunc(p.Rules, func(r api.AllowRule) bool { return matches(r, name) && slices.Contains(r.Ports, port) })
+	return slices.ContainsFunc(p.Rules,
+		func(r api.AllowRule) bool { return matches(r, name) && slices.Contains(r.Ports, port) })
 }
 
 // allowsAddress reports whether an address may be reached without a name.
@@ -156,7 +158,8 @@ var reserved = func() (all []netip.Prefix) {
 		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
 		"192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
 		"224.0.0.0/4", "240.0.0.0/4",
-		"::/128", "::1/128", "::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
+		"::/128", "::1/128", "::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32",
+		"2002::/16", "3fff::/20",
 		"5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
 	} {
 		all = append(all, netip.MustParsePrefix(s))

@@ -105,7 +105,8 @@ func (in *inside) ask(t *testing.T, name string, kind dnsmessage.Type) dnsmessag
 // NET-01, NET-02. Where a connection goes is decided by the addresses that the name has now, all of
 // them.
 func TestDestinations(t *testing.T) {
-	r := newRelay(Policy{Rules: rules(t, "good.test", "rebind.test", "mixed.test", "mapped.test", "internal.test:3141", "93.184.216.34", "10.0.0.0/8:80"), Internal: rules(t, "10.1.2.3:3141")})
+	r := newRelay(Policy{Rules: rules(t, "good.test", "rebind.test", "mixed.test", "mapped.test", "internal.test:3141", "93.184.216.34",
+		"10.0.0.0/8:80"), Internal: rules(t, "10.1.2.3:3141")})
 	r.own = []netip.Addr{netip.MustParseAddr("93.184.216.99")}
 	answers := map[string][]string{
 		"good.test": {"93.184.216.40", "2606:2800:220:1::1"}, "rebind.test": {"169.254.169.254"}, "mixed.test": {"93.184.216.40", "127.0.0.1"},
@@ -145,9 +146,11 @@ func TestDestinations(t *testing.T) {
 func TestReservedAddresses(t *testing.T) {
 	p := Policy{Public: true}
 	for _, a := range []string{
-		"0.0.0.0", "0.1.2.3", "10.0.0.1", "100.64.0.1", "127.0.0.1", "127.255.255.255", "169.254.169.254", "172.16.0.1", "172.31.255.255", "192.0.0.1",
+		"0.0.0.0", "0.1.2.3", "10.0.0.1", "100.64.0.1", "127.0.0.1", "127.255.255.255", "169.254.169.254", "172.16.0.1",
+		"172.31.255.255", "192.0.0.1",
 		"192.168.1.1", "198.18.0.1", "224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255", "203.0.113.5",
-		"::", "::1", "fc00::1", "fd12::1", "fe80::1", "ff02::1", "::ffff:127.0.0.1", "::ffff:192.168.0.1", "64:ff9b::7f00:1", "::7f00:1", "2002:7f00:1::",
+		"::", "::1", "fc00::1", "fd12::1", "fe80::1", "ff02::1", "::ffff:127.0.0.1", "::ffff:192.168.0.1", "64:ff9b::7f00:1",
+		"::7f00:1", "2002:7f00:1::",
 	} {
 		if p.refusalOf(netip.AddrPortFrom(netip.MustParseAddr(a), 80), func(netip.Addr) bool { return false }) == "" {
 			t.Errorf("%s may be reached", a)
@@ -275,7 +278,8 @@ func TestBytesAreRelayedAndCounted(t *testing.T) {
 	}
 	conn.Close()
 	u := in.relay.Close()
-	if u.Connections != 1 || u.BytesOut != int64(len(text)) || u.BytesIn != int64(len(text)) || len(u.Hosts) != 1 || u.Hosts[0].Name != "127.0.0.1" {
+	if u.Connections != 1 || u.BytesOut != int64(len(text)) || u.BytesIn != int64(len(text)) || len(u.Hosts) != 1 ||
+		u.Hosts[0].Name != "127.0.0.1" {
 		t.Errorf("%+v", u)
 	}
 }

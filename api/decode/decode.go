@@ -87,14 +87,16 @@ func numberTests(tests []api.Test) {
 func Value[T any](raw []byte, what string) (T, error) {
 	var v, none T
 	if !utf8.Valid(raw) { // the error would not say what to do
-		return none, api.Refuse(api.CodeBadRequest, `decode %s: the JSON is not UTF-8: send such bytes as {"base64": "..."}`, what)
+		return none, api.Refuse(api.CodeBadRequest,
+			`decode %s: the JSON is not UTF-8: send such bytes as {"base64": "..."}`, what)
 	}
 	end, err := checkStrict(raw)
 	if err != nil {
 		return none, api.Refuse(api.CodeBadRequest, "decode %s: %w", what, err)
 	}
 	if rest := bytes.TrimLeft(raw[end:], blank); len(rest) > 0 {
-		return none, api.Refuse(api.CodeBadRequest, "decode %s: there is more data after the end of the JSON object: send one %s per request", what, what)
+		return none, api.Refuse(api.CodeBadRequest,
+			"decode %s: there is more data after the end of the JSON object: send one %s per request", what, what)
 	}
 	if err := json.Unmarshal(raw, &v, json.RejectUnknownMembers(true)); err != nil {
 		return none, api.Refuse(api.CodeBadRequest, "decode %s: %w", what, explain(raw, err, reflect.TypeFor[T]()))

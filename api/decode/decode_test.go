@@ -293,12 +293,14 @@ func TestAnEmptySourceIsAProgram(t *testing.T) {
 
 func TestATestWithoutAnIDGetsItsNumber(t *testing.T) {
 	run, err := decode.Run([]byte(`{"language":"python","source":"x","tests":[{"stdin":"a"},{"id":"given"},{"id":"","expected":"b"}]}`))
-	if err != nil || run.Validate() != nil || len(run.Tests) != 3 || run.Tests[0].ID != "1" || run.Tests[1].ID != "given" || run.Tests[2].ID != "3" {
+	if err != nil || run.Validate() != nil || len(run.Tests) != 3 || run.Tests[0].ID != "1" || run.Tests[1].ID != "given" ||
+		run.Tests[2].ID != "3" {
 		t.Errorf("%+v, %v, %v; want tests 1, given and 3", run.Tests, err, run.Validate())
 	}
 	for _, ids := range []string{`[{"id":"2"},{}]`, `[{},{"id":"1"}]`} {
 		run, err := decode.Run([]byte(`{"language":"python","source":"x","tests":` + ids + `}`))
-		if err != nil || code(run.Validate()) != api.CodeBadRequest || !strings.Contains(run.Validate().Error(), "is given twice: use unique ids") {
+		if err != nil || code(run.Validate()) != api.CodeBadRequest ||
+			!strings.Contains(run.Validate().Error(), "is given twice: use unique ids") {
 			t.Errorf("%s: %v, %v; want a name given twice", ids, err, run.Validate())
 		}
 	}
@@ -327,8 +329,10 @@ func TestDecodeSuggestsTheRightField(t *testing.T) {
 		{run, `{"args":["a"]}`, `unknown field "args": did you mean argv?`},
 		{run, `{"tests":[{"id":"1"},{"id":"2","output":"3"}]}`, `tests[1]: unknown field "output": here it is called expected`},
 		{run, `{"labels":{"owner":"me"}}`, `labels: unknown field "owner": the fields here are project, task`},
-		{exec, `{"files":[]}`, `unknown field "files": the fields here are source, source_name, argv, stdin, env, limits, collect, interactive, timeline`},
-		{run, `{"labels":{"` + strings.Repeat("a", 100) + `":1}}`, `labels: unknown field "` + strings.Repeat("a", 80) + `": the fields here are project, task`},
+		{exec, `{"files":[]}`,
+			`unknown field "files": the fields here are source, source_name, argv, stdin, env, limits, collect, interactive, timeline`},
+		{run, `{"labels":{"` + strings.Repeat("a", 100) + `":1}}`,
+			`labels: unknown field "` + strings.Repeat("a", 80) + `": the fields here are project, task`},
 	} {
 		if err := tt.parse([]byte(tt.text)); code(err) != api.CodeBadRequest || err.Error() != "decode run: "+tt.want {
 			t.Errorf("%s: %v; want %q", tt.text, err, tt.want)
@@ -353,7 +357,8 @@ func TestDecodeAcceptsNullOnlyAsAnAbsentField(t *testing.T) {
 			t.Errorf("%s: %v; want %q", text, err, want)
 		}
 	}
-	if _, err := decode.Value[api.Execute]([]byte(`{"code":"x","files":{"a":null}}`), "request"); err == nil || !strings.Contains(err.Error(), "files.a is null") {
+	if _, err := decode.Value[api.Execute]([]byte(`{"code":"x","files":{"a":null}}`), "request"); err == nil ||
+		!strings.Contains(err.Error(), "files.a is null") {
 		t.Errorf("a file: %v", err)
 	}
 }

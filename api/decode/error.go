@@ -135,7 +135,8 @@ func fieldOf(t reflect.Type, name string) (reflect.Type, bool) {
 // fieldAliases maps names that other requests and other services use to the names of fields here.
 var fieldAliases = map[string][]string{
 	"code": {"source"}, "source": {"code"}, "command": {"argv"}, "cmd": {"argv"}, "input": {"stdin"},
-	"output": {"expected"}, "answer": {"expected"}, "timeout": {"timeout_seconds", "wall"}, "time_limit": {"timeout_seconds", "wall"}, "memory_limit": {"memory"},
+	"output": {"expected"}, "answer": {"expected"}, "timeout": {"timeout_seconds", "wall"},
+	"time_limit": {"timeout_seconds", "wall"}, "memory_limit": {"memory"},
 }
 
 // unknownField suggests what name, which t does not have, was probably meant to be.
@@ -176,7 +177,8 @@ func parentField(name string, value []byte, t reflect.Type) string {
 		if f.Type.Kind() != reflect.Struct || best != "" && len(best) <= len(nameOf(f)) {
 			continue
 		}
-		if inner, has := fieldOf(f.Type, name); has && (value == nil || json.Unmarshal(value, reflect.New(inner).Interface(), json.RejectUnknownMembers(true)) == nil) {
+		if inner, has := fieldOf(f.Type, name); has &&
+			(value == nil || json.Unmarshal(value, reflect.New(inner).Interface(), json.RejectUnknownMembers(true)) == nil) {
 			best = nameOf(f)
 		}
 	}

@@ -63,7 +63,8 @@ func continued(prompt, entry string, s solution) string {
 }
 
 func definition(entry string) *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^(async[ \t]+)?def[ \t]+` + regexp.QuoteMeta(entry) + `[ \t]*\(|^` + regexp.QuoteMeta(entry) + `[ \t]*=`)
+	return regexp.MustCompile(`(?m)^(async[ \t]+)?def[ \t]+` + regexp.QuoteMeta(entry) + `[ \t]*\(|^` +
+		regexp.QuoteMeta(entry) + `[ \t]*=`)
 }
 
 func defines(code, entry string) bool { return definition(entry).MatchString(code) }

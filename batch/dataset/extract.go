@@ -86,14 +86,16 @@ var tags = map[string]string{
 	"py": "python", "python3": "python", "py3": "python",
 	"c++": "cpp", "cc": "cpp", "cxx": "cpp", "cpp17": "cpp", "cpp20": "cpp",
 	"js": "javascript", "node": "javascript", "nodejs": "javascript", "ts": "typescript", "golang": "go", "rs": "rust",
-	"rb": "ruby", "cs": "csharp", "c#": "csharp", "fs": "fsharp", "f#": "fsharp", "vbnet": "vb", "pwsh": "powershell", "ps1": "powershell", "kt": "kotlin", "sh": "bash", "shell": "bash", "pl": "perl",
+	"rb": "ruby", "cs": "csharp", "c#": "csharp", "fs": "fsharp", "f#": "fsharp", "vbnet": "vb", "pwsh": "powershell",
+	"ps1": "powershell", "kt": "kotlin", "sh": "bash", "shell": "bash", "pl": "perl",
 	"hs": "haskell", "ml": "ocaml", "pas": "pascal",
 }
 
 // named are the tags that are brig's names.
 var named = map[string]bool{
 	"python": true, "cpp": true, "c": true, "javascript": true, "typescript": true, "go": true, "rust": true, "ruby": true,
-	"java": true, "csharp": true, "fsharp": true, "vb": true, "powershell": true, "kotlin": true, "bash": true, "perl": true, "php": true, "haskell": true, "ocaml": true,
+	"java": true, "csharp": true, "fsharp": true, "vb": true, "powershell": true, "kotlin": true, "bash": true,
+	"perl": true, "php": true, "haskell": true, "ocaml": true,
 	"pascal": true, "lua": true, "r": true, "scala": true, "swift": true, "d": true, "sql": true,
 }
 

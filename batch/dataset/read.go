@@ -35,9 +35,10 @@ var shapes = map[Format]struct {
 	id     []string // fields that name the task; without one the number of the task, from 0, is its name
 	read   func(record) (task, error)
 }{
-	HumanEval:    {"prompt, test and entry_point", []string{"task_id"}, humanEvalTask},
-	MBPP:         {"test_list, or test and entry_point", []string{"task_id"}, mbppTask},
-	LCB:          {"public_test_cases and private_test_cases, or input_output", []string{"question_id", "task_id"}, lcbTask},
+	HumanEval: {"prompt, test and entry_point", []string{"task_id"}, humanEvalTask},
+	MBPP:      {"test_list, or test and entry_point", []string{"task_id"}, mbppTask},
+	LCB: {"public_test_cases and private_test_cases, or input_output",
+		[]string{"question_id", "task_id"}, lcbTask},
 	APPS:         {"input_output", []string{"problem_id", "task_id", "id"}, appsTask},
 	TACO:         {"input_output", []string{"problem_id", "task_id", "id"}, tacoTask},
 	CodeContests: {"public_tests, private_tests or generated_tests", []string{"name", "task_id"}, codeContestsTask},

@@ -117,9 +117,10 @@ func TestReadingEndsWithItsError(t *testing.T) {
 		o      Options
 		want   string
 	}{
-		"format":      {strings.NewReader(task), "parquet", Options{}, `there is no format "parquet"`},
-		"cut":         {bytes.NewReader(cut[:len(cut)/2]), HumanEval, Options{}, "unexpected EOF"},
-		"completions": {strings.NewReader(task), HumanEval, Options{Completions: bytes.NewReader(cut[:len(cut)/2])}, "read the completions: line"},
+		"format": {strings.NewReader(task), "parquet", Options{}, `there is no format "parquet"`},
+		"cut":    {bytes.NewReader(cut[:len(cut)/2]), HumanEval, Options{}, "unexpected EOF"},
+		"completions": {strings.NewReader(task), HumanEval, Options{Completions: bytes.NewReader(cut[:len(cut)/2])},
+			"read the completions: line"},
 	} {
 		var last error
 		after := 0
@@ -176,7 +177,8 @@ func fuzzFormat(f *testing.F, format Format) {
 		for job, err := range Read(bytes.NewReader(text), format, Options{Canonical: canonical, MaxLine: 1 << 20}) {
 			var wrong *LineError
 			switch {
-			case err == nil && (job.ID == "" || len(job.ID) > api.MaxJobID || job.Source == nil || len(job.Tests) == 0 || job.Validate() != nil || !json.Valid(job.Meta)):
+			case err == nil && (job.ID == "" || len(job.ID) > api.MaxJobID || job.Source == nil || len(job.Tests) == 0 || job.Validate() != nil ||
+				!json.Valid(job.Meta)):
 				t.Errorf("a job that would be refused: %+v: %v", job, job.Validate())
 			case err != nil && errors.As(err, &wrong) && (wrong.Line < 1 || job.ID == ""):
 				t.Errorf("%q: %+v", job.ID, wrong)
@@ -202,7 +204,8 @@ func TestLanguageOfSolutions(t *testing.T) {
 		{"none", `"completion":"    return 1"}`, "", "python", "def f():\n    return 1"},
 		{"of the options", `"completion":"    return 1"}`, "python-full", "python-full", "def f():\n    return 1"},
 		{"of the line", `"completion":"    return 1","language":"python"}`, "python-full", "python", "def f():\n    return 1"},
-		{"of an answer", "\"response\":\"```python\\ndef f(): return 1\\n```\\n```\\nit prints\\n```\"}", "python-full", "python-full", "def f(): return 1\n"},
+		{"of an answer", "\"response\":\"```python\\ndef f(): return 1\\n```\\n```\\nit prints\\n```\"}", "python-full", "python-full",
+			"def f(): return 1\n"},
 	} {
 		for job, err := range Read(strings.NewReader(task+tt.rest), HumanEval, Options{Language: tt.option}) {
 			if err != nil || job.Language != tt.language || string(job.Source) != tt.source {

@@ -185,7 +185,8 @@ func (d *reader) readCompletions() error {
 		}
 		name, all, err := d.completionLine(l)
 		if err != nil {
-			if err := d.refuse(fmt.Sprintf("completions line %d", l.number), &LineError{Line: l.number, Completions: true, Err: err}); err != nil {
+			if err := d.refuse(fmt.Sprintf("completions line %d", l.number),
+				&LineError{Line: l.number, Completions: true, Err: err}); err != nil {
 				return err
 			}
 			continue
@@ -194,7 +195,8 @@ func (d *reader) readCompletions() error {
 			total += len(s.text) + len(s.meta)
 		}
 		if total > maxCompletions {
-			return fmt.Errorf("line %d: the solutions have more than %d GiB so far, the most: split the file", l.number, maxCompletions>>30)
+			return fmt.Errorf("line %d: the solutions have more than %d GiB so far, the most: split the file",
+				l.number, maxCompletions>>30)
 		}
 		one := d.completions.tasks[name]
 		if one == nil {
@@ -236,7 +238,8 @@ func (d *reader) refuseUnused() error {
 	}
 	for _, name := range d.completions.order {
 		if one := d.completions.tasks[name]; !one.used {
-			err := d.refuse(name, &LineError{Line: one.line, Completions: true, Err: fmt.Errorf("the data set has no task %q", name)})
+			err := d.refuse(name,
+				&LineError{Line: one.line, Completions: true, Err: fmt.Errorf("the data set has no task %q", name)})
 			if err != nil {
 				return err
 			}

@@ -25,7 +25,8 @@ type Source struct {
 
 // Source makes the source of the pool's jobs, urgent ones or others. One goroutine uses it.
 func (e *Engine) Source(urgent bool) *Source {
-	return &Source{Engine: e, urgent: urgent, subject: "$JS.API.CONSUMER.MSG.NEXT." + jobsPrefix + e.pool + "." + class(urgent)}
+	return &Source{Engine: e, urgent: urgent,
+		subject: "$JS.API.CONSUMER.MSG.NEXT." + jobsPrefix + e.pool + "." + class(urgent)}
 }
 
 // pullTime is how long a worker waits at the engine for a job before it asks again.
@@ -139,7 +140,8 @@ func (s *Source) delivery(m *nats.Msg) (*Delivery, error) {
 		return nil, err
 	}
 	attempt := before + int(meta.NumDelivered)
-	return &Delivery{Message: batch.Message{Batch: id, Index: index, Pool: s.Engine.pool, Urgent: s.urgent, Attempt: attempt, Body: m.Data}, engine: s.Engine, message: m}, nil
+	return &Delivery{Message: batch.Message{Batch: id, Index: index, Pool: s.Engine.pool, Urgent: s.urgent,
+		Attempt: attempt, Body: m.Data}, engine: s.Engine, message: m}, nil
 }
 
 // A Delivery is a job that a worker has. Without a sign of the worker for AckWait it is given to another one.
@@ -159,7 +161,8 @@ func (d *Delivery) Extend() error { return d.message.InProgress() }
 // other order would lose the result. The first result of a job counts: Done drops this one if there is one.
 func (d *Delivery) Done(ctx context.Context, result []byte) error {
 	err := d.engine.retry(ctx, "send a result", func(ctx context.Context) error {
-		_, err := d.engine.js.Publish(ctx, resultSubject(d.Pool, d.Batch, d.Index), result, jetstream.WithExpectLastSequencePerSubject(0))
+		_, err := d.engine.js.Publish(ctx, resultSubject(d.Pool, d.Batch, d.Index), result,
+			jetstream.WithExpectLastSequencePerSubject(0))
 		var refused *jetstream.APIError
 		if errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
 			return nil

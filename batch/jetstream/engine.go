@@ -50,7 +50,8 @@ func Connect(t Target) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	options = append([]nats.Option{nats.Name("brig " + t.Worker), nats.MaxReconnects(-1), nats.ReconnectWait(retryPause), nats.Timeout(callTime),
+	options = append([]nats.Option{nats.Name("brig " + t.Worker), nats.MaxReconnects(-1), nats.ReconnectWait(retryPause),
+		nats.Timeout(callTime),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
 				e.log.Warn("the connection to the engine broke", "err", err)
@@ -63,7 +64,8 @@ func Connect(t Target) (*Engine, error) {
 		nats.ReconnectHandler(func(*nats.Conn) { e.log.Info("the connection to the engine is back") }),
 	}, options...)
 	if t.Worker != "" { // it waits for the engine, which may belong to a batch that has not begun
-		options = append(options, nats.RetryOnFailedConnect(true), nats.IgnoreAuthErrorAbort(), nats.ReconnectErrHandler(failures(e.log)))
+		options = append(options, nats.RetryOnFailedConnect(true), nats.IgnoreAuthErrorAbort(),
+			nats.ReconnectErrHandler(failures(e.log)))
 	}
 	conn, err := nats.Connect(t.URL, options...)
 	if err != nil {
@@ -151,7 +153,8 @@ func (e *Engine) prepare(ctx context.Context) error {
 		}
 	}
 
-	blobs := jetstream.ObjectStoreConfig{Bucket: blobsPrefix + e.pool, TTL: retention, Storage: storage, Replicas: replicas}
+	blobs := jetstream.ObjectStoreConfig{Bucket: blobsPrefix + e.pool, TTL: retention,
+		Storage: storage, Replicas: replicas}
 	if _, err := e.js.CreateOrUpdateObjectStore(ctx, blobs); err != nil {
 		return fmt.Errorf("create the bucket %s: %w", blobs.Bucket, err)
 	}
@@ -191,7 +194,8 @@ func (e *Engine) retry(ctx context.Context, what string, do func(ctx context.Con
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case errors.Is(err, nats.ErrMaxPayload), errors.Is(err, nats.ErrPermissionViolation), errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrConnectionClosed):
+		case errors.Is(err, nats.ErrMaxPayload), errors.Is(err, nats.ErrPermissionViolation),
+			errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrConnectionClosed):
 			return fmt.Errorf("%s: %w", what, err)
 		}
 		if !failed {
@@ -212,8 +216,10 @@ func (e *Engine) retry(ctx context.Context, what string, do func(ctx context.Con
 
 // lost reports whether an error says that a stream or consumer does not exist.
 func lost(err error) bool {
-	return errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrConsumerNotFound) ||
-		errors.Is(err, jetstream.ErrConsumerDeleted) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrBucketNotFound)
+	return errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, jetstream.ErrStreamNotFound) ||
+		errors.Is(err, jetstream.ErrConsumerNotFound) ||
+		errors.Is(err, jetstream.ErrConsumerDeleted) || errors.Is(err, nats.ErrNoResponders) ||
+		errors.Is(err, jetstream.ErrBucketNotFound)
 }
 
 // UnderWay implements batch.Queue.
@@ -251,7 +257,8 @@ func (e *Engine) resultsOf(id string) string { return poolSubject(e.pool, "resul
 // Forget implements batch.Queue. That it fails loses nothing: the results are removed with the next ones, or
 // at their age.
 func (e *Engine) Forget(ctx context.Context, id string, last uint64) error {
-	return e.purge(ctx, resultsPrefix+e.pool, jetstream.WithPurgeSubject(e.resultsOf(id)), jetstream.WithPurgeSequence(last+1))
+	return e.purge(ctx, resultsPrefix+e.pool, jetstream.WithPurgeSubject(e.resultsOf(id)),
+		jetstream.WithPurgeSequence(last+1))
 }
 
 // Remove implements batch.Queue.
@@ -272,7 +279,8 @@ func (e *Engine) Withdraw(ctx context.Context, id string) error {
 
 // Cancel implements batch.Queue.
 func (e *Engine) Cancel(ctx context.Context, id string) error {
-	return errors.Join(e.purge(ctx, jobsPrefix+e.pool, jetstream.WithPurgeSubject(e.jobsOf(id))), e.conn.Publish(cancelSubject(e.pool, id), nil))
+	return errors.Join(e.purge(ctx, jobsPrefix+e.pool, jetstream.WithPurgeSubject(e.jobsOf(id))),
+		e.conn.Publish(cancelSubject(e.pool, id), nil))
 }
 
 // End implements batch.Queue.

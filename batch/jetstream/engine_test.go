@@ -160,7 +160,8 @@ func TestAWorkerWaitsForItsEngine(t *testing.T) {
 	defer w.Close()
 	s := w.Source(false)
 	for range 2 {
-		server, err := jetstream.StartServer(jetstream.ServerConfig{Dir: t.TempDir(), Pool: "p", Listen: address, Workers: []jetstream.Worker{{Name: "w", Pool: "p", Key: public}}})
+		server, err := jetstream.StartServer(jetstream.ServerConfig{Dir: t.TempDir(), Pool: "p", Listen: address,
+			Workers: []jetstream.Worker{{Name: "w", Pool: "p", Key: public}}})
 		if err != nil {
 			t.Fatal(err)
 		}

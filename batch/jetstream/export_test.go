@@ -10,7 +10,8 @@ import (
 
 // Wipe removes what the engine has, as a server does that lost its data.
 func (e *Engine) Wipe(ctx context.Context) error {
-	return errors.Join(e.js.DeleteStream(ctx, jobsPrefix+e.pool), e.js.DeleteStream(ctx, resultsPrefix+e.pool), e.js.DeleteKeyValue(ctx, workersPrefix+e.pool), e.js.DeleteObjectStore(ctx, blobsPrefix+e.pool))
+	return errors.Join(e.js.DeleteStream(ctx, jobsPrefix+e.pool), e.js.DeleteStream(ctx, resultsPrefix+e.pool),
+		e.js.DeleteKeyValue(ctx, workersPrefix+e.pool), e.js.DeleteObjectStore(ctx, blobsPrefix+e.pool))
 }
 
 // As is the delivery in the hand of another process, which has guessed how to acknowledge it.

@@ -18,14 +18,17 @@ func WorkerPermissions(worker, pool string) *server.Permissions {
 		poolSubject(pool, "results.>"),
 		"$KV." + workersPrefix + pool + "." + worker,
 		"$JS.API.STREAM.INFO." + blobs, "$JS.API.DIRECT.GET." + blobs + ".>", "$JS.API.STREAM.MSG.GET." + blobs,
-		"$JS.API.CONSUMER.CREATE." + blobs + ".>", "$JS.API.CONSUMER.DELETE." + blobs + ".*", "$JS.API.CONSUMER.MSG.NEXT." + blobs + ".*",
+		"$JS.API.CONSUMER.CREATE." + blobs + ".>", "$JS.API.CONSUMER.DELETE." + blobs + ".*",
+		"$JS.API.CONSUMER.MSG.NEXT." + blobs + ".*",
 		"$JS.ACK." + blobs + ".>", "$JS.ACK.*.*." + blobs + ".>", "$JS.FC." + blobs + ".>", "$JS.FC.*.*." + blobs + ".>",
-		"$JS.API.CONSUMER.INFO." + jobs + ".*", "$JS.API.CONSUMER.MSG.NEXT." + jobs + ".*", "$JS.ACK." + jobs + ".>", "$JS.ACK.*.*." + jobs + ".>",
+		"$JS.API.CONSUMER.INFO." + jobs + ".*", "$JS.API.CONSUMER.MSG.NEXT." + jobs + ".*", "$JS.ACK." + jobs + ".>",
+		"$JS.ACK.*.*." + jobs + ".>",
 	}
 	return &server.Permissions{
-		Publish:   &server.SubjectPermission{Allow: allow},
-		Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX_" + worker + ".>", controlSubject + "." + worker, cancelSubject(pool, "*")}},
-		Response:  &server.ResponsePermission{MaxMsgs: 1, Expires: callTime},
+		Publish: &server.SubjectPermission{Allow: allow},
+		Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX_" + worker + ".>", controlSubject + "." + worker,
+			cancelSubject(pool, "*")}},
+		Response: &server.ResponsePermission{MaxMsgs: 1, Expires: callTime},
 	}
 }
 
@@ -33,5 +36,6 @@ func WorkerPermissions(worker, pool string) *server.Permissions {
 func WorkerConfig(worker, pool, key string) string {
 	p := WorkerPermissions(worker, pool)
 	list := func(subjects []string) string { return `["` + strings.Join(subjects, `", "`) + `"]` }
-	return fmt.Sprintf("{ nkey: %s, permissions: {\n  publish: %s\n  subscribe: %s\n  allow_responses: true\n} }\n", key, list(p.Publish.Allow), list(p.Subscribe.Allow))
+	return fmt.Sprintf("{ nkey: %s, permissions: {\n  publish: %s\n  subscribe: %s\n  allow_responses: true\n} }\n", key,
+		list(p.Publish.Allow), list(p.Subscribe.Allow))
 }

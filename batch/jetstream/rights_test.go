@@ -114,7 +114,8 @@ func TestAWorkerReachesNoOtherPool(t *testing.T) {
 	}
 	ours, others := jetstream.Worker{Name: "w", Pool: "p", Key: evil}, jetstream.Worker{Name: "v", Pool: "other", Key: public}
 
-	embedded, err := jetstream.StartServer(jetstream.ServerConfig{Dir: t.TempDir(), Pool: "other", Listen: "127.0.0.1:0", Workers: []jetstream.Worker{ours, others}})
+	embedded, err := jetstream.StartServer(jetstream.ServerConfig{Dir: t.TempDir(), Pool: "other", Listen: "127.0.0.1:0",
+		Workers: []jetstream.Worker{ours, others}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,13 +182,15 @@ func TestAWorkerReachesNoOtherPool(t *testing.T) {
 				}
 			}
 
-			c, err := nats.Connect(tt.url, nats.Nkey(evil, sign(t, evilSeed)), nats.CustomInboxPrefix("_INBOX_w"), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+			c, err := nats.Connect(tt.url, nats.Nkey(evil, sign(t, evilSeed)), nats.CustomInboxPrefix("_INBOX_w"),
+				nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer c.Close()
 			for _, subject := range []string{
-				"$JS.API.STREAM.INFO." + e.BlobStream(), "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST", "$JS.API.DIRECT.GET." + e.BlobStream() + "." + e.BlobSubject(t),
+				"$JS.API.STREAM.INFO." + e.BlobStream(), "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST",
+				"$JS.API.DIRECT.GET." + e.BlobStream() + "." + e.BlobSubject(t),
 				"$JS.API.STREAM.MSG.GET." + e.BlobStream(), "$JS.API.STREAM.INFO.BRIG_JOBS_other", "$JS.API.CONSUMER.MSG.NEXT.BRIG_JOBS_other.n",
 			} {
 				if m, err := c.Request(subject, []byte(`{"subjects_filter":">"}`), 200*time.Millisecond); err == nil {

@@ -139,7 +139,8 @@ func listen(o *server.Options, c ServerConfig, account *server.Account) error {
 	case !local && c.TLS == nil:
 		return fmt.Errorf("the engine would listen on %s without TLS: programs and hidden tests would be readable on the network", c.Listen)
 	case len(c.Workers) == 0:
-		return fmt.Errorf("the engine would listen on %s without keys: create one for each worker with brig worker-key NAME", c.Listen)
+		return fmt.Errorf("the engine would listen on %s without keys: create one for each worker with brig worker-key NAME",
+			c.Listen)
 	}
 	o.TLSConfig, o.TLS, o.TLSTimeout = c.TLS, c.TLS != nil, 5
 	accounts := map[string]*server.Account{c.Pool: account}
@@ -151,7 +152,8 @@ func listen(o *server.Options, c ServerConfig, account *server.Account) error {
 			accounts[w.Pool] = server.NewAccount(accountName(w.Pool))
 			o.Accounts = append(o.Accounts, accounts[w.Pool])
 		}
-		o.Nkeys = append(o.Nkeys, &server.NkeyUser{Nkey: w.Key, Account: accounts[w.Pool], Permissions: WorkerPermissions(w.Name, w.Pool)})
+		o.Nkeys = append(o.Nkeys,
+			&server.NkeyUser{Nkey: w.Key, Account: accounts[w.Pool], Permissions: WorkerPermissions(w.Name, w.Pool)})
 	}
 	return nil
 }

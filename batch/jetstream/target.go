@@ -71,7 +71,8 @@ func (t Target) options() ([]nats.Option, error) {
 		if !roots.AppendCertsFromPEM([]byte(t.Certificate)) {
 			return nil, errors.New("the certificate of the engine is not PEM")
 		}
-		options = append(options, nats.Secure(&tls.Config{RootCAs: roots, ServerName: ServerName, MinVersion: tls.VersionTLS13}))
+		options = append(options,
+			nats.Secure(&tls.Config{RootCAs: roots, ServerName: ServerName, MinVersion: tls.VersionTLS13}))
 	}
 	return options, nil
 }

@@ -54,7 +54,8 @@ func TestAnEngineThatEndsIsOneLine(t *testing.T) {
 	}
 	server, e := start(t, jetstream.ServerConfig{Listen: "127.0.0.1:0", Workers: []jetstream.Worker{{Name: "w", Pool: "p", Key: public}}})
 	said := make(lines, 100)
-	w, err := jetstream.Connect(jetstream.Target{URL: "nats://" + server.Addr().String(), Worker: "w", Pool: "p", Seed: seed, Log: slog.New(slog.NewTextHandler(said, nil))})
+	w, err := jetstream.Connect(jetstream.Target{URL: "nats://" + server.Addr().String(), Worker: "w", Pool: "p", Seed: seed,
+		Log: slog.New(slog.NewTextHandler(said, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,8 @@ func TestAWorkerWithoutEngineLeavesAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := jetstream.StartServer(jetstream.ServerConfig{Dir: t.TempDir(), Pool: "p", Listen: "127.0.0.1:0", Workers: []jetstream.Worker{{Name: "w", Pool: "p", Key: public}}})
+	server, err := jetstream.StartServer(jetstream.ServerConfig{Dir: t.TempDir(), Pool: "p", Listen: "127.0.0.1:0",
+		Workers: []jetstream.Worker{{Name: "w", Pool: "p", Key: public}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +98,8 @@ func TestAWorkerWithoutEngineLeavesAtOnce(t *testing.T) {
 		}
 	}
 	begun := time.Now()
-	for name, err := range map[string]error{"report": w.Report(t.Context(), jetstream.WorkerState{Name: "w"}), "leave": w.Leave(t.Context(), "w")} {
+	for name, err := range map[string]error{"report": w.Report(t.Context(), jetstream.WorkerState{Name: "w"}),
+		"leave": w.Leave(t.Context(), "w")} {
 		if !errors.Is(err, nats.ErrDisconnected) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -126,7 +129,8 @@ func TestAWorkerSaysWhyItHasNoEngine(t *testing.T) {
 	}
 	for address, want := range map[string]string{server.Addr().String(): "Authorization Violation", other.Addr().String(): ""} {
 		said := make(lines, 100)
-		w, err := jetstream.Connect(jetstream.Target{URL: "nats://" + address, Worker: "w", Pool: "p", Seed: seed, Log: slog.New(slog.NewTextHandler(said, nil))})
+		w, err := jetstream.Connect(jetstream.Target{URL: "nats://" + address, Worker: "w", Pool: "p", Seed: seed,
+			Log: slog.New(slog.NewTextHandler(said, nil))})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,8 @@ import (
 func nothing() {}
 
 // judge runs a batch of n jobs with a worker that executes as execute says.
-func judge(t *testing.T, ctx context.Context, n int, canceled <-chan struct{}, execute func(ctx context.Context, r api.Run) (api.RawResult, error)) (batch.Progress, error) {
+func judge(t *testing.T, ctx context.Context, n int, canceled <-chan struct{},
+	execute func(ctx context.Context, r api.Run) (api.RawResult, error)) (batch.Progress, error) {
 	t.Helper()
 	var jobs strings.Builder
 	for i := range n {
@@ -185,7 +186,8 @@ func TestWindowBytes(t *testing.T) {
 			}
 		}
 	}()
-	k := &batch.Coordinator{Queue: q, Input: batch.NewInput(&jobs, batch.MaxLine), Output: out, Done: done, ID: "b", Window: func() int { return 30 }, WindowBytes: 250_000}
+	k := &batch.Coordinator{Queue: q, Input: batch.NewInput(&jobs, batch.MaxLine), Output: out, Done: done, ID: "b",
+		Window: func() int { return 30 }, WindowBytes: 250_000}
 	p, err := k.Run(ctx)
 	stop()
 	<-ended
@@ -242,8 +244,9 @@ func urgentJobsOfAFile(t *testing.T) {
 	defer stop()
 
 	k := &batch.Coordinator{Queue: q, Output: out, Done: done, ID: "b", Window: func() int { return window },
-		Input: batch.NewInput(strings.NewReader(jobs.String()), batch.MaxLine), Ahead: batch.NewInput(strings.NewReader(jobs.String()), batch.MaxLine),
-		Put: func(context.Context, api.Run) (string, error) { return "common", nil }}
+		Input: batch.NewInput(strings.NewReader(jobs.String()), batch.MaxLine),
+		Ahead: batch.NewInput(strings.NewReader(jobs.String()), batch.MaxLine),
+		Put:   func(context.Context, api.Run) (string, error) { return "common", nil }}
 	p, err := k.Run(t.Context())
 	if err != nil || p.Recorded != others+urgent || p.Statuses[api.JobDone] != others+urgent || !p.AllRead {
 		t.Fatalf("%+v, %v", p, err)

@@ -37,7 +37,8 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 			out <- prometheus.MustNewConstMetric(prometheus.NewDesc(f.Name, f.Help, nil, nil), kind, f.Value)
 			continue
 		}
-		out <- prometheus.MustNewConstMetric(prometheus.NewDesc(f.Name, f.Help, []string{"status"}, nil), kind, f.Value, f.Status)
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc(f.Name, f.Help, []string{"status"}, nil),
+			kind, f.Value, f.Status)
 	}
 }
 
@@ -52,7 +53,8 @@ func Serve(address string, figures func() []Figure) (at net.Addr, stop func(), e
 	registry.MustRegister(collector{figures})
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second,
+		IdleTimeout: time.Minute}
 	var served sync.WaitGroup
 	served.Go(func() {
 		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

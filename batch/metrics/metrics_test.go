@@ -10,7 +10,8 @@ import (
 func TestServe(t *testing.T) {
 	left := 7.0
 	at, stop, err := Serve("127.0.0.1:0", func() []Figure {
-		return []Figure{{Name: "brig_batch_jobs_left", Help: "Jobs.", Value: left}, {Name: "brig_jobs_total", Help: "Ended.", Status: "done", Value: 3, Counter: true}}
+		return []Figure{{Name: "brig_batch_jobs_left", Help: "Jobs.", Value: left},
+			{Name: "brig_jobs_total", Help: "Ended.", Status: "done", Value: 3, Counter: true}}
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +29,8 @@ func TestServe(t *testing.T) {
 		}
 		return string(text)
 	}
-	if text := get(); !strings.Contains(text, "\nbrig_batch_jobs_left 7\n") || !strings.Contains(text, "# TYPE brig_jobs_total counter\nbrig_jobs_total{status=\"done\"} 3\n") {
+	if text := get(); !strings.Contains(text, "\nbrig_batch_jobs_left 7\n") ||
+		!strings.Contains(text, "# TYPE brig_jobs_total counter\nbrig_jobs_total{status=\"done\"} 3\n") {
 		t.Errorf("%s", text)
 	}
 	left = 6

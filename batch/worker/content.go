@@ -49,7 +49,8 @@ func notYet(what string, err error) error {
 
 // exhausted reports whether this host has no more room, descriptors or memory.
 func exhausted(err error) bool {
-	for _, errno := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
+	for _, errno := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EMFILE,
+		syscall.ENFILE, syscall.ENOMEM} {
 		if errors.Is(err, errno) {
 			return true
 		}
@@ -96,7 +97,8 @@ type commons struct {
 
 const maxCommons = 16
 
-func (c *commons) get(ctx context.Context, digest string, fetch func(ctx context.Context, digest string) ([]byte, error)) (api.Run, error) {
+func (c *commons) get(ctx context.Context, digest string,
+	fetch func(ctx context.Context, digest string) ([]byte, error)) (api.Run, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock() // one fetch at a time: the jobs of a batch need the same
 	if r, ok := c.all[digest]; ok {

@@ -28,7 +28,8 @@ func (w *Worker) judge(ctx context.Context, m batch.Message, job *held) (outcome
 	var work batch.Work
 	// encoding/json takes three times as long, most of it for the tests of jobs that have their own.
 	if err := json.Unmarshal(m.Body, &work); err != nil {
-		e := api.Fail(api.CodeInternal, "the message of the job cannot be read: %w: do the worker and the coordinator have the same version of brig?", err)
+		e := api.Fail(api.CodeInternal,
+			"the message of the job cannot be read: %w: do the worker and the coordinator have the same version of brig?", err)
 		return ended(api.JobResult{Index: m.Index, Worker: w.Name}, api.JobError, e), nil
 	}
 	res := api.JobResult{ID: work.Job.ID, Index: work.Index, Meta: work.Job.Meta, Digest: work.Digest, Worker: w.Name}
@@ -50,9 +51,13 @@ func (w *Worker) judge(ctx context.Context, m batch.Message, job *held) (outcome
 			return w.failed(ctx, res, err)
 		}
 		if own == "" {
-			return outcome{JobResult: res}, notHere{fmt.Errorf("worker %s has no image of %s: build or copy it there, and start the worker again", w.Name, r.Language)}
+			return outcome{JobResult: res},
+				notHere{fmt.Errorf("worker %s has no image of %s: build or copy it there, and start the worker again", w.Name,
+					r.Language)}
 		}
-		return outcome{JobResult: res}, notHere{fmt.Errorf("worker %s has the image %s of %s, and the batch was begun with %s", w.Name, own, r.Language, work.Image)}
+		return outcome{JobResult: res},
+			notHere{fmt.Errorf("worker %s has the image %s of %s, and the batch was begun with %s", w.Name, own,
+				r.Language, work.Image)}
 	}
 	for failures := 0; ; failures++ {
 		res.Attempts = m.Attempt + failures
@@ -88,7 +93,8 @@ func (w *Worker) judge(ctx context.Context, m batch.Message, job *held) (outcome
 // is the error.
 func exhaustedAttempts(times int, last error) *api.Error {
 	var e *api.Error
-	if errors.As(last, &e) && again(last) && !api.HasCode(last, api.CodeAgentGone, api.CodeAgentUnreachable, api.CodeStopping) {
+	if errors.As(last, &e) && again(last) &&
+		!api.HasCode(last, api.CodeAgentGone, api.CodeAgentUnreachable, api.CodeStopping) {
 		return api.Fail(e.Code, "brig failed %d times: the last time, %w", times, last)
 	}
 	return api.Fail(api.CodePoison, "the job was begun %d times and never ended: the last time, %w", times, last)
@@ -111,7 +117,8 @@ type notHere struct{ error }
 
 // returned is the message that gives a job back after so many attempts.
 func returned(res api.JobResult, attempts int, why error) []byte {
-	return marshal(batch.Returned{ID: res.ID, Index: res.Index, Digest: res.Digest, Attempts: attempts, Returned: why.Error()})
+	return marshal(batch.Returned{ID: res.ID, Index: res.Index, Digest: res.Digest, Attempts: attempts,
+		Returned: why.Error()})
 }
 
 // again reports whether another attempt may succeed.
@@ -122,7 +129,8 @@ func again(err error) bool {
 
 // attempt executes a run once, when a slot of the agent is free. That others have the slots or the memory of the agent
 // says nothing about the job: it is no attempt, and the job gives up its place for one that is urgent.
-func (w *Worker) attempt(ctx context.Context, m batch.Message, r api.Run, problem string, job *held, suspect bool) (res api.RawResult, began time.Time, err error) {
+func (w *Worker) attempt(ctx context.Context, m batch.Message, r api.Run, problem string, job *held,
+	suspect bool) (res api.RawResult, began time.Time, err error) {
 	var busySince time.Time
 	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		began, res, err = w.executeInSlot(ctx, m, r, problem, job, suspect)
@@ -147,7 +155,8 @@ func (w *Worker) attempt(ctx context.Context, m batch.Message, r api.Run, proble
 }
 
 // executeInSlot takes a slot, executes a run, and gives the slot back. A suspect runs alone.
-func (w *Worker) executeInSlot(ctx context.Context, m batch.Message, r api.Run, problem string, job *held, suspect bool) (began time.Time, res api.RawResult, err error) {
+func (w *Worker) executeInSlot(ctx context.Context, m batch.Message, r api.Run, problem string, job *held,
+	suspect bool) (began time.Time, res api.RawResult, err error) {
 	if err := job.slot.take(ctx); err != nil {
 		return began, res, err
 	}

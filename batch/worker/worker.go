@@ -172,7 +172,8 @@ func (w *Worker) handle(ctx, work context.Context, d Delivery, job *held, leave 
 		err = d.Later(pauseBeforeOther())
 	}
 	if err != nil {
-		w.Log.Warn("the engine does not answer: another worker will get the job", "batch", m.Batch, "index", m.Index, "err", err)
+		w.Log.Warn("the engine does not answer: another worker will get the job", "batch", m.Batch,
+			"index", m.Index, "err", err)
 	}
 }
 

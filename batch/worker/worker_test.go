@@ -106,20 +106,32 @@ func TestResults(t *testing.T) {
 		returned bool // given back, which is no attempt
 	}{
 		{name: "a judgement", attempt: 1, execute: []any{api.Result{Verdict: api.Nonzero}}, status: api.JobDone, attempts: 1},
-		{name: "the job is wrong", attempt: 1, execute: []any{api.Refuse(api.CodeBadLimits, "no")}, status: api.JobRefused, code: api.CodeBadLimits, attempts: 1},
-		{name: "the checker is wrong", attempt: 1, work: batch.Work{Job: api.Job{Run: tests}}, execute: []any{api.Refuse(api.CodeCheckFailed, "no")}, status: api.JobRefused, code: api.CodeCheckFailed, attempts: 1},
-		{name: "busy, three times", attempt: 1, execute: []any{api.Fail(api.CodeBusy, ""), api.Fail(api.CodeOverloaded, ""), api.Fail(api.CodeBusy, ""), api.Result{Verdict: api.OK}}, status: api.JobDone, attempts: 1},
-		{name: "the agent ended, once", attempt: 1, execute: []any{api.Fail(api.CodeAgentGone, "gone"), api.Result{Verdict: api.OK}}, status: api.JobDone, attempts: 2},
-		{name: "the agent stopped the run", attempt: 1, execute: []any{api.Result{Verdict: api.Canceled}, api.Result{Verdict: api.OK}}, status: api.JobDone, attempts: 2},
-		{name: "the agent ends each time", attempt: 1, execute: []any{api.Fail(api.CodeAgentGone, "gone"), api.Fail(api.CodeAgentGone, "gone")}, later: true},
-		{name: "the agent ends each time, at last", attempt: 5, work: batch.Work{MaxAttempts: 5}, execute: []any{api.Fail(api.CodeAgentGone, "gone")}, status: api.JobError, code: api.CodePoison, attempts: 6},
-		{name: "the agent fails each time, at last", attempt: 5, work: batch.Work{MaxAttempts: 5}, execute: []any{api.Fail(api.CodeInternal, "oops")}, status: api.JobError, code: api.CodeInternal, attempts: 6},
-		{name: "the host has no memory, at last", attempt: 5, work: batch.Work{MaxAttempts: 5}, execute: []any{api.Fail(api.CodeHostMemory, "oom")}, status: api.JobError, code: api.CodeHostMemory, attempts: 6},
-		{name: "the agent stops, at last", attempt: 5, work: batch.Work{MaxAttempts: 5}, execute: []any{api.Result{Verdict: api.Canceled}}, status: api.JobError, code: api.CodePoison, attempts: 6},
+		{name: "the job is wrong", attempt: 1, execute: []any{api.Refuse(api.CodeBadLimits, "no")}, status: api.JobRefused,
+			code: api.CodeBadLimits, attempts: 1},
+		{name: "the checker is wrong", attempt: 1, work: batch.Work{Job: api.Job{Run: tests}},
+			execute: []any{api.Refuse(api.CodeCheckFailed, "no")}, status: api.JobRefused, code: api.CodeCheckFailed, attempts: 1},
+		{name: "busy, three times", attempt: 1,
+			execute: []any{api.Fail(api.CodeBusy, ""), api.Fail(api.CodeOverloaded, ""), api.Fail(api.CodeBusy, ""), api.Result{Verdict: api.OK}},
+			status:  api.JobDone, attempts: 1},
+		{name: "the agent ended, once", attempt: 1, execute: []any{api.Fail(api.CodeAgentGone, "gone"), api.Result{Verdict: api.OK}},
+			status: api.JobDone, attempts: 2},
+		{name: "the agent stopped the run", attempt: 1, execute: []any{api.Result{Verdict: api.Canceled}, api.Result{Verdict: api.OK}},
+			status: api.JobDone, attempts: 2},
+		{name: "the agent ends each time", attempt: 1,
+			execute: []any{api.Fail(api.CodeAgentGone, "gone"), api.Fail(api.CodeAgentGone, "gone")}, later: true},
+		{name: "the agent ends each time, at last", attempt: 5, work: batch.Work{MaxAttempts: 5},
+			execute: []any{api.Fail(api.CodeAgentGone, "gone")}, status: api.JobError, code: api.CodePoison, attempts: 6},
+		{name: "the agent fails each time, at last", attempt: 5, work: batch.Work{MaxAttempts: 5},
+			execute: []any{api.Fail(api.CodeInternal, "oops")}, status: api.JobError, code: api.CodeInternal, attempts: 6},
+		{name: "the host has no memory, at last", attempt: 5, work: batch.Work{MaxAttempts: 5},
+			execute: []any{api.Fail(api.CodeHostMemory, "oom")}, status: api.JobError, code: api.CodeHostMemory, attempts: 6},
+		{name: "the agent stops, at last", attempt: 5, work: batch.Work{MaxAttempts: 5}, execute: []any{api.Result{Verdict: api.Canceled}},
+			status: api.JobError, code: api.CodePoison, attempts: 6},
 		{name: "its workers ended", attempt: 6, work: batch.Work{MaxAttempts: 5}, status: api.JobError, code: api.CodePoison, attempts: 6},
 		{name: "another image", attempt: 1, work: batch.Work{Image: "sha256:a", Job: api.Job{Run: api.Run{Language: "python"}}}, returned: true},
 		{name: "no image", attempt: 1, work: batch.Work{Image: "sha256:a", Job: api.Job{Run: api.Run{Language: "cpp"}}}, returned: true},
-		{name: "not permitted", attempt: 1, work: batch.Work{Job: api.Job{Run: api.Run{Network: "public"}}}, status: api.JobRefused, code: api.CodeForbidden},
+		{name: "not permitted", attempt: 1, work: batch.Work{Job: api.Job{Run: api.Run{Network: "public"}}}, status: api.JobRefused,
+			code: api.CodeForbidden},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -166,7 +178,8 @@ func TestResults(t *testing.T) {
 				return
 			}
 			r := d.result
-			if r == nil || r.Status != tt.status || r.Attempts != tt.attempts || r.ID != "job-3" || r.Index != 3 || r.Worker != "w" || r.Digest != "sha256:00" {
+			if r == nil || r.Status != tt.status || r.Attempts != tt.attempts || r.ID != "job-3" || r.Index != 3 || r.Worker != "w" ||
+				r.Digest != "sha256:00" {
 				t.Fatalf("result %+v", r)
 			}
 			if (r.Error != nil) != (tt.code != "") || r.Error != nil && r.Error.Code != tt.code {

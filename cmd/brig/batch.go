@@ -75,10 +75,13 @@ type batchOptions struct {
 }
 
 func (o *batchOptions) register(f *pflag.FlagSet, env func(string) string) {
-	f.StringVarP(&o.out, "out", "o", "", "write the results to this `FILE`; -: stdout (default: the input's name with .results.jsonl)")
+	f.StringVarP(&o.out, "out", "o", "",
+		"write the results to this `FILE`; -: stdout (default: the input's name with .results.jsonl)")
 	f.BoolVar(&o.resume, "resume", false, "go on with a batch whose file of results exists")
-	f.StringSliceVar(&o.retry, "retry", nil, "with --resume, judge again the jobs with a `STATUS`: error, canceled or refused (repeatable, or with commas)")
-	f.StringVar(&o.problem, "problem", "", "take tests, limits and checker from this `PATH`, a directory or zip (see brig grade)")
+	f.StringSliceVar(&o.retry, "retry", nil,
+		"with --resume, judge again the jobs with a `STATUS`: error, canceled or refused (repeatable, or with commas)")
+	f.StringVar(&o.problem, "problem", "",
+		"take tests, limits and checker from this `PATH`, a directory or zip (see brig grade)")
 	f.StringVarP(&o.run.Language, "language", "l", "", "`NAME` of the language of jobs that have none")
 	limitFlags(f, &o.run.Limits, nil, api.OfBoth, api.OfExec, api.OfSession)
 	f.BoolVar(&o.run.StopAtFailure, "stop-at-failure", false, "start no further test of a job after one was not accepted")
@@ -86,18 +89,21 @@ func (o *batchOptions) register(f *pflag.FlagSet, env func(string) string) {
 	f.StringVar(&o.keep, "keep", "result", "what a line has of a result: result (all), or summary")
 	f.Var(&o.keepOutput, "keep-output", "`SIZE` of each stream of each test that a line has (default 4K)")
 	f.BoolVar(&o.urgent, "urgent", false, "have workers take these jobs before those of other batches")
-	f.IntVar(&o.maxAttempts, "max-attempts", batch.DefaultAttempts, "most attempts of a job whose worker ended; after them it is an error")
+	f.IntVar(&o.maxAttempts, "max-attempts", batch.DefaultAttempts,
+		"most attempts of a job whose worker ended; after them it is an error")
 	f.BoolVar(&o.strict, "strict", false, "end at a line that is no job, instead of writing that it is refused")
 	f.StringVar(&o.summary, "summary", "", "write the summary as JSON to this `FILE`")
 	f.BoolVar(&o.json, "json", false, "print the summary as JSON; not with -o -")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress and no summary")
 	f.BoolVar(&o.noBuild, "no-build", false, "do not build or pull missing language images")
-	f.StringVar(&o.local, "local", "", "`NUMBER` of jobs that run on this machine at once, or none (default: the slots of the agent)")
+	f.StringVar(&o.local, "local", "",
+		"`NUMBER` of jobs that run on this machine at once, or none (default: the slots of the agent)")
 	o.permits.register(f)
 	o.dataset.register(f)
 	f.Lookup("from").Usage = "the input is a data set, and this the `NAME` of its format (see brig convert)"
 	o.engine.register(f, env)
-	f.StringVar(&o.engine.listen, "engine-listen", "", "let workers on other machines take jobs: `ADDRESS`, such as 10.0.0.1:4222 (see brig worker)")
+	f.StringVar(&o.engine.listen, "engine-listen", "",
+		"let workers on other machines take jobs: `ADDRESS`, such as 10.0.0.1:4222 (see brig worker)")
 	keysFlag(f, &o.engine.keys)
 	metricsFlag(f, &o.metrics)
 	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
@@ -153,7 +159,8 @@ func (o *batchOptions) check(f *pflag.FlagSet) error {
 			return err
 		}
 		o.dataset.read.Language = o.run.Language
-	} else if o.dataset.completions != "" || o.dataset.read.Canonical || o.dataset.read.Markdown || o.dataset.read.NoLimits {
+	} else if o.dataset.completions != "" || o.dataset.read.Canonical || o.dataset.read.Markdown ||
+		o.dataset.read.NoLimits {
 		return errors.New("--completions, --canonical, --extract and --no-limits are about a data set: add --from")
 	}
 	if o.keep != "result" && o.keep != "summary" {
@@ -304,7 +311,8 @@ func (o *batchOptions) readAhead() (in *batch.Input, end func(), err error) {
 }
 
 // judgeBatch connects the parts of a batch and runs it.
-func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output, done *batch.Recorded) (batch.Progress, error) {
+func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output,
+	done *batch.Recorded) (batch.Progress, error) {
 	none := batch.Progress{Recorded: done.Len()}
 	b, err := c.openBatch(o)
 	if err != nil {
@@ -364,10 +372,14 @@ func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output, done *
 	defer closeAhead()
 	k := &batch.Coordinator{
 		Queue: b.queue, Input: batch.NewInput(jobs, batch.MaxLine), Ahead: ahead, Decode: decodeLine, Output: out, Done: done,
-		ID: id, Pool: o.engine.pool, Common: b.common, Digest: b.digest, Urgent: o.urgent, Resumed: o.resume && len(o.retry) == 0,
-		Problem: b.problem, Put: b.putCommon, KeepAgain: b.keepAgain, Prepare: b.prepare, Permit: refuseHost, Window: b.window, WindowBytes: 64 << 20, // an embedded engine has 512 MiB
-		Image:   b.image,
-		Ordered: o.ordered, Strict: o.strict, KeepOutput: o.keepOutput, SummaryOnly: o.keep == "summary", MaxAttempts: o.maxAttempts,
+		ID: id, Pool: o.engine.pool, Common: b.common, Digest: b.digest, Urgent: o.urgent,
+		Resumed: o.resume && len(o.retry) == 0,
+		Problem: b.problem, Put: b.putCommon, KeepAgain: b.keepAgain, Prepare: b.prepare,
+		Permit: refuseHost, Window: b.window,
+		WindowBytes: 64 << 20, // an embedded engine has 512 MiB
+		Image:       b.image,
+		Ordered:     o.ordered, Strict: o.strict, KeepOutput: o.keepOutput, SummaryOnly: o.keep == "summary",
+		MaxAttempts: o.maxAttempts,
 		Report: func(p batch.Progress) {
 			if shown.show(p); o.metrics != "" {
 				p.Statuses = maps.Clone(p.Statuses)

@@ -29,7 +29,8 @@ const defaultPool = "default"
 
 func (o *engineOptions) register(f *pflag.FlagSet, env func(string) string) {
 	o.env = env
-	f.StringVar(&o.url, "engine", "", "`URL` of a NATS server that moves the jobs, such as nats://10.0.0.1:4222 (default $BRIG_ENGINE)")
+	f.StringVar(&o.url, "engine", "",
+		"`URL` of a NATS server that moves the jobs, such as nats://10.0.0.1:4222 (default $BRIG_ENGINE)")
 	f.StringVar(&o.creds, "creds", "", "`FILE` with the NATS credentials for --engine")
 	f.StringVar(&o.pool, "pool", defaultPool, "`NAME` of the workers' pool")
 }
@@ -60,9 +61,11 @@ func checkEngineURL(urls string) error {
 		local := host == "localhost" || ip != nil && ip.IsLoopback()
 		switch {
 		case !ok || err != nil || scheme != "nats" && scheme != "tls":
-			return fmt.Errorf("--engine %s: write tls://HOST:PORT, or nats://127.0.0.1:PORT on this host", jetstream.Redacted(one))
+			return fmt.Errorf("--engine %s: write tls://HOST:PORT, or nats://127.0.0.1:PORT on this host",
+				jetstream.Redacted(one))
 		case scheme == "nats" && !local:
-			return fmt.Errorf("--engine %s: programs and hidden tests would be readable on the network: use tls://", jetstream.Redacted(one))
+			return fmt.Errorf("--engine %s: programs and hidden tests would be readable on the network: use tls://",
+				jetstream.Redacted(one))
 		}
 	}
 	return nil

@@ -15,7 +15,8 @@ func TestABatchHasTheImageOfMostWorkers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := jetstream.StartServer(jetstream.ServerConfig{Dir: t.TempDir(), Pool: "p", Listen: "127.0.0.1:0", Workers: []jetstream.Worker{{Name: "w", Pool: "p", Key: public}}})
+	server, err := jetstream.StartServer(jetstream.ServerConfig{Dir: t.TempDir(), Pool: "p", Listen: "127.0.0.1:0",
+		Workers: []jetstream.Worker{{Name: "w", Pool: "p", Key: public}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +30,8 @@ func TestABatchHasTheImageOfMostWorkers(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	b := &batchRun{engine: engine, ctx: ctx, o: &batchOptions{engine: engineOptions{pool: "p"}}, images: map[string]string{}, log: slog.New(slog.DiscardHandler)}
+	b := &batchRun{engine: engine, ctx: ctx, o: &batchOptions{engine: engineOptions{pool: "p"}}, images: map[string]string{},
+		log: slog.New(slog.DiscardHandler)}
 	report := func(name, digest string) {
 		t.Helper()
 		state := jetstream.WorkerState{Name: name, Languages: map[string]string{"python": digest}, Aliases: map[string]string{"py": "python"}}

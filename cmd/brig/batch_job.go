@@ -43,9 +43,10 @@ func (x *executor) executeRun(ctx context.Context, r api.Run) (api.RawResult, er
 		if r.Network != api.NetworkAllow && r.Network != api.NetworkPublic {
 			return x.agent.RunRaw(ctx, r)
 		}
-		res, used, err := withNetwork(ctx, x.c, relayRequest{Network: r.Network, Allow: r.Allow}, func(ctx context.Context, network func([]*os.File)) (api.Result, error) {
-			return x.agent.RunEvents(ctx, r, bytes.NewReader(nil), client.Events{Network: network})
-		})
+		res, used, err := withNetwork(ctx, x.c, relayRequest{Network: r.Network, Allow: r.Allow},
+			func(ctx context.Context, network func([]*os.File)) (api.Result, error) {
+				return x.agent.RunEvents(ctx, r, bytes.NewReader(nil), client.Events{Network: network})
+			})
 		res.Network = used
 		return api.RawResult{Result: res}, err
 	}
@@ -121,9 +122,11 @@ func (b *batchRun) problem(ctx context.Context, name string) (api.Run, string, e
 	p, ok := b.problems[name]
 	switch {
 	case b.main != nil && !ok:
-		return api.Run{}, "", api.Refuse(api.CodeBadRequest, "the job names the problem %.80q, and --problem is that of all jobs", name)
+		return api.Run{}, "", api.Refuse(api.CodeBadRequest,
+			"the job names the problem %.80q, and --problem is that of all jobs", name)
 	case !ok && len(b.problems) == maxProblems:
-		return api.Run{}, "", api.Refuse(api.CodeBadRequest, "the jobs name more than %d problems: split the batch", maxProblems)
+		return api.Run{}, "", api.Refuse(api.CodeBadRequest,
+			"the jobs name more than %d problems: split the batch", maxProblems)
 	case !ok && b.root == nil:
 		return api.Run{}, "", api.Refuse(api.CodeBadRequest, "jobs from stdin can name no problem: use --problem")
 	case !ok:
@@ -279,7 +282,8 @@ func (b *batchRun) readSource(j *api.Job) error {
 	case j.Source != nil:
 		return api.Refuse(api.CodeBadRequest, "the job has source and source_file: leave out one of them")
 	case b.root == nil:
-		return api.Refuse(api.CodeBadRequest, "source_file is relative to the file of jobs, and these come from stdin: send source")
+		return api.Refuse(api.CodeBadRequest,
+			"source_file is relative to the file of jobs, and these come from stdin: send source")
 	}
 	f, err := b.root.OpenFile(j.SourceFile, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0) // a FIFO would wait for a writer
 	if err != nil {
@@ -297,7 +301,8 @@ func (b *batchRun) readSource(j *api.Job) error {
 	case !info.Mode().IsRegular():
 		return api.Refuse(api.CodeBadRequest, "source_file %.200q is not a regular file", j.SourceFile)
 	case info.Size() > maxSource:
-		return api.Refuse(api.CodeTooLarge, "source_file %.200q has %d bytes: the most is %d", j.SourceFile, info.Size(), maxSource)
+		return api.Refuse(api.CodeTooLarge, "source_file %.200q has %d bytes: the most is %d", j.SourceFile,
+			info.Size(), maxSource)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxSource))
 	if err != nil {

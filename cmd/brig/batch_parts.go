@@ -63,7 +63,8 @@ func (c *cli) openBatch(o *batchOptions) (_ *batchRun, err error) {
 	if isTerminal(log) && !o.quiet {
 		log = clearsLine{log}
 	}
-	b := &batchRun{c: c, o: o, problems: map[string]*batchProblem{}, images: map[string]string{}, digests: map[string]bool{}, log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	b := &batchRun{c: c, o: o, problems: map[string]*batchProblem{}, images: map[string]string{},
+		digests: map[string]bool{}, log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	var agent *agentHandle
 	if o.local != "none" {
 		if agent, err = c.connectAs(o.socket, os.Geteuid(), ceilingFlags(o.run)...); err != nil {
@@ -333,7 +334,8 @@ func sourceOf[D worker.Delivery](next func(context.Context, func()) (D, error)) 
 }
 
 // newWorker makes a worker that executes jobs on an agent.
-func newWorker(x *executor, jobs func(urgent bool) worker.Source, name string, blob func(context.Context, string) ([]byte, error), log *slog.Logger) *worker.Worker {
+func newWorker(x *executor, jobs func(urgent bool) worker.Source, name string,
+	blob func(context.Context, string) ([]byte, error), log *slog.Logger) *worker.Worker {
 	source := func(urgent bool) func() worker.Source { return func() worker.Source { return jobs(urgent) } }
 	return &worker.Worker{
 		Name: name, Slots: x.slots, Jobs: source(false), Urgent: source(true), Log: log, Blob: blob,

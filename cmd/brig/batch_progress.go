@@ -39,7 +39,8 @@ func (c *cli) batchProgress(quiet bool, in *os.File, before int64) *batchProgres
 	if isTerminal(c.stderr) {
 		// Its own rate and rest of time count results of an earlier run as this one's.
 		p.bar = progressbar.NewOptions64(-1, progressbar.OptionSetWriter(c.stderr), progressbar.OptionSetWidth(20),
-			progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false), progressbar.OptionThrottle(200*time.Millisecond), progressbar.OptionClearOnFinish())
+			progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false),
+			progressbar.OptionThrottle(200*time.Millisecond), progressbar.OptionClearOnFinish())
 	} else {
 		p.lines = c.progress("batch")
 	}
@@ -185,9 +186,11 @@ type batchSummary struct {
 
 func summarize(p batch.Progress, earlier int64, took time.Duration) batchSummary {
 	return batchSummary{
-		Jobs: p.Recorded, Done: p.Statuses[api.JobDone], Refused: p.Statuses[api.JobRefused], Error: p.Statuses[api.JobError], Canceled: p.Statuses[api.JobCanceled],
-		Answers: p.Answers, NotDone: p.NotDone, Earlier: earlier, Again: p.Again, Dropped: p.Dropped, Complete: p.AllRead && p.Recorded >= p.Read,
-		Seconds: took.Seconds(), Rate: float64(p.Recorded-earlier) / took.Seconds(),
+		Jobs: p.Recorded, Done: p.Statuses[api.JobDone], Refused: p.Statuses[api.JobRefused], Error: p.Statuses[api.JobError],
+		Canceled: p.Statuses[api.JobCanceled],
+		Answers:  p.Answers, NotDone: p.NotDone, Earlier: earlier, Again: p.Again, Dropped: p.Dropped,
+		Complete: p.AllRead && p.Recorded >= p.Read,
+		Seconds:  took.Seconds(), Rate: float64(p.Recorded-earlier) / took.Seconds(),
 	}
 }
 
@@ -212,7 +215,8 @@ func (c *cli) writeSummary(o *batchOptions, s batchSummary) error {
 		if s.Earlier > 0 {
 			text += fmt.Sprintf("; %d of an earlier run", s.Earlier)
 		}
-		text += fmt.Sprintf("; %s, %.1f jobs/s", time.Duration(s.Seconds*float64(time.Second)).Round(10*time.Millisecond), s.Rate)
+		text += fmt.Sprintf("; %s, %.1f jobs/s",
+			time.Duration(s.Seconds*float64(time.Second)).Round(10*time.Millisecond), s.Rate)
 		if o.out != "-" {
 			text += "; results: " + o.out
 		}

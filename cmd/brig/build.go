@@ -87,7 +87,8 @@ func findRecipe(name, file string) (build.Recipe, error) {
 
 // buildAndStore makes the archive in a temporary file without a name, so that a
 // build that fails never reaches the agent, then stores it.
-func (c *cli) buildAndStore(ctx context.Context, a *agentHandle, r build.Recipe, name string, o build.Options, asJSON bool) error {
+func (c *cli) buildAndStore(ctx context.Context, a *agentHandle, r build.Recipe, name string,
+	o build.Options, asJSON bool) error {
 	tmp, err := os.CreateTemp("", "brig-build-")
 	if err != nil {
 		return err

@@ -49,7 +49,8 @@ func lockBuild(ctx context.Context, image string, onWait func()) (*os.File, erro
 
 // buildOnce builds the image of a language, unless another process has built it by the time the
 // lock is free.
-func (c *cli) buildOnce(ctx context.Context, a *agentHandle, l api.Language, stored func(api.Language) bool, build func() error) error {
+func (c *cli) buildOnce(ctx context.Context, a *agentHandle, l api.Language, stored func(api.Language) bool,
+	build func() error) error {
 	var p *progress
 	lock, err := lockBuild(ctx, l.Image, func() {
 		c.note("another brig is building image %s: waiting for it", l.Image)

@@ -51,7 +51,8 @@ func (o *bundleOptions) register(f *pflag.FlagSet) {
 	f.StringVarP(&o.language, "language", "l", "", "`NAME` of the language: its image, environment and filter")
 	f.StringVar(&o.image, "rootfs", "", "use this stored `IMAGE`, by name or digest")
 	f.StringVar(&o.profile, "profile", "", "seccomp profile: `NAME|FILE`")
-	f.StringVar(&o.runtime, "runtime", string(bundle.Runc), "`NAME` of the runtime that will run the bundle: "+strings.Join(bundle.Runtimes(), " or "))
+	f.StringVar(&o.runtime, "runtime", string(bundle.Runc),
+		"`NAME` of the runtime that will run the bundle: "+strings.Join(bundle.Runtimes(), " or "))
 	f.StringVar(&o.preset, "preset", "", "limits to start from: hardened or light")
 	limitFlags(f, &o.limits, map[string]string{
 		"cpu":     "processor time of one process, rounded up to whole seconds, plus 2 s",
@@ -62,7 +63,8 @@ func (o *bundleOptions) register(f *pflag.FlagSet) {
 	}, api.OfBoth, api.OfExec, api.OfSession)
 	f.StringArrayVarP(&o.env, "env", "e", nil, "set a variable: `K=V` (repeatable)")
 	f.StringVar(&o.dataDir, "data-dir", defaultDataDir, "directory of the image store")
-	f.StringVar(&o.languages, "languages", "/etc/brig/languages", "directory of language manifests that replace or extend the built-in ones")
+	f.StringVar(&o.languages, "languages", "/etc/brig/languages",
+		"directory of language manifests that replace or extend the built-in ones")
 }
 
 func bundleCommand(c *cli) *cobra.Command {
@@ -81,7 +83,8 @@ func bundleCommand(c *cli) *cobra.Command {
 			return c.hint("bundle", errors.New("brig bundle needs one of --language and --rootfs"))
 		}
 		if os.Geteuid() != 0 {
-			return c.fail(api.Refuse(api.CodeForbidden, "the image store and the ids of a bundle need root: use sudo brig bundle"))
+			return c.fail(api.Refuse(api.CodeForbidden,
+				"the image store and the ids of a bundle need root: use sudo brig bundle"))
 		}
 		c.noteMisplacedFlags(f, f.Args())
 		if err := o.write(c, words[0], words[1:]); err != nil {
@@ -119,7 +122,9 @@ func (o *bundleOptions) write(c *cli, dir string, argv []string) error {
 		return err
 	}
 	if len(image.Layers) > 0 {
-		return api.Refuse(api.CodeUnsupported, "image %s has layers, and a bundle needs one tree: make one with docker export, and import it under another name", o.image)
+		return api.Refuse(api.CodeUnsupported,
+			"image %s has layers, and a bundle needs one tree: make one with docker export, and import it under another name",
+			o.image)
 	}
 	profile, warnings, err := o.filter(lang)
 	if err != nil {
@@ -137,7 +142,8 @@ func (o *bundleOptions) write(c *cli, dir string, argv []string) error {
 	all := map[string]string{}
 	maps.Copy(all, lang.Env)
 	maps.Copy(all, env)
-	config := bundle.Config{Args: argv, Env: all, Limits: limits, Profile: profile, Runtime: runtime, FullProc: lang.Proc == "full"}
+	config := bundle.Config{Args: argv, Env: all, Limits: limits, Profile: profile, Runtime: runtime,
+		FullProc: lang.Proc == "full"}
 	if err := bundle.FindProgram(image.Path, config); err != nil {
 		return o.programError(argv[0], err)
 	}
@@ -149,7 +155,8 @@ func (o *bundleOptions) write(c *cli, dir string, argv []string) error {
 		return err
 	}
 	if _, added := bundle.WithRuntimeCalls(profile, runtime); len(added) > 0 {
-		c.note("in the bundle, profile %s also allows %s, because %s itself makes these calls under the filter", profile.Name, strings.Join(added, " and "), runtime)
+		c.note("in the bundle, profile %s also allows %s, because %s itself makes these calls under the filter", profile.Name,
+			strings.Join(added, " and "), runtime)
 	}
 	return nil
 }
@@ -164,7 +171,8 @@ func (o *bundleOptions) programError(name string, err error) error {
 		return err
 	}
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
-		return api.Refuse(api.CodeNoProgram, "image %s has no program %q, and a bundle takes no files of this host: give the text as an argument, such as -- python3 -c \"$(cat %[2]s)\", or import an image that has the file", o.image, name)
+		return api.Refuse(api.CodeNoProgram,
+			"image %s has no program %q, and a bundle takes no files of this host: give the text as an argument, such as -- python3 -c \"$(cat %[2]s)\", or import an image that has the file", o.image, name)
 	}
 	return api.Refuse(api.CodeNoProgram, "image %s has no program %q: name a command of the image", o.image, name)
 }
@@ -173,7 +181,8 @@ func (o *bundleOptions) programError(name string, err error) error {
 func (o *bundleOptions) findImage() (rootfs.Image, error) {
 	dir := filepath.Join(o.dataDir, "images")
 	if _, err := os.Stat(dir); err != nil {
-		return rootfs.Image{}, api.Refuse(api.CodeNoImage, "there is no image store in %s: brig rootfs build or import creates one", o.dataDir)
+		return rootfs.Image{},
+			api.Refuse(api.CodeNoImage, "there is no image store in %s: brig rootfs build or import creates one", o.dataDir)
 	}
 	store, err := rootfs.Open(dir)
 	if err != nil {

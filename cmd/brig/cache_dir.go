@@ -52,7 +52,8 @@ func makeCache(name string) (dir string, err error) {
 		return "", &os.PathError{Op: "lstat", Path: dir, Err: err}
 	}
 	if int(st.Uid) != os.Geteuid() {
-		return "", fmt.Errorf("%s belongs to uid %d, who could have prepared what is in it, and not to uid %d: remove it", dir, st.Uid, os.Geteuid())
+		return "", fmt.Errorf("%s belongs to uid %d, who could have prepared what is in it, and not to uid %d: remove it",
+			dir, st.Uid, os.Geteuid())
 	}
 	return dir, nil
 }

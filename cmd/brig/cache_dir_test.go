@@ -57,7 +57,8 @@ func TestDirectoriesThatOthersPassThrough(t *testing.T) {
 			_, err := auth.AddKey(filepath.Join(dir, "keys.yaml"), -1, auth.Key{Name: "k"}, func(string) error { return nil })
 			return err
 		}, "", "", 0},
-		{"the service's data", func(dir string) error { return service.takeDataDir(filepath.Join(dir, "gateway")) }, "", "gateway", fallbackServiceID},
+		{"the service's data", func(dir string) error { return service.takeDataDir(filepath.Join(dir, "gateway")) }, "",
+			"gateway", fallbackServiceID},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			root, err := os.MkdirTemp("/var/tmp", "brig-shared-")

@@ -110,7 +110,8 @@ func (c *cli) calibrate(socket string, wait time.Duration, noBuild bool) (calibr
 		return none, err
 	}
 	if noisy := result.Noisy(); len(noisy) > 0 {
-		c.note("warning: the times of %s differ by more than 10 %%: calibrate while the machine has nothing else to do", strings.Join(noisy, ", "))
+		c.note("warning: the times of %s differ by more than 10 %%: calibrate while the machine has nothing else to do",
+			strings.Join(noisy, ", "))
 	}
 	return result, result.Save(file)
 }
@@ -122,7 +123,8 @@ func (x *executor) kernel(ctx context.Context, k calibrate.Kernel) (api.Duration
 		return 0, "", err
 	}
 	text, name := calibrate.Source(k.Language)
-	r := api.Run{Language: language.Name, Source: text, SourceName: name, Tests: []api.Test{{ID: k.Name, Args: []string{k.Name}}}, KeepOutput: gradeOutput}
+	r := api.Run{Language: language.Name, Source: text, SourceName: name,
+		Tests: []api.Test{{ID: k.Name, Args: []string{k.Name}}}, KeepOutput: gradeOutput}
 	cpu := api.Duration(20 * time.Second)
 	r.Limits = api.Limits{CPU: cpu, Wall: api.BusyWall(cpu), Memory: 256 * api.MiB}.CappedBy(x.ceiling)
 	res, failed := x.execute(ctx, r, nil)
@@ -134,7 +136,8 @@ func (x *executor) kernel(ctx context.Context, k calibrate.Kernel) (api.Duration
 	}
 	one := res.Tests[0].Result
 	if one.Verdict != api.OK || len(one.Stdout) == 0 || one.Usage.CPU.Value == nil {
-		return 0, "", fmt.Errorf("it ended with the verdict %s, exit code %d and %d bytes of output", one.Verdict, one.ExitCode, len(one.Stdout))
+		return 0, "", fmt.Errorf("it ended with the verdict %s, exit code %d and %d bytes of output", one.Verdict,
+			one.ExitCode, len(one.Stdout))
 	}
 	return api.Duration(*one.Usage.CPU.Value), res.Host.Image, nil
 }
@@ -168,7 +171,8 @@ func (c *cli) scaleCPU(l *api.Limits, p *problem.Problem) (float64, error) {
 			*one.limit = scaled
 		}
 	}
-	c.note("note: --scale-cpu: %s (factor %.3f, measured %s)", strings.Join(changed, ", "), known.Factor, known.Measured.Format(time.DateOnly))
+	c.note("note: --scale-cpu: %s (factor %.3f, measured %s)", strings.Join(changed, ", "), known.Factor,
+		known.Measured.Format(time.DateOnly))
 	return known.Factor, nil
 }
 
@@ -188,6 +192,7 @@ func (c *cli) showCalibration() {
 	case err != nil:
 		fmt.Fprintf(c.text(), "speed: %s\n", oneLine(err.Error()))
 	default:
-		fmt.Fprintf(c.text(), "speed: factor %.3f, measured %s (brig calibrate)\n", known.Factor, known.Measured.Format(time.DateOnly))
+		fmt.Fprintf(c.text(), "speed: factor %.3f, measured %s (brig calibrate)\n", known.Factor,
+			known.Measured.Format(time.DateOnly))
 	}
 }

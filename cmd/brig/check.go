@@ -33,9 +33,11 @@ Exit codes: 0 if no finding is an error or worse, 1 if one is, 125 if brig itsel
 func checkCommand(c *cli) *cobra.Command {
 	o := &runOptions{command: "check"}
 	k, f := newCommand("check", checkUsage)
-	f.StringVarP(&o.run.Language, "language", "l", "", "`NAME` of the language; by default from FILE's extension, or its #! line")
+	f.StringVarP(&o.run.Language, "language", "l", "",
+		"`NAME` of the language; by default from FILE's extension, or its #! line")
 	f.BoolVar(&o.json, "json", false, "print the findings as JSON")
-	f.DurationVar(&o.wait, "wait", time.Minute, "how long to wait while every slot is busy; 0 does not wait longer than the agent does, 0.1 s")
+	f.DurationVar(&o.wait, "wait", time.Minute,
+		"how long to wait while every slot is busy; 0 does not wait longer than the agent does, 0.1 s")
 	f.BoolVar(&o.noBuild, "no-build", false, "do not build or pull a missing language image")
 	f.StringVar(&o.socket, "socket", "", "the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
 	return c.does(k, func() int {

@@ -60,7 +60,8 @@ func (c *cli) group(name, text string, all []command) *cobra.Command {
 		if f.NArg() == 0 {
 			return c.hint(name, fmt.Errorf("%s needs a subcommand", name))
 		}
-		return c.hint(name, fmt.Errorf("%s has no subcommand %q%s", name, f.Arg(0), orDefault(subcommandRemedy(name, f.Arg(0)), suggestion(f.Arg(0), names(all)))))
+		return c.hint(name, fmt.Errorf("%s has no subcommand %q%s", name, f.Arg(0),
+			orDefault(subcommandRemedy(name, f.Arg(0)), suggestion(f.Arg(0), names(all)))))
 	})
 }
 

@@ -76,15 +76,18 @@ func (c *cli) completeFlags(k *cobra.Command) {
 		list, listed := flagValues[g.Name]
 		name, _ := pflag.UnquoteUsage(g)
 		switch {
-		case g.NoOptDefVal != "", !listed && (strings.Contains(name, "FILE") || strings.Contains(name, "DIR") || strings.Contains(name, "PATH")):
+		case g.NoOptDefVal != "", !listed &&
+			(strings.Contains(name, "FILE") || strings.Contains(name, "DIR") || strings.Contains(name, "PATH")):
 			return // it has no value, or the shell offers files
 		}
-		_ = k.RegisterFlagCompletionFunc(g.Name, func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return c.values(list, f), cobra.ShellCompDirectiveNoFileComp
-		}) // fails only for a flag that is not there
+		_ = k.RegisterFlagCompletionFunc(g.Name,
+			func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+				return c.values(list, f), cobra.ShellCompDirectiveNoFileComp
+			}) // fails only for a flag that is not there
 	})
 	if of, ok := argumentValues[f.Name()]; ok {
-		k.ValidArgsFunction = func(_ *cobra.Command, typed []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		k.ValidArgsFunction = func(_ *cobra.Command, typed []string,
+			_ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			directive := cobra.ShellCompDirectiveNoFileComp
 			if of.file {
 				directive = cobra.ShellCompDirectiveDefault

@@ -49,7 +49,8 @@ func (o *datasetOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.from, "from", "", "`NAME` of the format: "+strings.Join(dataset.Formats(), ", "))
 	f.StringVar(&o.completions, "completions", "", "`FILE` with solutions by the name of their task")
 	f.BoolVar(&o.read.Canonical, "canonical", false, "take the solutions that the data set has itself")
-	f.BoolVar(&o.read.Markdown, "extract", false, "all solutions are answers in Markdown: take the program from the last block of code")
+	f.BoolVar(&o.read.Markdown, "extract", false,
+		"all solutions are answers in Markdown: take the program from the last block of code")
 	f.BoolVar(&o.read.NoLimits, "no-limits", false, "leave out the limits of time and memory that the data set has")
 }
 
@@ -57,7 +58,8 @@ func (o *datasetOptions) register(f *pflag.FlagSet) {
 func (o *datasetOptions) check(tasks string) error {
 	switch {
 	case !slices.Contains(dataset.Formats(), o.from):
-		return fmt.Errorf("--from %s: there is no such format%s (known: %s)", o.from, suggestion(o.from, dataset.Formats()), strings.Join(dataset.Formats(), ", "))
+		return fmt.Errorf("--from %s: there is no such format%s (known: %s)", o.from, suggestion(o.from, dataset.Formats()),
+			strings.Join(dataset.Formats(), ", "))
 	case o.read.Canonical && o.completions != "":
 		return errors.New("--canonical and --completions are both set: the solutions are either the data set's own or those of the file")
 	case o.completions == "-" && tasks == "-":
@@ -75,9 +77,11 @@ type convertOptions struct {
 
 func (o *convertOptions) register(f *pflag.FlagSet) {
 	o.datasetOptions.register(f)
-	f.StringVarP(&o.read.Language, "language", "l", "", "`NAME` of the language of solutions for which no line says one (default python)")
+	f.StringVarP(&o.read.Language, "language", "l", "",
+		"`NAME` of the language of solutions for which no line says one (default python)")
 	f.StringVarP(&o.out, "out", "o", "-", "write the jobs to this `FILE`; - is stdout")
-	f.BoolVar(&o.json, "json", false, "print as JSON how many jobs there are and which lines were refused; it needs --out FILE")
+	f.BoolVar(&o.json, "json", false,
+		"print as JSON how many jobs there are and which lines were refused; it needs --out FILE")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress and no refused lines")
 }
 

@@ -36,7 +36,8 @@ Example:
 			return c.hint("doctor", fmt.Errorf("brig doctor takes no argument"))
 		}
 		ctx := context.Background()
-		o := doctor.Options{Store: *store, Agent: askAgent(ctx, orDefault(*socket, orDefault(c.env("BRIG_SOCKET"), defaultSocket)))}
+		o := doctor.Options{Store: *store,
+			Agent: askAgent(ctx, orDefault(*socket, orDefault(c.env("BRIG_SOCKET"), defaultSocket)))}
 		var err error
 		if o.Brigd, err = findBrigd(); err != nil {
 			o.BrigdErr = "brigd is neither next to brig nor in PATH"

@@ -30,7 +30,9 @@ import (
 
 // keysFlag adds the flag with the directory of the engine's keys.
 func keysFlag(f *pflag.FlagSet, to *string) {
-	f.StringVar(to, "keys", "", "`DIRECTORY` of the engine's certificate and the workers that may connect (default: "+systemEngineDir+" for root, otherwise brig/engine in $XDG_DATA_HOME)")
+	f.StringVar(to, "keys", "",
+		"`DIRECTORY` of the engine's certificate and the workers that may connect (default: "+systemEngineDir+
+			" for root, otherwise brig/engine in $XDG_DATA_HOME)")
 }
 
 const systemEngineDir = "/var/lib/brig/engine"
@@ -172,8 +174,9 @@ func newCertificate() ([]byte, error) {
 	about := x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: jetstream.ServerName}, DNSNames: []string{jetstream.ServerName},
 		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: time.Now().Add(certificateLife), // clocks differ
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		IsCA: true, BasicConstraintsValid: true,
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		IsCA:        true, BasicConstraintsValid: true,
 	}
 	cert, err := x509.CreateCertificate(rand.Reader, &about, &about, &key.PublicKey, key)
 	if err != nil {
@@ -184,6 +187,7 @@ func newCertificate() ([]byte, error) {
 		return nil, err
 	}
 	var out bytes.Buffer
-	err = errors.Join(pem.Encode(&out, &pem.Block{Type: "CERTIFICATE", Bytes: cert}), pem.Encode(&out, &pem.Block{Type: "EC PRIVATE KEY", Bytes: private}))
+	err = errors.Join(pem.Encode(&out, &pem.Block{Type: "CERTIFICATE", Bytes: cert}),
+		pem.Encode(&out, &pem.Block{Type: "EC PRIVATE KEY", Bytes: private}))
 	return out.Bytes(), err
 }

@@ -26,7 +26,8 @@ type executor struct {
 	noted     sync.Once        // that the agent is away
 }
 
-func (c *cli) newExecutor(ctx context.Context, agent *agentHandle, wait time.Duration, noBuild bool) (*executor, error) {
+func (c *cli) newExecutor(ctx context.Context, agent *agentHandle, wait time.Duration,
+	noBuild bool) (*executor, error) {
 	all, err := agent.Languages(ctx)
 	if err != nil {
 		return nil, err
@@ -35,7 +36,8 @@ func (c *cli) newExecutor(ctx context.Context, agent *agentHandle, wait time.Dur
 	if err != nil {
 		return nil, err
 	}
-	return &executor{c: c, agent: agent, languages: all, slots: max(health.Slots, 1), ceiling: health.Ceiling, wait: wait, noBuild: noBuild, built: map[string]error{}}, nil
+	return &executor{c: c, agent: agent, languages: all, slots: max(health.Slots, 1), ceiling: health.Ceiling, wait: wait,
+		noBuild: noBuild, built: map[string]error{}}, nil
 }
 
 // prepare finds a language, and stores its image if that is missing. It is called by one goroutine.
@@ -107,7 +109,8 @@ func (x *executor) alone(ctx context.Context, r api.Run) (api.Result, *api.Error
 
 // attempt executes a run by calling run. It waits for a slot, waits for an agent that restarts, and tries again if
 // brig failed.
-func (x *executor) attempt(ctx context.Context, run func(context.Context) (api.Result, error)) (api.Result, *api.Error) {
+func (x *executor) attempt(ctx context.Context,
+	run func(context.Context) (api.Result, error)) (api.Result, *api.Error) {
 	for attempt := 1; ; attempt++ {
 		if err := context.Cause(ctx); err != nil {
 			return api.Result{}, asError(err)

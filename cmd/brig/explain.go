@@ -85,7 +85,8 @@ func explainServiceError(err error, at, key string) error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("no service answers at %s: start brig serve, or name its address with --url or $BRIG_URL", at)
 	case errors.As(err, &untrusted):
-		return fmt.Errorf("the certificate of %s is not trusted: set $SSL_CERT_FILE to it, or to its issuer's: %w", at, untrusted.Err)
+		return fmt.Errorf("the certificate of %s is not trusted: set $SSL_CERT_FILE to it, or to its issuer's: %w", at,
+			untrusted.Err)
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return fmt.Errorf("the service at %s does not use TLS: write http://", at)
 	case !errors.As(err, &refused) || refused.Code != api.CodeUnauthorized:

@@ -53,7 +53,8 @@ func (f *fakeSessions) Create(_ context.Context, ask api.SessionRequest, _ api.C
 
 func (f *fakeSessions) info(n int) api.Session {
 	return api.Session{
-		ID: fmt.Sprint("s", n), State: api.SessionQuiet, Image: "sha256:0a0b0c0d", Idle: api.SessionIdle, Life: api.SessionLife, Limits: api.Defaults(),
+		ID: fmt.Sprint("s", n), State: api.SessionQuiet, Image: "sha256:0a0b0c0d", Idle: api.SessionIdle, Life: api.SessionLife,
+		Limits:   api.Defaults(),
 		IdleEnds: time.Now().Add(5 * time.Minute).Format(time.RFC3339Nano),
 		Usage:    api.SessionUsage{Memory: api.Known(1<<20, "memory.current"), Processes: api.Known(1, "pids.current")},
 	}
@@ -122,7 +123,8 @@ func (f *fakeSessions) RemoveFile(id, name string, volume bool, _ api.Caller) er
 	return err
 }
 
-func (f *fakeSessions) ListFiles(_ context.Context, id, dir string, volume bool, _ func(int64) error, _ api.Caller) (l api.FileList, err error) {
+func (f *fakeSessions) ListFiles(_ context.Context, id, dir string, volume bool, _ func(int64) error,
+	_ api.Caller) (l api.FileList, err error) {
 	files, err := f.find(id)
 	for _, key := range slices.Sorted(maps.Keys(files)) {
 		if name, is := strings.CutPrefix(key, fakeName("", volume)); is && strings.HasPrefix(name, dir) {

@@ -8,6 +8,8 @@ import (
 
 // fileFlags are the names of the files that programs read and write instead of stdin and stdout.
 func fileFlags(f *pflag.FlagSet, r *api.Run) {
-	f.StringVar(&r.InputFile, "input-file", "", "each test's input is in the file `NAME`, such as input.txt, and stdin is empty")
-	f.StringVar(&r.OutputFile, "output-file", "", "the file `NAME`, such as output.txt, that the program writes is judged instead of stdout")
+	f.StringVar(&r.InputFile, "input-file", "",
+		"each test's input is in the file `NAME`, such as input.txt, and stdin is empty")
+	f.StringVar(&r.OutputFile, "output-file", "",
+		"the file `NAME`, such as output.txt, that the program writes is judged instead of stdout")
 }

@@ -85,24 +85,35 @@ type gradeOptions struct {
 var gradeFormats = []string{"csv", "json", "html", "junit"}
 
 func (o *gradeOptions) register(f *pflag.FlagSet) {
-	f.StringVarP(&o.run.Language, "language", "l", "", "`NAME` of the language of all submissions; by default from each file's extension, or its #! line")
+	f.StringVarP(&o.run.Language, "language", "l", "",
+		"`NAME` of the language of all submissions; by default from each file's extension, or its #! line")
 	limitFlags(f, &o.run.Limits, nil, api.OfBoth, api.OfExec, api.OfSession)
-	f.StringArrayVar(&o.run.Flags, "flag", nil, "`FLAG` for the compiler, such as -O3; instead of the default ones (repeatable)")
-	f.StringVar((*string)(&o.run.Compare.How), "compare", "", "how output is compared: lines, tokens, exact or float (default lines)")
-	f.Float64Var(&o.run.Compare.Tolerance, "tolerance", 0, fmt.Sprintf("difference allowed between numbers, with --compare float (default %v)", api.DefaultTolerance))
+	f.StringArrayVar(&o.run.Flags, "flag", nil,
+		"`FLAG` for the compiler, such as -O3; instead of the default ones (repeatable)")
+	f.StringVar((*string)(&o.run.Compare.How), "compare", "",
+		"how output is compared: lines, tokens, exact or float (default lines)")
+	f.Float64Var(&o.run.Compare.Tolerance, "tolerance", 0,
+		fmt.Sprintf("difference allowed between numbers, with --compare float (default %v)", api.DefaultTolerance))
 	fileFlags(f, &o.run)
-	f.BoolVar(&o.run.StopAtFailure, "stop-at-failure", false, "start no further test of a submission after one was not accepted")
-	f.StringVar((*string)(&o.run.Mode), "mode", "", "how much programs share: strict, fresh, or exclusive, for exams: each test has its own copy of the image (default the agent's, strict)")
+	f.BoolVar(&o.run.StopAtFailure, "stop-at-failure", false,
+		"start no further test of a submission after one was not accepted")
+	f.StringVar((*string)(&o.run.Mode), "mode", "",
+		"how much programs share: strict, fresh, or exclusive, for exams: each test has its own copy of the image (default the agent's, strict)")
 	o.suite.register(f)
-	f.StringArrayVar(&o.ignore, "ignore", nil, "leave out files and directories whose name matches `GLOB`, such as 'README*' (repeatable)")
-	f.StringArrayVar(&o.rerun, "rerun", nil, "judge only the submission with this `NAME`, or with not-judged all that were not; the others keep what --json=FILE says of them, if there is one (repeatable)")
-	f.StringVar(&o.words, "words", string(grade.Judge), "how results are written: judge (AC WA TLE ...) or brig (accepted wrong-answer cpu-limit ...)")
+	f.StringArrayVar(&o.ignore, "ignore", nil,
+		"leave out files and directories whose name matches `GLOB`, such as 'README*' (repeatable)")
+	f.StringArrayVar(&o.rerun, "rerun", nil,
+		"judge only the submission with this `NAME`, or with not-judged all that were not; the others keep what --json=FILE says of them, if there is one (repeatable)")
+	f.StringVar(&o.words, "words", string(grade.Judge),
+		"how results are written: judge (AC WA TLE ...) or brig (accepted wrong-answer cpu-limit ...)")
 	o.outputs = map[string]*string{}
 	for _, format := range gradeFormats {
-		o.outputs[format] = f.String(format, "", fmt.Sprintf("write %s to this `FILE`; without =FILE to stdout, instead of the table", strings.ToUpper(format)))
+		o.outputs[format] = f.String(format, "",
+			fmt.Sprintf("write %s to this `FILE`; without =FILE to stdout, instead of the table", strings.ToUpper(format)))
 		f.Lookup(format).NoOptDefVal = "-"
 	}
-	f.BoolVar(&o.scale, "scale-cpu", false, "multiply the limits of time by what brig calibrate has measured of this machine")
+	f.BoolVar(&o.scale, "scale-cpu", false,
+		"multiply the limits of time by what brig calibrate has measured of this machine")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress and no note")
 	f.DurationVar(&o.wait, "wait", 10*time.Minute, "how long to wait for a free slot, and for an agent that restarts")
 	f.BoolVar(&o.noBuild, "no-build", false, "do not build or pull a missing language image")

@@ -114,5 +114,6 @@ func submissionsIn(finder grade.Finder, arg string) ([]grade.Submission, error) 
 // isArchiveName reports whether a file of this name is an archive that may hold the work of a class.
 func isArchiveName(name string) bool {
 	name = strings.ToLower(name)
-	return slices.ContainsFunc([]string{".zip", ".tar", ".tar.gz", ".tgz", ".tar.zst"}, func(ext string) bool { return strings.HasSuffix(name, ext) })
+	return slices.ContainsFunc([]string{".zip", ".tar", ".tar.gz", ".tgz", ".tar.zst"},
+		func(ext string) bool { return strings.HasSuffix(name, ext) })
 }

@@ -140,7 +140,8 @@ func (c *cli) noteIncomplete(o *gradeOptions, r grade.Report) {
 	}
 	files := o.files()
 	if len(files) == 0 {
-		c.note("%d of %d submissions were judged; with --json=FILE the others can be judged later", judged, len(r.Submissions))
+		c.note("%d of %d submissions were judged; with --json=FILE the others can be judged later",
+			judged, len(r.Submissions))
 		return
 	}
 	var names []string
@@ -149,7 +150,8 @@ func (c *cli) noteIncomplete(o *gradeOptions, r grade.Report) {
 		names = append(names, partialName(file.name))
 		resumes = resumes || file.format == "json"
 	}
-	c.note("%d of %d submissions were judged; these results are in %s, and no other file was changed", judged, len(r.Submissions), strings.Join(names, " "))
+	c.note("%d of %d submissions were judged; these results are in %s, and no other file was changed", judged,
+		len(r.Submissions), strings.Join(names, " "))
 	if resumes {
 		c.note("to judge the others: %s", resumeCommand(os.Args))
 	} else {

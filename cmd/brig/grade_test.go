@@ -69,11 +69,13 @@ func TestCompleteGradesStay(t *testing.T) {
 	if err := g.selectRerun(); err != nil || len(g.submissions) != 2 || g.submissions[0].Name != "bob" || g.submissions[1].Name != "dan" {
 		t.Fatalf("%v is judged again, %v", g.submissions, err)
 	}
-	if err := c.writeGrades(o, g.withEarlier(grade.Report{Tests: []string{"1"}, Submissions: []grade.Row{graded("dan"), graded("bob")}})); err != nil {
+	if err := c.writeGrades(o,
+		g.withEarlier(grade.Report{Tests: []string{"1"}, Submissions: []grade.Row{graded("dan"), graded("bob")}})); err != nil {
 		t.Fatal(err)
 	}
 	var all grade.Report
-	if err := json.Unmarshal([]byte(read("grades.json")), &all); err != nil || len(all.Submissions) != 3 || all.Submissions[1].ID != "bob" || !all.AllJudged() {
+	if err := json.Unmarshal([]byte(read("grades.json")), &all); err != nil || len(all.Submissions) != 3 ||
+		all.Submissions[1].ID != "bob" || !all.AllJudged() {
 		t.Errorf("the report is %+v, %v", all, err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "*partial*")); len(left) > 0 {

@@ -37,7 +37,8 @@ type grading struct {
 const gradeOutput = 4 * api.KiB // of each stream of each test, in the report
 
 // newGrading finds the submissions and their languages, and reads what they are judged by.
-func (c *cli) newGrading(ctx context.Context, agent *agentHandle, o *gradeOptions, p *problem.Problem, tree *problem.Tree, args []string) (*grading, error) {
+func (c *cli) newGrading(ctx context.Context, agent *agentHandle, o *gradeOptions, p *problem.Problem,
+	tree *problem.Tree, args []string) (*grading, error) {
 	x, err := c.newExecutor(ctx, agent, o.wait, o.noBuild)
 	if err != nil {
 		return nil, err
@@ -68,7 +69,8 @@ func (c *cli) newGrading(ctx context.Context, agent *agentHandle, o *gradeOption
 	for i := range g.submissions {
 		if s := &g.submissions[i]; s.Err == nil {
 			var l api.Language
-			if l, s.Err = x.prepare(ctx, o.run.Language, source{ext: filepath.Ext(s.Main), interpreter: interpreter(s.Text)}); s.Err == nil {
+			if l, s.Err = x.prepare(ctx, o.run.Language,
+				source{ext: filepath.Ext(s.Main), interpreter: interpreter(s.Text)}); s.Err == nil {
 				g.names[i] = l.Name
 			}
 		}

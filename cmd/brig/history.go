@@ -38,7 +38,8 @@ Examples:
 	s.StringVarP(&f.Language, "language", "l", "", "only runs in the language `NAME`")
 	s.StringSliceVar(&verdicts, "verdict", nil, "only runs with this `VERDICT`, such as ok or wall-limit (repeatable)")
 	s.BoolVar(&f.Failed, "failed", false, "only runs without success, including wrong answers and failures of the service")
-	since := s.String("since", "", "only runs requested since this `TIME`, such as 2026-01-31 or 2026-01-31T12:00:00Z, or a time before now, such as 1h30m")
+	since := s.String("since", "",
+		"only runs requested since this `TIME`, such as 2026-01-31 or 2026-01-31T12:00:00Z, or a time before now, such as 1h30m")
 	until := s.String("until", "", "only runs requested before this `TIME`, in the same forms")
 	s.BoolVar(&f.All, "all", false, "runs of all keys; needs a key with admin")
 	asJSON := s.Bool("json", false, "print the service's answer as JSON")
@@ -103,8 +104,10 @@ func (c *cli) listRuns(all []api.Record) error {
 			tests = strconv.Itoa(r.Summary.Accepted) + "/" + strconv.Itoa(r.Summary.Tests)
 		}
 		fmt.Fprintln(t, strings.Join([]string{
-			quoteUnprintable(r.ID), r.Created.Local().Format(time.DateTime), orDefault(quoteUnprintable(r.Owner), "-"), orDefault(quoteUnprintable(r.Project), "-"), orDefault(quoteUnprintable(r.Task), "-"),
-			orDefault(quoteUnprintable(r.Language), "-"), quoteUnprintable(orDefault(string(r.Verdict), string(r.Code))), tests, inMillis(api.Measurement{Value: r.CPU}), inMiB(api.Measurement{Value: r.Memory}),
+			quoteUnprintable(r.ID), r.Created.Local().Format(time.DateTime), orDefault(quoteUnprintable(r.Owner), "-"),
+			orDefault(quoteUnprintable(r.Project), "-"), orDefault(quoteUnprintable(r.Task), "-"),
+			orDefault(quoteUnprintable(r.Language), "-"), quoteUnprintable(orDefault(string(r.Verdict), string(r.Code))), tests,
+			inMillis(api.Measurement{Value: r.CPU}), inMiB(api.Measurement{Value: r.Memory}),
 		}, "\t"))
 	}
 	return t.Flush()

@@ -103,7 +103,8 @@ func (p *imageReader) close() error {
 		err = errors.Join(err, kerr)
 	}
 	var exit *exec.ExitError
-	if werr := p.cmd.Wait(); werr != nil && !errors.As(werr, &exit) && !errors.Is(werr, exec.ErrWaitDelay) && !errors.Is(werr, context.Canceled) {
+	if werr := p.cmd.Wait(); werr != nil && !errors.As(werr, &exit) && !errors.Is(werr, exec.ErrWaitDelay) &&
+		!errors.Is(werr, context.Canceled) {
 		err = errors.Join(err, werr)
 	}
 	if len(p.says.text) > 0 {

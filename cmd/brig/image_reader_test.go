@@ -21,9 +21,11 @@ func TestImagesAreNotReadAsRoot(t *testing.T) {
 		own         bool
 		fails       string
 	}{
-		{"SUDO_UID", "", readerID, true, ""}, {"SUDO_UID", "0", readerID, true, ""}, {"SUDO_UID", "-1", readerID, true, ""}, {"SUDO_UID", "x", readerID, true, ""},
+		{"SUDO_UID", "", readerID, true, ""}, {"SUDO_UID", "0", readerID, true, ""}, {"SUDO_UID", "-1", readerID, true, ""},
+		{"SUDO_UID", "x", readerID, true, ""},
 		{"SUDO_UID", "4123456789", 0, false, "unknown userid"}, {"SUDO_UID", "1", 1, false, ""},
-		{"PKEXEC_UID", "1", 1, false, ""}, {"DOAS_USER", "daemon", 1, false, ""}, {"DOAS_USER", "root", readerID, true, ""}, {"DOAS_USER", "no-such-user", 0, false, "unknown user"},
+		{"PKEXEC_UID", "1", 1, false, ""}, {"DOAS_USER", "daemon", 1, false, ""}, {"DOAS_USER", "root", readerID, true, ""},
+		{"DOAS_USER", "no-such-user", 0, false, "unknown user"},
 	} {
 		c := &cli{env: func(name string) string { return map[string]string{tt.name: tt.value, "HOME": "/root"}[name] }}
 		r, err := c.chooseReader()
@@ -33,7 +35,8 @@ func TestImagesAreNotReadAsRoot(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || r.credential == nil || r.credential.Uid != tt.uid || r.credential.Gid == 0 || r.ownCache != tt.own || strings.HasPrefix(r.home, "/root") || strings.HasPrefix(r.cache, "/root") {
+		if err != nil || r.credential == nil || r.credential.Uid != tt.uid || r.credential.Gid == 0 || r.ownCache != tt.own ||
+			strings.HasPrefix(r.home, "/root") || strings.HasPrefix(r.cache, "/root") {
 			t.Errorf("%s=%s: %+v, %+v, %v", tt.name, tt.value, r, r.credential, err)
 			continue
 		}
@@ -122,7 +125,8 @@ func TestCredentialsOfDockerAndPodman(t *testing.T) {
 // Images from registries do not take the names of images of languages.
 func TestNamesOfPulledImages(t *testing.T) {
 	for reference, want := range map[string]string{
-		"debian": "debian:latest", "debian:12": "debian:12", "ghcr.io/org/Tool:V1": "tool:v1", "localhost:5000/x": "x:latest", "localhost:5000/a/x:2": "x:2",
+		"debian": "debian:latest", "debian:12": "debian:12", "ghcr.io/org/Tool:V1": "tool:v1", "localhost:5000/x": "x:latest",
+		"localhost:5000/a/x:2":               "x:2",
 		"python@sha256:0123456789abcdef0123": "python:0123456789ab", "org/x:1@sha256:0123456789abcdef": "x:1",
 	} {
 		if got := nameFor(reference); got != want {

@@ -23,7 +23,8 @@ func (c *cli) buildRoom(ctx context.Context, a *agentHandle) func(atLeast int64)
 			return fmt.Errorf("read the free space of %s: %w", dir, err)
 		}
 		if free := int64(st.Bavail) * st.Bsize; free < atLeast {
-			return fmt.Errorf("%s has %s free, and the archive of the image needs about %s: free some, or set TMPDIR", dir, formatSize(free), formatSize(atLeast))
+			return fmt.Errorf("%s has %s free, and the archive of the image needs about %s: free some, or set TMPDIR", dir,
+				formatSize(free), formatSize(atLeast))
 		}
 		return nil
 	}
@@ -37,7 +38,8 @@ func storeRoom(ctx context.Context, a *agentHandle, atLeast int64) error {
 	}
 	if free := h.ImageRoom; free != nil && *free < atLeast {
 		return api.Refuse(api.CodeHostExhausted, "the agent's store has %s free, and the image takes more than %s: "+
-			"free some (brig rootfs gc, brig rootfs rm), or give brigd another --data-dir", formatSize(*free), formatSize(atLeast))
+			"free some (brig rootfs gc, brig rootfs rm), or give brigd another --data-dir",
+			formatSize(*free), formatSize(atLeast))
 	}
 	return nil
 }

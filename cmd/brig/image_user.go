@@ -96,7 +96,8 @@ func (r reader) makeCache() error {
 	if err := shareddir.Make(filepath.Dir(r.cache)); err != nil {
 		return err
 	}
-	if err := shareddir.CheckPassable(filepath.Dir(r.cache), "the directory for downloads", int(r.credential.Uid)); err != nil {
+	if err := shareddir.CheckPassable(filepath.Dir(r.cache), "the directory for downloads",
+		int(r.credential.Uid)); err != nil {
 		return err
 	}
 	if err := os.Mkdir(r.cache, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
@@ -130,7 +131,8 @@ func infoStat(info os.FileInfo, err error) (*syscall.Stat_t, bool) {
 
 // passedOn are the variables that the reader gets.
 var passedOn = []string{
-	"PATH", "LANG", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR",
+	"PATH", "LANG", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+	"SSL_CERT_FILE", "SSL_CERT_DIR",
 	"DOCKER_CONFIG", "REGISTRY_AUTH_FILE", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME",
 }
 

@@ -19,9 +19,11 @@ type jobPermits struct {
 }
 
 func (p *jobPermits) register(f *pflag.FlagSet) {
-	f.StringVar(&p.network, "network", api.NetworkLoopback, "highest network `LEVEL` that jobs may request: none, loopback, allow or public")
+	f.StringVar(&p.network, "network", api.NetworkLoopback,
+		"highest network `LEVEL` that jobs may request: none, loopback, allow or public")
 	f.BoolVar(&p.packages, "packages", false, "permit jobs with requirements, whose packages this machine downloads")
-	f.StringSliceVar(&p.indexes, "index", nil, "with --packages: `URL` of a package index that jobs may name, besides that of the language (repeatable)")
+	f.StringSliceVar(&p.indexes, "index", nil,
+		"with --packages: `URL` of a package index that jobs may name, besides that of the language (repeatable)")
 }
 
 // networks are the networks that a run can ask for. Each one permits those before it.
@@ -41,11 +43,15 @@ func (p *jobPermits) check() error {
 func (p *jobPermits) refuse(r api.Run) error {
 	switch {
 	case slices.Index(networks, cmp.Or(r.Network, api.NetworkNone)) > slices.Index(networks, p.network):
-		return api.Refuse(api.CodeForbidden, "the job asks for the network %s, and this machine permits %s: see --network of brig batch and brig worker", r.Network, p.network)
+		return api.Refuse(api.CodeForbidden,
+			"the job asks for the network %s, and this machine permits %s: see --network of brig batch and brig worker",
+			r.Network, p.network)
 	case len(r.Requirements) > 0 && !p.packages:
-		return api.Refuse(api.CodeForbidden, "the job asks for packages, and this machine permits none: see --packages of brig batch and brig worker")
+		return api.Refuse(api.CodeForbidden,
+			"the job asks for packages, and this machine permits none: see --packages of brig batch and brig worker")
 	case r.Index != "" && !slices.Contains(p.indexes, r.Index):
-		return api.Refuse(api.CodeForbidden, "the job names the package index %.200q, which this machine does not permit: see --index of brig batch and brig worker", r.Index)
+		return api.Refuse(api.CodeForbidden,
+			"the job names the package index %.200q, which this machine does not permit: see --index of brig batch and brig worker", r.Index)
 	}
 	return nil
 }

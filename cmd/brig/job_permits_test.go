@@ -20,16 +20,17 @@ func TestJobsHaveTheRightsThatWereGiven(t *testing.T) {
 		run     api.Run
 		want    bool
 	}{
-		"nothing":                   {jobPermits{network: "none"}, api.Run{}, true},
-		"loopback, by default":      {jobPermits{network: "loopback"}, api.Run{Network: "loopback"}, true},
-		"loopback":                  {jobPermits{network: "none"}, api.Run{Network: "loopback"}, false},
-		"allow":                     {jobPermits{network: "loopback"}, api.Run{Network: "allow", Allow: []string{"127.0.0.1:18305"}}, false},
-		"allow, permitted":          {jobPermits{network: "allow"}, api.Run{Network: "allow"}, true},
-		"public":                    {jobPermits{network: "allow"}, api.Run{Network: "public"}, false},
-		"packages":                  {jobPermits{network: "public"}, api.Run{Requirements: []string{"x"}}, false},
-		"packages, permitted":       {jobPermits{packages: true}, api.Run{Requirements: []string{"x"}}, true},
-		"an index":                  {jobPermits{packages: true}, api.Run{Requirements: []string{"x"}, Index: index}, false},
-		"an index, permitted":       {jobPermits{packages: true, indexes: []string{index}}, api.Run{Requirements: []string{"x"}, Index: index}, true},
+		"nothing":              {jobPermits{network: "none"}, api.Run{}, true},
+		"loopback, by default": {jobPermits{network: "loopback"}, api.Run{Network: "loopback"}, true},
+		"loopback":             {jobPermits{network: "none"}, api.Run{Network: "loopback"}, false},
+		"allow":                {jobPermits{network: "loopback"}, api.Run{Network: "allow", Allow: []string{"127.0.0.1:18305"}}, false},
+		"allow, permitted":     {jobPermits{network: "allow"}, api.Run{Network: "allow"}, true},
+		"public":               {jobPermits{network: "allow"}, api.Run{Network: "public"}, false},
+		"packages":             {jobPermits{network: "public"}, api.Run{Requirements: []string{"x"}}, false},
+		"packages, permitted":  {jobPermits{packages: true}, api.Run{Requirements: []string{"x"}}, true},
+		"an index":             {jobPermits{packages: true}, api.Run{Requirements: []string{"x"}, Index: index}, false},
+		"an index, permitted": {jobPermits{packages: true, indexes: []string{index}},
+			api.Run{Requirements: []string{"x"}, Index: index}, true},
 		"an index without packages": {jobPermits{}, api.Run{Index: index}, false},
 	} {
 		if tt.permits.network == "" {

@@ -28,12 +28,16 @@ func (j *judgeFlags) register(f *pflag.FlagSet) {
 	for _, p := range none.Values() {
 		names = append(names, string(p))
 	}
-	f.StringVar(&j.checker, "check", "", "with --tests: `FILE` of a checker, which judges the output instead of --compare; its language follows from the extension")
+	f.StringVar(&j.checker, "check", "",
+		"with --tests: `FILE` of a checker, which judges the output instead of --compare; its language follows from the extension")
 	f.StringVar(&j.interactor, "interactor", "", "with --tests: `FILE` of an interactor, which talks with the program")
-	f.StringVar(&j.protocol, "check-protocol", "", "how the checker or the interactor is called: `NAME` is "+strings.Join(names, ", ")+"; see docs/judging.md")
+	f.StringVar(&j.protocol, "check-protocol", "",
+		"how the checker or the interactor is called: `NAME` is "+strings.Join(names, ", ")+"; see docs/judging.md")
 	f.StringArrayVar(&j.args, "check-arg", nil, "`ARG` for the checker or the interactor (repeatable)")
-	f.StringArrayVar(&j.files, "check-file", nil, "a file next to the checker or the interactor, such as testlib.h: `[NAME=]PATH` (repeatable)")
-	f.IntVar(&j.passes, "passes", 0, "most passes of a multi-pass problem; 2 with testlib: the program runs twice (default 1)")
+	f.StringArrayVar(&j.files, "check-file", nil,
+		"a file next to the checker or the interactor, such as testlib.h: `[NAME=]PATH` (repeatable)")
+	f.IntVar(&j.passes, "passes", 0,
+		"most passes of a multi-pass problem; 2 with testlib: the program runs twice (default 1)")
 }
 
 // apply reads the files and fills in the request.

@@ -56,7 +56,9 @@ func (g *grading) setTimeLimit(ctx context.Context) error {
 		return nil
 	}
 	results := make([]verify.JuryResult, len(p.Jury))
-	verify.Jury(ctx, g.executor, g.loader, g.run, verify.Pass{Wanted: verify.BoundsBelow, CPU: verify.Longest(g.ceiling), Ceiling: g.ceiling, Repeat: 1, Progress: g.c.juryProgress(g.o.quiet)}, results)
+	verify.Jury(ctx, g.executor, g.loader, g.run,
+		verify.Pass{Wanted: verify.BoundsBelow, CPU: verify.Longest(g.ceiling), Ceiling: g.ceiling, Repeat: 1,
+			Progress: g.c.juryProgress(g.o.quiet)}, results)
 	for i, one := range results {
 		if one.Err != nil {
 			return fmt.Errorf("the time limit follows from the jury's submissions, and %s could not be judged: %w; to do without: --cpu", p.Jury[i].Path, one.Err)
@@ -67,7 +69,8 @@ func (g *grading) setTimeLimit(ctx context.Context) error {
 		return fmt.Errorf("the package sets no time limit, and none follows from the jury's submissions: %w; to do without: --cpu", err)
 	}
 	if !g.o.quiet {
-		g.c.note("time limit %s: the slowest submission of the jury that must not be too slow takes %s (%s)", limit.Limit, short(limit.Slowest), limit.By)
+		g.c.note("time limit %s: the slowest submission of the jury that must not be too slow takes %s (%s)", limit.Limit,
+			short(limit.Slowest), limit.By)
 	}
 	g.run.Limits = grade.WithTime(g.run.Limits, limit.Limit, g.ceiling)
 	return nil

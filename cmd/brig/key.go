@@ -47,22 +47,32 @@ func keyLimitFlags(f *pflag.FlagSet, k *auth.Key) {
 	f.IntVar(&k.Runs, "runs", 0, "maximum concurrent runs (default: the number of slots)")
 	f.IntVar(&k.Waiting, "waiting", 0, "maximum requests in the queue (default: the size of the queue)")
 	f.IntVar(&k.Sessions, "sessions", 0, "maximum concurrent sessions (default: a share that leaves some for other keys)")
-	f.Var(&k.Memory, "memory", "maximum memory reserved for all of its sessions together, with swap and scratch (default: a share that leaves some for other keys)")
-	f.IntVar(&k.Bodies, "bodies", 0, "maximum concurrent uploads of request bodies and downloads of session files (default: an eighth of the service's)")
+	f.Var(&k.Memory, "memory",
+		"maximum memory reserved for all of its sessions together, with swap and scratch (default: a share that leaves some for other keys)")
+	f.IntVar(&k.Bodies, "bodies", 0,
+		"maximum concurrent uploads of request bodies and downloads of session files (default: an eighth of the service's)")
 	f.Var(&k.Blobs, "blobs", "maximum total size of its blobs (default 1G)")
 	f.Var(&k.Volumes, "volumes", "maximum total size of its volumes (default: a share that leaves some for other keys)")
 	f.IntVar(&k.Problems, "problems", 0, "maximum stored problems (default 1000)")
-	f.Var(&k.ProblemBytes, "problem-bytes", "maximum total size of its stored problems (default: a share that leaves some for other keys)")
-	f.IntVar(&k.Batches, "batches", 0, "maximum batches that have not ended (default: a share that leaves some for other keys)")
-	f.Var(&k.BatchBytes, "batch-bytes", "maximum size of its batches on disk (default: a share that leaves some for other keys)")
+	f.Var(&k.ProblemBytes, "problem-bytes",
+		"maximum total size of its stored problems (default: a share that leaves some for other keys)")
+	f.IntVar(&k.Batches, "batches", 0,
+		"maximum batches that have not ended (default: a share that leaves some for other keys)")
+	f.Var(&k.BatchBytes, "batch-bytes",
+		"maximum size of its batches on disk (default: a share that leaves some for other keys)")
 	f.IntVar(&k.Weight, "weight", 0, "maximum weight of a run or session (default: the agent's ceiling)")
-	f.Float64Var(&k.CPUs, "cpus", 0, "maximum processors that a run or session uses at once (default: the agent's ceiling)")
-	f.StringVar((*string)(&k.Mode), "mode", "", "mode of its runs that do not set one: strict, fresh or exclusive (default the agent's, strict)")
+	f.Float64Var(&k.CPUs, "cpus", 0,
+		"maximum processors that a run or session uses at once (default: the agent's ceiling)")
+	f.StringVar((*string)(&k.Mode), "mode", "",
+		"mode of its runs that do not set one: strict, fresh or exclusive (default the agent's, strict)")
 	f.BoolVar(&k.Admin, "admin", false, "may see the history, statistics and alerts of all keys, and /metrics")
-	f.Var(&k.Profiles, "may-profile", "seccomp profile `NAME` that it may use, in addition to strict, default and a language's own (repeatable)")
-	f.StringVar(&k.Network, "may-network", "", "most `NETWORK` that its runs may request: none, loopback, allow or public, within --network of the service (default none)")
+	f.Var(&k.Profiles, "may-profile",
+		"seccomp profile `NAME` that it may use, in addition to strict, default and a language's own (repeatable)")
+	f.StringVar(&k.Network, "may-network", "",
+		"most `NETWORK` that its runs may request: none, loopback, allow or public, within --network of the service (default none)")
 	f.BoolVar(&k.Packages, "may-install", false, "may name packages in requirements, if the service installs them")
-	f.BoolVar(&k.ProfileLog, "may-profile-log", false, "may use profile_mode log, in which calls that the profile denies are allowed and logged")
+	f.BoolVar(&k.ProfileLog, "may-profile-log", false,
+		"may use profile_mode log, in which calls that the profile denies are allowed and logged")
 }
 
 func keyAdd(c *cli) *cobra.Command {
@@ -82,7 +92,9 @@ Examples:
   sudo brig key add judge --runs 2 --volumes 1G >judge.key
   brig key add me --file keys.yaml`)
 	file := keyFileFlag(f)
-	group := f.String("group", "", fmt.Sprintf("`GROUP` that may read a new file, by name or number (default: that of the user %s, or %d)", serviceUser, fallbackServiceID))
+	group := f.String("group", "",
+		fmt.Sprintf("`GROUP` that may read a new file, by name or number (default: that of the user %s, or %d)",
+			serviceUser, fallbackServiceID))
 	keyLimitFlags(f, &key)
 	return c.does(k, func() int {
 		if f.NArg() != 1 {
@@ -235,7 +247,8 @@ Example:
 		if err != nil {
 			return c.fail(keysError(err))
 		}
-		c.note("this is the new key of %s in %s: it is not shown again, and the old one ends within three seconds", f.Arg(0), *file)
+		c.note("this is the new key of %s in %s: it is not shown again, and the old one ends within three seconds", f.Arg(0),
+			*file)
 		return 0
 	})
 }

@@ -37,16 +37,18 @@ Example:
 		if err != nil {
 			return c.fail(agent.explain(err))
 		}
-		if err := printList(c, *asJSON, all, "LANGUAGE\tOTHER NAMES\tVERSION\tFILES\tIMAGE\tSTORED\tTIERS\tFLAGS", func(l api.Language) string {
-			stored := "no"
-			switch {
-			case len(l.Lacks) > 0:
-				stored = "older"
-			case l.Stored:
-				stored = "yes"
-			}
-			return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", l.Name, orDash(l.Aliases), orDash([]string{l.Version}), orDash(l.Extensions), l.Image, stored, l.Tiers(), flagsOf(l))
-		}); err != nil {
+		if err := printList(c, *asJSON, all, "LANGUAGE\tOTHER NAMES\tVERSION\tFILES\tIMAGE\tSTORED\tTIERS\tFLAGS",
+			func(l api.Language) string {
+				stored := "no"
+				switch {
+				case len(l.Lacks) > 0:
+					stored = "older"
+				case l.Stored:
+					stored = "yes"
+				}
+				return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", l.Name, orDash(l.Aliases), orDash([]string{l.Version}),
+					orDash(l.Extensions), l.Image, stored, l.Tiers(), flagsOf(l))
+			}); err != nil {
 			return c.fail(err)
 		}
 		return 0

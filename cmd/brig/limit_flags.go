@@ -43,7 +43,8 @@ func refuseExplicitZero(f *pflag.FlagSet) error {
 		}
 		switch row.Field(new(api.Limits)).(type) {
 		case *int64, *float64:
-			return api.Refuse(api.CodeBadLimits, "limit %s is 0: leave it out for the default, or set a larger value", row.Flag())
+			return api.Refuse(api.CodeBadLimits,
+				"limit %s is 0: leave it out for the default, or set a larger value", row.Flag())
 		}
 	}
 	return nil

@@ -45,7 +45,8 @@ func (c *cli) noteSourceArguments(o *runOptions) {
 		ext := filepath.Ext(w)
 		info, err := os.Stat(w)
 		placed := slices.ContainsFunc(o.run.Files, func(f api.File) bool { return f.Name == filepath.Clean(w) })
-		if err != nil || !info.Mode().IsRegular() || placed || ext != filepath.Ext(o.args[0]) && !slices.Contains(sourceExtensions, ext) {
+		if err != nil || !info.Mode().IsRegular() || placed ||
+			ext != filepath.Ext(o.args[0]) && !slices.Contains(sourceExtensions, ext) {
 			continue
 		}
 		c.note("note: %s goes to the program as an argument; to place it next to the program, put --file %[1]s before %s; to pass it on without this note, write -- before %[2]s", w, o.args[0])

@@ -24,7 +24,8 @@ func (c *cli) ensureImage(ctx context.Context, a *agentHandle, l api.Language, n
 
 // ensureImageOf stores l.Image, which what needs, if stored says that l lacks it. Only root can change
 // images; for others the error has the command.
-func (c *cli) ensureImageOf(ctx context.Context, a *agentHandle, l api.Language, what string, stored func(api.Language) bool) error {
+func (c *cli) ensureImageOf(ctx context.Context, a *agentHandle, l api.Language, what string,
+	stored func(api.Language) bool) error {
 	if stored(l) {
 		return nil
 	}
@@ -38,7 +39,8 @@ func (c *cli) ensureImageOf(ctx context.Context, a *agentHandle, l api.Language,
 	name := strings.TrimPrefix(what, "language ")
 	return c.buildOnce(ctx, a, l, stored, func() error {
 		if rerr == nil {
-			c.note("the image of %s is not stored yet: building it now, which takes a minute or more and happens only once", name)
+			c.note("the image of %s is not stored yet: building it now, which takes a minute or more and happens only once",
+				name)
 			return quiet.buildAndStore(ctx, a, recipe, l.Image, build.Options{Cache: cacheDir()}, false)
 		}
 		c.note("the image of %s is not stored yet: pulling %s now, which happens only once", name, l.ImageFrom)
@@ -48,14 +50,16 @@ func (c *cli) ensureImageOf(ctx context.Context, a *agentHandle, l api.Language,
 
 // missingImage is the error for an image that is not stored, which what needs.
 func missingImage(l api.Language, what string) error {
-	return api.Refuse(api.CodeNoImage, "image %s of %s is not stored: %s", l.Image, what, languages.ImageHint(l.Image, l.ImageFrom))
+	return api.Refuse(api.CodeNoImage, "image %s of %s is not stored: %s", l.Image, what,
+		languages.ImageHint(l.Image, l.ImageFrom))
 }
 
 // pullMissing pulls the image of a language from the registry that its manifest names.
 func (c *cli) pullMissing(ctx context.Context, a *agentHandle, l api.Language) error {
 	_, err := c.storeLayers(ctx, a, oci.Request{Reference: l.ImageFrom}, nil, l.Image, "", false)
 	if err != nil && ctx.Err() == nil {
-		err = api.Refuse(api.CodeNoImage, "image %s of language %s is not stored, and pulling it failed: %w; another way: %s", l.Image, l.Name, err, languages.ImportHint(l.Image))
+		err = api.Refuse(api.CodeNoImage, "image %s of language %s is not stored, and pulling it failed: %w; another way: %s",
+			l.Image, l.Name, err, languages.ImportHint(l.Image))
 	}
 	return err
 }

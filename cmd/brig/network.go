@@ -51,7 +51,8 @@ func closeAll(files []*os.File) {
 // withNetwork has do execute a run or an installer whose network do passes on, and relays it until do
 // returns. It returns what was reached; nil: the network was never there. A run whose network cannot be
 // relayed is canceled.
-func withNetwork[T any](ctx context.Context, c *cli, r relayRequest, do func(ctx context.Context, network func([]*os.File)) (T, error)) (T, *api.NetworkUsage, error) {
+func withNetwork[T any](ctx context.Context, c *cli, r relayRequest,
+	do func(ctx context.Context, network func([]*os.File)) (T, error)) (T, *api.NetworkUsage, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var relay networkRelay

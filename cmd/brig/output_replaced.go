@@ -37,7 +37,8 @@ func replaceOutput(path string, write func(io.Writer) error) error {
 			return err
 		}
 	}
-	staged, err := os.OpenFile(filepath.Join(filepath.Dir(path), ".brig-"+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o644)
+	staged, err := os.OpenFile(filepath.Join(filepath.Dir(path), ".brig-"+rand.Text()),
+		os.O_WRONLY|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o644)
 	if err != nil {
 		return fmt.Errorf("%s is written into a new file in its directory first: %w", path, inputfile.WithoutSyscall(err))
 	}

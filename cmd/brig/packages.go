@@ -25,13 +25,15 @@ type packageFlags struct {
 }
 
 func (p *packageFlags) register(f *pflag.FlagSet) {
-	f.StringArrayVar(&p.names, "requirement", nil, "install a `PACKAGE` that the program finds: a name with bounds of its version, such as 'numpy==2.*' (repeatable)")
+	f.StringArrayVar(&p.names, "requirement", nil,
+		"install a `PACKAGE` that the program finds: a name with bounds of its version, such as 'numpy==2.*' (repeatable)")
 	f.StringArrayVar(&p.files, "requirements", nil, "install the packages that this `FILE` lists, one a line (repeatable)")
 	p.registerIndex(f)
 }
 
 func (p *packageFlags) registerIndex(f *pflag.FlagSet) {
-	f.StringVar(&p.index, "index", "", "`URL` of the package index (default: $SANDBOX_PYTHON_INDEX, _NPM_ or _GEM_, or that of the language)")
+	f.StringVar(&p.index, "index", "",
+		"`URL` of the package index (default: $SANDBOX_PYTHON_INDEX, _NPM_ or _GEM_, or that of the language)")
 }
 
 // requirements reads the flags and the files that they name.
@@ -66,7 +68,8 @@ func (c *cli) indexOf(l api.Language, flag string) string {
 // withPackages has do send a request that needs packages. If they are not installed, it has them
 // installed, relays the installer's connections meanwhile, and has do send the request again: a refused
 // request has read no input.
-func withPackages[T any](ctx context.Context, c *cli, a *agentHandle, l api.Language, r api.PackageRequest, noBuild bool, do func() (T, error)) (T, error) {
+func withPackages[T any](ctx context.Context, c *cli, a *agentHandle, l api.Language, r api.PackageRequest,
+	noBuild bool, do func() (T, error)) (T, error) {
 	if len(r.Requirements) == 0 {
 		return do()
 	}
@@ -98,7 +101,8 @@ func (c *cli) ensureInstaller(ctx context.Context, a *agentHandle, l api.Languag
 }
 
 // install has a set of packages installed.
-func (c *cli) install(ctx context.Context, a *agentHandle, l api.Language, r api.PackageRequest) (api.PackageSet, error) {
+func (c *cli) install(ctx context.Context, a *agentHandle, l api.Language,
+	r api.PackageRequest) (api.PackageSet, error) {
 	if l.Packages == nil {
 		return api.PackageSet{}, api.Refuse(api.CodeBadRequest, "packages cannot be installed for language %s", l.Name)
 	}
@@ -106,9 +110,10 @@ func (c *cli) install(ctx context.Context, a *agentHandle, l api.Language, r api
 	p := c.progress("installing packages")
 	defer p.end()
 	return retryWhileBusy(ctx, c, time.Minute, func(ctx context.Context) (api.PackageSet, error) {
-		set, _, err := withNetwork(ctx, c, relayRequest{Installer: l.Packages, Index: r.Index}, func(ctx context.Context, network func([]*os.File)) (api.PackageSet, error) {
-			return a.InstallPackages(ctx, r, client.Events{Stdout: stepWriter{p}, Network: network})
-		})
+		set, _, err := withNetwork(ctx, c, relayRequest{Installer: l.Packages, Index: r.Index},
+			func(ctx context.Context, network func([]*os.File)) (api.PackageSet, error) {
+				return a.InstallPackages(ctx, r, client.Events{Stdout: stepWriter{p}, Network: network})
+			})
 		return set, err
 	})
 }

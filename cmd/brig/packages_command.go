@@ -57,7 +57,8 @@ Examples:
 				return err
 			}
 			return printList(c, *asJSON, all, "KEY\tLANGUAGE\tSIZE\tUSED\tOWNER\tREQUIREMENTS", func(s api.PackageSet) string {
-				return fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%s", s.Key[:min(len(s.Key), shortKey)], s.Language, formatSize(s.Size), s.Used, s.Owner, oneLine(strings.Join(s.Requirements, " ")))
+				return fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%s", s.Key[:min(len(s.Key), shortKey)], s.Language, formatSize(s.Size),
+					s.Used, s.Owner, oneLine(strings.Join(s.Requirements, " ")))
 			})
 		})
 	})
@@ -153,7 +154,8 @@ Examples:
 				return err
 			}
 			r := api.PackageRequest{Language: l.Name, Requirements: names, Index: c.indexOf(l, p.index)}
-			set, err := withPackages(ctx, c, agent, l, r, *noBuild, func() (api.PackageSet, error) { return agent.Packages(ctx, r) })
+			set, err := withPackages(ctx, c, agent, l, r, *noBuild,
+				func() (api.PackageSet, error) { return agent.Packages(ctx, r) })
 			if err != nil {
 				return err
 			}
@@ -161,7 +163,8 @@ Examples:
 				c.stdout.Write(marshal(set))
 				return nil
 			}
-			fmt.Fprintf(c.text(), "%s %s %s\n", set.Key[:shortKey], formatSize(set.Size), oneLine(strings.Join(set.Installed, " ")))
+			fmt.Fprintf(c.text(), "%s %s %s\n", set.Key[:shortKey], formatSize(set.Size),
+				oneLine(strings.Join(set.Installed, " ")))
 			return nil
 		})
 	})

@@ -103,7 +103,8 @@ func pools(queued []jetstream.Queued, workers []jetstream.WorkerState) []poolSta
 }
 
 func poolList(c *cli) *cobra.Command {
-	k, f := newCommand("pool ls", "List the pools of an engine: their workers and slots, and the jobs that wait or are executed.\n\nUsage:\n  brig pool ls [--engine URL] [--json]\n\nExample:\n  brig pool ls --engine nats://127.0.0.1:4222")
+	k, f := newCommand("pool ls",
+		"List the pools of an engine: their workers and slots, and the jobs that wait or are executed.\n\nUsage:\n  brig pool ls [--engine URL] [--json]\n\nExample:\n  brig pool ls --engine nats://127.0.0.1:4222")
 	o := poolFlags(c, f)
 	asJSON := f.Bool("json", false, "print JSON")
 	return c.does(k, func() int {
@@ -138,7 +139,8 @@ func poolList(c *cli) *cobra.Command {
 }
 
 func poolShow(c *cli) *cobra.Command {
-	k, f := newCommand("pool show", "List the workers of a pool. Workers whose images differ are named: the same job could be judged differently.\n\nUsage:\n  brig pool show NAME [--engine URL] [--json]\n\nExample:\n  brig pool show default --engine nats://127.0.0.1:4222")
+	k, f := newCommand("pool show",
+		"List the workers of a pool. Workers whose images differ are named: the same job could be judged differently.\n\nUsage:\n  brig pool show NAME [--engine URL] [--json]\n\nExample:\n  brig pool show default --engine nats://127.0.0.1:4222")
 	o := poolFlags(c, f)
 	asJSON := f.Bool("json", false, "print JSON")
 	return c.does(k, func() int {
@@ -165,7 +167,8 @@ func poolShow(c *cli) *cobra.Command {
 			if one.Draining {
 				state = "draining"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s ago\n", oneLine(one.Name), oneLine(one.Version), one.Slots, one.InFlight, state, time.Since(one.Reported).Round(time.Second))
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s ago\n", oneLine(one.Name), oneLine(one.Version), one.Slots, one.InFlight,
+				state, time.Since(one.Reported).Round(time.Second))
 		}
 		if err := w.Flush(); err != nil {
 			return c.fail(err)
@@ -187,7 +190,8 @@ func imageDifferences(all []jetstream.WorkerState) []string {
 			case !ok:
 				first[language], by[language] = digest, w.Name
 			case known != digest:
-				out = append(out, fmt.Sprintf("the image of %s differs: %.19s on %s, %.19s on %s", language, known, by[language], digest, w.Name))
+				out = append(out, fmt.Sprintf("the image of %s differs: %.19s on %s, %.19s on %s", language, known,
+					by[language], digest, w.Name))
 			}
 		}
 	}
@@ -196,7 +200,8 @@ func imageDifferences(all []jetstream.WorkerState) []string {
 }
 
 func poolDrain(c *cli) *cobra.Command {
-	k, f := newCommand("pool drain", "Have a worker take no more jobs, and end when those that it has have ended.\n\nUsage:\n  brig pool drain WORKER [--engine URL]\n\nExample:\n  brig pool drain node2 --engine nats://127.0.0.1:4222")
+	k, f := newCommand("pool drain",
+		"Have a worker take no more jobs, and end when those that it has have ended.\n\nUsage:\n  brig pool drain WORKER [--engine URL]\n\nExample:\n  brig pool drain node2 --engine nats://127.0.0.1:4222")
 	o := poolFlags(c, f)
 	return c.does(k, func() int {
 		if f.NArg() != 1 {

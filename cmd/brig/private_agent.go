@@ -42,7 +42,8 @@ type agentHandle struct {
 // answers on the usual one, root gets a private agent, started with flags. It serves one command,
 // and holds no image in memory.
 func (c *cli) connect(socket string, flags ...string) (*agentHandle, error) {
-	return c.connectAs(socket, os.Geteuid(), append([]string{"--image-memory=read", "--template-memory=none"}, flags...)...)
+	return c.connectAs(socket, os.Geteuid(),
+		append([]string{"--image-memory=read", "--template-memory=none"}, flags...)...)
 }
 
 // connectAs is connect for a process that will be another user when it uses the agent.
@@ -60,9 +61,11 @@ func (c *cli) connectAs(socket string, uid int, flags ...string) (*agentHandle, 
 	}
 	switch {
 	case errors.Is(err, os.ErrPermission):
-		return nil, api.Fail(api.CodeAgentUnreachable, "you have no access to the agent's socket %s: join the group that brigd was started with (brigd --group NAME), or use sudo", defaultSocket)
+		return nil, api.Fail(api.CodeAgentUnreachable,
+			"you have no access to the agent's socket %s: join the group that brigd was started with (brigd --group NAME), or use sudo", defaultSocket)
 	case os.Geteuid() != 0:
-		return nil, api.Fail(api.CodeAgentUnreachable, "no agent answers on %s: start one (%s), name another socket with --socket, or use sudo, which starts an agent for this command only", defaultSocket, startAgent)
+		return nil, api.Fail(api.CodeAgentUnreachable,
+			"no agent answers on %s: start one (%s), name another socket with --socket, or use sudo, which starts an agent for this command only", defaultSocket, startAgent)
 	}
 	p, err := startPrivate(uid, flags)
 	if err != nil {
@@ -135,7 +138,8 @@ func startPrivate(uid int, flags []string) (_ *privateAgent, err error) {
 	}
 	ln.SetUnlinkOnClose(false) // the child goes on listening
 	defer ln.Close()
-	if err := errors.Join(os.Chown(p.socket, uid, -1), os.Chown(dir, uid, -1)); err != nil { // the socket first, while no other user can enter the directory
+	if err := errors.Join(os.Chown(p.socket, uid, -1),
+		os.Chown(dir, uid, -1)); err != nil { // the socket first, while no other user can enter the directory
 		return nil, err
 	}
 	sock, err := ln.File()
@@ -209,7 +213,8 @@ func findBrigd() (string, error) {
 	}
 	bin, err := exec.LookPath("brigd")
 	if err != nil {
-		return "", api.Refuse(api.CodeAgentUnreachable, "no agent answers on %s, and brigd is neither next to brig nor in PATH: install it, or name an agent's socket with --socket", defaultSocket)
+		return "", api.Refuse(api.CodeAgentUnreachable,
+			"no agent answers on %s, and brigd is neither next to brig nor in PATH: install it, or name an agent's socket with --socket", defaultSocket)
 	}
 	return bin, nil
 }

@@ -114,7 +114,8 @@ func withDirRemedy(err error, dir string, uid int, asRoot bool) error {
 	case asRoot:
 		return fmt.Errorf("%w: uid %d, which the service runs as, has no access to %s: with --data-dir choose a directory that it can access", err, uid, dir)
 	}
-	return fmt.Errorf("%w: uid %d has no access to %s: with --data-dir choose a directory that you own, or use sudo", err, uid, dir)
+	return fmt.Errorf("%w: uid %d has no access to %s: with --data-dir choose a directory that you own, or use sudo", err,
+		uid, dir)
 }
 
 // batchesName is the name of the directory of the batches in the data directory.
@@ -122,7 +123,8 @@ const batchesName = "batches"
 
 // isServiceFile reports whether a name in the data directory is one that the service uses.
 func isServiceFile(name string) bool {
-	return strings.HasPrefix(name, "history.db") || name == "sessions" || name == problemsDir || name == batchesName || strings.HasPrefix(name, ".sessions-") || name == "lost+found"
+	return strings.HasPrefix(name, "history.db") || name == "sessions" || name == problemsDir || name == batchesName ||
+		strings.HasPrefix(name, ".sessions-") || name == "lost+found"
 }
 
 // takeFile gives a regular file with a single name to the service, or a directory with what is in it, as deep

@@ -72,7 +72,8 @@ func problemShowCommand(c *cli) *cobra.Command {
 	asJSON := f.Bool("json", false, "print JSON")
 	return c.does(k, func() int {
 		if f.NArg() != 1 {
-			return c.hint("problem show", errors.New("name one package: a directory, an archive, or the name of an imported problem"))
+			return c.hint("problem show",
+				errors.New("name one package: a directory, an archive, or the name of an imported problem"))
 		}
 		p, tree, err := c.openProblem(f.Arg(0))
 		if err != nil {
@@ -203,7 +204,8 @@ func limitsOf(l problem.Limits) string {
 	}
 	parts := []string{"time " + time}
 	if l.Timing.Accepted > 0 {
-		parts[0] += fmt.Sprintf(" (at least %vx the slowest accepted, at most 1/%v of the fastest too slow, in steps of %s)", l.Timing.Accepted, l.Timing.TooSlow, l.Timing.Resolution)
+		parts[0] += fmt.Sprintf(" (at least %vx the slowest accepted, at most 1/%v of the fastest too slow, in steps of %s)",
+			l.Timing.Accepted, l.Timing.TooSlow, l.Timing.Resolution)
 	}
 	for _, one := range []struct {
 		name string
@@ -219,7 +221,8 @@ func limitsOf(l problem.Limits) string {
 func judgeOf(p problem.Problem) string {
 	switch {
 	case p.Interactor != nil:
-		return "its interactor " + programText(*p.Interactor) + " and then its checker " + programText(*p.Checker) + ", protocol " + p.Checker.Protocol
+		return "its interactor " + programText(*p.Interactor) + " and then its checker " + programText(*p.Checker) +
+			", protocol " + p.Checker.Protocol
 	case p.ProgramIO != "" && p.Checker != nil:
 		with := "one process"
 		if p.Processes > 1 {

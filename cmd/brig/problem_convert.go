@@ -64,7 +64,8 @@ func problemConvertCommand(c *cli) *cobra.Command {
 		for _, one := range warnings {
 			c.note("warning: %s", one.Text)
 		}
-		fmt.Fprintf(c.text(), "%s: %s of %s, %s\n", strings.TrimSuffix(*out, "/"), problem.Count(len(names), "file"), problem.Count(len(p.Tests), "test"), *to)
+		fmt.Fprintf(c.text(), "%s: %s of %s, %s\n", strings.TrimSuffix(*out, "/"), problem.Count(len(names), "file"),
+			problem.Count(len(p.Tests), "test"), *to)
 		return 0
 	})
 }

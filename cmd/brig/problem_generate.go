@@ -120,7 +120,8 @@ func (c *cli) generateProblem(o *generateOptions, name string) error {
 		if built > 0 {
 			programs = ", built " + problem.Count(built, "program")
 		}
-		fmt.Fprintf(c.text(), "%s: %s, made %s of them%s, %s\n", o.out, problem.Count(len(p.Tests), "test"), problem.Count(files, "file"), programs, digest)
+		fmt.Fprintf(c.text(), "%s: %s, made %s of them%s, %s\n", o.out, problem.Count(len(p.Tests), "test"),
+			problem.Count(files, "file"), programs, digest)
 	}
 	return nil
 }
@@ -144,7 +145,8 @@ func writePackage(ctx context.Context, name string, t *problem.Tree) (digest str
 
 // whole makes what a package lacks of its tests, if it lacks anything, and returns the whole one. The caller
 // calls done when its tree is no longer needed, and keeps the first tree open until then.
-func (x *executor) whole(ctx context.Context, quiet bool, p *problem.Problem, t *problem.Tree) (_ *problem.Problem, _ *problem.Tree, done func(), err error) {
+func (x *executor) whole(ctx context.Context, quiet bool, p *problem.Problem,
+	t *problem.Tree) (_ *problem.Problem, _ *problem.Tree, done func(), err error) {
 	if p.Generate == nil {
 		return p, t, func() {}, nil
 	}
@@ -173,8 +175,10 @@ func (c *cli) stepProgress(quiet bool, what, unit string, n int) (one, end func(
 		return func() {}, func() {}
 	}
 	if isTerminal(c.stderr) {
-		bar := progressbar.NewOptions(n, progressbar.OptionSetWriter(c.stderr), progressbar.OptionSetWidth(20), progressbar.OptionSetDescription("brig: "+what),
-			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true), progressbar.OptionThrottle(200*time.Millisecond), progressbar.OptionClearOnFinish())
+		bar := progressbar.NewOptions(n, progressbar.OptionSetWriter(c.stderr), progressbar.OptionSetWidth(20),
+			progressbar.OptionSetDescription("brig: "+what),
+			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true),
+			progressbar.OptionThrottle(200*time.Millisecond), progressbar.OptionClearOnFinish())
 		return func() { _ = bar.Add(1) }, func() { _ = bar.Clear() } // the terminal has gone: nobody sees the bar
 	}
 	lines, done := c.progress(what), atomic.Int64{}

@@ -50,7 +50,8 @@ type problemReaderReply struct {
 
 // problemReaderMain is the main function of the process: it gets the name of the problem on in.
 func problemReaderMain(in *os.File, out io.Writer) error {
-	if err := confine.Self(confine.Limits{Memory: uint64(problems.ReaderMemory), FileSize: uint64(problems.MaxFile), CPU: problemReaderTime}); err != nil {
+	if err := confine.Self(confine.Limits{Memory: uint64(problems.ReaderMemory), FileSize: uint64(problems.MaxFile),
+		CPU: problemReaderTime}); err != nil {
 		return err
 	}
 	var name string
@@ -113,7 +114,9 @@ const maxReaderReply = 1 << 20
 func brokenReader(err error, says *shortText) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return api.Refuse(api.CodeTooLarge, "reading the package takes more than %s of memory or %d s of processor time: make it smaller, or split it", problems.ReaderMemory, problemReaderTime)
+		return api.Refuse(api.CodeTooLarge,
+			"reading the package takes more than %s of memory or %d s of processor time: make it smaller, or split it",
+			problems.ReaderMemory, problemReaderTime)
 	}
 	return api.Fail(api.CodeInternal, "the process that reads the package: %w: %s", err, oneLine(string(says.text)))
 }

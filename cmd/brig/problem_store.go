@@ -116,7 +116,8 @@ func problemImportCommand(c *cli) *cobra.Command {
 			if !changed {
 				what = "was stored already"
 			}
-			fmt.Fprintf(c.text(), "%s %s: %s, %s, %s, %s\n", e.Name, what, e.Format, problem.Count(e.Tests, "test"), e.Bytes.About(), e.Digest)
+			fmt.Fprintf(c.text(), "%s %s: %s, %s, %s, %s\n", e.Name, what, e.Format, problem.Count(e.Tests, "test"),
+				e.Bytes.About(), e.Digest)
 		}
 		return 0
 	})
@@ -183,7 +184,8 @@ func withoutArchive(name string) string {
 
 // makeReady makes the tests that the package lacks, and has the agent compile the checker and the interactor:
 // what it has of them it keeps among the programs that it has compiled.
-func (c *cli) makeReady(ctx context.Context, agent *agentHandle, o *importOptions, p *problem.Problem, t *problem.Tree) (*problem.Problem, *problem.Tree, func(), error) {
+func (c *cli) makeReady(ctx context.Context, agent *agentHandle, o *importOptions, p *problem.Problem,
+	t *problem.Tree) (*problem.Problem, *problem.Tree, func(), error) {
 	x, err := c.newExecutor(ctx, agent, o.wait, o.noBuild)
 	if err != nil {
 		return nil, nil, nil, err
@@ -216,7 +218,8 @@ func (x *executor) compileJudge(ctx context.Context, l grade.Loader, p problem.P
 		return err
 	}
 	r.Language, r.Collect.None = language.Name, true
-	r.Limits = api.Limits{CPU: api.Duration(time.Second), Wall: api.BusyWall(api.Duration(time.Second))}.CappedBy(x.ceiling)
+	r.Limits = api.Limits{CPU: api.Duration(time.Second),
+		Wall: api.BusyWall(api.Duration(time.Second))}.CappedBy(x.ceiling)
 	shown := x.c.progress("compiling " + p.Name)
 	res, failed := x.execute(ctx, r, nil)
 	shown.end()
@@ -267,7 +270,8 @@ func problemListCommand(c *cli) *cobra.Command {
 		t := alignedTable(c.text())
 		fmt.Fprintln(t, "NAME\tFORMAT\tTESTS\tSIZE\tSTORED\tTITLE")
 		for _, e := range all {
-			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", e.Name, e.Format, e.Tests, e.Bytes.About(), e.Stored.Format("2006-01-02 15:04"), oneLine(e.Title))
+			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", e.Name, e.Format, e.Tests, e.Bytes.About(),
+				e.Stored.Format("2006-01-02 15:04"), oneLine(e.Title))
 		}
 		t.Flush()
 		return 0

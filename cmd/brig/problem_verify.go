@@ -59,8 +59,10 @@ func problemVerifyCommand(c *cli) *cobra.Command {
 	o := new(verifyOptions)
 	k, f := newCommand("problem verify", problemVerifyUsage)
 	f.BoolVar(&o.json, "json", false, "print JSON")
-	f.DurationVar(&o.longest, "longest", time.Duration(verify.DefaultLongest), "processor time of a test while the time limit is not known; less by default if the agent allows less")
-	f.BoolVar(&o.scale, "scale-cpu", false, "multiply the package's time limit by what brig calibrate has measured of this machine")
+	f.DurationVar(&o.longest, "longest", time.Duration(verify.DefaultLongest),
+		"processor time of a test while the time limit is not known; less by default if the agent allows less")
+	f.BoolVar(&o.scale, "scale-cpu", false,
+		"multiply the package's time limit by what brig calibrate has measured of this machine")
 	f.IntVar(&o.repeat, "repeat", 1, "run each submission of the jury so often, and compare")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress")
 	f.DurationVar(&o.wait, "wait", 10*time.Minute, "how long to wait while other runs have every slot")
@@ -68,7 +70,8 @@ func problemVerifyCommand(c *cli) *cobra.Command {
 	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
 	return c.does(k, func() int {
 		if f.NArg() != 1 || o.longest <= 0 || o.repeat < 1 || o.repeat > verify.MaxRepeats {
-			return c.hint("problem verify", fmt.Errorf("name one package, let --longest be positive, and --repeat between 1 and %d", verify.MaxRepeats))
+			return c.hint("problem verify",
+				fmt.Errorf("name one package, let --longest be positive, and --repeat between 1 and %d", verify.MaxRepeats))
 		}
 		p, tree, err := c.openProblem(f.Arg(0))
 		if err != nil {
@@ -81,7 +84,8 @@ func problemVerifyCommand(c *cli) *cobra.Command {
 				return c.fail(err)
 			}
 		}
-		agent, err := c.connect(o.socket, ceilingFlags(api.Run{Limits: mostOf(p, api.Limits{CPU: api.Duration(o.longest)})})...)
+		agent, err := c.connect(o.socket,
+			ceilingFlags(api.Run{Limits: mostOf(p, api.Limits{CPU: api.Duration(o.longest)})})...)
 		if err != nil {
 			return c.fail(err)
 		}
@@ -111,7 +115,8 @@ func problemVerifyCommand(c *cli) *cobra.Command {
 }
 
 // verifyProblem verifies a package with the agent.
-func (c *cli) verifyProblem(ctx context.Context, agent *agentHandle, o *verifyOptions, p *problem.Problem, tree *problem.Tree) (api.Verification, error) {
+func (c *cli) verifyProblem(ctx context.Context, agent *agentHandle, o *verifyOptions, p *problem.Problem,
+	tree *problem.Tree) (api.Verification, error) {
 	x, err := c.newExecutor(ctx, agent, o.wait, o.noBuild)
 	if err != nil {
 		return api.Verification{}, err
@@ -130,7 +135,9 @@ func (c *cli) verifyProblem(ctx context.Context, agent *agentHandle, o *verifyOp
 	if err := x.prepareChecker(ctx, common); err != nil {
 		return api.Verification{}, err
 	}
-	v, err := verify.Package(ctx, x, loader, common, verify.Options{Longest: api.Duration(o.longest), Ceiling: x.ceiling, Repeat: o.repeat, Progress: c.juryProgress(o.quiet)})
+	v, err := verify.Package(ctx, x, loader, common,
+		verify.Options{Longest: api.Duration(o.longest), Ceiling: x.ceiling, Repeat: o.repeat,
+			Progress: c.juryProgress(o.quiet)})
 	return v, withSizeRemedy(err)
 }
 
@@ -151,7 +158,8 @@ func printVerification(w io.Writer, v api.Verification) {
 			if s.Points != nil {
 				got += fmt.Sprintf(", %.4g points", *s.Points)
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", oneLine(s.Path), orDefault(s.Language, "-"), short(s.Slowest), got, oneLine(s.Expected), ok)
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", oneLine(s.Path), orDefault(s.Language, "-"), short(s.Slowest), got,
+				oneLine(s.Expected), ok)
 		}
 		t.Flush()
 	}
@@ -159,7 +167,8 @@ func printVerification(w io.Writer, v api.Verification) {
 		text := fmt.Sprintf("time limit %s", l.Limit)
 		accepted, tooSlow := l.Margins()
 		if l.By != "" {
-			text += fmt.Sprintf("; slowest that must not be too slow: %s (%s, %sx below)", short(l.Slowest), l.By, times(accepted))
+			text += fmt.Sprintf("; slowest that must not be too slow: %s (%s, %sx below)",
+				short(l.Slowest), l.By, times(accepted))
 		}
 		if l.FastestBy != "" {
 			text += fmt.Sprintf("; fastest that must be: %s (%s, %sx above)", short(l.Fastest), l.FastestBy, times(tooSlow))
@@ -197,7 +206,8 @@ func wrongTests(name, format string, err error) (api.Verification, error) {
 	if !errors.As(err, &failed) {
 		return api.Verification{}, err
 	}
-	v := api.Verification{Problem: name, Format: format, Mistakes: []string{}, Warnings: []string{}, NotRun: []string{}, Submissions: []api.VerifiedSubmission{}}
+	v := api.Verification{Problem: name, Format: format, Mistakes: []string{}, Warnings: []string{}, NotRun: []string{},
+		Submissions: []api.VerifiedSubmission{}}
 	for _, f := range failed.Sorted() {
 		v.Mistakes = append(v.Mistakes, f.String())
 	}

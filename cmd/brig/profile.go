@@ -177,7 +177,8 @@ Examples:
 			c.stdout.Write(marshal(p.Profile))
 			return 0
 		}
-		fmt.Fprintf(c.text(), "profile %s (%s), hash %s\ndefault: %s\nnewer than number %d: %s\n\n", p.Name, p.Arch.OrNative(), seccomp.Hash(p.Profile), p.Default,
+		fmt.Fprintf(c.text(), "profile %s (%s), hash %s\ndefault: %s\nnewer than number %d: %s\n\n", p.Name,
+			p.Arch.OrNative(), seccomp.Hash(p.Profile), p.Default,
 			seccomp.Newest(p.Arch), seccomp.Fail(seccomp.ENOSYS))
 		for _, r := range p.Rules {
 			when := ""

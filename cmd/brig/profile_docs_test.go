@@ -28,7 +28,8 @@ func TestDocumentedProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for call, want := range map[string]string{"ptrace": "allow", "process_vm_readv": "allow", "socketpair": "errno EPERM", "read": "allow", "mmap": "errno EACCES"} {
+	for call, want := range map[string]string{"ptrace": "allow", "process_vm_readv": "allow", "socketpair": "errno EPERM", "read": "allow",
+		"mmap": "errno EACCES"} {
 		nr, _ := seccomp.Number(call, p.Arch)
 		if got := seccomp.Decide(p, seccomp.Call{Nr: nr, Arch: p.Arch.Audit(), Args: [6]uint64{2: 7}}).Answer.String(); got != want {
 			t.Errorf("%s is %s; want %s", call, got, want)
@@ -71,7 +72,8 @@ func TestYAMLIsReadBack(t *testing.T) {
 	}
 	hostile := seccomp.Profile{Name: "no", Default: seccomp.Fail(seccomp.EPERM), Rules: []seccomp.Rule{
 		{Names: []string{"execve", "exit_group"}, Answer: seccomp.Allow(), Why: "yes: {a: [1, 'x\"]} # no"},
-		{Names: []string{"ioctl"}, Args: []seccomp.ArgCond{{Index: 1, Value: 1<<64 - 1}, {Index: 2, Value: 0, Mask: 1 << 63}}, Answer: seccomp.Allow(), Why: "2026-01-01"},
+		{Names: []string{"ioctl"}, Args: []seccomp.ArgCond{{Index: 1, Value: 1<<64 - 1}, {Index: 2, Value: 0, Mask: 1 << 63}},
+			Answer: seccomp.Allow(), Why: "2026-01-01"},
 	}}
 	text, err := profileYAML(hostile)
 	if err != nil {
@@ -86,7 +88,8 @@ func TestYAMLIsReadBack(t *testing.T) {
 func TestShowDoesNotWarnAboutTiers(t *testing.T) {
 	dir := t.TempDir()
 	own := filepath.Join(dir, "own.yaml")
-	if err := os.WriteFile(own, []byte("extends: strict\nappend:\n- {names: [personality], action: errno, errno: EPERM, why: mine}\n"), 0o600); err != nil {
+	if err := os.WriteFile(own,
+		[]byte("extends: strict\nappend:\n- {names: [personality], action: errno, errno: EPERM, why: mine}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range append(seccomp.Tiers(), own) {

@@ -98,8 +98,10 @@ func (c *cli) transfer(what string, in io.Reader) (_ io.Reader, end func()) {
 			size = info.Size()
 		}
 	}
-	bar := progressbar.NewOptions64(size, progressbar.OptionSetWriter(c.stderr), progressbar.OptionSetDescription("brig: "+oneLine(what)),
-		progressbar.OptionShowBytes(true), progressbar.OptionThrottle(200*time.Millisecond), progressbar.OptionClearOnFinish())
+	bar := progressbar.NewOptions64(size, progressbar.OptionSetWriter(c.stderr),
+		progressbar.OptionSetDescription("brig: "+oneLine(what)),
+		progressbar.OptionShowBytes(true), progressbar.OptionThrottle(200*time.Millisecond),
+		progressbar.OptionClearOnFinish())
 	return io.TeeReader(in, bar), func() { _ = bar.Clear() } // the terminal has gone: nobody sees the bar
 }
 

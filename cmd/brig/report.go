@@ -59,7 +59,8 @@ func (c *cli) report(o *runOptions, res api.Result) int {
 	if res.Timeline != nil && !o.quiet && (o.stats || !o.json) {
 		fmt.Fprint(escapeWriter{c.stderr}, timelineText(res))
 	}
-	if d := res.Diagnosis; d != nil && d.Hint != "" && !o.quiet && !o.json && (o.testsDir == "" || res.Verdict == api.CompileError) {
+	if d := res.Diagnosis; d != nil && d.Hint != "" && !o.quiet && !o.json &&
+		(o.testsDir == "" || res.Verdict == api.CompileError) {
 		c.note("hint: %s%s", positionText(*d), d.Hint)
 	}
 	if o.testsDir != "" && !o.quiet && !o.json {
@@ -97,7 +98,8 @@ func verdictText(r api.Result, profile string) string {
 			if r.Stage == api.StageCompile { // the compile stage has its own profile
 				profile = ""
 			}
-			return fmt.Sprintf("%s: the system call %s is forbidden by profile %s: %s%s", r.Verdict, d.Syscall, by, d.Why, explainHint(d.Syscall, by, profile))
+			return fmt.Sprintf("%s: the system call %s is forbidden by profile %s: %s%s", r.Verdict, d.Syscall, by, d.Why,
+				explainHint(d.Syscall, by, profile))
 		}
 	case api.Signaled:
 		return fmt.Sprintf("%s: %s (signal %d)", r.Verdict, orDefault(r.SignalName, "signal"), r.Signal)
@@ -106,7 +108,8 @@ func verdictText(r api.Result, profile string) string {
 		case len(r.LimitsHit) > 0:
 			return fmt.Sprintf("%s: the compiler reached its limit on %s", r.Verdict, strings.Join(r.LimitsHit, ", "))
 		case r.Signal != 0:
-			return fmt.Sprintf("%s: the compiler ended with %s (signal %d)", r.Verdict, orDefault(r.SignalName, "signal"), r.Signal)
+			return fmt.Sprintf("%s: the compiler ended with %s (signal %d)", r.Verdict,
+				orDefault(r.SignalName, "signal"), r.Signal)
 		}
 		return fmt.Sprintf("%s: the program does not compile", r.Verdict)
 	case api.Canceled:
@@ -212,7 +215,8 @@ func testStats(r api.Result, profile string) string {
 	line := func(name, value string) { fmt.Fprintf(&b, "brig: %-9s %s\n", name, value) }
 	line("verdict", verdictText(r.Decisive(), profile))
 	line("tests", summaryText(*r.Summary))
-	line("time", fmt.Sprintf("a test at most: wall %s ms, cpu %s ms", inMillis(api.Known(r.Summary.MaxWall, "")), inMillis(api.Known(r.Summary.MaxCPU, ""))))
+	line("time", fmt.Sprintf("a test at most: wall %s ms, cpu %s ms", inMillis(api.Known(r.Summary.MaxWall, "")),
+		inMillis(api.Known(r.Summary.MaxCPU, ""))))
 	line("memory", fmt.Sprintf("a test at most: %s MiB of %s", inMiB(api.Known(maxMemory(r.Tests), "")), r.Limits.Memory))
 	line("run", r.Run)
 	return b.String()
@@ -264,7 +268,8 @@ func formatBytes(f api.Measurement) string {
 func splitSavable(files []api.File) (fine []api.File, odd []api.Skipped) {
 	for _, f := range files {
 		if strings.ContainsFunc(f.Name, unicode.IsControl) {
-			odd = append(odd, api.Skipped{Name: f.Name, Reason: "its name has control characters: --json and --result include it"})
+			odd = append(odd, api.Skipped{Name: f.Name,
+				Reason: "its name has control characters: --json and --result include it"})
 			continue
 		}
 		fine = append(fine, f)
@@ -288,7 +293,8 @@ func saveFiles(dir string, files []api.File, force bool) error {
 			return err
 		}
 		if _, err := root.Lstat(f.Name); err == nil && !force {
-			return fmt.Errorf("%s already exists in %s: nothing was written; use --force to overwrite", quoteUnprintable(f.Name), dir)
+			return fmt.Errorf("%s already exists in %s: nothing was written; use --force to overwrite",
+				quoteUnprintable(f.Name), dir)
 		}
 	}
 	for _, f := range files {

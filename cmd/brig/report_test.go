@@ -20,7 +20,8 @@ func TestNamesThatATerminalObeysAreNotWritten(t *testing.T) {
 		t.Fatalf("the control: %v", err)
 	}
 	out := filepath.Join(dir, "out")
-	files := []api.File{{Name: evil, Content: []byte("x")}, {Name: "a\u009bb/c", Content: []byte("x")}, {Name: "größe 日本.txt", Content: []byte("x")}}
+	files := []api.File{{Name: evil, Content: []byte("x")}, {Name: "a\u009bb/c", Content: []byte("x")},
+		{Name: "größe 日本.txt", Content: []byte("x")}}
 	var said bytes.Buffer
 	c := &cli{stdout: &said, stderr: &said}
 	if code := c.report(&runOptions{out: out}, api.Result{Verdict: api.OK, Files: files}); code != 0 {
@@ -85,7 +86,8 @@ func TestDenialNamesTheProfileThatExplainsIt(t *testing.T) {
 		{"clone3", "compile#3", api.StageCompile, "mine.yaml", " (see brig profile explain clone3 --profile compile)"},
 		{"syscall_999", "default/newer", "", "", ""},
 	} {
-		got := verdictText(api.Result{Verdict: api.Denied, Stage: tt.stage, Denial: &api.Denial{Syscall: tt.call, Rule: tt.rule, Why: "because"}}, tt.asked)
+		got := verdictText(api.Result{Verdict: api.Denied, Stage: tt.stage,
+			Denial: &api.Denial{Syscall: tt.call, Rule: tt.rule, Why: "because"}}, tt.asked)
 		if _, see, _ := strings.Cut(got, "because"); see != tt.want {
 			t.Errorf("%s by %s under %q: %q; want %q", tt.call, tt.rule, tt.asked, see, tt.want)
 		}
@@ -97,7 +99,8 @@ func TestRefusedCallsAreCountedInWords(t *testing.T) {
 		r    api.Refusal
 		want string
 	}{
-		{api.Refusal{Syscall: "socket", Profile: "default", Errno: "EAFNOSUPPORT", Count: 2}, "socket 2 times (profile default, error EAFNOSUPPORT)"},
+		{api.Refusal{Syscall: "socket", Profile: "default", Errno: "EAFNOSUPPORT", Count: 2},
+			"socket 2 times (profile default, error EAFNOSUPPORT)"},
 		{api.Refusal{Syscall: "others", Profile: "mine", Count: 1}, "other calls once (profile mine)"},
 	} {
 		if got := refusalText(tt.r); got != tt.want {
@@ -112,7 +115,8 @@ func TestStatsDistinguishKindsOfMemory(t *testing.T) {
 		5 << 20: "memory    1M of 64M charged to the run; its largest process had 5M resident\n",
 		1 << 19: "memory    1M of 64M\n",
 	} {
-		r := api.Result{Limits: api.Limits{Memory: 64 * api.MiB}, Usage: api.Usage{Memory: api.Known(1<<20, "a"), MaxRSS: api.Known(resident, "b")}}
+		r := api.Result{Limits: api.Limits{Memory: 64 * api.MiB},
+			Usage: api.Usage{Memory: api.Known(1<<20, "a"), MaxRSS: api.Known(resident, "b")}}
 		if got := stats(r, ""); !strings.Contains(got, want) {
 			t.Errorf("%s\nwant %s", got, want)
 		}

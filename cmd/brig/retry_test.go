@@ -51,7 +51,8 @@ func TestRetryWhileBusy(t *testing.T) {
 	defer cancel()
 	var stderr bytes.Buffer
 	c := &cli{stderr: &stderr}
-	if _, err := retryWhileBusy(ctx, c, time.Minute, func(context.Context) (api.Result, error) { return api.Result{}, busy }); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := retryWhileBusy(ctx, c, time.Minute, func(context.Context) (api.Result, error) { return api.Result{}, busy }); !errors.Is(err,
+		context.DeadlineExceeded) {
 		t.Errorf("error %v after the caller left", err)
 	}
 	if n := strings.Count(stderr.String(), "every slot is busy; waiting"); n != 1 {

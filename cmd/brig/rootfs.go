@@ -48,7 +48,8 @@ func rootfsCommand(c *cli) *cobra.Command {
 }
 
 // withAgent makes a command that takes the arguments named in words and calls the agent.
-func (c *cli) withAgent(k *cobra.Command, words string, do func(ctx context.Context, a *agentHandle) error) *cobra.Command {
+func (c *cli) withAgent(k *cobra.Command, words string,
+	do func(ctx context.Context, a *agentHandle) error) *cobra.Command {
 	f := k.Flags()
 	socket := socketFlag(f)
 	return c.does(k, func() int {
@@ -85,7 +86,8 @@ Examples:
   curl -s https://example.org/a.tar.xz | sudo brig rootfs import - --name a
   docker export $(docker create alpine) | sudo brig rootfs import - --name alpine`)
 	name := f.String("name", "", "`NAME` to store it under")
-	digest := f.String("digest", "", "expected digest of FILE as it is, before decompression; for an image of layers that of its manifest")
+	digest := f.String("digest", "",
+		"expected digest of FILE as it is, before decompression; for an image of layers that of its manifest")
 	platform := f.String("platform", "", "`OS/ARCH` of an image of layers (default: this machine's)")
 	asJSON := f.Bool("json", false, "print JSON")
 	return c.withAgent(k, "FILE", func(ctx context.Context, a *agentHandle) error {
@@ -135,10 +137,12 @@ Examples:
 		if err != nil {
 			return err
 		}
-		if err := printList(c, *asJSON, all, "NAME\tDIGEST\tSIZE\tCREATED\tLAYERS\tSHARED\tREFERENCE", func(i api.Image) string {
-			return fmt.Sprintf("%s\t%.19s\t%s\t%s\t%d\t%s\t%s", orDefault(strings.Join(i.Names, " "), "-"), i.Digest, formatSize(i.Size), i.Created,
-				max(len(i.Layers), 1), formatSize(sharedSize(i)), orDefault(oneLine(strings.Join(references(i), " ")), "-"))
-		}); err != nil || *asJSON {
+		if err := printList(c, *asJSON, all, "NAME\tDIGEST\tSIZE\tCREATED\tLAYERS\tSHARED\tREFERENCE",
+			func(i api.Image) string {
+				return fmt.Sprintf("%s\t%.19s\t%s\t%s\t%d\t%s\t%s", orDefault(strings.Join(i.Names, " "), "-"), i.Digest,
+					formatSize(i.Size), i.Created,
+					max(len(i.Layers), 1), formatSize(sharedSize(i)), orDefault(oneLine(strings.Join(references(i), " ")), "-"))
+			}); err != nil || *asJSON {
 			return err
 		}
 		return c.printOutdated(ctx, a)
@@ -163,7 +167,8 @@ func (c *cli) printOutdated(ctx context.Context, a *agentHandle) error {
 	}
 	for _, l := range known {
 		if len(l.Lacks) > 0 {
-			fmt.Fprintf(c.stderr, "brig: image %s has no %s, which %s needs: its programs are refused; %s\n", l.Image, strings.Join(l.Lacks, ", "), l.Name, languages.RebuildHint(l.Image))
+			fmt.Fprintf(c.stderr, "brig: image %s has no %s, which %s needs: its programs are refused; %s\n", l.Image,
+				strings.Join(l.Lacks, ", "), l.Name, languages.RebuildHint(l.Image))
 		}
 	}
 	return nil

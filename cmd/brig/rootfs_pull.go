@@ -45,7 +45,8 @@ Examples:
 		if err := c.checkTaken(ctx, a, *name, reference, derived); err != nil {
 			return err
 		}
-		_, err := c.storeLayers(ctx, a, oci.Request{Reference: reference, Platform: *platform, Insecure: *insecure}, nil, *name, "", *asJSON)
+		_, err := c.storeLayers(ctx, a, oci.Request{Reference: reference, Platform: *platform, Insecure: *insecure},
+			nil, *name, "", *asJSON)
 		return err
 	})
 }
@@ -86,9 +87,12 @@ func (c *cli) checkTaken(ctx context.Context, a *agentHandle, name, reference st
 	case oci.SameOrigin(was, full):
 		return nil
 	case derived:
-		return api.Refuse(api.CodeBadRequest, "%s is the name of the image of %s: choose another with --name, or replace that image with --name %s", name, orDefault(oneLine(was), "an import"), name)
+		return api.Refuse(api.CodeBadRequest,
+			"%s is the name of the image of %s: choose another with --name, or replace that image with --name %s", name,
+			orDefault(oneLine(was), "an import"), name)
 	}
-	c.note("%s is the name of the image %.19s of %s: the name now goes to %s", name, all[i].Digest, orDefault(oneLine(was), "an import"), full)
+	c.note("%s is the name of the image %.19s of %s: the name now goes to %s", name, all[i].Digest,
+		orDefault(oneLine(was), "an import"), full)
 	return nil
 }
 
@@ -120,7 +124,8 @@ func (c *cli) importFile(ctx context.Context, a *agentHandle, from, name, digest
 	}
 	defer file.Close()
 	if info.Mode().IsRegular() && os.Geteuid() == 0 {
-		if done, err := c.storeLayers(ctx, a, oci.Request{Platform: platform}, file, name, digest, asJSON); done || err != nil {
+		if done, err := c.storeLayers(ctx, a, oci.Request{Platform: platform}, file, name, digest,
+			asJSON); done || err != nil {
 			return err
 		}
 	}

@@ -67,7 +67,8 @@ func runCommand(c *cli) *cobra.Command {
 			return s.exit()
 		}
 		if err != nil {
-			err = withProgramRemedy(agent.explain(err), o.run.Image, o.args, "to run a source file, leave --rootfs out; to run a program of the image: -- PROGRAM", "")
+			err = withProgramRemedy(agent.explain(err), o.run.Image, o.args,
+				"to run a source file, leave --rootfs out; to run a program of the image: -- PROGRAM", "")
 			return c.runFailed(o, err, false)
 		}
 		code := c.report(o, res)
@@ -200,16 +201,17 @@ func (c *cli) executeRun(ctx context.Context, agent *agentHandle, o *runOptions)
 	stream := func(stdout, stderr io.Writer) (api.Result, error) {
 		return retryWhileBusy(ctx, c, o.wait, func(ctx context.Context) (api.Result, error) {
 			relayed := relayRequest{Network: o.run.Network, Allow: o.run.Allow}
-			res, used, err := withNetwork(ctx, c, relayed, func(ctx context.Context, network func([]*os.File)) (api.Result, error) {
-				return agent.RunEvents(ctx, o.run, c.stdin, client.Events{
-					Stdout: stdout, Stderr: stderr, Network: network,
-					Compiled: func(made api.Compilation) {
-						if !o.json {
-							c.printCompilerOutput(made.Stdout, made.Stderr)
-						}
-					},
+			res, used, err := withNetwork(ctx, c, relayed,
+				func(ctx context.Context, network func([]*os.File)) (api.Result, error) {
+					return agent.RunEvents(ctx, o.run, c.stdin, client.Events{
+						Stdout: stdout, Stderr: stderr, Network: network,
+						Compiled: func(made api.Compilation) {
+							if !o.json {
+								c.printCompilerOutput(made.Stdout, made.Stderr)
+							}
+						},
+					})
 				})
-			})
 			res.Network = used
 			return res, err
 		})
@@ -297,11 +299,16 @@ func languageOf(all []api.Language, name string, src source) (api.Language, erro
 	}
 	switch {
 	case name != "":
-		return api.Language{}, api.Refuse(api.CodeNoLanguage, "there is no language %.80q%s (known: %s)", name, suggestion(strings.ToLower(name), named), strings.Join(named, " "))
+		return api.Language{},
+			api.Refuse(api.CodeNoLanguage, "there is no language %.80q%s (known: %s)", name,
+				suggestion(strings.ToLower(name), named), strings.Join(named, " "))
 	case ext == "":
-		return api.Language{}, api.Refuse(api.CodeNoLanguage, "the program %.80q of the #! line belongs to no language (known: %s): add --language", src.interpreter, strings.Join(named, " "))
+		return api.Language{},
+			api.Refuse(api.CodeNoLanguage, "the program %.80q of the #! line belongs to no language (known: %s): add --language",
+				src.interpreter, strings.Join(named, " "))
 	}
-	return api.Language{}, api.Refuse(api.CodeNoLanguage, "no language has the extension .%s (known: %s): add --language", ext, strings.Join(known, " "))
+	return api.Language{}, api.Refuse(api.CodeNoLanguage, "no language has the extension .%s (known: %s): add --language",
+		ext, strings.Join(known, " "))
 }
 
 // runFailed reports an error of brig on stderr and, if they are set, as the output of --json and

@@ -98,32 +98,46 @@ type runOptions struct {
 func (o *runOptions) register(f *pflag.FlagSet) {
 	f.SetInterspersed(false) // what follows FILE is the program's
 	f.StringVarP(&o.code, "code", "c", "", "run this `CODE` (python unless --language says otherwise)")
-	f.StringVarP(&o.run.Language, "language", "l", "", "`NAME` of the language; by default from FILE's extension, or its #! line")
-	f.StringVar(&o.run.Image, "rootfs", "", "run a command of this stored `IMAGE`, by name or digest; with --language: FILE, in this image instead of the language's own")
+	f.StringVarP(&o.run.Language, "language", "l", "",
+		"`NAME` of the language; by default from FILE's extension, or its #! line")
+	f.StringVar(&o.run.Image, "rootfs", "",
+		"run a command of this stored `IMAGE`, by name or digest; with --language: FILE, in this image instead of the language's own")
 
 	limitFlags(f, &o.run.Limits, nil, api.OfBoth, api.OfExec, api.OfSession)
-	f.StringVar(&o.run.Network, "network", "", "what the program reaches: none, loopback, allow or public (default none; allow with --allow)")
-	f.StringArrayVar(&o.run.Allow, "allow", nil, "`HOST` that the program may reach: a name, *.DOMAIN, an address or ADDRESS/BITS, each with :PORT or without (80 and 443; repeatable)")
+	f.StringVar(&o.run.Network, "network", "",
+		"what the program reaches: none, loopback, allow or public (default none; allow with --allow)")
+	f.StringArrayVar(&o.run.Allow, "allow", nil,
+		"`HOST` that the program may reach: a name, *.DOMAIN, an address or ADDRESS/BITS, each with :PORT or without (80 and 443; repeatable)")
 	o.packages.register(f)
 	f.StringVar(&o.run.Preset, "preset", "", "limits to start from: hardened or light")
 
-	f.StringArrayVar(&o.run.Flags, "flag", nil, "`FLAG` for the compiler, such as -O3; instead of the default ones (repeatable; see brig languages)")
-	f.StringVar(&o.testsDir, "tests", "", "run the tests below this `DIR` or in this zip: pairs of NAME.in and NAME.ans or NAME.out; with --suite: unit tests")
-	f.StringVar((*string)(&o.run.Compare.How), "compare", "", "how --tests compares: lines, tokens, float, exact, kattis, whitediff, dmoj, lcb, unordered-lines, unordered-tokens or json (default lines)")
-	f.Float64Var(&o.run.Compare.Tolerance, "tolerance", 0, fmt.Sprintf("difference allowed between numbers, with --compare float (default %v) or json", api.DefaultTolerance))
+	f.StringArrayVar(&o.run.Flags, "flag", nil,
+		"`FLAG` for the compiler, such as -O3; instead of the default ones (repeatable; see brig languages)")
+	f.StringVar(&o.testsDir, "tests", "",
+		"run the tests below this `DIR` or in this zip: pairs of NAME.in and NAME.ans or NAME.out; with --suite: unit tests")
+	f.StringVar((*string)(&o.run.Compare.How), "compare", "",
+		"how --tests compares: lines, tokens, float, exact, kattis, whitediff, dmoj, lcb, unordered-lines, unordered-tokens or json (default lines)")
+	f.Float64Var(&o.run.Compare.Tolerance, "tolerance", 0,
+		fmt.Sprintf("difference allowed between numbers, with --compare float (default %v) or json", api.DefaultTolerance))
 	fileFlags(f, &o.run)
 	o.judges.register(f)
 	o.suite.registerCases(f, "--tests", "FILE's own")
-	f.BoolVar(&o.run.StopAtFailure, "stop-at-failure", false, "with --tests: end with the first test, in their order, that was not accepted")
+	f.BoolVar(&o.run.StopAtFailure, "stop-at-failure", false,
+		"with --tests: end with the first test, in their order, that was not accepted")
 
-	f.StringVar(&o.profile, "profile", "", "seccomp profile `NAME|FILE`; brig profile ls has the names (default the language's own)")
-	f.StringVar((*string)(&o.run.ProfileMode), "profile-mode", "", "enforce, or log: calls that the profile denies are allowed and logged (default enforce)")
-	f.StringVar((*string)(&o.run.Mode), "mode", "", "strict; fresh: in a cell that no other run uses, before or after; or exclusive: also with a separate copy of the image, one for each test (default the agent's, strict)")
-	f.BoolVar(&o.run.NoTemplate, "no-template", false, "start the interpreter for this run instead of beginning from a template of it")
+	f.StringVar(&o.profile, "profile", "",
+		"seccomp profile `NAME|FILE`; brig profile ls has the names (default the language's own)")
+	f.StringVar((*string)(&o.run.ProfileMode), "profile-mode", "",
+		"enforce, or log: calls that the profile denies are allowed and logged (default enforce)")
+	f.StringVar((*string)(&o.run.Mode), "mode", "",
+		"strict; fresh: in a cell that no other run uses, before or after; or exclusive: also with a separate copy of the image, one for each test (default the agent's, strict)")
+	f.BoolVar(&o.run.NoTemplate, "no-template", false,
+		"start the interpreter for this run instead of beginning from a template of it")
 	f.BoolVar(&o.run.WritableRoot, "writable-root", false, "let the program write to a temporary copy of the image")
 
 	f.StringArrayVarP(&o.env, "env", "e", nil, "set a variable: `K=V` (repeatable)")
-	f.StringArrayVar(&o.files, "file", nil, "place a file in /box: `[NAME=]PATH`, or all files below a directory (repeatable)")
+	f.StringArrayVar(&o.files, "file", nil,
+		"place a file in /box: `[NAME=]PATH`, or all files below a directory (repeatable)")
 	f.StringArrayVar(&o.collect, "collect", nil, "collect the files of /box that match `GLOB` (repeatable)")
 	f.StringVar(&o.out, "out", "", "write the collected files to this `DIR`")
 	f.BoolVar(&o.force, "force", false, "let --out overwrite files")
@@ -134,7 +148,8 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	f.BoolVarP(&o.stats, "stats", "v", false, "print verdict and usage to stderr")
 	o.registerTimeline(f)
 	o.registerQuiet(f)
-	f.DurationVar(&o.wait, "wait", time.Minute, "how long to wait while every slot is busy; 0 does not wait longer than the agent does, 0.1 s")
+	f.DurationVar(&o.wait, "wait", time.Minute,
+		"how long to wait while every slot is busy; 0 does not wait longer than the agent does, 0.1 s")
 	f.BoolVar(&o.noBuild, "no-build", false, "do not build or pull a missing language image")
 	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
 }
@@ -204,8 +219,10 @@ func (o *runOptions) planSource(stdin io.Reader) (source, error) {
 	switch info, bad := os.Stat(file); {
 	case err == nil:
 	case o.testsDir != "" && bad == nil && info.IsDir():
-		return s, fmt.Errorf("%s is a directory, but --tests judges one program: brig grade %s %s judges all in it", file, shellWord(o.testsDir), shellWord(file))
-	case errors.Is(err, fs.ErrNotExist) && !o.hasDash && len(o.args) > 1 && !strings.Contains(file, "/") && isSource(o.args[1]):
+		return s, fmt.Errorf("%s is a directory, but --tests judges one program: brig grade %s %s judges all in it", file,
+			shellWord(o.testsDir), shellWord(file))
+	case errors.Is(err, fs.ErrNotExist) && !o.hasDash && len(o.args) > 1 &&
+		!strings.Contains(file, "/") && isSource(o.args[1]):
 		return s, fmt.Errorf("%w: the language follows from the file: did you mean brig run %s?", err, o.args[1])
 	case errors.Is(err, fs.ErrNotExist) && o.stats && strings.Contains(file, ":"):
 		return s, fmt.Errorf("%w: -v means --stats, and no directory of this host is mounted: --file [NAME=]PATH places files in /box", err)
@@ -311,13 +328,16 @@ func readInputs(name, from string) ([]api.File, error) {
 			return fmt.Errorf("--file %s: %w", from, withSizeRemedy(err))
 		}
 		if size += int64(len(content)); size > maxInput {
-			return fmt.Errorf("--file %s: %w", from, withSizeRemedy(&inputfile.TooLargeError{Path: "the total size of its files", Size: formatSize(size), Limit: maxInput}))
+			return fmt.Errorf("--file %s: %w", from,
+				withSizeRemedy(&inputfile.TooLargeError{Path: "the total size of its files",
+					Size: formatSize(size), Limit: maxInput}))
 		}
 		info, err := d.Info()
 		if err != nil {
 			return err
 		}
-		out = append(out, api.File{Name: path.Join(name, filepath.ToSlash(rest)), Content: content, Executable: info.Mode()&0o111 != 0})
+		out = append(out, api.File{Name: path.Join(name, filepath.ToSlash(rest)), Content: content,
+			Executable: info.Mode()&0o111 != 0})
 		return err
 	})
 	return out, err

@@ -72,7 +72,8 @@ func TestScripts(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			done := make(chan error, 1)
 			sessions := &fakeSessions{fake: f}
-			srv := agent.New(agent.Config{Runner: f, Sessions: sessions, Volumes: fakeVolumes{sessions}, Catalog: f, Health: func() api.Health { return api.Health{} }})
+			srv := agent.New(agent.Config{Runner: f, Sessions: sessions, Volumes: fakeVolumes{sessions}, Catalog: f,
+				Health: func() api.Health { return api.Health{} }})
 			go func() { done <- srv.Serve(ctx, ln) }()
 			env.Defer(func() { cancel(); <-done; os.RemoveAll(dir) })
 			env.Setenv("BRIG_SOCKET", socket)
@@ -188,7 +189,8 @@ func (f *fake) Run(ctx context.Context, r api.Run, s api.Streams, c api.Caller) 
 		for _, file := range r.Files {
 			fmt.Fprintf(s.Stdout, "file %s %q\n", file.Name, file.Content)
 		}
-		fmt.Fprintf(s.Stdout, "env %v labels %+v collect %+v root %v mode %s profile %s %s\n", r.Env, r.Labels, r.Collect, r.WritableRoot, r.Mode, r.Profile, r.ProfileRules)
+		fmt.Fprintf(s.Stdout, "env %v labels %+v collect %+v root %v mode %s profile %s %s\n", r.Env, r.Labels, r.Collect, r.WritableRoot, r.Mode,
+			r.Profile, r.ProfileRules)
 	case "files":
 		res.Files = []api.File{{Name: "out/a.txt", Content: []byte("new\n")}, {Name: "b.txt", Content: []byte("b\n")}}
 		res.Skipped = []api.Skipped{{Name: "link", Reason: "is a symbolic link"}}

@@ -171,7 +171,8 @@ func chooseChecks(all []selfcheck, cases []corpus.Case, ids []string) ([]selfche
 		if i < 0 {
 			j := slices.IndexFunc(cases, func(k corpus.Case) bool { return k.ID == id })
 			if j >= 0 {
-				return nil, fmt.Errorf("%s is not for a host in use: it %s if it is not contained; make test runs it", id, cases[j].Harm)
+				return nil, fmt.Errorf("%s is not for a host in use: it %s if it is not contained; make test runs it", id,
+					cases[j].Harm)
 			}
 			return nil, fmt.Errorf("selftest has no check %q", id)
 		}

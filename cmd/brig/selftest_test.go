@@ -104,7 +104,8 @@ func TestSelftestExcludesHarmfulPrograms(t *testing.T) {
 func TestSelftestSummary(t *testing.T) {
 	ok, bad, skip := selftestResult{OK: true}, selftestResult{}, selftestResult{Skipped: true}
 	for want, all := range map[string][]selftestResult{
-		"0 passed, 0 failed": nil, "2 passed, 0 failed": {ok, ok}, "1 passed, 1 failed": {ok, bad}, "1 passed, 0 failed, 2 skipped": {skip, ok, skip},
+		"0 passed, 0 failed": nil, "2 passed, 0 failed": {ok, ok}, "1 passed, 1 failed": {ok, bad},
+		"1 passed, 0 failed, 2 skipped": {skip, ok, skip},
 	} {
 		if got := selftestSummary(all); got != want {
 			t.Errorf("%q; want %q", got, want)

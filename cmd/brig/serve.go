@@ -71,14 +71,17 @@ type serveOptions struct {
 
 func serveCommand(c *cli) *cobra.Command {
 	d := service.Config{}.WithDefaults()
-	o := serveOptions{maxBody: d.MaxBody, maxBlob: d.MaxBlob, maxProblems: d.MaxProblems, historyBytes: history.DefaultBytes, batchBytes: d.BatchBytes}
+	o := serveOptions{maxBody: d.MaxBody, maxBlob: d.MaxBlob, maxProblems: d.MaxProblems,
+		historyBytes: history.DefaultBytes, batchBytes: d.BatchBytes}
 	k, f := newCommand("serve", serveUsage)
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on: host:port, or unix:/path")
 	f.StringVar(&o.keys, "keys", "", "`FILE` of keys; callers must have one of them")
 	f.StringVar(&o.cert, "tls-cert", "", "`FILE` of the certificate chain, in PEM")
 	f.StringVar(&o.key, "tls-key", "", "`FILE` of its private key, in PEM")
-	f.StringSliceVar(&o.hosts, "host", nil, "`NAME` that callers may use for the service, in addition to localhost (repeatable)")
-	f.StringSliceVar(&o.images, "images", []string{"python"}, "`LANGUAGES` whose images are built and warmed up before requests are answered")
+	f.StringSliceVar(&o.hosts, "host", nil,
+		"`NAME` that callers may use for the service, in addition to localhost (repeatable)")
+	f.StringSliceVar(&o.images, "images", []string{"python"},
+		"`LANGUAGES` whose images are built and warmed up before requests are answered")
 	f.IntVar(&o.queue, "queue", 256, "maximum requests that wait for a slot; 0: requests do not wait")
 	f.DurationVar(&o.wait, "wait", d.Wait, "maximum time that a request waits for a slot")
 	f.DurationVar(&o.grace, "grace", d.Grace, "how long runs may continue when the service stops")
@@ -86,18 +89,25 @@ func serveCommand(c *cli) *cobra.Command {
 	f.Var(&o.maxBlob, "max-blob", "largest blob, and largest package of a problem")
 	f.Var(&o.maxProblems, "max-problems", "maximum total size of the stored problems of all keys")
 	f.IntVar(&o.conns, "max-conns", d.MaxConns, "maximum concurrent connections")
-	f.IntVar(&o.connsEach, "max-conns-address", d.MaxConnsPerAddr, "maximum connections of one remote address; addresses of this host have no such limit")
-	f.IntVar(&o.bodies, "max-bodies", d.MaxBodies, "maximum concurrent uploads of request bodies and downloads of session files; a key gets an eighth, unless its line sets bodies")
+	f.IntVar(&o.connsEach, "max-conns-address", d.MaxConnsPerAddr,
+		"maximum connections of one remote address; addresses of this host have no such limit")
+	f.IntVar(&o.bodies, "max-bodies", d.MaxBodies,
+		"maximum concurrent uploads of request bodies and downloads of session files; a key gets an eighth, unless its line sets bodies")
 	o.networkFlags(f)
 	o.packageFlags(f)
 	f.StringVar(&o.dataDir, "data-dir", "/var/lib/brig-gateway", "`DIR` of the history and the batches")
-	f.IntVar(&o.historyRuns, "history-runs", history.DefaultRuns, "maximum runs in the history, of all keys together; beyond it the oldest runs of the key that has most are removed")
+	f.IntVar(&o.historyRuns, "history-runs", history.DefaultRuns,
+		"maximum runs in the history, of all keys together; beyond it the oldest runs of the key that has most are removed")
 	f.Var(&o.historyBytes, "history-bytes", "approximate maximum size of the history")
-	f.IntVar(&o.batchSlots, "batch-slots", 0, "slots that jobs of batches use at once (default: all but one, which is left to other requests)")
+	f.IntVar(&o.batchSlots, "batch-slots", 0,
+		"slots that jobs of batches use at once (default: all but one, which is left to other requests)")
 	f.DurationVar(&o.batchKeep, "batch-keep", d.BatchKeep, "how long a batch stays after its end")
 	f.Var(&o.batchBytes, "batch-bytes", "maximum size of all batches on disk, with their results")
-	f.StringVar(&o.user, "user", "", "`USER` to run as when started as root (default: brig-gateway if that user exists, else uid "+fmt.Sprint(fallbackServiceID)+")")
-	f.StringArrayVar(&o.agentArgs, "agent-arg", nil, "`FLAG` for an agent that brig serve starts, such as --agent-arg=--slots=4 (repeatable)")
+	f.StringVar(&o.user, "user", "",
+		"`USER` to run as when started as root (default: brig-gateway if that user exists, else uid "+
+			fmt.Sprint(fallbackServiceID)+")")
+	f.StringArrayVar(&o.agentArgs, "agent-arg", nil,
+		"`FLAG` for an agent that brig serve starts, such as --agent-arg=--slots=4 (repeatable)")
 	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
 	f.StringVar(&o.config, "config", "", "`FILE` of settings")
 	f.StringVar(&o.logFormat, "log-format", "text", "`FORMAT` of the log, and of the messages at start: text, or json")
@@ -190,7 +200,8 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 		}
 	}
 	if agent.private == nil && len(o.agentArgs) > 0 {
-		c.note("--agent-arg has no effect: an agent already answers at %s: pass %s to that agent when it is started", agent.socket, strings.Join(o.agentArgs, " "))
+		c.note("--agent-arg has no effect: an agent already answers at %s: pass %s to that agent when it is started",
+			agent.socket, strings.Join(o.agentArgs, " "))
 	}
 	if err := c.prewarm(ctx, agent, languages); err != nil {
 		return agent.explain(err)
@@ -218,7 +229,8 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 		entered := unix.Access(filepath.Dir(o.keys), unix.X_OK) == nil
 		c.note("uid %d cannot open %s: keys that are written into this file are valid at once, those of a file that replaces it only after a restart: %s", runAs.uid, o.keys, keysRemedy(o.keys, entered, runAs.uid, runAs.gid))
 	}
-	store, err := history.Open(ctx, filepath.Join(o.dataDir, "history.db"), history.RetentionLimits{Runs: o.historyRuns, Bytes: o.historyBytes})
+	store, err := history.Open(ctx, filepath.Join(o.dataDir, "history.db"),
+		history.RetentionLimits{Runs: o.historyRuns, Bytes: o.historyBytes})
 	if err != nil {
 		return withDirRemedy(err, o.dataDir, runAs.uid, asRoot)
 	}
@@ -240,12 +252,14 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 	}
 	gatewayConfig := service.Config{
 		Agent: agent.Client, History: store, Keys: keys, TLS: config, Version: version, Log: log,
-		QueuePlaces: o.queue, Wait: o.wait, MaxBody: o.maxBody, MaxBlob: o.maxBlob, MaxBodies: o.bodies, MaxConns: o.conns, MaxConnsPerAddr: o.connsEach, Grace: max(o.grace, 1), Names: o.hosts,
+		QueuePlaces: o.queue, Wait: o.wait, MaxBody: o.maxBody, MaxBlob: o.maxBlob, MaxBodies: o.bodies, MaxConns: o.conns,
+		MaxConnsPerAddr: o.connsEach, Grace: max(o.grace, 1), Names: o.hosts,
 		Packages: o.packages, Indexes: indexes,
 		Network: o.network, EgressAllow: allow, EgressInternal: internal,
 		Sessions: filepath.Join(o.dataDir, "sessions"),
 		Problems: problemsAt, MaxProblems: o.maxProblems, ReadProblem: problemReader(problemsAt),
-		Batches: filepath.Join(o.dataDir, batchesName), BatchSlots: o.batchSlots, BatchKeep: o.batchKeep, BatchBytes: o.batchBytes,
+		Batches: filepath.Join(o.dataDir, batchesName), BatchSlots: o.batchSlots, BatchKeep: o.batchKeep,
+		BatchBytes: o.batchBytes,
 	}
 	g, err := service.New(ctx, gatewayConfig)
 	if err != nil {
@@ -351,7 +365,8 @@ func checkOtherAgents(ctx context.Context, agent *agentHandle, args []string) er
 	if h.OtherAgents == 0 {
 		return nil
 	}
-	return api.Refuse(api.CodeConflict, "other agents on this host (of another brig serve, or of a running command) reserve %s of memory for their runs, and an agent started here would reserve %s as if it were alone: let the services share one brigd (start it; use --socket if it is not at %s), or divide the memory with --agent-arg=--memory=SIZE for each", api.Size(h.OtherAgents), api.Size(h.MemoryMax), defaultSocket)
+	return api.Refuse(api.CodeConflict,
+		"other agents on this host (of another brig serve, or of a running command) reserve %s of memory for their runs, and an agent started here would reserve %s as if it were alone: let the services share one brigd (start it; use --socket if it is not at %s), or divide the memory with --agent-arg=--memory=SIZE for each", api.Size(h.OtherAgents), api.Size(h.MemoryMax), defaultSocket)
 }
 
 // lockDataDir locks the directory against other services until the file is closed: a service that
@@ -363,7 +378,8 @@ func lockDataDir(dir string) (*os.File, error) {
 	}
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = fmt.Errorf("%s is in use by another brig serve: stop that one, or choose another directory with --data-dir", dir)
+		err = fmt.Errorf("%s is in use by another brig serve: stop that one, or choose another directory with --data-dir",
+			dir)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -378,5 +394,6 @@ func keysRemedy(file string, entered bool, uid, gid int) string {
 		return fmt.Sprintf("chgrp %d %s and chmod 640 %[2]s", gid, file)
 	}
 	dir := filepath.Dir(file)
-	return fmt.Sprintf("chgrp %d %s and chmod 750 %[2]s; uid %d must also be able to enter the directories above %[2]s", gid, dir, uid)
+	return fmt.Sprintf("chgrp %d %s and chmod 750 %[2]s; uid %d must also be able to enter the directories above %[2]s",
+		gid, dir, uid)
 }

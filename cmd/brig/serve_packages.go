@@ -11,10 +11,12 @@ import (
 )
 
 func (o *serveOptions) packageFlags(f *pflag.FlagSet) {
-	f.BoolVar(&o.packages, "packages", false, "install the packages that runs and sessions name in requirements, from the indexes of the languages; a key needs packages: true in its line")
+	f.BoolVar(&o.packages, "packages", false,
+		"install the packages that runs and sessions name in requirements, from the indexes of the languages; a key needs packages: true in its line")
 	o.indexes = map[api.PackageKind]*string{}
 	for _, kind := range api.PackageKinds() {
-		o.indexes[kind] = f.String(string(kind)+"-index", "", fmt.Sprintf("`URL` of the index for packages of the kind %s, which are then installed (default: $%s, or with --packages that of the language)", kind, indexVariable(kind)))
+		o.indexes[kind] = f.String(string(kind)+"-index", "",
+			fmt.Sprintf("`URL` of the index for packages of the kind %s, which are then installed (default: $%s, or with --packages that of the language)", kind, indexVariable(kind)))
 	}
 }
 
@@ -55,7 +57,8 @@ func (o serveOptions) offersPackages() bool {
 
 // prepareInstallers builds the images with the installers of the languages, if packages are offered and
 // this process may. Without such an image, requirements are refused by its name.
-func (c *cli) prepareInstallers(ctx context.Context, agent *agentHandle, languages []api.Language, o serveOptions) error {
+func (c *cli) prepareInstallers(ctx context.Context, agent *agentHandle, languages []api.Language,
+	o serveOptions) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}

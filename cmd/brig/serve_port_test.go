@@ -46,7 +46,8 @@ func TestServeAddressPrecedence(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var said bytes.Buffer
 			c := &cli{stdout: &said, stderr: &said, env: func(name string) string { return tt.env[name] }}
-			if code := brig(c, append([]string{"serve", "--socket", "/none/socket", "--data-dir", t.TempDir()}, tt.args...)); code != exitBrig || !strings.Contains(said.String(), tt.want) {
+			if code := brig(c, append([]string{"serve", "--socket", "/none/socket", "--data-dir", t.TempDir()}, tt.args...)); code != exitBrig ||
+				!strings.Contains(said.String(), tt.want) {
 				t.Errorf("exit status %d, %q; want %q", code, said.String(), tt.want)
 			}
 		})

@@ -27,7 +27,8 @@ func TestDataDirIsLockedByOneService(t *testing.T) {
 // Limits that are too small for the service to work are refused, with the least that works.
 func TestServeRefusesBoundsThatAreTooSmall(t *testing.T) {
 	least := serveOptions{
-		queue: 0, wait: time.Millisecond, grace: 0, maxBody: api.KiB, maxBlob: api.KiB, maxProblems: api.MiB, conns: 1, connsEach: 1, bodies: 1, historyRuns: 1, historyBytes: api.MiB,
+		queue: 0, wait: time.Millisecond, grace: 0, maxBody: api.KiB, maxBlob: api.KiB, maxProblems: api.MiB, conns: 1, connsEach: 1, bodies: 1,
+		historyRuns: 1, historyBytes: api.MiB,
 		batchKeep: time.Minute, batchBytes: api.MiB,
 	}
 	if err := least.checkLimits(); err != nil {

@@ -62,7 +62,8 @@ func (c *cli) connectRunning(socket string) (*agentHandle, error) {
 		socket = defaultSocket
 		probe, err := net.Dial("unix", socket)
 		if err != nil && !errors.Is(err, fs.ErrPermission) {
-			return nil, api.Fail(api.CodeAgentUnreachable, "no agent answers on %s, and sessions and volumes need one that outlives the command (the agent of a brig serve is for that service only): start one (%s), or name its socket with --socket", socket, startAgent)
+			return nil, api.Fail(api.CodeAgentUnreachable,
+				"no agent answers on %s, and sessions and volumes need one that outlives the command (the agent of a brig serve is for that service only): start one (%s), or name its socket with --socket", socket, startAgent)
 		}
 		if err == nil {
 			probe.Close()
@@ -101,12 +102,14 @@ Examples:
 	}, api.OfExec)
 	f.Var(&ask.ExecLimits.Memory, "exec-memory", "memory of a command (default as --memory)")
 	f.Int64Var(&ask.ExecLimits.Pids, "exec-pids", 0, "processes and threads of a command (default as --pids)")
-	f.StringVar(&volume.Name, "volume", "", "mount the volume `NAME` at /workspace; it outlives the session, and is created if missing")
+	f.StringVar(&volume.Name, "volume", "",
+		"mount the volume `NAME` at /workspace; it outlives the session, and is created if missing")
 	f.Var(&volume.Size, "volume-size", fmt.Sprintf("size of the volume if it is created (default %s)", api.VolumeSize))
 	f.BoolVar(&volume.ReadOnly, "volume-read-only", false, "mount the volume read-only; other sessions may write to it")
 	f.BoolVar(&volume.Shared, "volume-shared", false, "let other sessions with this flag write to the volume too")
 	f.StringVar(&ask.Preset, "preset", "", "limits to start from: hardened or light")
-	f.Var(&ask.Idle, "idle", fmt.Sprintf("end the session after this time without a request (default %s)", api.SessionIdle))
+	f.Var(&ask.Idle, "idle",
+		fmt.Sprintf("end the session after this time without a request (default %s)", api.SessionIdle))
 	f.Var(&ask.Life, "life", fmt.Sprintf("end the session after this time in any case (default %s)", api.SessionLife))
 	f.StringVar(&ask.Profile, "profile", "", "seccomp profile `NAME`")
 	f.StringVar((*string)(&ask.ProfileMode), "profile-mode", "", "enforce or log")
@@ -165,7 +168,8 @@ Examples:
 
 // createSession creates a session. It stores the image of its language first if that is missing, and has
 // its packages installed if they are not.
-func (c *cli) createSession(ctx context.Context, agent *agentHandle, ask api.SessionRequest, index string, wait time.Duration, noBuild bool) (api.Session, error) {
+func (c *cli) createSession(ctx context.Context, agent *agentHandle, ask api.SessionRequest, index string,
+	wait time.Duration, noBuild bool) (api.Session, error) {
 	var l api.Language
 	if ask.Language != "" {
 		all, err := agent.Languages(ctx)
@@ -184,7 +188,8 @@ func (c *cli) createSession(ctx context.Context, agent *agentHandle, ask api.Ses
 	}
 	r := api.PackageRequest{Language: ask.Language, Requirements: ask.Requirements, Index: ask.Index}
 	return withPackages(ctx, c, agent, l, r, noBuild, func() (api.Session, error) {
-		return retryWhileBusy(ctx, c, wait, func(ctx context.Context) (api.Session, error) { return agent.CreateSession(ctx, ask) })
+		return retryWhileBusy(ctx, c, wait,
+			func(ctx context.Context) (api.Session, error) { return agent.CreateSession(ctx, ask) })
 	})
 }
 
@@ -213,7 +218,8 @@ func (c *cli) callAgent(agent *agentHandle, err error, do func(context.Context, 
 }
 
 // simple makes a session command that takes from least to most arguments. more adds its flags.
-func (c *cli) simple(name, text string, least, most int, more func(*pflag.FlagSet), run func(words []string, socket string) int) *cobra.Command {
+func (c *cli) simple(name, text string, least, most int, more func(*pflag.FlagSet),
+	run func(words []string, socket string) int) *cobra.Command {
 	k, f := newCommand("session "+name, text)
 	socket := socketFlag(f)
 	if more != nil {
@@ -248,11 +254,14 @@ Examples:
 			if err != nil {
 				return err
 			}
-			return printList(c, asJSON, all, "SESSION\tSTATE\tIN\tMEMORY\tPROCESSES\tEXECS\tENDS\tLABELS", func(s api.Session) string {
-				return fmt.Sprintf("%s\t%s\t%s\t%s of %s\t%s of %d\t%d\t%s\t%s", s.ID, s.State, orDefault(s.Language, shortDigest(s.Image)),
-					formatBytes(s.Usage.Memory), s.Limits.Memory, formatCount(s.Usage.Processes), s.Limits.Pids, s.Execs, timeLeft(orDefault(s.IdleEnds, s.Ends)),
-					orDefault(quoteUnprintable(strings.Trim(s.Labels.Project+"/"+s.Labels.Task, "/")), "-"))
-			})
+			return printList(c, asJSON, all, "SESSION\tSTATE\tIN\tMEMORY\tPROCESSES\tEXECS\tENDS\tLABELS",
+				func(s api.Session) string {
+					return fmt.Sprintf("%s\t%s\t%s\t%s of %s\t%s of %d\t%d\t%s\t%s", s.ID, s.State,
+						orDefault(s.Language, shortDigest(s.Image)),
+						formatBytes(s.Usage.Memory), s.Limits.Memory, formatCount(s.Usage.Processes), s.Limits.Pids, s.Execs,
+						timeLeft(orDefault(s.IdleEnds, s.Ends)),
+						orDefault(quoteUnprintable(strings.Trim(s.Labels.Project+"/"+s.Labels.Task, "/")), "-"))
+				})
 		})
 	})
 }

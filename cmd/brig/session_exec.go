@@ -73,7 +73,8 @@ there, brig prints a note, unless -- precedes it.`)
 		if err := cmp.Or(o.checkQuiet(), o.planSurroundings()); err != nil {
 			return c.hint("session exec", err)
 		}
-		e := api.Exec{Argv: words, Env: o.run.Env, Limits: *l, Collect: api.Collect{Globs: o.collect}, Interactive: !o.json, Timeline: o.run.Timeline}
+		e := api.Exec{Argv: words, Env: o.run.Env, Limits: *l, Collect: api.Collect{Globs: o.collect}, Interactive: !o.json,
+			Timeline: o.run.Timeline}
 		switch {
 		case o.hasCode && *source != "":
 			return c.hint("session exec", fmt.Errorf("-c and --source exclude each other"))
@@ -87,7 +88,8 @@ there, brig prints a note, unless -- precedes it.`)
 			e.Source, e.SourceName = sourceBytes(text), filepath.Base(*source)
 		}
 		if len(words) == 0 && e.Source == nil {
-			return c.hint("session exec", fmt.Errorf("there is nothing to execute: write -- CMD after the ID, or use -c CODE or --source FILE before it"))
+			return c.hint("session exec",
+				fmt.Errorf("there is nothing to execute: write -- CMD after the ID, or use -c CODE or --source FILE before it"))
 		}
 		err := e.Validate()
 		if err == nil && len(o.collect) > 0 && o.out == "" && !o.json && o.result == "" {
@@ -114,11 +116,12 @@ func (c *cli) execInSession(o *runOptions, id string, e api.Exec) int {
 	ctx, stop := untilInterrupt(agent)
 	defer stop()
 	var kept headTail
-	events := client.Events{Stdout: c.stdout, Stderr: io.MultiWriter(c.stderr, &kept), Compiled: func(made api.Compilation) {
-		if !o.json {
-			c.printCompilerOutput(made.Stdout, made.Stderr)
-		}
-	}}
+	events := client.Events{Stdout: c.stdout, Stderr: io.MultiWriter(c.stderr, &kept),
+		Compiled: func(made api.Compilation) {
+			if !o.json {
+				c.printCompilerOutput(made.Stdout, made.Stderr)
+			}
+		}}
 	var out, errs bytes.Buffer
 	if o.json {
 		events.Stdout, events.Stderr = &out, &errs
@@ -127,7 +130,8 @@ func (c *cli) execInSession(o *runOptions, id string, e api.Exec) int {
 	if err != nil {
 		if e.Source == nil {
 			word := e.Argv[0]
-			err = withProgramRemedy(err, "", e.Argv, fmt.Sprintf("to execute a source file in the session's language: brig session exec --source %s %s", word, id),
+			err = withProgramRemedy(err, "", e.Argv,
+				fmt.Sprintf("to execute a source file in the session's language: brig session exec --source %s %s", word, id),
 				fmt.Sprintf("flags go before the ID: brig session exec %s ... %s", word, id))
 		}
 		return c.runFailed(o, err, false)

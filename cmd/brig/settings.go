@@ -144,7 +144,8 @@ func parseSettings(file string, raw []byte) ([]setting, error) {
 		}
 		for _, item := range items {
 			if item.Kind != yaml.ScalarNode || item.Tag == "!!null" {
-				return nil, fmt.Errorf("%s:%d: %s: write a value or a list of values, or leave the line out", file, item.Line, s.name)
+				return nil, fmt.Errorf("%s:%d: %s: write a value or a list of values, or leave the line out",
+					file, item.Line, s.name)
 			}
 			s.values = append(s.values, item.Value)
 		}

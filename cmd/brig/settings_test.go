@@ -76,19 +76,25 @@ func TestApplySettings(t *testing.T) {
 		{"a file of comments says nothing", nil, nil, "# queue: 7\n", plain},
 		{"the file wins over the default", nil, nil, "queue: 7\n", with(func(s *testSettings) { s.Queue = 7 })},
 		{"the environment wins over the file", nil, map[string]string{"B_QUEUE": "8"}, "queue: 7\n", with(func(s *testSettings) { s.Queue = 8 })},
-		{"a flag wins over both", []string{"--queue=9"}, map[string]string{"B_QUEUE": "8"}, "queue: 7\n", with(func(s *testSettings) { s.Queue = 9 })},
+		{"a flag wins over both", []string{"--queue=9"}, map[string]string{"B_QUEUE": "8"}, "queue: 7\n",
+			with(func(s *testSettings) { s.Queue = 9 })},
 		{"a flag with its default's value wins too", []string{"--queue=1"}, map[string]string{"B_QUEUE": "8"}, "queue: 7\n", plain},
 		{"each setting for itself", []string{"--queue=9"}, map[string]string{"B_MAX_BODY": "2M"}, "wait: 3s\nverbose: true\n",
 			with(func(s *testSettings) { s.Queue, s.Body, s.Wait, s.Loud = 9, 2*api.MiB, 3*time.Second, true })},
 		{"an empty variable is none", nil, map[string]string{"B_QUEUE": ""}, "queue: 7\n", with(func(s *testSettings) { s.Queue = 7 })},
 		{"an empty text is one", nil, nil, "listen: ''\n", with(func(s *testSettings) { s.Listen = "" })},
 		{"a list replaces the default", nil, nil, "images: [c, cpp]\n", with(func(s *testSettings) { s.Images = []string{"c", "cpp"} })},
-		{"an empty list is one", nil, nil, "images: []\nagent-arg: []\n", with(func(s *testSettings) { s.Images, s.Args = []string{}, []string{} })},
-		{"a list as in the environment", nil, map[string]string{"B_IMAGES": "java,go"}, "images: [c]\n", with(func(s *testSettings) { s.Images = []string{"java", "go"} })},
+		{"an empty list is one", nil, nil, "images: []\nagent-arg: []\n",
+			with(func(s *testSettings) { s.Images, s.Args = []string{}, []string{} })},
+		{"a list as in the environment", nil, map[string]string{"B_IMAGES": "java,go"}, "images: [c]\n",
+			with(func(s *testSettings) { s.Images = []string{"java", "go"} })},
 		{"a list written as one value", nil, nil, "images: c,cpp\n", with(func(s *testSettings) { s.Images = []string{"c", "cpp"} })},
-		{"members of a list keep their commas", nil, nil, "agent-arg:\n  - --slots=4\n  - --a=b,c\n", with(func(s *testSettings) { s.Args = []string{"--slots=4", "--a=b,c"} })},
-		{"a list that a flag has is not added to", []string{"--images=c"}, map[string]string{"B_IMAGES": "go"}, "images: [java]\n", with(func(s *testSettings) { s.Images = []string{"c"} })},
-		{"the file may be named in the environment", nil, map[string]string{"B_CONFIG": "testdata/queue.yaml"}, "", with(func(s *testSettings) { s.Queue = 7 })},
+		{"members of a list keep their commas", nil, nil, "agent-arg:\n  - --slots=4\n  - --a=b,c\n",
+			with(func(s *testSettings) { s.Args = []string{"--slots=4", "--a=b,c"} })},
+		{"a list that a flag has is not added to", []string{"--images=c"}, map[string]string{"B_IMAGES": "go"}, "images: [java]\n",
+			with(func(s *testSettings) { s.Images = []string{"c"} })},
+		{"the file may be named in the environment", nil, map[string]string{"B_CONFIG": "testdata/queue.yaml"}, "",
+			with(func(s *testSettings) { s.Queue = 7 })},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, _, err := applyTestSettings(t, tt.args, tt.env, tt.file)
@@ -110,16 +116,19 @@ func TestSettingsErrorsNameTheirLine(t *testing.T) {
 		want []string // FILE is the file's path
 	}{
 		{"an unknown key", nil, "queue: 1\nqeue: 2\n", []string{`FILE:2: unknown setting "qeue": did you mean queue?`}},
-		{"a variable that is no setting's", map[string]string{"B_QEUE": "2"}, "", []string{`B_QEUE: unknown setting "qeue": did you mean queue?`}},
+		{"a variable that is no setting's", map[string]string{"B_QEUE": "2"}, "",
+			[]string{`B_QEUE: unknown setting "qeue": did you mean queue?`}},
 		{"a file names no file", nil, "config: x\n", []string{`FILE:1: unknown setting "config"`}},
 		{"a number that is none", nil, "\nqueue: many\n", []string{`FILE:2: invalid argument "many" for "--queue" flag: write a whole number`}},
-		{"a duration without its unit", nil, "wait: 10\n", []string{`FILE:1: invalid argument "10" for "--wait" flag: write a time with its unit`}},
+		{"a duration without its unit", nil, "wait: 10\n",
+			[]string{`FILE:1: invalid argument "10" for "--wait" flag: write a time with its unit`}},
 		{"a size that is none", nil, "max-body: 1X\n", []string{`FILE:1: invalid argument "1X" for "--max-body" flag`}},
 		{"a yes that is none", nil, "verbose: maybe\n", []string{`FILE:1: invalid argument "maybe" for`}},
 		{"a list for one value", nil, "queue: [1, 2]\n", []string{`FILE:1: queue takes one value, not a list`}},
 		{"an object for a value", nil, "queue:\n  deep: 1\n", []string{`FILE:2: queue: write a value or a list of values`}},
 		{"no value", nil, "queue: 1\nlisten:\n", []string{`FILE:2: listen: write a value or a list of values, or leave the line out`}},
-		{"a tab", nil, "# comment\n\tqueue: 1\n", []string{`FILE:2: found character that cannot start any token: indent with spaces, not with tabs`}},
+		{"a tab", nil, "# comment\n\tqueue: 1\n",
+			[]string{`FILE:2: found character that cannot start any token: indent with spaces, not with tabs`}},
 		{"the same key twice", nil, "queue: 1\nwait: 1s\nqueue: 2\n", []string{`FILE:3: queue is already set in line 1`}},
 		{"several at once", map[string]string{"B_WAIT": "long"}, "queue: x\nqeue: 2\n",
 			[]string{`B_WAIT: invalid argument "long"`, `FILE:1: invalid argument "x"`, `FILE:2: unknown setting`}},
@@ -149,7 +158,8 @@ func TestSettingsErrorsNameTheirLine(t *testing.T) {
 // A file of settings is refused with its name, or has one meaning: written out in plain YAML and
 // read again it gives the same settings.
 func FuzzSettings(f *testing.F) {
-	for _, text := range []string{"", "queue: 7\nimages: [c, 'c,pp', \"\"]\nverbose: yes # often\n", "a: &a 1\nb: *a\n", "<<: {queue: 1}\n", "---\n", "? [a]\n: b\n", "a: !!binary eA==\n"} {
+	for _, text := range []string{"", "queue: 7\nimages: [c, 'c,pp', \"\"]\nverbose: yes # often\n", "a: &a 1\nb: *a\n", "<<: {queue: 1}\n",
+		"---\n", "? [a]\n: b\n", "a: !!binary eA==\n"} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {

@@ -17,7 +17,8 @@ import (
 
 // storeLayers has a reader read an image, and stores its layers and then the image. It reports false if
 // the file is no archive of layers.
-func (c *cli) storeLayers(ctx context.Context, a *agentHandle, r oci.Request, file *os.File, name, digest string, asJSON bool) (ok bool, err error) {
+func (c *cli) storeLayers(ctx context.Context, a *agentHandle, r oci.Request, file *os.File, name, digest string,
+	asJSON bool) (ok bool, err error) {
 	if err := needsRoot(); err != nil {
 		return false, err
 	}
@@ -46,10 +47,12 @@ func (c *cli) storeLayers(ctx context.Context, a *agentHandle, r oci.Request, fi
 		return false, nil
 	}
 	if digest != "" && digest != img.Manifest {
-		return true, api.Refuse(api.CodeBadImage, "the digest of its manifest is %s, not %s: nothing was stored", img.Manifest, digest)
+		return true, api.Refuse(api.CodeBadImage,
+			"the digest of its manifest is %s, not %s: nothing was stored", img.Manifest, digest)
 	}
 	if r.Reference != "" {
-		c.note("%s has %d layers of %s together, as they are downloaded", oneLine(r.Reference), len(img.Layers), formatSize(sizeOf(img)))
+		c.note("%s has %d layers of %s together, as they are downloaded", oneLine(r.Reference), len(img.Layers),
+			formatSize(sizeOf(img)))
 	}
 	s := &layerStore{agent: a, reader: p, shown: shown, img: img, spec: specOf(img), resumes: r.Reference != ""}
 	out, err := s.store(ctx, name)
@@ -66,13 +69,15 @@ func (c *cli) storeLayers(ctx context.Context, a *agentHandle, r oci.Request, fi
 		c.stdout.Write(marshal(out))
 		return true, nil
 	}
-	fmt.Fprintf(c.text(), "stored as %s: %s, %d layers, %d of them new (%s)\n", name, img.Manifest, len(img.Layers), len(s.stored), formatSize(sumSizes(s.stored)))
+	fmt.Fprintf(c.text(), "stored as %s: %s, %d layers, %d of them new (%s)\n", name, img.Manifest, len(img.Layers),
+		len(s.stored), formatSize(sumSizes(s.stored)))
 	return true, nil
 }
 
 // specOf is what the agent stores of an image.
 func specOf(img oci.Image) api.ImageSpec {
-	spec := api.ImageSpec{Config: api.ImageConfig(img.Run), Origin: api.ImageOrigin{Reference: img.Reference, Manifest: img.Manifest, Config: img.Config, Platform: img.Platform}}
+	spec := api.ImageSpec{Config: api.ImageConfig(img.Run),
+		Origin: api.ImageOrigin{Reference: img.Reference, Manifest: img.Manifest, Config: img.Config, Platform: img.Platform}}
 	if spec.Config.WorkingDir != "" {
 		spec.Config.WorkingDir = path.Clean("/" + spec.Config.WorkingDir)
 	}
@@ -224,7 +229,8 @@ func checkSum(total int64) error {
 }
 
 func tooMuch() error {
-	return api.Refuse(api.CodeBadImage, "its layers have more than %s together: nothing was stored", formatSize(rootfs.MaxImageBytes()))
+	return api.Refuse(api.CodeBadImage, "its layers have more than %s together: nothing was stored",
+		formatSize(rootfs.MaxImageBytes()))
 }
 
 // tarOverhead is what a tar has in addition to the contents of a million files.

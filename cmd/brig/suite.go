@@ -27,15 +27,19 @@ type suiteFlags struct {
 func (s *suiteFlags) register(f *pflag.FlagSet) {
 	s.registerCases(f, "TESTS", "solution and the extension for a program of one file")
 	f.Lookup("source-name").Usage = "`NAME` of the file that is the program in a directory with several; with --suite also the name under which the cases find the program (default solution and the extension for a program of one file)"
-	f.StringVar(&s.solution, "solution", "", "with --suite: `FILE` of a right program: it must pass every case, and what it passes are the cases that count")
+	f.StringVar(&s.solution, "solution", "",
+		"with --suite: `FILE` of a right program: it must pass every case, and what it passes are the cases that count")
 }
 
 // registerCases registers the flags for one program. tests names where the cases are, and name is that of the
 // program's file if nothing else is said.
 func (s *suiteFlags) registerCases(f *pflag.FlagSet, tests, name string) {
-	f.StringVar(&s.report, "suite", "", tests+" has unit tests: `NAME` says what runs them: pytest, unittest, jest, pester or junit")
-	f.StringVar(&s.command, "suite-command", "", "with --suite: a `COMMAND` for sh that runs the cases instead of the usual one, with {report} for the name of its report")
-	f.StringVar(&s.sourceName, "source-name", "", "with --suite: `NAME` of the file in which the cases expect the program (default "+name+")")
+	f.StringVar(&s.report, "suite", "",
+		tests+" has unit tests: `NAME` says what runs them: pytest, unittest, jest, pester or junit")
+	f.StringVar(&s.command, "suite-command", "",
+		"with --suite: a `COMMAND` for sh that runs the cases instead of the usual one, with {report} for the name of its report")
+	f.StringVar(&s.sourceName, "source-name", "",
+		"with --suite: `NAME` of the file in which the cases expect the program (default "+name+")")
 }
 
 // check refuses what does not go with a suite, and flags that need one.
@@ -73,10 +77,12 @@ func (s *suiteFlags) language(asked string, tests *problem.Tree) string {
 	if asked != "" || s.command != "" {
 		return asked
 	}
-	if s.report == "junit" && tests != nil && slices.ContainsFunc(tests.Names(), func(name string) bool { return path.Ext(name) == ".java" }) {
+	if s.report == "junit" && tests != nil &&
+		slices.ContainsFunc(tests.Names(), func(name string) bool { return path.Ext(name) == ".java" }) {
 		return "java-full"
 	}
-	return map[string]string{"pytest": "python-full", "jest": "javascript-full", "unittest": "python", "pester": "powershell", "junit": "javascript"}[s.report]
+	return map[string]string{"pytest": "python-full", "jest": "javascript-full", "unittest": "python",
+		"pester": "powershell", "junit": "javascript"}[s.report]
 }
 
 // openSuite opens the files of a suite: a directory, a zip or one file. They are placed next to each program.
@@ -96,7 +102,8 @@ func openSuite(name string) (*problem.Problem, openTree, error) {
 	if len(tree.Names()) == 0 {
 		return nil, openTree{}, errors.Join(fmt.Errorf("%s: there are no files in it", name), whole.Close())
 	}
-	p := &problem.Problem{Format: "tests", Name: name, Compare: new(problem.Builtin), Include: []problem.Include{{Files: tree.Names()}}}
+	p := &problem.Problem{Format: "tests", Name: name, Compare: new(problem.Builtin),
+		Include: []problem.Include{{Files: tree.Names()}}}
 	return p, openTree{tree, whole}, nil
 }
 
@@ -138,7 +145,8 @@ func (x *executor) probeSuite(ctx context.Context, r api.Run, usual string) erro
 	case e != nil:
 		return e
 	case res.Verdict != api.OK:
-		return fmt.Errorf("the image of the language %s has none: use another --language, such as %s; it said: %s", r.Language, usual, oneLine(string(res.Stderr)))
+		return fmt.Errorf("the image of the language %s has none: use another --language, such as %s; it said: %s",
+			r.Language, usual, oneLine(string(res.Stderr)))
 	}
 	return nil
 }
@@ -220,7 +228,8 @@ func (g *grading) suiteName(s grade.Submission) string {
 // readSuite reads the report in a result.
 func (g *grading) readSuite(res api.Result) api.Result {
 	res = suite.Read(*g.suite, res)
-	res.Stdout, res.Stderr = res.Stdout[:min(len(res.Stdout), int(gradeOutput))], res.Stderr[:min(len(res.Stderr), int(gradeOutput))]
+	res.Stdout, res.Stderr = res.Stdout[:min(len(res.Stdout), int(gradeOutput))],
+		res.Stderr[:min(len(res.Stderr), int(gradeOutput))]
 	if g.cases != nil {
 		res = suite.Against(res, g.cases)
 	}

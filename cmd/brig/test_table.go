@@ -28,7 +28,8 @@ type testTable struct {
 }
 
 func newTestTable(c *cli, o *runOptions) *testTable {
-	t := &testTable{out: c.stdout, terminal: isTerminal(c.stdout), silent: o.json, ended: map[string]api.TestResult{}, c: c, width: len("TEST")}
+	t := &testTable{out: c.stdout, terminal: isTerminal(c.stdout), silent: o.json, ended: map[string]api.TestResult{},
+		c: c, width: len("TEST")}
 	for _, one := range o.problem.Tests {
 		t.ids = append(t.ids, one.ID)
 		t.width = max(t.width, utf8.RuneCountInString(quoteUnprintable(one.ID)))
@@ -83,7 +84,8 @@ func (t *testTable) show(all bool) {
 func (t *testTable) row(one api.TestResult) {
 	if !t.headed {
 		t.headed = true
-		fmt.Fprintf(t.out, "%-*s  %-6s  %-12s  %9s  %9s  %s\n", t.width, "TEST", "RESULT", "VERDICT", "CPU(ms)", "MEM(MiB)", "WHY")
+		fmt.Fprintf(t.out, "%-*s  %-6s  %-12s  %9s  %9s  %s\n", t.width, "TEST", "RESULT", "VERDICT",
+			"CPU(ms)", "MEM(MiB)", "WHY")
 	}
 	verdict := string(one.Result.Verdict)
 	if one.Result.Verdict == api.OK {
@@ -93,7 +95,8 @@ func (t *testTable) row(one api.TestResult) {
 	if t.terminal && !one.Accepted() {
 		ended = "\x1b[31m" + ended + "\x1b[m"
 	}
-	line := fmt.Sprintf("%-*s  %s  %9s  %9s  %s", t.width, quoteUnprintable(one.ID), ended, inMillis(one.Result.Usage.CPU), inMiB(memoryOf(one.Result.Usage)), oneLine(whyFailed(one)))
+	line := fmt.Sprintf("%-*s  %s  %9s  %9s  %s", t.width, quoteUnprintable(one.ID), ended, inMillis(one.Result.Usage.CPU),
+		inMiB(memoryOf(one.Result.Usage)), oneLine(whyFailed(one)))
 	fmt.Fprintln(t.out, strings.TrimRight(line, " "))
 }
 
@@ -151,7 +154,8 @@ func (t *testTable) end(res api.Result) {
 		line += ", worst verdict: " + string(s.Verdict)
 	}
 	if s.Ran > 0 {
-		line += fmt.Sprintf("; at most %s ms of processor time and %s MiB of memory", inMillis(api.Known(s.MaxCPU, "")), inMiB(api.Known(maxMemory(res.Tests), "")))
+		line += fmt.Sprintf("; at most %s ms of processor time and %s MiB of memory", inMillis(api.Known(s.MaxCPU, "")),
+			inMiB(api.Known(maxMemory(res.Tests), "")))
 	}
 	fmt.Fprintln(t.out, oneLine(line))
 }

@@ -21,11 +21,14 @@ func TestReportSaysWhyTheFirstTestFailed(t *testing.T) {
 		{"a wrong answer is in the table", []api.TestResult{wrong}, ""},
 		{"an exception of the language", []api.TestResult{
 			wrong,
-			failed("2", api.Result{Verdict: api.Nonzero, ExitCode: 1, Stderr: api.Bytes("Traceback (most recent call last):\n  File \"/box/a.py\", line 3, in <module>\nZeroDivisionError: division by zero\n")}),
+			failed("2", api.Result{Verdict: api.Nonzero, ExitCode: 1,
+				Stderr: api.Bytes("Traceback (most recent call last):\n  File \"/box/a.py\", line 3, in <module>\nZeroDivisionError: division by zero\n")}),
 			failed("3", api.Result{Verdict: api.Nonzero, ExitCode: 9}),
 		}, "brig: test 2: a.py:3: ZeroDivisionError: division by zero\nbrig: hint: look for a division whose divisor can be 0\n"},
-		{"an exit code alone", []api.TestResult{failed("1", api.Result{Verdict: api.Nonzero, ExitCode: 3})}, "brig: test 1: nonzero: exit code 3\n"},
-		{"its last line", []api.TestResult{failed("1", api.Result{Verdict: api.Nonzero, ExitCode: 2, Stderr: api.Bytes("a\nusage: a N\n")})}, "brig: test 1: nonzero: exit code 2: usage: a N\n"},
+		{"an exit code alone", []api.TestResult{failed("1", api.Result{Verdict: api.Nonzero, ExitCode: 3})},
+			"brig: test 1: nonzero: exit code 3\n"},
+		{"its last line", []api.TestResult{failed("1", api.Result{Verdict: api.Nonzero, ExitCode: 2, Stderr: api.Bytes("a\nusage: a N\n")})},
+			"brig: test 1: nonzero: exit code 2: usage: a N\n"},
 		{"a limit", []api.TestResult{failed("1", api.Result{Verdict: api.OutputLimit, Limits: api.Defaults()})},
 			"brig: test 1: output-limit: wrote more than 16M to one stream (raise --output)\nbrig: hint: look for a loop that prints without end, or print less\n"},
 	} {
@@ -47,15 +50,18 @@ func TestReportSaysWhyTheFirstTestFailed(t *testing.T) {
 // zero: image pages that are in memory already are charged to no run.
 func TestTableOfTests(t *testing.T) {
 	one := func(id string, v api.Verdict, a api.Answer, cpu, charged, resident int64) api.TestResult {
-		return api.TestResult{ID: id, Answer: a, Result: api.Result{Verdict: v, ExitCode: 3, SignalName: "SIGSEGV", Signal: 11, Limits: api.Defaults().Resolve(),
-			Usage: api.Usage{CPU: api.Known(cpu, ""), Memory: api.Known(charged, ""), MaxRSS: api.Known(resident, "")}}}
+		return api.TestResult{ID: id, Answer: a,
+			Result: api.Result{Verdict: v, ExitCode: 3, SignalName: "SIGSEGV", Signal: 11, Limits: api.Defaults().Resolve(),
+				Usage: api.Usage{CPU: api.Known(cpu, ""), Memory: api.Known(charged, ""), MaxRSS: api.Known(resident, "")}}}
 	}
 	wrong := one("10", api.OK, api.WrongAnswer, 13_600_000, 12<<10, 3<<20)
 	wrong.Difference = "line 1: expected 3"
-	unknown := api.TestResult{ID: "u", Result: api.Result{Verdict: api.Canceled, Usage: api.Usage{CPU: api.Unknown("?"), Memory: api.Unknown("?"), MaxRSS: api.Unknown("?")}}}
+	unknown := api.TestResult{ID: "u",
+		Result: api.Result{Verdict: api.Canceled, Usage: api.Usage{CPU: api.Unknown("?"), Memory: api.Unknown("?"), MaxRSS: api.Unknown("?")}}}
 	tests := []api.TestResult{
 		one("1", api.OK, api.Accepted, 730_000, 0, 3<<20), wrong, one("sub/11", api.WallLimit, "", 1_001_000_000, 400<<20, 399<<20),
-		one("12", api.MemoryLimit, "", 0, 512<<20, 0), one("13", api.Nonzero, "", 0, 0, 0), one("14", api.Signaled, "", 0, 0, 0), one("15", api.OutputLimit, "", 0, 0, 0), unknown,
+		one("12", api.MemoryLimit, "", 0, 512<<20, 0), one("13", api.Nonzero, "", 0, 0, 0), one("14", api.Signaled, "", 0, 0, 0),
+		one("15", api.OutputLimit, "", 0, 0, 0), unknown,
 	}
 	o := &runOptions{testsDir: "tests", problem: new(problem.Problem)}
 	for _, r := range tests {
@@ -66,7 +72,8 @@ func TestTableOfTests(t *testing.T) {
 	for _, r := range tests {
 		table.events().Test(r)
 	}
-	table.end(api.Result{Verdict: api.MemoryLimit, Tests: tests, Summary: &api.Summary{Tests: 8, Ran: 8, Accepted: 1, FirstFailed: "10", Verdict: api.MemoryLimit, MaxCPU: 1_001_000_000}})
+	table.end(api.Result{Verdict: api.MemoryLimit, Tests: tests,
+		Summary: &api.Summary{Tests: 8, Ran: 8, Accepted: 1, FirstFailed: "10", Verdict: api.MemoryLimit, MaxCPU: 1_001_000_000}})
 	const want = `TEST    RESULT  VERDICT         CPU(ms)   MEM(MiB)  WHY
 1       AC      accepted            0.7        3.0
 10      WA      wrong-answer       13.6        3.0  line 1: expected 3

@@ -31,7 +31,8 @@ func (t timelineFlag) Type() string { return "duration" }
 
 // registerTimeline adds the flag.
 func (o *runOptions) registerTimeline(f *pflag.FlagSet) {
-	f.Var(timelineFlag{&o.run.Timeline}, "timeline", "show memory, processor time and processes over time, and add them to --json and --result; `EVERY` is the time between two points")
+	f.Var(timelineFlag{&o.run.Timeline}, "timeline",
+		"show memory, processor time and processes over time, and add them to --json and --result; `EVERY` is the time between two points")
 	f.Lookup("timeline").NoOptDefVal = api.TimelineEvery.String()
 }
 
@@ -66,9 +67,12 @@ func timelineText(r api.Result) string {
 		return float64(part[len(part)-1]-before) / float64(int64(len(part))*t.Every)
 	})
 	largest := func(_ int64, part []int64) float64 { return float64(slices.Max(part)) }
-	line("  memory", fmt.Sprintf("%s at most %s of %s", sparkline(columns(t.Memory, largest)), api.Size(slices.Max(t.Memory)).About(), r.Limits.Memory))
-	line("  cpu", fmt.Sprintf("%s at most %.2f processors, %s in total", sparkline(processors), slices.Max(processors), time.Duration(t.CPU[len(t.CPU)-1]).Round(10*time.Microsecond)))
-	line("  pids", fmt.Sprintf("%s at most %d of %d", sparkline(columns(t.Pids, largest)), slices.Max(t.Pids), r.Limits.Pids))
+	line("  memory", fmt.Sprintf("%s at most %s of %s", sparkline(columns(t.Memory, largest)),
+		api.Size(slices.Max(t.Memory)).About(), r.Limits.Memory))
+	line("  cpu", fmt.Sprintf("%s at most %.2f processors, %s in total", sparkline(processors), slices.Max(processors),
+		time.Duration(t.CPU[len(t.CPU)-1]).Round(10*time.Microsecond)))
+	line("  pids", fmt.Sprintf("%s at most %d of %d", sparkline(columns(t.Pids, largest)),
+		slices.Max(t.Pids), r.Limits.Pids))
 	return b.String()
 }
 

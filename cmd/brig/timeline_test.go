@@ -21,7 +21,8 @@ func TestTimelineText(t *testing.T) {
 				"brig:   memory  █ at most 1M of 64M\n" +
 				"brig:   cpu     █ at most 1.00 processors, 20ms in total\n" +
 				"brig:   pids    █ at most 1 of 64\n"},
-		{"steps", api.Timeline{Every: 10e6, Memory: []int64{1 << 20, 2 << 20, 4 << 20, 8 << 20}, CPU: []int64{10e6, 15e6, 15e6, 15e6}, Pids: []int64{0, 1, 7, 7}},
+		{"steps", api.Timeline{Every: 10e6, Memory: []int64{1 << 20, 2 << 20, 4 << 20, 8 << 20}, CPU: []int64{10e6, 15e6, 15e6, 15e6},
+			Pids: []int64{0, 1, 7, 7}},
 			"brig: timeline  4 points, one every 10ms\n" +
 				"brig:   memory  ▂▃▅█ at most 8M of 64M\n" +
 				"brig:   cpu     █▅▁▁ at most 1.00 processors, 15ms in total\n" +
@@ -42,7 +43,8 @@ func TestTimelineTextOfManyPoints(t *testing.T) {
 		l.CPU[i] = int64(i+1) / 2 * 5e6 // in every second point
 	}
 	got := strings.Split(timelineText(api.Result{Timeline: &l}), "\n")
-	if bars := strings.Fields(got[1])[2]; len([]rune(bars)) != timelineWidth || strings.Count(bars, "█") != 1 || strings.Count(bars, "▁") != timelineWidth-1 {
+	if bars := strings.Fields(got[1])[2]; len([]rune(bars)) != timelineWidth || strings.Count(bars, "█") != 1 ||
+		strings.Count(bars, "▁") != timelineWidth-1 {
 		t.Errorf("memory %s; want %d columns with one peak", bars, timelineWidth)
 	}
 	if bars := strings.Fields(got[2])[2]; strings.Trim(bars, "▇█") != "" || !strings.Contains(got[2], "at most 0.5") {

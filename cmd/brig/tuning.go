@@ -72,7 +72,8 @@ func gcPercentFor(bytes uint64) int {
 
 // liveMemory is the memory that the last collection found in use. The GC percentage is relative to it.
 func liveMemory() uint64 {
-	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}
+	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"},
+		{Name: "/gc/scan/globals:bytes"}}
 	metrics.Read(samples)
 	sum := uint64(0)
 	for _, s := range samples {

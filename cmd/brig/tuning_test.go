@@ -11,7 +11,8 @@ import (
 
 func TestGCPercentIsBounded(t *testing.T) {
 	const mib = 1 << 20
-	for bytes, want := range map[uint64]int{0: maxGCPercent, 1 * mib: maxGCPercent, 4 * mib: 200, 5 * mib: 160, 8 * mib: 100, 12 * mib: 60, 20 * mib: minGCPercent, 2 << 30: minGCPercent} {
+	for bytes, want := range map[uint64]int{0: maxGCPercent, 1 * mib: maxGCPercent, 4 * mib: 200, 5 * mib: 160, 8 * mib: 100, 12 * mib: 60,
+		20 * mib: minGCPercent, 2 << 30: minGCPercent} {
 		if got := gcPercentFor(bytes); got != want {
 			t.Errorf("%d MiB in use: %d %%, want %d %%", bytes/mib, got, want)
 		}

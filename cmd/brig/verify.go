@@ -66,7 +66,8 @@ Examples:
 func (c *cli) printVerified(name string, v api.Verified) {
 	says := "as imported"
 	if !v.OK() {
-		says = fmt.Sprintf("%d changed, %d missing, %d extra: build or import it again, which replaces it", len(v.Changed), len(v.Missing), len(v.Extra))
+		says = fmt.Sprintf("%d changed, %d missing, %d extra: build or import it again, which replaces it", len(v.Changed),
+			len(v.Missing), len(v.Extra))
 	}
 	fmt.Fprintf(c.text(), "%s: %d members, %s: %s\n", name, v.Members, formatSize(v.Bytes), says)
 	for _, list := range []struct {

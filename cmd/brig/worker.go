@@ -63,12 +63,14 @@ type workerOptions struct {
 func (o *workerOptions) register(f *pflag.FlagSet, env func(string) string) {
 	f.StringVar(&o.key, "key", "", "`FILE` that brig worker-key made: it names the engine")
 	o.engine.register(f, env)
-	f.StringVar(&o.name, "name", "", "`NAME` of this worker, unique in the engine (default: that of the key, or of the host)")
+	f.StringVar(&o.name, "name", "",
+		"`NAME` of this worker, unique in the engine (default: that of the key, or of the host)")
 	f.IntVar(&o.slots, "slots", 0, "`NUMBER` of jobs at once (default: the slots of the agent)")
 	f.DurationVar(&o.drain, "drain", time.Minute, "how long jobs may go on after SIGTERM")
 	o.permits.register(f)
 	f.Var(&o.cacheSize, "cache", "`SIZE` of the disk space for test data (default 10G)")
-	f.StringVar(&o.blobs, "blobs", "", "read test data also from this `DIRECTORY`, such as one that all machines share; its files are named by their sha256")
+	f.StringVar(&o.blobs, "blobs", "",
+		"read test data also from this `DIRECTORY`, such as one that all machines share; its files are named by their sha256")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "log errors only")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log each job")
 	metricsFlag(f, &o.metrics)
@@ -169,7 +171,8 @@ func (c *cli) work(o *workerOptions) error {
 }
 
 // serve runs the worker, and reports its state to the engine.
-func (o *workerOptions) serve(ctx context.Context, drain func(), w *worker.Worker, x *executor, engine *jetstream.Engine, log *slog.Logger) error {
+func (o *workerOptions) serve(ctx context.Context, drain func(), w *worker.Worker, x *executor,
+	engine *jetstream.Engine, log *slog.Logger) error {
 	endCancel, err := engine.OnCancel(w.CancelBatch)
 	if err != nil {
 		return err
@@ -180,14 +183,17 @@ func (o *workerOptions) serve(ctx context.Context, drain func(), w *worker.Worke
 		return err
 	}
 	defer endDrain()
-	state := jetstream.WorkerState{Name: o.name, Pool: o.engine.pool, Version: version, Slots: x.slots, Languages: maps.Clone(w.Images), Aliases: map[string]string{}}
+	state := jetstream.WorkerState{Name: o.name, Pool: o.engine.pool, Version: version, Slots: x.slots,
+		Languages: maps.Clone(w.Images), Aliases: map[string]string{}}
 	for _, l := range x.languages {
 		for _, alias := range l.Aliases {
 			state.Aliases[alias], w.Images[alias] = l.Name, w.Images[l.Name]
 		}
 	}
-	if images := slices.DeleteFunc(slices.Sorted(maps.Keys(state.Languages)), func(l string) bool { return state.Languages[l] == "" }); len(images) > 0 {
-		log.Info("the worker has started", "name", o.name, "pool", o.engine.pool, "slots", x.slots, "languages", strings.Join(images, ","))
+	if images := slices.DeleteFunc(slices.Sorted(maps.Keys(state.Languages)),
+		func(l string) bool { return state.Languages[l] == "" }); len(images) > 0 {
+		log.Info("the worker has started", "name", o.name, "pool", o.engine.pool, "slots", x.slots, "languages",
+			strings.Join(images, ","))
 	} else {
 		log.Warn("the worker has started, but its agent has no image of a language, so jobs are given back: build or copy images (brig rootfs build NAME), and start the worker again", "name", o.name, "pool", o.engine.pool)
 	}
@@ -212,7 +218,8 @@ func (o *workerOptions) serve(ctx context.Context, drain func(), w *worker.Worke
 const reportInterval = 10 * time.Second
 
 // report reports the state of the worker until done is closed.
-func (o *workerOptions) report(ctx context.Context, done <-chan struct{}, w *worker.Worker, engine *jetstream.Engine, state jetstream.WorkerState, log *slog.Logger) {
+func (o *workerOptions) report(ctx context.Context, done <-chan struct{}, w *worker.Worker, engine *jetstream.Engine,
+	state jetstream.WorkerState, log *slog.Logger) {
 	tick := time.NewTicker(reportInterval)
 	defer tick.Stop()
 	draining := ctx.Done()
@@ -250,7 +257,8 @@ func (o *workerOptions) target() (jetstream.Target, error) {
 			return t, fmt.Errorf("--name %s: the key is that of %s, and the engine knows no other name for it", o.name, k.Name)
 		}
 		if o.engine.pool != defaultPool && o.engine.pool != k.Pool {
-			return t, fmt.Errorf("--pool %s: the key is for the pool %s: make one with brig worker-key --pool", o.engine.pool, k.Pool)
+			return t, fmt.Errorf("--pool %s: the key is for the pool %s: make one with brig worker-key --pool", o.engine.pool,
+				k.Pool)
 		}
 		o.engine.pool = cmp.Or(k.Pool, defaultPool)
 		if o.name = k.Name; t.URL == "" {

@@ -54,7 +54,8 @@ func TestFlagErrorsSayWhatToWrite(t *testing.T) {
 		{"--max-cpus", "many", "write a number, such as 0.5"},
 		{"--verbose=maybe", "", "write true or false"},
 	} {
-		if _, err := parse([]string{tt.flag, tt.value}); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "strconv") {
+		if _, err := parse([]string{tt.flag, tt.value}); err == nil || !strings.Contains(err.Error(), tt.want) ||
+			strings.Contains(err.Error(), "strconv") {
 			t.Errorf("%s %s: %v; want %q", tt.flag, tt.value, err, tt.want)
 		}
 	}

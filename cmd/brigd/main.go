@@ -95,29 +95,43 @@ Examples:
   sudo brigd --group judges --slots 4 --max-wall 60s`
 
 func parse(args []string) (flags, error) {
-	f := flags{ceiling: api.DefaultCeiling(), artifacts: 1 * api.GiB, blobs: 2 * api.GiB, packagesMax: runtime.DefaultPackagesMax, sessionLife: api.SessionLifeMax, templateLife: api.Duration(runtime.DefaultTemplateLife), volumes: volume.Config{Most: api.VolumeSizeMax, Total: 4 * api.VolumeSizeMax}}
+	f := flags{ceiling: api.DefaultCeiling(), artifacts: 1 * api.GiB, blobs: 2 * api.GiB,
+		packagesMax: runtime.DefaultPackagesMax, sessionLife: api.SessionLifeMax,
+		templateLife: api.Duration(runtime.DefaultTemplateLife),
+		volumes:      volume.Config{Most: api.VolumeSizeMax, Total: 4 * api.VolumeSizeMax}}
 	set := pflag.NewFlagSet("brigd", pflag.ContinueOnError)
 	set.SortFlags = false
 	set.StringVar(&f.socket, "socket", filepath.Join(runtime.DefaultRunDir, "brigd.sock"), "unix socket to listen on")
 	set.StringVar(&f.group, "group", "", "group whose members may use the socket (default: root only)")
 	set.StringVar(&f.runDir, "run-dir", runtime.DefaultRunDir, "directory for the files of a running agent")
-	set.StringVar(&f.dataDir, "data-dir", "/var/lib/brig", "directory of the image store; needs a file system with idmapped mounts (ext4, xfs, btrfs)")
-	set.StringVar(&f.languages, "languages", "/etc/brig/languages", "directory of language manifests that replace or extend the built-in ones")
+	set.StringVar(&f.dataDir, "data-dir", "/var/lib/brig",
+		"directory of the image store; needs a file system with idmapped mounts (ext4, xfs, btrfs)")
+	set.StringVar(&f.languages, "languages", "/etc/brig/languages",
+		"directory of language manifests that replace or extend the built-in ones")
 	set.StringVar(&f.profiles, "profiles", "/etc/brig/profiles", "directory of seccomp profiles offered to every caller")
-	set.StringVar(&f.network, "network", api.NetworkNone, "most `NETWORK` that callers other than root, such as brig serve, may request for a run: none, loopback, allow or public; they relay its connections themselves")
-	set.BoolVar(&f.profileLog, "profile-log", false, "let callers other than root, such as brig serve, use profile_mode log, in which calls that the profile denies are allowed and logged")
-	set.BoolVar(&f.packages, "packages", false, "let callers other than root, such as brig serve, have packages installed; they relay the installer's connections themselves")
-	set.StringVar((*string)(&f.mode), "mode", string(api.Strict), "`MODE` of the runs that name none: strict; fresh: each in a cell of its own; or exclusive, for exams: each also with its own copy of the image")
+	set.StringVar(&f.network, "network", api.NetworkNone,
+		"most `NETWORK` that callers other than root, such as brig serve, may request for a run: none, loopback, allow or public; they relay its connections themselves")
+	set.BoolVar(&f.profileLog, "profile-log", false,
+		"let callers other than root, such as brig serve, use profile_mode log, in which calls that the profile denies are allowed and logged")
+	set.BoolVar(&f.packages, "packages", false,
+		"let callers other than root, such as brig serve, have packages installed; they relay the installer's connections themselves")
+	set.StringVar((*string)(&f.mode), "mode", string(api.Strict),
+		"`MODE` of the runs that name none: strict; fresh: each in a cell of its own; or exclusive, for exams: each also with its own copy of the image")
 	set.IntVar(&f.slots, "slots", 0, "maximum concurrent runs (default: one per physical core)")
 	set.IntVar(&f.sessions, "sessions", runtime.DefaultSessions, "maximum concurrent sessions; 0: none")
 	set.Var(&f.sessionLife, "max-session-life", "ceiling of a session's lifetime")
-	set.StringVar(&f.volumes.Dir, "volumes", "", "directory of the volumes of sessions, on ext4, xfs or btrfs (default: volumes below --data-dir)")
+	set.StringVar(&f.volumes.Dir, "volumes", "",
+		"directory of the volumes of sessions, on ext4, xfs or btrfs (default: volumes below --data-dir)")
 	set.Var(&f.volumes.Most, "max-volume", "ceiling of a volume's size")
 	set.Var(&f.volumes.Total, "volumes-total", "maximum total size of all volumes")
-	set.Var(&f.volumes.Rate, "volume-rate", "bytes a second that a session may read from its volume, and as many that it may write (default: no limit; needs cgroup v2)")
-	set.Var(&f.memory, "memory", "maximum memory reserved for all runs and sessions together (default: three quarters of the host's)")
-	set.Var(&f.images, "image-memory", "maximum memory, in addition to --memory, for keeping the files of images in use; none: keep no files; read: read them once without keeping them (default: an eighth of the host's)")
-	set.Var(&f.templates, "template-memory", "maximum memory, in addition to --memory, for templates of started interpreters; none: every run starts its interpreter (default: 512M, at most a sixteenth of the host's)")
+	set.Var(&f.volumes.Rate, "volume-rate",
+		"bytes a second that a session may read from its volume, and as many that it may write (default: no limit; needs cgroup v2)")
+	set.Var(&f.memory, "memory",
+		"maximum memory reserved for all runs and sessions together (default: three quarters of the host's)")
+	set.Var(&f.images, "image-memory",
+		"maximum memory, in addition to --memory, for keeping the files of images in use; none: keep no files; read: read them once without keeping them (default: an eighth of the host's)")
+	set.Var(&f.templates, "template-memory",
+		"maximum memory, in addition to --memory, for templates of started interpreters; none: every run starts its interpreter (default: 512M, at most a sixteenth of the host's)")
 	set.Var(&f.templateLife, "template-life", "time after which a template is made again")
 	set.Var(&f.artifacts, "artifact-cache", "maximum total size of compiled programs below --data-dir")
 	set.Var(&f.blobs, "blob-cache", "maximum total size of blobs below --data-dir")
@@ -128,7 +142,8 @@ func parse(args []string) (flags, error) {
 		}
 	}
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "log every run")
-	set.BoolVar(&f.sweep, "sweep", false, "remove what killed agents left below --run-dir, print the ids of these agents, and exit; every start does this too")
+	set.BoolVar(&f.sweep, "sweep", false,
+		"remove what killed agents left below --run-dir, print the ids of these agents, and exit; every start does this too")
 	set.BoolVar(&f.private, "private", false, "serve one brig command: --listen-fd and --lifeline-fd are given")
 	set.IntVar(&f.listenFD, "listen-fd", -1, "listen on this inherited socket instead of --socket")
 	set.IntVar(&f.lifelineFD, "lifeline-fd", -1, "stop when the other end of this inherited pipe is closed")
@@ -149,7 +164,8 @@ func parse(args []string) (flags, error) {
 		return f, pflag.ErrHelp
 	}
 	if *man {
-		fmt.Print(usage.Page{Name: "brigd", Short: "run programs in sandboxes for callers on a unix socket", Text: about, Flags: set}.Man(8, version, []string{"brig(1)", "brig-serve(1)"}))
+		fmt.Print(usage.Page{Name: "brigd", Short: "run programs in sandboxes for callers on a unix socket", Text: about,
+			Flags: set}.Man(8, version, []string{"brig(1)", "brig-serve(1)"}))
 		return f, pflag.ErrHelp
 	}
 	if f.private && f.listenFD < 0 {
@@ -243,8 +259,11 @@ func serve(f flags) (err error) {
 		return errors.Join(err, ln.Close())
 	}
 	host, err := runtime.Open(runtime.Config{
-		RunDir: f.runDir, Slots: f.slots, Sessions: f.sessions, SessionLife: f.sessionLife, Ceiling: f.ceiling, Memory: f.memory, ImageMemory: f.images.max, ReadImages: f.images.read, TemplateMemory: f.templates.max, TemplateLife: time.Duration(f.templateLife), Volumes: f.volumes, Version: version,
-		Images: store, Languages: known, Profiles: profiles, ProfileLog: f.profileLog, Mode: f.mode, Network: f.network, Packages: f.packages, PackagesMax: f.packagesMax, Artifacts: artifacts, Blobs: blobCache, Log: log,
+		RunDir: f.runDir, Slots: f.slots, Sessions: f.sessions, SessionLife: f.sessionLife, Ceiling: f.ceiling,
+		Memory: f.memory, ImageMemory: f.images.max, ReadImages: f.images.read, TemplateMemory: f.templates.max,
+		TemplateLife: time.Duration(f.templateLife), Volumes: f.volumes, Version: version,
+		Images: store, Languages: known, Profiles: profiles, ProfileLog: f.profileLog, Mode: f.mode, Network: f.network,
+		Packages: f.packages, PackagesMax: f.packagesMax, Artifacts: artifacts, Blobs: blobCache, Log: log,
 	})
 	if err != nil {
 		return errors.Join(err, ln.Close())
@@ -253,13 +272,15 @@ func serve(f flags) (err error) {
 	debug.SetMemoryLimit(int64(host.HeapLimit()))
 	began := time.Now()
 	srv := agent.New(agent.Config{
-		Runner: host, Sessions: sessions{host}, Volumes: volumes{host}, Images: images{store, host}, Packages: packages{host}, Catalog: catalog{host, known, store}, Blobs: blobs{blobCache},
+		Runner: host, Sessions: sessions{host}, Volumes: volumes{host}, Images: images{store, host}, Packages: packages{host},
+		Catalog: catalog{host, known, store}, Blobs: blobs{blobCache},
 		Health: func() api.Health {
 			h := host.Health()
 			h.UptimeNS, h.BlobsMax = time.Since(began).Nanoseconds(), int64(f.blobs)
 			return h
 		},
-		MaxMemory: host.MaxHeld(), MemoryShare: host.HeldShare(), MemoryCommon: host.HeldCommon(), MemoryFreed: host.MemoryFreed, MaxWall: time.Duration(f.ceiling.Wall), MaxFile: f.ceiling.Scratch, Log: log,
+		MaxMemory: host.MaxHeld(), MemoryShare: host.HeldShare(), MemoryCommon: host.HeldCommon(),
+		MemoryFreed: host.MemoryFreed, MaxWall: time.Duration(f.ceiling.Wall), MaxFile: f.ceiling.Scratch, Log: log,
 	})
 	sweeping, stopSweeping := context.WithCancel(ctx)
 	var janitor sync.WaitGroup
@@ -361,7 +382,8 @@ func listen(f flags) (net.Listener, error) {
 		return nil, err
 	}
 	if conn, err := net.Dial("unix", f.socket); err == nil {
-		return nil, errors.Join(fmt.Errorf("another brigd answers on %s: stop it, or choose another --socket", f.socket), conn.Close())
+		return nil, errors.Join(fmt.Errorf("another brigd answers on %s: stop it, or choose another --socket",
+			f.socket), conn.Close())
 	}
 	if err := os.Remove(f.socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err

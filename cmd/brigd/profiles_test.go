@@ -25,7 +25,8 @@ func TestProfileMistakesAreLogged(t *testing.T) {
 	if err != nil || len(profiles) != 2 {
 		t.Fatalf("%d profiles: %v", len(profiles), err)
 	}
-	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "profile=opens.yaml") || !strings.Contains(got, "line 3: log lets clone run") {
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "profile=opens.yaml") ||
+		!strings.Contains(got, "line 3: log lets clone run") {
 		t.Errorf("the log says\n%s", got)
 	}
 }

@@ -21,7 +21,8 @@ type images struct {
 	host  *runtime.Host
 }
 
-func (i images) Import(ctx context.Context, r io.Reader, name, expectDigest string, progress func(string)) (api.Image, error) {
+func (i images) Import(ctx context.Context, r io.Reader, name, expectDigest string,
+	progress func(string)) (api.Image, error) {
 	img, err := i.store.Import(ctx, r, rootfs.Options{
 		Name: name, ExpectDigest: expectDigest,
 		Progress: func(a archive.Amount) {
@@ -57,7 +58,8 @@ func (i images) Layers(context.Context) ([]api.Layer, error) {
 }
 
 func (i images) Add(ctx context.Context, s api.ImageSpec, name string) (api.Image, error) {
-	img, err := i.store.AddImage(ctx, rootfs.Spec{Layers: s.Layers, Config: rootfs.Config(s.Config), Origin: rootfs.Origin(s.Origin)}, name)
+	img, err := i.store.AddImage(ctx,
+		rootfs.Spec{Layers: s.Layers, Config: rootfs.Config(s.Config), Origin: rootfs.Origin(s.Origin)}, name)
 	if img.Replaced {
 		i.host.ImagesRemoved()
 	}
@@ -118,8 +120,9 @@ func (i images) Verify(ctx context.Context, name string) (api.Verified, error) {
 // describe describes an image. shared says how many images have each layer.
 func describe(img rootfs.Image, shared map[string]int) api.Image {
 	out := api.Image{
-		Digest: img.Digest, Names: img.Names, Size: img.Size, Created: img.Imported.UTC().Format(time.RFC3339), Replaced: img.Replaced,
-		Config: api.ImageConfig(img.Config), Origin: api.ImageOrigin(img.Origin),
+		Digest: img.Digest, Names: img.Names, Size: img.Size, Created: img.Imported.UTC().Format(time.RFC3339),
+		Replaced: img.Replaced,
+		Config:   api.ImageConfig(img.Config), Origin: api.ImageOrigin(img.Origin),
 	}
 	for name, o := range img.Origins {
 		if out.Origins == nil {
@@ -134,7 +137,8 @@ func describe(img rootfs.Image, shared map[string]int) api.Image {
 }
 
 func describeLayer(l rootfs.Layer, shared map[string]int) api.Layer {
-	return api.Layer{Digest: l.Digest, Size: l.Size, Created: l.Imported.UTC().Format(time.RFC3339), Images: shared[l.Digest]}
+	return api.Layer{Digest: l.Digest, Size: l.Size, Created: l.Imported.UTC().Format(time.RFC3339),
+		Images: shared[l.Digest]}
 }
 
 // sharedBy counts the images that have each layer.
@@ -158,7 +162,8 @@ func imageError(err error) error {
 		return api.Refuse(api.CodeBadRequest, "%w", err)
 	case errors.Is(err, rootfs.ErrNotFound), errors.Is(err, rootfs.ErrNoLayer):
 		return api.Refuse(api.CodeNoImage, "%w", err)
-	case errors.As(err, &unsafe), errors.Is(err, rootfs.ErrNoRecord), errors.Is(err, archive.ErrTruncated), errors.Is(err, archive.ErrMalformed), errors.Is(err, rootfs.ErrDigest), errors.Is(err, archive.ErrTooLarge):
+	case errors.As(err, &unsafe), errors.Is(err, rootfs.ErrNoRecord), errors.Is(err, archive.ErrTruncated),
+		errors.Is(err, archive.ErrMalformed), errors.Is(err, rootfs.ErrDigest), errors.Is(err, archive.ErrTooLarge):
 		return api.Refuse(api.CodeBadImage, "%w", err)
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return api.Fail(api.CodeHostExhausted, "%w", err)

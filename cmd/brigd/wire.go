@@ -57,7 +57,8 @@ func (s sessions) RemoveFile(id, name string, volume bool, c api.Caller) error {
 	return s.host.RemoveFile(id, name, volume, c)
 }
 
-func (s sessions) ListFiles(ctx context.Context, id, dir string, volume bool, hold func(bytes int64) error, c api.Caller) (api.FileList, error) {
+func (s sessions) ListFiles(ctx context.Context, id, dir string, volume bool, hold func(bytes int64) error,
+	c api.Caller) (api.FileList, error) {
 	return s.host.ListFiles(ctx, id, dir, volume, hold, c)
 }
 
@@ -71,7 +72,8 @@ func (v volumes) Remove(ctx context.Context, name string, c api.Caller) error {
 
 type packages struct{ host *runtime.Host }
 
-func (p packages) Install(ctx context.Context, r api.PackageRequest, s api.Streams, c api.Caller) (api.PackageSet, error) {
+func (p packages) Install(ctx context.Context, r api.PackageRequest, s api.Streams,
+	c api.Caller) (api.PackageSet, error) {
 	return p.host.InstallPackages(ctx, r, s, c)
 }
 
@@ -104,14 +106,17 @@ func (c catalog) Languages(ctx context.Context) []api.Language {
 	var out []api.Language
 	for _, l := range c.languages.All() {
 		one := api.Language{
-			Name: l.Name, Aliases: l.Aliases, Extensions: l.Extensions, Image: l.Image, ImageFrom: l.ImageFrom, Stored: c.store.Has(l.Image), Tier: l.Tier, Version: l.Version,
-			Flags: l.Flags, FlagPatterns: l.FlagPatterns, DefaultFlags: l.DefaultFlags, TimeFactor: l.TimeFactor, MemoryFactor: l.MemoryFactor,
+			Name: l.Name, Aliases: l.Aliases, Extensions: l.Extensions, Image: l.Image, ImageFrom: l.ImageFrom,
+			Stored: c.store.Has(l.Image), Tier: l.Tier, Version: l.Version,
+			Flags: l.Flags, FlagPatterns: l.FlagPatterns, DefaultFlags: l.DefaultFlags, TimeFactor: l.TimeFactor,
+			MemoryFactor: l.MemoryFactor,
 		}
 		if lack, err := languages.Outdated(ctx, c.store, []languages.Manifest{l}); err == nil { // an error is ignored here: a run reports it
 			one.Lacks = lack[l.Image]
 		}
 		if p := l.Packages; p != nil {
-			one.Packages = &api.LanguagePackages{Kind: p.Kind, Image: p.Image, Stored: c.store.Has(p.Image), Index: p.Index, Hosts: p.Hosts, Wall: p.Limits.Wall}
+			one.Packages = &api.LanguagePackages{Kind: p.Kind, Image: p.Image, Stored: c.store.Has(p.Image), Index: p.Index,
+				Hosts: p.Hosts, Wall: p.Limits.Wall}
 		}
 		if len(l.Compile) > 0 {
 			one.CompileTier = l.CompileTier

@@ -103,7 +103,8 @@ func TestInstallAndRemove(t *testing.T) {
 			t.Fatalf("%s starts nothing", unit)
 		}
 		args := strings.Fields(start[2])
-		help := append(slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, "-") || strings.Contains(a, "/") || a == "brig" }), "--help")
+		help := append(slices.DeleteFunc(slices.Clone(args),
+			func(a string) bool { return strings.HasPrefix(a, "-") || strings.Contains(a, "/") || a == "brig" }), "--help")
 		said := runCommand(t, nil, append([]string{dir + start[1]}, help...)...)
 		for _, a := range args {
 			if strings.HasPrefix(a, "--") && !strings.Contains(said, a+" ") {
@@ -254,7 +255,8 @@ func checkDeb(t *testing.T, file string) {
 			t.Errorf("in the package: %s", line)
 		}
 	}
-	for _, want := range []string{"./usr/bin/brigd", "./usr/lib/systemd/system/brig-gateway.service", "./usr/share/zsh/vendor-completions/_brig", "./usr/share/doc/brig/copyright",
+	for _, want := range []string{"./usr/bin/brigd", "./usr/lib/systemd/system/brig-gateway.service",
+		"./usr/share/zsh/vendor-completions/_brig", "./usr/share/doc/brig/copyright",
 		"./usr/share/doc/brig/docs/operating.md", "./usr/share/brig/clients/python/build_backend.py"} {
 		if !slices.ContainsFunc(list, func(line string) bool { return strings.HasSuffix(line, " "+want) }) {
 			t.Errorf("%s is not in the package", want)

@@ -33,15 +33,22 @@ func TestUnitsKeepTheirPosture(t *testing.T) {
 	runCommand(t, []string{"DESTDIR=" + dir, "PREFIX=/usr"}, "./install")
 	for unit, want := range map[string]map[string]string{
 		"brigd.service": {
-			"Type": "exec", "Delegate": "yes", "KillMode": "mixed", "TasksMax": "infinity", "OOMScoreAdjust": "-900", "ProtectHome": "yes", "Restart": "on-failure",
+			"Type": "exec", "Delegate": "yes", "KillMode": "mixed", "TasksMax": "infinity", "OOMScoreAdjust": "-900", "ProtectHome": "yes",
+			"Restart": "on-failure",
 		},
 		"brig-gateway.service": {
-			"User": "brig-gateway", "Group": "brig-gateway", "SupplementaryGroups": "brig", "UMask": "0077", "LimitNOFILE": "16384", "TimeoutStopSec": "45s", "StateDirectory": "brig-gateway", "StateDirectoryMode": "0700",
-			"CapabilityBoundingSet": "", "NoNewPrivileges": "yes", "ProtectSystem": "strict", "ProtectHome": "yes", "PrivateTmp": "yes", "PrivateDevices": "yes",
-			"ProtectProc": "invisible", "ProtectClock": "yes", "ProtectHostname": "yes", "ProtectControlGroups": "yes", "ProtectKernelLogs": "yes",
-			"ProtectKernelModules": "yes", "ProtectKernelTunables": "yes", "RemoveIPC": "yes", "RestrictAddressFamilies": "AF_INET AF_INET6 AF_UNIX AF_NETLINK",
-			"RestrictNamespaces": "yes", "RestrictRealtime": "yes", "RestrictSUIDSGID": "yes", "LockPersonality": "yes", "MemoryDenyWriteExecute": "yes",
-			"KeyringMode": "private", "SystemCallArchitectures": "native", "SystemCallFilter": "@system-service ~@privileged @resources", "Restart": "on-failure",
+			"User": "brig-gateway", "Group": "brig-gateway", "SupplementaryGroups": "brig", "UMask": "0077", "LimitNOFILE": "16384",
+			"TimeoutStopSec": "45s", "StateDirectory": "brig-gateway", "StateDirectoryMode": "0700",
+			"CapabilityBoundingSet": "", "NoNewPrivileges": "yes", "ProtectSystem": "strict", "ProtectHome": "yes", "PrivateTmp": "yes",
+			"PrivateDevices": "yes",
+			"ProtectProc":    "invisible", "ProtectClock": "yes", "ProtectHostname": "yes", "ProtectControlGroups": "yes",
+			"ProtectKernelLogs":    "yes",
+			"ProtectKernelModules": "yes", "ProtectKernelTunables": "yes", "RemoveIPC": "yes",
+			"RestrictAddressFamilies": "AF_INET AF_INET6 AF_UNIX AF_NETLINK",
+			"RestrictNamespaces":      "yes", "RestrictRealtime": "yes", "RestrictSUIDSGID": "yes", "LockPersonality": "yes",
+			"MemoryDenyWriteExecute": "yes",
+			"KeyringMode":            "private", "SystemCallArchitectures": "native", "SystemCallFilter": "@system-service ~@privileged @resources",
+			"Restart": "on-failure",
 		},
 	} {
 		has := directives(read(t, dir+"/usr/lib/systemd/system/"+unit), "Service")
@@ -51,12 +58,14 @@ func TestUnitsKeepTheirPosture(t *testing.T) {
 			}
 		}
 		for name, value := range has { // directives that would undo the restrictions
-			if slices.Contains([]string{"AmbientCapabilities", "PermissionsStartOnly", "DynamicUser", "ReadWritePaths"}, name) || strings.HasPrefix(value, "+") {
+			if slices.Contains([]string{"AmbientCapabilities", "PermissionsStartOnly", "DynamicUser", "ReadWritePaths"}, name) ||
+				strings.HasPrefix(value, "+") {
 				t.Errorf("%s has %s=%s", unit, name, value)
 			}
 		}
 	}
-	if agent := directives(read(t, dir+"/usr/lib/systemd/system/brigd.service"), "Service"); agent["User"] != "" || !strings.HasPrefix(agent["CapabilityBoundingSet"], "~") || !strings.Contains(agent["CapabilityBoundingSet"], "CAP_SYS_MODULE") {
+	if agent := directives(read(t, dir+"/usr/lib/systemd/system/brigd.service"), "Service"); agent["User"] != "" ||
+		!strings.HasPrefix(agent["CapabilityBoundingSet"], "~") || !strings.Contains(agent["CapabilityBoundingSet"], "CAP_SYS_MODULE") {
 		t.Errorf("brigd is not root without what root never needs here: %v", agent)
 	}
 	made := read(t, dir+"/usr/lib/sysusers.d/brig.conf")
@@ -65,7 +74,8 @@ func TestUnitsKeepTheirPosture(t *testing.T) {
 			t.Errorf("no %q in\n%s", line, made)
 		}
 	}
-	if dirs := read(t, dir+"/usr/lib/tmpfiles.d/brig.conf"); !strings.Contains(dirs, "d /var/lib/brig-gateway 0700 brig-gateway brig-gateway") {
+	if dirs := read(t, dir+"/usr/lib/tmpfiles.d/brig.conf"); !strings.Contains(dirs,
+		"d /var/lib/brig-gateway 0700 brig-gateway brig-gateway") {
 		t.Errorf("the history is not its service's alone:\n%s", dirs)
 	}
 }

@@ -42,7 +42,8 @@ echo 'Setting up zstd (1.5) ...'`
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, part := range []string{"install-deps: installing gcc ", "\nNeed to get 7,000 kB", "\nGet:1 http", "\nSetting up zstd", "\ninstall-deps: installed\n"} {
+	for _, part := range []string{"install-deps: installing gcc ", "\nNeed to get 7,000 kB", "\nGet:1 http", "\nSetting up zstd",
+		"\ninstall-deps: installed\n"} {
 		if !strings.Contains(out, part) {
 			t.Errorf("%q is missing in:\n%s", part, out)
 		}
@@ -50,7 +51,8 @@ echo 'Setting up zstd (1.5) ...'`
 	if strings.Contains(out, "Reading") {
 		t.Errorf("it says more than how far it is:\n%s", out)
 	}
-	if out, err = run(apt + "\necho 'E: no space left' >&2; exit 100"); err == nil || !strings.Contains(out, "E: no space left") || strings.Contains(out, "installed\n") {
+	if out, err = run(apt + "\necho 'E: no space left' >&2; exit 100"); err == nil || !strings.Contains(out, "E: no space left") ||
+		strings.Contains(out, "installed\n") {
 		t.Errorf("apt-get failed: %v\n%s", err, out)
 	}
 }
@@ -94,7 +96,8 @@ func TestDemoTicksWhileItBuilds(t *testing.T) {
 			}
 			_, after, ran := strings.Cut(out, "brig ran")
 			_, rest, _ := strings.Cut(out, "no compiler\n") // one tick may come while the build that failed ends
-			if ran != test.works || strings.Contains(after, tick) || !test.works && (strings.Count(rest, tick) > 1 || !strings.Contains(out, "no compiler\n")) {
+			if ran != test.works || strings.Contains(after, tick) ||
+				!test.works && (strings.Count(rest, tick) > 1 || !strings.Contains(out, "no compiler\n")) {
 				t.Errorf("it goes on:\n%s", out)
 			}
 		})

@@ -33,30 +33,42 @@ var rooms = []room{
 	{"cgroups", nil, "cgroups, rootfs and seccomp each know one facility of the kernel; runtime joins them"},
 	{"seccomp", []string{"internal/strictyaml"}, "as cgroups"},
 	{"rootfs", []string{"internal/durable", "rootfs/archive", "rootfs/recipes"}, "as cgroups; the store knows no manifest, registry or tool"},
-	{"rootfs/", []string{"api", "internal/confine", "internal/shareddir", "internal/strictyaml", "rootfs"}, "reads and makes images and manifests, and knows nothing of runs"},
-	{"runtime", []string{"api", "cgroups", "internal/cache", "internal/durable", "internal/rollback", "internal/shareddir", "judge", "rootfs", "rootfs/archive", "rootfs/languages", "seccomp", "seccomp/bpf"}, "makes cells and runs programs as root: it parses nothing that a stranger wrote"},
+	{"rootfs/", []string{"api", "internal/confine", "internal/shareddir", "internal/strictyaml", "rootfs"},
+		"reads and makes images and manifests, and knows nothing of runs"},
+	{"runtime", []string{"api", "cgroups", "internal/cache", "internal/durable", "internal/rollback", "internal/shareddir", "judge", "rootfs",
+		"rootfs/archive", "rootfs/languages", "seccomp", "seccomp/bpf"},
+		"makes cells and runs programs as root: it parses nothing that a stranger wrote"},
 	{"agent", []string{"api", "api/decode"}, "HTTP knows nothing of cells; brigd joins the two"},
 	{"agent/", []string{"api"}, "a program that talks to an agent, or relays the network of a run, links no agent"},
 	{"judge", []string{"api"}, "pure functions from what was seen of a run to what it means"},
-	{"judge/", []string{"api", "internal/durable", "internal/inputfile", "internal/strictyaml", "rootfs/languages"}, "decides what runs and reads what strangers packed; a caller that has an agent executes it"},
+	{"judge/", []string{"api", "internal/durable", "internal/inputfile", "internal/strictyaml", "rootfs/languages"},
+		"decides what runs and reads what strangers packed; a caller that has an agent executes it"},
 	{"batch", []string{"api", "api/decode", "internal/durable"}, "reads jobs, moves them and records results; it executes nothing"},
-	{"service", []string{"agent/client", "agent/egress", "api", "api/decode", "batch/...", "internal/cache", "internal/durable", "internal/inputfile", "internal/shareddir", "judge/..."}, "HTTP for the network; it holds no privilege, so it links nothing that needs any"},
+	{"service", []string{"agent/client", "agent/egress", "api", "api/decode", "batch/...", "internal/cache", "internal/durable",
+		"internal/inputfile", "internal/shareddir", "judge/..."},
+		"HTTP for the network; it holds no privilege, so it links nothing that needs any"},
 	{"service/client", []string{"api"}, "a program that talks to a service links none"},
-	{"internal", []string{"agent/client", "agent/egress", "api", "batch/jetstream", "batch/worker", "cgroups", "judge", "rootfs", "rootfs/languages", "service/client"}, "helpers, tests and the tools that measure"},
+	{"internal", []string{"agent/client", "agent/egress", "api", "batch/jetstream", "batch/worker", "cgroups", "judge", "rootfs",
+		"rootfs/languages", "service/client"}, "helpers, tests and the tools that measure"},
 	{"deploy", nil, "scripts, units and recipes, whose tests alone are in Go"},
 	{"testdata", nil, "programs that tests run, and what they print"},
-	{"cmd/brigd", []string{"agent", "api", "internal/...", "rootfs", "rootfs/archive", "rootfs/languages", "runtime/...", "seccomp", "seccomp/load"}, "wiring of the agent, which holds root: see agentLinks"},
-	{"cmd/brig", []string{"agent/client", "agent/egress", "api", "batch/...", "internal/...", "judge/...", "rootfs/...", "runtime/bundle", "seccomp/...", "service/..."}, "wiring; it holds no privilege, so it links neither libcontainer nor libseccomp"},
+	{"cmd/brigd", []string{"agent", "api", "internal/...", "rootfs", "rootfs/archive", "rootfs/languages", "runtime/...", "seccomp",
+		"seccomp/load"}, "wiring of the agent, which holds root: see agentLinks"},
+	{"cmd/brig", []string{"agent/client", "agent/egress", "api", "batch/...", "internal/...", "judge/...", "rootfs/...", "runtime/bundle",
+		"seccomp/...", "service/..."}, "wiring; it holds no privilege, so it links neither libcontainer nor libseccomp"},
 }
 
 // floors are the packages below runtime, the lowest first: a package imports those in front of it alone.
-var floors = []string{"ablate", "linux", "mount", "plan", "bundle", "netns", "template", "image", "calls", "volume", "cell", "pool", "run", "session", "packages", ""}
+var floors = []string{"ablate", "linux", "mount", "plan", "bundle", "netns", "template", "image", "calls", "volume", "cell", "pool", "run",
+	"session", "packages", ""}
 
 // agentLinks are all packages of ours that brigd is linked with: it holds root, and libcontainer re-executes all of it.
 // It listens on no network, and reads no program, archive or foreign dialect; rootfs/archive reads in a child.
 var agentLinks = []string{
-	"agent", "api/...", "cgroups", "cmd/brigd", "internal/cache", "internal/durable", "internal/procfs", "internal/rollback", "internal/shareddir",
-	"internal/sockdir", "internal/strictyaml", "internal/sysmon", "internal/usage", "judge", "rootfs", "rootfs/archive", "rootfs/languages", "rootfs/recipes",
+	"agent", "api/...", "cgroups", "cmd/brigd", "internal/cache", "internal/durable", "internal/procfs",
+	"internal/rollback", "internal/shareddir",
+	"internal/sockdir", "internal/strictyaml", "internal/sysmon", "internal/usage", "judge", "rootfs", "rootfs/archive",
+	"rootfs/languages", "rootfs/recipes",
 	"runtime/...", "seccomp", "seccomp/bpf", "seccomp/load",
 }
 
@@ -285,7 +297,7 @@ func TestRulesRejectForbiddenImports(t *testing.T) {
 	}
 }
 
-const maxLines = 400 // of a file
+const maxCode = 450 // lines of a file that are neither blank nor a comment
 
 func TestFilesAreShort(t *testing.T) {
 	eachFile(t, func(name string, text []byte) {
@@ -294,10 +306,20 @@ func TestFilesAreShort(t *testing.T) {
 		default:
 			return
 		}
-		if n := bytes.Count(text, []byte("\n")); n > maxLines {
-			t.Errorf("%s has %d lines; the most is %d: split it by subject", name, n, maxLines)
+		if n := codeLines(text); n > maxCode {
+			t.Errorf("%s has %d lines of code; the maximum is %d: split it by subject", name, n, maxCode)
 		}
 	})
+}
+
+func codeLines(text []byte) (n int) {
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimSpace(line)
+		if len(line) > 0 && !bytes.HasPrefix(line, []byte("//")) && !bytes.HasPrefix(line, []byte("#")) {
+			n++
+		}
+	}
+	return n
 }
 
 func TestNoFileNamesTheMachineItWasWrittenOn(t *testing.T) {

@@ -36,7 +36,8 @@ func TestSharedDirectoriesAreMadeInOnePlace(t *testing.T) {
 	var found []string
 	eachGoFile(t, func(name string, text []byte) {
 
-		if strings.HasPrefix(name, "internal/bench/") || strings.HasPrefix(name, "internal/e2e/") || strings.HasSuffix(name, "_test.go") || strings.HasSuffix(path.Dir(name), "test") || strings.HasPrefix(name, "testdata/") {
+		if strings.HasPrefix(name, "internal/bench/") || strings.HasPrefix(name, "internal/e2e/") || strings.HasSuffix(name, "_test.go") ||
+			strings.HasSuffix(path.Dir(name), "test") || strings.HasPrefix(name, "testdata/") {
 			return
 		}
 		if bytes.Contains(text, []byte("os.MkdirAll(")) {

@@ -14,7 +14,8 @@ var update = flag.Bool("update", false, "write the table of rooms into docs/arch
 
 // The table of rooms in the documents is that of the rules.
 func TestArchitecturePageHasTheRooms(t *testing.T) {
-	const page, begin, end = "../../docs/architecture.md", "<!-- rooms: written by go test ./internal/archtest -update -->", "<!-- end of rooms -->"
+	const page, begin, end = "../../docs/architecture.md", "<!-- rooms: written by go test ./internal/archtest -update -->",
+		"<!-- end of rooms -->"
 
 	var b strings.Builder
 	b.WriteString("| room | may import, of ours | why |\n|---|---|---|\n")

@@ -68,7 +68,9 @@ func (c *bareClient) Run(_ context.Context, r api.Run) (res api.Result, err erro
 }
 
 func (k *bareConn) exchange(body []byte) ([]byte, error) {
-	head := fmt.Appendf(nil, "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", len(body))
+	head := fmt.Appendf(nil,
+		"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n",
+		len(body))
 	if _, err := k.Write(append(head, body...)); err != nil {
 		return nil, err
 	}

@@ -99,9 +99,12 @@ func (b *bench) crowdFullQueue(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	b.addLine("The same for %d s with a queue of %d requests: %d runs, %d requests refused with Retry-After.", lasts, places, c.ran.Load(), c.refused.Load())
-	b.atLeast("requests refused with an error code and Retry-After while the queue is full", float64(c.refused.Load()), 1, "")
-	b.atMost(fmt.Sprintf("requests of 64 clients with neither a result nor a correct refusal, with a queue of %d", places), float64(c.lost.Load()), 0, "")
+	b.addLine("The same for %d s with a queue of %d requests: %d runs, %d requests refused with Retry-After.", lasts,
+		places, c.ran.Load(), c.refused.Load())
+	b.atLeast("requests refused with an error code and Retry-After while the queue is full",
+		float64(c.refused.Load()), 1, "")
+	b.atMost(fmt.Sprintf("requests of 64 clients with neither a result nor a correct refusal, with a queue of %d", places),
+		float64(c.lost.Load()), 0, "")
 	return nil
 }
 
@@ -150,12 +153,15 @@ func (b *bench) compareWithSocket(ctx context.Context, s *service, run runner) (
 	// The agent's socket is measured with package client, which is a bare client; Go's own
 	// HTTP client takes more time of the same processors, whatever it requests.
 	b.addLine("Through brig serve over TCP, compared with the agent's socket, with a client as simple as the socket's: %.2f ms more at p50, %.0f %% of the rate with %d clients, %.0f %% with %d; with Go's HTTP client: %.2f ms, %.0f %%, %.0f %%.",
-		median(over[2]), median(queued[2]), 2*b.slots, median(full[2]), b.slots, median(over[1]), median(queued[1]), median(full[1]))
-	b.addLine("Processor time of brig serve per run with %d clients: %s.", 2*b.slots, (used / time.Duration(counted)).Round(time.Microsecond))
+		median(over[2]), median(queued[2]), 2*b.slots, median(full[2]), b.slots, median(over[1]),
+		median(queued[1]), median(full[1]))
+	b.addLine("Processor time of brig serve per run with %d clients: %s.", 2*b.slots,
+		(used / time.Duration(counted)).Round(time.Microsecond))
 	b.atMost(gatewayMore, median(over[2]), 0.4, "ms")
 	b.atMost("the same with Go's HTTP client", median(over[1]), 0.4, "ms")
 	// Callers of the socket wait in the bench for a slot, callers of the service in its queue.
-	b.atLeast(fmt.Sprintf("rate through the gateway, relative to the agent's socket, %d clients on %d slots", 2*b.slots, b.slots), median(queued[2]), 80, "%")
+	b.atLeast(fmt.Sprintf("rate through the gateway, relative to the agent's socket, %d clients on %d slots", 2*b.slots,
+		b.slots), median(queued[2]), 80, "%")
 	b.atLeast("the same with Go's HTTP client", median(queued[1]), 80, "%")
 	b.atLeast(fmt.Sprintf("the same with %d clients, where no request queues and a slot is idle until its client sends the next request", b.slots), median(full[2]), 80, "%")
 	b.atLeast("the same with Go's HTTP client, without queueing", median(full[1]), 80, "%")
@@ -181,7 +187,8 @@ func (b *bench) measureSpeed(ctx context.Context, run runner, most, service int)
 		return p, err
 	}
 	after, err := processorTime(service)
-	return speed{p50: float64(one.quantile(.5)) / 1e6, full: full.rate(), queued: queued.rate(), used: after - before, runs: len(queued.took)}, err
+	return speed{p50: float64(one.quantile(.5)) / 1e6, full: full.rate(), queued: queued.rate(), used: after - before,
+		runs: len(queued.took)}, err
 }
 
 // readers opens a thousand streams of one run's events, and checks that all of them
@@ -243,7 +250,8 @@ func (b *bench) crowd(ctx context.Context, c *client.Client, lasts time.Duration
 				switch {
 				case err == nil && res.Verdict == api.OK:
 					t.ran.Add(1)
-				case errors.As(err, &p) && p.Status == http.StatusTooManyRequests && (p.Code == api.CodeQueueFull || p.Code == api.CodeKeyQueueFull) && p.RetrySafe && p.RetryAfter > 0:
+				case errors.As(err, &p) && p.Status == http.StatusTooManyRequests &&
+					(p.Code == api.CodeQueueFull || p.Code == api.CodeKeyQueueFull) && p.RetrySafe && p.RetryAfter > 0:
 					t.refused.Add(1)
 					select { // honours Retry-After
 					case <-time.After(min(time.Duration(p.RetryAfter)*time.Second, time.Until(until))):

@@ -118,7 +118,8 @@ func (b *bench) comparisons(ctx context.Context, g *goJudge) ([]comparison, erro
 		return nil, err
 	}
 	path := filepath.Join(box, "sum")
-	if out, err := exec.CommandContext(ctx, "gcc", "-O2", "-static", "-s", "-o", path, "internal/bench/spawn/sum.c").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "gcc", "-O2", "-static", "-s", "-o", path,
+		"internal/bench/spawn/sum.c").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("gcc internal/bench/spawn/sum.c: %w\n%s", err, out)
 	}
 	content, err := os.ReadFile(path)
@@ -187,8 +188,10 @@ func (b *bench) compare(ctx context.Context) error {
 					other.add(o)
 				}
 			}
-			b.addLine("| %s | %d | %.0f | %.0f | %.2f | %.2f | %.0f | %.2f | %.2f | %.2fx | %.2fx |", c.name, clients, median(plain.rates),
-				median(its.rates), median(its.p50)/1e3, median(its.p99)/1e3, median(other.rates), median(other.p50)/1e3, median(other.p99)/1e3,
+			b.addLine("| %s | %d | %.0f | %.0f | %.2f | %.2f | %.0f | %.2f | %.2f | %.2fx | %.2fx |", c.name,
+				clients, median(plain.rates),
+				median(its.rates), median(its.p50)/1e3, median(its.p99)/1e3, median(other.rates),
+				median(other.p50)/1e3, median(other.p99)/1e3,
 				median(ratios(its.rates, other.rates)), median(ratios(plain.rates, other.rates)))
 		}
 	}

@@ -34,7 +34,8 @@ func TestGoJudgeAnswersAreChecked(t *testing.T) {
 				CopyIn map[string]struct{ FileID string }
 			}
 		}
-		if err := json.NewDecoder(r.Body).Decode(&ask); err != nil || len(ask.Cmd) != 1 || ask.Cmd[0].CopyIn["sum"].FileID != "ID" || ask.Cmd[0].Args[1] != "100" {
+		if err := json.NewDecoder(r.Body).Decode(&ask); err != nil || len(ask.Cmd) != 1 || ask.Cmd[0].CopyIn["sum"].FileID != "ID" ||
+			ask.Cmd[0].Args[1] != "100" {
 			http.Error(w, fmt.Sprintf("%+v, %v", ask, err), http.StatusBadRequest)
 			return
 		}

@@ -85,14 +85,16 @@ func (b *bench) outputComparisons() error {
 			slowest, slowestName = each, how
 		}
 	}
-	b.atLeast(fmt.Sprintf("output that a built-in comparison reads per second, the slowest (%s)", slowestName), 1e-6/slowest, 400, "MB")
+	b.atLeast(fmt.Sprintf("output that a built-in comparison reads per second, the slowest (%s)", slowestName),
+		1e-6/slowest, 400, "MB")
 	return nil
 }
 
 // checkers times a test of a small C++ program that a comparison judges, and the same with checkers.
 func (b *bench) checkers(ctx context.Context) error {
 	expected := api.Bytes("hello, world\n")
-	plain := api.Run{Language: "cpp", Source: api.Bytes("#include <cstdio>\nint main() { puts(\"hello, world\"); }\n"), Tests: []api.Test{{ID: "1", Expected: &expected}}}
+	plain := api.Run{Language: "cpp", Source: api.Bytes("#include <cstdio>\nint main() { puts(\"hello, world\"); }\n"),
+		Tests: []api.Test{{ID: "1", Expected: &expected}}}
 	testlib, python := plain, plain
 	testlib.Check = &api.Check{Program: api.Program{Language: "cpp", Source: checkerSource}, Protocol: api.ProtocolTestlib}
 	python.Check = &api.Check{Program: api.Program{Source: pythonCheckerSource}, Protocol: api.ProtocolPython}
@@ -130,7 +132,8 @@ func (b *bench) each(ctx context.Context, runs []api.Run, rows []row) error {
 func (b *bench) accepted(ctx context.Context, r api.Run) (api.Result, error) {
 	res, err := b.agent.Client.Run(ctx, r)
 	if err == nil && (res.Summary == nil || res.Summary.Accepted != len(r.Tests)) {
-		err = fmt.Errorf("not all tests are accepted: verdict %s, %s, summary %+v, tests %+v", res.Verdict, res.Stderr, res.Summary, res.Tests)
+		err = fmt.Errorf("not all tests are accepted: verdict %s, %s, summary %+v, tests %+v", res.Verdict, res.Stderr,
+			res.Summary, res.Tests)
 	}
 	return res, err
 }
@@ -140,7 +143,8 @@ func (b *bench) accepted(ctx context.Context, r api.Run) (api.Result, error) {
 func (b *bench) conversations(ctx context.Context, image rootfs.Image) error {
 	alone := api.Run{Language: "cpp", Source: talkSource, Tests: []api.Test{{ID: "1", Stdin: api.Bytes("0\n")}}}
 	talks := alone
-	talks.Interactor = &api.Interactor{Program: api.Program{Language: "cpp", Source: talkSource}, Protocol: api.ProtocolKattis}
+	talks.Interactor = &api.Interactor{Program: api.Program{Language: "cpp", Source: talkSource},
+		Protocol: api.ProtocolKattis}
 	talks.Tests = []api.Test{{ID: "1", Stdin: api.Bytes("1\n")}}
 	long := talks
 	long.Tests = []api.Test{{ID: "1", Stdin: api.Bytes(strconv.Itoa(talkLines))}}
@@ -172,7 +176,8 @@ func (b *bench) conversations(ctx context.Context, image rootfs.Image) error {
 	b.addLine("A program that says one line to its interactor: p50 %.2f ms, the program alone %.2f ms. %d lines in turns: %.2f s, over plain pipes on one processor %.2f s.",
 		median(rows[1].p50)/1e3, median(rows[0].p50)/1e3, talkLines, median(talked), median(piped))
 	b.atMost("time that an interactor adds to a test, p50", median(differences(rows[1].p50, rows[0].p50))/1e3, 5, "ms")
-	b.atMost(fmt.Sprintf("%d lines said in turns with an interactor, relative to plain pipes on one processor", talkLines), median(ratios(talked, piped)), 1.5, "x")
+	b.atMost(fmt.Sprintf("%d lines said in turns with an interactor, relative to plain pipes on one processor", talkLines),
+		median(ratios(talked, piped)), 1.5, "x")
 	return nil
 }
 
@@ -232,7 +237,8 @@ func (b *bench) class(ctx context.Context, image rootfs.Image) (err error) {
 	}
 	b.addLine("`brig grade` with %d submissions in Python and %d tests: %.2f s, without templates %.2f s; %d plain processes, %d at a time: %.2f s.",
 		b.cfg.submissions, testsOfAClass, median(warm), median(cold), processes, b.slots, median(plain))
-	b.atMost("a class in Python, relative to the plain processes on the same processors", median(ratios(warm, plain)), 0.5, "x")
+	b.atMost("a class in Python, relative to the plain processes on the same processors",
+		median(ratios(warm, plain)), 0.5, "x")
 	b.atMost("the same without templates", median(ratios(cold, plain)), 1.2, "x")
 	return nil
 }
@@ -242,18 +248,22 @@ func (b *bench) writeClass(dir string) error {
 	tests, submissions := filepath.Join(dir, "tests"), filepath.Join(dir, "submissions")
 	err := errors.Join(os.MkdirAll(tests, 0o755), os.MkdirAll(submissions, 0o755))
 	for i := range testsOfAClass {
-		err = errors.Join(err, os.WriteFile(filepath.Join(tests, fmt.Sprintf("%02d.in", i)), fmt.Appendf(nil, "%d %d\n", i, 2*i), 0o644),
+		err = errors.Join(err,
+			os.WriteFile(filepath.Join(tests, fmt.Sprintf("%02d.in", i)), fmt.Appendf(nil, "%d %d\n", i, 2*i), 0o644),
 			os.WriteFile(filepath.Join(tests, fmt.Sprintf("%02d.ans", i)), fmt.Appendf(nil, "%d\n", 3*i), 0o644))
 	}
 	for i := range b.cfg.submissions {
-		err = errors.Join(err, os.WriteFile(filepath.Join(submissions, fmt.Sprintf("student%02d.py", i)), fmt.Appendf(nil, "# student %d\n%s", i, sumSource), 0o644))
+		err = errors.Join(err,
+			os.WriteFile(filepath.Join(submissions, fmt.Sprintf("student%02d.py", i)),
+				fmt.Appendf(nil, "# student %d\n%s", i, sumSource), 0o644))
 	}
 	return err
 }
 
 // grade runs brig grade on an agent and returns how long the command took. Everything must be accepted.
 func (b *bench) grade(ctx context.Context, a *agent, dir string) (time.Duration, error) {
-	c := exec.CommandContext(ctx, filepath.Join(b.cfg.own.Bin, "brig"), "grade", "--socket", filepath.Join(a.Dir, "brigd.sock"),
+	c := exec.CommandContext(ctx, filepath.Join(b.cfg.own.Bin, "brig"), "grade", "--socket",
+		filepath.Join(a.Dir, "brigd.sock"),
 		"--quiet", "--json", filepath.Join(dir, "tests"), filepath.Join(dir, "submissions"))
 	c.Stderr = os.Stderr
 	begun := time.Now()

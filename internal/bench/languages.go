@@ -67,7 +67,8 @@ func (b *bench) languages(ctx context.Context) error {
 	}
 	if len(hellos) > 0 {
 		b.atMost("time that brig adds to the bare hello, worst language, p50", mostAll, 2, "ms")
-		b.atMost("time that brig adds to the bare hello on one processor, which is what a run gets, worst language, p50", mostOne, 2, "ms")
+		b.atMost("time that brig adds to the bare hello on one processor, which is what a run gets, worst language, p50",
+			mostOne, 2, "ms")
 	}
 	if err := b.templates(ctx); err != nil {
 		return err
@@ -158,7 +159,8 @@ func (b *bench) unpack(ctx context.Context, h *hello) error {
 	if err := unix.Getrlimit(unix.RLIMIT_STACK, &stack); err != nil {
 		return err
 	}
-	h.bare.argv = languages.Placeholders{Source: h.lang.SourceFile, Memory: res.Limits.Memory, Stack: api.Size(stack.Cur)}.Expand(h.lang.Run, nil)
+	h.bare.argv = languages.Placeholders{Source: h.lang.SourceFile, Memory: res.Limits.Memory,
+		Stack: api.Size(stack.Cur)}.Expand(h.lang.Run, nil)
 	return nil
 }
 
@@ -203,8 +205,10 @@ func (b *bench) compiles(ctx context.Context, h *hello) error {
 		bare = append(bare, float64(s.took[0])/1e6)
 	}
 	b.addLine("")
-	b.addLine("C++ hello with bits/stdc++.h: plain g++ %.0f ms, brig %.0f ms, cached %.2f ms until its start.", median(bare), median(cold), median(cached))
-	b.atMost("compilation of C++ hello with bits/stdc++.h, relative to plain g++ without the precompiled header", median(ratios(cold, bare)), 0.33, "x")
+	b.addLine("C++ hello with bits/stdc++.h: plain g++ %.0f ms, brig %.0f ms, cached %.2f ms until its start.",
+		median(bare), median(cold), median(cached))
+	b.atMost("compilation of C++ hello with bits/stdc++.h, relative to plain g++ without the precompiled header",
+		median(ratios(cold, bare)), 0.33, "x")
 	b.atMost("the same program again, cached, from request to start", median(cached), 5, "ms")
 	return nil
 }

@@ -24,12 +24,16 @@ func main() {
 	pflag.IntVar(&cfg.sparse, "sparse", 100, "runs 10 ms apart, per round")
 	pflag.IntVar(&cfg.soak, "soak", 100_000, "runs of the endurance test; 0: skip it")
 	pflag.IntVar(&cfg.sleepers, "sleepers", 500, "runs that sleep concurrently; 0: skip them")
-	pflag.IntVar(&cfg.sessions, "sessions", 50, "sessions to create, and four times as many commands in one session; 0: skip them")
+	pflag.IntVar(&cfg.sessions, "sessions", 50,
+		"sessions to create, and four times as many commands in one session; 0: skip them")
 	pflag.IntVar(&cfg.packages, "packages", 100, "runs of Python with packages and without, per round; 0: skip them")
-	pflag.IntVar(&cfg.crowd, "crowd", 60, "seconds during which 64 clients send requests to brig serve; 0: skip the gateway")
-	pflag.StringSliceVar(&cfg.languages, "languages", nil, "languages in which hello is timed (default: all with a stored image)")
+	pflag.IntVar(&cfg.crowd, "crowd", 60,
+		"seconds during which 64 clients send requests to brig serve; 0: skip the gateway")
+	pflag.StringSliceVar(&cfg.languages, "languages", nil,
+		"languages in which hello is timed (default: all with a stored image)")
 	pflag.IntVar(&cfg.hellos, "hellos", 20, "runs of hello per language and round; 0: skip languages")
-	pflag.IntVar(&cfg.submissions, "submissions", 40, "submissions of the class that brig grade judges; 0: skip the cost of judging")
+	pflag.IntVar(&cfg.submissions, "submissions", 40,
+		"submissions of the class that brig grade judges; 0: skip the cost of judging")
 	pflag.StringArrayVar(&cfg.write, "write", nil, "replace the measured block of this Markdown file (repeatable)")
 	pflag.StringArrayVar(&cfg.summaries, "summary", nil, "replace the summary block of this Markdown file (repeatable)")
 	pflag.StringVar(&cfg.goJudge, "go-judge", "", "`URL` of a running go-judge: only compare brig with it")

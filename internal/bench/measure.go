@@ -38,7 +38,9 @@ func (b bare) spawn(ctx context.Context, spawner string, clients, count int, gap
 	cmds := make([]*exec.Cmd, clients)
 	start := time.Now()
 	for i := range cmds {
-		cmds[i] = exec.CommandContext(ctx, spawner, append([]string{b.root, b.box, processors, strconv.Itoa(count), strconv.Itoa(int(gap.Microseconds()))}, b.argv...)...)
+		cmds[i] = exec.CommandContext(ctx, spawner,
+			append([]string{b.root, b.box, processors, strconv.Itoa(count),
+				strconv.Itoa(int(gap.Microseconds()))}, b.argv...)...)
 		cmds[i].Stdout, cmds[i].Stderr = &outs[i], os.Stderr
 		if err := cmds[i].Start(); err != nil {
 			return sample{}, err
@@ -65,7 +67,8 @@ type runner func(context.Context, api.Run) (api.Result, error)
 
 // sandboxed runs the program through the agent. An agent does not queue, so clients
 // beyond its slots wait here, as they would in a gateway; the wait is included.
-func sandboxed(ctx context.Context, run runner, r api.Run, clients, slots, count int, gap time.Duration) (sample, error) {
+func sandboxed(ctx context.Context, run runner, r api.Run, clients, slots, count int,
+	gap time.Duration) (sample, error) {
 	gate := make(chan struct{}, slots)
 	parts := make([][]time.Duration, clients)
 	errs := make([]error, clients)

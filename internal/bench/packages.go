@@ -60,7 +60,8 @@ func (b *bench) packages(ctx context.Context) (err error) {
 	}
 	b.addLine("Python with a set of packages: p50 %.2f ms, p99 %.2f ms; without: p50 %.2f ms, p99 %.2f ms.",
 		median(added.p50)/1e3, median(added.p99)/1e3, median(without.p50)/1e3, median(without.p99)/1e3)
-	b.atMost("time that packages add to a run of Python that has them, p50", median(differences(added.p50, without.p50))/1e3, 1, "ms")
+	b.atMost("time that packages add to a run of Python that has them, p50",
+		median(differences(added.p50, without.p50))/1e3, 1, "ms")
 	return nil
 }
 
@@ -72,9 +73,10 @@ func (b *bench) install(ctx context.Context, about api.LanguagePackages, r api.R
 	}
 	var relay *egress.Relay
 	var failed error
-	_, err = b.agent.Client.InstallPackages(ctx, api.PackageRequest{Language: r.Language, Requirements: r.Requirements, Index: r.Index}, client.Events{
-		Network: func(sockets []*os.File) { relay, failed = egress.Start(policy, sockets) },
-	})
+	_, err = b.agent.Client.InstallPackages(ctx,
+		api.PackageRequest{Language: r.Language, Requirements: r.Requirements, Index: r.Index}, client.Events{
+			Network: func(sockets []*os.File) { relay, failed = egress.Start(policy, sockets) },
+		})
 	if relay != nil && failed == nil {
 		relay.Close()
 	}

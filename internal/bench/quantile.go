@@ -54,11 +54,13 @@ func (r *row) add(s sample) {
 // line formats the row of a table: the medians, and the medians of the ratios to base,
 // taken round by round.
 func (r *row) line(base *row) string {
-	s := fmt.Sprintf("| %s | %d | %.2f | %.2f | %.2f | %.0f |", r.name, r.runs, median(r.p50)/1e3, median(r.p90)/1e3, median(r.p99)/1e3, median(r.rates))
+	s := fmt.Sprintf("| %s | %d | %.2f | %.2f | %.2f | %.0f |", r.name, r.runs, median(r.p50)/1e3, median(r.p90)/1e3,
+		median(r.p99)/1e3, median(r.rates))
 	if base == nil {
 		return s + " | | |"
 	}
-	return s + fmt.Sprintf(" %.2fx | %.2fx | %.0f %% |", median(ratios(r.p50, base.p50)), median(ratios(r.p99, base.p99)), 100*median(ratios(r.rates, base.rates)))
+	return s + fmt.Sprintf(" %.2fx | %.2fx | %.0f %% |", median(ratios(r.p50, base.p50)), median(ratios(r.p99, base.p99)),
+		100*median(ratios(r.rates, base.rates)))
 }
 
 func differences(a, b []float64) []float64 {

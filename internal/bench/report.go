@@ -27,12 +27,14 @@ func (b *bench) table() {
 	b.addLine("Ratios are relative to the plain spawn of the same round; medians over all rounds.")
 	if b.counted > 0 {
 		n := time.Duration(b.counted)
-		b.addLine("Processor time per run with 2 clients: agent %s, cells and programs %s.", (b.agentCPU / n).Round(time.Microsecond), (b.cellCPU / n).Round(time.Microsecond))
+		b.addLine("Processor time per run with 2 clients: agent %s, cells and programs %s.",
+			(b.agentCPU / n).Round(time.Microsecond), (b.cellCPU / n).Round(time.Microsecond))
 	}
 	b.addLine("")
 	p50 := func(i int) float64 { return median(ratios(b.rows[i].p50, b.bases[i].p50)) }
 	b.atMost("p50, strict, 1 client, relative to the plain spawn", p50(1), 1.75, "x")
-	b.atLeast("rate with 2 clients, relative to the plain spawn", 100*median(ratios(b.rows[3].rates, b.bases[3].rates)), 45, "%")
+	b.atLeast("rate with 2 clients, relative to the plain spawn",
+		100*median(ratios(b.rows[3].rates, b.bases[3].rates)), 45, "%")
 	b.atMost("p99 of runs 10 ms apart, relative to the plain spawn", median(ratios(b.rows[6].p99, b.bases[6].p99)), 3, "x")
 	b.atMost("fresh, back to back, p50", median(b.rows[7].p50)/1e3, 15, "ms")
 	b.atMost("fresh, 50 ms apart, p50", median(b.rows[8].p50)/1e3, 30, "ms")
@@ -55,7 +57,8 @@ func (b *bench) atMost(name string, value, target float64, unit string) {
 }
 
 func (b *bench) atLeast(name string, value, target float64, unit string) {
-	b.measurements = append(b.measurements, measurement{name: name, value: value, target: target, unit: unit, atLeast: true})
+	b.measurements = append(b.measurements,
+		measurement{name: name, value: value, target: target, unit: unit, atLeast: true})
 }
 
 // targets reports every value with its target. A missed target is marked in the table and

@@ -26,7 +26,8 @@ func run(ctx context.Context, cfg config) (err error) {
 		return err
 	}
 	spawner := filepath.Join(dir, "spawn")
-	if out, err := exec.CommandContext(ctx, "gcc", "-O2", "-o", spawner, "internal/bench/spawn/spawn.c").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "gcc", "-O2", "-o", spawner,
+		"internal/bench/spawn/spawn.c").CombinedOutput(); err != nil {
 		return fmt.Errorf("gcc internal/bench/spawn/spawn.c: %w\n%s", err, out)
 	}
 	if err := cfg.own.EnsureImage(ctx, dir); err != nil {
@@ -44,7 +45,8 @@ func run(ctx context.Context, cfg config) (err error) {
 		return err
 	}
 	b.slots = health.Slots
-	b.addLine("Linux %s, cgroups %s, %d processors, brig %s, `%s`; %d interleaved rounds.", health.Kernel, health.CgroupMode, goruntime.NumCPU(), health.Version, cfg.program, cfg.rounds)
+	b.addLine("Linux %s, cgroups %s, %d processors, brig %s, `%s`; %d interleaved rounds.", health.Kernel,
+		health.CgroupMode, goruntime.NumCPU(), health.Version, cfg.program, cfg.rounds)
 	b.addLine("")
 	if cfg.goJudge != "" {
 		return b.compare(ctx)
@@ -142,7 +144,8 @@ func (b *bench) measures() []struct {
 		{"brig strict, 10 ms apart", 5, sb(b.run, 1, s, sparseGap)},
 		{"brig fresh, back to back", 0, sb(fresh, 1, s, 0)},
 		{"brig fresh, 50 ms apart", 5, sb(fresh, 1, s/4+1, 5*sparseGap)},
-		{"brig strict, live output, 1 client", 0, func(ctx context.Context) (sample, error) { return sandboxed(ctx, streamed(c), b.run, 1, b.slots, s, 0) }},
+		{"brig strict, live output, 1 client", 0,
+			func(ctx context.Context) (sample, error) { return sandboxed(ctx, streamed(c), b.run, 1, b.slots, s, 0) }},
 		{networkRow, 0, func(ctx context.Context) (sample, error) {
 			return sandboxed(ctx, withNetwork(c), b.run, 1, b.slots, s, 0)
 		}},
@@ -164,7 +167,8 @@ func (b *bench) others() (list []struct {
 		}{name, 0, func(ctx context.Context) (sample, error) { return command(ctx, max(b.cfg.sparse/4, 5), argv...) }})
 	}
 	if path, err := exec.LookPath("bwrap"); err == nil {
-		add("bubblewrap (namespaces only)", path, "--ro-bind", b.agent.Rootfs, "/", "--proc", "/proc", "--dev", "/dev", "--unshare-all", b.cfg.program)
+		add("bubblewrap (namespaces only)", path, "--ro-bind", b.agent.Rootfs, "/", "--proc", "/proc", "--dev", "/dev",
+			"--unshare-all", b.cfg.program)
 	}
 	for _, oci := range []string{"runc", "crun"} {
 		path, err := exec.LookPath(oci)
@@ -173,7 +177,8 @@ func (b *bench) others() (list []struct {
 		}
 		dir := filepath.Join(b.agent.Dir, "bundle-"+oci)
 		brig := filepath.Join(b.cfg.own.Bin, "brig")
-		write := exec.Command(brig, "bundle", "--runtime", oci, "--data-dir", b.agent.Data, "--rootfs", b.cfg.own.Name, dir, "--", b.cfg.program)
+		write := exec.Command(brig, "bundle", "--runtime", oci, "--data-dir", b.agent.Data, "--rootfs", b.cfg.own.Name,
+			dir, "--", b.cfg.program)
 		if out, err := write.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "%s is skipped: %v: %s", oci, err, out)
 			continue
@@ -268,6 +273,7 @@ func (b *bench) footprint(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.atMost("image files held in memory in addition, limited by --image-memory", float64(health.ImagesHeld)/(1<<20), float64(health.ImagesMax)/(1<<20), "MiB")
+	b.atMost("image files held in memory in addition, limited by --image-memory", float64(health.ImagesHeld)/(1<<20),
+		float64(health.ImagesMax)/(1<<20), "MiB")
 	return nil
 }

@@ -102,7 +102,8 @@ func (b *bench) sleepers(ctx context.Context) (err error) {
 		return fmt.Errorf("%d of %d sleepers failed, the first because: %w", len(errs), n, errs[0])
 	}
 	b.atLeast(fmt.Sprintf("programs that sleep concurrently, of %d", n), float64(together), float64(n), "")
-	b.atMost("memory of these programs, with cells and kernel objects", float64(free-lowest)/float64(n)/(1<<20), 16, "MiB each")
+	b.atMost("memory of these programs, with cells and kernel objects",
+		float64(free-lowest)/float64(n)/(1<<20), 16, "MiB each")
 	b.atMost("time until the last of them ended", (time.Since(start) - sleepFor).Seconds(), 30, "s more than its sleep")
 	return nil
 }

@@ -43,11 +43,13 @@ func (b *bench) soak(ctx context.Context) error {
 	}
 	quarter := soakWindows / 4
 	first, last := median(ratio[:quarter]), median(ratio[soakWindows-quarter:])
-	b.atMost(fmt.Sprintf("time per run, last quarter of %d runs relative to the first", 2*n*soakWindows), 100*(last/first-1), 5, "% more")
+	b.atMost(fmt.Sprintf("time per run, last quarter of %d runs relative to the first", 2*n*soakWindows),
+		100*(last/first-1), 5, "% more")
 	b.atMost("growth of the agent's memory during these runs", float64(after.rss-before.rss)/(1<<20), 2, "MiB")
 	b.atMost("growth in the agent's descriptors", float64(after.fds-before.fds), 0, "")
 	b.atMost("growth in the agent's control groups", float64(after.groups-before.groups), 0, "")
-	b.atMost("growth in the kernel's memory groups, including removed ones that it still keeps", float64(after.kernelGroups-before.kernelGroups), 10, "")
+	b.atMost("growth in the kernel's memory groups, including removed ones that it still keeps",
+		float64(after.kernelGroups-before.kernelGroups), 10, "")
 	b.atMost("growth in the agent's mounts", float64(after.mounts-before.mounts), 0, "")
 	return nil
 }

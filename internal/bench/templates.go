@@ -32,7 +32,8 @@ var templatePrograms = []struct {
 	{"php hello", "php", "<?php echo \"hello, world\\n\";\n", 0.42, 1.8, 0, 0, 1000},
 	{"ruby hello", "ruby", "puts 'hello, world'\n", 0.08, 10, 0, 0, 1000},
 	{"node hello", "javascript", "console.log('hello, world')\n", 0.55, 1.5, 0, 0, 1000},
-	{"java hello", "java", "class Main { public static void main(String[] a) { System.out.println(\"hello, world\"); } }\n", 0.32, 4, 0, 0, 1000},
+	{"java hello", "java", "class Main { public static void main(String[] a) { System.out.println(\"hello, world\"); } }\n", 0.32, 4, 0, 0,
+		1000},
 	{"pandas", "python-full", "import pandas\nprint(pandas.DataFrame({'a': [1, 2]}).a.sum())\n", 0.07, 0, 0, 0, 1000},
 }
 
@@ -114,7 +115,8 @@ func (b *bench) templates(ctx context.Context) (err error) {
 	b.addLine("|---|---|---|---|---|---|---|---|")
 	for _, p := range all {
 		time, rate := median(ratios(p.warm.p50, p.one.p50)), median(ratios(p.warmTwo.rates, p.bareTwo.rates))
-		b.addLine("| %s | %.2f | %.2f | %.2f | %.2fx | %.0f | %.0f | %.1fx |", p.name, median(p.one.p50)/1e3, median(p.inBrig.p50)/1e3, median(p.warm.p50)/1e3,
+		b.addLine("| %s | %.2f | %.2f | %.2f | %.2fx | %.0f | %.0f | %.1fx |", p.name, median(p.one.p50)/1e3,
+			median(p.inBrig.p50)/1e3, median(p.warm.p50)/1e3,
 			time, median(p.bareTwo.rates), median(p.warmTwo.rates), rate)
 		b.atMost(p.name+" from a template, p50, relative to the bare interpreter", time, p.most, "x")
 		b.atMost(p.name+", time until its template is made", p.made, p.mostMade, "ms")
@@ -161,7 +163,8 @@ func (b *bench) templatePrograms(ctx context.Context) (out []*templateProgram, e
 			fmt.Fprintf(os.Stderr, "%s from a template is skipped: image %s is not stored\n", t.name, l.Image)
 			continue
 		}
-		p := &templateProgram{name: t.name, most: t.most, least: t.least, leastTests: t.tests, mostHTTP: t.http, mostMade: t.made}
+		p := &templateProgram{name: t.name, most: t.most, least: t.least, leastTests: t.tests,
+			mostHTTP: t.http, mostMade: t.made}
 		p.lang, p.bare = l, bare{root: img.Path, box: filepath.Join(b.agent.Dir, fmt.Sprintf("box-template-%d", i))}
 		p.run = api.Run{Language: t.language, Source: api.Bytes(t.source)}
 		res, err := b.makeTemplate(ctx, p)

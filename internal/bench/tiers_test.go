@@ -11,7 +11,8 @@ import (
 
 // The ratio is that of the two tiers in the same round: rounds of a loaded machine do not distort it.
 func TestTierTableComparesWithinRounds(t *testing.T) {
-	p := &tierPair{name: "c/hello.c", own: api.Run{Profile: "default"}, inOwn: row{p50: []float64{1000, 8000, 2000}}, inStrict: row{p50: []float64{900, 4000, 1800}}}
+	p := &tierPair{name: "c/hello.c", own: api.Run{Profile: "default"}, inOwn: row{p50: []float64{1000, 8000, 2000}},
+		inStrict: row{p50: []float64{900, 4000, 1800}}}
 	if lines := tierTable([]*tierPair{p}); !slices.Contains(lines, "| c/hello.c | default | 2.00 | 1.80 | 0.90x |") {
 		t.Errorf("%q", lines)
 	}

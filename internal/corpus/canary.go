@@ -71,7 +71,8 @@ func (c *Canaries) plant() (err error) {
 	if err := os.Chmod(sock, 0o777); err != nil {
 		return err
 	}
-	if c.gram, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Name: "@brig-hostile-datagram-" + filepath.Base(dir), Net: "unixgram"}); err != nil {
+	if c.gram, err = net.ListenUnixgram("unixgram",
+		&net.UnixAddr{Name: "@brig-hostile-datagram-" + filepath.Base(dir), Net: "unixgram"}); err != nil {
 		return err
 	}
 	c.waiting.Go(func() {
@@ -127,7 +128,8 @@ func (c *Canaries) Touched() []string {
 		all = append(all, fmt.Sprintf("host process: %v", err))
 	}
 	var info unix.Siginfo // only looked at, not reaped: Close does that
-	if err := unix.Waitid(unix.P_PID, c.Victim, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil); err != nil || info.Signo != 0 {
+	if err := unix.Waitid(unix.P_PID, c.Victim, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT,
+		nil); err != nil || info.Signo != 0 {
 		all = append(all, fmt.Sprintf("host process was ended (%v)", err))
 	}
 	return all
@@ -138,7 +140,8 @@ func (c *Canaries) Secrets() []string { return []string{Secret, EnvSecret} }
 
 // Expand replaces the placeholders in arguments by the canaries.
 func (c *Canaries) Expand(args []string) []string {
-	r := strings.NewReplacer("$CANARY", c.File, "$PORT", fmt.Sprint(c.tcp.Addr().(*net.TCPAddr).Port), "$ENVCANARY", EnvSecret,
+	r := strings.NewReplacer("$CANARY", c.File, "$PORT", fmt.Sprint(c.tcp.Addr().(*net.TCPAddr).Port),
+		"$ENVCANARY", EnvSecret,
 		"$ABSTRACT", c.unix[0].Addr().String(), "$SOCK", c.unix[1].Addr().String(),
 		"$DATAGRAM", c.gram.LocalAddr().String(), "$VICTIM", fmt.Sprint(c.Victim))
 	out := make([]string, len(args))

@@ -91,7 +91,8 @@ func Limits() api.Limits {
 
 // Run returns the case as a run, with the canaries in its arguments.
 func (c Case) Run(canaries *Canaries) api.Run {
-	r := api.Run{Image: "tiny", Files: []api.File{Probe(c.ID)}, Argv: append([]string{"./" + c.ID}, canaries.Expand(c.Args)...)}
+	r := api.Run{Image: "tiny", Files: []api.File{Probe(c.ID)},
+		Argv: append([]string{"./" + c.ID}, canaries.Expand(c.Args)...)}
 	r.Profile, r.Limits = c.Profile, c.Limits.Over(Limits())
 	return r
 }

@@ -54,7 +54,8 @@ func (c Case) Check(res api.Result, secrets []string) []string {
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	out := string(res.Stdout)
 	if !slices.Contains(c.Verdicts, res.Verdict) {
-		say("verdict %s (signal %d, exit %d, denial %+v); want %v\nstdout %.600q\nstderr %.300q", res.Verdict, res.Signal, res.ExitCode, res.Denial, c.Verdicts, out, res.Stderr)
+		say("verdict %s (signal %d, exit %d, denial %+v); want %v\nstdout %.600q\nstderr %.300q", res.Verdict, res.Signal,
+			res.ExitCode, res.Denial, c.Verdicts, out, res.Stderr)
 	}
 	list, err := Attempts(res.Stdout)
 	if err != nil {
@@ -77,7 +78,8 @@ func (c Case) Check(res api.Result, secrets []string) []string {
 	if c.Hit != "" && !slices.ContainsFunc(res.LimitsHit, func(h string) bool { return strings.Contains(h, c.Hit) }) {
 		say("limits hit: %v; want %s", res.LimitsHit, c.Hit)
 	}
-	if took := time.Duration(res.Timing.Wall + res.Timing.Finish); c.WithinMS != 0 && took > time.Duration(c.WithinMS)*time.Millisecond {
+	if took := time.Duration(res.Timing.Wall + res.Timing.Finish); c.WithinMS != 0 &&
+		took > time.Duration(c.WithinMS)*time.Millisecond {
 		say("took %s; want within %d ms", took, c.WithinMS)
 	}
 	c.checkFiles(res.Files, secrets, say)

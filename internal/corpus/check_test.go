@@ -20,7 +20,8 @@ func TestCheckReportsEachUnmetDemand(t *testing.T) {
 	good := func() api.Result {
 		return api.Result{
 			Verdict: api.OK, LimitsHit: []string{"pids"}, Files: []api.File{{Name: "wanted"}},
-			Stdout: api.Bytes(`{"id":"X","call":"open","errno":"EPERM"}` + "\n" + `{"id":"X","call":"open /x/y","errno":"ENOENT"}` + "\nuid 1000\ngid 1\ngid 1\n"),
+			Stdout: api.Bytes(`{"id":"X","call":"open","errno":"EPERM"}` + "\n" + `{"id":"X","call":"open /x/y","errno":"ENOENT"}` +
+				"\nuid 1000\ngid 1\ngid 1\n"),
 		}
 	}
 	secrets := []string{"canary"}

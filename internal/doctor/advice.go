@@ -13,16 +13,20 @@ func timingChecks(f Facts) []Check {
 	governors := strings.Join(n.Governors, " ")
 	return []Check{
 		newCheck("timing: smt", n.SMT != "1", Warn, orNone(map[string]string{"1": "on", "0": "off"}[n.SMT]),
-			"other work on the same core changes the speed of a program", "echo off > /sys/devices/system/cpu/smt/control, or keep one slot per core"),
+			"other work on the same core changes the speed of a program",
+			"echo off > /sys/devices/system/cpu/smt/control, or keep one slot per core"),
 		newCheck("timing: governor", governors == "" || governors == "performance", Warn, orNone(governors),
 			"the clock follows the load", "cpupower frequency-set -g performance"),
 		newCheck("timing: turbo", n.Turbo != "on", Warn, orNone(n.Turbo),
 			"the clock follows the temperature", "echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo, or 0 > cpufreq/boost"),
 		newCheck("timing: huge pages", n.THP != "always", Warn, orNone(n.THP),
-			"memory use depends on how the host's memory is split", "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"),
-		newCheck("timing: load", n.Load < float64(f.Processors), Warn, fmt.Sprintf("%.2f on %d processors", n.Load, f.Processors),
+			"memory use depends on how the host's memory is split",
+			"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"),
+		newCheck("timing: load", n.Load < float64(f.Processors), Warn,
+			fmt.Sprintf("%.2f on %d processors", n.Load, f.Processors),
 			"runs wait for a processor", "keep other work off the machine"),
-		newCheck("timing: swap", f.Cgroups == nil || !f.Cgroups.SwapOn, Warn, map[bool]string{true: "on", false: "off"}[f.Cgroups != nil && f.Cgroups.SwapOn],
+		newCheck("timing: swap", f.Cgroups == nil ||
+			!f.Cgroups.SwapOn, Warn, map[bool]string{true: "on", false: "off"}[f.Cgroups != nil && f.Cgroups.SwapOn],
 			"the agent's own pages may be on disk", "swapoff -a"),
 	}
 }
@@ -73,10 +77,12 @@ func hardeningChecks(f Facts) []Check {
 	} {
 		v := f.Sysctls[s.name]
 		n, err := strconv.Atoi(v)
-		all = append(all, newCheck(s.name, v == "" || err == nil && n >= s.least, Warn, orNone(v), s.why, fmt.Sprintf("sysctl %s=%d", s.name, s.least)))
+		all = append(all, newCheck(s.name, v == "" ||
+			err == nil && n >= s.least, Warn, orNone(v), s.why, fmt.Sprintf("sysctl %s=%d", s.name, s.least)))
 	}
 	v := f.Sysctls["fs.suid_dumpable"]
-	all = append(all, newCheck("fs.suid_dumpable", v == "" || v == "0", Warn, orNone(v), "programs with privileges may dump their memory", "sysctl fs.suid_dumpable=0"))
+	all = append(all, newCheck("fs.suid_dumpable", v == "" ||
+		v == "0", Warn, orNone(v), "programs with privileges may dump their memory", "sysctl fs.suid_dumpable=0"))
 	flaws := strings.Join(f.Vulnerabilities, " ")
 	if flaws == "" {
 		flaws = "none that the kernel knows and does not mitigate"

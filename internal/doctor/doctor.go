@@ -59,7 +59,8 @@ func (r Report) Write(w io.Writer) error {
 		verdict = "runs on this host cannot be trusted"
 	}
 	if !r.Trusted && count[Fail] == 0 {
-		verdict = "it is not known whether runs on this host can be trusted; only root can check " + strings.Join(r.Unknown, ", ") + " (sudo brig doctor)"
+		verdict = "it is not known whether runs on this host can be trusted; only root can check " +
+			strings.Join(r.Unknown, ", ") + " (sudo brig doctor)"
 	}
 	fmt.Fprintf(&b, "\n%s: %d ok, %d warn, %d fail\n", verdict, count[OK], count[Warn], count[Fail])
 	_, err := io.WriteString(w, b.String())

@@ -19,8 +19,9 @@ func healthy() Facts {
 	return Facts{
 		Kernel: "6.18.0", Arch: "amd64", Root: true, Processors: 2, Store: "/var/lib", StoreType: "ext4",
 		Cgroups: &cgroups.Host{Mode: cgroups.V2,
-			Hierarchies: []cgroups.Hierarchy{{Mount: "/sys/fs/cgroup", Own: "/sys/fs/cgroup/a", Unified: true, Controllers: []string{"cpuset", "cpu", "memory", "pids"}}},
-			Features:    cgroups.Features{Kill: cgroups.Yes, Peak: cgroups.Yes, PeakReset: cgroups.Yes, Swap: cgroups.Yes}},
+			Hierarchies: []cgroups.Hierarchy{{Mount: "/sys/fs/cgroup", Own: "/sys/fs/cgroup/a", Unified: true,
+				Controllers: []string{"cpuset", "cpu", "memory", "pids"}}},
+			Features: cgroups.Features{Kill: cgroups.Yes, Peak: cgroups.Yes, PeakReset: cgroups.Yes, Swap: cgroups.Yes}},
 		CloneInto: yes, UserNS: yes, Proc: yes, Sysctls: map[string]string{}, Seccomp: yes, Notify: yes, MountAPI: yes, MoveTree: yes,
 		OpenTree: yes, IDMap: yes, Overlay: yes, Openat2: yes, Pidfd: yes, CloseRange: yes, Memfd: yes, Volumes: yes,
 		Brigd: "/usr/bin/brigd", BrigdVersion: "1", Agent: Agent{Socket: "/run/brig/brigd.sock", Version: "1"},
@@ -46,11 +47,14 @@ func TestJudge(t *testing.T) {
 		{"a foreign machine cannot run", func(f *Facts) { f.Arch = "arm64" }, "architecture", Fail},
 		{"without root the report is only partial", func(f *Facts) { f.Root = false }, "root", Warn},
 		{"no groups, no trust", func(f *Facts) { f.Cgroups, f.CgroupErr = nil, "none" }, "cgroups", Fail},
-		{"a missing controller is named", func(f *Facts) { f.Cgroups.Hierarchies[0].Controllers = []string{"cpu", "cpuset", "memory"} }, "controller pids", Fail},
+		{"a missing controller is named", func(f *Facts) { f.Cgroups.Hierarchies[0].Controllers = []string{"cpu", "cpuset", "memory"} },
+			"controller pids", Fail},
 		{"without cgroup.kill runs still end", func(f *Facts) { f.Cgroups.Features.Kill = cgroups.No }, "cgroup.kill", Warn},
-		{"swap that is not accounted is a way out", func(f *Facts) { f.Cgroups.SwapOn, f.Cgroups.Features.Swap = true, cgroups.No }, "swap accounting", Fail},
+		{"swap that is not accounted is a way out", func(f *Facts) { f.Cgroups.SwapOn, f.Cgroups.Features.Swap = true, cgroups.No },
+			"swap accounting", Fail},
 		{"no swap needs no accounting", func(f *Facts) { f.Cgroups.Features.Swap = cgroups.No }, "swap accounting", OK},
-		{"an unknown feature is not a failure", func(f *Facts) { f.Cgroups.SwapOn, f.Cgroups.Features.Swap = true, cgroups.Unknown }, "swap accounting", Warn},
+		{"an unknown feature is not a failure", func(f *Facts) { f.Cgroups.SwapOn, f.Cgroups.Features.Swap = true, cgroups.Unknown },
+			"swap accounting", Warn},
 		{"root without user namespaces cannot run", func(f *Facts) { f.UserNS = no }, "user namespaces", Fail},
 		{"what binds only users does not bind the agent", func(f *Facts) {
 			f.Root, f.UserNS, f.Sysctls = false, no, map[string]string{"kernel.apparmor_restrict_unprivileged_userns": "1"}
@@ -61,7 +65,8 @@ func TestJudge(t *testing.T) {
 		{"a /proc that is covered in part gives none to a cell", func(f *Facts) { f.Proc = no }, "proc in a cell", Fail},
 		{"no filter, no trust", func(f *Facts) { f.Seccomp = no }, "seccomp filter", Fail},
 		{"an image that cannot be shifted cannot be shown", func(f *Facts) { f.IDMap = no }, "idmapped mounts", Fail},
-		{"what a user may not ask is a warning", func(f *Facts) { f.Root, f.IDMap = false, unknown("operation not permitted") }, "idmapped mounts", Warn},
+		{"what a user may not ask is a warning", func(f *Facts) { f.Root, f.IDMap = false, unknown("operation not permitted") },
+			"idmapped mounts", Warn},
 		{"a call that root may not use", func(f *Facts) { f.MountAPI = unknown("operation not permitted") }, "mount by descriptor", Fail},
 		{"overlayfs is for writable roots only", func(f *Facts) { f.Overlay = no }, "overlayfs", Warn},
 		{"volumes are for sessions that ask for one", func(f *Facts) { f.Volumes = no }, "volumes", Warn},
@@ -77,7 +82,8 @@ func TestJudge(t *testing.T) {
 		{"images that cannot be read are not taken for new", func(f *Facts) { f.OutdatedErr = "permission denied" }, "images", Warn},
 		{"noise is no failure", func(f *Facts) { f.Noise.Load = 9 }, "timing: load", Warn},
 		{"a piped core is worth a word", func(f *Facts) { f.Sysctls["kernel.core_pattern"] = "|/bin/x" }, "core_pattern", Warn},
-		{"a helper that a file of no format starts is worth a word", withModprobe("6.13.12-1-amd64", "/sbin/modprobe", "0"), "kernel.modprobe", Warn},
+		{"a helper that a file of no format starts is worth a word", withModprobe("6.13.12-1-amd64", "/sbin/modprobe", "0"),
+			"kernel.modprobe", Warn},
 		{"from 6.14 on no file starts it", withModprobe("6.14.0", "/sbin/modprobe", "0"), "kernel.modprobe", OK},
 		{"nor from 7.0 on", withModprobe("7.0.0", "/sbin/modprobe", "0"), "kernel.modprobe", OK},
 		{"where no module may be loaded it is not started", withModprobe("6.1.0", "/sbin/modprobe", "1"), "kernel.modprobe", OK},
@@ -166,7 +172,8 @@ func TestUnknownChecksAreNotTrusted(t *testing.T) {
 	if err := r.Write(&b); err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Contains(b.Bytes(), []byte("it is not known whether runs on this host can be trusted; only root can check idmapped mounts (sudo brig doctor)")) {
+	if !bytes.Contains(b.Bytes(),
+		[]byte("it is not known whether runs on this host can be trusted; only root can check idmapped mounts (sudo brig doctor)")) {
 		t.Errorf("report:\n%s", b.Bytes())
 	}
 }

@@ -30,8 +30,9 @@ type Options struct {
 func Gather(ctx context.Context, o Options) Facts {
 	f := Facts{
 		Kernel: release(), Arch: goruntime.GOARCH, Root: os.Geteuid() == 0, Processors: goruntime.NumCPU(),
-		Sysctls: map[string]string{}, Brigd: o.Brigd, BrigdErr: o.BrigdErr, Agent: o.Agent, Outdated: o.Outdated, OutdatedErr: o.OutdatedErr,
-		Noise: noise(), Vulnerabilities: vulnerabilities(),
+		Sysctls: map[string]string{}, Brigd: o.Brigd, BrigdErr: o.BrigdErr, Agent: o.Agent, Outdated: o.Outdated,
+		OutdatedErr: o.OutdatedErr,
+		Noise:       noise(), Vulnerabilities: vulnerabilities(),
 		CloneInto: cloneInto(), Seccomp: seccompActions(), Notify: seccompNotify(),
 		MountAPI: mountAPI(), MoveTree: moveMount(), Overlay: overlay(),
 		Proc: ownProc(), Openat2: openat2(), Pidfd: pidfd(), CloseRange: closeRange(), Memfd: memfd(), Volumes: volumes(),

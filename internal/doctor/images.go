@@ -6,7 +6,8 @@ import "strings"
 func imageChecks(f Facts) []Check {
 	const name, why = "images", "programs of their languages are refused"
 	if f.OutdatedErr != "" {
-		return []Check{{name, Warn, "not checked: " + f.OutdatedErr, "an image may be older than its language: " + why, "sudo brig doctor"}}
+		return []Check{{name, Warn, "not checked: " + f.OutdatedErr,
+			"an image may be older than its language: " + why, "sudo brig doctor"}}
 	}
 	if len(f.Outdated) == 0 {
 		return []Check{{Name: name, Status: OK, Found: "none is older than its language"}}

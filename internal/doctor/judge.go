@@ -45,7 +45,8 @@ func machineChecks(f Facts) []Check {
 
 func cgroupChecks(f Facts) []Check {
 	if f.Cgroups == nil {
-		return []Check{{"cgroups", Fail, f.CgroupErr, "no resource could be limited", "mount cgroup2 on /sys/fs/cgroup, or boot with systemd"}}
+		return []Check{{"cgroups", Fail, f.CgroupErr, "no resource could be limited",
+			"mount cgroup2 on /sys/fs/cgroup, or boot with systemd"}}
 	}
 	h := f.Cgroups
 	all := []Check{newCheck("cgroups", f.CheckErr == "", Fail, "mode "+string(h.Mode),
@@ -56,7 +57,8 @@ func cgroupChecks(f Facts) []Check {
 		if err != nil {
 			found = err.Error()
 		}
-		all = append(all, newCheck("controller "+name, err == nil, Fail, found, "a run could not be limited", "boot with the controller enabled (see cgroup_disable in /proc/cmdline)"))
+		all = append(all, newCheck("controller "+name, err == nil, Fail, found, "a run could not be limited",
+			"boot with the controller enabled (see cgroup_disable in /proc/cmdline)"))
 	}
 	ft := h.Features
 	feature := func(name string, s cgroups.State, bad Status, why, cure string) {
@@ -73,11 +75,13 @@ func cgroupChecks(f Facts) []Check {
 	feature("memory peak", ft.Peak, Warn, "the memory a run used is not reported", "Linux 5.19")
 	feature("memory peak reset", ft.PeakReset, Warn, "every run needs its own group, which costs time", "Linux 6.12")
 	if h.SwapOn {
-		feature("swap accounting", ft.Swap, Fail, "a program could exceed its memory limit by using swap", "boot with swapaccount=1, or swapoff -a")
+		feature("swap accounting", ft.Swap, Fail, "a program could exceed its memory limit by using swap",
+			"boot with swapaccount=1, or swapoff -a")
 	} else {
 		all = append(all, Check{Name: "swap accounting", Status: OK, Found: string(ft.Swap) + ", no swap in use"})
 	}
-	return append(all, f.probeCheck("clone into cgroup", f.CloneInto, Warn, "a run joins its group only after it was created", "Linux 5.7"))
+	return append(all, f.probeCheck("clone into cgroup", f.CloneInto, Warn,
+		"a run joins its group only after it was created", "Linux 5.7"))
 }
 
 // probeCheck turns an answer into a check. A probe that is forbidden to an ordinary user gives a
@@ -97,9 +101,11 @@ func kernelChecks(f Facts) []Check {
 	return []Check{
 		userns(f),
 		f.probeCheck("proc in a cell", f.Proc, Fail, "no cell could be created", procfs.Remedy),
-		f.probeCheck("seccomp filter", f.Seccomp, Fail, "no system call could be denied", "a kernel with CONFIG_SECCOMP_FILTER, Linux 4.14"),
+		f.probeCheck("seccomp filter", f.Seccomp, Fail, "no system call could be denied",
+			"a kernel with CONFIG_SECCOMP_FILTER, Linux 4.14"),
 		f.probeCheck("seccomp notification", f.Notify, Fail, "a denied call could not be named", "Linux 5.0"),
-		f.probeCheck("mount by descriptor", f.MountAPI, Fail, "no scratch could be created", "Linux 5.2 (fsopen, fsmount) with tmpfs; in a container: CAP_SYS_ADMIN"),
+		f.probeCheck("mount by descriptor", f.MountAPI, Fail, "no scratch could be created",
+			"Linux 5.2 (fsopen, fsmount) with tmpfs; in a container: CAP_SYS_ADMIN"),
 		f.probeCheck("move_mount", f.MoveTree, Fail, "no mount could be attached", "Linux 5.2"),
 		f.probeCheck("open_tree", f.OpenTree, Fail, "no image could be mounted", "Linux 5.2"),
 		idmap(f),
@@ -108,7 +114,8 @@ func kernelChecks(f Facts) []Check {
 		f.probeCheck("pidfd", f.Pidfd, Fail, "a signal could hit the wrong process", "Linux 5.3"),
 		f.probeCheck("close_range", f.CloseRange, Fail, "a descriptor could leak into a run", "Linux 5.9"),
 		memory(f),
-		f.probeCheck("volumes", f.Volumes, Warn, "sessions with a volume are refused", "apt-get install e2fsprogs; modprobe loop; modprobe ext4"),
+		f.probeCheck("volumes", f.Volumes, Warn, "sessions with a volume are refused",
+			"apt-get install e2fsprogs; modprobe loop; modprobe ext4"),
 	}
 }
 
@@ -123,9 +130,11 @@ func userns(f Facts) Check {
 		c.Remedy = "sysctl user.max_user_namespaces=10000"
 	case f.Root:
 		c.Remedy = "allow them where brig runs: inside a container they are often denied by its seccomp profile"
-	case f.Sysctls["kernel.unprivileged_userns_clone"] == "0", f.Sysctls["kernel.apparmor_restrict_unprivileged_userns"] == "1":
+	case f.Sysctls["kernel.unprivileged_userns_clone"] == "0",
+		f.Sysctls["kernel.apparmor_restrict_unprivileged_userns"] == "1":
 		// The agent is root: neither setting restricts it.
-		c.Status, c.Why, c.Remedy = Warn, "the host denies them to ordinary users; the agent, which is root, may be able to use them", "sudo brig doctor"
+		c.Status, c.Why, c.Remedy = Warn,
+			"the host denies them to ordinary users; the agent, which is root, may be able to use them", "sudo brig doctor"
 	}
 	return c
 }
@@ -139,9 +148,11 @@ func idmap(f Facts) Check {
 
 func memory(f Facts) Check {
 	if f.Sysctls["vm.memfd_noexec"] == "2" {
-		return Check{"sealed memory", Fail, "vm.memfd_noexec is 2", "the agent starts cells from a sealed copy of itself in memory", "sysctl vm.memfd_noexec=1"}
+		return Check{"sealed memory", Fail, "vm.memfd_noexec is 2",
+			"the agent starts cells from a sealed copy of itself in memory", "sysctl vm.memfd_noexec=1"}
 	}
-	return f.probeCheck("sealed memory", f.Memfd, Fail, "the agent starts cells from a sealed copy of itself", "Linux 3.17")
+	return f.probeCheck("sealed memory", f.Memfd, Fail,
+		"the agent starts cells from a sealed copy of itself", "Linux 3.17")
 }
 
 func agentChecks(f Facts) []Check {
@@ -151,7 +162,8 @@ func agentChecks(f Facts) []Check {
 	}
 	socket := Check{Name: "agent", Status: OK, Found: f.Agent.Socket + " answers, version " + f.Agent.Version}
 	if f.Agent.Err != "" {
-		socket = Check{"agent", Warn, f.Agent.Err, "brig run starts an agent for each command, and only for root", "sudo groupadd -f brig; sudo brigd --group brig &"}
+		socket = Check{"agent", Warn, f.Agent.Err, "brig run starts an agent for each command, and only for root",
+			"sudo groupadd -f brig; sudo brigd --group brig &"}
 	}
 	if bin.Status == Warn && socket.Status == Warn {
 		bin.Status = Fail
@@ -159,10 +171,16 @@ func agentChecks(f Facts) []Check {
 	}
 	checks := []Check{bin, socket}
 	if len(f.Agent.Damaged) > 0 {
-		checks = append(checks, Check{"image files", Fail, fmt.Sprintf("%d stored images are damaged: %s", len(f.Agent.Damaged), strings.Join(f.Agent.Damaged, " ")), "files of them are not as they were imported, and right programs fail with them", "brig rootfs verify names the files; build or import the images again"})
+		checks = append(checks,
+			Check{"image files", Fail,
+				fmt.Sprintf("%d stored images are damaged: %s", len(f.Agent.Damaged), strings.Join(f.Agent.Damaged, " ")),
+				"files of them are not as they were imported, and right programs fail with them",
+				"brig rootfs verify names the files; build or import the images again"})
 	}
 	if f.Agent.Templates != "" {
-		checks = append(checks, Check{"templates", Warn, f.Agent.Templates, "runs have the ordinary start of their interpreter, which is slower", "see docs/templates.md; brigd --template-memory none makes no templates"})
+		checks = append(checks,
+			Check{"templates", Warn, f.Agent.Templates, "runs have the ordinary start of their interpreter, which is slower",
+				"see docs/templates.md; brigd --template-memory none makes no templates"})
 	}
 	return checks
 }

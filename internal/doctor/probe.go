@@ -66,7 +66,8 @@ func seccompActions() Answer {
 
 func seccompNotify() Answer {
 	var sizes struct{ notif, resp, data uint16 }
-	if _, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_NOTIF_SIZES, 0, uintptr(unsafe.Pointer(&sizes))); e != 0 {
+	if _, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_NOTIF_SIZES, 0,
+		uintptr(unsafe.Pointer(&sizes))); e != 0 {
 		return unsupported(e)
 	}
 	return Answer{cgroups.Yes, fmt.Sprintf("notification of %d bytes", sizes.notif)}
@@ -95,7 +96,8 @@ func mountAPI() Answer {
 }
 
 func moveMount() Answer {
-	return probeResult(unix.MoveMount(-1, "", -1, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH), unix.EBADF)
+	return probeResult(unix.MoveMount(-1, "", -1, "",
+		unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH), unix.EBADF)
 }
 
 // overlay opens a file system context for overlayfs and closes it. The kernel loads the module
@@ -110,7 +112,8 @@ func overlay() Answer {
 
 func openat2() Answer {
 	n, err := unix.Openat2(unix.AT_FDCWD, "/", &unix.OpenHow{
-		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+		Flags:   unix.O_PATH | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	})
 	if err == nil {
 		return unsupported(errors.Join(errors.New("RESOLVE_BENEATH let / through"), unix.Close(n)))
@@ -148,7 +151,8 @@ func memfd() Answer {
 		return unsupported(err)
 	}
 	defer unix.Close(n)
-	if _, err := unix.FcntlInt(uintptr(n), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_GROW|unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL); err != nil {
+	if _, err := unix.FcntlInt(uintptr(n), unix.F_ADD_SEALS,
+		unix.F_SEAL_WRITE|unix.F_SEAL_GROW|unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL); err != nil {
 		return unsupported(fmt.Errorf("seal: %w", err))
 	}
 	return Answer{State: cgroups.Yes}
@@ -201,7 +205,8 @@ func idmapped(dir string, ns *os.File) (tree, shifted Answer) {
 	if ns == nil {
 		return Answer{State: cgroups.Yes}, unknown("there is no user namespace for the mapping of ids")
 	}
-	err = unix.MountSetattr(n, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(ns.Fd())})
+	err = unix.MountSetattr(n, "", unix.AT_EMPTY_PATH,
+		&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(ns.Fd())})
 	goruntime.KeepAlive(ns)
 	return Answer{State: cgroups.Yes}, probeResult(err)
 }

@@ -93,7 +93,8 @@ func runBare(t *testing.T, img rootfs.Image, l languages.Manifest, r api.Run) (o
 	for _, layer := range slices.Backward(img.Layers) {
 		trees = append(trees, layer.Path)
 	}
-	words := languages.Placeholders{Source: l.SourceFile, Sources: []string{l.SourceFile}, Flags: l.DefaultFlags, Memory: api.Defaults().Memory}
+	words := languages.Placeholders{Source: l.SourceFile, Sources: []string{l.SourceFile}, Flags: l.DefaultFlags,
+		Memory: api.Defaults().Memory}
 
 	stage := func(command []string, env map[string]string, stdin []byte) ([]byte, int) {
 		const enter = `mount -t overlay -o lowerdir="$1",upperdir="$2/up",workdir="$2/work" overlay "$2/root"

@@ -35,7 +35,8 @@ func TestABatchOnABusyAgent(t *testing.T) {
 	for i := range 2 {
 		batches.Go(func() {
 			out := filepath.Join(dir, fmt.Sprintf("out%d.jsonl", i))
-			if text, err := exec.Command(binary(t, "brig"), "batch", in, "-o", out, "--socket", a.socket, "--local", "8", "--keep", "summary", "--quiet").CombinedOutput(); err != nil {
+			if text, err := exec.Command(binary(t, "brig"), "batch", in, "-o", out, "--socket", a.socket, "--local", "8", "--keep", "summary",
+				"--quiet").CombinedOutput(); err != nil {
 				t.Errorf("%v: %s", err, text)
 			}
 		})

@@ -167,14 +167,17 @@ func newBatchRigVia(t *testing.T, workers int, jobs string, via func(port string
 	theirs := "nats://127.0.0.1:" + via(port)
 	for i := range workers {
 		socket := filepath.Join(dir, fmt.Sprintf("s%d", i))
-		a := newPart(t, dir, fmt.Sprintf("brigd%d", i), binary(t, "brigd"), "--socket", socket, "--data-dir", data, "--run-dir", filepath.Join(dir, fmt.Sprintf("run%d", i)), "--volumes", filepath.Join(dir, "volumes"), "--slots", "2", "--template-memory", "none")
+		a := newPart(t, dir, fmt.Sprintf("brigd%d", i), binary(t, "brigd"), "--socket", socket, "--data-dir", data, "--run-dir",
+			filepath.Join(dir, fmt.Sprintf("run%d", i)), "--volumes", filepath.Join(dir, "volumes"), "--slots", "2", "--template-memory", "none")
 		a.until = dials("unix", socket)
 		a.start(t)
-		w := newPart(t, dir, fmt.Sprintf("worker%d", i), binary(t, "brig"), "worker", "--engine", theirs, "--name", fmt.Sprintf("w%d", i), "--socket", socket, "--verbose", "--drain", "1s")
+		w := newPart(t, dir, fmt.Sprintf("worker%d", i), binary(t, "brig"), "worker", "--engine", theirs, "--name", fmt.Sprintf("w%d", i),
+			"--socket", socket, "--verbose", "--drain", "1s")
 		w.start(t)
 		r.agents, r.workers = append(r.agents, a), append(r.workers, w)
 	}
-	r.coordinator = newPart(t, dir, "coordinator", binary(t, "brig"), "batch", in, "-o", r.out, "--engine", url, "--local", "none", "--resume", "--keep", "summary")
+	r.coordinator = newPart(t, dir, "coordinator", binary(t, "brig"), "batch", in, "-o", r.out, "--engine", url, "--local", "none",
+		"--resume", "--keep", "summary")
 	return r
 }
 
@@ -329,7 +332,8 @@ func TestChaosOfABatch(t *testing.T) {
 	r.wait(5 * time.Minute)
 	r.check(jobs)
 	n := r.executions()
-	t.Logf("%d jobs in %v: killed %v, store removed %d times; %d executions (%.1f %% more)", jobs, time.Since(began).Round(time.Second), counts, wiped, n, 100*float64(n-jobs)/float64(jobs))
+	t.Logf("%d jobs in %v: killed %v, store removed %d times; %d executions (%.1f %% more)", jobs, time.Since(began).Round(time.Second),
+		counts, wiped, n, 100*float64(n-jobs)/float64(jobs))
 	if n > jobs*13/10 {
 		t.Errorf("%d executions of %d jobs", n, jobs)
 	}

@@ -105,7 +105,8 @@ cp "$1/disk/out.jsonl" "$1/out.jsonl"`
 	if err := os.Mkdir(filepath.Join(dir, "disk"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	text, err := exec.Command("unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", dir, binary(t, "brig"), a.socket).CombinedOutput()
+	text, err := exec.Command("unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", dir, binary(t, "brig"),
+		a.socket).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
@@ -190,7 +191,9 @@ func TestABatchOnFourMachines(t *testing.T) {
 		mustRun(t, within(node, "ip", "addr", "add", fmt.Sprintf("10.99.0.%d/24", i+2), "dev", "eth0")...)
 		mustRun(t, within(node, "ip", "link", "set", "eth0", "up")...)
 		socket := filepath.Join(dir, fmt.Sprintf("s%d", i))
-		agent := newPart(t, dir, "brigd-"+name, within(node, binary(t, "brigd"), "--socket", socket, "--data-dir", data, "--run-dir", filepath.Join(dir, "run-"+name), "--volumes", filepath.Join(dir, "volumes"), "--slots", "2", "--template-memory", "none")...)
+		agent := newPart(t, dir, "brigd-"+name,
+			within(node, binary(t, "brigd"), "--socket", socket, "--data-dir", data, "--run-dir", filepath.Join(dir, "run-"+name), "--volumes",
+				filepath.Join(dir, "volumes"), "--slots", "2", "--template-memory", "none")...)
 		agent.until = dials("unix", socket)
 		agent.start(t)
 
@@ -202,14 +205,17 @@ func TestABatchOnFourMachines(t *testing.T) {
 		w := newPart(t, dir, "worker-"+name, within(node, brig, "worker", "--key", file, "--socket", socket, "--verbose", "--drain", "1s")...)
 		r.workers = append(r.workers, w)
 	}
-	r.coordinator = newPart(t, dir, "coordinator", within(hub, brig, "batch", in, "-o", r.out, "--engine-listen", address, "--keys", filepath.Join(dir, "keys"), "--local", "none", "--keep", "summary")...)
+	r.coordinator = newPart(t, dir, "coordinator",
+		within(hub, brig, "batch", in, "-o", r.out, "--engine-listen", address, "--keys", filepath.Join(dir, "keys"), "--local", "none",
+			"--keep", "summary")...)
 	listens := within(hub, "ss", "-Hltn", "sport = :4222")
 	r.coordinator.until = func() bool { return mustRun(t, listens...) != "" }
 	r.coordinator.start(t)
 	for _, w := range r.workers {
 		w.start(t)
 	}
-	for begin := time.Now(); r.executions() < jobs/10 || slices.ContainsFunc(r.workers, func(w *part) bool { return executed(t, w) == 0 }); time.Sleep(20 * time.Millisecond) {
+	for begin := time.Now(); r.executions() < jobs/10 ||
+		slices.ContainsFunc(r.workers, func(w *part) bool { return executed(t, w) == 0 }); time.Sleep(20 * time.Millisecond) {
 		if time.Since(begin) > time.Minute {
 			t.Fatalf("only %d executions: %s", r.executions(), tail(t, r.workers[0]))
 		}
@@ -241,7 +247,8 @@ func TestABatchOnACluster(t *testing.T) {
 	}
 	var servers []*part
 	for i := range 3 {
-		s := newPart(t, dir, fmt.Sprintf("server%d", i), server, "-js", "-sd", filepath.Join(dir, fmt.Sprintf("store%d", i)), "-a", "127.0.0.1", "-p", ports[i],
+		s := newPart(t, dir, fmt.Sprintf("server%d", i), server, "-js", "-sd", filepath.Join(dir, fmt.Sprintf("store%d", i)), "-a",
+			"127.0.0.1", "-p", ports[i],
 			"--name", fmt.Sprintf("n%d", i), "--cluster_name", "c", "--cluster", routes[i], "--routes", strings.Join(routes, ","))
 		s.until = dials("tcp", "127.0.0.1:"+ports[i])
 		servers = append(servers, s)
@@ -253,9 +260,11 @@ func TestABatchOnACluster(t *testing.T) {
 	}
 	engine := strings.Join(urls, ",")
 	r := &batchRig{t: t, dir: dir, out: out, engine: servers[0]}
-	w := newPart(t, dir, "worker0", binary(t, "brig"), "worker", "--engine", engine, "--name", "w0", "--socket", a.socket, "--verbose", "--drain", "1s")
+	w := newPart(t, dir, "worker0", binary(t, "brig"), "worker", "--engine", engine, "--name", "w0", "--socket", a.socket,
+		"--verbose", "--drain", "1s")
 	r.workers = []*part{w}
-	r.coordinator = newPart(t, dir, "coordinator", binary(t, "brig"), "batch", in, "-o", out, "--engine", engine, "--local", "none", "--keep", "summary", "--resume")
+	r.coordinator = newPart(t, dir, "coordinator", binary(t, "brig"), "batch", in, "-o", out, "--engine", engine, "--local", "none",
+		"--keep", "summary", "--resume")
 	for begin := time.Now(); ; time.Sleep(300 * time.Millisecond) { // until the servers have a leader
 		if err := exec.Command(binary(t, "brig"), "pool", "ls", "--engine", engine).Run(); err == nil {
 			break

@@ -143,8 +143,10 @@ func TestABatchOnABadNetwork(t *testing.T) {
 	r.wait(5 * time.Minute)
 	r.check(jobs)
 	executions := r.executions()
-	t.Logf("%d jobs, %d executions; of %d packets %d were lost, %d broke the connection, %d stalled it", jobs, executions, n.passed.Load(), n.losses.Load(), n.breaks.Load(), n.stalls.Load())
-	if n.passed.Load() < int64(jobs) || n.losses.Load() == 0 || os.Getenv("BRIG_CHAOS") != "" && (n.breaks.Load() == 0 || n.stalls.Load() == 0) {
+	t.Logf("%d jobs, %d executions; of %d packets %d were lost, %d broke the connection, %d stalled it", jobs, executions, n.passed.Load(),
+		n.losses.Load(), n.breaks.Load(), n.stalls.Load())
+	if n.passed.Load() < int64(jobs) || n.losses.Load() == 0 ||
+		os.Getenv("BRIG_CHAOS") != "" && (n.breaks.Load() == 0 || n.stalls.Load() == 0) {
 		t.Error("the network was not bad")
 	}
 	if executions > jobs*13/10 {

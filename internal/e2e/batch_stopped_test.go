@@ -88,7 +88,8 @@ func TestStoppedPartsOfAPoisonJob(t *testing.T) {
 	if n := bytes.Count(text, []byte(`"status":"done"`)); n < jobs-1 {
 		t.Errorf("%d jobs are done, want all but one", n)
 	}
-	if kills < 3 || !bytes.Contains(text, []byte(fmt.Sprintf(`"id":"job-%d","index":%[1]d,"status":"error","error":{"code":"poison"`, poison))) {
+	if kills < 3 || !bytes.Contains(text,
+		[]byte(fmt.Sprintf(`"id":"job-%d","index":%[1]d,"status":"error","error":{"code":"poison"`, poison))) {
 		t.Errorf("%d kills; the job is no error: %s", kills, text)
 	}
 	t.Logf("%d kills", kills)

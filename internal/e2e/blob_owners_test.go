@@ -67,7 +67,8 @@ func TestHostileBlobsOfAnotherUser(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if status, answer := ask(http.MethodPost, "/v1/runs", body); status != http.StatusNotFound || !bytes.Contains(answer, []byte(api.CodeNoBlob)) {
+		if status, answer := ask(http.MethodPost, "/v1/runs", body); status != http.StatusNotFound ||
+			!bytes.Contains(answer, []byte(api.CodeNoBlob)) {
 			t.Errorf("root's blob as %s: %d, %s", name, status, answer)
 		}
 	}

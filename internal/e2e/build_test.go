@@ -79,7 +79,8 @@ func TestImagesAreBuiltOnce(t *testing.T) {
 				t.Error(err)
 			}
 		}) {
-			if text := one.log.String(); strings.Contains(text, builds) || text != "" && !strings.Contains(text, "another brig is building image tiny: waiting for it") {
+			if text := one.log.String(); strings.Contains(text, builds) ||
+				text != "" && !strings.Contains(text, "another brig is building image tiny: waiting for it") {
 				t.Errorf("one that waited says %q", text)
 			}
 		}

@@ -95,8 +95,10 @@ func TestBundleUnderRuncKeepsItsLimits(t *testing.T) {
 func TestBundleWarnsOfFlagsAfterTheDirectory(t *testing.T) {
 	a := startAgent(t)
 	b := filepath.Join(a.dir, "foreign")
-	out, err := exec.Command(binary(t, "brig"), "bundle", "--data-dir", dataDir(t), "--rootfs", "tiny", b, "--memory", "64M", "--", "true").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "note: --memory went to the program") || !strings.Contains(string(out), `no program "--memory"`) {
+	out, err := exec.Command(binary(t, "brig"), "bundle", "--data-dir", dataDir(t), "--rootfs", "tiny", b, "--memory", "64M", "--",
+		"true").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "note: --memory went to the program") ||
+		!strings.Contains(string(out), `no program "--memory"`) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if _, err := os.Stat(b); !errors.Is(err, fs.ErrNotExist) {
@@ -125,7 +127,8 @@ func TestBundleRunsUnderEveryTier(t *testing.T) {
 func TestBundleRefusesAnUnknownRuntime(t *testing.T) {
 	a := startAgent(t)
 	b := filepath.Join(a.dir, "none")
-	out, err := exec.Command(binary(t, "brig"), "bundle", "--runtime", "runsc", "--data-dir", dataDir(t), "--rootfs", "tiny", b, "true").CombinedOutput()
+	out, err := exec.Command(binary(t, "brig"), "bundle", "--runtime", "runsc", "--data-dir", dataDir(t), "--rootfs", "tiny", b,
+		"true").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), `runtime "runsc": its calls under the filter are not known: use runc or crun`) {
 		t.Errorf("%v\n%s", err, out)
 	}

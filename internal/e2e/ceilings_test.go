@@ -38,7 +38,8 @@ func TestDefaultCeilingsRefuseByName(t *testing.T) {
 	}
 	want := api.DefaultCeiling()
 	want.CPU = seconds(5)
-	if h, err := a.Health(t.Context()); err != nil || h.Ceiling.Over(want) != h.Ceiling || h.Ceiling.CPU != want.CPU || h.Ceiling.Within(want) != nil {
+	if h, err := a.Health(t.Context()); err != nil || h.Ceiling.Over(want) != h.Ceiling || h.Ceiling.CPU != want.CPU ||
+		h.Ceiling.Within(want) != nil {
 		t.Errorf("the agent says that its ceiling is %+v (%v); want %+v", h.Ceiling, err, want)
 	}
 	res := a.run(t, sh("exit 0"))
@@ -116,7 +117,8 @@ int main(int c, char **v) { puts("before"); fflush(stdout); pthread_t t;
 			r.Mode = mode
 			res := a.run(t, r)
 			wantVerdict(t, res, api.Denied)
-			if d := res.Denial; d == nil || d.Syscall != "ptrace" || !strings.Contains(d.Rule, "default") || d.Why == "" || d.Allowed || string(res.Stdout) != "before\n" {
+			if d := res.Denial; d == nil || d.Syscall != "ptrace" || !strings.Contains(d.Rule, "default") || d.Why == "" || d.Allowed ||
+				string(res.Stdout) != "before\n" {
 				t.Errorf("%s: denial %+v, stdout %q", who, res.Denial, res.Stdout)
 			}
 		}

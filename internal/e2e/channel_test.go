@@ -35,17 +35,22 @@ type channel struct {
 var channels = []channel{
 	{name: "dentry", description: "time to look up a missing name in a directory of the image", bits: 256},
 	{name: "page", description: "time of the first read of a file of the image that was evicted from the page cache", bits: 256, cold: true},
-	{name: "mapped", description: "`Pss` in `/proc/self/smaps`: how many processes map each page of a file of the image", bits: 2048, frame: 200 * time.Millisecond},
-	{name: "active", description: "`active` in `/proc/self/numa_maps`: which pages of the image were read more than once", bits: 256, cold: true},
+	{name: "mapped", description: "`Pss` in `/proc/self/smaps`: how many processes map each page of a file of the image", bits: 2048,
+		frame: 200 * time.Millisecond},
+	{name: "active", description: "`active` in `/proc/self/numa_maps`: which pages of the image were read more than once",
+		bits: 256, cold: true},
 	{name: "flock", description: "`flock` of files of the image", bits: 512, frame: 20 * time.Millisecond},
 	{name: "record", description: "`fcntl` locks of bytes of a file of the image", bits: 48, frame: 60 * time.Millisecond},
-	{name: "futex", description: "futexes that are not private, at a page of a file of the image that both can only read", bits: 128, frame: 8 * time.Millisecond},
+	{name: "futex", description: "futexes that are not private, at a page of a file of the image that both can only read", bits: 128,
+		frame: 8 * time.Millisecond},
 	{name: "watch", description: "inotify on a directory of the image", bits: 256, frame: 60 * time.Millisecond},
 	{name: "flock-dev", description: "`flock` of the devices in `/dev`", bits: 60, frame: 10 * time.Millisecond},
 	{name: "counter", description: "inode numbers of pipes, which the kernel takes from one counter", bits: 48, bitsPerPair: 4},
 	{name: "numbers", description: "growth of the same counter", bits: 48, frame: 24 * time.Millisecond},
-	{name: "sessions", description: "numbers of sessions (`setsid`), which `/proc/self/autogroup` counts for the whole host", bits: 48, frame: 60 * time.Millisecond},
-	{name: "events", description: "numbers of eventfds, which `/proc/self/fdinfo` counts for the whole host", bits: 128, frame: 4 * time.Millisecond},
+	{name: "sessions", description: "numbers of sessions (`setsid`), which `/proc/self/autogroup` counts for the whole host", bits: 48,
+		frame: 60 * time.Millisecond},
+	{name: "events", description: "numbers of eventfds, which `/proc/self/fdinfo` counts for the whole host", bits: 128,
+		frame: 4 * time.Millisecond},
 	{name: "shared", description: "the host's shared memory, by `sysinfo`", bits: 64, frame: 20 * time.Millisecond},
 }
 
@@ -192,7 +197,8 @@ func (h *transfer) add(t testing.TB, c channel, a *agent, kind api.Run, message 
 		r := kind
 		probe := buildProbe(t, "channel")
 		r.Image, r.Files, r.Collect.None = "cold", []api.File{probe}, true
-		r.Argv = []string{"./" + probe.Name, c.name, does, salt, strconv.FormatInt(start, 10), strconv.FormatInt(c.frame.Microseconds(), 10), last}
+		r.Argv = []string{"./" + probe.Name, c.name, does, salt, strconv.FormatInt(start, 10),
+			strconv.FormatInt(c.frame.Microseconds(), 10), last}
 		r.Limits = api.Limits{Wall: slowly(20), Memory: 64 * api.MiB, OpenFiles: 200}
 		return r
 	}

@@ -247,9 +247,12 @@ var checksTypesOnly = map[string]bool{"go": true, "typescript": true}
 var unparsable = map[string]string{
 	"python": "f(\n", "javascript": "f(\n", "typescript": "f(\n", "c": "int main(void) {\n", "cpp": "int main() {\n",
 	"java": "public class Main {\n", "go": "package main\nfunc main() {\n", "rust": "fn main() {\n", "ruby": "def f\n", "php": "<?php f(;\n",
-	"bash": "if true; then\n", "perl": "if (1) {\n", "lua": "if true then\n", "csharp": "class A {\n", "mono": "class A {\n", "fsharp": "let f x =\n    (x + 1\n", "vb": "Module A\n    Sub Main()\n        F(\n", "powershell": "if ($a {\n", "pascal": "program a;\nbegin\n x := ;\nend.\n",
-	"haskell": "main = (\n", "pypy": "f(\n", "ocaml": "let () = (\n", "kotlin": "fun main() {\n", "scala": "object A {\n", "swift": "func f( {\n",
-	"d": "void main() {\n", "r": "f(\n",
+	"bash": "if true; then\n", "perl": "if (1) {\n", "lua": "if true then\n", "csharp": "class A {\n", "mono": "class A {\n",
+	"fsharp": "let f x =\n    (x + 1\n", "vb": "Module A\n    Sub Main()\n        F(\n", "powershell": "if ($a {\n",
+	"pascal":  "program a;\nbegin\n x := ;\nend.\n",
+	"haskell": "main = (\n", "pypy": "f(\n", "ocaml": "let () = (\n", "kotlin": "fun main() {\n", "scala": "object A {\n",
+	"swift": "func f( {\n",
+	"d":     "void main() {\n", "r": "f(\n",
 }
 
 func checkSource(t *testing.T, l languages.Manifest, name string) string {

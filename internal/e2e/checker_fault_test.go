@@ -28,7 +28,8 @@ func TestHostileOutputsFailNoChecker(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	judged := func(c *api.Check, output string) (api.Result, error) {
 		r := sh("echo " + output)
-		c.Limits = api.Limits{CPU: slowly(0.3), Wall: 30 * api.Duration(time.Second), Memory: 32 * api.MiB, Output: api.MiB, Scratch: 32 * api.MiB}
+		c.Limits = api.Limits{CPU: slowly(0.3), Wall: 30 * api.Duration(time.Second), Memory: 32 * api.MiB,
+			Output: api.MiB, Scratch: 32 * api.MiB}
 		r.Check, r.Tests = c, []api.Test{{ID: "one", Expected: expected("good\n")}, {ID: "two", Expected: expected("good\n")}}
 		return a.Client.Run(t.Context(), r)
 	}
@@ -38,8 +39,9 @@ func TestHostileOutputsFailNoChecker(t *testing.T) {
 			failures = map[string]string{
 				"a signal": "kill -11 $$", "an exit code": "exit 1", "its processor time": "while :; do :; done",
 				"its memory": "head -c 100000000 /dev/zero | tail -c 90000000 >/dev/null; exit 42", "its output": "head -c 2000000 /dev/zero; exit 42",
-				"a score that is no number": "echo nan >$3/score.txt; exit 42", "a file that is too large": "head -c 9000000 /dev/zero >$3/judgemessage.txt; exit 43",
-				"another pass": "echo 1 >$3/nextpass.in; exit 42",
+				"a score that is no number": "echo nan >$3/score.txt; exit 42",
+				"a file that is too large":  "head -c 9000000 /dev/zero >$3/judgemessage.txt; exit 43",
+				"another pass":              "echo 1 >$3/nextpass.in; exit 42",
 			}
 		}
 		for name, fails := range failures {
@@ -50,7 +52,8 @@ func TestHostileOutputsFailNoChecker(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, one := range res.Tests {
-					if one.Answer != api.WrongAnswer || !one.CheckerFailed || one.Result.Verdict != api.OK || one.Checker == nil || !strings.Contains(one.Difference, "the checker failed on this output") {
+					if one.Answer != api.WrongAnswer || !one.CheckerFailed || one.Result.Verdict != api.OK || one.Checker == nil ||
+						!strings.Contains(one.Difference, "the checker failed on this output") {
 						t.Errorf("%s, failed %v, verdict %s: %q", one.Answer, one.CheckerFailed, one.Result.Verdict, one.Difference)
 					}
 				}
@@ -74,7 +77,8 @@ func TestHostileOutputsFailNoChecker(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := judged(checker(api.ProtocolTestlib, "read got <$2; [ $got = good ] || exit 3"), "bad"); !api.HasCode(err, api.CodeCheckFailed) {
+	if _, err := judged(checker(api.ProtocolTestlib, "read got <$2; [ $got = good ] || exit 3"),
+		"bad"); !api.HasCode(err, api.CodeCheckFailed) {
 		t.Errorf("_fail: %v", err)
 	}
 	r := sh("echo bad")

@@ -34,21 +34,27 @@ func TestCheckers(t *testing.T) {
 		{checker(api.ProtocolTestlib, `[ "$1 $2" = "flag own" ] || exit 98; in=$3 out=$4 ans=$5; [ $# = 5 ] || exit 96; `+find+`
 			[ $all = yes ] && { echo "ok $got" >&2; exit 0; }; [ $half = yes ] && { echo "points 0.5 half" >&2; exit 7; }; echo "wrong answer $got" >&2; exit 1`, "flag"),
 			words{"accepted -1 ok 9", "wrong-answer -1 wrong answer 8", "partial 0.5 points 0.5 half"}},
-		{checker(api.ProtocolCMS, `in=$1 ans=$2 out=$3; `+find+`[ $all = yes ] && { echo 1.0; echo translate:success >&2; exit; }; [ $half = yes ] && { echo 0.5; exit; }; echo 0`),
+		{checker(api.ProtocolCMS,
+			`in=$1 ans=$2 out=$3; `+find+
+				`[ $all = yes ] && { echo 1.0; echo translate:success >&2; exit; }; [ $half = yes ] && { echo 0.5; exit; }; echo 0`),
 			words{"accepted 1 Output is correct", "wrong-answer 0", "partial 0.5"}},
 		{checker(api.ProtocolDMOJ, `in=$1 out=$2 ans=$3; `+find+`echo "got $got"; [ $all = yes ]`),
 			words{"accepted -1 got 9", "wrong-answer -1 got 8", "wrong-answer -1 got -9"}},
-		{checker(api.ProtocolCOCI, `in=$1 out=$2 ans=$3; `+find+`[ $all = yes ] && exit 0; [ $half = yes ] && { echo "partial 5/10" >&2; exit 7; }; exit 1`),
+		{checker(api.ProtocolCOCI,
+			`in=$1 out=$2 ans=$3; `+find+`[ $all = yes ] && exit 0; [ $half = yes ] && { echo "partial 5/10" >&2; exit 7; }; exit 1`),
 			words{"accepted -1", "wrong-answer -1", "partial 0.5 partial 5/10"}},
-		{checker(api.ProtocolSYZOJ, `in=input out=user_out ans=answer; `+find+`[ $all = yes ] && echo 100 || { [ $half = yes ] && echo 50 || echo 0; }`),
+		{checker(api.ProtocolSYZOJ,
+			`in=input out=user_out ans=answer; `+find+`[ $all = yes ] && echo 100 || { [ $half = yes ] && echo 50 || echo 0; }`),
 			words{"accepted 1", "wrong-answer 0", "partial 0.5"}},
-		{checker(api.ProtocolLemon, `in=$1 out=$2 ans=$3; `+find+`[ $all = yes ] && echo $4 >$5 || { [ $half = yes ] && echo $(($4/2)) >$5 || echo 0 >$5; }; echo m >$6`),
+		{checker(api.ProtocolLemon,
+			`in=$1 out=$2 ans=$3; `+find+`[ $all = yes ] && echo $4 >$5 || { [ $half = yes ] && echo $(($4/2)) >$5 || echo 0 >$5; }; echo m >$6`),
 			words{"accepted 1 m", "wrong-answer 0 m", "partial 0.5 m"}},
 		{checker(api.ProtocolPEG, `ans=$1 out=$2 in=$3; `+find+`[ $all = yes ] && exit 0; [ $half = yes ] && { echo 5; echo 10; }; exit 1`),
 			words{"accepted -1", "wrong-answer -1", "partial 0.5 5\n10"}},
 		{checker(api.ProtocolScaleBox, `in=stdin.txt out=answer.txt ans=stdout.txt; `+find+`echo "got $got"; [ $all = yes ] || exit 9`),
 			words{"accepted -1 got 9", "wrong-answer -1 got 8", "wrong-answer -1 got -9"}},
-		{checker(api.ProtocolExit, `in=$1 out=$2 ans=${3#--answer=}; cmp -s - $out || exit 95; `+find+`[ $all = yes ]`, "{input}", "{output}", "--answer={answer}"),
+		{checker(api.ProtocolExit, `in=$1 out=$2 ans=${3#--answer=}; cmp -s - $out || exit 95; `+find+`[ $all = yes ]`, "{input}",
+			"{output}", "--answer={answer}"),
 			words{"accepted -1", "wrong-answer -1", "wrong-answer -1"}},
 	} {
 		t.Run(string(tt.check.Protocol), func(t *testing.T) {
@@ -60,7 +66,8 @@ func TestCheckers(t *testing.T) {
 				own = nil
 			}
 			for _, id := range []string{"right", "wrong", "half", "fail"} {
-				r.Tests = append(r.Tests, api.Test{ID: id, Args: []string{id}, Stdin: []byte("3\n"), Expected: expected("answer of 3\n"), CheckArgs: own})
+				r.Tests = append(r.Tests,
+					api.Test{ID: id, Args: []string{id}, Stdin: []byte("3\n"), Expected: expected("answer of 3\n"), CheckArgs: own})
 			}
 			res := a.run(t, r)
 			want := []string{tt.want.right, tt.want.wrong, tt.want.half, " -1"}
@@ -68,7 +75,8 @@ func TestCheckers(t *testing.T) {
 				if got := strings.TrimRight(fmt.Sprintf("%s %v %s", one.Answer, score(one), one.Message), " "); got != strings.TrimRight(want[i], " ") {
 					t.Errorf("%s: %q; want %q", one.ID, got, want[i])
 				}
-				if (one.Checker != nil) != (one.Result.Verdict == api.OK) || one.Checker != nil && (one.Checker.Usage.CPU.Value == nil || one.Checker.Timing.Wall == 0) {
+				if (one.Checker != nil) != (one.Result.Verdict == api.OK) ||
+					one.Checker != nil && (one.Checker.Usage.CPU.Value == nil || one.Checker.Timing.Wall == 0) {
 					t.Errorf("%s: verdict %s, checker %+v", one.ID, one.Result.Verdict, one.Checker)
 				}
 			}
@@ -151,7 +159,8 @@ func TestBrokenCheckersAreNoVerdict(t *testing.T) {
 			if c.Argv[0] == "/no/such" {
 				want = api.CodeNoProgram
 			}
-			if !api.HasCode(err, want) || want == api.CodeCheckFailed && !strings.Contains(err.Error(), `test "one"`) || !strings.Contains(err.Error(), "checker") {
+			if !api.HasCode(err, want) || want == api.CodeCheckFailed && !strings.Contains(err.Error(), `test "one"`) ||
+				!strings.Contains(err.Error(), "checker") {
 				t.Errorf("%v; want %s", err, want)
 			}
 		})
@@ -164,10 +173,12 @@ func TestPasses(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
 	r := sh(`read n; [ $n = 3 ] && [ "$1" = fail ] && exit 5; echo $((n+1))`)
 	r.Argv = append(r.Argv, "sh")
-	r.Check = checker(api.ProtocolKattis, `read got; n=$(cat $1); echo "$n->$got" >>$3/judgemessage.txt; [ $got = $((n+1)) ] || exit 43; [ -e $3/nextpass.in ] && exit 9
+	r.Check = checker(api.ProtocolKattis,
+		`read got; n=$(cat $1); echo "$n->$got" >>$3/judgemessage.txt; [ $got = $((n+1)) ] || exit 43; [ -e $3/nextpass.in ] && exit 9
 		[ $got -lt 4 ] && echo $got >$3/nextpass.in; exit 42`)
 	r.Passes = 3
-	r.Tests = []api.Test{{ID: "three", Stdin: []byte("1\n")}, {ID: "one", Stdin: []byte("7\n")}, {ID: "fail", Stdin: []byte("2\n"), Args: []string{"fail"}}}
+	r.Tests = []api.Test{{ID: "three", Stdin: []byte("1\n")}, {ID: "one", Stdin: []byte("7\n")},
+		{ID: "fail", Stdin: []byte("2\n"), Args: []string{"fail"}}}
 	res := a.run(t, r)
 	for i, want := range []string{"ok accepted 3 1->2\n2->3\n3->4", "ok accepted 1 7->8", "nonzero  2 2->3"} {
 		one := res.Tests[i]
@@ -218,7 +229,8 @@ func TestGroupsOnOneSlotAndOnTwo(t *testing.T) {
 				t.Errorf("tests %s, told %s; want %s", got, told, want)
 			}
 			s := res.Summary
-			if s.Tests != 9 || s.Ran != 5 || s.Skipped != 4 || s.Score == nil || *s.Score != 0.6 || *s.Points != 60 || *s.MaxPoints != 100 || s.FirstFailed != "one/2" {
+			if s.Tests != 9 || s.Ran != 5 || s.Skipped != 4 || s.Score == nil || *s.Score != 0.6 || *s.Points != 60 || *s.MaxPoints != 100 ||
+				s.FirstFailed != "one/2" {
 				t.Errorf("summary %+v", s)
 			}
 			got := ""

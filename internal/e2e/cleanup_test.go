@@ -71,7 +71,8 @@ func TestKilledServiceLeavesNoDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("TMPDIR", temp)
-	flags := []string{"--data-dir", filepath.Join(dir, "kept"), "--agent-arg=--run-dir=" + run, "--agent-arg=--data-dir=" + dataDir(t), "--agent-arg=--volumes=" + filepath.Join(dir, "volumes")}
+	flags := []string{"--data-dir", filepath.Join(dir, "kept"), "--agent-arg=--run-dir=" + run, "--agent-arg=--data-dir=" + dataDir(t),
+		"--agent-arg=--volumes=" + filepath.Join(dir, "volumes")}
 	left := func() []string {
 		t.Helper()
 		found, err := filepath.Glob(filepath.Join(temp, "brig-*"))
@@ -143,10 +144,12 @@ func TestAnAgentWithoutItsDirectoryEnds(t *testing.T) {
 	}
 	<-a.done
 	var exit *exec.ExitError
-	if !errors.As(a.err, &exit) || exit.ExitCode() <= 0 || !strings.Contains(a.log.String(), "the files of this agent were removed from "+filepath.Join(a.dir, "run")) {
+	if !errors.As(a.err, &exit) || exit.ExitCode() <= 0 ||
+		!strings.Contains(a.log.String(), "the files of this agent were removed from "+filepath.Join(a.dir, "run")) {
 		t.Errorf("it ended with %v, and its log is\n%s", a.err, a.log)
 	}
-	if out, err := exec.Command(binary(t, "brig"), "cleanup", "--run-dir", filepath.Join(a.dir, "run")).CombinedOutput(); err != nil || !strings.Contains(string(out), "nothing to clean up") {
+	if out, err := exec.Command(binary(t, "brig"), "cleanup", "--run-dir", filepath.Join(a.dir, "run")).CombinedOutput(); err != nil ||
+		!strings.Contains(string(out), "nothing to clean up") {
 		t.Errorf("brig cleanup: %v\n%s", err, out)
 	}
 }

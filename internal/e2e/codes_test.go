@@ -29,10 +29,13 @@ const (
 var responsible = map[api.Code][]party{
 	api.CodeBadRequest: {byCaller}, api.CodeTooLarge: {byCaller}, api.CodeBadLimits: {byCaller}, api.CodeAboveCeiling: {byCaller, byOperator},
 	api.CodeBadFile: {byCaller}, api.CodeNoLanguage: {byCaller}, api.CodeNoImage: {byCaller, byOperator}, api.CodeBadImage: {byCaller},
-	api.CodeNoBlob: {byCaller}, api.CodeNoProfile: {byCaller}, api.CodeBadProfile: {byCaller, byOperator}, api.CodeForbidden: {byCaller, byOperator},
+	api.CodeNoBlob: {byCaller}, api.CodeNoProfile: {byCaller}, api.CodeBadProfile: {byCaller, byOperator},
+	api.CodeForbidden: {byCaller, byOperator},
 	api.CodeNoProblem: {byCaller}, api.CodeBadProblem: {byCaller},
-	api.CodeNotFound: {byCaller}, api.CodeBadVolume: {byOperator, byHost}, api.CodeNoProgram: {byCaller, byOperator}, api.CodeBadProgram: {byCaller, byOperator},
-	api.CodeSessionEnded: {byCaller}, api.CodeUnsupported: {byCaller, byOperator}, api.CodeUnauthorized: {byCaller}, api.CodeConflict: {byCaller},
+	api.CodeNotFound: {byCaller}, api.CodeBadVolume: {byOperator, byHost}, api.CodeNoProgram: {byCaller, byOperator},
+	api.CodeBadProgram:   {byCaller, byOperator},
+	api.CodeSessionEnded: {byCaller}, api.CodeUnsupported: {byCaller, byOperator}, api.CodeUnauthorized: {byCaller},
+	api.CodeConflict:     {byCaller},
 	api.CodeKeyQueueFull: {byCaller}, api.CodeSessionBusy: {byCaller},
 	api.CodePackagesFailed: {byCaller, byHost}, api.CodePackagesMissing: {byCaller, byHost},
 
@@ -42,8 +45,10 @@ var responsible = map[api.Code][]party{
 
 	api.CodeCheckRefused: {byAuthor},
 
-	api.CodeBusy: {byHost}, api.CodeSessionsFull: {byHost}, api.CodeOverloaded: {byHost}, api.CodeHostMemory: {byHost}, api.CodeHostExhausted: {byHost},
-	api.CodeImageDamaged: {byHost, byOperator}, api.CodeSetupTimeout: {byHost}, api.CodeStopping: {byOperator}, api.CodeInternal: {byHost}, api.CodeAgentGone: {byHost}, api.CodeAgentUnreachable: {byOperator, byHost},
+	api.CodeBusy: {byHost}, api.CodeSessionsFull: {byHost}, api.CodeOverloaded: {byHost}, api.CodeHostMemory: {byHost},
+	api.CodeHostExhausted: {byHost},
+	api.CodeImageDamaged:  {byHost, byOperator}, api.CodeSetupTimeout: {byHost}, api.CodeStopping: {byOperator}, api.CodeInternal: {byHost},
+	api.CodeAgentGone: {byHost}, api.CodeAgentUnreachable: {byOperator, byHost},
 	api.CodeQueueFull: {byHost}, api.CodeTooManyConns: {byHost}, api.CodeTooManyBodies: {byHost}, api.CodeQueueTimeout: {byHost},
 }
 
@@ -139,7 +144,8 @@ func TestHostileProgramsGetAVerdict(t *testing.T) {
 				for range 2 { // the second time from the cache, where there is one
 					res := a.run(t, r)
 					wantVerdict(t, res, api.CompileError)
-					if res.Stage != api.StageCompile || res.Compile != nil || !strings.HasPrefix(string(res.Stderr), "a warning\nbrig: ") || !strings.Contains(string(res.Stderr), tt.says) {
+					if res.Stage != api.StageCompile || res.Compile != nil || !strings.HasPrefix(string(res.Stderr), "a warning\nbrig: ") ||
+						!strings.Contains(string(res.Stderr), tt.says) {
 						t.Errorf("stage %s, compilation %+v, stderr %q; want %q after the compiler's words", res.Stage, res.Compile, res.Stderr, tt.says)
 					}
 					if len(tests) > 0 && (res.Summary == nil || res.Summary.Verdict != api.CompileError || res.Summary.Tests != 3) {
@@ -198,7 +204,8 @@ func TestGatewayHasAVerdictOfEveryProgram(t *testing.T) {
 func TestAProgramThatIsTooLargeGetsAVerdict(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"made.yaml": shellCompiler, "plain.yaml": "name: plain\nimage: tiny\nsource_file: main.sh\nrun: [/bin/sh, '{source}']\nextensions: [plain]\nlimits: {scratch: 8M}\n",
+		"made.yaml":  shellCompiler,
+		"plain.yaml": "name: plain\nimage: tiny\nsource_file: main.sh\nrun: [/bin/sh, '{source}']\nextensions: [plain]\nlimits: {scratch: 8M}\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -219,7 +226,8 @@ func TestAProgramThatIsTooLargeGetsAVerdict(t *testing.T) {
 				s.call("POST", "/v1/runs", r, 200, &res)
 				wantVerdict(t, res, api.CompileError)
 				runs++
-				if res.Stage != api.StageCompile || !strings.Contains(string(res.Stderr), "is too large") || res.Usage.CPU.Value != nil || (res.Summary != nil) != (tests != nil) {
+				if res.Stage != api.StageCompile || !strings.Contains(string(res.Stderr), "is too large") || res.Usage.CPU.Value != nil ||
+					(res.Summary != nil) != (tests != nil) {
 					t.Errorf("%s, %+v: stage %s, stderr %q, usage %+v, summary %+v", language, limits, res.Stage, res.Stderr, res.Usage.CPU, res.Summary)
 				}
 			}
@@ -242,7 +250,9 @@ func TestAProgramThatIsTooLargeGetsAVerdict(t *testing.T) {
 		t.Errorf("the history has %d; want %d", len(all), runs)
 	}
 	for _, limits := range []api.Limits{{Scratch: 4 * api.MiB}, {Memory: 14 * api.MiB}} {
-		s.refused("POST", "/v1/runs", api.Run{Language: "plain", Source: api.Bytes("exit"), Files: []api.File{{Name: "x", Content: api.Bytes(large)}}, Limits: limits}, 400, api.CodeBadFile)
+		s.refused("POST", "/v1/runs",
+			api.Run{Language: "plain", Source: api.Bytes("exit"), Files: []api.File{{Name: "x", Content: api.Bytes(large)}},
+				Limits: limits}, 400, api.CodeBadFile)
 	}
 }
 
@@ -293,7 +303,8 @@ func TestHostileProgramsOfASessionGetAVerdict(t *testing.T) {
 	if res.Stage != api.StageCompile || !strings.Contains(string(res.Stderr), "not a program") {
 		t.Errorf("stage %s, stderr %q", res.Stage, res.Stderr)
 	}
-	for script, code := range map[string]int{"rm -rf x; printf '#!/no/such\n' >x; chmod +x x": 127, "rm -f x; ln -s x x": 126, "rm -f x; echo >x": 126} {
+	for script, code := range map[string]int{"rm -rf x; printf '#!/no/such\n' >x; chmod +x x": 127, "rm -f x; ln -s x x": 126,
+		"rm -f x; echo >x": 126} {
 		for _, argv := range [][]string{{"sh", "-c", script}, {"./x"}} {
 			if res, err = a.Exec(t.Context(), s.ID, api.Exec{Argv: argv}); err != nil {
 				t.Fatalf("%s: %v: %v", script, argv, err)
@@ -323,7 +334,8 @@ func TestHostileDamagedProgramsGetAVerdict(t *testing.T) {
 		if random.IntN(4) == 0 {
 			file.Content = file.Content[:random.IntN(4096)]
 		}
-		r := api.Run{Image: "tiny", Argv: []string{"./x"}, Files: []api.File{file}, Collect: api.Collect{None: true}, Limits: api.Limits{Wall: slowly(2), Memory: 32 * api.MiB}}
+		r := api.Run{Image: "tiny", Argv: []string{"./x"}, Files: []api.File{file}, Collect: api.Collect{None: true},
+			Limits: api.Limits{Wall: slowly(2), Memory: 32 * api.MiB}}
 		if i%3 == 0 { // as an artifact
 			r = compiledRun("mkdir lib; : >lib/x; cat data.bin >main; chmod +x main")
 			file.Name = "data.bin"

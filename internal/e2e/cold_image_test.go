@@ -107,7 +107,8 @@ func TestAColdImageChangesNothing(t *testing.T) {
 			t.Run("not held", func(t *testing.T) {
 				// Where the pages that a run has read leave the page cache with its group, each run
 				// here is a cold one.
-				if _, cold := figures(t, startAgent(t, "--image-memory", "none", "--max-cpu", "10m", "--max-wall", "10m")); cold-held <= max(held/50, int64(api.MiB)) {
+				if _, cold := figures(t,
+					startAgent(t, "--image-memory", "none", "--max-cpu", "10m", "--max-wall", "10m")); cold-held <= max(held/50, int64(api.MiB)) {
 					t.Errorf("%.2f MiB without, and %.2f with: this test shows nothing", mib(cold), mib(held))
 				}
 			})
@@ -127,7 +128,8 @@ func TestTooLittleImageMemoryIsReported(t *testing.T) {
 	if h.ImagesMax != int64(api.MiB) || h.ImagesHeld > h.ImagesMax || h.ImagesWanted <= h.ImagesMax {
 		t.Errorf("held %d of %d, wanted %d", h.ImagesHeld, h.ImagesMax, h.ImagesWanted)
 	}
-	if log := a.log.String(); !strings.Contains(log, "not all files of an image are held in memory") || !strings.Contains(log, "raise --image-memory") {
+	if log := a.log.String(); !strings.Contains(log, "not all files of an image are held in memory") ||
+		!strings.Contains(log, "raise --image-memory") {
 		t.Errorf("the log says %q", log)
 	}
 

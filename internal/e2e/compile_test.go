@@ -75,7 +75,8 @@ func TestCompileOnce(t *testing.T) {
 	if want := "stage run args x y z stdin hello: of the library data.txt lib main "; lines[1] != want {
 		t.Errorf("it says %q; want %q: artifacts and data, and nothing else of the compile stage (CMP-10)", lines[1], want)
 	}
-	if c := first.Compile; c == nil || c.Cached || string(c.Stderr) != "a warning\n" || c.Usage.CPU.Value == nil || c.Size == 0 || c.Limits.Output != 4*api.KiB {
+	if c := first.Compile; c == nil || c.Cached || string(c.Stderr) != "a warning\n" || c.Usage.CPU.Value == nil || c.Size == 0 ||
+		c.Limits.Output != 4*api.KiB {
 		t.Errorf("compilation %+v", c)
 	}
 	if first.Stage != api.StageRun || len(first.Stderr) > 0 {
@@ -178,11 +179,12 @@ func TestCompileError(t *testing.T) {
 				t.Errorf("skipped %v", r.Skipped)
 			}
 		}},
-		{"an artifact without end (CMP-07)", "mkdir lib; touch lib/x; dd if=/dev/zero of=main bs=1M count=65 2>/dev/null", func(t *testing.T, r api.Result) {
-			if len(r.Skipped) != 1 || r.Skipped[0].Name != "main" {
-				t.Errorf("skipped %v", r.Skipped)
-			}
-		}},
+		{"an artifact without end (CMP-07)", "mkdir lib; touch lib/x; dd if=/dev/zero of=main bs=1M count=65 2>/dev/null",
+			func(t *testing.T, r api.Result) {
+				if len(r.Skipped) != 1 || r.Skipped[0].Name != "main" {
+					t.Errorf("skipped %v", r.Skipped)
+				}
+			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := compiledRun(uncached(t, c.script))
@@ -190,7 +192,8 @@ func TestCompileError(t *testing.T) {
 			r.Tests = []api.Test{{ID: "1"}}
 			res := a.run(t, r)
 			wantVerdict(t, res, api.CompileError)
-			if res.Stage != api.StageCompile || len(res.Files) > 0 || res.Compile != nil || res.Tests != nil || !reflect.DeepEqual(*res.Summary, api.Summary{Tests: 1, Verdict: api.CompileError}) {
+			if res.Stage != api.StageCompile || len(res.Files) > 0 || res.Compile != nil || res.Tests != nil ||
+				!reflect.DeepEqual(*res.Summary, api.Summary{Tests: 1, Verdict: api.CompileError}) {
 				t.Errorf("stage %s, %d files, compilation %v, summary %+v", res.Stage, len(res.Files), res.Compile, res.Summary)
 			}
 			c.check(t, res)

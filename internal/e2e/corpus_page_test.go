@@ -92,7 +92,8 @@ func corpusPageText(t testing.TB) string {
 	}
 	for _, e := range expectations(t) {
 		id := e.ID
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", id, e.Title, e.Severity, strings.ReplaceAll(strings.Join(e.Layers, ", "), "|", "\\|"), word(v1, id), word(v2, id))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", id, e.Title, e.Severity,
+			strings.ReplaceAll(strings.Join(e.Layers, ", "), "|", "\\|"), word(v1, id), word(v2, id))
 	}
 	return b.String() + otherTestsTable()
 }

@@ -155,15 +155,21 @@ func TestDataSets(t *testing.T) {
 		right, wrong string
 		part         float64 // score of the wrong one
 	}{
-		{dataset.MBPP, `"test_list": ["assert add(1, 2) == 3", "assert add(0, 0) == 0"]`, "def add(a, b): return a + b", "def add(a, b): return a - b", 0.5},
-		{dataset.LCB, `"public_test_cases": "[{\"input\": \"1 2\\n\", \"output\": \"3\\n\", \"testtype\": \"stdin\"}]"`, "print(sum(map(int, input().split())))", "print(4)", 0},
+		{dataset.MBPP, `"test_list": ["assert add(1, 2) == 3", "assert add(0, 0) == 0"]`, "def add(a, b): return a + b",
+			"def add(a, b): return a - b", 0.5},
+		{dataset.LCB, `"public_test_cases": "[{\"input\": \"1 2\\n\", \"output\": \"3\\n\", \"testtype\": \"stdin\"}]"`,
+			"print(sum(map(int, input().split())))", "print(4)", 0},
 		{dataset.LCB, `"public_test_cases": [{"input": "[2, 7]\n9", "output": "[0, 1]", "testtype": "functional"}], "metadata": {"func_name": "two"}`, "class Solution:\n    def two(self, n, t): return (0, 1)", "class Solution:\n    def two(self, n, t): return [1, 0]", 0},
 		{dataset.APPS, `"input_output": {"fn_name": "rev", "inputs": [["ab\u20ac\""], [[1, 2]], [[5]]], "outputs": [["\"\u20acba"], [2, 1], [5]]}`, "def rev(x): return x[::-1]", "def rev(x): return x", 1.0 / 3},
-		{dataset.TACO, `"input_output": "{\"inputs\": [\"2\\n\", [\"3\"]], \"outputs\": [\"4\\n\", [\"6\"]]}", "time_limit": "2.0 seconds"`, "print(2 * int(input()))", "print(4)", 0.5},
-		{dataset.CodeContests, `"public_tests": {"input": ["1 3\n"], "output": ["0.33333\n"]}, "time_limit": {"seconds": 2}`, "a, b = map(int, input().split())\nprint(a / b)", "print(0.3)", 0},
-		{dataset.ScaleBox, `"test_cases": {"type": "function_call", "fn_name": "add", "input": [[1, 2]], "output": [[3]]}`, "def add(a, b): return a + b", "def add(a, b): return [3]", 0},
+		{dataset.TACO, `"input_output": "{\"inputs\": [\"2\\n\", [\"3\"]], \"outputs\": [\"4\\n\", [\"6\"]]}", "time_limit": "2.0 seconds"`,
+			"print(2 * int(input()))", "print(4)", 0.5},
+		{dataset.CodeContests, `"public_tests": {"input": ["1 3\n"], "output": ["0.33333\n"]}, "time_limit": {"seconds": 2}`,
+			"a, b = map(int, input().split())\nprint(a / b)", "print(0.3)", 0},
+		{dataset.ScaleBox, `"test_cases": {"type": "function_call", "fn_name": "add", "input": [[1, 2]], "output": [[3]]}`,
+			"def add(a, b): return a + b", "def add(a, b): return [3]", 0},
 		{dataset.ScaleBox, `"test_cases": {"type": "stdin_stdout", "input": ["3"], "output": ["1 2"]}, "extra": {"special_judge_program": "import sys\na, b = map(int, open('answer.txt').read().split())\nassert open('stdout.txt').read() == '1 2'\nsys.exit(0 if a + b == int(open('stdin.txt').read()) else 2)\n"}`, "print(3, 0)", "print(3, 1)", 0},
-		{dataset.Verl, `"reward_model": {"ground_truth": "{\"inputs\": [\"[5]\"], \"outputs\": [\"[5]\"], \"fn_name\": \"same\"}"}`, "def same(x): return x[0]", "def same(x): return [x]", 0},
+		{dataset.Verl, `"reward_model": {"ground_truth": "{\"inputs\": [\"[5]\"], \"outputs\": [\"[5]\"], \"fn_name\": \"same\"}"}`,
+			"def same(x): return x[0]", "def same(x): return [x]", 0},
 	} {
 		for i, code := range []string{tt.right, tt.wrong} {
 			quoted, err := json.Marshal("Here:\n```python\n" + code + "\n```\n")

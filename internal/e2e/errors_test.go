@@ -57,14 +57,18 @@ func TestNonsenseIsRefusedByName(t *testing.T) {
 		{"neither image nor language", changed(func(r *api.Run) { r.Image = "" }), api.CodeBadRequest, "image"},
 		{"NUL in an argument", changed(func(r *api.Run) { r.Argv = append(r.Argv, "a\x00b") }), api.CodeBadRequest, "NUL"},
 		{"an environment name with =", changed(func(r *api.Run) { r.Env = map[string]string{"A=B": "c"} }), api.CodeBadRequest, "env"},
-		{"arguments over the kernel's size", changed(func(r *api.Run) { r.Argv = append(r.Argv, strings.Repeat("x", 200<<10)) }), api.CodeTooLarge, "argv"},
+		{"arguments over the kernel's size", changed(func(r *api.Run) { r.Argv = append(r.Argv, strings.Repeat("x", 200<<10)) }),
+			api.CodeTooLarge, "argv"},
 		{"an absolute file name", changed(func(r *api.Run) { r.Files = []api.File{{Name: "/etc/passwd"}} }), api.CodeBadFile, "absolute"},
 		{"a file name with ..", changed(func(r *api.Run) { r.Files = []api.File{{Name: "a/../../b"}} }), api.CodeBadFile, ".."},
-		{"a file that is also a directory", changed(func(r *api.Run) { r.Files = []api.File{{Name: "a"}, {Name: "a/b"}} }), api.CodeBadFile, "directory"},
+		{"a file that is also a directory", changed(func(r *api.Run) { r.Files = []api.File{{Name: "a"}, {Name: "a/b"}} }),
+			api.CodeBadFile, "directory"},
 		{"a file given twice", changed(func(r *api.Run) { r.Files = []api.File{{Name: "a"}, {Name: "a"}} }), api.CodeBadFile, "twice"},
 		{"an image by an unknown digest", changed(func(r *api.Run) { r.Image = "sha256:" + strings.Repeat("0", 64) }), api.CodeNoImage, ""},
 		{"an image by a path that leads out", changed(func(r *api.Run) { r.Image = "../../etc" }), api.CodeNoImage, ""},
-		{"a program without its x bit", api.Run{Image: "tiny", Argv: []string{"./x"}, Files: []api.File{{Name: "x", Content: api.Bytes("#!/bin/sh\n")}}}, api.CodeBadProgram, "x"},
+		{"a program without its x bit",
+			api.Run{Image: "tiny", Argv: []string{"./x"}, Files: []api.File{{Name: "x", Content: api.Bytes("#!/bin/sh\n")}}},
+			api.CodeBadProgram, "x"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e := a.refused(t, tt.run, tt.code)
@@ -124,7 +128,8 @@ func TestHostileArchivesAreRefusedOverTheSocket(t *testing.T) {
 	if err := errors.Join(err, w.Close(), z.Close()); err != nil {
 		t.Fatal(err)
 	}
-	for name, archive := range map[string][]byte{"a bomb": bomb.Bytes(), "half an archive": bomb.Bytes()[:1000], "a zip": []byte("PK\x03\x04 and so on")} {
+	for name, archive := range map[string][]byte{"a bomb": bomb.Bytes(), "half an archive": bomb.Bytes()[:1000],
+		"a zip": []byte("PK\x03\x04 and so on")} {
 		began := time.Now()
 		_, err := a.Import(t.Context(), bytes.NewReader(archive), "hostile", "")
 		var e *api.Error

@@ -112,7 +112,8 @@ except OSError as e: print(e.strerror)
 				t.Errorf("the result says mode %s; want %s", res.Host.Mode, mode)
 			}
 		}
-		if want := map[bool]string{false: "\nRead-only file system\n", true: "\n1\n"}[writable]; said[0] != said[1] || !strings.HasSuffix(said[1], want) {
+		if want := map[bool]string{false: "\nRead-only file system\n", true: "\n1\n"}[writable]; said[0] != said[1] ||
+			!strings.HasSuffix(said[1], want) {
 			t.Errorf("writable %v: strict says %q, exclusive %q", writable, said[0], said[1])
 		}
 		// The contents of the copy are not charged to the run. Its names are, 2.3 MiB for all of this image,
@@ -158,8 +159,10 @@ func TestExclusiveCompilesAndTests(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
 	images.load(t, a, "cpp")
 	r := api.Run{
-		Language: "c", Mode: api.Exclusive, Source: api.Bytes("#include <stdio.h>\nint main(void) { int a, b; scanf(\"%d %d\", &a, &b); printf(\"%d\\n\", a + b); }\n"),
-		Tests: []api.Test{{ID: "1", Stdin: api.Bytes("1 2"), Expected: expected("3")}, {ID: "2", Stdin: api.Bytes("4 5"), Expected: expected("9")}, {ID: "3", Stdin: api.Bytes("4 5"), Expected: expected("8")}},
+		Language: "c", Mode: api.Exclusive,
+		Source: api.Bytes("#include <stdio.h>\nint main(void) { int a, b; scanf(\"%d %d\", &a, &b); printf(\"%d\\n\", a + b); }\n"),
+		Tests: []api.Test{{ID: "1", Stdin: api.Bytes("1 2"), Expected: expected("3")},
+			{ID: "2", Stdin: api.Bytes("4 5"), Expected: expected("9")}, {ID: "3", Stdin: api.Bytes("4 5"), Expected: expected("8")}},
 	}
 	res := a.run(t, r)
 	if res.Summary == nil || res.Summary.Accepted != 2 || res.Summary.Ran != 3 || res.Compile == nil {
@@ -169,7 +172,8 @@ func TestExclusiveCompilesAndTests(t *testing.T) {
 
 // A session has no such mode; the refusal names the field.
 func TestExclusiveIsForRuns(t *testing.T) {
-	if _, err := decode.Value[api.SessionRequest]([]byte(`{"language":"python","mode":"exclusive"}`), "session"); err == nil || !strings.Contains(err.Error(), `"mode"`) {
+	if _, err := decode.Value[api.SessionRequest]([]byte(`{"language":"python","mode":"exclusive"}`), "session"); err == nil ||
+		!strings.Contains(err.Error(), `"mode"`) {
 		t.Errorf("%v; want a refusal that names the field", err)
 	}
 }
@@ -222,7 +226,8 @@ func TestExclusiveImageRemovedWhileCopied(t *testing.T) {
 		importBulkyImage(t, a, done)
 		ended := make(chan error, 1)
 		go func() { // joined below
-			res, err := a.Run(t.Context(), api.Run{Image: "bulky", Argv: []string{"/done"}, Mode: api.Exclusive, Limits: api.Limits{Wall: seconds(20)}})
+			res, err := a.Run(t.Context(),
+				api.Run{Image: "bulky", Argv: []string{"/done"}, Mode: api.Exclusive, Limits: api.Limits{Wall: seconds(20)}})
 			if err == nil && res.Verdict != api.OK {
 				err = fmt.Errorf("verdict %s", res.Verdict)
 			}
@@ -289,7 +294,8 @@ func TestExclusiveKilledWhileCopying(t *testing.T) {
 	if err := <-ended; err == nil {
 		t.Error("a run whose agent was killed ended well")
 	}
-	for deadline := patience(); exec.Command("pgrep", "-f", "^imagefiles copy").Run() == nil || len(descendants(pid)) > 0; time.Sleep(20 * time.Millisecond) {
+	for deadline := patience(); exec.Command("pgrep", "-f", "^imagefiles copy").Run() == nil ||
+		len(descendants(pid)) > 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the copying outlives the agent")
 		}

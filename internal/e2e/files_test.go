@@ -39,7 +39,8 @@ func names(m map[string]string) []string {
 
 func TestInputsArePlacedAndOutputsCollected(t *testing.T) {
 	a := startAgent(t)
-	inputs := []api.File{{Name: "in.txt", Content: api.Bytes("in")}, {Name: "d/e/deep", Content: api.Bytes("deep")}, {Name: "run.sh", Content: api.Bytes("#!/bin/sh\necho ran\n"), Executable: true}}
+	inputs := []api.File{{Name: "in.txt", Content: api.Bytes("in")}, {Name: "d/e/deep", Content: api.Bytes("deep")},
+		{Name: "run.sh", Content: api.Bytes("#!/bin/sh\necho ran\n"), Executable: true}}
 	for _, tt := range []struct {
 		name   string
 		script string
@@ -180,7 +181,8 @@ int main(void) { symlink("/etc/passwd", "link"); close(open("file", O_CREAT|O_WR
 func TestInputsBelongToTheProgram(t *testing.T) {
 	a := startAgent(t)
 	r := sh(`stat -c '%u:%g %a %n' in.txt d d/e d/e/deep run.sh && echo x >> d/e/deep && mkdir d/e/more && ln in.txt second && cp run.sh again.sh && chmod +x again.sh && rm run.sh`)
-	r.Files = []api.File{{Name: "in.txt", Content: api.Bytes("in")}, {Name: "d/e/deep", Content: api.Bytes("deep")}, {Name: "run.sh", Content: api.Bytes("#!/bin/sh\n"), Executable: true}}
+	r.Files = []api.File{{Name: "in.txt", Content: api.Bytes("in")}, {Name: "d/e/deep", Content: api.Bytes("deep")},
+		{Name: "run.sh", Content: api.Bytes("#!/bin/sh\n"), Executable: true}}
 	res := a.run(t, r)
 	wantVerdict(t, res, api.OK)
 	if want := "1000:1000 644 in.txt\n1000:1000 755 d\n1000:1000 755 d/e\n1000:1000 644 d/e/deep\n0:0 555 run.sh\n"; string(res.Stdout) != want {
@@ -190,7 +192,8 @@ func TestInputsBelongToTheProgram(t *testing.T) {
 	for _, f := range res.Files {
 		got[f.Name] = f
 	}
-	if !got["again.sh"].Executable || got["d/e/deep"].Executable || string(got["d/e/deep"].Content) != "deepx\n" || string(got["second"].Content) != "in" {
+	if !got["again.sh"].Executable || got["d/e/deep"].Executable || string(got["d/e/deep"].Content) != "deepx\n" ||
+		string(got["second"].Content) != "in" {
 		t.Errorf("came back: %+v", res.Files)
 	}
 }

@@ -17,16 +17,21 @@ func TestFlagsOfCompilers(t *testing.T) {
 		flags            []string
 		want             string
 	}{
-		{"c", cHello + "int main(void) { printf(\"%ld %d\\n\", __STDC_VERSION__, X); }", []string{"-std=gnu11", "-O2", "-DX=3", "-lm", "-Wno-unused"}, "201112 3\n"},
+		{"c", cHello + "int main(void) { printf(\"%ld %d\\n\", __STDC_VERSION__, X); }",
+			[]string{"-std=gnu11", "-O2", "-DX=3", "-lm", "-Wno-unused"}, "201112 3\n"},
 		{"c", cHello + "int main() { printf(\"c89\\n\"); return 0; }", []string{"-std=c89", "-pedantic", "-Wall"}, "c89\n"},
-		{"c", cHello + "#include <math.h>\n#include <stdlib.h>\nint main(int n, char **v) { printf(\"%.0f\\n\", sqrt(atof(\"9\"))); }", []string{"-Ofast", "-lm", "-pthread"}, "3\n"},
-		{"cpp", "#include <bits/stdc++.h>\nint main() { std::cout << __cplusplus << ONLINE_JUDGE << '\\n'; }", []string{"-std=gnu++20", "-O2", "-DONLINE_JUDGE", "-Wno-sign-compare"}, "2020021\n"},
+		{"c", cHello + "#include <math.h>\n#include <stdlib.h>\nint main(int n, char **v) { printf(\"%.0f\\n\", sqrt(atof(\"9\"))); }",
+			[]string{"-Ofast", "-lm", "-pthread"}, "3\n"},
+		{"cpp", "#include <bits/stdc++.h>\nint main() { std::cout << __cplusplus << ONLINE_JUDGE << '\\n'; }",
+			[]string{"-std=gnu++20", "-O2", "-DONLINE_JUDGE", "-Wno-sign-compare"}, "2020021\n"},
 		{"cpp", "#include <iostream>\nint main() { std::cout << __cplusplus << '\\n'; }", []string{"-std=c++03"}, "199711\n"},
 		{"cpp", "#include <bits/stdc++.h>\nint main() { long s = 0;\n#pragma omp parallel for reduction(+:s)\nfor (int i = 1; i <= 1000; i++) s += i;\nstd::cout << s << _OPENMP / 100000 << '\\n'; }", []string{"-fopenmp", "-O3"}, "5005002\n"},
 		{"cpp", "#include <iostream>\nint main() { std::cout << DIR \"\\n\"; }", []string{`-DDIR="a b"`}, "a b\n"},
-		{"rust", "fn main() { let x = if cfg!(judge) { 1 } else { 2 }; println!(\"{}\", x); }", []string{"--cfg=judge", "-Copt-level=3", "-Awarnings", "--edition=2021"}, "1\n"},
+		{"rust", "fn main() { let x = if cfg!(judge) { 1 } else { 2 }; println!(\"{}\", x); }",
+			[]string{"--cfg=judge", "-Copt-level=3", "-Awarnings", "--edition=2021"}, "1\n"},
 		{"go", "package main\nfunc main() { println(1) }", []string{"-tags=judge"}, ""},
-		{"mono", "class A { static void Main() {\n#if JUDGE\nSystem.Console.WriteLine(1);\n#endif\n} }", []string{"-d:JUDGE;X", "-nowarn:0168"}, "1\n"},
+		{"mono", "class A { static void Main() {\n#if JUDGE\nSystem.Console.WriteLine(1);\n#endif\n} }",
+			[]string{"-d:JUDGE;X", "-nowarn:0168"}, "1\n"},
 		{"typescript", "const x: number = 'a'; console.log(x)", []string{"--noCheck"}, "a\n"},
 		{"typescript", "const x: number = 1; console.log(x)", []string{"--noImplicitAny"}, "1\n"},
 	} {
@@ -62,7 +67,8 @@ func TestTypeScriptWithoutTypeCheck(t *testing.T) {
 	}
 	images.load(t, a, "node")
 	for source, flags := range map[string][]string{"const x: number = ;\n": {"--noCheck"}, "const x: number = 'a';\n": nil} {
-		res := a.run(t, api.Run{Language: "typescript", Source: api.Bytes(source), Flags: flags, CompileLimits: api.Limits{Wall: slowly(60), CPU: slowly(60)}})
+		res := a.run(t, api.Run{Language: "typescript", Source: api.Bytes(source), Flags: flags,
+			CompileLimits: api.Limits{Wall: slowly(60), CPU: slowly(60)}})
 		if wantVerdict(t, res, api.CompileError); !strings.Contains(string(res.Stdout), "main.ts(1,") {
 			t.Errorf("%v: %q", flags, res.Stdout)
 		}
@@ -78,9 +84,11 @@ func TestCSharpAssertions(t *testing.T) {
 	images.load(t, a, "mono")
 	source := api.Bytes("using System.Diagnostics;\nclass A { static void Main() { try { Debug.Assert(1 == 1); Debug.Assert(1 == 2, \"sums\"); } catch { } System.Console.WriteLine(1); } }")
 	for flag, want := range map[string]api.Verdict{"-d:DEBUG": api.Nonzero, "-optimize+": api.OK} {
-		res := a.run(t, api.Run{Language: "mono", Source: source, Flags: []string{flag}, CompileLimits: api.Limits{Wall: slowly(60), CPU: slowly(60)}})
+		res := a.run(t, api.Run{Language: "mono", Source: source, Flags: []string{flag},
+			CompileLimits: api.Limits{Wall: slowly(60), CPU: slowly(60)}})
 		wantVerdict(t, res, want)
-		if want == api.Nonzero && (!strings.Contains(string(res.Stderr), "Debug.Assert: sums") || !strings.Contains(string(res.Stderr), "A.Main") || len(res.Stdout) > 0) {
+		if want == api.Nonzero &&
+			(!strings.Contains(string(res.Stderr), "Debug.Assert: sums") || !strings.Contains(string(res.Stderr), "A.Main") || len(res.Stdout) > 0) {
 			t.Errorf("stdout %q, stderr %q", res.Stdout, res.Stderr)
 		}
 	}

@@ -67,7 +67,8 @@ type checkerRow struct {
 }
 
 func (r checkerRow) String() string {
-	return fmt.Sprintf("| `%s` | %d | %d | %d | %d | %d | %d |\n", r.name, r.all, r.counts[string(api.Accepted)], r.counts[string(api.WrongAnswer)],
+	return fmt.Sprintf("| `%s` | %d | %d | %d | %d | %d | %d |\n", r.name, r.all, r.counts[string(api.Accepted)],
+		r.counts[string(api.WrongAnswer)],
 		r.counts[string(api.Partial)], r.counts[string(api.CodeCheckFailed)], r.agrees)
 }
 
@@ -94,7 +95,8 @@ func foreignCheckers(t *testing.T, a *agent, dir foreignDir) []checkerRow {
 			if out, err := compile.CombinedOutput(); err != nil {
 				t.Fatalf("g++: %v: %s", err, out)
 			}
-			check := &api.Check{Protocol: api.ProtocolTestlib, Program: api.Program{Language: "cpp", Source: text, Files: []api.File{{Name: "testlib.h", Content: header}}}}
+			check := &api.Check{Protocol: api.ProtocolTestlib,
+				Program: api.Program{Language: "cpp", Source: text, Files: []api.File{{Name: "testlib.h", Content: header}}}}
 			rows = append(rows, foreignChecker(t, a, name, work, check))
 		})
 	}
@@ -122,7 +124,8 @@ func foreignChecker(t *testing.T, a *agent, name, work string, check *api.Check)
 		n := natives[i]
 		same := got == string(api.CodeCheckFailed) || plain(said) == plain(n.said)
 		if got != n.want() || !same {
-			t.Errorf("triple %d: brig says %s, %q; natively it exits with %d, %q\noutput %.200q\nanswer %.200q", i, got, said, n.code, n.said, all[i].out, all[i].ans)
+			t.Errorf("triple %d: brig says %s, %q; natively it exits with %d, %q\noutput %.200q\nanswer %.200q", i, got, said, n.code, n.said,
+				all[i].out, all[i].ans)
 			return
 		}
 		row.agrees++

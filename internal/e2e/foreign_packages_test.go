@@ -79,7 +79,8 @@ func foreignPackages(t *testing.T, a *agent, dir foreignDir) []string {
 					t.Errorf("the outcomes differ:\n%s\nand\n%s", first.outcomes(), v.outcomes())
 				}
 			}
-			rows = append(rows, fmt.Sprintf("| %s | %s | %d | %d | right %d times |\n", p.name, first.Format, len(first.Submissions), len(first.NotRun), right))
+			rows = append(rows, fmt.Sprintf("| %s | %s | %d | %d | right %d times |\n", p.name, first.Format, len(first.Submissions),
+				len(first.NotRun), right))
 			for _, n := range first.NotRun {
 				t.Logf("not run: %s", n)
 			}

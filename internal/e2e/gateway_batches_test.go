@@ -168,7 +168,8 @@ func TestServiceBatchLeavesOthersASlot(t *testing.T) {
 		}
 	}
 	during := latency()
-	t.Logf("runs alone: p50 %v, p99 %v; during a full batch: p50 %v, p99 %v", idle[len(idle)/2], idle[len(idle)-1], during[len(during)/2], during[len(during)-1])
+	t.Logf("runs alone: p50 %v, p99 %v; during a full batch: p50 %v, p99 %v", idle[len(idle)/2], idle[len(idle)-1],
+		during[len(during)/2], during[len(during)-1])
 	began := time.Now()
 	var b api.Batch
 	if s.call("DELETE", path, nil, 200, &b); b.State != api.BatchCanceled {

@@ -77,11 +77,12 @@ func TestGatewayFetchesNothing(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
 	s := startService(t, a)
 	var heard atomic.Int64
-	canary := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), ConnState: func(_ net.Conn, is http.ConnState) {
-		if is == http.StateNew {
-			heard.Add(1)
-		}
-	}}
+	canary := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
+		ConnState: func(_ net.Conn, is http.ConnState) {
+			if is == http.StateNew {
+				heard.Add(1)
+			}
+		}}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +110,8 @@ func TestGatewayFetchesNothing(t *testing.T) {
 	s.refused("POST", "/v1/runs", `{"image":"tiny","argv":["true"],"callback":`+word+`}`, 400, api.CodeBadRequest)
 	s.refused("POST", "/v1/sessions", `{"image":`+word+`}`, 404, api.CodeNoImage)
 	s.refused("POST", "/execute", `{"code":"1","language":`+word+`}`, 404, api.CodeNoLanguage)
-	s.call("POST", "/v1/runs", `{"image":"tiny","argv":["sh","-c","wget -T 2 -O - `+at+`/x"],"env":{"http_proxy":`+word+`}}`, 200, nil) // it has no network
+	s.call("POST", "/v1/runs",
+		`{"image":"tiny","argv":["sh","-c","wget -T 2 -O - `+at+`/x"],"env":{"http_proxy":`+word+`}}`, 200, nil) // it has no network
 	if n := heard.Load(); n != 0 {
 		t.Errorf("the listener was asked %d times", n)
 	}
@@ -199,7 +201,9 @@ func TestGatewaySlowBodiesOfAKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { c.Close() })
-		if _, err := fmt.Fprintf(c, "%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{", what, keys["slow"]); err != nil {
+		if _, err := fmt.Fprintf(c,
+			"%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{", what,
+			keys["slow"]); err != nil {
 			t.Fatal(err)
 		}
 		return c

@@ -253,7 +253,8 @@ func TestServeWithoutKeysRefusesPublicAddresses(t *testing.T) {
 		"--listen 127.0.0.1:0 --history-runs 0":     "--history-runs",
 		"--listen 127.0.0.1:0 --history-bytes 1000": "--history-bytes",
 	} {
-		cmd := exec.CommandContext(t.Context(), binary(t, "brig"), append([]string{"serve", "--data-dir", t.TempDir(), "--socket", "/none/socket"}, strings.Fields(args)...)...)
+		cmd := exec.CommandContext(t.Context(), binary(t, "brig"),
+			append([]string{"serve", "--data-dir", t.TempDir(), "--socket", "/none/socket"}, strings.Fields(args)...)...)
 		out, err := cmd.CombinedOutput()
 		if err == nil || !strings.Contains(string(out), want) {
 			t.Errorf("brig serve %s: %v, %q; want a refusal that names %s", args, err, out, want)

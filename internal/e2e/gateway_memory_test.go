@@ -167,7 +167,8 @@ func (s *loadedService) stall(t *testing.T, method, path string, body []byte) (s
 	t.Cleanup(func() { c.Close() })
 	_ = c.SetDeadline(time.Now().Add(slow(10 * time.Second)))
 	_ = c.(*net.TCPConn).SetReadBuffer(4096)
-	fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", method, path, len(body))
+	fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n",
+		method, path, len(body))
 	_, _ = c.Write(body)
 	res, err := http.ReadResponse(bufio.NewReaderSize(c, 16), nil)
 	if err != nil {
@@ -211,29 +212,31 @@ func TestServeStaysWithinItsMemory(t *testing.T) {
 		{"for simple clients", api.Result{Stdout: text[:16<<20], Stderr: binary}, false, func(s *loadedService) func() map[int]int {
 			return many(100, func(int) int { return s.stall(t, "POST", "/execute", []byte(`{"language":"c","code":"x"}`)) })
 		}},
-		{"runs that nobody waits for, and their events", api.Result{Files: []api.File{{Name: "f", Content: binary}}, Stdout: text}, false, func(s *loadedService) func() map[int]int {
-			return many(100, func(int) int {
-				res, err := http.Post("http://"+s.at+"/v1/runs?wait=false", "application/json", strings.NewReader(plain))
-				if err != nil {
-					return 0
-				}
-				defer res.Body.Close()
-				var st api.Status
-				if json.NewDecoder(res.Body).Decode(&st) != nil || st.Run == "" {
-					return res.StatusCode
-				}
-				for range 3 {
-					s.stall(t, "GET", "/v1/runs/"+st.Run+"/events", nil)
-				}
-				return s.stall(t, "GET", "/v1/runs/"+st.Run, nil)
-			})
-		}},
+		{"runs that nobody waits for, and their events", api.Result{Files: []api.File{{Name: "f", Content: binary}}, Stdout: text}, false,
+			func(s *loadedService) func() map[int]int {
+				return many(100, func(int) int {
+					res, err := http.Post("http://"+s.at+"/v1/runs?wait=false", "application/json", strings.NewReader(plain))
+					if err != nil {
+						return 0
+					}
+					defer res.Body.Close()
+					var st api.Status
+					if json.NewDecoder(res.Body).Decode(&st) != nil || st.Run == "" {
+						return res.StatusCode
+					}
+					for range 3 {
+						s.stall(t, "GET", "/v1/runs/"+st.Run+"/events", nil)
+					}
+					return s.stall(t, "GET", "/v1/runs/"+st.Run, nil)
+				})
+			}},
 		{"large bodies", api.Result{}, true, func(s *loadedService) func() map[int]int {
 			body := []byte(`{"language":"c","source":"` + strings.Repeat("x", 8<<20-200) + `"}`)
 			return many(100, func(i int) int { delayAllButTwo(i); return s.stall(t, "POST", "/v1/runs", body) })
 		}},
 		{"bodies of many entries", api.Result{}, true, func(s *loadedService) func() map[int]int {
-			body := []byte(`{"language":"c","source":"x","tests":[` + strings.TrimSuffix(strings.Repeat(`{"args":[`+strings.TrimSuffix(strings.Repeat(`"",`, 900), ",")+`]},`, 1000), ",") + `]}`)
+			body := []byte(`{"language":"c","source":"x","tests":[` +
+				strings.TrimSuffix(strings.Repeat(`{"args":[`+strings.TrimSuffix(strings.Repeat(`"",`, 900), ",")+`]},`, 1000), ",") + `]}`)
 			return many(200, func(i int) int { delayAllButTwo(i); return s.stall(t, "POST", "/v1/runs", body) })
 		}},
 		{"many bodies below a mebibyte", api.Result{}, true, func(s *loadedService) func() map[int]int {

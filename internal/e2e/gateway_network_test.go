@@ -91,13 +91,15 @@ func TestGatewayNetwork(t *testing.T) {
 
 	r.Allow, r.Argv = append(r.Allow, closed), []string{"http://" + closed + "/"}
 	ann.call("POST", "/v1/runs", r, 200, &res)
-	if strings.Contains(string(res.Stdout), "answer") || len(res.Network.Hosts) != 0 || len(res.Network.Refused) != 1 || !strings.Contains(res.Network.Refused[0].Why, "this host") {
+	if strings.Contains(string(res.Stdout), "answer") || len(res.Network.Hosts) != 0 || len(res.Network.Refused) != 1 ||
+		!strings.Contains(res.Network.Refused[0].Why, "this host") {
 		t.Errorf("an address that the operator does not list: %s, %+v", res.Stdout, res.Network)
 	}
 	ann.refused("POST", "/v1/runs", api.Run{Image: "tiny", Argv: []string{"true"}, Network: "public"}, 403, api.CodeForbidden)
 	bob.refused("POST", "/v1/runs", r, 403, api.CodeForbidden)
 
-	simple := fmt.Sprintf(`{"code": "import urllib.request\nprint(urllib.request.urlopen('http://%s/y').status)", "network_enabled": true`, server)
+	simple := fmt.Sprintf(`{"code": "import urllib.request\nprint(urllib.request.urlopen('http://%s/y').status)", "network_enabled": true`,
+		server)
 	var x api.Executed
 	ann.call("POST", "/execute", simple+fmt.Sprintf(`, "allow": [%q]}`, server), 200, &x)
 	if x.Stdout != "200\n" || x.Network == nil || x.Network.Connections != 1 {
@@ -136,7 +138,8 @@ print("open", flush=True)
 	}
 	var res api.Result
 	s.call("POST", "/v1/runs", opening("os._exit(0)"), 200, &res)
-	if u := res.Network; string(res.Stdout) != "open\n" || u.Connections == 0 || len(u.Refused) == 0 { // it may end before the relay has seen all
+	if u := res.Network; string(res.Stdout) != "open\n" ||
+		u.Connections == 0 || len(u.Refused) == 0 { // it may end before the relay has seen all
 		t.Fatalf("%s%s, %+v", res.Stdout, res.Stderr, u)
 	}
 	open := func() (sockets, routines int) { // Go keeps the pipes of splice for the next connection
@@ -183,7 +186,8 @@ print("open", flush=True)
 	s.listen(id, "", func(e streamEvent) bool { return e.name != "stdout" })
 	wantMany()
 	s.call("DELETE", "/v1/runs/"+id, nil, 200, nil)
-	if st := s.waitDone(id); st.Result == nil || st.Result.Verdict != api.Canceled || st.Result.Network == nil || st.Result.Network.Connections < 64 {
+	if st := s.waitDone(id); st.Result == nil || st.Result.Verdict != api.Canceled || st.Result.Network == nil ||
+		st.Result.Network.Connections < 64 {
 		t.Errorf("canceled: %+v", st)
 	}
 	wantFew("canceled")
@@ -225,7 +229,8 @@ s.settimeout(0)
 try: print("reached by", s.accept()[1])
 except BlockingIOError: print("reached by nobody")
 `)
-	listening.Network, listening.Allow, listening.Limits = api.NetworkAllow, []string{first}, api.Limits{Wall: wall, Memory: 128 * api.MiB} // two at once fit in a small machine
+	listening.Network, listening.Allow, listening.Limits = api.NetworkAllow, []string{first},
+		api.Limits{Wall: wall, Memory: 128 * api.MiB} // two at once fit in a small machine
 	id := s.startDetached(listening)
 	select {
 	case <-arrived:
@@ -256,7 +261,8 @@ print(urllib.request.urlopen("http://` + second + `/").status)
 func TestGatewayNetworkNeedsTheAgent(t *testing.T) {
 	testenv.NeedRoot(t)
 	closed := startAgent(t, sharedFlags...)
-	own, err := testservice.Start(binary(t, "brig"), time.Until(patience()), "--socket", closed.socket, "--data-dir", filepath.Join(closed.dir, "gateway"), "--network", "allow")
+	own, err := testservice.Start(binary(t, "brig"), time.Until(patience()), "--socket", closed.socket, "--data-dir",
+		filepath.Join(closed.dir, "gateway"), "--network", "allow")
 	if err == nil {
 		_ = own.Stop(slow(30 * time.Second))
 		t.Fatal("a service starts that offers more than its agent")
@@ -270,9 +276,11 @@ func TestGatewayNetworkNeedsTheAgent(t *testing.T) {
 		t.Skip("a brigd answers where brig serve looks for one")
 	}
 	server, dir := webServer(t), publicDir(t, "brig-e2e-")
-	s := launchServe(t, "--data-dir", filepath.Join(dir, "own"), "--agent-arg=--run-dir="+filepath.Join(dir, "run"), "--agent-arg=--data-dir="+dataDir(t),
+	s := launchServe(t, "--data-dir", filepath.Join(dir, "own"), "--agent-arg=--run-dir="+filepath.Join(dir, "run"),
+		"--agent-arg=--data-dir="+dataDir(t),
 		"--agent-arg=--volumes="+filepath.Join(dir, "volumes"), "--network", "public", "--egress-internal", server)
-	r := api.Run{Image: "tiny", Argv: []string{"wget", "-q", "-O", "-", "http://" + server + "/z"}, Network: api.NetworkAllow, Allow: []string{server}}
+	r := api.Run{Image: "tiny", Argv: []string{"wget", "-q", "-O", "-", "http://" + server + "/z"}, Network: api.NetworkAllow,
+		Allow: []string{server}}
 	var res api.Result
 	s.call("POST", "/v1/runs", r, 200, &res)
 	if string(res.Stdout) != "answer to /z of "+server+"\n" {

@@ -24,7 +24,8 @@ func TestSecondAgentNeedsItsOwnMemoryLimit(t *testing.T) {
 	}
 	dir := publicDir(t, "brig-e2e-")
 	flags := func(name string, more ...string) []string {
-		return append([]string{"--data-dir", filepath.Join(dir, name), "--agent-arg=--run-dir=" + filepath.Join(dir, "run"), "--agent-arg=--data-dir=" + dataDir(t),
+		return append([]string{"--data-dir", filepath.Join(dir, name), "--agent-arg=--run-dir=" + filepath.Join(dir, "run"),
+			"--agent-arg=--data-dir=" + dataDir(t),
 			"--agent-arg=--volumes=" + filepath.Join(dir, "volumes")}, more...)
 	}
 	first := launchServe(t, flags("first")...)
@@ -62,7 +63,8 @@ func TestServiceEndsWithItsAgent(t *testing.T) {
 		t.Skip("a brigd answers where brig serve looks for one")
 	}
 	dir := publicDir(t, "brig-e2e-")
-	flags := []string{"--data-dir", filepath.Join(dir, "kept"), "--grace", "10m", "--agent-arg=--run-dir=" + filepath.Join(dir, "run"), "--agent-arg=--data-dir=" + dataDir(t),
+	flags := []string{"--data-dir", filepath.Join(dir, "kept"), "--grace", "10m", "--agent-arg=--run-dir=" + filepath.Join(dir, "run"),
+		"--agent-arg=--data-dir=" + dataDir(t),
 		"--agent-arg=--volumes=" + filepath.Join(dir, "volumes"), "--agent-arg=--slots=1", "--agent-arg=--max-wall=1h"}
 	s := launchServe(t, flags...)
 	var session api.Session
@@ -75,7 +77,8 @@ func TestServiceEndsWithItsAgent(t *testing.T) {
 	// it before the agent ends, or the request would be refused.
 	waits := s.runAsync(lasts)
 	var h struct{ Load, Queued int }
-	eventually(t, "the second run to wait for the slot", func() bool { s.call("GET", "/health", nil, 200, &h); return h.Load == 1 && h.Queued == 1 })
+	eventually(t, "the second run to wait for the slot",
+		func() bool { s.call("GET", "/health", nil, 200, &h); return h.Load == 1 && h.Queued == 1 })
 	if err := syscall.Kill(descendants(s.cmd.Process.Pid)[0], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +88,8 @@ func TestServiceEndsWithItsAgent(t *testing.T) {
 		s.stop()
 		t.Fatalf("it goes on without an agent\n%s", s.log)
 	}
-	if code := s.cmd.ProcessState.ExitCode(); code != 125 || !strings.Contains(s.log.String(), "the agent ended (signal: killed): start brig serve again") {
+	if code := s.cmd.ProcessState.ExitCode(); code != 125 ||
+		!strings.Contains(s.log.String(), "the agent ended (signal: killed): start brig serve again") {
 		t.Errorf("it ends with exit status %d\n%s", code, s.log)
 	}
 	if status := <-waits; status != 503 && status != 502 {

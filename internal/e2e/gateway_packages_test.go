@@ -56,7 +56,8 @@ func TestGatewayPackages(t *testing.T) {
 	if done := ann.waitDone(status.Run); done.Result == nil || string(done.Result.Stdout) != "1\n" {
 		t.Errorf("a run in the background: %+v", done)
 	}
-	ann.call("POST", "/v1/runs", `{"language":"python","source":"import two\nprint(two.y)","requirements":["two"],"tests":[{"id":"1","expected":"1"}]}`, 200, &res)
+	ann.call("POST", "/v1/runs",
+		`{"language":"python","source":"import two\nprint(two.y)","requirements":["two"],"tests":[{"id":"1","expected":"1"}]}`, 200, &res)
 	if res.Summary == nil || res.Summary.Accepted != 1 {
 		t.Errorf("tests: %+v", res.Summary)
 	}
@@ -75,7 +76,8 @@ func TestGatewayPackages(t *testing.T) {
 	if p.Code != api.CodePackagesFailed || !strings.Contains(p.Detail, "No matching distribution found for absent") {
 		t.Errorf("absent: %+v; want pip's words", p)
 	}
-	ann.refused("POST", "/v1/runs", strings.Replace(run, `"requirements"`, `"index":"http://evil.test/","requirements"`, 1), 403, api.CodeForbidden)
+	ann.refused("POST", "/v1/runs", strings.Replace(run, `"requirements"`, `"index":"http://evil.test/","requirements"`, 1),
+		403, api.CodeForbidden)
 	bob.refused("POST", "/v1/runs", run, 403, api.CodeForbidden) // although they are installed
 	bob.refused("POST", "/v1/sessions", `{"language":"python","requirements":["two"]}`, 403, api.CodeForbidden)
 	bob.call("POST", "/v1/runs", `{"language":"python","source":"print(1)"}`, 200, &res)
@@ -84,7 +86,8 @@ func TestGatewayPackages(t *testing.T) {
 // An agent that installs for root alone is found when the service starts.
 func TestGatewayNeedsAnAgentThatInstalls(t *testing.T) {
 	a := startInstaller(t, sharedFlags...)
-	own, err := testservice.Start(binary(t, "brig"), time.Until(patience()), "--socket", a.socket, "--data-dir", filepath.Join(a.dir, "gateway"), "--packages")
+	own, err := testservice.Start(binary(t, "brig"), time.Until(patience()), "--socket", a.socket, "--data-dir",
+		filepath.Join(a.dir, "gateway"), "--packages")
 	if err == nil {
 		_ = own.Stop(slow(30 * time.Second))
 		t.Fatal("a service starts that offers more than its agent")

@@ -79,13 +79,15 @@ func TestGatewayProblems(t *testing.T) {
 		}
 		return res
 	}
-	if res := judge("sum", right); *res.Summary.Score != 1 || *res.Summary.Points != 100 || res.Summary.Answer != api.Accepted || res.Limits.CPU != 5e9 {
+	if res := judge("sum", right); *res.Summary.Score != 1 || *res.Summary.Points != 100 || res.Summary.Answer != api.Accepted ||
+		res.Limits.CPU != 5e9 {
 		t.Errorf("a right program: %+v, limits %+v", *res.Summary, res.Limits)
 	}
 	if res := judge(stored.Digest, right+"# again\n"); *res.Summary.Score != 1 {
 		t.Errorf("another right program: %+v", *res.Summary)
 	}
-	if res := judge("sum", "a, b = map(int, input().split())\nprint(abs(a) + b)\n"); *res.Summary.Score != 0.4 || *res.Summary.Points != 40 || res.Summary.Answer != api.WrongAnswer {
+	if res := judge("sum", "a, b = map(int, input().split())\nprint(abs(a) + b)\n"); *res.Summary.Score != 0.4 || *res.Summary.Points != 40 ||
+		res.Summary.Answer != api.WrongAnswer {
 		t.Errorf("a program that is right in one group: %+v", *res.Summary)
 	}
 	if res := judge("sum", "while True: pass\n", api.Limits{Wall: slowly(29)}); *res.Summary.Score != 0 || res.Verdict != api.CPULimit {
@@ -155,7 +157,8 @@ func tarPackage(t testing.TB, files map[string]string) []byte {
 func (s *service) judgeBatchBy(digest, right string) {
 	s.t.Helper()
 	var lines []byte
-	for _, j := range []api.Job{{ID: "right", Problem: "sum", Run: py(right)}, {ID: "half", Problem: digest, Run: py("a, b = map(int, input().split())\nprint(abs(a) + b)\n")}} {
+	for _, j := range []api.Job{{ID: "right", Problem: "sum", Run: py(right)},
+		{ID: "half", Problem: digest, Run: py("a, b = map(int, input().split())\nprint(abs(a) + b)\n")}} {
 		text, err := json.Marshal(j)
 		if err != nil {
 			s.t.Fatal(err)
@@ -207,7 +210,8 @@ func TestGatewayVerifiesProblems(t *testing.T) {
 			t.Errorf("%+v", v)
 		}
 		for _, one := range v.Submissions {
-			if one.Path == "accepted/a.py" && (one.Got != "3 AC" || one.Slowest <= 0 || len(one.Unexpected) > 0) || one.Path == "accepted/b.py" && len(one.Unexpected) == 0 {
+			if one.Path == "accepted/a.py" && (one.Got != "3 AC" || one.Slowest <= 0 || len(one.Unexpected) > 0) ||
+				one.Path == "accepted/b.py" && len(one.Unexpected) == 0 {
 				t.Errorf("%+v", one)
 			}
 		}

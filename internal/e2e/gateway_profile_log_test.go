@@ -37,7 +37,8 @@ func TestProfileLogOfAKeyHasEffect(t *testing.T) {
 	s.withKey(keys["bob"]).refused("POST", "/v1/runs", run, 403, api.CodeForbidden)
 
 	closed := startAgent(t, sharedFlags...)
-	own, err := testservice.Start(binary(t, "brig"), time.Until(patience()), "--socket", closed.socket, "--data-dir", filepath.Join(closed.dir, "gateway"), "--keys", file)
+	own, err := testservice.Start(binary(t, "brig"), time.Until(patience()), "--socket", closed.socket, "--data-dir",
+		filepath.Join(closed.dir, "gateway"), "--keys", file)
 	if err == nil {
 		_ = own.Stop(slow(30 * time.Second))
 		t.Fatal("a service starts whose key has a permission without effect")

@@ -19,7 +19,8 @@ import (
 func (s *service) session(project, task string) string {
 	s.t.Helper()
 	var made api.Session
-	h := s.call("POST", "/v1/sessions", api.SessionRequest{Image: "tiny", Labels: api.Labels{Project: project, Task: task}, Limits: api.Limits{Memory: 64 * api.MiB}}, 201, &made)
+	h := s.call("POST", "/v1/sessions",
+		api.SessionRequest{Image: "tiny", Labels: api.Labels{Project: project, Task: task}, Limits: api.Limits{Memory: 64 * api.MiB}}, 201, &made)
 	if made.ID == "" || h.Get("Location") != "/v1/sessions/"+made.ID {
 		s.t.Fatalf("session %+v, location %q", made, h.Get("Location"))
 	}
@@ -75,7 +76,8 @@ func TestGatewaySessions(t *testing.T) {
 	}
 
 	// Output arrives as it is written.
-	stream, err := ann.request(t.Context(), "POST", at+"/exec", api.Exec{Argv: []string{"sh", "-c", "echo 1; sleep 0.1; echo 2; exit 3"}}, "Accept", "text/event-stream")
+	stream, err := ann.request(t.Context(), "POST", at+"/exec", api.Exec{Argv: []string{"sh", "-c", "echo 1; sleep 0.1; echo 2; exit 3"}},
+		"Accept", "text/event-stream")
 	if err != nil {
 		t.Fatal(err)
 	}

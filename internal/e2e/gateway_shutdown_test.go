@@ -70,7 +70,8 @@ func TestGatewayStopsAfterRunningWork(t *testing.T) {
 	long.Limits = api.Limits{Wall: seconds(300), Memory: 64 * api.MiB} // all run at once, on a small machine too
 	short.Limits.Memory = long.Limits.Memory
 	held := s.startDetached(long)
-	exec := s.postAsync("/v1/sessions/"+id+"/exec", api.Exec{Argv: []string{"sh", "-c", "until [ -e go ]; do sleep 0.02; done; echo gone"}, Limits: api.Limits{Wall: long.Limits.Wall}})
+	exec := s.postAsync("/v1/sessions/"+id+"/exec",
+		api.Exec{Argv: []string{"sh", "-c", "until [ -e go ]; do sleep 0.02; done; echo gone"}, Limits: api.Limits{Wall: long.Limits.Wall}})
 	run := s.postAsync("/v1/runs", short)
 	s.waitLoad(3)
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -98,7 +99,8 @@ func TestGatewayStopsAfterRunningWork(t *testing.T) {
 	s.refused("POST", "/v1/sessions/"+id+"/exec", api.Exec{Argv: []string{"true"}}, 503, api.CodeStopping)
 	s.call("GET", "/v1/history", nil, 200, nil)
 
-	if err := a.PutFile(t.Context(), id, "go", bytes.NewReader(nil), false); err != nil { // only now, so the exec continues while the service is stopping
+	if err := a.PutFile(t.Context(), id, "go",
+		bytes.NewReader(nil), false); err != nil { // only now, so the exec continues while the service is stopping
 		t.Fatal(err)
 	}
 	for want, got := range map[string]gatewayResponse{"gone\n": <-exec, "done\n": <-run} {

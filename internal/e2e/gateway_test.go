@@ -20,7 +20,8 @@ func TestGatewayRun(t *testing.T) {
 	s := startService(t, a)
 
 	var res api.Result
-	s.call("POST", "/v1/runs", api.Run{Image: "tiny", Argv: []string{"cat"}, Stdin: api.Bytes("\xff\x00bytes"), Labels: api.Labels{Project: "p", Task: "t"}}, 200, &res)
+	s.call("POST", "/v1/runs",
+		api.Run{Image: "tiny", Argv: []string{"cat"}, Stdin: api.Bytes("\xff\x00bytes"), Labels: api.Labels{Project: "p", Task: "t"}}, 200, &res)
 	wantVerdict(t, res, api.OK)
 	if string(res.Stdout) != "\xff\x00bytes" {
 		t.Errorf("stdout %q", res.Stdout)
@@ -34,7 +35,8 @@ func TestGatewayRun(t *testing.T) {
 
 	var status api.Status
 	s.call("GET", "/v1/runs/"+res.Run, nil, 200, &status)
-	if status.State != api.Done || status.Result == nil || status.Result.Verdict != res.Verdict || status.Result.Timing.Wall != res.Timing.Wall {
+	if status.State != api.Done || status.Result == nil || status.Result.Verdict != res.Verdict ||
+		status.Result.Timing.Wall != res.Timing.Wall {
 		t.Errorf("the history has %+v of %+v", status, res)
 	}
 	all := pages[struct {
@@ -215,7 +217,8 @@ func TestGatewayLargeOutput(t *testing.T) {
 		s.call("POST", "/v1/runs", part, 200, &res)
 		wantVerdict(t, res, tt.verdict)
 		if !bytes.Equal(res.Stdout, bytes.Repeat(block, 16)[:tt.want]) || res.StdoutTruncated != tt.truncated {
-			t.Errorf("limit %s: %d bytes, truncated %v; want the first %s, truncated %v", tt.limit, len(res.Stdout), res.StdoutTruncated, tt.want, tt.truncated)
+			t.Errorf("limit %s: %d bytes, truncated %v; want the first %s, truncated %v", tt.limit, len(res.Stdout),
+				res.StdoutTruncated, tt.want, tt.truncated)
 		}
 	}
 	id := s.startDetached(r)
@@ -265,7 +268,8 @@ func TestGatewayCancel(t *testing.T) {
 			t.Fatal(err)
 		}
 		body := `{"image":"tiny","argv":["sleep","60"]}`
-		fmt.Fprintf(c, "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		fmt.Fprintf(c, "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body),
+			body)
 		time.Sleep(5 * time.Millisecond)
 		c.Close()
 	}

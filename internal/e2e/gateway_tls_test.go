@@ -27,7 +27,8 @@ func certificate(t *testing.T, names ...string) (cert, key string, trust *x509.C
 	if err != nil {
 		t.Fatal(err)
 	}
-	form := &x509.Certificate{SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: names, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	form := &x509.Certificate{SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: names,
+		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
 	signed, err := x509.CreateCertificate(rand.Reader, form, form, private.Public(), private)
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +55,8 @@ func certificate(t *testing.T, names ...string) (cert, key string, trust *x509.C
 func TestGatewayTLS(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
 	cert, key, trust := certificate(t)
-	s, err := testservice.Start(binary(t, "brig"), time.Until(patience()), "--socket", a.socket, "--data-dir", filepath.Join(a.dir, "gateway"), "--tls-cert", cert, "--tls-key", key)
+	s, err := testservice.Start(binary(t, "brig"), time.Until(patience()), "--socket", a.socket, "--data-dir", filepath.Join(a.dir, "gateway"),
+		"--tls-cert", cert, "--tls-key", key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +76,8 @@ func TestGatewayTLS(t *testing.T) {
 		return res.StatusCode, string(text), err
 	}
 	secure := strings.Replace(s.URL, "http:", "https:", 1)
-	if status, text, err := ask(&tls.Config{RootCAs: trust}, secure); err != nil || status != 200 || !strings.Contains(text, `"stdout":"secret\n"`) {
+	if status, text, err := ask(&tls.Config{RootCAs: trust}, secure); err != nil || status != 200 ||
+		!strings.Contains(text, `"stdout":"secret\n"`) {
 		t.Errorf("%d, %s, %v", status, text, err)
 	}
 	if status, _, err := ask(&tls.Config{}, secure); err == nil {

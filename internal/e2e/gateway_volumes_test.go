@@ -18,7 +18,8 @@ func (s *service) volumeSession(project, task string, v api.VolumeRequest) api.S
 }
 
 func volumeSessionRequest(project, task string, v api.VolumeRequest) api.SessionRequest {
-	return api.SessionRequest{Image: "tiny", Labels: api.Labels{Project: project, Task: task}, Limits: api.Limits{Memory: 64 * api.MiB}, Volume: &v}
+	return api.SessionRequest{Image: "tiny", Labels: api.Labels{Project: project, Task: task},
+		Limits: api.Limits{Memory: 64 * api.MiB}, Volume: &v}
 }
 
 // A key has one volume for each of its projects, and never another key's, whatever its projects are

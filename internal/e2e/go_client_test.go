@@ -47,19 +47,21 @@ func TestRemoteSession(t *testing.T) {
 		t.Errorf("%q, %v", res.Stdout, err)
 	}
 	var out bytes.Buffer
-	res, err = c.ExecEvents(ctx, made.ID, api.Exec{Argv: []string{"sh", "-c", "echo one; sleep 0.1; echo two; exit 3"}}, func(e client.Event) error {
-		if e.Name == "stdout" {
-			piece, err := e.Output()
-			out.Write(piece)
-			return err
-		}
-		return nil
-	})
+	res, err = c.ExecEvents(ctx, made.ID, api.Exec{Argv: []string{"sh", "-c", "echo one; sleep 0.1; echo two; exit 3"}},
+		func(e client.Event) error {
+			if e.Name == "stdout" {
+				piece, err := e.Output()
+				out.Write(piece)
+				return err
+			}
+			return nil
+		})
 	if err != nil || res.Verdict != api.Nonzero || res.ExitCode != 3 || out.String() != "one\ntwo\n" {
 		t.Errorf("as events: %s, %q, %v", res.Verdict, &out, err)
 	}
 	stop := errors.New("enough")
-	if _, err := c.ExecEvents(ctx, made.ID, api.Exec{Argv: []string{"sh", "-c", "echo; sleep 60"}}, func(client.Event) error { return stop }); !errors.Is(err, stop) {
+	if _, err := c.ExecEvents(ctx, made.ID, api.Exec{Argv: []string{"sh", "-c", "echo; sleep 60"}},
+		func(client.Event) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("a client that needs no more gets %v", err)
 	}
 	if err := box.Delete(ctx, "d/a b?.sh"); err != nil {

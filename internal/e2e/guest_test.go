@@ -34,7 +34,8 @@ func (a *agent) guestFor(t *testing.T, mode api.Mode, wall api.Duration) *guest 
 	t.Helper()
 	in, tell := io.Pipe()
 	answers, out := io.Pipe()
-	g := &guest{name: fmt.Sprintf("guest-%d-%d", os.Getpid(), guests.Add(1)), tell: tell, answers: bufio.NewScanner(answers), done: make(chan struct{})}
+	g := &guest{name: fmt.Sprintf("guest-%d-%d", os.Getpid(), guests.Add(1)), tell: tell, answers: bufio.NewScanner(answers),
+		done: make(chan struct{})}
 	r := api.Run{Image: "tiny", Mode: mode, Argv: []string{"/bin/sh", "-c", `while read -r line; do eval "$line" 2>&1; echo .; done`, g.name}}
 	r.Limits.Wall, r.Collect.None = wall, true
 	if wall > seconds(30) { // its cpu time adds up

@@ -136,7 +136,8 @@ func launchUnder(t testing.TB, dir, data string, wrapper []string, prepare func(
 	t.Helper()
 	socket := filepath.Join(dir, "s")
 	a := &agent{Client: client.New(socket), t: t, dir: dir, data: data, socket: socket, log: &bytes.Buffer{}, done: make(chan struct{})}
-	args := append([]string{"--socket", socket, "--data-dir", data, "--run-dir", filepath.Join(dir, "run"), "--volumes", filepath.Join(dir, "volumes")}, flags...)
+	args := append([]string{"--socket", socket, "--data-dir", data, "--run-dir", filepath.Join(dir, "run"), "--volumes",
+		filepath.Join(dir, "volumes")}, flags...)
 	if prepare != nil {
 		wrapper = append([]string{"sh", "-c", `read _ && exec "$@"`, "sh"}, wrapper...)
 	}

@@ -12,7 +12,8 @@ import (
 func TestHostileExpectedOutputIsAbsent(t *testing.T) {
 	a := startCompiler(t, "--slots", "2")
 	const look = "grep -rls MARK''ER- /box /tmp /dev/shm /run /etc /var /proc/self/environ /proc/1/environ; env | grep MARK''ER-; grep MARK''ER-"
-	r := compiledRun(uncached(t, "{ "+look+"; } >&2 </dev/null\nmkdir lib; : >lib/x; cat >main <<'END'\n#!/bin/sh\n"+look+"; true\nEND\nchmod +x main"))
+	r := compiledRun(uncached(t,
+		"{ "+look+"; } >&2 </dev/null\nmkdir lib; : >lib/x; cat >main <<'END'\n#!/bin/sh\n"+look+"; true\nEND\nchmod +x main"))
 	r.Tests = []api.Test{
 		{ID: "1", Stdin: []byte("one\n"), Expected: expected("MARKER-answer-1")},
 		{ID: "2", Stdin: []byte("MARKER-input-2\n"), Expected: expected("MARKER-input-2")},

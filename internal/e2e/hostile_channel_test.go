@@ -72,7 +72,8 @@ func TestHostileLocksOfDevices(t *testing.T) {
 	c := channelNamed(t, "flock-dev")
 	kind, said := permissiveProfile(t, a, tree, c)
 	if !said.failed() || said.refused != "" {
-		t.Errorf("profile %s %s: %d of %d bits wrong %s; want as many as chance has", kind.Profile, kind.ProfileMode, said.wrong, said.bits, said.refused)
+		t.Errorf("profile %s %s: %d of %d bits wrong %s; want as many as chance has", kind.Profile, kind.ProfileMode, said.wrong,
+			said.bits, said.refused)
 	}
 	two := compileC(t, "two", `#include <errno.h>
 #include <fcntl.h>

@@ -56,7 +56,8 @@ func TestHostileCompileLeavesNothing(t *testing.T) {
 	name := fmt.Sprintf("survivor-%d", os.Getpid())
 	survivor := compileC(t, name, `#include <unistd.h>
 int main(void) { for (int i = 0; i < 3; i++) if (!fork()) { setsid(); if (!fork()) for (;;) pause(); } return 0; }`)
-	r := compiledRun(uncached(t, "./"+name+" >/dev/null 2>&1 </dev/null\nexport LEFT=yes; for d in . /tmp /dev/shm; do echo answer >$d/RESIDUE; ln -s /etc/passwd $d/alink; done; mkfifo pipe\n"+printSurroundings))
+	r := compiledRun(uncached(t,
+		"./"+name+" >/dev/null 2>&1 </dev/null\nexport LEFT=yes; for d in . /tmp /dev/shm; do echo answer >$d/RESIDUE; ln -s /etc/passwd $d/alink; done; mkfifo pipe\n"+printSurroundings))
 	r.Files = []api.File{survivor}
 	for _, mode := range []api.Mode{api.Strict, api.Fresh, api.Strict} {
 		r.Mode, r.Source = mode, append(slices.Clone(r.Source), '#')
@@ -141,17 +142,26 @@ func TestHostileCompileWidthAndWaiting(t *testing.T) {
 
 // CMP-11: in no language does an option reach a compiler that is not offered by name.
 func TestHostileCompilerOptions(t *testing.T) {
-	hostile := []string{"-fplugin=/box/p.so", "-wrapper", "-specs=/box/s", "-B/box", "-Wl,-rpath,/box", "-Wl,-T,x", "@rsp", "@/etc/passwd", "-o", "-o/box/x", "-I/", "-include", "-imacros",
-		"-x", "-Xlinker", "-save-temps", "-J-javaagent:x", "-processorpath", "-processor", "-toolexec", "-ldflags=-extld=x", "-C", "linker=/box/l", "-Clinker=/box/l", "-Clink-arg=x", "-Zunstable",
+	hostile := []string{"-fplugin=/box/p.so", "-wrapper", "-specs=/box/s", "-B/box", "-Wl,-rpath,/box", "-Wl,-T,x", "@rsp", "@/etc/passwd",
+		"-o", "-o/box/x", "-I/", "-include", "-imacros",
+		"-x", "-Xlinker", "-save-temps", "-J-javaagent:x", "-processorpath", "-processor", "-toolexec", "-ldflags=-extld=x", "-C",
+		"linker=/box/l", "-Clinker=/box/l", "-Clink-arg=x", "-Zunstable",
 		"--sysroot=/", "-O2 -fplugin=x", " -O2", "-O2\n", "-", "--", "",
 		// Close to what the patterns allow.
-		"-Wl,-T,x", "-Wa,-a=/box/x", "-Wp,-MD,/box/x", "-W", "-W-", "-Wall,", "-Wno-error=x,y", "-D", "-D=1", "-D1=2", "-DX=\n-fplugin=x", "-DX=\x00", "-DX\n", "-DX=ü",
-		"-DX=" + strings.Repeat("x", 300), "-D X", "-U", "-UX=1", "-std=c++17 -o x", "-std=/x", "-std=gnu++17\n", "-Ofast,x", "-O/x", "-march=native", "-mtune=native", "-march=x86-64-v3 -B/box",
-		"-fopenmp=/x", "-fno-plugin", "-fplugin-arg-x-y=z", "-fprofile-use=/x", "-fdump-tree-all", "-fmax-errors=/x", "-fuse-ld=gold", "-ffile-prefix-map=a=b", "-l:/etc/passwd", "-lx", "-lm.so",
-		"-I", "-I..", "-I/", "-I./x", "-I.x", "-ggdb9", "-gsplit-dwarf", "-x c", "-xc", "-static-pie", "-shared", "-r", "-E", "-S", "-c", "-M", "-MF/box/x", "-nostdlib", "-s/x",
-		"-Copt-level=3 -Clinker=x", "-Clinker-flavor=ld", "-Cllvm-args=x", "-Ctarget-cpu=native", "-Ctarget-cpu=x86-64/x", "-Cpanic=/x", "--cfg=a=b", "--cfg", "--cfg=a;b", "--extern=x=/y", "-L/", "-Dx/y",
-		"-d:A -r:/x", "-d:A;", "-d:;A", "-define:A;-r:x", "-resource:/etc/passwd", "-r:/x", "-lib:/", "-out:x", "-keyfile:/x", "-nowarn:1 -r:x", "-langversion:9/x", "-debug:/x",
-		"-tags=a,", "-tags=a b", "-tags=a -toolexec=x", "-tags", "-ldflags=-X=a", "-overlay=/x", "-modfile=/x", "-gcflags=-x", "--outDir=/", "--project", "--transpile-only=x", "-Xlint:x", "-ea:x", "-J-ea"}
+		"-Wl,-T,x", "-Wa,-a=/box/x", "-Wp,-MD,/box/x", "-W", "-W-", "-Wall,", "-Wno-error=x,y", "-D", "-D=1", "-D1=2", "-DX=\n-fplugin=x",
+		"-DX=\x00", "-DX\n", "-DX=ü",
+		"-DX=" + strings.Repeat("x", 300), "-D X", "-U", "-UX=1", "-std=c++17 -o x", "-std=/x", "-std=gnu++17\n", "-Ofast,x", "-O/x",
+		"-march=native", "-mtune=native", "-march=x86-64-v3 -B/box",
+		"-fopenmp=/x", "-fno-plugin", "-fplugin-arg-x-y=z", "-fprofile-use=/x", "-fdump-tree-all", "-fmax-errors=/x", "-fuse-ld=gold",
+		"-ffile-prefix-map=a=b", "-l:/etc/passwd", "-lx", "-lm.so",
+		"-I", "-I..", "-I/", "-I./x", "-I.x", "-ggdb9", "-gsplit-dwarf", "-x c", "-xc", "-static-pie", "-shared", "-r", "-E", "-S", "-c", "-M",
+		"-MF/box/x", "-nostdlib", "-s/x",
+		"-Copt-level=3 -Clinker=x", "-Clinker-flavor=ld", "-Cllvm-args=x", "-Ctarget-cpu=native", "-Ctarget-cpu=x86-64/x", "-Cpanic=/x",
+		"--cfg=a=b", "--cfg", "--cfg=a;b", "--extern=x=/y", "-L/", "-Dx/y",
+		"-d:A -r:/x", "-d:A;", "-d:;A", "-define:A;-r:x", "-resource:/etc/passwd", "-r:/x", "-lib:/", "-out:x", "-keyfile:/x", "-nowarn:1 -r:x",
+		"-langversion:9/x", "-debug:/x",
+		"-tags=a,", "-tags=a b", "-tags=a -toolexec=x", "-tags", "-ldflags=-X=a", "-overlay=/x", "-modfile=/x", "-gcflags=-x", "--outDir=/",
+		"--project", "--transpile-only=x", "-Xlint:x", "-ea:x", "-J-ea"}
 	offered := 0
 	for _, l := range builtinLanguages(t) {
 		for _, f := range hostile {
@@ -161,8 +171,10 @@ func TestHostileCompilerOptions(t *testing.T) {
 		}
 		for _, f := range l.Flags {
 			offered++
-			path := slices.ContainsFunc([]string{"-B", "-I", "-L", "-J", "-o", "-l"}, func(p string) bool { return f == p || strings.HasPrefix(f, p+"=") })
-			for _, bad := range []string{"plugin", "wrapper", "specs", "-Wl", "-Xlinker", "@", "link", "rpath", "processor", "exec", "include", "/"} {
+			path := slices.ContainsFunc([]string{"-B", "-I", "-L", "-J", "-o", "-l"},
+				func(p string) bool { return f == p || strings.HasPrefix(f, p+"=") })
+			for _, bad := range []string{"plugin", "wrapper", "specs", "-Wl", "-Xlinker", "@", "link", "rpath", "processor",
+				"exec", "include", "/"} {
 				if path || strings.Contains(f, bad) {
 					t.Errorf("%s offers %q", l.Name, f)
 				}
@@ -230,7 +242,8 @@ chmod +x main`))
 	}
 	flipped := bytes.Clone(good)
 	flipped[len(flipped)-3] ^= 1
-	for name, damaged := range map[string][]byte{"a bit": flipped, "its end": good[:len(good)-5], "all of it": nil, "its head": append([]byte("x"), good[1:]...), "another's": other} {
+	for name, damaged := range map[string][]byte{"a bit": flipped, "its end": good[:len(good)-5], "all of it": nil,
+		"its head": append([]byte("x"), good[1:]...), "another's": other} {
 		if err := os.WriteFile(first, damaged, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -60,8 +60,10 @@ func TestHostileCompilers(t *testing.T) {
 // runTrap compiles a trap, and runs the resulting program.
 func (b bench) runTrap(t *testing.T, c canaries, x trap) {
 	r := api.Run{
-		Language: x.language, Source: api.Bytes(c.Expand([]string{x.source})[0]), Stdin: api.Bytes("MARK-of-the-input\n"), Collect: api.Collect{None: true},
-		Limits: api.Limits{CPU: slowly(5), Wall: slowly(60)}, CompileLimits: api.Limits{CPU: slowly(10), Wall: slowly(60), Memory: 512 * api.MiB},
+		Language: x.language, Source: api.Bytes(c.Expand([]string{x.source})[0]), Stdin: api.Bytes("MARK-of-the-input\n"),
+		Collect:       api.Collect{None: true},
+		Limits:        api.Limits{CPU: slowly(5), Wall: slowly(60)},
+		CompileLimits: api.Limits{CPU: slowly(10), Wall: slowly(60), Memory: 512 * api.MiB},
 	}
 	for _, f := range x.files {
 		f.Content = []byte(c.Expand([]string{string(f.Content)})[0])
@@ -80,7 +82,8 @@ func (b bench) runTrap(t *testing.T, c canaries, x trap) {
 	if !slices.Contains(want, res.Verdict) {
 		t.Errorf("verdict %s, limits %v; want one of %v: %.500q", res.Verdict, res.LimitsHit, want, said)
 	}
-	secrets := append(c.Secrets(), c.Dir[strings.LastIndexByte(c.Dir, '/'):]+"/sock", b.data, b.dir, "MARK-of-the-input", "hostile-canary-process")
+	secrets := append(c.Secrets(), c.Dir[strings.LastIndexByte(c.Dir, '/'):]+"/sock", b.data, b.dir, "MARK-of-the-input",
+		"hostile-canary-process")
 	for _, secret := range secrets {
 		if bytes.Contains(said, []byte(secret)) {
 			t.Errorf("it shows %q: %.2000q", secret, said)
@@ -98,7 +101,8 @@ func TestHostileSourceNames(t *testing.T) {
 		return // a machine without compilers
 	}
 	images.load(t, a, "cpp")
-	names := []string{"-o.c", "-fplugin=x.c", "@rsp.c", "a b.c", "#x.c", "ü.c", "$(id).c", "`id`.c", "a;id;.c", "'.c", `".c`, "-.c", "dir/-x.c", "%s.c", "*.c"}
+	names := []string{"-o.c", "-fplugin=x.c", "@rsp.c", "a b.c", "#x.c", "ü.c", "$(id).c", "`id`.c", "a;id;.c", "'.c", `".c`, "-.c",
+		"dir/-x.c", "%s.c", "*.c"}
 	r := api.Run{Language: "c", Collect: api.Collect{None: true}}
 	program := "int printf(const char *, ...);\n"
 	for i, name := range names {
@@ -136,7 +140,8 @@ public class Evil extends AbstractProcessor {
   public boolean process(Set<? extends TypeElement> s, RoundEnvironment e) { return false; }
   public static void main(String[] a) { System.out.println("EVIL runs"); }
 }`
-	res := a.run(t, api.Run{Language: "java", Limits: stage, CompileLimits: stage, Files: []api.File{{Name: "Evil.java", Content: []byte(evil)}},
+	res := a.run(t, api.Run{Language: "java", Limits: stage, CompileLimits: stage,
+		Files: []api.File{{Name: "Evil.java", Content: []byte(evil)}},
 		Source: api.Bytes(`public class Main { public static void main(String[] a) throws Exception {
   System.out.print(java.util.Base64.getEncoder().encodeToString(java.nio.file.Files.readAllBytes(java.nio.file.Path.of("classes/Evil.class")))); } }`)})
 	wantVerdict(t, res, api.OK)
@@ -163,6 +168,7 @@ public class Evil extends AbstractProcessor {
 		}
 	}
 	for _, name := range []string{"classes/Evil.class", "classes/.main", "classes"} {
-		a.refused(t, api.Run{Language: "java", Source: api.Bytes("class Main {}"), Files: []api.File{{Name: name, Content: class}}}, api.CodeBadRequest)
+		a.refused(t, api.Run{Language: "java", Source: api.Bytes("class Main {}"),
+			Files: []api.File{{Name: name, Content: class}}}, api.CodeBadRequest)
 	}
 }

@@ -107,7 +107,8 @@ func (e expectation) jailed(t *testing.T, probe api.File) []byte {
 		t.Fatal(err)
 	}
 	residue := buildProbe(t, "residue")
-	for name, content := range map[string][]byte{"busybox": sh, "box/" + probe.Name: probe.Content, "box/residue": residue.Content, "etc/passwd": nil, "dev/null": nil} {
+	for name, content := range map[string][]byte{"busybox": sh, "box/" + probe.Name: probe.Content, "box/residue": residue.Content,
+		"etc/passwd": nil, "dev/null": nil} {
 		path := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)

@@ -76,10 +76,12 @@ func TestHostileStdinKeepsItsOwner(t *testing.T) {
 	private := `set -e; mount -t tmpfs none /run; mount -t tmpfs none /var/lib; mkdir /var/lib/brig; mount --bind "$0" /var/lib/brig; exec "$@"`
 	for _, from := range []bystander{file, zero} {
 		for name, under := range map[string][]string{
-			"an agent":         nil,
-			"an agent of ours": {testenv.NeedTool(t, "unshare", "util-linux"), "--mount", "--propagation", "private", "sh", "-c", private, dataDir(t)},
+			"an agent": nil,
+			"an agent of ours": {testenv.NeedTool(t, "unshare", "util-linux"), "--mount", "--propagation", "private", "sh",
+				"-c", private, dataDir(t)},
 		} {
-			args := append(slices.Clone(under), brig, "run", "--rootfs", "tiny", "--", "sh", "-c", "head -c 6 | wc -c; test -p /dev/stdin && echo pipe")
+			args := append(slices.Clone(under), brig, "run", "--rootfs", "tiny", "--", "sh", "-c",
+				"head -c 6 | wc -c; test -p /dev/stdin && echo pipe")
 			cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 			in, err := os.Open(from.path)
 			if err != nil {
@@ -244,7 +246,8 @@ int main(int c, char **v) { struct stat s;
 		for range 3 {
 			r := program(show, "in.txt", "d", "d/in.txt", "/target")
 			r.Image, r.Mode = name, mode
-			r.Files = append(r.Files, api.File{Name: "in.txt", Content: api.Bytes("input")}, api.File{Name: "d/in.txt", Content: api.Bytes("more input")})
+			r.Files = append(r.Files, api.File{Name: "in.txt", Content: api.Bytes("input")},
+				api.File{Name: "d/in.txt", Content: api.Bytes("more input")})
 			res := a.run(t, r)
 			wantVerdict(t, res, api.OK)
 			if want := "in.txt file 5\nd dir 0\nd/in.txt file 10\n/target file 0\n"; string(res.Stdout) != want {

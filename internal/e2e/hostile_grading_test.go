@@ -13,11 +13,14 @@ import (
 func TestHostileCheckerIsAbsent(t *testing.T) {
 	a := startCompiler(t, "--slots", "1")
 	const look = "grep -rls MARK''ER- /box /tmp /dev/shm /run /etc /var /proc/self/environ /proc/1/environ; env | grep MARK''ER-; grep MARK''ER-"
-	r := compiledRun(uncached(t, "{ "+look+"; } >&2 </dev/null\nmkdir lib; : >lib/x; cat >main <<'END'\n#!/bin/sh\n"+look+"; true\nEND\nchmod +x main"))
-	r.Check = checker(api.ProtocolExit, "grep -rl MARKER- /box | sort >&2; echo $(grep -rl MARKER- /box | wc -l) of MARKER-argument", "MARKER-args")
+	r := compiledRun(uncached(t,
+		"{ "+look+"; } >&2 </dev/null\nmkdir lib; : >lib/x; cat >main <<'END'\n#!/bin/sh\n"+look+"; true\nEND\nchmod +x main"))
+	r.Check = checker(api.ProtocolExit,
+		"grep -rl MARKER- /box | sort >&2; echo $(grep -rl MARKER- /box | wc -l) of MARKER-argument", "MARKER-args")
 	r.Check.Files = []api.File{{Name: "testlib.h", Content: []byte("MARKER-header")}}
 	for _, id := range []string{"1", "2"} {
-		r.Tests = append(r.Tests, api.Test{ID: id, Stdin: []byte("one\n"), Expected: expected("MARKER-answer"), CheckArgs: []string{"MARKER-own"}})
+		r.Tests = append(r.Tests,
+			api.Test{ID: id, Stdin: []byte("one\n"), Expected: expected("MARKER-answer"), CheckArgs: []string{"MARKER-own"}})
 	}
 	res := a.run(t, r)
 	if res.Compile == nil || bytes.Contains(res.Compile.Stderr, []byte("MARKER")) {
@@ -52,7 +55,8 @@ func TestHostileForgedWords(t *testing.T) {
 		r := sh(forge)
 		r.Check, r.Tests = c, []api.Test{{ID: "1"}}
 		one := a.run(t, r).Tests[0]
-		if one.Answer != api.WrongAnswer || one.Result.Verdict != api.OK || one.Checker == nil || one.Points != nil || one.Score != nil && *one.Score != 0 {
+		if one.Answer != api.WrongAnswer || one.Result.Verdict != api.OK || one.Checker == nil || one.Points != nil ||
+			one.Score != nil && *one.Score != 0 {
 			t.Errorf("%s: %s, verdict %s, score %v", c.Protocol, one.Answer, one.Result.Verdict, score(one))
 		}
 		if c.Protocol == api.ProtocolKattis && len(one.Checker.Stderr) > 0 {
@@ -89,7 +93,8 @@ func TestHostileOutputsAreWrong(t *testing.T) {
 			r.Limits.Output = 16 * api.MiB
 			r.Tests = []api.Test{{ID: "1", Expected: expected("1")}}
 			one := a.run(t, r).Tests[0]
-			if near := name == "many digits" && (how == api.CompareKattis || how == api.CompareFloat); near != (one.Answer == api.Accepted) || one.Answer == "" {
+			if near := name == "many digits" &&
+				(how == api.CompareKattis || how == api.CompareFloat); near != (one.Answer == api.Accepted) || one.Answer == "" {
 				t.Errorf("%s, %s: %s with verdict %s", name, how, one.Answer, one.Result.Verdict)
 			}
 			if len(one.Difference) > 1000 {

@@ -46,7 +46,8 @@ int main(int c, char **v) { size_t n = (size_t)atol(v[1]) << 20; char *p = mallo
 			}
 			return *f.Value
 		}
-		for name, f := range map[string][2]api.Measurement{"cpu": {before.Usage.CPU, after.Usage.CPU}, "memory": {before.Usage.Memory, after.Usage.Memory}} {
+		for name, f := range map[string][2]api.Measurement{"cpu": {before.Usage.CPU, after.Usage.CPU},
+			"memory": {before.Usage.Memory, after.Usage.Memory}} {
 			had, has := value(f[0]), value(f[1])
 			if tt.verdict == api.OK && had < map[string]int64{"cpu": 4e8, "memory": 38 << 20}[name] {
 				t.Errorf("%s of the run before is %d: the test proves nothing", name, had)
@@ -184,7 +185,8 @@ func TestHostileKnobsAreUnchanged(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	file, name := holdProgram(t, "turned")
 	run := func(l api.Limits) api.Run {
-		r := api.Run{Image: "tiny", Files: []api.File{file}, Argv: []string{name}, Limits: l.Over(api.Limits{Wall: seconds(20), Memory: 64 * api.MiB})}
+		r := api.Run{Image: "tiny", Files: []api.File{file}, Argv: []string{name},
+			Limits: l.Over(api.Limits{Wall: seconds(20), Memory: 64 * api.MiB})}
 		r.Collect.None = true
 		return r
 	}
@@ -288,9 +290,10 @@ func (a *agent) writableGroupFiles(t testing.TB, at, dir string, out map[string]
 			continue
 		}
 		name := e.Name()
-		counts := slices.ContainsFunc([]string{"procs", "tasks", "threads", "usage", "max_usage", "failcnt", "peak", "pressure", "stat"}, func(part string) bool {
-			return strings.Contains(name, part)
-		})
+		counts := slices.ContainsFunc([]string{"procs", "tasks", "threads", "usage", "max_usage", "failcnt", "peak", "pressure", "stat"},
+			func(part string) bool {
+				return strings.Contains(name, part)
+			})
 		if text, err := os.ReadFile(filepath.Join(dir, name)); err == nil && !counts {
 			out[at+"/"+name] = string(text)
 		}

@@ -61,8 +61,10 @@ func TestHostileOutputFitsTheAgentsMemory(t *testing.T) {
 				case err == nil:
 					word = string(res.Verdict)
 					if len(r.Tests) == 0 && word == string(api.OK) && r.Files[0].Name == "flood" && len(r.Files) == 1 &&
-						(len(res.Stdout) != 16<<20 || len(res.Stderr) != 16<<20 || !res.StdoutTruncated || !res.StderrTruncated || res.Usage.StdoutBytes != 60<<20) {
-						t.Errorf("an answer in one piece carries %d and %d bytes of %d, truncated %v, %v", len(res.Stdout), len(res.Stderr), res.Usage.StdoutBytes, res.StdoutTruncated, res.StderrTruncated)
+						(len(res.Stdout) != 16<<20 || len(res.Stderr) != 16<<20 || !res.StdoutTruncated || !res.StderrTruncated ||
+							res.Usage.StdoutBytes != 60<<20) {
+						t.Errorf("an answer in one piece carries %d and %d bytes of %d, truncated %v, %v", len(res.Stdout), len(res.Stderr),
+							res.Usage.StdoutBytes, res.StdoutTruncated, res.StderrTruncated)
 					}
 				default:
 					var e *api.Error

@@ -171,7 +171,8 @@ int main(void) { char l[200]; FILE *f = fopen("/proc/self/status", "r"); printf(
 		outside string
 	}{
 		{"setuid", func(path string) error { return os.Chmod(path, 0o755|os.ModeSetuid|os.ModeSetgid) }, "uid 0 gid 0 "},
-		{"capability", func(path string) error { return unix.Setxattr(path, "security.capability", v2, 0) }, "uid 65534 gid 65534 0000000000002000 secure 1\n"},
+		{"capability", func(path string) error { return unix.Setxattr(path, "security.capability", v2, 0) },
+			"uid 65534 gid 65534 0000000000002000 secure 1\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			helper.Name = tt.name

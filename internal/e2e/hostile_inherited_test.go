@@ -38,7 +38,8 @@ func TestHostileNothingOfTheAgentIsInherited(t *testing.T) {
 	goruntime.LockOSThread() // a mask belongs to a thread, and its children inherit it
 	defer goruntime.UnlockOSThread()
 	var old unix.Sigset_t
-	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &unix.Sigset_t{Val: [16]uint64{1<<(unix.SIGUSR2-1) | 1<<(unix.SIGWINCH-1)}}, &old); err != nil {
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK,
+		&unix.Sigset_t{Val: [16]uint64{1<<(unix.SIGUSR2-1) | 1<<(unix.SIGWINCH-1)}}, &old); err != nil {
 		t.Fatal(err)
 	}
 	a := startAgent(t, "--slots", "1")

@@ -41,7 +41,8 @@ c, _ = s.accept()
 print(len(c.recv(10)))
 `)
 	r.Network = api.NetworkLoopback
-	if res := a.run(t, r); res.Verdict != api.OK || string(res.Stdout) != "32 No buffer space available\n17\nTrue\nOperation not permitted\n10\n" {
+	if res := a.run(t, r); res.Verdict != api.OK ||
+		string(res.Stdout) != "32 No buffer space available\n17\nTrue\nOperation not permitted\n10\n" {
 		t.Errorf("%s: %s%s", res.Verdict, res.Stdout, res.Stderr)
 	}
 }

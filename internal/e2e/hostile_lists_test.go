@@ -76,7 +76,8 @@ int main(void) {
 	enough()
 	storm.Wait()
 	peak := a.peakMemory(t)
-	t.Logf("%d lists made, %d told busy; the agent took %s of the %s it says", made.Load(), busy.Load(), api.Size(peak), api.Size(health.AgentMemoryMax))
+	t.Logf("%d lists made, %d told busy; the agent took %s of the %s it says", made.Load(), busy.Load(), api.Size(peak),
+		api.Size(health.AgentMemoryMax))
 	if peak > health.AgentMemoryMax {
 		t.Errorf("the agent took %s, and says that it takes at most %s", api.Size(peak), api.Size(health.AgentMemoryMax))
 	}

@@ -47,7 +47,8 @@ func TestHostileHandlesOfPipes(t *testing.T) {
 	r.Tests = []api.Test{{ID: "1"}}
 	one := a.run(t, r).Tests[0]
 	said := string(one.Result.Stderr)
-	if one.Answer != api.Partial || one.Message != "7" || !strings.Contains(said, "own 1.0") || !strings.Contains(said, "refused") || strings.Contains(said, "changed") || strings.Contains(said, "entered") {
+	if one.Answer != api.Partial || one.Message != "7" || !strings.Contains(said, "own 1.0") || !strings.Contains(said, "refused") ||
+		strings.Contains(said, "changed") || strings.Contains(said, "entered") {
 		t.Errorf("%s %s %q; the program: %q", one.Result.Verdict, one.Answer, one.Message, said)
 	}
 }
@@ -56,8 +57,10 @@ func TestHostileHandlesOfPipes(t *testing.T) {
 // turn its own failure into one of the manager's. It changes the mode of a file of its own, as the control.
 func TestHostileOwnersOfPipes(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
-	r := talks(`: >own; for f in own /proc/self/fd/0 /proc/self/fd/1; do chmod 0 $f && echo "changed $f" >&2; done; echo 7; read a; exit 0`, api.StdIO)
-	r.Interactor = manager(`sleep 0.3; exec 3<"$1" 4>"$2"; read g <&3; echo x >&4; echo "$g" >&2; [ "$g" = 7 ] && echo 0.5 || echo 1`, 1, api.StdIO)
+	r := talks(`: >own; for f in own /proc/self/fd/0 /proc/self/fd/1; do chmod 0 $f && echo "changed $f" >&2; done; echo 7; read a; exit 0`,
+		api.StdIO)
+	r.Interactor = manager(`sleep 0.3; exec 3<"$1" 4>"$2"; read g <&3; echo x >&4; echo "$g" >&2; [ "$g" = 7 ] && echo 0.5 || echo 1`, 1,
+		api.StdIO)
 	r.Tests = []api.Test{{ID: "1"}}
 	one := a.run(t, r).Tests[0]
 	said := string(one.Result.Stderr)

@@ -57,7 +57,8 @@ func TestHostileGroupPaths(t *testing.T) {
 				t.Errorf("a run sees its group: %q", line)
 			}
 		}
-		if out := g.runLine(t, "grep cgroup /proc/self/mountinfo; cat /proc/1/cgroup"); !strings.Contains(out, "No such file") || strings.Count(out, "\n") != 1 {
+		if out := g.runLine(t, "grep cgroup /proc/self/mountinfo; cat /proc/1/cgroup"); !strings.Contains(out, "No such file") ||
+			strings.Count(out, "\n") != 1 {
 			t.Errorf("a run sees groups: %q", out)
 		}
 		paths := 0

@@ -32,17 +32,20 @@ for i in range(%d): os.close(os.open("%%06d" %% i + "\x01" * 245, os.O_CREAT | o
 		"deep":   {fmt.Sprintf(nested, 17, 1), "has more than 3000 bytes"},
 	} {
 		x.source(t, name, "1.0", map[string]string{"backend.py": builtWheel(name, "1.0", tt.script)})
-		if _, err := a.install(t.Context(), x, "python", name); !api.HasCode(err, api.CodePackagesFailed) || !strings.Contains(err.Error(), tt.says) {
+		if _, err := a.install(t.Context(), x, "python", name); !api.HasCode(err, api.CodePackagesFailed) ||
+			!strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v; want %q", name, err, tt.says)
 		}
 	}
 	t.Logf("refused: the agent took %s", api.Size(a.peakMemory(t)))
-	x.source(t, "long", "1.0", map[string]string{"backend.py": builtWheel("long", "1.0", fmt.Sprintf(long, 120_000)+"\nopen('out/long.py', 'w').write('x = 1')")})
+	x.source(t, "long", "1.0",
+		map[string]string{"backend.py": builtWheel("long", "1.0", fmt.Sprintf(long, 120_000)+"\nopen('out/long.py', 'w').write('x = 1')")})
 	first, second := a.mustInstall(t, x, "long"), a.mustInstall(t, x, "long==1.0")
 	if first.Files < 120_000 || first.Size < 120_000*4096 || second.Size != first.Size {
 		t.Errorf("stored %+v and %+v; want 120,000 files of a block each", first, second)
 	}
-	if res := a.run(t, pyWith(x, "import long, os\nprint(long.x, len(os.listdir('/packages')) > 120000)", "long")); string(res.Stdout) != "1 True\n" {
+	if res := a.run(t, pyWith(x, "import long, os\nprint(long.x, len(os.listdir('/packages')) > 120000)",
+		"long")); string(res.Stdout) != "1 True\n" {
 		t.Errorf("printed %q, %q", res.Stdout, res.Stderr)
 	}
 	peak := a.peakMemory(t)

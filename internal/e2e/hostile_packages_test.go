@@ -33,7 +33,8 @@ said.append("processes %%d" %% len([p for p in os.listdir("/proc") if p.isdigit(
 said.append("uid %%d, root readable %%s" %% (os.getuid(), os.path.exists("/root/.ssh")))
 raise RuntimeError("; ".join(said))`, host, port))})
 	_, err := a.install(t.Context(), x, "python", "looks")
-	if want := "refused; refused; refused; processes 0; uid 1000, root readable False"; !api.HasCode(err, api.CodePackagesFailed) || !strings.Contains(err.Error(), want) {
+	if want := "refused; refused; refused; processes 0; uid 1000, root readable False"; !api.HasCode(err, api.CodePackagesFailed) ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("a build that looks around: %v; want %q", err, want)
 	}
 	for name, script := range map[string]string{
@@ -45,7 +46,8 @@ raise RuntimeError("; ".join(said))`, host, port))})
 		project := strings.ReplaceAll(name, " ", "-")
 		x.source(t, project, "1.0", map[string]string{"backend.py": builtWheel(project, "1.0", script)})
 		began := time.Now()
-		if _, err := a.install(t.Context(), x, "python", project); !api.HasCode(err, api.CodePackagesFailed) || time.Since(began) > slow(time.Minute) {
+		if _, err := a.install(t.Context(), x, "python", project); !api.HasCode(err, api.CodePackagesFailed) ||
+			time.Since(began) > slow(time.Minute) {
 			t.Errorf("%s: %v after %v", name, err, time.Since(began))
 		}
 	}
@@ -77,7 +79,8 @@ func TestHostileWheels(t *testing.T) {
 	victim := filepath.Join(publicDir(t, "brig-victim-"), "victim")
 	x.wheel(t, "upward", "1.0", "", map[string]string{"../../../../../../" + victim: "overwritten"})
 	x.wheel(t, "absolute", "1.0", "", map[string]string{victim: "overwritten"})
-	x.wheel(t, "record", "1.0", "", map[string]string{"record.py": "x = 1\n", "record-1.0.dist-info/RECORD": victim + ",,\n../../../../etc/passwd,,\nrecord.py,,\n"})
+	x.wheel(t, "record", "1.0", "",
+		map[string]string{"record.py": "x = 1\n", "record-1.0.dist-info/RECORD": victim + ",,\n../../../../etc/passwd,,\nrecord.py,,\n"})
 	for _, name := range []string{"upward", "absolute", "record"} {
 		set, err := a.install(t.Context(), x, "python", name)
 		if err != nil && !api.HasCode(err, api.CodePackagesFailed) {
@@ -177,7 +180,8 @@ func TestStartupCodeOfAPackage(t *testing.T) {
 	x.wheel(t, "one", "1.0", "", map[string]string{"one.py": "x = 1\n"})
 	a.mustInstall(t, x, "startup")
 	a.mustInstall(t, x, "one")
-	if res := a.run(t, pyWith(x, "print('program')", "startup")); !strings.Contains(string(res.Stdout), "pth\n") || !strings.HasSuffix(string(res.Stdout), "program\n") {
+	if res := a.run(t, pyWith(x, "print('program')", "startup")); !strings.Contains(string(res.Stdout), "pth\n") ||
+		!strings.HasSuffix(string(res.Stdout), "program\n") {
 		t.Errorf("with it: %q, %q", res.Stdout, res.Stderr)
 	}
 	for _, r := range []api.Run{py("print('program')"), pyWith(x, "print('program')", "one")} {

@@ -113,7 +113,8 @@ func TestHostilePathsInMountTables(t *testing.T) {
 		name     string
 		mode     api.Mode
 		writable bool
-	}{{"kept cell", api.Strict, false}, {"fresh cell", api.Fresh, false}, {"exclusive", api.Exclusive, false}, {"writable root", api.Strict, true}, {"exclusive with a writable root", api.Exclusive, true}} {
+	}{{"kept cell", api.Strict, false}, {"fresh cell", api.Fresh, false}, {"exclusive", api.Exclusive, false},
+		{"writable root", api.Strict, true}, {"exclusive with a writable root", api.Exclusive, true}} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := sh("cat /proc/self/mountinfo /proc/self/mounts /proc/self/mountstats; touch /etc/x")
 			r.Mode, r.WritableRoot = tt.mode, tt.writable

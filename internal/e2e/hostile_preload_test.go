@@ -68,7 +68,8 @@ func printSeccompStatus(who string) string {
 // preload is a library whose constructor prints the answer of socket(2).
 func preload(t *testing.T) api.File {
 	t.Helper()
-	content := compileBinary(t, `static long call(long n, long a, long b, long c) { long r; __asm__ volatile("syscall" : "=a"(r) : "a"(n), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory"); return r; }
+	content := compileBinary(t,
+		`static long call(long n, long a, long b, long c) { long r; __asm__ volatile("syscall" : "=a"(r) : "a"(n), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory"); return r; }
 __attribute__((constructor)) static void first(void) { char line[] = "preload 00\n"; long r = call(41, 1, 1, 0), e = r < 0 ? -r : 0; int n = 8;
 	if (e > 9) line[n++] = '0' + e / 10; line[n++] = '0' + e % 10; line[n++] = '\n'; call(1, 1, (long)line, n); }
 `, "-shared", "-fPIC", "-nostdlib", "-O1", "-w")

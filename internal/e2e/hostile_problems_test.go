@@ -43,8 +43,10 @@ func TestHostileProblemPackages(t *testing.T) {
 		body   []byte
 		status int
 	}{
-		{"arguments that every test repeats", with(4000, map[string]string{"data/secret/test_group.yaml": "args: [" + strings.Repeat("x", 100<<10) + "]\n"}), 413},
-		{"aliases of aliases", with(1, map[string]string{"problem.yaml": head + "keywords: &a [x]\n" + strings.Repeat("x: [*a, *a, *a, *a]\n", 20000)}), 422},
+		{"arguments that every test repeats",
+			with(4000, map[string]string{"data/secret/test_group.yaml": "args: [" + strings.Repeat("x", 100<<10) + "]\n"}), 413},
+		{"aliases of aliases",
+			with(1, map[string]string{"problem.yaml": head + "keywords: &a [x]\n" + strings.Repeat("x: [*a, *a, *a, *a]\n", 20000)}), 422},
 		{"3 GB of zeros", zerosZip(t, 100, 30<<20), 413},
 		{"a million names", directoryOf(t, 1_200_000), 422},
 		{"3 GB of zeros in a tar", zerosTar(t, 3<<30), 413},
@@ -174,7 +176,8 @@ func zerosTar(t *testing.T, size int64) []byte {
 	w := tar.NewWriter(z)
 	zeros := make([]byte, 64<<20)
 	for i := int64(0); i < size; i += int64(len(zeros)) {
-		if err := w.WriteHeader(&tar.Header{Name: fmt.Sprintf("%d.in", i), Mode: 0o644, Size: int64(len(zeros)), Typeflag: tar.TypeReg}); err != nil {
+		if err := w.WriteHeader(&tar.Header{Name: fmt.Sprintf("%d.in", i), Mode: 0o644, Size: int64(len(zeros)),
+			Typeflag: tar.TypeReg}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.Write(zeros); err != nil {

@@ -29,10 +29,13 @@ func TestHostileFullProc(t *testing.T) {
 		stdout  []string
 		only    map[string][]string
 	}{
-		{id: "PRC-01", allowed: map[string][]string{"list": {"0"}, "write *": {"EROFS", "EACCES"}}, stdout: []string{`"write /proc/sys/kernel/core_pattern"`}},
-		{id: "PRC-02", allowed: map[string][]string{"write fs/jbd2": {"EISDIR", "ENOENT"}, "write *": {"EROFS", "EACCES", "ENOENT"}}, stdout: []string{`"write sys/vm/drop_caches","errno":"E(ROFS|ACCES)"`}},
+		{id: "PRC-01", allowed: map[string][]string{"list": {"0"}, "write *": {"EROFS", "EACCES"}},
+			stdout: []string{`"write /proc/sys/kernel/core_pattern"`}},
+		{id: "PRC-02", allowed: map[string][]string{"write fs/jbd2": {"EISDIR", "ENOENT"}, "write *": {"EROFS", "EACCES", "ENOENT"}},
+			stdout: []string{`"write sys/vm/drop_caches","errno":"E(ROFS|ACCES)"`}},
 		// Keyrings are listed for their own user namespace: the run's, sealed and empty.
-		{id: "PRC-03", allowed: map[string][]string{"read keys": {"0", "ENODATA", "ENOENT"}, "read key-users": {"0", "ENODATA", "ENOENT"}, "read *": {"ENODATA", "EACCES", "EPERM", "ENOENT"}},
+		{id: "PRC-03", allowed: map[string][]string{"read keys": {"0", "ENODATA", "ENOENT"}, "read key-users": {"0", "ENODATA", "ENOENT"},
+			"read *": {"ENODATA", "EACCES", "EPERM", "ENOENT"}},
 			stdout: []string{`"read kallsyms"`}, only: map[string][]string{`^(?:key-users tells:)? *(\d+): +\d+ \d+/`: {"0", "1000"}}},
 		{id: "PRC-05", allowed: map[string][]string{"* of 1": {"ENOENT"}}, stdout: []string{"others 0\n"}},
 	} {

@@ -142,7 +142,9 @@ func TestHostileWordsOfARunAreForgotten(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	file, name := holdProgram(t, "words")
 	word := fmt.Sprintf("word-%d-of-a-run", os.Getpid())
-	run := a.startHeldRun(t, api.Run{Image: "tiny", Files: []api.File{file}, Argv: []string{name, ": " + word}, Env: map[string]string{"WORD": word}, Limits: hostileLimits()})
+	run := a.startHeldRun(t,
+		api.Run{Image: "tiny", Files: []api.File{file}, Argv: []string{name, ": " + word}, Env: map[string]string{"WORD": word},
+			Limits: hostileLimits()})
 	if !memoryHas(t, run.pid, word) {
 		t.Error("the program's own memory lacks its arguments: the test proves nothing")
 	}
@@ -216,10 +218,12 @@ func TestHostileInputsIgnoreThePreviousRun(t *testing.T) {
 	}
 	both(t, func(t *testing.T, mode api.Mode) {
 		for i := range 4 {
-			before := sh("trap '' TERM HUP; " + set + "; (while :; do ln -sf /tmp/caught link.txt; ln -sf /tmp/caught host.txt; done) >/dev/null 2>&1 & exit 0")
+			before := sh("trap '' TERM HUP; " + set +
+				"; (while :; do ln -sf /tmp/caught link.txt; ln -sf /tmp/caught host.txt; done) >/dev/null 2>&1 & exit 0")
 			before.Mode, before.Limits = mode, hostileLimits()
 			wantVerdict(t, a.run(t, before), api.OK)
-			r := sh("for f in " + strings.Join(names, " ") + `; do [ -f $f ] && [ ! -L $f ] && cat $f; done; find /box /tmp -type f -o -type l | sort`)
+			r := sh("for f in " + strings.Join(names, " ") +
+				`; do [ -f $f ] && [ ! -L $f ] && cat $f; done; find /box /tmp -type f -o -type l | sort`)
 			r.Mode, r.Limits = mode, hostileLimits()
 			var want strings.Builder
 			for _, n := range names {
@@ -306,7 +310,8 @@ func TestHostileKeysAreNotLeftToTheNextRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Replace(string(out), `"rules": [`, `"rules": [{"names": ["add_key", "keyctl"], "args": [{"arg": 0, "value": 0, "mask": 4611686018427387904}], "action": "allow", "why": "the test's"},`, 1)
+	text := strings.Replace(string(out), `"rules": [`,
+		`"rules": [{"names": ["add_key", "keyctl"], "args": [{"arg": 0, "value": 0, "mask": 4611686018427387904}], "action": "allow", "why": "the test's"},`, 1)
 	residue, looker := buildProbe(t, "residue"), buildProbe(t, "RES-06")
 	keyed := func(script string) api.Result {
 		r := sh(script)

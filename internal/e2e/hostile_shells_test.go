@@ -30,7 +30,8 @@ func manyArguments() []string {
 // RES-27: a program does not learn from its resource usage how large the arguments of an earlier run of
 // its cell were. The kernel counts what the process that it was cloned from had in memory.
 func TestHostileUsageTellsNothingOfEarlierRuns(t *testing.T) {
-	flags := []string{"-static", "-nostdlib", "-O1", "-ffreestanding", "-fno-stack-protector", "-fno-pic", "-no-pie", "-mgeneral-regs-only", "-w"}
+	flags := []string{"-static", "-nostdlib", "-O1", "-ffreestanding", "-fno-stack-protector", "-fno-pic", "-no-pie",
+		"-mgeneral-regs-only", "-w"}
 	f := api.File{Name: "usage", Content: compileBinary(t, usageProgram, flags...), Executable: true}
 	a := startAgent(t, "--slots", "1")
 	maxRSS := func(args ...string) string {
@@ -81,7 +82,8 @@ int main(void) { fork(); fork(); size_t n = 16 << 20; char *p = malloc(n); memse
 func TestHostileWordsOfACanceledRunAreForgotten(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	word := fmt.Sprintf("word-%d-of-a-canceled-run", os.Getpid())
-	r := api.Run{Image: "tiny", Argv: []string{"true", word}, Env: map[string]string{"PATH": "/a-directory-without-programs/" + word + ":/bin"}, Limits: hostileLimits()}
+	r := api.Run{Image: "tiny", Argv: []string{"true", word},
+		Env: map[string]string{"PATH": "/a-directory-without-programs/" + word + ":/bin"}, Limits: hostileLimits()}
 	wantVerdict(t, a.run(t, r), api.OK)
 	began := time.Now()
 	wantVerdict(t, a.run(t, r), api.OK)

@@ -79,7 +79,8 @@ func TestHostileQuotasArePerSlot(t *testing.T) {
 	probe.Name = fmt.Sprintf("quotas-%d", os.Getpid())
 	watching := tierWithRules(t, "default", // no tier lets a run watch files or make a pipe larger; an operator's profile may
 		seccomp.Rule{Names: []string{"inotify_init1"}, Answer: seccomp.Allow(), Why: "watching files"},
-		seccomp.Rule{Names: []string{"fcntl"}, Args: []seccomp.ArgCond{{Index: 1, Value: unix.F_SETPIPE_SZ}}, Answer: seccomp.Allow(), Why: "larger pipes"})
+		seccomp.Rule{Names: []string{"fcntl"}, Args: []seccomp.ArgCond{{Index: 1, Value: unix.F_SETPIPE_SZ}},
+			Answer: seccomp.Allow(), Why: "larger pipes"})
 	for _, tt := range []struct {
 		name string
 		mode api.ProfileMode
@@ -315,9 +316,11 @@ func TestHostileNeighboursDoNotFindEachOther(t *testing.T) {
 			both := a.talk(t, with(api.Run{Image: "tiny", Files: []api.File{probe}, Argv: []string{"/bin/sh", "-c",
 				"(echo look; sleep 15) | ./neighbour markA markB >/dev/null & sleep 0.3; exec ./neighbour markB markA"}}))
 			both.readUntil(t, "left")
-			want := []string{"found path /tmp/markA", "found path /dev/shm/markA", "found path /box/markA", "found named semaphore of markA", "found process of markA", "found signal to it of markA"}
+			want := []string{"found path /tmp/markA", "found path /dev/shm/markA", "found path /box/markA", "found named semaphore of markA",
+				"found process of markA", "found signal to it of markA"}
 			if mode == api.Log {
-				want = append(want, "found path socket of markA", "found abstract socket of markA", "found shm of markA", "found msg of markA", "found sem of markA")
+				want = append(want, "found path socket of markA", "found abstract socket of markA", "found shm of markA",
+					"found msg of markA", "found sem of markA")
 			}
 			for tries := 0; len(want) > 0; tries++ { // the other may not be done yet
 				if _, err := io.WriteString(both.ask, "look\n"); err != nil {

@@ -122,7 +122,8 @@ func TestHostileStormsLeaveTheNeighbourAlone(t *testing.T) {
 
 // failsMoreInStorm runs a program in turn next to a storm and alone, and returns the failures next to
 // the storm where they are more than one in ten above those of the program alone.
-func failsMoreInStorm(t *testing.T, a *agent, honest api.File, limits api.Limits, begin func(t *testing.T, a *agent) func()) map[string]int {
+func failsMoreInStorm(t *testing.T, a *agent, honest api.File, limits api.Limits,
+	begin func(t *testing.T, a *agent) func()) map[string]int {
 	t.Helper()
 	const rounds = 4
 	calm := func(*testing.T, *agent) func() { return func() {} }
@@ -157,7 +158,8 @@ func idleLimits(t testing.TB, a *agent, honest api.File) api.Limits {
 }
 
 // runInStorm runs a program n times in a storm and counts the verdicts that are not ok.
-func runInStorm(t *testing.T, a *agent, honest api.File, limits api.Limits, n int, begin func(t *testing.T, a *agent) func()) (bad map[string]int) {
+func runInStorm(t *testing.T, a *agent, honest api.File, limits api.Limits, n int,
+	begin func(t *testing.T, a *agent) func()) (bad map[string]int) {
 	t.Helper()
 	const size, others, patience = 10, 0.15, 90 * time.Second
 	bad = map[string]int{}

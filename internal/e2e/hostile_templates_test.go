@@ -48,7 +48,8 @@ for line in open("/proc/self/maps").read().splitlines():
 		t.Errorf("%s, %+v: %s%s", attack.Verdict, attack.Host, attack.Stdout, attack.Stderr)
 	}
 	accessed := py("import os; print(os.stat('/proc/self/exe').st_atime_ns)") // TPL-13
-	if one, two := a.run(t, accessed), a.run(t, accessed); !one.Host.Template || !two.Host.Template || string(one.Stdout) != string(two.Stdout) || len(one.Stdout) < 10 {
+	if one, two := a.run(t, accessed), a.run(t, accessed); !one.Host.Template || !two.Host.Template ||
+		string(one.Stdout) != string(two.Stdout) || len(one.Stdout) < 10 {
 		t.Errorf("a run sees that another one began: %q, %q", one.Stdout, two.Stdout)
 	}
 	after := a.run(t, py(digest))
@@ -120,7 +121,8 @@ try: os.utime('/proc/self/fd/{exe}'); print('time set')
 except OSError: print('refused')
 """])
 `))
-	if said := string(attack.Stdout); attack.Verdict != api.OK || !attack.Host.Template || !strings.HasSuffix(said, "\nrefused\nrefused\n") || strings.HasPrefix(said, "/memfd") {
+	if said := string(attack.Stdout); attack.Verdict != api.OK || !attack.Host.Template || !strings.HasSuffix(said, "\nrefused\nrefused\n") ||
+		strings.HasPrefix(said, "/memfd") {
 		t.Errorf("%s, %+v: %s%s", attack.Verdict, attack.Host, attack.Stdout, attack.Stderr)
 	}
 }

@@ -126,7 +126,8 @@ func (e expectation) bare(t *testing.T, c canaries, probe api.File) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, bin, c.Expand(e.Args)...)
 	cmd.Dir, cmd.Env = dir, []string{"PATH=/bin", corpus.EnvName + "=" + corpus.EnvSecret}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}, AmbientCaps: e.Control.Ambient, Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534},
+		AmbientCaps: e.Control.Ambient, Setpgid: true}
 	out, err := cmd.CombinedOutput()
 	reapGroup(cmd.Process)
 	if err != nil {

@@ -15,20 +15,21 @@ func TestHostileOutputFiles(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
 	answer := newBystander(t, publicDir(t, "brig-e2e-answer-"), "answer")
 	scripts := map[string]string{
-		"a link to the host's file":    "ln -s " + answer.path + " output.txt",
-		"a link out of /box":           "ln -s /box/../etc/passwd output.txt",
-		"a link to a process's files":  "ln -s /proc/self/fd/0 output.txt",
-		"a link to the input":          "ln -s input.txt output.txt",
-		"a link in a loop":             "ln -s output.txt output.txt",
-		"a directory":                  "mkdir output.txt",
-		"a pipe":                       "mkfifo output.txt",
-		"a pipe with a writer":         "mkfifo output.txt; sh -c 'echo secret >output.txt' &",
-		"1 TiB without a block":        "dd if=/dev/null of=output.txt bs=1 seek=1099511627776",
-		"60 MiB without a block":       "dd if=/dev/null of=output.txt bs=1M seek=60",
-		"one byte too many":            "head -c 1048577 /dev/zero >output.txt",
-		"a directory on the way":       "mkdir -p output.txt/output.txt; echo secret >output.txt/output.txt/x",
-		"another name":                 "echo secret >Output.txt; echo secret >output.txt.; echo secret >'output.txt '",
-		"swapped while it is there":    "while :; do ln -sf " + answer.path + " output.txt; rm -f output.txt; mkfifo output.txt; rm -f output.txt; done & sleep 0.2",
+		"a link to the host's file":   "ln -s " + answer.path + " output.txt",
+		"a link out of /box":          "ln -s /box/../etc/passwd output.txt",
+		"a link to a process's files": "ln -s /proc/self/fd/0 output.txt",
+		"a link to the input":         "ln -s input.txt output.txt",
+		"a link in a loop":            "ln -s output.txt output.txt",
+		"a directory":                 "mkdir output.txt",
+		"a pipe":                      "mkfifo output.txt",
+		"a pipe with a writer":        "mkfifo output.txt; sh -c 'echo secret >output.txt' &",
+		"1 TiB without a block":       "dd if=/dev/null of=output.txt bs=1 seek=1099511627776",
+		"60 MiB without a block":      "dd if=/dev/null of=output.txt bs=1M seek=60",
+		"one byte too many":           "head -c 1048577 /dev/zero >output.txt",
+		"a directory on the way":      "mkdir -p output.txt/output.txt; echo secret >output.txt/output.txt/x",
+		"another name":                "echo secret >Output.txt; echo secret >output.txt.; echo secret >'output.txt '",
+		"swapped while it is there": "while :; do ln -sf " + answer.path +
+			" output.txt; rm -f output.txt; mkfifo output.txt; rm -f output.txt; done & sleep 0.2",
 		"many others":                  "i=0; while [ $i -lt 5000 ]; do : >$i; i=$((i+1)); done",
 		"removed":                      "echo secret >output.txt; rm output.txt",
 		"stdout in its place":          "cat input.txt; echo secret",
@@ -38,10 +39,12 @@ func TestHostileOutputFiles(t *testing.T) {
 	r.Limits = api.Limits{Output: api.MiB, Wall: 20e9}
 	for name, script := range scripts {
 		r.Argv[2] = script + "; exit 0"
-		r.Tests = []api.Test{{ID: name, Stdin: []byte("secret"), Expected: expected("secret"), Files: []api.File{{Name: "words", Content: []byte("not it")}}}}
+		r.Tests = []api.Test{{ID: name, Stdin: []byte("secret"), Expected: expected("secret"),
+			Files: []api.File{{Name: "words", Content: []byte("not it")}}}}
 		res := a.run(t, r)
 		one := res.Tests[0]
-		if one.Accepted() || one.Result.Verdict == api.OK && (one.Answer != api.WrongAnswer || one.Difference == "") || bytes.Contains(one.Output, []byte("secret")) {
+		if one.Accepted() || one.Result.Verdict == api.OK && (one.Answer != api.WrongAnswer || one.Difference == "") ||
+			bytes.Contains(one.Output, []byte("secret")) {
 			t.Errorf("%s: verdict %s, %q, %q, output %q", name, one.Result.Verdict, one.Answer, one.Difference, one.Output)
 		}
 	}
@@ -60,10 +63,14 @@ func TestHostileOutputFiles(t *testing.T) {
 func TestHostileFilesOfOtherTests(t *testing.T) {
 	a := startCompiler(t, "--slots", "2")
 	const look = "grep -rhs MARK''ER- /box /tmp /dev/shm /run /etc /var /proc/self/environ /proc/1/environ; env | grep MARK''ER-"
-	r := compiledRun(uncached(t, "{ "+look+"; } >&2 </dev/null\nmkdir lib; : >lib/x; cat >main <<'END'\n#!/bin/sh\n{ "+look+"; cat; } >/tmp/found; sort /tmp/found >output.txt\nEND\nchmod +x main"))
+	r := compiledRun(uncached(t,
+		"{ "+look+"; } >&2 </dev/null\nmkdir lib; : >lib/x; cat >main <<'END'\n#!/bin/sh\n{ "+look+
+			"; cat; } >/tmp/found; sort /tmp/found >output.txt\nEND\nchmod +x main"))
 	r.InputFile, r.OutputFile = "input.txt", "output.txt"
 	for _, id := range []string{"1", "2", "3"} {
-		r.Tests = append(r.Tests, api.Test{ID: id, Stdin: []byte("MARKER-input-" + id), Files: []api.File{{Name: "words", Content: []byte("MARKER-words-" + id)}}, Expected: expected("MARKER-answer-" + id)})
+		r.Tests = append(r.Tests,
+			api.Test{ID: id, Stdin: []byte("MARKER-input-" + id), Files: []api.File{{Name: "words", Content: []byte("MARKER-words-" + id)}},
+				Expected: expected("MARKER-answer-" + id)})
 	}
 	for round := range 2 { // the second one in cells that have served others
 		res := a.run(t, r)
@@ -71,7 +78,8 @@ func TestHostileFilesOfOtherTests(t *testing.T) {
 			t.Fatalf("%s, the compile stage sees %+v", res.Verdict, res.Compile)
 		}
 		for _, one := range res.Tests {
-			if want := "MARKER-input-" + one.ID + "\nMARKER-words-" + one.ID + "\n"; string(one.Output) != want || one.Answer != api.WrongAnswer || len(one.Result.Stdout) > 0 {
+			if want := "MARKER-input-" + one.ID + "\nMARKER-words-" + one.ID + "\n"; string(one.Output) != want || one.Answer != api.WrongAnswer ||
+				len(one.Result.Stdout) > 0 {
 				t.Errorf("test %s sees %q, stdout %q; want %q", one.ID, one.Output, one.Result.Stdout, want)
 			}
 		}
@@ -106,7 +114,8 @@ func TestHostileFilesOfTestsAreNoMemory(t *testing.T) {
 	for memory, fits := range map[api.Size]bool{190 * api.MiB: true, 200 * api.MiB: false} { // of 256, with 64 of files
 		r.Limits.Memory = memory
 		res, err := a.Client.Run(t.Context(), r)
-		if fits && (err != nil || !res.Tests[0].Accepted()) || !fits && (!api.HasCode(err, api.CodeAboveCeiling) || !strings.Contains(err.Error(), "the files of a test")) {
+		if fits && (err != nil || !res.Tests[0].Accepted()) ||
+			!fits && (!api.HasCode(err, api.CodeAboveCeiling) || !strings.Contains(err.Error(), "the files of a test")) {
 			t.Errorf("with %s of memory: %+v, %v; want that it runs: %v", memory, res.Summary, err, fits)
 		}
 	}

@@ -216,7 +216,8 @@ int main(void) {
 // A volume's name is only a name: it leads nowhere, and two different names are two volumes.
 func TestVolumeHostileNames(t *testing.T) {
 	a := volumeAgent(t, "--volumes-total", "240M")
-	names := []string{"a", "/", "//", ".ext4", "a/b", "a%2Fb", "../a", "..", ".", ".a", "%2Ea", "/etc/passwd", "ü 😀 \"'", "-rf", strings.Repeat("x", 200), strings.Repeat("../", 66), strings.Repeat("x", 201), "a\x00b", "a\nb", "lock", ".new-1"}
+	names := []string{"a", "/", "//", ".ext4", "a/b", "a%2Fb", "../a", "..", ".", ".a", "%2Ea", "/etc/passwd", "ü 😀 \"'", "-rf",
+		strings.Repeat("x", 200), strings.Repeat("../", 66), strings.Repeat("x", 201), "a\x00b", "a\nb", "lock", ".new-1"}
 	var kept []string
 	for _, name := range names {
 		ask := api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 32 * api.MiB, Scratch: api.MiB}}

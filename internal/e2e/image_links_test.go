@@ -118,5 +118,6 @@ func TestExclusiveCopiesLargeAccounts(t *testing.T) {
 	if _, err := a.Import(t.Context(), &archive, "accounts", ""); err != nil {
 		t.Fatal(err)
 	}
-	wantVerdict(t, a.run(t, api.Run{Image: "accounts", Argv: []string{"/" + done.Name}, Mode: api.Exclusive, Limits: api.Limits{Wall: seconds(20)}}), api.OK)
+	wantVerdict(t, a.run(t,
+		api.Run{Image: "accounts", Argv: []string{"/" + done.Name}, Mode: api.Exclusive, Limits: api.Limits{Wall: seconds(20)}}), api.OK)
 }

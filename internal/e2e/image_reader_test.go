@@ -80,14 +80,16 @@ func TestTheReaderIsOutOfReach(t *testing.T) {
 	pid := readers[0]
 	proc := fmt.Sprintf("/proc/%d", pid)
 	status, err := os.ReadFile(proc + "/status")
-	if err != nil || !strings.Contains(string(status), "\nUid:\t2000065536\t2000065536\t2000065536\t2000065536\n") || !strings.Contains(string(status), "\nNoNewPrivs:\t1\n") {
+	if err != nil || !strings.Contains(string(status), "\nUid:\t2000065536\t2000065536\t2000065536\t2000065536\n") ||
+		!strings.Contains(string(status), "\nNoNewPrivs:\t1\n") {
 		t.Errorf("%v\n%s", err, status)
 	}
 	if environ, err := os.ReadFile(proc + "/environ"); err != nil || strings.Contains(string(environ), "SECRET") {
 		t.Errorf("its environment is %q, %v", environ, err)
 	}
 	for _, uid := range []int{65534, 2000065536} {
-		for _, what := range [][]string{{"cat", proc + "/environ"}, {"ls", proc + "/fd"}, {"head", "-c1", proc + "/mem"}, {"readlink", proc + "/exe"}} {
+		for _, what := range [][]string{{"cat", proc + "/environ"}, {"ls", proc + "/fd"}, {"head", "-c1", proc + "/mem"},
+			{"readlink", proc + "/exe"}} {
 			if out, err := asOther(uid, what...); err == nil {
 				t.Errorf("uid %d may %v: %s", uid, what, out)
 			}

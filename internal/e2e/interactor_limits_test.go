@@ -36,8 +36,11 @@ func TestSlowInteractorsAreNoVerdict(t *testing.T) {
 		manager                         bool // the same as a manager, too
 	}{
 		{"it computes before it answers", burn(1.3) + "echo go; exit 42", "read a || exit 9", "ok accepted", true},
-		{"it computes for each answer", "for i in 1 2 3; do " + burn(0.45) + "echo go; done; exit 42", "read a; read a; read a || exit 9", "ok accepted", false},
-		{"it computes after the program has waited", fmt.Sprintf("sleep %.1f; ", time.Duration(slowly(0.4)).Seconds()) + burn(1) + "echo go; exit 42", "read a || exit 9", "ok accepted", false},
+		{"it computes for each answer", "for i in 1 2 3; do " + burn(0.45) + "echo go; done; exit 42",
+			"read a; read a; read a || exit 9", "ok accepted", false},
+		{"it computes after the program has waited",
+			fmt.Sprintf("sleep %.1f; ", time.Duration(slowly(0.4)).Seconds()) + burn(1) + "echo go; exit 42",
+			"read a || exit 9", "ok accepted", false},
 		{"it computes, and then the program waits for ever", burn(0.9) + "echo go; read g; exit 42", "read a; sleep 100", "wall-limit ", true},
 		{"it computes, and then both wait", burn(0.9) + "read g; exit 42", "read a", "wall-limit ", false},
 		{"it sleeps", "sleep 100; exit 42", "read a", "wall-limit ", false},

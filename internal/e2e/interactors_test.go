@@ -11,7 +11,8 @@ import (
 )
 
 func interactor(protocol api.Protocol, script string, args ...string) *api.Interactor {
-	return &api.Interactor{Program: api.Program{Image: "tiny", Argv: []string{"/bin/sh", "-c", script, "interactor"}}, Protocol: protocol, Args: args}
+	return &api.Interactor{Program: api.Program{Image: "tiny", Argv: []string{"/bin/sh", "-c", script, "interactor"}},
+		Protocol: protocol, Args: args}
 }
 
 // guess is an interactor that has a number guessed: it answers low, high or yes.
@@ -36,7 +37,8 @@ func TestInteractors(t *testing.T) {
 		{"it writes after the interactor accepted", "read g; exit 42", `echo 1; sleep 0.2; head -c 3000000 /dev/zero || exit 4`, "ok accepted"},
 		{"it fails after the interactor accepted", "read g; exit 42", `echo 1; sleep 0.2; exit 5`, "nonzero "},
 		{"it reads nothing", `head -c 3000000 /dev/zero; read g; exit 42`, `echo 1; sleep 30`, "wall-limit "},
-		{"it ends before it has read all", `head -c 3000000 /dev/zero; read g; [ "$g" = 1 ] && exit 42; exit 43`, `echo 1; exit 0`, "ok accepted"},
+		{"it ends before it has read all", `head -c 3000000 /dev/zero; read g; [ "$g" = 1 ] && exit 42; exit 43`,
+			`echo 1; exit 0`, "ok accepted"},
 		{"it floods the interactor", `sleep 0.2; exit 43`, `while :; do echo 11111111111111111111111111111; done`, "ok wrong-answer"},
 		{"both wait", `read g; exit 42`, `read a; exit 0`, "wall-limit "},
 		{"it computes for ever", `read g; exit 42`, `while :; do :; done`, "cpu-limit "},
@@ -49,8 +51,10 @@ func TestInteractors(t *testing.T) {
 			r.Tests = []api.Test{{ID: "1", Stdin: []byte("63\n")}}
 			begun := time.Now()
 			one := a.run(t, r).Tests[0]
-			if got := fmt.Sprintf("%s %s %s", one.Result.Verdict, one.Answer, one.Message); !strings.HasPrefix(got, tt.want) || tt.want[len(tt.want)-1] == ' ' && one.Answer != "" {
-				t.Errorf("%q; want %q (first %s, interactor %+v, program exit %d signal %d)", got, tt.want, one.First, one.Interactor, one.Result.ExitCode, one.Result.Signal)
+			if got := fmt.Sprintf("%s %s %s", one.Result.Verdict, one.Answer, one.Message); !strings.HasPrefix(got, tt.want) ||
+				tt.want[len(tt.want)-1] == ' ' && one.Answer != "" {
+				t.Errorf("%q; want %q (first %s, interactor %+v, program exit %d signal %d)", got, tt.want, one.First, one.Interactor,
+					one.Result.ExitCode, one.Result.Signal)
 			}
 			if one.Interactor == nil || one.First == "" {
 				t.Errorf("interactor %+v, first %q", one.Interactor, one.First)
@@ -67,7 +71,8 @@ func TestInteractors(t *testing.T) {
 func TestWakesTakeNothingFromInteractors(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	r := sh(`for i in 1 2 3 4; do echo $i; read a || exit 9; done`)
-	r.Interactor = interactor(api.ProtocolKattis, `for i in 1 2 3 4; do sleep 0.6; read g || exit 43; [ "$g" = $i ] || exit 43; echo ok; done; exit 42`)
+	r.Interactor = interactor(api.ProtocolKattis,
+		`for i in 1 2 3 4; do sleep 0.6; read g || exit 43; [ "$g" = $i ] || exit 43; echo ok; done; exit 42`)
 	r.Limits = api.Limits{Wall: slowly(10)}
 	r.Tests = []api.Test{{ID: "1"}}
 	samples := 0
@@ -153,7 +158,8 @@ func TestInteractorThenChecker(t *testing.T) {
 
 	r = sh(`read n; echo $((n+1))`)
 	r.Passes = 3
-	r.Interactor = interactor(api.ProtocolKattis, `n=$(cat $1); echo $n; read g; echo "$n $g" >>$3/judgemessage.txt; [ $g = $((n+1)) ] || exit 43; [ $g -lt 4 ] && echo $g >$3/nextpass.in; exit 42`)
+	r.Interactor = interactor(api.ProtocolKattis,
+		`n=$(cat $1); echo $n; read g; echo "$n $g" >>$3/judgemessage.txt; [ $g = $((n+1)) ] || exit 43; [ $g -lt 4 ] && echo $g >$3/nextpass.in; exit 42`)
 	r.Tests = []api.Test{{ID: "1", Stdin: []byte("2\n")}, {ID: "2", Stdin: []byte("9\n")}}
 	res = a.run(t, r)
 	for i, want := range []string{"accepted 2 2 3\n3 4", "accepted 1 9 10"} {

@@ -105,7 +105,8 @@ func TestCPythonsOwnTests(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "python-tests.yaml"), []byte(pythonTestsManifest), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	b := bench{startAgent(t, "--slots", "2", "--languages", dir, "--max-wall", "10m", "--max-cpu", "10m", "--template-life", "1h"), make(chan struct{}, 2)}
+	b := bench{startAgent(t, "--slots", "2", "--languages", dir, "--max-wall", "10m", "--max-cpu", "10m", "--template-life", "1h"),
+		make(chan struct{}, 2)}
 	b.importRecipe(t, recipe)
 	modules := strings.Fields(os.Getenv("BRIG_INTERPRETERS_MODULES"))
 	if len(modules) == 0 {

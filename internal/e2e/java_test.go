@@ -40,8 +40,11 @@ func TestJavaFindsTheClassToRun(t *testing.T) {
 		name, source string
 		says         string // what the compiler reports: the program does not compile
 	}{
-		{"another class whose bytes have the word main", "class Account { int remaining = 5, domain; void maintain() {} }\nclass Solution { " + javaMain + " }", ""},
-		{"another class whose method is called main", "class Account { int main(int x) { return x; } static void main(int[] x) {} private static void main() {} }\nclass Solution { " + javaMain + " }", ""},
+		{"another class whose bytes have the word main",
+			"class Account { int remaining = 5, domain; void maintain() {} }\nclass Solution { " + javaMain + " }", ""},
+		{"another class whose method is called main",
+			"class Account { int main(int x) { return x; } static void main(int[] x) {} private static void main() {} }\nclass Solution { " +
+				javaMain + " }", ""},
 		{"one line", "import java.util.*; public class Solution { " + javaMain + " }", ""},
 		{"final first", "final public class Solution { " + javaMain + " }", ""},
 		{"an annotation", "@Deprecated public class Solution { " + javaMain + " }", ""},
@@ -53,7 +56,8 @@ func TestJavaFindsTheClassToRun(t *testing.T) {
 		{"a name that is not ASCII", "public class Решение { " + javaMain + " }", ""},
 		{"letters by escapes", "public class \\u0053olution { " + javaMain + " }", ""},
 		{"a commented class before", "/*\npublic class Wrong {}\n*/\n// public class Wrong {}\npublic class Solution { " + javaMain + " }", ""},
-		{"a text that looks like one", "public class Solution { static String s = \"\"\"\n  public class Wrong {\n\"\"\"; " + javaMain + " }", ""},
+		{"a text that looks like one",
+			"public class Solution { static String s = \"\"\"\n  public class Wrong {\n\"\"\"; " + javaMain + " }", ""},
 		{"a byte order mark", "\ufeffpublic class Solution { " + javaMain + " }", ""},
 		{"a package", "package a.b;\npublic class Solution { " + javaMain + " }", ""},
 		{"a record", "public record Solution(int x) { " + javaMain + " }", ""},
@@ -62,16 +66,19 @@ func TestJavaFindsTheClassToRun(t *testing.T) {
 		{"any number of words", "public class Solution { public static void main(String... a) { System.out.println(1); } }", ""},
 		{"an inherited main", "class Base { " + javaMain + " }\npublic class Solution extends Base {}", ""},
 		{"a main of an object", "class Solution { void main() { System.out.println(1); } }", ""},
-		{"a main of an object that cannot be made", "class Other { Other(int x) {} void main() {} }\nclass Solution { void main(String[] a) { System.out.println(1); } }", ""},
+		{"a main of an object that cannot be made",
+			"class Other { Other(int x) {} void main() {} }\nclass Solution { void main(String[] a) { System.out.println(1); } }", ""},
 		{"no class at all", "void main() { System.out.println(1); }", ""},
 		{"the first of several", "class B { " + javaMain + " }\nclass A { public static void main(String[] a) { System.out.println(2); } }", ""},
-		{"the public one of several", "class A { public static void main(String[] a) { System.out.println(2); } }\npublic class B { " + javaMain + " }", ""},
+		{"the public one of several",
+			"class A { public static void main(String[] a) { System.out.println(2); } }\npublic class B { " + javaMain + " }", ""},
 		{"Main of several", "class A { public static void main(String[] a) { System.out.println(2); } }\nclass Main { " + javaMain + " }", ""},
 
 		{"nothing", "", "prog.java: error: no class has a method main"},
 		{"a comment alone", "// nothing", "prog.java: error: no class has a method main"},
 		{"a main that returns", "class A { public static int main(String[] a) { return 0; } }", "no class has a method main"},
-		{"two public classes", "public class A { " + javaMain + " }\npublic class B {}", "prog.java:2: error: class B is public, should be declared in a file named B.java"},
+		{"two public classes", "public class A { " + javaMain + " }\npublic class B {}",
+			"prog.java:2: error: class B is public, should be declared in a file named B.java"},
 		{"a mistake", "public class A {\n  int x = ;\n}", "prog.java:2: error: illegal start of expression"},
 	} {
 		b.test(t, tt.name, func(t *testing.T) {
@@ -93,7 +100,8 @@ func TestJavaFindsTheClassToRun(t *testing.T) {
 	}
 	b.test(t, "classes of other files come after", func(t *testing.T) {
 		r := javaRun("class Solution { " + javaMain + " }")
-		r.Files = []api.File{{Name: "Aaa.java", Content: api.Bytes("public class Aaa { public static void main(String[] a) { System.out.println(2); } }")}}
+		r.Files = []api.File{{Name: "Aaa.java",
+			Content: api.Bytes("public class Aaa { public static void main(String[] a) { System.out.println(2); } }")}}
 		javaPrints(t, b.run(t, r))
 		r = javaRun("class Solution { int helper; }")
 		r.Files = []api.File{{Name: "Test.java", Content: api.Bytes("public class Test { " + javaMain + " }")}}

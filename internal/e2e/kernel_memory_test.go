@@ -98,7 +98,8 @@ var networkKinds = []string{"full TCP connections", "connections in the queue", 
 func TestKernelMemory(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	bin := filepath.Join(t.TempDir(), "hold")
-	if out, err := exec.Command(testenv.NeedTool(t, "gcc", "gcc"), "-static", "-O1", "-pthread", "-w", "-o", bin, "../../testdata/kernelmemory/hold.c").CombinedOutput(); err != nil {
+	if out, err := exec.Command(testenv.NeedTool(t, "gcc", "gcc"), "-static", "-O1", "-pthread", "-w", "-o", bin,
+		"../../testdata/kernelmemory/hold.c").CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
 	var page strings.Builder
@@ -106,7 +107,8 @@ func TestKernelMemory(t *testing.T) {
 	for _, tier := range []string{"strict", "default", "network"} {
 		fmt.Fprintf(&page, "\n## %s\n\n| kind | taken | host | charged | outside |\n|---|---|---|---|---|\n", tier)
 		for _, k := range heldKinds {
-			if slices.Contains(networkKinds, k.kind) && tier != "network" || tier == "network" && !slices.Contains(networkKinds, k.kind) && k.kind != "descriptors in flight" {
+			if slices.Contains(networkKinds, k.kind) && tier != "network" ||
+				tier == "network" && !slices.Contains(networkKinds, k.kind) && k.kind != "descriptors in flight" {
 				continue // what the tier network adds to default
 			}
 			if tier == "strict" { // one process

@@ -43,7 +43,8 @@ func TestLanguagesPageSaysWhatManifestsSay(t *testing.T) {
 			tiers.CompileTier = l.CompileTier
 		}
 		if cells[1] != l.Version || cells[2] != tiers.Tiers() || cells[3] != l.Image {
-			t.Errorf("the table says %q of %s; its manifest says %s, %s, %s: make languages WRITE=1", cells[1:4], l.Name, l.Version, tiers.Tiers(), l.Image)
+			t.Errorf("the table says %q of %s; its manifest says %s, %s, %s: make languages WRITE=1", cells[1:4], l.Name, l.Version,
+				tiers.Tiers(), l.Image)
 		}
 		for i, unit := range []string{" MiB", " s", " ms", " MiB"} {
 			if cell := cells[4+i]; !strings.HasSuffix(cell, unit) && !(i == 1 && cell == "-" && len(l.Compile) == 0) {

@@ -56,8 +56,9 @@ var languageTests = map[string]languageTest{
 		without: map[string]string{"thread": "a shell has none", "deep": "a shell's functions are not made for it"},
 	},
 
-	"python":      {version: []string{"python3", "--version"}},
-	"python-full": {version: []string{"python3", "--version"}, tools: []string{"numpy", "scipy", "pandas", "pytest", "black", "flake8", "mypy"}, onlyAll: true},
+	"python": {version: []string{"python3", "--version"}},
+	"python-full": {version: []string{"python3", "--version"},
+		tools: []string{"numpy", "scipy", "pandas", "pytest", "black", "flake8", "mypy"}, onlyAll: true},
 
 	"javascript":      {version: []string{"node", "--version"}},
 	"javascript-full": {version: []string{"node", "--version"}, tools: []string{"typescript", "jest", "eslint", "prettier"}, onlyAll: true},

@@ -37,7 +37,8 @@ type languageCase struct {
 var languageCases = []languageCase{
 	{name: "hello", check: hello, singleProcess: true},
 	{name: "add", change: func(r *api.Run) { r.Stdin = api.Bytes("3 4\n") }, check: prints("7\n"), singleProcess: true},
-	{name: "utf8", change: func(r *api.Run) { r.Stdin = api.Bytes("žluťoučký kůň\n") }, check: prints("grün 日本 😀\nžluťoučký kůň\n"), singleProcess: true},
+	{name: "utf8", change: func(r *api.Run) { r.Stdin = api.Bytes("žluťoučký kůň\n") },
+		check: prints("grün 日本 😀\nžluťoučký kůň\n"), singleProcess: true},
 	{name: "several", check: prints("7 from another file\n"), singleProcess: true},
 	{name: "broken", check: func(t testing.TB, l languages.Manifest, res api.Result) {
 		want := api.Nonzero
@@ -61,7 +62,8 @@ var languageCases = []languageCase{
 	}},
 	{name: "loop", change: func(r *api.Run) { r.Limits = api.Limits{CPU: slowly(1), Wall: slowly(20)} }, check: endsWith(api.CPULimit)},
 	{name: "sleep", change: func(r *api.Run) { r.Limits = api.Limits{CPU: slowly(20), Wall: slowly(1.5)} }, check: endsWith(api.WallLimit)},
-	{name: "memory", change: func(r *api.Run) { r.Limits = api.Limits{CPU: slowly(40), Wall: slowly(60), Memory: 256 * api.MiB} }, check: endsWith(api.MemoryLimit)},
+	{name: "memory", change: func(r *api.Run) { r.Limits = api.Limits{CPU: slowly(40), Wall: slowly(60), Memory: 256 * api.MiB} },
+		check: endsWith(api.MemoryLimit)},
 	{name: "thread", check: prints("from a thread\n"), singleProcess: true},
 	{name: "child", check: prints("from a child\n")},
 	{name: "library", check: library, singleProcess: true},
@@ -75,9 +77,10 @@ var languageCases = []languageCase{
 	{name: "records", check: prints("records ok\n"), optional: true, singleProcess: true},
 	{name: "signals", check: prints("signals ok\n"), optional: true, singleProcess: true},
 	{name: "types", check: prints("types ok\n"), optional: true, singleProcess: true},
-	{name: "lines", change: func(r *api.Run) { r.Stdin, r.Limits = numberedLines(0), api.Limits{CPU: slowly(20), Wall: slowly(60)} }, check: func(t testing.TB, l languages.Manifest, res api.Result) {
-		prints(string(numberedLines(1)))(t, l, res)
-	}, optional: true},
+	{name: "lines", change: func(r *api.Run) { r.Stdin, r.Limits = numberedLines(0), api.Limits{CPU: slowly(20), Wall: slowly(60)} },
+		check: func(t testing.TB, l languages.Manifest, res api.Result) {
+			prints(string(numberedLines(1)))(t, l, res)
+		}, optional: true},
 	{name: "caches", check: prints("caches ok\n"), optional: true, singleProcess: true},
 	{name: "deep", check: prints("100000\n")},
 }

@@ -24,7 +24,8 @@ func TestMixedRunsLeakNothing(t *testing.T) {
 	round := func() {
 		t.Helper()
 		for _, mode := range []api.Mode{api.Strict, api.Fresh} {
-			for _, script := range []string{"exit 0", "exit 3", "kill -9 $$", "yes", "sleep 9", "head -c 50000000 /dev/zero | tail -c 40000000 >/dev/null", "echo x > f", "sleep 9 & sleep 9 & exit 0"} {
+			for _, script := range []string{"exit 0", "exit 3", "kill -9 $$", "yes", "sleep 9",
+				"head -c 50000000 /dev/zero | tail -c 40000000 >/dev/null", "echo x > f", "sleep 9 & sleep 9 & exit 0"} {
 				r := sh(script)
 				r.Mode, r.Limits = mode, api.Limits{Wall: seconds(0.2), Memory: 16 * api.MiB, Output: 10000}
 				a.run(t, r)

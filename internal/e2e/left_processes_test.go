@@ -25,7 +25,8 @@ func TestOutputOfLeftProcesses(t *testing.T) {
 		{"a sleeper is not waited for", "sleep 1000 & echo now", "now\n", api.OK, 0},
 		{"nor one that has only stderr", "sleep 1000 >/dev/null & echo now", "now\n", api.OK, 0},
 		{"nor a server", "mkfifo f; (read x < f; echo never) & echo now", "now\n", api.OK, 0},
-		{"nor a spinner without the pipes", "(exec >/dev/null 2>&1; : >closed; while :; do :; done) & until [ -e closed ]; do :; done; echo now", "now\n", api.OK, 0},
+		{"nor a spinner without the pipes",
+			"(exec >/dev/null 2>&1; : >closed; while :; do :; done) & until [ -e closed ]; do :; done; echo now", "now\n", api.OK, 0},
 		{"a spinner meets the limit", "(while :; do :; done) & echo now", "now\n", api.CPULimit, 0},
 	}
 	request := func(script string) api.Run {
@@ -37,7 +38,8 @@ func TestOutputOfLeftProcesses(t *testing.T) {
 			for range 5 {
 				res := a.run(t, request(c.script))
 				if res.Verdict != c.verdict || res.ExitCode != c.exit || string(res.Stdout) != c.stdout {
-					t.Fatalf("run: %s, exit code %d, stdout %.100q (%d bytes), stderr %q; want %s, %d, %.100q", res.Verdict, res.ExitCode, res.Stdout, len(res.Stdout), res.Stderr, c.verdict, c.exit, c.stdout)
+					t.Fatalf("run: %s, exit code %d, stdout %.100q (%d bytes), stderr %q; want %s, %d, %.100q", res.Verdict, res.ExitCode, res.Stdout,
+						len(res.Stdout), res.Stderr, c.verdict, c.exit, c.stdout)
 				}
 			}
 			r, want := request(c.script), api.Bytes(c.stdout)

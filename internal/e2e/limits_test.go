@@ -36,12 +36,15 @@ int main(void) { return deep(4096) == 0; }`)
 	}{
 		{"pids", program(forks), api.Limits{Pids: 7}, api.OK, "6 1\n", []string{"pids"}},
 		{"open files, stack, no core", program(files), api.Limits{OpenFiles: 20, Stack: api.MiB}, api.OK, "20 1 1048576 1\n", nil},
-		{"open files of a run that is stopped", program(greedy), api.Limits{OpenFiles: 20, Wall: slowly(0.5)}, api.WallLimit, "", []string{"open_files", "wall"}},
+		{"open files of a run that is stopped", program(greedy), api.Limits{OpenFiles: 20, Wall: slowly(0.5)}, api.WallLimit, "",
+			[]string{"open_files", "wall"}},
 		{"stack overflow is SIGSEGV (MEM-12)", program(stack), api.Limits{Stack: api.MiB}, api.Signaled, "", nil},
 		{"the same stack fits by default", program(stack), api.Limits{}, api.OK, "", nil},
-		{"scratch", sh("head -c 3000000 /dev/zero > /tmp/a; head -c 3000000 /dev/zero > /box/b; wc -c < /box/b"), api.Limits{Scratch: 4 * api.MiB}, api.OK, "", []string{"scratch"}},
+		{"scratch", sh("head -c 3000000 /dev/zero > /tmp/a; head -c 3000000 /dev/zero > /box/b; wc -c < /box/b"),
+			api.Limits{Scratch: 4 * api.MiB}, api.OK, "", []string{"scratch"}},
 		{"inodes", sh("i=0; while :> f$i; do i=$((i+1)); done 2>/dev/null; true"), api.Limits{Inodes: 50}, api.Nonzero, "", []string{"inodes"}},
-		{"memory", sh("head -c 100000000 /dev/zero | tail -c 90000000 > /dev/null"), api.Limits{Memory: 16 * api.MiB}, api.MemoryLimit, "", []string{"memory"}},
+		{"memory", sh("head -c 100000000 /dev/zero | tail -c 90000000 > /dev/null"), api.Limits{Memory: 16 * api.MiB}, api.MemoryLimit,
+			"", []string{"memory"}},
 		{"cpu", sh("while :; do :; done"), api.Limits{CPU: slowly(0.2)}, api.CPULimit, "", []string{"cpu"}},
 		{"wall", sh("sleep 9"), api.Limits{Wall: seconds(0.2)}, api.WallLimit, "", []string{"wall"}},
 		{"output", sh("yes"), api.Limits{Output: 1000}, api.OutputLimit, "", []string{"output"}},
@@ -61,7 +64,8 @@ int main(void) { return deep(4096) == 0; }`)
 					t.Errorf("limits_hit %v; want %s among them", res.LimitsHit, h)
 				}
 			}
-			for name, f := range map[string]api.Measurement{"cpu": res.Usage.CPU, "memory": res.Usage.Memory, "oom": res.Usage.OOMKills, "forks": res.Usage.ForksRefused} {
+			for name, f := range map[string]api.Measurement{"cpu": res.Usage.CPU, "memory": res.Usage.Memory, "oom": res.Usage.OOMKills,
+				"forks": res.Usage.ForksRefused} {
 				if f.Value == nil || f.Source == "" {
 					t.Errorf("usage %s: %+v; want a figure with its source", name, f)
 				}
@@ -100,7 +104,8 @@ func TestCPUShare(t *testing.T) {
 }
 
 func TestCeilingsRefuseByName(t *testing.T) {
-	a := startAgent(t, "--max-wall", "5s", "--max-memory", "64M", "--max-pids", "10", "--max-cpus", "1", "--max-scratch", "8M", "--max-output", "1M", "--max-inodes", "500")
+	a := startAgent(t, "--max-wall", "5s", "--max-memory", "64M", "--max-pids", "10", "--max-cpus", "1", "--max-scratch", "8M", "--max-output",
+		"1M", "--max-inodes", "500")
 	for _, tt := range []struct {
 		name   string
 		limits api.Limits
@@ -146,7 +151,9 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		{"no such path", api.Run{Image: "tiny", Argv: []string{"/no/such"}}, api.CodeNoProgram},
 		{"a directory", api.Run{Image: "tiny", Argv: []string{"/bin"}}, api.CodeBadProgram},
 		{"a processor we do not have", api.Run{Image: "tiny", Argv: []string{"true"}, Limits: api.Limits{Cpuset: "999"}}, api.CodeAboveCeiling},
-		{"inputs that do not fit", api.Run{Image: "tiny", Argv: []string{"true"}, Files: []api.File{{Name: "x", Content: make(api.Bytes, 2<<20)}}, Limits: api.Limits{Scratch: api.MiB}}, api.CodeBadFile},
+		{"inputs that do not fit",
+			api.Run{Image: "tiny", Argv: []string{"true"}, Files: []api.File{{Name: "x", Content: make(api.Bytes, 2<<20)}},
+				Limits: api.Limits{Scratch: api.MiB}}, api.CodeBadFile},
 		{"a name that leads out", api.Run{Image: "tiny", Argv: []string{"true"}, Files: []api.File{{Name: "../x"}}}, api.CodeBadFile},
 		{"a network", api.Run{Image: "tiny", Argv: []string{"true"}, Network: "host"}, api.CodeBadRequest},
 		{"more memory than the agent could ever reserve", big, api.CodeAboveCeiling},

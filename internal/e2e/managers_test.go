@@ -43,20 +43,23 @@ func TestManagers(t *testing.T) {
 		{"wrong", hasGuessed, `while :; do echo 1; read a || exit 0; [ $a = no ] && exit 0; done`, "ok wrong-answer 0 many"},
 		{"the manager ends first and finds it wrong: what the program does then does not count",
 			`exec 3<$1; read g <&3; echo 0`, `echo 1; read a; sleep 0.3; exit 3`, "ok wrong-answer 0"},
-		{"the manager ends, and its end is the program's end of file", `exec 3<$1 4>$2; read g <&3; echo x >&4; echo 1`, `echo 1; n=0; while read a; do n=$((n+1)); done; [ $n = 1 ]`, "ok accepted 1"},
+		{"the manager ends, and its end is the program's end of file", `exec 3<$1 4>$2; read g <&3; echo x >&4; echo 1`,
+			`echo 1; n=0; while read a; do n=$((n+1)); done; [ $n = 1 ]`, "ok accepted 1"},
 		{"the program ends first, badly", hasGuessed, `echo 1; exit 3`, "nonzero  -1"},
 		{"the program ends first, with a signal", hasGuessed, `kill -11 $$`, "signaled  -1"},
 		{"the program says nothing and ends", hasGuessed, `exit 0`, "ok wrong-answer 0 no question 1"},
 		{"it closes what it writes to and stays", hasGuessed, `exec >&-; sleep 0.2; exit 0`, "ok wrong-answer 0 no question 1"},
 		{"it leaves a process that holds the pipe", hasGuessed, `sleep 100 & exit 0`, "ok wrong-answer 0 no question 1"},
-		{"it writes after the manager ended", `exec 3<$1; read g <&3; echo 1`, `echo 1; sleep 0.2; head -c 3000000 /dev/zero || exit 4`, "ok accepted 1"},
+		{"it writes after the manager ended", `exec 3<$1; read g <&3; echo 1`,
+			`echo 1; sleep 0.2; head -c 3000000 /dev/zero || exit 4`, "ok accepted 1"},
 		{"it fails after the manager ended", `exec 3<$1; read g <&3; echo 1`, `echo 1; sleep 0.2; exit 5`, "nonzero  -1"},
 		{"it does not read what the manager writes", `exec 3<$1 4>$2; head -c 3000000 /dev/zero >&4 && echo 1`, `exit 0`, "ok accepted 1"},
 		{"it reads nothing and stays", `exec 3<$1 4>$2; head -c 3000000 /dev/zero >&4; echo 1`, `sleep 30`, "wall-limit  -1"},
 		{"the manager opens nothing", `sleep 0.2; echo 0.25; echo lazy >&2`, `echo 1; exit 0`, "ok partial 0.25 lazy"},
 		{"it opens after the program has ended", `sleep 0.3; exec 3<$1; read g <&3; echo $g`, `echo 0.75; exit 0`, "ok partial 0.75"},
 		{"it opens in the other order", `exec 4>$2 3<$1; echo 5 >&4; read g <&3; [ $g = 6 ] && echo 1`, `read a; echo $((a+1))`, "ok accepted 1"},
-		{"the manager leaves files", `exec 3<$1; read g <&3; ln -s /etc/passwd link; head -c 12000000 /dev/zero >output.txt; echo 1`, `echo 1`, "ok accepted 1"},
+		{"the manager leaves files", `exec 3<$1; read g <&3; ln -s /etc/passwd link; head -c 12000000 /dev/zero >output.txt; echo 1`,
+			`echo 1`, "ok accepted 1"},
 		{"both wait", `exec 3<$1; read g <&3; echo 1`, `read a; exit 0`, "wall-limit  -1"},
 		{"the program computes for ever", hasGuessed, `while :; do :; done`, "cpu-limit  -1"},
 		{"it floods the manager", `sleep 0.2; echo 0`, `while :; do echo 11111111111111111111111111111; done`, "ok wrong-answer 0"},
@@ -71,7 +74,8 @@ func TestManagers(t *testing.T) {
 				begun := time.Now()
 				one := a.run(t, r).Tests[0]
 				if got := strings.TrimSpace(fmt.Sprintf("%s %s %v %s", one.Result.Verdict, one.Answer, score(one), one.Message)); got != tt.want {
-					t.Errorf("%q; want %q (first %s, manager %+v, program exit %d signal %d stderr %q)", got, tt.want, one.First, one.Interactor, one.Result.ExitCode, one.Result.Signal, one.Result.Stderr)
+					t.Errorf("%q; want %q (first %s, manager %+v, program exit %d signal %d stderr %q)", got, tt.want, one.First, one.Interactor,
+						one.Result.ExitCode, one.Result.Signal, one.Result.Stderr)
 				}
 				if took := time.Since(begun); took > slow(8*time.Second) {
 					t.Errorf("it took %s", took)
@@ -147,7 +151,8 @@ func TestManagersOfSeveralProcesses(t *testing.T) {
 			}
 			for i, one := range a.run(t, r).Tests {
 				if want := fmt.Sprint((i+1)*100 + n*(n+1)/2); one.Result.Verdict != api.OK || one.Answer != api.Accepted || one.Message != want {
-					t.Errorf("%d processes, %s: %s %s %q; want %s (manager %+v, stderr %q)", n, io, one.Result.Verdict, one.Answer, one.Message, want, one.Interactor, one.Result.Stderr)
+					t.Errorf("%d processes, %s: %s %s %q; want %s (manager %+v, stderr %q)", n, io, one.Result.Verdict, one.Answer, one.Message, want,
+						one.Interactor, one.Result.Stderr)
 				}
 			}
 		}
@@ -197,7 +202,8 @@ func TestTimesOfSeveralProcessesAddUp(t *testing.T) {
 	}
 	r.Limits.CPU = api.Duration(*u.Value * 6 / 10) // each takes a third
 	one := a.run(t, r).Tests[0]
-	if one.Result.Verdict != api.CPULimit || one.Answer != "" || *one.Result.Usage.CPU.Value <= int64(r.Limits.CPU) || len(one.Result.LimitsHit) != 1 {
+	if one.Result.Verdict != api.CPULimit || one.Answer != "" || *one.Result.Usage.CPU.Value <= int64(r.Limits.CPU) ||
+		len(one.Result.LimitsHit) != 1 {
 		t.Errorf("%s %s, %v of %s, limits %v", one.Result.Verdict, one.Answer, *one.Result.Usage.CPU.Value, r.Limits.CPU, one.Result.LimitsHit)
 	}
 	r.Limits.CPU = api.Duration(*u.Value * 2)

@@ -110,7 +110,8 @@ func TestAResultSaysWhereItComesFrom(t *testing.T) {
 		t.Errorf("labels %+v, stage %q", one.Labels, one.Stage)
 	}
 	started, err := time.Parse(time.RFC3339Nano, one.Timing.Started)
-	if err != nil || started.Before(began.Add(-time.Second)) || started.After(time.Now().Add(time.Second)) || !strings.HasSuffix(one.Timing.Started, "Z") {
+	if err != nil || started.Before(began.Add(-time.Second)) || started.After(time.Now().Add(time.Second)) ||
+		!strings.HasSuffix(one.Timing.Started, "Z") {
 		t.Errorf("started %q (%v); want now, in UTC", one.Timing.Started, err)
 	}
 	if x := one.Timing; x.Queued != 0 || x.SetUp <= 0 || x.Wall <= 0 || x.Finish <= 0 {
@@ -190,16 +191,23 @@ func TestPresetsAndOverrides(t *testing.T) {
 		{"light with more memory and more pids", "light", api.Limits{Memory: api.GiB, Pids: 200}, func(l *api.Limits) {
 			l.Memory, l.Wall, l.CPUs, l.Pids = api.GiB, seconds(5), 0.5, 200
 		}},
-		{"less of everything", "", api.Limits{Wall: seconds(1), Memory: 32 * api.MiB, Pids: 5, Output: 1000, Scratch: api.MiB, Inodes: 99, OpenFiles: 32, CPUs: 0.25, Weight: 100}, func(l *api.Limits) {
-			*l = api.Limits{Wall: seconds(1), Memory: 32 * api.MiB, Pids: 5, Output: 1000, Scratch: api.MiB, Inodes: 99, OpenFiles: 32, CPUs: 0.25, Weight: 100}
-		}},
-		{"more of everything", "", api.Limits{Memory: api.GiB, Pids: 1000, Output: 64 * api.MiB, Scratch: 512 * api.MiB, Inodes: 100_000, OpenFiles: 300, CPUs: 1, Weight: 1024}, func(l *api.Limits) {
-			*l = api.Limits{Wall: seconds(30), Memory: api.GiB, Pids: 1000, Output: 64 * api.MiB, Scratch: 512 * api.MiB, Inodes: 100_000, OpenFiles: 300, CPUs: 1, Weight: 1024}
-		}},
+		{"less of everything", "",
+			api.Limits{Wall: seconds(1), Memory: 32 * api.MiB, Pids: 5, Output: 1000, Scratch: api.MiB, Inodes: 99, OpenFiles: 32, CPUs: 0.25,
+				Weight: 100}, func(l *api.Limits) {
+				*l = api.Limits{Wall: seconds(1), Memory: 32 * api.MiB, Pids: 5, Output: 1000, Scratch: api.MiB, Inodes: 99, OpenFiles: 32,
+					CPUs: 0.25, Weight: 100}
+			}},
+		{"more of everything", "",
+			api.Limits{Memory: api.GiB, Pids: 1000, Output: 64 * api.MiB, Scratch: 512 * api.MiB, Inodes: 100_000, OpenFiles: 300, CPUs: 1,
+				Weight: 1024}, func(l *api.Limits) {
+				*l = api.Limits{Wall: seconds(30), Memory: api.GiB, Pids: 1000, Output: 64 * api.MiB, Scratch: 512 * api.MiB, Inodes: 100_000,
+					OpenFiles: 300, CPUs: 1, Weight: 1024}
+			}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			// The documented numbers, spelt out: Defaults itself is under test.
-			want := api.Limits{Wall: seconds(30), Memory: 512 * api.MiB, CPUs: 1, Weight: 1024, Pids: 100, Output: 16 * api.MiB, Scratch: 64 * api.MiB, Inodes: 10_000, OpenFiles: 256}
+			want := api.Limits{Wall: seconds(30), Memory: 512 * api.MiB, CPUs: 1, Weight: 1024, Pids: 100, Output: 16 * api.MiB,
+				Scratch: 64 * api.MiB, Inodes: 10_000, OpenFiles: 256}
 			tt.want(&want)
 			want.CPU, want.Stack = want.Wall, want.Memory
 			r := sh("exit 0")

@@ -43,7 +43,8 @@ int main(void) { static char b[65536]; int p[2]; for (int i = 0; i < 100; i++) {
 		{"a large program within the least limit of all", program(large), api.MinMemory, []api.Verdict{api.MemoryLimit}},
 		{"shared memory", program(shared), 16 * api.MiB, []api.Verdict{api.MemoryLimit}},
 		{"files in /dev/shm", sh("head -c 60000000 /dev/zero > /dev/shm/x"), 16 * api.MiB, []api.Verdict{api.MemoryLimit}},
-		{"files in /box and /tmp together", sh("head -c 12000000 /dev/zero > /tmp/x; head -c 12000000 /dev/zero > /box/x"), 16 * api.MiB, []api.Verdict{api.MemoryLimit}},
+		{"files in /box and /tmp together", sh("head -c 12000000 /dev/zero > /tmp/x; head -c 12000000 /dev/zero > /box/x"), 16 * api.MiB,
+			[]api.Verdict{api.MemoryLimit}},
 		// memfd may be answered with an errno, which is no memory at all.
 		{"memfd", program(memfd), 16 * api.MiB, []api.Verdict{api.MemoryLimit, api.Nonzero, api.Denied}},
 		{"pipes full of data", program(pipes), api.MinMemory, []api.Verdict{api.MemoryLimit}},

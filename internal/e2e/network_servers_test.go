@@ -70,7 +70,8 @@ func clientServer(t *testing.T, address string) (authority []byte) {
 func newRepository(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "repository")
-	for _, args := range [][]string{{"init", "-q", dir}, {"-C", dir, "add", "file"}, {"-C", dir, "-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-qm", "one"}} {
+	for _, args := range [][]string{{"init", "-q", dir}, {"-C", dir, "add", "file"},
+		{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-qm", "one"}} {
 		if args[0] == "-C" && args[2] == "add" {
 			if err := os.WriteFile(filepath.Join(dir, "file"), []byte("from the repository\n"), 0o644); err != nil {
 				t.Fatal(err)

@@ -98,7 +98,8 @@ for url in sys.argv[1:]:
     try: print(urllib.request.urlopen(url, timeout=5).read().decode().strip())
     except OSError as e: print(url, type(getattr(e, "reason", e)).__name__, getattr(e, "reason", e))
 `)
-	fetch.Argv = []string{"http://" + server + "/1", "http://api.test:" + port + "/2", "http://evil.test:" + port + "/", "http://169.254.169.254/", "http://127.0.0.1:1/", "http://absent.test:" + port + "/"}
+	fetch.Argv = []string{"http://" + server + "/1", "http://api.test:" + port + "/2", "http://evil.test:" + port + "/",
+		"http://169.254.169.254/", "http://127.0.0.1:1/", "http://absent.test:" + port + "/"}
 	n := networkRun{agent: a, hosts: map[string]string{"api.test": "127.0.0.1", "evil.test": "127.0.0.1"}}
 	with := fetch
 	with.Network, with.Allow = api.NetworkAllow, []string{server, "api.test:" + port, "absent.test:" + port}
@@ -117,7 +118,8 @@ for url in sys.argv[1:]:
 		}
 	}
 	u := res.Network
-	if u == nil || len(u.Hosts) != 2 || u.Hosts[1].Name != "api.test" || u.BytesIn == 0 || len(u.Refused) != 1 || u.Refused[0].Name != "evil.test" {
+	if u == nil || len(u.Hosts) != 2 || u.Hosts[1].Name != "api.test" || u.BytesIn == 0 || len(u.Refused) != 1 ||
+		u.Refused[0].Name != "evil.test" {
 		t.Errorf("the result tells %+v", u)
 	}
 	if res.Host.Profile != "network" {
@@ -294,7 +296,8 @@ func TestNetworkIsRefusedByName(t *testing.T) {
 		says string
 	}{
 		{"without a relay", func(r *api.Run) { r.Network, r.Allow = "allow", []string{"a.test"} }, api.CodeBadRequest, "streamed form"},
-		{"with a profile that allows no sockets", func(r *api.Run) { r.Network, r.Profile = "loopback", "strict" }, api.CodeBadRequest, "strict allows no sockets"},
+		{"with a profile that allows no sockets", func(r *api.Run) { r.Network, r.Profile = "loopback", "strict" }, api.CodeBadRequest,
+			"strict allows no sockets"},
 		{"with tests", func(r *api.Run) { r.Network, r.Tests = "loopback", []api.Test{{ID: "1"}} }, api.CodeUnsupported, "tests"},
 	} {
 		r := py("print(1)")

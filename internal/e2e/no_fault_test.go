@@ -95,7 +95,8 @@ func (s *service) wantNoFault(method, path string, res *http.Response) {
 func (s *service) wantParty(p api.Problem) {
 	s.t.Helper()
 	others := func(by party) bool { return by != byHost }
-	if by := responsible[p.Code]; len(by) == 0 || p.Status < 500 && p.Status != http.StatusTooManyRequests && !slices.ContainsFunc(by, others) {
+	if by := responsible[p.Code]; len(by) == 0 ||
+		p.Status < 500 && p.Status != http.StatusTooManyRequests && !slices.ContainsFunc(by, others) {
 		s.t.Errorf("code %s with status %d is caused by %q: nobody can act on it", p.Code, p.Status, by)
 	}
 }

@@ -202,7 +202,8 @@ func (x *packageIndex) numpyWheel(t testing.TB, a *agent) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	libs := []string{"libgcc_s.so.1", "libgfortran.so.5", "libstdc++.so.6", "openblas-pthread/libopenblas.so.0", "openblas-pthread/libblas.so.3", "openblas-pthread/liblapack.so.3"}
+	libs := []string{"libgcc_s.so.1", "libgfortran.so.5", "libstdc++.so.6", "openblas-pthread/libopenblas.so.0",
+		"openblas-pthread/libblas.so.3", "openblas-pthread/liblapack.so.3"}
 	var names []string
 	for _, lib := range libs {
 		found, err := filepath.Glob(filepath.Join(img.Path, "usr/lib/*-linux-gnu", lib))
@@ -217,7 +218,8 @@ func (x *packageIndex) numpyWheel(t testing.TB, a *agent) {
 		names = append(names, filepath.Base(lib))
 	}
 	files["numpy/_distributor_init_local.py"] = fmt.Sprintf("import ctypes, os\nfor n in %q.split():\n"+
-		"    ctypes.CDLL(os.path.join(os.path.dirname(os.path.dirname(__file__)), 'numpy.libs', n), ctypes.RTLD_GLOBAL)\n", strings.Join(names, " "))
+		"    ctypes.CDLL(os.path.join(os.path.dirname(os.path.dirname(__file__)), 'numpy.libs', n), ctypes.RTLD_GLOBAL)\n",
+		strings.Join(names, " "))
 	version, err := filepath.Glob(filepath.Join(dist, "numpy-2.*.dist-info"))
 	if err != nil || len(version) != 1 {
 		t.Fatalf("numpy 2 is not in python-full: %v, %v", version, err)

@@ -20,7 +20,8 @@ import (
 func (x *packageIndex) npm(t testing.TB, name, version string, files map[string]string, dependencies map[string]string) {
 	t.Helper()
 	base := strings.TrimSuffix(x.url, "/simple")
-	about := map[string]any{"name": name, "version": version, "main": "index.js", "dependencies": dependencies, "scripts": map[string]string{"postinstall": "touch /packages/executed"}}
+	about := map[string]any{"name": name, "version": version, "main": "index.js", "dependencies": dependencies,
+		"scripts": map[string]string{"postinstall": "touch /packages/executed"}}
 	text, err := json.Marshal(about)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +46,8 @@ func (x *packageIndex) npm(t testing.TB, name, version string, files map[string]
 	sum := sha1.Sum(out.Bytes()) //nolint:gosec // the same
 	file := fmt.Sprintf("/files/%s-%s.tgz", strings.ReplaceAll(name, "/", "_"), version)
 	about["dist"] = map[string]string{"tarball": base + file, "shasum": hex.EncodeToString(sum[:])}
-	text, err = json.Marshal(map[string]any{"name": name, "dist-tags": map[string]string{"latest": version}, "versions": map[string]any{version: about}})
+	text, err = json.Marshal(map[string]any{"name": name, "dist-tags": map[string]string{"latest": version},
+		"versions": map[string]any{version: about}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +62,8 @@ func TestPackagesOfNPM(t *testing.T) {
 	a, x := startInstaller(t), newIndex(t)
 	images.load(t, a, "node")
 	images.load(t, a, "node-npm")
-	x.npm(t, "left", "1.2.0", map[string]string{"index.js": "exports.pad = (s) => require('right').pad(s) + '<'\n"}, map[string]string{"right": "^2.0.0"})
+	x.npm(t, "left", "1.2.0", map[string]string{"index.js": "exports.pad = (s) => require('right').pad(s) + '<'\n"},
+		map[string]string{"right": "^2.0.0"})
 	x.npm(t, "right", "2.3.1", map[string]string{"index.js": "exports.pad = (s) => s + '>'\n"}, nil)
 	x.npm(t, "@scope/one", "1.0.0", map[string]string{"index.js": "module.exports = 41\n"}, nil)
 	asked := []string{"left>=1,<2", "@scope/one"}
@@ -80,10 +83,12 @@ func TestPackagesOfNPM(t *testing.T) {
 			t.Errorf("%s printed %q, %q", name, res.Stdout, res.Stderr)
 		}
 	}
-	if _, err := a.install(t.Context(), x, "javascript", "absent"); !api.HasCode(err, api.CodePackagesFailed) || !strings.Contains(err.Error(), "404") {
+	if _, err := a.install(t.Context(), x, "javascript", "absent"); !api.HasCode(err, api.CodePackagesFailed) ||
+		!strings.Contains(err.Error(), "404") {
 		t.Errorf("an absent package: %v", err)
 	}
-	typed := api.Run{Language: "typescript", Source: api.Bytes("const one: number = require('@scope/one')\nconsole.log(one + 1)\n"), Requirements: asked, Index: x.url}
+	typed := api.Run{Language: "typescript", Source: api.Bytes("const one: number = require('@scope/one')\nconsole.log(one + 1)\n"),
+		Requirements: asked, Index: x.url}
 	if res := a.run(t, typed); string(res.Stdout) != "42\n" { // the image is that of javascript, and so is the set
 		t.Errorf("typescript: %s, %q, %q", res.Verdict, res.Stdout, res.Stderr)
 	}
@@ -147,11 +152,14 @@ func TestPackagesOfRuby(t *testing.T) {
 	if !slices.Equal(set.Installed, []string{"bottom==2.5", "fastsum==1.0", "top==1.0"}) {
 		t.Errorf("installed %q", set.Installed)
 	}
-	res := a.run(t, api.Run{Language: "ruby", Source: api.Bytes("require 'top'\nrequire 'fastsum'\nrequire 'json'\nputs Top.f(6), Fastsum.sum(1000), JSON.generate([1])\n"), Requirements: asked, Index: x.url})
+	res := a.run(t, api.Run{Language: "ruby",
+		Source:       api.Bytes("require 'top'\nrequire 'fastsum'\nrequire 'json'\nputs Top.f(6), Fastsum.sum(1000), JSON.generate([1])\n"),
+		Requirements: asked, Index: x.url})
 	if string(res.Stdout) != "43\n500500\n[1]\n" {
 		t.Errorf("printed %q, %q", res.Stdout, res.Stderr)
 	}
-	if _, err := a.install(t.Context(), x, "ruby", "absent"); !api.HasCode(err, api.CodePackagesFailed) || !strings.Contains(err.Error(), "Could not find a valid gem 'absent'") {
+	if _, err := a.install(t.Context(), x, "ruby", "absent"); !api.HasCode(err, api.CodePackagesFailed) ||
+		!strings.Contains(err.Error(), "Could not find a valid gem 'absent'") {
 		t.Errorf("an absent gem: %v", err)
 	}
 }

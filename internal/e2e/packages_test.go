@@ -140,7 +140,8 @@ func TestCommandsWithPackages(t *testing.T) {
 	x.wheel(t, "one", "1.0", "", map[string]string{"one.py": "x = 41\n"})
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"stats.py": "import numpy\nprint(int(numpy.arange(10).sum()))\n", "needed.txt": "# for the test\none==1.0\n", "add.py": "import one\nprint(one.x + 1)\n", "absent.py": "pass",
+		"stats.py": "import numpy\nprint(int(numpy.arange(10).sum()))\n", "needed.txt": "# for the test\none==1.0\n",
+		"add.py": "import one\nprint(one.x + 1)\n", "absent.py": "pass",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -159,14 +160,16 @@ func TestCommandsWithPackages(t *testing.T) {
 		return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 	}
 	for i, says := range []string{"brig: installing numpy==2.*: this happens once\n", ""} {
-		if out, errs, code := brig("run", "--requirement", "numpy==2.*", "stats.py"); out != "45\n" || code != 0 || !strings.HasPrefix(errs, says) || says == "" && errs != "" { // progress follows on a busy machine
+		if out, errs, code := brig("run", "--requirement", "numpy==2.*", "stats.py"); out != "45\n" || code != 0 ||
+			!strings.HasPrefix(errs, says) || says == "" && errs != "" { // progress follows on a busy machine
 			t.Fatalf("run %d: %q, %q, %d", i, out, errs, code)
 		}
 	}
 	if out, errs, code := brig("run", "--requirements", "needed.txt", "add.py"); out != "42\n" || code != 0 {
 		t.Errorf("a file of requirements: %q, %q, %d", out, errs, code)
 	}
-	if out, errs, code := brig("run", "--requirement", "absent", "absent.py"); out != "" || code != 125 || !strings.Contains(errs, "No matching distribution found for absent") {
+	if out, errs, code := brig("run", "--requirement", "absent", "absent.py"); out != "" || code != 125 ||
+		!strings.Contains(errs, "No matching distribution found for absent") {
 		t.Errorf("an absent package: %q, %q, %d", out, errs, code)
 	}
 	if _, errs, code := brig("run", "--requirement", "--pre", "absent.py"); code != 125 || !strings.Contains(errs, "no name of a package") {
@@ -198,7 +201,8 @@ func TestCommandsWithPackages(t *testing.T) {
 		}
 	}
 	// PKG-10. The session keeps its packages, and a new run has none.
-	if out, errs, code := brig("session", "exec", id, "--", "python3", "-c", "import one; print(one.__file__)"); !strings.HasPrefix(out, "/packages/") || code != 0 {
+	if out, errs, code := brig("session", "exec", id, "--", "python3", "-c", "import one; print(one.__file__)"); !strings.HasPrefix(out,
+		"/packages/") || code != 0 {
 		t.Errorf("session exec after rm: %q, %q, %d", out, errs, code)
 	}
 	a.refused(t, pyWith(x, "import one", "one"), api.CodePackagesMissing)
@@ -208,7 +212,8 @@ func TestCommandsWithPackages(t *testing.T) {
 	if out, _, _ := brig("packages", "ls"); strings.Count(out, "\n") != 1 {
 		t.Errorf("ls after rm: %q", out)
 	}
-	if out, errs, code := brig("run", "--index", strings.Replace(x.url, "127.0.0.1", "localhost", 1), "--requirement", "one", "add.py"); out != "42\n" || code != 0 {
+	if out, errs, code := brig("run", "--index", strings.Replace(x.url, "127.0.0.1", "localhost", 1), "--requirement", "one",
+		"add.py"); out != "42\n" || code != 0 {
 		t.Errorf("an index by name: %q, %q, %d", out, errs, code)
 	}
 	if _, errs, code := brig("packages", "rm", "abc"); code == 0 || !strings.Contains(errs, "there is no set of packages") {

@@ -55,7 +55,8 @@ func TestProfileWithoutAnyCall(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
 	prog := compileC(t, "every", everyCall)
 	names := seccomp.ShellCalls()
-	for _, n := range []string{"execve", "exit_group", "read", "write", "close", "mmap", "munmap", "mprotect", "brk", "openat", "set_tid_address", "rt_sigreturn",
+	for _, n := range []string{"execve", "exit_group", "read", "write", "close", "mmap", "munmap", "mprotect", "brk", "openat",
+		"set_tid_address", "rt_sigreturn",
 		"arch_prctl", "set_robust_list", "rseq", "readlink", "readlinkat", "getrandom"} {
 		if !slices.Contains(names, n) {
 			names = append(names, n)
@@ -101,7 +102,8 @@ func (a *agent) withoutCall(t *testing.T, p seccomp.Profile, omitted string, mod
 		t.Errorf("%s, default %s, without %q: %v", mode, p.Default, omitted, err)
 	case mode == api.Log:
 		reported := slices.ContainsFunc(res.Logged, func(d api.Denial) bool { return d.Syscall == omitted && d.Allowed && d.Count > 0 })
-		optional := slices.Contains([]string{"", "openat", "rt_sigreturn", "mmap", "readlink", "readlinkat", "getrandom", "rseq", "brk"}, omitted) // depends on the C library's version
+		optional := slices.Contains([]string{"", "openat", "rt_sigreturn", "mmap", "readlink", "readlinkat", "getrandom",
+			"rseq", "brk"}, omitted) // depends on the C library's version
 		if res.Verdict != api.OK || string(res.Stdout) != "ran\n" || !reported && !optional {
 			t.Errorf("log, default %s, without %q: %s, %q, told %v: %+v", p.Default, omitted, res.Verdict, res.Stdout, reported, res.Logged)
 		}

@@ -112,7 +112,8 @@ func BenchmarkStoringImages(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if img, err = mutate.Append(img, mutate.Addendum{Layer: zstdLayer{static.NewLayer(blob, types.OCILayerZStd), diffID}, MediaType: types.OCILayerZStd}); err != nil {
+		if img, err = mutate.Append(img,
+			mutate.Addendum{Layer: zstdLayer{static.NewLayer(blob, types.OCILayerZStd), diffID}, MediaType: types.OCILayerZStd}); err != nil {
 			b.Fatal(err)
 		}
 	}

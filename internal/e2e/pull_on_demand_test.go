@@ -75,7 +75,8 @@ func TestImagesArePulledOnDemand(t *testing.T) {
 	}{
 		{"run", []string{"run"}, []string{source}},
 		{"run with tests", []string{"run"}, []string{"--tests", tests, source}},
-		{"run with a checker", []string{"run"}, []string{"--tests", tests, "--check", checker, "--check-protocol", "kattis", "--rootfs", "tiny", "-l", "pulled", tiny}},
+		{"run with a checker", []string{"run"},
+			[]string{"--tests", tests, "--check", checker, "--check-protocol", "kattis", "--rootfs", "tiny", "-l", "pulled", tiny}},
 		{"check", []string{"check"}, []string{source}},
 		{"grade", []string{"grade"}, []string{tests, source}},
 		{"batch", []string{"batch"}, []string{jobs, "-o", filepath.Join(dir, "out.jsonl")}},
@@ -139,7 +140,8 @@ func TestImagesArePulledOnDemand(t *testing.T) {
 
 	// The agent pulls nothing: a caller without root gets both commands.
 	e := a.refused(t, api.Run{Language: "lost", Source: api.Bytes("echo")}, api.CodeNoImage)
-	if want := "pull it with sudo brig rootfs pull " + nowhere + " --name e2e-lost, or import it with sudo brig rootfs import FILE --name e2e-lost"; !strings.HasSuffix(e.Message, want) {
+	if want := "pull it with sudo brig rootfs pull " + nowhere +
+		" --name e2e-lost, or import it with sudo brig rootfs import FILE --name e2e-lost"; !strings.HasSuffix(e.Message, want) {
 		t.Errorf("%s; want %s", e.Message, want)
 	}
 }

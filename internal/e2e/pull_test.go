@@ -127,9 +127,12 @@ func TestPullAndImportImagesOfLayers(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	base := a.storedTar(t, "tiny")
-	app := tarOf(t, &tar.Header{Typeflag: tar.TypeDir, Name: "app", Mode: 0o700}, textFile("app/greet", "#!/bin/sh\necho \"$GREETING from $(pwd) $*\"\n", 0o700), textFile("app/old", "old\n", 0o600))
-	next := tarOf(t, &tar.Header{Typeflag: tar.TypeDir, Name: "app", Mode: 0o700}, textFile("app/.wh.old", "", 0), textFile("app/new", "new\n", 0o600))
-	config := v1.Config{Env: []string{"PATH=/app:/bin", "GREETING=hello"}, Entrypoint: []string{"greet"}, Cmd: []string{"you"}, WorkingDir: "/app", User: "app"}
+	app := tarOf(t, &tar.Header{Typeflag: tar.TypeDir, Name: "app", Mode: 0o700},
+		textFile("app/greet", "#!/bin/sh\necho \"$GREETING from $(pwd) $*\"\n", 0o700), textFile("app/old", "old\n", 0o600))
+	next := tarOf(t, &tar.Header{Typeflag: tar.TypeDir, Name: "app", Mode: 0o700}, textFile("app/.wh.old", "", 0),
+		textFile("app/new", "new\n", 0o600))
+	config := v1.Config{Env: []string{"PATH=/app:/bin", "GREETING=hello"}, Entrypoint: []string{"greet"}, Cmd: []string{"you"},
+		WorkingDir: "/app", User: "app"}
 	one, two := layersOf(t, config, base, app), layersOf(t, config, base, app, next)
 
 	out, err := a.brig(t, nil, "rootfs", "pull", push(t, server, "org/tool:1", one), "--name", "one")
@@ -166,7 +169,8 @@ func TestPullAndImportImagesOfLayers(t *testing.T) {
 			t.Errorf("%v: %q, %v; want %q", tt.args, out, err, tt.want)
 		}
 	}
-	if out, err := a.brig(t, nil, "rootfs", "show", "tool:2"); err != nil || !strings.Contains(out, "/org/tool:2") || !strings.Contains(out, "2 images") || !strings.Contains(out, "GREETING=hello") {
+	if out, err := a.brig(t, nil, "rootfs", "show", "tool:2"); err != nil || !strings.Contains(out, "/org/tool:2") ||
+		!strings.Contains(out, "2 images") || !strings.Contains(out, "GREETING=hello") {
 		t.Errorf("%v\n%s", err, out)
 	}
 
@@ -194,7 +198,8 @@ func TestPullAndImportImagesOfLayers(t *testing.T) {
 	if err := exec.Command("chmod", "-R", "go=", dir).Run(); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := a.brig(t, []string{"SUDO_UID="}, "rootfs", "import", dir, "--name", "again"); err == nil || !strings.Contains(out, "uid 2000065536") {
+	if out, err := a.brig(t, []string{"SUDO_UID="}, "rootfs", "import", dir, "--name", "again"); err == nil ||
+		!strings.Contains(out, "uid 2000065536") {
 		t.Errorf("a directory of root's alone is read as root: %v\n%s", err, out)
 	}
 
@@ -255,7 +260,8 @@ func TestPullWithRootsCredentials(t *testing.T) {
 	if err := os.Chmod(config, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf(`{"auths":{%q:{"auth":"%s"}}}`, strings.TrimPrefix(server.URL, "http://"), base64.StdEncoding.EncodeToString([]byte("u:p")))
+	text := fmt.Sprintf(`{"auths":{%q:{"auth":"%s"}}}`, strings.TrimPrefix(server.URL, "http://"),
+		base64.StdEncoding.EncodeToString([]byte("u:p")))
 	if err := os.WriteFile(filepath.Join(config, "config.json"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +270,8 @@ func TestPullWithRootsCredentials(t *testing.T) {
 	if err == nil || !strings.Contains(out, "docker login") {
 		t.Errorf("without credentials: %v\n%s", err, out)
 	}
-	if all, err := a.Images(t.Context()); err != nil || slices.ContainsFunc(all, func(i api.Image) bool { return slices.Contains(i.Names, "private:1") }) {
+	if all, err := a.Images(t.Context()); err != nil ||
+		slices.ContainsFunc(all, func(i api.Image) bool { return slices.Contains(i.Names, "private:1") }) {
 		t.Errorf("%+v, %v", all, err)
 	}
 	out, err = a.brig(t, append(none, "DOCKER_CONFIG="+config), "rootfs", "pull", reference)

@@ -70,7 +70,8 @@ func TestPythonEnvironment(t *testing.T) {
 	same := func(what, got string) {
 		t.Helper()
 		if got != string(want) {
-			t.Errorf("%s differs from %s (go test ./internal/e2e -run TestPythonEnvironment -update):\n%s", what, golden, lineDiff(string(want), got))
+			t.Errorf("%s differs from %s (go test ./internal/e2e -run TestPythonEnvironment -update):\n%s", what, golden,
+				lineDiff(string(want), got))
 		}
 	}
 	same("the first run of a cell", first)

@@ -41,7 +41,8 @@ if __name__ == "__main__":
 			if string(res.Stdout) != want {
 				t.Errorf("stdout %q; want %q\nstderr %s", res.Stdout, want, res.Stderr)
 			}
-			if preset == "light" && (res.Limits.Memory != 128*api.MiB || res.Limits.Pids != 64 || res.Limits.CPUs != 0.5 || res.Limits.Wall != slowly(5)) {
+			if preset == "light" &&
+				(res.Limits.Memory != 128*api.MiB || res.Limits.Pids != 64 || res.Limits.CPUs != 0.5 || res.Limits.Wall != slowly(5)) {
 				t.Errorf("limits %+v", res.Limits)
 			}
 		})

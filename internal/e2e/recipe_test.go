@@ -46,7 +46,8 @@ func TestRecipeOfTheLanguagesPage(t *testing.T) {
 	if _, err := a.Import(t.Context(), &built, recipe.Name, ""); err != nil {
 		t.Fatal(err)
 	}
-	program := api.Run{Language: "numeric", Source: api.Bytes("import numpy, os\nprint(numpy.arange(4).sum(), os.environ['OMP_NUM_THREADS'])\n")}
+	program := api.Run{Language: "numeric",
+		Source: api.Bytes("import numpy, os\nprint(numpy.arange(4).sum(), os.environ['OMP_NUM_THREADS'])\n")}
 	if res := a.run(t, program); string(res.Stdout) != "6 1\n" {
 		t.Errorf("a program of the language that extends python prints %q, %q; want 6 1", res.Stdout, res.Stderr)
 	}
@@ -58,7 +59,8 @@ func TestRecipeOfTheLanguagesPage(t *testing.T) {
 		{[]string{"linalg"}, "4\n"}, // created by Finish
 		{[]string{"awk", "BEGIN { print 1 + 1 }"}, "2\n"},
 		{[]string{"which", "awk"}, "/usr/bin/awk\n"},
-		{[]string{"readlink", "/usr/bin/awk", "/usr/lib/x86_64-linux-gnu/libblas.so.3"}, "/etc/alternatives/awk\n/etc/alternatives/libblas.so.3-x86_64-linux-gnu\n"},
+		{[]string{"readlink", "/usr/bin/awk", "/usr/lib/x86_64-linux-gnu/libblas.so.3"},
+			"/etc/alternatives/awk\n/etc/alternatives/libblas.so.3-x86_64-linux-gnu\n"},
 		// What the postinsts did besides the links, and what the build needed, is absent.
 		{[]string{"sh", "-c", "ls /var/cache /usr/bin/update-alternatives /usr/bin/ucf /usr/bin/systemctl 2>/dev/null"}, "/var/cache:\n"},
 	} {

@@ -38,7 +38,8 @@ func TestSlurmRecipe(t *testing.T) {
 	cmd.Dir = dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it and what it starts
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.Env = append(os.Environ(), "PATH="+bin+":"+filepath.Dir(binary(t, "brig"))+":"+os.Getenv("PATH"), "BRIG_SOCKET="+a.socket, "SLURM_JOB_NUM_NODES=1", "BRIG_PORT="+freePort(t))
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+filepath.Dir(binary(t, "brig"))+":"+os.Getenv("PATH"), "BRIG_SOCKET="+a.socket,
+		"SLURM_JOB_NUM_NODES=1", "BRIG_PORT="+freePort(t))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -84,10 +85,12 @@ func TestNATSRecipe(t *testing.T) {
 	r.engine = newPart(t, dir, "engine", natsServer(t), "-c", filepath.Join(dir, "nats.conf"))
 	r.engine.until = dials("tcp", "127.0.0.1:"+port)
 	r.engine.start(t)
-	w := newPart(t, dir, "worker0", binary(t, "brig"), "worker", "--key", filepath.Join(dir, "w0.key"), "--socket", a.socket, "--verbose", "--drain", "1s")
+	w := newPart(t, dir, "worker0", binary(t, "brig"), "worker", "--key", filepath.Join(dir, "w0.key"), "--socket", a.socket,
+		"--verbose", "--drain", "1s")
 	r.workers = []*part{w}
 	w.start(t)
-	r.coordinator = newPart(t, dir, "coordinator", binary(t, "brig"), "batch", filepath.Join(dir, "jobs.jsonl"), "--engine", "nats://coordinator:secret@127.0.0.1:"+port, "--local", "none")
+	r.coordinator = newPart(t, dir, "coordinator", binary(t, "brig"), "batch", filepath.Join(dir, "jobs.jsonl"), "--engine",
+		"nats://coordinator:secret@127.0.0.1:"+port, "--local", "none")
 	r.coordinator.start(t)
 	r.wait(time.Minute)
 	r.check(100)
@@ -95,10 +98,12 @@ func TestNATSRecipe(t *testing.T) {
 		t.Errorf("%d executions: %s", r.executions(), tail(t, w))
 	}
 	engine := "nats://coordinator:secret@127.0.0.1:" + port
-	if out, err := exec.Command(binary(t, "brig"), "pool", "ls", "--engine", engine).CombinedOutput(); err != nil || !strings.Contains(string(out), "default  1        2") {
+	if out, err := exec.Command(binary(t, "brig"), "pool", "ls", "--engine", engine).CombinedOutput(); err != nil ||
+		!strings.Contains(string(out), "default  1        2") {
 		t.Errorf("brig pool ls: %v: %s", err, out)
 	}
-	if out, err := exec.Command(binary(t, "brig"), "pool", "show", "default", "--engine", engine).CombinedOutput(); err != nil || !strings.Contains(string(out), "w0 ") {
+	if out, err := exec.Command(binary(t, "brig"), "pool", "show", "default", "--engine", engine).CombinedOutput(); err != nil ||
+		!strings.Contains(string(out), "w0 ") {
 		t.Errorf("brig pool show: %v: %s", err, out)
 	}
 	if out, err := exec.Command(binary(t, "brig"), "pool", "drain", "w0", "--engine", engine).CombinedOutput(); err != nil {

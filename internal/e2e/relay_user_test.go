@@ -84,7 +84,8 @@ func TestNetworkIsRelayedWithoutRoot(t *testing.T) {
 		return cmd.CombinedOutput()
 	}
 	address := strings.TrimPrefix(web.URL, "http://")
-	fetch := []string{"run", "--json", "--language", "python", "--allow", address, "-c", "import urllib.request; print(urllib.request.urlopen('" + web.URL + "').read().decode())"}
+	fetch := []string{"run", "--json", "--language", "python", "--allow", address, "-c",
+		"import urllib.request; print(urllib.request.urlopen('" + web.URL + "').read().decode())"}
 	for sudo, uid := range map[string]string{"": "2000065536", "1": "1"} {
 		web.begin()
 		out, err := brig(sudo, fetch...)
@@ -101,7 +102,8 @@ func TestNetworkIsRelayedWithoutRoot(t *testing.T) {
 		name := "one" + sudo
 		x.wheel(t, name, "1.0", "", map[string]string{name + ".py": "x = 1\n"})
 		index.begin()
-		if out, err := brig(sudo, "packages", "warm", "--language", "python", "--index", index.URL+"/simple", name); err != nil || !index.only(uid) {
+		if out, err := brig(sudo, "packages", "warm", "--language", "python", "--index", index.URL+"/simple",
+			name); err != nil || !index.only(uid) {
 			t.Errorf("SUDO_UID=%s: the index was reached by %v; want %s: %v\n%s", sudo, index.uids, uid, err, out)
 		}
 	}
@@ -121,7 +123,8 @@ func TestNetworkRelayEndsWithBrig(t *testing.T) {
 	}))
 	defer web.Close()
 	for _, end := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
-		cmd := exec.Command(binary(t, "brig"), "run", "--language", "python", "--allow", strings.TrimPrefix(web.URL, "http://"), "-c", "import urllib.request; urllib.request.urlopen('"+web.URL+"')")
+		cmd := exec.Command(binary(t, "brig"), "run", "--language", "python", "--allow", strings.TrimPrefix(web.URL, "http://"), "-c",
+			"import urllib.request; urllib.request.urlopen('"+web.URL+"')")
 		cmd.Env = append(os.Environ(), "BRIG_SOCKET="+a.socket, "SUDO_UID=")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)

@@ -21,7 +21,8 @@ func TestSessionExecutesSource(t *testing.T) {
 	s := a.session(t, func(s *api.SessionRequest) {
 		*s = api.SessionRequest{Language: "python", Limits: api.Limits{Memory: 128 * api.MiB}}
 	})
-	first := a.execute(t, s.ID, api.Exec{Source: []byte("import sys; open('state', 'w').write(sys.argv[1]); print(__file__)"), Argv: []string{"kept"}})
+	first := a.execute(t, s.ID,
+		api.Exec{Source: []byte("import sys; open('state', 'w').write(sys.argv[1]); print(__file__)"), Argv: []string{"kept"}})
 	second := a.execute(t, s.ID, api.Exec{Source: []byte("import helper; print(helper.read())"), SourceName: "two.py"})
 	wantVerdict(t, first, api.OK)
 	if second.Verdict != api.Nonzero || !strings.Contains(string(second.Stderr), "helper") {
@@ -233,7 +234,8 @@ func TestSessionExecHasThePostureOfARun(t *testing.T) {
 		t.Errorf("an exec sees\n%s\na run\n%s", asExec.Stdout, asRun.Stdout)
 	}
 	for _, script := range []string{
-		"echo x > /etc/x", "mount -t tmpfs none /mnt", "kill -9 1", "echo 0 > /proc/1/oom_score_adj", "cat /proc/1/environ", "ls /proc/1/root", "unshare -U true", "mkdir /sys/fs/cgroup/x",
+		"echo x > /etc/x", "mount -t tmpfs none /mnt", "kill -9 1", "echo 0 > /proc/1/oom_score_adj", "cat /proc/1/environ", "ls /proc/1/root",
+		"unshare -U true", "mkdir /sys/fs/cgroup/x",
 	} {
 		if res := a.exec(t, s.ID, script); res.Verdict == api.OK {
 			t.Errorf("%s: ok in a session: %q", script, res.Stdout)

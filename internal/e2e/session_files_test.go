@@ -43,14 +43,16 @@ func TestSessionFiles(t *testing.T) {
 		large[i] = byte(i * i >> 7)
 	}
 	for _, f := range []struct{ name, content string }{
-		{"a", "one"}, {"empty", ""}, {"deep/er/still", "two"}, {"with space and ü%2F?&#", "three"}, {"-rf", "four"}, {"large", string(large)}, {"a", "another"},
+		{"a", "one"}, {"empty", ""}, {"deep/er/still", "two"}, {"with space and ü%2F?&#", "three"}, {"-rf", "four"},
+		{"large", string(large)}, {"a", "another"},
 	} {
 		a.put(t, s.ID, f.name, f.content)
 		if got, err := a.get(t, s.ID, f.name); err != nil || got != f.content {
 			t.Errorf("%s: %d bytes, %v; want the %d that were put", f.name, len(got), err, len(f.content))
 		}
 	}
-	a.wantOutput(t, s.ID, "cat a deep/er/still; stat -c '%u %a' a deep deep/er deep/er/still; sha256sum < large", fmt.Sprintf("anothertwo1000 644\n1000 755\n1000 755\n1000 644\n%x  -\n", sha256.Sum256(large)))
+	a.wantOutput(t, s.ID, "cat a deep/er/still; stat -c '%u %a' a deep deep/er deep/er/still; sha256sum < large",
+		fmt.Sprintf("anothertwo1000 644\n1000 755\n1000 755\n1000 644\n%x  -\n", sha256.Sum256(large)))
 	a.wantOutput(t, s.ID, "echo mine > deep/mine; echo more >> a; ln -s a link; mkdir full; touch full/x; cat a", "anothermore\n")
 	if got, err := a.get(t, s.ID, "deep/mine"); err != nil || got != "mine\n" {
 		t.Errorf("what a program wrote: %q, %v", got, err)
@@ -145,7 +147,8 @@ int main(void) {
 	}
 	a.exec(t, s.ID, "./make; :")
 	a.wantOutput(t, s.ID, fmt.Sprintf("ln -s %s link; ln -s %s dirlink; ln -s / root; ln -s /proc/self self; ln -s .. up; ln -s loop loop; mkdir dir; ln -s ../link dir/link", file.path, dir), "")
-	for _, name := range []string{"link", "dirlink/file", "root/etc/passwd", "self/environ", "up/tmp", "loop", "dir/link", "dir", "fifo", "null", "socket", "dirlink", "link/x", "self/fd/0"} {
+	for _, name := range []string{"link", "dirlink/file", "root/etc/passwd", "self/environ", "up/tmp", "loop", "dir/link", "dir", "fifo",
+		"null", "socket", "dirlink", "link/x", "self/fd/0"} {
 		if got, err := a.get(t, s.ID, name); err == nil || strings.Contains(got, corpus.Secret) {
 			t.Errorf("get %s: %q, %v; want a refusal", name, got, err)
 		}
@@ -183,7 +186,8 @@ int main(void) {
 		_, err := a.get(t, s.ID, name)
 		wantCode(t, err, api.CodeBadFile)
 	}
-	for _, path := range []string{"../../../etc/passwd", "..%2f..%2fetc/passwd", "%2fetc%2fpasswd", "a//b", "./a", "a/%2e%2e/b", "%00", "%ff"} {
+	for _, path := range []string{"../../../etc/passwd", "..%2f..%2fetc/passwd", "%2fetc%2fpasswd", "a//b", "./a",
+		"a/%2e%2e/b", "%00", "%ff"} {
 		for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodDelete} {
 			if status := a.raw(t, method, "/v1/sessions/"+s.ID+"/files/"+path); status != http.StatusBadRequest {
 				t.Errorf("%s %s: status %d; want 400", method, path, status)

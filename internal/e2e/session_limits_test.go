@@ -60,10 +60,13 @@ func TestSessionOutlivesTheLimitsOfItsExecs(t *testing.T) {
 	}{
 		{"its memory", bigExec(16 * api.MiB), api.MemoryLimit},
 		{"the session's memory", bigExec(0), api.MemoryLimit},
-		{"wall time", api.Exec{Argv: []string{"/bin/sh", "-c", "sleep 90 & setsid sleep 91 & sleep 92"}, Limits: api.Limits{Wall: seconds(0.3)}}, api.WallLimit},
-		{"processor time", api.Exec{Argv: []string{"/bin/sh", "-c", "while :; do :; done"}, Limits: api.Limits{CPU: seconds(0.2), Wall: seconds(25)}}, api.CPULimit},
+		{"wall time", api.Exec{Argv: []string{"/bin/sh", "-c", "sleep 90 & setsid sleep 91 & sleep 92"},
+			Limits: api.Limits{Wall: seconds(0.3)}}, api.WallLimit},
+		{"processor time", api.Exec{Argv: []string{"/bin/sh", "-c", "while :; do :; done"},
+			Limits: api.Limits{CPU: seconds(0.2), Wall: seconds(25)}}, api.CPULimit},
 		{"output", api.Exec{Argv: []string{"yes"}, Limits: api.Limits{Output: 1000}}, api.OutputLimit},
-		{"processes", api.Exec{Argv: []string{"/bin/sh", "-c", "for i in 1 2 3 4 5 6; do sleep 9 & done; exit 7"}, Limits: api.Limits{Pids: 3}}, api.Nonzero},
+		{"processes", api.Exec{Argv: []string{"/bin/sh", "-c", "for i in 1 2 3 4 5 6; do sleep 9 & done; exit 7"},
+			Limits: api.Limits{Pids: 3}}, api.Nonzero},
 	} {
 		res := a.execute(t, s.ID, tt.exec)
 		if res.Verdict != tt.want {
@@ -197,7 +200,8 @@ int main(int argc, char **argv) {
 	for range 4 {
 		wg.Go(func() {
 			res, err := a.Exec(t.Context(), s.ID, api.Exec{Argv: []string{"./calls"}})
-			if err != nil || res.Verdict != api.OK || !slices.ContainsFunc(res.Logged, func(d api.Denial) bool { return d.Syscall == "ptrace" && d.Allowed }) {
+			if err != nil || res.Verdict != api.OK ||
+				!slices.ContainsFunc(res.Logged, func(d api.Denial) bool { return d.Syscall == "ptrace" && d.Allowed }) {
 				t.Errorf("%s, %+v, %v", res.Verdict, res.Logged, err)
 			}
 		})
@@ -240,8 +244,10 @@ func longExec(t *testing.T, in executor, id string) <-chan api.Result {
 // wantSessionEnded checks the result of a longExec whose session has ended.
 func wantSessionEnded(t *testing.T, res api.Result, why string) {
 	t.Helper()
-	if res.Verdict != api.Canceled || string(res.Stdout) != "word\n" || !strings.Contains(res.SessionEnded, why) || res.Usage.Memory.Value == nil {
-		t.Errorf("the running exec gets %s, %q, session %q, usage %+v; want canceled, its output and %q", res.Verdict, res.Stdout, res.SessionEnded, res.Usage, why)
+	if res.Verdict != api.Canceled || string(res.Stdout) != "word\n" || !strings.Contains(res.SessionEnded, why) ||
+		res.Usage.Memory.Value == nil {
+		t.Errorf("the running exec gets %s, %q, session %q, usage %+v; want canceled, its output and %q", res.Verdict, res.Stdout,
+			res.SessionEnded, res.Usage, why)
 	}
 }
 

@@ -84,12 +84,14 @@ func TestSessionKeepsWhatExecsLeave(t *testing.T) {
 	if m := now.Usage.Memory.Value; m == nil || *m <= 0 || now.Usage.Inodes != 2 {
 		t.Errorf("usage: %+v; want memory, and two files", now.Usage)
 	}
-	res := a.execute(t, s.ID, api.Exec{Argv: []string{"/bin/sh", "-c", "cat; echo late > new"}, Stdin: []byte("input"), Collect: api.Collect{Globs: []string{"new"}}})
+	res := a.execute(t, s.ID,
+		api.Exec{Argv: []string{"/bin/sh", "-c", "cat; echo late > new"}, Stdin: []byte("input"), Collect: api.Collect{Globs: []string{"new"}}})
 	if string(res.Stdout) != "input" || len(res.Files) != 1 || string(res.Files[0].Content) != "late\n" || res.Host.Mode != api.InSession {
 		t.Errorf("stdin, collected and mode: %q, %+v, %s", res.Stdout, res.Files, res.Host.Mode)
 	}
 	var out, errs bytes.Buffer
-	res, err = a.ExecStream(t.Context(), s.ID, api.Exec{Argv: []string{"/bin/sh", "-c", "cat; echo no >&2; exit 3"}}, strings.NewReader("streamed"), &out, &errs)
+	res, err = a.ExecStream(t.Context(), s.ID, api.Exec{Argv: []string{"/bin/sh", "-c", "cat; echo no >&2; exit 3"}},
+		strings.NewReader("streamed"), &out, &errs)
 	if err != nil || res.ExitCode != 3 || out.String() != "streamed" || errs.String() != "no\n" {
 		t.Errorf("streamed: %+v, %v, %q, %q", res.Verdict, err, &out, &errs)
 	}

@@ -62,7 +62,8 @@ int main(int argc, char **argv) {
 					if granted != 2000 || len(res.Refused) > 0 {
 						t.Errorf("%d calls granted, refused %+v; want all", granted, res.Refused)
 					}
-				} else if granted > 64+250 || granted < 16 || len(res.Refused) != 1 || res.Refused[0].Errno != "ENOLCK" { // random checks find the first lock: once in 10 million not among 250
+				} else if granted > 64+250 || granted < 16 || len(res.Refused) != 1 ||
+					res.Refused[0].Errno != "ENOLCK" { // random checks find the first lock: once in 10 million not among 250
 					t.Errorf("%d calls granted, refused %+v; want about 64, and ENOLCK", granted, res.Refused)
 				}
 			})

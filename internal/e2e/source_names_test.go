@@ -13,11 +13,12 @@ import (
 // languages, and with the characters into which compilers and interpreters read something. Each is the name of a right
 // program, without its extension.
 var personNames = map[string][]string{
-	"bash":       {"-x", "-c", "a b"},
-	"cpp":        {"-x", "@x", "Aufgabe (1)", "a$(id)", "a.b", "it's", "my sol", "é"},
-	"csharp":     {"*", "-x", "@x", "a,b", "a;b", "my sol", "é"},
-	"fsharp":     {"-x", "@x", "1", "my sol", "é"},
-	"go":         {"-x", ".x", "Aufgabe (1)", "_sol", "a,b", "a@b", "it's", "my sol", "plan9", "sol-1", "sol_arm64", "sol_linux", "sol_test", "sol_windows", "x_js", "é"},
+	"bash":   {"-x", "-c", "a b"},
+	"cpp":    {"-x", "@x", "Aufgabe (1)", "a$(id)", "a.b", "it's", "my sol", "é"},
+	"csharp": {"*", "-x", "@x", "a,b", "a;b", "my sol", "é"},
+	"fsharp": {"-x", "@x", "1", "my sol", "é"},
+	"go": {"-x", ".x", "Aufgabe (1)", "_sol", "a,b", "a@b", "it's", "my sol", "plan9", "sol-1", "sol_arm64", "sol_linux", "sol_test",
+		"sol_windows", "x_js", "é"},
 	"haskell":    {"-x", "1", "Main (2)", "lower", "my sol", "é"},
 	"java":       {"-x", "1", "@x", "Main (1)", "Main", "module-info", "my sol", "package-info", "é"},
 	"javascript": {"-x", "a%20b", "a?b#c", "fs", "my sol", "package", "é"},

@@ -30,12 +30,15 @@ func TestStaticProgramsHaveTheirWholeLibrary(t *testing.T) {
 				t.Fatal(err)
 			}
 			language := strings.TrimPrefix(filepath.Ext(c.file), ".")
-			res := a.run(t, api.Run{Language: language, Source: source, Stdin: api.Bytes(c.stdin), Flags: flags, Limits: api.Limits{Wall: slowly(10)}})
+			res := a.run(t, api.Run{Language: language, Source: source, Stdin: api.Bytes(c.stdin), Flags: flags,
+				Limits: api.Limits{Wall: slowly(10)}})
 			if res.Verdict != api.OK || string(res.Stdout) != c.want {
-				t.Errorf("%s with %v: %s, exit code %d, stdout %q, stderr %q; want ok and %q", c.file, flags, res.Verdict, res.ExitCode, res.Stdout, res.Stderr, c.want)
+				t.Errorf("%s with %v: %s, exit code %d, stdout %q, stderr %q; want ok and %q", c.file, flags, res.Verdict, res.ExitCode,
+					res.Stdout, res.Stderr, c.want)
 			}
 			if res.Compile != nil && len(res.Compile.Stderr)+len(res.Compile.Stdout) > 0 {
-				t.Errorf("%s with %v: the compiler said %q %q; want nothing: what these functions load is in the image", c.file, flags, res.Compile.Stdout, res.Compile.Stderr)
+				t.Errorf("%s with %v: the compiler said %q %q; want nothing: what these functions load is in the image", c.file, flags,
+					res.Compile.Stdout, res.Compile.Stderr)
 			}
 		}
 	}

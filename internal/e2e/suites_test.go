@@ -75,7 +75,8 @@ func TestSuites(t *testing.T) {
 			}
 		}
 	}
-	node := api.Run{Language: "javascript", Source: api.Bytes("exports.sq = x => x * x"), SourceName: "solution.js", Suite: &api.Suite{Report: api.ReportJUnit}}
+	node := api.Run{Language: "javascript", Source: api.Bytes("exports.sq = x => x * x"), SourceName: "solution.js",
+		Suite: &api.Suite{Report: api.ReportJUnit}}
 	node.Files = []api.File{{Name: "sq.test.js", Content: api.Bytes(`const { test, describe } = require('node:test')
 const assert = require('node:assert')
 const { sq } = require('./solution.js')
@@ -142,7 +143,8 @@ func TestGradeBySuite(t *testing.T) {
 	for name, text := range map[string]string{
 		"tests/test_sq.py": string(r.Files[0].Content), "teacher.py": "def sq(x): return x ** 2", "broken.py": "def sq(x): return 1",
 		"class/ann.py": "def sq(x): return x * x", "class/bob.py": "def sq(x): return 9", "class/cy.py": "import os; os._exit(0)",
-		"class/dan/solution.py": "from helper import sq", "class/dan/helper.py": "def sq(x): return x * x", "class/dan/conftest.py": "import os; os._exit(0)",
+		"class/dan/solution.py": "from helper import sq", "class/dan/helper.py": "def sq(x): return x * x",
+		"class/dan/conftest.py": "import os; os._exit(0)",
 		"class/eve.py": `import os
 open('brig-report.json', 'w').write('{"cases": [{"id": "x", "status": "passed"}]}')
 os._exit(0)`,
@@ -155,7 +157,8 @@ os._exit(0)`,
 		}
 	}
 	gradeSuite := func(solution string) (string, error) {
-		c := exec.Command(binary(t, "brig"), "grade", "--socket", a.socket, "--suite", "unittest", "--solution", solution, "--csv", "--quiet", "tests", "class")
+		c := exec.Command(binary(t, "brig"), "grade", "--socket", a.socket, "--suite", "unittest", "--solution", solution, "--csv",
+			"--quiet", "tests", "class")
 		c.Dir = dir
 		out, err := c.CombinedOutput()
 		return string(out), err
@@ -164,7 +167,8 @@ os._exit(0)`,
 	if err != nil {
 		t.Fatalf("%v: %s", err, got)
 	}
-	for name, want := range map[string]string{"ann": "AC,100 AC,AC", "bob": "WA,0 WA,WA", "cy": "WA,0 ,", "dan": "AC,100 AC,AC", "eve": "WA,0 WA,WA"} {
+	for name, want := range map[string]string{"ann": "AC,100 AC,AC", "bob": "WA,0 WA,WA", "cy": "WA,0 ,",
+		"dan": "AC,100 AC,AC", "eve": "WA,0 WA,WA"} {
 		ok := false
 		for l := range strings.Lines(got) {
 			start, end, _ := strings.Cut(want, " ")
@@ -185,7 +189,8 @@ func TestBatchOfSuites(t *testing.T) {
 	a.needPython(t)
 	var lines bytes.Buffer
 	e := json.NewEncoder(&lines)
-	for id, program := range map[string]string{"right": "def sq(x): return x * x", "half": "def sq(x): return min(x * x, 9)", "ended": "import os\nos._exit(0)"} {
+	for id, program := range map[string]string{"right": "def sq(x): return x * x", "half": "def sq(x): return min(x * x, 9)",
+		"ended": "import os\nos._exit(0)"} {
 		if err := e.Encode(api.Job{ID: id, Run: unittestRun(program)}); err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +198,8 @@ func TestBatchOfSuites(t *testing.T) {
 	got := a.batch(t, lines.Bytes())
 	for id, want := range map[string]string{"right": "done 1 accepted", "half": "done 0.5 wrong-answer", "ended": "done 0 wrong-answer"} {
 		one := got[id]
-		if one.Score == nil || one.Result == nil || fmt.Sprintf("%s %v %s", one.Status, *one.Score, one.Answer) != want || !one.Result.Tests[0].AnswerVisible {
+		if one.Score == nil || one.Result == nil || fmt.Sprintf("%s %v %s", one.Status, *one.Score, one.Answer) != want ||
+			!one.Result.Tests[0].AnswerVisible {
 			t.Errorf("%s: %+v; want %s", id, one, want)
 		}
 	}
@@ -209,9 +215,12 @@ func TestSuitesOfFullImages(t *testing.T) {
 	images.load(t, a, "node-full")
 	pytest := unittestRun("def sq(x): return min(x * x, 9)")
 	pytest.Language, pytest.Suite.Report = "python-full", api.ReportPytest
-	pytest.Files = []api.File{{Name: "test_sq.py", Content: api.Bytes("import pytest\nfrom solution import sq\n\n@pytest.mark.parametrize('n', [1, 5])\ndef test_sq(n):\n    assert sq(n) == n * n\n\ndef test_type():\n    with pytest.raises(TypeError):\n        sq('x')\n")}}
-	jest := api.Run{Language: "javascript-full", Source: api.Bytes("exports.sq = x => Math.min(x * x, 9)"), SourceName: "solution.js", Suite: &api.Suite{Report: api.ReportJest}}
-	jest.Files = []api.File{{Name: "sq.test.js", Content: api.Bytes("const { sq } = require('./solution.js')\ndescribe('sq', () => {\n  test.each([1, 5])('of %i', n => expect(sq(n)).toBe(n * n))\n})\n")}}
+	pytest.Files = []api.File{{Name: "test_sq.py",
+		Content: api.Bytes("import pytest\nfrom solution import sq\n\n@pytest.mark.parametrize('n', [1, 5])\ndef test_sq(n):\n    assert sq(n) == n * n\n\ndef test_type():\n    with pytest.raises(TypeError):\n        sq('x')\n")}}
+	jest := api.Run{Language: "javascript-full", Source: api.Bytes("exports.sq = x => Math.min(x * x, 9)"), SourceName: "solution.js",
+		Suite: &api.Suite{Report: api.ReportJest}}
+	jest.Files = []api.File{{Name: "sq.test.js",
+		Content: api.Bytes("const { sq } = require('./solution.js')\ndescribe('sq', () => {\n  test.each([1, 5])('of %i', n => expect(sq(n)).toBe(n * n))\n})\n")}}
 	for _, tt := range []struct {
 		r    api.Run
 		want string
@@ -225,7 +234,8 @@ func TestSuitesOfFullImages(t *testing.T) {
 			t.Errorf("%s: %s; want %s: %s %s", tt.r.Suite.Report, got, tt.want, res.Stdout, res.Stderr)
 		}
 	}
-	for _, program := range []string{"import os; os._exit(0)", "import pytest\npytest.skip('no', allow_module_level=True)", "import pytest\ndef sq(x): pytest.skip('no')", "import pytest\ndef sq(x): pytest.exit('done', 0)"} {
+	for _, program := range []string{"import os; os._exit(0)", "import pytest\npytest.skip('no', allow_module_level=True)",
+		"import pytest\ndef sq(x): pytest.skip('no')", "import pytest\ndef sq(x): pytest.exit('done', 0)"} {
 		r := pytest
 		r.Source = api.Bytes(program)
 		if res := a.runSuite(t, r); api.JobScore(res) != 0 {
@@ -241,7 +251,8 @@ func TestRunSuite(t *testing.T) {
 	dir := t.TempDir()
 	r := unittestRun("")
 	for name, text := range map[string]string{
-		"test_sq.py": strings.Replace(string(r.Files[0].Content), "from solution", "from squares", 1), "squares.py": "def sq(x): return x * x", "other.py": "def sq(x): return min(x * x, 9)",
+		"test_sq.py": strings.Replace(string(r.Files[0].Content), "from solution", "from squares", 1), "squares.py": "def sq(x): return x * x",
+		"other.py":  "def sq(x): return min(x * x, 9)",
 		"leaves.py": "import os\nprint('so long', flush=True)\nos._exit(0)",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -254,10 +265,12 @@ func TestRunSuite(t *testing.T) {
 		want []string
 	}{
 		{[]string{"squares.py"}, 0, []string{"2 of 2 accepted", "test_sq.Squares.test_large  AC"}},
-		{[]string{"--source-name", "squares.py", "other.py"}, 1, []string{"1 of 2 accepted, first failed: test_sq.Squares.test_large", "AssertionError"}},
+		{[]string{"--source-name", "squares.py", "other.py"}, 1,
+			[]string{"1 of 2 accepted, first failed: test_sq.Squares.test_large", "AssertionError"}},
 		{[]string{"--source-name", "squares.py", "leaves.py"}, 1, []string{"0 of 1 accepted", "there is no report"}},
 	} {
-		c := exec.Command(binary(t, "brig"), append([]string{"run", "--socket", a.socket, "--no-build", "--suite", "unittest", "--tests", "test_sq.py"}, tt.args...)...)
+		c := exec.Command(binary(t, "brig"),
+			append([]string{"run", "--socket", a.socket, "--no-build", "--suite", "unittest", "--tests", "test_sq.py"}, tt.args...)...)
 		c.Dir = dir
 		out, _ := c.CombinedOutput() // its exit code is compared
 		if got := c.ProcessState.ExitCode(); got != tt.code {
@@ -269,7 +282,8 @@ func TestRunSuite(t *testing.T) {
 			}
 		}
 	}
-	c := exec.Command(binary(t, "brig"), "run", "--socket", a.socket, "--no-build", "--json", "--suite", "unittest", "--tests", "test_sq.py", "squares.py")
+	c := exec.Command(binary(t, "brig"), "run", "--socket", a.socket, "--no-build", "--json", "--suite", "unittest", "--tests",
+		"test_sq.py", "squares.py")
 	c.Dir = dir
 	out, err := c.Output()
 	var res api.Result

@@ -17,15 +17,17 @@ func TestSyntaxIsCheckedOnceBeforeTests(t *testing.T) {
 	three := []api.Test{{ID: "1"}, {ID: "2"}, {ID: "3"}}
 	right := map[string][]string{ // programs that print 1, each in a way that an imprecise parser might refuse
 		"python": {
-			"print(1)\n", "import re\nre.compile('\\d')\nprint(1)\n", "# -*- coding: latin-1 -*-\nx = '\xe9'\nprint(len(x))\n", "\ufeffprint(1)\n", "from __future__ import annotations\nprint(1)",
+			"print(1)\n", "import re\nre.compile('\\d')\nprint(1)\n", "# -*- coding: latin-1 -*-\nx = '\xe9'\nprint(len(x))\n", "\ufeffprint(1)\n",
+			"from __future__ import annotations\nprint(1)",
 			string(zipped(t, "__main__.py", "print(1)\n")),
 		},
-		"javascript": {"console.log(1)", "import fs from 'fs';\nconsole.log(1)", "const x = await 1;\nconsole.log(x)", "console.log(1); return;", "#!/usr/bin/env node\nconsole.log(1)", "'use strict'; let undefinedLater = 1; console.log(undefinedLater)"},
-		"ruby":       {"puts 1", "puts 1\n__END__\nthis is no ( ruby", "BEGIN { x = 2 }\nputs 1"},
-		"php":        {"<?php echo 1, \"\\n\";", "1\n", "<?php echo 1, \"\\n\"; __halt_compiler(); this is no ( php"},
-		"lua":        {"print(1)", "#!/usr/bin/lua\nprint(1)", "goto x; ::x:: print(1)"},
-		"pypy":       {"print(1)\n", "# -*- coding: latin-1 -*-\nx = '\xe9'\nprint(len(x))\n", string(zipped(t, "__main__.py", "print(1)\n"))},
-		"r":          {"cat(1, '\\n', sep = '')", "#!/usr/bin/Rscript\nwriteLines('1')", "x <- function() nosuch(1 +\n 2)\ncat('1\\n')"},
+		"javascript": {"console.log(1)", "import fs from 'fs';\nconsole.log(1)", "const x = await 1;\nconsole.log(x)", "console.log(1); return;",
+			"#!/usr/bin/env node\nconsole.log(1)", "'use strict'; let undefinedLater = 1; console.log(undefinedLater)"},
+		"ruby": {"puts 1", "puts 1\n__END__\nthis is no ( ruby", "BEGIN { x = 2 }\nputs 1"},
+		"php":  {"<?php echo 1, \"\\n\";", "1\n", "<?php echo 1, \"\\n\"; __halt_compiler(); this is no ( php"},
+		"lua":  {"print(1)", "#!/usr/bin/lua\nprint(1)", "goto x; ::x:: print(1)"},
+		"pypy": {"print(1)\n", "# -*- coding: latin-1 -*-\nx = '\xe9'\nprint(len(x))\n", string(zipped(t, "__main__.py", "print(1)\n"))},
+		"r":    {"cat(1, '\\n', sep = '')", "#!/usr/bin/Rscript\nwriteLines('1')", "x <- function() nosuch(1 +\n 2)\ncat('1\\n')"},
 	}
 	for _, l := range builtinLanguages(t) {
 		if (len(l.Syntax) == 0) != (right[strings.TrimSuffix(l.Name, "-full")] == nil) {
@@ -48,18 +50,21 @@ func TestSyntaxIsCheckedOnceBeforeTests(t *testing.T) {
 					t.Errorf("%q is in what the program's author reads:\n%s", ours, res.Stderr)
 				}
 			}
-			if res.Stage != api.StageCompile || len(res.Tests) != 0 || res.Summary == nil || res.Summary.Ran != 0 || res.Summary.Verdict != api.CompileError {
+			if res.Stage != api.StageCompile || len(res.Tests) != 0 || res.Summary == nil || res.Summary.Ran != 0 ||
+				res.Summary.Verdict != api.CompileError {
 				t.Errorf("stage %s, %d tests, summary %+v; want the mistake told once, and no test", res.Stage, len(res.Tests), res.Summary)
 			}
 			for _, source := range right[strings.TrimSuffix(l.Name, "-full")] {
 				for range 2 { // the second time the outcome is cached
-					res := b.run(t, api.Run{Language: l.Name, Source: api.Bytes(source), Tests: three, Limits: api.Limits{Wall: slowly(20), CPU: slowly(10)}})
+					res := b.run(t, api.Run{Language: l.Name, Source: api.Bytes(source), Tests: three,
+						Limits: api.Limits{Wall: slowly(20), CPU: slowly(10)}})
 					wantVerdict(t, res, api.OK)
 					if len(res.Tests) != 3 {
 						t.Fatalf("%.60q: %d tests, stderr %.300q", source, len(res.Tests), res.Stderr)
 					}
 					if string(res.Tests[0].Result.Stdout) != "1\n" || res.Compile != nil {
-						t.Errorf("%.60q: %d tests, compilation %+v, stdout of the first %q, stderr %q", source, len(res.Tests), res.Compile, res.Tests[0].Result.Stdout, res.Tests[0].Result.Stderr)
+						t.Errorf("%.60q: %d tests, compilation %+v, stdout of the first %q, stderr %q", source, len(res.Tests), res.Compile,
+							res.Tests[0].Result.Stdout, res.Tests[0].Result.Stderr)
 					}
 				}
 			}
@@ -87,7 +92,8 @@ func TestSyntaxAtALimitIsLeftToTheTests(t *testing.T) {
 	r.Tests, r.CompileLimits = []api.Test{{ID: "1"}}, api.Limits{}
 	r.Limits.Memory = 32 * api.MiB
 	if res := a.run(t, r); res.Verdict != api.MemoryLimit || res.Stage != api.StageRun || len(res.Tests) != 1 {
-		t.Errorf("a source of %d bytes: %s in stage %s, %d tests; want its test's memory limit", len(r.Source), res.Verdict, res.Stage, len(res.Tests))
+		t.Errorf("a source of %d bytes: %s in stage %s, %d tests; want its test's memory limit", len(r.Source), res.Verdict,
+			res.Stage, len(res.Tests))
 	}
 }
 
@@ -122,7 +128,8 @@ func TestSyntaxIsReadWithTheStackOfTheTests(t *testing.T) {
 		}
 		for _, one := range res.Tests {
 			if string(one.Result.Stdout) != "1\n" {
-				t.Errorf("depth %d, stack %s: test %s: %s, %q, %.300q", tt.depth, tt.stack, one.ID, one.Result.Verdict, one.Result.Stdout, one.Result.Stderr)
+				t.Errorf("depth %d, stack %s: test %s: %s, %q, %.300q", tt.depth, tt.stack, one.ID, one.Result.Verdict,
+					one.Result.Stdout, one.Result.Stderr)
 			}
 		}
 	}
@@ -148,10 +155,13 @@ func TestUndecidedSyntaxIsLeftToTheTests(t *testing.T) {
 		{deep, 0, api.OK, api.StageRun},
 		{"let let = 1\n//" + deep, 512 * api.KiB, api.CompileError, api.StageCompile},
 	} {
-		r := api.Run{Language: "javascript", Source: api.Bytes(tt.source), Tests: []api.Test{{ID: "1"}}, Limits: api.Limits{Stack: tt.stack, Wall: slowly(20), CPU: slowly(10)}}
+		r := api.Run{Language: "javascript", Source: api.Bytes(tt.source), Tests: []api.Test{{ID: "1"}},
+			Limits: api.Limits{Stack: tt.stack, Wall: slowly(20), CPU: slowly(10)}}
 		res := a.run(t, r)
-		if res.Verdict != tt.want || res.Stage != tt.stage || len(res.Tests) != res.Summary.Ran || (res.Summary.Ran == 1) != (tt.stage == api.StageRun) {
-			t.Errorf("%.20q with a stack of %s: %s in stage %s, %d tests, stderr %.200q; want %s in stage %s", tt.source, tt.stack, res.Verdict, res.Stage, len(res.Tests), res.Stderr, tt.want, tt.stage)
+		if res.Verdict != tt.want || res.Stage != tt.stage || len(res.Tests) != res.Summary.Ran ||
+			(res.Summary.Ran == 1) != (tt.stage == api.StageRun) {
+			t.Errorf("%.20q with a stack of %s: %s in stage %s, %d tests, stderr %.200q; want %s in stage %s", tt.source, tt.stack, res.Verdict,
+				res.Stage, len(res.Tests), res.Stderr, tt.want, tt.stage)
 		}
 	}
 }

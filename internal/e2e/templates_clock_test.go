@@ -13,7 +13,8 @@ import (
 // four seconds: then two numbers of a table of the machine look like such a time, and each run changed
 // them, in the first 86 minutes of a host.
 func TestTemplatesMadeWhenTheLowerHalfOfTheClockIsSmall(t *testing.T) {
-	r := api.Run{Language: "java", Source: api.Bytes("class Main { public static void main(String[] a) { System.out.println(java.util.List.of(1, 2)); } }")}
+	r := api.Run{Language: "java",
+		Source: api.Bytes("class Main { public static void main(String[] a) { System.out.println(java.util.List.of(1, 2)); } }")}
 	cold := r
 	cold.NoTemplate = true
 	for _, before := range []time.Duration{10 * time.Millisecond, 25 * time.Millisecond, 60 * time.Millisecond} {

@@ -40,7 +40,8 @@ func TestTemplatesWithImports(t *testing.T) {
 			t.Errorf("from a template:\n%s\nwith the ordinary start:\n%s", w, c)
 		}
 	}
-	own := api.Run{Language: "python-full", Source: api.Bytes("import numpy\nprint(numpy.x)"), Files: []api.File{{Name: "numpy.py", Content: api.Bytes("x = 'own'\n")}}}
+	own := api.Run{Language: "python-full", Source: api.Bytes("import numpy\nprint(numpy.x)"),
+		Files: []api.File{{Name: "numpy.py", Content: api.Bytes("x = 'own'\n")}}}
 	if res := a.run(t, own); string(res.Stdout) != "own\n" || !res.Host.Template {
 		t.Errorf("a module of the caller's: %+v: %s%s", res.Host, res.Stdout, res.Stderr)
 	}
@@ -93,7 +94,8 @@ func TestTemplatesWithUsualModules(t *testing.T) {
 		{name: "the last one of a line", source: "import os as o, heapq" + has, want: "True True\n"},
 		{name: "with the ordinary start", source: "from collections import deque" + has, cold: true, want: "False False\n"},
 		{name: "none of them", source: "import os, math" + has, want: "False False\n"},
-		{name: "a module of the caller's", source: "import sys; sys.path.insert(0, 'lib'); import random; print(random.x)", files: own, cold: true, want: "own\n"},
+		{name: "a module of the caller's", source: "import sys; sys.path.insert(0, 'lib'); import random; print(random.x)", files: own,
+			cold: true, want: "own\n"},
 	} {
 		res := a.run(t, api.Run{Language: "python", Source: api.Bytes(tt.source), Files: tt.files, NoTemplate: tt.cold && tt.files == nil})
 		if string(res.Stdout) != tt.want || res.Host.Template == tt.cold {
@@ -127,7 +129,8 @@ twice += 1
 			t.Errorf("asserts %s: %s %s %s", one.ID, one.Result.Verdict, one.Answer, one.Message)
 		}
 	}
-	r.Call, r.Tests = &api.Call{Fn: "above"}, []api.Test{{ID: "1", CallArgs: []byte(`[[1, 2, 3], 2]`), Returns: []byte(`[false, false, true]`)}}
+	r.Call, r.Tests = &api.Call{Fn: "above"},
+		[]api.Test{{ID: "1", CallArgs: []byte(`[[1, 2, 3], 2]`), Returns: []byte(`[false, false, true]`)}}
 	if one := a.run(t, r).Tests[0]; one.Answer != api.Accepted {
 		t.Errorf("a call: %s %s %s", one.Result.Verdict, one.Answer, one.Difference)
 	}

@@ -71,7 +71,8 @@ func TestTemplatesChangeNothing(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r := api.Run{Language: l.Name, Source: source, Argv: []string{"x", "y z", ""}, Stdin: api.Bytes("one\ntwo\n"), Env: map[string]string{"NAME": "value"}}
+				r := api.Run{Language: l.Name, Source: source, Argv: []string{"x", "y z", ""}, Stdin: api.Bytes("one\ntwo\n"),
+					Env: map[string]string{"NAME": "value"}}
 				if base != "python" || bytes.Contains(source, []byte("helper")) { // with more files Python has no template with imports
 					r.Files = []api.File{{Name: "helper." + ext, Content: helper}}
 				}
@@ -118,7 +119,8 @@ func extensionOf(t *testing.T, language string) string {
 
 // seenOf is what a caller sees of a program, without addresses.
 func seenOf(r api.Result) string {
-	text := strings.Join([]string{string(r.Verdict), r.SignalName, "exit", string(rune('0' + r.ExitCode%10)), "stdout:", string(r.Stdout), "stderr:", string(r.Stderr)}, "\n")
+	text := strings.Join([]string{string(r.Verdict), r.SignalName, "exit", string(rune('0' + r.ExitCode%10)), "stdout:", string(r.Stdout),
+		"stderr:", string(r.Stderr)}, "\n")
 	for _, f := range r.Files {
 		text += "\nfile " + f.Name + "\n" + string(f.Content)
 	}
@@ -163,7 +165,8 @@ func TestTemplateRules(t *testing.T) {
 			r := py("print('x')")
 			tt.change(&r)
 			res := a.run(t, r)
-			if tt.cold == "" && (!res.Host.Template || res.Host.Cold != "") || tt.cold != "" && (res.Host.Template || !strings.Contains(res.Host.Cold, tt.cold)) {
+			if tt.cold == "" && (!res.Host.Template || res.Host.Cold != "") ||
+				tt.cold != "" && (res.Host.Template || !strings.Contains(res.Host.Cold, tt.cold)) {
 				t.Errorf("%+v; want %q", res.Host, tt.cold)
 			}
 			if res.Verdict != api.OK && name != "a zip archive" && name != "compiled code" {
@@ -178,17 +181,19 @@ func TestTemplateRules(t *testing.T) {
 		run  api.Run
 		cold string
 	}{
-		"ruby, a memory limit":           {api.Run{Language: "ruby", Limits: api.Limits{Memory: 64 * api.MiB}}, ""},
-		"ruby, a stack limit":            {api.Run{Language: "ruby", Limits: api.Limits{Stack: 16 * api.MiB}}, "stack"},
-		"ruby, a variable of RubyGems":   {api.Run{Language: "ruby", Env: map[string]string{"GEM_HOME": "/box"}}, "GEM_HOME"},
-		"ruby, configuration":            {api.Run{Language: "ruby", Files: []api.File{{Name: ".gemrc"}}}, ".gemrc"},
-		"node, a power of two":           {api.Run{Language: "javascript", Limits: api.Limits{Memory: 128 * api.MiB}}, ""},
-		"node, another memory limit":     {api.Run{Language: "javascript", Limits: api.Limits{Memory: 100 * api.MiB}}, "power of two"},
-		"node, a stack limit":            {api.Run{Language: "javascript", Limits: api.Limits{Stack: 16 * api.MiB}}, "stack limit"},
-		"node, few processes":            {api.Run{Language: "javascript", Limits: api.Limits{Pids: 16}}, "pids"},
-		"node, few descriptors":          {api.Run{Language: "javascript", Limits: api.Limits{OpenFiles: 32}}, "open_files"},
-		"node, a variable of node's":     {api.Run{Language: "javascript", Env: map[string]string{"NODE_OPTIONS": "--no-warnings"}}, "NODE_OPTIONS"},
-		"node, a package.json":           {api.Run{Language: "javascript", Files: []api.File{{Name: "package.json", Content: api.Bytes("{}")}}}, ""},
+		"ruby, a memory limit":         {api.Run{Language: "ruby", Limits: api.Limits{Memory: 64 * api.MiB}}, ""},
+		"ruby, a stack limit":          {api.Run{Language: "ruby", Limits: api.Limits{Stack: 16 * api.MiB}}, "stack"},
+		"ruby, a variable of RubyGems": {api.Run{Language: "ruby", Env: map[string]string{"GEM_HOME": "/box"}}, "GEM_HOME"},
+		"ruby, configuration":          {api.Run{Language: "ruby", Files: []api.File{{Name: ".gemrc"}}}, ".gemrc"},
+		"node, a power of two":         {api.Run{Language: "javascript", Limits: api.Limits{Memory: 128 * api.MiB}}, ""},
+		"node, another memory limit":   {api.Run{Language: "javascript", Limits: api.Limits{Memory: 100 * api.MiB}}, "power of two"},
+		"node, a stack limit":          {api.Run{Language: "javascript", Limits: api.Limits{Stack: 16 * api.MiB}}, "stack limit"},
+		"node, few processes":          {api.Run{Language: "javascript", Limits: api.Limits{Pids: 16}}, "pids"},
+		"node, few descriptors":        {api.Run{Language: "javascript", Limits: api.Limits{OpenFiles: 32}}, "open_files"},
+		"node, a variable of node's": {api.Run{Language: "javascript",
+			Env: map[string]string{"NODE_OPTIONS": "--no-warnings"}}, "NODE_OPTIONS"},
+		"node, a package.json": {api.Run{Language: "javascript",
+			Files: []api.File{{Name: "package.json", Content: api.Bytes("{}")}}}, ""},
 		"node, another name":             {api.Run{Language: "javascript", SourceName: "x.js"}, "another name"},
 		"java":                           {api.Run{Language: "java"}, ""},
 		"java, flags of the compiler":    {api.Run{Language: "java", Flags: []string{"-g", "-ea"}}, ""},
@@ -223,7 +228,8 @@ func TestTemplateRules(t *testing.T) {
 	r := py("import sys; print(sys.stdin.read())")
 	r.Tests = []api.Test{{ID: "a", Stdin: api.Bytes("1"), Limits: api.Limits{Memory: 32 * api.MiB}}, {ID: "b", Stdin: api.Bytes("2")}}
 	res := a.run(t, r)
-	if !res.Host.Template || res.Verdict != api.OK || string(res.Tests[1].Result.Stdout) != "2\n" || res.Tests[0].Result.Usage.TemplateBytes == 0 {
+	if !res.Host.Template || res.Verdict != api.OK || string(res.Tests[1].Result.Stdout) != "2\n" ||
+		res.Tests[0].Result.Usage.TemplateBytes == 0 {
 		t.Errorf("tests: %+v, %+v", res.Host, res.Tests)
 	}
 }
@@ -242,7 +248,8 @@ func TestTemplatesNeedTheKernel(t *testing.T) {
 		want = "user-mode Linux cannot begin programs from templates"
 	}
 	h, err := a.Health(t.Context())
-	if err != nil || string(res.Stdout) != "499500\n" || res.Host.Template != (want == "") || res.Host.Cold != want || h.Templates.Problem != want {
+	if err != nil || string(res.Stdout) != "499500\n" || res.Host.Template != (want == "") || res.Host.Cold != want ||
+		h.Templates.Problem != want {
 		t.Errorf("%s: %q, %+v, health %+v; want the reason %q (%v)", res.Verdict, res.Stdout, res.Host, h.Templates, want, err)
 	}
 }
@@ -291,8 +298,10 @@ func TestTemplatesDoNotWidenLimits(t *testing.T) {
 		"wall":             {"import time; time.sleep(60)", api.Limits{Wall: api.Duration(300 * time.Millisecond)}, api.WallLimit},
 		"one process":      {"print(1)", api.Limits{Pids: 1}, api.OK},
 		"open files":       {"try:\n while True: open('main.py').fileno(); l = globals().setdefault('l', []); l.append(open('main.py'))\nexcept OSError as e: print(e.errno)", api.Limits{OpenFiles: 16}, api.OK},
-		"threads' stacks":  {"import threading\nt = threading.Thread(target=print, args=(1,)); t.start(); t.join()", api.Limits{Stack: api.MiB}, api.OK},
-		"a deep stack":     {"import sys; sys.setrecursionlimit(10**6)\ndef f(n): return n and f(n-1)\nprint(f(50000))", api.Limits{Memory: 256 * api.MiB}, api.OK},
+		"threads' stacks": {"import threading\nt = threading.Thread(target=print, args=(1,)); t.start(); t.join()",
+			api.Limits{Stack: api.MiB}, api.OK},
+		"a deep stack": {"import sys; sys.setrecursionlimit(10**6)\ndef f(n): return n and f(n-1)\nprint(f(50000))",
+			api.Limits{Memory: 256 * api.MiB}, api.OK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := py(tt.source)
@@ -329,7 +338,8 @@ func TestTemplatesKeepHeaps(t *testing.T) {
 					r.NoTemplate = true
 					cold := a.run(t, r)
 					if !warm.Host.Template || cold.Host.Template || warm.Verdict != cold.Verdict || string(warm.Stdout) != string(cold.Stdout) {
-						t.Errorf("from a template: %s, %+v: %s%s; with the ordinary start: %s: %s%s", warm.Verdict, warm.Host, warm.Stdout, warm.Stderr, cold.Verdict, cold.Stdout, cold.Stderr)
+						t.Errorf("from a template: %s, %+v: %s%s; with the ordinary start: %s: %s%s", warm.Verdict, warm.Host, warm.Stdout, warm.Stderr,
+							cold.Verdict, cold.Stdout, cold.Stderr)
 					}
 					if want := map[string]api.Verdict{"grows": api.MemoryLimit, "churns": api.OK}[what]; warm.Verdict != want {
 						t.Errorf("%s; want %s: %s", warm.Verdict, want, warm.Stderr)

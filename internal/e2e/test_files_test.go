@@ -35,7 +35,8 @@ func TestNamedFiles(t *testing.T) {
 		api.Test{ID: "fail", Stdin: []byte("fail\n"), Expected: expected("42\n")},
 		api.Test{ID: "blob", StdinBlob: blob, ExpectedBlob: blob},
 		api.Test{ID: "long", Stdin: []byte("long\n"), Expected: expected(strings.Repeat("x", 200000))},
-		api.Test{ID: "too long", Stdin: []byte("long\n"), Expected: expected(strings.Repeat("x", 200000)), Limits: api.Limits{Output: 128 * api.KiB}},
+		api.Test{ID: "too long", Stdin: []byte("long\n"), Expected: expected(strings.Repeat("x", 200000)),
+			Limits: api.Limits{Output: 128 * api.KiB}},
 	)
 	r.Files = []api.File{{Name: "input.txt", Content: []byte("their own sample")}, {Name: "output.txt", Content: []byte("42\n")}}
 	res := a.run(t, r)
@@ -57,7 +58,8 @@ func TestNamedFiles(t *testing.T) {
 		{api.OK, api.WrongAnswer, "", "output.txt is too large: it has 195.3K, and limits.output is 128K"},
 	} {
 		one := res.Tests[i]
-		if one.Result.Verdict != want.verdict || one.Answer != want.answer || string(one.Output) != want.output || !strings.HasPrefix(one.Difference, want.difference) || one.Cut != (one.ID == "long") {
+		if one.Result.Verdict != want.verdict || one.Answer != want.answer || string(one.Output) != want.output ||
+			!strings.HasPrefix(one.Difference, want.difference) || one.Cut != (one.ID == "long") {
 			t.Errorf("%s: %s, %q, %d bytes of output, cut %v, %q", one.ID, one.Result.Verdict, one.Answer, len(one.Output), one.Cut, one.Difference)
 		}
 	}
@@ -84,7 +86,8 @@ func TestOneNamedFile(t *testing.T) {
 // A checker gets the content of the file as the output, and is not run if there is none.
 func TestNamedFilesAndCheckers(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
-	r := fileRun(`read -r n <input.txt; echo noise; [ $n = 0 ] || echo $((n*n)) >output.txt`, api.Test{ID: "1", Stdin: []byte("3\n")}, api.Test{ID: "2", Stdin: []byte("4\n")}, api.Test{ID: "3", Stdin: []byte("0\n")})
+	r := fileRun(`read -r n <input.txt; echo noise; [ $n = 0 ] || echo $((n*n)) >output.txt`, api.Test{ID: "1", Stdin: []byte("3\n")},
+		api.Test{ID: "2", Stdin: []byte("4\n")}, api.Test{ID: "3", Stdin: []byte("0\n")})
 	r.Check = checker(api.ProtocolCMS, `read -r n <$1; read -r got <$3; [ $got = $((n*n)) ] && [ $n = 3 ] && echo 1 || echo 0.5; echo ran >&2`)
 	res := a.run(t, r)
 	for i, want := range []struct {
@@ -101,9 +104,11 @@ func TestNamedFilesAndCheckers(t *testing.T) {
 	}
 
 	// The input of each pass is in the file, and each pass must leave its own output.
-	r = fileRun(`read -r n <input.txt; [ ! -e output.txt ] || exit 9; [ $n = 5 ] || echo $n >output.txt`, api.Test{ID: "3 passes", Stdin: []byte("1\n")}, api.Test{ID: "the second leaves none", Stdin: []byte("4\n")})
+	r = fileRun(`read -r n <input.txt; [ ! -e output.txt ] || exit 9; [ $n = 5 ] || echo $n >output.txt`,
+		api.Test{ID: "3 passes", Stdin: []byte("1\n")}, api.Test{ID: "the second leaves none", Stdin: []byte("4\n")})
 	r.Passes = 3
-	r.Check = checker(api.ProtocolKattis, `read -r n <$1; read -r got; [ "$got" = $n ] || exit 43; [ $n = 3 ] || echo $((n+1)) >$3/nextpass.in; exit 42`)
+	r.Check = checker(api.ProtocolKattis,
+		`read -r n <$1; read -r got; [ "$got" = $n ] || exit 43; [ $n = 3 ] || echo $((n+1)) >$3/nextpass.in; exit 42`)
 	res = a.run(t, r)
 	if one := res.Tests[0]; one.Answer != api.Accepted || one.Passes != 3 || string(one.Output) != "3\n" {
 		t.Errorf("%s: %s after %d passes, output %q", one.ID, one.Answer, one.Passes, one.Output)
@@ -124,7 +129,8 @@ func TestFilesOfATest(t *testing.T) {
 	r := sh(`cat; for f in common words d/words; do [ ! -e $f ] || { echo $f $(cat $f); echo x 2>/dev/null >>$f || echo read-only; }; done`)
 	r.Files = []api.File{{Name: "common", Content: []byte("all")}, {Name: "words", Content: []byte("of the run")}}
 	r.Tests = []api.Test{
-		{ID: "1", Stdin: []byte("in\n"), Files: []api.File{{Name: "words", Content: []byte("of the test")}, {Name: "d/words", Blob: blob}}, Expected: expected("in\ncommon all\nwords of the test\nread-only\nd/words large\nread-only\n")},
+		{ID: "1", Stdin: []byte("in\n"), Files: []api.File{{Name: "words", Content: []byte("of the test")}, {Name: "d/words", Blob: blob}},
+			Expected: expected("in\ncommon all\nwords of the test\nread-only\nd/words large\nread-only\n")},
 		{ID: "2", Expected: expected("common all\nwords of the run\n")},
 	}
 	for _, one := range a.run(t, r).Tests {
@@ -146,7 +152,8 @@ func TestNamedFilesAreNoMemoryOfTheProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	limits := api.Limits{Memory: 16 * api.MiB, Scratch: api.MiB}
-	named := fileRun("wc -c <input.txt >output.txt; tail -c 16 input.txt >>output.txt", api.Test{ID: "1", StdinBlob: blob, Expected: expected("33554432\n0123456789abcde\n")})
+	named := fileRun("wc -c <input.txt >output.txt; tail -c 16 input.txt >>output.txt",
+		api.Test{ID: "1", StdinBlob: blob, Expected: expected("33554432\n0123456789abcde\n")})
 	named.Limits = limits
 	piped := sh("wc -c")
 	piped.Limits, piped.Tests = limits, []api.Test{{ID: "1", StdinBlob: blob, Expected: expected("33554432\n")}}

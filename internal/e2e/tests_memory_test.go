@@ -35,7 +35,8 @@ func TestTestsOfAJobShareTheAgentsMemory(t *testing.T) {
 	job.Argv, job.KeepOutput = []string{"sh", "-c", "head -c 16777216 /dev/zero"}, 16*api.MiB
 	_, err := few.Client.Run(t.Context(), job)
 	wantCode(t, err, api.CodeTooLarge)
-	if text := fmt.Sprint(err); !strings.Contains(text, `test "4" may need 400M of the agent's memory while it runs, and the results before it, 4 of 9, take 64M of the 448M in total: together with such a test 0 results of up to 288M each fit`) {
+	if text := fmt.Sprint(err); !strings.Contains(text,
+		`test "4" may need 400M of the agent's memory while it runs, and the results before it, 4 of 9, take 64M of the 448M in total: together with such a test 0 results of up to 288M each fit`) {
 		t.Errorf("%v; want the figures and what to lower", err)
 	}
 	job.Collect, job.KeepOutput = api.Collect{None: true}, 0

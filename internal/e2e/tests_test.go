@@ -44,7 +44,8 @@ chmod +x main`))
 		{ID: "long", Stdin: []byte("long\n"), Expected: expected(strings.Repeat("x", 100000) + "long all")},
 	}
 	want := map[string]string{
-		"right": "ok accepted", "wrong": "ok wrong-answer", "not compared": "ok ", "spin": "cpu-limit ", "hungry": "memory-limit ", "fail": "nonzero ", "long": "ok accepted",
+		"right": "ok accepted", "wrong": "ok wrong-answer", "not compared": "ok ", "spin": "cpu-limit ", "hungry": "memory-limit ",
+		"fail": "nonzero ", "long": "ok accepted",
 	}
 	check := func(t *testing.T, res api.Result) {
 		t.Helper()
@@ -59,7 +60,8 @@ chmod +x main`))
 			t.Errorf("tests %q", order)
 		}
 		s := res.Summary
-		if s.Tests != 7 || s.Ran != 7 || s.Accepted != 3 || s.Verdict != api.MemoryLimit || s.Answer != api.WrongAnswer || s.FirstFailed != "wrong" ||
+		if s.Tests != 7 || s.Ran != 7 || s.Accepted != 3 || s.Verdict != api.MemoryLimit || s.Answer != api.WrongAnswer ||
+			s.FirstFailed != "wrong" ||
 			s.MaxCPU < int64(slowly(0.2)) || s.MaxMemory < 15<<20 || res.Verdict != api.MemoryLimit {
 			t.Errorf("verdict %s, summary %+v", res.Verdict, s)
 		}

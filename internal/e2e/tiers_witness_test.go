@@ -16,7 +16,8 @@ import (
 )
 
 // tellingCases are the language cases that use many calls, those that use most first.
-var tellingCases = []string{"files", "records", "processes", "signals", "machine", "timers", "events", "locks", "library", "child", "thread", "several", "exception", "add", "hello"}
+var tellingCases = []string{"files", "records", "processes", "signals", "machine", "timers", "events", "locks", "library", "child",
+	"thread", "several", "exception", "add", "hello"}
 
 // witnesses returns those of a tier: the programs of its languages, and their compilers. The tier
 // strict is the default of no language: it has the programs that are one process.
@@ -97,7 +98,8 @@ func muslWitnesses(t *testing.T, l languages.Manifest, c languageCase, run api.R
 	if err := os.WriteFile(source, run.Source, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(testenv.NeedTool(t, "musl-gcc", "musl-tools"), "-static", "-O1", "-w", "-pthread", "-o", bin, source).CombinedOutput(); err != nil {
+	if out, err := exec.Command(testenv.NeedTool(t, "musl-gcc", "musl-tools"), "-static", "-O1", "-w", "-pthread", "-o", bin,
+		source).CombinedOutput(); err != nil {
 		t.Fatalf("musl-gcc %s: %v\n%s", c.name, err, out)
 	}
 	content, err := os.ReadFile(bin)
@@ -119,6 +121,7 @@ func compilerWitness(t *testing.T, l languages.Manifest, name string, run api.Ru
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Argv = languages.Placeholders{Source: l.SourceFile, Sources: l.Sources(files, l.SourceFile), Flags: flags, Memory: r.Limits.Memory}.Expand(l.Compile, nil)
+	r.Argv = languages.Placeholders{Source: l.SourceFile, Sources: l.Sources(files, l.SourceFile), Flags: flags,
+		Memory: r.Limits.Memory}.Expand(l.Compile, nil)
 	return witness{l.Name + " " + name + " (its compiler)", r, func(t testing.TB, res api.Result) { wantVerdict(t, res, api.OK) }, 30}
 }

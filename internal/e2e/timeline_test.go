@@ -74,7 +74,8 @@ func TestTimelineShowsTheSteps(t *testing.T) {
 	}
 	short := sh("exit 3")
 	short.Timeline = &api.TimelineRequest{Every: seconds(60)}
-	if res := a.run(t, short); res.Verdict != api.Nonzero || res.Timeline == nil || res.Timeline.Memory == nil || len(res.Timeline.Memory) != 0 {
+	if res := a.run(t, short); res.Verdict != api.Nonzero || res.Timeline == nil || res.Timeline.Memory == nil ||
+		len(res.Timeline.Memory) != 0 {
 		t.Errorf("shorter than one interval: %s, %+v", res.Verdict, res.Timeline)
 	}
 }

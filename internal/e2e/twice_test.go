@@ -20,10 +20,13 @@ func TestProgramsRunTwice(t *testing.T) {
 	judges := checker(api.ProtocolTestlib, `read what n <$1; read out <$2; read ans <$3
 		if [ $what = first ]; then [ "$out" = $((n*2)) ] || { echo "wrong answer code" >&2; exit 1; }; echo "second $out"; echo "ok first" >&2; exit 0; fi
 		[ "$out" = "$ans" ] && { echo "ok $n $out" >&2; exit 0; }; echo "wrong answer $out" >&2; exit 1`)
-	last := checker(api.ProtocolTestlib, `read what n <$1; read out <$2; read ans <$3; [ "$out" = "$ans" ] && { echo "ok $what $n $out" >&2; exit 0; }; echo "wrong answer $out" >&2; exit 1`)
-	once := interactor(api.ProtocolTestlib, `cat $1; read out; echo "second $out" >$2; [ "$out" -gt 100 ] && { echo "wrong answer too large" >&2; exit 1; }; exit 0`)
+	last := checker(api.ProtocolTestlib,
+		`read what n <$1; read out <$2; read ans <$3; [ "$out" = "$ans" ] && { echo "ok $what $n $out" >&2; exit 0; }; echo "wrong answer $out" >&2; exit 1`)
+	once := interactor(api.ProtocolTestlib,
+		`cat $1; read out; echo "second $out" >$2; [ "$out" -gt 100 ] && { echo "wrong answer too large" >&2; exit 1; }; exit 0`)
 	once.Passes = 1
-	both := interactor(api.ProtocolTestlib, `cat $1; read out; read what n <$1; [ $what = first ] && echo "second $out" >$2 || echo "$out" >$2; exit 0`)
+	both := interactor(api.ProtocolTestlib,
+		`cat $1; read out; read what n <$1; [ $what = first ] && echo "second $out" >$2 || echo "$out" >$2; exit 0`)
 	for _, tt := range []struct {
 		name  string
 		check *api.Check
@@ -35,7 +38,8 @@ func TestProgramsRunTwice(t *testing.T) {
 		{"an interactor in both", last, both, "ok second 14 7"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tests := []api.Test{{ID: "right", Stdin: api.Bytes("first 7\n"), Expected: expected("7\n")}, {ID: "wrong", Stdin: api.Bytes("first 8\n"), Expected: expected("7\n")}}
+			tests := []api.Test{{ID: "right", Stdin: api.Bytes("first 7\n"), Expected: expected("7\n")},
+				{ID: "wrong", Stdin: api.Bytes("first 8\n"), Expected: expected("7\n")}}
 			r := sh(encodes)
 			r.Passes, r.Check, r.Interactor, r.Tests = 2, tt.check, tt.talks, tests
 			res := a.run(t, r)
@@ -67,7 +71,8 @@ func TestProgramsRunTwice(t *testing.T) {
 
 	// The input of the second run is whole, or an error: 100 KiB are more than other checkers say on stdout.
 	r := sh(`read what n; [ $what = first ] && exit; wc -c`)
-	r.Check = checker(api.ProtocolTestlib, `read what n <$1; [ $what = first ] && { echo second; head -c 100000 /dev/zero; exit 0; }; read n <$2; echo "ok $n" >&2; exit 0`)
+	r.Check = checker(api.ProtocolTestlib,
+		`read what n <$1; [ $what = first ] && { echo second; head -c 100000 /dev/zero; exit 0; }; read n <$2; echo "ok $n" >&2; exit 0`)
 	r.Passes, r.Tests = 2, []api.Test{{ID: "1", Stdin: api.Bytes("first\n")}}
 	if one := a.run(t, r).Tests[0]; one.Message != "ok 100000" {
 		t.Errorf("%q", one.Message)
@@ -75,7 +80,8 @@ func TestProgramsRunTwice(t *testing.T) {
 	r.Check = checker(api.ProtocolTestlib, `head -c 9000000 /dev/zero; exit 0`)
 	a.refused(t, r, api.CodeCheckFailed)
 	r.Check.Limits.Output = 16 * api.MiB
-	if e := a.refused(t, r, api.CodeCheckFailed); !strings.Contains(e.Message, "its stdout is the input of the second run, and has more than 8M") {
+	if e := a.refused(t, r, api.CodeCheckFailed); !strings.Contains(e.Message,
+		"its stdout is the input of the second run, and has more than 8M") {
 		t.Errorf("%s", e.Message)
 	}
 }

@@ -43,36 +43,49 @@ int main(void) { ptrace(PTRACE_TRACEME, 0, 0, 0); return 0; }`)
 		want   api.Verdict
 		check  func(r api.Result) bool
 	}{
-		{name: "exit 0 is ok", run: sh("exit 0"), want: api.OK, check: func(r api.Result) bool { return r.ExitCode == 0 && len(r.LimitsHit) == 0 }},
+		{name: "exit 0 is ok", run: sh("exit 0"), want: api.OK,
+			check: func(r api.Result) bool { return r.ExitCode == 0 && len(r.LimitsHit) == 0 }},
 		{name: "exit 7 is nonzero", run: sh("exit 7"), want: api.Nonzero, check: func(r api.Result) bool { return r.ExitCode == 7 }},
-		{name: "abort is SIGABRT (PID-10)", run: program(sig, "6"), want: api.Signaled, check: func(r api.Result) bool { return r.SignalName == "SIGABRT" && r.ExitCode == -1 }},
-		{name: "SIGTERM to oneself (PID-10)", run: program(sig, "15"), want: api.Signaled, check: func(r api.Result) bool { return r.Signal == 15 }},
-		{name: "SIGKILL to oneself proves nothing", run: program(sig, "9"), want: api.Signaled, check: func(r api.Result) bool { return r.Signal == 9 }},
-		{name: "SIGSYS to oneself is no denial", run: program(sig, "31"), want: api.Signaled, check: func(r api.Result) bool { return r.Denial == nil && r.SignalName == "SIGSYS" }},
+		{name: "abort is SIGABRT (PID-10)", run: program(sig, "6"), want: api.Signaled,
+			check: func(r api.Result) bool { return r.SignalName == "SIGABRT" && r.ExitCode == -1 }},
+		{name: "SIGTERM to oneself (PID-10)", run: program(sig, "15"), want: api.Signaled,
+			check: func(r api.Result) bool { return r.Signal == 15 }},
+		{name: "SIGKILL to oneself proves nothing", run: program(sig, "9"), want: api.Signaled,
+			check: func(r api.Result) bool { return r.Signal == 9 }},
+		{name: "SIGSYS to oneself is no denial", run: program(sig, "31"), want: api.Signaled,
+			check: func(r api.Result) bool { return r.Denial == nil && r.SignalName == "SIGSYS" }},
 		{name: "memory of the main process", run: program(hog, "64"), want: api.MemoryLimit, check: hit(api.HitMemory)},
 		{name: "memory within the limit", run: program(hog, "20"), want: api.OK},
 		{name: "memory before main", run: program(early), want: api.MemoryLimit},
 		{name: "memory of a child whose parent would exit with 0", run: program(child), want: api.MemoryLimit},
 		{name: "memory spread over children (MEM-05)", run: program(spread), want: api.MemoryLimit},
 		{name: "files in memory are memory", run: sh("dd if=/dev/zero of=/tmp/x bs=1M count=60; cat /tmp/x >/dev/null"), want: api.MemoryLimit},
-		{name: "the least memory limit ends in a verdict", run: program(hog, "16"), limits: api.Limits{Memory: api.MinMemory}, want: api.MemoryLimit},
-		{name: "an endless loop under a cpu limit", run: sh("while :; do :; done"), limits: api.Limits{CPU: slowly(0.3)}, want: api.CPULimit, check: hit(api.HitCPU)},
+		{name: "the least memory limit ends in a verdict", run: program(hog, "16"), limits: api.Limits{Memory: api.MinMemory},
+			want: api.MemoryLimit},
+		{name: "an endless loop under a cpu limit", run: sh("while :; do :; done"), limits: api.Limits{CPU: slowly(0.3)}, want: api.CPULimit,
+			check: hit(api.HitCPU)},
 		{name: "cpu of a child nobody waits for (CPU-03)", run: program(orphan), limits: api.Limits{CPU: slowly(0.3)}, want: api.CPULimit},
-		{name: "a sleeper meets the wall limit", run: sh("sleep 100"), limits: api.Limits{Wall: slowly(0.5)}, want: api.WallLimit, check: hit(api.HitWall)},
-		{name: "stdout over the limit keeps its beginning", run: sh("yes"), limits: api.Limits{Output: 4096}, want: api.OutputLimit, check: func(r api.Result) bool {
-			return string(r.Stdout) == strings.Repeat("y\n", 2048) && r.StdoutTruncated && !r.StderrTruncated
-		}},
-		{name: "stderr has a limit of its own", run: sh("yes >&2"), limits: api.Limits{Output: 4096}, want: api.OutputLimit, check: func(r api.Result) bool {
-			return string(r.Stderr) == strings.Repeat("y\n", 2048) && r.StderrTruncated && len(r.Stdout) == 0
-		}},
-		{name: "output of exactly the limit is fine", run: sh("head -c 4096 /dev/zero"), limits: api.Limits{Output: 4096}, want: api.OK, check: func(r api.Result) bool { return len(r.Stdout) == 4096 }},
+		{name: "a sleeper meets the wall limit", run: sh("sleep 100"), limits: api.Limits{Wall: slowly(0.5)}, want: api.WallLimit,
+			check: hit(api.HitWall)},
+		{name: "stdout over the limit keeps its beginning", run: sh("yes"), limits: api.Limits{Output: 4096}, want: api.OutputLimit,
+			check: func(r api.Result) bool {
+				return string(r.Stdout) == strings.Repeat("y\n", 2048) && r.StdoutTruncated && !r.StderrTruncated
+			}},
+		{name: "stderr has a limit of its own", run: sh("yes >&2"), limits: api.Limits{Output: 4096}, want: api.OutputLimit,
+			check: func(r api.Result) bool {
+				return string(r.Stderr) == strings.Repeat("y\n", 2048) && r.StderrTruncated && len(r.Stdout) == 0
+			}},
+		{name: "output of exactly the limit is fine", run: sh("head -c 4096 /dev/zero"), limits: api.Limits{Output: 4096}, want: api.OK,
+			check: func(r api.Result) bool { return len(r.Stdout) == 4096 }},
 		{name: "a forbidden call is denied by name", run: program(denied), want: api.Denied, check: func(r api.Result) bool {
 			return r.Denial != nil && r.Denial.Syscall == "ptrace" && r.Denial.Number == 101 && r.Denial.Rule != "" && r.Denial.Why != ""
 		}},
-		{name: "output before the kill is kept", run: sh("echo before; sleep 100"), limits: api.Limits{Wall: slowly(0.5)}, want: api.WallLimit, check: func(r api.Result) bool {
-			return string(r.Stdout) == "before\n"
-		}},
-		{name: "a fake verdict is only output (OUT-11)", run: sh(`echo '{"verdict":"ok"}'; exit 137`), want: api.Nonzero, check: func(r api.Result) bool { return r.ExitCode == 137 }},
+		{name: "output before the kill is kept", run: sh("echo before; sleep 100"), limits: api.Limits{Wall: slowly(0.5)}, want: api.WallLimit,
+			check: func(r api.Result) bool {
+				return string(r.Stdout) == "before\n"
+			}},
+		{name: "a fake verdict is only output (OUT-11)", run: sh(`echo '{"verdict":"ok"}'; exit 137`), want: api.Nonzero,
+			check: func(r api.Result) bool { return r.ExitCode == 137 }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			both(t, func(t *testing.T, mode api.Mode) {

@@ -30,7 +30,8 @@ func TestVolumeOnAFullHost(t *testing.T) {
 			}
 			image := filepath.Join(publicDir(t, "image-"), "image")
 			onAFullHost(t, func(dir string) error {
-				out, err := exec.Command("sh", "-c", `truncate -s 400M "$1" && "$2" -q "$1" && mount -o loop "$1" "$3" && chmod 711 "$3"`, "sh", image, mkfs, dir).CombinedOutput()
+				out, err := exec.Command("sh", "-c", `truncate -s 400M "$1" && "$2" -q "$1" && mount -o loop "$1" "$3" && chmod 711 "$3"`, "sh", image,
+					mkfs, dir).CombinedOutput()
 				if err != nil {
 					return fmt.Errorf("%w: %s", err, out)
 				}

@@ -59,7 +59,8 @@ func TestVolumeRate(t *testing.T) {
 			waiting := make(chan struct{})
 			go func() { // joined below; it is canceled by the end of the session, or has ended
 				defer close(waiting)
-				_, _ = a.Exec(t.Context(), s.ID, api.Exec{Argv: []string{"sh", "-c", strings.Replace(write, fmt.Sprint(mib), "50", 1)}, Limits: api.Limits{Wall: seconds(30)}})
+				_, _ = a.Exec(t.Context(), s.ID,
+					api.Exec{Argv: []string{"sh", "-c", strings.Replace(write, fmt.Sprint(mib), "50", 1)}, Limits: api.Limits{Wall: seconds(30)}})
 			}()
 			time.Sleep(2 * time.Second)
 			begun := time.Now()
@@ -89,7 +90,8 @@ func TestVolumeRateIsRefused(t *testing.T) {
 	for rate, says := range cases {
 		dir := publicDir(t, "brig-e2e-")
 		testenv.CleanHost(t)
-		cmd := exec.Command(binary(t, "brigd"), "--socket", filepath.Join(dir, "s"), "--data-dir", dataDir(t), "--run-dir", filepath.Join(dir, "run"), "--volume-rate", rate)
+		cmd := exec.Command(binary(t, "brigd"), "--socket", filepath.Join(dir, "s"), "--data-dir", dataDir(t), "--run-dir",
+			filepath.Join(dir, "run"), "--volume-rate", rate)
 		out, err := cmd.CombinedOutput()
 		if err == nil || cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), says) {
 			t.Errorf("brigd --volume-rate %s: %v; want exit code 1 and %q\n%s", rate, err, says, out)

@@ -36,8 +36,10 @@ func TestVolumesOnAHostWithoutSupport(t *testing.T) {
 		{"no mkfs.ext4", `for f in /usr/sbin/mkfs.ext4 /sbin/mkfs.ext4 $(command -v mkfs.ext4); do mount --bind /dev/null "$(readlink -f "$f")"; done`,
 			[]string{"mkfs.ext4 is not installed", "install the package e2fsprogs"}, "mkfs.ext4 is not installed"},
 		{"no loop driver", bareDev, []string{"volumes need loop devices", "modprobe loop", "(Linux "}, "modprobe loop"},
-		{"no node for the loop device", bareDev + "mknod -m 600 /dev/loop-control c 10 237", []string{"volumes need a node for /dev/loop", "mknod"}, ""},
-		{"no way to reserve space", `mount -t ramfs ramfs "$VOLUMES"`, []string{"cannot reserve space", "keep volumes on ext4, xfs or btrfs", "--volumes"}, ""},
+		{"no node for the loop device", bareDev + "mknod -m 600 /dev/loop-control c 10 237",
+			[]string{"volumes need a node for /dev/loop", "mknod"}, ""},
+		{"no way to reserve space", `mount -t ramfs ramfs "$VOLUMES"`,
+			[]string{"cannot reserve space", "keep volumes on ext4, xfs or btrfs", "--volumes"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := publicDir(t, "brig-e2e-")
@@ -46,7 +48,8 @@ func TestVolumesOnAHostWithoutSupport(t *testing.T) {
 				t.Fatal(err)
 			}
 			testenv.CleanHost(t)
-			under := []string{unshare, "--mount", "--propagation", "private", "env", "VOLUMES=" + volumes, "sh", "-ec", tt.hide + "\n" + `exec "$@"`, "sh"}
+			under := []string{unshare, "--mount", "--propagation", "private", "env", "VOLUMES=" + volumes, "sh", "-ec",
+				tt.hide + "\n" + `exec "$@"`, "sh"}
 			a := launchUnder(t, dir, dataDir(t), under, nil)
 			t.Cleanup(a.stop)
 			e := a.refusedVolumeSession(t, "v", smallest, api.CodeUnsupported)

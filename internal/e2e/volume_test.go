@@ -105,7 +105,8 @@ func TestVolumeOutlivesItsSessions(t *testing.T) {
 	}
 	first := a.session(t, nil)
 	s = a.volumeSession(t, "mine", nil)
-	a.wantOutput(t, s.ID, "cat /workspace/link; stat -c '%u %g %n' /workspace/* | sort; echo more >>/workspace/file; ls /box", "kept\n1000 1000 /workspace/dir\n1000 1000 /workspace/file\n1000 1000 /workspace/link\n")
+	a.wantOutput(t, s.ID, "cat /workspace/link; stat -c '%u %g %n' /workspace/* | sort; echo more >>/workspace/file; ls /box",
+		"kept\n1000 1000 /workspace/dir\n1000 1000 /workspace/file\n1000 1000 /workspace/link\n")
 	all, err := a.Volumes(t.Context())
 	if err != nil || len(all) != 1 || all[0].Name != "mine" || all[0].Size != 16*api.MiB || fmt.Sprint(all[0].Sessions) != "["+s.ID+"]" {
 		t.Errorf("volumes: %+v, %v", all, err)
@@ -143,7 +144,8 @@ func TestVolumeHasOneWriter(t *testing.T) {
 	}
 	r := a.volumeSession(t, "v", reading)
 	a.wantOutput(t, w.ID, "echo one >/workspace/f", "")
-	a.wantOutput(t, r.ID, "cat /workspace/f; echo x 2>/dev/null >/workspace/f || echo refused; rm -f /workspace/f 2>/dev/null || echo refused", "one\nrefused\nrefused\n")
+	a.wantOutput(t, r.ID, "cat /workspace/f; echo x 2>/dev/null >/workspace/f || echo refused; rm -f /workspace/f 2>/dev/null || echo refused",
+		"one\nrefused\nrefused\n")
 	wantCode(t, a.Workspace(r.ID).Put(t.Context(), "f", strings.NewReader("x"), false), api.CodeBadFile)
 	wantCode(t, a.Workspace(r.ID).Delete(t.Context(), "f"), api.CodeBadFile)
 	a.endSession(t, w.ID)
@@ -158,7 +160,8 @@ func TestVolumeHasOneWriter(t *testing.T) {
 	a.endSession(t, two.ID)
 	a.endSession(t, r.ID)
 	a.noLoops(t)
-	if e := a.refusedVolumeSession(t, "v", func(v *api.VolumeRequest) { v.Size = 32 * api.MiB }, api.CodeConflict); !strings.Contains(e.Message, "16M") {
+	if e := a.refusedVolumeSession(t, "v", func(v *api.VolumeRequest) { v.Size = 32 * api.MiB },
+		api.CodeConflict); !strings.Contains(e.Message, "16M") {
 		t.Errorf("another size: %s", e.Message)
 	}
 	a.refusedVolumeSession(t, "w", func(v *api.VolumeRequest) { v.Size = 64 * api.GiB }, api.CodeAboveCeiling)
@@ -181,7 +184,8 @@ func TestVolumeFiles(t *testing.T) {
 	put("a/b/c", "two")
 	put("run", "#!/bin/sh\necho ran\n")
 	a.put(t, s.ID, "box", "of /box")
-	a.wantOutput(t, s.ID, "cat /workspace/a/b/c; /workspace/run; stat -c '%u %g %a' /workspace/a /workspace/a/b/c; ls /workspace; ls /box", "tworan\n1000 1000 755\n1000 1000 644\na\nrun\nbox\n")
+	a.wantOutput(t, s.ID, "cat /workspace/a/b/c; /workspace/run; stat -c '%u %g %a' /workspace/a /workspace/a/b/c; ls /workspace; ls /box",
+		"tworan\n1000 1000 755\n1000 1000 644\na\nrun\nbox\n")
 	a.wantOutput(t, s.ID, "ln -s /etc/passwd /workspace/link; ln -s / /workspace/root; ln -s .. /workspace/up; truncate -s 8G /workspace/sparse 2>/dev/null || truncate -s 16M /workspace/sparse", "")
 	list, err := a.Workspace(s.ID).List(t.Context(), "")
 	if err != nil {
@@ -191,7 +195,8 @@ func TestVolumeFiles(t *testing.T) {
 	for _, f := range list.Files {
 		names = append(names, string(f.Kind)+" "+f.Name)
 	}
-	if got, want := strings.Join(names, "\n"), "directory a\ndirectory a/b\nfile a/b/c\nsymlink link\nsymlink root\nfile run\nfile sparse\nsymlink up"; got != want {
+	if got, want := strings.Join(names, "\n"),
+		"directory a\ndirectory a/b\nfile a/b/c\nsymlink link\nsymlink root\nfile run\nfile sparse\nsymlink up"; got != want {
 		t.Errorf("files:\n%s\nwant\n%s", got, want)
 	}
 	for _, name := range []string{"link", "root/etc/passwd", "up/etc/passwd", "a"} {
@@ -238,8 +243,11 @@ func TestVolumeFull(t *testing.T) {
 	if err := a.Workspace(s.ID).Delete(t.Context(), "big"); err != nil {
 		t.Error(err)
 	}
-	a.wantOutput(t, s.ID, "rm -f /workspace/more; head -c 5000000 /dev/zero >/workspace/new; wc -c </workspace/new; rm /workspace/new", "5000000\n")
-	res = a.execute(t, s.ID, api.Exec{Argv: []string{"/bin/sh", "-c", "i=0; while : >/workspace/d$i; do i=$((i+1)); done 2>&1; echo $i"}, Limits: api.Limits{Wall: seconds(25)}})
+	a.wantOutput(t, s.ID, "rm -f /workspace/more; head -c 5000000 /dev/zero >/workspace/new; wc -c </workspace/new; rm /workspace/new",
+		"5000000\n")
+	res = a.execute(t, s.ID,
+		api.Exec{Argv: []string{"/bin/sh", "-c", "i=0; while : >/workspace/d$i; do i=$((i+1)); done 2>&1; echo $i"},
+			Limits: api.Limits{Wall: seconds(25)}})
 	if !strings.Contains(string(res.Stdout), "No space left") {
 		t.Errorf("all inodes: %q, %s", res.Stdout, res.Verdict)
 	}

@@ -33,7 +33,8 @@ func TestWeakHostIsRefusedWithTheReason(t *testing.T) {
 		{"without CAP_MKNOD", without("mknod"), nil, "mknod"},
 		{"with few open files and no right to more", append(without("sys_resource"), prlimit, "--nofile=40:40"), nil, "LimitNOFILE="},
 		{"with a /proc that is covered in part", []string{"unshare", "--mount", "--propagation", "private", "sh", "-c",
-			`awk '/ - proc /{print $5}' /proc/self/mountinfo | while read -r m; do mount --bind /dev/null "$m/version"; done; exec "$@"`, "sh"}, nil, "/proc/version is covered by a mount"},
+			`awk '/ - proc /{print $5}' /proc/self/mountinfo | while read -r m; do mount --bind /dev/null "$m/version"; done; exec "$@"`, "sh"}, nil,
+			"/proc/version is covered by a mount"},
 		{"with more slots than ids", nil, []string{"--slots", "5000"}, "5000 slots"},
 		{"with a run directory others cannot pass", nil, []string{"--run-dir", "closed/run"}, "cannot pass through"},
 	} {
@@ -45,7 +46,8 @@ func TestWeakHostIsRefusedWithTheReason(t *testing.T) {
 			testenv.CleanHost(t)
 			ctx, cancel := context.WithDeadline(t.Context(), patience())
 			defer cancel()
-			args := append(tt.under, binary(t, "brigd"), "--socket", filepath.Join(dir, "s"), "--data-dir", dataDir(t), "--run-dir", filepath.Join(dir, "run"))
+			args := append(tt.under, binary(t, "brigd"), "--socket", filepath.Join(dir, "s"), "--data-dir", dataDir(t), "--run-dir",
+				filepath.Join(dir, "run"))
 			cmd := exec.CommandContext(ctx, args[0], append(args[1:], tt.flags...)...)
 			cmd.Dir = dir
 			out, err := cmd.CombinedOutput()

@@ -81,7 +81,8 @@ func TestProgramEnvironment(t *testing.T) {
 		if got == string(want) {
 			return
 		}
-		t.Errorf("%s differs from %s (go test ./internal/e2e -run TestProgramEnvironment -update):\n%s", what, golden, lineDiff(string(want), got))
+		t.Errorf("%s differs from %s (go test ./internal/e2e -run TestProgramEnvironment -update):\n%s", what, golden,
+			lineDiff(string(want), got))
 	}
 	same("the first run of a cell", first)
 	for range 48 {
@@ -123,7 +124,8 @@ func TestWritableRootIsThrownAway(t *testing.T) {
 		}
 	}
 	res := a.run(t, sh("ls /etc/mine /new /usr/bin/tool /etc/group"))
-	if res.ExitCode == 0 || !strings.Contains(string(res.Stdout), "/etc/group") || strings.Contains(string(res.Stdout), "mine") || strings.Contains(string(res.Stdout), "tool") {
+	if res.ExitCode == 0 || !strings.Contains(string(res.Stdout), "/etc/group") || strings.Contains(string(res.Stdout), "mine") ||
+		strings.Contains(string(res.Stdout), "tool") {
 		t.Errorf("the image shows %q", res.Stdout)
 	}
 	r := sh("head -c 5000000 /dev/zero > /etc/big")

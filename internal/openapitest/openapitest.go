@@ -91,7 +91,8 @@ func (d *Document) CheckStatus(method, path string, status int) error {
 		return nil
 	}
 	if _, has := op.Responses[strconv.Itoa(status)]; !has {
-		return fmt.Errorf("%s %s answered %d, and its description has only %v", method, template, status, slices.Sorted(maps.Keys(op.Responses)))
+		return fmt.Errorf("%s %s answered %d, and its description has only %v", method, template, status,
+			slices.Sorted(maps.Keys(op.Responses)))
 	}
 	return nil
 }

@@ -50,7 +50,8 @@ func schemaOf(text json.RawMessage) (*huma.Schema, error) {
 	if err := d.Decode(&raw); err != nil {
 		return nil, err
 	}
-	s := &huma.Schema{Ref: raw.Ref, Format: raw.Format, ContentEncoding: raw.ContentEncoding, Pattern: raw.Pattern, Enum: raw.Enum, Required: raw.Required, Minimum: raw.Minimum}
+	s := &huma.Schema{Ref: raw.Ref, Format: raw.Format, ContentEncoding: raw.ContentEncoding, Pattern: raw.Pattern,
+		Enum: raw.Enum, Required: raw.Required, Minimum: raw.Minimum}
 	switch t := raw.Type.(type) {
 	case string:
 		s.Type = t

@@ -65,7 +65,8 @@ func TestSecondThreadIsTheMonitor(t *testing.T) {
 	}
 	for _, thread := range all {
 		if thread != all[1] && thread != unix.Gettid() && slept[thread] > slept[all[1]]/4 {
-			t.Errorf("in half a second thread %d slept %d times and the second %d times: that is not the monitor", thread, slept[thread], slept[all[1]])
+			t.Errorf("in half a second thread %d slept %d times and the second %d times: that is not the monitor", thread,
+				slept[thread], slept[all[1]])
 		}
 	}
 	if err := SlowMonitor(); err != nil {

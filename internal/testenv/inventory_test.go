@@ -33,7 +33,8 @@ func TestInventoryHasLoopDevices(t *testing.T) {
 	}()
 	shown := func(what string) {
 		t.Helper()
-		if !slices.ContainsFunc(Added(before, Inventory()), func(item string) bool { return strings.Contains(item, "loop "+filepath.Base(device)+" "+what) }) {
+		if !slices.ContainsFunc(Added(before, Inventory()),
+			func(item string) bool { return strings.Contains(item, "loop "+filepath.Base(device)+" "+what) }) {
 			t.Errorf("%s on %s is not in the inventory", device, what)
 		}
 	}

@@ -38,7 +38,8 @@ func TestFlagErrorsSayWhatToWrite(t *testing.T) {
 		f.Var(new(api.Size), "size", "")
 		f.Var(new(api.Duration), "span", "")
 		err := FlagError(f.Parse([]string{tt.arg}))
-		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "strconv") || strings.Contains(err.Error(), "time: ") {
+		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "strconv") ||
+			strings.Contains(err.Error(), "time: ") {
 			t.Errorf("%s: %v; want %q", tt.arg, err, tt.want)
 		}
 	}

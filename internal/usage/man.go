@@ -101,7 +101,8 @@ func (all parts) write(b *strings.Builder, heading, title string) {
 	}
 }
 
-var roffEscapes = strings.NewReplacer(`\`, `\e`, "-", `\-`, "^", `\(ha`, "~", `\(ti`, "`", `\(ga`, "'", `\(aq`, `"`, `\(dq`)
+var roffEscapes = strings.NewReplacer(`\`, `\e`, "-", `\-`, "^", `\(ha`, "~", `\(ti`, "`", `\(ga`,
+	"'", `\(aq`, `"`, `\(dq`)
 
 // roff escapes a text so that troff prints it as it is.
 func roff(text string) string {

@@ -100,7 +100,8 @@ func Judge(m Machine, images map[string]string, runs map[string][]api.Duration, 
 			return c, fmt.Errorf("kernel %s: there is no processor time of it", k.Name)
 		}
 		median := all[len(all)/2]
-		one := Measurement{Name: k.Name, Class: k.Class, CPU: median, Spread: float64(all[len(all)-1]-all[0]) / float64(median), Factor: float64(median) / float64(k.Reference)}
+		one := Measurement{Name: k.Name, Class: k.Class, CPU: median,
+			Spread: float64(all[len(all)-1]-all[0]) / float64(median), Factor: float64(median) / float64(k.Reference)}
 		c.Kernels = append(c.Kernels, one)
 		logs[k.Class] = append(logs[k.Class], math.Log(one.Factor))
 	}

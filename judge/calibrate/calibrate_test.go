@@ -49,7 +49,8 @@ func TestCalibration(t *testing.T) {
 		t.Errorf("noisy are %q", c.Noisy())
 	}
 	all["loop"][0] *= 2
-	if noisy, err := Judge(m, nil, all, time.Now()); err != nil || len(noisy.Noisy()) != 1 || noisy.Noisy()[0] != "loop" || noisy.Factor != c.Factor {
+	if noisy, err := Judge(m, nil, all, time.Now()); err != nil || len(noisy.Noisy()) != 1 || noisy.Noisy()[0] != "loop" ||
+		noisy.Factor != c.Factor {
 		t.Errorf("one slow run: %q, factor %v, %v; want loop, %v", noisy.Noisy(), noisy.Factor, err, c.Factor)
 	}
 	file := filepath.Join(t.TempDir(), "brig", "calibration.json")
@@ -67,7 +68,8 @@ func TestCalibration(t *testing.T) {
 	if left, err := os.ReadDir(filepath.Dir(file)); len(left) != 1 || err != nil {
 		t.Errorf("left is %v, %v", left, err)
 	}
-	if _, err := Load(file, Machine{"CPU", "6.2"}); err == nil || !strings.Contains(err.Error(), "of another machine (CPU, Linux 6.1), and this is CPU, Linux 6.2") {
+	if _, err := Load(file, Machine{"CPU", "6.2"}); err == nil ||
+		!strings.Contains(err.Error(), "of another machine (CPU, Linux 6.1), and this is CPU, Linux 6.2") {
 		t.Errorf("another kernel: %v", err)
 	}
 	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {

@@ -56,7 +56,8 @@ func HasErrors(found []api.Finding) bool {
 // normalize sorts findings, removes duplicates, and keeps the most severe ones if there are too many.
 func normalize(found []api.Finding) []api.Finding {
 	byPlace := func(a, b api.Finding) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Rule, b.Rule),
+			cmp.Compare(a.Message, b.Message))
 	}
 	slices.SortFunc(found, byPlace)
 	found = slices.CompactFunc(found, func(a, b api.Finding) bool {

@@ -113,7 +113,8 @@ func TestNetworkUseIsInformational(t *testing.T) {
 		return ended(`{"rule":"network","line":1,"column":1,"name":"socket"}` + "\n" + done), nil
 	}
 	found, err := check.Program("python", "main.py", []byte("import socket\n"), run)
-	if err != nil || len(found) != 1 || found[0].Severity != api.SeverityInfo || check.HasErrors(found) || found[0].Message != "socket needs a network, and a sandbox has none" {
+	if err != nil || len(found) != 1 || found[0].Severity != api.SeverityInfo || check.HasErrors(found) ||
+		found[0].Message != "socket needs a network, and a sandbox has none" {
 		t.Errorf("%v, %+v", err, found)
 	}
 }
@@ -135,7 +136,9 @@ func TestLargeSourceIsReported(t *testing.T) {
 }
 
 func TestEveryCheckerIsInALanguagesImage(t *testing.T) {
-	for _, language := range []string{"python", "python-full", "javascript", "typescript", "c", "cpp", "java", "go", "rust", "ruby", "ruby-full", "php", "bash", "perl", "lua", "csharp", "fsharp", "vb", "powershell", "mono", "pascal", "haskell", "pypy", "ocaml", "kotlin", "scala", "swift", "d", "r"} {
+	for _, language := range []string{"python", "python-full", "javascript", "typescript", "c", "cpp", "java", "go", "rust", "ruby",
+		"ruby-full", "php", "bash", "perl", "lua", "csharp", "fsharp", "vb", "powershell", "mono", "pascal", "haskell", "pypy", "ocaml", "kotlin",
+		"scala", "swift", "d", "r"} {
 		r, ok := check.Plan(language, "", []byte("x"))
 		if !ok || r.Language != language || len(r.Files) != 1 || r.Profile == "" || !slices.Contains(r.Argv, "./"+r.Files[0].Name) {
 			t.Errorf("%s: %v, %+v", language, ok, r)
@@ -220,14 +223,16 @@ func TestFailedCheckIsAFinding(t *testing.T) {
 		}
 	}
 	boom := errors.New("no agent")
-	if _, err := check.Program("python", "main.py", []byte("x"), func(api.Run) (api.Result, error) { return api.Result{}, boom }); !errors.Is(err, boom) {
+	if _, err := check.Program("python", "main.py", []byte("x"),
+		func(api.Run) (api.Result, error) { return api.Result{}, boom }); !errors.Is(err, boom) {
 		t.Errorf("%v; want the run's own error", err)
 	}
 }
 
 func TestCompilersErrorsAreFindings(t *testing.T) {
 	said := "main.c: In function ‘main’:\nmain.c:2:5: error: expected ‘;’ before ‘}’ token\nmain.c:1:10: fatal error: own.h: No such file or directory\n/usr/include/x.h:3:1: error: expected ‘}’\n"
-	found := check.Read("c", "main.c", []byte("#include <own.h>\nint x\n"), api.Result{Verdict: api.Nonzero, ExitCode: 1, Stderr: api.Bytes(said)})
+	found := check.Read("c", "main.c", []byte("#include <own.h>\nint x\n"),
+		api.Result{Verdict: api.Nonzero, ExitCode: 1, Stderr: api.Bytes(said)})
 	if len(found) != 3 {
 		t.Fatalf("%+v", found)
 	}
@@ -235,7 +240,8 @@ func TestCompilersErrorsAreFindings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"severity":"warning","rule":"import"`, `"line":1,"column":10`, `"severity":"error","rule":"syntax"`, `"line":2,"column":5,"snippet":"int x"`} {
+	for _, want := range []string{`"severity":"warning","rule":"import"`, `"line":1,"column":10`, `"severity":"error","rule":"syntax"`,
+		`"line":2,"column":5,"snippet":"int x"`} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("%s lacks %s", b, want)
 		}
@@ -252,7 +258,9 @@ func TestJavaPublicClassNamesItsFile(t *testing.T) {
 	if !ok || r.Files[0].Name != "Hello.java" || !slices.Contains(r.Argv, "./Hello.java") {
 		t.Fatalf("%v, placed as %q, checked by %q", ok, r.Files[0].Name, r.Argv)
 	}
-	found := check.Read("java", "t.java", source, api.Result{Verdict: api.Nonzero, ExitCode: 1, Stderr: api.Bytes("./Hello.java:3: error: ';' expected\n\tint n = 3\n\t         ^\n1 error\n")})
+	found := check.Read("java", "t.java", source,
+		api.Result{Verdict: api.Nonzero, ExitCode: 1,
+			Stderr: api.Bytes("./Hello.java:3: error: ';' expected\n\tint n = 3\n\t         ^\n1 error\n")})
 	if len(found) != 1 || found[0].File != "t.java" || found[0].Line != 3 || found[0].Rule != "syntax" {
 		t.Errorf("%+v; want the error in t.java, as it is called", found)
 	}

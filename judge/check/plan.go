@@ -57,27 +57,31 @@ var checkers = map[string]checker{
 	"javascript": {[]string{"node", "-", "{name}"}, checkerNode, "managed", ""},
 	"typescript": {[]string{"node", "-", "{name}"}, checkerNode, "managed", ""},
 
-	"c":          {[]string{"gcc", "-fsyntax-only", "-std=gnu17", "{name}"}, "", "compile", ""},
-	"cpp":        {[]string{"g++", "-fsyntax-only", "-std=c++17", "{name}"}, "", "compile", ""},
-	"java":       {[]string{"javac", "-J-XX:+UseSerialGC", "-J-XX:TieredStopAtLevel=1", "-J-XX:-UsePerfData", "-proc:none", "-d", "/tmp", "{name}"}, "", "managed", ""},
-	"go":         {[]string{"gofmt", "-l", "-e", "{name}"}, "", "compile", ""},
-	"rust":       {[]string{"rustc", "--edition=2021", "--emit=metadata", "-o", "/tmp/checked", "{name}"}, "", "compile", ""},
-	"ruby":       {[]string{"ruby", "-c", "{name}"}, "", "default", ""},
-	"php":        {[]string{"php", "-l", "{name}"}, "", "default", ""},
-	"bash":       {[]string{"bash", "-n", "{name}"}, "", "default", ""},
-	"perl":       {[]string{"perl", "-c", "{name}"}, "", "default", "./{name} syntax OK"},
-	"lua":        {[]string{"luac", "-p", "{name}"}, "", "default", ""},
-	"mono":       {[]string{"mcs", "-target:library", "-out:/tmp/checked.dll", "{name}"}, "", "managed", ""},
-	"pascal":     {[]string{"fpc", "-l-", "-v0", "-vew", "-s", "-FE/tmp", "{name}"}, "", "compile", ""},
-	"haskell":    {[]string{"ghc", "-v0", "-fno-code", "{name}"}, "", "compile", ""},
-	"pypy":       {[]string{"pypy3", "-I", "-", "{name}"}, checkerPython, "default", ""},
-	"ocaml":      {[]string{"ocamlopt", "-stop-after", "typing", "-I", "+unix", "-I", "+str", "-I", "+threads", "-o", "/tmp/checked", "{name}"}, "", "compile", ""},
+	"c":   {[]string{"gcc", "-fsyntax-only", "-std=gnu17", "{name}"}, "", "compile", ""},
+	"cpp": {[]string{"g++", "-fsyntax-only", "-std=c++17", "{name}"}, "", "compile", ""},
+	"java": {[]string{"javac", "-J-XX:+UseSerialGC", "-J-XX:TieredStopAtLevel=1", "-J-XX:-UsePerfData", "-proc:none",
+		"-d", "/tmp", "{name}"}, "", "managed", ""},
+	"go": {[]string{"gofmt", "-l", "-e", "{name}"}, "", "compile", ""},
+	"rust": {[]string{"rustc", "--edition=2021", "--emit=metadata", "-o", "/tmp/checked",
+		"{name}"}, "", "compile", ""},
+	"ruby":    {[]string{"ruby", "-c", "{name}"}, "", "default", ""},
+	"php":     {[]string{"php", "-l", "{name}"}, "", "default", ""},
+	"bash":    {[]string{"bash", "-n", "{name}"}, "", "default", ""},
+	"perl":    {[]string{"perl", "-c", "{name}"}, "", "default", "./{name} syntax OK"},
+	"lua":     {[]string{"luac", "-p", "{name}"}, "", "default", ""},
+	"mono":    {[]string{"mcs", "-target:library", "-out:/tmp/checked.dll", "{name}"}, "", "managed", ""},
+	"pascal":  {[]string{"fpc", "-l-", "-v0", "-vew", "-s", "-FE/tmp", "{name}"}, "", "compile", ""},
+	"haskell": {[]string{"ghc", "-v0", "-fno-code", "{name}"}, "", "compile", ""},
+	"pypy":    {[]string{"pypy3", "-I", "-", "{name}"}, checkerPython, "default", ""},
+	"ocaml": {[]string{"ocamlopt", "-stop-after", "typing", "-I", "+unix", "-I", "+str", "-I", "+threads", "-o",
+		"/tmp/checked", "{name}"}, "", "compile", ""},
 	"kotlin":     {[]string{"kotlinc", "-d", "/tmp", "{name}"}, "", "managed", ""},
 	"scala":      {[]string{"scalac", "-Ystop-after:refchecks", "-d", "/tmp", "{name}"}, "", "managed", ""},
 	"swift":      {[]string{"swiftc", "-typecheck", "{name}"}, "", "compile", ""},
 	"d":          {[]string{"gdc", "-fsyntax-only", "{name}"}, "", "compile", ""},
 	"powershell": {[]string{"sh", "-c", powershellChecker, "{name}"}, "", "managed", ""},
-	"r":          {[]string{"Rscript", "--vanilla", "-e", "invisible(parse(commandArgs(TRUE)[1], encoding = 'UTF-8'))", "{name}"}, "", "default", ""},
+	"r": {[]string{"Rscript", "--vanilla", "-e", "invisible(parse(commandArgs(TRUE)[1], encoding = 'UTF-8'))",
+		"{name}"}, "", "default", ""},
 }
 
 // powershellChecker prints each error as PowerShell itself does when it reads a script.
@@ -110,7 +114,8 @@ func Plan(language, name string, source []byte) (api.Run, bool) {
 		Stdin:    api.Bytes(c.program),
 		Profile:  c.profile,
 		Limits: api.Limits{
-			Wall: api.Duration(20 * time.Second), CPU: api.Duration(20 * time.Second), Memory: memory, Output: api.MiB, Scratch: 128 * api.MiB,
+			Wall: api.Duration(20 * time.Second), CPU: api.Duration(20 * time.Second), Memory: memory, Output: api.MiB,
+			Scratch: 128 * api.MiB,
 		},
 		Collect: api.Collect{None: true},
 	}
@@ -125,9 +130,12 @@ func Plan(language, name string, source []byte) (api.Run, bool) {
 
 // names has the file name for a source without a valid name, by language.
 var names = map[string]string{
-	"python": "main.py", "javascript": "main.js", "typescript": "main.ts", "c": "main.c", "cpp": "main.cpp", "java": "Main.java", "go": "main.go",
-	"rust": "main.rs", "ruby": "main.rb", "php": "main.php", "bash": "main.sh", "perl": "main.pl", "lua": "main.lua", "csharp": "main.cs", "mono": "main.cs", "fsharp": "main.fs", "vb": "main.vb", "powershell": "main.ps1",
-	"pascal": "main.pas", "haskell": "main.hs", "pypy": "main.py", "ocaml": "main.ml", "kotlin": "main.kt", "scala": "main.scala", "swift": "main.swift",
+	"python": "main.py", "javascript": "main.js", "typescript": "main.ts", "c": "main.c", "cpp": "main.cpp",
+	"java": "Main.java", "go": "main.go",
+	"rust": "main.rs", "ruby": "main.rb", "php": "main.php", "bash": "main.sh", "perl": "main.pl", "lua": "main.lua",
+	"csharp": "main.cs", "mono": "main.cs", "fsharp": "main.fs", "vb": "main.vb", "powershell": "main.ps1",
+	"pascal": "main.pas", "haskell": "main.hs", "pypy": "main.py", "ocaml": "main.ml", "kotlin": "main.kt",
+	"scala": "main.scala", "swift": "main.swift",
 	"d": "main.d", "r": "main.R",
 }
 

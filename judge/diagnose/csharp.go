@@ -16,7 +16,8 @@ func mono(t *text) (api.Diagnosis, bool) {
 		switch {
 		case strings.HasPrefix(line, "[ERROR] FATAL UNHANDLED EXCEPTION: ") && found: // repeats the message
 			return d, true
-		case strings.HasPrefix(line, "Unhandled Exception:") || strings.HasPrefix(line, "[ERROR] FATAL UNHANDLED EXCEPTION: "):
+		case strings.HasPrefix(line, "Unhandled Exception:") ||
+			strings.HasPrefix(line, "[ERROR] FATAL UNHANDLED EXCEPTION: "):
 			head := strings.TrimSpace(line[strings.Index(line, ":")+1:])
 			if head == "" {
 				head = t.line(i + 1)
@@ -37,24 +38,28 @@ func mono(t *text) (api.Diagnosis, bool) {
 				}
 			}
 		case strings.HasPrefix(line, "Stack overflow"), strings.Contains(line, "StackOverflowException"):
-			return api.Diagnosis{Category: api.CategoryRuntime, Type: "System.StackOverflowException", Message: line, Hint: hintRecursion}, true
+			return api.Diagnosis{Category: api.CategoryRuntime, Type: "System.StackOverflowException", Message: line,
+				Hint: hintRecursion}, true
 		}
 	}
 	return d, found
 }
 
 var csharpTypes = map[string]kind{
-	"NullReferenceException":      {api.CategoryValue, "something is null here: look at what was never given a value"},
-	"ArgumentNullException":       {api.CategoryValue, "something is null here: look at what was never given a value, or at input that has ended"},
+	"NullReferenceException": {api.CategoryValue, "something is null here: look at what was never given a value"},
+	"ArgumentNullException": {api.CategoryValue,
+		"something is null here: look at what was never given a value, or at input that has ended"},
 	"IndexOutOfRangeException":    {api.CategoryValue, hintIndex},
 	"ArgumentOutOfRangeException": {api.CategoryValue, hintIndex},
 	"ArgumentException":           {api.CategoryValue, "a method got a value that it cannot use"},
 	"DivideByZeroException":       {api.CategoryValue, hintZero},
 	"OverflowException":           {api.CategoryValue, "a number became too large for its type"},
-	"FormatException":             {api.CategoryValue, "the text is not a number: print it before converting it, or use TryParse"},
-	"KeyNotFoundException":        {api.CategoryValue, "the dictionary has no such key: use TryGetValue"},
-	"InvalidCastException":        {api.CategoryType, "the object is not of the class it is cast to"},
-	"InvalidOperationException":   {api.CategoryRuntime, "the object cannot do this now: it may be empty, or changed during a loop over it"},
+	"FormatException": {api.CategoryValue,
+		"the text is not a number: print it before converting it, or use TryParse"},
+	"KeyNotFoundException": {api.CategoryValue, "the dictionary has no such key: use TryGetValue"},
+	"InvalidCastException": {api.CategoryType, "the object is not of the class it is cast to"},
+	"InvalidOperationException": {api.CategoryRuntime,
+		"the object cannot do this now: it may be empty, or changed during a loop over it"},
 	"OutOfMemoryException":        {api.CategoryMemory, hintMemory},
 	"StackOverflowException":      {api.CategoryRuntime, hintRecursion},
 	"FileNotFoundException":       {api.CategoryRuntime, hintFile},
@@ -82,7 +87,8 @@ func dotnetErrors(t *text) []api.Diagnosis {
 	for i := 0; i < len(t.lines) && len(all) == 0; i++ { // "error CS5001: ..." has no place
 		rest, isError := strings.CutPrefix(strings.TrimPrefix(t.lines[i], "vbc : "), "error ")
 		if code, msg, ok := strings.Cut(rest, ": "); ok && isError && isDotnetCode(code) {
-			all = append(all, api.Diagnosis{Category: api.CategoryCompile, Type: code, Message: msg, Hint: dotnetCodes[code].hint})
+			all = append(all, api.Diagnosis{Category: api.CategoryCompile, Type: code, Message: msg,
+				Hint: dotnetCodes[code].hint})
 		}
 	}
 	return all
@@ -90,7 +96,8 @@ func dotnetErrors(t *text) []api.Diagnosis {
 
 // isDotnetCode reports whether a word is the number of an error of C#, Visual Basic or F#.
 func isDotnetCode(word string) bool {
-	return len(word) > 2 && (strings.HasPrefix(word, "CS") || strings.HasPrefix(word, "BC") || strings.HasPrefix(word, "FS"))
+	return len(word) > 2 &&
+		(strings.HasPrefix(word, "CS") || strings.HasPrefix(word, "BC") || strings.HasPrefix(word, "FS"))
 }
 
 var dotnetCodes = map[string]kind{
@@ -109,7 +116,8 @@ var dotnetCodes = map[string]kind{
 	"CS0117": {api.CategoryType, "check the spelling after the dot"},
 	"CS1501": {api.CategoryType, "the call has the wrong number of arguments for the method"},
 	"CS7036": {api.CategoryType, "the call has too few arguments"},
-	"CS0103": {api.CategoryCompile, "%s is not defined here: check the spelling, and that it is declared before this line"},
+	"CS0103": {api.CategoryCompile,
+		"%s is not defined here: check the spelling, and that it is declared before this line"},
 	"CS0246": {api.CategoryImport, "there is no type %s here: check the spelling, or add a using"},
 	"CS0234": {api.CategoryImport, "there is no such namespace here: check the using"},
 	"CS0165": {api.CategoryCompile, "give the variable a value on every path to this line"},
@@ -122,7 +130,8 @@ var dotnetCodes = map[string]kind{
 	"BC30035": {api.CategorySyntax, hintSyntax},
 	"BC30026": {api.CategorySyntax, "a Sub is never closed: add End Sub"},
 	"BC30081": {api.CategorySyntax, "an If is never closed: add End If"},
-	"BC30451": {api.CategoryCompile, "%s is not defined here: check the spelling, and that it is declared before this line"},
+	"BC30451": {api.CategoryCompile,
+		"%s is not defined here: check the spelling, and that it is declared before this line"},
 	"BC30002": {api.CategoryImport, "there is no type %s here: check the spelling, or add Imports"},
 	"BC30456": {api.CategoryType, "check the spelling after the dot, and the type of the value before it"},
 	"BC30311": {api.CategoryType, hintType},
@@ -134,7 +143,8 @@ var dotnetCodes = map[string]kind{
 	"FS0010": {api.CategorySyntax, hintSyntax},
 	"FS0058": {api.CategorySyntax, "this line is indented less than the block that it belongs to"},
 	"FS0583": {api.CategorySyntax, "a bracket is never closed"},
-	"FS0039": {api.CategoryCompile, "%s is not defined here: check the spelling, and that it is declared before this line"},
+	"FS0039": {api.CategoryCompile,
+		"%s is not defined here: check the spelling, and that it is declared before this line"},
 	"FS0003": {api.CategoryType, "this value is no function: a separator may be missing between two arguments"},
 	"FS0020": {api.CategoryType, "the value of this expression is lost: bind it with let, or pass it to ignore"},
 }

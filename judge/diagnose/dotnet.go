@@ -34,9 +34,11 @@ func dotnet(t *text) (api.Diagnosis, bool) {
 				}
 			}
 		case !found && line == "Stack overflow.":
-			return api.Diagnosis{Category: api.CategoryRuntime, Type: "System.StackOverflowException", Message: line, Hint: hintRecursion}, true
+			return api.Diagnosis{Category: api.CategoryRuntime, Type: "System.StackOverflowException", Message: line,
+				Hint: hintRecursion}, true
 		case !found && line == "Out of memory.":
-			return api.Diagnosis{Category: api.CategoryMemory, Type: "System.OutOfMemoryException", Message: line, Hint: hintMemory}, true
+			return api.Diagnosis{Category: api.CategoryMemory, Type: "System.OutOfMemoryException", Message: line,
+				Hint: hintMemory}, true
 		}
 	}
 	return d, found
@@ -80,17 +82,21 @@ const maxMessageLines = 8
 // powershellTypes are the classes of errors that PowerShell prints. Where a command fails, it prints the
 // name of the command instead.
 var powershellTypes = map[string]kind{
-	"ParserError":               {api.CategorySyntax, hintSyntax},
-	"MethodException":           {api.CategoryType, "the method does not take these arguments"},
-	"PropertyNotFoundException": {api.CategoryType, "check the spelling after the dot, and the type of the value before it"},
-	"InvalidArgument":           {api.CategoryValue, "a value has the wrong type: print it before converting it"},
-	"Exception":                 {api.CategoryRuntime, "the script ended with throw: see the message"},
+	"ParserError":     {api.CategorySyntax, hintSyntax},
+	"MethodException": {api.CategoryType, "the method does not take these arguments"},
+	"PropertyNotFoundException": {api.CategoryType,
+		"check the spelling after the dot, and the type of the value before it"},
+	"InvalidArgument": {api.CategoryValue, "a value has the wrong type: print it before converting it"},
+	"Exception":       {api.CategoryRuntime, "the script ended with throw: see the message"},
 }
 
 var powershellPatterns = []pattern{
-	{"is not recognized as a name of a cmdlet", kind{api.CategoryImport, "there is no command %s: check the spelling, and that its function stands before this line"}},
+	{"is not recognized as a name of a cmdlet",
+		kind{api.CategoryImport,
+			"there is no command %s: check the spelling, and that its function stands before this line"}},
 	{"Attempted to divide by zero", kind{api.CategoryValue, hintZero}},
 	{"Cannot find path", kind{api.CategoryRuntime, hintFile}},
 	{"Cannot convert value", kind{api.CategoryValue, "a value has the wrong type: print it before converting it"}},
-	{"You cannot call a method on a null-valued expression", kind{api.CategoryValue, "something is null here: look at what was never given a value"}},
+	{"You cannot call a method on a null-valued expression",
+		kind{api.CategoryValue, "something is null here: look at what was never given a value"}},
 }

@@ -79,7 +79,8 @@ func TestTheVerdictDecidesFirst(t *testing.T) {
 
 func TestNoDiagnosisForARunThatDidNotFail(t *testing.T) {
 	for _, v := range []api.Verdict{api.OK, api.Canceled, ""} {
-		if d := diagnose.Explain("python", "main.py", nil, api.Result{Verdict: v, Stderr: []byte("Traceback (most recent call last):\nNameError: x\n")}); d != nil {
+		if d := diagnose.Explain("python", "main.py", nil,
+			api.Result{Verdict: v, Stderr: []byte("Traceback (most recent call last):\nNameError: x\n")}); d != nil {
 			t.Errorf("verdict %q: %+v; want none", v, d)
 		}
 	}
@@ -94,7 +95,8 @@ func TestAnyLanguageHasItsVerdictExplained(t *testing.T) {
 	if d == nil || d.Message != "exit code 3" || d.Hint != "" {
 		t.Errorf("%+v; want exit code 3 and no hint", d)
 	}
-	d = diagnose.Explain("", "", nil, api.Result{Verdict: api.Nonzero, ExitCode: 3, LimitsHit: []string{api.HitPids}, Limits: api.Limits{Pids: 7}})
+	d = diagnose.Explain("", "", nil,
+		api.Result{Verdict: api.Nonzero, ExitCode: 3, LimitsHit: []string{api.HitPids}, Limits: api.Limits{Pids: 7}})
 	if d == nil || !strings.Contains(d.Hint, "at most 7") {
 		t.Errorf("%+v; want the limit that was met in the hint", d)
 	}
@@ -107,7 +109,9 @@ func TestAForkBombIsNamedWhateverEndsIt(t *testing.T) {
 		d := diagnose.Explain("python", "main.py", nil, r)
 		r.LimitsHit = nil
 		without := diagnose.Explain("python", "main.py", nil, r)
-		if d == nil || without == nil || strings.HasPrefix(d.Hint, "it started processes or threads up to the limit of 7: look for endless starts") != bomb || !strings.HasSuffix(d.Hint, without.Hint) {
+		if d == nil || without == nil ||
+			strings.HasPrefix(d.Hint, "it started processes or threads up to the limit of 7: look for endless starts") != bomb ||
+			!strings.HasSuffix(d.Hint, without.Hint) {
 			t.Errorf("%s: %+v; want a fork bomb named: %v, and what is said without: %+v", verdict, d, bomb, without)
 		}
 	}
@@ -143,12 +147,17 @@ func TestHintsSayWhatToDo(t *testing.T) {
 		printed  string
 		want     string
 	}{
-		{"cpp", api.CompileError, "main.cpp:2:18: error: ‘vector’ is not a member of ‘std’\n", "there is no vector there: check the spelling, and include"},
-		{"python", api.Nonzero, "Traceback (most recent call last):\nModuleNotFoundError: No module named 'numpy'\n", "the language python-full includes numpy"},
-		{"python", api.Nonzero, "Traceback (most recent call last):\nModuleNotFoundError: No module named 'helper'\n", "add your own files with --file (files in a request)"},
-		{"cpp", api.CompileError, "main.cpp:1:10: fatal error: util.h: No such file or directory\n", "add it to the program's files with --file (files in a request)"},
+		{"cpp", api.CompileError, "main.cpp:2:18: error: ‘vector’ is not a member of ‘std’\n",
+			"there is no vector there: check the spelling, and include"},
+		{"python", api.Nonzero, "Traceback (most recent call last):\nModuleNotFoundError: No module named 'numpy'\n",
+			"the language python-full includes numpy"},
+		{"python", api.Nonzero, "Traceback (most recent call last):\nModuleNotFoundError: No module named 'helper'\n",
+			"add your own files with --file (files in a request)"},
+		{"cpp", api.CompileError, "main.cpp:1:10: fatal error: util.h: No such file or directory\n",
+			"add it to the program's files with --file (files in a request)"},
 		{"c", api.CompileError, "main.c:2:23: error: implicit declaration of function ‘gets’; did you mean ‘fgets’?\n", "use fgets"},
-		{"python-full", api.Nonzero, "Traceback (most recent call last):\nModuleNotFoundError: No module named 'numpy.lynalg'\n", "check its name"},
+		{"python-full", api.Nonzero,
+			"Traceback (most recent call last):\nModuleNotFoundError: No module named 'numpy.lynalg'\n", "check its name"},
 	} {
 		r := api.Result{Verdict: tt.verdict, ExitCode: 1, Stderr: []byte(tt.printed)}
 		if tt.verdict == api.CompileError {
@@ -172,16 +181,22 @@ func TestHintsNameTheLimitAndItsFlag(t *testing.T) {
 		refused           []api.Refusal
 		want              string
 	}{
-		{"python", trace + "OSError: [Errno 28] No space left on device\n", api.HitScratch, nil, "the limit of both together is 64M; delete unneeded files, or raise the limit (--scratch, or scratch of limits in a request)"},
-		{"python", trace + "OSError: [Errno 28] No space left on device: '9'\n", api.HitInodes, nil, "at most 10000 are allowed; delete unneeded files, or raise the limit (--inodes, or inodes of"},
-		{"python", trace + "RuntimeError: can't start new thread\n", api.HitPids, nil, "at most 100 are allowed at once, or raise the limit (--pids, or pids of"},
-		{"cpp", "terminate called after throwing an instance of 'std::system_error'\n  what():  Resource temporarily unavailable\n", api.HitPids, nil, "at most 100 are allowed at once, or raise the limit (--pids"},
+		{"python", trace + "OSError: [Errno 28] No space left on device\n", api.HitScratch, nil,
+			"the limit of both together is 64M; delete unneeded files, or raise the limit (--scratch, or scratch of limits in a request)"},
+		{"python", trace + "OSError: [Errno 28] No space left on device: '9'\n", api.HitInodes, nil,
+			"at most 10000 are allowed; delete unneeded files, or raise the limit (--inodes, or inodes of"},
+		{"python", trace + "RuntimeError: can't start new thread\n", api.HitPids, nil,
+			"at most 100 are allowed at once, or raise the limit (--pids, or pids of"},
+		{"cpp", "terminate called after throwing an instance of 'std::system_error'\n  what():  Resource temporarily unavailable\n", api.HitPids,
+			nil, "at most 100 are allowed at once, or raise the limit (--pids"},
 		{"java", "Exception in thread \"main\" java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory or process/resource limits reached\n", api.HitPids, nil, "(--pids"},
-		{"python", trace + "OSError: [Errno 24] Too many open files: '/dev/null'\n", "", nil, "at most 256 are allowed at once; close each after use, or raise the limit (--open-files, or open_files of limits in a request)"},
+		{"python", trace + "OSError: [Errno 24] Too many open files: '/dev/null'\n", "", nil,
+			"at most 256 are allowed at once; close each after use, or raise the limit (--open-files, or open_files of limits in a request)"},
 		{"c", "open: Too many open files\n", "", nil, "(--open-files"},
 		{"go", "panic: open x: too many open files\n", "", nil, "(--open-files"},
 
-		{"python", trace + "RuntimeError: can't start new thread\n", "", clone, "the profile strict refused clone (EPERM), which starts processes and threads: avoid that, or use a wider profile (--profile"},
+		{"python", trace + "RuntimeError: can't start new thread\n", "", clone,
+			"the profile strict refused clone (EPERM), which starts processes and threads: avoid that, or use a wider profile (--profile"},
 		{"python", trace + "PermissionError: [Errno 1] Operation not permitted\n", "", clone, "the profile strict refused clone"},
 		{"c", "fork: Operation not permitted\n", "", clone, "the profile strict refused clone"},
 		{"python", trace + "RuntimeError: can't start new thread\n", "", nil, "the system refused one more process or thread"},
@@ -206,12 +221,14 @@ func TestWallLimitHintDependsOnProcessorTime(t *testing.T) {
 		want string
 	}{
 		{40 * time.Millisecond, 1, "it waited nearly all the time"},
-		{400 * time.Millisecond, 1, "it got 400ms of processor time in 1s: it waited, or the host was busy; for judging use --cpu T and a --wall of three times that"},
+		{400 * time.Millisecond, 1,
+			"it got 400ms of processor time in 1s: it waited, or the host was busy; for judging use --cpu T and a --wall of three times that"},
 		{900 * time.Millisecond, 1, "look for a loop that never ends"},
 		{400 * time.Millisecond, 0.5, "look for a loop that never ends"}, // 80 % of its share
 		{400 * time.Millisecond, 2, "it got 400ms"},
 	} {
-		r := api.Result{Verdict: api.WallLimit, Limits: api.Limits{Wall: api.Duration(time.Second), CPUs: tt.cpus}, Usage: api.Usage{CPU: api.Known(int64(tt.cpu), "")}}
+		r := api.Result{Verdict: api.WallLimit, Limits: api.Limits{Wall: api.Duration(time.Second), CPUs: tt.cpus},
+			Usage: api.Usage{CPU: api.Known(int64(tt.cpu), "")}}
 		if d := diagnose.Explain("python", "main.py", nil, r); d == nil || !strings.HasPrefix(d.Hint, tt.want) {
 			t.Errorf("%s of %v processors: %+v; want %q", tt.cpu, tt.cpus, d, tt.want)
 		}
@@ -224,14 +241,16 @@ func TestHintsForLineEndsAndEncoding(t *testing.T) {
 		language, source, printed string
 		want                      string
 	}{
-		{"bash", "if true; then\r\n echo\r\nfi\r\n", "x.sh: line 5: syntax error: unexpected end of file\n", `the script has Windows line ends (CR LF), which bash reads as part of its words: sed -i 's/\r$//' x.sh`},
+		{"bash", "if true; then\r\n echo\r\nfi\r\n", "x.sh: line 5: syntax error: unexpected end of file\n",
+			`the script has Windows line ends (CR LF), which bash reads as part of its words: sed -i 's/\r$//' x.sh`},
 		{"bash", "", "x.sh: line 1: syntax error near unexpected token `$'do\\r''\n", "Windows line ends"},
 		{"bash", "cd /tmp\r\n", "x.sh: line 1: cd: $'/tmp\\r': No such file or directory\n", "Windows line ends"},
 		{"bash", "if true\n", "x.sh: line 5: syntax error: unexpected end of file\n", "look for a missing fi"},
 		{"bash", "exit 3\r\n", "", ""},
 		{"bash", "echo $((1/0))\r\n", "x.sh: line 1: 1/0: division by 0 (error token is \"0\")\n", "look for a division"},
 		{"python", "f(\r\n", "  File \"/box/x.sh\", line 1\n    f(\n     ^\nSyntaxError: '(' was never closed\n", "the bracket ( is opened here"},
-		{"python", "\xff\xfep\x00", "SyntaxError: Non-UTF-8 code starting with '\\xff' in file /box/x.sh on line 1\n", "the file is saved as UTF-16: save it as UTF-8, for example with iconv -f UTF-16 -t UTF-8 x.sh >new-file"},
+		{"python", "\xff\xfep\x00", "SyntaxError: Non-UTF-8 code starting with '\\xff' in file /box/x.sh on line 1\n",
+			"the file is saved as UTF-16: save it as UTF-8, for example with iconv -f UTF-16 -t UTF-8 x.sh >new-file"},
 	} {
 		d := diagnose.Explain(tt.language, "x.sh", []byte(tt.source), api.Result{Verdict: api.Nonzero, ExitCode: 1, Stderr: []byte(tt.printed)})
 		if d == nil || !strings.Contains(d.Hint, tt.want) || tt.want == "" && d.Hint != "" {
@@ -264,8 +283,10 @@ func TestRelevantRefusals(t *testing.T) {
 		{"its error printed", "bash", failed, "socket", "EAFNOSUPPORT", "OSError: [Errno 97] Address family not supported by protocol\n", true},
 		{"its error named", "bash", failed, "prctl", "EPERM", "Error: EPERM\n", true},
 		{"another call, without a word", "", failed, "alarm", "EPERM", "", true},
-		{"another call of a program that died", "python", api.Result{Verdict: api.Signaled, Stage: api.StageRun, Signal: 6}, "alarm", "EPERM", "", true},
-		{"a syntax error", "python", api.Result{Verdict: api.Nonzero, Diagnosis: &api.Diagnosis{Category: api.CategorySyntax}}, "alarm", "EPERM", "", false},
+		{"another call of a program that died", "python", api.Result{Verdict: api.Signaled, Stage: api.StageRun, Signal: 6},
+			"alarm", "EPERM", "", true},
+		{"a syntax error", "python", api.Result{Verdict: api.Nonzero, Diagnosis: &api.Diagnosis{Category: api.CategorySyntax}},
+			"alarm", "EPERM", "", false},
 		{"a run that is ok", "python", api.Result{Verdict: api.OK}, "alarm", "EPERM", "Operation not permitted\n", false},
 	} {
 		tt.r.Stderr = []byte(tt.printed)
@@ -290,7 +311,8 @@ func TestRunWithTestsHasTheDiagnosisOfTheWorst(t *testing.T) {
 		{ID: "3", Result: api.Result{Verdict: api.CPULimit}},
 	}}
 	diagnose.Annotate("python", "main.py", nil, &r)
-	if r.Diagnosis == nil || r.Diagnosis.Type != "cpu-limit" || r.Tests[0].Result.Diagnosis != nil || r.Tests[1].Result.Diagnosis.Type != "ValueError" {
+	if r.Diagnosis == nil || r.Diagnosis.Type != "cpu-limit" || r.Tests[0].Result.Diagnosis != nil ||
+		r.Tests[1].Result.Diagnosis.Type != "ValueError" {
 		t.Errorf("whole %+v, tests %+v", r.Diagnosis, r.Tests)
 	}
 }
@@ -299,8 +321,10 @@ func TestRunWithTestsHasTheDiagnosisOfTheWorst(t *testing.T) {
 func TestHostileOutputIsBounded(t *testing.T) {
 	for name, unit := range map[string]string{
 		"newlines": "\n", "one line": "x", "quotes": "'`\"", "nuls": "\x00", "not UTF-8": "\xff\xfe", "colons": "a:1:", "brackets": "a(1,2): ",
-		"frames": "  File \"/box/main.py\", line 1\n", "exceptions": "Traceback (most recent call last):\nValueError: x\n", "carets": "    ^^^^\n",
-		"places": "main.c:1:1: error: expected ‘;’\n", "causes": "Caused by: a.B: c\n", "panics": "panic: x\n", "spaces": strings.Repeat(" ", 100) + "\n",
+		"frames": "  File \"/box/main.py\", line 1\n", "exceptions": "Traceback (most recent call last):\nValueError: x\n",
+		"carets": "    ^^^^\n",
+		"places": "main.c:1:1: error: expected ‘;’\n", "causes": "Caused by: a.B: c\n", "panics": "panic: x\n",
+		"spaces": strings.Repeat(" ", 100) + "\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			printed := []byte(strings.Repeat(unit, (8<<20)/len(unit)))
@@ -318,7 +342,8 @@ func TestHostileOutputIsBounded(t *testing.T) {
 	}
 }
 
-var everyLanguage = []string{"", "python", "c", "cpp", "java", "javascript", "typescript", "go", "rust", "ruby", "php", "bash", "csharp", "fsharp", "vb", "mono", "powershell", "perl", "lua", "pascal", "haskell", "pypy", "ocaml", "kotlin", "scala", "swift", "d", "r", "sql"}
+var everyLanguage = []string{"", "python", "c", "cpp", "java", "javascript", "typescript", "go", "rust", "ruby", "php", "bash", "csharp",
+	"fsharp", "vb", "mono", "powershell", "perl", "lua", "pascal", "haskell", "pypy", "ocaml", "kotlin", "scala", "swift", "d", "r", "sql"}
 
 func checkBounds(t *testing.T, d *api.Diagnosis) {
 	t.Helper()
@@ -374,14 +399,19 @@ func TestSyntaxCheckersNameTheLine(t *testing.T) {
 		line                    int
 		message                 string
 	}{
-		{"ruby", "b.rb", "ruby: b.rb:3: dynamic constant assignment (SyntaxError)\ndef f; X = 3; end\n       ^\n", 3, "dynamic constant assignment"},
-		{"ruby", "b.rb", "ruby: b.rb:3: unterminated string meets end of file (SyntaxError)\nputs \"abc\n         ^\n", 3, "unterminated string meets end of file"},
+		{"ruby", "b.rb", "ruby: b.rb:3: dynamic constant assignment (SyntaxError)\ndef f; X = 3; end\n       ^\n", 3,
+			"dynamic constant assignment"},
+		{"ruby", "b.rb", "ruby: b.rb:3: unterminated string meets end of file (SyntaxError)\nputs \"abc\n         ^\n", 3,
+			"unterminated string meets end of file"},
 		{"ruby", "b.rb", "ruby: b.rb:4: syntax error, unexpected `end', expecting ')' (SyntaxError)\n", 4, "unexpected `end', expecting ')'"},
-		{"php", "b.php", "Errors parsing b.php\nParse error: syntax error, unexpected token \"echo\" in b.php on line 3\n", 3, `syntax error, unexpected token "echo"`},
+		{"php", "b.php", "Errors parsing b.php\nParse error: syntax error, unexpected token \"echo\" in b.php on line 3\n", 3,
+			`syntax error, unexpected token "echo"`},
 		{"php", "b.php", "Errors parsing b.php\nParse error: Unclosed '{' on line 2 in b.php on line 4\n", 4, "Unclosed '{' on line 2"},
-		{"php", "a b.php", "Fatal error: Cannot redeclare function f() (previously declared in a b.php:2) in a b.php on line 3\n", 3, "Cannot redeclare function f() (previously declared in a b.php:2)"},
+		{"php", "a b.php", "Fatal error: Cannot redeclare function f() (previously declared in a b.php:2) in a b.php on line 3\n", 3,
+			"Cannot redeclare function f() (previously declared in a b.php:2)"},
 	} {
-		d := diagnose.Explain(tt.language, tt.file, nil, api.Result{Verdict: api.CompileError, Stage: api.StageCompile, ExitCode: 1, Stderr: []byte(tt.printed)})
+		d := diagnose.Explain(tt.language, tt.file, nil,
+			api.Result{Verdict: api.CompileError, Stage: api.StageCompile, ExitCode: 1, Stderr: []byte(tt.printed)})
 		if d == nil || d.File != tt.file || d.Line != tt.line || d.Message != tt.message {
 			t.Errorf("%s, %q: %+v; want %s:%d and %q", tt.language, tt.printed, d, tt.file, tt.line, tt.message)
 		}

@@ -40,10 +40,13 @@ var goPatterns = []pattern{
 	{"index out of range", kind{api.CategoryValue, hintIndex}},
 	{"slice bounds out of range", kind{api.CategoryValue, "the bounds of a slice expression are outside of the slice: check both"}},
 	{"integer divide by zero", kind{api.CategoryValue, hintZero}},
-	{"nil pointer dereference", kind{api.CategoryValue, "a pointer, interface or function is nil here: look at where it should have been set"}},
+	{"nil pointer dereference",
+		kind{api.CategoryValue, "a pointer, interface or function is nil here: look at where it should have been set"}},
 	{"assignment to entry in nil map", kind{api.CategoryValue, "the map was never made: use make()"}},
 	{"interface conversion", kind{api.CategoryType, "the interface holds another type: use the form with two results, v, ok := x.(T)"}},
-	{"all goroutines are asleep", kind{api.CategoryRuntime, "every goroutine waits for another: look for a channel without a send or close, or a WaitGroup with a wrong count"}},
+	{"all goroutines are asleep",
+		kind{api.CategoryRuntime,
+			"every goroutine waits for another: look for a channel without a send or close, or a WaitGroup with a wrong count"}},
 	{"stack overflow", kind{api.CategoryRuntime, hintRecursion}},
 	{"out of memory", kind{api.CategoryMemory, hintMemory}},
 	{"cannot allocate memory", kind{api.CategoryMemory, hintMemory}},
@@ -81,7 +84,8 @@ func goBuild(t *text) []api.Diagnosis {
 	if len(all) == 0 { // the linker names no lines
 		for _, line := range t.lines {
 			if strings.Contains(line, "function main is undeclared in the main package") {
-				all = append(all, api.Diagnosis{Category: api.CategoryCompile, Type: "error", Message: line, Hint: "the program needs a func main in package main"})
+				all = append(all, api.Diagnosis{Category: api.CategoryCompile, Type: "error", Message: line,
+					Hint: "the program needs a func main in package main"})
 				break
 			}
 		}

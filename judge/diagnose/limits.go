@@ -26,7 +26,8 @@ func hintOfLimit(limit string, l api.Limits) string {
 	var text string
 	switch limit {
 	case api.HitScratch:
-		text = fmt.Sprintf("its space in /box and /tmp was full: the limit of both together is %s; delete unneeded files", l.Scratch)
+		text = fmt.Sprintf("its space in /box and /tmp was full: the limit of both together is %s; delete unneeded files",
+			l.Scratch)
 	case api.HitInodes:
 		text = fmt.Sprintf("it had too many files: at most %d are allowed; delete unneeded files", l.Inodes)
 	case api.HitPids:
@@ -34,7 +35,8 @@ func hintOfLimit(limit string, l api.Limits) string {
 	case api.HitOpenFiles:
 		text = fmt.Sprintf("it had too many files open: at most %d are allowed at once; close each after use", l.OpenFiles)
 	}
-	return fmt.Sprintf("%s, or raise the limit (--%s, or %s of limits in a request)", text, strings.ReplaceAll(limit, "_", "-"), limit)
+	return fmt.Sprintf("%s, or raise the limit (--%s, or %s of limits in a request)", text,
+		strings.ReplaceAll(limit, "_", "-"), limit)
 }
 
 // hintOfShortage returns a hint for a program whose own message names the limit that it reached, or
@@ -46,7 +48,8 @@ func hintOfShortage(d api.Diagnosis, r api.Result) string {
 	case found && (containsAny(d.Message, threadMessages) || strings.Contains(d.Message, errnoMessages[refused.Errno])):
 		return fmt.Sprintf("the profile %s refused %s (%s), which starts processes and threads: avoid that, or use a wider profile (--profile, or profile in a request)",
 			refused.Profile, refused.Syscall, refused.Errno)
-	case hit(r, api.HitPids) && (containsAny(d.Message, threadMessages) || strings.Contains(d.Message, errnoMessages["EAGAIN"])):
+	case hit(r, api.HitPids) &&
+		(containsAny(d.Message, threadMessages) || strings.Contains(d.Message, errnoMessages["EAGAIN"])):
 		return hintOfLimit(api.HitPids, r.Limits)
 	case strings.Contains(strings.ToLower(d.Message), "too many open files") && r.Limits.OpenFiles > 0:
 		return hintOfLimit(api.HitOpenFiles, r.Limits)

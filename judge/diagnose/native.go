@@ -24,7 +24,8 @@ func native(t *text) (api.Diagnosis, bool) {
 			if !ok {
 				k = kind{api.CategoryRuntime, "an exception is not caught: add try and catch where it can be handled"}
 			}
-			return api.Diagnosis{Category: k.category, Type: typ, Message: orDefault(msg, "uncaught exception"), Hint: k.hint}, true
+			return api.Diagnosis{Category: k.category, Type: typ,
+				Message: orDefault(msg, "uncaught exception"), Hint: k.hint}, true
 		}
 		if strings.HasPrefix(line, "terminate called") {
 			return api.Diagnosis{Category: api.CategoryRuntime, Type: "std::terminate", Message: line,
@@ -46,14 +47,19 @@ func native(t *text) (api.Diagnosis, bool) {
 }
 
 var cppTypes = map[string]kind{
-	"std::out_of_range":                          {api.CategoryValue, hintIndex},
-	"std::invalid_argument":                      {api.CategoryValue, "a function got a value that it cannot use, such as text that is not a number"},
-	"std::bad_alloc":                             {api.CategoryMemory, hintMemory},
-	"std::bad_array_new_length":                  {api.CategoryMemory, "the length of a new array is negative or far too large"},
-	"std::length_error":                          {api.CategoryValue, "a string or vector would become far too large: look for a negative length"},
-	"std::bad_optional_access":                   {api.CategoryValue, "the optional is empty: check has_value() first"},
-	"std::bad_variant_access":                    {api.CategoryType, "the variant contains another type than the requested one"},
-	"std::bad_any_cast":                          {api.CategoryType, "the any contains another type than the requested one"},
+	"std::out_of_range": {api.CategoryValue, hintIndex},
+	"std::invalid_argument": {api.CategoryValue,
+		"a function got a value that it cannot use, such as text that is not a number"},
+	"std::bad_alloc": {api.CategoryMemory, hintMemory},
+	"std::bad_array_new_length": {api.CategoryMemory,
+		"the length of a new array is negative or far too large"},
+	"std::length_error": {api.CategoryValue,
+		"a string or vector would become far too large: look for a negative length"},
+	"std::bad_optional_access": {api.CategoryValue, "the optional is empty: check has_value() first"},
+	"std::bad_variant_access": {api.CategoryType,
+		"the variant contains another type than the requested one"},
+	"std::bad_any_cast": {api.CategoryType,
+		"the any contains another type than the requested one"},
 	"std::bad_cast":                              {api.CategoryType, "the object is not of the class it is cast to"},
 	"std::bad_function_call":                     {api.CategoryRuntime, "the std::function is empty"},
 	"std::system_error":                          {api.CategoryRuntime, "the system refused a request: see the message"},
@@ -74,7 +80,9 @@ var libcPatterns = []pattern{
 	{"malloc(): invalid", kind{api.CategoryMemory, "memory was written beyond the end of a block from malloc or new"}},
 	{"free(): invalid", kind{api.CategoryMemory, "memory was written beyond the end of a block from malloc or new"}},
 	{"malloc_consolidate(): ", kind{api.CategoryMemory, "memory was used after it was freed, or written beyond its end"}},
-	{"pure virtual method called", kind{api.CategoryRuntime, "a virtual function without a body was called: look for calls in constructors and destructors"}},
+	{"pure virtual method called",
+		kind{api.CategoryRuntime,
+			"a virtual function without a body was called: look for calls in constructors and destructors"}},
 }
 
 // gcc parses FILE:LINE:COLUMN: error: MESSAGE, and the errors of the linker.
@@ -99,8 +107,9 @@ func gcc(t *text) []api.Diagnosis {
 		}
 		if _, symbol, found := strings.Cut(line, "undefined reference to `"); found {
 			symbol = strings.TrimSuffix(symbol, "'")
-			d := api.Diagnosis{Category: api.CategoryCompile, Type: "undefined reference", Message: "undefined reference to " + symbol,
-				Hint: "it is declared and used but never defined: check its spelling, or add the file that defines it with --file (files in a request)"}
+			d := api.Diagnosis{Category: api.CategoryCompile, Type: "undefined reference",
+				Message: "undefined reference to " + symbol,
+				Hint:    "it is declared and used but never defined: check its spelling, or add the file that defines it with --file (files in a request)"}
 			if symbol == "main" {
 				d.Hint = "the program needs a function main"
 			}
@@ -124,7 +133,8 @@ var gccPatterns = []pattern{
 	{"missing terminating", kind{api.CategorySyntax, "a string is opened here and never closed: add the quote at its end"}},
 	{"expected ", kind{api.CategorySyntax, hintSyntax}},
 	{"stray ", kind{api.CategorySyntax, "this character is not part of the language: look for typographic quotes or spaces"}},
-	{"‘gets’", kind{api.CategoryCompile, "gets was removed from C and C++, because it writes beyond the end of the array: use fgets, or std::getline"}},
+	{"‘gets’", kind{api.CategoryCompile,
+		"gets was removed from C and C++, because it writes beyond the end of the array: use fgets, or std::getline"}},
 	{"was not declared in this scope", kind{api.CategoryCompile, "%s is not defined here: check the spelling, includes and std::"}},
 	{"is not a member of", kind{api.CategoryCompile, "there is no %s there: check the spelling, and include the header that has it"}},
 	{"undeclared", kind{api.CategoryCompile, "%s is not defined here: check the spelling, and that it is declared before this line"}},

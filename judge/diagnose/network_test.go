@@ -32,8 +32,10 @@ func TestHintNamesTheHost(t *testing.T) {
 	if got := hintOfNetwork(api.Diagnosis{Message: "lookup a.test", Hint: hintFile}, api.Result{}); got != "" {
 		t.Errorf("another hint becomes %q", got)
 	}
-	with := api.Result{Network: &api.NetworkUsage{Refused: []api.NetworkRefusal{{Name: "a.test", Port: 80, Why: "port 80 of it is not allowed"}}}}
-	if got := hintOfNetwork(api.Diagnosis{Hint: hintNetwork}, with); got != "the run's network refused a.test:80: port 80 of it is not allowed" {
+	with := api.Result{Network: &api.NetworkUsage{Refused: []api.NetworkRefusal{{Name: "a.test", Port: 80,
+		Why: "port 80 of it is not allowed"}}}}
+	if got := hintOfNetwork(api.Diagnosis{Hint: hintNetwork},
+		with); got != "the run's network refused a.test:80: port 80 of it is not allowed" {
 		t.Errorf("with network: %q", got)
 	}
 	with.Network.Refused = nil

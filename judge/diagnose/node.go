@@ -19,7 +19,8 @@ func javascript(t *text) (api.Diagnosis, bool) {
 				at = nodeFrame(line)
 			}
 		case strings.Contains(line, "JavaScript heap out of memory"):
-			return api.Diagnosis{Category: api.CategoryMemory, Type: "FATAL ERROR", Message: "JavaScript heap out of memory", Hint: hintMemory}, true
+			return api.Diagnosis{Category: api.CategoryMemory, Type: "FATAL ERROR", Message: "JavaScript heap out of memory",
+				Hint: hintMemory}, true
 		case !found && (strings.HasPrefix(line, "/box/") || strings.HasPrefix(line, "file:///box/")):
 			if p, rest, ok := colons(strings.TrimPrefix(line, "file://")); ok && rest == "" {
 				first = p
@@ -28,7 +29,8 @@ func javascript(t *text) (api.Diagnosis, bool) {
 				}
 			}
 		case !found && strings.HasPrefix(line, "(Use `node --trace-uncaught"): // the thrown value is no Error
-			d, found = api.Diagnosis{Category: api.CategoryRuntime, Type: "throw", Message: t.line(i - 1), Hint: "a thrown value is not caught: add try and catch, and throw an Error"}, true
+			d, found = api.Diagnosis{Category: api.CategoryRuntime, Type: "throw", Message: t.line(i - 1),
+				Hint: "a thrown value is not caught: add try and catch, and throw an Error"}, true
 		case !found || at.file == "":
 			typ, msg, ok := nodeHead(line)
 			if !ok {
@@ -205,4 +207,5 @@ var tscCodes = map[string]kind{
 	"TS2355":  {api.CategoryType, "the function declares a return value but has no return"},
 }
 
-var tscPatterns = []pattern{{"possibly 'null'", kind{api.CategoryType, "the value may be null: check first"}}, {"possibly 'undefined'", kind{api.CategoryType, "the value may be undefined: check first"}}}
+var tscPatterns = []pattern{{"possibly 'null'", kind{api.CategoryType, "the value may be null: check first"}},
+	{"possibly 'undefined'", kind{api.CategoryType, "the value may be undefined: check first"}}}

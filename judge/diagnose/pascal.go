@@ -21,7 +21,8 @@ func pascal(t *text) (api.Diagnosis, bool) {
 				typ = "exception"
 			}
 			k := kindOf(pascalTypes, typ)
-			return pascalFrame(t, i).in(api.Diagnosis{Category: k.category, Type: typ, Message: orDefault(msg, typ), Hint: k.hint}), true
+			return pascalFrame(t,
+				i).in(api.Diagnosis{Category: k.category, Type: typ, Message: orDefault(msg, typ), Hint: k.hint}), true
 		}
 	}
 	return api.Diagnosis{}, false
@@ -42,9 +43,12 @@ func pascalFrame(t *text, i int) place {
 }
 
 var pascalNames = map[string]string{
-	"2": "file not found", "5": "access denied", "100": "read past the end", "101": "the disk is full", "103": "the file is not open",
-	"106": "not a number", "200": "division by zero", "201": "range check error", "202": "stack overflow", "203": "out of memory",
-	"204": "invalid pointer", "205": "floating point overflow", "207": "invalid floating point operation", "215": "arithmetic overflow",
+	"2": "file not found", "5": "access denied", "100": "read past the end", "101": "the disk is full",
+	"103": "the file is not open",
+	"106": "not a number", "200": "division by zero", "201": "range check error", "202": "stack overflow",
+	"203": "out of memory",
+	"204": "invalid pointer", "205": "floating point overflow", "207": "invalid floating point operation",
+	"215": "arithmetic overflow",
 	"216": "invalid memory access", "217": "unhandled exception", "227": "assertion failed",
 }
 

@@ -65,11 +65,12 @@ func phpKind(typ, msg string) kind {
 }
 
 var phpTypes = map[string]kind{
-	"Parse error":              {api.CategorySyntax, hintSyntax},
-	"ParseError":               {api.CategorySyntax, hintSyntax},
-	"TypeError":                {api.CategoryType, hintType},
-	"ArgumentCountError":       {api.CategoryType, "the call has the wrong number of arguments for the function"},
-	"ValueError":               {api.CategoryValue, "the value has the right type but is not valid here: print it just before this line"},
+	"Parse error":        {api.CategorySyntax, hintSyntax},
+	"ParseError":         {api.CategorySyntax, hintSyntax},
+	"TypeError":          {api.CategoryType, hintType},
+	"ArgumentCountError": {api.CategoryType, "the call has the wrong number of arguments for the function"},
+	"ValueError": {api.CategoryValue,
+		"the value has the right type but is not valid here: print it just before this line"},
 	"DivisionByZeroError":      {api.CategoryValue, hintZero},
 	"ArithmeticError":          {api.CategoryValue, "a number is outside of what is allowed here"},
 	"JsonException":            {api.CategoryValue, "the text is not JSON: print it before decoding it"},
@@ -88,7 +89,8 @@ var phpPatterns = map[string][]pattern{
 		{"Maximum call stack size", kind{api.CategoryRuntime, hintRecursion}},
 	},
 	"Error": {
-		{"Call to undefined function", kind{api.CategoryRuntime, "no function has this name: check the spelling; not every extension is installed"}},
+		{"Call to undefined function",
+			kind{api.CategoryRuntime, "no function has this name: check the spelling; not every extension is installed"}},
 		{"Call to a member function", kind{api.CategoryType, "the value before -> is not an object: look at where it should have been set"}},
 		{"Call to undefined method", kind{api.CategoryType, "check the spelling after ->, and the class of the object"}},
 		{"Undefined constant", kind{api.CategoryRuntime, "text needs quotes, and a variable a $"}},

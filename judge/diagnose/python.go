@@ -53,7 +53,10 @@ func pythonKind(typ, msg string) kind {
 		return kind{api.CategoryRuntime, fill("add the line `import %s` at the top", msg)}
 	}
 	if module := quoted(msg); typ == "ModuleNotFoundError" && pythonFull[module] {
-		return kind{api.CategoryImport, "the language python-full includes " + module + ", this one does not: use that language (--language python-full), or have the package installed (--requirement " + module + ")"}
+		return kind{api.CategoryImport,
+			"the language python-full includes " + module +
+				", this one does not: use that language (--language python-full), or have the package installed (--requirement " +
+				module + ")"}
 	}
 	if patterns, ok := pythonPatterns[typ]; ok {
 		return match(patterns, msg, pythonTypes[typ])
@@ -65,7 +68,8 @@ func pythonKind(typ, msg string) kind {
 }
 
 // pythonFull are the packages of the language python-full.
-var pythonFull = map[string]bool{"numpy": true, "scipy": true, "pandas": true, "pytest": true, "black": true, "flake8": true, "mypy": true}
+var pythonFull = map[string]bool{"numpy": true, "scipy": true, "pandas": true, "pytest": true, "black": true,
+	"flake8": true, "mypy": true}
 
 // pythonModules are the modules whose import beginners forget most often.
 var pythonModules = map[string]bool{
@@ -74,29 +78,36 @@ var pythonModules = map[string]bool{
 }
 
 var pythonTypes = map[string]kind{
-	"SyntaxError":         {api.CategorySyntax, hintSyntax},
-	"IndentationError":    {api.CategorySyntax, "lines that belong together begin with the same number of spaces, and lines after a colon with more"},
+	"SyntaxError": {api.CategorySyntax, hintSyntax},
+	"IndentationError": {api.CategorySyntax,
+		"lines that belong together begin with the same number of spaces, and lines after a colon with more"},
 	"TabError":            {api.CategorySyntax, "the indentation mixes tabs and spaces: use only spaces"},
 	"ModuleNotFoundError": {api.CategoryImport, hintModule},
 	"ImportError":         {api.CategoryImport, "the module has no %s: check the spelling"},
-	"NameError":           {api.CategoryRuntime, "%s is not defined here: check the spelling, and that it gets a value before this line"},
-	"UnboundLocalError":   {api.CategoryRuntime, "the function assigns a value to %s somewhere, so it is a local variable: set it before it is used"},
-	"TypeError":           {api.CategoryType, hintType},
-	"AttributeError":      {api.CategoryType, "check the spelling after the dot, and the type of the value before it"},
-	"ValueError":          {api.CategoryValue, "the value has the right type but is not valid here: print it just before this line"},
-	"IndexError":          {api.CategoryValue, hintIndex},
-	"KeyError":            {api.CategoryValue, "the dictionary has no such key: check first with `in`, or use .get()"},
-	"ZeroDivisionError":   {api.CategoryValue, hintZero},
-	"OverflowError":       {api.CategoryValue, "a number became too large for this operation"},
-	"UnicodeDecodeError":  {api.CategoryValue, "the bytes are not text in this encoding: open the file in binary mode, or name its encoding"},
-	"UnicodeEncodeError":  {api.CategoryValue, "the text has characters that this encoding lacks: use UTF-8"},
-	"AssertionError":      {api.CategoryRuntime, "the condition of this assert is false: print the values that it compares"},
-	"RecursionError":      {api.CategoryRuntime, hintRecursion},
-	"MemoryError":         {api.CategoryMemory, hintMemory},
-	"EOFError":            {api.CategoryValue, hintInput},
-	"FileNotFoundError":   {api.CategoryRuntime, hintFile},
-	"PermissionError":     {api.CategoryRuntime, hintReadOnly},
-	"StopIteration":       {api.CategoryRuntime, "there is nothing left to iterate over: give next() a default as its second argument"},
+	"NameError": {api.CategoryRuntime,
+		"%s is not defined here: check the spelling, and that it gets a value before this line"},
+	"UnboundLocalError": {api.CategoryRuntime,
+		"the function assigns a value to %s somewhere, so it is a local variable: set it before it is used"},
+	"TypeError":      {api.CategoryType, hintType},
+	"AttributeError": {api.CategoryType, "check the spelling after the dot, and the type of the value before it"},
+	"ValueError": {api.CategoryValue,
+		"the value has the right type but is not valid here: print it just before this line"},
+	"IndexError":        {api.CategoryValue, hintIndex},
+	"KeyError":          {api.CategoryValue, "the dictionary has no such key: check first with `in`, or use .get()"},
+	"ZeroDivisionError": {api.CategoryValue, hintZero},
+	"OverflowError":     {api.CategoryValue, "a number became too large for this operation"},
+	"UnicodeDecodeError": {api.CategoryValue,
+		"the bytes are not text in this encoding: open the file in binary mode, or name its encoding"},
+	"UnicodeEncodeError": {api.CategoryValue, "the text has characters that this encoding lacks: use UTF-8"},
+	"AssertionError": {api.CategoryRuntime,
+		"the condition of this assert is false: print the values that it compares"},
+	"RecursionError":    {api.CategoryRuntime, hintRecursion},
+	"MemoryError":       {api.CategoryMemory, hintMemory},
+	"EOFError":          {api.CategoryValue, hintInput},
+	"FileNotFoundError": {api.CategoryRuntime, hintFile},
+	"PermissionError":   {api.CategoryRuntime, hintReadOnly},
+	"StopIteration": {api.CategoryRuntime,
+		"there is nothing left to iterate over: give next() a default as its second argument"},
 	"TimeoutError":        {api.CategoryTime, "something took longer than the program itself allows"},
 	"KeyboardInterrupt":   {api.CategorySignal, "something sent the program SIGINT"},
 	"NotImplementedError": {api.CategoryRuntime, "this part of the program is not written yet"},
@@ -111,7 +122,8 @@ var pythonPatterns = map[string][]pattern{
 	"SyntaxError": {
 		{"was never closed", kind{api.CategorySyntax, "the bracket %s is opened here and never closed"}},
 		{"unterminated", kind{api.CategorySyntax, "a string is opened here and never closed: add the quote at its end"}},
-		{"Non-UTF-8 code", kind{api.CategorySyntax, "the file is not saved as UTF-8, for example with umlauts of Windows: save it as UTF-8 in the editor"}},
+		{"Non-UTF-8 code", kind{api.CategorySyntax,
+			"the file is not saved as UTF-8, for example with umlauts of Windows: save it as UTF-8 in the editor"}},
 		{"expected ':'", kind{api.CategorySyntax, "add a colon at the end of the line"}},
 		{"Maybe you meant '=='", kind{api.CategorySyntax, "== compares two values; a single = assigns a value"}},
 		{"Missing parentheses in call to 'print'", kind{api.CategorySyntax, "this is Python 3: write print(...) with brackets"}},
@@ -121,9 +133,12 @@ var pythonPatterns = map[string][]pattern{
 		{"NoneType", kind{api.CategoryType, "the value is None: a function without a return statement returns None"}},
 		{"missing", kind{api.CategoryType, "the call has too few arguments"}},
 		{"positional argument", kind{api.CategoryType, "the call has the wrong number of arguments for the function"}},
-		{"not callable", kind{api.CategoryType, "this is not a function: look for a missing operator, or a variable with the name of a function"}},
+		{"not callable", kind{api.CategoryType,
+			"this is not a function: look for a missing operator, or a variable with the name of a function"}},
 		{"can only concatenate", kind{api.CategoryType, "text and numbers cannot be joined by +: convert with str() or int()"}},
-		{"unsupported operand", kind{api.CategoryType, "the operator does not support these two types: convert one, for example with int() or str()"}},
+		{"unsupported operand",
+			kind{api.CategoryType,
+				"the operator does not support these two types: convert one, for example with int() or str()"}},
 		{"not supported between", kind{api.CategoryType, "these two types have no order: convert one, for example with int()"}},
 		{"not subscriptable", kind{api.CategoryType, "a value of type %s does not support []"}},
 		{"not iterable", kind{api.CategoryType, "a value of type %s cannot be looped over: a number needs range()"}},
@@ -136,9 +151,12 @@ var pythonPatterns = map[string][]pattern{
 	},
 	"ValueError": {
 		{"invalid literal for int", kind{api.CategoryValue, "the text given to int() is not a whole number: print it before converting it"}},
-		{"could not convert string to float", kind{api.CategoryValue, "the text given to float() is not a number: print it before converting it"}},
-		{"not enough values to unpack", kind{api.CategoryValue, "there are fewer values than names for them: a line of input may be shorter than expected"}},
-		{"too many values to unpack", kind{api.CategoryValue, "there are more values than names for them: a line of input may be longer than expected"}},
+		{"could not convert string to float",
+			kind{api.CategoryValue, "the text given to float() is not a number: print it before converting it"}},
+		{"not enough values to unpack",
+			kind{api.CategoryValue, "there are fewer values than names for them: a line of input may be shorter than expected"}},
+		{"too many values to unpack",
+			kind{api.CategoryValue, "there are more values than names for them: a line of input may be longer than expected"}},
 		{"math domain error", kind{api.CategoryValue, "the function has no result for this number, such as the root of a negative one"}},
 	},
 	"OSError":      syscallPatterns,

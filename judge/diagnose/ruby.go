@@ -54,7 +54,8 @@ func rubyType(line string) (string, bool) {
 // has the type.
 func rubySyntax(t *text, at place, msg string) (place, string) {
 	for _, line := range t.lines {
-		if p, rest, ok := colons(strings.TrimPrefix(line, "ruby: ")); ok && p.file != "" && strings.Contains(rest, "syntax error") {
+		if p, rest, ok := colons(strings.TrimPrefix(line, "ruby: ")); ok && p.file != "" &&
+			strings.Contains(rest, "syntax error") {
 			found := strings.TrimSpace(strings.TrimSuffix(rest, "(SyntaxError)"))
 			return p, orDefault(strings.TrimPrefix(found, "syntax error, "), msg)
 		}
@@ -71,15 +72,20 @@ func rubyKind(typ, msg string) kind {
 }
 
 var rubyTypes = map[string]kind{
-	"SyntaxError":             {api.CategorySyntax, hintSyntax},
-	"LoadError":               {api.CategoryImport, "this library does not exist here, or its name is misspelt; if it is yours, " + hintAddFile},
-	"NameError":               {api.CategoryRuntime, "%s is not defined here: check the spelling, and that it gets a value before this line"},
-	"NoMethodError":           {api.CategoryType, "this value has no method %s: check the spelling and the type of the value"},
-	"TypeError":               {api.CategoryType, "a value has the wrong type here: convert it, for example with to_s or to_i"},
-	"ArgumentError":           {api.CategoryValue, "the method does not take these arguments"},
-	"ZeroDivisionError":       {api.CategoryValue, hintZero},
-	"IndexError":              {api.CategoryValue, hintIndex},
-	"KeyError":                {api.CategoryValue, "the hash has no such key: check with key? first, or give fetch a default"},
+	"SyntaxError": {api.CategorySyntax, hintSyntax},
+	"LoadError": {api.CategoryImport,
+		"this library does not exist here, or its name is misspelt; if it is yours, " + hintAddFile},
+	"NameError": {api.CategoryRuntime,
+		"%s is not defined here: check the spelling, and that it gets a value before this line"},
+	"NoMethodError": {api.CategoryType,
+		"this value has no method %s: check the spelling and the type of the value"},
+	"TypeError": {api.CategoryType,
+		"a value has the wrong type here: convert it, for example with to_s or to_i"},
+	"ArgumentError":     {api.CategoryValue, "the method does not take these arguments"},
+	"ZeroDivisionError": {api.CategoryValue, hintZero},
+	"IndexError":        {api.CategoryValue, hintIndex},
+	"KeyError": {api.CategoryValue,
+		"the hash has no such key: check with key? first, or give fetch a default"},
 	"RangeError":              {api.CategoryValue, "a number is outside of what is allowed here"},
 	"FloatDomainError":        {api.CategoryValue, "the number is infinite or not a number"},
 	"FrozenError":             {api.CategoryType, "a frozen object cannot be changed: dup it first"},

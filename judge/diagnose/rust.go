@@ -14,7 +14,8 @@ func rust(t *text) (api.Diagnosis, bool) {
 			at, _, _ := colons(where)
 			msg := strings.TrimSpace(t.line(i + 1))
 			k := match(rustPatterns, msg, kind{api.CategoryRuntime, ""})
-			return at.in(api.Diagnosis{Category: k.category, Type: "panic", Message: orDefault(msg, "panic"), Hint: k.hint}), true
+			return at.in(api.Diagnosis{Category: k.category, Type: "panic",
+				Message: orDefault(msg, "panic"), Hint: k.hint}), true
 		}
 		if strings.HasPrefix(line, "thread '") && strings.HasSuffix(line, "has overflowed its stack") {
 			return api.Diagnosis{Category: api.CategoryRuntime, Type: "stack overflow", Message: line, Hint: hintRecursion}, true
@@ -35,7 +36,8 @@ var rustPatterns = append([]pattern{
 	{"out of range for", kind{api.CategoryValue, hintIndex}},
 	{"divide by zero", kind{api.CategoryValue, hintZero}},
 	{"with a divisor of zero", kind{api.CategoryValue, hintZero}},
-	{"with overflow", kind{api.CategoryValue, "a number became too large for its type: use a larger one, or checked_ and wrapping_ operations"}},
+	{"with overflow", kind{api.CategoryValue,
+		"a number became too large for its type: use a larger one, or checked_ and wrapping_ operations"}},
 	{"on a `None` value", kind{api.CategoryValue, "the Option is None: use match or if let instead of unwrap"}},
 	{"InvalidDigit", kind{api.CategoryValue, "the text is not a number: print it, and trim() it, before parse()"}},
 	{"kind: Empty", kind{api.CategoryValue, "the text is empty: print it before parse()"}},
@@ -79,7 +81,8 @@ func rustc(t *text) []api.Diagnosis {
 		} else {
 			k = match(rustcPatterns, msg, k)
 		}
-		all = append(all, api.Diagnosis{Category: k.category, Type: orDefault(code, "error"), Message: msg, Hint: fill(k.hint, msg)})
+		all = append(all, api.Diagnosis{Category: k.category, Type: orDefault(code, "error"), Message: msg,
+			Hint: fill(k.hint, msg)})
 		waiting = true
 	}
 	return all

@@ -15,7 +15,8 @@ func parseSanitizer(t *text) (api.Diagnosis, bool) {
 				what = strings.TrimPrefix(what, verb)
 			}
 			typ, _, _ := strings.Cut(what, " ")
-			d := api.Diagnosis{Category: api.CategoryMemory, Type: strings.TrimSuffix(typ, ":"), Message: after, Hint: sanitizerHints[typ]}
+			d := api.Diagnosis{Category: api.CategoryMemory, Type: strings.TrimSuffix(typ, ":"), Message: after,
+				Hint: sanitizerHints[typ]}
 			return sanitizerPlace(t, i).in(d), true
 		}
 		if at, rest, ok := colons(line); ok && at.file != "" {

@@ -39,11 +39,12 @@ Direct leak of 12 byte(s) in 1 object(s) allocated from:
 			Category: api.CategoryMemory, Type: "memory", File: "main.c", Line: 6,
 			Message: "detected memory leaks", Hint: "allocated memory is never freed",
 		}},
-		{"undefined behaviour, then a signal", "main.c:4:8: runtime error: signed integer overflow: 2147483647 + 1 cannot be represented in type 'int'\n", api.Signaled, api.Diagnosis{
-			Category: api.CategoryValue, Type: "undefined-behavior", File: "main.c", Line: 4, Column: 8,
-			Message: "signed integer overflow: 2147483647 + 1 cannot be represented in type 'int'",
-			Hint:    "this is undefined behavior in C and C++: the program may do anything from here on",
-		}},
+		{"undefined behaviour, then a signal",
+			"main.c:4:8: runtime error: signed integer overflow: 2147483647 + 1 cannot be represented in type 'int'\n", api.Signaled, api.Diagnosis{
+				Category: api.CategoryValue, Type: "undefined-behavior", File: "main.c", Line: 4, Column: 8,
+				Message: "signed integer overflow: 2147483647 + 1 cannot be represented in type 'int'",
+				Hint:    "this is undefined behavior in C and C++: the program may do anything from here on",
+			}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, language := range []string{"c", "cpp"} {

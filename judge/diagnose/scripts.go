@@ -23,7 +23,8 @@ func perl(t *text) (api.Diagnosis, bool) {
 		}
 		file := ownFile(line[j+len(" at ") : i])
 		msg := line[:j]
-		if msg == "BEGIN failed--compilation aborted" || d.Category == api.CategorySyntax || d.Category == api.CategoryImport {
+		if msg == "BEGIN failed--compilation aborted" || d.Category == api.CategorySyntax ||
+			d.Category == api.CategoryImport {
 			continue
 		}
 		msg, _, _ = strings.Cut(msg, " (@INC ")
@@ -45,7 +46,9 @@ var perlPatterns = append([]pattern{
 	{"Missing right curly", kind{api.CategorySyntax, "a { is never closed"}},
 	{"requires explicit package name", kind{api.CategorySyntax, "declare the variable with my, or check its spelling"}},
 	{"Can't locate object method", kind{api.CategoryType, "check the spelling after ->, and the type of the object"}},
-	{"Can't locate", kind{api.CategoryImport, "this module does not exist here, or its name is misspelt: only Perl's own modules are available; if it is yours, " + hintAddFile}},
+	{"Can't locate", kind{api.CategoryImport,
+		"this module does not exist here, or its name is misspelt: only Perl's own modules are available; if it is yours, " +
+			hintAddFile}},
 	{"Undefined subroutine", kind{api.CategoryRuntime, "no function has this name: check the spelling"}},
 	{"division by zero", kind{api.CategoryValue, hintZero}},
 	{"modulus zero", kind{api.CategoryValue, hintZero}},
@@ -93,7 +96,8 @@ var luaPatterns = append([]pattern{
 	{" near ", kind{api.CategorySyntax, hintSyntax}},
 	{"module '", kind{api.CategoryImport, hintModule}},
 	{"attempt to call a nil value", kind{api.CategoryType, "no function has this name: check the spelling"}},
-	{"attempt to index a nil value", kind{api.CategoryType, "the value before the dot or bracket is nil: look at where it should have been set"}},
+	{"attempt to index a nil value",
+		kind{api.CategoryType, "the value before the dot or bracket is nil: look at where it should have been set"}},
 	{"attempt to perform arithmetic on a nil", kind{api.CategoryType, "a value is nil: look at where it should have been set"}},
 	{"attempt to perform arithmetic", kind{api.CategoryType, "a value is not a number: convert it with tonumber()"}},
 	{"attempt to compare", kind{api.CategoryType, "these two values have no order: convert one, such as with tonumber()"}},

@@ -16,7 +16,8 @@ func hintOfText(language, sourceName string, source []byte, d api.Diagnosis) str
 	switch file := orDefault(d.File, orDefault(ownFile(sourceName), "FILE")); {
 	case unread && (bytes.HasPrefix(source, []byte("\xff\xfe")) || bytes.HasPrefix(source, []byte("\xfe\xff"))):
 		return fmt.Sprintf("the file is saved as UTF-16: save it as UTF-8, for example with iconv -f UTF-16 -t UTF-8 %s >new-file", file)
-	case language == "bash" && d.Category != api.CategorySignal && d.Category != api.CategoryValue && d.Type != string(api.Nonzero) &&
+	case language == "bash" && d.Category != api.CategorySignal && d.Category != api.CategoryValue &&
+		d.Type != string(api.Nonzero) &&
 		(bytes.Contains(source, []byte("\r\n")) || strings.Contains(d.Message, `\r'`)):
 		return fmt.Sprintf(`the script has Windows line ends (CR LF), which bash reads as part of its words: sed -i 's/\r$//' %s`, file)
 	}

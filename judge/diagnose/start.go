@@ -21,7 +21,8 @@ var startFailures = []string{
 // interpreters do not need the calls that these refuse.
 func explainStart(language string, r api.Result) api.Diagnosis {
 	output := string(r.Stderr)
-	if len(r.Refused) == 0 || len(r.LimitsHit) > 0 || !slices.ContainsFunc(startFailures, func(s string) bool { return strings.Contains(output, s) }) {
+	if len(r.Refused) == 0 || len(r.LimitsHit) > 0 ||
+		!slices.ContainsFunc(startFailures, func(s string) bool { return strings.Contains(output, s) }) {
 		return api.Diagnosis{}
 	}
 	profile := r.Refused[0].Profile
@@ -34,7 +35,8 @@ func explainStart(language string, r api.Result) api.Diagnosis {
 	}
 	it := orDefault(language, "the program")
 	d := api.Diagnosis{Category: api.CategoryDenied, Type: string(r.Verdict), Message: it + " did not start"}
-	d.Hint = fmt.Sprintf("%s did not start: the profile %s refused %s. Allow the calls that it needs, or omit the profile", it, profile, strings.Join(names, ", "))
+	d.Hint = fmt.Sprintf("%s did not start: the profile %s refused %s. Allow the calls that it needs, or omit the profile",
+		it, profile, strings.Join(names, ", "))
 	if profile == "strict" {
 		d.Hint = fmt.Sprintf("%s does not start under the profile strict, which is for compiled programs that only compute (it refused %s): omit the profile to use the one of the language", it, strings.Join(names, ", "))
 	}

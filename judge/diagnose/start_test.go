@@ -31,9 +31,12 @@ func TestAnInterpreterThatDoesNotStart(t *testing.T) {
 		hit            []string
 		want           string // text in the hint; empty: no such hint
 	}{
-		{"Python under strict", "python", api.Nonzero, python, by("strict", "getdents64"), nil, "python does not start under the profile strict, which is for compiled programs that only compute (it refused getdents64): omit the profile"},
-		{"Node under strict", "javascript", api.Signaled, node, by("strict", "capget", "epoll_create1"), nil, "(it refused capget, epoll_create1)"},
-		{"a profile of one's own", "python", api.Nonzero, loader, by("mine", "openat"), nil, "python did not start: the profile mine refused openat. Allow the calls that it needs"},
+		{"Python under strict", "python", api.Nonzero, python, by("strict", "getdents64"), nil,
+			"python does not start under the profile strict, which is for compiled programs that only compute (it refused getdents64): omit the profile"},
+		{"Node under strict", "javascript", api.Signaled, node, by("strict", "capget", "epoll_create1"), nil,
+			"(it refused capget, epoll_create1)"},
+		{"a profile of one's own", "python", api.Nonzero, loader, by("mine", "openat"), nil,
+			"python did not start: the profile mine refused openat. Allow the calls that it needs"},
 		{"a command of an image", "", api.Nonzero, loader, by("mine", "openat"), nil, "the program did not start"},
 		{"nothing was refused", "python", api.Nonzero, python, nil, nil, ""},
 		{"a limit was met", "javascript", api.Signaled, node, by("mine", "capget"), []string{api.HitOpenFiles}, ""},
@@ -50,7 +53,8 @@ func TestAnInterpreterThatDoesNotStart(t *testing.T) {
 
 func TestDeniedThreads(t *testing.T) {
 	for _, call := range []string{"fork", "vfork", "clone", "clone3"} {
-		d := diagnose.Explain("cpp", "main.cpp", nil, api.Result{Verdict: api.Denied, Denial: &api.Denial{Syscall: call, Rule: "mine#3", Why: "x"}})
+		d := diagnose.Explain("cpp", "main.cpp", nil,
+			api.Result{Verdict: api.Denied, Denial: &api.Denial{Syscall: call, Rule: "mine#3", Why: "x"}})
 		if d == nil || d.Hint != "the program may not start a process or thread here" {
 			t.Errorf("%s: %+v", call, d)
 		}

@@ -65,7 +65,8 @@ func (t *text) last() string {
 func ownFile(name string) string {
 	name, inBox := strings.CutPrefix(strings.TrimPrefix(name, "file://"), "/box/")
 	name = path.Clean(name)
-	if !inBox && (strings.ContainsAny(name, ":<>()") || strings.Contains(name, "  ")) || api.FileName(name) != nil || plain(name, len(name)) != name {
+	if !inBox && (strings.ContainsAny(name, ":<>()") || strings.Contains(name, "  ")) || api.FileName(name) != nil ||
+		plain(name, len(name)) != name {
 		return ""
 	}
 	return name

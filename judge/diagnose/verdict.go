@@ -71,8 +71,9 @@ var deniedHints = []struct {
 }
 
 func explainDenial(r api.Result) api.Diagnosis {
-	d := api.Diagnosis{Category: api.CategoryDenied, Type: string(r.Verdict), Message: "the program made a forbidden system call",
-		Hint: "sandboxed programs do not need this call: remove the code that makes it"}
+	d := api.Diagnosis{Category: api.CategoryDenied, Type: string(r.Verdict),
+		Message: "the program made a forbidden system call",
+		Hint:    "sandboxed programs do not need this call: remove the code that makes it"}
 	if r.Denial == nil {
 		return d
 	}
@@ -88,22 +89,28 @@ func explainDenial(r api.Result) api.Diagnosis {
 
 // signals maps a signal to its meaning for a program and to what to look for.
 var signals = map[string][2]string{
-	"SIGSEGV": {"the program accessed memory that does not belong to it", "look for an index outside an array, a pointer that is null or freed, or endless recursion"},
-	"SIGBUS":  {"the program accessed memory that does not exist", "look for a pointer that is not aligned, or a mapped file that became shorter"},
-	"SIGFPE":  {"the program did an arithmetic operation that has no result", "look for an integer division by zero"},
-	"SIGILL":  {"the program executed an invalid instruction", "look for a function that ends without a return, or an invalid function pointer"},
-	"SIGABRT": {"the program aborted", "something called abort: a failed check in the program, or of the library's memory"},
+	"SIGSEGV": {"the program accessed memory that does not belong to it",
+		"look for an index outside an array, a pointer that is null or freed, or endless recursion"},
+	"SIGBUS": {"the program accessed memory that does not exist",
+		"look for a pointer that is not aligned, or a mapped file that became shorter"},
+	"SIGFPE": {"the program did an arithmetic operation that has no result", "look for an integer division by zero"},
+	"SIGILL": {"the program executed an invalid instruction",
+		"look for a function that ends without a return, or an invalid function pointer"},
+	"SIGABRT": {"the program aborted",
+		"something called abort: a failed check in the program, or of the library's memory"},
 	"SIGTRAP": {"the program executed a breakpoint, which some runtimes do to abort", "look at the last lines it printed"},
 	"SIGKILL": {"the program was killed from inside its sandbox", "look for a kill in the program itself"},
 	"SIGTERM": {"the program got a signal to end from inside its sandbox", "look for a kill in the program itself"},
 	"SIGPIPE": {"the program wrote to a pipe without a reader", "look at which of its children or threads ended early"},
 	"SIGXFSZ": {"the program wrote a file that is too large", "write less, or delete unneeded files"},
-	"SIGSYS":  {"the program made a system call that its own filter forbids", "look for a seccomp filter in the program itself"},
+	"SIGSYS": {"the program made a system call that its own filter forbids",
+		"look for a seccomp filter in the program itself"},
 	"SIGALRM": {"the program's own alarm expired", "handle the alarm, or do not set it"},
 }
 
 func explainSignal(r api.Result) api.Diagnosis {
-	d := api.Diagnosis{Category: api.CategorySignal, Type: orDefault(r.SignalName, "signal"), Message: fmt.Sprintf("the program was killed by signal %d", r.Signal)}
+	d := api.Diagnosis{Category: api.CategorySignal, Type: orDefault(r.SignalName, "signal"),
+		Message: fmt.Sprintf("the program was killed by signal %d", r.Signal)}
 	if known, ok := signals[r.SignalName]; ok {
 		d.Message, d.Hint = known[0], known[1]
 	}

@@ -26,7 +26,8 @@ func (f Finder) In(t *problem.Tree) ([]Submission, error) {
 		}
 	}
 	if total > maxTotal {
-		return nil, fmt.Errorf("%s: the submissions have %s: the most is %s; leave out large files with --ignore", t.Label(), api.Size(total).About(), api.Size(maxTotal))
+		return nil, fmt.Errorf("%s: the submissions have %s: the most is %s; leave out large files with --ignore", t.Label(),
+			api.Size(total).About(), api.Size(maxTotal))
 	}
 	all := make([]Submission, 0, len(names))
 	for _, name := range names {
@@ -89,7 +90,8 @@ func (f Finder) class(t *problem.Tree) *problem.Tree {
 }
 
 // parts are the usual names of directories in the project of one person.
-var parts = []string{"src", "source", "sources", "include", "lib", "data", "test", "tests", "app", "cmd", "pkg", "internal", "bin", "build", "target", "out", "doc", "docs", "node_modules"}
+var parts = []string{"src", "source", "sources", "include", "lib", "data", "test", "tests", "app", "cmd", "pkg",
+	"internal", "bin", "build", "target", "out", "doc", "docs", "node_modules"}
 
 // ofOnePerson reports whether the directory of this name seems to be the work of one person, rather than that of a
 // class.
@@ -127,5 +129,6 @@ func (f Finder) ofOnePerson(name string, t *problem.Tree) bool {
 
 // isProjectFile reports whether a file describes a project.
 func isProjectFile(name string) bool {
-	return slices.Contains([]string{"go.mod", "Cargo.toml", "package.json", "Makefile", "CMakeLists.txt", "pom.xml", "pyproject.toml"}, name)
+	return slices.Contains([]string{"go.mod", "Cargo.toml", "package.json", "Makefile", "CMakeLists.txt", "pom.xml",
+		"pyproject.toml"}, name)
 }

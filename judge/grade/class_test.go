@@ -39,25 +39,40 @@ func TestClasses(t *testing.T) {
 	}{
 		{"one person with a helper", map[string]string{"ann/main.py": "A", "ann/helper.py": "H"}, []string{"ann: main.py A [helper.py]"}},
 		{"one person with one file", map[string]string{"ann/x.py": "A"}, []string{"ann: x.py A []"}},
-		{"one person with a project", map[string]string{"ann/src/main.py": "A", "ann/data/in.txt": "D"}, []string{"ann: main.py A [data/in.txt]"}},
-		{"one person in the directory of a class", map[string]string{"subs/ann/main.py": "A", "subs/ann/helper.py": "H"}, []string{"ann: main.py A [helper.py]"}},
-		{"one person of Moodle", map[string]string{"Ann Lee_1001_assignsubmission_file_/a.py": "A", "Ann Lee_1001_assignsubmission_file_/b.py": "import a"}, []string{"Ann Lee: b.py import a [a.py]"}},
+		{"one person with a project", map[string]string{"ann/src/main.py": "A", "ann/data/in.txt": "D"},
+			[]string{"ann: main.py A [data/in.txt]"}},
+		{"one person in the directory of a class", map[string]string{"subs/ann/main.py": "A", "subs/ann/helper.py": "H"},
+			[]string{"ann: main.py A [helper.py]"}},
+		{"one person of Moodle",
+			map[string]string{"Ann Lee_1001_assignsubmission_file_/a.py": "A", "Ann Lee_1001_assignsubmission_file_/b.py": "import a"},
+			[]string{"Ann Lee: b.py import a [a.py]"}},
 		{"a class in a directory", map[string]string{"hw3/ann.py": "A", "hw3/bob.py": "B"}, []string{"ann: ann.py A []", "bob: bob.py B []"}},
 		{"a class in a directory with the name of the archive", map[string]string{"class/ann.py": "A"}, []string{"ann: ann.py A []"}},
-		{"a class with directories in a directory", map[string]string{"hw3/ann/a.py": "A", "hw3/bob/b.py": "B"}, []string{"ann: a.py A []", "bob: b.py B []"}},
-		{"an empty directory next to a person", map[string]string{"ann/Lösung 1.py": "A", "rosa/": ""}, []string{"ann: Lösung 1.py A []", "rosa" + notHandedIn}},
+		{"a class with directories in a directory", map[string]string{"hw3/ann/a.py": "A", "hw3/bob/b.py": "B"},
+			[]string{"ann: a.py A []", "bob: b.py B []"}},
+		{"an empty directory next to a person", map[string]string{"ann/Lösung 1.py": "A", "rosa/": ""},
+			[]string{"ann: Lösung 1.py A []", "rosa" + notHandedIn}},
 		{"an empty directory alone", map[string]string{"rosa/": ""}, []string{"rosa" + notHandedIn}},
-		{"a directory with an empty directory", map[string]string{"ann.py": "A", "rosa/src/": ""}, []string{"ann: ann.py A []", "rosa" + notHandedIn}},
-		{"only what systems add", map[string]string{"ann.py": "A", "rosa/.DS_Store": "x", "rosa/__MACOSX/x.py": "x"}, []string{"ann: ann.py A []", "rosa" + notHandedIn}},
-		{"archives without a program", map[string]string{"ann.py": "A", "rosa.zip": zipped(t, nil), "tom.zip": "", "uwe.zip": zipped(t, map[string]string{"report.pdf": "%PDF"})}, []string{
-			"ann: ann.py A []", "rosa" + notHandedIn, "tom: nothing was handed in: tom.zip is empty",
-			"uwe: nothing was handed in: no file in it has a name that says its language (report.pdf): add --language, or leave it out with --ignore"}},
-		{"names of Moodle", map[string]string{"Ada_1001_assignsubmission_file_/x.py": "A", "bob_4711_assignsubmission_file_ex 1.py": "B", "Cy_1_assignsubmission_file_/": ""},
+		{"a directory with an empty directory", map[string]string{"ann.py": "A", "rosa/src/": ""},
+			[]string{"ann: ann.py A []", "rosa" + notHandedIn}},
+		{"only what systems add", map[string]string{"ann.py": "A", "rosa/.DS_Store": "x", "rosa/__MACOSX/x.py": "x"},
+			[]string{"ann: ann.py A []", "rosa" + notHandedIn}},
+		{"archives without a program",
+			map[string]string{"ann.py": "A", "rosa.zip": zipped(t, nil), "tom.zip": "",
+				"uwe.zip": zipped(t, map[string]string{"report.pdf": "%PDF"})}, []string{
+				"ann: ann.py A []", "rosa" + notHandedIn, "tom: nothing was handed in: tom.zip is empty",
+				"uwe: nothing was handed in: no file in it has a name that says its language (report.pdf): add --language, or leave it out with --ignore"}},
+		{"names of Moodle", map[string]string{"Ada_1001_assignsubmission_file_/x.py": "A", "bob_4711_assignsubmission_file_ex 1.py": "B",
+			"Cy_1_assignsubmission_file_/": ""},
 			[]string{"Ada: x.py A []", "bob: bob_4711_assignsubmission_file_ex 1.py B []", "Cy" + notHandedIn}},
-		{"two people of one name", map[string]string{"Ada_1_assignsubmission_file_/x.py": "A", "Ada_2_assignsubmission_file_/x.py": "B"}, []string{"Ada_1_assignsubmission_file_: x.py A []", "Ada_2_assignsubmission_file_: x.py B []"}},
-		{"names in human order", map[string]string{"Zoe.py": "", "élodie.py": "", "Çağla.py": "", "Carl.py": "", "Dora.py": "", "ex10.py": "", "ex9.py": ""},
-			[]string{"Çağla: Çağla.py  []", "Carl: Carl.py  []", "Dora: Dora.py  []", "élodie: élodie.py  []", "ex9: ex9.py  []", "ex10: ex10.py  []", "Zoe: Zoe.py  []"}},
-		{"names with dots", map[string]string{"v1.2.py": "A", "J. Doe/x.py": "B", "J. Roe/": ""}, []string{"J. Doe: x.py B []", "J. Roe" + notHandedIn, "v1.2: v1.2.py A []"}},
+		{"two people of one name", map[string]string{"Ada_1_assignsubmission_file_/x.py": "A", "Ada_2_assignsubmission_file_/x.py": "B"},
+			[]string{"Ada_1_assignsubmission_file_: x.py A []", "Ada_2_assignsubmission_file_: x.py B []"}},
+		{"names in human order",
+			map[string]string{"Zoe.py": "", "élodie.py": "", "Çağla.py": "", "Carl.py": "", "Dora.py": "", "ex10.py": "", "ex9.py": ""},
+			[]string{"Çağla: Çağla.py  []", "Carl: Carl.py  []", "Dora: Dora.py  []", "élodie: élodie.py  []", "ex9: ex9.py  []",
+				"ex10: ex10.py  []", "Zoe: Zoe.py  []"}},
+		{"names with dots", map[string]string{"v1.2.py": "A", "J. Doe/x.py": "B", "J. Roe/": ""},
+			[]string{"J. Doe: x.py B []", "J. Roe" + notHandedIn, "v1.2: v1.2.py A []"}},
 	} {
 		dir := filepath.Join(t.TempDir(), "class")
 		var packed bytes.Buffer
@@ -116,10 +131,13 @@ func TestProjects(t *testing.T) {
 			"calc.py C [conftest.py test_calc.py tests/more.py]"},
 		{"nothing but a test", finder, map[string]string{"lab1_test.go": "G"}, "lab1_test.go G []"},
 		{"a built binary", finder, map[string]string{"main.c": "M", "main": "\x7fELF", "a.out": "\x7fELF"}, "main.c M [a.out main]"},
-		{"a file that the tests name", replaced, map[string]string{"shapes.py": "S", "helper.py": "H", "conftest.py": "", "test_shapes.py": "import shapes"},
+		{"a file that the tests name", replaced,
+			map[string]string{"shapes.py": "S", "helper.py": "H", "conftest.py": "", "test_shapes.py": "import shapes"},
 			"shapes.py S [conftest.py helper.py test_shapes.py]"},
-		{"files that the tests replace", replaced, map[string]string{"area.py": "A", "check.py": "C", "conftest.py": ""}, "area.py A [check.py conftest.py]"},
-		{"a notebook", finder, map[string]string{"hw.ipynb": `{"cells": [{"cell_type": "markdown", "source": "# x"}, {"cell_type": "code", "source": ["%matplotlib inline\n", "print(1)"]},
+		{"files that the tests replace", replaced, map[string]string{"area.py": "A", "check.py": "C", "conftest.py": ""},
+			"area.py A [check.py conftest.py]"},
+		{"a notebook", finder,
+			map[string]string{"hw.ipynb": `{"cells": [{"cell_type": "markdown", "source": "# x"}, {"cell_type": "code", "source": ["%matplotlib inline\n", "print(1)"]},
 			{"cell_type": "code", "source": "%%bash\nls"}, {"cell_type": "code", "source": "!pip install x\nprint(7 % 2)"}], "metadata": {"kernelspec": {"language": "python"}}}`, "data.csv": "D"},
 			"hw.py pass # %matplotlib inline\nprint(1)\n\n\n\npass # !pip install x\nprint(7 % 2)\n\n [data.csv]"},
 		{"a notebook next to its program", finder, map[string]string{"hw.ipynb": `{"cells": []}`, "hw.py": "P"}, "hw.py P [hw.ipynb]"},
@@ -148,7 +166,8 @@ func TestOneSubmissionRefusesNoClass(t *testing.T) {
 	write("bob/L\x94sung.py")
 	write("cy/" + strings.Repeat("d/", 40) + "x.py")
 	write("dan/main.py")
-	if err := errors.Join(unix.Mkfifo(filepath.Join(dir, "dan/pipe"), 0o600), os.Symlink("/", filepath.Join(dir, "eve")), os.WriteFile(filepath.Join(dir, "fay.zip"), []byte("PK\x03\x04"), 0o644)); err != nil {
+	if err := errors.Join(unix.Mkfifo(filepath.Join(dir, "dan/pipe"), 0o600), os.Symlink("/", filepath.Join(dir, "eve")),
+		os.WriteFile(filepath.Join(dir, "fay.zip"), []byte("PK\x03\x04"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	write("gil/big.py")
@@ -161,7 +180,8 @@ func TestOneSubmissionRefusesNoClass(t *testing.T) {
 	}
 	defer tree.Close()
 	got := foundIn(t, finder, tree)
-	for i, want := range []string{"ann: ann.py x []", "bob: the file name \"bob/L\\x94sung.py\" is not UTF-8: rename it", "cy: cy/d/", "dan: dan/pipe is a FIFO", "eve: eve is a link", "fay: fay.zip: the archive is incomplete", "gil: gil/big.py is 5G"} {
+	for i, want := range []string{"ann: ann.py x []", "bob: the file name \"bob/L\\x94sung.py\" is not UTF-8: rename it", "cy: cy/d/",
+		"dan: dan/pipe is a FIFO", "eve: eve is a link", "fay: fay.zip: the archive is incomplete", "gil: gil/big.py is 5G"} {
 		if i >= len(got) || !strings.HasPrefix(got[i], want) {
 			t.Errorf("%q; want %q", got[min(i, len(got)-1)], want)
 		}

@@ -20,7 +20,8 @@ func (r Report) WriteCSV(w io.Writer, words Words) error {
 		if row.MaxPoints != nil {
 			most = formatNumber(*row.MaxPoints)
 		}
-		line := append([]string{row.ID, string(row.Status), row.overall(words), row.points(), most, row.Language, row.First, row.Why}, row.cells(r.Tests, words)...)
+		line := append([]string{row.ID, string(row.Status), row.overall(words), row.points(), most, row.Language, row.First,
+			row.Why}, row.cells(r.Tests, words)...)
 		lines = append(lines, line)
 	}
 	for _, line := range lines {

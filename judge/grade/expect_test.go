@@ -38,13 +38,16 @@ func TestUnexpected(t *testing.T) {
 		want   string // empty: nothing
 	}{
 		{"permitted", problem.Expectation{Permitted: []string{"AC", "WA", "RTE"}}, 0, ""},
-		{"too slow under the limit", problem.Expectation{Permitted: []string{"AC", "WA", "RTE"}}, 1000 * ms, "test secret/b/1 is TLE, and only AC, WA, RTE may be (rule)"},
+		{"too slow under the limit", problem.Expectation{Permitted: []string{"AC", "WA", "RTE"}}, 1000 * ms,
+			"test secret/b/1 is TLE, and only AC, WA, RTE may be (rule)"},
 		{"required", problem.Expectation{Required: []string{"RTE"}}, 0, ""},
 		{"required and absent", problem.Expectation{Required: []string{"TLE"}}, 0, "no test is TLE, they are AC, WA, RTE (rule)"},
 		{"required under the limit", problem.Expectation{Required: []string{"TLE"}}, 1000 * ms, ""},
 		{"of some tests", problem.Expectation{Tests: "secret/a", Permitted: []string{"WA"}}, 0, ""},
-		{"of some tests, and wrong", problem.Expectation{Tests: "secret/*", Permitted: []string{"AC"}}, 0, "test secret/a/1 is WA, and only AC may be (rule)"}, // a pattern also matches a directory of the test
-		{"of a group, and wrong", problem.Expectation{Tests: "secret/b", Permitted: []string{"AC"}}, 0, "test secret/b/2 is RTE, and only AC may be (rule)"},
+		{"of some tests, and wrong", problem.Expectation{Tests: "secret/*", Permitted: []string{"AC"}}, 0,
+			"test secret/a/1 is WA, and only AC may be (rule)"}, // a pattern also matches a directory of the test
+		{"of a group, and wrong", problem.Expectation{Tests: "secret/b", Permitted: []string{"AC"}}, 0,
+			"test secret/b/2 is RTE, and only AC may be (rule)"},
 		{"message", problem.Expectation{Message: "many"}, 0, ""},
 		{"message and absent", problem.Expectation{Message: "few"}, 0, `the message "few" is of no test (rule)`},
 		{"score", problem.Expectation{Score: &[2]float64{30, 30}}, 0, ""},
@@ -62,7 +65,8 @@ func TestUnexpected(t *testing.T) {
 		t.Errorf("all points, and partially accepted: %q", got)
 	}
 	broken := api.Result{Verdict: api.CompileError}
-	if got := Unexpected(jury("x", problem.Expectation{Permitted: []string{"AC"}}), broken, 0); len(got) != 1 || got[0] != "it does not compile" {
+	if got := Unexpected(jury("x", problem.Expectation{Permitted: []string{"AC"}}), broken, 0); len(got) != 1 ||
+		got[0] != "it does not compile" {
 		t.Errorf("a compile error: %q", got)
 	}
 	if got := Unexpected(jury("x", problem.Expectation{Required: []string{"CE"}}), broken, 0); len(got) != 0 {
@@ -91,12 +95,15 @@ func TestSetTimeLimit(t *testing.T) {
 		{"exactly", 0, Bounds{Lower: lower(500 * ms)}, 1000 * ms, ""},
 		{"rounded up", 0, Bounds{Lower: lower(501 * ms)}, 2000 * ms, ""},
 		{"with a slow one", 0, Bounds{Lower: lower(700 * ms), Upper: upper(3000 * ms)}, 2000 * ms, ""},
-		{"without a margin", 0, Bounds{Lower: lower(700 * ms), Upper: upper(2900 * ms)}, 2000 * ms, "tle/t must be too slow, and took 2.9s, less than 1.5 times that"},
+		{"without a margin", 0, Bounds{Lower: lower(700 * ms), Upper: upper(2900 * ms)}, 2000 * ms,
+			"tle/t must be too slow, and took 2.9s, less than 1.5 times that"},
 		{"set", 3000 * ms, Bounds{Lower: lower(700 * ms), Upper: upper(4500 * ms)}, 3000 * ms, ""},
-		{"set too low", 1000 * ms, Bounds{Lower: lower(700 * ms)}, 1000 * ms, "the time limit of 1s is less than 2 times the 700ms of accepted/a"},
+		{"set too low", 1000 * ms, Bounds{Lower: lower(700 * ms)}, 1000 * ms,
+			"the time limit of 1s is less than 2 times the 700ms of accepted/a"},
 		{"set without submissions", 1000 * ms, Bounds{}, 1000 * ms, ""},
 		{"nothing says it", 0, Bounds{Upper: upper(100 * ms)}, 0, "no submission of the jury says how much time is needed"},
-		{"a fast one that was stopped", 0, Bounds{Lower: []Bound{{Path: "accepted/a", Time: 14000 * ms, Least: true}}}, 0, "accepted/a must not be too slow, and took more than 14s"},
+		{"a fast one that was stopped", 0, Bounds{Lower: []Bound{{Path: "accepted/a", Time: 14000 * ms, Least: true}}}, 0,
+			"accepted/a must not be too slow, and took more than 14s"},
 	} {
 		got, err := SetTimeLimit(problem.Limits{Time: tt.set, Timing: timing}, tt.b)
 		if got.Limit != tt.want || (err != nil) != (tt.errHas != "") || err != nil && !strings.Contains(err.Error(), tt.errHas) {
@@ -108,7 +115,8 @@ func TestSetTimeLimit(t *testing.T) {
 func TestBoundsOfSubmissions(t *testing.T) {
 	res := func(tests ...api.TestResult) *api.Result { return &api.Result{Tests: tests} }
 	b := BoundsOf([]problem.Jury{
-		jury("accepted/a", problem.Expectation{Lower: true}), jury("mixed/b", problem.Expectation{Tests: "secret/easy", Lower: true}, problem.Expectation{Tests: "secret/hard", Upper: true}),
+		jury("accepted/a", problem.Expectation{Lower: true}),
+		jury("mixed/b", problem.Expectation{Tests: "secret/easy", Lower: true}, problem.Expectation{Tests: "secret/hard", Upper: true}),
 		jury("accepted/not-run", problem.Expectation{Lower: true}), jury("rejected/c", problem.Expectation{}),
 	}, []*api.Result{
 		res(ended("secret/easy/1", api.OK, "", 10*ms), ended("secret/hard/1", api.OK, "", 30*ms)),

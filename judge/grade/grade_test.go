@@ -91,8 +91,10 @@ func shown(s Submission) string {
 // What people hand in, as files, directories and archives, is found.
 func TestSubmissionsAreFound(t *testing.T) {
 	dir := writeFiles(t, map[string]string{
-		"ann.py": "A", "bob.cpp": "B", "bob.py": "B2", "cy/hw.py": "C", "cy/data.txt": "D", "dan/x/proj/main.py": "M", "dan/x/proj/util.py": "U", "dan/x/proj/sub/v.py": "V",
-		"eve/a.c": "int f() {}", "eve/b.c": "int main() {}", "eve/b.h": "H", "fay/1.py": "1", "fay/2.py": "2", "gil/notes.txt": "", "hal.txt": "?", "ida": "#!/usr/bin/python3", "README": "",
+		"ann.py": "A", "bob.cpp": "B", "bob.py": "B2", "cy/hw.py": "C", "cy/data.txt": "D", "dan/x/proj/main.py": "M", "dan/x/proj/util.py": "U",
+		"dan/x/proj/sub/v.py": "V",
+		"eve/a.c":             "int f() {}", "eve/b.c": "int main() {}", "eve/b.h": "H", "fay/1.py": "1", "fay/2.py": "2", "gil/notes.txt": "",
+		"hal.txt": "?", "ida": "#!/usr/bin/python3", "README": "",
 		"jon_assignsubmission_file_/hw.zip": zipped(t, map[string]string{"hw/solution.py": "J", "hw/in.txt": "K"}),
 		"kim.zip":                           zipped(t, map[string]string{"Main.java": "L"}), "lea.zip": "PK\x03\x04 no archive",
 		"mia/src/main.py": "M1", "mia/data/x.txt": "M2",
@@ -114,7 +116,8 @@ func TestSubmissionsAreFound(t *testing.T) {
 		"gil: nothing was handed in: no file in it has a name that says its language (notes.txt): add --language, or leave it out with --ignore",
 		"hal: hal.txt: its name does not say its language: add --language, or leave it out with --ignore",
 		"ida: ida #!/usr/bin/python3 []", "jon: solution.py J [in.txt]", "kim: Main.java L []",
-		"lea: lea.zip: the archive is incomplete, its end is missing: copy or download it again, or make it again", "mia: main.py M1 [data/x.txt]",
+		"lea: lea.zip: the archive is incomplete, its end is missing: copy or download it again, or make it again",
+		"mia: main.py M1 [data/x.txt]",
 	}
 	for i, s := range all {
 		if got := shown(s); i >= len(want) || got != want[i] {
@@ -128,7 +131,8 @@ func TestSubmissionsAreFound(t *testing.T) {
 
 // GRD-11: a link to the work of another person is no submission, in a directory or an archive.
 func TestLinksHandInNothing(t *testing.T) {
-	files := map[string]string{"ann/sol.py": "-> ../bob/sol.py", "cy/src": "-> ../bob", "dan.py": "-> bob/sol.py", "bob/sol.py": "B", "bob/README": "-> sol.py"}
+	files := map[string]string{"ann/sol.py": "-> ../bob/sol.py", "cy/src": "-> ../bob", "dan.py": "-> bob/sol.py", "bob/sol.py": "B",
+		"bob/README": "-> sol.py"}
 	fromDir, err := problem.Open(writeFiles(t, files))
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +169,8 @@ func TestSubmissionsAreBounded(t *testing.T) {
 	for i := range 3 {
 		files[fmt.Sprintf("%d.dat", i)] = strings.Repeat("x", maxFile-100)
 	}
-	if s := finder.File("big.zip", []byte(zipped(t, files))); s.Err == nil || !strings.Contains(s.Err.Error(), "the maximum is") || s.Files != nil {
+	if s := finder.File("big.zip", []byte(zipped(t, files))); s.Err == nil ||
+		!strings.Contains(s.Err.Error(), "the maximum is") || s.Files != nil {
 		t.Errorf("large files: %v", s.Err)
 	}
 	if s := finder.File("a.unknown", []byte("x")); s.Err == nil || s.Text != nil {
@@ -203,7 +208,8 @@ func report() Report {
 	broken.Why = "cy.py:1: SyntaxError"
 	return Report{Problem: "hw3 <1>", Tests: []string{"1", "2", "10"}, Submissions: []Row{
 		judged("ann", "", test("1", api.OK, api.Accepted, ""), test("2", api.OK, api.Accepted, ""), test("10", api.OK, api.Accepted, "")),
-		judged("=bob()", `line 1: expected "<3>"`, test("1", api.OK, api.Accepted, ""), test("2", api.OK, api.WrongAnswer, `line 1: expected "<3>"`), test("10", api.CPULimit, "", "")),
+		judged("=bob()", `line 1: expected "<3>"`, test("1", api.OK, api.Accepted, ""),
+			test("2", api.OK, api.WrongAnswer, `line 1: expected "<3>"`), test("10", api.CPULimit, "", "")),
 		broken,
 		judged("dan", "exit code 1", test("1", api.Nonzero, "", "")),
 		NotJudged("<script>alert(1)</script>", Refused, api.Refuse(api.CodeNoLanguage, "no language")),
@@ -258,7 +264,8 @@ func TestSpreadsheetsExecuteNothing(t *testing.T) {
 	if err != nil || len(lines) != 6 {
 		t.Fatalf("%d lines, %v", len(lines), err)
 	}
-	if got, want := strings.Join(lines[0], "|"), "name|status|result|points|max_points|language|first_failed|why|test 1|test 2|test 10"; got != want {
+	if got, want := strings.Join(lines[0], "|"),
+		"name|status|result|points|max_points|language|first_failed|why|test 1|test 2|test 10"; got != want {
 		t.Errorf("the head is %s", got)
 	}
 	if got, want := strings.Join(lines[2], "|"), `'=bob()|done|WA|33.33|100|python|2|line 1: expected "<3>"|AC|WA|TLE`; got != want {
@@ -279,7 +286,8 @@ func TestSpreadsheetsExecuteNothing(t *testing.T) {
 // What separates cells for a spreadsheet of any country is in a quoted cell, and begins no formula where quotes do not
 // count, as in the middle of a cell.
 func TestSpreadsheetsOfAllCountries(t *testing.T) {
-	r := Report{Submissions: []Row{NotJudged("x;=1+1;", Refused, api.Refuse(api.CodeBadRequest, "%s", "a;=cmd|' /C calc'!A0\t@SUM(1)\n;\"+2"))}}
+	r := Report{Submissions: []Row{NotJudged("x;=1+1;", Refused,
+		api.Refuse(api.CodeBadRequest, "%s", "a;=cmd|' /C calc'!A0\t@SUM(1)\n;\"+2"))}}
 	var out strings.Builder
 	if err := r.WriteCSV(&out, Judge); err != nil {
 		t.Fatal(err)
@@ -300,7 +308,8 @@ func TestTablesOnTerminals(t *testing.T) {
 		return r
 	}
 	r := Report{Tests: []string{"1"}, Submissions: []Row{
-		one("Guo 王伟", "", api.OK), one("Zoe\u0308", strings.Repeat("王", 40), api.Nonzero), NotJudged("e", Missing, api.Refuse(api.CodeBadRequest, "no file")),
+		one("Guo 王伟", "", api.OK), one("Zoe\u0308", strings.Repeat("王", 40), api.Nonzero),
+		NotJudged("e", Missing, api.Refuse(api.CodeBadRequest, "no file")),
 	}}
 	var out strings.Builder
 	if err := r.WriteTable(&out, Table{Width: 70, Color: true, Escape: same}); err != nil {
@@ -322,7 +331,8 @@ func TestPageEscapesNames(t *testing.T) {
 	if err := report().WriteHTML(&out, Judge); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"&lt;script&gt;alert(1)&lt;/script&gt;", "<td class=\"bad\" title=\"2\">WA</td>", "expected &#34;&lt;3&gt;&#34;", `<tr class="open">`} {
+	for _, want := range []string{"&lt;script&gt;alert(1)&lt;/script&gt;", "<td class=\"bad\" title=\"2\">WA</td>",
+		"expected &#34;&lt;3&gt;&#34;", `<tr class="open">`} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %s in\n%s", want, out.String())
 		}
@@ -344,7 +354,8 @@ func TestJUnit(t *testing.T) {
 	if got.Tests != 11 || got.Failures != 4 || got.Errors != 1 || len(got.Suites) != 5 {
 		t.Errorf("%d tests, %d failures, %d errors, %d suites", got.Tests, got.Failures, got.Errors, len(got.Suites))
 	}
-	if bob := got.Suites[1]; bob.Cases[1].Failure == nil || bob.Cases[1].Failure.Type != "WA" || bob.Cases[0].Failure != nil || bob.Cases[2].Failure.Message != "cpu-limit" {
+	if bob := got.Suites[1]; bob.Cases[1].Failure == nil || bob.Cases[1].Failure.Type != "WA" || bob.Cases[0].Failure != nil ||
+		bob.Cases[2].Failure.Message != "cpu-limit" {
 		t.Errorf("bob is %+v", bob)
 	}
 	if dan := got.Suites[3]; dan.Skipped != 2 || dan.Cases[0].Failure.Message != "exit code 1" {

@@ -38,7 +38,8 @@ func (r Report) WriteHTML(w io.Writer, words Words) error {
 		if row.First != "" {
 			why = row.First + ": " + why
 		}
-		shown := htmlRow{Name: row.ID, Result: row.overall(words), Points: row.points(), Why: why, Language: row.Language, Judged: row.Status == Done}
+		shown := htmlRow{Name: row.ID, Result: row.overall(words), Points: row.points(), Why: why, Language: row.Language,
+			Judged: row.Status == Done}
 		judge := row.cells(r.Tests, Judge)
 		for i, word := range row.cells(r.Tests, words) {
 			shown.Cells = append(shown.Cells, htmlCell{Word: word, Class: classOf(judge[i]), Title: r.Tests[i]})

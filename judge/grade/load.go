@@ -198,7 +198,8 @@ const judges = `i=$PWD/$1 a=$PWD/$2 f=$PWD/$3; shift 3; set -- "$i" "$a" "$f" "$
 // inItsDir runs a command in ProgramDir, with the arguments that follow. Its words are those of a reader of a
 // format, not of a package: a shell reads them.
 func inItsDir(command []string, before string) []string {
-	return []string{"sh", "-c", before + "cd " + ProgramDir + " && exec " + strings.Join(command, " ") + ` "$@"`, ProgramDir}
+	return []string{"sh", "-c",
+		before + "cd " + ProgramDir + " && exec " + strings.Join(command, " ") + ` "$@"`, ProgramDir}
 }
 
 // flagsOf are the compiler flags of a program of the package.
@@ -253,7 +254,8 @@ func (l Loader) files(p problem.Program) (text api.Bytes, name string, others []
 		if !below {
 			short = path.Base(file)
 		}
-		others = append(others, api.File{Name: short, Content: content, Executable: l.Tree.Executable(file) || file == p.Main})
+		others = append(others,
+			api.File{Name: short, Content: content, Executable: l.Tree.Executable(file) || file == p.Main})
 	}
 	if len(p.Command) > 0 {
 		for i := range others {

@@ -31,7 +31,8 @@ func TestCommonOfAPackage(t *testing.T) {
 		"problem.yaml":     head + "type: scoring\nlimits: {memory: 64, validation_time: 20}\nconstants: {n: 7}\nlanguages: [python3]\n",
 		"data/sample/1.in": "s", "data/sample/1.ans": "S",
 		"data/secret/test_group.yaml":   "output_validator_args: [x]\n",
-		"data/secret/g/test_group.yaml": "max_score: 100\nrequire_pass: sample\n", "data/secret/g/1.in": strings.Repeat("i", inlineTest+1), "data/secret/g/1.ans": "A",
+		"data/secret/g/test_group.yaml": "max_score: 100\nrequire_pass: sample\n", "data/secret/g/1.in": strings.Repeat("i", inlineTest+1),
+		"data/secret/g/1.ans":          "A",
 		"data/secret/g/1.yaml":         "args: [-v]\n",
 		"output_validator/__main__.py": "n = {{n}}", "output_validator/helper.py": "{{n}} {{m}}",
 		"include/python3/lib.py": "L{{n}}", "include/default/other.txt": "",
@@ -48,10 +49,12 @@ func TestCommonOfAPackage(t *testing.T) {
 	if err := r.Validate(); err != nil {
 		t.Fatalf("the agent would refuse it: %v", err)
 	}
-	if r.Check == nil || r.Check.Protocol != api.ProtocolKattis || string(r.Check.Source) != "n = 7" || string(r.Check.Files[0].Content) != "7 {{m}}" || r.Check.Limits.CPU != 20000*ms {
+	if r.Check == nil || r.Check.Protocol != api.ProtocolKattis || string(r.Check.Source) != "n = 7" ||
+		string(r.Check.Files[0].Content) != "7 {{m}}" || r.Check.Limits.CPU != 20000*ms {
 		t.Errorf("the checker is %+v", r.Check)
 	}
-	if len(r.Tests) != 2 || r.Tests[1].StdinBlob == "" || string(*r.Tests[1].Expected) != "A" || r.Tests[1].Args[0] != "-v" || r.Tests[1].CheckArgs[0] != "x" || r.Tests[0].CheckArgs != nil {
+	if len(r.Tests) != 2 || r.Tests[1].StdinBlob == "" || string(*r.Tests[1].Expected) != "A" || r.Tests[1].Args[0] != "-v" ||
+		r.Tests[1].CheckArgs[0] != "x" || r.Tests[0].CheckArgs != nil {
 		t.Errorf("the tests are %+v", r.Tests)
 	}
 	if r.Limits.Memory != 64*api.MiB {
@@ -74,7 +77,8 @@ func TestCommonOfAPackage(t *testing.T) {
 // unless the command line names others.
 func TestFilesOfTests(t *testing.T) {
 	l, err := loaded(t, map[string]string{
-		"problem.yaml": head, "data/secret/1.in": "", "data/secret/1.ans": "", "data/secret/2.in": "", "data/secret/2.ans": "", "submissions/accepted/a.py": "",
+		"problem.yaml": head, "data/secret/1.in": "", "data/secret/1.ans": "", "data/secret/2.in": "", "data/secret/2.ans": "",
+		"submissions/accepted/a.py": "",
 		"data/secret/2.files/b.txt": strings.Repeat("b", inlineTest+1), "data/secret/2.files/a/a.txt": "A",
 	})
 	if err != nil {
@@ -86,7 +90,8 @@ func TestFilesOfTests(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := common.Tests[1].Files
-	if common.Tests[0].Files != nil || len(files) != 2 || files[0].Name != "a/a.txt" || string(files[0].Content) != "A" || files[1].Name != "b.txt" || files[1].Blob == "" || files[1].Content != nil {
+	if common.Tests[0].Files != nil || len(files) != 2 || files[0].Name != "a/a.txt" || string(files[0].Content) != "A" ||
+		files[1].Name != "b.txt" || files[1].Blob == "" || files[1].Content != nil {
 		t.Errorf("the tests are %+v", common.Tests)
 	}
 	for _, r := range []api.Run{{}, {InputFile: "other.txt"}} {
@@ -107,7 +112,8 @@ func TestCommonOfAManager(t *testing.T) {
 	tree := problemtest.Tree(t, map[string]string{"manager.py": "x"})
 	manager := problem.Program{Main: "manager.py", Files: []string{"manager.py"}, Language: "python", Protocol: "cms"}
 	r, err := Loader{Tree: tree, Problem: &problem.Problem{Interactive: true, Checker: &manager, Processes: 3, ProgramIO: "fifo_io"}}.Common()
-	if i := r.Interactor; err != nil || i == nil || i.Protocol != api.ProtocolCMS || i.Processes != 3 || i.ProgramIO != api.FIFOIO || string(i.Source) != "x" {
+	if i := r.Interactor; err != nil || i == nil || i.Protocol != api.ProtocolCMS || i.Processes != 3 || i.ProgramIO != api.FIFOIO ||
+		string(i.Source) != "x" {
 		t.Errorf("%+v, %v", i, err)
 	}
 }
@@ -115,7 +121,8 @@ func TestCommonOfAManager(t *testing.T) {
 // A problem without points is one group: all or nothing.
 func TestPassFailIsAllOrNothing(t *testing.T) {
 	l, err := loaded(t, map[string]string{
-		"problem.yaml": head + "limits: {code: 1}\n", "data/secret/1.in": "", "data/secret/1.ans": "", "data/secret/1.yaml": "output_validator_args: [float_tolerance, 1e-3]\n",
+		"problem.yaml": head + "limits: {code: 1}\n", "data/secret/1.in": "", "data/secret/1.ans": "",
+		"data/secret/1.yaml":        "output_validator_args: [float_tolerance, 1e-3]\n",
 		"submissions/accepted/a.py": "",
 	})
 	if err != nil {
@@ -141,15 +148,18 @@ func TestPassFailIsAllOrNothing(t *testing.T) {
 }
 
 func TestWithTime(t *testing.T) {
-	for _, tt := range []struct{ cpu, wall api.Duration }{{1000 * ms, 6000 * ms}, {6900 * ms, 29600 * ms}, {20000 * ms, 30000 * ms}, {60000 * ms, 60000 * ms}} {
+	for _, tt := range []struct{ cpu, wall api.Duration }{{1000 * ms, 6000 * ms}, {6900 * ms, 29600 * ms}, {20000 * ms, 30000 * ms},
+		{60000 * ms, 60000 * ms}} {
 		if l := WithTime(api.Limits{}, tt.cpu, api.Limits{}); l.CPU != tt.cpu || l.Wall != tt.wall {
 			t.Errorf("%s: %s, %s; want %s", tt.cpu, l.CPU, l.Wall, tt.wall)
 		}
 	}
-	if l := WithTime(api.Limits{CPU: 1000 * ms, Wall: 5000 * ms}, 2000*ms, api.Limits{Wall: 2000 * ms}); l.CPU != 1000*ms || l.Wall != 5000*ms {
+	if l := WithTime(api.Limits{CPU: 1000 * ms, Wall: 5000 * ms}, 2000*ms,
+		api.Limits{Wall: 2000 * ms}); l.CPU != 1000*ms || l.Wall != 5000*ms {
 		t.Errorf("limits of the caller: %+v", l)
 	}
-	for _, tt := range []struct{ ceiling, cpu, wall api.Duration }{{10000 * ms, 1000 * ms, 6000 * ms}, {10000 * ms, 8000 * ms, 10000 * ms}, {10000 * ms, 12000 * ms, 12000 * ms}, {90000 * ms, 20000 * ms, 30000 * ms}} {
+	for _, tt := range []struct{ ceiling, cpu, wall api.Duration }{{10000 * ms, 1000 * ms, 6000 * ms}, {10000 * ms, 8000 * ms, 10000 * ms},
+		{10000 * ms, 12000 * ms, 12000 * ms}, {90000 * ms, 20000 * ms, 30000 * ms}} {
 		if l := WithTime(api.Limits{}, tt.cpu, api.Limits{Wall: tt.ceiling}); l.CPU != tt.cpu || l.Wall != tt.wall {
 			t.Errorf("%s of an agent that allows %s: %s, %s; want %s", tt.cpu, tt.ceiling, l.CPU, l.Wall, tt.wall)
 		}
@@ -164,8 +174,9 @@ func TestOldTestlibGetsItsIntegers(t *testing.T) {
 		"#include <stdint.h>\nuint64_t x;": "#include <stdint.h>\nuint64_t x;",
 	} {
 		l, err := loaded(t, map[string]string{
-			"problem.yaml": head + "type: pass-fail\n", "data/secret/1.in": "", "data/secret/1.ans": "", "submissions/accepted/a.py": "", "problem_statement/problem.en.tex": "",
-			"output_validator/check.cpp": "#include \"testlib.h\"", "output_validator/testlib.h": header,
+			"problem.yaml": head + "type: pass-fail\n", "data/secret/1.in": "", "data/secret/1.ans": "", "submissions/accepted/a.py": "",
+			"problem_statement/problem.en.tex": "",
+			"output_validator/check.cpp":       "#include \"testlib.h\"", "output_validator/testlib.h": header,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -203,7 +214,8 @@ func TestLargeInputs(t *testing.T) {
 	if err != nil || put != int(api.MaxBlob) || tests[0].StdinBlob == "" {
 		t.Errorf("%d bytes, %v", put, err)
 	}
-	if _, err := l.Tests([]problem.Test{{ID: "2", Input: "2.in", Answer: "2.out"}}); err == nil || !strings.Contains(err.Error(), "2.in") || !strings.Contains(err.Error(), "256M") {
+	if _, err := l.Tests([]problem.Test{{ID: "2", Input: "2.in", Answer: "2.out"}}); err == nil || !strings.Contains(err.Error(), "2.in") ||
+		!strings.Contains(err.Error(), "256M") {
 		t.Errorf("one byte more: %v", err)
 	}
 }

@@ -40,7 +40,8 @@ func asSource(name string, text []byte) (string, []byte) {
 		return name, text
 	}
 	var n notebook
-	if err := json.Unmarshal(text, &n); err != nil || n.Metadata.Kernel.Language != "" && n.Metadata.Kernel.Language != "python" {
+	if err := json.Unmarshal(text, &n); err != nil ||
+		n.Metadata.Kernel.Language != "" && n.Metadata.Kernel.Language != "python" {
 		return name, text // a file whose language is not known
 	}
 	var program strings.Builder

@@ -23,7 +23,8 @@ var mainNames = []string{"main", "__main__", "solution", "sol", "submission", "p
 // main chooses the source that is run.
 func (p project) main(f Finder) (string, error) {
 	if f.Program != "" {
-		if found := withLeastDepth(p.sources, func(name string) bool { return path.Base(name) == f.Program }); len(found) == 1 {
+		if found := withLeastDepth(p.sources,
+			func(name string) bool { return path.Base(name) == f.Program }); len(found) == 1 {
 			return found[0], nil
 		}
 	}

@@ -18,8 +18,10 @@ func runsOf(all ...[]api.TestResult) (runs []api.Result) {
 
 func TestRepeatedRuns(t *testing.T) {
 	runs := runsOf(
-		[]api.TestResult{ended("1", api.OK, api.Accepted, 10*ms), ended("2", api.OK, api.Accepted, 990*ms), ended("3", api.OK, api.Accepted, 5*ms)},
-		[]api.TestResult{ended("1", api.OK, api.Accepted, 40*ms), ended("2", api.OK, api.Accepted, 1010*ms), ended("3", api.OK, api.WrongAnswer, 5*ms)},
+		[]api.TestResult{ended("1", api.OK, api.Accepted, 10*ms), ended("2", api.OK, api.Accepted, 990*ms),
+			ended("3", api.OK, api.Accepted, 5*ms)},
+		[]api.TestResult{ended("1", api.OK, api.Accepted, 40*ms), ended("2", api.OK, api.Accepted, 1010*ms),
+			ended("3", api.OK, api.WrongAnswer, 5*ms)},
 		[]api.TestResult{ended("1", api.OK, api.Accepted, 20*ms), ended("2", api.OK, api.Accepted, 980*ms)},
 	)
 	if got, want := Unstable(runs, 1000*ms), []string{
@@ -72,7 +74,8 @@ func TestNoiseOfTheMachine(t *testing.T) {
 		if (err != nil) != tt.noisy {
 			t.Errorf("%s: %v", tt.name, err)
 		}
-		if err != nil && !strings.Contains(err.Error(), "too noisy to set a limit: test slow of accepted/a.py took 400ms to 460ms in 3 runs, which is 15 %") {
+		if err != nil && !strings.Contains(err.Error(),
+			"too noisy to set a limit: test slow of accepted/a.py took 400ms to 460ms in 3 runs, which is 15 %") {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}

@@ -113,7 +113,8 @@ func (r Report) AllJudged() bool {
 
 // Complete reports whether nothing interrupted the grading: each submission was judged, or cannot be as it is.
 func (r Report) Complete() bool {
-	return !slices.ContainsFunc(r.Submissions, func(row Row) bool { return row.Status == Failed || row.Status == Canceled })
+	return !slices.ContainsFunc(r.Submissions,
+		func(row Row) bool { return row.Status == Failed || row.Status == Canceled })
 }
 
 // Replace puts a row in the place of that with the same id, or adds it in the order of names.

@@ -178,7 +178,8 @@ func (r Report) summary() string {
 			accepted++
 		}
 	}
-	line := fmt.Sprintf("%s, %s: %d accepted, %d not", problem.Count(len(r.Submissions), "submission"), problem.Count(len(r.Tests), "test"), accepted, count[Done]-accepted)
+	line := fmt.Sprintf("%s, %s: %d accepted, %d not", problem.Count(len(r.Submissions), "submission"),
+		problem.Count(len(r.Tests), "test"), accepted, count[Done]-accepted)
 	if n := len(r.Submissions) - count[Done] - count[Missing]; n > 0 {
 		line += fmt.Sprintf("; %d not judged", n)
 	}

@@ -27,7 +27,8 @@ func SetTimeLimit(p problem.Limits, b Bounds) (api.TimeLimit, error) {
 			t.Slowest, t.By = one.Time, one.Path
 		}
 		if one.Least {
-			return t, fmt.Errorf("%s must not be too slow, and took more than %s: set --longest above what it needs", one.Path, one.Time)
+			return t, fmt.Errorf("%s must not be too slow, and took more than %s: set --longest above what it needs", one.Path,
+				one.Time)
 		}
 	}
 	for _, one := range b.Upper {
@@ -47,7 +48,8 @@ func SetTimeLimit(p problem.Limits, b Bounds) (api.TimeLimit, error) {
 		t.Limit = max(1, api.Duration(math.Ceil(float64(least)/float64(step)))) * step
 	}
 	if t.Limit < least {
-		return t, fmt.Errorf("the time limit of %s is less than %v times the %s of %s", t.Limit, p.Timing.Accepted, t.Slowest, t.By)
+		return t, fmt.Errorf("the time limit of %s is less than %v times the %s of %s", t.Limit,
+			p.Timing.Accepted, t.Slowest, t.By)
 	}
 	if t.Fastest > 0 && float64(t.Limit)*p.Timing.TooSlow > float64(t.Fastest) {
 		return t, fmt.Errorf("the time limit of %s leaves no margin: %s must be too slow, and took %s, less than %v times that (the slowest that must not be is %s with %s)", t.Limit, t.FastestBy, t.Fastest, p.Timing.TooSlow, t.By, t.Slowest)

@@ -71,7 +71,8 @@ func (t *Tree) listEntry(root *os.Root, name string, e fs.DirEntry, linked bool,
 	case info.IsDir():
 		return t.listBelow(root, name, linked, depth)
 	}
-	return t.add(name, treeFile{linked: linked, size: info.Size(), executable: info.Mode()&0o111 != 0, read: readIn(root, name)})
+	return t.add(name, treeFile{linked: linked, size: info.Size(), executable: info.Mode()&0o111 != 0,
+		read: readIn(root, name)})
 }
 
 // listBelow lists a directory in another one. A tolerant tree has one file in the place of a directory at its top

@@ -50,7 +50,8 @@ func (p *Problem) lacks(programs bool) error {
 		if n == 1 {
 			are, them = "is", "it"
 		}
-		lacks = append(lacks, fmt.Sprintf("%s of its %s %s not in the package: its own programs make %s", Count(n, "file"), Count(len(p.Tests), "test"), are, them))
+		lacks = append(lacks, fmt.Sprintf("%s of its %s %s not in the package: its own programs make %s", Count(n, "file"),
+			Count(len(p.Tests), "test"), are, them))
 	}
 	if n := len(g.Builds); n > 0 && programs {
 		lacks = append(lacks, fmt.Sprintf("%d of its programs must be built by its script first", n))

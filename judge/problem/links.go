@@ -17,7 +17,8 @@ type link struct{ name, target string }
 // memberName checks the name of an archive's member; written is how the archive writes it.
 func memberName(name, written string) error {
 	if err := api.FileName(name); err != nil {
-		return fmt.Errorf("the archive has a file with the name %q, which is not the name of a file below a directory", written)
+		return fmt.Errorf("the archive has a file with the name %q, which is not the name of a file below a directory",
+			written)
 	}
 	return nil
 }
@@ -54,7 +55,8 @@ func (t *Tree) addLinks(links []link) error {
 		outside := path.IsAbs(l.target) || target == ".." || strings.HasPrefix(target, "../")
 		switch below := t.Below(target); {
 		case t.tolerant:
-			added[l.name] = treeFile{linked: true, read: func(int64) ([]byte, error) { return nil, fmt.Errorf("%s is a link", l.name) }}
+			added[l.name] = treeFile{linked: true,
+				read: func(int64) ([]byte, error) { return nil, fmt.Errorf("%s is a link", l.name) }}
 		case !outside && t.Has(target):
 			added[l.name] = linkTo(target)
 		case !outside && target != "." && len(below) > 0 && !strings.HasPrefix(l.name, target+"/"):

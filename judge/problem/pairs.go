@@ -128,7 +128,8 @@ var (
 		"out": isAnswer, "output": isAnswer, "outputs": isAnswer, "ans": isAnswer, "answer": isAnswer, "answers": isAnswer,
 		"expected": isAnswer, "stdout": isAnswer,
 	}
-	dataEndings = []string{"", ".txt", ".dat", ".in", ".inp", ".input", ".out", ".output", ".ans", ".answer", ".a", ".expected"}
+	dataEndings = []string{"", ".txt", ".dat", ".in", ".inp", ".input", ".out", ".output", ".ans",
+		".answer", ".a", ".expected"}
 )
 
 // wordKey returns the role of a file by the last word of its name that says one, and a key that is the
@@ -171,7 +172,8 @@ func pairsByWords(left map[string]bool) ([]Pair, error) {
 			place = &found[key].Answer
 		}
 		if *place != "" {
-			return nil, fmt.Errorf("%s and %s could both belong to one test: rename one of them", min(*place, name), max(*place, name))
+			return nil, fmt.Errorf("%s and %s could both belong to one test: rename one of them",
+				min(*place, name), max(*place, name))
 		}
 		*place = name
 	}

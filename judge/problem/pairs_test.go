@@ -17,7 +17,8 @@ func ids(pairs []Pair) []string {
 }
 
 func TestPairsAreInNumericOrder(t *testing.T) {
-	want := []string{"0", "1", "2", "02b", "10", "a-2-x", "a-10", "a-10-1", "b", "secret/2", "secret/10", "secret/123456789012345678901234567890"}
+	want := []string{"0", "1", "2", "02b", "10", "a-2-x", "a-10", "a-10-1", "b", "secret/2", "secret/10",
+		"secret/123456789012345678901234567890"}
 	names := []string{"a.out"}
 	for _, i := range rand.Perm(len(want)) {
 		names = append(names, want[i]+".in", want[i]+[]string{".ans", ".out"}[i%2])
@@ -47,10 +48,12 @@ func TestPairsKnowUsualNames(t *testing.T) {
 		{"tests/input/1.in tests/output/1.out", "tests/1=tests/input/1.in+tests/output/1.out"},
 		{"in/1 out/1 in/2 out/2", "1=in/1+out/1 2=in/2+out/2"},
 		{"01/in 01/out", "01=01/in+01/out"},
-		{"01/input.txt 01/output.txt 02/input.txt 02/expected_output.txt", "01=01/input.txt+01/output.txt 02=02/input.txt+02/expected_output.txt"},
+		{"01/input.txt 01/output.txt 02/input.txt 02/expected_output.txt",
+			"01=01/input.txt+01/output.txt 02=02/input.txt+02/expected_output.txt"},
 		{"task.in.1 task.out.1", "task1=task.in.1+task.out.1"},
 		{"input.txt output.txt", "input=input.txt+output.txt"},
-		{"out-of-range.in out-of-range.ans in-order.in in-order.ans", "in-order=in-order.in+in-order.ans out-of-range=out-of-range.in+out-of-range.ans"},
+		{"out-of-range.in out-of-range.ans in-order.in in-order.ans",
+			"in-order=in-order.in+in-order.ans out-of-range=out-of-range.in+out-of-range.ans"},
 		{"test_1_input.txt test_1_answer.txt", "test_1=test_1_input.txt+test_1_answer.txt"},
 		{"1.in 1.ans 1.in.statement 1.interaction 1.png 1.yaml", "1=1.in+1.ans"},
 	} {

@@ -229,7 +229,8 @@ func decompressed(in *bufio.Reader) (io.Reader, func(), error) {
 		z, err := gzip.NewReader(in)
 		return z, func() {}, err
 	case bytes.HasPrefix(head, zstdMagic):
-		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return nil, nil, err
 		}

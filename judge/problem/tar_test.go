@@ -87,13 +87,16 @@ func TestOnePackageHasOneDigest(t *testing.T) {
 	if err := os.Chmod(filepath.Join(dir, "p/b/run"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	asTar := tarred(t, tar.Header{Name: "./"}, tar.Header{Name: "./p/b/", Typeflag: tar.TypeDir}, tar.Header{Name: "./p/b/d", Typeflag: tar.TypeSymlink, Linkname: "c.txt"},
-		tar.Header{Name: "./p/b/c.txt", Linkname: "c", ModTime: time.Unix(7, 0), Uid: 77}, tar.Header{Name: "./p/b/run", Mode: 0o700, Linkname: "#!"},
+	asTar := tarred(t, tar.Header{Name: "./"}, tar.Header{Name: "./p/b/", Typeflag: tar.TypeDir},
+		tar.Header{Name: "./p/b/d", Typeflag: tar.TypeSymlink, Linkname: "c.txt"},
+		tar.Header{Name: "./p/b/c.txt", Linkname: "c", ModTime: time.Unix(7, 0), Uid: 77},
+		tar.Header{Name: "./p/b/run", Mode: 0o700, Linkname: "#!"},
 		tar.Header{Name: "./p/a.txt", Linkname: "a"}, tar.Header{Name: "./p/.git/x", Linkname: "no"})
 	asZip := zipped(t, member{name: "p/a.txt", text: "a"}, member{name: "p/b/d", text: "c.txt", mode: fs.ModeSymlink},
 		member{name: "p/b/c.txt", text: "c"}, member{name: "p/b/run", text: "#!", mode: 0o755})
 	var want string
-	for _, name := range []string{dir, write(t, "p.tar", asTar), write(t, "p.tgz", compressed(t, "gz", asTar)), write(t, "p.tar.zst", compressed(t, "zst", asTar)), write(t, "p.zip", asZip)} {
+	for _, name := range []string{dir, write(t, "p.tar", asTar), write(t, "p.tgz", compressed(t, "gz", asTar)),
+		write(t, "p.tar.zst", compressed(t, "zst", asTar)), write(t, "p.zip", asZip)} {
 		tree := opened(t, name).Unwrapped()
 		if names := []string{"a.txt", "b/c.txt", "b/d", "b/run"}; !slices.Equal(tree.Names(), names) {
 			t.Fatalf("%s has %q; want %q", name, tree.Names(), names)
@@ -112,7 +115,8 @@ func TestOnePackageHasOneDigest(t *testing.T) {
 				t.Errorf("%s: packed as %s, %v; want %s", name, packed, err, digest)
 			}
 		}
-		if again, err := opened(t, write(t, "again.zip", first.Bytes())).Digest(); again != digest || err != nil || !bytes.Equal(first.Bytes(), second.Bytes()) {
+		if again, err := opened(t, write(t, "again.zip", first.Bytes())).Digest(); again != digest || err != nil ||
+			!bytes.Equal(first.Bytes(), second.Bytes()) {
 			t.Errorf("%s: the packed tree has digest %s, %v; want %s", name, again, err, digest)
 		}
 	}
@@ -137,7 +141,8 @@ func TestMembersOfRealTools(t *testing.T) {
 	tree := opened(t, write(t, "p.tar", tarred(t,
 		tar.Header{Typeflag: tar.TypeXGlobalHeader, Name: "pax_global_header", PAXRecords: map[string]string{"comment": "0123"}},
 		tar.Header{Typeflag: tarLabel, Name: "label"}, tar.Header{Typeflag: tarDumpDir, Name: "p/"},
-		tar.Header{Name: "p/a", Linkname: "1"}, link(tar.TypeSymlink, "p/l", "a"), link(tar.TypeLink, "p/m", "p/l"), link(tar.TypeLink, "p/n", "./p/m"))))
+		tar.Header{Name: "p/a", Linkname: "1"}, link(tar.TypeSymlink, "p/l", "a"), link(tar.TypeLink, "p/m", "p/l"),
+		link(tar.TypeLink, "p/n", "./p/m"))))
 	if names := []string{"p/a", "p/l", "p/m", "p/n"}; !slices.Equal(tree.Names(), names) {
 		t.Fatalf("it has %q; want %q", tree.Names(), names)
 	}
@@ -159,14 +164,16 @@ func TestTarsAreBounded(t *testing.T) {
 		content []byte
 		want    string
 	}{
-		"up":          {tarred(t, tar.Header{Name: "../x"}), "is not the name of a file below a directory"},
-		"absolute":    {tarred(t, tar.Header{Name: "/etc/passwd"}), "is not the name of a file below a directory"},
-		"twice":       {tarred(t, tar.Header{Name: "a"}, tar.Header{Name: "./a"}), `there are two files "a"`},
-		"both":        {tarred(t, tar.Header{Name: "a"}, tar.Header{Name: "a/b"}), `"a" is a file and the directory of "a/b"`},
-		"device":      {tarred(t, tar.Header{Name: "d", Typeflag: tar.TypeChar}), `"d" is neither a file nor a directory nor a link`},
-		"hard link":   {tarred(t, tar.Header{Name: "h", Typeflag: tar.TypeLink, Linkname: "../../etc/passwd"}), "which is not before it in the archive"},
-		"too large":   {declared.Bytes(), "its files have more than 4G unpacked"},
-		"cut":         {tarred(t, tar.Header{Name: "a", Linkname: strings.Repeat("x", 2000)})[:1000], "the archive is incomplete, its end is missing"},
+		"up":       {tarred(t, tar.Header{Name: "../x"}), "is not the name of a file below a directory"},
+		"absolute": {tarred(t, tar.Header{Name: "/etc/passwd"}), "is not the name of a file below a directory"},
+		"twice":    {tarred(t, tar.Header{Name: "a"}, tar.Header{Name: "./a"}), `there are two files "a"`},
+		"both":     {tarred(t, tar.Header{Name: "a"}, tar.Header{Name: "a/b"}), `"a" is a file and the directory of "a/b"`},
+		"device":   {tarred(t, tar.Header{Name: "d", Typeflag: tar.TypeChar}), `"d" is neither a file nor a directory nor a link`},
+		"hard link": {tarred(t, tar.Header{Name: "h", Typeflag: tar.TypeLink, Linkname: "../../etc/passwd"}),
+			"which is not before it in the archive"},
+		"too large": {declared.Bytes(), "its files have more than 4G unpacked"},
+		"cut": {tarred(t, tar.Header{Name: "a", Linkname: strings.Repeat("x", 2000)})[:1000],
+			"the archive is incomplete, its end is missing"},
 		"no tar":      {compressed(t, "gz", []byte("hello")), "what is compressed in it is no tar archive"},
 		"broken gzip": {append([]byte{0x1f, 0x8b}, "hello"...), "x.tar: "},
 		"broken zstd": {append([]byte{0x28, 0xb5, 0x2f, 0xfd}, "hello"...), "read the tar archive"},
@@ -206,7 +213,8 @@ func TestLinksMakeNoEndlessPackage(t *testing.T) {
 
 // No archive makes the reader panic, or gives a name that leads out of a directory.
 func FuzzOpenTar(f *testing.F) {
-	f.Add(tarred(f, tar.Header{Name: "a/b", Linkname: "x"}, tar.Header{Name: "c", Typeflag: tar.TypeSymlink, Linkname: "a"}, tar.Header{Name: "d", Typeflag: tar.TypeLink, Linkname: "a/b"}))
+	f.Add(tarred(f, tar.Header{Name: "a/b", Linkname: "x"}, tar.Header{Name: "c", Typeflag: tar.TypeSymlink, Linkname: "a"},
+		tar.Header{Name: "d", Typeflag: tar.TypeLink, Linkname: "a/b"}))
 	f.Add(compressed(f, "zst", tarred(f, tar.Header{Name: "a"})))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		tree, err := openTar("x.tar", bytes.NewReader(content), false)
@@ -241,7 +249,8 @@ func TestArchivesThatWereCut(t *testing.T) {
 		files = append(files, member{name: name, text: strings.Repeat(name+" ", 100)})
 	}
 	plain := tarred(t, members...)
-	for name, whole := range map[string][]byte{"p.tar": plain, "p.tgz": compressed(t, "gz", plain), "p.tar.zst": compressed(t, "zst", plain), "p.zip": zipped(t, files...)} {
+	for name, whole := range map[string][]byte{"p.tar": plain, "p.tgz": compressed(t, "gz", plain), "p.tar.zst": compressed(t, "zst", plain),
+		"p.zip": zipped(t, files...)} {
 		opened(t, write(t, name, whole))
 		least, most := 300, len(whole)-1024 // the beginning says what it is; what has one of two blocks at the end is whole
 		if name != "p.tar" {

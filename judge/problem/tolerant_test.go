@@ -37,7 +37,8 @@ func rawZip(t *testing.T, headers ...zip.FileHeader) []byte {
 
 // Windows writes names in code page 437.
 func TestZipsOfWindows(t *testing.T) {
-	tree, err := OpenZip("x.zip", rawZip(t, zip.FileHeader{Name: "M\x81ller\\L\x94sung \xe1.py"}, zip.FileHeader{Name: "\x8ega/"}, zip.FileHeader{Name: "é.py"}))
+	tree, err := OpenZip("x.zip",
+		rawZip(t, zip.FileHeader{Name: "M\x81ller\\L\x94sung \xe1.py"}, zip.FileHeader{Name: "\x8ega/"}, zip.FileHeader{Name: "é.py"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,15 +64,27 @@ func TestTolerantTrees(t *testing.T) {
 		refused    string // name in the tolerant tree; empty: only that tree is wanted
 		why        string
 	}{
-		{name: "a name above", content: rawZip(t, zip.FileHeader{Name: "ann.py"}, zip.FileHeader{Name: "../x"}), refused: "x", why: `the archive has a file with the name "../x"`},
-		{name: "a long name", content: rawZip(t, zip.FileHeader{Name: "ann.py"}, zip.FileHeader{Name: long + "x"}), refused: long[:maxName], why: "is not the name of a file below"},
-		{name: "two files of one name", content: rawZip(t, zip.FileHeader{Name: "ann.py"}, zip.FileHeader{Name: "b"}, zip.FileHeader{Name: "b"}), refused: "b (2)", why: "there are two files"},
-		{name: "a password", content: rawZip(t, zip.FileHeader{Name: "ann.py"}, zip.FileHeader{Name: "b", Flags: 1}), refused: "b", why: "without a password"},
-		{name: "a large file", content: rawZip(t, zip.FileHeader{Name: "ann.py"}, zip.FileHeader{Name: "b", UncompressedSize64: uint64(MaxBytes) + 1}), refused: "b", why: "b is 4096.0M: the maximum is 64M"},
-		{name: "a file and a directory", content: rawZip(t, zip.FileHeader{Name: "ann.py"}, zip.FileHeader{Name: "b"}, zip.FileHeader{Name: "b/c"}), refused: "b", why: "is a file and the directory of"},
-		{name: "a device", content: tarred(t, tar.Header{Name: "ann.py"}, tar.Header{Name: "b", Typeflag: tar.TypeChar}), refused: "b", why: "is neither a file nor a directory"},
-		{name: "a hard link to nothing", content: tarred(t, tar.Header{Name: "ann.py"}, tar.Header{Name: "b", Typeflag: tar.TypeLink, Linkname: "c"}), refused: "b", why: "which is not before it"},
-		{name: "a name that is not UTF-8", from: writeFiles(t, map[string]string{"ann.py": "A", "b\xff": ""}), refused: "b?", why: "is not UTF-8: rename it"},
+		{name: "a name above", content: rawZip(t, zip.FileHeader{Name: "ann.py"}, zip.FileHeader{Name: "../x"}), refused: "x",
+			why: `the archive has a file with the name "../x"`},
+		{name: "a long name", content: rawZip(t, zip.FileHeader{Name: "ann.py"}, zip.FileHeader{Name: long + "x"}), refused: long[:maxName],
+			why: "is not the name of a file below"},
+		{name: "two files of one name", content: rawZip(t, zip.FileHeader{Name: "ann.py"}, zip.FileHeader{Name: "b"}, zip.FileHeader{Name: "b"}),
+			refused: "b (2)", why: "there are two files"},
+		{name: "a password", content: rawZip(t, zip.FileHeader{Name: "ann.py"}, zip.FileHeader{Name: "b", Flags: 1}), refused: "b",
+			why: "without a password"},
+		{name: "a large file",
+			content: rawZip(t, zip.FileHeader{Name: "ann.py"}, zip.FileHeader{Name: "b", UncompressedSize64: uint64(MaxBytes) + 1}), refused: "b",
+			why: "b is 4096.0M: the maximum is 64M"},
+		{name: "a file and a directory",
+			content: rawZip(t, zip.FileHeader{Name: "ann.py"}, zip.FileHeader{Name: "b"}, zip.FileHeader{Name: "b/c"}), refused: "b",
+			why: "is a file and the directory of"},
+		{name: "a device", content: tarred(t, tar.Header{Name: "ann.py"}, tar.Header{Name: "b", Typeflag: tar.TypeChar}), refused: "b",
+			why: "is neither a file nor a directory"},
+		{name: "a hard link to nothing",
+			content: tarred(t, tar.Header{Name: "ann.py"}, tar.Header{Name: "b", Typeflag: tar.TypeLink, Linkname: "c"}), refused: "b",
+			why: "which is not before it"},
+		{name: "a name that is not UTF-8", from: writeFiles(t, map[string]string{"ann.py": "A", "b\xff": ""}), refused: "b?",
+			why: "is not UTF-8: rename it"},
 		{name: "many directories", from: deep, refused: "bob", why: "directories deep"},
 	} {
 		if tt.content != nil {
@@ -102,7 +115,8 @@ func TestTolerantTrees(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tree.Close()
-	if _, err := tree.Read("bob", 1); !slices.Equal(tree.Names(), []string{"ann.py", "bob"}) || err == nil || !strings.Contains(err.Error(), "it has 4097 files: the most is 4096") {
+	if _, err := tree.Read("bob", 1); !slices.Equal(tree.Names(), []string{"ann.py", "bob"}) || err == nil ||
+		!strings.Contains(err.Error(), "it has 4097 files: the most is 4096") {
 		t.Errorf("a directory with many files: %d names, %v", len(tree.Names()), err)
 	}
 }

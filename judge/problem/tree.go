@@ -327,7 +327,8 @@ func (t *Tree) addFolder(name string) error {
 // file.
 func Ignored(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
-		if strings.HasPrefix(part, ".") && strings.Trim(part, ".") != "" || slices.Contains([]string{"__MACOSX", "__pycache__", "Thumbs.db", "desktop.ini"}, part) {
+		if strings.HasPrefix(part, ".") && strings.Trim(part, ".") != "" ||
+			slices.Contains([]string{"__MACOSX", "__pycache__", "Thumbs.db", "desktop.ini"}, part) {
 			return true
 		}
 	}

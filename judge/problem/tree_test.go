@@ -67,7 +67,8 @@ func TestTreeOfADirectoryAndOfAnArchive(t *testing.T) {
 		"p/a.txt": "a", "p/b/c.txt": "c", "p/b/d": "-> c.txt", "p/e": "-> b", "p/.git/x": "no", "p/__MACOSX/y": "no", "p/b/.DS_Store": "no",
 	})
 	archive := filepath.Join(t.TempDir(), "p.zip")
-	content := zipped(t, member{name: "p/a.txt", text: "a"}, member{name: `p\b\c.txt`, text: "c"}, member{name: "p/b/d", text: "c.txt", mode: fs.ModeSymlink},
+	content := zipped(t, member{name: "p/a.txt", text: "a"}, member{name: `p\b\c.txt`, text: "c"},
+		member{name: "p/b/d", text: "c.txt", mode: fs.ModeSymlink},
 		member{name: "p/e", text: "b", mode: fs.ModeSymlink}, member{name: "p/.git/x", text: "no"}, member{name: "__MACOSX/p/y", text: "no"})
 	if err := os.WriteFile(archive, content, 0o644); err != nil {
 		t.Fatal(err)
@@ -108,14 +109,17 @@ func TestLinksLeadNowhereElse(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("secret"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	dir := writeFiles(t, map[string]string{"1.in": "-> " + secret, "2.in": "-> ../../secret", "3.in": "-> 4.in", "self": "-> self", "up": "-> ..", "ok": ""})
+	dir := writeFiles(t, map[string]string{"1.in": "-> " + secret, "2.in": "-> ../../secret", "3.in": "-> 4.in", "self": "-> self",
+		"up": "-> ..", "ok": ""})
 	fromDir, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer fromDir.Close()
-	fromZip, err := OpenZip("a.zip", zipped(t, member{name: "1.in", text: secret, mode: fs.ModeSymlink}, member{name: "2.in", text: "../../secret", mode: fs.ModeSymlink},
-		member{name: "3.in", text: "4.in", mode: fs.ModeSymlink}, member{name: "self", text: "self", mode: fs.ModeSymlink}, member{name: "up", text: "..", mode: fs.ModeSymlink}, member{name: "ok"}))
+	fromZip, err := OpenZip("a.zip",
+		zipped(t, member{name: "1.in", text: secret, mode: fs.ModeSymlink}, member{name: "2.in", text: "../../secret", mode: fs.ModeSymlink},
+			member{name: "3.in", text: "4.in", mode: fs.ModeSymlink}, member{name: "self", text: "self", mode: fs.ModeSymlink},
+			member{name: "up", text: "..", mode: fs.ModeSymlink}, member{name: "ok"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +137,8 @@ func TestLinksLeadNowhereElse(t *testing.T) {
 	if err != nil || len(loop.BrokenLinks()) != 1 {
 		t.Errorf("a link to its own directory: %v, %v", loop, err)
 	}
-	if _, err := Open(writeFiles(t, map[string]string{strings.Repeat("d/", 40) + "x": ""})); err == nil || !strings.Contains(err.Error(), "more than 32 directories deep") {
+	if _, err := Open(writeFiles(t, map[string]string{strings.Repeat("d/", 40) + "x": ""})); err == nil ||
+		!strings.Contains(err.Error(), "more than 32 directories deep") {
 		t.Errorf("deep directories: %v", err)
 	}
 }

@@ -86,7 +86,8 @@ func (t *Tree) listZip(z *zip.Reader) error {
 			links = append(links, link{inside, string(target)})
 			continue
 		}
-		if err := t.add(inside, treeFile{size: int64(f.UncompressedSize64), executable: f.Mode()&0o111 != 0, read: unpack(f)}); err != nil {
+		if err := t.add(inside,
+			treeFile{size: int64(f.UncompressedSize64), executable: f.Mode()&0o111 != 0, read: unpack(f)}); err != nil {
 			return err
 		}
 	}
@@ -137,7 +138,8 @@ func unpack(f *zip.File) func(int64) ([]byte, error) {
 		}
 		content, err := io.ReadAll(io.LimitReader(r, most+1))
 		if int64(len(content)) > most {
-			err = errors.Join(err, &inputfile.TooLargeError{Path: f.Name, Size: "more than " + api.Size(most).About(), Limit: most})
+			err = errors.Join(err,
+				&inputfile.TooLargeError{Path: f.Name, Size: "more than " + api.Size(most).About(), Limit: most})
 		}
 		if err := errors.Join(err, r.Close()); err != nil {
 			return nil, fmt.Errorf("unpack %s: %w", f.Name, err)

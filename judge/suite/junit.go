@@ -85,7 +85,8 @@ func junitStatus(element string) status {
 // junitID is the name of a case, after that of its class.
 func junitID(e xml.StartElement) string {
 	class, name := attribute(e, "classname"), attribute(e, "name")
-	if class == "" || class == "test" || strings.HasSuffix(class, ".ps1") { // node --test writes it for every case, and Pester the path of its file
+	if class == "" || class == "test" ||
+		strings.HasSuffix(class, ".ps1") { // node --test writes it for every case, and Pester the path of its file
 		return name
 	}
 	return class + "." + name

@@ -69,7 +69,8 @@ func usualCommand(f api.ReportFormat, language string) []string {
 		return nodeCommand
 	case f == api.ReportJUnit && isJUnit(language):
 		return javaCommand
-	case f == api.ReportPytest && (isNode(language) || isJUnit(language)), f == api.ReportJest && (isPython(language) || isJUnit(language)):
+	case f == api.ReportPytest && (isNode(language) || isJUnit(language)), f == api.ReportJest &&
+		(isPython(language) || isJUnit(language)):
 		return nil
 	}
 	return usual[f]
@@ -103,7 +104,8 @@ func Prepare(r api.Run) (api.Run, error) {
 		command = usualCommand(s.Report, r.Language)
 	}
 	if len(command) == 0 {
-		return r, api.Refuse(api.CodeBadRequest, "suite.command is empty: %s has no usual command for %s: set it, or use the language javascript, or java-full for Java", s.Report, r.Language)
+		return r, api.Refuse(api.CodeBadRequest,
+			"suite.command is empty: %s has no usual command for %s: set it, or use the language javascript, or java-full for Java", s.Report, r.Language)
 	}
 	report := reportName(s.Report)
 	if slices.ContainsFunc(r.Files, func(f api.File) bool { return f.Name == report }) || r.SourceName == report {
@@ -130,7 +132,8 @@ func Probe(r api.Run) (probe api.Run, ok bool, err error) {
 	if len(words) == 0 || len(r.Suite.Command) > 0 {
 		return r, false, nil
 	}
-	probe = api.Run{Language: r.Language, Image: r.Image, Requirements: r.Requirements, Index: r.Index, Limits: r.Limits, Mode: r.Mode}
+	probe = api.Run{Language: r.Language, Image: r.Image, Requirements: r.Requirements, Index: r.Index,
+		Limits: r.Limits, Mode: r.Mode}
 	probe, err = launch(probe, r.Suite.Report, words)
 	return probe, true, err
 }
@@ -154,7 +157,8 @@ func launch(r api.Run, f api.ReportFormat, words []string) (api.Run, error) {
 		source = nodeLauncher
 	case isJUnit(r.Language): // a language's image takes a command as it is
 	default:
-		return r, api.Refuse(api.CodeBadRequest, "suites run in Python, JavaScript, java-full, PowerShell (pester), or an image: language %q is none of them; set image, and suite.command to what compiles the program and runs the cases", r.Language)
+		return r, api.Refuse(api.CodeBadRequest,
+			"suites run in Python, JavaScript, java-full, PowerShell (pester), or an image: language %q is none of them; set image, and suite.command to what compiles the program and runs the cases", r.Language)
 	}
 	r.Argv = words
 	if source != "" {
@@ -185,8 +189,10 @@ func isJUnit(language string) bool { return language == "java-full" || language 
 
 // settings are files by which test runners are configured, and modules that Python imports by itself.
 var settings = []string{
-	"conftest.py", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg", "sitecustomize.py", "usercustomize.py",
-	"Pester.ps[dm]1", "junit-platform.properties", "package.json", "jest.config.*", "babel.config.*", ".babelrc*", "brig_suite.*", "brig-report.*",
+	"conftest.py", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg",
+	"sitecustomize.py", "usercustomize.py",
+	"Pester.ps[dm]1", "junit-platform.properties", "package.json", "jest.config.*", "babel.config.*", ".babelrc*",
+	"brig_suite.*", "brig-report.*",
 }
 
 // Configures reports whether a file of a submission would configure what runs the cases. Such files are the

@@ -66,8 +66,10 @@ func Read(s api.Suite, res api.Result) api.Result {
 	default:
 		res.Tests = results(cases)
 		if res.Verdict == api.Nonzero && allPassed(cases) {
-			res.Tests = append(res.Tests, api.TestResult{ID: Whole, AnswerVisible: true, Result: api.Result{Verdict: api.OK, Stage: api.StageRun}, Answer: api.WrongAnswer,
-				Message: fmt.Sprintf("every case of the report was passed, and the command exited with %d", res.ExitCode)})
+			res.Tests = append(res.Tests,
+				api.TestResult{ID: Whole, AnswerVisible: true, Result: api.Result{Verdict: api.OK, Stage: api.StageRun},
+					Answer:  api.WrongAnswer,
+					Message: fmt.Sprintf("every case of the report was passed, and the command exited with %d", res.ExitCode)})
 		}
 	}
 	sum := api.Summarize(max(s.Cases, len(res.Tests)), res.Tests)
@@ -95,7 +97,8 @@ func casesOf(f api.ReportFormat, report []byte, res api.Result, skippedFiles []a
 		return nil, fmt.Errorf("the report has more than %d MiB, the most", MaxReport>>20)
 	}
 	read := map[api.ReportFormat]func([]byte) ([]testCase, error){
-		api.ReportJUnit: junitCases, api.ReportPytest: junitCases, api.ReportJest: jestCases, api.ReportPester: junitCases, api.ReportUnittest: unittestCases,
+		api.ReportJUnit: junitCases, api.ReportPytest: junitCases, api.ReportJest: jestCases, api.ReportPester: junitCases,
+		api.ReportUnittest: unittestCases,
 	}[f]
 	cases, err := read(report)
 	switch {
@@ -131,7 +134,8 @@ func results(cases []testCase) []api.TestResult {
 			id = base + "#" + strconv.Itoa(n)
 		}
 		seen[id] = true
-		one := api.TestResult{ID: id, Answer: api.Accepted, AnswerVisible: true, Result: api.Result{Verdict: api.OK, Stage: api.StageRun}, Message: cut(c.message, maxMessage)}
+		one := api.TestResult{ID: id, Answer: api.Accepted, AnswerVisible: true,
+			Result: api.Result{Verdict: api.OK, Stage: api.StageRun}, Message: cut(c.message, maxMessage)}
 		switch c.status {
 		case failed:
 			one.Answer = api.WrongAnswer
@@ -182,7 +186,8 @@ func Against(res api.Result, ids []string) api.Result {
 		case !ok && len(whole) > 0: // it says why there are no cases
 			continue
 		case !ok:
-			one = api.TestResult{ID: id, Answer: api.WrongAnswer, AnswerVisible: true, Result: api.Result{Verdict: api.OK, Stage: api.StageRun}, Message: lacking}
+			one = api.TestResult{ID: id, Answer: api.WrongAnswer, AnswerVisible: true,
+				Result: api.Result{Verdict: api.OK, Stage: api.StageRun}, Message: lacking}
 		}
 		tests = append(tests, one)
 	}

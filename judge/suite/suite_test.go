@@ -68,12 +68,16 @@ func TestReports(t *testing.T) {
 		report string
 		want   string
 	}{
-		{api.ReportPytest, pytestReport, "nonzero 0.33 wrong-answer: test_add.test_one=accepted test_add.TestMore.test_two[1-2]=wrong-answer(assert 3 == 4) test_add.test_three=wrong-answer(it was skipped: later)"},
+		{api.ReportPytest, pytestReport,
+			"nonzero 0.33 wrong-answer: test_add.test_one=accepted test_add.TestMore.test_two[1-2]=wrong-answer(assert 3 == 4) test_add.test_three=wrong-answer(it was skipped: later)"},
 		{api.ReportJUnit, nodeReport, "nonzero 0.50 wrong-answer: adds=accepted fails=wrong-answer(no)"},
-		{api.ReportJest, jestReport, "nonzero 0.25 wrong-answer: add adds=accepted add fails=wrong-answer(Error: no\nx) add later=wrong-answer(it was skipped) broken.test.js=wrong-answer(SyntaxError)"},
-		{api.ReportUnittest, unittestReport, "nonzero 0.50 wrong-answer: test_add.T.test_a=accepted test_add.T.test_b=wrong-answer(AssertionError)"},
+		{api.ReportJest, jestReport,
+			"nonzero 0.25 wrong-answer: add adds=accepted add fails=wrong-answer(Error: no\nx) add later=wrong-answer(it was skipped) broken.test.js=wrong-answer(SyntaxError)"},
+		{api.ReportUnittest, unittestReport,
+			"nonzero 0.50 wrong-answer: test_add.T.test_a=accepted test_add.T.test_b=wrong-answer(AssertionError)"},
 		{api.ReportPester, pesterReport, "nonzero 0.50 wrong-answer: Add.adds=accepted Add.is wrong=wrong-answer(Expected 3, but got 2.)"},
-		{api.ReportPytest, `<testsuites><testsuite><testcase time="0.001" /></testsuite></testsuites>`, "nonzero 0.00 wrong-answer: case=wrong-answer(the case has no name: it did not run to its end)"},
+		{api.ReportPytest, `<testsuites><testsuite><testcase time="0.001" /></testsuite></testsuites>`,
+			"nonzero 0.00 wrong-answer: case=wrong-answer(the case has no name: it did not run to its end)"},
 		{api.ReportJUnit, `<testsuite><testcase name="a"><error>no file</error></testcase><testcase name="a"/><testcase name="suite"/></testsuite>`, "nonzero 0.67 wrong-answer: a=wrong-answer(no file) a#2=accepted case=accepted"},
 	} {
 		if got := told(Read(api.Suite{Report: tt.format}, reported(tt.format, 1, tt.report))); got != tt.want {
@@ -81,7 +85,8 @@ func TestReports(t *testing.T) {
 		}
 	}
 	all := strings.ReplaceAll(unittestReport, "failed", "passed")
-	if got := told(Read(api.Suite{Report: api.ReportUnittest, Cases: 4}, reported(api.ReportUnittest, 0, all))); !strings.HasPrefix(got, "ok 0.50 wrong-answer:") {
+	if got := told(Read(api.Suite{Report: api.ReportUnittest, Cases: 4}, reported(api.ReportUnittest, 0, all))); !strings.HasPrefix(got,
+		"ok 0.50 wrong-answer:") {
 		t.Errorf("two of four cases: %s", got)
 	}
 }
@@ -101,24 +106,38 @@ func TestHostileReports(t *testing.T) {
 		res    api.Result
 		want   string
 	}{
-		"none":                   {api.ReportPytest, api.Result{Verdict: api.OK}, "there is no report: the command exited with 0"},
-		"none, too large":        {api.ReportPytest, api.Result{Verdict: api.OK, Skipped: []api.Skipped{{Name: "brig-report.xml", Reason: "too large"}}}, "too large"},
-		"another name":           {api.ReportPytest, api.Result{Verdict: api.OK, Files: []api.File{{Name: "x", Content: api.Bytes(pytestReport)}}}, "there is no report"},
-		"empty":                  {api.ReportPytest, reported(api.ReportPytest, 0, ""), "not JUnit XML|no cases"},
-		"no cases":               {api.ReportPytest, reported(api.ReportPytest, 0, "<testsuites/>"), "the report has no cases"},
-		"all passed, and failed": {api.ReportPytest, reported(api.ReportPytest, 3, `<testsuite><testcase name="a"/></testsuite>`), "every case of the report was passed, and the command exited with 3"},
-		"another root":           {api.ReportJUnit, reported(api.ReportJUnit, 0, `<html><testcase name="a"/></html>`), `its root is "html"`},
-		"unfinished":             {api.ReportJUnit, reported(api.ReportJUnit, 0, `<testsuite><testcase name="a"/>`), "not JUnit XML"},
-		"billion laughs":         {api.ReportJUnit, reported(api.ReportJUnit, 0, `<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]><testsuite><testcase name="&b;"/></testsuite>`), "document type"},
-		"an entity":              {api.ReportJUnit, reported(api.ReportJUnit, 0, `<testsuite><testcase name="&b;"/></testsuite>`), "not JUnit XML"},
-		"an external entity":     {api.ReportJUnit, reported(api.ReportJUnit, 0, `<!DOCTYPE x SYSTEM "file:///etc/passwd"><testsuite/>`), "document type"},
-		"many cases":             {api.ReportJUnit, reported(api.ReportJUnit, 0, "<testsuite>"+many.String()+"</testsuite>"), "more than 16384 cases"},
-		"deep":                   {api.ReportJUnit, reported(api.ReportJUnit, 0, deep.String()), "nested more than 64 deep"},
-		"deep JSON":              {api.ReportJest, reported(api.ReportJest, 0, strings.Repeat("[", 100_000)), "not the JSON of jest"},
-		"another JSON":           {api.ReportJest, reported(api.ReportJest, 0, `{"testResults": 3}`), "not the JSON of jest"},
-		"another encoding":       {api.ReportJUnit, reported(api.ReportJUnit, 0, `<?xml version="1.0" encoding="utf-7"?><testsuite><testcase name="a"/></testsuite>`), "not JUnit XML"},
-		"a limit":                {api.ReportPytest, api.Result{Verdict: api.WallLimit, Files: []api.File{{Name: "brig-report.xml", Content: api.Bytes(`<testsuite><testcase name="a"/></testsuite>`)}}}, ""},
-		"killed":                 {api.ReportPytest, api.Result{Verdict: api.Signaled, Files: []api.File{{Name: "brig-report.xml", Content: api.Bytes(`<testsuite><testcase name="a"/></testsuite>`)}}}, ""},
+		"none": {api.ReportPytest, api.Result{Verdict: api.OK}, "there is no report: the command exited with 0"},
+		"none, too large": {api.ReportPytest,
+			api.Result{Verdict: api.OK, Skipped: []api.Skipped{{Name: "brig-report.xml", Reason: "too large"}}}, "too large"},
+		"another name": {api.ReportPytest,
+			api.Result{Verdict: api.OK, Files: []api.File{{Name: "x", Content: api.Bytes(pytestReport)}}}, "there is no report"},
+		"empty":    {api.ReportPytest, reported(api.ReportPytest, 0, ""), "not JUnit XML|no cases"},
+		"no cases": {api.ReportPytest, reported(api.ReportPytest, 0, "<testsuites/>"), "the report has no cases"},
+		"all passed, and failed": {api.ReportPytest, reported(api.ReportPytest, 3, `<testsuite><testcase name="a"/></testsuite>`),
+			"every case of the report was passed, and the command exited with 3"},
+		"another root": {api.ReportJUnit, reported(api.ReportJUnit, 0, `<html><testcase name="a"/></html>`), `its root is "html"`},
+		"unfinished":   {api.ReportJUnit, reported(api.ReportJUnit, 0, `<testsuite><testcase name="a"/>`), "not JUnit XML"},
+		"billion laughs": {api.ReportJUnit,
+			reported(api.ReportJUnit, 0,
+				`<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]><testsuite><testcase name="&b;"/></testsuite>`),
+			"document type"},
+		"an entity": {api.ReportJUnit,
+			reported(api.ReportJUnit, 0, `<testsuite><testcase name="&b;"/></testsuite>`), "not JUnit XML"},
+		"an external entity": {api.ReportJUnit,
+			reported(api.ReportJUnit, 0, `<!DOCTYPE x SYSTEM "file:///etc/passwd"><testsuite/>`), "document type"},
+		"many cases": {api.ReportJUnit, reported(api.ReportJUnit, 0, "<testsuite>"+many.String()+"</testsuite>"),
+			"more than 16384 cases"},
+		"deep":         {api.ReportJUnit, reported(api.ReportJUnit, 0, deep.String()), "nested more than 64 deep"},
+		"deep JSON":    {api.ReportJest, reported(api.ReportJest, 0, strings.Repeat("[", 100_000)), "not the JSON of jest"},
+		"another JSON": {api.ReportJest, reported(api.ReportJest, 0, `{"testResults": 3}`), "not the JSON of jest"},
+		"another encoding": {api.ReportJUnit,
+			reported(api.ReportJUnit, 0, `<?xml version="1.0" encoding="utf-7"?><testsuite><testcase name="a"/></testsuite>`), "not JUnit XML"},
+		"a limit": {api.ReportPytest,
+			api.Result{Verdict: api.WallLimit,
+				Files: []api.File{{Name: "brig-report.xml", Content: api.Bytes(`<testsuite><testcase name="a"/></testsuite>`)}}}, ""},
+		"killed": {api.ReportPytest,
+			api.Result{Verdict: api.Signaled,
+				Files: []api.File{{Name: "brig-report.xml", Content: api.Bytes(`<testsuite><testcase name="a"/></testsuite>`)}}}, ""},
 	} {
 		res := Read(api.Suite{Report: tt.format}, tt.res)
 		last := res.Tests[len(res.Tests)-1]
@@ -129,7 +148,8 @@ func TestHostileReports(t *testing.T) {
 			t.Errorf("%s: %q; want %q", name, last.Message, tt.want)
 		}
 	}
-	res := Read(api.Suite{Report: api.ReportJUnit}, reported(api.ReportJUnit, 0, `<testsuite><testcase name="`+long+`"><failure>`+long+`</failure></testcase></testsuite>`))
+	res := Read(api.Suite{Report: api.ReportJUnit},
+		reported(api.ReportJUnit, 0, `<testsuite><testcase name="`+long+`"><failure>`+long+`</failure></testcase></testsuite>`))
 	if one := res.Tests[0]; len(one.ID) > maxID || len(one.Message) > maxMessage {
 		t.Errorf("a name of %d bytes, a message of %d", len(one.ID), len(one.Message))
 	}
@@ -153,7 +173,8 @@ func TestAgainst(t *testing.T) {
 }
 
 func TestPrepare(t *testing.T) {
-	base := api.Run{Language: "python-full", Source: api.Bytes("x = 1"), SourceName: "solution.py", Files: []api.File{{Name: "test_x.py", Content: api.Bytes("import solution")}}}
+	base := api.Run{Language: "python-full", Source: api.Bytes("x = 1"), SourceName: "solution.py",
+		Files: []api.File{{Name: "test_x.py", Content: api.Bytes("import solution")}}}
 	with := func(change func(r *api.Run)) api.Run {
 		r := base
 		r.Suite = &api.Suite{Report: api.ReportPytest}
@@ -164,9 +185,11 @@ func TestPrepare(t *testing.T) {
 		r    api.Run
 		want string // argv, or a part of the error
 	}{
-		"pytest":   {with(func(*api.Run) {}), "python3 -m pytest -q -p no:cacheprovider --junitxml=brig-report.xml"},
-		"unittest": {with(func(r *api.Run) { r.Suite = &api.Suite{Report: api.ReportUnittest, Command: []string{"-v", "test_x"}} }), "brig-report.json -v test_x"},
-		"node":     {with(func(r *api.Run) { r.Language, r.Suite.Report = "javascript", api.ReportJUnit }), "node --test --test-reporter=junit --test-reporter-destination=brig-report.xml"},
+		"pytest": {with(func(*api.Run) {}), "python3 -m pytest -q -p no:cacheprovider --junitxml=brig-report.xml"},
+		"unittest": {with(func(r *api.Run) { r.Suite = &api.Suite{Report: api.ReportUnittest, Command: []string{"-v", "test_x"}} }),
+			"brig-report.json -v test_x"},
+		"node": {with(func(r *api.Run) { r.Language, r.Suite.Report = "javascript", api.ReportJUnit }),
+			"node --test --test-reporter=junit --test-reporter-destination=brig-report.xml"},
 		"a command of an image": {with(func(r *api.Run) {
 			r.Language, r.Image, r.Source, r.SourceName = "", "java-full", nil, ""
 			r.Suite = &api.Suite{Report: api.ReportJUnit, Command: []string{"make", "REPORT={report}"}}

@@ -161,7 +161,8 @@ func (a *admission) checkEnd() error {
 func (a *admission) ratio(member string) error {
 	size := max(a.plain.n, a.unpacked) // a sparse file unpacks to more than its tar
 	if size > ratioFloor && size/a.bounds.Ratio > a.input.n {
-		return &refusal{kindTooLarge, member, fmt.Sprintf("%d bytes unpack to more than %d times as many", a.input.n, a.bounds.Ratio)}
+		return &refusal{kindTooLarge, member,
+			fmt.Sprintf("%d bytes unpack to more than %d times as many", a.input.n, a.bounds.Ratio)}
 	}
 	return nil
 }
@@ -210,7 +211,9 @@ func asRefusal(member string, err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return &refusal{kindTruncated, member, "the download or copy was cut off"}
 	case windowExceeded(err):
-		return &refusal{kindTooLarge, member, fmt.Sprintf("unpacking it needs a window above %d MiB: compress it with a smaller one, for example with zstd -19", maxWindow>>20)}
+		return &refusal{kindTooLarge, member,
+			fmt.Sprintf("unpacking it needs a window above %d MiB: compress it with a smaller one, for example with zstd -19",
+				maxWindow>>20)}
 	}
 	return &refusal{kindMalformed, member, err.Error()}
 }

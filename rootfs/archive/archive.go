@@ -56,11 +56,13 @@ func Unpack(ctx context.Context, r io.Reader, tree, empty *os.File, b Bounds, pr
 // UnpackLayer is Unpack for one layer of an image, an uncompressed tar. Its whiteouts and opaque
 // directories become those of overlayfs, and the permissions of the owner of each file become those
 // of all: the owner may be any user, and a program runs as uid 1000.
-func UnpackLayer(ctx context.Context, r io.Reader, tree, empty *os.File, b Bounds, progress func(Amount)) (Contents, error) {
+func UnpackLayer(ctx context.Context, r io.Reader, tree, empty *os.File, b Bounds,
+	progress func(Amount)) (Contents, error) {
 	return unpackKind(ctx, r, tree, empty, layerTree, b, progress)
 }
 
-func unpackKind(ctx context.Context, r io.Reader, root, empty *os.File, k kind, b Bounds, progress func(Amount)) (Contents, error) {
+func unpackKind(ctx context.Context, r io.Reader, root, empty *os.File, k kind, b Bounds,
+	progress func(Amount)) (Contents, error) {
 	b = b.WithDefaults()
 	src := &archiveReader{r: r, sum: sha256.New(), limit: b.Input}
 	callerCtx := ctx
@@ -99,8 +101,10 @@ func unpackKind(ctx context.Context, r io.Reader, root, empty *os.File, k kind, 
 		return Contents{}, fmt.Errorf("%w: the child stopped reading before the archive ended", errStream)
 	}
 	digest := "sha256:" + hex.EncodeToString(src.sum.Sum(nil))
-	return Contents{Digest: digest, Archive: src.n, Entries: d.entries + d.implied, Bytes: d.bytes + d.dirs*DirBytes, Disk: (d.blocks + d.implied) * blockBytes, Sums: t.sums,
-		OpaqueRoot: t.opaqueRoot, Implied: slices.Sorted(maps.Keys(t.implied)), Whiteouts: slices.Sorted(maps.Keys(t.whiteoutDirs))}, nil
+	return Contents{Digest: digest, Archive: src.n, Entries: d.entries + d.implied, Bytes: d.bytes + d.dirs*DirBytes,
+		Disk: (d.blocks + d.implied) * blockBytes, Sums: t.sums,
+		OpaqueRoot: t.opaqueRoot, Implied: slices.Sorted(maps.Keys(t.implied)),
+		Whiteouts: slices.Sorted(maps.Keys(t.whiteoutDirs))}, nil
 }
 
 func unpackFrom(ctx context.Context, r io.Reader, t *tree, b Bounds, progress func(Amount)) (*decoder, error) {

@@ -150,7 +150,8 @@ func (d *decoder) Next() (entry, error) {
 	case path > maxPath || link > maxPath:
 		return entry{}, fmt.Errorf("%w: names of %d and %d bytes", errStream, path, link)
 	case d.names > maxNames: // the child admits them one by one
-		return entry{}, fmt.Errorf("%w: its names have more than %d bytes together: use shorter ones, or fewer files", ErrTooLarge, maxNames)
+		return entry{}, fmt.Errorf("%w: its names have more than %d bytes together: use shorter ones, or fewer files",
+			ErrTooLarge, maxNames)
 	case d.entries+d.implied > d.bounds.Entries:
 		return entry{}, d.tooMany()
 	case b[1] != 0 || e.Mode&^0o755 != 0 || e.MTime < 0 || e.Size < 0:
@@ -213,7 +214,8 @@ func (e entry) check(layer bool) error {
 	case kindHardlink:
 		ok = ok && clean(e.Link) && e.Size == 0
 	case kindWhiteout, kindOpaque:
-		ok = layer && (ok || e.Kind == kindOpaque && e.Path == "") && e.Link == "" && e.Size == 0 && e.Mode == 0 && e.MTime == 0
+		ok = layer && (ok || e.Kind == kindOpaque && e.Path == "") && e.Link == "" && e.Size == 0 &&
+			e.Mode == 0 && e.MTime == 0
 	default:
 		ok = false
 	}
@@ -241,10 +243,12 @@ func (d *decoder) Read(p []byte) (int, error) {
 
 func (d *decoder) end(e entry, path, link int) error {
 	if e.MTime != d.entries || e.Size != d.bytes || path != 0 || link != 0 || e.Mode != 0 {
-		return fmt.Errorf("%w: it ends with %d entries and %d bytes, having sent %d and %d", errStream, e.MTime, e.Size, d.entries, d.bytes)
+		return fmt.Errorf("%w: it ends with %d entries and %d bytes, having sent %d and %d", errStream, e.MTime,
+			e.Size, d.entries, d.bytes)
 	}
 	if n, err := io.ReadFull(d.r, make([]byte, 1)); n != 0 || err != io.EOF {
-		return fmt.Errorf("%w: there is data after its end (%d bytes, %v)", errStream, n, err) //nolint:errorlint // io.EOF must not be found in it
+		return fmt.Errorf("%w: there is data after its end (%d bytes, %v)", errStream, n,
+			err) //nolint:errorlint // io.EOF must not be found in it
 	}
 	return io.EOF
 }

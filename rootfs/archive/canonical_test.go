@@ -213,7 +213,8 @@ func FuzzUnpackStaysInside(f *testing.F) {
 func membersOf(program []byte) members {
 	places := []string{
 		"a", "b", "a/b", "a/b/a", "b/a", "..", "../..", "a/..", "a/../..", "/", "/a", "/b/a", "../victim", "../../victim", "/victim",
-		"a/secret", "b/secret", "../victim/secret", "a/victim/secret", "etc", "etc/passwd", "etc/group", "dev", "proc", "box", "tmp", "sandbox", "dev/a", ".", "a/.", "b//a",
+		"a/secret", "b/secret", "../victim/secret", "a/victim/secret", "etc", "etc/passwd", "etc/group", "dev", "proc", "box", "tmp", "sandbox",
+		"dev/a", ".", "a/.", "b//a",
 		".wh.a", "a/.wh.b", "a/.wh..wh..opq", ".wh..wh..opq", "b/.wh.a", "a/.wh...", "b/.wh..wh..opq", "victim/.wh.secret",
 	}
 	var ms members
@@ -238,7 +239,8 @@ func FuzzUnpackOfAnyStreamStaysInside(f *testing.F) {
 	testenv.NeedRoot(f)
 	f.Add(stream(f, entry{Kind: kindSymlink, Path: "up", Link: "../victim"}, entry{Kind: kindFile, Path: "up/secret", Size: 1}))
 	f.Add(stream(f, entry{Kind: kindSymlink, Path: "etc", Link: "../victim"}, entry{Kind: kindHardlink, Path: "h", Link: "etc/secret"}))
-	f.Add(stream(f, entry{Kind: kindSymlink, Path: "up", Link: "../victim"}, entry{Kind: kindWhiteout, Path: "up/secret"}, entry{Kind: kindOpaque, Path: "up"}))
+	f.Add(stream(f, entry{Kind: kindSymlink, Path: "up", Link: "../victim"}, entry{Kind: kindWhiteout, Path: "up/secret"},
+		entry{Kind: kindOpaque, Path: "up"}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		unpackNextToVictim(t, b, wholeTree)
 		unpackNextToVictim(t, b, layerTree)
@@ -277,7 +279,8 @@ func unpackNextToVictim(t *testing.T, b []byte, k kind) {
 // An archive with names of more than 256 MiB is too large: it is no error of the child, which the agent
 // would call internal. Its files are counted as they lie on disk.
 func TestNamesAreBoundedTogether(t *testing.T) {
-	d, err := newDecoder(bytes.NewReader(stream(t, entry{Kind: kindFile, Path: "a", Size: 4097}, entry{Kind: kindSymlink, Path: "b", Link: "a"}, entry{Kind: kindDir, Path: "c"})), Bounds{})
+	d, err := newDecoder(bytes.NewReader(stream(t, entry{Kind: kindFile, Path: "a", Size: 4097},
+		entry{Kind: kindSymlink, Path: "b", Link: "a"}, entry{Kind: kindDir, Path: "c"})), Bounds{})
 	if err != nil {
 		t.Fatal(err)
 	}

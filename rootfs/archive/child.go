@@ -45,7 +45,8 @@ func boundsFromEnv() (kind, Bounds, error) {
 		}
 		v[i] = n
 	}
-	return kind(v[0]), Bounds{Bytes: v[1], Input: v[2], Entries: v[3], Ratio: v[4], Time: time.Duration(v[5])}.WithDefaults(), nil
+	return kind(v[0]), Bounds{Bytes: v[1], Input: v[2], Entries: v[3], Ratio: v[4],
+		Time: time.Duration(v[5])}.WithDefaults(), nil
 }
 
 func newStreamWriter(w io.Writer) *bufio.Writer { return bufio.NewWriterSize(w, 1<<18) }
@@ -77,7 +78,8 @@ func readReport(text string) *refusal {
 		}
 	}
 	if outOfMemory().MatchString(text) {
-		return &refusal{kind: kindTooLarge, reason: "unpacking it needs more memory than the limit of an import: compress it with a smaller dictionary or window, for example with xz -9 or zstd -19"}
+		return &refusal{kind: kindTooLarge,
+			reason: "unpacking it needs more memory than the limit of an import: compress it with a smaller dictionary or window, for example with xz -9 or zstd -19"}
 	}
 	first, _, _ := strings.Cut(text, "\n")
 	return &refusal{kind: kindInternal, reason: first}
@@ -117,7 +119,8 @@ func newChild(ctx context.Context, empty *os.File, k kind, b Bounds) *child {
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{empty}
 	cmd.WaitDelay = 10 * time.Second
-	ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: childRoot, Size: 1}, {ContainerID: nobody, HostID: nobody, Size: 1}}
+	ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: childRoot, Size: 1},
+		{ContainerID: nobody, HostID: nobody, Size: 1}}
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC |
 			syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS,
@@ -150,7 +153,8 @@ func (c *child) start() (err error) {
 	if err := c.cmd.Start(); err != nil {
 		if errors.Is(err, os.ErrPermission) {
 			self, _ := os.Executable() // only for the text
-			return fmt.Errorf("start admission child: %w: the child runs this program as user nobody: try chmod a+rx %s", err, self)
+			return fmt.Errorf("start admission child: %w: the child runs this program as user nobody: try chmod a+rx %s", err,
+				self)
 		}
 		return fmt.Errorf("start admission child (it needs user namespaces): %w", err)
 	}

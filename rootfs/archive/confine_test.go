@@ -62,7 +62,8 @@ func TestAdmissionChildHasNothing(t *testing.T) {
 	}
 	for _, task := range tasks {
 		text, _ := os.ReadFile(task)
-		if s := string(text); s != "" && (!strings.Contains(s, "Seccomp:\t2") || !strings.Contains(s, "CapEff:\t0000000000000000") || !strings.Contains(s, "NoNewPrivs:\t1")) {
+		if s := string(text); s != "" &&
+			(!strings.Contains(s, "Seccomp:\t2") || !strings.Contains(s, "CapEff:\t0000000000000000") || !strings.Contains(s, "NoNewPrivs:\t1")) {
 			t.Errorf("a thread escaped confinement:\n%s", s)
 		}
 	}
@@ -159,7 +160,9 @@ func TestAdmissionChildCannotMapWithoutEnd(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector maps more than any limit")
 	}
-	if err := probe(t, hungry); err == nil || !strings.Contains(err.Error(), "out of memory") && !strings.Contains(err.Error(), "cannot allocate") && !strings.Contains(err.Error(), "needs more memory") {
+	if err := probe(t, hungry); err == nil ||
+		!strings.Contains(err.Error(), "out of memory") && !strings.Contains(err.Error(), "cannot allocate") &&
+			!strings.Contains(err.Error(), "needs more memory") {
 		t.Errorf("it ended with %v; want it out of memory", err)
 	}
 }

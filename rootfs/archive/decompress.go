@@ -39,7 +39,8 @@ func decompress(r io.Reader) (io.Reader, error) {
 			return nil, err
 		}
 		if size := xzDictionary(head); size > maxWindow {
-			return nil, &refusal{kind: kindTooLarge, reason: fmt.Sprintf("unpacking it needs a dictionary of %d MiB; the limit is %d MiB: compress it with a smaller one, for example with xz -9", size>>20, maxWindow>>20)}
+			return nil, &refusal{kind: kindTooLarge,
+				reason: fmt.Sprintf("unpacking it needs a dictionary of %d MiB; the limit is %d MiB: compress it with a smaller one, for example with xz -9", size>>20, maxWindow>>20)}
 		}
 		return xz.NewReader(br)
 	}

@@ -18,11 +18,15 @@ func TestDockerArchivesAreRefusedByName(t *testing.T) {
 	}{
 		{"an OCI layout", members{dir("blobs"), dir("blobs/sha256"), file("blobs/sha256/aa", "x"), index, file("oci-layout", "{}")}, true},
 		{"its members begin with ./", members{file("./oci-layout", "{}"), file("./index.json", "{}")}, true},
-		{"docker save before 25", members{dir("abc"), file("abc/VERSION", "1.0"), file("abc/layer.tar", "x"), file("manifest.json", "[]"), file("repositories", "{}")}, true},
+		{"docker save before 25",
+			members{dir("abc"), file("abc/VERSION", "1.0"), file("abc/layer.tar", "x"), file("manifest.json", "[]"),
+				file("repositories", "{}")}, true},
 		{"its manifest comes first", members{file("manifest.json", "[]"), file("abc/layer.tar", "x")}, true},
 		{"docker save from 25 on", members{file("blobs/sha256/aa", "x"), index, file("manifest.json", "[]"), file("oci-layout", "{}")}, true},
-		{"such files below a root file system", members{dir("usr"), dir("usr/share"), file("usr/share/oci-layout", "x"), file("usr/share/layer.tar", "x")}, false},
-		{"a manifest of something else", members{file("manifest.json", "{}"), file("index.json", "{}"), dir("a"), dir("a/b"), file("a/b/layer.tar", "x")}, false},
+		{"such files below a root file system",
+			members{dir("usr"), dir("usr/share"), file("usr/share/oci-layout", "x"), file("usr/share/layer.tar", "x")}, false},
+		{"a manifest of something else",
+			members{file("manifest.json", "{}"), file("index.json", "{}"), dir("a"), dir("a/b"), file("a/b/layer.tar", "x")}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer

@@ -102,7 +102,8 @@ func (t *tree) dropWhiteouts(ctx context.Context) error {
 // dropFrom is dropWhiteouts for one directory. It reports whether no whiteout is left. opaque has what
 // is known of the directories above.
 func (t *tree) dropFrom(name string, opaque map[string]bool) (none bool, err error) {
-	how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
+	how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
 	fd, err := unix.Openat2(int(t.root.Fd()), name, &how)
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
@@ -160,7 +161,8 @@ func (t *tree) makeOpaque(e entry) error {
 	}
 	at, _, err := t.parent(e.Path + "/x")
 	if notDir(err) {
-		return &UnsafeError{Member: e.Path + "/" + whiteoutOpaque, Reason: fmt.Sprintf("is below a path that is not a directory (%v)", err)}
+		return &UnsafeError{Member: e.Path + "/" + whiteoutOpaque,
+			Reason: fmt.Sprintf("is below a path that is not a directory (%v)", err)}
 	}
 	if err != nil {
 		return err

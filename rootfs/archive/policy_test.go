@@ -29,24 +29,34 @@ func TestDecide(t *testing.T) {
 		skip bool   // skipped without an error
 		why  string // text in the refusal; empty: no refusal
 	}{
-		{name: "a file", h: header(tar.TypeReg, "a/b", func(h *tar.Header) { h.Size = 9 }), want: entry{Kind: kindFile, Mode: 0o644, MTime: at, Size: 9, Path: "a/b"}},
+		{name: "a file", h: header(tar.TypeReg, "a/b", func(h *tar.Header) { h.Size = 9 }),
+			want: entry{Kind: kindFile, Mode: 0o644, MTime: at, Size: 9, Path: "a/b"}},
 		{name: "an old-style file", h: header('\x00', "a"), want: entry{Kind: kindFile, Mode: 0o644, MTime: at, Path: "a"}},
-		{name: "a directory loses its slash", h: header(tar.TypeDir, "./a//b/", mode(0o755)), want: entry{Kind: kindDir, Mode: 0o755, MTime: at, Path: "a/b"}},
-		{name: "an absolute name loses its slashes", h: header(tar.TypeReg, "///a"), want: entry{Kind: kindFile, Mode: 0o644, MTime: at, Path: "a"}},
-		{name: "a link to anywhere", h: header(tar.TypeSymlink, "a", linked("../../etc")), want: entry{Kind: kindSymlink, Mode: 0o644, MTime: at, Path: "a", Link: "../../etc"}},
-		{name: "an absolute hard link", h: header(tar.TypeLink, "a", linked("/b/c")), want: entry{Kind: kindHardlink, Mode: 0o644, MTime: at, Path: "a", Link: "b/c"}},
+		{name: "a directory loses its slash", h: header(tar.TypeDir, "./a//b/", mode(0o755)),
+			want: entry{Kind: kindDir, Mode: 0o755, MTime: at, Path: "a/b"}},
+		{name: "an absolute name loses its slashes", h: header(tar.TypeReg, "///a"),
+			want: entry{Kind: kindFile, Mode: 0o644, MTime: at, Path: "a"}},
+		{name: "a link to anywhere", h: header(tar.TypeSymlink, "a", linked("../../etc")),
+			want: entry{Kind: kindSymlink, Mode: 0o644, MTime: at, Path: "a", Link: "../../etc"}},
+		{name: "an absolute hard link", h: header(tar.TypeLink, "a", linked("/b/c")),
+			want: entry{Kind: kindHardlink, Mode: 0o644, MTime: at, Path: "a", Link: "b/c"}},
 		{name: "the root itself", h: header(tar.TypeDir, "./"), skip: true},
 		{name: "a device in dev", h: header(tar.TypeChar, "./dev/null"), skip: true},
 		{name: "a link in dev", h: header(tar.TypeSymlink, "dev/fd"), skip: true},
 		{name: "dev itself", h: header(tar.TypeDir, "dev/", mode(0o755)), want: entry{Kind: kindDir, Mode: 0o755, MTime: at, Path: "dev"}},
-		{name: "setuid, setgid, sticky and write for others go", h: header(tar.TypeReg, "a", mode(0o7777)), want: entry{Kind: kindFile, Mode: 0o755, MTime: at, Path: "a"}},
-		{name: "a time before 1970 is 1970", h: header(tar.TypeReg, "a", func(h *tar.Header) { h.ModTime = time.Unix(-5, 0) }), want: entry{Kind: kindFile, Mode: 0o644, Path: "a"}},
-		{name: "a time beyond 2262 is 1970", h: header(tar.TypeReg, "a", func(h *tar.Header) { h.ModTime = time.Unix(1<<40, 0) }), want: entry{Kind: kindFile, Mode: 0o644, Path: "a"}},
+		{name: "setuid, setgid, sticky and write for others go", h: header(tar.TypeReg, "a", mode(0o7777)),
+			want: entry{Kind: kindFile, Mode: 0o755, MTime: at, Path: "a"}},
+		{name: "a time before 1970 is 1970", h: header(tar.TypeReg, "a", func(h *tar.Header) { h.ModTime = time.Unix(-5, 0) }),
+			want: entry{Kind: kindFile, Mode: 0o644, Path: "a"}},
+		{name: "a time beyond 2262 is 1970", h: header(tar.TypeReg, "a", func(h *tar.Header) { h.ModTime = time.Unix(1<<40, 0) }),
+			want: entry{Kind: kindFile, Mode: 0o644, Path: "a"}},
 		{name: "a global header", h: header(tar.TypeXGlobalHeader, "pax_global_header", records("comment", "0123")), skip: true},
 		{name: "a label", h: header('V', "label"), skip: true},
-		{name: "a directory of an incremental archive", h: header('D', "a/", mode(0o755)), want: entry{Kind: kindDir, Mode: 0o755, MTime: at, Path: "a"}},
+		{name: "a directory of an incremental archive", h: header('D', "a/", mode(0o755)),
+			want: entry{Kind: kindDir, Mode: 0o755, MTime: at, Path: "a"}},
 		{name: "the root of an incremental archive", h: header('D', "./"), skip: true},
-		{name: "dots that are no dot-dot", h: header(tar.TypeReg, "..a/b../.../c"), want: entry{Kind: kindFile, Mode: 0o644, MTime: at, Path: "..a/b../.../c"}},
+		{name: "dots that are no dot-dot", h: header(tar.TypeReg, "..a/b../.../c"),
+			want: entry{Kind: kindFile, Mode: 0o644, MTime: at, Path: "..a/b../.../c"}},
 
 		{name: "dot-dot", h: header(tar.TypeReg, ".."), why: `".." in its name`},
 		{name: "dot-dot that stays inside", h: header(tar.TypeReg, "a/../b"), why: `".." in its name`},
@@ -95,7 +105,8 @@ func TestReplaceAccount(t *testing.T) {
 	for _, tt := range []struct{ name, in, want string }{
 		{"an empty file starts with root", "", "root:x:0:0:root:/root:/bin/sh\nsandboxuser:x:1000:1000:brig:/box:/bin/sh\n"},
 		{"others stay", "a:x:5:5::/:/bin/false\n", "a:x:5:5::/:/bin/false\nsandboxuser:x:1000:1000:brig:/box:/bin/sh\n"},
-		{"a uid with zeros is the same uid", "a:x:01000:5::/:/bin/false\nb:x:10000:5::/:/x\n", "b:x:10000:5::/:/x\nsandboxuser:x:1000:1000:brig:/box:/bin/sh\n"},
+		{"a uid with zeros is the same uid", "a:x:01000:5::/:/bin/false\nb:x:10000:5::/:/x\n",
+			"b:x:10000:5::/:/x\nsandboxuser:x:1000:1000:brig:/box:/bin/sh\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := string(addUser([]byte(tt.in))); got != tt.want {
@@ -103,7 +114,8 @@ func TestReplaceAccount(t *testing.T) {
 			}
 		})
 	}
-	if got, want := string(addGroup([]byte("root:x:0:\nsudo:x:27:sandboxuser,me\n"))), "root:x:0:\nsudo:x:27:me\nsandboxuser:x:1000:\n"; got != want {
+	if got, want := string(addGroup([]byte("root:x:0:\nsudo:x:27:sandboxuser,me\n"))),
+		"root:x:0:\nsudo:x:27:me\nsandboxuser:x:1000:\n"; got != want {
 		t.Errorf("addGroup = %q; want %q", got, want)
 	}
 }

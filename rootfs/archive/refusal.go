@@ -42,7 +42,8 @@ func (r *refusal) Error() string { return r.err().Error() }
 
 // err converts the refusal to the error that a caller of Import gets.
 func (r *refusal) err() error {
-	sentinel := map[string]error{kindTruncated: ErrTruncated, kindMalformed: ErrMalformed, kindTooLarge: ErrTooLarge}[r.kind]
+	sentinel := map[string]error{kindTruncated: ErrTruncated, kindMalformed: ErrMalformed,
+		kindTooLarge: ErrTooLarge}[r.kind]
 	switch {
 	case r.kind == kindUnsafe:
 		return &UnsafeError{Member: r.member, Reason: r.reason}

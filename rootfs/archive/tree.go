@@ -158,7 +158,8 @@ func (t *tree) mkdir(at *os.File, base string, implied bool) error {
 		return err
 	}
 	if err != nil || len(name) > maxTreePath {
-		return &UnsafeError{Member: base, Reason: fmt.Sprintf("is a directory whose path, without links, is longer than %d bytes", maxTreePath)}
+		return &UnsafeError{Member: base,
+			Reason: fmt.Sprintf("is a directory whose path, without links, is longer than %d bytes", maxTreePath)}
 	}
 	if t.made != nil {
 		if err := t.made(implied); err != nil {
@@ -197,7 +198,8 @@ type Sums map[uint64][sha256.Size]byte
 
 // create makes a new file and fills it with exactly size bytes from body, which may have more.
 func (t *tree) create(at *os.File, base string, mode uint16, size int64, body io.Reader) (err error) {
-	fd, err := unix.Openat(int(at.Fd()), base, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	fd, err := unix.Openat(int(at.Fd()), base,
+		unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return &os.PathError{Op: "create", Path: base, Err: err}
 	}

@@ -106,7 +106,8 @@ func notDir(err error) bool {
 // a link to anything else, or to a name behind a dangling link (IMG-05). linkat follows no symbolic
 // link without AT_SYMLINK_FOLLOW: the new name is that of the link itself.
 func (t *tree) link(at *os.File, base string, e entry) error {
-	outside := &UnsafeError{Member: e.Path, Reason: fmt.Sprintf("is a hard link to %q, which is not an earlier file or symbolic link", e.Link)}
+	outside := &UnsafeError{Member: e.Path,
+		Reason: fmt.Sprintf("is a hard link to %q, which is not an earlier file or symbolic link", e.Link)}
 	if t.layer { // what is below is not known: layers are shared (IMG-28)
 		outside.Reason += " of the same layer: build the image so that the file and its links are in one layer"
 	}
@@ -143,7 +144,9 @@ func (t *tree) link(at *os.File, base string, e entry) error {
 // linkError distinguishes one link too many, which is the archive's fault, from errors of the host.
 func linkError(e entry, err error) error {
 	if errors.Is(err, unix.EMLINK) { // 65,000 on ext4
-		return &UnsafeError{Member: e.Path, Reason: fmt.Sprintf("has more hard links to %q than the store's file system allows: use fewer, or symbolic links", e.Link)}
+		return &UnsafeError{Member: e.Path,
+			Reason: fmt.Sprintf("has more hard links to %q than the store's file system allows: use fewer, or symbolic links",
+				e.Link)}
 	}
 	return &os.LinkError{Op: "link", Old: e.Link, New: e.Path, Err: err}
 }

@@ -67,7 +67,8 @@ func TestWhiteoutsOfAWholeImageAreFiles(t *testing.T) {
 
 // What the owner may read and execute everybody may; nobody may write, and no set-id bit remains.
 func TestModesOfLayers(t *testing.T) {
-	for mode, want := range map[int64]uint16{0o700: 0o755, 0o600: 0o644, 0o500: 0o555, 0o640: 0o644, 0o4755: 0o755, 0o1777: 0o755, 0o644: 0o644, 0: 0, 0o077: 0o055, 0o200: 0o200} {
+	for mode, want := range map[int64]uint16{0o700: 0o755, 0o600: 0o644, 0o500: 0o555, 0o640: 0o644, 0o4755: 0o755, 0o1777: 0o755,
+		0o644: 0o644, 0: 0, 0o077: 0o055, 0o200: 0o200} {
 		if got := admitLayerMode(mode); got != want {
 			t.Errorf("%o: %o; want %o", mode, got, want)
 		}

@@ -32,10 +32,14 @@ func TestAlternativesAreBounded(t *testing.T) {
 	}{
 		{"ordinary", "yes | dd of=/tmp/some bs=64k count=64 iflag=fullblock\n", bounds, "first greedy last", ""},
 		{"it fails", "exit 3\n", bounds, "first last", ""},
-		{"much written", "yes | dd of=/tmp/much bs=64k count=1024 iflag=fullblock\n", bounds, "", "the postinst of greedy exceeds the limit of 8 MiB or 500 files"},
-		{"many files", "i=0; while echo >/tmp/$i; do i=$((i + 1)); done\n", bounds, "", "the postinst of greedy exceeds the limit of 8 MiB or 500 files"},
-		{"much asked for", "while cat /bin/busybox >&9; do :; done\n", bounds, "", "the postinst of greedy exceeds the limit of 8 MiB or 500 files"},
-		{"long", "sleep 5\n", alternativesBounds{MiB: 8, inodes: 500, seconds: 2}, "", "take more than 2 seconds, and that of "}, // last or, on a busy machine, an earlier one
+		{"much written", "yes | dd of=/tmp/much bs=64k count=1024 iflag=fullblock\n", bounds, "",
+			"the postinst of greedy exceeds the limit of 8 MiB or 500 files"},
+		{"many files", "i=0; while echo >/tmp/$i; do i=$((i + 1)); done\n", bounds, "",
+			"the postinst of greedy exceeds the limit of 8 MiB or 500 files"},
+		{"much asked for", "while cat /bin/busybox >&9; do :; done\n", bounds, "",
+			"the postinst of greedy exceeds the limit of 8 MiB or 500 files"},
+		{"long", "sleep 5\n", alternativesBounds{MiB: 8, inodes: 500, seconds: 2}, "",
+			"take more than 2 seconds, and that of "}, // last or, on a busy machine, an earlier one
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := alternativesBuild(t, tt.bounds)
@@ -82,7 +86,8 @@ func TestAlternativesOutsideTheTreeAreLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
-	for link, want := range map[string]string{"usr/bin/run": "/etc/alternatives/run", "usr/bin/runc": "/etc/alternatives/runc", "usr/share": "", "opt": "", "etc/alternatives/run.1": "", "etc/alternatives/lost": ""} {
+	for link, want := range map[string]string{"usr/bin/run": "/etc/alternatives/run", "usr/bin/runc": "/etc/alternatives/runc",
+		"usr/share": "", "opt": "", "etc/alternatives/run.1": "", "etc/alternatives/lost": ""} {
 		if got, _ := os.Readlink(filepath.Join(b.tree, link)); got != want {
 			t.Errorf("%s leads to %q; want %q", link, got, want)
 		}
@@ -118,7 +123,8 @@ func alternativesBuild(t *testing.T, bounds alternativesBounds) *alternativesTes
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{"tree", "tree/bin", "tree/usr", "tree/usr/bin", "tree/etc", "tree/etc/alternatives", "tree/var", "tree/var/lib", "tree/var/lib/dpkg", "tree/var/lib/dpkg/alternatives", "tree/tmp"} {
+	for _, dir := range []string{"tree", "tree/bin", "tree/usr", "tree/usr/bin", "tree/etc", "tree/etc/alternatives", "tree/var",
+		"tree/var/lib", "tree/var/lib/dpkg", "tree/var/lib/dpkg/alternatives", "tree/tmp"} {
 		if err := w.mkdirOwned(dir); err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +156,8 @@ func (b *alternativesTest) pack(t *testing.T, name, postinst string) {
 			t.Fatal(err)
 		}
 	}
-	if out, err := exec.Command("dpkg-deb", "--root-owner-group", "--build", dir, b.dir.file("debs/"+name+"_1_all.deb")).CombinedOutput(); err != nil {
+	if out, err := exec.Command("dpkg-deb", "--root-owner-group", "--build", dir,
+		b.dir.file("debs/"+name+"_1_all.deb")).CombinedOutput(); err != nil {
 		t.Fatalf("dpkg-deb: %v\n%s", err, out)
 	}
 }

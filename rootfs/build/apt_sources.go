@@ -39,7 +39,8 @@ func debianSources(suite, mirror string) (string, error) {
 	}
 	var out strings.Builder
 	for _, s := range sources {
-		fmt.Fprintf(&out, "Types: deb\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n\n", s.uri, s.suite, debianKeyring)
+		fmt.Fprintf(&out, "Types: deb\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n\n", s.uri,
+			s.suite, debianKeyring)
 	}
 	return out.String(), nil
 }
@@ -55,7 +56,8 @@ func hostSources(etc, suite, release string) ([]aptSource, error) {
 		}
 		for _, s := range all {
 			name, rest, _ := strings.Cut(s.suite, "-")
-			if name != release && name != "stable" || rest != "" && rest != "updates" && rest != "security" || !slices.Contains(s.components, "main") {
+			if name != release && name != "stable" || rest != "" && rest != "updates" && rest != "security" ||
+				!slices.Contains(s.components, "main") {
 				continue // another archive, or a suite such as backports
 			}
 			if rest != "" && (suite == "sid" || suite == "unstable") {

@@ -175,7 +175,8 @@ func (d *downloadProgress) Write(p []byte) (int, error) {
 		d.line = rest
 		if bytes.HasPrefix(line, []byte("Get:")) {
 			d.begun++
-			d.step(fmt.Sprintf("downloading %d of %d packages, %d MiB together", min(d.begun, len(d.of)), len(d.of), totalSize(d.of)>>20))
+			d.step(fmt.Sprintf("downloading %d of %d packages, %d MiB together", min(d.begun, len(d.of)),
+				len(d.of), totalSize(d.of)>>20))
 		}
 	}
 }

@@ -54,8 +54,10 @@ func buildDebian(ctx context.Context, r Recipe, out io.Writer, o Options) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	b := &debianBuild{recipe: r.withBase(), dir: w, cache: o.Cache, aptOptions: aptOptions(ctx), log: o.Log, step: o.Step, room: o.Room}
-	if err := errors.Join(b.write("sources.sources", sources), b.write("finish.sh", b.variables()+b.recipe.Finish), b.write("status", "")); err != nil {
+	b := &debianBuild{recipe: r.withBase(), dir: w, cache: o.Cache, aptOptions: aptOptions(ctx), log: o.Log,
+		step: o.Step, room: o.Room}
+	if err := errors.Join(b.write("sources.sources", sources), b.write("finish.sh", b.variables()+b.recipe.Finish),
+		b.write("status", "")); err != nil {
 		return err
 	}
 	if err := b.fetchDebs(ctx); err != nil {
@@ -81,7 +83,8 @@ func (b *debianBuild) variables() string {
 	if b.recipe.NPM != "" {
 		functions = cutSymbols
 	}
-	return functions + "node_modules=" + b.dir.file("npm/node_modules") + "\ndebs=" + b.dir.file("debs") + "\naside=" + b.dir.file("aside") + "\n"
+	return functions + "node_modules=" + b.dir.file("npm/node_modules") + "\ndebs=" + b.dir.file("debs") + "\naside=" +
+		b.dir.file("aside") + "\n"
 }
 
 func (b *debianBuild) write(name, text string) error { return b.dir.writeOwned(name, text) }
@@ -119,8 +122,10 @@ func (b *debianBuild) mmdebstrapArgs() []string {
 		// Fetched packages are not fetched again. They are hard links where the file system and the
 		// owner allow that, else copies.
 		"--setup-hook=set -eu; mkdir -p \"$1/var/cache/apt/archives\" \"$1/var/lib/apt/lists\"; "+
-			"find "+b.dir.file("debs")+" -maxdepth 1 -name '*.deb' -exec cp --link -t \"$1/var/cache/apt/archives\" {} + 2>/dev/null || "+
-			"find "+b.dir.file("debs")+" -maxdepth 1 -name '*.deb' -exec cp --remove-destination -t \"$1/var/cache/apt/archives\" {} +; "+
+			"find "+b.dir.file("debs")+
+			" -maxdepth 1 -name '*.deb' -exec cp --link -t \"$1/var/cache/apt/archives\" {} + 2>/dev/null || "+
+			"find "+b.dir.file("debs")+
+			" -maxdepth 1 -name '*.deb' -exec cp --remove-destination -t \"$1/var/cache/apt/archives\" {} +; "+
 			"find "+b.dir.file("apt/lists")+" -maxdepth 1 -type f ! -name lock -exec cp -p -t \"$1/var/lib/apt/lists\" {} +",
 		"--extract-hook=sh -eu "+b.dir.file("finish.sh")+" \"$1\"",
 		// mmdebstrap's clean-up expects the package manager, which finish.sh has removed.
@@ -142,7 +147,8 @@ func buildEnv(r Recipe, tmp string) []string {
 }
 
 func needTools(names ...string) error {
-	packages := map[string]string{"mmdebstrap": "mmdebstrap", "apt-get": "apt", "tar": "tar", "npm": "npm", "unshare": "util-linux", "dpkg-deb": "dpkg", "update-alternatives": "dpkg"}
+	packages := map[string]string{"mmdebstrap": "mmdebstrap", "apt-get": "apt", "tar": "tar", "npm": "npm",
+		"unshare": "util-linux", "dpkg-deb": "dpkg", "update-alternatives": "dpkg"}
 	for _, name := range names {
 		if _, err := exec.LookPath(name); err != nil {
 			return fmt.Errorf("%s is missing: install it with: apt-get install %s", name, packages[name])
@@ -167,7 +173,8 @@ func newBuildDir(cache string) (*buildDir, error) {
 	for _, path := range stale {
 		var st unix.Stat_t
 		// Any user may make a directory there; remove only those that a build made.
-		if unix.Lstat(path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR && (st.Uid == buildBase || int(st.Uid) == os.Geteuid()) {
+		if unix.Lstat(path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR &&
+			(st.Uid == buildBase || int(st.Uid) == os.Geteuid()) {
 			if err := errors.Join(salvageDebs(path, cache), rootfs.CleanStagingDir(path)); err != nil {
 				return nil, fmt.Errorf("remove the directory of an earlier build: %w", err)
 			}

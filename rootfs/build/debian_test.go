@@ -49,9 +49,11 @@ Components: main
 			"sources.list.d/vendor.list":    "deb https://vendor.test/apt bookworm stable\ndeb https://vendor.test/apt vendor-bookworm main\n",
 			"sources.list.d/vendor.sources": "Types: deb\nURIs: https://node.test\nSuites: nodistro\nComponents: main\n",
 		}, "bookworm", []string{
-			"http://other.test/debian trixie", "http://mirror.test/debian trixie", "http://mirror.test/debian trixie-updates", "http://mirror.test/debian-security trixie-security",
+			"http://other.test/debian trixie", "http://mirror.test/debian trixie", "http://mirror.test/debian trixie-updates",
+			"http://mirror.test/debian-security trixie-security",
 		}},
-		{"one source twice", map[string]string{"sources.list": "deb http://m.test bookworm main\ndeb http://m.test bookworm main\n"}, "bookworm", []string{"http://m.test trixie"}},
+		{"one source twice", map[string]string{"sources.list": "deb http://m.test bookworm main\ndeb http://m.test bookworm main\n"}, "bookworm",
+			[]string{"http://m.test trixie"}},
 		{"no source of the release", map[string]string{"sources.list": "deb http://m.test jammy main\n"}, "bookworm", nil},
 		{"no sources", nil, "bookworm", nil},
 		{"not Debian", map[string]string{"sources.list": "deb http://m.test jammy main\n"}, "", nil},
@@ -109,7 +111,8 @@ func TestHostRelease(t *testing.T) {
 func TestPackageCacheTrustsOnlyWhatItCanCheck(t *testing.T) {
 	build, cache, next := t.TempDir(), filepath.Join(t.TempDir(), "cache"), t.TempDir()
 	var wanted []wantedDeb
-	for name, text := range map[string]string{"a_1_all.deb": "package a", "b_1%3a2_amd64.deb": "package b", "c_1_all.deb": "package c", "d_1_all.deb": "unwanted", "notes.txt": "no package"} {
+	for name, text := range map[string]string{"a_1_all.deb": "package a", "b_1%3a2_amd64.deb": "package b", "c_1_all.deb": "package c",
+		"d_1_all.deb": "unwanted", "notes.txt": "no package"} {
 		if err := os.WriteFile(filepath.Join(build, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +189,8 @@ func TestPackagesMustMatchTheIndex(t *testing.T) {
 		t.Errorf("parsed %+v, %v; want %+v", d, err, want)
 	}
 	for _, line := range []string{
-		"", "'u' a.deb 123", "'u' a.deb 123 MD5Sum:" + sum[:32], "'u' ../a.deb 1 SHA256:" + sum, "'u' a.deb x SHA256:" + sum, "'u' a.deb 1 SHA256:" + sum[:8],
+		"", "'u' a.deb 123", "'u' a.deb 123 MD5Sum:" + sum[:32], "'u' ../a.deb 1 SHA256:" + sum, "'u' a.deb x SHA256:" + sum,
+		"'u' a.deb 1 SHA256:" + sum[:8],
 	} {
 		if d, err := parsePrintedURI(line); err == nil {
 			t.Errorf("%q: taken for %+v", line, d)
@@ -199,7 +203,8 @@ func TestOldSuitesLackPackages(t *testing.T) {
 	all := Recipe{Packages: []string{"nim", "gcc"}}.withBase().Packages
 	for names, want := range map[string]bool{"tzdata-legacy\n": true, "a\ntzdata-legacy\n": true, "": false, "tzdata-legacy-tests\n": false} {
 		got := withoutUnknown(all, names)
-		if slices.Contains(got, "tzdata-legacy") != want || !slices.Contains(got, "tzdata") || !slices.Contains(got, "nim") || want && !slices.Equal(got, all) {
+		if slices.Contains(got, "tzdata-legacy") != want || !slices.Contains(got, "tzdata") || !slices.Contains(got, "nim") ||
+			want && !slices.Equal(got, all) {
 			t.Errorf("with %q it installs %q", names, got)
 		}
 	}

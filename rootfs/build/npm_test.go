@@ -44,7 +44,8 @@ func TestNPMsCacheIsReached(t *testing.T) {
 	if err := os.Chmod(root, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.mkdirCache(cache); err == nil || !strings.HasSuffix(err.Error(), "other users cannot pass through "+root+": chmod o+x "+root+", or name another directory") {
+	if err := w.mkdirCache(cache); err == nil ||
+		!strings.HasSuffix(err.Error(), "other users cannot pass through "+root+": chmod o+x "+root+", or name another directory") {
 		t.Errorf("below a directory of root's alone: %v", err)
 	}
 }
@@ -83,7 +84,8 @@ func TestNPMLocksPinEverything(t *testing.T) {
 		if err == nil {
 			err = json.Unmarshal([]byte(manifest), &m)
 		}
-		if main := map[string]string{"node": "typescript", "node-full": "jest", "node-npm": "npm", "jvm": "kotlin-compiler"}[name]; err != nil || m.Dependencies[main] == "" {
+		if main := map[string]string{"node": "typescript", "node-full": "jest", "node-npm": "npm", "jvm": "kotlin-compiler"}[name]; err != nil ||
+			m.Dependencies[main] == "" {
 			t.Errorf("%s: package.json is %q, %v", name, manifest, err)
 		}
 		for dependency, version := range m.Dependencies {

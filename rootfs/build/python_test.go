@@ -54,7 +54,8 @@ func TestBuildNeverRunsAsHostRoot(t *testing.T) {
 		t.Errorf("python says %q, %v; want %q", out, err, want)
 	}
 	out, err = chrootIn(img, "/bin/sh", "-c", "id; id | awk '{print NF}'; which python; ls -l / | wc -l; echo a | sed s/a/b/; date +%Z")
-	if want := "uid=1000(sandboxuser) gid=1000(sandboxuser) groups=1000(sandboxuser)\n3\n/usr/bin/python\n"; err != nil || !strings.HasPrefix(out, want) || !strings.HasSuffix(out, "b\nUTC\n") {
+	if want := "uid=1000(sandboxuser) gid=1000(sandboxuser) groups=1000(sandboxuser)\n3\n/usr/bin/python\n"; err != nil ||
+		!strings.HasPrefix(out, want) || !strings.HasSuffix(out, "b\nUTC\n") {
 		t.Errorf("sh says %q, %v; want it to start with %q", out, err, want)
 	}
 }

@@ -98,7 +98,8 @@ func FindRecipe(name string) (Recipe, error) {
 	if r, ok := all[name]; ok {
 		return r, nil
 	}
-	return Recipe{}, fmt.Errorf("recipe %q does not exist: use one of %s", name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+	return Recipe{}, fmt.Errorf("recipe %q does not exist: use one of %s", name,
+		strings.Join(slices.Sorted(maps.Keys(all)), ", "))
 }
 
 // ParseRecipe parses a recipe, which may extend a built-in one. file is used only in errors.

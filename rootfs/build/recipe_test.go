@@ -35,7 +35,8 @@ func TestRecipesParse(t *testing.T) {
 		}
 	}
 	own, err := ParseRecipe("x.yaml", []byte("name: x\nkind: debian\nextends: lua\npackages: [jq]\nfinish: |\n  true\n"))
-	if err != nil || !slices.Equal(own.Packages, []string{"lua5.4", "jq"}) || own.Suite != "trixie" || own.Finish != all["lua"].Finish+"true\n" {
+	if err != nil || !slices.Equal(own.Packages, []string{"lua5.4", "jq"}) || own.Suite != "trixie" ||
+		own.Finish != all["lua"].Finish+"true\n" {
 		t.Errorf("a recipe that extends lua is %+v, %v", own, err)
 	}
 	own, err = ParseRecipe("x.yaml", []byte("name: x\nkind: debian\nextends: node\npackages: [jq]\n"))
@@ -55,7 +56,8 @@ func TestDockerfileIsNoRecipe(t *testing.T) {
 		"arguments before it": "# syntax=docker/dockerfile:1\n\nARG VERSION=3\nFROM python:${VERSION} AS base\nRUN echo a: b\n",
 	} {
 		_, err := ParseRecipe("Dockerfile", []byte(text))
-		if err == nil || !strings.HasPrefix(err.Error(), "Dockerfile: this is a Dockerfile, not a recipe") || !strings.Contains(err.Error(), "docker export $(docker create IMAGE) | brig rootfs import - --name NAME") {
+		if err == nil || !strings.HasPrefix(err.Error(), "Dockerfile: this is a Dockerfile, not a recipe") ||
+			!strings.Contains(err.Error(), "docker export $(docker create IMAGE) | brig rootfs import - --name NAME") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

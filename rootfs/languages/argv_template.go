@@ -144,5 +144,6 @@ func (l Manifest) allowsFlag(flag string) bool {
 	if slices.Contains(l.Flags, flag) {
 		return true
 	}
-	return len(flag) <= maxFlag && slices.ContainsFunc(l.patterns, func(p *regexp.Regexp) bool { return p.MatchString(flag) })
+	return len(flag) <= maxFlag &&
+		slices.ContainsFunc(l.patterns, func(p *regexp.Regexp) bool { return p.MatchString(flag) })
 }

@@ -9,7 +9,8 @@ import (
 )
 
 func TestPlaceholdersOfACommand(t *testing.T) {
-	w := Placeholders{Source: "pkg/Main.java", Sources: []string{"pkg/Main.java", "-o.java", "@rsp.java", "a b.java"}, Flags: []string{"-g", "-O2"}, Memory: 512 * api.MiB, Stack: 64 * api.MiB}
+	w := Placeholders{Source: "pkg/Main.java", Sources: []string{"pkg/Main.java", "-o.java", "@rsp.java", "a b.java"},
+		Flags: []string{"-g", "-O2"}, Memory: 512 * api.MiB, Stack: 64 * api.MiB}
 	for _, c := range []struct {
 		command, args, want []string
 	}{
@@ -37,7 +38,8 @@ func TestPlaceholdersOfACommand(t *testing.T) {
 			t.Errorf("stack of %s under %s of memory is %s; want %s", limits[0], limits[1], got, want)
 		}
 	}
-	for limit, want := range map[api.Size]api.Size{4 * api.MiB: 2 * api.MiB, 64 * api.MiB: 40 * api.MiB, 128 * api.MiB: 104 * api.MiB, api.GiB: 960 * api.MiB} {
+	for limit, want := range map[api.Size]api.Size{4 * api.MiB: 2 * api.MiB, 64 * api.MiB: 40 * api.MiB, 128 * api.MiB: 104 * api.MiB,
+		api.GiB: 960 * api.MiB} {
 		if got := heapSize(limit); got != want {
 			t.Errorf("heap under %s is %s; want %s", limit, got, want)
 		}
@@ -80,7 +82,8 @@ func TestRefusedFlagsSayWhy(t *testing.T) {
 			"-fsanitize=address": "do not work in static programs", "-fsanitize=undefined": "do not work in static programs",
 			"-fsanitize": "do not work in static programs", "-fsanitizer=address": "choose from", "-fplugin=x": "choose from",
 		} {
-			if _, err := l.ChooseFlags([]string{"-O2", flag}); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), flag) {
+			if _, err := l.ChooseFlags([]string{"-O2", flag}); err == nil || !strings.Contains(err.Error(), says) ||
+				!strings.Contains(err.Error(), flag) {
 				t.Errorf("%s, %s: %v; want the flag and %q", name, flag, err, says)
 			}
 		}
@@ -98,14 +101,17 @@ func TestFlagPatterns(t *testing.T) {
 	}
 	for flag, want := range map[string]bool{
 		"-DA": true, "-DA=": true, "-DA=b c": true, "-O2": true, "-O1": true,
-		"-D": false, "-DA\n": false, "-DA=b\nc": false, "x-O1": false, "-O12": false, "-O": false, "": false, "-DA=" + strings.Repeat("x", maxFlag): false,
+		"-D": false, "-DA\n": false, "-DA=b\nc": false, "x-O1": false, "-O12": false, "-O": false, "": false,
+		"-DA=" + strings.Repeat("x", maxFlag): false,
 	} {
 		if _, err := l.ChooseFlags([]string{"-O1", flag}); (err == nil) != want {
 			t.Errorf("%.20q: %v", flag, err)
 		}
 	}
-	for patterns, says := range map[string]string{`["O(1|2)"]`: "begin it with a dash", `["-O("]`: "missing closing", `["-O1"]`: "not among flags"} {
-		if _, err := parse("x.yaml", []byte(manifest(patterns, "[-O2]")), nil); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "line ") {
+	for patterns, says := range map[string]string{`["O(1|2)"]`: "begin it with a dash", `["-O("]`: "missing closing",
+		`["-O1"]`: "not among flags"} {
+		if _, err := parse("x.yaml", []byte(manifest(patterns, "[-O2]")), nil); err == nil || !strings.Contains(err.Error(), says) ||
+			!strings.Contains(err.Error(), "line ") {
 			t.Errorf("%s: %v; want %q and the line", patterns, err, says)
 		}
 	}
@@ -120,7 +126,8 @@ func TestSourcesAndArtifactsByName(t *testing.T) {
 			t.Errorf("%s is a source: %v", name, !want)
 		}
 	}
-	for name, want := range map[string]bool{"main": true, "main/x": true, "classes/a/B.class": true, "main.c": false, "classes2/x": false, "a/main": false} {
+	for name, want := range map[string]bool{"main": true, "main/x": true, "classes/a/B.class": true, "main.c": false,
+		"classes2/x": false, "a/main": false} {
 		if l.IsArtifact(name) != want {
 			t.Errorf("%s is an artifact: %v", name, !want)
 		}

@@ -46,7 +46,8 @@ func (l Manifest) checkCompile() error {
 			name string
 			set  bool
 		}{
-			{"artifacts", len(l.Artifacts) > 0}, {"flags", len(l.Flags) > 0}, {"flag_patterns", len(l.FlagPatterns) > 0}, {"refused_flags", len(l.RefusedFlags) > 0}, {"default_flags", len(l.DefaultFlags) > 0},
+			{"artifacts", len(l.Artifacts) > 0}, {"flags", len(l.Flags) > 0}, {"flag_patterns", len(l.FlagPatterns) > 0},
+			{"refused_flags", len(l.RefusedFlags) > 0}, {"default_flags", len(l.DefaultFlags) > 0},
 			{"reserved_stems", l.ReservedStems != ""},
 			{"compile_env", len(l.CompileEnv) > 0}, {"compile_limits", l.CompileLimits != (api.Limits{})}, {"compile_tier", l.CompileTier != ""},
 		} {
@@ -64,12 +65,16 @@ func (l Manifest) checkCompile() error {
 		return err
 	}
 	switch {
-	case !slices.Contains(l.Compile, "{sources}") && !slices.ContainsFunc(l.Compile, func(w string) bool { return strings.Contains(w, "{source}") }):
-		return fieldErrorf("compile", "compile mentions neither {sources} nor {source}: add one where the names of the sources belong")
+	case !slices.Contains(l.Compile, "{sources}") &&
+		!slices.ContainsFunc(l.Compile, func(w string) bool { return strings.Contains(w, "{source}") }):
+		return fieldErrorf("compile",
+			"compile mentions neither {sources} nor {source}: add one where the names of the sources belong")
 	case len(l.Artifacts) == 0:
-		return fieldErrorf("artifacts", "artifacts is missing: name the files that compile makes and run needs, such as [main]")
+		return fieldErrorf("artifacts",
+			"artifacts is missing: name the files that compile makes and run needs, such as [main]")
 	case hasFlags && !slices.Contains(l.Compile, "{flags}"):
-		return fieldErrorf("compile", "flags are allowed, but compile does not mention {flags}: add it where the flags belong")
+		return fieldErrorf("compile",
+			"flags are allowed, but compile does not mention {flags}: add it where the flags belong")
 	}
 	for _, f := range l.DefaultFlags {
 		if !l.allowsFlag(f) {
@@ -92,9 +97,11 @@ func checkPlaceholders(field string, command, inline, own []string) error {
 			switch {
 			case slices.Contains(inline, p):
 			case !slices.Contains(own, p):
-				return valueErrorf(field, arg, "%s: placeholder %s is not allowed here: use one of %s", field, p, strings.Join(slices.Concat(inline, own), " "))
+				return valueErrorf(field, arg, "%s: placeholder %s is not allowed here: use one of %s", field, p,
+					strings.Join(slices.Concat(inline, own), " "))
 			case arg != p:
-				return valueErrorf(field, arg, "%s: %q: %s stands for several arguments, so it must be a separate argument", field, arg, p)
+				return valueErrorf(field, arg,
+					"%s: %q: %s stands for several arguments, so it must be a separate argument", field, arg, p)
 			}
 		}
 	}

@@ -21,7 +21,9 @@ func decode(file string, text []byte) (yamlManifest, error) {
 		err = strictyaml.Decode("built-in "+own.Extends+".yaml", known, &base)
 	}
 	if err != nil || base.Extends != "" {
-		return own, inFile(file, text, fieldErrorf("extends", "extends %q: name one of brig's own languages that extends none: %s", own.Extends, strings.Join(extensible(), ", ")))
+		return own, inFile(file, text,
+			fieldErrorf("extends", "extends %q: name one of brig's own languages that extends none: %s", own.Extends,
+				strings.Join(extensible(), ", ")))
 	}
 	if own.Name != base.Name {
 		base.Aliases, base.Extensions = nil, nil

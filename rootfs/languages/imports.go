@@ -72,7 +72,8 @@ func namesAny(text []byte, modules map[string]bool, several bool) bool {
 	for {
 		text = bytes.TrimLeft(text, " \t")
 		n := 0
-		for n < len(text) && (text[n] == '_' || text[n] >= '0' && text[n] <= '9' || text[n]|0x20 >= 'a' && text[n]|0x20 <= 'z') {
+		for n < len(text) && (text[n] == '_' || text[n] >= '0' && text[n] <= '9' ||
+			text[n]|0x20 >= 'a' && text[n]|0x20 <= 'z') {
 			n++
 		}
 		if modules[string(text[:n])] {

@@ -109,11 +109,14 @@ func parse(file string, text []byte, known []string) (Manifest, error) {
 		return Manifest{}, err
 	}
 	l := Manifest{
-		Name: m.Name, Aliases: m.Aliases, Version: m.Version, Image: m.Image, ImageFrom: m.ImageFrom, Extensions: m.Extensions,
-		SourceFile: m.SourceFile, Needs: m.Needs, Compile: m.Compile, Syntax: m.Syntax, Run: m.Run, Env: m.Env, InteractiveEnv: m.InteractiveEnv,
-		Tier: m.Tier, CompileTier: m.CompileTier, Proc: m.Proc, OOMExitCode: m.OOMExitCode, OOMSays: m.OOMSays,
+		Name: m.Name, Aliases: m.Aliases, Version: m.Version, Image: m.Image, ImageFrom: m.ImageFrom,
+		Extensions: m.Extensions,
+		SourceFile: m.SourceFile, Needs: m.Needs, Compile: m.Compile, Syntax: m.Syntax, Run: m.Run, Env: m.Env,
+		InteractiveEnv: m.InteractiveEnv,
+		Tier:           m.Tier, CompileTier: m.CompileTier, Proc: m.Proc, OOMExitCode: m.OOMExitCode, OOMSays: m.OOMSays,
 		TimeFactor: factor(m.TimeFactor), MemoryFactor: factor(m.MemoryFactor),
-		CompileEnv: m.CompileEnv, Artifacts: m.Artifacts, Flags: m.Flags, FlagPatterns: m.FlagPatterns, RefusedFlags: m.RefusedFlags, DefaultFlags: m.DefaultFlags,
+		CompileEnv: m.CompileEnv, Artifacts: m.Artifacts, Flags: m.Flags, FlagPatterns: m.FlagPatterns,
+		RefusedFlags: m.RefusedFlags, DefaultFlags: m.DefaultFlags,
 		ReservedStems: m.ReservedStems,
 	}
 	if l.Limits, err = manifestLimits("limits", m.Limits); err == nil {
@@ -228,13 +231,16 @@ func (l Manifest) check(tiers []string) error {
 	case rootfs.CheckName(l.Image) != nil && digestErr != nil:
 		return fieldErrorf("image", "image %q: write a stored image's name or digest", l.Image)
 	case l.ImageFrom != "" && (!imageReference.matches(l.ImageFrom) || digestErr == nil):
-		return fieldErrorf("image_from", "image_from %q: write the reference of a registry's image, such as debian:12, and the name to store it under in image", l.ImageFrom)
+		return fieldErrorf("image_from",
+			"image_from %q: write the reference of a registry's image, such as debian:12, and the name to store it under in image", l.ImageFrom)
 	case !fileName.matches(l.SourceFile):
 		return fieldErrorf("source_file", "source_file %q: write a plain file name such as main.py", l.SourceFile)
 	case len(l.Run) == 0 || l.Run[0] == "":
 		return fieldErrorf("run", "run is missing: write the command, such as [python3, \"{source}\"]")
-	case len(l.Compile) == 0 && !slices.ContainsFunc(l.Run, func(w string) bool { return strings.Contains(w, "{source}") }):
-		return fieldErrorf("run", "run does not mention {source}, and compile is missing: add {source} where the name of the source belongs")
+	case len(l.Compile) == 0 &&
+		!slices.ContainsFunc(l.Run, func(w string) bool { return strings.Contains(w, "{source}") }):
+		return fieldErrorf("run",
+			"run does not mention {source}, and compile is missing: add {source} where the name of the source belongs")
 	case l.Proc != "" && l.Proc != "pid" && l.Proc != "full":
 		return fieldErrorf("proc", "proc %q: write pid or full", l.Proc)
 	case l.OOMExitCode < 0 || l.OOMExitCode > 255:
@@ -256,14 +262,17 @@ func (l Manifest) check(tiers []string) error {
 	for field, words := range map[string][]string{"aliases": l.Aliases, "extensions": l.Extensions} {
 		for _, word := range words {
 			if !languageName.matches(word) {
-				return valueErrorf(field, word, "%s: %q: use at most 32 lower-case letters, digits and + # . _ -, no leading dot", field, word)
+				return valueErrorf(field, word,
+					"%s: %q: use at most 32 lower-case letters, digits and + # . _ -, no leading dot", field, word)
 			}
 		}
 	}
-	for field, env := range map[string]map[string]string{"env": l.Env, "interactive_env": l.InteractiveEnv, "compile_env": l.CompileEnv} {
+	for field, env := range map[string]map[string]string{"env": l.Env, "interactive_env": l.InteractiveEnv,
+		"compile_env": l.CompileEnv} {
 		for name, value := range env {
 			if !envName.matches(name) || strings.IndexByte(value, 0) >= 0 {
-				return valueErrorf(field, name, "%s: environment variable %q: use letters, digits and _ in its name, no NUL in its value", field, name)
+				return valueErrorf(field, name,
+					"%s: environment variable %q: use letters, digits and _ in its name, no NUL in its value", field, name)
 			}
 			if err := checkPlaceholders(field, []string{value}, inlinePlaceholders, nil); err != nil {
 				return err

@@ -58,7 +58,8 @@ func TestParseLanguageRefusesWithTheReason(t *testing.T) {
 		{"an unknown proc", "image: lua", "image: lua\nproc: none", "line 4: proc"},
 		{"an unknown tier", "image: lua", "image: lua\ntier: stict", "line 4: tier \"stict\" does not exist: use one of default, strict"},
 		{"a tier of nothing", "image: lua", "image: lua\ncompile_tier: strict", "line 4: compile_tier configures the compile stage"},
-		{"an unknown placeholder, by the word's line", `run: [lua, "{source}"]`, "run:\n  - lua\n  - \"{source}\"\n  - \"{src}\"", "line 9: run: placeholder {src} is not allowed here"},
+		{"an unknown placeholder, by the word's line", `run: [lua, "{source}"]`, "run:\n  - lua\n  - \"{source}\"\n  - \"{src}\"",
+			"line 9: run: placeholder {src} is not allowed here"},
 		{"a zero factor", "image: lua", "image: lua\ntime_factor: 0", "line 4: time_factor"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -95,7 +96,8 @@ func TestParseLanguageOfACompiler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.CompileLimits.Memory != api.GiB || !slices.Equal(l.Artifacts, []string{"main", "lib"}) || l.CompileEnv["LC_ALL"] != "C" || !slices.Equal(l.DefaultFlags, []string{"-O2"}) {
+	if l.CompileLimits.Memory != api.GiB || !slices.Equal(l.Artifacts, []string{"main", "lib"}) || l.CompileEnv["LC_ALL"] != "C" ||
+		!slices.Equal(l.DefaultFlags, []string{"-O2"}) {
 		t.Errorf("%+v", l)
 	}
 	for _, tt := range []struct{ name, old, new, want string }{
@@ -172,15 +174,19 @@ func TestExtends(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := parse("x.yaml", []byte("name: numeric\nextends: python\nimage: python-numpy\nversion: \"3.13 with numpy\"\nenv: {OMP_NUM_THREADS: \"1\"}\ninteractive_env: {PYTHONUNBUFFERED: \"\"}\nlimits: {memory: 1G}\n"), nil)
+	l, err := parse("x.yaml",
+		[]byte("name: numeric\nextends: python\nimage: python-numpy\nversion: \"3.13 with numpy\"\nenv: {OMP_NUM_THREADS: \"1\"}\ninteractive_env: {PYTHONUNBUFFERED: \"\"}\nlimits: {memory: 1G}\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.Name != "numeric" || l.Image != "python-numpy" || l.Version != "3.13 with numpy" || l.Limits.Memory != api.GiB || l.SourceFile != python.SourceFile ||
-		!slices.Equal(l.Run, python.Run) || !slices.Equal(l.Syntax, python.Syntax) || len(l.Aliases) != 0 || len(l.Extensions) != 0 || l.Tier != python.Tier {
+	if l.Name != "numeric" || l.Image != "python-numpy" || l.Version != "3.13 with numpy" || l.Limits.Memory != api.GiB ||
+		l.SourceFile != python.SourceFile ||
+		!slices.Equal(l.Run, python.Run) || !slices.Equal(l.Syntax, python.Syntax) || len(l.Aliases) != 0 || len(l.Extensions) != 0 ||
+		l.Tier != python.Tier {
 		t.Errorf("it is %+v", l)
 	}
-	if l.Env["PYTHONDONTWRITEBYTECODE"] != "1" || l.Env["OMP_NUM_THREADS"] != "1" || len(l.Env) != 2 || l.InteractiveEnv["PYTHONUNBUFFERED"] != "" {
+	if l.Env["PYTHONDONTWRITEBYTECODE"] != "1" || l.Env["OMP_NUM_THREADS"] != "1" || len(l.Env) != 2 ||
+		l.InteractiveEnv["PYTHONUNBUFFERED"] != "" {
 		t.Errorf("its variables are %v and %v", l.Env, l.InteractiveEnv)
 	}
 	mine, err := parse("x.yaml", []byte("name: python\nextends: python\nimage: python-numpy\n"), nil)
@@ -206,7 +212,8 @@ func TestExtends(t *testing.T) {
 // that names its file.
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(goodManifest))
-	f.Add([]byte(goodManifest + "compile: [cc, \"{source}\"]\nartifacts: [main]\nflags: [\"-O*\"]\ndefault_flags: [-O2]\nenv: {A: b}\noom_exit_code: 3\ntime_factor: 2\n"))
+	f.Add([]byte(goodManifest +
+		"compile: [cc, \"{source}\"]\nartifacts: [main]\nflags: [\"-O*\"]\ndefault_flags: [-O2]\nenv: {A: b}\noom_exit_code: 3\ntime_factor: 2\n"))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		l, err := parse("x.yaml", in, nil)
 		switch {

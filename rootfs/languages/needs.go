@@ -76,7 +76,8 @@ func (l Manifest) CheckImage(ctx context.Context, img rootfs.Image) error {
 	if err != nil || len(missing) == 0 {
 		return err
 	}
-	return fmt.Errorf("%w: image %s has no %s, which %s needs; %s", ErrOutdated, l.Image, strings.Join(missing, ", "), l.Name, RebuildHint(l.Image))
+	return fmt.Errorf("%w: image %s has no %s, which %s needs; %s", ErrOutdated, l.Image, strings.Join(missing, ", "),
+		l.Name, RebuildHint(l.Image))
 }
 
 // ImageHint returns the command that stores an image that is not stored: it builds it, if brig has a
@@ -108,8 +109,10 @@ func RebuildHint(image string) string {
 // checkNeeds accepts only absolute, clean paths in needs, which can be looked up in a tree.
 func (l Manifest) checkNeeds() error {
 	for _, name := range l.Needs {
-		if !path.IsAbs(name) || path.Clean(name) != name || name == "/" || len(name) > unix.PathMax || strings.IndexByte(name, 0) >= 0 {
-			return valueErrorf("needs", name, "needs: %q: write the path of a file or directory of the image, such as /usr/lib/x", name)
+		if !path.IsAbs(name) || path.Clean(name) != name || name == "/" || len(name) > unix.PathMax ||
+			strings.IndexByte(name, 0) >= 0 {
+			return valueErrorf("needs", name,
+				"needs: %q: write the path of a file or directory of the image, such as /usr/lib/x", name)
 		}
 	}
 	return nil

@@ -26,7 +26,8 @@ func TestNeeds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, target := range map[string]string{"lib": "usr/lib", "abs": "/usr/lib/x/one", "out": "../outside", "host": host, "round": "round"} {
+	for name, target := range map[string]string{"lib": "usr/lib", "abs": "/usr/lib/x/one", "out": "../outside",
+		"host": host, "round": "round"} {
 		if err := os.Symlink(target, filepath.Join(tree, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +52,8 @@ func TestNeeds(t *testing.T) {
 			t.Errorf("image %s: %v; want what is missing, and %q", image, err, cure)
 		}
 	}
-	if missing, err := (Manifest{Needs: []string{"/a"}}).MissingPaths(t.Context(), rootfs.Image{Path: filepath.Join(host, "none")}); err != nil || missing != nil {
+	if missing, err := (Manifest{Needs: []string{"/a"}}).MissingPaths(t.Context(),
+		rootfs.Image{Path: filepath.Join(host, "none")}); err != nil || missing != nil {
 		t.Errorf("an image that was removed: %q, %v", missing, err)
 	}
 }

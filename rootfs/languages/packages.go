@@ -29,7 +29,8 @@ type Packages struct {
 // PackageDefaults are the limits of an installer whose manifest sets none.
 func PackageDefaults() api.Limits {
 	return api.Limits{
-		Wall: api.Duration(5 * 60 * 1e9), CPU: api.Duration(10 * 60 * 1e9), Memory: 2 * api.GiB, Scratch: 2 * api.GiB, Inodes: 200_000,
+		Wall: api.Duration(5 * 60 * 1e9), CPU: api.Duration(10 * 60 * 1e9), Memory: 2 * api.GiB,
+		Scratch: 2 * api.GiB, Inodes: 200_000,
 		Pids: 256, OpenFiles: 1024, Output: api.MiB,
 	}
 }
@@ -53,7 +54,8 @@ func packagesOf(y *yamlPackages, tiers []string) (*Packages, error) {
 		return nil, nil
 	}
 	p := &Packages{
-		Kind: api.PackageKind(y.Kind), Image: y.Image, Install: y.Install, Tier: y.Tier, Index: y.Index, Hosts: y.Hosts, Env: y.Env, Links: y.Links,
+		Kind: api.PackageKind(y.Kind), Image: y.Image, Install: y.Install, Tier: y.Tier, Index: y.Index, Hosts: y.Hosts,
+		Env: y.Env, Links: y.Links,
 	}
 	limits, err := manifestLimits("packages", y.Limits)
 	if err != nil {
@@ -67,9 +69,11 @@ func packagesOf(y *yamlPackages, tiers []string) (*Packages, error) {
 	case rootfs.CheckName(p.Image) != nil && digestErr != nil:
 		return nil, fieldErrorf("packages", "packages: image %q: write a stored image's name or digest", p.Image)
 	case len(p.Install) == 0 || p.Install[0] == "":
-		return nil, fieldErrorf("packages", "packages: install is missing: write the command that installs, such as [/usr/lib/brig/install-python, \"{requirements}\", \"{index}\"]")
+		return nil, fieldErrorf("packages",
+			"packages: install is missing: write the command that installs, such as [/usr/lib/brig/install-python, \"{requirements}\", \"{index}\"]")
 	case p.Tier != "" && tiers != nil && !slices.Contains(tiers, p.Tier):
-		return nil, fieldErrorf("packages", "packages: tier %q does not exist: use one of %s", p.Tier, strings.Join(tiers, ", "))
+		return nil, fieldErrorf("packages", "packages: tier %q does not exist: use one of %s", p.Tier,
+			strings.Join(tiers, ", "))
 	}
 	index, err := api.ParseIndex(p.Index)
 	if err == nil {
@@ -80,12 +84,14 @@ func packagesOf(y *yamlPackages, tiers []string) (*Packages, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
 		if !envName.matches(name) || strings.IndexByte(p.Env[name], 0) >= 0 {
-			return nil, fieldErrorf("packages", "packages: environment variable %q: use letters, digits and _ in its name, no NUL in its value", name)
+			return nil, fieldErrorf("packages",
+				"packages: environment variable %q: use letters, digits and _ in its name, no NUL in its value", name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Links)) {
 		if !fileName.matches(name) || p.Links[name] == "" || strings.IndexByte(p.Links[name], 0) >= 0 {
-			return nil, fieldErrorf("packages", "packages: link %q: write a plain name in the root directory, and its target", name)
+			return nil, fieldErrorf("packages",
+				"packages: link %q: write a plain name in the root directory, and its target", name)
 		}
 	}
 	return p, nil

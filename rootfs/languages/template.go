@@ -53,19 +53,24 @@ func templatesOf(all []yamlTemplate) (out []Template, err error) {
 			}
 			class, err := base64.StdEncoding.DecodeString(cmp.Or(t.Trial, javaTrial))
 			if err != nil {
-				return nil, fieldErrorf("templates", "templates: trial of kind java is the file of the class Trial, whose main prints the line ready, in base64: %v", err)
+				return nil, fieldErrorf("templates",
+					"templates: trial of kind java is the file of the class Trial, whose main prints the line ready, in base64: %v",
+					err)
 			}
 			t.Trial = string(class)
 		}
 		switch {
 		case !slices.Contains(templateKinds, t.Kind):
-			return nil, fieldErrorf("templates", "templates: kind %q: brig can make templates of the kinds %s", t.Kind, strings.Join(templateKinds, ", "))
+			return nil, fieldErrorf("templates", "templates: kind %q: brig can make templates of the kinds %s", t.Kind,
+				strings.Join(templateKinds, ", "))
 		case t.Trial == "":
-			return nil, fieldErrorf("templates", "templates: kind %s needs trial: a program of the language that prints the line ready", t.Kind)
+			return nil, fieldErrorf("templates",
+				"templates: kind %s needs trial: a program of the language that prints the line ready", t.Kind)
 		case t.Kind != "java" && t.Arguments != nil:
 			return nil, fieldErrorf("templates", "templates: kind %s has no arguments: they are for kind java", t.Kind)
 		case t.Kind != "python" && (t.Import+t.After != "" || y.WhenImports != nil):
-			return nil, fieldErrorf("templates", "templates: kind %s has no import, after or when_imports: they are for kind python", t.Kind)
+			return nil, fieldErrorf("templates",
+				"templates: kind %s has no import, after or when_imports: they are for kind python", t.Kind)
 		}
 		for _, name := range y.WhenImports {
 			if !isModuleName(name) {

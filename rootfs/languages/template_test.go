@@ -32,7 +32,8 @@ func TestTemplatesOfAManifest(t *testing.T) {
 
 func TestMistakesInTemplatesAreReported(t *testing.T) {
 	for old, tt := range map[string]struct{ new, says string }{
-		"kind: loader":                    {"kind: perl", `kind "perl": brig can make templates of the kinds python, loader, ruby, php, node, java`},
+		"kind: loader": {"kind: perl",
+			`kind "perl": brig can make templates of the kinds python, loader, ruby, php, node, java`},
 		", trial: echo ready":             {"", "kind loader needs trial"},
 		"kind: loader, trial: echo ready": {"kind: java, trial: echo ready", "in base64"},
 		"trial: echo ready}":              {"trial: echo ready, arguments: [-ea]}", "no arguments"},
@@ -120,8 +121,9 @@ func BenchmarkTemplateFor(b *testing.B) {
 		b.Fatal(err)
 	}
 	for name, source := range map[string]string{
-		"hello": "print('hello')\n", "code": strings.Repeat("for i in range(10): print(i, a[i])\n", 1000), "newlines": strings.Repeat("\n", MaxSearched),
-		"imports": strings.Repeat("import a,b,c,d;", 3000),
+		"hello": "print('hello')\n", "code": strings.Repeat("for i in range(10): print(i, a[i])\n", 1000),
+		"newlines": strings.Repeat("\n", MaxSearched),
+		"imports":  strings.Repeat("import a,b,c,d;", 3000),
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -166,7 +166,8 @@ func (d *download) restart() error {
 
 func (d *download) check() error {
 	if got := "sha256:" + hex.EncodeToString(d.sum.Sum(nil)); got != d.layer.Blob {
-		return errors.Join(fmt.Errorf("its bytes have the digest %s: the registry is damaged, or lies; nothing was stored", got), d.restart())
+		return errors.Join(fmt.Errorf("its bytes have the digest %s: the registry is damaged, or lies; nothing was stored",
+			got), d.restart())
 	}
 	return nil
 }
@@ -191,7 +192,8 @@ func (d *download) fetch(ctx context.Context) error {
 	case res.StatusCode == http.StatusOK:
 	case res.StatusCode == http.StatusPartialContent && continues(res.Header.Get("Content-Range"), d.n, d.layer.Size):
 	case res.StatusCode == http.StatusPartialContent, res.StatusCode == http.StatusRequestedRangeNotSatisfiable:
-		err := fmt.Errorf("the registry answers %s with %q to a request for the bytes from %d on", res.Status, res.Header.Get("Content-Range"), d.n)
+		err := fmt.Errorf("the registry answers %s with %q to a request for the bytes from %d on", res.Status,
+			res.Header.Get("Content-Range"), d.n)
 		return errors.Join(&temporary{err: err}, d.restart())
 	default:
 		return d.r.status(res)
@@ -206,7 +208,8 @@ var contentRange = sync.OnceValue(func() *regexp.Regexp { return regexp.MustComp
 // A registry that sends another part would have us put a blob together from the wrong pieces.
 func continues(header string, offset, size int64) bool {
 	m := contentRange().FindStringSubmatch(header)
-	return m != nil && m[1] == strconv.FormatInt(offset, 10) && m[2] == strconv.FormatInt(size-1, 10) && (m[3] == "*" || m[3] == strconv.FormatInt(size, 10))
+	return m != nil && m[1] == strconv.FormatInt(offset, 10) && m[2] == strconv.FormatInt(size-1, 10) &&
+		(m[3] == "*" || m[3] == strconv.FormatInt(size, 10))
 }
 
 var errSlow = errors.New("the registry sends too slowly")

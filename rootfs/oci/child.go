@@ -46,7 +46,8 @@ func ChildMain(in, out *os.File) int {
 		return 1
 	}
 	confine.EndWith(in)
-	c := &child{in: json.NewDecoder(in), out: &sender{w: bufio.NewWriterSize(out, 256<<10)}, keys: authn.DefaultKeychain, timing: patient}
+	c := &child{in: json.NewDecoder(in), out: &sender{w: bufio.NewWriterSize(out, 256<<10)},
+		keys: authn.DefaultKeychain, timing: patient}
 	err := c.out.send(frameReady, nil)
 	if err == nil {
 		err = c.run(context.Background())
@@ -149,7 +150,8 @@ func (c *child) sendLayers(ctx context.Context, s source, img Image, needed []st
 	var layers []Layer
 	var total int64
 	for _, l := range img.Layers {
-		if slices.Contains(needed, l.DiffID) && !slices.ContainsFunc(layers, func(o Layer) bool { return o.DiffID == l.DiffID }) {
+		if slices.Contains(needed, l.DiffID) &&
+			!slices.ContainsFunc(layers, func(o Layer) bool { return o.DiffID == l.DiffID }) {
 			layers = append(layers, l)
 			total += l.Size
 		}

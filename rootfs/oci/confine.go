@@ -32,5 +32,6 @@ func (r Request) setUp() error {
 		}
 		rest = rest[n:]
 	}
-	return errors.Join(append(errs, os.Unsetenv("DOCKER_CONFIG"), os.Setenv("REGISTRY_AUTH_FILE", fmt.Sprintf("/proc/self/fd/%d", fd)))...)
+	return errors.Join(append(errs, os.Unsetenv("DOCKER_CONFIG"),
+		os.Setenv("REGISTRY_AUTH_FILE", fmt.Sprintf("/proc/self/fd/%d", fd)))...)
 }

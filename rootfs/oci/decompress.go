@@ -30,8 +30,10 @@ func decompressed(r io.ReadCloser) (*stack, error) {
 			return nil, fmt.Errorf("decompress layer: %w", err)
 		}
 		return &stack{z, r}, nil
-	case bytes.HasPrefix(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}), len(magic) >= 4 && magic[0]&0xf0 == 0x50 && bytes.Equal(magic[1:4], []byte{0x2a, 0x4d, 0x18}):
-		z, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderMaxMemory(2*maxWindow))
+	case bytes.HasPrefix(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}), len(magic) >= 4 && magic[0]&0xf0 == 0x50 &&
+		bytes.Equal(magic[1:4], []byte{0x2a, 0x4d, 0x18}):
+		z, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow),
+			zstd.WithDecoderMaxMemory(2*maxWindow))
 		if err != nil {
 			return nil, fmt.Errorf("decompress layer: %w", err)
 		}

@@ -60,7 +60,8 @@ func concludes(t testing.TB, r Request, d documents) (Image, error) {
 func TestThePinIsCheckedByTheParent(t *testing.T) {
 	layer := func(text string) packedLayer { return zstdLayer(t, layerTar(t, text, 1000)) }
 	good, bad := imageOf(t, "linux/amd64", layer("good")), imageOf(t, "linux/amd64", layer("bad"))
-	index := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: good, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}}})
+	index := mutate.AppendManifests(empty.Index,
+		mutate.IndexAddendum{Add: good, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}}})
 	indexText, err := index.RawManifest()
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +98,8 @@ func TestThePinIsCheckedByTheParent(t *testing.T) {
 		{"another manifest below the index", byIndex, indexed(badDocs), "lies"},
 		{"no configuration", pinned, documents{firstDocument: goodDocs[firstDocument]}, "missing"},
 		{"nothing", pinned, nil, "lies"},
-		{"an archive of docker save", pinned, documents{savedManifest: []byte(`[{"Config":"c","Layers":[]}]`), savedConfig: badDocs[badConfig]}, "lies"},
+		{"an archive of docker save", pinned,
+			documents{savedManifest: []byte(`[{"Config":"c","Layers":[]}]`), savedConfig: badDocs[badConfig]}, "lies"},
 		{"too many documents", pinned, with(goodDocs, documents{"a": nil, "b": nil}), "a document too many"},
 		{"a name without end", pinned, with(goodDocs, documents{strings.Repeat("x", 101): nil}), "a document too many"},
 		{"a document without end", pinned, with(goodDocs, documents{"x": make([]byte, maxManifest+1)}), "larger than"},
@@ -108,7 +110,8 @@ func TestThePinIsCheckedByTheParent(t *testing.T) {
 			want = badDocs
 		}
 		switch {
-		case tt.fails == "" && (err != nil || img.Manifest != digestOf(want[firstDocument]) || len(img.Layers) != 1 || img.Reference != tt.reference):
+		case tt.fails == "" &&
+			(err != nil || img.Manifest != digestOf(want[firstDocument]) || len(img.Layers) != 1 || img.Reference != tt.reference):
 			t.Errorf("%s: %+v, %v", tt.name, img, err)
 		case tt.fails != "" && (err == nil || !strings.Contains(err.Error(), tt.fails)):
 			t.Errorf("%s: %v; want an error with %q", tt.name, err, tt.fails)

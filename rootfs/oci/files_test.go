@@ -88,7 +88,8 @@ func readFile(t testing.TB, path, platform string) (found bool, layers map[strin
 	if err != nil {
 		return true, nil, err
 	}
-	if same, err := read.describe(Request{Platform: platform}); err != nil || !reflect.DeepEqual(diffIDs(same), diffIDs(img)) || same.Manifest != img.Manifest || same.Config != img.Config {
+	if same, err := read.describe(Request{Platform: platform}); err != nil || !reflect.DeepEqual(diffIDs(same), diffIDs(img)) ||
+		same.Manifest != img.Manifest || same.Config != img.Config {
 		t.Errorf("the parent concludes %+v from the documents, and the child %+v: %v", same, img, err)
 	}
 	layers = map[string][]byte{}
@@ -164,7 +165,10 @@ func TestArchivesOfLayersAreFoundByTheirContent(t *testing.T) {
 	img, plain := threeLayers(t)
 	dir := writeLayout(t, map[string]v1.Image{"": img})
 	var old bytes.Buffer
-	if err := saved.Write(name.MustParseReference("some/image:tag"), imageOf(t, "linux/amd64", packedLayer{plain[0], plain[0], types.DockerUncompressedLayer}, packedLayer{plain[1], plain[1], types.DockerUncompressedLayer}, packedLayer{plain[2], plain[2], types.DockerUncompressedLayer}), &old); err != nil {
+	if err := saved.Write(name.MustParseReference("some/image:tag"),
+		imageOf(t, "linux/amd64", packedLayer{plain[0], plain[0], types.DockerUncompressedLayer},
+			packedLayer{plain[1], plain[1], types.DockerUncompressedLayer},
+			packedLayer{plain[2], plain[2], types.DockerUncompressedLayer}), &old); err != nil {
 		t.Fatal(err)
 	}
 	arm := imageOf(t, "linux/arm64", packedLayer{plain[2], plain[2], types.OCIUncompressedLayer})
@@ -197,15 +201,22 @@ func TestArchivesOfLayersAreFoundByTheirContent(t *testing.T) {
 		{"two platforms, and neither", two, "linux/s390x", true, 0, "there are linux/amd64, linux/arm64"},
 		{"one platform, and another", dir, "linux/arm64", true, 0, "there is linux/amd64"},
 		{"two images without a platform", unnamed, "", true, 0, "save one alone"},
-		{"a layout without an image", write(t, membersOf(t, [2]string{"oci-layout", "{}"}, [2]string{"index.json", `{"manifests":[]}`}, [2]string{"blobs/sha256/aa", "x"})), "", true, 0, "lists no image"},
-		{"saved, without an image", write(t, membersOf(t, [2]string{"manifest.json", "[]"}, [2]string{"abc/layer.tar", "x"})), "", true, 0, "lists no image"},
+		{"a layout without an image",
+			write(t, membersOf(t, [2]string{"oci-layout", "{}"}, [2]string{"index.json", `{"manifests":[]}`}, [2]string{"blobs/sha256/aa", "x"})),
+			"", true, 0, "lists no image"},
+		{"saved, without an image", write(t, membersOf(t, [2]string{"manifest.json", "[]"}, [2]string{"abc/layer.tar", "x"})), "",
+			true, 0, "lists no image"},
 		{"a layer is missing", broken, "", true, 0, "no such file"},
 		{"another manifest than index.json says", lies, "", true, 0, "lies"},
-		{"a root file system", write(t, membersOf(t, [2]string{"bin/sh", "x"}, [2]string{"index.json", "{}"}, [2]string{"oci-layout", "{}"})), "", false, 0, ""},
-		{"a root file system with such names", write(t, membersOf(t, [2]string{"blobs/x", "x"}, [2]string{"bin/sh", "x"}, [2]string{"index.json", "{}"})), "", false, 0, ""},
+		{"a root file system",
+			write(t, membersOf(t, [2]string{"bin/sh", "x"}, [2]string{"index.json", "{}"}, [2]string{"oci-layout", "{}"})), "", false, 0, ""},
+		{"a root file system with such names",
+			write(t, membersOf(t, [2]string{"blobs/x", "x"}, [2]string{"bin/sh", "x"}, [2]string{"index.json", "{}"})), "", false, 0, ""},
 		{"no tar", write(t, []byte("hello")), "", false, 0, ""},
 		{"nothing", write(t, nil), "", false, 0, ""},
-		{"saved, without its layers", write(t, membersOf(t, [2]string{"manifest.json", `[{"Config":"c.json","Layers":["../../etc/passwd"]}]`}, [2]string{"c.json", "{}"})), "", true, 0, "incomplete"},
+		{"saved, without its layers",
+			write(t, membersOf(t, [2]string{"manifest.json", `[{"Config":"c.json","Layers":["../../etc/passwd"]}]`}, [2]string{"c.json", "{}"})), "",
+			true, 0, "incomplete"},
 	} {
 		platform := tt.platform
 		if platform == "" {
@@ -256,7 +267,8 @@ func TestManifestsThatCannotBeStored(t *testing.T) {
 		{"encrypted", types.OCILayer + "+encrypted", nil, "encrypted"},
 		{"no layer", "application/vnd.example", nil, "no image to run"},
 	} {
-		m := &v1.Manifest{Layers: []v1.Descriptor{{MediaType: tt.media, URLs: tt.urls, Digest: v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}}}}
+		m := &v1.Manifest{Layers: []v1.Descriptor{{MediaType: tt.media, URLs: tt.urls,
+			Digest: v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}}}}
 		if err := checkManifest(m); (err == nil) != (tt.fails == "") || err != nil && !strings.Contains(err.Error(), tt.fails) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
@@ -276,12 +288,14 @@ func TestManifestsThatCannotBeStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nested, err := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{{MediaType: types.OCIImageIndex, Digest: digest, Size: int64(len(text)), Platform: &platform}}})
+	nested, err := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex,
+		Manifests: []v1.Descriptor{{MediaType: types.OCIImageIndex, Digest: digest, Size: int64(len(text)), Platform: &platform}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	itself := bytes.ReplaceAll(nested, []byte(digest.Hex), []byte(strings.Repeat("1", 64)))
-	for name, answers := range map[string][2][]byte{"an index names an index": {nested, text}, "any digest is the same index": {itself, itself}} {
+	for name, answers := range map[string][2][]byte{"an index names an index": {nested, text},
+		"any digest is the same index": {itself, itself}} {
 		r.intercept(func(w httpWriter, req *httpRequest, next httpHandler) {
 			switch {
 			case strings.HasSuffix(req.URL.Path, "/manifests/latest"):
@@ -292,7 +306,8 @@ func TestManifestsThatCannotBeStored(t *testing.T) {
 				next.ServeHTTP(w, req)
 			}
 		})
-		if _, _, err := r.pull(t, "i", t.TempDir()); err == nil || !strings.Contains(err.Error(), "another index") && !strings.Contains(err.Error(), "lies") {
+		if _, _, err := r.pull(t, "i", t.TempDir()); err == nil ||
+			!strings.Contains(err.Error(), "another index") && !strings.Contains(err.Error(), "lies") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

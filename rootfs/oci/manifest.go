@@ -143,7 +143,8 @@ func choose(text []byte, platform v1.Platform) (descriptor, error) {
 		return descriptor{}, fmt.Errorf("its index names no image for a platform")
 	}
 	slices.Sort(found)
-	return descriptor{}, fmt.Errorf("there is no %s in it: there are %s; choose one with --platform", platform, strings.Join(slices.Compact(found), ", "))
+	return descriptor{}, fmt.Errorf("there is no %s in it: there are %s; choose one with --platform", platform,
+		strings.Join(slices.Compact(found), ", "))
 }
 
 // satisfies compares platforms. arm64 is arm64/v8.
@@ -167,7 +168,8 @@ func checkManifest(m *v1.Manifest) error {
 	var total int64
 	for i, l := range m.Layers {
 		switch {
-		case len(l.URLs) > 0 || strings.Contains(string(l.MediaType), "foreign") || strings.Contains(string(l.MediaType), "nondistributable"):
+		case len(l.URLs) > 0 || strings.Contains(string(l.MediaType), "foreign") ||
+			strings.Contains(string(l.MediaType), "nondistributable"):
 			return fmt.Errorf("layer %d is not in the registry, but to be fetched from elsewhere (%s): such images are not supported", i+1, l.MediaType)
 		case strings.Contains(string(l.MediaType), "+encrypted"):
 			return fmt.Errorf("layer %d is encrypted: decrypt the image first", i+1)
@@ -216,6 +218,7 @@ func (img *Image) configure(text []byte, platform v1.Platform, named string) err
 		return fmt.Errorf("there is no %s in it: there is %s; choose it with --platform", platform, is)
 	}
 	img.Platform = v1.Platform{OS: c.OS, Architecture: c.Architecture, Variant: c.Variant}.String()
-	img.Run = Run{Env: c.Config.Env, Entrypoint: c.Config.Entrypoint, Cmd: c.Config.Cmd, WorkingDir: c.Config.WorkingDir, User: c.Config.User}
+	img.Run = Run{Env: c.Config.Env, Entrypoint: c.Config.Entrypoint, Cmd: c.Config.Cmd,
+		WorkingDir: c.Config.WorkingDir, User: c.Config.User}
 	return nil
 }

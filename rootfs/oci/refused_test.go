@@ -90,7 +90,8 @@ func TestDownloadsOfRefusedImages(t *testing.T) {
 		if err := c.Need(diffIDs(got)); err != nil {
 			t.Fatal(err)
 		}
-		for end := time.Now().Add(time.Second); len(partials(t, cache)) < len(got.Layers) && time.Now().Before(end); { // until all downloads have begun
+		for end := time.Now().Add(time.Second); len(partials(t, cache)) < len(got.Layers) &&
+			time.Now().Before(end); { // until all downloads have begun
 			time.Sleep(time.Millisecond)
 		}
 		if err := tt.end(c); err != nil {
@@ -149,7 +150,8 @@ func TestLayersAreSentAgain(t *testing.T) {
 func TestOldDownloadsAreRemoved(t *testing.T) {
 	cache := &blobCache{t.TempDir()}
 	now := time.Now()
-	for name, age := range map[string]time.Duration{"old.partial": 8 * 24 * time.Hour, "new.partial": 6 * 24 * time.Hour, "other": 30 * 24 * time.Hour} {
+	for name, age := range map[string]time.Duration{"old.partial": 8 * 24 * time.Hour, "new.partial": 6 * 24 * time.Hour,
+		"other": 30 * 24 * time.Hour} {
 		path := filepath.Join(cache.dir, name)
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)

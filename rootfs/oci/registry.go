@@ -37,16 +37,19 @@ type Amount struct{ Bytes, Of int64 }
 
 // accepted are the media types of manifests.
 var accepted = strings.Join([]string{
-	string(types.DockerManifestSchema2), string(types.DockerManifestList), string(types.OCIManifestSchema1), string(types.OCIImageIndex),
+	string(types.DockerManifestSchema2), string(types.DockerManifestList), string(types.OCIManifestSchema1),
+	string(types.OCIImageIndex),
 }, ", ")
 
 // openRegistry logs in to the registry of an image. keys are the user's credentials.
-func openRegistry(ctx context.Context, reference string, insecure bool, keys authn.Keychain, cache *blobCache, t timing) (*registry, error) {
+func openRegistry(ctx context.Context, reference string, insecure bool, keys authn.Keychain, cache *blobCache,
+	t timing) (*registry, error) {
 	ref, err := parseReference(reference, insecure)
 	if err != nil {
 		return nil, err
 	}
-	r := &registry{ref: ref, cache: cache, timing: t, plain: insecure || isLoopback(hostOf(ref.Context().RegistryStr())), progress: func(Amount) {}}
+	r := &registry{ref: ref, cache: cache, timing: t, plain: insecure ||
+		isLoopback(hostOf(ref.Context().RegistryStr())), progress: func(Amount) {}}
 	auth, err := authn.Resolve(ctx, keys, ref.Context())
 	if err != nil {
 		return nil, fmt.Errorf("read the credentials of %s: %w", ref.Context().RegistryStr(), err)
@@ -61,7 +64,8 @@ func openRegistry(ctx context.Context, reference string, insecure bool, keys aut
 		// The registry is asked for its way of authorization, and for a token.
 		ctx, stop := context.WithTimeout(login, t.document)
 		defer stop()
-		authorized, err = transport.NewWithContext(ctx, ref.Context().Registry, auth, transport.NewUserAgent(g, "brig"), []string{ref.Scope(transport.PullScope)})
+		authorized, err = transport.NewWithContext(ctx, ref.Context().Registry, auth, transport.NewUserAgent(g, "brig"),
+			[]string{ref.Scope(transport.PullScope)})
 		return r.explain(err)
 	})
 	if errors.Is(context.Cause(login), errLogin) && err != nil {
@@ -93,7 +97,8 @@ func checkRedirect(to *http.Request, via []*http.Request) error {
 func (r *registry) url(kind, what string) string {
 	repo := r.ref.Context()
 	// The transport knows by which scheme the registry answered.
-	return (&url.URL{Scheme: "https", Host: repo.RegistryStr(), Path: "/v2/" + repo.RepositoryStr() + "/" + kind + "/" + what}).String()
+	return (&url.URL{Scheme: "https", Host: repo.RegistryStr(),
+		Path: "/v2/" + repo.RepositoryStr() + "/" + kind + "/" + what}).String()
 }
 
 func (r *registry) manifest(ctx context.Context, digest string) ([]byte, error) {
@@ -185,7 +190,8 @@ func (r *registry) status(res *http.Response) error {
 	case code == http.StatusNotFound:
 		return fmt.Errorf("%w: %s has no %s", ErrNotFound, host, r.ref.Name())
 	case code == http.StatusTooManyRequests, code >= 500:
-		return &temporary{err: fmt.Errorf("%s answers %s", host, res.Status), after: retryAfter(res.Header.Get("Retry-After"), time.Now())}
+		return &temporary{err: fmt.Errorf("%s answers %s", host, res.Status),
+			after: retryAfter(res.Header.Get("Retry-After"), time.Now())}
 	default:
 		return fmt.Errorf("%s answers %s", host, res.Status)
 	}
@@ -203,11 +209,13 @@ func (r *registry) explain(err error) error {
 	case errors.As(err, &elsewhere):
 		return elsewhere
 	case errors.As(err, &answer):
-		res := &http.Response{StatusCode: answer.StatusCode, Status: fmt.Sprintf("%d %s", answer.StatusCode, http.StatusText(answer.StatusCode)), Header: http.Header{}}
+		res := &http.Response{StatusCode: answer.StatusCode,
+			Status: fmt.Sprintf("%d %s", answer.StatusCode, http.StatusText(answer.StatusCode)), Header: http.Header{}}
 		return r.status(res)
 	case errors.As(err, &u) && strings.Contains(u.Err.Error(), "redirect"):
 		return err
-	case !r.plain && (strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") || strings.Contains(err.Error(), "does not look like a TLS handshake")):
+	case !r.plain && (strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") ||
+		strings.Contains(err.Error(), "does not look like a TLS handshake")):
 		return fmt.Errorf("%s speaks http: add --insecure if nobody between here and there may change the image or read the credentials", r.ref.Context().RegistryStr())
 	case errors.As(err, &plain):
 		if _, one := err.(*url.Error); one { //nolint:errorlint // the library's list of errors is none

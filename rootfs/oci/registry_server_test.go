@@ -148,7 +148,8 @@ func (r *testRegistry) intercept(f func(w http.ResponseWriter, req *http.Request
 	r.first.Store(&f)
 }
 
-var hasty = timing{attempts: 3, pause: time.Millisecond, longest: 3 * time.Second, header: 5 * time.Second, document: 5 * time.Second, login: 8 * time.Second, stall: 300 * time.Millisecond, least: 4 << 10}
+var hasty = timing{attempts: 3, pause: time.Millisecond, longest: 3 * time.Second, header: 5 * time.Second, document: 5 * time.Second,
+	login: 8 * time.Second, stall: 300 * time.Millisecond, least: 4 << 10}
 
 type fixedKeys struct{ authn.Authenticator }
 
@@ -227,5 +228,6 @@ func (r *testRegistry) pull(t testing.TB, tag, cache string, have ...string) (Im
 func threeLayers(t testing.TB) (img v1.Image, plain [][]byte) {
 	t.Helper()
 	plain = [][]byte{layerTar(t, "a", 300<<10), layerTar(t, "b", 200_000), layerTar(t, "c", 1000)}
-	return imageOf(t, "linux/amd64", packedLayer{plain[0], plain[0], types.OCIUncompressedLayer}, static.NewLayer(plain[1], types.DockerUncompressedLayer), zstdLayer(t, plain[2])), plain
+	return imageOf(t, "linux/amd64", packedLayer{plain[0], plain[0], types.OCIUncompressedLayer},
+		static.NewLayer(plain[1], types.DockerUncompressedLayer), zstdLayer(t, plain[2])), plain
 }

@@ -27,7 +27,8 @@ func TestPull(t *testing.T) {
 		t.Fatal(err)
 	}
 	digest, _ := img.Digest()
-	if got.Manifest != digest.String() || got.Platform != "linux/amd64" || !strings.HasSuffix(got.Reference, "/some/image:tag") || len(got.Layers) != 3 ||
+	if got.Manifest != digest.String() || got.Platform != "linux/amd64" || !strings.HasSuffix(got.Reference, "/some/image:tag") ||
+		len(got.Layers) != 3 ||
 		got.Run.WorkingDir != "/w" || got.Run.User != "app" || len(got.Run.Env) != 1 || got.Run.Entrypoint[0] != "/e" || got.Run.Cmd[0] != "c" {
 		t.Errorf("%+v", got)
 	}
@@ -40,10 +41,13 @@ func TestPull(t *testing.T) {
 		t.Errorf("%v are left, %v", left, err)
 	}
 	r.blobs.Store(0)
-	if _, layers, err := r.pull(t, "some/image@"+digest.String(), cache, digestOf(plain[0]), digestOf(plain[2])); err != nil || len(layers) != 1 || r.blobs.Load() != 2 {
-		t.Errorf("with two layers stored: %d layers, %d requests, %v; want one layer, and its blob and the configuration asked for", len(layers), r.blobs.Load(), err)
+	if _, layers, err := r.pull(t, "some/image@"+digest.String(), cache, digestOf(plain[0]), digestOf(plain[2])); err != nil ||
+		len(layers) != 1 || r.blobs.Load() != 2 {
+		t.Errorf("with two layers stored: %d layers, %d requests, %v; want one layer, and its blob and the configuration asked for",
+			len(layers), r.blobs.Load(), err)
 	}
-	if _, _, err := r.pull(t, "some/other", cache); !errors.Is(err, ErrNotFound) && (err == nil || !strings.Contains(err.Error(), "no such image")) {
+	if _, _, err := r.pull(t, "some/other", cache); !errors.Is(err, ErrNotFound) &&
+		(err == nil || !strings.Contains(err.Error(), "no such image")) {
 		t.Errorf("an image that does not exist: %v", err)
 	}
 }
@@ -183,19 +187,20 @@ func TestHostileRegistries(t *testing.T) {
 			}
 			return false
 		}, "after 3 attempts"},
-		{"sends the beginning again and again, with wrong ranges between", func(n int, w http.ResponseWriter, req *http.Request, _ http.Handler) bool {
-			if isBig(req) && n > 20 {
-				t.Errorf("it was asked %d times", n)
-			}
-			if isBig(req) && req.Header.Get("Range") == "" {
-				cut(w, 0, 100_000)
-			}
-			if isBig(req) {
-				w.Header().Set("Content-Range", fmt.Sprintf("bytes 5-%d/%d", len(plain[0])-1, len(plain[0])))
-				w.WriteHeader(http.StatusPartialContent)
-			}
-			return isBig(req)
-		}, "attempts"},
+		{"sends the beginning again and again, with wrong ranges between",
+			func(n int, w http.ResponseWriter, req *http.Request, _ http.Handler) bool {
+				if isBig(req) && n > 20 {
+					t.Errorf("it was asked %d times", n)
+				}
+				if isBig(req) && req.Header.Get("Range") == "" {
+					cut(w, 0, 100_000)
+				}
+				if isBig(req) {
+					w.Header().Set("Content-Range", fmt.Sprintf("bytes 5-%d/%d", len(plain[0])-1, len(plain[0])))
+					w.WriteHeader(http.StatusPartialContent)
+				}
+				return isBig(req)
+			}, "attempts"},
 		{"refuses", func(n int, w http.ResponseWriter, req *http.Request, next http.Handler) bool {
 			if isManifest(req) {
 				w.WriteHeader(http.StatusForbidden)
@@ -281,7 +286,8 @@ func TestDownloadsAreResumedByAnotherProcess(t *testing.T) {
 	img, plain := threeLayers(t)
 	r := startRegistry(t)
 	r.push(t, "i", img)
-	for name, begun := range map[string][]byte{"right": plain[0][:100_000], "wrong": make([]byte, 100_000), "too long": make([]byte, len(plain[0])+1)} {
+	for name, begun := range map[string][]byte{"right": plain[0][:100_000], "wrong": make([]byte, 100_000),
+		"too long": make([]byte, len(plain[0])+1)} {
 		cache := t.TempDir()
 		file := filepath.Join(cache, strings.ReplaceAll(digestOf(plain[0]), ":", "-")+".partial")
 		if err := os.WriteFile(file, begun, 0o600); err != nil {

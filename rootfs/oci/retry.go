@@ -22,7 +22,8 @@ type timing struct {
 }
 
 var patient = timing{
-	attempts: 5, pause: time.Second, longest: 2 * time.Minute, header: time.Minute, document: 2 * time.Minute, login: 5 * time.Minute, stall: 30 * time.Second, least: 64 << 10,
+	attempts: 5, pause: time.Second, longest: 2 * time.Minute, header: time.Minute, document: 2 * time.Minute,
+	login: 5 * time.Minute, stall: 30 * time.Second, least: 64 << 10,
 }
 
 // A temporary error may be gone at the next attempt.

@@ -13,7 +13,8 @@ import (
 func FuzzReceiver(f *testing.F) {
 	var b bytes.Buffer
 	s := &sender{w: bufio.NewWriter(&b)}
-	err := errors.Join(s.send(frameReady, nil), s.sendJSON(frameProgress, Amount{1, 2}), documentsOf(f, imageOf(f, "linux/amd64", zstdLayer(f, []byte("abc")))).send(s), s.send(frameImage, nil),
+	err := errors.Join(s.send(frameReady, nil), s.sendJSON(frameProgress, Amount{1, 2}),
+		documentsOf(f, imageOf(f, "linux/amd64", zstdLayer(f, []byte("abc")))).send(s), s.send(frameImage, nil),
 		s.send(frameLayer, []byte("sha256:1")), s.send(frameData, []byte("abc")), s.send(frameEnd, nil))
 	if err != nil {
 		f.Fatal(err)

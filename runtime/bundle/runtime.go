@@ -31,7 +31,8 @@ func ParseRuntime(name string) (Runtime, error) {
 	case Crun:
 		return Crun, nil
 	}
-	return "", fmt.Errorf("runtime %q: its calls under the filter are not known: use %s", name, strings.Join(Runtimes(), " or "))
+	return "", fmt.Errorf("runtime %q: its calls under the filter are not known: use %s", name,
+		strings.Join(Runtimes(), " or "))
 }
 
 // A runtimeCall is a system call that a runtime makes under the filter, and its purpose.

@@ -58,7 +58,8 @@ func TestSpecGolden(t *testing.T) {
 }
 
 func TestLimitsBecomeResources(t *testing.T) {
-	l := api.Limits{Memory: 64 * api.MiB, Swap: api.MiB, CPUs: 0.5, Pids: 7, OpenFiles: 9, CPU: api.Duration(1500e6), Cpuset: "0"}.Over(api.Defaults()).Resolve()
+	l := api.Limits{Memory: 64 * api.MiB, Swap: api.MiB, CPUs: 0.5, Pids: 7, OpenFiles: 9, CPU: api.Duration(1500e6),
+		Cpuset: "0"}.Over(api.Defaults()).Resolve()
 	s, err := Spec(Config{Args: []string{"true"}, Limits: l, Profile: tier(t)})
 	if err != nil {
 		t.Fatal(err)

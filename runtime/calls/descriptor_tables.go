@@ -19,7 +19,8 @@ import (
 // before the tasks were listed, so any task that shares a table with them is in the list. A first
 // thread that has ended stays in /proc as long as its process has other threads. lost: a table was
 // not seen, because the thread by which it was to be read ended.
-func eachTable(pids []int, ended map[int]bool, limit scanBudget, read func(task int) (enough bool, err error)) (lost bool, err error) {
+func eachTable(pids []int, ended map[int]bool, limit scanBudget,
+	read func(task int) (enough bool, err error)) (lost bool, err error) {
 	var tables []int    // tasks, one of each table, in the kernel's order of tables
 	of := map[int]int{} // the processes of the tasks
 	add := func(task, pid int) {

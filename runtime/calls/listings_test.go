@@ -46,7 +46,8 @@ func TestListingQuota(t *testing.T) {
 		t.Errorf("errno %d, pause %s, when they cannot be counted", errno, q.pause)
 	}
 	broken = errors.New("x")
-	if _, _, err := func() (seccomp.Errno, any, error) { q.blockedUntil = 0; e, u, err := q.answer(scan); return e, u, err }(); !errors.Is(err, broken) {
+	if _, _, err := func() (seccomp.Errno, any, error) { q.blockedUntil = 0; e, u, err := q.answer(scan); return e, u, err }(); !errors.Is(err,
+		broken) {
 		t.Errorf("another error: %v", err)
 	}
 }

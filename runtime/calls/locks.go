@@ -70,7 +70,8 @@ type sharedCount struct{ records, whole int }
 
 // answer decides on a call that can make a lock; zero: it may be carried out. onShared reports whether its
 // descriptor is of a shared file.
-func (r *LockQuota) answer(call string, args [6]uint64, scan lockScan, onShared func() bool) (errno seccomp.Errno, until time.Duration, err error) {
+func (r *LockQuota) answer(call string, args [6]uint64, scan lockScan,
+	onShared func() bool) (errno seccomp.Errno, until time.Duration, err error) {
 	switch kind := seccomp.LockOf(call, args); kind {
 	case seccomp.NoLock:
 		return 0, 0, nil
@@ -112,7 +113,8 @@ func (r *LockQuota) take(whole bool, scan lockScan, onShared func() bool) (may b
 		}
 		r.pause = 0
 		r.Calls = min(LockBatch, room)
-		if r.checkAll || held.shared != (sharedCount{}) || !held.wholeCounted && held.whole > 0 { // more chances to find all tasks of the run asleep
+		if r.checkAll || held.shared != (sharedCount{}) ||
+			!held.wholeCounted && held.whole > 0 { // more chances to find all tasks of the run asleep
 			r.Calls = min(r.Calls, shortLockBatch)
 		}
 	}

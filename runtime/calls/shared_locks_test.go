@@ -61,7 +61,8 @@ func TestMemfdsOfRootAreShared(t *testing.T) {
 		}
 		count := func(descriptor *os.File) LockCount {
 			t.Helper()
-			held, err := fileLocks(fmt.Sprintf("/proc/self/fdinfo/%d", linux.FD(tt.file)), fmt.Sprintf("/proc/self/fd/%d", linux.FD(descriptor)), own, bufio.NewReader(nil))
+			held, err := fileLocks(fmt.Sprintf("/proc/self/fdinfo/%d", linux.FD(tt.file)), fmt.Sprintf("/proc/self/fd/%d", linux.FD(descriptor)),
+				own, bufio.NewReader(nil))
 			if err != nil {
 				t.Fatal(err)
 			}

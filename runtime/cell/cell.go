@@ -91,7 +91,8 @@ func (c *Cell) start(f *Factory, config *configs.Config) error {
 // SIGKILL in addition, and removes the container.
 func (c *Cell) stop() error {
 	err := c.ctrl.Close()
-	if kerr := c.container.Signal(unix.SIGKILL); kerr != nil && !errors.Is(kerr, libcontainer.ErrNotRunning) && !errors.Is(kerr, os.ErrProcessDone) {
+	if kerr := c.container.Signal(unix.SIGKILL); kerr != nil && !errors.Is(kerr, libcontainer.ErrNotRunning) &&
+		!errors.Is(kerr, os.ErrProcessDone) {
 		err = errors.Join(err, kerr)
 	}
 	if _, werr := c.process.Wait(); werr != nil {
@@ -113,7 +114,8 @@ func (c *Cell) Close() error {
 	for _, leaf := range c.freeLeaves {
 		err = errors.Join(err, leaf.Close())
 	}
-	return errors.Join(err, c.unmountRoot(), c.unmountDev(), c.closeMachine(), c.pages.Release(), c.imageLock.Close(), c.removeGroup(), c.removeDir())
+	return errors.Join(err, c.unmountRoot(), c.unmountDev(), c.closeMachine(), c.pages.Release(), c.imageLock.Close(),
+		c.removeGroup(), c.removeDir())
 }
 
 // dev is where the cell's /dev is mounted in our mount namespace. Each cell has its own: programs

@@ -52,7 +52,8 @@ func newDecoder(t testing.TB) *decoder {
 	if err := os.WriteFile(src, []byte(decoderMain), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I", "cellinit", "-o", bin, src, "cellinit/decode.c"}
+	args := []string{"-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I", "cellinit", "-o", bin,
+		src, "cellinit/decode.c"}
 	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}

@@ -27,7 +27,8 @@ var devices = []struct {
 // one per device. It also keeps libcontainer from making its own /dev (CVE-2025-31133, -52565 were
 // in that code).
 func makeDev(dir string) (err error) {
-	mnt, err := mount.NewTmpfs(unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, [2]string{"size", "64k"}, [2]string{"nr_inodes", "32"}, [2]string{"mode", "0755"})
+	mnt, err := mount.NewTmpfs(unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, [2]string{"size", "64k"},
+		[2]string{"nr_inodes", "32"}, [2]string{"mode", "0755"})
 	if err != nil {
 		return err
 	}

@@ -120,7 +120,8 @@ func (f *Factory) New(ctx context.Context, p Plan) (_ *Cell, err error) {
 	if ablate.Off(ablate.Seccomp) {
 		p.filter = nil
 	}
-	c := &Cell{Key: p.Key, Name: p.Name, Slot: p.Slot, Filter: p.filter, dir: filepath.Join(f.cellsDir, p.Name), Step: f.Step, reclaimer: &f.reclaimer}
+	c := &Cell{Key: p.Key, Name: p.Name, Slot: p.Slot, Filter: p.filter, dir: filepath.Join(f.cellsDir, p.Name),
+		Step: f.Step, reclaimer: &f.reclaimer}
 	undo := rollback.On(&err)
 	defer undo.Run()
 
@@ -185,7 +186,8 @@ func (f *Factory) New(ctx context.Context, p Plan) (_ *Cell, err error) {
 	}
 	base := plan.SlotIDs(p.Slot)
 	config, err := cellConfig(cellSpec{
-		rootfs: root, dev: c.dev(), machine: c.machineDir(), cgroup: c.Group.InitPath(), cpus: p.CPUs, hostBase: uint32(base), readonly: p.Layer == nil,
+		rootfs: root, dev: c.dev(), machine: c.machineDir(), cgroup: c.Group.InitPath(), cpus: p.CPUs, hostBase: uint32(base),
+		readonly:    p.Layer == nil,
 		oomScoreAdj: f.oomScoreAdj, inotifyLimits: inotifyLimits,
 	})
 	if err != nil {
@@ -283,7 +285,8 @@ func closeAll(files []*os.File) (err error) {
 // overlayError says what an overlay needs.
 func overlayError(err error) error {
 	if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EINVAL) {
-		return api.Refuse(api.CodeUnsupported, "an image of layers and a writable root need overlayfs over idmapped mounts (Linux 5.19): %w", err)
+		return api.Refuse(api.CodeUnsupported,
+			"an image of layers and a writable root need overlayfs over idmapped mounts (Linux 5.19): %w", err)
 	}
 	return err
 }

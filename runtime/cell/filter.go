@@ -35,7 +35,8 @@ func newFilter(p *plan.Policy) (*Filter, error) {
 		return nil, fmt.Errorf("profile %s, last part: %w", p.Name, err)
 	}
 	if len(f.wide)/8 > wireMaxWide || len(f.last)/8 > wireMaxLast {
-		return nil, api.Refuse(api.CodeBadProfile, "profile %s compiles to %d+%d instructions: the most is %d+%d", p.Name, len(f.wide)/8, len(f.last)/8, wireMaxWide, wireMaxLast)
+		return nil, api.Refuse(api.CodeBadProfile, "profile %s compiles to %d+%d instructions: the most is %d+%d", p.Name,
+			len(f.wide)/8, len(f.last)/8, wireMaxWide, wireMaxLast)
 	}
 	return f, nil
 }
@@ -78,7 +79,8 @@ func (f *Filter) Decide(n linux.SeccompNotif) seccomp.Decision {
 
 // Denial describes the call of a notification.
 func (f *Filter) Denial(n linux.SeccompNotif, d seccomp.Decision) api.Denial {
-	out := api.Denial{Syscall: d.Name, Number: int(n.Nr), Arch: archName(n), Rule: f.Name, Why: d.Why, Allowed: f.Mode == api.Log}
+	out := api.Denial{Syscall: d.Name, Number: int(n.Nr), Arch: archName(n), Rule: f.Name, Why: d.Why,
+		Allowed: f.Mode == api.Log}
 	if out.Allowed {
 		out.Count = 1
 	}

@@ -16,7 +16,8 @@ import (
 // fanotify has such counts too (Linux 5.13, where users may have it).
 func inotifyShares(part, number int) map[string]string {
 	shares := map[string]string{}
-	for _, name := range []string{"max_inotify_instances", "max_inotify_watches", "max_fanotify_groups", "max_fanotify_marks"} {
+	for _, name := range []string{"max_inotify_instances", "max_inotify_watches", "max_fanotify_groups",
+		"max_fanotify_marks"} {
 		text, err := os.ReadFile("/proc/sys/user/" + name)
 		if err != nil {
 			continue // a kernel without it

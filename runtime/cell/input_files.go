@@ -115,7 +115,8 @@ func placementError(made []api.File, source string, err error) error {
 	if slices.ContainsFunc(made, func(f api.File) bool { return f.Name == at.name }) {
 		return plan.ArtifactTooLarge(at.name, "it does not fit into the run's limit of scratch or inodes")
 	}
-	return api.Refuse(api.CodeBadFile, "file %q does not fit into the scratch limit: raise limits.scratch or limits.inodes", at.name)
+	return api.Refuse(api.CodeBadFile,
+		"file %q does not fit into the scratch limit: raise limits.scratch or limits.inodes", at.name)
 }
 
 func placeInput(box *os.File, f api.File, uid, gid int) (Stamp, error) {

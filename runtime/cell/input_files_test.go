@@ -30,7 +30,8 @@ func TestInputsArePlacedThroughNoLink(t *testing.T) {
 	}
 	write(victim, "as it was")
 	write(filepath.Join(box, "file"), "first")
-	for name, to := range map[string]string{"absolute": victim, "relative": "../victim", "dangling": filepath.Join(top, "new"), "dir": outside, "inside": "file", "self": "self"} {
+	for name, to := range map[string]string{"absolute": victim, "relative": "../victim", "dangling": filepath.Join(top, "new"), "dir": outside,
+		"inside": "file", "self": "self"} {
 		if err := os.Symlink(to, filepath.Join(box, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +58,8 @@ func TestInputsArePlacedThroughNoLink(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(top, "new")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("where the dangling link leads: %v", err)
 	}
-	if _, err := placeFiles(dir, []api.File{{Name: "deep/er/in", Content: api.Bytes("input")}}, nil, nil, os.Getuid(), os.Getgid()); err != nil {
+	if _, err := placeFiles(dir, []api.File{{Name: "deep/er/in", Content: api.Bytes("input")}}, nil, nil, os.Getuid(),
+		os.Getgid()); err != nil {
 		t.Errorf("with nothing in the way: %v", err)
 	}
 	write(filepath.Join(box, "relative"), "by path")

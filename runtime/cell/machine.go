@@ -59,7 +59,8 @@ func readHostMachine(cpus []int) (hostMachine, error) {
 
 // newMachine makes the files and mounts them on dir.
 func newMachine(dir string, host hostMachine) (_ *machine, err error) {
-	root, err := mount.NewTmpfs(mount.AttrScratch, [2]string{"size", "1m"}, [2]string{"nr_inodes", "8"}, [2]string{"mode", "0755"})
+	root, err := mount.NewTmpfs(mount.AttrScratch, [2]string{"size", "1m"}, [2]string{"nr_inodes", "8"},
+		[2]string{"mode", "0755"})
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +118,8 @@ func (m *machine) write(want shownMachine) error {
 
 // writeFile replaces the content of a file, which keeps its inode: shells have bound it.
 func (m *machine) writeFile(name, text string) error {
-	fd, err := unix.Openat(linux.FD(m.root), name, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o444)
+	fd, err := unix.Openat(linux.FD(m.root), name,
+		unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o444)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}

@@ -28,8 +28,10 @@ func TestCPUInfoHasTheProcessorsOfTheRun(t *testing.T) {
 			block("1", "X 1", "physical id\t: 0\nsiblings\t: 2\ncore id\t\t: 0\ncpu cores\t: 1\n")},
 		{"two chips", hostCPUs, []int{2, 12}, block("2", "X 1", "physical id\t: 0\nsiblings\t: 1\ncore id\t\t: 1\ncpu cores\t: 1\n") +
 			block("12", "X 1", "physical id\t: 1\nsiblings\t: 1\ncore id\t\t: 0\ncpu cores\t: 1\n")},
-		{"arm64 has no topology", "processor\t: 0\nBogoMIPS\t: 50\n\nprocessor\t: 1\nBogoMIPS\t: 50\n\n", []int{1}, "processor\t: 1\nBogoMIPS\t: 50\n\n"},
-		{"a block of the machine", "processor\t: 0\nBogoMIPS\t: 50\n\nHardware\t: Z\n", []int{0}, "processor\t: 0\nBogoMIPS\t: 50\n\nHardware\t: Z\n\n"},
+		{"arm64 has no topology", "processor\t: 0\nBogoMIPS\t: 50\n\nprocessor\t: 1\nBogoMIPS\t: 50\n\n", []int{1},
+			"processor\t: 1\nBogoMIPS\t: 50\n\n"},
+		{"a block of the machine", "processor\t: 0\nBogoMIPS\t: 50\n\nHardware\t: Z\n", []int{0},
+			"processor\t: 0\nBogoMIPS\t: 50\n\nHardware\t: Z\n\n"},
 		{"none", "", []int{0}, ""},
 	} {
 		if got := cpuinfoText(c.host, c.cpus); got != c.want {

@@ -82,7 +82,8 @@ func (s *Scratch) Resize(size api.Size, inodes int64) error {
 	if size == s.size && inodes == s.inodes {
 		return nil
 	}
-	err := s.reconfigure([2]string{"size", strconv.FormatInt(int64(size), 10)}, [2]string{"nr_inodes", strconv.FormatInt(inodes+int64(len(scratchDirs))+1, 10)})
+	err := s.reconfigure([2]string{"size", strconv.FormatInt(int64(size), 10)},
+		[2]string{"nr_inodes", strconv.FormatInt(inodes+int64(len(scratchDirs))+1, 10)})
 	if err == nil {
 		s.size, s.inodes = size, inodes
 	}

@@ -10,7 +10,8 @@ import (
 
 // NewSessionShell makes cellinit create a session's shell, and waits until the shell has mounted the
 // scratch and the volume; nil: there is no volume. The shell ends when its socket is closed.
-func (c *Cell) NewSessionShell(ctx context.Context, scratch *Scratch, volume *os.File) (sock linux.Seqpacket, pidfd *os.File, err error) {
+func (c *Cell) NewSessionShell(ctx context.Context, scratch *Scratch,
+	volume *os.File) (sock linux.Seqpacket, pidfd *os.File, err error) {
 	undo := rollback.On(&err)
 	defer undo.Run()
 	sock, peer, err := linux.SeqpacketPair(true)

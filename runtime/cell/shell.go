@@ -72,7 +72,8 @@ func (c *Cell) NewShell(ctx context.Context, leaf *groups.Leaf, size api.Size, i
 // NewExecShell makes a shell for an exec in a session: the session's shell, at the other end of
 // maker, makes it. scratch is the session's. If the error is no *StepError and the shell's Requested
 // is true, the answer may still arrive, and maker must not be used again.
-func (c *Cell) NewExecShell(ctx context.Context, maker linux.Seqpacket, leaf *groups.Leaf, scratch *Scratch, clockWord uint32) (*Shell, error) {
+func (c *Cell) NewExecShell(ctx context.Context, maker linux.Seqpacket, leaf *groups.Leaf, scratch *Scratch,
+	clockWord uint32) (*Shell, error) {
 	s := &Shell{Cell: c, Leaf: leaf, Scratch: scratch, Clock: c.clock.Clock(clockWord), shared: true}
 	return s, s.park(ctx, maker, wireSpawn{Flags: spawnExec, Clock: clockWord})
 }

@@ -186,12 +186,15 @@ func encodeStart(dir string, argv, env []string, rlimits []wireLimit, flags, nam
 			size += len(w) + 1
 		}
 	}
-	if empty || len(argv)+len(env) > wireMaxWords || size > wireMaxStrings || len(rlimits) > wireMaxRlimits || named > wireMaxNamed {
-		return nil, fmt.Errorf("BUG: start message: %d words, %d bytes, %d rlimits, %d named files", len(argv)+len(env), size, len(rlimits), named)
+	if empty || len(argv)+len(env) > wireMaxWords || size > wireMaxStrings ||
+		len(rlimits) > wireMaxRlimits || named > wireMaxNamed {
+		return nil, fmt.Errorf("BUG: start message: %d words, %d bytes, %d rlimits, %d named files", len(argv)+len(env),
+			size, len(rlimits), named)
 	}
 	le := binary.LittleEndian
 	b := make([]byte, 0, 32+24*wireMaxRlimits+size)
-	for _, v := range [...]uint32{wireMagic, kindStart, uint32(len(argv)), uint32(len(env)), uint32(len(rlimits)), uint32(size), flags, named} {
+	for _, v := range [...]uint32{wireMagic, kindStart, uint32(len(argv)), uint32(len(env)), uint32(len(rlimits)),
+		uint32(size), flags, named} {
 		b = le.AppendUint32(b, v)
 	}
 	for i := range wireMaxRlimits {

@@ -47,7 +47,8 @@ const (
 
 // imageSteps names the steps that imagefiles.h numbers.
 var imageSteps = [...]string{
-	"none", "drop privileges", "open", "list", "stat", "map", "lock", "make", "write", "chown", "chmod", "utimensat", "link", "end with the agent", "file kind",
+	"none", "drop privileges", "open", "list", "stat", "map", "lock", "make", "write", "chown", "chmod", "utimensat",
+	"link", "end with the agent", "file kind",
 }
 
 // startChild starts a child on a tree. The files still belong to the caller.

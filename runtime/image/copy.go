@@ -30,7 +30,8 @@ func (i *Images) MountCopy(ctx context.Context, lock *Lock, p plan.Cell, base in
 	defer tree.Close()
 	// A tmpfs counts each name as an inode. While the copy is made, a file with several names has
 	// one more (imagefiles/copy.c).
-	options := [][2]string{{"size", strconv.FormatInt(int64(p.CopyBytes()), 10)}, {"nr_inodes", strconv.FormatInt(p.Image.Entries+p.Image.Entries/2+16, 10)}, {"mode", "0755"}}
+	options := [][2]string{{"size", strconv.FormatInt(int64(p.CopyBytes()), 10)},
+		{"nr_inodes", strconv.FormatInt(p.Image.Entries+p.Image.Entries/2+16, 10)}, {"mode", "0755"}}
 	// Large pages are faster to fill and to free (docs/adr/0018). Kernels without them do not know
 	// the option.
 	top, err := mount.NewTmpfs(mount.AttrScratch, append(options, [2]string{"huge", "within_size"})...)

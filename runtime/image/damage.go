@@ -60,7 +60,8 @@ func (i *Images) Intact(ctx context.Context, img rootfs.Image) error {
 		return nil
 	}
 	err = damaged(v)
-	i.log.Error("an image is damaged: no run of it begins until it is built or imported again", "image", img.Digest, "names", img.Names, "err", err)
+	i.log.Error("an image is damaged: no run of it begins until it is built or imported again", "image", img.Digest,
+		"names", img.Names, "err", err)
 	i.damage.mu.Lock()
 	tree.found = err
 	i.damage.mu.Unlock()
@@ -126,7 +127,8 @@ func damaged(v rootfs.Verification) error {
 	if len(v.Image.Names) > 0 {
 		name = v.Image.Names[0]
 	}
-	return api.Fail(api.CodeImageDamaged, "%d files of the stored image %s are not as they were imported (%s): how its programs end says nothing: see brig rootfs verify %s, and build or import it again",
+	return api.Fail(api.CodeImageDamaged,
+		"%d files of the stored image %s are not as they were imported (%s): how its programs end says nothing: see brig rootfs verify %s, and build or import it again",
 		len(names), name, strings.Join(quoted(names[:min(len(names), most)]), ", "), name)
 }
 

@@ -250,7 +250,8 @@ func (p *LockedPages) lock(ctx context.Context, ready func()) (err error) {
 			remedy = "raise the sysctl vm.max_map_count"
 		}
 		p.pages.images.log.Warn("not all files of an image are held in memory: verdicts and measurements of its runs can depend on what is in the page cache; "+remedy,
-			"image", p.tree.key.Image, "names", p.tree.names, "files take", wanted, "held", api.Size(w.A), "image-memory", p.pages.Max)
+			"image", p.tree.key.Image, "names", p.tree.names, "files take", wanted, "held", api.Size(w.A),
+			"image-memory", p.pages.Max)
 	}
 	ready()
 	_, err = child.receive(ctx, imageHeld) // there is no further message: this waits for the end of the child or of ctx
@@ -378,5 +379,6 @@ func CheckMemlock(most api.Size) error {
 	if most <= 0 || uint64(most) <= limit.Cur || caps[0].Effective&(1<<unix.CAP_IPC_LOCK) != 0 {
 		return nil
 	}
-	return api.Refuse(api.CodeUnsupported, "holding the files of images in memory needs CAP_IPC_LOCK, or a limit of %s on locked memory (LimitMEMLOCK=): grant one of them, or start brigd with --image-memory none; then verdicts of runs depend on what is in the page cache", most)
+	return api.Refuse(api.CodeUnsupported,
+		"holding the files of images in memory needs CAP_IPC_LOCK, or a limit of %s on locked memory (LimitMEMLOCK=): grant one of them, or start brigd with --image-memory none; then verdicts of runs depend on what is in the page cache", most)
 }

@@ -13,7 +13,8 @@ import (
 // grantedPages makes an image's pages as if they were locked, without a child.
 func grantedPages(t *testing.T, i *imagePages, digest string, users int, left time.Duration, granted api.Size) {
 	ctx, stop := context.WithCancel(context.Background())
-	p := &LockedPages{pages: i, tree: tree{key: plan.ImageTree{Image: digest}}, stop: stop, done: make(chan struct{}), users: users, lastUsed: left, decided: true, granted: granted, wanted: granted}
+	p := &LockedPages{pages: i, tree: tree{key: plan.ImageTree{Image: digest}}, stop: stop, done: make(chan struct{}), users: users,
+		lastUsed: left, decided: true, granted: granted, wanted: granted}
 	go func() { // as keep does at its end
 		<-ctx.Done()
 		i.mu.Lock()
@@ -114,7 +115,8 @@ func TestUnusedTreesAreBounded(t *testing.T) {
 	}
 	grantedPages(t, i, "used", 1, 0, 1)
 	i.closeSurplus()
-	if len(i.byTree) != MaxUnusedTrees+1 || i.byTree[plan.ImageTree{Image: "9"}] != nil || i.byTree[plan.ImageTree{Image: "10"}] == nil || i.byTree[plan.ImageTree{Image: "used"}] == nil {
+	if len(i.byTree) != MaxUnusedTrees+1 || i.byTree[plan.ImageTree{Image: "9"}] != nil || i.byTree[plan.ImageTree{Image: "10"}] == nil ||
+		i.byTree[plan.ImageTree{Image: "used"}] == nil {
 		t.Errorf("%d trees are kept: %v", len(i.byTree), i.byTree)
 	}
 }

@@ -13,7 +13,8 @@ const resolveBeneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RE
 
 // OpenBeneath opens name below dir.
 func OpenBeneath(dir *os.File, name string, flags, mode uint64) (*os.File, error) {
-	n, err := unix.Openat2(FD(dir), name, &unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Mode: mode, Resolve: resolveBeneath})
+	n, err := unix.Openat2(FD(dir), name,
+		&unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Mode: mode, Resolve: resolveBeneath})
 	if err != nil {
 		return nil, &os.PathError{Op: "openat2", Path: name, Err: err}
 	}

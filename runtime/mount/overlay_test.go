@@ -86,7 +86,8 @@ func TestOverlayOfClones(t *testing.T) {
 				}
 			}
 			var fs unix.Statfs_t
-			if err := unix.Statfs(root, &fs); err != nil || fs.Flags&(unix.ST_RDONLY|unix.ST_NOSUID|unix.ST_NODEV) != unix.ST_RDONLY|unix.ST_NOSUID|unix.ST_NODEV {
+			if err := unix.Statfs(root, &fs); err != nil ||
+				fs.Flags&(unix.ST_RDONLY|unix.ST_NOSUID|unix.ST_NODEV) != unix.ST_RDONLY|unix.ST_NOSUID|unix.ST_NODEV {
 				t.Errorf("flags %#x, %v", fs.Flags, err)
 			}
 			if err := os.WriteFile(filepath.Join(root, "new"), nil, 0o644); !errors.Is(err, unix.EROFS) {

@@ -39,7 +39,8 @@ type flight struct {
 
 // Install installs a set, unless it is stored already. Several requests for one set at the same time
 // are one installation; the others wait for it. If its caller leaves, the next one installs.
-func (i *Installer) Install(ctx context.Context, r api.PackageRequest, s api.Streams, caller api.Caller) (api.PackageSet, error) {
+func (i *Installer) Install(ctx context.Context, r api.PackageRequest, s api.Streams,
+	caller api.Caller) (api.PackageSet, error) {
 	for {
 		p, err := i.Runner.Planner.Install(ctx, r, caller)
 		if err != nil {
@@ -63,7 +64,8 @@ func (i *Installer) Install(ctx context.Context, r api.PackageRequest, s api.Str
 				return api.PackageSet{}, other.err
 			}
 		case <-ctx.Done():
-			return api.PackageSet{}, api.Fail(api.CodeStopping, "canceled while another request installed the packages: %w", ctx.Err())
+			return api.PackageSet{},
+				api.Fail(api.CodeStopping, "canceled while another request installed the packages: %w", ctx.Err())
 		}
 	}
 }
@@ -85,7 +87,8 @@ func (i *Installer) begin(key string) (own, other *flight) {
 
 // perform executes an installation and ends its flight, also when a bug of ours panics: otherwise the key
 // would be blocked until the agent is restarted.
-func (i *Installer) perform(key string, f *flight, install func() (api.PackageSet, error)) (set api.PackageSet, err error) {
+func (i *Installer) perform(key string, f *flight,
+	install func() (api.PackageSet, error)) (set api.PackageSet, err error) {
 	defer func() { i.end(key, f, err) }()
 	return install()
 }
@@ -131,7 +134,8 @@ func (i *Installer) install(ctx context.Context, p *plan.Install, s api.Streams)
 }
 
 // store has the admission child read what the installer left.
-func (i *Installer) store(ctx context.Context, set rootfs.PackageSet, box *os.File, links map[string]string) (_ rootfs.PackageSet, err error) {
+func (i *Installer) store(ctx context.Context, set rootfs.PackageSet, box *os.File,
+	links map[string]string) (_ rootfs.PackageSet, err error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return set, err
@@ -149,7 +153,8 @@ func (i *Installer) store(ctx context.Context, set rootfs.PackageSet, box *os.Fi
 		}
 	}()
 	// A set that is larger than all may be together is refused, and removes no other.
-	bounds := archive.Bounds{Bytes: min(maxBytes, max(int64(i.Most), 1)), Input: 2 * maxBytes, Entries: maxEntries, Time: 5 * time.Minute}
+	bounds := archive.Bounds{Bytes: min(maxBytes, max(int64(i.Most), 1)), Input: 2 * maxBytes,
+		Entries: maxEntries, Time: 5 * time.Minute}
 	return i.Store.AddPackageSet(ctx, source, set, bounds, int64(i.Most))
 }
 
@@ -184,7 +189,8 @@ func (c *checkedReader) join() error {
 func installError(err error) error {
 	var unsafe *archive.UnsafeError
 	full := errors.Is(err, rootfs.ErrPackagesFull)
-	if full || errors.Is(err, errTree) || errors.As(err, &unsafe) || errors.Is(err, archive.ErrTooLarge) || errors.Is(err, archive.ErrMalformed) {
+	if full || errors.Is(err, errTree) || errors.As(err, &unsafe) || errors.Is(err, archive.ErrTooLarge) ||
+		errors.Is(err, archive.ErrMalformed) {
 		e := api.Refuse(api.CodePackagesFailed, "the packages were installed, and cannot be stored: %w", err)
 		e.RetrySafe = full
 		return e

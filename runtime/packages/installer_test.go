@@ -71,7 +71,8 @@ func TestSetsOfOthersAreNotTold(t *testing.T) {
 	i := Installer{Store: rootfs.OpenReadOnly(dir), Removed: func() {}}
 	caller := api.Caller{UID: 1000}
 	absent, others := i.Remove(key("d"), caller), i.Remove(key("c"), caller)
-	if !api.HasCode(others, api.CodeNotFound) || strings.ReplaceAll(others.Error(), "c", "") != strings.ReplaceAll(strings.ReplaceAll(absent.Error(), "d", ""), "c", "") {
+	if !api.HasCode(others, api.CodeNotFound) ||
+		strings.ReplaceAll(others.Error(), "c", "") != strings.ReplaceAll(strings.ReplaceAll(absent.Error(), "d", ""), "c", "") {
 		t.Errorf("another user's set: %v\nnone: %v", others, absent)
 	}
 	if err := i.Remove(key("a"), caller); !api.HasCode(err, api.CodeForbidden) {

@@ -58,7 +58,8 @@ func writeTree(box *os.File, links map[string]string, w io.Writer) error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(links)) {
-		if err := t.header(&tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: links[name], Mode: 0o777}); err != nil {
+		if err := t.header(&tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: links[name],
+			Mode: 0o777}); err != nil {
 			return err
 		}
 	}
@@ -167,7 +168,8 @@ func (t *treeWriter) file(name string, st unix.Stat_t) error {
 		return err
 	}
 	defer f.Close()
-	if err := t.header(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: int64(st.Mode & 0o755), Size: st.Size}); err != nil {
+	if err := t.header(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: int64(st.Mode & 0o755),
+		Size: st.Size}); err != nil {
 		return err
 	}
 	_, err = io.CopyN(t.out, f, st.Size)

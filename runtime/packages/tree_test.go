@@ -72,7 +72,8 @@ func TestHostileTreesAreWrittenAsTheyAre(t *testing.T) {
 			t.Errorf("%s is %+v", h.Name, h)
 		}
 	}
-	want := []string{"packages/", "packages/bin/", "packages/bin/x", "packages/bin/y", "packages/etc", "packages/link", "packages/loop", "node_modules"}
+	want := []string{"packages/", "packages/bin/", "packages/bin/x", "packages/bin/y", "packages/etc", "packages/link",
+		"packages/loop", "node_modules"}
 	if !slices.Equal(names, want) {
 		t.Errorf("members %q; want %q", names, want)
 	}
@@ -154,7 +155,8 @@ func TestLastWords(t *testing.T) {
 	}
 	l.Write([]byte("ERROR: last\xff\n"))
 	text := l.text()
-	if len(text) > maxWords || !strings.HasPrefix(text, "a line[31m") || !strings.HasSuffix(text, "ERROR: last?") || strings.ContainsRune(text, 0x1b) {
+	if len(text) > maxWords || !strings.HasPrefix(text, "a line[31m") || !strings.HasSuffix(text, "ERROR: last?") ||
+		strings.ContainsRune(text, 0x1b) {
 		t.Errorf("%d bytes, %.40q ... %q", len(text), text, text[len(text)-20:])
 	}
 }

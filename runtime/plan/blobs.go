@@ -60,7 +60,8 @@ func errNoBlobs() error {
 
 // errNoBlob says what of a request has no blob: the names of blobs are not always the caller's (API-28).
 func errNoBlob(what string) error {
-	return api.Refuse(api.CodeNoBlob, "%s: its blob is not stored here, or was removed: PUT /v1/blobs/DIGEST and send the run again", what)
+	return api.Refuse(api.CodeNoBlob,
+		"%s: its blob is not stored here, or was removed: PUT /v1/blobs/DIGEST and send the run again", what)
 }
 
 // withBlobs returns files with the content of those that name a blob.

@@ -21,7 +21,8 @@ func (pl *Planner) withCalls(r api.Run) (api.Run, error) {
 		return r, err
 	}
 	if !slices.Equal(lang.Run, python.Run) {
-		return r, api.Refuse(api.CodeBadRequest, "asserts and call_args are for programs in %s, or in a language that runs a source as it does, such as python-full: the language is %q", api.LanguageOfCalls, r.Language)
+		return r, api.Refuse(api.CodeBadRequest,
+			"asserts and call_args are for programs in %s, or in a language that runs a source as it does, such as python-full: the language is %q", api.LanguageOfCalls, r.Language)
 	}
 	if err := checkNames("tests that call functions", r.Files, "", []string{judge.CalledSource}); err != nil {
 		return r, err
@@ -34,7 +35,8 @@ func (pl *Planner) withCalls(r api.Run) (api.Run, error) {
 	r.Files = append(slices.Clone(r.Files), api.File{Name: judge.CalledSource, Content: r.Source})
 	r.Source, r.SourceName = judge.CallLoader, ""
 	// The asserts may import what the program may.
-	r.Interactor = &api.Interactor{Program: api.Program{Language: r.Language, Image: r.Image, Source: judge.CallDriver}, Protocol: judge.ProtocolCalls}
+	r.Interactor = &api.Interactor{Program: api.Program{Language: r.Language, Image: r.Image, Source: judge.CallDriver},
+		Protocol: judge.ProtocolCalls}
 	tests := slices.Clone(r.Tests)
 	for i := range tests {
 		if tests[i].Stdin, err = judge.CallInput(r, tests[i]); err != nil {

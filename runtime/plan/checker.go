@@ -140,7 +140,8 @@ func checkNames(part string, files []api.File, source string, reserved []string)
 	for _, f := range append(slices.Clone(files), api.File{Name: source}) {
 		for _, name := range reserved {
 			if f.Name != "" && (f.Name == name || strings.HasPrefix(f.Name, name+"/") || strings.HasPrefix(name, f.Name+"/")) {
-				return api.Refuse(api.CodeBadFile, "%s: file %q is in the place of %s, which brig adds on each test: rename it", part, f.Name, name)
+				return api.Refuse(api.CodeBadFile,
+					"%s: file %q is in the place of %s, which brig adds on each test: rename it", part, f.Name, name)
 			}
 		}
 	}
@@ -160,7 +161,8 @@ func (j *Job) Interact(t api.Test, p *Run, answer []byte, feedback []api.File) *
 		return &one
 	}
 	one.Argv = slices.Concat(one.Argv, args)
-	one.Files = slices.Concat(one.Files, []api.File{{Name: judge.InputFile, Content: p.Stdin}, {Name: judge.AnswerFile, Content: answer}}, feedback)
+	one.Files = slices.Concat(one.Files,
+		[]api.File{{Name: judge.InputFile, Content: p.Stdin}, {Name: judge.AnswerFile, Content: answer}}, feedback)
 	one.Dirs = []string{judge.FeedbackDir}
 	return &one
 }

@@ -25,25 +25,31 @@ func TestWhatJudgesHasTheModeOfTheRun(t *testing.T) {
 func TestNamesOfTheProtocolAreReserved(t *testing.T) {
 	pl := &Planner{}
 	for _, name := range []string{"judge", "judge/input", "judge/output", "judge/answer/x", "feedback", "feedback/nextpass.in"} {
-		_, err := pl.checker(t.Context(), api.Check{Program: api.Program{Files: []api.File{{Name: name}}}, Protocol: api.ProtocolKattis}, "", api.Caller{})
+		_, err := pl.checker(t.Context(),
+			api.Check{Program: api.Program{Files: []api.File{{Name: name}}}, Protocol: api.ProtocolKattis}, "", api.Caller{})
 		if !api.HasCode(err, api.CodeBadFile) {
 			t.Errorf("a checker with %s: %v", name, err)
 		}
 		if name == "judge/output" {
 			continue
 		}
-		_, err = pl.interactor(t.Context(), api.Run{Interactor: &api.Interactor{Program: api.Program{Files: []api.File{{Name: name}}}, Protocol: api.ProtocolKattis}}, api.Limits{}, api.Caller{})
+		_, err = pl.interactor(t.Context(),
+			api.Run{Interactor: &api.Interactor{Program: api.Program{Files: []api.File{{Name: name}}}, Protocol: api.ProtocolKattis}},
+			api.Limits{}, api.Caller{})
 		if !api.HasCode(err, api.CodeBadFile) {
 			t.Errorf("an interactor with %s: %v", name, err)
 		}
 	}
 	for name, reserved := range map[string]bool{"input.txt": true, "judge/input": false} {
-		_, err := pl.interactor(t.Context(), api.Run{Interactor: &api.Interactor{Program: api.Program{Files: []api.File{{Name: name}}}, Protocol: api.ProtocolCMS}}, api.Limits{}, api.Caller{})
+		_, err := pl.interactor(t.Context(),
+			api.Run{Interactor: &api.Interactor{Program: api.Program{Files: []api.File{{Name: name}}}, Protocol: api.ProtocolCMS}},
+			api.Limits{}, api.Caller{})
 		if api.HasCode(err, api.CodeBadFile) != reserved {
 			t.Errorf("a manager with %s: %v", name, err)
 		}
 	}
-	if err := checkNames("check", []api.File{{Name: "testlib.h"}, {Name: "judge/x"}, {Name: "user_out"}}, "a.py", []string{"judge/input", "feedback"}); err != nil {
+	if err := checkNames("check", []api.File{{Name: "testlib.h"}, {Name: "judge/x"}, {Name: "user_out"}}, "a.py",
+		[]string{"judge/input", "feedback"}); err != nil {
 		t.Error(err)
 	}
 	if err := checkNames("calls", []api.File{{Name: "solution.py"}}, "", []string{"solution.py"}); !api.HasCode(err, api.CodeBadFile) {
@@ -61,15 +67,19 @@ func TestManagersAndProcesses(t *testing.T) {
 		manager, process []string // process: of the last one
 	}{
 		{0, "", []string{"m", "/proc/self/fd/64", "/proc/self/fd/65", "own", "each"}, []string{"p"}},
-		{1, api.FIFOIO, []string{"m", "/proc/self/fd/64", "/proc/self/fd/65", "own", "each"}, []string{"p", "/proc/self/fd/64", "/proc/self/fd/65"}},
-		{2, api.StdIO, []string{"m", "/proc/self/fd/64", "/proc/self/fd/65", "/proc/self/fd/66", "/proc/self/fd/67", "own", "each"}, []string{"p", "1"}},
-		{2, api.FIFOIO, []string{"m", "/proc/self/fd/64", "/proc/self/fd/65", "/proc/self/fd/66", "/proc/self/fd/67", "own", "each"}, []string{"p", "/proc/self/fd/64", "/proc/self/fd/65", "1"}},
+		{1, api.FIFOIO, []string{"m", "/proc/self/fd/64", "/proc/self/fd/65", "own", "each"},
+			[]string{"p", "/proc/self/fd/64", "/proc/self/fd/65"}},
+		{2, api.StdIO, []string{"m", "/proc/self/fd/64", "/proc/self/fd/65", "/proc/self/fd/66", "/proc/self/fd/67", "own",
+			"each"}, []string{"p", "1"}},
+		{2, api.FIFOIO, []string{"m", "/proc/self/fd/64", "/proc/self/fd/65", "/proc/self/fd/66", "/proc/self/fd/67", "own", "each"},
+			[]string{"p", "/proc/self/fd/64", "/proc/self/fd/65", "1"}},
 	} {
 		i := &api.Interactor{Protocol: api.ProtocolCMS, Args: []string{"own"}, Processes: tt.processes, ProgramIO: tt.io}
 		j := &Job{Request: api.Run{Interactor: i}, Interactor: &Job{Run: &Run{Argv: []string{"m"}}}}
 		p := &Run{Argv: []string{"p"}, Stdin: input}
 		m := j.Interact(api.Test{CheckArgs: []string{"each"}}, p, []byte("answer"), nil)
-		if !slices.Equal(m.Argv, tt.manager) || string(m.Stdin) != "in" || len(m.Files) != 1 || m.Files[0].Name != "input.txt" || string(m.Files[0].Content) != "in" {
+		if !slices.Equal(m.Argv, tt.manager) || string(m.Stdin) != "in" || len(m.Files) != 1 || m.Files[0].Name != "input.txt" ||
+			string(m.Files[0].Content) != "in" {
 			t.Errorf("%d processes, %s: the manager is %q with stdin %q and %v", tt.processes, tt.io, m.Argv, m.Stdin, m.Files)
 		}
 		last := j.Process(p, i.ProcessCount()-1)
@@ -83,7 +93,8 @@ func TestManagersAndProcesses(t *testing.T) {
 // added to its wall limit: the wall limit of the interactor has both.
 func TestWallOfInteractors(t *testing.T) {
 	second := api.Duration(time.Second)
-	j := &Job{Request: api.Run{Interactor: &api.Interactor{Protocol: api.ProtocolKattis}}, Interactor: &Job{Run: &Run{Limits: api.Limits{CPU: 10 * second, Wall: second}}}}
+	j := &Job{Request: api.Run{Interactor: &api.Interactor{Protocol: api.ProtocolKattis}},
+		Interactor: &Job{Run: &Run{Limits: api.Limits{CPU: 10 * second, Wall: second}}}}
 	p := &Run{Limits: api.Limits{CPU: second, Wall: 3 * second}}
 	if got := j.Interact(api.Test{}, p, nil, nil).Limits; got.Wall != 14*second || got.CPU != 10*second {
 		t.Errorf("wall %s, cpu %s; want 14s of its own, the program's and its processor time, and 10s", got.Wall, got.CPU)
@@ -93,8 +104,10 @@ func TestWallOfInteractors(t *testing.T) {
 // Of an interactor only the files of its protocol are read: others may be links, or too large.
 func TestFilesOfInteractors(t *testing.T) {
 	pl := &Planner{Memory: api.GiB}
-	for protocol, some := range map[api.Protocol]bool{api.ProtocolKattis: true, api.ProtocolTestlib: true, api.ProtocolDMOJ: false, api.ProtocolCOCI: false, api.ProtocolCMS: false} {
-		if got := pl.runOfInteractor(api.Interactor{Protocol: protocol}, "", api.Limits{}).Collect; got.None == some || len(got.Globs) > 0 != some {
+	for protocol, some := range map[api.Protocol]bool{api.ProtocolKattis: true, api.ProtocolTestlib: true, api.ProtocolDMOJ: false,
+		api.ProtocolCOCI: false, api.ProtocolCMS: false} {
+		if got := pl.runOfInteractor(api.Interactor{Protocol: protocol}, "", api.Limits{}).Collect; got.None == some ||
+			len(got.Globs) > 0 != some {
 			t.Errorf("%s: %+v", protocol, got)
 		}
 	}

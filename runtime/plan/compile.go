@@ -55,7 +55,8 @@ func (pl *Planner) compileCeiling() api.Limits {
 // language's own parser reads the source. With a hundred tests a syntax error is then reported
 // once. Without tests the run reports it as well, and sooner. The limits are those of the tests,
 // which could not read the source with less either, so the job reserves no more memory.
-func (pl *Planner) syntax(r api.Run, lang Language, image rootfs.Image, main string, inputs []api.File, limits api.Limits) (*Run, error) {
+func (pl *Planner) syntax(r api.Run, lang Language, image rootfs.Image, main string, inputs []api.File,
+	limits api.Limits) (*Run, error) {
 	p, err := pl.beforeRun(lang.syntaxStage(), languages.Placeholders{Source: main}, r, image, inputs, limits)
 	if err != nil {
 		return nil, err
@@ -65,8 +66,10 @@ func (pl *Planner) syntax(r api.Run, lang Language, image rootfs.Image, main str
 }
 
 // beforeRun plans a stage before the run, which reads the source: a compiler, or a parser.
-func (pl *Planner) beforeRun(s stage, words languages.Placeholders, r api.Run, image rootfs.Image, inputs []api.File, limits api.Limits) (*Run, error) {
-	f, err := pl.cachedPolicy(policyKey{s.tier, api.Enforce, false}, func() (seccomp.Profile, error) { return pl.profile(s.tier) })
+func (pl *Planner) beforeRun(s stage, words languages.Placeholders, r api.Run, image rootfs.Image, inputs []api.File,
+	limits api.Limits) (*Run, error) {
+	f, err := pl.cachedPolicy(policyKey{s.tier, api.Enforce, false},
+		func() (seccomp.Profile, error) { return pl.profile(s.tier) })
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +113,8 @@ func ArtifactKey(p *Run) string {
 		Artifacts []string
 		Inputs    []input
 		Packages  string `json:",omitempty"`
-	}{artifactFormat, p.Cell.Key.Image, p.Cell.Key.Policy, p.Cell.Key.FullProc, p.Argv, p.Env, p.Artifacts, inputs, p.Cell.Key.Packages})
+	}{artifactFormat, p.Cell.Key.Image, p.Cell.Key.Policy, p.Cell.Key.FullProc, p.Argv, p.Env, p.Artifacts,
+		inputs, p.Cell.Key.Packages})
 	if err != nil {
 		panic(err) // strings and numbers always encode
 	}

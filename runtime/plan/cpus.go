@@ -20,7 +20,8 @@ func (pl *Planner) cpusetWithin(list string) error {
 	}
 	for _, c := range cpus {
 		if !slices.Contains(pl.CPUs, c) {
-			return api.Refuse(api.CodeAboveCeiling, "limit cpuset is %q: processor %d is not among this agent's %v", list, c, pl.CPUs)
+			return api.Refuse(api.CodeAboveCeiling,
+				"limit cpuset is %q: processor %d is not among this agent's %v", list, c, pl.CPUs)
 		}
 	}
 	return nil
@@ -45,7 +46,8 @@ func (pl *Planner) checkCpusetAllowed(list string, c api.Caller) error {
 	}
 	for _, n := range cpus {
 		if !slices.Contains(listed, n) {
-			return api.Refuse(api.CodeAboveCeiling, "limit cpuset is %q: this agent allows processor %d only to root: leave cpuset out, or have the operator list it (brigd --max-cpuset)", list, n)
+			return api.Refuse(api.CodeAboveCeiling,
+				"limit cpuset is %q: this agent allows processor %d only to root: leave cpuset out, or have the operator list it (brigd --max-cpuset)", list, n)
 		}
 	}
 	return nil

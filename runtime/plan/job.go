@@ -28,7 +28,8 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 	}
 	r.Mode = pl.modeFor(r.Mode)
 	if r.Suite != nil {
-		return nil, api.Refuse(api.CodeBadRequest, "the agent does not read the report of a suite, because the program can forge it: use brig run --suite, brig grade --suite, brig batch or POST /v1/runs of the service, or send the command as a run and collect the report")
+		return nil, api.Refuse(api.CodeBadRequest,
+			"the agent does not read the report of a suite, because the program can forge it: use brig run --suite, brig grade --suite, brig batch or POST /v1/runs of the service, or send the command as a run and collect the report")
 	}
 	if r.CallsFunctions() {
 		var err error
@@ -45,7 +46,8 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 	}
 	compiles := len(lang.Compile) > 0 && r.Source != nil
 	if !compiles && (len(r.Flags) > 0 || r.CompileLimits != (api.Limits{})) {
-		return nil, api.Refuse(api.CodeBadRequest, "language %s has no compile stage: leave out flags and compile_limits", lang.Name)
+		return nil, api.Refuse(api.CodeBadRequest,
+			"language %s has no compile stage: leave out flags and compile_limits", lang.Name)
 	}
 	if r.Files, err = pl.withBlobs(r.Files); err != nil {
 		return nil, err
@@ -96,7 +98,8 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 			return nil, err
 		}
 		j.Compile.SourceName = given
-		j.Run.Files = slices.DeleteFunc(slices.Clone(inputs), func(f api.File) bool { return f.Name == main || lang.IsSource(f.Name) })
+		j.Run.Files = slices.DeleteFunc(slices.Clone(inputs),
+			func(f api.File) bool { return f.Name == main || lang.IsSource(f.Name) })
 		j.Compile.ID = j.ID
 	}
 	if !compiles && len(lang.Syntax) > 0 && r.Source != nil && len(r.Tests) > 0 {
@@ -139,7 +142,8 @@ func (l Language) checkNotArtifact(inputs []api.File) error {
 	if i < 0 {
 		return nil
 	}
-	return api.Refuse(api.CodeBadRequest, "file %q has the same name as the output of the compiler of %s: leave it out or rename it", inputs[i].Name, l.Name)
+	return api.Refuse(api.CodeBadRequest,
+		"file %q has the same name as the output of the compiler of %s: leave it out or rename it", inputs[i].Name, l.Name)
 }
 
 // CheckMemory refuses a job if the files of a stage leave it no memory.
@@ -203,7 +207,8 @@ func command(r api.Run, image rootfs.Image) ([]string, error) {
 	}
 	argv := image.Config.Command()
 	if len(argv) == 0 {
-		return nil, api.Refuse(api.CodeBadRequest, "there is nothing to run: set argv; image %.80q names no command of its own", r.Image)
+		return nil, api.Refuse(api.CodeBadRequest,
+			"there is nothing to run: set argv; image %.80q names no command of its own", r.Image)
 	}
 	return argv, nil
 }
@@ -232,7 +237,8 @@ func (pl *Planner) Test(j *Job, t api.Test) (*Run, error) {
 		if err != nil {
 			return nil, err
 		}
-		limits, err := EffectiveLimits(t.Limits.Over(j.Request.Limits), j.Request.Preset, lang.runStage(false).limits, pl.Ceiling)
+		limits, err := EffectiveLimits(t.Limits.Over(j.Request.Limits), j.Request.Preset,
+			lang.runStage(false).limits, pl.Ceiling)
 		if err != nil {
 			return nil, err
 		}
@@ -253,7 +259,8 @@ func (pl *Planner) Test(j *Job, t api.Test) (*Run, error) {
 		one.MaxKept[0] = one.Limits.Output
 	}
 	one.Argv = slices.Concat(one.Argv, t.Args)
-	if l := one.Limits; one.Template != nil && (!one.Template.takes(l) || l.CPUs != j.Run.Limits.CPUs || l.Cpuset != j.Run.Limits.Cpuset) {
+	if l := one.Limits; one.Template != nil &&
+		(!one.Template.takes(l) || l.CPUs != j.Run.Limits.CPUs || l.Cpuset != j.Run.Limits.Cpuset) {
 		one.Template, one.Cold = nil, coldLimits
 	}
 	return &one, nil
@@ -266,7 +273,8 @@ func sourceFile(r api.Run, name string) ([]api.File, error) {
 	}
 	for _, f := range r.Files {
 		if f.Name == name {
-			return nil, api.Refuse(api.CodeBadFile, "file %q has the same name as the file of the source: rename it or set source_name", name)
+			return nil, api.Refuse(api.CodeBadFile,
+				"file %q has the same name as the file of the source: rename it or set source_name", name)
 		}
 	}
 	return append(slices.Clone(r.Files), api.File{Name: name, Content: r.Source}), nil

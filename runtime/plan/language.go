@@ -49,7 +49,8 @@ func (pl *Planner) image(ctx context.Context, r api.Run, l Language) (rootfs.Ima
 	name := cmp.Or(r.Image, l.Image)
 	img, err := pl.Images.Lookup(name)
 	if errors.Is(err, rootfs.ErrNotFound) && name == l.Image && l.ImageFrom != "" {
-		return img, api.Refuse(api.CodeNoImage, "image %s of language %s is not stored: %s", name, l.Name, languages.ImageHint(name, l.ImageFrom))
+		return img, api.Refuse(api.CodeNoImage, "image %s of language %s is not stored: %s", name, l.Name,
+			languages.ImageHint(name, l.ImageFrom))
 	}
 	if errors.Is(err, rootfs.ErrNotFound) || errors.Is(err, rootfs.ErrName) {
 		return img, api.Refuse(api.CodeNoImage, "%w", err)

@@ -22,15 +22,19 @@ func TestEffectiveLimits(t *testing.T) {
 			return l.Wall == sec(30) && l.CPU == sec(30) && l.Memory == 512*api.MiB && l.Stack == l.Memory && l.Pids == 100
 		}},
 		{name: "cpu follows wall", run: api.Run{Limits: api.Limits{Wall: sec(2)}}, want: func(l api.Limits) bool { return l.CPU == sec(2) }},
-		{name: "a preset beats the language", run: api.Run{Preset: "light"}, language: api.Limits{Memory: api.GiB}, want: func(l api.Limits) bool {
-			return l.Memory == 128*api.MiB && l.Wall == sec(5) && l.CPUs == 0.5 && l.Pids == 64
-		}},
-		{name: "a field beats the preset", run: api.Run{Preset: "light", Limits: api.Limits{Pids: 50}}, want: func(l api.Limits) bool { return l.Pids == 50 && l.CPUs == 0.5 }},
-		{name: "the language beats the defaults", language: api.Limits{Memory: api.GiB}, want: func(l api.Limits) bool { return l.Memory == api.GiB }},
+		{name: "a preset beats the language", run: api.Run{Preset: "light"}, language: api.Limits{Memory: api.GiB},
+			want: func(l api.Limits) bool {
+				return l.Memory == 128*api.MiB && l.Wall == sec(5) && l.CPUs == 0.5 && l.Pids == 64
+			}},
+		{name: "a field beats the preset", run: api.Run{Preset: "light", Limits: api.Limits{Pids: 50}},
+			want: func(l api.Limits) bool { return l.Pids == 50 && l.CPUs == 0.5 }},
+		{name: "the language beats the defaults", language: api.Limits{Memory: api.GiB},
+			want: func(l api.Limits) bool { return l.Memory == api.GiB }},
 		{name: "a default above the ceiling is lowered", ceiling: api.Limits{Memory: 64 * api.MiB, CPU: sec(1)}, want: func(l api.Limits) bool {
 			return l.Memory == 64*api.MiB && l.CPU == sec(1) && l.Wall == sec(30)
 		}},
-		{name: "a wish above the ceiling is refused", run: api.Run{Limits: api.Limits{Memory: 65 * api.MiB}}, ceiling: api.Limits{Memory: 64 * api.MiB}, code: api.CodeAboveCeiling},
+		{name: "a wish above the ceiling is refused", run: api.Run{Limits: api.Limits{Memory: 65 * api.MiB}},
+			ceiling: api.Limits{Memory: 64 * api.MiB}, code: api.CodeAboveCeiling},
 		{name: "swap is none unless the ceiling allows it", run: api.Run{Limits: api.Limits{Swap: api.MiB}}, code: api.CodeAboveCeiling},
 		{name: "too little memory is refused", run: api.Run{Limits: api.Limits{Memory: api.MiB}}, code: api.CodeBadLimits},
 		{name: "an unknown preset is refused", run: api.Run{Preset: "hard"}, code: api.CodeBadLimits},

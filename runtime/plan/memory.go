@@ -49,7 +49,9 @@ func (p *Run) CheckMemory() error {
 	if p.Limits.Memory-InputMemory(others) >= api.MinMemory {
 		return &InvalidSource{fmt.Sprintf("brig: %s is too large: with it the files take %s, which count as memory, and the memory limit is %s\n", p.Source, files, p.Limits.Memory)}
 	}
-	return api.Refuse(api.CodeBadFile, "the files take %s, which count as memory, and limits.memory is %s: raise it, or send less (at least %s must remain)", files, p.Limits.Memory, api.MinMemory)
+	return api.Refuse(api.CodeBadFile,
+		"the files take %s, which count as memory, and limits.memory is %s: raise it, or send less (at least %s must remain)",
+		files, p.Limits.Memory, api.MinMemory)
 }
 
 // PollMemory is the kernel memory for threads that each wait, in poll or select, for as many
@@ -101,7 +103,8 @@ func (p *Run) Reservation() api.Size {
 	if p.Network != nil {
 		n += networkMemory(*p.Network, p.Limits.Pids, p.Limits.OpenFiles)
 	}
-	return p.Limits.Memory + p.Limits.Swap + n/InputMemoryStep*InputMemoryStep + PollMemory(p.Limits.Pids, p.Limits.OpenFiles)
+	return p.Limits.Memory + p.Limits.Swap + n/InputMemoryStep*InputMemoryStep + PollMemory(p.Limits.Pids,
+		p.Limits.OpenFiles)
 }
 
 // An InvalidSource is the error of a run whose limits have no space for the source itself. Its author

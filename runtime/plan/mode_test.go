@@ -24,7 +24,8 @@ func TestTheAgentsMode(t *testing.T) {
 				}
 				check := func(stage string, p *Run, want api.Mode) {
 					if p != nil && (p.Mode != want || p.Cell.Key.Mode != want) {
-						t.Errorf("%s of %s, agent's mode %q: the %s has mode %q and a cell of mode %q; want %q", u.name, language, mode, stage, p.Mode, p.Cell.Key.Mode, want)
+						t.Errorf("%s of %s, agent's mode %q: the %s has mode %q and a cell of mode %q; want %q", u.name, language, mode, stage,
+							p.Mode, p.Cell.Key.Mode, want)
 					}
 				}
 				check("program", run, ofRun)
@@ -44,7 +45,8 @@ func TestTheModeOfARequest(t *testing.T) {
 				Language: "every", Source: api.Bytes("x"), Mode: mode, Tests: []api.Test{{ID: "1"}},
 				Check: &api.Check{Protocol: api.ProtocolExit, Program: api.Program{Language: "every", Source: api.Bytes("x")}},
 			})
-			for name, p := range map[string]*Run{"run": j.Run, "compile stage": j.Compile, "checker": j.Checker.Run, "compile stage of the checker": j.Checker.Compile} {
+			for name, p := range map[string]*Run{"run": j.Run, "compile stage": j.Compile, "checker": j.Checker.Run,
+				"compile stage of the checker": j.Checker.Compile} {
 				if p.Mode != mode || p.Cell.Key.Mode != mode || p.Cell.Copies() != (mode == api.Exclusive) {
 					t.Errorf("agent's mode %q, asked %q: the %s has %q, a cell of %q", ofAgent, mode, name, p.Mode, p.Cell.Key.Mode)
 				}

@@ -57,13 +57,17 @@ func (pl *Planner) network(r api.Run, f *Policy, caller api.Caller) (*Network, e
 		return nil, nil
 	}
 	if caller.UID != 0 && !api.NetworkWithin(r.Network, pl.Network) {
-		return nil, api.Refuse(api.CodeForbidden, "network %s is not offered by this agent: use none, or have the operator offer it (brigd --network %s)", r.Network, r.Network)
+		return nil, api.Refuse(api.CodeForbidden,
+			"network %s is not offered by this agent: use none, or have the operator offer it (brigd --network %s)", r.Network,
+			r.Network)
 	}
 	if len(r.Tests) > 0 {
-		return nil, api.Refuse(api.CodeUnsupported, "a run with tests has no network: leave out network, or run the program once for each test")
+		return nil, api.Refuse(api.CodeUnsupported,
+			"a run with tests has no network: leave out network, or run the program once for each test")
 	}
 	if !allowsAny(f.Profile, "socket") {
-		return nil, api.Refuse(api.CodeBadRequest, "profile %s allows no sockets, and network is %s: leave profile out, or use %s", f.Name, r.Network, NetworkTier)
+		return nil, api.Refuse(api.CodeBadRequest,
+			"profile %s allows no sockets, and network is %s: leave profile out, or use %s", f.Name, r.Network, NetworkTier)
 	}
 	rules, err := api.AllowRules(r.Allow)
 	if err != nil {

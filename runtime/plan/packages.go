@@ -52,14 +52,16 @@ func (pl *Planner) Install(ctx context.Context, r api.PackageRequest, caller api
 		return nil, err
 	}
 	if caller.UID != 0 && !pl.Packages {
-		return nil, api.Refuse(api.CodeForbidden, "this agent installs packages for root alone: have root install them (brig packages warm), or have the operator offer it to all callers (brigd --packages)")
+		return nil, api.Refuse(api.CodeForbidden,
+			"this agent installs packages for root alone: have root install them (brig packages warm), or have the operator offer it to all callers (brigd --packages)")
 	}
 	p, err := pl.installer(lang, w, r.Index)
 	if err != nil {
 		return nil, err
 	}
 	set := rootfs.PackageSet{
-		Key: w.keys[0], Owner: caller.UID, Language: lang.Name, Kind: string(lang.Packages.Kind), Index: w.index.URL, Pinned: w.pinned,
+		Key: w.keys[0], Owner: caller.UID, Language: lang.Name, Kind: string(lang.Packages.Kind),
+		Index: w.index.URL, Pinned: w.pinned,
 	}
 	for _, q := range w.requirements {
 		set.Requirements = append(set.Requirements, q.String())
@@ -77,10 +79,12 @@ type wantedPackages struct {
 }
 
 // wantedPackages checks the packages of a request.
-func (pl *Planner) wantedPackages(r api.Run, lang Language, image rootfs.Image, caller api.Caller) (w wantedPackages, err error) {
+func (pl *Planner) wantedPackages(r api.Run, lang Language, image rootfs.Image,
+	caller api.Caller) (w wantedPackages, err error) {
 	p := lang.Packages
 	if p == nil {
-		return w, api.Refuse(api.CodeBadRequest, "packages cannot be installed for language %s: leave requirements out, or use an image that has what the program needs", lang.Name)
+		return w, api.Refuse(api.CodeBadRequest,
+			"packages cannot be installed for language %s: leave requirements out, or use an image that has what the program needs", lang.Name)
 	}
 	if w.requirements, err = api.ParseRequirements(p.Kind, r.Requirements); err != nil {
 		return w, err
@@ -151,7 +155,8 @@ func (pl *Planner) storedPackages(w wantedPackages) (set rootfs.PackageSet, laye
 }
 
 // withPackages adds the packages of a request to its image and to the environment of its language.
-func (pl *Planner) withPackages(r api.Run, lang *Language, image rootfs.Image, caller api.Caller) (rootfs.Image, error) {
+func (pl *Planner) withPackages(r api.Run, lang *Language, image rootfs.Image,
+	caller api.Caller) (rootfs.Image, error) {
 	if len(r.Requirements) == 0 {
 		return image, nil
 	}
@@ -173,7 +178,9 @@ func (pl *Planner) withPackages(r api.Run, lang *Language, image rootfs.Image, c
 
 // MissingPackages is the error for packages that must be installed first.
 func MissingPackages(names []string) error {
-	return api.Fail(api.CodePackagesMissing, "the packages %.200s are not installed: install them (brig packages warm), and send the request again", strings.Join(names, " "))
+	return api.Fail(api.CodePackagesMissing,
+		"the packages %.200s are not installed: install them (brig packages warm), and send the request again",
+		strings.Join(names, " "))
 }
 
 // DescribePackages describes a set for callers.
@@ -183,8 +190,10 @@ func DescribePackages(s rootfs.PackageSet) api.PackageSet {
 		used = s.Created
 	}
 	return api.PackageSet{
-		Key: s.Key, Language: s.Language, Kind: api.PackageKind(s.Kind), Requirements: s.Requirements, Installed: s.Installed, Index: s.Index,
-		Owner: s.Owner, Size: s.Size, Files: s.Entries, Created: s.Created.UTC().Format(time.RFC3339), Used: used.UTC().Format("2006-01-02T15:04:00Z"),
+		Key: s.Key, Language: s.Language, Kind: api.PackageKind(s.Kind), Requirements: s.Requirements,
+		Installed: s.Installed, Index: s.Index,
+		Owner: s.Owner, Size: s.Size, Files: s.Entries, Created: s.Created.UTC().Format(time.RFC3339),
+		Used: used.UTC().Format("2006-01-02T15:04:00Z"),
 	}
 }
 
@@ -225,7 +234,8 @@ func (pl *Planner) installer(lang Language, w wantedPackages, index string) (*Ru
 		return nil, err
 	}
 	tier := cmp.Or(p.Tier, NetworkTier)
-	f, err := pl.cachedPolicy(policyKey{tier, api.Enforce, false}, func() (seccomp.Profile, error) { return pl.profile(tier) })
+	f, err := pl.cachedPolicy(policyKey{tier, api.Enforce, false},
+		func() (seccomp.Profile, error) { return pl.profile(tier) })
 	if err != nil {
 		return nil, err
 	}

@@ -144,7 +144,8 @@ func TestInstallationsArePlanned(t *testing.T) {
 }
 
 func TestPackagesAreFoundByTheEnvironment(t *testing.T) {
-	l := Language{Manifest: languages.Manifest{Env: map[string]string{"A": "1"}, Packages: &languages.Packages{Env: map[string]string{"PATH": "/packages/bin:{path}"}}}}
+	l := Language{Manifest: languages.Manifest{Env: map[string]string{"A": "1"},
+		Packages: &languages.Packages{Env: map[string]string{"PATH": "/packages/bin:{path}"}}}}
 	before := l.Env
 	l.addPackages()
 	if l.Env["PATH"] != "/packages/bin:"+SearchPath || l.Env["A"] != "1" || l.CompileEnv["PATH"] != l.Env["PATH"] || len(before) != 1 {

@@ -31,7 +31,8 @@ func (p *Run) NamesAt(place int) (names []string) {
 // Movable reports whether the program of an exec may have another place than 0. The command of a language names the
 // source, but it names the directory of artifacts only if its manifest has {dir}.
 func (p *Run) Movable() bool {
-	return len(p.Built) == 0 || slices.ContainsFunc(p.program.command, func(w string) bool { return strings.Contains(w, "{dir}") })
+	return len(p.Built) == 0 ||
+		slices.ContainsFunc(p.program.command, func(w string) bool { return strings.Contains(w, "{dir}") })
 }
 
 // At returns the plan of an exec whose program is in a place.

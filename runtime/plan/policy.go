@@ -59,12 +59,14 @@ func (pl *Planner) policy(r api.Run, tier string, caller api.Caller) (*Policy, e
 		mode = api.Enforce
 	}
 	if mode == api.Log && caller.UID != 0 && !pl.ProfileLog {
-		return nil, api.Refuse(api.CodeForbidden, "profile_mode log allows denied calls, and this agent allows this mode only to root: leave it out, or have the operator allow it to all callers (brigd --profile-log)")
+		return nil, api.Refuse(api.CodeForbidden,
+			"profile_mode log allows denied calls, and this agent allows this mode only to root: leave it out, or have the operator allow it to all callers (brigd --profile-log)")
 	}
 	if len(r.ProfileRules) > 0 {
 		return pl.customPolicy(r, mode, caller)
 	}
-	return pl.cachedPolicy(policyKey{name, mode, r.WritableRoot}, func() (seccomp.Profile, error) { return pl.profile(name) })
+	return pl.cachedPolicy(policyKey{name, mode, r.WritableRoot},
+		func() (seccomp.Profile, error) { return pl.profile(name) })
 }
 
 // profile finds a profile by name: the operator's, or a tier.
@@ -74,7 +76,8 @@ func (pl *Planner) profile(name string) (seccomp.Profile, error) {
 	}
 	p, err := seccomp.Tier(name)
 	if err != nil {
-		return p, api.Refuse(api.CodeNoProfile, "profile %q is not offered: use one of %s", name, strings.Join(pl.ProfileNames(), ", "))
+		return p, api.Refuse(api.CodeNoProfile, "profile %q is not offered: use one of %s", name,
+			strings.Join(pl.ProfileNames(), ", "))
 	}
 	return p, nil
 }
@@ -82,7 +85,9 @@ func (pl *Planner) profile(name string) (seccomp.Profile, error) {
 // customPolicy reads a profile that came with the run.
 func (pl *Planner) customPolicy(r api.Run, mode api.ProfileMode, caller api.Caller) (*Policy, error) {
 	if caller.UID != 0 {
-		return nil, api.Refuse(api.CodeForbidden, "a profile of your own needs root: ask the operator to list it, or use one of %s", strings.Join(pl.ProfileNames(), ", "))
+		return nil, api.Refuse(api.CodeForbidden,
+			"a profile of your own needs root: ask the operator to list it, or use one of %s",
+			strings.Join(pl.ProfileNames(), ", "))
 	}
 	p, err := seccomp.Decode(r.ProfileRules)
 	if err == nil {
@@ -91,7 +96,8 @@ func (pl *Planner) customPolicy(r api.Run, mode api.ProfileMode, caller api.Call
 	if err != nil {
 		return nil, api.Refuse(api.CodeBadProfile, "profile: %w", err)
 	}
-	return pl.cachedPolicy(policyKey{seccomp.Hash(p), mode, r.WritableRoot}, func() (seccomp.Profile, error) { return p, nil })
+	return pl.cachedPolicy(policyKey{seccomp.Hash(p), mode, r.WritableRoot},
+		func() (seccomp.Profile, error) { return p, nil })
 }
 
 // ProfileNames lists what a run may name, sorted.

@@ -32,8 +32,9 @@ func (pl *Planner) Session(ctx context.Context, ask api.SessionRequest, caller a
 		return nil, err
 	}
 	as := api.Run{
-		Language: ask.Language, Image: ask.Image, Requirements: ask.Requirements, Index: ask.Index, WritableRoot: ask.WritableRoot,
-		Profile: ask.Profile, ProfileMode: ask.ProfileMode, ProfileRules: ask.ProfileRules,
+		Language: ask.Language, Image: ask.Image, Requirements: ask.Requirements, Index: ask.Index,
+		WritableRoot: ask.WritableRoot,
+		Profile:      ask.Profile, ProfileMode: ask.ProfileMode, ProfileRules: ask.ProfileRules,
 	}
 	lang, err := pl.language(as)
 	if err != nil {
@@ -78,14 +79,16 @@ func (pl *Planner) Session(ctx context.Context, ask api.SessionRequest, caller a
 
 // Reservation is the memory that the host reserves for a session.
 func (p *Session) Reservation() api.Size {
-	return p.Limits.Memory + p.Limits.Swap + p.Limits.Scratch + PollMemory(p.Limits.Pids, p.Exec.OpenFiles) + p.Cell.listingMemory(p.Exec.OpenFiles)
+	return p.Limits.Memory + p.Limits.Swap + p.Limits.Scratch + PollMemory(p.Limits.Pids,
+		p.Exec.OpenFiles) + p.Cell.listingMemory(p.Exec.OpenFiles)
 }
 
 // lifetimes fills in what the request leaves open and checks it against the ceiling.
 func (pl *Planner) lifetimes(ask api.SessionRequest) (idle, life time.Duration, err error) {
 	most := pl.SessionLife
 	if ask.Life > most {
-		return 0, 0, api.Refuse(api.CodeAboveCeiling, "life is %s, above this agent's ceiling of %s: ask for less, or have the operator raise it (brigd --max-session-life)", ask.Life, most)
+		return 0, 0, api.Refuse(api.CodeAboveCeiling,
+			"life is %s, above this agent's ceiling of %s: ask for less, or have the operator raise it (brigd --max-session-life)", ask.Life, most)
 	}
 	l := cmp.Or(ask.Life, min(api.SessionLife, most))
 	return time.Duration(min(cmp.Or(ask.Idle, api.SessionIdle), l)), time.Duration(l), nil
@@ -102,7 +105,8 @@ func (pl *Planner) execLimits(p *Session, wish api.Limits) (api.Limits, error) {
 		return l, err
 	}
 	above := func(name string, value, most any) error {
-		return api.Refuse(api.CodeAboveCeiling, "limit %s of an exec is %v, above the session's %v: ask for less, or for a larger session", name, value, most)
+		return api.Refuse(api.CodeAboveCeiling,
+			"limit %s of an exec is %v, above the session's %v: ask for less, or for a larger session", name, value, most)
 	}
 	whole := p.Limits
 	switch {
@@ -113,7 +117,8 @@ func (pl *Planner) execLimits(p *Session, wish api.Limits) (api.Limits, error) {
 	case asked.Pids > whole.Pids:
 		return l, above("pids", asked.Pids, whole.Pids)
 	}
-	l.Memory, l.CPUs, l.Pids = cmp.Or(asked.Memory, whole.Memory), cmp.Or(asked.CPUs, whole.CPUs), cmp.Or(asked.Pids, whole.Pids)
+	l.Memory, l.CPUs, l.Pids = cmp.Or(asked.Memory, whole.Memory), cmp.Or(asked.CPUs, whole.CPUs),
+		cmp.Or(asked.Pids, whole.Pids)
 	l.Stack = min(cmp.Or(asked.Over(ofLanguage.CappedBy(pl.Ceiling)).Stack, l.Memory), l.Memory)
 	l.Swap, l.Weight, l.Cpuset, l.Scratch, l.Inodes = whole.Swap, whole.Weight, whole.Cpuset, whole.Scratch, whole.Inodes
 	return l, l.Validate()
@@ -176,7 +181,8 @@ func (pl *Planner) Exec(s *Session, e api.Exec) (run, compile *Run, err error) {
 	if err := s.Language.checkNotArtifact(source); err != nil {
 		return nil, nil, err
 	}
-	compile, err = pl.compile(api.Run{Source: e.Source, Labels: s.Ask.Labels, Mode: pl.modeFor("")}, s.Language, s.Image, main, source)
+	compile, err = pl.compile(api.Run{Source: e.Source, Labels: s.Ask.Labels, Mode: pl.modeFor("")},
+		s.Language, s.Image, main, source)
 	if err == nil {
 		compile.ID, compile.SourceName = run.ID, given
 	}

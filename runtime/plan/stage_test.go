@@ -141,7 +141,8 @@ var uses = []use{
 	}},
 	{"a test with limits of its own", false, func(t *testing.T, pl *Planner, language string, l asked) (*Run, *Run) {
 		test := api.Test{ID: "1", Args: []string{"a"}, Limits: l.run}
-		r := api.Run{Language: language, Source: api.Bytes("x"), Tests: []api.Test{test}, Limits: api.Limits{Memory: 64 * api.MiB}, CompileLimits: l.compile}
+		r := api.Run{Language: language, Source: api.Bytes("x"), Tests: []api.Test{test}, Limits: api.Limits{Memory: 64 * api.MiB},
+			CompileLimits: l.compile}
 		return testOf(t, pl, r)
 	}},
 	{"a checker", false, func(t *testing.T, pl *Planner, language string, l asked) (*Run, *Run) {
@@ -273,7 +274,8 @@ func TestEveryFieldOfAManifest(t *testing.T) {
 		Memory: 200 * api.MiB, Stack: 24 * api.MiB, Wall: api.Duration(9e9), CPU: api.Duration(8e9), Pids: 50, OpenFiles: 70,
 		Output: 3 * api.MiB, Scratch: 90 * api.MiB, Inodes: 900,
 	}.Over(api.Defaults())
-	compileLimits := api.Limits{Memory: 300 * api.MiB, Stack: 16 * api.MiB, Wall: api.Duration(7e9), CPU: api.Duration(6e9)}.Over(languages.CompileDefaults())
+	compileLimits := api.Limits{Memory: 300 * api.MiB, Stack: 16 * api.MiB, Wall: api.Duration(7e9),
+		CPU: api.Duration(6e9)}.Over(languages.CompileDefaults())
 	env := func(name, value string) []string {
 		return Environment(map[string]string{name: value, "IMAGE": "1"}, nil)
 	}
@@ -284,7 +286,8 @@ func TestEveryFieldOfAManifest(t *testing.T) {
 	})
 	wantView(t, "the run of a parsed program", viewOf(parsedRun), viewOf(compiled))
 	wantView(t, "the compiler", viewOf(compile), &view{
-		Argv: []string{"cc", "-m300", "-h276", "-s14336", "-b", "main.every", "main", "main.every"}, Env: env("COMPILES", "1"), Source: "main.every",
+		Argv: []string{"cc", "-m300", "-h276", "-s14336", "-b", "main.every", "main", "main.every"},
+		Env:  env("COMPILES", "1"), Source: "main.every",
 		Artifacts: []string{"main"}, Limits: compileLimits, Tier: "managed", FullProc: true,
 	})
 	wantView(t, "the parser", viewOf(syntax), &view{
@@ -298,8 +301,10 @@ func TestEveryFieldOfAManifest(t *testing.T) {
 	}
 
 	known := map[string]string{ // how the fields that decide nothing of a stage are tested
-		"Name": "", "Aliases": "", "Version": "", "Image": "", "ImageFrom": "", "Extensions": "", "SourceFile": "", "Needs": "", "RefusedFlags": "TestRefusedFlagsSayWhy", "ReservedStems": "TestNamesThatCompilersGet",
-		"TimeFactor": "reported", "MemoryFactor": "reported", "Packages": "TestPackagesAreFoundByTheEnvironment", "Templates": "TestTemplateTakes and e2e",
+		"Name": "", "Aliases": "", "Version": "", "Image": "", "ImageFrom": "", "Extensions": "", "SourceFile": "", "Needs": "",
+		"RefusedFlags": "TestRefusedFlagsSayWhy", "ReservedStems": "TestNamesThatCompilersGet",
+		"TimeFactor": "reported", "MemoryFactor": "reported", "Packages": "TestPackagesAreFoundByTheEnvironment",
+		"Templates": "TestTemplateTakes and e2e",
 	}
 	l, err := pl.Languages.ByName("every")
 	if err != nil {
@@ -318,8 +323,10 @@ func TestEveryFieldOfAManifest(t *testing.T) {
 func TestDefaultsOfACheckerFollowItsLanguage(t *testing.T) {
 	pl := allLanguages(t)
 	for language, want := range map[string]struct{ run, compile api.Limits }{
-		"every": {api.Limits{CPU: api.Duration(8e9), Wall: api.Duration(9e9), Memory: 200 * api.MiB, Output: 3 * api.MiB, Stack: 24 * api.MiB}, api.Limits{CPU: api.Duration(6e9), Wall: api.Duration(7e9)}},
-		"cpp":   {api.Limits{CPU: judgeCPU, Wall: 2*judgeCPU + api.Duration(time.Second), Memory: judgeMemory, Output: judgeOutput, Stack: judgeMemory}, api.Limits{CPU: judgeCompileCPU, Wall: api.BusyWall(judgeCompileCPU)}},
+		"every": {api.Limits{CPU: api.Duration(8e9), Wall: api.Duration(9e9), Memory: 200 * api.MiB, Output: 3 * api.MiB, Stack: 24 * api.MiB},
+			api.Limits{CPU: api.Duration(6e9), Wall: api.Duration(7e9)}},
+		"cpp": {api.Limits{CPU: judgeCPU, Wall: 2*judgeCPU + api.Duration(time.Second), Memory: judgeMemory, Output: judgeOutput,
+			Stack: judgeMemory}, api.Limits{CPU: judgeCompileCPU, Wall: api.BusyWall(judgeCompileCPU)}},
 	} {
 		run, compile := uses[3].plan(t, pl, language, asked{})
 		if got := want.run.Over(run.Limits); got != run.Limits {

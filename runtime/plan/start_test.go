@@ -83,7 +83,8 @@ func TestProgramsThatNoStartMessageHolds(t *testing.T) {
 		"many variables and arguments":      {exec(many("S", 3000), many("E", 3000), make([]string, 3000)...), false},
 		"sources that a compiler gets":      {job(api.Run{Language: "c", Source: api.Bytes("x"), Files: sources(500)}), true},
 		"many sources that a compiler gets": {job(api.Run{Language: "c", Source: api.Bytes("x"), Files: sources(900)}), false},
-		"arguments and those of a test":     {job(api.Run{Language: "c", Source: api.Bytes("x"), Argv: []string{strings.Repeat("a", 60_000)}, Tests: []api.Test{{ID: "1", Args: []string{strings.Repeat("b", 60_000)}}}}), true},
+		"arguments and those of a test": {job(api.Run{Language: "c", Source: api.Bytes("x"), Argv: []string{strings.Repeat("a", 60_000)},
+			Tests: []api.Test{{ID: "1", Args: []string{strings.Repeat("b", 60_000)}}}}), true},
 	} {
 		err := tt.plan()
 		if tt.ok && err != nil || !tt.ok && !api.HasCode(err, api.CodeTooLarge) {
@@ -126,13 +127,16 @@ func TestStartsOfJudges(t *testing.T) {
 		want string
 	}{
 		{"a manager", func(n int) *Job {
-			return &Job{Run: run(1), Interactor: &Job{Run: run(MaxStartWords - 2 - 14 - 2 - n)}, Request: api.Run{Interactor: manager, Tests: []api.Test{{ID: "1"}, {ID: "2", CheckArgs: words(2)}}}}
+			return &Job{Run: run(1), Interactor: &Job{Run: run(MaxStartWords - 2 - 14 - 2 - n)},
+				Request: api.Run{Interactor: manager, Tests: []api.Test{{ID: "1"}, {ID: "2", CheckArgs: words(2)}}}}
 		}, `test "2": interactor: `},
 		{"a process", func(n int) *Job {
-			return &Job{Run: run(MaxStartWords - 2 - 3 - 2 - n), Interactor: &Job{Run: run(1)}, Request: api.Run{Interactor: manager, Tests: []api.Test{{Args: words(2)}}}}
+			return &Job{Run: run(MaxStartWords - 2 - 3 - 2 - n), Interactor: &Job{Run: run(1)},
+				Request: api.Run{Interactor: manager, Tests: []api.Test{{Args: words(2)}}}}
 		}, "arguments and environment"},
 		{"a checker", func(n int) *Job {
-			return &Job{Run: run(1), Checker: &Job{Run: run(MaxStartWords - 2 - 3 - 2 - n)}, Request: api.Run{Check: &api.Check{Protocol: api.ProtocolTestlib}, Tests: []api.Test{{ID: "1", CheckArgs: words(2)}}}}
+			return &Job{Run: run(1), Checker: &Job{Run: run(MaxStartWords - 2 - 3 - 2 - n)},
+				Request: api.Run{Check: &api.Check{Protocol: api.ProtocolTestlib}, Tests: []api.Test{{ID: "1", CheckArgs: words(2)}}}}
 		}, `test "1": check: `},
 	} {
 		if err := tt.job(0).checkStarts(); err != nil {

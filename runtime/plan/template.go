@@ -54,7 +54,8 @@ const (
 // needs: nothing of a user's is in them.
 func templateLimits() api.Limits {
 	return api.Limits{
-		Wall: api.Duration(20e9), CPU: api.Duration(20e9), Memory: 768 * api.MiB, Scratch: MaxTemplate + api.MiB, Output: 64 * api.KiB,
+		Wall: api.Duration(20e9), CPU: api.Duration(20e9), Memory: 768 * api.MiB,
+		Scratch: MaxTemplate + api.MiB, Output: 64 * api.KiB,
 		Stack: maxStack,
 	}
 }
@@ -74,11 +75,12 @@ var startVariables = []string{"PATH", "LD_", "GLIBC_", "MALLOC_", "OMP_", "OPENB
 // interpreterVariables are those that an interpreter or a library reads when it starts, by the kind of
 // template.
 var interpreterVariables = map[string][]string{
-	"python": {"HOME", "LANG", "LC_", "TZ", "PYTHON", "__PYVENV", "NPY_", "NUMPY_", "NUMEXPR_", "PANDAS_", "OPENSSL", "SSL_"},
-	"ruby":   {"HOME", "LANG", "LC_", "TZ", "RUBY", "GEM", "BUNDLE", "XDG_"},
-	"php":    {"HOME", "LANG", "LC_", "TZ", "PHP", "USE_", "ZEND_", "ICU_", "XML", "OPENSSL", "SSL_"},
-	"java":   {"HOME", "LANG", "LC_", "TZ", "JAVA", "_JAVA", "JDK", "CLASSPATH", "USER"},
-	"node":   {"HOME", "LANG", "LC_", "TZ", "NODE", "UV_", "OPENSSL", "SSL_", "ICU_"},
+	"python": {"HOME", "LANG", "LC_", "TZ", "PYTHON", "__PYVENV", "NPY_", "NUMPY_", "NUMEXPR_",
+		"PANDAS_", "OPENSSL", "SSL_"},
+	"ruby": {"HOME", "LANG", "LC_", "TZ", "RUBY", "GEM", "BUNDLE", "XDG_"},
+	"php":  {"HOME", "LANG", "LC_", "TZ", "PHP", "USE_", "ZEND_", "ICU_", "XML", "OPENSSL", "SSL_"},
+	"java": {"HOME", "LANG", "LC_", "TZ", "JAVA", "_JAVA", "JDK", "CLASSPATH", "USER"},
+	"node": {"HOME", "LANG", "LC_", "TZ", "NODE", "UV_", "OPENSSL", "SSL_", "ICU_"},
 }
 
 const coldLimits = "the limit cpus, cpuset, pids, open_files, memory or stack is not one of the template"
@@ -102,7 +104,8 @@ func (t *Template) takes(l api.Limits) bool {
 	const leastDescriptors = 5           // 0 to 2, the template, and a file of the image that restore maps
 	const leastPids, leastFiles = 32, 64 // enough for the threads and descriptors of every started interpreter
 	named := (t.stack == 0 || l.Stack == t.stack) && (t.memory == 0 || l.Memory == t.memory)
-	return named && l.OpenFiles >= leastDescriptors && l.Stack <= maxStack && (!t.threads || l.Pids >= leastPids && l.OpenFiles >= leastFiles)
+	return named && l.OpenFiles >= leastDescriptors && l.Stack <= maxStack &&
+		(!t.threads || l.Pids >= leastPids && l.OpenFiles >= leastFiles)
 }
 
 // template decides whether a run begins from a template. If the language has one and the run does not
@@ -164,11 +167,14 @@ func (pl *Planner) template(r api.Run, lang Language, image rootfs.Image, p *Run
 	case "ruby": // it has compiled a script when the template is written: an empty one
 		stage.Files = append(stage.Files, api.File{Name: lang.SourceFile})
 	case "java":
-		arguments := api.File{Name: "classes/.main", Content: []byte(strings.Join(append(slices.Clone(from.Arguments), "Trial\n"), "\n"))}
+		arguments := api.File{Name: "classes/.main",
+			Content: []byte(strings.Join(append(slices.Clone(from.Arguments), "Trial\n"), "\n"))}
 		stage.Files = append(stage.Files, arguments)
 		trial.Files = []api.File{arguments, {Name: "classes/Trial.class", Content: []byte(from.Trial)}}
 	}
-	stage.Env = slices.Concat(env, []string{"LD_PRELOAD=/box/" + templateDriver, "BRIG_TEMPLATE=/box/" + TemplateFile, "BRIG_TEMPLATE_IMPORT=" + from.Import, "BRIG_TEMPLATE_AFTER=" + from.After})
+	stage.Env = slices.Concat(env,
+		[]string{"LD_PRELOAD=/box/" + templateDriver, "BRIG_TEMPLATE=/box/" + TemplateFile,
+			"BRIG_TEMPLATE_IMPORT=" + from.Import, "BRIG_TEMPLATE_AFTER=" + from.After})
 	made.Key, made.Make, made.Trial = templateKey(stage, driver, from.Trial), stage, &trial
 	return made, "", nil
 }
@@ -231,7 +237,8 @@ func coldInterpreter(r api.Run, lang Language, p *Run, kind string) string {
 		return "the start of Ruby reads options in the first line of the source"
 	}
 	for _, f := range placedFiles(r) {
-		if name := path.Clean(f.name); strings.HasPrefix(name, ".local/") || strings.HasPrefix(name, ".config/") || strings.HasPrefix(name, ".gem") {
+		if name := path.Clean(f.name); strings.HasPrefix(name, ".local/") || strings.HasPrefix(name, ".config/") ||
+			strings.HasPrefix(name, ".gem") {
 			return "the interpreter may read " + name + " when it starts"
 		}
 	}
@@ -286,7 +293,8 @@ func templateKey(p *Run, driver TemplateDriver, trial string) string {
 		CPUs      float64
 		Files     [][sha256.Size]byte
 		Trial     string
-	}{p.Cell.Key.ImageTree, p.Cell.Key.Policy, p.Cell.Key.FullProc, p.Argv, p.Env, p.Limits.Stack, p.Limits.CPUs, files, trial})
+	}{p.Cell.Key.ImageTree, p.Cell.Key.Policy, p.Cell.Key.FullProc, p.Argv, p.Env, p.Limits.Stack,
+		p.Limits.CPUs, files, trial})
 }
 
 func hashOf(what any) string {

@@ -16,7 +16,8 @@ func templateFor(r api.Run, lang languages.Manifest) (languages.Template, bool) 
 	if !ok || from.Import == "" || from.Standard || len(ownModules(r, lang.SourceFile)) == 0 {
 		return from, ok
 	}
-	i := slices.IndexFunc(lang.Templates, func(t languages.Template) bool { return t.Import == "" && t.WhenImports == nil })
+	i := slices.IndexFunc(lang.Templates,
+		func(t languages.Template) bool { return t.Import == "" && t.WhenImports == nil })
 	if i < 0 {
 		return languages.Template{}, false
 	}

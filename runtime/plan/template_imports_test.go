@@ -40,10 +40,13 @@ func TestTemplatesByImports(t *testing.T) {
 		{"a source with a name, and modules of others", api.Run{Source: api.Bytes("import numpy"), SourceName: "solution.py"}, all, ""},
 		{"the source of calls", api.Run{Source: api.Bytes("import re"), Files: source("solution.py", "import numpy")}, all, "numpy"},
 		{"the source of a checker", api.Run{Source: api.Bytes("import os"), Files: source("checker.py", "import re")}, all, "re"},
-		{"the source of a wrapper with a name", api.Run{Source: api.Bytes("x = 1"), SourceName: ".wrapper.py", Files: source("main.py", "import re")}, all, "re"},
+		{"the source of a wrapper with a name",
+			api.Run{Source: api.Bytes("x = 1"), SourceName: ".wrapper.py", Files: source("main.py", "import re")}, all, "re"},
 		{"its wrapper's imports", api.Run{Source: api.Bytes("import re"), Files: source("solution.py", "x = 1")}, all, "re"},
-		{"a long source", api.Run{Source: api.Bytes("import re"), Files: source("solution.py", strings.Repeat("x\n", languages.MaxSearched))}, all, "re"},
-		{"calls with a file", api.Run{Source: api.Bytes("import numpy"), Files: append(source("solution.py", "x = 1"), source("x.py", "")...)}, all, ""},
+		{"a long source", api.Run{Source: api.Bytes("import re"),
+			Files: source("solution.py", strings.Repeat("x\n", languages.MaxSearched))}, all, "re"},
+		{"calls with a file", api.Run{Source: api.Bytes("import numpy"),
+			Files: append(source("solution.py", "x = 1"), source("x.py", "")...)}, all, ""},
 	} {
 		got, ok := templateFor(tt.run, tt.lang)
 		if ok != (tt.want != "-") || ok && (tt.want == "") != (got.WhenImports == nil) || ok && tt.want != "" && !got.WhenImports[tt.want] {

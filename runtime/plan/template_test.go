@@ -110,7 +110,8 @@ func TestRubySourcesOfTemplates(t *testing.T) {
 // a start.
 func TestKeysOfTemplates(t *testing.T) {
 	stage := func(change func(*Run)) *Run {
-		p := &Run{Argv: []string{"python3"}, Env: []string{"A=b"}, Limits: api.Limits{CPUs: 1, Memory: api.MiB}, Files: []api.File{{Name: templateDriver}, {Name: "classes/.main", Content: []byte("-ea")}}}
+		p := &Run{Argv: []string{"python3"}, Env: []string{"A=b"}, Limits: api.Limits{CPUs: 1, Memory: api.MiB},
+			Files: []api.File{{Name: templateDriver}, {Name: "classes/.main", Content: []byte("-ea")}}}
 		change(p)
 		return p
 	}

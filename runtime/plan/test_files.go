@@ -91,9 +91,12 @@ func checkTestFiles(r api.Run, lang Language, main string, compiles bool) error 
 	refuse := func(what, name string) error {
 		switch {
 		case clashes(name, main):
-			return api.Refuse(api.CodeBadFile, "%s %q is in the place of %s, the file of the source: rename it or set source_name", what, name, main)
-		case compiles && (lang.IsArtifact(name) || slices.ContainsFunc(lang.Artifacts, func(a string) bool { return clashes(name, a) })):
-			return api.Refuse(api.CodeBadFile, "%s %q is in the place of the output of the compiler of %s: rename it", what, name, lang.Name)
+			return api.Refuse(api.CodeBadFile,
+				"%s %q is in the place of %s, the file of the source: rename it or set source_name", what, name, main)
+		case compiles && (lang.IsArtifact(name) ||
+			slices.ContainsFunc(lang.Artifacts, func(a string) bool { return clashes(name, a) })):
+			return api.Refuse(api.CodeBadFile,
+				"%s %q is in the place of the output of the compiler of %s: rename it", what, name, lang.Name)
 		}
 		return nil
 	}
@@ -141,5 +144,6 @@ func placedFiles(r api.Run) []placedFile {
 // isData reports whether no interpreter takes a file of this name for a module, because of its
 // extension.
 func isData(name string) bool {
-	return !strings.Contains(name, "/") && slices.Contains([]string{".txt", ".in", ".inp", ".dat", ".csv", ".json"}, path.Ext(name))
+	return !strings.Contains(name, "/") &&
+		slices.Contains([]string{".txt", ".in", ".inp", ".dat", ".csv", ".json"}, path.Ext(name))
 }

@@ -24,14 +24,16 @@ func TestFilesOfATest(t *testing.T) {
 	pl := &Planner{}
 	r := api.Run{InputFile: "input.txt", OutputFile: "out/output.txt"}
 	one := &Run{Source: "main.py", Files: []api.File{
-		{Name: "main.py"}, {Name: "input.txt", Content: []byte("sample")}, {Name: "out/output.txt", Content: []byte("stale")}, {Name: "words", Content: []byte("theirs")}, {Name: "own.h"},
+		{Name: "main.py"}, {Name: "input.txt", Content: []byte("sample")}, {Name: "out/output.txt", Content: []byte("stale")},
+		{Name: "words", Content: []byte("theirs")}, {Name: "own.h"},
 	}}
 	was := slices.Clone(one.Files)
 	pl.nameFiles(one, r, api.Test{Stdin: []byte("1 2"), Files: []api.File{{Name: "words", Content: []byte("ours")}}})
 	if got := namesIn(one.Files); !slices.Equal(got, []string{"main.py", "own.h"}) {
 		t.Errorf("of the run: %v", got)
 	}
-	if got := one.TestFiles(); !slices.Equal(namesIn(got), []string{"words", "input.txt"}) || string(got[1].Content) != "1 2" || string(got[0].Content) != "ours" {
+	if got := one.TestFiles(); !slices.Equal(namesIn(got), []string{"words", "input.txt"}) || string(got[1].Content) != "1 2" ||
+		string(got[0].Content) != "ours" {
 		t.Errorf("of the test: %+v", got)
 	}
 	if one.PipedStdin() != nil || !slices.Equal(one.Dirs, []string{"out"}) {
@@ -123,7 +125,8 @@ func TestFilesOfTestsAreNoProgram(t *testing.T) {
 		compiled bool
 		want     bool // accepted
 	}{
-		{"input.txt", true, true}, {"main.c", true, false}, {"main.c/x", true, false}, {"main", true, false}, {"classes/A.class", true, false}, {"main", false, true}, {"main.c", false, false},
+		{"input.txt", true, true}, {"main.c", true, false}, {"main.c/x", true, false}, {"main", true, false}, {"classes/A.class", true, false},
+		{"main", false, true}, {"main.c", false, false},
 	} {
 		source := api.Bytes("x")
 		for field, r := range map[string]api.Run{
@@ -143,7 +146,8 @@ func TestFilesOfTestsAreNoProgram(t *testing.T) {
 // A compile stage has no files of tests, and its cache does not know them: its inputs are those of
 // the run.
 func TestFilesOfTestsAreNotCompiled(t *testing.T) {
-	r := api.Run{Source: api.Bytes("x"), InputFile: "input.txt", Tests: []api.Test{{ID: "1", Stdin: []byte("secret"), Files: []api.File{{Name: "words.h"}}}}}
+	r := api.Run{Source: api.Bytes("x"), InputFile: "input.txt",
+		Tests: []api.Test{{ID: "1", Stdin: []byte("secret"), Files: []api.File{{Name: "words.h"}}}}}
 	files, err := sourceFile(r, "main.c")
 	if err != nil || !slices.Equal(namesIn(files), []string{"main.c"}) {
 		t.Errorf("the compiler gets %v, %v", namesIn(files), err)
@@ -154,7 +158,8 @@ func TestFilesOfTestsAreNotCompiled(t *testing.T) {
 // files cannot be imported. What an interpreter reads when it starts counts in any case.
 func TestFilesOfTestsAndTemplates(t *testing.T) {
 	for name, data := range map[string]bool{
-		"input.txt": true, "data.in": true, "words.csv": true, "numpy.py": false, "numpy/x.txt": false, "numpy.so": false, "input": false, "sitecustomize.pyc": false,
+		"input.txt": true, "data.in": true, "words.csv": true, "numpy.py": false, "numpy/x.txt": false, "numpy.so": false, "input": false,
+		"sitecustomize.pyc": false,
 	} {
 		files := placedFiles(api.Run{InputFile: name})
 		more := placedFiles(api.Run{Tests: []api.Test{{}, {Files: []api.File{{Name: name}}}}})

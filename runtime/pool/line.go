@@ -185,7 +185,8 @@ func (p *Pool) expired(w *waiter) error {
 		}
 	default:
 		if p.allSlotsFree() && now-max(w.since, p.idleSince) >= memoryTimeout {
-			return api.Fail(api.CodeSetupTimeout, "no memory was free within %v in which nothing ran: %w", memoryTimeout, w.reason)
+			return api.Fail(api.CodeSetupTimeout, "no memory was free within %v in which nothing ran: %w",
+				memoryTimeout, w.reason)
 		}
 	}
 	return nil
@@ -234,7 +235,8 @@ func (p *Pool) serveOne() bool {
 			continue
 		}
 		lacks, err := p.try(w, common)
-		if err == nil || !api.HasCode(err, api.CodeBusy, api.CodeOverloaded) || w.Kind == First && lacks == lacksMemory && !p.runsHold(w.size) {
+		if err == nil || !api.HasCode(err, api.CodeBusy, api.CodeOverloaded) ||
+			w.Kind == First && lacks == lacksMemory && !p.runsHold(w.size) {
 			for _, one := range passed {
 				one.passed++
 			}

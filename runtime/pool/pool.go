@@ -66,7 +66,8 @@ const (
 // New makes a pool of slots, which it closes. memory is the most that may be reserved.
 func New(f *cell.Factory, slots []*Slot, scratch cell.ScratchSize, memory api.Size, capacity Capacity) *Pool {
 	ctx, stop := context.WithCancel(context.Background())
-	p := &Pool{Factory: f, scratch: scratch, memory: memory, capacity: capacity, over: ctx, stop: stop, freed: make(chan struct{}, 1)}
+	p := &Pool{Factory: f, scratch: scratch, memory: memory, capacity: capacity, over: ctx, stop: stop,
+		freed: make(chan struct{}, 1)}
 	for _, s := range slots {
 		p.slots = append(p.slots, &slotState{slot: s, keepers: map[plan.CellKey]*keeper{}})
 	}
@@ -150,9 +151,12 @@ func (p *Pool) checkMemory(memory api.Size, what string) error {
 	case p.closed:
 		return api.Fail(api.CodeStopping, "the agent is stopping: send the request again later")
 	case memory > p.memory:
-		return api.Refuse(api.CodeAboveCeiling, "%s is %s and this agent reserves at most %s for all runs together: ask for less, or have the operator raise it (brigd --memory)", what, memory, p.memory)
+		return api.Refuse(api.CodeAboveCeiling,
+			"%s is %s and this agent reserves at most %s for all runs together: ask for less, or have the operator raise it (brigd --memory)", what, memory, p.memory)
 	case p.reserved+memory > p.memory:
-		return api.Fail(api.CodeOverloaded, "%s of memory is reserved for other runs and sessions, and %s is the most: send the request again later", p.reserved, p.memory)
+		return api.Fail(api.CodeOverloaded,
+			"%s of memory is reserved for other runs and sessions, and %s is the most: send the request again later", p.reserved,
+			p.memory)
 	}
 	return nil
 }
@@ -162,7 +166,8 @@ func (p *Pool) checkMemory(memory api.Size, what string) error {
 func (p *Pool) ReserveMemory(memory api.Size) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.checkMemory(memory, "the session's memory with swap, scratch and the kernel's tables for pids times open_files"); err != nil {
+	if err := p.checkMemory(memory,
+		"the session's memory with swap, scratch and the kernel's tables for pids times open_files"); err != nil {
 		return err
 	}
 	p.reserved += memory
@@ -224,7 +229,8 @@ func (l *Lease) GiveBack(doubt bool) {
 // GiveBackWhenEmpty is GiveBack for a run whose processes were killed and have not ended yet. The
 // lease ends when they have ended, or when the agent stops.
 func (l *Lease) GiveBackWhenEmpty() {
-	leaf, log := l.Prepared.Shell.Leaf, l.Pool.Factory.Log.With("slot", l.slotState.slot.index, "cell", l.Prepared.Cell.Name)
+	leaf, log := l.Prepared.Shell.Leaf,
+		l.Pool.Factory.Log.With("slot", l.slotState.slot.index, "cell", l.Prepared.Cell.Name)
 	log.Warn("the slot waits for the processes of its last run, which were killed")
 	l.Pool.wg.Go(func() {
 		for l.Pool.over.Err() == nil {

@@ -120,7 +120,8 @@ func (s *Slot) Parallel(l api.Limits) float64 {
 
 // Close closes what the slot waits with. No run may be under way.
 func (s *Slot) Close() error {
-	return errors.Join(s.ids.Close(), s.Poller.Close(), s.Wall.File.Close(), s.CPU.File.Close(), s.CallTimer.File.Close(), s.Throttle.File.Close(), s.Wake.File.Close())
+	return errors.Join(s.ids.Close(), s.Poller.Close(), s.Wall.File.Close(), s.CPU.File.Close(), s.CallTimer.File.Close(),
+		s.Throttle.File.Close(), s.Wake.File.Close())
 }
 
 // chunkSize is how much is read from a pipe at once.

@@ -23,7 +23,8 @@ const companionKeepers = 2
 // AcquireTogether waits for its turn and leases a slot for a program and, on the same processors, its
 // companions for the interactor and for the further ones of so many processes of the program: all or none,
 // so that no two callers wait for what the other has.
-func (p *Pool) AcquireTogether(ctx context.Context, t Turn, program, interactor Want, processes int) (programs []*Lease, companion *Lease, err error) {
+func (p *Pool) AcquireTogether(ctx context.Context, t Turn, program, interactor Want,
+	processes int) (programs []*Lease, companion *Lease, err error) {
 	since := linux.Monotonic()
 	program.Memory += program.Cell.CopySize()
 	interactor.Memory += interactor.Cell.CopySize()
@@ -66,12 +67,16 @@ func (p *Pool) mostKeepers(s *slotState) int {
 }
 
 // admitTogether is admit for several programs. p.mu is held.
-func (p *Pool) admitTogether(program, interactor Want, processes int) (programs []*Lease, companion *Lease, surplus []*keeper, err error) {
+func (p *Pool) admitTogether(program, interactor Want,
+	processes int) (programs []*Lease, companion *Lease, surplus []*keeper, err error) {
 	if p.capacity.Keepers < 1+processes || p.capacity.SingleLeaf {
-		return nil, nil, nil, api.Refuse(api.CodeUnsupported, "an interactor and %d processes of the program need %d cells in one slot, and the limit on open files allows the agent too few: use fewer slots, or raise the limit (ulimit -n, LimitNOFILE=)", processes, 1+processes)
+		return nil, nil, nil, api.Refuse(api.CodeUnsupported,
+			"an interactor and %d processes of the program need %d cells in one slot, and the limit on open files allows the agent too few: use fewer slots, or raise the limit (ulimit -n, LimitNOFILE=)", processes, 1+processes)
 	}
 	if len(p.slots)*(processes+1) > plan.MaxSlot {
-		return nil, nil, nil, api.Refuse(api.CodeUnsupported, "each of %d processes of the program needs ids of its own, and %d slots leave too few: use fewer slots", processes, len(p.slots))
+		return nil, nil, nil, api.Refuse(api.CodeUnsupported,
+			"each of %d processes of the program needs ids of its own, and %d slots leave too few: use fewer slots",
+			processes, len(p.slots))
 	}
 	memory := api.Size(processes)*program.Memory + interactor.Memory
 	if err := p.checkMemory(memory, "the memory of the program and the interactor together"); err != nil {

@@ -32,9 +32,15 @@ func TestCompanionsShareTheCellsOfASlot(t *testing.T) {
 	}{
 		{"few", 3, []*slotState{kept(2, true)}, []int{3, 2}},
 		{"an interactor next to many", 8, []*slotState{kept(1, true)}, []int{7, 1}},
-		{"seven processes", 1, []*slotState{kept(1, true), kept(1, true), kept(1, true), kept(1, true), kept(1, true), kept(1, true), kept(1, true)}, []int{1, 1, 1, 1, 1, 1, 1, 1}},
-		{"seven processes after many runs", 5, []*slotState{kept(2, true), kept(1, true), kept(1, true), kept(1, true), kept(1, true), kept(1, true), kept(1, true)}, []int{1, 1, 1, 1, 1, 1, 1, 1}},
-		{"an interactor after seven processes", 2, []*slotState{kept(2, true), kept(1, false), kept(1, false), kept(1, false), kept(1, false), kept(1, false), kept(1, false)}, []int{2, 2, 1, 1, 1, 1, 0, 0}},
+		{"seven processes", 1,
+			[]*slotState{kept(1, true), kept(1, true), kept(1, true), kept(1, true), kept(1, true), kept(1, true), kept(1, true)},
+			[]int{1, 1, 1, 1, 1, 1, 1, 1}},
+		{"seven processes after many runs", 5,
+			[]*slotState{kept(2, true), kept(1, true), kept(1, true), kept(1, true), kept(1, true), kept(1, true), kept(1, true)},
+			[]int{1, 1, 1, 1, 1, 1, 1, 1}},
+		{"an interactor after seven processes", 2,
+			[]*slotState{kept(2, true), kept(1, false), kept(1, false), kept(1, false), kept(1, false), kept(1, false), kept(1, false)},
+			[]int{2, 2, 1, 1, 1, 1, 0, 0}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &Pool{capacity: Capacity{Keepers: MaxKeepers}}

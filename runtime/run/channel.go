@@ -92,7 +92,8 @@ func (c *channel) reopen(f *os.File, flags int) (*os.File, error) {
 // would keep the manager from opening it: the program's failure would be an error of the manager's
 // (TestHostileOwnersOfPipes).
 func (c *channel) handle(f *os.File) (*os.File, error) {
-	if err := errors.Join(unix.Fchown(linux.FD(f), os.Geteuid(), os.Getegid()), unix.Fchmod(linux.FD(f), 0o666)); err != nil {
+	if err := errors.Join(unix.Fchown(linux.FD(f), os.Geteuid(), os.Getegid()),
+		unix.Fchmod(linux.FD(f), 0o666)); err != nil {
 		return nil, fmt.Errorf("make a pipe the agent's: %w", err)
 	}
 	return c.reopen(f, unix.O_PATH)

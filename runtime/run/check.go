@@ -22,7 +22,8 @@ type judgement struct {
 // A checker may fail because of what it reads: a program must not be able to turn its wrong answer into an
 // error. So a checker that fails judges the expected output next. If it accepts that, the output of the
 // program is at fault, and the answer is wrong (GRD-30). Otherwise nothing is known of the program.
-func (t *testRun) check(ctx context.Context, test api.Test, of contents, output []byte, feedback []api.File, out *api.TestResult, pass int) (judge.Word, []api.File, error) {
+func (t *testRun) check(ctx context.Context, test api.Test, of contents, output []byte, feedback []api.File,
+	out *api.TestResult, pass int) (judge.Word, []api.File, error) {
 	j, err := t.runChecker(ctx, test, of, output, feedback, pass)
 	if err != nil {
 		return judge.Word{}, nil, err
@@ -50,7 +51,8 @@ func (t *testRun) check(ctx context.Context, test api.Test, of contents, output 
 }
 
 // runChecker runs the checker on one output. An error says that brig failed.
-func (t *testRun) runChecker(ctx context.Context, test api.Test, of contents, output []byte, feedback []api.File, pass int) (j judgement, err error) {
+func (t *testRun) runChecker(ctx context.Context, test api.Test, of contents, output []byte, feedback []api.File,
+	pass int) (j judgement, err error) {
 	p := t.job.Check(test, of.stdin, output, of.expected, feedback)
 	if err := p.CheckMemory(); err != nil {
 		return judgement{failed: err}, nil
@@ -66,7 +68,8 @@ func (t *testRun) runChecker(ctx context.Context, test api.Test, of contents, ou
 		j.failed = err
 		return j, nil
 	}
-	if j.said, j.failed = judge.ProtocolOf(t.job.Request.Check.Protocol).Read(l, t.job.Request.Check.Points); j.failed != nil {
+	if j.said, j.failed = judge.ProtocolOf(t.job.Request.Check.Protocol).Read(l,
+		t.job.Request.Check.Points); j.failed != nil {
 		return j, nil
 	}
 	passes := max(t.job.Request.Passes, 1)

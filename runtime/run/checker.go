@@ -19,7 +19,8 @@ import (
 
 // prepareJudge compiles a checker or an interactor, once for all tests, and gets its template; nil is none.
 // admitted says whether the job had a slot already. The caller releases the start.
-func (r *Runner) prepareJudge(ctx context.Context, part string, j *plan.Job, streams Streams, admitted *bool) (start, error) {
+func (r *Runner) prepareJudge(ctx context.Context, part string, j *plan.Job, streams Streams,
+	admitted *bool) (start, error) {
 	if j == nil {
 		return start{}, nil
 	}
@@ -37,7 +38,8 @@ func (r *Runner) prepareJudge(ctx context.Context, part string, j *plan.Job, str
 		if failed != nil {
 			why := firstWords(slices.Concat(failed.Stderr, failed.Stdout))
 			if len(failed.LimitsHit) > 0 {
-				why = fmt.Sprintf("the compiler met its limit of %s: raise compile_limits (%s)", strings.Join(failed.LimitsHit, " and "), why)
+				why = fmt.Sprintf("the compiler met its limit of %s: raise compile_limits (%s)",
+					strings.Join(failed.LimitsHit, " and "), why)
 			}
 			return start{}, api.Refuse(api.CodeCheckFailed, "the %s does not compile: %s", part, why)
 		}
@@ -76,12 +78,14 @@ func firstWords(text []byte) string {
 
 // checkFailed is the error for a checker that did not keep to its protocol.
 func checkFailed(part, test string, res api.Result, why error) error {
-	return api.Refuse(api.CodeCheckFailed, "test %q: the %s failed: %w (exit code %d, stderr: %s)", test, part, why, res.ExitCode, firstWords(res.Stderr))
+	return api.Refuse(api.CodeCheckFailed, "test %q: the %s failed: %w (exit code %d, stderr: %s)", test, part, why,
+		res.ExitCode, firstWords(res.Stderr))
 }
 
 // left is what a checker left on one test. An error says that it left more than may be read.
 func left(res api.Result) (judge.Left, error) {
-	l := judge.Left{Verdict: res.Verdict, ExitCode: res.ExitCode, Signal: res.SignalName, Stdout: res.Stdout, Stderr: res.Stderr, Files: map[string][]byte{}}
+	l := judge.Left{Verdict: res.Verdict, ExitCode: res.ExitCode, Signal: res.SignalName, Stdout: res.Stdout,
+		Stderr: res.Stderr, Files: map[string][]byte{}}
 	for _, f := range res.Files {
 		l.Files[f.Name] = f.Content
 	}
@@ -119,7 +123,8 @@ type contents struct{ stdin, expected []byte }
 
 // checked has the checker judge out, and runs the program again as long as the checker wants another pass.
 // once runs the program with another input. written is the file that is judged instead of stdout; nil: none.
-func (t *testRun) checked(ctx context.Context, test api.Test, of contents, written *outputFile, out *api.TestResult, once func(stdin []byte) (api.Result, error)) error {
+func (t *testRun) checked(ctx context.Context, test api.Test, of contents, written *outputFile, out *api.TestResult,
+	once func(stdin []byte) (api.Result, error)) error {
 	var feedback []api.File
 	slowest, input := out.Result, of.stdin
 	for pass := 1; out.Result.Verdict == api.OK; pass++ {

@@ -28,7 +28,8 @@ func TestABrokenCheckerIsNoVerdict(t *testing.T) {
 // The files of a checker count as memory of it, before anything is executed.
 func TestTheFilesOfACheckerMustFit(t *testing.T) {
 	small := &plan.Job{Run: &plan.Run{Limits: api.Limits{Memory: api.GiB}}}
-	large := &plan.Job{Run: &plan.Run{Source: "a.py", Limits: api.Limits{Memory: api.MinMemory}, Files: []api.File{{Name: "a.py", Content: make([]byte, api.MiB)}}}}
+	large := &plan.Job{Run: &plan.Run{Source: "a.py", Limits: api.Limits{Memory: api.MinMemory},
+		Files: []api.File{{Name: "a.py", Content: make([]byte, api.MiB)}}}}
 	for _, j := range []*plan.Job{{Run: small.Run, Checker: large}, {Run: small.Run, Interactor: large}} {
 		res, err := (&Runner{}).runJob(t.Context(), j, Streams{}, 0)
 		if !api.HasCode(err, api.CodeCheckFailed) {
@@ -60,7 +61,8 @@ func TestErrorsOfTestsCountInTheirOrder(t *testing.T) {
 		{"the first of two, in order", false, []end{{0, "", one}, {1, "", two}}, one},
 	} {
 		var reported []string
-		r := &testRun{job: &plan.Job{Request: api.Run{StopAtFailure: tt.stop, Tests: []api.Test{{ID: "0"}, {ID: "1"}, {ID: "2"}}}}, report: func(res api.TestResult) { reported = append(reported, res.ID) }}
+		r := &testRun{job: &plan.Job{Request: api.Run{StopAtFailure: tt.stop, Tests: []api.Test{{ID: "0"}, {ID: "1"}, {ID: "2"}}}},
+			report: func(res api.TestResult) { reported = append(reported, res.ID) }}
 		r.prepare()
 		canceled := false
 		for range 3 {

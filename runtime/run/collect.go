@@ -53,7 +53,8 @@ type collector struct {
 }
 
 // collect returns the requested files, ordered by name. When ctx ends, it returns with ctx's error.
-func collect(ctx context.Context, box *os.File, want api.Collect, only []string, placed map[string]cell.Input) ([]api.File, []api.Skipped, error) {
+func collect(ctx context.Context, box *os.File, want api.Collect, only []string,
+	placed map[string]cell.Input) ([]api.File, []api.Skipped, error) {
 	if want.Files == 0 {
 		want.Files = api.CollectFiles
 	}
@@ -228,7 +229,8 @@ func (c *collector) wanted(name string, at globStates, st *unix.Stat_t) bool {
 		return false
 	}
 	in, was := c.placed[name]
-	return len(c.want.Globs) > 0 || c.only != nil || !was || in.Stamp != cell.StampOf(st) || !in.Artifact && !c.hasContent(name, in.Content)
+	return len(c.want.Globs) > 0 || c.only != nil || !was || in.Stamp != cell.StampOf(st) ||
+		!in.Artifact && !c.hasContent(name, in.Content)
 }
 
 // hasContent reports whether a file that looks untouched still has the bytes it was placed with.
@@ -282,7 +284,8 @@ func (c *collector) take(name string) error {
 		c.skip(name, cell.FileKind(st.Mode))
 		return nil
 	case st.Size > int64(room): // also a huge sparse file: only its size is read, not its bytes (FIO-05)
-		c.skip(name, fmt.Sprintf("it has %s; %s are left of the limit of %s", api.Size(st.Size).About(), api.Size(room).About(), c.want.Bytes.About()))
+		c.skip(name, fmt.Sprintf("it has %s; %s are left of the limit of %s", api.Size(st.Size).About(),
+			api.Size(room).About(), c.want.Bytes.About()))
 		return nil
 	}
 	content := make([]byte, st.Size)

@@ -28,7 +28,8 @@ type artifacts struct {
 // no run can change what another executes (CMP-16).
 //
 // k counts what is retained of it.
-func (r *Runner) Compile(ctx context.Context, p *plan.Run, k *retention, begun time.Duration, turn pool.Turn) (made *artifacts, failed *api.Result, err error) {
+func (r *Runner) Compile(ctx context.Context, p *plan.Run, k *retention, begun time.Duration,
+	turn pool.Turn) (made *artifacts, failed *api.Result, err error) {
 	made, failed, err = r.compileOrGet(ctx, p, k, begun, turn)
 	if made != nil { // others have the same artifacts from a source of another name
 		made.Info.Stdout, made.Info.Stderr = p.Reported(made.Info.Stdout), p.Reported(made.Info.Stderr)
@@ -40,7 +41,8 @@ func (r *Runner) Compile(ctx context.Context, p *plan.Run, k *retention, begun t
 }
 
 // compileOrGet is Compile, with the name of the source that the compiler has got in what it wrote.
-func (r *Runner) compileOrGet(ctx context.Context, p *plan.Run, k *retention, begun time.Duration, turn pool.Turn) (made *artifacts, failed *api.Result, err error) {
+func (r *Runner) compileOrGet(ctx context.Context, p *plan.Run, k *retention, begun time.Duration,
+	turn pool.Turn) (made *artifacts, failed *api.Result, err error) {
 	key := plan.ArtifactKey(p)
 	if err := k.await(ctx, r.Pool, turn, r.cachedSize(key)); err != nil {
 		return nil, nil, err
@@ -94,7 +96,8 @@ func (r *Runner) compileOrGet(ctx context.Context, p *plan.Run, k *retention, be
 func missingArtifacts(artifacts []string, res api.Result) (none []api.Skipped) {
 	for _, name := range artifacts {
 		if !slices.ContainsFunc(res.Files, func(f api.File) bool { return isOrBelow(name, f.Name) }) &&
-			!slices.ContainsFunc(res.Skipped, func(s api.Skipped) bool { return s.Name == unnamedFiles || isOrBelow(name, s.Name) }) {
+			!slices.ContainsFunc(res.Skipped,
+				func(s api.Skipped) bool { return s.Name == unnamedFiles || isOrBelow(name, s.Name) }) {
 			none = append(none, api.Skipped{Name: name, Reason: "the compiler did not create it"})
 		}
 	}

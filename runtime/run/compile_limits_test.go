@@ -10,7 +10,8 @@ import (
 // What was compiled with larger limits is taken for a job only if that job could have compiled it.
 func TestCouldMake(t *testing.T) {
 	const second = api.Duration(time.Second)
-	made := api.Limits{CPU: 28 * second, Wall: 29 * second, Memory: api.GiB, Pids: 100, Output: api.MiB, Scratch: 64 * api.MiB, Inodes: 1000, OpenFiles: 256}
+	made := api.Limits{CPU: 28 * second, Wall: 29 * second, Memory: api.GiB, Pids: 100, Output: api.MiB, Scratch: 64 * api.MiB,
+		Inodes: 1000, OpenFiles: 256}
 	info := api.Compilation{Limits: made, Timing: api.Timing{Wall: int64(4 * second)}, Usage: api.Usage{
 		CPU: api.Known(int64(3*second), ""), Memory: api.Known(int64(200*api.MiB), ""), Pids: api.Known(4, ""), StderrBytes: 1000,
 	}}

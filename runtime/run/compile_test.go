@@ -12,8 +12,9 @@ import (
 
 func TestArtifactsReadBack(t *testing.T) {
 	a := &artifacts{
-		Files: []api.File{{Name: "main", Content: []byte("\x7fELF\n\n{}"), Executable: true}, {Name: "d/empty", Content: []byte{}}, {Name: "last", Content: []byte("x")}},
-		Info:  api.Compilation{Key: "k", Stderr: []byte("line\nline\n"), Size: 9},
+		Files: []api.File{{Name: "main", Content: []byte("\x7fELF\n\n{}"), Executable: true}, {Name: "d/empty", Content: []byte{}},
+			{Name: "last", Content: []byte("x")}},
+		Info: api.Compilation{Key: "k", Stderr: []byte("line\nline\n"), Size: 9},
 	}
 	entry, err := encodeArtifacts(a)
 	if err != nil {

@@ -19,9 +19,11 @@ var exhaustionErrors = []struct {
 }{
 	{unix.EMFILE, "Too many open files", "the agent has reached its limit of open files: raise the limit (LimitNOFILE=), or use fewer slots"},
 	{unix.ENFILE, "Too many open files in system", "the host has reached its limit of open files: raise fs.file-max, or use fewer slots"},
-	{unix.EAGAIN, "Resource temporarily unavailable", "the agent has reached its limit of processes: raise TasksMax=, pids.max above it or kernel.pid_max, or use fewer slots"},
+	{unix.EAGAIN, "Resource temporarily unavailable",
+		"the agent has reached its limit of processes: raise TasksMax=, pids.max above it or kernel.pid_max, or use fewer slots"},
 	{unix.ENOMEM, "Cannot allocate memory", "the kernel has no memory for a cell: lower the load on this host, or use fewer slots"},
-	{unix.ENOSPC, "No space left on device", "a file system or a table of the kernel is full: free space at --run-dir, or raise user.max_*_namespaces and fs.mount-max"},
+	{unix.ENOSPC, "No space left on device",
+		"a file system or a table of the kernel is full: free space at --run-dir, or raise user.max_*_namespaces and fs.mount-max"},
 }
 
 // exhaustion turns such a failure of ours into an error with its own code and remedy; otherwise it

@@ -36,7 +36,8 @@ func (at party) giveBack(doubt bool) {
 }
 
 // leaseTogether leases all or none.
-func (r *Runner) leaseTogether(ctx context.Context, turn pool.Turn, program, interactor *plan.Run, processes int) (party, error) {
+func (r *Runner) leaseTogether(ctx context.Context, turn pool.Turn, program, interactor *plan.Run,
+	processes int) (party, error) {
 	a, err := r.want(program)
 	if err != nil {
 		return party{}, err
@@ -64,7 +65,8 @@ type ending struct {
 
 // interact runs a program, perhaps as several processes, and an interactor at the same time, each in its own cell,
 // with pipes between them.
-func (t *testRun) interact(ctx context.Context, at party, pp, ip *plan.Run, from start, streams Streams, begun time.Duration) (x interaction, err error) {
+func (t *testRun) interact(ctx context.Context, at party, pp, ip *plan.Run, from start, streams Streams,
+	begun time.Duration) (x interaction, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	i, n := t.job.Request.Interactor, len(at.programs)
@@ -131,7 +133,8 @@ func (t *testRun) interact(ctx context.Context, at party, pp, ip *plan.Run, from
 }
 
 // interacted runs the program of a test with its interactor, for as many passes as that asks for, and judges.
-func (t *testRun) interacted(ctx context.Context, test api.Test, at party, p *plan.Run, from start, expected []byte, streams Streams, begun time.Duration) (out api.TestResult, err error) {
+func (t *testRun) interacted(ctx context.Context, test api.Test, at party, p *plan.Run, from start, expected []byte,
+	streams Streams, begun time.Duration) (out api.TestResult, err error) {
 	out.ID = test.ID
 	in := judge.InteractionOf(t.job.Request.Interactor.Protocol)
 	one, passes, input := *p, max(t.job.Request.Passes, 1), p.Stdin
@@ -185,7 +188,8 @@ func (t *testRun) interacted(ctx context.Context, test api.Test, at party, p *pl
 		case out.Result.Verdict != api.OK:
 			return out, nil
 		case said.More && pass == passes:
-			return out, api.Refuse(api.CodeCheckFailed, "test %q: the interactor failed: it asked for another pass after pass %d, and passes is %d", test.ID, pass, passes)
+			return out, api.Refuse(api.CodeCheckFailed,
+				"test %q: the interactor failed: it asked for another pass after pass %d, and passes is %d", test.ID, pass, passes)
 		case said.More && pass == t.job.Request.Interactor.Passes:
 			err := t.alone(ctx, test, p, from, contents{said.Next, expected}, streams, &out)
 			return out, err
@@ -207,7 +211,8 @@ func (t *testRun) interacted(ctx context.Context, test api.Test, at party, p *pl
 
 // alone runs the program a second time, without the interactor of the first run, and has the checker judge
 // what it prints.
-func (t *testRun) alone(ctx context.Context, test api.Test, p *plan.Run, from start, of contents, streams Streams, out *api.TestResult) error {
+func (t *testRun) alone(ctx context.Context, test api.Test, p *plan.Run, from start, of contents, streams Streams,
+	out *api.TestResult) error {
 	again, first := *p, out.Result
 	again.Stdin = of.stdin
 	res, err := t.runner.execute(ctx, &again, from, streams, linux.Monotonic(), nextStage)

@@ -25,7 +25,8 @@ func (r *Runner) InvalidSourceResult(p *plan.Run, source *plan.InvalidSource) ap
 	return api.Result{
 		Run: p.ID, Verdict: api.CompileError, Stage: api.StageCompile, ExitCode: -1, LimitsHit: []string{},
 		Stderr: api.Bytes(source.Reason), Limits: p.Limits, Labels: p.Labels, Host: r.host(p),
-		Usage:  api.Usage{CPU: none, User: none, System: none, Memory: none, MaxRSS: none, Pids: none, OOMKills: none, ForksRefused: none},
+		Usage: api.Usage{CPU: none, User: none, System: none, Memory: none, MaxRSS: none, Pids: none,
+			OOMKills: none, ForksRefused: none},
 		Timing: api.Timing{Started: time.Now().UTC().Format(time.RFC3339Nano)},
 	}
 }
@@ -128,7 +129,8 @@ func (w *supervisor) startFailure(p *plan.Run) error {
 func startError(p *plan.Run, err error) error {
 	var step *cell.StepError
 	if errors.As(err, &step) && step.Step == "directory" && p.Dir != "" {
-		return api.Refuse(api.CodeBadImage, "image %s wants its programs to start in %s, which cannot be entered: %w", p.Cell.Key.Image, p.Dir, step.Err)
+		return api.Refuse(api.CodeBadImage, "image %s wants its programs to start in %s, which cannot be entered: %w",
+			p.Cell.Key.Image, p.Dir, step.Err)
 	}
 	if !errors.As(err, &step) || step.Step != "exec" {
 		return fmt.Errorf("start: %w", err)
@@ -136,11 +138,13 @@ func startError(p *plan.Run, err error) error {
 	name := p.Argv[0]
 	switch {
 	case isNotFound(step.Err):
-		return api.Refuse(api.CodeNoProgram, "%s: no such program in image %s, or its interpreter is missing there", name, p.Cell.Key.Image)
+		return api.Refuse(api.CodeNoProgram, "%s: no such program in image %s, or its interpreter is missing there",
+			name, p.Cell.Key.Image)
 	case slices.Contains(execErrors, step.Err):
 		return api.Refuse(api.CodeBadProgram, "%s: cannot be executed in image %s: %w", name, p.Cell.Key.Image, step.Err)
 	case errors.Is(step.Err, unix.E2BIG):
-		return api.Refuse(api.CodeTooLarge, "argv and env are larger than the kernel accepts under the stack limit: pass large data as a file or on stdin")
+		return api.Refuse(api.CodeTooLarge,
+			"argv and env are larger than the kernel accepts under the stack limit: pass large data as a file or on stdin")
 	}
 	return fmt.Errorf("start: %w", err)
 }

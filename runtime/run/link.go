@@ -77,7 +77,8 @@ type linkEnd struct {
 // newLink joins programs with an interactor.
 func newLink(programs []*pool.Lease, how linking) (_ *link, err error) {
 	n := len(programs)
-	l := &link{how: how, started: make(chan struct{}), over: make(chan struct{}), ended: make([]*programEnd, n+1), wake: make([]func(), n+1)}
+	l := &link{how: how, started: make(chan struct{}), over: make(chan struct{}), ended: make([]*programEnd, n+1),
+		wake: make([]func(), n+1)}
 	l.others.Add(n)
 	defer func() {
 		if err != nil {
@@ -317,7 +318,8 @@ func (w *supervisor) onInteractorEnd(how programEnd) error {
 		return errors.Join(c.toProgram.Close(), unix.SetNonblock(linux.FD(c.fromProgram), true), w.discard(c.fromProgram))
 	}
 	w.link.readsOutput, w.parked[0] = true, false
-	return errors.Join(c.toProgram.Close(), unix.SetNonblock(linux.FD(c.fromProgram), true), w.Slot.Poller.Add(c.fromProgram, linux.PollIn, tagStdout))
+	return errors.Join(c.toProgram.Close(), unix.SetNonblock(linux.FD(c.fromProgram), true),
+		w.Slot.Poller.Add(c.fromProgram, linux.PollIn, tagStdout))
 }
 
 // discard has the agent read a pipe whose reader has ended.

@@ -23,9 +23,12 @@ func TestEndsOfStoppedPrograms(t *testing.T) {
 	}{
 		{"it ended by itself", supervisor{replied: true, reply: cell.Reply{ExitNs: 7, Status: exited}}, programEnd{at: 7, exitCode: 3}},
 		{"its shell did not report", supervisor{stopped: true, killed: 5}, programEnd{at: 5, stopped: true, exitCode: -1}},
-		{"its shell reported late", supervisor{stopped: true, killed: 5, replied: true, reply: cell.Reply{ExitNs: 7, Status: 9}}, programEnd{at: 5, stopped: true, exitCode: -1}},
-		{"it ended before it was killed", supervisor{stopped: true, killed: 9, replied: true, reply: cell.Reply{ExitNs: 7, Status: exited}}, programEnd{at: 7, exitCode: 3}},
-		{"it was killed by another signal before", supervisor{stopped: true, killed: 9, replied: true, reply: cell.Reply{ExitNs: 7, Status: 11}}, programEnd{at: 7, exitCode: -1}},
+		{"its shell reported late", supervisor{stopped: true, killed: 5, replied: true, reply: cell.Reply{ExitNs: 7, Status: 9}},
+			programEnd{at: 5, stopped: true, exitCode: -1}},
+		{"it ended before it was killed", supervisor{stopped: true, killed: 9, replied: true, reply: cell.Reply{ExitNs: 7, Status: exited}},
+			programEnd{at: 7, exitCode: 3}},
+		{"it was killed by another signal before", supervisor{stopped: true, killed: 9, replied: true, reply: cell.Reply{ExitNs: 7, Status: 11}},
+			programEnd{at: 7, exitCode: -1}},
 	} {
 		l := &link{channels: make([]*channel, 1), ended: make([]*programEnd, 2), wake: make([]func(), 2)}
 		woken := false
@@ -115,7 +118,8 @@ func TestDiscardsAreThrottled(t *testing.T) {
 func TestFailedProgramsEndTheOthers(t *testing.T) {
 	const n = 2
 	for which := range n {
-		l := &link{channels: make([]*channel, n), started: make(chan struct{}), over: make(chan struct{}), ended: make([]*programEnd, n+1), wake: make([]func(), n+1)}
+		l := &link{channels: make([]*channel, n), started: make(chan struct{}), over: make(chan struct{}), ended: make([]*programEnd, n+1),
+			wake: make([]func(), n+1)}
 		l.others.Add(n)
 		canceled := make(chan struct{})
 		failing, other, interactor := l.end(which), l.end(1), l.end(n)

@@ -50,7 +50,8 @@ func (o *outputFile) read(box *os.File) error {
 		o.missing = fmt.Sprintf("%s is no file: %s", o.name, cell.FileKind(st.Mode))
 		return nil
 	case st.Size > int64(o.limit):
-		o.missing = fmt.Sprintf("%s is too large: it has %s, and limits.output is %s", o.name, api.Size(st.Size).About(), o.limit.About())
+		o.missing = fmt.Sprintf("%s is too large: it has %s, and limits.output is %s", o.name,
+			api.Size(st.Size).About(), o.limit.About())
 		return nil
 	}
 	content := make([]byte, st.Size)

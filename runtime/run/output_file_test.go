@@ -104,7 +104,8 @@ func TestRefuseMissing(t *testing.T) {
 	score := 1.0
 	out := api.TestResult{Answer: api.Accepted, Score: &score, Points: &score, Message: "well done", Checker: &api.ProgramOutcome{}, Passes: 2}
 	refuseMissing(&out, "the program left no file output.txt")
-	if out.Accepted() || out.Score != nil || out.Points != nil || out.Message != "" || out.Checker != nil || out.Difference == "" || out.Passes != 2 {
+	if out.Accepted() || out.Score != nil || out.Points != nil || out.Message != "" || out.Checker != nil ||
+		out.Difference == "" || out.Passes != 2 {
 		t.Errorf("%+v", out)
 	}
 	var none *outputFile

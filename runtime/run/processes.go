@@ -89,7 +89,8 @@ func sumOfUsage(report func(api.LiveUsage), n int) func(k int) func(api.LiveUsag
 		return func(u api.LiveUsage) {
 			mu.Lock()
 			defer mu.Unlock()
-			last[k].Result.Usage = api.Usage{CPU: u.CPU, Memory: u.Memory, StdoutBytes: u.StdoutBytes, StderrBytes: u.StderrBytes}
+			last[k].Result.Usage = api.Usage{CPU: u.CPU, Memory: u.Memory, StdoutBytes: u.StdoutBytes,
+				StderrBytes: u.StderrBytes}
 			all := api.SumUsage(last)
 			u.CPU, u.Memory, u.StdoutBytes, u.StderrBytes = all.CPU, all.Memory, all.StdoutBytes, all.StderrBytes
 			report(u)

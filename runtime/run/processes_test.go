@@ -24,10 +24,13 @@ func TestProcessesMakeOneResult(t *testing.T) {
 		limitsHit, known bool
 	}{
 		{"one", []process{{api.Nonzero, 5, 700 * ms, 9}}, api.Nonzero, 5, 700 * ms, 9, false, true},
-		{"all well: the last end", []process{{api.OK, 5, 300 * ms, 9}, {api.OK, 7, 200 * ms, 4}, {api.OK, 6, 100 * ms, 2}}, api.OK, 7, 600 * ms, 9, false, true},
+		{"all well: the last end", []process{{api.OK, 5, 300 * ms, 9}, {api.OK, 7, 200 * ms, 4}, {api.OK, 6, 100 * ms, 2}}, api.OK, 7,
+			600 * ms, 9, false, true},
 		{"together too slow", []process{{api.OK, 5, 600 * ms, 9}, {api.OK, 7, 500 * ms, 4}}, api.CPULimit, 7, 1100 * ms, 9, true, true},
-		{"the first that failed", []process{{api.OK, 9, 600 * ms, 9}, {api.Signaled, 8, 500 * ms, 4}, {api.Nonzero, 3, 0, 1}}, api.Nonzero, 3, 1100 * ms, 9, false, true},
-		{"a failure that has no time is the last", []process{{api.Signaled, 0, 0, 1}, {api.WallLimit, 8, 0, 1}}, api.WallLimit, 8, 0, 1, false, true},
+		{"the first that failed", []process{{api.OK, 9, 600 * ms, 9}, {api.Signaled, 8, 500 * ms, 4}, {api.Nonzero, 3, 0, 1}}, api.Nonzero, 3,
+			1100 * ms, 9, false, true},
+		{"a failure that has no time is the last", []process{{api.Signaled, 0, 0, 1}, {api.WallLimit, 8, 0, 1}},
+			api.WallLimit, 8, 0, 1, false, true},
 		{"an unknown time", []process{{api.OK, 5, -1, 9}, {api.OK, 7, 2000 * ms, 4}}, api.OK, 7, 0, 9, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

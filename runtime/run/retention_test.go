@@ -162,8 +162,10 @@ func TestADefaultRequestIsWithinItsShare(t *testing.T) {
 
 // The error for a test that finds no memory states sizes with units, and how many results fit.
 func TestErrorOfATestThatDoesNotFit(t *testing.T) {
-	j := &plan.Job{Run: &plan.Run{Limits: api.Defaults(), Collect: api.Collect{None: true}}, Request: api.Run{Tests: []api.Test{{ID: "a"}, {ID: "b"}}, KeepOutput: 8 * api.MiB}}
-	s := &testRun{runner: &Runner{Memory: MemoryBounds{Slots: 1, MaxHeld: 256 * api.MiB}}, job: j, results: make([]*api.TestResult, 2), retention: NewRetention(api.Streams{Memory: new(held)})}
+	j := &plan.Job{Run: &plan.Run{Limits: api.Defaults(), Collect: api.Collect{None: true}},
+		Request: api.Run{Tests: []api.Test{{ID: "a"}, {ID: "b"}}, KeepOutput: 8 * api.MiB}}
+	s := &testRun{runner: &Runner{Memory: MemoryBounds{Slots: 1, MaxHeld: 256 * api.MiB}}, job: j, results: make([]*api.TestResult, 2),
+		retention: NewRetention(api.Streams{Memory: new(held)})}
 	s.retention.add(200<<20 + 300<<10)
 	full := api.Refuse(api.CodeTooLarge, "full")
 	for keeps, want := range map[int64]string{

@@ -34,14 +34,16 @@ type HostFacts struct{ Kernel, CgroupMode, Version string }
 // Run executes r and reports how it ended. An error means that brig refused or failed; whatever the
 // program did is a Result. id is the run's id, also with an error; empty: the run was not planned.
 // The end of ctx means that the caller has left, and cancels the run.
-func (r *Runner) Run(ctx context.Context, request api.Run, s api.Streams, caller api.Caller) (res api.Result, id string, err error) {
+func (r *Runner) Run(ctx context.Context, request api.Run, s api.Streams,
+	caller api.Caller) (res api.Result, id string, err error) {
 	begun := linux.Monotonic()
 	if request.StdinBlob != "" {
 		s.Attach = nil // the agent writes the blob
 	}
 	streams := Streams{Streams: s, Retention: NewRetention(s)}
 	defer func() { streams.Retention.Finish(&res) }()
-	if err := streams.Retention.await(ctx, r.Pool, streams.Turn(false), r.blobBytes(request)+manyTests(request)); err != nil {
+	if err := streams.Retention.await(ctx, r.Pool, streams.Turn(false),
+		r.blobBytes(request)+manyTests(request)); err != nil {
 		return res, "", err
 	}
 	j, err := r.plan(ctx, request, caller)
@@ -49,7 +51,9 @@ func (r *Runner) Run(ctx context.Context, request api.Run, s api.Streams, caller
 		return res, "", err
 	}
 	if j.Run.Network != nil && len(j.Run.Network.Ports) > 0 && s.Network == nil {
-		return res, "", api.Refuse(api.CodeBadRequest, "network %s needs a caller that relays the connections: send the run in the streamed form, from this host", request.Network)
+		return res, "", api.Refuse(api.CodeBadRequest,
+			"network %s needs a caller that relays the connections: send the run in the streamed form, from this host",
+			request.Network)
 	}
 	res, err = r.runJob(ctx, j, streams, begun)
 	return res, j.ID, err
@@ -97,7 +101,8 @@ func (s Streams) Turn(admitted bool) pool.Turn {
 }
 
 // execute leases a slot, runs the steps and judges.
-func (r *Runner) execute(ctx context.Context, p *plan.Run, from start, streams Streams, begun time.Duration, turn pool.Turn) (api.Result, error) {
+func (r *Runner) execute(ctx context.Context, p *plan.Run, from start, streams Streams, begun time.Duration,
+	turn pool.Turn) (api.Result, error) {
 	l, err := r.lease(ctx, p, turn)
 	if err != nil {
 		return api.Result{}, err
@@ -107,7 +112,8 @@ func (r *Runner) execute(ctx context.Context, p *plan.Run, from start, streams S
 
 // executeIn runs the steps and judges. A program that cannot begin from its template has the ordinary
 // start instead, in another cell.
-func (r *Runner) executeIn(ctx context.Context, l *pool.Lease, p *plan.Run, from start, streams Streams, begun time.Duration) (api.Result, error) {
+func (r *Runner) executeIn(ctx context.Context, l *pool.Lease, p *plan.Run, from start, streams Streams,
+	begun time.Duration) (api.Result, error) {
 	res, badStart, err := r.executeFrom(ctx, l, p, from, streams, begun)
 	switch {
 	case err != nil || badStart == "":
@@ -119,7 +125,8 @@ func (r *Runner) executeIn(ctx context.Context, l *pool.Lease, p *plan.Run, from
 }
 
 // executeFrom is executeOnce from a template, if there is one that has not failed for such a run.
-func (r *Runner) executeFrom(ctx context.Context, l *pool.Lease, p *plan.Run, from start, streams Streams, begun time.Duration) (res api.Result, badStart string, err error) {
+func (r *Runner) executeFrom(ctx context.Context, l *pool.Lease, p *plan.Run, from start, streams Streams,
+	begun time.Duration) (res api.Result, badStart string, err error) {
 	if from.snapshot != nil {
 		if why := from.snapshot.Refusal(p.Settings); why != "" {
 			from = start{cold: why}
@@ -150,7 +157,8 @@ func (r *Runner) executeFrom(ctx context.Context, l *pool.Lease, p *plan.Run, fr
 //
 // take, if not nil, gets /box if the program ended well, after its last process has ended and before its
 // scratch is gone. The program made what is there: nothing of it can be trusted.
-func (r *Runner) executeOnce(ctx context.Context, l *pool.Lease, p *plan.Run, from *os.File, streams Streams, begun time.Duration, take func(box *os.File) error) (_ api.Result, badStart string, _ error) {
+func (r *Runner) executeOnce(ctx context.Context, l *pool.Lease, p *plan.Run, from *os.File, streams Streams,
+	begun time.Duration, take func(box *os.File) error) (_ api.Result, badStart string, _ error) {
 	out := NewOutputs(streams, p, l.Slot().Wake)
 	defer out.Finish()
 	reporter := startUsageReporter(streams.Usage, l.Slot().Wake)
@@ -185,12 +193,14 @@ func (r *Runner) executeOnce(ctx context.Context, l *pool.Lease, p *plan.Run, fr
 }
 
 // Install executes an installer. If it ends well, take gets its /box: see executeOnce.
-func (r *Runner) Install(ctx context.Context, p *plan.Run, streams api.Streams, take func(box *os.File) error) (api.Result, error) {
+func (r *Runner) Install(ctx context.Context, p *plan.Run, streams api.Streams,
+	take func(box *os.File) error) (api.Result, error) {
 	if _, err := r.Pool.Factory.Filters.Get(p.Cell.Policy); err != nil {
 		return api.Result{}, err
 	}
 	if streams.Network == nil {
-		return api.Result{}, api.Refuse(api.CodeBadRequest, "an installation needs a caller that relays its connections: send the request in the streamed form, from this host")
+		return api.Result{}, api.Refuse(api.CodeBadRequest,
+			"an installation needs a caller that relays its connections: send the request in the streamed form, from this host")
 	}
 	begun := linux.Monotonic()
 	s := Streams{Streams: streams, Retention: NewRetention(streams)}
@@ -209,7 +219,8 @@ func (r *Runner) Install(ctx context.Context, p *plan.Run, streams api.Streams, 
 // executeLeased runs the plan in the leased cell and gives the lease back. The cell is in doubt
 // unless all went well or the error is the caller's fault (AGT-10: also when a bug of ours panics).
 // from is the file of a template, or nil. after is called while the lease lasts.
-func executeLeased(ctx context.Context, l *pool.Lease, p *plan.Run, from *os.File, streams Streams, out *Outputs, reporter *usageReporter, begun time.Duration, after func(*Outcome) error) (o *Outcome, err error) {
+func executeLeased(ctx context.Context, l *pool.Lease, p *plan.Run, from *os.File, streams Streams, out *Outputs,
+	reporter *usageReporter, begun time.Duration, after func(*Outcome) error) (o *Outcome, err error) {
 	doubt, stillRunning := true, false
 	defer func() {
 		if err != nil {

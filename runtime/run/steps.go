@@ -76,9 +76,11 @@ func (o *Outcome) OutOfMemory() bool { return o.ev.OOMKills > 0 }
 // ExecuteSteps executes the steps of a run; no other code acts on a plan. It uses up the shell, however it
 // ends. An error means that brig failed; the cell is then in doubt unless the error is the caller's
 // to fix.
-func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, out *Outputs, begun time.Duration) (o *Outcome, err error) {
+func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, out *Outputs,
+	begun time.Duration) (o *Outcome, err error) {
 	s, c, sh := at.Slot, at.Cell, at.Shell
-	w := &supervisor{Place: at, link: streams.link, limits: p.Limits, filter: c.Filter, stdin: p.PipedStdin(), out: out, quotas: NewQuotas()}
+	w := &supervisor{Place: at, link: streams.link, limits: p.Limits, filter: c.Filter, stdin: p.PipedStdin(),
+		out: out, quotas: NewQuotas()}
 	out[0].file, out[1].file = sh.Stdout, sh.Stderr
 
 	// 1. limits: the group has its limits and is empty, and its counters are reset.
@@ -151,7 +153,8 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 	if err != nil {
 		return nil, err
 	}
-	how := cell.Start{Template: at.Template != nil, Linked: len(linked) > 0, Named: len(named), Paired: streams.link != nil}
+	how := cell.Start{Template: at.Template != nil, Linked: len(linked) > 0, Named: len(named),
+		Paired: streams.link != nil}
 	msg, err := cell.StartMessage(p.Dir, p.Argv, p.Env, plan.RLimits(p.Limits, p.Backstop, p.Volume), how)
 	if err != nil {
 		return nil, err
@@ -289,7 +292,8 @@ func (w *supervisor) connect(streams Streams) error {
 // after the run.
 func (w *supervisor) disconnect() error {
 	p, sh := w.Slot.Poller, w.Shell
-	err := errors.Join(p.Remove(sh.Sock.File), p.Remove(sh.Pidfd), p.Remove(sh.Stdin), p.Remove(sh.Stdout), p.Remove(sh.Stderr), w.link.detach(p))
+	err := errors.Join(p.Remove(sh.Sock.File), p.Remove(sh.Pidfd), p.Remove(sh.Stdin), p.Remove(sh.Stdout),
+		p.Remove(sh.Stderr), w.link.detach(p))
 	oom, _ := sh.Leaf.OOMEvent()
 	err = errors.Join(err, p.Remove(oom))
 	if v := w.Session; v != nil {
@@ -348,7 +352,8 @@ func (w *supervisor) conclude(p *plan.Run, u groups.Usage) error {
 	}
 	switch {
 	case u.OOMKills > 0 && u.LimitHits == 0:
-		return api.Fail(api.CodeHostMemory, "the kernel killed the run because memory ran out above its own group: lower the load on this host, or the number of slots")
+		return api.Fail(api.CodeHostMemory,
+			"the kernel killed the run because memory ran out above its own group: lower the load on this host, or the number of slots")
 	case w.failed != nil && u.LimitHits > 0 && errors.Is(w.failed, unix.ENOMEM):
 		ev.SetupOOM = true
 	case w.failed != nil:

@@ -129,7 +129,8 @@ type delivery struct {
 
 // deliver starts a delivery; finish ends and joins it.
 func deliver(w io.Writer, wake linux.Eventfd) *delivery {
-	d := &delivery{w: w, wake: wake, chunks: make(chan []byte, 1), slots: make(chan struct{}, 1), done: make(chan struct{})}
+	d := &delivery{w: w, wake: wake, chunks: make(chan []byte, 1), slots: make(chan struct{}, 1),
+		done: make(chan struct{})}
 	go func() {
 		defer close(d.done)
 		var failed error

@@ -104,7 +104,8 @@ func (r *Runner) doubt(p *plan.Run, n *template.Snapshot, why string) {
 
 // runStage runs a stage of making a template, for which it waits until a time. If it ends well, take gets
 // its /box.
-func (r *Runner) runStage(ctx context.Context, p *plan.Run, until time.Duration, from *os.File, take func(box *os.File) error) (api.Result, error) {
+func (r *Runner) runStage(ctx context.Context, p *plan.Run, until time.Duration, from *os.File,
+	take func(box *os.File) error) (api.Result, error) {
 	want, err := r.want(p)
 	if err != nil {
 		return api.Result{}, err
@@ -184,7 +185,8 @@ func (w *supervisor) badStart() (string, error) {
 		return "", nil
 	}
 	var step *cell.StepError
-	if errors.As(w.failed, &step) && step.Step == "exec" && !errors.Is(step.Err, unix.E2BIG) { // its own arguments are no fault of the template (TPL-06)
+	if errors.As(w.failed, &step) && step.Step == "exec" &&
+		!errors.Is(step.Err, unix.E2BIG) { // its own arguments are no fault of the template (TPL-06)
 		return "the template cannot be executed: " + step.Err.Error(), nil
 	}
 	ws := unix.WaitStatus(w.reply.Status)

@@ -44,9 +44,11 @@ type testRun struct {
 
 // runTests runs the tests of a job and summarizes them. The first test is refused when no slot is
 // free, as any run would be, unless the job had a slot already.
-func (r *Runner) runTests(ctx context.Context, j *plan.Job, from, checker, interactor start, streams Streams, admitted bool) (api.Result, error) {
+func (r *Runner) runTests(ctx context.Context, j *plan.Job, from, checker, interactor start, streams Streams,
+	admitted bool) (api.Result, error) {
 	started := time.Now()
-	t := &testRun{runner: r, job: j, from: from, checker: checker, interactor: interactor, report: streams.Test, usage: streams.Usage, retention: streams.Retention, wait: streams.Wait, begun: linux.Monotonic()}
+	t := &testRun{runner: r, job: j, from: from, checker: checker, interactor: interactor, report: streams.Test,
+		usage: streams.Usage, retention: streams.Retention, wait: streams.Wait, begun: linux.Monotonic()}
 	t.prepare()
 
 	// The other workers start when the first test has its slot, or there is nothing to start.
@@ -161,11 +163,12 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 	switch {
 	case res.Verdict != api.OK:
 	case t.job.Checker != nil:
-		err = t.checked(ctx, test, contents{p.Stdin, expected}, streams.written, &out, func(stdin []byte) (api.Result, error) {
-			again := *p
-			again.Stdin = stdin
-			return t.runner.execute(ctx, &again, from, streams, linux.Monotonic(), nextStage)
-		})
+		err = t.checked(ctx, test, contents{p.Stdin, expected}, streams.written, &out,
+			func(stdin []byte) (api.Result, error) {
+				again := *p
+				again.Stdin = stdin
+				return t.runner.execute(ctx, &again, from, streams, linux.Monotonic(), nextStage)
+			})
 		if err != nil {
 			return api.TestResult{}, err
 		}
@@ -223,11 +226,14 @@ func (t *testRun) tooLargeError(err error, i int, maxRetained int64) error {
 	}
 	most, keep := int64(t.runner.Memory.HeldShare()+t.runner.Memory.HeldCommon()), t.keptOutput()
 	if maxRetained > most {
-		return api.Refuse(api.CodeTooLarge, "test %q may need %s of the agent's memory, and one request gets at most %s: lower its limits.output, collect.bytes, keep_output, or its blobs", t.job.Request.Tests[i].ID, api.Size(maxRetained), api.Size(most))
+		return api.Refuse(api.CodeTooLarge,
+			"test %q may need %s of the agent's memory, and one request gets at most %s: lower its limits.output, collect.bytes, keep_output, or its blobs", t.job.Request.Tests[i].ID, api.Size(maxRetained), api.Size(most))
 	}
 	result := int64(plan.KeptOfTest(t.job.Request))*keep + maxCollected(t.job.Run.Collect)
-	return api.Refuse(api.CodeTooLarge, "test %q may need %s of the agent's memory while it runs, and the results before it, %d of %d, take %s of the %s in total: together with such a test %d results of up to %s each fit (keep_output of each stream and of output_file, and collect.bytes): lower these or limits.output, or send the tests in several runs",
-		t.job.Request.Tests[i].ID, api.Size(maxRetained), i, len(t.results), api.Size(t.retention.size()), api.Size(most), max((most-maxRetained)/max(result, 1), 0), api.Size(result))
+	return api.Refuse(api.CodeTooLarge,
+		"test %q may need %s of the agent's memory while it runs, and the results before it, %d of %d, take %s of the %s in total: together with such a test %d results of up to %s each fit (keep_output of each stream and of output_file, and collect.bytes): lower these or limits.output, or send the tests in several runs",
+		t.job.Request.Tests[i].ID, api.Size(maxRetained), i, len(t.results), api.Size(t.retention.size()), api.Size(most),
+		max((most-maxRetained)/max(result, 1), 0), api.Size(result))
 }
 
 // lease waits for a slot for a test, and for the memory that the test may retain. The first test is a new
@@ -263,7 +269,8 @@ func (t *testRun) reportUsage(i int, u api.LiveUsage) {
 	sum := api.SumUsage(all)
 	t.usageMu.Lock()
 	defer t.usageMu.Unlock()
-	t.usage(api.LiveUsage{Wall: int64(linux.Monotonic() - t.begun), CPU: sum.CPU, Memory: sum.Memory, StdoutBytes: sum.StdoutBytes, StderrBytes: sum.StderrBytes})
+	t.usage(api.LiveUsage{Wall: int64(linux.Monotonic() - t.begun), CPU: sum.CPU, Memory: sum.Memory,
+		StdoutBytes: sum.StdoutBytes, StderrBytes: sum.StderrBytes})
 }
 
 // finish stores how a test ended, and reports the results of which it is now known that they count. The
@@ -304,7 +311,8 @@ func (t *testRun) finish(i int, res api.TestResult, err error) {
 func (t *testRun) sum(started time.Time) api.Result {
 	j := t.job
 	res := api.Result{
-		Run: j.ID, Stage: api.StageRun, LimitsHit: []string{}, Limits: j.Run.Limits, Labels: j.Request.Labels, Host: t.runner.host(j.Run),
+		Run: j.ID, Stage: api.StageRun, LimitsHit: []string{}, Limits: j.Run.Limits, Labels: j.Request.Labels,
+		Host:   t.runner.host(j.Run),
 		Timing: api.Timing{Wall: int64(linux.Monotonic() - t.begun), Started: started.UTC().Format(time.RFC3339Nano)},
 	}
 	skipped := 0

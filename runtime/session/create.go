@@ -19,7 +19,8 @@ import (
 
 // newSession builds a session: a cell, its group, and its namespaces with their mounts. On failure
 // nothing is left.
-func (r *Registry) newSession(ctx context.Context, p *plan.Session, at *idRange, owner api.Caller) (_ *session, err error) {
+func (r *Registry) newSession(ctx context.Context, p *plan.Session, at *idRange,
+	owner api.Caller) (_ *session, err error) {
 	s := &session{
 		registry: r, id: plan.NewID(), owner: owner, plan: p, idRange: at, born: linux.Monotonic(), made: time.Now(),
 		done: make(chan struct{}), files: map[*os.File]struct{}{}, lists: newListQueue(maxSessionLists, maxSessionWaiting),

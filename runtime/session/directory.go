@@ -50,10 +50,12 @@ func (s *session) dir(volume bool) (sessionDir, error) {
 		return s.boxDir(), nil
 	}
 	if s.volume == nil {
-		return sessionDir{}, api.Refuse(api.CodeBadRequest, "session %s has no volume: make one that has (brig session create --volume)", s.id)
+		return sessionDir{}, api.Refuse(api.CodeBadRequest,
+			"session %s has no volume: make one that has (brig session create --volume)", s.id)
 	}
 	return sessionDir{
-		root: s.volume.AgentMount, uid: plan.UID, gid: plan.GID, maxFile: int64(max(s.volume.Size, s.plan.Limits.Scratch)), name: "/workspace",
+		root: s.volume.AgentMount, uid: plan.UID, gid: plan.GID,
+		maxFile: int64(max(s.volume.Size, s.plan.Limits.Scratch)), name: "/workspace",
 		fullHint: "volume: remove files from it",
 	}, nil
 }

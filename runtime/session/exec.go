@@ -159,7 +159,8 @@ func (s *session) admit() (*execContext, error) {
 	}
 	s.removeEmptyLeaves()
 	if len(s.leftLeaves) >= maxLeftLeaves {
-		return nil, api.Fail(api.CodeSessionBusy, "%d execs of session %s have left processes running, which is the most: end some", maxLeftLeaves, s.id)
+		return nil, api.Fail(api.CodeSessionBusy,
+			"%d execs of session %s have left processes running, which is the most: end some", maxLeftLeaves, s.id)
 	}
 	v := &execContext{session: s}
 	for i, other := range s.running {
@@ -172,7 +173,8 @@ func (s *session) admit() (*execContext, error) {
 			return v, nil
 		}
 	}
-	return nil, api.Fail(api.CodeSessionBusy, "session %s has %d execs running, which is the most: wait until one has ended", s.id, maxExecs)
+	return nil, api.Fail(api.CodeSessionBusy,
+		"session %s has %d execs running, which is the most: wait until one has ended", s.id, maxExecs)
 }
 
 // finish ends an exec in the session. Its leaf is removed, unless processes are in it.
@@ -222,7 +224,8 @@ func (s *session) removeEmptyLeaves() {
 
 // runExec runs the steps on a leased slot and gives the slot back. A failure here that is not the
 // caller's fault costs the exec and, if the processes of the exec cannot be ended, the session.
-func (s *session) runExec(ctx context.Context, l *pool.Lease, v *execContext, p *plan.Run, streams run.Streams, out *run.Outputs, begun time.Duration) (o *run.Outcome, err error) {
+func (s *session) runExec(ctx context.Context, l *pool.Lease, v *execContext, p *plan.Run, streams run.Streams,
+	out *run.Outputs, begun time.Duration) (o *run.Outcome, err error) {
 	defer l.Pool.Release(l)
 	sh, err := s.newShell(ctx, v)
 	if err != nil {

@@ -103,7 +103,8 @@ func (s *session) createUnnamed(at sessionDir) (*os.File, error) {
 // reopenReadOnly gives a new file its owner and mode, and exchanges its handle for one that is not open
 // for writing: a file that is open for writing cannot be executed (ETXTBSY; FIO-13).
 func (s *session) reopenReadOnly(at sessionDir, writing *os.File, mode uint32) (*os.File, error) {
-	if err := errors.Join(unix.Fchown(linux.FD(writing), at.uid, at.gid), unix.Fchmod(linux.FD(writing), mode)); err != nil {
+	if err := errors.Join(unix.Fchown(linux.FD(writing), at.uid, at.gid),
+		unix.Fchmod(linux.FD(writing), mode)); err != nil {
 		return nil, err
 	}
 	n, err := unix.Open(procFD(writing), unix.O_PATH|unix.O_CLOEXEC, 0)

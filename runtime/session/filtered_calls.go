@@ -101,7 +101,8 @@ func (s *session) onNotification(events uint32) error {
 	var until time.Duration
 	if d.Action == seccomp.ActCount {
 		if errno, until, err = s.quotas.Answer(d.Name, n.Args, calls.Scans{
-			Locks: s.heldLocks, OnShared: func() bool { return s.own.Locks(n) }, Listings: func() (int, error) { return calls.HeldListings(s.group) },
+			Locks: s.heldLocks, OnShared: func() bool { return s.own.Locks(n) },
+			Listings: func() (int, error) { return calls.HeldListings(s.group) },
 		}); err != nil {
 			return err
 		}

@@ -62,7 +62,8 @@ func (s *session) remove(at sessionDir, name string) error {
 // ListFiles lists what lies below a directory of /box, or of the volume; an empty name is the root.
 // It ends when ctx ends. Lists wait for each other in order; if too many wait, the error is busy.
 // hold is called before memory is used, like api.Memory.Keep.
-func (r *Registry) ListFiles(ctx context.Context, id, dir string, volume bool, hold func(bytes int64) error, c api.Caller) (api.FileList, error) {
+func (r *Registry) ListFiles(ctx context.Context, id, dir string, volume bool, hold func(bytes int64) error,
+	c api.Caller) (api.FileList, error) {
 	s, err := r.find(id, c)
 	if err != nil {
 		return api.FileList{}, err

@@ -38,7 +38,8 @@ var errListCanceled = api.Fail(api.CodeBusy, "canceled while the files were list
 func (t *listQueue) acquire(ctx context.Context) (release func(), err error) {
 	if t.waiting.Add(1) > t.maxWaiting {
 		t.waiting.Add(-1)
-		return nil, api.Fail(api.CodeBusy, "%d requests for lists of files are waiting, which is the most: send it again later, and one request after the other", t.maxWaiting)
+		return nil, api.Fail(api.CodeBusy,
+			"%d requests for lists of files are waiting, which is the most: send it again later, and one request after the other", t.maxWaiting)
 	}
 	defer t.waiting.Add(-1)
 	select {

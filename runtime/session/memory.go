@@ -47,7 +47,8 @@ func (s *session) chargeFile(name string, file *os.File) error {
 	}
 	switch {
 	case full:
-		return api.Refuse(api.CodeTooLarge, "file %q does not fit into the rest of the session's %s of memory: files that are uploaded count as memory: remove some, or make a session with more", name, s.plan.Limits.Memory)
+		return api.Refuse(api.CodeTooLarge,
+			"file %q does not fit into the rest of the session's %s of memory: files that are uploaded count as memory: remove some, or make a session with more", name, s.plan.Limits.Memory)
 	case err == nil:
 		s.placed = placed
 	}
@@ -93,7 +94,8 @@ func (s *session) awaitFreed(leaf *groups.Leaf) {
 		return held < freedMemory, err
 	})
 	if err != nil || !freed {
-		s.registry.log.Warn("the memory of an exec that ran out of memory is not free", "session", s.id, "after", freedTimeout, "err", err)
+		s.registry.log.Warn("the memory of an exec that ran out of memory is not free", "session", s.id, "after",
+			freedTimeout, "err", err)
 	}
 }
 

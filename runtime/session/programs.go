@@ -45,7 +45,9 @@ func (s *session) placeProgram(leaf *groups.Leaf, p *plan.Run) (*plan.Run, error
 		}
 		return p.At(place), nil
 	}
-	return nil, api.Refuse(api.CodeBadFile, "there are files in /box with all names such as %q, one of which the program needs: remove them", p.NamesAt(maxPlaces - 1)[0])
+	return nil, api.Refuse(api.CodeBadFile,
+		"there are files in /box with all names such as %q, one of which the program needs: remove them",
+		p.NamesAt(maxPlaces - 1)[0])
 }
 
 // areFree reports whether no exec has one of the names, and, if nothing may be replaced, no file. s.mu is held.

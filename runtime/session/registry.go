@@ -71,11 +71,13 @@ func (r *Registry) admit(p *plan.Session) (*idRange, error) {
 		return nil, api.Fail(api.CodeStopping, "the agent is stopping: make the session again later")
 	}
 	if r.Max == 0 {
-		return nil, api.Refuse(api.CodeUnsupported, "sessions are disabled on this agent: have the operator raise --sessions, or the agent's limit on open files")
+		return nil, api.Refuse(api.CodeUnsupported,
+			"sessions are disabled on this agent: have the operator raise --sessions, or the agent's limit on open files")
 	}
 	i := slices.IndexFunc(r.idRanges, func(p *idRange) bool { return !p.taken })
 	if i < 0 && len(r.idRanges) == r.Max {
-		return nil, api.Fail(api.CodeSessionsFull, "%d sessions exist, which is the most for this agent: end one, send the request again later, or have the operator raise --sessions", r.Max)
+		return nil, api.Fail(api.CodeSessionsFull,
+			"%d sessions exist, which is the most for this agent: end one, send the request again later, or have the operator raise --sessions", r.Max)
 	}
 	if err := r.runner.Pool.ReserveMemory(p.Reservation()); err != nil {
 		return nil, err

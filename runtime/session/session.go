@@ -130,7 +130,8 @@ func (s *session) run() {
 	}
 	s.stop()
 	if err := s.destroy(); err != nil {
-		s.registry.log.Error("session not completely destroyed; the next start of brigd removes the rest", "session", s.id, "cell", s.cell.Name, "err", err)
+		s.registry.log.Error("session not completely destroyed; the next start of brigd removes the rest", "session", s.id,
+			"cell", s.cell.Name, "err", err)
 	}
 	s.registry.remove(s, s.endReason())
 }

@@ -152,15 +152,19 @@ func (s *Store) room(key string, size api.Size) error {
 	for s.size+size > s.cfg.Max {
 		var least *entry
 		for other, e := range s.entries {
-			if other != key && e.now != nil && e.now.users+e.now.making.waiting == 0 && (least == nil || e.demand(now) < least.demand(now)) {
+			if other != key && e.now != nil && e.now.users+e.now.making.waiting == 0 &&
+				(least == nil || e.demand(now) < least.demand(now)) {
 				least = e
 			}
 		}
 		if least == nil {
-			return api.Fail(api.CodeOverloaded, "the template has %s, and the agent keeps %s of templates: raise brigd --template-memory", size, s.cfg.Max)
+			return api.Fail(api.CodeOverloaded,
+				"the template has %s, and the agent keeps %s of templates: raise brigd --template-memory", size, s.cfg.Max)
 		}
 		if least.demand(now) > s.entries[key].demand(now) {
-			return api.Fail(api.CodeOverloaded, "the template has %s, and those that are used more take the %s that the agent keeps: raise brigd --template-memory", size, s.cfg.Max)
+			return api.Fail(api.CodeOverloaded,
+				"the template has %s, and those that are used more take the %s that the agent keeps: raise brigd --template-memory",
+				size, s.cfg.Max)
 		}
 		s.drop(least.now)
 		least.now = nil

@@ -42,7 +42,8 @@ func linkedProgram(t *testing.T) string {
 		if err := os.WriteFile(path, []byte(source), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if out, err := exec.Command("gcc", append([]string{"-O1", "-o", filepath.Join(dir, name), path}, args...)...).CombinedOutput(); err != nil {
+		if out, err := exec.Command("gcc",
+			append([]string{"-O1", "-o", filepath.Join(dir, name), path}, args...)...).CombinedOutput(); err != nil {
 			t.Fatalf("gcc: %v\n%s", err, out)
 		}
 	}

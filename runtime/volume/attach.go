@@ -112,7 +112,8 @@ func openVolume(path, name string) (*os.File, error) {
 }
 
 func badVolume(name, why string) *api.Error {
-	return api.Refuse(api.CodeBadVolume, "volume %q cannot be mounted: %s: have the operator repair it (e2fsck), or remove it", name, why)
+	return api.Refuse(api.CodeBadVolume,
+		"volume %q cannot be mounted: %s: have the operator repair it (e2fsck), or remove it", name, why)
 }
 
 // lockVolume waits for a volume's lock, for at most the given time.
@@ -125,7 +126,8 @@ func lockVolume(f *os.File, name string, most time.Duration) error {
 		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
 			return os.NewSyscallError("flock", err)
 		case time.Now().After(end):
-			return api.Fail(api.CodeConflict, "volume %q is in use by another agent, or was until that agent was killed: end its session there, or send the request again later", name)
+			return api.Fail(api.CodeConflict,
+				"volume %q is in use by another agent, or was until that agent was killed: end its session there, or send the request again later", name)
 		}
 	}
 }
@@ -205,5 +207,6 @@ const volumeBlock = 4096 // block size of the file system and its device
 
 // unsupported reports what the kernel does not support.
 func (s *Store) unsupported(what string, err error) error {
-	return api.Refuse(api.CodeUnsupported, "volumes need %s, which this host (Linux %s) does not have: %w", what, s.kernel, err)
+	return api.Refuse(api.CodeUnsupported,
+		"volumes need %s, which this host (Linux %s) does not have: %w", what, s.kernel, err)
 }

@@ -44,7 +44,8 @@ func (s *Store) path(owner uint32, name string) (string, error) {
 		base = "%2E" + base[1:]
 	}
 	if len(base)+len(volumeSuffix) > 255 {
-		return "", api.Refuse(api.CodeBadRequest, "volume name %.80q has too many characters that need escaping: choose a shorter one", name)
+		return "", api.Refuse(api.CodeBadRequest,
+			"volume name %.80q has too many characters that need escaping: choose a shorter one", name)
 	}
 	return filepath.Join(s.Dir, strconv.FormatUint(uint64(owner), 10), base+volumeSuffix), nil
 }
@@ -77,7 +78,8 @@ func (s *Store) files(owner uint32) ([]volumeFile, error) {
 			continue // a file of the operator's, or one that was removed a moment ago
 		}
 		out = append(out, volumeFile{
-			api.Volume{Name: name, Size: api.Size(st.Size()), Modified: st.ModTime().UTC().Format(time.RFC3339)}, filepath.Join(dir, e.Name()),
+			api.Volume{Name: name, Size: api.Size(st.Size()), Modified: st.ModTime().UTC().Format(time.RFC3339)},
+			filepath.Join(dir, e.Name()),
 		})
 	}
 	return out, nil
@@ -114,7 +116,8 @@ func (s *Store) create(ctx context.Context, path string, asked api.Size) (err er
 		return err
 	}
 	if total+size > s.Total {
-		return api.Fail(api.CodeHostExhausted, "volumes take up %s of the %s that this agent may give them, and %s are requested: remove one, or have the operator raise it (brigd --volumes-total)", total, s.Total, size)
+		return api.Fail(api.CodeHostExhausted,
+			"volumes take up %s of the %s that this agent may give them, and %s are requested: remove one, or have the operator raise it (brigd --volumes-total)", total, s.Total, size)
 	}
 	tmp, err := os.CreateTemp(dir, newVolumePrefix)
 	if err != nil {
@@ -134,9 +137,12 @@ func (s *Store) create(ctx context.Context, path string, asked api.Size) (err er
 	err = linux.IgnoringEINTR(func() error { return unix.Fallocate(linux.FD(tmp), 0, 0, int64(size)) })
 	switch {
 	case errors.Is(err, unix.EOPNOTSUPP):
-		return api.Refuse(api.CodeUnsupported, "the file system of %s cannot reserve space (fallocate): keep volumes on ext4, xfs or btrfs (brigd --volumes)", s.Dir)
+		return api.Refuse(api.CodeUnsupported,
+			"the file system of %s cannot reserve space (fallocate): keep volumes on ext4, xfs or btrfs (brigd --volumes)",
+			s.Dir)
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
-		return api.Fail(api.CodeHostExhausted, "there is no space for a volume of %s: remove one, or have the operator free space in their directory (brigd --volumes)", size)
+		return api.Fail(api.CodeHostExhausted,
+			"there is no space for a volume of %s: remove one, or have the operator free space in their directory (brigd --volumes)", size)
 	case err != nil:
 		return os.NewSyscallError("fallocate", err)
 	}
@@ -209,9 +215,12 @@ func makeExt4(ctx context.Context, f *os.File, size api.Size) error {
 		journal *= 2
 	}
 	var output bytes.Buffer
-	cmd := exec.CommandContext(ctx, tool, "-q", "-F", "-t", "ext4", "-b", "4096", "-I", "256", "-i", "8192", "-m", "0", "-e", "remount-ro",
-		"-J", "size="+strconv.Itoa(journal), "-O", "none,has_journal,extent,filetype,dir_index,ext_attr,sparse_super,large_file,huge_file,flex_bg,dir_nlink,extra_isize,metadata_csum,64bit",
-		"-E", fmt.Sprintf("nodiscard,lazy_itable_init=1,lazy_journal_init=1,root_owner=%d:%d", plan.UID, plan.GID), "/proc/self/fd/3")
+	cmd := exec.CommandContext(ctx, tool, "-q", "-F", "-t", "ext4", "-b", "4096", "-I", "256", "-i", "8192", "-m",
+		"0", "-e", "remount-ro",
+		"-J", "size="+strconv.Itoa(journal), "-O",
+		"none,has_journal,extent,filetype,dir_index,ext_attr,sparse_super,large_file,huge_file,flex_bg,dir_nlink,extra_isize,metadata_csum,64bit",
+		"-E", fmt.Sprintf("nodiscard,lazy_itable_init=1,lazy_journal_init=1,root_owner=%d:%d", plan.UID,
+			plan.GID), "/proc/self/fd/3")
 	cmd.ExtraFiles = []*os.File{mem}
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}
 	cmd.Stdout, cmd.Stderr = &output, &output
@@ -247,7 +256,8 @@ func mkfs() (string, error) {
 			return path, nil
 		}
 	}
-	return "", api.Refuse(api.CodeUnsupported, "no volume can be made: mkfs.ext4 is not installed on the agent's host: have the operator install the package e2fsprogs")
+	return "", api.Refuse(api.CodeUnsupported,
+		"no volume can be made: mkfs.ext4 is not installed on the agent's host: have the operator install the package e2fsprogs")
 }
 
 // unlinkVolume removes a volume that no session of this agent uses.

@@ -27,7 +27,8 @@ func (m *Mounted) mount(device string, userns *os.File) (err error) {
 
 // idmap makes a mount show the ids of the namespace instead of those on disk.
 func (s *Store) idmap(mount, userns *os.File) error {
-	err := unix.MountSetattr(linux.FD(mount), "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Propagation: unix.MS_PRIVATE, Userns_fd: uint64(linux.FD(userns))})
+	err := unix.MountSetattr(linux.FD(mount), "", unix.AT_EMPTY_PATH,
+		&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Propagation: unix.MS_PRIVATE, Userns_fd: uint64(linux.FD(userns))})
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) {
 		return s.unsupported("idmapped mounts of ext4 (Linux 5.12)", err)
 	}
@@ -74,7 +75,8 @@ func (s *Store) mountExt4(device, name string, readOnly bool) (*os.File, error) 
 	if err := unix.FsconfigCreate(ctx); err != nil {
 		s.log.Error("volume not mounted: the kernel's log may say more", "volume", name, "device", device, "err", err)
 		switch {
-		case errors.Is(err, unix.EINVAL), errors.Is(err, unix.EUCLEAN), errors.Is(err, unix.EBADMSG), errors.Is(err, unix.EIO), errors.Is(err, unix.ENXIO), errors.Is(err, unix.EFBIG):
+		case errors.Is(err, unix.EINVAL), errors.Is(err, unix.EUCLEAN), errors.Is(err, unix.EBADMSG),
+			errors.Is(err, unix.EIO), errors.Is(err, unix.ENXIO), errors.Is(err, unix.EFBIG):
 			return nil, badVolume(name, "its file system is damaged, or its file is truncated")
 		case errors.Is(err, unix.EROFS):
 			return nil, s.unsupported("a feature of its file system", err)
@@ -120,7 +122,8 @@ func (m *Mounted) Info() (*api.MountedVolume, error) {
 		return nil, fmt.Errorf("statfs of volume %q: %w", m.name, err)
 	}
 	return &api.MountedVolume{
-		Name: m.name, Size: m.Size, Used: int64(st.Blocks-st.Bfree) * st.Bsize, Free: int64(st.Bavail) * st.Bsize, Inodes: int64(st.Ffree),
+		Name: m.name, Size: m.Size, Used: int64(st.Blocks-st.Bfree) * st.Bsize, Free: int64(st.Bavail) * st.Bsize,
+		Inodes:   int64(st.Ffree),
 		ReadOnly: m.readOnly, Shared: m.shared,
 	}, nil
 }

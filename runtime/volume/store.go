@@ -79,16 +79,19 @@ func (s *Store) Check(ask *api.VolumeRequest) error {
 	switch {
 	case ask == nil:
 	case s.Dir == "":
-		return api.Refuse(api.CodeUnsupported, "volumes are disabled on this agent: have the operator name a directory with brigd --volumes")
+		return api.Refuse(api.CodeUnsupported,
+			"volumes are disabled on this agent: have the operator name a directory with brigd --volumes")
 	case ask.Size > s.Most:
-		return api.Refuse(api.CodeAboveCeiling, "volume.size is %s, above this agent's ceiling of %s: ask for less, or have the operator raise it (brigd --max-volume)", ask.Size, s.Most)
+		return api.Refuse(api.CodeAboveCeiling,
+			"volume.size is %s, above this agent's ceiling of %s: ask for less, or have the operator raise it (brigd --max-volume)", ask.Size, s.Most)
 	}
 	return nil
 }
 
 // Mount gives a session the volume that it requests, and makes it if it does not exist yet. userns
 // shifts the ids on disk into the session's.
-func (s *Store) Mount(ctx context.Context, p *plan.Session, session string, owner api.Caller, userns *os.File) (_ *Mounted, err error) {
+func (s *Store) Mount(ctx context.Context, p *plan.Session, session string, owner api.Caller,
+	userns *os.File) (_ *Mounted, err error) {
 	name, ask := p.Ask.VolumeName(), p.Ask.Volume
 	path, err := s.path(owner.UID, name)
 	if err != nil {
@@ -122,7 +125,9 @@ func (s *Store) Mount(ctx context.Context, p *plan.Session, session string, owne
 	}
 	m.Size, m.Device = u.at.size, u.at.number
 	if ask.Size != 0 && roundVolume(ask.Size) != u.at.size {
-		return nil, api.Refuse(api.CodeConflict, "volume %q exists already and has %s, not %s: leave the size out, or remove the volume first", name, u.at.size, ask.Size)
+		return nil, api.Refuse(api.CodeConflict,
+			"volume %q exists already and has %s, not %s: leave the size out, or remove the volume first",
+			name, u.at.size, ask.Size)
 	}
 	return m, nil
 }
@@ -181,7 +186,8 @@ func (u *usedVolume) admits(m *Mounted) (leaves <-chan struct{}, err error) {
 		case m.removing:
 			e = api.Refuse(api.CodeConflict, "session %s has volume %q: end it first", other.session, m.name)
 		case !other.readOnly && !(m.shared && other.shared):
-			e = api.Refuse(api.CodeConflict, "session %s writes to volume %q: end it, request read-only access, or make both sessions with volume.shared (--volume-shared)", other.session, m.name)
+			e = api.Refuse(api.CodeConflict,
+				"session %s writes to volume %q: end it, request read-only access, or make both sessions with volume.shared (--volume-shared)", other.session, m.name)
 		default:
 			continue
 		}

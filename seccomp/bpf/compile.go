@@ -91,7 +91,8 @@ func checkVersion(major, minor, micro uint) error {
 	if major > 2 || major == 2 && (minor > 5 || minor == 5 && micro >= 4) {
 		return nil
 	}
-	return fmt.Errorf("%w: found %d.%d.%d, need 2.5.4 (Debian 12) or newer; install a newer libseccomp and build again", ErrTooOld, major, minor, micro)
+	return fmt.Errorf("%w: found %d.%d.%d, need 2.5.4 (Debian 12) or newer; install a newer libseccomp and build again",
+		ErrTooOld, major, minor, micro)
 }
 
 func checkSize(raw []byte) error {

@@ -39,7 +39,8 @@ func TestNewerCallsAreUnknown(t *testing.T) {
 				}
 			}
 			for _, nr := range []int32{-1, 400} { // a tracer's number, and an unassigned one below the newest
-				if got := finalAnswer(seccomp.NewModel(p), seccomp.Call{Nr: nr, Arch: arch.Audit()}, answer(t, seccomp.Call{Nr: nr, Arch: arch.Audit()}, l, w)); got != p.Default {
+				if got := finalAnswer(seccomp.NewModel(p), seccomp.Call{Nr: nr, Arch: arch.Audit()},
+					answer(t, seccomp.Call{Nr: nr, Arch: arch.Audit()}, l, w)); got != p.Default {
 					t.Errorf("%s on %s: call %d gets %s; want the default, %s", p.Name, arch, nr, got, p.Default)
 				}
 			}
@@ -52,7 +53,8 @@ func TestNewerCallsAreUnknown(t *testing.T) {
 func TestNewerCallsAreUnknownInAnyProfile(t *testing.T) {
 	one := seccomp.Rule{Names: []string{"getpid"}, Answer: seccomp.Allow(), Why: "one"}
 	for _, arch := range []seccomp.Arch{seccomp.AMD64, seccomp.ARM64} {
-		for _, def := range []seccomp.Answer{seccomp.Fail(seccomp.EPERM), seccomp.Fail(seccomp.ENOSYS), seccomp.Kill(), {Action: seccomp.ActLog}} {
+		for _, def := range []seccomp.Answer{seccomp.Fail(seccomp.EPERM), seccomp.Fail(seccomp.ENOSYS), seccomp.Kill(),
+			{Action: seccomp.ActLog}} {
 			for _, rules := range [][]seccomp.Rule{nil, {one}} {
 				raw, err := Compile(seccomp.Profile{Name: "own", Arch: arch, Default: def, Rules: rules})
 				if err != nil {

@@ -75,7 +75,8 @@ func TestEveryRuleBothWays(t *testing.T) {
 						bad.Args[k.Index] ^= bit
 						got, want := finalAnswer(model, bad, answer(t, bad, raw)), model.Decide(bad)
 						if got != want.Answer || want.Rule == i {
-							t.Errorf("%s: rule %d on %s with argument %d spoiled to %#x gives %s; want %s", p.Name, i, name, k.Index, bad.Args[k.Index], got, want.Answer)
+							t.Errorf("%s: rule %d on %s with argument %d spoiled to %#x gives %s; want %s", p.Name, i, name, k.Index,
+								bad.Args[k.Index], got, want.Answer)
 						}
 						spoiled++
 					}

@@ -47,7 +47,8 @@ func answerSetup(raw []byte, p seccomp.Profile) ([]byte, error) {
 		elsewhere, there,
 	}
 	const toElsewhere = 4 // index of elsewhere in end
-	start := []unix.SockFilter{load(offArch), jump(unix.BPF_JEQ, p.Arch.Audit(), 1, 0), skip(uint32(len(calls) + 2 + toElsewhere)), load(offNr)}
+	start := []unix.SockFilter{load(offArch), jump(unix.BPF_JEQ, p.Arch.Audit(), 1, 0),
+		skip(uint32(len(calls) + 2 + toElsewhere)), load(offNr)}
 	for i, nr := range calls {
 		start = append(start, jump(unix.BPF_JEQ, nr, uint8(len(calls)-i), 0))
 	}

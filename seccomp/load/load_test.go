@@ -56,7 +56,8 @@ append:
 }
 
 func TestYAMLWholeProfile(t *testing.T) {
-	p, _, err := YAML("tiny", []byte("default: {action: kill}\nrules:\n- names: [execve, exit_group, write]\n  action: allow\n  why: say hello\n- names: [ioctl]\n  args: [{arg: 1, value: 0x5401}]\n  action: allow\n  why: terminals\n"))
+	p, _, err := YAML("tiny",
+		[]byte("default: {action: kill}\nrules:\n- names: [execve, exit_group, write]\n  action: allow\n  why: say hello\n- names: [ioctl]\n  args: [{arg: 1, value: 0x5401}]\n  action: allow\n  why: terminals\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,8 +79,10 @@ func TestYAMLRefusals(t *testing.T) {
 		{"append without extends", "append: [{names: [fork], action: allow, why: x}]\n", "need extends"},
 		{"no default", "rules: [{names: [fork], action: allow, why: x}]\n", "default is missing"},
 		{"removing what is not there", "extends: strict\nremove: [frok]\n", `"frok"`},
-		{"a condition without a value", "extends: strict\nappend:\n- {names: [fork], args: [{arg: 1}], action: allow, why: x}\n", "needs arg and value"},
-		{"a negative value", "extends: strict\nappend:\n- {names: [fork], args: [{arg: 1, value: -1}], action: allow, why: x}\n", "line 3: `-1` where a whole number, not negative, is needed"},
+		{"a condition without a value", "extends: strict\nappend:\n- {names: [fork], args: [{arg: 1}], action: allow, why: x}\n",
+			"needs arg and value"},
+		{"a negative value", "extends: strict\nappend:\n- {names: [fork], args: [{arg: 1, value: -1}], action: allow, why: x}\n",
+			"line 3: `-1` where a whole number, not negative, is needed"},
 		{"rules that are no list", "extends: strict\nappend: {names: [fork]}\n", "line 2: a mapping (name: value) where a list is needed"},
 		{"two mistakes in one line each", "extends: [x]\nremove: y\n", "line 1: a list where text is needed; line 2: `y` where a list is needed"},
 		{"an unknown error number", "extends: strict\nappend:\n- {names: [fork], action: errno, errno: EWHAT, why: x}\n", "EWHAT"},
@@ -97,11 +100,12 @@ func TestYAMLRefusals(t *testing.T) {
 
 // A profile exported for other runtimes can be read again, and means the same.
 func TestOCIRoundTrip(t *testing.T) {
-	o := seccomp.OCI{DefaultAction: "SCMP_ACT_ERRNO", Architectures: []string{"SCMP_ARCH_X86_64", "SCMP_ARCH_X86", "SCMP_ARCH_AARCH64"}, Syscalls: []seccomp.OCISyscall{
-		{Names: []string{"execve", "exit_group"}, Action: "SCMP_ACT_ALLOW"},
-		{Names: []string{"personality"}, Action: "SCMP_ACT_ALLOW", Args: []seccomp.OCIArg{{Index: 0, Value: 8, Op: "SCMP_CMP_EQ"}}},
-		{Names: []string{"clone"}, Action: "SCMP_ACT_ALLOW", Args: []seccomp.OCIArg{{Index: 0, Value: 0x7e020000, Op: "SCMP_CMP_MASKED_EQ"}}},
-	}}
+	o := seccomp.OCI{DefaultAction: "SCMP_ACT_ERRNO", Architectures: []string{"SCMP_ARCH_X86_64", "SCMP_ARCH_X86", "SCMP_ARCH_AARCH64"},
+		Syscalls: []seccomp.OCISyscall{
+			{Names: []string{"execve", "exit_group"}, Action: "SCMP_ACT_ALLOW"},
+			{Names: []string{"personality"}, Action: "SCMP_ACT_ALLOW", Args: []seccomp.OCIArg{{Index: 0, Value: 8, Op: "SCMP_CMP_EQ"}}},
+			{Names: []string{"clone"}, Action: "SCMP_ACT_ALLOW", Args: []seccomp.OCIArg{{Index: 0, Value: 0x7e020000, Op: "SCMP_CMP_MASKED_EQ"}}},
+		}}
 	data, err := o.JSON()
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +114,8 @@ func TestOCIRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if decide(p, "personality", 8) != seccomp.Allow() || decide(p, "personality", 9) != seccomp.Fail(seccomp.EPERM) || decide(p, "clone", 0x10000000) != seccomp.Fail(seccomp.EPERM) {
+	if decide(p, "personality", 8) != seccomp.Allow() || decide(p, "personality", 9) != seccomp.Fail(seccomp.EPERM) ||
+		decide(p, "clone", 0x10000000) != seccomp.Fail(seccomp.EPERM) {
 		t.Errorf("%+v", p)
 	}
 	again, err := seccomp.ExportOCI(p)
@@ -130,11 +135,15 @@ func TestOCIRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ name, from, to, want string }{
-		{"a range of nothing", `"value":1,"op":"SCMP_CMP_EQ"`, `"value":0,"op":"SCMP_CMP_LT"`, "syscalls[1]: argument 0: SCMP_CMP_LT 0 matches no value: leave the entry out"},
-		{"a range of everything", `"value":1,"op":"SCMP_CMP_EQ"`, `"value":0,"op":"SCMP_CMP_GE"`, "SCMP_CMP_GE 0 matches every value: leave the condition out"},
-		{"a range next to a not-equal", `"args":[`, `"args":[{"index":1,"value":2,"op":"SCMP_CMP_GT"},{"index":2,"value":2,"op":"SCMP_CMP_NE"},`, "SCMP_CMP_NE together with other"},
+		{"a range of nothing", `"value":1,"op":"SCMP_CMP_EQ"`, `"value":0,"op":"SCMP_CMP_LT"`,
+			"syscalls[1]: argument 0: SCMP_CMP_LT 0 matches no value: leave the entry out"},
+		{"a range of everything", `"value":1,"op":"SCMP_CMP_EQ"`, `"value":0,"op":"SCMP_CMP_GE"`,
+			"SCMP_CMP_GE 0 matches every value: leave the condition out"},
+		{"a range next to a not-equal", `"args":[`, `"args":[{"index":1,"value":2,"op":"SCMP_CMP_GT"},{"index":2,"value":2,"op":"SCMP_CMP_NE"},`,
+			"SCMP_CMP_NE together with other"},
 		{"a comparison that is none", "SCMP_CMP_EQ", "SCMP_CMP_GTE", "SCMP_CMP_GTE"},
-		{"a not-equal next to another comparison", `"args":[`, `"args":[{"index":1,"value":2,"op":"SCMP_CMP_NE"},`, "SCMP_CMP_NE together with other"},
+		{"a not-equal next to another comparison", `"args":[`, `"args":[{"index":1,"value":2,"op":"SCMP_CMP_NE"},`,
+			"SCMP_CMP_NE together with other"},
 		{"an unknown field, with its line", `"op":`, `"opp":`, "line 3"},
 		{"an engine's own format", `"syscalls"`, `"archMap":[],"syscalls"`, "archMap"},
 		{"a listener", `"syscalls"`, `"listenerPath":"/run/x","syscalls"`, "listenerPath"},
@@ -259,14 +268,27 @@ func TestNotEqual(t *testing.T) {
 		{"the value", ne("socket", "SCMP_ACT_ALLOW", cond("0", "40", "NE")), []uint64{40}, enosys},
 		{"the value with more bits", ne("socket", "SCMP_ACT_ALLOW", cond("0", "40", "NE")), []uint64{40 | 1<<40}, seccomp.Allow()},
 		{"two in one entry, one equal", ne("socket", "SCMP_ACT_ALLOW", cond("0", "16", "NE"), cond("2", "9", "NE")), []uint64{16, 0, 1}, enosys},
-		{"two in one entry, none equal", ne("socket", "SCMP_ACT_ALLOW", cond("0", "16", "NE"), cond("2", "9", "NE")), []uint64{1, 0, 1}, seccomp.Allow()},
-		{"two entries, one equal", ne("socket", "SCMP_ACT_ALLOW", cond("0", "16", "NE")) + "," + ne("socket", "SCMP_ACT_ALLOW", cond("2", "9", "NE")), []uint64{16, 0, 1}, seccomp.Allow()},
-		{"two entries, both equal", ne("socket", "SCMP_ACT_ALLOW", cond("0", "16", "NE")) + "," + ne("socket", "SCMP_ACT_ALLOW", cond("2", "9", "NE")), []uint64{16, 0, 9}, enosys},
-		{"two entries, and a third that answers what they leave", ne("socket", "SCMP_ACT_KILL", cond("0", "16", "EQ"), cond("2", "9", "EQ")) + "," +
-			ne("socket", "SCMP_ACT_ALLOW", cond("0", "16", "NE")) + "," + ne("socket", "SCMP_ACT_ALLOW", cond("2", "9", "NE")), []uint64{16, 0, 9}, seccomp.Kill()},
-		{"two values of one argument in two entries are all", ne("socket", "SCMP_ACT_ALLOW", cond("0", "1", "NE")) + "," + ne("socket", "SCMP_ACT_ALLOW", cond("0", "2", "NE")), []uint64{1}, seccomp.Allow()},
-		{"behind equals it is for the rest", ne("prctl", "SCMP_ACT_ALLOW", cond("0", "3", "EQ")) + "," + ne("prctl", "SCMP_ACT_ALLOW", cond("0", "5", "EQ")) + "," + ne("prctl", "SCMP_ACT_KILL", cond("0", "3", "NE")), []uint64{5}, seccomp.Allow()},
-		{"and for nothing else", ne("prctl", "SCMP_ACT_ALLOW", cond("0", "3", "EQ")) + "," + ne("prctl", "SCMP_ACT_ALLOW", cond("0", "5", "EQ")) + "," + ne("prctl", "SCMP_ACT_KILL", cond("0", "3", "NE")), []uint64{6}, seccomp.Kill()},
+		{"two in one entry, none equal", ne("socket", "SCMP_ACT_ALLOW", cond("0", "16", "NE"), cond("2", "9", "NE")),
+			[]uint64{1, 0, 1}, seccomp.Allow()},
+		{"two entries, one equal",
+			ne("socket", "SCMP_ACT_ALLOW", cond("0", "16", "NE")) + "," + ne("socket", "SCMP_ACT_ALLOW", cond("2", "9", "NE")),
+			[]uint64{16, 0, 1}, seccomp.Allow()},
+		{"two entries, both equal",
+			ne("socket", "SCMP_ACT_ALLOW", cond("0", "16", "NE")) + "," + ne("socket", "SCMP_ACT_ALLOW", cond("2", "9", "NE")),
+			[]uint64{16, 0, 9}, enosys},
+		{"two entries, and a third that answers what they leave",
+			ne("socket", "SCMP_ACT_KILL", cond("0", "16", "EQ"), cond("2", "9", "EQ")) + "," +
+				ne("socket", "SCMP_ACT_ALLOW", cond("0", "16", "NE")) + "," + ne("socket", "SCMP_ACT_ALLOW", cond("2", "9", "NE")),
+			[]uint64{16, 0, 9}, seccomp.Kill()},
+		{"two values of one argument in two entries are all",
+			ne("socket", "SCMP_ACT_ALLOW", cond("0", "1", "NE")) + "," + ne("socket", "SCMP_ACT_ALLOW", cond("0", "2", "NE")),
+			[]uint64{1}, seccomp.Allow()},
+		{"behind equals it is for the rest",
+			ne("prctl", "SCMP_ACT_ALLOW", cond("0", "3", "EQ")) + "," + ne("prctl", "SCMP_ACT_ALLOW", cond("0", "5", "EQ")) + "," +
+				ne("prctl", "SCMP_ACT_KILL", cond("0", "3", "NE")), []uint64{5}, seccomp.Allow()},
+		{"and for nothing else",
+			ne("prctl", "SCMP_ACT_ALLOW", cond("0", "3", "EQ")) + "," + ne("prctl", "SCMP_ACT_ALLOW", cond("0", "5", "EQ")) + "," +
+				ne("prctl", "SCMP_ACT_KILL", cond("0", "3", "NE")), []uint64{6}, seccomp.Kill()},
 	} {
 		var o seccomp.OCI
 		if err := json.Unmarshal([]byte(head+tt.entries+"]}"), &o); err != nil {
@@ -290,7 +312,8 @@ func TestNotEqual(t *testing.T) {
 // If a call has an entry without conditions and others with conditions, libseccomp 2.5.4
 // applies the one without, in either order. runc does not pass it on if it equals the default.
 func TestOCIEntryWithoutConditionsWins(t *testing.T) {
-	some := seccomp.OCISyscall{Names: []string{"clone", "fork"}, Action: "SCMP_ACT_ALLOW", Args: []seccomp.OCIArg{{Index: 0, Value: 17, Op: "SCMP_CMP_EQ"}}}
+	some := seccomp.OCISyscall{Names: []string{"clone", "fork"}, Action: "SCMP_ACT_ALLOW",
+		Args: []seccomp.OCIArg{{Index: 0, Value: 17, Op: "SCMP_CMP_EQ"}}}
 	enosys, eperm := uint(38), uint(1)
 	for _, tt := range []struct {
 		name       string
@@ -298,12 +321,16 @@ func TestOCIEntryWithoutConditionsWins(t *testing.T) {
 		want, rest seccomp.Answer // for arguments that satisfy the condition, and for others
 	}{
 		{"kill", seccomp.OCISyscall{Names: []string{"clone"}, Action: "SCMP_ACT_KILL_PROCESS"}, seccomp.Kill(), seccomp.Kill()},
-		{"an error", seccomp.OCISyscall{Names: []string{"clone"}, Action: "SCMP_ACT_ERRNO", ErrnoRet: &enosys}, seccomp.Fail(seccomp.ENOSYS), seccomp.Fail(seccomp.ENOSYS)},
-		{"the default", seccomp.OCISyscall{Names: []string{"clone"}, Action: "SCMP_ACT_ERRNO", ErrnoRet: &eperm}, seccomp.Allow(), seccomp.Fail(seccomp.EPERM)},
-		{"log", seccomp.OCISyscall{Names: []string{"clone"}, Action: "SCMP_ACT_LOG"}, seccomp.Answer{Action: seccomp.ActLog}, seccomp.Answer{Action: seccomp.ActLog}},
+		{"an error", seccomp.OCISyscall{Names: []string{"clone"}, Action: "SCMP_ACT_ERRNO", ErrnoRet: &enosys}, seccomp.Fail(seccomp.ENOSYS),
+			seccomp.Fail(seccomp.ENOSYS)},
+		{"the default", seccomp.OCISyscall{Names: []string{"clone"}, Action: "SCMP_ACT_ERRNO", ErrnoRet: &eperm}, seccomp.Allow(),
+			seccomp.Fail(seccomp.EPERM)},
+		{"log", seccomp.OCISyscall{Names: []string{"clone"}, Action: "SCMP_ACT_LOG"}, seccomp.Answer{Action: seccomp.ActLog},
+			seccomp.Answer{Action: seccomp.ActLog}},
 	} {
 		for _, entries := range [][]seccomp.OCISyscall{{some, tt.all}, {tt.all, some}} {
-			o := seccomp.OCI{DefaultAction: "SCMP_ACT_ERRNO", Syscalls: append(entries, seccomp.OCISyscall{Names: []string{"execve", "exit_group"}, Action: "SCMP_ACT_ALLOW"})}
+			o := seccomp.OCI{DefaultAction: "SCMP_ACT_ERRNO",
+				Syscalls: append(entries, seccomp.OCISyscall{Names: []string{"execve", "exit_group"}, Action: "SCMP_ACT_ALLOW"})}
 			data, err := o.JSON()
 			if err != nil {
 				t.Fatal(err)

@@ -69,6 +69,7 @@ func implied(general, conds []seccomp.ArgCond) bool {
 		if mask == 0 {
 			mask = ^uint64(0)
 		}
-		return !slices.ContainsFunc(conds, func(c seccomp.ArgCond) bool { return c.Index == g.Index && c.Value&mask == g.Value })
+		return !slices.ContainsFunc(conds,
+			func(c seccomp.ArgCond) bool { return c.Index == g.Index && c.Value&mask == g.Value })
 	})
 }

@@ -14,7 +14,8 @@ func TestNotEqualsAreAUnion(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	read, allowed := 0, 0
 	for range 400 {
-		o := seccomp.OCI{DefaultAction: "SCMP_ACT_ERRNO", Syscalls: []seccomp.OCISyscall{{Names: []string{"execve", "exit_group"}, Action: "SCMP_ACT_ALLOW"}}}
+		o := seccomp.OCI{DefaultAction: "SCMP_ACT_ERRNO",
+			Syscalls: []seccomp.OCISyscall{{Names: []string{"execve", "exit_group"}, Action: "SCMP_ACT_ALLOW"}}}
 		for range 1 + random.IntN(4) {
 			op := []string{"SCMP_CMP_EQ", "SCMP_CMP_NE"}[random.IntN(2)]
 			s := seccomp.OCISyscall{Names: []string{"socket"}, Action: "SCMP_ACT_ALLOW"}

@@ -43,7 +43,8 @@ func fromOCI(name string, data []byte) (seccomp.Profile, error) {
 	var o object
 	if err := dec.Decode(&o); err != nil {
 		line := 1 + bytes.Count(data[:min(dec.InputOffset(), int64(len(data)))], []byte("\n"))
-		return seccomp.Profile{}, fmt.Errorf("line %d: %w; only the linux.seccomp object of the OCI runtime specification is read", line, err)
+		return seccomp.Profile{},
+			fmt.Errorf("line %d: %w; only the linux.seccomp object of the OCI runtime specification is read", line, err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return seccomp.Profile{}, errors.New("something follows the JSON object")
@@ -90,7 +91,9 @@ func Convert(name string, o seccomp.OCI, entries []string) (seccomp.Profile, err
 			ranges += len(rules)
 		}
 		if ranges > maxAllRanges {
-			return seccomp.Profile{}, fmt.Errorf("%s: less-than and greater-than make more than %d rules: list the values with SCMP_CMP_EQ", place, maxAllRanges)
+			return seccomp.Profile{},
+				fmt.Errorf("%s: less-than and greater-than make more than %d rules: list the values with SCMP_CMP_EQ", place,
+					maxAllRanges)
 		}
 		for k := range rules {
 			rules[k].Why = entry

@@ -81,7 +81,8 @@ func TestRangesOfSeveralArguments(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	valid, allowed, refused := 0, 0, 0
 	for range 300 {
-		o := seccomp.OCI{DefaultAction: "SCMP_ACT_ERRNO", Syscalls: []seccomp.OCISyscall{{Names: []string{"execve", "exit_group"}, Action: "SCMP_ACT_ALLOW"}}}
+		o := seccomp.OCI{DefaultAction: "SCMP_ACT_ERRNO",
+			Syscalls: []seccomp.OCISyscall{{Names: []string{"execve", "exit_group"}, Action: "SCMP_ACT_ALLOW"}}}
 		for range 1 + random.IntN(3) {
 			s := seccomp.OCISyscall{Names: []string{"socket"}, Action: "SCMP_ACT_ALLOW"}
 			for _, index := range random.Perm(3)[:1+random.IntN(2)] {
@@ -122,7 +123,8 @@ func TestRangesWithOtherAnswers(t *testing.T) {
 	enosys := uint(38)
 	o := seccomp.OCI{DefaultAction: "SCMP_ACT_ERRNO", Syscalls: []seccomp.OCISyscall{
 		{Names: []string{"execve", "exit_group"}, Action: "SCMP_ACT_ALLOW"},
-		{Names: []string{"personality"}, Action: "SCMP_ACT_ERRNO", ErrnoRet: &enosys, Args: []seccomp.OCIArg{{Index: 0, Value: 5, Op: "SCMP_CMP_GE"}}},
+		{Names: []string{"personality"}, Action: "SCMP_ACT_ERRNO", ErrnoRet: &enosys,
+			Args: []seccomp.OCIArg{{Index: 0, Value: 5, Op: "SCMP_CMP_GE"}}},
 		{Names: []string{"socket"}, Action: "SCMP_ACT_ALLOW", Args: []seccomp.OCIArg{{Index: 0, Value: 3, Op: "SCMP_CMP_LT"}}},
 		{Names: []string{"socket"}, Action: "SCMP_ACT_ERRNO", ErrnoRet: &enosys, Args: []seccomp.OCIArg{{Index: 0, Value: 1, Op: "SCMP_CMP_NE"}}},
 	}}

@@ -157,7 +157,8 @@ func toAnswer(action, errno string) (seccomp.Answer, error) {
 
 // splitFindings splits findings into warnings and the errors of seccomp.Validate, with lines:
 // the rules of p from first on are those of the file.
-func splitFindings(p seccomp.Profile, findings []seccomp.Finding, first int, lines []int) (warnings []string, err error) {
+func splitFindings(p seccomp.Profile, findings []seccomp.Finding, first int,
+	lines []int) (warnings []string, err error) {
 	ours := tierReasons()
 	var errs []error
 	for _, f := range findings {

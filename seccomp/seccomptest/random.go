@@ -19,7 +19,8 @@ func Random(rng *rand.Rand) seccomp.Profile {
 	}
 	p := seccomp.Profile{Name: "random", Default: answers[2+rng.IntN(len(answers)-2)]}
 	for range 1 + rng.IntN(12) {
-		r := seccomp.Rule{Names: []string{names[rng.IntN(len(names))]}, Answer: answers[rng.IntN(len(answers))], Why: "chance"}
+		r := seccomp.Rule{Names: []string{names[rng.IntN(len(names))]},
+			Answer: answers[rng.IntN(len(answers))], Why: "chance"}
 		for _, index := range rng.Perm(6)[:rng.IntN(3)] {
 			r.Args = append(r.Args, randomCond(rng, uint(index)))
 		}

@@ -79,7 +79,8 @@ func RotateKey(path, name string, tell func(token string) error) error {
 
 // changeKey rewrites the lines of one entry. change returns the new lines of the file and what the key
 // becomes. The result is written only if it parses as the old keys with that change.
-func changeKey(path, name string, change func([]string, entryLines, Key) ([]string, []Key), before func() error) (err error) {
+func changeKey(path, name string, change func([]string, entryLines, Key) ([]string, []Key),
+	before func() error) (err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	switch {
 	case errors.Is(err, syscall.ELOOP):

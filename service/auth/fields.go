@@ -20,8 +20,10 @@ type keyField struct {
 }
 
 func (k *Key) fields() []keyField {
-	return []keyField{{"name", &k.Name}, {"sha256", &k.SHA256}, {"runs", &k.Runs}, {"waiting", &k.Waiting}, {"sessions", &k.Sessions}, {"memory", &k.Memory},
-		{"bodies", &k.Bodies}, {"blobs", &k.Blobs}, {"volumes", &k.Volumes}, {"problems", &k.Problems}, {"problem_bytes", &k.ProblemBytes}, {"batches", &k.Batches}, {"batch_bytes", &k.BatchBytes}, {"weight", &k.Weight}, {"cpus", &k.CPUs}, {"mode", &k.Mode}, {"admin", &k.Admin},
+	return []keyField{{"name", &k.Name}, {"sha256", &k.SHA256}, {"runs", &k.Runs}, {"waiting", &k.Waiting},
+		{"sessions", &k.Sessions}, {"memory", &k.Memory},
+		{"bodies", &k.Bodies}, {"blobs", &k.Blobs}, {"volumes", &k.Volumes}, {"problems", &k.Problems}, {"problem_bytes", &k.ProblemBytes},
+		{"batches", &k.Batches}, {"batch_bytes", &k.BatchBytes}, {"weight", &k.Weight}, {"cpus", &k.CPUs}, {"mode", &k.Mode}, {"admin", &k.Admin},
 		{"profiles", &k.Profiles}, {"profile_log", &k.ProfileLog}, {"network", &k.Network}, {"packages", &k.Packages}}
 }
 
@@ -129,7 +131,8 @@ func readKeyList(raw []byte) (list []Key, named bool, err error) {
 		name, value := top.Content[i], resolveAlias(top.Content[i+1])
 		switch {
 		case name.Value != "keys":
-			return nil, false, fmt.Errorf("line %d: unknown field %q: the file has only keys: and the lines below it", name.Line, name.Value)
+			return nil, false, fmt.Errorf("line %d: unknown field %q: the file has only keys: and the lines below it", name.Line,
+				name.Value)
 		case named:
 			return nil, false, fmt.Errorf("line %d: keys: is given twice", name.Line)
 		case value.Kind != yaml.SequenceNode && value.Tag != "!!null":

@@ -115,7 +115,8 @@ func ParseKeys(raw []byte) (*Keys, error) {
 		case seen[k.Name]:
 			return nil, fmt.Errorf("key %q is given twice", k.Name)
 		case err != nil || len(sum) != sha256.Size:
-			return nil, fmt.Errorf("key %q: sha256 must have 64 hex digits: brig key new %s creates a key and this line", k.Name, k.Name)
+			return nil, fmt.Errorf("key %q: sha256 must have 64 hex digits: brig key new %s creates a key and this line", k.Name,
+				k.Name)
 		case [sha256.Size]byte(sum) == sha256.Sum256(nil):
 			return nil, fmt.Errorf("key %q: this is the sha256 of an empty key, which anybody can send: brig key new %s creates a key and this line", k.Name, k.Name)
 		case k.negative():
@@ -159,7 +160,8 @@ func (k *Keys) Find(token string) (Key, bool) {
 }
 
 func (k Key) negative() bool {
-	return k.Runs < 0 || k.Waiting < 0 || k.Sessions < 0 || k.Memory < 0 || k.Bodies < 0 || k.Blobs < 0 || k.Volumes < 0 || k.Problems < 0 || k.ProblemBytes < 0 || k.Batches < 0 || k.BatchBytes < 0 || k.Weight < 0 || k.CPUs < 0
+	return k.Runs < 0 || k.Waiting < 0 || k.Sessions < 0 || k.Memory < 0 || k.Bodies < 0 || k.Blobs < 0 || k.Volumes < 0 ||
+		k.Problems < 0 || k.ProblemBytes < 0 || k.Batches < 0 || k.BatchBytes < 0 || k.Weight < 0 || k.CPUs < 0
 }
 
 // invalidLimits returns an error for limits that no run could have, and for a mode or network that does

@@ -47,9 +47,11 @@ func TestKeys(t *testing.T) {
 }
 
 func TestBoundsOfKeys(t *testing.T) {
-	want := Key{Name: "ann", Runs: 2, Waiting: 3, Sessions: 4, Memory: 2 * api.GiB, Bodies: 5, Blobs: 64 * api.MiB, Volumes: 3 * api.GiB / 2, Batches: 6, BatchBytes: 5 * api.GiB, Weight: 512, CPUs: 0.5, Mode: api.Exclusive, Admin: true, Network: api.NetworkAllow}
+	want := Key{Name: "ann", Runs: 2, Waiting: 3, Sessions: 4, Memory: 2 * api.GiB, Bodies: 5, Blobs: 64 * api.MiB, Volumes: 3 * api.GiB / 2,
+		Batches: 6, BatchBytes: 5 * api.GiB, Weight: 512, CPUs: 0.5, Mode: api.Exclusive, Admin: true, Network: api.NetworkAllow}
 	token, line, err := NewKey(want)
-	if err != nil || !strings.HasSuffix(line, ", runs: 2, waiting: 3, sessions: 4, memory: 2G, bodies: 5, blobs: 64M, volumes: 1536M, batches: 6, batch_bytes: 5G, weight: 512, cpus: 0.5, mode: exclusive, admin: true, network: allow}") {
+	if err != nil || !strings.HasSuffix(line,
+		", runs: 2, waiting: 3, sessions: 4, memory: 2G, bodies: 5, blobs: 64M, volumes: 1536M, batches: 6, batch_bytes: 5G, weight: 512, cpus: 0.5, mode: exclusive, admin: true, network: allow}") {
 		t.Fatalf("%v, %s", err, line)
 	}
 	k, err := ParseKeys([]byte("keys:\n" + line))
@@ -74,15 +76,17 @@ func TestBoundsOfKeys(t *testing.T) {
 func TestBadKeysFiles(t *testing.T) {
 	sum := strings.Repeat("ab", 32)
 	for name, tt := range map[string]struct{ text, want string }{
-		"empty":           {"", "brig key add"},
-		"no keys":         {"keys: []\n", "brig key add"},
-		"unknown setting": {"keys:\n- {name: a, sha256: " + sum + ",\n  rnus: 3}\n", `line 3: unknown field "rnus": a key has name, sha256, runs, waiting, sessions, memory, bodies, blobs, volumes, problems, problem_bytes, batches, batch_bytes, weight, cpus, mode, admin, profiles, profile_log, network, packages`},
+		"empty":   {"", "brig key add"},
+		"no keys": {"keys: []\n", "brig key add"},
+		"unknown setting": {"keys:\n- {name: a, sha256: " + sum + ",\n  rnus: 3}\n",
+			`line 3: unknown field "rnus": a key has name, sha256, runs, waiting, sessions, memory, bodies, blobs, volumes, problems, problem_bytes, batches, batch_bytes, weight, cpus, mode, admin, profiles, profile_log, network, packages`},
 		"unknown section": {"kyes:\n- {name: a, sha256: " + sum + "}\n", `line 1: unknown field "kyes"`},
 		"no size":         {"keys:\n- name: a\n  blobs: lots\n", `line 3: blobs: size "lots": write a number with an optional K, M, G or T`},
 		"no number":       {"keys:\n- name: a\n  runs: few\n", `line 3: runs "few": write a whole number`},
 		"neither":         {"keys:\n- name: a\n  admin: maybe\n", `line 3: admin "maybe": write true or false`},
 		"no mode":         {"keys:\n- {name: a, mode: session, sha256: " + sum + "}\n", `key "a": mode "session" does not exist`},
-		"no network":      {"keys:\n- {name: a, network: all, sha256: " + sum + "}\n", `key "a": network "all" does not exist: use none, loopback, allow, public`},
+		"no network": {"keys:\n- {name: a, network: all, sha256: " + sum + "}\n",
+			`key "a": network "all" does not exist: use none, loopback, allow, public`},
 		"a field twice":   {"keys:\n- {name: a, runs: 1, runs: 2}\n", "line 2: runs is given twice"},
 		"a list in it":    {"keys:\n- {name: [a]}\n", "line 2: name: write one value"},
 		"no list":         {"keys: a\n", "brig key new"},

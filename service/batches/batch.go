@@ -55,8 +55,10 @@ func (s *Store) load(dir string, st state) (*Batch, error) {
 		return nil, err
 	}
 	b := &Batch{
-		store: s, dir: dir, id: st.ID, owner: st.Owner, key: st.Key, labels: st.Request.Labels, created: st.Created, asked: sha256.Sum256(asked),
-		canceled: make(chan struct{}), changed: make(chan struct{}), closed: st.Closed, ended: st.Ended, used: time.Now(), pins: map[string]func(){},
+		store: s, dir: dir, id: st.ID, owner: st.Owner, key: st.Key, labels: st.Request.Labels, created: st.Created,
+		asked:    sha256.Sum256(asked),
+		canceled: make(chan struct{}), changed: make(chan struct{}), closed: st.Closed, ended: st.Ended, used: time.Now(),
+		pins:     map[string]func(){},
 		statuses: map[api.JobStatus]int64{},
 	}
 	if info, err := os.Stat(b.file(resultsName)); err == nil {
@@ -121,7 +123,8 @@ func (b *Batch) Owner() string { return b.owner }
 // sameRequest is an error if a batch was opened with another request.
 func (b *Batch) sameRequest(asked []byte) error {
 	if sha256.Sum256(asked) != b.asked {
-		return api.Refuse(api.CodeConflict, "this Idempotency-Key was used for batch %s, which was opened with another request: use another key", b.id)
+		return api.Refuse(api.CodeConflict,
+			"this Idempotency-Key was used for batch %s, which was opened with another request: use another key", b.id)
 	}
 	return nil
 }
@@ -197,7 +200,8 @@ func (b *Batch) Status() api.Batch {
 
 // write writes the state to the disk; b.mu is held.
 func (b *Batch) write() error {
-	st := state{ID: b.id, Owner: b.owner, Key: b.key, Request: b.request, Created: b.created, Closed: b.closed, Canceled: b.isCanceled(), Ended: b.ended}
+	st := state{ID: b.id, Owner: b.owner, Key: b.key, Request: b.request, Created: b.created, Closed: b.closed,
+		Canceled: b.isCanceled(), Ended: b.ended}
 	if !b.ended.IsZero() {
 		st.Jobs, st.Statuses = b.jobs, b.statuses
 	}
@@ -237,7 +241,8 @@ func (b *Batch) Cancel() error {
 	close(b.canceled) // before it is on disk: it is to have an effect also while the disk is full
 	b.notify()
 	if err := b.write(); err != nil {
-		return api.Fail(api.CodeHostExhausted, "that the batch was canceled cannot be stored, and a restart of the service would go on with it: %w", err)
+		return api.Fail(api.CodeHostExhausted,
+			"that the batch was canceled cannot be stored, and a restart of the service would go on with it: %w", err)
 	}
 	return nil
 }

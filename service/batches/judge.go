@@ -86,9 +86,14 @@ func (b *Batch) run(ctx context.Context) (complete bool, err error) {
 	defer running.Wait()
 	defer rest()
 	k := &batch.Coordinator{
-		Queue: q, Input: batch.NewInput(&tail{b: b, ctx: judging, f: in}, 2*MaxLine), Ahead: batch.NewInput(&tail{b: b, ctx: judging, f: again}, 2*MaxLine), Decode: decodeStored, Output: out, Done: done,
-		Problem: func(context.Context, string) (api.Run, string, error) { return common(request), sharedDigest, nil }, // the worker completes its jobs
-		ID:      b.id, Common: common(request), Digest: sharedDigest, Ordered: request.Ordered, SummaryOnly: request.Keep == api.KeepSummary, KeepOutput: request.KeepOutput,
+		Queue: q, Input: batch.NewInput(&tail{b: b, ctx: judging, f: in}, 2*MaxLine),
+		Ahead: batch.NewInput(&tail{b: b, ctx: judging, f: again}, 2*MaxLine), Decode: decodeStored, Output: out, Done: done,
+		Problem: func(context.Context,
+			string) (api.Run, string, error) {
+			return common(request), sharedDigest, nil
+		}, // the worker completes its jobs
+		ID: b.id, Common: common(request), Digest: sharedDigest, Ordered: request.Ordered,
+		SummaryOnly: request.Keep == api.KeepSummary, KeepOutput: request.KeepOutput,
 		Window: func() int { return max(leastWindow, 4*b.store.cfg.Slots()) }, WindowBytes: windowBytes / MaxBatches,
 		Report: b.report, Canceled: b.canceled,
 	}
@@ -115,7 +120,8 @@ func (b *Batch) worker(q *local.Queue, shared []byte) *worker.Worker {
 	}
 	cfg := b.store.cfg
 	return &worker.Worker{
-		Name: "service", Slots: cfg.Slots(), Jobs: source(false), Urgent: source(true), Drain: cfg.Drain, Log: cfg.Log, Healthy: cfg.Healthy,
+		Name: "service", Slots: cfg.Slots(), Jobs: source(false), Urgent: source(true), Drain: cfg.Drain,
+		Log: cfg.Log, Healthy: cfg.Healthy,
 		Execute: func(ctx context.Context, r api.Run) (api.RawResult, error) {
 			res, err := cfg.Execute(ctx, b.owner, r)
 			return api.RawResult{Result: res}, err

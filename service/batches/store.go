@@ -32,7 +32,8 @@ type Config struct {
 	Alone func() bool // there is no second key
 	Slots func() int  // jobs that are executed at once, of all batches
 
-	Permit  func(owner string, r api.Run) (blobs []string, err error)    // whether a key may have the run executed, and the blobs that it names
+	Permit func(owner string,
+		r api.Run) (blobs []string, err error) // whether a key may have the run executed, and the blobs that it names
 	Pin     func(owner string, blobs []string) (unpin func(), err error) // keeps blobs of a key
 	Problem func(owner, ref string) (api.StoredProblem, error)           // of a key, by its name or digest
 
@@ -133,7 +134,9 @@ func (s *Store) Create(owner, key string, r api.BatchRequest, l Limits) (*Batch,
 		return nil, err
 	}
 	if len(asked) > MaxRequest {
-		return nil, api.Refuse(api.CodeTooLarge, "defaults and the rest of the request have %d bytes: the most is %d; send large inputs as blobs", len(asked), MaxRequest)
+		return nil, api.Refuse(api.CodeTooLarge,
+			"defaults and the rest of the request have %d bytes: the most is %d; send large inputs as blobs",
+			len(asked), MaxRequest)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +155,8 @@ func (s *Store) Create(owner, key string, r api.BatchRequest, l Limits) (*Batch,
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, inputName), nil, 0o600), st.write(dir), durable.SyncDir(s.cfg.Dir)); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, inputName), nil, 0o600), st.write(dir),
+		durable.SyncDir(s.cfg.Dir)); err != nil {
 		return nil, errors.Join(api.Fail(api.CodeHostExhausted, "the batch cannot be stored: %w", err), os.RemoveAll(dir))
 	}
 	b, err := s.load(dir, st)
@@ -179,9 +183,11 @@ func (s *Store) mayOpen(owner string, l Limits) error {
 	}
 	switch {
 	case l.Batches > 0 && own >= int64(l.Batches):
-		return api.Fail(api.CodeBatchesFull, "this key has %d batches that have not ended, and its limit is %d: wait for one, or cancel it", own, l.Batches)
+		return api.Fail(api.CodeBatchesFull,
+			"this key has %d batches that have not ended, and its limit is %d: wait for one, or cancel it", own, l.Batches)
 	case all >= MaxBatches, l.Batches == 0 && !s.cfg.Alone() && !quota.Fair(own, all, 1, MaxBatches, 1):
-		return api.Fail(api.CodeBatchesFull, "this key has %d of the %d batches that have not ended, of at most %d: wait for one, or have the operator set a limit for the key (batches)", own, all, MaxBatches)
+		return api.Fail(api.CodeBatchesFull,
+			"this key has %d of the %d batches that have not ended, of at most %d: wait for one, or have the operator set a limit for the key (batches)", own, all, MaxBatches)
 	}
 	return nil
 }
@@ -193,11 +199,15 @@ func (s *Store) reserve(owner string, bytes, jobs int64, l Limits) error {
 	own := s.used[owner]
 	switch {
 	case s.waiting+jobs > MaxJobs:
-		return api.Fail(api.CodeBatchesFull, "the batches that have not ended have %d jobs, and that is the most: wait until some are judged", s.waiting)
+		return api.Fail(api.CodeBatchesFull,
+			"the batches that have not ended have %d jobs, and that is the most: wait until some are judged", s.waiting)
 	case l.Bytes > 0 && own+bytes > l.Bytes:
-		return api.Fail(api.CodeBatchesFull, "the batches of this key have %s on disk, and its limit is %s: remove batches that have ended, or have the operator raise batch_bytes of the key", api.Size(own), api.Size(l.Bytes))
-	case s.total+bytes > s.cfg.Bytes, l.Bytes == 0 && !s.cfg.Alone() && !quota.Fair(own, s.total, bytes, s.cfg.Bytes, ordinary):
-		return api.Fail(api.CodeBatchesFull, "the batches of this key have %s of the %s on disk that all have, of at most %s: remove batches that have ended, or have the operator raise --batch-bytes", api.Size(own), api.Size(s.total), api.Size(s.cfg.Bytes))
+		return api.Fail(api.CodeBatchesFull,
+			"the batches of this key have %s on disk, and its limit is %s: remove batches that have ended, or have the operator raise batch_bytes of the key", api.Size(own), api.Size(l.Bytes))
+	case s.total+bytes > s.cfg.Bytes, l.Bytes == 0 && !s.cfg.Alone() &&
+		!quota.Fair(own, s.total, bytes, s.cfg.Bytes, ordinary):
+		return api.Fail(api.CodeBatchesFull,
+			"the batches of this key have %s of the %s on disk that all have, of at most %s: remove batches that have ended, or have the operator raise --batch-bytes", api.Size(own), api.Size(s.total), api.Size(s.cfg.Bytes))
 	}
 	s.count(owner, bytes)
 	s.waiting += jobs

@@ -261,7 +261,8 @@ func TestResultsByPlace(t *testing.T) {
 	}
 	for _, after := range []int64{markLines - 1, markLines, 2*markLines + 1, n - 1, n, n + 5} {
 		var r reader
-		if _, err := b.Results(t.Context(), Reading{After: after, Follow: true}, &r); err != nil || int64(strings.Count(r.String(), "\n")) != max(0, n-after) {
+		if _, err := b.Results(t.Context(), Reading{After: after, Follow: true}, &r); err != nil ||
+			int64(strings.Count(r.String(), "\n")) != max(0, n-after) {
 			t.Errorf("after %d: %d lines, %v", after, strings.Count(r.String(), "\n"), err)
 		}
 	}
@@ -288,10 +289,12 @@ func TestBoundsOfAllBatches(t *testing.T) {
 		t.Errorf("open: %v", open)
 	}
 	b := s.List("third")[0]
-	if _, err := b.Take(NewLines(io.LimitReader(endless{}, 4*MaxLine)), Limits{Bytes: MaxLine}, true); !api.HasCode(err, api.CodeBatchesFull) && err != nil {
+	if _, err := b.Take(NewLines(io.LimitReader(endless{}, 4*MaxLine)), Limits{Bytes: MaxLine}, true); !api.HasCode(err,
+		api.CodeBatchesFull) && err != nil {
 		t.Error(err)
 	}
-	if _, err := s.Create("third", "", api.BatchRequest{Defaults: api.Run{Source: make([]byte, MaxRequest)}}, Limits{Batches: 9}); !api.HasCode(err, api.CodeTooLarge) {
+	if _, err := s.Create("third", "", api.BatchRequest{Defaults: api.Run{Source: make([]byte, MaxRequest)}},
+		Limits{Batches: 9}); !api.HasCode(err, api.CodeTooLarge) {
 		t.Errorf("a large request: %v", err)
 	}
 }

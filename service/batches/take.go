@@ -99,7 +99,8 @@ func (b *Batch) Take(lines *Lines, l Limits, keepRefused bool) (api.JobsTaken, e
 	}
 	defer f.Close() //nolint:errcheck // what was taken is on disk
 	b.mu.Lock()
-	t := &taking{Batch: b, f: f, limits: l, keep: keepRefused, request: b.request, taken: api.JobsTaken{Refused: []api.JobRefusal{}}}
+	t := &taking{Batch: b, f: f, limits: l, keep: keepRefused, request: b.request,
+		taken: api.JobsTaken{Refused: []api.JobRefusal{}}}
 	b.mu.Unlock()
 	lines.idle = t.commit
 	for {

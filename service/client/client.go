@@ -153,7 +153,8 @@ func (c *Client) send(ctx context.Context, method, path string, in any, accept .
 	return c.do(ctx, method, path, "application/json", bytes.NewReader(body), accept...)
 }
 
-func (c *Client) do(ctx context.Context, method, path, kind string, body io.Reader, accept ...string) (*http.Response, error) {
+func (c *Client) do(ctx context.Context, method, path, kind string, body io.Reader,
+	accept ...string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
 		return nil, err
@@ -205,7 +206,8 @@ func refusal(res *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(res.Body, maxProblem))
 	p := new(api.Problem)
 	if err != nil || json.Unmarshal(text, p) != nil || p.Code == "" {
-		return errors.Join(fmt.Errorf("%s %s: %s: %.200s", res.Request.Method, res.Request.URL.Path, res.Status, bytes.TrimSpace(text)), err)
+		return errors.Join(fmt.Errorf("%s %s: %s: %.200s", res.Request.Method, res.Request.URL.Path, res.Status,
+			bytes.TrimSpace(text)), err)
 	}
 	return p
 }

@@ -47,7 +47,8 @@ func (c *Client) Events(ctx context.Context, id string, handle func(Event) error
 type handlerError struct{ error }
 
 // listen reads one stream. done means that Events must not reconnect.
-func (c *Client) listen(ctx context.Context, id string, after int64, handle func(Event) error) (received int64, done bool, err error) {
+func (c *Client) listen(ctx context.Context, id string, after int64,
+	handle func(Event) error) (received int64, done bool, err error) {
 	received = after
 	path := "/v1/runs/" + url.PathEscape(id) + "/events?after=" + strconv.FormatInt(after, 10)
 	res, err := c.do(ctx, http.MethodGet, path, "", nil)

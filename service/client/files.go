@@ -61,7 +61,8 @@ func (f Files) List(ctx context.Context, dir string) (l api.FileList, err error)
 }
 
 // request sends one request about one file. The caller must close the answer's body.
-func (f Files) request(ctx context.Context, method, name string, executable bool, content io.Reader) (*http.Response, error) {
+func (f Files) request(ctx context.Context, method, name string, executable bool,
+	content io.Reader) (*http.Response, error) {
 	path, err := f.of.File(name, executable)
 	if err != nil {
 		return nil, err

@@ -44,7 +44,8 @@ func (c *Client) Exec(ctx context.Context, id string, e api.Exec) (res api.Resul
 
 // ExecEvents is Exec with streamed output; the result has the beginning of it. An error of tell
 // closes the connection, which ends the exec, and is returned.
-func (c *Client) ExecEvents(ctx context.Context, id string, e api.Exec, handle func(Event) error) (res api.Result, err error) {
+func (c *Client) ExecEvents(ctx context.Context, id string, e api.Exec,
+	handle func(Event) error) (res api.Result, err error) {
 	answer, err := c.send(ctx, http.MethodPost, sessionPath(id)+"/exec", e, "text/event-stream")
 	if err != nil {
 		return res, err

@@ -284,5 +284,6 @@ func Admit(w http.ResponseWriter, r *http.Request) error {
 	if r.URL.Path == "/health" || strings.HasPrefix(r.URL.Path, "/health/") {
 		return nil
 	}
-	return api.Fail(api.CodeTooManyConns, "the service, or one address, has as many connections as it may have: send the request again later, reuse connections, or have the operator raise --max-conns or --max-conns-address")
+	return api.Fail(api.CodeTooManyConns,
+		"the service, or one address, has as many connections as it may have: send the request again later, reuse connections, or have the operator raise --max-conns or --max-conns-address")
 }

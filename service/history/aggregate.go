@@ -51,7 +51,8 @@ func (s *aggregate) add(language, project, task string, verdict api.Verdict, inT
 		mark = wrong
 	}
 	s.runs = append(s.runs, sample{
-		wall: wall, language: s.languages.number("", language), project: s.projects.number("", project), task: s.tasks.number(project, task),
+		wall: wall, language: s.languages.number("", language), project: s.projects.number("", project),
+		task:    s.tasks.number(project, task),
 		verdict: s.verdicts.number(mark, string(verdict)),
 	})
 }
@@ -96,7 +97,8 @@ func (s *aggregate) groupBy(names nameIndex, of func(sample) int32) []api.Group 
 	groups := make([]api.Group, len(order))
 	place := make([]*api.Group, len(counts)) // nil: not chosen
 	for i, n := range order {
-		groups[i] = api.Group{Name: names.names[n][1], Project: names.names[n][0], Figures: api.Figures{Verdicts: map[api.Verdict]int64{}}}
+		groups[i] = api.Group{Name: names.names[n][1], Project: names.names[n][0],
+			Figures: api.Figures{Verdicts: map[api.Verdict]int64{}}}
 		place[n] = &groups[i]
 	}
 

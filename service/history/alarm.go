@@ -73,7 +73,8 @@ func (a *Alarm) Next(owner string, at time.Time, r api.Result) []api.Alert {
 		if n == most && most > 1 {
 			text += "; further alerts in these five minutes are not listed"
 		}
-		alerts = append(alerts, api.Alert{Time: at, Kind: kind, Owner: owner, Project: r.Labels.Project, Run: r.Run, Text: text})
+		alerts = append(alerts,
+			api.Alert{Time: at, Kind: kind, Owner: owner, Project: r.Labels.Project, Run: r.Run, Text: text})
 	}
 	switch {
 	case r.Verdict == api.Signaled && r.Decisive().Signal == sigsegv:

@@ -52,7 +52,8 @@ func TestAlarmForOneRun(t *testing.T) {
 		}
 		if tt.kind != "" {
 			text := got[0].Text
-			if want := (api.Alert{Time: epoch, Kind: tt.kind, Owner: "key", Project: "p", Run: "r", Text: text}); !reflect.DeepEqual(got[0], want) || !strings.Contains(text, tt.says) {
+			if want := (api.Alert{Time: epoch, Kind: tt.kind, Owner: "key", Project: "p", Run: "r", Text: text}); !reflect.DeepEqual(got[0], want) ||
+				!strings.Contains(text, tt.says) {
 				t.Errorf("%s: %+v; want %+v", tt.name, got[0], want)
 			}
 		}
@@ -193,7 +194,8 @@ func TestAlarmIsFairToKeys(t *testing.T) {
 		}
 	}
 	a.Next("other", epoch, ran(api.OK))
-	if a.owners["quiet"] != 1 || a.owners["other"] != 1 || a.owners["busy"] != alarmProjects-2 || len(a.projects) != alarmProjects || a.recent.Len() != alarmProjects {
+	if a.owners["quiet"] != 1 || a.owners["other"] != 1 || a.owners["busy"] != alarmProjects-2 || len(a.projects) != alarmProjects ||
+		a.recent.Len() != alarmProjects {
 		t.Errorf("%v: %d projects remembered, %d in order", a.owners, len(a.projects), a.recent.Len())
 	}
 }

@@ -28,13 +28,15 @@ func (s *Store) Alerts(ctx context.Context, f Filter) (page []api.Alert, next st
 		return nil, "", err
 	}
 	if f.Task != "" || f.Language != "" || len(f.Verdicts) > 0 || f.Failed {
-		return nil, "", api.Refuse(api.CodeBadRequest, "history: alerts have no task, language or verdict: filter by project and time")
+		return nil, "", api.Refuse(api.CodeBadRequest,
+			"history: alerts have no task, language or verdict: filter by project and time")
 	}
 	condition, args, limit, err := f.page()
 	if err != nil {
 		return nil, "", err
 	}
-	rows, err := s.reads.QueryContext(ctx, "SELECT seq, created, kind, owner, project, run, text FROM alerts WHERE "+condition, args...)
+	rows, err := s.reads.QueryContext(ctx,
+		"SELECT seq, created, kind, owner, project, run, text FROM alerts WHERE "+condition, args...)
 	if err != nil {
 		return nil, "", s.toAPIError("list alerts", err)
 	}

@@ -121,7 +121,8 @@ func TestOneOwnerDoesNotEvictAnothersAlerts(t *testing.T) {
 	s := open(t, path, RetentionLimits{Alerts: 5})
 	raise := func(owner string, from, to int) {
 		for n := from; n < to; n++ {
-			if err := s.AddAlert(t.Context(), api.Alert{Time: epoch.Add(time.Duration(n)), Kind: api.Segfault, Owner: owner, Run: fmt.Sprint(n)}); err != nil {
+			if err := s.AddAlert(t.Context(),
+				api.Alert{Time: epoch.Add(time.Duration(n)), Kind: api.Segfault, Owner: owner, Run: fmt.Sprint(n)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -214,7 +215,8 @@ func TestFailedWriteIsNotCounted(t *testing.T) {
 	if err := alert("key"); err != nil {
 		t.Fatal(err)
 	}
-	if quiet, busy, small := owned(t, s, "quiet"), owned(t, s, "busy"), owned(t, s, "small"); quiet != "quiet4 quiet3 quiet2" || busy != "busy4 busy3 busy2" || small != "small19 small18 small17 small16" {
+	if quiet, busy, small := owned(t, s, "quiet"), owned(t, s, "busy"), owned(t, s, "small"); quiet != "quiet4 quiet3 quiet2" ||
+		busy != "busy4 busy3 busy2" || small != "small19 small18 small17 small16" {
 		t.Errorf("stay %s, %s, %s", quiet, busy, small)
 	}
 	if err := s.Close(); err != nil {
@@ -231,7 +233,8 @@ func TestFailedCompactionDropsNothing(t *testing.T) {
 	for n := range 12 {
 		add(t, s, of("key", n, 16<<10))
 	}
-	if _, err := s.w.conn.ExecContext(t.Context(), "CREATE TEMP TRIGGER a BEFORE INSERT ON runs BEGIN SELECT RAISE(ROLLBACK, 'no'); END"); err != nil {
+	if _, err := s.w.conn.ExecContext(t.Context(),
+		"CREATE TEMP TRIGGER a BEFORE INSERT ON runs BEGIN SELECT RAISE(ROLLBACK, 'no'); END"); err != nil {
 		t.Fatal(err)
 	}
 	add(t, s, of("key", 12, 0))

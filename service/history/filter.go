@@ -40,7 +40,8 @@ const (
 // where returns the filter as an SQL condition on a table with the columns of runs.
 func (f Filter) where() (condition string, args []any, err error) {
 	if f.Everyone && f.Owner != "" {
-		return "", nil, api.Refuse(api.CodeBadRequest, "history: both everyone's runs and those of %q are requested: choose one", f.Owner)
+		return "", nil, api.Refuse(api.CodeBadRequest,
+			"history: both everyone's runs and those of %q are requested: choose one", f.Owner)
 	}
 	parts := []string{"true"}
 	and := func(part string, set bool, arg any) {

@@ -20,7 +20,8 @@ var (
 func scan(row interface{ Scan(...any) error }, all bool) (r api.Record, seq int64, err error) {
 	var created int64
 	var summary, diagnosis, detail, findings, stdout, stderr []byte
-	into := []any{&seq, &r.ID, &r.Owner, &r.Project, &r.Task, &r.Language, &r.Image, &r.Verdict, &r.Code, &r.Message, &r.Stage,
+	into := []any{&seq, &r.ID, &r.Owner, &r.Project, &r.Task, &r.Language, &r.Image, &r.Verdict,
+		&r.Code, &r.Message, &r.Stage,
 		&created, &r.Queued, &r.Wall, &r.CPU, &r.Memory, &r.ExitCode, &r.Signal, &r.SourceSize,
 		&r.StdoutTruncated, &r.StderrTruncated, &r.Cut, &summary, &diagnosis}
 	if all {
@@ -44,13 +45,17 @@ func (s *Store) Get(ctx context.Context, scope Scope, id string) (api.Record, er
 	if err != nil {
 		return api.Record{}, err
 	}
-	row := s.reads.QueryRowContext(ctx, "SELECT "+fullColumns+" FROM "+from+" WHERE id = ? AND "+where, append([]any{id}, args...)...)
+	row := s.reads.QueryRowContext(ctx, "SELECT "+fullColumns+" FROM "+from+" WHERE id = ? AND "+where,
+		append([]any{id}, args...)...)
 	r, _, err := scan(row, true)
 	if errors.Is(err, sql.ErrNoRows) && scope.Everyone {
-		return api.Record{}, api.Refuse(api.CodeNotFound, "no run %.80q in the history: it has not ended, never existed, was lost when the service was killed, or was so old that it was removed", id)
+		return api.Record{}, api.Refuse(api.CodeNotFound,
+			"no run %.80q in the history: it has not ended, never existed, was lost when the service was killed, or was so old that it was removed", id)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
-		return api.Record{}, api.Refuse(api.CodeNotFound, "no run %.80q in the history: the id is wrong, the run belongs to another key, or it was so old that it was removed", id)
+		return api.Record{}, api.Refuse(api.CodeNotFound,
+			"no run %.80q in the history: the id is wrong, the run belongs to another key, or it was so old that it was removed",
+			id)
 	}
 	return r, s.toAPIError("read a run", err)
 }

@@ -58,7 +58,8 @@ func TestFilters(t *testing.T) {
 		{"no success, or a verdict", Filter{Scope: Scope{Owner: "b"}, Failed: true, Verdicts: []api.Verdict{api.OK}}, "8 7 6 5 3"},
 		{"all together", Filter{Scope: a, Project: "p", Task: "t", Language: "python", Verdicts: []api.Verdict{api.OK}}, "0"},
 		{"since is inside, until is not", Filter{Scope: everyone, Since: at(1), Until: at(3)}, "2 1"},
-		{"times beyond 63 bits", Filter{Scope: a, Since: time.Date(1, 1, 1, 0, 0, 0, 1, time.UTC), Until: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}, "2 1 0"},
+		{"times beyond 63 bits",
+			Filter{Scope: a, Since: time.Date(1, 1, 1, 0, 0, 0, 1, time.UTC), Until: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}, "2 1 0"},
 		{"limit", Filter{Scope: everyone, Limit: 2}, "8 7"},
 		{"nothing", Filter{Scope: a, Project: "x"}, ""},
 	} {
@@ -86,7 +87,8 @@ func TestFilters(t *testing.T) {
 func TestFiltersThatMakeNoSenseAreRefused(t *testing.T) {
 	s := fresh(t, RetentionLimits{})
 	for _, f := range []Filter{
-		{Limit: -1}, {Limit: 10_001}, {After: "x"}, {After: "1"}, {After: "1.2.3"}, {After: "1.+2"}, {After: "01.2"}, {After: "1.ffffffffffffffffff"}, {After: "1.2; DROP TABLE runs"},
+		{Limit: -1}, {Limit: 10_001}, {After: "x"}, {After: "1"}, {After: "1.2.3"}, {After: "1.+2"}, {After: "01.2"},
+		{After: "1.ffffffffffffffffff"}, {After: "1.2; DROP TABLE runs"},
 		{Scope: Scope{Everyone: true, Owner: "a"}},
 	} {
 		_, _, list := s.List(t.Context(), f)
@@ -128,7 +130,8 @@ func TestDefaultPageIsAThousand(t *testing.T) {
 	if err != nil || len(page) != most || next == "" || page[0].ID != fmt.Sprint(most) {
 		t.Fatalf("%d runs, then %q, %v; want the newest %d", len(page), next, err, most)
 	}
-	if page, next, err = s.List(t.Context(), Filter{Scope: everyone, After: next}); err != nil || len(page) != 1 || next != "" || page[0].ID != "0" {
+	if page, next, err = s.List(t.Context(), Filter{Scope: everyone, After: next}); err != nil || len(page) != 1 ||
+		next != "" || page[0].ID != "0" {
 		t.Errorf("then %q, and then %q, %v; want the oldest alone", ids(page), next, err)
 	}
 }

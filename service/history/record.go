@@ -42,7 +42,8 @@ func checkRecord(r *api.Record) error {
 	case r.Created.UnixNano() <= 0:
 		return api.Refuse(api.CodeBadRequest, "history: run %s: created at %v", r.ID, r.Created)
 	}
-	for _, name := range []string{r.ID, r.Owner, r.Project, r.Task, r.Language, r.Image, string(r.Verdict), string(r.Code), string(r.Stage)} {
+	for _, name := range []string{r.ID, r.Owner, r.Project, r.Task, r.Language, r.Image, string(r.Verdict),
+		string(r.Code), string(r.Stage)} {
 		if len(name) > int(maxName) {
 			return api.Refuse(api.CodeBadRequest, "history: a name of %d bytes: the most is %d", len(name), maxName)
 		}

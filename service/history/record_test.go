@@ -18,12 +18,14 @@ const text = "'); DROP TABLE runs; -- \" ` ? :x @x $x % _ \x00 after\xff\xfe \u2
 func TestEveryFieldComesBackAsItWas(t *testing.T) {
 	cpu, memory := int64(7), int64(9)
 	want := api.Record{
-		ID: "id" + text, Owner: "owner" + text, Project: "project" + text, Task: "task" + text, Language: "language" + text, Image: "image" + text,
+		ID: "id" + text, Owner: "owner" + text, Project: "project" + text, Task: "task" + text,
+		Language: "language" + text, Image: "image" + text,
 		Verdict: api.Verdict("verdict" + text), Message: "message" + text, Stage: api.Stage("stage" + text), Created: epoch,
 		Queued: 1, Wall: 2, CPU: &cpu, Memory: &memory, ExitCode: -1, Signal: 11, SourceSize: 5,
 		Diagnosis: json.RawMessage(`{"a":1}`), Findings: json.RawMessage(`[2]`), Detail: json.RawMessage(`"\u0000'"`),
 		Stdout: api.Bytes(text), Stderr: api.Bytes{0, 255, 0}, StdoutTruncated: true, StderrTruncated: true, Cut: true,
-		Summary: &api.Summary{Tests: 3, Ran: 2, Accepted: 1, Verdict: api.OK, Answer: api.WrongAnswer, FirstFailed: "'1\x00ü", MaxCPU: 1, MaxWall: 2, MaxMemory: 3},
+		Summary: &api.Summary{Tests: 3, Ran: 2, Accepted: 1, Verdict: api.OK, Answer: api.WrongAnswer, FirstFailed: "'1\x00ü", MaxCPU: 1,
+			MaxWall: 2, MaxMemory: 3},
 	}
 	s := fresh(t, RetentionLimits{})
 	failed := record("failed", func(r *api.Record) { r.Verdict, r.Code, r.Owner = "", api.CodeBusy, want.Owner })
@@ -36,17 +38,20 @@ func TestEveryFieldComesBackAsItWas(t *testing.T) {
 	if got, err := s.Get(t.Context(), whose, "failed"); err != nil || !reflect.DeepEqual(got, failed) {
 		t.Errorf("got %+v, %v; want %+v", got, err, failed)
 	}
-	page, _, err := s.List(t.Context(), Filter{Scope: whose, Project: want.Project, Task: want.Task, Language: want.Language, Verdicts: []api.Verdict{want.Verdict}})
+	page, _, err := s.List(t.Context(),
+		Filter{Scope: whose, Project: want.Project, Task: want.Task, Language: want.Language, Verdicts: []api.Verdict{want.Verdict}})
 	short := want
 	short.Stdout, short.Stderr, short.Detail, short.Findings = nil, nil, nil, nil
 	if err != nil || len(page) != 1 || !reflect.DeepEqual(page[0], short) {
 		t.Errorf("listed %+v, %v; want %+v", page, err, short)
 	}
 	st, err := s.Stats(t.Context(), Filter{Scope: whose})
-	if err != nil || st.Runs != 2 || st.Errors != 1 || len(st.Tasks) != 2 || st.Tasks[1].Name != want.Task || st.Tasks[1].Project != want.Project {
+	if err != nil || st.Runs != 2 || st.Errors != 1 || len(st.Tasks) != 2 || st.Tasks[1].Name != want.Task ||
+		st.Tasks[1].Project != want.Project {
 		t.Errorf("statistics %+v, %v", st, err)
 	}
-	alert := api.Alert{Time: epoch, Kind: api.AlertKind("kind" + text), Owner: want.Owner, Project: want.Project, Run: want.ID, Text: "text" + text}
+	alert := api.Alert{Time: epoch, Kind: api.AlertKind("kind" + text), Owner: want.Owner, Project: want.Project,
+		Run: want.ID, Text: "text" + text}
 	if err := s.AddAlert(t.Context(), alert); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +128,8 @@ func TestLongFieldsAreCutAndMarked(t *testing.T) {
 		t.Errorf("stdout %d %v, stderr %q %v", len(got.Stdout), got.StdoutTruncated, got.Stderr, got.StderrTruncated)
 	}
 	if len(got.Message) != int(maxMessage) || got.Diagnosis != nil || got.Detail != nil || got.Findings != nil || !got.Cut {
-		t.Errorf("message %d, diagnosis %d, detail %d, findings %d, cut %v", len(got.Message), len(got.Diagnosis), len(got.Detail), len(got.Findings), got.Cut)
+		t.Errorf("message %d, diagnosis %d, detail %d, findings %d, cut %v", len(got.Message), len(got.Diagnosis), len(got.Detail),
+			len(got.Findings), got.Cut)
 	}
 }
 
@@ -138,8 +144,9 @@ func result(tests, output int) api.Result {
 		Compile: &api.Compilation{Key: "k", Stderr: bytes.Repeat([]byte("w"), 8<<10)},
 	}
 	for range tests {
-		one := api.Result{Verdict: api.Signaled, ExitCode: -1, Signal: sigsegv, Stdout: bytes.Repeat([]byte("o"), output), Stderr: bytes.Repeat([]byte{0}, output),
-			Files: []api.File{{Name: "made", Content: api.Bytes("secret")}}}
+		one := api.Result{Verdict: api.Signaled, ExitCode: -1, Signal: sigsegv, Stdout: bytes.Repeat([]byte("o"), output),
+			Stderr: bytes.Repeat([]byte{0}, output),
+			Files:  []api.File{{Name: "made", Content: api.Bytes("secret")}}}
 		r.Tests = append(r.Tests, api.TestResult{ID: "test", Result: one})
 	}
 	r.Summary = &api.Summary{Tests: tests}
@@ -161,8 +168,10 @@ func TestRecordOfAResult(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := result(tt.tests, tt.output)
 			rec := NewRecord(r)
-			if rec.ID != "r" || rec.Project != "p" || rec.Task != "t" || rec.Image != "sha256:x" || rec.Verdict != api.Signaled || rec.Queued != 1 || rec.Wall != 2 ||
-				*rec.CPU != 3 || rec.Summary != r.Summary || rec.Memory != nil || string(rec.Stdout) != "out" || !rec.StderrTruncated || rec.ExitCode != -min(tt.tests, 1) {
+			if rec.ID != "r" || rec.Project != "p" || rec.Task != "t" || rec.Image != "sha256:x" || rec.Verdict != api.Signaled ||
+				rec.Queued != 1 || rec.Wall != 2 ||
+				*rec.CPU != 3 || rec.Summary != r.Summary || rec.Memory != nil || string(rec.Stdout) != "out" || !rec.StderrTruncated ||
+				rec.ExitCode != -min(tt.tests, 1) {
 				t.Errorf("record %+v", rec)
 			}
 			if want := sigsegv * min(tt.tests, 1); rec.Signal != want {
@@ -175,13 +184,16 @@ func TestRecordOfAResult(t *testing.T) {
 			if err := json.Unmarshal(rec.Detail, &back); err != nil {
 				t.Fatal(err)
 			}
-			if len(back.Tests) < tt.left || len(back.Stdout) > 0 || back.Files[0].Name != "made" || back.Summary.Tests != tt.tests || len(back.Compile.Stderr) != 4<<10 || !back.Compile.StderrTruncated {
+			if len(back.Tests) < tt.left || len(back.Stdout) > 0 || back.Files[0].Name != "made" || back.Summary.Tests != tt.tests ||
+				len(back.Compile.Stderr) != 4<<10 || !back.Compile.StderrTruncated {
 				t.Errorf("%d tests in %+v", len(back.Tests), back)
 			}
 			if tt.kept && tt.tests > 0 && !bytes.Equal(back.Tests[0].Result.Stderr, r.Tests[0].Result.Stderr) {
 				t.Errorf("a test's output: %q", back.Tests[0].Result.Stderr)
 			}
-			if len(r.Stdout) == 0 || len(r.Files[0].Content) == 0 || len(r.Compile.Stderr) != 8<<10 || tt.tests > 0 && (len(r.Tests) != tt.tests || len(r.Tests[0].Result.Stdout) != tt.output || len(r.Tests[0].Result.Files[0].Content) == 0) {
+			if len(r.Stdout) == 0 || len(r.Files[0].Content) == 0 || len(r.Compile.Stderr) != 8<<10 ||
+				tt.tests > 0 && (len(r.Tests) != tt.tests || len(r.Tests[0].Result.Stdout) != tt.output ||
+					len(r.Tests[0].Result.Files[0].Content) == 0) {
 				t.Error("the caller's result was changed")
 			}
 		})

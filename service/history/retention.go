@@ -48,7 +48,8 @@ func (s *retention) victim(b bound) (owner string) {
 	}
 	var first ownerUsage
 	for name, of := range s.owners {
-		if first.entries == nil || cmp.Or(cmp.Compare(amount(first), amount(of)), cmp.Compare(of.entries[0].seq, first.entries[0].seq)) < 0 {
+		if first.entries == nil ||
+			cmp.Or(cmp.Compare(amount(first), amount(of)), cmp.Compare(of.entries[0].seq, first.entries[0].seq)) < 0 {
 			owner, first = name, of
 		}
 	}

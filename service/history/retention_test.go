@@ -114,7 +114,8 @@ func TestRetentionInvariants(t *testing.T) {
 				t.Fatalf("seed %d: what was added last went", seed)
 			}
 			for owner, seq := range newest {
-				if slices.Contains(gone, seq) && slices.ContainsFunc(slices.Collect(maps.Values(s.owners)), func(of ownerUsage) bool { return len(of.entries) > 1 }) {
+				if slices.Contains(gone, seq) &&
+					slices.ContainsFunc(slices.Collect(maps.Values(s.owners)), func(of ownerUsage) bool { return len(of.entries) > 1 }) {
 					t.Fatalf("seed %d: all of %s went, while another has more", seed, owner)
 				}
 			}

@@ -9,7 +9,8 @@ import (
 
 var (
 	runColumns = []string{"id", "owner", "project", "task", "language", "image", "verdict", "code", "message", "stage",
-		"created", "queued", "wall", "cpu", "memory", "exit_code", "signal", "source_size", "stdout_truncated", "stderr_truncated", "cut", "summary"}
+		"created", "queued", "wall", "cpu", "memory", "exit_code", "signal", "source_size", "stdout_truncated",
+		"stderr_truncated", "cut", "summary"}
 	bodyColumns = []string{"diagnosis", "detail", "findings", "stdout", "stderr"}
 
 	runRow  = append(append([]string{"seq"}, runColumns...), "weight")
@@ -25,7 +26,8 @@ var (
 )
 
 func insert(table string, columns ...string) string {
-	return "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES (?" + strings.Repeat(", ?", len(columns)-1) + ")"
+	return "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES (?" +
+		strings.Repeat(", ?", len(columns)-1) + ")"
 }
 
 // runRowOf returns the values of runRow for the next run.

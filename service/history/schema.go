@@ -103,7 +103,8 @@ func prepare(ctx context.Context, c *sql.Conn, path string) error {
 	case app != application && (app != 0 || version != 0 || tables != 0):
 		return fmt.Errorf("%s is another program's database: use another file", path)
 	case version > len(migrations):
-		return fmt.Errorf("%s has version %d and this brig supports versions up to %d: use a newer brig, or another file", path, version, len(migrations))
+		return fmt.Errorf("%s has version %d and this brig supports versions up to %d: use a newer brig, or another file",
+			path, version, len(migrations))
 	case version > 0:
 		if err := integrityCheck(ctx, c); err != nil {
 			return err
@@ -114,7 +115,8 @@ func prepare(ctx context.Context, c *sql.Conn, path string) error {
 	}
 	for ; version < len(migrations); version++ {
 		// One script, one transaction: a migration happens completely or not at all.
-		script := fmt.Sprintf("BEGIN IMMEDIATE; %s PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", migrations[version], application, version+1)
+		script := fmt.Sprintf("BEGIN IMMEDIATE; %s PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
+			migrations[version], application, version+1)
 		if _, err := c.ExecContext(ctx, script); err != nil {
 			_, undo := c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 			return fmt.Errorf("to version %d: %w", version+1, errors.Join(err, undo))

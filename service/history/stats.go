@@ -26,7 +26,9 @@ func (s *Store) Stats(ctx context.Context, f Filter) (api.Stats, error) {
 	if err != nil {
 		return api.Stats{}, err
 	}
-	rows, err := s.reads.QueryContext(ctx, "SELECT language, project, task, verdict, wall, verdict = 'ok' AND NOT "+passed+" FROM "+from+" WHERE "+where, args...)
+	rows, err := s.reads.QueryContext(ctx,
+		"SELECT language, project, task, verdict, wall, verdict = 'ok' AND NOT "+passed+" FROM "+from+
+			" WHERE "+where, args...)
 	if err != nil {
 		return api.Stats{}, s.toAPIError("statistics", err)
 	}

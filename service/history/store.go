@@ -39,11 +39,14 @@ func (l RetentionLimits) withDefaults() (RetentionLimits, error) {
 	l.Alerts = cmp.Or(l.Alerts, 10_000)
 	switch {
 	case l.Runs < 0, l.Alerts < 0:
-		return l, api.Refuse(api.CodeBadRequest, "history: cannot store %d runs and %d alerts: neither may be negative", l.Runs, l.Alerts)
+		return l, api.Refuse(api.CodeBadRequest,
+			"history: cannot store %d runs and %d alerts: neither may be negative", l.Runs, l.Alerts)
 	case l.Stream < 0 || l.Stream > MaxStream:
-		return l, api.Refuse(api.CodeBadRequest, "history: cannot store %d bytes of a stream: the most is %d", l.Stream, MaxStream)
+		return l, api.Refuse(api.CodeBadRequest,
+			"history: cannot store %d bytes of a stream: the most is %d", l.Stream, MaxStream)
 	case l.Bytes < api.MiB:
-		return l, api.Refuse(api.CodeBadRequest, "history: cannot limit all runs to %d bytes: the least is %d", l.Bytes, api.MiB)
+		return l, api.Refuse(api.CodeBadRequest,
+			"history: cannot limit all runs to %d bytes: the least is %d", l.Bytes, api.MiB)
 	}
 	return l, nil
 }
@@ -88,7 +91,8 @@ func Open(ctx context.Context, path string, keep RetentionLimits) (*Store, error
 	// synchronous = NORMAL: see the package's comment. Every 16 MB the log is folded into
 	// the file, which costs two flushes of the device while callers wait; a log that
 	// a long read has let grow is cut to that size then.
-	db, err := sql.Open("sqlite", source(path, "&_pragma=synchronous(NORMAL)&_pragma=journal_size_limit(16777216)&_pragma=wal_autocheckpoint(4000)"))
+	db, err := sql.Open("sqlite",
+		source(path, "&_pragma=synchronous(NORMAL)&_pragma=journal_size_limit(16777216)&_pragma=wal_autocheckpoint(4000)"))
 	if err != nil {
 		return nil, errors.Join(s.toAPIError("open", err), s.file.Close())
 	}
@@ -105,7 +109,8 @@ func Open(ctx context.Context, path string, keep RetentionLimits) (*Store, error
 	s.close = sync.OnceValue(func() error {
 		close(s.closing)
 		s.writing.Wait()
-		return errors.Join(s.reads.Close(), s.w.close(), db.Close(), s.file.Close()) // the last one of SQLite's to close merges the log into the file
+		return errors.Join(s.reads.Close(), s.w.close(),
+			db.Close(), s.file.Close()) // the last one of SQLite's to close merges the log into the file
 	})
 	return s, nil
 }
@@ -140,12 +145,14 @@ func (s *Store) toAPIError(what string, err error) error {
 	case errors.Is(err, ErrClosed), errors.Is(err, sql.ErrConnDone):
 		return api.Fail(api.CodeStopping, "%w", ErrClosed)
 	case code == sqlite3.SQLITE_CORRUPT, code == sqlite3.SQLITE_NOTADB, errors.As(err, &d):
-		return api.Fail(api.CodeInternal, "history: %s is damaged (%w); it was not changed: to start a new history, move it away, with its -wal and -shm files if there are any, "+
-			`and recover its content with "sqlite3 FILE .recover"`, s.path, err)
+		return api.Fail(api.CodeInternal,
+			"history: %s is damaged (%w); it was not changed: to start a new history, move it away, with its -wal and -shm files if there are any, "+
+				`and recover its content with "sqlite3 FILE .recover"`, s.path, err)
 	case code == sqlite3.SQLITE_CONSTRAINT, errors.Is(err, errDuplicate):
 		return api.Refuse(api.CodeBadRequest, "history: %s: this run is in the history already (%w)", what, err)
 	case code == sqlite3.SQLITE_FULL:
-		return api.Fail(api.CodeHostExhausted, "history: %s: %s: no space left on the device: free some (%w)", what, s.path, err)
+		return api.Fail(api.CodeHostExhausted,
+			"history: %s: %s: no space left on the device: free some (%w)", what, s.path, err)
 	case code == 0 && s.open() != nil: // Close ran during a read; database/sql has no named error for that
 		return s.open()
 	}

@@ -161,7 +161,8 @@ func TestOlderFileIsMigrated(t *testing.T) {
 	saved := migrations
 	defer func() { migrations = saved }()
 
-	migrations = append(saved[:len(saved):len(saved)], "ALTER TABLE runs ADD COLUMN a INTEGER; ALTER TABLE runs ADD COLUMN nothing;;; SELECT wrong;")
+	migrations = append(saved[:len(saved):len(saved)],
+		"ALTER TABLE runs ADD COLUMN a INTEGER; ALTER TABLE runs ADD COLUMN nothing;;; SELECT wrong;")
 	if _, err := Open(t.Context(), path, RetentionLimits{}); err == nil {
 		t.Fatal("a migration that fails is no error")
 	}
@@ -172,7 +173,8 @@ func TestOlderFileIsMigrated(t *testing.T) {
 		t.Fatal(err)
 	}
 	var sum, version int
-	if err := s.reads.QueryRow("SELECT sum(a), (SELECT user_version FROM pragma_user_version) FROM runs").Scan(&sum, &version); err != nil || sum != 14 || version != len(migrations) {
+	if err := s.reads.QueryRow("SELECT sum(a), (SELECT user_version FROM pragma_user_version) FROM runs").Scan(&sum, &version); err != nil ||
+		sum != 14 || version != len(migrations) {
 		t.Errorf("sum %d, version %d, %v", sum, version, err)
 	}
 }
@@ -188,7 +190,8 @@ func TestClosedStoreRefuses(t *testing.T) {
 	_, _, alerts := s.Alerts(t.Context(), Filter{})
 	_, stats := s.Stats(t.Context(), Filter{})
 	_, overtaken := s.reads.QueryContext(t.Context(), "SELECT 1") // as a reader that found the store open a moment ago
-	for _, err := range []error{s.Add(t.Context(), record("two")), s.AddAlert(t.Context(), api.Alert{Time: epoch}), get, list, alerts, stats, s.toAPIError("list", overtaken)} {
+	for _, err := range []error{s.Add(t.Context(), record("two")), s.AddAlert(t.Context(), api.Alert{Time: epoch}), get, list, alerts, stats,
+		s.toAPIError("list", overtaken)} {
 		var e *api.Error
 		if !errors.Is(err, ErrClosed) || !errors.As(err, &e) || e.Code != api.CodeStopping {
 			t.Errorf("%v; want %v", err, ErrClosed)
@@ -220,7 +223,8 @@ func TestMigrationAddsSummaries(t *testing.T) {
 	row := func(seq int, detail string) string {
 		return fmt.Sprintf("(%d, 'run%d', '', '', '', '', '', 'ok', '', '', 'run', 1, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0, 1%s)", seq, seq, detail)
 	}
-	const with, without = `, NULL, CAST('{"summary":{"tests":2,"ran":2,"accepted":1,"first_failed":"b"}}' AS BLOB), NULL, NULL, NULL`, `, NULL, CAST('{"verdict":"ok"}' AS BLOB), NULL, NULL, NULL`
+	const with, without = `, NULL, CAST('{"summary":{"tests":2,"ran":2,"accepted":1,"first_failed":"b"}}' AS BLOB), NULL, NULL, NULL`,
+		`, NULL, CAST('{"verdict":"ok"}' AS BLOB), NULL, NULL, NULL`
 	execute(t, path, migrations[0]+migrations[1]+fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = 2;", application)+
 		"INSERT INTO runs VALUES "+row(1, "")+", "+row(2, "")+", "+row(3, "")+", "+row(4, "")+
 		"; INSERT INTO bodies VALUES (1"+with+"), (2"+without+"), (4, NULL, CAST('{' AS BLOB), NULL, NULL, NULL)"+
@@ -230,7 +234,8 @@ func TestMigrationAddsSummaries(t *testing.T) {
 		t.Fatalf("%v, %v", ids(page), err)
 	}
 	for _, r := range page {
-		if has := r.ID == "run1" || r.ID == "run5"; (r.Summary != nil) != has || has && !reflect.DeepEqual(*r.Summary, api.Summary{Tests: 2, Ran: 2, Accepted: 1, FirstFailed: "b"}) {
+		if has := r.ID == "run1" || r.ID == "run5"; (r.Summary != nil) != has ||
+			has && !reflect.DeepEqual(*r.Summary, api.Summary{Tests: 2, Ran: 2, Accepted: 1, FirstFailed: "b"}) {
 			t.Errorf("%s: %+v", r.ID, r.Summary)
 		}
 	}

@@ -102,7 +102,8 @@ func (w *writer) setUp(ctx context.Context) error {
 }
 
 func (w *writer) count(ctx context.Context) (err error) {
-	if w.runs, w.next, err = w.loadRetention(ctx, "SELECT seq, owner, weight FROM runs UNION ALL SELECT seq, owner, weight FROM arrivals ORDER BY seq"); err != nil {
+	if w.runs, w.next, err = w.loadRetention(ctx,
+		"SELECT seq, owner, weight FROM runs UNION ALL SELECT seq, owner, weight FROM arrivals ORDER BY seq"); err != nil {
 		return err
 	}
 	w.next++

@@ -23,19 +23,25 @@ type Snapshot struct {
 const scrapeTimeout = 5 * time.Second
 
 var (
-	queued    = prometheus.NewDesc("brig_queue_depth", "Runs waiting for a slot.", nil, nil)
-	jobsLeft  = prometheus.NewDesc("brig_batch_jobs_left", "Jobs of batches without a result.", nil, nil)
-	batches   = prometheus.NewDesc("brig_batches", "Batches that have not ended.", nil, nil)
-	stored    = prometheus.NewDesc("brig_batch_bytes", "Bytes of all batches on disk.", nil, nil)
-	unread    = prometheus.NewDesc("brig_keys_unread_since_seconds", "Unix time since which the keys file is unreadable and keys removed from it are still valid; 0 if it is readable.", nil, nil)
+	queued   = prometheus.NewDesc("brig_queue_depth", "Runs waiting for a slot.", nil, nil)
+	jobsLeft = prometheus.NewDesc("brig_batch_jobs_left", "Jobs of batches without a result.", nil, nil)
+	batches  = prometheus.NewDesc("brig_batches", "Batches that have not ended.", nil, nil)
+	stored   = prometheus.NewDesc("brig_batch_bytes", "Bytes of all batches on disk.", nil, nil)
+	unread   = prometheus.NewDesc("brig_keys_unread_since_seconds",
+		"Unix time since which the keys file is unreadable and keys removed from it are still valid; 0 if it is readable.",
+		nil, nil)
 	up        = prometheus.NewDesc("brig_agent_up", "Whether the agent answers.", nil, nil)
 	slots     = prometheus.NewDesc("brig_slots", "Runs that the agent can execute at once.", nil, nil)
 	cells     = prometheus.NewDesc("brig_cells", "Live cells, by state.", []string{"state"}, nil)
 	committed = prometheus.NewDesc("brig_memory_committed_bytes", "Memory reserved for active runs.", nil, nil)
 	ceiling   = prometheus.NewDesc("brig_memory_ceiling_bytes", "Limit of the memory reserved for all runs.", nil, nil)
-	images    = prometheus.NewDesc("brig_image_memory_bytes", "Image files: bytes held in memory, bytes needed by the images in use, and the limit.", []string{"what"}, nil)
-	templates = prometheus.NewDesc("brig_template_memory_bytes", "Templates of started interpreters: bytes held in memory, and the limit.", []string{"what"}, nil)
-	tried     = prometheus.NewDesc("brig_templates", "Templates since the start of the agent: made, and failed, with runs that could not begin from one.", []string{"outcome"}, nil)
+	images    = prometheus.NewDesc("brig_image_memory_bytes",
+		"Image files: bytes held in memory, bytes needed by the images in use, and the limit.", []string{"what"}, nil)
+	templates = prometheus.NewDesc("brig_template_memory_bytes",
+		"Templates of started interpreters: bytes held in memory, and the limit.", []string{"what"}, nil)
+	tried = prometheus.NewDesc("brig_templates",
+		"Templates since the start of the agent: made, and failed, with runs that could not begin from one.",
+		[]string{"outcome"}, nil)
 )
 
 // gauges calls now at each scrape, so that no old values are kept.
@@ -44,7 +50,8 @@ type gauges struct {
 }
 
 func (g gauges) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{queued, jobsLeft, batches, stored, unread, up, slots, cells, committed, ceiling, images, templates, tried} {
+	for _, d := range []*prometheus.Desc{queued, jobsLeft, batches, stored, unread, up, slots, cells, committed, ceiling,
+		images, templates, tried} {
 		to <- d
 	}
 }

@@ -48,9 +48,11 @@ var durationBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 
 func New(now func(context.Context) Snapshot) *Metrics {
 	m := &Metrics{
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "brig_runs_total", Help: "Runs that ended with a verdict, by language and verdict."}, []string{"language", "verdict"}),
+			Name: "brig_runs_total", Help: "Runs that ended with a verdict, by language and verdict."},
+			[]string{"language", "verdict"}),
 		wallTime: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "brig_run_wall_seconds", Help: "Time from a program's exec to its exit, by language.", Buckets: durationBuckets}, []string{"language"}),
+			Name: "brig_run_wall_seconds", Help: "Time from a program's exec to its exit, by language.",
+			Buckets: durationBuckets}, []string{"language"}),
 		queueWait: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "brig_queue_wait_seconds", Help: "Time that runs waited for a slot.", Buckets: durationBuckets}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -58,9 +60,12 @@ func New(now func(context.Context) Snapshot) *Metrics {
 		jobs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "brig_batch_jobs_total", Help: "Jobs of batches that got a result, by status."}, []string{"status"}),
 		packages: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "brig_package_installations_total", Help: "Installations of packages, by language and outcome (ok, or an error code)."}, []string{"language", "outcome"}),
+			Name: "brig_package_installations_total",
+			Help: "Installations of packages, by language and outcome (ok, or an error code)."},
+			[]string{"language", "outcome"}),
 		networkBytes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "brig_network_bytes_total", Help: "Bytes that runs with network received (in) and sent (out)."}, []string{"direction"}),
+			Name: "brig_network_bytes_total", Help: "Bytes that runs with network received (in) and sent (out)."},
+			[]string{"direction"}),
 		networkConnections: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "brig_network_connections_total", Help: "Connections that runs with network opened."}),
 		networkRefused: prometheus.NewCounter(prometheus.CounterOpts{
@@ -68,7 +73,8 @@ func New(now func(context.Context) Snapshot) *Metrics {
 	}
 	m.names.Store(&map[string]string{})
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.runs, m.wallTime, m.queueWait, m.errors, m.jobs, m.packages, m.networkBytes, m.networkConnections, m.networkRefused, gauges{now},
+	registry.MustRegister(m.runs, m.wallTime, m.queueWait, m.errors, m.jobs, m.packages, m.networkBytes,
+		m.networkConnections, m.networkRefused, gauges{now},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.scrape = promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
 	return m

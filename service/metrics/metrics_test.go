@@ -59,7 +59,8 @@ var catalogue = []api.Language{{Name: "python", Aliases: []string{"py", "python3
 
 func TestScrapeSaysWhatWasCounted(t *testing.T) {
 	m := New(func(context.Context) Snapshot {
-		return Snapshot{Queued: 3, Batches: 2, JobsLeft: 70, BatchBytes: 4096, KeysUnread: time.Unix(1700000000, 5), Agent: &api.Health{Slots: 2, Leased: 1, Cells: 4, Memory: 1 << 20, MemoryMax: 1 << 30}}
+		return Snapshot{Queued: 3, Batches: 2, JobsLeft: 70, BatchBytes: 4096, KeysUnread: time.Unix(1700000000, 5),
+			Agent: &api.Health{Slots: 2, Leased: 1, Cells: 4, Memory: 1 << 20, MemoryMax: 1 << 30}}
 	})
 	m.Languages(catalogue)
 	run := func(v api.Verdict, wall, queued int64) api.Result {

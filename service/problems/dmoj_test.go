@@ -33,7 +33,8 @@ func TestProblemsOfDMOJ(t *testing.T) {
 		}
 		var text bytes.Buffer
 		_, err = text.ReadFrom(in)
-		if sum := sha256.Sum256(text.Bytes()); err != nil || in.Close() != nil || text.String() != want || hex.EncodeToString(sum[:]) != b.Digest || b.Size != int64(len(want)) {
+		if sum := sha256.Sum256(text.Bytes()); err != nil || in.Close() != nil || text.String() != want ||
+			hex.EncodeToString(sum[:]) != b.Digest || b.Size != int64(len(want)) {
 			t.Errorf("blob %+v has %d bytes, %v; want %d", b, text.Len(), err, len(want))
 		}
 	}
@@ -41,10 +42,12 @@ func TestProblemsOfDMOJ(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := string(r.Source); !strings.HasPrefix(text, "#define SIGNATURE_GRADER\n#include \"h.h\"\n") || !strings.HasSuffix(text, "#line 1\nint twice;") || len(r.Files) != 2 || r.Files[0].Name != "signature_entry.cpp" {
+	if text := string(r.Source); !strings.HasPrefix(text, "#define SIGNATURE_GRADER\n#include \"h.h\"\n") ||
+		!strings.HasSuffix(text, "#line 1\nint twice;") || len(r.Files) != 2 || r.Files[0].Name != "signature_entry.cpp" {
 		t.Errorf("source %q, files %+v", text, r.Files)
 	}
-	if _, err := p.Run(api.Run{Language: "python", Source: api.Bytes("x"), Limits: api.Limits{CPU: 1e9}}, "python", api.Limits{}); err == nil || !strings.Contains(err.Error(), "does not take python, only cpp") {
+	if _, err := p.Run(api.Run{Language: "python", Source: api.Bytes("x"), Limits: api.Limits{CPU: 1e9}}, "python",
+		api.Limits{}); err == nil || !strings.Contains(err.Error(), "does not take python, only cpp") {
 		t.Errorf("python: %v", err)
 	}
 }

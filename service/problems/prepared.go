@@ -146,14 +146,17 @@ func (p Problem) Blobs() []Blob { return p.kept.Blobs }
 func (p Problem) Run(ask api.Run, language string, ceiling api.Limits) (api.Run, error) {
 	kept := p.kept
 	if kept.Code > 0 && slices.ContainsFunc(ask.Files, func(f api.File) bool { return f.Blob != "" }) {
-		return ask, api.Refuse(api.CodeBadRequest, "the problem limits the size of a submission, and files has a blob: send its content")
+		return ask, api.Refuse(api.CodeBadRequest,
+			"the problem limits the size of a submission, and files has a blob: send its content")
 	}
-	loader := grade.Loader{Problem: &problem.Problem{Format: kept.Format, Languages: kept.Languages, Limits: problem.Limits{Code: kept.Code}}}
+	loader := grade.Loader{Problem: &problem.Problem{Format: kept.Format, Languages: kept.Languages,
+		Limits: problem.Limits{Code: kept.Code}}}
 	if err := loader.Allowed(grade.Submission{Text: ask.Source, Files: ask.Files}, language); err != nil {
 		return ask, api.Refuse(api.CodeBadRequest, "%w", err)
 	}
 	if kept.NeedsTime && ask.Limits.CPU == 0 {
-		return ask, api.Refuse(api.CodeBadLimits, "the package sets no time limit: set limits.cpu; brig problem verify says which limit follows from the submissions of the jury")
+		return ask, api.Refuse(api.CodeBadLimits,
+			"the package sets no time limit: set limits.cpu; brig problem verify says which limit follows from the submissions of the jury")
 	}
 	r := ask
 	if len(r.Flags) == 0 {

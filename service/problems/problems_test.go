@@ -215,10 +215,11 @@ func TestAWrongPackageSaysWhy(t *testing.T) {
 	s := opened(t, t.TempDir())
 	link := "data/secret/1.in"
 	for why, files := range map[string]map[string]string{
-		"problem.yaml:4: unknown key \"lmits\" (Problem metadata)": {"problem.yaml": head + "lmits: 1\n", "data/secret/1.in": "", "data/secret/1.ans": "", "submissions/accepted/a.py": ""},
-		"bad: there are no tests":                                  {"README": ""},
-		link + " has no answer":                                    {link: ""},
-		"16385 tests: the most of one run is 16384":                many(api.MaxTests + 1),
+		"problem.yaml:4: unknown key \"lmits\" (Problem metadata)": {"problem.yaml": head + "lmits: 1\n", "data/secret/1.in": "",
+			"data/secret/1.ans": "", "submissions/accepted/a.py": ""},
+		"bad: there are no tests":                   {"README": ""},
+		link + " has no answer":                     {link: ""},
+		"16385 tests: the most of one run is 16384": many(api.MaxTests + 1),
 	} {
 		d, err := s.Begin("ann", "bad", anything)
 		if err != nil {
@@ -270,7 +271,8 @@ func TestStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = opened(t, dir) // after a kill
-	if list := s.List("ann"); len(list) != 2 || list[0].Name != "other" || list[1].Digest != old.About().Digest || list[1].Tests != 3 || list[1].Title != "X" || !list[1].Scoring || list[1].Bytes != old.About().Bytes {
+	if list := s.List("ann"); len(list) != 2 || list[0].Name != "other" || list[1].Digest != old.About().Digest || list[1].Tests != 3 ||
+		list[1].Title != "X" || !list[1].Scoring || list[1].Bytes != old.About().Bytes {
 		t.Errorf("ann has %+v", list)
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "new-*")); err != nil || len(left) > 0 {
@@ -293,7 +295,8 @@ func TestStore(t *testing.T) {
 	}
 	for _, name := range []string{"", "../x", "a:b", ".x", "a/b", strings.Repeat("x", 101), "ä"} {
 		_, err := s.Find("ann", name)
-		if _, berr := s.Begin("ann", name, anything); !api.HasCode(err, api.CodeBadRequest) || !api.HasCode(berr, api.CodeBadRequest) || !api.HasCode(s.Remove("ann", name), api.CodeBadRequest) {
+		if _, berr := s.Begin("ann", name, anything); !api.HasCode(err, api.CodeBadRequest) || !api.HasCode(berr, api.CodeBadRequest) ||
+			!api.HasCode(s.Remove("ann", name), api.CodeBadRequest) {
 			t.Errorf("%q: %v, %v", name, err, berr)
 		}
 	}

@@ -51,7 +51,8 @@ func Read(name string, archive *os.File, out io.Writer) (Parts, error) {
 	case errors.Is(err, syscall.EFBIG):
 		return p, tooLarge()
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return p, api.Fail(api.CodeHostExhausted, "there is no space on the disk for the package: try again later, or have the operator free some")
+		return p, api.Fail(api.CodeHostExhausted,
+			"there is no space on the disk for the package: try again later, or have the operator free some")
 	case w.err != nil:
 		return p, api.Fail(api.CodeInternal, "write the package: %w", w.err)
 	}
@@ -100,7 +101,8 @@ func read(name string, archive *os.File, w *countingWriter) (p Parts, err error)
 		return p, fmt.Errorf("%s: %w", name, err)
 	}
 	p.About = api.StoredProblem{
-		Name: name, Format: about.Format, Title: strings.ToValidUTF8(about.Title[:min(len(about.Title), maxTitle)], ""), Scoring: about.Scoring, Interactive: about.Interactive,
+		Name: name, Format: about.Format, Title: strings.ToValidUTF8(about.Title[:min(len(about.Title), maxTitle)], ""),
+		Scoring: about.Scoring, Interactive: about.Interactive,
 		Tests: len(about.Tests), Time: about.Limits.Time,
 	}
 	for _, b := range kept.Blobs {
@@ -133,14 +135,16 @@ func read(name string, archive *os.File, w *countingWriter) (p Parts, err error)
 // prepare makes the run of a package, and tries whether an agent would take it.
 func prepare(about *problem.Problem, tree *problem.Tree) (*prepared, error) {
 	kept := &prepared{
-		Format: about.Format, Languages: about.Languages, Time: about.Limits.Time, Code: about.Limits.Code, Include: about.Include,
+		Format: about.Format, Languages: about.Languages, Time: about.Limits.Time, Code: about.Limits.Code,
+		Include:   about.Include,
 		NeedsTime: about.Limits.Time == 0 && len(about.Jury) > 0,
 	}
 	loader := grade.Loader{Problem: about, Tree: tree, Put: func(file string, content []byte) (string, error) {
 		sum := sha256.Sum256(content)
 		digest := hex.EncodeToString(sum[:])
 		original, err := tree.Read(file, int64(problem.MaxStored))
-		kept.Blobs = append(kept.Blobs, Blob{Digest: digest, File: file, Text: !bytes.Equal(original, content), Size: int64(len(content))})
+		kept.Blobs = append(kept.Blobs,
+			Blob{Digest: digest, File: file, Text: !bytes.Equal(original, content), Size: int64(len(content))})
 		return digest, err
 	}}
 	var err error
@@ -157,7 +161,8 @@ func prepare(about *problem.Problem, tree *problem.Tree) (*prepared, error) {
 			left -= int64(len(f.Content))
 		}
 		if left < 0 {
-			return nil, api.Refuse(api.CodeTooLarge, "the files that the package places next to submissions have more than %s", api.Size(maxIncluded))
+			return nil, api.Refuse(api.CodeTooLarge,
+				"the files that the package places next to submissions have more than %s", api.Size(maxIncluded))
 		}
 		kept.Included = append(kept.Included, files)
 	}

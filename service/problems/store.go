@@ -135,7 +135,8 @@ func (s *Store) Find(owner, ref string) (*Stored, error) {
 }
 
 func unknown(ref string) error {
-	return api.Refuse(api.CodeNoProblem, "there is no problem %.80q: GET /v1/problems lists those of this key, and PUT /v1/problems/NAME stores one", ref)
+	return api.Refuse(api.CodeNoProblem,
+		"there is no problem %.80q: GET /v1/problems lists those of this key, and PUT /v1/problems/NAME stores one", ref)
 }
 
 // Remove removes a package of an owner.

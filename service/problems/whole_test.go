@@ -21,10 +21,12 @@ func TestPackagesThatAreNotWholeAreRefused(t *testing.T) {
 		},
 		"built": {
 			"problem.yaml":     "problem_format_version: 2025-09\nname: Built\nuuid: 0c1bd2e4-0000-4000-8000-000000000009\nlimits: {time_limit: 1}\n",
-			"data/secret/1.in": "", "data/secret/1.ans": "", "input_validators/v.py": "", "output_validator/build": "", "output_validator/v.cc": "", "submissions/accepted/a.py": "",
+			"data/secret/1.in": "", "data/secret/1.ans": "", "input_validators/v.py": "", "output_validator/build": "", "output_validator/v.cc": "",
+			"submissions/accepted/a.py": "",
 		},
 	} {
-		if _, err := Read(name, packed(t, files), io.Discard); !api.HasCode(err, api.CodeBadProblem) || !strings.Contains(err.Error(), "brig problem generate PACKAGE --out FILE.zip") {
+		if _, err := Read(name, packed(t, files), io.Discard); !api.HasCode(err, api.CodeBadProblem) ||
+			!strings.Contains(err.Error(), "brig problem generate PACKAGE --out FILE.zip") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

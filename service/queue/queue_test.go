@@ -126,7 +126,8 @@ func TestAFullQueueRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	var full *Full
-	if _, err := q.Take(t.Context(), Owner{Key: "b"}); !errors.As(err, &full) || full.Bound != "queue" || err.Error() != "every slot is busy, and no request may wait for one" {
+	if _, err := q.Take(t.Context(), Owner{Key: "b"}); !errors.As(err, &full) || full.Bound != "queue" ||
+		err.Error() != "every slot is busy, and no request may wait for one" {
 		t.Errorf("%v; want the queue's bound", err)
 	}
 	if len(q.lanes) != 1 {

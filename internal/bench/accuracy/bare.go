@@ -45,10 +45,12 @@ func (t *tool) emptyProgram(ctx context.Context) error {
 		memory = append(memory, time.Duration(*res.Usage.Memory.Value))
 	}
 	in, out := quantile(cpu, .5), quantile(bareCPU, .5)
-	t.report.row("processor time of a program that exits immediately, compared with bare", "within 0.3 ms", fmt.Sprintf("%.3f ms, bare %.3f ms", ms(in), ms(out)), math.Abs(ms(in-out)) <= 0.3)
+	t.report.row("processor time of a program that exits immediately, compared with bare", "within 0.3 ms",
+		fmt.Sprintf("%.3f ms, bare %.3f ms", ms(in), ms(out)), math.Abs(ms(in-out)) <= 0.3)
 	inM, outM := quantile(memory, .5), quantile(bareMemory, .5)
 	const MiB = 1 << 20
-	t.report.row("memory of the same program, compared with bare in a group", "within 1 MiB", fmt.Sprintf("%.2f MiB, bare %.2f MiB", float64(inM)/MiB, float64(outM)/MiB), math.Abs(float64(inM-outM)) <= MiB)
+	t.report.row("memory of the same program, compared with bare in a group", "within 1 MiB",
+		fmt.Sprintf("%.2f MiB, bare %.2f MiB", float64(inM)/MiB, float64(outM)/MiB), math.Abs(float64(inM-outM)) <= MiB)
 	return nil
 }
 
@@ -56,7 +58,8 @@ func ms(d time.Duration) float64 { return float64(d) / 1e6 }
 
 // bare runs a program outside the sandbox and returns its processor times, and its memory
 // peaks in bytes.
-func (t *tool) bare(ctx context.Context, group string, count int, name string, args ...string) (cpu, memory []time.Duration, err error) {
+func (t *tool) bare(ctx context.Context, group string, count int, name string,
+	args ...string) (cpu, memory []time.Duration, err error) {
 	argv := append([]string{group, fmt.Sprint(count), filepath.Join(t.dir, name)}, args...)
 	cmd := exec.CommandContext(ctx, filepath.Join(t.dir, "bare"), argv...)
 	cmd.Stderr = os.Stderr

@@ -64,7 +64,9 @@ func (t *tool) coldProgram(ctx context.Context, l api.Language, what, file strin
 			}
 		}
 		salt := fmt.Appendf(nil, "%d %d", time.Now().UnixNano(), i)
-		res, err := t.run(ctx, api.Run{Language: l.Name, Source: source, Files: []api.File{{Name: "salt.txt", Content: salt}}, Collect: api.Collect{None: true}})
+		res, err := t.run(ctx,
+			api.Run{Language: l.Name, Source: source, Files: []api.File{{Name: "salt.txt", Content: salt}},
+				Collect: api.Collect{None: true}})
 		if err != nil {
 			return 0, 0, err
 		}

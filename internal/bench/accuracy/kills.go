@@ -40,7 +40,8 @@ func (t *tool) kills(ctx context.Context) error {
 		if most > 0 {
 			target = fmt.Sprintf("p99 at most %s", most)
 		}
-		t.report.row(fmt.Sprintf("%s, %d kills", what, len(v)), target, fmt.Sprintf("p50 %.2f ms, p99 %.2f ms", ms(quantile(v, .5)), ms(p99)), most == 0 || p99 <= most)
+		t.report.row(fmt.Sprintf("%s, %d kills", what, len(v)), target,
+			fmt.Sprintf("p50 %.2f ms, p99 %.2f ms", ms(quantile(v, .5)), ms(p99)), most == 0 || p99 <= most)
 	}
 	row("from the wall limit to SIGKILL", wall, 5*time.Millisecond)
 	row("processor time beyond the cpu limit, including that of the kill", cpu, 5*time.Millisecond)
@@ -65,16 +66,21 @@ func (t *tool) underLoad(ctx context.Context) error {
 		run  api.Run
 		want api.Verdict
 	}{
-		{"0.9 of the cpu limit (90 ms plus its start, of 100)", limited(t.program("burn", "threads1", "90"), api.Limits{CPU: api.Duration(cpu)}), api.OK},
-		{"1.1 of the cpu limit (110 ms plus its start, of 100)", limited(t.program("burn", "threads1", "110"), api.Limits{CPU: api.Duration(cpu)}), api.CPULimit},
-		{"0.9 of the memory limit (28 MiB plus its own memory, of 32)", limited(t.program("alloc", "heap", "28"), api.Limits{Memory: memory}), api.OK},
-		{"1.1 of the memory limit (35 MiB plus its own memory, of 32)", limited(t.program("alloc", "heap", "35"), api.Limits{Memory: memory}), api.MemoryLimit},
+		{"0.9 of the cpu limit (90 ms plus its start, of 100)",
+			limited(t.program("burn", "threads1", "90"), api.Limits{CPU: api.Duration(cpu)}), api.OK},
+		{"1.1 of the cpu limit (110 ms plus its start, of 100)",
+			limited(t.program("burn", "threads1", "110"), api.Limits{CPU: api.Duration(cpu)}), api.CPULimit},
+		{"0.9 of the memory limit (28 MiB plus its own memory, of 32)",
+			limited(t.program("alloc", "heap", "28"), api.Limits{Memory: memory}), api.OK},
+		{"1.1 of the memory limit (35 MiB plus its own memory, of 32)",
+			limited(t.program("alloc", "heap", "35"), api.Limits{Memory: memory}), api.MemoryLimit},
 	} {
 		flips, n, err := t.flips(ctx, c.run, c.want, 500/t.scale)
 		if err != nil {
 			return err
 		}
-		t.report.row(fmt.Sprintf("programs at %s, 2x overload", c.what), "no verdict flips", fmt.Sprintf("%d of %d not %s", flips, n, c.want), flips == 0)
+		t.report.row(fmt.Sprintf("programs at %s, 2x overload", c.what), "no verdict flips",
+			fmt.Sprintf("%d of %d not %s", flips, n, c.want), flips == 0)
 	}
 	return nil
 }

@@ -112,7 +112,8 @@ func run(ctx context.Context, own testagent.Options, quick bool, only, write str
 // build compiles one of the programs, static, so that it costs the same in every image.
 func (t *tool) build(ctx context.Context, name string) error {
 	bin := filepath.Join(t.dir, name)
-	out, err := exec.CommandContext(ctx, "gcc", "-O1", "-static", "-pthread", "-w", "-o", bin, filepath.Join("bench", "accuracy", "c", name+".c")).CombinedOutput()
+	out, err := exec.CommandContext(ctx, "gcc", "-O1", "-static", "-pthread", "-w", "-o", bin,
+		filepath.Join("bench", "accuracy", "c", name+".c")).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("gcc %s.c: %w\n%s", name, err, out)
 	}
@@ -126,7 +127,8 @@ func (t *tool) build(ctx context.Context, name string) error {
 
 // program returns a run of one of the programs.
 func (t *tool) program(name string, args ...string) api.Run {
-	return api.Run{Image: t.image, Files: []api.File{t.progs[name]}, Argv: append([]string{"./" + name}, args...), Collect: api.Collect{None: true}}
+	return api.Run{Image: t.image, Files: []api.File{t.progs[name]}, Argv: append([]string{"./" + name}, args...),
+		Collect: api.Collect{None: true}}
 }
 
 // run executes r. It retries until a slot is free.

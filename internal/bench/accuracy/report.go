@@ -20,7 +20,8 @@ type report struct {
 }
 
 func (r *report) setHeader(h api.Health) {
-	r.intro = fmt.Sprintf("Linux %s, cgroups %s, %d processors, %d slots, brig %s.", h.Kernel, h.CgroupMode, goruntime.NumCPU(), h.Slots, h.Version)
+	r.intro = fmt.Sprintf("Linux %s, cgroups %s, %d processors, %d slots, brig %s.", h.Kernel, h.CgroupMode,
+		goruntime.NumCPU(), h.Slots, h.Version)
 }
 
 // row adds a measurement, and whether it meets its target.

@@ -48,7 +48,8 @@ type startUse struct{ cpu, memory float64 } // ns, bytes
 
 func (t *tool) templateOf(ctx context.Context, l api.Language, second *testagent.Agent) error {
 	const MiB = 1 << 20
-	found, err := filepath.Glob(filepath.Join("e2e", "testdata", "languages", strings.TrimSuffix(l.Name, "-full"), "hello.*"))
+	found, err := filepath.Glob(filepath.Join("e2e", "testdata", "languages",
+		strings.TrimSuffix(l.Name, "-full"), "hello.*"))
 	if err != nil || len(found) != 1 {
 		return fmt.Errorf("%d programs named hello: %w", len(found), err)
 	}
@@ -72,7 +73,8 @@ func (t *tool) templateOf(ctx context.Context, l api.Language, second *testagent
 		return err
 	}
 	t.report.row(fmt.Sprintf("%s, hello from a template and with the ordinary start", l.Name), "-",
-		fmt.Sprintf("processor time %.1f and %.1f ms, memory %.1f and %.1f MiB", warm.cpu/1e6, cold.cpu/1e6, warm.memory/MiB, cold.memory/MiB), true)
+		fmt.Sprintf("processor time %.1f and %.1f ms, memory %.1f and %.1f MiB", warm.cpu/1e6, cold.cpu/1e6, warm.memory/MiB,
+			cold.memory/MiB), true)
 
 	between := func(r api.Run) api.Run {
 		return limited(r, api.Limits{CPU: api.Duration((warm.cpu + cold.cpu) / 2)})
@@ -84,7 +86,8 @@ func (t *tool) templateOf(ctx context.Context, l api.Language, second *testagent
 		return err
 	}
 	if within > controls/5 { // then the verdict would not show which start a run had
-		t.report.row(row, "-", fmt.Sprintf("not tried: %d of %d ordinary starts stay within this limit", within, controls), true)
+		t.report.row(row, "-",
+			fmt.Sprintf("not tried: %d of %d ordinary starts stay within this limit", within, controls), true)
 		return nil
 	}
 	exceed, _, err := t.flips(ctx, between(r), api.OK, controls)
@@ -92,7 +95,8 @@ func (t *tool) templateOf(ctx context.Context, l api.Language, second *testagent
 		return err
 	}
 	if exceed > 0 { // nor would it if the template is there
-		t.report.row(row, "-", fmt.Sprintf("not tried: %d of %d runs from a template that is there exceed this limit", exceed, controls), true)
+		t.report.row(row, "-",
+			fmt.Sprintf("not tried: %d of %d runs from a template that is there exceed this limit", exceed, controls), true)
 		return nil
 	}
 	fresh := *t

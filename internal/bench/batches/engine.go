@@ -19,7 +19,8 @@ type engine struct {
 
 func startEngine(ctx context.Context, dir string) (*engine, error) {
 	name := filepath.Join(dir, "nats-server")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", name, "github.com/nats-io/nats-server/v2").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", name,
+		"github.com/nats-io/nats-server/v2").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build nats-server: %w: %s", err, out)
 	}
 	address, err := freeAddress()
@@ -30,7 +31,8 @@ func startEngine(ctx context.Context, dir string) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{url: "nats://" + address, cmd: exec.CommandContext(ctx, name, "-js", "-sd", filepath.Join(dir, "store"), "-a", "127.0.0.1", "-p", port)}
+	e := &engine{url: "nats://" + address,
+		cmd: exec.CommandContext(ctx, name, "-js", "-sd", filepath.Join(dir, "store"), "-a", "127.0.0.1", "-p", port)}
 	if err := e.cmd.Start(); err != nil {
 		return nil, err
 	}

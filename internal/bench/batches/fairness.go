@@ -29,7 +29,8 @@ func (t *tool) fairness(ctx context.Context) error {
 	if err := writeJobs(in, large); err != nil {
 		return err
 	}
-	big := exec.CommandContext(ctx, t.brig, append([]string{"batch", in, "-o", filepath.Join(t.dir, "large.out"), "--quiet", "--keep", "summary"}, socket...)...)
+	big := exec.CommandContext(ctx, t.brig,
+		append([]string{"batch", in, "-o", filepath.Join(t.dir, "large.out"), "--quiet", "--keep", "summary"}, socket...)...)
 	if err := big.Start(); err != nil {
 		return err
 	}
@@ -41,6 +42,7 @@ func (t *tool) fairness(ctx context.Context) error {
 		return err
 	}
 	extra := behind.wall - alone.wall
-	t.report.add("20 jobs behind 10,000 on the same workers, more than alone", "at most 1 s", extra <= time.Second, "%.2f s (alone %.2f s)", extra.Seconds(), alone.wall.Seconds())
+	t.report.add("20 jobs behind 10,000 on the same workers, more than alone", "at most 1 s", extra <= time.Second,
+		"%.2f s (alone %.2f s)", extra.Seconds(), alone.wall.Seconds())
 	return nil
 }

@@ -21,7 +21,8 @@ const interactiveRuns = 300 // of each measurement
 // interactive measures runs through the service while nothing else runs, and while a batch takes all slots that it
 // can have.
 func (t *tool) interactive(ctx context.Context) (err error) {
-	s, err := testservice.Start(t.brig, 10*time.Second, "--socket", filepath.Join(t.agent.Dir, "brigd.sock"), "--data-dir", filepath.Join(t.dir, "service"))
+	s, err := testservice.Start(t.brig, 10*time.Second, "--socket", filepath.Join(t.agent.Dir, "brigd.sock"), "--data-dir",
+		filepath.Join(t.dir, "service"))
 	if err != nil {
 		return err
 	}
@@ -56,7 +57,8 @@ func (t *tool) interactive(ctx context.Context) (err error) {
 		return err
 	}
 	most := 2*idle + 50*time.Millisecond
-	t.report.add("p99 of runs through the service next to a full batch", "at most twice the p99 alone, plus 50 ms", during <= most,
+	t.report.add("p99 of runs through the service next to a full batch",
+		"at most twice the p99 alone, plus 50 ms", during <= most,
 		"%.1f ms (alone %.1f ms; %.0f jobs/s meanwhile)", during.Seconds()*1e3, idle.Seconds()*1e3, b.Rate)
 	return nil
 }

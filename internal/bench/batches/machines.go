@@ -34,7 +34,8 @@ func (t *tool) machines(ctx context.Context) (err error) {
 		return err
 	}
 	if own.Count() != 2 {
-		t.report.add("two workers on one processor each", "at least 90 %", false, "this host has %d processors: not measured", own.Count())
+		t.report.add("two workers on one processor each", "at least 90 %", false,
+			"this host has %d processors: not measured", own.Count())
 		return nil
 	}
 	engine, err := startEngine(ctx, t.dir)
@@ -59,7 +60,8 @@ func (t *tool) machines(ctx context.Context) (err error) {
 		}
 		shared := t.own
 		shared.Image, shared.Store = "", t.agent.Data
-		if err := onProcessor(cpu, func() error { m.agent, err = testagent.Start(ctx, shared, dir, "--slots", "1"); return err }); err != nil {
+		if err := onProcessor(cpu,
+			func() error { m.agent, err = testagent.Start(ctx, shared, dir, "--slots", "1"); return err }); err != nil {
 			return err
 		}
 		all = append(all, m)
@@ -97,16 +99,19 @@ func (t *tool) machines(ctx context.Context) (err error) {
 		whole = append(whole, 100*b.rate/alone)
 		cost = append(cost, milliseconds(others)/float64(double.jobs))
 	}
-	t.report.add("two workers on one processor each, relative to both alone, without what coordinator and engine use", "at least 90 %", median(share) >= 90,
+	t.report.add("two workers on one processor each, relative to both alone, without what coordinator and engine use",
+		"at least 90 %", median(share) >= 90,
 		"%.0f %% (%.0f %% with it: %.2f ms a job)", median(share), median(whole), median(cost))
 	return nil
 }
 
 // onMachines runs a batch on the workers of machines. The coordinator is on a processor; negative: on any. others is
 // the processor time of the coordinator and the engine.
-func (t *tool) onMachines(ctx context.Context, k kind, e *engine, cpu int, machines ...*machine) (b batchResult, others time.Duration, err error) {
+func (t *tool) onMachines(ctx context.Context, k kind, e *engine, cpu int,
+	machines ...*machine) (b batchResult, others time.Duration, err error) {
 	for _, m := range machines {
-		m.worker = exec.CommandContext(ctx, t.brig, "worker", "--engine", e.url, "--name", m.name, "--socket", filepath.Join(m.agent.Dir, "brigd.sock"), "--quiet")
+		m.worker = exec.CommandContext(ctx, t.brig, "worker", "--engine", e.url, "--name", m.name, "--socket",
+			filepath.Join(m.agent.Dir, "brigd.sock"), "--quiet")
 		m.worker.Stderr = os.Stderr
 		if err := onProcessor(m.cpu, m.worker.Start); err != nil {
 			return b, 0, err

@@ -35,7 +35,8 @@ func main() {
 	pflag.IntVar(&c.jobs, "jobs", 3000, "jobs without tests per round; those with tests are a twentieth")
 	pflag.IntVar(&c.many, "many", 1_000_000, "tiny jobs for the memory of brig batch, on a simulated agent; 0: skip")
 	pflag.IntVar(&c.workers, "workers", 1000, "simulated workers; 0: skip")
-	only := pflag.StringSlice("only", nil, "measure only these `PARTS`: rates, machines, fairness, urgent, interactive, memory, scaling, workers")
+	only := pflag.StringSlice("only", nil,
+		"measure only these `PARTS`: rates, machines, fairness, urgent, interactive, memory, scaling, workers")
 	write := pflag.String("write", "", "replace the measured block of this Markdown `FILE`")
 	pflag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
@@ -44,7 +45,8 @@ func main() {
 	if err == nil {
 		fmt.Println(r.text())
 		if *write != "" {
-			err = docblock.Replace(*write, "<!-- measured: written by make bench-batch WRITE=1 -->", "<!-- end of measured -->", r.text())
+			err = docblock.Replace(*write, "<!-- measured: written by make bench-batch WRITE=1 -->",
+				"<!-- end of measured -->", r.text())
 		}
 	}
 	if err != nil {
@@ -89,7 +91,8 @@ func run(ctx context.Context, c config, only []string) (_ report, err error) {
 		agent bool // it needs one
 		do    func(context.Context) error
 	}{
-		{"rates", true, t.rates}, {"machines", true, t.machines}, {"fairness", true, t.fairness}, {"urgent", true, t.urgent}, {"interactive", true, t.interactive},
+		{"rates", true, t.rates}, {"machines", true, t.machines}, {"fairness", true, t.fairness}, {"urgent", true, t.urgent},
+		{"interactive", true, t.interactive},
 		{"memory", false, t.memory}, {"scaling", false, t.scaling}, {"workers", false, t.manyWorkers},
 	} {
 		if len(only) > 0 && !slices.Contains(only, part.name) {

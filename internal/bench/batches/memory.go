@@ -38,10 +38,12 @@ func (t *tool) memory(ctx context.Context) error {
 		return err
 	}
 	keys := filepath.Join(t.dir, "keys")
-	if out, err := exec.CommandContext(ctx, t.brig, "worker-key", "w", "--engine", "tls://"+address, "--keys", keys).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, t.brig, "worker-key", "w", "--engine", "tls://"+address, "--keys",
+		keys).CombinedOutput(); err != nil {
 		return fmt.Errorf("brig worker-key: %w: %s", err, out)
 	}
-	return t.memoryOver(ctx, t.many/5, " with its embedded engine", "--socket", socket, "--engine-listen", address, "--keys", keys)
+	return t.memoryOver(ctx, t.many/5, " with its embedded engine", "--socket", socket, "--engine-listen",
+		address, "--keys", keys)
 }
 
 // memoryOver measures brig batch over n jobs: after a tenth of them, and the most.
@@ -51,7 +53,8 @@ func (t *tool) memoryOver(ctx context.Context, n int, how string, flags ...strin
 	if err := writeJobs(in, k); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, t.brig, append([]string{"batch", in, "-o", out, "--quiet", "--keep", "summary"}, flags...)...)
+	cmd := exec.CommandContext(ctx, t.brig,
+		append([]string{"batch", in, "-o", out, "--quiet", "--keep", "summary"}, flags...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	began := time.Now()
@@ -68,9 +71,11 @@ func (t *tool) memoryOver(ctx context.Context, n int, how string, flags ...strin
 				return fmt.Errorf("brig batch: %w: %s", err, stderr.String())
 			}
 			rate := float64(n) / time.Since(began).Seconds()
-			t.report.add(fmt.Sprintf("memory of `brig batch`%s over %d tiny jobs, most resident", how, n), "at most 120 MiB", most <= 120<<20, "%.0f MiB (%.0f jobs/s on a simulated agent)", float64(most)/(1<<20), rate)
+			t.report.add(fmt.Sprintf("memory of `brig batch`%s over %d tiny jobs, most resident", how, n), "at most 120 MiB",
+				most <= 120<<20, "%.0f MiB (%.0f jobs/s on a simulated agent)", float64(most)/(1<<20), rate)
 			more := most - tenth // its ids take ten bytes each, and so much again for the collector
-			t.report.add("the same, more than in the first tenth", "at most 24 bytes a job, or 8 MiB if that is more", more <= max(24*int64(n), 8<<20), "%.0f MiB, %.0f bytes a job", float64(more)/(1<<20), float64(more)/float64(n))
+			t.report.add("the same, more than in the first tenth", "at most 24 bytes a job, or 8 MiB if that is more",
+				more <= max(24*int64(n), 8<<20), "%.0f MiB, %.0f bytes a job", float64(more)/(1<<20), float64(more)/float64(n))
 			return os.Remove(out)
 		case <-time.After(100 * time.Millisecond):
 		}
@@ -131,7 +136,8 @@ func simulatedAgent(dir string) (socket string, stop func(), err error) {
 		}
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/runs", answer(`{"run_id":"x","verdict":"ok","stage":"run","exit_code":0,"limits_hit":[],"usage":{},"timing":{},"stdout":"","stderr":"","limits":{}}`))
+	mux.HandleFunc("POST /v1/runs",
+		answer(`{"run_id":"x","verdict":"ok","stage":"run","exit_code":0,"limits_hit":[],"usage":{},"timing":{},"stdout":"","stderr":"","limits":{}}`))
 	mux.HandleFunc("GET /v1/health", answer(`{"slots":2}`))
 	mux.HandleFunc("GET /v1/languages", answer(`[]`))
 	mux.HandleFunc("GET /v1/images", answer(`[]`))

@@ -51,7 +51,8 @@ func (t *tool) rates(ctx context.Context) error {
 		}
 		start = append(start, milliseconds(b.cpu))
 	}
-	t.report.add("processor time of `brig batch` for one job: its start, which the next lines leave out", "-", true, "%.0f ms", median(start))
+	t.report.add("processor time of `brig batch` for one job: its start, which the next lines leave out", "-", true,
+		"%.0f ms", median(start))
 	for _, k := range []kind{
 		{"no-op", t.jobs, none.run},
 		{"Python, 15 tests", t.jobs / 20, api.Run{Language: "python", Source: api.Bytes(pythonSource), Tests: tests(15)}},
@@ -76,14 +77,17 @@ func (t *tool) rates(ctx context.Context) error {
 			cost = append(cost, (milliseconds(r.batch.cpu)-median(start))/float64(k.jobs))
 		}
 		runs := median(perSecond) * float64(max(len(k.run.Tests), 1))
-		t.report.add(fmt.Sprintf("rate of `brig batch`, %s, relative to the agent's socket", k.name), "at least 90 %", median(relative) >= 90, "%.0f %% (%.0f runs/s)", median(relative), runs)
-		t.report.add(fmt.Sprintf("processor time of coordinator, queue and worker per job, %s", k.name), "at most 0.6 ms", median(cost) <= 0.6, "%.2f ms", median(cost))
+		t.report.add(fmt.Sprintf("rate of `brig batch`, %s, relative to the agent's socket", k.name), "at least 90 %",
+			median(relative) >= 90, "%.0f %% (%.0f runs/s)", median(relative), runs)
+		t.report.add(fmt.Sprintf("processor time of coordinator, queue and worker per job, %s", k.name), "at most 0.6 ms",
+			median(cost) <= 0.6, "%.2f ms", median(cost))
 		if len(k.run.Tests) == 6 {
 			each, how := median(perSecond)/float64(runtime.NumCPU()), "with templates"
 			if !warm.Host.Template {
 				how = "without a template: " + warm.Host.Cold
 			}
-			t.report.add("Python problems of 6 tests, for each processor and second", "at least 25", each >= 25 && warm.Host.Template, "%.0f, %s", each, how)
+			t.report.add("Python problems of 6 tests, for each processor and second", "at least 25", each >= 25 &&
+				warm.Host.Template, "%.0f, %s", each, how)
 		}
 	}
 	return nil

@@ -31,9 +31,12 @@ func (t *tool) manyWorkers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.report.add(fmt.Sprintf("%d simulated workers (%v a job), jobs per second", t.workers, simulatedTime), "at least 1000", r.rate >= 1000, "%.0f", r.rate)
-	t.report.add("jobs of the worker with the fewest and with the most", "none starved", r.least > 0, "%d and %d of %d", r.least, r.most, 20*t.workers)
-	t.report.add("memory of the engine with them, resident", "at most 250 MiB", r.engineMemory <= 250<<20, "%.0f MiB", float64(r.engineMemory)/(1<<20))
+	t.report.add(fmt.Sprintf("%d simulated workers (%v a job), jobs per second", t.workers, simulatedTime),
+		"at least 1000", r.rate >= 1000, "%.0f", r.rate)
+	t.report.add("jobs of the worker with the fewest and with the most", "none starved", r.least > 0, "%d and %d of %d",
+		r.least, r.most, 20*t.workers)
+	t.report.add("memory of the engine with them, resident", "at most 250 MiB", r.engineMemory <= 250<<20, "%.0f MiB",
+		float64(r.engineMemory)/(1<<20))
 	return nil
 }
 
@@ -53,7 +56,8 @@ func (t *tool) scaling(ctx context.Context) error {
 	one := median(rates[1])
 	for _, n := range counts[1:] {
 		share := 100 * median(rates[n]) / (float64(n) * one)
-		t.report.add(fmt.Sprintf("rate of %d simulated workers (%v a job), relative to %d times that of one", n, simulatedTime, n), "at least 90 %", share >= 90, "%.0f %% (%.0f and %.0f jobs/s)", share, median(rates[n]), one)
+		t.report.add(fmt.Sprintf("rate of %d simulated workers (%v a job), relative to %d times that of one", n,
+			simulatedTime, n), "at least 90 %", share >= 90, "%.0f %% (%.0f and %.0f jobs/s)", share, median(rates[n]), one)
 	}
 	return nil
 }
@@ -149,7 +153,8 @@ func simulatedWorkers(args []string) error {
 				return func(ctx context.Context, none func()) (worker.Delivery, error) { return s.Next(ctx, none) }
 			}
 		}
-		w := &worker.Worker{Name: fmt.Sprintf("w%d", i), Slots: 1, Jobs: source(false), Urgent: source(true), Drain: time.Second,
+		w := &worker.Worker{Name: fmt.Sprintf("w%d", i), Slots: 1, Jobs: source(false),
+			Urgent: source(true), Drain: time.Second,
 			Blob: func(ctx context.Context, digest string) ([]byte, error) { return engine.Blob(ctx, digest) },
 			Execute: func(context.Context, api.Run) (api.RawResult, error) {
 				counts[i].Add(1)

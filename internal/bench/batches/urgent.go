@@ -43,7 +43,8 @@ func (t *tool) urgent(ctx context.Context) error {
 		}
 		ratio = append(ratio, all.wall.Seconds()/plain.wall.Seconds())
 	}
-	t.report.add(fmt.Sprintf("%d urgent jobs of %v, relative to the same that are not urgent", nap.jobs, urgentNap), "at most 105 %", median(ratio) <= 1.05, "%.0f %%", 100*median(ratio))
+	t.report.add(fmt.Sprintf("%d urgent jobs of %v, relative to the same that are not urgent", nap.jobs, urgentNap),
+		"at most 105 %", median(ratio) <= 1.05, "%.0f %%", 100*median(ratio))
 
 	if err := t.urgentOfAFile(ctx, nap, socket); err != nil {
 		return err
@@ -71,7 +72,8 @@ func (t *tool) urgentOfAFile(ctx context.Context, nap kind, socket []string) (er
 	}
 
 	out := filepath.Join(t.dir, "urgent.out")
-	cmd := exec.CommandContext(ctx, t.brig, append([]string{"batch", in, "-o", out, "--quiet", "--keep", "summary"}, socket...)...)
+	cmd := exec.CommandContext(ctx, t.brig,
+		append([]string{"batch", in, "-o", out, "--quiet", "--keep", "summary"}, socket...)...)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("brig batch: %w: %s", err, text)
 	}
@@ -94,7 +96,8 @@ func (t *tool) urgentOfAFile(ctx context.Context, nap kind, socket []string) (er
 	if left > 0 {
 		return fmt.Errorf("%d urgent jobs have no result", left)
 	}
-	t.report.add(fmt.Sprintf("jobs before the last of %d urgent ones at the end of a file of %d", urgent, ordinary+urgent), "at most 10", before <= 10, "%d", before)
+	t.report.add(fmt.Sprintf("jobs before the last of %d urgent ones at the end of a file of %d", urgent, ordinary+urgent),
+		"at most 10", before <= 10, "%d", before)
 	return os.Remove(out)
 }
 
@@ -118,7 +121,8 @@ func (t *tool) urgentBehind(ctx context.Context, nap kind, socket []string) erro
 	if err := writeJobs(in, large); err != nil {
 		return err
 	}
-	big := exec.CommandContext(ctx, t.brig, append([]string{"batch", in, "-o", filepath.Join(t.dir, "large.out"), "--quiet", "--keep", "summary"}, with...)...)
+	big := exec.CommandContext(ctx, t.brig,
+		append([]string{"batch", in, "-o", filepath.Join(t.dir, "large.out"), "--quiet", "--keep", "summary"}, with...)...)
 	if err := big.Start(); err != nil {
 		return err
 	}
@@ -129,7 +133,8 @@ func (t *tool) urgentBehind(ctx context.Context, nap kind, socket []string) erro
 		return err
 	}
 	extra := behind.wall - alone.wall
-	t.report.add(fmt.Sprintf("%d urgent jobs behind %d others on the same workers, more than alone", nap.jobs, large.jobs), "at most 1 s", extra <= time.Second,
+	t.report.add(fmt.Sprintf("%d urgent jobs behind %d others on the same workers, more than alone", nap.jobs, large.jobs),
+		"at most 1 s", extra <= time.Second,
 		"%.2f s (alone %.2f s)", extra.Seconds(), alone.wall.Seconds())
 	return nil
 }

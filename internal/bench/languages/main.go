@@ -48,7 +48,8 @@ func measureAll(ctx context.Context, own testagent.Options, only []string, write
 	if err := own.EnsureImage(ctx, dir); err != nil {
 		return err
 	}
-	agent, err := testagent.Start(ctx, own, dir, "--slots", "1", "--max-wall", timeLimit.String(), "--max-cpu", timeLimit.String())
+	agent, err := testagent.Start(ctx, own, dir, "--slots", "1", "--max-wall", timeLimit.String(),
+		"--max-cpu", timeLimit.String())
 	if err != nil {
 		return err
 	}
@@ -63,7 +64,8 @@ func measureAll(ctx context.Context, own testagent.Options, only []string, write
 	}
 	lines := []string{
 		fmt.Sprintf("Linux %s, cgroups %s, brig %s.", health.Kernel, health.CgroupMode, health.Version), "",
-		"| language | version | tiers | image | unpacked | compile | start | least memory |", "|---|---|---|---|---|---|---|---|",
+		"| language | version | tiers | image | unpacked | compile | start | least memory |",
+		"|---|---|---|---|---|---|---|---|",
 	}
 	var failed error
 	for _, l := range all {

@@ -120,14 +120,16 @@ func Write(dir, language string, cases []*Case) error {
 		a.Files = append(a.Files, given[c.Name+"/"]...)
 		put := func(name string, data []byte) {
 			if len(data) > 0 {
-				a.Files = append(a.Files, txtar.File{Name: c.Name + "/" + name, Data: append(data, "\n"[:missingNewlines(data)]...)})
+				a.Files = append(a.Files,
+					txtar.File{Name: c.Name + "/" + name, Data: append(data, "\n"[:missingNewlines(data)]...)})
 			}
 		}
 		r := c.Result
 		if r.Verdict == "" {
 			continue
 		}
-		k := savedResult{Verdict: r.Verdict, Stage: r.Stage, ExitCode: r.ExitCode, Signal: r.Signal, SignalName: r.SignalName, LimitsHit: r.LimitsHit, Denial: r.Denial, Limits: r.Limits}
+		k := savedResult{Verdict: r.Verdict, Stage: r.Stage, ExitCode: r.ExitCode, Signal: r.Signal, SignalName: r.SignalName,
+			LimitsHit: r.LimitsHit, Denial: r.Denial, Limits: r.Limits}
 		k.Usage.CPU = r.Usage.CPU
 		put("result.json", mustEncode(k))
 		if r.Stage == api.StageCompile {

@@ -14,7 +14,8 @@ import (
 )
 
 // The limits of a build script: those of a compiler.
-var buildLimits = api.Limits{CPU: api.Duration(28e9), Wall: api.BusyWall(28e9), Memory: 1 * api.GiB, Scratch: 256 * api.MiB}
+var buildLimits = api.Limits{CPU: api.Duration(28e9), Wall: api.BusyWall(28e9), Memory: 1 * api.GiB,
+	Scratch: 256 * api.MiB}
 
 // build runs the build scripts of the package. What one leaves takes the place of the script: a program that
 // has a file run and no script means the same, and needs no building.
@@ -78,7 +79,8 @@ func (m *maker) buildOne(ctx context.Context, p problem.Program) ([]api.File, er
 			made = append(made, f)
 		}
 	}
-	has := m.tree.Has(path.Join(path.Dir(p.Main), "run")) || slices.ContainsFunc(made, func(f api.File) bool { return f.Name == "run" })
+	has := m.tree.Has(path.Join(path.Dir(p.Main), "run")) ||
+		slices.ContainsFunc(made, func(f api.File) bool { return f.Name == "run" })
 	switch {
 	case res.Verdict != api.OK:
 		if len(res.Stderr) == 0 {

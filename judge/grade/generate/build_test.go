@@ -31,7 +31,9 @@ func (b *builder) alone(_ context.Context, r api.Run) (api.Result, *api.Error) {
 	res := api.Result{Verdict: api.OK}
 	switch word := strings.TrimSpace(string(r.Files[i].Content)); word {
 	case "makes":
-		res.Files = []api.File{{Name: "elsewhere"}, {Name: "program/run", Content: []byte("exec ./judge")}, {Name: "program/judge", Content: []byte("\x7fELF"), Executable: true}, {Name: "program/source", Content: []byte("new")}, {Name: "program/.deps/judge"}}
+		res.Files = []api.File{{Name: "elsewhere"}, {Name: "program/run", Content: []byte("exec ./judge")},
+			{Name: "program/judge", Content: []byte("\x7fELF"), Executable: true}, {Name: "program/source", Content: []byte("new")},
+			{Name: "program/.deps/judge"}}
 	case "fails":
 		res.Verdict, res.ExitCode, res.Stdout = api.Nonzero, 2, api.Bytes("no such file")
 	case "links":
@@ -72,13 +74,15 @@ func TestBuildScripts(t *testing.T) {
 	for _, f := range b.runs[0].Files {
 		names = append(names, f.Name)
 	}
-	if want := []string{"program/build", "program/lib/more", "program/source"}; !slices.Equal(names, want) || b.runs[0].Argv[2] != `cd program && exec sh build "$@"` || b.runs[0].Profile != "compile" {
+	if want := []string{"program/build", "program/lib/more", "program/source"}; !slices.Equal(names, want) ||
+		b.runs[0].Argv[2] != `cd program && exec sh build "$@"` || b.runs[0].Profile != "compile" {
 		t.Errorf("%q runs in profile %q with %q", b.runs[0].Argv, b.runs[0].Profile, names)
 	}
 	if c := whole.Checker; strings.Join(c.Command, " ") != "sh run" || c.Main != "output_validator/run" || whole.Generate != nil {
 		t.Errorf("the validator is %+v", c)
 	}
-	if made.Has("output_validator/build") || made.Has("output_validator/elsewhere") || !made.Executable("output_validator/run") || !made.Executable("output_validator/judge") || !tree.Has("output_validator/build") {
+	if made.Has("output_validator/build") || made.Has("output_validator/elsewhere") || !made.Executable("output_validator/run") ||
+		!made.Executable("output_validator/judge") || !tree.Has("output_validator/build") {
 		t.Errorf("the package has %q", made.Below("output_validator"))
 	}
 	if text, err := made.Read("output_validator/source", 100); err != nil || string(text) != "new" {

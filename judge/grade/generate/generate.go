@@ -58,7 +58,8 @@ type maker struct {
 // Missing makes what a package lacks, and returns what it then says and its tree, which is valid as
 // long as t and which the caller closes. A *FailedError says that the package is at fault, any other error
 // that brig failed.
-func Missing(ctx context.Context, x verify.Executor, p *problem.Problem, t *problem.Tree, o Options) (whole *problem.Problem, tree *problem.Tree, err error) {
+func Missing(ctx context.Context, x verify.Executor, p *problem.Problem, t *problem.Tree,
+	o Options) (whole *problem.Problem, tree *problem.Tree, err error) {
 	end := func() {}
 	m := &maker{x: x, o: o, p: p, tree: t, made: func() {}}
 	if o.Progress != nil {
@@ -122,11 +123,12 @@ func (m *maker) inputs(ctx context.Context) ([]job, error) {
 	jobs := make([]job, len(g.Inputs))
 	for i, in := range g.Inputs {
 		p := g.Generators[in.Generator]
-		jobs[i] = job{file: in.File, program: in.Generator, main: p.Main, what: fmt.Sprintf("the generator %s, run as %q,", p.Main, in.Command), from: in.From, run: func() (api.Run, error) {
-			r := programs[in.Generator]
-			r.Tests = []api.Test{{ID: in.File, Args: in.Args}}
-			return m.limited(r, in.From), nil
-		}}
+		jobs[i] = job{file: in.File, program: in.Generator, main: p.Main,
+			what: fmt.Sprintf("the generator %s, run as %q,", p.Main, in.Command), from: in.From, run: func() (api.Run, error) {
+				r := programs[in.Generator]
+				r.Tests = []api.Test{{ID: in.File, Args: in.Args}}
+				return m.limited(r, in.From), nil
+			}}
 	}
 	return jobs, nil
 }
@@ -165,13 +167,14 @@ func (m *maker) answers(ctx context.Context) ([]job, error) {
 	program.InputFile, program.OutputFile = m.p.InputFile, m.p.OutputFile
 	jobs := make([]job, len(g.Answers))
 	for i, one := range g.Answers {
-		jobs[i] = job{file: one.File, main: g.Solution, what: "the main solution " + g.Solution, from: m.p.OutputFile, tout: program.Interactor != nil, empty: true, run: func() (api.Run, error) {
-			var err error
-			r := program
-			// No answer is there yet, and so it is empty (as problem-xml-specs says, 12.3).
-			r.Tests, err = loader.Tests([]problem.Test{{ID: one.File, Input: one.Input, EmptyAnswer: r.Interactor != nil}})
-			return m.limited(r, m.p.OutputFile), err
-		}}
+		jobs[i] = job{file: one.File, main: g.Solution, what: "the main solution " + g.Solution, from: m.p.OutputFile,
+			tout: program.Interactor != nil, empty: true, run: func() (api.Run, error) {
+				var err error
+				r := program
+				// No answer is there yet, and so it is empty (as problem-xml-specs says, 12.3).
+				r.Tests, err = loader.Tests([]problem.Test{{ID: one.File, Input: one.Input, EmptyAnswer: r.Interactor != nil}})
+				return m.limited(r, m.p.OutputFile), err
+			}}
 	}
 	return jobs, nil
 }
@@ -213,7 +216,8 @@ func (m *maker) talk(ctx context.Context, r *api.Run, l grade.Loader) error {
 	if err != nil {
 		return fmt.Errorf("interactor %s: %w", m.p.Interactor.Main, err)
 	}
-	r.Check = &api.Check{Protocol: api.ProtocolTestlib, Program: api.Program{Image: language.Image, Argv: []string{"sh", "-c", copying, "copy"}}}
+	r.Check = &api.Check{Protocol: api.ProtocolTestlib,
+		Program: api.Program{Image: language.Image, Argv: []string{"sh", "-c", copying, "copy"}}}
 	r.Interactor, err = l.Interactor(*m.p.Interactor)
 	r.Passes = m.p.Passes
 	return err

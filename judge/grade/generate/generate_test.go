@@ -99,7 +99,8 @@ func interactive(t *testing.T, solution, interactor string, tests ...string) (*p
 // written writes such a package with attributes of judging, and an interactor unless that is empty.
 func written(t *testing.T, judging, solution, interactor string, tests ...string) (*problem.Problem, *problem.Tree) {
 	t.Helper()
-	xml := `<problem short-name="words"><judging ` + judging + `><testset name="tests"><time-limit>1000</time-limit><memory-limit>268435456</memory-limit>
+	xml := `<problem short-name="words"><judging ` + judging +
+		`><testset name="tests"><time-limit>1000</time-limit><memory-limit>268435456</memory-limit>
 <test-count>` + fmt.Sprint(len(tests)) + `</test-count><input-path-pattern>tests/%02d</input-path-pattern><answer-path-pattern>tests/%02d.a</answer-path-pattern>
 <tests>` + strings.Join(tests, "\n") + `</tests></testset></judging><files><executables>`
 	files := map[string]string{"files/check.py": "check", "solutions/main.py": solution, "tests/01": "manual\n"}
@@ -145,7 +146,8 @@ const manual = `<test method="manual"/>`
 func generated(cmd string) string { return `<test method="generated" cmd="` + cmd + `"/>` }
 
 func TestMissing(t *testing.T) {
-	p, tree := standard(t, "double", manual, generated("print 5 3"), generated("print 'a b'"), generated("large file"), `<test method="generated" cmd="file 9" from-file="[4]"/>`)
+	p, tree := standard(t, "double", manual, generated("print 5 3"), generated("print 'a b'"), generated("large file"),
+		`<test method="generated" cmd="file 9" from-file="[4]"/>`)
 	if err := p.Whole(); err == nil || !strings.Contains(err.Error(), "9 files of its 5 tests are not in the package") {
 		t.Errorf("the package says %v", err)
 	}
@@ -217,7 +219,8 @@ func TestTestsThatAreTooLargeTogether(t *testing.T) {
 	}
 	_, _, err = generate.Missing(t.Context(), new(shell), p, tree, options())
 	var failed *generate.FailedError
-	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "tests/01.a: with it the files of the package are more than 4G (programs of the package)") {
+	if !errors.As(err, &failed) ||
+		!strings.Contains(err.Error(), "tests/01.a: with it the files of the package are more than 4G (programs of the package)") {
 		t.Errorf("%v", err)
 	}
 }
@@ -225,7 +228,8 @@ func TestTestsThatAreTooLargeTogether(t *testing.T) {
 // Whatever a program does wrong is a mistake of the package that names the file, and the others are still
 // made, so that an author sees all of them. A program that does not compile is tried once.
 func TestFailures(t *testing.T) {
-	p, tree := standard(t, "crash", manual, generated("crash 1"), generated("slow"), generated("nothing"), generated("broken 1"), generated("broken 2"), generated("print 7"))
+	p, tree := standard(t, "crash", manual, generated("crash 1"), generated("slow"), generated("nothing"), generated("broken 1"),
+		generated("broken 2"), generated("print 7"))
 	s := new(shell)
 	_, _, err := generate.Missing(t.Context(), s, p, tree, options())
 	var failed *generate.FailedError
@@ -248,11 +252,13 @@ func TestFailures(t *testing.T) {
 	}
 
 	p, tree = standard(t, "crash", manual)
-	if _, _, err := generate.Missing(t.Context(), new(shell), p, tree, options()); err == nil || !strings.HasPrefix(err.Error(), "tests/01.a: the main solution solutions/main.py ended with exit code 3") {
+	if _, _, err := generate.Missing(t.Context(), new(shell), p, tree, options()); err == nil ||
+		!strings.HasPrefix(err.Error(), "tests/01.a: the main solution solutions/main.py ended with exit code 3") {
 		t.Errorf("%v", err)
 	}
 	p, tree = standard(t, "double", manual, `<test method="generated" cmd="left" from-file="2"/>`)
-	if _, _, err := generate.Missing(t.Context(), new(shell), p, tree, options()); err == nil || !strings.HasPrefix(err.Error(), `tests/02: the generator files/left.py, run as "left", left no file "2"`) {
+	if _, _, err := generate.Missing(t.Context(), new(shell), p, tree, options()); err == nil ||
+		!strings.HasPrefix(err.Error(), `tests/02: the generator files/left.py, run as "left", left no file "2"`) {
 		t.Errorf("%v", err)
 	}
 }
@@ -310,7 +316,8 @@ func TestAnswersInFiles(t *testing.T) {
 	}
 
 	p, tree = written(t, `output-file="out.txt"`, "double", "", manual)
-	if _, _, err := generate.Missing(t.Context(), new(shell), p, tree, options()); err == nil || !strings.HasPrefix(err.Error(), `tests/01.a: the main solution solutions/main.py left no file "out.txt"`) {
+	if _, _, err := generate.Missing(t.Context(), new(shell), p, tree, options()); err == nil ||
+		!strings.HasPrefix(err.Error(), `tests/01.a: the main solution solutions/main.py left no file "out.txt"`) {
 		t.Errorf("%v", err)
 	}
 
@@ -327,7 +334,8 @@ func TestAnswersInFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer large.Close()
-	if len(alone.Files) != 1 || alone.Files[0].Name != "in.txt" || string(alone.Files[0].Content) != "manual\n" || alone.InputFile != "" || alone.Stdin != nil {
+	if len(alone.Files) != 1 || alone.Files[0].Name != "in.txt" || string(alone.Files[0].Content) != "manual\n" ||
+		alone.InputFile != "" || alone.Stdin != nil {
 		t.Errorf("it ran with the files %+v, input_file %q and stdin %q", alone.Files, alone.InputFile, alone.Stdin)
 	}
 }
@@ -345,7 +353,8 @@ func TestFailuresAreBounded(t *testing.T) {
 			do(i)
 		}
 	}
-	if _, _, err := generate.Missing(t.Context(), s, p, tree, o); err == nil || len(s.runs) != 10 || !strings.Contains(err.Error(), "\ntests/12: after 10 failures this file was not tried, nor 189 others (programs of the package)") {
+	if _, _, err := generate.Missing(t.Context(), s, p, tree, o); err == nil || len(s.runs) != 10 ||
+		!strings.Contains(err.Error(), "\ntests/12: after 10 failures this file was not tried, nor 189 others (programs of the package)") {
 		t.Errorf("%d runs, %v", len(s.runs), err)
 	}
 }

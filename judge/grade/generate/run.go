@@ -39,7 +39,8 @@ func (m *maker) run(ctx context.Context, jobs []job) error {
 	case m.err != nil:
 		return m.err
 	case len(m.untried) > 0:
-		m.failures.Error(slices.MinFunc(m.untried, problem.CompareNumerically), 0, rule, "after %d failures this file was not tried, nor %s", maxFailures, problem.Count(len(m.untried)-1, "other"))
+		m.failures.Error(slices.MinFunc(m.untried, problem.CompareNumerically), 0, rule,
+			"after %d failures this file was not tried, nor %s", maxFailures, problem.Count(len(m.untried)-1, "other"))
 		fallthrough
 	case len(m.failures.All) > 0:
 		return &FailedError{m.failures}
@@ -192,7 +193,8 @@ func compileText(res api.Result) string {
 	case len(res.LimitsHit) > 0:
 		return "the compiler met its limit of " + strings.Join(res.LimitsHit, " and ")
 	case d == nil || d.Message == "":
-		return strings.TrimPrefix(ended(api.Result{Verdict: api.Nonzero, ExitCode: res.ExitCode, Stderr: append(res.Stderr, res.Stdout...)}), "ended with ")
+		return strings.TrimPrefix(ended(api.Result{Verdict: api.Nonzero, ExitCode: res.ExitCode,
+			Stderr: append(res.Stderr, res.Stdout...)}), "ended with ")
 	case d.File == "" || d.Line == 0:
 		return d.Message
 	}

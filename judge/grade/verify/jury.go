@@ -37,7 +37,8 @@ func (v *verifier) jury(ctx context.Context) error {
 	if err == nil {
 		rest = slowEnough(p.Limits, limit.Limit, longest)
 	}
-	Jury(ctx, v.x, v.loader, v.common, Pass{func(j problem.Jury) bool { return !BoundsBelow(j) }, rest, v.o.Ceiling, v.o.Repeat, v.o.Progress}, results)
+	Jury(ctx, v.x, v.loader, v.common,
+		Pass{func(j problem.Jury) bool { return !BoundsBelow(j) }, rest, v.o.Ceiling, v.o.Repeat, v.o.Progress}, results)
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
@@ -68,7 +69,8 @@ func slowEnough(l problem.Limits, limit, longest api.Duration) api.Duration {
 }
 
 // juryMember compares what came of one submission with what must.
-func (v *verifier) juryMember(ctx context.Context, j problem.Jury, r JuryResult, limit api.Duration) (api.VerifiedSubmission, error) {
+func (v *verifier) juryMember(ctx context.Context, j problem.Jury, r JuryResult,
+	limit api.Duration) (api.VerifiedSubmission, error) {
 	one := api.VerifiedSubmission{Path: j.Path, Language: j.Language, Expected: grade.ExpectText(j)}
 	switch {
 	case r.Err != nil && api.HasCode(r.Err, api.CodeCheckFailed):

@@ -104,7 +104,8 @@ func (r *JuryResult) run(ctx context.Context, x Executor, run api.Run, repeat in
 func outcomesOf(res api.Result) api.Result {
 	out := api.Result{Verdict: res.Verdict, Tests: make([]api.TestResult, len(res.Tests))}
 	for i, t := range res.Tests {
-		out.Tests[i] = api.TestResult{ID: t.ID, Answer: t.Answer, Result: api.Result{Verdict: t.Result.Verdict, Usage: api.Usage{CPU: t.Result.Usage.CPU}}}
+		out.Tests[i] = api.TestResult{ID: t.ID, Answer: t.Answer,
+			Result: api.Result{Verdict: t.Result.Verdict, Usage: api.Usage{CPU: t.Result.Usage.CPU}}}
 	}
 	return out
 }

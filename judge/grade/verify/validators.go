@@ -70,7 +70,8 @@ func codeText(code int) string {
 
 // validate runs an input validator on each test, and returns its exit codes by test; nil: it could not be
 // run.
-func (v *verifier) validate(ctx context.Context, program problem.Program, tests []problem.Test) (map[string]int, error) {
+func (v *verifier) validate(ctx context.Context, program problem.Program,
+	tests []problem.Test) (map[string]int, error) {
 	language, err := v.x.Language(ctx, program.Language)
 	if err != nil {
 		v.notRun("%s: %v", program.Name, err)
@@ -179,8 +180,10 @@ func (v *verifier) outputs(ctx context.Context) error {
 		accepted bool // it must be
 		fatal    bool // otherwise it is a warning
 	}{
-		{"the jury's answer", answers, true, strict || p.Checker == nil}, {"a valid output", valid, true, true}, {"an invalid output", invalid, false, true},
-		{"an empty output", empty, false, false}, {"random bytes", random, false, false}, {"the first half of the answer", cut, false, false}, {"the answer of another test", other, false, false},
+		{"the jury's answer", answers, true, strict || p.Checker == nil}, {"a valid output", valid, true, true},
+		{"an invalid output", invalid, false, true},
+		{"an empty output", empty, false, false}, {"random bytes", random, false, false}, {"the first half of the answer", cut, false, false},
+		{"the answer of another test", other, false, false},
 	} {
 		if err := v.judgeOutputs(ctx, set.what, set.cases, set.accepted, set.fatal); err != nil {
 			return err

@@ -63,7 +63,8 @@ func Package(ctx context.Context, x Executor, l grade.Loader, common api.Run, o 
 	p := l.Problem
 	o.Longest = cmp.Or(o.Longest, Longest(o.Ceiling))
 	v := &verifier{x: x, o: o, loader: l, common: common,
-		Verification: api.Verification{Problem: p.Name, Format: p.Format, Mistakes: []string{}, Warnings: []string{}, NotRun: []string{}, Submissions: []api.VerifiedSubmission{}}}
+		Verification: api.Verification{Problem: p.Name, Format: p.Format, Mistakes: []string{}, Warnings: []string{},
+			NotRun: []string{}, Submissions: []api.VerifiedSubmission{}}}
 	for _, f := range p.Warnings {
 		v.warn("%s", f)
 	}

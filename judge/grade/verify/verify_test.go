@@ -62,14 +62,17 @@ func (s *shell) Execute(_ context.Context, r api.Run, _ func()) (api.Result, *ap
 
 // A verification asks for no more than the agent allows, unless the user asks for more.
 func TestLongest(t *testing.T) {
-	p := &problem.Problem{Format: "x", Compare: new(problem.Builtin), Limits: problem.Limits{Timing: problem.Timing{Accepted: 2, TooSlow: 1.5, Resolution: 1e9}},
-		Jury: []problem.Jury{{Program: problem.Program{Main: "right.sh", Files: []string{"right.sh"}, Language: "bash"}, Path: "right.sh", Expect: []problem.Expectation{{Lower: true}}}}}
+	p := &problem.Problem{Format: "x", Compare: new(problem.Builtin),
+		Limits: problem.Limits{Timing: problem.Timing{Accepted: 2, TooSlow: 1.5, Resolution: 1e9}},
+		Jury: []problem.Jury{{Program: problem.Program{Main: "right.sh", Files: []string{"right.sh"}, Language: "bash"}, Path: "right.sh",
+			Expect: []problem.Expectation{{Lower: true}}}}}
 	l := grade.Loader{Problem: p, Tree: problemtest.Tree(t, map[string]string{"right.sh": "cat"})}
 	for _, tt := range []struct {
 		ceiling            api.Limits
 		asked, cpu, longer api.Duration
 	}{
-		{api.Limits{}, 0, 14e9, 30e9}, {api.DefaultCeiling(), 0, 14e9, 30e9}, {api.Limits{CPU: 10e9}, 0, 10e9, 30e9}, {api.Limits{CPU: 10e9, Wall: 10e9}, 0, 9e9, 10e9}, {api.Limits{Wall: 1e9}, 0, 5e8, 1e9},
+		{api.Limits{}, 0, 14e9, 30e9}, {api.DefaultCeiling(), 0, 14e9, 30e9}, {api.Limits{CPU: 10e9}, 0, 10e9, 30e9},
+		{api.Limits{CPU: 10e9, Wall: 10e9}, 0, 9e9, 10e9}, {api.Limits{Wall: 1e9}, 0, 5e8, 1e9},
 		{api.Limits{CPU: 10e9, Wall: 10e9}, 10e9, 10e9, 10e9}, {api.Limits{CPU: 10e9, Wall: 10e9}, 12e9, 12e9, 12e9},
 	} {
 		x := new(shell)
@@ -85,7 +88,8 @@ func TestLongest(t *testing.T) {
 func TestPackage(t *testing.T) {
 	dir := t.TempDir()
 	texts := map[string]string{"right.sh": "cat", "wrong.sh": "wrong", "x.py": ""}
-	p := &problem.Problem{Format: "x", Compare: new(problem.Builtin), Limits: problem.Limits{Timing: problem.Timing{Accepted: 2, TooSlow: 1.5, Resolution: 1e9}}}
+	p := &problem.Problem{Format: "x", Compare: new(problem.Builtin),
+		Limits: problem.Limits{Timing: problem.Timing{Accepted: 2, TooSlow: 1.5, Resolution: 1e9}}}
 	for i := range 90 { // together more than one run has of outputs
 		name := fmt.Sprint(i)
 		texts[name] = strings.Repeat(name+"\n", 60<<10/(len(name)+1))
@@ -99,14 +103,17 @@ func TestPackage(t *testing.T) {
 	accepted := problem.Expectation{Permitted: []string{"AC"}, Lower: true}
 	for file, e := range map[string]problem.Expectation{"right.sh": accepted, "wrong.sh": {Required: []string{"WA"}}, "x.py": accepted} {
 		language := map[string]string{".sh": "bash", ".py": "python"}[filepath.Ext(file)]
-		p.Jury = append(p.Jury, problem.Jury{Program: problem.Program{Name: file, Main: file, Files: []string{file}, Language: language}, Path: file, Expect: []problem.Expectation{e}})
+		p.Jury = append(p.Jury,
+			problem.Jury{Program: problem.Program{Name: file, Main: file, Files: []string{file}, Language: language}, Path: file,
+				Expect: []problem.Expectation{e}})
 	}
 	tree, err := problem.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tree.Close()
-	l := grade.Loader{Problem: p, Tree: tree, Put: func(file string, _ []byte) (string, error) { return "", fmt.Errorf("%s became a blob", file) }}
+	l := grade.Loader{Problem: p, Tree: tree,
+		Put: func(file string, _ []byte) (string, error) { return "", fmt.Errorf("%s became a blob", file) }}
 	verified := func() api.Verification {
 		t.Helper()
 		common, err := l.Common()
@@ -115,9 +122,10 @@ func TestPackage(t *testing.T) {
 		}
 		x := new(shell)
 		ended := 0
-		got, err := verify.Package(t.Context(), x, l, common, verify.Options{Longest: verify.DefaultLongest, Repeat: 1, Progress: func(runs, _ int) (func(int) (func(), func()), func()) {
-			return func(int) (func(), func()) { return func() {}, func() { ended++ } }, func() {}
-		}})
+		got, err := verify.Package(t.Context(), x, l, common,
+			verify.Options{Longest: verify.DefaultLongest, Repeat: 1, Progress: func(runs, _ int) (func(int) (func(), func()), func()) {
+				return func(int) (func(), func()) { return func() {}, func() { ended++ } }, func() {}
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +138,8 @@ func TestPackage(t *testing.T) {
 		return got
 	}
 	got := verified()
-	if !got.OK || len(got.Submissions) != 3 || len(got.NotRun) != 1 || !strings.Contains(got.NotRun[0], `no language "python"`) || got.TimeLimit == nil || got.TimeLimit.Limit != 1e9 {
+	if !got.OK || len(got.Submissions) != 3 || len(got.NotRun) != 1 || !strings.Contains(got.NotRun[0], `no language "python"`) ||
+		got.TimeLimit == nil || got.TimeLimit.Limit != 1e9 {
 		t.Errorf("%+v", got)
 	}
 	for i, j := range p.Jury {

@@ -37,7 +37,8 @@ func Is(t *problem.Tree) bool { return t.Has(file) && t.HasDir("input") }
 
 // Read reads the task whose root is t. The error lists every mistake.
 func Read(t *problem.Tree) (*problem.Problem, error) {
-	r := &reader{tree: t, p: &problem.Problem{Format: "cms", Name: path.Base(t.Label()), Compare: &problem.Builtin{How: string(api.CompareWhiteDiff)}}}
+	r := &reader{tree: t, p: &problem.Problem{Format: "cms", Name: path.Base(t.Label()),
+		Compare: &problem.Builtin{How: string(api.CompareWhiteDiff)}}}
 	for _, link := range t.BrokenLinks() {
 		r.Error(link, 0, "files", "it is a link that leads out of the task, or to nothing")
 	}
@@ -98,7 +99,8 @@ func (r *reader) metadata(m yamlfile.Map) int {
 		m.Fail("output_only", "brig does not support output-only tasks, whose submissions are no programs")
 	}
 	if m.Has("score_type") {
-		r.Warn(file, m.LineOf("score_type"), rule, "score_type is not read: the tests score as gen/GEN says, or all the same without it")
+		r.Warn(file, m.LineOf("score_type"), rule,
+			"score_type is not read: the tests score as gen/GEN says, or all the same without it")
 	}
 	r.total = 100
 	if v, ok := m.Float("total_value"); ok && v >= 0 && v <= maxPoints {
@@ -150,7 +152,8 @@ func (r *reader) tests(n int) {
 		return
 	}
 	for i := range n {
-		t := problem.Test{ID: strconv.Itoa(i), Input: fmt.Sprintf("input/input%d.txt", i), Answer: fmt.Sprintf("output/output%d.txt", i)}
+		t := problem.Test{ID: strconv.Itoa(i), Input: fmt.Sprintf("input/input%d.txt", i),
+			Answer: fmt.Sprintf("output/output%d.txt", i)}
 		for _, name := range []string{t.Input, t.Answer} {
 			if !r.tree.Has(name) {
 				r.Error(name, 0, "tests", "there is no such file")
@@ -251,7 +254,8 @@ func (r *reader) sum() {
 }
 
 // languages are the endings of sources, with brig's names.
-var languages = map[string]string{".cpp": "cpp", ".cc": "cpp", ".c": "c", ".py": "python", ".java": "java", ".pas": "pascal", ".rs": "rust", ".cs": "csharp", ".php": "php", ".hs": "haskell"}
+var languages = map[string]string{".cpp": "cpp", ".cc": "cpp", ".c": "c", ".py": "python", ".java": "java",
+	".pas": "pascal", ".rs": "rust", ".cs": "csharp", ".php": "php", ".hs": "haskell"}
 
 // programs finds the checker, graders and solutions.
 func (r *reader) programs() {
@@ -261,9 +265,11 @@ func (r *reader) programs() {
 		case r.p.Interactive: // the manager says what a submission is worth
 		case source != "":
 			r.p.Compare = nil
-			r.p.Checker = &problem.Program{Name: path.Base(source), Main: source, Language: languages[path.Ext(source)], Protocol: "cms", Files: r.headers(source)}
+			r.p.Checker = &problem.Program{Name: path.Base(source), Main: source, Language: languages[path.Ext(source)],
+				Protocol: "cms", Files: r.headers(source)}
 		case r.tree.Has(name):
-			r.Error(name, 0, "check", "it is a compiled program, which brig does not run: put its source next to it, such as %s.cpp", name)
+			r.Error(name, 0, "check",
+				"it is a compiled program, which brig does not run: put its source next to it, such as %s.cpp", name)
 		}
 	}
 	files, _ := r.tree.Children("sol")
@@ -275,7 +281,8 @@ func (r *reader) programs() {
 		case base == "grader" || base == "stub" || path.Ext(name) == ".h":
 			r.include(language, name)
 		default:
-			j := problem.Jury{Program: problem.Program{Name: path.Base(name), Main: name, Files: []string{name}, Language: language}, Path: name}
+			j := problem.Jury{Program: problem.Program{Name: path.Base(name), Main: name, Files: []string{name},
+				Language: language}, Path: name}
 			if base == "solution" || base == "soluzione" {
 				j.Expect = []problem.Expectation{{Permitted: []string{"AC"}, Lower: true, Rule: "sol/" + base}}
 			}
@@ -302,7 +309,8 @@ func (r *reader) foreign() {
 		files, _ := r.tree.Children(dir)
 		for _, name := range files {
 			stem := strings.TrimSuffix(name, path.Ext(name))
-			if slices.Contains([]string{"check/checker", "check/manager", "cor/correttore", "cor/manager"}, stem) && languages[path.Ext(name)] != "" && r.source(stem) == "" {
+			if slices.Contains([]string{"check/checker", "check/manager", "cor/correttore", "cor/manager"}, stem) &&
+				languages[path.Ext(name)] != "" && r.source(stem) == "" {
 				r.Error(name, 0, "check", "brig runs checkers and managers in C++, C and Python")
 			}
 		}

@@ -21,10 +21,12 @@ func (r *reader) manager(m yamlfile.Map) bool {
 		switch {
 		case source != "":
 			r.p.Compare, r.p.Interactive = nil, true
-			r.p.Checker = &problem.Program{Name: path.Base(source), Main: source, Language: languages[path.Ext(source)], Protocol: string(api.ProtocolCMS), Files: r.headers(source)}
+			r.p.Checker = &problem.Program{Name: path.Base(source), Main: source, Language: languages[path.Ext(source)],
+				Protocol: string(api.ProtocolCMS), Files: r.headers(source)}
 		case r.tree.Has(name):
 			r.p.Compare, r.p.Interactive = nil, true
-			r.Error(name, 0, "check", "it is a compiled program, which brig does not run: put its source next to it, such as %s.cpp", name)
+			r.Error(name, 0, "check",
+				"it is a compiled program, which brig does not run: put its source next to it, such as %s.cpp", name)
 		default:
 			continue
 		}
@@ -48,7 +50,8 @@ func (r *reader) processes(m yamlfile.Map) {
 	}
 	r.p.ProgramIO = m.String("user_io")
 	if r.p.ProgramIO != "" && !slices.Contains(standard.Values(), api.ProgramIO(r.p.ProgramIO)) {
-		r.Warn(file, m.LineOf("user_io"), rule, "user_io is %q, which CMS ignores: it knows std_io and fifo_io", r.p.ProgramIO)
+		r.Warn(file, m.LineOf("user_io"), rule,
+			"user_io is %q, which CMS ignores: it knows std_io and fifo_io", r.p.ProgramIO)
 		r.p.ProgramIO = ""
 	}
 	if r.p.ProgramIO == "" {

@@ -51,7 +51,8 @@ type content struct {
 
 // Convert returns the names of the files that were written below dir, and warnings about what was left out.
 // Nothing is written if there is an error, or if ctx ends. dir must be empty or not exist.
-func Convert(ctx context.Context, p *problem.Problem, t *problem.Tree, to Format, dir string) ([]string, []problem.Finding, error) {
+func Convert(ctx context.Context, p *problem.Problem, t *problem.Tree, to Format,
+	dir string) ([]string, []problem.Finding, error) {
 	w := &writer{p: p, tree: t, files: map[string]content{}}
 	whole := p.HasTests() // a program that must be built is written as it is
 	switch {
@@ -175,10 +176,12 @@ func (w *writer) directory() {
 		w.lost("a directory of tests has no files for submissions")
 	}
 	if w.named() {
-		w.lost("a directory of tests does not say that submissions %s: brig grade --input-file and --output-file do", w.reads())
+		w.lost("a directory of tests does not say that submissions %s: brig grade --input-file and --output-file do",
+			w.reads())
 	}
 	if c := p.Compare; c != nil && c.How != "" && c.How != "lines" {
-		w.leftOut("outputs were compared by %s, which the directory does not say", strings.TrimSpace(c.How+" "+strings.Join(c.Args, " ")))
+		w.leftOut("outputs were compared by %s, which the directory does not say",
+			strings.TrimSpace(c.How+" "+strings.Join(c.Args, " ")))
 	}
 	if p.Scoring && len(p.Groups) > 0 {
 		w.leftOut("%s and the points are left out: each test is worth the same", problem.Count(len(p.Groups), "group"))

@@ -156,7 +156,8 @@ func TestPackagesOfKattisMeanTheSame(t *testing.T) {
 				t.Errorf("groups %q\nwant %q", got, want)
 			}
 		}
-		if q.Limits.Time != p.Limits.Time || q.Limits.Memory != p.Limits.Memory || q.Scoring != p.Scoring || q.Interactive != p.Interactive || (q.Checker == nil) != (p.Checker == nil) {
+		if q.Limits.Time != p.Limits.Time || q.Limits.Memory != p.Limits.Memory || q.Scoring != p.Scoring || q.Interactive != p.Interactive ||
+			(q.Checker == nil) != (p.Checker == nil) {
 			t.Errorf("it is %+v\nwant %+v", q, p)
 		}
 		for _, j := range p.Jury {
@@ -204,7 +205,8 @@ func TestDirectoriesOfTests(t *testing.T) {
 				t.Errorf("test %d is %s", i+1, one.ID)
 			}
 		}
-		if p.Limits.Memory > 0 && !slices.ContainsFunc(warnings, func(f problem.Finding) bool { return strings.Contains(f.Text, "the limits are left out") }) {
+		if p.Limits.Memory > 0 &&
+			!slices.ContainsFunc(warnings, func(f problem.Finding) bool { return strings.Contains(f.Text, "the limits are left out") }) {
 			t.Errorf("no warning about the limits: %v", warnings)
 		}
 	})
@@ -228,7 +230,8 @@ func TestNamedFilesAreNotLost(t *testing.T) {
 		}
 	})
 	one := &problem.Problem{Format: "tests", Tests: []problem.Test{{ID: "1", Files: map[string]string{"words": "words"}}}}
-	if _, _, err := Convert(t.Context(), one, new(problem.Tree), Directory, filepath.Join(t.TempDir(), "out")); err == nil || !strings.Contains(err.Error(), "files of its own") {
+	if _, _, err := Convert(t.Context(), one, new(problem.Tree), Directory, filepath.Join(t.TempDir(), "out")); err == nil ||
+		!strings.Contains(err.Error(), "files of its own") {
 		t.Errorf("files of a test: %v", err)
 	}
 }

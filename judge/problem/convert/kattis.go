@@ -56,7 +56,8 @@ func (w *writer) metadata() {
 	}
 	id := sha256.Sum256([]byte(digest))
 	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80 // version 8: a hash of one's own
-	keys := map[string]any{"problem_format_version": "2025-09", "uuid": fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:16])}
+	keys := map[string]any{"problem_format_version": "2025-09",
+		"uuid": fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:16])}
 	keys["name"] = p.Title
 	if p.Title == "" {
 		keys["name"] = p.Name
@@ -83,12 +84,14 @@ func (w *writer) metadata() {
 		size api.Size
 		unit api.Size
 	}{{"memory", p.Limits.Memory, api.MiB}, {"output", p.Limits.Output, api.MiB}, {"code", p.Limits.Code, api.KiB},
-		{"compilation_memory", p.Limits.Compile.Memory, api.MiB}, {"validation_memory", p.Limits.Validation.Memory, api.MiB}, {"validation_output", p.Limits.Validation.Output, api.MiB}} {
+		{"compilation_memory", p.Limits.Compile.Memory, api.MiB}, {"validation_memory", p.Limits.Validation.Memory, api.MiB},
+		{"validation_output", p.Limits.Validation.Output, api.MiB}} {
 		if one.size > 0 {
 			limits[one.key] = max(1, int64(one.size/one.unit))
 		}
 	}
-	for key, time := range map[string]api.Duration{"compilation_time": p.Limits.Compile.Time, "validation_time": p.Limits.Validation.Time} {
+	for key, time := range map[string]api.Duration{"compilation_time": p.Limits.Compile.Time,
+		"validation_time": p.Limits.Validation.Time} {
 		if time > 0 {
 			limits[key] = int64(math.Ceil(seconds(time)))
 		}
@@ -150,7 +153,8 @@ func (w *writer) judge() (args []string) {
 		return nil
 	}
 	if p.Checker.Protocol != string(api.ProtocolKattis) {
-		w.lost("%s speaks the protocol %s, and an output validator of the format kattis: it exits with 42 or 43", p.Checker.Main, p.Checker.Protocol)
+		w.lost("%s speaks the protocol %s, and an output validator of the format kattis: it exits with 42 or 43",
+			p.Checker.Main, p.Checker.Protocol)
 		return nil
 	}
 	w.sources("output_validator", *p.Checker)
@@ -159,7 +163,8 @@ func (w *writer) judge() (args []string) {
 
 // allOrNothing reports whether no test can get a part of its points.
 func (w *writer) allOrNothing() bool {
-	return w.p.Checker == nil || slices.Contains([]string{string(api.ProtocolDMOJ), string(api.ProtocolExit)}, w.p.Checker.Protocol)
+	return w.p.Checker == nil ||
+		slices.Contains([]string{string(api.ProtocolDMOJ), string(api.ProtocolExit)}, w.p.Checker.Protocol)
 }
 
 // tests writes data/sample and data/secret. The groups of the format are the directories of data/secret.
@@ -219,7 +224,8 @@ func (w *writer) test(name string, t problem.Test) {
 		keys["args"] = t.Args
 	}
 	c := w.p.Compare
-	if w.p.Checker != nil && len(t.CheckArgs) > 0 || c != nil && c.How == string(api.CompareKattis) && !slices.Equal(t.CheckArgs, c.Args) {
+	if w.p.Checker != nil && len(t.CheckArgs) > 0 ||
+		c != nil && c.How == string(api.CompareKattis) && !slices.Equal(t.CheckArgs, c.Args) {
 		keys["output_validator_args"] = t.CheckArgs
 	}
 	w.yaml(name+".yaml", keys)
@@ -300,7 +306,8 @@ func (w *writer) extra() {
 	for _, set := range []struct {
 		dir   string
 		tests []problem.Test
-	}{{"data/invalid_input", w.p.InvalidInputs}, {"data/invalid_output", w.p.InvalidOutputs}, {"data/valid_output", w.p.ValidOutputs}} {
+	}{{"data/invalid_input", w.p.InvalidInputs}, {"data/invalid_output", w.p.InvalidOutputs},
+		{"data/valid_output", w.p.ValidOutputs}} {
 		for i, t := range set.tests {
 			name := fmt.Sprintf("%s/%0*d", set.dir, len(fmt.Sprint(len(set.tests))), i+1)
 			w.add(name+".in", input(t))

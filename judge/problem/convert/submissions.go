@@ -36,7 +36,8 @@ func (w *writer) submissions() {
 		}
 		dir, exact := "other", false
 		for _, d := range directories {
-			if slices.Equal(e.Permitted, d.permitted) && slices.Equal(e.Required, d.required) && e.Score == nil && e.Message == "" && !e.Partial {
+			if slices.Equal(e.Permitted, d.permitted) && slices.Equal(e.Required, d.required) && e.Score == nil &&
+				e.Message == "" && !e.Partial {
 				dir, exact = d.name, true
 			}
 		}

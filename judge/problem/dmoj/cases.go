@@ -57,7 +57,8 @@ func (r *reader) cases() []entry {
 	} else {
 		all = append(all, r.matched()...)
 	}
-	r.top.Ignore("points", "binary_data", "in", "out", "pretest_test_cases", "test_cases", "generator", "generator_args", "generator_in")
+	r.top.Ignore("points", "binary_data", "in", "out", "pretest_test_cases", "test_cases", "generator",
+		"generator_args", "generator_in")
 	total := 0
 	for _, e := range all {
 		total += len(e.cases)
@@ -160,11 +161,13 @@ func (r *reader) testCase(s scope) testCase {
 		if m.Has("output_limit_length") {
 			r.Warn(file, m.LineOf("output_limit_length"), casesRule, "output_limit_length of a case is ignored")
 		}
-		m.Ignore("checker", "symlinks", "output_limit_length", "output_prefix_length", "wall_time_factor", "generator", "generator_args", "generator_in", "in", "out", "binary_data")
+		m.Ignore("checker", "symlinks", "output_limit_length", "output_prefix_length", "wall_time_factor", "generator",
+			"generator_args", "generator_in", "in", "out", "binary_data")
 	}
 	switch m, generated := s.with("generator"); {
 	case generated && (c.in == "" || c.out == ""):
-		r.Error(file, m.LineOf("generator"), generatorRule, "brig does not run generators: generate the test cases first, and name their files with in and out")
+		r.Error(file, m.LineOf("generator"), generatorRule,
+			"brig does not run generators: generate the test cases first, and name their files with in and out")
 	case c.out == "" && r.p.Compare != nil && r.Err() == nil:
 		r.Warn(file, inner[0].Line, casesRule, "the case has no out: its expected output is empty")
 	}

@@ -144,7 +144,8 @@ func (r *reader) settings() {
 		m.Fail("symlinks", "brig does not support symlinks in the directory of a submission")
 	}
 	if m.Has("wall_time_factor") {
-		r.Warn(file, m.LineOf("wall_time_factor"), rule, "wall_time_factor is ignored: brig's limit of elapsed time is twice that of processor time and a second")
+		r.Warn(file, m.LineOf("wall_time_factor"), rule,
+			"wall_time_factor is ignored: brig's limit of elapsed time is twice that of processor time and a second")
 	}
 	if m.Has("hints") {
 		r.Warn(file, m.LineOf("hints"), rule, "hints is ignored: it is for the runtimes of DMOJ")
@@ -155,7 +156,8 @@ func (r *reader) settings() {
 	m.Ignore("symlinks", "wall_time_factor", "hints", "tests", "meta", "output_prefix_length", "archive")
 	for _, key := range m.Keys() {
 		if name, dynamic := strings.CutSuffix(key, "+"); dynamic {
-			m.Fail(key, "%s is Python, which brig does not execute here: write the value of %s itself", key, strings.TrimSuffix(name, "+"))
+			m.Fail(key, "%s is Python, which brig does not execute here: write the value of %s itself", key,
+				strings.TrimSuffix(name, "+"))
 			m.Ignore(key)
 		}
 	}

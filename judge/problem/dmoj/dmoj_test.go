@@ -112,7 +112,8 @@ func TestHostileFilesAreBounded(t *testing.T) {
 	}
 	long := map[string]string{}
 	for i := range 1100 {
-		long[fmt.Sprint(strings.Repeat("x", 200), "/", strings.Repeat("y", 200), "/", strings.Repeat("z", 200), "/", strings.Repeat("a", 200), "/", strings.Repeat("b", 200), i)] = ""
+		long[fmt.Sprint(strings.Repeat("x", 200), "/", strings.Repeat("y", 200), "/", strings.Repeat("z", 200), "/", strings.Repeat("a", 200),
+			"/", strings.Repeat("b", 200), i)] = ""
 	}
 	groups := "test_cases:\n"
 	for i := range 1100 {
@@ -143,7 +144,8 @@ func TestHostileFilesAreBounded(t *testing.T) {
 		if tt.members != nil {
 			archive = "x.zip"
 		}
-		if _, _, err := Read(write(t, map[string]string{"init.yml": tt.init}, archive, tt.members)); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, _, err := Read(write(t, map[string]string{"init.yml": tt.init}, archive, tt.members)); err == nil ||
+			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %.300v; want %s", name, err, tt.want)
 		}
 	}
@@ -151,7 +153,8 @@ func TestHostileFilesAreBounded(t *testing.T) {
 
 func TestWordsAreThoseOfAShell(t *testing.T) {
 	for text, want := range map[string][]string{
-		"": nil, "  a  b ": {"a", "b"}, `'a b' "c d" e\ f`: {"a b", "c d", "e f"}, `a"b"'c'`: {"abc"}, `""`: {""}, `"a\"b\c"`: {`a"b\c`}, `'\'`: {`\`},
+		"": nil, "  a  b ": {"a", "b"}, `'a b' "c d" e\ f`: {"a b", "c d", "e f"}, `a"b"'c'`: {"abc"}, `""`: {""},
+		`"a\"b\c"`: {`a"b\c`}, `'\'`: {`\`},
 	} {
 		if got, err := words(text); !slices.Equal(got, want) || err != nil {
 			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
@@ -172,7 +175,8 @@ func TestUsualPatterns(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"test.1.in": "- 1", "test-1.in": "- 1", "test-case-1.in": "- 1", "test-1-2.in": "1 2", "test-batch-1-case-2.in": "1 2", "1.2.in": "1 2",
-		"problem-1-case-1-batch-2.in": "1 2", "1.in": "- 1", "in1.txt": "- 1", "1.out": "none", "readme": "none", "x.in": "none", "ruby.12.IN": "- 12",
+		"problem-1-case-1-batch-2.in": "1 2", "1.in": "- 1", "in1.txt": "- 1", "1.out": "none", "readme": "none",
+		"x.in": "none", "ruby.12.IN": "- 12",
 	} {
 		got := "none"
 		if at := in.rest.FindStringSubmatchIndex(name); at != nil && in.ahead.MatchString(name) {

@@ -66,14 +66,16 @@ func (r *reader) score(entries []entry) {
 		}
 		r.p.Groups = append(r.p.Groups, g)
 		if len(r.p.Groups) > api.MaxGroups {
-			r.Error(file, e.line, batchedRule, "its batches, and its cases with different points, are more than %d groups", api.MaxGroups)
+			r.Error(file, e.line, batchedRule,
+				"its batches, and its cases with different points, are more than %d groups", api.MaxGroups)
 			return
 		}
 		dependent = dependent || n > 1 && g.Stop
 		entries = entries[n:]
 	}
 	if dependent && r.partial {
-		r.Warn(file, 0, batchedRule, "a case with a part of its points counts as not accepted where others depend on it; DMOJ lets them run")
+		r.Warn(file, 0, batchedRule,
+			"a case with a part of its points counts as not accepted where others depend on it; DMOJ lets them run")
 	}
 }
 
@@ -117,7 +119,8 @@ func (r *reader) dependencies(e entry, follows []map[int64]bool) (needed []int64
 	}
 	slices.Reverse(needed)
 	if len(needed) > maxDependencies {
-		r.Error(file, e.line, batchedRule, "batch %d depends on %d batches that do not depend on each other: brig takes %d", len(follows)+1, len(needed), maxDependencies)
+		r.Error(file, e.line, batchedRule, "batch %d depends on %d batches that do not depend on each other: brig takes %d",
+			len(follows)+1, len(needed), maxDependencies)
 		return nil, nil, false
 	}
 	return needed, all, true

@@ -119,7 +119,8 @@ func (r *reader) matched() []entry {
 		return nil
 	}
 	if r.archive == "" {
-		r.Error(file, r.top.LineOf("test_cases"), patternRule, "test_cases must be a list of cases, because there is no archive whose files could be matched")
+		r.Error(file, r.top.LineOf("test_cases"), patternRule,
+			"test_cases must be a list of cases, because there is no archive whose files could be matched")
 		return nil
 	}
 	points := m.Floats("case_points")
@@ -149,7 +150,8 @@ func (r *reader) matched() []entry {
 		switch {
 		case points == nil:
 		case i >= len(points):
-			m.Fail("case_points", "case_points has %d numbers, and there are %d cases and batches", len(points), len(found.cases))
+			m.Fail("case_points", "case_points has %d numbers, and there are %d cases and batches",
+				len(points), len(found.cases))
 			return nil
 		default:
 			if e.points = points[i]; e.points < 0 || e.points > 1e6 {

@@ -22,7 +22,8 @@ const (
 func (r *reader) judging() {
 	m := r.top
 	if name := m.String("custom_judge"); name != "" {
-		m.Fail("custom_judge", "brig does not run graders in Python with DMOJ's own interface, such as %s: write an interactor with the key interactive, or a bridged checker", name)
+		m.Fail("custom_judge",
+			"brig does not run graders in Python with DMOJ's own interface, such as %s: write an interactor with the key interactive, or a bridged checker", name)
 	}
 	switch {
 	case m.Has("signature_grader"):
@@ -111,7 +112,8 @@ func (r *reader) floats(name string, args yamlfile.Map) comparison {
 	case "floatsrel":
 		mode = "relative"
 	}
-	option := map[string]string{"": "float_tolerance", "default": "float_tolerance", "absolute": "float_absolute_tolerance", "relative": "float_relative_tolerance"}[mode]
+	option := map[string]string{"": "float_tolerance", "default": "float_tolerance",
+		"absolute": "float_absolute_tolerance", "relative": "float_relative_tolerance"}[mode]
 	if option == "" {
 		args.Fail("error_mode", "error_mode is %q: use default, absolute or relative", mode)
 	}
@@ -119,7 +121,8 @@ func (r *reader) floats(name string, args yamlfile.Map) comparison {
 }
 
 // protocols are the types of bridged checkers and interactors, with brig's names.
-var protocols = map[string]api.Protocol{"": api.ProtocolDMOJ, "default": api.ProtocolDMOJ, "testlib": api.ProtocolTestlib, "coci": api.ProtocolCOCI, "peg": api.ProtocolPEG}
+var protocols = map[string]api.Protocol{"": api.ProtocolDMOJ, "default": api.ProtocolDMOJ,
+	"testlib": api.ProtocolTestlib, "coci": api.ProtocolCOCI, "peg": api.ProtocolPEG}
 
 // protocol reads the type of a bridged checker or interactor; empty: it is none.
 func (r *reader) protocol(m yamlfile.Map, rule string) api.Protocol {
@@ -141,7 +144,8 @@ func (r *reader) bridged(m yamlfile.Map) {
 	if text := m.String("args_format_string"); text != "" && protocol == api.ProtocolDMOJ {
 		protocol, r.checkArgs = api.ProtocolExit, r.format(m, nativeRule, text)
 	} else if text != "" {
-		r.Error(file, m.LineOf("args_format_string"), nativeRule, "brig supports args_format_string for the type default alone")
+		r.Error(file, m.LineOf("args_format_string"), nativeRule,
+			"brig supports args_format_string for the type default alone")
 	}
 	p.Protocol = string(protocol)
 	if protocol == api.ProtocolTestlib {
@@ -160,7 +164,8 @@ func (r *reader) format(m yamlfile.Map, rule, text string) []string {
 	if err != nil {
 		r.Error(file, m.LineOf("args_format_string"), rule, "args_format_string: %v", err)
 	}
-	names := strings.NewReplacer("{input_file}", "{input}", "{output_file}", "{output}", "{answer_file}", "{answer}", "{{", "{", "}}", "}")
+	names := strings.NewReplacer("{input_file}", "{input}", "{output_file}", "{output}", "{answer_file}",
+		"{answer}", "{{", "{", "}}", "}")
 	for i := range args {
 		args[i] = names.Replace(args[i])
 	}
@@ -214,7 +219,8 @@ func (r *reader) interactor(m yamlfile.Map) {
 	case p == nil || protocol == "":
 		return
 	case protocol == api.ProtocolPEG:
-		r.Error(file, m.LineOf("type"), interactRule, "interactors of the type peg do not exist: use default, testlib or coci")
+		r.Error(file, m.LineOf("type"), interactRule,
+			"interactors of the type peg do not exist: use default, testlib or coci")
 	case m.Has("args_format_string"):
 		r.Error(file, m.LineOf("args_format_string"), interactRule, "brig does not support args_format_string of interactors")
 	}
@@ -289,15 +295,19 @@ func (r *reader) program(m yamlfile.Map, rule, what string) *problem.Program {
 
 // extensions are those of sources, with brig's names of their languages.
 var extensions = map[string]string{
-	".c": "c", ".cpp": "cpp", ".cc": "cpp", ".cxx": "cpp", ".py": "python", ".py2": "python2", ".py3": "python", ".java": "java", ".kt": "kotlin",
-	".rs": "rust", ".go": "go", ".pas": "pascal", ".rb": "ruby", ".pl": "perl", ".php": "php", ".hs": "haskell", ".js": "javascript", ".cs": "csharp",
+	".c": "c", ".cpp": "cpp", ".cc": "cpp", ".cxx": "cpp", ".py": "python", ".py2": "python2", ".py3": "python",
+	".java": "java", ".kt": "kotlin",
+	".rs": "rust", ".go": "go", ".pas": "pascal", ".rb": "ruby", ".pl": "perl", ".php": "php", ".hs": "haskell",
+	".js": "javascript", ".cs": "csharp",
 	".fs": "fsharp", ".vb": "vb", ".d": "d", ".ml": "ocaml", ".lua": "lua", ".scala": "scala", ".swift": "swift",
 }
 
 // languages are DMOJ's names without the number of a version, with brig's.
 var languages = map[string]string{
-	"C": "c", "CLANG": "c", "CPP": "cpp", "CLPP": "cpp", "CLANGX": "cpp", "PY": "python", "PYPY": "pypy", "JAVA": "java", "KOTLIN": "kotlin", "RUST": "rust",
-	"GO": "go", "PAS": "pascal", "RUBY": "ruby", "PERL": "perl", "PHP": "php", "HASK": "haskell", "V8JS": "javascript", "NODEJS": "javascript", "MONOCS": "mono", "MONOFS": "fsharp", "MONOVB": "vb",
+	"C": "c", "CLANG": "c", "CPP": "cpp", "CLPP": "cpp", "CLANGX": "cpp", "PY": "python", "PYPY": "pypy", "JAVA": "java",
+	"KOTLIN": "kotlin", "RUST": "rust",
+	"GO": "go", "PAS": "pascal", "RUBY": "ruby", "PERL": "perl", "PHP": "php", "HASK": "haskell", "V8JS": "javascript",
+	"NODEJS": "javascript", "MONOCS": "mono", "MONOFS": "fsharp", "MONOVB": "vb",
 	"D": "d", "OCAML": "ocaml", "LUA": "lua", "SCALA": "scala", "SWIFT": "swift",
 }
 
@@ -336,7 +346,9 @@ func (r *reader) signature(m yamlfile.Map) {
 			continue // it is C++
 		}
 		as := map[string]string{entry: "signature_entry" + language.ext, header: path.Base(header)}
-		r.p.Include = append(r.p.Include, problem.Include{Language: language.name, Dir: path.Dir(entry), Files: []string{entry, header}, As: as, Before: before + "#line 1\n"})
+		r.p.Include = append(r.p.Include,
+			problem.Include{Language: language.name, Dir: path.Dir(entry), Files: []string{entry, header}, As: as,
+				Before: before + "#line 1\n"})
 		r.p.Languages = append(r.p.Languages, language.name)
 	}
 	slices.Sort(r.p.Languages)
@@ -367,7 +379,8 @@ func (r *reader) validator() {
 	p.Protocol = string(api.ProtocolTestlib) // it accepts with 0
 	for i := range r.p.Tests {
 		at := r.places[i]
-		args, err := words(strings.NewReplacer("{batch_no}", fmt.Sprint(at.batch), "{case_no}", fmt.Sprint(at.number)).Replace(text))
+		args, err := words(strings.NewReplacer("{batch_no}", fmt.Sprint(at.batch), "{case_no}",
+			fmt.Sprint(at.number)).Replace(text))
 		if err != nil {
 			r.Error(file, m.LineOf("args_format_string"), rule, "args_format_string: %v", err)
 			return

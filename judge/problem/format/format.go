@@ -50,7 +50,8 @@ func Read(t *problem.Tree) (*problem.Problem, *problem.Tree, error) {
 		}
 	}
 	if dir, name := below(t); dir != "" {
-		return nil, nil, fmt.Errorf("%s/%s is %s, and other files are next to it: name that directory, or leave them out", t.Label(), dir, name)
+		return nil, nil, fmt.Errorf("%s/%s is %s, and other files are next to it: name that directory, or leave them out",
+			t.Label(), dir, name)
 	}
 	p, err := Tests(t)
 	return p, t, err
@@ -94,7 +95,8 @@ func Tests(t *problem.Tree) (*problem.Problem, error) {
 		p.Warnings = append(p.Warnings, severalAnswers(several))
 	}
 	for _, file := range unpaired {
-		p.Warnings = append(p.Warnings, problem.Finding{File: file, Text: "is ignored: " + problem.MissingInput(file), Warning: true})
+		p.Warnings = append(p.Warnings,
+			problem.Finding{File: file, Text: "is ignored: " + problem.MissingInput(file), Warning: true})
 	}
 	return p, nil
 }

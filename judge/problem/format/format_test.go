@@ -48,7 +48,8 @@ func TestPackagesBelow(t *testing.T) {
 
 // A directory of tests says which of several answers it takes, once for all.
 func TestSeveralAnswers(t *testing.T) {
-	p, err := Tests(problemtest.Tree(t, map[string]string{"1.in": "", "1.ans": "", "1.out": "", "2.in": "", "2.out": "", "2.expected": "", "3.in": "", "3.out": ""}))
+	p, err := Tests(problemtest.Tree(t,
+		map[string]string{"1.in": "", "1.ans": "", "1.out": "", "2.in": "", "2.out": "", "2.expected": "", "3.in": "", "3.out": ""}))
 	if err != nil || len(p.Tests) != 3 || len(p.Warnings) != 1 {
 		t.Fatalf("%+v, %v", p, err)
 	}

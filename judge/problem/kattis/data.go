@@ -118,7 +118,8 @@ func (r *reader) collisions() {
 	for _, t := range r.p.Tests {
 		for _, name := range slices.Sorted(maps.Keys(t.Files)) {
 			if submission := sources[name]; submission != "" {
-				r.Error(t.Files[name], 0, "Input", "the source of the submission %s has this name, too: rename one of them", submission)
+				r.Error(t.Files[name], 0, "Input",
+					"the source of the submission %s has this name, too: rename one of them", submission)
 			}
 		}
 	}
@@ -177,7 +178,8 @@ func (r *reader) test(name string, from settings, answer bool) {
 		return
 	}
 	if r.tree.HasDir(stem+".files") && r.version != current {
-		r.Error(stem+".files/", 0, "Input", "files for a single test are of the format 2025-09: the package is one of %s", r.version)
+		r.Error(stem+".files/", 0, "Input",
+			"files for a single test are of the format 2025-09: the package is one of %s", r.version)
 	}
 	if r.version == current {
 		if m := r.yaml(stem+".yaml", "Test case configuration"); len(m.Keys()) > 0 {
@@ -186,7 +188,8 @@ func (r *reader) test(name string, from settings, answer bool) {
 			r.unknown(m, "Test case configuration", "")
 		}
 	}
-	t := problem.Test{ID: strings.TrimPrefix(stem, "data/"), Input: name, Args: from.args, CheckArgs: from.checkArgs, ValidatorArgs: from.validatorArgs}
+	t := problem.Test{ID: strings.TrimPrefix(stem, "data/"), Input: name, Args: from.args, CheckArgs: from.checkArgs,
+		ValidatorArgs: from.validatorArgs}
 	t.Sample = strings.HasPrefix(t.ID, "sample/")
 	for _, file := range r.tree.Below(stem + ".files") {
 		if t.Files == nil {
@@ -277,7 +280,8 @@ func (r *reader) groups() {
 		}
 	}
 	if len(groups) > 0 && len(groups) < len(dirs) {
-		r.Error("data/secret/", 0, "Test data groups", "every directory in it must be a group, with a test_group.yaml, or none")
+		r.Error("data/secret/", 0, "Test data groups",
+			"every directory in it must be a group, with a test_group.yaml, or none")
 	}
 	sample := problem.Group{ID: "sample", How: "sum"}
 	for _, t := range r.p.Tests {

@@ -90,7 +90,8 @@ func (r *reader) legacyExpectations() {
 		}
 		found := expected.FindSubmatch(text)
 		if found == nil {
-			r.Warn(j.Files[0], 0, juryRule, "nothing is expected of it: the directory %s has no meaning, and it has no @EXPECTED_RESULTS@", dir)
+			r.Warn(j.Files[0], 0, juryRule,
+				"nothing is expected of it: the directory %s has no meaning, and it has no @EXPECTED_RESULTS@", dir)
 			continue
 		}
 		e := problem.Expectation{Rule: "@EXPECTED_RESULTS@ of " + j.Path}
@@ -172,7 +173,8 @@ func (r *reader) expectations() {
 	}
 }
 
-var expectationKeys = []string{"language", "entrypoint", "authors", "model_solution", "permitted", "required", "score", "message", "use_for_time_limit"}
+var expectationKeys = []string{"language", "entrypoint", "authors", "model_solution", "permitted", "required", "score",
+	"message", "use_for_time_limit"}
 
 // expectation reads what a pattern says of submissions: of all tests, and of some.
 func (r *reader) expectation(m yamlfile.Map, glob string, base problem.Expectation) []problem.Expectation {

@@ -53,8 +53,10 @@ func Read(t *problem.Tree) (*problem.Problem, error) {
 	r.tree = t.Only(func(name string) bool {
 		for part := range strings.SplitSeq(name, "/") {
 			if len(part) > maxName || !form.MatchString(part) {
-				if slices.Contains([]string{"data", "submissions", "input_validators", "output_validator"}, strings.SplitN(name, "/", 2)[0]) {
-					r.Warn(name, 0, "General requirements", "it does not count, because %q is not a name of letters, digits, period, dash and underscore", part)
+				if slices.Contains([]string{"data", "submissions", "input_validators", "output_validator"},
+					strings.SplitN(name, "/", 2)[0]) {
+					r.Warn(name, 0, "General requirements",
+						"it does not count, because %q is not a name of letters, digits, period, dash and underscore", part)
 				}
 				return false
 			}
@@ -77,7 +79,8 @@ func Read(t *problem.Tree) (*problem.Problem, error) {
 }
 
 // judged are the directories and files that judging reads.
-var judged = []string{"data", "submissions", "include", "graders", "input_validators", "input_format_validators", "output_validators", "output_validator", "static_validator", "problem.yaml", ".timelimit", "domjudge-problem.ini"}
+var judged = []string{"data", "submissions", "include", "graders", "input_validators", "input_format_validators",
+	"output_validators", "output_validator", "static_validator", "problem.yaml", ".timelimit", "domjudge-problem.ini"}
 
 // links refuses links that lead out of the package. Statements do not matter for judging, and packages of
 // before 2025-09 have links to those of their neighbours.
@@ -124,7 +127,8 @@ func (r *reader) unknown(m yamlfile.Map, rule, where string) {
 func (r *reader) modern() bool { return r.version == current || r.version == draft }
 
 // brigNames are the languages of the format whose name in brig is another.
-var brigNames = map[string]string{"python3": "python", "python2": "python2", "python3numpy": "python-full", "visualbasic": "vb"}
+var brigNames = map[string]string{"python3": "python", "python2": "python2",
+	"python3numpy": "python-full", "visualbasic": "vb"}
 
 // brigName is brig's name of a language of the format.
 func brigName(code string) string {

@@ -18,10 +18,13 @@ func TestMatch(t *testing.T) {
 		pattern, name string
 		want          bool
 	}{
-		{"accepted", "accepted/a.py", true}, {"accepted/*", "accepted/a.py", true}, {"accepted/*", "accepted/d/x.py", true}, {"*", "accepted/a.py", true},
+		{"accepted", "accepted/a.py", true}, {"accepted/*", "accepted/a.py", true}, {"accepted/*", "accepted/d/x.py", true},
+		{"*", "accepted/a.py", true},
 		{"accepted/a", "accepted/a.py", false}, {"*.py", "accepted/a.py", false}, {"accepted/{a,b}.{py,cpp}", "accepted/b.cpp", true},
-		{"accepted/{a,b}.{py,cpp}", "accepted/c.cpp", false}, {"secret/*-hard", "secret/1-hard", true}, {"secret/*-hard", "secret/g/1-hard", false},
-		{"secret/group1", "secret/group1/1", true}, {"secret/group1", "secret/group10/1", false}, {"{a", "a", false}, {"[a]", "a", false}, {"a**", "ab", false},
+		{"accepted/{a,b}.{py,cpp}", "accepted/c.cpp", false}, {"secret/*-hard", "secret/1-hard", true},
+		{"secret/*-hard", "secret/g/1-hard", false},
+		{"secret/group1", "secret/group1/1", true}, {"secret/group1", "secret/group10/1", false}, {"{a", "a", false},
+		{"[a]", "a", false}, {"a**", "ab", false},
 		{strings.Repeat("{a,b}", 40), "a", false},
 	} {
 		if got := Match(tt.pattern, tt.name); got != tt.want {
@@ -37,7 +40,8 @@ func FuzzMetadata(f *testing.F) {
 	f.Fuzz(func(t *testing.T, metadata, submissions string) {
 		a := &txtar.Archive{Files: []txtar.File{
 			{Name: "problem.yaml", Data: []byte(metadata)}, {Name: "submissions/submissions.yaml", Data: []byte(submissions)},
-			{Name: "submissions/accepted/a.py"}, {Name: "data/secret/1.in"}, {Name: "data/secret/1.ans"}, {Name: "data/secret/test_group.yaml", Data: []byte(submissions)},
+			{Name: "submissions/accepted/a.py"}, {Name: "data/secret/1.in"}, {Name: "data/secret/1.ans"},
+			{Name: "data/secret/test_group.yaml", Data: []byte(submissions)},
 		}}
 		for i := range a.Files {
 			if strings.HasPrefix(string(a.Files[i].Data), "-> ") {

@@ -36,7 +36,8 @@ func score(m yamlfile.Map, key string, standard float64) float64 {
 }
 
 // graderFlags are the arguments of the default grader.
-var graderFlags = []string{"sum", "avg", "min", "max", "worst_error", "first_error", "always_accept", "accept_if_any_accepted", "ignore_sample"}
+var graderFlags = []string{"sum", "avg", "min", "max", "worst_error", "first_error", "always_accept",
+	"accept_if_any_accepted", "ignore_sample"}
 
 // legacyNode is a directory below data with its settings.
 type legacyNode struct {
@@ -138,7 +139,8 @@ func (r *reader) legacyGroups() {
 	var walk func(dir string, n legacyNode) problem.Group
 	walk = func(dir string, n legacyNode) problem.Group {
 		id := strings.TrimPrefix(dir, "data/")
-		g := problem.Group{ID: id, How: "sum", Passes: "all", Stop: n.score.stop, Each: n.score.accept, Reject: n.score.reject}
+		g := problem.Group{ID: id, How: "sum", Passes: "all", Stop: n.score.stop, Each: n.score.accept,
+			Reject: n.score.reject}
 		for _, flag := range n.score.flags {
 			switch flag {
 			case "sum", "avg", "min", "max":
@@ -153,7 +155,8 @@ func (r *reader) legacyGroups() {
 		}
 		_, dirs := r.tree.Children(dir)
 		for _, sub := range dirs {
-			if dir == "data" && sub != "data/sample" && sub != "data/secret" || dir == "data" && sub == "data/sample" && slices.Contains(n.score.flags, "ignore_sample") {
+			if dir == "data" && sub != "data/sample" && sub != "data/secret" ||
+				dir == "data" && sub == "data/sample" && slices.Contains(n.score.flags, "ignore_sample") {
 				continue
 			}
 			one := walk(sub, r.legacyInherited(sub, n))

@@ -26,7 +26,8 @@ func (r *reader) metadata() {
 	case "draft", "2023-07", "2025-09-draft":
 		r.version, r.p.Format = draft, "kattis "+v
 	default:
-		m.Fail("problem_format_version", "version %q of the format does not exist, or is newer than brig: legacy, legacy-icpc, 2023-07-draft and 2025-09 are known", v)
+		m.Fail("problem_format_version",
+			"version %q of the format does not exist, or is newer than brig: legacy, legacy-icpc, 2023-07-draft and 2025-09 are known", v)
 		return
 	}
 	r.title(m)
@@ -44,7 +45,8 @@ func (r *reader) metadata() {
 			}
 		}
 		if m.Bool("allow_file_writing", false) && r.version == current {
-			r.Warn(m.File, m.LineOf("allow_file_writing"), "Allow file writing", "submissions can always write files in their own directory: brig does not forbid it")
+			r.Warn(m.File, m.LineOf("allow_file_writing"), "Allow file writing",
+				"submissions can always write files in their own directory: brig does not forbid it")
 		}
 	} else {
 		m.Ignore("author", "source_url")
@@ -149,7 +151,8 @@ func (r *reader) limits(m yamlfile.Map) {
 	l.Memory, l.Output, l.Code = size(m, "memory", api.MiB), size(m, "output", api.MiB), size(m, "code", api.KiB)
 	l.Compile, l.Validation = stage(m, "compilation"), stage(m, "validation")
 	if !r.modern() {
-		l.Timing = problem.Timing{Accepted: positive(m, "time_multiplier", 0, maxFactor, 5), TooSlow: positive(m, "time_safety_margin", 0, maxFactor, 2), Resolution: api.Duration(1e9)}
+		l.Timing = problem.Timing{Accepted: positive(m, "time_multiplier", 0, maxFactor, 5),
+			TooSlow: positive(m, "time_safety_margin", 0, maxFactor, 2), Resolution: api.Duration(1e9)}
 		r.legacyTimeLimit()
 		if r.version == legacy { // older packages say it here
 			if v := positive(m, "time_for_AC_submissions", 0, maxTime, 0); v > 0 {
@@ -159,7 +162,8 @@ func (r *reader) limits(m yamlfile.Map) {
 		return
 	}
 	x := m.Sub("time_multipliers")
-	l.Timing = problem.Timing{Accepted: positive(x, "ac_to_time_limit", 1, maxFactor, 2), TooSlow: positive(x, "time_limit_to_tle", 1, maxFactor, 1.5)}
+	l.Timing = problem.Timing{Accepted: positive(x, "ac_to_time_limit", 1, maxFactor, 2),
+		TooSlow: positive(x, "time_limit_to_tle", 1, maxFactor, 1.5)}
 	r.unknown(x, "Problem timing", " of time_multipliers")
 	resolution := positive(m, "time_resolution", minResolution, maxTime, 1)
 	l.Timing.Resolution = seconds(resolution)

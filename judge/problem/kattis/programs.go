@@ -10,12 +10,18 @@ import (
 
 // extensions are those of the format that say a language, with brig's names.
 var extensions = map[string]string{
-	".c": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".c++": "cpp", ".C": "cpp", ".py": "python", ".py3": "python", ".py2": "python2",
-	".java": "java", ".kt": "kotlin", ".go": "go", ".rs": "rust", ".js": "javascript", ".ts": "typescript", ".rb": "ruby", ".php": "php",
-	".pas": "pascal", ".hs": "haskell", ".cs": "csharp", ".sh": "bash", ".pm": "perl", ".lua": "lua", ".ml": "ocaml", ".d": "d",
-	".scala": "scala", ".swift": "swift", ".pl": "prolog", ".lisp": "lisp", ".cl": "lisp", ".adb": "ada", ".cob": "cobol", ".erl": "erlang",
-	".ex": "elixir", ".f90": "fortran", ".jl": "julia", ".nim": "nim", ".m": "objectivec", ".vb": "vb", ".fs": "fsharp", ".zig": "zig",
-	".dart": "dart", ".cr": "crystal", ".rkt": "racket", ".st": "smalltalk", ".odin": "odin", ".a68": "algol68", ".apl": "apl",
+	".c": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".c++": "cpp", ".C": "cpp", ".py": "python",
+	".py3": "python", ".py2": "python2",
+	".java": "java", ".kt": "kotlin", ".go": "go", ".rs": "rust", ".js": "javascript", ".ts": "typescript",
+	".rb": "ruby", ".php": "php",
+	".pas": "pascal", ".hs": "haskell", ".cs": "csharp", ".sh": "bash", ".pm": "perl", ".lua": "lua",
+	".ml": "ocaml", ".d": "d",
+	".scala": "scala", ".swift": "swift", ".pl": "prolog", ".lisp": "lisp", ".cl": "lisp", ".adb": "ada",
+	".cob": "cobol", ".erl": "erlang",
+	".ex": "elixir", ".f90": "fortran", ".jl": "julia", ".nim": "nim", ".m": "objectivec", ".vb": "vb",
+	".fs": "fsharp", ".zig": "zig",
+	".dart": "dart", ".cr": "crystal", ".rkt": "racket", ".st": "smalltalk", ".odin": "odin",
+	".a68": "algol68", ".apl": "apl",
 }
 
 // programs finds the programs in a directory: each file is one, and each directory is one. Those of the package
@@ -55,7 +61,8 @@ func (r *reader) program(name, dir string, files []string, scripts bool) problem
 	p.Language = extensions[path.Ext(p.Main)]
 	if p.Language == "python" && !r.modern() { // of legacy, the #! line decides
 		if text, err := r.tree.Read(p.Main, maxProgram); err == nil {
-			if line, _, _ := strings.Cut(string(text), "\n"); strings.HasPrefix(line, "#!") && strings.Contains(line, "python2") {
+			if line, _, _ := strings.Cut(string(text), "\n"); strings.HasPrefix(line, "#!") &&
+				strings.Contains(line, "python2") {
 				p.Language = "python2"
 			}
 		}

@@ -146,13 +146,16 @@ func (r *reader) makers() {
 		return
 	}
 	if r.p.Passes > 0 && r.p.Interactor == nil {
-		r.Error(file, 0, "testset", "the answers are not in the package, and brig does not make those of solutions that run twice without an interactor: download the full package")
+		r.Error(file, 0, "testset",
+			"the answers are not in the package, and brig does not make those of solutions that run twice without an interactor: download the full package")
 	}
 	for _, s := range r.doc.Solutions {
 		if s.Tag == "main" {
 			r.p.Generate.Solution = s.Source.Path
 			if _, known := knownLanguage(s.Source.Type); !known {
-				r.Error(file, 0, "testset", "the answers are not in the package, and the main solution %q is of the type %q, which is no language of brig's", s.Source.Path, s.Source.Type)
+				r.Error(file, 0, "testset",
+					"the answers are not in the package, and the main solution %q is of the type %q, which is no language of brig's",
+					s.Source.Path, s.Source.Type)
 			}
 		}
 	}

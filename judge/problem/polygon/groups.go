@@ -78,7 +78,8 @@ func (r *reader) group(set testset, g problem.Group, members []int) {
 			g.Tests = append(g.Tests, id)
 			continue
 		}
-		one := problem.Group{ID: g.ID + ", test " + id, Tests: []string{id}, How: "sum", Points: set.Tests[i].Points, Requires: g.Requires}
+		one := problem.Group{ID: g.ID + ", test " + id, Tests: []string{id}, How: "sum",
+			Points: set.Tests[i].Points, Requires: g.Requires}
 		r.p.Groups = append(r.p.Groups, one)
 		g.Groups = append(g.Groups, one.ID)
 	}

@@ -183,14 +183,17 @@ func (r *reader) metadata() {
 		case api.FileName(value) != nil:
 			r.Error(file, 0, rule, "%s: %v", name, api.FileName(value))
 		case r.doc.Interactor != nil:
-			r.Error(file, 0, rule, "%s is %q, and the problem has an interactor, which talks over standard input and output", name, value)
+			r.Error(file, 0, rule,
+				"%s is %q, and the problem has an interactor, which talks over standard input and output", name, value)
 		}
 	}
 	if r.p.InputFile != "" && r.p.InputFile == r.p.OutputFile {
-		r.Error(file, 0, rule, "input-file and output-file are both %q: solutions would write over their input", r.p.InputFile)
+		r.Error(file, 0, rule,
+			"input-file and output-file are both %q: solutions would write over their input", r.p.InputFile)
 	}
 	if r.doc.Judging.Runs < 0 || r.doc.Judging.Runs > 2 {
-		r.Error(file, 0, rule, "run-count is %d: brig supports problems whose solution runs once or twice for each test", r.doc.Judging.Runs)
+		r.Error(file, 0, rule,
+			"run-count is %d: brig supports problems whose solution runs once or twice for each test", r.doc.Judging.Runs)
 	}
 }
 
@@ -262,8 +265,10 @@ func (r *reader) tests() {
 
 // languages maps the beginnings of Polygon's types to brig's names, the longer ones first.
 var languages = []struct{ prefix, name string }{
-	{"cpp", "cpp"}, {"c.", "c"}, {"java", "java"}, {"kotlin", "kotlin"}, {"python.pypy", "pypy"}, {"python.2", "python2"}, {"python", "python"}, {"pas", "pascal"},
-	{"csharp.mono", "mono"}, {"csharp", "csharp"}, {"go", "go"}, {"rust", "rust"}, {"ruby", "ruby"}, {"php", "php"}, {"perl", "perl"}, {"js", "javascript"}, {"d", "d"},
+	{"cpp", "cpp"}, {"c.", "c"}, {"java", "java"}, {"kotlin", "kotlin"}, {"python.pypy", "pypy"}, {"python.2", "python2"},
+	{"python", "python"}, {"pas", "pascal"},
+	{"csharp.mono", "mono"}, {"csharp", "csharp"}, {"go", "go"}, {"rust", "rust"}, {"ruby", "ruby"}, {"php", "php"}, {"perl", "perl"},
+	{"js", "javascript"}, {"d", "d"},
 	{"haskell", "haskell"}, {"scala", "scala"}, {"ocaml", "ocaml"},
 }
 
@@ -363,9 +368,10 @@ var tags = map[string]problem.Expectation{
 	"presentation-error":              {Permitted: []string{"AC", "WA"}, Required: []string{"WA"}},
 	"time-limit-exceeded":             {Permitted: []string{"AC", "TLE"}, Required: []string{"TLE"}, Upper: true},
 	"time-limit-exceeded-or-accepted": {Permitted: []string{"AC", "TLE"}},
-	"time-limit-exceeded-or-memory-limit-exceeded": {Permitted: []string{"AC", "TLE", "RTE"}, Required: []string{"TLE", "RTE"}},
-	"memory-limit-exceeded":                        {Permitted: []string{"AC", "RTE"}, Required: []string{"RTE"}},
-	"failed":                                       {Required: []string{"RTE"}},
+	"time-limit-exceeded-or-memory-limit-exceeded": {Permitted: []string{"AC", "TLE", "RTE"},
+		Required: []string{"TLE", "RTE"}},
+	"memory-limit-exceeded": {Permitted: []string{"AC", "RTE"}, Required: []string{"RTE"}},
+	"failed":                {Required: []string{"RTE"}},
 }
 
 // solutions finds the submissions of the jury.

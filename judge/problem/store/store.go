@@ -73,7 +73,8 @@ func CheckName(name string) error {
 // Put stores a package that a reader of its format has accepted: p, whose files are t. A package that had
 // the name before is replaced, and removed if no other name has it. changed is false if the name had this
 // package already. Once ctx has ended, nothing changes and the error is its cause.
-func (s Store) Put(ctx context.Context, name string, p *problem.Problem, t *problem.Tree) (e Entry, changed bool, err error) {
+func (s Store) Put(ctx context.Context, name string, p *problem.Problem,
+	t *problem.Tree) (e Entry, changed bool, err error) {
 	if err := CheckName(name); err != nil {
 		return e, false, err
 	}
@@ -96,7 +97,8 @@ func (s Store) Put(ctx context.Context, name string, p *problem.Problem, t *prob
 		return e, false, err
 	}
 	defer os.Remove(staged.Name()) // after it has been renamed, there is none
-	e = Entry{Name: name, Format: p.Format, Title: short(p.Title), Tests: len(p.Tests), Stored: time.Now().UTC().Truncate(time.Second)}
+	e = Entry{Name: name, Format: p.Format, Title: short(p.Title), Tests: len(p.Tests),
+		Stored: time.Now().UTC().Truncate(time.Second)}
 	e.Digest, err = t.Pack(ctx, staged)
 	if err == nil {
 		e.Bytes, err = sizeOf(staged)
@@ -153,7 +155,8 @@ func (s Store) fits(all []Entry, e Entry) error {
 	case total > most:
 		return &FullError{fmt.Sprintf("%s would have %s with this package, and its limit is %s: remove problems that are not needed", s.Dir, total.About(), most)}
 	case len(names) > mostNames:
-		return &FullError{fmt.Sprintf("%s has %d problems, which is its limit: remove some that are not needed", s.Dir, len(names)-1)}
+		return &FullError{fmt.Sprintf("%s has %d problems, which is its limit: remove some that are not needed", s.Dir,
+			len(names)-1)}
 	}
 	return nil
 }

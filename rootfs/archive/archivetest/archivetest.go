@@ -23,7 +23,8 @@ var Epoch = time.Unix(1_600_000_000, 0)
 // File returns a regular file.
 func File(name, content string) *tar.Header {
 	// Uname carries the content until the archive is made.
-	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(content)), Uname: content, ModTime: Epoch}
+	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(content)),
+		Uname: content, ModTime: Epoch}
 }
 
 // Dir returns a directory.
