@@ -34,6 +34,7 @@ func serve(t testing.TB, cfg agent.Config) (socket string, stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	socket = filepath.Join(dir, "s")
 	ln, err := net.Listen("unix", socket)
 	if err != nil {
@@ -42,6 +43,7 @@ func serve(t testing.TB, cfg agent.Config) (socket string, stop func()) {
 	if cfg.Health == nil {
 		cfg.Health = func() api.Health { return api.Health{Status: "ok", Slots: 2} }
 	}
+
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- agent.New(cfg).Serve(ctx, ln) }()
@@ -57,6 +59,7 @@ func serve(t testing.TB, cfg agent.Config) (socket string, stop func()) {
 		}
 		os.RemoveAll(dir)
 	})
+
 	t.Cleanup(stop)
 	return socket, stop
 }
@@ -81,11 +84,13 @@ func TestAPlainRunGivesTheResult(t *testing.T) {
 		}
 		return api.Result{Run: "r1", Verdict: api.OK, Stdout: append([]byte("got "), r.Stdin...)}, nil
 	})})
+
 	raw := api.Bytes("\x00\xff binary \x80")
 	ask := anyRun
 	ask.Stdin = raw
 	c := client.New(socket)
 	defer c.Close()
+
 	for range 3 { // over one connection
 		res, err := c.Run(t.Context(), ask)
 		if err != nil {
@@ -105,9 +110,11 @@ func cat(t testing.TB) runner {
 			return api.Result{}, err
 		}
 		defer in.Close()
+
 		s.Attach(stdin)
 		stop := context.AfterFunc(ctx, func() { in.SetReadDeadline(time.Unix(1, 0)) })
 		defer stop()
+
 		_, err = io.Copy(struct{ io.Writer }{s.Stdout}, in)
 		if ctx.Err() != nil {
 			return api.Result{Verdict: api.Canceled}, nil
@@ -115,6 +122,7 @@ func cat(t testing.TB) runner {
 		if err != nil {
 			t.Errorf("cat: %v", err)
 		}
+
 		fmt.Fprint(s.Stderr, "end")
 		return api.Result{Verdict: api.OK}, nil
 	}
@@ -244,6 +252,7 @@ func TestEndlessStdinEndsWithTheProgram(t *testing.T) {
 		s.Stdout.Write(line)
 		return api.Result{Verdict: api.OK}, nil
 	})})
+
 	var out bytes.Buffer
 	res, err := client.New(socket).RunStream(t.Context(), anyRun, endless{}, &out, nil)
 	if err != nil || res.Verdict != api.OK || out.String() != "y\n" {
@@ -267,6 +276,7 @@ func TestASlowReaderHoldsTheProgramBackAndLosesNothing(t *testing.T) {
 		}
 		return api.Result{Verdict: api.OK}, nil
 	})})
+
 	open := make(chan struct{})
 	out := &gated{open: open}
 	time.AfterFunc(300*time.Millisecond, func() {
@@ -277,6 +287,7 @@ func TestASlowReaderHoldsTheProgramBackAndLosesNothing(t *testing.T) {
 		mu.Unlock()
 		close(open)
 	})
+
 	res, err := client.New(socket).RunStream(t.Context(), anyRun, nil, out, nil)
 	if err != nil || res.Verdict != api.OK || out.n != size {
 		t.Errorf("verdict %q, %d bytes, error %v; want ok, %d", res.Verdict, out.n, err, size)
@@ -300,6 +311,7 @@ func TestALargePlainResultIsComplete(t *testing.T) {
 	})})
 	c := client.New(socket)
 	defer c.Close()
+
 	for next = range outputs {
 		res, err := c.Run(t.Context(), anyRun)
 		if err != nil || !bytes.Equal(res.Stdout, outputs[next]) || string(res.Stderr) != "short" || len(res.Files) != 1 ||
@@ -328,8 +340,10 @@ func TestEightClientsAtOnceGetTheirOwnAnswers(t *testing.T) {
 		}
 		return api.Result{Verdict: api.OK, Stdout: []byte(r.Argv[1])}, nil
 	})})
+
 	c := client.New(socket)
 	defer c.Close()
+
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
@@ -349,6 +363,7 @@ func TestEightClientsAtOnceGetTheirOwnAnswers(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
 }
 
@@ -361,6 +376,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	})})
 	c := client.New(socket)
 	defer c.Close()
+
 	b.ReportAllocs()
 	for b.Loop() {
 		if res, err := c.Run(b.Context(), anyRun); err != nil || res.Verdict != api.OK {

@@ -41,6 +41,7 @@ func (s *Server) putBlob(w http.ResponseWriter, r *http.Request) {
 	if store == nil {
 		return
 	}
+
 	most := int64(s.cfg.MaxBlob)
 	if r.ContentLength > most {
 		s.refuse(w, r, tooLarge("blob", s.cfg.MaxBlob))
@@ -50,6 +51,7 @@ func (s *Server) putBlob(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, bodyError(err, "blob", s.cfg.MaxBlob))
 		return
 	}
+
 	s.reply(w, http.StatusOK, struct{}{})
 }
 

@@ -23,6 +23,7 @@ func TestUnprivilegedCaller(t *testing.T) {
 	if socket == "" {
 		t.Skip("started by another test only")
 	}
+
 	c := client.New(socket)
 	say := func(what string, err error) { fmt.Printf("%s: %s: %v\n", what, code(err), err) }
 	_, err := c.Import(t.Context(), strings.NewReader("x"), "n", "")
@@ -45,6 +46,7 @@ func TestUnprivilegedCallersMayOnlyRun(t *testing.T) { // API-22 and the image r
 		}
 		t.Skip("needs root, to start a process without it")
 	}
+
 	store := shelf{"n": nil}
 	uids := make(chan uint32, 2)
 	socket, _ := serve(t, agent.Config{Images: store,
@@ -55,6 +57,7 @@ func TestUnprivilegedCallersMayOnlyRun(t *testing.T) { // API-22 and the image r
 	if err := errors.Join(os.Chmod(filepath.Dir(socket), 0o711), os.Chmod(socket, 0o666)); err != nil {
 		t.Fatal(err)
 	}
+
 	const stranger = 65534
 	cmd := exec.Command("/proc/self/exe", "-test.run=^TestUnprivilegedCaller$", "-test.v")
 	cmd.Dir = "/"
@@ -64,6 +67,7 @@ func TestUnprivilegedCallersMayOnlyRun(t *testing.T) { // API-22 and the image r
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+
 	for _, want := range []string{
 		"import: forbidden:", "remove: forbidden:", "clean: forbidden:",
 		"fails: internal:", "fails streamed: internal:", "list: <nil>:",
@@ -72,6 +76,7 @@ func TestUnprivilegedCallersMayOnlyRun(t *testing.T) { // API-22 and the image r
 			t.Errorf("no %q in:\n%s", want, out)
 		}
 	}
+
 	if strings.Contains(string(out), "/var/lib") {
 		t.Errorf("a host path in:\n%s", out)
 	}
@@ -81,6 +86,7 @@ func TestUnprivilegedCallersMayOnlyRun(t *testing.T) { // API-22 and the image r
 	if _, ok := store["n"]; !ok || len(store) != 1 {
 		t.Errorf("the store is %v; want it untouched", store)
 	}
+
 	// Root gets the complete error.
 	if _, err := client.New(socket).Run(t.Context(), anyRun); !strings.Contains(fmt.Sprint(err), "/var/lib/brig/secret") {
 		t.Errorf("root gets %v; want the cause", err)

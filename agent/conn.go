@@ -78,6 +78,7 @@ func peer(c net.Conn) (api.Caller, error) {
 	if err != nil {
 		return api.Caller{}, err
 	}
+
 	var cred *syscall.Ucred
 	var cerr error
 	err = raw.Control(func(fd uintptr) {

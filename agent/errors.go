@@ -32,6 +32,7 @@ func status(c api.Code) int {
 		api.CodeHostExhausted, api.CodeImageDamaged, api.CodeSetupTimeout, api.CodeStopping:
 		return http.StatusServiceUnavailable
 	}
+
 	return http.StatusInternalServerError
 }
 
@@ -45,10 +46,12 @@ func (s *Server) toAPIError(err error, c api.Caller) *api.Error {
 	if status(e.Code) != http.StatusInternalServerError {
 		return e
 	}
+
 	s.log.Error("request failed", "code", e.Code, "run", e.Run, "err", err)
 	if c.UID == 0 {
 		return e
 	}
+
 	hidden := api.Fail(e.Code, "the agent could not carry out the request: its log has the reason; try again")
 	hidden.RetrySafe, hidden.Run = e.RetrySafe, e.Run
 	return hidden
@@ -91,10 +94,12 @@ func (s *Server) reply(w http.ResponseWriter, code int, v any) {
 			errorBody{api.Refuse(api.CodeInternal, "the agent could not encode its answer")})
 		return
 	}
+
 	h := w.Header()
 	h["Content-Type"] = []string{"application/json"}
 	h["Content-Length"] = []string{strconv.FormatInt(body.Len(), 10)}
 	w.WriteHeader(code)
+
 	// Ignore the error: the client is gone, or sees that the answer is incomplete.
 	_, _ = body.WriteTo(&stallWriter{w: w, ctl: http.NewResponseController(w), stall: s.cfg.StallTimeout})
 }

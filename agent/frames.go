@@ -60,10 +60,12 @@ func (w *frameWriter) frameWithFiles(t api.FrameType, files []*os.File) error {
 	if c, ok := under.(*conn); ok {
 		under = c.Conn
 	}
+
 	unixConn, ok := under.(*net.UnixConn)
 	if !ok {
 		return errors.New("BUG: descriptors are sent on a unix socket only")
 	}
+
 	fds := make([]int, len(files))
 	for i, f := range files { // not Fd, which would make the socket blocking, for the receiver too
 		raw, err := f.SyscallConn()
@@ -74,16 +76,20 @@ func (w *frameWriter) frameWithFiles(t api.FrameType, files []*os.File) error {
 			return err
 		}
 	}
+
 	w.mu.Lock()
 	defer w.mu.Unlock()
+
 	if w.err != nil {
 		return w.err
 	}
+
 	var head [api.FrameHeader]byte
 	api.PutFrameHeader(head[:], t, 0)
 	if w.err = w.conn.SetWriteDeadline(time.Now().Add(time.Duration(w.stall.Load()))); w.err != nil {
 		return w.err
 	}
+
 	_, _, w.err = unixConn.WriteMsgUnix(head[:], syscall.UnixRights(fds...), nil)
 	runtime.KeepAlive(files)
 	return w.err
@@ -119,6 +125,7 @@ func (w *frameWriter) write(b []byte) error {
 			w.err = err
 		}
 	}
+
 	if w.err != nil && w.onDisconnect != nil {
 		w.onDisconnect()
 	}

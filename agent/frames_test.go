@@ -21,6 +21,7 @@ func TestFramesThatCancel(t *testing.T) {
 		api.PutFrameHeader(b, ft, len(payload))
 		return string(append(b, payload...))
 	}
+
 	for _, tt := range []struct {
 		name string
 		send string
@@ -41,7 +42,9 @@ func TestFramesThatCancel(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer nc.Close()
+
 			nc.SetDeadline(time.Now().Add(time.Minute))
+
 			// The frames are sent with the request, before the agent has accepted the upgrade.
 			fmt.Fprint(nc, post(`{"image":"a","argv":["b"]}`, upgrade), tt.send)
 			within(t, "start", w.started)
@@ -50,10 +53,12 @@ func TestFramesThatCancel(t *testing.T) {
 			if res, err := http.ReadResponse(in, nil); err != nil || res.StatusCode != http.StatusSwitchingProtocols {
 				t.Fatalf("%v, %v; want 101", res, err)
 			}
+
 			ft, payload, err := api.ReadFrame(in, make([]byte, api.FrameMax))
 			if ft == api.FrameAdmitted {
 				ft, payload, err = api.ReadFrame(in, make([]byte, api.FrameMax))
 			}
+
 			var res api.Result
 			if err != nil || ft != api.FrameResult || json.Unmarshal(payload, &res) != nil || res.Verdict != api.Canceled {
 				t.Errorf("frame %c %q, %v; want a result with verdict canceled", ft, payload, err)

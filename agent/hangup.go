@@ -19,6 +19,7 @@ func watchHangup(c net.Conn) (*hangup, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	fd := -1
 	cerr := raw.Control(func(p uintptr) {
 		fd, err = unix.FcntlInt(p, unix.F_DUPFD_CLOEXEC, 0)
@@ -38,10 +39,12 @@ func watchHangup(c net.Conn) (*hangup, error) {
 // (since Linux 2.6.17, epoll_ctl(2)); poll(2) then checks each edge.
 func (h *hangup) wait() bool {
 	defer h.f.Close()
+
 	raw, err := h.f.SyscallConn()
 	if err != nil {
 		return false
 	}
+
 	gone := false
 	err = raw.Read(func(fd uintptr) bool {
 		p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
@@ -49,6 +52,7 @@ func (h *hangup) wait() bool {
 		gone = perr == nil && p[0].Revents != 0
 		return gone
 	})
+
 	return gone && err == nil
 }
 

@@ -40,6 +40,7 @@ func (s *Server) importImage(w http.ResponseWriter, r *http.Request) {
 	if store == nil {
 		return
 	}
+
 	name := r.URL.Query().Get("name")
 	if name == "" {
 		s.refuse(w, r, api.Refuse(api.CodeBadRequest, "the image has no name: add ?name="))
@@ -49,16 +50,19 @@ func (s *Server) importImage(w http.ResponseWriter, r *http.Request) {
 		s.addImage(w, r, store, name)
 		return
 	}
+
 	body, err := s.archiveBody(w, r)
 	if err != nil {
 		s.refuse(w, r, err)
 		return
 	}
+
 	img, err := store.Import(r.Context(), body, name, r.URL.Query().Get("digest"), func(string) {})
 	if err != nil {
 		s.refuse(w, r, bodyError(err, "archive", s.cfg.MaxArchive))
 		return
 	}
+
 	s.reply(w, http.StatusOK, img)
 }
 
@@ -85,11 +89,13 @@ func (s *Server) addImage(w http.ResponseWriter, r *http.Request, store Images, 
 		s.refuse(w, r, bodyError(err, "image", maxImageSpec))
 		return
 	}
+
 	img, err := store.Add(r.Context(), spec, name)
 	if err != nil {
 		s.refuse(w, r, err)
 		return
 	}
+
 	s.reply(w, http.StatusOK, img)
 }
 
@@ -98,21 +104,25 @@ func (s *Server) importLayer(w http.ResponseWriter, r *http.Request) {
 	if store == nil {
 		return
 	}
+
 	digest := r.URL.Query().Get("diff_id")
 	if digest == "" {
 		s.refuse(w, r, api.Refuse(api.CodeBadRequest, "the layer has no digest: add ?diff_id="))
 		return
 	}
+
 	body, err := s.archiveBody(w, r)
 	if err != nil {
 		s.refuse(w, r, err)
 		return
 	}
+
 	layer, err := store.ImportLayer(r.Context(), body, digest)
 	if err != nil {
 		s.refuse(w, r, bodyError(err, "layer", s.cfg.MaxArchive))
 		return
 	}
+
 	s.reply(w, http.StatusOK, layer)
 }
 

@@ -122,11 +122,13 @@ func TestImagesOfLayersAreDescribedInJSON(t *testing.T) {
 	if _, err := c.ImportLayer(t.Context(), bytes.NewReader(make([]byte, 5<<20)), "sha256:b"); !api.HasCode(err, api.CodeTooLarge) {
 		t.Errorf("a layer above the bound: %v", err)
 	}
+
 	spec := api.ImageSpec{Layers: []string{"sha256:a", "sha256:b"}, Config: api.ImageConfig{Entrypoint: []string{"/x"}}}
 	if img, err := c.AddImage(t.Context(), spec, "n"); err != nil || string(store["n"]) != "sha256:a sha256:b" ||
 		len(img.Config.Entrypoint) != 1 {
 		t.Errorf("%+v, %v", img, err)
 	}
+
 	spec.Config.Cmd = []string{strings.Repeat("x", 300<<10)}
 	if _, err := c.AddImage(t.Context(), spec, "m"); !api.HasCode(err, api.CodeTooLarge) || store["m"] != nil {
 		t.Errorf("a description of 300 KiB: %v", err)

@@ -45,12 +45,15 @@ func (r *reservation) Keep(n int64) error {
 	if r == nil || n == 0 {
 		return nil
 	}
+
 	q := r.quota
 	if n < 0 {
 		defer q.freed()
 	}
+
 	q.mu.Lock()
 	defer q.mu.Unlock()
+
 	n = max(n, -r.kept)
 	switch {
 	case n < 0:
@@ -59,6 +62,7 @@ func (r *reservation) Keep(n int64) error {
 	case q.usedCommon+n > q.common && q.usedCommon > r.kept, q.used+n > q.limit:
 		return q.busyError(r.kept + n)
 	}
+
 	r.kept += n
 	q.add(n, n)
 	return nil
@@ -69,9 +73,11 @@ func (r *reservation) Begin(most int64, common bool) error {
 	if r == nil {
 		return nil
 	}
+
 	q := r.quota
 	q.mu.Lock()
 	defer q.mu.Unlock()
+
 	above := max(most-q.share, 0)
 	switch {
 	case above > 0 && r.kept+above > q.common, most > q.limit:
@@ -79,6 +85,7 @@ func (r *reservation) Begin(most int64, common bool) error {
 	case above > 0 && (!common || q.usedCommon+above > q.common), q.used+most > q.limit:
 		return q.busyError(most)
 	}
+
 	r.stages += most
 	r.above += above
 	q.add(most, above)

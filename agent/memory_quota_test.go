@@ -43,6 +43,7 @@ func TestMemoryQuotaIsBounded(t *testing.T) {
 	if q.used != 20+10+7 || q.usedCommon != 27 || one.kept != 0 || stage.kept != 7 || *freed != 3 {
 		t.Errorf("%+v, released %d times", q, *freed)
 	}
+
 	two.release()
 	two.release()
 	stage.release() // with a stage that did not end
@@ -63,10 +64,12 @@ func TestBodiesLeaveSharesToStages(t *testing.T) {
 	for range 16 {
 		wants(t, "a body", (&reservation{quota: q}).Keep(5), "")
 	}
+
 	wants(t, "a body more", (&reservation{quota: q}).Keep(5), api.CodeBusy)
 	for range 2 {
 		wants(t, "a stage", (&reservation{quota: q}).Begin(10, false), "")
 	}
+
 	q, _ = quotaOf()
 	large := &reservation{quota: q}
 	wants(t, "a large body", large.Keep(85), "")

@@ -46,11 +46,13 @@ func TestUnreadSocketsKeepTheConnection(t *testing.T) {
 					}
 					return api.Result{Verdict: api.OK}, s.Network([]*os.File{r})
 				})})
+
 			nc, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: socket, Net: "unix"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer nc.Close()
+
 			io.WriteString(nc, post(`{"image":"a","argv":["b"]}`, upgrade))
 			second := make(chan struct{})
 			go func() { // waits for a connection
@@ -59,19 +61,23 @@ func TestUnreadSocketsKeepTheConnection(t *testing.T) {
 					t.Error(err)
 				}
 			}()
+
 			if tt.then != nil {
 				if err := tt.then(nc); err != nil {
 					t.Error(err)
 				}
 			}
+
 			select {
 			case <-second:
 				t.Error("a second connection is taken while the sockets are unread")
 			case <-time.After(300 * time.Millisecond):
 			}
+
 			if err := tt.end(nc); err != nil {
 				t.Error(err)
 			}
+
 			within(t, "the second connection", second)
 		})
 	}

@@ -27,6 +27,7 @@ func (s *Server) installPackages(w http.ResponseWriter, r *http.Request) {
 	if all == nil {
 		return
 	}
+
 	r.Body = http.MaxBytesReader(w, r.Body, int64(maxPackageRequest))
 	request, err := parse(s, w, r, "request",
 		func(raw []byte) (api.PackageRequest, error) { return decode.Value[api.PackageRequest](raw, "request") })
@@ -37,6 +38,7 @@ func (s *Server) installPackages(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, bodyError(err, "request", maxPackageRequest))
 		return
 	}
+
 	if r.Header.Get("Upgrade") == "" {
 		set, err := all.Install(r.Context(), request, api.Streams{}, callerOf(r.Context()))
 		if err != nil {
@@ -46,6 +48,7 @@ func (s *Server) installPackages(w http.ResponseWriter, r *http.Request) {
 		s.reply(w, http.StatusOK, set)
 		return
 	}
+
 	s.runStreamed(w, r, 0, func(ctx context.Context, io api.Streams, c api.Caller) (api.Result, error) {
 		set, err := all.Install(ctx, request, io, c)
 		return api.Result{Verdict: api.OK, Stage: api.StageRun, Packages: &set}, err

@@ -24,15 +24,18 @@ func raw(t *testing.T, socket, request string) (*http.Response, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { nc.Close() })
 	nc.SetDeadline(time.Now().Add(time.Minute))
 	if _, err := io.WriteString(nc, request); err != nil {
 		t.Fatal(err)
 	}
+
 	res, err := http.ReadResponse(bufio.NewReader(nc), nil)
 	if err != nil {
 		t.Fatalf("answer to %.60q: %v", request, err)
 	}
+
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
 		t.Fatal(err)
@@ -52,6 +55,7 @@ func TestBadRequestsAreRefusedWithoutARun(t *testing.T) {
 			t.Error("a refused request was run")
 			return api.Result{}, nil
 		})})
+
 	for _, tt := range []struct {
 		name    string
 		request string
@@ -149,6 +153,7 @@ func TestAPanicFailsOneRequest(t *testing.T) { // AGT-10
 		}
 		return api.Result{Verdict: api.OK}, nil
 	})})
+
 	c := client.New(socket)
 	for _, form := range []func() (api.Result, error){
 		func() (api.Result, error) { return c.Run(t.Context(), anyRun) },
@@ -173,6 +178,7 @@ func TestStoppingFinishesActiveRunsAndRefusesNewOnes(t *testing.T) { // AGT-11
 		<-goOn
 		return api.Result{Verdict: api.OK}, nil
 	})})
+
 	c := client.New(socket)
 	got := make(chan error, 1)
 	go func() { _, err := c.Run(t.Context(), anyRun); got <- err }()
@@ -188,13 +194,16 @@ func TestStoppingFinishesActiveRunsAndRefusesNewOnes(t *testing.T) { // AGT-11
 		}
 		time.Sleep(time.Millisecond)
 	}
+
 	if _, err := c.Run(t.Context(), anyRun); code(err) != api.CodeStopping {
 		t.Errorf("a new run: %v; want stopping", err)
 	}
+
 	close(goOn)
 	if err := <-got; err != nil {
 		t.Errorf("the run that was under way: %v", err)
 	}
+
 	within(t, "end", stopped)
 	if _, err := c.Run(t.Context(), anyRun); code(err) != api.CodeAgentUnreachable {
 		t.Errorf("a run after the end: %v; want agent-unreachable", err)
@@ -217,6 +226,7 @@ func TestStoppingCancelsRunsThatTakeTooLong(t *testing.T) {
 					}
 				})
 			}
+
 			socket, stop := serve(t, cfg)
 			switch form {
 			case "plain":
@@ -231,6 +241,7 @@ func TestStoppingCancelsRunsThatTakeTooLong(t *testing.T) {
 				defer nc.Close()
 				io.WriteString(nc, post(`{"image":"a","argv":["b"]}`, upgrade))
 			}
+
 			within(t, "start", w.started)
 			stopped := make(chan struct{})
 			go func() { stop(); close(stopped) }()
@@ -254,11 +265,13 @@ func TestAClientThatStopsReadingIsDisconnected(t *testing.T) {
 				}
 			}
 		})})
+
 	nc, err := net.Dial("unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer nc.Close()
+
 	io.WriteString(nc, post(`{"image":"a","argv":["b"]}`, upgrade))
 	within(t, "end of the run", ended)
 }
@@ -274,12 +287,15 @@ func TestConnectionsOverTheLimitWait(t *testing.T) { // API-02
 		defer nc.Close()
 		held = append(held, nc)
 	}
+
 	time.Sleep(50 * time.Millisecond) // let the agent accept both
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
+
 	if _, err := client.New(socket).Health(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a third connection: %v; want it to wait", err)
 	}
+
 	held[0].Close()
 	if _, err := client.New(socket).Health(t.Context()); err != nil {
 		t.Errorf("after one left: %v", err)

@@ -54,6 +54,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, api.Refuse(api.CodeBadFile, "the path %q has an empty part, . or ..: write it without", p))
 		return
 	}
+
 	if r.Method != http.MethodGet {
 		if !s.enter() {
 			s.refuse(w, r, api.Fail(api.CodeStopping,
@@ -69,8 +70,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.refuse(w, r, s.panicError(p))
 		}
 	}()
+
 	ctx, memory := s.withReservation(r.Context())
 	defer memory.release() // when the client has read the answer
+
 	s.mux.ServeHTTP(w, r.WithContext(ctx))
 }
 

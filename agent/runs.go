@@ -40,6 +40,7 @@ func (s *Server) answerRun(w http.ResponseWriter, r *http.Request, wall api.Dura
 		s.runStreamed(w, r, wall, do)
 		return
 	}
+
 	// The body is read to its end, so net/http now watches the connection and cancels the context
 	// when the caller closes it.
 	caller := callerOf(r.Context())
@@ -49,6 +50,7 @@ func (s *Server) answerRun(w http.ResponseWriter, r *http.Request, wall api.Dura
 		s.refuse(w, r, err)
 		return
 	}
+
 	s.reply(w, http.StatusOK, res)
 }
 
@@ -70,6 +72,7 @@ func parse[T any](s *Server, w http.ResponseWriter, r *http.Request, what string
 	if err := h.Keep(bodyCost(min(length, int64(s.cfg.MaxRun)))); err != nil {
 		return request, err
 	}
+
 	raw, err := s.readJSON(w, r, what)
 	if err != nil {
 		return request, err

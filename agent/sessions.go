@@ -26,6 +26,7 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) {
 	if all == nil {
 		return
 	}
+
 	request, err := parse(s, w, r, "session",
 		func(raw []byte) (api.SessionRequest, error) { return decode.Value[api.SessionRequest](raw, "session") })
 	if err == nil {
@@ -35,11 +36,13 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
+
 	made, err := all.Create(r.Context(), request, callerOf(r.Context()))
 	if err != nil {
 		s.refuse(w, r, err)
 		return
 	}
+
 	s.reply(w, http.StatusCreated, made)
 }
 
@@ -118,17 +121,20 @@ func (s *Server) listFiles(w http.ResponseWriter, r *http.Request) {
 	if all == nil {
 		return
 	}
+
 	volume, err := flag(r, "volume")
 	if err != nil {
 		s.refuse(w, r, err)
 		return
 	}
+
 	found, err := all.ListFiles(r.Context(), r.PathValue("id"), r.URL.Query().Get("dir"), volume,
 		reservationOf(r.Context()).Keep, callerOf(r.Context()))
 	if err != nil {
 		s.refuse(w, r, err)
 		return
 	}
+
 	found.Files = nonNil(found.Files)
 	s.reply(w, http.StatusOK, found)
 }
@@ -138,6 +144,7 @@ func (s *Server) removeFile(w http.ResponseWriter, r *http.Request) {
 	if all == nil {
 		return
 	}
+
 	volume, err := flag(r, "volume")
 	if err == nil {
 		err = all.RemoveFile(r.PathValue("id"), r.PathValue("name"), volume, callerOf(r.Context()))
@@ -146,6 +153,7 @@ func (s *Server) removeFile(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
+
 	s.reply(w, http.StatusOK, struct{}{})
 }
 
@@ -156,6 +164,7 @@ func (s *Server) putFile(w http.ResponseWriter, r *http.Request) {
 	if all == nil {
 		return
 	}
+
 	executable, err := flag(r, "executable")
 	volume, verr := flag(r, "volume")
 	if err = cmp.Or(err, verr); err != nil {
@@ -166,6 +175,7 @@ func (s *Server) putFile(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, tooLarge("file", s.cfg.MaxFile))
 		return
 	}
+
 	body := &stallReader{
 		body: http.MaxBytesReader(w, r.Body, int64(s.cfg.MaxFile)), ctl: http.NewResponseController(w),
 		stall: s.cfg.StallTimeout,
@@ -179,10 +189,12 @@ func (s *Server) putFile(w http.ResponseWriter, r *http.Request) {
 		err = api.Refuse(api.CodeBadRequest,
 			"the upload broke off before the end of the file, and nothing was stored: send it again")
 	}
+
 	if err != nil {
 		s.refuse(w, r, err)
 		return
 	}
+
 	s.reply(w, http.StatusOK, struct{}{})
 }
 
@@ -222,6 +234,7 @@ func (s *Server) getFile(w http.ResponseWriter, r *http.Request) {
 	if all == nil {
 		return
 	}
+
 	volume, err := flag(r, "volume")
 	var file io.ReadCloser
 	if err == nil {
@@ -232,6 +245,7 @@ func (s *Server) getFile(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer file.Close()
+
 	w.Header().Set("Content-Type", "application/octet-stream")
 	ctl := http.NewResponseController(w)
 	part := make([]byte, 128<<10)

@@ -66,6 +66,7 @@ func (o *one) PutFile(id, name string, volume, executable bool, content io.Reade
 	if err := o.known(id, c); err != nil {
 		return err
 	}
+
 	text, err := io.ReadAll(content)
 	if err != nil {
 		return err
@@ -73,6 +74,7 @@ func (o *one) PutFile(id, name string, volume, executable bool, content io.Reade
 	if executable {
 		name += "*"
 	}
+
 	name = in(volume) + name
 	o.files[name] = text
 	return nil
@@ -117,11 +119,13 @@ func TestVolumeRoutes(t *testing.T) {
 	socket, _ := serve(t, agent.Config{Sessions: o, Volumes: kept})
 	c := client.New(socket)
 	defer c.Close()
+
 	ctx := t.Context()
 	box, volume := strings.NewReader("in /box"), strings.NewReader("in the volume")
 	if err := errors.Join(c.PutFile(ctx, "s", "a", box, false), c.Workspace("s").Put(ctx, "a", volume, false)); err != nil {
 		t.Fatal(err)
 	}
+
 	var got, other bytes.Buffer
 	if err := errors.Join(c.GetFile(ctx, "s", "a", &got), c.Workspace("s").Get(ctx, "a", &other)); err != nil || got.String() != "in /box" ||
 		other.String() != "in the volume" {
@@ -133,15 +137,18 @@ func TestVolumeRoutes(t *testing.T) {
 	if _, err := c.Workspace("s").List(ctx, "a b/&"); err != nil {
 		t.Error(err)
 	}
+
 	for _, name := range []string{"a", "key/project", "ü %2F?&#", "..x", " "} {
 		kept[name] = true
 		if err := c.DeleteVolume(ctx, name); err != nil || len(kept) != 0 {
 			t.Errorf("remove %q: %v, left %v", name, err, kept)
 		}
 	}
+
 	if err := c.DeleteVolume(ctx, "none"); code(err) != api.CodeConflict {
 		t.Errorf("one that is in use: %v", err)
 	}
+
 	kept["a"] = true
 	if all, err := c.Volumes(ctx); err != nil || len(all) != 1 || all[0].Name != "a" {
 		t.Errorf("list: %+v, %v", all, err)
@@ -170,6 +177,7 @@ func TestSessionRoutes(t *testing.T) {
 	socket, _ := serve(t, agent.Config{Sessions: o, MaxFile: 1 << 20})
 	c := client.New(socket)
 	defer c.Close()
+
 	ctx := t.Context()
 
 	if s, err := c.CreateSession(ctx, api.SessionRequest{Image: "tiny"}); err != nil || s.ID != "s" || s.Image != "tiny" {
@@ -193,6 +201,7 @@ func TestSessionRoutes(t *testing.T) {
 	if err := c.DeleteSession(ctx, "s"); code(err) != api.CodeSessionEnded {
 		t.Errorf("one that has ended: %v", err)
 	}
+
 	var out, errs bytes.Buffer
 	if _, err := c.ExecStream(ctx, "s", api.Exec{Argv: []string{"cat"}}, strings.NewReader("in"), &out, &errs); err != nil ||
 		out.String() != "in" || errs.String() != "end" {
@@ -210,6 +219,7 @@ func TestSessionRoutes(t *testing.T) {
 	if l, err := c.ListFiles(ctx, "s", "a b/&"); err != nil || !l.More || l.Files == nil {
 		t.Errorf("files: %+v, %v", l, err)
 	}
+
 	o.keeps = 2 * api.GiB
 	if _, err := c.ListFiles(ctx, "s", ""); code(err) != api.CodeTooLarge {
 		t.Errorf("a list that the agent's memory does not hold: %v", err)
@@ -221,12 +231,14 @@ func TestSessionFilesAreStreamed(t *testing.T) {
 	socket, _ := serve(t, agent.Config{Sessions: o, MaxFile: 1 << 20})
 	c := client.New(socket)
 	defer c.Close()
+
 	ctx := t.Context()
 
 	content := bytes.Repeat([]byte("\x00\xffbytes"), 100_000)
 	if err := c.PutFile(ctx, "s", "d/ü ?#%", bytes.NewReader(content), true); err != nil || !bytes.Equal(o.files["d/ü ?#%*"], content) {
 		t.Errorf("put: %v, %d names", err, len(o.files))
 	}
+
 	var got bytes.Buffer
 	if err := c.GetFile(ctx, "s", "d/ü ?#%*", &got); err != nil || !bytes.Equal(got.Bytes(), content) {
 		t.Errorf("get: %d bytes, %v", got.Len(), err)
@@ -234,6 +246,7 @@ func TestSessionFilesAreStreamed(t *testing.T) {
 	if err := c.PutFile(ctx, "s", "large", bytes.NewReader(make([]byte, 1<<20+1)), false); code(err) != api.CodeTooLarge {
 		t.Errorf("one byte too many: %v", err)
 	}
+
 	broke := errors.New("disk on fire")
 	if err := c.PutFile(ctx, "s", "broken", io.MultiReader(strings.NewReader("half"), iotest.ErrReader(broke)),
 		false); !errors.Is(err, broke) {
@@ -248,10 +261,12 @@ func TestSessionFilesAreStreamed(t *testing.T) {
 	if len(o.files) != 1 {
 		t.Errorf("kept: %d files; want the one that was put whole", len(o.files))
 	}
+
 	full := errors.New("no room")
 	if err := c.GetFile(ctx, "s", "d/ü ?#%*", failing{full}); !errors.Is(err, full) {
 		t.Errorf("a writer that fails: %v", err)
 	}
+
 	o.cut = errors.New("the session has ended")
 	got.Reset()
 	if err := c.GetFile(ctx, "s", "d/ü ?#%*", &got); code(err) != api.CodeAgentGone {
@@ -269,9 +284,11 @@ func TestSessionRoutesRefuse(t *testing.T) {
 	none, _ := serve(t, agent.Config{})
 	c := client.New(none)
 	defer c.Close()
+
 	if _, err := c.Sessions(t.Context()); code(err) != api.CodeNotFound {
 		t.Errorf("an agent without sessions: %v", err)
 	}
+
 	socket, _ := serve(t, agent.Config{Sessions: &one{t: t, files: map[string][]byte{}}})
 	for path, want := range map[string]int{
 		"/v1/sessions/s/files/a/../b": 400, "/v1/sessions/s/files/a%2f..%2fb": 400, "/v1/sessions//files/b": 400, "/v1/sessions/s/files/b/": 400,

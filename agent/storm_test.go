@@ -31,22 +31,26 @@ func TestAStormOfCancelsLeavesNothing(t *testing.T) { // API-16, AGT-04
 			<-ctx.Done()
 			return api.Result{Verdict: api.Canceled}, nil
 		}
+
 		in, stdin, err := os.Pipe()
 		if err != nil {
 			return api.Result{}, err
 		}
 		defer in.Close()
+
 		s.Attach(stdin)
 		for ctx.Err() == nil { // a program that writes and never reads
 			if _, err := s.Stdout.Write(make([]byte, 100_000)); err != nil {
 				break
 			}
 		}
+
 		return api.Result{Verdict: api.Canceled}, nil
 	})})
 	if _, err := client.New(socket).Health(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	goroutines, descriptors := held(t)
 	body := `{"image":"tiny","argv":["true"]}`
 	for i := range 200 {
@@ -54,11 +58,14 @@ func TestAStormOfCancelsLeavesNothing(t *testing.T) { // API-16, AGT-04
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		up := ""
 		if i%2 == 0 {
 			up = upgrade
 		}
+
 		fmt.Fprintf(nc, "POST /v1/runs HTTP/1.1\r\nHost: x\r\n%sContent-Length: %d\r\n\r\n%s", up, len(body), body)
+
 		switch i % 6 {
 		case 0: // wait for the program's first output
 			io.ReadFull(nc, make([]byte, 200))
@@ -72,8 +79,10 @@ func TestAStormOfCancelsLeavesNothing(t *testing.T) { // API-16, AGT-04
 		case 3:
 			time.Sleep(time.Millisecond)
 		}
+
 		nc.Close()
 	}
+
 	deadline := time.Now().Add(time.Minute)
 	for {
 		g, d := held(t)

@@ -51,9 +51,11 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, wall api.Du
 		return
 	}
 	defer nc.Close()
+
 	if err := nc.SetDeadline(noDeadline); err != nil {
 		return
 	}
+
 	// The requested wall limit is not checked yet: with at most a day, the time is bounded and the
 	// sum cannot overflow.
 	stallTimeout := min(max(s.cfg.MaxWall, time.Duration(wall)), 24*time.Hour) + s.cfg.StallTimeout
@@ -62,8 +64,10 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, wall api.Du
 	if err := out.raw([]byte(switching)); err != nil {
 		return
 	}
+
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
+
 	out.onDisconnect = cancel
 
 	st := &stream{conn: nc, in: rw.Reader, out: out, cancel: cancel}
@@ -72,11 +76,13 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, wall api.Du
 		s.fail(st, err, callerOf(r.Context()))
 		return
 	}
+
 	st.tasks.Go(func() {
 		if hangup.wait() {
 			cancel()
 		}
 	})
+
 	// If the agent must stop immediately, a slow client gets one more second.
 	cancelHurry := context.AfterFunc(s.kill, func() { out.setStallTimeout(time.Second) })
 
@@ -90,9 +96,11 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, wall api.Du
 		Memory:   reservationOf(r.Context()),
 		Wait:     waitOf(r),
 	}
+
 	if r.Header.Get(api.UsageHeader) != "" {
 		streams.Usage = st.usage
 	}
+
 	res, err := s.runGuarded(ctx, do, streams, callerOf(r.Context()))
 	s.logRun(callerOf(r.Context()), res, err)
 
@@ -100,6 +108,7 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, wall api.Du
 	if cancelHurry() {
 		out.setStallTimeout(s.cfg.StallTimeout)
 	}
+
 	if err != nil {
 		s.fail(st, err, callerOf(r.Context()))
 	} else {
@@ -108,9 +117,11 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, wall api.Du
 		}
 		s.send(st, api.FrameResult, res)
 	}
+
 	if st.sentSockets {
 		s.waitUntilRead(nc)
 	}
+
 	hangup.stop()
 	st.tasks.Wait()
 }
@@ -196,6 +207,7 @@ func (st *stream) attach(stdin *os.File) {
 // that a client that keeps sending just blocks.
 func (st *stream) copyStdin(stdin *os.File) {
 	defer st.closeStdin()
+
 	buf := make([]byte, api.FrameMax)
 	open := true
 	for {
@@ -206,6 +218,7 @@ func (st *stream) copyStdin(stdin *os.File) {
 				st.cancel()
 			}
 			return
+
 		case t == api.FrameStdin && open:
 			if _, err := stdin.Write(payload); err != nil {
 				return

@@ -8,6 +8,7 @@ func (r *Run) EachBlob(f func(digest *string)) {
 			f(digest)
 		}
 	}
+
 	files := func(files []File) {
 		for i := range files {
 			each(&files[i].Blob)
@@ -21,6 +22,7 @@ func (r *Run) EachBlob(f func(digest *string)) {
 		each(&r.Tests[i].ExpectedBlob)
 		files(r.Tests[i].Files)
 	}
+
 	if r.Check != nil {
 		files(r.Check.Files)
 	}

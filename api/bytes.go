@@ -91,19 +91,23 @@ func (b *Bytes) UnmarshalJSON(in []byte) error {
 		*b = text
 		return nil
 	}
+
 	var s string
 	if json.Unmarshal(in, &s) == nil {
 		*b = Bytes(s)
 		return nil
 	}
+
 	var e encodedBytes
 	if err := json.Unmarshal(in, &e); err != nil || e.Base64 == nil {
 		return fmt.Errorf(`content: write a string, or {"base64": "..."} for bytes that are not UTF-8`)
 	}
+
 	raw, err := base64.StdEncoding.DecodeString(*e.Base64)
 	if err != nil {
 		return fmt.Errorf("content: base64: %w", err)
 	}
+
 	*b = raw
 	return nil
 }
@@ -114,6 +118,7 @@ func unquote(in []byte) (text Bytes, is bool) {
 	if len(in) < 2 || in[0] != '"' || in[len(in)-1] != '"' || !utf8.Valid(in) {
 		return nil, false
 	}
+
 	in = in[1 : len(in)-1]
 	text = make(Bytes, 0, len(in))
 	for i := 0; i < len(in); i++ {
@@ -129,8 +134,10 @@ func unquote(in []byte) (text Bytes, is bool) {
 				return nil, false
 			}
 		}
+
 		text = append(text, c)
 	}
+
 	return text, true
 }
 

@@ -35,11 +35,13 @@ func (r Run) validateCalls() error {
 		case t.CallArgs != nil && (r.Call == nil || r.Call.Fn == ""):
 			return Refuse(CodeBadRequest, "test %q: call_args need call of the run, which names the function", t.ID)
 		}
+
 		var args []json.RawMessage
 		if t.CallArgs != nil && json.Unmarshal(t.CallArgs, &args) != nil {
 			return Refuse(CodeBadRequest, "test %q: call_args must be a JSON array, one element for each argument", t.ID)
 		}
 	}
+
 	switch {
 	case r.Call != nil && !r.CallsFunctions():
 		return Refuse(CodeBadRequest, "call is set, and no test has call_args")
@@ -52,5 +54,6 @@ func (r Run) validateCalls() error {
 	case r.Compare.How != "" && r.Compare.How != CompareJSON:
 		return Refuse(CodeBadRequest, "values that functions return are compared by json: leave compare.how out")
 	}
+
 	return nil
 }

@@ -47,6 +47,7 @@ func (c Compare) Validate() error {
 	if c.How != "" && !slices.Contains(c.How.Values(), c.How) {
 		return Refuse(CodeBadRequest, "comparison %q does not exist: use %s", c.How, orList(c.How.Values()))
 	}
+
 	for _, n := range []struct {
 		name  string
 		value float64
@@ -55,6 +56,7 @@ func (c Compare) Validate() error {
 			return Refuse(CodeBadRequest, "%s %v: must be a positive number, such as 1e-9", n.name, n.value)
 		}
 	}
+
 	kattis := c.CaseSensitive || c.SpaceSensitive || c.Absolute != nil || c.Relative != nil
 	switch {
 	case c.Tolerance != 0 && c.How == CompareKattis:
@@ -72,6 +74,7 @@ func (c Compare) Validate() error {
 		return Refuse(CodeBadRequest,
 			"unordered and tolerance exclude each other: there may be no best way to pair numbers that are nearly equal; use a checker")
 	}
+
 	return nil
 }
 
@@ -106,21 +109,26 @@ func KattisCompare(args []string) (Compare, error) {
 			return c, Refuse(CodeBadRequest,
 				"argument %q of the default output validator does not exist: use case_sensitive, space_change_sensitive, float_tolerance, float_absolute_tolerance or float_relative_tolerance", args[i])
 		}
+
 		if i+1 == len(args) {
 			return c, Refuse(CodeBadRequest, "%s of the default output validator needs a number after it", args[i])
 		}
+
 		e, err := strconv.ParseFloat(args[i+1], 64)
 		if err != nil || !(e >= 0) || math.IsInf(e, 0) {
 			return c, Refuse(CodeBadRequest,
 				"%s %q of the default output validator: must be a positive number, such as 1e-9", args[i], args[i+1])
 		}
+
 		for _, f := range into {
 			if *f != nil {
 				return c, Refuse(CodeBadRequest, "%s of the default output validator: this tolerance is set already", args[i])
 			}
 			*f = &e
 		}
+
 		i++
 	}
+
 	return c, nil
 }

@@ -66,10 +66,12 @@ func (c content) json() iter.Seq[[]byte] {
 		if !yield([]byte(c.head)) {
 			return
 		}
+
 		cut := func(b Bytes) int { return len(b) % 3 } // so that only the last piece is padded
 		if c.isText {
 			cut = Bytes.IncompleteTail
 		}
+
 		var out []byte
 		for piece := range c.pieces(cut) {
 			if c.isText {
@@ -81,6 +83,7 @@ func (c content) json() iter.Seq[[]byte] {
 				return
 			}
 		}
+
 		yield([]byte(c.tail))
 	}
 }
@@ -118,6 +121,7 @@ func fillPieces[T Bytes | string](buf Bytes, part T, cut func(Bytes) int, yield 
 		}
 		buf = buf[:copy(buf, buf[whole:])]
 	}
+
 	return buf
 }
 
@@ -172,6 +176,7 @@ func appendEscaped(to, text []byte) []byte {
 		}
 		written = i + 1
 	}
+
 	return append(to, text[written:]...)
 }
 

@@ -25,12 +25,14 @@ func ParseDuration(s string) (Duration, error) {
 			d = -1
 		}
 	}
+
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("duration %q: write a number with a unit, such as 1.5s or 200ms", s)
 	case d <= 0:
 		return 0, fmt.Errorf("duration %q: must be positive and less than 292 years", s)
 	}
+
 	return Duration(d), nil
 }
 
@@ -49,10 +51,12 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	if _, err := strconv.ParseFloat(text, 64); err == nil {
 		return fmt.Errorf("duration %q: has no unit; write it as %q", text, text+"s")
 	}
+
 	v, err := ParseDuration(text)
 	if err != nil {
 		return err
 	}
+
 	*d = v
 	return nil
 }

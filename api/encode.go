@@ -42,6 +42,7 @@ func Encode(v any) (*Encoding, error) {
 			of = extractor.test(of)
 		}
 		v = of
+
 	case Status:
 		v = extractor.status(of)
 	case Executed:
@@ -58,6 +59,7 @@ func Encode(v any) (*Encoding, error) {
 		}
 		v = of
 	}
+
 	rest, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
@@ -65,6 +67,7 @@ func Encode(v any) (*Encoding, error) {
 	if len(extractor.out) == 0 {
 		return &Encoding{parts: [][]byte{rest}}, nil
 	}
+
 	e := &Encoding{parts: bytes.Split(rest, []byte(`"`+extractor.token+`"`)),
 		contents: extractor.out} // the fields are in the order in which they were taken
 	if len(e.parts) != len(e.contents)+1 {
@@ -117,6 +120,7 @@ func (e *Encoding) WriteTo(w io.Writer) (n int64, err error) {
 			}
 		}
 	}
+
 	return n, nil
 }
 
@@ -164,12 +168,14 @@ func (t *contentExtractor) contents(r Result) Result {
 	for i := range r.Files {
 		t.extract(&r.Files[i].Content)
 	}
+
 	if r.Compile != nil {
 		c := *r.Compile
 		t.extract(&c.Stdout)
 		t.extract(&c.Stderr)
 		r.Compile = &c
 	}
+
 	r.Tests = slices.Clone(r.Tests)
 	for i := range r.Tests {
 		r.Tests[i] = t.test(r.Tests[i])
@@ -189,13 +195,16 @@ func (t *contentExtractor) run(r Run) Run {
 	if r.content() <= largeContents {
 		return r
 	}
+
 	t.extract(&r.Source)
 	t.extract(&r.Stdin)
 	r.Files = slices.Clone(r.Files)
 	for i := range r.Files {
 		t.extract(&r.Files[i].Content)
 	}
+
 	r.Tests = slices.Clone(r.Tests)
+
 	for i := range r.Tests {
 		one := &r.Tests[i]
 		t.extract(&one.Stdin)
@@ -209,6 +218,7 @@ func (t *contentExtractor) run(r Run) Run {
 			one.Expected = &b
 		}
 	}
+
 	return r
 }
 
@@ -218,6 +228,7 @@ func (r *Run) content() int {
 	for _, f := range r.Files {
 		n += len(f.Content)
 	}
+
 	for _, t := range r.Tests {
 		n += len(t.Stdin)
 		for _, f := range t.Files {
@@ -227,6 +238,7 @@ func (r *Run) content() int {
 			n += len(*t.Expected)
 		}
 	}
+
 	return n
 }
 
@@ -246,6 +258,7 @@ func (t *contentExtractor) executed(x Executed) Executed {
 			*p = &s
 		}
 	}
+
 	t.extractText(&x.Stdout)
 	t.extractText(&x.Stderr)
 	x.Files = maps.Clone(x.Files)
@@ -254,6 +267,7 @@ func (t *contentExtractor) executed(x Executed) Executed {
 			x.Files[name] = FileValue(t.placeholder(f.content()))
 		}
 	}
+
 	return x
 }
 

@@ -14,6 +14,7 @@ func FuzzEncode(f *testing.F) {
 		f.Add([]byte(seed), []byte("b"), uint16(60_001))
 		f.Add([]byte("plain text, and then "), []byte(seed), uint16(3000))
 	}
+
 	f.Fuzz(func(t *testing.T, often, once []byte, times uint16) {
 		n := 0
 		content := func() api.Bytes {
@@ -24,6 +25,7 @@ func FuzzEncode(f *testing.F) {
 			some := bytes.Repeat(often, min(int(times), most/max(len(often), 1)))
 			return append(append([]byte(strconv.Itoa(n)), some...), once...)
 		}
+
 		text := func() *string { s := string(content()); return &s }
 		result := func() api.Result {
 			return api.Result{
@@ -31,12 +33,14 @@ func FuzzEncode(f *testing.F) {
 				Compile: &api.Compilation{Stdout: content(), Stderr: content()},
 			}
 		}
+
 		whole := result()
 		for range 2 {
 			one := result()
 			one.Tests = []api.TestResult{{ID: "inner", Result: result()}}
 			whole.Tests = append(whole.Tests, api.TestResult{ID: "1", Difference: string(once), Output: content(), Result: one})
 		}
+
 		whole.Diagnosis, whole.Findings = &api.Diagnosis{Message: string(once)}, []api.Finding{{Message: string(once)}}
 		same(t, "result", whole)
 		same(t, "status", api.Status{Result: &whole})

@@ -20,6 +20,7 @@ func inPieces() map[string][]byte {
 	for i := range binary {
 		binary[i] = byte(rand.Uint32())
 	}
+
 	return map[string][]byte{
 		"none": nil, "empty": {}, "short": []byte("x\n"), "text": []byte(strings.Repeat("line <of> \"text\"\n", 20_000)),
 		"wide": []byte(strings.Repeat("ü€😀\u2028", 30_000)), "wide, shifted": []byte("x" + strings.Repeat("😀", 60_000)),
@@ -39,10 +40,12 @@ func same(t *testing.T, what string, v any) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	e, err := api.Encode(v)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for range 2 {
 		var got bytes.Buffer
 		if n, err := e.WriteTo(&got); err != nil || !bytes.Equal(got.Bytes(), want) || n != int64(len(want)) || e.Len() != n {
@@ -67,6 +70,7 @@ func TestEncodingInPiecesIsTheSame(t *testing.T) {
 				t.Errorf("%s, %s: the result has changed", name, other)
 			}
 		}
+
 		test := api.TestResult{ID: "1", Result: api.Result{Stdout: b, Stderr: b}}
 		tested := api.Result{Compile: &api.Compilation{Stderr: b}, Tests: []api.TestResult{test, {ID: "2"}, test}}
 		same(t, name+", of tests", &tested)
@@ -75,6 +79,7 @@ func TestEncodingInPiecesIsTheSame(t *testing.T) {
 		if !bytes.Equal(tested.Tests[2].Result.Stderr, b) || !bytes.Equal(tested.Compile.Stderr, b) {
 			t.Errorf("%s: the result has changed", name)
 		}
+
 		text := string(b)
 		x := api.Executed{Result: &text, Value: &text, Stdout: text, Stderr: text,
 			Files: map[string]api.FileValue{"b": b, "a": b, "c": []byte("x")}}
@@ -82,6 +87,7 @@ func TestEncodingInPiecesIsTheSame(t *testing.T) {
 		if *x.Result != text || !bytes.Equal(x.Files["a"], b) {
 			t.Errorf("%s: what was executed has changed", name)
 		}
+
 		expected := api.Bytes(b)
 		run := api.Run{Source: b, Stdin: b, Files: []api.File{{Name: "a", Content: b}},
 			Tests: []api.Test{{Stdin: b, Expected: &expected}, {Files: []api.File{{Name: "b", Content: b}}}}}
@@ -91,6 +97,7 @@ func TestEncodingInPiecesIsTheSame(t *testing.T) {
 			t.Errorf("%s: the run has changed", name)
 		}
 	}
+
 	same(t, "what has no contents", map[string]int{"a": 1})
 	same(t, "no result", (*api.Result)(nil))
 }
@@ -112,10 +119,12 @@ func TestEncodingInPiecesUsesLittleMemory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			seen := &most{}
 			if _, err := e.WriteTo(seen); err != nil {
 				t.Fatal(err)
 			}
+
 			runtime.ReadMemStats(&after)
 			if made := after.TotalAlloc - before.TotalAlloc; made > 1<<20 || seen.n > 128<<10 {
 				t.Errorf("%s, %s: %d bytes were allocated, the largest piece is %d", name, form, made, seen.n)
@@ -147,6 +156,7 @@ func TestDecodedBytesUseLittleMemory(t *testing.T) {
 			t.Errorf("%s: %v, %d bytes of %d", name, err, len(got), len(b))
 		}
 	}
+
 	for in, want := range map[string]string{
 		`"a\u0041\n"`: "aA\n", `{"base64":"/w\u003d="}`: "\xff", ` {"base64": "/w=="}`: "\xff", `{"base64":""}`: "", `""`: "",
 		`"{\"base64\":\"\"}"`: `{"base64":""}`,
@@ -156,23 +166,27 @@ func TestDecodedBytesUseLittleMemory(t *testing.T) {
 			t.Errorf("%s is read as %q, %v; want %q", in, got, err, want)
 		}
 	}
+
 	for _, in := range []string{`{"base64":"/w="}`, `{"base64":"*"}`, `{"base64":"","base64":"/w=="`, `{"text":""}`, `4`, `{}`, "\"a\nb\""} {
 		var got api.Bytes
 		if err := got.UnmarshalJSON([]byte(in)); err == nil {
 			t.Errorf("%s is read as %q", in, got)
 		}
 	}
+
 	for form, b := range map[string][]byte{"text": bytes.Repeat([]byte("a"), 8<<20), "base64": bytes.Repeat([]byte{0xff}, 8<<20)} {
 		text, err := json.Marshal(api.Bytes(b))
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		var got api.Bytes
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		if err := got.UnmarshalJSON(text); err != nil {
 			t.Fatal(err)
 		}
+
 		runtime.ReadMemStats(&after)
 		if took := after.TotalAlloc - before.TotalAlloc; took > uint64(len(b))*5/4 {
 			t.Errorf("%s: %d bytes were allocated for %d", form, took, len(b))

@@ -68,10 +68,12 @@ func (f *FileValue) UnmarshalJSON(raw []byte) error {
 		*f = FileValue(text)
 		return nil
 	}
+
 	var e encodedFile
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return errors.New(`write text as a string, or {"content": "...", "encoding": "base64"}`)
 	}
+
 	switch strings.ToLower(e.Encoding) {
 	case "", "utf-8", "utf8", "text":
 		*f = FileValue(e.Content)
@@ -84,5 +86,6 @@ func (f *FileValue) UnmarshalJSON(raw []byte) error {
 	default:
 		return fmt.Errorf("encoding %q: use base64, or none for text", e.Encoding)
 	}
+
 	return nil
 }

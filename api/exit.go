@@ -33,5 +33,6 @@ func (r Result) Exit() int {
 	case CompileError:
 		return exitCompile
 	}
+
 	return r.ExitCode
 }

@@ -56,6 +56,7 @@ func ReadFrame(r io.Reader, buf []byte) (FrameType, []byte, error) {
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return 0, nil, err
 	}
+
 	n := binary.LittleEndian.Uint32(head[1:])
 	if n > FrameMax {
 		return 0, nil, fmt.Errorf("frame %q has %d bytes: the most is %d", head[0], n, FrameMax)
@@ -66,5 +67,6 @@ func ReadFrame(r io.Reader, buf []byte) (FrameType, []byte, error) {
 		}
 		return 0, nil, err
 	}
+
 	return FrameType(head[0]), buf[:n], nil
 }

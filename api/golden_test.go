@@ -37,6 +37,7 @@ func result(change func(r *api.Result)) api.Result {
 		},
 		Labels: api.Labels{Project: "course", Task: "sum"},
 	}
+
 	change(&r)
 	return r
 }
@@ -183,6 +184,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			got = append(got, '\n')
 			file := filepath.Join("testdata", "golden", name+".json")
 			if *update {
@@ -190,6 +192,7 @@ func TestGolden(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+
 			want, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
@@ -197,12 +200,14 @@ func TestGolden(t *testing.T) {
 			if !bytes.Equal(got, want) {
 				t.Errorf("%s differs; -update writes it:\n%s", file, got)
 			}
+
 			back := reflect.New(reflect.TypeOf(v))
 			d := json.NewDecoder(bytes.NewReader(want))
 			d.DisallowUnknownFields()
 			if err := d.Decode(back.Interface()); err != nil {
 				t.Fatalf("read back: %v", err)
 			}
+
 			again, err := json.MarshalIndent(back.Interface(), "", "  ")
 			if err != nil || !bytes.Equal(append(again, '\n'), want) {
 				t.Errorf("read back and written again it is %s, %v", again, err)

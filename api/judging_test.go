@@ -14,6 +14,7 @@ func TestValidateJudging(t *testing.T) {
 		change(&r)
 		return r
 	}
+
 	check := &Check{Program: Program{Image: "tiny", Argv: []string{"x"}}, Protocol: ProtocolExit}
 	talk := &Interactor{Program: Program{Image: "tiny", Argv: []string{"x"}}, Protocol: ProtocolKattis}
 	groups := func(g ...ScoreGroup) func(r *Run) { return func(r *Run) { r.Groups = g } }
@@ -25,9 +26,11 @@ func TestValidateJudging(t *testing.T) {
 		}
 		deep = append(deep, g)
 	}
+
 	for i := range 65 {
 		wide = append(wide, ScoreGroup{ID: fmt.Sprint(i)})
 	}
+
 	wide = append(wide, ScoreGroup{ID: "all", Requires: strings.Fields(strings.Repeat("1 ", 65))})
 	for _, tt := range []struct {
 		change func(r *Run)

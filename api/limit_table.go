@@ -99,6 +99,7 @@ func bounded[T Duration | Size | int64 | float64](row Limit, field func(l *Limit
 			*v = *field(&base)
 		}
 	}
+
 	// A ceiling of zero does not bound, except of swap: there it means none.
 	bounds := func(top T) bool { return top != 0 || row.Name == "swap" }
 	row.lower = func(l *Limits, ceiling Limits) {
@@ -106,6 +107,7 @@ func bounded[T Duration | Size | int64 | float64](row Limit, field func(l *Limit
 			*field(l) = min(*field(l), top)
 		}
 	}
+
 	row.check = func(l Limits) error {
 		v := *field(&l)
 		if v == 0 || least == 0 || v >= least {
@@ -113,6 +115,7 @@ func bounded[T Duration | Size | int64 | float64](row Limit, field func(l *Limit
 		}
 		return Refuse(CodeBadLimits, "limit %s is %s", row.Name, belowLeast(v, least))
 	}
+
 	row.within = func(l, ceiling Limits) error {
 		v, top := *field(&l), *field(&ceiling)
 		if !bounds(top) || v <= top {
@@ -122,6 +125,7 @@ func bounded[T Duration | Size | int64 | float64](row Limit, field func(l *Limit
 			"limit %s is %s, above this agent's ceiling of %s: ask for less, or have the operator raise it (brigd --max-%s)",
 			row.Name, fmt.Sprint(v), fmt.Sprint(top), row.Flag())
 	}
+
 	return row
 }
 

@@ -98,6 +98,7 @@ func (l Limits) Validate() error {
 			return err
 		}
 	}
+
 	switch {
 	case l.CPUs != 0 && !(l.CPUs >= 0.01 && l.CPUs <= 4096): // also catches NaN
 		return Refuse(CodeBadLimits, "limit cpus is %v: must be between 0.01 and 4096", l.CPUs)
@@ -108,6 +109,7 @@ func (l Limits) Validate() error {
 	case l.Core != 0:
 		return Refuse(CodeBadLimits, "limit core is %s: brig writes no core files; leave it out", l.Core)
 	}
+
 	return nil
 }
 

@@ -32,6 +32,7 @@ ones. In a session a limit bounds the whole session, each exec, or both.
 | limit | smallest | default | ceiling | in a session | what it bounds | applied by |
 |---|---|---|---|---|---|---|
 `)
+
 	scopes := map[api.LimitScope]string{api.OfBoth: "both", api.OfExec: "each exec", api.OfSession: "the session"}
 	for _, row := range api.LimitTable() {
 		ceiling := cmp.Or(row.Ceiling, "-")
@@ -43,11 +44,13 @@ ones. In a session a limit bounds the whole session, each exec, or both.
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n",
 			row.Name, cmp.Or(row.Least, "-"), cmp.Or(row.Otherwise, row.Default), ceiling, scopes[row.Scope], row.Help, row.By)
 	}
+
 	if *updateLimits {
 		if err := os.WriteFile(limitsPage, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	old, err := os.ReadFile(limitsPage)
 	if err != nil || string(old) != b.String() {
 		t.Errorf("%s is not what the table says (%v): run go test ./api -run TestLimitsPage -update-limits", limitsPage, err)

@@ -112,6 +112,7 @@ func TestOverTakesFieldByField(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	got := api.Limits{Memory: api.GiB, Cpuset: "1"}.Over(preset).Over(api.Defaults()).Resolve()
 	want := api.Limits{
 		Memory: api.GiB, Cpuset: "1", // requested

@@ -69,20 +69,24 @@ func ParseAllow(entry string) (AllowRule, error) {
 		}
 		host, r.Ports = entry[:i], []uint16{uint16(port)}
 	}
+
 	switch {
 	case strings.Contains(entry, "://") || strings.Contains(host, "/") && !strings.Contains(host, "."):
 		return bad("a URL is no host")
 	case strings.ContainsAny(host, ":[]"):
 		return bad("IPv6 addresses are not offered")
 	}
+
 	if prefix, ok := addressRange(host); ok {
 		r.Prefix = prefix.Masked()
 		return r, nil
 	}
+
 	host, r.Below = strings.CutPrefix(strings.ToLower(host), "*.")
 	if why := hostNameError(host); why != "" {
 		return bad(why)
 	}
+
 	r.Host = strings.TrimSuffix(host, ".")
 	return r, nil
 }
@@ -107,6 +111,7 @@ func hostNameError(name string) string {
 	case len(name) > 253:
 		return "the name is longer than 253 characters"
 	}
+
 	for _, l := range labels {
 		if l == "" || len(l) > 63 {
 			return "a part of the name is empty or longer than 63 characters"
@@ -120,6 +125,7 @@ func hostNameError(name string) string {
 			}
 		}
 	}
+
 	last := labels[len(labels)-1]
 	if last[0] >= '0' && last[0] <= '9' {
 		return "a name does not end in a number"
@@ -150,9 +156,11 @@ func NetworkPorts(network string, rules []AllowRule) ([]uint16, error) {
 	if network == NetworkPublic {
 		ports = DefaultPorts()
 	}
+
 	for _, r := range rules {
 		ports = append(ports, r.Ports...)
 	}
+
 	slices.Sort(ports)
 	ports = slices.Compact(ports)
 	if len(ports) > AllowPortMax {
@@ -175,10 +183,12 @@ func validateNetwork(network string, allow []string) error {
 	case len(allow) == 0 && network == NetworkAllow:
 		return Refuse(CodeBadRequest, "network is allow, and allow lists no host: list some, or use none, loopback or public")
 	}
+
 	rules, err := AllowRules(allow)
 	if err != nil {
 		return err
 	}
+
 	_, err = NetworkPorts(network, rules)
 	return err
 }

@@ -31,6 +31,7 @@ func TestAllowEntries(t *testing.T) {
 			t.Errorf("%s: %+v, %v", tt.entry, r, err)
 		}
 	}
+
 	for _, entry := range []string{
 		"", ":80", "a.test:", "a.test:0", "a.test:65536", "a.test:http", "https://a.test", "a.test/path", "[::1]:80", "::1", "*",
 		"*.", "a*.test", "*.*.test",

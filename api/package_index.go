@@ -24,6 +24,7 @@ func ParseIndex(text string) (PackageIndex, error) {
 		func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("\"'`\\$;&|<>(){}", c) }) >= 0 {
 		return bad("it is too long, or has characters that a URL does not need")
 	}
+
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
@@ -35,6 +36,7 @@ func ParseIndex(text string) (PackageIndex, error) {
 	case u.RawQuery != "" || u.Fragment != "":
 		return bad("it has a query or a fragment")
 	}
+
 	port := u.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
@@ -42,6 +44,7 @@ func ParseIndex(text string) (PackageIndex, error) {
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return bad("its port is no number")
 	}
+
 	rule, err := ParseAllow(u.Hostname() + ":" + port)
 	if err != nil || rule.Below {
 		return bad("its host is not a name or an IPv4 address")
@@ -116,12 +119,14 @@ func validateRequirements(language, image string, requirements []string, index s
 	case len(requirements) > RequirementsMax:
 		return Refuse(CodeBadRequest, "there are %d requirements: the most is %d", len(requirements), RequirementsMax)
 	}
+
 	if slices.ContainsFunc(requirements, func(r string) bool { return len(r) > RequirementBytes }) {
 		return Refuse(CodeBadRequest, "a requirement has more than %d bytes", RequirementBytes)
 	}
 	if index == "" {
 		return nil
 	}
+
 	_, err := ParseIndex(index)
 	return err
 }

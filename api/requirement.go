@@ -79,32 +79,39 @@ func ParseRequirement(kind PackageKind, entry string) (Requirement, error) {
 	if !ok {
 		return Requirement{}, Refuse(CodeBadRequest, "there are no packages of the kind %.40q", kind)
 	}
+
 	bad := func(format string, args ...any) (Requirement, error) {
 		return Requirement{}, Refuse(CodeBadRequest,
 			"requirement %.80q: %s: write a name and bounds of its version, such as %s", entry,
 			fmt.Sprintf(format, args...), form.example)
 	}
+
 	if len(entry) > RequirementBytes {
 		return bad("it has more than %d bytes", RequirementBytes)
 	}
+
 	text := spaces().ReplaceAllString(strings.Trim(entry, " "), "$1")
 	for _, c := range text {
 		if c <= ' ' || c > '~' {
 			return bad("the character %q is not allowed", c)
 		}
 	}
+
 	end := strings.IndexAny(text, "[=!<>~^")
 	if end < 0 {
 		end = len(text)
 	}
+
 	r := Requirement{Name: text[:end]}
 	if !form.name.MatchString(r.Name) {
 		return bad("%.80q is no name of a package: options, paths and URLs are not allowed", r.Name)
 	}
+
 	text = text[end:]
 	if kind == PythonPackages {
 		r.Name = normalName(r.Name)
 	}
+
 	if inner, ok := strings.CutPrefix(text, "["); ok {
 		extras, rest, closed := strings.Cut(inner, "]")
 		if !form.extras || !closed {
@@ -119,9 +126,11 @@ func ParseRequirement(kind PackageKind, entry string) (Requirement, error) {
 		slices.Sort(r.Extras)
 		r.Extras, text = slices.Compact(r.Extras), rest
 	}
+
 	if text == "" {
 		return r, nil
 	}
+
 	for part := range strings.SplitSeq(text, ",") {
 		b, why := form.bound(part)
 		if why != "" {
@@ -129,9 +138,11 @@ func ParseRequirement(kind PackageKind, entry string) (Requirement, error) {
 		}
 		r.Versions = append(r.Versions, b)
 	}
+
 	if len(r.Versions) > requirementBounds {
 		return bad("its version has more than %d bounds", requirementBounds)
 	}
+
 	slices.SortFunc(r.Versions, func(a, b VersionBound) int { return strings.Compare(a.Op+a.Version, b.Op+b.Version) })
 	r.Versions = slices.Compact(r.Versions)
 	return r, nil
@@ -145,6 +156,7 @@ func (f requirementForm) bound(text string) (b VersionBound, why string) {
 			break
 		}
 	}
+
 	switch {
 	case b.Op == "":
 		return b, fmt.Sprintf("%.80q does not begin with one of %s", text, strings.Join(f.ops, " "))
@@ -155,6 +167,7 @@ func (f requirementForm) bound(text string) (b VersionBound, why string) {
 	case strings.HasSuffix(b.Version, ".*") && b.Op != "==" && b.Op != "!=":
 		return b, ".* is for == and != alone"
 	}
+
 	return b, ""
 }
 
@@ -196,6 +209,7 @@ func (r Requirement) ForInstaller(kind PackageKind) string {
 	for _, v := range r.Versions {
 		bounds = append(bounds, v.Op+v.Version)
 	}
+
 	switch {
 	case kind == PythonPackages || len(bounds) == 0:
 		return r.String()
@@ -205,6 +219,7 @@ func (r Requirement) ForInstaller(kind PackageKind) string {
 		}
 		return r.Name + "@" + strings.Join(bounds, " ")
 	}
+
 	for i, b := range bounds {
 		bounds[i] = strings.Replace(b, "==", "=", 1)
 	}
@@ -216,6 +231,7 @@ func ParseRequirements(kind PackageKind, entries []string) ([]Requirement, error
 	if len(entries) > RequirementsMax {
 		return nil, Refuse(CodeBadRequest, "there are %d requirements: the most is %d", len(entries), RequirementsMax)
 	}
+
 	var all []Requirement
 	for _, e := range entries {
 		r, err := ParseRequirement(kind, e)
@@ -224,6 +240,7 @@ func ParseRequirements(kind PackageKind, entries []string) ([]Requirement, error
 		}
 		all = append(all, r)
 	}
+
 	slices.SortFunc(all, func(a, b Requirement) int { return strings.Compare(a.String(), b.String()) })
 	return slices.CompactFunc(all, func(a, b Requirement) bool { return a.String() == b.String() }), nil
 }

@@ -55,6 +55,7 @@ func TestHostileRequirementsAreRefused(t *testing.T) {
 		"_x", "x-", "~/x", "x==*",
 		strings.Repeat("x", 201), "x" + strings.Repeat(",>1", 17), "x>1" + strings.Repeat(",>1.1", 30),
 	}
+
 	for _, kind := range api.PackageKinds() {
 		for _, entry := range hostile {
 			if kind != api.PythonPackages && entry == "x-" {
@@ -68,12 +69,14 @@ func TestHostileRequirementsAreRefused(t *testing.T) {
 			}
 		}
 	}
+
 	for _, entry := range []string{"@/x", "@x", "@x/", "@x/y/z", "../x", "X", ".x", "@.x/y", "x@1", "x==1.*", "x==4", "x==4.17",
 		"x==4.17.21.1", "x==4-1.0"} { // npm takes x@4 for any 4.x, and the last two for names of the index
 		if _, err := api.ParseRequirement(api.NPMPackages, entry); err == nil {
 			t.Errorf("npm %q is taken", entry)
 		}
 	}
+
 	if _, err := api.ParseRequirement("apt", "x"); err == nil {
 		t.Error("a kind that does not exist is taken")
 	}
@@ -95,21 +98,25 @@ func FuzzRequirement(f *testing.F) {
 	for _, s := range []string{"numpy==2.*", "a[b,c]>=1,<2", "@types/node^20", "rack~>3.0", "-r x", "x @ y"} {
 		f.Add(s)
 	}
+
 	f.Fuzz(func(t *testing.T, entry string) {
 		for _, kind := range api.PackageKinds() {
 			r, err := api.ParseRequirement(kind, entry)
 			if err != nil {
 				continue
 			}
+
 			again, err := api.ParseRequirement(kind, r.String())
 			if err != nil || again.String() != r.String() {
 				t.Errorf("%s %q is %q, and that is %q, %v", kind, entry, r, again, err)
 			}
+
 			words := r.ForInstaller(kind)
 			if strings.HasPrefix(words, "-") || strings.ContainsAny(words, "\n\r\x00;#$`\\'\"(){}%:") ||
 				strings.Contains(words, "..") && kind == api.PythonPackages {
 				t.Errorf("%s %q becomes %q", kind, entry, words)
 			}
+
 			for _, c := range words {
 				if c > '~' {
 					t.Errorf("%s %q becomes %q", kind, entry, words)
@@ -127,6 +134,7 @@ func TestIndexes(t *testing.T) {
 			t.Errorf("%s: %v, %v", url, x.Host, err)
 		}
 	}
+
 	for _, url := range []string{
 		"", "pypi.org", "ftp://pypi.org/", "file:///etc", "https://user:pass@pypi.org/", "https://pypi.org/?x=1", "https://[::1]/",
 		"https://*.org/", "https:///x",
@@ -137,6 +145,7 @@ func TestIndexes(t *testing.T) {
 			t.Errorf("%q: %+v, %v; want a refusal", url, x, err)
 		}
 	}
+
 	l := api.LanguagePackages{Index: "https://pypi.org/simple", Hosts: []string{"files.pythonhosted.org"}}
 	_, own, err := l.IndexFor("https://mirror.example.org/simple")
 	if err != nil || len(own) != 1 {
@@ -152,6 +161,7 @@ func TestRequestsForPackages(t *testing.T) {
 	if err := ok.Validate(); err != nil {
 		t.Error(err)
 	}
+
 	for name, change := range map[string]func(*api.Run){
 		"no language":    func(r *api.Run) { r.Language, r.Source, r.Image, r.Argv = "", nil, "x", []string{"y"} },
 		"an image":       func(r *api.Run) { r.Image = "x" },
@@ -166,6 +176,7 @@ func TestRequestsForPackages(t *testing.T) {
 			t.Errorf("%s: taken", name)
 		}
 	}
+
 	if err := (api.PackageRequest{Language: "python"}).Validate(); err == nil {
 		t.Error("a request without requirements is taken")
 	}

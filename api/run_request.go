@@ -17,6 +17,7 @@ func (r RunRequest) ValidateProblem() error {
 	if r.Problem == "" {
 		return nil
 	}
+
 	for _, f := range []struct {
 		name string
 		set  bool
@@ -30,6 +31,7 @@ func (r RunRequest) ValidateProblem() error {
 			return Refuse(CodeBadRequest, "problem and %s are both set: the problem decides that; leave one of them out", f.name)
 		}
 	}
+
 	if r.Language == "" || r.Source == nil {
 		return Refuse(CodeBadRequest, "a problem judges a source: set language and source")
 	}

@@ -29,6 +29,7 @@ func TestValidateSession(t *testing.T) {
 		change(&s)
 		return s
 	}
+
 	for _, tt := range []struct {
 		name string
 		ask  api.SessionRequest
@@ -108,6 +109,7 @@ func TestParseSessionAndExec(t *testing.T) {
 		}
 		return raw
 	}
+
 	for _, name := range []string{"session-request", "session-request-least"} {
 		s, err := decode.Value[api.SessionRequest](golden(name), "session")
 		if err == nil {
@@ -115,6 +117,7 @@ func TestParseSessionAndExec(t *testing.T) {
 		}
 		wantCode(t, name, err, "")
 	}
+
 	for _, name := range []string{"exec", "exec-least"} {
 		e, err := decode.Value[api.Exec](golden(name), "exec")
 		if err == nil {
@@ -122,11 +125,13 @@ func TestParseSessionAndExec(t *testing.T) {
 		}
 		wantCode(t, name, err, "")
 	}
+
 	for _, raw := range []string{"", "[]", `{"image":"a","image":"b"}`, `{"Image":"a"}`, `{"image":"a"}x`, `{"image":"a","files":[]}`,
 		`{"image":"a","limits":{"memory":"x"}}`, "{\"image\":\"\xff\"}"} {
 		_, err := decode.Value[api.SessionRequest]([]byte(raw), "session")
 		wantCode(t, raw, err, api.CodeBadRequest)
 	}
+
 	for _, raw := range []string{"", `{"argv":["a"],"language":"python"}`, `{"argv":"a"}`, `{"argv":["a"],"env":{"A":1}}`} {
 		_, err := decode.Value[api.Exec]([]byte(raw), "exec")
 		wantCode(t, raw, err, api.CodeBadRequest)

@@ -29,6 +29,7 @@ func ParseSize(s string) (Size, error) {
 	if !binary {
 		num, _ = cutSuffixFold(num, "b")
 	}
+
 	shift := 0
 	for i, unit := range []string{"k", "m", "g", "t"} {
 		if n, ok := cutSuffixFold(num, unit); ok {
@@ -36,9 +37,11 @@ func ParseSize(s string) (Size, error) {
 			break
 		}
 	}
+
 	if binary && shift == 0 {
 		num = "" // iB belongs to a unit
 	}
+
 	f, err := strconv.ParseFloat(num, 64)
 	bytes := math.Ldexp(f, shift)
 	switch {
@@ -47,6 +50,7 @@ func ParseSize(s string) (Size, error) {
 	case !(bytes >= 1 && bytes < math.MaxInt64):
 		return 0, fmt.Errorf("size %q: must be at least one byte and less than 8192P", s)
 	}
+
 	return Size(bytes), nil
 }
 

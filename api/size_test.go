@@ -78,6 +78,7 @@ func TestSizeInJSON(t *testing.T) {
 			t.Errorf("%s: %d, %v; want %d", in, got, err, want)
 		}
 	}
+
 	if b, err := json.Marshal(512 * api.MiB); string(b) != "536870912" {
 		t.Errorf("512M is written %s, %v; want a number of bytes", b, err)
 	}
@@ -131,6 +132,7 @@ func TestDurationInJSON(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %v", in, got, err, want)
 		}
 	}
+
 	if b, err := json.Marshal(api.Duration(1500 * time.Millisecond)); string(b) != `"1.5s"` {
 		t.Errorf("written %s, %v; want 1.5s", b, err)
 	}
@@ -141,6 +143,7 @@ func TestBytesLoseNothing(t *testing.T) {
 	for i := range every {
 		every[i] = byte(i)
 	}
+
 	for _, tt := range []struct {
 		name string
 		in   string
@@ -170,6 +173,7 @@ func TestBytesLoseNothing(t *testing.T) {
 			}
 		})
 	}
+
 	for _, in := range []string{`1`, `{}`, `{"base64":"%%"}`, `{"base64":1}`, `["a"]`} {
 		var b api.Bytes
 		if err := json.Unmarshal([]byte(in), &b); err == nil {
@@ -209,6 +213,7 @@ func TestEncodedBytesHaveABoundedSize(t *testing.T) {
 			if most := len(tt.in)*2 + 2; len(tt.in) > 1<<10 && len(b) > most || len(tt.in) > 64<<10 && len(b) > most/4*3 {
 				t.Errorf("%d bytes became %d", len(tt.in), len(b))
 			}
+
 			var back api.Bytes
 			if err := json.Unmarshal(b, &back); err != nil || string(back) != tt.in {
 				t.Errorf("%d bytes came back, %v; want %d", len(back), err, len(tt.in))

@@ -35,6 +35,7 @@ func (r Run) validateSuite() error {
 	if s == nil {
 		return nil
 	}
+
 	named := slices.ContainsFunc(s.Command, func(w string) bool { return strings.Contains(w, ReportPlaceholder) })
 	switch {
 	case !slices.Contains(s.Report.Values(), s.Report):
@@ -60,5 +61,6 @@ func (r Run) validateSuite() error {
 	case len(r.Collect.Globs) > 0 || r.Collect.Files != 0 || r.Collect.Bytes != 0:
 		return Refuse(CodeBadRequest, "suite excludes collect: the report is the file that is collected")
 	}
+
 	return nil
 }

@@ -118,6 +118,7 @@ func Summarize(asked int, results []TestResult) Summary {
 		if t.Result.Verdict.Worse(s.Verdict) {
 			s.Verdict = t.Result.Verdict
 		}
+
 		switch t.Answer {
 		case WrongAnswer:
 			s.Answer = WrongAnswer
@@ -126,13 +127,16 @@ func Summarize(asked int, results []TestResult) Summary {
 		case Accepted:
 			compared++
 		}
+
 		if t.CheckerFailed {
 			s.CheckerFailed++
 		}
+
 		s.MaxCPU = max(s.MaxCPU, t.Result.Usage.CPU.or(0))
 		s.MaxMemory = max(s.MaxMemory, t.Result.Usage.Memory.or(0))
 		s.MaxWall = max(s.MaxWall, t.Result.Timing.Wall)
 	}
+
 	if s.Answer == "" && compared > 0 && compared == asked {
 		s.Answer = Accepted
 	}
@@ -163,6 +167,7 @@ func SumUsage(results []TestResult) Usage {
 		u.StdoutBytes += t.Result.Usage.StdoutBytes
 		u.StderrBytes += t.Result.Usage.StderrBytes
 	}
+
 	if len(results) > 0 {
 		u.CPU, u.Memory = Known(cpu, "sum of the tests"), Known(memory, "maximum of one test")
 	}

@@ -13,6 +13,7 @@ func TestSummarize(t *testing.T) {
 			Verdict: v, Usage: api.Usage{Memory: api.Known(memory, "x"), CPU: api.Unknown("x")}, Timing: api.Timing{Wall: 10 * memory},
 		}}
 	}
+
 	for _, c := range []struct {
 		name    string
 		asked   int

@@ -30,10 +30,12 @@ func TestTimelineRequests(t *testing.T) {
 		if err == nil {
 			err = run.Validate()
 		}
+
 		exec, eerr := decode.Value[api.Exec]([]byte(`{"argv": ["true"], "timeline": `+tt.json+`}`), "exec")
 		if eerr == nil {
 			eerr = exec.Validate()
 		}
+
 		for _, err := range []error{err, eerr} {
 			switch {
 			case tt.refusal == "" && err != nil:

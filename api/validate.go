@@ -55,6 +55,7 @@ func (r Run) validateProgram() error {
 	case len(r.Flags) > 0 && r.Source == nil:
 		return Refuse(CodeBadRequest, "flags are set, but there is no source to compile: set source, or leave flags out")
 	}
+
 	return nil
 }
 
@@ -67,6 +68,7 @@ func (r Run) validateArgs() error {
 	if len(r.Env) > MaxEnv {
 		return Refuse(CodeBadRequest, "env has %d variables: the most is %d", len(r.Env), MaxEnv)
 	}
+
 	total := 0
 	for i, a := range r.Argv {
 		if strings.ContainsRune(a, 0) {
@@ -74,6 +76,7 @@ func (r Run) validateArgs() error {
 		}
 		total += len(a) + 1
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(r.Env)) {
 		switch {
 		case name == "" || strings.ContainsAny(name, "=\x00"):
@@ -83,6 +86,7 @@ func (r Run) validateArgs() error {
 		}
 		total += len(name) + len(r.Env[name]) + 2
 	}
+
 	if total > MaxArgBytes {
 		return Refuse(CodeTooLarge, "argv and env are %s together: the most is %s; pass large data as a file or on stdin",
 			Size(total), Size(MaxArgBytes))
@@ -94,6 +98,7 @@ func (r Run) validateFiles() error {
 	if len(r.Files) > MaxFiles {
 		return Refuse(CodeBadFile, "%d files: the most is %d", len(r.Files), MaxFiles)
 	}
+
 	names := make([]string, 0, len(r.Files)+1)
 	for _, f := range r.Files {
 		if err := checkBlob("file "+f.Name, f.Blob, len(f.Content) > 0); err != nil {
@@ -101,20 +106,24 @@ func (r Run) validateFiles() error {
 		}
 		names = append(names, f.Name)
 	}
+
 	if r.SourceName != "" {
 		names = append(names, r.SourceName)
 	}
+
 	for _, n := range names {
 		if err := FileName(n); err != nil {
 			return err
 		}
 	}
+
 	slices.Sort(names)
 	for i := 1; i < len(names); i++ {
 		if names[i] == names[i-1] {
 			return Refuse(CodeBadFile, "file %q is given twice", names[i])
 		}
 	}
+
 	for _, n := range names {
 		for dir := path.Dir(n); dir != "."; dir = path.Dir(dir) {
 			if _, clash := slices.BinarySearch(names, dir); clash {
@@ -122,6 +131,7 @@ func (r Run) validateFiles() error {
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -142,6 +152,7 @@ func FileName(name string) error {
 	case strings.ContainsRune(name, 0) || !utf8.ValidString(name):
 		return bad("contains NUL or bytes that are not UTF-8")
 	}
+
 	for part := range strings.SplitSeq(name, "/") {
 		switch {
 		case part == "":
@@ -152,6 +163,7 @@ func FileName(name string) error {
 			return bad("has a part longer than 255 bytes")
 		}
 	}
+
 	return nil
 }
 
@@ -166,6 +178,7 @@ func (c Collect) validate() error {
 	case len(c.Globs) > CollectFiles:
 		return Refuse(CodeBadFile, "collect has %d globs: the most is %d", len(c.Globs), CollectFiles)
 	}
+
 	patterns := 0
 	for _, g := range c.Globs {
 		if _, err := path.Match(g, "x"); err != nil {
@@ -178,6 +191,7 @@ func (c Collect) validate() error {
 			patterns += len(g)
 		}
 	}
+
 	if patterns > MaxGlobBytes {
 		return Refuse(CodeBadFile,
 			"the globs of collect with *, ?, [ or \\ have %d bytes in total: the most is %d; use fewer or shorter ones, or plain names, which do not count", patterns, MaxGlobBytes)
@@ -195,6 +209,7 @@ func (r Run) validateChoices() error {
 	if err := validateNetwork(r.Network, r.Allow); err != nil {
 		return err
 	}
+
 	switch {
 	case r.Mode != "" && !slices.Contains(RunModes(), r.Mode):
 		return Refuse(CodeBadRequest, "mode %q does not exist: use strict, fresh or exclusive", r.Mode)
@@ -207,5 +222,6 @@ func (r Run) validateChoices() error {
 	case len(r.Language) > 256 || len(r.Image) > 256:
 		return Refuse(CodeBadRequest, "the name of the language or image is over 256 bytes: no such name exists")
 	}
+
 	return nil
 }

@@ -30,11 +30,13 @@ func (r Run) validateJudging() error {
 		return Refuse(CodeBadRequest,
 			"passes is %d: only the protocol kattis has a way to ask for another pass, and with testlib passes is 2, for a program that runs twice", r.Passes)
 	}
+
 	if r.Check != nil {
 		if err := r.Check.validate(); err != nil {
 			return Refuse(err.(*Error).Code, "check: %w", err) //nolint:errorlint // validate returns no other type
 		}
 	}
+
 	if r.Interactor != nil {
 		if err := r.Interactor.validate(r.Check); err != nil {
 			return Refuse(err.(*Error).Code, "interactor: %w", err) //nolint:errorlint // validate returns no other type
@@ -44,6 +46,7 @@ func (r Run) validateJudging() error {
 				"interactor: passes is %d: leave it out, or set 1 where the program runs twice (passes 2, protocol testlib) and a checker judges the second run", p)
 		}
 	}
+
 	return validateGroups(r.Groups, r.Tests)
 }
 
@@ -73,6 +76,7 @@ func (c Check) validate() error {
 	if err := c.Points.validate(c.Protocol); err != nil {
 		return err
 	}
+
 	switch {
 	case c.Protocol == ProtocolPython && c.Source == nil:
 		return Refuse(CodeBadRequest,
@@ -80,6 +84,7 @@ func (c Check) validate() error {
 	case c.Protocol == ProtocolPython && len(c.Args) > 0:
 		return Refuse(CodeBadRequest, "protocol python has no arguments: leave args out")
 	}
+
 	if c.Protocol == ProtocolPython && c.Language == "" {
 		c.Language = PythonCheckers
 	}
@@ -117,6 +122,7 @@ func (i Interactor) validate(check *Check) error {
 	case i.ProgramIO != "" && !slices.Contains(i.ProgramIO.Values(), i.ProgramIO):
 		return Refuse(CodeBadRequest, "program_io %q does not exist: use %s", i.ProgramIO, orList(i.ProgramIO.Values()))
 	}
+
 	if err := i.Points.validate(i.Protocol); err != nil {
 		return err
 	}
@@ -136,10 +142,12 @@ func validateGroups(groups []ScoreGroup, tests []Test) error {
 	if len(groups) > MaxGroups {
 		return Refuse(CodeBadRequest, "%d groups: the most is %d", len(groups), MaxGroups)
 	}
+
 	ids := make([]string, 0, len(tests))
 	for _, t := range tests {
 		ids = append(ids, t.ID)
 	}
+
 	of, within := map[string]string{}, map[string]string{} // the group of each test, and of each group
 	depth := map[string]int{}
 	seen := map[string]bool{}
@@ -159,16 +167,19 @@ func validateGroups(groups []ScoreGroup, tests []Test) error {
 				"group %q requires %d groups: the most is %d; groups can be in a group, which is then required", g.ID,
 				len(g.Requires), maxRequires)
 		}
+
 		for field, names := range map[string][]string{"tests": g.Tests, "groups": g.Groups, "requires": g.Requires} {
 			if name, twice := repeated(names); twice {
 				return Refuse(CodeBadRequest, "group %q lists %q twice in %s: list it once", g.ID, name, field)
 			}
 		}
+
 		for _, name := range slices.Concat(g.Requires, g.Groups) {
 			if !seen[name] {
 				return Refuse(CodeBadRequest, "group %q names group %q, which does not come before it: list it earlier", g.ID, name)
 			}
 		}
+
 		for _, name := range g.Groups {
 			if other, taken := within[name]; taken {
 				return Refuse(CodeBadRequest, "group %q is in the groups %q and %q: list it in one of them", name, other, g.ID)
@@ -176,9 +187,11 @@ func validateGroups(groups []ScoreGroup, tests []Test) error {
 			within[name] = g.ID
 			depth[g.ID] = max(depth[g.ID], depth[name]+1)
 		}
+
 		if depth[g.ID] >= maxGroupDepth {
 			return Refuse(CodeBadRequest, "group %q holds groups %d deep: the most is %d", g.ID, depth[g.ID]+1, maxGroupDepth)
 		}
+
 		for _, pattern := range g.Tests {
 			matched := false
 			for at, id := range ids {
@@ -191,15 +204,18 @@ func validateGroups(groups []ScoreGroup, tests []Test) error {
 				}
 				matched, of[id] = true, g.ID
 			}
+
 			if !matched {
 				return Refuse(CodeBadRequest, "group %q names test %q, and there is no such test", g.ID, pattern)
 			}
 		}
+
 		for _, name := range g.Groups {
 			if _, some := first[name]; some {
 				spread(first, last, g.ID, first[name], last[name])
 			}
 		}
+
 		for _, name := range g.Requires {
 			from, some := first[g.ID]
 			if to, others := last[name]; some && others && from <= to {
@@ -208,8 +224,10 @@ func validateGroups(groups []ScoreGroup, tests []Test) error {
 					name, ids[to], ids[from])
 			}
 		}
+
 		seen[g.ID] = true
 	}
+
 	return nil
 }
 
@@ -250,6 +268,7 @@ func (g ScoreGroup) validate() error {
 	case g.Passes != "" && !slices.Contains(g.Passes.Values(), g.Passes):
 		return Refuse(CodeBadRequest, "group %q: passes %q does not exist: use %s", g.ID, g.Passes, orList(g.Passes.Values()))
 	}
+
 	for _, n := range []struct {
 		name  string
 		value float64
@@ -258,6 +277,7 @@ func (g ScoreGroup) validate() error {
 			return Refuse(CodeBadRequest, "group %q: %s is %v: must be a positive number or zero", g.ID, n.name, n.value)
 		}
 	}
+
 	return nil
 }
 

@@ -15,14 +15,17 @@ func (s SessionRequest) Validate() error {
 	case s.Idle != 0 && s.Idle < Duration(100*time.Millisecond):
 		return Refuse(CodeBadLimits, "idle is %s: the least is 100ms", s.Idle)
 	}
+
 	if s.Network != "" && s.Network != NetworkNone {
 		return Refuse(CodeUnsupported, "network %.80q is not offered for sessions: use none, or a run", s.Network)
 	}
+
 	as := Run{
 		Language: s.Language, Image: s.Image, Requirements: s.Requirements, Index: s.Index, Env: s.Env,
 		Preset: s.Preset, Labels: s.Labels,
 		Profile: s.Profile, ProfileMode: s.ProfileMode, ProfileRules: s.ProfileRules,
 	}
+
 	for _, check := range []func() error{
 		as.validateArgs, as.validateChoices, as.validatePackages, s.validateVolume, s.Limits.Validate, s.ExecLimits.Validate,
 		func() error { return s.Limits.refuseScope(OfExec, "only for execs: set it in exec_limits") },
@@ -34,6 +37,7 @@ func (s SessionRequest) Validate() error {
 			return err
 		}
 	}
+
 	return nil
 }
 

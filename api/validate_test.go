@@ -15,11 +15,13 @@ func TestValidate(t *testing.T) {
 		change(&r)
 		return r
 	}
+
 	source := func(change func(r *api.Run)) api.Run {
 		r := api.Run{Language: "python", Source: []byte("1")}
 		change(&r)
 		return r
 	}
+
 	digest := strings.Repeat("0a", 32)
 	tests := func(n int) (all []api.Test) {
 		for i := range n {
@@ -27,12 +29,14 @@ func TestValidate(t *testing.T) {
 		}
 		return all
 	}
+
 	many := func(n int) (files []api.File) {
 		for i := range n {
 			files = append(files, api.File{Name: fmt.Sprint(i)})
 		}
 		return files
 	}
+
 	for _, tt := range []struct {
 		name string
 		run  api.Run
@@ -172,6 +176,7 @@ func TestFileNamesOutsideOfBoxAreRefused(t *testing.T) { // FIO-03, FIO-12
 			t.Errorf("%.40q: %v; want bad-file", name, err)
 		}
 	}
+
 	for _, name := range []string{"a", "...", "..a", "a..", ".hidden", "a/b/c", "-rf", "a b", "*", "世界", strings.Repeat("a", 255)} {
 		if err := api.FileName(name); err != nil {
 			t.Errorf("%.40q: %v; want it accepted", name, err)

@@ -31,6 +31,7 @@ func (r Run) validateTestFiles() error {
 		return Refuse(CodeBadFile,
 			"input_file and output_file are both %q: a program that does nothing would leave its input", r.InputFile)
 	}
+
 	var err error
 	of := namesOf(r)
 	for _, one := range []struct{ field, name string }{{"input_file", r.InputFile}, {"output_file", r.OutputFile}} {
@@ -47,6 +48,7 @@ func (r Run) validateTestFiles() error {
 			return Refuse(CodeBadFile, "%s: %w", one.field, err)
 		}
 	}
+
 	total := 0
 	for _, t := range r.Tests {
 		if total += len(t.Files); total > MaxTestFiles || len(r.Files)+len(t.Files) > MaxFiles {
@@ -58,6 +60,7 @@ func (r Run) validateTestFiles() error {
 			return Refuse(CodeBadFile, "test %q: %w", t.ID, err)
 		}
 	}
+
 	return nil
 }
 
@@ -76,10 +79,12 @@ func (t Test) validateFiles(r Run, of sortedNames) error {
 		}
 		own = append(own, f.Name)
 	}
+
 	slices.Sort(own)
 	if n := own.dirs(); n > MaxTestDirs { // before anything that takes time for each of them
 		return Refuse(CodeBadFile, "its files are in %d directories: the most is %d", n, MaxTestDirs)
 	}
+
 	for i, name := range own {
 		if i > 0 && name == own[i-1] {
 			return Refuse(CodeBadFile, "file %q is given twice", name)
@@ -91,6 +96,7 @@ func (t Test) validateFiles(r Run, of sortedNames) error {
 			return err
 		}
 	}
+
 	return nil
 }
 

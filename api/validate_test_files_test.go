@@ -14,6 +14,7 @@ func TestValidateTestFiles(t *testing.T) {
 		change(&r)
 		return r
 	}
+
 	own := func(files ...File) func(r *Run) { return func(r *Run) { r.Tests[1].Files = files } }
 	program := Program{Image: "tiny", Argv: []string{"x"}}
 	for _, tt := range []struct {
@@ -78,9 +79,11 @@ func TestFilesOfAllTestsAreBounded(t *testing.T) {
 		}
 		r.Tests = append(r.Tests, one)
 	}
+
 	if err := r.Validate(); err != nil {
 		t.Error(err)
 	}
+
 	r.Tests[0].Files = append(r.Tests[0].Files, File{Name: "one more"})
 	if err := r.Validate(); !HasCode(err, CodeBadFile) {
 		t.Errorf("one file more: %v", err)
@@ -95,12 +98,15 @@ func TestDirectoriesOfTestFilesAreBounded(t *testing.T) {
 	for i := range MaxFiles {
 		r.Tests[0].Files = append(r.Tests[0].Files, File{Name: fmt.Sprintf("%s%d", deep, i)})
 	}
+
 	if err := r.Validate(); err != nil || CountDirs(r.Tests[0].Files) != 500 {
 		t.Errorf("%v, %d directories; want 500", err, CountDirs(r.Tests[0].Files))
 	}
+
 	for i := range MaxFiles {
 		r.Tests[0].Files[i].Name = fmt.Sprintf("%d/%sx", i, deep)
 	}
+
 	if err := r.Validate(); !HasCode(err, CodeBadFile) || !strings.Contains(err.Error(), "2052096 directories") {
 		t.Errorf("501 directories for each file: %v", err)
 	}

@@ -31,6 +31,7 @@ func (r Run) validateTests() error {
 	if err := r.Compare.Validate(); err != nil {
 		return err
 	}
+
 	switch {
 	case len(r.Tests) > MaxTests:
 		return Refuse(CodeBadRequest, "%d tests: the most is %d", len(r.Tests), MaxTests)
@@ -45,6 +46,7 @@ func (r Run) validateTests() error {
 	case len(r.Tests) == 0 && (r.StopAtFailure || r.KeepOutput != 0 || r.Compare != (Compare{})):
 		return Refuse(CodeBadRequest, "stop_at_failure, keep_output and compare need tests, but there are none")
 	}
+
 	seen := make(map[string]bool, len(r.Tests))
 	for i, t := range r.Tests {
 		switch {
@@ -59,6 +61,7 @@ func (r Run) validateTests() error {
 			return Refuse(err.(*Error).Code, "test %q: %w", t.ID, err) //nolint:errorlint // validate returns no other type
 		}
 	}
+
 	return nil
 }
 
@@ -74,6 +77,7 @@ func (t Test) validate(r Run) error {
 			return err
 		}
 	}
+
 	switch {
 	case t.Compare != nil && (r.Check != nil || r.Interactor != nil):
 		return Refuse(CodeBadRequest, "compare is set, and the run has a checker or an interactor: leave compare out")
@@ -84,11 +88,13 @@ func (t Test) validate(r Run) error {
 	case len(t.CheckArgs) > 0 && r.Check == nil && r.Interactor == nil:
 		return Refuse(CodeBadRequest, "check_args are set, and the run has neither a checker nor an interactor")
 	}
+
 	if len(t.CheckArgs) > 0 {
 		if err := (Run{Argv: t.CheckArgs}).validateArgs(); err != nil {
 			return err
 		}
 	}
+
 	return t.Limits.Validate()
 }
 

@@ -36,6 +36,7 @@ func TestValuesAreTheConstants(t *testing.T) {
 		"Aggregation": valued[Aggregation](), "GroupPass": valued[GroupPass](),
 		"ReportFormat": valued[ReportFormat](),
 	}
+
 	want := constants(t)
 	for name, values := range want {
 		slices.Sort(values)
@@ -43,6 +44,7 @@ func TestValuesAreTheConstants(t *testing.T) {
 			t.Errorf("%s has the values %q, and the constants %q", name, got[name], values)
 		}
 	}
+
 	if len(want) != len(got) {
 		t.Errorf("there are constants of %v, and values of %v", slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got)))
 	}
@@ -56,19 +58,23 @@ func constants(t *testing.T) map[string][]string {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
+
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		ast.Inspect(file, func(n ast.Node) bool {
 			spec, is := n.(*ast.ValueSpec)
 			if !is {
 				return true
 			}
+
 			of, typed := spec.Type.(*ast.Ident)
 			for _, v := range spec.Values {
 				if lit, is := v.(*ast.BasicLit); typed && is && lit.Kind == token.STRING {
@@ -79,8 +85,10 @@ func constants(t *testing.T) map[string][]string {
 					all[of.Name] = append(all[of.Name], text)
 				}
 			}
+
 			return true
 		})
 	}
+
 	return all
 }

@@ -60,6 +60,7 @@ func VolumeName(name string) error {
 	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return bad("has control characters")
 	}
+
 	return nil
 }
 

@@ -25,6 +25,7 @@ func WithBlobs(r api.Run, put func(content []byte) (digest string, err error)) (
 		*content = nil
 		return err
 	}
+
 	files := func(files []api.File) ([]api.File, error) {
 		out := append([]api.File(nil), files...)
 		for i := range out {
@@ -34,14 +35,18 @@ func WithBlobs(r api.Run, put func(content []byte) (digest string, err error)) (
 		}
 		return out, nil
 	}
+
 	if err := move(&r.Stdin, &r.StdinBlob); err != nil {
 		return r, err
 	}
+
 	var err error
 	if r.Files, err = files(r.Files); err != nil {
 		return r, err
 	}
+
 	r.Tests = append([]api.Test(nil), r.Tests...)
+
 	for i := range r.Tests {
 		t := &r.Tests[i]
 		if err := move(&t.Stdin, &t.StdinBlob); err != nil {
@@ -50,6 +55,7 @@ func WithBlobs(r api.Run, put func(content []byte) (digest string, err error)) (
 		if t.Files, err = files(t.Files); err != nil {
 			return r, err
 		}
+
 		if t.Expected != nil {
 			expected := *t.Expected
 			if err := move(&expected, &t.ExpectedBlob); err != nil {
@@ -60,5 +66,6 @@ func WithBlobs(r api.Run, put func(content []byte) (digest string, err error)) (
 			}
 		}
 	}
+
 	return r, nil
 }

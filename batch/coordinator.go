@@ -143,6 +143,7 @@ func (c *Coordinator) Run(ctx context.Context) (Progress, error) {
 	if done == nil {
 		done = new(Recorded)
 	}
+
 	r := &run{Coordinator: c, done: done, flights: map[int64]*flight{}, early: map[int64]Message{},
 		seed: maphash.MakeSeed(), epoch: rand.Text()}
 	r.order = order{on: c.Ordered, done: done, held: map[int64]line{}}
@@ -151,12 +152,14 @@ func (c *Coordinator) Run(ctx context.Context) (Progress, error) {
 	for _, s := range statuses {
 		r.progress.Statuses[s] = done.Count(s)
 	}
+
 	if c.Resumed {
 		var err error
 		if r.underWay, err = c.Queue.UnderWay(ctx, c.ID); err != nil {
 			return r.progress, err
 		}
 	}
+
 	ctx, cancel := context.WithCancel(ctx)
 	r.writer = startWriter(c.Output)
 	twice := c.Ahead != nil && !c.Ordered
@@ -165,6 +168,7 @@ func (c *Coordinator) Run(ctx context.Context) (Progress, error) {
 	if twice {
 		ahead = startReader(ctx, c.Ahead, func(l Line) bool { return l.Defaults == nil && l.urgent() })
 	}
+
 	results := make(chan Message)
 	var follower sync.WaitGroup
 	follower.Go(func() { c.Queue.Results(ctx, c.ID, results) })
@@ -222,6 +226,7 @@ func (r *run) roomAhead() bool {
 func (r *run) loop(ctx context.Context, in, ahead *reader, results <-chan Message) error {
 	tick := time.NewTicker(reconcileInterval)
 	defer tick.Stop()
+
 	stop, canceled := r.Stop, r.Canceled
 	begun := false // the first line, which may have the defaults, was read
 	for !r.complete() && !(r.stopping && r.stopped()) {
@@ -236,6 +241,7 @@ func (r *run) loop(ctx context.Context, in, ahead *reader, results <-chan Messag
 			r.quiet = time.Now()
 			tick.Reset(stopInterval)
 			err = r.Queue.Withdraw(ctx, r.ID)
+
 		case <-canceled:
 			canceled = nil
 			err = r.cancelAll(ctx)
@@ -246,17 +252,20 @@ func (r *run) loop(ctx context.Context, in, ahead *reader, results <-chan Messag
 			} else {
 				err = r.endOf(in, ahead)
 			}
+
 		case l, more := <-urgent:
 			if more {
 				err = r.take(ctx, l, true)
 			} else {
 				err = r.endOf(ahead, in)
 			}
+
 		case m := <-results:
 			if m.Body != nil {
 				r.quiet = time.Now()
 			}
 			err = r.record(ctx, m)
+
 		case w := <-r.writer.wrote:
 			err = r.wrote(ctx, w)
 		case <-tick.C:
@@ -264,6 +273,7 @@ func (r *run) loop(ctx context.Context, in, ahead *reader, results <-chan Messag
 				err = r.findLost(ctx, cmp.Or(r.LostAfter, DefaultLost))
 			}
 		}
+
 		if err != nil {
 			return err
 		}
@@ -271,6 +281,7 @@ func (r *run) loop(ctx context.Context, in, ahead *reader, results <-chan Messag
 			r.Report(r.progress)
 		}
 	}
+
 	return nil
 }
 

@@ -35,6 +35,7 @@ func jobLines(n int) string {
 				"\n\n", i, i, i, i%7 == 3)
 		}
 	}
+
 	return b.String()
 }
 
@@ -47,6 +48,7 @@ func read(t *testing.T, name string) []api.JobResult {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var all []api.JobResult
 	in := bufio.NewScanner(bytes.NewReader(text))
 	for in.Scan() {
@@ -56,6 +58,7 @@ func read(t *testing.T, name string) []api.JobResult {
 		}
 		all = append(all, r)
 	}
+
 	return all
 }
 
@@ -67,6 +70,7 @@ func checkResults(t *testing.T, all []api.JobResult, n int) {
 		if seen[r.Index] {
 			t.Errorf("job %d has two results", r.Index)
 		}
+
 		seen[r.Index] = true
 		want := api.JobDone
 		if refused(int(r.Index)) {
@@ -82,6 +86,7 @@ func checkResults(t *testing.T, all []api.JobResult, n int) {
 			t.Errorf("job %d has the id %s and the meta %s", r.Index, r.ID, r.Meta)
 		}
 	}
+
 	if len(seen) != n {
 		t.Errorf("%d of %d jobs have results", len(seen), n)
 	}
@@ -112,6 +117,7 @@ func TestEachJobHasOneResult(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			q := newFakeQueue(1)
 			q.lose, q.repeat, q.giveBack = tt.lose, tt.repeat, 0.2
 			c := coordinator(q, strings.NewReader(jobLines(jobs)), out, done)
@@ -122,6 +128,7 @@ func TestEachJobHasOneResult(t *testing.T) {
 			if err := errors.Join(err, out.Close()); err != nil {
 				t.Fatal(err)
 			}
+
 			all := read(t, name)
 			checkResults(t, all, jobs)
 			if kept == 0 {
@@ -146,16 +153,19 @@ func TestAResumedBatchEqualsAnUndisturbedOne(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out")
 	q := newFakeQueue(2)
 	q.lose, q.repeat = 0.1, 0.1
+
 	for attempt := 0; ; attempt++ {
 		out, done, err := batch.OpenOutput(name, attempt > 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		ctx, cancel := context.WithTimeout(t.Context(), 25*time.Millisecond)
 		if attempt > 40 {
 			cancel()
 			ctx, cancel = context.WithCancel(t.Context())
 		}
+
 		c := coordinator(q, strings.NewReader(jobLines(jobs)), out, done)
 		c.Resumed = attempt > 0
 		_, err = c.Run(ctx)
@@ -170,6 +180,7 @@ func TestAResumedBatchEqualsAnUndisturbedOne(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
+
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -180,17 +191,20 @@ func TestAResumedBatchEqualsAnUndisturbedOne(t *testing.T) {
 			}
 		}
 	}
+
 	checkResults(t, read(t, name), jobs)
 
 	before, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	executed := len(q.executed)
 	out, done, err := batch.OpenOutput(name, true, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	p, err := coordinator(q, strings.NewReader(jobLines(jobs)), out, done).Run(t.Context())
 	after, rerr := os.ReadFile(name)
 	if err := errors.Join(err, rerr, out.Close()); err != nil || !bytes.Equal(before, after) ||
@@ -212,10 +226,12 @@ func TestResumeRefusesAnotherInput(t *testing.T) {
 	if err := run(false, jobLines(20)); err != nil {
 		t.Fatal(err)
 	}
+
 	before, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	err = run(true, strings.Replace(jobLines(20), "print(3)", "print(4)", 1))
 	if less := run(true, jobLines(19)); !errors.Is(err, batch.ErrChanged) || !strings.Contains(err.Error(), "job 4 of") ||
 		!errors.Is(less, batch.ErrChanged) {
@@ -224,6 +240,7 @@ func TestResumeRefusesAnotherInput(t *testing.T) {
 	if err := run(false, jobLines(20)); !errors.Is(err, batch.ErrExists) {
 		t.Errorf("without resume: %v", err)
 	}
+
 	// Meta and labels are not work: they may change.
 	if err := run(true, strings.Replace(jobLines(20), `{"n": 3}`, `{"n": 4}`, 1)); err != nil {
 		t.Errorf("another meta: %v", err)
@@ -240,11 +257,13 @@ func TestRetryJudgesAgain(t *testing.T) {
 		`{"id":"b","index":1,"status":"done","score":0,"digest":"%s"}`,
 		`{"id":"c","index":2,"sta`,
 	}
+
 	second := api.Job{ID: "b", Run: api.Run{Language: "python", Source: api.Bytes("2")}}
 	lines[1] = fmt.Sprintf(lines[1], batch.Digest(second, ""))
 	if err := os.WriteFile(name, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
 		t.Fatal(err)
 	}
+
 	out, done, err := batch.OpenOutput(name, true, []api.JobStatus{api.JobError})
 	if err != nil {
 		t.Fatal(err)
@@ -252,15 +271,18 @@ func TestRetryJudgesAgain(t *testing.T) {
 	if done.Len() != 1 || done.Has(0) || !done.Has(1) || done.Has(2) {
 		t.Errorf("recorded: %+v", done)
 	}
+
 	var text strings.Builder
 	for i, id := range []string{"a", "b", "c"} {
 		fmt.Fprintf(&text, `{"id": %q, "language": "python", "source": "%d"}`+"\n", id, i+1)
 	}
+
 	q := newFakeQueue(4)
 	_, err = coordinator(q, strings.NewReader(text.String()), out, done).Run(t.Context())
 	if err := errors.Join(err, out.Close()); err != nil {
 		t.Fatal(err)
 	}
+
 	all := read(t, name)
 	if len(all) != 3 || all[0].ID != "b" || q.executed[1] != 0 || q.executed[0] != 1 || q.executed[2] != 1 {
 		t.Errorf("results %+v, executed %v", all, q.executed)
@@ -279,6 +301,7 @@ func TestTwoProcessesDoNotWriteOneFile(t *testing.T) {
 	if err := out.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	out, _, err = batch.OpenOutput(name, true, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -294,6 +317,7 @@ func TestACanceledBatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	q := newFakeQueue(5)
 	q.never = true
 	canceled := make(chan struct{})
@@ -304,6 +328,7 @@ func TestACanceledBatch(t *testing.T) {
 	if err := errors.Join(err, out.Close()); err != nil {
 		t.Fatal(err)
 	}
+
 	all := read(t, name)
 	if len(all) != 100 || p.Statuses[api.JobCanceled] != 90 || p.Statuses[api.JobRefused] != 10 || !q.canceled {
 		t.Errorf("%d results, progress %+v, the queue was asked: %v", len(all), p, q.canceled)
@@ -316,9 +341,11 @@ func TestStopFinishesWhatIsReleased(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	stop := make(chan struct{})
 	r, w := io.Pipe() // its input never ends
 	defer w.Close()
+
 	go io.WriteString(w, jobLines(5)) //nolint:errcheck // the pipe is closed at the end of the test
 	q := newFakeQueue(6)
 	q.taken = true
@@ -330,6 +357,7 @@ func TestStopFinishesWhatIsReleased(t *testing.T) {
 			stop = nil
 		}
 	}
+
 	p, err := c.Run(t.Context())
 	if err := errors.Join(err, out.Close()); err != nil {
 		t.Fatal(err)
@@ -346,6 +374,7 @@ func TestStopWithdrawsWhatNoWorkerHas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	q := newFakeQueue(9)
 	q.never = true
 	stop := make(chan struct{})
@@ -357,6 +386,7 @@ func TestStopWithdrawsWhatNoWorkerHas(t *testing.T) {
 	if err := errors.Join(err, out.Close()); err != nil {
 		t.Fatal(err)
 	}
+
 	there, err := q.UnderWay(t.Context(), "b")
 	if err != nil || len(there) != 0 || p.Statuses[api.JobDone] != 0 || time.Since(began) > 5*time.Second {
 		t.Errorf("%d jobs are left in the queue (%v) after %v, progress %+v", len(there), err, time.Since(began), p)
@@ -369,6 +399,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	text := "\ufeff" + `{"defaults": {"language": "python", "tests": [{"stdin": "1"}]}}
 {"id": "a", "source": "1"}
 {"id": "b", "source": "2", "limits": {"cpu": "1s"}}
@@ -391,10 +422,12 @@ func TestInputIsReadAsTheWindowOpens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	q := newFakeQueue(8)
 	q.never = true
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
+
 	p, err := coordinator(q, strings.NewReader(jobLines(5000)), out, done).Run(ctx)
 	if !errors.Is(err, context.DeadlineExceeded) || p.Read > 2*18 { // that of urgent jobs is another one; broken lines do not fill it
 		t.Errorf("%v: %d jobs were read with a window of 16 and no result", err, p.Read)

@@ -69,22 +69,26 @@ func (q *fakeQueue) Results(ctx context.Context, id string, out chan<- batch.Mes
 func (q *fakeQueue) next() []batch.Message {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+
 	if q.chance(0.01) {
 		return []batch.Message{{}} // something was lost
 	}
 	if q.never {
 		return nil
 	}
+
 	for i, m := range q.jobs { // in no order
 		delete(q.jobs, i)
 		q.executed[i]++
 		if q.chance(q.lose) {
 			return nil
 		}
+
 		var w batch.Work
 		if err := json.Unmarshal(m.Body, &w); err != nil {
 			panic(err)
 		}
+
 		if q.chance(q.giveBack) {
 			body, err := json.Marshal(batch.Returned{ID: w.Job.ID, Index: w.Index, Digest: w.Digest, Returned: "not now"})
 			if err != nil {
@@ -93,12 +97,14 @@ func (q *fakeQueue) next() []batch.Message {
 			q.executed[i]--
 			return []batch.Message{{Batch: m.Batch, Index: i, Body: body}}
 		}
+
 		score := 1.0
 		body, err := json.Marshal(api.JobResult{ID: w.Job.ID, Index: w.Index, Status: api.JobDone, Verdict: api.OK, Score: &score,
 			Digest: w.Digest, Meta: w.Job.Meta})
 		if err != nil {
 			panic(err)
 		}
+
 		q.sequence++
 		m := batch.Message{Batch: m.Batch, Index: i, Sequence: q.sequence, Body: body}
 		if q.chance(q.repeat) {
@@ -106,6 +112,7 @@ func (q *fakeQueue) next() []batch.Message {
 		}
 		return []batch.Message{m}
 	}
+
 	return nil
 }
 

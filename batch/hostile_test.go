@@ -62,12 +62,14 @@ func resultOf(t *testing.T, line string, index int64, change func(body string) s
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	score := 1.0
 	body, err := json.Marshal(api.JobResult{ID: j.ID, Index: index, Status: api.JobDone, Verdict: api.OK, Score: &score,
 		Digest: batch.Digest(j, "")})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return batch.Message{Batch: "b", Index: index, Sequence: uint64(index) + 1,
 		Body: []byte(change(string(body)))} //nolint:gosec // it is small
 }
@@ -80,17 +82,20 @@ func runHeld(t *testing.T, lines []string, held []batch.Message, late bool) []ap
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	q := &heldQueue{fakeQueue: newFakeQueue(1), held: held, sent: make(chan struct{})}
 	after := make(chan struct{})
 	if close(after); late {
 		after = q.sent
 	}
+
 	// The byte order mark is looked for at once: the first line is there.
 	in := io.MultiReader(strings.NewReader("\n\n\n\n"), lateReader{after, strings.NewReader(strings.Join(lines, "\n"))})
 	c := coordinator(q, in, out, done)
 	c.Resumed = true
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
+
 	_, err = c.Run(ctx)
 	if err := errors.Join(err, out.Close()); err != nil {
 		t.Fatal(err)
@@ -121,19 +126,23 @@ func (q *givingBack) Results(ctx context.Context, id string, out chan<- batch.Me
 			if n > 0 {
 				q.attempts = append(q.attempts, m.Before)
 			}
+
 			score := 1.0
 			var res any = api.JobResult{ID: w.Job.ID, Index: w.Index, Status: api.JobDone, Verdict: api.OK, Score: &score, Digest: w.Digest}
 			if n < 4 {
 				res = batch.Returned{ID: w.Job.ID, Index: w.Index, Digest: w.Digest, Returned: "not now", Attempts: []int{2, 0, -7, 1000}[n]}
 			}
+
 			body, err := json.Marshal(res)
 			if err != nil {
 				panic(err)
 			}
+
 			select {
 			case out <- batch.Message{Batch: id, Index: m.Index, Body: body}:
 			case <-ctx.Done():
 			}
+
 		case <-ctx.Done():
 			return
 		}
@@ -164,10 +173,12 @@ func TestResultsThatComeBeforeTheirLinesCount(t *testing.T) {
 		lines = append(lines, fmt.Sprintf(`{"id": "job-%d", "language": "python", "source": "1"}`, i))
 		held = append(held, resultOf(t, lines[i], i, func(body string) string { return body }))
 	}
+
 	all := runHeld(t, lines, held, true)
 	if len(all) != len(lines) {
 		t.Fatalf("%d of %d jobs have results", len(all), len(lines))
 	}
+
 	for _, r := range all {
 		if r.Status != api.JobDone {
 			t.Errorf("job %d is %s: %v", r.Index, r.Status, r.Error)
@@ -206,11 +217,13 @@ func TestProblemsOfJobsDecide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	in := `{"id": "plain", "language": "python", "source": "1", "problem": "p"}` + "\n"
 	fields := []string{`"tests": [{"id": "1"}]`, `"compare": {"how": "exact"}`, `"passes": 2`, `"input_file": "a"`, `"output_file": "a"`}
 	for i, field := range fields {
 		in += fmt.Sprintf(`{"id": "%d", "language": "python", "source": "1", "problem": "p", %s}`+"\n", i, field)
 	}
+
 	c := coordinator(newFakeQueue(1), strings.NewReader(in), out, done)
 	c.Problem = func(context.Context, string) (api.Run, string, error) {
 		return api.Run{Tests: []api.Test{{ID: "1"}}}, "p", nil
@@ -230,6 +243,7 @@ func TestDefaultsReachPrepareAndProblems(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	in := `{"defaults": {"language": "python", "limits": {"memory": "64M"}}}` + "\n" +
 		`{"id": "a", "source": "1"}` + "\n" + `{"id": "b", "source": "1", "problem": "p"}` + "\n"
 	q := newFakeQueue(1)
@@ -242,6 +256,7 @@ func TestDefaultsReachPrepareAndProblems(t *testing.T) {
 		}
 		return nil
 	}
+
 	p, err := c.Run(t.Context())
 	if err := errors.Join(err, out.Close()); err != nil {
 		t.Fatal(err)
@@ -258,6 +273,7 @@ func TestHeadsOfRefusedJobs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	in := `{"source": "1"}` + "\n" + `{"id": "` + strings.Repeat("x", 1000) + `"}` + "\n" + `{"id": "a", "meta": "` +
 		strings.Repeat("x", api.MaxJobMeta) + `"}` + "\n"
 	c := coordinator(newFakeQueue(1), strings.NewReader(in), out, done)
@@ -266,6 +282,7 @@ func TestHeadsOfRefusedJobs(t *testing.T) {
 	if err := errors.Join(err, out.Close()); err != nil {
 		t.Fatal(err)
 	}
+
 	for i, want := range []struct{ id, message string }{{"line 1", "the job has no id"}, {"line 2", "an id of 1000 bytes"},
 		{"a", "meta has 65538 bytes"}} {
 		if r := read(t, name)[i]; r.ID != want.id || r.Meta != nil || r.Error == nil || !strings.Contains(r.Error.Message, want.message) {

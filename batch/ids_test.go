@@ -17,13 +17,16 @@ func TestIDs(t *testing.T) {
 			}
 		}
 	}
+
 	if !s.add(0) || s.add(0) {
 		t.Error("the hash 0 is there before it was added, or not after")
 	}
+
 	places := 0
 	for _, p := range s.parts {
 		places += len(p.places)
 	}
+
 	if per := float64(8*places) / n; per > 12 {
 		t.Errorf("an id takes %.1f bytes, want at most 12", per)
 	}

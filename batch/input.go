@@ -49,15 +49,18 @@ func (in *Input) Next() (Line, error) {
 			_, _ = in.in.Discard(3) // it has been read
 		}
 	}
+
 	for {
 		text, tooLong, err := in.line()
 		if err != nil && (!errors.Is(err, io.EOF) || len(text) == 0 && !tooLong) {
 			return Line{}, err
 		}
+
 		in.number++
 		if text = bytes.TrimSpace(text); len(text) == 0 && !tooLong {
 			continue
 		}
+
 		l := Line{Index: in.index, Number: in.number, Text: text, TooLong: tooLong}
 		if in.index == 0 && !in.begun {
 			in.begun = true
@@ -65,6 +68,7 @@ func (in *Input) Next() (Line, error) {
 				return l, nil
 			}
 		}
+
 		in.index++
 		return l, nil
 	}

@@ -41,6 +41,7 @@ func FuzzInput(f *testing.F) {
 			if l.Index != index || len(l.Text) > 64 || l.TooLong == (len(l.Text) > 0) {
 				t.Fatalf("line %+v, want index %d", l, index)
 			}
+
 			index++
 		}
 	})

@@ -97,9 +97,11 @@ func (r *Recorded) add(index int64, digest string, s api.JobStatus) error {
 	case r.Has(index):
 		return fmt.Errorf("job %d has two results", index+1)
 	}
+
 	if missing := index + 1 - int64(len(r.jobs)); missing > 0 {
 		r.jobs = append(r.jobs, make([]recordedJob, missing)...)
 	}
+
 	r.jobs[index] = recordedJob{digestStart(digest), uint8(i + 1)}
 	r.counts[i]++
 	r.total++
@@ -134,6 +136,7 @@ var ErrExists = errors.New("the file exists")
 // with a status in again, and a line that a crash cut off. The caller closes the Output.
 func OpenOutput(name string, resume bool, again []api.JobStatus) (*Output, *Recorded, error) {
 	done := new(Recorded)
+
 	// A symbolic link may be that of a stranger, and lead to a file that the user did not name (FIO-20).
 	flags := os.O_RDWR | os.O_CREATE | os.O_APPEND | unix.O_NOFOLLOW
 	if !resume {
@@ -142,6 +145,7 @@ func OpenOutput(name string, resume bool, again []api.JobStatus) (*Output, *Reco
 	if err := checkRegular(name); err != nil {
 		return nil, nil, err
 	}
+
 	f, err := os.OpenFile(name, flags, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return nil, nil, fmt.Errorf("%s: %w", name, ErrExists)
@@ -152,6 +156,7 @@ func OpenOutput(name string, resume bool, again []api.JobStatus) (*Output, *Reco
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() { // it was replaced meanwhile
 		return nil, nil, errors.Join(fmt.Errorf("%s is not a regular file", name), err, f.Close())
 	}
+
 	o := &Output{f: f, name: name, regular: true}
 	if err := o.lock(); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())
@@ -196,6 +201,7 @@ func (o *Output) load(name string, done *Recorded, again []api.JobStatus) error 
 				return o.rewrite(name, again)
 			}
 			return nil
+
 		case errors.Is(err, io.EOF): // a crash cut it off
 			if !startsAsResult(line) {
 				return noResult(name, number, errors.New("it is incomplete"))
@@ -204,13 +210,16 @@ func (o *Output) load(name string, done *Recorded, again []api.JobStatus) error 
 				return err
 			}
 			return o.rewrite(name, again)
+
 		case err != nil:
 			return err
 		}
+
 		l, err := decodeRecorded(line)
 		if err != nil {
 			return noResult(name, number, err)
 		}
+
 		offset += int64(len(line))
 		if slices.Contains(again, l.Status) {
 			dropped = true
@@ -255,14 +264,17 @@ func (o *Output) rewrite(name string, again []api.JobStatus) (err error) {
 	if _, err := o.f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
+
 	info, err := o.f.Stat()
 	if err != nil {
 		return err
 	}
+
 	// One that a crash left is removed, and a symbolic link of a stranger is not followed (FIO-20).
 	if err := os.Remove(name + ".new"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+
 	t, err := os.OpenFile(name+".new", os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
@@ -272,9 +284,11 @@ func (o *Output) rewrite(name string, again []api.JobStatus) (err error) {
 			err = errors.Join(err, t.Close(), os.Remove(t.Name()))
 		}
 	}()
+
 	if err := sameAccess(t, info); err != nil {
 		return err
 	}
+
 	in, out := bufio.NewReaderSize(o.f, 256<<10), bufio.NewWriterSize(t, 256<<10)
 	for {
 		line, err := in.ReadBytes('\n')
@@ -293,6 +307,7 @@ func (o *Output) rewrite(name string, again []api.JobStatus) (err error) {
 			return err
 		}
 	}
+
 	replaced := Output{f: t, regular: true}
 	if err := errors.Join(out.Flush(), t.Sync(), replaced.lock()); err != nil {
 		return err
@@ -300,6 +315,7 @@ func (o *Output) rewrite(name string, again []api.JobStatus) (err error) {
 	if err := os.Rename(t.Name(), name); err != nil {
 		return err
 	}
+
 	old := o.f
 	o.f = t
 	return errors.Join(durable.SyncDir(filepath.Dir(name)), old.Close())
@@ -324,6 +340,7 @@ func (o *Output) append(lines []byte) error {
 	if err := o.inPlace(); err != nil {
 		return err
 	}
+
 	before, err := o.f.Seek(0, io.SeekEnd)
 	if err != nil {
 		return err

@@ -24,9 +24,11 @@ func TestTheNewFileIsNoLinkAndHasTheSameMode(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	if err := os.Symlink(other, name+".new"); err != nil {
 		t.Fatal(err)
 	}
+
 	out, done, err := batch.OpenOutput(name, true, []api.JobStatus{api.JobError})
 	if err != nil {
 		t.Fatal(err)
@@ -81,10 +83,12 @@ func TestAnswersOfAnEarlierRunCount(t *testing.T) {
 	if err := os.WriteFile(name, []byte(line), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	out, done, err := batch.OpenOutput(name, true, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	p, err := coordinator(newFakeQueue(1), strings.NewReader(`{"id":"a","language":"python","source":"1"}`), out, done).Run(t.Context())
 	if err := errors.Join(err, out.Close()); err != nil || p.Answers[api.Accepted] != 1 {
 		t.Errorf("%+v, %v", p, err)
@@ -106,6 +110,7 @@ func TestResultsThatAreRemovedAreAnError(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		p, err := coordinator(newFakeQueue(1), strings.NewReader(jobLines(20)), out, done).Run(t.Context())
 		if err != nil || p.Recorded != 20 {
 			t.Fatalf("%s: %+v, %v", what, p, err)

@@ -36,6 +36,7 @@ func (r *reader) read(ctx context.Context, own func(Line) bool) error {
 		case !own(l):
 			continue
 		}
+
 		select {
 		case r.lines <- l:
 		case <-ctx.Done():

@@ -38,6 +38,7 @@ func (r *run) record(ctx context.Context, m Message) error {
 	if m.Body == nil && r.stopping {
 		return nil // what is lost is released when the batch is resumed
 	}
+
 	if m.Body == nil {
 		if r.KeepAgain != nil {
 			if err := r.KeepAgain(ctx); err != nil {
@@ -46,6 +47,7 @@ func (r *run) record(ctx context.Context, m Message) error {
 		}
 		return r.findLost(ctx, 0)
 	}
+
 	f, ok := r.flights[m.Index]
 	if !ok && !r.read.has(m.Index) && r.underWay[m.Index] { // the queue sends it once, and would never lose the job
 		r.early[m.Index] = m
@@ -58,6 +60,7 @@ func (r *run) record(ctx context.Context, m Message) error {
 		}
 		return nil
 	}
+
 	h, ok := readHead(m.Body)
 	if h.Returned != "" && h.Index == m.Index && h.ID == f.id && h.Digest == f.digest {
 		if err := r.Queue.Remove(ctx, r.ID, m.Index); err != nil {
@@ -72,6 +75,7 @@ func (r *run) record(ctx context.Context, m Message) error {
 		f.message.Before = min(max(f.message.Before, h.Attempts), cmp.Or(r.MaxAttempts, DefaultAttempts))
 		return r.Queue.Release(ctx, f.message)
 	}
+
 	if !ok || h.Index != m.Index || h.ID != f.id || h.Digest != f.digest {
 		e := api.Fail(api.CodeInternal, "a worker sent something that is no result of this job")
 		return r.recordOwn(api.JobResult{ID: f.id, Index: m.Index, Status: api.JobError, Error: e,
@@ -80,6 +84,7 @@ func (r *run) record(ctx context.Context, m Message) error {
 	if h.Error != nil {
 		r.notDone(h.ID, h.Status, h.Error.Message)
 	}
+
 	return r.end(line{index: m.Index, sequence: m.Sequence, text: append(m.Body, '\n'),
 		status: h.Status, answer: h.Answer})
 }
@@ -138,6 +143,7 @@ func (r *run) wrote(ctx context.Context, w written) error {
 	if w.err != nil {
 		return w.err
 	}
+
 	r.writer.waiting -= len(w.lines)
 	r.progress.Recorded += int64(len(w.lines))
 	last := r.forgot
@@ -150,9 +156,11 @@ func (r *run) wrote(ctx context.Context, w written) error {
 		}
 		last = max(last, l.sequence)
 	}
+
 	if last-r.forgot < forgetAtOnce && r.recorded < forgetBytes {
 		return nil
 	}
+
 	r.forgot, r.recorded = last, 0
 	return r.Queue.Forget(ctx, r.ID, last)
 }

@@ -18,6 +18,7 @@ func (r *run) take(ctx context.Context, l Line, ahead bool) error {
 	if l.Defaults != nil {
 		return r.takeDefaults(ctx, l)
 	}
+
 	r.progress.Read++
 	r.read.add(l.Index)
 	j, common, err := r.job(ctx, l)
@@ -25,6 +26,7 @@ func (r *run) take(ctx context.Context, l Line, ahead bool) error {
 	if err != nil && (!errors.As(err, &refused) || refused.RetrySafe || r.Strict) {
 		return fmt.Errorf("line %d: %w", l.Number, err)
 	}
+
 	digest := Digest(j, common)
 	if err := r.done.check(l.Index, digest); err != nil {
 		return err
@@ -32,6 +34,7 @@ func (r *run) take(ctx context.Context, l Line, ahead bool) error {
 	if r.done.Has(l.Index) {
 		return nil
 	}
+
 	id := cmp.Or(j.ID, fmt.Sprintf("line %d", l.Number))
 	switch {
 	case refused != nil:
@@ -40,6 +43,7 @@ func (r *run) take(ctx context.Context, l Line, ahead bool) error {
 	case r.canceled:
 		return r.recordOwn(canceledResult(&flight{message: Message{Index: l.Index}, id: id, digest: digest, meta: j.Meta}))
 	}
+
 	return r.release(ctx, l.Index, j, common, digest, ahead)
 }
 
@@ -69,6 +73,7 @@ func (r *run) job(ctx context.Context, l Line) (j api.Job, common string, err er
 	if l.Index >= MaxJobs {
 		return j, "", fmt.Errorf("a batch has at most %d jobs: split the input", MaxJobs)
 	}
+
 	read := r.Decode
 	if read == nil {
 		read = decode.Job
@@ -87,6 +92,7 @@ func (r *run) job(ctx context.Context, l Line) (j api.Job, common string, err er
 	if j.Language == "" { // Prepare adds what a language needs
 		j.Language = r.defaults.Language
 	}
+
 	with, common := r.Common, r.Digest
 	if j.Problem != "" { // its part in common with others has no defaults
 		j.Run = Merged(j.Run, r.defaults)
@@ -99,6 +105,7 @@ func (r *run) job(ctx context.Context, l Line) (j api.Job, common string, err er
 			return j, common, err
 		}
 	}
+
 	merged := Merged(j.Run, with)
 	return j, common, merged.Validate()
 }
@@ -129,6 +136,7 @@ func CheckHead(j *api.Job) error {
 		j.Meta = nil
 		return api.Refuse(api.CodeBadRequest, "meta has %d bytes: the most is %d", n, api.MaxJobMeta)
 	}
+
 	return nil
 }
 
@@ -156,6 +164,7 @@ func (r *run) release(ctx context.Context, index int64, j api.Job, common, diges
 			return err
 		}
 	}
+
 	now := time.Now()
 	body, err := json.Marshal(Work{
 		Job: j, Common: common, Image: image, Index: index, Digest: digest, KeepOutput: r.KeepOutput,
@@ -172,12 +181,14 @@ func (r *run) release(ctx context.Context, index int64, j api.Job, common, diges
 		return r.recordOwn(api.JobResult{ID: j.ID, Index: index, Status: api.JobRefused, Error: e,
 			Meta: j.Meta, Digest: digest})
 	}
+
 	m := Message{Batch: r.ID, Index: index, Epoch: r.epoch, Pool: r.Pool, Urgent: r.Urgent ||
 		j.Urgent, Attempt: 1, Body: body}
 	r.flights[index] = &flight{message: m, id: j.ID, digest: digest, ahead: ahead, meta: j.Meta, since: now}
 	if ahead {
 		r.ahead++
 	}
+
 	r.bytes += int64(len(body))
 	if early, ok := r.early[index]; ok {
 		delete(r.early, index)
@@ -197,13 +208,16 @@ func (r *run) findLost(ctx context.Context, after time.Duration) error {
 			old = append(old, f)
 		}
 	}
+
 	if len(old) == 0 {
 		return nil
 	}
+
 	there, err := r.Queue.UnderWay(ctx, r.ID)
 	if err != nil {
 		return err
 	}
+
 	for _, f := range old {
 		if f.since = time.Now(); there[f.message.Index] {
 			continue
@@ -214,5 +228,6 @@ func (r *run) findLost(ctx context.Context, after time.Duration) error {
 			return err
 		}
 	}
+
 	return nil
 }

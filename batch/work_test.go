@@ -63,10 +63,12 @@ func TestWithBlobs(t *testing.T) {
 	if all := got.Blobs(); len(all) != 4 {
 		t.Errorf("it names the blobs %v", all)
 	}
+
 	many := api.Run{}
 	for range 100 {
 		many.Tests = append(many.Tests, api.Test{Stdin: large[:batch.InlineMax]})
 	}
+
 	if got, err = batch.WithBlobs(many, keep); err != nil || len(got.Blobs()) != 100-batch.InlineAll/batch.InlineMax {
 		t.Errorf("of 100 contents of %d bytes %d are blobs (%v)", batch.InlineMax, len(got.Blobs()), err)
 	}

@@ -56,12 +56,14 @@ func (w *writer) write(lines []line, inFlight int) {
 	w.waiting += len(lines)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+
 	first := len(w.lines) == 0
 	w.lines = append(w.lines, lines...)
 	w.enough = len(w.lines) >= min(groupLines, max(inFlight, 1))
 	if len(w.lines) == 0 || !first && !w.enough {
 		return
 	}
+
 	select {
 	case w.more <- struct{}{}:
 	default: // it will be read
@@ -98,6 +100,7 @@ func (w *writer) loop() {
 			w.last()
 			return
 		}
+
 		due := time.After(groupTime)
 		for waits := true; waits && !w.ready(); {
 			select {
@@ -109,10 +112,12 @@ func (w *writer) loop() {
 				return
 			}
 		}
+
 		lines := w.take()
 		if len(lines) == 0 {
 			continue
 		}
+
 		done := written{lines: lines, err: w.append(lines)}
 		select {
 		case w.wrote <- done:
@@ -137,14 +142,17 @@ func (w *writer) append(lines []line) error {
 	if len(lines) == 0 || w.failed {
 		return nil
 	}
+
 	size := 0
 	for _, l := range lines {
 		size += len(l.text)
 	}
+
 	all := make([]byte, 0, size)
 	for _, l := range lines {
 		all = append(all, l.text...)
 	}
+
 	err := w.to.append(all)
 	w.failed = err != nil
 	return err
@@ -163,6 +171,7 @@ func (o *order) ready(l line) []line {
 	if !o.on {
 		return []line{l}
 	}
+
 	o.held[l.index] = l
 	var all []line
 	for {

@@ -14,6 +14,7 @@ func TestLinesAreWrittenInGroups(t *testing.T) {
 			t.Errorf("%d lines do not wait for three jobs in flight", n)
 		}
 	}
+
 	if !write(0, 2) {
 		t.Error("two lines wait for two jobs in flight")
 	}

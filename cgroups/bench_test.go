@@ -8,6 +8,7 @@ func BenchmarkLeaf(b *testing.B) {
 	l := newLeaf(b)
 	want := Limits{MemoryBytes: 64 * mib, CPUs: 1, Pids: 100}
 	apply(b, l, want)
+
 	for _, bm := range []struct {
 		name string
 		do   func() error

@@ -64,6 +64,7 @@ func (l *Leaf) enable() error {
 			return err
 		}
 	}
+
 	if !t.layout.Unified {
 		return nil
 	}

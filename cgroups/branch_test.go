@@ -14,10 +14,12 @@ func newBranch(t *testing.T, l Limits) *Branch {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	b, err := c.NewBranch("execs")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := b.Remove(); err != nil {
 			t.Error(err)
@@ -26,6 +28,7 @@ func newBranch(t *testing.T, l Limits) *Branch {
 			t.Error(err)
 		}
 	})
+
 	if err := b.Apply(l); err != nil {
 		t.Fatal(err)
 	}
@@ -58,6 +61,7 @@ func TestBranchBoundsItsLeaves(t *testing.T) {
 	one := onBranchOf(t, b, "exec-1", Limits{MemoryBytes: 96 * mib, Pids: 10, CPUs: 1, Weight: 999})
 	other := onBranchOf(t, b, "exec-2", Limits{MemoryBytes: 96 * mib, Pids: 10, CPUs: 0.5})
 	sleeper := start(t, one, "exec python3 -c 'import time; x = bytearray(20 << 20); time.sleep(60)'")
+
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		n, err := b.Current()
 		if err != nil {
@@ -70,13 +74,16 @@ func TestBranchBoundsItsLeaves(t *testing.T) {
 			t.Fatalf("the branch has %d bytes; want its leaf's 20 MiB", n)
 		}
 	}
+
 	if n, err := b.Processes(); err != nil || n < 1 {
 		t.Errorf("%d processes, %v; want the sleeper", n, err)
 	}
+
 	hog := start(t, other, "exec python3 -c 'x = bytearray(200 << 20)'")
 	if err := hog.Wait(); err == nil {
 		t.Error("a leaf took more memory than its branch has")
 	}
+
 	eventuallyEmpty(t, other)
 	u := usage(t, other)
 	all, err := b.Usage()
@@ -104,6 +111,7 @@ func TestBranchBoundsItsLeaves(t *testing.T) {
 	if err := sleeper.Wait(); err == nil {
 		t.Error("the sleeper ended by itself")
 	}
+
 	eventuallyEmpty(t, &b.Leaf)
 }
 
@@ -117,10 +125,12 @@ while True:
     try: os.fork()
     except OSError: pass
 '`
+
 	var cmds []*exec.Cmd
 	for _, name := range []string{"exec-1", "exec-2"} {
 		cmds = append(cmds, start(t, onBranchOf(t, b, name, Limits{MemoryBytes: 96 * mib, Pids: 40}), bomb))
 	}
+
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		if n, err := b.Processes(); err != nil || n >= 55 {
 			break
@@ -128,13 +138,16 @@ while True:
 			t.Fatalf("%d processes; want the branch's limit", n)
 		}
 	}
+
 	if err := b.Kill(); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, cmd := range cmds {
 		if err := cmd.Wait(); err == nil {
 			t.Error("a bomb ended well")
 		}
 	}
+
 	eventuallyEmpty(t, &b.Leaf)
 }

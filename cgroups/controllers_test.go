@@ -11,6 +11,7 @@ func TestEveryWriteIsToAControl(t *testing.T) {
 	most := Limits{MemoryBytes: 1 << 20, SwapBytes: 1 << 20, CPUs: 0.5, Weight: 7, Pids: 9, Cpuset: "0"}
 	v1 := Hierarchy{Controllers: (&Host{Mode: V1}).needed()}
 	v1.Controllers = append(v1.Controllers, "cpuset")
+
 	for _, at := range []Layout{{Swap: true}, {Swap: true, Unified: true}} {
 		files := controls(at, Hierarchy{Unified: true})
 		if !at.Unified {

@@ -88,6 +88,7 @@ func (cpu) read(s *stats, c *counters) (err error) {
 		}
 		c.user, c.system, c.cpu = usec(user), usec(system), usec(total)
 	}
+
 	if s.cpu != s.split {
 		c.cpu, err = s.cpuTime()
 	}
@@ -157,11 +158,13 @@ func (l *Leaf) openWeight(hy Hierarchy) error {
 	case hy.Unified || !slices.Contains(hy.Controllers, "cpu"):
 		return nil
 	}
+
 	dir, err := openDir(l.cell.dir(hy))
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
+
 	return l.control(dir, name)
 }
 

@@ -32,6 +32,7 @@ func (t *Tree) delegate(record Recorder) error {
 			return err
 		}
 	}
+
 	return t.enable(t.parent)
 }
 
@@ -43,20 +44,24 @@ func (t *Tree) enable(dir string) error {
 	if err != nil {
 		return err
 	}
+
 	want := t.host.needed()
 	if t.io {
 		want = append(want, "io")
 	}
+
 	for _, c := range want {
 		if !slices.Contains(have, c) {
 			return &ControllerError{Controller: c, Dir: dir, Remedy: remedyDelegate}
 		}
 	}
+
 	for _, c := range controllers {
 		if !c.needed(t.host.Mode) && slices.Contains(have, c.name()) {
 			want = append(want, c.name())
 		}
 	}
+
 	err = putPath(filepath.Join(dir, "cgroup.subtree_control"), "+"+strings.Join(want, " +"))
 	if errors.Is(err, unix.EBUSY) {
 		return fmt.Errorf("%w: other processes are in %s: %s", err, dir, remedyDelegate)
@@ -64,15 +69,18 @@ func (t *Tree) enable(dir string) error {
 	if err != nil {
 		return err
 	}
+
 	got, err := readFields(filepath.Join(dir, "cgroup.subtree_control"))
 	if err != nil {
 		return err
 	}
+
 	for _, c := range want {
 		if !slices.Contains(got, c) {
 			return &ControllerError{Controller: c, Dir: dir, Remedy: remedyDelegate}
 		}
 	}
+
 	return nil
 }
 
@@ -82,6 +90,7 @@ func (t *Tree) undelegate() error {
 	if err != nil || len(others) > 1 { // another agent's tree needs what we enabled
 		return err
 	}
+
 	on, err := readFields(filepath.Join(t.parent, "cgroup.subtree_control"))
 	if err != nil {
 		return err
@@ -94,6 +103,7 @@ func (t *Tree) undelegate() error {
 	if err := putPath(filepath.Join(t.parent, "cgroup.procs"), "0"); err != nil {
 		return err
 	}
+
 	leaf := t.leaf
 	t.leaf = ""
 	return rmdir(leaf)

@@ -26,16 +26,19 @@ func ownGroup(t *testing.T) *Host {
 	if err := h.Check(); err != nil {
 		need(t, false, err.Error())
 	}
+
 	root := h.Hierarchies[0]
 	need(t, root.Root, "the root group")
 	err = putPath(filepath.Join(root.Own, "cgroup.subtree_control"), "+"+strings.Join(h.needed(), " +"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	unit := filepath.Join(root.Own, "brig-test-unit")
 	if err := os.Mkdir(unit, 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := putPath(filepath.Join(root.Own, "cgroup.procs"), "0"); err != nil {
 			t.Error(err)
@@ -44,6 +47,7 @@ func ownGroup(t *testing.T) *Host {
 			t.Error(err)
 		}
 	})
+
 	if err := putPath(filepath.Join(unit, "cgroup.procs"), "0"); err != nil {
 		t.Fatal(err)
 	}
@@ -73,6 +77,7 @@ func TestAgentMakesRoomInADelegatedGroup(t *testing.T) {
 	if err := Sweep([]string{filepath.Join(unit, agentLeaf)}); err != nil || !exists(filepath.Join(unit, agentLeaf)) {
 		t.Errorf("Sweep of a leaf with an agent in it = %v; it must stay", err)
 	}
+
 	cell, err := tree.Cell("c0", 0)
 	if err != nil {
 		t.Fatal(err)
@@ -99,12 +104,14 @@ func TestOccupiedGroupIsRefusedWithARemedy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
+
 	other := exec.Command("sleep", "100")
 	other.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
 	if err := other.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = other.Process.Kill(); _ = other.Wait() }()
+
 	_, err = Create(h, "one", func(string) error { return nil })
 	if err == nil || !strings.Contains(err.Error(), "Delegate=yes") {
 		t.Errorf("Create = %v; want the cure", err)

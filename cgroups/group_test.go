@@ -28,11 +28,13 @@ try:
 except OSError:
     os._exit(n)
 '`)
+
 	err := cmd.Wait()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 3 {
 		t.Errorf("the forker ended with %v; want 3 children", err)
 	}
+
 	u := usage(t, l)
 	if u.PidsHits != 1 {
 		t.Errorf("%d forks refused; want 1", u.PidsHits)
@@ -46,6 +48,7 @@ except OSError:
 	if err := l.Kill(); err != nil {
 		t.Fatal(err)
 	}
+
 	eventuallyEmpty(t, l)
 }
 
@@ -57,6 +60,7 @@ while time.process_time() < 0.3: pass'`
 	if err := start(t, l, spin).Wait(); err != nil {
 		t.Fatal(err)
 	}
+
 	eventuallyEmpty(t, l)
 	u := usage(t, l)
 	if u.CPU < 250*time.Millisecond || u.CPU > 5*time.Second { // joining is not counted, so a little less is right
@@ -68,6 +72,7 @@ while time.process_time() < 0.3: pass'`
 	if sum := u.User + u.System; u.SplitKnown && (sum < u.CPU/2 || sum > 2*u.CPU) {
 		t.Errorf("user %v and system %v for %v", u.User, u.System, u.CPU)
 	}
+
 	t.Logf("usage %+v", u)
 	if !l.Reusable() {
 		if err := l.Begin(); !errors.Is(err, ErrUnsupported) {
@@ -92,24 +97,29 @@ func TestLimitsReachTheKernelUpAndDown(t *testing.T) {
 		{},
 		{MemoryBytes: 4 * mib, Pids: 1},
 	}
+
 	if _, err := l.cell.tree.host.Controller("cpuset"); err == nil {
 		steps = append(steps, Limits{MemoryBytes: 4 * mib, Cpuset: "0"}, Limits{})
 	} else if err := l.Apply(Limits{Cpuset: "0"}); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("cpuset without its controller = %v; want ErrUnsupported", err)
 	}
+
 	for _, want := range steps {
 		if err := l.Apply(want); err != nil {
 			t.Fatalf("Apply(%+v): %v", want, err)
 		}
+
 		for _, w := range Plan(l.cell.tree.layout, Limits{MemoryBytes: 1, SwapBytes: 1, CPUs: 3, Weight: 7, Pids: 12345, Cpuset: "x"}, want) {
 			path, ok := l.ctl[w.File]
 			if !ok {
 				continue
 			}
+
 			b, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			got := strings.TrimSpace(string(b))
 			if strings.HasPrefix(w.File, "memory.") && w.Value == "-1" {
 				w.Value = "9223372036854771712"
@@ -139,6 +149,7 @@ os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 func TestOnlyTheCellsRootMayCloneIntoItsLeaves(t *testing.T) {
 	tree, _ := newTree(t)
 	need(t, tree.host.Mode != V1, "cgroup2")
+
 	for _, tt := range []struct {
 		name  string
 		owner int
@@ -153,16 +164,19 @@ func TestOnlyTheCellsRootMayCloneIntoItsLeaves(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			target, err := cell.NewLeaf("r0")
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer target.Remove()
+
 			from, err := cell.NewLeaf("shell")
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer from.Remove()
+
 			cmd := exec.Command("/usr/bin/python3", "-c", cloneInto)
 			cmd.Dir, cmd.ExtraFiles = "/", []*os.File{target.Dir()}
 			cmd.SysProcAttr = &syscall.SysProcAttr{
@@ -188,6 +202,7 @@ func TestNoFeatureOfATreeIsUnknown(t *testing.T) {
 			t.Errorf("%s is %q", name, s)
 		}
 	}
+
 	again, err := Probe() // now a group exists to look in, even where our own is the root
 	if err != nil {
 		t.Fatal(err)
@@ -211,10 +226,12 @@ func TestCreateStopsWhenNothingCanBeRecorded(t *testing.T) {
 	if err != nil {
 		need(t, false, err.Error())
 	}
+
 	full := errors.New("disk full")
 	if _, err := Create(h, "test-unrecorded", func(string) error { return full }); !errors.Is(err, full) {
 		t.Errorf("Create = %v; want %v", err, full)
 	}
+
 	for _, hy := range h.Hierarchies {
 		if exists(filepath.Join(hy.Own, "brig-test-unrecorded")) {
 			t.Errorf("made in %s without a record", hy.Own)
@@ -230,11 +247,13 @@ func TestWeightIsTheCells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := two.Remove(); err != nil {
 			t.Error(err)
 		}
 	})
+
 	for i, step := range []struct {
 		leaf   *Leaf
 		weight int64
@@ -242,10 +261,12 @@ func TestWeightIsTheCells(t *testing.T) {
 		if err := step.leaf.Apply(Limits{Weight: step.weight}); err != nil { // no Begin: some kernels allow one per leaf only
 			t.Fatal(err)
 		}
+
 		file, want := "cpu.shares", or(step.weight, 1024)
 		if one.cell.tree.layout.Unified {
 			file, want = "cpu.weight", toWeight(step.weight)
 		}
+
 		path := step.leaf.ctl[file]
 		if got, err := os.ReadFile(path); err != nil || strings.TrimSpace(string(got)) != decimal(want) {
 			t.Errorf("step %d: %s holds %q, %v; want %d", i, path, got, err, want)
@@ -267,6 +288,7 @@ func TestExpediteLiftsWeightAndQuota(t *testing.T) {
 		files = map[string]string{"cpu.weight": "100", "cpu.max": "max 100000", "pids.max": "7"}
 		slow = map[string]string{"cpu.weight": "1", "cpu.max": "10000 100000", "pids.max": "7"}
 	}
+
 	holds := func(when string, want map[string]string) {
 		t.Helper()
 		for file, value := range want {
@@ -275,6 +297,7 @@ func TestExpediteLiftsWeightAndQuota(t *testing.T) {
 			}
 		}
 	}
+
 	for range 2 {
 		if err := l.Apply(Limits{Weight: 2, CPUs: 0.1, Pids: 7}); err != nil {
 			t.Fatal(err)
@@ -285,6 +308,7 @@ func TestExpediteLiftsWeightAndQuota(t *testing.T) {
 		}
 		holds("hastened", files)
 	}
+
 	if err := errors.Join(l.Apply(Limits{Weight: 2048}), l.Expedite()); err != nil || l.cell.weight != 2048 {
 		t.Errorf("a weight of 2048 became %d, %v", l.cell.weight, err)
 	}

@@ -15,6 +15,7 @@ func (t *Tree) EnableIO() error {
 		return &UnsupportedError{Feature: "a rate of disk reads and writes (io.max)",
 			Since: fmt.Sprintf("control groups v2 with the io controller, and this host's mode is %s", t.host.Mode)}
 	}
+
 	t.io = true
 	own := filepath.Join(t.parent, t.name)
 	for _, dir := range []string{t.parent, own} {
@@ -22,6 +23,7 @@ func (t *Tree) EnableIO() error {
 			return err
 		}
 	}
+
 	if !exists(filepath.Join(own, "io.max")) {
 		return &UnsupportedError{Feature: "io.max", Since: "CONFIG_BLK_DEV_THROTTLING"}
 	}

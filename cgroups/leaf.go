@@ -41,22 +41,26 @@ func (l *Leaf) build() error {
 	if err := t.mkdir(filepath.Join(l.cell.name, l.name)); err != nil {
 		return err
 	}
+
 	for _, hy := range t.roots {
 		if err := l.open(hy); err != nil {
 			return err
 		}
 	}
+
 	if l.kind == isBranch {
 		return l.enable()
 	}
 	if err := l.cell.chownProcs(l.name); err != nil {
 		return err
 	}
+
 	for _, w := range Setup(t.layout) {
 		if err := l.write(w); err != nil && !errors.Is(err, ErrUnsupported) { // if the kernel does not have the file, there is nothing to set
 			return err
 		}
 	}
+
 	return l.armOOM()
 }
 
@@ -66,6 +70,7 @@ func (l *Leaf) open(hy Hierarchy) error {
 	if err != nil {
 		return err
 	}
+
 	switch {
 	case hy.Unified:
 		l.dir = dir
@@ -79,15 +84,18 @@ func (l *Leaf) open(hy Hierarchy) error {
 		}
 		l.join = append(l.join, f)
 	}
+
 	files := controls(l.cell.tree.layout, hy)
 	if l.cell.tree.io && hy.Unified && l.kind == isBranch {
 		files = append(files, "io.max")
 	}
+
 	for _, name := range files {
 		if err := l.control(dir, name); err != nil {
 			return err
 		}
 	}
+
 	if hy.Unified {
 		var err error
 		if l.kill, err = openMaybe(dir, "cgroup.kill", unix.O_WRONLY); err != nil {
@@ -99,6 +107,7 @@ func (l *Leaf) open(hy Hierarchy) error {
 			return err
 		}
 	}
+
 	return l.stats.open(dir, hy, l.cell.tree.layout.Unified)
 }
 
@@ -156,12 +165,14 @@ func (l *Leaf) Apply(want Limits) error {
 	} else {
 		old.Weight = l.cell.weight
 	}
+
 	for _, w := range Plan(l.cell.tree.layout, old, want) {
 		if err := l.write(w); err != nil {
 			l.unreliable = true
 			return fmt.Errorf("apply limits to %s: %w", l.name, err)
 		}
 	}
+
 	l.limits = want
 	if l.kind != onBranch {
 		l.cell.weight = want.Weight
@@ -174,11 +185,13 @@ func (l *Leaf) write(w Write) error {
 	if !ok {
 		return &UnsupportedError{Feature: w.File, Since: since(w.File)}
 	}
+
 	f, err := os.OpenFile(path, unix.O_WRONLY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+
 	if w.Value == "" {
 		return clearCpuset(f, path)
 	}

@@ -71,6 +71,7 @@ func FuzzPlanKeepsMemoryBelowSwap(f *testing.F) {
 		if min(m0, s0, m1, s1) < 0 {
 			t.Skip()
 		}
+
 		at := Layout{Swap: true}
 		mem, memsw := int64(math.MaxInt64), int64(math.MaxInt64)
 		steps := []Limits{{}, {MemoryBytes: m0, SwapBytes: s0}, {MemoryBytes: m1, SwapBytes: s1}}
@@ -83,6 +84,7 @@ func FuzzPlanKeepsMemoryBelowSwap(f *testing.F) {
 				if n < 0 {
 					n = math.MaxInt64
 				}
+
 				switch w.File {
 				case "memory.limit_in_bytes":
 					mem = n
@@ -92,11 +94,13 @@ func FuzzPlanKeepsMemoryBelowSwap(f *testing.F) {
 				default:
 					t.Fatalf("unexpected write %v", w)
 				}
+
 				if mem > memsw {
 					t.Fatalf("%+v to %+v: memory %d above memory+swap %d", steps[i-1], steps[i], mem, memsw)
 				}
 			}
 		}
+
 		last := steps[2]
 		if want := or(last.MemoryBytes, math.MaxInt64); mem != want {
 			t.Errorf("memory ends at %d; want %d", mem, want)

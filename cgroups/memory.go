@@ -64,6 +64,7 @@ func memoryV1(at Layout, old, new Limits) []Write {
 	if from, to := swappiness(old), swappiness(new); from != to {
 		plan = append(plan, Write{"memory.swappiness", to})
 	}
+
 	// Version 1 charges buffers of sockets only to a group that had this limit set before they were
 	// made (mm/memcontrol-v1.c, memcg_update_tcp_max), and apart from its memory.
 	if old.SocketBytes != new.SocketBytes {
@@ -75,6 +76,7 @@ func memoryV1(at Layout, old, new Limits) []Write {
 	if !at.Swap {
 		return append(plan, mem...)
 	}
+
 	from, to := withSwap(old), withSwap(new)
 	if from != to {
 		memsw = []Write{{"memory.memsw.limit_in_bytes", limit(to, "-1")}}
@@ -126,6 +128,7 @@ func (memory) open(s *stats, dir *os.File, unified bool) (err error) {
 	if unified {
 		return s.openMemoryV2(dir)
 	}
+
 	s.sources.Memory, s.sources.MemoryPeak, s.peakReset = "memory.usage_in_bytes", "memory.max_usage_in_bytes", true
 	s.sources.OOMKills, s.sources.LimitHits = "memory.oom_control oom_kill", "memory.failcnt"
 	if s.peak, err = s.openFile(dir, "memory.max_usage_in_bytes", unix.O_RDWR); err != nil {
@@ -137,6 +140,7 @@ func (memory) open(s *stats, dir *os.File, unified bool) (err error) {
 	if s.events, err = s.openFile(dir, "memory.oom_control", unix.O_RDONLY); err != nil {
 		return err
 	}
+
 	s.hits, err = s.openFile(dir, "memory.failcnt", unix.O_RDONLY)
 	return err
 }
@@ -149,10 +153,12 @@ func (s *stats) openMemoryV2(dir *os.File) (err error) {
 	if s.current, err = s.openFile(dir, "memory.current", unix.O_RDONLY); err != nil {
 		return err
 	}
+
 	s.sources.Memory, s.sources.MemoryPeak = "memory.current", "memory.peak"
 	if s.peak, err = s.openFile(dir, "memory.peak", unix.O_RDWR); err != nil {
 		return missing(err, "memory.peak", "Linux 5.19")
 	}
+
 	s.peakReset, err = canReset(s.peak)
 	return err
 }
@@ -205,6 +211,7 @@ func (memory) read(s *stats, c *counters) (err error) {
 	if err != nil {
 		return err
 	}
+
 	c.peakBytes, err = readInt(s.peak)
 	return err
 }

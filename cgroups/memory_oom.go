@@ -27,16 +27,20 @@ func (l *Leaf) armOOM() (err error) {
 		l.oom, err = openIn(l.dir, "memory.events.local", unix.O_RDONLY)
 		return err
 	}
+
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	if err != nil {
 		return fmt.Errorf("make eventfd: %w", err)
 	}
+
 	l.oom = os.NewFile(uintptr(fd), "eventfd of "+l.events.Name())
+
 	// It becomes non-blocking only after os.NewFile has inspected it: it must not be
 	// registered with Go's poller, and File.Fd must not make it blocking again.
 	if err := unix.SetNonblock(fd, true); err != nil {
 		return fmt.Errorf("make eventfd: %w", err)
 	}
+
 	l.oomFD = fd
 	return l.write(Write{"cgroup.event_control", fmt.Sprintf("%d %d", fd, l.events.Fd())})
 }

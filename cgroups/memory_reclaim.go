@@ -27,6 +27,7 @@ func (l *Leaf) Reclaim() error {
 		if l.cell.tree.layout.Unified {
 			w = Write{"memory.reclaim", strconv.FormatInt(left, 10)}
 		}
+
 		err = l.write(w)
 		if err == nil || errors.Is(err, ErrUnsupported) || errors.Is(err, unix.EBUSY) {
 			return nil
@@ -34,12 +35,14 @@ func (l *Leaf) Reclaim() error {
 		if !errors.Is(err, unix.EAGAIN) {
 			return err
 		}
+
 		time.Sleep(reclaimPause)
 		before := left
 		if left, err = l.Current(); left > before-before/8 {
 			fruitless++
 		}
 	}
+
 	return err
 }
 
@@ -71,6 +74,7 @@ func (l *Leaf) Kernel() (int64, error) {
 		charged, err := l.Current()
 		return max(0, charged-cache), err
 	}
+
 	f, err := l.openMemory("memory.kmem.usage_in_bytes")
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -79,6 +83,7 @@ func (l *Leaf) Kernel() (int64, error) {
 		return 0, err
 	}
 	defer f.Close()
+
 	return readInt(f)
 }
 

@@ -34,15 +34,18 @@ func TestMemoryLimitKillsAndIsSeen(t *testing.T) {
 	if polled(t, l, 0) {
 		t.Error("an OOM event before anything ran")
 	}
+
 	cmd := start(t, l, hog)
 	if !polled(t, l, 20*time.Second) {
 		t.Error("no OOM event")
 	}
+
 	err := cmd.Wait()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		t.Errorf("the hog ended with %v; want SIGKILL", err)
 	}
+
 	eventuallyEmpty(t, l)
 	u := usage(t, l)
 	if u.OOMKills == 0 || u.LimitHits == 0 {
@@ -51,15 +54,18 @@ func TestMemoryLimitKillsAndIsSeen(t *testing.T) {
 	if got := u.MemoryPeak + u.MemoryBase; got > 16*mib || got < 15*mib {
 		t.Errorf("peak %d; want almost 16 MiB", got)
 	}
+
 	t.Logf("usage %+v", u)
 
 	if !l.Reusable() {
 		return // no next run in this leaf
 	}
+
 	apply(t, l, Limits{MemoryBytes: 64 * mib, Pids: 10})
 	if err := start(t, l, "exec true").Wait(); err != nil {
 		t.Fatal(err)
 	}
+
 	eventuallyEmpty(t, l)
 	u = usage(t, l)
 	if u.OOMKills != 0 || u.LimitHits != 0 {
@@ -78,11 +84,13 @@ func TestOOMKillsAllProcessesOfTheGroup(t *testing.T) {
 	if !l.cell.tree.layout.Unified {
 		t.Skip("needs cgroup v2") // version 1 has no memory.oom.group
 	}
+
 	apply(t, l, Limits{MemoryBytes: 16 * mib, Pids: 10})
 	cmd := start(t, l, "sleep 100 & python3 -c 'x = bytearray(64 << 20)'; exit 0")
 	if err := cmd.Wait(); err == nil {
 		t.Error("the shell outlived its group")
 	}
+
 	eventuallyEmpty(t, l)
 	if u := usage(t, l); u.OOMKills < 2 {
 		t.Errorf("%d OOM kills; want every process", u.OOMKills)
@@ -97,12 +105,14 @@ func TestLimitCanShrinkBelowWhatTheLastRunCached(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
+
 	file := filepath.Join(dir, "big")
 	apply(t, l, Limits{MemoryBytes: 128 * mib, Pids: 10})
 	cmd := start(t, l, "exec dd if=/dev/zero bs=1M count=32 conv=fsync of="+file+" 2>/dev/null")
 	if err := cmd.Wait(); err != nil {
 		t.Fatal(err)
 	}
+
 	eventuallyEmpty(t, l)
 	before, err := l.Current()
 	if err != nil {
@@ -117,9 +127,11 @@ func TestLimitCanShrinkBelowWhatTheLastRunCached(t *testing.T) {
 	if err := l.Apply(Limits{MemoryBytes: 8 * mib, Pids: 10}); err != nil {
 		t.Fatal(err)
 	}
+
 	after, err := l.Current()
 	if err != nil || after > 8*mib {
 		t.Errorf("%d bytes charged, %v; want at most 8 MiB", after, err)
 	}
+
 	t.Logf("charged %d, then %d", before, after)
 }

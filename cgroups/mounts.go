@@ -28,13 +28,16 @@ func locate(mounts []*mountinfo.Info, own map[string]string, unified string) []H
 			}
 			key = names[0]
 		}
+
 		dir, ok := below(m, group)
 		if !ok || slices.Contains(seen, key) {
 			continue
 		}
+
 		seen = append(seen, key)
 		out = append(out, Hierarchy{Mount: m.Mountpoint, Own: dir, Controllers: names, Unified: isV2})
 	}
+
 	return out
 }
 

@@ -17,6 +17,7 @@ func parseInt(b []byte) (int64, error) {
 	if len(b) == 0 {
 		return 0, errors.New("parse number: empty")
 	}
+
 	var n int64
 	for _, c := range b {
 		if c < '0' || c > '9' {
@@ -27,6 +28,7 @@ func parseInt(b []byte) (int64, error) {
 		}
 		n = n*10 + int64(c-'0')
 	}
+
 	return n, nil
 }
 
@@ -47,5 +49,6 @@ func flatKey(b []byte, key string) (int64, error) {
 			return n, nil
 		}
 	}
+
 	return 0, fmt.Errorf("key %s: %w", key, errNoKey)
 }

@@ -22,6 +22,7 @@ func TestParseInt(t *testing.T) {
 			t.Errorf("parseInt(%q) = %d, %v; want %d", in, got, err, want)
 		}
 	}
+
 	for _, in := range []string{"", "\n", "-1\n", "1 2\n", "x\n"} {
 		if got, err := parseInt([]byte(in)); err == nil {
 			t.Errorf("parseInt(%q) = %d; want an error", in, got)
@@ -61,6 +62,7 @@ func FuzzFlatKey(f *testing.F) {
 				t.Skip()
 			}
 		}
+
 		text := fmt.Sprintf("%s%s %d\n%s", before, key, value, after)
 		if got, err := flatKey([]byte(text), key); err != nil || got != value {
 			t.Errorf("flatKey(%q, %q) = %d, %v; want %d", text, key, got, err, value)
@@ -122,11 +124,13 @@ func TestMissingControllerIsNamed(t *testing.T) {
 	if err := h.Check(); !errors.As(err, &ce) || ce.Controller != "memory" || !errors.Is(err, ErrUnsupported) {
 		t.Errorf("Check = %v; want a ControllerError for memory", err)
 	}
+
 	h.Hierarchies[0].Controllers = []string{"memory", "cpu", "pids"}
 	h.SwapOn, h.Features.Swap = true, No
 	if err := h.Check(); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("Check with swap that no controller accounts for = %v; want ErrUnsupported", err)
 	}
+
 	h.SwapOn = false
 	if err := h.Check(); err != nil {
 		t.Errorf("Check = %v", err)
@@ -167,6 +171,7 @@ func TestSweepLeavesEverythingElseAlone(t *testing.T) {
 			t.Errorf("Sweep(%q) agreed", p)
 		}
 	}
+
 	plain := dir + "/brig-x"
 	if err := mkdirAll(plain + "/y"); err != nil {
 		t.Fatal(err)
@@ -189,6 +194,7 @@ func TestGroupNamesThatEscapeAreRefused(t *testing.T) {
 		if joined := path.Join(own, name); strings.HasPrefix(joined, own+"/") && !strings.HasPrefix(name, "/") {
 			t.Errorf("%q leads to %s: it is harmless", name, joined)
 		}
+
 		tree := &Tree{host: &Host{}, name: "brig-own"}
 		if _, err := Create(&Host{}, name, func(string) error { t.Errorf("%q was recorded", name); return nil }); err == nil ||
 			!strings.Contains(err.Error(), "group name") {
@@ -204,11 +210,13 @@ func TestGroupNamesThatEscapeAreRefused(t *testing.T) {
 			t.Errorf("%s/%s may be swept", own, name)
 		}
 	}
+
 	for _, name := range []string{"memory.max", "cgroup.procs", "a/b", "a\nb", "a\x00b", "A", "a_b", strings.Repeat("a", 65)} {
 		if err := checkName(name); err == nil {
 			t.Errorf("%q may name a group", name)
 		}
 	}
+
 	if _, err := (&Cell{tree: &Tree{}, name: "c0"}).NewLeaf("init"); err == nil {
 		t.Error("a run may have the group of its cell's first process")
 	}

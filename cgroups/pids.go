@@ -31,6 +31,7 @@ func (pids) open(s *stats, dir *os.File, unified bool) (err error) {
 	if s.pids, err = s.openFile(dir, "pids.current", unix.O_RDONLY); err != nil {
 		return err
 	}
+
 	s.sources.PidsHits = "pids.events.local max"
 	if s.pidsEvents, err = s.openMaybe(dir, "pids.events.local", unix.O_RDONLY); err != nil {
 		return err

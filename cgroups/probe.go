@@ -27,24 +27,29 @@ func Probe() (*Host, error) {
 	default:
 		return nil, errors.New("probe cgroups: nothing is mounted at /sys/fs/cgroup: mount -t cgroup2 none /sys/fs/cgroup")
 	}
+
 	own, unified, err := cgroups.ParseCgroupFileUnified("/proc/self/cgroup")
 	if err != nil {
 		return nil, fmt.Errorf("probe cgroups: %w", err)
 	}
+
 	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup", "cgroup2"))
 	if err != nil {
 		return nil, fmt.Errorf("probe cgroups: %w", err)
 	}
+
 	h.Hierarchies = locate(mounts, own, unified)
 	for i := range h.Hierarchies {
 		if err := h.Hierarchies[i].detect(); err != nil {
 			return nil, fmt.Errorf("probe cgroups: %w", err)
 		}
 	}
+
 	swaps, err := os.ReadFile("/proc/swaps")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // absent without CONFIG_SWAP
 		return nil, fmt.Errorf("probe cgroups: %w", err)
 	}
+
 	h.SwapOn = bytes.Count(swaps, []byte("\n")) > 1 // the first line is a heading
 	h.Features = h.features("")
 	return &h, nil
@@ -63,6 +68,7 @@ func (hy *Hierarchy) detect() error {
 		hy.Root = exists(filepath.Join(hy.Own, "release_agent")) // only at the root of a version 1 hierarchy
 		return nil
 	}
+
 	// cgroup.type exists in every group but the root (cgroup-v2.rst, "Core
 	// Interface Files"); a cgroup namespace may call another group "/".
 	hy.Root = !exists(filepath.Join(hy.Own, "cgroup.type"))
@@ -70,6 +76,7 @@ func (hy *Hierarchy) detect() error {
 	if err != nil {
 		return err
 	}
+
 	hy.Controllers = strings.Fields(string(b))
 	return nil
 }

@@ -23,6 +23,7 @@ func (l *Leaf) Pids() ([]int, error) {
 		case !d.IsDir():
 			return nil
 		}
+
 		text, err := os.ReadFile(filepath.Join(path, "cgroup.procs"))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -30,6 +31,7 @@ func (l *Leaf) Pids() ([]int, error) {
 		if err != nil {
 			return err
 		}
+
 		for line := range strings.Lines(string(text)) {
 			pid, err := strconv.Atoi(strings.TrimSpace(line))
 			if err != nil {
@@ -37,8 +39,10 @@ func (l *Leaf) Pids() ([]int, error) {
 			}
 			pids = append(pids, pid)
 		}
+
 		return nil
 	})
+
 	return pids, err
 }
 
@@ -72,6 +76,7 @@ func (l *Leaf) Kill() error {
 	if err := l.write(Write{"pids.max", "0"}); err != nil {
 		return err
 	}
+
 	l.limits.Pids = -1 // equals no requested limit, so the next Apply writes pids.max
 	return killAll(l.procs)
 }

@@ -43,10 +43,12 @@ func newTreeOn(t testing.TB, h *Host) (*Tree, []string) {
 	if err := h.Check(); err != nil {
 		need(t, false, err.Error())
 	}
+
 	before, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	instance := "test-" + strconv.Itoa(os.Getpid())
 	var recorded []string
 	tree, err := Create(h, instance, func(p string) error {
@@ -59,10 +61,12 @@ func newTreeOn(t testing.TB, h *Host) (*Tree, []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := tree.Remove(); err != nil {
 			t.Error(err)
 		}
+
 		for _, hy := range h.Hierarchies {
 			err := filepath.WalkDir(hy.Mount, func(p string, d fs.DirEntry, err error) error {
 				if err == nil && d.IsDir() && d.Name() == prefix+instance {
@@ -74,10 +78,12 @@ func newTreeOn(t testing.TB, h *Host) (*Tree, []string) {
 				t.Error(err)
 			}
 		}
+
 		if after, err := os.ReadFile("/proc/self/cgroup"); err != nil || string(after) != string(before) {
 			t.Errorf("own groups were\n%s, now\n%s (%v)", before, after, err)
 		}
 	})
+
 	return tree, recorded
 }
 
@@ -93,15 +99,18 @@ func newLeafIn(t testing.TB, tree *Tree) *Leaf {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	leaf, err := cell.NewLeaf("r0")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := leaf.Remove(); err != nil {
 			t.Error(err)
 		}
 	})
+
 	return leaf
 }
 
@@ -115,6 +124,7 @@ func start(t testing.TB, l *Leaf, script string) *exec.Cmd {
 		n := strconv.Itoa(3 + i)
 		join.WriteString("echo 0 >&" + n + " || exit 99; exec " + n + ">&-; ")
 	}
+
 	cmd := exec.Command("/bin/sh", "-c", join.String()+script)
 	cmd.ExtraFiles = files
 	cmd.Env = []string{"PATH=/usr/bin:/bin"}
@@ -149,6 +159,7 @@ func usage(t testing.TB, l *Leaf) Usage {
 // eventuallyEmpty waits until the leaf is empty.
 func eventuallyEmpty(t testing.TB, l *Leaf) {
 	t.Helper()
+
 	for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
 		empty, err := l.Empty()
 		if err != nil {

@@ -25,6 +25,7 @@ func TestKillEndsAForestWithoutCgroup2(t *testing.T) {
 	if h.Mode != Hybrid {
 		t.Skip("needs a hybrid host") // a v2 host cannot be made to look like v1
 	}
+
 	h.Mode = V1
 	h.Hierarchies = slices.DeleteFunc(h.Hierarchies, func(hy Hierarchy) bool { return hy.Unified })
 	tree, _ := newTreeOn(t, h)
@@ -32,6 +33,7 @@ func TestKillEndsAForestWithoutCgroup2(t *testing.T) {
 	if l.Dir() != nil || usage(t, l).SplitKnown {
 		t.Error("cgroup2 is still in use")
 	}
+
 	killForest(t, l)
 	apply(t, l, Limits{MemoryBytes: 64 * mib, Pids: 50})
 	if err := start(t, l, "true & wait").Wait(); err != nil {
@@ -50,12 +52,14 @@ func killForest(t *testing.T, l *Leaf) {
 			break
 		}
 	}
+
 	if err := l.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err == nil {
 		t.Error("the shell lived on")
 	}
+
 	eventuallyEmpty(t, l)
 }
 
@@ -66,14 +70,17 @@ func TestSweepRemovesWhatADeadAgentLeft(t *testing.T) {
 			t.Errorf("%s was not recorded", p)
 		}
 	}
+
 	cell, err := tree.Cell("c0", 4242)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	leaf, err := cell.NewLeaf("r0")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if u, ok := tree.Host().Unified(); ok {
 		for _, rel := range []string{"", "r0"} {
 			var st unix.Stat_t
@@ -83,14 +90,17 @@ func TestSweepRemovesWhatADeadAgentLeft(t *testing.T) {
 			}
 		}
 	}
+
 	cmd := start(t, leaf, "setsid sleep 100 & exec sleep 100")
 	if err := leaf.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	go func() { _ = cmd.Wait() }() // reaps the process: a zombie would still count
 	if err := Sweep(tree.Paths()); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, p := range tree.Paths() {
 		if exists(p) {
 			t.Errorf("%s is still there", p)
@@ -111,13 +121,16 @@ func TestRemovalWaitsForABusyGroup(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		if err := unix.Rmdir(dir); err != unix.EBUSY {
 			t.Errorf("rmdir of a group that holds another: %v; the test proves nothing", err)
 		}
+
 		gone := make(chan error, 1)
 		if freed {
 			time.AfterFunc(100*time.Millisecond, func() { gone <- unix.Rmdir(inner) })
 		}
+
 		began := time.Now()
 		err := rmdir(dir)
 		switch {
@@ -131,6 +144,7 @@ func TestRemovalWaitsForABusyGroup(t *testing.T) {
 			t.Errorf("it took %s", time.Since(began))
 		}
 	}
+
 	if err := sweep(filepath.Join(leaf.cell.dir(hy), "busy")); err != nil { // which goes bottom up
 		t.Error(err)
 	}

@@ -20,6 +20,7 @@ func (s *stats) open(dir *os.File, hy Hierarchy, unified bool) (err error) {
 			return err
 		}
 	}
+
 	for _, c := range controllers {
 		if hy.Unified && unified || !hy.Unified && slices.Contains(hy.Controllers, c.name()) {
 			if err := c.open(s, dir, hy.Unified); err != nil {
@@ -27,6 +28,7 @@ func (s *stats) open(dir *os.File, hy Hierarchy, unified bool) (err error) {
 			}
 		}
 	}
+
 	return nil
 }
 

@@ -33,6 +33,7 @@ func Sweep(paths []string) error {
 		}
 		errs = append(errs, sweep(p))
 	}
+
 	return errors.Join(errs...)
 }
 
@@ -57,6 +58,7 @@ func sweep(dir string) error {
 		return fmt.Errorf("sweep: %w", err)
 	}
 	defer fd.Close()
+
 	if err := unix.Fstatfs(int(fd.Fd()), &st); err != nil {
 		return fmt.Errorf("sweep %s: %w", dir, err)
 	}
@@ -76,6 +78,7 @@ func removeAll(dir string) error {
 	if err != nil {
 		return err
 	}
+
 	for _, e := range entries {
 		if e.IsDir() {
 			if err := removeAll(filepath.Join(dir, e.Name())); err != nil {
@@ -83,6 +86,7 @@ func removeAll(dir string) error {
 			}
 		}
 	}
+
 	return rmdir(dir)
 }
 
@@ -118,6 +122,7 @@ func killGroup(dir string) error {
 		return err
 	}
 	defer f.Close()
+
 	pids, err := readPids(f)
 	if err != nil {
 		return err
@@ -128,10 +133,12 @@ func killGroup(dir string) error {
 	if len(pids) == 0 {
 		return nil
 	}
+
 	err = putPath(filepath.Join(dir, "cgroup.kill"), "1")
 	if !errors.Is(err, fs.ErrNotExist) { // version 1 has no cgroup.kill
 		return err
 	}
+
 	err = putPath(filepath.Join(dir, "pids.max"), "0") // no forks from here on
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // only in the pids hierarchy
 		return err
@@ -147,12 +154,14 @@ func killAll(procs *os.File) error {
 	if err != nil {
 		return err
 	}
+
 	var errs []error
 	for _, pid := range pids {
 		if pid == os.Getpid() {
 			errs = append(errs, errors.New("this process is in the group"))
 			continue
 		}
+
 		fd, err := unix.PidfdOpen(pid, 0)
 		if errors.Is(err, unix.ESRCH) {
 			continue
@@ -161,6 +170,7 @@ func killAll(procs *os.File) error {
 			errs = append(errs, fmt.Errorf("open pidfd of %d: %w", pid, err))
 			continue
 		}
+
 		still, err := readPids(procs)
 		if err == nil && slices.Contains(still, pid) {
 			err = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
@@ -168,8 +178,10 @@ func killAll(procs *os.File) error {
 		if err != nil && !errors.Is(err, unix.ESRCH) {
 			errs = append(errs, fmt.Errorf("kill %d: %w", pid, err))
 		}
+
 		unix.Close(fd)
 	}
+
 	return errors.Join(errs...)
 }
 
@@ -179,10 +191,12 @@ func readPids(f *os.File) ([]int, error) {
 	if _, err := f.Seek(0, 0); err != nil {
 		return nil, err
 	}
+
 	var b strings.Builder
 	if _, err := f.WriteTo(&b); err != nil {
 		return nil, fmt.Errorf("read %s: %w", f.Name(), err)
 	}
+
 	var pids []int
 	for _, w := range strings.Fields(b.String()) {
 		pid, err := strconv.Atoi(w)
@@ -193,5 +207,6 @@ func readPids(f *os.File) ([]int, error) {
 			pids = append(pids, pid)
 		}
 	}
+
 	return pids, nil
 }

@@ -45,6 +45,7 @@ func Create(h *Host, instance string, record Recorder) (*Tree, error) {
 	if err := h.Check(); err != nil {
 		return nil, err
 	}
+
 	t := &Tree{host: h, name: prefix + instance, roots: h.limited()}
 	t.layout.Unified = h.Mode == V2
 	if h.Mode == V2 {
@@ -53,6 +54,7 @@ func Create(h *Host, instance string, record Recorder) (*Tree, error) {
 			t.parent, t.leaf = filepath.Dir(t.parent), t.parent
 		}
 	}
+
 	for _, hy := range killFirst(h.Hierarchies) {
 		dir := filepath.Join(t.base(hy), t.name)
 		if exists(dir) {
@@ -60,18 +62,22 @@ func Create(h *Host, instance string, record Recorder) (*Tree, error) {
 		}
 		t.all = append(t.all, dir)
 	}
+
 	for _, dir := range t.all {
 		if err := record(dir); err != nil {
 			return nil, fmt.Errorf("record %s: %w", dir, err)
 		}
 	}
+
 	if err := t.build(record); err != nil {
 		return nil, errors.Join(err, t.Remove())
 	}
+
 	home, err := os.ReadFile("/proc/self/cgroup") // on v2 we have moved
 	if err != nil {
 		return nil, errors.Join(err, t.Remove())
 	}
+
 	t.membership = string(home)
 	return t, nil
 }
@@ -105,6 +111,7 @@ func (t *Tree) build(record Recorder) error {
 			return err
 		}
 	}
+
 	t.feat = t.probe()
 	t.layout.Swap = t.feat.Swap == Yes
 	if !t.layout.Swap && t.host.SwapOn {
@@ -117,6 +124,7 @@ func (t *Tree) build(record Recorder) error {
 		}
 		t.layout.Cpus = strings.TrimSpace(string(b))
 	}
+
 	return nil
 }
 

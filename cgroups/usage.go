@@ -65,10 +65,12 @@ func (l *Leaf) start() error {
 			return err
 		}
 	}
+
 	now, err := l.read()
 	if err != nil {
 		return err
 	}
+
 	l.begin = now
 	return nil
 }

@@ -25,10 +25,12 @@ func flags(t *testing.T) map[string]bool {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	all := map[string]bool{}
 	for _, f := range regexp.MustCompile(`(?m)^ +(?:-\w, )?(--[a-z-]+)`).FindAllSubmatch(out, -1) {
 		all[string(f[1])] = true
 	}
+
 	if !all["--key"] || !all["--drain"] {
 		t.Fatalf("the flags of brig worker were not found: %s", out)
 	}
@@ -55,6 +57,7 @@ func commands(n any) [][]string {
 			all = append(all, words)
 		}
 	}
+
 	return all
 }
 
@@ -67,6 +70,7 @@ func TestManifests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		kinds, workers := "", 0
 		for d := yaml.NewDecoder(bytes.NewReader(text)); ; {
 			var doc map[string]any
@@ -83,6 +87,7 @@ func TestManifests(t *testing.T) {
 					t.Errorf("%s: %s has no apiVersion or no metadata", name, kind)
 				}
 			}
+
 			for _, c := range commands(doc) {
 				workers++
 				for _, word := range c {
@@ -92,6 +97,7 @@ func TestManifests(t *testing.T) {
 				}
 			}
 		}
+
 		if workers != 1 || !strings.Contains(kinds, want) {
 			t.Errorf("%s has %d workers and the kinds%s", name, workers, kinds)
 		}
@@ -103,15 +109,19 @@ func TestUnit(t *testing.T) {
 	if err != nil {
 		testenv.NeedFile(t, "/usr/bin/systemd-analyze", "install systemd")
 	}
+
 	text, err := os.ReadFile("systemd/brig-worker.service")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	brig, err := filepath.Abs(testenv.NeedFile(t, "../bin/brig", "run make build first"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	dir := t.TempDir()
+
 	// The programs and units that it names are not installed here.
 	text = bytes.ReplaceAll(text, []byte("/usr/bin/brig"), []byte(brig))
 	text = bytes.ReplaceAll(text, []byte("Wants=brigd.service network-online.target\nAfter=brigd.service network-online.target\n"), nil)

@@ -22,11 +22,13 @@ func drive(t *testing.T, source string, r api.Run, test api.Test) (code int, mes
 	if err != nil {
 		t.Skip("there is no python3")
 	}
+
 	dir := t.TempDir()
 	input, err := judge.CallInput(r, test)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for name, text := range map[string]string{judge.CalledSource: source, "input": string(input), "loader.py": string(judge.CallLoader),
 		"driver.py": string(judge.CallDriver), "feedback/x": ""} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
@@ -36,6 +38,7 @@ func drive(t *testing.T, source string, r api.Run, test api.Test) (code int, mes
 			t.Fatal(err)
 		}
 	}
+
 	loader, driver := exec.Command(python, "loader.py"), exec.Command(python, "driver.py", "input", "answer", "feedback/")
 	var stderr bytes.Buffer
 	loader.Dir, driver.Dir, driver.Stderr = dir, dir, &stderr
@@ -46,9 +49,11 @@ func drive(t *testing.T, source string, r api.Run, test api.Test) (code int, mes
 			t.Fatal(err)
 		}
 	}
+
 	for _, f := range append(calls[:], answers[:]...) {
 		f.Close()
 	}
+
 	slow := time.AfterFunc(20*time.Second, func() { driver.Process.Kill() })
 	driver.Wait()
 	slow.Stop()
@@ -58,6 +63,7 @@ func drive(t *testing.T, source string, r api.Run, test api.Test) (code int, mes
 	if err != nil {
 		said = stderr.Bytes()
 	}
+
 	text, err := os.ReadFile(filepath.Join(dir, judge.CallValue))
 	if err != nil {
 		text = nil

@@ -146,9 +146,11 @@ func (p Protocol) Read(l Left, as api.PointsAs) (Word, error) {
 				nil
 		}
 		fallthrough
+
 	default:
 		return Word{}, fmt.Errorf("it ended with the verdict %s", l.Verdict)
 	}
+
 	w, err := p.read(l, as)
 	w.Message, w.TeamMessage = message(w.Message), message(w.TeamMessage)
 	return w, err
@@ -219,11 +221,13 @@ func readCMS(l Left, _ api.PointsAs) (Word, error) {
 	if l.ExitCode != 0 {
 		return Word{}, l.exited("0")
 	}
+
 	first, _ := line(l.Stdout)
 	share, err := number(first, 0, 1)
 	if err != nil {
 		return Word{}, fmt.Errorf("the outcome on stdout: %w", err)
 	}
+
 	text, _ := line(l.Stderr)
 	said := string(bytes.TrimSpace(text))
 	if name, ok := strings.CutPrefix(said, "translate:"); ok {
@@ -247,16 +251,19 @@ func readCOCI(l Left, _ api.PointsAs) (Word, error) {
 		if !ok || !bytes.HasPrefix(first, []byte("partial ")) {
 			return Word{}, fmt.Errorf("it exited with 7, and stderr does not begin with \"partial X/Y\"")
 		}
+
 		of, err := number(y, math.SmallestNonzeroFloat64, maxPoints)
 		if err != nil {
 			return Word{}, fmt.Errorf("the points on stderr: %w", err)
 		}
+
 		points, err := number(x, 0, of)
 		if err != nil {
 			return Word{}, fmt.Errorf("the points on stderr: %w", err)
 		}
 		return scored(points/of, said), nil
 	}
+
 	return Word{}, l.exited("0, 1, 2 and 7")
 }
 
@@ -295,6 +302,7 @@ func readPEG(l Left, as api.PointsAs) (Word, error) {
 	if err != nil {
 		return w, err
 	}
+
 	for first, rest := line(l.Stdout); len(rest) > 0; first, rest = line(rest) {
 		second, _ := line(rest)
 		got, ok := decimalFloat(bytes.TrimSpace(first))
@@ -306,6 +314,7 @@ func readPEG(l Left, as api.PointsAs) (Word, error) {
 			return scored(share, string(l.Stdout)), nil
 		}
 	}
+
 	if len(l.Stdout) >= int(MaxStream) {
 		return Word{}, fmt.Errorf("it wrote %s or more to stdout, and its points may have been cut off: let it write less",
 			MaxStream)
@@ -327,6 +336,7 @@ func readPython(l Left, _ api.PointsAs) (Word, error) {
 	if l.ExitCode != 0 {
 		return Word{}, fmt.Errorf("it failed with exit code %d", l.ExitCode)
 	}
+
 	first, rest := line(l.Stdout)
 	share, err := strconv.ParseFloat(string(first), 64)
 	if err != nil || !(share >= 0 && share <= 1) {
@@ -336,5 +346,6 @@ func readPython(l Left, _ api.PointsAs) (Word, error) {
 		}
 		return Word{}, errors.New(why)
 	}
+
 	return scored(share, string(rest)), nil
 }

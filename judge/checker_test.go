@@ -20,6 +20,7 @@ func TestProtocols(t *testing.T) {
 		}
 		return files
 	}
+
 	for _, tt := range []struct {
 		name           string
 		protocol       api.Protocol
@@ -133,6 +134,7 @@ func TestProtocols(t *testing.T) {
 			if tt.code != 0 {
 				l.Verdict = api.Nonzero
 			}
+
 			w, err := judge.ProtocolOf(tt.protocol).Read(l, tt.as)
 			if (err != nil) != (tt.answer == "") {
 				t.Fatalf("%+v, %v", w, err)

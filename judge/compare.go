@@ -38,6 +38,7 @@ func sameText(c api.Compare, expected, got []byte) (ok bool, difference string) 
 			tolerance = api.DefaultTolerance
 		}
 		return sameTokens(expected, got, func(a, b []byte) bool { return sameNumber(a, b, tolerance) })
+
 	case api.CompareKattis:
 		return kattis(c, expected, got)
 	case api.CompareWhiteDiff:
@@ -51,6 +52,7 @@ func sameText(c api.Compare, expected, got []byte) (ok bool, difference string) 
 	case api.CompareUnorderedTokens:
 		return unorderedTokens.compare(expected, got)
 	}
+
 	return sameLines(expected, got)
 }
 
@@ -65,15 +67,18 @@ func sameLines(expected, got []byte) (bool, string) {
 		if len(expected) > 0 && len(got) > 0 {
 			continue
 		}
+
 		// One of the two has ended: the rest of the other may consist of empty lines only.
 		rest, long := expected, true
 		if len(expected) == 0 {
 			rest, long = got, false
 		}
+
 		text := trimSpaceLeft(rest)
 		if len(text) == 0 {
 			return true, ""
 		}
+
 		n += 1 + bytes.Count(rest[:len(rest)-len(text)], []byte("\n"))
 		line, _ := cutLine(text)
 		return false, fmt.Sprintf("line %d: ", n) + unmatchedMessage(line, long)
@@ -140,6 +145,7 @@ func excerpt(text []byte, at int) string {
 	if len(text) <= excerptBytes {
 		from = 0
 	}
+
 	to = min(to, from+excerptBytes)
 	for range utf8.UTFMax - 1 { // no character is cut in two
 		if from > 0 && from < len(text) && !utf8.RuneStart(text[from]) {
@@ -149,6 +155,7 @@ func excerpt(text []byte, at int) string {
 			to--
 		}
 	}
+
 	s := strconv.Quote(string(text[from:to]))
 	if from > 0 {
 		s = "…" + s

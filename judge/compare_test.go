@@ -118,6 +118,7 @@ func FuzzCompare(f *testing.F) {
 		{"a\u00a0b\x85", "a b"}} {
 		f.Add([]byte(pair[0]), []byte(pair[1]), 1e-6)
 	}
+
 	f.Fuzz(func(t *testing.T, a, b []byte, tolerance float64) {
 		for _, how := range []api.Comparison{"", api.CompareExact, api.CompareLines, api.CompareTokens, api.CompareFloat} {
 			c := api.Compare{How: how}
@@ -127,6 +128,7 @@ func FuzzCompare(f *testing.F) {
 			if c.Validate() != nil {
 				continue
 			}
+
 			ok, difference, _ := judge.Accepts(c, a, b)
 			if want := plainly(c, a, b); ok != want {
 				t.Errorf("%+v accepts %q for %q: %v; want %v", c, b, a, ok, want)
@@ -174,6 +176,7 @@ func plainly(c api.Compare, a, b []byte) bool {
 			return x == y || isNumber && isToo && near
 		})
 	}
+
 	lines := func(text []byte) []string {
 		all := strings.Split(strings.TrimRight(string(text), asciiSpace), "\n")
 		for i := range all {
@@ -181,5 +184,6 @@ func plainly(c api.Compare, a, b []byte) bool {
 		}
 		return all
 	}
+
 	return slices.Equal(lines(a), lines(b))
 }

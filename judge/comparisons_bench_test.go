@@ -25,6 +25,7 @@ func BenchmarkComparisons(b *testing.B) {
 			e := 1e-6
 			c.Absolute = &e
 		}
+
 		b.Run(string(how), func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
@@ -50,9 +51,11 @@ func BenchmarkInAnotherForm(b *testing.B) {
 		turned = append(turned, turn.ReplaceAllString(values[len(values)-1], `{$2,$1}`))
 		spaced = append(spaced, strings.NewReplacer(":", ": ", ",", ", ").Replace(values[len(values)-1]))
 	}
+
 	text, array := strings.Join(lines, ""), "["+strings.Join(values, ",")+"]"
 	r.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
 	r.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+
 	for _, one := range []struct {
 		name          string
 		c             api.Compare

@@ -22,6 +22,7 @@ func TestKattis(t *testing.T) {
 		rel = "float_relative_tolerance"
 		tol = "float_tolerance"
 	)
+
 	for _, tt := range []struct {
 		name, args, answer, output string
 		want                       bool
@@ -107,6 +108,7 @@ func TestKattis(t *testing.T) {
 			}
 		})
 	}
+
 	for _, args := range []string{
 		tol, abs, rel, tol + " x", tol + " -1", tol + " nan", tol + " inf", abs + " 1 " + abs + " 1", rel + " 1 " + rel + " 2",
 		tol + " 1 " + tol + " 1",
@@ -123,6 +125,7 @@ func TestComparisons(t *testing.T) {
 		white, dmoj, lcb = api.CompareWhiteDiff, api.CompareDMOJ, api.CompareLCB
 		ul, ut           = api.CompareUnorderedLines, api.CompareUnorderedTokens
 	)
+
 	for _, tt := range []struct {
 		how           api.Comparison
 		expected, got string
@@ -262,6 +265,7 @@ func TestJSON(t *testing.T) {
 			}
 		})
 	}
+
 	for _, expected := range []string{"", " \n", "[1", "[1,]", "x", "{1:2}", `{"a" 1}`, deep, `{"a":1,"b":x}`} {
 		for _, c := range []api.Compare{plain, any} {
 			if ok, difference, err := judge.Accepts(c, []byte(expected), []byte(`{"b":2,"a":1}`)); ok || err == nil && difference == "" {
@@ -269,6 +273,7 @@ func TestJSON(t *testing.T) {
 			}
 		}
 	}
+
 	if _, _, err := judge.Accepts(plain, []byte("[1,,]"), []byte("[1,2]")); err == nil {
 		t.Error("an expected output that is not JSON is no error")
 	}
@@ -280,6 +285,7 @@ func FuzzJSON(f *testing.F) {
 		{"1e2", "100"}, {`"\ud800"`, `"x"`}} {
 		f.Add(pair[0], pair[1])
 	}
+
 	f.Fuzz(func(t *testing.T, a, b string) {
 		for _, c := range []api.Compare{{How: api.CompareJSON}, {How: api.CompareJSON, Unordered: true},
 			{How: api.CompareJSON, Tolerance: 1e-9}} {
@@ -291,6 +297,7 @@ func FuzzJSON(f *testing.F) {
 			if c.Unordered || c.Tolerance != 0 {
 				continue
 			}
+
 			var x, y any
 			if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil || strings.ContainsAny(a+b, "eE\\\ufffd") ||
 				!utf8.ValidString(a+b) || len(a)+len(b) > 300 || lossy(x) || lossy(y) {
@@ -314,6 +321,7 @@ func lossy(v any) bool {
 				return true
 			}
 		}
+
 	case map[string]any:
 		for _, e := range v {
 			if lossy(e) {
@@ -321,6 +329,7 @@ func lossy(v any) bool {
 			}
 		}
 	}
+
 	return false
 }
 

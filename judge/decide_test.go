@@ -17,6 +17,7 @@ func TestGroupWithinOneThatRequiresALaterGroup(t *testing.T) {
 			{ID: "out", Groups: []string{"in"}, Requires: []string{"needed"}},
 		},
 	}
+
 	for word, want := range map[string]string{"ok": "r a", "wa": "r"} {
 		s, counted := graded(r, map[string]string{"r": word, "a": "ok"})
 		if counted != want || s.Groups[0].Skipped != (word == "wa") || s.Groups[2].Skipped != (word == "wa") {
@@ -32,6 +33,7 @@ func deep(requires bool) api.Run {
 	for i := range api.MaxTests {
 		r.Tests = append(r.Tests, api.Test{ID: fmt.Sprint(i%1000, "/", i)})
 	}
+
 	var before []string
 	for n := range 1000 {
 		g := api.ScoreGroup{ID: fmt.Sprint(n), Stop: true}
@@ -45,11 +47,14 @@ func deep(requires bool) api.Run {
 		default:
 			g.Groups = before[n-1 : n]
 		}
+
 		if requires {
 			g.Tests = []string{fmt.Sprint(n, "/")}
 		}
+
 		before, r.Groups = append(before, g.ID), append(r.Groups, g)
 	}
+
 	return r
 }
 
@@ -60,11 +65,13 @@ func BenchmarkDecide(b *testing.B) {
 		for i, t := range r.Tests {
 			results[i] = resultOf(t.ID, "ok")
 		}
+
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				g.Decide(results)
 			}
 		})
+
 		b.Run(name+"/grade", func(b *testing.B) {
 			for b.Loop() {
 				var s api.Summary

@@ -23,6 +23,7 @@ func parseDecimal(token []byte) (d decimal, ok bool) {
 	if len(token) > 0 && (token[0] == '-' || token[0] == '+') {
 		d.negative, token = token[0] == '-', token[1:]
 	}
+
 	switch {
 	case len(token) > 0 && token[0] < 'A': // a digit or the point
 	case equalFoldASCII(token, []byte("inf")), equalFoldASCII(token, []byte("infinity")):
@@ -32,6 +33,7 @@ func parseDecimal(token []byte) (d decimal, ok bool) {
 		d.word = "nan"
 		return d, true
 	}
+
 	mantissa := token
 	if i := max(bytes.IndexByte(token, 'e'), bytes.IndexByte(token, 'E')); i >= 0 {
 		mantissa = token[:i]
@@ -41,6 +43,7 @@ func parseDecimal(token []byte) (d decimal, ok bool) {
 		}
 		d.exponent = e
 	}
+
 	point, digits := -1, 0
 	for i, c := range mantissa {
 		switch {
@@ -52,6 +55,7 @@ func parseDecimal(token []byte) (d decimal, ok bool) {
 			return d, false
 		}
 	}
+
 	if digits == 0 {
 		return d, false
 	}
@@ -61,6 +65,7 @@ func parseDecimal(token []byte) (d decimal, ok bool) {
 	} else {
 		mantissa = trimZerosRight(&d, mantissa, len(mantissa))
 	}
+
 	d.digits = bytes.TrimLeft(mantissa, "0.")
 	if len(d.digits) == 0 {
 		return decimal{}, true // zero has neither sign nor exponent
@@ -91,6 +96,7 @@ func (d decimal) equal(o decimal) bool {
 	if d.negative != o.negative || d.exponent != o.exponent {
 		return false
 	}
+
 	a, b := d.digits, o.digits
 	for {
 		if len(a) > 0 && a[0] == '.' {
@@ -105,6 +111,7 @@ func (d decimal) equal(o decimal) bool {
 		if a[0] != b[0] {
 			return false
 		}
+
 		a, b = a[1:], b[1:]
 	}
 }

@@ -17,6 +17,7 @@ func FuzzUnordered(f *testing.F) {
 		{"\x00\x1f\v\f", " "}, {"123456789012345678 x", "x 123456789012345678"}} {
 		f.Add([]byte(pair[0]), []byte(pair[1]))
 	}
+
 	words := func(text []byte) []string {
 		return strings.FieldsFunc(string(text), func(r rune) bool { return strings.ContainsRune(asciiSpace, r) })
 	}
@@ -26,6 +27,7 @@ func FuzzUnordered(f *testing.F) {
 		}
 		return all
 	}
+
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		for how, parts := range map[api.Comparison]func([]byte) []string{api.CompareUnorderedLines: lines, api.CompareUnorderedTokens: words} {
 			x, y := parts(a), parts(b)
@@ -73,15 +75,18 @@ func randomValue(r *rand.Rand, depth int) value {
 			v.elements = append(v.elements, randomValue(r, depth-1))
 		}
 		return v
+
 	case depth > 0 && n < 6:
 		v := value{kind: '{'}
 		for _, name := range someNames[:r.IntN(len(someNames)+1)] {
 			v.names, v.elements = append(v.names, name), append(v.elements, randomValue(r, depth-1))
 		}
 		return v
+
 	case n < 8:
 		return value{kind: 'w', forms: pick(r, someWords)}
 	}
+
 	return value{kind: '"', forms: pick(r, someStrings)}
 }
 
@@ -90,6 +95,7 @@ func (v value) identity(unordered bool) string {
 	if v.forms != nil {
 		return v.forms[0]
 	}
+
 	var parts []string
 	for i, e := range v.elements {
 		part := e.identity(unordered)
@@ -98,6 +104,7 @@ func (v value) identity(unordered bool) string {
 		}
 		parts = append(parts, part)
 	}
+
 	if unordered && v.kind == '[' {
 		slices.Sort(parts)
 	}
@@ -112,19 +119,23 @@ func (v value) text(r *rand.Rand, plain, shuffle bool) string {
 		}
 		return pick(r, []string{"", "", "", " ", "\n", "\t "})
 	}
+
 	if v.forms != nil {
 		if plain || r.IntN(3) > 0 {
 			return v.forms[0]
 		}
 		return pick(r, v.forms)
 	}
+
 	order := make([]int, len(v.elements))
 	for i := range order {
 		order[i] = i
 	}
+
 	if shuffle && v.kind == '[' || !plain && v.kind == '{' && r.IntN(2) == 0 {
 		r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	}
+
 	var parts []string
 	for _, i := range order {
 		part := v.elements[i].text(r, plain, shuffle)
@@ -133,6 +144,7 @@ func (v value) text(r *rand.Rand, plain, shuffle bool) string {
 		}
 		parts = append(parts, space()+part+space())
 	}
+
 	return string(v.kind) + strings.Join(parts, ",") + string(v.kind+2)
 }
 
@@ -157,6 +169,7 @@ func TestJSONForms(t *testing.T) {
 		if n%2 == 1 {
 			b = a.changed(r)
 		}
+
 		for _, unordered := range []bool{false, true} {
 			c := api.Compare{How: api.CompareJSON, Unordered: unordered}
 			expected, got := a.text(r, r.IntN(2) == 0, false), b.text(r, r.IntN(2) == 0, unordered)
@@ -170,6 +183,7 @@ func TestJSONForms(t *testing.T) {
 			}
 		}
 	}
+
 	t.Logf("%d pairs are equal", equal)
 }
 
@@ -181,6 +195,7 @@ func TestBrokenJSONIsNoJSON(t *testing.T) {
 		if ok, _, err := judge.Accepts(api.Compare{How: api.CompareJSON}, []byte(text), []byte(text[:at])); ok || err != nil {
 			t.Errorf("%s is accepted: %v", text[:at], err)
 		}
+
 		for _, c := range []byte(`0"\,]}[{:- n.`) {
 			got := text[:at] + string(c) + text[at+1:]
 			if ok, _, err := judge.Accepts(api.Compare{How: api.CompareJSON}, []byte(text), []byte(got)); ok && got != text || err != nil {

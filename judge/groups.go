@@ -36,9 +36,11 @@ func NewGrader(r api.Run) *Grader {
 	for range r.Groups {
 		g.within = append(g.within, -1)
 	}
+
 	for range r.Tests {
 		g.of = append(g.of, -1)
 	}
+
 	index := map[string]int{}
 	for n, group := range r.Groups {
 		index[group.ID] = n
@@ -46,15 +48,18 @@ func NewGrader(r api.Run) *Grader {
 			g.within[index[id]] = n
 			g.groupsIn[n] = append(g.groupsIn[n], index[id])
 		}
+
 		for _, id := range group.Requires {
 			g.requires[n] = append(g.requires[n], index[id])
 		}
+
 		for i, t := range r.Tests {
 			if g.of[i] < 0 && len(group.Tests) > 0 && group.Has(t.ID) {
 				g.of[i], g.tests[n] = n, append(g.tests[n], i)
 			}
 		}
 	}
+
 	return g
 }
 
@@ -90,6 +95,7 @@ func (g *Grader) Decide(results []*api.TestResult) []Standing {
 		default:
 			standing[i] = Counted
 		}
+
 		switch {
 		case standing[i] == Undecided || standing[i] == Counted && res == nil:
 			open = true
@@ -103,6 +109,7 @@ func (g *Grader) Decide(results []*api.TestResult) []Standing {
 			g.addFailed(groups, n)
 		}
 	}
+
 	return standing
 }
 
@@ -174,6 +181,7 @@ func (g *Grader) accepted(groups []tally, n int) (accepted, known bool) {
 	if t.computed {
 		return t.verdict, t.known
 	}
+
 	ok, failed, open := t.accepted, t.failed, t.open
 	for _, in := range g.groupsIn[n] {
 		switch a, k := g.accepted(groups, in); {
@@ -185,6 +193,7 @@ func (g *Grader) accepted(groups []tally, n int) (accepted, known bool) {
 			failed++
 		}
 	}
+
 	switch g.groups[n].Passes {
 	case api.PassAlways:
 		t.verdict, t.known = true, true
@@ -193,6 +202,7 @@ func (g *Grader) accepted(groups []tally, n int) (accepted, known bool) {
 	default:
 		t.verdict, t.known = failed == 0 && open == 0, failed > 0 || open == 0
 	}
+
 	t.computed = true
 	return t.verdict, t.known
 }
@@ -204,6 +214,7 @@ func (g *Grader) Grade(s *api.Summary, results []*api.TestResult) {
 		s.Score = meanScore(results)
 		return
 	}
+
 	groups := make([]tally, len(g.groups))
 	for i, res := range results {
 		switch n := g.of[i]; {
@@ -214,6 +225,7 @@ func (g *Grader) Grade(s *api.Summary, results []*api.TestResult) {
 			groups[n].failed++
 		}
 	}
+
 	skipped := make([]bool, len(g.groups))
 	for n := len(g.groups) - 1; n >= 0; n-- { // a group comes after those within
 		skipped[n] = g.within[n] >= 0 && skipped[g.within[n]] || slices.ContainsFunc(g.requires[n], func(other int) bool {
@@ -221,6 +233,7 @@ func (g *Grader) Grade(s *api.Summary, results []*api.TestResult) {
 			return !accepted
 		})
 	}
+
 	var points, most float64
 	for n, group := range g.groups {
 		res := api.ScoreGroupResult{ID: group.ID, Skipped: skipped[n]}
@@ -232,6 +245,7 @@ func (g *Grader) Grade(s *api.Summary, results []*api.TestResult) {
 			points, most = points+res.Points, most+res.MaxPoints
 		}
 	}
+
 	s.Points, s.MaxPoints = &points, &most
 	if most > 0 {
 		score := points / most
@@ -250,6 +264,7 @@ func (g *Grader) points(n int, accepted bool, before []api.ScoreGroupResult,
 		value, share := testPoints(group, unit, results[i])
 		got, best, shares = append(got, value), append(best, unit), append(shares, share)
 	}
+
 	for _, in := range g.groupsIn[n] {
 		b := before[in]
 		share := 0.0
@@ -261,6 +276,7 @@ func (g *Grader) points(n int, accepted bool, before []api.ScoreGroupResult,
 		}
 		got, best, shares = append(got, b.Points), append(best, b.MaxPoints), append(shares, share)
 	}
+
 	switch group.How {
 	case api.AggregatePassFail:
 		if accepted {
@@ -274,6 +290,7 @@ func (g *Grader) points(n int, accepted bool, before []api.ScoreGroupResult,
 		}
 		return points, group.Points
 	}
+
 	return aggregate(group.How, got), aggregate(group.How, best)
 }
 
@@ -297,6 +314,7 @@ func (g *Grader) CheckPoints(i int, res *api.TestResult) error {
 	if n < 0 || res.Points == nil {
 		return nil
 	}
+
 	unit := g.unit(n)
 	rounding := min(0.01, unit/1000)
 	switch points := *res.Points; {
@@ -313,6 +331,7 @@ func (g *Grader) CheckPoints(i int, res *api.TestResult) error {
 	case points <= 0:
 		res.Answer = api.WrongAnswer
 	}
+
 	return nil
 }
 
@@ -320,15 +339,18 @@ func aggregate(how api.Aggregation, values []float64) (all float64) {
 	if len(values) == 0 {
 		return 0
 	}
+
 	switch how {
 	case api.AggregateMin:
 		return slices.Min(values)
 	case api.AggregateMax:
 		return slices.Max(values)
 	}
+
 	for _, v := range values {
 		all += v
 	}
+
 	if how == api.AggregateAverage {
 		all /= float64(len(values))
 	}
@@ -350,6 +372,7 @@ func testPoints(group api.ScoreGroup, unit float64, res *api.TestResult) (points
 	case res.Accepted():
 		return unit, 1
 	}
+
 	return group.Reject, 0
 }
 
@@ -365,9 +388,11 @@ func meanScore(results []*api.TestResult) *float64 {
 			sum++
 		}
 	}
+
 	if !given {
 		return nil
 	}
+
 	sum /= float64(len(results))
 	return &sum
 }

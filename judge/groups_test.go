@@ -29,6 +29,7 @@ func resultOf(id, word string) *api.TestResult {
 		n /= 100
 		res.Answer, res.Score = api.Partial, &n
 	}
+
 	return res
 }
 
@@ -66,11 +67,13 @@ func TestGroups(t *testing.T) {
 		}
 		return all
 	}
+
 	two := func(change func(a, b *api.ScoreGroup)) []api.ScoreGroup {
 		a, b := api.ScoreGroup{ID: "a", Tests: []string{"a/"}, Points: 40}, api.ScoreGroup{ID: "b", Tests: []string{"b/"}, Points: 60}
 		change(&a, &b)
 		return []api.ScoreGroup{a, b}
 	}
+
 	const ids = "a/1 a/2 b/1 b/2 b/3"
 	for _, tt := range []struct {
 		name    string
@@ -121,10 +124,12 @@ func TestGroups(t *testing.T) {
 			if err := r.Validate(); err != nil {
 				t.Fatal(err)
 			}
+
 			words := map[string]string{}
 			for i, w := range strings.Fields(tt.results) {
 				words[r.Tests[i].ID] = w
 			}
+
 			s, counted := graded(r, words)
 			got := ""
 			for _, g := range s.Groups {
@@ -134,6 +139,7 @@ func TestGroups(t *testing.T) {
 				}
 				got += fmt.Sprintf("%s%s%v ", sign, g.ID, g.Points)
 			}
+
 			if s.Points != nil {
 				got += fmt.Sprintf("%v/%v ", *s.Points, *s.MaxPoints)
 			}
@@ -143,6 +149,7 @@ func TestGroups(t *testing.T) {
 			if !strings.HasPrefix(strings.TrimSpace(got), tt.want) || tt.want == "" && got != "" || counted != tt.counted {
 				t.Errorf("%s with tests %s\nwant %s with tests %s", got, counted, tt.want, tt.counted)
 			}
+
 			// In whatever order tests end, the answer is the same, and what was decided stays.
 			for seed := range uint64(50) {
 				rng := rand.New(rand.NewPCG(seed, 1))
@@ -161,6 +168,7 @@ func TestGroups(t *testing.T) {
 					}
 					before = now
 				}
+
 				if again, c := finished(g, r, results); !reflect.DeepEqual(again, s) || c != counted {
 					t.Fatalf("in another order: %+v with %s; want %+v with %s", again, c, s, counted)
 				}
@@ -194,6 +202,7 @@ func TestPointsAboveThoseOfATest(t *testing.T) {
 			t.Errorf("%v points: %s; want %s", tt.points, got, tt.want)
 		}
 	}
+
 	points, outcome := 40.0, &api.ProgramOutcome{}
 	for want, res := range map[string]api.TestResult{
 		"the interactor gave 40 points":                         {Interactor: outcome},

@@ -39,6 +39,7 @@ func InteractionOf(name api.Protocol) Interaction {
 		p.Args = func(args []string) []string { return args }
 		return Interaction{Protocol: p, Accepts: exitedWithZero, Manager: true}
 	}
+
 	return Interaction{Protocol: p, Accepts: func(code int) bool { return code == kattisAccepted }}
 }
 
@@ -88,5 +89,6 @@ func (e Ended) Judge(said Word, failed error) (api.Verdict, Word, error) {
 	case e.Program != api.OK:
 		return e.Program, Word{}, nil
 	}
+
 	return api.OK, said, nil
 }

@@ -84,6 +84,7 @@ func TestManagersOfCMS(t *testing.T) {
 	if got := in.Args([]string{"x"}); !slices.Equal(got, []string{"x"}) || !in.Manager || in.Output != "" || len(in.Collect) > 0 {
 		t.Errorf("arguments %q, %+v", got, in)
 	}
+
 	for _, tt := range []struct {
 		code           int
 		stdout, stderr string
@@ -122,6 +123,7 @@ func TestPointsOfAnInteractorThatEndsTheProgram(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		v, w, err := judge.Ended{Program: api.Signaled, ProgramAt: 2, InteractorAt: 1}.Judge(said, nil)
 		if v != tt.verdict || w.Answer != tt.answer || err != nil {
 			t.Errorf("exit code %d: %s, %q, %v; want %s, %q", tt.code, v, w.Answer, err, tt.verdict, tt.answer)

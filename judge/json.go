@@ -20,6 +20,7 @@ func jsonValues(c api.Compare, expected, got []byte) (ok bool, difference string
 	if bytes.Equal(expected, got) && equalsItself(c, expected) {
 		return true, "", nil
 	}
+
 	for n := 1; ; n++ {
 		switch x, y := a.ended(), b.ended(); {
 		case x && y:
@@ -79,16 +80,19 @@ func (v *jsonPair) compare(depth int) error {
 	if v.repeats() {
 		return nil
 	}
+
 	fromA, fromB := v.a.at, v.b.at
 	if depth > maxDepth {
 		return v.expected(v.a.skip(depth))
 	}
+
 	switch {
 	case x == '[' && y == '[':
 		if v.Unordered {
 			return v.compareHashes(depth)
 		}
 		return v.compareArrays(depth)
+
 	case x == '{' && y == '{':
 		return v.compareObjects(depth)
 	case x == '"' && y == '"':
@@ -99,6 +103,7 @@ func (v *jsonPair) compare(depth int) error {
 		if v.b.repeats(v.a.all[fromA:v.a.at]) {
 			return nil
 		}
+
 		t, err := v.b.text()
 		if err != nil {
 			return gotError(err)
@@ -108,9 +113,11 @@ func (v *jsonPair) compare(depth int) error {
 		}
 		return nil
 	}
+
 	if err := v.expected(v.a.skip(depth)); err != nil {
 		return err
 	}
+
 	if word := v.a.all[fromA:v.a.at]; v.b.repeats(word) { // not with '[', '{' or a string: b has none here, if a has one
 		if v.b.at == len(v.b.all) || endsWord[v.b.all[v.b.at]] {
 			if v.sameWord(word, word) {
@@ -120,6 +127,7 @@ func (v *jsonPair) compare(depth int) error {
 		}
 		v.b.at = fromB
 	}
+
 	if err := v.b.skip(depth); err != nil {
 		return gotError(err)
 	}
@@ -143,6 +151,7 @@ func (v *jsonPair) sameWord(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return v.NaNEqual || !isNaN(a)
 	}
+
 	x, ok := parseDecimal(a)
 	y, also := parseDecimal(b)
 	switch {
@@ -153,6 +162,7 @@ func (v *jsonPair) sameWord(a, b []byte) bool {
 	case v.Tolerance == 0 || x.word != "" || y.word != "":
 		return x.equal(y)
 	}
+
 	f, err := strconv.ParseFloat(string(a), 64)
 	g, gerr := strconv.ParseFloat(string(b), 64)
 	if err != nil || gerr != nil { // too large for float64
@@ -170,22 +180,27 @@ func (v *jsonPair) compareArrays(depth int) error {
 		if err := v.compare(depth + 1); err != nil {
 			return err
 		}
+
 		more, err := v.a.next(']')
 		if err != nil {
 			return v.expected(err)
 		}
+
 		also, err := v.b.next(']')
 		if err != nil {
 			return gotError(err)
 		}
+
 		endA, endB = !more, !also
 	}
+
 	switch {
 	case !endA:
 		return fmt.Errorf("byte %d: the array ends too early: expected also %s", v.b.at, excerpt(v.a.all[v.a.at:], 0))
 	case !endB:
 		return fmt.Errorf("byte %d: the array should have ended, got %s", v.b.at+1, excerpt(v.b.all[v.b.at:], 0))
 	}
+
 	return nil
 }
 
@@ -196,6 +211,7 @@ func (v *jsonPair) compareHashes(depth int) error {
 	if v.expected(err) != nil {
 		return err
 	}
+
 	y, err := v.b.hash(depth, v.NaNEqual)
 	if err != nil {
 		return gotError(err)
@@ -226,22 +242,27 @@ func (v *jsonPair) compareObjects(depth int) error {
 				return err
 			}
 		}
+
 		more, err := v.a.next('}')
 		if err != nil {
 			return v.expected(err)
 		}
+
 		also, err := v.b.next('}')
 		if err != nil {
 			return gotError(err)
 		}
+
 		endA, endB = !more, !also
 	}
+
 	switch {
 	case !endA:
 		return fmt.Errorf("byte %d: the object ends too early: expected also %s", v.b.at, excerpt(v.a.all[v.a.at:], 0))
 	case !endB:
 		return fmt.Errorf("byte %d: the object should have ended, got %s", v.b.at+1, excerpt(v.b.all[v.b.at:], 0))
 	}
+
 	return nil
 }
 
@@ -251,10 +272,12 @@ func (v *jsonPair) sameKey() (bool, error) {
 	if v.repeatsName() {
 		return true, nil
 	}
+
 	x, err := v.a.key()
 	if v.expected(err) != nil {
 		return false, err
 	}
+
 	y, err := v.b.key()
 	if err != nil {
 		return false, gotError(err)

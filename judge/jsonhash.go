@@ -12,6 +12,7 @@ func (t *jsonText) hash(depth int, nanEqual bool) (uint64, error) {
 	if depth > maxDepth {
 		return 0, t.fail(fmt.Sprintf("nested deeper than %d", maxDepth))
 	}
+
 	c := t.kind()
 	switch c {
 	case '"':
@@ -26,6 +27,7 @@ func (t *jsonText) hash(depth int, nanEqual bool) (uint64, error) {
 		if h, ok := hashShort(w); ok {
 			return h, nil
 		}
+
 		d, ok := parseDecimal(w)
 		switch {
 		case !ok:
@@ -33,14 +35,17 @@ func (t *jsonText) hash(depth int, nanEqual bool) (uint64, error) {
 		case d.word == "nan" && !nanEqual:
 			return mix('n', t.nan), nil
 		}
+
 		return d.hash(), nil
 	}
+
 	t.at++
 	end := c + 2
 	var s sum
 	if t.take(end) {
 		return mix(uint64(c), 0), nil
 	}
+
 	for more := true; more; {
 		var name uint64
 		if c == '{' {
@@ -50,15 +55,18 @@ func (t *jsonText) hash(depth int, nanEqual bool) (uint64, error) {
 			}
 			name = t.hashString(k)
 		}
+
 		value, err := t.hash(depth+1, nanEqual)
 		if err != nil {
 			return 0, err
 		}
+
 		s.add(mix(name, value))
 		if more, err = t.next(end); err != nil {
 			return 0, err
 		}
 	}
+
 	return mix(mix(uint64(c), s.hi), mix(s.lo, uint64(s.parts))), nil
 }
 
@@ -93,6 +101,7 @@ func (d decimal) hash() uint64 {
 	if d.word != "" {
 		return mix('i', secret^sign(d.negative))
 	}
+
 	part, long, n := uint64(0), uint64(0), 0
 	for _, c := range d.digits {
 		if c == '.' {
@@ -102,6 +111,7 @@ func (d decimal) hash() uint64 {
 			long, part, n = mix(long, part), 0, 0
 		}
 	}
+
 	if long != 0 { // the last part may begin with zeros
 		long = mix(long, uint64(n))
 	}
@@ -118,10 +128,12 @@ func hashShort(w []byte) (hash uint64, ok bool) {
 	if negative {
 		w = w[1:]
 	}
+
 	m, point := uint64(0), -1
 	if len(w) > shortDigits || len(w) == 0 {
 		return 0, false
 	}
+
 	for i, c := range w {
 		switch {
 		case c-'0' <= 9:
@@ -132,6 +144,7 @@ func hashShort(w []byte) (hash uint64, ok bool) {
 			return 0, false
 		}
 	}
+
 	exponent := int64(0)
 	if point >= 0 {
 		exponent = int64(point + 1 - len(w))
@@ -139,11 +152,13 @@ func hashShort(w []byte) (hash uint64, ok bool) {
 	if m == 0 {
 		return hashNumber(0, 0, 0, false), true
 	}
+
 	for last := len(w) - 1; w[last] == '0' || last == point; last-- {
 		if last != point {
 			m, exponent = m/10, exponent+1
 		}
 	}
+
 	return hashNumber(0, m, exponent, negative), true
 }
 

@@ -13,20 +13,24 @@ func (v *jsonPair) compareMembers(depth int) error {
 	if done, err := v.compareFew(depth); done || err != nil {
 		return err
 	}
+
 	names, expected, err := v.a.members(depth)
 	if v.expected(err) != nil {
 		return err
 	}
+
 	also, got, err := v.b.members(depth)
 	if err != nil {
 		return gotError(err)
 	}
+
 	afterA, afterB := v.a.at, v.b.at
 	for _, name := range also {
 		if _, ok := expected[name]; !ok {
 			return fmt.Errorf("byte %d: unexpected member %s", got[name]+1, excerpt([]byte(name), 0))
 		}
 	}
+
 	for _, name := range names {
 		at, ok := got[name]
 		if !ok {
@@ -37,6 +41,7 @@ func (v *jsonPair) compareMembers(depth int) error {
 			return err
 		}
 	}
+
 	v.a.at, v.b.at = afterA, afterB
 	return nil
 }
@@ -63,6 +68,7 @@ func (v *jsonPair) compareFew(depth int) (done bool, _ error) {
 	if n == 0 || v.b.few(depth, &also) != n {
 		return back()
 	}
+
 	var pairs [fewMembers]int // the index in also of each in all
 	for i := range n {
 		pairs[i] = -1
@@ -75,10 +81,12 @@ func (v *jsonPair) compareFew(depth int) (done bool, _ error) {
 			}
 			pairs[i] = k
 		}
+
 		if pairs[i] < 0 || slices.Contains(pairs[:i], pairs[i]) {
 			return back()
 		}
 	}
+
 	afterA, afterB := v.a.at, v.b.at
 	for i := range n {
 		v.a.at, v.b.at = all[i].at, also[pairs[i]].at
@@ -86,6 +94,7 @@ func (v *jsonPair) compareFew(depth int) (done bool, _ error) {
 			return false, err
 		}
 	}
+
 	v.a.at, v.b.at = afterA, afterB
 	return true, nil
 }
@@ -106,6 +115,7 @@ func (t *jsonText) few(depth int, all *[fewMembers]member) (n int) {
 			return 0
 		}
 	}
+
 	return n
 }
 
@@ -121,6 +131,7 @@ func (t *jsonText) members(depth int) (names []string, all map[string]int, _ err
 		if len(names) == maxIndexed {
 			return nil, nil, t.fail(fmt.Sprintf("an object with over %d members whose order differs", maxIndexed))
 		}
+
 		t.kind()
 		names = append(names, decoded(name))
 		all[names[len(names)-1]] = t.at
@@ -131,6 +142,7 @@ func (t *jsonText) members(depth int) (names []string, all map[string]int, _ err
 			return nil, nil, err
 		}
 	}
+
 	return names, all, nil
 }
 

@@ -90,6 +90,7 @@ func sameScalar(a, b []byte) int {
 	if len(a) == 0 || len(b) == 0 || a[0] != b[0] {
 		return 0
 	}
+
 	switch c := a[0]; {
 	case c == '"':
 		return sameStringText(a, b)
@@ -102,6 +103,7 @@ func sameScalar(a, b []byte) int {
 	case c == 'n':
 		return sameName(a, b, "null")
 	}
+
 	return 0
 }
 
@@ -119,6 +121,7 @@ func sameNumberText(a, b []byte) int {
 	if a[0] == '-' {
 		n = 1
 	}
+
 	whole := sameDigits(a, b, n)
 	end := n + whole
 	if end < len(a) && a[end] == '.' && end < len(b) && b[end] == '.' {
@@ -143,6 +146,7 @@ func sameDigits(a, b []byte, from int) int {
 			return n - from
 		}
 	}
+
 	for n < len(a) && n < len(b) && a[n] == b[n] && a[n]-'0' <= 9 {
 		n++
 	}
@@ -166,6 +170,7 @@ func sameStringText(a, b []byte) int {
 			return 0
 		}
 	}
+
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		switch a[n] {
 		case '"':
@@ -175,5 +180,6 @@ func sameStringText(a, b []byte) int {
 		}
 		n++
 	}
+
 	return 0
 }

@@ -103,6 +103,7 @@ func (t *jsonText) text() ([]byte, error) {
 		if i += stringEnd(t.all[i:]); i == len(t.all) {
 			break
 		}
+
 		switch t.all[i] {
 		case '"':
 			t.at = i + 1
@@ -114,6 +115,7 @@ func (t *jsonText) text() ([]byte, error) {
 			return nil, t.fail("a line ends inside a string")
 		}
 	}
+
 	t.at = len(t.all)
 	return nil, t.fail("a string has no end")
 }
@@ -144,10 +146,12 @@ func (t *jsonText) word() ([]byte, error) {
 			plain = false
 		}
 	}
+
 	w := t.all[from:t.at]
 	if digits := len(w) - dots; plain && dots < 2 && digits > 0 && (digits > 1 || w[0] != '-') {
 		return w, nil
 	}
+
 	switch string(w) {
 	case "null", "true", "false":
 		return w, nil
@@ -157,6 +161,7 @@ func (t *jsonText) word() ([]byte, error) {
 		}
 		return w, t.fail(fmt.Sprintf("unexpected %q", t.all[from]))
 	}
+
 	d, ok := parseDecimal(w)
 	t.hasNaN = t.hasNaN || d.word == "nan"
 	if !ok {
@@ -171,6 +176,7 @@ func (t *jsonText) skip(depth int) error {
 	if depth > maxDepth {
 		return t.fail(fmt.Sprintf("nested deeper than %d", maxDepth))
 	}
+
 	switch c := t.kind(); c {
 	case '"':
 		_, err := t.text()
@@ -181,6 +187,7 @@ func (t *jsonText) skip(depth int) error {
 		if t.take(end) {
 			return nil
 		}
+
 		for more := true; more; {
 			if c == '{' {
 				if _, err := t.key(); err != nil {
@@ -195,8 +202,10 @@ func (t *jsonText) skip(depth int) error {
 				return err
 			}
 		}
+
 		return nil
 	}
+
 	_, err := t.word()
 	return err
 }
@@ -214,6 +223,7 @@ func nextRune(s []byte) (r rune, rest []byte) {
 		}
 		return r, s[n:]
 	}
+
 	switch c := s[1]; c {
 	case 'n':
 		return '\n', s[2:]
@@ -236,6 +246,7 @@ func nextRune(s []byte) (r rune, rest []byte) {
 			}
 		}
 		return high, s[6:]
+
 	default:
 		return rune(c), s[2:]
 	}
@@ -246,6 +257,7 @@ func unit(s []byte) (u rune, ok bool) {
 	if len(s) < 6 {
 		return 0, false
 	}
+
 	for _, c := range s[2:6] {
 		switch c := lower(c); {
 		case c-'0' <= 9:
@@ -256,6 +268,7 @@ func unit(s []byte) (u rune, ok bool) {
 			return 0, false
 		}
 	}
+
 	return u, true
 }
 

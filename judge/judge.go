@@ -60,6 +60,7 @@ func Verdict(e Evidence, l api.Limits) api.Verdict {
 	case e.ExitCode != 0:
 		return api.Nonzero
 	}
+
 	return api.OK
 }
 
@@ -93,5 +94,6 @@ func LimitsHit(e Evidence, l api.Limits) []string {
 			hit = append(hit, c.name)
 		}
 	}
+
 	return hit
 }

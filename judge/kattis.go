@@ -24,6 +24,7 @@ func kattis(c api.Compare, expected, got []byte) (bool, string) {
 		}
 		return c.CaseSensitive && bytes.Equal(a, b) || !c.CaseSensitive && equalFoldASCII(a, b)
 	}
+
 	if c.SpaceSensitive {
 		return sameTokensAndSpace(expected, got, same)
 	}
@@ -45,6 +46,7 @@ func sameTokensAndSpace(expected, got []byte, same func(a, b []byte) bool) (bool
 			return false, fmt.Sprintf("white space before token %d: expected %s, got %s", n,
 				excerpt(expected[:a], 0), excerpt(got[:b], 0))
 		}
+
 		var x, y []byte
 		x, expected = cutToken(expected[a:])
 		y, got = cutToken(got[b:])
@@ -90,11 +92,13 @@ func decimalFloat(token []byte) (float64, bool) {
 	if n, ok := smallInteger(token); ok {
 		return n, true
 	}
+
 	for _, c := range token {
 		if c-'0' > 9 && c != '.' && c != '-' && c != '+' && c != 'e' && c != 'E' {
 			return 0, false
 		}
 	}
+
 	f, err := strconv.ParseFloat(string(token), 64)
 	return f, err == nil
 }

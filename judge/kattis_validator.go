@@ -25,6 +25,7 @@ func readKattis(l Left, _ api.PointsAs) (w Word, err error) {
 	score, scores := file("score.txt")
 	multiplier, multiplies := file("score_multiplier.txt")
 	w.Next, w.More = file(NextPass)
+
 	switch {
 	case l.ExitCode == kattisAccepted:
 		w.Answer = api.Accepted
@@ -38,6 +39,7 @@ func readKattis(l Left, _ api.PointsAs) (w Word, err error) {
 		w.Answer = api.WrongAnswer
 		return w, nil
 	}
+
 	switch {
 	case scores && multiplies:
 		return w, fmt.Errorf("it wrote both score.txt and score_multiplier.txt")
@@ -47,6 +49,7 @@ func readKattis(l Left, _ api.PointsAs) (w Word, err error) {
 			return w, fmt.Errorf("score.txt: %w", err)
 		}
 		w.Points = &points
+
 	case multiplies:
 		share, err := number(multiplier, 0, 1)
 		if err != nil {
@@ -57,5 +60,6 @@ func readKattis(l Left, _ api.PointsAs) (w Word, err error) {
 			w.Answer = api.Partial
 		}
 	}
+
 	return w, nil
 }

@@ -13,6 +13,7 @@ func liveCodeBench(expected, got []byte) (bool, string) {
 	if skipped == len(expected) && skipped == len(got) {
 		return true, ""
 	}
+
 	lines := bytes.Count(expected[:skipped], []byte("\n"))
 	expected, got = expected[skipped:], got[skipped:]
 	for n := lines + 1; ; n++ {
@@ -24,6 +25,7 @@ func liveCodeBench(expected, got []byte) (bool, string) {
 				return false, fmt.Sprintf("line %d: ", n) + diffMessage(a, b, firstDifference(a, b))
 			}
 		}
+
 		switch {
 		case !moreA && !moreB:
 			return true, ""
@@ -32,6 +34,7 @@ func liveCodeBench(expected, got []byte) (bool, string) {
 		case !moreA:
 			return false, fmt.Sprintf("line %d: ", n+1) + unmatchedMessage(restB, false)
 		}
+
 		expected, got = restA, restB
 	}
 }

@@ -39,6 +39,7 @@ func tokenAt(text []byte) (n int, hash uint64) {
 			}
 		}
 	}
+
 	n = tokenLength(text)
 	return n, hashToken(text[:n])
 }
@@ -56,6 +57,7 @@ func tokenLength(text []byte) (n int) {
 		}
 		n++ // another control character
 	}
+
 	for n < len(text) && !isSpace(text[n]) {
 		n++
 	}

@@ -65,6 +65,7 @@ func readTestlib(l Left, as api.PointsAs) (w Word, err error) {
 			return w, fmt.Errorf("it exited with 0 and wrote %s or more to stderr: brig does not see whether it says \"partially correct (0)\" after that; let it write less", MaxStream)
 		}
 	}
+
 	switch words {
 	case partialWords:
 		w, err = testlibPartial(l, rest)
@@ -76,6 +77,7 @@ func readTestlib(l Left, as api.PointsAs) (w Word, err error) {
 	default:
 		w, err = testlibExit(l, words)
 	}
+
 	w.Final = !testlibAccepts(l.ExitCode)
 	return w, err
 }
@@ -87,6 +89,7 @@ func testlibExit(l Left, words string) (Word, error) {
 			return Word{}, fmt.Errorf("it said %q and exited with %d", words, l.ExitCode)
 		}
 	}
+
 	said := string(l.Stderr)
 	switch l.ExitCode {
 	case testlibOK:
@@ -98,6 +101,7 @@ func testlibExit(l Left, words string) (Word, error) {
 	case testlibPoints:
 		return Word{}, fmt.Errorf("it exited with 7, and stderr does not say \"points\"")
 	}
+
 	return Word{}, l.exited("those of testlib.h")
 }
 
@@ -117,6 +121,7 @@ func sayingLine(stderr []byte) (words string, rest []byte) {
 			}
 		}
 	}
+
 	return "", nil
 }
 
@@ -150,10 +155,12 @@ func testlibScore(rest []byte, said string, as api.PointsAs) (Word, error) {
 	if bytes.HasPrefix(rest, []byte("points_info=")) {
 		return scored(0, said), nil
 	}
+
 	text, more := cutToken(rest)
 	if len(more) == 0 && len(said) >= int(MaxStream) && strings.HasSuffix(said, string(text)) {
 		return Word{}, fmt.Errorf("it wrote %s or more to stderr, and the points are cut: let it write less", MaxStream)
 	}
+
 	switch as {
 	case api.PointsAbsolute:
 		points, err := number(text, 0, maxPoints)
@@ -165,6 +172,7 @@ func testlibScore(rest []byte, said string, as api.PointsAs) (Word, error) {
 			w.Answer = api.WrongAnswer
 		}
 		return w, nil
+
 	case api.PointsPercent:
 		points, err := number(text, 0, 100)
 		if err != nil {
@@ -172,6 +180,7 @@ func testlibScore(rest []byte, said string, as api.PointsAs) (Word, error) {
 		}
 		return scored(points/100, said), nil
 	}
+
 	share, err := number(text, 0, 1)
 	if err != nil {
 		return Word{}, fmt.Errorf("points on stderr, as a share: %w; if the checker gives points or percent, set points of check to absolute or percent", err)

@@ -78,6 +78,7 @@ func hashToken(token []byte) uint64 {
 		hi, lo := bits.Mul64(le.Uint64(token)^secret, le.Uint64(token[n-8:])^secretOfLength[n])
 		return hi ^ lo
 	}
+
 	w := uint64(0)
 	for i, c := range token {
 		w |= uint64(c) << (8 * i)
@@ -152,27 +153,32 @@ func (p unorderedParts) compare(expected, got []byte) (bool, string) {
 	if a == b {
 		return true, ""
 	}
+
 	both := p.sum(expected[:same]).parts
 	a.parts, b.parts = a.parts+both, b.parts+both
 	difference := fmt.Sprintf("in any order: expected %d %ss, got %d", a.parts, p.name, b.parts)
 	if max(a.parts, b.parts) > maxIndexed {
 		return false, difference
 	}
+
 	left := map[sum]int{}
 	for part := range p.each(expected) {
 		left[p.sum(part)]++
 	}
+
 	for part := range p.each(got) {
 		one := p.sum(part)
 		if left[one]--; left[one] < 0 {
 			return false, fmt.Sprintf("%s; %s %s is one too many", difference, p.name, excerpt(part, 0))
 		}
 	}
+
 	for part := range p.each(expected) {
 		if left[p.sum(part)] > 0 {
 			return false, fmt.Sprintf("%s; %s %s is missing", difference, p.name, excerpt(part, 0))
 		}
 	}
+
 	return false, difference
 }
 

@@ -22,6 +22,7 @@ func whiteDiff(expected, got []byte) (bool, string) {
 			return false, fmt.Sprintf("line %d, ", n) + difference
 		}
 	}
+
 	return true, ""
 }
 
@@ -37,6 +38,7 @@ func dmoj(expected, got []byte) (bool, string) {
 			}
 		}
 	}
+
 	expected, got = trimSpaceLeft(expected[skipped:]), trimSpaceLeft(got[skipped:])
 	for {
 		var a, b []byte
@@ -52,6 +54,7 @@ func dmoj(expected, got []byte) (bool, string) {
 		case !bytes.Equal(a, b):
 			return false, fmt.Sprintf("line %d: ", line) + diffMessage(a, b, firstDifference(a, b))
 		}
+
 		x, ends := skipSpace(expected)
 		y, alsoEnds := skipSpace(got)
 		expected, got = expected[x:], got[y:]

@@ -25,6 +25,7 @@ func TestBombsAreStopped(t *testing.T) {
 	for i := range 300 {
 		many = append(many, file(fmt.Sprint("f", i), ""))
 	}
+
 	for _, tt := range []struct {
 		name    string
 		archive func(t *testing.T) []byte
@@ -122,10 +123,12 @@ func TestSparseFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	text, err := os.ReadFile(filepath.Join(img.Path, "holes"))
 	if err != nil || len(text) != 3<<20 || string(text[1<<20:1<<20+4]) != "data" || strings.Trim(string(text), "\x00") != "data" {
 		t.Errorf("holes: %d bytes, %v; want 3 MiB with one word in it", len(text), err)
 	}
+
 	for _, size := range []int64{1 << 30, 1 << 40} {
 		if _, err := s.Import(t.Context(), bytes.NewReader(sparse(t, size)), Options{}); !errors.Is(err, archive.ErrTooLarge) {
 			t.Errorf("%d bytes of holes: %v; want ErrTooLarge", size, err)
@@ -140,10 +143,12 @@ func sparse(t *testing.T, size int64) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	_, err = f.WriteAt([]byte("data"), 1<<20)
 	if err := errors.Join(err, f.Truncate(size), f.Close()); err != nil {
 		t.Fatal(err)
 	}
+
 	out, err := exec.Command("tar", "-C", dir, "--sparse", "--format=pax", "-cf", "-", "holes").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -165,6 +170,7 @@ func TestSparseFilesOfManyHoles(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(img.Path, "holes")); err != nil || string(text) != strings.Repeat("\x00x", 1000) {
 		t.Errorf("a thousand holes: %d bytes, %v", len(text), err)
 	}
+
 	many := gzipped(t, holes(t, 1<<20))
 	had, began := peakMemory(t), time.Now()
 	if _, err := s.Import(t.Context(), bytes.NewReader(many), Options{}); !errors.Is(err, archive.ErrMalformed) &&
@@ -211,6 +217,7 @@ func paxHeader(t *testing.T, records string) []byte {
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)
 	}
+
 	b := buf.Bytes()
 	b[156] = 'x'
 	copy(b[148:156], "        ")
@@ -218,6 +225,7 @@ func paxHeader(t *testing.T, records string) []byte {
 	for _, c := range b[:512] {
 		sum += int(c)
 	}
+
 	copy(b[148:156], fmt.Sprintf("%06o\x00 ", sum))
 	return b
 }
@@ -255,6 +263,7 @@ func TestPAXOddities(t *testing.T) {
 			mustBeEmpty(t, s)
 		})
 	}
+
 	img, err := s.Import(t.Context(), bytes.NewReader(raw(paxRecord("path", "one")+paxRecord("path", "two"))), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -274,11 +283,13 @@ func TestTheLastOfSeveralMembersWins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for name, want := range map[string]string{"x": "last", "y/through": "2", "Case": "1", "case": "2", "keep/a": "1"} {
 		if text, err := os.ReadFile(filepath.Join(img.Path, name)); err != nil || string(text) != want {
 			t.Errorf("%s holds %q, %v; want %q", name, text, err, want)
 		}
 	}
+
 	if info, err := os.Stat(filepath.Join(img.Path, "keep")); err != nil || info.Mode().Perm() != 0o500 || !info.ModTime().Equal(epoch) {
 		t.Errorf("keep: %v, %v; want 0500 of %v", info, err, epoch)
 	}

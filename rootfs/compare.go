@@ -33,6 +33,7 @@ func compareTree(ctx context.Context, dir, sum string, how comparing) (_ *compar
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, record.close()) }()
+
 	c := &comparison{comparing: how, record: record, missing: map[string]string{}, extra: map[string]string{}}
 	describe := func(path string) (string, int64, error) {
 		if how.metadata {
@@ -41,16 +42,19 @@ func compareTree(ctx context.Context, dir, sum string, how comparing) (_ *compar
 		}
 		return describeMember(path, nil)
 	}
+
 	err = walkRecord(ctx, filepath.Join(dir, "root"), describe, func(m recorded, size int64) error {
 		if how.seen != nil {
 			how.seen(size)
 		}
 		return c.member(m)
 	})
+
 	for err == nil && record.left && !c.enough() {
 		c.missing[record.line.name] = record.line.what
 		err = record.next()
 	}
+
 	c.reconcile()
 	return c, err
 }
@@ -75,6 +79,7 @@ func (c *comparison) member(m recorded) error {
 			return err
 		}
 	}
+
 	if c.record.left && c.record.line.name == m.name {
 		if !c.same(c.record.line.what, m.what) {
 			c.changed = append(c.changed, m.name)
@@ -85,6 +90,7 @@ func (c *comparison) member(m recorded) error {
 	} else {
 		c.extra[m.name] = m.what
 	}
+
 	if c.enough() {
 		return fs.SkipAll
 	}

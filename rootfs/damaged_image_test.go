@@ -13,6 +13,7 @@ func TestImportReplacesADamagedRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	record := filepath.Join(filepath.Dir(img.Path), "image.json")
 	for _, damage := range []func() error{
 		func() error { return os.Remove(record) },
@@ -43,10 +44,12 @@ func TestImportReplacesADamagedTree(t *testing.T) {
 		}
 		return img
 	}
+
 	first := again()
 	if img := again(); img.Replaced || first.Replaced || !img.Imported.Equal(first.Imported) {
 		t.Errorf("a sound image is replaced: %+v", img)
 	}
+
 	x, record := filepath.Join(first.Path, "usr/x"), filepath.Join(filepath.Dir(first.Path), recordName)
 	for _, damage := range []func() error{
 		func() error { return os.WriteFile(x, []byte("another"), 0o644) },
@@ -84,6 +87,7 @@ func TestADamagedImageIsReplacedAtomically(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	home := filepath.Dir(img.Path)
 	done, missed := make(chan struct{}), make(chan int)
 	go func() {
@@ -100,6 +104,7 @@ func TestADamagedImageIsReplacedAtomically(t *testing.T) {
 			}
 		}
 	}()
+
 	for range 300 {
 		w, err := s.newStagingDir()
 		if err != nil {
@@ -114,6 +119,7 @@ func TestADamagedImageIsReplacedAtomically(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	close(done)
 	if n := <-missed; n > 0 {
 		t.Errorf("there was none %d times", n)

@@ -29,6 +29,7 @@ func TestImportOfAHugeDictionary(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	for code, dictionary := range map[byte]string{31: "192", 36: "1024", 37: "1536", 40: "4095"} {
 		huge := withDictionary(t, small.Bytes(), code)
 		_, err := s.Import(t.Context(), bytes.NewReader(huge), Options{Name: "huge"})
@@ -36,11 +37,13 @@ func TestImportOfAHugeDictionary(t *testing.T) {
 			t.Errorf("%s MiB: %v; want ErrTooLarge, and the dictionary named", dictionary, err)
 		}
 	}
+
 	// In a later block, a large dictionary is only detected when there is no memory for it.
 	second := append(bytes.Clone(small.Bytes()), withDictionary(t, small.Bytes(), 37)...)
 	if _, err := s.Import(t.Context(), bytes.NewReader(second), Options{Name: "huge"}); !errors.Is(err, archive.ErrTooLarge) {
 		t.Errorf("in the second stream: %v; want ErrTooLarge", err)
 	}
+
 	mustBeEmpty(t, s)
 	if _, err := s.Import(t.Context(), bytes.NewReader(withDictionary(t, small.Bytes(), 30)), Options{Name: "most"}); err != nil {
 		t.Errorf("128 MiB: %v", err)

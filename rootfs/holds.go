@@ -67,6 +67,7 @@ func (s *Store) Abandon(digest string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
+
 	layer, err := s.Layer(digest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %s", ErrNoLayer, digest)
@@ -74,6 +75,7 @@ func (s *Store) Abandon(digest string) (err error) {
 	if err != nil {
 		return err
 	}
+
 	_, err = s.discardLayers([]Layer{layer}, gone)
 	return err
 }

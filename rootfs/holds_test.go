@@ -20,6 +20,7 @@ func TestLayersOfAPullAreHeld(t *testing.T) {
 			t.Errorf("after a clean-up: %v; want the layer stored: %v", err, want)
 		}
 	}
+
 	import1 := func() string { return importLayers(t, s, members{file("x", "1")})[0] }
 	add := func(name string, digest string) {
 		t.Helper()
@@ -27,12 +28,14 @@ func TestLayersOfAPullAreHeld(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	remove := func(name string) {
 		t.Helper()
 		if err := s.Remove(name); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	d := import1() // by one pull
 	stored(d, true)
 	import1() // and by another, at the same time
@@ -49,12 +52,14 @@ func TestLayersOfAPullAreHeld(t *testing.T) {
 	if err := s.Abandon(d); err != nil {
 		t.Fatal(err)
 	}
+
 	stored(d, true) // the other import holds it
 	add("three", d)
 	import1()
 	if err := s.Abandon(d); err != nil {
 		t.Fatal(err)
 	}
+
 	stored(d, true) // an image has it
 	remove("three")
 	stored(d, false)
@@ -69,6 +74,7 @@ func TestLayersOfAPullAreHeld(t *testing.T) {
 	if err := s.Abandon(d); err != nil {
 		t.Fatal(err)
 	}
+
 	stored(d, false)
 }
 
@@ -85,6 +91,7 @@ func TestLayersRemovedWhileAnImageIsStored(t *testing.T) {
 				return
 			default:
 			}
+
 			if _, err := s.AddImage(t.Context(), Spec{Layers: d, Config: Config{Cmd: []string{"other"}}}, "other"); err != nil &&
 				!errors.Is(err, ErrNoLayer) {
 				t.Error(err)
@@ -92,9 +99,11 @@ func TestLayersRemovedWhileAnImageIsStored(t *testing.T) {
 			if err := s.Remove("other"); err != nil && !errors.Is(err, ErrNotFound) {
 				t.Error(err)
 			}
+
 			importLayers(t, s, members{file("x", "1")})
 		}
 	})
+
 	added, missing := 0, 0
 	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); {
 		_, err := s.AddImage(t.Context(), Spec{Layers: d}, "mine")
@@ -110,6 +119,7 @@ func TestLayersRemovedWhileAnImageIsStored(t *testing.T) {
 			t.Error(err)
 		}
 	}
+
 	close(stop)
 	group.Wait()
 	t.Logf("%d added, %d without their layer", added, missing)
@@ -128,9 +138,11 @@ func TestEachNameHasItsOrigin(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, img.Origins, err)
 		}
 	}
+
 	if _, err := s.AddImage(t.Context(), Spec{Layers: d, Origin: Origin{Reference: "example.org/base:2"}}, "one"); err != nil {
 		t.Fatal(err)
 	}
+
 	img, err := s.Lookup("two")
 	if err != nil || img.Origins["one"].Reference != "example.org/base:2" || img.Origins["two"].Reference != "evil.example/other:1" {
 		t.Errorf("%+v, %v", img.Origins, err)

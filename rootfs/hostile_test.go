@@ -54,12 +54,15 @@ func TestHostileArchivesHarmATrustingUnpacker(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+
 			if err := os.WriteFile(filepath.Join(top, "victim/secret"), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
+
 			for _, h := range tt.ms {
 				h.Name = strings.Replace(h.Name, "ROOT", top, 1)
 			}
+
 			unpackTrusting(t, filepath.Join(top, own), tarOf(t, tt.ms...))
 			var st, secret unix.Stat_t
 			if err := unix.Lstat(filepath.Join(top, tt.hurt), &st); err != nil {
@@ -68,6 +71,7 @@ func TestHostileArchivesHarmATrustingUnpacker(t *testing.T) {
 			if err := unix.Lstat(filepath.Join(top, "victim/secret"), &secret); err != nil {
 				t.Fatal(err)
 			}
+
 			kind := st.Mode & unix.S_IFMT
 			switch id := tt.name[:6]; {
 			case id == "IMG-05" && st.Ino != secret.Ino, id == "IMG-23" && st.Mode&0o022 != 0o022,
@@ -105,6 +109,7 @@ func unpackTrusting(t *testing.T, dir string, tarball []byte) {
 		if err != nil {
 			return // the end, as the test's archives are valid
 		}
+
 		at := filepath.Join(dir, h.Name)
 		if filepath.IsAbs(h.Name) {
 			at = h.Name
@@ -112,6 +117,7 @@ func unpackTrusting(t *testing.T, dir string, tarball []byte) {
 		if h.Typeflag != tar.TypeDir {
 			_ = os.Remove(at) // most do not exist
 		}
+
 		switch h.Typeflag {
 		case tar.TypeDir:
 			err = os.Mkdir(at, 0o755)
@@ -133,6 +139,7 @@ func unpackTrusting(t *testing.T, dir string, tarball []byte) {
 				}
 			}
 		}
+
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,6 +201,7 @@ func TestMetadataInAnImageIsOnlyData(t *testing.T) {
 	if err := os.Remove(mark); err != nil {
 		t.Fatalf("the command of the test leaves no mark: %v", err)
 	}
+
 	hook := map[string]any{"path": "/hook", "args": []string{"sh", "-c", script}}
 	text, err := json.Marshal(map[string]any{
 		"config": map[string]any{"Entrypoint": []string{"/hook"}, "Env": []string{"LD_PRELOAD=/evil.so"},
@@ -204,6 +212,7 @@ func TestMetadataInAnImageIsOnlyData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	executable := func(name string) *tar.Header {
 		return with(file(name, script), func(h *tar.Header) { h.Mode = 0o755 })
 	}
@@ -213,6 +222,7 @@ func TestMetadataInAnImageIsOnlyData(t *testing.T) {
 	for _, name := range []string{"config.json", "manifest.json", "image.json", "etc/nsswitch.conf", "etc/ld.so.preload"} {
 		ms = append(ms, file(name, string(text)))
 	}
+
 	img, err := importTar(t, s, Options{Name: "x"}, ms...)
 	if err != nil {
 		t.Fatal(err)
@@ -249,6 +259,7 @@ func TestAnEndlessBombIsCheapToRefuse(t *testing.T) {
 				out.CloseWithError(err)
 				made <- n
 			}()
+
 			_, err := s.Import(t.Context(), in, Options{})
 			in.Close()
 			if !errors.Is(err, archive.ErrTooLarge) {
@@ -260,6 +271,7 @@ func TestAnEndlessBombIsCheapToRefuse(t *testing.T) {
 			if grown := peakMemory(t) - had; grown > 256<<20 {
 				t.Errorf("memory grew by %d bytes", grown)
 			}
+
 			mustBeEmpty(t, s)
 		})
 	}
@@ -286,17 +298,20 @@ func TestTooManyEntriesAreRefused(t *testing.T) {
 	if err := tar.NewWriter(&one).WriteHeader(file("x", "")); err != nil {
 		t.Fatal(err)
 	}
+
 	many := func(n int) []byte {
 		var out bytes.Buffer
 		w, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for range n {
 			if _, err := w.Write(one.Bytes()[:512]); err != nil {
 				t.Fatal(err)
 			}
 		}
+
 		if _, err := w.Write(make([]byte, 1024)); err != nil {
 			t.Fatal(err)
 		}
@@ -305,11 +320,13 @@ func TestTooManyEntriesAreRefused(t *testing.T) {
 		}
 		return out.Bytes()
 	}
+
 	bounds := archive.Bounds{Entries: 2000}
 	if _, err := s.Import(t.Context(), bytes.NewReader(many(60_000)), Options{Bounds: bounds}); err == nil ||
 		!strings.Contains(err.Error(), "more than 2000 members") {
 		t.Errorf("Import: %v; want its number of members refused", err)
 	}
+
 	mustBeEmpty(t, s)
 	if _, err := s.Import(t.Context(), bytes.NewReader(many(200)), Options{Bounds: bounds}); err != nil {
 		t.Errorf("a few: %v", err)

@@ -30,6 +30,7 @@ func (s *Store) LockImage(img Image) (*ImageLock, error) {
 			err = h.add(filepath.Dir(l.Path))
 		}
 	}
+
 	if errors.Is(err, fs.ErrNotExist) {
 		err = s.notFound(img.Digest)
 	}
@@ -65,6 +66,7 @@ func (h *ImageLock) add(path string) error {
 	if err != nil {
 		return err
 	}
+
 	h.dirs, h.paths = append(h.dirs, dir), append(h.paths, path)
 	moved := func() bool { return h.moved(len(h.dirs) - 1) }
 	err = Flock(dir, unix.LOCK_SH|unix.LOCK_NB)
@@ -72,6 +74,7 @@ func (h *ImageLock) add(path string) error {
 		time.Sleep(lockPause)
 		err = Flock(dir, unix.LOCK_SH|unix.LOCK_NB)
 	}
+
 	if errors.Is(err, unix.EWOULDBLOCK) || err == nil && moved() { // it is being deleted, or was between the two calls
 		return &fs.PathError{Op: "lock", Path: path, Err: fs.ErrNotExist}
 	}
@@ -113,16 +116,19 @@ func (h *ImageLock) Trees() (trees []*os.File, err error) {
 			trees = append(trees, os.NewFile(uintptr(n), path))
 		}
 	}
+
 	open(0)
 	for i := len(h.dirs) - 1; i > 0; i-- {
 		open(i)
 	}
+
 	if err != nil {
 		for _, t := range trees {
 			err = errors.Join(err, t.Close())
 		}
 		return nil, err
 	}
+
 	return trees, nil
 }
 
@@ -155,11 +161,13 @@ func removeUnlocked(path string) error {
 			return err
 		}
 		defer dir.Close()
+
 		if err := Flock(dir, unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
 			return nil
 		} else if err != nil {
 			return err
 		}
 	}
+
 	return os.RemoveAll(path)
 }

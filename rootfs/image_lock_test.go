@@ -18,14 +18,17 @@ func TestLockedImageKeepsItsTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	h, err := s.LockImage(img)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	before, err := os.Stat(img.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, step := range []func() error{
 		func() error { return nil },
 		func() error { return s.Remove("a") },
@@ -43,6 +46,7 @@ func TestLockedImageKeepsItsTree(t *testing.T) {
 			t.Errorf("another tree, %v", err)
 		}
 	}
+
 	if removed, err := h.Close(); !removed || err != nil {
 		t.Errorf("removed %v, %v", removed, err)
 	}
@@ -63,6 +67,7 @@ func TestALockOutlastsAQuestion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	asked, err := os.Open(filepath.Dir(layer.Path))
 	if err != nil {
 		t.Fatal(err)
@@ -70,6 +75,7 @@ func TestALockOutlastsAQuestion(t *testing.T) {
 	if err := Flock(asked, unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		t.Fatal(err)
 	}
+
 	time.AfterFunc(20*time.Millisecond, func() { asked.Close() })
 	lock, err := s.LockLayer(layer)
 	if err != nil {

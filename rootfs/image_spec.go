@@ -67,11 +67,13 @@ func (d Spec) Check() error {
 	if len(d.Layers) > MaxLayers {
 		return bad("it has %d layers: the most is %d", len(d.Layers), MaxLayers)
 	}
+
 	for _, l := range d.Layers {
 		if _, err := ParseDigest(l); err != nil {
 			return bad("%v", err)
 		}
 	}
+
 	c, bytes := d.Config, 0
 	words := slices.Concat(c.Env, c.Entrypoint, c.Cmd,
 		[]string{c.WorkingDir, c.User, d.Origin.Reference, d.Origin.Manifest, d.Origin.Config, d.Origin.Platform})
@@ -81,6 +83,7 @@ func (d Spec) Check() error {
 			return bad("its configuration has a NUL in %.80q", w)
 		}
 	}
+
 	switch {
 	case len(words) > maxConfigWords:
 		return bad("its environment and command have %d words: the most is %d", len(words), maxConfigWords)
@@ -93,11 +96,13 @@ func (d Spec) Check() error {
 			strings.Count(c.WorkingDir, "/") > maxParts/2 || len(c.WorkingDir) >= unix.PathMax):
 		return bad("its working directory is %.80q: it must be an absolute path of at most %d parts, without empty ones, . and ..", c.WorkingDir, maxParts/2)
 	}
+
 	for _, e := range c.Env {
 		if i := strings.IndexByte(e, '='); i <= 0 {
 			return bad("its environment has %.80q, which is not NAME=VALUE", e)
 		}
 	}
+
 	return nil
 }
 
@@ -127,14 +132,17 @@ func (s *Store) AddImage(ctx context.Context, d Spec, name string) (Image, error
 	if err := s.checkLayers(d.Layers); err != nil {
 		return Image{}, err
 	}
+
 	most := (archive.Bounds{}).WithDefaults().Time
 	ctx, cancel := context.WithTimeoutCause(ctx, most,
 		fmt.Errorf("%w: putting its layers together took longer than %v", archive.ErrTooLarge, most))
 	defer cancel()
+
 	staging, err := s.newStagingDir()
 	if err != nil {
 		return Image{}, err
 	}
+
 	img, err := s.addInto(ctx, staging, d, name)
 	if err == nil {
 		s.holds.end(d.Layers)
@@ -147,6 +155,7 @@ func (s *Store) addInto(ctx context.Context, staging *StagingDir, d Spec, name s
 	if meta.Layers, err = s.visible(d.Layers); err != nil {
 		return Image{}, err
 	}
+
 	var paths, digests []string // topmost first
 	var dirs []layerDirs        // the same
 	for _, digest := range slices.Backward(meta.Layers) {
@@ -162,25 +171,30 @@ func (s *Store) addInto(ctx context.Context, staging *StagingDir, d Spec, name s
 		meta.Size, meta.Entries = meta.Size+l.Size, meta.Entries+l.Entries
 		paths, digests, dirs = append(paths, s.path("layers", hex, "root")), append(digests, digest), append(dirs, ld)
 	}
+
 	if err := meta.checkSize(); err != nil {
 		return Image{}, err
 	}
+
 	layers, err := openMerged(paths)
 	if err != nil {
 		return Image{}, err
 	}
 	defer func() { err = errors.Join(err, layers.Close()) }()
+
 	if err := layers.checkImplied(ctx, digests, dirs); err != nil {
 		return Image{}, err
 	}
 	if err := layers.checkEtc(ctx); err != nil {
 		return Image{}, err
 	}
+
 	root, err := staging.mkdir("root")
 	if err != nil {
 		return Image{}, err
 	}
 	defer root.Close()
+
 	own, hidden, err := makeTop(ctx, root, layers, dirs, d.Config.WorkingDir)
 	if err != nil {
 		return Image{}, err
@@ -188,6 +202,7 @@ func (s *Store) addInto(ctx context.Context, staging *StagingDir, d Spec, name s
 	if hidden { // commands start in /box, as without a working directory
 		d.Config.WorkingDir = ""
 	}
+
 	meta.Size, meta.Entries = meta.Size+own*archive.DirBytes, meta.Entries+own
 	if err := meta.checkSize(); err != nil {
 		return Image{}, err
@@ -204,10 +219,12 @@ func (s *Store) addInto(ctx context.Context, staging *StagingDir, d Spec, name s
 	if err := unix.Syncfs(int(root.Fd())); err != nil {
 		return Image{}, fmt.Errorf("write image to disk: %w", err)
 	}
+
 	damaged, err := s.damaged(ctx, meta.Digest)
 	if err != nil {
 		return Image{}, err
 	}
+
 	img, err := s.publish(staging, meta, name, damaged)
 	img.Replaced = damaged && err == nil
 	return img, err
@@ -229,11 +246,13 @@ func (s *Store) updateOrigin(hex, name string, o Origin) error {
 	if err != nil || name == "" || meta.Origins[name] == o {
 		return err
 	}
+
 	meta.Origins = withOrigin(meta.Origins, name, o)
 	w, err := MakeStagingDir(s.path("work"), "")
 	if err != nil {
 		return err
 	}
+
 	err = w.writeMeta(meta)
 	if err == nil {
 		err = os.Rename(w.Path+"/image.json", s.path("images", hex, "image.json"))

@@ -44,6 +44,7 @@ func makeTop(ctx context.Context, root *os.File, layers merged, dirs []layerDirs
 	if err := archive.FinalizeAbove(root, read); err != nil {
 		return 0, false, err
 	}
+
 	all := append(merged{root}, layers...)
 	var add []string
 	start, hidden, err := all.startDir(ctx, workingDir)
@@ -53,10 +54,12 @@ func makeTop(ctx context.Context, root *os.File, layers merged, dirs []layerDirs
 	if start != "" {
 		add = append(add, start)
 	}
+
 	lonely, err := all.lonelyWhiteouts(ctx, dirs)
 	if err != nil {
 		return 0, false, err
 	}
+
 	made, err := all.copyDirs(ctx, root, append(add, lonely...))
 	return made + fixedPlaces, hidden, err
 }
@@ -82,6 +85,7 @@ func (m merged) checkImplied(ctx context.Context, digests []string, dirs []layer
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -102,6 +106,7 @@ func (m merged) lonelyWhiteouts(ctx context.Context, dirs []layerDirs) (lonely [
 			}
 		}
 	}
+
 	return lonely, nil
 }
 
@@ -114,6 +119,7 @@ func (m merged) copyDirs(ctx context.Context, root *os.File, names []string) (in
 			all[name] = true
 		}
 	}
+
 	var dirs []archive.TopDir
 	w := m.walk(ctx)
 	for name := range all {
@@ -130,6 +136,7 @@ func (m merged) copyDirs(ctx context.Context, root *os.File, names []string) (in
 		}
 		dirs = append(dirs, d)
 	}
+
 	slices.SortFunc(dirs, func(a, b archive.TopDir) int { return cmp.Compare(a.Name, b.Name) })
 	return int64(len(dirs)), archive.MakeTopDirs(ctx, root, dirs)
 }
@@ -144,6 +151,7 @@ func (m merged) startDir(ctx context.Context, dir string) (missing string, hidde
 	if dir == "" || dir == "/" {
 		return "", false, nil
 	}
+
 	name := ""
 	for above := dir; name == ""; above = path.Dir(above) {
 		found, err := m.find(ctx, above, true)
@@ -155,15 +163,19 @@ func (m merged) startDir(ctx context.Context, dir string) (missing string, hidde
 		case err != nil:
 			return "", false, err
 		}
+
 		if err := found.close(); err != nil {
 			return "", false, err
 		}
+
 		name = path.Join(found.name, strings.TrimPrefix(dir, above))
 		if above == dir || !found.is(unix.S_IFDIR) {
 			break
 		}
+
 		missing = name
 	}
+
 	place, rest, _ := strings.Cut(name, "/")
 	if rest != "" && slices.Contains(ownPlaces, place) {
 		return "", true, nil
@@ -211,10 +223,12 @@ func (w *walker) at(name string) (member, error) {
 	if found, ok := w.known[name]; ok {
 		return found, nil
 	}
+
 	above, err := w.at(path.Dir(name))
 	if err != nil {
 		return member{}, err
 	}
+
 	var found member
 	if above.is(unix.S_IFDIR) {
 		found, err = w.m.child(w.ctx, above, path.Base(name))
@@ -227,11 +241,13 @@ func (w *walker) at(name string) (member, error) {
 		if err != nil {
 			return member{}, err
 		}
+
 		found.file = nil
 		if found.mode != 0 && w.ends != nil && w.ends(name) {
 			found = member{}
 		}
 	}
+
 	w.known[name] = found
 	return found, nil
 }

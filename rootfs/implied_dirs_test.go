@@ -44,10 +44,12 @@ func TestImpliedDirectoriesAreCounted(t *testing.T) {
 				img, err := s.Import(t.Context(), bytes.NewReader(text), Options{Bounds: b})
 				return img.Size, img.Entries, err
 			}
+
 			want := tt.bytes + tt.dirs*archive.DirBytes
 			if size, entries, err := store(archive.Bounds{Entries: tt.entries, Bytes: want}); err != nil || size != want || entries != tt.entries {
 				t.Errorf("%s, layer %v: %d bytes, %d entries, %v; want %d and %d", tt.name, layer, size, entries, err, want, tt.entries)
 			}
+
 			for _, b := range []archive.Bounds{{Entries: tt.entries - 1}, {Bytes: want - 1}} {
 				if _, _, err := store(b); !errors.Is(err, archive.ErrTooLarge) {
 					t.Errorf("%s, layer %v, %+v: %v; want ErrTooLarge", tt.name, layer, b, err)
@@ -64,6 +66,7 @@ func TestTreesAreNoDeeperThanAPath(t *testing.T) {
 	for i := range 20 {
 		ms = append(ms, file(fmt.Sprintf("l%d/%sx", i, deep), ""), symlink(fmt.Sprintf("l%d", i+1), fmt.Sprintf("l%d/%s", i, deep)))
 	}
+
 	for _, n := range []int{12, len(ms)} {
 		s, text := newStore(t), tarOf(t, ms[:n]...)
 		_, lerr := s.ImportLayer(t.Context(), bytes.NewReader(text), digestOf(text), archive.Bounds{})

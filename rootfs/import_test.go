@@ -45,6 +45,7 @@ func TestImportStoresEveryCompressionUnderItsDigest(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	for name, tarball := range map[string][]byte{"tar": plain, "tar.gz": gz.Bytes(), "tar.zst": zs.Bytes(), "tar.xz": x.Bytes()} {
 		t.Run(name, func(t *testing.T) {
 			img, err := s.Import(t.Context(), bytes.NewReader(tarball), Options{Name: name, ExpectDigest: digestOf(tarball)})
@@ -54,10 +55,12 @@ func TestImportStoresEveryCompressionUnderItsDigest(t *testing.T) {
 			if img.Digest != digestOf(tarball) || img.Archive != int64(len(tarball)) || img.Size != 3+archive.DirBytes || img.Entries != 2 {
 				t.Errorf("image %+v; want digest %s, 3 bytes in a file and a directory, 2 entries", img, digestOf(tarball))
 			}
+
 			text, err := os.ReadFile(filepath.Join(img.Path, "bin/hello"))
 			if err != nil || string(text) != "hi\n" {
 				t.Errorf("bin/hello holds %q, %v", text, err)
 			}
+
 			got, err := s.Lookup(name)
 			if err != nil || got.Digest != img.Digest || got.Names[0] != name {
 				t.Errorf("Lookup(%q) = %+v, %v", name, got, err)
@@ -150,6 +153,7 @@ func TestImportAccepts(t *testing.T) {
 	// IMG-09: members of real archives on which stricter unpackers failed.
 	old := unix.Umask(0o027)
 	defer unix.Umask(old)
+
 	s := newStore(t)
 	img, err := importTar(t, s, Options{},
 		dir("./"),
@@ -175,6 +179,7 @@ func TestImportAccepts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for name, want := range map[string]string{
 		"run2/early": "e", "run/utmp": "u", "spool/lock/sub/l": "l", "usr/bin/alias": "t", "usr/bin/dotted": "t",
 		"usr/bin/tool": "t", "via": "t", "\xff\xfe": "not utf-8", ".wh.gone": "w",
@@ -184,11 +189,13 @@ func TestImportAccepts(t *testing.T) {
 			t.Errorf("%q holds %q, %v; want %q", name, text, err, want)
 		}
 	}
+
 	for _, name := range []string{"run2", "run", "spool/lock/sub", "usr", "var"} {
 		if info, err := os.Stat(filepath.Join(img.Path, name)); err != nil || info.Mode() != fs.ModeDir|0o755 {
 			t.Errorf("%s: %v, %v; want drwxr-xr-x whatever the umask", name, info, err)
 		}
 	}
+
 	if _, err := os.Lstat(filepath.Join(img.Path, "dev/null")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("dev/null: %v; want it skipped", err)
 	}
@@ -228,6 +235,7 @@ func TestImportRefusesArchivesThatAreNotWhole(t *testing.T) {
 			mustBeEmpty(t, s)
 		})
 	}
+
 	t.Run("padding to a tape block is fine", func(t *testing.T) {
 		if _, err := s.Import(t.Context(), bytes.NewReader(append(whole, make([]byte, 9000)...)), Options{}); err != nil {
 			t.Error(err)
@@ -251,14 +259,17 @@ func TestImportEndsWithItsCaller(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	go func() {
 		w.Write(tarOf(t, file("a", strings.Repeat("x", 4096)))[:2048])
 		cancel()
 		w.Close()
 	}()
+
 	if _, err := s.Import(ctx, r, Options{}); !errors.Is(err, context.Canceled) && !errors.Is(err, archive.ErrTruncated) {
 		t.Errorf("Import: %v; want Canceled", err)
 	}
+
 	r.Close()
 	mustBeEmpty(t, s)
 }
@@ -308,6 +319,7 @@ func TestImportsOfOneArchiveAtOnceAgree(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
 	list, err := s.List()
 	if err != nil || len(list) != 1 || len(list[0].Names) != 4 {
@@ -340,18 +352,22 @@ func TestKilledImportLeavesNothingAfterTheNextStart(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+
 	var ms members
 	for i := range 500 {
 		ms = append(ms, file(fmt.Sprintf("d/f%d", i), strings.Repeat("x", 4096)))
 	}
+
 	archive := tarOf(t, ms...)
 	if _, err := in.Write(archive[:len(archive)-100_000]); err != nil {
 		t.Fatal(err)
 	}
+
 	waitFor(t, "files of the import", func() bool {
 		found, _ := filepath.Glob(filepath.Join(s.dir, "work/*/root/d/f9"))
 		return len(found) == 1
 	})
+
 	// Another Open must not remove the running import.
 	if _, err := Open(s.dir); err != nil {
 		t.Fatal(err)
@@ -362,10 +378,12 @@ func TestKilledImportLeavesNothingAfterTheNextStart(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
+
 	_ = cmd.Wait() // the error of the kill is expected
 	mustBeEmpty(t, s)
 	if _, err := Open(s.dir); err != nil {
 		t.Fatal(err)
 	}
+
 	mustBeEmpty(t, s) // and newStore checks the work directory
 }

@@ -56,14 +56,17 @@ func (s *Store) ImportLayer(ctx context.Context, r io.Reader, digest string, bou
 	if err != nil {
 		return Layer{}, fmt.Errorf("%w: %w", ErrSpec, err)
 	}
+
 	bounds = bounds.WithDefaults()
 	ctx, cancel := context.WithTimeoutCause(ctx, bounds.Time,
 		fmt.Errorf("%w: importing it took longer than %v", archive.ErrTooLarge, bounds.Time))
 	defer cancel()
+
 	staging, err := s.newStagingDir()
 	if err != nil {
 		return Layer{}, err
 	}
+
 	layer, err := s.importLayerInto(ctx, staging, r, hex, bounds)
 	return layer, errors.Join(s.withSpaceHint(err), staging.Close())
 }
@@ -84,11 +87,13 @@ func (s *Store) importLayerInto(ctx context.Context, staging *StagingDir, r io.R
 		return Layer{}, err
 	}
 	defer root.Close()
+
 	empty, err := staging.mkdir("empty")
 	if err != nil {
 		return Layer{}, err
 	}
 	defer empty.Close()
+
 	got, err := archive.UnpackLayer(ctx, r, root, empty, bounds, nil)
 	if err != nil {
 		return Layer{}, err
@@ -102,10 +107,12 @@ func (s *Store) importLayerInto(ctx context.Context, staging *StagingDir, r io.R
 	if err := archive.FinishLayer(root); err != nil {
 		return Layer{}, err
 	}
+
 	record, recordBytes, err := staging.record(ctx, got.Sums)
 	if err != nil {
 		return Layer{}, err
 	}
+
 	meta := layerMeta{Digest: got.Digest, Size: got.Bytes, Entries: got.Entries, Imported: time.Now().UTC(),
 		Record: record, OpaqueRoot: got.OpaqueRoot}
 	if err := errors.Join(staging.writeJSON("layer.json", meta),
@@ -115,6 +122,7 @@ func (s *Store) importLayerInto(ctx context.Context, staging *StagingDir, r io.R
 	if err := unix.Syncfs(int(root.Fd())); err != nil {
 		return Layer{}, fmt.Errorf("write layer to disk: %w", err)
 	}
+
 	layer, err := s.publishLayer(ctx, staging, hex)
 	layer.Disk = got.Disk + recordBytes
 	return layer, err
@@ -131,11 +139,13 @@ func (s *Store) publishLayer(ctx context.Context, staging *StagingDir, hex strin
 	if ctx.Err() != nil {
 		return Layer{}, context.Cause(ctx)
 	}
+
 	unlock, err := s.lock()
 	if err != nil {
 		return Layer{}, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
+
 	if _, err := readLayerMeta(s.path("layers", hex), hex); err != nil || damaged {
 		if err := s.install(staging, s.path("layers", hex), "layer.json", "directories.json"); err != nil {
 			return Layer{}, fmt.Errorf("store layer: %w", err)
@@ -145,6 +155,7 @@ func (s *Store) publishLayer(ctx context.Context, staging *StagingDir, hex strin
 			return Layer{}, err
 		}
 	}
+
 	s.holds.add("sha256:"+hex, time.Now())
 	return s.Layer("sha256:" + hex)
 }
@@ -203,6 +214,7 @@ func (s *Store) Layers() ([]Layer, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a store of a brig without layers, opened for reading
 		return nil, fmt.Errorf("list layers: %w", err)
 	}
+
 	var layers []Layer
 	for _, d := range dirs {
 		layer, err := s.Layer("sha256:" + d.Name())
@@ -214,6 +226,7 @@ func (s *Store) Layers() ([]Layer, error) {
 		}
 		layers = append(layers, layer)
 	}
+
 	return layers, nil
 }
 
@@ -238,23 +251,28 @@ func (s *Store) discardLayers(layers []Layer, gone *removals) (removed []Layer, 
 	if len(layers) == 0 {
 		return nil, nil
 	}
+
 	images, err := s.readAll()
 	if err != nil {
 		return nil, err
 	}
+
 	used := map[string]bool{}
 	for _, img := range images {
 		for _, l := range img.Layers {
 			used[l.Digest] = true
 		}
 	}
+
 	sets, err := s.briefPackageSets()
 	if err != nil {
 		return nil, err
 	}
+
 	for _, p := range sets {
 		used[p.Layer] = true
 	}
+
 	for _, l := range layers {
 		if used[l.Digest] || s.holds.has(l.Digest, time.Now()) {
 			continue
@@ -266,6 +284,7 @@ func (s *Store) discardLayers(layers []Layer, gone *removals) (removed []Layer, 
 		}
 		removed = append(removed, l)
 	}
+
 	return removed, err
 }
 
@@ -277,11 +296,13 @@ func (s *Store) visible(digests []string) (kept []string, err error) {
 		if slices.Contains(kept, digest) {
 			continue
 		}
+
 		kept = append(kept, digest)
 		hex, err := ParseDigest(digest)
 		if err != nil {
 			return nil, err
 		}
+
 		meta, err := readLayerMeta(s.path("layers", hex), hex)
 		if err != nil {
 			return nil, err
@@ -290,6 +311,7 @@ func (s *Store) visible(digests []string) (kept []string, err error) {
 			break
 		}
 	}
+
 	slices.Reverse(kept)
 	return kept, nil
 }

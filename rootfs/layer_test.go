@@ -39,14 +39,17 @@ func mounted(t *testing.T, img Image) string {
 	for _, l := range slices.Backward(img.Layers) {
 		lower = append(lower, l.Path)
 	}
+
 	if err := unix.Mount("overlay", dir, "overlay", unix.MS_RDONLY, "lowerdir="+strings.Join(lower, ":")); err != nil {
 		t.Fatalf("mount overlay: %v", err)
 	}
+
 	t.Cleanup(func() {
 		if err := unix.Unmount(dir, 0); err != nil {
 			t.Error(err)
 		}
 	})
+
 	return dir
 }
 
@@ -57,11 +60,13 @@ func listing(t *testing.T, dir string) string {
 		if err != nil || path == dir {
 			return err
 		}
+
 		rel, _ := filepath.Rel(dir, path)
 		info, err := d.Info()
 		if err != nil {
 			return err
 		}
+
 		fmt.Fprintf(&out, "%s %v", rel, info.Mode())
 		if info.Mode().IsRegular() && !strings.HasPrefix(rel, "etc/") {
 			text, err := os.ReadFile(path)
@@ -70,6 +75,7 @@ func listing(t *testing.T, dir string) string {
 			}
 			fmt.Fprintf(&out, " %s", text)
 		}
+
 		out.WriteByte('\n')
 		return nil
 	})
@@ -130,6 +136,7 @@ func TestLayersMakeOneTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	root := mounted(t, img)
 	want := strings.Replace(mergedListing, "a/y ", "a/new drwxr-xr-x\na/new/here drwxr-xr-x\na/y ", 1)
 	if got := listing(t, root); got != want {
@@ -151,12 +158,14 @@ func TestMergedIsWhatOverlayfsShows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	root := mounted(t, img)
 	dir, err := os.Open(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer dir.Close()
+
 	found := 0
 	for _, name := range []string{"a", "a/x", "a/y", "l/z", "l/x", "abs", "b/x", "b/y", "b/y/in", "b/v", "c", "c/x", "c/z", "f", "f/x", "t/x",
 		"t/z", "t/y", "new/deep/x",
@@ -171,6 +180,7 @@ func TestMergedIsWhatOverlayfsShows(t *testing.T) {
 			t.Errorf("%s: %v, %v; the kernel says %v", name, has, err, kernel)
 		}
 	}
+
 	if found < 10 {
 		t.Errorf("only %d names exist: this test compares nothing", found)
 	}
@@ -220,6 +230,7 @@ func TestLayersDoNotReplaceALinkUnseen(t *testing.T) {
 		!strings.Contains(err.Error(), `"a"`) || s.Has("bad") {
 		t.Errorf("%v; want a refusal that names a", err)
 	}
+
 	for name, layers := range map[string][]string{"explicit": {d[0], d[1], d[3]}, "removed": {d[0], d[1], d[4]}, "no link": {d[0], d[2]}} {
 		if _, err := s.AddImage(t.Context(), Spec{Layers: layers}, ""); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -238,6 +249,7 @@ func TestLayersAreSharedAndGoWithTheirLastImage(t *testing.T) {
 	if layers, err := s.Layers(); err != nil || len(layers) != 0 {
 		t.Errorf("%v, %v; want no layer", layers, err)
 	}
+
 	d := importLayers(t, s, members{file("x", "1")}, members{file("y", "2")}, members{file("z", "3")})
 	img, err := s.AddImage(t.Context(), Spec{Layers: []string{d[0], d[1], d[0]}}, "one")
 	if err != nil || len(img.Layers) != 2 || img.Layers[1].Digest != d[0] {
@@ -246,6 +258,7 @@ func TestLayersAreSharedAndGoWithTheirLastImage(t *testing.T) {
 	if got := listing(t, mounted(t, img)); !strings.Contains(got, "x ") || !strings.Contains(got, "y ") {
 		t.Error(got)
 	}
+
 	two, err := s.AddImage(t.Context(), Spec{Layers: []string{d[0], d[2]}}, "two")
 	if err != nil {
 		t.Fatal(err)
@@ -253,15 +266,18 @@ func TestLayersAreSharedAndGoWithTheirLastImage(t *testing.T) {
 	if _, err := s.AddImage(t.Context(), Spec{Layers: []string{d[0], digestOf([]byte("none"))}}, "none"); !errors.Is(err, ErrNoLayer) {
 		t.Errorf("%v; want ErrNoLayer", err)
 	}
+
 	count := func(want int) {
 		t.Helper()
 		if layers, err := s.Layers(); err != nil || len(layers) != want {
 			t.Errorf("%d layers, %v; want %d", len(layers), err, want)
 		}
 	}
+
 	if err := s.Remove("one"); err != nil {
 		t.Fatal(err)
 	}
+
 	count(2)
 	lock, err := s.LockImage(two)
 	if err != nil {
@@ -270,28 +286,33 @@ func TestLayersAreSharedAndGoWithTheirLastImage(t *testing.T) {
 	if err := s.Remove(two.Digest); err != nil {
 		t.Fatal(err)
 	}
+
 	count(0)
 	trees, err := lock.Trees()
 	if err != nil || len(trees) != 3 {
 		t.Fatalf("%v, %v; want three trees", trees, err)
 	}
+
 	for _, f := range trees {
 		if names, err := os.ReadDir(fmt.Sprintf("/proc/self/fd/%d", f.Fd())); err != nil || len(names) == 0 {
 			t.Errorf("%s: %v, %v; want the files of a locked image", f.Name(), names, err)
 		}
 		f.Close()
 	}
+
 	if removed, err := lock.Close(); !removed || err != nil {
 		t.Errorf("removed %v, %v", removed, err)
 	}
 	if err := s.Clean(); err != nil {
 		t.Error(err)
 	}
+
 	importLayers(t, s, members{file("x", "1")})
 	s.holds.end(d[:1]) // as an hour later
 	if gone, err := s.RemoveUnusedLayers(); err != nil || len(gone) != 1 {
 		t.Errorf("%v, %v; want one layer removed", gone, err)
 	}
+
 	count(0)
 }
 
@@ -334,6 +355,7 @@ func TestADamagedLayerIsFoundAndReplaced(t *testing.T) {
 	if v, err := s.Verify(t.Context(), "one"); err != nil || v.OK() || len(v.Changed) != 1 || !strings.HasSuffix(v.Changed[0], ":x") {
 		t.Errorf("%+v, %v; want x changed", v, err)
 	}
+
 	importLayers(t, s, members{file("x", "1")})
 	if v, err := s.Verify(t.Context(), "one"); err != nil || !v.OK() {
 		t.Errorf("%+v, %v; want it as imported", v, err)
@@ -344,6 +366,7 @@ func TestADamagedLayerIsFoundAndReplaced(t *testing.T) {
 	if _, err := s.AddImage(t.Context(), Spec{Layers: d}, "two"); !errors.Is(err, ErrNoLayer) {
 		t.Errorf("%v; want ErrNoLayer", err)
 	}
+
 	importLayers(t, s, members{file("x", "1")})
 	if _, err := s.AddImage(t.Context(), Spec{Layers: d}, "two"); err != nil {
 		t.Error(err)

@@ -53,14 +53,17 @@ func (s *Store) readImage(nameOrDigest string) (Image, error) {
 		}
 		digest = strings.TrimSpace(string(text))
 	}
+
 	hex, err := ParseDigest(digest)
 	if err != nil {
 		return Image{}, err
 	}
+
 	meta, err := s.readMeta(hex)
 	if err != nil {
 		return Image{}, err
 	}
+
 	names, err := s.names()
 	if err != nil {
 		return Image{}, err

@@ -48,6 +48,7 @@ func newStore(t testing.TB) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		victim.MustBeUntouched(t)
 		left, err := os.ReadDir(filepath.Join(s.dir, "work"))
@@ -55,6 +56,7 @@ func newStore(t testing.TB) *Store {
 			t.Errorf("work directory holds %v (%v); want nothing", left, err)
 		}
 	})
+
 	return s
 }
 

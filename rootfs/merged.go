@@ -66,6 +66,7 @@ func (m merged) find(ctx context.Context, name string, follow bool) (_ member, e
 	for i := range m {
 		root.in = append(root.in, i)
 	}
+
 	at, left, links, parts := []member{root}, strings.Split(name, "/"), 0, 0
 	defer func() {
 		for _, f := range at {
@@ -74,12 +75,14 @@ func (m merged) find(ctx context.Context, name string, follow bool) (_ member, e
 			}
 		}
 	}()
+
 	fail := func(errno unix.Errno) (member, error) {
 		return member{}, &os.PathError{Op: "find", Path: name, Err: errno}
 	}
 	for len(left) > 0 {
 		part := left[0]
 		left = left[1:]
+
 		switch part {
 		case "", ".":
 			continue
@@ -92,13 +95,16 @@ func (m merged) find(ctx context.Context, name string, follow bool) (_ member, e
 			}
 			continue
 		}
+
 		if parts++; parts > maxParts {
 			return fail(unix.ELOOP)
 		}
+
 		next, err := m.child(ctx, at[len(at)-1], part)
 		if err != nil {
 			return member{}, err
 		}
+
 		end := len(left) == 0
 		switch {
 		case next.is(unix.S_IFDIR):
@@ -111,6 +117,7 @@ func (m merged) find(ctx context.Context, name string, follow bool) (_ member, e
 			if links++; links > maxLinks {
 				return fail(unix.ELOOP)
 			}
+
 			if path.IsAbs(target) {
 				for _, f := range at[1:] {
 					if err := f.file.Close(); err != nil {
@@ -119,16 +126,20 @@ func (m merged) find(ctx context.Context, name string, follow bool) (_ member, e
 				}
 				at = at[:1]
 			}
+
 			left = append(strings.Split(target, "/"), left...)
+
 		case !end:
 			if err := next.file.Close(); err != nil {
 				return member{}, err
 			}
 			return fail(unix.ENOTDIR)
+
 		default:
 			return next, nil
 		}
 	}
+
 	found := at[len(at)-1]
 	if len(at) > 1 {
 		at = at[:len(at)-1] // the caller closes it
@@ -141,6 +152,7 @@ func (m merged) child(ctx context.Context, dir member, base string) (_ member, e
 	if ctx.Err() != nil {
 		return member{}, context.Cause(ctx)
 	}
+
 	name := path.Join(dir.name, base)
 	found := member{name: name}
 	for _, i := range dir.in {
@@ -153,11 +165,13 @@ func (m merged) child(ctx context.Context, dir member, base string) (_ member, e
 		if err != nil {
 			return member{}, &os.PathError{Op: "openat2", Path: name, Err: err}
 		}
+
 		f := os.NewFile(uintptr(n), name)
 		var st unix.Stat_t
 		if err := unix.Fstat(n, &st); err != nil {
 			return member{}, errors.Join(&os.PathError{Op: "fstat", Path: name, Err: err}, f.Close())
 		}
+
 		isDir := st.Mode&unix.S_IFMT == unix.S_IFDIR
 		whiteout := st.Mode&unix.S_IFMT == unix.S_IFCHR && st.Rdev == 0
 		if found.file == nil && !whiteout {
@@ -168,11 +182,13 @@ func (m merged) child(ctx context.Context, dir member, base string) (_ member, e
 		if whiteout || !isDir && len(found.in) > 0 {
 			break // a directory above hides it, or it hides what is below
 		}
+
 		found.in = append(found.in, i)
 		if !isDir || isOpaque(m[i], name) {
 			break
 		}
 	}
+
 	if found.file == nil {
 		return member{}, &os.PathError{Op: "find", Path: name, Err: unix.ENOENT}
 	}
@@ -205,11 +221,13 @@ func (m merged) readAccounts(ctx context.Context, name string) ([]byte, error) {
 	if found.file == nil || !found.is(unix.S_IFREG) {
 		return nil, found.close()
 	}
+
 	f, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", found.file.Fd()))
 	if err = errors.Join(err, found.close()); err != nil {
 		return nil, err
 	}
 	defer f.Close()
+
 	return archive.ReadAccounts(f)
 }
 
@@ -234,15 +252,18 @@ func (img Image) Has(ctx context.Context, name string) (bool, error) {
 	if img.found == nil || len(img.Layers) == 0 {
 		return img.has(ctx, name)
 	}
+
 	key := foundKey{img.Digest, img.Imported, name}
 	for _, l := range img.Layers { // one that was replaced is another tree
 		if l.Imported.After(key.imported) {
 			key.imported = l.Imported
 		}
 	}
+
 	if has, ok := img.found.get(key); ok {
 		return has, nil
 	}
+
 	has, err := img.has(ctx, name)
 	if err == nil {
 		img.found.put(key, has)
@@ -255,11 +276,13 @@ func (img Image) has(ctx context.Context, name string) (_ bool, err error) {
 	for _, l := range slices.Backward(img.Layers) {
 		paths = append(paths, l.Path)
 	}
+
 	trees, err := openMerged(paths)
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, trees.Close()) }()
+
 	var found member
 	if len(trees) > 1 {
 		found, err = trees.find(ctx, name, true)
@@ -272,11 +295,13 @@ func (img Image) has(ctx context.Context, name string) (_ bool, err error) {
 			err = &os.PathError{Op: "openat2", Path: img.Path + name, Err: err}
 		}
 	}
+
 	switch {
 	case notThere(err):
 		return false, nil
 	case err != nil:
 		return false, err
 	}
+
 	return true, found.close()
 }

@@ -37,6 +37,7 @@ func makeRoom(sets []PackageSet, fresh PackageSet, most packageBounds,
 		return nil, fmt.Errorf("%w: it takes %d bytes on disk, and all sets together may take %d (brigd --packages-cache)",
 			archive.ErrTooLarge, fresh.Size, most.bytes)
 	}
+
 	own := &ownerUse{bytes: fresh.Size, sets: 1}
 	owners := map[uint32]*ownerUse{fresh.Owner: own}
 	total := packageBounds{fresh.Size, 1}
@@ -48,15 +49,18 @@ func makeRoom(sets []PackageSet, fresh PackageSet, most packageBounds,
 			gone = append(gone, set)
 			continue
 		}
+
 		o := owners[set.Owner]
 		if o == nil {
 			o = &ownerUse{}
 			owners[set.Owner] = o
 		}
+
 		o.candidates = append(o.candidates, set)
 		o.bytes, o.sets = o.bytes+set.Size, o.sets+1
 		total.bytes, total.sets = total.bytes+set.Size, total.sets+1
 	}
+
 	for total.bytes > most.bytes || total.sets > most.sets {
 		o := largest(owners, own, total.bytes > most.bytes)
 		if o == nil {
@@ -71,6 +75,7 @@ func makeRoom(sets []PackageSet, fresh PackageSet, most packageBounds,
 		o.bytes, o.sets = o.bytes-set.Size, o.sets-1
 		total.bytes, total.sets = total.bytes-set.Size, total.sets-1
 	}
+
 	return gone, nil
 }
 
@@ -83,13 +88,16 @@ func largest(owners map[uint32]*ownerUse, own *ownerUse, byBytes bool) (most *ow
 		}
 		return int64(o.sets)
 	}
+
 	if len(own.candidates) > 0 {
 		most = own // if others take as much, too
 	}
+
 	for _, o := range owners {
 		if len(o.candidates) > 0 && takes(o) >= takes(own) && (most == nil || takes(o) > takes(most)) {
 			most = o
 		}
 	}
+
 	return most
 }

@@ -70,6 +70,7 @@ func TestEmptyFilesCount(t *testing.T) {
 	for i := range 500 {
 		members = append(members, file(fmt.Sprintf("packages/%0200d", i), ""), symlink(fmt.Sprintf("packages/l%d", i), "one"))
 	}
+
 	text := tarOf(t, members...)
 	set, err := s.AddPackageSet(t.Context(), bytes.NewReader(text), PackageSet{Key: keyOf("a")}, archive.Bounds{}, 1<<30)
 	if least := int64(1002*4096 + 500*200); err != nil || set.Size < least || set.Size > 2*least {
@@ -89,11 +90,13 @@ func TestARefusedSetLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	lock, err := s.LockLayer(layer)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer lock.Close()
+
 	add := func() error {
 		text := tarOf(t, dir("packages"), file("packages/y", "y"))
 		_, err := s.AddPackageSet(t.Context(), bytes.NewReader(text), PackageSet{Key: keyOf("b")}, archive.Bounds{}, used.Size+1)
@@ -136,6 +139,7 @@ func TestManySetsMakeRoomAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	addSet(t, s, keyOf("e"), 200, 0, 10*first.Size)

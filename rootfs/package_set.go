@@ -61,6 +61,7 @@ func (s *Store) PackageSet(key string) (PackageSet, Layer, error) {
 	if err != nil {
 		return set, Layer{}, err
 	}
+
 	layer, err := s.Layer(set.Layer)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%w: %s", ErrNoPackages, key)
@@ -71,6 +72,7 @@ func (s *Store) PackageSet(key string) (PackageSet, Layer, error) {
 			err = fmt.Errorf("%w: %s was removed", ErrNoPackages, key)
 		}
 	}
+
 	return set, layer, err
 }
 
@@ -79,6 +81,7 @@ func (s *Store) LookupPackageSet(key string) (set PackageSet, err error) {
 	if !packageKey.MatchString(key) {
 		return set, fmt.Errorf("%w: %.80q is no key of one", ErrNoPackages, key)
 	}
+
 	f, err := os.Open(s.path("packages", key))
 	if errors.Is(err, fs.ErrNotExist) {
 		return set, fmt.Errorf("%w: %s", ErrNoPackages, key)
@@ -87,6 +90,7 @@ func (s *Store) LookupPackageSet(key string) (set PackageSet, err error) {
 		return set, fmt.Errorf("read set of packages: %w", err)
 	}
 	defer f.Close()
+
 	info, err := f.Stat()
 	if err != nil {
 		return set, fmt.Errorf("read set of packages: %w", err)
@@ -97,6 +101,7 @@ func (s *Store) LookupPackageSet(key string) (set PackageSet, err error) {
 	if set.Key != key {
 		return set, fmt.Errorf("read set of packages %s: its file has the key %q: remove it", key, set.Key)
 	}
+
 	set.Used = info.ModTime()
 	return set, nil
 }
@@ -123,6 +128,7 @@ func (s *Store) packageSets(trim func(*PackageSet)) ([]PackageSet, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a store of a brig without packages, opened for reading
 		return nil, fmt.Errorf("list sets of packages: %w", err)
 	}
+
 	var sets []PackageSet
 	for _, f := range files {
 		set, err := s.LookupPackageSet(f.Name())
@@ -135,6 +141,7 @@ func (s *Store) packageSets(trim func(*PackageSet)) ([]PackageSet, error) {
 		trim(&set)
 		sets = append(sets, set)
 	}
+
 	slices.SortFunc(sets, func(a, b PackageSet) int { return a.Used.Compare(b.Used) })
 	return sets, nil
 }
@@ -149,19 +156,23 @@ func (s *Store) AddPackageSet(ctx context.Context, r io.Reader, set PackageSet, 
 	if !packageKey.MatchString(set.Key) {
 		return set, fmt.Errorf("BUG: %q is no key of a set of packages", set.Key)
 	}
+
 	ctx, cancel := context.WithTimeoutCause(ctx, bounds.WithDefaults().Time,
 		fmt.Errorf("%w: storing it took longer than %v", archive.ErrTooLarge, bounds.WithDefaults().Time))
 	defer cancel()
+
 	staging, err := s.newStagingDir()
 	if err != nil {
 		return set, err
 	}
 	defer func() { err = errors.Join(s.withSpaceHint(err), staging.Close()) }()
+
 	layer, err := s.importLayerInto(ctx, staging, r, "", bounds)
 	if err != nil {
 		return set, err
 	}
 	defer func() { err = errors.Join(err, s.endImport(layer.Digest, err == nil)) }()
+
 	set.Layer, set.Size, set.Entries, set.Created = layer.Digest, layer.Disk+packageSetFiles,
 		layer.Entries, time.Now().UTC()
 	if err := staging.writeJSON("set", set); err != nil {
@@ -195,13 +206,16 @@ func (s *Store) publishPackageSet(staging *StagingDir, set PackageSet, most int6
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
+
 	if err := s.checkLayers([]string{set.Layer}); err != nil { // removed as unused, in between
 		return err
 	}
+
 	sets, err := s.briefPackageSets()
 	if err != nil {
 		return err
 	}
+
 	victims, err := makeRoom(sets, set, packageBounds{most, maxPackageSets}, s.inUse)
 	if err != nil {
 		return err
@@ -212,11 +226,13 @@ func (s *Store) publishPackageSet(staging *StagingDir, set PackageSet, most int6
 	if err := durable.SyncDir(s.path("packages")); err != nil {
 		return err
 	}
+
 	for _, old := range sets {
 		if old.Key == set.Key { // its file is replaced
 			return s.removePackageSets(victims, []PackageSet{old}, gone)
 		}
 	}
+
 	return s.removePackageSets(victims, nil, gone)
 }
 
@@ -242,6 +258,7 @@ func (s *Store) removePackageSets(sets, replaced []PackageSet, gone *removals) e
 			return fmt.Errorf("remove set of packages: %w", err)
 		}
 	}
+
 	var layers []Layer
 	for _, set := range slices.Concat(sets, replaced) {
 		layer, err := s.Layer(set.Layer)
@@ -253,6 +270,7 @@ func (s *Store) removePackageSets(sets, replaced []PackageSet, gone *removals) e
 		}
 		layers = append(layers, layer)
 	}
+
 	_, err := s.discardLayers(layers, gone)
 	return err
 }

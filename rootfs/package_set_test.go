@@ -61,11 +61,13 @@ func TestSetsOfPackages(t *testing.T) {
 	if removed, err := s.RemoveUnusedLayers(); err != nil || len(removed) != 0 {
 		t.Errorf("the layer of a set is removed as unused: %v, %v", removed, err)
 	}
+
 	for _, key := range []string{keyOf("b"), "", "../x", keyOf("A"), keyOf("a") + "a"} {
 		if _, _, err := s.PackageSet(key); !errors.Is(err, ErrNoPackages) {
 			t.Errorf("set %q: %v", key, err)
 		}
 	}
+
 	if err := s.RemovePackageSet(made.Key); err != nil {
 		t.Error(err)
 	}
@@ -87,14 +89,17 @@ func TestSetsOfPackagesAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	lock, err := s.LockLayer(layer)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	addSet(t, s, keyOf("d"), 1000, time.Hour, most)
 	if got := keysOf(t, s); got != "bcd" {
 		t.Errorf("sets %s; want the oldest to be gone", got)
 	}
+
 	addSet(t, s, keyOf("e"), 1000, 0, most*2/3)
 	if got := keysOf(t, s); got != "be" {
 		t.Errorf("sets %s; want the one in use and the new one", got)
@@ -112,6 +117,7 @@ func TestARemovedSetServesItsCells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	lock, err := s.LockLayer(layer)
 	if err != nil {
 		t.Fatal(err)
@@ -119,14 +125,17 @@ func TestARemovedSetServesItsCells(t *testing.T) {
 	if err := s.RemovePackageSet(set.Key); err != nil {
 		t.Fatal(err)
 	}
+
 	trees, err := lock.Trees()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	text, err := os.ReadFile(fmt.Sprintf("/proc/self/fd/%d/packages/x", trees[0].Fd()))
 	if err != nil || len(text) != 100 {
 		t.Errorf("the file of a removed set: %d bytes, %v", len(text), err)
 	}
+
 	trees[0].Close()
 	if removed, err := lock.Close(); !removed || err != nil {
 		t.Errorf("removed %v, %v", removed, err)
@@ -143,6 +152,7 @@ func TestHalfOfASetIsNoSet(t *testing.T) {
 	if _, err := s.AddPackageSet(t.Context(), bytes.NewReader(cut), PackageSet{Key: keyOf("a")}, archive.Bounds{}, 1<<20); err == nil {
 		t.Error("half of an archive is stored as a set")
 	}
+
 	set := addSet(t, s, keyOf("b"), 100, 0, 1<<20)
 	if err := os.RemoveAll(s.path("layers", strings.TrimPrefix(set.Layer, "sha256:"))); err != nil {
 		t.Fatal(err)
@@ -167,6 +177,7 @@ func TestSetsShareFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	for _, c := range []string{"a", "b"} {
 		if layers, err := s.Layers(); err != nil || len(layers) != 1 {
 			t.Errorf("%d layers, %v; want one", len(layers), err)
@@ -175,6 +186,7 @@ func TestSetsShareFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	if layers, err := s.Layers(); err != nil || len(layers) != 0 {
 		t.Errorf("%d layers, %v; want none", len(layers), err)
 	}

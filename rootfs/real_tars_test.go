@@ -28,6 +28,7 @@ func TestArchivesOfRealTools(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	sh := func(command string) {
 		t.Helper()
 		cmd := exec.Command("sh", "-euc", command)
@@ -36,12 +37,14 @@ func TestArchivesOfRealTools(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", command, err, out)
 		}
 	}
+
 	sh("ln bin/run bin/same; ln -s run bin/link; ln bin/link bin/twin; truncate -s 64K holes; printf x >>holes")
 	sh("git init -q; git add .; git -c user.name=a -c user.email=a@b commit -qm a")
 
 	const python = `python3 -c 'import sys, tarfile
 with tarfile.open(sys.argv[1], "w", format=%s, pax_headers={"comment": "c"}) as t:
     for name in ("bin", "long", "holes"): t.add(name)' "$0"`
+
 	for name, command := range map[string]string{
 		"git archive":               "git archive -o $0 HEAD",
 		"tar":                       "tar -cf $0 bin long holes",
@@ -64,6 +67,7 @@ with tarfile.open(sys.argv[1], "w", format=%s, pax_headers={"comment": "c"}) as 
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
+
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
@@ -74,6 +78,7 @@ with tarfile.open(sys.argv[1], "w", format=%s, pax_headers={"comment": "c"}) as 
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			want := map[string]string{"bin/run": "#!/bin/sh\n", "bin/same": "#!/bin/sh\n", long: "deep",
 				"holes": strings.Repeat("\x00", 64<<10) + "x", "bin/link": "-> run", "bin/twin": "-> run"}
 			if got := contents(t, img.Path); !maps.Equal(got, want) {

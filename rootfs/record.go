@@ -38,10 +38,12 @@ func walkRecord(ctx context.Context, root string, describe func(path string) (wh
 		if err != nil {
 			return err
 		}
+
 		name, err := filepath.Rel(root, path)
 		if err != nil {
 			return err
 		}
+
 		what, size, err := describe(path)
 		if err != nil {
 			return err
@@ -69,6 +71,7 @@ func describeMetadata(path string) (what string, st unix.Stat_t, err error) {
 	if err := unix.Lstat(path, &st); err != nil {
 		return "", st, &os.PathError{Op: "lstat", Path: path, Err: err}
 	}
+
 	what = fmt.Sprintf("%06o %d:%d", st.Mode, st.Uid, st.Gid)
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFLNK:
@@ -77,6 +80,7 @@ func describeMetadata(path string) (what string, st unix.Stat_t, err error) {
 	case unix.S_IFREG:
 		return fmt.Sprintf("%s %d %d.%09d ", what, st.Size, st.Mtim.Sec, st.Mtim.Nsec), st, nil
 	}
+
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR && archive.IsOpaque(path) {
 		what += " opaque"
 	}
@@ -160,10 +164,12 @@ func openRecord(dir, sum string) (_ *recordReader, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
+
 	r := &recordReader{f: f, in: bufio.NewReaderSize(f, maxRecordLine)}
 	if err := r.next(); err != nil {
 		return nil, errors.Join(err, r.close())
@@ -178,11 +184,13 @@ func (r *recordReader) next() error {
 		r.line, r.left = recorded{}, false
 		return nil
 	}
+
 	quoted, qerr := strconv.QuotedPrefix(string(line))
 	name, uerr := strconv.Unquote(quoted)
 	if err = errors.Join(err, qerr, uerr); err != nil {
 		return fmt.Errorf("line %.100q of the record: %w", line, err)
 	}
+
 	what := string(line[min(len(quoted)+1, len(line)-1) : len(line)-1]) // between the blank and the end of the line
 	r.line, r.left = recorded{name, what}, true
 	return nil

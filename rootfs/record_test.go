@@ -26,10 +26,12 @@ func TestRecordsTakeLittleMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
+
 	deep := filepath.Join(w.Path, "root", strings.TrimSuffix(strings.Repeat(strings.Repeat("\x01", 250)+"/", 11), "/"))
 	if err := os.MkdirAll(deep, 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	const files = 6000
 	sums := archive.Sums{}
 	for i := range files {
@@ -37,6 +39,7 @@ func TestRecordsTakeLittleMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	var sum string
 	var size int64
 	peak := peakHeap(func() {
@@ -49,9 +52,11 @@ func TestRecordsTakeLittleMemory(t *testing.T) {
 			t.Errorf("the tree and its record: %+v, %v", c, err)
 		}
 	})
+
 	if size < 60<<20 {
 		t.Fatalf("a record of %d bytes shows nothing", size)
 	}
+
 	t.Logf("a record of %d MiB took %d MiB", size>>20, peak>>20)
 	if peak > 32<<20 { // half of it
 		t.Errorf("a record of %d MiB took %d MiB of memory", size>>20, peak>>20)
@@ -65,6 +70,7 @@ func peakHeap(do func()) uint64 {
 		metrics.Read(s)
 		return s[0].Value.Uint64()
 	}
+
 	before := heap()
 	var most atomic.Uint64
 	stop, done := make(chan struct{}), make(chan struct{})
@@ -79,6 +85,7 @@ func peakHeap(do func()) uint64 {
 			}
 		}
 	}()
+
 	do()
 	close(stop)
 	<-done
@@ -94,6 +101,7 @@ func TestWalkOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	var names []string
 	err := walkRecord(t.Context(), dir, func(path string) (string, int64, error) { return describeMember(path, nil) },
 		func(m recorded, _ int64) error {
@@ -106,6 +114,7 @@ func TestWalkOrder(t *testing.T) {
 	if !slices.IsSortedFunc(names, walkOrder) {
 		t.Errorf("%q is not in order", names)
 	}
+
 	slices.Reverse(names)
 	slices.SortFunc(names, walkOrder)
 	if names[0] != "." || len(slices.Compact(names)) != len(names) {
@@ -121,10 +130,12 @@ func TestALineOutOfPlaceIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	dir := filepath.Dir(img.Path)
 	if err := os.Remove(filepath.Join(img.Path, "workspace")); err != nil {
 		t.Fatal(err)
 	}
+
 	meta, err := readMeta(dir, strings.TrimPrefix(img.Digest, "sha256:"))
 	if err != nil {
 		t.Fatal(err)
@@ -132,6 +143,7 @@ func TestALineOutOfPlaceIsFound(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, recordName)); err != nil {
 		t.Fatal(err)
 	}
+
 	w := &StagingDir{Path: dir}
 	if meta.Record, _, err = w.record(t.Context(), nil); err == nil {
 		err = os.Remove(filepath.Join(dir, "image.json"))

@@ -25,14 +25,17 @@ func TestImportOnAFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	noise := make([]byte, 1<<20) // incompressible, so its ratio is not that of a bomb
 	for i := range noise {
 		noise[i] = byte(rand.Uint32())
 	}
+
 	var many members
 	for i := range 300 {
 		many = append(many, file(strings.Repeat("d/", i%50)+"f"+strings.Repeat("x", i%200), ""))
 	}
+
 	for _, tt := range []struct {
 		name, small string
 		ms          members
@@ -47,19 +50,23 @@ func TestImportOnAFullDisk(t *testing.T) {
 					t.Error(err)
 				}
 			}()
+
 			s, err := Open(filepath.Join(parent, "store"))
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			archive := tarOf(t, tt.ms...)
 			_, err = s.Import(t.Context(), bytes.NewReader(archive), Options{Name: "x"})
 			if !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), s.dir+": free some") {
 				t.Errorf("Import: %v; want it to name the place and the cure", err)
 			}
+
 			mustBeEmpty(t, s)
 			if left, err := os.ReadDir(filepath.Join(s.dir, "work")); err != nil || len(left) != 0 {
 				t.Errorf("work directory holds %v (%v); want nothing", left, err)
 			}
+
 			mount(unix.MS_REMOUNT, "size=16m,nr_inodes=9000")
 			if _, err := s.Import(t.Context(), bytes.NewReader(archive), Options{Name: "x"}); err != nil {
 				t.Errorf("with room: %v", err)

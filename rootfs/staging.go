@@ -82,10 +82,12 @@ func (s *Store) publish(w *StagingDir, meta imageMeta, name string, replace bool
 		return Image{}, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
+
 	hex, err := ParseDigest(meta.Digest)
 	if err != nil {
 		return Image{}, err
 	}
+
 	if _, err := s.readMeta(hex); err != nil || replace { // not stored yet, or damaged
 		if err := s.checkLayers(meta.Layers); err != nil {
 			return Image{}, err
@@ -98,6 +100,7 @@ func (s *Store) publish(w *StagingDir, meta imageMeta, name string, replace bool
 			return Image{}, err
 		}
 	}
+
 	if name != "" {
 		tmp := filepath.Join(w.Path, "name")
 		if err := writeFile(tmp, []byte(meta.Digest+"\n")); err != nil {
@@ -110,6 +113,7 @@ func (s *Store) publish(w *StagingDir, meta imageMeta, name string, replace bool
 			return Image{}, err
 		}
 	}
+
 	return s.Lookup(meta.Digest)
 }
 
@@ -119,11 +123,13 @@ func (s *Store) install(w *StagingDir, final string, meta ...string) error {
 	if err := makeDir(newDir); err != nil {
 		return err
 	}
+
 	for _, part := range append(meta, "root", recordName) {
 		if err := os.Rename(filepath.Join(w.Path, part), filepath.Join(newDir, part)); err != nil {
 			return err
 		}
 	}
+
 	if err := durable.SyncDir(newDir); err != nil {
 		return err
 	}
@@ -158,10 +164,12 @@ func (s *Store) Clean() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
+
 	dirs, err := os.ReadDir(s.path("work"))
 	if err != nil {
 		return fmt.Errorf("clean image store: %w", err)
 	}
+
 	var errs []error
 	for _, d := range dirs {
 		w, err := takeOver(s.path("work", d.Name()))
@@ -169,6 +177,7 @@ func (s *Store) Clean() (err error) {
 			*gone = append(*gone, w)
 		}
 	}
+
 	errs = append(errs, s.cleanPackages())
 	names, err := s.names()
 	errs = append(errs, err)
@@ -184,6 +193,7 @@ func (s *Store) Clean() (err error) {
 			errs = append(errs, os.Remove(s.path("names", name)))
 		}
 	}
+
 	return errors.Join(errs...)
 }
 

@@ -134,10 +134,12 @@ func (s *Store) readAll() ([]Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list images: %w", err)
 	}
+
 	names, err := s.names()
 	if err != nil {
 		return nil, err
 	}
+
 	layer := s.readOnce()
 	var images []Image
 	for _, d := range dirs {
@@ -148,6 +150,7 @@ func (s *Store) readAll() ([]Image, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		img, err := s.image(meta, names, layer)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // just removed, with its layers
@@ -155,8 +158,10 @@ func (s *Store) readAll() ([]Image, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		images = append(images, img)
 	}
+
 	return images, nil
 }
 
@@ -169,19 +174,23 @@ func (s *Store) Remove(nameOrDigest string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
+
 	img, err := s.Lookup(nameOrDigest)
 	if err != nil {
 		return err
 	}
+
 	names := img.Names
 	if img.Digest != nameOrDigest {
 		names = []string{nameOrDigest}
 	}
+
 	for _, name := range names {
 		if err := os.Remove(s.path("names", name)); err != nil {
 			return fmt.Errorf("remove name: %w", err)
 		}
 	}
+
 	if len(names) < len(img.Names) {
 		return nil
 	}
@@ -196,6 +205,7 @@ func (s *Store) RemoveUnnamed(digest string) (removed bool, err error) {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
+
 	img, err := s.Lookup(digest)
 	if errors.Is(err, ErrNotFound) || err == nil && len(img.Names) > 0 {
 		return false, nil
@@ -255,12 +265,14 @@ func (s *Store) image(meta imageMeta, names map[string][]string,
 		Size: meta.Size, Archive: meta.Archive, Entries: meta.Entries, Imported: meta.Imported,
 		found: &s.found,
 	}
+
 	if meta.Config != nil {
 		img.Config = *meta.Config
 	}
 	if meta.Origin != nil {
 		img.Origin = *meta.Origin
 	}
+
 	for _, name := range img.Names {
 		if o, ok := meta.Origins[name]; ok {
 			if img.Origins == nil {
@@ -269,6 +281,7 @@ func (s *Store) image(meta imageMeta, names map[string][]string,
 			img.Origins[name] = o
 		}
 	}
+
 	for _, digest := range meta.Layers {
 		l, err := layer(digest)
 		if err != nil {
@@ -276,6 +289,7 @@ func (s *Store) image(meta imageMeta, names map[string][]string,
 		}
 		img.Layers = append(img.Layers, l)
 	}
+
 	return img, nil
 }
 
@@ -309,6 +323,7 @@ func (s *Store) names() (map[string][]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list image names: %w", err)
 	}
+
 	names := make(map[string][]string)
 	for _, f := range files {
 		text, err := os.ReadFile(s.path("names", f.Name()))
@@ -321,6 +336,7 @@ func (s *Store) names() (map[string][]string, error) {
 		digest := strings.TrimSpace(string(text))
 		names[digest] = append(names[digest], f.Name())
 	}
+
 	for _, list := range names {
 		slices.Sort(list)
 	}
@@ -339,6 +355,7 @@ func (s *Store) someNames() []string {
 			all = append(all, f.Name())
 		}
 	}
+
 	if len(all) == 0 { // images without a name alone
 		for _, d := range images {
 			all = append(all, "sha256:"+d.Name())
@@ -355,6 +372,7 @@ func (s *Store) notFound(name string) error {
 	if all := s.someNames(); len(all) > 0 {
 		stored = "stored: " + strings.Join(all, ", ")
 	}
+
 	hint := "pull it with: brig rootfs pull REFERENCE --name " + name +
 		", import it with: brig rootfs import TARBALL --name " + name +
 		", or docker export CONTAINER | brig rootfs import - --name " + name
@@ -363,6 +381,7 @@ func (s *Store) notFound(name string) error {
 	} else if strings.HasPrefix(name, "sha256:") {
 		hint = "import it with: brig rootfs import TARBALL"
 	}
+
 	return fmt.Errorf("%w: %q (%s); %s", ErrNotFound, name, stored, hint)
 }
 

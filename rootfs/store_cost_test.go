@@ -29,6 +29,7 @@ func TestHostileLinksAreCheap(t *testing.T) {
 		}
 		return ms
 	}
+
 	for _, tt := range []struct {
 		name string
 		top  members
@@ -42,17 +43,20 @@ func TestHostileLinksAreCheap(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := img.Has(gone, "k0"); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v; want a look-up to end with its request", tt.name, err)
 		}
+
 		before := len(s.found.known)
 		for range 2 {
 			if has, err := img.Has(t.Context(), "/k0"); err != nil || has != tt.has {
 				t.Errorf("%s: %v, %v; want %v", tt.name, has, err, tt.has)
 			}
 		}
+
 		if len(s.found.known) != before+1 {
 			t.Errorf("%s: %d answers were added; want one", tt.name, len(s.found.known)-before)
 		}
@@ -69,11 +73,13 @@ func TestUnknownNamesAreCheap(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	time.Sleep(200 * time.Millisecond) // see Store.state
 	before, err := s.List()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, pattern := range []string{"images/*/image.json", "layers/*/layer.json"} {
 		files, err := filepath.Glob(filepath.Join(s.dir, pattern))
 		if err != nil || len(files) == 0 {
@@ -85,6 +91,7 @@ func TestUnknownNamesAreCheap(t *testing.T) {
 			}
 		}
 	}
+
 	if _, err := s.Lookup("nothing"); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "stored: n00, n01") ||
 		!strings.Contains(err.Error(), "n09, and 2 more") {
 		t.Errorf("%v; want the names that are stored", err)
@@ -101,6 +108,7 @@ func TestRemovalsDoNotHoldTheLock(t *testing.T) {
 	for i := range 30 {
 		ms = append(ms, file(fmt.Sprintf("%d/%sf", i, strings.Repeat("a/", 120)), ""))
 	}
+
 	for name, remove := range map[string]func() error{
 		"one":  func() error { return s.Remove("one") },
 		"two":  func() error { _, err := s.RemoveUnusedLayers(); return err },
@@ -114,6 +122,7 @@ func TestRemovalsDoNotHoldTheLock(t *testing.T) {
 			importLayers(t, s, ms)
 			s.holds = holds{} // as an hour later
 		}
+
 		if name == "many" { // as a process leaves it that is killed while it removes
 			img, err := s.Lookup(name)
 			if err != nil {
@@ -124,6 +133,7 @@ func TestRemovalsDoNotHoldTheLock(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		done := make(chan error, 1)
 		go func() { done <- remove() }()
 		free := false
@@ -136,6 +146,7 @@ func TestRemovalsDoNotHoldTheLock(t *testing.T) {
 				left, err := filepath.Glob(s.path("work", "*", "gone", "root", "*"))
 				free = free || err == nil && len(left) > 0 && len(left) < len(ms) // half deleted
 			}
+
 			lock.Close()
 			select {
 			case err := <-done:
@@ -145,6 +156,7 @@ func TestRemovalsDoNotHoldTheLock(t *testing.T) {
 			default:
 			}
 		}
+
 		if !free {
 			t.Errorf("%s: nobody could lock the store while the tree was deleted", name)
 		}

@@ -21,6 +21,7 @@ func TestLookupErrorListsImages(t *testing.T) {
 	if _, err := importTar(t, s, Options{Name: "mine"}, file("a", "")); err != nil {
 		t.Fatal(err)
 	}
+
 	_, err = s.Lookup("yours")
 	if !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "stored: mine") || !strings.Contains(err.Error(), "brig rootfs import") {
 		t.Errorf("Lookup(yours): %v", err)
@@ -28,6 +29,7 @@ func TestLookupErrorListsImages(t *testing.T) {
 	if s.Has("yours") || !s.Has("mine") {
 		t.Errorf("has yours %v, mine %v", s.Has("yours"), s.Has("mine"))
 	}
+
 	for _, bad := range []string{"", "../x", "/etc", "A", "sha256:12", "sha256:" + strings.Repeat("Z", 64), "a b", "-a",
 		strings.Repeat("a", 129)} {
 		if _, err := s.Lookup(bad); err == nil || errors.Is(err, ErrNotFound) {
@@ -45,10 +47,12 @@ func TestNamesMoveAndRemovingTheLastRemovesTheImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	again, err := importTar(t, s, Options{Name: "b"}, file("x", "1"))
 	if err != nil || again.Digest != first.Digest || !slices.Equal(again.Names, []string{"a", "b"}) {
 		t.Fatalf("the same archive again: %+v, %v; want one image of two names", again, err)
 	}
+
 	second, err := importTar(t, s, Options{Name: "a"}, file("x", "2"))
 	if err != nil || second.Digest == first.Digest {
 		t.Fatal(second, err)
@@ -68,6 +72,7 @@ func TestNamesMoveAndRemovingTheLastRemovesTheImage(t *testing.T) {
 	if err := s.Remove(second.Digest); err != nil {
 		t.Fatal(err)
 	}
+
 	mustBeEmpty(t, s)
 	if err := s.Remove("a"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("Remove(a) twice: %v", err)
@@ -87,10 +92,12 @@ func TestRemoveUnnamedKeepsNamedImages(t *testing.T) {
 	if removed, err := s.RemoveUnnamed(img.Digest); removed || err != nil || !s.Has("a") {
 		t.Errorf("removed %v, %v", removed, err)
 	}
+
 	other, err := importTar(t, s, Options{}, file("x", "2"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, want := range []bool{true, false} {
 		if removed, err := s.RemoveUnnamed(other.Digest); removed != want || err != nil || s.Has(other.Digest) {
 			t.Errorf("removed %v, %v; want %v", removed, err, want)
@@ -104,11 +111,13 @@ func TestLookupSeesAnotherProcessesChangesAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for i := range 20 {
 		want, err := importTar(t, other, Options{Name: "x"}, file("x", fmt.Sprint(i)))
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for range 3 {
 			got, err := s.Lookup("x")
 			if err != nil || got.Digest != want.Digest {
@@ -119,6 +128,7 @@ func TestLookupSeesAnotherProcessesChangesAtOnce(t *testing.T) {
 			}
 		}
 	}
+
 	if err := other.Remove("x"); err != nil {
 		t.Fatal(err)
 	}

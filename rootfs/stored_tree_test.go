@@ -16,6 +16,7 @@ func TestStoredTreeBelongsToRootAlone(t *testing.T) {
 	// IMG-11, IMG-12, IMG-23: modes, owners and attributes that an archive may contain.
 	old := unix.Umask(0)
 	defer unix.Umask(old)
+
 	s := newStore(t)
 	img, err := importTar(t, s, Options{},
 		with(file("suid", "x"), func(h *tar.Header) { h.Mode = 0o6755; h.Uid = 1000; h.Gid = 1000 }),
@@ -30,15 +31,18 @@ func TestStoredTreeBelongsToRootAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	seen := 0
 	err = filepath.WalkDir(filepath.Dir(img.Path), func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
+
 		var st unix.Stat_t
 		if err := unix.Lstat(path, &st); err != nil {
 			return err
 		}
+
 		seen++
 		if st.Uid != 0 || st.Gid != 0 {
 			t.Errorf("%s belongs to %d:%d; want root", path, st.Uid, st.Gid)
@@ -57,6 +61,7 @@ func TestStoredTreeBelongsToRootAlone(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(img.Path, "home")); err != nil || info.Mode().Perm() != 0o705 {
 		t.Errorf("what uid 1000 could enter: %v, %v; want 0705", info, err)
 	}
+
 	for _, d := range []string{"", "images", "names", "work"} {
 		if info, err := os.Stat(filepath.Join(s.dir, d)); err != nil || info.Mode().Perm()&0o022 != 0 {
 			t.Errorf("store directory %q: %v, %v; want it writable by root alone", d, info, err)
@@ -88,14 +93,17 @@ func TestEveryImageGetsItsFixedDirectories(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			for _, d := range []string{"proc", "dev", "tmp", "box"} {
 				if info, err := os.Lstat(filepath.Join(img.Path, d)); err != nil || info.Mode() != fs.ModeDir|0o755 {
 					t.Errorf("/%s: %v, %v; want a directory", d, info, err)
 				}
 			}
+
 			if to, err := os.Readlink(filepath.Join(img.Path, "sandbox")); err != nil || to != "/box" {
 				t.Errorf("/sandbox leads to %q, %v; want /box", to, err)
 			}
+
 			for name, want := range map[string]string{"passwd": "sandboxuser:x:1000:1000:brig:/box:/bin/sh", "group": "sandboxuser:x:1000:"} {
 				text := readInRoot(t, img, "etc/"+name)
 				lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
@@ -123,12 +131,15 @@ func readInRoot(t *testing.T, img Image, name string) string {
 		t.Fatal(err)
 	}
 	defer root.Close()
+
 	fd, err := unix.Openat2(int(root.Fd()), name, &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	f := os.NewFile(uintptr(fd), name)
 	defer f.Close()
+
 	text, err := io.ReadAll(f)
 	if err != nil {
 		t.Fatal(err)

@@ -51,6 +51,7 @@ func (s *Store) verify(ctx context.Context, img Image, nameOrDigest string, meta
 			err = errors.Join(s.notFound(nameOrDigest), s.Clean())
 		}
 	}()
+
 	v := Verification{Image: img}
 	for i, f := range lock.dirs { // the image's own, then those of its layers
 		dir := fmt.Sprintf("/proc/self/fd/%d", f.Fd()) // valid even if the directory is moved
@@ -69,10 +70,12 @@ func (s *Store) verify(ctx context.Context, img Image, nameOrDigest string, meta
 			}
 			sum, prefix = meta.Record, digest[:19]+":"
 		}
+
 		if err := v.compare(ctx, dir, sum, prefix, metadata); err != nil {
 			return Verification{}, fmt.Errorf("verify image %s: %w", nameOrDigest, err)
 		}
 	}
+
 	return v, nil
 }
 
@@ -86,11 +89,13 @@ func (v *Verification) compare(ctx context.Context, dir, sum, prefix string, met
 	if err != nil {
 		return err
 	}
+
 	add := func(to *[]string, names []string) {
 		for _, name := range names {
 			*to = append(*to, prefix+name)
 		}
 	}
+
 	add(&v.Changed, slices.Sorted(slices.Values(c.changed)))
 	add(&v.Missing, slices.Sorted(maps.Keys(c.missing)))
 	add(&v.Extra, slices.Sorted(maps.Keys(c.extra)))

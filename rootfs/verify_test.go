@@ -19,10 +19,12 @@ func TestVerifyNamesWhatDiffersFromTheImport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	v, err := s.Verify(t.Context(), "x")
 	if err != nil || !v.OK() || v.Amount.Entries < 7 || v.Amount.Unpacked < 6 {
 		t.Fatalf("before: %+v, %v; want nothing amiss", v, err)
 	}
+
 	at := func(name string) string { return filepath.Join(img.Path, name) }
 	then := time.Unix(0, 0)
 	for _, err := range []error{
@@ -37,10 +39,12 @@ func TestVerifyNamesWhatDiffersFromTheImport(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	v, err = s.Verify(t.Context(), img.Digest)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, c := range []struct {
 		what      string
 		got, want []string
@@ -66,11 +70,13 @@ func TestVerifyMetadata(t *testing.T) {
 	if v, err := s.VerifyMetadata(t.Context(), img); err != nil || !v.OK() {
 		t.Fatalf("before: %+v, %v", v, err)
 	}
+
 	at := func(name string) string { return filepath.Join(img.Path, name) }
 	before, err := os.Stat(at("usr/rotten"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	then := before.ModTime()
 	for _, err := range []error{
 		os.WriteFile(at("usr/rotten"), []byte("x"), 0o644), os.Chtimes(at("usr/rotten"), then, then),
@@ -82,6 +88,7 @@ func TestVerifyMetadata(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	v, err := s.VerifyMetadata(t.Context(), img)
 	if err != nil || !slices.Equal(v.Changed, []string{"usr/mode", "usr/size"}) ||
 		!slices.Equal(v.Missing, []string{"usr/gone"}) || len(v.Extra) > 0 {
@@ -95,6 +102,7 @@ func TestVerifyRejectsAChangedRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	record := filepath.Join(filepath.Dir(img.Path), recordName)
 	for _, err := range []error{os.WriteFile(record, []byte("\"usr\" \n"), 0o644), os.Remove(record)} {
 		if err != nil {
@@ -125,6 +133,7 @@ func TestVerifyOfAnImageRemovedMeanwhile(t *testing.T) {
 	if _, err := importTar(t, s, Options{Name: "x"}, file("a", "1"), file("b", "2")); err != nil {
 		t.Fatal(err)
 	}
+
 	removed := errors.New("never asked")
 	ctx := &cancelHook{Context: t.Context(), then: func() { removed = s.Remove("x") }}
 	v, err := s.Verify(ctx, "x")

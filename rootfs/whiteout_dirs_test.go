@@ -58,6 +58,7 @@ func TestAddedDirectoriesLookAsInTheirLayer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	root := mounted(t, img)
 	for name, mode := range map[string]os.FileMode{"d": 0o555, "d/e": 0o755} {
 		info, err := os.Stat(filepath.Join(root, name))
@@ -65,6 +66,7 @@ func TestAddedDirectoriesLookAsInTheirLayer(t *testing.T) {
 			t.Errorf("%s: %v, %v; want mode %o, %v", name, info, err, mode, epoch)
 		}
 	}
+
 	if info, err := os.Stat(root); err != nil || !info.ModTime().Equal(time.Unix(0, 0)) {
 		t.Errorf("the root: %v, %v", info, err)
 	}

@@ -34,6 +34,7 @@ func zstdOf(t *testing.T, text []byte, log byte) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for len(text) > 0 { // in pieces: a frame of known size has no window
 		n := min(1000, len(text))
 		if _, err := w.Write(text[:n]); err != nil {
@@ -44,13 +45,16 @@ func zstdOf(t *testing.T, text []byte, log byte) []byte {
 		}
 		text = text[n:]
 	}
+
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	all := out.Bytes()
 	if all[4]&0x20 != 0 || all[5] != 10<<3 {
 		t.Fatalf("the frame header is %x; want a window of 1 MiB behind it", all[:8])
 	}
+
 	all[5] = (log - 10) << 3
 	return all
 }

@@ -24,26 +24,32 @@ func (s *Store) EnsureWorkspace(digest string) (err error) {
 	if err != nil {
 		return err
 	}
+
 	dir := s.path("images", hex)
 	if done, err := hasWorkspace(dir); done || err != nil {
 		return err
 	}
+
 	unlock, err := s.lock()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
+
 	if done, err := hasWorkspace(dir); done || err != nil {
 		return err // another process made it first
 	}
+
 	meta, err := s.readMeta(hex)
 	if err != nil {
 		return err
 	}
+
 	sum, _, err := hashFile(filepath.Join(dir, recordName))
 	if err != nil {
 		return err
 	}
+
 	valid := meta.Record == sum // an invalid record stays invalid
 	root, epoch := filepath.Join(dir, "root"), time.Unix(0, 0)
 	workspace := filepath.Join(root, "workspace")
@@ -53,6 +59,7 @@ func (s *Store) EnsureWorkspace(digest string) (err error) {
 	if err := errors.Join(os.Chtimes(workspace, epoch, epoch), os.Chtimes(root, epoch, epoch)); err != nil || !valid {
 		return err
 	}
+
 	what, _, err := describeMember(workspace, nil)
 	if err != nil {
 		return err
@@ -82,11 +89,13 @@ func (s *Store) extendRecord(dir string, meta imageMeta, line recorded) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
+
 	old, err := os.Open(filepath.Join(dir, recordName))
 	if err != nil {
 		return err
 	}
 	defer old.Close()
+
 	meta.Record, _, err = w.writeRecord(func(out io.Writer) error {
 		_, err := io.Copy(out, old)
 		return errors.Join(err, line.write(out))
@@ -94,10 +103,12 @@ func (s *Store) extendRecord(dir string, meta imageMeta, line recorded) (err err
 	if err = errors.Join(err, w.writeMeta(meta)); err != nil {
 		return err
 	}
+
 	for _, name := range []string{recordName, "image.json"} {
 		if err := os.Rename(filepath.Join(w.Path, name), filepath.Join(dir, name)); err != nil {
 			return err
 		}
 	}
+
 	return durable.SyncDir(dir)
 }

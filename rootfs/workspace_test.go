@@ -19,6 +19,7 @@ func TestWorkspaceOfAnOlderImage(t *testing.T) {
 		}
 		return img
 	}
+
 	older := func(name string) Image {
 		t.Helper()
 		img := stored(name)
@@ -26,10 +27,12 @@ func TestWorkspaceOfAnOlderImage(t *testing.T) {
 		if err := os.Remove(filepath.Join(img.Path, "workspace")); err != nil {
 			t.Fatal(err)
 		}
+
 		w := &StagingDir{Path: dir}
 		if err := errors.Join(os.Remove(filepath.Join(dir, recordName)), os.Remove(filepath.Join(dir, "image.json"))); err != nil {
 			t.Fatal(err)
 		}
+
 		record, _, err := w.record(t.Context(), nil)
 		if err == nil {
 			err = w.writeMeta(imageMeta{Digest: img.Digest, Size: img.Size, Entries: img.Entries, Imported: img.Imported, Record: record})
@@ -39,16 +42,19 @@ func TestWorkspaceOfAnOlderImage(t *testing.T) {
 		}
 		return img
 	}
+
 	ok := func(what, name string) {
 		t.Helper()
 		if v, err := s.Verify(t.Context(), name); err != nil || !v.OK() {
 			t.Errorf("%s: %+v, %v", what, v, err)
 		}
 	}
+
 	img := stored("today")
 	if err := s.EnsureWorkspace(img.Digest); err != nil {
 		t.Error(err)
 	}
+
 	ok("today's", "today")
 	img = older("before")
 	ok("before", "before")
@@ -58,6 +64,7 @@ func TestWorkspaceOfAnOlderImage(t *testing.T) {
 		}
 		ok("fixed", "before")
 	}
+
 	if st, err := os.Lstat(filepath.Join(img.Path, "workspace")); err != nil || !st.IsDir() || st.Mode().Perm() != 0o755 {
 		t.Errorf("/workspace: %v, %v", st, err)
 	}

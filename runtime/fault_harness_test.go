@@ -53,6 +53,7 @@ var errFault = errors.New("fault of the test")
 func (f *fault) step(name string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+
 	if !slices.Contains(f.seen, name) {
 		f.seen = append(f.seen, name)
 	}
@@ -62,6 +63,7 @@ func (f *fault) step(name string) error {
 	if name != f.at {
 		return nil
 	}
+
 	f.reached = true
 	if f.bug {
 		panic(errFault)
@@ -117,10 +119,12 @@ func privately(t *testing.T) (dir string, second bool) {
 		}
 		return "", false
 	}
+
 	dir, err := os.MkdirTemp("/var/tmp", "brig-faults-")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	if err := os.Chmod(dir, 0o711); err != nil {
 		t.Fatal(err)
@@ -142,6 +146,7 @@ func modeOf(m api.Mode) api.Mode {
 // true, or after a while: the keepers clean up after a run.
 func awaitInventory(t *testing.T, id string, wait time.Duration, enough func(map[string]int) bool) map[string]int {
 	t.Helper()
+
 	for deadline := time.Now().Add(wait); ; time.Sleep(10 * time.Millisecond) {
 		kinds := map[string]int{}
 		for item, n := range testenv.Inventory() {
@@ -154,10 +159,12 @@ func awaitInventory(t *testing.T, id string, wait time.Duration, enough func(map
 				}
 			}
 		}
+
 		files, err := filepath.Glob("/proc/self/task/*/children")
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, file := range files {
 			list, err := os.ReadFile(file)
 			if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ESRCH) {
@@ -165,6 +172,7 @@ func awaitInventory(t *testing.T, id string, wait time.Duration, enough func(map
 			}
 			kinds["child"] += len(strings.Fields(string(list)))
 		}
+
 		if enough(kinds) || time.Now().After(deadline) {
 			return kinds
 		}
@@ -196,6 +204,7 @@ func tinyStore(t *testing.T) *rootfs.Store {
 	if err := os.MkdirAll(dir, 0o711); err != nil {
 		t.Fatal(err)
 	}
+
 	store, err := rootfs.Open(filepath.Join(dir, "images"))
 	if err != nil {
 		t.Fatal(err)
@@ -203,10 +212,12 @@ func tinyStore(t *testing.T) *rootfs.Store {
 	if _, err := store.Lookup("tiny"); err == nil {
 		return store
 	}
+
 	recipe, err := build.FindRecipe("tiny")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var tarball bytes.Buffer
 	if err := build.Image(t.Context(), recipe, &tarball, build.Options{}); err != nil {
 		t.Fatal(err)

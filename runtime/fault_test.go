@@ -38,6 +38,7 @@ func TestEveryStepFailsClosed(t *testing.T) {
 	if !second {
 		return
 	}
+
 	f := &fault{}
 	var log bytes.Buffer // read after the host is closed
 	cfg := Config{
@@ -55,30 +56,36 @@ func TestEveryStepFailsClosed(t *testing.T) {
 			t.Fatalf("%s fails, and yet a host is open: %v", step, h.Close())
 		}
 	}
+
 	f.set("")
 	h, err := Open(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := h.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
+
 		left, err := os.ReadDir(cfg.RunDir)
 		if err != nil || len(left) != 0 {
 			t.Errorf("left in the run directory: %v, %v", left, err)
 		}
+
 		for line := range strings.Lines(log.String()) {
 			if !strings.Contains(line, errFault.Error()) { // those of afterSteps belong in the log
 				t.Errorf("not all was taken back:\n%s", line)
 			}
 		}
+
 		for _, step := range []string{"cell not reusable", "cell not completely destroyed"} {
 			if !strings.Contains(log.String(), step) {
 				t.Errorf("the log does not say %q:\n%s", step, &log)
 			}
 		}
 	})
+
 	run := func(mode api.Mode) (string, error) {
 		var out, errs bytes.Buffer
 		_, err := h.Run(t.Context(), api.Run{
@@ -87,6 +94,7 @@ func TestEveryStepFailsClosed(t *testing.T) {
 		}, api.Streams{Stdout: &out, Stderr: &errs}, api.Caller{})
 		return out.String() + errs.String(), err
 	}
+
 	// RES-23: a cell that cannot be made as good as new is destroyed, and another is built in its
 	// place. A cell that can continues to serve. There are no cells of other modes yet, whose
 	// building could be mistaken for that.
@@ -96,16 +104,19 @@ func TestEveryStepFailsClosed(t *testing.T) {
 			if out, err := run(api.Strict); err != nil || out != "ran\n" {
 				t.Fatalf("before the fault: %q, %v", out, err)
 			}
+
 			kept := f.cells()
 			f.set(step)
 			if _, err := run(api.Strict); (err != nil) != slices.Contains(lateSteps, step) {
 				t.Errorf("the run ended with %v", err)
 			}
+
 			for deadline := time.Now().Add(20 * time.Second); step != "" && f.cells() == kept; time.Sleep(time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatal("no other cell is built: the one in doubt serves on")
 				}
 			}
+
 			f.set("")
 			if out, err := run(api.Strict); err != nil || out != "ran\n" {
 				t.Errorf("the run after it: %q, %v", out, err)
@@ -115,18 +126,22 @@ func TestEveryStepFailsClosed(t *testing.T) {
 			}
 		})
 	}
+
 	modes := []api.Mode{api.Fresh, api.Strict, api.Exclusive, writable}
 	var refusal *api.Error
 	if _, err := run(writable); errors.As(err, &refusal) && refusal.Code == api.CodeUnsupported {
 		t.Logf("without the steps of a writable root, which another test demands: %v", err)
 		modes = modes[:3]
 	}
+
 	for _, mode := range modes {
 		if out, err := run(mode); err != nil || out != "ran\n" {
 			t.Fatalf("without a fault: %q, %v", out, err)
 		}
 	}
+
 	before := awaitInventory(t, h.instance.id, 2*time.Second, func(map[string]int) bool { return false })
+
 	// sound checks that runs of every kind still work: they share the slot.
 	sound := func(t *testing.T) {
 		t.Helper()
@@ -140,6 +155,7 @@ func TestEveryStepFailsClosed(t *testing.T) {
 			t.Errorf("left by the failure:\n  %s", strings.Join(added, "\n  "))
 		}
 	}
+
 	for _, mode := range modes {
 		steps := slices.Concat(runSteps, lateSteps)
 		switch mode {
@@ -148,6 +164,7 @@ func TestEveryStepFailsClosed(t *testing.T) {
 		case api.Exclusive:
 			steps = append(steps, copySteps...)
 		}
+
 		for _, step := range steps {
 			t.Run(string(mode)+" "+step, func(t *testing.T) {
 				var out string
@@ -165,6 +182,7 @@ func TestEveryStepFailsClosed(t *testing.T) {
 					f.set(step)
 					out, err = runUntilError(t, f, step, func() (string, error) { return run(mode) })
 				}
+
 				var refusal *api.Error
 				if !errors.As(err, &refusal) || !strings.Contains(err.Error(), errFault.Error()) {
 					t.Errorf("the caller gets the error %v", err)
@@ -175,11 +193,13 @@ func TestEveryStepFailsClosed(t *testing.T) {
 				if out != "" && !slices.Contains(lateSteps, step) {
 					t.Errorf("the program ran: %q", out)
 				}
+
 				f.set("")
 				sound(t)
 			})
 		}
 	}
+
 	// AGT-13: a failure after the answer, such as in removing a group or a mount, costs the cell
 	// and no run; the log reports what is left.
 	for _, mode := range modes {
@@ -196,6 +216,7 @@ func TestEveryStepFailsClosed(t *testing.T) {
 			})
 		}
 	}
+
 	// AGT-10: a bug of ours in the middle of a run costs that run and its cell.
 	for _, step := range []string{"run limits", "run stdio", "run watch", "run stop", "run collect"} {
 		t.Run("panic at "+step, func(t *testing.T) {
@@ -212,6 +233,7 @@ func TestEveryStepFailsClosed(t *testing.T) {
 			sound(t)
 		})
 	}
+
 	got, want := f.steps(), slices.Concat(openSteps, runSteps, lateSteps, copySteps, layerSteps, afterSteps)
 	slices.Sort(got)
 	slices.Sort(want)

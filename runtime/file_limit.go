@@ -50,10 +50,12 @@ func raiseFileLimit(slots, sessions int) (pool.Capacity, error) {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &have); err != nil {
 		return pool.Capacity{}, os.NewSyscallError("getrlimit RLIMIT_NOFILE", err)
 	}
+
 	most, err := openMost()
 	if err != nil {
 		return pool.Capacity{}, err
 	}
+
 	want := min(most, uint64(descriptorsBase+slots*(descriptorsSlot+pool.MaxKeepers*descriptorsCell)+sessions*descriptorsSession))
 	if have.Cur < want {
 		err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: want, Max: max(want, have.Max)})
@@ -64,12 +66,14 @@ func raiseFileLimit(slots, sessions int) (pool.Capacity, error) {
 			return pool.Capacity{}, os.NewSyscallError("setrlimit RLIMIT_NOFILE", err)
 		}
 	}
+
 	r, ok := capacityFor(have.Cur, slots)
 	if !ok {
 		return r, api.Refuse(api.CodeBadRequest,
 			"%d slots need %d open files and the limit is %d: use fewer slots, or raise the limit (ulimit -n, LimitNOFILE=)",
 			slots, descriptorsBase+slots*(descriptorsSlot+descriptorsSingleLeaf), have.Cur)
 	}
+
 	// Slots come first: sessions get the rest.
 	left := int64(have.Cur) - descriptorsBase - int64(slots*(descriptorsSlot+r.Keepers*descriptorsCell))
 	r.Sessions = int(min(int64(sessions), max(left/descriptorsSession, 0)))

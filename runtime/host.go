@@ -95,6 +95,7 @@ func Open(cfg Config) (_ *Host, err error) {
 	if h.instance, err = newInstance(h.cfg.RunDir); err != nil {
 		return nil, err
 	}
+
 	undo.Add(h.instance.Close)
 
 	if err := h.step("open dev"); err != nil {
@@ -108,14 +109,17 @@ func Open(cfg Config) (_ *Host, err error) {
 	if err := h.step("open groups"); err != nil {
 		return nil, err
 	}
+
 	probed, err := groups.Probe()
 	if err != nil {
 		return nil, err
 	}
+
 	tree, err := groups.Create(probed, h.instance.id, h.instance.record)
 	if err != nil {
 		return nil, err
 	}
+
 	undo.Add(tree.Remove)
 	if h.cfg.Volumes.Rate > 0 {
 		if err := tree.EnableIO(); err != nil {
@@ -138,6 +142,7 @@ func Open(cfg Config) (_ *Host, err error) {
 	if h.factory, err = cell.NewFactory(h.factoryConfig(tree, cpus.allowed)); err != nil {
 		return nil, err
 	}
+
 	undo.Add(h.factory.Close)
 
 	// 6. Compile the filter that most runs need in the background; that takes as long as building a
@@ -152,6 +157,7 @@ func Open(cfg Config) (_ *Host, err error) {
 	if err := h.openSlots(cpus, string(probed.Mode), undo); err != nil {
 		return nil, err
 	}
+
 	undo.Release()
 	return h, nil
 }
@@ -176,6 +182,7 @@ func (c Config) withDefaults() Config {
 	if c.PackagesMax == 0 {
 		c.PackagesMax = DefaultPackagesMax
 	}
+
 	c.Sessions = max(c.Sessions, 0)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -219,6 +226,7 @@ func (h *Host) divide(probed *groups.Host) (topology, error) {
 	if _, err := probed.Controller("cpuset"); err != nil && len(cpus.allowed) > 1 {
 		return cpus, fmt.Errorf("pin slots to their cores: %w", err)
 	}
+
 	c := &h.cfg
 	if c.Slots == 0 {
 		c.Slots = len(cpus.cores)
@@ -250,10 +258,12 @@ func (h *Host) openSlots(cpus topology, cgroupMode string, undo *rollback.Steps)
 	if err != nil {
 		return err
 	}
+
 	kernel, err := kernelRelease()
 	if err != nil {
 		return err
 	}
+
 	var slots []*pool.Slot
 	for i := range h.cfg.Slots {
 		s, err := pool.NewSlot(i, slotCores(cpus.cores, i, h.cfg.Slots), len(cpus.allowed))
@@ -263,6 +273,7 @@ func (h *Host) openSlots(cpus topology, cgroupMode string, undo *rollback.Steps)
 		undo.Add(s.Close)
 		slots = append(slots, s)
 	}
+
 	raiseGOMAXPROCS(len(slots))
 	defaults := api.Defaults().CappedBy(h.cfg.Ceiling)
 	h.runner = &run.Runner{
@@ -280,12 +291,14 @@ func (h *Host) openSlots(cpus topology, cgroupMode string, undo *rollback.Steps)
 		Memory: h.memory,
 		About:  run.HostFacts{Kernel: kernel, CgroupMode: cgroupMode, Version: h.cfg.Version},
 	}
+
 	if h.cfg.TemplateMemory > 0 {
 		h.runner.Planner.TemplateDrivers = plan.TemplateDrivers(template.Drivers())
 		if h.runner.Planner.NoTemplates, err = template.Unsupported(); err != nil {
 			return err
 		}
 	}
+
 	h.packages = &packages.Installer{Runner: h.runner, Store: h.cfg.Images, Most: h.cfg.PackagesMax,
 		Removed: h.ImagesRemoved}
 	h.sessions = session.NewRegistry(h.runner, volume.New(h.cfg.Volumes, kernel, h.log), h.cfg.Sessions, room.Sessions)

@@ -44,6 +44,7 @@ func newInstance(run string) (_ *instance, err error) {
 	if err := os.MkdirAll(run, 0o711); err != nil {
 		return nil, err
 	}
+
 	var random [4]byte
 	if _, err := rand.Read(random[:]); err != nil {
 		return nil, err
@@ -51,30 +52,37 @@ func newInstance(run string) (_ *instance, err error) {
 	if err := checkPassable(run); err != nil {
 		return nil, err
 	}
+
 	i := &instance{id: hex.EncodeToString(random[:])}
 	i.dir = filepath.Join(run, i.id)
 	undo := rollback.On(&err)
 	defer undo.Run()
+
 	if err := os.Mkdir(i.dir, 0o711); err != nil {
 		return nil, err
 	}
+
 	undo.Add(func() error { return os.Remove(i.dir) })
 	if i.lock, err = linux.LockFile(filepath.Join(i.dir, "lock"), true); err != nil {
 		return nil, err
 	}
+
 	undo.Add(func() error { return errors.Join(i.lock.Close(), os.Remove(i.lock.Name())) })
 	if i.groups, err = os.OpenFile(filepath.Join(i.dir, "groups"),
 		os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
 		return nil, err
 	}
+
 	undo.Add(func() error { return errors.Join(i.groups.Close(), os.Remove(i.groups.Name())) })
 	if i.watch, err = newWatch(i); err != nil {
 		return nil, err
 	}
+
 	undo.Add(func() error { return i.watch.stop() })
 	if err := i.mount(); err != nil {
 		return nil, err
 	}
+
 	undo.Release()
 	return i, nil
 }
@@ -98,19 +106,23 @@ func (i *instance) mount() error {
 	if err := os.Mkdir(mnt, 0o711); err != nil {
 		return err
 	}
+
 	t, err := mount.NewTmpfs(unix.MOUNT_ATTR_NOSUID, [2]string{"size", "16m"}, [2]string{"mode", "0711"})
 	if err != nil {
 		return errors.Join(err, os.Remove(mnt))
 	}
 	defer t.Close()
+
 	if err := mount.MoveMount(t, mnt); err != nil {
 		return errors.Join(err, os.Remove(mnt))
 	}
+
 	for _, d := range []string{"cells", "state"} {
 		if err := os.Mkdir(filepath.Join(mnt, d), 0o711); err != nil {
 			return errors.Join(err, unix.Unmount(mnt, unix.MNT_DETACH), os.Remove(mnt))
 		}
 	}
+
 	return nil
 }
 
@@ -156,11 +168,13 @@ func (i *instance) otherAgents() (api.Size, error) {
 	if err != nil {
 		return 0, err
 	}
+
 	var all api.Size
 	for _, e := range entries {
 		if !e.IsDir() || len(e.Name()) != 8 || e.Name() == i.id {
 			continue
 		}
+
 		path := filepath.Join(filepath.Dir(i.dir), e.Name(), "lock")
 		lock, err := linux.LockFile(path, false)
 		if err == nil { // the agent is dead
@@ -169,6 +183,7 @@ func (i *instance) otherAgents() (api.Size, error) {
 			}
 			continue
 		}
+
 		text, err := os.ReadFile(path)
 		if err != nil {
 			continue // it has ended meanwhile
@@ -177,6 +192,7 @@ func (i *instance) otherAgents() (api.Size, error) {
 			all += api.Size(n)
 		}
 	}
+
 	return all, nil
 }
 
@@ -195,12 +211,14 @@ func SweepDead(run string, log *slog.Logger) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var swept []string
 	for _, e := range entries {
 		dir := filepath.Join(run, e.Name())
 		if !e.IsDir() || len(e.Name()) != 8 {
 			continue
 		}
+
 		lock, lerr := linux.LockFile(filepath.Join(dir, "lock"), false)
 		if errors.Is(lerr, fs.ErrNotExist) {
 			if st, serr := e.Info(); serr == nil && time.Since(st.ModTime()) > creationTime {
@@ -215,6 +233,7 @@ func SweepDead(run string, log *slog.Logger) ([]string, error) {
 			err = errors.Join(err, lerr)
 			continue
 		}
+
 		paths, rerr := readRecord(filepath.Join(dir, "groups"))
 		serr := groups.Sweep(paths)
 		if rerr == nil && serr == nil {
@@ -224,9 +243,11 @@ func SweepDead(run string, log *slog.Logger) ([]string, error) {
 			err = errors.Join(err, oneErr)
 			continue
 		}
+
 		log.Warn("removed what a dead agent left behind", "instance", e.Name(), "groups", len(paths))
 		swept = append(swept, e.Name())
 	}
+
 	return swept, err
 }
 
@@ -241,6 +262,7 @@ func readRecord(path string) ([]string, error) {
 		return nil, err
 	}
 	defer f.Close()
+
 	var paths []string
 	r := bufio.NewReader(f)
 	for {

@@ -25,12 +25,14 @@ func newWatch(i *instance) (*watch, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("inotify_init1", err)
 	}
+
 	w := &watch{lost: make(chan struct{}), events: os.NewFile(uintptr(fd), "inotify")}
 	path := filepath.Join(i.dir, "lock")
 	if _, err := unix.InotifyAddWatch(fd, path, unix.IN_ATTRIB|unix.IN_MOVE_SELF|unix.IN_DELETE_SELF); err != nil {
 		w.events.Close()
 		return nil, fmt.Errorf("watch %s: %w", path, err)
 	}
+
 	w.loop.Go(func() {
 		buf := make([]byte, 4096)
 		for i.there() {
@@ -40,6 +42,7 @@ func newWatch(i *instance) (*watch, error) {
 		}
 		close(w.lost)
 	})
+
 	return w, nil
 }
 

@@ -32,11 +32,13 @@ func TestALostInstanceIsNoticed(t *testing.T) {
 			if err := os.Mkdir(i.dir, 0o711); err != nil {
 				t.Fatal(err)
 			}
+
 			var err error
 			if i.lock, err = linux.LockFile(filepath.Join(i.dir, "lock"), true); err != nil {
 				t.Fatal(err)
 			}
 			defer i.lock.Close()
+
 			w, err := newWatch(i)
 			if err != nil {
 				t.Fatal(err)
@@ -50,6 +52,7 @@ func TestALostInstanceIsNoticed(t *testing.T) {
 			if err := w.stop(); err != nil {
 				t.Error(err)
 			}
+
 			select {
 			case <-w.lost:
 				if !tt.lost {

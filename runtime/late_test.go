@@ -21,6 +21,7 @@ func TestLateAgentKeepsTheVerdict(t *testing.T) {
 	if !second {
 		return
 	}
+
 	const wall, late = 500 * time.Millisecond, 1500 * time.Millisecond
 	f := &fault{}
 	hold := func(name string) error {
@@ -29,23 +30,27 @@ func TestLateAgentKeepsTheVerdict(t *testing.T) {
 		}
 		return f.step(name)
 	}
+
 	h, err := Open(Config{
 		RunDir: filepath.Join(dir, "run"), Slots: 1, Images: tinyStore(t), fault: hold, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := h.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})
+
 	limits := api.Limits{Wall: api.Duration(wall), CPU: api.Duration(20 * time.Second), Memory: 64 * api.MiB}
 	s, err := h.CreateSession(t.Context(),
 		api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 64 * api.MiB, Scratch: api.MiB}}, api.Caller{})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, tt := range []struct {
 		script string
 		want   api.Verdict

@@ -50,6 +50,7 @@ func layeredStore(t *testing.T, dir string) *rootfs.Store {
 	for i := range 400 { // far more directories than members
 		implied = append(implied, archivetest.File(fmt.Sprintf("implied/%d/b/c/d/e", i), ""))
 	}
+
 	layers := []string{
 		addLayer(t, s, base),
 		addLayer(t, s, archivetest.Tar(t, archivetest.Dir("srv"), archivetest.File("srv/low", "low\n"),
@@ -58,6 +59,7 @@ func layeredStore(t *testing.T, dir string) *rootfs.Store {
 			&tar.Header{Typeflag: tar.TypeDir, Name: "opt", Mode: 0o755}, archivetest.File("opt/.wh..wh..opq", ""))),
 		addLayer(t, s, archivetest.Tar(t, implied...)),
 	}
+
 	_, err = s.AddImage(t.Context(), rootfs.Spec{Layers: layers}, "layered")
 	check(t, err)
 	_, err = s.AddImage(t.Context(), rootfs.Spec{Layers: layers[:2], Config: rootfs.Config{
@@ -81,6 +83,7 @@ func TestCellsOfImagesOfLayers(t *testing.T) {
 	if !second {
 		return
 	}
+
 	s := layeredStore(t, dir)
 	h, err := Open(Config{RunDir: filepath.Join(dir, "run"), Slots: 1, Images: s, ImageMemory: 64 * api.MiB,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
@@ -90,6 +93,7 @@ func TestCellsOfImagesOfLayers(t *testing.T) {
 			t.Errorf("close: %v", err)
 		}
 	})
+
 	run := func(image string, mode api.Mode, writable bool, script string) string {
 		t.Helper()
 		res, err := h.Run(t.Context(),
@@ -100,6 +104,7 @@ func TestCellsOfImagesOfLayers(t *testing.T) {
 		}
 		return string(res.Stdout)
 	}
+
 	const look = `ls -l /only >/dev/null || echo whiteouts show; cd /srv; ls; cat low top /root/.tool; stat -c %u low; ls /opt; echo x 2>/dev/null >/srv/new && echo wrote; cat new 2>/dev/null; grep -c sandboxuser /etc/passwd; :`
 	const want = "low\ntop\nlow\ntop\ntool\n0\n1\n"
 	for _, mode := range []api.Mode{api.Strict, api.Fresh, api.Exclusive} {
@@ -113,17 +118,21 @@ func TestCellsOfImagesOfLayers(t *testing.T) {
 			}
 		}
 	}
+
 	if got := run("lower", api.Strict, false, "pwd; cat gone; ./nothing 2>/dev/null; :"); got != "/srv\ngone\n" {
 		t.Errorf("the image without the third layer: %q", got)
 	}
+
 	for _, mode := range []api.Mode{api.Strict, api.Exclusive} { // IMG-54
 		if got := run("hidden", mode, false, "pwd"); got != "/box\n" {
 			t.Errorf("%s: an image whose working directory no cell shows starts in %q; want /box", mode, got)
 		}
 	}
+
 	if got := run("older", api.Exclusive, false, "ls /only; ls /implied/399/b/c/d"); got != "a\ne\n" { // IMG-50, IMG-51
 		t.Errorf("a copy of an overlay that shows whiteouts has %q", got)
 	}
+
 	for _, tt := range []struct {
 		run  api.Run
 		want string
@@ -136,19 +145,23 @@ func TestCellsOfImagesOfLayers(t *testing.T) {
 			t.Errorf("%+v: %q, %v; want %q", tt.run, res.Stdout, err, tt.want)
 		}
 	}
+
 	if _, err := h.Run(t.Context(), api.Run{Image: "layered"}, api.Streams{}, api.Caller{}); !api.HasCode(err, api.CodeBadRequest) {
 		t.Errorf("an image without a command: %v; want bad-request", err)
 	}
+
 	_, wanted := h.factory.Images.Pages.Stats()
 	img, err := s.Lookup("layered")
 	check(t, err)
 	if most := api.Size(img.Size) + api.Size(img.Entries)*4*api.KiB; wanted == 0 || wanted > most {
 		t.Errorf("%v is held for two images with the same layers; want at most %v", wanted, most)
 	}
+
 	check(t, s.Remove("layered"))
 	for _, name := range []string{"lower", "hidden", "older"} {
 		check(t, s.Remove(name))
 	}
+
 	h.ImagesRemoved()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		work, err := filepath.Glob(filepath.Join(s.Dir(), "work", "*"))

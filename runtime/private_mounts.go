@@ -28,6 +28,7 @@ func PrivateMounts() error {
 		name := filepath.Base(os.Args[0]) // otherwise ps would show the descriptor number of the sealed copy
 		return errors.Join(os.Unsetenv(privateEnv), os.WriteFile("/proc/self/comm", []byte(name), 0))
 	}
+
 	// Unshare binds one thread; exec makes it the process.
 	goruntime.LockOSThread()
 	if err := unix.Unshare(unix.CLONE_NEWNS); errors.Is(err, unix.EPERM) {
@@ -38,15 +39,18 @@ func PrivateMounts() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return os.NewSyscallError("make mounts private", err)
 	}
+
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {
 		return err
 	}
+
 	// The memory of a whole copy in this process would cost a third of the agent's start: its page faults.
 	sealed, err := linux.SealedCopy("brigd", self, true)
 	if err != nil {
 		return errors.Join(err, self.Close())
 	}
+
 	path := fmt.Sprintf("/proc/self/fd/%d", linux.FD(sealed))
 	err = syscall.Exec(path, os.Args, append(os.Environ(), privateEnv+"=1"))
 	return &os.PathError{Op: "exec", Path: "sealed copy of " + os.Args[0], Err: err}

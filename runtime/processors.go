@@ -31,12 +31,14 @@ func processors() (topology, error) {
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
 		return topology{}, os.NewSyscallError("sched_getaffinity", err)
 	}
+
 	var t topology
 	for cpu := range 1024 {
 		if set.IsSet(cpu) {
 			t.allowed = append(t.allowed, cpu)
 		}
 	}
+
 	for _, cpu := range t.allowed {
 		if first, err := firstSibling(cpu, t.allowed); err != nil {
 			return topology{}, err
@@ -44,6 +46,7 @@ func processors() (topology, error) {
 			t.cores = append(t.cores, cpu)
 		}
 	}
+
 	return t, nil
 }
 
@@ -67,15 +70,18 @@ func firstSibling(cpu int, allowed []int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+
 	siblings, err := plan.ParseCPUs(string(list))
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", path, err)
 	}
+
 	for _, s := range siblings {
 		if slices.Contains(allowed, s) {
 			return s, nil
 		}
 	}
+
 	return cpu, nil
 }
 
@@ -85,6 +91,7 @@ func hostMemory() (api.Size, error) {
 	if err != nil {
 		return 0, err
 	}
+
 	for line := range strings.Lines(string(b)) {
 		if rest, ok := strings.CutPrefix(line, "MemTotal:"); ok {
 			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
@@ -94,6 +101,7 @@ func hostMemory() (api.Size, error) {
 			return api.Size(kib) * api.KiB, nil
 		}
 	}
+
 	return 0, fmt.Errorf("/proc/meminfo: no MemTotal")
 }
 
@@ -105,6 +113,7 @@ func (h *Host) decideMemory() error {
 	if err != nil {
 		return err
 	}
+
 	most := host / 4 * 3 / api.MiB * api.MiB
 	h.memory = run.MemoryBounds{Slots: h.cfg.Slots, MaxHeld: run.MaxHeld(h.cfg.Slots, host)}
 	if h.cfg.Memory == 0 {
@@ -113,6 +122,7 @@ func (h *Host) decideMemory() error {
 	if h.cfg.TemplateMemory == 0 {
 		h.cfg.TemplateMemory = min(defaultTemplateMemory, most/12/api.MiB*api.MiB)
 	}
+
 	h.cfg.TemplateMemory = max(h.cfg.TemplateMemory, 0)
 	if h.cfg.ReadImages {
 		h.cfg.ImageMemory = 0

@@ -22,6 +22,7 @@ func TestCancelEndsCollecting(t *testing.T) {
 	if !second {
 		return
 	}
+
 	cancel := func() {}
 	f := &fault{}
 	h, err := Open(Config{
@@ -36,11 +37,13 @@ func TestCancelEndsCollecting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := h.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})
+
 	for _, want := range []api.Verdict{api.OK, api.Canceled, api.OK} {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
@@ -71,29 +74,35 @@ func TestBlobsOfTestsAreLoadedWhenMemoryIsGranted(t *testing.T) {
 	if !second {
 		return
 	}
+
 	blobs, err := cache.Open(filepath.Join(dir, "blobs"), 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	h, err := Open(Config{RunDir: filepath.Join(dir, "run"), Slots: 2, Images: tinyStore(t), Blobs: blobs,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := h.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})
+
 	content := []byte("from a blob\n")
 	digest := fmt.Sprintf("%x", sha256.Sum256(content))
 	r := api.Run{Image: "tiny", Argv: []string{"cat"}}
 	for i := range 4 {
 		r.Tests = append(r.Tests, api.Test{ID: fmt.Sprint(i), StdinBlob: digest, ExpectedBlob: digest})
 	}
+
 	if _, err := h.Run(t.Context(), r, api.Streams{}, api.Caller{}); !api.HasCode(err, api.CodeNoBlob) {
 		t.Fatalf("without the blob: %v; want %s", err, api.CodeNoBlob)
 	}
+
 	reserve := func(granted func() error) api.Streams {
 		full := 3
 		return api.Streams{Wait: time.Minute, Memory: memoryOf(func() error {
@@ -104,13 +113,16 @@ func TestBlobsOfTestsAreLoadedWhenMemoryIsGranted(t *testing.T) {
 			return granted()
 		})}
 	}
+
 	if err := blobs.Put(digest, bytes.NewReader(content)); err != nil {
 		t.Fatal(err)
 	}
+
 	res, err := h.Run(t.Context(), r, reserve(func() error { return nil }), api.Caller{})
 	if err != nil || res.Summary == nil || res.Summary.Accepted != 4 {
 		t.Errorf("%s, summary %+v, %v; want all accepted", res.Verdict, res.Summary, err)
 	}
+
 	_, err = h.Run(t.Context(), r, reserve(func() error { return blobs.Remove(digest) }), api.Caller{})
 	if !api.HasCode(err, api.CodeNoBlob) {
 		t.Errorf("removed when the memory was granted: %v; want %s: it was loaded before", err, api.CodeNoBlob)

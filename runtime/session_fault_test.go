@@ -39,6 +39,7 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 	if !second {
 		return
 	}
+
 	f := &fault{}
 	var log bytes.Buffer // read when the host is closed
 	h, err := Open(Config{
@@ -49,6 +50,7 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := h.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -63,12 +65,14 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 			}
 		}
 	})
+
 	ask := api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 32 * api.MiB, Scratch: api.MiB}}
 	createSteps := createSteps
 	if _, err := os.Stat("/dev/loop-control"); err == nil { // not in user-mode Linux
 		ask.Volume = &api.VolumeRequest{Name: "v", Size: api.VolumeSizeMin}
 		createSteps = append([]string{"session volume"}, createSteps...)
 	}
+
 	do := func(id, script string) (string, error) {
 		var out bytes.Buffer
 		_, err := h.Exec(t.Context(), id,
@@ -76,6 +80,7 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 			api.Streams{Stdout: &out, Stderr: &out}, api.Caller{})
 		return out.String(), err
 	}
+
 	create := func() (api.Session, error) { return h.CreateSession(t.Context(), ask, api.Caller{}) }
 	made := func() api.Session {
 		t.Helper()
@@ -88,6 +93,7 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 		}
 		return s
 	}
+
 	end := func(s api.Session) {
 		t.Helper()
 		var ended *api.Error
@@ -95,6 +101,7 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 			t.Errorf("delete: %v", err)
 		}
 	}
+
 	end(made())
 	before := awaitInventory(t, h.instance.id, 2*time.Second, func(map[string]int) bool { return false })
 	sound := func(t *testing.T) {
@@ -109,6 +116,7 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 			t.Errorf("held by the failure: %+v", n)
 		}
 	}
+
 	for _, step := range createSteps {
 		t.Run(step, func(t *testing.T) {
 			f.set(step)
@@ -118,6 +126,7 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 			sound(t)
 		})
 	}
+
 	for _, bug := range []bool{false, true} {
 		for _, step := range execSteps {
 			t.Run(fmt.Sprintf("%s, a bug: %v", step, bug), func(t *testing.T) {
@@ -127,6 +136,7 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 				if bug {
 					f.crash(step)
 				}
+
 				func() {
 					defer func() {
 						if p := recover(); (p != nil) != bug {
@@ -137,15 +147,18 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 						t.Errorf("it ended with %q, %v", out, err)
 					}
 				}()
+
 				f.set("")
 				if out, err := do(s.ID, "echo on"); err != nil || out != "on\n" {
 					t.Errorf("the next exec of the session: %q, %v", out, err)
 				}
+
 				end(s)
 				sound(t)
 			})
 		}
 	}
+
 	t.Run("exec destroy", func(t *testing.T) { // its end is not certain, so the session ends
 		f.set("")
 		s := made()
@@ -157,6 +170,7 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 		}
 		sound(t)
 	})
+
 	for _, step := range endSteps {
 		t.Run(step, func(t *testing.T) {
 			f.set("")
@@ -166,12 +180,14 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 			sound(t)
 		})
 	}
+
 	got, want := f.steps(), slices.Concat(openSteps, createSteps, execSteps, endSteps, []string{"exec destroy"})
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("steps met:\n%q; want\n%q", got, want)
 	}
+
 	manySessions(t, h, f)
 }
 
@@ -198,6 +214,7 @@ func manySessions(t *testing.T, h *Host, f *fault) {
 				t.Error(err)
 				return
 			}
+
 			var work sync.WaitGroup
 			for i := range 4 {
 				work.Go(func() {
@@ -211,6 +228,7 @@ func manySessions(t *testing.T, h *Host, f *fault) {
 							_, gerr = new(bytes.Buffer).ReadFrom(r)
 							gerr = errors.Join(gerr, r.Close())
 						}
+
 						_, lerr := h.ListFiles(t.Context(), s.ID, "", false, func(int64) error { return nil }, api.Caller{})
 						_, ierr := h.Session(s.ID, api.Caller{})
 						h.Sessions(api.Caller{})
@@ -223,19 +241,23 @@ func manySessions(t *testing.T, h *Host, f *fault) {
 								t.Errorf("%v", err)
 							}
 						}
+
 						if ierr != nil {
 							return
 						}
 					}
 				})
 			}
+
 			time.Sleep(2 * time.Second)
 			if err := h.DeleteSession(s.ID, api.Caller{}); err != nil {
 				t.Error(err)
 			}
+
 			work.Wait()
 		})
 	}
+
 	wg.Wait()
 }
 
@@ -246,6 +268,7 @@ func TestWaitForVolumeDoesNotBlockCellBuilds(t *testing.T) {
 	if !second {
 		return
 	}
+
 	end := make(chan struct{})
 	h, err := Open(Config{
 		RunDir: filepath.Join(dir, "run"), Slots: 1, Sessions: 64, Images: tinyStore(t),
@@ -258,8 +281,10 @@ func TestWaitForVolumeDoesNotBlockCellBuilds(t *testing.T) {
 			return nil
 		},
 	})
+
 	check(t, err)
 	defer func() { check(t, h.Close()) }()
+
 	small := api.Limits{Memory: 16 * api.MiB, Scratch: api.MiB, Wall: api.Duration(20 * time.Second)}
 	made := make(chan error, 2*goruntime.NumCPU())
 	for range cap(made) {
@@ -278,6 +303,7 @@ func TestWaitForVolumeDoesNotBlockCellBuilds(t *testing.T) {
 		}
 	}()
 	defer close(end)
+
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // until their cells are there
 		cells, err := filepath.Glob(filepath.Join(h.instance.mnt(), "cells", "session-*"))
 		if check(t, err); len(cells) == cap(made) {
@@ -287,8 +313,10 @@ func TestWaitForVolumeDoesNotBlockCellBuilds(t *testing.T) {
 			t.Fatalf("%d cells are there", len(cells))
 		}
 	}
+
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
+
 	res, err := h.Run(ctx, api.Run{Image: "tiny", Argv: []string{"/bin/true"}, Limits: small}, api.Streams{}, api.Caller{})
 	if err != nil || res.Verdict != api.OK {
 		t.Errorf("a run meanwhile: %s, %v", res.Verdict, err)

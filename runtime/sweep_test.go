@@ -20,6 +20,7 @@ func TestSweepOfDamagedState(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(foreign, "brig-0"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	old := time.Now().Add(-time.Hour)
 	for _, tt := range []struct {
 		name  string
@@ -53,6 +54,7 @@ func TestSweepOfDamagedState(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+
 			for name, text := range tt.files {
 				at := filepath.Join(dir, name)
 				err := os.MkdirAll(filepath.Dir(at), 0o711)
@@ -65,11 +67,13 @@ func TestSweepOfDamagedState(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+
 			if !tt.age.IsZero() {
 				if err := os.Chtimes(dir, tt.age, tt.age); err != nil {
 					t.Fatal(err)
 				}
 			}
+
 			_, err := SweepDead(run, slog.New(slog.DiscardHandler))
 			if (err != nil) != (tt.says != "") || err != nil && !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("SweepDead: %v; want it to say %q", err, tt.says)
@@ -77,6 +81,7 @@ func TestSweepOfDamagedState(t *testing.T) {
 			if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) != tt.gone {
 				t.Errorf("the directory is there: %v; want it gone: %v", err, tt.gone)
 			}
+
 			for _, kept := range []string{bystander, filepath.Join(foreign, "brig-0"), "/etc/passwd"} {
 				if _, err := os.Lstat(kept); err != nil {
 					t.Errorf("what is not an agent's: %v", err)
@@ -92,11 +97,13 @@ func FuzzSweepOfDamagedRecord(f *testing.F) {
 	for _, text := range []string{"", "\n", "/sys/fs/cgroup/none/brig-0\n", "/etc\n/", "brig-0\n", "/sys/fs/cgroup/brig-0/..\n\x00\xff\n"} {
 		f.Add([]byte(text))
 	}
+
 	f.Fuzz(func(t *testing.T, record []byte) {
 		if bytes.Contains(record, []byte("/sys/fs/cgroup")) && bytes.Contains(record, []byte("brig-")) &&
 			!bytes.Contains(record, []byte("none/")) {
 			t.Skip("it may name a living agent's group")
 		}
+
 		run := t.TempDir()
 		dir, victim := filepath.Join(run, "01234567"), filepath.Join(run, "brig-0")
 		for _, d := range []string{dir, victim} {
@@ -104,11 +111,13 @@ func FuzzSweepOfDamagedRecord(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
+
 		for name, text := range map[string][]byte{"lock": nil, "groups": slices.Concat(record, []byte("\n"+victim+"\n"))} {
 			if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
+
 		if _, err := SweepDead(run, slog.New(slog.DiscardHandler)); err == nil {
 			t.Errorf("%q, with a directory of another's behind it, is swept without a word", record)
 		}

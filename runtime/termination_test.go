@@ -24,6 +24,7 @@ func TestSlowTerminationKeepsItsVerdict(t *testing.T) {
 	if !second {
 		return
 	}
+
 	f := &fault{}
 	h, err := Open(Config{
 		RunDir: filepath.Join(dir, "run"), Slots: 1, Images: tinyStore(t), fault: f.step, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
@@ -31,17 +32,20 @@ func TestSlowTerminationKeepsItsVerdict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := h.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})
+
 	run := func(script string, wall time.Duration) (api.Result, error) {
 		return h.Run(t.Context(), api.Run{
 			Image: "tiny", Argv: []string{"/bin/sh", "-c", "echo x > x; " + script},
 			Limits: api.Limits{Wall: api.Duration(wall), CPU: api.Duration(20 * time.Second), Memory: 64 * api.MiB},
 		}, api.Streams{}, api.Caller{})
 	}
+
 	const sleepers = "for i in 1 2 3 4 5 6 7 8; do sleep 60 & done; "
 	ends := []struct {
 		how, script string
@@ -54,9 +58,11 @@ func TestSlowTerminationKeepsItsVerdict(t *testing.T) {
 			20 * time.Second, api.OK, 0},
 		{"its first process fails", sleepers + "exit 7", 20 * time.Second, api.Nonzero, 7},
 	}
+
 	if res, err := run("exit 7", 20*time.Second); err != nil || res.Verdict != api.Nonzero {
 		t.Fatalf("before: %s, %v", res.Verdict, err)
 	}
+
 	for _, tt := range []struct {
 		name         string
 		empty, death time.Duration
@@ -76,6 +82,7 @@ func TestSlowTerminationKeepsItsVerdict(t *testing.T) {
 			if wall, killed := res.Timing.Wall, res.Timing.Killed; end.want == api.WallLimit && (killed == 0 || wall > killed) {
 				t.Errorf("%s: wall %d ns, killed after %d ns: the time is not to contain the end", tt.name, wall, killed)
 			}
+
 			switch {
 			case len(res.Files) == 1 && len(res.Skipped) == 0:
 			case len(res.Files) == 0 && len(res.Skipped) == 1 && res.Skipped[0].Name == "..." && strings.Contains(res.Skipped[0].Reason, "alive"):
@@ -83,6 +90,7 @@ func TestSlowTerminationKeepsItsVerdict(t *testing.T) {
 			default:
 				unsaid++
 			}
+
 			// The slot is given back as soon as it may serve another run.
 			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
 				if _, leased, _, _ := h.runner.Pool.Stats(); leased == 0 {
@@ -93,6 +101,7 @@ func TestSlowTerminationKeepsItsVerdict(t *testing.T) {
 				}
 			}
 		}
+
 		cell.EmptyTimeout, cell.KillTimeout = hadEmpty, hadDeath
 		if unsaid > 0 || (told > 0) != (tt.death < 0) {
 			t.Errorf("%s: %d results have neither their file nor a word of it, %d say that it was not collected", tt.name, unsaid, told)
@@ -111,6 +120,7 @@ func TestSlowTerminationOfASession(t *testing.T) {
 	if !second {
 		return
 	}
+
 	var log bytes.Buffer // read after the host is closed
 	f := &fault{}
 	h, err := Open(Config{
@@ -120,6 +130,7 @@ func TestSlowTerminationOfASession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, tt := range []struct {
 		name  string
 		death time.Duration
@@ -129,11 +140,13 @@ func TestSlowTerminationOfASession(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		_, err = h.Exec(t.Context(), s.ID,
 			api.Exec{Argv: []string{"/bin/sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 60 >/dev/null 2>&1 & done"}}, api.Streams{}, api.Caller{})
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		hadEmpty, hadDestroy, hadDeath := cell.EmptyTimeout, cell.DestroyTimeout, cell.KillTimeout
 		cell.EmptyTimeout, cell.DestroyTimeout, cell.KillTimeout = -time.Second, -time.Second, tt.death
 		err = h.DeleteSession(s.ID, api.Caller{})
@@ -145,6 +158,7 @@ func TestSlowTerminationOfASession(t *testing.T) {
 			t.Errorf("%s: the log has %q", tt.name, log.String())
 		}
 	}
+
 	if err := h.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}

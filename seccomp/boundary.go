@@ -21,6 +21,7 @@ func BoundaryCalls(profiles ...Profile) iter.Seq[Call] {
 		if len(profiles) == 0 {
 			return
 		}
+
 		arch := profiles[0].Arch.OrNative()
 		native := arch.Audit()
 		for _, other := range []uint32{AMD64.Audit(), ARM64.Audit(), 0x40000003, 0x40000028, 0, ^uint32(0)} {
@@ -30,12 +31,14 @@ func BoundaryCalls(profiles ...Profile) iter.Seq[Call] {
 				}
 			}
 		}
+
 		numbers := boundaryNumbers()
 		var marks []uint64
 		if slices.ContainsFunc(profiles, func(p Profile) bool { return len(p.Setup) > 0 }) {
 			marks = []uint64{SetupMark, SetupMark ^ 1, SetupMark ^ 1<<32, SetupMark ^ 1<<63, SetupMark & 0xffffffff,
 				SetupMark &^ 0xffffffff}
 		}
+
 		groups := map[int32][][]ArgCond{} // the conditions of each rule on a call
 		for _, p := range profiles {
 			m := NewModel(p)
@@ -43,6 +46,7 @@ func BoundaryCalls(profiles ...Profile) iter.Seq[Call] {
 				groups[nr] = append(groups[nr], m.groups(nr)...)
 			}
 		}
+
 		maps.DeleteFunc(groups, func(_ int32, g [][]ArgCond) bool { return len(g) == 0 })
 		limit := sampleBudget / max(len(groups), 20)
 		for _, nr := range numbers {
@@ -51,6 +55,7 @@ func BoundaryCalls(profiles ...Profile) iter.Seq[Call] {
 				if !yield(Call{Nr: nr, Arch: native, Args: args}) {
 					return
 				}
+
 				for i, mark := range marks { // all marks for the first combinations, then one each in rotation
 					if nth >= allMarks && i != nth%len(marks) {
 						continue
@@ -60,6 +65,7 @@ func BoundaryCalls(profiles ...Profile) iter.Seq[Call] {
 						return
 					}
 				}
+
 				nth++
 			}
 		}
@@ -95,15 +101,18 @@ func boundaryArgs(rules [][]ArgCond, limit int) iter.Seq[[6]uint64] {
 	for _, c := range conds {
 		registers[c.Index] = true
 	}
+
 	var values [6][]uint64
 	product := 1
 	for i := range values {
 		values[i] = interesting(conds, uint(i), len(registers) <= 2)
 		product = min(product*len(values[i]), limit+1)
 	}
+
 	if product > limit {
 		return sampledArgs(rules, values, limit)
 	}
+
 	return func(yield func([6]uint64) bool) {
 		var at [6]int
 		for {
@@ -111,9 +120,11 @@ func boundaryArgs(rules [][]ArgCond, limit int) iter.Seq[[6]uint64] {
 			for i := range args {
 				args[i] = values[i][at[i]]
 			}
+
 			if !yield(args) {
 				return
 			}
+
 			i := 0
 			for ; i < 6; i++ {
 				if at[i]++; at[i] < len(values[i]) {
@@ -121,6 +132,7 @@ func boundaryArgs(rules [][]ArgCond, limit int) iter.Seq[[6]uint64] {
 				}
 				at[i] = 0
 			}
+
 			if i == 6 {
 				return
 			}
@@ -137,9 +149,11 @@ func sampledArgs(rules [][]ArgCond, values [6][]uint64, limit int) iter.Seq[[6]u
 			for i, v := range values {
 				match[i] = v[rng.IntN(len(v))]
 			}
+
 			for _, c := range rule {
 				match[c.Index] = c.Value
 			}
+
 			for i := range values {
 				for _, v := range values[i] {
 					args := match
@@ -153,6 +167,7 @@ func sampledArgs(rules [][]ArgCond, values [6][]uint64, limit int) iter.Seq[[6]u
 				}
 			}
 		}
+
 		for range limit / 2 {
 			var args [6]uint64
 			for i, v := range values {
@@ -175,9 +190,11 @@ func interesting(conds []ArgCond, index uint, flips bool) []uint64 {
 			mine = append(mine, c)
 		}
 	}
+
 	if len(mine) == 0 {
 		return []uint64{garbage}
 	}
+
 	out := []uint64{0, garbage, 0xffffffff, ^uint64(0)}
 	for _, c := range mine {
 		low, high := c.Value&0xffffffff, c.Value>>32
@@ -189,6 +206,7 @@ func interesting(conds []ArgCond, index uint, flips bool) []uint64 {
 			}
 		}
 	}
+
 	slices.Sort(out)
 	return slices.Compact(out)
 }

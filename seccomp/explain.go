@@ -22,16 +22,19 @@ func Explain(p Profile, name string) (Explanation, error) {
 	if !amd && !arm {
 		return Explanation{}, fmt.Errorf("explain %.64q: no such system call", name)
 	}
+
 	nr, ok := Number(name, p.Arch)
 	if !ok {
 		nr = -1
 	}
+
 	e := Explanation{Name: name, Nr: nr, Fallback: fallback(p, name)}
 	for _, r := range precedence(rulesFor(p.Rules, name)) {
 		if len(r.Args) > 0 {
 			e.Rules = append(e.Rules, r)
 		}
 	}
+
 	return e, nil
 }
 
@@ -58,13 +61,16 @@ func (e Explanation) String() string {
 	} else {
 		fmt.Fprintf(&b, "%s (number %d)\n", e.Name, e.Nr)
 	}
+
 	for _, r := range e.Rules {
 		fmt.Fprintf(&b, "  %-18s if %s: %s\n", r.Answer, describe(r.Args), r.Why)
 	}
+
 	word := "always"
 	if len(e.Rules) > 0 {
 		word = "otherwise"
 	}
+
 	fmt.Fprintf(&b, "  %-18s %s: %s\n", e.Fallback.Answer, word, e.Fallback.Why)
 	return b.String()
 }
@@ -100,6 +106,7 @@ func Diff(a, b Profile) []Change {
 	if a.Default != b.Default {
 		names = append(names, slices.Concat(AMD64.table(), ARM64.table())...)
 	}
+
 	slices.Sort(names)
 	var out []Change
 	for _, name := range slices.Compact(names) {
@@ -112,6 +119,7 @@ func Diff(a, b Profile) []Change {
 			out = append(out, Change{Name: name, From: from, To: to, Wider: isOpen && !wasOpen})
 		}
 	}
+
 	return out
 }
 
@@ -127,11 +135,13 @@ func inWords(p Profile, name string) (string, bool) {
 			open = open || r.Action.Open()
 		}
 	}
+
 	if len(parts) == 0 {
 		parts = append(parts, rest.Answer.String())
 	} else {
 		slices.Sort(parts)
 		parts = append(parts, "else "+rest.Answer.String())
 	}
+
 	return strings.Join(parts, "; "), open || rest.Action.Open()
 }

@@ -14,6 +14,7 @@ func TestTiersInWords(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	for _, name := range Tiers() {
 		p := tier(t, name)
 		p.Arch = AMD64
@@ -26,15 +27,18 @@ func TestTiersInWords(t *testing.T) {
 			words, _ := inWords(p, call)
 			b.WriteString(call + ": " + words + "\n")
 		}
+
 		golden(t, filepath.Join("testdata", name+".txt"), []byte(b.String()))
 		o, err := ExportOCI(p)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		data, err := o.JSON()
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		golden(t, filepath.Join("testdata", name+".oci.json"), data)
 	}
 }
@@ -42,6 +46,7 @@ func TestTiersInWords(t *testing.T) {
 func TestExplain(t *testing.T) {
 	p := tier(t, "default")
 	p.Arch = AMD64
+
 	for name, want := range map[string][]string{
 		"keyctl":     {"keyctl (number 250)", "kill", "always", "keyrings"},
 		"ioctl":      {"allow", "if arg1 == 0x541b", "errno ENOTTY", "otherwise"},
@@ -58,9 +63,11 @@ func TestExplain(t *testing.T) {
 			}
 		}
 	}
+
 	if _, err := Explain(p, "opnat"); err == nil {
 		t.Error("an unknown call was explained")
 	}
+
 	for nr, want := range map[int32]string{
 		250: "keyctl (number 250)\n  kill",
 		600: "syscall_600 (number 600)\n  errno ENOSYS       always: newer than the last known call, ",
@@ -69,6 +76,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%d: %v, %v; want %q", nr, e, err, want)
 		}
 	}
+
 	for _, nr := range []int32{-1, 400, 39 | X32Bit} {
 		if e, err := ExplainNumber(p, nr); err == nil {
 			t.Errorf("%d, which is no call's, was explained: %v", nr, e)
@@ -81,10 +89,12 @@ func TestDiffNamesWhatOpens(t *testing.T) {
 	if d := Diff(a, tier(t, "strict")); len(d) > 0 {
 		t.Errorf("strict differs from itself: %v", d)
 	}
+
 	wider := map[string]bool{}
 	for _, c := range Diff(a, tier(t, "default")) {
 		wider[c.Name] = c.Wider
 	}
+
 	if !wider["fork"] || !wider["socketpair"] {
 		t.Errorf("fork and socketpair open between strict and default; got %v", wider)
 	}
@@ -94,6 +104,7 @@ func TestDiffNamesWhatOpens(t *testing.T) {
 	if _, ok := wider["read"]; ok {
 		t.Error("read does not change")
 	}
+
 	b := a
 	b.Default = Kill()
 	if d := Diff(a, b); len(d) == 0 {

@@ -17,6 +17,7 @@ func Extend(base Profile, remove []string, more []Rule) Profile {
 			}
 		}
 	}
+
 	for _, r := range base.Rules {
 		names := slices.DeleteFunc(slices.Clone(r.Names), func(n string) bool {
 			a, replaced := whole[n]
@@ -27,6 +28,7 @@ func Extend(base Profile, remove []string, more []Rule) Profile {
 			out.Rules = append(out.Rules, r)
 		}
 	}
+
 	out.Rules = append(out.Rules, more...)
 	return out
 }
@@ -48,11 +50,13 @@ func LintExtension(base Profile, remove []string, more []Rule) []Finding {
 	if slices.ContainsFunc(l.found, func(f Finding) bool { return f.Fatal }) {
 		return l.found
 	}
+
 	first := len(p.Rules) - len(more)
 	for i, r := range more {
 		if len(r.Args) > 0 || !r.Action.Open() {
 			continue
 		}
+
 		for _, n := range r.Names {
 			otherwise := fallback(rest, n)
 			conditional := slices.ContainsFunc(rulesFor(rest.Rules, n),
@@ -66,6 +70,7 @@ func LintExtension(base Profile, remove []string, more []Rule) []Finding {
 			}
 		}
 	}
+
 	return l.found
 }
 

@@ -67,11 +67,13 @@ func Flatten(p Profile) ([]FlatRule, error) {
 		if !ok {
 			continue
 		}
+
 		first := len(out)
 		flat, err := flattenCall(rulesFor(p.Rules, name), p.Default)
 		if err != nil {
 			return nil, fmt.Errorf("rules for %s: %w; compare fewer values, or give refusals the default's answer", name, err)
 		}
+
 		for _, f := range flat {
 			f.Nr, f.Name = nr, name
 			if !slices.ContainsFunc(out[first:], f.equal) {
@@ -79,10 +81,12 @@ func Flatten(p Profile) ([]FlatRule, error) {
 				conditions += len(f.Conds)
 			}
 		}
+
 		if conditions > maxConditions {
 			return nil, fmt.Errorf("more than %d conditions: %w", maxConditions, ErrTooComplex)
 		}
 	}
+
 	return out, nil
 }
 
@@ -100,11 +104,13 @@ func flattenCall(rules []Rule, def Answer) ([]FlatRule, error) {
 		}
 		return []FlatRule{{Answer: ordered[0].Answer}}, nil
 	}
+
 	var out []FlatRule
 	for i, r := range ordered {
 		if r.Answer == def {
 			continue
 		}
+
 		pieces := []cube{cubeOf(r.Args)}
 		for _, earlier := range ordered[:i] {
 			if earlier.Answer != r.Answer {
@@ -114,6 +120,7 @@ func flattenCall(rules []Rule, def Answer) ([]FlatRule, error) {
 				return nil, ErrTooComplex
 			}
 		}
+
 		for _, c := range pieces {
 			if conds, ok := c.conds(); ok {
 				out = append(out, FlatRule{Conds: conds, Answer: r.Answer})
@@ -126,15 +133,18 @@ func flattenCall(rules []Rule, def Answer) ([]FlatRule, error) {
 			if c.inexpressible() > 1 {
 				return nil, ErrTooComplex // spread would make 64 cubes per value for each register, multiplied
 			}
+
 			for _, part := range c.spread() {
 				conds, _ := part.conds()
 				out = append(out, FlatRule{Conds: conds, Answer: r.Answer})
 			}
 		}
+
 		if len(out) > maxPieces || !tractable(out) {
 			return nil, ErrTooComplex
 		}
 	}
+
 	return out, nil
 }
 
@@ -171,6 +181,7 @@ func precedence(rules []Rule) []Rule {
 			other = append(other, r)
 		}
 	}
+
 	plain = plain[:min(len(plain), 1)]
 	allow = slices.DeleteFunc(allow, func(r Rule) bool {
 		return len(plain) == 1 && r.Answer == plain[0].Answer &&
@@ -201,11 +212,13 @@ func lastOfChain(earlier []Rule, c cube, a, def Answer) (FlatRule, bool) {
 		index = r.Args[0].Index
 		least = min(least, r.Args[0].Value)
 	}
+
 	for i, k := range c {
 		if uint(i) != index && (k.mask != 0 || len(k.not) > 0) || uint(i) == index && k.mask != 0 {
 			return FlatRule{}, false
 		}
 	}
+
 	return FlatRule{Conds: []Cond{{Index: index, Op: NotEqual, Value: least}}, Answer: a}, true
 }
 
@@ -246,6 +259,7 @@ func (c cube) subtract(conds []ArgCond) []cube {
 			return []cube{c} // conds match nothing in c
 		}
 	}
+
 	for _, k := range conds {
 		f := c[k.Index]
 		free := k.mask() &^ f.mask
@@ -255,6 +269,7 @@ func (c cube) subtract(conds []ArgCond) []cube {
 			out = append(out, piece)
 			continue
 		}
+
 		for ; free != 0; free &= free - 1 {
 			bit := free & -free
 			piece, ok := c.fix(k.Index, bit, ^k.Value&bit)
@@ -263,6 +278,7 @@ func (c cube) subtract(conds []ArgCond) []cube {
 			}
 		}
 	}
+
 	return out
 }
 
@@ -295,6 +311,7 @@ func (c cube) conds() ([]Cond, bool) {
 			out = append(out, Cond{Index: index, Op: MaskedEqual, Value: f.value, Mask: f.mask})
 		}
 	}
+
 	return out, true
 }
 
@@ -325,5 +342,6 @@ func (c cube) spread() []cube {
 		}
 		return out
 	}
+
 	return []cube{c}
 }

@@ -23,9 +23,11 @@ func TestFlatRulesAreExclusiveAndComplete(t *testing.T) {
 		logWide, logLast := seccomp.Split(seccomp.LogMode(p))
 		profiles = append(profiles, p, wide, last, logWide, logLast)
 	}
+
 	for range 60 {
 		profiles = append(profiles, seccomptest.Random(rng))
 	}
+
 	for _, p := range profiles {
 		checkFlat(t, p)
 	}
@@ -40,22 +42,26 @@ func checkFlat(t *testing.T, p seccomp.Profile) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	flat := map[int32][]seccomp.FlatRule{}
 	for _, f := range rules {
 		flat[f.Nr] = append(flat[f.Nr], f)
 	}
+
 	model := seccomp.NewModel(p)
 	for c := range seccomp.BoundaryCalls(p) {
 		want := model.Decide(c)
 		if want.Rule == seccomp.FromArch || want.Rule == seccomp.FromNewer || want.Rule == seccomp.FromSetup {
 			continue // not answered by rules
 		}
+
 		hits := map[seccomp.Answer]bool{}
 		for _, f := range flat[c.Nr] {
 			if flatMatches(f.Conds, c.Args) {
 				hits[f.Answer] = true
 			}
 		}
+
 		// A not-equal at the end of a chain of equals also matches the other
 		// values of the chain; there the equals come first.
 		if len(hits) == 2 && isChain(flat[c.Nr]) {
@@ -99,5 +105,6 @@ func flatMatches(conds []seccomp.Cond, args [6]uint64) bool {
 			}
 		}
 	}
+
 	return true
 }

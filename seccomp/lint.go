@@ -58,9 +58,11 @@ func (l *linter) lint() {
 	if len(l.found) > 0 {
 		return // its size or machine is wrong: the rest could not be trusted
 	}
+
 	for i, r := range p.Rules {
 		l.rule(i, r)
 	}
+
 	if !slices.ContainsFunc(l.found, func(f Finding) bool { return f.Fatal }) {
 		l.checkInteractions()
 		l.checkStartable()
@@ -95,10 +97,12 @@ func (l *linter) profile() {
 	if p.Arch.table() == nil {
 		l.fatal(-1, "no table for architecture %.32q; there are amd64 and arm64", p.Arch)
 	}
+
 	names := 0
 	for _, r := range p.Rules {
 		names += len(r.Names)
 	}
+
 	if len(p.Rules) > maxRules || names > maxNames {
 		l.fatal(-1, "%d rules with %d names; at most %d and %d", len(p.Rules), names, maxRules, maxNames)
 	}
@@ -120,9 +124,11 @@ func (l *linter) rule(i int, r Rule) {
 	if strings.TrimSpace(r.Why) == "" || !printable(r.Why) {
 		l.fatal(i, "needs a reason (why), printable, at most %d bytes", maxText)
 	}
+
 	for _, n := range r.Names {
 		l.name(i, r, n)
 	}
+
 	seen := map[uint]bool{}
 	for _, c := range r.Args {
 		switch {
@@ -137,6 +143,7 @@ func (l *linter) rule(i int, r Rule) {
 			// CVE-2019-10063: TIOCSTI with garbage above bit 31.
 			l.fatal(i, "argument %d: a refusal that compares all 64 bits is evaded with garbage above bit 31 where the kernel takes an int. Add mask: 0xffffffff (or mask: 0xffffffffffffffff if it takes a long)", c.Index)
 		}
+
 		seen[c.Index] = true
 	}
 }
@@ -173,14 +180,17 @@ func (l *linter) checkInteractions() {
 				conds = append(conds, i)
 			}
 		}
+
 		for _, i := range plain[min(len(plain), 1):] {
 			if l.p.Rules[i].Answer != l.p.Rules[plain[0]].Answer {
 				l.fatal(i, "%s already has another unconditional answer, in rule %d", name, plain[0])
 			}
 		}
+
 		if len(plain) > 0 && l.p.Rules[plain[0]].Answer == l.p.Default && !l.answeredBefore(name) {
 			l.warn(plain[0], "%s: equal to the default, so it changes nothing", name)
 		}
+
 		for k, i := range conds {
 			for _, j := range conds[:k] {
 				if a, b := l.p.Rules[j], l.p.Rules[i]; a.Answer != b.Answer && overlap(a.Args, b.Args) {
@@ -189,6 +199,7 @@ func (l *linter) checkInteractions() {
 			}
 		}
 	}
+
 	for _, refused := range answers() {
 		for i, r := range l.p.Rules {
 			for _, n := range r.Names {
@@ -213,16 +224,19 @@ func (l *linter) checkStartable() {
 		}
 		return m.Decide(Call{Nr: nr, Arch: l.p.Arch.Audit()}).Action.Open()
 	}
+
 	for _, name := range calls("execve exit_group") {
 		if !free(name) {
 			l.fatal(-1, "%s is not allowed for all arguments: no program could start and end. (Its arguments are pointers; a filter cannot read what they point to)", name)
 		}
 	}
+
 	for _, name := range calls("read write close mmap munmap mprotect brk set_tid_address rt_sigreturn") {
 		if !free(name) {
 			l.warn(-1, "%s is not allowed for all arguments: most programs cannot start", name)
 		}
 	}
+
 	// A loader opens its libraries for reading; other flags may be refused.
 	if nr, ok := Number("openat", l.p.Arch); ok &&
 		!m.Decide(Call{Nr: nr, Arch: l.p.Arch.Audit(), Args: [6]uint64{1<<64 - 100, 0, syscall.O_CLOEXEC}}).Action.Open() {
@@ -272,6 +286,7 @@ func wrongAnswer(a Answer) string {
 	case ActKillProcess:
 		return "kill-process would hide which call it was; use kill"
 	}
+
 	return fmt.Sprintf("unknown action %.32q; there are allow, errno, log, count and kill", a.Action)
 }
 

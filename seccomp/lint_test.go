@@ -16,6 +16,7 @@ func TestLint(t *testing.T) {
 	if found := Lint(sound()); len(found) > 0 {
 		t.Fatalf("the sound profile: %v", found)
 	}
+
 	add := func(r Rule) func(*Profile) { return func(p *Profile) { p.Rules = append(p.Rules, r) } }
 	for _, tt := range []struct {
 		name  string
@@ -93,6 +94,7 @@ func TestExtendReplacesAndRemoves(t *testing.T) {
 		plain(Allow(), "a tracer", "ptrace"),
 		when("ioctl", "one request more", eq(1, 0x5402)),
 	})
+
 	for _, tt := range []struct {
 		call string
 		args [6]uint64
@@ -112,6 +114,7 @@ func TestExtendReplacesAndRemoves(t *testing.T) {
 			t.Errorf("%s%v: %v; want %v", tt.call, tt.args, got.Answer, tt.want)
 		}
 	}
+
 	if err := Validate(p); err != nil {
 		t.Error(err)
 	}
@@ -136,6 +139,7 @@ func TestLogModeNotifiesEveryRefusal(t *testing.T) {
 	bare := Profile{Name: "bare", Arch: AMD64, Default: Fail(EPERM), Rules: []Rule{plain(Allow(), "a program's life", "execve exit_group")}}
 	killing := bare
 	killing.Default = Kill()
+
 	for _, p := range []Profile{tier(t, "strict"), tier(t, "default"), tier(t, "compile"), bare, killing} {
 		p.Arch = AMD64
 		wide, last := Split(LogMode(p))
@@ -155,12 +159,14 @@ func TestLogModeNotifiesEveryRefusal(t *testing.T) {
 				t.Fatalf("%s: the last part answers %+v with %s", p.Name, c, got.Answer)
 			}
 		}
+
 		for _, name := range ShellCalls() {
 			nr, _ := Number(name, AMD64)
 			if got := w.Decide(Call{Nr: nr, Arch: AMD64.Audit(), Args: [6]uint64{5: SetupMark}}); got.Answer != Allow() {
 				t.Errorf("%s: cellinit's %s gets %s", p.Name, name, got.Answer)
 			}
 		}
+
 		if refusals == 0 {
 			t.Errorf("%s refuses nothing: the test is blind", p.Name)
 		}
@@ -189,6 +195,7 @@ func TestTheMarkOpensNothingToPrograms(t *testing.T) {
 				t.Fatalf("%s: %s with %#x gets %s; the profile says %s", name, got.Name, c.Args, got.Answer, plain.Decide(c).Answer)
 			}
 		}
+
 		if opened == 0 || begins == 0 {
 			t.Errorf("%s: the wide part opens %d calls, %d of them begin a template: the test is blind", name, opened, begins)
 		}
@@ -237,6 +244,7 @@ func TestCombineTakesTheStricter(t *testing.T) {
 			}
 		}
 	}
+
 	if got := Combine(retErrno|38, retErrno|1); got != retErrno|38 {
 		t.Errorf("two errors combine to %#x; want the newest filter's", got)
 	}

@@ -31,6 +31,7 @@ func LockOf(call string, args [6]uint64) LockKind {
 			return WholeLock
 		}
 	}
+
 	return NoLock
 }
 
@@ -82,6 +83,7 @@ func countCalls(p Profile, these []string, may func(call string, conds []ArgCond
 			}
 			others = append(others, n)
 		}
+
 		if len(others) > 0 {
 			left := r
 			left.Names = others
@@ -92,6 +94,7 @@ func countCalls(p Profile, these []string, may func(call string, conds []ArgCond
 			p.Rules = append(p.Rules, r)
 		}
 	}
+
 	if p.Default.Action.Open() {
 		for _, n := range these {
 			if !answered[n] {
@@ -100,6 +103,7 @@ func countCalls(p Profile, these []string, may func(call string, conds []ArgCond
 			}
 		}
 	}
+
 	return p
 }
 

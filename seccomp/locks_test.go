@@ -10,6 +10,7 @@ func TestLocksAreCountedInEveryProfile(t *testing.T) {
 		p.Rules = append(p.Rules, when("fcntl dup flock", "x", conds...))
 		return p
 	}
+
 	logged := allow()
 	logged.Rules[len(logged.Rules)-1].Action = ActLog
 	open := sound()
@@ -26,6 +27,7 @@ func TestLocksAreCountedInEveryProfile(t *testing.T) {
 			profiles = append(profiles, p, q)
 		}
 	}
+
 	counted := 0
 	for i, p := range profiles {
 		p.Arch = AMD64
@@ -43,6 +45,7 @@ func TestLocksAreCountedInEveryProfile(t *testing.T) {
 				t.Fatalf("profile %d: %+v had %s and has %s", i, c, was.Answer, is.Answer)
 			}
 		}
+
 		wide, last := Split(q)
 		for _, part := range []Profile{q, wide, last} {
 			if _, err := Flatten(part); err != nil {
@@ -50,6 +53,7 @@ func TestLocksAreCountedInEveryProfile(t *testing.T) {
 			}
 		}
 	}
+
 	if counted == 0 {
 		t.Error("nothing was counted: the test is blind")
 	}
@@ -74,6 +78,7 @@ func TestListingsAreCounted(t *testing.T) {
 					t.Fatalf("%s: %+v had %s and has %s", name, c, was.Answer, is.Answer)
 				}
 			}
+
 			if counted == 0 && name != "strict" {
 				t.Errorf("%s: nothing was counted: the test is blind", name)
 			}

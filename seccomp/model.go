@@ -47,6 +47,7 @@ func NewModel(p Profile) *Model {
 		foreign: Decision{Answer: Kill(), Rule: FromArch,
 			Why: "not a call of " + string(arch) + ": another architecture has other numbers, which the rules do not cover"},
 	}
+
 	m.newer = Decision{Answer: Fail(ENOSYS), Rule: FromNewer, Why: newerWhy(arch)}
 	if p.Log {
 		m.newer.Answer = Kill()
@@ -54,12 +55,14 @@ func NewModel(p Profile) *Model {
 	if p.Default == Allow() {
 		m.foreign.Answer, m.newer = Allow(), m.rest // the last part: the wide part answers these calls
 	}
+
 	nr := numbers(p.Arch)
 	for _, name := range p.Setup {
 		if n, ok := nr[name]; ok {
 			m.setup[n] = true
 		}
 	}
+
 	for i, r := range p.Rules {
 		for _, name := range r.Names {
 			if n, ok := nr[name]; ok {
@@ -67,6 +70,7 @@ func NewModel(p Profile) *Model {
 			}
 		}
 	}
+
 	return m
 }
 
@@ -83,12 +87,14 @@ func (m *Model) Decide(c Call) Decision {
 	case m.p.Default != Allow() && native && opened:
 		return Decision{Answer: Allow(), Name: Name(c.Nr, arch), Rule: FromSetup, Why: "cellinit's own call"}
 	}
+
 	if c.Arch != arch.Audit() || arch == AMD64 && c.Nr != -1 && uint32(c.Nr) >= X32Bit {
 		return m.foreign
 	}
 	if isNewer(c.Nr, arch) {
 		return m.newer
 	}
+
 	name := Name(c.Nr, arch)
 	answer, fallback := -1, -1
 	for _, i := range m.rules[c.Nr] {
@@ -105,12 +111,14 @@ func (m *Model) Decide(c Call) Decision {
 			answer = i
 		}
 	}
+
 	switch {
 	case answer >= 0:
 		return m.byRule(answer, name)
 	case fallback >= 0:
 		return m.byRule(fallback, name)
 	}
+
 	d := m.rest
 	d.Name = name
 	return d

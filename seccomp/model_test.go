@@ -16,6 +16,7 @@ func TestDecideFollowsTheDocumentedOrder(t *testing.T) {
 		{Names: []string{"fcntl"}, Args: []ArgCond{eq(1, 7), eq(2, 1)}, Answer: Allow(), Why: "allow"},
 		{Names: []string{"ioctl"}, Args: []ArgCond{eq(1, 1)}, Answer: Allow(), Why: "only one"},
 	}}
+
 	for _, tt := range []struct {
 		name string
 		call string
@@ -47,6 +48,7 @@ func TestForeignCallsAreKilledInEveryTier(t *testing.T) {
 	for _, name := range Tiers() {
 		p := tier(t, name)
 		p.Arch = AMD64
+
 		for _, c := range []Call{
 			{Nr: 20, Arch: 0x40000003},                // int 0x80 getpid, SEC-04
 			{Nr: 39 | X32Bit, Arch: AMD64.Audit()},    // x32 getpid, SEC-05
@@ -65,6 +67,7 @@ func TestForeignCallsAreKilledInEveryTier(t *testing.T) {
 				t.Errorf("%s: %+v gets %+v; want kill", name, c, got)
 			}
 		}
+
 		if got := Decide(p, Call{Nr: -1, Arch: AMD64.Audit()}); got.Answer != p.Default {
 			t.Errorf("%s: number -1 gets %v; want the default", name, got.Answer)
 		}
@@ -78,22 +81,26 @@ func TestNewerCallsAreUnknownWhateverTheDefault(t *testing.T) {
 		for _, def := range []Answer{Fail(EPERM), Fail(ENOTTY), Kill(), {Action: ActLog}} {
 			p := tier(t, "default")
 			p.Arch, p.Default = arch, def
+
 			for _, q := range []Profile{p, LogMode(p)} {
 				m, want := NewModel(q), Fail(ENOSYS)
 				if q.Log {
 					want = Kill()
 				}
+
 				for _, nr := range []int32{Newest(arch) + 1, 1023, 100_000, X32Bit - 1} {
 					if got := m.Decide(Call{Nr: nr, Arch: arch.Audit()}); got.Answer != want || got.Rule != FromNewer || got.Why == "" {
 						t.Errorf("%s on %s, default %s: call %d gets %+v; want %s", q.Name, arch, def, nr, got, want)
 					}
 				}
+
 				for _, nr := range []int32{-1, 400} {
 					if got := m.Decide(Call{Nr: nr, Arch: arch.Audit()}); got.Answer != q.Default || got.Rule != FromDefault {
 						t.Errorf("%s on %s: call %d gets %+v; want the default, %s", q.Name, arch, nr, got, q.Default)
 					}
 				}
 			}
+
 			wide, last := Split(p)
 			newer := Call{Nr: Newest(arch) + 1, Arch: arch.Audit()}
 			if a, b := Decide(wide, newer), Decide(last, newer); a.Answer != Fail(ENOSYS) || b.Answer != Allow() {
@@ -125,6 +132,7 @@ func TestJSONRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		back, err := Decode(data)
 		if err != nil {
 			t.Fatal(err)
@@ -143,6 +151,7 @@ func TestDecodeIsStrict(t *testing.T) {
 	if _, err := Decode([]byte(good)); err != nil {
 		t.Fatalf("a small profile: %v", err)
 	}
+
 	for _, tt := range []struct{ name, data, want string }{
 		{"an unknown field", strings.Replace(good, `"why"`, `"wy":"","why"`, 1), "wy"},
 		{"something behind it", good + "{}", "follows"},

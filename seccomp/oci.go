@@ -42,6 +42,7 @@ func ExportOCI(p Profile) (OCI, error) {
 	if err != nil {
 		return OCI{}, err
 	}
+
 	out := OCI{DefaultAction: action, DefaultErrnoRet: errno}
 	switch p.Arch.OrNative() {
 	case AMD64:
@@ -51,11 +52,13 @@ func ExportOCI(p Profile) (OCI, error) {
 	default:
 		return OCI{}, fmt.Errorf("export profile %s: no table for architecture %q", p.Name, p.Arch)
 	}
+
 	plain := map[Answer]int{} // answer -> its entry in out.Syscalls
 	flat, err := Flatten(p)
 	if err != nil {
 		return OCI{}, fmt.Errorf("export profile %s: %w", p.Name, err)
 	}
+
 	for _, f := range flat {
 		action, errno, err := ociAnswer(f.Answer)
 		if err != nil {
@@ -68,9 +71,11 @@ func ExportOCI(p Profile) (OCI, error) {
 		if len(f.Conds) == 0 {
 			plain[f.Answer] = len(out.Syscalls)
 		}
+
 		out.Syscalls = append(out.Syscalls,
 			OCISyscall{Names: []string{f.Name}, Action: action, ErrnoRet: errno, Args: ociArgs(f.Conds)})
 	}
+
 	return out, nil
 }
 

@@ -167,14 +167,17 @@ func (e *Errno) UnmarshalText(text []byte) error {
 	case "EWOULDBLOCK":
 		s = "EAGAIN"
 	}
+
 	if i := slices.Index(errnoNames[:], s); i > 0 {
 		*e = Errno(i)
 		return nil
 	}
+
 	n, err := strconv.ParseUint(s, 10, 16)
 	if err != nil || n == 0 || n > maxErrno {
 		return fmt.Errorf("read errno %q: want a name such as EPERM or a number from 1 to %d", s, maxErrno)
 	}
+
 	*e = Errno(n)
 	return nil
 }
@@ -204,10 +207,12 @@ func Hash(p Profile) string {
 	for _, r := range p.Rules {
 		bare.Rules = append(bare.Rules, Rule{Names: r.Names, Args: r.Args, Answer: r.Answer})
 	}
+
 	data, err := json.Marshal(bare)
 	if err != nil {
 		panic("BUG: a profile always has a JSON form: " + err.Error())
 	}
+
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }

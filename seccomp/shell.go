@@ -56,6 +56,7 @@ func Split(p Profile) (wide, last Profile) {
 		r.Answer = r.Answer.inWidePart()
 		wide.Rules = append(wide.Rules, r)
 	}
+
 	for _, name := range ShellCalls() {
 		tier := rulesFor(p.Rules, name)
 		if len(tier) == 1 && len(tier[0].Args) == 0 && tier[0].Answer == Allow() {
@@ -67,6 +68,7 @@ func Split(p Profile) (wide, last Profile) {
 		}
 		last.Rules = append(last.Rules, takenBack(p, name))
 	}
+
 	begin := templateStart()
 	wide.Setup = append(wide.Setup, begin.Names...)
 	if !p.Log {
@@ -76,6 +78,7 @@ func Split(p Profile) (wide, last Profile) {
 		}
 		last.Setup = wide.Setup
 	}
+
 	return wide, last
 }
 

@@ -31,6 +31,7 @@ func Simulate(filter []byte, c Call) (ret uint32, steps int, err error) {
 	if len(filter) == 0 || len(filter)%insnSize != 0 {
 		return 0, 0, fmt.Errorf("simulate filter: %d bytes are no whole number of instructions", len(filter))
 	}
+
 	var a, x uint32
 	var mem [16]uint32
 	data := c.data()
@@ -52,6 +53,7 @@ func Simulate(filter []byte, c Call) (ret uint32, steps int, err error) {
 			} else {
 				x = v
 			}
+
 		case 2, 3: // ST, STX
 			if k >= uint32(len(mem)) {
 				return 0, steps, fmt.Errorf("simulate filter: store to cell %d", k)
@@ -60,6 +62,7 @@ func Simulate(filter []byte, c Call) (ret uint32, steps int, err error) {
 			if class == 3 {
 				mem[k] = x
 			}
+
 		case 4: // ALU
 			if a, err = alu(code, a, operand(code, k, x)); err != nil {
 				return 0, steps, err
@@ -73,11 +76,13 @@ func Simulate(filter []byte, c Call) (ret uint32, steps int, err error) {
 				off = int(k)
 			}
 			pc += off
+
 		case 6: // RET
 			if code&0x18 == 0x10 {
 				return a, steps, nil
 			}
 			return k, steps, nil
+
 		case 7: // MISC
 			if code&0x80 == 0 {
 				x = a // TAX
@@ -86,6 +91,7 @@ func Simulate(filter []byte, c Call) (ret uint32, steps int, err error) {
 			}
 		}
 	}
+
 	return 0, steps, errors.New("simulate filter: ran off its end")
 }
 
@@ -146,6 +152,7 @@ func alu(code uint16, a, v uint32) (uint32, error) {
 	case 0xa0:
 		return a ^ v, nil
 	}
+
 	return 0, fmt.Errorf("simulate filter: arithmetic %#x with %d", code, v)
 }
 
@@ -165,6 +172,7 @@ func jump(code uint16, a, v uint32, jt, jf int) (int, error) {
 	default:
 		return 0, fmt.Errorf("simulate filter: jump %#x", code)
 	}
+
 	if yes {
 		return jt, nil
 	}
@@ -186,6 +194,7 @@ func AnswerOf(ret uint32) (Answer, error) {
 	case retLog:
 		return Answer{Action: ActLog}, nil
 	}
+
 	return Answer{}, fmt.Errorf("read answer %#x: not an action we emit", ret)
 }
 

@@ -44,6 +44,7 @@ func networkRules() []Rule {
 		}
 		return out
 	}
+
 	messages := "messages with several parts, and name look-ups of glibc, which sends two queries at once; no MSG_OOB (CVE-2025-38236), no MSG_ZEROCOPY. Descriptors in messages can hide open files, so locks are counted as held (MEM-40)"
 	return slices.Concat(
 		socket(sockStream, 0, protoTCP),

@@ -47,20 +47,24 @@ func TestTierWithout(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			got := less.Grants()
 			want := slices.Delete(slices.Clone(whole), i, i+1)
 			if !slices.EqualFunc(got, want, func(a, b Grant) bool { return a.String() == b.String() }) {
 				t.Errorf("%s without %s allows %v", name, g, got)
 			}
+
 			starts := g.Call != "execve" && g.Call != "exit_group"
 			if err := Validate(less); (err == nil) != starts {
 				t.Errorf("%s without %s: %v", name, g, err)
 			}
 		}
+
 		if _, err := TierWithout(name, Grant{Call: "ptrace"}); err == nil {
 			t.Errorf("%s is without ptrace already, and that is no error", name)
 		}
 	}
+
 	less, err := TierWithout("default", Grant{Call: "flock"})
 	if err != nil {
 		t.Fatal(err)

@@ -24,6 +24,7 @@ func About(tier string) string {
 	case "network":
 		return "programs with a network: managed, with TCP and UDP sockets over IPv4; the profile of a run with network that names none"
 	}
+
 	return ""
 }
 
@@ -56,6 +57,7 @@ func tierRules(name string) ([]Rule, error) {
 		return slices.Concat(basicRules(), withoutReceiveBuffer(processRules()), lockRules(),
 			managedRules(), networkRules()), nil
 	}
+
 	return nil, fmt.Errorf("find tier %q: no such tier; there are %s", name, strings.Join(Tiers(), ", "))
 }
 
@@ -101,6 +103,7 @@ func TierWithout(name string, taken ...Grant) (Profile, error) {
 	if err != nil {
 		return Profile{}, err
 	}
+
 	for _, g := range taken {
 		found := false
 		for i, r := range rules {
@@ -114,6 +117,7 @@ func TierWithout(name string, taken ...Grant) (Profile, error) {
 			return Profile{}, fmt.Errorf("take %s from tier %s: it does not allow that", g, name)
 		}
 	}
+
 	rules = slices.DeleteFunc(rules, func(r Rule) bool { return len(r.Names) == 0 })
 	return tierOf(name+"/without", rules), nil
 }
@@ -138,6 +142,7 @@ func remainingAnswers(rules []Rule) []Rule {
 			named[n] = true
 		}
 	}
+
 	var out []Rule
 	for _, r := range answers() {
 		r.Names = slices.DeleteFunc(r.Names, func(n string) bool { return named[n] })
@@ -145,6 +150,7 @@ func remainingAnswers(rules []Rule) []Rule {
 			out = append(out, r)
 		}
 	}
+
 	return out
 }
 

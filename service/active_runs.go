@@ -110,6 +110,7 @@ func (r *activeRuns) finished(a *activeRun) {
 	a.eventQuota.Release() // from now on maxDoneBytes limits them
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	newest := r.done.PushBack(doneRun{a, size})
 	r.size += size
 	for r.done.Len() > maxDoneRuns || r.size > maxDoneBytes && r.done.Len() > 1 {
@@ -135,6 +136,7 @@ func (r *activeRuns) evictable(newest *list.Element) *list.Element {
 			most = k.owner
 		}
 	}
+
 	return first[most]
 }
 

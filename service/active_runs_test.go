@@ -20,21 +20,26 @@ func TestDoneRunsOfOthersStay(t *testing.T) {
 			a.log.Put(t.Context(), "stdout", event)
 			r.finished(a)
 		}
+
 		for i := range 3 {
 			finish("ann", fmt.Sprint("ann", i))
 		}
+
 		last := maxDoneRuns + 100
 		if what == "large" {
 			last = 100
 		}
+
 		for i := range last {
 			finish("bob", fmt.Sprint("bob", i))
 		}
+
 		for i := range 3 {
 			if r.get("ann", fmt.Sprint("ann", i)) == nil {
 				t.Errorf("%s of bob's: ann's run %d is forgotten", what, i)
 			}
 		}
+
 		if r.get("bob", "bob0") != nil || r.get("bob", fmt.Sprint("bob", last-1)) == nil {
 			t.Errorf("%s of bob's: the oldest is kept, or the newest is not", what)
 		}
@@ -59,9 +64,11 @@ func TestRegistryForgetsTheOldest(t *testing.T) {
 		a.log.Put(t.Context(), "result", i)
 		r.finished(a)
 	}
+
 	if r.get("o", "9") != nil || r.get("o", "10") == nil || r.get("other", "10") != nil || r.done.Len() != maxDoneRuns {
 		t.Errorf("%d are kept", r.done.Len())
 	}
+
 	big := &activeRun{id: "big", log: newLog()}
 	r.add(big)
 	for range 40 {
@@ -70,15 +77,18 @@ func TestRegistryForgetsTheOldest(t *testing.T) {
 		a.log.Put(t.Context(), "stdout", strings.Repeat("x", events.MaxSize-10))
 		r.finished(a)
 	}
+
 	if r.size > maxDoneBytes {
 		t.Errorf("%d bytes are kept", r.size)
 	}
 	if r.all["big"] != big {
 		t.Error("one that is not done is forgotten")
 	}
+
 	for range maxActiveRuns - 1 {
 		r.add(&activeRun{id: runID(), log: newLog()})
 	}
+
 	if r.add(&activeRun{id: "more"}) {
 		t.Error("there is no bound on runs under way")
 	}

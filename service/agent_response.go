@@ -56,10 +56,12 @@ func (a *agentResponse) reserveWhole(ctx context.Context, n int64) (decoded func
 	if most := a.g.responses.max / 4; n > most {
 		return nil, responseTooLarge(n, most)
 	}
+
 	err = growResponse(ctx, a.reservation, n)
 	if err != nil && (!a.mayThin || ctx.Err() != nil) {
 		return nil, err
 	}
+
 	a.wholeThinned = err != nil
 	if err := a.acquireReading(ctx); err != nil {
 		return nil, err
@@ -87,6 +89,7 @@ func (a *agentResponse) reservePiece(ctx context.Context, n int64) error {
 	if !a.mayThin {
 		return growResponse(ctx, a.reservation, 2*n)
 	}
+
 	most := a.g.responses.max / 4
 	a.piece += n
 	switch {
@@ -98,6 +101,7 @@ func (a *agentResponse) reservePiece(ctx context.Context, n int64) error {
 		a.claimed += 2 * n
 		return nil
 	}
+
 	a.pieceThinned = true
 	err := a.acquireReading(ctx)
 	a.exclusive = err == nil
@@ -176,6 +180,7 @@ func thin(v any) {
 		for i := range v.Tests {
 			thin(&v.Tests[i])
 		}
+
 	case *api.Compilation:
 		thinStream(&v.Stdout, &v.StdoutTruncated, headTailSize)
 		thinStream(&v.Stderr, &v.StderrTruncated, headTailSize)

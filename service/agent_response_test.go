@@ -28,6 +28,7 @@ func TestLargeTestsHaveTheirVerdict(t *testing.T) {
 			Files:  []api.File{{Name: "out", Content: []byte("x")}}}
 		res.Tests = append(res.Tests, api.TestResult{ID: fmt.Sprint(i + 1), Difference: "line " + id, Result: one})
 	}
+
 	s := api.Summarize(tests, res.Tests)
 	res.Summary = &s
 	mux := http.NewServeMux()
@@ -52,6 +53,7 @@ func TestLargeTestsHaveTheirVerdict(t *testing.T) {
 				if got == nil || got.Verdict != api.Nonzero || got.Summary == nil || !reflect.DeepEqual(*got.Summary, s) || len(got.Tests) != tests {
 					t.Fatalf("%s: %.300v", how, got)
 				}
+
 				entire := 0
 				for i, one := range got.Tests {
 					r := one.Result
@@ -64,10 +66,12 @@ func TestLargeTestsHaveTheirVerdict(t *testing.T) {
 						t.Fatalf("%s: test %s is cut and not marked: %.300v", how, one.ID, one)
 					}
 				}
+
 				if entire < tt.minimum || entire > tt.maximum {
 					t.Errorf("%s: %d tests have all of their output; want %d to %d", how, entire, tt.minimum, tt.maximum)
 				}
 			}
+
 			var theirs int64
 			if tt.full {
 				theirs = int64(tt.most)
@@ -77,15 +81,18 @@ func TestLargeTestsHaveTheirVerdict(t *testing.T) {
 					}
 				}
 			}
+
 			var st api.Status
 			if s := send(t, web, "POST", "/v1/runs?wait=false", body, &st); s != 202 {
 				t.Fatal(s)
 			}
+
 			waitUntil(t, "the end of the run", func() bool { return g.runs.get("", st.Run).status().State == api.Done })
 			held(g.runs.get("", st.Run).status().Result, "by itself")
 			if had := g.responses.used() - theirs; had > int64(tt.most)/4 {
 				t.Errorf("there is room for %d bytes of %d", had, tt.most)
 			}
+
 			g.runs.get("", st.Run).response.release()
 			var got api.Result
 			w := httptest.NewRecorder()
@@ -102,9 +109,11 @@ func TestLargeTestsHaveTheirVerdict(t *testing.T) {
 			} else {
 				held(&got, "waited for")
 			}
+
 			if had := g.responses.used() - theirs; had != 0 {
 				t.Errorf("there is room for %d bytes when all have their answers", had)
 			}
+
 			var page api.Page[api.Record]
 			if s := send(t, web, "GET", "/v1/history?verdict=nonzero", "", &page); s != 200 || len(page.Items) != 2 {
 				t.Errorf("%d: %d runs with the verdict are in the history; want 2", s, len(page.Items))

@@ -26,21 +26,26 @@ const refreshInterval = 2 * time.Second
 func (g *Gateway) refreshAgent(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
+
 	health, err := g.cfg.Agent.Health(ctx)
 	var languages []api.Language
 	if err == nil {
 		languages, err = g.cfg.Agent.Languages(ctx)
 	}
+
 	v := &g.agent
 	if err == nil {
 		before, _, _ := v.get()
 		g.alertDamage(ctx, before.ImagesDamaged, health.ImagesDamaged)
 	}
+
 	v.mu.Lock()
 	defer v.mu.Unlock()
+
 	if (err == nil) != (v.err == nil) {
 		g.log.Info("agent", "reachable", err == nil, "err", err)
 	}
+
 	v.err = err
 	if err == nil {
 		v.health, v.languages = health, languages

@@ -29,6 +29,7 @@ func serveFake(t *testing.T, mux *http.ServeMux, change func(*Config)) *httptest
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	ln, err := net.Listen("unix", filepath.Join(dir, "s"))
 	if err != nil {
@@ -42,6 +43,7 @@ func serveFake(t *testing.T, mux *http.ServeMux, change func(*Config)) *httptest
 			say(w, 200, []api.Language{{Name: "python", Extensions: []string{"py"}, Image: "python", Stored: true, Tier: "python"}})
 		})
 	}
+
 	agent := &http.Server{Handler: mux}
 	go agent.Serve(ln)
 	t.Cleanup(func() { agent.Close() })
@@ -50,21 +52,25 @@ func serveFake(t *testing.T, mux *http.ServeMux, change func(*Config)) *httptest
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := store.Close(); err != nil {
 			t.Error(err)
 		}
 	})
+
 	c := client.New(filepath.Join(dir, "s"))
 	t.Cleanup(c.Close)
 	cfg := Config{Agent: c, History: store, QueuePlaces: 8}
 	if change != nil {
 		change(&cfg)
 	}
+
 	g, err := New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	web := httptest.NewServer(g)
 	t.Cleanup(web.Close)
 	return web
@@ -105,28 +111,34 @@ func answerRun(w http.ResponseWriter, r *http.Request, res api.Result) {
 		say(w, 200, res)
 		return
 	}
+
 	_, _ = io.Copy(io.Discard, r.Body)
 	c, rw, err := w.(http.Hijacker).Hijack()
 	if err != nil {
 		panic(err)
 	}
 	defer c.Close()
+
 	frame := func(k api.FrameType, payload []byte) {
 		head := make([]byte, api.FrameHeader)
 		api.PutFrameHeader(head, k, len(payload))
 		_, _ = c.Write(append(head, payload...))
 	}
+
 	_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: brig-stream/1\r\n\r\n")
 	frame(api.FrameAdmitted, nil)
 	for buf, k := make([]byte, api.FrameMax), api.FrameType(0); err == nil && k != api.FrameStdinEnd; {
 		k, _, err = api.ReadFrame(rw, buf)
 	}
+
 	for piece := range slices.Chunk(res.Stdout, api.FrameMax) {
 		frame(api.FrameStdout, piece)
 	}
+
 	for piece := range slices.Chunk(res.Stderr, api.FrameMax) {
 		frame(api.FrameStderr, piece)
 	}
+
 	pieces := func(k api.FrameType, v any) {
 		text, err := json.Marshal(v)
 		if err != nil {
@@ -137,10 +149,12 @@ func answerRun(w http.ResponseWriter, r *http.Request, res api.Result) {
 		}
 		frame(k, text)
 	}
+
 	res = completeResult(res)
 	for _, one := range res.Tests {
 		pieces(api.FrameTest, one)
 	}
+
 	res.Stdout, res.Stderr, res.Tests = nil, nil, nil
 	pieces(api.FrameResult, res)
 }
@@ -161,6 +175,7 @@ func keysOf(t *testing.T, list ...auth.Key) (keys *auth.Keys, as map[string][]st
 		}
 		text, as[k.Name] = text+line+"\n", []string{"Authorization", "Bearer " + token}
 	}
+
 	keys, err := auth.ParseKeys([]byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -190,19 +205,23 @@ func send(t *testing.T, web *httptest.Server, method, path, body string, into an
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
+
 	res, err := web.Client().Do(req)
 	if err != nil {
 		t.Fatalf("%s %s: %v", method, path, err)
 	}
 	defer res.Body.Close()
+
 	doc, err := openapitest.Parse(web.Config.Handler.(*Gateway).doc)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	answer, err := io.ReadAll(res.Body)
 	if err != nil {
 		t.Errorf("%s %s: %d, %v", method, path, res.StatusCode, err)
@@ -215,5 +234,6 @@ func send(t *testing.T, web *httptest.Server, method, path, body string, into an
 			t.Errorf("%s %s: %d, %v", method, path, res.StatusCode, err)
 		}
 	}
+
 	return res.StatusCode
 }

@@ -23,14 +23,17 @@ func exchange(t *testing.T, ctx context.Context, web *httptest.Server, query str
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	req.Header.Set("Content-Type", jsonLines)
 	if len(header) == 2 {
 		req.Header.Set(header[0], header[1])
 	}
+
 	res, err := web.Client().Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { res.Body.Close() })
 	return res
 }
@@ -53,19 +56,23 @@ func TestBatchInOneExchange(t *testing.T) {
 			t.Errorf("%s has a result although summaries are kept", one.ID)
 		}
 	}
+
 	for id, want := range map[string]api.JobStatus{"a": api.JobDone, "b": api.JobDone, "line 4": api.JobRefused, "c": api.JobRefused,
 		"line 6": api.JobRefused, "e": api.JobDone} {
 		if status[id] != want {
 			t.Errorf("%s is %q; want %s: %v", id, status[id], want, status)
 		}
 	}
+
 	if end == nil || end.Jobs != 6 || end.Error != nil {
 		t.Errorf("end: %+v", end)
 	}
+
 	// The same results are there for a client that lost them.
 	if again, _ := follow(t, web, res.Header.Get("Location"), "follow=true"); len(again) != 6 {
 		t.Errorf("%d results afterwards", len(again))
 	}
+
 	var p api.Problem
 	if s := send(t, web, "POST", "/v1/batches?wait=true", "", &p, "Content-Type", jsonLines); s != 400 {
 		t.Errorf("no jobs: %d, %+v", s, p)
@@ -108,12 +115,15 @@ func TestBatchExchangeGoesBothWays(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+
 			if _, err := io.WriteString(out, jobs("hold", 0, 10)); err != nil {
 				t.Fatal(err)
 			}
+
 			for agent.now.Load() < 3 {
 				time.Sleep(time.Millisecond)
 			}
+
 			hangUp()
 			out.Close()
 			path := res.Header.Get("Location")
@@ -125,6 +135,7 @@ func TestBatchExchangeGoesBothWays(t *testing.T) {
 				}
 				close(agent.hold)
 			}
+
 			all, end := follow(t, web, path, "follow=true")
 			want := api.BatchDone
 			if cancels {
@@ -148,6 +159,7 @@ func TestBatchExchangeIsRepeated(t *testing.T) {
 	if _, err := bufio.NewReader(first.Body).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
+
 	hangUp()
 	out.CloseWithError(errors.New("the connection broke"))
 	for range 2 {
@@ -157,6 +169,7 @@ func TestBatchExchangeIsRepeated(t *testing.T) {
 			t.Errorf("%+v of %s", end, res.Header.Get("Location"))
 		}
 	}
+
 	if n := agent.runs.Load(); n != 20 {
 		t.Errorf("20 jobs were executed %d times", n)
 	}

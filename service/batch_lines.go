@@ -33,6 +33,7 @@ func (g *Gateway) openLines(w http.ResponseWriter, r *http.Request) (*lineBody, 
 	if err != nil {
 		return nil, err
 	}
+
 	b := &lineBody{Reader: r.Body, out: http.NewResponseController(w), slot: slot,
 		reserved: g.bodyQuota.Reserve(callerOf(r.Context()).Name, 0)}
 	err = b.reserved.Grow(r.Context(), min(linesMemory, g.maxOfBody()), g.cfg.Wait)

@@ -26,6 +26,7 @@ func TestBatchNamesStoredProblems(t *testing.T) {
 		}
 		return p
 	}
+
 	large := strings.Repeat("large\n", 20<<10)
 	sum := put("sum", "1.in", "1 2", "1.out", "THE-ANSWER", "2.in", large, "2.out", "4")
 	put("later", "1.in", "x", "1.out", "y")
@@ -47,6 +48,7 @@ func TestBatchNamesStoredProblems(t *testing.T) {
 	if got := add(path, lines, "ann"); got.Repeated != 3 {
 		t.Errorf("the same again: %+v", got)
 	}
+
 	for line, code := range map[string]api.Code{
 		`{"id": "w1", "problem": "none", "source": ""}`:                           api.CodeNoProblem,
 		`{"id": "w2", "problem": "sum", "source": "", "tests": [{"stdin": "1"}]}`: api.CodeBadRequest,
@@ -58,10 +60,12 @@ func TestBatchNamesStoredProblems(t *testing.T) {
 			t.Errorf("%s: %+v, want %s", line, got, code)
 		}
 	}
+
 	bobs := openBatch(t, web, `{"defaults": {"language": "python"}}`, as["bob"]...)
 	if got := add(bobs, lines, "bob"); got.RefusedTotal != 3 || got.Refused[1].Error.Code != api.CodeNoProblem {
 		t.Errorf("bob names problems of ann: %+v", got)
 	}
+
 	input, err := os.ReadFile(filepath.Join(dir, filepath.Base(path), "input.jsonl"))
 	if err != nil || bytes.Contains(input, []byte("THE-ANSWER")) || !bytes.Contains(input, []byte(sum.Digest)) {
 		t.Errorf("%v: %.500s", err, input)
@@ -76,6 +80,7 @@ func TestBatchNamesStoredProblems(t *testing.T) {
 	if end == nil || end.Statuses[api.JobDone] != 2 || end.Statuses[api.JobRefused] != 1 {
 		t.Fatalf("%+v", end)
 	}
+
 	for _, one := range all {
 		switch {
 		case one.ID == "replaced" && (one.Error == nil || one.Error.Code != api.CodeNoProblem):
@@ -84,6 +89,7 @@ func TestBatchNamesStoredProblems(t *testing.T) {
 			t.Errorf("%s: %+v", one.ID, one)
 		}
 	}
+
 	run := agent.last()
 	if len(agent.runs) != 2 || len(run.Tests) != 2 || string(*run.Tests[0].Expected) != "THE-ANSWER" ||
 		agent.blobs[run.Tests[1].StdinBlob] != large || run.Limits.CPU != 1e9 || run.KeepOutput == 0 {

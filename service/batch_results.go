@@ -62,14 +62,17 @@ func (g *Gateway) getResults(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	after, err := count(r, "after", 0, math.MaxInt64)
 	if err != nil {
 		return err
 	}
+
 	limit, err := count(r, "limit", 1, maxPage)
 	if err != nil {
 		return err
 	}
+
 	follow, err := flag(r.URL.Query(), "follow")
 	if err != nil {
 		return err
@@ -77,12 +80,15 @@ func (g *Gateway) getResults(w http.ResponseWriter, r *http.Request) error {
 	if limit == 0 && !follow {
 		limit = defaultPage
 	}
+
 	ctx, cancel := g.untilStop(r.Context())
 	defer cancel()
+
 	out := startLines(w, b)
 	if err := out.Flush(); err != nil {
 		return nil // the client has left
 	}
+
 	all, err := b.Results(ctx, batches.Reading{After: after, Limit: limit, Follow: follow}, out)
 	g.endLines(out, b, follow && all, err, nil)
 	return nil
@@ -97,16 +103,19 @@ func (g *Gateway) endLines(out lineStream, b *batches.Batch, all bool, err, refu
 	if !all {
 		return
 	}
+
 	end := api.BatchEnd{End: true, Batch: b.Status()}
 	if refused != nil {
 		p := g.countedProblem(refused)
 		end.Error = &api.Error{Code: p.Code, Message: p.Detail, RetrySafe: p.RetrySafe}
 	}
+
 	text, err := json.Marshal(end)
 	if err != nil { // only a bug of this module
 		g.log.Error("encode the end of a batch", "err", err)
 		return
 	}
+
 	_, _ = out.Write(append(text, '\n')) // if the client has left, nobody needs it
 }
 
@@ -115,21 +124,26 @@ func (g *Gateway) exchangeBatch(w http.ResponseWriter, r *http.Request, s *batch
 	if err := requireLines(r); err != nil {
 		return err
 	}
+
 	cancelOnHangup, err := flag(r.URL.Query(), "cancel_on_hangup")
 	if err != nil {
 		return err
 	}
+
 	body, err := g.openLines(w, r)
 	if err != nil {
 		return err
 	}
+
 	closeBody := sync.OnceFunc(body.close)
 	defer closeBody()
+
 	lines := batches.NewLines(body)
 	ask, err := firstLine(lines)
 	if err != nil {
 		return body.reason(err)
 	}
+
 	c := callerOf(r.Context())
 	b, err := g.createBatch(s, c, key, ask)
 	if err != nil {
@@ -138,20 +152,25 @@ func (g *Gateway) exchangeBatch(w http.ResponseWriter, r *http.Request, s *batch
 	if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
 		return err
 	}
+
 	ctx, cancel := g.untilStop(r.Context())
 	defer cancel()
+
 	var refused error // why not all were taken; read after taking is done
 	var taking sync.WaitGroup
 	out := startLines(w, b)
 	if err := out.Flush(); err != nil {
 		return nil // the client has left
 	}
+
 	taking.Go(func() {
 		defer closeBody()
+
 		if b.Status().State != api.BatchOpen { // the same exchange again: the batch has its jobs
 			_, _ = io.Copy(io.Discard, body) // what the client sends is not wanted
 			return
 		}
+
 		_, refused = b.Take(lines, c.batchLimits(), true)
 		if body.broken() && g.stopping.Err() == nil { // the client hung up
 			cancel()
@@ -164,6 +183,7 @@ func (g *Gateway) exchangeBatch(w http.ResponseWriter, r *http.Request, s *batch
 			cancel()
 		}
 	})
+
 	all, err := b.Results(ctx, batches.Reading{Follow: true}, out)
 	_ = out.out.SetReadDeadline(time.Now()) // fails only if the connection is closed; nothing more is taken
 	taking.Wait()
@@ -172,6 +192,7 @@ func (g *Gateway) exchangeBatch(w http.ResponseWriter, r *http.Request, s *batch
 			g.log.Error("a batch whose client hung up is not canceled", "batch", b.ID(), "err", err)
 		}
 	}
+
 	g.endLines(out, b, all, err, refused)
 	return nil
 }
@@ -198,8 +219,10 @@ func (g *Gateway) batchEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	ctx, cancel := g.untilStop(r.Context())
 	defer cancel()
+
 	g.stream(w)
 	out := http.NewResponseController(w)
 	for {
@@ -208,6 +231,7 @@ func (g *Gateway) batchEvents(w http.ResponseWriter, r *http.Request) error {
 		if now.Ended != nil {
 			e.Name = api.EventDone
 		}
+
 		setWriteDeadline(w)
 		if e.Write(w) != nil || out.Flush() != nil || now.Ended != nil {
 			return nil
@@ -227,11 +251,13 @@ func waitForEvent(ctx context.Context, changed <-chan struct{}, beat func() erro
 	least, idle := time.NewTimer(eventInterval), time.NewTicker(heartbeat)
 	defer least.Stop()
 	defer idle.Stop()
+
 	for due := false; ; {
 		event := changed
 		if !due {
 			event = nil
 		}
+
 		select {
 		case <-event:
 			return true

@@ -44,10 +44,12 @@ func (g *Gateway) postBatch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	key, err := idempotencyKey(r)
 	if err != nil {
 		return err
 	}
+
 	wait, err := flag(r.URL.Query(), "wait")
 	if err != nil {
 		return err
@@ -58,20 +60,24 @@ func (g *Gateway) postBatch(w http.ResponseWriter, r *http.Request) error {
 	if err := requireJSON(r); err != nil {
 		return err
 	}
+
 	raw, release, err := g.readBody(w, r)
 	if err != nil {
 		return err
 	}
 	defer release()
+
 	ask, err := parseBody(g, r.Context(), raw,
 		func(raw []byte) (api.BatchRequest, error) { return decode.Batch(raw, "request") })
 	if err != nil {
 		return err
 	}
+
 	b, err := g.createBatch(s, callerOf(r.Context()), key, ask)
 	if err != nil {
 		return err
 	}
+
 	w.Header().Set("Location", "/v1/batches/"+b.ID())
 	g.reply(w, r, http.StatusCreated, b.Status())
 	return nil
@@ -104,19 +110,23 @@ func (g *Gateway) postJobs(w http.ResponseWriter, r *http.Request) error {
 	if err := requireLines(r); err != nil {
 		return err
 	}
+
 	b, err := g.batchOf(r)
 	if err != nil {
 		return err
 	}
+
 	body, err := g.openLines(w, r)
 	if err != nil {
 		return err
 	}
 	defer body.close()
+
 	taken, err := b.Take(batches.NewLines(body), callerOf(r.Context()).batchLimits(), false)
 	if err != nil {
 		return body.reason(err)
 	}
+
 	g.reply(w, r, http.StatusOK, taken)
 	return nil
 }
@@ -159,6 +169,7 @@ func (g *Gateway) deleteBatch(w http.ResponseWriter, r *http.Request) error {
 	if err := b.Cancel(); err != nil {
 		return err
 	}
+
 	g.reply(w, r, http.StatusOK, b.Status())
 	return nil
 }
@@ -187,6 +198,7 @@ func (g *Gateway) getBatches(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	limit, err := count(r, "limit", 1, maxPage)
 	if err != nil {
 		return err
@@ -194,6 +206,7 @@ func (g *Gateway) getBatches(w http.ResponseWriter, r *http.Request) error {
 	if limit == 0 {
 		limit = defaultPage
 	}
+
 	page, after := api.Page[api.Batch]{Items: []api.Batch{}}, r.URL.Query().Get("after")
 	for _, b := range s.List(callerOf(r.Context()).Name) {
 		if after != "" { // ids begin with the time
@@ -207,6 +220,7 @@ func (g *Gateway) getBatches(w http.ResponseWriter, r *http.Request) error {
 		}
 		page.Items = append(page.Items, b.Status())
 	}
+
 	g.reply(w, r, http.StatusOK, page)
 	return nil
 }

@@ -127,20 +127,25 @@ func (g *Gateway) executeJob(ctx context.Context, owner string, run api.Run) (ap
 	if err != nil {
 		return api.Result{}, err
 	}
+
 	o, err := g.requestOf(c, run, checkOff)
 	if err != nil {
 		return api.Result{}, err
 	}
+
 	o.background = true
 	if !g.enter() {
 		return api.Result{}, errStopping()
 	}
 	defer g.wg.Done()
+
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(g.kill, cancel)()
+
 	response := g.newAgentResponse(c.Name)
 	defer response.release()
+
 	res, err := g.dispatch(response.withQuota(ctx), o)
 	if err != nil {
 		return res, jobError(err)

@@ -44,15 +44,18 @@ func (j *judging) mux() *http.ServeMux {
 			deny(w, 400, api.Refuse(api.CodeBadRequest, "%w", err))
 			return
 		}
+
 		j.runs.Add(1)
 		n := j.now.Add(1)
 		for most := j.most.Load(); n > most && !j.most.CompareAndSwap(most, n); most = j.most.Load() {
 		}
 		defer j.now.Add(-1)
+
 		name := run.Argv[0]
 		j.mu.Lock()
 		j.ran[name]++
 		j.mu.Unlock()
+
 		switch {
 		case strings.HasPrefix(name, "hold"):
 			select {
@@ -67,8 +70,10 @@ func (j *judging) mux() *http.ServeMux {
 			say(w, 200, api.Result{Verdict: api.Nonzero, ExitCode: 1})
 			return
 		}
+
 		say(w, 200, api.Result{Verdict: api.OK, Stdout: api.Bytes(name)})
 	})
+
 	return mux
 }
 
@@ -81,6 +86,7 @@ func serveBatches(t *testing.T, mux *http.ServeMux, dir string, change func(*Con
 			change(c)
 		}
 	})
+
 	g := web.Config.Handler.(*Gateway)
 	g.batches.Start(g.stopping)
 	stop = sync.OnceFunc(func() {
@@ -88,6 +94,7 @@ func serveBatches(t *testing.T, mux *http.ServeMux, dir string, change func(*Con
 		g.batches.Wait()
 		g.wg.Wait()
 	})
+
 	t.Cleanup(stop)
 	return web, stop
 }
@@ -124,6 +131,7 @@ func readLines(t *testing.T, r io.Reader) (all []api.JobResult, end *api.BatchEn
 	t.Helper()
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, 8<<20)
+
 	for in.Scan() {
 		if len(in.Bytes()) == 0 {
 			continue
@@ -138,12 +146,15 @@ func readLines(t *testing.T, r io.Reader) (all []api.JobResult, end *api.BatchEn
 			}
 			continue
 		}
+
 		var one api.JobResult
 		if err := json.Unmarshal(in.Bytes(), &one); err != nil || one.ID == "" {
 			t.Fatalf("%v: %.200s", err, in.Bytes())
 		}
+
 		all = append(all, one)
 	}
+
 	if err := in.Err(); err != nil {
 		t.Error(err)
 	}
@@ -160,11 +171,13 @@ func follow(t *testing.T, web *httptest.Server, path, query string, header ...st
 	if len(header) == 2 {
 		req.Header.Set(header[0], header[1])
 	}
+
 	res, err := web.Client().Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
+
 	if res.StatusCode != 200 || res.Header.Get("Content-Type") != jsonLines {
 		t.Fatalf("%s: %d %s", path, res.StatusCode, res.Header.Get("Content-Type"))
 	}
@@ -184,6 +197,7 @@ func onceEach(t *testing.T, all []api.JobResult, n int) {
 			t.Errorf("%s is %s and has the score %v", one.ID, one.Status, one.Score)
 		}
 	}
+
 	if len(seen) != n {
 		t.Errorf("%d jobs have a result; want %d", len(seen), n)
 	}

@@ -25,38 +25,45 @@ func TestBatch(t *testing.T) {
 	if got := addJobs(t, web, path, jobs("good", 30, 20)); got.Taken != 10 || got.Repeated != 10 {
 		t.Errorf("sent again: %+v", got)
 	}
+
 	got := addJobs(t, web, path,
 		"{\"id\": 1}\n\n"+`{"id": "x", "image": "tiny", "argv": ["a"], "network": "public"}`+"\n"+`{"id": "y", "nothing": 1}`+"\n")
 	if got.Taken != 0 || got.RefusedTotal != 3 || len(got.Refused) != 3 || got.Refused[1].Line != 3 || got.Refused[1].ID != "x" ||
 		got.Refused[1].Error.Code != api.CodeForbidden {
 		t.Errorf("refused lines: %+v", got)
 	}
+
 	var p api.Problem
 	if s := send(t, web, "POST", path+"/jobs", `{"id": "good-1", "image": "tiny", "argv": ["other"]}`, &p, "Content-Type",
 		jsonLines); s != 409 || p.Code != api.CodeConflict || !strings.Contains(p.Detail, "line 1") {
 		t.Errorf("another job with the same id: %d, %+v", s, p)
 	}
+
 	var b api.Batch
 	for i := range 2 {
 		if s := send(t, web, "POST", path+"/close", "", &b); s != 200 || b.State == api.BatchOpen {
 			t.Errorf("close %d: %d, %+v", i, s, b)
 		}
 	}
+
 	all, end := follow(t, web, path, "follow=true")
 	onceEach(t, all, 57)
 	if end == nil || end.State != api.BatchDone || end.Jobs != 57 || end.Results != 57 || end.Statuses[api.JobDone] != 55 ||
 		end.Statuses[api.JobRefused] != 2 || end.Error != nil {
 		t.Fatalf("end: %+v", end)
 	}
+
 	for _, one := range all {
 		wrong := strings.HasPrefix(one.ID, "wrong")
 		if one.Status == api.JobDone && (*one.Score == 0) != wrong || string(one.Meta) != one.ID[strings.IndexByte(one.ID, '-')+1:] {
 			t.Errorf("%+v", one)
 		}
 	}
+
 	if s := send(t, web, "POST", path+"/jobs", jobs("late", 0, 1), &p, "Content-Type", jsonLines); s != 409 || p.Code != api.CodeBatchClosed {
 		t.Errorf("a job after the end: %d, %+v", s, p)
 	}
+
 	// Pages have each line once.
 	seen := map[string]bool{}
 	for after := 0; ; after += 10 {
@@ -67,6 +74,7 @@ func TestBatch(t *testing.T) {
 			}
 			seen[one.ID] = true
 		}
+
 		if end != nil {
 			t.Errorf("a page ends with %+v", end)
 		}
@@ -74,9 +82,11 @@ func TestBatch(t *testing.T) {
 			break
 		}
 	}
+
 	if len(seen) != 57 {
 		t.Errorf("%d results in pages", len(seen))
 	}
+
 	// The runs are in the history with their labels.
 	var h api.Page[api.Record]
 	if s := send(t, web, "GET", "/v1/history?project=p", "", &h); s != 200 || len(h.Items) < 55 {
@@ -107,6 +117,7 @@ func TestBatchesGoOnAfterARestart(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
+
 	stop()
 	web.Close()
 	before, after := agent.times("good"), newJudging()
@@ -115,6 +126,7 @@ func TestBatchesGoOnAfterARestart(t *testing.T) {
 	if again := openBatch(t, web, "{}", "Idempotency-Key", "k"); again != path {
 		t.Errorf("the same request opened %s; want %s", again, path)
 	}
+
 	var p api.Problem
 	if s := send(t, web, "POST", "/v1/batches", `{"ordered": true}`, &p, "Idempotency-Key", "k"); s != 409 || p.Code != api.CodeConflict {
 		t.Errorf("another request with the same key: %d, %+v", s, p)
@@ -125,6 +137,7 @@ func TestBatchesGoOnAfterARestart(t *testing.T) {
 	if s := send(t, web, "POST", path+"/close", "", nil); s != 200 {
 		t.Error(s)
 	}
+
 	all, end := follow(t, web, path, "follow=true")
 	onceEach(t, all, 65)
 	if end == nil || end.Statuses[api.JobDone] != 65 {
@@ -144,11 +157,13 @@ func TestBatchIsCanceled(t *testing.T) {
 	for agent.now.Load() < 3 {
 		time.Sleep(time.Millisecond)
 	}
+
 	began := time.Now()
 	var b api.Batch
 	if s := send(t, web, "DELETE", path, "", &b); s != 200 || b.State != api.BatchCanceled {
 		t.Errorf("%d, %+v", s, b)
 	}
+
 	all, end := follow(t, web, path, "follow=true")
 	onceEach(t, all, 505)
 	if took := time.Since(began); took > 5*time.Second {
@@ -157,9 +172,11 @@ func TestBatchIsCanceled(t *testing.T) {
 	if end == nil || end.State != api.BatchCanceled || end.Statuses[api.JobDone] != 5 || end.Statuses[api.JobCanceled] != 500 {
 		t.Errorf("end: %+v", end)
 	}
+
 	for agent.now.Load() > 0 { // the runs are ended
 		time.Sleep(time.Millisecond)
 	}
+
 	if n := agent.times("hold"); n > 4 {
 		t.Errorf("%d jobs began", n)
 	}
@@ -174,14 +191,17 @@ func TestBatchesLeaveASlot(t *testing.T) {
 	for agent.now.Load() < 3 {
 		time.Sleep(time.Millisecond)
 	}
+
 	for range 20 {
 		if s := send(t, web, "POST", "/v1/runs", `{"image":"tiny","argv":["interactive"]}`, nil); s != 200 {
 			t.Fatal(s)
 		}
 	}
+
 	if n := agent.times("hold"); n != 3 {
 		t.Errorf("%d jobs run on 4 slots", n)
 	}
+
 	close(agent.hold)
 	send(t, web, "POST", path+"/close", "", nil)
 	if all, _ := follow(t, web, path, "follow=true"); len(all) != 50 || agent.most.Load() > 4 {
@@ -201,6 +221,7 @@ func TestBatchesOfKeys(t *testing.T) {
 			t.Errorf("%s %s of another key: %d, %+v", one.method, one.path, s, p)
 		}
 	}
+
 	if s := send(t, web, "POST", path+"/jobs", jobs("good", 0, 1), &p,
 		append([]string{"Content-Type", jsonLines}, as["bob"]...)...); s != 404 {
 		t.Errorf("a job for another key's batch: %d", s)
@@ -208,11 +229,13 @@ func TestBatchesOfKeys(t *testing.T) {
 	if s := send(t, web, "POST", "/v1/batches", "{}", &p, as["ann"]...); s != 429 || p.Code != api.CodeBatchesFull || !p.RetrySafe {
 		t.Errorf("a second batch of a key that may have one: %d, %+v", s, p)
 	}
+
 	own := openBatch(t, web, "{}", as["bob"]...)
 	if s := send(t, web, "POST", own+"/jobs", jobs("good", 0, 100), &p,
 		append([]string{"Content-Type", jsonLines}, as["bob"]...)...); s != 429 || p.Code != api.CodeBatchesFull {
 		t.Errorf("more bytes than a key may have: %d, %+v", s, p)
 	}
+
 	var page api.Page[api.Batch]
 	if s := send(t, web, "GET", "/v1/batches", "", &page, as["bob"]...); s != 200 || len(page.Items) != 1 ||
 		"/v1/batches/"+page.Items[0].ID != own || page.Items[0].Jobs == 0 {

@@ -61,11 +61,13 @@ func (l *blobOwners) beginUpload(ctx context.Context, key, digest string, most, 
 		if l.keys == nil {
 			l.keys, l.contents = map[string]*keyBlobs{}, map[string]*blobContent{}
 		}
+
 		c := l.contents[digest]
 		if c == nil {
 			c = new(blobContent)
 			l.contents[digest] = c
 		}
+
 		if c.removing == nil {
 			c.users++
 			if l.keys[key] == nil {
@@ -74,6 +76,7 @@ func (l *blobOwners) beginUpload(ctx context.Context, key, digest string, most, 
 			l.mu.Unlock()
 			return &upload{owners: l, key: key, digest: digest, max: most, maxAll: all}, nil
 		}
+
 		l.mu.Unlock()
 		select {
 		case <-c.removing:
@@ -90,11 +93,13 @@ func (d *upload) reserve(n int64) (evicted []string, err error) {
 	l := d.owners
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	cost := d.cost(n)
 	if d.maxAll > 0 && cost > d.maxAll {
 		return nil, api.Refuse(api.CodeTooLarge,
 			"the blob is larger than the %s that the agent has for all blobs together: have the operator raise brigd --blob-cache", api.Size(d.maxAll))
 	}
+
 	own, more := l.keys[d.key], cost-d.size
 	drop := func(h *keyBlobs) bool {
 		digest, ok := l.evict(h)
@@ -103,18 +108,21 @@ func (d *upload) reserve(n int64) (evicted []string, err error) {
 		}
 		return ok
 	}
+
 	for own.size+more > d.max {
 		if !drop(own) {
 			return evicted, api.Fail(api.CodeBusy,
 				"blobs that are being uploaded, and blobs that accepted runs still need, fill the %s that this key may have: send it again when one of these uploads or runs has ended, or have the operator raise blobs of the key", api.Size(d.max))
 		}
 	}
+
 	for d.maxAll > 0 && l.size+more > d.maxAll {
 		if !drop(l.largest(own, own.size+more)) {
 			return evicted, api.Fail(api.CodeBusy,
 				"blobs that are being uploaded, and blobs that accepted runs still need, fill the space that the agent has for blobs: send it again when one of these uploads or runs has ended, or have the operator raise brigd --blob-cache")
 		}
 	}
+
 	own.size, l.size, d.size = own.size+more, l.size+more, d.size+more
 	return evicted, nil
 }
@@ -184,6 +192,7 @@ func (d *upload) stored(n int64) {
 	l := d.owners
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	h, over := l.keys[d.key], d.size-d.cost(n) // if the length was unknown, more was reserved
 	h.size, l.size, d.size = h.size-over, l.size-over, d.size-over
 	if e := h.blobs[d.digest]; e != nil { // uploaded again
@@ -193,6 +202,7 @@ func (d *upload) stored(n int64) {
 		l.contents[d.digest].users--
 		return
 	}
+
 	h.blobs[d.digest] = h.order.PushBack(&ownedBlob{digest: d.digest, size: d.size})
 }
 
@@ -232,17 +242,21 @@ func (l *blobOwners) pin(key string, digests []string) (unpin func(), missing st
 	if len(digests) == 0 {
 		return func() {}, ""
 	}
+
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	all := make([]*ownedBlob, len(digests))
 	for i, d := range digests {
 		if all[i] = l.find(key, d); all[i] == nil {
 			return nil, d
 		}
 	}
+
 	for _, b := range all {
 		b.pins++
 	}
+
 	return sync.OnceFunc(func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()

@@ -25,6 +25,7 @@ func bring(t *testing.T, l *blobOwners, key, digest string, most, all int64) (go
 	} else {
 		d.stored(1)
 	}
+
 	for _, digest := range gone {
 		l.removed(digest)
 	}
@@ -40,16 +41,19 @@ func TestBlobsBelongToKeys(t *testing.T) {
 			t.Errorf("%s: %v went, %v; want %s", digest, gone, err, want)
 		}
 	}
+
 	put("d1", "[]")
 	if !l.has("a", "d1") || l.has("b", "d1") || l.has("", "d1") {
 		t.Error("a blob is not its bringer's alone")
 	}
+
 	put("d2", "[]")
 	l.has("a", "d1")
 	put("d3", "[d2]") // least recently used
 	if !l.has("a", "d1") || l.has("a", "d2") || !l.has("a", "d3") {
 		t.Error("what was used longest ago does not go first")
 	}
+
 	put("d1", "[]") // it replaces itself
 	if got := l.keys["a"].size; got != 2*cache.Cost(0) || !l.has("a", "d3") || l.size != got || l.contents["d1"].users != 1 {
 		t.Errorf("brought twice it counts %d, %d in all, of %d users", got, l.size, l.contents["d1"].users)
@@ -65,10 +69,12 @@ func TestTheKeyWithMostBlobsLosesThem(t *testing.T) {
 			t.Errorf("%s brings %s: %v went, %v; want %s", key, digest, gone, err, want)
 		}
 	}
+
 	put("b", "shared", "[]")
 	for i, want := range []string{"[]", "[]", "[]"} {
 		put("a", fmt.Sprint("a", i), want)
 	}
+
 	put("a", "shared", "[]")
 	put("a", "a3", "[a0]") // one of a, although b's is older
 	put("a", "a4", "[a1]")
@@ -91,12 +97,14 @@ func TestPinnedBlobsStay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	if _, missing := l.pin("a", []string{"d1", "none"}); missing != "none" {
 		t.Errorf("missing is %q", missing)
 	}
 	if gone, err := bring(t, l, "a", "d3", 2, 0); err != nil || fmt.Sprint(gone) != "[d2]" { // d1 was used after d2
 		t.Errorf("%v, %v", gone, err)
 	}
+
 	letGo, _ := l.pin("a", []string{"d1", "d3", "d1"})
 	var refused *api.Error
 	if gone, err := bring(t, l, "a", "d4", 2, 0); !errors.As(err, &refused) || refused.Code != api.CodeBusy || fmt.Sprint(gone) != "[d4]" {
@@ -105,6 +113,7 @@ func TestPinnedBlobsStay(t *testing.T) {
 	if !l.has("a", "d1") || !l.has("a", "d3") || l.has("a", "d4") || l.size != 2*cache.Cost(0) {
 		t.Error("a held one has gone, or the refused one counts")
 	}
+
 	letGo()
 	letGo()
 	if gone, err := bring(t, l, "a", "d4", 2, 0); err != nil || fmt.Sprint(gone) != "[d1]" {
@@ -128,6 +137,7 @@ func TestEveryBlobOfARunIsChecked(t *testing.T) {
 				v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 				walk(v.Index(0), path)
 			}
+
 		case reflect.Struct:
 			for i := range v.NumField() {
 				f := v.Type().Field(i)
@@ -141,11 +151,13 @@ func TestEveryBlobOfARunIsChecked(t *testing.T) {
 			}
 		}
 	}
+
 	walk(reflect.ValueOf(&r).Elem(), "run")
 	got := r.Blobs()
 	if len(want) < 6 {
 		t.Fatalf("found only the fields %q", want)
 	}
+
 	for _, field := range want {
 		if !slices.Contains(got, field) {
 			t.Errorf("%s is not checked", field)

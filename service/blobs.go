@@ -21,14 +21,17 @@ func (g *Gateway) putBlob(w http.ResponseWriter, r *http.Request) error {
 	if err := api.BlobDigest(digest); err != nil {
 		return err
 	}
+
 	body, err := g.limitedBody(w, r, c.maxBlobs())
 	if err != nil {
 		return err
 	}
 	defer body.release()
+
 	if err := g.sendBlob(r.Context(), c, digest, r.ContentLength, body); err != nil {
 		return body.reason(err)
 	}
+
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
@@ -41,6 +44,7 @@ func (g *Gateway) sendBlob(ctx context.Context, c caller, digest string, size in
 	if err != nil {
 		return err
 	}
+
 	in := &reservingReader{countingReader: body, reserve: func(n int64) error { return g.reserveBlob(d, n) }}
 	if err = in.reserve(max(size, 0)); err == nil {
 		in.reserved = max(size, 0)
@@ -53,6 +57,7 @@ func (g *Gateway) sendBlob(ctx context.Context, c caller, digest string, size in
 		g.removeBlobs(d.cancel())
 		return err
 	}
+
 	d.stored(body.n)
 	return nil
 }
@@ -134,6 +139,7 @@ func (g *Gateway) limitedBody(w http.ResponseWriter, r *http.Request, caller api
 	if r.ContentLength > int64(most) {
 		return nil, over
 	}
+
 	release, err := g.uploadSlot(r)
 	if err != nil {
 		return nil, err
@@ -166,12 +172,14 @@ func (g *Gateway) hasBlob(w http.ResponseWriter, r *http.Request) error {
 	if !g.blobs.has(callerOf(r.Context()).Name, digest) {
 		return noBlobError(digest)
 	}
+
 	switch has, err := g.cfg.Agent.HasBlob(r.Context(), digest); { // the agent evicts blobs that were unused for long
 	case err != nil:
 		return err
 	case !has:
 		return noBlobError(digest)
 	}
+
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }

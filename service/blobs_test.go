@@ -24,6 +24,7 @@ func TestBlobsOfAWaitingRunStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	mux := http.NewServeMux()
 	over, begun := make(chan struct{}), make(chan struct{}, 8)
 	mux.HandleFunc("GET /v1/health", func(w http.ResponseWriter, r *http.Request) { say(w, 200, api.Health{Slots: 1, BlobsMax: most}) })
@@ -33,22 +34,26 @@ func TestBlobsOfAWaitingRunStay(t *testing.T) {
 		}
 		say(w, 200, struct{}{})
 	})
+
 	mux.HandleFunc("HEAD /v1/blobs/{digest}", func(w http.ResponseWriter, r *http.Request) {
 		if !store.Has(r.PathValue("digest")) {
 			w.WriteHeader(404)
 		}
 	})
+
 	mux.HandleFunc("DELETE /v1/blobs/{digest}", func(w http.ResponseWriter, r *http.Request) {
 		if err := store.Remove(r.PathValue("digest")); err != nil {
 			t.Error(err)
 		}
 		w.WriteHeader(204)
 	})
+
 	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
 		text, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
+
 		begun <- struct{}{}
 		<-over
 		run, err := decode.Run(text)
@@ -59,8 +64,10 @@ func TestBlobsOfAWaitingRunStay(t *testing.T) {
 			deny(w, 404, api.Refuse(api.CodeNoBlob, "gone"))
 			return
 		}
+
 		say(w, 200, api.Result{Verdict: api.OK})
 	})
+
 	keys, as := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob"})
 	web := serveFake(t, mux, func(c *Config) {
 		c.Keys, c.QueuePlaces = keys, 8
@@ -74,6 +81,7 @@ func TestBlobsOfAWaitingRunStay(t *testing.T) {
 		}
 		return digest
 	}
+
 	input, idle := put("bob", "the input"), put("bob", "of no run")
 	begin := func(key, body string) (st api.Status) {
 		t.Helper()
@@ -82,15 +90,18 @@ func TestBlobsOfAWaitingRunStay(t *testing.T) {
 		}
 		return st
 	}
+
 	begin("ann", simple)
 	<-begun
 	waits := begin("bob", fmt.Sprintf(`{"image":"tiny","argv":["cat"],"stdin_blob":%q}`, input))
 	for i := range 300 {
 		put("ann", fmt.Sprint(i))
 	}
+
 	for i := range 8 {
 		put("ann", strings.Repeat(fmt.Sprint(i), 300<<10))
 	}
+
 	close(over)
 	var st api.Status
 	waitUntil(t, "bob's run", func() bool {
@@ -120,6 +131,7 @@ func TestManyBlobsAreRemoved(t *testing.T) {
 		case <-r.Context().Done():
 		}
 	})
+
 	g := serveFake(t, mux, nil).Config.Handler.(*Gateway)
 	var all []string
 	for i := range 10 {
@@ -129,6 +141,7 @@ func TestManyBlobsAreRemoved(t *testing.T) {
 		}
 		all = append(all, d.cancel()...)
 	}
+
 	if g.removeBlobs(all); gone.Load() != 10 || len(g.blobs.contents) != 0 {
 		t.Errorf("%d of 10 blobs were removed, and %d are still going", gone.Load(), len(g.blobs.contents))
 	}
@@ -140,16 +153,19 @@ func TestBlobLargerThanItsKeyMayHave(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	keys, err := auth.ParseKeys([]byte("keys:\n" + line + "\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT /v1/blobs/{digest}", func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.Copy(io.Discard, r.Body); err == nil {
 			say(w, 200, struct{}{})
 		}
 	})
+
 	held := http.StatusNoContent
 	mux.HandleFunc("HEAD /v1/blobs/{digest}", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(held) })
 	web := serveFake(t, mux, func(c *Config) { c.Keys = keys })
@@ -159,6 +175,7 @@ func TestBlobLargerThanItsKeyMayHave(t *testing.T) {
 	if s := send(t, web, "PUT", at(small), small, nil, as...); s != 204 {
 		t.Fatal(s)
 	}
+
 	var p api.Problem
 	if s := send(t, web, "PUT", at(large), large, &p, as...); s != 413 || p.Code != api.CodeTooLarge || !strings.Contains(p.Detail, "100") {
 		t.Errorf("%d, %+v; want 413", s, p)
@@ -166,6 +183,7 @@ func TestBlobLargerThanItsKeyMayHave(t *testing.T) {
 	if s := send(t, web, "HEAD", at(small), "", nil, as...); s != 204 {
 		t.Errorf("the small one is gone: %d", s)
 	}
+
 	held = http.StatusNotFound // as if the agent had evicted it for blobs of others
 	if s := send(t, web, "HEAD", at(small), "", nil, as...); s != 404 {
 		t.Errorf("one that the agent has no more: %d", s)

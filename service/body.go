@@ -35,14 +35,17 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, 
 		return nil, nil, problem(http.StatusUnsupportedMediaType,
 			api.Refuse(api.CodeBadRequest, "a compressed body is not accepted: send plain JSON"))
 	}
+
 	releaseSlot, err := g.uploadSlot(r)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer releaseSlot()
+
 	if r.ContentLength > most {
 		return nil, nil, tooLarge(g.cfg.MaxBody)
 	}
+
 	timer := newStallTimer(w)
 	body := &reservingBody{g: g, stall: timer, ctx: r.Context(),
 		reserved: g.bodyQuota.Reserve(callerOf(r.Context()).Name, 0), in: http.MaxBytesReader(w, r.Body, most)}
@@ -50,10 +53,12 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, 
 	if timer.pause(); err == nil && timer.stalled() {
 		err = os.ErrDeadlineExceeded
 	}
+
 	body.reserved.Shrink(body.cost.total)
 	if err != nil {
 		body.reserved.Release()
 	}
+
 	var over *http.MaxBytesError
 	var own *api.Problem
 	switch {
@@ -68,6 +73,7 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, 
 	case err != nil:
 		return nil, nil, api.Refuse(api.CodeBadRequest, "the request ended early: %w", err)
 	}
+
 	return raw, body.reserved.Release, nil
 }
 
@@ -125,6 +131,7 @@ func (b *reservingBody) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
+
 	n, err := b.in.Read(p[:min(int64(len(p)), b.limit()-b.cost.total)])
 	b.cost.add(p[:n])
 	b.stall.received(n)
@@ -133,6 +140,7 @@ func (b *reservingBody) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
+
 	return n, err
 }
 
@@ -147,19 +155,23 @@ func (b *reservingBody) grow() error {
 			api.Refuse(api.CodeTooLarge,
 				"the request needs more than %s of memory, including the memory of its lists and objects in addition to their texts, and large requests of one caller get no more: send fewer entries in one request, or have the operator raise --max-body", api.Size(most)))
 	}
+
 	timeout := min(bodyWait, b.g.cfg.Wait)
 	if b.reserved.Size() == 0 {
 		timeout = b.g.cfg.Wait
 	}
+
 	more := max(b.cost.total, b.limit()+min(b.limit(), bodyStep)) - b.reserved.Size()
 	b.stall.pause()
 	defer b.stall.start()
+
 	err := b.reserved.Grow(b.ctx, more, timeout)
 	if errors.Is(err, quota.ErrFull) {
 		return problem(http.StatusTooManyRequests,
 			api.Fail(api.CodeBusy,
 				"the memory for large requests is full of other requests: send it again later, or send large inputs as blobs"))
 	}
+
 	return err
 }
 

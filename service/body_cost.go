@@ -25,6 +25,7 @@ type bodyCost struct {
 func (c *bodyCost) add(p []byte) {
 	c.total += int64(len(p))
 	defer c.addExcess()
+
 	for i := 0; i < len(p); i++ {
 		if c.text {
 			if c.escaped {
@@ -39,6 +40,7 @@ func (c *bodyCost) add(p []byte) {
 			c.text, c.escaped = p[i] == '\\', p[i] == '\\'
 			continue
 		}
+
 		switch p[i] {
 		case '"':
 			c.text = true

@@ -21,6 +21,7 @@ func TestBodyCostCoversItsValues(t *testing.T) {
 		}
 		return strings.Join(all, ",")
 	}
+
 	same := func(s string) func(int) string { return func(int) string { return s } }
 	for name, body := range map[string]string{
 		"empty arguments":  `{"tests":[` + join(1000, same(`{"args":[`+join(1000, same(`""`))+`]}`)) + `]}`,
@@ -38,12 +39,14 @@ func TestBodyCostCoversItsValues(t *testing.T) {
 			runtime.ReadMemStats(&m)
 			return int64(m.HeapAlloc)
 		}
+
 		raw := []byte(body)
 		before := live()
 		run, err := decode.Run(raw)
 		if err != nil {
 			t.Fatal(name, err)
 		}
+
 		stays := live() - before
 		runtime.KeepAlive(run)
 		runtime.KeepAlive(raw)
@@ -52,12 +55,14 @@ func TestBodyCostCoversItsValues(t *testing.T) {
 		for i := range raw {
 			byBytes.add(raw[i : i+1])
 		}
+
 		if stays > c.total+64<<10 || c != byBytes {
 			t.Errorf("%s: %d bytes of JSON count as %d (%d by single ones), and %d stay", name, len(raw), c.total, byBytes.total, stays)
 		}
 		if name == "one text" && c.total > int64(len(raw))+1000 {
 			t.Errorf("brackets inside a text count: %d for %d", c.total, len(raw))
 		}
+
 		t.Logf("%s: %d, counts as %d, %d stay", name, len(raw), c.total, stays)
 	}
 }
@@ -68,6 +73,7 @@ func TestBodiesOfManyEntriesAreBoundedTogether(t *testing.T) {
 	mux, _, end := heldAgent(64)
 	web := serveFake(t, mux, func(c *Config) { c.MaxBody, c.QueuePlaces, c.Wait = api.MiB, 100, 200*time.Millisecond })
 	defer end()
+
 	tests := func(n int) string {
 		return `{"image":"tiny","argv":["x"],"tests":[` + strings.TrimSuffix(strings.Repeat(`{},`, n), ",") + `]}`
 	}
@@ -77,10 +83,12 @@ func TestBodiesOfManyEntriesAreBoundedTogether(t *testing.T) {
 		!strings.Contains(p.Detail, "fewer entries") {
 		t.Errorf("one that never fits: %d, %+v", s, p)
 	}
+
 	ended := map[int]int{}
 	for range 8 {
 		ended[send(t, web, "POST", "/v1/runs?wait=false", tests(4096), nil)]++
 	}
+
 	if ended[202] < 1 || ended[202] > 3 || ended[202]+ended[429] != 8 { // 1.3 MiB each, in four
 		t.Errorf("%v; want at most three of 1.3 MiB in room for four", ended)
 	}

@@ -33,6 +33,7 @@ func TestLargeBodiesAreBoundedTogether(t *testing.T) {
 		}
 		say(w, 200, map[string]string{"verdict": "ok"})
 	})
+
 	web := serveFake(t, mux, func(c *Config) { c.MaxBody, c.QueuePlaces = 2*api.MiB, 100 })
 	g := web.Config.Handler.(*Gateway)
 	large := `{"image":"tiny","argv":["cat"],"stdin_blob":"","files":[{"name":"a","content":"` + strings.Repeat("x", 7<<18) + `"}]}`
@@ -42,12 +43,14 @@ func TestLargeBodiesAreBoundedTogether(t *testing.T) {
 			t.Fatalf("%d: %d", i, s)
 		}
 	}
+
 	if g.bodyQuota.TryAcquire("", 3<<19) {
 		t.Error("there is room for another while none has been carried out")
 	}
 	if s := send(t, web, "POST", "/v1/runs?wait=false", `{"image":"tiny","argv":["true"]}`, nil); s != 202 {
 		t.Errorf("a small one meanwhile: %d", s)
 	}
+
 	close(proceed)
 	for deadline := time.Now().Add(time.Minute); !g.bodyQuota.TryAcquire("", maxLargeBodies*2<<20); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -63,12 +66,14 @@ func TestAKeysLargeBodiesLeaveMemoryForOthers(t *testing.T) {
 	mux, _, end := heldAgent(16)
 	web := serveFake(t, mux, func(c *Config) { c.Keys, c.MaxBody, c.QueuePlaces, c.Wait = keys, 2*api.MiB, 100, 2*time.Second })
 	defer end()
+
 	large := `{"image":"tiny","argv":["cat"],"files":[{"name":"a","content":"` + strings.Repeat("x", 5<<18) + `"}]}`
 	for i := range maxLargeBodies / 2 { // a bit more than 1.25 MiB each, which first reserves two
 		if s := send(t, web, "POST", "/v1/runs?wait=false", large, nil, as["ann"]...); s != 202 {
 			t.Fatalf("ann's, %d: %d", i, s)
 		}
 	}
+
 	var p api.Problem
 	if s := send(t, web, "POST", "/v1/runs?wait=false", large, &p, as["ann"]...); s != 429 || p.Code != api.CodeBusy {
 		t.Errorf("one more of ann's: %d, %+v", s, p)
@@ -87,6 +92,7 @@ func TestSlowBodiesReserveNoMemory(t *testing.T) {
 		dial(t, at, head+"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n")
 		dial(t, at, head+"Content-Length: 4000000\r\n\r\n{")
 	}
+
 	large := `{"image":"tiny","argv":["cat"],"files":[{"name":"a","content":"` + strings.Repeat("x", 3<<20) + `"}]}`
 	for i := range 3 {
 		if s := send(t, web, "POST", "/v1/runs", large, nil); s != 200 {
@@ -109,19 +115,23 @@ func TestChunkedBodiesAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		req.Header.Set("Content-Type", "application/json")
 		res, err := web.Client().Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer res.Body.Close()
+
 		return res.StatusCode
 	}
+
 	for n, want := range map[int64]int{100: 200, largeBodyMin: 200, 5 << 19: 200, 3<<20 - 100: 200, 3 << 20: 413, 30 << 20: 413} {
 		if s := post(n); s != want {
 			t.Errorf("%d bytes: %d; want %d", n, s, want)
 		}
 	}
+
 	if !g.bodyQuota.TryAcquire("", whole-2<<20) {
 		t.Fatal("the room is not given back")
 	}
@@ -144,6 +154,7 @@ func TestTwoKeysLeaveMemoryForAThird(t *testing.T) {
 	keys, _ := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob"})
 	take["answers"] = newResponseQuota(most).memory.TryAcquire
 	take["bodies"] = newBodyQuota(most, keys).TryAcquire
+
 	for what, take := range take {
 		for range 2 {
 			for n := int64(most); n >= 40<<10; n /= 2 {
@@ -153,6 +164,7 @@ func TestTwoKeysLeaveMemoryForAThird(t *testing.T) {
 				}
 			}
 		}
+
 		for _, key := range []string{"cid", "dan", "eve"} {
 			if !take(key, most/256) {
 				t.Errorf("%s: no room for %s", what, key)
@@ -179,10 +191,12 @@ func TestStalledBodiesReleaseMemory(t *testing.T) {
 		}
 		_, _ = io.WriteString(slow, strings.Repeat("x", 1_000_000-60*16_000-42)+`"}`)
 	}()
+
 	res, err := http.ReadResponse(bufio.NewReader(still), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	text, _ := io.ReadAll(res.Body) // the test checks what was read
 	if res.StatusCode != http.StatusRequestTimeout || !strings.Contains(string(text), "the request stalled") ||
 		!strings.Contains(string(text), `"retry_safe":true`) {
@@ -191,6 +205,7 @@ func TestStalledBodiesReleaseMemory(t *testing.T) {
 	if res, err := http.ReadResponse(bufio.NewReader(slow), nil); err != nil || res.StatusCode != 200 {
 		t.Errorf("the slow one: %v, %v", res, err)
 	}
+
 	waitUntil(t, "the room to be given back", func() bool { return g.bodyQuota.Total() == 0 })
 }
 
@@ -214,6 +229,7 @@ func TestTooLargeBodiesAreRefusedToAnyClient(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: it was not read: %v", name, err)
 		}
+
 		res, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -260,6 +276,7 @@ func TestClientDisconnectsDuringBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
+
 	if _, err := io.WriteString(c,
 		"POST /execute HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"); err != nil {
 		t.Fatal(err)
@@ -267,15 +284,18 @@ func TestClientDisconnectsDuringBody(t *testing.T) {
 	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
+
 	res, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
+
 	text, err := io.ReadAll(res.Body)
 	if res.StatusCode != http.StatusBadRequest || err != nil || !bytes.Contains(text, []byte("ended early")) {
 		t.Errorf("status %d, %v: %s", res.StatusCode, err, text)
 	}
+
 	web.Close() // only now the test may read the log
 	if strings.Contains(log.String(), "internal") {
 		t.Errorf("logged: %s", &log)
@@ -295,6 +315,7 @@ func TestConcurrentUploadsAreBounded(t *testing.T) {
 			t.Fatal("they are not received")
 		}
 	}
+
 	var p api.Problem
 	if s := send(t, web, "POST", "/v1/runs", `{"image":"tiny","argv":["true"]}`, &p); s != 429 ||
 		p.Code != api.CodeTooManyBodies || p.RetryAfter == 0 ||
@@ -304,6 +325,7 @@ func TestConcurrentUploadsAreBounded(t *testing.T) {
 	if s := send(t, web, "GET", "/v1/sessions", "", nil); s != 200 {
 		t.Errorf("without a body: %d", s)
 	}
+
 	time.AfterFunc(uploadWait/5, func() { slow.Close() })
 	if s := send(t, web, "POST", "/v1/runs", `{"image":"tiny","argv":["true"]}`, nil); s != 200 {
 		t.Errorf("when one has gone: %d", s)
@@ -320,21 +342,25 @@ func TestDownloadsAreBoundedWithUploads(t *testing.T) {
 			_, _ = io.Copy(w, io.LimitReader(zeros{}, 64<<20)) // more than all buffers between them hold
 		}
 	})
+
 	at, _, web := listenFake(t, mux, nil, func(c *Config) { c.MaxBodies = 1 })
 	g := web.Config.Handler.(*Gateway)
 	if s := send(t, web, "POST", "/v1/sessions", made, nil); s != 201 {
 		t.Fatal(s)
 	}
+
 	unread := dial(t, at, "GET /v1/sessions/s1/files/large HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	for deadline := time.Now().Add(30 * time.Second); g.uploads.Held("") < 1; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it has no place")
 		}
 	}
+
 	var p api.Problem
 	if s := send(t, web, "GET", "/v1/sessions/s1/files/small", "", &p); s != 429 || p.Code != api.CodeTooManyBodies || p.RetryAfter == 0 {
 		t.Errorf("%d, %+v", s, p)
 	}
+
 	time.AfterFunc(uploadWait/5, func() { unread.Close() })
 	if s := send(t, web, "GET", "/v1/sessions/s1/files/small", "", nil); s != 200 {
 		t.Errorf("when its reader has gone: %d", s)
@@ -365,17 +391,20 @@ func TestKeysAlternateInParsing(t *testing.T) {
 		})
 		waitUntil(t, "a turn", func() bool { return g.parsing.Stats().Waiting > had })
 	}
+
 	gone, leave := context.WithCancel(t.Context())
 	for range 8 {
 		wait(t.Context(), "ann")
 		wait(gone, "ann")
 	}
+
 	wait(t.Context(), "bob")
 	leave()
 	waitUntil(t, "the callers that leave", func() bool { return g.parsing.Stats().Waiting == 9 })
 	if s := send(t, web, "POST", "/v1/runs", simple, nil, as["ann"]...); s != 200 {
 		t.Errorf("a small one, which waits for nobody: %d", s)
 	}
+
 	first.Release()
 	all.Wait()
 	if i := slices.Index(order, "bob"); len(order) != 9 || i < 0 || i > 1 {

@@ -68,29 +68,35 @@ func (g *Gateway) postCheck(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer release()
+
 	ask, err := parseBodyAs[api.CheckRequest](g, r.Context(), raw, "check")
 	if err != nil {
 		return err
 	}
+
 	language := g.agent.resolveAlias(ask.Language)
 	if ask.SourceName != "" {
 		if err := api.FileName(ask.SourceName); err != nil {
 			return err
 		}
 	}
+
 	switch {
 	case ask.Source == nil:
 		return api.Refuse(api.CodeBadRequest, "there is nothing to check: set source")
 	case !g.agent.hasLanguage(language):
 		return api.Refuse(api.CodeNoLanguage, "there is no language %.80q: GET /v1/languages lists them", ask.Language)
 	}
+
 	ctx, done, err := g.track(r)
 	if err != nil {
 		return err
 	}
 	defer done()
+
 	wait, stopWaiting := context.WithTimeoutCause(ctx, g.cfg.Wait, errWaitTimeout)
 	defer stopWaiting()
+
 	var found []api.Finding
 	c := callerOf(r.Context())
 	o := &runRequest{id: runID(), caller: c, run: api.Run{Language: language, Mode: c.Mode}, created: time.Now()}
@@ -101,6 +107,7 @@ func (g *Gateway) postCheck(w http.ResponseWriter, r *http.Request) error {
 	if _, _, err := g.withSlot(ctx, wait, o); err != nil { // not a run of the caller: the history does not record it
 		return err
 	}
+
 	g.reply(w, r, http.StatusOK, api.Checked{Findings: append([]api.Finding{}, found...), Refused: check.HasErrors(found)})
 	return nil
 }

@@ -23,6 +23,7 @@ func TestAChecksRunHasTheKeysBounds(t *testing.T) {
 		asked = append(asked, run)
 		say(w, 200, api.Result{Verdict: api.OK})
 	})
+
 	web := serveFake(t, mux, func(c *Config) { c.Keys = keys })
 	for _, tt := range []struct {
 		name, key, path, body string

@@ -29,10 +29,12 @@ func listenFake(t *testing.T, mux *http.ServeMux, wrap func(net.Listener) net.Li
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	at := ln.Addr().String()
 	if wrap != nil {
 		ln = wrap(ln)
 	}
+
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(ctx, ln) }()
@@ -42,6 +44,7 @@ func listenFake(t *testing.T, mux *http.ServeMux, wrap func(net.Listener) net.Li
 			t.Error(err)
 		}
 	})
+
 	return at, &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}, web
 }
 
@@ -52,6 +55,7 @@ func requestStatus(t *testing.T, c *http.Client, method, url string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	req.Header.Set("Content-Type", "application/json")
 	res, err := c.Do(req)
 	if err != nil {
@@ -59,6 +63,7 @@ func requestStatus(t *testing.T, c *http.Client, method, url string) int {
 		return 0
 	}
 	defer res.Body.Close()
+
 	_, _ = io.Copy(io.Discard, res.Body)
 	return res.StatusCode
 }
@@ -72,6 +77,7 @@ func oneTooMany(t *testing.T, c *http.Client, at string) {
 		return
 	}
 	defer res.Body.Close()
+
 	var p api.Problem
 	if err := json.NewDecoder(res.Body).Decode(&p); err != nil || res.StatusCode != 503 || p.Status != 503 || p.Code != api.CodeTooManyConns ||
 		!p.RetrySafe || p.RetryAfter == 0 {
@@ -159,19 +165,23 @@ func TestHealthIsAnsweredWhenConnectionsAreFull(t *testing.T) {
 	if s := send(t, web, "POST", "/v1/sessions", made, nil); s != 201 {
 		t.Fatal(s)
 	}
+
 	var busy []net.Conn
 	for range 4 {
 		busy = append(busy, dial(t, at, askSession))
 	}
+
 	waitFor(t, begun, 4)
 	for range 2 * connlimit.Overflow { // they use the connections over the limit, and lose them again
 		dial(t, at, "GET /")
 	}
+
 	for _, path := range []string{"/health", "/health/live", "/health/ready"} {
 		if s := requestStatus(t, c, "GET", "http://"+at+path); s != 200 {
 			t.Errorf("%s: %d", path, s)
 		}
 	}
+
 	oneTooMany(t, c, at)
 	end()
 	for _, b := range busy {
@@ -179,6 +189,7 @@ func TestHealthIsAnsweredWhenConnectionsAreFull(t *testing.T) {
 			t.Errorf("one that was in use: %v, %v", res, err)
 		}
 	}
+
 	if s := requestStatus(t, c, "POST", "http://"+at+"/v1/runs"); s != 200 {
 		t.Errorf("a run afterwards: %d", s)
 	}
@@ -199,6 +210,7 @@ func (l from) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var last byte
 	var b [1]byte
 	for b[0] != '\n' { // the address has one digit
@@ -207,6 +219,7 @@ func (l from) Accept() (net.Conn, error) {
 			return nil, err
 		}
 	}
+
 	return farConn{c, &net.TCPAddr{IP: net.IPv4(192, 0, 2, last), Port: 1}}, nil
 }
 
@@ -226,22 +239,27 @@ func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
 		}}
 		return &one
 	}
+
 	if s := send(t, web, "POST", "/v1/sessions", made, nil); s != 201 {
 		t.Fatal(s)
 	}
+
 	for range 3 {
 		dial(t, at, "1\n"+askSession)
 	}
+
 	waitFor(t, begun, 3)
 	oneTooMany(t, as("1"), at)
 	if s := requestStatus(t, as("1"), "GET", "http://"+at+"/health/live"); s != 200 {
 		t.Errorf("its health: %d", s)
 	}
+
 	for range 3 {
 		if s := requestStatus(t, as("2"), "POST", "http://"+at+"/v1/runs"); s != 200 {
 			t.Errorf("of another: %d", s)
 		}
 	}
+
 	end()
 }
 

@@ -68,6 +68,7 @@ func (g *Gateway) dispatch(ctx context.Context, o *runRequest) (api.Result, erro
 		}
 		diagnose.Annotate(o.run.Language, o.main, o.source, &res)
 	}
+
 	var e *api.Error
 	if errors.As(err, &e) && e.Code == api.CodeAgentUnreachable {
 		g.markUnreachable(err)
@@ -91,6 +92,7 @@ func (g *Gateway) dispatch(ctx context.Context, o *runRequest) (api.Result, erro
 			err = &runError{o.id, err}
 		}
 	}
+
 	return res, err
 }
 
@@ -104,6 +106,7 @@ func (g *Gateway) withSlot(ctx, wait context.Context, o *runRequest) (api.Result
 		return api.Result{}, 0, g.noSlotError(ctx, wait, err)
 	}
 	defer slot.Release()
+
 	begun := time.Now()
 	for pause := time.Millisecond; ; pause = min(2*pause, maxRetryPause) {
 		tried, asked := time.Now(), waitInAgent(wait)
@@ -115,6 +118,7 @@ func (g *Gateway) withSlot(ctx, wait context.Context, o *runRequest) (api.Result
 			o.callerLeft = errors.Is(err, context.Canceled)
 			return res, slot.Waited + tried.Sub(begun), err
 		}
+
 		select {
 		case <-time.After(retryPause(pause, time.Since(tried), asked)):
 		case <-wait.Done():
@@ -212,15 +216,18 @@ func (g *Gateway) executeRequest(ctx context.Context, o *runRequest) (api.Result
 		response.finish(&res)
 		return res, err
 	}
+
 	findings, err := g.checked(ctx, o)
 	if err != nil {
 		return api.Result{}, err
 	}
+
 	response.allowThinning()
 	res, err := g.executeRun(ctx, o)
 	if o.suite != nil && err == nil {
 		res = suite.Read(*o.suite, res)
 	}
+
 	response.finish(&res)
 	res.Findings = findings
 	return res, err
@@ -242,6 +249,7 @@ func (g *Gateway) executeRun(ctx context.Context, o *runRequest) (api.Result, er
 		}
 		return g.cfg.Agent.Run(ctx, o.run)
 	}
+
 	return g.executeWithEvents(ctx, o, nil)
 }
 
@@ -262,6 +270,7 @@ func (g *Gateway) executeWithEvents(ctx context.Context, o *runRequest, network 
 		Test:  func(t api.TestResult) { started(); t.Result.Run = o.id; a.log.Put(ctx, api.EventTest, t) },
 		Usage: func(u api.LiveUsage) { started(); a.setUsage(u); a.log.Put(ctx, api.EventUsage, u) },
 	})
+
 	finishStreams(&res, out, errs)
 	return res, err
 }
@@ -345,6 +354,7 @@ func (g *Gateway) record(o *runRequest, res api.Result, waited time.Duration, er
 				return err
 			}
 		}
+
 	case errors.Is(err, context.Canceled):
 		rec = history.NewRecord(o.canceledResult())
 		rec.Queued = int64(waited)
@@ -355,25 +365,30 @@ func (g *Gateway) record(o *runRequest, res api.Result, waited time.Duration, er
 		}
 		rec = api.Record{Code: refused.Code, Message: refused.Detail, Queued: int64(waited)}
 	}
+
 	if len(res.Findings) > 0 {
 		var jerr error
 		if rec.Findings, jerr = json.Marshal(res.Findings); jerr != nil {
 			return jerr
 		}
 	}
+
 	rec.ID, rec.Owner, rec.Created = o.id, o.caller.Name, o.created
 	rec.Project, rec.Task = o.run.Labels.Project, o.run.Labels.Task
 	rec.Language, rec.SourceSize = o.run.Language, int64(o.sourceSize)
 	if rec.Image == "" {
 		rec.Image = o.run.Image
 	}
+
 	g.log.LogAttrs(context.Background(), slog.LevelInfo, "run", slog.String("run", o.id),
 		slog.String("key", o.caller.Name), slog.String("project", rec.Project),
 		slog.String("task", rec.Task), slog.String("language", rec.Language), slog.String("verdict", string(rec.Verdict)),
 		slog.String("code", string(rec.Code)),
 		slog.Int64("queued_ns", rec.Queued), slog.Int64("wall_ns", rec.Wall))
+
 	within, cancel := context.WithTimeout(context.Background(), 30*time.Second) // also after the caller has left
 	defer cancel()
+
 	if err := g.cfg.History.Add(within, rec); err != nil {
 		var e *api.Error
 		if !errors.As(err, &e) {
@@ -384,6 +399,7 @@ func (g *Gateway) record(o *runRequest, res api.Result, waited time.Duration, er
 	if err != nil {
 		return nil
 	}
+
 	g.metrics.RunEnded(o.run.Language, res)
 	for _, alert := range g.alarm.Next(o.caller.Name, now, res) {
 		g.log.Warn("alert", "kind", alert.Kind, "key", alert.Owner, "project", alert.Project, "run",
@@ -392,5 +408,6 @@ func (g *Gateway) record(o *runRequest, res api.Result, waited time.Duration, er
 			g.log.Error("alert not recorded", "err", err)
 		}
 	}
+
 	return nil
 }

@@ -21,6 +21,7 @@ func TestRunStartsOnce(t *testing.T) {
 			say(w, 200, struct{}{})
 		}
 	})
+
 	tries := 0
 	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
 		if tries++; tries < 4 {
@@ -29,22 +30,27 @@ func TestRunStartsOnce(t *testing.T) {
 		}
 		say(w, 200, map[string]string{"verdict": "ok"})
 	})
+
 	web := serveFake(t, mux, nil)
 	if s := send(t, web, "PUT", "/v1/blobs/"+digest, "", nil); s != 204 {
 		t.Fatal(s)
 	}
+
 	var status struct {
 		Run string `json:"run_id"`
 	}
+
 	if s := send(t, web, "POST", "/v1/runs?wait=false",
 		fmt.Sprintf(`{"image":"tiny","argv":["cat"],"stdin_blob":%q}`, digest), &status); s != 202 {
 		t.Fatal(s)
 	}
+
 	res, err := web.Client().Get(web.URL + "/v1/runs/" + status.Run + "/events")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
+
 	text, err := io.ReadAll(res.Body)
 	if err != nil || strings.Count(string(text), "event: started") != 1 || !strings.Contains(string(text), "event: result") || tries != 4 {
 		t.Errorf("after %d tries: %v\n%s", tries, err, text)
@@ -63,12 +69,14 @@ func TestCanceledBeforeItBegins(t *testing.T) {
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
 			t.Error(err)
 		}
+
 		c, rw, err := w.(http.Hijacker).Hijack()
 		if err != nil {
 			t.Error(err)
 			return
 		}
 		defer c.Close()
+
 		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: brig-stream/1\r\n\r\n")
 		close(begun)
 		_, _ = io.Copy(io.Discard, rw) // until the client disconnects
@@ -77,29 +85,36 @@ func TestCanceledBeforeItBegins(t *testing.T) {
 		api.PutFrameHeader(head, api.FrameFailure, len(said))
 		_, _ = io.WriteString(c, string(head)+said)
 	})
+
 	web := serveFake(t, mux, nil)
 	var status struct {
 		Run string `json:"run_id"`
 	}
+
 	if s := send(t, web, "POST", "/v1/runs?wait=false", `{"image":"tiny","argv":["true"]}`, &status); s != 202 {
 		t.Fatal(s)
 	}
+
 	<-begun
 	if s := send(t, web, "DELETE", "/v1/runs/"+status.Run, "", nil); s != 200 {
 		t.Fatal(s)
 	}
+
 	res, err := web.Client().Get(web.URL + "/v1/runs/" + status.Run + "/events")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
+
 	text, err := io.ReadAll(res.Body)
 	if err != nil || !strings.Contains(string(text), `"verdict":"canceled"`) || !strings.Contains(string(text), "the run never started") {
 		t.Errorf("%v\n%s", err, text)
 	}
+
 	var page struct {
 		Items []struct{ Verdict api.Verdict }
 	}
+
 	if s := send(t, web, "GET", "/v1/history", "", &page); s != 200 || len(page.Items) != 1 || page.Items[0].Verdict != api.Canceled {
 		t.Errorf("history: %d, %+v", s, page)
 	}
@@ -116,28 +131,34 @@ func TestDisconnectCancelsARunThatHasBegun(t *testing.T) {
 		close(begun)
 		<-r.Context().Done()
 	})
+
 	web := serveFake(t, mux, nil)
 	ctx, hangUp := context.WithCancel(t.Context())
 	req, err := http.NewRequestWithContext(ctx, "POST", web.URL+"/v1/runs", strings.NewReader(`{"image":"tiny","argv":["true"]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	req.Header.Set("Content-Type", "application/json")
 	go func() { <-begun; hangUp() }()
 	if _, err := web.Client().Do(req); err == nil {
 		t.Fatal("an answer to a caller that left")
 	}
+
 	var page struct {
 		Items []struct {
 			Run string `json:"run_id"`
 		}
 	}
+
 	for end := time.Now().Add(time.Minute); len(page.Items) == 0 && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		send(t, web, "GET", "/v1/history", "", &page)
 	}
+
 	if len(page.Items) != 1 {
 		t.Fatalf("history: %+v", page)
 	}
+
 	var status api.Status
 	if s := send(t, web, "GET", "/v1/runs/"+page.Items[0].Run, "", &status); s != 200 || status.Result == nil ||
 		status.Result.Verdict != api.Canceled ||

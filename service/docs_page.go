@@ -19,6 +19,7 @@ func (g *Gateway) docs(mux *http.ServeMux) {
 		setWriteDeadline(w)
 		_, _ = w.Write(g.doc) // if the client has left, nobody needs the error
 	})
+
 	page := docsPage()
 	policy := docsPolicy(page)
 	mux.HandleFunc("GET /docs/", func(w http.ResponseWriter, r *http.Request) {
@@ -30,6 +31,7 @@ func (g *Gateway) docs(mux *http.ServeMux) {
 			g.refuse(w, r, noPath(r))
 		}
 	})
+
 	mux.Handle("GET /docs", http.RedirectHandler("/docs/", http.StatusFound))
 	mux.Handle("GET /{$}", http.RedirectHandler("/docs/", http.StatusFound))
 }

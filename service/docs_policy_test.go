@@ -17,6 +17,7 @@ func TestDocumentationPolicyIsStrict(t *testing.T) {
 			t.Errorf("policy %q lacks %s", policy, want)
 		}
 	}
+
 	inside := inlineScript().FindAllString(text, -1)
 	if len(inside) == 0 || strings.Count(policy, "'sha256-") != len(inside) ||
 		strings.Count(text, "<script") != len(inside)+strings.Count(text, "<script src") {
@@ -28,12 +29,14 @@ func TestDocumentationPolicyIsStrict(t *testing.T) {
 	if regexp.MustCompile(`(src|href)="https?:`).MatchString(text) {
 		t.Errorf("the page loads from elsewhere: %s", text)
 	}
+
 	for _, file := range []string{"swagger-ui.css", "swagger-ui-bundle.js", "swagger-ui-standalone-preset.js", "favicon-32x32.png",
 		"oauth2-redirect.html"} {
 		if status, body, _ := page(t, web, "/docs/"+file); status != 200 || len(body) < 100 {
 			t.Errorf("%s: %d with %d bytes", file, status, len(body))
 		}
 	}
+
 	if strings.Contains(text, "onload=") || strings.Contains(text, "onclick=") {
 		t.Error("the page has handlers in its text, which the policy forbids")
 	}
@@ -66,15 +69,18 @@ func TestForeignPagesFetchNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for name, v := range map[string]string{"Sec-Fetch-Site": tt.site, "Sec-Fetch-Mode": tt.mode, "Sec-Fetch-Dest": tt.dest} {
 			if v != "" {
 				r.Header.Set(name, v)
 			}
 		}
+
 		res, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		res.Body.Close()
 		if res.StatusCode != tt.want {
 			t.Errorf("%+v: %d", tt, res.StatusCode)

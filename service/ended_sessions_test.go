@@ -35,6 +35,7 @@ func TestEndedSessionsSayTheSame(t *testing.T) {
 			if s := send(t, web, "POST", "/v1/sessions", made, nil); s != 201 {
 				t.Fatal(s)
 			}
+
 			f.end("s1")
 			if how == "with its agent" {
 				f.mu.Lock()
@@ -46,12 +47,14 @@ func TestEndedSessionsSayTheSame(t *testing.T) {
 					t.Errorf("deleted: %d", s)
 				}
 			}
+
 			var first api.Problem
 			for i, after := range []string{strings.TrimPrefix(path, "-"), "", "/exec", "/files", "/files/a", ""} {
 				method := "GET"
 				if after == "/exec" {
 					method = "POST"
 				}
+
 				var p api.Problem
 				if s := send(t, web, method, "/v1/sessions/s1"+after, `{"argv":["true"]}`, &p); s != 410 || p.Code != api.CodeSessionEnded {
 					t.Errorf("%d: %s %s: %d, %+v", i, method, after, s, p)
@@ -63,6 +66,7 @@ func TestEndedSessionsSayTheSame(t *testing.T) {
 					t.Errorf("%d: %q; was %q", i, p.Detail, first.Detail)
 				}
 			}
+
 			if s := send(t, web, "GET", "/v1/sessions/s2", "", nil); s != 404 {
 				t.Errorf("one that never was: %d", s)
 			}
@@ -78,6 +82,7 @@ func TestEndedSessionsAreForgotten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		end := func(owner, id string) {
 			if _, _, err := b.reserve(reservationPrefix+id, sessionEntry{owner: owner}, func(_, _ sessionUsage) error { return nil }); err != nil {
 				t.Fatal(err)
@@ -86,6 +91,7 @@ func TestEndedSessionsAreForgotten(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		told := func(owner, id string) api.Code {
 			var e *api.Error
 			if _, err := b.find(owner, id); !errors.As(err, &e) {
@@ -93,10 +99,12 @@ func TestEndedSessionsAreForgotten(t *testing.T) {
 			}
 			return e.Code
 		}
+
 		end("ann", "a")
 		for i := range 2 * maxTombstones {
 			end("bob", fmt.Sprint("b", i))
 		}
+
 		if c := told("ann", "a"); c != api.CodeSessionEnded {
 			t.Errorf("ann's: %s; bob's many are in its place", c)
 		}
@@ -107,6 +115,7 @@ func TestEndedSessionsAreForgotten(t *testing.T) {
 		if c := told("bob", "a"); c != api.CodeNotFound {
 			t.Errorf("ann's session is %s to bob", c)
 		}
+
 		time.Sleep(tombstoneTTL)
 		if c := told("ann", "a"); c != api.CodeNotFound {
 			t.Errorf("after %v: %s", tombstoneTTL, c)
@@ -124,6 +133,7 @@ func TestSessionsOnAFullDisk(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
+
 	mux := new(fakeSessions).mux()
 	mux.HandleFunc("DELETE /v1/sessions/{id}", func(w http.ResponseWriter, r *http.Request) { say(w, 200, struct{}{}) })
 	web := serveFake(t, mux, func(c *Config) { c.Sessions = filepath.Join(dir, "sessions") })
@@ -136,6 +146,7 @@ func TestSessionsOnAFullDisk(t *testing.T) {
 	if s := send(t, web, "DELETE", "/v1/sessions/s1", "", nil); s != 204 {
 		t.Errorf("deleted: %d", s)
 	}
+
 	var p api.Problem
 	if s := send(t, web, "GET", "/v1/sessions/s1", "", &p); s != 410 || p.Code != api.CodeSessionEnded {
 		t.Errorf("afterwards: %d, %+v", s, p)

@@ -35,10 +35,12 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 		}
 		after = n
 	}
+
 	owner, err := ownerOf(r)
 	if err != nil {
 		return err
 	}
+
 	id := r.PathValue("id")
 	a := g.runs.get(callerOf(r.Context()).Name, id)
 	if a == nil {
@@ -52,13 +54,16 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 		}
 		return g.pastEvents(w, r, status)
 	}
+
 	ctx := r.Context()
 	reader := a.log.NewReader(after)
 	defer reader.Close()
+
 	if reader.Over() {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
+
 	g.stream(w)
 	out := http.NewResponseController(w)
 	for {
@@ -67,6 +72,7 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 		idle := wait.Err() != nil && ctx.Err() == nil
 		stopWaiting()
 		setWriteDeadline(w)
+
 		switch {
 		case len(some) > 0:
 			release, ok := g.responses.reserve(ctx, callerOf(ctx).Name, some[0].Data.RetainedSize()) // if there are further events, all are small
@@ -77,19 +83,23 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 				some = slices.Insert(slices.Clone(some), 0,
 					events.Event{ID: some[0].ID - 1, Name: api.EventGap, Data: events.Encode(map[string]int64{"events_lost": lost})})
 			}
+
 			var err error
 			for i := 0; i < len(some) && err == nil; i++ {
 				err = some[i].Write(w)
 			}
+
 			release()
 			if err != nil {
 				return nil
 			}
+
 		case idle:
 			_, _ = io.WriteString(w, ":\n\n") // Flush returns the error
 		default: // the event log has ended, or the client has left
 			return nil
 		}
+
 		if err := out.Flush(); err != nil {
 			return nil
 		}
@@ -111,12 +121,14 @@ func (g *Gateway) pastEvents(w http.ResponseWriter, r *http.Request, s api.Statu
 	if s.Error != nil {
 		name, v = api.EventError, s.Error
 	}
+
 	data := events.Encode(v)
 	release, ok := g.responses.reserve(r.Context(), callerOf(r.Context()).Name, data.RetainedSize())
 	if !ok {
 		return noQuotaError("")
 	}
 	defer release()
+
 	g.stream(w)
 	setWriteDeadline(w)
 	_ = events.Event{ID: pastEvent, Name: name, Data: data}.Write(w) // if the client has left, nobody needs the error

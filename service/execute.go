@@ -39,6 +39,7 @@ func runOf(e api.Execute) (api.Run, error) {
 		return api.Run{}, api.Refuse(api.CodeBadLimits,
 			"timeout_seconds is %v: write how many seconds the program may take", e.TimeoutSeconds)
 	}
+
 	r := api.Run{
 		Language: e.Language, Stdin: e.Stdin, Env: e.Env, Requirements: e.Requirements,
 		Labels: api.Labels{Project: e.Project, Task: e.Task},
@@ -46,18 +47,22 @@ func runOf(e api.Execute) (api.Run, error) {
 	if r.Language == "" {
 		r.Language = "python"
 	}
+
 	switch {
 	case len(e.Allow) > 0:
 		r.Network, r.Allow = api.NetworkAllow, e.Allow
 	case e.NetworkEnabled:
 		r.Network = api.NetworkPublic
 	}
+
 	if e.TimeoutSeconds > 0 {
 		r.Limits.Wall = api.Duration(time.Duration(e.TimeoutSeconds * float64(time.Second)))
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
 		r.Files = append(r.Files, api.File{Name: name, Content: api.Bytes(e.Files[name])})
 	}
+
 	if !isPython(r.Language) {
 		r.Source = api.Bytes(*e.Code)
 		return r, nil
@@ -65,6 +70,7 @@ func runOf(e api.Execute) (api.Run, error) {
 	if _, taken := e.Files[pythonMain]; taken {
 		return r, api.Refuse(api.CodeBadFile, "file %q has the same name as the file of the code: rename it", pythonMain)
 	}
+
 	r.Source, r.SourceName = lastValue, driverName
 	r.Files = append(r.Files, api.File{Name: pythonMain, Content: api.Bytes(*e.Code)})
 	return r, nil
@@ -81,6 +87,7 @@ func inSeconds(err error, timeout float64) error {
 	if timeout == 0 || !errors.As(err, &e) || e.Code != api.CodeBadLimits && e.Code != api.CodeAboveCeiling {
 		return err
 	}
+
 	span := api.Duration(timeout * float64(time.Second)).String()
 	for _, name := range []string{"wall", "cpu"} {
 		if rest, is := strings.CutPrefix(e.Message, "limit "+name+" is "+span); is {
@@ -89,6 +96,7 @@ func inSeconds(err error, timeout float64) error {
 			return &renamed
 		}
 	}
+
 	return err
 }
 
@@ -111,6 +119,7 @@ func executed(language string, at time.Time, res api.Result) api.Executed {
 		Run: res.Run, Language: language,
 		Timestamp: at.UTC().Format(time.RFC3339Nano), Network: res.Network, Verdict: res.Verdict,
 	}
+
 	for _, f := range res.Files {
 		if f.Name == valueName && isPython(language) {
 			v := text(f.Content)
@@ -119,6 +128,7 @@ func executed(language string, at time.Time, res api.Result) api.Executed {
 		}
 		x.Files[f.Name] = api.FileValue(f.Content)
 	}
+
 	switch res.Verdict {
 	case api.OK:
 		out := strings.TrimSuffix(x.Stdout, "\n")
@@ -127,6 +137,7 @@ func executed(language string, at time.Time, res api.Result) api.Executed {
 	case api.WallLimit, api.CPULimit:
 		x.Timeout = true
 	}
+
 	why := failure(language, res)
 	x.Error = &why
 	return x
@@ -143,6 +154,7 @@ func failure(language string, res api.Result) string {
 			return d.Type + ": " + d.Message
 		}
 		return last
+
 	case res.Verdict == api.Nonzero:
 		return fmt.Sprintf("the program ended with exit code %d", res.ExitCode)
 	case res.Verdict == api.Signaled:
@@ -153,6 +165,7 @@ func failure(language string, res api.Result) string {
 	case res.Diagnosis != nil && res.Diagnosis.Message != "":
 		return res.Diagnosis.Message
 	}
+
 	return fmt.Sprintf("the program ended with verdict %s", res.Verdict)
 }
 
@@ -163,10 +176,12 @@ func (g *Gateway) execute(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer release()
+
 	ask, err := parseBodyAs[api.Execute](g, r.Context(), raw, "request")
 	if err != nil {
 		return err
 	}
+
 	run, err := runOf(ask)
 	if err != nil {
 		return err
@@ -174,24 +189,29 @@ func (g *Gateway) execute(w http.ResponseWriter, r *http.Request) error {
 	if err := g.permitNetwork(callerOf(r.Context()), run); err != nil {
 		return ofField("network_enabled", err)
 	}
+
 	o, err := g.newRequest(r, run)
 	if err != nil {
 		return inSeconds(err, ask.TimeoutSeconds)
 	}
 	defer o.releaseBlobs()
+
 	o.sourceSize, o.source = len(*ask.Code), []byte(*ask.Code)
 	if isPython(run.Language) {
 		o.main = pythonMain
 	}
+
 	ctx, done, err := g.track(r)
 	if err != nil {
 		return err
 	}
 	defer done()
+
 	res, err := g.dispatch(ctx, o)
 	if err != nil {
 		return inSeconds(err, ask.TimeoutSeconds)
 	}
+
 	release() // the request is no longer needed, however long sending the response takes
 	g.reply(w, r, http.StatusOK, executed(run.Language, o.created, res))
 	return nil

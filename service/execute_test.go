@@ -91,6 +91,7 @@ func TestExecuted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		var got, want map[string]any
 		if err := json.Unmarshal(body, &got); err != nil {
 			t.Fatal(err)
@@ -98,6 +99,7 @@ func TestExecuted(t *testing.T) {
 		if err := json.Unmarshal([]byte(tt.want), &want); err != nil {
 			t.Fatal(err)
 		}
+
 		for name, v := range want {
 			if !reflect.DeepEqual(got[name], v) {
 				t.Errorf("%s: %s is %v; want %v", tt.name, name, got[name], v)

@@ -45,6 +45,7 @@ func (c caller) checkSessionQuota(own, all, more, most sessionUsage, others bool
 	case much:
 		return sessionsFullError("the sessions of this key have %s of the %s of memory in total, and the rest is kept for other keys: end one, ask for less, or have the operator set a limit for the key (memory)", own.memory, most.memory)
 	}
+
 	return nil
 }
 

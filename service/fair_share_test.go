@@ -55,6 +55,7 @@ func TestSessionQuota(t *testing.T) {
 		if tt.few {
 			most = sessionUsage{1, 700 * M}
 		}
+
 		err := (caller{tt.key}).checkSessionQuota(tt.own, tt.all, tt.more, most, !tt.alone)
 		var told *api.Problem
 		if err != nil {
@@ -84,6 +85,7 @@ func TestAKeyWithoutSessionsCanCreateOne(t *testing.T) {
 			}
 			return s
 		}
+
 		for range 300 {
 			k := r.IntN(hogs)
 			if more := (sessionUsage{1, api.Size(1+r.IntN(2048)) * api.MiB}); r.IntN(4) > 0 &&
@@ -119,6 +121,7 @@ func TestSessionsLeaveRoomForOtherKeys(t *testing.T) {
 		s := send(t, web, "POST", "/v1/sessions", `{"image":"tiny","limits":`+limits+`}`, &got, as[who]...)
 		return s, got.Problem, got.ID
 	}
+
 	const small, large = `{"memory":"16M","scratch":"1M"}`, `{"memory":"900M","scratch":"1M"}`
 	var ids []string
 	for i := range 4 {
@@ -128,30 +131,36 @@ func TestSessionsLeaveRoomForOtherKeys(t *testing.T) {
 		}
 		ids = append(ids, id)
 	}
+
 	if s, p, _ := ask("ann", small); s != 429 || p.Code != api.CodeSessionsFull || !p.RetrySafe || p.RetryAfter == 0 {
 		t.Errorf("ann's fifth of eight: %d, %+v", s, p)
 	}
+
 	for _, id := range ids {
 		if s := send(t, web, "DELETE", "/v1/sessions/"+id, "", nil, as["ann"]...); s != 204 {
 			t.Fatalf("the end of %s: %d", id, s)
 		}
 	}
+
 	for i := range 2 {
 		if s, p, _ := ask("ann", large); s != 201 {
 			t.Fatalf("ann's large session %d: %d, %+v", i, s, p)
 		}
 	}
+
 	if s, p, _ := ask("ann", large); s != 429 || p.Code != api.CodeSessionsFull {
 		t.Errorf("ann's third of 0.9 GB, of 4: %d, %+v", s, p)
 	}
 	if s, p, _ := ask("bob", large); s != 201 {
 		t.Errorf("bob's first: %d, %+v", s, p)
 	}
+
 	for i := range 3 {
 		if s, p, _ := ask("eve", large); s != 201 { // the agent itself would allow only one
 			t.Errorf("session %d of a key with bounds of its own: %d, %+v", i, s, p)
 		}
 	}
+
 	if s, p, _ := ask("eve", large); s != 429 || p.Code != api.CodeSessionsFull {
 		t.Errorf("one beyond that bound: %d, %+v", s, p)
 	}

@@ -26,16 +26,19 @@ func FuzzFilter(f *testing.F) {
 	} {
 		f.Add(query)
 	}
+
 	read := func(query string) (history.Filter, error) {
 		r := httptest.NewRequest("GET", "/v1/history", nil)
 		r.URL.RawQuery = query
 		return filter(r)
 	}
+
 	f.Fuzz(func(t *testing.T, query string) {
 		asked, err := url.ParseQuery(query)
 		if err != nil {
 			t.Skip("refused before") // TestGatewayRefusals
 		}
+
 		got, err := read(query)
 		if err != nil {
 			var e *api.Error
@@ -44,6 +47,7 @@ func FuzzFilter(f *testing.F) {
 			}
 			return
 		}
+
 		q := url.Values{"project": {got.Project}, "task": {got.Task}, "language": {got.Language}, "after": {got.After},
 			"all": {strconv.FormatBool(got.Scope.Everyone)}}
 		for i, v := range got.Verdicts {
@@ -52,12 +56,14 @@ func FuzzFilter(f *testing.F) {
 			}
 			q.Add("verdict", string(v))
 		}
+
 		if got.Failed {
 			q.Add("verdict", failed)
 		}
 		if got.Limit != 0 {
 			q.Set("limit", strconv.Itoa(got.Limit))
 		}
+
 		for name, at := range map[string]time.Time{"since": got.Since, "until": got.Until} {
 			if said, err := time.Parse(time.RFC3339, asked.Get(name)); err == nil && !at.Equal(said) {
 				t.Fatalf("%q: %s is %v", query, name, at)
@@ -66,10 +72,12 @@ func FuzzFilter(f *testing.F) {
 				q.Set(name, at.Format(time.RFC3339Nano))
 			}
 		}
+
 		again, err := read(q.Encode())
 		if err != nil || got.Limit < 0 || !again.Since.Equal(got.Since) || !again.Until.Equal(got.Until) {
 			t.Fatalf("%q is %+v; written out %+v, %v", query, got, again, err)
 		}
+
 		got.Since, got.Until = again.Since, again.Until // the same time in another zone
 		if !reflect.DeepEqual(got, again) {
 			t.Fatalf("%q is %+v; written out %+v", query, got, again)
@@ -87,16 +95,19 @@ func FuzzResultOf(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+
 	for _, detail := range []string{string(whole), "null", "{}", `{"stdout":"theirs","summary":{"tests":7}}`,
 		`{"tests":[null],"compile":null}`, `{"exit_code":"x"}`, "{", "\xff"} {
 		f.Add([]byte(detail), "out", []byte("\xffe"), true)
 	}
+
 	f.Add([]byte(nil), "", []byte(nil), false)
 	f.Fuzz(func(t *testing.T, detail []byte, stdout string, stderr []byte, judged bool) {
 		rec := api.Record{ID: "r", Verdict: api.OK, Detail: detail, Stdout: api.Bytes(stdout), Stderr: stderr, StderrTruncated: judged}
 		if judged {
 			rec.Summary = &api.Summary{Tests: 2, Accepted: 1}
 		}
+
 		res, err := resultOf(rec)
 		if err != nil {
 			if p, ours := problemFor(err); !ours || p.Code != api.CodeInternal || strings.Contains(p.Detail, err.Error()) {
@@ -109,10 +120,12 @@ func FuzzResultOf(f *testing.F) {
 			t.Fatalf("with the detail %q it is given back with %q, %t, %q, %t and %+v", detail, res.Stdout, res.StdoutTruncated, res.Stderr,
 				res.StderrTruncated, res.Summary)
 		}
+
 		kept := history.NewRecord(*res)
 		if kept.Detail == nil {
 			return // too large: the history says so
 		}
+
 		kept.ID, kept.Verdict = rec.ID, rec.Verdict
 		again, err := resultOf(kept)
 		if err != nil {

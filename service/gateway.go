@@ -135,6 +135,7 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	if err := errors.Join(cfg.validNetwork(), cfg.validPackages()); err != nil {
 		return nil, err
 	}
+
 	g := &Gateway{
 		cfg: cfg, log: cfg.Log, startedAt: time.Now(), runs: newActiveRuns(), reading: make(chan struct{}, 1),
 		queue: queue.New(1, cfg.QueuePlaces), uploads: queue.New(cfg.MaxBodies, cfg.MaxConns),
@@ -147,6 +148,7 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 		problemBlobs: quota.New(quota.PerKey(1)), verifications: quota.New(quota.PerKey(1)),
 		requests: newRequestQuota(cfg.MaxConns, cfg.Keys), execs: newExecQuota(), pendingVolumes: quota.New(quota.PerKey(1)),
 	}
+
 	g.stopping, g.stop = context.WithCancel(context.Background())
 	g.kill, g.killAll = context.WithCancel(context.Background())
 	var err error
@@ -156,6 +158,7 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	if err := g.openProblems(); err != nil {
 		return nil, err
 	}
+
 	g.metrics = metrics.New(g.metricsNow)
 	g.refreshAgent(ctx)
 	if err := g.openBatches(); err != nil {
@@ -173,11 +176,13 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 		return nil, api.Refuse(api.CodeForbidden,
 			"packages are offered, but the agent installs them for root alone: start it with brigd --packages, or leave out --packages and the indexes of brig serve")
 	}
+
 	g.warnUselessNetworks()
 	routes := g.routes()
 	if g.doc, err = document(routes, cfg.Version); err != nil {
 		return nil, err
 	}
+
 	g.mux = g.muxOf(routes)
 	return g, nil
 }
@@ -191,6 +196,7 @@ const (
 // Grace, cancels the rest, and returns when nothing is left.
 func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	defer g.killAll()
+
 	web := &http.Server{
 		Handler:           g,
 		ReadHeaderTimeout: 10 * time.Second,
@@ -201,11 +207,13 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 		ConnState:         connlimit.ConnState,
 		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
+
 	served := make(chan error, 1)
 	ln = connlimit.NewListener(ln, g.cfg.MaxConns, g.cfg.MaxConnsPerAddr)
 	if g.cfg.TLS != nil { // must be outermost: only then do the server's timeouts apply to the handshake, and does it answer clients without TLS
 		ln = tls.NewListener(ln, g.cfg.TLS)
 	}
+
 	go func() { served <- web.Serve(ln) }()
 	var loops sync.WaitGroup
 	loops.Go(func() { g.refreshAgentLoop(g.stopping) })
@@ -214,6 +222,7 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 		loops.Go(func() { g.reloadKeysLoop(g.stopping) })
 	}
 	defer loops.Wait()
+
 	if g.batches != nil {
 		g.batches.Start(g.stopping)
 		defer g.batches.Wait()
@@ -225,6 +234,7 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	case broken = <-served: // the listener failed
 	case <-ctx.Done():
 	}
+
 	g.mu.Lock()
 	g.stop()
 	g.mu.Unlock()
@@ -234,19 +244,24 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 		g.wg.Wait()
 		return err
 	}
+
 	stopped := context.WithoutCancel(ctx)
 	var shutdown sync.WaitGroup
 	defer shutdown.Wait()
+
 	grace, cancel := context.WithTimeout(stopped, g.cfg.Grace)
 	defer cancel()
+
 	// Requests that wait for a run still get its result or its cancellation.
 	end, cancelEnd := context.WithTimeout(stopped, g.cfg.Grace+lastResponses)
 	defer cancelEnd()
+
 	shutdown.Go(func() {
 		if <-grace.Done(); errors.Is(grace.Err(), context.DeadlineExceeded) {
 			g.cancelRemaining(end)
 		}
 	})
+
 	// Until then requests are still answered: a supervisor that gets no answer to its health check
 	// would end the service within its grace period.
 	finished := make(chan struct{})
@@ -255,6 +270,7 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	case <-finished:
 	case <-end.Done():
 	}
+
 	g.runs.endEventLogs()
 	err := web.Shutdown(end)
 	if errors.Is(err, context.DeadlineExceeded) { // a client does not read its response: no session may outlive the service because of it
@@ -263,11 +279,14 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	} else if err != nil {
 		err = errors.Join(err, web.Close())
 	}
+
 	ends, cancelEnds := context.WithTimeout(stopped, sessionsEnd)
 	defer cancelEnds()
+
 	if serr := g.endSessions(ends, g.sessions.list(), stoppingReason); serr != nil {
 		g.log.Error("sessions not ended", "err", serr) // the next process does it
 	}
+
 	<-served //nolint:errcheck // http.ErrServerClosed
 	return err
 }
@@ -337,5 +356,6 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.notFound(no, w, r)
 		return
 	}
+
 	g.mux.ServeHTTP(w, r)
 }

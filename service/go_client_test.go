@@ -27,6 +27,7 @@ func keptService(t *testing.T, first time.Time) (web *httptest.Server, as map[st
 	keys, as := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "root", Admin: true})
 	var store *history.Store
 	web = serveFake(t, mux, func(c *Config) { store, c.Keys, c.Version = c.History, keys, "1.2.3" })
+
 	for i := range 6 {
 		r := api.Record{
 			ID: fmt.Sprintf("r%d", i), Owner: "ann", Project: "course", Task: fmt.Sprint("t", i), Language: "python",
@@ -38,10 +39,12 @@ func keptService(t *testing.T, first time.Time) (web *httptest.Server, as map[st
 		case 5:
 			r.Owner = "bob"
 		}
+
 		if err := store.Add(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	for i, owner := range []string{"ann", "bob"} {
 		if err := store.AddAlert(t.Context(),
 			api.Alert{Time: first.Add(time.Duration(i)), Kind: api.OOMKill, Owner: owner, Project: "course", Run: "r1",
@@ -49,6 +52,7 @@ func keptService(t *testing.T, first time.Time) (web *httptest.Server, as map[st
 			t.Fatal(err)
 		}
 	}
+
 	return web, as
 }
 
@@ -86,14 +90,17 @@ func TestRemoteReadsPastRuns(t *testing.T) {
 					break
 				}
 			}
+
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("%s, %d a page: %v; want %v", tt.name, limit, got, tt.want)
 			}
 		}
+
 		if s, err := tt.client.Stats(t.Context(), tt.filter); err != nil || int(s.Runs) != len(tt.want) {
 			t.Errorf("%s: figures of %d runs, %v; want %d", tt.name, s.Runs, err, len(tt.want))
 		}
 	}
+
 	var p *api.Problem
 	if _, err := ann.History(t.Context(), client.Filter{All: true}); !errors.As(err, &p) || p.Code != api.CodeForbidden {
 		t.Errorf("another key's: %v", err)

@@ -19,12 +19,14 @@ func (g *Gateway) health() api.ServiceHealth {
 			Memory: a.Memory, MemoryMax: a.MemoryMax, Kernel: a.Kernel, CgroupMode: a.CgroupMode,
 		},
 	}
+
 	switch {
 	case g.stopping.Err() != nil:
 		h.Status = api.ServiceStopping
 	case err != nil:
 		h.Status = api.ServiceDegraded
 	}
+
 	if err := g.cfg.History.Health(); err != nil && h.Status != api.ServiceStopping {
 		h.Status, h.HistoryError = api.ServiceDegraded, err.Error()
 	}
@@ -44,6 +46,7 @@ func (g *Gateway) getHealth(w http.ResponseWriter, r *http.Request) error {
 		g.reply(w, r, http.StatusOK, healthWord{h.Status})
 		return nil
 	}
+
 	known, err := g.authenticate(r)
 	if err != nil {
 		return err
@@ -51,6 +54,7 @@ func (g *Gateway) getHealth(w http.ResponseWriter, r *http.Request) error {
 	if since := g.cfg.Keys.Unread(); !since.IsZero() && callerOf(known.Context()).seesAll() {
 		h.KeysUnread = &since
 	}
+
 	g.reply(w, r, http.StatusOK, h)
 	return nil
 }

@@ -19,6 +19,7 @@ func filter(r *http.Request) (history.Filter, error) {
 	if err != nil {
 		return history.Filter{}, err
 	}
+
 	f := history.Filter{
 		Scope: owner, Project: q.Get("project"), Task: q.Get("task"), Language: q.Get("language"),
 		After: q.Get("after"),
@@ -37,6 +38,7 @@ func filter(r *http.Request) (history.Filter, error) {
 			return f, api.Refuse(api.CodeBadRequest, "limit=%.20q: write a number from 1 to 10000", v)
 		}
 	}
+
 	return f, nil
 }
 
@@ -73,6 +75,7 @@ func verdicts(given []string) (all []api.Verdict, fails bool, err error) {
 				"verdict=%.40q does not exist: use one of %v, or %s for all runs without success", name, api.Verdicts(), failed)
 		}
 	}
+
 	return all, fails, nil
 }
 

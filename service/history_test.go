@@ -33,20 +33,24 @@ func TestWrongAnswersAreInTheHistory(t *testing.T) {
 	if s := send(t, web, "POST", "/v1/runs", judged, nil); s != 200 {
 		t.Fatal(s)
 	}
+
 	var page api.Page[api.Record]
 	if s := send(t, web, "GET", "/v1/history", "", &page); s != 200 || len(page.Items) != 1 {
 		t.Fatalf("%d: %+v", s, page)
 	}
+
 	listed := page.Items[0]
 	if s := listed.Summary; s == nil || s.Tests != 2 || s.Ran != 2 || s.Accepted != 1 || s.FirstFailed != "b" {
 		t.Errorf("listed with %+v", s)
 	}
+
 	for query, want := range map[string]int{"ok": 1, "failed": 1, "nonzero": 0, "nonzero,ok": 1, "nonzero&verdict=ok": 1, "": 1} {
 		var page api.Page[api.Record]
 		if s := send(t, web, "GET", "/v1/history?verdict="+query, "", &page); s != 200 || len(page.Items) != want {
 			t.Errorf("verdict=%s: %d, %d runs; want %d", query, s, len(page.Items), want)
 		}
 	}
+
 	for _, path := range []string{"/v1/history?verdict=fail", "/v1/stats?verdict=ok,OK", "/v1/stats?verdict=ok&verdict=x"} {
 		var p api.Problem
 		if s := send(t, web, "GET", path, "", &p); s != 400 || !strings.Contains(p.Detail, "[ok nonzero signaled output-limit ") ||
@@ -54,11 +58,13 @@ func TestWrongAnswersAreInTheHistory(t *testing.T) {
 			t.Errorf("%s: %d %s", path, s, p.Detail)
 		}
 	}
+
 	var one api.Status
 	if s := send(t, web, "GET", "/v1/runs/"+listed.ID, "", &one); s != 200 || one.Result == nil || one.Result.Summary == nil ||
 		!reflect.DeepEqual(one.Result.Summary, listed.Summary) || one.Result.Tests[1].Difference != "line 1" {
 		t.Errorf("%d: %+v", s, one.Result)
 	}
+
 	var stats api.Stats
 	if s := send(t, web, "GET", "/v1/stats", "", &stats); s != 200 || stats.Runs != 1 || stats.Success != 0 || stats.Failure != 1 ||
 		stats.Wrong != 1 || stats.Verdicts[api.OK] != 1 {
@@ -76,15 +82,18 @@ func TestAdminReadsAnothersRun(t *testing.T) {
 		}
 		token[name], text = "Bearer "+one, text+line+"\n"
 	}
+
 	keys, err := auth.ParseKeys([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	web := serveFake(t, judge(), func(c *Config) { c.Keys = keys })
 	var res api.Result
 	if s := send(t, web, "POST", "/v1/runs", judged, &res, "Authorization", token["ann"]); s != 200 {
 		t.Fatal(s)
 	}
+
 	for _, tt := range []struct {
 		key, query string
 		status     int
@@ -104,12 +113,14 @@ func TestAdminReadsAnothersRun(t *testing.T) {
 			}
 		}
 	}
+
 	// A run that only the history has has one event, and nothing after it.
 	for after, status := range map[string]int{"7": 200, fmt.Sprint(pastEvent): 204} {
 		if s := send(t, web, "GET", "/v1/runs/"+res.Run+"/events?after="+after, "", nil, "Authorization", token["ann"]); s != status {
 			t.Errorf("the events after %s: %d; want %d", after, s, status)
 		}
 	}
+
 	var p api.Problem
 	if s := send(t, web, "GET", "/v1/runs/none?all=true", "", &p, "Authorization", token["root"]); s != 404 ||
 		!strings.Contains(p.Detail, "it has not ended") {

@@ -84,10 +84,12 @@ func (v *agentStatus) wantedSet(r api.PackageRequest) (wantedSet, error) {
 	if err != nil {
 		return wantedSet{}, err
 	}
+
 	all, err := api.ParseRequirements(about.Kind, r.Requirements)
 	if err != nil {
 		return wantedSet{}, err
 	}
+
 	parts := []string{v.resolveAlias(r.Language), r.Index}
 	for _, q := range all {
 		parts = append(parts, q.String())
@@ -101,10 +103,12 @@ func (g *Gateway) installPackages(ctx context.Context, c caller, r api.PackageRe
 	if err != nil {
 		return err
 	}
+
 	one, err := g.beginInstallation(c, set)
 	if err != nil {
 		return err
 	}
+
 	select {
 	case <-one.done:
 		return one.err
@@ -118,6 +122,7 @@ func (g *Gateway) beginInstallation(c caller, set wantedSet) (*installation, err
 	i, id := g.installs, askedSet{c.Name, set.name}
 	i.mu.Lock()
 	defer i.mu.Unlock()
+
 	if one := i.asked[id]; one != nil {
 		return one, nil
 	}
@@ -131,6 +136,7 @@ func (g *Gateway) beginInstallation(c caller, set wantedSet) (*installation, err
 		i.quota.Release(c.Name, 1)
 		return nil, errStopping()
 	}
+
 	one := &installation{done: make(chan struct{})}
 	i.asked[id] = one
 	go func() { // g.wg waits for it, and g.kill ends it
@@ -145,6 +151,7 @@ func (g *Gateway) beginInstallation(c caller, set wantedSet) (*installation, err
 		i.quota.Release(c.Name, 1)
 		one.end(err)
 	}()
+
 	return one, nil
 }
 
@@ -159,11 +166,13 @@ func (g *Gateway) install(ctx context.Context, c caller, set wantedSet) error {
 				return err
 			}
 		}
+
 		select {
 		case <-other.done:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+
 		if other.forAll() {
 			return other.err
 		}
@@ -179,22 +188,27 @@ func (g *Gateway) installInSlot(ctx context.Context, c caller, set wantedSet) (o
 		return nil, err
 	}
 	defer place.Release()
+
 	policy, err := egress.InstallPolicy(ctx, set.about, set.request.Index)
 	if err != nil {
 		return nil, err
 	}
+
 	policy.Internal = append(policy.Internal, g.cfg.EgressInternal...)
 	wait, stop := context.WithTimeoutCause(ctx, g.cfg.Wait, errWaitTimeout)
 	defer stop()
+
 	slot, err := g.queue.Take(wait, owner)
 	if err != nil {
 		return nil, g.noSlotError(ctx, wait, err)
 	}
 	defer slot.Release()
+
 	own, other := g.installs.start(set)
 	if other != nil {
 		return other, nil
 	}
+
 	err = g.installWhenFree(ctx, wait, c, set, policy)
 	g.installs.finish(set, own, err)
 	return nil, err
@@ -210,8 +224,10 @@ func (g *Gateway) takePlace(ctx context.Context, owner queue.Owner, longest time
 	if share := places - 1; share > 0 && g.cfg.Keys.Multiple() && (owner.MaxSlots == 0 || owner.MaxSlots > share) {
 		owner.MaxSlots = share
 	}
+
 	wait, stop := context.WithTimeoutCause(ctx, longest, errWaitTimeout)
 	defer stop()
+
 	place, err := g.installs.places.Take(wait, owner)
 	switch {
 	case err == nil:
@@ -223,6 +239,7 @@ func (g *Gateway) takePlace(ctx context.Context, owner queue.Owner, longest time
 			api.Fail(api.CodeQueueTimeout,
 				"other packages were installed for %v: send the request again later, or have the operator add slots, half of which may install", longest))
 	}
+
 	return nil, err
 }
 

@@ -52,6 +52,7 @@ func (a *packageAgent) mux(t *testing.T) *http.ServeMux {
 			Packages: &api.LanguagePackages{Kind: api.PythonPackages, Image: "python-pip", Stored: true,
 				Index: "https://pypi.test/simple", Wall: a.wall}}})
 	})
+
 	mux.HandleFunc("POST /v1/packages", func(w http.ResponseWriter, r *http.Request) {
 		ask := readPackages(t, r)
 		if r.Header.Get("Upgrade") == "" {
@@ -60,6 +61,7 @@ func (a *packageAgent) mux(t *testing.T) *http.ServeMux {
 			}
 			return
 		}
+
 		a.mu.Lock()
 		a.asked = append(a.asked, strings.Join(ask.Requirements, " "))
 		a.mu.Unlock()
@@ -70,21 +72,25 @@ func (a *packageAgent) mux(t *testing.T) *http.ServeMux {
 				return
 			}
 		}
+
 		a.mu.Lock()
 		a.installed[nameOf(t, ask.Requirements)] = true
 		a.mu.Unlock()
 		answerRun(w, r, api.Result{Verdict: api.OK, Packages: storedSet(ask)})
 	})
+
 	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
 		if ask := readPackages(t, r); a.have(t, w, ask.Requirements) {
 			answerRun(w, r, api.Result{Verdict: api.OK, Packages: storedSet(ask)})
 		}
 	})
+
 	mux.HandleFunc("POST /v1/sessions", func(w http.ResponseWriter, r *http.Request) {
 		if a.have(t, w, readPackages(t, r).Requirements) {
 			say(w, 201, idleSession("s1"))
 		}
 	})
+
 	return mux
 }
 
@@ -189,6 +195,7 @@ func TestKeysDoNotShareOtherErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer long.Release()
+
 	first := inBackground(t, g, ann, requirement("one"))
 	eventually(t, "ann waits for a slot", func() bool { return g.queue.Stats().Waiting == 1 })
 	if err := g.installPackages(t.Context(), named("bob"), requirement("one")); err != nil {
@@ -231,6 +238,7 @@ func TestKeysShareAnInstallation(t *testing.T) {
 				}
 				return nil
 			}
+
 			g := a.serve(t, twoKeys(t))
 			ann := inBackground(t, g, named("ann"), requirement("one"))
 			eventually(t, "ann's installation runs", func() bool { return len(a.installations()) == 1 })
@@ -239,6 +247,7 @@ func TestKeysShareAnInstallation(t *testing.T) {
 			if n := g.queue.Held("bob"); n != 0 {
 				t.Errorf("bob has %d slots while another key's installation runs", n)
 			}
+
 			release()
 			if err := <-ann; (err == nil) != (tt.err == nil) {
 				t.Errorf("ann: %v", err)
@@ -263,11 +272,13 @@ func TestOneKeyLeavesInstallationsToOthers(t *testing.T) {
 	for i := range many {
 		go func() { all <- g.installPackages(t.Context(), named("ann"), requirement(fmt.Sprintf("p%d", i))) }()
 	}
+
 	for range many - maxInstallations {
 		if err := <-all; !api.HasCode(problemError(err), api.CodeQueueFull) {
 			t.Fatalf("ann: %v", err)
 		}
 	}
+
 	bob := inBackground(t, g, named("bob"), requirement("one"))
 	time.Sleep(50 * time.Millisecond)
 	release()
@@ -286,10 +297,12 @@ func TestSlowInstallersLeaveAPlaceToOthers(t *testing.T) {
 		}
 		return slow(ctx, r)
 	}
+
 	g := a.serve(t, twoKeys(t))
 	for _, name := range []string{"a", "b", "c"} {
 		inBackground(t, g, named("ann"), requirement(name))
 	}
+
 	eventually(t, "ann's first installation runs", func() bool { return len(a.installations()) > 0 })
 	time.Sleep(50 * time.Millisecond)
 	if err := g.installPackages(t.Context(), named("bob"), requirement("quick")); err != nil {
@@ -337,6 +350,7 @@ func TestOneInstallationInManyForms(t *testing.T) {
 		{Language: "py", Requirements: []string{"numpy==2.*", "NumPy==2.*"}}} {
 		all = append(all, inBackground(t, g, named("ann"), r))
 	}
+
 	time.Sleep(50 * time.Millisecond)
 	release()
 	for _, done := range all {
@@ -344,6 +358,7 @@ func TestOneInstallationInManyForms(t *testing.T) {
 			t.Error(err)
 		}
 	}
+
 	if n := a.installations(); len(n) != 1 {
 		t.Errorf("installed %q", n)
 	}
@@ -364,6 +379,7 @@ func TestAnInstallerWithoutRelayEnds(t *testing.T) {
 			return
 		}
 		defer c.Close()
+
 		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+api.StreamProtocol+"\r\n\r\n")
 		sockets, _, _ := loopbackSockets(t, 1)
 		head := make([]byte, api.FrameHeader)
@@ -372,14 +388,17 @@ func TestAnInstallerWithoutRelayEnds(t *testing.T) {
 		for _, s := range sockets {
 			s.Close()
 		}
+
 		_ = c.SetReadDeadline(time.Now().Add(time.Minute))
 		_, err = io.Copy(io.Discard, rw)
 		left <- err
 	})
+
 	g := serveFake(t, mux, func(c *Config) { c.Packages = true }).Config.Handler.(*Gateway)
 	if err := g.installPackages(t.Context(), named("ann"), requirement("one")); !api.HasCode(err, api.CodeHostExhausted) {
 		t.Errorf("the request gets %v", err)
 	}
+
 	select {
 	case err := <-left:
 		if errors.Is(err, os.ErrDeadlineExceeded) {

@@ -33,10 +33,12 @@ func TestJanitor(t *testing.T) {
 			say(w, 200, struct{}{})
 		}
 	})
+
 	book := filepath.Join(t.TempDir(), "sessions")
 	if err := os.WriteFile(book, []byte("left\ngone\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	var log testenv.Log
 	web := serveFake(t, mux, func(c *Config) { c.Sessions, c.Log = book, slog.New(slog.NewTextHandler(&log, nil)) })
 	g := web.Config.Handler.(*Gateway)
@@ -45,17 +47,20 @@ func TestJanitor(t *testing.T) {
 			t.Fatal(s)
 		}
 	}
+
 	f.end("s1")
 
 	synctest.Test(t, func(t *testing.T) { // the agent is outside the bubble: time does not pass during calls to it
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
+
 		begun := time.Now()
 		go g.janitor(ctx, g.staleSessions)
 		synctest.Wait()
 		if n := asked.Load(); n != 2 || !strings.Contains(log.String(), "not ended") {
 			t.Errorf("%d asked for at the start\n%s", n, log.String())
 		}
+
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if n, text := asked.Load(), log.String(); n != 4 ||
@@ -66,6 +71,7 @@ func TestJanitor(t *testing.T) {
 		if kept, err := os.ReadFile(book); err != nil || strings.Contains(string(kept), "left") || strings.Contains(string(kept), "gone") {
 			t.Errorf("the next service learns of %q, %v", kept, err)
 		}
+
 		for hour, want := range [][]string{{"s1", "s2"}, {"s2"}, nil} {
 			if got := g.sessions.list(); len(got) != len(want) || len(want) == 1 && !slices.Equal(got, want) {
 				t.Errorf("after %v: %q; want %q", time.Since(begun), got, want)
@@ -76,12 +82,14 @@ func TestJanitor(t *testing.T) {
 			time.Sleep(time.Hour)
 			synctest.Wait()
 		}
+
 		for _, id := range []string{"s1", "s2"} {
 			if !strings.Contains(log.String(), `msg="session forgotten" session=`+id) {
 				t.Errorf("%s is not told of\n%s", id, log.String())
 			}
 		}
 	})
+
 	if asked.Load() != 4 {
 		t.Error("what has ended is ended again")
 	}
@@ -94,19 +102,23 @@ func TestStaleSessionsAreKeptUntilTheyHaveEnded(t *testing.T) {
 	if err := os.WriteFile(path, []byte("left\ngone\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	b, left, err := openSessions(path)
 	if err != nil || !slices.Equal(left, []string{"left", "gone"}) {
 		t.Fatalf("%q, %v", left, err)
 	}
+
 	next := func(want ...string) {
 		t.Helper()
 		if _, left, err := openSessions(path); err != nil || !slices.Equal(left, want) {
 			t.Errorf("the next service learns of %q, %v; want %q", left, err, want)
 		}
 	}
+
 	if err := b.drop("gone"); err != nil {
 		t.Fatal(err)
 	}
+
 	next("left")
 	none := func(_, _ sessionUsage) error { return nil }
 	if _, _, err := b.reserve("?1", sessionEntry{}, none); err != nil {
@@ -115,9 +127,11 @@ func TestStaleSessionsAreKeptUntilTheyHaveEnded(t *testing.T) {
 	if err := b.commit("?1", "new", 0); err != nil {
 		t.Fatal(err)
 	}
+
 	next("new", "left")
 	if err := b.drop("new", "left"); err != nil {
 		t.Fatal(err)
 	}
+
 	next()
 }

@@ -38,10 +38,12 @@ func (g *Gateway) permitRun(c caller, r api.Run) (api.Run, error) {
 	if err := g.permitNetwork(c, r); err != nil {
 		return r, err
 	}
+
 	var err error
 	if r.Index, err = g.permitPackages(c, r.Language, r.Requirements, r.Index); err != nil {
 		return r, err
 	}
+
 	err = g.permit(c, limitedSettings{r.Language, r.Profile, r.Preset, r.ProfileMode, r.Network, &r.Limits})
 	if err != nil {
 		return r, err
@@ -51,11 +53,13 @@ func (g *Gateway) permitRun(c caller, r api.Run) (api.Run, error) {
 			return r, err
 		}
 	}
+
 	for _, t := range r.Tests { // unset limits are those of the run
 		if _, err := c.limit(t.Limits, "", c.seesAll()); err != nil {
 			return r, err
 		}
 	}
+
 	if r.Check != nil {
 		check := *r.Check
 		r.Check = &check
@@ -70,6 +74,7 @@ func (g *Gateway) permitRun(c caller, r api.Run) (api.Run, error) {
 			return r, api.About("interactor", err)
 		}
 	}
+
 	return r, nil
 }
 
@@ -99,6 +104,7 @@ func (c caller) limit(l api.Limits, preset string, mayAll bool) (api.Limits, err
 	if err != nil {
 		return l, err
 	}
+
 	unasked := base.Over(api.Defaults())
 	switch weight := int64(c.Weight); {
 	case l.Cpuset != "" && !mayAll:
@@ -116,6 +122,7 @@ func (c caller) limit(l api.Limits, preset string, mayAll bool) (api.Limits, err
 	case weight > 0 && l.Weight == 0 && unasked.Weight > weight:
 		l.Weight = weight
 	}
+
 	if c.CPUs > 0 && l.CPUs == 0 && unasked.CPUs > c.CPUs {
 		l.CPUs = c.CPUs
 	}

@@ -60,16 +60,19 @@ func TestKeyLimitsApplyToEveryPartOfARun(t *testing.T) {
 			t.Errorf("%s has more than its key", name)
 		}
 	}
+
 	for language, want := range map[string]int64{"c": 100, "python": 0} {
 		r, err := g.permitRun(caller{k}, api.Run{Language: language, Source: api.Bytes("x")})
 		if err != nil || r.Limits.Weight != 100 || r.CompileLimits.Weight != want {
 			t.Errorf("%s: %+v, %+v, %v", language, r.Limits, r.CompileLimits, err)
 		}
+
 		p := api.Program{Language: language, Source: api.Bytes("x")}
 		r, err = g.permitRun(caller{k}, api.Run{Check: &api.Check{Program: p}, Interactor: &api.Interactor{Program: p}})
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, p := range []api.Program{r.Check.Program, r.Interactor.Program} {
 			if p.Limits.Weight != 100 || p.CompileLimits.Weight != want {
 				t.Errorf("%s: %+v, %+v", language, p.Limits, p.CompileLimits)

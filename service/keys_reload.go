@@ -14,12 +14,14 @@ const keysInterval = time.Second
 func (g *Gateway) reloadKeysLoop(ctx context.Context) {
 	tick := time.NewTicker(keysInterval)
 	defer tick.Stop()
+
 	for {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}
+
 		before := g.cfg.Keys.Unread()
 		c, err := g.cfg.Keys.Reload()
 		switch {
@@ -28,15 +30,18 @@ func (g *Gateway) reloadKeysLoop(ctx context.Context) {
 			if before.IsZero() {
 				g.alertUnreadKeys(ctx)
 			}
+
 		case c != nil:
 			g.log.Warn("keys reloaded", "added", c.Added, "removed", c.Removed, "changed", c.Changed)
 			if names := g.uselessProfileLog(); len(names) > 0 {
 				g.log.Warn("profile_log of these keys has no effect: the agent allows profile_mode log only to root until it is started with --profile-log", "keys", names)
 			}
+
 			g.warnUselessNetworks()
 			if len(g.cfg.Keys.List()) == 0 {
 				g.log.Warn("the keys file has no keys: no caller may use the service")
 			}
+
 			for _, name := range c.Removed {
 				if ids := g.sessions.ofOwner(name); len(ids) > 0 {
 					g.log.Warn("sessions of a removed key: no caller can use them, and they end when they are idle",

@@ -29,10 +29,12 @@ func stalled(t *testing.T, web *httptest.Server, method, path, body string) (res
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { c.Close() })
 	if err := c.(*net.TCPConn).SetReadBuffer(4096); err != nil {
 		t.Fatal(err)
 	}
+
 	fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 		method, path, len(body), body)
 	res, err = http.ReadResponse(bufio.NewReader(c), nil)
@@ -68,6 +70,7 @@ func TestStalledReadersOfARunHoldItOnce(t *testing.T) {
 	if s := send(t, web, "POST", "/v1/runs?wait=false", simple, &st); s != 202 {
 		t.Fatal(s)
 	}
+
 	waitUntil(t, "the end of the run", func() bool {
 		a := g.runs.get("", st.Run)
 		return a.status().State == api.Done && a.log.NewReader(1<<40).Over()
@@ -76,6 +79,7 @@ func TestStalledReadersOfARunHoldItOnce(t *testing.T) {
 	if before < largerThanBuffers || before > 2*largerThanBuffers {
 		t.Errorf("%d bytes are held of a run with a file of %d", before, largerThanBuffers)
 	}
+
 	var hangUps []func()
 	for range 6 {
 		for _, path := range []string{"/v1/runs/" + st.Run, "/v1/runs/" + st.Run + "/events"} {
@@ -86,6 +90,7 @@ func TestStalledReadersOfARunHoldItOnce(t *testing.T) {
 			hangUps = append(hangUps, hangUp)
 		}
 	}
+
 	waitUntil(t, "room for the events", func() bool { return g.responses.used() > 12*largerThanBuffers })
 	if more := heapInUse() - before; more > largerThanBuffers/2 {
 		t.Errorf("12 readers hold %d bytes more of a run with a file of %d", more, largerThanBuffers)
@@ -96,9 +101,11 @@ func TestStalledReadersOfARunHoldItOnce(t *testing.T) {
 	if had := g.responses.used(); had > 13*largerThanBuffers+largerThanBuffers/2 {
 		t.Errorf("there is room for %d bytes", had)
 	}
+
 	for _, hangUp := range hangUps {
 		hangUp()
 	}
+
 	waitUntil(t, "the room to be given back",
 		func() bool { return g.responses.used() < largerThanBuffers+largerThanBuffers/2 }) // the run itself still holds it
 }
@@ -114,6 +121,7 @@ func TestAResultCarriesTheStartOfALongOutput(t *testing.T) {
 	for i := range kept {
 		kept[i] = byte(rand.Uint32())
 	}
+
 	var upgrade string
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
@@ -121,6 +129,7 @@ func TestAResultCarriesTheStartOfALongOutput(t *testing.T) {
 		say(w, 200, api.Result{Verdict: api.Nonzero, Stage: api.StageRun, ExitCode: 1, Stdout: kept, StdoutTruncated: true, Stderr: []byte("why"),
 			Usage: api.Usage{StdoutBytes: 48 << 20}})
 	})
+
 	web := serveFake(t, mux, nil)
 	g := web.Config.Handler.(*Gateway)
 	var res api.Result
@@ -135,6 +144,7 @@ func TestAResultCarriesTheStartOfALongOutput(t *testing.T) {
 	if res.Diagnosis == nil || res.Diagnosis.Message != "why" {
 		t.Errorf("what it said last is not in the diagnosis: %+v", res.Diagnosis)
 	}
+
 	waitUntil(t, "the room to be given back", func() bool { return g.responses.used() == 0 })
 }
 
@@ -192,6 +202,7 @@ func TestListingsReserveQuota(t *testing.T) {
 			}
 		})
 	}
+
 	all.Wait()
 	had := int64(0)
 	w := watched{on: func() { had = max(had, g.responses.used()) }}
@@ -212,20 +223,24 @@ func TestEventsOfPastRunsReserveQuota(t *testing.T) {
 		api.Record{ID: "past", Verdict: api.OK, Stage: api.StageRun, Created: time.Now(), Stdout: stream, Stderr: stream}); err != nil {
 		t.Fatal(err)
 	}
+
 	had := int64(0)
 	w := watched{on: func() { had = max(had, g.responses.used()) }}
 	w.get(web, "/v1/runs/past/events")
 	if n := int64(w.Body.Len()); w.Code != 200 || n < 120<<10 || had < 120<<10 || had > n {
 		t.Errorf("%d, room for %d bytes of an event of %d", w.Code, had, n)
 	}
+
 	release, ok := g.responses.reserve(t.Context(), "", 440<<10)
 	if !ok {
 		t.Fatal("there is no room")
 	}
+
 	w.get(web, "/v1/runs/past/events")
 	if w.Code != 429 || !strings.Contains(w.Body.String(), `"code":"busy"`) {
 		t.Errorf("without room: %d %.300s", w.Code, w.Body)
 	}
+
 	release()
 	if had := g.responses.used(); had != 0 {
 		t.Errorf("there is room for %d bytes after all", had)
@@ -239,6 +254,7 @@ func TestWaitingResponsesAreBounded(t *testing.T) {
 		if !a.memory.TryAcquire("ann", 21<<20) || !a.memory.TryAcquire("bob", 17<<20) { // in this order both are fair
 			t.Fatal("there is no room")
 		}
+
 		var all sync.WaitGroup
 		for range 64 {
 			all.Go(func() {
@@ -247,11 +263,13 @@ func TestWaitingResponsesAreBounded(t *testing.T) {
 				}
 			})
 		}
+
 		synctest.Wait()
 		begun := time.Now()
 		if _, ok := a.reserve(t.Context(), "ann", 1<<20); ok || time.Since(begun) > 0 {
 			t.Errorf("one more waited %v", time.Since(begun))
 		}
+
 		all.Wait()
 		if time.Since(begun) != quotaWait || a.waiting.Total() != 0 {
 			t.Errorf("the others waited %v, and %d bytes still wait", time.Since(begun), a.waiting.Total())

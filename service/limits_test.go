@@ -37,15 +37,18 @@ func wantRetryLater(t *testing.T, web *httptest.Server, path string, status int,
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
+
 	res, err := web.Client().Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
+
 	text, err := io.ReadAll(res.Body)
 	if err != nil || res.StatusCode != status ||
 		!strings.Contains(string(text), fmt.Sprintf(`"code":%q,"retry_safe":true,"retry_after_seconds":1`, code)) {
@@ -96,6 +99,7 @@ func TestWaitedTooLong(t *testing.T) {
 	if s := <-done; s != 200 {
 		t.Errorf("the one that was carried out: %d", s)
 	}
+
 	var all api.Page[api.Record]
 	if s := send(t, web, "GET", "/v1/history", "", &all); s != 200 || len(all.Items) != 2 || begun.Load() != 1 {
 		t.Fatalf("%+v are in the history, %d were asked for; want the one that was carried out, and the one that was accepted",
@@ -133,10 +137,12 @@ func TestRunsOfAKeyAreBounded(t *testing.T) {
 	for range 5 {
 		go post("ann")
 	}
+
 	waitUntil(t, "two runs and three that wait", func() bool { return begun.Load()+int64(g.queue.Stats().Waiting) == 5 })
 	if n := begun.Load(); n != 2 {
 		t.Errorf("%d of ann's are carried out at a time; she may have 2", n)
 	}
+
 	wantRetryLater(t, web, "/v1/runs", 429, api.CodeKeyQueueFull, as["ann"]...)
 	wantRetryLater(t, web, "/v1/runs?wait=false", 429, api.CodeKeyQueueFull, as["ann"]...)
 	go post("bob")
@@ -144,12 +150,14 @@ func TestRunsOfAKeyAreBounded(t *testing.T) {
 	if n := g.queue.Held("ann"); n != 2 {
 		t.Errorf("ann has %d turns", n)
 	}
+
 	end()
 	for range 6 {
 		if s := <-done; s != 200 {
 			t.Errorf("one that had its turn: %d", s)
 		}
 	}
+
 	if s := send(t, web, "POST", "/v1/runs", simple, nil, as["ann"]...); s != 200 {
 		t.Errorf("afterwards: %d", s)
 	}
@@ -166,20 +174,24 @@ func TestMetricsOfWaitingAndRefused(t *testing.T) {
 			t.Errorf("%d, %q is not there: %s", s, line, text)
 		}
 	}
+
 	says("brig_queue_depth 0")
 	done := make(chan int, 3)
 	for range 3 {
 		go func() { done <- send(t, web, "POST", "/v1/runs", simple, nil) }()
 	}
+
 	waitFor(t, begun, 1)
 	waitUntil(t, "two that wait", func() bool { return g.queue.Stats().Waiting == 2 })
 	says("brig_queue_depth 2")
 	for range 3 {
 		wantRetryLater(t, web, "/v1/runs", 429, api.CodeQueueFull)
 	}
+
 	if s := send(t, web, "POST", "/v1/runs", "{", nil); s != 400 {
 		t.Error(s)
 	}
+
 	says(`brig_errors_total{code="queue-full"} 3`)
 	says(`brig_errors_total{code="bad-request"} 1`)
 	end()
@@ -188,6 +200,7 @@ func TestMetricsOfWaitingAndRefused(t *testing.T) {
 			t.Errorf("one that waited: %d", s)
 		}
 	}
+
 	says("brig_queue_depth 0")
 }
 
@@ -198,10 +211,12 @@ func TestMaxMemory(t *testing.T) {
 		Batches: "x"}).MaxMemory(); got < 2100*api.MiB || got > 2200*api.MiB { // with a reader of packages 2.5 GiB in docs/operating.md
 		t.Errorf("with the defaults %s", got)
 	}
+
 	small := Config{QueuePlaces: 128, MaxBody: 8 * api.MiB, MaxConns: 700, MaxBodies: 64, Batches: "x"}
 	if got := small.MaxMemory(); got < 1190*api.MiB || got > 1270*api.MiB {
 		t.Errorf("with small bodies %s", got)
 	}
+
 	more := small
 	more.MaxBody *= 2
 	if got, want := more.MaxMemory()-small.MaxMemory(), 9*small.MaxBody; got != want {

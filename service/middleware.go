@@ -24,6 +24,7 @@ func (g *Gateway) checkBrowser(r *http.Request) error {
 				"this service does not have the host name %.100q: use its address, or have the operator add the name with --host",
 				r.Host))
 	}
+
 	if origin := r.Header.Get("Origin"); origin != "" && origin != "null" {
 		u, err := url.Parse(origin)
 		if err != nil || u.Host != r.Host {
@@ -35,6 +36,7 @@ func (g *Gateway) checkBrowser(r *http.Request) error {
 		return problem(http.StatusForbidden,
 			api.Refuse(api.CodeForbidden, "a web page without an origin may not use this service"))
 	}
+
 	// A page that makes the browser fetch an image or a script from here sends no Origin, but this
 	// header (Fetch Metadata, W3C). Following a link to one of our pages is allowed.
 	site, leads := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Sec-Fetch-Mode") == "navigate" &&
@@ -44,6 +46,7 @@ func (g *Gateway) checkBrowser(r *http.Request) error {
 			api.Refuse(api.CodeForbidden,
 				"a web page of another site may not use this service: call the service from the server of that page"))
 	}
+
 	return nil
 }
 
@@ -53,14 +56,17 @@ func (g *Gateway) allowedHost(host string) bool {
 	if g.cfg.Keys != nil && len(g.cfg.Names) == 0 {
 		return true
 	}
+
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h
 	}
+
 	name = strings.Trim(name, "[]")
 	if _, err := netip.ParseAddr(name); err == nil {
 		return true
 	}
+
 	return strings.EqualFold(name, "localhost") ||
 		slices.ContainsFunc(g.cfg.Names, func(n string) bool { return strings.EqualFold(n, name) })
 }
@@ -95,11 +101,13 @@ func (g *Gateway) authenticate(r *http.Request) (*http.Request, error) {
 	if g.cfg.Keys == nil {
 		return r, nil
 	}
+
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
 		return nil, problem(http.StatusUnauthorized,
 			api.Refuse(api.CodeUnauthorized, "this service needs a key: send the header Authorization: Bearer KEY"))
 	}
+
 	k, ok := g.cfg.Keys.Find(strings.TrimSpace(token))
 	if !ok {
 		return nil, problem(http.StatusUnauthorized,

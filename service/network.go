@@ -31,16 +31,19 @@ func (g *Gateway) permitNetwork(c caller, r api.Run) error {
 	if len(g.cfg.EgressAllow) == 0 {
 		return nil
 	}
+
 	rules, err := api.AllowRules(r.Allow)
 	if err != nil {
 		return err
 	}
+
 	for _, rule := range rules {
 		if port, ok := egress.Within(rule, g.cfg.EgressAllow); !ok {
 			return api.Refuse(api.CodeForbidden,
 				"allow %q: port %d of it is not offered by this service, which offers %s: leave it out, or have the operator add it (brig serve --egress-allow)", rule, port, listed(g.cfg.EgressAllow))
 		}
 	}
+
 	return nil
 }
 
@@ -71,12 +74,14 @@ func (g *Gateway) warnUselessNetworks() {
 	if g.cfg.Keys == nil {
 		return
 	}
+
 	var names []string
 	for _, k := range g.cfg.Keys.List() {
 		if !api.NetworkWithin(k.Network, g.cfg.Network) {
 			names = append(names, k.Name)
 		}
 	}
+
 	if len(names) > 0 {
 		g.log.Warn("network of these keys has no effect beyond what the service offers (brig serve --network)", "keys", names,
 			"offered", cmp.Or(g.cfg.Network, api.NetworkNone))
@@ -119,6 +124,7 @@ const socketsForNames = 2
 func (n *runNetwork) start(sockets []*os.File) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+
 	if n.closed || len(sockets) != n.sockets {
 		for _, s := range sockets {
 			n.err = errors.Join(n.err, s.Close())
@@ -129,6 +135,7 @@ func (n *runNetwork) start(sockets []*os.File) {
 	} else {
 		n.relay, n.err = egress.Start(n.policy, sockets)
 	}
+
 	if n.err != nil {
 		n.cancel()
 	}
@@ -147,6 +154,7 @@ func (n *runNetwork) close() (*api.NetworkUsage, error) {
 	if relay == nil {
 		return nil, nil
 	}
+
 	used := relay.Close()
 	return &used, nil
 }
@@ -156,6 +164,7 @@ func (n *runNetwork) close() (*api.NetworkUsage, error) {
 func (g *Gateway) executeWithNetwork(ctx context.Context, o *runRequest) (api.Result, error) {
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
+
 	n, err := g.networkOf(o.run, cancel)
 	if err != nil {
 		return api.Result{}, err
@@ -164,6 +173,7 @@ func (g *Gateway) executeWithNetwork(ctx context.Context, o *runRequest) (api.Re
 		late := time.AfterFunc(o.maxSlotTime+slotSlack, func() { _, _ = n.close() }) // the second close returns the error
 		defer late.Stop()
 	}
+
 	var res api.Result
 	if o.active == nil || o.run.StdinBlob != "" {
 		if o.active != nil && o.active.markRunning() {
@@ -173,6 +183,7 @@ func (g *Gateway) executeWithNetwork(ctx context.Context, o *runRequest) (api.Re
 	} else {
 		res, err = g.executeWithEvents(running, o, n.start)
 	}
+
 	used, nerr := n.close()
 	o.network = used
 	switch {
@@ -183,6 +194,7 @@ func (g *Gateway) executeWithNetwork(ctx context.Context, o *runRequest) (api.Re
 	case err == nil:
 		res.Network = used
 	}
+
 	return res, err
 }
 

@@ -45,21 +45,25 @@ func (a networkAgent) mux() *http.ServeMux {
 			answerRun(w, r, api.Result{Verdict: api.OK})
 			return
 		}
+
 		c, rw, err := w.(http.Hijacker).Hijack()
 		if err != nil {
 			a.t.Error(err)
 			return
 		}
 		defer c.Close()
+
 		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+api.StreamProtocol+"\r\n\r\n")
 		rules, err := api.AllowRules(run.Allow)
 		if err != nil {
 			a.t.Error(err)
 		}
+
 		ports, err := api.NetworkPorts(run.Network, rules)
 		if err != nil {
 			a.t.Error(err)
 		}
+
 		sockets, names, listening := loopbackSockets(a.t, len(ports))
 		frame := func(k api.FrameType, payload []byte, files ...*os.File) {
 			head := make([]byte, api.FrameHeader)
@@ -74,10 +78,12 @@ func (a networkAgent) mux() *http.ServeMux {
 			}
 			_, _, _ = c.(*net.UnixConn).WriteMsgUnix(head, syscall.UnixRights(fds...), nil)
 		}
+
 		frame(api.FrameNetwork, nil, sockets...)
 		for _, f := range sockets {
 			f.Close()
 		}
+
 		frame(api.FrameAdmitted, nil)
 		stdin := ""
 		for buf, k := make([]byte, api.FrameMax), api.FrameType(0); k != api.FrameStdinEnd; {
@@ -87,19 +93,24 @@ func (a networkAgent) mux() *http.ServeMux {
 			}
 			stdin += string(part)
 		}
+
 		out := a.program(names, listening)
 		if a.fails {
 			return
 		}
+
 		for piece := range slices.Chunk([]byte(out+stdin), api.FrameMax) {
 			frame(api.FrameStdout, piece)
 		}
+
 		text, err = json.Marshal(completeResult(api.Result{Verdict: api.OK, Labels: run.Labels}))
 		if err != nil {
 			a.t.Error(err)
 		}
+
 		frame(api.FrameResult, text)
 	})
+
 	return mux
 }
 
@@ -113,10 +124,12 @@ func loopbackSockets(t *testing.T, ports int) (files []*os.File, names, listenin
 		return nil, nil, nil
 	}
 	defer u.Close()
+
 	f, err := u.File()
 	if err != nil {
 		t.Error(err)
 	}
+
 	files = append(files, f)
 	for i := range 1 + ports {
 		l, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -125,9 +138,11 @@ func loopbackSockets(t *testing.T, ports int) (files []*os.File, names, listenin
 			return nil, nil, nil
 		}
 		defer l.Close()
+
 		if f, err = l.File(); err != nil {
 			t.Error(err)
 		}
+
 		files = append(files, f)
 		if i == 0 {
 			names = l.Addr()
@@ -135,6 +150,7 @@ func loopbackSockets(t *testing.T, ports int) (files []*os.File, names, listenin
 			listening = l.Addr()
 		}
 	}
+
 	return files, names, listening
 }
 
@@ -148,6 +164,7 @@ func refusedConnection(_, listening net.Addr) string {
 		return err.Error()
 	}
 	defer c.Close()
+
 	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
 	if _, err := c.Read(make([]byte, 1)); err == nil {
 		return "not refused"
@@ -166,10 +183,12 @@ func TestNetworkInEveryForm(t *testing.T) {
 			t.Errorf("%s: printed %q, network %+v", what, out, n)
 		}
 	}
+
 	var res api.Result
 	if s := send(t, web, "POST", "/v1/runs", networkRunText, &res); s != 200 || string(res.Stdout) != "refused in" {
 		t.Fatalf("%d, %+v", s, res)
 	}
+
 	check("a run", string(res.Stdout), res.Network)
 	var st api.Status
 	send(t, web, "GET", "/v1/runs/"+res.Run, "", &st)
@@ -188,12 +207,14 @@ func TestNetworkInEveryForm(t *testing.T) {
 	if s := send(t, web, "POST", "/execute", `{"code": "1", "network_enabled": true, "allow": ["a.test:8080"]}`, &x); s != 200 {
 		t.Errorf("%d", s)
 	}
+
 	check("/execute", x.Stdout, x.Network)
 	res, err := client.New(web.URL, "").Run(t.Context(),
 		api.Run{Language: "python", Source: api.Bytes("1"), Network: api.NetworkAllow, Allow: []string{"a.test:8080"}})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	check("the Go client", string(res.Stdout), res.Network)
 	_, text, _ = page(t, web, "/metrics")
 	for _, want := range []string{"brig_network_connections_total 4\n", "brig_network_refused_total 4\n"} {
@@ -212,6 +233,7 @@ func TestNetworkEndsWithTheRun(t *testing.T) {
 		}
 		return len(all)
 	}
+
 	for name, tt := range map[string]struct {
 		fails, leaves bool
 		want          int
@@ -233,6 +255,7 @@ func TestNetworkEndsWithTheRun(t *testing.T) {
 				<-goOn
 				return ""
 			}}
+
 			web := serveFake(t, agent.mux(), func(c *Config) { c.Network = api.NetworkPublic })
 			send(t, web, "POST", "/v1/runs", `{"image": "a", "argv": ["true"]}`, nil) // the first connection
 			before, routines := descriptors(), runtime.NumGoroutine()
@@ -251,6 +274,7 @@ func TestNetworkEndsWithTheRun(t *testing.T) {
 					t.Errorf("%d; want %d", s, tt.want)
 				}
 			}
+
 			<-connected
 			for _, c := range open {
 				_ = c.SetDeadline(time.Now().Add(time.Minute))
@@ -259,6 +283,7 @@ func TestNetworkEndsWithTheRun(t *testing.T) {
 				}
 				c.Close()
 			}
+
 			for deadline := time.Now().Add(time.Minute); descriptors() > before ||
 				runtime.NumGoroutine() > routines; time.Sleep(10 * time.Millisecond) {
 				if time.Now().After(deadline) {
@@ -279,11 +304,13 @@ func TestNetworkOutputIsBounded(t *testing.T) {
 	if s := send(t, web, "POST", "/v1/runs", networkRunText, &res); s != 200 || len(res.Stdout) != maxCollected || !res.StdoutTruncated {
 		t.Errorf("%d, %d bytes, truncated %v", s, len(res.Stdout), res.StdoutTruncated)
 	}
+
 	small := serveFake(t, agent.mux(), func(c *Config) { c.Network, c.MaxAnswers = api.NetworkPublic, 2*api.MiB })
 	var p api.Problem
 	if s := send(t, small, "POST", "/v1/runs", networkRunText, &p); s != 429 || p.Code != api.CodeBusy || p.Run == "" {
 		t.Errorf("without quota: %d, %+v", s, p)
 	}
+
 	var st api.Status
 	if send(t, small, "GET", "/v1/runs/"+p.Run, "", &st); st.Result == nil || st.Result.Network == nil || len(st.Result.Stdout) != 64<<10 {
 		t.Errorf("its record: %+v", st)
@@ -299,12 +326,14 @@ func TestNetworkIsAPermission(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	web := map[string]func(*Config){
 		"allow":  func(c *Config) { c.Keys, c.Network, c.EgressAllow = keys, "allow", rules },
 		"public": func(c *Config) { c.Keys, c.Network = keys, "public" },
 		"none":   func(c *Config) { c.Keys = keys },
 		"open":   func(c *Config) { c.Network = "public" },
 	}
+
 	for _, tt := range []struct {
 		service, key, ask string
 		says              string // empty: allowed
@@ -340,6 +369,7 @@ func TestNetworkIsAPermission(t *testing.T) {
 			t.Errorf("%s, %s: {%s}: %d, %+v; want 403 with %q", tt.service, tt.key, tt.ask, s, p, tt.says)
 		}
 	}
+
 	var p api.Problem
 	service := serveFake(t, agent.mux(), web["public"])
 	if s := send(t, service, "POST", "/execute", `{"code": "1", "network_enabled": true}`, &p, as["some"]...); s != 403 ||
@@ -361,14 +391,17 @@ func TestNetworkWithoutEffectIsRefused(t *testing.T) {
 		!strings.Contains(err.Error(), "the agent offers callers other than root none at most: start it with brigd --network allow") {
 		t.Error(err)
 	}
+
 	rules, err := api.AllowRules([]string{"a.test"})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	cfg.Network, cfg.EgressAllow = api.NetworkPublic, rules
 	if _, err := New(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "--egress-allow") {
 		t.Error(err)
 	}
+
 	cfg = Config{Network: "all"}
 	if _, err := New(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), `network "all" does not exist`) {
 		t.Error(err)

@@ -29,5 +29,6 @@ func (g *Gateway) noSlotError(ctx, wait context.Context, err error) error {
 		}
 		return problem(http.StatusServiceUnavailable, why)
 	}
+
 	return err
 }

@@ -47,6 +47,7 @@ func (r route) failures() []int {
 	case r.name == "health": // a key is optional
 		all = append(all, 401)
 	}
+
 	if r.body != nil {
 		all = append(all, 408, 413, 415)
 	}
@@ -71,6 +72,7 @@ func describe(routes []route, version string) *huma.OpenAPI {
 	for of, as := range schemaTypes {
 		types.RegisterTypeAlias(of, as)
 	}
+
 	doc := &huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{Title: "brig", Version: version,
@@ -80,6 +82,7 @@ func describe(routes []route, version string) *huma.OpenAPI {
 			SecuritySchemes: map[string]*huma.SecurityScheme{"key": {Type: "http", Scheme: "bearer",
 				Description: "a key of the service, if it has keys"}}},
 	}
+
 	failure := &huma.Response{Description: "a problem", Content: map[string]*huma.MediaType{
 		"application/problem+json": {Schema: types.Schema(reflect.TypeFor[api.Problem](), true, "")},
 	}}
@@ -89,14 +92,17 @@ func describe(routes []route, version string) *huma.OpenAPI {
 			Summary: r.summary, Description: r.about,
 			Responses: map[string]*huma.Response{"default": failure},
 		}
+
 		if !r.open {
 			op.Security = []map[string][]string{{"key": {}}, {}}
 		}
+
 		for _, m := range pathParam().FindAllStringSubmatch(r.path, -1) {
 			op.Parameters = append(op.Parameters,
 				&huma.Param{Name: m[1], In: "path", Required: true, Description: pathParamDescription(m[1], r.group),
 					Schema: &huma.Schema{Type: "string"}})
 		}
+
 		for _, p := range r.params {
 			of := reflect.TypeFor[string]()
 			if p.of != nil {
@@ -105,6 +111,7 @@ func describe(routes []route, version string) *huma.OpenAPI {
 			op.Parameters = append(op.Parameters,
 				&huma.Param{Name: p.name, In: p.in, Description: p.about, Schema: types.Schema(of, true, p.name)})
 		}
+
 		switch {
 		case r.body != nil:
 			op.RequestBody = &huma.RequestBody{Required: true,
@@ -114,9 +121,11 @@ func describe(routes []route, version string) *huma.OpenAPI {
 			op.RequestBody = &huma.RequestBody{Required: true,
 				Content: map[string]*huma.MediaType{r.raw: {Schema: &huma.Schema{Type: "string", Format: "binary"}}}}
 		}
+
 		if r.lines {
 			op.RequestBody.Content[jsonLines] = &huma.MediaType{Schema: &huma.Schema{Type: "string", Format: "binary"}}
 		}
+
 		good := &huma.Response{Description: "done"}
 		switch {
 		case r.answer != nil:
@@ -126,13 +135,16 @@ func describe(routes []route, version string) *huma.OpenAPI {
 		case r.kind != "":
 			good.Content = map[string]*huma.MediaType{r.kind: {Schema: &huma.Schema{Type: "string"}}}
 		}
+
 		if r.events {
 			good.Content[eventStream] = eventsIn(types)
 		}
+
 		status := r.status
 		if status == 0 {
 			status = http.StatusOK
 		}
+
 		op.Responses[strconv.Itoa(status)] = good
 		if r.streamed != nil {
 			lines := &huma.MediaType{Schema: types.Schema(r.streamed, true, "")}
@@ -146,6 +158,7 @@ func describe(routes []route, version string) *huma.OpenAPI {
 					Content: map[string]*huma.MediaType{jsonLines: lines}}
 			}
 		}
+
 		if r.accepted != nil {
 			op.Responses["202"] = &huma.Response{Description: "the run is accepted; Location is the path of its status and result", Content: map[string]*huma.MediaType{
 				"application/json": {Schema: types.Schema(r.accepted, true, r.name)},
@@ -154,15 +167,19 @@ func describe(routes []route, version string) *huma.OpenAPI {
 		if r.noContent != "" {
 			op.Responses["204"] = &huma.Response{Description: r.noContent}
 		}
+
 		for _, status := range r.failures() {
 			op.Responses[strconv.Itoa(status)] = &huma.Response{Description: failures[status], Headers: failureHeaders[status],
 				Content: failure.Content}
 		}
+
 		if r.unavailable != nil {
 			op.Responses["503"] = &huma.Response{Description: "not ready",
 				Content: map[string]*huma.MediaType{"application/json": {Schema: types.Schema(r.unavailable, true, r.name)}}}
 		}
+
 		doc.AddOperation(op)
 	}
+
 	return doc
 }

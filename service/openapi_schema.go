@@ -141,5 +141,6 @@ func pathParamDescription(name, group string) string {
 	case "project":
 		return "project that the volume belongs to"
 	}
+
 	return ""
 }

@@ -20,17 +20,20 @@ func TestDocumentListsEveryRoute(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var doc struct {
 		OpenAPI    string
 		Paths      map[string]map[string]struct{ OperationID, Summary string }
 		Components struct{ Schemas map[string]json.RawMessage }
 	}
+
 	if err := json.Unmarshal(text, &doc); err != nil {
 		t.Fatal(err)
 	}
 	if doc.OpenAPI != "3.1.0" {
 		t.Errorf("openapi %q", doc.OpenAPI)
 	}
+
 	names := map[string]bool{}
 	for _, r := range routes {
 		op := doc.Paths[strings.ReplaceAll(r.path, "...", "")][strings.ToLower(r.method)]
@@ -39,11 +42,13 @@ func TestDocumentListsEveryRoute(t *testing.T) {
 		}
 		names[r.name] = true
 	}
+
 	for _, m := range regexp.MustCompile(`"\$ref":"#/components/schemas/([^"]+)"`).FindAllSubmatch(text, -1) {
 		if doc.Components.Schemas[string(m[1])] == nil {
 			t.Errorf("schema %s is named and not there", m[1])
 		}
 	}
+
 	run := string(doc.Components.Schemas["RunRequest"])
 	for _, field := range []string{`"source":`, `"base64"`, `"256M"`} {
 		if !strings.Contains(run+string(doc.Components.Schemas["Limits"]), field) {
@@ -59,6 +64,7 @@ func TestDocumentDescribesEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	type schema struct {
 		Ref         string `json:"$ref"`
 		Description string
@@ -67,6 +73,7 @@ func TestDocumentDescribesEverything(t *testing.T) {
 		Items       *schema
 		OneOf       []schema
 	}
+
 	var doc struct {
 		Paths map[string]map[string]struct {
 			Parameters []struct {
@@ -76,9 +83,11 @@ func TestDocumentDescribesEverything(t *testing.T) {
 		}
 		Components struct{ Schemas map[string]schema }
 	}
+
 	if err := json.Unmarshal(text, &doc); err != nil {
 		t.Fatal(err)
 	}
+
 	seen := map[string][]string{}
 	var walk func(string, schema)
 	walk = func(at string, s schema) {
@@ -88,19 +97,24 @@ func TestDocumentDescribesEverything(t *testing.T) {
 			}
 			walk(at+"."+name, p)
 		}
+
 		if s.Items != nil {
 			walk(at+"[]", *s.Items)
 		}
+
 		for _, one := range s.OneOf {
 			walk(at, one)
 		}
+
 		if s.Enum != nil {
 			seen[at] = s.Enum
 		}
 	}
+
 	for name, s := range doc.Components.Schemas {
 		walk(name, s)
 	}
+
 	for path, ops := range doc.Paths {
 		for method, op := range ops {
 			for _, p := range op.Parameters {
@@ -111,6 +125,7 @@ func TestDocumentDescribesEverything(t *testing.T) {
 			}
 		}
 	}
+
 	for at, want := range map[string][]string{
 		"Result.verdict": words[api.Verdict](), "Record.verdict": words[api.Verdict](), "Summary.verdict": words[api.Verdict](),
 		"Executed.verdict": words[api.Verdict](),
@@ -131,6 +146,7 @@ func TestDocumentDescribesEverything(t *testing.T) {
 			t.Errorf("%s can be %q; want %q", at, seen[at], want)
 		}
 	}
+
 	for _, preset := range seen["RunRequest.preset"] {
 		if _, err := api.Preset(preset); err != nil {
 			t.Error(err)
@@ -146,7 +162,9 @@ func TestClosedTypesHaveSchemas(t *testing.T) {
 		if known[of] || schemaTypes[of] != nil {
 			return
 		}
+
 		known[of] = true
+
 		switch of.Kind() {
 		case reflect.Pointer, reflect.Slice:
 			walk(of.Elem())
@@ -158,12 +176,14 @@ func TestClosedTypesHaveSchemas(t *testing.T) {
 					walk(f.Type)
 				}
 			}
+
 		case reflect.String:
 			if of != reflect.TypeFor[string]() {
 				t.Errorf("%v is a string of its own without a form", of)
 			}
 		}
 	}
+
 	for _, r := range (&Gateway{}).routes() {
 		for _, of := range []reflect.Type{r.body, r.answer, r.accepted, r.unavailable} {
 			if of != nil {
@@ -176,6 +196,7 @@ func TestClosedTypesHaveSchemas(t *testing.T) {
 			}
 		}
 	}
+
 	if len(known) < 40 {
 		t.Errorf("%d types were looked at", len(known))
 	}
@@ -198,10 +219,12 @@ func TestDocumentedAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	doc, err := openapitest.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, tt := range []struct {
 		method, path string
 		statuses     []int
@@ -218,6 +241,7 @@ func TestDocumentedAnswers(t *testing.T) {
 			}
 		}
 	}
+
 	for _, r := range (&Gateway{}).routes() {
 		for _, status := range r.failures() {
 			if failures[status] == "" {
@@ -225,6 +249,7 @@ func TestDocumentedAnswers(t *testing.T) {
 			}
 		}
 	}
+
 	for code, status := range statuses {
 		if failures[status] == "" {
 			t.Errorf("%s has status %d, which is not described", code, status)
@@ -239,31 +264,37 @@ func TestExamplesAreValid(t *testing.T) {
 		if r.body == nil {
 			continue
 		}
+
 		text, err := json.Marshal(r.example)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		switch r.name {
 		case "execute":
 			var ask api.Execute
 			if ask, err = decode.Value[api.Execute](text, "request"); err == nil {
 				_, err = runOf(ask)
 			}
+
 		case "run":
 			var run api.RunRequest
 			if run, err = decode.RunRequest(text); err == nil {
 				err = run.Validate()
 			}
+
 		case "createSession":
 			var ask api.SessionRequest
 			if ask, err = decode.Value[api.SessionRequest](text, "session"); err == nil {
 				err = ask.Validate()
 			}
+
 		case "exec":
 			var ask api.Exec
 			if ask, err = decode.Value[api.Exec](text, "exec"); err == nil {
 				err = ask.Validate()
 			}
+
 		case "createBatch":
 			_, err = decode.Value[api.BatchRequest](text, "request")
 		case "verifyProblem":
@@ -273,11 +304,14 @@ func TestExamplesAreValid(t *testing.T) {
 		default:
 			t.Errorf("%s has a body that this test does not try", r.name)
 		}
+
 		if err != nil {
 			t.Errorf("%s: %s: %v", r.name, text, err)
 		}
+
 		tried++
 	}
+
 	if tried < 4 {
 		t.Errorf("%d examples", tried)
 	}

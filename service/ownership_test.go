@@ -21,12 +21,14 @@ func TestEveryRouteNeedsAKey(t *testing.T) {
 		}
 		say(w, 200, api.Health{Slots: 4})
 	})
+
 	web := serveFake(t, mux, func(c *Config) { c.Keys = keys })
 	for _, one := range web.Config.Handler.(*Gateway).routes() {
 		path := strings.NewReplacer("{id}", "x", "{digest}", strings.Repeat("ab", 32), "{name...}", "x", "{project}", "x").Replace(one.path)
 		if strings.HasPrefix(path, "/health") {
 			continue
 		}
+
 		for _, said := range []string{"", "Bearer", "Bearer brig_none", "Basic YW5uOg=="} {
 			var p api.Problem
 			into := any(&p)
@@ -66,6 +68,7 @@ func TestAnothersSessionIsNotThere(t *testing.T) {
 	if s := send(t, web, "POST", "/v1/sessions", made, nil, as["ann"]...); s != 201 {
 		t.Fatal(s)
 	}
+
 	for _, who := range []string{"bob", "op"} {
 		for _, ask := range []string{"GET ", "DELETE ", "POST /exec", "GET /files", "GET /files/a", "PUT /files/a", "DELETE /files/a"} {
 			method, rest, _ := strings.Cut(ask, " ")
@@ -75,6 +78,7 @@ func TestAnothersSessionIsNotThere(t *testing.T) {
 			}
 		}
 	}
+
 	if asked != 0 {
 		t.Errorf("the agent is asked %d times", asked)
 	}

@@ -16,6 +16,7 @@ func (g *Gateway) permitPackages(c caller, language string, requirements []strin
 	if len(requirements) == 0 {
 		return "", nil
 	}
+
 	about, err := g.agent.packagesOf(language)
 	own := g.cfg.Indexes[about.Kind]
 	switch {
@@ -30,6 +31,7 @@ func (g *Gateway) permitPackages(c caller, language string, requirements []strin
 	case err != nil:
 		return "", err
 	}
+
 	_, err = api.ParseRequirements(about.Kind, requirements) // an error in a requirement costs no slot
 	return own, err
 }
@@ -38,6 +40,7 @@ func (g *Gateway) permitPackages(c caller, language string, requirements []strin
 func (v *agentStatus) packagesOf(language string) (api.LanguagePackages, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+
 	for _, l := range v.languages {
 		switch {
 		case l.Name != language && !slices.Contains(l.Aliases, language):
@@ -49,10 +52,12 @@ func (v *agentStatus) packagesOf(language string) (api.LanguagePackages, error) 
 			return *l.Packages, nil
 		}
 	}
+
 	if len(v.languages) == 0 {
 		return api.LanguagePackages{},
 			api.Fail(api.CodeAgentUnreachable, "the agent has not listed its languages yet: send the request again later")
 	}
+
 	return api.LanguagePackages{},
 		api.Refuse(api.CodeNoLanguage, "there is no language %.80q: GET /v1/languages lists them", language)
 }

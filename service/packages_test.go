@@ -90,10 +90,12 @@ func TestKeysDoNotLearnWhenOthersUsePackages(t *testing.T) {
 			t.Errorf("%s tells %+v", what, set)
 		}
 	}
+
 	var res api.Result
 	if s := send(t, web, "POST", "/v1/runs", run, &res); s != 200 {
 		t.Fatalf("%d, %+v", s, res)
 	}
+
 	check("the result", res.Packages)
 	var st api.Status
 	send(t, web, "GET", "/v1/runs/"+res.Run, "", &st)
@@ -127,12 +129,15 @@ func TestStoppingServiceLeavesNoSessionWaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer long.Release()
+
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
+
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(ctx, ln) }()
 	answer := make(chan string, 1)
@@ -150,6 +155,7 @@ func TestStoppingServiceLeavesNoSessionWaiting(t *testing.T) {
 		}
 		answer <- res.Status + " " + string(text)
 	}()
+
 	eventually(t, "the installation waits for a slot", func() bool { return g.queue.Stats().Waiting == 1 })
 	stop()
 	if got := <-answer; !strings.HasPrefix(got, "503 ") || !strings.Contains(got, `"code":"stopping"`) {

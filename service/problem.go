@@ -81,6 +81,7 @@ func problemFor(err error) (p *api.Problem, ours bool) {
 		own := *p // several requests may get the same error, and the caller changes the problem (TestRequestsShareNoProblem)
 		return &own, false
 	}
+
 	var full *queue.Full
 	if errors.As(err, &full) {
 		p := problem(http.StatusTooManyRequests, full)
@@ -92,26 +93,31 @@ func problemFor(err error) (p *api.Problem, ours bool) {
 		p.Detail += ": send it again later, send fewer at once, or have the operator raise " + raise
 		return p, false
 	}
+
 	var e *api.Error
 	if !errors.As(err, &e) {
 		e = api.Fail(api.CodeInternal, "%w", err)
 	}
+
 	status, known := statuses[e.Code]
 	if !known {
 		status = http.StatusInternalServerError
 	}
+
 	p = problem(status, e)
 	p.Run = "" // callers of the gateway cannot use the agent's own run id
 	var kept *runError
 	if errors.As(err, &kept) {
 		p.Run = kept.id
 	}
+
 	switch {
 	case e.Code == api.CodeAgentUnreachable, e.Code == api.CodeAgentGone:
 		p.Detail = "the agent that runs the programs does not answer, or the connection to it broke: the service's log has the reason; try again later"
 	case !known:
 		p.Detail = "brig could not carry out the request: its log has the reason; try again"
 	}
+
 	return p, status >= http.StatusInternalServerError
 }
 
@@ -122,6 +128,7 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, errConnClosed) || r.Context().Err() != nil && errors.Is(err, context.Canceled) {
 		return // the client has left
 	}
+
 	p := g.countedProblem(err)
 	if p.Status == http.StatusRequestEntityTooLarge {
 		discardBody(w, r)
@@ -132,6 +139,7 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if p.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
+
 	w.Header().Set("Content-Type", "application/problem+json")
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedBodyTimeout)) // fails only if the connection is closed
 	g.send(w, r, p.Status, p)
@@ -172,6 +180,7 @@ func (g *Gateway) send(w http.ResponseWriter, r *http.Request, status int, v any
 			http.StatusInternalServerError)
 		return
 	}
+
 	reserved := int64(0)
 	releaseRead(r.Context()) // from here on the quota counts its memory
 	if a := agentResponseOf(r.Context()); a != nil {
@@ -181,12 +190,14 @@ func (g *Gateway) send(w http.ResponseWriter, r *http.Request, status int, v any
 		}
 		reserved = a.reservation.Size()
 	}
+
 	release, ok := g.responses.reserve(r.Context(), callerOf(r.Context()).Name, body.RetainedSize()-reserved)
 	if !ok {
 		g.refuse(w, r, noQuotaError(run))
 		return
 	}
 	defer release()
+
 	setWriteDeadline(w)
 	h := w.Header()
 	h.Set("Content-Length", strconv.FormatInt(body.Len()+1, 10))

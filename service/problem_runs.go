@@ -37,11 +37,13 @@ func (g *Gateway) completeRun(ctx context.Context, c caller, ask api.RunRequest,
 	if err := ask.ValidateProblem(); err != nil {
 		return run, nil, err
 	}
+
 	p, err := store.Find(c.Name, ask.Problem)
 	if err != nil {
 		return run, nil, err
 	}
 	defer p.Close()
+
 	reserved := g.bodyQuota.Reserve(c.Name, largeBodyMin)
 	var unpin []func()
 	release := func() {
@@ -50,21 +52,25 @@ func (g *Gateway) completeRun(ctx context.Context, c caller, ask api.RunRequest,
 			one()
 		}
 	}
+
 	defer func() {
 		if err != nil {
 			release()
 		}
 	}()
+
 	if err := reserved.Grow(ctx, p.Memory(), wait); errors.Is(err, quota.ErrFull) {
 		return run, nil, problem(http.StatusTooManyRequests,
 			api.Fail(api.CodeBusy, "the memory for large requests is full of other requests: send it again later"))
 	} else if err != nil {
 		return run, nil, err
 	}
+
 	kept, err := g.loadProblem(ctx, c, p)
 	if err != nil {
 		return run, nil, err
 	}
+
 	health, _, _ := g.agent.get() // without it the run fails
 	if run, err = kept.Run(ask.Run, g.agent.resolveAlias(ask.Language), health.Ceiling); err != nil {
 		return run, nil, api.About("problem "+p.About().Name, err)
@@ -100,6 +106,7 @@ func (g *Gateway) pinProblemBlobs(ctx context.Context, c caller, p *problems.Sto
 		return nil, err
 	}
 	defer g.problemBlobs.Release(c.Name, 1)
+
 	for _, b := range blobs {
 		one, err := g.pinProblemBlob(ctx, c, p, b)
 		if err != nil {
@@ -107,6 +114,7 @@ func (g *Gateway) pinProblemBlobs(ctx context.Context, c caller, p *problems.Sto
 		}
 		unpin = append(unpin, one)
 	}
+
 	return unpin, nil
 }
 
@@ -124,11 +132,13 @@ func (g *Gateway) pinProblemBlob(ctx context.Context, c caller, p *problems.Stor
 			return nil, err
 		}
 	}
+
 	in, err := p.Blob(b)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
+
 	if err := g.sendBlob(ctx, c, b.Digest, b.Size, &countingReader{Reader: in}); err != nil {
 		return nil, err
 	}

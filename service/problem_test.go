@@ -23,11 +23,13 @@ func TestProblemsNameNoPaths(t *testing.T) {
 	if s := send(t, web, "POST", "/v1/runs", `{"image":"tiny","argv":["true"]}`, &agent); s != 502 || agent.Code != api.CodeAgentGone {
 		t.Errorf("an agent that goes away: %d, %+v", s, agent)
 	}
+
 	var none api.Problem
 	web = serveFake(t, http.NewServeMux(), func(c *Config) { c.Agent = client.New("/nowhere/brigd.sock") })
 	if s := send(t, web, "POST", "/v1/runs", `{"image":"tiny","argv":["true"]}`, &none); s != 503 || none.Code != api.CodeAgentUnreachable {
 		t.Errorf("no agent: %d, %+v", s, none)
 	}
+
 	for _, p := range []api.Problem{agent, none} {
 		if strings.Contains(p.Detail, "/") || p.Detail == "" {
 			t.Errorf("%s: %q", p.Code, p.Detail)
@@ -60,6 +62,7 @@ func TestProblemsNameRunsOfThisService(t *testing.T) {
 		}
 		deny(w, status, says)
 	})
+
 	var log bytes.Buffer
 	web := serveFake(t, mux, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	for _, tt := range []struct {
@@ -77,6 +80,7 @@ func TestProblemsNameRunsOfThisService(t *testing.T) {
 		if n := strings.Count(log.String(), "level=ERROR"); n != tt.logged {
 			t.Errorf("%s: logged %d times\n%s", tt.code, n, &log)
 		}
+
 		var st api.Status
 		switch {
 		case tt.logged == 0 && p.Run != "":

@@ -19,6 +19,7 @@ func (c caller) mayUseProfile(name string, mode api.ProfileMode, own string) err
 	if c.Name == "" { // without keys, every caller may do everything
 		return nil
 	}
+
 	allowed := slices.Concat(keyProfiles, c.Profiles.List())
 	if mode == api.Log && !c.ProfileLog {
 		return problem(403, api.Refuse(api.CodeForbidden,
@@ -27,10 +28,12 @@ func (c caller) mayUseProfile(name string, mode api.ProfileMode, own string) err
 	if name == "" || name == own || slices.Contains(allowed, name) {
 		return nil
 	}
+
 	language := ""
 	if own != "" && !slices.Contains(allowed, own) {
 		language = fmt.Sprintf(", and %s, the profile of the language", own)
 	}
+
 	return problem(403, api.Refuse(api.CodeForbidden,
 		"this key may not name the profile %.64q: it may name %s%s; leave profile out, or have the operator add it to profiles of the key %s", name, strings.Join(allowed, ", "), language, c.Name))
 }

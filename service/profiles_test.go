@@ -25,6 +25,7 @@ func TestProfilesAreAKeysPermission(t *testing.T) {
 		s.Limits = api.Defaults()
 		say(w, 201, s)
 	})
+
 	mux.HandleFunc("DELETE /v1/sessions/{id}", func(w http.ResponseWriter, r *http.Request) { say(w, 200, idleSession("s1")) })
 	web := serveFake(t, mux, func(c *Config) { c.Keys = keys })
 	for _, tt := range []struct {
@@ -53,6 +54,7 @@ func TestProfilesAreAKeysPermission(t *testing.T) {
 			} else if path == "/v1/sessions" {
 				ask = strings.Replace(ask, `, "argv": ["true"]`, "", 1)
 			}
+
 			asked = ""
 			var p api.Problem
 			s := send(t, web, "POST", path, "{"+ask+"}", &p, as[tt.key]...)
@@ -62,6 +64,7 @@ func TestProfilesAreAKeysPermission(t *testing.T) {
 			case tt.says != "" && (s != 403 || p.Code != api.CodeForbidden || !strings.Contains(p.Detail, tt.says) || asked != ""):
 				t.Errorf("%s: POST %s {%s}: %d, %+v, the agent is asked for %q; want 403 with %q", tt.key, path, ask, s, p, asked, tt.says)
 			}
+
 			if tt.says == "" && path == "/v1/sessions" {
 				send(t, web, "DELETE", path+"/s1", "", nil, as[tt.key]...)
 			}
@@ -95,6 +98,7 @@ func TestProfilesInAKeysEntry(t *testing.T) {
 	if want := "profiles: [managed, ours], profile_log: true}"; !strings.HasSuffix(line, want) {
 		t.Errorf("line %q; want it to end in %q", line, want)
 	}
+
 	for text, want := range map[string]string{
 		strings.Replace(line, "[managed, ours]", "managed", 1):       "profiles: write a list, such as [managed]",
 		strings.Replace(line, "[managed, ours]", "[[managed]]", 1):   "profiles: write a list, such as [managed]",

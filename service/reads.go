@@ -43,6 +43,7 @@ func (g *Gateway) acquireRead(r *http.Request, one readKind) (with *http.Request
 	if c := callerOf(r.Context()); c.Name != "" {
 		owner = queue.Owner{Key: c.Name, MaxSlots: readSlotsPerKey, MaxWaiting: readsWaitingPerKey}
 	}
+
 	slots, called := g.readQueue(one)
 	slot, err := slots.Take(r.Context(), owner)
 	var full *queue.Full
@@ -59,6 +60,7 @@ func (g *Gateway) acquireRead(r *http.Request, one readKind) (with *http.Request
 	case err != nil:
 		return nil, nil, err
 	}
+
 	return r.WithContext(context.WithValue(r.Context(), readSlotKey{}, slot)), slot.Release, nil
 }
 

@@ -26,10 +26,12 @@ func TestReadsOfOneKeyAreOneAtATime(t *testing.T) {
 		}
 		token[name], text = "Bearer "+one, text+line+"\n"
 	}
+
 	keys, err := auth.ParseKeys([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	web := serveFake(t, judge(), func(c *Config) { c.Keys = keys })
 	g := web.Config.Handler.(*Gateway)
 	paths := []string{"/v1/history", "/v1/stats", "/v1/alerts"}
@@ -46,6 +48,7 @@ func TestReadsOfOneKeyAreOneAtATime(t *testing.T) {
 			}
 		})
 	}
+
 	waitUntil(t, "bob's requests", func() bool { return g.historyReads.Stats().Waiting == readsWaitingPerKey })
 	for _, path := range paths {
 		var p api.Problem
@@ -57,9 +60,11 @@ func TestReadsOfOneKeyAreOneAtATime(t *testing.T) {
 			t.Errorf("%s of another key, meanwhile: %d", path, s)
 		}
 	}
+
 	if had := g.historyReads.Held("bob"); had != readSlotsPerKey {
 		t.Errorf("bob has %d turns", had)
 	}
+
 	first.Release()
 	waiting.Wait()
 	if left := g.historyReads.Stats(); left.Waiting != 0 || g.historyReads.Held("bob") != 0 {
@@ -94,27 +99,33 @@ func TestUnreadResponsesHoldNoSlot(t *testing.T) {
 			g.ServeHTTP(&unread{httptest.NewRecorder(), begun, over}, r)
 		})
 	}
+
 	for range readSlots {
 		<-begun
 	}
+
 	ctx, enough := context.WithTimeout(t.Context(), time.Minute)
 	defer enough()
+
 	for _, path := range []string{"/v1/stats", "/v1/history", "/v1/alerts"} {
 		req, err := http.NewRequestWithContext(ctx, "GET", web.URL+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		req.Header.Set(as["cleo"][0], as["cleo"][1])
 		res, err := web.Client().Do(req)
 		if err != nil {
 			t.Errorf("%s next to two that read nothing: %v", path, err)
 			continue
 		}
+
 		res.Body.Close()
 		if res.StatusCode != 200 {
 			t.Errorf("%s next to two that read nothing: %d", path, res.StatusCode)
 		}
 	}
+
 	close(over)
 	held.Wait()
 	if left := g.historyReads.Stats(); left.Held != 0 || left.Waiting != 0 {
@@ -134,6 +145,7 @@ func TestListsOfOneKeyAreOneAtATime(t *testing.T) {
 		}
 		return send(t, web, "GET", path, "", p, as[name]...)
 	}
+
 	const list = "/v1/sessions/none/files"
 	first := g.fileLists.TryTake(queue.Owner{Key: "bob", MaxSlots: readSlotsPerKey})
 	var waiting sync.WaitGroup
@@ -144,17 +156,20 @@ func TestListsOfOneKeyAreOneAtATime(t *testing.T) {
 			}
 		})
 	}
+
 	waitUntil(t, "bob's lists", func() bool { return g.fileLists.Stats().Waiting == readsWaitingPerKey })
 	var p api.Problem
 	if s := ask("bob", list, &p); s != 429 || p.Code != api.CodeBusy ||
 		!strings.Contains(p.Detail, "16 requests of this key for lists of files") {
 		t.Errorf("one too many: %d %+v", s, p)
 	}
+
 	for name, path := range map[string]string{"ann": list, "bob": "/v1/stats"} {
 		if s := ask(name, path, nil); s != map[string]int{"ann": 404, "bob": 200}[name] {
 			t.Errorf("%s of %s, meanwhile: %d", path, name, s)
 		}
 	}
+
 	first.Release()
 	waiting.Wait()
 	if left := g.fileLists.Stats(); left.Held != 0 || left.Waiting != 0 {

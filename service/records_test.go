@@ -28,6 +28,7 @@ func TestAnothersBlobIsNotThere(t *testing.T) {
 			say(w, 200, struct{}{})
 		}
 	})
+
 	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
 		ran.Add(1)
 		answerRun(w, r, api.Result{Verdict: api.OK})
@@ -40,6 +41,7 @@ func TestAnothersBlobIsNotThere(t *testing.T) {
 		}
 		return d
 	}
+
 	anns, bobs := digest("ann"), digest("bob")
 	for i, field := range []string{
 		`"stdin_blob":"ANN"`,
@@ -54,13 +56,16 @@ func TestAnothersBlobIsNotThere(t *testing.T) {
 				t.Errorf("%s, %s by bob: %d, %+v", path, run, s, p)
 			}
 		}
+
 		if n := ran.Load(); n != int64(i) {
 			t.Errorf("%s: the agent was asked for %d runs; want %d", run, n, i)
 		}
+
 		own := strings.ReplaceAll(run, bobs, anns)
 		if s := send(t, web, "POST", "/v1/runs", own, nil, as["ann"]...); s != 200 {
 			t.Errorf("%s by ann, whose it is: %d", own, s)
 		}
+
 		ran.Store(int64(i + 1))
 	}
 }
@@ -82,6 +87,7 @@ func TestUnrecordedResultsAreNotReturned(t *testing.T) {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	for path, body := range map[string]string{
 		"/v1/runs":             simple,
 		"/execute":             `{"code":"x","language":"bash"}`,
@@ -93,10 +99,12 @@ func TestUnrecordedResultsAreNotReturned(t *testing.T) {
 			t.Errorf("%s: %d, %s", path, s, p)
 		}
 	}
+
 	var st api.Status
 	if s := send(t, web, "POST", "/v1/runs?wait=false", simple, &st); s != 202 {
 		t.Fatal(s)
 	}
+
 	_, text, _ := page(t, web, "/v1/runs/"+st.Run+"/events") // output is sent as it is written
 	if !strings.Contains(text, "event: stdout") || !strings.Contains(text, "event: error") || strings.Contains(text, "event: result") ||
 		strings.Contains(text, "verdict") {
@@ -114,6 +122,7 @@ func TestAlertsComeThroughTheService(t *testing.T) {
 		"fails":   {Verdict: api.Nonzero, Stage: api.StageRun, ExitCode: 1},
 		"works":   {Verdict: api.OK, Stage: api.StageRun},
 	}
+
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
 		var run api.Run
@@ -124,6 +133,7 @@ func TestAlertsComeThroughTheService(t *testing.T) {
 		res.Labels = run.Labels
 		say(w, 200, res)
 	})
+
 	web := serveFake(t, mux, func(c *Config) { c.Keys = keys })
 	id := map[string]string{}
 	for _, does := range []string{"works", "crashes", "eats", "spies"} {
@@ -134,18 +144,21 @@ func TestAlertsComeThroughTheService(t *testing.T) {
 		}
 		id[does] = res.Run
 	}
+
 	var last api.Result
 	for range 20 {
 		if s := send(t, web, "POST", "/v1/runs", `{"image":"tiny","argv":["fails"],"labels":{"project":"many"}}`, &last, as["ann"]...); s != 200 {
 			t.Fatal(s)
 		}
 	}
+
 	want := []api.Alert{
 		{Kind: api.FailureRate, Owner: "ann", Project: "many", Run: last.Run, Text: "20 of 20"},
 		{Kind: api.DeniedCall, Owner: "ann", Project: "one", Run: id["spies"], Text: "ptrace"},
 		{Kind: api.OOMKill, Owner: "ann", Project: "one", Run: id["eats"], Text: "memory limit"},
 		{Kind: api.Segfault, Owner: "ann", Project: "one", Run: id["crashes"], Text: "SIGSEGV"},
 	}
+
 	for _, tt := range []struct {
 		who, query string
 		want       []api.Alert
@@ -190,7 +203,9 @@ func TestHistoryPages(t *testing.T) {
 			}
 		})
 	}
+
 	all.Wait()
+
 	for _, tt := range []struct {
 		query       string
 		n           int
@@ -213,6 +228,7 @@ func TestHistoryPages(t *testing.T) {
 			oldest != fmt.Sprintf("r%04d", tt.end) {
 			t.Errorf("history%s is from %s to %s; want %d to %d", tt.query, newest, oldest, tt.newest, tt.end)
 		}
+
 		var stats api.Stats
 		if strings.Contains(tt.query, "limit") || tt.query == "" {
 			continue
@@ -236,6 +252,7 @@ func TestFailedCheckersAreInTheHistory(t *testing.T) {
 	if s := send(t, web, "POST", "/v1/runs", run, &p); s != 422 || p.Code != api.CodeCheckFailed || p.Run == "" {
 		t.Fatalf("%d, %+v", s, p)
 	}
+
 	var got api.Page[api.Record]
 	if s := send(t, web, "GET", "/v1/history?project=one", "", &got); s != 200 || len(got.Items) != 1 {
 		t.Fatalf("%d, %+v", s, got)

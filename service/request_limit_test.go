@@ -21,10 +21,12 @@ func TestStreamsOfAKeyLeaveConnectionsToOthers(t *testing.T) {
 	at, client, web := listenFake(t, mux, nil, func(c *Config) { c.Keys, c.MaxConns, c.QueuePlaces = keys, most, 8 })
 	g := web.Config.Handler.(*Gateway)
 	defer end()
+
 	var run api.Status
 	if s := send(t, web, "POST", "/v1/runs?wait=false", simple, &run, as["ann"]...); s != 202 {
 		t.Fatal(s)
 	}
+
 	waitFor(t, begun, 1)
 	ask := func(name, path string) (*http.Response, func()) {
 		t.Helper()
@@ -35,6 +37,7 @@ func TestStreamsOfAKeyLeaveConnectionsToOthers(t *testing.T) {
 		}
 		return res, func() { c.Close() }
 	}
+
 	events := "/v1/runs/" + run.Run + "/events"
 	var open []func()
 	for range most {
@@ -50,30 +53,37 @@ func TestStreamsOfAKeyLeaveConnectionsToOthers(t *testing.T) {
 		}
 		hangUp()
 	}
+
 	if len(open) != most/2 {
 		t.Errorf("one key has %d streams of %d connections", len(open), most)
 	}
+
 	for _, name := range []string{"bob", "cleo"} {
 		req, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+at+"/v1/languages", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		req.Header.Set(as[name][0], as[name][1])
 		res, err := client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		res.Body.Close()
 		if res.StatusCode != 200 {
 			t.Errorf("%s's, next to ann's streams: %d", name, res.StatusCode)
 		}
 	}
+
 	for _, hangUp := range open {
 		hangUp()
 	}
+
 	waitUntil(t, "the end of the streams", func() bool { return g.requests.Total() == 0 && len(g.requests.Keys()) == 0 })
 	res, hangUp := ask("ann", events)
 	defer hangUp()
+
 	if res.StatusCode != 200 {
 		t.Errorf("a stream when the others have ended: %d", res.StatusCode)
 	}

@@ -40,6 +40,7 @@ func (a *responseQuota) reserve(ctx context.Context, key string, n int64) (relea
 	if n <= largeResponseMin {
 		return func() {}, true
 	}
+
 	if !a.memory.TryAcquire(key, n) {
 		if !a.waiting.TryAcquire("", n) {
 			return nil, false
@@ -50,6 +51,7 @@ func (a *responseQuota) reserve(ctx context.Context, key string, n int64) (relea
 			return nil, false
 		}
 	}
+
 	return func() { a.memory.Release(key, n) }, true
 }
 

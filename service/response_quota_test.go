@@ -26,10 +26,12 @@ func TestUnreadResponsesAreBounded(t *testing.T) {
 		}
 		token[name], text = one, text+line+"\n"
 	}
+
 	keys, err := auth.ParseKeys([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	const size = 24 << 20 // more than the kernel's buffers hold
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
@@ -42,6 +44,7 @@ func TestUnreadResponsesAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		t.Cleanup(func() { c.Close() })
 		const body = `{"image":"tiny","argv":["yes"]}`
 		fmt.Fprintf(c, "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", token[key], len(body), body)
@@ -51,6 +54,7 @@ func TestUnreadResponsesAreBounded(t *testing.T) {
 		}
 		return res
 	}
+
 	first := ask("ann")
 	if first.StatusCode != 200 {
 		t.Fatalf("the first: %s", first.Status)
@@ -58,6 +62,7 @@ func TestUnreadResponsesAreBounded(t *testing.T) {
 	if more := ask("ann"); more.StatusCode != 200 { // the fair share is two responses
 		t.Fatalf("one more: %s", more.Status)
 	}
+
 	second := ask("ann")
 	told, err := io.ReadAll(second.Body)
 	if err != nil || second.StatusCode != 429 || second.Header.Get("Retry-After") == "" || !strings.Contains(string(told), `"code":"busy"`) ||
@@ -70,6 +75,7 @@ func TestUnreadResponsesAreBounded(t *testing.T) {
 	if n, err := io.Copy(io.Discard, first.Body); err != nil || n < size {
 		t.Errorf("the first has %d bytes, %v", n, err)
 	}
+
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		again := ask("ann")
 		if again.StatusCode == 200 {

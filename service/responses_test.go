@@ -25,6 +25,7 @@ func TestDocumentationIsServedFromHere(t *testing.T) {
 			t.Fatalf("%s: %d of type %s: %.300s", path, s, header.Get("Content-Type"), text)
 		}
 	}
+
 	_, text, _ := page(t, web, "/docs/")
 	var kinds []string
 	for _, m := range regexp.MustCompile(`<(script|link|img|iframe)\b[^>]*?\b(?:src|href)="([^"]*)"`).FindAllStringSubmatch(text, -1) {
@@ -37,17 +38,20 @@ func TestDocumentationIsServedFromHere(t *testing.T) {
 			t.Errorf("the page loads %s: %d, %d bytes of type %s", m[2], s, len(asset), header.Get("Content-Type"))
 		}
 	}
+
 	if !slices.Contains(kinds, "script") || !slices.Contains(kinds, "link") {
 		t.Errorf("the page loads %v; want scripts and a style", kinds)
 	}
 	if !regexp.MustCompile(`validatorUrl: (null|"none")`).MatchString(text) {
 		t.Error("the page asks a foreign service whether the description is right")
 	}
+
 	s, text, header := page(t, web, "/openapi.json")
 	var doc struct {
 		OpenAPI string
 		Paths   map[string]any
 	}
+
 	if err := json.Unmarshal([]byte(text), &doc); s != 200 || err != nil || doc.OpenAPI != "3.1.0" || doc.Paths["/execute"] == nil ||
 		!strings.Contains(header.Get("Content-Type"), "json") {
 		t.Errorf("/openapi.json: %d of type %s, %v: %.300s", s, header.Get("Content-Type"), err, text)
@@ -79,9 +83,11 @@ func TestExecuteReportsTimes(t *testing.T) {
 		Timestamp string  `json:"timestamp"`
 		Took      float64 `json:"execution_time"`
 	}
+
 	if s := send(t, web, "POST", "/execute", `{"code":"x","language":"bash"}`, &x); s != 200 {
 		t.Fatal(s)
 	}
+
 	at, err := time.Parse(time.RFC3339, x.Timestamp)
 	if err != nil || !strings.HasSuffix(x.Timestamp, "Z") || at.Before(before.Truncate(0)) || at.After(time.Now()) {
 		t.Errorf("timestamp %q, %v; want now, in UTC", x.Timestamp, err)
@@ -103,6 +109,7 @@ func TestStreamsOfAPastRun(t *testing.T) {
 	if s := send(t, web, "POST", "/v1/runs", simple, &res); s != 200 {
 		t.Fatal(s)
 	}
+
 	var st api.Status
 	if s := send(t, web, "GET", "/v1/runs/"+res.Run, "", &st); s != 200 || st.Result == nil {
 		t.Fatalf("%d, %+v", s, st)
@@ -153,6 +160,7 @@ func TestExecuteRefusesWhatACheckFinds(t *testing.T) {
 		did = append(did, what)
 		say(w, 200, res)
 	})
+
 	web := serveFake(t, mux, nil)
 	const body = `{"code":"eval(input())"}`
 	var p api.Problem
@@ -163,6 +171,7 @@ func TestExecuteRefusesWhatACheckFinds(t *testing.T) {
 	if !slices.Equal(did, []string{"check"}) {
 		t.Errorf("the agent was asked for %v; want a check alone", did)
 	}
+
 	var x api.Executed
 	if s := send(t, web, "POST", "/execute?check=warn", body, &x); s != 200 || x.Status != "success" || len(x.Findings) != 1 {
 		t.Errorf("warned: %d, %+v", s, x)
@@ -170,6 +179,7 @@ func TestExecuteRefusesWhatACheckFinds(t *testing.T) {
 	if s := send(t, web, "POST", "/execute", body, &x); s != 200 || len(did) != 4 {
 		t.Errorf("without a check: %d, %v", s, did)
 	}
+
 	var found api.Checked
 	if s := send(t, web, "POST", "/v1/check", `{"language":"python","source":"eval(input())"}`, &found); s != 200 ||
 		len(found.Findings) != 1 || !found.Refused {
@@ -194,11 +204,13 @@ func TestCodesOfTheAgentAreReported(t *testing.T) {
 		}
 		mux.ServeHTTP(w, r)
 	})
+
 	agent.HandleFunc("GET /v1/health", func(w http.ResponseWriter, r *http.Request) { say(w, 200, api.Health{Slots: 4}) })
 	web := serveFake(t, agent, nil)
 	if s := send(t, web, "POST", sessions, `{"image":"tiny"}`, nil); s != 201 {
 		t.Fatal(s)
 	}
+
 	for _, tt := range []struct {
 		code   api.Code
 		path   string
@@ -242,6 +254,7 @@ func TestCodesOfTheAgentAreReported(t *testing.T) {
 		} else if tt.path == sessions {
 			body = `{"image":"tiny"}`
 		}
+
 		var p api.Problem
 		s := send(t, web, "POST", tt.path, body, &p)
 		if s != tt.status || p.Status != tt.status || p.Code != tt.code || !p.RetrySafe || p.Detail == "" ||

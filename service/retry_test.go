@@ -34,6 +34,7 @@ func TestALargeRequestIsSentAgainLessOften(t *testing.T) {
 				time.Sleep(tt.takes)
 				deny(w, 503, api.Fail(api.CodeBusy, "there is no memory for results"))
 			})
+
 			web := serveFake(t, mux, func(c *Config) { c.Wait = 2 * time.Second })
 			var p api.Problem
 			if s := send(t, web, "POST", "/v1/runs", simple, &p); s != 503 || p.Code != api.CodeQueueTimeout ||
@@ -45,9 +46,11 @@ func TestALargeRequestIsSentAgainLessOften(t *testing.T) {
 			}
 		})
 	}
+
 	if got := retryPause(maxRetryPause, 10*time.Second, 10*time.Second); got != maxRetryPause {
 		t.Errorf("after a wait in the agent: %v; want %v", got, maxRetryPause)
 	}
+
 	for took, want := range map[time.Duration]time.Duration{0: maxRetryPause, 10 * time.Millisecond: maxRetryPause,
 		100 * time.Millisecond: 400 * time.Millisecond, time.Minute: time.Second} {
 		if got := retryPause(maxRetryPause, took, 2*time.Minute); got != want {

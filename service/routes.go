@@ -238,6 +238,7 @@ func (g *Gateway) muxOf(all []route) *http.ServeMux {
 	for _, one := range all {
 		known[one.method+" "+one.path] = true
 	}
+
 	for _, one := range all {
 		serve := func(w http.ResponseWriter, r *http.Request) {
 			if err := g.handle(one, w, r); err != nil {
@@ -251,6 +252,7 @@ func (g *Gateway) muxOf(all []route) *http.ServeMux {
 			mux.HandleFunc(bare, serve)
 		}
 	}
+
 	g.docs(mux)
 	return mux
 }
@@ -261,16 +263,19 @@ func (g *Gateway) handle(one route, w http.ResponseWriter, r *http.Request) erro
 		if err != nil {
 			return err
 		}
+
 		r = authenticated
 		release, err := g.enterRequest(callerOf(r.Context()).Name)
 		if err != nil {
 			return err
 		}
 		defer release()
+
 		if err := one.checkParams(r.URL.Query()); err != nil {
 			return err
 		}
 	}
+
 	if one.body != nil && !one.lines {
 		if err := requireJSON(r); err != nil {
 			return err
@@ -281,6 +286,7 @@ func (g *Gateway) handle(one route, w http.ResponseWriter, r *http.Request) erro
 		defer a.release()
 		r = r.WithContext(a.withQuota(r.Context()))
 	}
+
 	if one.reads != little {
 		with, release, err := g.acquireRead(r, one.reads)
 		if err != nil {
@@ -289,6 +295,7 @@ func (g *Gateway) handle(one route, w http.ResponseWriter, r *http.Request) erro
 		defer release()
 		r = with
 	}
+
 	return one.serve(w, r)
 }
 
@@ -301,6 +308,7 @@ func (one route) checkParams(given url.Values) error {
 			names = append(names, p.name)
 		}
 	}
+
 	for name := range given {
 		switch {
 		case len(names) == 0:
@@ -309,6 +317,7 @@ func (one route) checkParams(given url.Values) error {
 			return api.Refuse(api.CodeBadRequest, "parameter %.40q does not exist here: the parameters are %v", name, names)
 		}
 	}
+
 	return nil
 }
 

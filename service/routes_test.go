@@ -32,6 +32,7 @@ func TestUnknownParametersAreRefused(t *testing.T) {
 			t.Errorf("%s %s: %d %s; want %s", tt.method, tt.path, s, p.Detail, tt.says)
 		}
 	}
+
 	for _, path := range []string{"/v1/history?project=p&limit=1&all=true", "/v1/stats?project=p&since=2026-01-01T00:00:00Z&all=true",
 		"/v1/alerts?project=p&limit=1&all=true", "/health?x=1"} {
 		if s := send(t, web, "GET", path, "", nil); s != 200 {

@@ -22,25 +22,30 @@ func (g *Gateway) postRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	raw, release, err := g.readBody(w, r)
 	if err != nil {
 		return err
 	}
 	defer func() { release() }()
+
 	ask, err := parseBody(g, r.Context(), raw, decode.RunRequest)
 	if err != nil {
 		return err
 	}
+
 	run, free, err := g.problemRun(r.Context(), ask, len(raw) > largeBodyMin)
 	if err != nil {
 		return err
 	}
+
 	read := release
 	release = func() { free(); read() }
 	o, err := g.newRequest(r, run)
 	if err != nil {
 		return err
 	}
+
 	body := release
 	release = func() { o.releaseBlobs(); body() }
 	if !async {
@@ -57,10 +62,12 @@ func (g *Gateway) postRun(w http.ResponseWriter, r *http.Request) error {
 		g.reply(w, r, http.StatusOK, res)
 		return nil
 	}
+
 	status, err := g.dispatchAsync(o, release)
 	if err != nil {
 		return err
 	}
+
 	release = func() {} // now owned by the run
 	w.Header().Set("Location", "/v1/runs/"+o.id)
 	g.reply(w, r, http.StatusAccepted, status)
@@ -100,6 +107,7 @@ func (g *Gateway) requestOf(c caller, run api.Run, mode checkMode) (o *runReques
 	if err := run.Validate(); err != nil {
 		return nil, err
 	}
+
 	run.Language = g.agent.resolveAlias(run.Language)
 	o = &runRequest{id: runID(), caller: c, sourceSize: len(run.Source), main: run.SourceName, source: run.Source,
 		check: mode, suite: run.Suite, created: time.Now()}
@@ -111,6 +119,7 @@ func (g *Gateway) requestOf(c caller, run api.Run, mode checkMode) (o *runReques
 	if o.run, err = g.permitRun(c, run); err != nil {
 		return nil, err
 	}
+
 	o.maxSlotTime = maxSlotTimeOf(o.run)
 	return o, nil
 }
@@ -120,6 +129,7 @@ func (g *Gateway) dispatchAsync(o *runRequest, release func()) (api.Status, erro
 	if err := g.queue.Refuses(o.queueOwner()); err != nil {
 		return api.Status{}, err
 	}
+
 	ctx, cancel := context.WithCancel(g.kill)
 	a := &activeRun{id: o.id, owner: o.caller.Name, labels: o.run.Labels, created: o.created,
 		cancel: cancel, state: api.Queued,
@@ -137,6 +147,7 @@ func (g *Gateway) dispatchAsync(o *runRequest, release func()) (api.Status, erro
 		return api.Status{}, problem(http.StatusTooManyRequests,
 			api.Fail(api.CodeQueueFull, "%d runs are under way or waiting: send it again later", maxActiveRuns))
 	}
+
 	go func() {
 		defer g.wg.Done()
 		defer cancel()
@@ -147,6 +158,7 @@ func (g *Gateway) dispatchAsync(o *runRequest, release func()) (api.Status, erro
 		a.finish(g, o, res, err)
 		g.runs.finished(a)
 	}()
+
 	return a.status(), nil
 }
 
@@ -162,6 +174,7 @@ func (a *activeRun) finish(g *Gateway, o *runRequest, res api.Result, err error)
 	} else {
 		a.result = &res
 	}
+
 	a.mu.Unlock()
 	if err != nil {
 		a.log.Put(g.kill, api.EventError, a.problem)
@@ -198,15 +211,18 @@ func (g *Gateway) getRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	id := r.PathValue("id")
 	if a := g.runs.get(callerOf(r.Context()).Name, id); a != nil {
 		g.reply(w, r, http.StatusOK, a.status())
 		return nil
 	}
+
 	status, err := g.pastRun(r.Context(), owner, id)
 	if err != nil {
 		return err
 	}
+
 	g.reply(w, r, http.StatusOK, status)
 	return nil
 }
@@ -217,6 +233,7 @@ func (g *Gateway) pastRun(ctx context.Context, owner history.Scope, id string) (
 	if err != nil {
 		return api.Status{}, err
 	}
+
 	s := api.Status{Run: rec.ID, State: api.Done, Created: rec.Created,
 		Labels: api.Labels{Project: rec.Project, Task: rec.Task}}
 	if rec.Code != "" {
@@ -225,6 +242,7 @@ func (g *Gateway) pastRun(ctx context.Context, owner history.Scope, id string) (
 				RetrySafe: statusOf(rec.Code) >= http.StatusInternalServerError, Run: rec.ID})
 		return s, nil
 	}
+
 	s.Result, err = resultOf(rec)
 	return s, err
 }
@@ -248,6 +266,7 @@ func resultOf(rec api.Record) (*api.Result, error) {
 	if rec.Summary != nil { // even if the detail was left out
 		res.Summary = rec.Summary
 	}
+
 	res.Stdout, res.StdoutTruncated = rec.Stdout, rec.StdoutTruncated
 	res.Stderr, res.StderrTruncated = rec.Stderr, rec.StderrTruncated
 	return res, nil

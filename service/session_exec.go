@@ -21,11 +21,13 @@ func (g *Gateway) postExec(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	raw, release, err := g.readBody(w, r)
 	if err != nil {
 		return err
 	}
 	defer release()
+
 	ask, err := parseBodyAs[api.Exec](g, r.Context(), raw, "exec")
 	if err != nil {
 		return err
@@ -33,16 +35,19 @@ func (g *Gateway) postExec(w http.ResponseWriter, r *http.Request) error {
 	if err := ask.Validate(); err != nil {
 		return err
 	}
+
 	o := &runRequest{
 		id: runID(), session: id, caller: c, sourceSize: len(ask.Source), created: time.Now(),
 		run:         api.Run{Language: s.language, Labels: s.labels},
 		maxSlotTime: time.Duration(cmp.Or(ask.Limits.Wall, api.DefaultCeiling().Wall)),
 	}
+
 	ctx, done, err := g.track(r)
 	if err != nil {
 		return err
 	}
 	defer done()
+
 	if !strings.Contains(r.Header.Get("Accept"), eventStream) {
 		o.fn = func(context.Context) (api.Result, error) {
 			res, err := g.cfg.Agent.Exec(r.Context(), id, ask) // cancelRemaining ends it by ending its session
@@ -56,6 +61,7 @@ func (g *Gateway) postExec(w http.ResponseWriter, r *http.Request) error {
 		g.reply(w, r, http.StatusOK, res)
 		return nil
 	}
+
 	return g.streamExec(ctx, w, r, o, ask)
 }
 
@@ -72,6 +78,7 @@ func (g *Gateway) streamExec(ctx context.Context, w http.ResponseWriter, r *http
 		finishStreams(&res, stdout, stderr)
 		return g.adaptExec(o.session, res, err)
 	}
+
 	res, err := g.dispatchExec(ctx, o)
 	switch {
 	case err != nil && out.last == 0:
@@ -81,6 +88,7 @@ func (g *Gateway) streamExec(ctx context.Context, w http.ResponseWriter, r *http
 	case !out.put(api.EventResult, res):
 		out.put(api.EventError, g.countedProblem(noQuotaError(res.Run)))
 	}
+
 	return nil
 }
 
@@ -130,9 +138,11 @@ func (e *eventWriter) put(name api.EventName, v any) bool {
 		return false
 	}
 	defer release()
+
 	if e.last == 0 {
 		e.g.stream(e.w)
 	}
+
 	e.last++
 	setWriteDeadline(e.w)
 	_ = events.Event{ID: e.last, Name: name, Data: data}.Write(e.w) // if the client has left, the request's context ends

@@ -24,18 +24,22 @@ func (g *Gateway) putFile(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	executable, err := flag(r.URL.Query(), "executable")
 	if err != nil {
 		return err
 	}
+
 	body, err := g.limitedBody(w, r, g.cfg.MaxBlob)
 	if err != nil {
 		return err
 	}
 	defer body.release()
+
 	if err := files.Put(r.Context(), r.PathValue("name"), body, executable); err != nil {
 		return g.forgetIfSessionEnded(r.Context(), r.PathValue("id"), body.reason(err))
 	}
+
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
@@ -59,11 +63,13 @@ func (g *Gateway) getFile(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	release, err := g.transferSlot(r)
 	if err != nil {
 		return err
 	}
 	defer release()
+
 	out := &fileResponse{w: w}
 	err = files.Get(r.Context(), r.PathValue("name"), out)
 	switch {
@@ -75,6 +81,7 @@ func (g *Gateway) getFile(w http.ResponseWriter, r *http.Request) error {
 	case !out.headersSent:
 		_, err = out.Write(nil) // the file is empty
 	}
+
 	return err
 }
 
@@ -111,8 +118,10 @@ func (g *Gateway) janitor(ctx context.Context, stale []string) {
 		case <-ctx.Done():
 		}
 	}
+
 	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()
+
 	for {
 		select {
 		case <-tick.C:

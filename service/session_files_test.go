@@ -21,6 +21,7 @@ func TestSessionFileAnswers(t *testing.T) {
 			say(w, 200, struct{}{})
 		}
 	})
+
 	web := serveFake(t, mux, func(c *Config) { c.MaxBlob = 1 << 10 })
 	if s := send(t, web, "POST", "/v1/sessions", made, nil); s != 201 {
 		t.Fatal(s)
@@ -28,6 +29,7 @@ func TestSessionFileAnswers(t *testing.T) {
 	if s := send(t, web, "HEAD", "/v1/sessions/s1/files/a", "", nil); s != 200 {
 		t.Errorf("HEAD: %d", s)
 	}
+
 	for _, body := range []io.Reader{strings.NewReader(strings.Repeat("x", 2<<10)), io.LimitReader(zeros{}, 2<<10)} {
 		req, err := http.NewRequestWithContext(t.Context(), "PUT", web.URL+"/v1/sessions/s1/files/a", body)
 		if err != nil {
@@ -42,16 +44,19 @@ func TestSessionFileAnswers(t *testing.T) {
 			t.Errorf("a file over the bound: %d", res.StatusCode)
 		}
 	}
+
 	for _, name := range []string{"a//b", "./a", "a/../b", "a/"} {
 		req, err := http.NewRequestWithContext(t.Context(), "PUT", web.URL, strings.NewReader("x"))
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		req.URL.Path = "/v1/sessions/s1/files/" + name
 		res, err := web.Client().Transport.RoundTrip(req)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		res.Body.Close()
 		if res.StatusCode != 400 {
 			t.Errorf("name %q: %d; want it refused, and not led to another file", name, res.StatusCode)
@@ -88,6 +93,7 @@ func TestAFileWithoutAName(t *testing.T) {
 	if s := send(t, web, "POST", "/v1/sessions", made, nil); s != 201 {
 		t.Fatal(s)
 	}
+
 	for _, path := range []string{"/v1/sessions/s1/files", "/v1/sessions/s1/files?volume=true"} {
 		for _, method := range []string{"DELETE", "PUT"} {
 			var p api.Problem

@@ -114,12 +114,14 @@ func (r *sessionRegistry) reserve(name string, s sessionEntry,
 	checkQuota func(own, all sessionUsage) error) (conflicts []string, resolved <-chan struct{}, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	var own, all sessionUsage
 	for id, other := range r.all {
 		all = all.plus(sessionUsage{1, other.memory})
 		if other.owner != s.owner {
 			continue
 		}
+
 		own = own.plus(sessionUsage{1, other.memory})
 		if other.labels == s.labels && s.labels != (api.Labels{}) {
 			p := problem(http.StatusConflict,
@@ -132,9 +134,11 @@ func (r *sessionRegistry) reserve(name string, s sessionEntry,
 			return []string{id}, nil, p
 		}
 	}
+
 	if err := checkQuota(own, all); err != nil {
 		return r.idsLocked(func(sessionEntry) bool { return true }), nil, err
 	}
+
 	s.resolved = make(chan struct{})
 	r.all[name] = s
 	return nil, nil, nil
@@ -182,6 +186,7 @@ func (r *sessionRegistry) drop(ids ...string) error {
 		}
 		delete(r.all, id)
 	}
+
 	changed := n != len(r.all)+len(r.stale)
 	r.mu.Unlock()
 	if !changed {
@@ -195,8 +200,10 @@ func (r *sessionRegistry) save() error {
 	if r.path == "" {
 		return nil
 	}
+
 	r.write.Lock()
 	defer r.write.Unlock()
+
 	r.mu.Lock()
 	ids := append(r.idsLocked(func(sessionEntry) bool { return true }), r.stale...)
 	r.mu.Unlock()
@@ -204,10 +211,12 @@ func (r *sessionRegistry) save() error {
 	for _, id := range ids {
 		fmt.Fprintln(&text, id)
 	}
+
 	tmp, err := os.CreateTemp(filepath.Dir(r.path), ".sessions-")
 	if err != nil {
 		return saveError(err)
 	}
+
 	_, err = tmp.WriteString(text.String())
 	err = errors.Join(err, tmp.Close())
 	if err == nil {

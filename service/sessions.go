@@ -16,10 +16,12 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer release()
+
 	ask, err := parseBodyAs[api.SessionRequest](g, r.Context(), raw, "session")
 	if err != nil {
 		return err
 	}
+
 	c := callerOf(r.Context())
 	if err := nameVolume(&ask, c); err != nil {
 		return err
@@ -30,12 +32,14 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
 	if ask, err = g.permitSession(c, ask); err != nil {
 		return err
 	}
+
 	packages := api.PackageRequest{Language: ask.Language, Requirements: ask.Requirements, Index: ask.Index}
 	s, err := withPackages(r.Context(), g, c, packages,
 		func() (api.Session, error) { return g.createSession(r.Context(), ask, c) })
 	if err != nil {
 		return err
 	}
+
 	g.log.Info("session", "session", s.ID, "key", c.Name, "project", ask.Labels.Project, "task", ask.Labels.Task)
 	w.Header().Set("Location", "/v1/sessions/"+s.ID)
 	g.reply(w, r, http.StatusCreated, s)
@@ -50,10 +54,12 @@ func (g *Gateway) createSession(ctx context.Context, ask api.SessionRequest, c c
 			memory: requestedMemory(ask)}, c); err != nil {
 		return api.Session{}, err
 	}
+
 	// If the caller disconnects now, it leaves a session, which ends by itself when it is idle. Its
 	// id is recorded here, and the caller may list it.
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
+
 	s, err := g.makeSession(within, ask, c)
 	if err != nil {
 		return s, errors.Join(err, g.sessions.drop(reserved))
@@ -77,6 +83,7 @@ func (g *Gateway) reserve(ctx context.Context, reserved string, s sessionEntry, 
 		if g.stopping.Err() != nil {
 			return errStopping()
 		}
+
 		conflicts, resolved, err := g.sessions.reserve(reserved, s, checkQuota)
 		if resolved != nil {
 			select {
@@ -86,11 +93,13 @@ func (g *Gateway) reserve(ctx context.Context, reserved string, s sessionEntry, 
 				return err
 			}
 		}
+
 		gone := false
 		for _, id := range conflicts {
 			_, lerr := g.fetchSession(ctx, id)
 			gone = gone || ended(lerr)
 		}
+
 		if !gone {
 			return err
 		}
@@ -110,6 +119,7 @@ func (g *Gateway) getSessions(w http.ResponseWriter, r *http.Request) error {
 			page.Items = append(page.Items, s)
 		}
 	}
+
 	g.reply(w, r, http.StatusOK, page)
 	return nil
 }
@@ -193,5 +203,6 @@ func (g *Gateway) endSessions(ctx context.Context, ids []string, why string) err
 		}
 		errs = append(errs, g.sessions.drop(id))
 	}
+
 	return errors.Join(errs...)
 }

@@ -34,6 +34,7 @@ func (f *fakeSessions) mux() *http.ServeMux {
 			f.begun <- struct{}{}
 			<-f.begin
 		}
+
 		f.mu.Lock()
 		if f.fail > 0 {
 			f.fail--
@@ -41,6 +42,7 @@ func (f *fakeSessions) mux() *http.ServeMux {
 			deny(w, 503, api.Fail(api.CodeOverloaded, "no memory"))
 			return
 		}
+
 		f.n++
 		id := fmt.Sprintf("s%d", f.n)
 		f.live[id] = true
@@ -51,6 +53,7 @@ func (f *fakeSessions) mux() *http.ServeMux {
 		s.Limits = ask.Limits.Over(api.Defaults())
 		say(w, 201, s)
 	})
+
 	mux.HandleFunc("GET /v1/sessions/{id}", func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
 		live, known := f.live[r.PathValue("id")]
@@ -64,6 +67,7 @@ func (f *fakeSessions) mux() *http.ServeMux {
 			deny(w, 404, api.Refuse(api.CodeNotFound, "no session"))
 		}
 	})
+
 	return mux
 }
 
@@ -80,6 +84,7 @@ func TestSessionBeingCreated(t *testing.T) {
 	var one struct {
 		ID string `json:"session_id"`
 	}
+
 	status := make(chan int)
 	go func() { status <- send(t, web, "POST", "/v1/sessions", made, &one) }()
 	<-f.begun
@@ -87,6 +92,7 @@ func TestSessionBeingCreated(t *testing.T) {
 	if s := send(t, web, "GET", "/v1/sessions", "", &page); s != 200 || len(page.Items) != 0 {
 		t.Errorf("sessions meanwhile: %d, %+v", s, page.Items)
 	}
+
 	var p, second api.Problem
 	another := make(chan int)
 	go func() { another <- send(t, web, "POST", "/v1/sessions", made, &second) }()
@@ -95,6 +101,7 @@ func TestSessionBeingCreated(t *testing.T) {
 		t.Fatalf("another meanwhile: %d, %+v; there is no id yet", s, second)
 	case <-time.After(100 * time.Millisecond):
 	}
+
 	close(f.begin)
 	if s := <-status; s != 201 {
 		t.Fatalf("made: %d", s)
@@ -122,12 +129,14 @@ func TestSessionCreationFails(t *testing.T) {
 	for range 3 {
 		go ask()
 	}
+
 	time.Sleep(100 * time.Millisecond)
 	close(f.begin)
 	got := map[int]int{}
 	for range 4 {
 		got[<-status]++
 	}
+
 	if got[503] != 1 || got[201] != 1 || got[409] != 2 {
 		t.Errorf("answers %v; want that of the one that failed, a session, and two conflicts that name it", got)
 	}
@@ -140,10 +149,12 @@ func TestSessionsOfAKeyAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	keys, err := auth.ParseKeys([]byte("keys:\n" + strings.Replace(line, "}", ", sessions: 1}", 1) + "\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	f := &fakeSessions{begun: make(chan struct{}, 8), begin: make(chan struct{})}
 	web := serveFake(t, f.mux(), func(c *Config) { c.Keys = keys })
 	as := []string{"Authorization", "Bearer " + token}
@@ -151,6 +162,7 @@ func TestSessionsOfAKeyAreBounded(t *testing.T) {
 	for range 8 {
 		go func() { status <- send(t, web, "POST", "/v1/sessions", `{"image":"tiny"}`, nil, as...) }()
 	}
+
 	<-f.begun
 	got := map[int]int{}
 	for range 7 {
@@ -161,15 +173,18 @@ func TestSessionsOfAKeyAreBounded(t *testing.T) {
 			t.Fatal("a second session is made")
 		}
 	}
+
 	close(f.begin)
 	got[<-status]++
 	if got[201] != 1 || got[429] != 7 {
 		t.Errorf("answers %v; want one session", got)
 	}
+
 	f.end("s1")
 	if s := send(t, web, "POST", "/v1/sessions", made, nil, as...); s != 201 {
 		t.Errorf("after it has ended: %d", s)
 	}
+
 	f.end("s2")
 	if s := send(t, web, "POST", "/v1/sessions", made, nil, as...); s != 201 {
 		t.Errorf("after one of the same project and task has ended: %d", s)
@@ -189,17 +204,20 @@ func TestStreamedExecAfterBusy(t *testing.T) {
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
 			t.Error(err)
 		}
+
 		c, rw, err := w.(http.Hijacker).Hijack()
 		if err != nil {
 			t.Error(err)
 			return
 		}
 		defer c.Close()
+
 		frame := func(k api.FrameType, payload string) {
 			head := make([]byte, api.FrameHeader)
 			api.PutFrameHeader(head, k, len(payload))
 			_, _ = io.WriteString(c, string(head)+payload)
 		}
+
 		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: brig-stream/1\r\n\r\n")
 		frame(api.FrameAdmitted, "")
 		buf := make([]byte, api.FrameMax)
@@ -210,17 +228,21 @@ func TestStreamedExecAfterBusy(t *testing.T) {
 			}
 			frame(api.FrameStdout, string(payload))
 		}
+
 		frame(api.FrameResult, `{"verdict":"ok"}`)
 	})
+
 	web := serveFake(t, mux, nil)
 	if s := send(t, web, "POST", "/v1/sessions", made, nil); s != 201 {
 		t.Fatal(s)
 	}
+
 	req, err := http.NewRequestWithContext(t.Context(), "POST", web.URL+"/v1/sessions/s1/exec",
 		strings.NewReader(`{"argv":["cat"],"stdin":"input"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream")
 	res, err := web.Client().Do(req)
@@ -228,6 +250,7 @@ func TestStreamedExecAfterBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
+
 	text, err := io.ReadAll(res.Body)
 	if err != nil || !strings.Contains(string(text), `"data":"input"`) || tries != 2 {
 		t.Errorf("after %d tries: %v\n%s", tries, err, text)

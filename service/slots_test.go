@@ -28,34 +28,41 @@ func TestExecsOfASessionHoldFewSlots(t *testing.T) {
 		within.Add(-1)
 		say(w, 200, api.Result{Verdict: api.OK})
 	})
+
 	web := serveFake(t, mux, func(c *Config) { c.Wait = 3 * time.Second })
 	if s := send(t, web, "POST", "/v1/sessions", made, nil); s != 201 {
 		t.Fatal(s)
 	}
+
 	const exec = "/v1/sessions/s1/exec"
 	done := make(chan int, slots)
 	for range slots {
 		go func() { done <- send(t, web, "POST", exec, `{"argv":["true"]}`, nil) }()
 	}
+
 	for range slots - api.SessionExecs {
 		if s := <-done; s != 429 {
 			t.Errorf("one too many: %d; want it refused at once", s)
 		}
 	}
+
 	if s := send(t, web, "POST", "/v1/runs", `{"image":"tiny","argv":["true"]}`, nil); s != 200 {
 		t.Errorf("another's run meanwhile: %d", s)
 	}
+
 	var p api.Problem
 	if s := send(t, web, "POST", exec, `{"argv":["true"]}`, &p); s != 429 || p.Code != api.CodeSessionBusy ||
 		!p.RetrySafe || p.RetryAfter == 0 {
 		t.Errorf("one more: %d, %+v", s, p)
 	}
+
 	close(end)
 	for range api.SessionExecs {
 		if s := <-done; s != 200 {
 			t.Errorf("one that was carried out: %d", s)
 		}
 	}
+
 	for range 3 * api.SessionExecs { // the place of an exec is free before its response is sent
 		if s := send(t, web, "POST", exec, `{"argv":["true"]}`, nil); s != 200 {
 			t.Errorf("afterwards: %d", s)
@@ -75,22 +82,26 @@ func TestSlotsAreReleasedWithoutAResponse(t *testing.T) {
 		}
 		say(w, 200, api.Result{Verdict: api.OK})
 	})
+
 	web := serveFake(t, mux, nil)
 	done := make(chan int, 4)
 	const short = `{"language":"x","source":"y","limits":{"wall":"100ms"},"compile_limits":{"wall":"100ms"}}`
 	for range 4 {
 		go func() { done <- send(t, web, "POST", "/v1/runs", short, nil) }()
 	}
+
 	for deadline := time.Now().Add(30 * time.Second); stuck.Load() < 4; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d runs are asked of the agent", stuck.Load())
 		}
 	}
+
 	var res api.Result
 	if status := send(t, web, "POST", "/v1/runs", short, &res); status != 200 || res.Verdict != api.OK ||
 		res.Timing.Queued < int64(slotSlack/2) {
 		t.Errorf("one more: %d, %+v", status, res)
 	}
+
 	close(end)
 	for range 4 {
 		if status := <-done; status != 200 {

@@ -25,13 +25,16 @@ func TestStoppingServiceAnswers(t *testing.T) {
 		<-end
 		say(w, 200, api.Result{Verdict: api.OK})
 	})
+
 	g := serveFake(t, mux, func(c *Config) { c.Grace = time.Minute }).Config.Handler.(*Gateway)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
+
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(ctx, ln) }()
 	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // a new connection for each request
@@ -48,14 +51,17 @@ func TestStoppingServiceAnswers(t *testing.T) {
 			break
 		}
 	}
+
 	for path, want := range map[string]int{"/health": 200, "/health/ready": 503, "/v1/history": 200} {
 		if s := requestStatus(t, c, "GET", url+path); s != want {
 			t.Errorf("GET %s: %d; want %d", path, s, want)
 		}
 	}
+
 	if s := requestStatus(t, c, "POST", url+"/v1/runs"); s != 503 {
 		t.Errorf("a run: %d", s)
 	}
+
 	close(end)
 	if s := <-run; s != 200 {
 		t.Errorf("the run that was waited for: %d", s)
@@ -96,6 +102,7 @@ func TestRunsThatAreCutOff(t *testing.T) {
 				p.Run == "" || !p.RetrySafe {
 				t.Fatalf("%d, %+v", s, p)
 			}
+
 			<-begun
 			switch tt.name {
 			case "the service stops":
@@ -103,6 +110,7 @@ func TestRunsThatAreCutOff(t *testing.T) {
 			case "its caller cancels":
 				send(t, web, "DELETE", "/v1/runs/"+status.Run, "", nil)
 			}
+
 			g.wg.Wait()
 
 			recorded, err := g.pastRun(t.Context(), history.Scope{Everyone: true}, cmp.Or(status.Run, p.Run))
@@ -132,21 +140,25 @@ func cutOffAgent(t *testing.T, begun chan struct{}, events, canceled bool) *http
 			say(w, 200, api.Result{Verdict: api.Canceled, Stage: api.StageRun})
 			return
 		}
+
 		c, rw, err := w.(http.Hijacker).Hijack()
 		if err != nil {
 			t.Error(err)
 			return
 		}
 		defer c.Close()
+
 		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: brig-stream/1\r\n\r\n")
 		close(begun)
 		if !canceled {
 			_, _ = io.Copy(io.Discard, rw) // until the caller leaves
 		}
+
 		said := `{"verdict":"canceled","stage":"run"}`
 		head := make([]byte, api.FrameHeader)
 		api.PutFrameHeader(head, api.FrameResult, len(said))
 		_, _ = io.WriteString(c, string(head)+said)
 	})
+
 	return mux
 }

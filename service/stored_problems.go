@@ -61,15 +61,18 @@ func (g *Gateway) putProblem(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	c, name := callerOf(r.Context()), r.PathValue("name")
 	if err := api.ProblemName(name); err != nil {
 		return err
 	}
+
 	ctx, done, err := g.track(r)
 	if err != nil {
 		return err
 	}
 	defer done()
+
 	if err := g.pendingProblems.Acquire(ctx, c.Name, 1, g.cfg.Wait); errors.Is(err, quota.ErrFull) {
 		return problem(http.StatusTooManyRequests,
 			api.Fail(api.CodeBusy, "another package of this key is being stored and takes long: send this one again later"))
@@ -77,6 +80,7 @@ func (g *Gateway) putProblem(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer g.pendingProblems.Release(c.Name, 1)
+
 	draft, err := store.Begin(c.Name, name, func(own, all problems.Usage, more int64) error {
 		return c.checkProblemQuota(own, all, more, g.cfg.MaxProblems, g.cfg.Keys.Multiple())
 	})
@@ -88,14 +92,17 @@ func (g *Gateway) putProblem(w http.ResponseWriter, r *http.Request) error {
 			g.log.Error("package not removed", "key", c.Name, "problem", name, "err", err)
 		}
 	}()
+
 	if err := g.receivePackage(w, r, draft); err != nil {
 		return err
 	}
+
 	stored, err := g.readPackage(ctx, c, name, draft)
 	if err != nil {
 		return diskError(err)
 	}
 	defer stored.Close()
+
 	g.log.Info("problem stored", "key", c.Name, "problem", name, "digest", stored.About().Digest)
 	return g.replyProblem(w, r, stored)
 }
@@ -107,10 +114,12 @@ func (g *Gateway) receivePackage(w http.ResponseWriter, r *http.Request, draft *
 		return err
 	}
 	defer body.release()
+
 	in := &reservingReader{countingReader: body, reserve: draft.Reserve, reserved: max(r.ContentLength, 0)}
 	if err := draft.Reserve(in.reserved); err != nil {
 		return err
 	}
+
 	_, err = io.Copy(draft.Archive, in)
 	switch {
 	case in.err != nil:
@@ -120,6 +129,7 @@ func (g *Gateway) receivePackage(w http.ResponseWriter, r *http.Request, draft *
 	case err != nil:
 		return diskError(err)
 	}
+
 	return nil
 }
 
@@ -131,14 +141,17 @@ func (g *Gateway) readPackage(ctx context.Context, c caller, name string,
 		return nil, err
 	}
 	defer slot.Release()
+
 	parts, err := g.cfg.ReadProblem(ctx, name, draft.Archive, draft.Out)
 	if err != nil {
 		return nil, err
 	}
+
 	contents, text, err := draft.Contents(parts)
 	if err != nil {
 		return nil, err
 	}
+
 	var cost bodyCost
 	cost.add(text)
 	memory := contents + cost.total
@@ -154,6 +167,7 @@ func (g *Gateway) readPackage(ctx context.Context, c caller, name string,
 		return nil, api.Refuse(api.CodeTooLarge,
 			"the large files of its tests have %s, and the blobs of this key may have %s: have the operator raise blobs of the key", api.Size(parts.Blobs), blobs)
 	}
+
 	return draft.Commit(parts, memory)
 }
 
@@ -187,6 +201,7 @@ func (c caller) checkProblemQuota(own, all problems.Usage, more int64, most api.
 		return api.Refuse(api.CodeAboveCeiling,
 			"the stored problems of this key have %s of the %s that all may have, and the rest is kept for other keys: remove one, or have the operator set a limit for the key (problem_bytes)", api.Size(own.Bytes), most)
 	}
+
 	return nil
 }
 

@@ -45,6 +45,7 @@ func zipped(t *testing.T, files ...string) string {
 			t.Fatal(err)
 		}
 	}
+
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -72,6 +73,7 @@ func (a *agentWithBlobs) mux(t *testing.T) *http.ServeMux {
 		a.sent++
 		say(w, 200, struct{}{})
 	})
+
 	mux.HandleFunc("HEAD /v1/blobs/{digest}", func(w http.ResponseWriter, r *http.Request) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -79,15 +81,18 @@ func (a *agentWithBlobs) mux(t *testing.T) *http.ServeMux {
 			w.WriteHeader(404)
 		}
 	})
+
 	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
 		text, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
+
 		run, err := decode.Run(text)
 		if err != nil {
 			t.Error(err)
 		}
+
 		a.mu.Lock()
 		a.runs = append(a.runs, run)
 		a.mu.Unlock()
@@ -97,10 +102,12 @@ func (a *agentWithBlobs) mux(t *testing.T) *http.ServeMux {
 		for _, one := range run.Tests {
 			res.Tests = append(res.Tests, api.TestResult{ID: one.ID, Answer: api.Accepted, Result: api.Result{Verdict: api.OK}})
 		}
+
 		summary := api.Summarize(len(run.Tests), res.Tests)
 		res.Summary = &summary
 		answerRun(w, r, res)
 	})
+
 	return mux
 }
 
@@ -138,6 +145,7 @@ func TestRunsAreJudgedByAProblem(t *testing.T) {
 		!strings.Contains(string(stored.Manifest), `"1.in"`) {
 		t.Errorf("stored %+v", stored)
 	}
+
 	for _, ref := range []string{"sum", stored.Digest} {
 		if s := send(t, web, "GET", "/v1/problems/"+ref, "", &got, as["ann"]...); s != 200 || got.Digest != stored.Digest ||
 			string(got.Manifest) != string(stored.Manifest) {
@@ -151,6 +159,7 @@ func TestRunsAreJudgedByAProblem(t *testing.T) {
 			}
 		}
 	}
+
 	run := a.last()
 	if len(run.Tests) != 2 || string(run.Tests[0].Stdin) != "1 2" || string(*run.Tests[0].Expected) != "THE-ANSWER" ||
 		a.blobs[run.Tests[1].StdinBlob] != long ||
@@ -160,6 +169,7 @@ func TestRunsAreJudgedByAProblem(t *testing.T) {
 	if a.sent != 1 {
 		t.Errorf("%d blobs were sent", a.sent)
 	}
+
 	a.mu.Lock()
 	clear(a.blobs) // the agent has evicted it
 	a.mu.Unlock()
@@ -168,10 +178,12 @@ func TestRunsAreJudgedByAProblem(t *testing.T) {
 		as["ann"]...); s != 202 {
 		t.Errorf("async: %d", s)
 	}
+
 	var page api.Page[api.StoredProblem]
 	if s := send(t, web, "GET", "/v1/problems", "", &page, as["bob"]...); s != 200 || len(page.Items) != 0 {
 		t.Errorf("bob sees %+v", page.Items)
 	}
+
 	var p api.Problem
 	for _, ref := range []string{"sum", stored.Digest} {
 		if s := send(t, web, "POST", "/v1/runs", fmt.Sprintf(`{"problem": %q, "language": "python", "source": ""}`, ref), &p,
@@ -182,9 +194,11 @@ func TestRunsAreJudgedByAProblem(t *testing.T) {
 			t.Errorf("bob reads %s: %d %+v", ref, s, p)
 		}
 	}
+
 	if s := send(t, web, "DELETE", "/v1/problems/sum", "", &p, as["bob"]...); s != 404 {
 		t.Errorf("bob removes it: %d", s)
 	}
+
 	again, as := serveProblems(t, a, dir, nil) // a restart
 	if s := send(t, again, "GET", "/v1/problems", "", &page, as["ann"]...); s != 200 || len(page.Items) != 1 ||
 		page.Items[0].Digest != stored.Digest || page.Items[0].Manifest != nil {
@@ -206,6 +220,7 @@ func TestAProblemExcludesFields(t *testing.T) {
 	if s := send(t, web, "PUT", "/v1/problems/p", zipped(t, "1.in", "", "1.out", ""), nil, as["ann"]...); s != 200 {
 		t.Fatal(s)
 	}
+
 	for field, value := range map[string]string{
 		"tests": `[{"stdin": ""}]`, "compare": `{"how": "exact"}`, "check": `{"protocol": "exit", "language": "python", "source": ""}`,
 		"interactor": `{"protocol": "kattis", "language": "python", "source": ""}`, "groups": `[{"id": "a"}]`, "passes": `2`, "stdin": `"x"`,
@@ -217,6 +232,7 @@ func TestAProblemExcludesFields(t *testing.T) {
 			t.Errorf("%s: %d %+v", field, s, p)
 		}
 	}
+
 	for body, want := range map[string]string{
 		`{"problem": "p", "image": "i", "argv": ["x"]}`:                         "set language and source",
 		`{"problem": "../p", "language": "python", "source": ""}`:               "write a name",
@@ -230,9 +246,11 @@ func TestAProblemExcludesFields(t *testing.T) {
 			t.Errorf("%s: %d %+v", body, s, p)
 		}
 	}
+
 	if len(a.runs) != 0 {
 		t.Errorf("the agent got %+v", a.runs)
 	}
+
 	var p api.Problem
 	if s := send(t, web, "POST", "/execute", `{"problem": "p", "code": ""}`, &p, as["ann"]...); s != 400 ||
 		!strings.Contains(p.Detail, "unknown field") {
@@ -252,6 +270,7 @@ func TestAWrongPackageChangesNothing(t *testing.T) {
 			t.Fatalf("%s: %d", key, s)
 		}
 	}
+
 	for _, tt := range []struct {
 		name, key, path, body string
 		status                int
@@ -283,9 +302,11 @@ func TestAWrongPackageChangesNothing(t *testing.T) {
 			t.Errorf("%s: then %d %+v", tt.name, s, got)
 		}
 	}
+
 	if s := send(t, web, "PUT", "/v1/problems/p", good, nil, as["few"]...); s != 200 {
 		t.Errorf("the only one is replaced: %d", s)
 	}
+
 	none := serveFake(t, a.mux(t), nil)
 	for _, path := range []string{"/v1/problems", "/v1/problems/p"} {
 		var p api.Problem
@@ -312,21 +333,26 @@ func TestRunsOfProblemsReserveMemory(t *testing.T) {
 	for i := range 20 {
 		files = append(files, fmt.Sprintf("%d.in", i), strings.Repeat("x", 60<<10), fmt.Sprintf("%d.out", i), "")
 	}
+
 	if s := send(t, web, "PUT", "/v1/problems/p", zipped(t, files...), nil, as["ann"]...); s != 200 {
 		t.Fatal(s)
 	}
+
 	g := web.Config.Handler.(*Gateway)
 	for range 8 { // four of them would fill the memory
 		if s := send(t, web, "POST", "/v1/runs", `{"problem": "p", "language": "python", "source": ""}`, nil, as["ann"]...); s != 200 {
 			t.Errorf("a run: %d", s)
 		}
 	}
+
 	if n := g.bodyQuota.Total(); n != 0 {
 		t.Errorf("%d bytes stay reserved", n)
 	}
+
 	for i := range 80 {
 		files = append(files, fmt.Sprintf("%d.in", 100+i), strings.Repeat("x", 60<<10), fmt.Sprintf("%d.out", 100+i), "")
 	}
+
 	var p api.Problem
 	if s := send(t, web, "PUT", "/v1/problems/p", zipped(t, files...), &p, as["ann"]...); s != 413 ||
 		!strings.Contains(p.Detail, "--max-body") {
@@ -354,6 +380,7 @@ func TestRemoteProblems(t *testing.T) {
 	if page, err := ann.Problems(t.Context()); err != nil || len(page.Items) != 1 {
 		t.Errorf("%+v, %v", page, err)
 	}
+
 	var p *api.Problem
 	if _, err := ann.PutProblem(t.Context(), "p", strings.NewReader("no archive")); !errors.As(err, &p) || p.Code != api.CodeBadProblem {
 		t.Error(err)

@@ -21,6 +21,7 @@ func TestRunsOfSuites(t *testing.T) {
 		}
 		say(w, 200, api.Result{Verdict: api.Nonzero, ExitCode: 1, Files: files})
 	})
+
 	web := serveFake(t, mux, nil)
 	const body = `{"language":"python","source":"def sq(x): return x","source_name":"sq.py","files":[{"name":"test_sq.py","content":"x"}],"suite":{"report":"pytest","cases":3}}`
 	files = []api.File{{Name: "brig-report.xml", Content: api.Bytes(`<testsuites><testsuite><testcase classname="test_sq" name="test_a"/>
@@ -41,6 +42,7 @@ func TestRunsOfSuites(t *testing.T) {
 	if s := res.Summary; s == nil || s.Tests != 3 || s.Accepted != 1 || s.Answer != api.WrongAnswer {
 		t.Errorf("%+v", s)
 	}
+
 	var kept api.Status
 	if s := send(t, web, "GET", "/v1/runs/"+res.Run, "", &kept); s != 200 || kept.Result.Summary == nil || kept.Result.Summary.Accepted != 1 {
 		t.Errorf("the history has %d, %+v", s, kept)

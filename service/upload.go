@@ -42,13 +42,16 @@ func (g *Gateway) transferSlot(r *http.Request) (release func(), err error) {
 	if slot := g.uploads.TryTake(owner); slot != nil {
 		return slot.Release, nil
 	}
+
 	wait, stopWaiting := context.WithTimeout(r.Context(), uploadWait)
 	defer stopWaiting()
+
 	connlimit.MarkIdle(r)
 	slot, err := g.uploads.Take(wait, owner)
 	if connlimit.MarkBusy(r) != nil {
 		err = errConnClosed
 	}
+
 	switch {
 	case err == nil:
 		return slot.Release, nil
@@ -60,10 +63,12 @@ func (g *Gateway) transferSlot(r *http.Request) (release func(), err error) {
 	case r.Context().Err() != nil:
 		return nil, r.Context().Err()
 	}
+
 	most, hint := g.cfg.MaxBodies, "have the operator raise --max-bodies"
 	if owner.MaxSlots > 0 && g.uploads.Held(owner.Key) >= owner.MaxSlots {
 		most, what, hint = owner.MaxSlots, "requests of this key", "have the operator raise bodies of the key"
 	}
+
 	return nil, problem(http.StatusTooManyRequests,
 		api.Fail(api.CodeTooManyBodies,
 			"the bodies or files of %d %s are still being transferred, and that is the most at once: send the request again later, send and read faster, or %s", most, what, hint))

@@ -12,6 +12,7 @@ func text(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)
 	}
+
 	var out strings.Builder
 	out.Grow(len(b) + len(b)/8)
 	for len(b) > 0 {
@@ -22,6 +23,7 @@ func text(b []byte) string {
 		out.WriteRune(r)
 		b = b[n:]
 	}
+
 	return out.String()
 }
 

@@ -28,23 +28,28 @@ func (g *Gateway) verifyProblem(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	ask, err := g.verifyRequest(w, r)
 	if err != nil {
 		return err
 	}
+
 	c := callerOf(r.Context())
 	p, err := store.Find(c.Name, r.PathValue("name"))
 	if err != nil {
 		return err
 	}
 	defer p.Close()
+
 	ctx, done, err := g.track(r)
 	if err != nil {
 		return err
 	}
 	defer done()
+
 	ctx, stopped := g.untilStop(ctx)
 	defer stopped()
+
 	if err := g.verifications.Acquire(ctx, c.Name, 1, time.Millisecond); errors.Is(err, quota.ErrFull) {
 		return problem(http.StatusTooManyRequests,
 			api.Fail(api.CodeBusy, "another package of this key is being verified: send this one again later"))
@@ -52,8 +57,10 @@ func (g *Gateway) verifyProblem(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer g.verifications.Release(c.Name, 1)
+
 	x := &verification{g: g, c: c}
 	defer x.unpin()
+
 	if !strings.Contains(r.Header.Get("Accept"), jsonLines) {
 		report, err := x.verify(ctx, p, ask, nil)
 		if err != nil {
@@ -62,6 +69,7 @@ func (g *Gateway) verifyProblem(w http.ResponseWriter, r *http.Request) error {
 		g.reply(w, r, http.StatusOK, report)
 		return nil
 	}
+
 	x.stream(ctx, w, p, ask)
 	return nil
 }
@@ -73,6 +81,7 @@ func (g *Gateway) verifyRequest(w http.ResponseWriter, r *http.Request) (ask api
 		return ask, err
 	}
 	defer release()
+
 	if ask, err = parseBodyAs[api.VerifyRequest](g, r.Context(), raw, "request"); err != nil {
 		return ask, err
 	}
@@ -116,18 +125,22 @@ func (x *verification) verify(ctx context.Context, p *problems.Stored, ask api.V
 		return api.Verification{}, err
 	}
 	defer tree.Close()
+
 	largest := int64(0)
 	for _, name := range tree.Names() {
 		largest = max(largest, tree.Size(name))
 	}
+
 	memory := 2*p.Memory() + 2*largest + verificationMemory + int64(len(about.Jury)*(len(about.Tests)+1))*outcomeMemory*int64(max(ask.Repeat, grade.NoiseRuns))
 	if memory > g.maxOfBody() {
 		return api.Verification{},
 			api.Refuse(api.CodeTooLarge,
 				"verifying the package would take %s of memory, and this key gets %s: use brig problem verify, or have the operator raise --max-body", api.Size(memory), api.Size(g.maxOfBody()))
 	}
+
 	reserved := g.bodyQuota.Reserve(x.c.Name, largeBodyMin)
 	defer reserved.Release()
+
 	if err := reserved.Grow(ctx, memory, g.cfg.Wait); errors.Is(err, quota.ErrFull) {
 		return api.Verification{},
 			problem(http.StatusTooManyRequests,
@@ -135,12 +148,14 @@ func (x *verification) verify(ctx context.Context, p *problems.Stored, ask api.V
 	} else if err != nil {
 		return api.Verification{}, err
 	}
+
 	loader := grade.Loader{Problem: about, Tree: tree,
 		Put: func(file string, content []byte) (string, error) { return x.put(ctx, content) }}
 	common, err := loader.Common()
 	if err != nil {
 		return api.Verification{}, err
 	}
+
 	health, _, _ := g.agent.get() // without it the runs fail
 	return verify.Package(ctx, x, loader, common,
 		verify.Options{Longest: ask.Longest, Ceiling: health.Ceiling, Repeat: ask.Repeat, Progress: progress})
@@ -157,6 +172,7 @@ func (x *verification) put(ctx context.Context, content []byte) (string, error) 
 		&countingReader{Reader: bytes.NewReader(content)}); err != nil {
 		return "", err
 	}
+
 	unpin, missing := x.g.blobs.pin(x.c.Name, []string{digest})
 	if missing != "" {
 		return "", problem(http.StatusTooManyRequests,
@@ -166,6 +182,7 @@ func (x *verification) put(ctx context.Context, content []byte) (string, error) 
 	if x.sent == nil {
 		x.sent = map[string]bool{}
 	}
+
 	x.sent[digest], x.pinned = true, append(x.pinned, unpin)
 	return digest, nil
 }
@@ -176,6 +193,7 @@ func (x *verification) Language(_ context.Context, name string) (api.Language, e
 	if err != nil {
 		return api.Language{}, err
 	}
+
 	i := slices.IndexFunc(languages,
 		func(l api.Language) bool { return l.Name == name || slices.Contains(l.Aliases, name) })
 	if i < 0 {
@@ -203,6 +221,7 @@ func (x *verification) Execute(ctx context.Context, r api.Run, test func()) (res
 			}
 			return res, nil
 		}
+
 		if !errors.As(err, &failed) {
 			failed = api.Fail(api.CodeInternal, "%w", err)
 		}
@@ -229,18 +248,22 @@ func (x *verification) stream(ctx context.Context, w http.ResponseWriter, p *pro
 	send := func(line *api.VerifyLine) {
 		mu.Lock()
 		defer mu.Unlock()
+
 		if line == nil {
 			_ = out.Beat() // if the client has left, ctx ends
 			return
 		}
+
 		text, err := json.Marshal(line)
 		if err != nil { // only a bug of this module
 			x.g.log.Error("encode a line of a verification", "err", err)
 			return
 		}
+
 		_, _ = out.Write(append(text, '\n'))
 		_ = out.Flush()
 	}
+
 	beating, stop := context.WithCancel(ctx)
 	var beats sync.WaitGroup
 	beats.Go(func() {
@@ -253,6 +276,7 @@ func (x *verification) stream(ctx context.Context, w http.ResponseWriter, p *pro
 			}
 		}
 	})
+
 	ended := 0
 	report, err := x.verify(ctx, p, ask, func(runs, _ int) (func(int) (func(), func()), func()) {
 		before := ended
@@ -260,6 +284,7 @@ func (x *verification) stream(ctx context.Context, w http.ResponseWriter, p *pro
 			return func() {}, func() { ended++; send(&api.VerifyLine{Ended: ended, Runs: before + runs}) }
 		}, func() {}
 	})
+
 	stop()
 	beats.Wait()
 	last := &api.VerifyLine{End: true, Verification: &report}
@@ -267,5 +292,6 @@ func (x *verification) stream(ctx context.Context, w http.ResponseWriter, p *pro
 		said := x.g.countedProblem(err)
 		last = &api.VerifyLine{End: true, Error: &api.Error{Code: said.Code, Message: said.Detail, RetrySafe: said.RetrySafe}}
 	}
+
 	send(last)
 }

@@ -33,6 +33,7 @@ func TestProblemsAreVerified(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
+
 		run, err := decode.Run(text)
 		if err != nil {
 			t.Error(err)
@@ -40,6 +41,7 @@ func TestProblemsAreVerified(t *testing.T) {
 		if string(run.Source) == "hold" {
 			<-hold
 		}
+
 		runs.Add(1)
 		res := api.Result{Verdict: api.OK}
 		for _, test := range run.Tests {
@@ -50,8 +52,10 @@ func TestProblemsAreVerified(t *testing.T) {
 			}
 			res.Tests = append(res.Tests, one)
 		}
+
 		answerRun(w, r, res)
 	})
+
 	keys, as := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob"})
 	web := serveFake(t, mux, func(c *Config) { c.Keys, c.Problems, c.ReadProblem = keys, t.TempDir(), readHere })
 	put := func(name, wrong string) {
@@ -61,6 +65,7 @@ func TestProblemsAreVerified(t *testing.T) {
 			t.Fatalf("%d %+v", s, stored)
 		}
 	}
+
 	put("good", "wrong")
 	put("bad", "right")
 	put("slow", "hold")
@@ -73,6 +78,7 @@ func TestProblemsAreVerified(t *testing.T) {
 	if !strings.Contains(strings.Join(v.NotRun, "\n"), `no language "cpp"`) {
 		t.Errorf("%q", v.NotRun)
 	}
+
 	v = api.Verification{}
 	if s := send(t, web, "POST", "/v1/problems/bad/verify", `{"repeat":2,"longest":"3s"}`, &v, as["ann"]...); s != 200 || v.OK ||
 		!strings.Contains(strings.Join(v.Mistakes, "\n"), "submissions/wrong_answer/w.py") {
@@ -87,16 +93,19 @@ func TestProblemsAreVerified(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	req.Header.Set("Accept", jsonLines)
 	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(as["ann"]); i += 2 {
 		req.Header.Set(as["ann"][i], as["ann"][i+1])
 	}
+
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
+
 	var lines []api.VerifyLine
 	for s := bufio.NewScanner(res.Body); s.Scan(); {
 		if len(s.Bytes()) == 0 {
@@ -108,6 +117,7 @@ func TestProblemsAreVerified(t *testing.T) {
 		}
 		lines = append(lines, l)
 	}
+
 	if len(lines) != 3 || lines[0].Ended != 1 || lines[1].Ended != 2 || lines[1].Runs != 2 || !lines[2].End || lines[2].Verification == nil ||
 		!lines[2].Verification.OK {
 		t.Errorf("%+v", lines)
@@ -120,10 +130,12 @@ func TestProblemsAreVerified(t *testing.T) {
 			t.Errorf("%s: %d %+v", body, s, p)
 		}
 	}
+
 	var p api.Problem
 	if s := send(t, web, "POST", "/v1/problems/good/verify", `{}`, &p, as["bob"]...); s != 404 || p.Code != api.CodeNoProblem {
 		t.Errorf("another key: %d %+v", s, p)
 	}
+
 	before := runs.Load()
 	first := make(chan int)
 	go func() {
@@ -134,6 +146,7 @@ func TestProblemsAreVerified(t *testing.T) {
 	if s := send(t, web, "POST", "/v1/problems/good/verify", `{}`, &p, as["ann"]...); s != 429 || p.Code != api.CodeBusy {
 		t.Errorf("a second one: %d %+v", s, p)
 	}
+
 	close(hold)
 	if s := <-first; s != 200 {
 		t.Errorf("the first one: %d", s)

@@ -22,6 +22,7 @@ func nameVolume(ask *api.SessionRequest, c caller) error {
 	if ask.Volume == nil {
 		return nil
 	}
+
 	switch {
 	case ask.Volume.Name != "":
 		return api.Refuse(api.CodeBadRequest,
@@ -29,9 +30,11 @@ func nameVolume(ask *api.SessionRequest, c caller) error {
 	case ask.Labels.Project == "":
 		return api.Refuse(api.CodeBadRequest, "a volume belongs to a project: set labels.project")
 	}
+
 	if err := api.VolumeName(ask.Labels.Project); err != nil { // the project must be a valid name by itself, so that the volume can be removed
 		return err
 	}
+
 	v := *ask.Volume
 	v.Name = volumePrefix(c.Name) + ask.Labels.Project
 	ask.Volume = &v
@@ -53,6 +56,7 @@ func (g *Gateway) makeSession(ctx context.Context, ask api.SessionRequest, c cal
 			return api.Session{}, err
 		}
 	}
+
 	s, err := g.cfg.Agent.CreateSession(ctx, ask)
 	return ownersView(s), g.withOwnNames(err, c, ask.Labels.Project)
 }
@@ -77,6 +81,7 @@ func (g *Gateway) checkVolumeQuota(ctx context.Context, ask api.SessionRequest, 
 	if err != nil {
 		return err
 	}
+
 	var own, all api.Size
 	for _, v := range list {
 		if v.Name == ask.Volume.Name {
@@ -87,6 +92,7 @@ func (g *Gateway) checkVolumeQuota(ctx context.Context, ask api.SessionRequest, 
 			own += v.Size
 		}
 	}
+
 	health, _, _ := g.agent.get()
 	return c.checkVolumeQuota(own, all, cmp.Or(ask.Volume.Size, api.VolumeSize),
 		api.Size(health.VolumesMax), g.cfg.Keys.Multiple())

@@ -21,10 +21,12 @@ func TestVolumeCreationOfKeysIsIndependent(t *testing.T) {
 		text += line[:len(line)-1] + ", volumes: 1073741824}\n"
 		tokens[name] = token
 	}
+
 	keys, err := auth.ParseKeys([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	f := &fakeSessions{begun: make(chan struct{}, 8), begin: make(chan struct{})}
 	mux := f.mux()
 	mux.HandleFunc("GET /v1/volumes", func(w http.ResponseWriter, r *http.Request) { say(w, 200, []api.Volume{}) })
@@ -43,17 +45,20 @@ func TestVolumeCreationOfKeysIsIndependent(t *testing.T) {
 	case <-time.After(2 * time.Minute):
 		t.Error("one key waits for another's session")
 	}
+
 	select {
 	case <-f.begun:
 		t.Error("two sessions of one key are being made at once")
 	default:
 	}
+
 	close(f.begin)
 	for range 3 {
 		if s := <-made; s != http.StatusCreated {
 			t.Errorf("status %d", s)
 		}
 	}
+
 	var p api.Problem
 	if s := send(t, web, "POST", "/v1/sessions", `{"image":"tiny","labels":{"project":"/"},"volume":{}}`, &p, "Authorization",
 		"Bearer "+tokens["ann"]); s != http.StatusBadRequest {

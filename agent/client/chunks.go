@@ -31,6 +31,7 @@ func sendChunks(w io.WriteCloser, head []byte, body io.Reader) error {
 	if _, err := w.Write(head); err != nil {
 		return err
 	}
+
 	chunks := httputil.NewChunkedWriter(w)
 	if _, err := io.CopyBuffer(struct{ io.Writer }{chunks}, source{body}, make([]byte, 256<<10)); err != nil {
 		var own *sourceError
@@ -42,6 +43,7 @@ func sendChunks(w io.WriteCloser, head []byte, body io.Reader) error {
 	if err := chunks.Close(); err != nil {
 		return err
 	}
+
 	_, err := io.WriteString(w, "\r\n")
 	return err
 }

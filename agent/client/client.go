@@ -70,6 +70,7 @@ func (c *Client) get(ctx context.Context, fresh bool) (*conn, error) {
 		}
 		k.Close()
 	}
+
 	c.mu.Unlock()
 	nc, err := (&net.Dialer{}).DialContext(ctx, "unix", c.socket)
 	if err != nil {

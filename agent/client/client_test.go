@@ -37,11 +37,13 @@ func listen(t *testing.T, serve func(nth int, c net.Conn)) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	socket := filepath.Join(dir, "s")
 	ln, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -54,6 +56,7 @@ func listen(t *testing.T, serve func(nth int, c net.Conn)) string {
 			c.Close()
 		}
 	}()
+
 	t.Cleanup(func() { ln.Close(); <-done; os.RemoveAll(dir) })
 	return socket
 }
@@ -80,6 +83,7 @@ func TestUnreachableAgentErrorSaysWhatToDo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ln.SetUnlinkOnClose(false)
 	ln.Close()
 	for _, socket := range []string{filepath.Join(dir, "none"), stale} {
@@ -109,6 +113,7 @@ func TestAnAgentThatDiesMidRunIsGone(t *testing.T) {
 					io.WriteString(c, tt.said)
 				}
 			})
+
 			c := client.New(socket)
 			if _, err := c.RunStream(t.Context(), anyRun, nil, nil, nil); code(err) != api.CodeAgentGone {
 				t.Errorf("streamed: %v; want agent-gone", err)
@@ -143,14 +148,17 @@ func TestAConnectionThatTheAgentClosedIsReplaced(t *testing.T) {
 			close(closed)
 		}
 	})
+
 	c := client.New(socket)
 	defer c.Close()
+
 	for i := range 2 {
 		if res, err := c.Run(t.Context(), anyRun); err != nil || res.Verdict != api.OK {
 			t.Fatalf("request %d: %v, %v; want ok", i, res.Verdict, err)
 		}
 		<-closed
 	}
+
 	if seen.Load() != 2 {
 		t.Errorf("the agent saw %d requests; want 2", seen.Load())
 	}
@@ -172,8 +180,10 @@ func TestARequestTheAgentReadIsNotSentAgain(t *testing.T) {
 			}
 		} // and dies after it has read the second request
 	})
+
 	c := client.New(socket)
 	defer c.Close()
+
 	if _, err := c.Run(t.Context(), anyRun); err != nil {
 		t.Fatal(err)
 	}
@@ -189,15 +199,19 @@ func TestACancelDoesNotWaitForeverForTheAgent(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes ten seconds")
 	}
+
 	release := make(chan struct{})
 	socket := listen(t, func(nth int, c net.Conn) {
 		request(t, c)
 		io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: brig-stream/1\r\n\r\n")
 		<-release
 	})
+
 	defer close(release)
+
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
+
 	began := time.Now()
 	_, err := client.New(socket).RunStream(ctx, anyRun, nil, nil, nil)
 	if took := time.Since(began); code(err) != api.CodeAgentGone || took < 9*time.Second || took > 12*time.Second {
@@ -218,11 +232,13 @@ func TestAWriterThatFailsCancels(t *testing.T) {
 		io.Copy(io.Discard, in) // until the client closes
 		close(hungUp)
 	})
+
 	full := errors.New("disk full")
 	_, err := client.New(socket).RunStream(t.Context(), anyRun, nil, failing{full}, nil)
 	if !errors.Is(err, full) {
 		t.Errorf("%v; want the writer's error", err)
 	}
+
 	select {
 	case <-hungUp:
 	case <-time.After(time.Minute):

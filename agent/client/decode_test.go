@@ -32,11 +32,13 @@ func TestDecodeAsEncodingJSON(t *testing.T) {
 	if err != nil || len(files) < 20 {
 		t.Fatalf("%d golden files, %v", len(files), err)
 	}
+
 	for _, f := range files {
 		text, err := os.ReadFile(f)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		switch kind, _ := filepath.Match("result*", filepath.Base(f)); {
 		case kind:
 			sameMeaning[api.Result](t, text)
@@ -48,6 +50,7 @@ func TestDecodeAsEncodingJSON(t *testing.T) {
 			sameMeaning[api.FileList](t, text)
 		}
 	}
+
 	var r api.Result
 	for _, broken := range []string{``, `{`, `{"run_id":`, `{"run_id":"a"} x`, `{"stdout":4}`, `{"limits":{"wall":1}}`, `{"exit_code":"x"}`,
 		`{"exit_code":1e99}`, "{\"run_id\":\"a\x01b\"}"} {
@@ -87,6 +90,7 @@ func TestALargeAnswerUsesMemoryOfItsSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var in io.Reader = bytes.NewReader(text)
 	res := &http.Response{ContentLength: int64(len(text)), Body: io.NopCloser(in)}
 	var before, after runtime.MemStats
@@ -95,14 +99,17 @@ func TestALargeAnswerUsesMemoryOfItsSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var got api.Result
 	if err := decode(answer, &got); err != nil || len(got.Stdout) != size {
 		t.Fatalf("%v, %d bytes", err, len(got.Stdout))
 	}
+
 	runtime.ReadMemStats(&after)
 	if took := after.TotalAlloc - before.TotalAlloc; took > 9*size/4 {
 		t.Errorf("%d bytes were allocated for %d and their JSON", took, size)
 	}
+
 	short := &http.Response{ContentLength: 2 << 20, Body: io.NopCloser(bytes.NewReader(text[:1<<20]))}
 	if _, err := readAnswer(short); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("half of an answer: %v", err)

@@ -30,13 +30,16 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 			return api.Refuse(api.CodeBadRequest, "encode request: %w", err)
 		}
 	}
+
 	for fresh := false; ; fresh = true {
 		k, err := c.get(ctx, fresh)
 		if err != nil {
 			return err
 		}
+
 		reused := k.reused // other calls may use k once it is put back
 		err = c.exchange(ctx, k, method, path, body, stream, out)
+
 		// The agent closes idle connections. If it did so before it read the request, nothing has
 		// happened yet: retry on a new connection.
 		if reused && stream == nil &&
@@ -64,6 +67,7 @@ func (c *Client) exchange(ctx context.Context, k *conn, method, path string, bod
 			answer, err = readAnswer(res)
 		}
 	}
+
 	if sent != nil {
 		if err != nil || res.StatusCode/100 != 2 {
 			k.Close() // do not send the rest of the archive
@@ -72,6 +76,7 @@ func (c *Client) exchange(ctx context.Context, k *conn, method, path string, bod
 			err = serr
 		}
 	}
+
 	if !stop() { // the context ended, which closed the connection
 		return context.Cause(ctx)
 	}
@@ -79,6 +84,7 @@ func (c *Client) exchange(ctx context.Context, k *conn, method, path string, bod
 		k.Close()
 		return quotaErr
 	}
+
 	var sourceErr *sourceError
 	if errors.As(err, &sourceErr) {
 		k.Close()
@@ -139,6 +145,7 @@ func (k *conn) request(method, path, wait string, body *api.Encoding,
 	if werr != nil && !errors.Is(werr, syscall.EPIPE) && !errors.Is(werr, syscall.ECONNRESET) {
 		return nil, nil, werr
 	}
+
 	res, err = http.ReadResponse(k.in, &http.Request{Method: method})
 	if err != nil && werr != nil {
 		err = werr
@@ -159,6 +166,7 @@ func (k *conn) send(head []byte, body *api.Encoding) error {
 		_, err := k.Write(append(head, "\r\n"...))
 		return err
 	}
+
 	head = append(head, "Content-Type: application/json\r\nContent-Length: "...)
 	head = appendInt(head, int(body.Len()))
 	head = append(head, "\r\n\r\n"...)
@@ -166,6 +174,7 @@ func (k *conn) send(head []byte, body *api.Encoding) error {
 		_, err := k.Write(append(head, whole...))
 		return err
 	}
+
 	w := bufio.NewWriterSize(k, 64<<10)
 	_, _ = w.Write(head) // Flush returns the error
 	_, _ = body.WriteTo(w)

@@ -23,6 +23,7 @@ func (r *fileReader) Read(b []byte) (int, error) {
 	if perr != nil {
 		return n, err
 	}
+
 	for _, m := range messages {
 		fds, perr := syscall.ParseUnixRights(&m)
 		if perr != nil {
@@ -32,6 +33,7 @@ func (r *fileReader) Read(b []byte) (int, error) {
 			r.files = append(r.files, os.NewFile(uintptr(fd), "received"))
 		}
 	}
+
 	return n, err
 }
 

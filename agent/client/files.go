@@ -38,13 +38,16 @@ func (f Files) Get(ctx context.Context, name string, to io.Writer) error {
 	if err != nil {
 		return err
 	}
+
 	k, err := f.client.get(ctx, true)
 	if err != nil {
 		return err
 	}
 	defer k.Close()
+
 	stop := context.AfterFunc(ctx, func() { k.Close() })
 	defer stop()
+
 	res, _, err := k.request(http.MethodGet, path, "", nil, nil)
 	if err == nil && res.StatusCode != http.StatusOK {
 		answer, err := readAnswer(res)
@@ -59,12 +62,14 @@ func (f Files) Get(ctx context.Context, name string, to io.Writer) error {
 			return w.err
 		}
 	}
+
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
 		return agentGone(err, true)
 	}
+
 	return nil
 }
 

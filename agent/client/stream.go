@@ -50,11 +50,13 @@ func (c *Client) stream(ctx context.Context, path string, req any, tests []api.T
 	if err != nil {
 		return api.Result{}, api.Refuse(api.CodeBadRequest, "encode request: %w", err)
 	}
+
 	k, err := c.get(ctx, true)
 	if err != nil {
 		return api.Result{}, err
 	}
 	defer k.Close()
+
 	if err := ctx.Err(); err != nil {
 		return api.Result{}, err
 	}
@@ -63,6 +65,7 @@ func (c *Client) stream(ctx context.Context, path string, req any, tests []api.T
 		defer received.Close()
 		k.in, k.files = bufio.NewReader(received), received
 	}
+
 	// Closing our sending side is the only way to cancel that the agent notices even while earlier
 	// frames wait for the program to read them.
 	stop := context.AfterFunc(ctx, func() { k.hangUp() })
@@ -74,6 +77,7 @@ func (c *Client) stream(ctx context.Context, path string, req any, tests []api.T
 		}
 		return api.Result{}, err
 	}
+
 	events.Stdout, events.Stderr = orDiscard(events.Stdout), orDiscard(events.Stderr)
 	return k.receive(quotaOf(ctx), tests, func() {
 		go sendStdin(k, stdin)
@@ -100,6 +104,7 @@ func (k *conn) upgrade(path, wait string, body *api.Encoding, usage bool) error 
 	if usage {
 		head = append(head, api.UsageHeader+": yes\r\n"...)
 	}
+
 	werr := k.send(head, body)
 	res, err := http.ReadResponse(k.in, &http.Request{Method: http.MethodPost})
 	switch {
@@ -110,6 +115,7 @@ func (k *conn) upgrade(path, wait string, body *api.Encoding, usage bool) error 
 	case res.StatusCode == http.StatusSwitchingProtocols:
 		return nil
 	}
+
 	answer, err := readAnswer(res)
 	if err != nil {
 		return agentGone(err, retrySafe)
@@ -133,6 +139,7 @@ func sendStdin(w io.Writer, stdin io.Reader) {
 			break
 		}
 	}
+
 	api.PutFrameHeader(buf, api.FrameStdinEnd, 0)
 	_, _ = w.Write(buf[:api.FrameHeader])
 }
@@ -151,6 +158,7 @@ func (k *conn) receive(quota MemoryQuota, requested []api.Test, admitted func(),
 			}
 			return res, agentGone(err, false) // stdin was read and output delivered
 		}
+
 		switch t {
 		case api.FrameAdmitted:
 			admitted()
@@ -167,6 +175,7 @@ func (k *conn) receive(quota MemoryQuota, requested []api.Test, admitted func(),
 			if err = decodeParts(quota, &parts, payload, &made); err == nil && events.Compiled != nil {
 				events.Compiled(made)
 			}
+
 		case api.FrameNetwork:
 			if events.Network != nil {
 				events.Network(k.files.take())
@@ -176,6 +185,7 @@ func (k *conn) receive(quota MemoryQuota, requested []api.Test, admitted func(),
 			if err = json.Unmarshal(payload, &now); err == nil && events.Usage != nil {
 				events.Usage(now)
 			}
+
 		case api.FrameTest:
 			var one api.TestResult
 			if err = decodeParts(quota, &parts, payload, &one); err == nil {
@@ -184,6 +194,7 @@ func (k *conn) receive(quota MemoryQuota, requested []api.Test, admitted func(),
 					events.Test(one)
 				}
 			}
+
 		case api.FrameResult:
 			if err := decodeParts(quota, &parts, payload, &res); err != nil {
 				return res, err
@@ -194,15 +205,18 @@ func (k *conn) receive(quota MemoryQuota, requested []api.Test, admitted func(),
 				}
 			}
 			return res, nil
+
 		case api.FrameFailure:
 			e := new(api.Error)
 			if err := json.Unmarshal(payload, e); err != nil {
 				return res, api.Refuse(api.CodeAgentGone, "decode the agent's error: %w", err)
 			}
 			return res, e
+
 		default:
 			err = errors.New("the agent sent a frame of unknown type " + string(rune(t)))
 		}
+
 		if err != nil {
 			k.hangUp()
 			return res, err

@@ -18,6 +18,7 @@ func BenchmarkRelay(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer l.Close()
+
 	go func() {
 		page := make([]byte, 1<<20)
 		for {
@@ -35,16 +36,19 @@ func BenchmarkRelay(b *testing.B) {
 			}()
 		}
 	}()
+
 	host := l.Addr().(*net.TCPAddr).AddrPort()
 	in := start(b, Policy{Limits: Limits{BytesIn: 1 << 50, Connections: 1 << 40}}, 1, nil)
 	rule, err := api.ParseAllow(in.ports[0].String())
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	in.relay.mu.Lock()
 	in.relay.policy.Rules, in.relay.policy.Internal = []api.AllowRule{rule}, []api.AllowRule{rule}
 	in.relay.dial = func(ctx context.Context, _ netip.AddrPort) (*net.TCPConn, error) { return dial(ctx, host) }
 	in.relay.mu.Unlock()
+
 	for _, way := range []struct{ name, to string }{{"direct", host.String()}, {"relayed", in.ports[0].String()}} {
 		b.Run(way.name, func(b *testing.B) {
 			b.SetBytes(size)

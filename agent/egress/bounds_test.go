@@ -31,6 +31,7 @@ func TestBytesOfManyConnectionsAreBounded(t *testing.T) {
 			_, _ = io.Copy(io.Discard, conn)
 		})
 	}
+
 	all.Wait()
 	if u := in.relay.Close(); u.BytesOut != most || len(u.Refused) == 0 {
 		t.Errorf("%d bytes sent, refused: %v; want exactly %d, and refusals", u.BytesOut, u.Refused, most)

@@ -30,12 +30,14 @@ func (r *Relay) relay(ctx context.Context, conn net.Conn) {
 	wanted := conn.LocalAddr().(*net.TCPAddr).AddrPort()
 	dialing, cancel := context.WithTimeout(ctx, r.policy.Limits.DialTimeout)
 	defer cancel()
+
 	d, named, why := r.destinationOf(dialing, netip.AddrPortFrom(wanted.Addr().Unmap(), wanted.Port()))
 	if why != "" {
 		r.refuse(d.name, d.port, why)
 		reset(conn)
 		return
 	}
+
 	var first []byte
 	if named && d.port == tlsPort {
 		if first, why = r.checkServerName(inside, d.name); why != "" {
@@ -44,6 +46,7 @@ func (r *Relay) relay(ctx context.Context, conn net.Conn) {
 			return
 		}
 	}
+
 	outside, err := r.connect(dialing, d.to)
 	if err != nil {
 		r.refuse(d.name, d.port, "the connection failed: "+shortError(err))
@@ -56,6 +59,7 @@ func (r *Relay) relay(ctx context.Context, conn net.Conn) {
 	}
 	defer r.untrack(outside)
 	defer outside.Close()
+
 	r.connected(d)
 	if len(first) > 0 {
 		if n := int64(len(first)); r.spend(d, true, n) < n {
@@ -67,6 +71,7 @@ func (r *Relay) relay(ctx context.Context, conn net.Conn) {
 			return
 		}
 	}
+
 	r.copyBoth(d, inside, outside)
 }
 
@@ -89,10 +94,12 @@ func (r *Relay) destinationOf(ctx context.Context, wanted netip.AddrPort) (d des
 	if !r.policy.allowsHost(d.name, d.port) {
 		return d, true, fmt.Sprintf("port %d of it is not allowed", d.port)
 	}
+
 	addrs, err := r.lookup(ctx, d.name)
 	if err != nil || len(addrs) == 0 {
 		return d, true, "the name could not be resolved"
 	}
+
 	for _, a := range addrs {
 		to := netip.AddrPortFrom(a.Unmap(), d.port)
 		if why := r.policy.refusalOf(to, r.isOwn); why != "" {
@@ -100,6 +107,7 @@ func (r *Relay) destinationOf(ctx context.Context, wanted netip.AddrPort) (d des
 		}
 		d.to = append(d.to, to)
 	}
+
 	return d, true, ""
 }
 
@@ -142,6 +150,7 @@ func (r *Relay) copyOne(to, from *net.TCPConn, spend func(int64) int64) {
 				continue
 			}
 		}
+
 		reset(from)
 		reset(to)
 		return
@@ -154,6 +163,7 @@ func waiting(from *net.TCPConn) (n int64, err error) {
 	if err != nil {
 		return 0, err
 	}
+
 	var one [1]byte
 	var failed error
 	err = raw.Read(func(fd uintptr) (done bool) {
@@ -169,6 +179,7 @@ func waiting(from *net.TCPConn) (n int64, err error) {
 		}
 		return true
 	})
+
 	return n, errors.Join(err, failed)
 }
 
@@ -184,15 +195,18 @@ func (r *Relay) connected(d destination) {
 func (r *Relay) spend(d destination, sending bool, n int64) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	most, used, verb := r.policy.Limits.BytesIn, &r.usage.bytesIn, "received"
 	if sending {
 		most, used, verb = r.policy.Limits.BytesOut, &r.usage.bytesOut, "sent"
 	}
+
 	n = min(n, most-*used)
 	if n == 0 {
 		r.usage.refuse(d.name, d.port, fmt.Sprintf("more than %s %s", api.Size(most), verb))
 		return 0
 	}
+
 	*used += n
 	h := r.usage.host(d.name, d.port)
 	if sending {
@@ -200,6 +214,7 @@ func (r *Relay) spend(d destination, sending bool, n int64) int64 {
 	} else {
 		h.BytesIn += n
 	}
+
 	return n
 }
 

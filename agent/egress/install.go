@@ -17,6 +17,7 @@ func InstallPolicy(ctx context.Context, about api.LanguagePackages, index string
 	if err != nil {
 		return Policy{}, err
 	}
+
 	p := Policy{Rules: hosts,
 		Limits: Limits{BytesOut: 256 << 20, BytesIn: 8 << 30, Connections: 20_000, Simultaneous: 128}}
 	own := index != "" && index != about.Index
@@ -28,6 +29,7 @@ func InstallPolicy(ctx context.Context, about api.LanguagePackages, index string
 		if err != nil {
 			return Policy{}, api.Fail(api.CodePackagesFailed, "the index %s cannot be reached: %w", from.URL, err)
 		}
+
 		for _, a := range addrs {
 			rule, err := api.ParseAllow(fmt.Sprintf("%s:%d", a.Unmap(), from.Host.Ports[0]))
 			if err != nil {
@@ -36,6 +38,7 @@ func InstallPolicy(ctx context.Context, about api.LanguagePackages, index string
 			p.Internal = append(p.Internal, rule)
 			p.Rules = append(p.Rules, rule) // a name such as localhost the installer may resolve itself
 		}
+
 		p.Lookup = func(ctx context.Context, name string) ([]netip.Addr, error) {
 			if name == from.Host.Host {
 				return addrs, nil // also of a name such as localhost, which has no DNS entry
@@ -43,5 +46,6 @@ func InstallPolicy(ctx context.Context, about api.LanguagePackages, index string
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", name+".")
 		}
 	}
+
 	return p, nil
 }

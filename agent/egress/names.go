@@ -68,10 +68,12 @@ func (r *Relay) answer(ctx context.Context, query []byte) []byte {
 	if err != nil || head.Response {
 		return nil
 	}
+
 	q, err := p.Question()
 	if err != nil {
 		return nil
 	}
+
 	reply := dnsmessage.Header{ID: head.ID, Response: true, RecursionDesired: head.RecursionDesired,
 		RecursionAvailable: true}
 	name := strings.ToLower(strings.TrimSuffix(q.Name.String(), "."))
@@ -85,6 +87,7 @@ func (r *Relay) answer(ctx context.Context, query []byte) []byte {
 	case q.Type == dnsmessage.TypeA:
 		reply.RCode, address = r.resolveInside(ctx, name)
 	}
+
 	b := dnsmessage.NewBuilder(nil, reply)
 	b.EnableCompression()
 	if b.StartQuestions() != nil || b.Question(q) != nil || b.StartAnswers() != nil {
@@ -97,6 +100,7 @@ func (r *Relay) answer(ctx context.Context, query []byte) []byte {
 			return nil
 		}
 	}
+
 	msg, err := b.Finish()
 	if err != nil {
 		return nil
@@ -111,8 +115,10 @@ func (r *Relay) resolveInside(ctx context.Context, name string) (dnsmessage.RCod
 		r.refuse(name, 0, "too many different names")
 		return dnsmessage.RCodeRefused, netip.Addr{}
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, r.policy.Limits.DialTimeout)
 	defer cancel()
+
 	addrs, err := r.lookup(ctx, name)
 	var d *net.DNSError
 	switch {
@@ -122,6 +128,7 @@ func (r *Relay) resolveInside(ctx context.Context, name string) (dnsmessage.RCod
 		r.refuse(name, 0, "the name could not be resolved")
 		return dnsmessage.RCodeServerFailure, netip.Addr{}
 	}
+
 	return dnsmessage.RCodeSuccess, r.addressFor(name)
 }
 
@@ -146,6 +153,7 @@ func (r *Relay) serveDatagrams(ctx context.Context, conn net.PacketConn) {
 	if err := p.SetControlMessage(ipv4.FlagDst, true); err != nil {
 		return
 	}
+
 	busy := make(chan struct{}, maxQueries)
 	buf := make([]byte, maxQuery)
 	for {
@@ -156,11 +164,13 @@ func (r *Relay) serveDatagrams(ctx context.Context, conn net.PacketConn) {
 			}
 			continue
 		}
+
 		select {
 		case busy <- struct{}{}:
 		default:
 			continue // dropped: the program asks again
 		}
+
 		query := append([]byte(nil), buf[:n]...)
 		r.tasks.Go(func() {
 			defer func() { <-busy }()
@@ -188,6 +198,7 @@ func (r *Relay) serveNameConn(ctx context.Context, conn net.Conn) {
 		if _, err := io.ReadFull(conn, size[:]); err != nil {
 			return
 		}
+
 		query := make([]byte, binary.BigEndian.Uint16(size[:]))
 		if len(query) > maxQuery {
 			return
@@ -195,10 +206,12 @@ func (r *Relay) serveNameConn(ctx context.Context, conn net.Conn) {
 		if _, err := io.ReadFull(conn, query); err != nil {
 			return
 		}
+
 		msg := r.answer(ctx, query)
 		if msg == nil {
 			return
 		}
+
 		binary.BigEndian.PutUint16(size[:], uint16(len(msg)))
 		if _, err := conn.Write(append(size[:], msg...)); err != nil {
 			return

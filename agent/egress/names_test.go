@@ -54,6 +54,7 @@ func TestNamesAreAnsweredByPolicy(t *testing.T) {
 			}
 		}
 	}
+
 	if u := in.relay.Close(); len(u.Refused) != 2 || u.Refused[0].Name != "many.test" || u.Refused[1].Name != "other.test" ||
 		u.Refused[1].Count != 2 {
 		t.Errorf("refused: %+v", u.Refused)
@@ -88,6 +89,7 @@ func TestNamesOfTheInside(t *testing.T) {
 			}
 			return all, err
 		}
+
 		var found []string
 		for _, name := range append(slices.Sorted(maps.Keys(hosts)), "absent.lan") {
 			code, address := r.resolveInside(t.Context(), name)
@@ -98,6 +100,7 @@ func TestNamesOfTheInside(t *testing.T) {
 				t.Errorf("%s: %v, %v", name, code, address)
 			}
 		}
+
 		if got := strings.Join(found, " "); got != tt.found {
 			t.Errorf("%+v: found %q; want %q", tt.policy, got, tt.found)
 		}
@@ -113,6 +116,7 @@ func TestNamesByTCP(t *testing.T) {
 	conn, err := net.Dial("tcp4", in.tcp.String())
 	check(t, err)
 	defer conn.Close()
+
 	for range 2 {
 		q := query(t, "api.test", dnsmessage.TypeA)
 		_, err = conn.Write(append([]byte{0, byte(len(q))}, q...))
@@ -157,12 +161,14 @@ func TestNamesAreBounded(t *testing.T) {
 	for _, n := range []string{"a", "b", "c"} {
 		hosts[n+".test"] = []string{"93.184.216.34"}
 	}
+
 	in := start(t, Policy{Rules: rules(t, "*.test"), Limits: Limits{Names: 2}}, 0, hosts)
 	for name, want := range map[string]dnsmessage.RCode{"a.test": dnsmessage.RCodeSuccess} {
 		if m := in.ask(t, name, dnsmessage.TypeA); m.RCode != want {
 			t.Errorf("%s: %v", name, m.RCode)
 		}
 	}
+
 	if m := in.ask(t, "absent.test", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeNameError {
 		t.Errorf("a name that does not exist: %v", m.RCode)
 	}
@@ -181,6 +187,7 @@ func FuzzNames(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+
 	f.Add(b)
 	f.Add([]byte{0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0xc0, 0x0c, 0, 1, 0, 1}) // a name that points at itself
 	f.Fuzz(func(t *testing.T, query []byte) {

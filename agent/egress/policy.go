@@ -52,6 +52,7 @@ func (l Limits) Over(def Limits) Limits {
 			*v = d
 		}
 	}
+
 	set(&l.BytesOut, def.BytesOut)
 	set(&l.BytesIn, def.BytesIn)
 	set(&l.Connections, def.Connections)
@@ -177,10 +178,12 @@ func (p Policy) refusalOf(a netip.AddrPort, own func(netip.Addr) bool) string {
 	if own(addr) {
 		return "it is an address of this host"
 	}
+
 	for _, r := range reserved {
 		if r.Contains(addr) {
 			return "its address " + addr.String() + " is in the reserved range " + r.String()
 		}
 	}
+
 	return ""
 }

@@ -48,6 +48,7 @@ func newRelay(policy Policy) *Relay {
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", name+".") // a name, not an address, and not in the host's search domains
 		}
 	}
+
 	own, err := ownAddresses()
 	return &Relay{
 		policy: policy, own: own, ownErr: err, dial: dial,
@@ -69,18 +70,22 @@ func (r *Relay) start(sockets []*os.File) (err error) {
 			r.Close()
 		}
 	}()
+
 	if r.ownErr != nil {
 		return fmt.Errorf("the addresses of this host, which runs must not reach, are unknown: %w: let the process use netlink (RestrictAddressFamilies=AF_NETLINK of a systemd unit)", r.ownErr)
 	}
 	if len(sockets) < 2 {
 		return errors.New("BUG: the network of a run has less than two sockets")
 	}
+
 	packets, err := net.FilePacketConn(sockets[0])
 	if err != nil {
 		return err
 	}
+
 	r.tasks.Go(func() { r.serveDatagrams(ctx, packets) })
 	context.AfterFunc(ctx, func() { packets.Close() })
+
 	for i, s := range sockets[1:] {
 		l, err := net.FileListener(s)
 		if err != nil {
@@ -93,6 +98,7 @@ func (r *Relay) start(sockets []*os.File) (err error) {
 		}
 		r.tasks.Go(func() { r.accept(ctx, l, handle) })
 	}
+
 	return nil
 }
 
@@ -111,6 +117,7 @@ func (r *Relay) accept(ctx context.Context, l net.Listener, handle func(context.
 			reset(conn)
 			continue
 		}
+
 		r.tasks.Go(func() {
 			defer r.finish(conn)
 			handle(ctx, conn)
@@ -122,6 +129,7 @@ func (r *Relay) accept(ctx context.Context, l net.Listener, handle func(context.
 func (r *Relay) admit(conn net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	port := conn.LocalAddr().(*net.TCPAddr).AddrPort().Port()
 	switch {
 	case r.closed:
@@ -133,6 +141,7 @@ func (r *Relay) admit(conn net.Conn) bool {
 		r.usage.refuse("*", port, fmt.Sprintf("more than %d connections at the same time", r.policy.Limits.Simultaneous))
 		return false
 	}
+
 	r.active++
 	r.usage.connections++
 	r.open[conn] = struct{}{}

@@ -37,6 +37,7 @@ func start(t testing.TB, p Policy, listening int, hosts map[string][]string) *in
 	check(t, err)
 	in.names, files = udp.LocalAddr(), append(files, f)
 	udp.Close()
+
 	for i := range listening + 1 {
 		l, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 		check(t, err)
@@ -50,6 +51,7 @@ func start(t testing.TB, p Policy, listening int, hosts map[string][]string) *in
 		}
 		l.Close()
 	}
+
 	in.relay, err = start2(p, files, hosts)
 	check(t, err)
 	t.Cleanup(func() { in.relay.Close() })
@@ -91,6 +93,7 @@ func (in *inside) ask(t *testing.T, name string, kind dnsmessage.Type) dnsmessag
 	conn, err := net.Dial("udp4", in.names.String())
 	check(t, err)
 	defer conn.Close()
+
 	check(t, conn.SetDeadline(time.Now().Add(time.Minute)))
 	_, err = conn.Write(query(t, name, kind))
 	check(t, err)
@@ -118,6 +121,7 @@ func TestDestinations(t *testing.T) {
 		}
 		return all, nil
 	}
+
 	at := func(name string) netip.Addr { return r.addressFor(name) }
 	for _, tt := range []struct {
 		what string
@@ -156,6 +160,7 @@ func TestReservedAddresses(t *testing.T) {
 			t.Errorf("%s may be reached", a)
 		}
 	}
+
 	for _, a := range []string{"93.184.216.34", "1.1.1.1", "172.32.0.1", "192.167.255.255", "2606:2800:220:1::1", "2a00:1450::1"} {
 		if why := p.refusalOf(netip.AddrPortFrom(netip.MustParseAddr(a), 80), func(netip.Addr) bool { return false }); why != "" {
 			t.Errorf("%s: %s", a, why)
@@ -177,6 +182,7 @@ func TestServerName(t *testing.T) {
 		ours.Close()
 		return buf[:n]
 	}
+
 	good := hello("api.test")
 	for _, tt := range []struct {
 		what  string
@@ -207,6 +213,7 @@ func TestServerName(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}()
+
 		conn, err := l.Accept()
 		check(t, err)
 		read, why := r.checkServerName(conn.(*net.TCPConn), "api.test")
@@ -216,6 +223,7 @@ func TestServerName(t *testing.T) {
 		if tt.ok && !strings.HasPrefix(string(good), string(read)) {
 			t.Errorf("%s: %d bytes are passed on that were not sent", tt.what, len(read))
 		}
+
 		conn.Close()
 		l.Close()
 	}
@@ -246,6 +254,7 @@ func echo(t *testing.T) netip.AddrPort {
 			}()
 		}
 	}()
+
 	return l.Addr().(*net.TCPAddr).AddrPort()
 }
 
@@ -276,6 +285,7 @@ func TestBytesAreRelayedAndCounted(t *testing.T) {
 	if err != nil || string(back) != text {
 		t.Errorf("%d of %d bytes came back: %v", len(back), len(text), err)
 	}
+
 	conn.Close()
 	u := in.relay.Close()
 	if u.Connections != 1 || u.BytesOut != int64(len(text)) || u.BytesIn != int64(len(text)) || len(u.Hosts) != 1 ||
@@ -290,14 +300,17 @@ func TestBytesAreBounded(t *testing.T) {
 	conn, err := net.Dial("tcp4", in.ports[0].String())
 	check(t, err)
 	defer conn.Close()
+
 	go io.Copy(io.Discard, conn) //nolint:errcheck // its end is what counts
 	_, err = conn.Write(make([]byte, 8<<20))
 	for deadline := time.Now().Add(time.Minute); err == nil && time.Now().Before(deadline); {
 		_, err = conn.Write([]byte("x"))
 	}
+
 	if err == nil {
 		t.Error("more than the limit was sent")
 	}
+
 	u := in.relay.Close()
 	if u.BytesOut > 1<<20 || len(u.Refused) == 0 || !strings.Contains(u.Refused[0].Why, "sent") {
 		t.Errorf("%+v", u)
@@ -315,8 +328,10 @@ func TestConnectionsAreBoundedAndEnd(t *testing.T) {
 			refused++
 			continue
 		}
+
 		check(t, err)
 		defer conn.Close()
+
 		check(t, conn.SetDeadline(time.Now().Add(time.Minute)))
 		_, _ = conn.Write([]byte("x"))
 		var b [1]byte
@@ -326,9 +341,11 @@ func TestConnectionsAreBoundedAndEnd(t *testing.T) {
 			open = append(open, conn)
 		}
 	}
+
 	if len(open) != 4 || refused != 8 {
 		t.Errorf("%d connections at a time, %d refused; want 4 and 8", len(open), refused)
 	}
+
 	done := make(chan api.NetworkUsage)
 	go func() { done <- in.relay.Close() }()
 	select {
@@ -339,6 +356,7 @@ func TestConnectionsAreBoundedAndEnd(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("Close waits for connections that the program keeps")
 	}
+
 	for _, conn := range open {
 		if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("a connection is open after the end: %v", err)

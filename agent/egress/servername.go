@@ -22,6 +22,7 @@ func (r *Relay) checkServerName(conn *net.TCPConn, name string) (read []byte, wh
 	if conn.SetReadDeadline(time.Now().Add(r.policy.Limits.ServerNameWait)) != nil {
 		return nil, "the connection has ended"
 	}
+
 	seen := &helloConn{from: io.LimitReader(conn, maxHello)}
 	server := ""
 	err := tls.Server(seen, &tls.Config{
@@ -30,6 +31,7 @@ func (r *Relay) checkServerName(conn *net.TCPConn, name string) (read []byte, wh
 			return nil, errSeen
 		},
 	}).Handshake()
+
 	switch {
 	case !errors.Is(err, errSeen):
 		return nil, "port 443 of a name is for TLS, and no TLS message came"
@@ -38,6 +40,7 @@ func (r *Relay) checkServerName(conn *net.TCPConn, name string) (read []byte, wh
 	case server != name:
 		return nil, "the TLS message is for another server name"
 	}
+
 	if conn.SetReadDeadline(time.Time{}) != nil {
 		return nil, "the connection has ended"
 	}

@@ -60,16 +60,19 @@ func (u *usage) report() api.NetworkUsage {
 	for _, h := range u.hosts {
 		out.Hosts = append(out.Hosts, *h)
 	}
+
 	for r, n := range u.refused {
 		r.Count = n
 		out.Refused = append(out.Refused, r)
 	}
+
 	slices.SortFunc(out.Hosts, func(a, b api.NetworkHost) int {
 		if c := strings.Compare(a.Name, b.Name); c != 0 {
 			return c
 		}
 		return int(a.Port) - int(b.Port)
 	})
+
 	slices.SortFunc(out.Refused, func(a, b api.NetworkRefusal) int {
 		if c := strings.Compare(a.Name, b.Name); c != 0 {
 			return c
@@ -79,5 +82,6 @@ func (u *usage) report() api.NetworkUsage {
 		}
 		return strings.Compare(a.Why, b.Why)
 	})
+
 	return out
 }

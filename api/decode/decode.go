@@ -90,6 +90,7 @@ func Value[T any](raw []byte, what string) (T, error) {
 		return none, api.Refuse(api.CodeBadRequest,
 			`decode %s: the JSON is not UTF-8: send such bytes as {"base64": "..."}`, what)
 	}
+
 	end, err := checkStrict(raw)
 	if err != nil {
 		return none, api.Refuse(api.CodeBadRequest, "decode %s: %w", what, err)
@@ -117,6 +118,7 @@ func syntaxError(raw []byte, err error) error {
 	case errors.Is(err, jsontext.ErrDuplicateName):
 		return fmt.Errorf("field %q is given twice", syntax.JSONPointer.LastToken())
 	}
+
 	rest := raw[syntax.ByteOffset:]
 	reason, hint := syntax.Err.Error(), ""
 	switch {
@@ -129,6 +131,7 @@ func syntaxError(raw []byte, err error) error {
 	case lastComma.Match(rest): // the decoder means the comma
 		reason, rest = "nothing comes after a comma", bytes.TrimLeft(rest[1:], blank)
 	}
+
 	before := raw[:len(raw)-len(rest)]
 	line := bytes.Count(before, []byte{'\n'}) + 1
 	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
@@ -153,6 +156,7 @@ func checkStrict(raw []byte) (end int64, err error) {
 		if in == '{' {
 			entries = n / 2
 		}
+
 		kind := d.PeekKind()
 		if kind == '"' && isName {
 			var name []byte
@@ -162,6 +166,7 @@ func checkStrict(raw []byte) (end int64, err error) {
 		} else if _, err = d.ReadToken(); err == nil && kind == 'n' {
 			err = checkNull(d, in)
 		}
+
 		switch isEntry := in == '[' && kind != ']' || isName && kind != '}'; {
 		case err != nil:
 			return 0, syntaxError(raw, err)
@@ -202,15 +207,18 @@ func checkNull(d *jsontext.Decoder, in jsontext.Kind) error {
 	if strings.HasPrefix(string(at), "/meta/") {
 		return nil
 	}
+
 	list := at.Parent().LastToken()
 	if list == "" {
 		list = "the list"
 	}
+
 	switch {
 	case in == '[':
 		return fmt.Errorf("an element of %s is null: write its value, or leave it out", list)
 	case in == '{' && inFreeKeys(d):
 		return fmt.Errorf("%s.%.80s is null: write its value, or leave it out", list, at.LastToken())
 	}
+
 	return nil
 }

@@ -104,6 +104,7 @@ func TestDecodeRefusesManyEntriesAtOnce(t *testing.T) {
 		if field == manyLists { // none of the lists is long
 			more = strings.Repeat(`"`+strings.Repeat(`,""`, 8000)+`]},{"args":["`, 530)
 		}
+
 		body := []byte(`{"image":"tiny",` + field + more)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -116,6 +117,7 @@ func TestDecodeRefusesManyEntriesAtOnce(t *testing.T) {
 			t.Errorf("%s: %d bytes were allocated for a body of %d", field, took, len(body))
 		}
 	}
+
 	run := api.Run{Image: "tiny", Argv: []string{"true"}, Tests: make([]api.Test, api.MaxTests+1)}
 	text, err := json.Marshal(run)
 	if err != nil {
@@ -142,10 +144,12 @@ func TestDecodeErrorCostsNoMoreThanDecoding(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		return after.TotalAlloc - before.TotalAlloc, err
 	}
+
 	taken, err := allocated(many + one + `]}`)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for end, want := range map[string]string{
 		one + `],"nosuch":1}`:                              `unknown field "nosuch"`,
 		one + `],"limits":{"pids":"1"}}`:                   "limits.pids: write a whole number",
@@ -183,18 +187,22 @@ func oneMeaning[T any](t *testing.T, in []byte, what string) {
 		}
 		return
 	}
+
 	judged := validate(v)
 	if judged != nil && code(judged) == "not an *api.Error" {
 		t.Fatalf("Validate: %v", judged)
 	}
+
 	out, err := json.Marshal(v)
 	if err != nil {
 		t.Fatalf("what was read cannot be written: %v", err)
 	}
+
 	again, err := decode.Value[T](out, what)
 	if err != nil {
 		t.Fatalf("%s is refused: %v", out, err)
 	}
+
 	twice, err := json.Marshal(again)
 	if err != nil || string(twice) != string(out) || validate(again) == nil != (judged == nil) {
 		t.Fatalf("%s became %s (%v), equal: %v", out, twice, err, reflect.DeepEqual(v, again))
@@ -276,14 +284,17 @@ func TestAnEmptySourceIsAProgram(t *testing.T) {
 		if err != nil || (run.Source != nil) != given || (run.Validate() == nil) != given {
 			t.Errorf("%s: source %#v, %v, %v; want one: %v", text, run.Source, err, run.Validate(), given)
 		}
+
 		sent, err := json.Marshal(run)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		again, err := decode.Run(sent)
 		if err != nil || (again.Source != nil) != given {
 			t.Errorf("%s, sent as %s: source %#v, %v", text, sent, again.Source, err)
 		}
+
 		exec, err := decode.Value[api.Exec]([]byte(strings.Replace(text, `"language":"c"`, `"env":{}`, 1)), "exec")
 		if err != nil || (exec.Source != nil) != given || (exec.Validate() == nil) != given {
 			t.Errorf("%s, as an exec: %#v, %v, %v", text, exec.Source, err, exec.Validate())
@@ -357,6 +368,7 @@ func TestDecodeAcceptsNullOnlyAsAnAbsentField(t *testing.T) {
 			t.Errorf("%s: %v; want %q", text, err, want)
 		}
 	}
+
 	if _, err := decode.Value[api.Execute]([]byte(`{"code":"x","files":{"a":null}}`), "request"); err == nil ||
 		!strings.Contains(err.Error(), "files.a is null") {
 		t.Errorf("a file: %v", err)

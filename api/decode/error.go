@@ -19,6 +19,7 @@ func explain(raw []byte, err error, t reflect.Type) error {
 	if !errors.As(err, &form) || form.GoType == nil {
 		return err
 	}
+
 	at, value := form.JSONPointer, valueAt(raw[form.ByteOffset:])
 	var reason string
 	switch {
@@ -30,6 +31,7 @@ func explain(raw []byte, err error, t reflect.Type) error {
 	default:
 		reason = fmt.Sprintf("write %s, not %s", expectedForm(value, form.GoType), abbreviated(value))
 	}
+
 	if at == "" {
 		return errors.New(reason)
 	}
@@ -43,6 +45,7 @@ func pathOf(at jsontext.Pointer, t reflect.Type) string {
 		for t.Kind() == reflect.Pointer {
 			t = t.Elem()
 		}
+
 		if t.Kind() == reflect.Slice {
 			path.WriteString("[" + name + "]")
 			t = t.Elem()
@@ -51,6 +54,7 @@ func pathOf(at jsontext.Pointer, t reflect.Type) string {
 		if path.Len() > 0 {
 			path.WriteByte('.')
 		}
+
 		fmt.Fprintf(&path, "%.80s", name)
 		if t.Kind() == reflect.Map {
 			t = t.Elem()
@@ -58,6 +62,7 @@ func pathOf(at jsontext.Pointer, t reflect.Type) string {
 			t, _ = fieldOf(t, name)
 		}
 	}
+
 	return path.String()
 }
 
@@ -85,12 +90,14 @@ func expectedForm(raw []byte, t reflect.Type) string {
 			return "a whole number that fits into 64 bits"
 		}
 		return "a whole number, such as 64"
+
 	case reflect.Slice:
 		if of := t.Elem(); of.Kind() == reflect.Struct {
 			return fmt.Sprintf("a list such as [{%q: ...}]", nameOf(members(of)[0]))
 		}
 		return `a list such as ["a", "b"]`
 	}
+
 	return "an object in { }"
 }
 
@@ -149,22 +156,26 @@ func unknownField(name string, value []byte, t reflect.Type) string {
 			return reason
 		}
 	}
+
 	if in := parentField(name, value, t); in != "" {
 		reason += "put it into " + in
 		return reason
 	}
+
 	for _, other := range fieldAliases[name] {
 		if in := parentField(other, nil, t); in != "" {
 			reason += "here it is called " + in + "." + other
 			return reason
 		}
 	}
+
 	for _, other := range known {
 		if similar(name, other) {
 			reason += "did you mean " + other + "?"
 			return reason
 		}
 	}
+
 	reason += "the fields here are " + strings.Join(known, ", ")
 	return reason
 }
@@ -191,9 +202,11 @@ func similar(a, b string) bool {
 	if min(len(a), len(b)) > 2 && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a)) {
 		return true
 	}
+
 	for a != "" && b != "" && a[0] == b[0] {
 		a, b = a[1:], b[1:]
 	}
+
 	switch {
 	case len(a) == len(b)+1:
 		return a[1:] == b
@@ -204,5 +217,6 @@ func similar(a, b string) bool {
 	case a[1:] == b[1:]:
 		return true
 	}
+
 	return a[0] == b[1] && a[1] == b[0] && a[2:] == b[2:]
 }

@@ -13,6 +13,7 @@ func TestJob(t *testing.T) {
 	if j.Tests[0].ID != "1" || j.Tests[1].ID != "x" {
 		t.Errorf("the tests have the ids %q and %q", j.Tests[0].ID, j.Tests[1].ID)
 	}
+
 	for text, want := range map[string]string{
 		`{"id": "a", "Language": "x"}`:           `unknown field "Language"`,
 		`{"id": "a", "metadata": 1}`:             "metadata",

@@ -34,6 +34,7 @@ func TestHalfACharacterIsRefused(t *testing.T) {
 			t.Errorf("%s: %v; want that %s is refused", text, err, half)
 		}
 	}
+
 	for _, broken := range []string{`{"argv":["\u`, `{"argv":["\ud800`, `{"argv":["\ud800\u"]}`, `{"argv":["\uzzzz"]}`, `{"argv":["\`} {
 		if _, err := decode.Run([]byte(broken)); err == nil {
 			t.Errorf("%s is taken", broken)

@@ -17,6 +17,7 @@ func appsTask(rec record) (t task, err error) {
 	if t.run, err = c.run(either); err != nil {
 		return t, fmt.Errorf("input_output: %w", err)
 	}
+
 	t.canonical = func() (all []solution, err error) {
 		if text, err := field[string](rec, "solutions"); err == nil && text == "" {
 			return nil, nil
@@ -27,6 +28,7 @@ func appsTask(rec record) (t task, err error) {
 		}
 		return all, err
 	}
+
 	return t, nil
 }
 
@@ -35,14 +37,17 @@ func tacoTask(rec record) (t task, err error) {
 	if t, err = appsTask(rec); err != nil {
 		return t, err
 	}
+
 	seconds, err := amount(rec, "time_limit", "second", "seconds")
 	if err != nil {
 		return t, err
 	}
+
 	megabytes, err := amount(rec, "memory_limit", "megabyte", "megabytes")
 	if err != nil {
 		return t, err
 	}
+
 	t.run.Limits = limitsOf(api.Duration(seconds*1e9), api.Size(megabytes*float64(api.MiB)))
 	return t, nil
 }

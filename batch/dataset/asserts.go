@@ -31,6 +31,7 @@ func checkRun(rec record) (r api.Run, err error) {
 	if err != nil {
 		return r, err
 	}
+
 	entry, err := needed[string](rec, "entry_point")
 	if err != nil {
 		return r, err
@@ -38,6 +39,7 @@ func checkRun(rec record) (r api.Run, err error) {
 	if !identifier().MatchString(entry) {
 		return r, errors.New("entry_point: expected the name of a Python function")
 	}
+
 	r.Call = &api.Call{Fn: entry}
 	r.Tests = []api.Test{{ID: "1", Asserts: []byte(test + "\n\ncheck(" + entry + ")\n")}}
 	return r, nil
@@ -84,10 +86,12 @@ func mbppTask(rec record) (t task, err error) {
 	if err != nil {
 		return t, err
 	}
+
 	setup, err := setupOf(rec)
 	if err != nil {
 		return t, err
 	}
+
 	whole, err := field[string](rec, "test")
 	switch {
 	case err != nil:
@@ -97,9 +101,11 @@ func mbppTask(rec record) (t task, err error) {
 	case len(list) == 0:
 		return t, missingField("test_list")
 	}
+
 	if whole == "" {
 		t.run.Tests = assertTests(setup, list)
 	}
+
 	t.canonical = ownSolution(rec, "code", program)
 	return t, nil
 }
@@ -110,10 +116,12 @@ func setupOf(rec record) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	imports, err := field[[]string](rec, "test_imports")
 	if err != nil {
 		return "", err
 	}
+
 	setup = strings.Join(append(imports, setup), "\n")
 	if setup = strings.TrimSpace(setup); setup != "" {
 		setup += "\n"

@@ -44,11 +44,13 @@ func (c cases) run(how outcome) (r api.Run, err error) {
 	case len(c.Inputs) == 0:
 		return r, errors.New("it has no tests: inputs is empty")
 	}
+
 	if c.Fn != "" {
 		r.Call = &api.Call{Fn: c.Fn}
 	} else {
 		r.Compare.How = api.CompareLCB
 	}
+
 	for i, in := range c.Inputs {
 		var t api.Test
 		if c.Fn != "" {
@@ -62,6 +64,7 @@ func (c cases) run(how outcome) (r api.Run, err error) {
 		t.ID = strconv.Itoa(i + 1)
 		r.Tests = append(r.Tests, t)
 	}
+
 	return r, nil
 }
 
@@ -96,6 +99,7 @@ func callTest(fn string, in, out json.RawMessage, how outcome) (t api.Test, err 
 	} else if t.CallArgs = in; in[0] != '[' {
 		return t, errors.New("input: expected an array of arguments, or text with a JSON value in each line")
 	}
+
 	var elements []json.RawMessage
 	one := json.Unmarshal(out, &elements) == nil && len(elements) == 1
 	switch {
@@ -106,6 +110,7 @@ func callTest(fn string, in, out json.RawMessage, how outcome) (t api.Test, err 
 	case how == either && one:
 		return api.Test{Asserts: eitherAssert(fn, t.CallArgs, out)}, nil
 	}
+
 	t.Returns = out
 	return t, nil
 }
@@ -164,6 +169,7 @@ func pythonText(text []byte) string {
 			b.WriteRune(r)
 		}
 	}
+
 	b.WriteByte('"')
 	return b.String()
 }

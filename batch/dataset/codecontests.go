@@ -22,7 +22,9 @@ func codeContestsTask(rec record) (t task, err error) {
 	if t.run.OutputFile, err = namedFile(rec, "stdout", "output_file", "outputFile"); err != nil {
 		return t, err
 	}
+
 	t.run.Compare = api.Compare{How: api.CompareFloat, Tolerance: 1e-5}
+
 	for _, set := range []struct{ name, key string }{
 		{"public", rec.first("public_tests", "publicTests")},
 		{"private", rec.first("private_tests", "privateTests")},
@@ -41,12 +43,14 @@ func codeContestsTask(rec record) (t task, err error) {
 			t.run.Tests = append(t.run.Tests, one)
 		}
 	}
+
 	if len(t.run.Tests) == 0 {
 		return t, errors.New("there are no tests")
 	}
 	if t.run.Limits, err = codeContestsLimits(rec); err != nil {
 		return t, err
 	}
+
 	t.canonical = func() ([]solution, error) { return codeContestsSolutions(rec) }
 	return t, nil
 }
@@ -80,6 +84,7 @@ func codeContestsSolutions(rec record) (all []solution, err error) {
 		if err != nil {
 			return nil, err
 		}
+
 		for i, p := range pairs {
 			s := solution{kind: program, correct: &set.right}
 			if s.language, err = codeContestsLanguage(p[0]); err == nil {
@@ -91,6 +96,7 @@ func codeContestsSolutions(rec record) (all []solution, err error) {
 			all = append(all, s)
 		}
 	}
+
 	return all, nil
 }
 
@@ -99,6 +105,7 @@ func columns(rec record, key, left, right string) ([][2]json.RawMessage, error) 
 	if key == "" {
 		return nil, nil
 	}
+
 	var pairs [][2]json.RawMessage
 	if bytes.HasPrefix(bytes.TrimSpace(rec[key]), []byte("[")) {
 		all, err := field[[]record](rec, key)
@@ -110,14 +117,17 @@ func columns(rec record, key, left, right string) ([][2]json.RawMessage, error) 
 		}
 		return pairs, err
 	}
+
 	in, err := field[record](rec, key)
 	if err != nil {
 		return nil, err
 	}
+
 	a, err := field[[]json.RawMessage](in, left)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
+
 	b, err := field[[]json.RawMessage](in, right)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
@@ -125,6 +135,7 @@ func columns(rec record, key, left, right string) ([][2]json.RawMessage, error) 
 	if len(a) != len(b) {
 		return nil, fmt.Errorf("%s: %s has %d elements and %s %d: expected as many", key, left, len(a), right, len(b))
 	}
+
 	for i := range a {
 		pairs = append(pairs, [2]json.RawMessage{a[i], b[i]})
 	}
@@ -167,10 +178,12 @@ func codeContestsLimits(rec record) (l api.Limits, err error) {
 			}
 			cpu = time.Duration(min(max(parts.Seconds, -1), 1e6))*time.Second + time.Duration(parts.Nanos)
 		}
+
 		if cpu < 0 || cpu > 1e6*time.Second {
 			return l, fmt.Errorf("%s: expected a time from 0 to a million seconds", key)
 		}
 	}
+
 	memory := int64(0)
 	if key := rec.first("memory_limit_bytes", "memoryLimitBytes"); key != "" {
 		text, err := rec.name(key)
@@ -181,5 +194,6 @@ func codeContestsLimits(rec record) (l api.Limits, err error) {
 			return l, fmt.Errorf("%s: expected a number of bytes", key)
 		}
 	}
+
 	return limitsOf(api.Duration(cpu), api.Size(memory)), nil
 }

@@ -66,6 +66,7 @@ func blocks(text string) []block {
 			code.WriteString(l[min(depth, indent):])
 		}
 	}
+
 	if open != "" {
 		all = append(all, block{tag, code.String()})
 	}

@@ -40,6 +40,7 @@ func FuzzExtract(f *testing.F) {
 	for _, s := range []string{"```python\na\n```", "<think>x</think> ~~~\nb", "1. x\n   ```c\n   y\n"} {
 		f.Add(s, "")
 	}
+
 	f.Fuzz(func(t *testing.T, answer, want string) {
 		code, language := Extract(answer, want)
 		for l := range strings.Lines(code) {
@@ -71,6 +72,7 @@ func TestPickledText(t *testing.T) {
 			t.Errorf("%q: %q, %v; want %q", p, got, err, want)
 		}
 	}
+
 	for _, p := range []string{
 		"", ".", "\x80\x04", "\x80\x04N.", "Vaaaaa\np0\n.", "\x80\x04\x8c\x05aaaa.", "\x80\x04\x8c\x01\xff\x94.", "\x80\x04\x8c\x01a\x94.x",
 		"\x80\x04\x8c\x01a\x94\x8c\x01a\x94.", "cos\nsystem\n(S'true'\ntR.", "\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\xffa\x94.",

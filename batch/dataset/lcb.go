@@ -19,10 +19,12 @@ func lcbTask(rec record) (t task, err error) {
 		}
 		return t, nil
 	}
+
 	c, err := lcbCases(rec)
 	if err != nil {
 		return t, err
 	}
+
 	t.run, err = c.run(exactly)
 	return t, err
 }
@@ -46,9 +48,11 @@ func lcbCases(rec record) (c cases, err error) {
 		}
 		all = append(all, some...)
 	}
+
 	if len(all) == 0 {
 		return c, errors.New("there are neither public_test_cases nor private_test_cases")
 	}
+
 	for i, t := range all {
 		if t.Type != all[0].Type || t.Type != "stdin" && t.Type != "functional" {
 			return c, fmt.Errorf("test %d: testtype %.40q: expected stdin or functional, the same for all tests", i+1, t.Type)
@@ -58,6 +62,7 @@ func lcbCases(rec record) (c cases, err error) {
 		}
 		c.Inputs, c.Outputs = append(c.Inputs, t.Input), append(c.Outputs, t.Output)
 	}
+
 	if all[0].Type == "functional" {
 		meta, err := nested[record](rec, "metadata")
 		if err != nil {
@@ -67,6 +72,7 @@ func lcbCases(rec record) (c cases, err error) {
 			return c, errors.New("metadata: expected func_name, the name of the function that the tests call")
 		}
 	}
+
 	return c, nil
 }
 

@@ -49,6 +49,7 @@ func lines(r io.Reader, most int) iter.Seq2[line, error] {
 			yield(line{}, err)
 			return
 		}
+
 		var text []byte
 		for number := int64(1); ; number++ {
 			var long bool
@@ -57,6 +58,7 @@ func lines(r io.Reader, most int) iter.Seq2[line, error] {
 				yield(line{}, fmt.Errorf("line %d: %w", number, err))
 				return
 			}
+
 			at := line{number: number, text: bytes.TrimSpace(text)}
 			if number == 1 {
 				at.text = bytes.TrimSpace(bytes.TrimPrefix(at.text, []byte("\xef\xbb\xbf"))) // some editors begin a file with it

@@ -59,6 +59,7 @@ func pickledText(p []byte) (string, error) {
 		p = p[n:]
 		return out
 	}
+
 	takes := func(op byte, argument uint64) []byte {
 		if len(p) == 0 || p[0] != op {
 			return nil
@@ -68,6 +69,7 @@ func pickledText(p []byte) (string, error) {
 	if version := takes(opProto, 1); version != nil && (version[1] < 2 || version[1] > 5) {
 		return "", errPickle
 	}
+
 	takes(opFrame, 8)
 	var size uint64
 	if n := takes(opShortUnicode, 1); n != nil {
@@ -79,6 +81,7 @@ func pickledText(p []byte) (string, error) {
 	} else {
 		return "", errPickle
 	}
+
 	text := next(size)
 	if takes(opMemoize, 0) == nil {
 		takes(opBinPut, 1)

@@ -121,6 +121,7 @@ func (d *reader) read(r io.Reader) error {
 			return fmt.Errorf("read the completions: %w", err)
 		}
 	}
+
 	tasks := 0
 	for l, err := range lines(r, d.o.MaxLine) {
 		if err != nil {
@@ -131,6 +132,7 @@ func (d *reader) read(r io.Reader) error {
 		}
 		tasks++
 	}
+
 	return d.refuseUnused()
 }
 
@@ -149,15 +151,18 @@ func (d *reader) task(l line, number int) error {
 	if l.err != nil {
 		return bad(l.err)
 	}
+
 	rec, err := parseRecord(l.text)
 	if err != nil {
 		return bad(err)
 	}
+
 	shape := shapes[d.format]
 	name, err := rec.name(shape.id...)
 	if err != nil {
 		return bad(err)
 	}
+
 	name = cmp.Or(name, nameWithin(rec), strconv.Itoa(number))
 	id = name
 	of, err := shape.read(rec)
@@ -167,10 +172,12 @@ func (d *reader) task(l line, number int) error {
 		}
 		return bad(err)
 	}
+
 	all, err := d.solutions(rec, of, name)
 	if err != nil {
 		return bad(err)
 	}
+
 	for _, s := range all {
 		job := d.job(of, s, name)
 		if err := validate(job); err != nil {
@@ -183,6 +190,7 @@ func (d *reader) task(l line, number int) error {
 			return errStopped
 		}
 	}
+
 	return nil
 }
 
@@ -212,6 +220,7 @@ func (d *reader) job(of task, s solution, name string) api.Job {
 	if d.o.NoLimits {
 		job.Limits = api.Limits{}
 	}
+
 	if s.kind == answer {
 		want := cmp.Or(s.language, job.Language, d.o.Language)
 		if want == "" && job.CallsFunctions() {
@@ -221,11 +230,13 @@ func (d *reader) job(of task, s solution, name string) api.Job {
 		s.text, tag = Extract(s.text, tagOf(want))
 		s.language = cmp.Or(want, tag)
 	}
+
 	job.Language = cmp.Or(s.language, job.Language, d.o.Language, api.LanguageOfCalls)
 	text := s.text
 	if of.program != nil {
 		text = of.program(s)
 	}
+
 	job.Source = append(api.Bytes{}, text...) // an empty program is a program
 	if job.Meta == nil {
 		meta := struct {
@@ -235,6 +246,7 @@ func (d *reader) job(of task, s solution, name string) api.Job {
 		}{name, d.samples[name], s.correct}
 		job.Meta, _ = json.Marshal(meta) // it always encodes
 	}
+
 	return job
 }
 

@@ -64,9 +64,11 @@ func readAll(t *testing.T, text []byte, f Format, o Options) []byte {
 		case err != nil:
 			t.Fatal(err)
 		}
+
 		if ids[job.ID] {
 			t.Errorf("two jobs are called %s", job.ID)
 		}
+
 		ids[job.ID] = true
 		e := json.NewEncoder(&out)
 		e.SetEscapeHTML(false)
@@ -74,6 +76,7 @@ func readAll(t *testing.T, text []byte, f Format, o Options) []byte {
 			t.Fatal(err)
 		}
 	}
+
 	return out.Bytes()
 }
 
@@ -98,6 +101,7 @@ func TestLongLinesAreRefusedAlone(t *testing.T) {
 	if !strings.HasPrefix(got, "line 1: line 1: it has more than 1 MiB, the most of a line\n{\"id\":\"Own/0\"") {
 		t.Errorf("%.200s", got)
 	}
+
 	want := readAll(t, []byte(task), HumanEval, Options{})
 	if got := readAll(t, []byte("\xef\xbb\xbf\r\n"+strings.TrimSuffix(task, "\n")), HumanEval, Options{}); !bytes.Equal(got, want) {
 		t.Errorf("with a byte order mark: %s", got)
@@ -156,6 +160,7 @@ func TestIDsAreUnique(t *testing.T) {
 	for _, id := range []string{"a", "a#2", "a", "a", "a#2"} {
 		fmt.Fprintf(&text, `{"task_id": %q, "test_list": ["assert f()"], "completion": "x"}`+"\n", id)
 	}
+
 	var ids []string
 	for job, err := range Read(strings.NewReader(text.String()), MBPP, Options{}) {
 		if err != nil {
@@ -163,6 +168,7 @@ func TestIDsAreUnique(t *testing.T) {
 		}
 		ids = append(ids, job.ID)
 	}
+
 	if got := strings.Join(ids, " "); got != "a a#2 a#3 a#4 a#2#2" {
 		t.Errorf("ids %s", got)
 	}
@@ -173,6 +179,7 @@ func fuzzFormat(f *testing.F, format Format) {
 		f.Add(bytes.Clone(l), false)
 		f.Add(bytes.Clone(l), true)
 	}
+
 	f.Fuzz(func(t *testing.T, text []byte, canonical bool) {
 		for job, err := range Read(bytes.NewReader(text), format, Options{Canonical: canonical, MaxLine: 1 << 20}) {
 			var wrong *LineError

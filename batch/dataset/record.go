@@ -43,6 +43,7 @@ func decodeJSON(text []byte, into any) error {
 	case errors.As(err, &syntax):
 		return fmt.Errorf("it is not JSON: byte %d: %s", syntax.Offset, strings.TrimPrefix(syntax.Error(), "json: "))
 	}
+
 	return err
 }
 

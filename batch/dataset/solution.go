@@ -55,6 +55,7 @@ func solutionsIn(rec record, format Format) ([]solution, error) {
 		}
 		return nil
 	}
+
 	for _, f := range solutionFields {
 		if !rec.has(f.name) {
 			continue
@@ -67,6 +68,7 @@ func solutionsIn(rec record, format Format) ([]solution, error) {
 			return nil, err
 		}
 	}
+
 	if format == Verl && found == "" {
 		if name := rec.first(dumpedFields...); name != "" {
 			texts, err := textsIn(rec, name, false)
@@ -76,10 +78,12 @@ func solutionsIn(rec record, format Format) ([]solution, error) {
 			_ = add(name, answer, texts) // it is the only field
 		}
 	}
+
 	language, err := field[string](rec, "language")
 	if err != nil {
 		return nil, err
 	}
+
 	for i := range all {
 		if rec.has("meta") {
 			all[i].meta = slices.Clone(rec["meta"])
@@ -89,6 +93,7 @@ func solutionsIn(rec record, format Format) ([]solution, error) {
 		}
 		all[i].language = strings.ToLower(language)
 	}
+
 	return all, nil
 }
 
@@ -142,11 +147,13 @@ func (d *reader) solutions(rec record, of task, name string) ([]solution, error)
 	case len(all) == 0:
 		return nil, errors.New("there is no solution: expected completion, completions, solution, response or responses in the line, or a file of completions (--completions); for the data set's own solutions: --canonical")
 	}
+
 	for i := range all {
 		if d.o.Markdown || of.markdown && all[i].kind == completion {
 			all[i].kind = answer
 		}
 	}
+
 	return all, nil
 }
 
@@ -183,6 +190,7 @@ func (d *reader) readCompletions() error {
 		if err != nil {
 			return err
 		}
+
 		name, all, err := d.completionLine(l)
 		if err != nil {
 			if err := d.refuse(fmt.Sprintf("completions line %d", l.number),
@@ -191,21 +199,26 @@ func (d *reader) readCompletions() error {
 			}
 			continue
 		}
+
 		for _, s := range all {
 			total += len(s.text) + len(s.meta)
 		}
+
 		if total > maxCompletions {
 			return fmt.Errorf("line %d: the solutions have more than %d GiB so far, the most: split the file",
 				l.number, maxCompletions>>30)
 		}
+
 		one := d.completions.tasks[name]
 		if one == nil {
 			one = &completed{line: l.number}
 			d.completions.tasks[name] = one
 			d.completions.order = append(d.completions.order, name)
 		}
+
 		one.all = append(one.all, all...)
 	}
+
 	return nil
 }
 
@@ -213,10 +226,12 @@ func (d *reader) completionLine(l line) (name string, all []solution, err error)
 	if l.err != nil {
 		return "", nil, l.err
 	}
+
 	rec, err := parseRecord(l.text)
 	if err != nil {
 		return "", nil, err
 	}
+
 	ids := append(slices.Clone(shapes[d.format].id), "task_id", "question_id", "problem_id", "id", "index")
 	if name, err = rec.name(ids...); err != nil {
 		return "", nil, err
@@ -224,6 +239,7 @@ func (d *reader) completionLine(l line) (name string, all []solution, err error)
 	if name == "" {
 		return "", nil, errors.New("there is no task_id: it names the task that is solved")
 	}
+
 	all, err = solutionsIn(rec, d.format)
 	if err == nil && len(all) == 0 {
 		err = errors.New("there is no solution: expected completion, completions, solution, response or responses")
@@ -236,6 +252,7 @@ func (d *reader) refuseUnused() error {
 	if d.completions == nil {
 		return nil
 	}
+
 	for _, name := range d.completions.order {
 		if one := d.completions.tasks[name]; !one.used {
 			err := d.refuse(name,
@@ -245,5 +262,6 @@ func (d *reader) refuseUnused() error {
 			}
 		}
 	}
+
 	return nil
 }

@@ -18,6 +18,7 @@ func verlTask(rec record) (t task, err error) {
 			return t, missingField("ground_truth")
 		}
 	}
+
 	c, err := nested[cases](in, key)
 	if err != nil {
 		return t, err
@@ -25,6 +26,7 @@ func verlTask(rec record) (t task, err error) {
 	if t.run, err = c.run(either); err != nil {
 		return t, fmt.Errorf("%s: %w", key, err)
 	}
+
 	t.markdown = true
 	return t, nil
 }
@@ -39,13 +41,16 @@ func scaleBoxTask(rec record) (t task, err error) {
 			extra = merged(extra, in)
 		}
 	}
+
 	if err != nil {
 		return t, err
 	}
+
 	all, err := scaleBoxCases(in)
 	if err != nil {
 		return t, err
 	}
+
 	t.markdown = true
 	if t.run, err = all.run(); err != nil {
 		return t, fmt.Errorf("test_cases: %w", err)
@@ -62,6 +67,7 @@ func scaleBoxTask(rec record) (t task, err error) {
 	if t.run.Check != nil {
 		t.run.Compare = api.Compare{}
 	}
+
 	t.canonical = ownSolution(rec, "gold_standard_solution", answer)
 	return t, nil
 }
@@ -99,15 +105,18 @@ func scaleBoxCases(in record) (c scaleBoxTests, err error) {
 		err = decodeJSON(raw, &c)
 		return c, err
 	}
+
 	var list []struct {
 		Type   string          `json:"type"`
 		Fn     string          `json:"fn_name"`
 		Input  json.RawMessage `json:"input"`
 		Output json.RawMessage `json:"output"`
 	}
+
 	if err := decodeJSON(raw, &list); err != nil {
 		return c, fmt.Errorf("test_cases: %w", err)
 	}
+
 	for i, one := range list {
 		if i > 0 && (one.Type != c.Type || one.Fn != c.Fn) {
 			return c, fmt.Errorf("test_cases: test %d: expected the type and fn_name of the first one", i+1)
@@ -118,6 +127,7 @@ func scaleBoxCases(in record) (c scaleBoxTests, err error) {
 		c.Type, c.Fn = one.Type, one.Fn
 		c.Inputs, c.Outputs = append(c.Inputs, one.Input), append(c.Outputs, one.Output)
 	}
+
 	return c, nil
 }
 
@@ -129,6 +139,7 @@ func (c scaleBoxTests) run() (api.Run, error) {
 			kind = "function_call"
 		}
 	}
+
 	of := cases{Inputs: c.Inputs, Outputs: c.Outputs}
 	switch kind {
 	case "stdin_stdout":
@@ -144,6 +155,7 @@ func (c scaleBoxTests) run() (api.Run, error) {
 		}
 		return checkRun(record{"test": quoted(c.Test), "entry_point": quoted(c.Entry)})
 	}
+
 	return api.Run{}, fmt.Errorf("type %.40q: expected stdin_stdout, function_call or assert", kind)
 }
 
@@ -162,11 +174,13 @@ func specialJudge(in record) (*api.Check, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	in = merged(in, extra)
 	text, err := field[string](in, "special_judge_program")
 	if err != nil || text == "" {
 		return nil, err
 	}
+
 	language, err := field[string](in, "special_judge_language")
 	if err != nil {
 		return nil, err
@@ -174,6 +188,7 @@ func specialJudge(in record) (*api.Check, error) {
 	if name, _ := languageOfTag(language); language != "" && name != api.PythonCheckers {
 		return nil, fmt.Errorf("special_judge_language %.40q: only Python is offered", language)
 	}
+
 	return &api.Check{
 		Protocol: api.ProtocolExit, Args: []string{"{input}", "{answer}", "{output}"},
 		Program: api.Program{

@@ -36,6 +36,7 @@ func (e *Engine) Blob(ctx context.Context, digest string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	content, err := store.GetBytes(ctx, digest)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
 		return nil, ErrNoBlob

@@ -47,6 +47,7 @@ func (s *Source) Next(ctx context.Context, none func()) (*Delivery, error) {
 			s.more = s.urgent
 			return s.delivery(m)
 		}
+
 		s.more = false
 		none()
 		if ctx.Err() != nil {
@@ -59,6 +60,7 @@ func (s *Source) Next(ctx context.Context, none func()) (*Delivery, error) {
 			logged = true
 			s.log.Warn("the engine gives no jobs; asking again", "pool", s.Engine.pool, "err", err)
 		}
+
 		select {
 		case <-time.After(retryPause):
 		case <-ctx.Done():
@@ -89,10 +91,12 @@ func (s *Source) pull(ctx context.Context) (*nats.Msg, error) {
 		}
 		s.inbox = inbox
 	}
+
 	waiting, _, err := s.inbox.Pending()
 	if err != nil {
 		return nil, err
 	}
+
 	if waiting == 0 { // otherwise an earlier request was answered late
 		request := fmt.Appendf(nil, `{"batch":1,"expires":%d}`, pullTime)
 		if s.more {
@@ -102,8 +106,10 @@ func (s *Source) pull(ctx context.Context) (*nats.Msg, error) {
 			return nil, err
 		}
 	}
+
 	call, cancel := context.WithTimeout(ctx, pullTime+time.Second)
 	defer cancel()
+
 	m, err := s.inbox.NextMsgWithContext(call)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -113,6 +119,7 @@ func (s *Source) pull(ctx context.Context) (*nats.Msg, error) {
 	case m.Reply != "":
 		return m, nil
 	}
+
 	switch status, why := m.Header.Get("Status"), m.Header.Get("Description"); {
 	case status == "404", status == "408": // no job, or none in time
 		return nil, nil
@@ -131,14 +138,17 @@ func (s *Source) delivery(m *nats.Msg) (*Delivery, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	id, index, err := splitSubject(m.Subject)
 	if err != nil {
 		return nil, err
 	}
+
 	before, err := strconv.Atoi(cmp.Or(m.Header.Get(beforeHeader), "0"))
 	if err != nil {
 		return nil, err
 	}
+
 	attempt := before + int(meta.NumDelivered)
 	return &Delivery{Message: batch.Message{Batch: id, Index: index, Pool: s.Engine.pool, Urgent: s.urgent,
 		Attempt: attempt, Body: m.Data}, engine: s.Engine, message: m}, nil

@@ -46,10 +46,12 @@ func Connect(t Target) (*Engine, error) {
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}
+
 	options, err := t.options()
 	if err != nil {
 		return nil, err
 	}
+
 	options = append([]nats.Option{nats.Name("brig " + t.Worker), nats.MaxReconnects(-1), nats.ReconnectWait(retryPause),
 		nats.Timeout(callTime),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
@@ -63,19 +65,23 @@ func Connect(t Target) (*Engine, error) {
 		nats.ConnectHandler(func(*nats.Conn) { e.log.Info("connected to the engine") }),
 		nats.ReconnectHandler(func(*nats.Conn) { e.log.Info("the connection to the engine is back") }),
 	}, options...)
+
 	if t.Worker != "" { // it waits for the engine, which may belong to a batch that has not begun
 		options = append(options, nats.RetryOnFailedConnect(true), nats.IgnoreAuthErrorAbort(),
 			nats.ReconnectErrHandler(failures(e.log)))
 	}
+
 	conn, err := nats.Connect(t.URL, options...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the engine %s: %w", Redacted(t.URL), err)
 	}
+
 	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(callTime))
 	if err != nil {
 		conn.Close()
 		return nil, err
 	}
+
 	e.conn, e.js = conn, js
 	return e, nil
 }
@@ -108,6 +114,7 @@ func (e *Engine) prepare(ctx context.Context) error {
 	if e.memory {
 		storage = jetstream.MemoryStorage
 	}
+
 	replicas := 1
 	if len(e.conn.Servers()) >= 3 { // a cluster: any one of its servers may end
 		replicas = 3
@@ -171,12 +178,14 @@ func (e *Engine) Release(ctx context.Context, m batch.Message) error {
 	if m.Before > 0 {
 		message.Header.Set(beforeHeader, strconv.Itoa(m.Before))
 	}
+
 	var options []jetstream.PublishOpt
 	if !e.memory { // no answer is lost within a process, and the engine would keep the ids for minutes
 		// The engine drops a repetition of the same id, such as of a publish whose answer was lost.
 		id := m.Batch + "." + strconv.FormatInt(m.Index, 10) + "." + m.Epoch + "." + strconv.Itoa(m.Attempt)
 		options = append(options, jetstream.WithMsgID(id))
 	}
+
 	return e.retry(ctx, "release a job", func(ctx context.Context) error {
 		_, err := e.js.PublishMsg(ctx, message, options...)
 		return err
@@ -198,6 +207,7 @@ func (e *Engine) retry(ctx context.Context, what string, do func(ctx context.Con
 			errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrConnectionClosed):
 			return fmt.Errorf("%s: %w", what, err)
 		}
+
 		if !failed {
 			e.log.Warn("the engine does not answer; trying again", "call", what, "err", err)
 		}
@@ -206,6 +216,7 @@ func (e *Engine) retry(ctx context.Context, what string, do func(ctx context.Con
 				e.log.Debug("create the streams again", "err", err)
 			}
 		}
+
 		select {
 		case <-time.After(retryPause):
 		case <-ctx.Done():
@@ -233,10 +244,12 @@ func (e *Engine) UnderWay(ctx context.Context, id string) (map[int64]bool, error
 			if err != nil {
 				return err
 			}
+
 			info, err := s.Info(ctx, jetstream.WithSubjectFilter(filter))
 			if err != nil {
 				return err
 			}
+
 			for subject := range info.State.Subjects {
 				_, index, err := splitSubject(subject)
 				if err != nil {
@@ -245,8 +258,10 @@ func (e *Engine) UnderWay(ctx context.Context, id string) (map[int64]bool, error
 				all[index] = true
 			}
 		}
+
 		return nil
 	})
+
 	return all, err
 }
 

@@ -24,15 +24,18 @@ func start(t *testing.T, c jetstream.ServerConfig) (*jetstream.Server, *jetstrea
 		}
 		c.Listen, c.Workers = "127.0.0.1:0", []jetstream.Worker{{Name: "w", Pool: "p", Key: public}}
 	}
+
 	s, err := jetstream.StartServer(c)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(s.Stop)
 	e, err := jetstream.Connect(jetstream.Target{Server: s, Pool: "p"})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(e.Close)
 	if err := e.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
@@ -51,6 +54,7 @@ func results(t *testing.T, e *jetstream.Engine, n int) map[int64]string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
+
 	out := make(chan batch.Message)
 	var follower sync.WaitGroup
 	follower.Go(func() { e.Results(ctx, "b", out) })
@@ -65,6 +69,7 @@ func results(t *testing.T, e *jetstream.Engine, n int) map[int64]string {
 			t.Fatalf("%d of %d results", len(all), n)
 		}
 	}
+
 	cancel()
 	follower.Wait()
 	return all
@@ -78,9 +83,11 @@ func TestJobsAndResults(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	if there, err := e.UnderWay(t.Context(), "b"); err != nil || len(there) != jobs {
 		t.Fatalf("%d jobs are under way (%v)", len(there), err)
 	}
+
 	ctx, stop := context.WithCancel(t.Context())
 	var workers sync.WaitGroup
 	var executed atomic.Int64
@@ -102,6 +109,7 @@ func TestJobsAndResults(t *testing.T) {
 			}
 		})
 	}
+
 	all := results(t, e, jobs)
 	stop()
 	workers.Wait()
@@ -110,6 +118,7 @@ func TestJobsAndResults(t *testing.T) {
 			t.Errorf("job %d has the result %q", i, all[i])
 		}
 	}
+
 	if n := executed.Load(); n != jobs {
 		t.Errorf("%d executions of %d jobs", n, jobs)
 	}
@@ -145,19 +154,23 @@ func TestAWorkerWaitsForItsEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	address := l.Addr().String()
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	w, err := jetstream.Connect(jetstream.Target{URL: "nats://" + address, Worker: "w", Pool: "p", Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
+
 	s := w.Source(false)
 	for range 2 {
 		server, err := jetstream.StartServer(jetstream.ServerConfig{Dir: t.TempDir(), Pool: "p", Listen: address,
@@ -165,6 +178,7 @@ func TestAWorkerWaitsForItsEngine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		e, err := jetstream.Connect(jetstream.Target{Server: server, Pool: "p"})
 		if err != nil {
 			t.Fatal(err)
@@ -172,6 +186,7 @@ func TestAWorkerWaitsForItsEngine(t *testing.T) {
 		if err := errors.Join(e.Prepare(t.Context()), e.Release(t.Context(), message(0))); err != nil {
 			t.Fatal(err)
 		}
+
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		d, err := s.Next(ctx, nothing)
 		cancel()
@@ -184,6 +199,7 @@ func TestAWorkerWaitsForItsEngine(t *testing.T) {
 		if got := results(t, e, 1)[0]; got != "r" {
 			t.Errorf("the result is %q", got)
 		}
+
 		e.Close()
 		server.Stop()
 	}
@@ -222,11 +238,13 @@ func TestTheFirstResultCounts(t *testing.T) {
 	if err := errors.Join(e.Release(t.Context(), message(0)), e.Release(t.Context(), again)); err != nil {
 		t.Fatal(err)
 	}
+
 	s := e.Source(false)
 	first, err := s.Next(t.Context(), nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	second, err := s.Next(t.Context(), nothing)
 	if err != nil {
 		t.Fatal(err)
@@ -247,6 +265,7 @@ func TestAJobThatIsGivenBackComesAgain(t *testing.T) {
 	if err := e.Release(t.Context(), message(0)); err != nil {
 		t.Fatal(err)
 	}
+
 	s := e.Source(false)
 	for attempt := 1; attempt <= 7; attempt++ { // there is no last attempt of the engine's
 		d, err := s.Next(t.Context(), nothing)
@@ -257,6 +276,7 @@ func TestAJobThatIsGivenBackComesAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	d, err := s.Next(t.Context(), nothing)
 	if err != nil {
 		t.Fatal(err)
@@ -264,6 +284,7 @@ func TestAJobThatIsGivenBackComesAgain(t *testing.T) {
 	if err := d.Drop(); err != nil {
 		t.Fatal(err)
 	}
+
 	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
 		if there, err := e.UnderWay(t.Context(), "b"); err == nil && len(there) == 0 {
 			return
@@ -281,6 +302,7 @@ func TestAttemptsFromBeforeCount(t *testing.T) {
 	if err := e.Release(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
+
 	for attempt := 3; attempt <= 4; attempt++ {
 		d, err := e.Source(false).Next(t.Context(), nothing)
 		if err != nil || d.Attempt != attempt {
@@ -313,11 +335,13 @@ func TestCancelAndForget(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stop()
+
 	for i := range int64(5) {
 		if err := e.Release(t.Context(), message(i)); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	d, err := e.Source(false).Next(t.Context(), nothing)
 	if err != nil {
 		t.Fatal(err)

@@ -27,6 +27,7 @@ func failures(log *slog.Logger) nats.ConnErrHandler {
 		} else if errors.As(err, new(*tls.CertificateVerificationError)) {
 			why = "its certificate is not that of the key: is the key for another engine?"
 		}
+
 		switch {
 		case nobody && !waits:
 			waits = true

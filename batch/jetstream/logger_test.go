@@ -17,10 +17,12 @@ func TestConnectionsDoNotFillTheLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	public, err := key.PublicKey()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var log bytes.Buffer // slog's handler writes one line at a time; it is read after the server has ended
 	server, err := StartServer(ServerConfig{
 		Dir: t.TempDir(), Listen: "127.0.0.1:0", Workers: []Worker{{Name: "w", Pool: "p", Key: public}},
@@ -29,6 +31,7 @@ func TestConnectionsDoNotFillTheLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	begin := time.Now()
 	const attempts = 50
 	for range attempts {
@@ -39,14 +42,17 @@ func TestConnectionsDoNotFillTheLog(t *testing.T) {
 		if _, err := c.Write([]byte("CONNECT {}\r\nPING\r\n")); err != nil {
 			t.Fatal(err)
 		}
+
 		answer := make([]byte, 4096)
 		for { // until the server has refused it
 			if _, err := c.Read(answer); err != nil {
 				break
 			}
 		}
+
 		c.Close()
 	}
+
 	seconds := int(time.Since(begin)/time.Second) + 2
 	server.Stop()
 	lines := strings.Count(log.String(), "\n")

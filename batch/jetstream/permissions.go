@@ -24,6 +24,7 @@ func WorkerPermissions(worker, pool string) *server.Permissions {
 		"$JS.API.CONSUMER.INFO." + jobs + ".*", "$JS.API.CONSUMER.MSG.NEXT." + jobs + ".*", "$JS.ACK." + jobs + ".>",
 		"$JS.ACK.*.*." + jobs + ".>",
 	}
+
 	return &server.Permissions{
 		Publish: &server.SubjectPermission{Allow: allow},
 		Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX_" + worker + ".>", controlSubject + "." + worker,

@@ -20,10 +20,12 @@ func (e *Engine) Results(ctx context.Context, id string, out chan<- batch.Messag
 		case <-ctx.Done():
 		}
 	}
+
 	for first := true; ctx.Err() == nil; first = false {
 		if !first {
 			send(batch.Message{}) // whatever ended the consumer may have lost messages
 		}
+
 		if err := e.follow(ctx, id, send); err != nil && ctx.Err() == nil {
 			e.log.Warn("results are not read; trying again", "err", err)
 			if lost(err) {
@@ -59,10 +61,12 @@ func (e *Engine) follow(ctx context.Context, id string, send func(batch.Message)
 	if err != nil {
 		return err
 	}
+
 	messages, err := c.Messages(jetstream.PullMaxMessages(256))
 	if err != nil {
 		return err
 	}
+
 	stop := context.AfterFunc(ctx, messages.Stop)
 	defer func() { stop(); messages.Stop() }()
 
@@ -90,6 +94,7 @@ func (e *Engine) follow(ctx context.Context, id string, send func(batch.Message)
 		if came++; meta.Sequence.Consumer != came {
 			return fmt.Errorf("the engine sent result %d, and number %d had to come", meta.Sequence.Consumer, came)
 		}
+
 		_, index, err := splitSubject(m.Subject())
 		if err != nil {
 			return err
@@ -101,6 +106,7 @@ func (e *Engine) follow(ctx context.Context, id string, send func(batch.Message)
 			}
 			continue
 		}
+
 		send(batch.Message{Batch: id, Index: index, Sequence: meta.Sequence.Stream, Body: m.Data()})
 	}
 }

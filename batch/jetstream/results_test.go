@@ -35,6 +35,7 @@ func TestResultsComeFromStreamsThatWereCreatedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	wait := func(index int64) (lost bool) {
 		for {
 			select {
@@ -52,9 +53,11 @@ func TestResultsComeFromStreamsThatWereCreatedAgain(t *testing.T) {
 		judge(i)
 		wait(i)
 	}
+
 	if err := errors.Join(e.Wipe(ctx), e.Prepare(ctx)); err != nil {
 		t.Fatal(err)
 	}
+
 	judge(5)
 	if !wait(5) {
 		t.Error("nobody was told that the engine had lost something")

@@ -35,6 +35,7 @@ func TestWorkersHaveNoOtherRights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	s, e := start(t, jetstream.ServerConfig{Listen: "127.0.0.1:0", Workers: []jetstream.Worker{{Name: "w", Pool: "p", Key: public}}})
 	url := "nats://" + s.Addr().String()
 	for i := range int64(3) {
@@ -42,15 +43,18 @@ func TestWorkersHaveNoOtherRights(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	digest, err := e.PutBlob(t.Context(), []byte("data"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	w, err := jetstream.Connect(jetstream.Target{URL: url, Worker: "w", Pool: "p", Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
+
 	d, err := w.Source(false).Next(t.Context(), nothing)
 	if err != nil {
 		t.Fatal(err)
@@ -76,6 +80,7 @@ func TestWorkersHaveNoOtherRights(t *testing.T) {
 			t.Errorf("a worker can %s", what)
 		}
 	}
+
 	denied("release a job", func(ctx context.Context) error { return w.Release(ctx, message(9)) })
 	denied("create a stream", func(ctx context.Context) error { return w.Prepare(ctx) })
 	denied("list the jobs under way", func(ctx context.Context) error { _, err := w.UnderWay(ctx, "b"); return err })
@@ -85,12 +90,14 @@ func TestWorkersHaveNoOtherRights(t *testing.T) {
 	out := make(chan batch.Message, 10)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
+
 	w.Results(ctx, "b", out)
 	for len(out) > 0 {
 		if m := <-out; m.Body != nil {
 			t.Error("a worker can read results")
 		}
 	}
+
 	_ = w.End(t.Context(), "b") // cannot: the jobs are still there
 	if there, err := e.UnderWay(t.Context(), "b"); err != nil || len(there) != 3 {
 		t.Errorf("after a worker removed what it could, %d of 3 are under way (%v)", len(there), err)
@@ -108,10 +115,12 @@ func TestAWorkerReachesNoOtherPool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	seed, public, err := jetstream.NewKey()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ours, others := jetstream.Worker{Name: "w", Pool: "p", Key: evil}, jetstream.Worker{Name: "v", Pool: "other", Key: public}
 
 	embedded, err := jetstream.StartServer(jetstream.ServerConfig{Dir: t.TempDir(), Pool: "other", Listen: "127.0.0.1:0",
@@ -119,6 +128,7 @@ func TestAWorkerReachesNoOtherPool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(embedded.Stop)
 	ownURL := startNATS(t, ours, others)
 	for name, tt := range map[string]struct {
@@ -135,14 +145,17 @@ func TestAWorkerReachesNoOtherPool(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer e.Close()
+
 			if err := e.Prepare(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+
 			v, err := jetstream.Connect(jetstream.Target{URL: tt.url, Worker: "v", Pool: "other", Seed: seed})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer v.Close()
+
 			hidden, err := e.PutBlob(t.Context(), []byte("hidden"))
 			if err == nil {
 				err = errors.Join(e.Release(t.Context(), message(0)), v.Report(t.Context(), jetstream.WorkerState{Name: "v", Slots: 1}))
@@ -150,6 +163,7 @@ func TestAWorkerReachesNoOtherPool(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			stored := "" // the subject of a message in a bucket of the evil worker's pool
 			if tt.ownBatch {
 				own, err := jetstream.Connect(jetstream.Target{URL: tt.engine.URL, Pool: "p"})
@@ -172,8 +186,10 @@ func TestAWorkerReachesNoOtherPool(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer w.Close()
+
 				soon, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 				defer cancel()
+
 				if text, err := w.Blob(soon, hidden); err == nil {
 					t.Errorf("%s: it reads %q", pool, text)
 				}
@@ -188,6 +204,7 @@ func TestAWorkerReachesNoOtherPool(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
+
 			for _, subject := range []string{
 				"$JS.API.STREAM.INFO." + e.BlobStream(), "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST",
 				"$JS.API.DIRECT.GET." + e.BlobStream() + "." + e.BlobSubject(t),
@@ -211,6 +228,7 @@ func TestAWorkerReachesNoOtherPool(t *testing.T) {
 					}
 				}
 			}
+
 			// Replies of the engine: a job and a result.
 			replies := []string{"brig.pool.other.jobs.n.injected.7", "brig.pool.other.results.b.0"}
 			for _, reply := range replies {
@@ -222,30 +240,37 @@ func TestAWorkerReachesNoOtherPool(t *testing.T) {
 					}
 				}
 			}
+
 			if err := c.Flush(); err != nil {
 				t.Fatal(err)
 			}
+
 			time.Sleep(100 * time.Millisecond) // the engine answers
 
 			workers, err := e.Workers(t.Context(), "other")
 			if err != nil || len(workers) != 1 || workers[0].Name != "v" {
 				t.Errorf("the workers of the other pool are %+v (%v)", workers, err)
 			}
+
 			s := v.Source(false)
 			d, err := s.Next(t.Context(), nothing)
 			if err != nil || d.Batch != "b" || d.Index != 0 {
 				t.Fatalf("a worker of the other pool gets %+v (%v)", d, err)
 			}
+
 			soon, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
+
 			if more, err := s.Next(soon, nothing); err == nil {
 				t.Errorf("a worker of the other pool gets %+v", more)
 			}
+
 			go func() { // the forged result is dropped, and then there is room for the right one
 				for t.Context().Err() == nil && d.Done(t.Context(), []byte("right")) == nil {
 					time.Sleep(100 * time.Millisecond)
 				}
 			}()
+
 			if got := results(t, e, 1); got[0] != "right" {
 				t.Errorf("the result is %q", got[0])
 			}
@@ -259,15 +284,18 @@ func TestStatesOfWorkersAreNotBelieved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	s, e := start(t, jetstream.ServerConfig{Listen: "127.0.0.1:0", Workers: []jetstream.Worker{{Name: "w", Pool: "p", Key: public}}})
 	if err := e.Report(t.Context(), jetstream.WorkerState{Name: "honest", Slots: 2}); err != nil {
 		t.Fatal(err)
 	}
+
 	c, err := nats.Connect("nats://"+s.Addr().String(), nats.Nkey(public, sign(t, seed)), nats.CustomInboxPrefix("_INBOX_w"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
+
 	for _, tt := range []struct {
 		state, header string
 		want          []string
@@ -285,6 +313,7 @@ func TestStatesOfWorkersAreNotBelieved(t *testing.T) {
 		if _, err := c.RequestMsg(m, 5*time.Second); err != nil {
 			t.Fatal(err)
 		}
+
 		all, err := e.Workers(t.Context(), "p")
 		var names []string
 		for _, w := range all {
@@ -292,6 +321,7 @@ func TestStatesOfWorkersAreNotBelieved(t *testing.T) {
 				t.Errorf("%s: %+v", tt.state, w)
 			}
 		}
+
 		if err != nil || !slices.Equal(names, tt.want) {
 			t.Errorf("%s %s: workers %v (%v), want %v", tt.state, tt.header, names, err, tt.want)
 		}
@@ -307,15 +337,18 @@ func startNATS(t *testing.T, workers ...jetstream.Worker) (url string) {
 	for _, w := range workers {
 		o.Nkeys = append(o.Nkeys, &server.NkeyUser{Nkey: w.Key, Account: account, Permissions: jetstream.WorkerPermissions(w.Name, w.Pool)})
 	}
+
 	s, err := server.NewServer(o)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
 	if !s.ReadyForConnections(20 * time.Second) {
 		t.Fatal("the server is not ready")
 	}
+
 	running, err := s.LookupAccount("BRIG")
 	if err == nil {
 		err = running.EnableJetStream(nil, nil)

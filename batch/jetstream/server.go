@@ -55,10 +55,12 @@ func StartServer(c ServerConfig) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	public, err := key.PublicKey()
 	if err != nil {
 		return nil, err
 	}
+
 	account := server.NewAccount(accountName(c.Pool))
 	o := &server.Options{
 		ServerName: "brig", JetStream: true, StoreDir: c.Dir, NoSigs: true,
@@ -71,6 +73,7 @@ func StartServer(c ServerConfig) (*Server, error) {
 	if err := listen(o, c, account); err != nil {
 		return nil, err
 	}
+
 	s, err := server.NewServer(o)
 	if err != nil {
 		return nil, fmt.Errorf("start the engine: %w", err)
@@ -78,11 +81,13 @@ func StartServer(c ServerConfig) (*Server, error) {
 	if c.Log != nil {
 		s.SetLoggerV2(newLogger(c.Log), false, false, false)
 	}
+
 	s.Start()
 	if !s.ReadyForConnections(startTimeout) {
 		s.Shutdown()
 		return nil, fmt.Errorf("the engine was not ready after %v", startTimeout)
 	}
+
 	running, err := s.LookupAccount(accountName(c.Pool))
 	if err == nil {
 		err = running.EnableJetStream(nil, nil)
@@ -125,7 +130,9 @@ func listen(o *server.Options, c ServerConfig, account *server.Account) error {
 	if o.Port == 0 {
 		o.Port = server.RANDOM_PORT
 	}
+
 	o.Host = host
+
 	// The server ends the process if it cannot listen. Then the caller could not say why, nor remove what it has made.
 	probe, err := net.Listen("tcp", c.Listen)
 	if err != nil {
@@ -134,6 +141,7 @@ func listen(o *server.Options, c ServerConfig, account *server.Account) error {
 	if err := probe.Close(); err != nil {
 		return err
 	}
+
 	ip := net.ParseIP(host)
 	switch local := ip != nil && ip.IsLoopback() || host == "localhost"; {
 	case !local && c.TLS == nil:
@@ -142,6 +150,7 @@ func listen(o *server.Options, c ServerConfig, account *server.Account) error {
 		return fmt.Errorf("the engine would listen on %s without keys: create one for each worker with brig worker-key NAME",
 			c.Listen)
 	}
+
 	o.TLSConfig, o.TLS, o.TLSTimeout = c.TLS, c.TLS != nil, 5
 	accounts := map[string]*server.Account{c.Pool: account}
 	for _, w := range c.Workers {
@@ -155,5 +164,6 @@ func listen(o *server.Options, c ServerConfig, account *server.Account) error {
 		o.Nkeys = append(o.Nkeys,
 			&server.NkeyUser{Nkey: w.Key, Account: accounts[w.Pool], Permissions: WorkerPermissions(w.Name, w.Pool)})
 	}
+
 	return nil
 }

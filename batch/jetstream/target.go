@@ -55,6 +55,7 @@ func (t Target) options() ([]nats.Option, error) {
 	if t.Creds != "" {
 		options = append(options, nats.UserCredentials(t.Creds))
 	}
+
 	if t.Seed != "" {
 		key, err := nkeys.FromSeed([]byte(t.Seed))
 		if err != nil {
@@ -66,6 +67,7 @@ func (t Target) options() ([]nats.Option, error) {
 		}
 		options = append(options, nats.Nkey(public, key.Sign))
 	}
+
 	if t.Certificate != "" {
 		roots := x509.NewCertPool()
 		if !roots.AppendCertsFromPEM([]byte(t.Certificate)) {
@@ -74,6 +76,7 @@ func (t Target) options() ([]nats.Option, error) {
 		options = append(options,
 			nats.Secure(&tls.Config{RootCAs: roots, ServerName: ServerName, MinVersion: tls.VersionTLS13}))
 	}
+
 	return options, nil
 }
 

@@ -68,6 +68,7 @@ func (e *Engine) Workers(ctx context.Context, pool string) ([]WorkerState, error
 	if err != nil {
 		return nil, err
 	}
+
 	watch, err := kv.WatchAll(ctx, jetstream.IgnoreDeletes())
 	if err != nil {
 		return nil, err
@@ -88,6 +89,7 @@ func (e *Engine) Workers(ctx context.Context, pool string) ([]WorkerState, error
 		s.Slots = min(max(s.Slots, 0), maxSlots)
 		all = append(all, s)
 	}
+
 	slices.SortFunc(all, func(a, b WorkerState) int { return strings.Compare(a.Name, b.Name) })
 	return all, ctx.Err()
 }
@@ -109,6 +111,7 @@ func (e *Engine) Pools(ctx context.Context) ([]Queued, error) {
 			pools = append(pools, pool)
 		}
 	}
+
 	if err := names.Err(); err != nil {
 		return nil, err
 	}
@@ -125,6 +128,7 @@ func (e *Engine) Pools(ctx context.Context) ([]Queued, error) {
 			all = append(all, Queued{Pool: pool, Urgent: urgent, Waiting: info.NumPending, Working: info.NumAckPending})
 		}
 	}
+
 	return all, nil
 }
 

@@ -21,6 +21,7 @@ func TestWorkersAreListed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	all, err := e.Workers(t.Context(), "p")
 	if err != nil || len(all) != 2 || all[0].Name != "a" {
 		t.Fatalf("%+v (%v)", all, err)
@@ -31,15 +32,18 @@ func TestWorkersAreListed(t *testing.T) {
 	if all, err = e.Workers(t.Context(), "p"); err != nil || len(all) != 1 || all[0].Name != "b" {
 		t.Errorf("%+v (%v)", all, err)
 	}
+
 	drained := make(chan struct{})
 	stop, err := e.OnDrain("b", func() { close(drained) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stop()
+
 	if err := e.Drain(t.Context(), "b"); err != nil {
 		t.Fatal(err)
 	}
+
 	<-drained
 	if err := e.Drain(t.Context(), "other"); err == nil {
 		t.Error("a worker that does not exist was drained")
@@ -52,6 +56,7 @@ func TestAnEngineThatEndsIsOneLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	server, e := start(t, jetstream.ServerConfig{Listen: "127.0.0.1:0", Workers: []jetstream.Worker{{Name: "w", Pool: "p", Key: public}}})
 	said := make(lines, 100)
 	w, err := jetstream.Connect(jetstream.Target{URL: "nats://" + server.Addr().String(), Worker: "w", Pool: "p", Seed: seed,
@@ -60,12 +65,15 @@ func TestAnEngineThatEndsIsOneLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
+
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
+
 	time.AfterFunc(time.Second, server.Stop)
 	if d, err := w.Source(false).Next(ctx, nothing); err == nil {
 		t.Errorf("a job: %+v", d)
 	}
+
 	e.Close()
 	for len(said) > 0 {
 		if line := <-said; strings.Contains(line, "gives no jobs") {
@@ -81,22 +89,26 @@ func TestAWorkerWithoutEngineLeavesAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	server, err := jetstream.StartServer(jetstream.ServerConfig{Dir: t.TempDir(), Pool: "p", Listen: "127.0.0.1:0",
 		Workers: []jetstream.Worker{{Name: "w", Pool: "p", Key: public}}})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	w, err := jetstream.Connect(jetstream.Target{URL: "nats://" + server.Addr().String(), Worker: "w", Pool: "p", Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
+
 	server.Stop()
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); { // until it has noticed
 		if errors.Is(w.Report(t.Context(), jetstream.WorkerState{Name: "w"}), nats.ErrDisconnected) {
 			break
 		}
 	}
+
 	begun := time.Now()
 	for name, err := range map[string]error{"report": w.Report(t.Context(), jetstream.WorkerState{Name: "w"}),
 		"leave": w.Leave(t.Context(), "w")} {
@@ -104,6 +116,7 @@ func TestAWorkerWithoutEngineLeavesAtOnce(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+
 	if took := time.Since(begun); took > 3*time.Second {
 		t.Errorf("it took %v", took)
 	}
@@ -117,16 +130,19 @@ func TestAWorkerSaysWhyItHasNoEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
+
 	go func() {
 		for c, err := other.Accept(); err == nil; c, err = other.Accept() {
 			c.Write([]byte("220 mail\r\n")) //nolint:errcheck // it may hang up
 			c.Close()                       //nolint:errcheck // as above
 		}
 	}()
+
 	seed, _, err := jetstream.NewKey()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for address, want := range map[string]string{server.Addr().String(): "Authorization Violation", other.Addr().String(): ""} {
 		said := make(lines, 100)
 		w, err := jetstream.Connect(jetstream.Target{URL: "nats://" + address, Worker: "w", Pool: "p", Seed: seed,
@@ -134,6 +150,7 @@ func TestAWorkerSaysWhyItHasNoEngine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		select {
 		case line := <-said:
 			if !strings.Contains(line, "level=WARN") || !strings.Contains(line, "no connection to the engine") || !strings.Contains(line, want) {
@@ -142,6 +159,7 @@ func TestAWorkerSaysWhyItHasNoEngine(t *testing.T) {
 		case <-time.After(time.Minute):
 			t.Errorf("it says nothing about %s", address)
 		}
+
 		time.Sleep(time.Second) // it tries several times
 		w.Close()
 		if len(said) > 0 {

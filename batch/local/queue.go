@@ -87,6 +87,7 @@ func (q *Queue) UnderWay(context.Context, string) (map[int64]bool, error) {
 // Results implements batch.Queue. It is called once: results that come after it are dropped.
 func (q *Queue) Results(ctx context.Context, _ string, out chan<- batch.Message) {
 	defer close(q.ended)
+
 	for {
 		select {
 		case m := <-q.results:
@@ -153,6 +154,7 @@ func (q *Queue) Next(ctx context.Context, urgent bool, none func()) (*Delivery, 
 		if d != nil {
 			return d, nil
 		}
+
 		none()
 		var due <-chan time.Time
 		var timer *time.Timer
@@ -160,11 +162,13 @@ func (q *Queue) Next(ctx context.Context, urgent bool, none func()) (*Delivery, 
 			timer = time.NewTimer(time.Until(until))
 			due = timer.C
 		}
+
 		select {
 		case <-q.more[c]:
 		case <-due:
 		case <-ctx.Done():
 		}
+
 		if timer != nil {
 			timer.Stop()
 		}
@@ -179,6 +183,7 @@ func (q *Queue) Next(ctx context.Context, urgent bool, none func()) (*Delivery, 
 func (q *Queue) take(class int) (d *Delivery, until time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+
 	now, list := time.Now(), q.waiting[class]
 	for i, j := range list {
 		if j.notBefore.After(now) {
@@ -187,15 +192,18 @@ func (q *Queue) take(class int) (d *Delivery, until time.Time) {
 			}
 			continue
 		}
+
 		copy(list[1:i+1], list[:i]) // mostly i is zero
 		list[0] = nil
 		q.waiting[class] = list[1:]
 		if len(q.waiting[class]) > 0 {
 			q.signal(class)
 		}
+
 		j.message.Attempt++
 		return &Delivery{queue: q, job: j, message: j.message}, until
 	}
+
 	return nil, until
 }
 
@@ -224,6 +232,7 @@ func (d *Delivery) Done(ctx context.Context, result []byte) error {
 	if err := d.Drop(); err != nil { // first: the coordinator may release it again at once
 		return err
 	}
+
 	select {
 	case q.results <- batch.Message{Batch: d.message.Batch, Index: d.message.Index, Body: result}:
 		return nil

@@ -30,11 +30,13 @@ func judge(t *testing.T, ctx context.Context, n int, canceled <-chan struct{},
 	for i := range n {
 		fmt.Fprintf(&jobs, `{"id": "job-%d", "image": "x", "argv": ["%d"], "urgent": %v}`+"\n", i, i, i%7 == 0)
 	}
+
 	out, done, err := batch.OpenOutput(filepath.Join(t.TempDir(), "results.jsonl"), false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer out.Close()
+
 	q := local.New()
 	source := func(urgent bool) func() worker.Source {
 		return func() worker.Source {
@@ -47,6 +49,7 @@ func judge(t *testing.T, ctx context.Context, n int, canceled <-chan struct{},
 			}
 		}
 	}
+
 	w := &worker.Worker{Name: "w", Slots: 3, Jobs: source(false), Urgent: source(true), Execute: execute,
 		Healthy: func(context.Context) error { return nil }, Drain: time.Second}
 	q.OnCancel(func() { w.CancelBatch("b") })
@@ -55,6 +58,7 @@ func judge(t *testing.T, ctx context.Context, n int, canceled <-chan struct{},
 	running.Go(func() { w.Run(working) })
 	defer running.Wait()
 	defer stop()
+
 	k := &batch.Coordinator{Queue: q, Input: batch.NewInput(strings.NewReader(jobs.String()), batch.MaxLine), Output: out, Done: done, ID: "b",
 		Window: func() int { return 8 }, Canceled: canceled}
 	return k.Run(ctx)
@@ -80,6 +84,7 @@ func TestAJobThatIsGivenBackComesAgain(t *testing.T) {
 	if err := q.Release(t.Context(), batch.Message{Batch: "b", Index: 3, Attempt: 1, Before: 1, Body: []byte("{}")}); err != nil {
 		t.Fatal(err)
 	}
+
 	for attempt := 2; attempt <= 4; attempt++ {
 		d, err := q.Next(t.Context(), false, nothing)
 		if err != nil || d.Job().Attempt != attempt || d.Job().Index != 3 {
@@ -92,8 +97,10 @@ func TestAJobThatIsGivenBackComesAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	soon, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
+
 	if d, err := q.Next(soon, true, nothing); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%+v, %v: it is not urgent", d, err)
 	}
@@ -105,15 +112,18 @@ func TestResultsAfterTheEndAreDropped(t *testing.T) {
 	if err := q.Release(t.Context(), batch.Message{Batch: "b", Body: []byte("{}")}); err != nil {
 		t.Fatal(err)
 	}
+
 	d, err := q.Next(t.Context(), false, nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ended, end := context.WithCancel(t.Context())
 	end()
 	q.Results(ended, "b", nil)
 	soon, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
+
 	if err := d.Done(soon, []byte("{}")); err != nil {
 		t.Error(err)
 	}
@@ -151,25 +161,30 @@ func TestWindowBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var jobs bytes.Buffer
 	for i := range 40 {
 		fmt.Fprintf(&jobs, `{"id": "%d", "language": "x", "source": %s}`+"\n", i, source)
 	}
+
 	out, done, err := batch.OpenOutput(filepath.Join(t.TempDir(), "results.jsonl"), false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer out.Close()
+
 	q := local.New()
 	ctx, stop := context.WithCancel(t.Context())
 	most, ended := 0, make(chan struct{})
 	go func() {
 		defer close(ended)
+
 		for {
 			d, err := q.Next(ctx, false, nothing)
 			if err != nil {
 				return
 			}
+
 			time.Sleep(2 * time.Millisecond) // for more to be released
 			there, _ := q.UnderWay(ctx, "b")
 			most = max(most, len(there))
@@ -177,6 +192,7 @@ func TestWindowBytes(t *testing.T) {
 			if err := json.Unmarshal(d.Job().Body, &w); err != nil {
 				t.Error(err)
 			}
+
 			text, err := json.Marshal(api.JobResult{ID: w.Job.ID, Index: w.Index, Status: api.JobDone, Digest: w.Digest})
 			if err == nil {
 				err = d.Done(ctx, text)
@@ -186,6 +202,7 @@ func TestWindowBytes(t *testing.T) {
 			}
 		}
 	}()
+
 	k := &batch.Coordinator{Queue: q, Input: batch.NewInput(&jobs, batch.MaxLine), Output: out, Done: done, ID: "b",
 		Window: func() int { return 30 }, WindowBytes: 250_000}
 	p, err := k.Run(ctx)
@@ -206,6 +223,7 @@ func urgentJobsOfAFile(t *testing.T) {
 	for i := range others + urgent {
 		fmt.Fprintf(&jobs, `{"id": "job-%d", "argv": ["%v"], "urgent": %v}`+"\n", i, i >= others, i >= others)
 	}
+
 	out, done, err := batch.OpenOutput(filepath.Join(t.TempDir(), "results.jsonl"), false, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -226,6 +244,7 @@ func urgentJobsOfAFile(t *testing.T) {
 			}
 		}
 	}
+
 	w := &worker.Worker{Name: "w", Slots: slots, Jobs: source(false), Urgent: source(true), Drain: time.Second,
 		Blob:    func(context.Context, string) ([]byte, error) { return []byte(`{"image": "x"}`), nil },
 		Healthy: func(context.Context) error { return nil },
@@ -237,6 +256,7 @@ func urgentJobsOfAFile(t *testing.T) {
 			time.Sleep(10 * time.Millisecond) // all that can go on has gone on
 			return api.RawResult{Result: api.Result{Verdict: api.OK}}, nil
 		}}
+
 	working, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { w.Run(working) })
@@ -254,6 +274,7 @@ func urgentJobsOfAFile(t *testing.T) {
 
 	mu.Lock()
 	defer mu.Unlock()
+
 	first, left := 0, urgent
 	for _, one := range order {
 		if one {
@@ -262,6 +283,7 @@ func urgentJobsOfAFile(t *testing.T) {
 			first++
 		}
 	}
+
 	if first > 2*slots-1 { // those that began first, and next to the last urgent ones
 		t.Errorf("%d of the other jobs began before the last of %d urgent ones; %d slots", first, urgent, slots)
 	}

@@ -49,6 +49,7 @@ func Serve(address string, figures func() []Figure) (at net.Addr, stop func(), e
 	if err != nil {
 		return nil, nil, err
 	}
+
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collector{figures})
 	mux := http.NewServeMux()
@@ -61,6 +62,7 @@ func Serve(address string, figures func() []Figure) (at net.Addr, stop func(), e
 			_ = l.Close() // a batch goes on without
 		}
 	})
+
 	return l.Addr(), func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()

@@ -17,6 +17,7 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stop()
+
 	get := func() string {
 		res, err := http.Get("http://" + at.String() + "/metrics")
 		if err != nil {
@@ -33,6 +34,7 @@ func TestServe(t *testing.T) {
 		!strings.Contains(text, "# TYPE brig_jobs_total counter\nbrig_jobs_total{status=\"done\"} 3\n") {
 		t.Errorf("%s", text)
 	}
+
 	left = 6
 	if text := get(); !strings.Contains(text, "\nbrig_batch_jobs_left 6\n") {
 		t.Errorf("the second time: %s", text)

@@ -16,6 +16,7 @@ func (w *Worker) keep(ctx context.Context, r api.Run) error {
 	if w.Keep == nil {
 		return nil
 	}
+
 	for _, digest := range r.Blobs() {
 		if w.kept.has(digest) {
 			continue
@@ -29,6 +30,7 @@ func (w *Worker) keep(ctx context.Context, r api.Run) error {
 		}
 		w.kept.add(digest)
 	}
+
 	return nil
 }
 
@@ -101,13 +103,16 @@ func (c *commons) get(ctx context.Context, digest string,
 	fetch func(ctx context.Context, digest string) ([]byte, error)) (api.Run, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock() // one fetch at a time: the jobs of a batch need the same
+
 	if r, ok := c.all[digest]; ok {
 		return r, nil
 	}
+
 	text, err := fetch(ctx, digest)
 	if err != nil {
 		return api.Run{}, notYet("get what the jobs of the batch have in common", err)
 	}
+
 	var r api.Run
 	if err := json.Unmarshal(text, &r); err != nil {
 		return api.Run{}, fmt.Errorf("read what the jobs of the batch have in common: %w", err)
@@ -115,6 +120,7 @@ func (c *commons) get(ctx context.Context, digest string,
 	if c.all == nil || len(c.all) >= maxCommons {
 		c.all = map[string]api.Run{}
 	}
+
 	c.all[digest] = r
 	return r, nil
 }
@@ -129,12 +135,14 @@ type cancels struct {
 func (c *cancels) add(batch string, cancel context.CancelCauseFunc) (remove func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	if c.all == nil {
 		c.all = map[string]map[*context.CancelCauseFunc]struct{}{}
 	}
 	if c.all[batch] == nil {
 		c.all[batch] = map[*context.CancelCauseFunc]struct{}{}
 	}
+
 	key := &cancel
 	c.all[batch][key] = struct{}{}
 	return func() {

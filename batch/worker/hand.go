@@ -53,10 +53,12 @@ func (h *hand) fetch(rest func()) (context.Context, error) {
 		if open {
 			h.fetching++
 		}
+
 		h.mu.Unlock()
 		if open || err != nil {
 			return fetches, err
 		}
+
 		rest()
 		select {
 		case <-changed:
@@ -70,6 +72,7 @@ func (h *hand) fetch(rest func()) (context.Context, error) {
 func (h *hand) fetched(job bool, leave context.CancelCauseFunc) *held {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+
 	h.fetching--
 	var one *held
 	if job {
@@ -137,6 +140,7 @@ func (j *held) begin(ctx context.Context, suspect bool) error {
 				}
 			}
 		}
+
 		j.running = m == begin
 		changed := h.changed
 		h.mu.Unlock()
@@ -146,6 +150,7 @@ func (j *held) begin(ctx context.Context, suspect bool) error {
 		case giveBack:
 			return errRoom
 		}
+
 		select {
 		case <-changed:
 		case <-ctx.Done():

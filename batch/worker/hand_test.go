@@ -46,6 +46,7 @@ func (q *testQueue) source() Source {
 	return func(ctx context.Context, rest func()) (Delivery, error) {
 		q.asking.Add(1)
 		defer q.asking.Add(-1)
+
 		select {
 		case m := <-q.waiting:
 			q.inHand.Add(1)
@@ -53,6 +54,7 @@ func (q *testQueue) source() Source {
 		default:
 			rest() // as real sources do: other jobs would wait for an urgent one that does not come
 		}
+
 		select {
 		case m := <-q.waiting:
 			q.inHand.Add(1)
@@ -84,6 +86,7 @@ func (d *testDelivery) Done(_ context.Context, body []byte) error {
 	if back.Attempts != d.m.Attempt-1 {
 		d.q.t.Errorf("a job that was taken for attempt %d has %d attempts when it is given back without one", d.m.Attempt, back.Attempts)
 	}
+
 	d.q.back.Add(1)
 	d.q.waiting <- d.m
 	return nil
@@ -109,11 +112,13 @@ func TestNothingElseIsInHandWithASuspect(t *testing.T) {
 		}
 		q.waiting <- batch.Message{Batch: "b", Index: i, Attempt: attempt, Body: body}
 	}
+
 	var running, most, suspects atomic.Int64
 	w := &Worker{Name: "w", Slots: 4, Jobs: q.source, Urgent: q.source, Healthy: func(context.Context) error { return nil },
 		Execute: func(_ context.Context, r api.Run) (api.RawResult, error) {
 			n := running.Add(1)
 			defer running.Add(-1)
+
 			most.Store(max(most.Load(), n))
 			for range 3 {
 				if hand, asking := q.inHand.Load(), q.asking.Load(); r.Source != nil && (hand != 1 || asking != 0) {
@@ -121,11 +126,13 @@ func TestNothingElseIsInHandWithASuspect(t *testing.T) {
 				}
 				time.Sleep(time.Millisecond)
 			}
+
 			if r.Source != nil {
 				suspects.Add(1)
 			}
 			return api.RawResult{Result: api.Result{Verdict: api.OK}}, nil
 		}}
+
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	all.Go(func() { w.Run(ctx) })
@@ -138,6 +145,7 @@ func TestNothingElseIsInHandWithASuspect(t *testing.T) {
 	if n := suspects.Load(); n != jobs/5 {
 		t.Errorf("suspects ran %d times, want %d", n, jobs/5)
 	}
+
 	t.Logf("%d jobs were given back", q.back.Load())
 }
 
@@ -152,10 +160,12 @@ func TestASuspectThatWaitsEnds(t *testing.T) {
 		ctx, leave := context.WithCancelCause(t.Context())
 		return h.fetched(true, leave), ctx
 	}
+
 	runs, _ := take()
 	if err := runs.begin(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
+
 	suspect, ctx := take()
 	waits, left := take()
 	suspect.leave(errDrained)
@@ -165,6 +175,7 @@ func TestASuspectThatWaitsEnds(t *testing.T) {
 	if err := context.Cause(left); !errors.As(err, new(notHere)) {
 		t.Errorf("the job that waited has %v, want to be given back", err)
 	}
+
 	waits.end()
 	suspect.end()
 	if fetches, err := h.fetch(func() {}); err != nil || fetches.Err() != nil {

@@ -26,17 +26,20 @@ const (
 // judge executes a job. The error is errCanceled, or why another worker should have the job.
 func (w *Worker) judge(ctx context.Context, m batch.Message, job *held) (outcome, error) {
 	var work batch.Work
+
 	// encoding/json takes three times as long, most of it for the tests of jobs that have their own.
 	if err := json.Unmarshal(m.Body, &work); err != nil {
 		e := api.Fail(api.CodeInternal,
 			"the message of the job cannot be read: %w: do the worker and the coordinator have the same version of brig?", err)
 		return ended(api.JobResult{Index: m.Index, Worker: w.Name}, api.JobError, e), nil
 	}
+
 	res := api.JobResult{ID: work.Job.ID, Index: work.Index, Meta: work.Job.Meta, Digest: work.Digest, Worker: w.Name}
 	r, err := w.run(ctx, work)
 	if err == nil && w.Refuse != nil {
 		err = w.Refuse(r)
 	}
+
 	var failure *api.Error
 	if errors.As(err, &failure) && failure.RetrySafe && m.Attempt >= cmp.Or(work.MaxAttempts, batch.DefaultAttempts) {
 		res.Attempts = m.Attempt
@@ -45,6 +48,7 @@ func (w *Worker) judge(ctx context.Context, m batch.Message, job *held) (outcome
 	if err != nil {
 		return w.failed(ctx, res, err)
 	}
+
 	last := errors.New("its workers ended while they executed it")
 	if own := w.Images[r.Language]; work.Image != "" && w.Images != nil && own != work.Image {
 		if err := wait(ctx, pauseBeforeOther()); err != nil { // for a worker that has it to ask first
@@ -59,6 +63,7 @@ func (w *Worker) judge(ctx context.Context, m batch.Message, job *held) (outcome
 			notHere{fmt.Errorf("worker %s has the image %s of %s, and the batch was begun with %s", w.Name, own,
 				r.Language, work.Image)}
 	}
+
 	for failures := 0; ; failures++ {
 		res.Attempts = m.Attempt + failures
 		switch {
@@ -67,6 +72,7 @@ func (w *Worker) judge(ctx context.Context, m batch.Message, job *held) (outcome
 		case failures == maxFailures:
 			return outcome{JobResult: res}, last
 		}
+
 		got, began, err := w.attempt(ctx, m, r, work.Job.Problem, job, res.Attempts >= AloneFrom)
 		if err == nil {
 			res.Queued = max(0, began.UnixNano()-work.Released)
@@ -78,6 +84,7 @@ func (w *Worker) judge(ctx context.Context, m batch.Message, job *held) (outcome
 		if context.Cause(ctx) != nil || !again(err) {
 			return w.failed(ctx, res, err)
 		}
+
 		w.Log.Warn("brig failed; trying again", "batch", m.Batch, "index", m.Index, "attempt", res.Attempts, "err", err)
 		last = err
 		res.Attempts++ // it counts, also if the job is given back

@@ -27,6 +27,7 @@ func judged(out api.JobResult, work batch.Work, res api.RawResult) outcome {
 	if work.SummaryOnly {
 		return finished(outcome{JobResult: out})
 	}
+
 	cut(&res.Stdout, &res.StdoutTruncated, cmp.Or(work.KeepOutput, keepOutput))
 	cut(&res.Stderr, &res.StderrTruncated, cmp.Or(work.KeepOutput, keepOutput))
 	out.Result = &res.Result
@@ -58,6 +59,7 @@ func (o outcome) encode() []byte {
 		if len(body) <= batch.MaxWork || o.Result == nil {
 			return body
 		}
+
 		small := *o.Result
 		if o.tests != nil {
 			if err := json.Unmarshal(o.tests, &small.Tests); err != nil {
@@ -67,6 +69,7 @@ func (o outcome) encode() []byte {
 		} else {
 			small.Tests = append([]api.TestResult(nil), small.Tests...)
 		}
+
 		o.Result = &small
 		if !dropOutput(small.Tests) {
 			o.Result = nil

@@ -45,11 +45,13 @@ func (t *ticket) take(ctx context.Context) error {
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if i := slices.Index(*waiting, ready); i >= 0 {
 		*waiting = slices.Delete(*waiting, i, i+1)
 	} else { // it was granted at the same moment
 		s.free++
 	}
+
 	s.grant()
 	return context.Cause(ctx)
 }
@@ -60,6 +62,7 @@ func (t *ticket) give(busy bool) {
 	s := t.of
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	s.free++
 	t.notSoon()
 	if t.urgent {
@@ -69,6 +72,7 @@ func (t *ticket) give(busy bool) {
 		}
 		s.soon += t.soon
 	}
+
 	s.grant()
 }
 

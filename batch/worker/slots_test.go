@@ -33,6 +33,7 @@ func TestSlotsAreNeverTakenTwice(t *testing.T) {
 			one.rest()
 		})
 	}
+
 	all.Wait()
 
 	for range 3 {
@@ -40,8 +41,10 @@ func TestSlotsAreNeverTakenTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
+
 	if err := (&ticket{of: &s}).take(ctx); err == nil {
 		t.Error("a fourth of three was taken")
 	}
@@ -55,6 +58,7 @@ func TestUrgentJobsHaveAllSlots(t *testing.T) {
 		jobs      = 40 // of each kind
 		runs      = 50 * time.Millisecond
 	)
+
 	for name, tt := range map[string]struct {
 		answer time.Duration // of the queue
 		busy   bool          // the agent has room for two jobs only
@@ -76,6 +80,7 @@ func TestUrgentJobsHaveAllSlots(t *testing.T) {
 						mu.Unlock()
 						return api.RawResult{}, api.Fail(api.CodeBusy, "no room")
 					}
+
 					running[urgent]++
 					mu.Unlock()
 
@@ -83,6 +88,7 @@ func TestUrgentJobsHaveAllSlots(t *testing.T) {
 
 					mu.Lock()
 					defer mu.Unlock()
+
 					running[urgent]--
 					order = append(order, urgent)
 					return api.RawResult{Result: api.Result{Verdict: api.OK}}, nil
@@ -97,6 +103,7 @@ func TestUrgentJobsHaveAllSlots(t *testing.T) {
 						d.message.Urgent = language == "urgent"
 						waiting <- &delayed{delivery: d, answer: tt.answer, all: &ended}
 					}
+
 					return func() Source {
 						return func(ctx context.Context, none func()) (Delivery, error) {
 							time.Sleep(tt.answer)
@@ -111,6 +118,7 @@ func TestUrgentJobsHaveAllSlots(t *testing.T) {
 						}
 					}
 				}
+
 				w := &Worker{Name: "w", Slots: slotCount, Jobs: source("other"), Urgent: source("urgent"), Execute: execute,
 					Healthy: func(context.Context) error { return nil }}
 				ctx, stop := context.WithCancel(t.Context())
@@ -128,6 +136,7 @@ func TestUrgentJobsHaveAllSlots(t *testing.T) {
 						others++
 					}
 				}
+
 				if others > 2*slotCount { // those that began first, and those that took a slot before a loop had its urgent job
 					t.Errorf("%d jobs ended before the last of %d urgent ones; %d slots", others, jobs, slotCount)
 				}

@@ -89,17 +89,21 @@ func (w *Worker) Run(ctx context.Context) {
 	if w.Drain == 0 {
 		w.Drain = drainTime
 	}
+
 	all := max(w.Slots, 1)
 	w.slots.open(all)
 	w.hand.open(ctx)
 	work, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)
+
 	var loops sync.WaitGroup
+
 	// One more job than slots is at hand when a slot becomes free, of both kinds: urgent jobs use all slots as well.
 	for range all + 1 {
 		loops.Go(func() { w.loop(work, w.Jobs, &ticket{of: &w.slots}) })
 		loops.Go(func() { w.loop(work, w.Urgent, &ticket{of: &w.slots, urgent: true}) })
 	}
+
 	ended := make(chan struct{})
 	var drain sync.WaitGroup
 	drain.Go(func() {
@@ -114,6 +118,7 @@ func (w *Worker) Run(ctx context.Context) {
 		case <-ended:
 		}
 	})
+
 	loops.Wait()
 	close(ended)
 	drain.Wait()
@@ -127,11 +132,13 @@ var (
 // loop takes jobs, one after the other.
 func (w *Worker) loop(work context.Context, source func() Source, slot *ticket) {
 	defer slot.rest()
+
 	for next := source(); ; {
 		fetch, err := w.hand.fetch(slot.rest)
 		if err != nil {
 			return
 		}
+
 		d, err := next(fetch, slot.rest)
 		ctx, leave := context.WithCancelCause(work)
 		job := w.hand.fetched(err == nil, leave)
@@ -141,6 +148,7 @@ func (w *Worker) loop(work context.Context, source func() Source, slot *ticket) 
 			next = source() // the old one is not used again
 			continue
 		}
+
 		w.inFlight.Add(1)
 		job.slot = slot
 		w.handle(ctx, work, d, job, leave)
@@ -154,6 +162,7 @@ func (w *Worker) handle(ctx, work context.Context, d Delivery, job *held, leave 
 	m := d.Job()
 	defer w.cancels.add(m.Batch, leave)()
 	defer w.extend(d)()
+
 	res, err := w.judge(ctx, m, job)
 	switch {
 	case err == nil:
@@ -171,6 +180,7 @@ func (w *Worker) handle(ctx, work context.Context, d Delivery, job *held, leave 
 		w.Log.Warn("a job is given back", "batch", m.Batch, "index", m.Index, "err", err)
 		err = d.Later(pauseBeforeOther())
 	}
+
 	if err != nil {
 		w.Log.Warn("the engine does not answer: another worker will get the job", "batch", m.Batch,
 			"index", m.Index, "err", err)
@@ -193,6 +203,7 @@ func (w *Worker) extend(d Delivery) (end func()) {
 	var timer *time.Timer // guarded by mu: the function may begin before it is set
 	mu.Lock()
 	defer mu.Unlock()
+
 	timer = time.AfterFunc(w.Extend, func() {
 		mu.Lock()
 		defer mu.Unlock()
@@ -204,6 +215,7 @@ func (w *Worker) extend(d Delivery) (end func()) {
 		}
 		timer.Reset(w.Extend)
 	})
+
 	return func() {
 		mu.Lock()
 		defer mu.Unlock()

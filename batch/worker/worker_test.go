@@ -70,10 +70,12 @@ func start(t *testing.T, w *Worker, jobs ...*delivery) {
 			}
 		}
 	}
+
 	w.Name, w.Jobs, w.Urgent = "w", source(next), source(nil)
 	if w.Healthy == nil {
 		w.Healthy = func(context.Context) error { return nil }
 	}
+
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	all.Go(func() { w.Run(ctx) })
@@ -85,6 +87,7 @@ func start(t *testing.T, w *Worker, jobs ...*delivery) {
 			}
 		}
 	})
+
 	t.Cleanup(func() { cancel(); all.Wait() })
 }
 
@@ -153,6 +156,7 @@ func TestResults(t *testing.T) {
 					}
 					panic("neither a result nor an error")
 				}}
+
 			start(t, w, d)
 			<-d.ended
 			outcome := string(tt.status)
@@ -177,6 +181,7 @@ func TestResults(t *testing.T) {
 				}
 				return
 			}
+
 			r := d.result
 			if r == nil || r.Status != tt.status || r.Attempts != tt.attempts || r.ID != "job-3" || r.Index != 3 || r.Worker != "w" ||
 				r.Digest != "sha256:00" {
@@ -210,6 +215,7 @@ func TestFailuresToKeepContent(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+
 			for attempt, ends := range map[int]bool{1: false, 4: false, 5: true} {
 				job := api.Job{Run: api.Run{StdinBlob: "sha256:" + strings.Repeat("a", 64)}}
 				d := deliver(t, 3, attempt, batch.Work{MaxAttempts: 5, Job: job})
@@ -219,6 +225,7 @@ func TestFailuresToKeepContent(t *testing.T) {
 					Execute: func(context.Context, api.Run) (api.RawResult, error) {
 						panic("it was executed without its content")
 					}}
+
 				start(t, w, d)
 				<-d.ended
 				switch r := d.result; {
@@ -253,6 +260,7 @@ func TestACanceledBatchEndsItsJobs(t *testing.T) {
 		<-ctx.Done()
 		return api.RawResult{}, ctx.Err()
 	}}
+
 	start(t, w, d)
 	<-began
 	w.CancelBatch("another")
@@ -272,6 +280,7 @@ func TestDrainGivesJobsBack(t *testing.T) {
 			<-ctx.Done()
 			return api.RawResult{}, ctx.Err()
 		}}
+
 	var given atomic.Bool
 	none := func() Source {
 		return func(ctx context.Context, _ func()) (Delivery, error) { <-ctx.Done(); return nil, ctx.Err() }
@@ -281,6 +290,7 @@ func TestDrainGivesJobsBack(t *testing.T) {
 		if given.Swap(true) {
 			return none()
 		}
+
 		return func(ctx context.Context, _ func()) (Delivery, error) {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
@@ -294,6 +304,7 @@ func TestDrainGivesJobsBack(t *testing.T) {
 			}
 		}
 	}
+
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-began; cancel() }()
 	w.Run(ctx)
@@ -309,6 +320,7 @@ func TestContent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	blobs := map[string][]byte{"common": common, "in": []byte("input")}
 	var fetched, kept, runs atomic.Int64
 	w := &Worker{Slots: 1,
@@ -329,10 +341,12 @@ func TestContent(t *testing.T) {
 			}
 			return api.RawResult{Result: api.Result{Verdict: api.OK}}, nil
 		}}
+
 	var all []*delivery
 	for i := range int64(3) {
 		all = append(all, deliver(t, i, 1, batch.Work{Common: "common"}))
 	}
+
 	// The engine may have lost it: the job is given back, and in the end it is an error, which is no judgement.
 	missing := deliver(t, 9, 1, batch.Work{Job: api.Job{Run: api.Run{StdinBlob: "missing"}}})
 	always := deliver(t, 10, batch.DefaultAttempts, batch.Work{Job: api.Job{Run: api.Run{StdinBlob: "missing"}}})
@@ -343,10 +357,12 @@ func TestContent(t *testing.T) {
 			t.Errorf("result %+v", d.result)
 		}
 	}
+
 	<-missing.ended
 	if !missing.later || missing.result != nil {
 		t.Errorf("a job with a blob that is not there: %+v", missing.result)
 	}
+
 	<-always.ended
 	if r := always.result; r == nil || r.Status != api.JobError || r.Error.Code != api.CodeNoBlob {
 		t.Errorf("a job with a blob that never comes: %+v", r)
@@ -361,18 +377,22 @@ func TestLargeResultsAreCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	out := judged(api.JobResult{}, batch.Work{}, res)
 	if len(out.Result.Stdout) != int(keepOutput) || !out.Result.StdoutTruncated || out.Result.StderrTruncated {
 		t.Errorf("stdout has %d bytes, cut: %v", len(out.Result.Stdout), out.Result.StdoutTruncated)
 	}
+
 	tests := make([]api.TestResult, 3000)
 	for i := range tests {
 		tests[i] = api.TestResult{ID: "t", Result: api.Result{Stdout: []byte(strings.Repeat("y", 4000))}}
 	}
+
 	text, err := json.Marshal(tests)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for name, large := range map[string]api.RawResult{"tests": {Result: api.Result{Tests: tests}}, "tests in JSON": {Tests: text}} {
 		body := judged(api.JobResult{}, batch.Work{}, large).encode()
 		var back api.JobResult
@@ -383,6 +403,7 @@ func TestLargeResultsAreCut(t *testing.T) {
 			t.Errorf("%s: %d bytes, result %v", name, len(body), back.Result != nil)
 		}
 	}
+
 	if len(tests[0].Result.Stdout) != 4000 {
 		t.Error("the tests of the result itself were cut")
 	}
@@ -397,6 +418,7 @@ func TestResultsWithTestsInJSON(t *testing.T) {
 	if res.Tests, err = json.Marshal(decoded.Result.Tests); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, summary := range []bool{false, true} {
 		var lines [2]api.JobResult
 		for i, r := range []api.RawResult{res, decoded} {

@@ -51,6 +51,7 @@ func becomeUser(who *syscall.Credential) error {
 	for _, g := range who.Groups {
 		groups = append(groups, int(g))
 	}
+
 	if err := unix.Setgroups(groups); err != nil {
 		return os.NewSyscallError("setgroups", err)
 	}
@@ -60,11 +61,13 @@ func becomeUser(who *syscall.Credential) error {
 	if _, err := unix.SetfsuidRetUid(int(who.Uid)); err != nil {
 		return os.NewSyscallError("setfsuid", err)
 	}
+
 	uid, _ := unix.SetfsuidRetUid(-1) // changes nothing, and returns what it is
 	gid, _ := unix.SetfsgidRetGid(-1)
 	if uint32(uid) != who.Uid || uint32(gid) != who.Gid {
 		return fmt.Errorf("take the access of uid %d: the kernel refuses it", who.Uid)
 	}
+
 	var none [2]unix.CapUserData
 	if err := unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0]); err != nil {
 		return os.NewSyscallError("capset", err)

@@ -130,7 +130,9 @@ func (o *batchOptions) check(f *pflag.FlagSet) error {
 	if f.NArg() != 1 {
 		return errors.New("name one file of jobs, JSON lines; -: stdin")
 	}
+
 	o.in = f.Arg(0)
+
 	switch {
 	case o.out == "" && o.in == "-":
 		return errors.New("with jobs from stdin, say where the results go: -o FILE, or -o - for stdout")
@@ -143,17 +145,20 @@ func (o *batchOptions) check(f *pflag.FlagSet) error {
 	case o.out == o.in && o.in != "-":
 		return errors.New("the results would replace the jobs: name another file with -o")
 	}
+
 	if len(o.retry) > 0 && o.ordered {
 		return errors.New("--ordered with --retry: results of jobs that are judged again come after the others")
 	}
 	if len(o.retry) > 0 && !o.resume {
 		return errors.New("--retry judges jobs of an earlier batch again: add --resume")
 	}
+
 	for _, s := range o.retry {
 		if !slices.Contains([]string{"error", "canceled", "refused"}, s) {
 			return fmt.Errorf("--retry %s: write error, canceled or refused", s)
 		}
 	}
+
 	if o.dataset.from != "" {
 		if err := o.dataset.check(o.in); err != nil {
 			return err
@@ -163,6 +168,7 @@ func (o *batchOptions) check(f *pflag.FlagSet) error {
 		o.dataset.read.NoLimits {
 		return errors.New("--completions, --canonical, --extract and --no-limits are about a data set: add --from")
 	}
+
 	if o.keep != "result" && o.keep != "summary" {
 		return fmt.Errorf("--keep %s: write result or summary", o.keep)
 	}
@@ -188,20 +194,24 @@ func (c *cli) batch(o *batchOptions) int {
 		return c.fail(err)
 	}
 	defer in.Close()
+
 	if o.dataset.from == "" {
 		if err := checkForm(o.in, in); err != nil {
 			return c.fail(err)
 		}
 	}
+
 	out, done, err := o.openOutput(c)
 	if err != nil {
 		return c.fail(err)
 	}
+
 	began := time.Now()
 	p, err := c.judgeBatch(o, in, out, done)
 	if cerr := out.Close(); err == nil {
 		err = cerr
 	}
+
 	s := summarize(p, done.Len(), time.Since(began))
 	var i interrupted
 	if err != nil && p.Recorded == 0 && !errors.As(err, &i) { // it did not begin
@@ -213,6 +223,7 @@ func (c *cli) batch(o *batchOptions) int {
 	if werr := c.writeSummary(o, s); werr != nil {
 		err = errors.Join(err, werr)
 	}
+
 	switch {
 	case errors.As(err, &i) && o.out == "-":
 		c.note("interrupted: %d jobs have their results", p.Recorded)
@@ -230,6 +241,7 @@ func (c *cli) batch(o *batchOptions) int {
 		}
 		return 1
 	}
+
 	return 0
 }
 
@@ -255,10 +267,12 @@ func (o *batchOptions) openOutput(c *cli) (*batch.Output, *batch.Recorded, error
 		}
 		return batch.NewOutput(f), new(batch.Recorded), nil
 	}
+
 	var again []api.JobStatus
 	for _, s := range o.retry {
 		again = append(again, api.JobStatus(s))
 	}
+
 	out, done, err := batch.OpenOutput(o.out, o.resume, again)
 	if errors.Is(err, batch.ErrExists) {
 		return nil, nil, fmt.Errorf("%s exists: go on with --resume, or name another file with -o", o.out)
@@ -299,10 +313,12 @@ func (o *batchOptions) readAhead() (in *batch.Input, end func(), err error) {
 	if o.in == "-" || o.urgent || o.dataset.from != "" {
 		return nil, none, nil
 	}
+
 	f, err := os.Open(o.in)
 	if err != nil {
 		return nil, none, err
 	}
+
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, none, errors.Join(err, f.Close())
@@ -319,9 +335,11 @@ func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output,
 		return none, err
 	}
 	defer b.close()
+
 	if err := b.readCommon(); err != nil {
 		return none, err
 	}
+
 	id := o.batchID()
 	if !o.resume || len(o.retry) > 0 { // what a batch of the same name left is not part of this one
 		ctx, cancel := context.WithTimeout(b.ctx, 10*time.Second)
@@ -330,10 +348,12 @@ func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output,
 			return none, err
 		}
 	}
+
 	counted := in
 	if o.dataset.from != "" {
 		counted = nil // its lines are tasks, each with any number of solutions
 	}
+
 	shown := c.batchProgress(o.quiet, counted, done.Len())
 	defer shown.end()
 	defer context.AfterFunc(b.ctx, func() {
@@ -349,12 +369,14 @@ func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output,
 		}
 		c.note("interrupted: the batch ends when the jobs that run have ended; Ctrl-C again ends it at once%s", then)
 	})()
+
 	var progress atomic.Pointer[batch.Progress]
 	stopMetrics, err := c.serveMetrics(o.metrics, batchFigures(&progress, shown.jobs, b.poolSlots))
 	if err != nil {
 		return none, err
 	}
 	defer stopMetrics()
+
 	var jobs io.Reader = in
 	var decodeLine func([]byte) (api.Job, error)
 	if o.dataset.from != "" {
@@ -365,11 +387,13 @@ func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output,
 		defer stop()
 		jobs, decodeLine = lines, decodeDatasetLine
 	}
+
 	ahead, closeAhead, err := o.readAhead()
 	if err != nil {
 		return none, err
 	}
 	defer closeAhead()
+
 	k := &batch.Coordinator{
 		Queue: b.queue, Input: batch.NewInput(jobs, batch.MaxLine), Ahead: ahead, Decode: decodeLine, Output: out, Done: done,
 		ID: id, Pool: o.engine.pool, Common: b.common, Digest: b.digest, Urgent: o.urgent,
@@ -388,8 +412,10 @@ func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output,
 		},
 		Stop: b.ctx.Done(), Working: b.working,
 	}
+
 	stopWorkers := b.startWorkers()
 	defer stopWorkers()
+
 	p, err := k.Run(context.WithoutCancel(b.ctx))
 	var i interrupted
 	if err == nil && !(p.AllRead && p.Released == 0) && errors.As(context.Cause(b.ctx), &i) {

@@ -39,6 +39,7 @@ func (o *engineOptions) check() error {
 	if o.url == "" && o.listen == "" {
 		o.url = o.env("BRIG_ENGINE")
 	}
+
 	switch {
 	case o.url != "" && o.listen != "":
 		return errors.New("--engine names an engine elsewhere, and --engine-listen is about one in this process: use one of them")
@@ -49,6 +50,7 @@ func (o *engineOptions) check() error {
 			return err
 		}
 	}
+
 	return jetstream.CheckName("pool", o.pool)
 }
 
@@ -68,6 +70,7 @@ func checkEngineURL(urls string) error {
 				jetstream.Redacted(one))
 		}
 	}
+
 	return nil
 }
 
@@ -81,6 +84,7 @@ func (o *engineOptions) open(id string, log *slog.Logger) (*jetstream.Server, *j
 		if _, err := makeCache(enginesDir); err != nil {
 			return nil, nil, err
 		}
+
 		config := jetstream.ServerConfig{Dir: o.dir(id), Log: log, Pool: o.pool, Listen: o.listen}
 		if err := shareddir.MakePrivate(config.Dir); err != nil {
 			return nil, nil, err
@@ -88,12 +92,15 @@ func (o *engineOptions) open(id string, log *slog.Logger) (*jetstream.Server, *j
 		if err := o.readKeys(&config); err != nil {
 			return nil, nil, err
 		}
+
 		server, err := jetstream.StartServer(config)
 		if err != nil {
 			return nil, nil, err
 		}
+
 		target.Server = server
 	}
+
 	engine, err := jetstream.Connect(target)
 	if err != nil && target.Server != nil {
 		target.Server.Stop()

@@ -30,6 +30,7 @@ func (c *cli) jobsOf(o datasetOptions, tasks io.Reader) (lines io.Reader, stop f
 		}
 		o.read.Completions, closeCompletions = in, func() { in.Close() } //nolint:errcheck // it was only read
 	}
+
 	r, w := io.Pipe()
 	var writer sync.WaitGroup
 	writer.Go(func() { w.CloseWithError(writeDatasetLines(o, tasks, w)) })
@@ -56,6 +57,7 @@ func writeDatasetLines(o datasetOptions, tasks io.Reader, to io.Writer) error {
 			return err
 		}
 	}
+
 	return w.Flush()
 }
 

@@ -17,6 +17,7 @@ func (b *batchRun) image(ctx context.Context, language string) (digest string, e
 	if digest, ok := b.images[language]; ok || b.executor != nil || b.engine == nil {
 		return digest, nil
 	}
+
 	for said := false; ; said = true {
 		all, err := b.engine.Workers(ctx, b.o.engine.pool)
 		if err != nil {
@@ -32,6 +33,7 @@ func (b *batchRun) image(ctx context.Context, language string) (digest string, e
 		if !said {
 			b.log.Warn("waiting for a worker: all jobs are to run in its images", "pool", b.o.engine.pool)
 		}
+
 		select {
 		case <-time.After(workersInterval):
 		case <-b.ctx.Done():
@@ -64,5 +66,6 @@ func imageOf(workers []jetstream.WorkerState, language string) (name, digest str
 			most, name, digest = n, own, w.Languages[own]
 		}
 	}
+
 	return name, digest, any
 }

@@ -15,20 +15,24 @@ func TestABatchHasTheImageOfMostWorkers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	server, err := jetstream.StartServer(jetstream.ServerConfig{Dir: t.TempDir(), Pool: "p", Listen: "127.0.0.1:0",
 		Workers: []jetstream.Worker{{Name: "w", Pool: "p", Key: public}}})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(server.Stop)
 	engine, err := jetstream.Connect(jetstream.Target{Server: server, Pool: "p"})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(engine.Close)
 	if err := engine.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, stop := context.WithCancel(t.Context())
 	b := &batchRun{engine: engine, ctx: ctx, o: &batchOptions{engine: engineOptions{pool: "p"}}, images: map[string]string{},
 		log: slog.New(slog.DiscardHandler)}
@@ -39,8 +43,10 @@ func TestABatchHasTheImageOfMostWorkers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	reported := time.AfterFunc(50*time.Millisecond, func() { report("b", "sha256:b") })
 	defer reported.Stop()
+
 	for _, tt := range [][2]string{{"py", "sha256:b"}, {"python", "sha256:b"}, {"cobol", ""}} {
 		if digest, err := b.image(t.Context(), tt[0]); err != nil || digest != tt[1] {
 			t.Errorf("%s: %q, %v; want %q", tt[0], digest, err, tt[1])

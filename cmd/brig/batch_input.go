@@ -16,10 +16,12 @@ func checkForm(name string, in *os.File) error {
 	if info, err := in.Stat(); err != nil || !info.Mode().IsRegular() {
 		return err // a pipe gives each byte once
 	}
+
 	at, err := in.Seek(0, io.SeekCurrent)
 	if err != nil {
 		return err
 	}
+
 	begin := make([]byte, 4<<10)
 	n, err := in.ReadAt(begin, at)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -38,6 +40,7 @@ func wrongForm(name string, begin []byte) error {
 	if err != nil { // there is no line
 		return nil
 	}
+
 	_, err = lines.Next()
 	text, more := first.Text, err == nil
 	switch {
@@ -50,5 +53,6 @@ func wrongForm(name string, begin []byte) error {
 	case text[0] != '{':
 		return fmt.Errorf("%s has no JSON object in its first line, and brig batch reads JSON lines, an object in each: see brig batch --help", name)
 	}
+
 	return nil
 }

@@ -50,13 +50,16 @@ func (x *executor) executeRun(ctx context.Context, r api.Run) (api.RawResult, er
 		res.Network = used
 		return api.RawResult{Result: res}, err
 	}
+
 	if len(r.Requirements) == 0 {
 		return do()
 	}
+
 	l, err := languageOf(x.languages, r.Language, source{})
 	if err != nil {
 		return api.RawResult{}, err
 	}
+
 	request := api.PackageRequest{Language: r.Language, Requirements: r.Requirements, Index: r.Index}
 	return withPackages(ctx, x.c, x.agent, l, request, true, do)
 }
@@ -67,18 +70,21 @@ func (x *executor) imageDigests(ctx context.Context) (map[string]string, error) 
 	if err != nil {
 		return nil, err
 	}
+
 	named := map[string]string{}
 	for _, i := range images {
 		for _, name := range i.Names {
 			named[name] = i.Digest
 		}
 	}
+
 	all := map[string]string{}
 	for _, l := range x.languages {
 		if digest := named[l.Image]; digest != "" {
 			all[l.Name] = digest
 		}
 	}
+
 	return all, nil
 }
 
@@ -142,6 +148,7 @@ func (b *batchRun) problem(ctx context.Context, name string) (api.Run, string, e
 		}
 		b.problems[name] = p
 	}
+
 	if p.wrong != nil {
 		return api.Run{}, "", p.wrong
 	}
@@ -159,10 +166,12 @@ func (b *batchRun) problemPath(name string) (string, error) {
 	if !filepath.IsLocal(name) {
 		return "", wrongProblem{errors.New("name one below the directory of the file of jobs; --problem takes any path")}
 	}
+
 	dir, err := filepath.EvalSymlinks(filepath.Dir(b.o.in))
 	if err != nil {
 		return "", err
 	}
+
 	path, err := filepath.EvalSymlinks(filepath.Join(dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", wrongProblem{errors.New("there is no such directory or file next to the jobs")}
@@ -180,10 +189,12 @@ func (b *batchRun) openBatchProblem(ctx context.Context, path string) (*batchPro
 	if b.executor == nil {
 		return nil, errors.New("a problem needs an agent on this machine, for its checker: leave out --local none")
 	}
+
 	p, tree, err := b.c.openProblem(path)
 	if err != nil {
 		return nil, wrongProblem{err}
 	}
+
 	agent := b.executor.put(ctx)
 	put := func(name string, content []byte) (string, error) { // the jury's runs need it at the agent, and workers from here
 		if _, err := agent(name, content); err != nil {
@@ -191,6 +202,7 @@ func (b *batchRun) openBatchProblem(ctx context.Context, path string) (*batchPro
 		}
 		return b.putBlob(ctx, content)
 	}
+
 	one := &batchProblem{tree: tree, loader: grade.Loader{Problem: p, Tree: tree.Tree, Put: put}}
 	g := &grading{executor: b.executor, o: &gradeOptions{run: b.o.run, quiet: b.o.quiet}, loader: one.loader}
 	if err = g.readProblem(ctx); err == nil {
@@ -216,6 +228,7 @@ func (b *batchRun) prepare(ctx context.Context, j *api.Job) error {
 	if err := b.readSource(j); err != nil {
 		return err
 	}
+
 	p := b.main
 	if j.Problem != "" {
 		p = b.problems[j.Problem]
@@ -225,6 +238,7 @@ func (b *batchRun) prepare(ctx context.Context, j *api.Job) error {
 			return err
 		}
 	}
+
 	r, err := batch.WithBlobs(j.Run, func(content []byte) (string, error) { return b.putBlob(ctx, content) })
 	j.Run = r
 	return err
@@ -240,10 +254,12 @@ func (b *batchRun) prepareLanguage(ctx context.Context, j *api.Job, p *batchProb
 	if name == "" && j.SourceFile == "" {
 		return nil // an image, or an error of Validate
 	}
+
 	l, err := b.executor.prepare(ctx, name, source{ext: filepath.Ext(j.SourceFile)})
 	if err != nil {
 		return err
 	}
+
 	j.Language = l.Name
 	if _, ok := b.images[l.Name]; !ok { // it may have been built just now
 		if b.images, err = b.imageDigests(ctx); err != nil {
@@ -269,6 +285,7 @@ func (b *batchRun) prepareLanguage(ctx context.Context, j *api.Job, p *batchProb
 	if j.Source != nil {
 		j.Source = p.loader.Source(l.Name, j.Source)
 	}
+
 	j.Files, err = p.loader.Included(l.Name, j.Files)
 	return err
 }
@@ -285,6 +302,7 @@ func (b *batchRun) readSource(j *api.Job) error {
 		return api.Refuse(api.CodeBadRequest,
 			"source_file is relative to the file of jobs, and these come from stdin: send source")
 	}
+
 	f, err := b.root.OpenFile(j.SourceFile, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0) // a FIFO would wait for a writer
 	if err != nil {
 		var why *fs.PathError
@@ -294,6 +312,7 @@ func (b *batchRun) readSource(j *api.Job) error {
 		return api.Refuse(api.CodeBadRequest, "source_file %.200q: %w", j.SourceFile, err)
 	}
 	defer f.Close() //nolint:errcheck // it was only read
+
 	info, err := f.Stat()
 	switch {
 	case err != nil:
@@ -304,10 +323,12 @@ func (b *batchRun) readSource(j *api.Job) error {
 		return api.Refuse(api.CodeTooLarge, "source_file %.200q has %d bytes: the most is %d", j.SourceFile,
 			info.Size(), maxSource)
 	}
+
 	text, err := io.ReadAll(io.LimitReader(f, maxSource))
 	if err != nil {
 		return fmt.Errorf("source_file %s: %w", j.SourceFile, err)
 	}
+
 	j.Source = append(api.Bytes{}, text...)
 	return nil
 }

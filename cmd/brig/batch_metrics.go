@@ -33,6 +33,7 @@ func batchFigures(progress *atomic.Pointer[batch.Progress], total func() int64,
 		if p == nil {
 			p = new(batch.Progress)
 		}
+
 		all := []metrics.Figure{
 			{Name: "brig_batch_jobs_released", Help: "Jobs that workers have or can take.", Value: float64(p.Released)},
 			{Name: "brig_batch_jobs_released_again_total", Help: "Jobs that were released again, because the engine lost them.",
@@ -40,10 +41,12 @@ func batchFigures(progress *atomic.Pointer[batch.Progress], total func() int64,
 			{Name: "brig_batch_results_dropped_total", Help: "Results that came twice.", Value: float64(p.Dropped), Counter: true},
 			{Name: "brig_pool_slots", Help: "Slots of the workers of the pool.", Value: float64(slots())},
 		}
+
 		if n := max(total(), p.Read); n > 0 {
 			all = append(all, metrics.Figure{Name: "brig_batch_jobs_left", Help: "Jobs of the input without a result.",
 				Value: float64(n - p.Recorded)})
 		}
+
 		for _, s := range api.JobDone.Values() {
 			all = append(all, metrics.Figure{Name: "brig_batch_jobs_total", Help: "Jobs with a result.", Status: string(s),
 				Value: float64(p.Statuses[s]), Counter: true})

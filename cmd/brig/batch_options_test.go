@@ -36,9 +36,11 @@ func TestBatchOptions(t *testing.T) {
 			}
 			return ""
 		})
+
 		if err := f.Parse(strings.Fields(tt.args)); err != nil {
 			t.Fatal(err)
 		}
+
 		switch err := o.check(f); {
 		case tt.want == "" && err != nil:
 			t.Errorf("%s: %v", tt.args, err)

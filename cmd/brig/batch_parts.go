@@ -63,6 +63,7 @@ func (c *cli) openBatch(o *batchOptions) (_ *batchRun, err error) {
 	if isTerminal(log) && !o.quiet {
 		log = clearsLine{log}
 	}
+
 	b := &batchRun{c: c, o: o, problems: map[string]*batchProblem{}, images: map[string]string{},
 		digests: map[string]bool{}, log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	var agent *agentHandle
@@ -71,12 +72,14 @@ func (c *cli) openBatch(o *batchOptions) (_ *batchRun, err error) {
 			return nil, err
 		}
 	}
+
 	b.ctx, b.stop = untilInterrupt(agent)
 	defer func() {
 		if err != nil {
 			b.close()
 		}
 	}()
+
 	if agent != nil {
 		if b.executor, err = c.newExecutor(b.ctx, agent, time.Minute, o.noBuild); err != nil {
 			return nil, agent.explain(err)
@@ -87,6 +90,7 @@ func (c *cli) openBatch(o *batchOptions) (_ *batchRun, err error) {
 		b.slots = b.executor.slots
 		saveProcessorTime(b.slots)
 	}
+
 	if b.blobs, err = openContents(maxBatchBlobs); err != nil {
 		return nil, err
 	}
@@ -95,6 +99,7 @@ func (c *cli) openBatch(o *batchOptions) (_ *batchRun, err error) {
 			return nil, err
 		}
 	}
+
 	return b, b.openQueue()
 }
 
@@ -115,11 +120,13 @@ func (b *batchRun) openQueue() (err error) {
 			return sourceOf(func(ctx context.Context, none func()) (*local.Delivery, error) { return q.Next(ctx, urgent, none) })
 		}
 	}
+
 	if b.executor != nil {
 		b.worker = newWorker(b.executor, jobs, "local-"+rand.Text()[:8], b.blob, b.log)
 		b.worker.Refuse = b.o.permits.refuse
 		b.worker.Drain = time.Second // the coordinator has what it waits for
 	}
+
 	return nil
 }
 
@@ -127,6 +134,7 @@ func (b *batchRun) close() {
 	for _, p := range b.problems {
 		p.close()
 	}
+
 	if b.root != nil {
 		b.root.Close() //nolint:errcheck // it was only read
 	}
@@ -137,6 +145,7 @@ func (b *batchRun) close() {
 		b.server.Stop()
 		os.RemoveAll(b.o.engine.dir(b.o.batchID())) //nolint:errcheck // it has nothing that is needed
 	}
+
 	b.stop()
 }
 
@@ -200,9 +209,11 @@ func (b *batchRun) startWorkers() (stop func()) {
 			w.Run(ctx)
 		})
 	}
+
 	if b.engine != nil {
 		all.Go(func() { b.countSlots(ctx) })
 	}
+
 	return func() {
 		cancel()
 		all.Wait()
@@ -213,6 +224,7 @@ func (b *batchRun) startWorkers() (stop func()) {
 func (b *batchRun) countSlots(ctx context.Context) {
 	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
+
 	for {
 		call, cancel := context.WithTimeout(ctx, 5*time.Second)
 		workers, err := b.engine.Workers(call, b.o.engine.pool)
@@ -231,6 +243,7 @@ func (b *batchRun) countSlots(ctx context.Context) {
 			b.slots = slots
 			b.mu.Unlock()
 		}
+
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -267,6 +280,7 @@ func (b *batchRun) keepAgain(ctx context.Context) error {
 	if b.engine == nil {
 		return nil
 	}
+
 	for digest := range b.digests {
 		content, err := b.blobs.Get(digest)
 		if err != nil {
@@ -276,6 +290,7 @@ func (b *batchRun) keepAgain(ctx context.Context) error {
 			return err
 		}
 	}
+
 	return nil
 }
 

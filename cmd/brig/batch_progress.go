@@ -36,6 +36,7 @@ func (c *cli) batchProgress(quiet bool, in *os.File, before int64) *batchProgres
 	if quiet {
 		return p
 	}
+
 	if isTerminal(c.stderr) {
 		// Its own rate and rest of time count results of an earlier run as this one's.
 		p.bar = progressbar.NewOptions64(-1, progressbar.OptionSetWriter(c.stderr), progressbar.OptionSetWidth(20),
@@ -44,6 +45,7 @@ func (c *cli) batchProgress(quiet bool, in *os.File, before int64) *batchProgres
 	} else {
 		p.lines = c.progress("batch")
 	}
+
 	if in == nil {
 		return p
 	}
@@ -54,6 +56,7 @@ func (c *cli) batchProgress(quiet bool, in *os.File, before int64) *batchProgres
 			p.count(in)
 		}()
 	}
+
 	return p
 }
 
@@ -74,6 +77,7 @@ func (p *batchProgress) count(in *os.File) {
 			}
 			rest = after
 		}
+
 		if err != nil {
 			if errors.Is(err, io.EOF) && !blank {
 				total++
@@ -81,8 +85,10 @@ func (p *batchProgress) count(in *os.File) {
 			break
 		}
 	}
+
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	p.total = total
 }
 
@@ -98,11 +104,13 @@ func (p *batchProgress) show(s batch.Progress) {
 	if p.bar == nil && p.lines == nil || time.Since(p.shown) < 100*time.Millisecond {
 		return
 	}
+
 	p.shown = time.Now()
 	total := p.jobs()
 	if s.AllRead {
 		total = s.Read
 	}
+
 	text := jobPace(s.Recorded, p.before, total, time.Since(p.began)) + ", " + states(s)
 	if p.bar != nil {
 		if total > 0 && p.bar.GetMax64() != total {
@@ -112,6 +120,7 @@ func (p *batchProgress) show(s batch.Progress) {
 		_ = p.bar.Set64(s.Recorded) // the terminal has gone: nobody sees the bar
 		return
 	}
+
 	p.lines.setStep(text)
 }
 
@@ -138,6 +147,7 @@ func jobPace(recorded, before, total int64, after time.Duration) string {
 	if recorded <= before || after <= 0 {
 		return text
 	}
+
 	rate := float64(recorded-before) / after.Seconds()
 	text += fmt.Sprintf(", %.1f jobs/s", rate)
 	if total > recorded {
@@ -199,6 +209,7 @@ func (c *cli) writeSummary(o *batchOptions, s batchSummary) error {
 	if o.json {
 		c.stdout.Write(marshal(s))
 	}
+
 	if !o.quiet {
 		text := fmt.Sprintf("%d jobs: %d done", s.Jobs, s.Done)
 		for _, one := range []struct {
@@ -209,22 +220,26 @@ func (c *cli) writeSummary(o *batchOptions, s batchSummary) error {
 				text += fmt.Sprintf(", %d %s", one.n, one.word)
 			}
 		}
+
 		if n := s.Answers[api.Accepted]; n > 0 {
 			text += fmt.Sprintf("; %d accepted", n)
 		}
 		if s.Earlier > 0 {
 			text += fmt.Sprintf("; %d of an earlier run", s.Earlier)
 		}
+
 		text += fmt.Sprintf("; %s, %.1f jobs/s",
 			time.Duration(s.Seconds*float64(time.Second)).Round(10*time.Millisecond), s.Rate)
 		if o.out != "-" {
 			text += "; results: " + o.out
 		}
+
 		c.note("%s", text)
 		if s.NotDone != "" {
 			c.note("the first that is not done: %.400s", oneLine(s.NotDone))
 		}
 	}
+
 	if o.summary == "" {
 		return nil
 	}

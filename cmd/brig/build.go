@@ -27,6 +27,7 @@ Usage:
 Examples:
   sudo brig rootfs build python
   sudo brig rootfs build python --out python.tar.zst   # only the archive`)
+
 	out := f.String("out", "", "write the archive to this `FILE` and store nothing")
 	recipe := f.String("recipe", "", "use the recipe in this `FILE` instead of brig's own")
 	mirror := f.String("mirror", "", "`URL` of the Debian mirror (default: the mirror of this host)")
@@ -37,14 +38,17 @@ Examples:
 		if f.NArg() != 1 {
 			return c.hint("rootfs build", fmt.Errorf("brig rootfs build needs the NAME of a recipe: %s", recipeNames()))
 		}
+
 		r, err := findRecipe(f.Arg(0), *recipe)
 		if err != nil {
 			return c.fail(err)
 		}
+
 		options := build.Options{Cache: cacheDir(), Mirror: *mirror}
 		if *verbose {
 			options.Log = c.stderr
 		}
+
 		if *out != "" {
 			ctx, stop := untilInterrupt(nil)
 			defer stop()
@@ -53,12 +57,15 @@ Examples:
 			}
 			return 0
 		}
+
 		agent, err := c.connect(*socket)
 		if err != nil {
 			return c.fail(err)
 		}
+
 		ctx, stop := untilInterrupt(agent)
 		defer stop()
+
 		if err := c.buildAndStore(ctx, agent, r, f.Arg(0), options, *asJSON); err != nil {
 			return c.fail(agent.explain(err))
 		}
@@ -94,9 +101,11 @@ func (c *cli) buildAndStore(ctx context.Context, a *agentHandle, r build.Recipe,
 		return err
 	}
 	defer tmp.Close()
+
 	if err := os.Remove(tmp.Name()); err != nil {
 		return err
 	}
+
 	o.Room = c.buildRoom(ctx, a)
 	if err := c.build(ctx, r, tmp, o); err != nil {
 		return err

@@ -24,10 +24,12 @@ func lockBuild(ctx context.Context, image string, onWait func()) (*os.File, erro
 	if err != nil {
 		return nil, err
 	}
+
 	f, err := os.OpenFile(filepath.Join(dir, image+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
+
 	for waited := false; ; waited = true {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
@@ -39,6 +41,7 @@ func lockBuild(ctx context.Context, image string, onWait func()) (*os.File, erro
 		if !waited {
 			onWait()
 		}
+
 		select {
 		case <-time.After(lockPause):
 		case <-ctx.Done():
@@ -63,6 +66,7 @@ func (c *cli) buildOnce(ctx context.Context, a *agentHandle, l api.Language, sto
 		return err
 	}
 	defer lock.Close()
+
 	all, err := a.Languages(ctx)
 	if err != nil {
 		return err

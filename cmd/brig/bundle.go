@@ -61,6 +61,7 @@ func (o *bundleOptions) register(f *pflag.FlagSet) {
 		"wall":    "", // an OCI runtime has neither
 		"output":  "",
 	}, api.OfBoth, api.OfExec, api.OfSession)
+
 	f.StringArrayVarP(&o.env, "env", "e", nil, "set a variable: `K=V` (repeatable)")
 	f.StringVar(&o.dataDir, "data-dir", defaultDataDir, "directory of the image store")
 	f.StringVar(&o.languages, "languages", "/etc/brig/languages",
@@ -86,10 +87,12 @@ func bundleCommand(c *cli) *cobra.Command {
 			return c.fail(api.Refuse(api.CodeForbidden,
 				"the image store and the ids of a bundle need root: use sudo brig bundle"))
 		}
+
 		c.noteMisplacedFlags(f, f.Args())
 		if err := o.write(c, words[0], words[1:]); err != nil {
 			return c.fail(err)
 		}
+
 		dir := words[0]
 		c.note("wrote %s; try: sudo timeout 30 %s run --bundle %s %s", dir, o.runtime, dir, filepath.Base(dir))
 		return 0
@@ -102,10 +105,12 @@ func (o *bundleOptions) write(c *cli, dir string, argv []string) error {
 	if err != nil {
 		return err
 	}
+
 	runtime, err := bundle.ParseRuntime(o.runtime)
 	if err != nil {
 		return err
 	}
+
 	var lang languages.Manifest
 	if o.language != "" {
 		known, err := languages.Load(o.languages, nil)
@@ -117,6 +122,7 @@ func (o *bundleOptions) write(c *cli, dir string, argv []string) error {
 		}
 		o.image = lang.Image
 	}
+
 	image, err := o.findImage()
 	if err != nil {
 		return err
@@ -126,19 +132,23 @@ func (o *bundleOptions) write(c *cli, dir string, argv []string) error {
 			"image %s has layers, and a bundle needs one tree: make one with docker export, and import it under another name",
 			o.image)
 	}
+
 	profile, warnings, err := o.filter(lang)
 	if err != nil {
 		return err
 	}
+
 	c.noteWarnings(o.profile, warnings)
 	preset, err := api.Preset(o.preset)
 	if err != nil {
 		return err
 	}
+
 	limits := o.limits.Over(preset).Over(lang.Limits).Over(api.Defaults()).Resolve()
 	if err := limits.Validate(); err != nil {
 		return err
 	}
+
 	all := map[string]string{}
 	maps.Copy(all, lang.Env)
 	maps.Copy(all, env)
@@ -147,6 +157,7 @@ func (o *bundleOptions) write(c *cli, dir string, argv []string) error {
 	if err := bundle.FindProgram(image.Path, config); err != nil {
 		return o.programError(argv[0], err)
 	}
+
 	spec, err := bundle.Spec(config)
 	if err != nil {
 		return err
@@ -184,10 +195,12 @@ func (o *bundleOptions) findImage() (rootfs.Image, error) {
 		return rootfs.Image{},
 			api.Refuse(api.CodeNoImage, "there is no image store in %s: brig rootfs build or import creates one", o.dataDir)
 	}
+
 	store, err := rootfs.Open(dir)
 	if err != nil {
 		return rootfs.Image{}, err
 	}
+
 	image, err := store.Lookup(o.image)
 	if errors.Is(err, rootfs.ErrNotFound) {
 		return image, api.Refuse(api.CodeNoImage, "%w", err)

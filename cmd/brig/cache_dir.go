@@ -43,10 +43,12 @@ func makeCache(name string) (dir string, err error) {
 	if cache == "" {
 		return "", errors.New("there is no directory for the cache: set HOME or BRIG_CACHE")
 	}
+
 	dir = filepath.Join(cache, name)
 	if err := shareddir.MakePrivate(dir); err != nil {
 		return "", err
 	}
+
 	var st unix.Stat_t
 	if err := unix.Lstat(dir, &st); err != nil {
 		return "", &os.PathError{Op: "lstat", Path: dir, Err: err}

@@ -20,6 +20,7 @@ func TestDirectoriesThatOthersPassThrough(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root's commands have a half that runs as another user")
 	}
+
 	service := identity{fallbackServiceID, fallbackServiceID}
 	own := reader{credential: &syscall.Credential{Uid: readerID, Gid: readerID}, ownCache: true}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -66,9 +67,11 @@ func TestDirectoriesThatOthersPassThrough(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer os.RemoveAll(root)
+
 			if err := os.Chmod(root, 0o755); err != nil {
 				t.Fatal(err)
 			}
+
 			dir := filepath.Join(root, "var", "brig")
 			t.Setenv("BRIG_CACHE", dir)
 			defer syscall.Umask(syscall.Umask(0o077))
@@ -82,10 +85,12 @@ func TestDirectoriesThatOthersPassThrough(t *testing.T) {
 			if tt.private == "" {
 				return
 			}
+
 			info, err := os.Stat(filepath.Join(dir, tt.private))
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			st, _ := infoStat(info, nil)
 			if info.Mode() != fs.ModeDir|0o700 || int(st.Uid) != tt.owner {
 				t.Errorf("%s has mode %v and belongs to uid %d; want 0700 and uid %d", tt.private, info.Mode(), st.Uid, tt.owner)

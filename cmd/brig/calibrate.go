@@ -47,6 +47,7 @@ func calibrateCommand(c *cli) *cobra.Command {
 		if f.NArg() != 0 {
 			return c.hint("calibrate", errors.New("brig calibrate has no arguments"))
 		}
+
 		result, err := c.calibrate(*socket, *wait, *noBuild)
 		switch {
 		case err != nil:
@@ -55,11 +56,13 @@ func calibrateCommand(c *cli) *cobra.Command {
 			c.stdout.Write(marshal(result))
 			return 0
 		}
+
 		t := alignedTable(c.text())
 		fmt.Fprintln(t, "KERNEL\tCLASS\tTIME\tSPREAD\tFACTOR")
 		for _, m := range result.Kernels {
 			fmt.Fprintf(t, "%s\t%s\t%s\t%.0f %%\t%.3f\n", m.Name, m.Class, short(m.CPU), 100*m.Spread, m.Factor)
 		}
+
 		t.Flush()
 		fmt.Fprintf(c.text(), "factor %.3f: native %.3f, memory %.3f, interpreted %.3f (above 1: slower than the reference machine)\n",
 			result.Factor, result.Classes["native"], result.Classes["memory"], result.Classes["interpreted"])
@@ -74,23 +77,29 @@ func (c *cli) calibrate(socket string, wait time.Duration, noBuild bool) (calibr
 	if err != nil {
 		return none, err
 	}
+
 	here, err := calibrate.Here()
 	if err != nil {
 		return none, err
 	}
+
 	agent, err := c.connect(socket)
 	if err != nil {
 		return none, err
 	}
+
 	ctx, stop := untilInterrupt(agent)
 	defer stop()
+
 	x, err := c.newExecutor(ctx, agent, wait, noBuild)
 	if err != nil {
 		return none, agent.explain(err)
 	}
+
 	times, images := map[string][]api.Duration{}, map[string]string{}
 	shown := c.progress("calibrating")
 	defer shown.end()
+
 	for round := range calibrate.Runs {
 		for _, k := range calibrate.Kernels() { // in turns, so that a disturbance meets all alike
 			shown.setStep(fmt.Sprintf("%s, round %d of %d", k.Name, round+1, calibrate.Runs))
@@ -105,6 +114,7 @@ func (c *cli) calibrate(socket string, wait time.Duration, noBuild bool) (calibr
 			images[k.Language] = image
 		}
 	}
+
 	result, err := calibrate.Judge(here, images, times, time.Now())
 	if err != nil {
 		return none, err
@@ -122,6 +132,7 @@ func (x *executor) kernel(ctx context.Context, k calibrate.Kernel) (api.Duration
 	if err != nil {
 		return 0, "", err
 	}
+
 	text, name := calibrate.Source(k.Language)
 	r := api.Run{Language: language.Name, Source: text, SourceName: name,
 		Tests: []api.Test{{ID: k.Name, Args: []string{k.Name}}}, KeepOutput: gradeOutput}
@@ -134,6 +145,7 @@ func (x *executor) kernel(ctx context.Context, k calibrate.Kernel) (api.Duration
 	case len(res.Tests) != 1:
 		return 0, "", fmt.Errorf("it ended with the verdict %s", res.Verdict)
 	}
+
 	one := res.Tests[0].Result
 	if one.Verdict != api.OK || len(one.Stdout) == 0 || one.Usage.CPU.Value == nil {
 		return 0, "", fmt.Errorf("it ended with the verdict %s, exit code %d and %d bytes of output", one.Verdict,
@@ -148,18 +160,22 @@ func (c *cli) scaleCPU(l *api.Limits, p *problem.Problem) (float64, error) {
 	if l.CPU == 0 && l.Wall == 0 && p.Limits.Time == 0 {
 		return 0, errors.New("--scale-cpu: nothing sets a limit of time that could be multiplied, and one that follows from the jury's submissions is of this machine")
 	}
+
 	file, err := c.calibrationFile()
 	if err != nil {
 		return 0, err
 	}
+
 	here, err := calibrate.Here()
 	if err != nil {
 		return 0, err
 	}
+
 	known, err := calibrate.Load(file, here)
 	if err != nil {
 		return 0, fmt.Errorf("--scale-cpu: %w", err)
 	}
+
 	var changed []string
 	for _, one := range []struct {
 		name  string
@@ -171,6 +187,7 @@ func (c *cli) scaleCPU(l *api.Limits, p *problem.Problem) (float64, error) {
 			*one.limit = scaled
 		}
 	}
+
 	c.note("note: --scale-cpu: %s (factor %.3f, measured %s)", strings.Join(changed, ", "), known.Factor,
 		known.Measured.Format(time.DateOnly))
 	return known.Factor, nil
@@ -182,10 +199,12 @@ func (c *cli) showCalibration() {
 	if err != nil {
 		return
 	}
+
 	here, err := calibrate.Here()
 	if err != nil {
 		return
 	}
+
 	known, err := calibrate.Load(file, here)
 	switch {
 	case errors.Is(err, calibrate.ErrNone):

@@ -44,6 +44,7 @@ func checkCommand(c *cli) *cobra.Command {
 		if f.NArg() != 1 {
 			return c.runFailed(o, errors.New("name one FILE to check"), true)
 		}
+
 		file := f.Arg(0)
 		src, err := readSource(file, c.stdin)
 		if err == nil && o.run.Language == "" {
@@ -52,15 +53,19 @@ func checkCommand(c *cli) *cobra.Command {
 		if err != nil {
 			return c.runFailed(o, err, true)
 		}
+
 		agent, err := c.connect(o.socket)
 		if err != nil {
 			return c.runFailed(o, err, false)
 		}
+
 		ctx, stop := untilInterrupt(agent)
 		defer stop()
+
 		if err := c.resolveLanguage(ctx, agent, o, src); err != nil {
 			return c.runFailed(o, agent.explain(err), false)
 		}
+
 		found, err := check.Program(o.run.Language, src.name, src.text, func(r api.Run) (api.Result, error) {
 			return retryWhileBusy(ctx, c, o.wait, func(ctx context.Context) (api.Result, error) { return agent.Run(ctx, r) })
 		})
@@ -97,6 +102,7 @@ func listed(file string, found []api.Finding) []byte {
 			fmt.Fprintf(&b, "    %s\n", oneLine(f.Snippet))
 		}
 	}
+
 	if len(found) == 0 {
 		fmt.Fprintf(&b, "%s: nothing found\n", quoteUnprintable(file))
 	}

@@ -51,6 +51,7 @@ func cleanupCommand(c *cli) *cobra.Command {
 		if os.Geteuid() != 0 {
 			return c.fail(api.Refuse(api.CodeForbidden, "only root can clean up after agents: use sudo brig cleanup"))
 		}
+
 		done := cleaned{Instances: []string{}, Sockets: []string{}}
 		instances, err := sweepAgents(*runDir)
 		done.Instances = append(done.Instances, instances...)
@@ -60,6 +61,7 @@ func cleanupCommand(c *cli) *cobra.Command {
 			sockets, serr = sweepSockets(os.TempDir(), uint32(serviceID.uid))
 			done.Sockets = append(done.Sockets, sockets...)
 		}
+
 		err = errors.Join(err, serr)
 		if *all {
 			images, ierr := c.sweepImages(*socket)
@@ -82,9 +84,11 @@ func (d cleaned) String() string {
 	for _, id := range d.Instances {
 		fmt.Fprintf(&b, "removed the dead agent %s\n", id)
 	}
+
 	for _, dir := range d.Sockets {
 		fmt.Fprintf(&b, "removed the dead socket in %s\n", dir)
 	}
+
 	if d.Images != nil {
 		fmt.Fprintf(&b, "removed %d images, %s\n", len(d.Images.Images), formatSize(d.Images.Bytes))
 	}
@@ -101,10 +105,12 @@ func sweepAgents(runDir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	args := []string{"--sweep"}
 	if runDir != "" {
 		args = append(args, "--run-dir", runDir)
 	}
+
 	var output bytes.Buffer
 	cmd := exec.Command(bin, args...)
 	cmd.Stderr = &output
@@ -123,6 +129,7 @@ func sweepSockets(dir string, service uint32) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var removed []string
 	for _, socket := range found {
 		home := filepath.Dir(socket)
@@ -133,6 +140,7 @@ func sweepSockets(dir string, service uint32) ([]string, error) {
 		if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Uid != uint32(os.Geteuid()) && st.Uid != service {
 			continue
 		}
+
 		conn, derr := net.Dial("unix", socket)
 		if derr == nil {
 			conn.Close()
@@ -145,8 +153,10 @@ func sweepSockets(dir string, service uint32) ([]string, error) {
 			err = errors.Join(err, rerr)
 			continue
 		}
+
 		removed = append(removed, home)
 	}
+
 	return removed, err
 }
 

@@ -21,6 +21,7 @@ func (c *cli) root() *cobra.Command {
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
+
 	root.SetIn(c.stdin)
 	root.SetOut(c.stdout)
 	root.SetErr(c.stderr)
@@ -34,6 +35,7 @@ func (c *cli) root() *cobra.Command {
 		c.hint(k.Flags().Name(), usage.FlagError(err))
 		return err
 	})
+
 	c.add(root, commands())
 	return root
 }
@@ -74,6 +76,7 @@ func newCommand(name, text string) (*cobra.Command, *pflag.FlagSet) {
 		Args:                  cobra.ArbitraryArgs, // each command checks its own
 		DisableFlagsInUseLine: true,
 	}
+
 	f := k.Flags()
 	f.Init(name, pflag.ContinueOnError)
 	f.SortFlags = false

@@ -85,6 +85,7 @@ func (c *cli) completeFlags(k *cobra.Command) {
 				return c.values(list, f), cobra.ShellCompDirectiveNoFileComp
 			}) // fails only for a flag that is not there
 	})
+
 	if of, ok := argumentValues[f.Name()]; ok {
 		k.ValidArgsFunction = func(_ *cobra.Command, typed []string,
 			_ string) ([]cobra.Completion, cobra.ShellCompDirective) {

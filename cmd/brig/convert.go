@@ -119,6 +119,7 @@ func convertCommand(c *cli) *cobra.Command {
 		if err := o.check(f); err != nil {
 			return c.hint("convert", err)
 		}
+
 		done, err := c.convert(o, f.Arg(0))
 		if err != nil {
 			return c.fail(err)
@@ -143,6 +144,7 @@ func (c *cli) convert(o *convertOptions, name string) (done converted, err error
 		return done, err
 	}
 	defer tasks.Close()
+
 	if o.completions != "" {
 		in, err := c.openInput(o.completions)
 		if err != nil {
@@ -151,6 +153,7 @@ func (c *cli) convert(o *convertOptions, name string) (done converted, err error
 		defer in.Close()
 		o.read.Completions = in
 	}
+
 	o.read.Skipped = func(string) { done.Skipped++ }
 	to, end := c.stdout, func() error { return nil }
 	if o.out != "-" {
@@ -164,12 +167,14 @@ func (c *cli) convert(o *convertOptions, name string) (done converted, err error
 		to, end = file, file.Close
 	}
 	defer func() { err = errors.Join(err, end()) }()
+
 	var in io.Reader = tasks
 	if !o.quiet && o.out != "-" {
 		shown, hide := c.transfer("convert "+name, tasks)
 		defer hide()
 		in = shown
 	}
+
 	return done, c.writeJobs(o, in, to, &done)
 }
 
@@ -204,6 +209,7 @@ func (c *cli) writeJobs(o *convertOptions, in io.Reader, to io.Writer, done *con
 	w := bufio.NewWriterSize(to, 64<<10)
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
+
 	for job, err := range dataset.Read(in, dataset.Format(o.from), o.read) {
 		var wrong *dataset.LineError
 		switch {
@@ -218,6 +224,7 @@ func (c *cli) writeJobs(o *convertOptions, in io.Reader, to io.Writer, done *con
 		}
 		done.Jobs++
 	}
+
 	return w.Flush()
 }
 
@@ -236,6 +243,7 @@ func (c *cli) printConverted(done converted) {
 		}
 		c.note("line %d%s, %s: %s", r.Line, what, r.ID, r.Error)
 	}
+
 	text := fmt.Sprintf("%d jobs", done.Jobs)
 	if n := len(done.Refused); n > 0 {
 		text += fmt.Sprintf(", %d refused", n)
@@ -243,5 +251,6 @@ func (c *cli) printConverted(done converted) {
 	if done.Skipped > 0 {
 		text += fmt.Sprintf(", %d tasks without a completion", done.Skipped)
 	}
+
 	c.note("%s", text)
 }

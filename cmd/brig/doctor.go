@@ -28,6 +28,7 @@ Usage:
 
 Example:
   sudo brig doctor`)
+
 	socket := socketFlag(f)
 	store := f.String("store", defaultStore, "`DIR` of the image store to check")
 	asJSON := f.Bool("json", false, "print JSON")
@@ -35,6 +36,7 @@ Example:
 		if f.NArg() > 0 {
 			return c.hint("doctor", fmt.Errorf("brig doctor takes no argument"))
 		}
+
 		ctx := context.Background()
 		o := doctor.Options{Store: *store,
 			Agent: askAgent(ctx, orDefault(*socket, orDefault(c.env("BRIG_SOCKET"), defaultSocket)))}
@@ -42,10 +44,12 @@ Example:
 		if o.Brigd, err = findBrigd(); err != nil {
 			o.BrigdErr = "brigd is neither next to brig nor in PATH"
 		}
+
 		o.Outdated, err = outdatedImages(ctx, *store)
 		if err != nil {
 			o.OutdatedErr = err.Error()
 		}
+
 		report := doctor.Judge(doctor.Gather(ctx, o))
 		if *asJSON {
 			c.stdout.Write(marshal(report))
@@ -55,6 +59,7 @@ Example:
 			}
 			c.showCalibration()
 		}
+
 		if !report.Trusted {
 			return 1
 		}

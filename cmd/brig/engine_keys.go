@@ -76,10 +76,12 @@ func readWorkers(dir string) ([]jetstream.Worker, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var all []jetstream.Worker
 	if err := json.Unmarshal(text, &all); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, workersFile), err)
 	}
+
 	for i := range all {
 		all[i].Pool = cmp.Or(all[i].Pool, defaultPool)
 	}
@@ -91,19 +93,23 @@ func addWorker(dir, name, pool string) (seed string, err error) {
 	if err := shareddir.MakePrivate(dir); err != nil {
 		return "", err
 	}
+
 	unlock, err := lockKeys(dir)
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
+
 	seed, public, err := jetstream.NewKey()
 	if err != nil {
 		return "", err
 	}
+
 	all, err := readWorkers(dir)
 	if err != nil {
 		return "", err
 	}
+
 	all = slices.DeleteFunc(all, func(w jetstream.Worker) bool { return w.Name == name })
 	all = append(all, jetstream.Worker{Name: name, Pool: pool, Key: public})
 	return seed, durable.Replace(filepath.Join(dir, workersFile), marshal(all), 0o600)
@@ -128,10 +134,12 @@ func removeWorker(dir, name string) error {
 		return err
 	}
 	defer unlock()
+
 	all, err := readWorkers(dir)
 	if err != nil {
 		return err
 	}
+
 	left := slices.DeleteFunc(slices.Clone(all), func(w jetstream.Worker) bool { return w.Name == name })
 	if len(left) == len(all) {
 		return fmt.Errorf("there is no worker %q: brig worker-key --list", name)
@@ -151,10 +159,12 @@ func engineCertificate(dir string) (tls.Certificate, string, error) {
 	if err != nil {
 		return tls.Certificate{}, "", err
 	}
+
 	pair, err := tls.X509KeyPair(text, text)
 	if err != nil {
 		return pair, "", fmt.Errorf("%s: %w", name, err)
 	}
+
 	public := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})
 	return pair, string(public), nil
 }
@@ -167,10 +177,12 @@ func newCertificate() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
 		return nil, err
 	}
+
 	about := x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: jetstream.ServerName}, DNSNames: []string{jetstream.ServerName},
 		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: time.Now().Add(certificateLife), // clocks differ
@@ -178,14 +190,17 @@ func newCertificate() ([]byte, error) {
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		IsCA:        true, BasicConstraintsValid: true,
 	}
+
 	cert, err := x509.CreateCertificate(rand.Reader, &about, &about, &key.PublicKey, key)
 	if err != nil {
 		return nil, err
 	}
+
 	private, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
 		return nil, err
 	}
+
 	var out bytes.Buffer
 	err = errors.Join(pem.Encode(&out, &pem.Block{Type: "CERTIFICATE", Bytes: cert}),
 		pem.Encode(&out, &pem.Block{Type: "EC PRIVATE KEY", Bytes: private}))

@@ -35,6 +35,7 @@ func escapeControls(s string) string {
 		}
 		i += size
 	}
+
 	return b.String() + s[done:]
 }
 

@@ -25,10 +25,12 @@ func TestExampleIsTheDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var got, want []string
 	for _, s := range settings {
 		got = append(got, s.name)
 	}
+
 	before := map[string]string{}
 	f.VisitAll(func(g *pflag.Flag) {
 		before[g.Name] = g.Value.String()
@@ -36,13 +38,16 @@ func TestExampleIsTheDefaults(t *testing.T) {
 			want = append(want, g.Name)
 		}
 	})
+
 	if !slices.Equal(got, want) {
 		t.Errorf("the settings of the example are\n%v; those of brig serve, in their order,\n%v", got, want)
 	}
+
 	c := &cli{env: func(string) string { return "" }}
 	if err := c.applySettings(f, "BRIG_SERVE_", nil, example); err != nil {
 		t.Fatal(err)
 	}
+
 	f.VisitAll(func(g *pflag.Flag) {
 		if now := g.Value.String(); now != before[g.Name] {
 			t.Errorf("%s is %s in the example; its default is %s", g.Name, now, before[g.Name])
@@ -69,6 +74,7 @@ func TestExampleExplainsEachSetting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	lines := strings.Split(string(text), "\n")
 	n := 0
 	for i, line := range lines {
@@ -80,6 +86,7 @@ func TestExampleExplainsEachSetting(t *testing.T) {
 			t.Errorf("line %d, %q, has no comment above it", i+1, line)
 		}
 	}
+
 	if n < 10 {
 		t.Errorf("%d settings were looked at", n)
 	}
@@ -92,15 +99,18 @@ func TestImageSetsKnownSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	set := regexp.MustCompile(`BRIG_SERVE_(\w+)=(\S+)`).FindAllStringSubmatch(string(text), -1)
 	if len(set) < 4 {
 		t.Errorf("the image sets %q", set)
 	}
+
 	for _, s := range set {
 		if err := f.Set(strings.ToLower(strings.ReplaceAll(s[1], "_", "-")), s[2]); err != nil {
 			t.Error(err)
 		}
 	}
+
 	if want := fmt.Sprintf("\nUSER %d:%d\n", fallbackServiceID, fallbackServiceID); !strings.Contains(string(text), want) {
 		t.Errorf("the image has no line %q", want)
 	}

@@ -115,6 +115,7 @@ func (x *executor) attempt(ctx context.Context,
 		if err := context.Cause(ctx); err != nil {
 			return api.Result{}, asError(err)
 		}
+
 		res, err := retryUntil(ctx, x.wait, nil, run)
 		if err == nil && res.Verdict == api.Canceled {
 			err = api.Fail(api.CodeStopping, "the agent ended the run")
@@ -122,6 +123,7 @@ func (x *executor) attempt(ctx context.Context,
 		if err == nil {
 			return res, nil
 		}
+
 		e := asError(x.agent.explain(err))
 		switch {
 		case ctx.Err() != nil:
@@ -155,6 +157,7 @@ func (x *executor) waitForAgent(ctx context.Context) error {
 		case time.Since(began) > x.wait:
 			return err
 		}
+
 		x.noted.Do(func() {
 			x.c.note("the agent on %s does not answer: waiting up to %s for it (--wait)", x.agent.socket, x.wait)
 		})
@@ -177,9 +180,11 @@ func (x *executor) each(n int, do func(i int)) {
 			}
 		})
 	}
+
 	for i := range n {
 		next <- i
 	}
+
 	close(next)
 	workers.Wait()
 }

@@ -24,6 +24,7 @@ func TestSourceNamesOfOneFile(t *testing.T) {
 			t.Errorf("%s of %s with %d files: %q; want %q", tt.name, tt.language, tt.files, got, tt.want)
 		}
 	}
+
 	res := api.Result{Diagnosis: &api.Diagnosis{File: "main.py"},
 		Tests: []api.TestResult{{Result: api.Result{Diagnosis: &api.Diagnosis{File: "main.py", Line: 3}}},
 			{Result: api.Result{Diagnosis: &api.Diagnosis{}}}, {}}}

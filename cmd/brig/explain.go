@@ -33,6 +33,7 @@ Examples:
   brig explain 7vt52xaicjjw4iogs43u6n42
   brig explain --last
   BRIG_URL=https://judge.example BRIG_API_KEY=brig_... brig explain 7vt52xaicjjw4iogs43u6n42 --json`)
+
 	base := urlFlag(f)
 	last := f.Bool("last", false, "explain the most recently requested run of this key")
 	all := f.Bool("all", false, "also explain runs of other keys, once they have ended; needs a key with admin")
@@ -44,6 +45,7 @@ Examples:
 		case !*last && f.NArg() != 1:
 			return c.hint("explain", fmt.Errorf("brig explain needs the RUN_ID of a run, or --last: brig history lists runs"))
 		}
+
 		return c.withService("explain", *base, func(ctx context.Context, service serviceHandle) error {
 			id := f.Arg(0)
 			if *last {
@@ -56,10 +58,12 @@ Examples:
 				}
 				id = page.Items[0].ID
 			}
+
 			ask := service.Status
 			if *all {
 				ask = service.AnyStatus
 			}
+
 			s, err := ask(ctx, id)
 			if p := new(api.Problem); errors.As(err, &p) && p.Code == api.CodeNotFound {
 				return fmt.Errorf("%w; runs of brig run are not in a service's history: for those use brig run -v, --json or --result FILE", err)
@@ -71,6 +75,7 @@ Examples:
 				c.stdout.Write(marshal(s))
 				return nil
 			}
+
 			fmt.Fprint(c.text(), explanation(s))
 			return nil
 		})
@@ -113,17 +118,21 @@ func explanation(s api.Status) string {
 		line("state", "%s", s.State)
 		return b.String()
 	}
+
 	line("verdict", "%s", verdictText(s.Result.Decisive(), ""))
 	if t := s.Result.Summary; t != nil && (t.Ran > 0 || s.Result.Verdict != api.CompileError) {
 		line("tests", "%s", testsText(*s.Result))
 	}
+
 	for _, r := range diagnose.RelevantRefusals("", *s.Result) {
 		line("refused", "%s", refusalText(r))
 	}
+
 	d := s.Result.Diagnosis
 	if d == nil {
 		return b.String()
 	}
+
 	test := diagnosedTest(*s.Result)
 	switch place := strings.TrimSuffix(positionText(*d), ": "); {
 	case place != "" && test != "":
@@ -133,6 +142,7 @@ func explanation(s api.Status) string {
 	case test != "":
 		line("where", "test %s", quoteUnprintable(test))
 	}
+
 	line("what", "%s (%s): %s", d.Type, d.Category, d.Message)
 	if d.Hint != "" {
 		line("hint", "%s", d.Hint)

@@ -27,11 +27,13 @@ func TestExplanation(t *testing.T) {
 		}
 		return api.Status{Run: "r", Created: time.Unix(0, 0).UTC(), State: api.Done, Result: &r}
 	}
+
 	wrongFirst := done(api.Nonzero, 2, bad, broken)
 	why := &api.Diagnosis{Category: api.CategoryValue, Type: "ValueError", Message: "x", File: "main.py", Line: 3}
 	wrongFirst.Result.Tests[1].Result.Diagnosis, wrongFirst.Result.Diagnosis = why, why
 	lost := done(api.OK, 3, good, bad)
 	lost.Result.Tests = nil
+
 	for _, tt := range []struct {
 		name string
 		s    api.Status
@@ -80,7 +82,9 @@ func TestExplainReportsTLSErrors(t *testing.T) {
 	plain, secret := httptest.NewServer(http.NotFoundHandler()), httptest.NewTLSServer(http.NotFoundHandler())
 	defer plain.Close()
 	defer secret.Close()
+
 	secret.Config.ErrorLog = log.New(io.Discard, "", 0)
+
 	for url, want := range map[string]string{
 		secret.URL: "brig: the certificate of " + secret.URL + " is not trusted: set $SSL_CERT_FILE to it, or to its issuer's: x509: ",
 		strings.Replace(plain.URL, "http:", "https:", 1):  "does not use TLS: write http://\n",

@@ -43,6 +43,7 @@ func serveScript(ts *testscript.TestScript, neg bool, args []string) {
 		store.Close()
 		agent.Close()
 	})
+
 	ts.Setenv("BRIG_URL", "http://"+ln.Addr().String())
 	ts.Setenv("RIGHT_KEY", token)
 }

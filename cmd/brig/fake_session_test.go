@@ -38,6 +38,7 @@ func (f *fakeSessions) find(id string) (map[string][]byte, error) {
 func (f *fakeSessions) Create(_ context.Context, ask api.SessionRequest, _ api.Caller) (api.Session, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+
 	f.files = append(f.files, map[string][]byte{})
 	s := f.info(len(f.files))
 	s.Language = ask.Language
@@ -48,6 +49,7 @@ func (f *fakeSessions) Create(_ context.Context, ask api.SessionRequest, _ api.C
 		}
 		f.kept[v.Name] = api.Volume{Name: v.Name, Size: s.Volume.Size, Modified: "2026-01-02T03:04:05Z", Sessions: []string{s.ID}}
 	}
+
 	return s, nil
 }
 
@@ -156,16 +158,19 @@ func (f fakeVolumes) List(api.Caller) (all []api.Volume, err error) {
 func (f fakeVolumes) Remove(_ context.Context, name string, _ api.Caller) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+
 	v, there := f.kept[name]
 	if !there {
 		return api.Refuse(api.CodeNotFound, "there is no volume %q", name)
 	}
+
 	for _, id := range v.Sessions {
 		var n int
 		if _, err := fmt.Sscanf(id, "s%d", &n); err != nil || f.files[n-1] != nil {
 			return api.Refuse(api.CodeConflict, "session %s has volume %q: end it first", id, name)
 		}
 	}
+
 	delete(f.kept, name)
 	return nil
 }

@@ -112,6 +112,7 @@ func (o *gradeOptions) register(f *pflag.FlagSet) {
 			fmt.Sprintf("write %s to this `FILE`; without =FILE to stdout, instead of the table", strings.ToUpper(format)))
 		f.Lookup(format).NoOptDefVal = "-"
 	}
+
 	f.BoolVar(&o.scale, "scale-cpu", false,
 		"multiply the limits of time by what brig calibrate has measured of this machine")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress and no note")
@@ -133,11 +134,13 @@ func gradeCommand(c *cli) *cobra.Command {
 		if err != nil {
 			return c.hint("grade", err)
 		}
+
 		p, tree, err := o.open(c, f.Arg(0))
 		if err != nil {
 			return c.fail(err)
 		}
 		defer tree.Close()
+
 		if !o.quiet {
 			c.noteFindings(f.Arg(0), p.Warnings)
 		}
@@ -146,12 +149,15 @@ func gradeCommand(c *cli) *cobra.Command {
 				return c.fail(err)
 			}
 		}
+
 		agent, err := c.connect(o.socket, ceilingFlags(api.Run{Limits: mostOf(p, o.run.Limits)})...)
 		if err != nil {
 			return c.fail(err)
 		}
+
 		ctx, stop := untilInterrupt(agent)
 		defer stop()
+
 		g, err := c.newGrading(ctx, agent, o, p, tree.Tree, f.Args()[1:])
 		if err == nil {
 			defer g.done()
@@ -160,6 +166,7 @@ func gradeCommand(c *cli) *cobra.Command {
 		if err != nil {
 			return c.fail(agent.explain(err))
 		}
+
 		report := g.judgeAll(ctx)
 		report.Problem = f.Arg(0)
 		report.ScaleCPU = o.factor
@@ -167,6 +174,7 @@ func gradeCommand(c *cli) *cobra.Command {
 		if err := c.writeGrades(o, report); err != nil {
 			return c.fail(err)
 		}
+
 		c.noteMissing(o.quiet, report)
 		var s interrupted
 		switch {
@@ -175,6 +183,7 @@ func gradeCommand(c *cli) *cobra.Command {
 		case !report.AllJudged():
 			return 1
 		}
+
 		return 0
 	})
 }
@@ -210,17 +219,21 @@ func (o *gradeOptions) check(f *pflag.FlagSet) error {
 	case o.words != string(grade.Judge) && o.words != string(grade.Brig):
 		return fmt.Errorf("--words %s: write judge or brig", o.words)
 	}
+
 	if err := o.suite.check(o.run); err != nil {
 		return err
 	}
+
 	for _, pattern := range o.ignore {
 		if _, err := path.Match(pattern, "x"); err != nil {
 			return fmt.Errorf("--ignore %q: %w", pattern, err)
 		}
 	}
+
 	if o.run.Compare.Tolerance != 0 && o.run.Compare.How == "" {
 		o.run.Compare.How = api.CompareFloat
 	}
+
 	stdout := ""
 	for _, format := range gradeFormats {
 		file := *o.outputs[format]
@@ -238,6 +251,7 @@ func (o *gradeOptions) check(f *pflag.FlagSet) error {
 			}
 		}
 	}
+
 	probe := o.run
 	probe.Language, probe.Source, probe.Tests = "any", api.Bytes{}, []api.Test{{ID: "1"}}
 	return probe.Validate()

@@ -29,6 +29,7 @@ func (o *gradeOptions) finder(all []api.Language, tests *problem.Tree) grade.Fin
 		},
 		Program: o.suite.sourceName,
 	}
+
 	if tests != nil {
 		f.Replaced = func(name string) bool { return tests.Has(name) || suite.Configures(name) }
 	}
@@ -54,9 +55,11 @@ func findSubmissions(finder grade.Finder, args []string) ([]grade.Submission, er
 			found = append(found, all...)
 		}
 	}
+
 	if len(found) == 0 {
 		return nil, fmt.Errorf("%s: there are no submissions", strings.Join(args, " "))
 	}
+
 	grade.SetNames(found)
 	return found, nil
 }
@@ -71,6 +74,7 @@ func submissionAt(finder grade.Finder, arg string) grade.Submission {
 	if isLink(arg) { // a pattern such as submissions/* names links, too (GRD-11)
 		return grade.Linked(arg, arg)
 	}
+
 	info, err := os.Stat(arg)
 	if err != nil {
 		return grade.NotRead(arg, inputfile.WithoutSyscall(err))
@@ -82,11 +86,13 @@ func submissionAt(finder grade.Finder, arg string) grade.Submission {
 		}
 		return finder.File(arg, text)
 	}
+
 	tree, err := problem.Open(arg)
 	if err != nil {
 		return grade.NotRead(arg, err)
 	}
 	defer tree.Close()
+
 	return finder.Directory(tree, filepath.Base(filepath.Clean(arg)))
 }
 
@@ -103,10 +109,12 @@ func submissionsIn(finder grade.Finder, arg string) ([]grade.Submission, error) 
 		}
 		return []grade.Submission{finder.File(arg, text)}, nil
 	}
+
 	tree, err := problem.OpenTolerant(arg)
 	if err != nil {
 		return nil, err
 	}
+
 	found, err := finder.In(tree)
 	return found, errors.Join(err, tree.Close())
 }

@@ -43,6 +43,7 @@ func checkOutFile(name string) error {
 	if ownDescriptor(filepath.Clean(name)) {
 		return nil
 	}
+
 	dir := filepath.Dir(name)
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return fmt.Errorf("%s: there is no directory %s", name, dir)
@@ -50,6 +51,7 @@ func checkOutFile(name string) error {
 	if err := unix.Access(dir, unix.W_OK); err != nil {
 		return fmt.Errorf("%s is written into a new file in its directory first: %w", name, err)
 	}
+
 	for _, one := range []string{name, partialName(name)} {
 		info, err := os.Lstat(one)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -62,6 +64,7 @@ func checkOutFile(name string) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -78,6 +81,7 @@ func (c *cli) writeGrades(o *gradeOptions, r grade.Report) error {
 			return err
 		},
 	}
+
 	inFile := maps.Clone(write)
 	inFile["csv"] = func(w io.Writer) error {
 		_, err := io.WriteString(w, grade.ByteOrderMark)
@@ -99,10 +103,12 @@ func (c *cli) writeGrades(o *gradeOptions, r grade.Report) error {
 		default:
 			err = replaceOutput(partialName(file), inFile[format])
 		}
+
 		if err != nil { // the other formats are written all the same: judging took time
 			failed = errors.Join(failed, fmt.Errorf("--%s: %w", format, err))
 		}
 	}
+
 	if table {
 		failed = errors.Join(failed, r.WriteTable(c.stdout, c.gradeTable(words)))
 	}
@@ -112,6 +118,7 @@ func (c *cli) writeGrades(o *gradeOptions, r grade.Report) error {
 	if r.Complete() {
 		return o.removePartial()
 	}
+
 	c.noteIncomplete(o, r)
 	return nil
 }
@@ -138,18 +145,21 @@ func (c *cli) noteIncomplete(o *gradeOptions, r grade.Report) {
 			judged++
 		}
 	}
+
 	files := o.files()
 	if len(files) == 0 {
 		c.note("%d of %d submissions were judged; with --json=FILE the others can be judged later",
 			judged, len(r.Submissions))
 		return
 	}
+
 	var names []string
 	resumes := false
 	for _, file := range files {
 		names = append(names, partialName(file.name))
 		resumes = resumes || file.format == "json"
 	}
+
 	c.note("%d of %d submissions were judged; these results are in %s, and no other file was changed", judged,
 		len(r.Submissions), strings.Join(names, " "))
 	if resumes {

@@ -23,20 +23,24 @@ func (g *grading) selectRerun() error {
 	if len(g.o.rerun) == 0 {
 		return nil
 	}
+
 	all := slices.Contains(g.o.rerun, notJudged)
 	if err := g.readEarlier(all); err != nil {
 		return err
 	}
+
 	names, err := g.rerunNames()
 	if err != nil {
 		return err
 	}
+
 	done := map[string]bool{}
 	if g.earlier != nil {
 		for _, row := range g.earlier.Submissions {
 			done[row.ID] = row.Status == grade.Done
 		}
 	}
+
 	g.submissions = slices.DeleteFunc(g.submissions, func(s grade.Submission) bool {
 		return !slices.Contains(names, s.Name) && !(all && !done[s.Name])
 	})
@@ -49,6 +53,7 @@ func (g *grading) rerunNames() ([]string, error) {
 	for _, s := range g.submissions {
 		known = append(known, s.Name)
 	}
+
 	var names []string
 	for _, name := range g.o.rerun {
 		short := strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
@@ -62,6 +67,7 @@ func (g *grading) rerunNames() ([]string, error) {
 			return nil, fmt.Errorf("--rerun %s: there is no such submission%s", name, suggestion(name, known))
 		}
 	}
+
 	return names, nil
 }
 
@@ -75,10 +81,12 @@ func (g *grading) readEarlier(all bool) error {
 		}
 		return nil
 	}
+
 	candidates := []string{file, partialName(file)}
 	if all {
 		slices.Reverse(candidates)
 	}
+
 	for _, name := range candidates {
 		text, err := inputfile.Read(name, maxEarlierReport)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -87,13 +95,16 @@ func (g *grading) readEarlier(all bool) error {
 		if err != nil {
 			return err
 		}
+
 		g.earlier = new(grade.Report)
 		if err := json.Unmarshal(text, g.earlier); err != nil {
 			return fmt.Errorf("%s is no report of brig grade --json: %w", name, err)
 		}
+
 		g.o.completes = name
 		return nil
 	}
+
 	if all {
 		return fmt.Errorf("--rerun %s: there are no results in %s: leave out --rerun", notJudged, file)
 	}
@@ -105,16 +116,19 @@ func (g *grading) checkEarlier() error {
 	if g.earlier == nil {
 		return nil
 	}
+
 	var tests []string
 	for _, t := range g.run.Tests {
 		tests = append(tests, t.ID)
 	}
+
 	switch {
 	case g.suite == nil && !slices.Equal(g.earlier.Tests, tests):
 		return fmt.Errorf("%s has the results of other tests: leave out --rerun to judge all", g.o.completes)
 	case g.earlier.ScaleCPU != g.o.factor:
 		return fmt.Errorf("%s has the results of other limits (--scale-cpu): leave out --rerun to judge all", g.o.completes)
 	}
+
 	return nil
 }
 

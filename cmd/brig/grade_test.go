@@ -38,6 +38,7 @@ func TestCompleteGradesStay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	read := func(name string) string {
 		text, _ := os.ReadFile(filepath.Join(dir, name))
 		return string(text)
@@ -49,9 +50,11 @@ func TestCompleteGradesStay(t *testing.T) {
 			t.Errorf("there is no report %s", format)
 		}
 	}
+
 	if !strings.HasPrefix(complete["csv"], "\ufeffname,") {
 		t.Errorf("Excel does not take %.10q for UTF-8", complete["csv"])
 	}
+
 	for _, status := range []grade.Status{grade.Canceled, grade.Failed} {
 		write(graded("ann"), grade.NotJudged("bob", status, api.Fail(api.CodeAgentGone, "x")))
 		for _, format := range gradeFormats {
@@ -60,6 +63,7 @@ func TestCompleteGradesStay(t *testing.T) {
 			}
 		}
 	}
+
 	if text := stderr.String(); !strings.Contains(text, "1 of 2 submissions were judged") || !strings.Contains(text, "--rerun not-judged") {
 		t.Errorf("brig says %q", text)
 	}
@@ -73,6 +77,7 @@ func TestCompleteGradesStay(t *testing.T) {
 		g.withEarlier(grade.Report{Tests: []string{"1"}, Submissions: []grade.Row{graded("dan"), graded("bob")}})); err != nil {
 		t.Fatal(err)
 	}
+
 	var all grade.Report
 	if err := json.Unmarshal([]byte(read("grades.json")), &all); err != nil || len(all.Submissions) != 3 ||
 		all.Submissions[1].ID != "bob" || !all.AllJudged() {

@@ -43,6 +43,7 @@ func (c *cli) newGrading(ctx context.Context, agent *agentHandle, o *gradeOption
 	if err != nil {
 		return nil, err
 	}
+
 	g := &grading{executor: x, o: o, loader: grade.Loader{Problem: p, Tree: tree, Put: x.put(ctx)}, done: func() {}}
 	if o.suite.report != "" {
 		o.run.Language = o.suite.language(o.run.Language, tree)
@@ -52,6 +53,7 @@ func (c *cli) newGrading(ctx context.Context, agent *agentHandle, o *gradeOption
 			return nil, err
 		}
 	}
+
 	var tests *problem.Tree
 	if o.suite.report != "" {
 		tests = tree
@@ -65,6 +67,7 @@ func (c *cli) newGrading(ctx context.Context, agent *agentHandle, o *gradeOption
 	if err := g.prepareSuite(ctx); err != nil {
 		return nil, err
 	}
+
 	g.names = make([]string, len(g.submissions))
 	for i := range g.submissions {
 		if s := &g.submissions[i]; s.Err == nil {
@@ -75,6 +78,7 @@ func (c *cli) newGrading(ctx context.Context, agent *agentHandle, o *gradeOption
 			}
 		}
 	}
+
 	if g.loader.Problem, g.loader.Tree, g.done, err = x.whole(ctx, o.quiet, p, tree); err != nil {
 		return nil, err
 	}
@@ -137,6 +141,7 @@ func (g *grading) judgeAll(ctx context.Context) grade.Report {
 func (g *grading) judge(ctx context.Context, s grade.Submission, language string, shown *gradeProgress) grade.Row {
 	count := shown.submission(len(g.run.Tests))
 	defer count.end()
+
 	row := func(r grade.Row) grade.Row {
 		r.Source, r.Language = s.Main, language
 		return r
@@ -148,6 +153,7 @@ func (g *grading) judge(ctx context.Context, s grade.Submission, language string
 	case err != nil:
 		return row(grade.NotJudged(s.Name, grade.Refused, asError(err)))
 	}
+
 	res, e := g.execute(ctx, r, func(one api.TestResult) {
 		count.test()
 		g.noteSlow(s.Name, one)
@@ -165,11 +171,13 @@ func (g *grading) judge(ctx context.Context, s grade.Submission, language string
 		one := row(grade.Judged(s.Name, res))
 		one.Why = g.why(ctx, res, one.First)
 		return one
+
 	case ctx.Err() != nil:
 		return row(grade.NotJudged(s.Name, grade.Canceled, e))
 	case e.RetrySafe, g.away(e):
 		return row(grade.NotJudged(s.Name, grade.Failed, e))
 	}
+
 	return row(grade.NotJudged(s.Name, grade.Refused, e))
 }
 
@@ -196,6 +204,7 @@ func (g *grading) request(s grade.Submission, language string) (r api.Run, err e
 	if err := g.loader.Allowed(s, language); err != nil {
 		return r, err
 	}
+
 	r = g.run
 	r.Language, r.Source = language, sourceBytes(g.loader.Source(language, s.Text))
 	if len(r.Flags) == 0 {
@@ -207,6 +216,7 @@ func (g *grading) request(s grade.Submission, language string) (r api.Run, err e
 	if r.Files, err = g.loader.Included(language, s.Files); err != nil {
 		return r, err
 	}
+
 	r.SourceName = g.sourceName(language, s.Main, len(r.Files), r.Tests)
 	return r, nil
 }
@@ -219,11 +229,13 @@ func (g *grading) why(ctx context.Context, res api.Result, first string) string 
 		}
 		return "it was canceled"
 	}
+
 	for _, one := range res.Tests {
 		if one.ID == first {
 			return failureText(one)
 		}
 	}
+
 	if d := res.Diagnosis; d != nil && res.Verdict == api.CompileError {
 		return positionText(*d) + d.Message
 	}
@@ -251,15 +263,18 @@ func terminalWidth(w any) int {
 	if !ok || !isTerminal(w) {
 		return 0
 	}
+
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return 0
 	}
+
 	width := 0
 	_ = raw.Control(func(fd uintptr) { // a terminal that has gone has no width
 		if size, err := unix.IoctlGetWinsize(int(fd), unix.TIOCGWINSZ); err == nil {
 			width = int(size.Col)
 		}
 	})
+
 	return width
 }

@@ -21,6 +21,7 @@ func TestHeadTailKeepsBothEnds(t *testing.T) {
 			}
 			all = append(all, piece...)
 		}
+
 		want := all
 		if len(all) > 2*headTailSize {
 			want = append(all[:headTailSize:headTailSize], all[len(all)-headTailSize:]...)

@@ -32,6 +32,7 @@ Examples:
   brig history --failed --since 1h
   brig history --project course --task ann --verdict wall-limit --verdict cpu-limit
   brig history --limit 1000 --json`)
+
 	s.IntVarP(&f.Limit, "limit", "n", 20, "maximum number of runs to list, up to 10000")
 	s.StringVar(&f.Project, "project", "", "only runs with this `PROJECT` as label")
 	s.StringVar(&f.Task, "task", "", "only runs with this `TASK` as label")
@@ -51,6 +52,7 @@ Examples:
 		for _, v := range verdicts {
 			f.Verdicts = append(f.Verdicts, api.Verdict(v))
 		}
+
 		switch err := errors.Join(err, worse); {
 		case err != nil:
 			return c.hint("history", err)
@@ -59,6 +61,7 @@ Examples:
 		case f.Limit < 1:
 			return c.hint("history", fmt.Errorf("--limit is %d: the least is 1", f.Limit))
 		}
+
 		return c.withService("history", *base, func(ctx context.Context, s serviceHandle) error {
 			page, err := s.History(ctx, f)
 			if err != nil {
@@ -96,8 +99,10 @@ func (c *cli) listRuns(all []api.Record) error {
 		c.note("the history has no such run")
 		return nil
 	}
+
 	t := alignedTable(c.text())
 	fmt.Fprintln(t, "RUN\tREQUESTED\tKEY\tPROJECT\tTASK\tLANGUAGE\tVERDICT\tTESTS\tCPU(ms)\tMEM(MiB)")
+
 	for _, r := range all {
 		tests := "-"
 		if r.Summary != nil {
@@ -110,5 +115,6 @@ func (c *cli) listRuns(all []api.Record) error {
 			inMillis(api.Measurement{Value: r.CPU}), inMiB(api.Measurement{Value: r.Memory}),
 		}, "\t"))
 	}
+
 	return t.Flush()
 }

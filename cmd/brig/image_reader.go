@@ -63,6 +63,7 @@ func (c *cli) startReader(ctx context.Context, who reader, r oci.Request, file *
 			return nil, fmt.Errorf("read the credentials for registries: %w", err)
 		}
 	}
+
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", imageReaderName)
 	says := &shortText{}
 	cmd.Dir, cmd.Stderr, cmd.WaitDelay = "/", says, 5*time.Second
@@ -74,11 +75,13 @@ func (c *cli) startReader(ctx context.Context, who reader, r oci.Request, file *
 		}
 		defer file.Close()
 	}
+
 	cmd.ExtraFiles = []*os.File{file} // oci.FileFD
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
+
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -86,6 +89,7 @@ func (c *cli) startReader(ctx context.Context, who reader, r oci.Request, file *
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the process that reads the image: %w", err)
 	}
+
 	p := &imageReader{oci.NewReceiver(out, in), cmd, in, says, c.note}
 	if err := p.Send(r); err != nil {
 		return nil, errors.Join(err, p.close())
@@ -102,6 +106,7 @@ func (p *imageReader) close() error {
 	if kerr := p.cmd.Process.Kill(); kerr != nil && !errors.Is(kerr, os.ErrProcessDone) {
 		err = errors.Join(err, kerr)
 	}
+
 	var exit *exec.ExitError
 	if werr := p.cmd.Wait(); werr != nil && !errors.As(werr, &exit) && !errors.Is(werr, exec.ErrWaitDelay) &&
 		!errors.Is(werr, context.Canceled) {

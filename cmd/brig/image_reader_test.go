@@ -15,6 +15,7 @@ import (
 // their own if root called brig, or if the environment claims that root called sudo, or says nothing.
 func TestImagesAreNotReadAsRoot(t *testing.T) {
 	testenv.NeedRoot(t)
+
 	for _, tt := range []struct {
 		name, value string
 		uid         uint32
@@ -40,6 +41,7 @@ func TestImagesAreNotReadAsRoot(t *testing.T) {
 			t.Errorf("%s=%s: %+v, %+v, %v", tt.name, tt.value, r, r.credential, err)
 			continue
 		}
+
 		for _, g := range r.credential.Groups {
 			if g == 0 {
 				t.Errorf("%s=%s: the reader has root's group", tt.name, tt.value)
@@ -56,6 +58,7 @@ func TestDownloadsOfOthersAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
+
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -64,15 +67,18 @@ func TestDownloadsOfOthersAreRemoved(t *testing.T) {
 	if err := r.makeCache(); err != nil {
 		t.Fatal(err)
 	}
+
 	for name, uid := range map[string]int{"mine": readerID, "nobodys": 65534} {
 		path := filepath.Join(r.cache, name)
 		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chown(path, uid, uid)); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if err := r.makeCache(); err != nil {
 		t.Fatal(err)
 	}
+
 	left, err := os.ReadDir(r.cache)
 	if err != nil || len(left) != 1 || left[0].Name() != "mine" {
 		t.Errorf("%v, %v", left, err)
@@ -92,11 +98,13 @@ func TestCredentialsOfDockerAndPodman(t *testing.T) {
 		}
 		return path
 	}
+
 	env := map[string]string{"HOME": home}
 	c := &cli{env: func(name string) string { return env[name] }}
 	if got := c.credentialsFile(); got != "" {
 		t.Errorf("%q; want none", got)
 	}
+
 	for _, step := range []struct {
 		file []string
 		name string // of the variable that leads there; empty: none is needed

@@ -17,6 +17,7 @@ func (c *cli) buildRoom(ctx context.Context, a *agentHandle) func(atLeast int64)
 		if err := storeRoom(ctx, a, atLeast); err != nil {
 			return err
 		}
+
 		var st unix.Statfs_t
 		dir := os.TempDir()
 		if err := unix.Statfs(dir, &st); err != nil {

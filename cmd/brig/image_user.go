@@ -33,6 +33,7 @@ func (c *cli) chooseReader() (reader, error) {
 	if os.Geteuid() != 0 {
 		return reader{home: c.env("HOME"), cache: filepath.Join(cacheDir(), downloadsDir)}, nil
 	}
+
 	u, err := c.invoker()
 	switch {
 	case err != nil:
@@ -40,6 +41,7 @@ func (c *cli) chooseReader() (reader, error) {
 	case u != nil:
 		return readerOf(u)
 	}
+
 	return reader{
 		credential: &syscall.Credential{Uid: readerID, Gid: readerID}, home: "/nonexistent",
 		cache: filepath.Join(cacheDir(), downloadsDir), ownCache: true,
@@ -59,6 +61,7 @@ func (c *cli) invoker() (*user.User, error) {
 		}
 		return u, nil
 	}
+
 	if name := c.env("DOAS_USER"); name != "" && name != "root" {
 		u, err := user.Lookup(name)
 		if err != nil || u.Uid == "0" {
@@ -66,6 +69,7 @@ func (c *cli) invoker() (*user.User, error) {
 		}
 		return u, nil
 	}
+
 	return nil, nil
 }
 
@@ -76,6 +80,7 @@ func readerOf(u *user.User) (reader, error) {
 	if err = errors.Join(err, gerr); err != nil {
 		return r, err
 	}
+
 	r.credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	groups, err := u.GroupIds()
 	for _, g := range groups {
@@ -83,6 +88,7 @@ func readerOf(u *user.User) (reader, error) {
 			r.credential.Groups = append(r.credential.Groups, uint32(n))
 		}
 	}
+
 	return r, err
 }
 
@@ -106,11 +112,13 @@ func (r reader) makeCache() error {
 	if err := os.Lchown(r.cache, int(r.credential.Uid), int(r.credential.Gid)); err != nil {
 		return err
 	}
+
 	dir, err := os.OpenRoot(r.cache)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
+
 	files, err := os.ReadDir(r.cache)
 	for _, f := range files {
 		info, ierr := dir.Lstat(f.Name())
@@ -118,6 +126,7 @@ func (r reader) makeCache() error {
 			err = errors.Join(err, dir.Remove(f.Name()))
 		}
 	}
+
 	return err
 }
 
@@ -145,6 +154,7 @@ func (c *cli) credentialsFile() string {
 			files = append(files, filepath.Join(append([]string{dir}, more...)...))
 		}
 	}
+
 	add(c.env("DOCKER_CONFIG"), "config.json")
 	add(home, ".docker", "config.json")
 	add(c.env("REGISTRY_AUTH_FILE"))

@@ -53,6 +53,7 @@ func (p *jobPermits) refuse(r api.Run) error {
 		return api.Refuse(api.CodeForbidden,
 			"the job names the package index %.200q, which this machine does not permit: see --index of brig batch and brig worker", r.Index)
 	}
+
 	return nil
 }
 

@@ -51,6 +51,7 @@ func TestJobsHaveTheRightsThatWereGiven(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+
 	if err := refuseHost(api.Run{ProfileMode: api.Enforce, Profile: "strict", Limits: api.Limits{Memory: api.MiB}}); err != nil {
 		t.Error(err)
 	}
@@ -66,11 +67,13 @@ func TestASourceIsARegularFile(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "dir.py"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer root.Close()
+
 	b := &batchRun{root: root}
 	for _, name := range []string{"fifo.py", "dir.py", "missing.py"} {
 		refused := make(chan error, 1)

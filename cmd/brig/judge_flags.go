@@ -28,6 +28,7 @@ func (j *judgeFlags) register(f *pflag.FlagSet) {
 	for _, p := range none.Values() {
 		names = append(names, string(p))
 	}
+
 	f.StringVar(&j.checker, "check", "",
 		"with --tests: `FILE` of a checker, which judges the output instead of --compare; its language follows from the extension")
 	f.StringVar(&j.interactor, "interactor", "", "with --tests: `FILE` of an interactor, which talks with the program")
@@ -53,6 +54,7 @@ func (j *judgeFlags) apply(r *api.Run, tests bool) error {
 	case j.protocol == "":
 		return errors.New("--check and --interactor need --check-protocol: it says how the program is called and what its exit code means, such as testlib or kattis")
 	}
+
 	r.Passes = j.passes
 	protocol := api.Protocol(j.protocol)
 	if j.checker != "" {
@@ -65,6 +67,7 @@ func (j *judgeFlags) apply(r *api.Run, tests bool) error {
 			r.Check.Args = j.args
 		}
 	}
+
 	if j.interactor != "" {
 		p, s, err := j.program("--interactor", j.interactor)
 		if err != nil {
@@ -72,6 +75,7 @@ func (j *judgeFlags) apply(r *api.Run, tests bool) error {
 		}
 		r.Interactor, j.interactorSource = &api.Interactor{Program: p, Protocol: protocol, Args: j.args}, s
 	}
+
 	return nil
 }
 
@@ -85,6 +89,7 @@ func (j *judgeFlags) program(flag, file string) (p api.Program, s source, err er
 	if err := s.checkLanguageKnown(); err != nil {
 		return p, s, fmt.Errorf("%s: the file needs an extension or a #! line that shows its language", flag)
 	}
+
 	p.Source, p.SourceName, p.Language = sourceBytes(s.text), s.name, "any" // not known yet
 	for _, spec := range j.files {
 		name, from, ok := strings.Cut(spec, "=")
@@ -97,6 +102,7 @@ func (j *judgeFlags) program(flag, file string) (p api.Program, s source, err er
 		}
 		p.Files = append(p.Files, files...)
 	}
+
 	return p, s, nil
 }
 
@@ -110,6 +116,7 @@ func (c *cli) resolveJudges(ctx context.Context, agent *agentHandle, o *runOptio
 		p.Language = l.Name
 		return c.ensureImage(ctx, agent, l, o.noBuild)
 	}
+
 	if o.run.Check != nil {
 		if err := resolve(&o.run.Check.Program, o.judges.checkerSource); err != nil {
 			return err

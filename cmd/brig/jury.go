@@ -55,6 +55,7 @@ func (g *grading) setTimeLimit(ctx context.Context) error {
 	if p.Limits.Time > 0 || g.o.run.Limits.CPU > 0 || len(p.Jury) == 0 {
 		return nil
 	}
+
 	results := make([]verify.JuryResult, len(p.Jury))
 	verify.Jury(ctx, g.executor, g.loader, g.run,
 		verify.Pass{Wanted: verify.BoundsBelow, CPU: verify.Longest(g.ceiling), Ceiling: g.ceiling, Repeat: 1,
@@ -64,6 +65,7 @@ func (g *grading) setTimeLimit(ctx context.Context) error {
 			return fmt.Errorf("the time limit follows from the jury's submissions, and %s could not be judged: %w; to do without: --cpu", p.Jury[i].Path, one.Err)
 		}
 	}
+
 	limit, err := grade.SetTimeLimit(p.Limits, grade.BoundsOf(p.Jury, verify.Results(results)))
 	if err != nil {
 		return fmt.Errorf("the package sets no time limit, and none follows from the jury's submissions: %w; to do without: --cpu", err)
@@ -72,6 +74,7 @@ func (g *grading) setTimeLimit(ctx context.Context) error {
 		g.c.note("time limit %s: the slowest submission of the jury that must not be too slow takes %s (%s)", limit.Limit,
 			short(limit.Slowest), limit.By)
 	}
+
 	g.run.Limits = grade.WithTime(g.run.Limits, limit.Limit, g.ceiling)
 	return nil
 }

@@ -91,6 +91,7 @@ Examples:
   sudo brig key add teacher --admin
   sudo brig key add judge --runs 2 --volumes 1G >judge.key
   brig key add me --file keys.yaml`)
+
 	file := keyFileFlag(f)
 	group := f.String("group", "",
 		fmt.Sprintf("`GROUP` that may read a new file, by name or number (default: that of the user %s, or %d)",
@@ -100,11 +101,13 @@ Examples:
 		if f.NArg() != 1 {
 			return c.hint("key add", errors.New("brig key add needs the NAME of the key's holder"))
 		}
+
 		key.Name = f.Arg(0)
 		gid, err := readersGroup(*group)
 		if err != nil {
 			return c.hint("key add", err)
 		}
+
 		made, err := auth.AddKey(*file, gid, key, func(token string) error {
 			if _, err := fmt.Fprintln(c.text(), token); err != nil {
 				return fmt.Errorf("the key could not be printed, and was not added: %w: send stdout elsewhere", err)
@@ -114,10 +117,12 @@ Examples:
 		if err != nil {
 			return c.fail(keysError(err))
 		}
+
 		what := "added to"
 		if made {
 			what = "the first of the new file"
 		}
+
 		c.note("this is the key of %s, %s %s: it is not shown again", key.Name, what, *file)
 		return 0
 	})
@@ -136,6 +141,7 @@ func readersGroup(name string) (int, error) {
 	if gid, err := strconv.ParseUint(name, 10, 31); err == nil {
 		return int(gid), nil
 	}
+
 	g, err := user.LookupGroup(name)
 	if err != nil {
 		return 0, fmt.Errorf("--group: %w", err)
@@ -155,11 +161,13 @@ Usage:
 
 Example:
   brig key new judge --runs 2 | sudo tee -a `+defaultKeys)
+
 	keyLimitFlags(f, &key)
 	return c.does(k, func() int {
 		if f.NArg() != 1 {
 			return c.hint("key new", fmt.Errorf("brig key new needs the NAME of the key's holder"))
 		}
+
 		key.Name = f.Arg(0)
 		token, line, err := auth.NewKey(key)
 		if err != nil {
@@ -168,6 +176,7 @@ Example:
 		if _, err := fmt.Fprintf(escapeWriter{c.stderr}, "the key of %s: %s\n", key.Name, token); err != nil {
 			return exitBrig // the key is lost, so its line is of no use; stderr cannot take an error either
 		}
+
 		fmt.Fprintln(c.text(), line)
 		return 0
 	})
@@ -201,20 +210,24 @@ Usage:
 
 Example:
   sudo brig key ls`)
+
 	file := keyFileFlag(f)
 	asJSON := f.Bool("json", false, "print JSON")
 	return c.does(k, func() int {
 		if f.NArg() > 0 {
 			return c.hint("key ls", fmt.Errorf("key ls takes no argument %q", f.Arg(0)))
 		}
+
 		keys, err := auth.ListKeys(*file)
 		if err != nil {
 			return c.fail(keysError(err))
 		}
+
 		all := []listedKey{}
 		for _, k := range keys {
 			all = append(all, listedKey{Name: k.Name, Limits: k.Settings(), line: k.Limits()})
 		}
+
 		err = printList(c, *asJSON, all, "KEY\tLIMITS", func(k listedKey) string { return k.Name + "\t" + k.line })
 		if err != nil {
 			return c.fail(err)
@@ -233,11 +246,13 @@ Usage:
 
 Example:
   sudo brig key rotate judge >judge.key`)
+
 	file := keyFileFlag(f)
 	return c.does(k, func() int {
 		if f.NArg() != 1 {
 			return c.hint("key rotate", errors.New("brig key rotate needs the NAME of one key"))
 		}
+
 		err := auth.RotateKey(*file, f.Arg(0), func(token string) error {
 			if _, err := fmt.Fprintln(c.text(), token); err != nil {
 				return fmt.Errorf("the key could not be printed, and the old one stays: %w: send stdout elsewhere", err)
@@ -247,6 +262,7 @@ Example:
 		if err != nil {
 			return c.fail(keysError(err))
 		}
+
 		c.note("this is the new key of %s in %s: it is not shown again, and the old one ends within three seconds", f.Arg(0),
 			*file)
 		return 0
@@ -263,6 +279,7 @@ Usage:
 
 Example:
   sudo brig key rm judge`)
+
 	file := keyFileFlag(f)
 	return c.does(k, func() int {
 		if f.NArg() == 0 {

@@ -25,6 +25,7 @@ Usage:
 Example:
   brig languages
   brig languages --json`)
+
 	socket := socketFlag(f)
 	asJSON := f.Bool("json", false, "print JSON")
 	return c.does(k, func() int {
@@ -33,10 +34,12 @@ Example:
 			return c.fail(err)
 		}
 		defer agent.Close()
+
 		all, err := agent.Languages(context.Background())
 		if err != nil {
 			return c.fail(agent.explain(err))
 		}
+
 		if err := printList(c, *asJSON, all, "LANGUAGE\tOTHER NAMES\tVERSION\tFILES\tIMAGE\tSTORED\tTIERS\tFLAGS",
 			func(l api.Language) string {
 				stored := "no"
@@ -51,6 +54,7 @@ Example:
 			}); err != nil {
 			return c.fail(err)
 		}
+
 		return 0
 	})
 }
@@ -65,14 +69,17 @@ func flagsOf(l api.Language) string {
 			more = append(more, f)
 		}
 	}
+
 	if len(l.FlagPatterns) > 0 {
 		more = append(more, "...")
 	}
+
 	switch {
 	case len(l.Flags)+len(l.FlagPatterns) == 0:
 		return "-"
 	case len(more) == 0:
 		return strings.Join(l.DefaultFlags, " ")
 	}
+
 	return orDash(l.DefaultFlags) + " (or " + strings.Join(more, " ") + ")"
 }

@@ -17,6 +17,7 @@ func limitFlags(f *pflag.FlagSet, l *api.Limits, help map[string]string, scopes 
 		if !slices.Contains(scopes, row.Scope) {
 			continue
 		}
+
 		text, replaced := help[row.Name]
 		switch {
 		case !replaced:
@@ -27,6 +28,7 @@ func limitFlags(f *pflag.FlagSet, l *api.Limits, help map[string]string, scopes 
 		case text == "":
 			continue
 		}
+
 		usage.LimitFlag(f, row, l, row.Flag(), text)
 		if flag := f.Lookup(row.Flag()); flag.DefValue == "0s" {
 			flag.DefValue = "" // help would print it

@@ -94,6 +94,7 @@ func brig(c *cli, args []string) int {
 		fmt.Fprint(c.stderr, overview())
 		return exitBrig
 	}
+
 	switch name := args[0]; name {
 	case "help", "-h", "--help":
 		if len(args) > 1 && name == "help" {
@@ -101,6 +102,7 @@ func brig(c *cli, args []string) int {
 		}
 		fmt.Fprint(c.text(), overview())
 		return 0
+
 	case "--version":
 		return brig(c, []string{"version"})
 	case cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd: // the shell asks what may follow
@@ -109,6 +111,7 @@ func brig(c *cli, args []string) int {
 			return c.hint("", fmt.Errorf("command %q does not exist%s", name, commandRemedy(name, names(all))))
 		}
 	}
+
 	c.words = args
 	root := c.root()
 	root.SetArgs(args)

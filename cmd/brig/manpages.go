@@ -24,6 +24,7 @@ func commandPages() []usage.Page {
 			}
 		}
 	}
+
 	add(c.root())
 	return pages
 }
@@ -39,10 +40,12 @@ Examples:
   source <(brig completion bash)
   brig completion zsh >/usr/local/share/zsh/site-functions/_brig
   brig completion fish >~/.config/fish/completions/brig.fish`)
+
 	return c.does(k, func() int {
 		if f.NArg() != 1 {
 			return c.hint("completion", fmt.Errorf("brig completion needs the name of a shell: bash, zsh or fish"))
 		}
+
 		var err error
 		switch root := k.Root(); f.Arg(0) {
 		case "bash":
@@ -54,6 +57,7 @@ Examples:
 		default:
 			return c.hint("completion", fmt.Errorf("brig has no completion for %q: use bash, zsh or fish", f.Arg(0)))
 		}
+
 		if err != nil {
 			return c.fail(err)
 		}
@@ -67,6 +71,7 @@ Write the manual pages of brig and its commands, for packages.
 
 Usage:
   brig docs --man DIR`)
+
 	dir := f.String("man", "", "`DIR` to write to")
 	return c.does(k, func() int {
 		if *dir == "" || f.NArg() > 0 {
@@ -97,6 +102,7 @@ func manPages() map[string]string {
 		out[p.Title()+".1"] = p.Man(1, version, append(also, agent))
 		see = append(see, p.Title()+"(1)")
 	}
+
 	top := usage.Page{Name: "brig", Short: "run untrusted programs", Text: overview()}
 	out["brig.1"] = top.Man(1, version, append(slices.Clip(see), agent))
 	return out

@@ -21,20 +21,24 @@ func TestPagesAreComplete(t *testing.T) {
 			t.Errorf("%s has no example", p.Name)
 		}
 	}
+
 	for _, name := range names(commands()) {
 		if !slices.Contains(have, "brig "+name) {
 			t.Errorf("brig %s has no page", name)
 		}
 	}
+
 	for _, name := range []string{"brig rootfs build", "brig profile explain", "brig key new"} {
 		if !slices.Contains(have, name) {
 			t.Errorf("%s has no page", name)
 		}
 	}
+
 	man := manPages()
 	if len(man) != len(all)+1 || !strings.Contains(man["brig.1"], `selftest`) || !strings.Contains(man["brig.1"], `brig\-rootfs\-gc(1)`) {
 		t.Errorf("the manual has %d pages of %d commands; brig.1 is\n%s", len(man), len(all), man["brig.1"])
 	}
+
 	flags := 0
 	for _, p := range all {
 		p.Flags.VisitAll(func(g *pflag.Flag) {
@@ -44,6 +48,7 @@ func TestPagesAreComplete(t *testing.T) {
 			}
 		})
 	}
+
 	if flags < 60 {
 		t.Errorf("%d flags were looked at: where are the others?", flags)
 	}

@@ -18,6 +18,7 @@ func (c *cli) noteMisplacedFlags(f *pflag.FlagSet, args []string) {
 	if f.ArgsLenAtDash() >= 0 || len(args) < 2 {
 		return
 	}
+
 	var misplaced []string
 	for _, w := range args[1:] {
 		if w == "--" {
@@ -29,6 +30,7 @@ func (c *cli) noteMisplacedFlags(f *pflag.FlagSet, args []string) {
 			misplaced = append(misplaced, "--"+name)
 		}
 	}
+
 	if len(misplaced) > 0 {
 		c.note("note: %s went to the program, like everything after %s: for brig, put it before %[2]s; to pass it on without this note, write -- before %[2]s", strings.Join(misplaced, ", "), args[0])
 	}
@@ -41,6 +43,7 @@ func (c *cli) noteSourceArguments(o *runOptions) {
 	if o.hasDash || o.hasCode || o.isCommand() || len(o.args) < 2 || slices.Contains(o.args, "--") {
 		return
 	}
+
 	for _, w := range o.args[1:] {
 		ext := filepath.Ext(w)
 		info, err := os.Stat(w)

@@ -29,6 +29,7 @@ func (c *cli) ensureImageOf(ctx context.Context, a *agentHandle, l api.Language,
 	if stored(l) {
 		return nil
 	}
+
 	recipe, rerr := build.FindRecipe(l.Image)
 	if os.Geteuid() != 0 || rerr != nil && l.ImageFrom == "" {
 		return missingImage(l, what)

@@ -17,16 +17,19 @@ func withProgramRemedy(err error, image string, args []string, fileRemedy, flagR
 	if !errors.As(err, &e) || e.Code != api.CodeNoProgram || len(args) == 0 {
 		return err
 	}
+
 	text := e.Message
 	if image != "" {
 		text = digests.ReplaceAllLiteralString(text, "image "+image)
 	}
+
 	switch word := args[0]; {
 	case strings.HasPrefix(word, "-") && flagRemedyText != "":
 		text += ": " + flagRemedyText
 	case isSource(word):
 		text += ": " + fileRemedy
 	}
+
 	remedied := *e
 	remedied.Message = text
 	return &remedied

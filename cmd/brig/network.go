@@ -55,6 +55,7 @@ func withNetwork[T any](ctx context.Context, c *cli, r relayRequest,
 	do func(ctx context.Context, network func([]*os.File)) (T, error)) (T, *api.NetworkUsage, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+
 	var relay networkRelay
 	var failed error
 	res, err := do(ctx, func(sockets []*os.File) {
@@ -62,12 +63,14 @@ func withNetwork[T any](ctx context.Context, c *cli, r relayRequest,
 			cancel()
 		}
 	})
+
 	switch {
 	case failed != nil:
 		return res, nil, fmt.Errorf("the network could not be relayed: %w", failed)
 	case relay == nil:
 		return res, nil, err
 	}
+
 	used, cerr := relay.close()
 	return res, &used, errors.Join(err, cerr)
 }

@@ -33,6 +33,7 @@ func openOutput(path string) (*os.File, error) {
 	if clean := filepath.Clean(path); ownDescriptor(clean) {
 		return os.OpenFile(clean, os.O_WRONLY|os.O_TRUNC, 0)
 	}
+
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0o644)
 	if err != nil {
 		if info, bad := os.Lstat(path); bad == nil {
@@ -42,6 +43,7 @@ func openOutput(path string) (*os.File, error) {
 		}
 		return nil, inputfile.WithoutSyscall(err)
 	}
+
 	info, err := f.Stat()
 	if err == nil {
 		err = checkWritable(path, info)
@@ -72,6 +74,7 @@ func checkWritable(path string, info fs.FileInfo) error {
 	default:
 		return nil
 	}
+
 	return fmt.Errorf("%s is %s", path, what)
 }
 

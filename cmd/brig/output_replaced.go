@@ -27,6 +27,7 @@ func replaceOutput(path string, write func(io.Writer) error) error {
 		}
 		return errors.Join(write(out), out.Close())
 	}
+
 	old, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -37,16 +38,19 @@ func replaceOutput(path string, write func(io.Writer) error) error {
 			return err
 		}
 	}
+
 	staged, err := os.OpenFile(filepath.Join(filepath.Dir(path), ".brig-"+rand.Text()),
 		os.O_WRONLY|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o644)
 	if err != nil {
 		return fmt.Errorf("%s is written into a new file in its directory first: %w", path, inputfile.WithoutSyscall(err))
 	}
+
 	err = write(staged)
 	if err == nil && old != nil {
 		s := old.Sys().(*syscall.Stat_t)
 		_ = staged.Chown(int(s.Uid), int(s.Gid)) // most users may not: then it is theirs
 		err = staged.Chmod(old.Mode().Perm())
 	}
+
 	return durable.Commit(staged, path, err)
 }

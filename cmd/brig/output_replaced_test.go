@@ -28,16 +28,20 @@ func TestReplaceOutput(t *testing.T) {
 			t.Errorf("%s %v is left (%v), want one name", when, left, err)
 		}
 	}
+
 	text := func(s string, err error) func(io.Writer) error {
 		return func(w io.Writer) error {
 			_, bad := io.WriteString(w, s)
 			return errors.Join(bad, err)
 		}
 	}
+
 	defer syscall.Umask(syscall.Umask(0o027))
+
 	if err := replaceOutput(name, text("first", nil)); err != nil {
 		t.Fatal(err)
 	}
+
 	expect("once written,", "first", 0o640)
 	if err := os.Chmod(name, 0o604); err != nil {
 		t.Fatal(err)
@@ -45,10 +49,12 @@ func TestReplaceOutput(t *testing.T) {
 	if err := replaceOutput(name, text("sec", syscall.ENOSPC)); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("a full disk: %v", err)
 	}
+
 	expect("after a full disk", "first", 0o604)
 	if err := replaceOutput(name, text("second", nil)); err != nil {
 		t.Fatal(err)
 	}
+
 	expect("replaced,", "second", 0o604)
 	if err := os.Link(name, name+".too"); err != nil {
 		t.Fatal(err)
@@ -59,6 +65,7 @@ func TestReplaceOutput(t *testing.T) {
 	if err := os.Remove(name + ".too"); err != nil {
 		t.Fatal(err)
 	}
+
 	expect("refused,", "second", 0o604)
 }
 
@@ -70,11 +77,13 @@ func TestPackingIsInterrupted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	tree, err := problem.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tree.Close()
+
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(interrupted{syscall.SIGINT})
 	var s interrupted

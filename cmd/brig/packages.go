@@ -79,6 +79,7 @@ func withPackages[T any](ctx context.Context, c *cli, a *agentHandle, l api.Lang
 			return none, err
 		}
 	}
+
 	const tries = 3 // others may have the set removed in between
 	for i := 1; ; i++ {
 		res, err := do()
@@ -106,9 +107,11 @@ func (c *cli) install(ctx context.Context, a *agentHandle, l api.Language,
 	if l.Packages == nil {
 		return api.PackageSet{}, api.Refuse(api.CodeBadRequest, "packages cannot be installed for language %s", l.Name)
 	}
+
 	c.note("installing %s: this happens once", strings.Join(r.Requirements, " "))
 	p := c.progress("installing packages")
 	defer p.end()
+
 	return retryWhileBusy(ctx, c, time.Minute, func(ctx context.Context) (api.PackageSet, error) {
 		set, _, err := withNetwork(ctx, c, relayRequest{Installer: l.Packages, Index: r.Index},
 			func(ctx context.Context, network func([]*os.File)) (api.PackageSet, error) {

@@ -45,12 +45,14 @@ Usage:
 
 Examples:
   brig packages ls`)
+
 	asJSON := f.Bool("json", false, "print JSON, with the version of each package")
 	socket := socketFlag(f)
 	return c.does(k, func() int {
 		if f.NArg() > 0 {
 			return c.hint("packages ls", fmt.Errorf("packages ls takes no argument %q", f.Arg(0)))
 		}
+
 		return c.withAnyAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
 			all, err := agent.PackageSets(ctx)
 			if err != nil {
@@ -74,16 +76,19 @@ Usage:
 
 Examples:
   brig packages rm 3fa1c2`)
+
 	socket := socketFlag(f)
 	return c.does(k, func() int {
 		if f.NArg() == 0 {
 			return c.hint("packages rm", fmt.Errorf("packages rm needs the KEY of a set: brig packages ls lists them"))
 		}
+
 		return c.withAnyAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
 			all, err := agent.PackageSets(ctx)
 			if err != nil {
 				return err
 			}
+
 			for _, prefix := range f.Args() {
 				key, err := findKey(all, prefix)
 				if err == nil {
@@ -93,6 +98,7 @@ Examples:
 					return err
 				}
 			}
+
 			return nil
 		})
 	})
@@ -109,6 +115,7 @@ func findKey(all []api.PackageSet, prefix string) (key string, err error) {
 			key = s.Key
 		}
 	}
+
 	if key == "" {
 		return "", api.Refuse(api.CodeNotFound, "there is no set of packages %.80q: brig packages ls lists them", prefix)
 	}
@@ -125,6 +132,7 @@ Usage:
 
 Examples:
   sudo brig packages warm --language python 'numpy==2.*' 'pandas>=2,<3'`)
+
 	var p packageFlags
 	f.StringArrayVar(&p.files, "requirements", nil, "install the packages that this `FILE` lists, one a line (repeatable)")
 	p.registerIndex(f)
@@ -141,11 +149,13 @@ Examples:
 		if err != nil {
 			return c.hint("packages warm", err)
 		}
+
 		return c.withAnyAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
 			all, err := agent.Languages(ctx)
 			if err != nil {
 				return err
 			}
+
 			l, err := languageOf(all, *name, source{})
 			if err != nil {
 				return err
@@ -153,6 +163,7 @@ Examples:
 			if err := c.ensureImage(ctx, agent, l, *noBuild); err != nil {
 				return err
 			}
+
 			r := api.PackageRequest{Language: l.Name, Requirements: names, Index: c.indexOf(l, p.index)}
 			set, err := withPackages(ctx, c, agent, l, r, *noBuild,
 				func() (api.PackageSet, error) { return agent.Packages(ctx, r) })
@@ -163,6 +174,7 @@ Examples:
 				c.stdout.Write(marshal(set))
 				return nil
 			}
+
 			fmt.Fprintf(c.text(), "%s %s %s\n", set.Key[:shortKey], formatSize(set.Size),
 				oneLine(strings.Join(set.Installed, " ")))
 			return nil

@@ -79,6 +79,7 @@ func pools(queued []jetstream.Queued, workers []jetstream.WorkerState) []poolSta
 		}
 		return by[name]
 	}
+
 	for _, q := range queued {
 		p := of(q.Pool)
 		if p.Working += q.Working; q.Urgent {
@@ -87,6 +88,7 @@ func pools(queued []jetstream.Queued, workers []jetstream.WorkerState) []poolSta
 			p.Waiting += q.Waiting
 		}
 	}
+
 	for _, w := range workers {
 		p := of(w.Pool)
 		p.Workers++
@@ -94,10 +96,12 @@ func pools(queued []jetstream.Queued, workers []jetstream.WorkerState) []poolSta
 			p.Slots += w.Slots
 		}
 	}
+
 	var all []poolState
 	for _, p := range by {
 		all = append(all, *p)
 	}
+
 	slices.SortFunc(all, func(a, b poolState) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
@@ -113,10 +117,12 @@ func poolList(c *cli) *cobra.Command {
 			return c.fail(err)
 		}
 		defer end()
+
 		queued, err := e.Pools(ctx)
 		if err != nil {
 			return c.fail(err)
 		}
+
 		var workers []jetstream.WorkerState
 		for _, q := range queued {
 			if q.Urgent { // the pool has another one that is not
@@ -128,12 +134,14 @@ func poolList(c *cli) *cobra.Command {
 			}
 			workers = append(workers, more...)
 		}
+
 		all := pools(queued, workers)
 		if err := printList(c, *asJSON, all, "POOL\tWORKERS\tSLOTS\tWAITING\tURGENT\tEXECUTED", func(p poolState) string {
 			return fmt.Sprintf("%s\t%d\t%d\t%d\t%d\t%d", p.Name, p.Workers, p.Slots, p.Waiting, p.Urgent, p.Working)
 		}); err != nil {
 			return c.fail(err)
 		}
+
 		return 0
 	})
 }
@@ -147,11 +155,13 @@ func poolShow(c *cli) *cobra.Command {
 		if f.NArg() != 1 {
 			return c.hint("pool show", errors.New("name one pool"))
 		}
+
 		e, ctx, end, err := poolConnect(c, *o)
 		if err != nil {
 			return c.fail(err)
 		}
 		defer end()
+
 		all, err := e.Workers(ctx, f.Arg(0))
 		if err != nil {
 			return c.fail(err)
@@ -160,6 +170,7 @@ func poolShow(c *cli) *cobra.Command {
 			c.stdout.Write(marshal(all))
 			return 0
 		}
+
 		w := alignedTable(c.text())
 		fmt.Fprintln(w, "WORKER\tVERSION\tSLOTS\tJOBS\tSTATE\tREPORTED")
 		for _, one := range all {
@@ -170,9 +181,11 @@ func poolShow(c *cli) *cobra.Command {
 			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s ago\n", oneLine(one.Name), oneLine(one.Version), one.Slots, one.InFlight,
 				state, time.Since(one.Reported).Round(time.Second))
 		}
+
 		if err := w.Flush(); err != nil {
 			return c.fail(err)
 		}
+
 		for _, line := range imageDifferences(all) {
 			fmt.Fprintln(c.text(), line)
 		}
@@ -195,6 +208,7 @@ func imageDifferences(all []jetstream.WorkerState) []string {
 			}
 		}
 	}
+
 	slices.Sort(out)
 	return out
 }
@@ -210,11 +224,13 @@ func poolDrain(c *cli) *cobra.Command {
 		if err := jetstream.CheckName("worker", f.Arg(0)); err != nil {
 			return c.hint("pool drain", err)
 		}
+
 		e, ctx, end, err := poolConnect(c, *o)
 		if err != nil {
 			return c.fail(err)
 		}
 		defer end()
+
 		if err := e.Drain(ctx, f.Arg(0)); err != nil {
 			return c.fail(err)
 		}

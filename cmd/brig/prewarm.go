@@ -22,6 +22,7 @@ func findLanguages(ctx context.Context, agent *agentHandle, names []string) ([]a
 	if err != nil {
 		return nil, err
 	}
+
 	var out []api.Language
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(l api.Language) bool { return hasName(name, l) })
@@ -30,6 +31,7 @@ func findLanguages(ctx context.Context, agent *agentHandle, names []string) ([]a
 		}
 		out = append(out, all[i])
 	}
+
 	return out, nil
 }
 
@@ -47,14 +49,17 @@ func (c *cli) prewarm(ctx context.Context, agent *agentHandle, wanted []api.Lang
 			}
 			c.note("image %s is stored; it took %v", l.Image, time.Since(began).Round(time.Second))
 		}
+
 		p := c.progress("starting a first program in " + l.Name)
 		err := prewarmLanguage(ctx, agent, l)
 		p.end()
 		if err != nil {
 			return err
 		}
+
 		c.note("%s is ready (%d of %d)", l.Name, n+1, len(wanted))
 	}
+
 	return nil
 }
 

@@ -55,10 +55,12 @@ func (c *cli) connectAs(socket string, uid int, flags ...string) (*agentHandle, 
 	if named != "" {
 		return &agentHandle{Client: client.New(named), socket: named}, nil
 	}
+
 	probe, err := net.Dial("unix", defaultSocket)
 	if err == nil {
 		return &agentHandle{Client: client.New(defaultSocket), socket: defaultSocket}, probe.Close()
 	}
+
 	switch {
 	case errors.Is(err, os.ErrPermission):
 		return nil, api.Fail(api.CodeAgentUnreachable,
@@ -67,6 +69,7 @@ func (c *cli) connectAs(socket string, uid int, flags ...string) (*agentHandle, 
 		return nil, api.Fail(api.CodeAgentUnreachable,
 			"no agent answers on %s: start one (%s), name another socket with --socket, or use sudo, which starts an agent for this command only", defaultSocket, startAgent)
 	}
+
 	p, err := startPrivate(uid, flags)
 	if err != nil {
 		return nil, err
@@ -122,31 +125,38 @@ func startPrivate(uid int, flags []string) (_ *privateAgent, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	dir, err := os.MkdirTemp("", "brig-") // mode 0700
 	if err != nil {
 		return nil, fmt.Errorf("create the private agent's directory: %w", err)
 	}
+
 	p := &privateAgent{dir: dir, socket: filepath.Join(dir, "brigd.sock"), stderr: new(tail)}
 	defer func() {
 		if err != nil {
 			os.RemoveAll(dir)
 		}
 	}()
+
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: p.socket, Net: "unix"})
 	if err != nil {
 		return nil, err
 	}
+
 	ln.SetUnlinkOnClose(false) // the child goes on listening
 	defer ln.Close()
+
 	if err := errors.Join(os.Chown(p.socket, uid, -1),
 		os.Chown(dir, uid, -1)); err != nil { // the socket first, while no other user can enter the directory
 		return nil, err
 	}
+
 	sock, err := ln.File()
 	if err != nil {
 		return nil, err
 	}
 	defer sock.Close()
+
 	theirs, ours, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -163,6 +173,7 @@ func startPrivate(uid int, flags []string) (_ *privateAgent, err error) {
 		ours.Close()
 		return nil, fmt.Errorf("start the private agent: %w", err)
 	}
+
 	p.ended = make(chan struct{})
 	go func() { // lives until the agent ends; stop makes it end and waits
 		defer close(p.ended)
@@ -178,6 +189,7 @@ func (a *agentHandle) cancelOnAgentEnd(ctx context.Context) (_ context.Context, 
 	if a.private == nil {
 		return ctx, func() {}
 	}
+
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() {
@@ -187,6 +199,7 @@ func (a *agentHandle) cancelOnAgentEnd(ctx context.Context) (_ context.Context, 
 		case <-ctx.Done():
 		}
 	})
+
 	return ctx, func() { cancel(nil); watch.Wait() }
 }
 

@@ -36,6 +36,7 @@ func chooseIdentity(name string) (identity, error) {
 		}
 		return identity{os.Geteuid(), os.Getegid()}, nil
 	}
+
 	u, err := user.Lookup(cmp.Or(name, serviceUser))
 	var unknown user.UnknownUserError
 	switch {
@@ -44,10 +45,12 @@ func chooseIdentity(name string) (identity, error) {
 	case err != nil:
 		return identity{}, fmt.Errorf("--user: %w", err)
 	}
+
 	uid, err := strconv.Atoi(u.Uid)
 	if err != nil {
 		return identity{}, err
 	}
+
 	gid, err := strconv.Atoi(u.Gid)
 	if err != nil {
 		return identity{}, err
@@ -67,25 +70,30 @@ func (i identity) takeDataDir(dir string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
+
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return fmt.Errorf("--data-dir: %w", err)
 	}
 	defer root.Close()
+
 	handle, err := root.Open(".")
 	if err != nil {
 		return err
 	}
 	defer handle.Close()
+
 	entries, err := handle.ReadDir(-1)
 	if err != nil {
 		return err
 	}
+
 	for _, e := range entries {
 		if !isServiceFile(e.Name()) {
 			return fmt.Errorf("--data-dir %s contains %q, which is not a file of this service: choose a directory for this service only, because it is given to the user that the service runs as", dir, e.Name())
 		}
 	}
+
 	// An earlier service may have run as another user.
 	err = handle.Chown(i.uid, i.gid)
 	for _, e := range entries {
@@ -100,6 +108,7 @@ func (i identity) takeDataDir(dir string) error {
 		}
 		err = errors.Join(err, i.takeFile(handle, e.Name(), depth))
 	}
+
 	return err
 }
 
@@ -135,10 +144,12 @@ func (i identity) takeFile(dir *os.File, name string, depth int) error {
 		return &os.PathError{Op: "open", Path: name, Err: err}
 	}
 	defer unix.Close(fd)
+
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return os.NewSyscallError("fstat", err)
 	}
+
 	switch kind := st.Mode & unix.S_IFMT; {
 	case kind == unix.S_IFDIR && depth > 0:
 		if err := i.takeDir(fd, name, depth); err != nil {
@@ -147,6 +158,7 @@ func (i identity) takeFile(dir *os.File, name string, depth int) error {
 	case kind != unix.S_IFREG || st.Nlink != 1:
 		return fmt.Errorf("--data-dir: %s is not a regular file, or has several hard links: remove it", name)
 	}
+
 	return os.NewSyscallError("fchownat", unix.Fchownat(fd, "", i.uid, i.gid, unix.AT_EMPTY_PATH))
 }
 
@@ -171,6 +183,7 @@ func (i identity) dropPrivileges(socket string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
+
 	groups, err := groupsFor(socket)
 	if err != nil {
 		return err
@@ -216,10 +229,12 @@ func (i identity) canUse(socket string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
+
 	groups, err := groupsFor(socket)
 	if err != nil {
 		return err
 	}
+
 	at, err := filepath.Abs(socket)
 	if err == nil {
 		at, err = filepath.EvalSymlinks(at)
@@ -227,6 +242,7 @@ func (i identity) canUse(socket string) error {
 	if err != nil {
 		return fmt.Errorf("the agent's socket: %w", err)
 	}
+
 	for need := uint32(0o6); ; need = 0o1 {
 		var st unix.Stat_t
 		if err := unix.Stat(at, &st); err != nil {

@@ -16,6 +16,7 @@ func TestDataDirOwnership(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to give files away")
 	}
+
 	service := identity{fallbackServiceID, fallbackServiceID}
 	owner := func(path string) uint32 {
 		t.Helper()
@@ -25,6 +26,7 @@ func TestDataDirOwnership(t *testing.T) {
 		}
 		return st.Sys().(*syscall.Stat_t).Uid
 	}
+
 	fill := func(names ...string) string {
 		t.Helper()
 		dir := t.TempDir()
@@ -35,6 +37,7 @@ func TestDataDirOwnership(t *testing.T) {
 		}
 		return dir
 	}
+
 	dir := fill("history.db", "history.db-wal", "sessions", ".sessions-1")
 	problems := filepath.Join(dir, problemsDir)
 	if err := os.Rename(fill("ann:sum"), problems); err != nil {
@@ -43,11 +46,13 @@ func TestDataDirOwnership(t *testing.T) {
 	if err := service.takeDataDir(dir); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, name := range []string{".", "history.db", "history.db-wal", "sessions", ".sessions-1", "problems", "problems/ann:sum"} {
 		if got := owner(filepath.Join(dir, name)); got != fallbackServiceID {
 			t.Errorf("%s is of uid %d", name, got)
 		}
 	}
+
 	one := filepath.Join(dir, batchesName, "one")
 	if err := os.MkdirAll(one, 0o700); err != nil {
 		t.Fatal(err)
@@ -58,20 +63,24 @@ func TestDataDirOwnership(t *testing.T) {
 	if err := service.takeDataDir(dir); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, name := range []string{filepath.Dir(one), one, filepath.Join(one, "state.json")} {
 		if got := owner(name); got != fallbackServiceID {
 			t.Errorf("%s is of uid %d", name, got)
 		}
 	}
+
 	shared := fill("history.db", "passwd")
 	if err := service.takeDataDir(shared); err == nil {
 		t.Error("a directory with another file was given away")
 	}
+
 	for _, name := range []string{".", "history.db", "passwd"} {
 		if got := owner(filepath.Join(shared, name)); got != 0 {
 			t.Errorf("%s of a shared directory is of uid %d", name, got)
 		}
 	}
+
 	for what, link := range map[string]func(of, name string) error{"hard": os.Link, "symbolic": os.Symlink} {
 		secret := filepath.Join(fill("shadow"), "shadow")
 		for _, name := range []string{"sessions", batchesName + "/one/input.jsonl", batchesName + "/one/a/b"} {
@@ -86,9 +95,11 @@ func TestDataDirOwnership(t *testing.T) {
 				t.Errorf("a %s link %s was taken", what, name)
 			}
 		}
+
 		if got := owner(secret); got != 0 {
 			t.Errorf("through a %s link uid %d was given a file of root's", what, got)
 		}
+
 		inside := fill()
 		if err := os.Rename(fill(), filepath.Join(inside, problemsDir)); err != nil {
 			t.Fatal(err)
@@ -100,6 +111,7 @@ func TestDataDirOwnership(t *testing.T) {
 			t.Errorf("a %s link among problems: %v, and the file is of uid %d", what, err, owner(secret))
 		}
 	}
+
 	elsewhere := fill("shadow")
 	dir = fill()
 	if err := os.Symlink(elsewhere, filepath.Join(dir, problemsDir)); err != nil {
@@ -114,12 +126,14 @@ func TestDataDirOwnership(t *testing.T) {
 // able to connect.
 func TestSocketIsClosedToOthers(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))
+
 	path := filepath.Join(t.TempDir(), "s")
 	ln, err := serveOptions{listen: "unix:" + path}.listenOn()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer ln.Close()
+
 	st, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
@@ -151,21 +165,25 @@ func TestSocketIsCheckedBeforePrivilegesAreDropped(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to give sockets away")
 	}
+
 	top, err := os.MkdirTemp("", "brig")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(top)
+
 	dir := filepath.Join(top, "d")
 	socket := filepath.Join(dir, "s")
 	if err := errors.Join(os.Chmod(top, 0o755), os.Mkdir(dir, 0o755)); err != nil {
 		t.Fatal(err)
 	}
+
 	ln, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer ln.Close()
+
 	for _, tt := range []struct {
 		mode, dirMode os.FileMode
 		uid, gid      int
@@ -184,10 +202,12 @@ func TestSocketIsCheckedBeforePrivilegesAreDropped(t *testing.T) {
 		if err := errors.Join(os.Chmod(socket, tt.mode), os.Chown(socket, tt.uid, tt.gid), os.Chmod(dir, tt.dirMode)); err != nil {
 			t.Fatal(err)
 		}
+
 		err := identity{fallbackServiceID, fallbackServiceID}.canUse(socket)
 		if (err == nil) != tt.may {
 			t.Errorf("%+v: %v", tt, err)
 		}
+
 		// The kernel decides the same for a process with that identity.
 		c := exec.Command("test", "-r", socket, "-a", "-w", socket)
 		groups, _ := groupsFor(socket)
@@ -195,6 +215,7 @@ func TestSocketIsCheckedBeforePrivilegesAreDropped(t *testing.T) {
 		for _, g := range groups {
 			cred.Groups = append(cred.Groups, uint32(g))
 		}
+
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: cred}
 		if may := c.Run() == nil; may != tt.may {
 			t.Errorf("%+v: the kernel says %v", tt, may)

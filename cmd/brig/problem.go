@@ -75,15 +75,18 @@ func problemShowCommand(c *cli) *cobra.Command {
 			return c.hint("problem show",
 				errors.New("name one package: a directory, an archive, or the name of an imported problem"))
 		}
+
 		p, tree, err := c.openProblem(f.Arg(0))
 		if err != nil {
 			return c.fail(err)
 		}
 		defer tree.Close()
+
 		if *asJSON {
 			c.stdout.Write(marshal(p))
 			return 0
 		}
+
 		showProblem(c.text(), *p)
 		return 0
 	})
@@ -120,15 +123,18 @@ func showProblem(w io.Writer, p problem.Problem) {
 	if p.Title != "" && p.Title != p.Name {
 		line("title", "%s", p.Title)
 	}
+
 	line("format", "%s", p.Format)
 	line("type", "%s", kindOf(p))
 	if p.InputFile != "" || p.OutputFile != "" {
 		line("files", "input in %s, output in %s", orDefault(p.InputFile, "stdin"), orDefault(p.OutputFile, "stdout"))
 	}
+
 	line("limits", "%s", limitsOf(p.Limits))
 	if len(p.Languages) > 0 {
 		line("languages", "%s", strings.Join(p.Languages, ", "))
 	}
+
 	line("judged by", "%s", judgeOf(p))
 	samples, own := 0, 0
 	for _, t := range p.Tests {
@@ -139,6 +145,7 @@ func showProblem(w io.Writer, p problem.Problem) {
 			own++
 		}
 	}
+
 	line("tests", "%d, %d of them samples", len(p.Tests), samples)
 	if own > 0 {
 		line("also", "%s with files of their own", problem.Count(own, "test"))
@@ -146,13 +153,16 @@ func showProblem(w io.Writer, p problem.Problem) {
 	if g := p.Generate; g != nil {
 		line("to be made", "%s", generationText(*g))
 	}
+
 	members := p.Members()
 	for _, g := range p.Groups {
 		line("group", "%s", groupText(g, len(members[g.ID])))
 	}
+
 	for _, v := range p.Validators {
 		line("validator", "%s", programText(v))
 	}
+
 	for _, set := range []struct {
 		what  string
 		tests []problem.Test
@@ -161,9 +171,11 @@ func showProblem(w io.Writer, p problem.Problem) {
 			line("also", "%s for the validators", problem.Count(len(set.tests), set.what))
 		}
 	}
+
 	for _, in := range p.Include {
 		line("include", "%s for %s", problem.Count(len(in.Files), "file"), orDefault(in.Language, "other languages"))
 	}
+
 	if len(p.Jury) > 0 {
 		fmt.Fprintln(w, "submissions")
 		t := alignedTable(w)
@@ -172,6 +184,7 @@ func showProblem(w io.Writer, p problem.Problem) {
 		}
 		t.Flush()
 	}
+
 	for _, f := range p.Warnings {
 		line("warning", "%s", f)
 	}
@@ -185,12 +198,14 @@ func kindOf(p problem.Problem) string {
 	if p.Interactive {
 		kind = append(kind, "interactive")
 	}
+
 	switch {
 	case p.Passes == 2 && p.Checker != nil && p.Checker.Protocol == string(api.ProtocolTestlib):
 		kind = append(kind, "the program runs twice")
 	case p.Passes > 0:
 		kind = append(kind, fmt.Sprintf("at most %d passes", p.Passes))
 	}
+
 	return strings.Join(kind, ", ")
 }
 
@@ -202,11 +217,13 @@ func limitsOf(l problem.Limits) string {
 	case l.Timing == (problem.Timing{}):
 		time = "not set"
 	}
+
 	parts := []string{"time " + time}
 	if l.Timing.Accepted > 0 {
 		parts[0] += fmt.Sprintf(" (at least %vx the slowest accepted, at most 1/%v of the fastest too slow, in steps of %s)",
 			l.Timing.Accepted, l.Timing.TooSlow, l.Timing.Resolution)
 	}
+
 	for _, one := range []struct {
 		name string
 		size api.Size
@@ -215,6 +232,7 @@ func limitsOf(l problem.Limits) string {
 			parts = append(parts, one.name+" "+one.size.String())
 		}
 	}
+
 	return strings.Join(parts, ", ")
 }
 
@@ -229,6 +247,7 @@ func judgeOf(p problem.Problem) string {
 			with = fmt.Sprintf("%d processes", p.Processes)
 		}
 		return "its manager " + programText(*p.Checker) + ", which talks with " + with + " over " + p.ProgramIO
+
 	case p.Checker != nil && p.Interactive:
 		return "its interactor " + programText(*p.Checker) + ", protocol " + p.Checker.Protocol
 	case p.Checker != nil:
@@ -236,6 +255,7 @@ func judgeOf(p problem.Problem) string {
 	case p.Compare != nil && p.Compare.How != "":
 		return strings.TrimSpace("comparison " + p.Compare.How + " " + strings.Join(p.Compare.Args, " "))
 	}
+
 	return "comparison of lines"
 }
 
@@ -245,6 +265,7 @@ func generationText(g problem.Generation) string {
 	for _, p := range g.Generators {
 		names = append(names, programText(p))
 	}
+
 	if len(g.Builds) > 0 {
 		var builds []string
 		for _, p := range g.Builds {

@@ -42,17 +42,21 @@ func problemConvertCommand(c *cli) *cobra.Command {
 		case *out == "":
 			return c.hint("problem convert", errors.New("--out says which directory to write"))
 		}
+
 		p, tree, err := c.openProblem(f.Arg(0))
 		if err != nil {
 			return c.fail(err)
 		}
 		defer tree.Close()
+
 		ctx, stop := untilInterrupt(nil)
 		defer stop()
+
 		names, warnings, err := convert.Convert(ctx, p, tree.Tree, convert.Format(*to), *out)
 		if err != nil {
 			return c.end(fmt.Errorf("%s cannot be written as %s:\n%w", f.Arg(0), *to, err))
 		}
+
 		if *asJSON {
 			c.stdout.Write(marshal(struct {
 				Dir      string            `json:"dir"`
@@ -61,9 +65,11 @@ func problemConvertCommand(c *cli) *cobra.Command {
 			}{*out, names, append([]problem.Finding{}, warnings...)}))
 			return 0
 		}
+
 		for _, one := range warnings {
 			c.note("warning: %s", one.Text)
 		}
+
 		fmt.Fprintf(c.text(), "%s: %s of %s, %s\n", strings.TrimSuffix(*out, "/"), problem.Count(len(names), "file"),
 			problem.Count(len(p.Tests), "test"), *to)
 		return 0

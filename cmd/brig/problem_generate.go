@@ -60,6 +60,7 @@ func problemGenerateCommand(c *cli) *cobra.Command {
 		case o.out == "":
 			return c.hint("problem generate", errors.New("--out says which file to write"))
 		}
+
 		err := checkOutFile(o.out)
 		if err == nil {
 			err = c.generateProblem(o, f.Arg(0))
@@ -78,17 +79,21 @@ func (c *cli) generateProblem(o *generateOptions, name string) error {
 		return err
 	}
 	defer tree.Close()
+
 	if !o.quiet {
 		c.noteFindings(name, p.Warnings)
 	}
+
 	var agent *agentHandle
 	if p.Generate != nil {
 		if agent, err = c.connect(o.socket, ceilingFlags(api.Run{Limits: mostOf(p, api.Limits{})})...); err != nil {
 			return err
 		}
 	}
+
 	ctx, stop := untilInterrupt(agent)
 	defer stop()
+
 	files, built := 0, 0
 	whole := tree.Tree
 	if g := p.Generate; g != nil {
@@ -103,6 +108,7 @@ func (c *cli) generateProblem(o *generateOptions, name string) error {
 		}
 		defer done()
 	}
+
 	digest, err := writePackage(ctx, o.out, whole)
 	switch {
 	case err != nil:
@@ -115,6 +121,7 @@ func (c *cli) generateProblem(o *generateOptions, name string) error {
 			Built  int    `json:"built"`
 			Tests  int    `json:"tests"`
 		}{o.out, digest, files, built, len(p.Tests)}))
+
 	default:
 		programs := ""
 		if built > 0 {
@@ -123,6 +130,7 @@ func (c *cli) generateProblem(o *generateOptions, name string) error {
 		fmt.Fprintf(c.text(), "%s: %s, made %s of them%s, %s\n", o.out, problem.Count(len(p.Tests), "test"),
 			problem.Count(files, "file"), programs, digest)
 	}
+
 	return nil
 }
 
@@ -150,6 +158,7 @@ func (x *executor) whole(ctx context.Context, quiet bool, p *problem.Problem,
 	if p.Generate == nil {
 		return p, t, func() {}, nil
 	}
+
 	made, tree, err := generate.Missing(ctx, x, p, t, generate.Options{
 		Put:      x.put(ctx),
 		Alone:    x.alone,
@@ -157,6 +166,7 @@ func (x *executor) whole(ctx context.Context, quiet bool, p *problem.Problem,
 		Each:     x.each,
 		Progress: func(steps int) (one, end func()) { return x.c.stepProgress(quiet, "making tests", "file", steps) },
 	})
+
 	var failed *generate.FailedError
 	switch {
 	case errors.As(err, &failed):
@@ -164,6 +174,7 @@ func (x *executor) whole(ctx context.Context, quiet bool, p *problem.Problem,
 	case err != nil:
 		return nil, nil, nil, err
 	}
+
 	made.Limits = p.Limits // those of the command line are in it
 	return made, tree, func() { tree.Close() }, nil
 }

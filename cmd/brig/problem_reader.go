@@ -54,10 +54,12 @@ func problemReaderMain(in *os.File, out io.Writer) error {
 		CPU: problemReaderTime}); err != nil {
 		return err
 	}
+
 	var name string
 	if err := json.NewDecoder(in).Decode(&name); err != nil {
 		return fmt.Errorf("read request: %w", err)
 	}
+
 	confine.EndWith(in)
 	p, err := problems.Read(name, os.NewFile(archiveFD, "archive"), os.NewFile(packageFD, "package"))
 	if err != nil {
@@ -72,6 +74,7 @@ func problemReader(dir string) service.ProblemReader {
 	return func(ctx context.Context, name string, archive, out *os.File) (problems.Parts, error) {
 		ctx, cancel := context.WithTimeout(ctx, problemReaderWait)
 		defer cancel()
+
 		cmd := exec.CommandContext(ctx, "/proc/self/exe", problemReaderName)
 		says := &shortText{}
 		cmd.Dir, cmd.Stderr, cmd.ExtraFiles, cmd.WaitDelay = "/", says, []*os.File{archive, out}, 5*time.Second
@@ -82,6 +85,7 @@ func problemReader(dir string) service.ProblemReader {
 			return problems.Parts{}, err
 		}
 		defer in.Close() // the process ends with it
+
 		said, err := cmd.StdoutPipe()
 		if err != nil {
 			return problems.Parts{}, err
@@ -89,11 +93,13 @@ func problemReader(dir string) service.ProblemReader {
 		if err := cmd.Start(); err != nil {
 			return problems.Parts{}, fmt.Errorf("start the process that reads the package: %w", err)
 		}
+
 		var reply problemReaderReply
 		err = json.NewEncoder(in).Encode(name)
 		if err == nil {
 			err = json.NewDecoder(io.LimitReader(said, maxReaderReply)).Decode(&reply)
 		}
+
 		werr := cmd.Wait()
 		switch {
 		case err == nil && reply.Error != nil:
@@ -103,6 +109,7 @@ func problemReader(dir string) service.ProblemReader {
 		case errors.Is(ctx.Err(), context.Canceled):
 			return problems.Parts{}, ctx.Err()
 		}
+
 		return problems.Parts{}, brokenReader(errors.Join(err, werr), says)
 	}
 }

@@ -54,10 +54,12 @@ func (c *cli) openPackage(name string) (*problem.Tree, error) {
 	if !errors.Is(err, fs.ErrNotExist) || store.CheckName(name) != nil {
 		return problem.Open(name)
 	}
+
 	s, err := c.problemStore()
 	if err != nil {
 		return nil, err
 	}
+
 	tree, _, err := s.Open(name)
 	if errors.Is(err, store.ErrNone) {
 		return nil, fmt.Errorf("%s: there is no such directory or file, and no problem was imported with this name", name)
@@ -105,6 +107,7 @@ func problemImportCommand(c *cli) *cobra.Command {
 		if f.NArg() != 1 {
 			return c.hint("problem import", errors.New("name one package: a directory or an archive"))
 		}
+
 		e, changed, err := c.importProblem(o, f.Arg(0))
 		switch {
 		case err != nil:
@@ -119,6 +122,7 @@ func problemImportCommand(c *cli) *cobra.Command {
 			fmt.Fprintf(c.text(), "%s %s: %s, %s, %s, %s\n", e.Name, what, e.Format, problem.Count(e.Tests, "test"),
 				e.Bytes.About(), e.Digest)
 		}
+
 		return 0
 	})
 }
@@ -129,15 +133,18 @@ func (c *cli) importProblem(o *importOptions, name string) (e store.Entry, chang
 		return e, false, err
 	}
 	defer whole.Close()
+
 	p, tree, err := format.Read(whole)
 	if err != nil {
 		return e, false, err
 	}
+
 	c.noteFindings(name, p.Warnings)
 	as := cmp.Or(o.name, withoutArchive(p.Name))
 	if err := store.CheckName(as); err != nil {
 		return e, false, fmt.Errorf("%w; --name sets it", err)
 	}
+
 	s, err := c.problemStore()
 	if err != nil {
 		return e, false, err
@@ -145,14 +152,17 @@ func (c *cli) importProblem(o *importOptions, name string) (e store.Entry, chang
 	if p.Generate != nil && o.noCompile {
 		return e, false, fmt.Errorf("%s: %w; --no-compile needs a whole package", name, p.Whole())
 	}
+
 	var agent *agentHandle
 	if !o.noCompile && (p.Generate != nil || p.Checker != nil || p.Interactor != nil) {
 		if agent, err = c.connect(o.socket, ceilingFlags(api.Run{Limits: mostOf(p, api.Limits{})})...); err != nil {
 			return e, false, importNeedsAgent(p, err)
 		}
 	}
+
 	ctx, stop := untilInterrupt(agent)
 	defer stop()
+
 	if agent != nil {
 		var done func()
 		if p, tree, done, err = c.makeReady(ctx, agent, o, p, tree); err != nil {
@@ -160,8 +170,10 @@ func (c *cli) importProblem(o *importOptions, name string) (e store.Entry, chang
 		}
 		defer done()
 	}
+
 	shown := c.progress("storing " + as)
 	defer shown.end()
+
 	return s.Put(ctx, as, p, tree)
 }
 
@@ -190,10 +202,12 @@ func (c *cli) makeReady(ctx context.Context, agent *agentHandle, o *importOption
 	if err != nil {
 		return nil, nil, nil, err
 	}
+
 	p, t, done, err := x.whole(ctx, false, p, t)
 	if err != nil {
 		return nil, nil, nil, err
 	}
+
 	for _, one := range []*problem.Program{p.Checker, p.Interactor} {
 		if one == nil {
 			continue
@@ -203,6 +217,7 @@ func (c *cli) makeReady(ctx context.Context, agent *agentHandle, o *importOption
 			return nil, nil, nil, err
 		}
 	}
+
 	return p, t, done, nil
 }
 
@@ -213,10 +228,12 @@ func (x *executor) compileJudge(ctx context.Context, l grade.Loader, p problem.P
 	if err != nil || language.CompileTier == "" || len(p.Command) > 0 {
 		return err
 	}
+
 	r, err := l.Run(p)
 	if err != nil {
 		return err
 	}
+
 	r.Language, r.Collect.None = language.Name, true
 	r.Limits = api.Limits{CPU: api.Duration(time.Second),
 		Wall: api.BusyWall(api.Duration(time.Second))}.CappedBy(x.ceiling)
@@ -233,6 +250,7 @@ func (x *executor) compileJudge(ctx context.Context, l grade.Loader, p problem.P
 		}
 		return fmt.Errorf("%s does not compile: %s", p.Main, verdictText(res, ""))
 	}
+
 	return nil
 }
 
@@ -252,10 +270,12 @@ func problemListCommand(c *cli) *cobra.Command {
 		if f.NArg() != 0 {
 			return c.hint("problem ls", errors.New("problem ls has no arguments"))
 		}
+
 		s, err := c.problemStore()
 		if err != nil {
 			return c.fail(err)
 		}
+
 		all, err := s.List()
 		switch {
 		case err != nil:
@@ -267,12 +287,14 @@ func problemListCommand(c *cli) *cobra.Command {
 			c.note("no problem was imported: brig problem import PACKAGE")
 			return 0
 		}
+
 		t := alignedTable(c.text())
 		fmt.Fprintln(t, "NAME\tFORMAT\tTESTS\tSIZE\tSTORED\tTITLE")
 		for _, e := range all {
 			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", e.Name, e.Format, e.Tests, e.Bytes.About(),
 				e.Stored.Format("2006-01-02 15:04"), oneLine(e.Title))
 		}
+
 		t.Flush()
 		return 0
 	})
@@ -293,21 +315,25 @@ func problemRemoveCommand(c *cli) *cobra.Command {
 		if f.NArg() == 0 {
 			return c.hint("problem rm", errors.New("problem rm needs the NAME of a problem: brig problem ls lists them"))
 		}
+
 		s, err := c.problemStore()
 		if err != nil {
 			return c.fail(err)
 		}
+
 		for _, name := range f.Args() { // before anything is removed
 			if _, err := s.Entry(name); err != nil {
 				return c.fail(err)
 			}
 		}
+
 		for _, name := range f.Args() {
 			if _, err := s.Remove(name); err != nil {
 				return c.fail(err)
 			}
 			fmt.Fprintf(c.text(), "%s removed\n", name)
 		}
+
 		return 0
 	})
 }

@@ -73,27 +73,33 @@ func problemVerifyCommand(c *cli) *cobra.Command {
 			return c.hint("problem verify",
 				fmt.Errorf("name one package, let --longest be positive, and --repeat between 1 and %d", verify.MaxRepeats))
 		}
+
 		p, tree, err := c.openProblem(f.Arg(0))
 		if err != nil {
 			return c.fail(err)
 		}
 		defer tree.Close()
+
 		var scaled float64
 		if o.scale {
 			if scaled, err = c.scaleCPU(new(api.Limits), p); err != nil {
 				return c.fail(err)
 			}
 		}
+
 		agent, err := c.connect(o.socket,
 			ceilingFlags(api.Run{Limits: mostOf(p, api.Limits{CPU: api.Duration(o.longest)})})...)
 		if err != nil {
 			return c.fail(err)
 		}
+
 		ctx, stop := untilInterrupt(agent)
 		defer stop()
+
 		if !f.Changed("longest") {
 			o.longest = 0 // as long as the agent allows
 		}
+
 		v, err := c.verifyProblem(ctx, agent, o, p, tree.Tree)
 		var s interrupted
 		switch {
@@ -107,6 +113,7 @@ func problemVerifyCommand(c *cli) *cobra.Command {
 		default:
 			printVerification(c.text(), v)
 		}
+
 		if !v.OK {
 			return 1
 		}
@@ -121,12 +128,14 @@ func (c *cli) verifyProblem(ctx context.Context, agent *agentHandle, o *verifyOp
 	if err != nil {
 		return api.Verification{}, err
 	}
+
 	name, format := p.Name, p.Format
 	p, tree, done, err := x.whole(ctx, o.quiet, p, tree)
 	if err != nil {
 		return wrongTests(name, format, err)
 	}
 	defer done()
+
 	loader := grade.Loader{Problem: p, Tree: tree, Put: x.put(ctx)}
 	common, err := loader.Common()
 	if err != nil {
@@ -135,6 +144,7 @@ func (c *cli) verifyProblem(ctx context.Context, agent *agentHandle, o *verifyOp
 	if err := x.prepareChecker(ctx, common); err != nil {
 		return api.Verification{}, err
 	}
+
 	v, err := verify.Package(ctx, x, loader, common,
 		verify.Options{Longest: api.Duration(o.longest), Ceiling: x.ceiling, Repeat: o.repeat,
 			Progress: c.juryProgress(o.quiet)})
@@ -146,6 +156,7 @@ func printVerification(w io.Writer, v api.Verification) {
 	if len(v.Submissions) > 0 {
 		t := alignedTable(w)
 		fmt.Fprintln(t, "SUBMISSION\tLANGUAGE\tSLOWEST\tGOT\tEXPECTED\tOK")
+
 		for _, s := range v.Submissions {
 			ok := "yes"
 			switch {
@@ -154,15 +165,19 @@ func printVerification(w io.Writer, v api.Verification) {
 			case s.Got == "not run":
 				ok = "-"
 			}
+
 			got := s.Got
 			if s.Points != nil {
 				got += fmt.Sprintf(", %.4g points", *s.Points)
 			}
+
 			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", oneLine(s.Path), orDefault(s.Language, "-"), short(s.Slowest), got,
 				oneLine(s.Expected), ok)
 		}
+
 		t.Flush()
 	}
+
 	if l := v.TimeLimit; l != nil {
 		text := fmt.Sprintf("time limit %s", l.Limit)
 		accepted, tooSlow := l.Margins()
@@ -175,6 +190,7 @@ func printVerification(w io.Writer, v api.Verification) {
 		}
 		fmt.Fprintln(w, oneLine(text))
 	}
+
 	for _, list := range []struct {
 		name  string
 		lines []string
@@ -183,12 +199,14 @@ func printVerification(w io.Writer, v api.Verification) {
 			fmt.Fprintf(w, "%s: %s\n", list.name, oneLine(line))
 		}
 	}
+
 	verdict := "the package is right"
 	if !v.OK {
 		verdict = "the package is wrong"
 	} else if len(v.NotRun) > 0 {
 		verdict = "nothing that was run is wrong"
 	}
+
 	fmt.Fprintf(w, "%s: %s\n", oneLine(v.Problem), verdict)
 }
 

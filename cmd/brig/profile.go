@@ -80,20 +80,24 @@ func readProfile(nameOrFile string) (profileRead, error) {
 		}
 		return profileRead{Profile: p}, err
 	}
+
 	text, err := inputfile.Read(nameOrFile, load.MaxSize)
 	if err != nil {
 		return profileRead{}, err
 	}
+
 	name := filepath.Base(nameOrFile)
 	var r profileRead
 	if filepath.Ext(nameOrFile) != ".json" {
 		r.Profile, r.warnings, err = load.YAML(name, text)
 		return r, err
 	}
+
 	kernel, err := kernelRelease()
 	if err != nil {
 		return r, err
 	}
+
 	r.Profile, r.unknown, err = engine.Read(name, text, kernel)
 	for _, f := range seccomp.Lint(r.Profile) {
 		r.warnings = append(r.warnings, f.String())
@@ -144,6 +148,7 @@ Usage:
 
 Example:
   brig profile ls`)
+
 	asJSON := f.Bool("json", false, "print JSON")
 	return c.does(k, func() int {
 		if *asJSON {
@@ -171,12 +176,14 @@ Usage:
 Examples:
   brig profile show strict
   brig profile show mine.yaml --json`)
+
 	asJSON := f.Bool("json", false, "print JSON")
 	return c.withProfile(k, f, func(p profileRead) int {
 		if *asJSON {
 			c.stdout.Write(marshal(p.Profile))
 			return 0
 		}
+
 		fmt.Fprintf(c.text(), "profile %s (%s), hash %s\ndefault: %s\nnewer than number %d: %s\n\n", p.Name,
 			p.Arch.OrNative(), seccomp.Hash(p.Profile), p.Default,
 			seccomp.Newest(p.Arch), seccomp.Fail(seccomp.ENOSYS))
@@ -187,6 +194,7 @@ Examples:
 			}
 			fmt.Fprintf(c.text(), "%s%s: %s\n    %s\n", r.Answer, when, r.Why, strings.Join(r.Names, " "))
 		}
+
 		for _, w := range p.warnings {
 			c.note("%s", w)
 		}
@@ -226,16 +234,19 @@ Usage:
 Examples:
   brig profile explain ptrace --profile strict
   brig profile explain 101`)
+
 	which := f.String("profile", "default", "`NAME|FILE` of the profile")
 	asJSON := f.Bool("json", false, "print JSON")
 	return c.does(k, func() int {
 		if f.NArg() != 1 {
 			return c.hint(f.Name(), fmt.Errorf("brig profile explain needs one system call, by name or number"))
 		}
+
 		p, err := c.inspectProfile(*which)
 		if err != nil {
 			return c.fail(err)
 		}
+
 		var e seccomp.Explanation
 		if nr, notNumber := strconv.ParseInt(f.Arg(0), 10, 32); notNumber == nil {
 			e, err = seccomp.ExplainNumber(p.Profile, int32(nr))
@@ -251,6 +262,7 @@ Examples:
 			c.stdout.Write(marshal(e))
 			return 0
 		}
+
 		fmt.Fprintln(c.text(), strings.TrimRight(e.String(), "\n"))
 		return 0
 	})
@@ -277,24 +289,29 @@ Usage:
 Examples:
   brig profile diff strict default
   brig profile diff default /usr/share/containers/seccomp.json`)
+
 	asJSON := f.Bool("json", false, "print JSON")
 	return c.does(k, func() int {
 		if f.NArg() != 2 {
 			return c.hint(f.Name(), fmt.Errorf("brig profile diff needs two profiles"))
 		}
+
 		a, err := c.inspectProfile(f.Arg(0))
 		if err != nil {
 			return c.fail(err)
 		}
+
 		b, err := c.inspectProfile(f.Arg(1))
 		if err != nil {
 			return c.fail(err)
 		}
+
 		changes := seccomp.Diff(a.Profile, b.Profile)
 		if *asJSON {
 			c.stdout.Write(marshal(slices.Clip(append([]seccomp.Change{}, changes...))))
 			return 0
 		}
+
 		for _, ch := range changes {
 			fmt.Fprintln(c.text(), ch)
 		}
@@ -317,6 +334,7 @@ Usage:
 Examples:
   brig profile export default > seccomp.json
   brig profile export strict --yaml > mine.yaml`)
+
 	asYAML := f.Bool("yaml", false, "write brig's own format")
 	return c.withProfile(k, f, func(p profileRead) int {
 		if *asYAML {
@@ -327,14 +345,17 @@ Examples:
 			c.stdout.Write(text)
 			return 0
 		}
+
 		o, err := seccomp.ExportOCI(p.Profile)
 		if err != nil {
 			return c.fail(err)
 		}
+
 		text, err := json.MarshalIndent(o, "", "  ")
 		if err != nil {
 			return c.fail(err)
 		}
+
 		fmt.Fprintf(c.text(), "%s\n", text)
 		return 0
 	})

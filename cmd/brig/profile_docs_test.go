@@ -19,15 +19,18 @@ func TestDocumentedProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	_, rest, _ := bytes.Cut(docs, []byte("```yaml\n"))
 	text, _, ok := bytes.Cut(rest, []byte("```"))
 	if !ok {
 		t.Fatal("there is no example")
 	}
+
 	p, _, err := load.YAML("example.yaml", text)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for call, want := range map[string]string{"ptrace": "allow", "process_vm_readv": "allow", "socketpair": "errno EPERM", "read": "allow",
 		"mmap": "errno EACCES"} {
 		nr, _ := seccomp.Number(call, p.Arch)
@@ -35,14 +38,17 @@ func TestDocumentedProfile(t *testing.T) {
 			t.Errorf("%s is %s; want %s", call, got, want)
 		}
 	}
+
 	if p.Name != "lessons" {
 		t.Errorf("name %q", p.Name)
 	}
+
 	// Every key that the reader knows is documented.
 	source, err := os.ReadFile("../../seccomp/load/yaml.go")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, m := range regexp.MustCompile("yaml:\"([a-z]+)\"").FindAllSubmatch(source, -1) {
 		if !bytes.Contains(docs, []byte("`"+string(m[1])+"`")) {
 			t.Errorf("docs/profiles.md does not explain %s", m[1])
@@ -57,10 +63,12 @@ func TestYAMLIsReadBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		text, err := profileYAML(p)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		back, _, err := load.YAML(name, text)
 		if err != nil {
 			t.Errorf("%v", err)
@@ -70,11 +78,13 @@ func TestYAMLIsReadBack(t *testing.T) {
 			t.Errorf("%s is another when it is read back", name)
 		}
 	}
+
 	hostile := seccomp.Profile{Name: "no", Default: seccomp.Fail(seccomp.EPERM), Rules: []seccomp.Rule{
 		{Names: []string{"execve", "exit_group"}, Answer: seccomp.Allow(), Why: "yes: {a: [1, 'x\"]} # no"},
 		{Names: []string{"ioctl"}, Args: []seccomp.ArgCond{{Index: 1, Value: 1<<64 - 1}, {Index: 2, Value: 0, Mask: 1 << 63}},
 			Answer: seccomp.Allow(), Why: "2026-01-01"},
 	}}
+
 	text, err := profileYAML(hostile)
 	if err != nil {
 		t.Fatal(err)
@@ -92,6 +102,7 @@ func TestShowDoesNotWarnAboutTiers(t *testing.T) {
 		[]byte("extends: strict\nappend:\n- {names: [personality], action: errno, errno: EPERM, why: mine}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, name := range append(seccomp.Tiers(), own) {
 		var out, errs bytes.Buffer
 		if code := brig(&cli{stdout: &out, stderr: &errs}, []string{"profile", "show", name}); code != 0 || out.Len() == 0 {

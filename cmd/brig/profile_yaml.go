@@ -16,17 +16,20 @@ func profileYAML(p seccomp.Profile) ([]byte, error) {
 		Action string `yaml:"action"`
 		Errno  string `yaml:"errno,omitempty"`
 	}
+
 	type cond struct {
 		Arg   uint `yaml:"arg"`
 		Mask  *hex `yaml:"mask,omitempty"`
 		Value hex  `yaml:"value"`
 	}
+
 	type rule struct {
 		Names  []string `yaml:"names,flow"`
 		Args   []cond   `yaml:"args,omitempty,flow"`
 		answer `yaml:",inline"`
 		Why    string `yaml:"why"`
 	}
+
 	say := func(a seccomp.Answer) answer {
 		out := answer{Action: string(a.Action)}
 		if a.Action == seccomp.ActErrno {
@@ -34,12 +37,14 @@ func profileYAML(p seccomp.Profile) ([]byte, error) {
 		}
 		return out
 	}
+
 	file := struct {
 		Name    string `yaml:"name"`
 		Arch    string `yaml:"arch,omitempty"`
 		Default answer `yaml:"default,flow"`
 		Rules   []rule `yaml:"rules"`
 	}{Name: p.Name, Arch: string(p.Arch), Default: say(p.Default)}
+
 	for _, r := range p.Rules {
 		out := rule{Names: r.Names, answer: say(r.Answer), Why: r.Why}
 		for _, a := range r.Args {
@@ -52,6 +57,7 @@ func profileYAML(p seccomp.Profile) ([]byte, error) {
 		}
 		file.Rules = append(file.Rules, out)
 	}
+
 	var b bytes.Buffer
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)

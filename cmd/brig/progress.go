@@ -34,10 +34,12 @@ func (c *cli) progress(what string) *progress {
 	if terminal {
 		every = time.Second
 	}
+
 	began := time.Now()
 	p.wg.Go(func() {
 		tick := time.NewTicker(every)
 		defer tick.Stop()
+
 		printed := false
 		for {
 			select {
@@ -54,6 +56,7 @@ func (c *cli) progress(what string) *progress {
 				}
 				fmt.Fprint(c.stderr, line)
 				printed = true
+
 			case <-p.stop:
 				if printed && terminal {
 					fmt.Fprint(c.stderr, *p.last.Load())
@@ -62,6 +65,7 @@ func (c *cli) progress(what string) *progress {
 			}
 		}
 	})
+
 	return p
 }
 
@@ -92,12 +96,14 @@ func (c *cli) transfer(what string, in io.Reader) (_ io.Reader, end func()) {
 		p := c.progress(what)
 		return in, p.end
 	}
+
 	size := int64(-1) // not known
 	if f, ok := in.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 			size = info.Size()
 		}
 	}
+
 	bar := progressbar.NewOptions64(size, progressbar.OptionSetWriter(c.stderr),
 		progressbar.OptionSetDescription("brig: "+oneLine(what)),
 		progressbar.OptionShowBytes(true), progressbar.OptionThrottle(200*time.Millisecond),

@@ -53,14 +53,17 @@ func relayMain(in io.Reader, out io.Writer) error {
 		unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)); err != nil {
 		return os.NewSyscallError("prctl", err)
 	}
+
 	var r relayStart
 	if err := json.NewDecoder(in).Decode(&r); err != nil {
 		return fmt.Errorf("read request: %w", err)
 	}
+
 	var sockets []*os.File
 	for i := range r.Sockets {
 		sockets = append(sockets, os.NewFile(uintptr(relaySockets+i), "socket"))
 	}
+
 	say := json.NewEncoder(out)
 	relay, err := r.start(context.Background(), sockets)
 	if err != nil {
@@ -70,10 +73,12 @@ func relayMain(in io.Reader, out io.Writer) error {
 		}
 		return say.Encode(relayReply{Error: e})
 	}
+
 	err = say.Encode(relayReply{})
 	if err == nil {
 		_, err = io.Copy(io.Discard, in)
 	}
+
 	used := relay.Close()
 	return errors.Join(err, say.Encode(relayReply{Usage: &used}))
 }
@@ -90,10 +95,12 @@ type relayProcess struct {
 // signals of the terminal are for brig alone, which ends the process.
 func (c *cli) startRelayProcess(ctx context.Context, r relayRequest, sockets []*os.File) (_ *relayProcess, err error) {
 	defer closeAll(sockets)
+
 	who, err := c.chooseReader()
 	if err != nil {
 		return nil, err
 	}
+
 	p := &relayProcess{cmd: exec.Command("/proc/self/exe", relayName), says: new(shortText)}
 	p.cmd.Dir, p.cmd.Stderr, p.cmd.ExtraFiles = "/", p.says, sockets
 	p.cmd.Env = []string{"HOME=/nonexistent"}
@@ -102,16 +109,20 @@ func (c *cli) startRelayProcess(ctx context.Context, r relayRequest, sockets []*
 	if err != nil {
 		return nil, err
 	}
+
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
+
 	p.in, p.out = in, json.NewDecoder(out)
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the process that relays: %w", err)
 	}
+
 	stop := context.AfterFunc(ctx, func() { _ = p.cmd.Process.Kill() }) // it looks up a name, perhaps
 	defer stop()
+
 	if err := json.NewEncoder(in).Encode(relayStart{r, len(sockets)}); err != nil {
 		return nil, errors.Join(err, p.wait())
 	}

@@ -83,11 +83,13 @@ func flagRemedy(f *pflag.FlagSet, name, letters string) string {
 		}
 		typed = []string{letters, name}
 	}
+
 	for _, t := range typed {
 		if say := findFlagRemedy(f, t); say != "" {
 			return say
 		}
 	}
+
 	if best := closestWord(name, flagNames(f)); best != "" && letters == "" {
 		return ": did you mean --" + best + "?"
 	}

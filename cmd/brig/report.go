@@ -26,6 +26,7 @@ func (c *cli) report(o *runOptions, res api.Result) int {
 	if res.Stage == api.StageCompile && !o.json {
 		c.printCompilerOutput(res.Stdout, res.Stderr)
 	}
+
 	if o.out != "" {
 		files, odd := splitSavable(res.Files)
 		if err := saveFiles(o.out, files, o.force); err != nil {
@@ -39,6 +40,7 @@ func (c *cli) report(o *runOptions, res api.Result) int {
 			c.note("%q was not collected: %s", s.Name, s.Reason)
 		}
 	}
+
 	if o.result != "" { // first: the reader of the other output may have gone
 		if err := o.writeResult(marshal(res)); err != nil {
 			return c.fail(err)
@@ -47,6 +49,7 @@ func (c *cli) report(o *runOptions, res api.Result) int {
 	if o.json {
 		c.stdout.Write(marshal(res))
 	}
+
 	switch {
 	case o.stats && res.Summary != nil && res.Summary.Ran > 0:
 		fmt.Fprint(escapeWriter{c.stderr}, testStats(res, o.profile))
@@ -56,6 +59,7 @@ func (c *cli) report(o *runOptions, res api.Result) int {
 	case res.Verdict != api.OK && res.Verdict != api.Nonzero:
 		c.note("%s", verdictText(res, o.profile))
 	}
+
 	if res.Timeline != nil && !o.quiet && (o.stats || !o.json) {
 		fmt.Fprint(escapeWriter{c.stderr}, timelineText(res))
 	}
@@ -76,6 +80,7 @@ func (c *cli) report(o *runOptions, res api.Result) int {
 			c.note("logged: %s would be denied by %s: %s", d.Syscall, d.Rule, d.Why)
 		}
 	}
+
 	return code
 }
 
@@ -101,6 +106,7 @@ func verdictText(r api.Result, profile string) string {
 			return fmt.Sprintf("%s: the system call %s is forbidden by profile %s: %s%s", r.Verdict, d.Syscall, by, d.Why,
 				explainHint(d.Syscall, by, profile))
 		}
+
 	case api.Signaled:
 		return fmt.Sprintf("%s: %s (signal %d)", r.Verdict, orDefault(r.SignalName, "signal"), r.Signal)
 	case api.CompileError:
@@ -112,6 +118,7 @@ func verdictText(r api.Result, profile string) string {
 				orDefault(r.SignalName, "signal"), r.Signal)
 		}
 		return fmt.Sprintf("%s: the program does not compile", r.Verdict)
+
 	case api.Canceled:
 		if r.SessionEnded != "" {
 			return fmt.Sprintf("%s: its session has ended: %s", r.Verdict, r.SessionEnded)
@@ -119,6 +126,7 @@ func verdictText(r api.Result, profile string) string {
 	case api.Nonzero:
 		return fmt.Sprintf("%s: exit code %d", r.Verdict, r.ExitCode)
 	}
+
 	return string(r.Verdict)
 }
 
@@ -128,6 +136,7 @@ func explainHint(call, by, asked string) string {
 	if strings.HasPrefix(call, "syscall_") {
 		return ""
 	}
+
 	by, _, _ = strings.Cut(by, "/") // strict/default: its default, not one of its rules
 	switch {
 	case isProfileFile(asked):
@@ -137,6 +146,7 @@ func explainHint(call, by, asked string) string {
 	case by == "default":
 		return fmt.Sprintf(" (see brig profile explain %s)", call)
 	}
+
 	return fmt.Sprintf(" (see brig profile explain %s --profile %s)", call, by)
 }
 
@@ -192,6 +202,7 @@ func stats(r api.Result, profile string) string {
 	if len(r.LimitsHit) > 0 {
 		line("limits", strings.Join(r.LimitsHit, " "))
 	}
+
 	wall := time.Duration(r.Timing.Wall).Round(10 * time.Microsecond)
 	line("time", fmt.Sprintf("wall %s, cpu %s; set up %s, finished %s", wall, formatDuration(r.Usage.CPU),
 		time.Duration(r.Timing.SetUp).Round(10*time.Microsecond), time.Duration(r.Timing.Finish).Round(10*time.Microsecond)))
@@ -201,9 +212,11 @@ func stats(r api.Result, profile string) string {
 	for _, one := range r.Refused {
 		line("refused", refusalText(one))
 	}
+
 	for _, d := range r.Logged {
 		line("logged", fmt.Sprintf("%s would be denied by %s: %s", d.Syscall, d.Rule, d.Why))
 	}
+
 	line("run", r.Run)
 	return b.String()
 }
@@ -283,11 +296,13 @@ func saveFiles(dir string, files []api.File, force bool) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
+
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
+
 	for _, f := range files {
 		if err := api.FileName(f.Name); err != nil {
 			return err
@@ -297,11 +312,13 @@ func saveFiles(dir string, files []api.File, force bool) error {
 				quoteUnprintable(f.Name), dir)
 		}
 	}
+
 	for _, f := range files {
 		if err := saveFile(root, f); err != nil {
 			return fmt.Errorf("write %s: %w", quoteUnprintable(f.Name), err)
 		}
 	}
+
 	return nil
 }
 
@@ -312,14 +329,17 @@ func saveFile(root *os.Root, f api.File) error {
 	if err := root.Remove(f.Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+
 	perm := fs.FileMode(0o644)
 	if f.Executable {
 		perm = 0o755
 	}
+
 	out, err := root.OpenFile(f.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
 		return err
 	}
+
 	_, err = out.Write(f.Content)
 	return errors.Join(err, out.Close())
 }
@@ -340,6 +360,7 @@ func checkOutDir(dir string) error {
 		case !errors.Is(err, fs.ErrNotExist):
 			return fmt.Errorf("--out: %w", err)
 		}
+
 		dir = filepath.Dir(filepath.Clean(dir))
 	}
 }

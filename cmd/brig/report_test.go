@@ -19,6 +19,7 @@ func TestNamesThatATerminalObeysAreNotWritten(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "control"+evil), nil, 0o600); err != nil {
 		t.Fatalf("the control: %v", err)
 	}
+
 	out := filepath.Join(dir, "out")
 	files := []api.File{{Name: evil, Content: []byte("x")}, {Name: "a\u009bb/c", Content: []byte("x")},
 		{Name: "größe 日本.txt", Content: []byte("x")}}
@@ -27,15 +28,18 @@ func TestNamesThatATerminalObeysAreNotWritten(t *testing.T) {
 	if code := c.report(&runOptions{out: out}, api.Result{Verdict: api.OK, Files: files}); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
+
 	left, err := os.ReadDir(out)
 	if err != nil || len(left) != 1 || left[0].Name() != "größe 日本.txt" {
 		t.Errorf("written: %v, %v", left, err)
 	}
+
 	for _, want := range []string{`"evil\x1b[31m\n.txt" was not collected: its name has control characters`, `"a\u009bb/c" was not`} {
 		if !strings.Contains(said.String(), want) {
 			t.Errorf("it says\n%q\nwant %s", said.String(), want)
 		}
 	}
+
 	if strings.ContainsAny(said.String(), "\x1b\u009b") {
 		t.Errorf("it says %q", said.String())
 	}
@@ -61,6 +65,7 @@ func TestWordsThatATerminalObeysAreNotWritten(t *testing.T) {
 			t.Errorf("%q: wrote %q, %d, %v; want %q, %d", text, b.String(), n, err, want, len(text))
 		}
 	}
+
 	if got := oneLine("a\tb\r\nc\x1b"); got != `a\tb\r\nc\x1b` {
 		t.Errorf("in one line: %s", got)
 	}

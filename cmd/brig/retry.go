@@ -34,6 +34,7 @@ func retryUntil[T any](ctx context.Context, wait time.Duration, note func(why st
 		if !noted {
 			ask = min(ask, noteDelay) // only the refusal says why
 		}
+
 		res, err := attempt(client.WithWait(ctx, ask))
 		why := busyReason(err)
 		if why == "" || time.Since(start)+pause > wait {
@@ -43,6 +44,7 @@ func retryUntil[T any](ctx context.Context, wait time.Duration, note func(why st
 			noted = true
 			note(why)
 		}
+
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():

@@ -38,6 +38,7 @@ func TestRetryWhileBusy(t *testing.T) {
 				}
 				return api.Result{}, nil
 			})
+
 			var e *api.Error
 			switch {
 			case tt.code == "" && err != nil, tt.code != "" && (!errors.As(err, &e) || e.Code != tt.code):
@@ -47,8 +48,10 @@ func TestRetryWhileBusy(t *testing.T) {
 			}
 		})
 	}
+
 	ctx, cancel := context.WithTimeout(t.Context(), 1300*time.Millisecond)
 	defer cancel()
+
 	var stderr bytes.Buffer
 	c := &cli{stderr: &stderr}
 	if _, err := retryWhileBusy(ctx, c, time.Minute, func(context.Context) (api.Result, error) { return api.Result{}, busy }); !errors.Is(err,

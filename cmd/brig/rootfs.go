@@ -56,12 +56,15 @@ func (c *cli) withAgent(k *cobra.Command, words string,
 		if want := len(strings.Fields(words)); f.NArg() != want {
 			return c.hint(f.Name(), fmt.Errorf("brig %s needs %s", f.Name(), orDefault(words, "no argument")))
 		}
+
 		agent, err := c.connect(*socket)
 		if err != nil {
 			return c.fail(err)
 		}
+
 		ctx, stop := untilInterrupt(agent)
 		defer stop()
+
 		if err := do(ctx, agent); err != nil {
 			return c.fail(agent.explain(err))
 		}
@@ -85,6 +88,7 @@ Examples:
   docker save alpine >alpine.tar; sudo brig rootfs import alpine.tar --name alpine
   curl -s https://example.org/a.tar.xz | sudo brig rootfs import - --name a
   docker export $(docker create alpine) | sudo brig rootfs import - --name alpine`)
+
 	name := f.String("name", "", "`NAME` to store it under")
 	digest := f.String("digest", "",
 		"expected digest of FILE as it is, before decompression; for an image of layers that of its manifest")
@@ -109,6 +113,7 @@ func (c *cli) store(ctx context.Context, a *agentHandle, in io.Reader, name, dig
 	if err == nil && img.Replaced {
 		c.note("the stored image %s differed from its import: it was replaced", img.Digest)
 	}
+
 	switch {
 	case err != nil:
 		return err
@@ -117,6 +122,7 @@ func (c *cli) store(ctx context.Context, a *agentHandle, in io.Reader, name, dig
 	default:
 		fmt.Fprintf(c.text(), "%s %s %s\n", name, img.Digest, formatSize(img.Size))
 	}
+
 	return nil
 }
 
@@ -131,12 +137,14 @@ Usage:
 Examples:
   brig rootfs ls
   brig rootfs ls --json`)
+
 	asJSON := f.Bool("json", false, "print JSON")
 	return c.withAgent(k, "", func(ctx context.Context, a *agentHandle) error {
 		all, err := a.Images(ctx)
 		if err != nil {
 			return err
 		}
+
 		if err := printList(c, *asJSON, all, "NAME\tDIGEST\tSIZE\tCREATED\tLAYERS\tSHARED\tREFERENCE",
 			func(i api.Image) string {
 				return fmt.Sprintf("%s\t%.19s\t%s\t%s\t%d\t%s\t%s", orDefault(strings.Join(i.Names, " "), "-"), i.Digest,
@@ -145,6 +153,7 @@ Examples:
 			}); err != nil || *asJSON {
 			return err
 		}
+
 		return c.printOutdated(ctx, a)
 	})
 }
@@ -198,6 +207,7 @@ Usage:
 
 Example:
   sudo brig rootfs gc`)
+
 	asJSON := f.Bool("json", false, "print JSON")
 	return c.withAgent(k, "", func(ctx context.Context, a *agentHandle) error {
 		done, err := a.Clean(ctx)
@@ -208,10 +218,12 @@ Example:
 			c.stdout.Write(marshal(done))
 			return nil
 		}
+
 		what := fmt.Sprintf("%d images", len(done.Images))
 		if n := len(done.Layers); n > 0 {
 			what += fmt.Sprintf(" and %d layers", n)
 		}
+
 		fmt.Fprintf(c.text(), "%s removed, %s\n", what, formatSize(done.Bytes))
 		return nil
 	})

@@ -29,6 +29,7 @@ Examples:
   sudo brig rootfs pull debian:12
   sudo brig rootfs pull ghcr.io/org/tool@sha256:... --name tool
   brig run --rootfs debian:12 -- cat /etc/debian_version`)
+
 	name := f.String("name", "", "`NAME` to store it under (default: the last part of REFERENCE with its tag)")
 	platform := f.String("platform", "", "`OS/ARCH` of the image (default: this machine's)")
 	insecure := f.Bool("insecure", false, "the registry may speak http")
@@ -45,6 +46,7 @@ Examples:
 		if err := c.checkTaken(ctx, a, *name, reference, derived); err != nil {
 			return err
 		}
+
 		_, err := c.storeLayers(ctx, a, oci.Request{Reference: reference, Platform: *platform, Insecure: *insecure},
 			nil, *name, "", *asJSON)
 		return err
@@ -74,14 +76,17 @@ func (c *cli) checkTaken(ctx context.Context, a *agentHandle, name, reference st
 	if err != nil {
 		return api.Refuse(api.CodeBadRequest, "%w", err)
 	}
+
 	all, err := a.Images(ctx)
 	if err != nil {
 		return err
 	}
+
 	i := slices.IndexFunc(all, func(i api.Image) bool { return slices.Contains(i.Names, name) })
 	if i < 0 {
 		return nil
 	}
+
 	was := all[i].OriginOf(name).Reference
 	switch {
 	case oci.SameOrigin(was, full):
@@ -91,6 +96,7 @@ func (c *cli) checkTaken(ctx context.Context, a *agentHandle, name, reference st
 			"%s is the name of the image of %s: choose another with --name, or replace that image with --name %s", name,
 			orDefault(oneLine(was), "an import"), name)
 	}
+
 	c.note("%s is the name of the image %.19s of %s: the name now goes to %s", name, all[i].Digest,
 		orDefault(oneLine(was), "an import"), full)
 	return nil
@@ -114,20 +120,24 @@ func (c *cli) importFile(ctx context.Context, a *agentHandle, from, name, digest
 		_, err = c.storeLayers(ctx, a, oci.Request{Directory: dir, Platform: platform}, nil, name, digest, asJSON)
 		return err
 	}
+
 	who, err := c.chooseReader()
 	if err != nil {
 		return err
 	}
+
 	file, info, err := who.openFor(from)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
+
 	if info.Mode().IsRegular() && os.Geteuid() == 0 {
 		if done, err := c.storeLayers(ctx, a, oci.Request{Platform: platform}, file, name, digest,
 			asJSON); done || err != nil {
 			return err
 		}
 	}
+
 	return c.store(ctx, a, file, name, digest, asJSON)
 }

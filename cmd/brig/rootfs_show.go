@@ -22,6 +22,7 @@ Usage:
 
 Example:
   brig rootfs show debian:12`)
+
 	asJSON := f.Bool("json", false, "print JSON")
 	return c.withAgent(k, "NAME", func(ctx context.Context, a *agentHandle) error {
 		img, err := findImage(ctx, a, f.Arg(0))
@@ -57,6 +58,7 @@ func showImage(w io.Writer, img api.Image) error {
 			fmt.Fprintf(t, "%s\t%s\n", what, oneLine(value))
 		}
 	}
+
 	line("names", strings.Join(img.Names, " "))
 	line("digest", img.Digest)
 	line("stored", img.Created)
@@ -72,9 +74,11 @@ func showImage(w io.Writer, img api.Image) error {
 	if img.Config.User != "" {
 		line("user", img.Config.User+" (not followed: programs are uid 1000)")
 	}
+
 	for _, e := range img.Config.Env {
 		line("env", e)
 	}
+
 	for _, l := range img.Layers {
 		line("layer", fmt.Sprintf("%s  %s, %d images", l.Digest, formatSize(l.Size), l.Images))
 	}

@@ -39,6 +39,7 @@ func runCommand(c *cli) *cobra.Command {
 		if err != nil {
 			return c.runFailed(o, err, true)
 		}
+
 		if !o.quiet {
 			c.noteMisplacedFlags(f, o.args)
 			c.noteWarnings(o.profile, o.warnings)
@@ -47,6 +48,7 @@ func runCommand(c *cli) *cobra.Command {
 				c.noteFindings("--tests "+o.testsDir, o.problem.Warnings)
 			}
 		}
+
 		if o.out != "" { // fail now, not after the run
 			if err := checkOutDir(o.out); err != nil {
 				return c.runFailed(o, err, false)
@@ -55,12 +57,15 @@ func runCommand(c *cli) *cobra.Command {
 		if err := c.prepareResult(o); err != nil {
 			return c.fail(err)
 		}
+
 		agent, err := c.connect(o.socket, ceilingFlags(o.run)...)
 		if err != nil {
 			return c.runFailed(o, err, false)
 		}
+
 		ctx, stop := untilInterrupt(agent)
 		defer stop()
+
 		res, err := c.execute(ctx, agent, o, src)
 		var s interrupted
 		if err != nil && errors.As(context.Cause(ctx), &s) { // before the program began
@@ -71,6 +76,7 @@ func runCommand(c *cli) *cobra.Command {
 				"to run a source file, leave --rootfs out; to run a program of the image: -- PROGRAM", "")
 			return c.runFailed(o, err, false)
 		}
+
 		code := c.report(o, res)
 		if code == exitCanceled && errors.As(context.Cause(ctx), &s) {
 			return s.exit()
@@ -107,6 +113,7 @@ func ceilingFlags(r api.Run) []string {
 			args = append(args, "--max-"+flag, fmt.Sprint(value))
 		}
 	}
+
 	add(l.Wall > most.Wall, "wall", l.Wall)
 	add(max(l.CPU, l.Wall) > most.CPU, "cpu", max(l.CPU, l.Wall))
 	add(l.Memory > most.Memory, "memory", l.Memory)
@@ -140,6 +147,7 @@ func untilInterrupt(agent *agentHandle) (context.Context, func()) {
 			case <-done:
 				return
 			}
+
 			switch {
 			case first.IsZero():
 				first = time.Now()
@@ -150,6 +158,7 @@ func untilInterrupt(agent *agentHandle) (context.Context, func()) {
 			}
 		}
 	}()
+
 	return ctx, func() {
 		if agent != nil {
 			agent.Close() // signals are still caught: a second one must not leave its directory behind
@@ -183,6 +192,7 @@ func (c *cli) execute(ctx context.Context, agent *agentHandle, o *runOptions, sr
 	if err := c.resolveLanguage(ctx, agent, o, src); err != nil {
 		return api.Result{}, err
 	}
+
 	packages := api.PackageRequest{Language: o.run.Language, Requirements: o.run.Requirements, Index: o.run.Index}
 	return withPackages(ctx, c, agent, o.installer, packages, o.noBuild, func() (api.Result, error) {
 		switch {
@@ -212,20 +222,24 @@ func (c *cli) executeRun(ctx context.Context, agent *agentHandle, o *runOptions)
 						},
 					})
 				})
+
 			res.Network = used
 			return res, err
 		})
 	}
+
 	if !o.json {
 		res, err := stream(c.stdout, io.MultiWriter(c.stderr, &kept))
 		o.explain(&res, kept.bytes())
 		return res, err
 	}
+
 	var out, errs bytes.Buffer
 	res, err := stream(&out, &errs)
 	if res.Stage == api.StageRun {
 		res.Stdout, res.Stderr = out.Bytes(), errs.Bytes()
 	}
+
 	o.explain(&res, nil)
 	return res, err
 }
@@ -257,6 +271,7 @@ func (c *cli) resolveLanguage(ctx context.Context, agent *agentHandle, o *runOpt
 	if o.isCommand() && o.run.Check == nil && o.run.Interactor == nil {
 		return nil
 	}
+
 	all, err := agent.Languages(ctx)
 	if err != nil {
 		return err
@@ -264,10 +279,12 @@ func (c *cli) resolveLanguage(ctx context.Context, agent *agentHandle, o *runOpt
 	if err := c.resolveJudges(ctx, agent, o, all); err != nil || o.isCommand() {
 		return err
 	}
+
 	l, err := languageOf(all, o.run.Language, src)
 	if err != nil {
 		return err
 	}
+
 	o.run.Language = l.Name
 	if len(o.run.Requirements) > 0 {
 		o.run.Index, o.installer = c.indexOf(l, o.packages.index), l
@@ -288,15 +305,18 @@ func languageOf(all []api.Language, name string, src source) (api.Language, erro
 			func(l api.Language) bool { return runsWithInterpreter(src.interpreter, l) },
 		}
 	}
+
 	for _, match := range matchers {
 		if i := slices.IndexFunc(all, match); i >= 0 {
 			return all[i], nil
 		}
 	}
+
 	var known, named []string
 	for _, l := range all {
 		known, named = append(known, l.Extensions...), append(named, l.Name)
 	}
+
 	switch {
 	case name != "":
 		return api.Language{},
@@ -307,6 +327,7 @@ func languageOf(all []api.Language, name string, src source) (api.Language, erro
 			api.Refuse(api.CodeNoLanguage, "the program %.80q of the #! line belongs to no language (known: %s): add --language",
 				src.interpreter, strings.Join(named, " "))
 	}
+
 	return api.Language{}, api.Refuse(api.CodeNoLanguage, "no language has the extension .%s (known: %s): add --language",
 		ext, strings.Join(known, " "))
 }
@@ -321,10 +342,12 @@ func (c *cli) runFailed(o *runOptions, err error, usage bool) int {
 	case errors.Is(err, syscall.EPIPE):
 		return 128 + int(syscall.SIGPIPE) // nobody reads the output, so there is nobody to report it to
 	}
+
 	var e *api.Error
 	if !errors.As(err, &e) {
 		e = api.Refuse(api.CodeBadRequest, "%w", err)
 	}
+
 	body := marshal(struct {
 		Error *api.Error `json:"error"`
 	}{e})

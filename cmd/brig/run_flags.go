@@ -166,6 +166,7 @@ func (o *runOptions) plan(c *cli) (s source, err error) {
 			r.Language = "python"
 		}
 		r.Source, r.Argv = sourceBytes([]byte(o.code)), o.args
+
 	case o.isCommand():
 		r.Argv = o.args // none: the image's own command
 	case len(o.args) == 0:
@@ -175,6 +176,7 @@ func (o *runOptions) plan(c *cli) (s source, err error) {
 			return s, err
 		}
 	}
+
 	if len(o.collect) > 0 && o.out == "" && !o.json && o.result == "" {
 		return s, fmt.Errorf("--collect needs a destination: add --out DIR, --json or --result FILE")
 	}
@@ -196,6 +198,7 @@ func (o *runOptions) plan(c *cli) (s source, err error) {
 	if r.Requirements, err = o.packages.requirements(); err != nil {
 		return s, err
 	}
+
 	r.Interactive = !o.json && o.testsDir == ""
 	probe := *r
 	if o.problem != nil {
@@ -227,9 +230,11 @@ func (o *runOptions) planSource(stdin io.Reader) (source, error) {
 	case errors.Is(err, fs.ErrNotExist) && o.stats && strings.Contains(file, ":"):
 		return s, fmt.Errorf("%w: -v means --stats, and no directory of this host is mounted: --file [NAME=]PATH places files in /box", err)
 	}
+
 	if err == nil && o.run.Language == "" {
 		err = s.checkLanguageKnown()
 	}
+
 	o.run.Source, o.run.SourceName, o.run.Argv = sourceBytes(s.text), s.name, o.args[1:]
 	return s, err
 }
@@ -255,6 +260,7 @@ func (o *runOptions) planSurroundings() error {
 		}
 		r.Env[k] = v
 	}
+
 	for _, spec := range o.files {
 		name, from, ok := strings.Cut(spec, "=")
 		if !ok {
@@ -266,6 +272,7 @@ func (o *runOptions) planSurroundings() error {
 		}
 		r.Files = append(r.Files, files...)
 	}
+
 	for _, kv := range o.labels {
 		switch k, v, _ := strings.Cut(kv, "="); k {
 		case "project":
@@ -276,15 +283,18 @@ func (o *runOptions) planSurroundings() error {
 			return fmt.Errorf("--label %q: write project=NAME or task=NAME", kv)
 		}
 	}
+
 	r.Collect = api.Collect{Globs: o.collect, None: len(o.collect) == 0 && o.out == "" && !o.json}
 	if !isProfileFile(o.profile) {
 		r.Profile = o.profile
 		return nil
 	}
+
 	p, warnings, err := loadProfile(o.profile)
 	if err != nil {
 		return err
 	}
+
 	o.warnings = warnings
 	r.ProfileRules, err = json.Marshal(p)
 	return err
@@ -305,11 +315,13 @@ func readInputs(name, from string) ([]api.File, error) {
 	if name == "." || name == ".." || name == "/" {
 		return nil, fmt.Errorf("--file %s: give it a name in /box: --file NAME=%s", from, from)
 	}
+
 	root, err := os.OpenRoot(from)
 	if err != nil {
 		return nil, inputfile.WithoutSyscall(err)
 	}
 	defer root.Close()
+
 	var out []api.File
 	var size int64
 	err = filepath.WalkDir(from, func(p string, d fs.DirEntry, err error) error {
@@ -319,10 +331,12 @@ func readInputs(name, from string) ([]api.File, error) {
 		if !d.Type().IsRegular() {
 			return fmt.Errorf("--file %s: %s is not a regular file: leave it out, or name the files one by one", from, p)
 		}
+
 		rest, err := filepath.Rel(from, p)
 		if err != nil {
 			return err
 		}
+
 		content, err := inputfile.ReadBelow(root, rest, maxInput)
 		if err != nil {
 			return fmt.Errorf("--file %s: %w", from, withSizeRemedy(err))
@@ -332,14 +346,17 @@ func readInputs(name, from string) ([]api.File, error) {
 				withSizeRemedy(&inputfile.TooLargeError{Path: "the total size of its files",
 					Size: formatSize(size), Limit: maxInput}))
 		}
+
 		info, err := d.Info()
 		if err != nil {
 			return err
 		}
+
 		out = append(out, api.File{Name: path.Join(name, filepath.ToSlash(rest)), Content: content,
 			Executable: info.Mode()&0o111 != 0})
 		return err
 	})
+
 	return out, err
 }
 

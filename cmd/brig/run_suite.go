@@ -22,16 +22,19 @@ func (o *runOptions) checkSuite() error {
 	case len(o.run.Argv) > 0:
 		return errors.New("--suite: the cases call the program: leave out its arguments, or write them into --suite-command")
 	}
+
 	if o.suite.sourceName != "" {
 		o.run.SourceName = o.suite.sourceName
 	}
 	if o.run.SourceName == "" { // -c or stdin
 		return errors.New("--suite: the cases need the name of the program's file: add --source-name NAME")
 	}
+
 	p, tree, err := openSuite(o.testsDir)
 	if err != nil {
 		return fmt.Errorf("--tests %w", err)
 	}
+
 	o.problem = p
 	o.run.Language = o.suite.language(o.run.Language, tree.Tree)
 	return tree.Close()
@@ -44,10 +47,12 @@ func (c *cli) runSuite(ctx context.Context, agent *agentHandle, o *runOptions) (
 		return res, fmt.Errorf("--tests %w", err)
 	}
 	defer tree.Close()
+
 	x, err := c.newExecutor(ctx, agent, o.wait, o.noBuild)
 	if err != nil {
 		return res, err
 	}
+
 	r := o.run
 	r.Suite, r.Collect, r.Flags = o.suite.request(), api.Collect{}, nil
 	if probe, ok, err := suite.Probe(r); err != nil || ok {
@@ -58,9 +63,11 @@ func (c *cli) runSuite(ctx context.Context, agent *agentHandle, o *runOptions) (
 			return res, fmt.Errorf("--suite %s: %w", o.suite.report, err)
 		}
 	}
+
 	if r.Files, err = (grade.Loader{Problem: p, Tree: tree.Tree}).Included(r.Language, r.Files); err != nil {
 		return res, fmt.Errorf("--tests %s: %w", o.testsDir, withSizeRemedy(err))
 	}
+
 	run, err := suite.Prepare(r)
 	if err != nil {
 		return res, err
@@ -70,14 +77,17 @@ func (c *cli) runSuite(ctx context.Context, agent *agentHandle, o *runOptions) (
 	}); err != nil {
 		return res, err
 	}
+
 	res = suite.Read(*r.Suite, res)
 	if n := len(res.Tests); !o.json && !o.quiet && n > 0 && res.Tests[n-1].ID == suite.Whole { // what ran the cases says why
 		c.printCompilerOutput(res.Stdout, res.Stderr)
 	}
+
 	table := newTestTable(c, o)
 	for _, one := range res.Tests {
 		table.add(one)
 	}
+
 	table.end(res)
 	return res, nil
 }

@@ -34,11 +34,13 @@ func fakeBrigd() {
 		fmt.Fprintln(os.Stderr, "brigd:", why)
 		os.Exit(1)
 	}
+
 	ln, err := net.FileListener(os.NewFile(3, "socket"))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "brigd:", err)
 		os.Exit(1)
 	}
+
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		io.Copy(io.Discard, os.NewFile(4, "lifeline"))
@@ -63,11 +65,13 @@ func TestScripts(t *testing.T) {
 			if err != nil {
 				return err
 			}
+
 			socket := filepath.Join(dir, "s")
 			ln, err := net.Listen("unix", socket)
 			if err != nil {
 				return err
 			}
+
 			f := &fake{started: make(chan struct{}, 16)}
 			ctx, cancel := context.WithCancel(context.Background())
 			done := make(chan error, 1)
@@ -138,11 +142,13 @@ func (f *fake) Run(ctx context.Context, r api.Run, s api.Streams, c api.Caller) 
 	case s.Attach == nil: // a run of a service
 		s = api.Streams{Attach: func(*os.File) {}, Stdout: io.Discard, Stderr: io.Discard}
 	}
+
 	in, stdin, err := os.Pipe()
 	if err != nil {
 		return api.Result{}, err
 	}
 	defer in.Close()
+
 	s.Attach(stdin)
 	f.started <- struct{}{}
 	limits := r.Limits.Over(api.Defaults()).Resolve()
@@ -162,6 +168,7 @@ func (f *fake) Run(ctx context.Context, r api.Run, s api.Streams, c api.Caller) 
 		fmt.Fprintf(s.Stdout, "%s %s %q %q\n", r.Language, r.SourceName, r.Source, r.Argv)
 		return res, nil
 	}
+
 	switch argv[0] {
 	case "cat":
 		io.Copy(struct{ io.Writer }{s.Stdout}, in)
@@ -191,6 +198,7 @@ func (f *fake) Run(ctx context.Context, r api.Run, s api.Streams, c api.Caller) 
 		}
 		fmt.Fprintf(s.Stdout, "env %v labels %+v collect %+v root %v mode %s profile %s %s\n", r.Env, r.Labels, r.Collect, r.WritableRoot, r.Mode,
 			r.Profile, r.ProfileRules)
+
 	case "files":
 		res.Files = []api.File{{Name: "out/a.txt", Content: []byte("new\n")}, {Name: "b.txt", Content: []byte("b\n")}}
 		res.Skipped = []api.Skipped{{Name: "link", Reason: "is a symbolic link"}}
@@ -202,6 +210,7 @@ func (f *fake) Run(ctx context.Context, r api.Run, s api.Streams, c api.Caller) 
 		<-ctx.Done()
 		res.Verdict = api.Canceled
 	}
+
 	return res, nil
 }
 

@@ -47,6 +47,7 @@ Examples:
 
 Checks:
 `+selftestNames())
+
 	socket := socketFlag(f)
 	asJSON := f.Bool("json", false, "print JSON")
 	return c.does(k, func() int {
@@ -54,6 +55,7 @@ Checks:
 		if err != nil {
 			return c.fail(err)
 		}
+
 		checks, err := chooseChecks(append(selfchecks(), corpusChecks(cases)...), cases, f.Args())
 		if err != nil {
 			return c.hint("selftest", err)
@@ -61,17 +63,21 @@ Checks:
 		if err := os.Setenv(corpus.EnvName, corpus.EnvSecret); err != nil { // a private agent inherits it
 			return c.fail(err)
 		}
+
 		agent, err := c.connect(*socket)
 		if err != nil {
 			return c.fail(err)
 		}
+
 		ctx, stop := untilInterrupt(agent)
 		defer stop()
+
 		canaries, err := corpus.Plant()
 		if err != nil {
 			return c.fail(fmt.Errorf("selftest: create what the programs must not reach: %w", err))
 		}
 		defer canaries.Close()
+
 		if err := c.ensureTiny(ctx, agent); err != nil {
 			return c.fail(agent.explain(err))
 		}
@@ -79,6 +85,7 @@ Checks:
 			p := c.progress(fmt.Sprintf("%d checks", len(checks)))
 			defer p.end()
 		}
+
 		var all []selftestResult
 		var stopped, writeErr error
 		for _, k := range checks {
@@ -93,6 +100,7 @@ Checks:
 				writeErr = errors.Join(writeErr, err)
 			}
 		}
+
 		if *asJSON { // also the results before an early stop
 			text, err := json.MarshalIndent(all, "", "  ")
 			if err != nil {
@@ -104,6 +112,7 @@ Checks:
 			_, err = fmt.Fprintln(c.text(), selftestSummary(all))
 			writeErr = errors.Join(writeErr, err)
 		}
+
 		var by interrupted
 		switch {
 		case errors.As(context.Cause(ctx), &by):
@@ -116,6 +125,7 @@ Checks:
 		case slices.ContainsFunc(all, func(r selftestResult) bool { return !r.OK && !r.Skipped }):
 			return 1
 		}
+
 		return 0
 	})
 }
@@ -144,6 +154,7 @@ func selftestSummary(all []selftestResult) string {
 			failed++
 		}
 	}
+
 	line := fmt.Sprintf("%d passed, %d failed", passed, failed)
 	if skipped > 0 {
 		line += fmt.Sprintf(", %d skipped", skipped)
@@ -165,6 +176,7 @@ func chooseChecks(all []selfcheck, cases []corpus.Case, ids []string) ([]selfche
 	if len(ids) == 0 {
 		return all, nil
 	}
+
 	var out []selfcheck
 	for _, id := range ids {
 		i := slices.IndexFunc(all, func(k selfcheck) bool { return k.id == id })
@@ -178,6 +190,7 @@ func chooseChecks(all []selfcheck, cases []corpus.Case, ids []string) ([]selfche
 		}
 		out = append(out, all[i])
 	}
+
 	return out, nil
 }
 
@@ -186,6 +199,7 @@ func chooseChecks(all []selfcheck, cases []corpus.Case, ids []string) ([]selfche
 func runSelfcheck(ctx context.Context, a *agentHandle, k selfcheck, canaries *corpus.Canaries) (selftestResult, error) {
 	out := selftestResult{ID: k.id, Claim: k.claim, OK: true}
 	began := time.Now()
+
 	for _, s := range k.steps {
 		res, err := a.Run(ctx, s.runWith(canaries))
 		var refused *api.Error
@@ -196,6 +210,7 @@ func runSelfcheck(ctx context.Context, a *agentHandle, k selfcheck, canaries *co
 		if err != nil {
 			return out, err
 		}
+
 		wrong := s.judge(res, canaries)
 		if touched := canaries.Touched(); len(touched) > 0 {
 			wrong = strings.Join(append(touched, wrong), "; ")
@@ -205,6 +220,7 @@ func runSelfcheck(ctx context.Context, a *agentHandle, k selfcheck, canaries *co
 			break
 		}
 	}
+
 	out.TookNS = time.Since(began).Nanoseconds()
 	return out, nil
 }
@@ -220,10 +236,12 @@ func (c *cli) ensureTiny(ctx context.Context, a *agentHandle) error {
 	if slices.ContainsFunc(images, func(i api.Image) bool { return slices.Contains(i.Names, tinyImage) }) {
 		return nil
 	}
+
 	r, err := build.FindRecipe(tinyImage)
 	if err != nil {
 		return err
 	}
+
 	quiet := *c
 	quiet.stdout = io.Discard // stdout is the report's
 	return quiet.buildAndStore(ctx, a, r, tinyImage, build.Options{Cache: cacheDir()}, false)

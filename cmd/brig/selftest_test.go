@@ -83,19 +83,23 @@ func TestSelftestExcludesHarmfulPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer canaries.Close()
+
 	all := corpusChecks(cases)
 	if len(all) != 1 || all[0].id != "X-01" {
 		t.Fatalf("checks %+v; want X-01 alone", all)
 	}
+
 	judge := all[0].steps[0].judge
 	if bad := judge(api.Result{Verdict: api.OK}, canaries); bad != "" {
 		t.Errorf("a run that held is judged %q", bad)
 	}
+
 	for _, res := range []api.Result{{Verdict: api.Nonzero}, {Verdict: api.OK, Stdout: api.Bytes(corpus.Secret)}} {
 		if judge(res, canaries) == "" {
 			t.Errorf("%+v is judged to hold", res)
 		}
 	}
+
 	if _, err := chooseChecks(all, cases, []string{"X-02"}); err == nil || !strings.Contains(err.Error(), "fills a disk") {
 		t.Errorf("asked for X-02: %v; want the reason", err)
 	}

@@ -124,15 +124,18 @@ func serveCommand(c *cli) *cobra.Command {
 				return c.hint("serve", fmt.Errorf("SANDBOX_PORT=%.40q: %w", port, err))
 			}
 		}
+
 		if err := c.applySettings(f, "BRIG_SERVE_", os.Environ(), o.config); err != nil {
 			return c.hint("serve", err)
 		}
 		if f.NArg() > 0 {
 			return c.hint("serve", fmt.Errorf("unexpected argument %q", f.Arg(0)))
 		}
+
 		c.indexesOf(&o)
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
+
 		switch o.logFormat {
 		case "text":
 		case "json":
@@ -143,12 +146,14 @@ func serveCommand(c *cli) *cobra.Command {
 		default:
 			return c.hint("serve", fmt.Errorf("--log-format %q: write text, or json", o.logFormat))
 		}
+
 		if err := c.serve(ctx, stop, o); err != nil {
 			if lines, ok := c.stderr.(*logLines); ok {
 				lines.level = slog.LevelError
 			}
 			return c.fail(err)
 		}
+
 		return 0
 	})
 }
@@ -160,10 +165,12 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 	if err != nil {
 		return err
 	}
+
 	allow, internal, err := o.egressRules()
 	if err != nil {
 		return err
 	}
+
 	indexes, err := o.checkIndexes()
 	if err != nil {
 		return err
@@ -171,25 +178,30 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 	if keys != nil {
 		defer keys.Close()
 	}
+
 	runAs, err := chooseIdentity(o.user)
 	if err != nil {
 		return err
 	}
+
 	// 2. Take the address. No request is answered yet.
 	ln, err := o.listenOn()
 	if err != nil {
 		return err
 	}
 	defer ln.Close()
+
 	// 3. Find an agent, or start one as root, and build the missing images, which needs root too.
 	agent, err := c.connectAs(o.socket, runAs.uid, o.privateAgentArgs()...)
 	if err != nil {
 		return err
 	}
 	defer agent.Close()
+
 	if err := checkOtherAgents(ctx, agent, o.agentArgs); err != nil {
 		return err
 	}
+
 	languages, err := findLanguages(ctx, agent, o.images)
 	if err != nil {
 		return agent.explain(err)
@@ -212,12 +224,14 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 	if err := runAs.takeDataDir(o.dataDir); err != nil {
 		return err
 	}
+
 	asRoot := os.Geteuid() == 0
 	dirLock, err := lockDataDir(o.dataDir)
 	if err != nil {
 		return withDirRemedy(err, o.dataDir, runAs.uid, asRoot)
 	}
 	defer dirLock.Close()
+
 	// 4. Give up root for good. The agent identifies a caller by the user that connected, so no
 	// connection that root made may be left.
 	agent.Client.Close()
@@ -229,6 +243,7 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 		entered := unix.Access(filepath.Dir(o.keys), unix.X_OK) == nil
 		c.note("uid %d cannot open %s: keys that are written into this file are valid at once, those of a file that replaces it only after a restart: %s", runAs.uid, o.keys, keysRemedy(o.keys, entered, runAs.uid, runAs.gid))
 	}
+
 	store, err := history.Open(ctx, filepath.Join(o.dataDir, "history.db"),
 		history.RetentionLimits{Runs: o.historyRuns, Bytes: o.historyBytes})
 	if err != nil {
@@ -240,16 +255,19 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 	if o.verbose {
 		level = slog.LevelDebug
 	}
+
 	var log *slog.Logger
 	if lines, ok := c.stderr.(*logLines); ok {
 		log = slog.New(slog.NewJSONHandler(lines.to, &slog.HandlerOptions{Level: level}))
 	} else {
 		log = slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: level}))
 	}
+
 	problemsAt, err := filepath.Abs(filepath.Join(o.dataDir, problemsDir))
 	if err != nil {
 		return err
 	}
+
 	gatewayConfig := service.Config{
 		Agent: agent.Client, History: store, Keys: keys, TLS: config, Version: version, Log: log,
 		QueuePlaces: o.queue, Wait: o.wait, MaxBody: o.maxBody, MaxBlob: o.maxBlob, MaxBodies: o.bodies, MaxConns: o.conns,
@@ -261,10 +279,12 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 		Batches: filepath.Join(o.dataDir, batchesName), BatchSlots: o.batchSlots, BatchKeep: o.batchKeep,
 		BatchBytes: o.batchBytes,
 	}
+
 	g, err := service.New(ctx, gatewayConfig)
 	if err != nil {
 		return err
 	}
+
 	// 5. Serve requests. A second signal ends the process at once.
 	c.limitProcessors()
 	c.limitMemory(g.MaxMemory())
@@ -273,12 +293,15 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 	keeping.Go(func() { c.tuneGC(served) })
 	defer keeping.Wait()
 	defer done()
+
 	fmt.Fprintf(c.stderr, "brig serves %s; its documentation is at %s\n", ln.Addr(), o.url(ln.Addr()))
 	if o.keys != "" && config == nil && !o.isLocal() {
 		c.note("keys and programs are sent over the network unencrypted: set --tls-cert and --tls-key, or put a proxy with TLS in front")
 	}
+
 	ctx, unwatch := agent.cancelOnAgentEnd(ctx)
 	defer unwatch()
+
 	quiet := context.AfterFunc(ctx, func() {
 		stop()
 		if lost, is := errors.AsType[*api.Error](context.Cause(ctx)); is {
@@ -287,7 +310,9 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 		}
 		c.note("stopping: runs may continue for %v; a second signal ends them at once", o.grace)
 	})
+
 	defer quiet()
+
 	err = g.Serve(ctx, ln)
 	if lost, is := errors.AsType[*api.Error](context.Cause(ctx)); is {
 		return errors.Join(lost, err)
@@ -315,6 +340,7 @@ func (o serveOptions) check() (keys *auth.Keys, config *tls.Config, err error) {
 		}
 		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
+
 	return keys, config, cmp.Or(o.checkLimits(), o.checkHosts())
 }
 
@@ -348,6 +374,7 @@ func (o serveOptions) checkLimits() error {
 			return fmt.Errorf("--%s is %s: the least is %s, %s", b.flag, b.text(b.is), b.text(b.least), b.why)
 		}
 	}
+
 	return nil
 }
 
@@ -376,6 +403,7 @@ func lockDataDir(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		err = fmt.Errorf("%s is in use by another brig serve: stop that one, or choose another directory with --data-dir",

@@ -26,6 +26,7 @@ func (o serveOptions) checkHosts() error {
 			return fmt.Errorf("--host %q: write only a name, such as judge.example, without http://, port or path", h)
 		}
 	}
+
 	return nil
 }
 
@@ -65,8 +66,10 @@ func (o serveOptions) listenOn() (net.Listener, error) {
 			return nil, err
 		}
 	}
+
 	// A process that can connect may run programs, so restrict the mode, whatever the umask is.
 	defer syscall.Umask(syscall.Umask(0o117))
+
 	return net.Listen("unix", path)
 }
 
@@ -74,6 +77,7 @@ func (o serveOptions) url(at net.Addr) string {
 	if at.Network() == "unix" {
 		return "/docs/"
 	}
+
 	scheme := "http"
 	if o.cert != "" {
 		scheme = "https"
@@ -85,5 +89,6 @@ func (o serveOptions) url(at net.Addr) string {
 		}
 		return fmt.Sprintf("%s://%s/docs/", scheme, net.JoinHostPort(host, strconv.Itoa(tcp.Port)))
 	}
+
 	return fmt.Sprintf("%s://%s/docs/", scheme, at)
 }

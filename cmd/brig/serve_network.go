@@ -28,6 +28,7 @@ func (o serveOptions) egressRules() (allow, internal []api.AllowRule, err error)
 	case o.network == api.NetworkPublic && len(o.egressAllow) > 0:
 		return nil, nil, fmt.Errorf("--network public offers every public host, and --egress-allow lists hosts: use --network allow, or leave --egress-allow out")
 	}
+
 	for _, entry := range o.egressAllow {
 		r, err := api.ParseAllow(entry)
 		if err != nil {
@@ -35,6 +36,7 @@ func (o serveOptions) egressRules() (allow, internal []api.AllowRule, err error)
 		}
 		allow = append(allow, r)
 	}
+
 	for _, entry := range o.egressInternal {
 		r, err := egress.ParseInternal(entry)
 		if err != nil {
@@ -42,6 +44,7 @@ func (o serveOptions) egressRules() (allow, internal []api.AllowRule, err error)
 		}
 		internal = append(internal, r)
 	}
+
 	return allow, internal, nil
 }
 

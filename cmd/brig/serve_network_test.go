@@ -30,6 +30,7 @@ func TestServeNetworkFlags(t *testing.T) {
 			t.Errorf("%+v: %v", tt, err)
 		}
 	}
+
 	args := serveOptions{network: "allow", agentArgs: []string{"--slots=4"}}.privateAgentArgs()
 	if strings.Join(args, " ") != "--network=allow --slots=4" {
 		t.Errorf("a private agent gets %q", args)

@@ -62,6 +62,7 @@ func (c *cli) prepareInstallers(ctx context.Context, agent *agentHandle, languag
 	if os.Geteuid() != 0 {
 		return nil
 	}
+
 	for _, l := range languages {
 		p := l.Packages
 		if p == nil || !o.packages && *o.indexes[p.Kind] == "" {
@@ -71,5 +72,6 @@ func (c *cli) prepareInstallers(ctx context.Context, agent *agentHandle, languag
 			return err
 		}
 	}
+
 	return nil
 }

@@ -21,11 +21,13 @@ func TestServeAddressPrecedence(t *testing.T) {
 		_, port, _ = net.SplitHostPort(ln.Addr().String())
 		return port
 	}
+
 	short, long := taken(), taken()
 	file := filepath.Join(t.TempDir(), "f.yaml")
 	if err := os.WriteFile(file, []byte("listen: 127.0.0.1:"+long+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	inUse := func(port string) string { return "127.0.0.1:" + port + " is in use" } // so that the service does not start
 	for _, tt := range []struct {
 		name string

@@ -17,10 +17,12 @@ func TestDataDirIsLockedByOneService(t *testing.T) {
 	if _, err := lockDataDir(dir); err == nil || !strings.Contains(err.Error(), "--data-dir") {
 		t.Errorf("held twice: %v; want the name of --data-dir", err)
 	}
+
 	f.Close()
 	if f, err = lockDataDir(dir); err != nil {
 		t.Fatalf("held again: %v", err)
 	}
+
 	f.Close()
 }
 
@@ -34,6 +36,7 @@ func TestServeRefusesBoundsThatAreTooSmall(t *testing.T) {
 	if err := least.checkLimits(); err != nil {
 		t.Errorf("the least: %v", err)
 	}
+
 	for _, tt := range []struct {
 		set  func(*serveOptions)
 		want string

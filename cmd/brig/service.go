@@ -49,10 +49,13 @@ func (c *cli) withService(name, base string, do func(ctx context.Context, s serv
 	if u, err := url.Parse(at); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return c.hint(name, fmt.Errorf("address %q: write it as %s", at, serviceURL))
 	}
+
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
+
 	key := c.env("BRIG_API_KEY")
 	s := serviceHandle{client.New(at, key), at, key}
 	s.MaxAnswer = maxAnswer

@@ -58,6 +58,7 @@ func (c *cli) connectRunning(socket string) (*agentHandle, error) {
 	if socket == "" {
 		socket = c.env("BRIG_SOCKET")
 	}
+
 	if socket == "" {
 		socket = defaultSocket
 		probe, err := net.Dial("unix", socket)
@@ -69,6 +70,7 @@ func (c *cli) connectRunning(socket string) (*agentHandle, error) {
 			probe.Close()
 		}
 	}
+
 	return &agentHandle{Client: client.New(socket)}, nil
 }
 
@@ -85,6 +87,7 @@ Examples:
   brig session create --language python
   brig session create --rootfs tiny --memory 128M --pids 50 --wall 10s --idle 15m --life 2h
   brig session create --language python --volume thesis --volume-size 1G`)
+
 	var volume api.VolumeRequest
 	var ask api.SessionRequest
 	var env, labels []string
@@ -95,11 +98,13 @@ Examples:
 		"cpus":   "processors that the whole session uses at once",
 		"pids":   "processes and threads of the whole session",
 	}, api.OfBoth, api.OfSession)
+
 	limitFlags(f, &ask.ExecLimits, map[string]string{
 		"wall":   "time of a command from start to end",
 		"cpu":    "processor time of a command (default as --wall)",
 		"output": "bytes of a command's stdout and of its stderr",
 	}, api.OfExec)
+
 	f.Var(&ask.ExecLimits.Memory, "exec-memory", "memory of a command (default as --memory)")
 	f.Int64Var(&ask.ExecLimits.Pids, "exec-pids", 0, "processes and threads of a command (default as --pids)")
 	f.StringVar(&volume.Name, "volume", "",
@@ -119,6 +124,7 @@ Examples:
 	for _, name := range []string{"idle", "life", "volume-size"} {
 		f.Lookup(name).DefValue = "" // the text says it
 	}
+
 	wait := f.Duration("wait", time.Minute, "how long to wait for memory that others have reserved; 0 does not wait")
 	noBuild := f.Bool("no-build", false, "do not build or pull a missing language image")
 	var packages packageFlags
@@ -131,6 +137,7 @@ Examples:
 		if err == nil {
 			ask.Requirements, err = packages.requirements()
 		}
+
 		if err == nil {
 			ask.Env, ask.Labels = o.run.Env, o.run.Labels
 			if volume.Name != "" {
@@ -139,6 +146,7 @@ Examples:
 				err = fmt.Errorf("--volume-size, --volume-read-only and --volume-shared apply to a volume: add --volume NAME")
 			}
 		}
+
 		if ask.Language = strings.ToLower(ask.Language); ask.Language == "" && ask.Image == "" {
 			ask.Language = "python" // as brig run -c
 		}
@@ -151,6 +159,7 @@ Examples:
 		if err != nil {
 			return c.hint("session create", err)
 		}
+
 		return c.withRunningAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
 			s, err := c.createSession(ctx, agent, ask, packages.index, *wait, *noBuild)
 			switch {
@@ -183,9 +192,11 @@ func (c *cli) createSession(ctx context.Context, agent *agentHandle, ask api.Ses
 			return api.Session{}, err
 		}
 	}
+
 	if len(ask.Requirements) > 0 {
 		ask.Index = c.indexOf(l, index)
 	}
+
 	r := api.PackageRequest{Language: ask.Language, Requirements: ask.Requirements, Index: ask.Index}
 	return withPackages(ctx, c, agent, l, r, noBuild, func() (api.Session, error) {
 		return retryWhileBusy(ctx, c, wait,
@@ -225,6 +236,7 @@ func (c *cli) simple(name, text string, least, most int, more func(*pflag.FlagSe
 	if more != nil {
 		more(f)
 	}
+
 	return c.does(k, func() int {
 		if n := f.NArg(); n < least || n > most {
 			_, line, _ := strings.Cut(text, "Usage:\n  ")

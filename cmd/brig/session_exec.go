@@ -36,6 +36,7 @@ Examples:
 
 Flags go before ID: everything after ID belongs to the program. If one of these flags is
 there, brig prints a note, unless -- precedes it.`)
+
 	f.SetInterspersed(false)
 	o := new(runOptions)
 	l := &o.run.Limits
@@ -50,6 +51,7 @@ there, brig prints a note, unless -- precedes it.`)
 	for _, name := range []string{"wall", "cpu"} {
 		f.Lookup(name).DefValue = "" // as the session says
 	}
+
 	f.StringArrayVarP(&o.env, "env", "e", nil, "set a variable: `K=V` (repeatable)")
 	f.StringArrayVar(&o.collect, "collect", nil, "collect the files of /box that match `GLOB` (repeatable)")
 	f.StringVar(&o.out, "out", "", "write the collected files to this `DIR`")
@@ -66,6 +68,7 @@ there, brig prints a note, unless -- precedes it.`)
 		if len(words) == 0 {
 			return c.hint("session exec", fmt.Errorf("session exec needs the ID of a session"))
 		}
+
 		id, words := words[0], words[1:]
 		if len(words) > 0 && words[0] == "--" {
 			words = words[1:]
@@ -73,6 +76,7 @@ there, brig prints a note, unless -- precedes it.`)
 		if err := cmp.Or(o.checkQuiet(), o.planSurroundings()); err != nil {
 			return c.hint("session exec", err)
 		}
+
 		e := api.Exec{Argv: words, Env: o.run.Env, Limits: *l, Collect: api.Collect{Globs: o.collect}, Interactive: !o.json,
 			Timeline: o.run.Timeline}
 		switch {
@@ -87,10 +91,12 @@ there, brig prints a note, unless -- precedes it.`)
 			}
 			e.Source, e.SourceName = sourceBytes(text), filepath.Base(*source)
 		}
+
 		if len(words) == 0 && e.Source == nil {
 			return c.hint("session exec",
 				fmt.Errorf("there is nothing to execute: write -- CMD after the ID, or use -c CODE or --source FILE before it"))
 		}
+
 		err := e.Validate()
 		if err == nil && len(o.collect) > 0 && o.out == "" && !o.json && o.result == "" {
 			err = fmt.Errorf("--collect needs a destination: add --out DIR, --json or --result FILE")
@@ -109,12 +115,15 @@ func (c *cli) execInSession(o *runOptions, id string, e api.Exec) int {
 	if err := c.prepareResult(o); err != nil {
 		return c.fail(err)
 	}
+
 	agent, err := c.connectRunning(o.socket)
 	if err != nil {
 		return c.runFailed(o, err, false)
 	}
+
 	ctx, stop := untilInterrupt(agent)
 	defer stop()
+
 	var kept headTail
 	events := client.Events{Stdout: c.stdout, Stderr: io.MultiWriter(c.stderr, &kept),
 		Compiled: func(made api.Compilation) {
@@ -122,10 +131,12 @@ func (c *cli) execInSession(o *runOptions, id string, e api.Exec) int {
 				c.printCompilerOutput(made.Stdout, made.Stderr)
 			}
 		}}
+
 	var out, errs bytes.Buffer
 	if o.json {
 		events.Stdout, events.Stderr = &out, &errs
 	}
+
 	res, err := agent.ExecEvents(ctx, id, e, c.stdin, events)
 	if err != nil {
 		if e.Source == nil {
@@ -136,13 +147,16 @@ func (c *cli) execInSession(o *runOptions, id string, e api.Exec) int {
 		}
 		return c.runFailed(o, err, false)
 	}
+
 	if o.json && res.Stage == api.StageRun {
 		res.Stdout, res.Stderr = out.Bytes(), errs.Bytes()
 	}
+
 	seen := res
 	if len(seen.Stderr) == 0 {
 		seen.Stderr = kept.bytes()
 	}
+
 	o.refused = diagnose.RelevantRefusals("", seen) // the session knows its language
 	return c.report(o, res)
 }
@@ -169,6 +183,7 @@ Examples:
 		} else if words[1] == "-" {
 			return c.hint("session put", fmt.Errorf("standard input has no name: add one"))
 		}
+
 		var content io.Reader = c.stdin
 		if words[1] != "-" {
 			file, info, err := inputfile.Open(words[1])
@@ -179,6 +194,7 @@ Examples:
 			executable = executable || info.Mode()&0o111 != 0
 			content = file
 		}
+
 		return c.withRunningAgent(socket, func(ctx context.Context, agent *agentHandle) error {
 			return agent.files(words[0], volume).Put(ctx, name, content, executable)
 		})
@@ -201,11 +217,13 @@ Examples:
 			if len(words) == 2 {
 				return agent.files(words[0], volume).Get(ctx, words[1], c.stdout)
 			}
+
 			file, err := os.CreateTemp(filepath.Dir(words[2]), ".brig-*")
 			if err != nil {
 				return err
 			}
 			defer os.Remove(file.Name()) // fails once it has been renamed
+
 			err = agent.files(words[0], volume).Get(ctx, words[1], file)
 			if cerr := file.Close(); err == nil {
 				err = cerr
@@ -239,6 +257,7 @@ Examples:
 		if len(words) == 2 {
 			dir = words[1]
 		}
+
 		return c.withRunningAgent(socket, func(ctx context.Context, agent *agentHandle) error {
 			found, err := agent.files(words[0], volume).List(ctx, dir)
 			if err != nil {
@@ -248,16 +267,20 @@ Examples:
 				c.stdout.Write(marshal(found))
 				return nil
 			}
+
 			t := alignedTable(c.text())
 			for _, file := range found.Files {
 				fmt.Fprintf(t, "%s\t%d\t%q\n", file.Kind, file.Size, file.Name) // quoted: the name comes from a program
 			}
+
 			if err := t.Flush(); err != nil {
 				return err
 			}
+
 			for _, s := range found.Skipped {
 				c.note("%q is not listed: %s", s.Name, s.Reason)
 			}
+
 			if found.More {
 				c.note("the list is incomplete: there are more files than one list can hold")
 			}

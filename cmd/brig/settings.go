@@ -28,17 +28,20 @@ func (c *cli) applySettings(f *pflag.FlagSet, prefix string, environ []string, f
 		if g.Hidden { // help is no setting
 			return
 		}
+
 		known = append(known, g.Name)
 		variable := prefix + strings.ToUpper(strings.ReplaceAll(g.Name, "-", "_"))
 		value := c.env(variable)
 		if value == "" || given[g.Name] {
 			return
 		}
+
 		given[g.Name] = true
 		if err := f.Set(g.Name, value); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", variable, usage.FlagError(err)))
 		}
 	})
+
 	for _, entry := range environ {
 		variable, _, _ := strings.Cut(entry, "=")
 		name, ours := strings.CutPrefix(variable, prefix)
@@ -47,16 +50,19 @@ func (c *cli) applySettings(f *pflag.FlagSet, prefix string, environ []string, f
 			errs = append(errs, fmt.Errorf("%s: unknown setting %q%s", variable, name, settingRemedy(f, name)))
 		}
 	}
+
 	if file == "" {
 		file = f.Lookup("config").Value.String() // from the environment
 	}
 	if file == "" {
 		return errors.Join(errs...)
 	}
+
 	settings, err := readSettings(file)
 	if err != nil {
 		return errors.Join(append(errs, err)...)
 	}
+
 	seen := map[string]int{}
 	for _, s := range settings {
 		g, err := f.Lookup(s.name), error(nil)
@@ -68,11 +74,13 @@ func (c *cli) applySettings(f *pflag.FlagSet, prefix string, environ []string, f
 		case !given[s.name]:
 			err = s.apply(f, g)
 		}
+
 		seen[s.name] = s.line
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s:%d: %w", file, s.line, usage.FlagError(err)))
 		}
 	}
+
 	return errors.Join(errs...)
 }
 
@@ -127,13 +135,16 @@ func parseSettings(file string, raw []byte) ([]setting, error) {
 		}
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
+
 	if err := d.Decode(&more); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: the file has two documents: remove the second one, and the --- before it", file)
 	}
+
 	top := doc.Content[0]
 	if top.Kind != yaml.MappingNode {
 		return nil, fmt.Errorf("%s:%d: write settings as name: value", file, top.Line)
 	}
+
 	var all []setting
 	for i := 0; i+1 < len(top.Content); i += 2 {
 		name, value := top.Content[i], top.Content[i+1]
@@ -142,6 +153,7 @@ func parseSettings(file string, raw []byte) ([]setting, error) {
 		if s.list {
 			items = value.Content
 		}
+
 		for _, item := range items {
 			if item.Kind != yaml.ScalarNode || item.Tag == "!!null" {
 				return nil, fmt.Errorf("%s:%d: %s: write a value or a list of values, or leave the line out",
@@ -149,7 +161,9 @@ func parseSettings(file string, raw []byte) ([]setting, error) {
 			}
 			s.values = append(s.values, item.Value)
 		}
+
 		all = append(all, s)
 	}
+
 	return all, nil
 }

@@ -41,6 +41,7 @@ func applyTestSettings(t *testing.T, args []string, env map[string]string, file 
 	if err := f.Parse(args); err != nil {
 		t.Fatal(err)
 	}
+
 	path := ""
 	if file != "" {
 		path = filepath.Join(t.TempDir(), "f.yaml")
@@ -48,11 +49,13 @@ func applyTestSettings(t *testing.T, args []string, env map[string]string, file 
 			t.Fatal(err)
 		}
 	}
+
 	c := &cli{env: func(name string) string { return env[name] }}
 	environ := []string{"PATH=/bin"}
 	for name, value := range env {
 		environ = append(environ, name+"="+value)
 	}
+
 	err := c.applySettings(f, "B_", environ, path)
 	return s, path, err
 }
@@ -65,6 +68,7 @@ func TestApplySettings(t *testing.T) {
 		change(&s)
 		return s
 	}
+
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -162,6 +166,7 @@ func FuzzSettings(f *testing.F) {
 		"---\n", "? [a]\n: b\n", "a: !!binary eA==\n"} {
 		f.Add([]byte(text))
 	}
+
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		all, err := parseSettings("f.yaml", raw)
 		if err != nil {
@@ -170,6 +175,7 @@ func FuzzSettings(f *testing.F) {
 			}
 			return
 		}
+
 		lines, plain := bytes.Count(raw, []byte("\n"))+bytes.Count(raw, []byte("\r"))+1, yaml.Node{Kind: yaml.MappingNode}
 		text := func(s string) *yaml.Node {
 			return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s, Style: yaml.DoubleQuotedStyle}
@@ -187,13 +193,16 @@ func FuzzSettings(f *testing.F) {
 			}
 			plain.Content = append(plain.Content, text(s.name), value)
 		}
+
 		if len(all) == 0 {
 			return
 		}
+
 		written, err := yaml.Marshal(&plain)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		again, err := parseSettings("f.yaml", written)
 		same := slices.EqualFunc(all, again, func(a, b setting) bool {
 			return a.name == b.name && a.list == b.list && slices.Equal(a.values, b.values)

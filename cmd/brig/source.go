@@ -61,11 +61,13 @@ func interpreter(text []byte) string {
 	if path.Base(words[0]) != "env" {
 		return path.Base(words[0])
 	}
+
 	for _, w := range words[1:] {
 		if !strings.HasPrefix(w, "-") && !strings.Contains(w, "=") {
 			return path.Base(w)
 		}
 	}
+
 	return ""
 }
 

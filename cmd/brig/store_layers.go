@@ -22,20 +22,25 @@ func (c *cli) storeLayers(ctx context.Context, a *agentHandle, r oci.Request, fi
 	if err := needsRoot(); err != nil {
 		return false, err
 	}
+
 	who, err := c.chooseReader()
 	if err != nil {
 		return false, fmt.Errorf("read image: %w", err)
 	}
+
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+
 	p, err := c.startReader(ctx, who, r, file)
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
+
 	what := orDefault(r.Reference, name)
 	shown := c.progress("storing " + what)
 	defer func() { shown.end() }()
+
 	p.Progress = func(d oci.Amount) {
 		shown.setStep(fmt.Sprintf("%s of %s downloaded", formatSize(d.Bytes), formatSize(d.Of)))
 	}
@@ -54,6 +59,7 @@ func (c *cli) storeLayers(ctx context.Context, a *agentHandle, r oci.Request, fi
 		c.note("%s has %d layers of %s together, as they are downloaded", oneLine(r.Reference), len(img.Layers),
 			formatSize(sizeOf(img)))
 	}
+
 	s := &layerStore{agent: a, reader: p, shown: shown, img: img, spec: specOf(img), resumes: r.Reference != ""}
 	out, err := s.store(ctx, name)
 	if err != nil {
@@ -69,6 +75,7 @@ func (c *cli) storeLayers(ctx context.Context, a *agentHandle, r oci.Request, fi
 		c.stdout.Write(marshal(out))
 		return true, nil
 	}
+
 	fmt.Fprintf(c.text(), "stored as %s: %s, %d layers, %d of them new (%s)\n", name, img.Manifest, len(img.Layers),
 		len(s.stored), formatSize(sumSizes(s.stored)))
 	return true, nil
@@ -108,10 +115,12 @@ func (s *layerStore) store(ctx context.Context, name string) (out api.Image, err
 	if err := check.Check(); err != nil {
 		return out, api.Refuse(api.CodeBadRequest, "%w: nothing was stored", err)
 	}
+
 	for n := 1; ; n++ {
 		if err = s.sendMissing(ctx); err == nil {
 			out, err = s.agent.AddImage(ctx, s.spec, name)
 		}
+
 		switch {
 		case err == nil:
 			return out, nil
@@ -121,6 +130,7 @@ func (s *layerStore) store(ctx context.Context, name string) (out api.Image, err
 		default:
 			err = fmt.Errorf("%w; other commands remove its layers: wait until they end (brig rootfs gc, brig rootfs rm)", err)
 		}
+
 		if !s.resumes || isRefusal(err) {
 			err = errors.Join(err, s.abandon(ctx))
 		}
@@ -137,6 +147,7 @@ func isRefusal(err error) bool {
 func (s *layerStore) abandon(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer stop()
+
 	refused := make(chan struct{})
 	go func() { // ends with the reader
 		defer close(refused)
@@ -148,12 +159,14 @@ func (s *layerStore) abandon(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("remove layer %.19s: %w; brig rootfs gc removes it in an hour", l.Digest, err))
 		}
 	}
+
 	select {
 	case <-refused:
 	case <-ctx.Done():
 		errs = append(errs, s.reader.cmd.Process.Kill())
 		<-refused
 	}
+
 	return errors.Join(errs...)
 }
 
@@ -163,10 +176,12 @@ func (s *layerStore) sendMissing(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	known := map[string]int64{}
 	for _, l := range have {
 		known[l.Digest] = l.Size
 	}
+
 	need := []string{}
 	var total, room int64
 	seen := map[string]bool{}
@@ -181,6 +196,7 @@ func (s *layerStore) sendMissing(ctx context.Context) error {
 		}
 		seen[l.DiffID] = true
 	}
+
 	if err := checkSum(total); err != nil {
 		return err
 	}
@@ -193,11 +209,13 @@ func (s *layerStore) sendMissing(ctx context.Context) error {
 	if err := s.reader.Need(need); err != nil {
 		return err
 	}
+
 	for i := range need {
 		diffID, body, err := s.reader.Layer()
 		if err != nil {
 			return err
 		}
+
 		s.shown.setStep(fmt.Sprintf("layer %d of %d", i+1, len(need)))
 		limited := &boundedBody{r: body, left: rootfs.MaxImageBytes() - total + tarOverhead}
 		l, err := s.agent.ImportLayer(ctx, limited, diffID)
@@ -207,6 +225,7 @@ func (s *layerStore) sendMissing(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("layer %.19s: %w", diffID, err)
 		}
+
 		s.stored = append(s.stored, l)
 		total += l.Size
 		if err := checkSum(total); err != nil {
@@ -216,6 +235,7 @@ func (s *layerStore) sendMissing(ctx context.Context) error {
 			return err
 		}
 	}
+
 	return nil
 }
 

@@ -32,9 +32,11 @@ func closestWord(name string, all []string) string {
 			begin = append(begin, w)
 		}
 	}
+
 	if len(begin) == 1 {
 		return begin[0]
 	}
+
 	best, least := "", 3
 	for _, w := range all {
 		most := 0
@@ -48,6 +50,7 @@ func closestWord(name string, all []string) string {
 			best, least = w, d
 		}
 	}
+
 	return best
 }
 
@@ -59,9 +62,11 @@ func editDistance(a, b string) int {
 		d[i] = make([]int, len(b)+1)
 		d[i][0] = i
 	}
+
 	for j := range d[0] {
 		d[0][j] = j
 	}
+
 	for i := 1; i <= len(a); i++ {
 		for j := 1; j <= len(b); j++ {
 			differ := 1
@@ -74,5 +79,6 @@ func editDistance(a, b string) int {
 			}
 		}
 	}
+
 	return d[len(a)][len(b)]
 }

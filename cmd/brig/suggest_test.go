@@ -38,6 +38,7 @@ func TestRemediesNameFlagsThatExist(t *testing.T) {
 			p.Flags.VisitAll(func(f *pflag.Flag) { have[f.Name] = true })
 		}
 	}
+
 	have["slots"] = true // a flag of brigd
 	named := regexp.MustCompile(`--([a-z-]+)`)
 	for _, c := range flagRemedies {

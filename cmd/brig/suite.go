@@ -58,6 +58,7 @@ func (s *suiteFlags) check(r api.Run) error {
 			return fmt.Errorf("--suite %s: %w", s.report, err)
 		}
 	}
+
 	probe := api.Run{Language: "any", Suite: s.request()}
 	return probe.Validate()
 }
@@ -94,14 +95,17 @@ func openSuite(name string) (*problem.Problem, openTree, error) {
 		only = func(file string) bool { return file == base }
 		name = filepath.Dir(name)
 	}
+
 	whole, err := problem.Open(name)
 	if err != nil {
 		return nil, openTree{}, err
 	}
+
 	tree := whole.Only(only)
 	if len(tree.Names()) == 0 {
 		return nil, openTree{}, errors.Join(fmt.Errorf("%s: there are no files in it", name), whole.Close())
 	}
+
 	p := &problem.Problem{Format: "tests", Name: name, Compare: new(problem.Builtin),
 		Include: []problem.Include{{Files: tree.Names()}}}
 	return p, openTree{tree, whole}, nil
@@ -114,6 +118,7 @@ func (g *grading) prepareSuite(ctx context.Context) error {
 	if o.report == "" {
 		return nil
 	}
+
 	g.suite = o.request()
 	r := g.o.run
 	r.Suite = g.suite
@@ -124,6 +129,7 @@ func (g *grading) prepareSuite(ctx context.Context) error {
 		}
 		r.Language = l.Name
 	}
+
 	if probe, ok, err := suite.Probe(r); err != nil || ok {
 		if err == nil {
 			err = g.probeSuite(ctx, probe, o.language("", nil))
@@ -132,6 +138,7 @@ func (g *grading) prepareSuite(ctx context.Context) error {
 			return fmt.Errorf("--suite %s: %w", o.report, err)
 		}
 	}
+
 	if o.solution == "" {
 		return nil
 	}
@@ -158,6 +165,7 @@ func (g *grading) runSolution(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("--solution: %w", err)
 	}
+
 	l, err := g.prepare(ctx, g.o.run.Language, source{ext: filepath.Ext(name), interpreter: interpreter(text)})
 	if err != nil {
 		return fmt.Errorf("--solution %s: %w", name, err)
@@ -165,14 +173,17 @@ func (g *grading) runSolution(ctx context.Context) error {
 	if err := g.readProblem(ctx); err != nil {
 		return err
 	}
+
 	r, err := g.request(grade.Submission{Main: filepath.Base(name), Text: text}, l.Name)
 	if err != nil {
 		return fmt.Errorf("--solution %s: %w", name, err)
 	}
+
 	res, e := g.execute(ctx, r, nil)
 	if e != nil {
 		return fmt.Errorf("--solution %s: %w", name, e)
 	}
+
 	output := res.Stdout
 	if res = suite.Read(*g.suite, res); res.Summary == nil || res.Summary.Accepted < res.Summary.Tests {
 		why := string(output)
@@ -184,6 +195,7 @@ func (g *grading) runSolution(ctx context.Context) error {
 		}
 		return fmt.Errorf("--solution %s does not pass every case: %s", name, oneLine(why))
 	}
+
 	for _, one := range res.Tests {
 		g.cases = append(g.cases, one.ID)
 	}
@@ -242,6 +254,7 @@ func (g *grading) columns(rows []grade.Row) []string {
 	if g.cases != nil {
 		return g.cases
 	}
+
 	var all []string
 	count, reports := map[string]int{}, 0
 	for _, row := range rows {
@@ -255,5 +268,6 @@ func (g *grading) columns(rows []grade.Row) []string {
 			}
 		}
 	}
+
 	return slices.DeleteFunc(all, func(id string) bool { return 2*count[id] < reports || id == suite.Whole })
 }

@@ -66,6 +66,7 @@ func (t *testTable) show(all bool) {
 	if t.terminal {
 		fmt.Fprint(t.out, "\r\x1b[K") // erase the line that counts
 	}
+
 	for ; t.shown < len(t.ids); t.shown++ {
 		one, ok := t.ended[t.ids[t.shown]]
 		if !ok && !all {
@@ -75,6 +76,7 @@ func (t *testTable) show(all bool) {
 			t.row(one)
 		}
 	}
+
 	if t.terminal && !all {
 		fmt.Fprintf(t.out, "%d of %d", len(t.ended), len(t.ids))
 	}
@@ -87,14 +89,17 @@ func (t *testTable) row(one api.TestResult) {
 		fmt.Fprintf(t.out, "%-*s  %-6s  %-12s  %9s  %9s  %s\n", t.width, "TEST", "RESULT", "VERDICT",
 			"CPU(ms)", "MEM(MiB)", "WHY")
 	}
+
 	verdict := string(one.Result.Verdict)
 	if one.Result.Verdict == api.OK {
 		verdict = string(cmp.Or(one.Answer, api.Accepted))
 	}
+
 	ended := fmt.Sprintf("%-6s  %-12s", grade.Word(one), verdict)
 	if t.terminal && !one.Accepted() {
 		ended = "\x1b[31m" + ended + "\x1b[m"
 	}
+
 	line := fmt.Sprintf("%-*s  %s  %9s  %9s  %s", t.width, quoteUnprintable(one.ID), ended, inMillis(one.Result.Usage.CPU),
 		inMiB(memoryOf(one.Result.Usage)), oneLine(whyFailed(one)))
 	fmt.Fprintln(t.out, strings.TrimRight(line, " "))
@@ -113,6 +118,7 @@ func whyFailed(one api.TestResult) string {
 	case one.Result.Verdict == api.OK:
 		return ""
 	}
+
 	_, why, _ := strings.Cut(verdictText(one.Result, ""), ": ")
 	why, _, _ = strings.Cut(why, " (")
 	return why
@@ -146,6 +152,7 @@ func (t *testTable) end(res api.Result) {
 	if s == nil || t.silent {
 		return
 	}
+
 	line := summaryText(*s)
 	if s.Ran == 0 && res.Verdict == api.CompileError {
 		line = "CE: " + line
@@ -157,6 +164,7 @@ func (t *testTable) end(res api.Result) {
 		line += fmt.Sprintf("; at most %s ms of processor time and %s MiB of memory", inMillis(api.Known(s.MaxCPU, "")),
 			inMiB(api.Known(maxMemory(res.Tests), "")))
 	}
+
 	fmt.Fprintln(t.out, oneLine(line))
 }
 
@@ -187,6 +195,7 @@ func firstFailure(res api.Result, profile string) string {
 		}
 		return text
 	}
+
 	return ""
 }
 

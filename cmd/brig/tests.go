@@ -43,6 +43,7 @@ func (o *runOptions) checkTests(c *cli) (err error) {
 	if err := o.suite.check(o.run); err != nil {
 		return err
 	}
+
 	if o.testsDir == "" {
 		switch {
 		case o.suite.report != "":
@@ -54,6 +55,7 @@ func (o *runOptions) checkTests(c *cli) (err error) {
 		}
 		return nil
 	}
+
 	if err := o.checkOneProgram(); err != nil {
 		return err
 	}
@@ -66,10 +68,12 @@ func (o *runOptions) checkTests(c *cli) (err error) {
 	if o.run.Compare.Tolerance != 0 && o.run.Compare.How == "" {
 		o.run.Compare.How = api.CompareFloat
 	}
+
 	p, tree, err := c.openProblem(o.testsDir)
 	if err != nil {
 		return fmt.Errorf("--tests %w", err)
 	}
+
 	o.problem = p
 	if err := errors.Join(p.Whole(), tree.Close()); err != nil { // before an image is built for nothing
 		return fmt.Errorf("--tests %s: %w", o.testsDir, err)
@@ -85,10 +89,12 @@ func (c *cli) readTests(ctx context.Context, agent *agentHandle, o *runOptions) 
 		return err
 	}
 	defer tree.Close()
+
 	x, err := c.newExecutor(ctx, agent, o.wait, o.noBuild)
 	if err != nil {
 		return err
 	}
+
 	loader := grade.Loader{Problem: p, Tree: tree.Tree, Put: x.put(ctx)}
 	common, err := loader.Common()
 	if err != nil {
@@ -97,6 +103,7 @@ func (c *cli) readTests(ctx context.Context, agent *agentHandle, o *runOptions) 
 	if err := x.prepareChecker(ctx, common); err != nil {
 		return err
 	}
+
 	grade.Apply(&o.run, common, p.Limits.Time, x.ceiling)
 	o.run.Source = sourceBytes(loader.Source(o.run.Language, o.run.Source))
 	o.run.Files, err = loader.Included(o.run.Language, o.run.Files)
@@ -110,19 +117,23 @@ func (o *runOptions) checkOneProgram() error {
 	if o.hasDash || o.hasCode || o.isCommand() || slices.Contains(o.args[1:], "--") {
 		return nil
 	}
+
 	var more []string
 	for _, w := range o.args[1:] {
 		if _, err := os.Stat(w); err == nil {
 			more = append(more, w)
 		}
 	}
+
 	if len(more) == 0 {
 		return nil
 	}
+
 	what := more[0] + " follows"
 	if n := len(more) - 1; n > 0 {
 		what = fmt.Sprintf("%s and %d more follow", more[0], n)
 	}
+
 	return fmt.Errorf("--tests judges one program, but %s %s: to judge each: brig grade %s %s %s; to pass files as arguments write -- before %[2]s",
 		what, o.args[0], shellWord(o.testsDir), shellWord(o.args[0]), strings.Join(shellWords(more), " "))
 }

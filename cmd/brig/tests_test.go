@@ -54,6 +54,7 @@ func TestTableOfTests(t *testing.T) {
 			Result: api.Result{Verdict: v, ExitCode: 3, SignalName: "SIGSEGV", Signal: 11, Limits: api.Defaults().Resolve(),
 				Usage: api.Usage{CPU: api.Known(cpu, ""), Memory: api.Known(charged, ""), MaxRSS: api.Known(resident, "")}}}
 	}
+
 	wrong := one("10", api.OK, api.WrongAnswer, 13_600_000, 12<<10, 3<<20)
 	wrong.Difference = "line 1: expected 3"
 	unknown := api.TestResult{ID: "u",
@@ -63,15 +64,18 @@ func TestTableOfTests(t *testing.T) {
 		one("12", api.MemoryLimit, "", 0, 512<<20, 0), one("13", api.Nonzero, "", 0, 0, 0), one("14", api.Signaled, "", 0, 0, 0),
 		one("15", api.OutputLimit, "", 0, 0, 0), unknown,
 	}
+
 	o := &runOptions{testsDir: "tests", problem: new(problem.Problem)}
 	for _, r := range tests {
 		o.problem.Tests = append(o.problem.Tests, problem.Test{ID: r.ID})
 	}
+
 	var out bytes.Buffer
 	table := newTestTable(&cli{stdout: &out}, o)
 	for _, r := range tests {
 		table.events().Test(r)
 	}
+
 	table.end(api.Result{Verdict: api.MemoryLimit, Tests: tests,
 		Summary: &api.Summary{Tests: 8, Ran: 8, Accepted: 1, FirstFailed: "10", Verdict: api.MemoryLimit, MaxCPU: 1_001_000_000}})
 	const want = `TEST    RESULT  VERDICT         CPU(ms)   MEM(MiB)  WHY
@@ -85,6 +89,7 @@ sub/11  TLE     wall-limit       1001.0      400.0  ran for 30s
 u       -       canceled        unknown    unknown
 1 of 8 accepted, first failed: 10, worst verdict: memory-limit; at most 1001.0 ms of processor time and 512.0 MiB of memory
 `
+
 	if out.String() != want {
 		t.Errorf("it is\n%s\nwant\n%s", out.String(), want)
 	}

@@ -58,10 +58,12 @@ func timelineText(r api.Result) string {
 		line("timeline", fmt.Sprintf("no points: the program ended within %s", every))
 		return b.String()
 	}
+
 	points := "points, one"
 	if len(t.Memory) == 1 {
 		points = "point,"
 	}
+
 	line("timeline", fmt.Sprintf("%d %s every %s", len(t.Memory), points, every))
 	processors := columns(t.CPU, func(before int64, part []int64) float64 {
 		return float64(part[len(part)-1]-before) / float64(int64(len(part))*t.Every)

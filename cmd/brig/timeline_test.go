@@ -42,6 +42,7 @@ func TestTimelineTextOfManyPoints(t *testing.T) {
 	for i := range l.CPU {
 		l.CPU[i] = int64(i+1) / 2 * 5e6 // in every second point
 	}
+
 	got := strings.Split(timelineText(api.Result{Timeline: &l}), "\n")
 	if bars := strings.Fields(got[1])[2]; len([]rune(bars)) != timelineWidth || strings.Count(bars, "█") != 1 ||
 		strings.Count(bars, "▁") != timelineWidth-1 {

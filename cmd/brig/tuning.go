@@ -49,8 +49,10 @@ func (c *cli) tuneGC(ctx context.Context) {
 	if c.env("GOGC") != "" || c.env("GOMEMLIMIT") != "" {
 		return
 	}
+
 	tick := time.NewTicker(gcTuneInterval)
 	defer tick.Stop()
+
 	now := 0
 	for {
 		if want := gcPercentFor(liveMemory()); want != now {

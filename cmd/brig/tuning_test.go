@@ -22,11 +22,13 @@ func TestGCPercentIsBounded(t *testing.T) {
 // The percentage follows the memory in use, in both directions.
 func TestTuneGCFollowsMemoryInUse(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
+
 	percent := func() int {
 		s := []metrics.Sample{{Name: "/gc/gogc:percent"}}
 		metrics.Read(s)
 		return int(s[0].Value.Uint64())
 	}
+
 	wait := func(want func(int) bool) {
 		t.Helper()
 		for end := time.Now().Add(10 * time.Second); !want(percent()); time.Sleep(20 * time.Millisecond) {
@@ -35,6 +37,7 @@ func TestTuneGCFollowsMemoryInUse(t *testing.T) {
 			}
 		}
 	}
+
 	c := &cli{env: func(string) string { return "" }}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})

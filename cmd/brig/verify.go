@@ -20,6 +20,7 @@ Usage:
 Examples:
   sudo brig rootfs verify
   sudo brig rootfs verify python`)
+
 	asJSON := f.Bool("json", false, "print JSON")
 	socket := socketFlag(f)
 	return c.does(k, func() int {
@@ -27,8 +28,10 @@ Examples:
 		if err != nil {
 			return c.fail(err)
 		}
+
 		ctx, stop := untilInterrupt(agent)
 		defer stop()
+
 		names := f.Args()
 		if len(names) == 0 {
 			stored, err := agent.Images(ctx)
@@ -39,6 +42,7 @@ Examples:
 				names = append(names, append(img.Names, img.Digest)[0])
 			}
 		}
+
 		all := make([]api.Verified, 0, len(names))
 		code := 0
 		for i, name := range names {
@@ -51,11 +55,13 @@ Examples:
 			if !v.OK() {
 				code = 1
 			}
+
 			all = append(all, v)
 			if !*asJSON {
 				c.printVerified(name, v)
 			}
 		}
+
 		if *asJSON {
 			c.stdout.Write(marshal(all))
 		}
@@ -69,6 +75,7 @@ func (c *cli) printVerified(name string, v api.Verified) {
 		says = fmt.Sprintf("%d changed, %d missing, %d extra: build or import it again, which replaces it", len(v.Changed),
 			len(v.Missing), len(v.Extra))
 	}
+
 	fmt.Fprintf(c.text(), "%s: %d members, %s: %s\n", name, v.Members, formatSize(v.Bytes), says)
 	for _, list := range []struct {
 		what  string

@@ -23,30 +23,36 @@ Usage:
 Example:
   brig version
   brig version --json`)
+
 	socket := f.String("socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
 	asJSON := f.Bool("json", false, "print JSON")
 	return c.does(k, func() int {
 		at := cmp.Or(*socket, c.env("BRIG_SOCKET"), defaultSocket)
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
+
 		agent := client.New(at)
 		defer agent.Close()
+
 		v := versions{Version: version, OS: goruntime.GOOS, Arch: goruntime.GOARCH, Go: goruntime.Version()}
 		if !*asJSON {
 			fmt.Fprintf(c.text(), "brig %s %s/%s %s\n", v.Version, v.OS, v.Arch, v.Go)
 		}
+
 		switch h, err := agent.Health(ctx); {
 		case err == nil:
 			v.Agent = &agentVersion{Version: h.Version, Socket: at}
 		case *socket != "":
 			return c.fail(err)
 		}
+
 		switch {
 		case *asJSON:
 			c.stdout.Write(marshal(v))
 		case v.Agent != nil:
 			fmt.Fprintf(c.text(), "brigd %s at %s\n", orDefault(v.Agent.Version, "of an unknown version"), at)
 		}
+
 		return 0
 	})
 }

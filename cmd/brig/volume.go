@@ -56,6 +56,7 @@ Usage:
 
 Examples:
   brig volume ls`)
+
 	asJSON := f.Bool("json", false, "print JSON")
 	socket := socketFlag(f)
 	return c.does(k, func() int {
@@ -84,6 +85,7 @@ Usage:
 
 Examples:
   brig volume rm thesis`)
+
 	socket := socketFlag(f)
 	return c.does(k, func() int {
 		if f.NArg() == 0 {

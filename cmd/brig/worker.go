@@ -103,6 +103,7 @@ func (o *workerOptions) check(f *pflag.FlagSet) error {
 	case o.slots < 0:
 		return errors.New("--slots: at least one job at once")
 	}
+
 	if err := o.permits.check(); err != nil {
 		return err
 	}
@@ -115,6 +116,7 @@ func (c *cli) work(o *workerOptions) error {
 	if err != nil {
 		return err
 	}
+
 	level := slog.LevelInfo
 	switch {
 	case o.quiet:
@@ -122,16 +124,20 @@ func (c *cli) work(o *workerOptions) error {
 	case o.verbose:
 		level = slog.LevelDebug
 	}
+
 	log := slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: level}))
 	target.Log = log
 	agent, err := c.connectAs(o.socket, os.Geteuid())
 	if err != nil {
 		return err
 	}
+
 	interrupt, stop := untilInterrupt(agent)
 	defer stop()
+
 	ctx, drain := context.WithCancel(interrupt)
 	defer drain()
+
 	x, err := c.newExecutor(ctx, agent, time.Minute, true)
 	if err != nil {
 		return agent.explain(err)
@@ -139,34 +145,41 @@ func (c *cli) work(o *workerOptions) error {
 	if o.slots > 0 {
 		x.slots = o.slots
 	}
+
 	size := int64(o.cacheSize)
 	if size == 0 {
 		size = maxBatchBlobs
 	}
+
 	kept, err := openContents(size)
 	if err != nil {
 		return err
 	}
+
 	engine, err := jetstream.Connect(target)
 	if err != nil {
 		return err
 	}
 	defer engine.Close()
+
 	w := newWorker(x, engineJobs(engine), o.name, func(ctx context.Context, digest string) ([]byte, error) {
 		if content, ok := readShared(o.blobs, digest); ok {
 			return content, nil
 		}
 		return fetchBlob(ctx, kept, engine, digest)
 	}, log)
+
 	w.Refuse, w.Drain = o.permits.refuse, o.drain
 	if w.Images, err = x.imageDigests(ctx); err != nil {
 		return agent.explain(err)
 	}
+
 	stopMetrics, err := c.serveMetrics(o.metrics, workerFigures(w))
 	if err != nil {
 		return err
 	}
 	defer stopMetrics()
+
 	return o.serve(ctx, drain, w, x, engine, log)
 }
 
@@ -178,11 +191,13 @@ func (o *workerOptions) serve(ctx context.Context, drain func(), w *worker.Worke
 		return err
 	}
 	defer endCancel()
+
 	endDrain, err := engine.OnDrain(o.name, drain)
 	if err != nil {
 		return err
 	}
 	defer endDrain()
+
 	state := jetstream.WorkerState{Name: o.name, Pool: o.engine.pool, Version: version, Slots: x.slots,
 		Languages: maps.Clone(w.Images), Aliases: map[string]string{}}
 	for _, l := range x.languages {
@@ -190,6 +205,7 @@ func (o *workerOptions) serve(ctx context.Context, drain func(), w *worker.Worke
 			state.Aliases[alias], w.Images[alias] = l.Name, w.Images[l.Name]
 		}
 	}
+
 	if images := slices.DeleteFunc(slices.Sorted(maps.Keys(state.Languages)),
 		func(l string) bool { return state.Languages[l] == "" }); len(images) > 0 {
 		log.Info("the worker has started", "name", o.name, "pool", o.engine.pool, "slots", x.slots, "languages",
@@ -197,6 +213,7 @@ func (o *workerOptions) serve(ctx context.Context, drain func(), w *worker.Worke
 	} else {
 		log.Warn("the worker has started, but its agent has no image of a language, so jobs are given back: build or copy images (brig rootfs build NAME), and start the worker again", "name", o.name, "pool", o.engine.pool)
 	}
+
 	done := make(chan struct{})
 	reported := make(chan struct{})
 	go func() {
@@ -208,9 +225,11 @@ func (o *workerOptions) serve(ctx context.Context, drain func(), w *worker.Worke
 	<-reported
 	leave, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
+
 	if err := engine.Leave(leave, o.name); err != nil {
 		log.Warn("the worker stays in the list of the engine for half a minute", "err", err)
 	}
+
 	log.Info("the worker has ended")
 	return nil
 }
@@ -222,6 +241,7 @@ func (o *workerOptions) report(ctx context.Context, done <-chan struct{}, w *wor
 	state jetstream.WorkerState, log *slog.Logger) {
 	tick := time.NewTicker(reportInterval)
 	defer tick.Stop()
+
 	draining := ctx.Done()
 	for {
 		state.InFlight, state.Reported, state.Draining = w.InFlight(), time.Now().UTC(), ctx.Err() != nil
@@ -229,6 +249,7 @@ func (o *workerOptions) report(ctx context.Context, done <-chan struct{}, w *wor
 		if err := engine.Report(call, state); err != nil {
 			log.Debug("report to the engine", "err", err)
 		}
+
 		cancel()
 		select {
 		case <-tick.C:
@@ -248,10 +269,12 @@ func (o *workerOptions) target() (jetstream.Target, error) {
 		if err != nil {
 			return t, err
 		}
+
 		var k workerKey
 		if err := json.Unmarshal(text, &k); err != nil {
 			return t, fmt.Errorf("%s is no key of brig worker-key: %w", o.key, err)
 		}
+
 		t.Seed, t.Certificate = k.Seed, k.Certificate
 		if o.name != "" && o.name != k.Name {
 			return t, fmt.Errorf("--name %s: the key is that of %s, and the engine knows no other name for it", o.name, k.Name)
@@ -260,6 +283,7 @@ func (o *workerOptions) target() (jetstream.Target, error) {
 			return t, fmt.Errorf("--pool %s: the key is for the pool %s: make one with brig worker-key --pool", o.engine.pool,
 				k.Pool)
 		}
+
 		o.engine.pool = cmp.Or(k.Pool, defaultPool)
 		if o.name = k.Name; t.URL == "" {
 			t.URL = k.Engine
@@ -268,6 +292,7 @@ func (o *workerOptions) target() (jetstream.Target, error) {
 			return t, fmt.Errorf("%s: %w", o.key, err)
 		}
 	}
+
 	if o.name == "" {
 		host, err := os.Hostname()
 		if err != nil {
@@ -275,6 +300,7 @@ func (o *workerOptions) target() (jetstream.Target, error) {
 		}
 		o.name = strings.ToLower(strings.ReplaceAll(host, ".", "-"))
 	}
+
 	t.Worker, t.Pool = o.name, o.engine.pool
 	return t, jetstream.CheckName("worker", o.name)
 }

@@ -46,6 +46,7 @@ func workerKeyCommand(c *cli) *cobra.Command {
 		if err != nil {
 			return c.fail(err)
 		}
+
 		if *list {
 			all, err := readWorkers(dir)
 			if err != nil {
@@ -60,9 +61,11 @@ func workerKeyCommand(c *cli) *cobra.Command {
 			}
 			return 0
 		}
+
 		if f.NArg() != 1 {
 			return c.hint("worker-key", errors.New("name one worker"))
 		}
+
 		name := f.Arg(0)
 		if err := errors.Join(jetstream.CheckName("worker", name), jetstream.CheckName("pool", *pool)); err != nil {
 			return c.hint("worker-key", err)
@@ -79,6 +82,7 @@ func workerKeyCommand(c *cli) *cobra.Command {
 		if err := checkEngineURL(*url); err != nil {
 			return c.hint("worker-key", err)
 		}
+
 		key := workerKey{Name: name, Pool: *pool, Engine: *url}
 		if *forNATS {
 			err = c.natsKey(&key)
@@ -91,6 +95,7 @@ func workerKeyCommand(c *cli) *cobra.Command {
 		if err := keepSecret(c.stdout); err != nil {
 			return c.fail(err)
 		}
+
 		c.stdout.Write(marshal(key))
 		return 0
 	})

@@ -18,6 +18,7 @@ func TestHelpAndDocsHaveEveryFlag(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
+
 	stdout := os.Stdout
 	os.Stdout = out
 	_, err = parse([]string{"--help"})
@@ -25,20 +26,24 @@ func TestHelpAndDocsHaveEveryFlag(t *testing.T) {
 	if !errors.Is(err, pflag.ErrHelp) {
 		t.Fatalf("--help gives %v", err)
 	}
+
 	help, err := os.ReadFile(out.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	docs, err := os.ReadFile("../../docs/operating.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	flags := regexp.MustCompile(`(?m)^ +(?:-\w, )?(--[a-z-]+)`).FindAllStringSubmatch(string(help), -1)
 	for _, f := range flags {
 		if !regexp.MustCompile("`" + f[1] + "[` ]").Match(docs) {
 			t.Errorf("docs/operating.md does not have %s", f[1])
 		}
 	}
+
 	if len(flags) < 25 {
 		t.Errorf("%d flags were looked at: where are the others?", len(flags))
 	}
@@ -59,14 +64,17 @@ func TestFlagErrorsSayWhatToWrite(t *testing.T) {
 			t.Errorf("%s %s: %v; want %q", tt.flag, tt.value, err, tt.want)
 		}
 	}
+
 	for _, tt := range []struct{ group, want string }{{"", "--group GROUP lets"}, {"judges", "members of judges"}} {
 		if got := socketUsers(tt.group); !strings.Contains(got, tt.want) {
 			t.Errorf("group %q: for %s; want %q", tt.group, got, tt.want)
 		}
 	}
+
 	if os.Geteuid() != 0 {
 		return // the following is checked for root only
 	}
+
 	for _, tt := range []struct{ flag, value, want string }{
 		{"--slots", "-1", "--slots is -1: set the maximum"},
 		{"--memory", "1K", "--memory is 1K: the least is 4M"},

@@ -70,6 +70,7 @@ func main() {
 	if errors.Is(err, pflag.ErrHelp) {
 		return
 	}
+
 	switch {
 	case err != nil:
 	case f.sweep:
@@ -79,6 +80,7 @@ func main() {
 			err = serve(f)
 		}
 	}
+
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "brigd:", err)
 		os.Exit(1)
@@ -141,6 +143,7 @@ func parse(args []string) (flags, error) {
 			usage.LimitFlag(set, row, &f.ceiling, "max-"+row.Flag(), row.Top)
 		}
 	}
+
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "log every run")
 	set.BoolVar(&f.sweep, "sweep", false,
 		"remove what killed agents left below --run-dir, print the ids of these agents, and exit; every start does this too")
@@ -152,6 +155,7 @@ func parse(args []string) (flags, error) {
 	if err := set.MarkHidden("man"); err != nil {
 		return f, err
 	}
+
 	set.Usage = func() { fmt.Printf("%s\n\nFlags:\n%s", about, set.FlagUsages()) } // called for --help only
 	if err := set.Parse(args); err != nil {
 		if !errors.Is(err, pflag.ErrHelp) {
@@ -174,12 +178,14 @@ func parse(args []string) (flags, error) {
 	if f.private && f.lifelineFD < 0 {
 		f.lifelineFD = 4
 	}
+
 	switch {
 	case len(set.Args()) > 0:
 		return f, fmt.Errorf("unexpected argument %q; see brigd --help", set.Arg(0))
 	case os.Geteuid() != 0:
 		return f, errors.New("must run as root: it creates namespaces, mounts and cgroups; try sudo brigd")
 	}
+
 	switch {
 	case f.slots < 0:
 		return f, fmt.Errorf("--slots is %d: set the maximum number of concurrent runs, or leave it out", f.slots)
@@ -200,6 +206,7 @@ func parse(args []string) (flags, error) {
 	case f.sessions == 0:
 		f.sessions = -1 // not the default
 	}
+
 	if f.volumes.Dir == "" {
 		f.volumes.Dir = filepath.Join(f.dataDir, "volumes")
 	}
@@ -214,6 +221,7 @@ func serve(f flags) (err error) {
 	if err := runtime.PrivateMounts(); err != nil {
 		return err
 	}
+
 	unix.Umask(0o022) // overrides the inherited one: users of cells traverse the directories made here
 	level := slog.LevelWarn
 	if f.verbose {
@@ -221,12 +229,15 @@ func serve(f flags) (err error) {
 	} else if f.listenFD < 0 {
 		level = slog.LevelInfo
 	}
+
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, unix.SIGINT)
 	defer stop()
+
 	if f.lifelineFD >= 0 {
 		ctx = lifeline(ctx, f.lifelineFD)
 	}
+
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 
@@ -237,27 +248,33 @@ func serve(f flags) (err error) {
 	if f.private { // brig made the directory and removes it too, unless brig was killed
 		defer func() { _ = sockdir.Remove(ln.Addr().String()) }()
 	}
+
 	store, err := rootfs.Open(filepath.Join(f.dataDir, "images"))
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
+
 	profiles, err := loadProfiles(f.profiles, log)
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
+
 	tiers := append(seccomp.Tiers(), slices.Sorted(maps.Keys(profiles))...)
 	known, err := languages.Load(f.languages, tiers)
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
+
 	artifacts, err := cache.Open(filepath.Join(f.dataDir, "artifacts"), int64(f.artifacts))
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
+
 	blobCache, err := cache.Open(filepath.Join(f.dataDir, "blobs"), int64(f.blobs))
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
+
 	host, err := runtime.Open(runtime.Config{
 		RunDir: f.runDir, Slots: f.slots, Sessions: f.sessions, SessionLife: f.sessionLife, Ceiling: f.ceiling,
 		Memory: f.memory, ImageMemory: f.images.max, ReadImages: f.images.read, TemplateMemory: f.templates.max,
@@ -269,6 +286,7 @@ func serve(f flags) (err error) {
 		return errors.Join(err, ln.Close())
 	}
 	defer func() { err = errors.Join(err, host.Close()) }()
+
 	debug.SetMemoryLimit(int64(host.HeapLimit()))
 	began := time.Now()
 	srv := agent.New(agent.Config{
@@ -282,12 +300,14 @@ func serve(f flags) (err error) {
 		MaxMemory: host.MaxHeld(), MemoryShare: host.HeldShare(), MemoryCommon: host.HeldCommon(),
 		MemoryFreed: host.MemoryFreed, MaxWall: time.Duration(f.ceiling.Wall), MaxFile: f.ceiling.Scratch, Log: log,
 	})
+
 	sweeping, stopSweeping := context.WithCancel(ctx)
 	var janitor sync.WaitGroup
 	janitor.Go(func() { sweepHourly(sweeping, f.runDir, log) })
 	janitor.Go(func() { reduceMonitorWakeups(sweeping, log) })
 	janitor.Go(func() { endIfLost(sweeping, host.Lost(), end, f.runDir) })
 	defer func() { stopSweeping(); janitor.Wait() }()
+
 	log.Info("brigd is listening", "socket", ln.Addr(), "version", version, "for", socketUsers(f.group))
 	err = srv.Serve(ctx, ln)
 	if errors.Is(context.Cause(ctx), errLost) {
@@ -339,16 +359,19 @@ func loadProfiles(dir string, log *slog.Logger) (map[string]seccomp.Profile, err
 	if err != nil {
 		return nil, err
 	}
+
 	out := map[string]seccomp.Profile{}
 	for _, e := range entries {
 		ext := filepath.Ext(e.Name())
 		if ext != ".yaml" && ext != ".json" {
 			continue
 		}
+
 		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
 		if err != nil {
 			return nil, err
 		}
+
 		name := strings.TrimSuffix(e.Name(), ext)
 		var warnings []string
 		if ext == ".json" {
@@ -359,10 +382,12 @@ func loadProfiles(dir string, log *slog.Logger) (map[string]seccomp.Profile, err
 		if err != nil {
 			return nil, fmt.Errorf("profile %s: %w", e.Name(), err)
 		}
+
 		for _, w := range warnings {
 			log.Info("a profile has a probable mistake", "profile", e.Name(), "warning", w)
 		}
 	}
+
 	return out, nil
 }
 
@@ -378,6 +403,7 @@ func listen(f flags) (net.Listener, error) {
 		}
 		return ln, nil
 	}
+
 	if err := os.MkdirAll(filepath.Dir(f.socket), 0o711); err != nil {
 		return nil, err
 	}
@@ -388,6 +414,7 @@ func listen(f flags) (net.Listener, error) {
 	if err := os.Remove(f.socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
+
 	old := unix.Umask(0o177) // only root may connect before the mode is set
 	ln, err := net.Listen("unix", f.socket)
 	unix.Umask(old)
@@ -399,5 +426,6 @@ func listen(f flags) (net.Listener, error) {
 			return nil, errors.Join(err, ln.Close())
 		}
 	}
+
 	return ln, nil
 }

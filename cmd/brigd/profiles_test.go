@@ -20,6 +20,7 @@ func TestProfileMistakesAreLogged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	var log bytes.Buffer
 	profiles, err := loadProfiles(dir, slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil || len(profiles) != 2 {

@@ -100,11 +100,13 @@ func (i images) GC(context.Context) (api.Cleaned, error) {
 			c.Bytes += img.Size
 		}
 	}
+
 	layers, lerr := i.store.RemoveUnusedLayers()
 	for _, l := range layers {
 		c.Layers = append(c.Layers, l.Digest)
 		c.Bytes += l.Size
 	}
+
 	i.host.ImagesRemoved()
 	return c, errors.Join(err, lerr, i.store.Clean())
 }
@@ -124,12 +126,14 @@ func describe(img rootfs.Image, shared map[string]int) api.Image {
 		Replaced: img.Replaced,
 		Config:   api.ImageConfig(img.Config), Origin: api.ImageOrigin(img.Origin),
 	}
+
 	for name, o := range img.Origins {
 		if out.Origins == nil {
 			out.Origins = map[string]api.ImageOrigin{}
 		}
 		out.Origins[name] = api.ImageOrigin(o)
 	}
+
 	for _, l := range img.Layers {
 		out.Layers = append(out.Layers, describeLayer(l, shared))
 	}
@@ -168,5 +172,6 @@ func imageError(err error) error {
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return api.Fail(api.CodeHostExhausted, "%w", err)
 	}
+
 	return err
 }

@@ -30,24 +30,29 @@ func TestSweepHourly(t *testing.T) {
 				}
 			}
 		}
+
 		left := func(id string) bool {
 			_, err := os.Lstat(filepath.Join(run, id))
 			return err == nil
 		}
 		var ended sync.WaitGroup
 		defer ended.Wait()
+
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
+
 		var log testenv.Log
 		ended.Go(func() { sweepHourly(ctx, run, slog.New(slog.NewTextHandler(&log, nil))) })
 		synctest.Wait()
 		leave("damaged0", "/etc\n")
+
 		for i, id := range []string{"01234567", "89abcdef"} {
 			leave(id, "/sys/fs/cgroup/none/brig-0\n")
 			time.Sleep(59 * time.Minute)
 			if synctest.Wait(); i == 0 && !left(id) {
 				t.Error("it looks more often than each hour")
 			}
+
 			time.Sleep(2 * time.Minute)
 			synctest.Wait()
 			text := log.String()

@@ -25,5 +25,6 @@ func TestOnlyMainRunsOnTheFirstThread(t *testing.T) {
 			}
 		})
 	}
+
 	ended.Wait()
 }

@@ -111,6 +111,7 @@ func (c catalog) Languages(ctx context.Context) []api.Language {
 			Flags: l.Flags, FlagPatterns: l.FlagPatterns, DefaultFlags: l.DefaultFlags, TimeFactor: l.TimeFactor,
 			MemoryFactor: l.MemoryFactor,
 		}
+
 		if lack, err := languages.Outdated(ctx, c.store, []languages.Manifest{l}); err == nil { // an error is ignored here: a run reports it
 			one.Lacks = lack[l.Image]
 		}
@@ -121,8 +122,10 @@ func (c catalog) Languages(ctx context.Context) []api.Language {
 		if len(l.Compile) > 0 {
 			one.CompileTier = l.CompileTier
 		}
+
 		out = append(out, one)
 	}
+
 	return out
 }
 

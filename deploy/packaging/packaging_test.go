@@ -59,12 +59,14 @@ func read(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	defer f.Close()
+
 	var r io.Reader = f
 	if strings.HasSuffix(name, ".gz") {
 		if r, err = gzip.NewReader(f); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	text, err := io.ReadAll(r)
 	if err != nil {
 		t.Fatal(err)
@@ -92,16 +94,19 @@ func TestInstallAndRemove(t *testing.T) {
 			t.Errorf("%s is not installed", want)
 		}
 	}
+
 	// The programs that the units start exist and know the flags.
 	units, err := filepath.Glob(dir + "/opt/brig/lib/systemd/system/*")
 	if err != nil || len(units) != 2 {
 		t.Fatalf("units %q, %v", units, err)
 	}
+
 	for _, unit := range units {
 		start := regexp.MustCompile(`(?m)^ExecStart=(\S+)(.*)$`).FindStringSubmatch(read(t, unit))
 		if start == nil {
 			t.Fatalf("%s starts nothing", unit)
 		}
+
 		args := strings.Fields(start[2])
 		help := append(slices.DeleteFunc(slices.Clone(args),
 			func(a string) bool { return strings.HasPrefix(a, "-") || strings.Contains(a, "/") || a == "brig" }), "--help")
@@ -112,12 +117,14 @@ func TestInstallAndRemove(t *testing.T) {
 			}
 		}
 	}
+
 	// The agent's manual page has each of its flags; brig's own pages are checked in cmd/brig.
 	page := strings.ReplaceAll(read(t, dir+"/opt/brig/share/man/man8/brigd.8.gz"), `\-`, "-")
 	flags := regexp.MustCompile(`(?m)^ .*?(--[a-z-]+)`).FindAllStringSubmatch(runCommand(t, nil, dir+"/opt/brig/bin/brigd", "--help"), -1)
 	if len(flags) < 20 {
 		t.Fatalf("brigd --help shows %d flags", len(flags))
 	}
+
 	for _, f := range flags {
 		if !strings.Contains(page, f[1]) {
 			t.Errorf("the manual page of brigd does not have %s", f[1])
@@ -129,10 +136,12 @@ func TestInstallAndRemove(t *testing.T) {
 	if err := os.WriteFile(settings, []byte("queue: 1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	runCommand(t, env, "./install")
 	if got := read(t, settings); got != "queue: 1\n" {
 		t.Errorf("a second install made the settings %q", got)
 	}
+
 	runCommand(t, env, "./install", "--remove")
 	if left := filesBelow(t, dir); !slices.Equal(left, []string{"/opt/brig/etc/brig/serve.yaml"}) {
 		t.Errorf("left behind: %q; want the changed settings alone", left)
@@ -140,6 +149,7 @@ func TestInstallAndRemove(t *testing.T) {
 	if err := os.Remove(settings); err != nil {
 		t.Fatal(err)
 	}
+
 	runCommand(t, env, "./install")
 	runCommand(t, env, "./install", "--remove")
 	if left := filesBelow(t, dir); len(left) > 0 {
@@ -151,6 +161,7 @@ func TestInstallAndRemove(t *testing.T) {
 // anywhere else.
 func TestPrefixes(t *testing.T) {
 	needBuilt(t)
+
 	for _, tt := range []struct{ prefix, sysconf, settings string }{
 		{"", "", "/etc"},
 		{"/opt/brig", "", "/opt/brig/etc"},
@@ -171,6 +182,7 @@ func TestPrefixes(t *testing.T) {
 			if want := "ExecStart=" + prefix + "/bin/brig serve --config " + tt.settings + "/brig/serve.yaml\n"; !strings.Contains(gateway, want) {
 				t.Errorf("the unit of the service does not have %q", want)
 			}
+
 			agent := read(t, dir+prefix+"/lib/systemd/system/brigd.service")
 			want := "ExecStart=" + prefix + "/bin/brigd --group brig"
 			if tt.settings != "/etc" {
@@ -187,6 +199,7 @@ func TestPrefixes(t *testing.T) {
 			}
 		})
 	}
+
 	for _, bad := range []string{"PREFIX=relative", "PREFIX=/with space", "SYSCONFDIR=/a|b"} {
 		dir := t.TempDir()
 		c := exec.CommandContext(t.Context(), "./install")
@@ -206,6 +219,7 @@ func documentsMustLeadToEachOther(t *testing.T, docs string) {
 	if err != nil || len(pages) < 20 {
 		t.Fatalf("%d pages, %v", len(pages), err)
 	}
+
 	for _, page := range pages {
 		for _, link := range links.FindAllStringSubmatch(read(t, page), -1) {
 			target := filepath.Join(docs, link[1])
@@ -249,12 +263,14 @@ func checkDeb(t *testing.T, file string) {
 	if got := runCommand(t, nil, "dpkg-deb", "--info", file, "conffiles"); got != "/etc/brig/serve.yaml\n" {
 		t.Errorf("conffiles %q", got)
 	}
+
 	list := strings.Split(strings.TrimSpace(runCommand(t, nil, "dpkg-deb", "--contents", file)), "\n")
 	for _, line := range list {
 		if f := strings.Fields(line); f[1] != "root/root" || strings.Contains(f[5], "/usr/local") || strings.ContainsAny(f[0][1:], "sS") {
 			t.Errorf("in the package: %s", line)
 		}
 	}
+
 	for _, want := range []string{"./usr/bin/brigd", "./usr/lib/systemd/system/brig-gateway.service",
 		"./usr/share/zsh/vendor-completions/_brig", "./usr/share/doc/brig/copyright",
 		"./usr/share/doc/brig/docs/operating.md", "./usr/share/brig/clients/python/build_backend.py"} {
@@ -262,6 +278,7 @@ func checkDeb(t *testing.T, file string) {
 			t.Errorf("%s is not in the package", want)
 		}
 	}
+
 	scripts := t.TempDir()
 	runCommand(t, nil, "dpkg-deb", "--control", file, scripts)
 	for _, name := range []string{"postinst", "prerm", "postrm"} {

@@ -31,6 +31,7 @@ func TestUnitsKeepTheirPosture(t *testing.T) {
 	needBuilt(t)
 	dir := t.TempDir()
 	runCommand(t, []string{"DESTDIR=" + dir, "PREFIX=/usr"}, "./install")
+
 	for unit, want := range map[string]map[string]string{
 		"brigd.service": {
 			"Type": "exec", "Delegate": "yes", "KillMode": "mixed", "TasksMax": "infinity", "OOMScoreAdjust": "-900", "ProtectHome": "yes",
@@ -64,16 +65,19 @@ func TestUnitsKeepTheirPosture(t *testing.T) {
 			}
 		}
 	}
+
 	if agent := directives(read(t, dir+"/usr/lib/systemd/system/brigd.service"), "Service"); agent["User"] != "" ||
 		!strings.HasPrefix(agent["CapabilityBoundingSet"], "~") || !strings.Contains(agent["CapabilityBoundingSet"], "CAP_SYS_MODULE") {
 		t.Errorf("brigd is not root without what root never needs here: %v", agent)
 	}
+
 	made := read(t, dir+"/usr/lib/sysusers.d/brig.conf")
 	for _, line := range []string{"g brig - -\n", "u brig-gateway - ", "m brig-gateway brig\n"} { // the user that the unit runs as
 		if !strings.Contains("\n"+made, "\n"+line) {
 			t.Errorf("no %q in\n%s", line, made)
 		}
 	}
+
 	if dirs := read(t, dir+"/usr/lib/tmpfiles.d/brig.conf"); !strings.Contains(dirs,
 		"d /var/lib/brig-gateway 0700 brig-gateway brig-gateway") {
 		t.Errorf("the history is not its service's alone:\n%s", dirs)
@@ -93,11 +97,13 @@ func TestContainerIsLockedUp(t *testing.T) {
 	if user := last("USER"); !regexp.MustCompile(`^[1-9]\d*:[1-9]\d*$`).MatchString(user) {
 		t.Errorf("USER %q; want the numbers of one that is not root", user)
 	}
+
 	env := map[string]string{}
 	for _, pair := range strings.Fields(last("ENV")) {
 		name, value, _ := strings.Cut(pair, "=")
 		env[name] = value
 	}
+
 	if env["BRIG_SERVE_LISTEN"] != "0.0.0.0:8080" || env["BRIG_SERVE_KEYS"] != "/etc/brig/keys.yaml" {
 		t.Errorf("environment %v; want it to listen for others, with keys", env)
 	}

@@ -31,6 +31,7 @@ echo 'Need to get 7,000 kB of archives.'
 echo 'Get:1 http://deb.debian.org/debian bookworm/main amd64 zstd amd64 1.5 [604 kB]'
 echo '(Reading database ... 5%'
 echo 'Setting up zstd (1.5) ...'`
+
 	run := func(apt string) (string, error) {
 		_, path := fakePrograms(t, map[string]string{"dpkg-query": "exit 1", "id": "echo 0", "go": "", "apt-get": apt})
 		c := exec.CommandContext(t.Context(), "../../.ci/install-deps", "build")
@@ -38,16 +39,19 @@ echo 'Setting up zstd (1.5) ...'`
 		out, err := c.CombinedOutput()
 		return string(out), err
 	}
+
 	out, err := run(apt)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+
 	for _, part := range []string{"install-deps: installing gcc ", "\nNeed to get 7,000 kB", "\nGet:1 http", "\nSetting up zstd",
 		"\ninstall-deps: installed\n"} {
 		if !strings.Contains(out, part) {
 			t.Errorf("%q is missing in:\n%s", part, out)
 		}
 	}
+
 	if strings.Contains(out, "Reading") {
 		t.Errorf("it says more than how far it is:\n%s", out)
 	}
@@ -63,6 +67,7 @@ func TestDemoTicksWhileItBuilds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	const tick = " s elapsed\n"
 	for name, test := range map[string]struct {
 		make  string
@@ -78,15 +83,18 @@ func TestDemoTicksWhileItBuilds(t *testing.T) {
 				"make":  test.make,
 				"brig":  `case "$*" in *bytearray*) exit 137;; *'while True'*) exit 124;; *ptrace*) exit 159;; esac; echo brig ran; exec /bin/sleep 0.1`,
 			})
+
 			clone := filepath.Join(dir, ".ci")
 			if err := os.Mkdir(clone, 0o755); err != nil {
 				t.Fatal(err)
 			}
+
 			for name, text := range map[string]string{"demo": string(demo), "install-deps": "#!/bin/sh\n"} {
 				if err := os.WriteFile(filepath.Join(clone, name), []byte(text), 0o755); err != nil {
 					t.Fatal(err)
 				}
 			}
+
 			c := exec.CommandContext(t.Context(), ".ci/demo")
 			c.Dir, c.Env = dir, append(os.Environ(), path)
 			said, err := c.CombinedOutput() // returns when the last process that writes has ended
@@ -94,6 +102,7 @@ func TestDemoTicksWhileItBuilds(t *testing.T) {
 			if (err == nil) != test.works || !strings.Contains(out, "a minute or two") || !strings.Contains(out, tick) {
 				t.Fatalf("%v\n%s", err, out)
 			}
+
 			_, after, ran := strings.Cut(out, "brig ran")
 			_, rest, _ := strings.Cut(out, "no compiler\n") // one tick may come while the build that failed ends
 			if ran != test.works || strings.Contains(after, tick) ||

@@ -105,6 +105,7 @@ func importers(t *testing.T) (all []importer) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		one := importer{file: name, test: strings.HasSuffix(name, "_test.go")}
 		for _, spec := range f.Imports {
 			imported, err := strconv.Unquote(spec.Path.Value)
@@ -113,8 +114,10 @@ func importers(t *testing.T) (all []importer) {
 			}
 			one.imports = append(one.imports, imported)
 		}
+
 		all = append(all, one)
 	})
+
 	return all
 }
 
@@ -129,6 +132,7 @@ func TestImports(t *testing.T) {
 			t.Errorf("%s: no room has %s: add a rule with its reason", one.file, dir)
 			continue
 		}
+
 		used[r.dir] = true
 		for _, imported := range one.imports {
 			if bad := violation(dir, imported, one.test); bad != "" {
@@ -139,6 +143,7 @@ func TestImports(t *testing.T) {
 			}
 		}
 	}
+
 	for _, r := range rooms {
 		if !used[r.dir] {
 			t.Errorf("no file is in the room %s: remove its rule", r.dir)
@@ -165,6 +170,7 @@ func roomOf(dir string) (room, bool) {
 			}
 		}
 	}
+
 	return room{}, false
 }
 
@@ -190,6 +196,7 @@ func violation(dir, imported string, test bool) string {
 			return "only " + strings.Join(may, ", ") + " may link " + prefix
 		}
 	}
+
 	r, _ := roomOf(dir)
 	rel, ours := strings.CutPrefix(imported, module+"/")
 	switch {
@@ -206,9 +213,11 @@ func violation(dir, imported string, test bool) string {
 			return "of runtime a package imports only those in front of it: " + strings.Join(floors, " ")
 		}
 		return ""
+
 	case inside(r, rel), permit(r, rel) != "":
 		return ""
 	}
+
 	return r.dir + " may import only itself and " + strings.Join(r.may, ", ") + " (" + r.why + ")"
 }
 
@@ -230,6 +239,7 @@ func TestAgentLinksLittle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	used := map[string]bool{}
 	for linked := range strings.FieldsSeq(string(out)) {
 		rel, ours := strings.CutPrefix(linked, module+"/")
@@ -243,6 +253,7 @@ func TestAgentLinksLittle(t *testing.T) {
 		}
 		used[agentLinks[i]] = true
 	}
+
 	for _, p := range agentLinks {
 		if !used[p] {
 			t.Errorf("brigd is not linked with %s: remove it", p)
@@ -355,6 +366,7 @@ func eachFile(t *testing.T, do func(name string, text []byte)) {
 		case !d.Type().IsRegular() || name == ".git": // a file in a linked work tree
 			return nil
 		}
+
 		text, err := fs.ReadFile(root, name)
 		if err == nil && bytes.IndexByte(text[:min(len(text), 1024)], 0) < 0 {
 			do(name, text)

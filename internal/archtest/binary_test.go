@@ -18,6 +18,7 @@ func TestNoBinaryIsTracked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	read := 0
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		info, err := os.Lstat(path.Join("../..", name))
@@ -30,15 +31,18 @@ func TestNoBinaryIsTracked(t *testing.T) {
 		if !info.Mode().IsRegular() {
 			continue
 		}
+
 		text, err := os.ReadFile(path.Join("../..", name))
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		read++
 		if bytes.IndexByte(text, 0) >= 0 && name != nulInText {
 			t.Errorf("%s is no text: remove it from git, and let make build it", name)
 		}
 	}
+
 	if read < 1000 {
 		t.Errorf("only %d files were read: this test looks in the wrong place", read)
 	}

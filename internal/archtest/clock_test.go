@@ -24,10 +24,12 @@ func TestNothingIsLimitedByTheWallClock(t *testing.T) {
 			top != "runtime" && top != "cgroups" && top != "agent" {
 			return
 		}
+
 		// They set when node and the Java machine say that they started, and limit nothing.
 		if name == "runtime/template/snapshot/node.c" || name == "runtime/template/snapshot/java.c" {
 			return
 		}
+
 		seen++
 		for i, line := range strings.Split(string(text), "\n") {
 			if wallClock.MatchString(line) {
@@ -35,9 +37,11 @@ func TestNothingIsLimitedByTheWallClock(t *testing.T) {
 			}
 		}
 	})
+
 	if seen < 50 {
 		t.Errorf("%d files looked at: where are the others?", seen)
 	}
+
 	for line, bad := range map[string]bool{
 		"deadline := time.Now().UnixNano() + wall":    true,
 		"SYS(clock_gettime, 0, &t);":                  true,

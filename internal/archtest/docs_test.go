@@ -25,6 +25,7 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 			documents[name] = string(text)
 		}
 	})
+
 	named := 0
 	for name, text := range documents {
 		for _, test := range regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w*`).FindAllString(text, -1) {
@@ -33,6 +34,7 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 				t.Errorf("%s names %s, which does not exist", name, test)
 			}
 		}
+
 		for _, ids := range regexp.MustCompile(`TestHostile ([A-Z]+-\d+(?:, [A-Z]+-\d+)*)`).FindAllStringSubmatch(text, -1) {
 			for _, id := range strings.Split(ids[1], ", ") {
 				if !hostile[id] {
@@ -41,6 +43,7 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 			}
 		}
 	}
+
 	if named < 10 {
 		t.Errorf("only %d tests are named in the documents: this test looks in the wrong place", named)
 	}
@@ -56,6 +59,7 @@ func TestLinkTargetsOfDocumentsExist(t *testing.T) {
 			documents[name] = string(text)
 		}
 	})
+
 	for name, text := range documents {
 		for _, m := range regexp.MustCompile(`\]\(([^)#:]+)\)`).FindAllStringSubmatch(text, -1) {
 			if to := path.Join(path.Dir(name), m[1]); !all[to] {

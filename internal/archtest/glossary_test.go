@@ -30,6 +30,7 @@ func TestGlossaryNamesWhatExists(t *testing.T) {
 			in.addDeclarations(t, name, text)
 		}
 	})
+
 	named := 0
 	for _, line := range strings.Split(page, "\n") {
 		cells := strings.Split(line, " | ")
@@ -44,9 +45,11 @@ func TestGlossaryNamesWhatExists(t *testing.T) {
 			}
 		}
 	}
+
 	if named < 80 {
 		t.Errorf("only %d names were found in the glossary", named)
 	}
+
 	for _, wrong := range []string{"pool.Ticket", "service/queue.Turn", "service/nosuch.go", "nosuch", "runtime.Pool"} {
 		if in.has(wrong, [][]string{{"", "runtime/pool"}}) {
 			t.Errorf("%s is found, and does not exist", wrong)
@@ -59,6 +62,7 @@ func (in tree) has(name string, cell [][]string) bool {
 	if in.paths[name] {
 		return true
 	}
+
 	for dir, declared := range in.declared {
 		for _, of := range []string{dir, path.Base(dir)} {
 			if identifier, ok := strings.CutPrefix(name, of+"."); ok && declared[identifier] {
@@ -71,6 +75,7 @@ func (in tree) has(name string, cell [][]string) bool {
 			}
 		}
 	}
+
 	return false
 }
 
@@ -79,10 +84,12 @@ func (in tree) addDeclarations(t *testing.T, name string, text []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	dir := path.Dir(name)
 	if in.declared[dir] == nil {
 		in.declared[dir] = map[string]bool{}
 	}
+
 	add := func(names ...string) { in.declared[dir][strings.Join(names, ".")] = true }
 	for _, d := range f.Decls {
 		switch d := d.(type) {
@@ -92,6 +99,7 @@ func (in tree) addDeclarations(t *testing.T, name string, text []byte) {
 			} else {
 				add(typeName(d.Recv.List[0].Type), d.Name.Name)
 			}
+
 		case *ast.GenDecl:
 			for _, s := range d.Specs {
 				switch s := s.(type) {

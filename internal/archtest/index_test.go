@@ -15,6 +15,7 @@ func TestDocumentsAreInAnIndex(t *testing.T) {
 			texts[name] = string(text)
 		}
 	})
+
 	for _, page := range pages {
 		index, link := "docs/README.md", strings.TrimPrefix(page, "docs/")
 		if path.Dir(page) == "docs/adr" && path.Base(page) != "README.md" {
@@ -24,6 +25,7 @@ func TestDocumentsAreInAnIndex(t *testing.T) {
 			t.Errorf("%s has no link to %s: add a line", index, page)
 		}
 	}
+
 	if len(pages) < 60 {
 		t.Errorf("only %d documents were read: this test looks in the wrong place", len(pages))
 	}

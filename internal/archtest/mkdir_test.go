@@ -44,11 +44,13 @@ func TestSharedDirectoriesAreMadeInOnePlace(t *testing.T) {
 			found = append(found, name)
 		}
 	})
+
 	for _, name := range found {
 		if makesAll[name] == "" {
 			t.Errorf("%s calls os.MkdirAll: use shareddir.Make or MakePrivate, or say here why nobody else passes through", name)
 		}
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(makesAll)) {
 		if !slices.Contains(found, name) {
 			t.Errorf("%s does not call os.MkdirAll any more: remove it here", name)

@@ -30,6 +30,7 @@ func TestArchitecturePageHasTheRooms(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, may, r.why)
 	}
+
 	table := strings.TrimSuffix(b.String(), "\n")
 
 	if *update {
@@ -37,6 +38,7 @@ func TestArchitecturePageHasTheRooms(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)

@@ -17,10 +17,12 @@ func TestTheTestScriptEndsWithWhatTheTestsSay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	dir := t.TempDir()
 	if err := os.Symlink(scripts, filepath.Join(dir, ".ci")); err != nil {
 		t.Fatal(err)
 	}
+
 	const module = "github.com/brig-sandbox/brig/"
 	for name, text := range map[string]string{
 		"api/api.go":                   "package api\n",
@@ -46,6 +48,7 @@ esac
 			t.Fatal(err)
 		}
 	}
+
 	for how, want := range map[string]int{
 		"none":               0,
 		"brig/api":           1,
@@ -72,11 +75,13 @@ func TestListsOfTestsNameTests(t *testing.T) {
 	if err != nil || len(lists) != 3 {
 		t.Fatalf("%d lists in internal/e2e/tests, %v; want languages, alone and long", len(lists), err)
 	}
+
 	var sources strings.Builder
 	files, err := filepath.Glob("../e2e/*_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -84,11 +89,13 @@ func TestListsOfTestsNameTests(t *testing.T) {
 		}
 		sources.Write(text)
 	}
+
 	for _, list := range lists {
 		text, err := os.ReadFile(list)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		named := 0
 		for line := range strings.Lines(string(text)) {
 			name, _, _ := strings.Cut(line, "#")
@@ -100,6 +107,7 @@ func TestListsOfTestsNameTests(t *testing.T) {
 				t.Errorf("%s names %s, which is no test", list, name)
 			}
 		}
+
 		if named == 0 {
 			t.Errorf("%s names no test", list)
 		}

@@ -26,6 +26,7 @@ func TestDocumentsAreWrapped(t *testing.T) {
 			t.Errorf("%s:%s: break it after at most %d characters", name, line, width)
 		}
 	})
+
 	if documents < 40 {
 		t.Errorf("only %d documents were read: this test looks in the wrong place", documents)
 	}

@@ -117,6 +117,7 @@ func TestRetiredWordsAreFound(t *testing.T) {
 			t.Errorf("%q: %d found; want %d", text, got, want)
 		}
 	}
+
 	for name, want := range map[string]int{
 		"docs/adr/0005-before-burial.md": 1, "a/testdata/script/stray.txtar": 1, "service/past.go": 1,
 		"docs/spare_parts.md": 1, "service/stall_timer.go": 0, "runtime/session/feedback.go": 0,
@@ -135,26 +136,32 @@ func trackedText(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	all, read := map[string]string{}, 0
 	for name := range strings.FieldsSeq(string(out)) {
 		if name == "internal/archtest/words_test.go" {
 			continue
 		}
+
 		all[name] = ""
 		switch path.Ext(name) {
 		case ".go", ".c", ".h", ".md", ".txtar", ".py", ".js", ".yaml", ".yml", "":
 		default:
 			continue
 		}
+
 		if notOurs.MatchString(name) {
 			continue
 		}
+
 		text, err := os.ReadFile(path.Join("../..", name))
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		all[name], read = string(text), read+1
 	}
+
 	if read < 500 {
 		t.Fatalf("only %d files were read", read)
 	}
@@ -168,6 +175,7 @@ func retiredIn(t *testing.T, files map[string]string) map[string]string {
 		if bad := retiredName(strings.TrimSuffix(path.Base(name), path.Ext(name))); bad != "" {
 			found[name] = "the file's name: " + bad
 		}
+
 		for i, line := range strings.Split(text, "\n") {
 			place := fmt.Sprintf("%s:%d", name, i+1)
 			for _, w := range parts.FindAllString(line, -1) {
@@ -181,6 +189,7 @@ func retiredIn(t *testing.T, files map[string]string) map[string]string {
 				}
 			}
 		}
+
 		if path.Ext(name) == ".go" {
 			for line, identifier := range identifiers(text) {
 				if bad := retiredName(identifier); bad != "" && !slices.Contains(othersNames, identifier) {
@@ -189,6 +198,7 @@ func retiredIn(t *testing.T, files map[string]string) map[string]string {
 			}
 		}
 	}
+
 	return found
 }
 

@@ -39,6 +39,7 @@ func processorTime(pid int) (sum time.Duration, err error) {
 	if err != nil {
 		return 0, err
 	}
+
 	f := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	for _, v := range f[11:13] { // utime, stime
 		n, err := strconv.ParseInt(v, 10, 64)
@@ -47,6 +48,7 @@ func processorTime(pid int) (sum time.Duration, err error) {
 		}
 		sum += time.Duration(n) * 10 * time.Millisecond
 	}
+
 	return sum, nil
 }
 
@@ -56,16 +58,19 @@ func (a *agent) groupTops() ([]string, error) {
 	if err != nil || len(records) != 1 {
 		return nil, fmt.Errorf("find the agent's groups: %d records, %w", len(records), err)
 	}
+
 	text, err := os.ReadFile(records[0])
 	if err != nil {
 		return nil, err
 	}
+
 	var tops []string
 	for path := range strings.Lines(string(text)) {
 		if path = strings.TrimSpace(path); strings.HasPrefix(filepath.Base(path), "brig-") {
 			tops = append(tops, path)
 		}
 	}
+
 	return tops, nil
 }
 
@@ -75,6 +80,7 @@ func (a *agent) cellCPU() (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
+
 	for _, path := range tops {
 		if b, err := os.ReadFile(filepath.Join(path, "cpuacct.usage")); err == nil {
 			ns, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
@@ -87,6 +93,7 @@ func (a *agent) cellCPU() (time.Duration, error) {
 			}
 		}
 	}
+
 	return 0, errors.New("no control group of the agent accounts for processor time")
 }
 

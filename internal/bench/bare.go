@@ -52,15 +52,18 @@ func (c *bareClient) Run(_ context.Context, r api.Run) (res api.Result, err erro
 	if err != nil {
 		return res, err
 	}
+
 	k, err := c.get()
 	if err != nil {
 		return res, err
 	}
+
 	answer, err := k.exchange(body)
 	if err != nil {
 		k.Close()
 		return res, err
 	}
+
 	c.mu.Lock()
 	c.idle = append(c.idle, k)
 	c.mu.Unlock()
@@ -74,11 +77,13 @@ func (k *bareConn) exchange(body []byte) ([]byte, error) {
 	if _, err := k.Write(append(head, body...)); err != nil {
 		return nil, err
 	}
+
 	res, err := http.ReadResponse(k.in, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer res.Body.Close()
+
 	answer, err := io.ReadAll(res.Body)
 	if err == nil && res.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s: %.200s", res.Status, answer)

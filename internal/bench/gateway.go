@@ -57,11 +57,13 @@ func (b *bench) gateway(ctx context.Context) (err error) {
 	if b.cfg.crowd == 0 {
 		return nil
 	}
+
 	s, err := b.serve("gateway", "--queue", "1000")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
+
 	c := s.client()
 	rate, err := b.compareWithSocket(ctx, s, c.Run)
 	if err != nil {
@@ -70,10 +72,12 @@ func (b *bench) gateway(ctx context.Context) (err error) {
 	if err := b.readers(ctx, s); err != nil {
 		return err
 	}
+
 	first, err := b.crowd(ctx, c, time.Duration(b.cfg.crowd)*time.Second)
 	if err != nil {
 		return err
 	}
+
 	b.addLine("64 clients on %d slots for %d s: %d runs, %.0f %% of the rate of the agent's socket, %d requests refused with Retry-After.",
 		b.slots, b.cfg.crowd, first.ran.Load(), 100*float64(first.ran.Load())/float64(b.cfg.crowd)/rate, first.refused.Load())
 	b.atMost("requests of 64 clients with neither a result nor a correct refusal", float64(first.lost.Load()), 0, "")
@@ -81,6 +85,7 @@ func (b *bench) gateway(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+
 	b.atMost("memory of the gateway after this load", rss, 60, "MiB resident")
 	return b.crowdFullQueue(ctx)
 }
@@ -94,11 +99,13 @@ func (b *bench) crowdFullQueue(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
+
 	lasts := max(b.cfg.crowd/6, 1)
 	c, err := b.crowd(ctx, s.client(), time.Duration(lasts)*time.Second)
 	if err != nil {
 		return err
 	}
+
 	b.addLine("The same for %d s with a queue of %d requests: %d runs, %d requests refused with Retry-After.", lasts,
 		places, c.ran.Load(), c.refused.Load())
 	b.atLeast("requests refused with an error code and Retry-After while the queue is full",
@@ -121,6 +128,7 @@ type speed struct {
 func (b *bench) compareWithSocket(ctx context.Context, s *service, run runner) (agentRate float64, err error) {
 	bare := newBare(s.URL)
 	defer bare.close()
+
 	ways := []runner{b.agent.Client.Run, run, bare.Run}
 	over, full, queued := make([][]float64, len(ways)), make([][]float64, len(ways)), make([][]float64, len(ways))
 	var rates []float64
@@ -134,6 +142,7 @@ func (b *bench) compareWithSocket(ctx context.Context, s *service, run runner) (
 			if i > 0 {
 				most = 2 * b.slots // they queue in the service
 			}
+
 			p, err := b.measureSpeed(ctx, run, most, s.Cmd.Process.Pid)
 			if err != nil {
 				return 0, err
@@ -143,13 +152,16 @@ func (b *bench) compareWithSocket(ctx context.Context, s *service, run runner) (
 				rates = append(rates, p.queued)
 				continue
 			}
+
 			used, counted = used+p.used, counted+p.runs
 			over[i] = append(over[i], p.p50-socket.p50)
 			full[i] = append(full[i], 100*p.full/socket.full)
 			queued[i] = append(queued[i], 100*p.queued/socket.queued)
 		}
 	}
+
 	b.addLine("")
+
 	// The agent's socket is measured with package client, which is a bare client; Go's own
 	// HTTP client takes more time of the same processors, whatever it requests.
 	b.addLine("Through brig serve over TCP, compared with the agent's socket, with a client as simple as the socket's: %.2f ms more at p50, %.0f %% of the rate with %d clients, %.0f %% with %d; with Go's HTTP client: %.2f ms, %.0f %%, %.0f %%.",
@@ -159,6 +171,7 @@ func (b *bench) compareWithSocket(ctx context.Context, s *service, run runner) (
 		(used / time.Duration(counted)).Round(time.Microsecond))
 	b.atMost(gatewayMore, median(over[2]), 0.4, "ms")
 	b.atMost("the same with Go's HTTP client", median(over[1]), 0.4, "ms")
+
 	// Callers of the socket wait in the bench for a slot, callers of the service in its queue.
 	b.atLeast(fmt.Sprintf("rate through the gateway, relative to the agent's socket, %d clients on %d slots", 2*b.slots,
 		b.slots), median(queued[2]), 80, "%")
@@ -174,18 +187,22 @@ func (b *bench) measureSpeed(ctx context.Context, run runner, most, service int)
 	if err != nil {
 		return p, err
 	}
+
 	full, err := sandboxed(ctx, run, b.run, b.slots, most, b.cfg.hot, 0)
 	if err != nil {
 		return p, err
 	}
+
 	before, err := processorTime(service)
 	if err != nil {
 		return p, err
 	}
+
 	queued, err := sandboxed(ctx, run, b.run, 2*b.slots, most, b.cfg.hot/2, 0)
 	if err != nil {
 		return p, err
 	}
+
 	after, err := processorTime(service)
 	return speed{p50: float64(one.quantile(.5)) / 1e6, full: full.rate(), queued: queued.rate(), used: after - before,
 		runs: len(queued.took)}, err
@@ -201,6 +218,7 @@ func (b *bench) readers(ctx context.Context, s *service) error {
 	if err != nil {
 		return err
 	}
+
 	const want = 1000
 	var open, ended atomic.Int64
 	var wg sync.WaitGroup
@@ -222,6 +240,7 @@ func (b *bench) readers(ctx context.Context, s *service) error {
 			}
 		})
 	}
+
 	wg.Wait()
 	b.atLeast("concurrent event streams that received the end, of 1000", float64(min(open.Load(), ended.Load())), want, "")
 	return nil
@@ -264,6 +283,7 @@ func (b *bench) crowd(ctx context.Context, c *client.Client, lasts time.Duration
 			}
 		})
 	}
+
 	wg.Wait()
 	if t.ran.Load() == 0 {
 		return nil, errors.New("no run of the 64 clients was executed")

@@ -34,12 +34,14 @@ func (g *goJudge) post(ctx context.Context, path, kind string, body []byte, out 
 	if err != nil {
 		return err
 	}
+
 	req.Header.Set("Content-Type", kind)
 	res, err := g.http.Do(req)
 	if err != nil {
 		return err
 	}
 	defer res.Body.Close()
+
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
 		return err
@@ -72,11 +74,13 @@ func (g *goJudge) runner(files map[string]string, argv ...string) (runner, error
 	for name, id := range files {
 		in[name] = object{"fileId": id}
 	}
+
 	body, err := json.Marshal(object{"cmd": []object{{
 		"args": argv, "env": []string{"PATH=/usr/bin:/bin"}, "copyIn": in,
 		"files":    []object{{"content": ""}, {"name": "stdout", "max": 10240}, {"name": "stderr", "max": 10240}},
 		"cpuLimit": 10e9, "memoryLimit": 256 << 20, "procLimit": 50,
 	}}})
+
 	return func(ctx context.Context, _ api.Run) (api.Result, error) {
 		var out []struct {
 			Status, Error string
@@ -117,29 +121,35 @@ func (b *bench) comparisons(ctx context.Context, g *goJudge) ([]comparison, erro
 	if err := os.Mkdir(box, 0o755); err != nil {
 		return nil, err
 	}
+
 	path := filepath.Join(box, "sum")
 	if out, err := exec.CommandContext(ctx, "gcc", "-O2", "-static", "-s", "-o", path,
 		"internal/bench/spawn/sum.c").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("gcc internal/bench/spawn/sum.c: %w\n%s", err, out)
 	}
+
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
+
 	digest, err := b.agent.Client.PutBlob(ctx, content)
 	if err != nil {
 		return nil, err
 	}
+
 	id, err := g.upload(ctx, "sum", content)
 	if err != nil {
 		return nil, err
 	}
+
 	sum := comparison{
 		name: fmt.Sprintf("C program, static, %d KiB", len(content)>>10), wantStdout: "5050\n",
 		bare: bare{root: b.agent.Rootfs, box: box, argv: []string{"/box/sum", "100"}},
 		run: api.Run{Image: b.run.Image, Argv: []string{"/box/sum", "100"}, Collect: none,
 			Files: []api.File{{Name: "sum", Blob: digest, Executable: true}}},
 	}
+
 	sum.other, err = g.runner(map[string]string{"sum": id}, "/w/sum", "100")
 	return []comparison{hello, sum}, err
 }
@@ -160,12 +170,15 @@ func (c comparison) checked(run runner) runner {
 func (b *bench) compare(ctx context.Context) error {
 	g := newGoJudge(b.cfg.goJudge)
 	defer g.http.CloseIdleConnections()
+
 	all, err := b.comparisons(ctx, g)
 	if err != nil {
 		return err
 	}
+
 	b.addLine("| | clients | plain spawns/s | brig runs/s | p50 ms | p99 ms | go-judge runs/s | p50 ms | p99 ms | brig to go-judge | plain to go-judge |")
 	b.addLine("|---|---|---|---|---|---|---|---|---|---|---|")
+
 	for _, c := range all {
 		for _, clients := range []int{1, 2, 4} {
 			var plain, its, other row
@@ -174,10 +187,12 @@ func (b *bench) compare(ctx context.Context) error {
 				if err != nil {
 					return err
 				}
+
 				s, err := sandboxed(ctx, c.checked(b.agent.Client.Run), c.run, clients, b.slots, b.cfg.hot/clients, 0)
 				if err != nil {
 					return err
 				}
+
 				o, err := sandboxed(ctx, c.checked(c.other), c.run, clients, clients, b.cfg.hot/clients, 0) // go-judge has its own queue
 				if err != nil {
 					return err
@@ -188,6 +203,7 @@ func (b *bench) compare(ctx context.Context) error {
 					other.add(o)
 				}
 			}
+
 			b.addLine("| %s | %d | %.0f | %.0f | %.2f | %.2f | %.0f | %.2f | %.2f | %.2fx | %.2fx |", c.name,
 				clients, median(plain.rates),
 				median(its.rates), median(its.p50)/1e3, median(its.p99)/1e3, median(other.rates),
@@ -195,5 +211,6 @@ func (b *bench) compare(ctx context.Context) error {
 				median(ratios(its.rates, other.rates)), median(ratios(plain.rates, other.rates)))
 		}
 	}
+
 	return nil
 }

@@ -27,6 +27,7 @@ func TestGoJudgeAnswersAreChecked(t *testing.T) {
 		}
 		fmt.Fprint(w, `"ID"`)
 	})
+
 	mux.HandleFunc("POST /run", func(w http.ResponseWriter, r *http.Request) {
 		var ask struct {
 			Cmd []struct {
@@ -41,6 +42,7 @@ func TestGoJudgeAnswersAreChecked(t *testing.T) {
 		}
 		fmt.Fprintf(w, `[{"status":%q,"exitStatus":0,"files":{"stdout":%q}}]`, status, stdout)
 	})
+
 	server := httptest.NewServer(mux)
 	defer server.Close()
 
@@ -49,18 +51,22 @@ func TestGoJudgeAnswersAreChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	run, err := g.runner(map[string]string{"sum": id}, "/w/sum", "100")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	run = comparison{wantStdout: "5050\n"}.checked(run)
 	if res, err := run(t.Context(), api.Run{}); err != nil || res.Verdict != api.OK {
 		t.Errorf("%+v, %v", res, err)
 	}
+
 	stdout = "5051\n"
 	if _, err := run(t.Context(), api.Run{}); err == nil {
 		t.Error("a wrong answer counts")
 	}
+
 	status, stdout = "Time Limit Exceeded", "5050\n"
 	if _, err := run(t.Context(), api.Run{}); err == nil {
 		t.Error("a run that was killed counts")

@@ -42,16 +42,19 @@ func (b *bench) grading(ctx context.Context) error {
 	if b.cfg.submissions == 0 {
 		return nil
 	}
+
 	store, err := rootfs.Open(filepath.Join(b.agent.Data, "images"))
 	if err != nil {
 		return err
 	}
+
 	cpp, err := store.Lookup("cpp")
 	python, err2 := store.Lookup("python")
 	if err := errors.Join(err, err2); err != nil {
 		fmt.Fprintln(os.Stderr, "grading is skipped: it needs the images cpp and python:", err)
 		return nil
 	}
+
 	b.addLine("")
 	return errors.Join(b.outputComparisons(), b.checkers(ctx), b.conversations(ctx, cpp), b.class(ctx, python))
 }
@@ -69,6 +72,7 @@ func (b *bench) outputComparisons() error {
 		if how == api.CompareJSON {
 			want, have = slices.Concat(numbers, []byte("]")), slices.Concat(numbers, []byte(",1]"))
 		}
+
 		var took []float64
 		for range b.cfg.rounds {
 			begun := time.Now()
@@ -81,10 +85,12 @@ func (b *bench) outputComparisons() error {
 			}
 			took = append(took, time.Since(begun).Seconds())
 		}
+
 		if each := median(took) / float64(len(want)); each > slowest {
 			slowest, slowestName = each, how
 		}
 	}
+
 	b.atLeast(fmt.Sprintf("output that a built-in comparison reads per second, the slowest (%s)", slowestName),
 		1e-6/slowest, 400, "MB")
 	return nil
@@ -105,6 +111,7 @@ func (b *bench) checkers(ctx context.Context) error {
 			return err
 		}
 	}
+
 	b.addLine("One test of a small C++ program, p50: %.2f ms with a comparison, %.2f ms with a testlib checker in C++, %.2f ms with a checker in Python.",
 		median(rows[0].p50)/1e3, median(rows[1].p50)/1e3, median(rows[2].p50)/1e3)
 	b.atMost("time that a testlib checker adds to a test, p50", median(differences(rows[1].p50, rows[0].p50))/1e3, 4, "ms")
@@ -154,6 +161,7 @@ func (b *bench) conversations(ctx context.Context, image rootfs.Image) error {
 	if err != nil {
 		return err
 	}
+
 	plain := h.bare.onOne()
 	plain.argv = []string{h.bare.argv[0], "both", strconv.Itoa(talkLines)}
 	var rows [2]row
@@ -163,16 +171,20 @@ func (b *bench) conversations(ctx context.Context, image rootfs.Image) error {
 		if err := b.each(ctx, []api.Run{alone, talks}, rows[:]); err != nil {
 			return err
 		}
+
 		s, err := plain.spawn(ctx, b.spawner, 1, 1, 0)
 		if err != nil {
 			return err
 		}
+
 		piped = append(piped, s.took[0].Seconds())
 		if s, err = sandboxed(ctx, b.accepted, long, 1, b.slots, 1, 0); err != nil {
 			return err
 		}
+
 		talked = append(talked, s.took[0].Seconds())
 	}
+
 	b.addLine("A program that says one line to its interactor: p50 %.2f ms, the program alone %.2f ms. %d lines in turns: %.2f s, over plain pipes on one processor %.2f s.",
 		median(rows[1].p50)/1e3, median(rows[0].p50)/1e3, talkLines, median(talked), median(piped))
 	b.atMost("time that an interactor adds to a test, p50", median(differences(rows[1].p50, rows[0].p50))/1e3, 5, "ms")
@@ -202,19 +214,23 @@ func (b *bench) class(ctx context.Context, image rootfs.Image) (err error) {
 	if err := b.writeClass(dir); err != nil {
 		return err
 	}
+
 	h, err := b.bareProgram(ctx, image, api.Run{Language: "python", Source: sumSource})
 	if err != nil {
 		return err
 	}
+
 	without := filepath.Join(b.agent.Dir, "without-templates")
 	if err := os.Mkdir(without, 0o711); err != nil {
 		return err
 	}
+
 	ordinary, err := startAgent(ctx, b.secondAgent(), without, "--template-memory", "none")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, ordinary.Stop()) }()
+
 	processes := b.cfg.submissions * testsOfAClass
 	var plain, warm, cold []float64 // seconds
 	for round := range b.cfg.rounds {
@@ -223,6 +239,7 @@ func (b *bench) class(ctx context.Context, image rootfs.Image) (err error) {
 		if err != nil {
 			return err
 		}
+
 		plain = append(plain, s.wall.Seconds())
 		for _, of := range []struct {
 			agent *agent
@@ -235,6 +252,7 @@ func (b *bench) class(ctx context.Context, image rootfs.Image) (err error) {
 			*of.took = append(*of.took, took.Seconds())
 		}
 	}
+
 	b.addLine("`brig grade` with %d submissions in Python and %d tests: %.2f s, without templates %.2f s; %d plain processes, %d at a time: %.2f s.",
 		b.cfg.submissions, testsOfAClass, median(warm), median(cold), processes, b.slots, median(plain))
 	b.atMost("a class in Python, relative to the plain processes on the same processors",
@@ -252,11 +270,13 @@ func (b *bench) writeClass(dir string) error {
 			os.WriteFile(filepath.Join(tests, fmt.Sprintf("%02d.in", i)), fmt.Appendf(nil, "%d %d\n", i, 2*i), 0o644),
 			os.WriteFile(filepath.Join(tests, fmt.Sprintf("%02d.ans", i)), fmt.Appendf(nil, "%d\n", 3*i), 0o644))
 	}
+
 	for i := range b.cfg.submissions {
 		err = errors.Join(err,
 			os.WriteFile(filepath.Join(submissions, fmt.Sprintf("student%02d.py", i)),
 				fmt.Appendf(nil, "# student %d\n%s", i, sumSource), 0o644))
 	}
+
 	return err
 }
 
@@ -272,17 +292,20 @@ func (b *bench) grade(ctx context.Context, a *agent, dir string) (time.Duration,
 	var table struct {
 		Submissions []struct{ ID, Word string }
 	}
+
 	if err == nil {
 		err = json.Unmarshal(out, &table)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("brig grade: %w", err)
 	}
+
 	for _, s := range table.Submissions {
 		if s.Word != "AC" {
 			err = errors.Join(err, fmt.Errorf("brig grade: %s ends with %s", s.ID, s.Word))
 		}
 	}
+
 	if len(table.Submissions) != b.cfg.submissions {
 		err = errors.Join(err, fmt.Errorf("brig grade: %d submissions; want %d", len(table.Submissions), b.cfg.submissions))
 	}

@@ -31,12 +31,15 @@ func (b *bench) languages(ctx context.Context) error {
 	if b.cfg.hellos == 0 {
 		return nil
 	}
+
 	hellos, err := b.hellos(ctx)
 	if err != nil {
 		return err
 	}
+
 	for round := range b.cfg.rounds {
 		fmt.Fprintf(os.Stderr, "languages, round %d of %d\n", round+1, b.cfg.rounds)
+
 		for _, h := range hellos {
 			for _, of := range []struct {
 				processors *row
@@ -48,13 +51,16 @@ func (b *bench) languages(ctx context.Context) error {
 				}
 				of.processors.add(s)
 			}
+
 			its, err := sandboxed(ctx, b.agent.Client.Run, h.run, 1, b.slots, b.cfg.hellos, 0)
 			if err != nil {
 				return fmt.Errorf("%s: %w", h.lang.Name, err)
 			}
+
 			h.inBrig.add(its)
 		}
 	}
+
 	b.addLine("")
 	b.addLine("| hello in | bare p50 ms | bare on one processor | brig p50 ms | added to bare | added to bare on one processor |")
 	b.addLine("|---|---|---|---|---|---|")
@@ -65,6 +71,7 @@ func (b *bench) languages(ctx context.Context) error {
 		b.addLine("| %s | %.2f | %.2f | %.2f | %.2f ms | %.2f ms |", h.lang.Name,
 			median(h.all.p50)/1e3, median(h.one.p50)/1e3, median(h.inBrig.p50)/1e3, overAll, overOne)
 	}
+
 	if len(hellos) > 0 {
 		b.atMost("time that brig adds to the bare hello, worst language, p50", mostAll, 2, "ms")
 		b.atMost("time that brig adds to the bare hello on one processor, which is what a run gets, worst language, p50",
@@ -76,6 +83,7 @@ func (b *bench) languages(ctx context.Context) error {
 	if err := b.tiers(ctx, hellos); err != nil {
 		return err
 	}
+
 	for _, h := range hellos {
 		switch h.lang.Name {
 		case "cpp":
@@ -87,6 +95,7 @@ func (b *bench) languages(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", h.lang.Name, err)
 		}
 	}
+
 	return nil
 }
 
@@ -99,32 +108,39 @@ func (b *bench) hellos(ctx context.Context) ([]*hello, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	store, err := rootfs.Open(filepath.Join(b.agent.Data, "images"))
 	if err != nil {
 		return nil, err
 	}
+
 	var out []*hello
 	for _, l := range all.All() {
 		if len(b.cfg.languages) > 0 && !slices.Contains(b.cfg.languages, l.Name) {
 			continue
 		}
+
 		img, err := store.Lookup(l.Image)
 		found, _ := filepath.Glob(filepath.Join(programs, l.Name, "hello.*"))
 		if err != nil || len(found) != 1 {
 			fmt.Fprintf(os.Stderr, "%s is skipped: its image is not stored, or it has no hello\n", l.Name)
 			continue
 		}
+
 		h := &hello{lang: l, bare: bare{root: img.Path, box: filepath.Join(b.agent.Dir, "box-"+l.Name)}}
 		source, err := os.ReadFile(found[0])
 		if err != nil {
 			return nil, err
 		}
+
 		h.run = api.Run{Language: l.Name, Source: source, NoTemplate: true} // templates have a table of their own
 		if err := b.unpack(ctx, h); err != nil {
 			return nil, fmt.Errorf("%s: %w", l.Name, err)
 		}
+
 		out = append(out, h)
 	}
+
 	return out, nil
 }
 
@@ -139,11 +155,13 @@ func (b *bench) unpack(ctx context.Context, h *hello) error {
 	if res.Verdict != api.OK {
 		return fmt.Errorf("hello ends with %s: %s%s", res.Verdict, res.Stdout, res.Stderr)
 	}
+
 	for _, s := range res.Skipped {
 		if !slices.Contains(r.Collect.Globs, s.Name) { // a glob that no file matches is listed too
 			return fmt.Errorf("%s is not collected: %s", s.Name, s.Reason)
 		}
 	}
+
 	for _, f := range res.Files {
 		path := filepath.Join(h.bare.box, f.Name)
 		mode := os.FileMode(0o644)
@@ -154,11 +172,13 @@ func (b *bench) unpack(ctx context.Context, h *hello) error {
 			return err
 		}
 	}
+
 	// The plain command has the stack of this shell: V8 aborts if its flag names a larger one.
 	var stack unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_STACK, &stack); err != nil {
 		return err
 	}
+
 	h.bare.argv = languages.Placeholders{Source: h.lang.SourceFile, Memory: res.Limits.Memory,
 		Stack: api.Size(stack.Cur)}.Expand(h.lang.Run, nil)
 	return nil
@@ -180,6 +200,7 @@ func (b *bench) compiles(ctx context.Context, h *hello) error {
 		if res.Verdict != api.OK || res.Compile == nil || res.Compile.Cached {
 			return fmt.Errorf("it ends with %s, compile stage %+v: %s", res.Verdict, res.Compile, res.Stderr)
 		}
+
 		ran := time.Duration(res.Timing.SetUp + res.Timing.Wall + res.Timing.Finish)
 		cold = append(cold, float64(time.Since(begun)-ran)/1e6)
 
@@ -190,11 +211,13 @@ func (b *bench) compiles(ctx context.Context, h *hello) error {
 		if !res.Compile.Cached {
 			return errors.New("the second run compiled again instead of using the cache")
 		}
+
 		cached = append(cached, float64(time.Since(begun)-time.Duration(res.Timing.Wall+res.Timing.Finish))/1e6)
 
 		if err := os.WriteFile(filepath.Join(h.bare.box, "plain.cpp"), r.Source, 0o644); err != nil {
 			return err
 		}
+
 		// An include before it keeps the compiler from using the precompiled header.
 		gxx := h.bare
 		gxx.argv = append(append([]string{"g++"}, h.lang.DefaultFlags...), "-include", "stddef.h", "-o", "plain", "plain.cpp")
@@ -202,8 +225,10 @@ func (b *bench) compiles(ctx context.Context, h *hello) error {
 		if err != nil {
 			return err
 		}
+
 		bare = append(bare, float64(s.took[0])/1e6)
 	}
+
 	b.addLine("")
 	b.addLine("C++ hello with bits/stdc++.h: plain g++ %.0f ms, brig %.0f ms, cached %.2f ms until its start.",
 		median(bare), median(cold), median(cached))
@@ -237,6 +262,7 @@ func (b *bench) rate(ctx context.Context, h *hello) (float64, error) {
 			return 0, fmt.Errorf("summary %+v", res.Summary)
 		}
 	}
+
 	return float64(times*len(r.Tests)) / time.Since(begun).Seconds(), nil
 }
 
@@ -268,6 +294,7 @@ func (b *bench) compareTests(ctx context.Context, h *hello) error {
 		}
 		ratio = append(ratio, 100*rate/bare.rate())
 	}
+
 	b.atLeast("Python tests per second, relative to bare spawns", median(ratio), 85, "%")
 	return nil
 }

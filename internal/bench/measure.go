@@ -34,6 +34,7 @@ func (b bare) spawn(ctx context.Context, spawner string, clients, count int, gap
 	if b.one {
 		processors = "one"
 	}
+
 	outs := make([]bytes.Buffer, clients)
 	cmds := make([]*exec.Cmd, clients)
 	start := time.Now()
@@ -46,6 +47,7 @@ func (b bare) spawn(ctx context.Context, spawner string, clients, count int, gap
 			return sample{}, err
 		}
 	}
+
 	var s sample
 	var err error
 	for i, c := range cmds {
@@ -58,6 +60,7 @@ func (b bare) spawn(ctx context.Context, spawner string, clients, count int, gap
 			s.took = append(s.took, time.Duration(ns))
 		}
 	}
+
 	s.wall = time.Since(start)
 	return s, err
 }
@@ -80,6 +83,7 @@ func sandboxed(ctx context.Context, run runner, r api.Run, clients, slots, count
 				if gap > 0 {
 					time.Sleep(gap)
 				}
+
 				t := time.Now()
 				gate <- struct{}{}
 				res, err := run(ctx, r)
@@ -91,10 +95,12 @@ func sandboxed(ctx context.Context, run runner, r api.Run, clients, slots, count
 					errs[i] = err
 					return
 				}
+
 				parts[i] = append(parts[i], time.Since(t))
 			}
 		})
 	}
+
 	wg.Wait()
 	s := sample{wall: time.Since(start)}
 	for _, p := range parts {

@@ -29,6 +29,7 @@ func withNetwork(c *client.Client) runner {
 		if err != nil {
 			return api.Result{}, err
 		}
+
 		var relay *egress.Relay
 		var relayErr error
 		res, err := c.RunEvents(ctx, r, nil, client.Events{Network: func(sockets []*os.File) {

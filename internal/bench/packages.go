@@ -24,27 +24,32 @@ func (b *bench) packages(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+
 	var python api.Language
 	for _, l := range all {
 		if l.Name == "python" {
 			python = l
 		}
 	}
+
 	if b.cfg.packages == 0 || !python.Stored || python.Packages == nil || !python.Packages.Stored {
 		fmt.Fprintln(os.Stderr, "packages are skipped: they need the images python and python-pip")
 		return nil
 	}
+
 	index, closeIndex, err := tinyIndex()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeIndex()) }()
+
 	plain := api.Run{Language: "python", Source: api.Bytes("print('hello')\n"), NoTemplate: true} // with packages there is none
 	with := plain
 	with.Requirements, with.Index = []string{"tiny==1.0"}, index
 	if err := b.install(ctx, *python.Packages, with); err != nil {
 		return fmt.Errorf("install packages: %w", err)
 	}
+
 	var without, added row
 	for range b.cfg.rounds {
 		for _, one := range []struct {
@@ -58,6 +63,7 @@ func (b *bench) packages(ctx context.Context) (err error) {
 			one.row.add(s)
 		}
 	}
+
 	b.addLine("Python with a set of packages: p50 %.2f ms, p99 %.2f ms; without: p50 %.2f ms, p99 %.2f ms.",
 		median(added.p50)/1e3, median(added.p99)/1e3, median(without.p50)/1e3, median(without.p99)/1e3)
 	b.atMost("time that packages add to a run of Python that has them, p50",
@@ -71,6 +77,7 @@ func (b *bench) install(ctx context.Context, about api.LanguagePackages, r api.R
 	if err != nil {
 		return err
 	}
+
 	var relay *egress.Relay
 	var failed error
 	_, err = b.agent.Client.InstallPackages(ctx,
@@ -101,14 +108,17 @@ func tinyIndex() (url string, closeIndex func() error, err error) {
 			return "", nil, err
 		}
 	}
+
 	if err := z.Close(); err != nil {
 		return "", nil, err
 	}
+
 	const name = "tiny-1.0-py3-none-any.whl"
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, err
 	}
+
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, name) {
 			_, _ = w.Write(wheel.Bytes()) // a client that left gets nothing
@@ -116,6 +126,7 @@ func tinyIndex() (url string, closeIndex func() error, err error) {
 		}
 		fmt.Fprintf(w, "<a href=%q>%[1]s</a>", name)
 	})}
+
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	return "http://" + l.Addr().String() + "/simple", func() error {

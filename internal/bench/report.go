@@ -23,6 +23,7 @@ func (b *bench) table() {
 	for i, r := range b.rows {
 		b.addLine("%s", r.line(b.bases[i]))
 	}
+
 	b.addLine("")
 	b.addLine("Ratios are relative to the plain spawn of the same round; medians over all rounds.")
 	if b.counted > 0 {
@@ -30,6 +31,7 @@ func (b *bench) table() {
 		b.addLine("Processor time per run with 2 clients: agent %s, cells and programs %s.",
 			(b.agentCPU / n).Round(time.Microsecond), (b.cellCPU / n).Round(time.Microsecond))
 	}
+
 	b.addLine("")
 	p50 := func(i int) float64 { return median(ratios(b.rows[i].p50, b.bases[i].p50)) }
 	b.atMost("p50, strict, 1 client, relative to the plain spawn", p50(1), 1.75, "x")

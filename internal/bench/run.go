@@ -22,9 +22,11 @@ func run(ctx context.Context, cfg config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+
 	if err := os.Chmod(dir, 0o711); err != nil { // cells pass through it
 		return err
 	}
+
 	spawner := filepath.Join(dir, "spawn")
 	if out, err := exec.CommandContext(ctx, "gcc", "-O2", "-o", spawner,
 		"internal/bench/spawn/spawn.c").CombinedOutput(); err != nil {
@@ -33,6 +35,7 @@ func run(ctx context.Context, cfg config) (err error) {
 	if err := cfg.own.EnsureImage(ctx, dir); err != nil {
 		return err
 	}
+
 	a, err := startAgent(ctx, cfg.own, dir, "--group", "daemon") // the gateway runs as another user
 	if err != nil {
 		return err
@@ -44,6 +47,7 @@ func run(ctx context.Context, cfg config) (err error) {
 	if err != nil {
 		return err
 	}
+
 	b.slots = health.Slots
 	b.addLine("Linux %s, cgroups %s, %d processors, brig %s, `%s`; %d interleaved rounds.", health.Kernel,
 		health.CgroupMode, goruntime.NumCPU(), health.Version, cfg.program, cfg.rounds)
@@ -57,6 +61,7 @@ func run(ctx context.Context, cfg config) (err error) {
 	if err := b.rounds(ctx); err != nil {
 		return err
 	}
+
 	b.table()
 	if err := b.starts(ctx); err != nil {
 		return err
@@ -85,6 +90,7 @@ func run(ctx context.Context, cfg config) (err error) {
 	if err := b.grading(ctx); err != nil {
 		return err
 	}
+
 	b.targets()
 	return errors.Join(b.writeTo(cfg.write), b.writeSummaries(cfg.summaries))
 }
@@ -124,11 +130,13 @@ func (b *bench) measures() []struct {
 			return b.plain().spawn(ctx, b.spawner, clients, count, gap)
 		}
 	}
+
 	sb := func(r api.Run, clients, count int, gap time.Duration) func(context.Context) (sample, error) {
 		return func(ctx context.Context) (sample, error) {
 			return sandboxed(ctx, c.Run, r, clients, b.slots, count, gap)
 		}
 	}
+
 	n, s := b.cfg.hot, b.cfg.sparse
 	list := []struct {
 		name    string
@@ -150,6 +158,7 @@ func (b *bench) measures() []struct {
 			return sandboxed(ctx, withNetwork(c), b.run, 1, b.slots, s, 0)
 		}},
 	}
+
 	return append(list, b.others()...)
 }
 
@@ -166,15 +175,18 @@ func (b *bench) others() (list []struct {
 			measure func(context.Context) (sample, error)
 		}{name, 0, func(ctx context.Context) (sample, error) { return command(ctx, max(b.cfg.sparse/4, 5), argv...) }})
 	}
+
 	if path, err := exec.LookPath("bwrap"); err == nil {
 		add("bubblewrap (namespaces only)", path, "--ro-bind", b.agent.Rootfs, "/", "--proc", "/proc", "--dev", "/dev",
 			"--unshare-all", b.cfg.program)
 	}
+
 	for _, oci := range []string{"runc", "crun"} {
 		path, err := exec.LookPath(oci)
 		if err != nil {
 			continue
 		}
+
 		dir := filepath.Join(b.agent.Dir, "bundle-"+oci)
 		brig := filepath.Join(b.cfg.own.Bin, "brig")
 		write := exec.Command(brig, "bundle", "--runtime", oci, "--data-dir", b.agent.Data, "--rootfs", b.cfg.own.Name,
@@ -183,13 +195,16 @@ func (b *bench) others() (list []struct {
 			fmt.Fprintf(os.Stderr, "%s is skipped: %v: %s", oci, err, out)
 			continue
 		}
+
 		argv := []string{path, "--root", filepath.Join(b.agent.Dir, oci), "run", "--bundle", dir, "brig-bench-" + oci}
 		if _, err := command(context.Background(), 1, argv...); err != nil {
 			fmt.Fprintf(os.Stderr, "%s is skipped: %v\n", oci, err)
 			continue
 		}
+
 		add(oci+", the same program as a bundle", argv...)
 	}
+
 	return list
 }
 
@@ -199,23 +214,28 @@ func (b *bench) rounds(ctx context.Context) error {
 	for _, m := range list {
 		b.rows = append(b.rows, &row{name: m.name})
 	}
+
 	for i, m := range list {
 		b.bases = append(b.bases, nil)
 		if m.base >= 0 {
 			b.bases[i] = b.rows[m.base]
 		}
 	}
+
 	for round := range b.cfg.rounds {
 		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, b.cfg.rounds)
+
 		for i, m := range list {
 			agent0, cell0, err := b.agent.cpu()
 			if err != nil {
 				return err
 			}
+
 			s, err := m.measure(ctx)
 			if err != nil {
 				return fmt.Errorf("%s: %w", m.name, err)
 			}
+
 			b.rows[i].add(s)
 			if i == 3 { // two clients, back to back: the processor time per run
 				agent1, cell1, err := b.agent.cpu()
@@ -228,6 +248,7 @@ func (b *bench) rounds(ctx context.Context) error {
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -247,17 +268,20 @@ func (b *bench) starts(ctx context.Context) error {
 		if err := os.Mkdir(dir, 0o711); err != nil {
 			return err
 		}
+
 		begun := time.Now()
 		a, err := startAgent(ctx, b.secondAgent(), dir)
 		if err != nil {
 			return err
 		}
+
 		_, err = a.Client.Run(ctx, b.run)
 		took = append(took, float64(time.Since(begun).Microseconds())/1e3)
 		if err := errors.Join(err, a.Stop()); err != nil {
 			return err
 		}
 	}
+
 	b.atMost(firstResult, median(took), 100, "ms")
 	return nil
 }

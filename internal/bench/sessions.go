@@ -19,11 +19,13 @@ func (b *bench) sessions(ctx context.Context) (err error) {
 	if b.cfg.sessions == 0 {
 		return nil
 	}
+
 	s, err := b.serve("sessions")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
+
 	c := s.client()
 	ask := api.SessionRequest{Image: b.run.Image}
 	var makes sample
@@ -38,10 +40,12 @@ func (b *bench) sessions(ctx context.Context) (err error) {
 			return fmt.Errorf("end a session: %w", err)
 		}
 	}
+
 	execs, err := b.execs(ctx, c, ask)
 	if err != nil {
 		return err
 	}
+
 	b.addLine("Sessions through brig serve, one client: %d created, p50 %.2f ms, p99 %.2f ms; `%s` executed in one %d times, p50 %.2f ms, p99 %.2f ms.", len(makes.took),
 		milli(makes.quantile(.5)), milli(makes.quantile(.99)), b.cfg.program, len(execs.took), milli(execs.quantile(.5)),
 		milli(execs.quantile(.99)))
@@ -57,6 +61,7 @@ func (b *bench) execs(ctx context.Context, c *client.Client, ask api.SessionRequ
 		return s, fmt.Errorf("create a session: %w", err)
 	}
 	defer func() { err = errors.Join(err, c.EndSession(ctx, made.ID)) }()
+
 	for range execsEach * b.cfg.sessions {
 		begun := time.Now()
 		res, err := c.Exec(ctx, made.ID, api.Exec{Argv: b.run.Argv})
@@ -68,6 +73,7 @@ func (b *bench) execs(ctx context.Context, c *client.Client, ask api.SessionRequ
 		}
 		s.took = append(s.took, time.Since(begun))
 	}
+
 	return s, nil
 }
 

@@ -28,6 +28,7 @@ func (b *bench) startSleepersAgent(ctx context.Context) (*agent, error) {
 	if err := os.Mkdir(dir, 0o711); err != nil {
 		return nil, err
 	}
+
 	a, err := startAgent(ctx, b.secondAgent(), dir, "--slots", strconv.Itoa(n), "--memory", fmt.Sprintf("%dM", 16*n))
 	if err != nil {
 		return nil, fmt.Errorf("%d sleepers (--sleepers N changes the number): %w", n, err)
@@ -54,17 +55,21 @@ func (b *bench) sleepers(ctx context.Context) (err error) {
 	if n == 0 {
 		return nil
 	}
+
 	a, err := b.startSleepersAgent(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, a.Stop()) }()
+
 	free, err := available()
 	if err != nil {
 		return err
 	}
+
 	var wg sync.WaitGroup
 	errs := make([]error, n)
+
 	// The agent reserves memory for the largest result of each run: by default too much for so many.
 	run := api.Run{
 		Image: b.cfg.own.Name, Argv: []string{"sleep", strconv.Itoa(int(sleepFor.Seconds()))},
@@ -80,9 +85,11 @@ func (b *bench) sleepers(ctx context.Context) (err error) {
 			errs[i] = err
 		})
 	}
+
 	lowest, together := free, 0
 	done := make(chan struct{})
 	go func() { wg.Wait(); close(done) }() // ends with the runs
+
 	for ended := false; !ended; {
 		select {
 		case <-done:
@@ -98,9 +105,11 @@ func (b *bench) sleepers(ctx context.Context) (err error) {
 			}
 		}
 	}
+
 	if errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil }); len(errs) > 0 {
 		return fmt.Errorf("%d of %d sleepers failed, the first because: %w", len(errs), n, errs[0])
 	}
+
 	b.atLeast(fmt.Sprintf("programs that sleep concurrently, of %d", n), float64(together), float64(n), "")
 	b.atMost("memory of these programs, with cells and kernel objects",
 		float64(free-lowest)/float64(n)/(1<<20), 16, "MiB each")

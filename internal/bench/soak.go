@@ -20,10 +20,12 @@ func (b *bench) soak(ctx context.Context) error {
 	if n == 0 {
 		return nil
 	}
+
 	before, err := b.agent.idleResources(ctx)
 	if err != nil {
 		return err
 	}
+
 	var ratio []float64
 	for w := range soakWindows {
 		fmt.Fprintf(os.Stderr, "endurance: %d of %d runs\n", 2*n*w, 2*n*soakWindows)
@@ -37,10 +39,12 @@ func (b *bench) soak(ctx context.Context) error {
 		}
 		ratio = append(ratio, base.rate()/s.rate())
 	}
+
 	after, err := b.agent.idleResources(ctx)
 	if err != nil {
 		return err
 	}
+
 	quarter := soakWindows / 4
 	first, last := median(ratio[:quarter]), median(ratio[soakWindows-quarter:])
 	b.atMost(fmt.Sprintf("time per run, last quarter of %d runs relative to the first", 2*n*soakWindows),
@@ -80,6 +84,7 @@ func (a *agent) idleResources(ctx context.Context) (least resources, err error) 
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+
 	return least, nil
 }
 
@@ -87,15 +92,18 @@ func (a *agent) resources() (h resources, err error) {
 	if h.rss, h.fds, err = a.memory(); err != nil {
 		return h, err
 	}
+
 	mounts, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", a.Cmd.Process.Pid))
 	if err != nil {
 		return h, err
 	}
+
 	h.mounts = strings.Count(string(mounts), "\n")
 	groups, err := os.ReadFile("/proc/cgroups")
 	if err != nil {
 		return h, err
 	}
+
 	for line := range strings.Lines(string(groups)) {
 		var name string
 		var hierarchy, count int
@@ -103,6 +111,7 @@ func (a *agent) resources() (h resources, err error) {
 			h.kernelGroups = count
 		}
 	}
+
 	tops, err := a.groupTops()
 	for _, top := range tops {
 		err = filepath.WalkDir(top, func(_ string, d os.DirEntry, err error) error {
@@ -112,5 +121,6 @@ func (a *agent) resources() (h resources, err error) {
 			return nil // a group removed in the meantime does not count
 		})
 	}
+
 	return h, err
 }

@@ -45,11 +45,13 @@ func (b *bench) summary() (string, error) {
 		}
 		fmt.Fprintf(&s, "%.1fx |\n", median(ratios(r.p50, b.rows[0].p50)))
 	}
+
 	s.WriteString("\n| | measured |\n|---|---|\n")
 	const strictTwo = 3 // its row: see measures
 	two := b.rows[strictTwo]
 	fmt.Fprintf(&s, "| runs per second, two clients on two processors | %.0f (%.0f %% of plain spawns) |\n",
 		median(two.rates), 100*median(ratios(two.rates, b.bases[strictTwo].rates)))
+
 	for _, h := range headlines {
 		i := slices.IndexFunc(b.measurements, func(f measurement) bool { return f.name == h.figure })
 		if i < 0 {
@@ -62,6 +64,7 @@ func (b *bench) summary() (string, error) {
 		}
 		fmt.Fprintf(&s, "| %s | %.*f %s |\n", text, digits(f.value), f.value, strings.TrimSuffix(f.unit, " resident"))
 	}
+
 	return strings.TrimSuffix(s.String(), "\n"), nil
 }
 

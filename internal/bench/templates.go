@@ -59,21 +59,26 @@ func (b *bench) templates(ctx context.Context) (err error) {
 	if b.cfg.hellos == 0 {
 		return nil
 	}
+
 	all, err := b.templatePrograms(ctx)
 	if err != nil || len(all) == 0 {
 		return err
 	}
+
 	s, err := b.serve("templates")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
+
 	overHTTP := s.client().Run
 	for round := range b.cfg.rounds {
 		fmt.Fprintf(os.Stderr, "templates, round %d of %d\n", round+1, b.cfg.rounds)
+
 		for _, p := range all {
 			cold := p.run
 			cold.NoTemplate = true
+
 			for _, m := range []struct {
 				to      *row
 				measure func() (sample, error)
@@ -92,6 +97,7 @@ func (b *bench) templates(ctx context.Context) (err error) {
 				}
 				m.to.add(s)
 			}
+
 			if p.mostHTTP > 0 {
 				s, err := sandboxed(ctx, overHTTP, p.run, 1, b.slots, b.cfg.hellos, 0)
 				if err != nil {
@@ -108,11 +114,13 @@ func (b *bench) templates(ctx context.Context) (err error) {
 			}
 		}
 	}
+
 	b.addLine("")
 	b.addLine("From a template of the started interpreter, in turns with the ordinary start and the bare interpreter:")
 	b.addLine("")
 	b.addLine("| program | bare on one processor, p50 ms | ordinary start in brig | from a template | relative to bare | bare/s, 2 at a time | from a template/s, 2 clients | relative to bare |")
 	b.addLine("|---|---|---|---|---|---|---|---|")
+
 	for _, p := range all {
 		time, rate := median(ratios(p.warm.p50, p.one.p50)), median(ratios(p.warmTwo.rates, p.bareTwo.rates))
 		b.addLine("| %s | %.2f | %.2f | %.2f | %.2fx | %.0f | %.0f | %.1fx |", p.name, median(p.one.p50)/1e3,
@@ -130,10 +138,12 @@ func (b *bench) templates(ctx context.Context) (err error) {
 			b.atLeast(p.name+" from a template, rate with 2 clients, relative to the bare interpreter", rate, p.least, "x")
 		}
 	}
+
 	h, err := b.agent.Client.Health(ctx)
 	if err != nil {
 		return err
 	}
+
 	b.atMost(fmt.Sprintf("memory of all %d templates", h.Templates.Kept), float64(h.Templates.Bytes)/(1<<20), 512, "MiB")
 	return nil
 }
@@ -146,23 +156,28 @@ func (b *bench) templatePrograms(ctx context.Context) (out []*templateProgram, e
 	if err != nil {
 		return nil, err
 	}
+
 	store, err := rootfs.Open(filepath.Join(b.agent.Data, "images"))
 	if err != nil {
 		return nil, err
 	}
+
 	for i, t := range templatePrograms {
 		if len(b.cfg.languages) > 0 && !slices.Contains(b.cfg.languages, t.language) {
 			continue
 		}
+
 		l, err := known.ByName(t.language)
 		if err != nil {
 			return nil, err
 		}
+
 		img, err := store.Lookup(l.Image)
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "%s from a template is skipped: image %s is not stored\n", t.name, l.Image)
 			continue
 		}
+
 		p := &templateProgram{name: t.name, most: t.most, least: t.least, leastTests: t.tests,
 			mostHTTP: t.http, mostMade: t.made}
 		p.lang, p.bare = l, bare{root: img.Path, box: filepath.Join(b.agent.Dir, fmt.Sprintf("box-template-%d", i))}
@@ -177,8 +192,10 @@ func (b *bench) templatePrograms(ctx context.Context) (out []*templateProgram, e
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.name, err)
 		}
+
 		out = append(out, p)
 	}
+
 	return out, nil
 }
 

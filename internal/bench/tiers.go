@@ -42,11 +42,14 @@ func (b *bench) tiers(ctx context.Context, hellos []*hello) error {
 			}
 		}
 	}
+
 	if len(pairs) == 0 {
 		return nil
 	}
+
 	for round := range b.cfg.rounds {
 		fmt.Fprintf(os.Stderr, "tiers, round %d of %d\n", round+1, b.cfg.rounds)
+
 		for _, p := range pairs {
 			turns := []struct {
 				run api.Run
@@ -62,6 +65,7 @@ func (b *bench) tiers(ctx context.Context, hellos []*hello) error {
 			}
 		}
 	}
+
 	for _, line := range tierTable(pairs) {
 		b.addLine("%s", line)
 	}
@@ -87,10 +91,12 @@ func (b *bench) tierPair(ctx context.Context, h *hello, name string) (*tierPair,
 	if err != nil || len(found) != 1 {
 		return nil, err
 	}
+
 	source, err := os.ReadFile(found[0])
 	if err != nil {
 		return nil, err
 	}
+
 	r := api.Run{Language: h.lang.Name, Source: source, Collect: api.Collect{None: true}}
 	p := &tierPair{name: strings.TrimPrefix(found[0], programs+string(filepath.Separator)), own: r, strict: r}
 	p.own.Profile, p.strict.Profile = h.lang.Tier, "strict"
@@ -99,5 +105,6 @@ func (b *bench) tierPair(ctx context.Context, h *hello, name string) (*tierPair,
 			return nil, fmt.Errorf("%s under %s: %w", p.name, r.Profile, err)
 		}
 	}
+
 	return p, nil
 }

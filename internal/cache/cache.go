@@ -81,6 +81,7 @@ func (c *Cache) Get(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	before, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNotFound
@@ -94,6 +95,7 @@ func (c *Cache) Get(name string) ([]byte, error) {
 		}
 		return content, nil
 	}
+
 	all, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNotFound
@@ -157,6 +159,7 @@ func (c *Cache) Remove(name string) error {
 	if err != nil {
 		return err
 	}
+
 	st, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -170,6 +173,7 @@ func (c *Cache) Remove(name string) error {
 	if err != nil {
 		return fmt.Errorf("remove from cache: %w", err)
 	}
+
 	c.memory.forget(name)
 	c.mu.Lock()
 	c.size -= costOf(st.Size())
@@ -190,6 +194,7 @@ func (c *Cache) put(name string, r io.Reader, digest string) (err error) {
 	if err != nil {
 		return err
 	}
+
 	tmp, err := os.CreateTemp(c.dir, tempPrefix)
 	if err != nil {
 		return fmt.Errorf("write cache: %w", err)
@@ -199,6 +204,7 @@ func (c *Cache) put(name string, r io.Reader, digest string) (err error) {
 			err = errors.Join(err, os.Remove(tmp.Name()))
 		}
 	}()
+
 	n, sum, err := fill(tmp, r)
 	if err = errors.Join(err, tmp.Close()); err != nil {
 		return err
@@ -206,6 +212,7 @@ func (c *Cache) put(name string, r io.Reader, digest string) (err error) {
 	if digest != "" && hex.EncodeToString(sum) != digest {
 		return fmt.Errorf("%w: %x", ErrDigest, sum)
 	}
+
 	cost := costOf(n)
 	if cost > c.maxSize {
 		return fmt.Errorf("write cache: %w: %d bytes exceed its limit of %d", unix.ENOSPC, cost, c.maxSize)
@@ -213,6 +220,7 @@ func (c *Cache) put(name string, r io.Reader, digest string) (err error) {
 	if err := os.Rename(tmp.Name(), path); err != nil {
 		return fmt.Errorf("write cache: %w", err)
 	}
+
 	c.memory.forget(name)
 	c.mu.Lock()
 	c.size += cost
@@ -230,11 +238,13 @@ func fill(f *os.File, r io.Reader) (int64, []byte, error) {
 	if _, err := f.Write(make([]byte, headerSize)); err != nil {
 		return 0, nil, fmt.Errorf("write cache: %w", err)
 	}
+
 	h := sha256.New()
 	n, err := io.Copy(io.MultiWriter(f, h), r)
 	if err != nil {
 		return 0, nil, err
 	}
+
 	sum := h.Sum(nil)
 	if _, err := f.WriteAt(sum, 0); err != nil {
 		return 0, nil, fmt.Errorf("write cache: %w", err)
@@ -248,13 +258,16 @@ func fill(f *os.File, r io.Reader) (int64, []byte, error) {
 func (c *Cache) evict() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
 		return fmt.Errorf("evict from cache: %w", err)
 	}
+
 	var errs []error
 	var files []fs.FileInfo
 	c.size = 0
+
 	for _, e := range entries {
 		info, err := e.Info()
 		switch {
@@ -268,9 +281,11 @@ func (c *Cache) evict() error {
 			c.size += costOf(info.Size())
 		}
 	}
+
 	if c.size <= c.maxSize {
 		return errors.Join(errs...)
 	}
+
 	slices.SortFunc(files, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
 	for _, info := range files {
 		if c.size <= c.maxSize/10*9 {
@@ -279,6 +294,7 @@ func (c *Cache) evict() error {
 		errs = append(errs, c.remove(filepath.Join(c.dir, info.Name())))
 		c.size -= costOf(info.Size())
 	}
+
 	return errors.Join(errs...)
 }
 

@@ -43,6 +43,7 @@ func TestBlobs(t *testing.T) {
 	if got, err := c.Get(name); err != nil || string(got) != "content" || !c.Has(name) {
 		t.Errorf("after: %q, %v", got, err)
 	}
+
 	for _, bad := range []string{"", "..", name[:63], strings.ToUpper(name), "../" + name[3:]} {
 		if _, err := c.Get(bad); err == nil || errors.Is(err, ErrNotFound) {
 			t.Errorf("Get(%q): %v; want it refused", bad, err)
@@ -51,6 +52,7 @@ func TestBlobs(t *testing.T) {
 			t.Errorf("Put(%q) is accepted", bad)
 		}
 	}
+
 	if err := c.Put(digest("big"), bytes.NewReader(make([]byte, 10*minCost))); err == nil || c.Has(digest("big")) {
 		t.Errorf("more than the cache holds: %v", err)
 	}
@@ -78,6 +80,7 @@ func TestDamagedEntryIsNotUsed(t *testing.T) {
 		if err := c.Put(key, strings.NewReader("artifact")); err != nil {
 			t.Fatal(err)
 		}
+
 		path := filepath.Join(c.dir, key)
 		b, err := os.ReadFile(path)
 		if err != nil {
@@ -108,27 +111,33 @@ func TestBoundedBySize(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	if _, err := c.Get(digest("0")); err != nil { // now it is the most recently used
 		t.Fatal(err)
 	}
+
 	for _, name := range []string{"9", "10"} {
 		if err := c.Put(digest(name), bytes.NewReader(make([]byte, 68))); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	want := map[string]bool{"0": true, "1": false, "2": false, "3": true, "8": true, "9": true, "10": true}
 	for name, there := range want {
 		if c.Has(digest(name)) != there {
 			t.Errorf("entry %s is there: %v; want %v", name, !there, there)
 		}
 	}
+
 	if c = open(t, dir, 5*minCost); c.Has(digest("4")) || !c.Has(digest("10")) {
 		t.Error("a smaller bound is not kept when the cache is opened")
 	}
+
 	stale := filepath.Join(dir, tempPrefix+"1")
 	if err := errors.Join(os.WriteFile(stale, nil, 0o600), os.Chtimes(stale, old.Add(-time.Hour), old.Add(-time.Hour))); err != nil {
 		t.Fatal(err)
 	}
+
 	open(t, dir, 5*minCost)
 	if _, err := os.Stat(stale); err == nil {
 		t.Error("what a killed writer left is still there")
@@ -145,10 +154,12 @@ func TestSmallFilesAreCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	all, err := os.ReadDir(dir)
 	if err != nil || len(all) > most/minCost || len(all) == 0 {
 		t.Errorf("%d files, %v; want at most %d", len(all), err, most/minCost)
 	}
+
 	var disk int64
 	for _, e := range all {
 		info, err := e.Info()
@@ -157,6 +168,7 @@ func TestSmallFilesAreCounted(t *testing.T) {
 		}
 		disk += info.Sys().(*syscall.Stat_t).Blocks * 512
 	}
+
 	if disk > most {
 		t.Errorf("%d bytes of the disk are taken; want at most %d", disk, most)
 	}
@@ -182,6 +194,7 @@ func TestRemove(t *testing.T) {
 			t.Fatalf("after it was removed: %v", err)
 		}
 	}
+
 	if c.size != 0 {
 		t.Errorf("an empty cache counts %d bytes", c.size)
 	}
@@ -210,6 +223,7 @@ func TestManyAtOnce(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
 }
 
@@ -226,9 +240,11 @@ func TestMemoryFollowsTheDisk(t *testing.T) {
 			}
 		}
 	}
+
 	if err := c.Put(name, strings.NewReader("first")); err != nil {
 		t.Fatal(err)
 	}
+
 	want("first")
 	if len(c.memory.entries) != 1 {
 		t.Error("nothing is held")
@@ -236,14 +252,17 @@ func TestMemoryFollowsTheDisk(t *testing.T) {
 	if err := open(t, dir, 100<<20).Put(name, strings.NewReader("other")); err != nil { // by another process
 		t.Fatal(err)
 	}
+
 	want("other")
 	if err := c.Put(name, strings.NewReader("again")); err != nil {
 		t.Fatal(err)
 	}
+
 	old := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(filepath.Join(dir, name), old, old); err != nil {
 		t.Fatal(err)
 	}
+
 	want("again")
 	if err := os.Remove(filepath.Join(dir, name)); err != nil {
 		t.Fatal(err)
@@ -260,15 +279,18 @@ func TestMemoryIsBounded(t *testing.T) {
 	if _, ok := r.get("larger", file); ok {
 		t.Error("one larger than all the room is held")
 	}
+
 	// A Haskell program that uses Data.Map has 10 MB: without caching it, a run takes 13 ms longer.
 	r.put("whole", file, make([]byte, maxMemoryBytes))
 	if _, ok := r.get("whole", file); !ok {
 		t.Error("one as large as the room is not held")
 	}
+
 	for i := range 100 {
 		r.put(fmt.Sprint(i), file, make([]byte, 1<<20))
 		r.get("0", file)
 	}
+
 	if r.size > maxMemoryBytes || len(r.entries) != maxMemoryBytes>>20 {
 		t.Errorf("%d bytes in %d entries are held", r.size, len(r.entries))
 	}
@@ -278,10 +300,12 @@ func TestMemoryIsBounded(t *testing.T) {
 	if _, ok := r.get("0", stamp{size: 1}); ok {
 		t.Error("what another file holds is used")
 	}
+
 	for i := range 100 {
 		r.put("small", file, []byte("x"))
 		r.put(fmt.Sprint("small", i), file, []byte("x"))
 	}
+
 	if len(r.entries) != maxMemoryEntries {
 		t.Errorf("%d entries are held; want %d", len(r.entries), maxMemoryEntries)
 	}

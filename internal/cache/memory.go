@@ -58,11 +58,14 @@ func (r *memoryCache) put(name string, of stamp, content []byte) {
 	if len(content) > maxMemoryBytes {
 		return
 	}
+
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	if i := slices.IndexFunc(r.entries, func(e entry) bool { return e.name == name }); i >= 0 {
 		r.remove(i) // another goroutine read it in the meantime, or it was stored again
 	}
+
 	r.entries = append(r.entries, entry{name, of, content})
 	r.size += len(content)
 	for len(r.entries) > maxMemoryEntries || r.size > maxMemoryBytes {

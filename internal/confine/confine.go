@@ -29,6 +29,7 @@ func Self(l Limits) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("prctl no_new_privs: %w", err)
 	}
+
 	for _, one := range []struct {
 		resource int
 		max      uint64
@@ -44,6 +45,7 @@ func Self(l Limits) error {
 			return fmt.Errorf("limit %d: %w", one.resource, err)
 		}
 	}
+
 	debug.SetMemoryLimit(int64(l.Memory / 2)) // so that the garbage collector runs in time
 	return nil
 }

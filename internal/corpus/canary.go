@@ -58,6 +58,7 @@ func (c *Canaries) plant() (err error) {
 	if c.tcp, err = net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}); err != nil {
 		return err
 	}
+
 	c.waiting.Go(func() { c.count(c.tcp) })
 	sock := filepath.Join(dir, "sock")
 	for _, name := range []string{"@brig-hostile-canary-" + filepath.Base(dir), sock} {
@@ -68,6 +69,7 @@ func (c *Canaries) plant() (err error) {
 		c.unix = append(c.unix, l)
 		c.waiting.Go(func() { c.count(l) })
 	}
+
 	if err := os.Chmod(sock, 0o777); err != nil {
 		return err
 	}
@@ -75,6 +77,7 @@ func (c *Canaries) plant() (err error) {
 		&net.UnixAddr{Name: "@brig-hostile-datagram-" + filepath.Base(dir), Net: "unixgram"}); err != nil {
 		return err
 	}
+
 	c.waiting.Go(func() {
 		for {
 			if _, err := c.gram.Read(make([]byte, 1)); err != nil {
@@ -83,6 +86,7 @@ func (c *Canaries) plant() (err error) {
 			c.hits.Add(1)
 		}
 	})
+
 	c.victim = exec.Command("cat")
 	c.victim.Args = []string{"hostile-canary-process"}
 	if _, err := c.victim.StdinPipe(); err != nil { // it ends with this process, however that ends
@@ -91,6 +95,7 @@ func (c *Canaries) plant() (err error) {
 	if err := c.victim.Start(); err != nil {
 		return err
 	}
+
 	c.Victim = c.victim.Process.Pid
 	return nil
 }
@@ -127,6 +132,7 @@ func (c *Canaries) Touched() []string {
 	if err := unix.Kill(c.Victim, 0); err != nil {
 		all = append(all, fmt.Sprintf("host process: %v", err))
 	}
+
 	var info unix.Siginfo // only looked at, not reaped: Close does that
 	if err := unix.Waitid(unix.P_PID, c.Victim, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT,
 		nil); err != nil || info.Signo != 0 {
@@ -158,19 +164,24 @@ func (c *Canaries) Close() error {
 		_ = c.victim.Process.Kill() // it may have ended already: Touched reports that
 		_ = c.victim.Wait()
 	}
+
 	var open []io.Closer
 	if c.tcp != nil {
 		open = append(open, c.tcp)
 	}
+
 	for _, l := range c.unix {
 		open = append(open, l)
 	}
+
 	if c.gram != nil {
 		open = append(open, c.gram)
 	}
+
 	for _, l := range open {
 		errs = append(errs, l.Close())
 	}
+
 	c.waiting.Wait()
 	return errors.Join(append(errs, os.RemoveAll(c.Dir))...)
 }

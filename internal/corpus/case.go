@@ -67,6 +67,7 @@ func Cases() ([]Case, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var all []Case
 	for _, name := range names { // Glob returns them sorted
 		text, err := built.ReadFile(name)
@@ -81,6 +82,7 @@ func Cases() ([]Case, error) {
 		}
 		all = append(all, c)
 	}
+
 	return all, nil
 }
 

@@ -57,6 +57,7 @@ func (c Case) Check(res api.Result, secrets []string) []string {
 		say("verdict %s (signal %d, exit %d, denial %+v); want %v\nstdout %.600q\nstderr %.300q", res.Verdict, res.Signal,
 			res.ExitCode, res.Denial, c.Verdicts, out, res.Stderr)
 	}
+
 	list, err := Attempts(res.Stdout)
 	if err != nil {
 		say("%v", err)
@@ -64,17 +65,20 @@ func (c Case) Check(res api.Result, secrets []string) []string {
 	if c.Lines != 0 && len(list) != c.Lines {
 		say("%d attempts; want %d", len(list), c.Lines)
 	}
+
 	for _, a := range list {
 		if want, ok := c.Wanted(a.Call); !ok && c.Errno != nil || ok && !slices.Contains(want, a.Errno) {
 			say("%s: %s; want %v", a.Call, a.Errno, want)
 		}
 	}
+
 	c.checkText(out, say)
 	for _, s := range append([]string{"RESIDUE"}, secrets...) {
 		if strings.Contains(out, s) || bytes.Contains(res.Stderr, []byte(s)) {
 			say("output contains %q", s)
 		}
 	}
+
 	if c.Hit != "" && !slices.ContainsFunc(res.LimitsHit, func(h string) bool { return strings.Contains(h, c.Hit) }) {
 		say("limits hit: %v; want %s", res.LimitsHit, c.Hit)
 	}
@@ -82,6 +86,7 @@ func (c Case) Check(res api.Result, secrets []string) []string {
 		took > time.Duration(c.WithinMS)*time.Millisecond {
 		say("took %s; want within %d ms", took, c.WithinMS)
 	}
+
 	c.checkFiles(res.Files, secrets, say)
 	return wrong
 }
@@ -92,6 +97,7 @@ func (c Case) checkText(out string, say func(string, ...any)) {
 			say("stdout does not match %q: %.600q", re, out)
 		}
 	}
+
 	for re, allowed := range c.Only {
 		for _, m := range regexp.MustCompile("(?m)"+re).FindAllStringSubmatch(out, -1) {
 			if !slices.Contains(allowed, m[1]) {
@@ -99,6 +105,7 @@ func (c Case) checkText(out string, say func(string, ...any)) {
 			}
 		}
 	}
+
 	for _, re := range c.Same {
 		all := regexp.MustCompile("(?m)"+re).FindAllStringSubmatch(out, -1)
 		for _, m := range all {
@@ -119,11 +126,13 @@ func (c Case) checkFiles(files []api.File, secrets []string, say func(string, ..
 			}
 		}
 	}
+
 	for _, n := range c.NoFiles {
 		if slices.Contains(names, n) {
 			say("file %s was collected", n)
 		}
 	}
+
 	for _, n := range c.Files {
 		if !slices.Contains(names, n) {
 			say("file %s was not collected: %v", n, names)

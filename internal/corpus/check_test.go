@@ -17,6 +17,7 @@ func TestCheckReportsEachUnmetDemand(t *testing.T) {
 		Stdout: []string{"^{"}, Only: map[string][]string{"^uid (.*)$": {"1000"}}, Same: []string{"^gid (.*)$"},
 		Hit: "pids", WithinMS: 10, Files: []string{"wanted"}, NoFiles: []string{"unwanted"},
 	}
+
 	good := func() api.Result {
 		return api.Result{
 			Verdict: api.OK, LimitsHit: []string{"pids"}, Files: []api.File{{Name: "wanted"}},
@@ -24,10 +25,12 @@ func TestCheckReportsEachUnmetDemand(t *testing.T) {
 				"\nuid 1000\ngid 1\ngid 1\n"),
 		}
 	}
+
 	secrets := []string{"canary"}
 	if wrong := c.Check(good(), secrets); len(wrong) > 0 {
 		t.Fatalf("a good result is wrong: %q", wrong)
 	}
+
 	replace := func(old, with string) func(*api.Result) {
 		return func(r *api.Result) { r.Stdout = api.Bytes(strings.Replace(string(r.Stdout), old, with, 1)) }
 	}
@@ -68,6 +71,7 @@ func TestCasesAreComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, c := range all {
 		k := c.Control
 		switch {
@@ -85,6 +89,7 @@ func TestCanariesReportContact(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
+
 	if wrong := c.Touched(); len(wrong) > 0 {
 		t.Fatalf("untouched: %q", wrong)
 	}

@@ -54,5 +54,6 @@ func wrapLine(line string) string {
 		b.WriteString(word)
 		column += n
 	}
+
 	return b.String()
 }

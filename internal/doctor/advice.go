@@ -80,6 +80,7 @@ func hardeningChecks(f Facts) []Check {
 		all = append(all, newCheck(s.name, v == "" ||
 			err == nil && n >= s.least, Warn, orNone(v), s.why, fmt.Sprintf("sysctl %s=%d", s.name, s.least)))
 	}
+
 	v := f.Sysctls["fs.suid_dumpable"]
 	all = append(all, newCheck("fs.suid_dumpable", v == "" ||
 		v == "0", Warn, orNone(v), "programs with privileges may dump their memory", "sysctl fs.suid_dumpable=0"))
@@ -87,6 +88,7 @@ func hardeningChecks(f Facts) []Check {
 	if flaws == "" {
 		flaws = "none that the kernel knows and does not mitigate"
 	}
+
 	return append(all, newCheck("processor flaws", len(f.Vulnerabilities) == 0, Warn, flaws,
 		"a program may read other programs' memory", "update kernel and microcode, and remove mitigations=off"))
 }

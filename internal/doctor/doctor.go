@@ -43,6 +43,7 @@ func (r Report) Write(w io.Writer) error {
 	for _, c := range r.Checks {
 		width = max(width, len(c.Name))
 	}
+
 	var b strings.Builder
 	count := map[Status]int{}
 	for _, c := range r.Checks {
@@ -54,6 +55,7 @@ func (r Report) Write(w io.Writer) error {
 			}
 		}
 	}
+
 	verdict := "runs on this host can be trusted"
 	if !r.Trusted {
 		verdict = "runs on this host cannot be trusted"
@@ -62,6 +64,7 @@ func (r Report) Write(w io.Writer) error {
 		verdict = "it is not known whether runs on this host can be trusted; only root can check " +
 			strings.Join(r.Unknown, ", ") + " (sudo brig doctor)"
 	}
+
 	fmt.Fprintf(&b, "\n%s: %d ok, %d warn, %d fail\n", verdict, count[OK], count[Warn], count[Fail])
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -99,6 +99,7 @@ func TestJudge(t *testing.T) {
 			if i < 0 {
 				t.Fatalf("there is no check %q", tt.check)
 			}
+
 			c := r.Checks[i]
 			if c.Status != tt.want {
 				t.Errorf("%+v; want %s", c, tt.want)
@@ -130,12 +131,14 @@ func TestWrite(t *testing.T) {
 	if err := Judge(f).Write(&got); err != nil {
 		t.Fatal(err)
 	}
+
 	const path = "testdata/report.golden"
 	if *update {
 		if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	want, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -168,6 +171,7 @@ func TestUnknownChecksAreNotTrusted(t *testing.T) {
 	if r.Trusted || !slices.Equal(r.Unknown, []string{"idmapped mounts"}) {
 		t.Errorf("trusted %v, unasked %q; want no trust and the one check", r.Trusted, r.Unknown)
 	}
+
 	var b bytes.Buffer
 	if err := r.Write(&b); err != nil {
 		t.Fatal(err)

@@ -37,9 +37,11 @@ func Gather(ctx context.Context, o Options) Facts {
 		MountAPI: mountAPI(), MoveTree: moveMount(), Overlay: overlay(),
 		Proc: ownProc(), Openat2: openat2(), Pidfd: pidfd(), CloseRange: closeRange(), Memfd: memfd(), Volumes: volumes(),
 	}
+
 	for _, name := range sysctls() {
 		f.Sysctls[name] = read("/proc/sys/" + strings.ReplaceAll(name, ".", "/"))
 	}
+
 	if h, err := cgroups.Probe(); err != nil {
 		f.CgroupErr = err.Error()
 	} else {
@@ -48,6 +50,7 @@ func Gather(ctx context.Context, o Options) Facts {
 			f.CheckErr = err.Error()
 		}
 	}
+
 	f.Store = closestExisting(o.Store)
 	f.StoreType = fileSystem(f.Store)
 	var ns *os.File
@@ -127,6 +130,7 @@ func noise() Noise {
 			n.Governors = append(n.Governors, g)
 		}
 	}
+
 	noTurbo, boost := read("/sys/devices/system/cpu/intel_pstate/no_turbo"), read("/sys/devices/system/cpu/cpufreq/boost")
 	switch {
 	case noTurbo == "0", boost == "1":
@@ -134,9 +138,11 @@ func noise() Noise {
 	case noTurbo == "1", boost == "0":
 		n.Turbo = "off"
 	}
+
 	if _, after, ok := strings.Cut(read("/sys/kernel/mm/transparent_hugepage/enabled"), "["); ok {
 		n.THP, _, _ = strings.Cut(after, "]")
 	}
+
 	first, _, _ := strings.Cut(read("/proc/loadavg"), " ")
 	n.Load, _ = strconv.ParseFloat(first, 64) // zero where /proc has none
 	return n

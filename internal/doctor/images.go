@@ -12,6 +12,7 @@ func imageChecks(f Facts) []Check {
 	if len(f.Outdated) == 0 {
 		return []Check{{Name: name, Status: OK, Found: "none is older than its language"}}
 	}
+
 	var found, cures []string
 	for _, o := range f.Outdated {
 		found = append(found, o.Image+" has no "+strings.Join(o.Lacks, ", "))

@@ -14,6 +14,7 @@ func Judge(f Facts) Report {
 	for _, part := range []func(Facts) []Check{machineChecks, cgroupChecks, kernelChecks, agentChecks, imageChecks, timingChecks, hardeningChecks} {
 		all = append(all, part(f)...)
 	}
+
 	r := Report{Trusted: true, Checks: all}
 	for _, c := range all {
 		r.Trusted = r.Trusted && c.Status != Fail
@@ -21,6 +22,7 @@ func Judge(f Facts) Report {
 			r.Unknown = append(r.Unknown, c.Name)
 		}
 	}
+
 	r.Trusted = r.Trusted && len(r.Unknown) == 0
 	return r
 }
@@ -48,6 +50,7 @@ func cgroupChecks(f Facts) []Check {
 		return []Check{{"cgroups", Fail, f.CgroupErr, "no resource could be limited",
 			"mount cgroup2 on /sys/fs/cgroup, or boot with systemd"}}
 	}
+
 	h := f.Cgroups
 	all := []Check{newCheck("cgroups", f.CheckErr == "", Fail, "mode "+string(h.Mode),
 		f.CheckErr, "mount cgroup2 with the missing controllers, or start brig in a group that has them")}
@@ -60,6 +63,7 @@ func cgroupChecks(f Facts) []Check {
 		all = append(all, newCheck("controller "+name, err == nil, Fail, found, "a run could not be limited",
 			"boot with the controller enabled (see cgroup_disable in /proc/cmdline)"))
 	}
+
 	ft := h.Features
 	feature := func(name string, s cgroups.State, bad Status, why, cure string) {
 		if s == "" {
@@ -71,6 +75,7 @@ func cgroupChecks(f Facts) []Check {
 		}
 		all = append(all, newCheck(name, s == cgroups.Yes, bad, string(s), why, cure))
 	}
+
 	feature("cgroup.kill", ft.Kill, Warn, "runs are ended process by process", "Linux 5.14 and a mounted cgroup2")
 	feature("memory peak", ft.Peak, Warn, "the memory a run used is not reported", "Linux 5.19")
 	feature("memory peak reset", ft.PeakReset, Warn, "every run needs its own group, which costs time", "Linux 6.12")
@@ -80,6 +85,7 @@ func cgroupChecks(f Facts) []Check {
 	} else {
 		all = append(all, Check{Name: "swap accounting", Status: OK, Found: string(ft.Swap) + ", no swap in use"})
 	}
+
 	return append(all, f.probeCheck("clone into cgroup", f.CloneInto, Warn,
 		"a run joins its group only after it was created", "Linux 5.7"))
 }
@@ -124,6 +130,7 @@ func userns(f Facts) Check {
 	if f.UserNS.State == cgroups.Yes {
 		return Check{Name: name, Status: OK, Found: "works"}
 	}
+
 	c := Check{name, Fail, f.UserNS.Detail, "a program's root would be the host's", "a kernel with CONFIG_USER_NS"}
 	switch {
 	case f.Sysctls["user.max_user_namespaces"] == "0":
@@ -136,6 +143,7 @@ func userns(f Facts) Check {
 		c.Status, c.Why, c.Remedy = Warn,
 			"the host denies them to ordinary users; the agent, which is root, may be able to use them", "sudo brig doctor"
 	}
+
 	return c
 }
 
@@ -160,6 +168,7 @@ func agentChecks(f Facts) []Check {
 	if f.BrigdErr != "" {
 		bin = Check{"brigd", Warn, f.BrigdErr, "brig cannot start an agent", "install brigd next to brig, or in PATH"}
 	}
+
 	socket := Check{Name: "agent", Status: OK, Found: f.Agent.Socket + " answers, version " + f.Agent.Version}
 	if f.Agent.Err != "" {
 		socket = Check{"agent", Warn, f.Agent.Err, "brig run starts an agent for each command, and only for root",
@@ -169,6 +178,7 @@ func agentChecks(f Facts) []Check {
 		bin.Status = Fail
 		bin.Why = "there is no agent to run a program"
 	}
+
 	checks := []Check{bin, socket}
 	if len(f.Agent.Damaged) > 0 {
 		checks = append(checks,
@@ -182,5 +192,6 @@ func agentChecks(f Facts) []Check {
 			Check{"templates", Warn, f.Agent.Templates, "runs have the ordinary start of their interpreter, which is slower",
 				"see docs/templates.md; brigd --template-memory none makes no templates"})
 	}
+
 	return checks
 }

@@ -80,14 +80,17 @@ func mountAPI() Answer {
 		return probeResult(err)
 	}
 	defer unix.Close(ctx)
+
 	for _, o := range [][2]string{{"size", "65536"}, {"nr_inodes", "16"}, {"mode", "0755"}} {
 		if err := unix.FsconfigSetString(ctx, o[0], o[1]); err != nil {
 			return unsupported(fmt.Errorf("tmpfs %s: %w", o[0], err))
 		}
 	}
+
 	if err := unix.FsconfigCreate(ctx); err != nil {
 		return unsupported(fmt.Errorf("fsconfig: %w", err))
 	}
+
 	n, err := unix.Fsmount(ctx, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 	if err != nil {
 		return unsupported(fmt.Errorf("fsmount: %w", err))
@@ -151,6 +154,7 @@ func memfd() Answer {
 		return unsupported(err)
 	}
 	defer unix.Close(n)
+
 	if _, err := unix.FcntlInt(uintptr(n), unix.F_ADD_SEALS,
 		unix.F_SEAL_WRITE|unix.F_SEAL_GROW|unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL); err != nil {
 		return unsupported(fmt.Errorf("seal: %w", err))
@@ -173,18 +177,22 @@ func userNamespace(root bool) (Answer, *os.File) {
 	if !root {
 		ids = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
 	}
+
 	gids := ids
 	if !root {
 		gids = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
 	}
+
 	goruntime.LockOSThread() // ptrace binds the tracer's thread
 	defer goruntime.UnlockOSThread()
+
 	p, err := os.StartProcess("/proc/self/exe", []string{"brig-doctor"}, &os.ProcAttr{Sys: &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWUSER, UidMappings: ids, GidMappings: gids, Ptrace: true, Pdeathsig: syscall.SIGKILL,
 	}})
 	if err != nil {
 		return unsupported(err), nil
 	}
+
 	ns, err := os.Open(fmt.Sprintf("/proc/%d/ns/user", p.Pid))
 	killErr := p.Kill()
 	_, waitErr := p.Wait()

@@ -19,9 +19,11 @@ func volumes() Answer {
 			tool, err = path, unix.Access(path, unix.X_OK)
 		}
 	}
+
 	if err != nil {
 		return Answer{cgroups.No, "mkfs.ext4 is not installed"}
 	}
+
 	ctl, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if errors.Is(err, os.ErrPermission) {
 		return unknown(err.Error())
@@ -29,6 +31,7 @@ func volumes() Answer {
 	if err != nil {
 		return unsupported(err)
 	}
+
 	ctl.Close()
 	ctx, err := unix.Fsopen("ext4", unix.FSOPEN_CLOEXEC)
 	if errors.Is(err, unix.EPERM) {
@@ -37,6 +40,7 @@ func volumes() Answer {
 	if err != nil {
 		return Answer{cgroups.No, "fsopen ext4: " + err.Error()}
 	}
+
 	unix.Close(ctx)
 	return Answer{cgroups.Yes, tool}
 }

@@ -15,6 +15,7 @@ func TestReplace(t *testing.T) {
 	if err := os.Symlink(other, name); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, text := range []string{"first", "second"} {
 		if err := Replace(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -24,6 +25,7 @@ func TestReplace(t *testing.T) {
 			t.Errorf("the file has %q (%v), want %q", got, err, text)
 		}
 	}
+
 	info, err := os.Lstat(name)
 	if err != nil || info.Mode() != 0o600 {
 		t.Errorf("the file has the mode %v (%v)", info.Mode(), err)
@@ -37,6 +39,7 @@ func TestReplace(t *testing.T) {
 	if err := Replace(filepath.Join(dir, "taken"), nil, 0o600); err == nil {
 		t.Error("a directory was replaced")
 	}
+
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) != 3 {
 		t.Errorf("%v is left (%v), want three names", left, err)

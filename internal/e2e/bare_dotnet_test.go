@@ -30,11 +30,13 @@ func TestDotnetIsAsBare(t *testing.T) {
 		if l.Image != "dotnet" || !chosen(l.Name, languageTests[l.Name].onlyAll) {
 			continue
 		}
+
 		images.load(t, a, l.Image)
 		store, err := rootfs.Open(filepath.Join(a.data, "images"))
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		image, err := store.Lookup(l.Image)
 		if err != nil {
 			t.Fatal(err)
@@ -44,11 +46,13 @@ func TestDotnetIsAsBare(t *testing.T) {
 		if err != nil || len(programs) < 10 {
 			t.Fatalf("%v, %v", programs, err)
 		}
+
 		for _, path := range programs {
 			name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 			if slices.Contains(differsBare, name) {
 				continue
 			}
+
 			compared++
 			t.Run(l.Name+"/"+name, func(t *testing.T) {
 				run, _ := languageRun(t, l, name)
@@ -62,6 +66,7 @@ func TestDotnetIsAsBare(t *testing.T) {
 			})
 		}
 	}
+
 	if compared == 0 && os.Getenv("BRIG_TEST_LANGUAGES") == "" {
 		t.Error("no program was compared")
 	}
@@ -85,6 +90,7 @@ func runBare(t *testing.T, img rootfs.Image, l languages.Manifest, r api.Run) (o
 			t.Fatal(err)
 		}
 	}
+
 	if err := os.WriteFile(filepath.Join(dir, "box", l.SourceFile), r.Source, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -93,6 +99,7 @@ func runBare(t *testing.T, img rootfs.Image, l languages.Manifest, r api.Run) (o
 	for _, layer := range slices.Backward(img.Layers) {
 		trees = append(trees, layer.Path)
 	}
+
 	words := languages.Placeholders{Source: l.SourceFile, Sources: []string{l.SourceFile}, Flags: l.DefaultFlags,
 		Memory: api.Defaults().Memory}
 
@@ -105,12 +112,14 @@ mount --rbind /dev "$2/root/dev"
 root=$2/root
 shift 2
 exec chroot "$root" /bin/sh -c 'cd /box && exec "$@"' bare "$@"`
+
 		args := []string{"--mount", "--propagation", "private", "sh", "-ec", enter, "bare", strings.Join(trees, ":"), dir}
 		cmd := exec.Command("unshare", append(args, words.Expand(command, nil)...)...)
 		cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME=/tmp", "LANG=C.UTF-8"}
 		for name, value := range words.ExpandEnv(env) {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
+
 		var stdout, stderr bytes.Buffer
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), &stdout, &stderr
 
@@ -119,6 +128,7 @@ exec chroot "$root" /bin/sh -c 'cd /box && exec "$@"' bare "$@"`
 		if err != nil && !errors.As(err, &failed) {
 			t.Fatal(err)
 		}
+
 		status := cmd.ProcessState.Sys().(syscall.WaitStatus)
 		code := status.ExitStatus()
 		if status.Signaled() {
@@ -132,5 +142,6 @@ exec chroot "$root" /bin/sh -c 'cd /box && exec "$@"' bare "$@"`
 			return output, code
 		}
 	}
+
 	return stage(l.Run, l.Env, r.Stdin)
 }

@@ -20,6 +20,7 @@ func TestABatchOnABusyAgent(t *testing.T) {
 	if err := os.WriteFile(in, []byte(chaosJobs(jobs)), 0o644); err != nil {
 		t.Fatal(err)
 	}
+
 	ended := make(chan struct{})
 	var client, batches sync.WaitGroup
 	client.Go(func() {
@@ -32,6 +33,7 @@ func TestABatchOnABusyAgent(t *testing.T) {
 			}
 		}
 	})
+
 	for i := range 2 {
 		batches.Go(func() {
 			out := filepath.Join(dir, fmt.Sprintf("out%d.jsonl", i))
@@ -41,6 +43,7 @@ func TestABatchOnABusyAgent(t *testing.T) {
 			}
 		})
 	}
+
 	batches.Wait()
 	close(ended)
 	client.Wait()

@@ -57,6 +57,7 @@ func (p *part) start(t *testing.T) {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+
 	cmd, ended := p.cmd, make(chan struct{})
 	p.ended = ended
 	p.mu.Unlock()
@@ -65,6 +66,7 @@ func (p *part) start(t *testing.T) {
 		_ = cmd.Wait() // its code says all
 		p.code = cmd.ProcessState.ExitCode()
 	}()
+
 	for begin := time.Now(); p.until != nil && !p.until(); time.Sleep(10 * time.Millisecond) {
 		if time.Since(begin) > 20*time.Second {
 			t.Fatalf("%s is not ready", p.name)
@@ -159,6 +161,7 @@ func newBatchRigVia(t *testing.T, workers int, jobs string, via func(port string
 	if err := os.WriteFile(in, []byte(jobs), 0o644); err != nil {
 		t.Fatal(err)
 	}
+
 	port := freePort(t)
 	url := "nats://127.0.0.1:" + port
 	r.engine = newPart(t, dir, "engine", natsServer(t), "-js", "-sd", filepath.Join(dir, "store"), "-a", "127.0.0.1", "-p", port)
@@ -176,6 +179,7 @@ func newBatchRigVia(t *testing.T, workers int, jobs string, via func(port string
 		w.start(t)
 		r.agents, r.workers = append(r.agents, a), append(r.workers, w)
 	}
+
 	r.coordinator = newPart(t, dir, "coordinator", binary(t, "brig"), "batch", in, "-o", r.out, "--engine", url, "--local", "none",
 		"--resume", "--keep", "summary")
 	return r
@@ -201,14 +205,17 @@ func (r *batchRig) check(jobs int) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+
 	seen := make([]int, jobs)
 	in := bufio.NewScanner(bytes.NewReader(text))
 	in.Buffer(nil, 1<<20)
+
 	for in.Scan() {
 		var one api.JobResult
 		if err := json.Unmarshal(in.Bytes(), &one); err != nil || one.Index < 0 || one.Index >= int64(jobs) {
 			r.t.Fatalf("a line of the results: %v: %.200s", err, in.Bytes())
 		}
+
 		i := int(one.Index)
 		seen[i]++
 		want := api.Accepted
@@ -219,6 +226,7 @@ func (r *batchRig) check(jobs int) {
 			r.t.Errorf("job %d, %s: %s, %s (%v), want %s", i, one.ID, one.Status, one.Answer, one.Error, want)
 		}
 	}
+
 	lost, twice := 0, 0
 	for _, n := range seen {
 		if n == 0 {
@@ -228,6 +236,7 @@ func (r *batchRig) check(jobs int) {
 			twice++
 		}
 	}
+
 	if lost+twice > 0 {
 		r.t.Errorf("of %d jobs %d are lost, %d have more than one result", jobs, lost, twice)
 	}
@@ -255,6 +264,7 @@ func executed(t *testing.T, worker *part) int {
 // wait waits until the coordinator has judged all jobs. It starts it again if it was killed.
 func (r *batchRig) wait(most time.Duration) {
 	r.t.Helper()
+
 	for end := time.Now().Add(most); ; time.Sleep(20 * time.Millisecond) {
 		if !r.coordinator.running() {
 			if r.coordinator.code == 0 {
@@ -303,6 +313,7 @@ func TestChaosOfABatch(t *testing.T) {
 	r.coordinator.start(t)
 	counts, wiped := map[string]int{}, 0
 	began := time.Now()
+
 	for done := 0; done < kills && r.coordinator.running(); done++ {
 		time.Sleep(700 * time.Millisecond)
 		var p *part
@@ -316,9 +327,11 @@ func TestChaosOfABatch(t *testing.T) {
 		default:
 			p = r.agents[rng.IntN(len(r.agents))]
 		}
+
 		if !r.coordinator.running() {
 			break
 		}
+
 		counts[strings.Trim(p.name, "0123456789")]++
 		p.end(syscall.SIGKILL)
 		if p == r.engine && rng.IntN(2) == 0 {
@@ -327,8 +340,10 @@ func TestChaosOfABatch(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		p.start(t)
 	}
+
 	r.wait(5 * time.Minute)
 	r.check(jobs)
 	n := r.executions()

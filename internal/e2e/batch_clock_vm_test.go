@@ -20,6 +20,7 @@ func TestABatchWhoseClockIsSetBack(t *testing.T) {
 	if err := os.WriteFile(in, []byte(chaosJobs(jobs)), 0o644); err != nil {
 		t.Fatal(err)
 	}
+
 	r := &batchRig{t: t, dir: dir, out: filepath.Join(dir, "out.jsonl")}
 	r.coordinator = newPart(t, dir, "coordinator", binary(t, "brig"), "batch", in, "-o", r.out, "--socket", a.socket, "--keep", "summary")
 	r.engine = r.coordinator
@@ -33,14 +34,17 @@ func TestABatchWhoseClockIsSetBack(t *testing.T) {
 			t.Fatalf("only %d jobs are recorded: %s", recorded(), tail(t, r.coordinator))
 		}
 	}
+
 	set := func(to time.Time) {
 		t.Helper()
 		if err := syscall.Settimeofday(&syscall.Timeval{Sec: to.Unix()}); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	set(time.Now().Add(-time.Hour))
 	defer func() { set(time.Now().Add(time.Hour)) }()
+
 	t.Logf("%d of %d jobs were recorded before", recorded(), jobs)
 	r.wait(5 * time.Minute)
 	r.check(jobs)

@@ -37,6 +37,7 @@ func TestAKilledBatchIsResumed(t *testing.T) {
 	if err := os.WriteFile(in, []byte(chaosJobs(jobs)), 0o644); err != nil {
 		t.Fatal(err)
 	}
+
 	batch := func(out string) *exec.Cmd {
 		cmd := exec.Command(binary(t, "brig"), "batch", in, "-o", out, "--socket", a.socket, "--keep", "summary", "--resume", "--quiet")
 		cmd.Stderr = os.Stderr
@@ -46,14 +47,17 @@ func TestAKilledBatchIsResumed(t *testing.T) {
 	if err := batch(whole).Run(); err != nil {
 		t.Fatal(err)
 	}
+
 	kills := 0
 	for {
 		cmd := batch(out)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
+
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }() // ends with the process
+
 		select {
 		case err := <-ended:
 			if err != nil {
@@ -72,6 +76,7 @@ func TestAKilledBatchIsResumed(t *testing.T) {
 		}
 		break
 	}
+
 	if got, want := withoutTimes(t, out), withoutTimes(t, whole); !slices.Equal(got, want) {
 		for i := range min(len(got), len(want)) {
 			if got[i] != want[i] {
@@ -81,6 +86,7 @@ func TestAKilledBatchIsResumed(t *testing.T) {
 		}
 		t.Errorf("%d lines after %d kills, want %d", len(got), kills, len(want))
 	}
+
 	t.Logf("%d kills", kills)
 }
 
@@ -94,6 +100,7 @@ func TestABatchOnAFullDisk(t *testing.T) {
 	if err := os.WriteFile(in, []byte(chaosJobs(jobs)), 0o644); err != nil {
 		t.Fatal(err)
 	}
+
 	script := `set -u
 mount -t tmpfs -o size=64k none "$1/disk"
 batch() { "$2" batch "$1/jobs.jsonl" -o "$1/disk/out.jsonl" --socket "$3" --keep summary --resume; }
@@ -102,19 +109,23 @@ tail -c 1 "$1/disk/out.jsonl" | od -An -c
 mount -o remount,size=16m "$1/disk"
 batch "$@"; echo "second: $?"
 cp "$1/disk/out.jsonl" "$1/out.jsonl"`
+
 	if err := os.Mkdir(filepath.Join(dir, "disk"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	text, err := exec.Command("unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", dir, binary(t, "brig"),
 		a.socket).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
+
 	for _, want := range []string{"no space left on device", "first: 125", "jobs have their results: go on with ", `\n`, "second: 0"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("there is no %q in: %s", want, text)
 		}
 	}
+
 	r := batchRig{t: t, out: filepath.Join(dir, "out.jsonl")}
 	r.check(jobs)
 }
@@ -127,6 +138,7 @@ func namespace(t *testing.T) string {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // its exit code is the signal's
@@ -135,6 +147,7 @@ func namespace(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	pid := fmt.Sprint(cmd.Process.Pid)
 	for range 500 { // until unshare has called sleep
 		if of, err := os.Readlink("/proc/" + pid + "/ns/net"); err == nil && of != own {
@@ -142,6 +155,7 @@ func namespace(t *testing.T) string {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
+
 	t.Fatal("unshare made no namespace")
 	return ""
 }
@@ -168,20 +182,24 @@ func TestABatchOnFourMachines(t *testing.T) {
 	if os.Getenv("BRIG_CHAOS") != "" {
 		jobs, cut = 4000, time.Minute
 	}
+
 	startAgent(t, "--slots", "1") // stores the image, and has the host checked
 	dir, data := publicDir(t, "brig-e2e-"), dataDir(t)
 	brig := binary(t, "brig")
 	r := &batchRig{t: t, dir: dir, out: filepath.Join(dir, "out.jsonl")}
 	in := filepath.Join(dir, "jobs.jsonl")
+
 	// A job takes long enough that one worker cannot have done them all before the others are connected.
 	lines := strings.ReplaceAll(chaosJobs(jobs), `["/bin/echo", "`, `["/bin/sh", "-c", "sleep 0.02; echo `)
 	if err := os.WriteFile(in, []byte(lines), 0o644); err != nil {
 		t.Fatal(err)
 	}
+
 	hub := namespace(t)
 	for _, c := range []string{"link add br0 type bridge", "addr add 10.99.0.1/24 dev br0", "link set br0 up", "link set lo up"} {
 		mustRun(t, within(hub, append([]string{"ip"}, strings.Fields(c)...)...)...)
 	}
+
 	const address = "10.99.0.1:4222"
 	for i := range 3 {
 		node := namespace(t)
@@ -202,9 +220,11 @@ func TestABatchOnFourMachines(t *testing.T) {
 		if err := os.WriteFile(file, []byte(key), 0o600); err != nil {
 			t.Fatal(err)
 		}
+
 		w := newPart(t, dir, "worker-"+name, within(node, brig, "worker", "--key", file, "--socket", socket, "--verbose", "--drain", "1s")...)
 		r.workers = append(r.workers, w)
 	}
+
 	r.coordinator = newPart(t, dir, "coordinator",
 		within(hub, brig, "batch", in, "-o", r.out, "--engine-listen", address, "--keys", filepath.Join(dir, "keys"), "--local", "none",
 			"--keep", "summary")...)
@@ -214,12 +234,14 @@ func TestABatchOnFourMachines(t *testing.T) {
 	for _, w := range r.workers {
 		w.start(t)
 	}
+
 	for begin := time.Now(); r.executions() < jobs/10 ||
 		slices.ContainsFunc(r.workers, func(w *part) bool { return executed(t, w) == 0 }); time.Sleep(20 * time.Millisecond) {
 		if time.Since(begin) > time.Minute {
 			t.Fatalf("only %d executions: %s", r.executions(), tail(t, r.workers[0]))
 		}
 	}
+
 	mustRun(t, within(hub, "ip", "link", "set", "v1", "down")...)
 	time.Sleep(cut)
 	mustRun(t, within(hub, "ip", "link", "set", "v1", "up")...)
@@ -237,6 +259,7 @@ func TestABatchOnACluster(t *testing.T) {
 	if os.Getenv("BRIG_CHAOS") != "" {
 		jobs = 4000
 	}
+
 	a := startAgent(t, "--slots", "2")
 	dir := publicDir(t, "brig-e2e-")
 	server := natsServer(t)
@@ -245,6 +268,7 @@ func TestABatchOnACluster(t *testing.T) {
 		port, route := freePort(t), freePort(t)
 		ports, routes, urls = append(ports, port), append(routes, "nats://127.0.0.1:"+route), append(urls, "nats://127.0.0.1:"+port)
 	}
+
 	var servers []*part
 	for i := range 3 {
 		s := newPart(t, dir, fmt.Sprintf("server%d", i), server, "-js", "-sd", filepath.Join(dir, fmt.Sprintf("store%d", i)), "-a",
@@ -254,10 +278,12 @@ func TestABatchOnACluster(t *testing.T) {
 		servers = append(servers, s)
 		s.start(t)
 	}
+
 	in, out := filepath.Join(dir, "jobs.jsonl"), filepath.Join(dir, "out.jsonl")
 	if err := os.WriteFile(in, []byte(chaosJobs(jobs)), 0o644); err != nil {
 		t.Fatal(err)
 	}
+
 	engine := strings.Join(urls, ",")
 	r := &batchRig{t: t, dir: dir, out: out, engine: servers[0]}
 	w := newPart(t, dir, "worker0", binary(t, "brig"), "worker", "--engine", engine, "--name", "w0", "--socket", a.socket,
@@ -273,6 +299,7 @@ func TestABatchOnACluster(t *testing.T) {
 			t.Fatalf("the cluster does not answer: %s", tail(t, servers[0]))
 		}
 	}
+
 	r.coordinator.start(t)
 	w.start(t)
 	for begin := time.Now(); r.executions() < jobs/10; time.Sleep(20 * time.Millisecond) {
@@ -280,6 +307,7 @@ func TestABatchOnACluster(t *testing.T) {
 			t.Fatalf("only %d executions: %s; coordinator: %s", r.executions(), tail(t, w), tail(t, r.coordinator))
 		}
 	}
+
 	servers[0].end(syscall.SIGKILL)
 	r.wait(3 * time.Minute)
 	r.check(jobs)

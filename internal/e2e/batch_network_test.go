@@ -35,6 +35,7 @@ func (n *badNetwork) serve(t *testing.T, port string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var mu sync.Mutex
 	open, ended := map[net.Conn]bool{}, false
 	keep := func(c net.Conn) bool {
@@ -47,12 +48,14 @@ func (n *badNetwork) serve(t *testing.T, port string) string {
 		open[c] = true
 		return true
 	}
+
 	n.connection.Go(func() {
 		for {
 			in, err := l.Accept()
 			if err != nil {
 				return // the test has ended
 			}
+
 			out, err := net.Dial("tcp", "127.0.0.1:"+port)
 			if err != nil { // the engine has ended: the client tries again
 				in.Close()
@@ -63,10 +66,12 @@ func (n *badNetwork) serve(t *testing.T, port string) string {
 				out.Close()
 				return
 			}
+
 			n.connection.Go(func() { n.pass(in, out) })
 			n.connection.Go(func() { n.pass(out, in) })
 		}
 	})
+
 	t.Cleanup(func() {
 		l.Close()
 		mu.Lock()
@@ -77,6 +82,7 @@ func (n *badNetwork) serve(t *testing.T, port string) string {
 		mu.Unlock()
 		n.connection.Wait()
 	})
+
 	_, own, err := net.SplitHostPort(l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -94,9 +100,11 @@ type packet struct {
 func (n *badNetwork) pass(from, to net.Conn) {
 	defer from.Close()
 	defer to.Close()
+
 	way := make(chan packet, 1000)
 	n.connection.Go(func() {
 		defer close(way)
+
 		for {
 			b := make([]byte, 1400)
 			k, err := from.Read(b)
@@ -108,11 +116,13 @@ func (n *badNetwork) pass(from, to net.Conn) {
 				}
 				way <- p
 			}
+
 			if err != nil {
 				return
 			}
 		}
 	})
+
 	for p := range way { // also after an end, until the reader has ended
 		time.Sleep(time.Until(p.due))
 		n.passed.Add(1)
@@ -125,6 +135,7 @@ func (n *badNetwork) pass(from, to net.Conn) {
 			n.stalls.Add(1)
 			time.Sleep(n.stall)
 		}
+
 		if _, err := to.Write(p.text); err != nil {
 			from.Close() // the reader ends
 		}
@@ -138,6 +149,7 @@ func TestABatchOnABadNetwork(t *testing.T) {
 	if os.Getenv("BRIG_CHAOS") != "" {
 		jobs, n.broken, n.stalled, n.stall = 1200, 0.002, 0.001, 8*time.Second
 	}
+
 	r := newBatchRigVia(t, 2, chaosJobs(jobs), func(port string) string { return n.serve(t, port) })
 	r.coordinator.start(t)
 	r.wait(5 * time.Minute)

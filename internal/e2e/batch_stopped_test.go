@@ -27,6 +27,7 @@ func TestStoppedPartsOfABatch(t *testing.T) {
 	lines := strings.ReplaceAll(chaosJobs(jobs), `["/bin/echo", "`, `["/bin/sh", "-c", "sleep 0.25; echo `)
 	r := newBatchRig(t, 3, lines)
 	r.coordinator.start(t)
+
 	for _, parts := range [][]*part{{r.workers[0], r.agents[1]}, {r.engine}, {r.coordinator}} {
 		time.Sleep(2 * time.Second)
 		before := r.executions()
@@ -36,12 +37,14 @@ func TestStoppedPartsOfABatch(t *testing.T) {
 			}
 			p.signal(syscall.SIGSTOP)
 		}
+
 		time.Sleep(2 * 30 * time.Second)
 		for _, p := range parts {
 			p.signal(syscall.SIGCONT)
 			t.Logf("%s was stopped; %d executions meanwhile", p.name, r.executions()-before)
 		}
 	}
+
 	r.wait(3 * time.Minute)
 	r.check(jobs)
 	n := r.executions()
@@ -75,9 +78,11 @@ func TestStoppedPartsOfAPoisonJob(t *testing.T) {
 			w.start(t)
 		}
 	}
+
 	if r.coordinator.code != 1 {
 		t.Fatalf("the coordinator exited with %d: %s", r.coordinator.code, tail(t, r.coordinator))
 	}
+
 	text, err := os.ReadFile(r.out)
 	if err != nil {
 		t.Fatal(err)
@@ -92,5 +97,6 @@ func TestStoppedPartsOfAPoisonJob(t *testing.T) {
 		[]byte(fmt.Sprintf(`"id":"job-%d","index":%[1]d,"status":"error","error":{"code":"poison"`, poison))) {
 		t.Errorf("%d kills; the job is no error: %s", kills, text)
 	}
+
 	t.Logf("%d kills", kills)
 }

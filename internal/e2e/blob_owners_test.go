@@ -28,6 +28,7 @@ func TestHostileBlobsOfAnotherUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	user := http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 		return dialAs(a.socket, 65534, group)
 	}}}
@@ -37,16 +38,19 @@ func TestHostileBlobsOfAnotherUser(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		res, err := user.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		answer, err = io.ReadAll(res.Body)
 		if err := errors.Join(err, res.Body.Close()); err != nil {
 			t.Fatal(err)
 		}
 		return res.StatusCode, answer
 	}
+
 	cat := api.Run{Image: "tiny", Argv: []string{"cat"}, StdinBlob: digest}
 	request, err := json.Marshal(cat)
 	if err != nil {
@@ -56,6 +60,7 @@ func TestHostileBlobsOfAnotherUser(t *testing.T) {
 	if status, _ := ask(http.MethodHead, "/v1/blobs/"+digest, nil); status != http.StatusNotFound {
 		t.Errorf("HEAD of root's blob: %d", status)
 	}
+
 	for name, r := range map[string]api.Run{
 		"stdin":    cat,
 		"a file":   {Image: "tiny", Argv: []string{"cat", "x"}, Files: []api.File{{Name: "x", Blob: digest}}},
@@ -72,6 +77,7 @@ func TestHostileBlobsOfAnotherUser(t *testing.T) {
 			t.Errorf("root's blob as %s: %d, %s", name, status, answer)
 		}
 	}
+
 	if status, answer := ask(http.MethodDelete, "/v1/blobs/"+digest, nil); status != http.StatusNoContent {
 		t.Errorf("DELETE: %d, %s", status, answer)
 	}
@@ -82,6 +88,7 @@ func TestHostileBlobsOfAnotherUser(t *testing.T) {
 	if status, answer := ask(http.MethodPut, "/v1/blobs/"+digest, []byte(secret)); status != http.StatusOK {
 		t.Errorf("PUT of the same content: %d, %s", status, answer)
 	}
+
 	var res api.Result
 	status, answer := ask(http.MethodPost, "/v1/runs", request)
 	if err := json.Unmarshal(answer, &res); err != nil || status != http.StatusOK || string(res.Stdout) != secret {
@@ -98,6 +105,7 @@ func dialAs(socket string, uid, gid uint32) (net.Conn, error) {
 		c   net.Conn
 		err error
 	}
+
 	result := make(chan dialed)
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
@@ -106,8 +114,10 @@ func dialAs(socket string, uid, gid uint32) (net.Conn, error) {
 			if err != nil {
 				return nil, err
 			}
+
 			f := os.NewFile(uintptr(fd), "socket")
 			defer func() { _ = f.Close() }() // FileConn has its own
+
 			if _, _, errno := unix.RawSyscall(unix.SYS_SETRESGID, uintptr(gid), uintptr(gid), uintptr(gid)); errno != 0 {
 				return nil, fmt.Errorf("setresgid: %w", errno)
 			}
@@ -119,8 +129,10 @@ func dialAs(socket string, uid, gid uint32) (net.Conn, error) {
 			}
 			return net.FileConn(f)
 		}()
+
 		result <- dialed{c, err}
 	}()
+
 	d := <-result
 	return d.c, d.err
 }

@@ -18,20 +18,24 @@ func TestImagesAreBuiltOnce(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "small.yaml"), []byte(manifest), 0o644); err != nil {
 		t.Fatal(err)
 	}
+
 	source := filepath.Join(dir, "hello.small")
 	if err := os.WriteFile(source, []byte("echo hello\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+
 	type said struct {
 		err      error
 		out, log bytes.Buffer
 	}
+
 	first := func(t *testing.T, n int, meanwhile func(*agent)) []*said {
 		t.Helper()
 		a := startAgentWith(t, publicDir(t, "brig-data-"), "--languages", dir)
 		if err := a.RemoveImage(t.Context(), "tiny"); err != nil {
 			t.Fatal(err)
 		}
+
 		all := make([]*said, n)
 		var cmds []*exec.Cmd
 		for i := range all {
@@ -43,14 +47,17 @@ func TestImagesAreBuiltOnce(t *testing.T) {
 			}
 			cmds = append(cmds, cmd)
 		}
+
 		meanwhile(a)
 		for i, cmd := range cmds {
 			if all[i].err = cmd.Wait(); all[i].err != nil || all[i].out.String() != "hello\n" {
 				t.Errorf("%v: %q\n%s", all[i].err, &all[i].out, &all[i].log)
 			}
 		}
+
 		return all
 	}
+
 	const builds = "building it now"
 	t.Run("by one of many", func(t *testing.T) {
 		built := 0
@@ -61,15 +68,18 @@ func TestImagesAreBuiltOnce(t *testing.T) {
 			t.Errorf("it was built %d times", built)
 		}
 	})
+
 	t.Run("by another", func(t *testing.T) {
 		lock, err := os.OpenFile("/var/cache/brig/locks/tiny.lock", os.O_RDWR, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer lock.Close()
+
 		if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 			t.Fatal(err)
 		}
+
 		tarball := imageArchive(t.Context(), t, "tiny")
 		for _, one := range first(t, 2, func(a *agent) {
 			if _, err := a.Import(t.Context(), bytes.NewReader(tarball), "tiny", ""); err != nil {

@@ -36,8 +36,10 @@ func bundleRun(t *testing.T, runtime, dir string, flags []string, argv ...string
 	if err != nil {
 		t.Fatalf("brig bundle: %v\n%s", err, said)
 	}
+
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
+
 	cmd := exec.CommandContext(ctx, testenv.NeedTool(t, runtime, runtime),
 		"--root", filepath.Join(dir, "state"), "run", "--bundle", b, "brig-"+filepath.Base(b))
 	var stdout bytes.Buffer
@@ -144,6 +146,7 @@ func TestBundleRefusesAFileOfThisHost(t *testing.T) {
 	if err := os.WriteFile(file, []byte("print(1)\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, tt := range []struct{ word, want string }{
 		{file, "a bundle takes no files of this host: give the text as an argument"},
 		{"nosuch", "has no program \"nosuch\": name a command of the image"},

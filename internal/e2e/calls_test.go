@@ -28,12 +28,14 @@ func TestCalls(t *testing.T) {
 			t.Errorf("%s: %s, %s %s; want %s", one.ID, got, one.Difference, one.Message, want)
 		}
 	}
+
 	r.Call = nil
 	r.Tests = []api.Test{
 		{ID: "right", Asserts: []byte("def check(f):\n    assert f(1) == 2\n    assert f(1, b=2) == 3\n    try:\n        f('x')\n    except TypeError:\n        return\n    assert False\ncheck(add)\n")},
 		{ID: "wrong", Asserts: []byte("assert add(1) == 2\nassert add(1) == 3, 'three'\n")},
 		{ID: "large", Asserts: []byte("assert add(10**30, 0.5) == 10**30 + 0.5 and add(b'a', b'b') == b'ab' and add((1,), (2,)) == (1, 2)\n")},
 	}
+
 	res := a.run(t, r)
 	for i, want := range []string{"ok accepted ", "ok wrong-answer line 2: assert add(1) == 3, 'three' three", "ok accepted "} {
 		one := res.Tests[i]
@@ -41,9 +43,11 @@ func TestCalls(t *testing.T) {
 			t.Errorf("%s: %q; want %q", one.ID, got, want)
 		}
 	}
+
 	if !strings.Contains(string(res.Tests[0].Result.Stderr), "noise") {
 		t.Errorf("stderr %q", res.Tests[0].Result.Stderr)
 	}
+
 	r.Tests = []api.Test{{ID: "1", Asserts: []byte("assert (")}}
 	a.refused(t, r, api.CodeCheckFailed)
 	sum := sh("true")
@@ -56,6 +60,7 @@ func TestCalls(t *testing.T) {
 func TestHostileFunctions(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
 	a.needPython(t)
+
 	for name, source := range map[string]string{
 		"right":            "def sq(x): return x * x",
 		"_exit":            "import os\ndef sq(x): os._exit(0)",
@@ -101,11 +106,13 @@ func TestSyntaxErrorsOfFunctions(t *testing.T) {
 			t.Errorf("%s: %s, %s", name, res.Verdict, res.Stderr)
 		}
 	}
+
 	r = py("def sq(x):\n    import nosuch\n")
 	r.Tests = []api.Test{{ID: "1", Asserts: []byte("try:\n    sq(1)\nexcept ImportError:\n    pass\nimport nosuch\n")}}
 	if e := a.refused(t, r, api.CodeCheckFailed); !strings.Contains(e.Message, "the asserts import what the image does not have") {
 		t.Errorf("an import of the asserts: %s", e.Message)
 	}
+
 	r.Tests = []api.Test{{ID: "1", Asserts: []byte("sq(1)\n")}}
 	if one := a.run(t, r).Tests[0]; one.Answer != api.WrongAnswer {
 		t.Errorf("an import of the program: %s", one.Answer)

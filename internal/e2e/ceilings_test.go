@@ -36,12 +36,14 @@ func TestDefaultCeilingsRefuseByName(t *testing.T) {
 			}
 		})
 	}
+
 	want := api.DefaultCeiling()
 	want.CPU = seconds(5)
 	if h, err := a.Health(t.Context()); err != nil || h.Ceiling.Over(want) != h.Ceiling || h.Ceiling.CPU != want.CPU ||
 		h.Ceiling.Within(want) != nil {
 		t.Errorf("the agent says that its ceiling is %+v (%v); want %+v", h.Ceiling, err, want)
 	}
+
 	res := a.run(t, sh("exit 0"))
 	if res.Limits.CPU != seconds(5) || res.Limits.Wall != seconds(30) {
 		t.Errorf("limits in force %+v; want cpu lowered to its ceiling", res.Limits)
@@ -63,16 +65,19 @@ int main(int c, char **v) { size_t n = atol(v[1]) << 20; char *p = malloc(n); me
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	r.Limits.Swap = 32 * api.MiB
 	res := a.run(t, r)
 	want := api.MemoryLimit // a host without swap has none to grant
 	if strings.Count(string(swaps), "\n") > 1 {
 		want = api.OK
 	}
+
 	wantVerdict(t, res, want)
 	if res.Limits.Swap != 32*api.MiB {
 		t.Errorf("swap in force is %s", res.Limits.Swap)
 	}
+
 	r = program(hog, "120")
 	r.Limits = api.Limits{Memory: 32 * api.MiB, Swap: 32 * api.MiB}
 	wantVerdict(t, a.run(t, r), api.MemoryLimit)
@@ -93,11 +98,13 @@ func TestDeniedAndAnsweredCalls(t *testing.T) {
 #include <sys/syscall.h>
 #include <unistd.h>
 int main(void) { long c = syscall(SYS_clone3, 0, 0); int e = errno; int s = socket(AF_INET, SOCK_STREAM, 0); printf("%ld %d %d\n", c, e == ENOSYS, s < 0); return 0; }`)
+
 	res := a.run(t, program(answered))
 	wantVerdict(t, res, api.OK)
 	if string(res.Stdout) != "-1 1 1\n" || res.Denial != nil {
 		t.Errorf("stdout %q, denial %+v", res.Stdout, res.Denial)
 	}
+
 	denied := compileC(t, "denied", `#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -111,6 +118,7 @@ int main(int c, char **v) { puts("before"); fflush(stdout); pthread_t t;
   else if (!strcmp(v[1], "child")) { if (!fork()) { bad(0); _exit(0); } wait(0); }
   else if (!strcmp(v[1], "orphan")) { if (!fork()) { usleep(50000); bad(0); } usleep(500000); }
   puts("after"); return 0; }`)
+
 	both(t, func(t *testing.T, mode api.Mode) {
 		for _, who := range []string{"main", "thread", "child", "orphan"} {
 			r := program(denied, who)
@@ -140,6 +148,7 @@ func TestTheEnvironmentIsTheCallers(t *testing.T) {
 			t.Errorf("environment %q lacks %q", got, want)
 		}
 	}
+
 	if strings.Contains(got, "SECRET") || strings.Contains(got, "SUDO") || strings.Contains(got, "BRIG") {
 		t.Errorf("the host shows in %q", got)
 	}
@@ -153,14 +162,17 @@ func TestTheMostArgumentsARunMayHave(t *testing.T) {
 	for len(r.Argv) < api.MaxArgv {
 		r.Argv = append(r.Argv, "x")
 	}
+
 	r.Env = map[string]string{}
 	for i := range api.MaxEnv {
 		r.Env[fmt.Sprint("E", i)] = "x"
 	}
+
 	res := a.run(t, r)
 	if wantVerdict(t, res, api.OK); string(res.Stdout) != fmt.Sprintln(api.MaxArgv-4) {
 		t.Errorf("the program saw %q arguments", res.Stdout)
 	}
+
 	r.Env["MORE"] = "x"
 	a.refused(t, r, api.CodeBadRequest)
 }

@@ -71,13 +71,16 @@ func channelImage(t testing.TB, a *agent) (tree string) {
 		_, werr := w.Write(content)
 		err = errors.Join(err, herr, werr)
 	}
+
 	for i := range coldFiles {
 		add(fmt.Sprintf("cold/%d", i), bytes.Repeat([]byte{byte(i), 1}, 2048))
 	}
+
 	add("pages", bytes.Repeat([]byte{1}, pagesSize))
 	if err := errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
 	}
+
 	img, err := a.Import(t.Context(), &archive, "cold", "")
 	if err != nil {
 		t.Fatal(err)
@@ -92,6 +95,7 @@ func evictDir(t testing.TB, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, n := range names {
 		f, err := os.Open(filepath.Join(dir, n.Name()))
 		if err == nil {
@@ -125,6 +129,7 @@ func (c channel) send(t testing.TB, a *agent, tree string, kind api.Run) transfe
 	if c.cold {
 		evictDir(t, filepath.Join(tree, "cold"))
 	}
+
 	var h transfer
 	for h.bits < c.bits && h.refused == "" {
 		message := make([]byte, cmp.Or(c.bitsPerPair, c.bits))
@@ -133,6 +138,7 @@ func (c channel) send(t testing.TB, a *agent, tree string, kind api.Run) transfe
 		}
 		h.add(t, c, a, kind, string(message))
 	}
+
 	return h
 }
 
@@ -140,6 +146,7 @@ func (c channel) send(t testing.TB, a *agent, tree string, kind api.Run) transfe
 // channel reads.
 func (c channel) best(t testing.TB, a *agent, tree string, kind api.Run, tries int) (best transfer) {
 	t.Helper()
+
 	for range tries {
 		h := c.send(t, a, tree, kind)
 		if h.refused != "" {
@@ -152,6 +159,7 @@ func (c channel) best(t testing.TB, a *agent, tree string, kind api.Run, tries i
 			break
 		}
 	}
+
 	return best
 }
 
@@ -193,6 +201,7 @@ func (h *transfer) add(t testing.TB, c channel, a *agent, kind api.Run, message 
 	if c.frame > 0 {
 		start = time.Now().Add(slow(cmp.Or(c.lead, defaultLead))).UnixNano()
 	}
+
 	side := func(does, last string) api.Run {
 		r := kind
 		probe := buildProbe(t, "channel")
@@ -202,6 +211,7 @@ func (h *transfer) add(t testing.TB, c channel, a *agent, kind api.Run, message 
 		r.Limits = api.Limits{Wall: slowly(20), Memory: 64 * api.MiB, OpenFiles: 200}
 		return r
 	}
+
 	runs := []api.Run{side("send", message), side("read", strconv.Itoa(len(message)))}
 	res := make([]api.Result, 2)
 	if c.frame == 0 {
@@ -221,6 +231,7 @@ func (h *transfer) add(t testing.TB, c channel, a *agent, kind api.Run, message 
 		}
 		h.took += time.Since(time.Unix(0, start))
 	}
+
 	for _, r := range res {
 		out := strings.TrimSpace(string(r.Stdout))
 		switch call, refused := strings.CutPrefix(out, "refused "); {
@@ -232,13 +243,16 @@ func (h *transfer) add(t testing.TB, c channel, a *agent, kind api.Run, message 
 			t.Fatalf("%s: %s: %s%s", c.name, r.Verdict, r.Stdout, r.Stderr)
 		}
 	}
+
 	if h.refused != "" {
 		return
 	}
+
 	read := strings.TrimSpace(string(res[1].Stdout))
 	if string(res[0].Stdout) != "sent\n" || len(read) != len(message) {
 		t.Fatalf("%s: the sender says %q, the reader %q", c.name, res[0].Stdout, res[1].Stdout)
 	}
+
 	h.bits += len(message)
 	for i := range message {
 		if read[i] != message[i] {

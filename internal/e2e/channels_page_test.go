@@ -40,6 +40,7 @@ func TestChannels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var b strings.Builder
 	fmt.Fprintf(&b, channelsHead, health.Kernel, health.Slots)
 	b.WriteString("| through | the two runs | tier | mode `strict` | mode `fresh` | mode `exclusive` |\n|---|---|---|---|---|---|\n")
@@ -56,12 +57,14 @@ func TestChannels(t *testing.T) {
 			b.WriteString("\n")
 		}
 	}
+
 	for _, c := range channels {
 		row(c, a, c.description)
 		if c.cold {
 			row(c, held, c.description+"; the agent holds the image")
 		}
 	}
+
 	t.Log(b.String())
 	if err := os.WriteFile(channelsPage, []byte(b.String()), 0o644); err != nil {
 		t.Fatal(err)

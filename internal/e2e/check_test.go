@@ -162,6 +162,7 @@ func TestChecks(t *testing.T) {
 		if !chosen(language, language == "javascript-full") {
 			continue
 		}
+
 		image := map[string]string{"python": "python", "javascript": "node", "typescript": "node", "javascript-full": "node-full"}[language]
 		images.load(t, b.agent, image)
 		t.Run(language, func(t *testing.T) {
@@ -189,6 +190,7 @@ func (b bench) findings(t *testing.T, language, name, source string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var words []string
 	for _, f := range found {
 		words = append(words, fmt.Sprintf("%s:%d", f.Rule, f.Line))
@@ -211,6 +213,7 @@ func TestChecksOfEveryLanguage(t *testing.T) {
 			}
 			continue
 		}
+
 		images.load(t, b.agent, l.Image)
 		b.test(t, l.Name, func(t *testing.T) {
 			hello, broken := checkSource(t, l, "hello"), checkSource(t, l, "broken")

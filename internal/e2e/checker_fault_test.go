@@ -33,6 +33,7 @@ func TestHostileOutputsFailNoChecker(t *testing.T) {
 		r.Check, r.Tests = c, []api.Test{{ID: "one", Expected: expected("good\n")}, {ID: "two", Expected: expected("good\n")}}
 		return a.Client.Run(t.Context(), r)
 	}
+
 	failures := map[string]string{"a signal": "kill -11 $$"}
 	for protocol, of := range outputOf {
 		if protocol == api.ProtocolKattis {
@@ -44,6 +45,7 @@ func TestHostileOutputsFailNoChecker(t *testing.T) {
 				"another pass":              "echo 1 >$3/nextpass.in; exit 42",
 			}
 		}
+
 		for name, fails := range failures {
 			t.Run(string(protocol)+": "+name, func(t *testing.T) {
 				c := checker(protocol, "read got <"+of.output+`; case $got in good) `+of.accept+`;; esac; `+fails)
@@ -51,12 +53,14 @@ func TestHostileOutputsFailNoChecker(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+
 				for _, one := range res.Tests {
 					if one.Answer != api.WrongAnswer || !one.CheckerFailed || one.Result.Verdict != api.OK || one.Checker == nil ||
 						!strings.Contains(one.Difference, "the checker failed on this output") {
 						t.Errorf("%s, failed %v, verdict %s: %q", one.Answer, one.CheckerFailed, one.Result.Verdict, one.Difference)
 					}
 				}
+
 				if s := res.Summary; s.CheckerFailed != 2 || s.Answer != api.WrongAnswer {
 					t.Errorf("summary %+v", s)
 				}
@@ -65,8 +69,10 @@ func TestHostileOutputsFailNoChecker(t *testing.T) {
 				}
 			})
 		}
+
 		failures = map[string]string{"a signal": "kill -11 $$"}
 	}
+
 	for name, script := range map[string]string{
 		"it fails on everything":            "kill -11 $$",
 		"it fails on the expected output":   "read got; [ $got = good ] && kill -11 $$; exit 1",
@@ -77,10 +83,12 @@ func TestHostileOutputsFailNoChecker(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+
 	if _, err := judged(checker(api.ProtocolTestlib, "read got <$2; [ $got = good ] || exit 3"),
 		"bad"); !api.HasCode(err, api.CodeCheckFailed) {
 		t.Errorf("_fail: %v", err)
 	}
+
 	r := sh("echo bad")
 	r.Check, r.Tests = checker(api.ProtocolExit, "kill -11 $$"), []api.Test{{ID: "one"}}
 	a.refused(t, r, api.CodeCheckFailed)
@@ -95,7 +103,9 @@ def check(input, output, answer):
     got = set(map(int, output.split()))
     return got == set(map(int, answer.split()))
 `)}}
+
 	check.Limits = api.Limits{CPU: slowly(1), Wall: 30 * api.Duration(time.Second)}
+
 	for name, script := range map[string]string{
 		"integers with one hash": "import sys\nsys.stdout.write(' '.join(str(((1 << 61) - 1) * i) for i in range(1, 40001)))",
 		"an exception":           "print('no number')",

@@ -22,6 +22,7 @@ func TestCheckers(t *testing.T) {
 	const find = `n=$(cat "$in"); read -r got <"$out"; right=$((n*n)); half=no; all=no
 		[ "$got" = "$right" ] && all=yes; [ "$got" = "-$right" ] && half=yes; read -r ans <"$ans" && [ "$ans" = "answer of $n" ] || exit 99
 		`
+
 	type words struct{ right, wrong, half string }
 	for _, tt := range []struct {
 		check *api.Check
@@ -65,10 +66,12 @@ func TestCheckers(t *testing.T) {
 			if tt.check.Args == nil || tt.check.Protocol == api.ProtocolExit {
 				own = nil
 			}
+
 			for _, id := range []string{"right", "wrong", "half", "fail"} {
 				r.Tests = append(r.Tests,
 					api.Test{ID: id, Args: []string{id}, Stdin: []byte("3\n"), Expected: expected("answer of 3\n"), CheckArgs: own})
 			}
+
 			res := a.run(t, r)
 			want := []string{tt.want.right, tt.want.wrong, tt.want.half, " -1"}
 			for i, one := range res.Tests {
@@ -80,6 +83,7 @@ func TestCheckers(t *testing.T) {
 					t.Errorf("%s: verdict %s, checker %+v", one.ID, one.Result.Verdict, one.Checker)
 				}
 			}
+
 			if s := res.Summary; s.Accepted != 1 || s.Answer != api.WrongAnswer || s.Verdict != api.Nonzero {
 				t.Errorf("summary %+v", s)
 			}
@@ -107,9 +111,11 @@ def check(input, output, answer):
     if output == b"odd": return "yes"
     return output == answer
 `)}}
+
 	for _, id := range []string{"same", "part", "other"} {
 		r.Tests = append(r.Tests, api.Test{ID: id, Stdin: []byte(id), Expected: expected("same")})
 	}
+
 	res := a.run(t, r)
 	for i, want := range []string{"accepted 1 ", "partial 0.25 a quarter", "wrong-answer 0 "} {
 		one := res.Tests[i]
@@ -117,6 +123,7 @@ def check(input, output, answer):
 			t.Errorf("%s: %q; want %q", one.ID, got, want)
 		}
 	}
+
 	for _, id := range []string{"crash", "odd"} {
 		r.Tests = []api.Test{{ID: id, Stdin: []byte(id)}}
 		a.refused(t, r, api.CodeCheckFailed)
@@ -186,6 +193,7 @@ func TestPasses(t *testing.T) {
 			t.Errorf("%s: %q; want %q", one.ID, got, want)
 		}
 	}
+
 	r.Passes = 2
 	r.Tests = r.Tests[:1]
 	a.refused(t, r, api.CodeCheckFailed)
@@ -209,6 +217,7 @@ func TestGroupsOnOneSlotAndOnTwo(t *testing.T) {
 		{ID: "two", Tests: []string{"two/"}, Points: 10, How: api.AggregateMin, Requires: []string{"one"}},
 		{ID: "three", Tests: []string{"three/"}, Points: 50, How: api.AggregatePassFail, Requires: []string{"sample"}},
 	}
+
 	for _, slots := range []string{"1", "2"} {
 		t.Run(slots, func(t *testing.T) {
 			a := startAgent(t, "--slots", slots)
@@ -217,10 +226,12 @@ func TestGroupsOnOneSlotAndOnTwo(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			var ids []string
 			for _, one := range res.Tests {
 				ids = append(ids, one.ID)
 			}
+
 			const want = "sample/1 one/1 one/2 three/1 three/2"
 			slices.Sort(told)
 			sorted := strings.Fields(want)
@@ -228,15 +239,18 @@ func TestGroupsOnOneSlotAndOnTwo(t *testing.T) {
 			if got := strings.Join(ids, " "); got != want || !slices.Equal(told, sorted) {
 				t.Errorf("tests %s, told %s; want %s", got, told, want)
 			}
+
 			s := res.Summary
 			if s.Tests != 9 || s.Ran != 5 || s.Skipped != 4 || s.Score == nil || *s.Score != 0.6 || *s.Points != 60 || *s.MaxPoints != 100 ||
 				s.FirstFailed != "one/2" {
 				t.Errorf("summary %+v", s)
 			}
+
 			got := ""
 			for _, g := range s.Groups {
 				got += fmt.Sprintf("%s %v %v %v, ", g.ID, g.Accepted, g.Points, g.Skipped)
 			}
+
 			if got != "sample true 0 false, one false 10 false, two false 0 true, three true 50 false, " {
 				t.Errorf("groups %s", got)
 			}

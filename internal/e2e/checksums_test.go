@@ -24,11 +24,13 @@ func storedChecksums(t testing.TB, a *agent) checksums {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	files := []string{fmt.Sprintf("/proc/%d/exe", a.cmd.Process.Pid)}
 	for _, img := range list {
 		if !slices.Contains(img.Names, "tiny") {
 			continue
 		}
+
 		root := filepath.Join(dataDir(t), "images", "images", strings.TrimPrefix(img.Digest, "sha256:"), "root")
 		err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 			if err == nil && d.Type().IsRegular() {
@@ -40,9 +42,11 @@ func storedChecksums(t testing.TB, a *agent) checksums {
 			t.Fatal(err)
 		}
 	}
+
 	if len(files) < 3 {
 		t.Fatalf("the image has no files: %v", files)
 	}
+
 	sums := checksums{}
 	for _, f := range files {
 		sums[f] = checksum(t, f)
@@ -54,14 +58,17 @@ func storedChecksums(t testing.TB, a *agent) checksums {
 // the disk after the kernel was asked to drop the cache.
 func (c checksums) unchanged(t testing.TB) {
 	t.Helper()
+
 	for file, want := range c {
 		if checksum(t, file) != want {
 			t.Errorf("%s has changed in memory", file)
 		}
+
 		f, err := os.Open(file)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		err = errors.Join(unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED), f.Close())
 		if err != nil {
 			t.Fatal(err)

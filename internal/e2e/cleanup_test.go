@@ -25,6 +25,7 @@ func TestCleanupKeepsLivingAgents(t *testing.T) {
 	if err := os.Mkdir(other, 0o711); err != nil {
 		t.Fatal(err)
 	}
+
 	dead := launch(t, other, dataDir(t), "--run-dir", run)
 	entries, err := os.ReadDir(run)
 	if err != nil {
@@ -33,6 +34,7 @@ func TestCleanupKeepsLivingAgents(t *testing.T) {
 	if len(entries) != 2 {
 		t.Fatalf("%d instances; want 2: %v", len(entries), entries)
 	}
+
 	dead.kill()
 
 	var got struct{ Instances []string }
@@ -54,6 +56,7 @@ func TestCleanupKeepsLivingAgents(t *testing.T) {
 	if cleanup(); len(got.Instances) != 0 {
 		t.Errorf("removed %q the second time; want nothing", got.Instances)
 	}
+
 	living.run(t, sh("true"))
 }
 
@@ -65,11 +68,13 @@ func TestKilledServiceLeavesNoDirectory(t *testing.T) {
 		c.Close()
 		t.Skip("a brigd answers where brig serve looks for one")
 	}
+
 	dir := publicDir(t, "brig-e2e-")
 	temp, run := filepath.Join(dir, "tmp"), filepath.Join(dir, "run")
 	if err := os.Mkdir(temp, 0o1777); err != nil {
 		t.Fatal(err)
 	}
+
 	t.Setenv("TMPDIR", temp)
 	flags := []string{"--data-dir", filepath.Join(dir, "kept"), "--agent-arg=--run-dir=" + run, "--agent-arg=--data-dir=" + dataDir(t),
 		"--agent-arg=--volumes=" + filepath.Join(dir, "volumes")}
@@ -81,16 +86,19 @@ func TestKilledServiceLeavesNoDirectory(t *testing.T) {
 		}
 		return found
 	}
+
 	kill := func(pid int, how syscall.Signal) {
 		t.Helper()
 		if err := syscall.Kill(pid, how); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	s := launchServe(t, flags...)
 	if len(left()) != 1 {
 		t.Fatalf("%q are there while it runs; want one directory", left())
 	}
+
 	kill(s.cmd.Process.Pid, syscall.SIGKILL)
 	<-s.done
 	for len(left()) > 0 {
@@ -111,6 +119,7 @@ func TestKilledServiceLeavesNoDirectory(t *testing.T) {
 	if len(want) != 1 {
 		t.Fatalf("%q are left of both", want)
 	}
+
 	for { // the dead agent releases its socket
 		c, err := net.Dial("unix", filepath.Join(want[0], "brigd.sock"))
 		if err != nil {
@@ -122,6 +131,7 @@ func TestKilledServiceLeavesNoDirectory(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
+
 	cmd := exec.Command(binary(t, "brig"), "cleanup", "--json", "--run-dir", run)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
@@ -142,6 +152,7 @@ func TestAnAgentWithoutItsDirectoryEnds(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(a.dir, "run")); err != nil {
 		t.Fatal(err)
 	}
+
 	<-a.done
 	var exit *exec.ExitError
 	if !errors.As(a.err, &exit) || exit.ExitCode() <= 0 ||

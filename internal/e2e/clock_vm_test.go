@@ -23,16 +23,19 @@ func TestClockStepped(t *testing.T) {
 			t.Errorf("read the clock: %v", err)
 			return
 		}
+
 		before := time.Now()
 		to := unix.NsecToTimespec(now.Nano() + int64(by))
 		if err := unix.ClockSettime(unix.CLOCK_REALTIME, &to); err != nil {
 			t.Errorf("step the clock: %v", err)
 		}
+
 		wall := time.Now().Round(0).Sub(before.Round(0)) // the control: the clock has moved
 		if off := wall - by; off < -10*time.Second || off > 10*time.Second {
 			t.Errorf("the wall clock moved by %s; want %s", wall, by)
 		}
 	}
+
 	for _, by := range []time.Duration{time.Hour, -time.Hour, 400 * 24 * time.Hour, -400 * 24 * time.Hour} {
 		t.Run(fmt.Sprint(by), func(t *testing.T) {
 			stepped := make(chan struct{})
@@ -41,6 +44,7 @@ func TestClockStepped(t *testing.T) {
 				time.Sleep(slow(200 * time.Millisecond))
 				step(by)
 			}()
+
 			r := sh("sleep 4")
 			r.Limits.Wall = seconds(25)
 			res := a.run(t, r)
@@ -49,6 +53,7 @@ func TestClockStepped(t *testing.T) {
 			if w := time.Duration(res.Timing.Wall); w < 3*time.Second || w > 20*time.Second {
 				t.Errorf("a sleep of 4 s took %s", w)
 			}
+
 			r = sh("while :; do sleep 1; done")
 			r.Limits.Wall = seconds(1)
 			res = a.run(t, r)

@@ -60,6 +60,7 @@ func TestEveryCodeHasAParty(t *testing.T) {
 			t.Errorf("responsible has no entry for code %s: say which party can cause it", code)
 		}
 	}
+
 	for code, by := range responsible {
 		if !slices.Contains(all, code) {
 			t.Errorf("responsible has %s, which is no code", code)
@@ -94,10 +95,12 @@ func TestAnErrorInsteadOfAVerdictFailsATest(t *testing.T) {
 			err = &api.Error{Code: code}
 			status, body = http.StatusBadRequest, fmt.Sprintf(`{"status":400,"code":%q}`, code)
 		}
+
 		(&agent{t: f}).wantNoFault(err, nil, nil)
 		if f.n != want {
 			t.Errorf("code %q of the agent: %d partyFailures; want %d", code, f.n, want)
 		}
+
 		for _, path := range []string{"/v1/runs?wait=false", "/execute", "/v1/sessions/x/exec", "/v1/sessions"} {
 			f := &partyFailures{TB: t}
 			res := &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body))}
@@ -114,6 +117,7 @@ func TestAnErrorInsteadOfAVerdictFailsATest(t *testing.T) {
 			}
 		}
 	}
+
 	for code, want := range map[api.Code]int{api.CodeNoProgram: 0, "a-new-code": 1, api.CodeInternal: 1} {
 		f := &partyFailures{TB: t}
 		if (&service{t: f}).wantParty(api.Problem{Code: code, Status: 400}); f.n != want {
@@ -141,6 +145,7 @@ func TestHostileProgramsGetAVerdict(t *testing.T) {
 			for _, tests := range [][]api.Test{nil, {{ID: "1"}, {ID: "2"}, {ID: "3"}}} {
 				r := compiledRun(uncached(t, "mkdir lib; : >lib/x\n"+tt.script+"\necho a warning >&2; exit 0"))
 				r.Tests, r.Limits.Scratch, r.CompileLimits.Scratch = tests, 2*api.MiB, 128*api.MiB
+
 				for range 2 { // the second time from the cache, where there is one
 					res := a.run(t, r)
 					wantVerdict(t, res, api.CompileError)
@@ -170,6 +175,7 @@ func TestHostileProgramsGetAVerdict(t *testing.T) {
 			t.Errorf("%q: exit code %d, stderr %q; want %d and why", content, res.ExitCode, res.Stderr, code)
 		}
 	}
+
 	r := exe("hello")
 	r.Argv[0] = "/box/../box/x" // the same file under another name
 	wantVerdict(t, a.run(t, r), api.Nonzero)
@@ -190,6 +196,7 @@ func TestGatewayHasAVerdictOfEveryProgram(t *testing.T) {
 			t.Errorf("diagnosis %+v; want why", d)
 		}
 	}
+
 	all := pages[struct {
 		Verdict api.Verdict `json:"verdict"`
 	}](s, "/v1/history?project=contest")
@@ -211,6 +218,7 @@ func TestAProgramThatIsTooLargeGetsAVerdict(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	a := startAgent(t, append([]string{"--languages", dir}, sharedFlags...)...)
 	s := startService(t, a)
 	large := "#" + strings.Repeat("x", 12<<20)
@@ -233,11 +241,13 @@ func TestAProgramThatIsTooLargeGetsAVerdict(t *testing.T) {
 			}
 		}
 	}
+
 	var done api.Executed
 	s.call("POST", "/execute", map[string]any{"language": "plain", "code": large}, 200, &done)
 	if done.Verdict != api.CompileError {
 		t.Errorf("/execute: %+v", done)
 	}
+
 	all := pages[struct {
 		Verdict api.Verdict `json:"verdict"`
 	}](s, "/v1/history?project=large")
@@ -246,9 +256,11 @@ func TestAProgramThatIsTooLargeGetsAVerdict(t *testing.T) {
 			t.Errorf("the history has %+v", one)
 		}
 	}
+
 	if len(all) != runs {
 		t.Errorf("the history has %d; want %d", len(all), runs)
 	}
+
 	for _, limits := range []api.Limits{{Scratch: 4 * api.MiB}, {Memory: 14 * api.MiB}} {
 		s.refused("POST", "/v1/runs",
 			api.Run{Language: "plain", Source: api.Bytes("exit"), Files: []api.File{{Name: "x", Content: api.Bytes(large)}},
@@ -272,11 +284,13 @@ func TestAnEmptyProgramGetsAVerdict(t *testing.T) {
 			t.Errorf("summary %+v", res.Summary)
 		}
 	}
+
 	var done api.Executed
 	s.call("POST", "/execute", `{"language":"made","code":""}`, 200, &done)
 	if done.Verdict != api.CompileError {
 		t.Errorf("/execute: %+v", done)
 	}
+
 	var one api.Session
 	s.call("POST", "/v1/sessions", `{"language":"made","limits":{"memory":"32M"}}`, 201, &one)
 	var res api.Result
@@ -295,14 +309,17 @@ func TestHostileProgramsOfASessionGetAVerdict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	res, err := a.Exec(t.Context(), s.ID, api.Exec{Source: api.Bytes(uncached(t, "mkdir lib; : >lib/x\n: >main"))})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	wantVerdict(t, res, api.CompileError)
 	if res.Stage != api.StageCompile || !strings.Contains(string(res.Stderr), "not a program") {
 		t.Errorf("stage %s, stderr %q", res.Stage, res.Stderr)
 	}
+
 	for script, code := range map[string]int{"rm -rf x; printf '#!/no/such\n' >x; chmod +x x": 127, "rm -f x; ln -s x x": 126,
 		"rm -f x; echo >x": 126} {
 		for _, argv := range [][]string{{"sh", "-c", script}, {"./x"}} {
@@ -314,6 +331,7 @@ func TestHostileProgramsOfASessionGetAVerdict(t *testing.T) {
 			t.Errorf("%s: %s, exit code %d; want %d", script, res.Verdict, res.ExitCode, code)
 		}
 	}
+
 	_, err = a.Client.Exec(t.Context(), s.ID, api.Exec{Argv: []string{"./none"}})
 	wantCode(t, err, api.CodeNoProgram)
 }
@@ -331,9 +349,11 @@ func TestHostileDamagedProgramsGetAVerdict(t *testing.T) {
 		for range 1 + random.IntN(4) {
 			file.Content[random.IntN(64+4*56)] = byte(random.UintN(256)) // of the ELF and the program headers
 		}
+
 		if random.IntN(4) == 0 {
 			file.Content = file.Content[:random.IntN(4096)]
 		}
+
 		r := api.Run{Image: "tiny", Argv: []string{"./x"}, Files: []api.File{file}, Collect: api.Collect{None: true},
 			Limits: api.Limits{Wall: slowly(2), Memory: 32 * api.MiB}}
 		if i%3 == 0 { // as an artifact
@@ -341,8 +361,10 @@ func TestHostileDamagedProgramsGetAVerdict(t *testing.T) {
 			file.Name = "data.bin"
 			r.Files, r.Limits = []api.File{file}, api.Limits{Wall: slowly(2), Memory: 32 * api.MiB}
 		}
+
 		ends[a.run(t, r).Verdict]++
 	}
+
 	t.Log(fmt.Sprint(ends))
 	if ends[api.CompileError] == 0 || ends[api.Nonzero] == 0 || ends[api.OK]+ends[api.Signaled] == 0 {
 		t.Errorf("ends %v; want programs that start and programs that do not, of both kinds", ends)

@@ -32,10 +32,12 @@ func evictImage(t testing.TB, a *agent, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	img, err := store.Lookup(name)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	unix.Sync() // dirty pages cannot be evicted
 	err = filepath.WalkDir(img.Path, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
@@ -58,16 +60,19 @@ func evictImage(t testing.TB, a *agent, name string) {
 // these programs and this eviction it would matter.
 func TestAColdImageChangesNothing(t *testing.T) {
 	testenv.NeedRoot(t)
+
 	for _, tt := range coldPrograms {
 		if only := os.Getenv("BRIG_TEST_LANGUAGES"); only == "python" && tt.language != only {
 			continue // a machine that has only this image
 		}
+
 		t.Run(tt.language, func(t *testing.T) {
 			r := api.Run{Language: tt.language, Source: api.Bytes(tt.source), Limits: api.Limits{Memory: 256 * api.MiB, CPU: slowly(10)}}
 			image := map[string]string{"javascript": "node"}[tt.language]
 			if image == "" {
 				image = tt.language
 			}
+
 			// figures returns the smallest memory of the program, and the largest with its image
 			// evicted before.
 			figures := func(t *testing.T, a *agent) (warm, cold int64) {
@@ -80,11 +85,13 @@ func TestAColdImageChangesNothing(t *testing.T) {
 					t.Logf("%s: memory %.2f MiB, cpu %d ms", what, float64(*res.Usage.Memory.Value)/float64(api.MiB), *res.Usage.CPU.Value/1e6)
 					return *res.Usage.Memory.Value
 				}
+
 				first := figure("the first run, of a cold image", r)
 				warm = min(figure("warm", r), figure("warm", r))
 				evictImage(t, a, image)
 				return warm, max(first, figure("evicted", r))
 			}
+
 			mib := func(n int64) float64 { return float64(n) / float64(api.MiB) }
 			var held int64
 			t.Run("held", func(t *testing.T) {
@@ -93,6 +100,7 @@ func TestAColdImageChangesNothing(t *testing.T) {
 				if held = warm; cold-warm > max(warm/50, int64(api.MiB)) {
 					t.Errorf("the figure of a cold image is %.2f MiB above that of a warm one", mib(cold-warm))
 				}
+
 				for i := range 3 {
 					tight := r
 					tight.Limits = api.Limits{Memory: tt.memory, CPU: slowly(2)}
@@ -104,6 +112,7 @@ func TestAColdImageChangesNothing(t *testing.T) {
 					}
 				}
 			})
+
 			t.Run("not held", func(t *testing.T) {
 				// Where the pages that a run has read leave the page cache with its group, each run
 				// here is a cold one.

@@ -98,6 +98,7 @@ func TestCompileOnce(t *testing.T) {
 			t.Errorf("%s: of the cache came %+v", name, res.Compile)
 		}
 	}
+
 	again("the same", true, func(*api.Run) {})
 	again("by an alias, with another input", true, func(r *api.Run) { r.Language, r.Stdin, r.Argv = "makes", nil, nil })
 	again("other limits", true, func(r *api.Run) { r.Limits.Pids, r.CompileLimits.Pids = 50, 50 })
@@ -113,6 +114,7 @@ func TestCompileOnce(t *testing.T) {
 	if !strings.Contains(e.Message, "-a -b") {
 		t.Errorf("message %q; want it to name the flags there are (CMP-11)", e.Message)
 	}
+
 	tiny := py("1")
 	tiny.Flags = []string{"-O3"}
 	a.refused(t, tiny, api.CodeBadRequest)
@@ -136,6 +138,7 @@ func TestGatewayEventsOfACompiledProgram(t *testing.T) {
 			}
 			return true
 		})
+
 		if want := []string{"queued", "compiled", "started", "stdout", "result"}; !slices.Equal(names, want) {
 			t.Errorf("cached %t: the events are %q; want %q", cached, names, want)
 		}
@@ -196,6 +199,7 @@ func TestCompileError(t *testing.T) {
 				!reflect.DeepEqual(*res.Summary, api.Summary{Tests: 1, Verdict: api.CompileError}) {
 				t.Errorf("stage %s, %d files, compilation %v, summary %+v", res.Stage, len(res.Files), res.Compile, res.Summary)
 			}
+
 			c.check(t, res)
 			if string(a.run(t, r).Verdict) != string(api.CompileError) {
 				t.Error("the second time it is another verdict")

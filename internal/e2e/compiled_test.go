@@ -30,6 +30,7 @@ func compileBinary(t testing.TB, source string, flags ...string) []byte {
 			return content
 		}
 	}
+
 	testenv.NeedTool(t, "gcc", "gcc")
 	dir := t.TempDir()
 	src, out := filepath.Join(dir, "program.c"), filepath.Join(dir, "program")
@@ -39,6 +40,7 @@ func compileBinary(t testing.TB, source string, flags ...string) []byte {
 	if said, err := exec.Command("gcc", append(flags, "-o", out, src)...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, said)
 	}
+
 	content, err := os.ReadFile(out)
 	if err != nil {
 		t.Fatal(err)

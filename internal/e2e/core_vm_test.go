@@ -25,20 +25,24 @@ func TestCrashesStartNoHelper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	dir := publicDir(t, "core-")
 	helper, seen := filepath.Join(dir, "h"), filepath.Join(dir, "seen")
 	if err := os.WriteFile(helper, []byte("#!/bin/sh\necho crash >>"+seen+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	a := startAgent(t, "--slots", "1")
 	if err := os.WriteFile(setting, []byte("|"+helper), 0o644); err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := os.WriteFile(setting, before, 0o644); err != nil {
 			t.Errorf("take the pattern back: %v", err)
 		}
 	})
+
 	crashes := func() int {
 		text, err := os.ReadFile(seen)
 		if err != nil && !os.IsNotExist(err) {
@@ -46,6 +50,7 @@ func TestCrashesStartNoHelper(t *testing.T) {
 		}
 		return strings.Count(string(text), "crash")
 	}
+
 	probe := buildProbe(t, "PRC-09")
 	both(t, func(t *testing.T, mode api.Mode) {
 		r := program(probe, "5")
@@ -55,21 +60,25 @@ func TestCrashesStartNoHelper(t *testing.T) {
 			t.Errorf("stdout %q", res.Stdout)
 		}
 	})
+
 	for _, script := range []string{"ulimit -c 0; kill -ABRT $$", "ulimit -S -c 0; kill -ABRT $$"} {
 		res := a.run(t, sh(script))
 		if wantVerdict(t, res, api.Signaled); !strings.Contains(string(res.Stderr), "Operation not permitted") {
 			t.Errorf("%s: stderr %q; want a refusal", script, res.Stderr)
 		}
 	}
+
 	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", "ulimit -c 0; kill -ABRT $$") // the control
 	if err := cmd.Run(); err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != unix.SIGABRT {
 		t.Fatalf("outside: %v", err)
 	}
+
 	for deadline := patience(); crashes() == 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("outside, a limit of 0 starts no helper: the test proves nothing")
 		}
 	}
+
 	if n := crashes(); n != 1 {
 		t.Errorf("the helper was started %d times; want once, for the crash outside", n)
 	}

@@ -437,5 +437,6 @@ func otherTestsTable() string {
 		}
 		fmt.Fprintf(&b, "| %s | %s | `%s` in %s | %s |\n", e.id, e.title, e.test, e.file, on)
 	}
+
 	return b.String()
 }

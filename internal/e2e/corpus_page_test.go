@@ -30,10 +30,12 @@ func writeOutcomes(t testing.TB, outcomes map[string]bool) {
 	if *outcomesFile == "" {
 		return
 	}
+
 	f, err := os.OpenFile(*outcomesFile, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, id := range slices.Sorted(maps.Keys(outcomes)) {
 		word := "held"
 		if !outcomes[id] {
@@ -41,6 +43,7 @@ func writeOutcomes(t testing.TB, outcomes map[string]bool) {
 		}
 		fmt.Fprintln(f, "outcome", id, word)
 	}
+
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -53,6 +56,7 @@ func readOutcomes(t testing.TB, file string) map[string]string {
 		t.Fatal(err)
 	}
 	defer f.Close()
+
 	outcomes := map[string]string{}
 	for s := bufio.NewScanner(f); s.Scan(); {
 		var id, word string
@@ -61,6 +65,7 @@ func readOutcomes(t testing.TB, file string) map[string]string {
 		}
 		outcomes[id] = word
 	}
+
 	return outcomes
 }
 
@@ -90,11 +95,13 @@ func corpusPageText(t testing.TB) string {
 		}
 		return "not yet run"
 	}
+
 	for _, e := range expectations(t) {
 		id := e.ID
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", id, e.Title, e.Severity,
 			strings.ReplaceAll(strings.Join(e.Layers, ", "), "|", "\\|"), word(v1, id), word(v2, id))
 	}
+
 	return b.String() + otherTestsTable()
 }
 
@@ -107,6 +114,7 @@ func TestCorpusPage(t *testing.T) {
 		}
 		return
 	}
+
 	got, err := os.ReadFile(corpusPage)
 	if err != nil {
 		t.Fatal(err)

@@ -28,6 +28,7 @@ func TestHostileMissingController(t *testing.T) {
 	testenv.CleanHost(t)
 	ctx, cancel := context.WithDeadline(t.Context(), patience())
 	defer cancel()
+
 	socket := filepath.Join(dir, "s")
 	cmd := exec.CommandContext(ctx, unshare, "--mount", "--propagation", "private", "sh", "-c",
 		`mount -t tmpfs none "$0" && exec "$@"`, where,
@@ -58,6 +59,7 @@ func TestHostileNamespacesWithoutTheFilter(t *testing.T) {
 	if len(list) != 16 {
 		t.Errorf("%d attempts; want 16", len(list))
 	}
+
 	for _, got := range list {
 		want := "EPERM"
 		if strings.HasSuffix(got.Call, "NEWUSER") || strings.HasSuffix(got.Call, "all") {
@@ -67,6 +69,7 @@ func TestHostileNamespacesWithoutTheFilter(t *testing.T) {
 			t.Errorf("%s: %s; want %s", got.Call, got.Errno, want)
 		}
 	}
+
 	if len(res.Logged) == 0 {
 		t.Error("nothing is logged: the calls have not gone past the filter")
 	}
@@ -91,6 +94,7 @@ func TestHostileForeignEntryIsNamed(t *testing.T) {
 				}
 				return time.Duration(res.Timing.Wall + res.Timing.Finish)
 			}
+
 			wantVerdict(t, res, api.Denied)
 			if d := res.Denial; d == nil || d.Arch != "i386" || d.Number != 20 || d.Rule == "" || d.Why == "" {
 				t.Errorf("denial %+v; want call 20 of i386", d)
@@ -114,6 +118,7 @@ func TestHostileResidueIsGoneFromTheHost(t *testing.T) {
 			t.Fatalf("processes of an answered run are alive: %v", left)
 		}
 	}
+
 	res := a.run(t, program(buildProbe(t, "RES-22")))
 	wantVerdict(t, res, api.OK)
 	if strings.Contains(string(res.Stdout), "RESIDUE") {

@@ -14,6 +14,7 @@ func TestProgramSeesItsCpuset(t *testing.T) {
 	if runtime.NumCPU() < 2 {
 		t.Skip("one processor cannot be divided") // the test cannot run here
 	}
+
 	a := startAgent(t, "--slots", "1")
 	allowed := func(l api.Limits) string {
 		r := sh("grep Cpus_allowed_list /proc/self/status | cut -f2")
@@ -22,11 +23,13 @@ func TestProgramSeesItsCpuset(t *testing.T) {
 		wantVerdict(t, res, api.OK)
 		return strings.TrimSpace(string(res.Stdout))
 	}
+
 	for _, set := range []string{"0", "1", "0-1", "0"} {
 		if got := allowed(api.Limits{Cpuset: set, CPUs: 1}); got != set {
 			t.Errorf("cpuset %s: the program may use %s", set, got)
 		}
 	}
+
 	if got := allowed(api.Limits{CPUs: 1}); strings.ContainsAny(got, "-,") {
 		t.Errorf("a run of one processor may use %s; want its slot's own", got)
 	}
@@ -41,6 +44,7 @@ func TestCellKeepsToItsSlotsProcessor(t *testing.T) {
 	if runtime.NumCPU() < 2 {
 		t.Skip("one processor cannot be divided") // the test cannot run here
 	}
+
 	a := startAgent(t, "--slots", "1")
 	r := sh("grep Cpus_allowed_list /proc/self/status | cut -f2")
 	r.Limits = api.Limits{CPUs: 1}
@@ -56,6 +60,7 @@ func TestCellKeepsToItsSlotsProcessor(t *testing.T) {
 			t.Errorf("process %d of the cell may use %s; want %s, as its runs", k.pid, got, want)
 		}
 	}
+
 	if len(keepers) == 0 {
 		t.Error("no process of brig's found in the cell")
 	}
@@ -83,6 +88,7 @@ func TestWeightDecidesUnderContention(t *testing.T) {
 		weight int64
 		cpu    float64
 	}
+
 	parts := make(chan part, 2)
 	for _, weight := range []int64{256, 2048} {
 		go func() {
@@ -97,6 +103,7 @@ func TestWeightDecidesUnderContention(t *testing.T) {
 			parts <- part{weight, float64(*res.Usage.CPU.Value)}
 		}()
 	}
+
 	light, heavy := <-parts, <-parts
 	if light.weight > heavy.weight {
 		light, heavy = heavy, light

@@ -27,6 +27,7 @@ func descendants(pid int) (all []int) {
 	if err != nil {
 		return []int{-1} // no child of a process that is gone
 	}
+
 	children := map[int][]int{}
 	for line := range strings.Lines(string(out)) {
 		var p, pp int
@@ -34,6 +35,7 @@ func descendants(pid int) (all []int) {
 			children[pp] = append(children[pp], p)
 		}
 	}
+
 	for todo := children[pid]; len(todo) > 0; {
 		all = append(all, todo[0])
 		todo = append(todo[1:], children[todo[0]]...)
@@ -66,10 +68,12 @@ int main(void) { for (int i = 0; i < 20; i++) if (!fork()) { setsid(); for (;;) 
 		if left, _ := filepath.Glob(filepath.Join(data, "images", "work", "*")); len(left) != 0 {
 			t.Errorf("work of broken imports %q", left)
 		}
+
 		clients := startLoad(t, a, program(forks, marker), &answered, &failed)
 		for deadline := patience(); answered.Load() == 0 && time.Now().Before(deadline); {
 			time.Sleep(10 * time.Millisecond) // wait until there is a load
 		}
+
 		time.Sleep(slow(time.Duration(rand.IntN(400)) * time.Millisecond))
 		pid := a.cmd.Process.Pid
 		a.kill()
@@ -80,19 +84,23 @@ int main(void) { for (int i = 0; i < 20; i++) if (!fork()) { setsid(); for (;;) 
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
+
 		var err error
 		if record, err = recordedGroups(dir); err != nil || len(record) == 0 {
 			t.Errorf("the dead agent recorded %d groups, %v", len(record), err)
 		}
 	}
+
 	if answered.Load() == 0 || failed.Load() < int64(kills) {
 		t.Errorf("%d runs answered and %d told of the agent's end: there was no load", answered.Load(), failed.Load())
 	}
+
 	a := launch(t, dir, data)
 	wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
 	if left := existingGroups(record); len(left) > 0 {
 		t.Errorf("groups of the dead agent outlive the start of the next: %q", left)
 	}
+
 	a.stop()
 }
 
@@ -127,6 +135,7 @@ func startLoad(t *testing.T, a *agent, lasting api.Run, answered, failed *atomic
 				} else {
 					res, err = a.Run(context.Background(), load.run)
 				}
+
 				var e *api.Error
 				switch {
 				case err == nil && res.Verdict == load.want && load.want != "":
@@ -145,6 +154,7 @@ func startLoad(t *testing.T, a *agent, lasting api.Run, answered, failed *atomic
 						t.Errorf("%q: %v; want it to be retry-safe", load.run.Argv, e)
 					}
 					return
+
 				default:
 					t.Errorf("%q: %s: %v", load.run.Argv, e.Code, e)
 					return
@@ -152,6 +162,7 @@ func startLoad(t *testing.T, a *agent, lasting api.Run, answered, failed *atomic
 			}
 		})
 	}
+
 	wg.Go(func() { // an import that the kill interrupts
 		r, w := io.Pipe()
 		wg.Go(func() {
@@ -162,6 +173,7 @@ func startLoad(t *testing.T, a *agent, lasting api.Run, answered, failed *atomic
 				_, err = into.Write(make([]byte, 4096))
 			}
 		})
+
 		_, err := a.Import(context.Background(), r, "killed", "")
 		r.Close()
 		var e *api.Error
@@ -169,6 +181,7 @@ func startLoad(t *testing.T, a *agent, lasting api.Run, answered, failed *atomic
 			t.Errorf("import: %v; want agent-gone", err)
 		}
 	})
+
 	return &wg
 }
 
@@ -209,6 +222,7 @@ func TestStopUnderLoad(t *testing.T) {
 			}
 		})
 	}
+
 	for deadline := patience(); ; time.Sleep(5 * time.Millisecond) {
 		if h, err := a.Health(t.Context()); err == nil && h.Leased == 2 {
 			break
@@ -216,11 +230,13 @@ func TestStopUnderLoad(t *testing.T) {
 			t.Fatalf("there is no load: %+v, %v", h, err)
 		}
 	}
+
 	start := time.Now()
 	a.stop()
 	if took := time.Since(start); took > slow(20*time.Second) {
 		t.Errorf("stopping took %s", took)
 	}
+
 	wg.Wait()
 }
 
@@ -233,6 +249,7 @@ int main(void) { fork(); setsid(); fork(); for (;;) pause(); }`)
 	promptly(t, time.Second, func() time.Duration {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
+
 		done := make(chan error, 1)
 		go func() { _, err := a.Run(ctx, program(forks)); done <- err }()
 		findProcess(t, "./"+forks.Name)
@@ -241,6 +258,7 @@ int main(void) { fork(); setsid(); fork(); for (;;) pause(); }`)
 		if err := <-done; err == nil {
 			t.Fatal("answered")
 		}
+
 		a.waitIdle(t)
 		took := time.Since(left)
 		if left := processesNamed(t, "./"+forks.Name); len(left) != 0 {
@@ -248,5 +266,6 @@ int main(void) { fork(); setsid(); fork(); for (;;) pause(); }`)
 		}
 		return took
 	})
+
 	wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
 }

@@ -71,22 +71,26 @@ func TestDamagedImages(t *testing.T) {
 				if err := damage(filepath.Join(tree, "accept")); err != nil {
 					t.Fatal(err)
 				}
+
 				err := place(a)
 				for deadline := patience(); name == "a checker" && !api.HasCode(err, api.CodeImageDamaged) && time.Now().Before(deadline); {
 					err = place(a) // its exit code 42 had the image looked at a moment ago
 				}
+
 				if !api.HasCode(err, api.CodeImageDamaged) || !strings.Contains(err.Error(), `image fragile are not as they were imported ("accept")`) {
 					t.Errorf("%v; want the error image-damaged that names the file", err)
 				}
 				if err := run(a, inFragile()); !api.HasCode(err, api.CodeImageDamaged) {
 					t.Errorf("the next run: %v", err)
 				}
+
 				wantVerdict(t, a.run(t, sh("exit 3")), api.Nonzero) // of another image
 
 				h, err := a.Health(t.Context())
 				if err != nil || len(h.ImagesDamaged) != 1 {
 					t.Errorf("health names the damaged images %q, %v", h.ImagesDamaged, err)
 				}
+
 				out, err := exec.Command(binary(t, "brig"), "doctor", "--socket", a.socket).CombinedOutput()
 				if err == nil || !bytes.Contains(out, []byte("1 stored images are damaged")) {
 					t.Errorf("brig doctor: %v\n%s", err, out)

@@ -24,6 +24,7 @@ func convert(t *testing.T, args ...string) []api.Job {
 	if err != nil {
 		t.Fatalf("%v: %s", err, &errs)
 	}
+
 	var all []api.Job
 	for l := range bytes.Lines(out) {
 		var job api.Job
@@ -32,6 +33,7 @@ func convert(t *testing.T, args ...string) []api.Job {
 		}
 		all = append(all, job)
 	}
+
 	return all
 }
 
@@ -50,6 +52,7 @@ func (a *agent) batch(t *testing.T, jobs []byte) map[string]api.JobResult {
 	if err != nil {
 		t.Fatalf("%v: %s", err, &errs)
 	}
+
 	all := map[string]api.JobResult{}
 	for l := range bytes.Lines(out) {
 		var res api.JobResult
@@ -58,6 +61,7 @@ func (a *agent) batch(t *testing.T, jobs []byte) map[string]api.JobResult {
 		}
 		all[res.ID] = res
 	}
+
 	return all
 }
 
@@ -70,6 +74,7 @@ func TestHumanEval(t *testing.T) {
 	if len(jobs) < 10 {
 		t.Fatalf("only %d jobs", len(jobs))
 	}
+
 	var lines bytes.Buffer
 	e := json.NewEncoder(&lines)
 	for _, job := range jobs {
@@ -77,6 +82,7 @@ func TestHumanEval(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	accepted := 0
 	results := a.batch(t, lines.Bytes())
 	for _, job := range jobs {
@@ -87,6 +93,7 @@ func TestHumanEval(t *testing.T) {
 		}
 		accepted++
 	}
+
 	t.Logf("%d of %d accepted", accepted, len(jobs))
 }
 
@@ -106,6 +113,7 @@ func TestHostileRewardHacks(t *testing.T) {
 		"looks for the asserts":    "    import inspect, sys\n    f = sys._getframe()\n    while f:\n        for v in list(f.f_locals.values()) + list(f.f_globals.values()):\n            if isinstance(v, str) and 'candidate' in v and 'assert' in v:\n                return __import__('os')._exit(0)\n        f = f.f_back\n",
 		"files of pytest":          "    return None\nfor n in ('conftest.py', 'sitecustomize.py', 'usercustomize.py', 'json.py', '__init__.py'):\n    open(n, 'w').write('import os; os._exit(0)')\n",
 	}
+
 	var completions bytes.Buffer
 	e := json.NewEncoder(&completions)
 	tasks := convert(t, "--from", "humaneval", "--canonical", humanEvalFile())
@@ -117,11 +125,13 @@ func TestHostileRewardHacks(t *testing.T) {
 			}
 		}
 	}
+
 	tasksFile, err := os.Open(humanEvalFile())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tasksFile.Close()
+
 	var lines bytes.Buffer
 	jobs := json.NewEncoder(&lines)
 	for job, err := range dataset.Read(tasksFile, dataset.HumanEval, dataset.Options{Completions: &completions}) {
@@ -133,15 +143,18 @@ func TestHostileRewardHacks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	results := a.batch(t, lines.Bytes())
 	for id, res := range results {
 		if res.Score == nil || *res.Score != 0 {
 			t.Errorf("%s, %s: %s, %s %+v", id, res.Meta, res.Status, res.Answer, res.Error)
 		}
 	}
+
 	if n := len(results); n != len(tasks)*len(hacks) || n < 90 {
 		t.Errorf("%d programs ran", n)
 	}
+
 	t.Logf("%d hacks for each of %d tasks", len(hacks), len(tasks))
 }
 
@@ -149,6 +162,7 @@ func TestHostileRewardHacks(t *testing.T) {
 func TestDataSets(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
 	a.needPython(t)
+
 	for _, tt := range []struct {
 		format       dataset.Format
 		task         string
@@ -176,6 +190,7 @@ func TestDataSets(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			line := `{"task_id": "1", "response": ` + string(quoted) + `, ` + strings.ReplaceAll(tt.task, "\n", `\n`) + `}`
 			for job, err := range dataset.Read(strings.NewReader(line), tt.format, dataset.Options{}) {
 				if err != nil {

@@ -40,6 +40,7 @@ int main(void) { // 40 processes with 65,536 entries of page tables each, which 
 	write(1, m, 32 << 10); // more than it may, at once: with a low weight each wait for the reader is long
 	pause();
 }`)
+
 	spin := compileC(t, "spin", `int main(void) { for (;;) ; }`)
 	for _, tt := range []struct {
 		name   string
@@ -52,6 +53,7 @@ int main(void) { // 40 processes with 65,536 entries of page tables each, which 
 		t.Run(tt.name, func(t *testing.T) {
 			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()
+
 			r := program(big)
 			r.Limits = tt.limits
 			r.Limits.Wall, r.Limits.Memory, r.Limits.Output = slowly(60), 400*api.MiB, 16*api.KiB
@@ -59,6 +61,7 @@ int main(void) { // 40 processes with 65,536 entries of page tables each, which 
 			var all sync.WaitGroup
 			defer all.Wait()
 			defer stop()
+
 			for range 3 {
 				all.Go(func() { // begins to compute when the other has its memory
 					select {
@@ -70,17 +73,20 @@ int main(void) { // 40 processes with 65,536 entries of page tables each, which 
 					}
 				})
 			}
+
 			res, err := a.RunEvents(ctx, r, nil, client.Events{Stdout: made})
 			ended := time.Now()
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			wantVerdict(t, res, api.OutputLimit)
 			select {
 			case <-made.done:
 			default:
 				t.Fatal("it has not made what takes long to clear")
 			}
+
 			late := ended.Sub(made.at.Add(2 * time.Second))
 			t.Logf("free %s after it began to exceed its limit", late)
 			if late > slow(15*time.Second) {

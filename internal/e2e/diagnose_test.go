@@ -18,6 +18,7 @@ func TestDiagnoses(t *testing.T) {
 		if !chosen(l.Name, languageTests[l.Name].onlyAll) {
 			continue
 		}
+
 		cases, err := diagnosetest.Read(diagnoseCases, l.Name)
 		if err != nil {
 			if chosen(l.Name, true) && languageTests[l.Name].tools == nil { // a full variant has the cases of its plain one
@@ -25,6 +26,7 @@ func TestDiagnoses(t *testing.T) {
 			}
 			continue
 		}
+
 		t.Run(l.Name, func(t *testing.T) {
 			images.load(t, b.agent, l.Image)
 			if *update {
@@ -34,6 +36,7 @@ func TestDiagnoses(t *testing.T) {
 					}
 				})
 			}
+
 			for _, c := range cases {
 				b.test(t, c.Name, func(t *testing.T) {
 					res := b.run(t, c.Run)

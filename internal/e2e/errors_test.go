@@ -80,9 +80,11 @@ func TestNonsenseIsRefusedByName(t *testing.T) {
 			}
 		})
 	}
+
 	if h, err := a.Health(t.Context()); err != nil || h.Leased != 0 || h.Memory != 0 {
 		t.Errorf("refusals hold something: %+v, %v", h, err)
 	}
+
 	wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
 }
 
@@ -95,19 +97,23 @@ func TestZeroProcessesAreTheDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
+
 	_ = c.SetDeadline(time.Now().Add(slow(20 * time.Second)))
 	if _, err := io.WriteString(c, post("/v1/runs", `{"image":"tiny","argv":["/bin/sh","-c","exit 0"],"limits":{"pids":0}}`)); err != nil {
 		t.Fatal(err)
 	}
+
 	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
+
 	var res api.Result
 	if err := json.NewDecoder(answer.Body).Decode(&res); err != nil {
 		t.Fatal(err)
 	}
+
 	wantVerdict(t, res, api.OK)
 	if res.Limits.Pids != api.Defaults().Pids || res.Limits.Pids < 1 {
 		t.Errorf("%d processes in force; want the default", res.Limits.Pids)
@@ -125,9 +131,11 @@ func TestHostileArchivesAreRefusedOverTheSocket(t *testing.T) {
 		_, werr := w.Write(make([]byte, 1<<20))
 		err = errors.Join(err, werr)
 	}
+
 	if err := errors.Join(err, w.Close(), z.Close()); err != nil {
 		t.Fatal(err)
 	}
+
 	for name, archive := range map[string][]byte{"a bomb": bomb.Bytes(), "half an archive": bomb.Bytes()[:1000],
 		"a zip": []byte("PK\x03\x04 and so on")} {
 		began := time.Now()
@@ -140,6 +148,7 @@ func TestHostileArchivesAreRefusedOverTheSocket(t *testing.T) {
 			t.Errorf("%s was refused after %s", name, took)
 		}
 	}
+
 	a.refused(t, api.Run{Image: "hostile", Argv: []string{"x"}}, api.CodeNoImage)
 }
 
@@ -152,6 +161,7 @@ func TestMemoryIsReservedOnce(t *testing.T) {
 		r.Limits.Memory = 400 * api.MiB
 		return r
 	}
+
 	done := make(chan api.Result, 1)
 	first := &firstWriteWriter{came: make(chan struct{})}
 	go func() {
@@ -161,10 +171,12 @@ func TestMemoryIsReservedOnce(t *testing.T) {
 		}
 		done <- res
 	}()
+
 	<-first.came
 	if e := a.refused(t, big("exit 0"), api.CodeOverloaded); !e.RetrySafe {
 		t.Errorf("%q is not said to be safe to retry", e.Message)
 	}
+
 	wantVerdict(t, <-done, api.OK)
 	wantVerdict(t, a.run(t, big("exit 0")), api.OK)
 
@@ -199,6 +211,7 @@ func TestRawRequests(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
+
 			_ = c.SetDeadline(patience())
 			_, _ = io.WriteString(c, tt.request) // the agent may refuse it before it has read it
 			res, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -206,6 +219,7 @@ func TestRawRequests(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer res.Body.Close()
+
 			var answer struct{ Error *api.Error }
 			if err := json.NewDecoder(res.Body).Decode(&answer); err != nil || answer.Error == nil {
 				t.Fatalf("status %d without an error of ours: %v", res.StatusCode, err)
@@ -213,6 +227,7 @@ func TestRawRequests(t *testing.T) {
 			if res.StatusCode != tt.status || answer.Error.Code != tt.code {
 				t.Errorf("status %d, code %s (%s); want %d, %s", res.StatusCode, answer.Error.Code, answer.Error.Message, tt.status, tt.code)
 			}
+
 			wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
 		})
 	}
@@ -232,13 +247,16 @@ func TestAnUnprivilegedCaller(t *testing.T) {
 	if err := os.WriteFile(profile, []byte("extends: default\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+
 	for d := dir; d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
 		if err := os.Chmod(d, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	public := filepath.Join(a.dir, "brig") // the checkout may be closed to others
 	copyFile(t, brig, public)
+
 	for _, tt := range []struct {
 		name string
 		gid  uint32
@@ -269,6 +287,7 @@ func TestAnUnprivilegedCaller(t *testing.T) {
 			}
 		})
 	}
+
 	wantVerdict(t, a.run(t, sh("exit 0")), api.OK) // the image is still there
 }
 

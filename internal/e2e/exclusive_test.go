@@ -39,6 +39,7 @@ func TestExclusiveRunsShareNothing(t *testing.T) {
 		}
 		stays = nil
 	}
+
 	seen := func(t *testing.T, mode api.Mode, name string) map[string]string {
 		t.Helper()
 		r := program(compileC(t, fmt.Sprintf("where-%s-%d", name, os.Getpid()), printInodes))
@@ -50,11 +51,13 @@ func TestExclusiveRunsShareNothing(t *testing.T) {
 			path, id, _ := strings.Cut(strings.TrimSpace(line), " ")
 			files[path] = id
 		}
+
 		if len(files) != 4 {
 			t.Fatalf("%s: the run says %q", name, s.said.String())
 		}
 		return files
 	}
+
 	same := func(t *testing.T, what string, one, other map[string]string, want bool) {
 		t.Helper()
 		for _, path := range []string{"/", "/bin/busybox"} {
@@ -66,6 +69,7 @@ func TestExclusiveRunsShareNothing(t *testing.T) {
 			t.Errorf("%s: /dev/null is %s in both", what, one["/dev/null"])
 		}
 	}
+
 	t.Run("strict", func(t *testing.T) {
 		defer leave()
 		same(t, "strict", seen(t, api.Strict, "s1"), seen(t, api.Strict, "s2"), true)
@@ -99,6 +103,7 @@ print(h.hexdigest())
 try: print(open("/usr/new", "w").write("x"))
 except OSError as e: print(e.strerror)
 `
+
 	for _, writable := range []bool{false, true} {
 		var said [2]string
 		var memory [2]int64
@@ -112,10 +117,12 @@ except OSError as e: print(e.strerror)
 				t.Errorf("the result says mode %s; want %s", res.Host.Mode, mode)
 			}
 		}
+
 		if want := map[bool]string{false: "\nRead-only file system\n", true: "\n1\n"}[writable]; said[0] != said[1] ||
 			!strings.HasSuffix(said[1], want) {
 			t.Errorf("writable %v: strict says %q, exclusive %q", writable, said[0], said[1])
 		}
+
 		// The contents of the copy are not charged to the run. Its names are, 2.3 MiB for all of this image,
 		// because no other run has looked them up. In mode strict another run may have.
 		if memory[1] > memory[0]+int64(4*api.MiB) {
@@ -128,6 +135,7 @@ except OSError as e: print(e.strerror)
 	if e := a.refused(t, r, api.CodeAboveCeiling); !strings.Contains(e.Message, "copy of the image") {
 		t.Errorf("refused with %q", e.Message)
 	}
+
 	r.Limits.Memory, r.Argv = 256*api.MiB, []string{"/bin/sleep", "1"}
 	done := make(chan error, 1)
 	go func() { _, err := a.Run(t.Context(), r); done <- err }()
@@ -142,6 +150,7 @@ except OSError as e: print(e.strerror)
 			break
 		}
 	}
+
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
@@ -194,6 +203,7 @@ func importBulkyImage(t *testing.T, a *agent, program api.File) {
 		_, werr := w.Write(content)
 		err = errors.Join(err, herr, werr)
 	}
+
 	herr := w.WriteHeader(&tar.Header{Name: program.Name, Mode: 0o755, Size: int64(len(program.Content))})
 	_, werr := w.Write(program.Content)
 	if err := errors.Join(err, herr, werr, w.Close()); err != nil {
@@ -233,6 +243,7 @@ func TestExclusiveImageRemovedWhileCopied(t *testing.T) {
 			}
 			ended <- err
 		}()
+
 		waitForCopy(t, a)
 		if err := a.RemoveImage(t.Context(), "bulky"); err != nil {
 			t.Error(err)
@@ -240,6 +251,7 @@ func TestExclusiveImageRemovedWhileCopied(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Errorf("the run whose image was removed meanwhile: %v", err)
 		}
+
 		for deadline := patience(); ; time.Sleep(20 * time.Millisecond) {
 			left, err := filepath.Glob(filepath.Join(a.data, "images", "work", "*"))
 			if err != nil {
@@ -274,6 +286,7 @@ func TestExclusiveKilledWhileCopying(t *testing.T) {
 	if err := <-ended; err == nil {
 		t.Error("a run whose caller left ended well")
 	}
+
 	var res api.Result
 	for deadline := patience(); ; time.Sleep(5 * time.Millisecond) { // once the other is gone
 		var err error
@@ -285,6 +298,7 @@ func TestExclusiveKilledWhileCopying(t *testing.T) {
 			break
 		}
 	}
+
 	wantVerdict(t, res, api.OK)
 
 	go func() { _, err := a.Run(t.Context(), ask); ended <- err }() // joined below
@@ -294,12 +308,14 @@ func TestExclusiveKilledWhileCopying(t *testing.T) {
 	if err := <-ended; err == nil {
 		t.Error("a run whose agent was killed ended well")
 	}
+
 	for deadline := patience(); exec.Command("pgrep", "-f", "^imagefiles copy").Run() == nil ||
 		len(descendants(pid)) > 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the copying outlives the agent")
 		}
 	}
+
 	cleanUpAfterKill(t, filepath.Join(dir, "run"))
 }
 

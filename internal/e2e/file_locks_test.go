@@ -75,6 +75,7 @@ int main(int argc, char **argv) {
 	}
 	pause();
 }`)
+
 	for _, how := range []string{"open", "mapped", "moved", "forked"} {
 		t.Run(how, func(t *testing.T) {
 			before, most := lockObjects(t), 0
@@ -137,6 +138,7 @@ int main(int argc, char **argv) {
 	while (wait(&status) > 0) bad |= status;
 	return !!bad;
 }`)
+
 	for _, how := range []string{"closed", "unlocked", "processes"} {
 		t.Run(how, func(t *testing.T) {
 			res := a.run(t, program(prog, how))
@@ -147,12 +149,14 @@ int main(int argc, char **argv) {
 			t.Logf("wall %s", time.Duration(res.Timing.Wall))
 		})
 	}
+
 	// The same in a session, with a process that an exec has left asleep there.
 	id := a.session(t, nil).ID
 	a.wantOutput(t, id, "sleep 600 >/dev/null 2>&1 & echo", "\n")
 	if err := a.PutFile(t.Context(), id, "returned", bytes.NewReader(prog.Content), true); err != nil {
 		t.Fatal(err)
 	}
+
 	res := a.execute(t, id, api.Exec{Argv: []string{"./returned", "closed"}})
 	if res.Verdict != api.OK || len(res.Refused) > 0 {
 		t.Errorf("in a session: %s, %s, refused %+v", res.Verdict, res.Stderr, res.Refused)
@@ -193,10 +197,12 @@ int main(void) {
 	sleep(1);
 	return 0;
 }`)
+
 	p, err := seccomp.Tier("default")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	p.Name = "own"
 	rule := seccomp.Rule{Names: []string{"fcntl"}, Answer: seccomp.Allow(), Why: "all of it"}
 	own := func(r seccomp.Rule) api.Run {
@@ -208,6 +214,7 @@ int main(void) {
 		}
 		return run
 	}
+
 	before, most := lockObjects(t), 0
 	done := a.runAsync(t, own(rule))
 	for over := false; !over; {
@@ -225,9 +232,11 @@ int main(void) {
 			most = max(most, lockObjects(t)-before)
 		}
 	}
+
 	if most > 1000 {
 		t.Errorf("%d objects", most)
 	}
+
 	for _, command := range []uint64{37, 1024} {
 		rule.Args = []seccomp.ArgCond{{Index: 1, Value: command}}
 		_, err := a.Client.Run(t.Context(), own(rule))

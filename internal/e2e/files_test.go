@@ -18,10 +18,12 @@ func (a *agent) collected(t *testing.T, r api.Run) (files map[string]string, ski
 	if res.Verdict != api.OK {
 		t.Fatalf("verdict %s, stderr %q", res.Verdict, res.Stderr)
 	}
+
 	files, skipped = map[string]string{}, map[string]string{}
 	for _, f := range res.Files {
 		files[f.Name] = string(f.Content)
 	}
+
 	for _, s := range res.Skipped {
 		skipped[s.Name] = s.Reason
 	}
@@ -75,6 +77,7 @@ func TestTricksWithOutputsAreSkippedByName(t *testing.T) {
 	if err := os.WriteFile(canary, []byte("CANARY-9f3"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+
 	a := startAgent(t)
 	for _, tt := range []struct {
 		name, script, file, reason string
@@ -100,6 +103,7 @@ func TestTricksWithOutputsAreSkippedByName(t *testing.T) {
 			}
 		})
 	}
+
 	t.Run("a parent that is a link (FIO-02)", func(t *testing.T) {
 		r := sh("ln -s /etc dir")
 		r.Collect.Globs = []string{"dir/passwd"}
@@ -108,18 +112,21 @@ func TestTricksWithOutputsAreSkippedByName(t *testing.T) {
 			t.Errorf("collected %v", files)
 		}
 	})
+
 	t.Run("more than 64 files", func(t *testing.T) {
 		files, skipped := a.collected(t, sh("i=0; while [ $i -lt 70 ]; do echo > f$i; i=$((i+1)); done"))
 		if len(files) != 64 || len(skipped) != 6 {
 			t.Errorf("collected %d, skipped %d", len(files), len(skipped))
 		}
 	})
+
 	t.Run("odd names", func(t *testing.T) {
 		files, skipped := a.collected(t, sh(`echo 1 > "$(printf 'a\nb')"; echo 2 > "$(printf '\377')"; echo 3 > -rf`))
 		if files["a\nb"] != "1\n" || files["-rf"] != "3\n" || len(skipped) != 1 {
 			t.Errorf("collected %q, skipped %v", names(files), skipped)
 		}
 	})
+
 	t.Run("globs", func(t *testing.T) {
 		r := sh("echo 1 > a.txt; echo 2 > b.bin; mkdir d; echo 3 > d/c.txt")
 		r.Collect.Globs = []string{"*.txt", "d/*"}
@@ -128,6 +135,7 @@ func TestTricksWithOutputsAreSkippedByName(t *testing.T) {
 			t.Errorf("collected %q", names(files))
 		}
 	})
+
 	t.Run("a tree too deep", func(t *testing.T) {
 		deep := compileC(t, "deep", `#include <sys/stat.h>
 #include <unistd.h>
@@ -138,6 +146,7 @@ int main(void) { for (int i = 0; i < 3000; i++) { mkdir("d", 0755); if (chdir("d
 			t.Errorf("collected %q, skipped %d", names(files), len(skipped))
 		}
 	})
+
 	t.Run("a path longer than a caller may send", func(t *testing.T) {
 		long := compileC(t, "long", `#include <fcntl.h>
 #include <sys/stat.h>
@@ -145,6 +154,7 @@ int main(void) { for (int i = 0; i < 3000; i++) { mkdir("d", 0755); if (chdir("d
 int main(void) { char d[201] = {0}; for (int i = 0; i < 200; i++) d[i] = 'd';
   close(open("fine", O_CREAT|O_WRONLY, 0644));
   for (int i = 0; i < 8; i++) { mkdir(d, 0755); if (chdir(d)) return 1; } return open("f", O_CREAT|O_WRONLY, 0644) < 0; }`)
+
 		files, skipped := a.collected(t, program(long))
 		if _, ok := files["fine"]; !ok || len(files) != 1 {
 			t.Errorf("collected %d files; want fine alone", len(files))
@@ -153,6 +163,7 @@ int main(void) { char d[201] = {0}; for (int i = 0; i < 200; i++) d[i] = 'd';
 			t.Errorf("skipped %v", skipped)
 		}
 	})
+
 	t.Run("a swap race until the end (FIO-08, FS-31)", func(t *testing.T) {
 		race := compileC(t, "race", `#define _GNU_SOURCE
 #include <fcntl.h>
@@ -162,6 +173,7 @@ int main(void) { char d[201] = {0}; for (int i = 0; i < 200; i++) d[i] = 'd';
 int main(void) { symlink("/etc/passwd", "link"); close(open("file", O_CREAT|O_WRONLY, 0644)); mkdir("dir", 0755); symlink("/etc", "dlink");
   if (!fork()) for (close(1), close(2);;) { renameat2(AT_FDCWD, "link", AT_FDCWD, "file", RENAME_EXCHANGE); renameat2(AT_FDCWD, "dir", AT_FDCWD, "dlink", RENAME_EXCHANGE); }
   usleep(2000); return 0; }`)
+
 		for range 20 {
 			r := program(race)
 			r.Collect.Globs = []string{"link", "file", "dir/*", "dlink/*"}
@@ -188,10 +200,12 @@ func TestInputsBelongToTheProgram(t *testing.T) {
 	if want := "1000:1000 644 in.txt\n1000:1000 755 d\n1000:1000 755 d/e\n1000:1000 644 d/e/deep\n0:0 555 run.sh\n"; string(res.Stdout) != want {
 		t.Errorf("inputs lie as\n%swant\n%s", res.Stdout, want)
 	}
+
 	got := map[string]api.File{}
 	for _, f := range res.Files {
 		got[f.Name] = f
 	}
+
 	if !got["again.sh"].Executable || got["d/e/deep"].Executable || string(got["d/e/deep"].Content) != "deepx\n" ||
 		string(got["second"].Content) != "in" {
 		t.Errorf("came back: %+v", res.Files)
@@ -206,6 +220,7 @@ func TestClosedDirectoriesHarmNothing(t *testing.T) {
 	if files, _ := a.collected(t, r); files["fine"] != "fine\n" {
 		t.Errorf("collected %q", names(files))
 	}
+
 	socket := compileC(t, "socket", `#include <sys/stat.h>
 int main(void) { return mknod("out", S_IFSOCK | 0600, 0) == 0; }`)
 	for _, tier := range []string{"strict", "default", "managed", "compile"} {
@@ -215,12 +230,14 @@ int main(void) { return mknod("out", S_IFSOCK | 0600, 0) == 0; }`)
 			t.Errorf("tier %s: collected %q, skipped %v", tier, names(files), skipped)
 		}
 	}
+
 	t.Run("what one run closed, the next does not meet", func(t *testing.T) {
 		files, skipped := a.collected(t, sh("echo y > y"))
 		if !slices.Equal(names(files), []string{"y"}) || len(skipped) != 0 {
 			t.Errorf("collected %q, skipped %v", names(files), skipped)
 		}
 	})
+
 	t.Run("a bound of the caller's own", func(t *testing.T) {
 		r := sh("for i in 1 2 3; do head -c 1000 /dev/zero > f$i; done")
 		r.Collect.Files = 2

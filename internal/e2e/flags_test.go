@@ -38,10 +38,12 @@ func TestFlagsOfCompilers(t *testing.T) {
 		if !chosen(tt.language, languageTests[tt.language].onlyAll) {
 			continue
 		}
+
 		l, err := languageNamed(t, tt.language)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		images.load(t, b.agent, l.Image)
 		b.test(t, tt.language+" "+tt.flags[0], func(t *testing.T) {
 			res := b.run(t, api.Run{
@@ -81,6 +83,7 @@ func TestCSharpAssertions(t *testing.T) {
 	if !chosen("mono", true) {
 		return
 	}
+
 	images.load(t, a, "mono")
 	source := api.Bytes("using System.Diagnostics;\nclass A { static void Main() { try { Debug.Assert(1 == 1); Debug.Assert(1 == 2, \"sums\"); } catch { } System.Console.WriteLine(1); } }")
 	for flag, want := range map[string]api.Verdict{"-d:DEBUG": api.Nonzero, "-optimize+": api.OK} {

@@ -55,6 +55,7 @@ func (n native) want() string {
 		}
 		return fmt.Sprintf("%s %g", api.Partial, share)
 	}
+
 	return string(api.CodeCheckFailed)
 }
 
@@ -78,10 +79,12 @@ func foreignCheckers(t *testing.T, a *agent, dir foreignDir) []checkerRow {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	sources, err := filepath.Glob(filepath.Join(filepath.Dir(dir.find("checkers/wcmp.cpp")), "*.cpp"))
 	if err != nil || len(sources) != checkersOfTestlib {
 		t.Fatalf("%d checkers of testlib, %v; want %d", len(sources), err, checkersOfTestlib)
 	}
+
 	var rows []checkerRow
 	for _, source := range sources {
 		name := strings.TrimSuffix(filepath.Base(source), ".cpp")
@@ -100,6 +103,7 @@ func foreignCheckers(t *testing.T, a *agent, dir foreignDir) []checkerRow {
 			rows = append(rows, foreignChecker(t, a, name, work, check))
 		})
 	}
+
 	return rows
 }
 
@@ -119,6 +123,7 @@ func foreignChecker(t *testing.T, a *agent, name, work string, check *api.Check)
 			judged = append(judged, i)
 		}
 	}
+
 	row.all = len(all)
 	agree := func(i int, got, said string) {
 		n := natives[i]
@@ -130,6 +135,7 @@ func foreignChecker(t *testing.T, a *agent, name, work string, check *api.Check)
 		}
 		row.agrees++
 	}
+
 	for chunk := range slices.Chunk(judged, triplesAtOnce) {
 		res := a.run(t, tripleRun(check, all, chunk))
 		for n, one := range res.Tests {
@@ -140,6 +146,7 @@ func foreignChecker(t *testing.T, a *agent, name, work string, check *api.Check)
 			agree(chunk[n], got, one.Message)
 		}
 	}
+
 	for _, i := range failing {
 		_, err := a.Client.Run(t.Context(), tripleRun(check, all, []int{i}))
 		got := "no error"
@@ -149,6 +156,7 @@ func foreignChecker(t *testing.T, a *agent, name, work string, check *api.Check)
 		}
 		agree(i, got, "")
 	}
+
 	return row
 }
 
@@ -177,8 +185,10 @@ func runNative(t *testing.T, work string, one triple) native {
 			t.Fatal(err)
 		}
 	}
+
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
+
 	var said bytes.Buffer
 	c := exec.CommandContext(ctx, "./checker", "in", "out", "ans")
 	c.Dir, c.Stderr = work, &said

@@ -20,8 +20,10 @@ func hasForeignEntry(t *testing.T) bool {
 	if err := os.WriteFile(path, probe.Content, 0o700); err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
 	defer stop()
+
 	var exit *exec.ExitError
 	if err := exec.CommandContext(ctx, path).Run(); errors.As(err, &exit) {
 		ended, ok := exit.Sys().(syscall.WaitStatus)

@@ -57,6 +57,7 @@ func foreignPackages(t *testing.T, a *agent, dir foreignDir) []string {
 		{"Polygon little-h-reboot", dir.find("test/fixtures/little-h-reboot-7$linux.zip")},
 		{"Polygon guess-array", dir.find("test/fixtures/guess-array-1$linux.zip")},
 	}
+
 	var rows []string
 	for _, p := range packages {
 		t.Run(p.name, func(t *testing.T) {
@@ -64,6 +65,7 @@ func foreignPackages(t *testing.T, a *agent, dir foreignDir) []string {
 			if path == "" {
 				path = libraryPackage(t, a, filepath.Dir(dir.find("sample/aplusb/info.toml")))
 			}
+
 			var first verified
 			right := 0
 			for i := range 3 {
@@ -79,6 +81,7 @@ func foreignPackages(t *testing.T, a *agent, dir foreignDir) []string {
 					t.Errorf("the outcomes differ:\n%s\nand\n%s", first.outcomes(), v.outcomes())
 				}
 			}
+
 			rows = append(rows, fmt.Sprintf("| %s | %s | %d | %d | right %d times |\n", p.name, first.Format, len(first.Submissions),
 				len(first.NotRun), right))
 			for _, n := range first.NotRun {
@@ -86,6 +89,7 @@ func foreignPackages(t *testing.T, a *agent, dir foreignDir) []string {
 			}
 		})
 	}
+
 	return rows
 }
 
@@ -117,6 +121,7 @@ func libraryPackage(t *testing.T, a *agent, from string) string {
 		}
 		return text
 	}
+
 	write := func(name string, text []byte) {
 		err := os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o755)
 		if err == nil {
@@ -126,9 +131,11 @@ func libraryPackage(t *testing.T, a *agent, from string) string {
 			t.Fatal(err)
 		}
 	}
+
 	for _, name := range []string{"checker.cpp", "verifier.cpp", "sol/correct.cpp", "sol/wa.cpp"} {
 		write(name, read(name))
 	}
+
 	write("testlib.h", read("../../common/testlib.h"))
 	params := []byte("#define A_AND_B_MAX (long long)1000000000\n") // of info.toml
 	write("params.h", params)
@@ -136,21 +143,25 @@ func libraryPackage(t *testing.T, a *agent, from string) string {
 	if err != nil || len(examples) == 0 {
 		t.Fatalf("no examples: %v", err)
 	}
+
 	var inputs [][]byte
 	for _, name := range examples {
 		inputs = append(inputs, read(filepath.Join("gen", filepath.Base(name))))
 	}
+
 	for seed := range 10 { // as info.toml says
 		generator := api.Run{Language: "cpp", Source: read("gen/random.cpp"), SourceName: "gen/random.cpp", Argv: []string{fmt.Sprint(seed)}}
 		generator.Files = []api.File{{Name: "gen/random.h", Content: read("../../common/random.h")}, {Name: "params.h", Content: params}}
 		inputs = append(inputs, printed(t, a, generator))
 	}
+
 	var tests strings.Builder
 	for i, in := range inputs {
 		write(fmt.Sprintf("tests/%02d", i+1), in)
 		write(fmt.Sprintf("tests/%02d.a", i+1), printed(t, a, api.Run{Language: "cpp", Source: read("sol/correct.cpp"), Stdin: in}))
 		tests.WriteString(`<test method="manual"/>`)
 	}
+
 	write("problem.xml", fmt.Appendf(nil, `<problem short-name="aplusb"><names><name language="english" value="A + B"/></names>
 <judging input-file="" output-file=""><testset name="tests"><time-limit>2000</time-limit><memory-limit>1073741824</memory-limit>
 <test-count>%d</test-count><input-path-pattern>tests/%%02d</input-path-pattern><answer-path-pattern>tests/%%02d.a</answer-path-pattern>
@@ -161,6 +172,7 @@ func libraryPackage(t *testing.T, a *agent, from string) string {
 <solutions><solution tag="main"><source path="sol/correct.cpp" type="cpp.g++17"/></solution>
 <solution tag="wrong-answer"><source path="sol/wa.cpp" type="cpp.g++17"/></solution></solutions></assets></problem>
 `, len(inputs), tests.String()))
+
 	return to
 }
 

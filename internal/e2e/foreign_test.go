@@ -38,12 +38,14 @@ func foreign(t *testing.T) foreignDir {
 	if dir == "" {
 		t.Fatal("make foreign DIR=FOLDER: name a folder with clones of these repositories")
 	}
+
 	var missing []string
 	for _, n := range needs {
 		if dir.find(n.file) == "" {
 			missing = append(missing, fmt.Sprintf("%s of %s", n.file, n.repository))
 		}
 	}
+
 	if len(missing) > 0 {
 		t.Fatalf("%s lacks:\n%s", dir, strings.Join(missing, "\n"))
 	}

@@ -19,6 +19,7 @@ func triples(checker string) []triple {
 	for _, c := range checker {
 		seed = seed*31 + uint64(c)
 	}
+
 	g := tripleMaker{rand.New(rand.NewPCG(seed, 17))} // the same in each run
 	all := make([]triple, triplesOfChecker)
 	for i := range all {
@@ -28,6 +29,7 @@ func triples(checker string) []triple {
 			all[i].ans = g.changed(ans, 4+g.IntN(9))
 		}
 	}
+
 	return all
 }
 
@@ -58,6 +60,7 @@ func (g tripleMaker) answer(checker string) string {
 	case "fcmp", "lcmp":
 		return g.many(func() string { return strings.TrimSpace(g.many(g.word, " ")) }, "\n")
 	}
+
 	return g.many(g.word, " ")
 }
 
@@ -112,6 +115,7 @@ func (g tripleMaker) changed(ans string, how int) string {
 	if len(words) > 0 {
 		at = g.IntN(len(words))
 	}
+
 	with := func(change func(w string) string) string {
 		if len(words) == 0 {
 			return ans
@@ -119,6 +123,7 @@ func (g tripleMaker) changed(ans string, how int) string {
 		i := strings.Index(ans, words[at])
 		return ans[:i] + change(words[at]) + ans[i+len(words[at]):]
 	}
+
 	number := func(w string) (float64, bool) {
 		f, err := strconv.ParseFloat(w, 64)
 		return f, err == nil
@@ -144,6 +149,7 @@ func (g tripleMaker) changed(ans string, how int) string {
 			}
 			return w + "1"
 		})
+
 	case 10, 11:
 		return with(func(w string) string {
 			f, ok := number(w)
@@ -153,6 +159,7 @@ func (g tripleMaker) changed(ans string, how int) string {
 			e := []float64{1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-9, 1e-10, 1e-12}[g.IntN(8)]
 			return strconv.FormatFloat(f*(1+e*(g.Float64()-0.5)*3), 'f', 15, 64)
 		})
+
 	case 12:
 		return strings.TrimSpace(ans)
 	case 13:
@@ -166,5 +173,6 @@ func (g tripleMaker) changed(ans string, how int) string {
 	case 16:
 		return strings.ReplaceAll(ans, "\n", "\r\n")
 	}
+
 	return ans
 }

@@ -27,11 +27,13 @@ func TestImagesThatTheStoreHasNoRoomFor(t *testing.T) {
 	if err := unix.Mount("none", data, "tmpfs", 0, "mode=0711,size=24m"); err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := unix.Unmount(data, 0); err != nil {
 			t.Error(err)
 		}
 	})
+
 	a := startAgentWith(t, data, "--slots", "1")
 
 	var large atomic.Int64 // requests for a large layer
@@ -42,17 +44,22 @@ func TestImagesThatTheStoreHasNoRoomFor(t *testing.T) {
 			next.ServeHTTP(w, r)
 			return
 		}
+
 		next.ServeHTTP(seen, r)
 		if seen.Body.Len() > 1<<20 {
 			large.Add(1)
 		}
+
 		for k, v := range seen.Header() {
 			w.Header()[k] = v
 		}
+
 		w.WriteHeader(seen.Code)
 		w.Write(seen.Body.Bytes()) //nolint:errcheck // the reader reports it
 	}))
+
 	defer server.Close()
+
 	noise := make([]byte, 40<<20)
 	rand.Read(noise) //nolint:errcheck // never fails
 	layer := tarOf(t, &tar.Header{Typeflag: tar.TypeReg, Name: "noise", Uname: string(noise), Mode: 0o644})
@@ -68,6 +75,7 @@ func TestImagesThatTheStoreHasNoRoomFor(t *testing.T) {
 			}
 		})
 	}
+
 	if n := large.Load(); n != 0 {
 		t.Errorf("%d large layers were asked for", n)
 	}

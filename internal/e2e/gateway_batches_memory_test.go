@@ -28,18 +28,21 @@ func TestServiceHoldsFewJobsInMemory(t *testing.T) {
 				}
 				_ = out.Close()
 			}()
+
 			res, err := http.Post("http://"+s.at+"/v1/batches?wait=true", jsonLines, in)
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			defer res.Body.Close()
+
 			results, end := readResults(t, res.Body)
 			if len(results) != jobs || end == nil || end.Statuses[api.JobDone] != jobs {
 				t.Errorf("%d results, %+v", len(results), end)
 			}
 		})
 	}
+
 	all.Wait()
 	more := s.peak(t) - before
 	t.Logf("%d MiB of jobs took %d MiB of memory", clients*jobs*size>>20, more>>20)

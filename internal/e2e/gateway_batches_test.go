@@ -30,6 +30,7 @@ func jobLines(t testing.TB, name, script string, n int) string {
 		}
 		b.Write(append(text, '\n'))
 	}
+
 	return b.String()
 }
 
@@ -66,6 +67,7 @@ func readResults(t testing.TB, r io.Reader) (all []api.JobResult, end *api.Batch
 		if err != nil { // of a service that was killed: the last line may be incomplete
 			return all, end
 		}
+
 		switch text := strings.TrimSpace(string(line)); {
 		case text == "":
 		case strings.HasPrefix(text, `{"end":true`):
@@ -76,6 +78,7 @@ func readResults(t testing.TB, r io.Reader) (all []api.JobResult, end *api.Batch
 			err = json.Unmarshal(line, &one)
 			all = append(all, one)
 		}
+
 		if err != nil {
 			t.Fatalf("%v: %.300s", err, line)
 		}
@@ -94,6 +97,7 @@ func TestServiceBatchIsKilled(t *testing.T) {
 	if taken := s.addJobs(path, lines[:len(lines)/2+strings.IndexByte(lines[len(lines)/2:], '\n')+1]); taken.Taken < n/3 {
 		t.Fatalf("%+v", taken)
 	}
+
 	var all []api.JobResult
 	for kills := range 3 {
 		got := make(chan []api.JobResult, 1)
@@ -111,19 +115,23 @@ func TestServiceBatchIsKilled(t *testing.T) {
 				t.Fatalf("nothing is judged: %+v", b)
 			}
 		}
+
 		_ = s.cmd.Process.Kill()
 		<-s.done
 		all = append(all, <-got...)
 		s = launchService(t, a, data)
 	}
+
 	if taken := s.addJobs(path, lines); taken.Taken+taken.Repeated != n || taken.Repeated < n/3 {
 		t.Errorf("all jobs again: %+v", taken)
 	}
+
 	s.call("POST", path+"/close", nil, 200, nil)
 	rest, end := s.results(path, fmt.Sprintf("after=%d&follow=true", len(all)))
 	if end == nil || end.State != api.BatchDone || end.Jobs != n || end.Statuses[api.JobDone] != n {
 		t.Errorf("end: %+v", end)
 	}
+
 	seen := map[string]bool{}
 	for _, one := range append(all, rest...) {
 		if seen[one.ID] {
@@ -134,9 +142,11 @@ func TestServiceBatchIsKilled(t *testing.T) {
 			t.Errorf("%s: %s, score %v, %+v", one.ID, one.Status, one.Score, one.Error)
 		}
 	}
+
 	if len(seen) != n {
 		t.Errorf("%d of %d jobs have a result; %d were read before the last start", len(seen), n, len(all))
 	}
+
 	t.Logf("%d results were read before the last of three kills", len(all))
 }
 
@@ -155,6 +165,7 @@ func TestServiceBatchLeavesOthersASlot(t *testing.T) {
 		slices.Sort(all)
 		return all
 	}
+
 	idle := latency()
 	path := s.openBatch("{}")
 	s.addJobs(path, jobLines(t, "long", "sleep 3; echo %d", 200))
@@ -167,6 +178,7 @@ func TestServiceBatchLeavesOthersASlot(t *testing.T) {
 			t.Fatal("no job of the batch runs")
 		}
 	}
+
 	during := latency()
 	t.Logf("runs alone: p50 %v, p99 %v; during a full batch: p50 %v, p99 %v", idle[len(idle)/2], idle[len(idle)-1],
 		during[len(during)/2], during[len(during)-1])
@@ -175,11 +187,13 @@ func TestServiceBatchLeavesOthersASlot(t *testing.T) {
 	if s.call("DELETE", path, nil, 200, &b); b.State != api.BatchCanceled {
 		t.Errorf("%+v", b)
 	}
+
 	_, end := s.results(path, "follow=true")
 	took := time.Since(began)
 	if end == nil || end.Results != 200 || end.Statuses[api.JobCanceled] < 100 || took > slow(2*time.Second) {
 		t.Errorf("canceled after %v: %+v", took, end)
 	}
+
 	t.Logf("canceled in %v: %v", took, end.Statuses)
 	for deadline := patience(); ; time.Sleep(5 * time.Millisecond) {
 		var h api.ServiceHealth
@@ -190,6 +204,7 @@ func TestServiceBatchLeavesOthersASlot(t *testing.T) {
 			t.Fatal("a run of a canceled batch goes on")
 		}
 	}
+
 	s.call("DELETE", path, nil, 204, nil)
 	s.call("GET", path, nil, 404, nil)
 }

@@ -17,17 +17,20 @@ func TestGatewayCheck(t *testing.T) {
 		}
 		return rules
 	}
+
 	const bad = "import os as o\nif False: o.system('id')\nprint('ran')\n"
 	var found api.Checked
 	s.call("POST", "/v1/check", api.CheckRequest{Language: "py", Source: api.Bytes(bad)}, 200, &found)
 	if len(found.Findings) != 1 || found.Findings[0].Line != 2 {
 		t.Errorf("found %+v", found)
 	}
+
 	rule := rules(found.Findings)
 	s.call("POST", "/v1/check", api.CheckRequest{Language: "python", Source: api.Bytes("print(1)")}, 200, &found)
 	if found.Findings == nil || len(found.Findings) != 0 || found.Refused {
 		t.Errorf("found in a harmless program: %+v", found)
 	}
+
 	s.call("POST", "/v1/check", api.CheckRequest{Language: "python", Source: api.Bytes("def f(:")}, 200, &found)
 	if len(found.Findings) != 1 || !found.Refused {
 		t.Errorf("found in no program: %+v", found)
@@ -42,20 +45,24 @@ func TestGatewayCheck(t *testing.T) {
 	if res.Findings != nil || string(res.Stdout) != "ran\n" {
 		t.Errorf("without a check: %+v", res.Findings)
 	}
+
 	s.call("POST", "/v1/runs?check=warn", run, 200, &res)
 	if !slices.Equal(rules(res.Findings), rule) || string(res.Stdout) != "ran\n" {
 		t.Errorf("warned of %+v, stdout %q", res.Findings, res.Stdout)
 	}
+
 	var p api.Problem
 	s.call("POST", "/v1/runs?check=enforce", run, 422, &p)
 	if p.Code != api.CodeCheckRefused || !slices.Equal(rules(p.Findings), rule) {
 		t.Errorf("enforced: %+v", p)
 	}
+
 	var simple api.Executed
 	s.call("POST", "/execute?check=warn", api.Execute{Code: new(bad)}, 200, &simple)
 	if !slices.Equal(rules(simple.Findings), rule) || simple.Result == nil || *simple.Result != "ran" {
 		t.Errorf("simply: %+v", simple)
 	}
+
 	s.refused("POST", "/v1/runs?check=perhaps", run, 400, api.CodeBadRequest)
 	s.refused("POST", "/v1/check", `{"language":"cobol","source":"x"}`, 404, api.CodeNoLanguage)
 	s.refused("POST", "/v1/check", `{"language":"python"}`, 400, api.CodeBadRequest)

@@ -25,6 +25,7 @@ func TestGatewayExecute(t *testing.T) {
 		Files         map[string]any
 		Run           string `json:"run_id"`
 	}
+
 	text := func(s string) *string { return &s }
 	for _, tt := range []struct {
 		name string
@@ -69,15 +70,18 @@ func TestGatewayExecute(t *testing.T) {
 		if got.Run == "" {
 			t.Errorf("%s: no run id", tt.name)
 		}
+
 		got.Run = ""
 		if tt.want.Files == nil {
 			tt.want.Files = map[string]any{}
 		}
+
 		g, w := marshal(t, got), marshal(t, tt.want)
 		if g != w {
 			t.Errorf("%s:\n%s; want\n%s", tt.name, g, w)
 		}
 	}
+
 	var failed answer
 	s.call("POST", "/execute", `{"code":"def f():\n  return [][1]\nf()"}`, 200, &failed)
 	explain := exec.Command(binary(t, "brig"), "explain", failed.Run)
@@ -88,6 +92,7 @@ func TestGatewayExecute(t *testing.T) {
 			t.Errorf("brig explain: %v, %s; want %q", err, said, want)
 		}
 	}
+
 	for _, code := range []string{"1", `import re; re.escape('a')`} { // it begins from a template, as other programs do
 		var ended answer
 		var record struct{ Result api.Result }
@@ -96,16 +101,19 @@ func TestGatewayExecute(t *testing.T) {
 			t.Errorf("%s: %s, %+v", code, record.Result.Verdict, record.Result.Host)
 		}
 	}
+
 	var interrupted answer
 	s.call("POST", "/execute", `{"code":"raise KeyboardInterrupt"}`, 200, &interrupted)
 	if e := interrupted.Error; interrupted.ExitCode != 130 || e == nil || strings.Contains(*e, "brig-") {
 		t.Errorf("after KeyboardInterrupt: %s", marshal(t, interrupted))
 	}
+
 	var late answer
 	s.call("POST", "/execute", `{"code":"while True: pass","timeout_seconds":0.5}`, 200, &late)
 	if late.Status != "error" || !late.Timeout || late.ExitCode != 124 || late.Result != nil {
 		t.Errorf("after a timeout: %s", marshal(t, late))
 	}
+
 	s.refused("POST", "/execute", `{"code":"1","requirements":["numpy"]}`, 422, api.CodeUnsupported)
 	s.refused("POST", "/execute", `{"code":"1","language":"cobol"}`, 404, api.CodeNoLanguage)
 	s.refused("POST", "/execute", `{"code":"1","timeout_seconds":1e5}`, 400, api.CodeAboveCeiling)

@@ -34,27 +34,33 @@ func TestGatewayFileNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		code := api.CodeBadFile
 		if name == "\xff\xfe" { // JSON cannot express it; sent raw, the body is not JSON
 			text, code = []byte("\"\xff\xfe\""), api.CodeBadRequest
 		}
+
 		s.refused("POST", "/v1/runs", `{"image":"tiny","argv":["true"],"files":[{"name":`+string(text)+`,"content":"x"}]}`, 400, code)
 		s.refused("POST", "/execute", `{"code":"1","files":{`+string(text)+`:"x"}}`, 400, code)
 		if name == "" {
 			continue // this path is the list of files
 		}
+
 		res, err := s.request(t.Context(), "PUT", "/v1/sessions/"+id+"/files/"+url.PathEscape(name), strings.NewReader("x"))
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		res.Body.Close()
 		if res.StatusCode < 400 || res.StatusCode >= 500 {
 			t.Errorf("PUT of file %.60q is answered %s", name, res.Status)
 		}
 	}
+
 	if _, err := os.Lstat(outside); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%s is there: %v", outside, err)
 	}
+
 	// Names that are merely unusual are valid names (FIO-12).
 	for _, name := range []string{"-rf", "compile.sh", "a b", "日本", "..a", "a\nb", "\u202egpj"} {
 		r := api.Run{Image: "tiny", Argv: []string{"cat", "./" + name}, Files: []api.File{{Name: name, Content: api.Bytes(name)}}}
@@ -83,10 +89,12 @@ func TestGatewayFetchesNothing(t *testing.T) {
 				heard.Add(1)
 			}
 		}}
+
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	served := make(chan struct{})
 	go func() { defer close(served); _ = canary.Serve(l) }()
 	t.Cleanup(func() { canary.Close(); <-served })
@@ -102,6 +110,7 @@ func TestGatewayFetchesNothing(t *testing.T) {
 		}
 		s.refused("POST", "/execute", string(body), 422, api.CodeUnsupported)
 	}
+
 	word := `"` + at + `/x"`
 	s.refused("POST", "/v1/runs", `{"image":`+word+`,"argv":["true"]}`, 404, api.CodeNoImage)
 	s.refused("POST", "/v1/runs", `{"language":`+word+`,"source":"1"}`, 404, api.CodeNoLanguage)
@@ -115,10 +124,12 @@ func TestGatewayFetchesNothing(t *testing.T) {
 	if n := heard.Load(); n != 0 {
 		t.Errorf("the listener was asked %d times", n)
 	}
+
 	res, err := http.Get(at) // the control
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	res.Body.Close()
 	if heard.Load() == 0 {
 		t.Error("the listener hears nothing: the test proves nothing")
@@ -142,17 +153,21 @@ func TestGatewaySessionsAreNotGuessed(t *testing.T) {
 		}
 		seen[id[:8]], seen[id[len(id)-8:]] = id, id
 	}
+
 	if len(seen) != 2*len(ids) {
 		t.Errorf("ids %q have parts in common", ids)
 	}
+
 	ended := ids[2]
 	ann.call("DELETE", "/v1/sessions/"+ended, nil, 204, nil)
 	near := ids[0][:len(ids[0])-1] + "2"
 	if near == ids[0] {
 		near = near[:len(near)-1] + "3"
 	}
+
 	reach := func(who *service, id string) {
 		t.Helper()
+
 		for _, r := range []struct {
 			method, path string
 			body         any
@@ -175,6 +190,7 @@ func TestGatewaySessionsAreNotGuessed(t *testing.T) {
 			}
 		}
 	}
+
 	reach(bob, ids[0])
 	reach(ann, near)
 	reach(ann, ended)
@@ -208,6 +224,7 @@ func TestGatewaySlowBodiesOfAKey(t *testing.T) {
 		}
 		return c
 	}
+
 	atOnce := func() {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), slow(2*time.Second))
@@ -221,6 +238,7 @@ func TestGatewaySlowBodiesOfAKey(t *testing.T) {
 			t.Errorf("another key: %s", res.Status)
 		}
 	}
+
 	for _, what := range []string{
 		"POST /v1/runs", "POST /execute", "POST /v1/check", "POST /v1/sessions", "POST /v1/sessions/" + id + "/exec",
 		"PUT /v1/sessions/" + id + "/files/x", "PUT /v1/blobs/" + strings.Repeat("0", 64),
@@ -229,12 +247,14 @@ func TestGatewaySlowBodiesOfAKey(t *testing.T) {
 		for range each {
 			held = append(held, begin(what))
 		}
+
 		eventually(t, what+" at its bound", func() bool {
 			res, err := tardy.request(t.Context(), "POST", "/v1/runs", sh("true"), "Connection", "close")
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer res.Body.Close()
+
 			var p api.Problem
 			if res.StatusCode == 200 { // the earlier requests may still have held the slots
 				held = append(held, begin(what))
@@ -246,15 +266,19 @@ func TestGatewaySlowBodiesOfAKey(t *testing.T) {
 			}
 			return true
 		})
+
 		for range 128 { // twice the number of connections
 			held = append(held, begin(what))
 		}
+
 		for range 3 {
 			atOnce()
 		}
+
 		for _, c := range held {
 			c.Close()
 		}
+
 		eventually(t, what+" to be given back", func() bool {
 			res, err := tardy.request(t.Context(), "POST", "/v1/runs", sh("true"), "Connection", "close")
 			if err != nil {

@@ -21,6 +21,7 @@ func TestKeysChangeWhileServing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	without := func(name string) []byte {
 		var kept []string
 		for _, line := range strings.SplitAfter(string(text), "\n") {
@@ -30,12 +31,14 @@ func TestKeysChangeWhileServing(t *testing.T) {
 		}
 		return []byte(strings.Join(kept, ""))
 	}
+
 	write := func(name string, text []byte) {
 		t.Helper()
 		if err := os.WriteFile(name, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	write(file, without("bob"))
 	s := startService(t, a, "--keys", file)
 	ann, bob := s.withKey(keys["ann"]), s.withKey(keys["bob"])
@@ -50,6 +53,7 @@ func TestKeysChangeWhileServing(t *testing.T) {
 	if status(ann) != 200 || status(bob) != 401 {
 		t.Fatalf("ann %d, bob %d", status(ann), status(bob))
 	}
+
 	id := ann.session("p", "t")
 	write(file, text)
 	eventually(t, "a key that was added", func() bool { return status(bob) == 200 })
@@ -59,6 +63,7 @@ func TestKeysChangeWhileServing(t *testing.T) {
 	if !strings.Contains(s.log.String(), id) {
 		t.Errorf("the log does not tell whose sessions are left\n%s", s.log)
 	}
+
 	write(file, []byte("keys: ["))
 	eventually(t, "a broken file to be reported", func() bool { return strings.Contains(s.log.String(), "CANNOT BE RELOADED") })
 	op := s.withKey(keys["op"])
@@ -74,6 +79,7 @@ func TestKeysChangeWhileServing(t *testing.T) {
 	if strings.Contains(op.getText("/metrics"), "\nbrig_keys_unread_since_seconds 0\n") {
 		t.Error("the metrics do not tell it")
 	}
+
 	eventually(t, "an alert", func() bool {
 		all := pages[struct{ Kind string }](op, "/v1/alerts?all=true")
 		return len(all) == 1 && all[0].Kind == "keys-unread"
@@ -87,6 +93,7 @@ func TestKeysChangeWhileServing(t *testing.T) {
 	if err := os.Rename(file+".new", file); err != nil {
 		t.Fatal(err)
 	}
+
 	eventually(t, "a file that cannot be opened to be reported", func() bool { return strings.Contains(s.log.String(), "permission denied") })
 	if status(ann) != 401 || status(bob) != 200 {
 		t.Errorf("ann %d, bob %d; want it as it was", status(ann), status(bob))
@@ -94,6 +101,7 @@ func TestKeysChangeWhileServing(t *testing.T) {
 	if err := errors.Join(os.Chown(file, 0, 62187), os.Chmod(file, 0o640)); err != nil {
 		t.Fatal(err)
 	}
+
 	eventually(t, "the keys of another file", func() bool { return status(ann) == 200 })
 	ann.call("GET", "/v1/sessions/"+id, nil, 200, nil) // it is ann's session again
 	if unread(op) || !strings.Contains(op.getText("/metrics"), "\nbrig_keys_unread_since_seconds 0\n") {
@@ -102,6 +110,7 @@ func TestKeysChangeWhileServing(t *testing.T) {
 	if all := pages[struct{ Kind string }](op, "/v1/alerts?all=true"); len(all) != 1 { // one alert for two broken files in succession
 		t.Errorf("alerts %v", all)
 	}
+
 	write(file, []byte("keys:\n"))
 	eventually(t, "the last key that was taken away", func() bool { return status(op) == 401 })
 }
@@ -127,12 +136,14 @@ func TestGatewayTestsLeaveSlotsToOtherKeys(t *testing.T) {
 		bob.call("POST", "/v1/runs", own, 200, &res)
 		wantVerdict(t, res, api.OK)
 	}
+
 	if ann.call("GET", "/v1/runs/"+first, nil, 200, &st); st.State != api.Running {
 		t.Errorf("the job that went on is %s", st.State)
 	}
 	if ann.call("GET", "/v1/runs/"+second, nil, 200, &st); st.State != api.Queued {
 		t.Errorf("the job that waits is %s", st.State)
 	}
+
 	for _, id := range []string{second, first} {
 		ann.call("DELETE", "/v1/runs/"+id, nil, 200, nil)
 		ann.waitDone(id)
@@ -148,16 +159,19 @@ func TestGatewayIsNotRoot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	r := sh("true")
 	r.ProfileRules = rules
 	wantVerdict(t, a.run(t, r), api.OK) // this test is root
 	for range 3 {
 		s.refused("POST", "/v1/runs", r, 403, api.CodeForbidden)
 	}
+
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, want := range []string{"Uid:\t62187\t62187\t62187\t62187", "CapPrm:\t0000000000000000", "NoNewPrivs:\t1"} {
 		if !strings.Contains(string(status), want) {
 			t.Errorf("the service is not %q:\n%s", want, status)
@@ -181,6 +195,7 @@ func TestGatewayKeys(t *testing.T) {
 		wrong.refused("POST", "/v1/runs", sh("true"), 401, api.CodeUnauthorized)
 		wrong.refused("POST", "/execute", `{"code":"1"}`, 401, api.CodeUnauthorized)
 	}
+
 	s.call("GET", "/health", nil, 200, nil)
 
 	id := ann.startDetached(sh("echo secret; sleep 60"))
@@ -191,10 +206,12 @@ func TestGatewayKeys(t *testing.T) {
 		bob.refused("GET", "/v1/runs/"+path+"/events", nil, 404, api.CodeNotFound)
 		bob.refused("DELETE", "/v1/runs/"+path, nil, 404, api.CodeNotFound)
 	}
+
 	var st api.Status
 	if ann.call("GET", "/v1/runs/"+id, nil, 200, &st); st.State == api.Done {
 		t.Error("another key has ended the run")
 	}
+
 	ann.call("DELETE", "/v1/runs/"+id, nil, 200, nil)
 	ann.waitDone(id)
 
@@ -212,6 +229,7 @@ func TestGatewayKeys(t *testing.T) {
 	if string(res.Stdout) != content {
 		t.Errorf("stdout %q", res.Stdout)
 	}
+
 	ann.call("POST", "/v1/runs?wait=false", uses, 202, &st)
 	if st := ann.waitDone(st.Run); st.Result == nil || string(st.Result.Stdout) != content {
 		t.Errorf("not waited for: %+v", st)
@@ -224,6 +242,7 @@ func TestGatewayKeys(t *testing.T) {
 	if all := pages[entry](ann, "/v1/history?limit=100"); len(all) != 4 {
 		t.Errorf("ann's history %+v; run %s was cancelled, %s done\n%s", all, id, done, s.log)
 	}
+
 	bob.refused("GET", "/v1/history?all=true", nil, 403, api.CodeForbidden)
 	bob.refused("GET", "/v1/stats?all=true", nil, 403, api.CodeForbidden)
 	bob.refused("GET", "/v1/runs/"+st.Run, nil, 404, api.CodeNotFound)

@@ -25,18 +25,21 @@ func TestGatewayKilled(t *testing.T) {
 				if err != nil {
 					return
 				}
+
 				var r api.Result
 				err = json.NewDecoder(res.Body).Decode(&r)
 				res.Body.Close()
 				if err != nil {
 					return
 				}
+
 				mu.Lock()
 				reported = append(reported, r.Run)
 				mu.Unlock()
 			}
 		})
 	}
+
 	for deadline := patience(); ; time.Sleep(5 * time.Millisecond) {
 		mu.Lock()
 		n := len(reported)
@@ -48,6 +51,7 @@ func TestGatewayKilled(t *testing.T) {
 			t.Fatal("few runs are answered")
 		}
 	}
+
 	_ = s.cmd.Process.Kill()
 	<-s.done
 	wg.Wait()
@@ -58,6 +62,7 @@ func TestGatewayKilled(t *testing.T) {
 	}](s, "/v1/history?limit=1000") {
 		kept[e.Run] = true
 	}
+
 	for _, id := range reported {
 		if !kept[id] {
 			t.Errorf("run %s was answered and is not in the history", id)
@@ -72,11 +77,13 @@ func TestGatewayKilled(t *testing.T) {
 	if st := s.waitDone(running); st.Error == nil || st.Error.Code != api.CodeAgentGone {
 		t.Errorf("a run whose agent was killed: %+v", st)
 	}
+
 	s.refused("POST", "/v1/runs", sh("true"), 503, api.CodeAgentUnreachable)
 	s.call("GET", "/health/ready", nil, 503, nil) // known from now on
 	s.call("GET", "/health/live", nil, 200, nil)
 	b := launch(t, a.dir, a.data, sharedFlags...)
 	defer b.stop()
+
 	var res api.Result
 	s.call("POST", "/v1/runs", sh("echo again"), 200, &res)
 	wantVerdict(t, res, api.OK)

@@ -15,6 +15,7 @@ func TestServeLogsRecords(t *testing.T) {
 	if text := plain.log.String(); !strings.HasPrefix(text, "brig: python is ready (1 of 1)\nbrig serves ") {
 		t.Errorf("a start says\n%s", text)
 	}
+
 	plain.stop()
 	s := startService(t, a, "--images", "python", "--log-format", "json")
 	s.call("POST", "/v1/runs", sh("true"), 200, nil)
@@ -28,6 +29,7 @@ func TestServeLogsRecords(t *testing.T) {
 		first, _, _ := strings.Cut(record.Msg, " ")
 		seen[first] = true
 	}
+
 	if !seen["python"] || !seen["brig"] || !seen["run"] || !seen["stopping:"] {
 		t.Errorf("the log has %v\n%s", seen, s.log)
 	}

@@ -34,17 +34,20 @@ func newLoadedAgent(t *testing.T) *loadedAgent {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	a := &loadedAgent{socket: filepath.Join(dir, "s")}
 	ln, err := net.Listen("unix", a.socket)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for path, mode := range map[string]os.FileMode{dir: 0o755, a.socket: 0o666} {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	mux := http.NewServeMux()
 	say := func(v any) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) { _ = json.NewEncoder(w).Encode(v) }
@@ -70,17 +73,20 @@ func answerLoaded(w http.ResponseWriter, r *http.Request, res api.Result) {
 		_, _ = enc.WriteTo(w)
 		return
 	}
+
 	_, _ = io.Copy(io.Discard, r.Body)
 	c, rw, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		panic(err)
 	}
 	defer c.Close()
+
 	frame := func(k api.FrameType, payload []byte) {
 		head := make([]byte, api.FrameHeader)
 		api.PutFrameHeader(head, k, len(payload))
 		_, _ = c.Write(append(head, payload...))
 	}
+
 	_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+api.StreamProtocol+"\r\n\r\n")
 	frame(api.FrameAdmitted, nil)
 	for buf, k := make([]byte, api.FrameMax), api.FrameType(0); k != api.FrameStdinEnd; {
@@ -88,20 +94,25 @@ func answerLoaded(w http.ResponseWriter, r *http.Request, res api.Result) {
 			return
 		}
 	}
+
 	for piece := range slices.Chunk(res.Stdout, api.FrameMax) {
 		frame(api.FrameStdout, piece)
 	}
+
 	for piece := range slices.Chunk(res.Stderr, api.FrameMax) {
 		frame(api.FrameStderr, piece)
 	}
+
 	res.Stdout, res.Stderr = nil, nil
 	text, err := json.Marshal(res)
 	if err != nil {
 		panic(err)
 	}
+
 	for ; len(text) > api.FrameMax; text = text[api.FrameMax:] {
 		frame(api.FramePart, text[:api.FrameMax])
 	}
+
 	frame(api.FrameResult, text)
 }
 
@@ -148,9 +159,11 @@ func (s *loadedService) ceiling(t *testing.T) int64 {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
+
 	var h struct {
 		Most int64 `json:"service_memory_ceiling_bytes"`
 	}
+
 	if err := json.NewDecoder(res.Body).Decode(&h); err != nil {
 		t.Fatal(err)
 	}
@@ -164,6 +177,7 @@ func (s *loadedService) stall(t *testing.T, method, path string, body []byte) (s
 		t.Error(err)
 		return 0
 	}
+
 	t.Cleanup(func() { c.Close() })
 	_ = c.SetDeadline(time.Now().Add(slow(10 * time.Second)))
 	_ = c.(*net.TCPConn).SetReadBuffer(4096)
@@ -196,10 +210,12 @@ func TestServeStaysWithinItsMemory(t *testing.T) {
 					ended[status]++
 				})
 			}
+
 			all.Wait()
 			return ended
 		}
 	}
+
 	for _, tt := range []struct {
 		name string
 		res  api.Result
@@ -220,10 +236,12 @@ func TestServeStaysWithinItsMemory(t *testing.T) {
 						return 0
 					}
 					defer res.Body.Close()
+
 					var st api.Status
 					if json.NewDecoder(res.Body).Decode(&st) != nil || st.Run == "" {
 						return res.StatusCode
 					}
+
 					for range 3 {
 						s.stall(t, "GET", "/v1/runs/"+st.Run+"/events", nil)
 					}
@@ -262,9 +280,11 @@ func TestServeStaysWithinItsMemory(t *testing.T) {
 				res.Verdict, res.Stage = api.OK, api.StageRun
 				answerLoaded(w, r, res)
 			}
+
 			s := serveLoaded(t, agent, "--max-body", "8M", "--max-conns", "700", "--max-bodies", "64", "--queue", "128")
 			end := time.AfterFunc(slow(6*time.Second), func() { close(over) })
 			defer end.Stop()
+
 			ended := tt.load(s)()
 			peak, most := s.peak(t), s.ceiling(t)
 			t.Logf("%v; %d runs were begun; %s of %s", ended, begun.Load(), api.Size(peak)/api.MiB*api.MiB, api.Size(most))

@@ -48,10 +48,12 @@ func TestGatewayNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	text = bytes.Replace(text, []byte("}"), []byte(", network: allow}"), 1) // the first key, ann's
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	s := startService(t, a, "--keys", file, "--network", "allow", "--egress-internal", server)
 	ann, bob := s.withKey(keys["ann"]), s.withKey(keys["bob"])
 	reached := func(what string, res *api.Result, out string) {
@@ -60,6 +62,7 @@ func TestGatewayNetwork(t *testing.T) {
 			t.Fatalf("%s: %+v; want %q\n%s", what, res, out, s.log)
 		}
 	}
+
 	r := fetching(server)
 	r.Stdin, r.Argv = api.Bytes("in\n"), []string{"http://" + server + "/x"}
 	answer := "answer to /x of " + server + "\n"
@@ -76,9 +79,11 @@ func TestGatewayNetwork(t *testing.T) {
 		}
 		return true
 	})
+
 	if !strings.Contains(out, "answer to /x") {
 		t.Errorf("events: %s", out)
 	}
+
 	reached("not waited for", ann.waitDone(id).Result, "in\n"+answer)
 
 	digest := fmt.Sprintf("%x", sha256.Sum256([]byte("blob\n")))
@@ -95,6 +100,7 @@ func TestGatewayNetwork(t *testing.T) {
 		!strings.Contains(res.Network.Refused[0].Why, "this host") {
 		t.Errorf("an address that the operator does not list: %s, %+v", res.Stdout, res.Network)
 	}
+
 	ann.refused("POST", "/v1/runs", api.Run{Image: "tiny", Argv: []string{"true"}, Network: "public"}, 403, api.CodeForbidden)
 	bob.refused("POST", "/v1/runs", r, 403, api.CodeForbidden)
 
@@ -105,6 +111,7 @@ func TestGatewayNetwork(t *testing.T) {
 	if x.Stdout != "200\n" || x.Network == nil || x.Network.Connections != 1 {
 		t.Errorf("/execute: %+v", x)
 	}
+
 	ann.refused("POST", "/execute", simple+"}", 403, api.CodeForbidden)
 	bob.refused("POST", "/execute", simple+fmt.Sprintf(`, "allow": [%q]}`, server), 403, api.CodeForbidden)
 }
@@ -119,6 +126,7 @@ func TestGatewayNetworkLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
+
 	at := silent.Addr().String()
 	s := startService(t, a, "--network", "allow", "--egress-internal", at)
 	opening := func(last string) api.Run {
@@ -133,26 +141,31 @@ u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 for i in range(100): u.sendto(b"\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x04n%03d\x04test\x00\x00\x01\x00\x01" % i, ("8.8.8.8", 53))
 print("open", flush=True)
 ` + last)
+
 		r.Network, r.Allow = api.NetworkAllow, []string{at}
 		return r
 	}
+
 	var res api.Result
 	s.call("POST", "/v1/runs", opening("os._exit(0)"), 200, &res)
 	if u := res.Network; string(res.Stdout) != "open\n" ||
 		u.Connections == 0 || len(u.Refused) == 0 { // it may end before the relay has seen all
 		t.Fatalf("%s%s, %+v", res.Stdout, res.Stderr, u)
 	}
+
 	open := func() (sockets, routines int) { // Go keeps the pipes of splice for the next connection
 		dir := fmt.Sprintf("/proc/%d/fd/", s.cmd.Process.Pid)
 		all, err := os.ReadDir(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, fd := range all {
 			if to, err := os.Readlink(dir + fd.Name()); err == nil && strings.HasPrefix(to, "socket:") {
 				sockets++
 			}
 		}
+
 		_, text, _ := strings.Cut(s.getText("/metrics"), "\ngo_goroutines ")
 		text, _, _ = strings.Cut(text, "\n")
 		if routines, err = strconv.Atoi(text); err != nil {
@@ -160,6 +173,7 @@ print("open", flush=True)
 		}
 		return sockets, routines
 	}
+
 	sockets, routines := open()
 	wantFew := func(what string) {
 		t.Helper()
@@ -173,6 +187,7 @@ print("open", flush=True)
 			}
 		}
 	}
+
 	wantMany := func() {
 		t.Helper()
 		eventually(t, "the connections of the run", func() bool { now, r := open(); return now >= sockets+64 && r >= routines+64 })
@@ -180,6 +195,7 @@ print("open", flush=True)
 	for range 3 {
 		s.call("POST", "/v1/runs", opening("os._exit(0)"), 200, &res)
 	}
+
 	wantFew("ended")
 
 	id := s.startDetached(opening("time.sleep(60)"))
@@ -190,6 +206,7 @@ print("open", flush=True)
 		st.Result.Network.Connections < 64 {
 		t.Errorf("canceled: %+v", st)
 	}
+
 	wantFew("canceled")
 
 	ctx, leave := context.WithCancel(t.Context())
@@ -203,6 +220,7 @@ print("open", flush=True)
 	if err := <-left; err == nil {
 		t.Error("the run ended before its caller left")
 	}
+
 	wantFew("left")
 }
 
@@ -218,7 +236,9 @@ func TestGatewayNetworksAreApart(t *testing.T) {
 		<-done
 		_, _ = io.WriteString(w, "go on")
 	}))
+
 	defer holding.Close()
+
 	first, second := holding.Listener.Addr().String(), webServer(t)
 	s := startService(t, a, "--network", "allow", "--egress-internal", first, "--egress-internal", second)
 	listening := py(`
@@ -229,6 +249,7 @@ s.settimeout(0)
 try: print("reached by", s.accept()[1])
 except BlockingIOError: print("reached by nobody")
 `)
+
 	listening.Network, listening.Allow, listening.Limits = api.NetworkAllow, []string{first},
 		api.Limits{Wall: wall, Memory: 128 * api.MiB} // two at once fit in a small machine
 	id := s.startDetached(listening)
@@ -237,6 +258,7 @@ except BlockingIOError: print("reached by nobody")
 	case <-time.After(time.Until(patience())):
 		t.Fatalf("the first run never connects\n%s", s.log)
 	}
+
 	port := strings.Split(first, ":")[1]
 	trying := py(`
 import socket, urllib.request
@@ -245,12 +267,14 @@ for at in (("127.0.0.1", 5000), ("192.0.2.1", 5000), ("127.0.0.1", ` + port + `)
     except OSError as e: print(e.strerror)
 print(urllib.request.urlopen("http://` + second + `/").status)
 `)
+
 	trying.Network, trying.Allow, trying.Limits = api.NetworkAllow, []string{second}, api.Limits{Memory: 128 * api.MiB}
 	var res api.Result
 	s.call("POST", "/v1/runs", trying, 200, &res)
 	if want := strings.Repeat("Connection refused\n", 4) + "200\n"; string(res.Stdout) != want {
 		t.Errorf("the second run prints %s%s; want %s", res.Stdout, res.Stderr, want)
 	}
+
 	close(done)
 	if st := s.waitDone(id); st.Result == nil || string(st.Result.Stdout) != "go on\nreached by nobody\n" {
 		t.Errorf("the first run: %+v", st.Result)
@@ -270,11 +294,13 @@ func TestGatewayNetworkNeedsTheAgent(t *testing.T) {
 	if !strings.Contains(err.Error(), "the agent offers callers other than root none at most: start it with brigd --network allow") {
 		t.Errorf("%v; want both settings and the cure", err)
 	}
+
 	closed.stop()
 	if c, err := net.Dial("unix", "/run/brig/brigd.sock"); err == nil {
 		c.Close()
 		t.Skip("a brigd answers where brig serve looks for one")
 	}
+
 	server, dir := webServer(t), publicDir(t, "brig-e2e-")
 	s := launchServe(t, "--data-dir", filepath.Join(dir, "own"), "--agent-arg=--run-dir="+filepath.Join(dir, "run"),
 		"--agent-arg=--data-dir="+dataDir(t),

@@ -22,18 +22,21 @@ func TestSecondAgentNeedsItsOwnMemoryLimit(t *testing.T) {
 		c.Close()
 		t.Skip("a brigd answers where brig serve looks for one")
 	}
+
 	dir := publicDir(t, "brig-e2e-")
 	flags := func(name string, more ...string) []string {
 		return append([]string{"--data-dir", filepath.Join(dir, name), "--agent-arg=--run-dir=" + filepath.Join(dir, "run"),
 			"--agent-arg=--data-dir=" + dataDir(t),
 			"--agent-arg=--volumes=" + filepath.Join(dir, "volumes")}, more...)
 	}
+
 	first := launchServe(t, flags("first")...)
 	var had struct {
 		Agent struct {
 			Max int64 `json:"memory_ceiling_bytes"`
 		}
 	}
+
 	first.call("GET", "/health", nil, 200, &had)
 
 	cmd := exec.Command(binary(t, "brig"), append([]string{"serve", "--listen", "127.0.0.1:0", "--images", ""}, flags("second")...)...)
@@ -49,6 +52,7 @@ func TestSecondAgentNeedsItsOwnMemoryLimit(t *testing.T) {
 	if has.Agent.Max != 256<<20 || had.Agent.Max <= has.Agent.Max {
 		t.Errorf("the first offers %d, the second %d; want it 256 MiB", had.Agent.Max, has.Agent.Max)
 	}
+
 	second.stop()
 	first.stop()
 	launchServe(t, flags("first")...).stop() // the reservation ended with the service
@@ -62,6 +66,7 @@ func TestServiceEndsWithItsAgent(t *testing.T) {
 		c.Close()
 		t.Skip("a brigd answers where brig serve looks for one")
 	}
+
 	dir := publicDir(t, "brig-e2e-")
 	flags := []string{"--data-dir", filepath.Join(dir, "kept"), "--grace", "10m", "--agent-arg=--run-dir=" + filepath.Join(dir, "run"),
 		"--agent-arg=--data-dir=" + dataDir(t),
@@ -73,6 +78,7 @@ func TestServiceEndsWithItsAgent(t *testing.T) {
 	lasts.Limits.Wall = slowly(300) // it does not end before the agent
 	running := s.startDetached(lasts)
 	s.listen(running, "", func(e streamEvent) bool { return e.name != "started" })
+
 	// If this were sent earlier, it could be the run that gets the slot. The service has to know of
 	// it before the agent ends, or the request would be refused.
 	waits := s.runAsync(lasts)
@@ -82,12 +88,14 @@ func TestServiceEndsWithItsAgent(t *testing.T) {
 	if err := syscall.Kill(descendants(s.cmd.Process.Pid)[0], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
+
 	select {
 	case <-s.done:
 	case <-time.After(time.Until(patience())):
 		s.stop()
 		t.Fatalf("it goes on without an agent\n%s", s.log)
 	}
+
 	if code := s.cmd.ProcessState.ExitCode(); code != 125 ||
 		!strings.Contains(s.log.String(), "the agent ended (signal: killed): start brig serve again") {
 		t.Errorf("it ends with exit status %d\n%s", code, s.log)
@@ -104,6 +112,7 @@ func TestServiceEndsWithItsAgent(t *testing.T) {
 	if s.call("GET", "/v1/runs/"+running, nil, 200, &recorded); recorded.Error == nil || recorded.Error.Code != api.CodeAgentGone {
 		t.Errorf("of the run that was under way the history has %+v", recorded)
 	}
+
 	s.call("GET", "/v1/sessions/"+session.ID, nil, 404, nil)
 }
 
@@ -117,6 +126,7 @@ func TestGatewayThreadsHaveTimerSlack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		late := 0
 		for _, thread := range threads {
 			switch slack, err := os.ReadFile("/proc/" + thread.Name() + "/timerslack_ns"); {
@@ -126,10 +136,12 @@ func TestGatewayThreadsHaveTimerSlack(t *testing.T) {
 				t.Errorf("a thread of process %d has a slack of %q, %v", pid, slack, err)
 			}
 		}
+
 		if late == 0 || late > len(threads)/2 { // a thread that the monitor creates on a loaded machine inherits its slack
 			t.Errorf("%d of the %d threads of process %d may be woken late; want Go's monitor, and few that it made", late, len(threads), pid)
 		}
 	}
+
 	res := a.run(t, sh("cat /proc/self/timerslack_ns"))
 	if wantVerdict(t, res, api.OK); string(res.Stdout) != "50000\n" {
 		t.Errorf("a program has a slack of %q, want the kernel's 50 us", res.Stdout)

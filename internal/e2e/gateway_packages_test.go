@@ -24,10 +24,12 @@ func TestGatewayPackages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	text = bytes.Replace(text, []byte("}"), []byte(", packages: true}"), 1) // the first key, ann's
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	s := startService(t, a, "--keys", file, "--python-index", x.url)
 	ann, bob := s.withKey(keys["ann"]), s.withKey(keys["bob"])
 
@@ -41,32 +43,38 @@ func TestGatewayPackages(t *testing.T) {
 			}
 		})
 	}
+
 	all.Wait()
 	if n := x.downloads("one-1.0-py3-none-any.whl"); n != 1 {
 		t.Errorf("%d downloads; want one", n)
 	}
+
 	var res api.Result
 	run := `{"language":"python","source":"import one\nprint(one.x)","requirements":["one==1.*"]}`
 	ann.call("POST", "/v1/runs", run, 200, &res)
 	if p := res.Packages; string(res.Stdout) != "41\n" || p == nil || len(p.Installed) != 2 || p.Index+p.Used+p.Created != "" {
 		t.Errorf("/v1/runs: %q, %q, %+v", res.Stdout, res.Stderr, res.Packages)
 	}
+
 	var status api.Status
 	ann.call("POST", "/v1/runs?wait=false", `{"language":"python","source":"import two\nprint(two.y)","requirements":["two"]}`, 202, &status)
 	if done := ann.waitDone(status.Run); done.Result == nil || string(done.Result.Stdout) != "1\n" {
 		t.Errorf("a run in the background: %+v", done)
 	}
+
 	ann.call("POST", "/v1/runs",
 		`{"language":"python","source":"import two\nprint(two.y)","requirements":["two"],"tests":[{"id":"1","expected":"1"}]}`, 200, &res)
 	if res.Summary == nil || res.Summary.Accepted != 1 {
 		t.Errorf("tests: %+v", res.Summary)
 	}
+
 	var session api.Session
 	ann.call("POST", "/v1/sessions", `{"language":"python","requirements":["two<3"]}`, 201, &session)
 	ann.call("POST", "/v1/sessions/"+session.ID+"/exec", `{"source":"import two\nprint(two.y)"}`, 200, &res)
 	if string(res.Stdout) != "1\n" {
 		t.Errorf("a session: %q, %q", res.Stdout, res.Stderr)
 	}
+
 	ann.call("DELETE", "/v1/sessions/"+session.ID, nil, 204, nil)
 
 	ann.refused("POST", "/execute", `{"code":"1","requirements":["--pre"]}`, 400, api.CodeBadRequest)
@@ -76,6 +84,7 @@ func TestGatewayPackages(t *testing.T) {
 	if p.Code != api.CodePackagesFailed || !strings.Contains(p.Detail, "No matching distribution found for absent") {
 		t.Errorf("absent: %+v; want pip's words", p)
 	}
+
 	ann.refused("POST", "/v1/runs", strings.Replace(run, `"requirements"`, `"index":"http://evil.test/","requirements"`, 1),
 		403, api.CodeForbidden)
 	bob.refused("POST", "/v1/runs", run, 403, api.CodeForbidden) // although they are installed

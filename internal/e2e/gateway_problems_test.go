@@ -45,6 +45,7 @@ func zipOf(t testing.TB, files map[string]string) []byte {
 			t.Fatal(err)
 		}
 	}
+
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -63,6 +64,7 @@ func TestGatewayProblems(t *testing.T) {
 	if stored.Tests != 3 || !stored.Scoring || stored.Title != "Sum" || stored.Time != 5e9 {
 		t.Errorf("stored %+v", stored)
 	}
+
 	const right = "from summing import add\nprint(add(*map(int, input().split())))\n"
 	judge := func(ref, source string, limits ...api.Limits) (res api.Result) {
 		t.Helper()
@@ -70,6 +72,7 @@ func TestGatewayProblems(t *testing.T) {
 		if len(limits) > 0 {
 			run.Limits = limits[0]
 		}
+
 		s.call("POST", "/v1/runs", api.RunRequest{Problem: ref, Run: run}, 200, &res)
 		if res.Summary == nil || res.Summary.Score == nil {
 			t.Fatalf("%s: %+v", ref, res)
@@ -93,6 +96,7 @@ func TestGatewayProblems(t *testing.T) {
 	if res := judge("sum", "while True: pass\n", api.Limits{Wall: slowly(29)}); *res.Summary.Score != 0 || res.Verdict != api.CPULimit {
 		t.Errorf("a slow program: %s, %+v", res.Verdict, *res.Summary)
 	}
+
 	var slow api.Result
 	run := py("while True: pass\n")
 	run.Limits = api.Limits{CPU: 1e9, Wall: slowly(20)}
@@ -100,6 +104,7 @@ func TestGatewayProblems(t *testing.T) {
 	if slow.Verdict != api.CPULimit || slow.Limits.CPU != 1e9 {
 		t.Errorf("with a limit of the request: %s, %+v", slow.Verdict, slow.Limits)
 	}
+
 	s.judgeBatchBy(stored.Digest, right)
 	var p api.Problem
 	res, err := s.send(t.Context(), "PUT", "/v1/problems/sum", bytes.NewReader(zipOf(t, map[string]string{"problem.yaml": "x: 1"})))
@@ -107,6 +112,7 @@ func TestGatewayProblems(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
+
 	if err := json.NewDecoder(res.Body).Decode(&p); err != nil || res.StatusCode != 422 || p.Code != api.CodeBadProblem {
 		t.Errorf("a wrong package: %d %+v, %v", res.StatusCode, p, err)
 	}
@@ -121,10 +127,12 @@ func TestGatewayProblems(t *testing.T) {
 	if res := judge("sum", right); *res.Summary.Score != 1 {
 		t.Errorf("after a kill: %+v", *res.Summary)
 	}
+
 	s.call("PUT", "/v1/problems/again", bytes.NewReader(tarPackage(t, sumPackage)), 200, &again)
 	if again.Digest != stored.Digest {
 		t.Errorf("a tar of the same files has the digest %s, the zip %s", again.Digest, stored.Digest)
 	}
+
 	s.call("DELETE", "/v1/problems/again", nil, 204, nil)
 	s.refused("POST", "/v1/runs", api.RunRequest{Problem: "again", Run: py(right)}, 404, api.CodeNoProblem)
 }
@@ -144,6 +152,7 @@ func tarPackage(t testing.TB, files map[string]string) []byte {
 			t.Fatal(err)
 		}
 	}
+
 	if err := archive.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -165,10 +174,12 @@ func (s *service) judgeBatchBy(digest, right string) {
 		}
 		lines = append(append(lines, text...), '\n')
 	}
+
 	path := s.openBatch("{}")
 	if taken := s.addJobs(path, string(lines)); taken.Taken != 2 {
 		s.t.Errorf("%+v", taken)
 	}
+
 	s.call("POST", path+"/close", nil, 200, nil)
 	all, _ := s.results(path, "follow=true")
 	scores := map[string]float64{}
@@ -181,6 +192,7 @@ func (s *service) judgeBatchBy(digest, right string) {
 			s.t.Errorf("the result tells the answer, %v: %s", err, text)
 		}
 	}
+
 	if scores["right"] != 1 || scores["half"] != 0.4 {
 		s.t.Errorf("scores %v", scores)
 	}
@@ -196,6 +208,7 @@ func TestGatewayVerifiesProblems(t *testing.T) {
 	files["submissions/accepted/a.py"] = "from summing import add\nprint(add(*map(int, input().split())))\n"
 	files["submissions/wrong_answer/w.py"] = "print(3)\n"
 	files["output_validator/v.py"] = strings.Replace(files["output_validator/v.py"], "got ==", "got[-1:] ==", 1) // accepts the jury's answers
+
 	for _, tt := range []struct {
 		accepted string // a second submission there
 		ok       bool
@@ -203,12 +216,14 @@ func TestGatewayVerifiesProblems(t *testing.T) {
 		if tt.accepted != "" {
 			files["submissions/accepted/b.py"] = tt.accepted
 		}
+
 		s.call("PUT", "/v1/problems/sum", bytes.NewReader(zipOf(t, files)), 200, nil)
 		var v api.Verification
 		s.call("POST", "/v1/problems/sum/verify", api.VerifyRequest{}, 200, &v)
 		if v.OK != tt.ok || v.OK == (len(v.Mistakes) > 0) || len(v.Submissions) < 2 || v.TimeLimit == nil || v.TimeLimit.Limit != 5e9 {
 			t.Errorf("%+v", v)
 		}
+
 		for _, one := range v.Submissions {
 			if one.Path == "accepted/a.py" && (one.Got != "3 AC" || one.Slowest <= 0 || len(one.Unexpected) > 0) ||
 				one.Path == "accepted/b.py" && len(one.Unexpected) == 0 {

@@ -23,10 +23,12 @@ func TestProfileLogOfAKeyHasEffect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	text = bytes.Replace(text, []byte("}"), []byte(", profile_log: true}"), 1) // the first key, ann's
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	s := startService(t, a, "--keys", file)
 	var res api.Result
 	s.withKey(keys["ann"]).call("POST", "/v1/runs", run, 200, &res)
@@ -34,6 +36,7 @@ func TestProfileLogOfAKeyHasEffect(t *testing.T) {
 	if string(res.Stdout) != "made\n" || len(res.Logged) == 0 {
 		t.Errorf("stdout %q, stderr %q, logged %+v; want a pipe, and the call that made it in the log", res.Stdout, res.Stderr, res.Logged)
 	}
+
 	s.withKey(keys["bob"]).refused("POST", "/v1/runs", run, 403, api.CodeForbidden)
 
 	closed := startAgent(t, sharedFlags...)
@@ -46,6 +49,7 @@ func TestProfileLogOfAKeyHasEffect(t *testing.T) {
 	if !strings.Contains(err.Error(), "profile_log is set on the keys ann,") || !strings.Contains(err.Error(), "brigd --profile-log") {
 		t.Errorf("%v; want the key and the cure", err)
 	}
+
 	run.Argv = []string{"true"}
 	open := startService(t, closed)
 	open.refused("POST", "/v1/runs", run, 403, api.CodeForbidden)

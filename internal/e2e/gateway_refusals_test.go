@@ -71,6 +71,7 @@ func TestGatewayRefusals(t *testing.T) {
 			one.refused(tt.method, tt.path, tt.body, tt.status, tt.code, tt.header...)
 		})
 	}
+
 	s.call("POST", "/v1/runs", ok, 200, nil, "Origin", s.url) // the origin of the documentation page
 
 	// Requests that no client library makes.
@@ -98,6 +99,7 @@ func TestGatewayRefusals(t *testing.T) {
 		}
 		c.Close()
 	}
+
 	if all := pages[struct{}](s, "/v1/history?limit=10"); len(all) != 1 {
 		t.Errorf("%d runs are in the history; one was carried out", len(all))
 	}
@@ -110,6 +112,7 @@ func TestGatewayFlood(t *testing.T) {
 	if n, err := a.Health(t.Context()); err != nil || n.Slots != 2 {
 		t.Fatalf("this test knows two slots, not %d (%v)", n.Slots, err)
 	}
+
 	var h struct{ Load, Queued int }
 	health := func() bool { s.call("GET", "/health", nil, 200, &h); return true }
 
@@ -119,18 +122,22 @@ func TestGatewayFlood(t *testing.T) {
 	for range 8 {
 		wait = append(wait, s.runAsync(sh("true")))
 	}
+
 	eventually(t, "the queue to be full", func() bool { return health() && h.Load == 2 && h.Queued == 8 })
 	for _, path := range []string{"/v1/runs", "/v1/runs?wait=false", "/v1/runs", "/v1/runs?wait=false"} {
 		if after := s.refused("POST", path, sh("true"), 429, api.CodeQueueFull).Get("Retry-After"); after != "1" {
 			t.Errorf("POST %s: 429 with Retry-After %q", path, after)
 		}
 	}
+
 	if health(); h.Load != 2 || h.Queued != 8 {
 		t.Errorf("with those that were refused: %+v", h)
 	}
+
 	for _, id := range holds {
 		s.call("DELETE", "/v1/runs/"+id, nil, 200, nil)
 	}
+
 	for _, status := range wait {
 		if got := <-status; got != 200 {
 			t.Errorf("one that waited: %d", got)
@@ -148,24 +155,28 @@ func TestGatewayFlood(t *testing.T) {
 					t.Error(err)
 					return
 				}
+
 				body, err := io.ReadAll(res.Body)
 				res.Body.Close()
 				var is struct {
 					Verdict api.Verdict
 					Code    api.Code
 				}
+
 				if err != nil || json.Unmarshal(body, &is) != nil {
 					t.Errorf("%v: %.200q", err, body)
 				}
 				if res.StatusCode == 429 && res.Header.Get("Retry-After") == "" {
 					t.Error("429 without Retry-After")
 				}
+
 				mu.Lock()
 				got[fmt.Sprint(res.StatusCode, " ", is.Verdict, is.Code)]++
 				mu.Unlock()
 			}
 		})
 	}
+
 	wg.Wait()
 	if got["200 ok"]+got["429 queue-full"] != 64*20 || got["200 ok"] < 20 {
 		t.Errorf("answers %v", got)
@@ -173,12 +184,14 @@ func TestGatewayFlood(t *testing.T) {
 	if health(); h.Load != 0 || h.Queued != 0 {
 		t.Errorf("left: %+v", h)
 	}
+
 	none := launchService(t, a, filepath.Join(a.dir, "gateway2"), "--queue", "0")
 	long := none.startDetached(sh("sleep 60"))
 	other := none.startDetached(sh("sleep 60"))
 	for _, id := range []string{long, other} {
 		none.listen(id, "", func(e streamEvent) bool { return e.name != "started" })
 	}
+
 	none.refused("POST", "/v1/runs", sh("true"), 429, api.CodeQueueFull)
 	none.refused("POST", "/v1/runs?wait=false", sh("true"), 429, api.CodeQueueFull)
 	none.call("DELETE", "/v1/runs/"+long, nil, 200, nil)

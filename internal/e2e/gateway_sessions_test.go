@@ -53,20 +53,24 @@ func TestGatewaySessions(t *testing.T) {
 	if string(res.Stdout) != "one\n1\n" || res.Labels != (api.Labels{Project: "course", Task: "ex1"}) {
 		t.Errorf("the next exec, of %+v, says %q %q", res.Labels, res.Stdout, res.Stderr)
 	}
+
 	content := bytes.Repeat([]byte("\x00\xff binary"), 100_000)
 	ann.call("PUT", at+"/files/d/in.bin", bytes.NewReader(content), 204, nil)
 	if got := ann.read(at + "/files/d/in.bin"); got != string(content) {
 		t.Errorf("%d bytes come back of %d", len(got), len(content))
 	}
+
 	ann.exec(id, ": >empty")
 	if got := ann.read(at + "/files/empty"); got != "" {
 		t.Errorf("an empty file has %q", got)
 	}
+
 	var list api.FileList
 	ann.call("GET", at+"/files", nil, 200, &list)
 	if len(list.Files) < 4 {
 		t.Errorf("files %+v", list)
 	}
+
 	ann.call("DELETE", at+"/files/a", nil, 204, nil)
 	ann.refused("GET", at+"/files/a", nil, 404, api.CodeNotFound)
 	ann.refused("PUT", at+"/files/..%2f..%2fetc%2fpasswd", strings.NewReader("x"), 400, api.CodeBadFile)
@@ -81,6 +85,7 @@ func TestGatewaySessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var names []string
 	err = client.ReadEvents(stream.Body, func(e client.Event) error {
 		names = append(names, string(e.Name))
@@ -96,6 +101,7 @@ func TestGatewaySessions(t *testing.T) {
 		}
 		return nil
 	})
+
 	stream.Body.Close()
 	if !errors.Is(err, io.ErrUnexpectedEOF) || strings.Join(names, " ") != "stdout stdout result" {
 		t.Errorf("events %q, %v", names, err)
@@ -107,10 +113,12 @@ func TestGatewaySessions(t *testing.T) {
 	if p.Code != api.CodeConflict || p.Session != id {
 		t.Errorf("a second session: %+v", p)
 	}
+
 	other := bob.session("course", "ex1")
 	for _, path := range []string{"", "/files", "/files/empty"} {
 		bob.refused("GET", at+path, nil, 404, api.CodeNotFound)
 	}
+
 	bob.refused("POST", at+"/exec", api.Exec{Argv: []string{"true"}}, 404, api.CodeNotFound)
 	bob.refused("PUT", at+"/files/x", strings.NewReader("x"), 404, api.CodeNotFound)
 	bob.refused("DELETE", at+"/files/empty", nil, 404, api.CodeNotFound)
@@ -118,11 +126,13 @@ func TestGatewaySessions(t *testing.T) {
 	if got := bob.exec(other, "ls"); len(got.Stdout) != 0 {
 		t.Errorf("another's session has %q", got.Stdout)
 	}
+
 	var page api.Page[api.Session]
 	bob.call("GET", "/v1/sessions", nil, 200, &page)
 	if len(page.Items) != 1 || page.Items[0].ID != other {
 		t.Errorf("bob's sessions %+v", page)
 	}
+
 	var now api.Session
 	ann.call("GET", at, nil, 200, &now)
 	if now.Execs < 4 || now.Usage.Memory.Value == nil || *now.Usage.Memory.Value == 0 {
@@ -158,11 +168,13 @@ func TestGatewayExecOfADeletedSession(t *testing.T) {
 	if len(runs) != 1 || runs[0].Verdict != api.Canceled {
 		t.Fatalf("the history has %+v", runs)
 	}
+
 	var kept api.Status
 	s.call("GET", "/v1/runs/"+runs[0].ID, nil, 200, &kept)
 	if kept.Result == nil {
 		t.Fatalf("the run is kept as %+v", kept)
 	}
+
 	wantSessionEnded(t, *kept.Result, "it was deleted")
 }
 
@@ -179,6 +191,7 @@ func TestGatewayExecWaitsLongerThanIdle(t *testing.T) {
 	if res := s.exec(made.ID, "echo here"); string(res.Stdout) != "here\n" || res.Timing.Queued < int64(slow(1500*time.Millisecond)) {
 		t.Errorf("after %v in the queue: %s, %q", time.Duration(res.Timing.Queued), res.Verdict, res.Stdout)
 	}
+
 	wantVerdict(t, *s.waitDone(first).Result, api.WallLimit)
 	eventually(t, "the session to be idle", func() bool {
 		_, err := a.Session(t.Context(), made.ID)
@@ -197,6 +210,7 @@ func TestGatewaySessionsEnd(t *testing.T) {
 		}
 		return len(all)
 	}
+
 	data := filepath.Join(a.dir, "gateway")
 	s := launchService(t, a, data)
 	s.session("", "")
@@ -204,11 +218,13 @@ func TestGatewaySessionsEnd(t *testing.T) {
 	if n := live(); n != 2 {
 		t.Fatalf("%d sessions", n)
 	}
+
 	_ = s.cmd.Process.Kill()
 	<-s.done
 	if n := live(); n != 2 {
 		t.Fatalf("%d sessions after the service was killed", n)
 	}
+
 	s = launchService(t, a, data)
 	eventually(t, "the sessions of the killed service to end", func() bool { return live() == 0 })
 	s.session("p", "t")
@@ -216,11 +232,13 @@ func TestGatewaySessionsEnd(t *testing.T) {
 	if n := live(); n != 0 {
 		t.Errorf("%d sessions after the service has stopped", n)
 	}
+
 	s = launchService(t, a, data)
 	id := s.session("p", "t")
 	if err := a.DeleteSession(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
+
 	s.refused("POST", "/v1/sessions/"+id+"/exec", api.Exec{Argv: []string{"true"}}, 410, api.CodeSessionEnded)
 	s.session("p", "t") // the ended session no longer counts
 	s.refused("POST", "/v1/sessions", `{"image":"tiny","lifetime":1}`, 400, api.CodeBadRequest)
@@ -244,9 +262,11 @@ func TestGatewaySessionsLeaveSomeToOtherKeys(t *testing.T) {
 	for _, id := range had {
 		ann.call("DELETE", "/v1/sessions/"+id, nil, 204, nil)
 	}
+
 	if err := a.DeleteSession(t.Context(), eve.sessions()[0].ID); err != nil { // as if it had ended after its idle time
 		t.Fatal(err)
 	}
+
 	bob.session("q", "")
 }
 

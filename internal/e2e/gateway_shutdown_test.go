@@ -31,12 +31,14 @@ func (s *service) postAsync(path string, body any) <-chan gatewayResponse {
 	go func() {
 		var a gatewayResponse
 		defer func() { got <- a }()
+
 		res, err := s.request(s.t.Context(), "POST", path, body)
 		if err != nil {
 			s.t.Errorf("POST %s: %v", path, err)
 			return
 		}
 		defer res.Body.Close()
+
 		text, err := io.ReadAll(res.Body)
 		if a.status = res.StatusCode; err == nil && a.status == http.StatusOK {
 			err = json.Unmarshal(text, &a.result)
@@ -47,6 +49,7 @@ func (s *service) postAsync(path string, body any) <-chan gatewayResponse {
 			s.t.Errorf("POST %s: %d, %v: %.300s", path, res.StatusCode, err, text)
 		}
 	}()
+
 	return got
 }
 
@@ -77,24 +80,29 @@ func TestGatewayStopsAfterRunningWork(t *testing.T) {
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
+
 	eventually(t, "the service to be stopping", func() bool {
 		var h struct{ Status string }
 		s.call("GET", "/health", nil, 200, &h)
 		return h.Status == "stopping"
 	})
+
 	var st api.Status
 	if s.call("GET", "/v1/runs/"+held, nil, 200, &st); st.State != api.Running {
 		t.Errorf("the run that nobody waits for is %+v; want it running", st)
 	}
+
 	s.call("DELETE", "/v1/runs/"+held, nil, 200, nil)
 	s.waitDone(held)
 	for range 20 { // new connections are still answered, for the sake of waiting callers
 		time.Sleep(5 * time.Millisecond)
 		s.call("GET", "/health/live", nil, 200, nil)
 	}
+
 	for _, path := range []string{"/v1/runs", "/v1/runs?wait=false"} {
 		s.refused("POST", path, sh("true"), 503, api.CodeStopping)
 	}
+
 	s.refused("POST", "/v1/sessions", api.SessionRequest{Image: "tiny"}, 503, api.CodeStopping)
 	s.refused("POST", "/v1/sessions/"+id+"/exec", api.Exec{Argv: []string{"true"}}, 503, api.CodeStopping)
 	s.call("GET", "/v1/history", nil, 200, nil)
@@ -103,16 +111,19 @@ func TestGatewayStopsAfterRunningWork(t *testing.T) {
 		bytes.NewReader(nil), false); err != nil { // only now, so the exec continues while the service is stopping
 		t.Fatal(err)
 	}
+
 	for want, got := range map[string]gatewayResponse{"gone\n": <-exec, "done\n": <-run} {
 		if got.status != 200 || got.result.Verdict != api.OK || string(got.result.Stdout) != want {
 			t.Errorf("a request that waited for %q gets %+v", want, got)
 		}
 	}
+
 	select {
 	case <-s.done: // long before the grace period ends
 	case <-time.After(time.Until(patience())):
 		t.Errorf("it goes on with nothing to do\n%s", s.log)
 	}
+
 	if s.stop(); s.err != nil {
 		t.Errorf("it ends with %v\n%s", s.err, s.log)
 	}
@@ -141,6 +152,7 @@ func TestGatewayStops(t *testing.T) {
 		})
 		last <- l
 	}()
+
 	run := s.postAsync("/v1/runs", sh("sleep 600"))
 	s.waitLoad(2)
 	<-begun
@@ -157,6 +169,7 @@ func TestGatewayStops(t *testing.T) {
 	} else {
 		waited = got.problem.Run
 	}
+
 	end := <-last
 	var cut api.Problem
 	if err := json.Unmarshal(end.data, &cut); end.name != "error" || err != nil || cut.Code != api.CodeStopping || !cut.RetrySafe {
@@ -187,6 +200,7 @@ func TestGatewayStopEndsExecs(t *testing.T) {
 	if s.err != nil {
 		t.Errorf("it ends with %v\n%s", s.err, s.log)
 	}
+
 	wantSessionEnded(t, <-plain, "the service stops")
 	wantSessionEnded(t, <-streamed, "the service stops")
 	s = launchService(t, a, data)
@@ -196,6 +210,7 @@ func TestGatewayStopEndsExecs(t *testing.T) {
 	if len(runs) != 2 {
 		t.Fatalf("the history has %+v", runs)
 	}
+
 	for _, r := range runs {
 		var st api.Status
 		if s.call("GET", "/v1/runs/"+r.ID, nil, 200, &st); st.Result == nil {
@@ -224,12 +239,14 @@ func TestGatewayEndsDespiteASlowReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
+
 	if _, err := fmt.Fprintf(c, "GET /v1/sessions/%s/files/large HTTP/1.1\r\nHost: localhost\r\n\r\n", id); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Read(make([]byte, 1)); err != nil { // the answer arrives, and the rest is not read
 		t.Fatal(err)
 	}
+
 	begun := time.Now()
 	s.stop()
 	if s.err != nil {

@@ -26,6 +26,7 @@ func TestGatewayRun(t *testing.T) {
 	if string(res.Stdout) != "\xff\x00bytes" {
 		t.Errorf("stdout %q", res.Stdout)
 	}
+
 	for verdict, script := range map[api.Verdict]string{api.Nonzero: "exit 3", api.Signaled: "kill -SEGV $$", api.WallLimit: "sleep 60"} {
 		r := sh(script)
 		r.Limits.Wall = slowly(0.5)
@@ -39,6 +40,7 @@ func TestGatewayRun(t *testing.T) {
 		status.Result.Timing.Wall != res.Timing.Wall {
 		t.Errorf("the history has %+v of %+v", status, res)
 	}
+
 	all := pages[struct {
 		Run     string      `json:"run_id"`
 		Project string      `json:"project"`
@@ -47,15 +49,18 @@ func TestGatewayRun(t *testing.T) {
 	if len(all) != 4 || all[3].Project != "p" || all[3].Verdict != api.OK {
 		t.Errorf("history %+v", all)
 	}
+
 	var stats struct{ Runs, Success, Failure int }
 	s.call("GET", "/v1/stats", nil, 200, &stats)
 	if stats.Runs != 4 || stats.Success != 1 || stats.Failure != 3 {
 		t.Errorf("statistics %+v", stats)
 	}
+
 	s.call("GET", "/v1/stats?project=p", nil, 200, &stats)
 	if stats.Runs != 1 {
 		t.Errorf("statistics of a project %+v", stats)
 	}
+
 	alerts := pages[struct{ Kind, Text string }](s, "/v1/alerts?limit=10")
 	if len(alerts) != 1 || alerts[0].Kind != "segfault" {
 		t.Errorf("alerts %+v", alerts)
@@ -63,6 +68,7 @@ func TestGatewayRun(t *testing.T) {
 	if text := s.getText("/metrics"); !strings.Contains(text, `verdict="signaled"} 1`) {
 		t.Errorf("metrics %s", text)
 	}
+
 	var languages []api.Language
 	s.call("GET", "/v1/languages", nil, 200, &languages)
 	if !slices.ContainsFunc(languages, func(l api.Language) bool { return l.Name == "python" && l.Stored }) {
@@ -82,15 +88,18 @@ func TestGatewayEvents(t *testing.T) {
 		}
 		return len(first) < 3
 	})
+
 	if len(first) != 3 || first[0].name != "queued" || first[1].name != "started" || first[2].name != "stdout" {
 		t.Fatalf("first events %v", first)
 	}
+
 	out, names := "", []string{}
 	add := func(e streamEvent) bool {
 		var piece struct{ Data api.Bytes }
 		if err := json.Unmarshal(e.data, &piece); err != nil {
 			t.Error(err)
 		}
+
 		switch e.name {
 		case "usage":
 		case "stdout":
@@ -101,13 +110,16 @@ func TestGatewayEvents(t *testing.T) {
 		default:
 			names = append(names, e.name)
 		}
+
 		return true
 	}
+
 	add(first[2])
 	s.listen(id, first[2].id, add)
 	if out != "1\n2\n3\né" || !slices.Equal(names, []string{"stderr", "result"}) {
 		t.Errorf("output %q, other events %q", out, names)
 	}
+
 	names = nil
 	last := ""
 	s.listen(id, "", func(e streamEvent) bool { // long after: all of it again
@@ -120,6 +132,7 @@ func TestGatewayEvents(t *testing.T) {
 	if st := s.waitDone(id); st.Result == nil || string(st.Result.Stdout) != "1\n2\n3\né" {
 		t.Errorf("%+v", st)
 	}
+
 	s.call("GET", "/v1/runs/"+id+"/events", nil, 204, nil, "Last-Event-ID", last)
 	s.refused("GET", "/v1/runs/"+id+"/events", nil, 400, api.CodeBadRequest, "Last-Event-ID", "x")
 
@@ -132,6 +145,7 @@ func TestGatewayEvents(t *testing.T) {
 		if err := json.Unmarshal(e.data, &now); err != nil || now.CPU.Value == nil || *now.CPU.Value < 1e6 || now.Wall < 1e6 {
 			t.Errorf("usage %s, %v", e.data, err)
 		}
+
 		var st api.Status
 		s.call("GET", "/v1/runs/"+busy, nil, 200, &st)
 		if st.State != api.Running || st.Usage == nil {
@@ -139,12 +153,14 @@ func TestGatewayEvents(t *testing.T) {
 		}
 		return false
 	})
+
 	s.call("DELETE", "/v1/runs/"+busy, nil, 200, nil)
 
 	tests := sh("cat")
 	for i := range 3 {
 		tests.Tests = append(tests.Tests, api.Test{ID: fmt.Sprint(i), Stdin: api.Bytes("x")})
 	}
+
 	names = nil
 	s.listen(s.startDetached(tests), "", func(e streamEvent) bool {
 		if e.name != "usage" {
@@ -152,6 +168,7 @@ func TestGatewayEvents(t *testing.T) {
 		}
 		return true
 	})
+
 	if want := []string{"queued", "started", "test", "test", "test", "result"}; !slices.Equal(names, want) {
 		t.Errorf("a run with tests has the names %q; want %q", names, want)
 	}
@@ -162,6 +179,7 @@ func TestGatewayEvents(t *testing.T) {
 	for _, stdin := range []string{"x", "y"} {
 		tests.Tests = append(tests.Tests, api.Test{Stdin: api.Bytes(stdin)})
 	}
+
 	busy = s.startDetached(tests)
 	var now api.LiveUsage
 	s.listen(busy, "", func(e streamEvent) bool {
@@ -173,11 +191,13 @@ func TestGatewayEvents(t *testing.T) {
 		}
 		return now.CPU.Value == nil || *now.CPU.Value < 1e6
 	})
+
 	var st api.Status
 	s.call("GET", "/v1/runs/"+busy, nil, 200, &st)
 	if st.State != api.Running || st.Usage == nil || st.Usage.Wall < 1e6 || now.Memory.Value == nil || *now.Memory.Value == 0 {
 		t.Errorf("%+v, usage %+v", st, now)
 	}
+
 	s.call("DELETE", "/v1/runs/"+busy, nil, 200, nil)
 }
 
@@ -192,16 +212,19 @@ func TestGatewayLargeOutput(t *testing.T) {
 	for i := range block {
 		block[i] = byte(i*i>>8 + i)
 	}
+
 	r.Files = []api.File{{Name: "block", Content: block}}
 	r.Limits.Output = 128 * api.MiB
 	sum := sha256.New()
 	for range blocks {
 		sum.Write(block)
 	}
+
 	want := fmt.Sprintf("%x", sum.Sum(nil))
 
 	part := r
 	part.Argv = []string{"sh", "-c", "i=0; while [ $i -lt 32 ]; do cat block; i=$((i+1)); done"}
+
 	for _, tt := range []struct {
 		limit     api.Size
 		verdict   api.Verdict
@@ -221,6 +244,7 @@ func TestGatewayLargeOutput(t *testing.T) {
 				res.StdoutTruncated, tt.want, tt.truncated)
 		}
 	}
+
 	id := s.startDetached(r)
 	got, total, n := sha256.New(), 0, 0
 	s.listen(id, "", func(e streamEvent) bool {
@@ -238,8 +262,10 @@ func TestGatewayLargeOutput(t *testing.T) {
 		case "gap":
 			t.Errorf("%s, though somebody reads", e.data)
 		}
+
 		return true
 	})
+
 	if fmt.Sprintf("%x", got.Sum(nil)) != want {
 		t.Errorf("as events: %d bytes, another content", total)
 	}
@@ -256,10 +282,12 @@ func TestGatewayCancel(t *testing.T) {
 	if st := s.waitDone(waiting); st.Result == nil || st.Result.Verdict != api.Canceled {
 		t.Errorf("one that waited: %+v", st)
 	}
+
 	s.call("DELETE", "/v1/runs/"+running, nil, 200, nil)
 	if st := s.waitDone(running); st.Result == nil || st.Result.Verdict != api.Canceled || string(st.Result.Stdout) != "on\n" {
 		t.Errorf("one under way: %+v", st)
 	}
+
 	s.call("DELETE", "/v1/runs/"+running, nil, 200, nil)
 
 	for range 20 {
@@ -273,6 +301,7 @@ func TestGatewayCancel(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 		c.Close()
 	}
+
 	var res api.Result
 	s.call("POST", "/v1/runs", sh("echo free"), 200, &res)
 	wantVerdict(t, res, api.OK)

@@ -27,16 +27,19 @@ func certificate(t *testing.T, names ...string) (cert, key string, trust *x509.C
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	form := &x509.Certificate{SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: names,
 		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
 	signed, err := x509.CreateCertificate(rand.Reader, form, form, private.Public(), private)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	secret, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	dir := t.TempDir()
 	cert, key, trust = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), x509.NewCertPool()
 	for name, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: signed}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
@@ -44,10 +47,12 @@ func certificate(t *testing.T, names ...string) (cert, key string, trust *x509.C
 			t.Fatal(err)
 		}
 	}
+
 	parsed, err := x509.ParseCertificate(signed)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	trust.AddCert(parsed)
 	return cert, key, trust
 }
@@ -60,11 +65,13 @@ func TestGatewayTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := s.Stop(time.Until(patience())); err != nil {
 			t.Errorf("%v\n%s", err, s.Log)
 		}
 	})
+
 	ask := func(c *tls.Config, url string) (int, string, error) {
 		web := &http.Client{Transport: &http.Transport{TLSClientConfig: c, DisableKeepAlives: true}}
 		res, err := web.Post(url+"/v1/runs", "application/json", strings.NewReader(`{"image":"tiny","argv":["echo","secret"]}`))
@@ -75,6 +82,7 @@ func TestGatewayTLS(t *testing.T) {
 		text, err := io.ReadAll(res.Body)
 		return res.StatusCode, string(text), err
 	}
+
 	secure := strings.Replace(s.URL, "http:", "https:", 1)
 	if status, text, err := ask(&tls.Config{RootCAs: trust}, secure); err != nil || status != 200 ||
 		!strings.Contains(text, `"stdout":"secret\n"`) {

@@ -31,15 +31,18 @@ func TestGatewayVolumes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	lines := strings.SplitAfter(string(text), "\n")
 	for i, line := range lines {
 		if strings.Contains(line, "name: bob") {
 			lines[i] = strings.Replace(line, "}", ", volumes: 50331648}", 1)
 		}
 	}
+
 	if err := os.WriteFile(file, []byte(strings.Join(lines, "")), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	s := startService(t, a, "--keys", file)
 	ann, bob := s.withKey(keys["ann"]), s.withKey(keys["bob"])
 	small := api.VolumeRequest{Size: api.VolumeSizeMin}
@@ -48,6 +51,7 @@ func TestGatewayVolumes(t *testing.T) {
 	if made.Volume == nil || made.Volume.Name != "course" || made.Volume.Size != 16*api.MiB {
 		t.Errorf("made with %+v", made.Volume)
 	}
+
 	at := "/v1/sessions/" + made.ID
 	ann.call("PUT", at+"/files/d/put?volume=true", strings.NewReader("put"), 204, nil)
 	if res := ann.exec(made.ID, "cat /workspace/d/put; echo of ann >/workspace/secret; ls"); string(res.Stdout) != "put" {
@@ -56,12 +60,14 @@ func TestGatewayVolumes(t *testing.T) {
 	if got := ann.read(at + "/files/secret?volume=true"); got != "of ann\n" {
 		t.Errorf("got %q", got)
 	}
+
 	ann.refused("GET", at+"/files/secret", nil, 404, api.CodeNotFound)
 	var list api.FileList
 	ann.call("GET", at+"/files?volume=true", nil, 200, &list)
 	if len(list.Files) != 3 {
 		t.Errorf("files %+v", list)
 	}
+
 	ann.call("DELETE", at+"/files/d/put?volume=true", nil, 204, nil)
 
 	// One writer per project, whatever the task; a volume name cannot be chosen.
@@ -70,6 +76,7 @@ func TestGatewayVolumes(t *testing.T) {
 	if res := ann.exec(reader.ID, "cat /workspace/secret"); string(res.Stdout) != "of ann\n" {
 		t.Errorf("a reader has %q", res.Stdout)
 	}
+
 	ann.refused("POST", "/v1/sessions", volumeSessionRequest("", "", api.VolumeRequest{}), 400, api.CodeBadRequest)
 	ann.refused("POST", "/v1/sessions", volumeSessionRequest("p", "", api.VolumeRequest{Name: "course"}), 400, api.CodeBadRequest)
 	ann.refused("POST", "/v1/sessions", volumeSessionRequest(strings.Repeat("p", 250), "", api.VolumeRequest{}), 400, api.CodeBadRequest)
@@ -79,16 +86,20 @@ func TestGatewayVolumes(t *testing.T) {
 	if res := bob.exec(own.ID, "ls -A /workspace"); len(res.Stdout) != 0 {
 		t.Errorf("another key's volume has %q", res.Stdout)
 	}
+
 	var page api.Page[api.Volume]
 	for _, project := range []string{"../ann/course", "/ann/course", "ann/course", "%2e%2e", "ann%2Fcourse"} {
 		bob.refused("POST", "/v1/sessions", volumeSessionRequest(project, "x", api.VolumeRequest{ReadOnly: true}), 404, api.CodeNotFound)
 	}
+
 	for _, project := range []string{"..", ".", "/"} { // which no URL could name
 		bob.refused("POST", "/v1/sessions", volumeSessionRequest(project, "x", api.VolumeRequest{ReadOnly: true}), 400, api.CodeBadRequest)
 	}
+
 	for _, path := range []string{"..%2Fann%2Fcourse", "ann%2Fcourse", "%2Fann%2Fcourse", "%2e%2e%2fann%2fcourse"} {
 		bob.refused("DELETE", "/v1/volumes/"+path, nil, 404, api.CodeNotFound)
 	}
+
 	bob.call("GET", "/v1/volumes", nil, 200, &page)
 	if len(page.Items) != 1 || page.Items[0].Name != "course" || page.Items[0].Sessions[0] != own.ID {
 		t.Errorf("bob's volumes: %+v", page.Items)
@@ -101,6 +112,7 @@ func TestGatewayVolumes(t *testing.T) {
 	if p.Code != api.CodeAboveCeiling || !strings.Contains(p.Detail, "48M") {
 		t.Errorf("refused with %+v", p)
 	}
+
 	bob.volumeSession("second", "other task", api.VolumeRequest{ReadOnly: true})
 
 	// A volume outlives its sessions, and the service.
@@ -112,6 +124,7 @@ func TestGatewayVolumes(t *testing.T) {
 	if res := ann.exec(made.ID, "cat /workspace/secret"); string(res.Stdout) != "of ann\n" {
 		t.Errorf("the next service's session has %q", res.Stdout)
 	}
+
 	ann.call("DELETE", "/v1/sessions/"+made.ID, nil, 204, nil)
 	ann.call("DELETE", "/v1/volumes/course", nil, 204, nil)
 	ann.refused("DELETE", "/v1/volumes/course", nil, 404, api.CodeNotFound)
@@ -121,6 +134,7 @@ func TestGatewayVolumes(t *testing.T) {
 	if err != nil || len(left) != 0 {
 		t.Errorf("files left: %q, %v", left, err)
 	}
+
 	a.noLoops(t)
 }
 
@@ -144,12 +158,14 @@ func TestGatewayVolumePassesToTheNextSession(t *testing.T) {
 			return err != nil
 		})
 	}
+
 	stays := s.volumeSession("p", "t", api.VolumeRequest{})
 	var p api.Problem
 	s.call("POST", "/v1/sessions", volumeSessionRequest("p", "other", api.VolumeRequest{}), 409, &p)
 	if p.Code != api.CodeConflict || p.Session != stays.ID || p.RetrySafe {
 		t.Errorf("a second writer gets %+v; want session %s", p, stays.ID)
 	}
+
 	s.call("DELETE", "/v1/volumes/p", nil, 409, &p)
 	if p.Session != stays.ID {
 		t.Errorf("the caller that removes the volume gets %+v; want session %s", p, stays.ID)

@@ -20,15 +20,18 @@ func TestRemoteSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var p *api.Problem
 	if _, err := c.CreateSession(ctx, ask); !errors.As(err, &p) || p.Code != api.CodeConflict || p.Session != made.ID {
 		t.Errorf("a second of the same task: %v", err)
 	}
+
 	content := "\x00\xff" + strings.Repeat("x", 1<<20)
 	box := c.Box(made.ID)
 	if err := box.Put(ctx, "d/a b?.sh", strings.NewReader(content), true); err != nil {
 		t.Fatal(err)
 	}
+
 	var got bytes.Buffer
 	if err := box.Get(ctx, "d/a b?.sh", &got); err != nil || got.String() != content {
 		t.Errorf("%d bytes come back, %v", got.Len(), err)
@@ -42,10 +45,12 @@ func TestRemoteSession(t *testing.T) {
 	if err := box.Put(ctx, "../x", strings.NewReader(""), false); err == nil {
 		t.Error("a name that leads out is sent")
 	}
+
 	res, err := c.Exec(ctx, made.ID, api.Exec{Argv: []string{"sh", "-c", "wc -c <'d/a b?.sh'"}})
 	if err != nil || strings.TrimSpace(string(res.Stdout)) != "1048578" {
 		t.Errorf("%q, %v", res.Stdout, err)
 	}
+
 	var out bytes.Buffer
 	res, err = c.ExecEvents(ctx, made.ID, api.Exec{Argv: []string{"sh", "-c", "echo one; sleep 0.1; echo two; exit 3"}},
 		func(e client.Event) error {
@@ -59,6 +64,7 @@ func TestRemoteSession(t *testing.T) {
 	if err != nil || res.Verdict != api.Nonzero || res.ExitCode != 3 || out.String() != "one\ntwo\n" {
 		t.Errorf("as events: %s, %q, %v", res.Verdict, &out, err)
 	}
+
 	stop := errors.New("enough")
 	if _, err := c.ExecEvents(ctx, made.ID, api.Exec{Argv: []string{"sh", "-c", "echo; sleep 60"}},
 		func(client.Event) error { return stop }); !errors.Is(err, stop) {

@@ -16,12 +16,14 @@ func codeBlock(t *testing.T, file, has string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var found []string
 	for _, b := range regexp.MustCompile("(?ms)^```[a-z]*\n(.*?)^```").FindAllStringSubmatch(string(text), -1) {
 		if strings.Contains(b[1], has) {
 			found = append(found, b[1])
 		}
 	}
+
 	if len(found) != 1 {
 		t.Fatalf("%s has %d blocks with %q", file, len(found), has)
 	}
@@ -35,6 +37,7 @@ func TestREADMEGradesOverHTTP(t *testing.T) {
 	if sent == nil {
 		t.Fatalf("no request and answer in\n%s", shown)
 	}
+
 	a := startAgent(t, sharedFlags...)
 	a.needPython(t)
 	var answer json.RawMessage

@@ -41,6 +41,7 @@ func (a *agent) guestFor(t *testing.T, mode api.Mode, wall api.Duration) *guest 
 	if wall > seconds(30) { // its cpu time adds up
 		r.Limits.CPU = wall
 	}
+
 	ctx := context.WithoutCancel(t.Context()) // the test's context ends before its cleanups do
 	go func() {                               // joined by leave
 		defer close(g.done)
@@ -51,6 +52,7 @@ func (a *agent) guestFor(t *testing.T, mode api.Mode, wall api.Duration) *guest 
 			t.Errorf("guest: verdict %s, %v", res.Verdict, err)
 		}
 	}()
+
 	t.Cleanup(g.leave)
 	return g
 }
@@ -61,6 +63,7 @@ func (g *guest) runLine(t *testing.T, line string) string {
 	if _, err := io.WriteString(g.tell, line+"\n"); err != nil {
 		t.Fatalf("%s: %v", line, err)
 	}
+
 	var out strings.Builder
 	for g.answers.Scan() {
 		if g.answers.Text() == "." {
@@ -68,6 +71,7 @@ func (g *guest) runLine(t *testing.T, line string) string {
 		}
 		out.WriteString(g.answers.Text() + "\n")
 	}
+
 	t.Fatalf("%s: the guest is gone: %v", line, g.answers.Err())
 	return ""
 }
@@ -86,6 +90,7 @@ func (g *guest) proc(t *testing.T, file string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, cmdline := range all {
 		args, err := os.ReadFile(cmdline)
 		if err != nil || !slices.Contains(strings.Split(string(args), "\x00"), g.name) {
@@ -97,6 +102,7 @@ func (g *guest) proc(t *testing.T, file string) string {
 		}
 		return string(text)
 	}
+
 	t.Fatalf("the host has no process %s", g.name)
 	return ""
 }

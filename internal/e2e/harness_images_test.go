@@ -35,15 +35,18 @@ func (s *store) load(t testing.TB, a *agent, name string) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	key := filepath.Join(a.data, name)
 	if s.have[key] {
 		return
 	}
 	defer lockStore(t, a.data, name)()
+
 	list, err := a.Images(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	at := slices.IndexFunc(list, func(i api.Image) bool { return slices.Contains(i.Names, name) })
 	stored := at >= 0
 	if stored { // it may date from before there were volumes
@@ -55,6 +58,7 @@ func (s *store) load(t testing.TB, a *agent, name string) {
 			t.Fatal(err)
 		}
 	}
+
 	if file, ok := registryImages[name]; ok {
 		if !stored {
 			a.storeRegistryImage(t, name, file)
@@ -62,10 +66,12 @@ func (s *store) load(t testing.TB, a *agent, name string) {
 		s.have[key] = true
 		return
 	}
+
 	recipe, err := build.FindRecipe(name)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if mark, current := recipeMark(t, a.data, recipe); !stored || !current {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 		defer cancel()
@@ -75,6 +81,7 @@ func (s *store) load(t testing.TB, a *agent, name string) {
 		}
 		mark()
 	}
+
 	s.have[key] = true
 }
 
@@ -100,6 +107,7 @@ func recipeMark(t testing.TB, data string, recipe build.Recipe) (mark func(), cu
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	file := filepath.Join(data, recipe.Name+".recipe")
 	saved, err := os.ReadFile(file)
 	current = err == nil && bytes.Equal(saved, text) || os.Getenv("BRIG_TEST_IMAGES") != ""
@@ -118,14 +126,17 @@ func imageArchive(ctx context.Context, t testing.TB, name string) []byte {
 	if dir == "" {
 		dir = dataDir(t)
 	}
+
 	file := filepath.Join(dir, name+".tar.zst")
 	if text, err := os.ReadFile(file); err == nil && os.Getenv("BRIG_TEST_IMAGES") != "" {
 		return text
 	}
+
 	recipe, err := build.FindRecipe(name)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var tarball bytes.Buffer
 	if err := build.Image(ctx, recipe, &tarball, build.Options{Cache: "/var/cache/brig"}); err != nil {
 		t.Fatalf("build image %s: %v", name, err)

@@ -141,6 +141,7 @@ func launchUnder(t testing.TB, dir, data string, wrapper []string, prepare func(
 	if prepare != nil {
 		wrapper = append([]string{"sh", "-c", `read _ && exec "$@"`, "sh"}, wrapper...)
 	}
+
 	argv := slices.Concat(wrapper, []string{binary(t, "brigd")}, args)
 	a.cmd = exec.Command(argv[0], argv[1:]...)
 	gate, err := a.cmd.StdinPipe()
@@ -148,6 +149,7 @@ func launchUnder(t testing.TB, dir, data string, wrapper []string, prepare func(
 		t.Fatal(err)
 	}
 	defer gate.Close()
+
 	a.cmd.Stderr = a.log
 	if err := a.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -156,6 +158,7 @@ func launchUnder(t testing.TB, dir, data string, wrapper []string, prepare func(
 		prepare(a.cmd.Process.Pid)
 		fmt.Fprintln(gate)
 	}
+
 	go func() { a.err = a.cmd.Wait(); close(a.done) }()
 	ready := false
 	defer func() {
@@ -163,6 +166,7 @@ func launchUnder(t testing.TB, dir, data string, wrapper []string, prepare func(
 			a.stop()
 		}
 	}()
+
 	for deadline := patience(); ; time.Sleep(5 * time.Millisecond) {
 		if _, err := a.Health(t.Context()); err == nil {
 			break
@@ -176,6 +180,7 @@ func launchUnder(t testing.TB, dir, data string, wrapper []string, prepare func(
 			t.Fatalf("brigd does not answer\n%s", a.log)
 		}
 	}
+
 	images.ensure(t, a)
 	ready = true
 	return a
@@ -190,9 +195,11 @@ func (a *agent) stop() {
 		return
 	default:
 	}
+
 	if err := a.cmd.Process.Signal(unix.SIGTERM); err != nil {
 		a.t.Errorf("stop brigd: %v", err)
 	}
+
 	select {
 	case <-a.done:
 	case <-time.After(30 * time.Second):
@@ -200,6 +207,7 @@ func (a *agent) stop() {
 		<-a.done
 		a.t.Errorf("brigd did not stop within 30 s")
 	}
+
 	if a.err != nil {
 		a.t.Errorf("brigd: %v", a.err)
 	}

@@ -34,6 +34,7 @@ func (a *agent) startHeldRun(t testing.TB, r api.Run) *heldRun {
 		}
 		s.done <- res
 	}()
+
 	select {
 	case <-s.said.came:
 	case res := <-s.done:
@@ -41,6 +42,7 @@ func (a *agent) startHeldRun(t testing.TB, r api.Run) *heldRun {
 	case <-time.After(time.Until(patience())):
 		t.Fatalf("the run says nothing\n%s", a.log)
 	}
+
 	s.pid = findProcess(t, r.Argv[0])
 	return s
 }

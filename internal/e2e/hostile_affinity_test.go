@@ -18,6 +18,7 @@ func TestHostileAffinityStaysInTheRunsProcessors(t *testing.T) {
 	if runtime.NumCPU() < 2 {
 		t.Skip("one processor cannot be divided") // the test cannot run here
 	}
+
 	a := startAgent(t, "--slots", "1")
 	bind := compileC(t, "bind", `
 #define _GNU_SOURCE
@@ -36,6 +37,7 @@ int main(int argc, char **argv) {
 		if (fork() == 0) for (;;) ;
 	for (; argc > 2;) ;
 }`)
+
 	bound := func(mask string, l api.Limits, spinners ...string) api.Result {
 		r := program(bind, append([]string{mask}, spinners...)...)
 		r.Profile, r.Limits = "managed", l
@@ -67,6 +69,7 @@ func TestHostileBarriersAreTheRunsOwn(t *testing.T) {
 	if runtime.NumCPU() < 2 {
 		t.Skip("one processor cannot be divided") // the test cannot run here
 	}
+
 	a := startAgent(t, "--slots", "1")
 	storm := stormProgram(t, "storm")
 	interrupts := func(l api.Limits) int64 {
@@ -83,6 +86,7 @@ func TestHostileBarriersAreTheRunsOwn(t *testing.T) {
 		alone = interrupts(api.Limits{Cpuset: "0", CPUs: 1, CPU: seconds(0.5)})
 		both = interrupts(api.Limits{Cpuset: "0-1", CPUs: 2, CPU: seconds(0.5)})
 	}
+
 	t.Logf("function call interrupts of processor 1: %d next to a run on processor 0, %d of a run on both", alone, both)
 	if both < 10*alone+50 {
 		t.Errorf("barriers of a run on processor 0 made %d interrupts of processor 1, next to %d of a run on both", alone, both)
@@ -97,6 +101,7 @@ func callInterrupts(t *testing.T, processor int) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for line := range strings.Lines(string(text)) {
 		if f := strings.Fields(line); len(f) > processor+1 && f[0] == "CAL:" {
 			n, err := strconv.ParseInt(f[processor+1], 10, 64)
@@ -106,6 +111,7 @@ func callInterrupts(t *testing.T, processor int) int64 {
 			return n
 		}
 	}
+
 	t.Skip("this machine's /proc/interrupts has no line CAL") // another architecture
 	return 0
 }

@@ -36,6 +36,7 @@ func TestHostileAgentOutlivesItsRuns(t *testing.T) {
 			t.Error(err)
 		}
 	}, "--slots", "4", "--memory", "4G")
+
 	t.Cleanup(a.stop)
 	agent := a.cmd.Process.Pid
 	lower := compileC(t, fmt.Sprintf("lower-%d", os.Getpid()), `#include <fcntl.h>
@@ -55,6 +56,7 @@ int main(void) { for (int i = 0; i < 2; i++) { int f = open("/proc/self/oom_scor
 			}
 		}
 	})
+
 	var short atomic.Int64
 	var wg sync.WaitGroup
 	hog := compileC(t, "hog", `#include <string.h>
@@ -79,10 +81,12 @@ int main(void) { size_t n = 100 << 20; char *p = malloc(n); memset(p, 1, n); ret
 			}
 		})
 	}
+
 	wg.Wait()
 	if short.Load() == 0 {
 		t.Error("no run was ended for want of memory above it: there was no shortage")
 	}
+
 	wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
 }
 
@@ -141,15 +145,18 @@ func TestHostileBusyMountDelaysNothing(t *testing.T) {
 				f.Close()
 			}
 		}()
+
 		inside := strings.TrimPrefix(filepath.Dir(held[0].Name()), fmt.Sprintf("/proc/%d/root", a.cmd.Process.Pid))
 		out, err := exec.Command(nsenter, "--mount", "--target", strconv.Itoa(a.cmd.Process.Pid), "umount", inside).CombinedOutput()
 		if err == nil || !strings.Contains(string(out), "busy") {
 			t.Errorf("umount of what is held: %v, %s; the test proves nothing", err, out)
 		}
+
 		for range 3 {
 			r.Mode = api.Fresh // needs a new cell each time
 			wantVerdict(t, a.run(t, r), api.OK)
 		}
+
 		if strings.Contains(a.log.String(), "not completely destroyed") {
 			t.Errorf("a cell is left:\n%s", a.log)
 		}
@@ -167,6 +174,7 @@ func TestHostileMoveOfTheAgentIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	elsewhere := memoryGroup(t, 1<<30)
 	home := elsewhere.home(string(table))
 	join(t, elsewhere, pid)
@@ -175,6 +183,7 @@ func TestHostileMoveOfTheAgentIsReported(t *testing.T) {
 			join(t, home, pid)
 		}
 	}()
+
 	over := sh("head -c 50000000 /dev/zero | tail -c 40000000 >/dev/null")
 	over.Limits.Memory = 16 * api.MiB
 	wantVerdict(t, a.run(t, over), api.MemoryLimit)
@@ -185,6 +194,7 @@ func TestHostileMoveOfTheAgentIsReported(t *testing.T) {
 			t.Errorf("message %q says neither what happened nor what to do", e.Message)
 		}
 	}
+
 	wantVerdict(t, a.run(t, over), api.MemoryLimit)
 	join(t, home, pid)
 	wantVerdict(t, a.run(t, fresh), api.OK)
@@ -211,6 +221,7 @@ func TestHostileManyStartsAtOnce(t *testing.T) {
 			}
 		}
 	}()
+
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() {
@@ -222,17 +233,21 @@ func TestHostileManyStartsAtOnce(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
 	close(stop)
 	most := <-watched
+
 	// A build may briefly have two copies, when one forks the other.
 	if bound := 3 * 2 * runtime.NumCPU(); most == 0 || most > bound {
 		t.Errorf("%d copies of the runtime at once; want some, and at most %d", most, bound)
 	}
+
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", agent))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for line := range strings.Lines(string(status)) {
 		if f := strings.Fields(line); f[0] == "VmHWM:" {
 			if kib, err := strconv.Atoi(f[1]); err != nil || kib > 128<<10 {
@@ -240,6 +255,7 @@ func TestHostileManyStartsAtOnce(t *testing.T) {
 			}
 		}
 	}
+
 	if h, err := a.Health(t.Context()); err != nil || h.Leased != 0 || h.Memory != 0 {
 		t.Errorf("after all runs: %+v, %v", h, err)
 	}

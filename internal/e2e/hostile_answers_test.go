@@ -19,10 +19,12 @@ func TestHostileExpectedOutputIsAbsent(t *testing.T) {
 		{ID: "2", Stdin: []byte("MARKER-input-2\n"), Expected: expected("MARKER-input-2")},
 		{ID: "3", Stdin: []byte("three\n"), Expected: expected("MARKER-answer-3")},
 	}
+
 	res := a.run(t, r)
 	if res.Compile == nil || bytes.Contains(res.Compile.Stderr, []byte("MARKER")) || len(res.Tests) != 3 {
 		t.Fatalf("%s, the compile stage sees %+v", res.Verdict, res.Compile)
 	}
+
 	for i, one := range res.Tests {
 		want, answer := "", api.WrongAnswer
 		if i == 1 {

@@ -28,6 +28,7 @@ func TestHostileCapabilities(t *testing.T) {
 		"PERFMON": {"EACCES", "EPERM", "ENOSYS"}, "SYS_MODULE": {"EPERM", "ENOSYS"}, "SYS_PACCT": {"EPERM", "ENOSYS"}, "BPF": {"EPERM", "ENOSYS"},
 		"AUDIT_READ": {"EPERM", "EPROTONOSUPPORT"}, "LINUX_IMMUTABLE": {"EPERM", "ENOTTY"}, "*": {"EPERM"},
 	}
+
 	without := []string{"ENOSYS", "EPROTONOSUPPORT", "ENOTTY"} // answers of a kernel built without the feature
 	for _, group := range []struct {
 		name    string
@@ -45,6 +46,7 @@ func TestHostileCapabilities(t *testing.T) {
 				if len(got) != group.lines {
 					t.Errorf("%d attempts; want %d", len(got), group.lines)
 				}
+
 				for _, x := range got {
 					if x.Call == "SYS_RESOURCE" && !hasCapability(t, unix.CAP_SYS_RESOURCE) {
 						t.Logf("this machine's root has not got %s itself", x.Call)
@@ -55,6 +57,7 @@ func TestHostileCapabilities(t *testing.T) {
 					}
 				}
 			})
+
 			both(t, func(t *testing.T, mode api.Mode) {
 				r := program(probe, group.args...)
 				r.ProfileMode, r.Mode, r.Limits = api.Log, mode, hostileLimits()
@@ -97,8 +100,10 @@ func asRoot(t *testing.T, probe api.File, args ...string) []corpus.Attempt {
 	if err := os.WriteFile(bin, probe.Content, 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, cancel := context.WithDeadline(t.Context(), patience())
 	defer cancel()
+
 	cmd := exec.CommandContext(ctx, bin, args...)
 	cmd.Dir, cmd.Env = dir, []string{}
 	cmd.SysProcAttr = &syscall.SysProcAttr{

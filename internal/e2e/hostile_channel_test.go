@@ -31,15 +31,18 @@ func TestHostileChannelsOfAnImage(t *testing.T) {
 			if said.failed() && said.refused == "" {
 				c, said = c.calibrate(t, a, tree, kind)
 			}
+
 			t.Logf("%s, profile %s %s: %d of %d bits wrong", kind.Mode, kind.Profile, kind.ProfileMode, said.wrong, said.bits)
 			if said.failed() {
 				t.Errorf("%d of %d bits wrong %s: the test proves nothing", said.wrong, said.bits, said.refused)
 			}
+
 			kind.Mode = api.Fresh
 			c, fresh := c.calibrate(t, a, tree, kind)
 			if fresh.failed() {
 				t.Errorf("fresh: %d of %d bits wrong %s: docs/reports/channels.md says that they get across", fresh.wrong, fresh.bits, fresh.refused)
 			}
+
 			kind.Mode = api.Exclusive
 			for range 3 {
 				h := c.send(t, a, tree, kind)
@@ -75,6 +78,7 @@ func TestHostileLocksOfDevices(t *testing.T) {
 		t.Errorf("profile %s %s: %d of %d bits wrong %s; want as many as chance has", kind.Profile, kind.ProfileMode, said.wrong,
 			said.bits, said.refused)
 	}
+
 	two := compileC(t, "two", `#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -82,6 +86,7 @@ func TestHostileLocksOfDevices(t *testing.T) {
 #include <sys/file.h>
 int main(void) { int a = open("/dev/null", O_RDONLY), b = open("/dev/null", O_RDONLY);
   if (flock(a, LOCK_EX | LOCK_NB)) puts("first"); if (flock(b, LOCK_EX | LOCK_NB)) puts(strerrorname_np(errno)); return 0; }`)
+
 	kind.Image, kind.Files, kind.Argv = "cold", []api.File{two}, []string{"./two"}
 	if res := a.run(t, kind); strings.TrimSpace(string(res.Stdout)) != "EWOULDBLOCK" && strings.TrimSpace(string(res.Stdout)) != "EAGAIN" {
 		t.Errorf("two of one run: %q; want EAGAIN: the test proves nothing", res.Stdout)
@@ -113,6 +118,7 @@ func testsTellEachOther(t *testing.T, a *agent, c channel) {
 		if c.frame > 0 {
 			start = strconv.FormatInt(time.Now().Add(slow(cmp.Or(c.lead, defaultLead))).UnixNano(), 10)
 		}
+
 		r := api.Run{
 			Image: "cold", Files: []api.File{probe}, Argv: []string{"./channel", c.name}, Mode: mode, Limits: hostileLimits(),
 			Tests: []api.Test{
@@ -120,18 +126,21 @@ func testsTellEachOther(t *testing.T, a *agent, c channel) {
 				{ID: "2", Args: []string{"read", salt, start, frame, strconv.Itoa(len(message))}},
 			},
 		}
+
 		r.Limits.Wall = slowly(20)
 		res := a.run(t, r)
 		read := strings.TrimSpace(string(res.Tests[1].Result.Stdout))
 		if len(read) != len(message) {
 			t.Fatalf("%s: %s: the reader says %q", mode, res.Verdict, read)
 		}
+
 		wrong := 0
 		for i := range message {
 			if read[i] != message[i] {
 				wrong++
 			}
 		}
+
 		return wrong
 	}
 
@@ -144,9 +153,11 @@ func testsTellEachOther(t *testing.T, a *agent, c channel) {
 		}
 		c = c.slower()
 	}
+
 	if least > len(message)/4 {
 		t.Errorf("strict: %d of %d bits wrong: the test proves nothing", least, len(message))
 	}
+
 	for range 3 {
 		if n := wrongBits(api.Exclusive, c); n < len(message)/4 {
 			t.Errorf("exclusive: %d of %d bits wrong; want as many as chance has", n, len(message))

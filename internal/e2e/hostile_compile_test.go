@@ -41,9 +41,11 @@ func TestHostileCompileTimeCode(t *testing.T) {
 				t.Errorf("the compile stage reads %q", secret)
 			}
 		}
+
 		if !strings.Contains(said, "uid=1000") || !strings.Contains(said, "STAGE=compile") {
 			t.Errorf("the script did not get so far: %.1000q", said)
 		}
+
 		c.untouched(t)
 		stored.unchanged(t)
 	}
@@ -59,6 +61,7 @@ int main(void) { for (int i = 0; i < 3; i++) if (!fork()) { setsid(); if (!fork(
 	r := compiledRun(uncached(t,
 		"./"+name+" >/dev/null 2>&1 </dev/null\nexport LEFT=yes; for d in . /tmp /dev/shm; do echo answer >$d/RESIDUE; ln -s /etc/passwd $d/alink; done; mkfifo pipe\n"+printSurroundings))
 	r.Files = []api.File{survivor}
+
 	for _, mode := range []api.Mode{api.Strict, api.Fresh, api.Strict} {
 		r.Mode, r.Source = mode, append(slices.Clone(r.Source), '#')
 		res := a.run(t, r)
@@ -69,6 +72,7 @@ int main(void) { for (int i = 0; i < 3; i++) if (!fork()) { setsid(); if (!fork(
 				t.Errorf("%s: the run finds %q of the compile stage: %q", mode, bad, said)
 			}
 		}
+
 		if !strings.Contains(said, "main") || !strings.Contains(said, "lib") || !strings.Contains(said, "leftover \n") {
 			t.Errorf("%s: the run says %q", mode, said)
 		}
@@ -109,6 +113,7 @@ func TestHostileArtifacts(t *testing.T) {
 					return // it was a regular file at that moment
 				}
 			}
+
 			wantVerdict(t, res, api.CompileError)
 			if res.Stage != api.StageCompile || len(res.Skipped) == 0 && len(res.LimitsHit) == 0 && res.ExitCode == 0 || len(res.Files) != 0 {
 				t.Errorf("stage %s, skipped %v, limits %v, %d files", res.Stage, res.Skipped, res.LimitsHit, len(res.Files))
@@ -116,6 +121,7 @@ func TestHostileArtifacts(t *testing.T) {
 			if took := time.Since(began); took > slow(20*time.Second) {
 				t.Errorf("it took %s", took)
 			}
+
 			wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
 		})
 	}
@@ -132,6 +138,7 @@ func TestHostileCompileWidthAndWaiting(t *testing.T) {
 	if n := res.Usage.ForksRefused.Value; n == nil || *n == 0 {
 		t.Errorf("no fork was refused: %+v", res.Usage.ForksRefused)
 	}
+
 	wait := compiledRun(uncached(t, "wget -T 60 -O main http://10.1.2.3/package; wget -T 60 -O main http://registry.example/package; exit 1"))
 	res = a.run(t, wait)
 	wantVerdict(t, res, api.CompileError)
@@ -162,6 +169,7 @@ func TestHostileCompilerOptions(t *testing.T) {
 		"-langversion:9/x", "-debug:/x",
 		"-tags=a,", "-tags=a b", "-tags=a -toolexec=x", "-tags", "-ldflags=-X=a", "-overlay=/x", "-modfile=/x", "-gcflags=-x", "--outDir=/",
 		"--project", "--transpile-only=x", "-Xlint:x", "-ea:x", "-J-ea"}
+
 	offered := 0
 	for _, l := range builtinLanguages(t) {
 		for _, f := range hostile {
@@ -169,6 +177,7 @@ func TestHostileCompilerOptions(t *testing.T) {
 				t.Errorf("%s offers %q", l.Name, f)
 			}
 		}
+
 		for _, f := range l.Flags {
 			offered++
 			path := slices.ContainsFunc([]string{"-B", "-I", "-L", "-J", "-o", "-l"},
@@ -181,15 +190,18 @@ func TestHostileCompilerOptions(t *testing.T) {
 			}
 		}
 	}
+
 	if offered < 3 {
 		t.Errorf("%d flags are offered: nothing was looked at", offered)
 	}
+
 	a := startCompiler(t, "--slots", "1")
 	for _, f := range hostile {
 		r := compiledRun(uncached(t, compilerScript))
 		r.Flags = []string{"-a", f}
 		a.refused(t, r, api.CodeBadRequest)
 	}
+
 	for _, name := range []string{"-fplugin=x.made", "@rsp.made", "-o.made"} { // file names are no options either
 		r := compiledRun(uncached(t, compilerScript))
 		r.Files = []api.File{{Name: name}}
@@ -213,6 +225,7 @@ cat lib/part; ls -d "$1" "$1"/* 2>&1 | grep -v "No such"; echo evil >lib/part; e
 END
 chmod +x main`))
 	}
+
 	cache := filepath.Join(a.data, "artifacts")
 	one, two := source("one"), source("two")
 	one.Argv, two.Argv = []string{cache}, []string{cache}
@@ -225,6 +238,7 @@ chmod +x main`))
 		}
 		return filepath.Join(cache, res.Compile.Key)
 	}
+
 	first, second := entry(one, "one", false), entry(two, "two", false)
 	entry(one, "one", true) // unchanged, although the run has changed its copy
 	for _, path := range []string{cache, first} {
@@ -232,14 +246,17 @@ chmod +x main`))
 			t.Errorf("%s: %v, %v; want it to be root's alone", path, info.Mode(), err)
 		}
 	}
+
 	good, err := os.ReadFile(first)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	other, err := os.ReadFile(second)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	flipped := bytes.Clone(good)
 	flipped[len(flipped)-3] ^= 1
 	for name, damaged := range map[string][]byte{"a bit": flipped, "its end": good[:len(good)-5], "all of it": nil,

@@ -41,6 +41,7 @@ func TestHostileCompilers(t *testing.T) {
 		if len(mine) == 0 || !chosen(l.Name, false) {
 			continue
 		}
+
 		looked += len(mine)
 		images.load(t, b.agent, l.Image)
 		t.Run(l.Name, func(t *testing.T) {
@@ -48,9 +49,11 @@ func TestHostileCompilers(t *testing.T) {
 				b.test(t, x.id+" "+x.name, func(t *testing.T) { b.runTrap(t, c, x) })
 			}
 		})
+
 		hello, _ := languageRun(t, l, "hello")
 		prints("hello, world\n")(t, l, b.run(t, hello))
 	}
+
 	c.untouched(t)
 	if looked == 0 && os.Getenv("BRIG_TEST_LANGUAGES") == "" {
 		t.Error("no source was compiled")
@@ -65,16 +68,19 @@ func (b bench) runTrap(t *testing.T, c canaries, x trap) {
 		Limits:        api.Limits{CPU: slowly(5), Wall: slowly(60)},
 		CompileLimits: api.Limits{CPU: slowly(10), Wall: slowly(60), Memory: 512 * api.MiB},
 	}
+
 	for _, f := range x.files {
 		f.Content = []byte(c.Expand([]string{string(f.Content)})[0])
 		r.Files = append(r.Files, f)
 	}
+
 	r.Files = append(r.Files, api.File{Name: "once", Content: fmt.Append(nil, time.Now().UnixNano())}) // makes it unknown to the cache
 	res := b.run(t, r)
 	want := x.want
 	if want == nil {
 		want = []api.Verdict{api.CompileError}
 	}
+
 	said := slices.Concat(res.Stdout, res.Stderr)
 	if res.Compile != nil {
 		said = slices.Concat(said, res.Compile.Stdout, res.Compile.Stderr)
@@ -82,6 +88,7 @@ func (b bench) runTrap(t *testing.T, c canaries, x trap) {
 	if !slices.Contains(want, res.Verdict) {
 		t.Errorf("verdict %s, limits %v; want one of %v: %.500q", res.Verdict, res.LimitsHit, want, said)
 	}
+
 	secrets := append(c.Secrets(), c.Dir[strings.LastIndexByte(c.Dir, '/'):]+"/sock", b.data, b.dir, "MARK-of-the-input",
 		"hostile-canary-process")
 	for _, secret := range secrets {
@@ -89,6 +96,7 @@ func (b bench) runTrap(t *testing.T, c canaries, x trap) {
 			t.Errorf("it shows %q: %.2000q", secret, said)
 		}
 	}
+
 	if !bytes.Contains(said, []byte(x.says)) {
 		t.Errorf("the compiler does not say %q: it did not get so far: %.1000q", x.says, said)
 	}
@@ -100,6 +108,7 @@ func TestHostileSourceNames(t *testing.T) {
 	if !chosen("c", false) {
 		return // a machine without compilers
 	}
+
 	images.load(t, a, "cpp")
 	names := []string{"-o.c", "-fplugin=x.c", "@rsp.c", "a b.c", "#x.c", "ü.c", "$(id).c", "`id`.c", "a;id;.c", "'.c", `".c`, "-.c",
 		"dir/-x.c", "%s.c", "*.c"}
@@ -109,10 +118,12 @@ func TestHostileSourceNames(t *testing.T) {
 		program += fmt.Sprintf("int f%d(void);\n", i)
 		r.Files = append(r.Files, api.File{Name: name, Content: fmt.Appendf(nil, "int f%d(void) { return %d; }\n", i, i)})
 	}
+
 	program += "int main(void) { int n = 0;\n"
 	for i := range names {
 		program += fmt.Sprintf("n += f%d();\n", i)
 	}
+
 	r.Source = api.Bytes(program + `printf("%d\n", n); }` + fmt.Sprintf(" // %d", time.Now().UnixNano()))
 	for _, name := range []string{"main.c", "-o.C.c", "@main.c", "a b.c.c"} {
 		r.SourceName = name
@@ -131,6 +142,7 @@ func TestHostileSuppliedClasses(t *testing.T) {
 	if !chosen("java", false) {
 		return // a machine without compilers
 	}
+
 	images.load(t, a, "java")
 	stage := api.Limits{Wall: slowly(60), CPU: slowly(60)}
 	evil := `import java.util.*; import javax.annotation.processing.*; import javax.lang.model.element.*;
@@ -140,6 +152,7 @@ public class Evil extends AbstractProcessor {
   public boolean process(Set<? extends TypeElement> s, RoundEnvironment e) { return false; }
   public static void main(String[] a) { System.out.println("EVIL runs"); }
 }`
+
 	res := a.run(t, api.Run{Language: "java", Limits: stage, CompileLimits: stage,
 		Files: []api.File{{Name: "Evil.java", Content: []byte(evil)}},
 		Source: api.Bytes(`public class Main { public static void main(String[] a) throws Exception {
@@ -149,11 +162,13 @@ public class Evil extends AbstractProcessor {
 	if err != nil || !bytes.HasPrefix(class, []byte("\xca\xfe\xba\xbe")) {
 		t.Fatalf("no class: %v", err)
 	}
+
 	brought := []api.File{
 		{Name: "Evil.class", Content: class},
 		{Name: "META-INF/services/javax.annotation.processing.Processor", Content: []byte("Evil\n")},
 		{Name: ".main", Content: []byte("Evil\n")},
 	}
+
 	for want, source := range map[string]string{
 		"hello\n": `@Deprecated public class Main { public static void main(String[] a) { System.out.println("hello"); } }`,
 		"":        `public class Main { public static void main(String[] a) { Evil.main(a); } }`,
@@ -167,6 +182,7 @@ public class Evil extends AbstractProcessor {
 			t.Errorf("verdict %s: %.1000q; want %q of the program", res.Verdict, said, want)
 		}
 	}
+
 	for _, name := range []string{"classes/Evil.class", "classes/.main", "classes"} {
 		a.refused(t, api.Run{Language: "java", Source: api.Bytes("class Main {}"),
 			Files: []api.File{{Name: name, Content: class}}}, api.CodeBadRequest)

@@ -44,22 +44,27 @@ func (e expectation) withLayerOff(t *testing.T, a *agent, c canaries) {
 	if off.Log {
 		r.ProfileMode = api.Log
 	}
+
 	res := a.run(t, r)
 	if len(off.Verdicts) > 0 && !slices.Contains(off.Verdicts, res.Verdict) {
 		t.Errorf("with the layer off: verdict %s; want %v", res.Verdict, off.Verdicts)
 	}
+
 	got := map[string]string{}
 	for _, x := range attempts(t, res.Stdout) {
 		got[x.Call] = x.Errno
 	}
+
 	for call, want := range off.Errno {
 		if !slices.Contains(want, got[call]) {
 			t.Errorf("with the layer off, %s: %q; want %v", call, got[call], want)
 		}
 	}
+
 	if used := res.Usage.Memory.Value; off.MemoryOver > 0 && (used == nil || *used <= int64(off.MemoryOver)) {
 		t.Errorf("with the layer off: memory %+v; want more than %s", res.Usage.Memory, off.MemoryOver)
 	}
+
 	e.checkReached(t, res.Stdout)
 	e.checkOutput(t, slices.Concat(res.Stdout, []byte("\n"), res.Stderr))
 }
@@ -71,11 +76,13 @@ func (e expectation) checkReached(t *testing.T, out []byte) {
 	for _, a := range attempts(t, out) {
 		got[a.Call] = a.Errno
 	}
+
 	for _, call := range e.Control.Reached {
 		if got[call] != "0" {
 			t.Errorf("in the control, %s gives %q: the probe proves nothing\n%.2000s", call, got[call], out)
 		}
 	}
+
 	for _, call := range e.Control.Differs {
 		if held, _ := e.Wanted(call); got[call] == "" || slices.Contains(held, got[call]) {
 			t.Errorf("in the control, %s gives %q as in the cage: the probe proves nothing", call, got[call])
@@ -106,6 +113,7 @@ func (e expectation) jailed(t *testing.T, probe api.File) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	residue := buildProbe(t, "residue")
 	for name, content := range map[string][]byte{"busybox": sh, "box/" + probe.Name: probe.Content, "box/residue": residue.Content,
 		"etc/passwd": nil, "dev/null": nil} {
@@ -117,11 +125,13 @@ func (e expectation) jailed(t *testing.T, probe api.File) []byte {
 			t.Fatal(err)
 		}
 	}
+
 	for _, d := range []string{"proc", "tmp", "dev/shm", "dev/mqueue"} {
 		if err := os.MkdirAll(filepath.Join(root, d), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	err = filepath.WalkDir(root, func(p string, _ os.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -131,10 +141,12 @@ func (e expectation) jailed(t *testing.T, probe api.File) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	script := "/busybox mount -t proc proc /proc || exit 9; cd /box; PROBE=./" + probe.Name + "\n" + e.Control.Script +
 		"\nfor p in /proc/[0-9]*; do read -r name < $p/comm && echo \"alive $name\"; done 2>&1\n"
 	ctx, cancel := context.WithDeadline(t.Context(), patience())
 	defer cancel()
+
 	cmd := exec.CommandContext(ctx, "/busybox", "sh", "-c", script)
 	cmd.Dir, cmd.Env = "/", []string{"PATH=/"}
 	cmd.WaitDelay = time.Second
@@ -146,9 +158,11 @@ func (e expectation) jailed(t *testing.T, probe api.File) []byte {
 		Cloneflags:   unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWNET,
 		Unshareflags: unix.CLONE_NEWNS, UidMappings: ids, GidMappings: ids, GidMappingsEnableSetgroups: true,
 	}
+
 	if err := cmd.Run(); err != nil && ctx.Err() != nil {
 		t.Fatalf("jail: %v\n%s", err, &out)
 	}
+
 	e.checkReached(t, out.Bytes())
 	e.checkOutput(t, out.Bytes())
 	return out.Bytes()

@@ -33,6 +33,7 @@ int main(void) {
 	printf("flags %x\n", fcntl(plain, F_GETFL) & (O_DIRECT | O_NONBLOCK));
 	return 0;
 }`)
+
 	for _, tier := range []string{"strict", "default", "managed", "compile"} {
 		r := program(prog)
 		r.Profile = tier
@@ -42,15 +43,18 @@ int main(void) {
 			t.Errorf("%s: %q; want %q", tier, res.Stdout, want)
 		}
 	}
+
 	// The control: the file system of the images supports it.
 	file := filepath.Join(dataDir(t), "direct")
 	if err := os.WriteFile(file, make([]byte, 4096), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { os.Remove(file) })
 	fd, err := unix.Open(file, unix.O_RDONLY|unix.O_DIRECT|unix.O_CLOEXEC, 0)
 	if err != nil {
 		t.Fatalf("outside: %v; the test proves nothing", err)
 	}
+
 	unix.Close(fd)
 }

@@ -71,6 +71,7 @@ func TestHostileStdinKeepsItsOwner(t *testing.T) {
 	if err := unix.Mknod(zero.path, unix.S_IFCHR|0o600, int(unix.Mkdev(1, 5))); err != nil {
 		t.Fatal(err)
 	}
+
 	zero = zero.note(t)
 	brig := binary(t, "brig")
 	private := `set -e; mount -t tmpfs none /run; mount -t tmpfs none /var/lib; mkdir /var/lib/brig; mount --bind "$0" /var/lib/brig; exec "$@"`
@@ -87,10 +88,12 @@ func TestHostileStdinKeepsItsOwner(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			cmd.Stdin, cmd.Env = in, append(os.Environ(), "BRIG_SOCKET="+a.socket)
 			if under != nil {
 				cmd.Env = append(os.Environ(), "BRIG_SOCKET=")
 			}
+
 			out, err := cmd.CombinedOutput()
 			if err := errors.Join(err, in.Close()); err != nil || string(out) != "6\npipe\n" {
 				t.Errorf("%s, stdin from %s: %v, %q", name, from.path, err, out)
@@ -99,6 +102,7 @@ func TestHostileStdinKeepsItsOwner(t *testing.T) {
 				t.Errorf("%s has changed %s", name, from.path)
 			}
 		}
+
 		fd, err := unix.Open(from.path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -124,6 +128,7 @@ func TestHostileOutputsTouchNothing(t *testing.T) {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	inside := newBystander(t, folder, "inside")
 	fine := func() {
 		t.Helper()
@@ -136,6 +141,7 @@ func TestHostileOutputsTouchNothing(t *testing.T) {
 			t.Errorf("in %s: %v, %v", folder, left, err)
 		}
 	}
+
 	links := fmt.Sprintf("ln -s %[1]s out; ln -s %[2]s dir; ln -s / root; mkdir -p d/e; ln -s %[1]s d/e/l; ln -s . self; ", file.path, folder)
 	brig := func(out string, args ...string) (string, error) {
 		cmd := exec.CommandContext(t.Context(), binary(t, "brig"), append([]string{"run", "--out", out}, args...)...)
@@ -149,19 +155,23 @@ func TestHostileOutputsTouchNothing(t *testing.T) {
 	if err != nil || !strings.Contains(said, "symbolic link") {
 		t.Errorf("brig run: %v, %q; want the links named", err, said)
 	}
+
 	var got []string
 	err = filepath.WalkDir(out, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
+
 		var st unix.Stat_t
 		if err := unix.Lstat(path, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink != 1 {
 			t.Errorf("%s: mode %o, %d links, %v; want a regular file of its own", path, st.Mode, st.Nlink, err)
 		}
+
 		text, err := os.ReadFile(path)
 		if bytes.Contains(text, []byte(corpus.Secret)) {
 			t.Errorf("%s holds the host's canary", path)
 		}
+
 		rel, _ := filepath.Rel(out, path)
 		got = append(got, rel)
 		return err
@@ -169,6 +179,7 @@ func TestHostileOutputsTouchNothing(t *testing.T) {
 	if want := []string{"closed", "d/second", "fine"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("came back: %q, %v; want %q", got, err, want)
 	}
+
 	fine()
 
 	// Again, to a directory in which somebody has placed links.
@@ -177,6 +188,7 @@ func TestHostileOutputsTouchNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	if said, err := brig(out, "--force", "--rootfs", "tiny", "--", "sh", "-c", "echo new > fine"); err != nil {
 		t.Errorf("over a link: %v, %q", err, said)
 	}
@@ -186,6 +198,7 @@ func TestHostileOutputsTouchNothing(t *testing.T) {
 	if said, err := brig(out, "--force", "--rootfs", "tiny", "--", "sh", "-c", "mkdir d; echo new > d/new; echo new > d/inside"); err == nil {
 		t.Errorf("through a link for a directory: it went well, %q", said)
 	}
+
 	fine()
 
 	link := filepath.Join(dir, "link")
@@ -216,23 +229,28 @@ func TestHostileInputsOverLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	name := fmt.Sprintf("links-%d", os.Getpid())
 	img, err := a.Import(t.Context(), &image, name, "")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := a.RemoveImage(context.Background(), name); err != nil {
 			t.Errorf("remove image: %v", err)
 		}
 	})
+
 	root := filepath.Join(dataDir(t), "images", "images", strings.TrimPrefix(img.Digest, "sha256:"), "root")
 	if to, err := os.Readlink(filepath.Join(root, "box/in.txt")); err != nil || to != "/target" {
 		t.Fatalf("the image's link leads to %q, %v: the test proves nothing", to, err)
 	}
+
 	show := compileC(t, "show", `#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -242,6 +260,7 @@ int main(int c, char **v) { struct stat s;
   unlink("in.txt"); symlink("/tmp/t", "in.txt"); unlink("d/in.txt"); rmdir("d"); symlink("/tmp", "d");
   FILE *f = fopen("in.txt", "w"); if (!f) return 2; fputs("through", f); fclose(f);
   return lstat("/tmp/t", &s) || s.st_size != 7; }`)
+
 	both(t, func(t *testing.T, mode api.Mode) {
 		for range 3 {
 			r := program(show, "in.txt", "d", "d/in.txt", "/target")

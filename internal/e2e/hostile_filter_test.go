@@ -41,14 +41,17 @@ func TestHostileLoadedFilter(t *testing.T) {
 						before.Profile, before.ProfileMode, before.Limits = tier, enforced, hostileLimits()
 						a.run(t, before)
 					}
+
 					got, cell := loadedFilters(t, a, r)
 					if kind == "used" && cell != kept {
 						t.Errorf("used: cell %s is another than %s", cell, kept)
 					}
+
 					kept = cell
 					if len(got) != len(want) {
 						t.Fatalf("%s: %d filters are loaded; want %d", kind, len(got), len(want))
 					}
+
 					for i, part := range []string{"wide", "last"} {
 						if !bytes.Equal(got[i], want[i]) {
 							t.Errorf("%s: the %s part has %d instructions loaded, %d compiled, and they differ", kind, part, len(got[i])/8, len(want[i])/8)
@@ -70,6 +73,7 @@ func compiledParts(t *testing.T, tier string, mode api.ProfileMode) [][]byte {
 	if mode == api.Log {
 		p = seccomp.LogMode(p)
 	}
+
 	wide, last := seccomp.Split(p)
 	var parts [][]byte
 	for _, part := range []seccomp.Profile{wide, last} {
@@ -79,6 +83,7 @@ func compiledParts(t *testing.T, tier string, mode api.ProfileMode) [][]byte {
 		}
 		parts = append(parts, raw)
 	}
+
 	return parts
 }
 
@@ -96,26 +101,33 @@ func loadedFilters(t *testing.T, a *agent, r api.Run) (filters [][]byte, cell st
 			t.Errorf("run: verdict %s, signal %d, %v; want the signal that ends it", res.Verdict, res.Signal, err)
 		}
 	}()
+
 	defer func() { <-done }()
+
 	pid := findProcess(t, "./"+name)
 	defer func() {
 		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 			t.Errorf("end the run: %v", err)
 		}
 	}()
+
 	cell, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/user", pid))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	goruntime.LockOSThread() // the tracer is a thread
 	defer goruntime.UnlockOSThread()
+
 	if err := errors.Join(unix.PtraceSeize(pid), unix.PtraceInterrupt(pid)); err != nil {
 		t.Fatalf("stop the program: %v", err)
 	}
+
 	var ws unix.WaitStatus
 	if _, err := unix.Wait4(pid, &ws, unix.WALL, nil); err != nil || !ws.Stopped() {
 		t.Fatalf("stop the program: %v, %#x", err, ws)
 	}
+
 	for nth := range 8 {
 		raw, err := loadedFilter(pid, nth)
 		if errors.Is(err, unix.ENOENT) {
@@ -126,6 +138,7 @@ func loadedFilters(t *testing.T, a *agent, r api.Run) (filters [][]byte, cell st
 		}
 		filters = append(filters, raw)
 	}
+
 	if err := unix.PtraceDetach(pid); err != nil {
 		t.Fatalf("let the program go: %v", err)
 	}

@@ -35,6 +35,7 @@ func (a *agent) importProbes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	tiny := slices.IndexFunc(list, func(i api.Image) bool { return slices.Contains(i.Names, "tiny") })
 	root := filepath.Join(a.data, "images", "images", strings.TrimPrefix(list[tiny].Digest, "sha256:"), "root")
 	var archive bytes.Buffer
@@ -50,12 +51,14 @@ func (a *agent) importProbes(t *testing.T) {
 		_, werr := w.Write(content)
 		err = errors.Join(err, rerr, herr, werr)
 	}
+
 	if err := errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := a.Import(t.Context(), &archive, "probes", ""); err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := a.RemoveImage(context.Background(), "probes"); err != nil {
 			t.Error(err)
@@ -112,10 +115,12 @@ func TestHostileFromTemplates(t *testing.T) {
 			if why := neverFromTemplate[e.ID]; why != "" {
 				t.Skip(why)
 			}
+
 			r := e.Run(c.Canaries)
 			if e.Limits.Wall == 0 {
 				r.Limits.Wall = slowly(4) // SEC-19 makes 3000 calls
 			}
+
 			r = fromTemplate(e.ID, r.Profile, r.Limits, r.Argv[1:]...)
 			left := a.run(t, fromTemplate("residue", e.Profile, hostileLimits()))
 			wantVerdict(t, left, api.OK)
@@ -123,6 +128,7 @@ func TestHostileFromTemplates(t *testing.T) {
 			if !left.Host.Template || !res.Host.Template || res.Host.Cold != "" {
 				t.Errorf("it has not begun from a template: %+v, %+v", left.Host, res.Host)
 			}
+
 			e.named("/probes")
 			e.Absent = append(slices.Clone(e.Absent), neighbour.secret)
 			e.check(t, c, res)
@@ -130,6 +136,7 @@ func TestHostileFromTemplates(t *testing.T) {
 			neighbour.untouched(t)
 		})
 	}
+
 	r := fromTemplate("RES-22", "", hostileLimits())
 	r.Mode = api.Fresh
 	if res := a.run(t, r); res.Host.Template || !strings.Contains(res.Host.Cold, "mode fresh") {
@@ -158,14 +165,17 @@ func TestKilledAgentLeavesNoTemplate(t *testing.T) {
 	case err := <-ended:
 		t.Fatalf("the run has ended: %v", err)
 	}
+
 	ours, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", a.cmd.Process.Pid))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ours = slices.DeleteFunc(ours, func(fd string) bool { return !strings.HasPrefix(link(fd), "/memfd:template") })
 	if len(ours) == 0 {
 		t.Fatal("the agent has no template")
 	}
+
 	var template unix.Stat_t
 	if err := unix.Stat(ours[0], &template); err != nil {
 		t.Fatal(err)
@@ -173,16 +183,19 @@ func TestKilledAgentLeavesNoTemplate(t *testing.T) {
 	if before := holders(t, template); len(before) < 2 { // the agent and the run, and the shell of its cell
 		t.Errorf("before the kill the processes %v have the template: the test proves nothing", before)
 	}
+
 	a.kill()
 	var e *api.Error
 	if err := <-ended; !errors.As(err, &e) || e.Code != api.CodeAgentGone {
 		t.Errorf("the run ends with %v", err)
 	}
+
 	for deadline := patience(); len(holders(t, template)) > 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("processes %v have the template of a dead agent", holders(t, template))
 		}
 	}
+
 	launch(t, dir, dataDir(t)).stop() // it removes the groups of the dead one
 }
 
@@ -197,6 +210,7 @@ func holders(t *testing.T, file unix.Stat_t) (pids []string) {
 		}
 		all = append(all, found...)
 	}
+
 	for _, path := range all {
 		var st unix.Stat_t
 		if !strings.HasPrefix(link(path), "/memfd:") || unix.Stat(path, &st) != nil { // it has ended, or is another file
@@ -206,6 +220,7 @@ func holders(t *testing.T, file unix.Stat_t) (pids []string) {
 			pids = append(pids, pid)
 		}
 	}
+
 	return pids
 }
 

@@ -26,6 +26,7 @@ int main(int argc, char **argv) {
 	memset(name, 'a', 250);
 	for (int i = 0; i < atoi(argv[1]); i++) { sprintf(name + 244, "%06d", i); close(open(name, O_CREAT | O_WRONLY, 0600)); }
 	return 0; }`)
+
 	names := int(10_000 * time.Second / slow(time.Second)) // the scan has a bound on its time
 	finish := func(kind, before string) time.Duration {
 		r := program(prog, strconv.Itoa(names))
@@ -33,13 +34,16 @@ int main(int argc, char **argv) {
 		for i := range 63 {
 			r.Collect.Globs = append(r.Collect.Globs, fmt.Sprintf("%s%02d", before, i))
 		}
+
 		r.Collect.Globs = append(r.Collect.Globs, "a*[0-9]0321")
 		ctx, stop := context.WithTimeout(t.Context(), slow(2*time.Minute))
 		defer stop()
+
 		res, err := a.Client.Run(ctx, r)
 		if err != nil {
 			t.Fatalf("%s: %v", kind, err)
 		}
+
 		wantVerdict(t, res, api.OK)
 		if want := strings.Repeat("a", 244) + "000321"; len(res.Files) != 1 || res.Files[0].Name != want {
 			t.Errorf("%s: collected %d files; want one, which ends in 000321", kind, len(res.Files))
@@ -47,9 +51,11 @@ int main(int argc, char **argv) {
 		if len(res.Skipped) != 63 || !strings.Contains(res.Skipped[0].Reason, "no file has such a name") {
 			t.Errorf("%s: skipped %.300v; want the 63 globs that match nothing", kind, res.Skipped)
 		}
+
 		t.Logf("%s: finish %s", kind, time.Duration(res.Timing.Finish))
 		return time.Duration(res.Timing.Finish)
 	}
+
 	control := finish("control", "*z")
 	for _, tt := range []struct{ kind, before string }{
 		{"plain", "*" + strings.Repeat("a", 60) + "b"},

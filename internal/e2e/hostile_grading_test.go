@@ -22,10 +22,12 @@ func TestHostileCheckerIsAbsent(t *testing.T) {
 		r.Tests = append(r.Tests,
 			api.Test{ID: id, Stdin: []byte("one\n"), Expected: expected("MARKER-answer"), CheckArgs: []string{"MARKER-own"}})
 	}
+
 	res := a.run(t, r)
 	if res.Compile == nil || bytes.Contains(res.Compile.Stderr, []byte("MARKER")) {
 		t.Fatalf("%s, the compile stage sees %+v", res.Verdict, res.Compile)
 	}
+
 	for _, one := range res.Tests {
 		if len(one.Result.Stdout) > 0 || one.Answer != api.Accepted || !strings.HasPrefix(one.Message, "2 of") {
 			t.Errorf("test %s sees %q; the checker %q, %s", one.ID, one.Result.Stdout, one.Message, one.Answer)
@@ -82,6 +84,7 @@ func TestHostileOutputsAreWrong(t *testing.T) {
 		"lines":           `head -c 500000 /dev/zero | tr '\0' '\n'; echo 2`,
 		"nothing":         `true`,
 	}
+
 	eps := 1e-6
 	for name, script := range outputs {
 		for _, how := range api.CompareExact.Values() {
@@ -90,6 +93,7 @@ func TestHostileOutputsAreWrong(t *testing.T) {
 			if how == api.CompareKattis {
 				r.Compare.Absolute, r.Compare.Relative = &eps, &eps
 			}
+
 			r.Limits.Output = 16 * api.MiB
 			r.Tests = []api.Test{{ID: "1", Expected: expected("1")}}
 			one := a.run(t, r).Tests[0]
@@ -102,6 +106,7 @@ func TestHostileOutputsAreWrong(t *testing.T) {
 			}
 		}
 	}
+
 	if res := a.run(t, sh("echo alive")); string(res.Stdout) != "alive\n" {
 		t.Errorf("%s", res.Stdout)
 	}

@@ -24,6 +24,7 @@ func TestHostileUsageIsPerRun(t *testing.T) {
 int main(int c, char **v) { size_t n = (size_t)atol(v[1]) << 20; char *p = malloc(n); memset(p, 1, n);
   for (int i = 0; i < 40; i++) if (!fork()) pause();
   while (clock() < CLOCKS_PER_SEC / 2); return p[n - 1] != 1; }`)
+
 	modest := compileC(t, "modest", "int main(void) { return 0; }")
 	for _, tt := range []struct {
 		mib, memory string
@@ -40,12 +41,14 @@ int main(int c, char **v) { size_t n = (size_t)atol(v[1]) << 20; char *p = mallo
 		if len(after.LimitsHit) != 0 {
 			t.Errorf("limits hit by a run that did nothing: %v", after.LimitsHit)
 		}
+
 		value := func(f api.Measurement) int64 {
 			if f.Value == nil {
 				return 0
 			}
 			return *f.Value
 		}
+
 		for name, f := range map[string][2]api.Measurement{"cpu": {before.Usage.CPU, after.Usage.CPU},
 			"memory": {before.Usage.Memory, after.Usage.Memory}} {
 			had, has := value(f[0]), value(f[1])
@@ -56,6 +59,7 @@ int main(int c, char **v) { size_t n = (size_t)atol(v[1]) << 20; char *p = mallo
 				t.Errorf("%s of a run that did nothing is %d, after one of %d", name, has, had)
 			}
 		}
+
 		if n := value(before.Usage.ForksRefused); tt.verdict == api.OK && n == 0 {
 			t.Error("no fork of the run before was refused: the test proves nothing")
 		}
@@ -85,6 +89,7 @@ func (a *agent) groups(t testing.TB) []string {
 // readGroupFiles reads the files that match a pattern below the agent's groups.
 func (a *agent) readGroupFiles(t testing.TB, pattern string) (texts []string) {
 	t.Helper()
+
 	for _, top := range a.groups(t) {
 		files, err := filepath.Glob(filepath.Join(top, pattern))
 		if err != nil {
@@ -98,6 +103,7 @@ func (a *agent) readGroupFiles(t testing.TB, pattern string) (texts []string) {
 			texts = append(texts, string(text))
 		}
 	}
+
 	return texts
 }
 
@@ -121,6 +127,7 @@ func (a *agent) cellProcesses(t testing.TB, cells string) (all []cellProcess) {
 			}
 		}
 	}
+
 	return all
 }
 
@@ -138,6 +145,7 @@ func (a *agent) charged(t testing.TB) int64 {
 			sum, found = sum+n, true
 		}
 	}
+
 	if !found {
 		t.Fatal("no cell has a charge to read")
 	}
@@ -155,6 +163,7 @@ func TestHostileMemoryChargeGoesWithTheRun(t *testing.T) {
 		r.Limits.Wall, r.Collect.None = seconds(20), true
 		return r
 	}
+
 	wantVerdict(t, a.run(t, run()), api.OK)
 	time.Sleep(slow(200 * time.Millisecond)) // the keeper cleans up after a run
 	baseline := a.charged(t)
@@ -163,6 +172,7 @@ func TestHostileMemoryChargeGoesWithTheRun(t *testing.T) {
 		if n := a.charged(t); n < baseline+25e6 {
 			t.Errorf("%d bytes are charged while a run holds 30 MB, %d before: the test proves nothing", n, baseline)
 		}
+
 		s.release()
 		r := run(fill) // as much again fits at once
 		r.Limits.Memory = 40 * api.MiB
@@ -190,19 +200,23 @@ func TestHostileKnobsAreUnchanged(t *testing.T) {
 		r.Collect.None = true
 		return r
 	}
+
 	look := func(l api.Limits) map[string]string {
 		s := a.startHeldRun(t, run(l))
 		defer s.release()
 		return a.knobs(t, s.pid)
 	}
+
 	golden := look(api.Limits{})
 	if len(golden) < 10 {
 		t.Fatalf("only %d knobs are known: %v", len(golden), golden)
 	}
+
 	odd := api.Limits{Memory: 32 * api.MiB, Pids: 7, CPUs: 0.3, Weight: 200, OpenFiles: 20, Stack: api.MiB}
 	if odd := look(odd); maps.Equal(odd, golden) {
 		t.Error("a run of other limits has the same knobs: the test proves nothing")
 	}
+
 	for _, tt := range []struct {
 		script string
 		want   api.Verdict
@@ -221,9 +235,11 @@ func TestHostileKnobsAreUnchanged(t *testing.T) {
 		case api.CPULimit:
 			r.Limits.CPU = slowly(0.05)
 		}
+
 		if got := a.run(t, r).Verdict; got != tt.want && got != api.Nonzero {
 			t.Errorf("%s: verdict %s; want %s", tt.script, got, tt.want)
 		}
+
 		now := look(api.Limits{})
 		for _, k := range slices.Sorted(maps.Keys(golden)) {
 			if now[k] != golden[k] {
@@ -243,6 +259,7 @@ func (a *agent) knobs(t testing.TB, pid int) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, procs := range leaves {
 			list, err := os.ReadFile(procs)
 			if err != nil || !slices.Contains(strings.Fields(string(list)), strconv.Itoa(pid)) {
@@ -254,9 +271,11 @@ func (a *agent) knobs(t testing.TB, pid int) map[string]string {
 			}
 		}
 	}
+
 	if len(out) == 0 {
 		t.Fatalf("process %d is in no group of the agent", pid)
 	}
+
 	for _, f := range []string{"limits", "oom_score_adj"} {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, f))
 		if err != nil {
@@ -264,16 +283,19 @@ func (a *agent) knobs(t testing.TB, pid int) map[string]string {
 		}
 		out[f] = string(text)
 	}
+
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for line := range strings.Lines(string(status)) {
 		key, value, _ := strings.Cut(line, ":")
 		if slices.Contains([]string{"Umask", "SigBlk", "SigIgn", "SigCgt", "Cpus_allowed_list", "Seccomp", "NoNewPrivs"}, key) {
 			out[key] = strings.TrimSpace(value)
 		}
 	}
+
 	return out
 }
 
@@ -284,6 +306,7 @@ func (a *agent) writableGroupFiles(t testing.TB, at, dir string, out map[string]
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, e := range entries {
 		info, err := e.Info()
 		if err != nil || !info.Mode().IsRegular() || info.Mode()&0o200 == 0 || info.Mode()&0o400 == 0 {

@@ -39,6 +39,7 @@ func TestHostileOutputFitsTheAgentsMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	flood := compileC(t, "flood", flood)
 	right := api.Bytes(strings.Repeat("x", 1<<20))
 	job := program(flood, "60")
@@ -46,6 +47,7 @@ func TestHostileOutputFitsTheAgentsMemory(t *testing.T) {
 	for i := range 4 {
 		job.Tests = append(job.Tests, api.Test{ID: fmt.Sprint(i), Expected: &right})
 	}
+
 	whole := program(flood, "60")
 	whole.Limits, whole.Collect.None = job.Limits, true
 	large := program(flood, "1")
@@ -66,6 +68,7 @@ func TestHostileOutputFitsTheAgentsMemory(t *testing.T) {
 						t.Errorf("an answer in one piece carries %d and %d bytes of %d, truncated %v, %v", len(res.Stdout), len(res.Stderr),
 							res.Usage.StdoutBytes, res.StdoutTruncated, res.StderrTruncated)
 					}
+
 				default:
 					var e *api.Error
 					if !errors.As(err, &e) || e.Code != api.CodeBusy && e.Code != api.CodeOverloaded {
@@ -74,12 +77,14 @@ func TestHostileOutputFitsTheAgentsMemory(t *testing.T) {
 					}
 					word = string(e.Code)
 				}
+
 				mu.Lock()
 				ended[word]++
 				mu.Unlock()
 			})
 		}
 	}
+
 	wg.Wait()
 	peak := a.peakMemory(t)
 	t.Logf("%v; the agent took %s of the %s it says", ended, api.Size(peak), api.Size(health.AgentMemoryMax))
@@ -101,6 +106,7 @@ func TestHostileBlobsFitTheAgentsMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	content := bytes.Repeat([]byte("0123456789abcde\n"), size/16)
 	blob, err := a.PutBlob(t.Context(), content)
 	if err != nil {
@@ -109,10 +115,12 @@ func TestHostileBlobsFitTheAgentsMemory(t *testing.T) {
 	if all := api.Size(slots * slots * 2 * size); all < api.Size(health.AgentMemoryMax)*3/2 {
 		t.Fatalf("the blobs are %s, and the agent may take %s: the test proves nothing", all, api.Size(health.AgentMemoryMax))
 	}
+
 	job := api.Run{Image: "tiny", Argv: []string{"cat"}, Limits: api.Limits{Output: size, Memory: 16 * api.MiB, Wall: slowly(30)}}
 	for i := range slots {
 		job.Tests = append(job.Tests, api.Test{ID: fmt.Sprint(i), StdinBlob: blob, ExpectedBlob: blob})
 	}
+
 	var wg sync.WaitGroup
 	var accepted atomic.Int64
 	for range slots {
@@ -129,6 +137,7 @@ func TestHostileBlobsFitTheAgentsMemory(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
 	peak := a.peakMemory(t)
 	t.Logf("%d tests accepted; the agent took %s of the %s it says", accepted.Load(), api.Size(peak), api.Size(health.AgentMemoryMax))
@@ -154,9 +163,11 @@ func TestLargeTestsLeaveMemoryToOthers(t *testing.T) {
 			if hostile {
 				job.Collect, job.KeepOutput = large.Collect, 16*api.MiB
 			}
+
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan struct{})
 			defer func() { cancel(); <-ended }()
+
 			var finished atomic.Int64
 			go func() {
 				defer close(ended)
@@ -164,6 +175,7 @@ func TestLargeTestsLeaveMemoryToOthers(t *testing.T) {
 			}()
 			eventually(t, "a test", func() bool { return finished.Load() >= 1 })
 			before := finished.Load()
+
 			for _, r := range []api.Run{small, large, small, small, large} {
 				begun := time.Now()
 				for {
@@ -177,8 +189,10 @@ func TestLargeTestsLeaveMemoryToOthers(t *testing.T) {
 					}
 					time.Sleep(50 * time.Millisecond)
 				}
+
 				t.Logf("collect %s: after %v", r.Collect.Bytes, time.Since(begun).Round(time.Millisecond))
 			}
+
 			eventually(t, "the tests to go on", func() bool { return finished.Load() >= before+2 })
 		})
 	}
@@ -191,6 +205,7 @@ func (a *agent) peakMemory(t testing.TB) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for line := range strings.Lines(string(text)) {
 		if f := strings.Fields(line); len(f) == 3 && f[0] == "VmHWM:" {
 			kib, err := strconv.ParseInt(f[1], 10, 64)
@@ -200,6 +215,7 @@ func (a *agent) peakMemory(t testing.TB) int64 {
 			return kib << 10
 		}
 	}
+
 	t.Fatal("no VmHWM")
 	return 0
 }

@@ -32,11 +32,13 @@ func startAgentAlone(t *testing.T) *agent {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	data := filepath.Join(dir, "data")
 	if err := errors.Join(os.Chmod(dir, 0o711), os.Mkdir(data, 0o711)); err != nil {
 		t.Fatal(err)
 	}
+
 	testenv.CleanHost(t)
 	a := launch(t, dir, data, "--slots", "1")
 	t.Cleanup(a.stop)
@@ -53,6 +55,7 @@ func (a *agent) importImage(t *testing.T, name string, f api.File, mode int64) (
 	if err := errors.Join(err, werr, w.Close()); err != nil {
 		t.Fatal(err)
 	}
+
 	img, err := a.Import(t.Context(), &archive, name, "")
 	if err != nil {
 		t.Fatal(err)
@@ -101,6 +104,7 @@ int main(int c, char **v) { puts("begun"); fflush(stdout); char b[8]; if (read(0
 	if got := trees(); len(got) != 1 {
 		t.Fatalf("the image is not where the test looks: %v", got)
 	}
+
 	r := api.Run{Image: "short-lived", Argv: []string{"/" + probe.Name}, Limits: hostileLimits()}
 	goOn, goesOn := io.Pipe()
 	said, says := io.Pipe()
@@ -117,6 +121,7 @@ int main(int c, char **v) { puts("begun"); fflush(stdout); char b[8]; if (read(0
 	if err := a.RemoveImage(t.Context(), "short-lived"); err != nil {
 		t.Fatal(err)
 	}
+
 	a.refused(t, r, api.CodeNoImage)
 	if got := trees(); len(got) != 1 || !strings.Contains(got[0], "/gone/") {
 		t.Errorf("while a run has the removed image it lies at %v", got)
@@ -124,11 +129,14 @@ int main(int c, char **v) { puts("begun"); fflush(stdout); char b[8]; if (read(0
 	if _, werr := goesOn.Write([]byte("\n")); werr != nil {
 		t.Fatal(werr)
 	}
+
 	running.Wait()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	wantVerdict(t, res, api.OK)
+
 	// The cell is destroyed at the pool's next scan; another removal triggers a scan at once.
 	for end := time.Now().Add(time.Minute); len(trees()) > 0; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -161,10 +169,12 @@ func TestHostilePrivilegedFilesOfAnImage(t *testing.T) {
 #include <unistd.h>
 int main(void) { char l[200]; FILE *f = fopen("/proc/self/status", "r"); printf("uid %d gid %d", geteuid(), getegid());
   while (fgets(l, sizeof l, f)) if (!strncmp(l, "CapEff", 6)) printf(" %s", strtok(l + 7, "\t\n")); printf(" secure %lu\n", getauxval(AT_SECURE)); return 0; }`)
+
 	const none = "uid 1000 gid 1000 0000000000000000 secure 0\n"
 	const netRaw = 13                                  // linux/capability.h
 	v2 := make([]byte, 20)                             // struct vfs_cap_data, little-endian
 	v2[0], v2[3], v2[4+netRaw/8] = 1, 2, 1<<(netRaw%8) // effective, revision 2, permitted
+
 	for _, tt := range []struct {
 		name    string
 		raise   func(path string) error
@@ -186,6 +196,7 @@ int main(void) { char l[200]; FILE *f = fopen("/proc/self/status", "r"); printf(
 			if out := runOutside(t, path); !strings.HasPrefix(out, tt.outside) {
 				t.Fatalf("outside it is %q: the test proves nothing", out)
 			}
+
 			for _, r := range []api.Run{{Mode: api.Strict}, {Mode: api.Fresh}, {WritableRoot: true}} {
 				r.Image, r.Argv = tt.name, []string{"/" + tt.name}
 				res := a.run(t, r)
@@ -207,14 +218,17 @@ func TestHostileDeviceOfAnImage(t *testing.T) {
 #include <stdio.h>
 #include <string.h>
 int main(void) { int f = open("/node", O_RDWR); puts(f < 0 ? strerrorname_np(errno) : "open"); return 0; }`)
+
 	node := filepath.Join(a.importImage(t, "node", opens, 0o755), "node")
 	if err := errors.Join(unix.Mknod(node, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))), os.Chmod(node, 0o666)); err != nil {
 		t.Fatal(err)
 	}
+
 	f, err := os.OpenFile(node, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatalf("outside: %v: the test proves nothing", err)
 	}
+
 	f.Close()
 	for _, r := range []api.Run{{Mode: api.Strict}, {Mode: api.Fresh}, {WritableRoot: true}} {
 		r.Image, r.Argv = "node", []string{"/opens"}
@@ -249,11 +263,13 @@ func (v victim) untouched(t *testing.T, a *agent) {
 	if text, err := os.ReadFile(v.secret); err != nil || string(text) != corpus.Secret {
 		t.Errorf("the victim's secret is %q, %v", text, err)
 	}
+
 	for path, want := range map[string]os.FileMode{v.dir: os.ModeDir | 0o777, v.secret: 0o666} {
 		if info, err := os.Lstat(path); err != nil || info.Mode() != want {
 			t.Errorf("%s has mode %v, %v; want %v", path, info.Mode(), err, want)
 		}
 	}
+
 	mounts, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", a.cmd.Process.Pid))
 	if err != nil || strings.Contains(string(mounts), filepath.Base(v.dir)) {
 		t.Errorf("the agent has mounts in the victim, %v", err)
@@ -306,6 +322,7 @@ func TestHostileLinksInPlacesOfAnImage(t *testing.T) {
 		if slow(1) > 1 { // one way per case, and all ways in turn
 			ways = ways[i%3:][:1]
 		}
+
 		for _, way := range ways {
 			t.Run(tt.name+" "+way, func(t *testing.T) {
 				v := newVictim(t)
@@ -320,12 +337,15 @@ func TestHostileLinksInPlacesOfAnImage(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
+
 				for _, at := range tt.links {
 					linkToVictim(t, filepath.Join(tree, at), up+v.dir, "secret")
 				}
+
 				for _, at := range tt.files {
 					linkToVictim(t, filepath.Join(tree, at), up+v.secret, "")
 				}
+
 				for _, writable := range []bool{false, true} {
 					r := program(probe, v.secret)
 					r.Image, r.WritableRoot, r.Limits = name, writable, hostileLimits()
@@ -341,11 +361,13 @@ func TestHostileLinksInPlacesOfAnImage(t *testing.T) {
 					case res.Verdict != api.OK || string(res.Stdout) != "null is null\n":
 						t.Errorf("writable root %v: verdict %s, %q", writable, res.Verdict, res.Stdout)
 					}
+
 					v.untouched(t, a)
 				}
 			})
 		}
 	}
+
 	wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
 }
 

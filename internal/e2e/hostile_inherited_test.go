@@ -28,35 +28,42 @@ func TestHostileNothingOfTheAgentIsInherited(t *testing.T) {
 	if err := syscall.Setgroups([]int{4, 20, 27}); err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := syscall.Setgroups(groups); err != nil {
 			t.Errorf("take the groups back: %v", err)
 		}
 	})
+
 	signal.Ignore(unix.SIGHUP, unix.SIGPIPE, unix.SIGUSR1)
 	t.Cleanup(func() { signal.Reset(unix.SIGHUP, unix.SIGPIPE, unix.SIGUSR1) })
 	goruntime.LockOSThread() // a mask belongs to a thread, and its children inherit it
 	defer goruntime.UnlockOSThread()
+
 	var old unix.Sigset_t
 	if err := unix.PthreadSigmask(unix.SIG_BLOCK,
 		&unix.Sigset_t{Val: [16]uint64{1<<(unix.SIGUSR2-1) | 1<<(unix.SIGWINCH-1)}}, &old); err != nil {
 		t.Fatal(err)
 	}
+
 	a := startAgent(t, "--slots", "1")
 	argv := []string{"grep", "-E", "^(Groups|Sig(Blk|Ign|Cgt)):", "/proc/self/status"}
 	outside, err := exec.Command(testenv.NeedTool(t, "busybox", "busybox-static"), argv...).Output()
 	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, re := range []string{`Groups:\t4 20 27`, `SigBlk:\t0*8000800\n`, `SigIgn:\t[0-9a-f]*1201\n`} {
 		if err != nil || !regexp.MustCompile(re).Match(outside) {
 			t.Errorf("outside, %q is missing: the test proves nothing: %v\n%s", re, err, outside)
 		}
 	}
+
 	agent, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.cmd.Process.Pid))
 	if err != nil || !bytes.Contains(agent, []byte("Groups:\t4 20 27")) {
 		t.Errorf("the agent itself has not got the groups: %v\n%s", err, agent)
 	}
+
 	want := []byte("SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\nSigCgt:\t0000000000000000\n")
 	both(t, func(t *testing.T, mode api.Mode) {
 		res := a.run(t, api.Run{Image: "tiny", Argv: argv, Mode: mode})
@@ -70,6 +77,7 @@ func TestHostileNothingOfTheAgentIsInherited(t *testing.T) {
 // runs work, and have the usual umask.
 func TestAgentOfAnyUmask(t *testing.T) {
 	testenv.NeedRoot(t)
+
 	for _, umask := range []int{0o077, 0} {
 		t.Run(fmt.Sprintf("%03o", umask), func(t *testing.T) {
 			data := dataDir(t) // the files that exist already have their modes
@@ -101,6 +109,7 @@ func TestHostileAgentOfLowLimits(t *testing.T) {
 			}
 		}
 	}, "--slots", "1")
+
 	t.Cleanup(a.stop)
 	both(t, func(t *testing.T, mode api.Mode) {
 		r := sh("cat /proc/self/limits")

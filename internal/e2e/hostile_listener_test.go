@@ -40,6 +40,7 @@ except OSError as e: print(e.strerror)
 c, _ = s.accept()
 print(len(c.recv(10)))
 `)
+
 	r.Network = api.NetworkLoopback
 	if res := a.run(t, r); res.Verdict != api.OK ||
 		string(res.Stdout) != "32 No buffer space available\n17\nTrue\nOperation not permitted\n10\n" {
@@ -71,6 +72,7 @@ for kind, protocol in ((socket.SOCK_RAW, 9), (socket.SOCK_RAW, 12), (socket.SOCK
     try: socket.socket(socket.AF_NETLINK, kind, protocol); print("netlink protocol", protocol)
     except OSError as e: print(e.strerror)
 `)
+
 	r.Network = api.NetworkLoopback
 	want := "[(1, 'lo')]\n31 No buffer space available\nOperation not permitted\n" + strings.Repeat("Operation not permitted\n", 4)
 	if res := a.run(t, r); res.Verdict != api.OK || string(res.Stdout) != want {

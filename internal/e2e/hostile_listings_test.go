@@ -19,6 +19,7 @@ print(sum(len(files) for _, _, files in os.walk("/usr")) > 1000)
 os.makedirs("/usr/deep/" + "/".join("d" * 20)); shutil.rmtree("/usr/deep")
 print(os.path.exists("/usr/deep"))
 `)
+
 	hostile := py(`
 import os
 for i in range(2000): open("/etc/" + "n" * 240 + str(i), "w").close()
@@ -32,19 +33,23 @@ for i in range(60):
 print(len(held) <= 32, len(held) > 16, refused)
 for f in held: os.close(f)
 `)
+
 	for _, r := range []*api.Run{&ordinary, &hostile} {
 		r.WritableRoot, r.Limits.Inodes, r.Limits.Wall = true, 5000, seconds(20)
 	}
+
 	res := a.run(t, ordinary)
 	if wantVerdict(t, res, api.OK); string(res.Stdout) != "True\nFalse\n" || len(res.Refused) != 0 {
 		t.Errorf("an ordinary program: %s%s, refused %+v", res.Stdout, res.Stderr, res.Refused)
 	}
+
 	bounded := func(res api.Result) {
 		t.Helper()
 		if wantVerdict(t, res, api.OK); !strings.HasPrefix(string(res.Stdout), "True True {'Cannot allocate memory'}") {
 			t.Errorf("%s%s", res.Stdout, res.Stderr)
 		}
 	}
+
 	bounded(a.run(t, hostile))
 	s := a.session(t, func(s *api.SessionRequest) {
 		s.Image, s.Language, s.WritableRoot, s.Limits.Inodes = "", "python", true, 5000
@@ -53,5 +58,6 @@ for f in held: os.close(f)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	bounded(in)
 }

@@ -21,6 +21,7 @@ func TestHostileListsFitTheAgentsMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	names := compileC(t, "names", `#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,6 +37,7 @@ int main(void) {
 	}
 	return 0;
 }`)
+
 	honest := program(compileC(t, "honest", `int main(void) { for (volatile long i = 0; i < 300000000; i++) ; return 0; }`))
 	honest.Limits = api.Limits{Wall: slowly(10), Memory: 16 * api.MiB}
 	var storm sync.WaitGroup
@@ -48,7 +50,9 @@ int main(void) {
 		if err := a.PutFile(t.Context(), id, "names", bytes.NewReader(names.Content), true); err != nil {
 			t.Fatal(err)
 		}
+
 		a.wantOutput(t, id, "./names && echo made", "made\n")
+
 		for range 20 {
 			storm.Go(func() {
 				for ctx.Err() == nil {
@@ -68,11 +72,13 @@ int main(void) {
 			})
 		}
 	}
+
 	for range 8 {
 		if res, err := a.Run(t.Context(), honest); err != nil || res.Verdict != api.OK {
 			t.Errorf("an honest program next to lists: %s, %v, wall %d ns", res.Verdict, err, res.Timing.Wall)
 		}
 	}
+
 	enough()
 	storm.Wait()
 	peak := a.peakMemory(t)

@@ -22,6 +22,7 @@ func TestHostileProgramsSeeNothingOfManagers(t *testing.T) {
 		if one.Answer != api.Accepted || one.Message != "2" {
 			t.Errorf("%s: %s %s, the manager finds %q", io, one.Result.Verdict, one.Answer, one.Message)
 		}
+
 		// ls has one descriptor of its own: for the directory.
 		open := strings.Fields(string(one.Result.Stderr))
 		want := "0 1 2 3"
@@ -116,8 +117,10 @@ else:
     if me == "both": kept = leave()
     print(find(), flush=True)
 `
+
 	r := py(program)
 	r.Limits.Memory = 128 * api.MiB
+
 	// The second process looks while the first one lives, and has all of it in place.
 	r.Interactor = manager(`exec 3<"$1" 4>"$2" 5<"$3" 6>"$4"; echo go >&4; read a <&3; echo go >&6; read b <&5; echo end >&4; read c <&3; echo "$a, $c: $b" >&2; echo 1`, 2, api.StdIO)
 	r.Tests = []api.Test{{ID: "1"}}
@@ -125,6 +128,7 @@ else:
 	if one.Message != "left, still there: []" || one.Answer != api.Accepted {
 		t.Errorf("%s %s %q, stderr %s", one.Result.Verdict, one.Answer, one.Message, one.Result.Stderr)
 	}
+
 	control := py(program)
 	control.Argv, control.Stdin = []string{"both"}, []byte("\n")
 	if res := a.run(t, control); strings.Count(string(res.Stdout), "MARK") < 4 {

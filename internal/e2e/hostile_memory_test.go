@@ -44,6 +44,7 @@ int main(int c, char **v) { size_t n = atol(v[1]) << 20; char *p = malloc(n), b;
 					want["memory.swappiness"] = "0"
 				}
 			}
+
 			for file, value := range want {
 				found, ok := got.files[file]
 				if !ok && strings.Contains(file, "sw") && !swapOn(t) {
@@ -53,6 +54,7 @@ int main(int c, char **v) { size_t n = atol(v[1]) << 20; char *p = malloc(n), b;
 					t.Errorf("swap %s: %s of the run is %q; want %q", swap, file, found, value)
 				}
 			}
+
 			for _, used := range []string{got.files["memory.swap.current"], got.stat("swap")} {
 				if swap == 0 && used != "" && used != "0" {
 					t.Errorf("%s bytes of the run are swapped out", used)
@@ -60,6 +62,7 @@ int main(int c, char **v) { size_t n = atol(v[1]) << 20; char *p = malloc(n), b;
 			}
 		})
 	}
+
 	both(t, func(t *testing.T, mode api.Mode) {
 		r := program(hog, fmt.Sprint(memory>>20+64))
 		r.Mode, r.Limits = mode, api.Limits{Memory: memory}
@@ -108,25 +111,31 @@ func readWhileRunning(t *testing.T, a *agent, r api.Run) (groupFiles, api.Result
 		}
 		done <- res
 	}()
+
 	defer hold.Close() // also when no process is found
+
 	pid := findProcess(t, r.Argv[0])
 	table, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	g := groupFiles{memGroup: memoryHierarchy(t).home(string(table)), files: map[string]string{}}
 	if !strings.Contains(g.path, "brig-") {
 		t.Errorf("the run is in group %s; want one of brig's", g.path)
 	}
+
 	files, err := filepath.Glob(filepath.Join(g.dir(), "memory.*"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no files in %s: %v", g.dir(), err)
 	}
+
 	for _, file := range files {
 		if text, err := os.ReadFile(file); err == nil { // some are write-only
 			g.files[filepath.Base(file)] = strings.TrimSpace(string(text))
 		}
 	}
+
 	hold.Close()
 	return g, <-done
 }
@@ -140,24 +149,29 @@ func TestHostileCgroupModeIsNamed(t *testing.T) {
 	if err := unix.Statfs("/sys/fs/cgroup", &st); err != nil {
 		t.Fatal(err)
 	}
+
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	switch {
 	case st.Type == unix.CGROUP2_SUPER_MAGIC:
 		want = "v2"
 	case bytes.Contains(mounts, []byte(" - cgroup2 ")):
 		want = "hybrid"
 	}
+
 	if memoryHierarchy(t).unified != (want == "v2") {
 		t.Errorf("the memory controller is not where mode %s has it", want)
 	}
+
 	out, err := exec.CommandContext(t.Context(), binary(t, "brig"), "doctor", "--json", "--store", dataDir(t), "--socket", a.socket).Output()
 	var report doctor.Report
 	if jerr := json.Unmarshal(out, &report); jerr != nil {
 		t.Fatalf("brig doctor: %v, %v", err, jerr)
 	}
+
 	i := slices.IndexFunc(report.Checks, func(c doctor.Check) bool { return c.Name == "cgroups" })
 	if i < 0 || report.Checks[i].Found != "mode "+want {
 		t.Errorf("brig doctor: %+v; want mode %s", report.Checks, want)
@@ -165,6 +179,7 @@ func TestHostileCgroupModeIsNamed(t *testing.T) {
 	if h, err := a.Health(t.Context()); err != nil || h.CgroupMode != want {
 		t.Errorf("the agent names mode %s, %v; want %s", h.CgroupMode, err, want)
 	}
+
 	c := newCanaries(t)
 	for _, id := range []string{"MEM-01", "MEM-03", "MEM-05"} {
 		e := expectationOf(t, id)
@@ -174,6 +189,7 @@ func TestHostileCgroupModeIsNamed(t *testing.T) {
 			t.Errorf("%s: the result names mode %s; want %s", id, res.Host.CgroupMode, want)
 		}
 	}
+
 	t.Logf("mode %s", want)
 }
 
@@ -197,10 +213,12 @@ int main(void) { size_t n = 16 << 20; char *p = malloc(n); memset(p, 1, n); retu
 					}
 					continue
 				}
+
 				want := api.OK
 				if f.Name == hog.Name && memory < 64 {
 					want = api.MemoryLimit
 				}
+
 				res := a.run(t, r)
 				wantVerdict(t, res, want)
 				if f.Name == small.Name && memory*api.MiB == api.MinMemory && res.Usage.Memory.Value != nil {

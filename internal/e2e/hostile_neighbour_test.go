@@ -20,10 +20,12 @@ func TestSlotsHaveTheirOwnIDs(t *testing.T) {
 			if out := g.runLine(t, "id -u"); out != "1000\n" {
 				t.Errorf("a run takes itself for %q", out)
 			}
+
 			f := strings.Fields(g.runLine(t, "cat /proc/self/uid_map"))
 			if len(f) != 3 || f[0] != "0" || f[2] != "65536" {
 				t.Fatalf("map %q", f)
 			}
+
 			n, err := strconv.Atoi(f[1])
 			if err != nil {
 				t.Fatal(err)
@@ -32,9 +34,11 @@ func TestSlotsHaveTheirOwnIDs(t *testing.T) {
 				t.Errorf("host id %d in a range from %d", g.uid(t), n)
 			}
 		}
+
 		if d := first[0] - first[1]; max(d, -d) < 65536 {
 			t.Errorf("two runs at a time have ids from %d and from %d on", first[0], first[1])
 		}
+
 		was := one.uid(t)
 		one.leave()
 		next := a.guest(t, mode)
@@ -57,16 +61,19 @@ func TestHostileGroupPaths(t *testing.T) {
 				t.Errorf("a run sees its group: %q", line)
 			}
 		}
+
 		if out := g.runLine(t, "grep cgroup /proc/self/mountinfo; cat /proc/1/cgroup"); !strings.Contains(out, "No such file") ||
 			strings.Count(out, "\n") != 1 {
 			t.Errorf("a run sees groups: %q", out)
 		}
+
 		paths := 0
 		for line := range strings.Lines(g.proc(t, "cgroup")) {
 			if !strings.HasSuffix(line, ":/\n") {
 				paths++
 			}
 		}
+
 		if paths == 0 {
 			t.Error("the host sees no path either: the test proves nothing")
 		}
@@ -90,14 +97,17 @@ func TestHostileSharedMemoryOfTheNeighbour(t *testing.T) {
 		if n := look(two, "mark-of-one"); n != 0 {
 			t.Errorf("the neighbour sees %d marks", n)
 		}
+
 		two.runLine(t, `for d in `+places+`; do echo of-two > $d/mark-of-one; done`)
 		if out := one.runLine(t, "cat /dev/shm/mark-of-one /tmp/mark-of-one /box/mark-of-one"); out != "of-one\nof-one\nof-one\n" {
 			t.Errorf("the neighbour wrote into another's files: %q", out)
 		}
+
 		devices := "stat -c %d " + places
 		if x, y := one.runLine(t, devices), two.runLine(t, devices); x == y || strings.Count(x, "\n") != 3 {
 			t.Errorf("two runs at a time are on the devices %q and %q", x, y)
 		}
+
 		one.leave()
 		if n := look(a.guest(t, mode), "mark-of-one"); n != 0 {
 			t.Errorf("the next run sees %d marks", n)

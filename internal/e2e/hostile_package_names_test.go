@@ -17,15 +17,18 @@ func TestHostileNamesOfPackages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	const nested = `
 at = os.open("/packages", os.O_RDONLY)
 for i in range(%d):
     os.mkdir("\x01" * 250, dir_fd=at)
     at = os.open("\x01" * 250, os.O_RDONLY, dir_fd=at)
 for i in range(%d): os.close(os.open(str(i), os.O_CREAT | os.O_WRONLY, dir_fd=at))`
+
 	const long = `
 at = os.open("/packages", os.O_RDONLY)
 for i in range(%d): os.close(os.open("%%06d" %% i + "\x01" * 245, os.O_CREAT | os.O_WRONLY, dir_fd=at))`
+
 	for name, tt := range map[string]struct{ script, says string }{
 		"many":   {fmt.Sprintf(nested, 5, 195_000), "names of its files have more than 32M"},
 		"listed": {fmt.Sprintf(long, 150_000), "names of its files have more than 32M"},
@@ -37,6 +40,7 @@ for i in range(%d): os.close(os.open("%%06d" %% i + "\x01" * 245, os.O_CREAT | o
 			t.Errorf("%s: %v; want %q", name, err, tt.says)
 		}
 	}
+
 	t.Logf("refused: the agent took %s", api.Size(a.peakMemory(t)))
 	x.source(t, "long", "1.0",
 		map[string]string{"backend.py": builtWheel("long", "1.0", fmt.Sprintf(long, 120_000)+"\nopen('out/long.py', 'w').write('x = 1')")})
@@ -48,6 +52,7 @@ for i in range(%d): os.close(os.open("%%06d" %% i + "\x01" * 245, os.O_CREAT | o
 		"long")); string(res.Stdout) != "1 True\n" {
 		t.Errorf("printed %q, %q", res.Stdout, res.Stderr)
 	}
+
 	peak := a.peakMemory(t)
 	t.Logf("stored: the agent took %s of the %s it says", api.Size(peak), api.Size(health.AgentMemoryMax))
 	if peak > health.AgentMemoryMax {

@@ -32,11 +32,13 @@ for to in [(%q, %s), ("169.254.169.254", 80), ("evil.test", 80)]:
 said.append("processes %%d" %% len([p for p in os.listdir("/proc") if p.isdigit() and int(p) != os.getpid() and open("/proc/%%s/cmdline" %% p).read().startswith("brigd")]))
 said.append("uid %%d, root readable %%s" %% (os.getuid(), os.path.exists("/root/.ssh")))
 raise RuntimeError("; ".join(said))`, host, port))})
+
 	_, err := a.install(t.Context(), x, "python", "looks")
 	if want := "refused; refused; refused; processes 0; uid 1000, root readable False"; !api.HasCode(err, api.CodePackagesFailed) ||
 		!strings.Contains(err.Error(), want) {
 		t.Errorf("a build that looks around: %v; want %q", err, want)
 	}
+
 	for name, script := range map[string]string{
 		"forks":          "while True: os.fork()",
 		"fills the disk": "open('/packages/x', 'wb').write(b'x' * (1 << 30))",
@@ -51,9 +53,11 @@ raise RuntimeError("; ".join(said))`, host, port))})
 			t.Errorf("%s: %v after %v", name, err, time.Since(began))
 		}
 	}
+
 	if sets, err := a.PackageSets(t.Context()); err != nil || len(sets) != 0 {
 		t.Errorf("stored: %+v, %v", sets, err)
 	}
+
 	x.wheel(t, "one", "1.0", "", map[string]string{"one.py": "x = 1\n"}) // the control
 	a.mustInstall(t, x, "one")
 }
@@ -90,14 +94,17 @@ func TestHostileWheels(t *testing.T) {
 			t.Errorf("upward is installed: %+v", set)
 		}
 	}
+
 	if _, err := os.Stat(victim); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the victim: %v", err)
 	}
+
 	x.source(t, "links", "1.0", map[string]string{"backend.py": builtWheel("links", "1.0", `
 site = "/packages/lib/python3.13/site-packages/"
 os.symlink("/etc/passwd", site + "passwd"); os.symlink("../../../../../..", site + "up"); os.mkfifo(site + "fifo")
 open(site + "suid", "w").write("#!/bin/sh\nid -u\n"); os.chmod(site + "suid", 0o6777)
 open("out/links.py", "w").write("x = 1\n")`)})
+
 	set := a.mustInstall(t, x, "links")
 	res := a.run(t, pyWith(x, `
 import os, stat, links
@@ -121,6 +128,7 @@ func TestAChainOfPackages(t *testing.T) {
 		}
 		x.wheel(t, name, "1.0", "", map[string]string{name + ".py": fmt.Sprintf("import %s\nn = %s.n + 1\n", next, next)}, next+"==1.0")
 	}
+
 	set := a.mustInstall(t, x, "chain0")
 	if len(set.Installed) != n || !slices.Contains(set.Installed, "chain49==1.0") {
 		t.Errorf("%d installed: %v", len(set.Installed), set.Installed)
@@ -139,6 +147,7 @@ func TestHostileIndexes(t *testing.T) {
 	x.wheel(t, "one", "1.0", "", map[string]string{"one.py": "x = " + strings.Repeat("1", 1<<20) + "\n"})
 	over := make(chan struct{})
 	defer close(over)
+
 	for name, serve := range map[string]http.HandlerFunc{
 		"cut": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1048576")
@@ -165,6 +174,7 @@ func TestHostileIndexes(t *testing.T) {
 			t.Errorf("%s: %v, retry safe %v", name, err, e.RetrySafe)
 		}
 	}
+
 	x.mu.Lock()
 	x.serve = nil
 	x.mu.Unlock()
@@ -184,11 +194,13 @@ func TestStartupCodeOfAPackage(t *testing.T) {
 		!strings.HasSuffix(string(res.Stdout), "program\n") {
 		t.Errorf("with it: %q, %q", res.Stdout, res.Stderr)
 	}
+
 	for _, r := range []api.Run{py("print('program')"), pyWith(x, "print('program')", "one")} {
 		if res := a.run(t, r); string(res.Stdout) != "program\n" {
 			t.Errorf("without it: %q, %q", res.Stdout, res.Stderr)
 		}
 	}
+
 	x.wheel(t, "one", "2.0", "", map[string]string{"one.py": "x = 2\n"}, "startup") // the installer of the next set does not execute it
 	if set := a.mustInstall(t, x, "one==2.0"); slices.ContainsFunc(set.Installed, func(n string) bool { return strings.Contains(n, "pth") }) {
 		t.Errorf("installed %q", set.Installed)
@@ -212,6 +224,7 @@ func TestAKilledAgentLeavesNoPackages(t *testing.T) {
 	if err := <-failed; !api.HasCode(err, api.CodeAgentGone) {
 		t.Errorf("the caller of a killed agent: %v", err)
 	}
+
 	close(over)
 	x.mu.Lock()
 	x.serve = nil
@@ -222,6 +235,7 @@ func TestAKilledAgentLeavesNoPackages(t *testing.T) {
 	if sets, err := b.PackageSets(t.Context()); err != nil || len(sets) != 0 {
 		t.Errorf("after the kill: %+v, %v", sets, err)
 	}
+
 	b.mustInstall(t, x, "one")
 	if res := b.run(t, pyWith(x, "import one\nprint(one.x)", "one")); string(res.Stdout) != "1\n" {
 		t.Errorf("printed %q, %q", res.Stdout, res.Stderr)
@@ -234,6 +248,7 @@ func TestACallerThatLeavesEndsItsInstallation(t *testing.T) {
 	x.wheel(t, "one", "1.0", "", map[string]string{"one.py": "x = 1\n"})
 	begun, over := make(chan struct{}, 8), make(chan struct{})
 	defer close(over)
+
 	x.serve = func(http.ResponseWriter, *http.Request) { begun <- struct{}{}; <-over }
 	ctx, cancel := context.WithCancel(t.Context())
 	first, second := make(chan error, 1), make(chan error, 1)

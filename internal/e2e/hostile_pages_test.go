@@ -23,6 +23,7 @@ func TestHostilePagesOfANeighbour(t *testing.T) {
 		k.readUntil(t, "begun")
 		return k
 	}
+
 	for _, tt := range []struct {
 		spy, victim api.Mode
 		seen        bool
@@ -38,6 +39,7 @@ func TestHostilePagesOfANeighbour(t *testing.T) {
 			if seen := spy.look(t); len(seen) != 0 {
 				t.Fatalf("alone it sees %q", seen)
 			}
+
 			for _, secret := range []string{"/cold/1", "/cold/0"} {
 				var want []string
 				if tt.seen {
@@ -52,6 +54,7 @@ func TestHostilePagesOfANeighbour(t *testing.T) {
 					t.Errorf("after the run that used %s it sees %q", secret, seen)
 				}
 			}
+
 			spy.end(t)
 		})
 	}
@@ -68,11 +71,13 @@ func TestHostilePagesOfATemplate(t *testing.T) {
 		k.readUntil(t, "begun")
 		return k
 	}
+
 	const victim = `
 import sys
 print("begun", flush=True)
 sys.stdin.read()
 `
+
 	const spy = `
 import mmap, os, sys
 f = os.open("/proc/self/exe", os.O_RDONLY)
@@ -94,6 +99,7 @@ while sys.stdin.readline():
         print("used")
     print("looked", flush=True)
 `
+
 	for _, tt := range []struct {
 		mode api.Mode
 		seen bool

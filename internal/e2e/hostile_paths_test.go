@@ -26,6 +26,7 @@ func TestHostileWorkDirThroughAMagicLink(t *testing.T) {
 	if status, answer := a.postRun(t, fmt.Sprintf(body, "")); status != 200 || string(answer.Stdout) != "/box\n" {
 		t.Fatalf("status %d, stdout %q: the test proves nothing", status, answer.Stdout)
 	}
+
 	for _, field := range []string{"cwd", "dir", "work_dir", "workdir", "working_dir"} {
 		for _, path := range []string{"/proc/self/fd/7", "/proc/self/cwd/..", "/proc/1/root"} {
 			status, answer := a.postRun(t, fmt.Sprintf(body, fmt.Sprintf(`,%q:%q`, field, path)))
@@ -34,6 +35,7 @@ func TestHostileWorkDirThroughAMagicLink(t *testing.T) {
 			}
 		}
 	}
+
 	both(t, func(t *testing.T, mode api.Mode) {
 		where := func(name string) api.Run {
 			return api.Run{Image: "tiny", Mode: mode, Argv: []string{name}, Env: map[string]string{"PWD": "/proc/self/fd/7"},
@@ -44,18 +46,22 @@ func TestHostileWorkDirThroughAMagicLink(t *testing.T) {
 		if string(res.Stdout) != "/box\n/box\n" {
 			t.Errorf("the working directory is %q", res.Stdout)
 		}
+
 		outside := []string{"/proc/1/cwd/where", "/proc/1/root/bin/sh", "/proc/1/exe"}
 		for n := 3; n < 24; n++ {
 			outside = append(outside, fmt.Sprintf("/proc/self/fd/%d", n), fmt.Sprintf("/proc/self/fd/%d/../bin/sh", n))
 		}
+
 		for _, name := range outside {
 			a.refused(t, where(name), api.CodeNoProgram)
 		}
+
 		res = a.run(t, where("/proc/self/exe")) // the sealed first process of the cell, which finds no agent to connect to
 		wantVerdict(t, res, api.Nonzero)
 		if len(res.Stdout)+len(res.Stderr) != 0 {
 			t.Errorf("the first process says %q, %q", res.Stdout, res.Stderr)
 		}
+
 		wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
 	})
 }
@@ -74,15 +80,18 @@ func (a *agent) postRun(t *testing.T, body string) (status int, answer runAnswer
 		t.Fatal(err)
 	}
 	defer c.Close()
+
 	_ = c.SetDeadline(time.Now().Add(slow(20 * time.Second)))
 	if _, err := io.WriteString(c, post("/v1/runs", body)); err != nil {
 		t.Fatal(err)
 	}
+
 	res, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
+
 	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
 		t.Fatal(err)
 	}
@@ -97,8 +106,10 @@ func TestHostilePathsInMountTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	at := slices.IndexFunc(list, func(i api.Image) bool { return slices.Contains(i.Names, "tiny") })
 	image := strings.TrimPrefix(list[at].Digest, "sha256:")
+
 	// The path of a bind mount begins at its file system's root: only the last parts are certain.
 	host := []string{"/" + filepath.Base(a.dir) + "/", "/" + filepath.Base(dataDir(t)) + "/", image, "/cells/"}
 	shows := func(text string) (found []string) {
@@ -109,6 +120,7 @@ func TestHostilePathsInMountTables(t *testing.T) {
 		}
 		return found
 	}
+
 	for _, tt := range []struct {
 		name     string
 		mode     api.Mode
@@ -122,6 +134,7 @@ func TestHostilePathsInMountTables(t *testing.T) {
 			if writable := res.ExitCode == 0; writable != tt.writable {
 				t.Errorf("the root is writable: %v; want %v", writable, tt.writable)
 			}
+
 			images := 0
 			for line := range strings.Lines(string(res.Stdout)) {
 				if f := strings.Fields(line); len(f) > 4 && f[4] == "/" && strings.HasSuffix(f[3], "/images/"+image+"/root") {
@@ -132,11 +145,13 @@ func TestHostilePathsInMountTables(t *testing.T) {
 					t.Errorf("a run sees %q in %q", found, line)
 				}
 			}
+
 			if tt.writable && images != 0 || images > 1 {
 				t.Errorf("the image's directory is shown %d times", images)
 			}
 		})
 	}
+
 	own, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", a.cmd.Process.Pid))
 	if err != nil || len(shows(string(own))) == 0 {
 		t.Errorf("the agent's own table shows nothing of the kind, %v: the test proves nothing", err)

@@ -57,10 +57,12 @@ func TestHostileInputsAreMemory(t *testing.T) {
 		if used := *res.Usage.Memory.Value; used < 70<<20 || used > 80<<20 {
 			t.Errorf("a program that uses 70 MiB has a figure of %d", used)
 		}
+
 		r.Limits.Memory = 24 * api.MiB
 		if e := a.refused(t, r, api.CodeBadFile); !strings.Contains(e.Message, "limits.memory is 24M") {
 			t.Errorf("refused with %q", e.Message)
 		}
+
 		r.Limits.Memory, r.Tests = 128*api.MiB, []api.Test{{Args: []string{}, Limits: api.Limits{Memory: 64 * api.MiB}}}
 		if res := a.run(t, r); res.Tests[0].Result.Verdict != api.MemoryLimit {
 			t.Errorf("a test with less memory: %s", res.Tests[0].Result.Verdict)
@@ -80,6 +82,7 @@ func TestHostileFilesPutAreMemory(t *testing.T) {
 		}
 		return s.ID
 	}
+
 	put := func(id string, mib int) error {
 		return a.PutFile(t.Context(), id, "big", bytes.NewReader(bytes.Repeat([]byte("x"), mib<<20)), false)
 	}
@@ -89,6 +92,7 @@ func TestHostileFilesPutAreMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	take := api.Exec{Argv: []string{"./use", "30"}}
 	wantVerdict(t, a.execute(t, small, take), api.MemoryLimit)
 	wantVerdict(t, a.execute(t, large, take), api.OK)
@@ -99,7 +103,9 @@ func TestHostileFilesPutAreMemory(t *testing.T) {
 	if peak := *s.Usage.MemoryPeak.Value; peak < 70<<20 || peak > 84<<20 {
 		t.Errorf("a session that has used 70 MiB tells a peak of %d", peak)
 	}
+
 	wantCode(t, put(small, 62), api.CodeTooLarge)
+
 	// Removed files free memory again, from the next exec on; so the session stays usable.
 	a.exec(t, small, "rm big")
 	wantVerdict(t, a.exec(t, small, "head -c 40000000 /dev/zero >other; cat other >/dev/null"), api.OK)
@@ -107,6 +113,7 @@ func TestHostileFilesPutAreMemory(t *testing.T) {
 	if err := put(small, 30); err != nil {
 		t.Errorf("a file that fits: %v", err)
 	}
+
 	wantVerdict(t, a.execute(t, small, api.Exec{Argv: []string{"./use", "16"}}), api.OK)
 }
 
@@ -132,6 +139,7 @@ int main(void) {
   printf(" away %d new %d", away, new >= 0);
   return 0;
 }`), Collect: api.Collect{None: true}, Profile: "default"})
+
 	wantVerdict(t, res, api.OK)
 	if want := "1 owner 0 mode 555 open -1 chmod -1 Operation not permitted cut -1 own 1 away 0 new 1"; string(res.Stdout) != want {
 		t.Errorf("%q; want %q", res.Stdout, want)
@@ -148,6 +156,7 @@ func TestHostileLookupsGoWithTheRun(t *testing.T) {
 #include <string.h>
 #include <sys/stat.h>
 int main(int c, char **v) { struct stat st; char n[300]; for (long i = 0; i < 75000; i++) { sprintf(n, "/usr/%s-%0*ld", v[1], 245 - (int)strlen(v[1]), i); stat(n, &st); } return 0; }`) // each name is so long that it takes 512 bytes in addition to its entry
+
 	run := func(name string, mode api.Mode) int64 {
 		r := program(look, fmt.Sprintf("%s-%d", name, os.Getpid()))
 		r.Limits, r.Collect.None, r.Mode = api.Limits{Wall: slowly(30)}, true, mode
@@ -155,6 +164,7 @@ int main(int c, char **v) { struct stat st; char n[300]; for (long i = 0; i < 75
 		wantVerdict(t, res, api.OK)
 		return *res.Usage.Memory.Value
 	}
+
 	wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
 	before := a.groupMemory(t)
 	for i, mode := range []api.Mode{api.Strict, api.Fresh, api.Strict} {
@@ -162,10 +172,12 @@ int main(int c, char **v) { struct stat st; char n[300]; for (long i = 0; i < 75
 			t.Fatalf("75,000 names took %d bytes: the test proves nothing", used)
 		}
 	}
+
 	deadline, left := patience(), int64(0)
 	for left = a.groupMemory(t) - before; left > 16<<20 && time.Now().Before(deadline); left = a.groupMemory(t) - before {
 		time.Sleep(20 * time.Millisecond)
 	}
+
 	if left > 16<<20 {
 		t.Errorf("%d bytes of the runs stay charged to the agent's groups:\n%s", left, a.groupStat(t))
 	}
@@ -196,6 +208,7 @@ func (a *agent) groupMemory(t testing.TB) int64 {
 			}
 		}
 	}
+
 	t.Fatal("no group of the agent tells its memory")
 	return 0
 }

@@ -29,6 +29,7 @@ int main(void) { pthread_t t[3]; for (int i = 0; i < 3; i++) pthread_create(&t[i
 		r.Limits.Wall = seconds(30)
 		s := a.startHeldRun(t, r)
 		defer s.release()
+
 		pid := s.pid
 		for _, ns := range []string{"cgroup", "ipc", "mnt", "net", "pid", "user", "uts"} {
 			inside, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, ns))
@@ -39,15 +40,18 @@ int main(void) { pthread_t t[3]; for (int i = 0; i < 3; i++) pthread_create(&t[i
 				t.Errorf("namespace %s is the host's: %s, %v", ns, inside, err)
 			}
 		}
+
 		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 		if err != nil || len(tasks) != 4 {
 			t.Fatalf("%d threads, %v; want 4", len(tasks), err)
 		}
+
 		for _, task := range tasks {
 			status, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/status", pid, task.Name()))
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			for _, line := range strings.Split(string(status), "\n") {
 				key, value, _ := strings.Cut(line, ":")
 				f := strings.Fields(value)
@@ -58,6 +62,7 @@ int main(void) { pthread_t t[3]; for (int i = 0; i < 3; i++) pthread_create(&t[i
 							t.Errorf("thread %s has %s", task.Name(), line)
 						}
 					}
+
 				case "Groups":
 					if len(f) != 0 {
 						t.Errorf("thread %s has %s", task.Name(), line)
@@ -73,10 +78,12 @@ int main(void) { pthread_t t[3]; for (int i = 0; i < 3; i++) pthread_create(&t[i
 				}
 			}
 		}
+
 		fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 		if err != nil || len(fds) != 3 {
 			t.Errorf("%d descriptors, %v; want 3", len(fds), err)
 		}
+
 		for _, d := range fds {
 			to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, d.Name()))
 			if err != nil || !strings.HasPrefix(to, "pipe:") {
@@ -89,11 +96,13 @@ int main(void) { pthread_t t[3]; for (int i = 0; i < 3; i++) pthread_create(&t[i
 // findProcess waits for a process whose argv[0] is name.
 func findProcess(t testing.TB, name string) int {
 	t.Helper()
+
 	for deadline := patience(); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		all, err := filepath.Glob("/proc/[0-9]*/cmdline")
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, file := range all {
 			if text, err := os.ReadFile(file); err == nil && strings.HasPrefix(string(text), name+"\x00") {
 				pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
@@ -106,6 +115,7 @@ func findProcess(t testing.TB, name string) int {
 			}
 		}
 	}
+
 	t.Fatalf("no process %s", name)
 	return 0
 }
@@ -130,6 +140,7 @@ func TestHostileImageIsUnchanged(t *testing.T) {
 		if err != nil || len(host) == 0 {
 			t.Fatalf("%d files of the store, %v", len(host), err)
 		}
+
 		r := sh("find /bin /etc /lib /usr -type f 2>/dev/null | sort | head -50 | xargs sha256sum")
 		r.Mode, r.Limits = api.Fresh, hostileLimits()
 		res := a.run(t, r)
@@ -139,16 +150,19 @@ func TestHostileImageIsUnchanged(t *testing.T) {
 		}
 		return host, string(res.Stdout)
 	}
+
 	hostBefore, cellBefore := list()
 	for _, id := range []string{"FS-01", "FS-08", "FS-27", "SEC-21", "residue"} {
 		r := program(buildProbe(t, id))
 		r.Limits = hostileLimits()
 		wantVerdict(t, a.run(t, r), api.OK)
 	}
+
 	hostAfter, cellAfter := list()
 	if cellAfter != cellBefore {
 		t.Errorf("another cell sees\n%s\nit saw\n%s", cellAfter, cellBefore)
 	}
+
 	for p, sum := range hostBefore {
 		if hostAfter[p] != sum {
 			t.Errorf("%s has changed", p)

@@ -25,6 +25,7 @@ func TestHostilePreloads(t *testing.T) {
 		{Name: "sitecustomize.py", Content: []byte(printSeccompStatus("sitecustomize"))},
 		{Name: "startup.py", Content: []byte(printSeccompStatus("startup"))},
 	}
+
 	for _, tt := range []struct {
 		name, image   string
 		argv          []string
@@ -47,6 +48,7 @@ func TestHostilePreloads(t *testing.T) {
 					t.Errorf("outside, %q is missing: the test proves nothing\n%s", want, outside)
 				}
 			}
+
 			both(t, func(t *testing.T, mode api.Mode) {
 				res := a.run(t, api.Run{Image: tt.image, Argv: tt.argv, Env: tt.env, Files: files, Mode: mode})
 				wantVerdict(t, res, api.OK)
@@ -85,14 +87,17 @@ func runUnconfined(t *testing.T, files []api.File, argv []string, env map[string
 			t.Fatal(err)
 		}
 	}
+
 	ctx, cancel := context.WithDeadline(t.Context(), patience())
 	defer cancel()
+
 	t.Setenv("PATH", "/usr/bin:/bin") // nobody may not enter the homes of others
 	cmd := exec.CommandContext(ctx, testenv.NeedTool(t, argv[0], argv[0]), argv[1:]...)
 	cmd.Dir, cmd.Env = dir, []string{"PATH=/usr/bin:/bin"}
 	for k, v := range env {
 		cmd.Env = append(cmd.Env, k+"="+v)
 	}
+
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}, Setsid: true}
 	out, err := cmd.Output()
 	if err != nil {

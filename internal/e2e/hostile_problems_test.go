@@ -38,6 +38,7 @@ func TestHostileProblemPackages(t *testing.T) {
 		}
 		return zipOf(t, files)
 	}
+
 	for _, tt := range []struct {
 		name   string
 		body   []byte
@@ -56,6 +57,7 @@ func TestHostileProblemPackages(t *testing.T) {
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
+
 				for range 20 { // others are answered meanwhile
 					begun := time.Now()
 					res, err := http.Get("http://" + s.at + "/health")
@@ -70,28 +72,34 @@ func TestHostileProblemPackages(t *testing.T) {
 					time.Sleep(50 * time.Millisecond)
 				}
 			}()
+
 			begun := time.Now()
 			req, err := http.NewRequestWithContext(t.Context(), "PUT", "http://"+s.at+"/v1/problems/p", bytes.NewReader(tt.body))
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			res, err := http.DefaultClient.Do(req)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer res.Body.Close()
+
 			text, err := io.ReadAll(res.Body)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			var p api.Problem
 			if err := json.Unmarshal(text, &p); err != nil || res.StatusCode != tt.status {
 				t.Errorf("%d bytes: %d %.600s, %v", len(tt.body), res.StatusCode, text, err)
 			}
+
 			t.Logf("%d bytes: %d after %v: %.200s", len(tt.body), res.StatusCode, time.Since(begun), p.Detail)
 			<-done
 		})
 	}
+
 	left, err := os.ReadDir(filepath.Join(s.data, "problems"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("%v is left, %v", left, err)
@@ -106,6 +114,7 @@ func TestHostileProblemPackages(t *testing.T) {
 // directoryOf is a zip that has the list of n empty files.
 func directoryOf(t *testing.T, n int) []byte {
 	t.Helper()
+
 	// The names are those of one member, repeated: a list of members need not have them.
 	one := zipOf(t, map[string]string{"a": ""})
 	at := bytes.Index(one, []byte("PK\x01\x02"))
@@ -118,6 +127,7 @@ func directoryOf(t *testing.T, n int) []byte {
 			tail[at+i] = byte(v >> (8 * i))
 		}
 	}
+
 	put(8, 2, n&0xffff)
 	put(10, 2, n&0xffff)
 	put(12, 4, n*len(entry))
@@ -133,6 +143,7 @@ func zerosZip(t *testing.T, n int, size int64) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	zeros := make([]byte, size)
 	if _, err := f.Write(zeros); err != nil {
 		t.Fatal(err)
@@ -140,6 +151,7 @@ func zerosZip(t *testing.T, n int, size int64) []byte {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	sum := crc32.ChecksumIEEE(zeros)
 
 	var b bytes.Buffer
@@ -159,6 +171,7 @@ func zerosZip(t *testing.T, n int, size int64) []byte {
 			t.Fatal(err)
 		}
 	}
+
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -173,6 +186,7 @@ func zerosTar(t *testing.T, size int64) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	w := tar.NewWriter(z)
 	zeros := make([]byte, 64<<20)
 	for i := int64(0); i < size; i += int64(len(zeros)) {
@@ -184,6 +198,7 @@ func zerosTar(t *testing.T, size int64) []byte {
 			t.Fatal(err)
 		}
 	}
+
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -204,6 +219,7 @@ func longNames(t *testing.T) []byte {
 			t.Fatal(err)
 		}
 	}
+
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -219,11 +235,13 @@ func TestKilledWhileAProblemIsStored(t *testing.T) {
 		if err != nil {
 			return p, err
 		}
+
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {
 			return p, err
 		}
 		defer res.Body.Close()
+
 		text, err := io.ReadAll(res.Body)
 		if err == nil && res.StatusCode != http.StatusOK {
 			err = fmt.Errorf("%d: %s", res.StatusCode, text)
@@ -233,6 +251,7 @@ func TestKilledWhileAProblemIsStored(t *testing.T) {
 		}
 		return p, json.Unmarshal(text, &p)
 	}
+
 	versions := [2][]byte{}
 	digests := [2]string{}
 	s := serveLoaded(t, agent)
@@ -246,6 +265,7 @@ func TestKilledWhileAProblemIsStored(t *testing.T) {
 		}
 		digests[i] = p.Digest
 	}
+
 	stored := map[string]int{}
 	for i := range 12 {
 		answered := make(chan string)
@@ -257,6 +277,7 @@ func TestKilledWhileAProblemIsStored(t *testing.T) {
 		if err := s.own.Cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
+
 		<-s.own.Done
 		answer := <-answered
 		s = serveLoaded(t, agent)
@@ -264,17 +285,20 @@ func TestKilledWhileAProblemIsStored(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		var p api.StoredProblem
 		err = json.NewDecoder(res.Body).Decode(&p)
 		res.Body.Close()
 		if err != nil || p.Digest != digests[0] && p.Digest != digests[1] || answer != "" && p.Digest != answer {
 			t.Errorf("after kill %d: %+v, %v; the answer was %q", i, p, err, answer)
 		}
+
 		stored[p.Digest]++
 		left, err := os.ReadDir(filepath.Join(s.data, "problems"))
 		if err != nil || len(left) != 1 {
 			t.Errorf("after kill %d: %v is left, %v", i, left, err)
 		}
 	}
+
 	t.Logf("stored: %v", stored)
 }

@@ -20,9 +20,11 @@ func TestHostileFullProc(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "full.yaml"), []byte(manifest), 0o644); err != nil {
 		t.Fatal(err)
 	}
+
 	c := newCanaries(t)
 	a := startAgent(t, "--slots", "1", "--languages", dir)
 	before := hostSettings(t)
+
 	for _, tt := range []struct {
 		id      string
 		allowed map[string][]string
@@ -49,6 +51,7 @@ func TestHostileFullProc(t *testing.T) {
 			})
 		})
 	}
+
 	after := hostSettings(t)
 	for name, value := range before {
 		if got, ok := after[name]; ok && got != value {
@@ -81,12 +84,14 @@ func hostSettings(t *testing.T) map[string]string {
 		}
 		return all
 	}
+
 	first, second := read(), read()
 	for name, value := range first {
 		if second[name] != value {
 			delete(first, name)
 		}
 	}
+
 	if _, ok := first["/proc/sys/kernel/core_pattern"]; !ok || len(first) < 100 {
 		t.Fatalf("%d settings were read", len(first))
 	}

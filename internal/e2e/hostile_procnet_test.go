@@ -27,6 +27,7 @@ func TestHostileNetStatistics(t *testing.T) {
 		}
 		return files
 	}
+
 	allocated := func(files map[string]string) int {
 		t.Helper()
 		m := regexp.MustCompile(`(?m)^TCP: .* alloc (\d+) mem`).FindStringSubmatch(files["sockstat"])
@@ -49,16 +50,19 @@ func TestHostileNetStatistics(t *testing.T) {
 		}
 		defer ln.Close()
 	}
+
 	after := read()
 
 	// The page is right: these files do reveal something about the host.
 	if more := allocated(after) - allocated(before); more < sockets/2 {
 		t.Errorf("sockstat tells %d TCP sockets more for %d of the host's: the threat model says it tells them", more, sockets)
 	}
+
 	page, err := os.ReadFile("../../docs/threat-model.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, name := range []string{"sockstat", "softnet_stat", "protocols", "ptype", "psched"} {
 		if after[name] == "" {
 			t.Errorf("a run does not see %s: the threat model says it does", name)
@@ -74,9 +78,11 @@ func TestHostileNetStatistics(t *testing.T) {
 			t.Errorf("%s has more than its heading: %q", name, text)
 		}
 	}
+
 	if host, err := os.ReadFile("/proc/net/tcp"); err != nil || strings.Count(string(host), "\n") < sockets {
 		t.Errorf("the host's own tcp has not the sockets, %v: the test proves nothing", err)
 	}
+
 	for name, text := range after {
 		for _, one := range interfaces(t) {
 			if regexp.MustCompile(`(?m)(^|[\s:])` + regexp.QuoteMeta(one) + `([\s:]|$)`).MatchString(text) {
@@ -84,6 +90,7 @@ func TestHostileNetStatistics(t *testing.T) {
 			}
 		}
 	}
+
 	for _, line := range strings.Split(after["netstat"]+after["snmp6"], "\n") {
 		if n := regexp.MustCompile(`[1-9][0-9]*$`).FindString(line); n != "" && !strings.Contains(line, "Mcast") {
 			t.Errorf("a count of what did not happen there: %q", line)

@@ -43,18 +43,22 @@ func TestHostileResidueWithoutTheFilter(t *testing.T) {
 					reached[x.Call]++
 				}
 			}
+
 			for _, call := range []string{"shmget", "msgget", "semget", "sem_open", "file"} {
 				if reached[call] == 0 {
 					t.Errorf("%s leaves nothing: %s", call, left.Stdout)
 				}
 			}
+
 			if reached["socket"] != 3 {
 				t.Errorf("%d sockets; want 3: %s", reached["socket"], left.Stdout)
 			}
+
 			e.Verdicts = []api.Verdict{api.OK}
 			if id == "RES-06" {
 				e.Absent = nil // its first call does not end it here
 			}
+
 			e.check(t, c, open(program(probe)))
 			if after := cell(); after != before || before == "" {
 				t.Errorf("runs were in cells %q and %q; want one", before, after)
@@ -76,11 +80,14 @@ func TestHostileNoProcessWaitsForTheNextRun(t *testing.T) {
 		r.Limits.Wall = seconds(20)
 		return a.startHeldRun(t, r)
 	}
+
 	together := enter("./" + residue.Name + " >/dev/null") // the control: waiting processes, found by the same checks
 	if others := foreignProcesses(t, together.pid); len(others) < 10 {
 		t.Errorf("next to what it has left itself a run has only %d others: the test proves nothing", len(others))
 	}
+
 	together.release()
+
 	for range 4 {
 		r := program(residue)
 		r.Limits = hostileLimits()
@@ -109,11 +116,13 @@ func foreignProcesses(t testing.TB, pid int) []string {
 	if err := unix.Stat(fmt.Sprintf("/proc/%d", pid), &st); err != nil || user == "" || pids == "" {
 		t.Fatalf("process %d has gone: %v", pid, err)
 	}
+
 	root := fmt.Sprintf("\nUid:\t%[1]d\t%[1]d\t%[1]d\t%[1]d\n", st.Uid-1000)
 	entries, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var out []string
 	shells := 0
 	for _, dir := range entries {
@@ -130,6 +139,7 @@ func foreignProcesses(t testing.TB, pid int) []string {
 			shells++
 		}
 	}
+
 	if shells != 1 {
 		out = append(out, fmt.Sprintf("%d of brig's own in its pid namespace; want the shell", shells))
 	}
@@ -148,6 +158,7 @@ func TestHostileWordsOfARunAreForgotten(t *testing.T) {
 	if !memoryHas(t, run.pid, word) {
 		t.Error("the program's own memory lacks its arguments: the test proves nothing")
 	}
+
 	forgotten := func(when string) {
 		t.Helper()
 		all := a.cellProcesses(t, "cell-*")
@@ -160,6 +171,7 @@ func TestHostileWordsOfARunAreForgotten(t *testing.T) {
 			}
 		}
 	}
+
 	forgotten("while the program is alive,")
 	run.release()
 	wantVerdict(t, a.run(t, sh("true")), api.OK)
@@ -173,6 +185,7 @@ func memoryHas(t *testing.T, pid int, word string) bool {
 	if err != nil {
 		return false
 	}
+
 	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
 		return false // the process has just ended
@@ -181,6 +194,7 @@ func memoryHas(t *testing.T, pid int, word string) bool {
 		t.Fatal(err)
 	}
 	defer mem.Close()
+
 	for line := range strings.Lines(string(maps)) {
 		var from, to uint64 // the last mapping is above the largest int64
 		var access string
@@ -190,6 +204,7 @@ func memoryHas(t *testing.T, pid int, word string) bool {
 		if !strings.HasPrefix(access, "rw") {
 			continue
 		}
+
 		part := make([]byte, to-from)
 		n, err := mem.ReadAt(part, int64(from))
 		if n == 0 && err == io.EOF {
@@ -202,6 +217,7 @@ func memoryHas(t *testing.T, pid int, word string) bool {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -216,6 +232,7 @@ func TestHostileInputsIgnoreThePreviousRun(t *testing.T) {
 	if want := "deep\ndir.txt\nhard.txt\nhost.txt\nlink.txt\nplain.txt\ninput\n"; string(control.Stdout) != want {
 		t.Errorf("what was laid out catches nothing: %q; want %q", control.Stdout, want)
 	}
+
 	both(t, func(t *testing.T, mode api.Mode) {
 		for i := range 4 {
 			before := sh("trap '' TERM HUP; " + set +
@@ -231,14 +248,17 @@ func TestHostileInputsIgnoreThePreviousRun(t *testing.T) {
 				want.WriteString(text)
 				r.Files = append(r.Files, api.File{Name: n, Content: api.Bytes(text)})
 			}
+
 			for _, n := range slices.Sorted(slices.Values(names)) {
 				want.WriteString("/box/" + n + "\n")
 			}
+
 			res := a.run(t, r)
 			wantVerdict(t, res, api.OK)
 			if string(res.Stdout) != want.String() {
 				t.Errorf("inputs and files:\n%swant\n%s%s", res.Stdout, want.String(), res.Stderr)
 			}
+
 			c.untouched(t)
 		}
 	})
@@ -257,6 +277,7 @@ import mod
 print("RES" + "IDUE" if mod.x != 1 else "clean", found, site.getusersitepackages())
 print(hashlib.sha256(open(py_compile.compile("mod.py"), "rb").read()).hexdigest())
 `
+
 	const leave = `
 import os, py_compile, shutil, site, subprocess, sys
 def put(path, text):
@@ -272,12 +293,14 @@ os.makedirs("/box/__pycache__", exist_ok=True)
 shutil.copy(py_compile.compile("/box/bad.py"), "/box/__pycache__/mod.cpython-%d%d.pyc" % sys.version_info[:2])
 if len(sys.argv) > 1: print(subprocess.run([sys.executable, "/box/look.py"], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": "/box"}).stdout)
 `
+
 	looking := py(look)
 	first := a.run(t, looking)
 	wantVerdict(t, first, api.OK)
 	if !strings.HasPrefix(string(first.Stdout), "clean [] ") {
 		t.Fatalf("at first: %s%s", first.Stdout, first.Stderr)
 	}
+
 	control := py(leave)
 	control.Argv, control.Files = []string{"there"}, []api.File{{Name: "look.py", Content: api.Bytes(look)}}
 	shared := string(a.run(t, control).Stdout)
@@ -286,6 +309,7 @@ if len(sys.argv) > 1: print(subprocess.run([sys.executable, "/box/look.py"], cap
 			t.Errorf("in the same place nothing says %q: the test proves nothing\n%s", want, shared)
 		}
 	}
+
 	both(t, func(t *testing.T, mode api.Mode) {
 		before, after := py(leave), looking
 		before.Mode, after.Mode = mode, mode
@@ -310,6 +334,7 @@ func TestHostileKeysAreNotLeftToTheNextRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	text := strings.Replace(string(out), `"rules": [`,
 		`"rules": [{"names": ["add_key", "keyctl"], "args": [{"arg": 0, "value": 0, "mask": 4611686018427387904}], "action": "allow", "why": "the test's"},`, 1)
 	residue, looker := buildProbe(t, "residue"), buildProbe(t, "RES-06")

@@ -40,11 +40,13 @@ func TestHostileUsageTellsNothingOfEarlierRuns(t *testing.T) {
 		wantVerdict(t, res, api.OK)
 		return string(res.Stdout)
 	}
+
 	before := maxRSS()
 	cell := a.cellinit(t)
 	for range 3 { // each part of the memory that shells use
 		maxRSS(manyArguments()...)
 	}
+
 	if after := maxRSS(); after != before {
 		t.Errorf("ru_maxrss of the same program is %s KiB, and %s KiB after runs with large arguments", before, after)
 	}
@@ -66,12 +68,14 @@ int main(void) { fork(); fork(); size_t n = 16 << 20; char *p = malloc(n); memse
 		r.Limits = api.Limits{Memory: memory, Wall: seconds(10)}
 		return r
 	}
+
 	wantVerdict(t, a.run(t, sh("true")), api.OK)
 	cell := a.cellinit(t)
 	for i := range 8 {
 		wantVerdict(t, a.run(t, run(api.MinMemory)), api.MemoryLimit)
 		wantVerdict(t, a.run(t, run(api.MinMemory+api.Size(i)*api.MiB, manyArguments()...)), api.MemoryLimit)
 	}
+
 	if now := a.cellinit(t); now != cell {
 		t.Errorf("cellinit was process %d, and is %d after runs that had too little memory\n%s", cell, now, a.log)
 	}
@@ -93,13 +97,16 @@ func TestHostileWordsOfACanceledRunAreForgotten(t *testing.T) {
 		_, _ = a.Client.Run(ctx, r) // either result will do
 		cancel()
 	}
+
 	for range 2 { // a new shell is made after each, before which cellinit clears what others left
 		wantVerdict(t, a.run(t, sh("true")), api.OK)
 	}
+
 	all := a.cellProcesses(t, "cell-*")
 	if len(all) == 0 {
 		t.Error("no process of the cell is found")
 	}
+
 	for _, p := range all {
 		if memoryHas(t, p.pid, word) {
 			t.Errorf("a process of brig's has words of an earlier run in its memory:\n%.200s", p.status)

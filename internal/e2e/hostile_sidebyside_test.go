@@ -35,6 +35,7 @@ int main(void) { size_t n = 4 << 20; unsigned *p = malloc(n * sizeof *p), sum = 
   puts("begun"); fflush(stdout); while (read(0, &b, 1) > 0);
   for (size_t i = 0; i < n; i++) again += p[i];
   return sum != again; }`)
+
 	r := program(holder)
 	r.Limits = api.Limits{Memory: 32 * api.MiB, Wall: slowly(30)}
 	neighbour := a.startHeldRun(t, r)
@@ -54,13 +55,16 @@ int main(void) { size_t n = 4 << 20; unsigned *p = malloc(n * sizeof *p), sum = 
 				}
 			})
 		}
+
 		wg.Wait()
 	}
+
 	blow(3)
 	res := neighbour.release()
 	if n := res.Usage.OOMKills.Value; n == nil || *n != 0 || len(res.LimitsHit) != 0 {
 		t.Errorf("the neighbour met %v, killed for memory: %v", res.LimitsHit, n)
 	}
+
 	blow(4)
 	wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
 	select {
@@ -93,6 +97,7 @@ func TestHostileQuotasArePerSlot(t *testing.T) {
 				r.Limits = api.Limits{Wall: seconds(20), Pids: 90, OpenFiles: 1000}
 				return r
 			}
+
 			first := a.startHeldRun(t, take(tt.keys))
 			second := a.run(t, take(tt.keys))
 			wantVerdict(t, second, api.OK)
@@ -101,6 +106,7 @@ func TestHostileQuotasArePerSlot(t *testing.T) {
 			} else {
 				unix.Close(n)
 			}
+
 			first.release()
 			had, has := parseQuotas(first.said.String()), parseQuotas(string(second.Stdout))
 			var left map[string]int
@@ -115,6 +121,7 @@ func TestHostileQuotasArePerSlot(t *testing.T) {
 					break
 				}
 			}
+
 			for name, n := range had {
 				switch { // queues need a limit that no cell has; keys are freed some time after they become unreachable
 				case name == "queues" || name == "keys" && tt.keys == "":
@@ -127,6 +134,7 @@ func TestHostileQuotasArePerSlot(t *testing.T) {
 					t.Errorf("%s: one gets %d, a neighbour %d; want as many", name, n, has[name])
 				}
 			}
+
 			t.Logf("%s: %v, a neighbour %v, a second in one run %v", tt.name, had, has, left)
 		})
 	}
@@ -168,6 +176,7 @@ func TestHostileSleepersCannotHoldEverySlot(t *testing.T) {
 	a := startAgent(t, "--slots", strconv.Itoa(slots))
 	ctx, enough := context.WithCancel(t.Context())
 	defer enough()
+
 	var slept, refused atomic.Int64
 	var slowest atomic.Int64 // longest time until a refusal, in ns
 	try := func(ctx context.Context, r api.Run, want api.Verdict) (served bool) {
@@ -189,14 +198,17 @@ func TestHostileSleepersCannotHoldEverySlot(t *testing.T) {
 				}
 			}
 		}
+
 		return false
 	}
+
 	again := func(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
+
 	var sleepers sync.WaitGroup
 	for range 4 * slots {
 		sleepers.Go(func() {
@@ -210,11 +222,13 @@ func TestHostileSleepersCannotHoldEverySlot(t *testing.T) {
 			}
 		})
 	}
+
 	for deadline := patience(); slept.Load() < 2*slots; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("no sleeper gets to sleep")
 		}
 	}
+
 	var waits []time.Duration
 	for range 10 {
 		began := time.Now()
@@ -228,6 +242,7 @@ func TestHostileSleepersCannotHoldEverySlot(t *testing.T) {
 		}
 		waits = append(waits, time.Since(began))
 	}
+
 	enough()
 	sleepers.Wait()
 	slices.Sort(waits)
@@ -237,6 +252,7 @@ func TestHostileSleepersCannotHoldEverySlot(t *testing.T) {
 	if took := time.Duration(slowest.Load()); took > slow(2*time.Second) {
 		t.Errorf("a caller waited %s for the error that all slots are busy", took)
 	}
+
 	t.Logf("waits %v; %d slept, %d refusals", waits, slept.Load(), refused.Load())
 }
 
@@ -261,6 +277,7 @@ func (a *agent) talk(t testing.TB, r api.Run) *talker {
 		in.Close()
 		k.done <- res
 	}()
+
 	return k
 }
 
@@ -290,6 +307,7 @@ func TestHostileNeighboursDoNotFindEachOther(t *testing.T) {
 			r.Collect.None = true
 			return r
 		}
+
 		t.Run("filter "+string(mode), func(t *testing.T) {
 			// Both leave their marks before either searches, and neither ends before both have
 			// searched.
@@ -297,6 +315,7 @@ func TestHostileNeighboursDoNotFindEachOther(t *testing.T) {
 			for _, k := range []*talker{one, two} {
 				k.readUntil(t, "left")
 			}
+
 			for range 3 {
 				for _, k := range []*talker{one, two} {
 					if _, err := io.WriteString(k.ask, "look\n"); err != nil {
@@ -309,10 +328,12 @@ func TestHostileNeighboursDoNotFindEachOther(t *testing.T) {
 					}
 				}
 			}
+
 			for _, k := range []*talker{one, two} {
 				k.ask.Close()
 				wantVerdict(t, <-k.done, api.OK)
 			}
+
 			both := a.talk(t, with(api.Run{Image: "tiny", Files: []api.File{probe}, Argv: []string{"/bin/sh", "-c",
 				"(echo look; sleep 15) | ./neighbour markA markB >/dev/null & sleep 0.3; exec ./neighbour markB markA"}}))
 			both.readUntil(t, "left")
@@ -322,6 +343,7 @@ func TestHostileNeighboursDoNotFindEachOther(t *testing.T) {
 				want = append(want, "found path socket of markA", "found abstract socket of markA", "found shm of markA",
 					"found msg of markA", "found sem of markA")
 			}
+
 			for tries := 0; len(want) > 0; tries++ { // the other may not be done yet
 				if _, err := io.WriteString(both.ask, "look\n"); err != nil {
 					t.Fatal(err)
@@ -333,6 +355,7 @@ func TestHostileNeighboursDoNotFindEachOther(t *testing.T) {
 				}
 				time.Sleep(20 * time.Millisecond)
 			}
+
 			both.ask.Close()
 			wantVerdict(t, <-both.done, api.OK)
 		})

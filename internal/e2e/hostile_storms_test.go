@@ -104,6 +104,7 @@ func TestHostileStormsLeaveTheNeighbourAlone(t *testing.T) {
 			}
 		})
 	}
+
 	t.Run("control", func(t *testing.T) {
 		a.stop()
 		open := startAgent(t, "--slots", "2", "--max-weight", "262144", "--max-cpus", "2")
@@ -132,6 +133,7 @@ func failsMoreInStorm(t *testing.T, a *agent, honest api.File, limits api.Limits
 		addFails(alone, runInStorm(t, a, honest, limits, fewStormRuns, calm))
 		addFails(inStorm, runInStorm(t, a, honest, limits, fewStormRuns, begin))
 	}
+
 	t.Logf("of %d runs: %v next to the storm, %v alone", rounds*fewStormRuns, inStorm, alone)
 	if fails(alone) > rounds*fewStormRuns/2 {
 		t.Fatalf("this host is less than half as fast as when the limits were measured: %v fail without a storm", alone)
@@ -175,6 +177,7 @@ func runInStorm(t *testing.T, a *agent, honest api.File, limits api.Limits, n in
 				failed[string(res.Verdict)]++
 			}
 		}
+
 		othersLoad := othersUse(before, a.load(t), time.Since(began))
 		end()
 		if len(failed) > 0 && othersLoad > others {
@@ -186,15 +189,18 @@ func runInStorm(t *testing.T, a *agent, honest api.File, limits api.Limits, n in
 		if len(failed) > 0 {
 			t.Logf("%v while others use %.2f processors", failed, othersLoad)
 		}
+
 		n -= size
 		addFails(bad, failed)
 	}
+
 	return bad
 }
 
 // runRetrying is run for a caller that retries while all slots are busy.
 func (a *agent) runRetrying(t testing.TB, r api.Run) api.Result {
 	t.Helper()
+
 	for {
 		res, err := a.Run(t.Context(), r)
 		var e *api.Error
@@ -253,6 +259,7 @@ func runRepeatedly(t *testing.T, a *agent, next func() api.Run) (end func()) {
 			}
 		}
 	})
+
 	time.Sleep(300 * time.Millisecond)
 	return func() { stop(); storm.Wait() }
 }
@@ -272,6 +279,7 @@ func leftStorm(storm api.File, n int, sleeps bool) func(t *testing.T, a *agent) 
 			if err := a.PutFile(t.Context(), s.ID, storm.Name, bytes.NewReader(storm.Content), true); err != nil {
 				t.Fatal(err)
 			}
+
 			wantVerdict(t, a.execute(t, s.ID, api.Exec{Argv: []string{"./" + storm.Name, "spin", "left"}}), api.OK)
 			if sleeps {
 				asleep.Go(func() {
@@ -281,6 +289,7 @@ func leftStorm(storm api.File, n int, sleeps bool) func(t *testing.T, a *agent) 
 				})
 			}
 		}
+
 		time.Sleep(300 * time.Millisecond)
 		return func() {
 			stop()

@@ -82,6 +82,7 @@ func TestHostileSweepOfNumbers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			both(t, func(t *testing.T, mode api.Mode) {
 				step := int32(1)
 				switch {
@@ -112,6 +113,7 @@ func (s sweep) under(t *testing.T, p seccomp.Profile, mode api.Mode, step int32)
 		r.Profile, r.Mode, r.Limits, r.Collect.None = p.Name, mode, hostileLimits(), true
 		return s.a.run(t, r)
 	}
+
 	var together, killed, unasked []int32
 	for _, nr := range append(sweepNumbers(), sweepX32(step)...) {
 		switch d := decide(nr); {
@@ -126,6 +128,7 @@ func (s sweep) under(t *testing.T, p seccomp.Profile, mode api.Mode, step int32)
 			together = append(together, nr)
 		}
 	}
+
 	res := run(together...)
 	wantVerdict(t, res, api.OK)
 	allowed := 0
@@ -143,12 +146,14 @@ func (s sweep) under(t *testing.T, p seccomp.Profile, mode api.Mode, step int32)
 			t.Errorf("call %d %s: %s; want %s, the model says %s", nr, d.Name, errnoName(got), errnoName(want), d.Answer)
 		}
 	}
+
 	for _, nr := range unasked {
 		res := run(nr)
 		if res.Signal != int(unix.SIGILL) && (res.Verdict != api.OK || strings.HasSuffix(string(res.Stdout), " 0\n")) {
 			t.Errorf("call %d: verdict %s, signal %d, stdout %q", nr, res.Verdict, res.Signal, res.Stdout)
 		}
 	}
+
 	for _, nr := range killed {
 		res := run(nr)
 		arch := "x86_64"
@@ -159,6 +164,7 @@ func (s sweep) under(t *testing.T, p seccomp.Profile, mode api.Mode, step int32)
 			t.Errorf("call %#x: verdict %s, denial %+v, stdout %q; the model kills", uint32(nr), res.Verdict, d, res.Stdout)
 		}
 	}
+
 	t.Logf("%d numbers refused, %d allowed, %d killed", len(together)-allowed, allowed, len(killed))
 }
 
@@ -177,6 +183,7 @@ func TestHostileNewerCallsAreUnknown(t *testing.T) {
 			t.Errorf("bare, call %d: %s: choose a newer one", nr, errnoName(errno))
 		}
 	}
+
 	own := map[string]seccomp.Answer{"kill": seccomp.Kill(), "log": {Action: seccomp.ActLog}, "other": seccomp.Fail(seccomp.ENOTTY)}
 	both(t, func(t *testing.T, mode api.Mode) {
 		ask := func(r api.Run, what string, def unix.Errno) {
@@ -186,10 +193,12 @@ func TestHostileNewerCallsAreUnknown(t *testing.T) {
 			if res.Denial != nil {
 				t.Errorf("%s: denial %+v; want none", what, res.Denial)
 			}
+
 			asked := newer
 			if def != 0 {
 				asked = append(asked, free)
 			}
+
 			for nr, got := range sweepAnswers(t, asked, res.Stdout) {
 				want := unix.ENOSYS
 				if nr == free {
@@ -200,6 +209,7 @@ func TestHostileNewerCallsAreUnknown(t *testing.T) {
 				}
 			}
 		}
+
 		for _, tier := range seccomp.Tiers() {
 			r := program(s.probe, append(numberArgs(newer), fmt.Sprint(free))...)
 			r.Profile = tier
@@ -207,16 +217,19 @@ func TestHostileNewerCallsAreUnknown(t *testing.T) {
 			r.Argv, r.ProfileMode = r.Argv[:len(r.Argv)-1], api.Log
 			ask(r, tier+" log", 0)
 		}
+
 		for name, def := range own {
 			p, err := seccomp.Tier("strict")
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			p.Name, p.Default = "strict-"+name, def
 			rules, err := json.Marshal(p)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			r := program(s.probe, numberArgs(newer)...)
 			r.ProfileRules = rules
 			ask(r, p.Name, 0)
@@ -229,6 +242,7 @@ func TestHostileNewerCallsAreUnknown(t *testing.T) {
 				}
 				continue
 			}
+
 			want := unix.ENOSYS // the kernel's answer, where the default is to let the call through
 			if def.Action == seccomp.ActErrno {
 				want = unix.Errno(def.Errno)
@@ -257,6 +271,7 @@ func (s sweep) outside(t *testing.T) map[int32]unix.Errno {
 			}
 		}
 	}
+
 	list := sweepX32(1)
 	for nr := range asked {
 		list = append(list, nr)
@@ -272,8 +287,10 @@ func (s sweep) bare(t *testing.T, list []int32) map[int32]unix.Errno {
 	if err := os.WriteFile(bin, s.probe.Content, 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, cancel := context.WithDeadline(t.Context(), patience())
 	defer cancel()
+
 	cmd := exec.CommandContext(ctx, bin, numberArgs(list)...)
 	cmd.Dir, cmd.Env = dir, []string{}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}, Setsid: true}
@@ -296,11 +313,13 @@ func sweepAnswers(t *testing.T, asked []int32, out []byte) map[int32]unix.Errno 
 		}
 		got[nr] = unix.Errno(errno)
 	}
+
 	for _, nr := range asked {
 		if _, ok := got[nr]; !ok {
 			t.Errorf("no answer to call %#x", uint32(nr))
 		}
 	}
+
 	return got
 }
 

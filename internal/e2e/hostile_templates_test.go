@@ -43,15 +43,18 @@ for line in open("/proc/self/maps").read().splitlines():
         a, b = (int(x, 16) for x in span.split("-"))
         for page in range(a, b, 4096): libc.memset(ctypes.c_void_p(page), 255, 4096)
 `))
+
 	want := "open refused\nopen for append refused\ntruncate refused\nftruncate refused\nchmod refused\nseals refused\ndescriptor 3 refused\nshared mapping refused\nwritten\n"
 	if string(attack.Stdout) != want || attack.Verdict != api.Signaled || !attack.Host.Template {
 		t.Errorf("%s, %+v: %s%s", attack.Verdict, attack.Host, attack.Stdout, attack.Stderr)
 	}
+
 	accessed := py("import os; print(os.stat('/proc/self/exe').st_atime_ns)") // TPL-13
 	if one, two := a.run(t, accessed), a.run(t, accessed); !one.Host.Template || !two.Host.Template ||
 		string(one.Stdout) != string(two.Stdout) || len(one.Stdout) < 10 {
 		t.Errorf("a run sees that another one began: %q, %q", one.Stdout, two.Stdout)
 	}
+
 	after := a.run(t, py(digest))
 	if !before.Host.Template || !after.Host.Template || string(before.Stdout) != string(after.Stdout) || len(before.Stdout) != 65 {
 		t.Errorf("the template changed: %q, %q", before.Stdout, after.Stdout)
@@ -63,6 +66,7 @@ func TestHostileLoaderTemplateIsNotWritable(t *testing.T) {
 	if !chosen("perl", languageTests["perl"].onlyAll) {
 		t.Skip("only make test-languages runs perl")
 	}
+
 	a := startAgent(t)
 	images.load(t, a, "perl")
 	perl := func(source string) api.Result {
@@ -89,10 +93,12 @@ $| = 1; print "";
 for my $m (@writable) { for (my $at = $m->[0]; $at < $m->[1]; $at += 4096) { syscall(0, fileno $noise, $at, 4096) } }
 print "not reached\n";
 `)
+
 	want := "descriptor 3 refused\nopen refused\nopen for append refused\ntruncate refused\nftruncate refused\nchmod refused\nseals refused\nshared mapping refused\nwritten\n"
 	if string(attack.Stdout) != want || attack.Verdict != api.Signaled || !attack.Host.Template {
 		t.Errorf("%s, %+v: %s%s", attack.Verdict, attack.Host, attack.Stdout, attack.Stderr)
 	}
+
 	after := perl(digest)
 	if !before.Host.Template || !after.Host.Template || string(before.Stdout) != string(after.Stdout) || len(before.Stdout) != 64 {
 		t.Errorf("the template changed: %q, %q", before.Stdout, after.Stdout)
@@ -135,11 +141,13 @@ func TestHostileLimitsLeaveTheTemplate(t *testing.T) {
 		if !chosen(language, languageTests[language].onlyAll) {
 			continue
 		}
+
 		images.load(t, a, imageOf(t, language))
 		usual := api.Run{Language: language, Source: api.Bytes(source)}
 		if res := a.run(t, usual); !res.Host.Template {
 			t.Fatalf("%s: %+v", language, res.Host)
 		}
+
 		for name, change := range map[string]func(*api.Run){
 			"three descriptors": func(r *api.Run) { r.Limits.OpenFiles = 3 },
 			"four descriptors":  func(r *api.Run) { r.Limits.OpenFiles = 4 },
@@ -176,6 +184,7 @@ with open("/proc/self/exe", "rb") as f:
         except OSError as e: assert e.errno == errno.ENOLCK
     print(held)
 `))
+
 	var held int
 	if _, err := fmt.Sscan(string(res.Stdout), &held); err != nil || !res.Host.Template || held > 64+250 || held < 16 {
 		t.Errorf("%d locks, want about 64, %v: %s, %+v: %s", held, err, res.Verdict, res.Host, res.Stderr)
@@ -241,6 +250,7 @@ func TestHostileInterpreters(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "hostile.yaml"), []byte(manifest), 0o644); err != nil {
 				t.Fatal(err)
 			}
+
 			a := startAgent(t, "--languages", dir)
 			a.importImage(t, "hostile", compileC(t, "python3", strings.ReplaceAll(hostileInterpreter, "MODE", `"`+mode+`"`)), 0o755)
 			res, err := a.Run(t.Context(), api.Run{Language: "hostile", Source: api.Bytes("x")})
@@ -253,6 +263,7 @@ func TestHostileInterpreters(t *testing.T) {
 			if forged := mode == "forges"; forged != (res.ExitCode == 120 && res.Verdict == api.Nonzero) {
 				t.Errorf("%s %d", res.Verdict, res.ExitCode)
 			}
+
 			if mode == "refuses" { // its trial begins: it is refused to these settings alone, and is not tried again
 				for _, settings := range []api.Run{{}, {Argv: []string{"y"}}} {
 					settings.Language, settings.Source = "hostile", api.Bytes("x")
@@ -262,6 +273,7 @@ func TestHostileInterpreters(t *testing.T) {
 					}
 				}
 			}
+
 			h, herr := a.Health(t.Context())
 			if err := errors.Join(herr, a.RemoveImage(t.Context(), "hostile")); err != nil {
 				t.Error(err)

@@ -95,12 +95,14 @@ func buildProbe(t testing.TB, id string, flags ...string) api.File {
 	if len(flags) == 0 {
 		return corpus.Probe(id)
 	}
+
 	testenv.NeedTool(t, "gcc", "gcc")
 	bin := filepath.Join(t.TempDir(), id)
 	args := append([]string{"-static", "-O1", "-pthread", "-w", "-o", bin, filepath.Join(hostileDir, id+".c")}, flags...)
 	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc %s: %v\n%s", id, err, out)
 	}
+
 	content, err := os.ReadFile(bin)
 	if err != nil {
 		t.Fatal(err)
@@ -118,12 +120,15 @@ func (e expectation) bare(t *testing.T, c canaries, probe api.File) {
 	if err := os.Chown(dir, 65534, 65534); err != nil {
 		t.Fatal(err)
 	}
+
 	bin := filepath.Join(dir, probe.Name)
 	if err := os.WriteFile(bin, probe.Content, 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, cancel := context.WithDeadline(t.Context(), patience())
 	defer cancel()
+
 	cmd := exec.CommandContext(ctx, bin, c.Expand(e.Args)...)
 	cmd.Dir, cmd.Env = dir, []string{"PATH=/bin", corpus.EnvName + "=" + corpus.EnvSecret}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534},
@@ -133,16 +138,19 @@ func (e expectation) bare(t *testing.T, c canaries, probe api.File) {
 	if err != nil {
 		t.Fatalf("bare: %v\n%s", err, out)
 	}
+
 	got := map[string]string{}
 	for _, a := range attempts(t, out) {
 		got[a.Call] = a.Errno
 	}
+
 	e.checkReached(t, out)
 	for _, s := range e.Control.Stdout {
 		if !bytes.Contains(out, []byte(s)) {
 			t.Errorf("bare, the output lacks %q: the probe proves nothing", s)
 		}
 	}
+
 	switch e.Control.Canary {
 	case "env":
 		if !bytes.Contains(out, []byte(corpus.EnvSecret)) {
@@ -240,12 +248,14 @@ func TestHostile(t *testing.T) {
 				neighbour.untouched(t)
 				stored.unchanged(t)
 			}
+
 			t.Run("control", func(t *testing.T) {
 				if (id == "SEC-04" || id == "SEC-07") && !hasForeignEntry(t) {
 					t.Skip("this kernel refuses the 32-bit entry to every program, so that nothing outside a sandbox can use it")
 				}
 				e.control(t, a, c, probe)
 			})
+
 			t.Run("fresh", func(t *testing.T) { once(t, api.Fresh) })
 			t.Run("pooled", func(t *testing.T) { once(t, api.Strict) })
 			t.Run("after residue", func(t *testing.T) {
@@ -255,9 +265,11 @@ func TestHostile(t *testing.T) {
 				once(t, api.Strict)
 			})
 		})
+
 		if ran {
 			outcomes[id] = ok
 		}
 	}
+
 	writeOutcomes(t, outcomes)
 }

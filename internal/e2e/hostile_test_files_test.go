@@ -35,6 +35,7 @@ func TestHostileOutputFiles(t *testing.T) {
 		"stdout in its place":          "cat input.txt; echo secret",
 		"a hard link to what is given": "ln words output.txt",
 	}
+
 	r := fileRun("")
 	r.Limits = api.Limits{Output: api.MiB, Wall: 20e9}
 	for name, script := range scripts {
@@ -48,9 +49,11 @@ func TestHostileOutputFiles(t *testing.T) {
 			t.Errorf("%s: verdict %s, %q, %q, output %q", name, one.Result.Verdict, one.Answer, one.Difference, one.Output)
 		}
 	}
+
 	if answer.touched(t) {
 		t.Error("a program changed a file of the host")
 	}
+
 	r.Argv[2] = "rm -rf output.txt; mv input.txt output.txt" // the control: it is the program's to write
 	r.Tests[0].ID = "control"
 	if one := a.run(t, r).Tests[0]; !one.Accepted() || string(one.Output) != "secret" {
@@ -72,17 +75,20 @@ func TestHostileFilesOfOtherTests(t *testing.T) {
 			api.Test{ID: id, Stdin: []byte("MARKER-input-" + id), Files: []api.File{{Name: "words", Content: []byte("MARKER-words-" + id)}},
 				Expected: expected("MARKER-answer-" + id)})
 	}
+
 	for round := range 2 { // the second one in cells that have served others
 		res := a.run(t, r)
 		if res.Compile == nil || bytes.Contains(res.Compile.Stderr, []byte("MARKER")) || res.Compile.Cached != (round > 0) {
 			t.Fatalf("%s, the compile stage sees %+v", res.Verdict, res.Compile)
 		}
+
 		for _, one := range res.Tests {
 			if want := "MARKER-input-" + one.ID + "\nMARKER-words-" + one.ID + "\n"; string(one.Output) != want || one.Answer != api.WrongAnswer ||
 				len(one.Result.Stdout) > 0 {
 				t.Errorf("test %s sees %q, stdout %q; want %q", one.ID, one.Output, one.Result.Stdout, want)
 			}
 		}
+
 		for i := range r.Tests { // the compile stage is the same for other tests
 			r.Tests[i].Expected = expected("MARKER-other-" + r.Tests[i].ID)
 		}
@@ -98,6 +104,7 @@ func TestHostileFilesOfTestsAreNoMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	r := fileRun(`for f in input.txt words; do chmod 666 $f; dd if=/dev/zero of=$f bs=1 count=1 conv=notrunc; echo x >>$f; echo x >$f; done 2>/dev/null; cat input.txt words | wc -c
 		rm input.txt words; for i in 1 2 3 4 5 6 7 8; do head -c 5000000 /dev/zero >$i; done; echo done >output.txt`,
 		api.Test{ID: "1", StdinBlob: blob, Files: []api.File{{Name: "words", Blob: blob}}, Expected: expected("done")})
@@ -109,6 +116,7 @@ func TestHostileFilesOfTestsAreNoMemory(t *testing.T) {
 	if !strings.Contains(string(one.Result.Stdout), "67108864") {
 		t.Errorf("it has changed its files: %q", one.Result.Stdout)
 	}
+
 	r.Argv[2] = "cat input.txt words | wc -c >output.txt"
 	r.Tests[0].Expected = expected("67108864")
 	for memory, fits := range map[api.Size]bool{190 * api.MiB: true, 200 * api.MiB: false} { // of 256, with 64 of files

@@ -52,23 +52,27 @@ int main(int argc, char **argv) {
 	if err := a.PutFile(t.Context(), s.ID, "probe", bytes.NewReader(probe.Content), true); err != nil {
 		t.Fatal(err)
 	}
+
 	ask := "cd /workspace && /box/probe all; grep ' /workspace ' /proc/self/mountinfo | cut -d' ' -f6; ls -ln f | cut -c1-10"
 	want := "uid 1000\nown done\nchown refused\nmknod refused\ntrusted refused\ncapability refused\nremount refused\nunmount refused\ndevice refused\nloop refused\n"
 	out := string(a.exec(t, s.ID, ask).Stdout)
 	if !strings.HasPrefix(out, want) || !strings.Contains(out, "nosuid") || !strings.Contains(out, "nodev") {
 		t.Errorf("of a program's own: %s\nwant %s", out, want)
 	}
+
 	a.endSession(t, s.ID)
 
 	file := filepath.Join(t.TempDir(), "probe")
 	if err := os.WriteFile(file, probe.Content, 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	cmd := exec.Command("debugfs", "-w", "-f", "-", filepath.Join(a.dir, "volumes", "0", "v.ext4"))
 	cmd.Stdin = strings.NewReader(fmt.Sprintf("write %s su\nsif su mode 0106755\nsif su uid 0\nsif su gid 0\nmknod sda b 8 0\nsif sda mode 060666\nmknod null c 1 3\nsif null mode 020666\n", file))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("debugfs: %v\n%s", err, out)
 	}
+
 	s = a.volumeSession(t, "v", nil)
 	a.wantOutput(t, s.ID, "ls -ln /workspace/su | cut -c1-10; /workspace/su; cat /workspace/sda 2>/dev/null || echo no; echo x 2>/dev/null >/workspace/null || echo no", "-rwsr-sr-x\nuid 1000\nno\nno\n")
 	a.endSession(t, s.ID)
@@ -99,10 +103,12 @@ int main(void) {
 	if err := a.PutFile(t.Context(), s.ID, "swap", bytes.NewReader(swap.Content), true); err != nil {
 		t.Fatal(err)
 	}
+
 	a.wantOutput(t, s.ID, "./swap >/dev/null 2>&1 & until test -e /workspace/flink -o -L /workspace/flink; do :; done", "")
 	files := a.Workspace(s.ID)
 	ctx, cancel := context.WithTimeout(t.Context(), slow(3*time.Second))
 	defer cancel()
+
 	end, _ := ctx.Deadline()
 	var mu sync.Mutex
 	count := map[string]int{}
@@ -120,6 +126,7 @@ int main(void) {
 			t.Errorf("brig failed: %v", err)
 		}
 	}
+
 	var wg sync.WaitGroup
 	for _, work := range []func(){
 		func() {
@@ -149,18 +156,22 @@ int main(void) {
 			}
 		})
 	}
+
 	wg.Wait()
 	if count["done"] == 0 || count["refused"] == 0 {
 		t.Errorf("%v: there was no race", count)
 	}
+
 	for _, b := range []bystander{file, inside} {
 		if b.touched(t) {
 			t.Errorf("%s has changed", b.path)
 		}
 	}
+
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
 		t.Errorf("in the host's directory: %v, %v", left, err)
 	}
+
 	a.endSession(t, s.ID)
 }
 
@@ -193,6 +204,7 @@ int main(void) {
 		close(fd);
 	}
 }`)
+
 	s := a.session(t, func(s *api.SessionRequest) {
 		withVolume("v", nil)(s)
 		s.Limits.Pids = 64
@@ -200,12 +212,14 @@ int main(void) {
 	if err := a.PutFile(t.Context(), s.ID, "bomb", bytes.NewReader(bomb.Content), true); err != nil {
 		t.Fatal(err)
 	}
+
 	a.wantOutput(t, s.ID, "(./bomb &) >/dev/null 2>&1; sleep 3", "")
 	begun := time.Now()
 	a.endSession(t, s.ID)
 	if took := time.Since(begun); took > slow(5*time.Second) {
 		t.Errorf("its end took %s; want less than 5 s", took)
 	}
+
 	a.noLoops(t)
 	a.wantCleanFileSystem(t, "0", "v.ext4")
 	s = a.volumeSession(t, "v", nil)
@@ -230,14 +244,17 @@ func TestVolumeHostileNames(t *testing.T) {
 			}
 			continue
 		}
+
 		a.wantOutput(t, s.ID, "ls -A /workspace; touch /workspace/mine", "")
 		a.endSession(t, s.ID)
 		kept = append(kept, name)
 	}
+
 	foreign := filepath.Join(a.dir, "volumes", "0", ".ext4") // the operator's own file, not a volume
 	if err := os.WriteFile(foreign, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	all, err := a.Volumes(t.Context())
 	if err := os.Remove(foreign); err != nil {
 		t.Error(err)
@@ -245,6 +262,7 @@ func TestVolumeHostileNames(t *testing.T) {
 	if err != nil || len(all) != len(kept) || len(kept) < 10 {
 		t.Errorf("volumes %+v, %v; want %q", all, err, kept)
 	}
+
 	for _, dir := range []string{a.dir, filepath.Join(a.dir, "volumes")} {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
@@ -256,16 +274,19 @@ func TestVolumeHostileNames(t *testing.T) {
 			}
 		}
 	}
+
 	for _, path := range []string{"..%2f..%2fetc%2fpasswd", "%00", "%ff", strings.Repeat("x", 300)} {
 		if status := a.raw(t, http.MethodDelete, "/v1/volumes/"+path); status != http.StatusBadRequest && status != http.StatusNotFound {
 			t.Errorf("delete %.40s: status %d", path, status)
 		}
 	}
+
 	for _, name := range kept {
 		if err := a.DeleteVolume(t.Context(), name); err != nil {
 			t.Errorf("remove %.20q: %v", name, err)
 		}
 	}
+
 	if left, err := os.ReadDir(filepath.Join(a.dir, "volumes", "0")); err != nil || len(left) != 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}
@@ -285,6 +306,7 @@ func TestVolumeShowsNothingOfAnother(t *testing.T) {
 	if err := a.DeleteVolume(t.Context(), "first"); err != nil {
 		t.Fatal(err)
 	}
+
 	s = a.volumeSession(t, "second", smallest)
 	a.wantOutput(t, s.ID, "truncate -s 8M /workspace/hole; grep -c marker /workspace/hole || true", "0\n")
 	a.endSession(t, s.ID)

@@ -78,9 +78,11 @@ func TestImageIsHeldAgain(t *testing.T) {
 		}
 		last = pid
 	}
+
 	if n := strings.Count(a.log.String(), "held in memory again"); n != 3 {
 		t.Errorf("the log says %d times that the image is held again; want 3\n%s", n, a.log)
 	}
+
 	s.release()
 }
 
@@ -98,6 +100,7 @@ func TestImageChildrenEndWithTheAgent(t *testing.T) {
 			if what == "copy" {
 				ask.Mode = api.Exclusive
 			}
+
 			ended := make(chan error, 1)
 			pid := 0
 			for attempt := 0; pid == 0 && attempt < 5; attempt++ { // on a busy machine the copy ends unseen
@@ -111,15 +114,18 @@ func TestImageChildrenEndWithTheAgent(t *testing.T) {
 					}
 				}
 			}
+
 			if pid == 0 {
 				t.Fatalf("no child of the agent was seen to do %s\n%s", what, a.log)
 			}
+
 			child, err := unix.PidfdOpen(pid, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer unix.Close(child)
 			defer func() { _ = unix.PidfdSendSignal(child, unix.SIGKILL, nil, 0) }() // in case it lives on
+
 			if what == "hold" {
 				if err := <-ended; err != nil {
 					t.Fatal(err)
@@ -129,12 +135,14 @@ func TestImageChildrenEndWithTheAgent(t *testing.T) {
 			if err := unix.PidfdSendSignal(child, unix.SIGSTOP, nil, 0); err != nil {
 				t.Fatal(err)
 			}
+
 			a.kill()
 			<-ended
 			poll := []unix.PollFd{{Fd: int32(child), Events: unix.POLLIN}}
 			if n, err := unix.Poll(poll, int(slow(2*time.Second).Milliseconds())); err != nil || n != 1 {
 				t.Errorf("imagefiles %s lives on without its agent (%d, %v)", what, n, err)
 			}
+
 			cleanUpAfterKill(t, filepath.Join(dir, "run"))
 		})
 	}

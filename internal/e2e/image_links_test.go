@@ -44,12 +44,15 @@ func importLinkedImage(t *testing.T, a *agent, files int, program api.File) {
 		_, werr := w.Write(content)
 		err = errors.Join(err, herr, werr)
 	}
+
 	for i := range files {
 		add(fmt.Sprintf("one/%d", i), "", 0o644, bytes.Repeat([]byte{byte(i)}, 1<<16))
 	}
+
 	for i := range files {
 		add(fmt.Sprintf("two/%d", i), fmt.Sprintf("one/%d", i), 0o644, nil)
 	}
+
 	add("0", "", 0o644, []byte("zero"))
 	add("1", "0", 0o644, nil)
 	add(program.Name, "", 0o755, program.Content)
@@ -74,6 +77,7 @@ func TestExclusiveCopiesFilesOfSeveralNames(t *testing.T) {
 		wantVerdict(t, res, api.OK)
 		said[mode] = string(res.Stdout)
 	}
+
 	var same, names int
 	if _, err := fmt.Sscan(said[api.Strict], &same, &names); err != nil || same != files {
 		t.Fatalf("in mode strict the program says %q", said[api.Strict])
@@ -81,14 +85,17 @@ func TestExclusiveCopiesFilesOfSeveralNames(t *testing.T) {
 	if said[api.Exclusive] != said[api.Strict] {
 		t.Errorf("in mode exclusive the program says %q; want %q", said[api.Exclusive], said[api.Strict])
 	}
+
 	h, err := a.Health(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	const content = files << 16
 	if h.ImagesWanted < content || h.ImagesWanted > content+8<<20 || h.ImagesHeld != h.ImagesWanted {
 		t.Errorf("%d bytes are held, %d wanted; want some more than %d, each file once", h.ImagesHeld, h.ImagesWanted, content)
 	}
+
 	for deadline := patience(); h.Leased != 0 || h.Memory != 0; time.Sleep(10 * time.Millisecond) {
 		if h, err = a.Health(t.Context()); err != nil || time.Now().After(deadline) {
 			t.Fatalf("after the runs %+v, %v", h, err)
@@ -104,6 +111,7 @@ func TestExclusiveCopiesLargeAccounts(t *testing.T) {
 	for i := range 16000 {
 		fmt.Fprintf(&accounts, "u%d:x:%d:1:an ordinary account of this image:/:/bin/sh\n", i, 2000+i)
 	}
+
 	done := compileC(t, "done", `int main(void) { return 0; }`)
 	w := tar.NewWriter(&archive)
 	err := w.WriteHeader(&tar.Header{Name: "etc/passwd", Typeflag: tar.TypeSymlink, Linkname: "../accounts", Mode: 0o777})
@@ -112,12 +120,14 @@ func TestExclusiveCopiesLargeAccounts(t *testing.T) {
 		_, werr := w.Write(content)
 		err = errors.Join(err, herr, werr)
 	}
+
 	if err := errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := a.Import(t.Context(), &archive, "accounts", ""); err != nil {
 		t.Fatal(err)
 	}
+
 	wantVerdict(t, a.run(t,
 		api.Run{Image: "accounts", Argv: []string{"/" + done.Name}, Mode: api.Exclusive, Limits: api.Limits{Wall: seconds(20)}}), api.OK)
 }

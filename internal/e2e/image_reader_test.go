@@ -49,7 +49,9 @@ func TestTheReaderIsOutOfReach(t *testing.T) {
 		}
 		next.ServeHTTP(w, r)
 	}))
+
 	defer server.Close()
+
 	reference := push(t, server, "secret:1", layersOf(t, v1.Config{}, tarOf(t, textFile("x", "x", 0o644))))
 	stall = true
 	config := t.TempDir()
@@ -57,6 +59,7 @@ func TestTheReaderIsOutOfReach(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(config, "config.json"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	cmd := exec.Command(binary(t, "brig"), "rootfs", "pull", reference)
 	cmd.Env = append(os.Environ(), "BRIG_SOCKET="+a.socket, "SUDO_UID=", "DOCKER_CONFIG="+config, "HTTP_PROXY=http://u:SECRET@127.0.0.1:1")
 	cmd.Stderr = os.Stderr // what may be a terminal
@@ -65,6 +68,7 @@ func TestTheReaderIsOutOfReach(t *testing.T) {
 	}
 	defer cmd.Wait() //nolint:errcheck // it is killed
 	defer cmd.Process.Kill()
+
 	select {
 	case got := <-asked:
 		if got != "u:SECRET" {
@@ -73,10 +77,12 @@ func TestTheReaderIsOutOfReach(t *testing.T) {
 	case <-time.After(time.Until(patience())):
 		t.Fatal("the registry was not asked")
 	}
+
 	readers := descendants(cmd.Process.Pid)
 	if len(readers) != 1 {
 		t.Fatalf("%d processes read", len(readers))
 	}
+
 	pid := readers[0]
 	proc := fmt.Sprintf("/proc/%d", pid)
 	status, err := os.ReadFile(proc + "/status")
@@ -87,6 +93,7 @@ func TestTheReaderIsOutOfReach(t *testing.T) {
 	if environ, err := os.ReadFile(proc + "/environ"); err != nil || strings.Contains(string(environ), "SECRET") {
 		t.Errorf("its environment is %q, %v", environ, err)
 	}
+
 	for _, uid := range []int{65534, 2000065536} {
 		for _, what := range [][]string{{"cat", proc + "/environ"}, {"ls", proc + "/fd"}, {"head", "-c1", proc + "/mem"},
 			{"readlink", proc + "/exe"}} {
@@ -95,6 +102,7 @@ func TestTheReaderIsOutOfReach(t *testing.T) {
 			}
 		}
 	}
+
 	control := exec.Command("sleep", "600")
 	control.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 2000065536, Gid: 2000065536}}
 	if err := control.Start(); err != nil {
@@ -102,6 +110,7 @@ func TestTheReaderIsOutOfReach(t *testing.T) {
 	}
 	defer control.Wait() //nolint:errcheck // it is killed
 	defer control.Process.Kill()
+
 	for deadline := patience(); ; time.Sleep(10 * time.Millisecond) { // until it is executed
 		if out, err := asOther(2000065536, "ls", fmt.Sprintf("/proc/%d/fd", control.Process.Pid)); err == nil {
 			break
@@ -109,16 +118,19 @@ func TestTheReaderIsOutOfReach(t *testing.T) {
 			t.Fatalf("the control cannot be read either: %v\n%s", err, out)
 		}
 	}
+
 	session, err := unix.Getsid(pid)
 	mine, err2 := unix.Getsid(cmd.Process.Pid)
 	if err != nil || err2 != nil || session != pid || session == mine {
 		t.Errorf("it is in session %d, brig in %d: %v, %v", session, mine, err, err2)
 	}
+
 	for fd := range 3 {
 		if to, err := os.Readlink(fmt.Sprintf("%s/fd/%d", proc, fd)); err != nil || !strings.HasPrefix(to, "pipe:") {
 			t.Errorf("descriptor %d is %s, %v", fd, to, err)
 		}
 	}
+
 	limits, err := os.ReadFile(proc + "/limits")
 	for _, want := range []string{"Max core file size 0 0", "Max open files 256 256", "Max data size 1073741824 1073741824"} {
 		if err != nil || !strings.Contains(strings.Join(strings.Fields(string(limits)), " "), want) {
@@ -137,6 +149,7 @@ func TestImportReadsWithTheUsersAccess(t *testing.T) {
 	if err := os.Mkdir(closed, 0o700); err != nil {
 		t.Fatal(err)
 	}
+
 	text := tarOf(t, textFile("etc/secret", "of root", 0o644))
 	for name, mode := range map[string]os.FileMode{"secret.tar": 0o600, "open.tar": 0o644, "closed/open.tar": 0o644} {
 		path := filepath.Join(dir, name)
@@ -144,9 +157,11 @@ func TestImportReadsWithTheUsersAccess(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	if err := os.Symlink(filepath.Join(closed, "open.tar"), filepath.Join(dir, "link.tar")); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, tt := range []struct {
 		sudo, file string
 		may        bool

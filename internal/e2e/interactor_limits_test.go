@@ -55,11 +55,13 @@ func TestSlowInteractorsAreNoVerdict(t *testing.T) {
 				if asManager {
 					r.Interactor = manager(`(`+tt.interactor+`) <$1 >$2; [ $? = 42 ] && echo 1`, 0, api.StdIO)
 				}
+
 				r.Interactor.Files, r.Interactor.Limits.CPU = own, slowly(1.6)
 				r.Limits.Wall, r.Limits.CPU = slowly(1.2), slowly(0.5)
 				if tt.want == "cpu-limit " { // on a busy machine that takes longer
 					r.Limits.Wall = slowly(15)
 				}
+
 				r.Tests = []api.Test{{ID: "1"}}
 				begun := time.Now()
 				got, err := a.judged(t, r)
@@ -118,6 +120,7 @@ func TestLimitsOfProgramsAndInteractors(t *testing.T) {
 			if program.verdict != api.OK {
 				want = string(program.verdict) + " "
 			}
+
 			t.Run(program.name+", then it "+i.name, func(t *testing.T) {
 				r := talks(program.script, api.StdIO)
 				r.Files = own
@@ -129,6 +132,7 @@ func TestLimitsOfProgramsAndInteractors(t *testing.T) {
 				if program.verdict == api.WallLimit || i.name == "waits" && !computes { // the others are met late on a busy machine
 					r.Limits.Wall, r.Interactor.Limits.Wall = slowly(0.6), slowly(0.5)
 				}
+
 				r.Tests = []api.Test{{ID: "1"}}
 				begun := time.Now()
 				got, err := a.judged(t, r)

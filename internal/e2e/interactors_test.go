@@ -112,6 +112,7 @@ func TestBrokenInteractorsAreNoVerdict(t *testing.T) {
 			a.refused(t, r, api.CodeCheckFailed)
 		})
 	}
+
 	if res := a.run(t, sh("echo alive")); string(res.Stdout) != "alive\n" {
 		t.Errorf("%s", res.Stdout)
 	}
@@ -127,6 +128,7 @@ func TestInteractorThenChecker(t *testing.T) {
 	for _, id := range []string{"1", "2", "3"} {
 		r.Tests = append(r.Tests, api.Test{ID: id, Stdin: []byte(id + "\n"), Expected: expected("answer")})
 	}
+
 	r.Tests[2].Expected = expected("other")
 	res := a.run(t, r)
 	for i, want := range []string{"accepted ok 2", "accepted ok 4", "wrong-answer "} {
@@ -145,12 +147,14 @@ func TestInteractorThenChecker(t *testing.T) {
 			t.Errorf("%s: %s %s; want %s", one.ID, one.Answer, one.Message, want)
 		}
 	}
+
 	// Points of an interactor are those of the test, if the request says so, and cannot be more.
 	r.Interactor = interactor(api.ProtocolTestlib, `cat $1; read g; echo "points $g" >&2; exit 7`)
 	r.Interactor.Points, r.Groups = api.PointsAbsolute, []api.ScoreGroup{{ID: "all", Tests: []string{"1", "2"}, Points: 10}}
 	if s := a.run(t, r).Summary; *s.Points != 6 || *s.MaxPoints != 10 {
 		t.Errorf("points %v of %v; want 6 of 10", *s.Points, *s.MaxPoints)
 	}
+
 	r.Groups[0].Points = 4
 	if e := a.refused(t, r, api.CodeCheckFailed); !strings.Contains(e.Message, "the interactor gave 4 points, and the test has 2") {
 		t.Errorf("%s", e.Message)

@@ -74,6 +74,7 @@ func (b bench) outcomesOf(t *testing.T, module string, cold bool) (map[string]st
 			}
 		}
 	}
+
 	return out, res
 }
 
@@ -101,10 +102,12 @@ func TestCPythonsOwnTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	dir := publicDir(t, "brig-languages-")
 	if err := os.WriteFile(filepath.Join(dir, "python-tests.yaml"), []byte(pythonTestsManifest), 0o644); err != nil {
 		t.Fatal(err)
 	}
+
 	b := bench{startAgent(t, "--slots", "2", "--languages", dir, "--max-wall", "10m", "--max-cpu", "10m", "--template-life", "1h"),
 		make(chan struct{}, 2)}
 	b.importRecipe(t, recipe)
@@ -112,6 +115,7 @@ func TestCPythonsOwnTests(t *testing.T) {
 	if len(modules) == 0 {
 		modules = b.testModules(t)
 	}
+
 	var total, same atomic.Int64
 	for _, module := range modules {
 		b.test(t, module, func(t *testing.T) {
@@ -119,6 +123,7 @@ func TestCPythonsOwnTests(t *testing.T) {
 			if !res.Host.Template {
 				t.Fatalf("it has the ordinary start: %s", res.Host.Cold)
 			}
+
 			cold, _ := b.outcomesOf(t, module, true)
 			differ := differences(warm, cold)
 			if len(differ) > 0 {
@@ -128,6 +133,7 @@ func TestCPythonsOwnTests(t *testing.T) {
 					return again[name] == cold[name] || warm[name] == coldAgain[name] || again[name] == coldAgain[name]
 				})
 			}
+
 			total.Add(int64(len(cold)))
 			same.Add(int64(len(cold) - len(differ)))
 			t.Logf("%s: %d tests, %s", module, len(cold)-1, cold["the run"])
@@ -136,6 +142,7 @@ func TestCPythonsOwnTests(t *testing.T) {
 			}
 		})
 	}
+
 	t.Cleanup(func() {
 		fmt.Printf("CPython's own tests: %d, of which %d have the same outcome\n", total.Load(), same.Load())
 	})
@@ -152,6 +159,7 @@ func (b bench) importRecipe(t *testing.T, recipe build.Recipe) {
 	if current && slices.ContainsFunc(list, func(i api.Image) bool { return slices.Contains(i.Names, recipe.Name) }) {
 		return
 	}
+
 	var archive bytes.Buffer
 	if err := build.Image(context.Background(), recipe, &archive, build.Options{Cache: "/var/cache/brig"}); err != nil {
 		t.Fatal(err)
@@ -159,6 +167,7 @@ func (b bench) importRecipe(t *testing.T, recipe build.Recipe) {
 	if _, err := b.Import(t.Context(), &archive, recipe.Name, ""); err != nil {
 		t.Fatal(err)
 	}
+
 	mark()
 }
 
@@ -169,14 +178,17 @@ func (b bench) testModules(t *testing.T) (out []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	img, err := store.Lookup("python-tests")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	found, err := filepath.Glob(filepath.Join(img.Path, "usr/lib/python3.13/test/test_*.py"))
 	if err != nil || len(found) < 100 {
 		t.Fatalf("the image has %d modules of tests, %v", len(found), err)
 	}
+
 	for _, path := range found {
 		out = append(out, strings.TrimSuffix(filepath.Base(path), ".py"))
 	}

@@ -36,6 +36,7 @@ func TestJavaFindsTheClassToRun(t *testing.T) {
 	if b == nil {
 		return
 	}
+
 	for _, tt := range []struct {
 		name, source string
 		says         string // what the compiler reports: the program does not compile
@@ -87,17 +88,20 @@ func TestJavaFindsTheClassToRun(t *testing.T) {
 			if tt.source == "" {
 				r.Source = api.Bytes("\n")
 			}
+
 			res := b.run(t, r)
 			if tt.says == "" {
 				javaPrints(t, res)
 				return
 			}
+
 			wantVerdict(t, res, api.CompileError)
 			if !bytes.Contains(res.Stderr, []byte(tt.says)) {
 				t.Errorf("the compiler says %.500q; want %q", res.Stderr, tt.says)
 			}
 		})
 	}
+
 	b.test(t, "classes of other files come after", func(t *testing.T) {
 		r := javaRun("class Solution { " + javaMain + " }")
 		r.Files = []api.File{{Name: "Aaa.java",
@@ -107,6 +111,7 @@ func TestJavaFindsTheClassToRun(t *testing.T) {
 		r.Files = []api.File{{Name: "Test.java", Content: api.Bytes("public class Test { " + javaMain + " }")}}
 		javaPrints(t, b.run(t, r))
 	})
+
 	b.test(t, "a source whose name is no Java name", func(t *testing.T) {
 		for _, name := range []string{"a-b.java", "1.java", "prog", "prog.txt", "-x.java", "dir/prog.java"} {
 			r := javaRun("public class Solution { " + javaMain + " }")
@@ -122,6 +127,7 @@ func TestJavaAssertions(t *testing.T) {
 	if b == nil {
 		return
 	}
+
 	source := "public class As { public static void main(String[] a) { assert 1 == 2 : \"sums\"; System.out.println(1); } }"
 	for _, flags := range [][]string{nil, {"-ea"}, {"-Xlint"}} {
 		r := javaRun(source)
@@ -132,6 +138,7 @@ func TestJavaAssertions(t *testing.T) {
 			t.Errorf("%v: stderr %.300q", flags, res.Stderr)
 		}
 	}
+
 	r := javaRun(source)
 	r.Flags = []string{"-da"}
 	javaPrints(t, b.run(t, r))
@@ -144,6 +151,7 @@ func TestJavaMemory(t *testing.T) {
 	if b == nil {
 		return
 	}
+
 	one := "public class Big { public static void main(String[] a) { byte[] x = new byte[Integer.parseInt(a[0]) << 20]; x[5] = 1; System.out.println(x[5]); } }"
 	for _, tt := range []struct {
 		limit  api.Size
@@ -165,6 +173,7 @@ func TestJavaMemory(t *testing.T) {
 			t.Errorf("%s MiB of %s: stdout %q, limits %v, exit code %d", tt.array, tt.limit, res.Stdout, res.LimitsHit, res.ExitCode)
 		}
 	}
+
 	// The exit code alone, whatever memory was used, remains the program's own.
 	for _, hold := range []string{"0", "200"} {
 		r := javaRun("public class Big { static byte[][] x; public static void main(String[] a) { x = new byte[Integer.parseInt(a[0])][1 << 20]; System.exit(3); } }")
@@ -179,11 +188,13 @@ func TestJUnitRunsEveryTest(t *testing.T) {
 	if b == nil {
 		return
 	}
+
 	spec := func(body string) api.Run {
 		r := javaRun("import org.junit.jupiter.api.*;\nclass MathSpec { " + body + " }")
 		r.Language, r.SourceName = "java-full", "MathSpec.java"
 		return r
 	}
+
 	for body, want := range map[string]api.Verdict{
 		"@Test void a() { Assertions.assertEquals(2, 1 + 1); }": api.OK,
 		"@Test void a() { Assertions.fail(\"no\"); }":           api.Nonzero,

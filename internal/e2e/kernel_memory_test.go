@@ -102,10 +102,13 @@ func TestKernelMemory(t *testing.T) {
 		"../../testdata/kernelmemory/hold.c").CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
+
 	var page strings.Builder
 	page.WriteString(kernelMemoryHead)
+
 	for _, tier := range []string{"strict", "default", "network"} {
 		fmt.Fprintf(&page, "\n## %s\n\n| kind | taken | host | charged | outside |\n|---|---|---|---|---|\n", tier)
+
 		for _, k := range heldKinds {
 			if slices.Contains(networkKinds, k.kind) && tier != "network" ||
 				tier == "network" && !slices.Contains(networkKinds, k.kind) && k.kind != "descriptors in flight" {
@@ -121,6 +124,7 @@ func TestKernelMemory(t *testing.T) {
 			fmt.Fprintf(&page, "| %s | %s | %s | %s | %s |\n", k.kind, h.taken, mebibytes(h.host), mebibytes(h.charged), mebibytes(h.outside()))
 		}
 	}
+
 	if err := os.WriteFile(kernelMemoryPage, []byte(page.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -158,11 +162,13 @@ func (a *agent) heldOnce(t *testing.T, bin, tier, kind string, processes, each i
 	if tier == "network" {
 		args = append(args, "--network", "loopback")
 	}
+
 	cmd := exec.Command(binary(t, "brig"), append(args, "--", "./hold", kind, strconv.Itoa(processes), strconv.Itoa(each))...)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -170,6 +176,7 @@ func (a *agent) heldOnce(t *testing.T, bin, tier, kind string, processes, each i
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	h := holding{}
 	said := err == nil
@@ -182,6 +189,7 @@ func (a *agent) heldOnce(t *testing.T, bin, tier, kind string, processes, each i
 	if err := stdin.Close(); err != nil {
 		t.Error(err)
 	}
+
 	err = cmd.Wait()
 	var exit *exec.ExitError
 	switch {
@@ -193,6 +201,7 @@ func (a *agent) heldOnce(t *testing.T, bin, tier, kind string, processes, each i
 	default:
 		t.Errorf("%s: %s: %v", tier, kind, err)
 	}
+
 	time.Sleep(50 * time.Millisecond)
 	return h
 }
@@ -204,6 +213,7 @@ func kernelMemory(t testing.TB) api.Size {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var sum api.Size
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(line, ":")
@@ -215,6 +225,7 @@ func kernelMemory(t testing.TB) api.Size {
 			sum += api.Size(n) * api.KiB
 		}
 	}
+
 	return sum + socketMemory(t)
 }
 
@@ -225,6 +236,7 @@ func socketMemory(t testing.TB) (sum api.Size) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for line := range strings.Lines(string(text)) {
 		if _, pages, ok := strings.Cut(line, " mem "); ok {
 			n, err := strconv.Atoi(strings.TrimSpace(pages))
@@ -234,6 +246,7 @@ func socketMemory(t testing.TB) (sum api.Size) {
 			sum += api.Size(n * os.Getpagesize())
 		}
 	}
+
 	return sum
 }
 
@@ -244,11 +257,13 @@ func kernelCharge(t *testing.T, pid int) api.Size {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for line := range strings.Lines(string(groups)) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if !slices.Contains(strings.Split(parts[1], ","), "memory") && parts[1] != "" {
 			continue
 		}
+
 		dir := filepath.Join(memoryHierarchy(t).mount, parts[2])
 		if raw, err := os.ReadFile(filepath.Join(dir, "memory.kmem.usage_in_bytes")); err == nil {
 			n, err := strconv.ParseInt(strings.TrimSpace(string(raw)), 10, 64)
@@ -264,6 +279,7 @@ func kernelCharge(t *testing.T, pid int) api.Size {
 			}
 			return api.Size(n)
 		}
+
 		if raw, err := os.ReadFile(filepath.Join(dir, "memory.stat")); err == nil {
 			for line := range strings.Lines(string(raw)) {
 				if f := strings.Fields(line); f[0] == "kernel" { // includes stacks, tables and per-processor memory, since 5.18
@@ -276,6 +292,7 @@ func kernelCharge(t *testing.T, pid int) api.Size {
 			}
 		}
 	}
+
 	t.Fatalf("no memory group of %d:\n%s", pid, groups)
 	return 0
 }

@@ -20,6 +20,7 @@ func cleanImage(t *testing.T, a *agent, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	img, err := store.Lookup(name)
 	if err != nil {
 		t.Fatal(err)
@@ -27,23 +28,28 @@ func cleanImage(t *testing.T, a *agent, name string) {
 	if most, bounded := maxImageSize[name]; bounded && img.Size > most {
 		t.Errorf("image %s has %d bytes; the most is %d", name, img.Size, most)
 	}
+
 	host, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	files := 0
 	err = filepath.WalkDir(img.Path, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
+
 		rel, err := filepath.Rel(img.Path, path)
 		if err != nil {
 			return err
 		}
+
 		info, err := d.Info()
 		if err != nil {
 			return err
 		}
+
 		files++
 		mode := info.Mode()
 		switch {
@@ -62,6 +68,7 @@ func cleanImage(t *testing.T, a *agent, name string) {
 				t.Errorf("%s names the host %s", rel, host)
 			}
 		}
+
 		return nil
 	})
 	if err != nil || files < 100 {

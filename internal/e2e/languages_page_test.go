@@ -17,6 +17,7 @@ func TestLanguagesPageSaysWhatManifestsSay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	_, table, _ := strings.Cut(string(text), "<!-- measured: ")
 	table, _, _ = strings.Cut(table, "<!-- end of measured -->")
 	rows := map[string][]string{}
@@ -31,12 +32,14 @@ func TestLanguagesPageSaysWhatManifestsSay(t *testing.T) {
 		}
 		rows[cells[0]] = cells
 	}
+
 	for _, l := range builtinLanguages(t) {
 		cells, ok := rows[l.Name]
 		if !ok {
 			t.Errorf("the table lacks %s: make languages WRITE=1", l.Name)
 			continue
 		}
+
 		delete(rows, l.Name)
 		tiers := api.Language{Tier: l.Tier}
 		if len(l.Compile) > 0 {
@@ -46,12 +49,14 @@ func TestLanguagesPageSaysWhatManifestsSay(t *testing.T) {
 			t.Errorf("the table says %q of %s; its manifest says %s, %s, %s: make languages WRITE=1", cells[1:4], l.Name, l.Version,
 				tiers.Tiers(), l.Image)
 		}
+
 		for i, unit := range []string{" MiB", " s", " ms", " MiB"} {
 			if cell := cells[4+i]; !strings.HasSuffix(cell, unit) && !(i == 1 && cell == "-" && len(l.Compile) == 0) {
 				t.Errorf("%s: %q is no figure in%s", l.Name, cell, unit)
 			}
 		}
 	}
+
 	for name := range rows {
 		t.Errorf("the table has %s, which brig does not bring: make languages WRITE=1", name)
 	}

@@ -163,6 +163,7 @@ func failsOnLine3(t testing.TB, l languages.Manifest, res api.Result, want api.V
 	if (want == api.CompileError) != (res.Stage == api.StageCompile) {
 		t.Errorf("stage %s of %s", res.Stage, want)
 	}
+
 	said := slices.Concat(res.Stdout, res.Stderr) // some compilers write their errors to stdout
 	place := regexp.QuoteMeta(l.SourceFile) + `[^0-9A-Za-z]*(on )?(line )?3\b`
 	if languageTests[l.Name].lineOnly {
@@ -181,6 +182,7 @@ func TestLanguages(t *testing.T) {
 		newUsual.plain = startAgent(t, "--slots", "2", "--max-wall", "10m", "--max-cpu", "10m", "--template-memory", "none")
 		defer func() { newUsual.write(t) }()
 	}
+
 	for _, l := range builtinLanguages(t) {
 		known, ok := languageTests[l.Name]
 		if !ok {
@@ -227,6 +229,7 @@ func (b bench) language(t *testing.T, l languages.Manifest, known languageTest) 
 	if registryImages[l.Image] == "" { // brig builds it
 		b.test(t, "image", func(t *testing.T) { cleanImage(t, b.agent, l.Image) })
 	}
+
 	for _, c := range languageCases {
 		run, ok := languageRun(t, l, c.name)
 		switch why := known.without[c.name]; {
@@ -246,12 +249,14 @@ func (b bench) language(t *testing.T, l languages.Manifest, known languageTest) 
 				}
 			})
 		}
+
 		if ok && slices.Contains(strictLanguages, l.Name) && (c.singleProcess || c.name == "child") {
 			strict := run // run is still to be used
 			strict.Profile = "strict"
 			b.test(t, c.name+" under strict", func(t *testing.T) { underStrict(t, l, c, b.run(t, strict)) })
 		}
 	}
+
 	b.tools(t, l, known)
 	b.test(t, "version", func(t *testing.T) {
 		res := b.run(t, versionRun(l))
@@ -262,6 +267,7 @@ func (b bench) language(t *testing.T, l languages.Manifest, known languageTest) 
 			t.Errorf("%q says %.200q; the manifest says %s", known.version, said, l.Version)
 		}
 	})
+
 	for _, ext := range l.Extensions {
 		b.test(t, "brig run ."+ext, func(t *testing.T) {
 			run, _ := languageRun(t, l, "hello")
@@ -312,10 +318,12 @@ func languageRun(t testing.TB, l languages.Manifest, name string) (api.Run, bool
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	run := api.Run{Language: l.Name, Collect: api.Collect{None: true}}
 	if len(l.Compile) > 0 { // the compiler's speed is not tested
 		run.CompileLimits = api.Limits{Wall: slowly(60), CPU: slowly(60)}
 	}
+
 	for _, path := range several {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -327,14 +335,17 @@ func languageRun(t testing.TB, l languages.Manifest, name string) (api.Run, bool
 			run.Files = append(run.Files, api.File{Name: filepath.Base(path), Content: text})
 		}
 	}
+
 	single, err := filepath.Glob(filepath.Join(dir, name+".*"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, path := range single {
 		if run.Source, err = os.ReadFile(path); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	return run, len(run.Source) > 0
 }

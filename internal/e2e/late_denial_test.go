@@ -47,6 +47,7 @@ int main(int argc, char **argv) {
 	forbidden(argv[1]);
 	return 0;
 }`)
+
 	for how, want := range map[string]api.Verdict{"none": api.OK, "once": api.Denied, "locks": api.Denied, "queue": api.Denied} {
 		t.Run(how, func(t *testing.T) {
 			for range 6 {

@@ -56,6 +56,7 @@ func judge(e expectation, list []corpus.Attempt, res api.Result, checks, canary 
 	if len(checks) == 0 {
 		return finding{held, ""}
 	}
+
 	var other, through []string
 	for _, a := range list {
 		want, ok := e.Wanted(a.Call)
@@ -68,6 +69,7 @@ func judge(e expectation, list []corpus.Attempt, res api.Result, checks, canary 
 		}
 		other = append(other, a.Call+": "+a.Errno)
 	}
+
 	switch {
 	case len(through) > 0:
 		return finding{leaked, strings.Join(through, ", ") + " succeed"}
@@ -76,6 +78,7 @@ func judge(e expectation, list []corpus.Attempt, res api.Result, checks, canary 
 	case !slices.Contains(e.Verdicts, res.Verdict) && res.Verdict != api.OK:
 		return finding{otherwise, "verdict " + string(res.Verdict)}
 	}
+
 	return finding{leaked, checks[0]}
 }
 
@@ -89,16 +92,19 @@ func TestLayers(t *testing.T) {
 			t.Fatalf("BRIG_LAYERS=%s: %v; want PART/PARTS", p, err)
 		}
 	}
+
 	for i, layer := range append([]string{""}, ablations(t)...) {
 		if i > 0 && i%parts != part-1 { // each part runs the corpus with nothing left out
 			continue
 		}
+
 		t.Run("without "+layer, func(t *testing.T) {
 			defer func() {
 				if t.Failed() {
 					fmt.Printf("layers|%s|*|broken|\n", layer)
 				}
 			}()
+
 			t.Setenv("BRIG_WITHOUT", layer)
 			c := newCanaries(t)
 			t.Setenv(corpus.EnvName, corpus.EnvSecret)

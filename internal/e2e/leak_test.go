@@ -23,6 +23,7 @@ func TestMixedRunsLeakNothing(t *testing.T) {
 	runs := 0
 	round := func() {
 		t.Helper()
+
 		for _, mode := range []api.Mode{api.Strict, api.Fresh} {
 			for _, script := range []string{"exit 0", "exit 3", "kill -9 $$", "yes", "sleep 9",
 				"head -c 50000000 /dev/zero | tail -c 40000000 >/dev/null", "echo x > f", "sleep 9 & sleep 9 & exit 0"} {
@@ -30,6 +31,7 @@ func TestMixedRunsLeakNothing(t *testing.T) {
 				r.Mode, r.Limits = mode, api.Limits{Wall: seconds(0.2), Memory: 16 * api.MiB, Output: 10000}
 				a.run(t, r)
 			}
+
 			r := api.Run{Image: "tiny", Argv: []string{"/nosuch"}, Mode: mode}
 			a.refused(t, r, api.CodeNoProgram)
 			r = sh("sleep 9")
@@ -42,28 +44,33 @@ func TestMixedRunsLeakNothing(t *testing.T) {
 			runs += 11
 		}
 	}
+
 	round()
 	round()
 	before := a.stableCounts(t, nil)
 	for range soak(8) {
 		round()
 	}
+
 	after := a.stableCounts(t, before)
 	for kind, n := range after {
 		if n > before[kind]+2 { // the sockets of idle callers come and go
 			t.Errorf("%s: %d before, %d after %d runs", kind, before[kind], n, runs)
 		}
 	}
+
 	t.Logf("held after %d runs: %v", runs, after)
 
 	// The Go runtime prints its goroutines when it exits.
 	if err := a.cmd.Process.Signal(unix.SIGQUIT); err != nil {
 		t.Fatal(err)
 	}
+
 	<-a.done
 	if n := strings.Count(a.log.String(), "\ngoroutine "); n == 0 || n > 60 {
 		t.Errorf("%d goroutines after %d runs; want some, and far fewer than runs", n, runs)
 	}
+
 	launch(t, a.dir, dataDir(t)).stop() // removes what the killed agent left
 }
 
@@ -105,15 +112,18 @@ func (a *agent) heldCounts(t *testing.T) map[string]int {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	mounts, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	n := map[string]int{"descriptor": len(fds), "mount": strings.Count(string(mounts), "\n")}
 	groups, err := recordedGroups(a.dir)
 	if err != nil || len(groups) == 0 {
 		t.Fatalf("groups of the agent: %q, %v", groups, err)
 	}
+
 	for _, g := range groups {
 		_ = filepath.WalkDir(g, func(_ string, d fs.DirEntry, err error) error {
 			if err == nil && d.IsDir() { // some disappear during the walk
@@ -122,6 +132,7 @@ func (a *agent) heldCounts(t *testing.T) map[string]int {
 			return nil
 		})
 	}
+
 	spaces := map[string]bool{}
 	for _, p := range append(descendants(pid), pid) {
 		links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/ns/*", p))
@@ -132,6 +143,7 @@ func (a *agent) heldCounts(t *testing.T) map[string]int {
 		}
 		n["process"]++
 	}
+
 	n["namespace"] = len(spaces)
 	return n
 }

@@ -29,6 +29,7 @@ func TestOutputOfLeftProcesses(t *testing.T) {
 			"(exec >/dev/null 2>&1; : >closed; while :; do :; done) & until [ -e closed ]; do :; done; echo now", "now\n", api.OK, 0},
 		{"a spinner meets the limit", "(while :; do :; done) & echo now", "now\n", api.CPULimit, 0},
 	}
+
 	request := func(script string) api.Run {
 		return api.Run{Language: "bash", Source: api.Bytes(script), Limits: api.Limits{Wall: slowly(20), CPU: seconds(3)}}
 	}
@@ -42,6 +43,7 @@ func TestOutputOfLeftProcesses(t *testing.T) {
 						len(res.Stdout), res.Stderr, c.verdict, c.exit, c.stdout)
 				}
 			}
+
 			r, want := request(c.script), api.Bytes(c.stdout)
 			r.Tests = []api.Test{{ID: "1", Expected: &want}, {ID: "2", Expected: &want}}
 			for _, test := range a.run(t, r).Tests {

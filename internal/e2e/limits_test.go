@@ -20,6 +20,7 @@ int main(void) { int n = 0; for (;;) { int p = fork(); if (p < 0) break; if (!p)
 #include <sys/resource.h>
 int main(void) { int n = 3; while (open("/dev/null", O_RDONLY) >= 0) n++; struct rlimit s, c; getrlimit(RLIMIT_STACK, &s); getrlimit(RLIMIT_CORE, &c);
   printf("%d %d %lu %lu\n", n, errno == EMFILE, (unsigned long)s.rlim_cur, (unsigned long)c.rlim_max); return 0; }`)
+
 	greedy := compileC(t, "greedy", `#include <fcntl.h>
 #include <unistd.h>
 int main(void) { while (open("/dev/null", O_RDONLY) >= 0); for (;;) pause(); }`)
@@ -59,11 +60,13 @@ int main(void) { return deep(4096) == 0; }`)
 			if tt.out != "" && string(res.Stdout) != tt.out {
 				t.Errorf("stdout %q; want %q", res.Stdout, tt.out)
 			}
+
 			for _, h := range tt.hit {
 				if !slices.Contains(res.LimitsHit, h) {
 					t.Errorf("limits_hit %v; want %s among them", res.LimitsHit, h)
 				}
 			}
+
 			for name, f := range map[string]api.Measurement{"cpu": res.Usage.CPU, "memory": res.Usage.Memory, "oom": res.Usage.OOMKills,
 				"forks": res.Usage.ForksRefused} {
 				if f.Value == nil || f.Source == "" {
@@ -85,6 +88,7 @@ func TestCPUShare(t *testing.T) {
 		wantVerdict(t, res, api.WallLimit)
 		return float64(*res.Usage.CPU.Value) / float64(res.Timing.Wall)
 	}
+
 	var seen [][2]float64
 	for range 4 {
 		half := share(0.5)
@@ -100,6 +104,7 @@ func TestCPUShare(t *testing.T) {
 		}
 		seen = append(seen, [2]float64{half, whole})
 	}
+
 	t.Errorf("shares of half a processor next to a whole one: %.2f", seen)
 }
 
@@ -128,6 +133,7 @@ func TestCeilingsRefuseByName(t *testing.T) {
 			}
 		})
 	}
+
 	res := a.run(t, sh("exit 0")) // defaults above the ceiling are lowered to it
 	if res.Limits.Memory != 64*api.MiB || res.Limits.Wall != seconds(5) || res.Limits.Pids != 10 {
 		t.Errorf("limits in force %+v", res.Limits)
@@ -138,6 +144,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--memory", "1500M")
 	big := sh("exit 0")
 	big.Limits.Memory = 1600 * api.MiB
+
 	for _, tt := range []struct {
 		name string
 		run  api.Run
@@ -166,6 +173,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 			wantVerdict(t, a.run(t, sh("exit 0")), api.OK) // and the agent still works
 		})
 	}
+
 	t.Run("every slot busy", func(t *testing.T) {
 		g := a.guest(t, api.Strict)
 		g.runLine(t, "true")

@@ -21,6 +21,7 @@ func TestClientsThatVanishKeepNobodyWaiting(t *testing.T) {
 		r.Collect = api.Collect{Globs: []string{"*"}, Bytes: collect}
 		return r
 	}
+
 	crowd, end := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	for i := range 8 {
@@ -32,6 +33,7 @@ func TestClientsThatVanishKeepNobodyWaiting(t *testing.T) {
 			}
 		})
 	}
+
 	waiting := client.WithWait(t.Context(), time.Minute)
 	for range 10 {
 		for _, collect := range []api.Size{api.MiB, 250 * api.MiB} {
@@ -43,6 +45,7 @@ func TestClientsThatVanishKeepNobodyWaiting(t *testing.T) {
 			wantVerdict(t, res, api.OK)
 		}
 	}
+
 	end()
 	all.Wait()
 	eventually(t, "no slot to be leased", func() bool {

@@ -24,17 +24,20 @@ func (a *agent) load(t testing.TB) load {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	first, _, _ := strings.Cut(string(stat), "\n")
 	for i, field := range strings.Fields(first)[1:9] { // user nice system idle iowait irq softirq steal
 		if n, err := strconv.ParseInt(field, 10, 64); err == nil && i != 3 && i != 4 {
 			l.all += time.Duration(n) * 10 * time.Millisecond // USER_HZ is 100
 		}
 	}
+
 	l.ours = a.groupTime(t)
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", a.cmd.Process.Pid))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	for _, field := range fields[11:13] { // utime, stime
 		n, err := strconv.ParseInt(field, 10, 64)
@@ -43,10 +46,12 @@ func (a *agent) load(t testing.TB) load {
 		}
 		l.ours += time.Duration(n) * 10 * time.Millisecond
 	}
+
 	var self unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &self); err != nil {
 		t.Fatal(err)
 	}
+
 	l.ours += time.Duration(self.Utime.Nano() + self.Stime.Nano())
 	return l
 }
@@ -54,11 +59,13 @@ func (a *agent) load(t testing.TB) load {
 // groupTime is the processor time of all processes that ever ran in the agent's groups.
 func (a *agent) groupTime(t testing.TB) time.Duration {
 	t.Helper()
+
 	for _, path := range a.groups(t) {
 		stat, err := os.ReadFile(filepath.Join(path, "cpu.stat"))
 		if err != nil {
 			continue
 		}
+
 		for line := range strings.Lines(string(stat)) {
 			if rest, is := strings.CutPrefix(line, "usage_usec "); is {
 				n, err := strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
@@ -69,6 +76,7 @@ func (a *agent) groupTime(t testing.TB) time.Duration {
 			}
 		}
 	}
+
 	t.Fatal("no group of the agent has usage_usec in cpu.stat")
 	return 0
 }

@@ -20,12 +20,14 @@ for (const cpu of cpus) {
     if (ended === cpus.length) console.log('all')
   })
 }`
+
 	const python = `import os
 lines = open("/proc/meminfo").read().split("\n")
 print(lines[0].split(), os.cpu_count() == open("/proc/cpuinfo").read().count("processor\t:") == len(os.sched_getaffinity(0)))
 print([l.split()[0] for l in open("/proc/stat")][:2], open("/proc/loadavg").read().split()[0])
 for name in "uptime", "vmstat", "sys", "interrupts":
     print(os.path.exists("/proc/" + name))`
+
 	for _, tt := range []struct {
 		language, image, source string
 		memory                  api.Size
@@ -44,6 +46,7 @@ for name in "uptime", "vmstat", "sys", "interrupts":
 				t.Errorf("%s, no template %v: %s, %q, %q; want %q", tt.language, noTemplate, res.Verdict, res.Stdout, res.Stderr, tt.want)
 			}
 		}
+
 		s := a.session(t, func(s *api.SessionRequest) { s.Image, s.Language, s.Limits.Memory = "", tt.language, tt.memory })
 		res := a.execute(t, s.ID, api.Exec{Source: api.Bytes(tt.source), Limits: api.Limits{Wall: slowly(30)}})
 		if string(res.Stdout) != tt.want {

@@ -109,6 +109,7 @@ func TestBrokenManagersAreNoVerdict(t *testing.T) {
 			}
 		})
 	}
+
 	if res := a.run(t, sh("echo alive")); string(res.Stdout) != "alive\n" {
 		t.Errorf("%s", res.Stdout)
 	}
@@ -125,6 +126,7 @@ func TestStdoutNextToPipes(t *testing.T) {
 	if one.Answer != api.Accepted || string(one.Result.Stdout) != "debugging\n" {
 		t.Errorf("%s, %q", one.Answer, one.Result.Stdout)
 	}
+
 	r.Argv[2] = `while :; do echo 11111111111111111111111111111; done`
 	r.Limits = api.Limits{Output: 64 * api.KiB}
 	if one := a.run(t, r).Tests[0]; one.Result.Verdict != api.OutputLimit {
@@ -144,11 +146,13 @@ func TestManagersOfSeveralProcesses(t *testing.T) {
 			if n == 1 {
 				last = "0"
 			}
+
 			r := talks(`read v; me=`+strings.TrimSpace(last)+`; echo $((v + me + 1))`, io)
 			r.Interactor = manager(relay, n, io)
 			for _, id := range []string{"1", "2", "3"} {
 				r.Tests = append(r.Tests, api.Test{ID: id, Stdin: []byte(id + "00\n")})
 			}
+
 			for i, one := range a.run(t, r).Tests {
 				if want := fmt.Sprint((i+1)*100 + n*(n+1)/2); one.Result.Verdict != api.OK || one.Answer != api.Accepted || one.Message != want {
 					t.Errorf("%d processes, %s: %s %s %q; want %s (manager %+v, stderr %q)", n, io, one.Result.Verdict, one.Answer, one.Message, want,
@@ -157,6 +161,7 @@ func TestManagersOfSeveralProcesses(t *testing.T) {
 			}
 		}
 	}
+
 	if res := a.run(t, sh("echo alive")); string(res.Stdout) != "alive\n" {
 		t.Errorf("%s", res.Stdout)
 	}
@@ -200,12 +205,14 @@ func TestTimesOfSeveralProcessesAddUp(t *testing.T) {
 	if u.Value == nil || u.Source != "sum of the processes" {
 		t.Fatalf("%+v", u)
 	}
+
 	r.Limits.CPU = api.Duration(*u.Value * 6 / 10) // each takes a third
 	one := a.run(t, r).Tests[0]
 	if one.Result.Verdict != api.CPULimit || one.Answer != "" || *one.Result.Usage.CPU.Value <= int64(r.Limits.CPU) ||
 		len(one.Result.LimitsHit) != 1 {
 		t.Errorf("%s %s, %v of %s, limits %v", one.Result.Verdict, one.Answer, *one.Result.Usage.CPU.Value, r.Limits.CPU, one.Result.LimitsHit)
 	}
+
 	r.Limits.CPU = api.Duration(*u.Value * 2)
 	samples := 0
 	r.Argv[2] = `read v; sleep 0.7; echo 1`

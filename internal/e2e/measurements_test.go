@@ -24,11 +24,13 @@ int main(int c, char **v) {
   do { for (int i = 0; i < 100000; i++) x += i; times(&t); } while (t.tms_utime * 1000 / hz < user);
   do { for (int i = 0; i < 2000; i++) stat("/nowhere", &st); times(&t); } while (t.tms_stime * 1000 / hz < sys);
   return 0; }`)
+
 	family := compileC(t, "family", `#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 int main(void) { for (int i = 0; i < 6; i++) if (!fork()) { char *p = malloc(20 << 20); memset(p, 1, 20 << 20); usleep(300000); _exit(p[5] != 1); } while (wait(0) > 0); return 0; }`)
+
 	between := func(t *testing.T, name string, f api.Measurement, low, high int64) {
 		t.Helper()
 		switch {
@@ -40,6 +42,7 @@ int main(void) { for (int i = 0; i < 6; i++) if (!fork()) { char *p = malloc(20 
 			t.Errorf("%s is %d; want %d to %d", name, *f.Value, low, high)
 		}
 	}
+
 	const ms = int64(time.Millisecond)
 	t.Run("user time", func(t *testing.T) {
 		u := a.run(t, program(burn, "300", "0")).Usage
@@ -47,6 +50,7 @@ int main(void) { for (int i = 0; i < 6; i++) if (!fork()) { char *p = malloc(20 
 		between(t, "user", u.User, 250*ms, 400*ms)
 		between(t, "system", u.System, 0, 100*ms)
 	})
+
 	t.Run("system time", func(t *testing.T) {
 		u := a.run(t, program(burn, "0", "300")).Usage
 		between(t, "system", u.System, 200*ms, 400*ms)
@@ -54,6 +58,7 @@ int main(void) { for (int i = 0; i < 6; i++) if (!fork()) { char *p = malloc(20 
 			t.Errorf("user and system make %d, cpu is %d", sum, *u.CPU.Value)
 		}
 	})
+
 	t.Run("memory and processes of a family", func(t *testing.T) {
 		u := a.run(t, program(family)).Usage
 		between(t, "memory", u.Memory, 120<<20, 128<<20)
@@ -66,6 +71,7 @@ int main(void) { for (int i = 0; i < 6; i++) if (!fork()) { char *p = malloc(20 
 			t.Error("pids are unknown and nobody says why")
 		}
 	})
+
 	t.Run("refused forks and oom kills are counted", func(t *testing.T) {
 		r := program(family)
 		r.Limits.Pids = 3
@@ -76,6 +82,7 @@ int main(void) { for (int i = 0; i < 6; i++) if (!fork()) { char *p = malloc(20 
 		between(t, "oom kills", res.Usage.OOMKills, 1, 7)
 		between(t, "memory", res.Usage.Memory, 50<<20, 60<<20)
 	})
+
 	t.Run("a sleeper uses next to nothing", func(t *testing.T) {
 		res := a.run(t, sh("exec sleep 0.5"))
 		between(t, "cpu", res.Usage.CPU, 0, int64(slow(40*time.Millisecond)))
@@ -88,6 +95,7 @@ int main(void) { for (int i = 0; i < 6; i++) if (!fork()) { char *p = malloc(20 
 			return w
 		})
 	})
+
 	t.Run("bytes written are counted beyond what is kept", func(t *testing.T) {
 		res := a.run(t, sh("head -c 12345 /dev/zero; head -c 777 /dev/zero >&2"))
 		if res.Usage.StdoutBytes != 12345 || res.Usage.StderrBytes != 777 {
@@ -109,6 +117,7 @@ func TestAResultSaysWhereItComesFrom(t *testing.T) {
 	if one.Labels != labelled.Labels || one.Stage != api.StageRun {
 		t.Errorf("labels %+v, stage %q", one.Labels, one.Stage)
 	}
+
 	started, err := time.Parse(time.RFC3339Nano, one.Timing.Started)
 	if err != nil || started.Before(began.Add(-time.Second)) || started.After(time.Now().Add(time.Second)) ||
 		!strings.HasSuffix(one.Timing.Started, "Z") {
@@ -117,10 +126,12 @@ func TestAResultSaysWhereItComesFrom(t *testing.T) {
 	if x := one.Timing; x.Queued != 0 || x.SetUp <= 0 || x.Wall <= 0 || x.Finish <= 0 {
 		t.Errorf("timing %+v", x)
 	}
+
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
 		t.Fatal(err)
 	}
+
 	h := one.Host
 	if h.Kernel != unix.ByteSliceToString(u.Release[:]) || h.CgroupMode == "" || h.Mode != api.Strict || h.Brig == "" ||
 		!strings.HasPrefix(h.Image, "sha256:") || h.Profile != "default" || h.PolicyHash == "" {
@@ -129,11 +140,13 @@ func TestAResultSaysWhereItComesFrom(t *testing.T) {
 	if h != two.Host {
 		t.Errorf("the same run twice: %+v and %+v", h, two.Host)
 	}
+
 	strict := sh("true")
 	strict.Profile = "managed"
 	if other := a.run(t, strict).Host; other.PolicyHash == h.PolicyHash || other.Profile != "managed" {
 		t.Errorf("another profile has the policy %q of %q", other.PolicyHash, h.Profile)
 	}
+
 	fresh := sh("true")
 	fresh.Mode = api.Fresh
 	if other := a.run(t, fresh).Host; other.Mode != api.Fresh {
@@ -157,6 +170,7 @@ func TestLimitsAreMetOnTime(t *testing.T) {
 			}
 			return used
 		})
+
 		promptly(t, limit+150*time.Millisecond, func() time.Duration {
 			r := sh("exec sleep 5")
 			r.Limits = api.Limits{CPU: seconds(20), Wall: api.Duration(limit)}

@@ -29,6 +29,7 @@ int main(void) { char *p = mmap(0, 64 << 20, PROT_READ|PROT_WRITE, MAP_SHARED|MA
 #include <sys/mman.h>
 #include <unistd.h>
 int main(void) { static char b[1 << 20]; int f = memfd_create("x", 0); if (f < 0) return 9; for (int i = 0; i < 64; i++) if (write(f, b, sizeof b) < 0) return 8; return 0; }`)
+
 	pipes := compileC(t, "pipes", `#define _GNU_SOURCE
 #include <fcntl.h>
 #include <unistd.h>
@@ -72,16 +73,19 @@ int main(void) { static char b[65536]; int p[2]; for (int i = 0; i < 100; i++) {
 func TestPythonOutOfMemory(t *testing.T) {
 	a := startAgent(t)
 	a.needPython(t)
+
 	for _, memory := range []api.Size{api.MinMemory, 8 * api.MiB, 32 * api.MiB, 100 * api.MiB} {
 		r := py("x = []\nwhile True: x.append(bytearray(1 << 20))")
 		r.Limits = api.Limits{Memory: memory, Wall: seconds(30)}
 		if memory == api.MinMemory {
 			r.Limits.Wall = seconds(5) // usually reached
 		}
+
 		res := a.run(t, r)
 		if memory == api.MinMemory && res.Verdict == api.WallLimit {
 			continue // its own pages are evicted and read again so often that it makes no progress (MEM-19)
 		}
+
 		wantVerdict(t, res, api.MemoryLimit)
 		if !slices.Contains(res.LimitsHit, api.HitMemory) {
 			t.Errorf("memory %s: limits_hit %v", memory, res.LimitsHit)
@@ -100,6 +104,7 @@ func TestMemoryAboveTheRunIsOurError(t *testing.T) {
 int main(int c, char **v) { size_t n = atol(v[1]) << 20; char *p = malloc(n); memset(p, 1, n); return p[n-1] != 1; }`)
 	testenv.CleanHost(t)
 	group := memoryGroup(t, 200<<20)
+
 	// The agent starts in the group, so its groups are below it.
 	a := launchAfter(t, dir, data, func(pid int) { join(t, group, pid) })
 	t.Cleanup(a.stop)
@@ -109,6 +114,7 @@ int main(int c, char **v) { size_t n = atol(v[1]) << 20; char *p = malloc(n); me
 	if !e.RetrySafe || e.Message == "" {
 		t.Errorf("%q (retry-safe %v): want one that may be sent again", e.Message, e.RetrySafe)
 	}
+
 	r = program(hog, "20")
 	wantVerdict(t, a.run(t, r), api.OK)
 	r = program(hog, "60")
@@ -163,32 +169,39 @@ func memoryGroup(t *testing.T, size int64) memGroup {
 	if !g.unified {
 		limit = "memory.limit_in_bytes"
 	}
+
 	table, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	own := g.home(string(table))
 	if g.unified && own.path != "/" {
 		own.path = filepath.Dir(own.path) // a group with processes passes no controller on
 	}
+
 	g.path = filepath.Join(own.path, fmt.Sprintf("above-%d", os.Getpid()))
 	if err := os.Mkdir(g.dir(), 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := unix.Rmdir(g.dir()); err != nil {
 			t.Errorf("remove %s: %v", g.dir(), err)
 		}
 	})
+
 	write := func(file, value string) {
 		t.Helper()
 		if err := os.WriteFile(filepath.Join(g.dir(), file), []byte(value), 0); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if !g.unified {
 		write("memory.swappiness", "0")
 	}
+
 	write(limit, fmt.Sprint(size))
 	return g
 }

@@ -33,17 +33,20 @@ func TestNetworkClientsOfLanguages(t *testing.T) {
 		if len(programs) != 1 || strings.HasSuffix(l.Name, "-full") || !chosen(l.Name, languageTests[l.Name].onlyAll) {
 			continue
 		}
+
 		t.Run(l.Name, func(t *testing.T) {
 			images.load(t, a, l.Image)
 			source, err := os.ReadFile(programs[0])
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			ask := api.Run{Language: l.Name, Source: source, Argv: []string{"http://api.test:" + port + "/" + l.Name},
 				CompileLimits: api.Limits{Wall: slowly(60), CPU: slowly(60)}, Limits: api.Limits{Wall: slowly(30), CPU: slowly(20)}}
 			if len(l.Compile) == 0 {
 				ask.CompileLimits = api.Limits{}
 			}
+
 			control := a.run(t, ask)
 			ask.Network, ask.Allow = api.NetworkAllow, []string{"api.test:" + port}
 			res := n.run(t, ask)
@@ -65,6 +68,7 @@ func TestNetworkClientsThatPeopleUse(t *testing.T) {
 	if !chosen("network-clients", true) {
 		return // the image takes minutes to build: part of BRIG_TEST_LANGUAGES=all
 	}
+
 	a := startAgent(t, "--max-wall", "10m", "--max-cpu", "10m")
 	importRecipe(t, a, "../../testdata/network/clients.yaml")
 	const outside = "127.0.0.9" // of this host's loopback: its port 443 is this test's own
@@ -103,16 +107,20 @@ func importRecipe(t *testing.T, a *agent, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	recipe, err := build.ParseRecipe(file, text)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	mark, current := recipeMark(t, a.data, recipe)
 	if current {
 		return
 	}
+
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
+
 	var tarball bytes.Buffer
 	if err := build.Image(ctx, recipe, &tarball, build.Options{Cache: "/var/cache/brig"}); err != nil {
 		t.Fatal(err)
@@ -120,5 +128,6 @@ func importRecipe(t *testing.T, a *agent, file string) {
 	if _, err := a.Import(ctx, &tarball, recipe.Name, ""); err != nil {
 		t.Fatal(err)
 	}
+
 	mark()
 }

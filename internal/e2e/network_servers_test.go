@@ -44,11 +44,13 @@ func clientServer(t *testing.T, address string) (authority []byte) {
 		fmt.Fprintf(w, `{"name":"demo","dist-tags":{"latest":"1.0.0"},"versions":{"1.0.0":{"name":"demo","version":"1.0.0",
 			"dist":{"tarball":"https://registry.test/demo-1.0.0.tgz","integrity":"sha512-%s"}}}}`, base64.StdEncoding.EncodeToString(sum[:]))
 	})
+
 	mux.HandleFunc("/demo-1.0.0.tgz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(module) })
 	listener, err := net.Listen("tcp", net.JoinHostPort(address, "443"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	server := httptest.NewUnstartedServer(mux)
 	server.Listener.Close()
 	server.Listener = listener
@@ -60,6 +62,7 @@ func clientServer(t *testing.T, address string) (authority []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
 	server.StartTLS()
 	t.Cleanup(server.Close)
@@ -81,6 +84,7 @@ func newRepository(t *testing.T) string {
 			t.Fatalf("git %q: %v\n%s", args, err, out)
 		}
 	}
+
 	return dir
 }
 
@@ -103,6 +107,7 @@ func pythonWheel(t *testing.T) []byte {
 			t.Fatal(err)
 		}
 	}
+
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -127,6 +132,7 @@ func npmPackage(t *testing.T) []byte {
 			t.Fatal(err)
 		}
 	}
+
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -33,6 +33,7 @@ func (n networkRun) run(t testing.TB, r api.Run) api.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, a := range n.hosts { // what a name leads to is on this host, too
 		for _, rule := range rules {
 			if rule.Host != "" {
@@ -44,6 +45,7 @@ func (n networkRun) run(t testing.TB, r api.Run) api.Result {
 			}
 		}
 	}
+
 	internal := slices.DeleteFunc(slices.Clone(rules), func(r api.AllowRule) bool { return !r.Prefix.IsValid() })
 	var relay *egress.Relay
 	var out, errs bytes.Buffer
@@ -71,6 +73,7 @@ func (n networkRun) run(t testing.TB, r api.Run) api.Result {
 		used := relay.Close()
 		res.Network = &used
 	}
+
 	res.Stdout, res.Stderr = out.Bytes(), errs.Bytes()
 	return res
 }
@@ -98,6 +101,7 @@ for url in sys.argv[1:]:
     try: print(urllib.request.urlopen(url, timeout=5).read().decode().strip())
     except OSError as e: print(url, type(getattr(e, "reason", e)).__name__, getattr(e, "reason", e))
 `)
+
 	fetch.Argv = []string{"http://" + server + "/1", "http://api.test:" + port + "/2", "http://evil.test:" + port + "/",
 		"http://169.254.169.254/", "http://127.0.0.1:1/", "http://absent.test:" + port + "/"}
 	n := networkRun{agent: a, hosts: map[string]string{"api.test": "127.0.0.1", "evil.test": "127.0.0.1"}}
@@ -112,11 +116,13 @@ for url in sys.argv[1:]:
 	if len(lines) != len(want) {
 		t.Fatalf("printed %q, %q", lines, res.Stderr)
 	}
+
 	for i, w := range want {
 		if !strings.Contains(lines[i], w) {
 			t.Errorf("%s: %q; want %q", with.Argv[i], lines[i], w)
 		}
 	}
+
 	u := res.Network
 	if u == nil || len(u.Hosts) != 2 || u.Hosts[1].Name != "api.test" || u.BytesIn == 0 || len(u.Refused) != 1 ||
 		u.Refused[0].Name != "evil.test" {
@@ -125,6 +131,7 @@ for url in sys.argv[1:]:
 	if res.Host.Profile != "network" {
 		t.Errorf("under profile %s", res.Host.Profile)
 	}
+
 	control := a.run(t, fetch)
 	if strings.Contains(string(control.Stdout), "answer") || control.Network != nil {
 		t.Errorf("without network: %q, %+v", control.Stdout, control.Network)
@@ -153,6 +160,7 @@ for host in ["127.0.0.1", "127.1", "0x7f000001", "2130706433", "0177.0.0.1", "lo
         s.close()
 print("done")
 `)
+
 	r.Network, r.Allow = api.NetworkPublic, []string{"example.test:" + port}
 	res := networkRun{agent: a}.run(t, r)
 	if wantVerdict(t, res, api.OK); string(res.Stdout) != "done\n" {
@@ -161,6 +169,7 @@ print("done")
 	if len(res.Network.Refused) == 0 {
 		t.Error("the refused connection is not in the result")
 	}
+
 	// The control: the same address is reached where it is listed.
 	r = py(`import urllib.request; print(urllib.request.urlopen("http://` + server + `/").status)`)
 	r.Network, r.Allow = api.NetworkAllow, []string{server}
@@ -184,10 +193,12 @@ print(socket.create_connection(s.getsockname()).recv(10).decode())
 try: socket.create_connection(("1.1.1.1", 80), 2)
 except OSError as e: print(e.strerror)
 `)
+
 	r.Network = api.NetworkLoopback
 	if res := a.run(t, r); string(res.Stdout) != "hello\nNetwork is unreachable\n" {
 		t.Errorf("%s: %s%s", res.Verdict, res.Stdout, res.Stderr)
 	}
+
 	r.Network = ""
 	if res := a.run(t, r); res.Verdict != api.Nonzero {
 		t.Errorf("without network: %s: %s", res.Verdict, res.Stdout)
@@ -214,6 +225,7 @@ try: socket.create_server(("0.0.0.0", ` + strings.Split(server, ":")[1] + `)); p
 except OSError as e: print(e.strerror.split(" (")[0])
 sys.stdout.flush(); os._exit(0)
 `)
+
 	r.Network, r.Allow = api.NetworkAllow, []string{server}
 	n := networkRun{agent: a}
 	n.run(t, r)
@@ -223,6 +235,7 @@ sys.stdout.flush(); os._exit(0)
 			t.Fatalf("run %d: %s: %s%s", i, res.Verdict, res.Stdout, res.Stderr)
 		}
 	}
+
 	for deadline := patience(); namespaces(t) > before+2; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d network namespaces before, %d after", before, namespaces(t))
@@ -237,6 +250,7 @@ func namespaces(t testing.TB) (n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, "net_namespace ") {
 			if _, err := fmt.Sscan(strings.Fields(line)[1], &n); err != nil {
@@ -245,6 +259,7 @@ func namespaces(t testing.TB) (n int) {
 			return n
 		}
 	}
+
 	t.Fatal("/proc/slabinfo has no net_namespace")
 	return 0
 }
@@ -274,6 +289,7 @@ for i in range(5000):
     s.close()
 print("done")
 `)
+
 	r.Network, r.Allow = api.NetworkAllow, []string{server, "*.test"}
 	r.Limits = api.Limits{Wall: seconds(100), CPU: seconds(50)} // 5 s on an idle machine
 	res := networkRun{agent: a, limits: egress.Limits{Connections: 500, Simultaneous: 20}}.run(t, r)
@@ -289,6 +305,7 @@ print("done")
 func TestNetworkIsRefusedByName(t *testing.T) {
 	a := startAgent(t)
 	a.needPython(t)
+
 	for _, tt := range []struct {
 		what string
 		run  func(*api.Run)

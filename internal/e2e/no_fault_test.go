@@ -78,6 +78,7 @@ func (s *service) wantNoFault(method, path string, res *http.Response) {
 	if res.StatusCode < 400 || method != "POST" || path != "/v1/runs" && path != "/execute" && !strings.HasSuffix(path, "/exec") {
 		return
 	}
+
 	text, err := io.ReadAll(res.Body)
 	res.Body.Close()
 	res.Body = io.NopCloser(bytes.NewReader(text))

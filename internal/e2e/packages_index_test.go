@@ -49,11 +49,13 @@ func (x *packageIndex) answer(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	x.mu.Lock()
 	defer x.mu.Unlock()
+
 	if content, ok := x.paths[r.URL.Path]; ok {
 		x.taken[r.URL.Path]++
 		w.Write(content)
 		return
 	}
+
 	switch files := x.files[parts[min(1, len(parts)-1)]]; {
 	case len(parts) == 2 && files != nil:
 		for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -69,6 +71,7 @@ func (x *packageIndex) answer(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		w.Write(files[parts[2]])
+
 	default:
 		http.NotFound(w, r)
 	}
@@ -95,6 +98,7 @@ func (x *packageIndex) wheel(t testing.TB, name, version, tag string, files map[
 	if tag == "" {
 		tag = "py3-none-any"
 	}
+
 	all := map[string]string{}
 	maps.Copy(all, files)
 	info := fmt.Sprintf("%s-%s.dist-info/", name, version)
@@ -103,6 +107,7 @@ func (x *packageIndex) wheel(t testing.TB, name, version, tag string, files map[
 	for _, r := range requires {
 		meta += "Requires-Dist: " + r + "\n"
 	}
+
 	all[info+"METADATA"] = meta
 	if all[info+"RECORD"] == "" {
 		var record strings.Builder
@@ -111,6 +116,7 @@ func (x *packageIndex) wheel(t testing.TB, name, version, tag string, files map[
 		}
 		all[info+"RECORD"] = record.String() + info + "RECORD,,\n"
 	}
+
 	var out bytes.Buffer
 	z := zip.NewWriter(&out)
 	for _, n := range slices.Sorted(maps.Keys(all)) {
@@ -122,9 +128,11 @@ func (x *packageIndex) wheel(t testing.TB, name, version, tag string, files map[
 			t.Fatal(err)
 		}
 	}
+
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	x.add(strings.ReplaceAll(name, "_", "-"), fmt.Sprintf("%s-%s-%s.whl", name, version, tag), out.Bytes())
 }
 
@@ -146,9 +154,11 @@ func (x *packageIndex) source(t testing.TB, name, version string, files map[stri
 			t.Fatal(err)
 		}
 	}
+
 	if w.Close() != nil || g.Close() != nil {
 		t.Fatal("the source package could not be packed")
 	}
+
 	x.add(name, fmt.Sprintf("%s-%s.tar.gz", name, version), out.Bytes())
 }
 
@@ -181,10 +191,12 @@ func (x *packageIndex) numpyWheel(t testing.TB, a *agent) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	img, err := store.Lookup("python-full")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	files := map[string]string{}
 	dist := filepath.Join(img.Path, "usr/lib/python3/dist-packages")
 	err = filepath.WalkDir(filepath.Join(dist, "numpy"), func(path string, d fs.DirEntry, err error) error {
@@ -202,6 +214,7 @@ func (x *packageIndex) numpyWheel(t testing.TB, a *agent) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	libs := []string{"libgcc_s.so.1", "libgfortran.so.5", "libstdc++.so.6", "openblas-pthread/libopenblas.so.0",
 		"openblas-pthread/libblas.so.3", "openblas-pthread/liblapack.so.3"}
 	var names []string
@@ -217,6 +230,7 @@ func (x *packageIndex) numpyWheel(t testing.TB, a *agent) {
 		files["numpy.libs/"+filepath.Base(lib)] = string(text)
 		names = append(names, filepath.Base(lib))
 	}
+
 	files["numpy/_distributor_init_local.py"] = fmt.Sprintf("import ctypes, os\nfor n in %q.split():\n"+
 		"    ctypes.CDLL(os.path.join(os.path.dirname(os.path.dirname(__file__)), 'numpy.libs', n), ctypes.RTLD_GLOBAL)\n",
 		strings.Join(names, " "))
@@ -224,6 +238,7 @@ func (x *packageIndex) numpyWheel(t testing.TB, a *agent) {
 	if err != nil || len(version) != 1 {
 		t.Fatalf("numpy 2 is not in python-full: %v, %v", version, err)
 	}
+
 	v := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(version[0]), "numpy-"), ".dist-info")
 	x.wheel(t, "numpy", v, "cp313-cp313-linux_"+map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH], files)
 }
@@ -266,6 +281,7 @@ func (a *agent) install(ctx context.Context, x *packageIndex, language string, r
 	if err != nil {
 		return api.PackageSet{}, err
 	}
+
 	var relay *egress.Relay
 	var failed error
 	set, err := a.InstallPackages(ctx, api.PackageRequest{Language: language, Requirements: requirements, Index: x.url}, client.Events{

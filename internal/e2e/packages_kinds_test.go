@@ -26,6 +26,7 @@ func (x *packageIndex) npm(t testing.TB, name, version string, files map[string]
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	all := maps.Clone(files)
 	all["package.json"] = string(text)
 	var out bytes.Buffer
@@ -40,9 +41,11 @@ func (x *packageIndex) npm(t testing.TB, name, version string, files map[string]
 			t.Fatal(err)
 		}
 	}
+
 	if w.Close() != nil || g.Close() != nil {
 		t.Fatal("the package could not be packed")
 	}
+
 	sum := sha1.Sum(out.Bytes()) //nolint:gosec // the same
 	file := fmt.Sprintf("/files/%s-%s.tgz", strings.ReplaceAll(name, "/", "_"), version)
 	about["dist"] = map[string]string{"tarball": base + file, "shasum": hex.EncodeToString(sum[:])}
@@ -51,8 +54,10 @@ func (x *packageIndex) npm(t testing.TB, name, version string, files map[string]
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	x.mu.Lock()
 	defer x.mu.Unlock()
+
 	x.paths["/simple/"+name], x.paths[file] = text, out.Bytes()
 }
 
@@ -74,6 +79,7 @@ func TestPackagesOfNPM(t *testing.T) {
 	if !slices.Equal(set.Installed, []string{"@scope/one==1.0.0", "left==1.2.0", "right==2.3.1"}) {
 		t.Errorf("installed %q", set.Installed)
 	}
+
 	for name, source := range map[string]string{
 		"main.js":  "const { pad } = require('left')\nconsole.log(pad('x'), require('@scope/one') + 1, require('fs').existsSync('/packages/executed'))\n",
 		"main.mjs": "import { existsSync } from 'fs'\nimport left from 'left'\nimport one from '@scope/one'\nconsole.log(left.pad('x'), one + 1, existsSync('/packages/executed'))\n",
@@ -83,10 +89,12 @@ func TestPackagesOfNPM(t *testing.T) {
 			t.Errorf("%s printed %q, %q", name, res.Stdout, res.Stderr)
 		}
 	}
+
 	if _, err := a.install(t.Context(), x, "javascript", "absent"); !api.HasCode(err, api.CodePackagesFailed) ||
 		!strings.Contains(err.Error(), "404") {
 		t.Errorf("an absent package: %v", err)
 	}
+
 	typed := api.Run{Language: "typescript", Source: api.Bytes("const one: number = require('@scope/one')\nconsole.log(one + 1)\n"),
 		Requirements: asked, Index: x.url}
 	if res := a.run(t, typed); string(res.Stdout) != "42\n" { // the image is that of javascript, and so is the set
@@ -142,6 +150,7 @@ func TestPackagesOfRuby(t *testing.T) {
 			x.paths["/simple/info/"+strings.TrimSuffix(f.Name, ".info")] = f.Content
 		}
 	}
+
 	x.url += "/"
 	x.mu.Unlock()
 	asked := []string{"top==1.0", "fastsum"}
@@ -152,6 +161,7 @@ func TestPackagesOfRuby(t *testing.T) {
 	if !slices.Equal(set.Installed, []string{"bottom==2.5", "fastsum==1.0", "top==1.0"}) {
 		t.Errorf("installed %q", set.Installed)
 	}
+
 	res := a.run(t, api.Run{Language: "ruby",
 		Source:       api.Bytes("require 'top'\nrequire 'fastsum'\nrequire 'json'\nputs Top.f(6), Fastsum.sum(1000), JSON.generate([1])\n"),
 		Requirements: asked, Index: x.url})

@@ -33,20 +33,24 @@ func TestPackagesOfAnotherUser(t *testing.T) {
 		}
 		return out.String(), errs.String()
 	}
+
 	program := []string{"-c", "import one\nprint(one.x)"}
 	if out, errs := asUser(append([]string{"run", "--requirement", "one"}, program...)...); out != "poisoned\n" {
 		t.Fatalf("the user's own set: %q, %q", out, errs)
 	}
+
 	a.refused(t, pyWith(x, "import one", "one"), api.CodePackagesMissing) // root has another key
 	x.wheel(t, "one", "1.0", "", map[string]string{"one.py": "x = 'good'\n"})
 	a.mustInstall(t, x, "one")
 	if res := a.run(t, pyWith(x, "import one\nprint(one.x)", "one")); string(res.Stdout) != "good\n" {
 		t.Errorf("root's run printed %q, %q", res.Stdout, res.Stderr)
 	}
+
 	sets, err := a.PackageSets(t.Context())
 	if err != nil || len(sets) != 2 || sets[0].Owner == sets[1].Owner {
 		t.Fatalf("%+v, %v; want one of each", sets, err)
 	}
+
 	for _, s := range sets {
 		if s.Owner == 0 {
 			if _, errs := asUser("packages", "rm", s.Key); !strings.Contains(errs, "belongs to root") {
@@ -54,6 +58,7 @@ func TestPackagesOfAnotherUser(t *testing.T) {
 			}
 		}
 	}
+
 	a.mustInstall(t, x, "two")
 	if out, errs := asUser("run", "--requirement", "two", "-c", "import two\nprint(two.x)"); out != "of root\n" || errs != "" {
 		t.Errorf("a set of root: %q, %q", out, errs)

@@ -43,6 +43,7 @@ for what in ["open('/packages/x', 'w')", "open(top.__file__, 'a')", "socket.crea
     try: exec(what); print("done:", what)
     except OSError: print("refused")
 `, "numpy==2.*", "fastsum", "top")
+
 	a.refused(t, r, api.CodePackagesMissing)
 	set := a.mustInstall(t, x, r.Requirements...)
 	want := "[0.8, 1.4] 499500\n5000050000 42\nrefused\nrefused\nrefused\n"
@@ -56,18 +57,21 @@ for what in ["open('/packages/x', 'w')", "open(top.__file__, 'a')", "socket.crea
 			t.Errorf("the result tells %+v; want %s", res.Packages, set.Key)
 		}
 	}
+
 	r.Requirements = []string{"TOP", "fastsum", "numpy == 2.*"}
 	wantVerdict(t, a.run(t, r), api.OK) // the same set
 	r.Mode = api.Exclusive
 	if res := a.run(t, r); res.Verdict != api.OK || string(res.Stdout) != want {
 		t.Errorf("with a copy of the image: %s, %q, %q", res.Verdict, res.Stdout, res.Stderr)
 	}
+
 	r.Mode, r.WritableRoot = "", true
 	wantVerdict(t, a.run(t, r), api.OK)
 	control := py("import top")
 	if res := a.run(t, control); res.Verdict != api.Nonzero || !strings.Contains(string(res.Stderr), "No module named 'top'") {
 		t.Errorf("without requirements: %s, %q", res.Verdict, res.Stderr)
 	}
+
 	tests := pyWith(x, "import top\nprint(top.f(int(input())))", "top", "fastsum", "numpy==2.*")
 	tests.Tests = []api.Test{{ID: "1", Stdin: []byte("2"), Expected: expected("14")}, {ID: "2", Stdin: []byte("3"), Expected: expected("22")}}
 	if res := a.run(t, tests); res.Summary.Accepted != 1 || res.Tests[1].Answer != api.WrongAnswer {
@@ -90,6 +94,7 @@ func TestPackagesAreInstalledOnce(t *testing.T) {
 			keys[i] = set.Key
 		})
 	}
+
 	all.Wait()
 	if n := x.downloads("one-1.0-py3-none-any.whl"); n != 1 {
 		t.Errorf("%d downloads; want one", n)
@@ -114,6 +119,7 @@ func TestPackagesFailInTheInstallersWords(t *testing.T) {
 	x.wheel(t, "one", "1.0", "", nil)
 	x.wheel(t, "two", "1.0", "", nil, "one==2")
 	x.source(t, "broken", "1.0", map[string]string{"backend.py": builtWheel("broken", "1.0", `raise RuntimeError("it does not build")`)})
+
 	for name, tt := range map[string]struct {
 		requirements []string
 		says         string
@@ -128,6 +134,7 @@ func TestPackagesFailInTheInstallersWords(t *testing.T) {
 			t.Errorf("%s: %v; want %q", name, err, tt.says)
 		}
 	}
+
 	if sets, err := a.PackageSets(t.Context()); err != nil || len(sets) != 0 {
 		t.Errorf("stored: %+v, %v", sets, err)
 	}
@@ -147,6 +154,7 @@ func TestCommandsWithPackages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	brig := func(words ...string) (string, string, int) {
 		t.Helper()
 		cmd := exec.Command(binary(t, "brig"), words...)
@@ -159,12 +167,14 @@ func TestCommandsWithPackages(t *testing.T) {
 		}
 		return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 	}
+
 	for i, says := range []string{"brig: installing numpy==2.*: this happens once\n", ""} {
 		if out, errs, code := brig("run", "--requirement", "numpy==2.*", "stats.py"); out != "45\n" || code != 0 ||
 			!strings.HasPrefix(errs, says) || says == "" && errs != "" { // progress follows on a busy machine
 			t.Fatalf("run %d: %q, %q, %d", i, out, errs, code)
 		}
 	}
+
 	if out, errs, code := brig("run", "--requirements", "needed.txt", "add.py"); out != "42\n" || code != 0 {
 		t.Errorf("a file of requirements: %q, %q, %d", out, errs, code)
 	}
@@ -178,33 +188,40 @@ func TestCommandsWithPackages(t *testing.T) {
 	if out, errs, code := brig("packages", "warm", "-l", "python", "one==1.0"); code != 0 || !strings.Contains(out, "one==1.0") {
 		t.Errorf("warm: %q, %q, %d", out, errs, code)
 	}
+
 	out, _, _ := brig("packages", "ls")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if len(lines) != 3 || !strings.HasPrefix(lines[0], "KEY") || !strings.Contains(out, "numpy==2.*") {
 		t.Fatalf("ls: %q", out)
 	}
+
 	id, errs, code := brig("session", "create", "--language", "python", "--requirement", "one")
 	if code != 0 {
 		t.Fatalf("session create: %q, %d", errs, code)
 	}
+
 	id = strings.TrimSpace(id)
 	if out, errs, code := brig("session", "exec", id, "--", "python3", "-c", "import one; print(one.x)"); out != "41\n" || code != 0 {
 		t.Errorf("session exec: %q, %q, %d", out, errs, code)
 	}
+
 	sets, err := a.PackageSets(t.Context())
 	if err != nil || len(sets) != 3 {
 		t.Fatalf("%d sets, %v", len(sets), err)
 	}
+
 	for _, s := range sets {
 		if _, errs, code := brig("packages", "rm", s.Key[:10]); code != 0 {
 			t.Errorf("rm: %q, %d", errs, code)
 		}
 	}
+
 	// PKG-10. The session keeps its packages, and a new run has none.
 	if out, errs, code := brig("session", "exec", id, "--", "python3", "-c", "import one; print(one.__file__)"); !strings.HasPrefix(out,
 		"/packages/") || code != 0 {
 		t.Errorf("session exec after rm: %q, %q, %d", out, errs, code)
 	}
+
 	a.refused(t, pyWith(x, "import one", "one"), api.CodePackagesMissing)
 	if _, errs, code := brig("session", "rm", id); code != 0 {
 		t.Error(errs)

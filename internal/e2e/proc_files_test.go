@@ -16,6 +16,7 @@ func TestFilesOfProcAreListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	_, section, _ := strings.Cut(string(page), "\n## What `/proc` tells of others\n")
 	section, _, ok := strings.Cut(section, "\n## ")
 	listed := map[string]bool{}
@@ -24,6 +25,7 @@ func TestFilesOfProcAreListed(t *testing.T) {
 			listed[name[1]] = true
 		}
 	}
+
 	if !ok || len(listed) < 40 {
 		t.Fatalf("the table lists %d files", len(listed))
 	}
@@ -35,12 +37,14 @@ func TestFilesOfProcAreListed(t *testing.T) {
 	if top != "self\nthread-self" {
 		t.Errorf("the top of /proc has %q; want the own processes alone", top)
 	}
+
 	names := strings.Fields(own)
 	for _, name := range names {
 		if !listed[name] {
 			t.Errorf("docs/threat-model.md does not say what %s tells of others", name)
 		}
 	}
+
 	if len(names) < 40 {
 		t.Errorf("%d files were looked at: %q", len(names), names)
 	}

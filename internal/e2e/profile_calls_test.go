@@ -62,6 +62,7 @@ func TestProfileWithoutAnyCall(t *testing.T) {
 			names = append(names, n)
 		}
 	}
+
 	kinds := 0
 	for _, def := range []seccomp.Answer{seccomp.Fail(seccomp.EPERM), seccomp.Kill()} {
 		for _, mode := range []api.ProfileMode{api.Enforce, api.Log} {
@@ -86,12 +87,14 @@ func (a *agent) withoutCall(t *testing.T, p seccomp.Profile, omitted string, mod
 	if r.ProfileRules, err = json.Marshal(p); err != nil {
 		t.Fatal(err)
 	}
+
 	r.ProfileMode, r.Limits.Wall = mode, slowly(5)
 	begun := time.Now()
 	res, err := a.Client.Run(t.Context(), r) // two of the profiles are refused
 	if took := time.Since(begun); took > slow(3*time.Second) {
 		t.Errorf("%s, default %s, without %q: %s", mode, p.Default, omitted, took)
 	}
+
 	var refusal *api.Error
 	switch {
 	case omitted == "execve" || omitted == "exit_group":
@@ -107,6 +110,7 @@ func (a *agent) withoutCall(t *testing.T, p seccomp.Profile, omitted string, mod
 		if res.Verdict != api.OK || string(res.Stdout) != "ran\n" || !reported && !optional {
 			t.Errorf("log, default %s, without %q: %s, %q, told %v: %+v", p.Default, omitted, res.Verdict, res.Stdout, reported, res.Logged)
 		}
+
 	case omitted == "" && (res.Verdict != api.OK || string(res.Stdout) != "ran\n"):
 		t.Errorf("default %s, nothing left out: %s, %q, %+v", p.Default, res.Verdict, res.Stdout, res.Denial)
 	}
@@ -128,6 +132,7 @@ int main(int argc, char **argv) {
 	printf("%ld %ld %ld %ld %ld %ld\n", call(SYS_chdir, (long)"/tmp", 0, 0, 0, 0, m), call(SYS_umask, 0, 0, 0, 0, 0, m), call(SYS_mount, (long)"x", (long)"/tmp", (long)"tmpfs", 0, 0, m),
 		call(SYS_unshare, 0x10000000, 0, 0, 0, 0, m), call(SYS_clone3, 0, 0, 0, 0, 0, m), call(SYS_getppid, 0, 0, 0, 0, 0, m) >= 0 ? 0L : -1L);
 	return 0; }`)
+
 	for _, mark := range []uint64{seccomp.SetupMark, seccomp.SetupMark ^ 1, 0} {
 		r := program(prog, strconv.FormatUint(mark, 16))
 		r.Profile = "strict"

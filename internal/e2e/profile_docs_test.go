@@ -16,10 +16,12 @@ func TestDocumentedProfileIsMadeAndUsed(t *testing.T) {
 	if !strings.Contains(shown, etc) {
 		t.Fatalf("no %s in\n%s", etc, shown)
 	}
+
 	dir, profiles := t.TempDir(), t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "hello.py"), []byte("print('hello from', 6 * 7)\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+
 	socket := ""
 	do := func(script string) string {
 		c := exec.CommandContext(t.Context(), "sh", "-ec", `sudo() { "$@"; }`+"\n"+script)
@@ -31,6 +33,7 @@ func TestDocumentedProfileIsMadeAndUsed(t *testing.T) {
 		}
 		return string(out)
 	}
+
 	do("brig profile export default --yaml >" + profiles + "/mine.yaml") // agents read the directory at startup
 	a := startAgent(t, "--profiles", profiles)
 	a.needPython(t)

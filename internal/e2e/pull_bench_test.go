@@ -40,10 +40,12 @@ func split(b *testing.B, archive []byte, parts int) [][]byte {
 		b.Fatal(err)
 	}
 	defer z.Close()
+
 	buffers, writers := make([]bytes.Buffer, parts), make([]*tar.Writer, parts)
 	for i := range writers {
 		writers[i] = tar.NewWriter(&buffers[i])
 	}
+
 	in, n := map[string]int{}, 0
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
@@ -53,12 +55,14 @@ func split(b *testing.B, archive []byte, parts int) [][]byte {
 		if err != nil {
 			b.Fatal(err)
 		}
+
 		to := n % parts
 		if n++; h.Typeflag == tar.TypeLink { // to a file of its layer
 			to = in[h.Linkname]
 		} else if h.Typeflag == tar.TypeDir {
 			to = 0
 		}
+
 		in[h.Name] = to
 		if err := writers[to].WriteHeader(h); err != nil {
 			b.Fatal(err)
@@ -67,6 +71,7 @@ func split(b *testing.B, archive []byte, parts int) [][]byte {
 			b.Fatal(err)
 		}
 	}
+
 	out := make([][]byte, parts)
 	for i, w := range writers {
 		if err := w.Close(); err != nil {
@@ -74,6 +79,7 @@ func split(b *testing.B, archive []byte, parts int) [][]byte {
 		}
 		out[i] = buffers[i].Bytes()
 	}
+
 	return out
 }
 
@@ -85,6 +91,7 @@ func BenchmarkStoringImages(b *testing.B) {
 	archive := imageArchive(b.Context(), b, "python-full")
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
+
 	dir := publicDir(b, "brig-bench-")
 	img := mutate.MediaType(empty.Image, types.OCIManifestSchema1)
 	config := layersOf(b, v1.Config{})
@@ -95,6 +102,7 @@ func BenchmarkStoringImages(b *testing.B) {
 	if img, err = mutate.ConfigFile(img, file); err != nil {
 		b.Fatal(err)
 	}
+
 	var layers []string
 	for i, text := range split(b, archive, 3) {
 		packed := exec.Command("zstd", "-q", "-3", "-c")
@@ -103,10 +111,12 @@ func BenchmarkStoringImages(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
+
 		name := filepath.Join(dir, fmt.Sprintf("%d.tar.zst", i))
 		if err := os.WriteFile(name, blob, 0o644); err != nil {
 			b.Fatal(err)
 		}
+
 		layers = append(layers, name)
 		diffID, _, err := v1.SHA256(bytes.NewReader(text))
 		if err != nil {
@@ -117,6 +127,7 @@ func BenchmarkStoringImages(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+
 	reference := push(b, server, "bench:1", img)
 	whole, saved := filepath.Join(dir, "whole.tar.zst"), filepath.Join(dir, "layout")
 	if err := os.WriteFile(whole, archive, 0o644); err != nil {
@@ -128,6 +139,7 @@ func BenchmarkStoringImages(b *testing.B) {
 	if out, err := exec.Command("chmod", "-R", "a+rX", saved).CombinedOutput(); err != nil { // brig reads it as nobody
 		b.Fatalf("%v: %s", err, out)
 	}
+
 	tree := filepath.Join(a.data, "tree")
 	extract := func(archives ...string) error {
 		if err := os.Mkdir(tree, 0o755); err != nil {
@@ -140,6 +152,7 @@ func BenchmarkStoringImages(b *testing.B) {
 		}
 		return nil
 	}
+
 	brig := func(args ...string) error {
 		out, err := a.brig(b, nil, args...)
 		if err != nil {
@@ -147,6 +160,7 @@ func BenchmarkStoringImages(b *testing.B) {
 		}
 		return nil
 	}
+
 	steps := []struct {
 		name string
 		do   func() error
@@ -160,6 +174,7 @@ func BenchmarkStoringImages(b *testing.B) {
 		{"tar-1", func() error { return extract(whole) }},
 		{"import-archive", func() error { return brig("rootfs", "import", whole, "--name", "p") }},
 	}
+
 	least := make([]time.Duration, len(steps))
 	for b.Loop() {
 		for i, s := range steps {
@@ -167,6 +182,7 @@ func BenchmarkStoringImages(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
+
 			began := time.Now()
 			err = s.do()
 			took := time.Since(began)
@@ -183,6 +199,7 @@ func BenchmarkStoringImages(b *testing.B) {
 			}
 		}
 	}
+
 	for i, s := range steps {
 		b.ReportMetric(least[i].Seconds(), s.name+"-s")
 	}

@@ -28,6 +28,7 @@ func TestImagesArePulledOnDemand(t *testing.T) {
 	testenv.NeedRoot(t)
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
+
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -50,6 +51,7 @@ func TestImagesArePulledOnDemand(t *testing.T) {
 		}
 		return path
 	}
+
 	manifest := "name: %s\nimage: e2e-%s\nimage_from: %s\nextensions: [%s]\nsource_file: main.sh\nrun: [/bin/sh, '{source}']\n"
 	write("languages/pulled.yaml", fmt.Sprintf(manifest, "pulled", "pulled", at, "pulled"))
 	write("languages/lost.yaml", fmt.Sprintf(manifest, "lost", "lost", nowhere, "lost"))
@@ -59,6 +61,7 @@ func TestImagesArePulledOnDemand(t *testing.T) {
 	if got := push(t, server, "org/sh:1", layersOf(t, v1.Config{}, a.storedTar(t, "tiny"))); got != at {
 		t.Fatalf("the image is %s; want %s", got, at)
 	}
+
 	source := write("one.pulled", "read x; echo $x\n")
 	tiny := write("other.sh", "read x; echo $x\n")
 	write("tests/1.in", "5\n")
@@ -90,10 +93,12 @@ func TestImagesArePulledOnDemand(t *testing.T) {
 			if err := os.Remove(filepath.Join(dir, "out.jsonl")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				t.Fatal(err)
 			}
+
 			out, err := a.brig(t, []string{cache}, slices.Concat(tt.command, tt.args)...)
 			if !a.stores(t, "e2e-pulled") {
 				t.Fatalf("not stored: %v\n%s", err, out)
 			}
+
 			for _, want := range []string{
 				"brig: the image of pulled is not stored yet: pulling " + at + " now, which happens only once\n",
 				"brig: " + at + " has 1 layers of ",
@@ -102,9 +107,11 @@ func TestImagesArePulledOnDemand(t *testing.T) {
 					t.Errorf("not once: %q\n%s", want, out)
 				}
 			}
+
 			if err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
+
 			a.endSessions(t)
 			if err := a.RemoveImage(t.Context(), "e2e-pulled"); err != nil {
 				t.Error(err)
@@ -153,6 +160,7 @@ func (a *agent) stores(t *testing.T, name string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, image := range all {
 		for _, n := range image.Names {
 			if n == name {
@@ -160,6 +168,7 @@ func (a *agent) stores(t *testing.T, name string) bool {
 			}
 		}
 	}
+
 	return false
 }
 

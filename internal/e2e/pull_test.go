@@ -49,6 +49,7 @@ func tarOf(t testing.TB, members ...*tar.Header) []byte {
 			t.Fatal(err)
 		}
 	}
+
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -72,10 +73,12 @@ func layersOf(t testing.TB, config v1.Config, layers ...[]byte) v1.Image {
 			t.Fatal(err)
 		}
 	}
+
 	file, err := img.ConfigFile()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	file = file.DeepCopy()
 	file.OS, file.Architecture, file.Config = "linux", runtime.GOARCH, config
 	if img, err = mutate.ConfigFile(img, file); err != nil {
@@ -126,6 +129,7 @@ func TestPullAndImportImagesOfLayers(t *testing.T) {
 	a := startAgentWith(t, publicDir(t, "brig-pull-"), "--slots", "1")
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
+
 	base := a.storedTar(t, "tiny")
 	app := tarOf(t, &tar.Header{Typeflag: tar.TypeDir, Name: "app", Mode: 0o700},
 		textFile("app/greet", "#!/bin/sh\necho \"$GREETING from $(pwd) $*\"\n", 0o700), textFile("app/old", "old\n", 0o600))
@@ -139,10 +143,12 @@ func TestPullAndImportImagesOfLayers(t *testing.T) {
 	if err != nil || !strings.Contains(out, "2 layers, 2 of them new") || !strings.Contains(out, "uid 1000") {
 		t.Fatalf("%v\n%s", err, out)
 	}
+
 	out, err = a.brig(t, nil, "rootfs", "pull", push(t, server, "org/tool:2", two))
 	if err != nil || !strings.Contains(out, "stored as tool:2: sha256:") || !strings.Contains(out, "3 layers, 1 of them new") {
 		t.Fatalf("%v\n%s", err, out)
 	}
+
 	config.WorkingDir = "/tmp/build" // each run has a /tmp of its own
 	out, err = a.brig(t, nil, "rootfs", "pull", push(t, server, "org/tool:3", layersOf(t, config, base, app)))
 	if err != nil || !strings.Contains(out, "names /tmp/build as its working directory") {
@@ -154,6 +160,7 @@ func TestPullAndImportImagesOfLayers(t *testing.T) {
 	if out, err := a.brig(t, nil, "rootfs", "rm", "tool:3"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+
 	for _, tt := range []struct {
 		args []string
 		want string
@@ -169,6 +176,7 @@ func TestPullAndImportImagesOfLayers(t *testing.T) {
 			t.Errorf("%v: %q, %v; want %q", tt.args, out, err, tt.want)
 		}
 	}
+
 	if out, err := a.brig(t, nil, "rootfs", "show", "tool:2"); err != nil || !strings.Contains(out, "/org/tool:2") ||
 		!strings.Contains(out, "2 images") || !strings.Contains(out, "GREETING=hello") {
 		t.Errorf("%v\n%s", err, out)
@@ -179,6 +187,7 @@ func TestPullAndImportImagesOfLayers(t *testing.T) {
 	if p, err := layout.Write(dir, empty.Index); err != nil || p.AppendImage(two) != nil {
 		t.Fatal(err)
 	}
+
 	packed, archive := filepath.Join(t.TempDir(), "layout.tar"), filepath.Join(t.TempDir(), "saved.tar")
 	if out, err := exec.Command("tar", "-C", dir, "-cf", packed, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -189,12 +198,14 @@ func TestPullAndImportImagesOfLayers(t *testing.T) {
 	if out, err := exec.Command("gzip", archive).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+
 	for _, from := range []string{dir, packed, archive + ".gz"} {
 		out, err := a.brig(t, nil, "rootfs", "import", from, "--name", "again")
 		if err != nil || !strings.Contains(out, "3 layers, 0 of them new") {
 			t.Errorf("%s: %v\n%s", from, err, out)
 		}
 	}
+
 	if err := exec.Command("chmod", "-R", "go=", dir).Run(); err != nil {
 		t.Fatal(err)
 	}
@@ -209,6 +220,7 @@ func TestPullAndImportImagesOfLayers(t *testing.T) {
 			t.Errorf("%v\n%s", err, out)
 		}
 	}
+
 	if layers, err := a.Layers(t.Context()); err != nil || len(layers) != 0 {
 		t.Errorf("%d layers are left, %v", len(layers), err)
 	}
@@ -220,12 +232,14 @@ func TestALanguageInAnotherImage(t *testing.T) {
 	a.needPython(t)
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
+
 	module := tarOf(t, textFile("usr/lib/python3/dist-packages/mine.py", "answer = 42\n", 0o644))
 	img := layersOf(t, v1.Config{Env: []string{"MINE=1"}, WorkingDir: "/usr"}, a.storedTar(t, "python"), module)
 	if out, err := a.brig(t, nil, "rootfs", "pull", push(t, server, "mine:1", img), "--name", "e2e-mine"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	defer a.brig(t, nil, "rootfs", "rm", "e2e-mine") //nolint:errcheck // the next test does not depend on it
+
 	source := filepath.Join(t.TempDir(), "x.py")
 	if err := os.WriteFile(source, []byte("import mine, os; print(mine.answer, os.environ['MINE'], os.getcwd())"), 0o644); err != nil {
 		t.Fatal(err)
@@ -253,18 +267,22 @@ func TestPullWithRootsCredentials(t *testing.T) {
 		}
 		next.ServeHTTP(w, r)
 	}))
+
 	defer server.Close()
+
 	reference := push(t, server, "private:1", layersOf(t, v1.Config{}, tarOf(t, textFile("etc/x", "x", 0o644))))
 	open = false
 	config := t.TempDir()
 	if err := os.Chmod(config, 0o700); err != nil {
 		t.Fatal(err)
 	}
+
 	text := fmt.Sprintf(`{"auths":{%q:{"auth":"%s"}}}`, strings.TrimPrefix(server.URL, "http://"),
 		base64.StdEncoding.EncodeToString([]byte("u:p")))
 	if err := os.WriteFile(filepath.Join(config, "config.json"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	none := []string{"SUDO_UID=", "HOME=/nonexistent", "DOCKER_CONFIG=", "REGISTRY_AUTH_FILE=", "XDG_RUNTIME_DIR="}
 	out, err := a.brig(t, none, "rootfs", "pull", reference)
 	if err == nil || !strings.Contains(out, "docker login") {
@@ -274,6 +292,7 @@ func TestPullWithRootsCredentials(t *testing.T) {
 		slices.ContainsFunc(all, func(i api.Image) bool { return slices.Contains(i.Names, "private:1") }) {
 		t.Errorf("%+v, %v", all, err)
 	}
+
 	out, err = a.brig(t, append(none, "DOCKER_CONFIG="+config), "rootfs", "pull", reference)
 	if err != nil || !strings.Contains(out, "stored as private:1") {
 		t.Errorf("with credentials: %v\n%s", err, out)
@@ -292,6 +311,7 @@ func TestPullKilled(t *testing.T) {
 			next.ServeHTTP(w, r)
 			return
 		}
+
 		if !stall.Load() {
 			select {
 			case resumed <- r.Header.Get("Range"):
@@ -300,6 +320,7 @@ func TestPullKilled(t *testing.T) {
 			next.ServeHTTP(w, r)
 			return
 		}
+
 		answer := httptest.NewRecorder()
 		next.ServeHTTP(answer, r)
 		text := answer.Body.Bytes()
@@ -307,13 +328,16 @@ func TestPullKilled(t *testing.T) {
 			w.Write(text)
 			return
 		}
+
 		w.Header().Set("Content-Length", fmt.Sprint(len(text)))
 		w.Write(text[:len(text)/2])
 		w.(http.Flusher).Flush()
 		half <- struct{}{}
 		<-r.Context().Done()
 	}))
+
 	defer server.Close()
+
 	noise := make([]byte, 4<<20)
 	rand.NewChaCha8([32]byte{1}).Read(noise) //nolint:errcheck // never fails
 	img := layersOf(t, v1.Config{}, tarOf(t, textFile("noise", string(noise), 0o644)))
@@ -324,19 +348,23 @@ func TestPullKilled(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+
 	<-half
 	time.Sleep(300 * time.Millisecond) // until it is written
 	readers := descendants(cmd.Process.Pid)
 	for deadline := patience(); len(readers) == 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		readers = descendants(cmd.Process.Pid)
 	}
+
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
+
 	_ = cmd.Wait() // it was killed
 	if len(readers) == 0 {
 		t.Error("no process reads the registry")
 	}
+
 	for _, pid := range readers {
 		for deadline := patience(); ; time.Sleep(10 * time.Millisecond) {
 			if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err != nil {
@@ -347,10 +375,12 @@ func TestPullKilled(t *testing.T) {
 			}
 		}
 	}
+
 	stall.Store(false)
 	if out, err := a.brig(t, []string{"SUDO_UID="}, "rootfs", "pull", reference); err != nil || !strings.Contains(out, "stored as noise:1") {
 		t.Errorf("%v\n%s", err, out)
 	}
+
 	select {
 	case from := <-resumed:
 		t.Logf("resumed with %s", from)

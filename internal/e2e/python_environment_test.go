@@ -56,6 +56,7 @@ func TestPythonEnvironment(t *testing.T) {
 		}
 		return string(res.Stdout)
 	}
+
 	golden := filepath.Join("..", "..", "testdata", "world-python.golden")
 	first := look(api.Strict)
 	if *update {
@@ -63,10 +64,12 @@ func TestPythonEnvironment(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	want, err := os.ReadFile(golden)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	same := func(what, got string) {
 		t.Helper()
 		if got != string(want) {
@@ -74,10 +77,12 @@ func TestPythonEnvironment(t *testing.T) {
 				lineDiff(string(want), got))
 		}
 	}
+
 	same("the first run of a cell", first)
 	for range 48 {
 		wantVerdict(t, a.run(t, py("open('/tmp/x', 'w').write('x')")), api.OK)
 	}
+
 	same("the fiftieth run of the cell", look(api.Strict))
 	same("a run in a fresh cell", look(api.Fresh))
 }

@@ -28,6 +28,7 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as d: shutil.copytree("/usr/lib/python3.13/json", d + "/j"); print(len(os.listdir(d + "/j")) > 3)
     print(sys.stdout.encoding, "grün", random.random() < 1, decimal.Decimal(1) / 7, json.dumps({"a": re.findall("b", "abb")}))
 `
+
 	want := "[0, 1, 4, 9]\n7\n[25, 36]\n2 sub\nb'async\\n' e3b0c442 JST\nTrue\nutf-8 grün True 0.1428571428571428571428571429 {\"a\": [\"b\", \"b\"]}\n"
 	for _, preset := range []string{"", "hardened", "light"} {
 		t.Run("preset "+preset, func(t *testing.T) {
@@ -36,6 +37,7 @@ if __name__ == "__main__":
 			if slow(time.Second) > time.Second { // on a slow machine, as long as the preset allows
 				r.Limits.Wall = slowly(5)
 			}
+
 			res := a.run(t, r)
 			wantVerdict(t, res, api.OK)
 			if string(res.Stdout) != want {
@@ -47,6 +49,7 @@ if __name__ == "__main__":
 			}
 		})
 	}
+
 	res := a.run(t, py("import time\nprint('é' * 3)\n1/0"))
 	wantVerdict(t, res, api.Nonzero)
 	if !strings.Contains(string(res.Stderr), "ZeroDivisionError") || string(res.Stdout) != "ééé\n" {

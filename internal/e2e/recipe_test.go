@@ -22,35 +22,43 @@ func TestRecipeOfTheLanguagesPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	shown := regexp.MustCompile("(?s)```yaml\n(name: python-numpy\n.*?)```").FindSubmatch(page)
 	if shown == nil {
 		t.Fatal("docs/languages.md shows no recipe python-numpy")
 	}
+
 	recipe, err := build.ParseRecipe("docs/languages.md", shown[1])
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var built bytes.Buffer
 	if err := build.Image(t.Context(), recipe, &built, build.Options{Cache: "/var/cache/brig"}); err != nil {
 		t.Fatal(err)
 	}
+
 	manifest := regexp.MustCompile("(?s)```yaml\n(# /etc/brig/languages/numeric.yaml\n.*?)```").FindSubmatch(page)
 	if manifest == nil {
 		t.Fatal("docs/languages.md shows no manifest numeric")
 	}
+
 	manifests := t.TempDir()
 	if err := os.WriteFile(filepath.Join(manifests, "numeric.yaml"), manifest[1], 0o644); err != nil {
 		t.Fatal(err)
 	}
+
 	a := startAgentWith(t, publicDir(t, "brig-data-"), "--languages", manifests)
 	if _, err := a.Import(t.Context(), &built, recipe.Name, ""); err != nil {
 		t.Fatal(err)
 	}
+
 	program := api.Run{Language: "numeric",
 		Source: api.Bytes("import numpy, os\nprint(numpy.arange(4).sum(), os.environ['OMP_NUM_THREADS'])\n")}
 	if res := a.run(t, program); string(res.Stdout) != "6 1\n" {
 		t.Errorf("a program of the language that extends python prints %q, %q; want 6 1", res.Stdout, res.Stderr)
 	}
+
 	for _, c := range []struct {
 		argv []string
 		want string

@@ -25,15 +25,19 @@ func TestSlurmRecipe(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	if err := os.WriteFile(filepath.Join(dir, "jobs.jsonl"), []byte(chaosJobs(100)), 0o644); err != nil {
 		t.Fatal(err)
 	}
+
 	recipe, err := filepath.Abs("../../deploy/slurm/brig-batch.sbatch")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
+
 	cmd := exec.CommandContext(ctx, recipe, "jobs.jsonl")
 	cmd.Dir = dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it and what it starts
@@ -43,6 +47,7 @@ func TestSlurmRecipe(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+
 	r := batchRig{t: t, out: filepath.Join(dir, "jobs.results.jsonl")}
 	r.check(100)
 	left, err := filepath.Glob(filepath.Join(dir, ".brig-batch*"))
@@ -63,10 +68,12 @@ func TestNATSRecipe(t *testing.T) {
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err)
 	}
+
 	text, err := os.ReadFile("../../deploy/compose/nats.conf")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	conf := strings.NewReplacer(
 		"0.0.0.0:4222", "127.0.0.1:"+port, "/data", filepath.Join(dir, "data"), "$COORDINATOR_PASSWORD", "secret",
 		"# WORKERS: the output of brig worker-key --nats, one for each worker", entry.String(),
@@ -76,11 +83,13 @@ func TestNATSRecipe(t *testing.T) {
 	if !ok || !ok2 {
 		t.Fatal("the configuration has no TLS")
 	}
+
 	for name, text := range map[string]string{"nats.conf": begin + rest, "w0.key": key.String(), "jobs.jsonl": chaosJobs(100)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	r := &batchRig{t: t, dir: dir, out: filepath.Join(dir, "jobs.results.jsonl")}
 	r.engine = newPart(t, dir, "engine", natsServer(t), "-c", filepath.Join(dir, "nats.conf"))
 	r.engine.until = dials("tcp", "127.0.0.1:"+port)
@@ -97,6 +106,7 @@ func TestNATSRecipe(t *testing.T) {
 	if r.executions() != 100 {
 		t.Errorf("%d executions: %s", r.executions(), tail(t, w))
 	}
+
 	engine := "nats://coordinator:secret@127.0.0.1:" + port
 	if out, err := exec.Command(binary(t, "brig"), "pool", "ls", "--engine", engine).CombinedOutput(); err != nil ||
 		!strings.Contains(string(out), "default  1        2") {
@@ -109,11 +119,13 @@ func TestNATSRecipe(t *testing.T) {
 	if out, err := exec.Command(binary(t, "brig"), "pool", "drain", "w0", "--engine", engine).CombinedOutput(); err != nil {
 		t.Errorf("brig pool drain: %v: %s", err, out)
 	}
+
 	for begin := time.Now(); w.running(); time.Sleep(10 * time.Millisecond) {
 		if time.Since(begin) > 20*time.Second {
 			t.Fatalf("the worker did not end: %s", tail(t, w))
 		}
 	}
+
 	if w.code != 0 {
 		t.Errorf("the worker exited with %d: %s", w.code, tail(t, w))
 	}

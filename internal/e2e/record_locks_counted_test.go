@@ -50,6 +50,7 @@ int main(void) {
 		take(0);
 	}
 	pause(); }`)
+
 	before, most := lockObjects(t), 0
 	r := program(prog)
 	r.Limits.Wall = slowly(8)
@@ -81,6 +82,7 @@ int main(void) {
 	while (dup(fd) >= 0) ;
 	for (int i = 0; i < 5; i++) if (!fork()) pause();
 	for (;;) { struct flock l = {.l_type = F_UNLCK, .l_start = 1L << 40, .l_len = 1}; fcntl(fd, F_SETLK, &l); } }`)
+
 	r := program(prog)
 	r.Limits = api.Limits{Wall: slowly(2), CPU: slowly(20), OpenFiles: 4000}
 	res := a.run(t, r)
@@ -108,6 +110,7 @@ static void *lock(void *unused) {
 	exit(0);
 }
 int main(void) { pthread_t t; pthread_create(&t, 0, lock, 0); pthread_exit(0); }`)
+
 	r := program(prog)
 	r.Limits.Wall = slowly(20)
 	res := a.run(t, r)

@@ -24,12 +24,14 @@ for i in range(%d):
     db.execute("insert into t(b) values(?)", ("x%%d" %% i,))
 print(db.execute("select count(*) from t").fetchone()[0])
 `, n))
+
 	r.Limits.Wall = slowly(120)
 	res := a.run(t, r)
 	wantVerdict(t, res, api.OK)
 	if string(res.Stdout) != fmt.Sprintln(n) || len(res.Refused) > 0 {
 		t.Errorf("%q, refused %+v", res.Stdout, res.Refused)
 	}
+
 	t.Logf("wall %s", time.Duration(res.Timing.Wall))
 }
 
@@ -89,6 +91,7 @@ int main(int argc, char **argv) {
 	fflush(stdout);
 	pause();
 }`)
+
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -117,12 +120,14 @@ int main(int argc, char **argv) {
 						t.Errorf("refused: %+v; want fcntl with ENOLCK", res.Refused)
 					}
 					return
+
 				case <-time.After(20 * time.Millisecond):
 					most = max(most, lockObjects(t)-before)
 				}
 			}
 		})
 	}
+
 	// A program that releases its locks continues: the same number of calls, one lock at a time.
 	r := program(compileC(t, "returned", `#include <fcntl.h>
 int main(void) {
@@ -132,5 +137,6 @@ int main(void) {
 		if (fcntl(fd, F_SETLK, &l)) return 1;
 	}
 	return 0; }`))
+
 	wantVerdict(t, a.run(t, r), api.OK)
 }

@@ -30,7 +30,9 @@ func TestRefusedImagesLeaveNothing(t *testing.T) {
 		}
 		next.ServeHTTP(w, r)
 	}))
+
 	defer server.Close()
+
 	first := tarOf(t, textFile("first", strings.Repeat("x", 100_000), 0o644))
 	second := tarOf(t, textFile("second", "y", 0o644))
 	outside := tarOf(t, textFile("../out", "x", 0o644))
@@ -51,6 +53,7 @@ func TestRefusedImagesLeaveNothing(t *testing.T) {
 		if (err == nil) != (tt.fails == "") || !strings.Contains(out, tt.fails) || blobs.Load() > tt.blobs {
 			t.Errorf("%s: %v, %d blobs asked for; want at most %d, and %q\n%s", tt.name, err, blobs.Load(), tt.blobs, tt.fails, out)
 		}
+
 		archive := filepath.Join(t.TempDir(), "saved.tar")
 		if err := saved.WriteToFile(archive, name.MustParseReference("i:1"), tt.img); err != nil {
 			t.Fatal(err)
@@ -65,14 +68,17 @@ func TestRefusedImagesLeaveNothing(t *testing.T) {
 		} else if ierr == nil {
 			a.brig(t, nil, "rootfs", "rm", "i") //nolint:errcheck // seen below
 		}
+
 		layers, err := a.Layers(t.Context())
 		if err != nil || len(layers) != 0 {
 			t.Errorf("%s: %d layers are left, %v", tt.name, len(layers), err)
 		}
+
 		all, err := tt.img.Layers()
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, l := range all {
 			digest, _ := l.Digest()
 			if _, err := os.Stat("/var/cache/brig/downloads/sha256-" + digest.Hex + ".partial"); err == nil {
@@ -93,10 +99,12 @@ func TestLayersRemovedDuringAPull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	digest, err := second[1].Digest()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var races atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/blobs/"+digest.String()) && races.Add(1) == 1 {
@@ -109,10 +117,13 @@ func TestLayersRemovedDuringAPull(t *testing.T) {
 		}
 		next.ServeHTTP(w, r)
 	}))
+
 	defer server.Close()
+
 	if out, err := a.brig(t, []string{"SUDO_UID="}, "rootfs", "pull", push(t, server, "i:1", one), "--name", "one"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+
 	out, err := a.brig(t, []string{"SUDO_UID="}, "rootfs", "pull", push(t, server, "i:2", two), "--name", "two")
 	if err != nil || races.Load() != 1 {
 		t.Errorf("%v, %d races\n%s", err, races.Load(), out)
@@ -128,6 +139,7 @@ func TestPullTakesNoNameOfAnother(t *testing.T) {
 	a := startAgentWith(t, publicDir(t, "brig-names-"), "--slots", "1")
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
+
 	text := func(s string) v1.Image { return layersOf(t, v1.Config{}, tarOf(t, textFile("x", s, 0o644))) }
 	good, newer := push(t, server, "org/debian:12", text("good")), text("newer")
 	evil, upper := push(t, server, "evil/debian:12", text("evil")), push(t, server, "org/debian:RC", text("upper"))
@@ -139,6 +151,7 @@ func TestPullTakesNoNameOfAnother(t *testing.T) {
 			t.Errorf("%v: %v; want %q\n%s", args, err, want, out)
 		}
 	}
+
 	pull("stored as debian:12", good)
 	pull("stored as debian:12", good)
 	pull("is the name of the image of "+good, evil)
@@ -152,9 +165,11 @@ func TestPullTakesNoNameOfAnother(t *testing.T) {
 			t.Errorf("%s: %v; want %s\n%s", name, err, want, out)
 		}
 	}
+
 	if out, err := a.brig(t, nil, "rootfs", "ls"); err != nil || !strings.Contains(out, good) || !strings.Contains(out, copied) {
 		t.Errorf("%v; want both references\n%s", err, out)
 	}
+
 	pull("the name now goes to "+evil, evil, "--name", "debian:12")
 	pull("is the name of the image of "+evil, good)
 }

@@ -27,6 +27,7 @@ int main(void) {
 	syscall(SYS_openat2, -1, 0, 0, 0);
 	ioctl(1, 0x5412, "x");
 	return 3; }`))
+
 	r.Profile = "strict"
 	res := a.run(t, r)
 	wantVerdict(t, res, api.Nonzero)
@@ -34,9 +35,11 @@ int main(void) {
 	for _, n := range []string{"chdir", "umask", "setsid"} {
 		want = append(want, api.Refusal{Syscall: n, Profile: "strict", Errno: "EPERM", Count: 1})
 	}
+
 	if !slices.Equal(res.Refused, want) {
 		t.Errorf("refused: %+v; want %+v", res.Refused, want)
 	}
+
 	r.Profile = "default"
 	if res := a.run(t, r); len(res.Refused) > 0 {
 		t.Errorf("in the default tier: %+v", res.Refused)
@@ -53,17 +56,20 @@ int main(int argc, char **argv) { for (int i = 0; i < atoi(argv[1]); i++) alarm(
 	if err := a.PutFile(t.Context(), s.ID, "alarms", bytes.NewReader(prog.Content), true); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, n := range []int64{2, 5, 0} {
 		res, err := a.Exec(t.Context(), s.ID, api.Exec{Argv: []string{"./alarms", fmt.Sprint(n)}})
 		if err != nil || res.Verdict != api.OK {
 			t.Fatalf("%s, %v", res.Verdict, err)
 		}
+
 		var got int64
 		for _, one := range res.Refused {
 			if one.Syscall == "alarm" {
 				got += one.Count
 			}
 		}
+
 		if got != n {
 			t.Errorf("%d calls of alarm are reported as %+v", n, res.Refused)
 		}
@@ -77,6 +83,7 @@ func (a *agent) agentTime(t *testing.T) time.Duration {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	f := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	var ticks int64
 	for _, s := range f[11:13] { // utime and stime, in hundredths
@@ -86,6 +93,7 @@ func (a *agent) agentTime(t *testing.T) time.Duration {
 		}
 		ticks += n
 	}
+
 	return time.Duration(ticks) * 10 * time.Millisecond
 }
 
@@ -106,6 +114,7 @@ int main(int argc, char **argv) {
 	sleep(1);
 	if (argc > 1) ptrace(PTRACE_TRACEME, 0, 0, 0);
 	pause(); }`)
+
 	r := program(storm)
 	r.Limits.Wall = seconds(4)
 	a.run(t, program(compileC(t, "warm", "int main(void) { return 0; }")))
@@ -119,6 +128,7 @@ int main(int argc, char **argv) {
 	if used > slow(1200*time.Millisecond) { // a quarter of a processor and the run's own setup
 		t.Errorf("the agent used %s of processor time for a run of 4 s", used)
 	}
+
 	t.Logf("%d calls, %s of the agent's processor time", res.Refused[0].Count, used)
 	r = program(storm, "denied")
 	r.Limits.Wall = slowly(20)

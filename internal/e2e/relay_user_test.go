@@ -37,6 +37,7 @@ func newPeerServer(t *testing.T, handle http.HandlerFunc) *peerServer {
 		p.mu.Unlock()
 		handle(w, r)
 	}))
+
 	t.Cleanup(p.Close)
 	return p
 }
@@ -83,6 +84,7 @@ func TestNetworkIsRelayedWithoutRoot(t *testing.T) {
 		cmd.Env = append(os.Environ(), "BRIG_SOCKET="+a.socket, "SUDO_UID="+sudo, "PKEXEC_UID=", "DOAS_USER=")
 		return cmd.CombinedOutput()
 	}
+
 	address := strings.TrimPrefix(web.URL, "http://")
 	fetch := []string{"run", "--json", "--language", "python", "--allow", address, "-c",
 		"import urllib.request; print(urllib.request.urlopen('" + web.URL + "').read().decode())"}
@@ -99,6 +101,7 @@ func TestNetworkIsRelayedWithoutRoot(t *testing.T) {
 		if u := res.Network; u == nil || len(u.Hosts) != 1 || u.BytesIn == 0 {
 			t.Errorf("SUDO_UID=%s: the result tells %+v", sudo, u)
 		}
+
 		name := "one" + sudo
 		x.wheel(t, name, "1.0", "", map[string]string{name + ".py": "x = 1\n"})
 		index.begin()
@@ -107,6 +110,7 @@ func TestNetworkIsRelayedWithoutRoot(t *testing.T) {
 			t.Errorf("SUDO_UID=%s: the index was reached by %v; want %s: %v\n%s", sudo, index.uids, uid, err, out)
 		}
 	}
+
 	if out, err := brig("4123456789", fetch...); err == nil || !strings.Contains(string(out), "the network could not be relayed: SUDO_UID: ") {
 		t.Errorf("a user that does not exist: %v\n%s", err, out)
 	}
@@ -122,6 +126,7 @@ func TestNetworkRelayEndsWithBrig(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer web.Close()
+
 	for _, end := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
 		cmd := exec.Command(binary(t, "brig"), "run", "--language", "python", "--allow", strings.TrimPrefix(web.URL, "http://"), "-c",
 			"import urllib.request; urllib.request.urlopen('"+web.URL+"')")
@@ -129,6 +134,7 @@ func TestNetworkRelayEndsWithBrig(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
+
 		<-asked
 		relays := descendants(cmd.Process.Pid)
 		if len(relays) != 1 {
@@ -137,10 +143,12 @@ func TestNetworkRelayEndsWithBrig(t *testing.T) {
 		if err := cmd.Process.Signal(end); err != nil {
 			t.Error(err)
 		}
+
 		_ = cmd.Wait() // it was interrupted
 		if code := cmd.ProcessState.ExitCode(); end == syscall.SIGINT && code != 130 {
 			t.Errorf("exit code %d after %v; want 130", code, end)
 		}
+
 		for _, pid := range relays {
 			for deadline := patience(); ; time.Sleep(10 * time.Millisecond) {
 				if err := syscall.Kill(pid, 0); err != nil {

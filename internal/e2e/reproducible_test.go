@@ -17,12 +17,14 @@ func TestLanguageImagesAreReproducible(t *testing.T) {
 	if os.Getenv("BRIG_TEST_LANGUAGES") != "all" {
 		return // each image takes as long again
 	}
+
 	for _, name := range []string{"python", "cpp", "go", "java", "bash"} {
 		t.Run(name, func(t *testing.T) {
 			recipe, err := build.FindRecipe(name)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			var digests [2][]byte
 			for i := range digests {
 				h := sha256.New()
@@ -31,6 +33,7 @@ func TestLanguageImagesAreReproducible(t *testing.T) {
 				}
 				digests[i] = h.Sum(nil)
 			}
+
 			t.Logf("%x", digests[0])
 			if string(digests[0]) != string(digests[1]) {
 				t.Errorf("two builds are %x and %x", digests[0], digests[1])

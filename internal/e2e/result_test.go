@@ -23,10 +23,12 @@ func TestResultFileWithoutAReader(t *testing.T) {
 			if out, err := exec.Command("sh", "-c", command, binary(t, "brig"), a.socket, file).CombinedOutput(); err != nil {
 				t.Fatalf("%v: %.300s", err, out)
 			}
+
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			var res api.Result
 			if err := json.Unmarshal(text, &res); err != nil {
 				t.Fatalf("%.300q: %v", text, err)

@@ -18,23 +18,28 @@ func TestSelftestHolds(t *testing.T) {
 	if err != nil {
 		t.Errorf("brig selftest: %v\n%s", err, out)
 	}
+
 	var all []struct {
 		ID     string `json:"id"`
 		OK     bool   `json:"ok"`
 		Reason string `json:"reason"`
 	}
+
 	if err := json.Unmarshal(out, &all); err != nil {
 		t.Fatalf("brig selftest --json: %v\n%s", err, out)
 	}
+
 	harmless := 0
 	for _, e := range expectations(t) {
 		if e.Harm == "" {
 			harmless++
 		}
 	}
+
 	if harmless < 40 || len(all) < 13+harmless {
 		t.Errorf("%d checks, %d cases without harm; want 13 and 40 or more", len(all), harmless)
 	}
+
 	for _, r := range all {
 		if !r.OK {
 			t.Errorf("%s does not hold: %s", r.ID, r.Reason)

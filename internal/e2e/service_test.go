@@ -117,6 +117,7 @@ func (s *service) send(ctx context.Context, method, path string, body any, heade
 		}
 		r = bytes.NewReader(text)
 	}
+
 	req, err := http.NewRequestWithContext(ctx, method, s.url+path, r)
 	if err != nil {
 		return nil, err
@@ -127,18 +128,21 @@ func (s *service) send(ctx context.Context, method, path string, body any, heade
 	if s.key != "" {
 		req.Header.Set("Authorization", "Bearer "+s.key)
 	}
+
 	for i := 0; i+1 < len(header); i += 2 {
 		if header[i] == "Host" {
 			req.Host = header[i+1]
 		}
 		req.Header.Set(header[i], header[i+1])
 	}
+
 	res, err := http.DefaultClient.Do(req)
 	if err == nil {
 		if err := s.openapi.CheckStatus(method, path, res.StatusCode); err != nil {
 			s.t.Error(err)
 		}
 	}
+
 	return res, err
 }
 
@@ -150,6 +154,7 @@ func (s *service) describe() {
 		s.t.Fatal(err)
 	}
 	defer res.Body.Close()
+
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
 		s.t.Fatal(err)
@@ -167,6 +172,7 @@ func (s *service) call(method, path string, body any, status int, into any, head
 		s.t.Fatalf("%s %s: %v\n%s", method, path, err, s.log)
 	}
 	defer res.Body.Close()
+
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
 		s.t.Fatalf("%s %s: %v", method, path, err)
@@ -183,6 +189,7 @@ func (s *service) call(method, path string, body any, status int, into any, head
 			s.t.Errorf("%s %s: %v: %.300s", method, path, err, text)
 		}
 	}
+
 	return res.Header
 }
 
@@ -224,18 +231,22 @@ func (s *service) listen(run, after string, tell func(streamEvent) bool) {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(s.t.Context())
 	defer cancel()
+
 	var header []string
 	if after != "" {
 		header = []string{"Last-Event-ID", after}
 	}
+
 	res, err := s.request(ctx, "GET", "/v1/runs/"+run+"/events", nil, header...)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	defer res.Body.Close()
+
 	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
 		s.t.Fatalf("events: %d, %s", res.StatusCode, res.Header.Get("Content-Type"))
 	}
+
 	var e streamEvent
 	in := bufio.NewReaderSize(res.Body, 1<<20)
 	for {
@@ -243,6 +254,7 @@ func (s *service) listen(run, after string, tell func(streamEvent) bool) {
 		if err != nil {
 			return
 		}
+
 		line = strings.TrimSuffix(line, "\n")
 		switch name, value, _ := strings.Cut(line, ": "); {
 		case line == "" && e.name != "":
@@ -292,6 +304,7 @@ func (s *service) runAsync(r api.Run) <-chan int {
 // waitDone waits until a run is done.
 func (s *service) waitDone(id string) api.Status {
 	s.t.Helper()
+
 	for deadline := patience(); ; time.Sleep(5 * time.Millisecond) {
 		var status api.Status
 		s.call("GET", "/v1/runs/"+id, nil, 200, &status)
@@ -324,10 +337,12 @@ func keysFile(t testing.TB, dir string, names ...string) (file string, tokens ma
 		if plain != name {
 			line = bytes.Replace(line, []byte("}"), []byte(", admin: true}"), 1)
 		}
+
 		text += string(line)
 		fields := strings.Fields(said.String())
 		tokens[plain] = fields[len(fields)-1]
 	}
+
 	file = filepath.Join(dir, "keys.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

@@ -31,8 +31,10 @@ func TestSessionsSeeNothingOfEachOther(t *testing.T) {
 	if res := a.run(t, sh(look)); strings.Contains(string(res.Stdout), "secret") || strings.Contains(string(res.Stdout), "8765") {
 		t.Errorf("a run sees: %s", res.Stdout)
 	}
+
 	a.wantOutput(t, other.ID, "kill -9 -1; echo shot", "shot\n")
 	a.wantBackgroundAlive(t, one.ID)
+
 	// Host ids: the sleepers of two sessions belong to different users, and to none of a slot's
 	// users.
 	a.wantOutput(t, other.ID, "sleep 8766 >/dev/null 2>&1 &", "")
@@ -42,16 +44,19 @@ func TestSessionsSeeNothingOfEachOther(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
+
 		status, err := os.ReadFile(filepath.Join("/proc", strings.Fields(string(out))[0], "status"))
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for line := range strings.Lines(string(status)) {
 			if f := strings.Fields(line); len(f) > 1 && f[0] == "Uid:" {
 				ids[f[1]] = what
 			}
 		}
 	}
+
 	var lowest int
 	for id := range ids {
 		var n int
@@ -62,6 +67,7 @@ func TestSessionsSeeNothingOfEachOther(t *testing.T) {
 			lowest = n
 		}
 	}
+
 	if len(ids) != 2 || lowest < 0x40000000+4096*65536 {
 		t.Errorf("the host's ids of two sessions' processes: %v; want two, above those of slots", ids)
 	}
@@ -76,14 +82,17 @@ func TestSessionBelongsToItsCreator(t *testing.T) {
 	if err := a.PutFile(t.Context(), s.ID, "secret", strings.NewReader("root's"), false); err != nil {
 		t.Fatal(err)
 	}
+
 	place := publicDir(t, "session-")
 	if err := os.Chmod(a.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	copied := filepath.Join(place, "brig")
 	if out, err := exec.Command("cp", brig, copied).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+
 	as := func(uid int, args ...string) (string, error) {
 		cmd := exec.Command("setpriv", append([]string{fmt.Sprintf("--reuid=%d", uid), "--regid=65534", "--groups=daemon", copied}, args...)...)
 		cmd.Env = append(os.Environ(), "BRIG_SOCKET="+a.socket)
@@ -91,6 +100,7 @@ func TestSessionBelongsToItsCreator(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
+
 	for _, args := range [][]string{
 		{"session", "exec", s.ID, "--", "cat", "secret"}, {"session", "get", s.ID, "secret"}, {"session", "put", s.ID, copied, "secret"},
 		{"session", "files", s.ID}, {"session", "rm", s.ID},
@@ -99,9 +109,11 @@ func TestSessionBelongsToItsCreator(t *testing.T) {
 			t.Errorf("another user's %v: %v, %s", args, err, out)
 		}
 	}
+
 	if out, err := as(4001, "session", "ls"); err != nil || strings.Contains(out, s.ID) {
 		t.Errorf("another user lists: %v, %s", err, out)
 	}
+
 	out, err := as(4001, "session", "create", "--rootfs", "tiny", "--memory", "32M")
 	id := strings.TrimSpace(out)
 	if err != nil {
@@ -113,10 +125,12 @@ func TestSessionBelongsToItsCreator(t *testing.T) {
 	if out, err := as(4002, "session", "exec", id, "--", "echo", "mine"); err == nil {
 		t.Errorf("a third user in it: %q", out)
 	}
+
 	a.wantOutput(t, id, "echo root may", "root may\n")
 	if out, err := as(4001, "session", "rm", id); err != nil {
 		t.Errorf("ending the own session: %v, %s", err, out)
 	}
+
 	_, err = a.Session(t.Context(), s.ID)
 	if err != nil {
 		t.Errorf("root's session: %v", err)
@@ -146,16 +160,20 @@ func TestKilledAgentTakesItsSessions(t *testing.T) {
 			t.Fatal("processes outlive the agent")
 		}
 	}
+
 	record, err := recordedGroups(dir)
 	if err != nil || len(record) == 0 {
 		t.Errorf("the dead agent recorded %d groups, %v", len(record), err)
 	}
+
 	b := launch(t, dir, dataDir(t))
 	if left := existingGroups(record); len(left) > 0 {
 		t.Errorf("groups of the dead agent outlive the start of the next: %q", left)
 	}
+
 	_, err = b.Session(t.Context(), s.ID)
 	wantCode(t, err, api.CodeNotFound)
+
 	// A stop also ends sessions, with what runs in them.
 	s = b.session(t, nil)
 	b.wantOutput(t, s.ID, "sleep 8769 >/dev/null 2>&1 &", "")

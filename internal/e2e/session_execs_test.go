@@ -28,11 +28,13 @@ func TestSessionExecutesSource(t *testing.T) {
 	if second.Verdict != api.Nonzero || !strings.Contains(string(second.Stderr), "helper") {
 		t.Errorf("without the module: %s, %q", second.Verdict, second.Stderr)
 	}
+
 	a.put(t, s.ID, "helper.py", "def read(): return open('state').read()\n")
 	second = a.execute(t, s.ID, api.Exec{Source: []byte("import helper; print(helper.read())"), SourceName: "two.py"})
 	if second.Verdict != api.OK || string(second.Stdout) != "kept\n" {
 		t.Errorf("with it: %s, %q, %q", second.Verdict, second.Stdout, second.Stderr)
 	}
+
 	a.wantOutput(t, s.ID, "python3 -c 'print(2+2)'; ls two.py", "4\ntwo.py\n")
 }
 
@@ -48,10 +50,12 @@ int main(int argc, char **argv) {
 	size_t n = atol(argv[1]) << 20; char *p = malloc(n); memset(p, 1, n);
 	if (argc > 2) { close(open(argv[2], O_CREAT | O_WRONLY, 0644)); for (;;) pause(); }
 	return 0; }`)
+
 	s := a.session(t, nil) // of 64 MiB
 	if err := a.PutFile(t.Context(), s.ID, "hold", bytes.NewReader(hold.Content), true); err != nil {
 		t.Fatal(err)
 	}
+
 	a.wantOutput(t, s.ID, "./hold 24 ready >/dev/null 2>&1 & until test -e ready; do sleep 0.05; done", "")
 	a.startBackground(t, s.ID)
 	for range 3 {
@@ -61,11 +65,14 @@ int main(int argc, char **argv) {
 			t.Errorf("limits hit: %q; want memory", res.LimitsHit)
 		}
 	}
+
 	wantVerdict(t, a.execute(t, s.ID, api.Exec{Argv: []string{"./hold", "24"}}), api.OK)
 	if left := processesNamed(t, "./hold"); len(left) != 1 {
 		t.Errorf("%d holders live; want the one in the background", len(left))
 	}
+
 	a.wantBackgroundAlive(t, s.ID)
+
 	// Files count as well, and remain when the process that wrote them has ended and its memory is
 	// free.
 	a.wantOutput(t, s.ID, "head -c 14000000 /dev/zero > /tmp/file && wc -c < /tmp/file", "14000000\n")
@@ -89,6 +96,7 @@ func TestSessionExecsRunConcurrently(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -100,6 +108,7 @@ func TestSessionExecsRunConcurrently(t *testing.T) {
 			}
 		})
 	}
+
 	for deadline := patience(); ; time.Sleep(20 * time.Millisecond) {
 		now, err := a.Session(t.Context(), s.ID)
 		if err != nil || time.Now().After(deadline) {
@@ -109,6 +118,7 @@ func TestSessionExecsRunConcurrently(t *testing.T) {
 			break
 		}
 	}
+
 	_, err := a.Client.Exec(t.Context(), s.ID, shellExec("echo one too many"))
 	wantCode(t, err, api.CodeSessionBusy)
 	_, err = a.Run(t.Context(), sh("true"))
@@ -122,9 +132,11 @@ func TestSessionExecsRunConcurrently(t *testing.T) {
 			queued++
 		}
 	}
+
 	if queued < 6 {
 		t.Errorf("%d of 8 execs waited for one of two slots", queued)
 	}
+
 	a.waitIdle(t)
 
 	// A caller that hangs up ends its exec and what that started, and not the session.
@@ -141,10 +153,12 @@ func TestSessionExecsRunConcurrently(t *testing.T) {
 	if err := <-left; !errors.Is(err, context.Canceled) {
 		t.Errorf("the caller that left gets %v", err)
 	}
+
 	a.waitIdle(t)
 	if n := len(processesNamed(t, "sleep\x008770")) + len(processesNamed(t, "sleep\x008771")); n != 0 {
 		t.Errorf("%d processes outlive their caller", n)
 	}
+
 	a.wantBackgroundAlive(t, s.ID)
 }
 
@@ -163,10 +177,12 @@ int main(int argc, char **argv) { for (;;) kill(-1, atoi(argv[1])); }`)
 		if err := a.PutFile(t.Context(), s.ID, "storm", bytes.NewReader(storm.Content), true); err != nil {
 			t.Fatal(err)
 		}
+
 		// It may kill the shell that starts it, which has not ended by then.
 		if res := a.execute(t, s.ID, shellExec("./storm "+signal+" >/dev/null 2>&1 &")); !slices.Contains(append(wants, api.OK), res.Verdict) {
 			t.Errorf("the storm of %s begins with %s", signal, res.Verdict)
 		}
+
 		seen := map[api.Verdict]int{}
 		for range 3 {
 			e := shellExec("while :; do :; done")
@@ -180,9 +196,11 @@ int main(int argc, char **argv) { for (;;) kill(-1, atoi(argv[1])); }`)
 				t.Errorf("signal %s: %s, %d; want one of %s", signal, res.Verdict, res.Signal, wants)
 			}
 		}
+
 		if seen[wants[0]] == 0 {
 			t.Errorf("signal %s: %v: there was no storm", signal, seen)
 		}
+
 		eventually(t, "the storm of "+signal+" to be alone in its session", func() bool { // the last exec's process ends a little later
 			now, err := a.Session(t.Context(), s.ID)
 			if err != nil {
@@ -190,6 +208,7 @@ int main(int argc, char **argv) { for (;;) kill(-1, atoi(argv[1])); }`)
 			}
 			return *now.Usage.Processes.Value == 1
 		})
+
 		if err := a.DeleteSession(t.Context(), s.ID); err != nil {
 			t.Error(err)
 		}
@@ -205,6 +224,7 @@ func TestSessionExecEndsUnderItsWriters(t *testing.T) {
 	if res.Verdict != api.OK && res.Verdict != api.OutputLimit || res.Timing.Finish > int64(slow(10*time.Second)) {
 		t.Errorf("%s, finished in %d ns", res.Verdict, res.Timing.Finish)
 	}
+
 	begun := time.Now()
 	for range 5 {
 		e := shellExec("yes & exit 0")
@@ -213,9 +233,11 @@ func TestSessionExecEndsUnderItsWriters(t *testing.T) {
 			t.Errorf("%s with %d bytes", res.Verdict, len(res.Stdout))
 		}
 	}
+
 	if took := time.Since(begun); took > slow(15*time.Second) {
 		t.Errorf("five took %s", took)
 	}
+
 	for deadline := patience(); len(processesNamed(t, "yes")) > 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("a program whose output has no reader lives on")
@@ -233,6 +255,7 @@ func TestSessionExecHasThePostureOfARun(t *testing.T) {
 	if string(asExec.Stdout) != string(asRun.Stdout) || len(asRun.Stdout) < 100 {
 		t.Errorf("an exec sees\n%s\na run\n%s", asExec.Stdout, asRun.Stdout)
 	}
+
 	for _, script := range []string{
 		"echo x > /etc/x", "mount -t tmpfs none /mnt", "kill -9 1", "echo 0 > /proc/1/oom_score_adj", "cat /proc/1/environ", "ls /proc/1/root",
 		"unshare -U true", "mkdir /sys/fs/cgroup/x",
@@ -241,7 +264,9 @@ func TestSessionExecHasThePostureOfARun(t *testing.T) {
 			t.Errorf("%s: ok in a session: %q", script, res.Stdout)
 		}
 	}
+
 	a.wantBackgroundAlive(t, s.ID)
+
 	// The image's root is read-only unless requested otherwise, and then writes stay in the
 	// session.
 	w := a.session(t, func(s *api.SessionRequest) { s.WritableRoot = true })
@@ -268,10 +293,12 @@ func TestSessionCompilesOutside(t *testing.T) {
 			t.Errorf("compilation %d: %+v", i, res.Compile)
 		}
 	}
+
 	res := a.execute(t, s.ID, api.Exec{Source: api.Bytes(uncached(t, "cat data >&2; exit 1"))})
 	if res.Verdict != api.CompileError || strings.Contains(string(res.Stderr), "of the session") {
 		t.Errorf("a compiler that fails: %s, %q", res.Verdict, res.Stderr)
 	}
+
 	a.wantOutput(t, s.ID, "./main < /dev/null | grep -c made; cat data", "1\nof the session")
 	var warned string
 	_, err := a.ExecEvents(t.Context(), s.ID, api.Exec{Source: api.Bytes(source)}, nil, client.Events{

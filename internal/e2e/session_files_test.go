@@ -42,6 +42,7 @@ func TestSessionFiles(t *testing.T) {
 	for i := range large {
 		large[i] = byte(i * i >> 7)
 	}
+
 	for _, f := range []struct{ name, content string }{
 		{"a", "one"}, {"empty", ""}, {"deep/er/still", "two"}, {"with space and ü%2F?&#", "three"}, {"-rf", "four"},
 		{"large", string(large)}, {"a", "another"},
@@ -51,20 +52,24 @@ func TestSessionFiles(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v; want the %d that were put", f.name, len(got), err, len(f.content))
 		}
 	}
+
 	a.wantOutput(t, s.ID, "cat a deep/er/still; stat -c '%u %a' a deep deep/er deep/er/still; sha256sum < large",
 		fmt.Sprintf("anothertwo1000 644\n1000 755\n1000 755\n1000 644\n%x  -\n", sha256.Sum256(large)))
 	a.wantOutput(t, s.ID, "echo mine > deep/mine; echo more >> a; ln -s a link; mkdir full; touch full/x; cat a", "anothermore\n")
 	if got, err := a.get(t, s.ID, "deep/mine"); err != nil || got != "mine\n" {
 		t.Errorf("what a program wrote: %q, %v", got, err)
 	}
+
 	list, err := a.ListFiles(t.Context(), s.ID, "")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var names []string
 	for _, f := range list.Files {
 		names = append(names, fmt.Sprintf("%s %s %d", f.Kind, f.Name, f.Size))
 	}
+
 	if got, want := strings.Join(names, "\n"), `file -rf 4
 file a 12
 directory deep 0
@@ -79,6 +84,7 @@ symlink link 0
 file with space and ü%2F?&# 5`; got != want {
 		t.Errorf("files:\n%s\nwant\n%s", got, want)
 	}
+
 	if list, err := a.ListFiles(t.Context(), s.ID, "deep/er"); err != nil || len(list.Files) != 1 || list.Files[0].Name != "deep/er/still" {
 		t.Errorf("below deep/er: %+v, %v", list, err)
 	}
@@ -88,6 +94,7 @@ file with space and ü%2F?&# 5`; got != want {
 	if err := a.PutFile(t.Context(), s.ID, "a", broken, false); err == nil {
 		t.Error("a write that broke off was accepted")
 	}
+
 	wantCode(t, a.PutFile(t.Context(), s.ID, "a", bytes.NewReader(large), false), api.CodeTooLarge)
 	wantCode(t, a.PutFile(t.Context(), s.ID, "full", strings.NewReader("x"), false), api.CodeBadFile)
 	wantCode(t, a.PutFile(t.Context(), s.ID, "a/b", strings.NewReader("x"), false), api.CodeBadFile)
@@ -99,6 +106,7 @@ file with space and ü%2F?&# 5`; got != want {
 			t.Errorf("delete %s: %v", name, err)
 		}
 	}
+
 	wantCode(t, a.DeleteFile(t.Context(), s.ID, "large"), api.CodeNotFound)
 	_, err = a.get(t, s.ID, "large")
 	wantCode(t, err, api.CodeNotFound)
@@ -145,6 +153,7 @@ int main(void) {
 	if err := a.PutFile(t.Context(), s.ID, "make", bytes.NewReader(make.Content), true); err != nil {
 		t.Fatal(err)
 	}
+
 	a.exec(t, s.ID, "./make; :")
 	a.wantOutput(t, s.ID, fmt.Sprintf("ln -s %s link; ln -s %s dirlink; ln -s / root; ln -s /proc/self self; ln -s .. up; ln -s loop loop; mkdir dir; ln -s ../link dir/link", file.path, dir), "")
 	for _, name := range []string{"link", "dirlink/file", "root/etc/passwd", "self/environ", "up/tmp", "loop", "dir/link", "dir", "fifo",
@@ -153,19 +162,24 @@ int main(void) {
 			t.Errorf("get %s: %q, %v; want a refusal", name, got, err)
 		}
 	}
+
 	if got, err := a.get(t, s.ID, "sparse"); err != nil || len(got) != 15<<20 {
 		t.Errorf("a sparse file: %d bytes, %v", len(got), err)
 	}
+
 	for _, name := range []string{"dirlink/new", "root/tmp/new", "self/cwd/new", "up/new", "loop/new"} {
 		wantCode(t, a.PutFile(t.Context(), s.ID, name, strings.NewReader("x"), false), api.CodeBadFile)
 	}
+
 	for _, name := range []string{"dirlink/file", "root/etc/passwd", "up/box"} {
 		wantCode(t, a.DeleteFile(t.Context(), s.ID, name), api.CodeNotFound)
 	}
+
 	for _, name := range []string{"dirlink", "root", "self", "up", "self/fd"} {
 		_, err := a.ListFiles(t.Context(), s.ID, name)
 		wantCode(t, err, api.CodeNotFound)
 	}
+
 	// A link in the place of a file is replaced, as is a FIFO, and not written through.
 	for _, name := range []string{"link", "dir/link", "loop", "fifo"} {
 		a.put(t, s.ID, name, "put")
@@ -173,6 +187,7 @@ int main(void) {
 			t.Errorf("put over %s: %q, %v", name, got, err)
 		}
 	}
+
 	if err := a.DeleteFile(t.Context(), s.ID, "root"); err != nil {
 		t.Errorf("delete a link: %v", err)
 	}
@@ -182,10 +197,12 @@ int main(void) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 		t.Errorf("in the host's directory: %v, %v", left, err)
 	}
+
 	for _, name := range []string{"../x", "/etc/passwd", "a//b", "a/../b", ".", "", "a/", "x\x00y", "\xff"} {
 		_, err := a.get(t, s.ID, name)
 		wantCode(t, err, api.CodeBadFile)
 	}
+
 	for _, path := range []string{"../../../etc/passwd", "..%2f..%2fetc/passwd", "%2fetc%2fpasswd", "a//b", "./a",
 		"a/%2e%2e/b", "%00", "%ff"} {
 		for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodDelete} {
@@ -204,11 +221,13 @@ func (a *agent) raw(t testing.TB, method, path string) int {
 		t.Fatal(err)
 	}
 	defer c.Close()
+
 	fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: brig\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", method, path)
 	answer, err := io.ReadAll(c)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var status int
 	if _, err := fmt.Sscanf(string(answer), "HTTP/1.1 %d", &status); err != nil {
 		t.Fatalf("%q: %v", answer, err)
@@ -241,6 +260,7 @@ int main(void) {
 	if err := a.PutFile(t.Context(), s.ID, "swap", bytes.NewReader(swap.Content), true); err != nil {
 		t.Fatal(err)
 	}
+
 	a.wantOutput(t, s.ID, "./swap >/dev/null 2>&1 & until test -d real || test -L real; do :; done", "")
 	var wg sync.WaitGroup
 	done := make(chan struct{})
@@ -260,6 +280,7 @@ int main(void) {
 			t.Errorf("brig failed: %v", err)
 		}
 	}
+
 	for _, work := range []func(){
 		func() {
 			for _, name := range []string{"f", "flink", "real/x", "dlink/x", "real/file"} {
@@ -300,15 +321,18 @@ int main(void) {
 			}
 		})
 	}
+
 	wg.Wait()
 	if got == 0 || put == 0 || refused == 0 {
 		t.Errorf("%d got, %d put, %d refused: there was no race", got, put, refused)
 	}
+
 	for _, b := range []bystander{file, inside} {
 		if b.touched(t) {
 			t.Errorf("%s has changed", b.path)
 		}
 	}
+
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
 		t.Errorf("in the host's directory: %v, %v", left, err)
 	}
@@ -327,6 +351,7 @@ func TestSessionEndsUnderItsReadersAndWriters(t *testing.T) {
 	if _, err := content.Write([]byte("some")); err != nil {
 		t.Fatal(err)
 	}
+
 	time.Sleep(slow(300 * time.Millisecond)) // until the reader is blocked
 	begun := time.Now()
 	if err := a.DeleteSession(t.Context(), s.ID); err != nil {
@@ -338,6 +363,7 @@ func TestSessionEndsUnderItsReadersAndWriters(t *testing.T) {
 	if _, err := content.Write([]byte("more")); err != nil {
 		t.Logf("the writer already has its answer: %v", err)
 	}
+
 	release.Close()
 	content.Close()
 	for range 2 {

@@ -23,6 +23,7 @@ func TestSessionsLeakNothing(t *testing.T) {
 			e.Limits = api.Limits{Wall: seconds(0.2), Memory: 16 * api.MiB, Output: 10000}
 			a.execute(t, id, e)
 		}
+
 		_, err := a.Client.Exec(t.Context(), id, api.Exec{Argv: []string{"/nosuch"}})
 		wantCode(t, err, api.CodeNoProgram)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -32,6 +33,7 @@ func TestSessionsLeakNothing(t *testing.T) {
 		if _, err := a.get(t, id, "some/where/file"); err != nil {
 			t.Error(err)
 		}
+
 		_ = a.PutFile(t.Context(), id, "broken", io.MultiReader(strings.NewReader("half"), iotestErr{}), false)
 		_, err = a.get(t, id, "nosuch")
 		wantCode(t, err, api.CodeNotFound)
@@ -39,6 +41,7 @@ func TestSessionsLeakNothing(t *testing.T) {
 			t.Error(err)
 		}
 	}
+
 	round := func() {
 		t.Helper()
 		work(kept.ID)
@@ -51,17 +54,20 @@ func TestSessionsLeakNothing(t *testing.T) {
 		a.waitIdle(t)
 		a.wantOutput(t, kept.ID, "rm -r some; sleep 0.3", "")
 	}
+
 	round()
 	round()
 	before := a.stableCounts(t, nil)
 	for range soak(6) {
 		round()
 	}
+
 	for kind, n := range a.stableCounts(t, before) {
 		if n > before[kind]+2 { // the sockets of idle callers come and go
 			t.Errorf("%s: %d before, %d after", kind, before[kind], n)
 		}
 	}
+
 	h, err := a.Health(t.Context())
 	if err != nil || h.Sessions != 1 || h.Leased != 0 || h.Memory != int64(80*api.MiB) {
 		t.Errorf("held at the end: %+v, %v", h, err)

@@ -53,6 +53,7 @@ func TestSessionOutlivesTheLimitsOfItsExecs(t *testing.T) {
 		res, err := a.Exec(t.Context(), s.ID, e)
 		other <- fmt.Sprintf("%s %v %q", res.Verdict, err, res.Stdout)
 	}()
+
 	for _, tt := range []struct {
 		name string
 		exec api.Exec
@@ -74,6 +75,7 @@ func TestSessionOutlivesTheLimitsOfItsExecs(t *testing.T) {
 		}
 		a.wantBackgroundAlive(t, s.ID)
 	}
+
 	now, err := a.Session(t.Context(), s.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -81,10 +83,12 @@ func TestSessionOutlivesTheLimitsOfItsExecs(t *testing.T) {
 	if now.Running != 1 || now.State != api.SessionRunning || now.IdleEnds != "" {
 		t.Errorf("next to the exec that goes on the session is %+v", now)
 	}
+
 	a.wantOutput(t, s.ID, "touch enough", "")
 	if got := <-other; got != `ok <nil> "whole\n"` {
 		t.Errorf("the exec next to them ended with %s", got)
 	}
+
 	// Those of "processes" still sleep; the others' are dead.
 	a.wantOutput(t, s.ID, "for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; echo; done | grep -c 'sleep 9[0-9]' || true", "0\n")
 }
@@ -99,11 +103,14 @@ int main(void) {
 	for (int i = 1; i < 65; i++) signal(i, SIG_IGN);
 	for (;;) if (fork() == 0) setsid();
 }`)
+
 	s := a.session(t, func(s *api.SessionRequest) { s.Limits.Pids = 64 })
 	if err := a.PutFile(t.Context(), s.ID, "bomb", bytes.NewReader(bomb.Content), true); err != nil {
 		t.Fatal(err)
 	}
+
 	res := a.execute(t, s.ID, api.Exec{Argv: []string{"./bomb"}, Limits: api.Limits{Pids: 20, Wall: seconds(0.5), CPU: seconds(20)}})
+
 	// On a fast machine the kernel's own memory for refused forks, which is freed later than it is
 	// taken, reaches the memory limit first.
 	if res.Verdict != api.MemoryLimit {
@@ -112,13 +119,16 @@ int main(void) {
 	if !slices.Contains(res.LimitsHit, "pids") {
 		t.Errorf("it hit %v and not its number of processes", res.LimitsHit)
 	}
+
 	a.wantOutput(t, s.ID, "echo and on", "and on\n")
 	for range 5 { // for the same reason
 		if res = a.execute(t, s.ID, shellExec("(./bomb &) >/dev/null 2>&1")); res.Verdict != api.MemoryLimit {
 			break
 		}
 	}
+
 	wantVerdict(t, res, api.OK)
+
 	for deadline := patience(); ; time.Sleep(20 * time.Millisecond) {
 		now, err := a.Session(t.Context(), s.ID)
 		if err != nil {
@@ -131,6 +141,7 @@ int main(void) {
 			t.Fatalf("there is no bomb: %+v", now.Usage)
 		}
 	}
+
 	begun := time.Now()
 	if err := a.DeleteSession(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
@@ -154,6 +165,7 @@ int main(int argc, char **argv) { if (argc > 1) sleep(1); ptrace(PTRACE_TRACEME,
 	if err := a.PutFile(t.Context(), s.ID, "denied", bytes.NewReader(denied.Content), true); err != nil {
 		t.Fatal(err)
 	}
+
 	a.startBackground(t, s.ID)
 	var wg sync.WaitGroup
 	for range 3 {
@@ -170,6 +182,7 @@ int main(int argc, char **argv) { if (argc > 1) sleep(1); ptrace(PTRACE_TRACEME,
 			}
 		})
 	}
+
 	wg.Wait()
 	a.wantOutput(t, s.ID, "./denied later >/dev/null 2>&1 &", "")
 	for deadline := patience(); len(processesNamed(t, "./denied")) > 0; time.Sleep(50 * time.Millisecond) {
@@ -177,6 +190,7 @@ int main(int argc, char **argv) { if (argc > 1) sleep(1); ptrace(PTRACE_TRACEME,
 			t.Fatal("a process in the background that made a denied call lives")
 		}
 	}
+
 	a.wantBackgroundAlive(t, s.ID)
 }
 
@@ -196,6 +210,7 @@ int main(int argc, char **argv) {
 	if err := a.PutFile(t.Context(), s.ID, "calls", bytes.NewReader(calls.Content), true); err != nil {
 		t.Fatal(err)
 	}
+
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -205,6 +220,7 @@ int main(int argc, char **argv) {
 				t.Errorf("%s, %+v, %v", res.Verdict, res.Logged, err)
 			}
 		})
+
 		wg.Go(func() {
 			res, err := a.Exec(t.Context(), s.ID, shellExec("echo quiet"))
 			if err != nil || res.Verdict != api.OK || slices.ContainsFunc(res.Logged, func(d api.Denial) bool { return d.Syscall == "ptrace" }) {
@@ -212,6 +228,7 @@ int main(int argc, char **argv) {
 			}
 		})
 	}
+
 	wg.Wait()
 	a.wantOutput(t, s.ID, "./calls later >/dev/null 2>&1 &", "")
 	a.wantOutput(t, s.ID, "until test -e done; do sleep 0.05; done; echo let go", "let go\n")
@@ -234,6 +251,7 @@ func longExec(t *testing.T, in executor, id string) <-chan api.Result {
 		}
 		done <- res
 	}()
+
 	eventually(t, "the exec to begin", func() bool {
 		res, err := in.Exec(t.Context(), id, shellExec("test -e "+begun))
 		return err == nil && res.Verdict == api.OK
@@ -308,6 +326,7 @@ func TestSessionLifeTimes(t *testing.T) {
 	a.wantOutput(t, idle.ID, fmt.Sprintf("sleep %d; echo not idle", int(slow(1500*time.Millisecond).Seconds())+1), "not idle\n")
 	ended := func(id, why string) {
 		t.Helper()
+
 		for deadline := patience(); ; time.Sleep(50 * time.Millisecond) {
 			_, err := a.Session(t.Context(), id)
 			var e *api.Error
@@ -323,6 +342,7 @@ func TestSessionLifeTimes(t *testing.T) {
 			}
 		}
 	}
+
 	ended(idle.ID, "it was idle for "+slowly(1.5).String())
 	ended(short.ID, "that time is over")
 	wantSessionEnded(t, <-done, "that time is over")
@@ -339,6 +359,7 @@ func TestSessionsAreAdmitted(t *testing.T) {
 	if e := wantCode(t, err, api.CodeSessionsFull); !e.RetrySafe {
 		t.Errorf("%v is not retry-safe", e)
 	}
+
 	large := sh("true")
 	large.Limits.Memory = 64 * api.MiB
 	a.refused(t, large, api.CodeOverloaded)
@@ -351,6 +372,7 @@ func TestSessionsAreAdmitted(t *testing.T) {
 	if err := a.DeleteSession(t.Context(), first.ID); err != nil {
 		t.Fatal(err)
 	}
+
 	_, err = a.CreateSession(t.Context(), api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 160 * api.MiB}})
 	wantCode(t, err, api.CodeOverloaded)
 	a.session(t, small)

@@ -24,6 +24,7 @@ int main(void) {
 	for (long i = 0; i < 4500; i++) { l.l_type = i % 2 ? F_UNLCK : F_WRLCK; fcntl(fd, F_SETLK, &l); }
 	for (;;) { fcntl(fd, F_SETLK, &l); usleep(20000); }
 }`)
+
 	for range 12 {
 		id := a.session(t, func(s *api.SessionRequest) {
 			s.Limits.Pids, s.ExecLimits.OpenFiles = 40, 4000
@@ -33,6 +34,7 @@ int main(void) {
 		}
 		a.wantOutput(t, id, "./burn >/dev/null 2>&1 & echo", "\n")
 	}
+
 	time.Sleep(2 * time.Second)
 	const span = 6 * time.Second
 	before := a.agentTime(t)

@@ -46,6 +46,7 @@ int main(int argc, char **argv) {
 	puts("looking"); fflush(stdout); usleep(600000); return 0; }`, "-static", "-O0", "-pthread", "-w"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+
 	a := startAgent(t, "--slots", "2")
 	grow := compileC(t, "grow", `#include <fcntl.h>
 #include <stdlib.h>
@@ -57,6 +58,7 @@ int main(int argc, char **argv) {
 	if (argc > 3) { while (access(argv[3], F_OK)) usleep(10000); for (;;) memset(malloc(1 << 20), 1, 1 << 20); }
 	while (argc == 3) pause();
 	return 0; }`)
+
 	s := a.session(t, nil) // of 64 MiB
 	put := func(name string, content []byte) {
 		t.Helper()
@@ -64,6 +66,7 @@ int main(int argc, char **argv) {
 			t.Fatal(err)
 		}
 	}
+
 	put("grow", grow.Content)
 	a.wantOutput(t, s.ID, "./grow 24 left >/dev/null 2>&1 & until test -e left; do sleep 0.05; done", "")
 	killed := make(chan api.Result)
@@ -75,6 +78,7 @@ int main(int argc, char **argv) {
 		}
 		killed <- res
 	}()
+
 	a.wantOutput(t, s.ID, "until test -e ready; do sleep 0.05; done", "")
 	var pid, address string
 	for _, name := range processesNamed(t, "./grow") {
@@ -86,6 +90,7 @@ int main(int argc, char **argv) {
 			pid, address = filepath.Base(filepath.Dir(name)), regexp.MustCompile(`^[0-9a-f]+`).FindString(string(maps))
 		}
 	}
+
 	looker := exec.CommandContext(t.Context(), look, pid, address)
 	looker.Stderr = os.Stderr
 	said, err := looker.StdoutPipe()
@@ -98,6 +103,7 @@ int main(int argc, char **argv) {
 	if line, err := bufio.NewReader(said).ReadString('\n'); err != nil || line != "looking\n" {
 		t.Logf("%q, %v: this kernel has no userfaultfd, so nobody looks", line, err)
 	}
+
 	put("go", nil)
 	begun := time.Now()
 	wantVerdict(t, <-killed, api.MemoryLimit)

@@ -72,6 +72,7 @@ func TestExecsAtOnceRunTheirOwnPrograms(t *testing.T) {
 				for _, source := range sources {
 					all.Go(func() { a.wantOwnProgram(t, s.ID, api.Exec{Source: source, SourceName: name}) })
 				}
+
 				all.Wait()
 
 				// What had a number is removed.
@@ -79,6 +80,7 @@ func TestExecsAtOnceRunTheirOwnPrograms(t *testing.T) {
 				if language == "script" && name != "" {
 					want = name + "\n"
 				}
+
 				a.wantOutput(t, s.ID, "rm -f a b; ls -A", want)
 			})
 		}
@@ -99,6 +101,7 @@ func TestLeftProcessesKeepTheirProgram(t *testing.T) {
 			if string(res.Stdout) != names[0]+"\n" {
 				t.Errorf("the first program is %q; want %s", res.Stdout, names[0])
 			}
+
 			res = a.execute(t, s.ID, api.Exec{Source: api.Bytes(`: >go; until test -e done; do sleep 0.02; done; echo "$0"; cat seen` + "\n")})
 			if want := names[1] + "\n" + left; string(res.Stdout) != want {
 				t.Errorf("next to a process that is left: %q; want %q", res.Stdout, want)
@@ -111,9 +114,11 @@ func TestLeftProcessesKeepTheirProgram(t *testing.T) {
 					break
 				}
 			}
+
 			if string(res.Stdout) != names[0]+"\n" {
 				t.Errorf("when the process has ended: %q; want %s", res.Stdout, names[0])
 			}
+
 			a.wantOutput(t, s.ID, "cat main_2.sh .exec-2/out/main", "minemine")
 			a.wantOutput(t, s.ID, "test ! -e main_3.sh && test ! -e .exec-3", "")
 		})

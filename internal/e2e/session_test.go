@@ -67,6 +67,7 @@ func TestSessionKeepsWhatExecsLeave(t *testing.T) {
 	if s.State != api.SessionQuiet || s.ID == "" || s.Limits.Memory != 64*api.MiB || s.ExecLimits.Memory != 64*api.MiB {
 		t.Errorf("a new session is %+v", s)
 	}
+
 	a.wantOutput(t, s.ID, "echo one > file; echo two > /tmp/file; echo $COLOUR; pwd", "red\n/box\n")
 	a.wantOutput(t, s.ID, "cat file /tmp/file", "one\ntwo\n")
 	a.startBackground(t, s.ID)
@@ -84,17 +85,20 @@ func TestSessionKeepsWhatExecsLeave(t *testing.T) {
 	if m := now.Usage.Memory.Value; m == nil || *m <= 0 || now.Usage.Inodes != 2 {
 		t.Errorf("usage: %+v; want memory, and two files", now.Usage)
 	}
+
 	res := a.execute(t, s.ID,
 		api.Exec{Argv: []string{"/bin/sh", "-c", "cat; echo late > new"}, Stdin: []byte("input"), Collect: api.Collect{Globs: []string{"new"}}})
 	if string(res.Stdout) != "input" || len(res.Files) != 1 || string(res.Files[0].Content) != "late\n" || res.Host.Mode != api.InSession {
 		t.Errorf("stdin, collected and mode: %q, %+v, %s", res.Stdout, res.Files, res.Host.Mode)
 	}
+
 	var out, errs bytes.Buffer
 	res, err = a.ExecStream(t.Context(), s.ID, api.Exec{Argv: []string{"/bin/sh", "-c", "cat; echo no >&2; exit 3"}},
 		strings.NewReader("streamed"), &out, &errs)
 	if err != nil || res.ExitCode != 3 || out.String() != "streamed" || errs.String() != "no\n" {
 		t.Errorf("streamed: %+v, %v, %q, %q", res.Verdict, err, &out, &errs)
 	}
+
 	begun := time.Now()
 	if err := a.DeleteSession(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
@@ -102,6 +106,7 @@ func TestSessionKeepsWhatExecsLeave(t *testing.T) {
 	if took := time.Since(begun); took > slow(5*time.Second) {
 		t.Errorf("its end took %s", took)
 	}
+
 	_, err = a.Client.Exec(t.Context(), s.ID, api.Exec{Argv: []string{"true"}})
 	if e := wantCode(t, err, api.CodeSessionEnded); !strings.Contains(e.Message, "it was deleted") {
 		t.Errorf("one that was deleted says: %s", e.Message)
@@ -109,6 +114,7 @@ func TestSessionKeepsWhatExecsLeave(t *testing.T) {
 	if all, err := a.Sessions(t.Context()); err != nil || len(all) != 0 {
 		t.Errorf("sessions: %+v, %v; want none", all, err)
 	}
+
 	_, err = a.Session(t.Context(), "nosuch")
 	wantCode(t, err, api.CodeNotFound)
 }

@@ -46,6 +46,7 @@ int main(int argc, char **argv) {
 	printf("%d %d\n", granted, others);
 	return 0;
 }`)
+
 	for _, how := range []string{"records", "open", "mapped", "returned", "closed"} {
 		for _, file := range []string{"/bin/busybox", "/box/shared"} {
 			t.Run(how+" "+file, func(t *testing.T) {
@@ -57,6 +58,7 @@ int main(int argc, char **argv) {
 				if _, err := fmt.Sscan(string(res.Stdout), &granted, &others); err != nil || others > 0 {
 					t.Fatalf("%q: %v", res.Stdout, err)
 				}
+
 				t.Logf("%d of 2000 calls granted, refused %+v", granted, res.Refused)
 				if held := how == "records" || how == "open" || how == "mapped"; file == "/box/shared" || !held {
 					if granted != 2000 || len(res.Refused) > 0 {
@@ -69,6 +71,7 @@ int main(int argc, char **argv) {
 			})
 		}
 	}
+
 	// The same in a session, which has its own volume.
 	id := a.session(t, func(s *api.SessionRequest) {
 		s.Volume = &api.VolumeRequest{Name: "locks", Size: api.VolumeSizeMin}
@@ -76,6 +79,7 @@ int main(int argc, char **argv) {
 	if err := a.PutFile(t.Context(), id, "shared", bytes.NewReader(prog.Content), true); err != nil {
 		t.Fatal(err)
 	}
+
 	a.wantOutput(t, id, "echo > /workspace/f; echo > /tmp/f; ./shared records /workspace/f; ./shared records /tmp/f", "2000 0\n2000 0\n")
 	res := a.exec(t, id, "./shared records /bin/busybox")
 	var granted int

@@ -19,11 +19,13 @@ import (
 // and counts the errors that name the shortage.
 func (a *agent) runDuringShortage(t *testing.T, what string) (exhausted int) {
 	t.Helper()
+
 	for i := range 12 {
 		r := sh("echo x >f; exit 7")
 		if i%2 == 1 {
 			r.Mode = api.Fresh
 		}
+
 		res, err := a.Run(t.Context(), r)
 		var e *api.Error
 		switch {
@@ -37,6 +39,7 @@ func (a *agent) runDuringShortage(t *testing.T, what string) (exhausted int) {
 			exhausted++
 		}
 	}
+
 	return exhausted
 }
 
@@ -62,10 +65,12 @@ func TestShortOfDescriptors(t *testing.T) {
 	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &had); err != nil {
 		t.Fatal(err)
 	}
+
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, room := range []int{-len(entries) / 2, 0, 4, 8, 16} { // it fails in a different place of brig's each time
 		if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(len(entries) + room), Max: had.Max}, nil); err != nil {
 			t.Fatal(err)
@@ -89,17 +94,21 @@ func TestShortOfProcesses(t *testing.T) {
 	if err != nil || len(ids) != 1 {
 		t.Fatalf("instances %q, %v", ids, err)
 	}
+
 	text, err := os.ReadFile(filepath.Join(ids[0], "groups"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	limited := 0
 	set := func(value func(current string) string) {
 		t.Helper()
+
 		for _, group := range strings.Fields(string(text)) {
 			if filepath.Base(group) == "brig-agent" {
 				continue
 			}
+
 			current, err := os.ReadFile(filepath.Join(group, "pids.current"))
 			if errors.Is(err, os.ErrNotExist) {
 				continue
@@ -110,9 +119,11 @@ func TestShortOfProcesses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			limited++
 		}
 	}
+
 	set(func(string) string { return "1" })
 	if limited != 1 {
 		t.Fatalf("%d groups have pids.max; want 1", limited)
@@ -120,6 +131,7 @@ func TestShortOfProcesses(t *testing.T) {
 	if a.runDuringShortage(t, "processes") == 0 {
 		t.Error("no run failed for that reason, so nothing was short")
 	}
+
 	set(func(string) string { return "max" })
 	a.wantRecovery(t, "processes")
 }
@@ -137,6 +149,7 @@ func TestShortOfDisk(t *testing.T) {
 	if err := unix.Mount("none", run, "tmpfs", 0, "mode=0711,size=256k"); err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := unix.Unmount(run, 0); err != nil {
 			t.Errorf("unmount %s: %v", run, err)
@@ -155,6 +168,7 @@ func TestShortOfDisk(t *testing.T) {
 			t.Errorf("left in the run directory: %v, %v", left, err)
 		}
 	})
+
 	t.Run("an agent goes on when its run directory is full", func(t *testing.T) {
 		a := launch(t, dir, data, "--slots", "2")
 		defer a.stop()
@@ -173,15 +187,18 @@ func fillDisk(t *testing.T, dir string) (free func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for err == nil {
 		_, err = f.Write(make([]byte, 4096))
 	}
+
 	if !errors.Is(err, unix.ENOSPC) {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	return func() {
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)

@@ -41,11 +41,13 @@ func TestSourcesOfEveryName(t *testing.T) {
 		if names == nil || !chosen(l.Name, languageTests[l.Name].onlyAll) {
 			continue
 		}
+
 		images.load(t, b.agent, l.Image)
 		hello, ok := languageRun(t, l, "hello")
 		if !ok {
 			t.Fatalf("%s has no hello", l.Name)
 		}
+
 		broken, _ := languageRun(t, l, "broken")
 
 		for i, name := range names {
@@ -58,6 +60,7 @@ func TestSourcesOfEveryName(t *testing.T) {
 				if len(l.Compile) == 0 || broken.Source == nil || i > 1 { // a failure is not cached: two of them
 					return
 				}
+
 				run.Source = broken.Source
 				res = b.run(t, run)
 				wantVerdict(t, res, api.CompileError)

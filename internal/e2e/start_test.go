@@ -21,6 +21,7 @@ func TestPackagesOfBrigStartLight(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+
 	found := 0
 	for _, m := range regexp.MustCompile(`(?m)^init (\S+) @.* clock, (\d+) bytes`).FindAllStringSubmatch(string(out), -1) {
 		if m[1] != "main" && !strings.Contains(m[1], "brig-sandbox/brig") {
@@ -31,6 +32,7 @@ func TestPackagesOfBrigStartLight(t *testing.T) {
 			t.Errorf("%s allocates %s bytes before main: compute that where it is needed, with sync.OnceValue", m[1], m[2])
 		}
 	}
+
 	if found < 10 {
 		t.Errorf("%d packages are listed: %s", found, out)
 	}
@@ -44,10 +46,12 @@ func TestAgentStartsWithFewPageFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", a.cmd.Process.Pid))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	faults, err := strconv.ParseInt(fields[7], 10, 64) // minflt, also of the process before it executed the copy
 	if pages := info.Size() / int64(os.Getpagesize()); err != nil || faults < 100 || faults > pages {

@@ -29,6 +29,7 @@ func TestStaticProgramsHaveTheirWholeLibrary(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			language := strings.TrimPrefix(filepath.Ext(c.file), ".")
 			res := a.run(t, api.Run{Language: language, Source: source, Stdin: api.Bytes(c.stdin), Flags: flags,
 				Limits: api.Limits{Wall: slowly(10)}})

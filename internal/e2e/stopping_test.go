@@ -30,6 +30,7 @@ func TestStoppingLetsRunsEndAndRefusesOthers(t *testing.T) {
 		}
 		done <- res
 	}()
+
 	<-first.came
 	if _, err := a.Health(t.Context()); err != nil { // a connection for later requests
 		t.Fatal(err)
@@ -37,27 +38,32 @@ func TestStoppingLetsRunsEndAndRefusesOthers(t *testing.T) {
 	if err := a.cmd.Process.Signal(unix.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
+
 	var err error
 	for deadline := patience(); err == nil && time.Now().Before(deadline); { // until it has received the signal
 		_, err = a.Run(context.Background(), sh("exit 0"))
 	}
+
 	var e *api.Error
 	if !errors.As(err, &e) || e.Code != api.CodeStopping && e.Code != api.CodeAgentUnreachable {
 		t.Errorf("a run for an agent that stops: %v; want stopping, or nobody there", err)
 	} else if !e.RetrySafe {
 		t.Errorf("%q is not said to be safe to retry", e.Message)
 	}
+
 	hold.Close()
 	res := <-done
 	wantVerdict(t, res, api.OK)
 	if first.String() != "begun\nended\n" {
 		t.Errorf("the run under way printed %q", first.String())
 	}
+
 	select {
 	case <-a.done:
 	case <-time.After(time.Until(patience())):
 		t.Fatal("the agent has nothing to do and does not end")
 	}
+
 	if a.err != nil {
 		t.Errorf("brigd: %v", a.err)
 	}
@@ -81,6 +87,7 @@ func TestConcurrentRunsAreIsolated(t *testing.T) {
 		{"echo $0; while :; do :; done", api.Limits{CPU: slowly(0.1), Wall: seconds(20)}, api.Strict, api.CPULimit},
 		{"echo $0 > out; echo $0", api.Limits{}, api.Fresh, api.OK},
 	}
+
 	var wg sync.WaitGroup
 	for worker := range 4 {
 		wg.Go(func() {
@@ -97,6 +104,7 @@ func TestConcurrentRunsAreIsolated(t *testing.T) {
 				if res.Verdict != k.want || string(res.Stdout) != id+"\n" || res.Labels.Task != id {
 					t.Errorf("%s %q: verdict %s, stdout %q, task %q; want %s", id, k.script, res.Verdict, res.Stdout, res.Labels.Task, k.want)
 				}
+
 				for _, f := range res.Files {
 					if f.Name == "out" && string(f.Content) != id+"\n" {
 						t.Errorf("%s: got the file of %q", id, f.Content)
@@ -105,6 +113,7 @@ func TestConcurrentRunsAreIsolated(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
 	if h, err := a.Health(t.Context()); err != nil || h.Leased != 0 || h.Memory != 0 {
 		t.Errorf("after all runs: %+v, %v", h, err)
@@ -125,6 +134,7 @@ func TestAsMuchAsIsAllowed(t *testing.T) {
 			t.Errorf("%d bytes came back; want the %d sent", len(res.Stdout), len(in))
 		}
 	})
+
 	t.Run("a stream", func(t *testing.T) {
 		in := bytes.Repeat([]byte("\x00\xff0123456789abc\n"), 4<<20)
 		r := sh("exec cat")
@@ -135,6 +145,7 @@ func TestAsMuchAsIsAllowed(t *testing.T) {
 			t.Errorf("%d bytes came back; want the %d sent", out.Len(), len(in))
 		}
 	})
+
 	t.Run("a byte more", func(t *testing.T) {
 		r := sh("head -c 16777217 /dev/zero")
 		res := a.run(t, r)
@@ -155,6 +166,7 @@ func TestLeavingAtTheEndIsHarmless(t *testing.T) {
 		a.run(t, sh("exit 3"))
 		once = max(time.Since(began), time.Millisecond)
 	}
+
 	var answered, left atomic.Int64
 	var wg sync.WaitGroup
 	for range 4 {
@@ -177,10 +189,12 @@ func TestLeavingAtTheEndIsHarmless(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
 	if answered.Load() == 0 || left.Load() == 0 {
 		t.Errorf("%d were answered and %d left: there was no race", answered.Load(), left.Load())
 	}
+
 	for deadline := patience(); ; time.Sleep(10 * time.Millisecond) {
 		h, err := a.Health(t.Context())
 		if err != nil {
@@ -193,5 +207,6 @@ func TestLeavingAtTheEndIsHarmless(t *testing.T) {
 			t.Fatalf("%d slots and %d bytes are still taken", h.Leased, h.Memory)
 		}
 	}
+
 	wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
 }

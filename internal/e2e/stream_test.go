@@ -40,6 +40,7 @@ func TestADialogueWorks(t *testing.T) {
 		out.CloseWithError(err)
 		done <- res
 	}()
+
 	lines := bufio.NewScanner(answer)
 	for _, q := range [][2]string{{"1", "2"}, {"21", "42"}, {"-5", "-10"}, {"100", "200"}} {
 		if _, err := io.WriteString(ask, q[0]+"\n"); err != nil {
@@ -49,10 +50,12 @@ func TestADialogueWorks(t *testing.T) {
 			t.Fatalf("asked %s, answered %q (%v); want %s", q[0], lines.Text(), lines.Err(), q[1])
 		}
 	}
+
 	ask.Close()
 	if lines.Scan() {
 		t.Errorf("an answer nobody asked for: %q", lines.Text())
 	}
+
 	wantVerdict(t, <-done, api.OK)
 }
 
@@ -72,6 +75,7 @@ func TestStreamsAreBinarySafe(t *testing.T) {
 			t.Errorf("%d bytes came back, sha256 %x; want %d, %x", n.Load(), sum.Sum(nil), len(data), want)
 		}
 	})
+
 	t.Run("32 MiB to stderr", func(t *testing.T) {
 		r := sh("exec cat >&2")
 		r.Limits.Output = 64 * api.MiB
@@ -81,6 +85,7 @@ func TestStreamsAreBinarySafe(t *testing.T) {
 			t.Errorf("sha256 %x; want %x", sum.Sum(nil), want)
 		}
 	})
+
 	t.Run("one byte at a time", func(t *testing.T) {
 		var out bytes.Buffer
 		in := data[:3000]
@@ -89,6 +94,7 @@ func TestStreamsAreBinarySafe(t *testing.T) {
 			t.Errorf("%d bytes came back; want the %d sent", out.Len(), len(in))
 		}
 	})
+
 	t.Run("both streams full at once", func(t *testing.T) {
 		var out, errs counter
 		wantVerdict(t, a.stream(t, t.Context(), sh("head -c 8000000 /dev/zero >&2 & head -c 8000000 /dev/zero; wait"), nil, &out, &errs), api.OK)
@@ -125,6 +131,7 @@ func TestUnreadInputDelaysNothing(t *testing.T) {
 			})
 		})
 	}
+
 	t.Run("a program that reads all", func(t *testing.T) {
 		in := &countingReader{r: io.LimitReader(endless{}, 100_000_000)}
 		wantVerdict(t, a.stream(t, t.Context(), sh("cat >/dev/null"), in, nil, nil), api.OK)
@@ -132,6 +139,7 @@ func TestUnreadInputDelaysNothing(t *testing.T) {
 			t.Errorf("%d bytes were taken; want all", n)
 		}
 	})
+
 	t.Run("a megabyte in a plain run (OUT-07)", func(t *testing.T) {
 		r := sh("echo done")
 		r.Stdin = make([]byte, 1<<20)
@@ -145,6 +153,7 @@ func TestUnreadInputDelaysNothing(t *testing.T) {
 			return time.Since(start)
 		})
 	})
+
 	t.Run("a caller that says nothing", func(t *testing.T) {
 		in, hold := io.Pipe()
 		defer hold.Close()
@@ -172,12 +181,14 @@ func TestASlowReaderSlowsTheProgram(t *testing.T) {
 		}
 		done <- res
 	}()
+
 	<-slow.came
 	select {
 	case <-done:
 		t.Fatal("the program ended before anyone took its output")
 	case <-time.After(time.Second):
 	}
+
 	close(slow.open)
 	res := <-done
 	wantVerdict(t, res, api.OK)
@@ -195,6 +206,7 @@ func TestAHangUpCancelsAStream(t *testing.T) {
 	a := startAgent(t)
 	blocked, hold := io.Pipe()
 	defer hold.Close()
+
 	for _, tt := range []struct {
 		name  string
 		stdin io.Reader
@@ -214,6 +226,7 @@ func (a *agent) hangUp(t *testing.T, stdin io.Reader) time.Duration {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+
 	first := &firstWriteWriter{came: make(chan struct{})}
 	var canceled time.Time
 	go func() {
@@ -222,6 +235,7 @@ func (a *agent) hangUp(t *testing.T, stdin io.Reader) time.Duration {
 		canceled = time.Now()
 		cancel()
 	}()
+
 	res := a.stream(t, ctx, sh("echo before; sleep 25"), stdin, first, nil)
 	took := time.Since(canceled)
 	wantVerdict(t, res, api.Canceled)
@@ -256,6 +270,7 @@ func TestStreamedOutputBeforeAKillIsKept(t *testing.T) {
 			}
 		})
 	}
+
 	t.Run("output limit", func(t *testing.T) {
 		r := sh("yes")
 		r.Limits.Output = 100_000

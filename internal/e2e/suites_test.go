@@ -41,6 +41,7 @@ class Squares(unittest.TestCase):
     def test_large(self):
         self.assertEqual(sq(10**6), 10**12, "a million")
 `)}}
+
 	return r
 }
 
@@ -59,6 +60,7 @@ func TestSuites(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
 	a.needPython(t)
 	images.load(t, a, "node")
+
 	for program, want := range map[string]string{
 		"def sq(x): return x * x":               "1 test_sq.Squares.test_large=accepted test_sq.Squares.test_small=accepted",
 		"def sq(x): return x * x if x < 9 else": "0 unittest.loader._FailedTest.test_sq=wrong-answer",
@@ -75,6 +77,7 @@ func TestSuites(t *testing.T) {
 			}
 		}
 	}
+
 	node := api.Run{Language: "javascript", Source: api.Bytes("exports.sq = x => x * x"), SourceName: "solution.js",
 		Suite: &api.Suite{Report: api.ReportJUnit}}
 	node.Files = []api.File{{Name: "sq.test.js", Content: api.Bytes(`const { test, describe } = require('node:test')
@@ -83,10 +86,12 @@ const { sq } = require('./solution.js')
 test('small', () => assert.strictEqual(sq(2), 4))
 describe('more', () => { test('wrong', () => assert.strictEqual(sq(3), 8)) })
 `)}}
+
 	res := a.runSuite(t, node)
 	if got := fmt.Sprintf("%v %s", api.JobScore(res), cases(res)); got != "0.5 more.wrong=wrong-answer small=accepted" {
 		t.Errorf("node: %s; %s %s %s", got, res.Verdict, res.Stdout, res.Stderr)
 	}
+
 	a.refused(t, node, api.CodeBadRequest) // by an agent, which reads no reports
 }
 
@@ -156,6 +161,7 @@ os._exit(0)`,
 			t.Fatal(err)
 		}
 	}
+
 	gradeSuite := func(solution string) (string, error) {
 		c := exec.Command(binary(t, "brig"), "grade", "--socket", a.socket, "--suite", "unittest", "--solution", solution, "--csv",
 			"--quiet", "tests", "class")
@@ -163,10 +169,12 @@ os._exit(0)`,
 		out, err := c.CombinedOutput()
 		return string(out), err
 	}
+
 	got, err := gradeSuite("teacher.py")
 	if err != nil {
 		t.Fatalf("%v: %s", err, got)
 	}
+
 	for name, want := range map[string]string{"ann": "AC,100 AC,AC", "bob": "WA,0 WA,WA", "cy": "WA,0 ,",
 		"dan": "AC,100 AC,AC", "eve": "WA,0 WA,WA"} {
 		ok := false
@@ -178,6 +186,7 @@ os._exit(0)`,
 			t.Errorf("%s: no %s in\n%s", name, want, got)
 		}
 	}
+
 	if got, err = gradeSuite("broken.py"); err == nil || !strings.Contains(got, "broken.py does not pass every case") {
 		t.Errorf("%v: %s", err, got)
 	}
@@ -195,6 +204,7 @@ func TestBatchOfSuites(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	got := a.batch(t, lines.Bytes())
 	for id, want := range map[string]string{"right": "done 1 accepted", "half": "done 0.5 wrong-answer", "ended": "done 0 wrong-answer"} {
 		one := got[id]
@@ -210,6 +220,7 @@ func TestSuitesOfFullImages(t *testing.T) {
 	if os.Getenv("BRIG_TEST_LANGUAGES") != "all" {
 		return // the images take minutes to build
 	}
+
 	a := startAgent(t, "--slots", "2", "--max-wall", "10m", "--max-cpu", "10m")
 	images.load(t, a, "python-full")
 	images.load(t, a, "node-full")
@@ -221,6 +232,7 @@ func TestSuitesOfFullImages(t *testing.T) {
 		Suite: &api.Suite{Report: api.ReportJest}}
 	jest.Files = []api.File{{Name: "sq.test.js",
 		Content: api.Bytes("const { sq } = require('./solution.js')\ndescribe('sq', () => {\n  test.each([1, 5])('of %i', n => expect(sq(n)).toBe(n * n))\n})\n")}}
+
 	for _, tt := range []struct {
 		r    api.Run
 		want string
@@ -234,6 +246,7 @@ func TestSuitesOfFullImages(t *testing.T) {
 			t.Errorf("%s: %s; want %s: %s %s", tt.r.Suite.Report, got, tt.want, res.Stdout, res.Stderr)
 		}
 	}
+
 	for _, program := range []string{"import os; os._exit(0)", "import pytest\npytest.skip('no', allow_module_level=True)",
 		"import pytest\ndef sq(x): pytest.skip('no')", "import pytest\ndef sq(x): pytest.exit('done', 0)"} {
 		r := pytest
@@ -259,6 +272,7 @@ func TestRunSuite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	for _, tt := range []struct {
 		args []string
 		code int
@@ -282,6 +296,7 @@ func TestRunSuite(t *testing.T) {
 			}
 		}
 	}
+
 	c := exec.Command(binary(t, "brig"), "run", "--socket", a.socket, "--no-build", "--json", "--suite", "unittest", "--tests",
 		"test_sq.py", "squares.py")
 	c.Dir = dir

@@ -29,6 +29,7 @@ func TestSyntaxIsCheckedOnceBeforeTests(t *testing.T) {
 		"pypy": {"print(1)\n", "# -*- coding: latin-1 -*-\nx = '\xe9'\nprint(len(x))\n", string(zipped(t, "__main__.py", "print(1)\n"))},
 		"r":    {"cat(1, '\\n', sep = '')", "#!/usr/bin/Rscript\nwriteLines('1')", "x <- function() nosuch(1 +\n 2)\ncat('1\\n')"},
 	}
+
 	for _, l := range builtinLanguages(t) {
 		if (len(l.Syntax) == 0) != (right[strings.TrimSuffix(l.Name, "-full")] == nil) {
 			t.Errorf("%s: its syntax is checked: %v; the programs say otherwise", l.Name, len(l.Syntax) > 0)
@@ -36,6 +37,7 @@ func TestSyntaxIsCheckedOnceBeforeTests(t *testing.T) {
 		if len(l.Syntax) == 0 || !chosen(l.Name, languageTests[l.Name].onlyAll) {
 			continue
 		}
+
 		images.load(t, b, l.Image)
 		t.Run(l.Name, func(t *testing.T) {
 			wrong, _ := languageRun(t, l, "broken")
@@ -45,15 +47,18 @@ func TestSyntaxIsCheckedOnceBeforeTests(t *testing.T) {
 			if d := diagnose.Explain(l.Name, l.SourceFile, wrong.Source, res); d == nil || d.File != l.SourceFile || d.Line != 3 {
 				t.Errorf("diagnosis %+v; want %s:3", d, l.SourceFile)
 			}
+
 			for _, ours := range []string{"<string>", "Traceback"} { // brig's own checker
 				if bytes.Contains(res.Stderr, []byte(ours)) {
 					t.Errorf("%q is in what the program's author reads:\n%s", ours, res.Stderr)
 				}
 			}
+
 			if res.Stage != api.StageCompile || len(res.Tests) != 0 || res.Summary == nil || res.Summary.Ran != 0 ||
 				res.Summary.Verdict != api.CompileError {
 				t.Errorf("stage %s, %d tests, summary %+v; want the mistake told once, and no test", res.Stage, len(res.Tests), res.Summary)
 			}
+
 			for _, source := range right[strings.TrimSuffix(l.Name, "-full")] {
 				for range 2 { // the second time the outcome is cached
 					res := b.run(t, api.Run{Language: l.Name, Source: api.Bytes(source), Tests: three,
@@ -68,6 +73,7 @@ func TestSyntaxIsCheckedOnceBeforeTests(t *testing.T) {
 					}
 				}
 			}
+
 			// A failure at run time belongs to each test.
 			if boom, ok := languageRun(t, l, "exception"); ok {
 				boom.Tests = three
@@ -88,6 +94,7 @@ func TestSyntaxAtALimitIsLeftToTheTests(t *testing.T) {
 	if res := a.run(t, r); res.Verdict != api.CompileError { // the parser itself reports too many nested parentheses
 		t.Errorf("nested parentheses: %s", res.Verdict)
 	}
+
 	r = py("x = [" + strings.Repeat("[1,2,3,4,5,6,7,8,9,0],\n", 400_000) + "]\nprint(1)")
 	r.Tests, r.CompileLimits = []api.Test{{ID: "1"}}, api.Limits{}
 	r.Limits.Memory = 32 * api.MiB
@@ -109,8 +116,10 @@ func TestSyntaxIsReadWithTheStackOfTheTests(t *testing.T) {
 	if !chosen("javascript", false) {
 		return
 	}
+
 	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
 	images.load(t, a, "node")
+
 	for _, tt := range []struct {
 		depth         int
 		stack, memory api.Size
@@ -126,6 +135,7 @@ func TestSyntaxIsReadWithTheStackOfTheTests(t *testing.T) {
 		if res.Verdict != api.OK || len(res.Tests) != 2 {
 			t.Errorf("depth %d, stack %s: %s in stage %s, %d tests, %.300q", tt.depth, tt.stack, res.Verdict, res.Stage, len(res.Tests), res.Stderr)
 		}
+
 		for _, one := range res.Tests {
 			if string(one.Result.Stdout) != "1\n" {
 				t.Errorf("depth %d, stack %s: test %s: %s, %q, %.300q", tt.depth, tt.stack, one.ID, one.Result.Verdict,
@@ -142,6 +152,7 @@ func TestUndecidedSyntaxIsLeftToTheTests(t *testing.T) {
 	if !chosen("javascript", false) {
 		return
 	}
+
 	a := startAgent(t, "--slots", "1")
 	images.load(t, a, "node")
 	deep := strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)

@@ -12,8 +12,10 @@ func TestTemplatesWithImports(t *testing.T) {
 	if !chosen("python-full", languageTests["python-full"].onlyAll) {
 		t.Skip("only make test-languages runs python-full")
 	}
+
 	a := startAgent(t)
 	images.load(t, a, "python-full")
+
 	for _, source := range []string{
 		"import numpy\nprint(numpy.random.rand(3), numpy.random.default_rng().random())",
 		"import pandas as pd, numpy as np\nprint(pd.DataFrame({'a': np.random.rand(3)}))",
@@ -31,6 +33,7 @@ func TestTemplatesWithImports(t *testing.T) {
 		}
 		t.Logf("%q: processor time %d from a template, %d with the ordinary start", source, *first.Usage.CPU.Value, *cold.Usage.CPU.Value)
 	}
+
 	for _, source := range endsWithImports {
 		r := api.Run{Language: "python-full", Source: api.Bytes(source)}
 		warm := a.run(t, r)
@@ -40,6 +43,7 @@ func TestTemplatesWithImports(t *testing.T) {
 			t.Errorf("from a template:\n%s\nwith the ordinary start:\n%s", w, c)
 		}
 	}
+
 	own := api.Run{Language: "python-full", Source: api.Bytes("import numpy\nprint(numpy.x)"),
 		Files: []api.File{{Name: "numpy.py", Content: api.Bytes("x = 'own'\n")}}}
 	if res := a.run(t, own); string(res.Stdout) != "own\n" || !res.Host.Template {
@@ -110,6 +114,7 @@ func TestFunctionsWithNumpy(t *testing.T) {
 	if !chosen("python-full", languageTests["python-full"].onlyAll) {
 		t.Skip("only make test-languages runs python-full")
 	}
+
 	a := startAgent(t)
 	images.load(t, a, "python-full")
 	r := api.Run{Language: "python-full", Source: api.Bytes(`import numpy as np
@@ -117,6 +122,7 @@ def norm(v): return np.linalg.norm(np.asarray(v))
 def scale(a, k): return a * k
 def above(a, k): return np.asarray(a) > k
 `)}
+
 	r.Tests = []api.Test{{ID: "1", Asserts: []byte(`import numpy as np
 assert norm([3, 4]) == 5.0 and np.isclose(norm([1, 1]), 2 ** 0.5)
 twice = scale(np.array([[1.5, 2], [3, 4]]), 2)
@@ -124,11 +130,13 @@ assert twice.shape == (2, 2) and twice.dtype == np.float64 and (twice == [[3, 4]
 assert above([1, 2, 3], 2).tolist() == [False, False, True] and above(3, 2)
 twice += 1
 `)}, {ID: "2", Asserts: []byte("import numpy as np\nassert np.allclose(scale(np.arange(3), 2), [0, 2, 5])\n")}}
+
 	for i, want := range []api.Answer{api.Accepted, api.WrongAnswer} {
 		if one := a.run(t, r).Tests[i]; one.Answer != want {
 			t.Errorf("asserts %s: %s %s %s", one.ID, one.Result.Verdict, one.Answer, one.Message)
 		}
 	}
+
 	r.Call, r.Tests = &api.Call{Fn: "above"},
 		[]api.Test{{ID: "1", CallArgs: []byte(`[[1, 2, 3], 2]`), Returns: []byte(`[false, false, true]`)}}
 	if one := a.run(t, r).Tests[0]; one.Answer != api.Accepted {

@@ -167,7 +167,9 @@ func TestTemplatesHaveFreshRandomness(t *testing.T) {
 		if !chosen(language, languageTests[language].onlyAll) {
 			continue
 		}
+
 		images.load(t, a, imageOf(t, language))
+
 		for name, source := range sources {
 			switch language {
 			case "kotlin":
@@ -178,6 +180,7 @@ func TestTemplatesHaveFreshRandomness(t *testing.T) {
 				source = "import java.util.*;\nclass Main {\n    static List<Integer> shuffled() { var l = new ArrayList<>(List.of(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)); Collections.shuffle(l); return l; }\n" +
 					"    public static void main(String[] args) throws Exception { System.out.println(" + source + "); }\n}\n"
 			}
+
 			t.Run(language+"/"+name, func(t *testing.T) {
 				said := map[string]bool{} // Set.of has few orders: two runs in thirty have the same
 				for i := 0; i < 6 && len(said) < 2; i++ {

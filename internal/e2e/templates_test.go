@@ -41,6 +41,7 @@ func TestTemplatesChangeNothing(t *testing.T) {
 		if len(l.Templates) == 0 || !chosen(l.Name, languageTests[l.Name].onlyAll) {
 			continue
 		}
+
 		images.load(t, b.agent, l.Image)
 		base, full := strings.CutSuffix(l.Name, "-full")
 		ext := extensionOf(t, base)
@@ -52,10 +53,12 @@ func TestTemplatesChangeNothing(t *testing.T) {
 			}
 			programs = append(programs, found...)
 		}
+
 		helper, err := os.ReadFile("../../testdata/templates-" + base + "/99_helper." + ext)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, path := range programs {
 			name := l.Name + "/" + strings.TrimSuffix(filepath.Base(path), "."+ext)
 			switch file := filepath.Base(path); {
@@ -66,16 +69,19 @@ func TestTemplatesChangeNothing(t *testing.T) {
 			case full && !strings.HasPrefix(file, "0"):
 				continue // some of them: the interpreter is that of the other image
 			}
+
 			b.test(t, name, func(t *testing.T) {
 				source, err := os.ReadFile(path)
 				if err != nil {
 					t.Fatal(err)
 				}
+
 				r := api.Run{Language: l.Name, Source: source, Argv: []string{"x", "y z", ""}, Stdin: api.Bytes("one\ntwo\n"),
 					Env: map[string]string{"NAME": "value"}}
 				if base != "python" || bytes.Contains(source, []byte("helper")) { // with more files Python has no template with imports
 					r.Files = []api.File{{Name: "helper." + ext, Content: helper}}
 				}
+
 				// No program meets these: bash takes 15 s for 512 MiB on a busy machine.
 				r.Limits = api.Limits{Wall: slowly(120), CPU: slowly(60)}
 				if base == "php" { // otherwise it has as much as memory
@@ -84,6 +90,7 @@ func TestTemplatesChangeNothing(t *testing.T) {
 				if base == "python" && filepath.Dir(path) == filepath.Join(languagePrograms, base) { // others are main.py
 					r.SourceName = filepath.Base(path)
 				}
+
 				warm := b.run(t, r)
 				r.NoTemplate = true
 				cold := b.run(t, r)
@@ -94,6 +101,7 @@ func TestTemplatesChangeNothing(t *testing.T) {
 				if !warm.Host.Template || warm.Host.Cold != "" || warm.Usage.TemplateBytes < 1<<20 || cold.Host.Template || cold.Host.Cold == "" {
 					t.Fatalf("templates: %+v and %+v", warm.Host, cold.Host)
 				}
+
 				differs := templateDiffers[strings.Replace(name, "-full/", "/", 1)]
 				if w, c := seenOf(warm), seenOf(cold); w != c && differs == "" {
 					t.Errorf("from a template:\n%s\nwith the ordinary start:\n%s", w, c)
@@ -131,6 +139,7 @@ func seenOf(r api.Result) string {
 func TestTemplateRules(t *testing.T) {
 	a := startAgent(t)
 	a.needPython(t)
+
 	for name, tt := range map[string]struct {
 		change func(*api.Run)
 		cold   string // in host.cold; empty: it begins from a template
@@ -174,9 +183,11 @@ func TestTemplateRules(t *testing.T) {
 			}
 		})
 	}
+
 	for _, image := range []string{"bash", "java", "node", "ruby"} {
 		images.load(t, a, image)
 	}
+
 	for name, tt := range map[string]struct {
 		run  api.Run
 		cold string
@@ -219,12 +230,14 @@ func TestTemplateRules(t *testing.T) {
 			default:
 				r.Language, r.Source = "bash", api.Bytes("echo $HOME $0")
 			}
+
 			res := a.run(t, r)
 			if res.Host.Template != (tt.cold == "") || !strings.Contains(res.Host.Cold, tt.cold) || res.Verdict != api.OK {
 				t.Errorf("%s, %+v; want %q", res.Verdict, res.Host, tt.cold)
 			}
 		})
 	}
+
 	r := py("import sys; print(sys.stdin.read())")
 	r.Tests = []api.Test{{ID: "a", Stdin: api.Bytes("1"), Limits: api.Limits{Memory: 32 * api.MiB}}, {ID: "b", Stdin: api.Bytes("2")}}
 	res := a.run(t, r)
@@ -242,11 +255,13 @@ func TestTemplatesNeedTheKernel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	res := a.run(t, py("print(sum(range(1000)))"))
 	want := ""
 	if bytes.Contains(info, []byte("User Mode Linux")) {
 		want = "user-mode Linux cannot begin programs from templates"
 	}
+
 	h, err := a.Health(t.Context())
 	if err != nil || string(res.Stdout) != "499500\n" || res.Host.Template != (want == "") || res.Host.Cold != want ||
 		h.Templates.Problem != want {
@@ -265,16 +280,19 @@ func TestTemplatesAreMadeAgain(t *testing.T) {
 			t.Fatal("the template is never made again")
 		}
 	}
+
 	h, err := a.Health(t.Context())
 	if err != nil || h.Templates.Made < 2 || h.Templates.Kept != 1 || h.Templates.Failed != 0 || h.Templates.Bytes < 1<<20 {
 		t.Errorf("templates: %+v, %v", h.Templates, err)
 	}
+
 	a.stop()
 	a = startAgent(t, "--template-memory", "none")
 	a.needPython(t)
 	if res := a.run(t, py("print(1)")); res.Host.Template || !strings.Contains(res.Host.Cold, "switched off") {
 		t.Errorf("%+v", res.Host)
 	}
+
 	a.stop()
 	a = startAgent(t, "--template-memory", "1M")
 	a.needPython(t)
@@ -287,6 +305,7 @@ func TestTemplatesAreMadeAgain(t *testing.T) {
 func TestTemplatesDoNotWidenLimits(t *testing.T) {
 	a := startAgent(t, "--max-wall", slowly(30).String())
 	a.needPython(t)
+
 	for name, tt := range map[string]struct {
 		source string
 		limits api.Limits
@@ -329,7 +348,9 @@ func TestTemplatesKeepHeaps(t *testing.T) {
 		if !chosen(language, languageTests[language].onlyAll) {
 			continue
 		}
+
 		images.load(t, a, imageOf(t, language))
+
 		for _, memory := range []api.Size{64 * api.MiB, 256 * api.MiB, api.GiB} {
 			for what, source := range map[string]string{"grows": grows[language], "churns": churns[language]} {
 				t.Run(fmt.Sprintf("%s %s %s", language, what, memory), func(t *testing.T) {

@@ -23,6 +23,7 @@ func TestNamedFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	r := fileRun(`read -r mode <input.txt; [ "$(cat)" = "" ] || exit 9; [ ! -e output.txt ] || exit 8
 		case $mode in right) echo 42 >output.txt; echo 7;; wrong) echo 41 >output.txt; echo 42;; none) echo 42;; fail) echo 42 >output.txt; exit 3;; empty) : >output.txt;;
 			blob) cp input.txt output.txt;; long) head -c 200000 /dev/zero | tr '\0' x >output.txt;; esac`,
@@ -38,6 +39,7 @@ func TestNamedFiles(t *testing.T) {
 		api.Test{ID: "too long", Stdin: []byte("long\n"), Expected: expected(strings.Repeat("x", 200000)),
 			Limits: api.Limits{Output: 128 * api.KiB}},
 	)
+
 	r.Files = []api.File{{Name: "input.txt", Content: []byte("their own sample")}, {Name: "output.txt", Content: []byte("42\n")}}
 	res := a.run(t, r)
 	for i, want := range []struct {
@@ -63,6 +65,7 @@ func TestNamedFiles(t *testing.T) {
 			t.Errorf("%s: %s, %q, %d bytes of output, cut %v, %q", one.ID, one.Result.Verdict, one.Answer, len(one.Output), one.Cut, one.Difference)
 		}
 	}
+
 	if s := res.Summary; s.Accepted != 4 || s.Answer != api.WrongAnswer {
 		t.Errorf("summary %+v", s)
 	}
@@ -99,6 +102,7 @@ func TestNamedFilesAndCheckers(t *testing.T) {
 			t.Errorf("%s: %s, score %v, checker %v, %q", one.ID, one.Answer, score(one), one.Checker, one.Difference)
 		}
 	}
+
 	if s := res.Summary.Score; s == nil || *s != 0.5 {
 		t.Errorf("score %v; want that of three tests, one of them with nothing", s)
 	}
@@ -126,6 +130,7 @@ func TestFilesOfATest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	r := sh(`cat; for f in common words d/words; do [ ! -e $f ] || { echo $f $(cat $f); echo x 2>/dev/null >>$f || echo read-only; }; done`)
 	r.Files = []api.File{{Name: "common", Content: []byte("all")}, {Name: "words", Content: []byte("of the run")}}
 	r.Tests = []api.Test{
@@ -133,11 +138,13 @@ func TestFilesOfATest(t *testing.T) {
 			Expected: expected("in\ncommon all\nwords of the test\nread-only\nd/words large\nread-only\n")},
 		{ID: "2", Expected: expected("common all\nwords of the run\n")},
 	}
+
 	for _, one := range a.run(t, r).Tests {
 		if one.Answer != api.Accepted {
 			t.Errorf("%s: %s: %q", one.ID, one.Difference, one.Result.Stdout)
 		}
 	}
+
 	r.Tests[0].Files[1].Blob = strings.Repeat("0a", 32)
 	a.refused(t, r, api.CodeNoBlob)
 }
@@ -151,6 +158,7 @@ func TestNamedFilesAreNoMemoryOfTheProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	limits := api.Limits{Memory: 16 * api.MiB, Scratch: api.MiB}
 	named := fileRun("wc -c <input.txt >output.txt; tail -c 16 input.txt >>output.txt",
 		api.Test{ID: "1", StdinBlob: blob, Expected: expected("33554432\n0123456789abcde\n")})
@@ -166,6 +174,7 @@ func TestNamedFilesAreNoMemoryOfTheProgram(t *testing.T) {
 			t.Errorf("%s: %v of memory", what, m)
 		}
 	}
+
 	// As a file of the run, which the program may write to, it is memory (MEM-19).
 	own := sh("true")
 	own.Limits, own.Files = limits, []api.File{{Name: "input.txt", Blob: blob}}
@@ -207,9 +216,11 @@ func TestNamedFilesFromTemplates(t *testing.T) {
 		}
 		outputs = append(outputs, string(res.Tests[0].Output))
 	}
+
 	if want := "144 '' ['input.txt', 'main.py', 'output.txt', 'words'] ours"; outputs[0] != want || outputs[1] != want {
 		t.Errorf("outputs %q; want %q twice", outputs, want)
 	}
+
 	r.NoTemplate = false
 	r.Tests[0].Files[0].Name = ".local/words"
 	wantOrdinaryStart(t, a.run(t, r), ".local/words")

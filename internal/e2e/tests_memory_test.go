@@ -20,11 +20,13 @@ func TestTestsOfAJobShareTheAgentsMemory(t *testing.T) {
 		right := api.Bytes(fmt.Sprint(i))
 		job.Tests = append(job.Tests, api.Test{Stdin: right, Expected: &right, ID: fmt.Sprint(i)})
 	}
+
 	res := a.run(t, job)
 	wantVerdict(t, res, api.OK)
 	if res.Summary == nil || res.Summary.Accepted != 9 {
 		t.Errorf("summary %+v; want every test accepted", res.Summary)
 	}
+
 	for _, one := range res.Tests {
 		if len(one.Result.Files) != 1 || string(one.Result.Files[0].Content) != "made\n" {
 			t.Errorf("test %s: files %+v", one.ID, one.Result.Files)
@@ -39,6 +41,7 @@ func TestTestsOfAJobShareTheAgentsMemory(t *testing.T) {
 		`test "4" may need 400M of the agent's memory while it runs, and the results before it, 4 of 9, take 64M of the 448M in total: together with such a test 0 results of up to 288M each fit`) {
 		t.Errorf("%v; want the figures and what to lower", err)
 	}
+
 	job.Collect, job.KeepOutput = api.Collect{None: true}, 0
 	if res := few.run(t, job); len(res.Tests) != 9 {
 		t.Errorf("%d tests ran with less to keep", len(res.Tests))

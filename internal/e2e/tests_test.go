@@ -33,6 +33,7 @@ esac
 echo "$line $*"
 END
 chmod +x main`))
+
 	r.Argv = []string{"all"}
 	r.Tests = []api.Test{
 		{ID: "right", Stdin: []byte("a\n"), Expected: expected("a all  \n\n")},
@@ -43,6 +44,7 @@ chmod +x main`))
 		{ID: "fail", Stdin: []byte("fail\n"), Expected: expected("")},
 		{ID: "long", Stdin: []byte("long\n"), Expected: expected(strings.Repeat("x", 100000) + "long all")},
 	}
+
 	want := map[string]string{
 		"right": "ok accepted", "wrong": "ok wrong-answer", "not compared": "ok ", "spin": "cpu-limit ", "hungry": "memory-limit ",
 		"fail": "nonzero ", "long": "ok accepted",
@@ -56,9 +58,11 @@ chmod +x main`))
 				t.Errorf("test %s: %q; want %q: %s\n%s", one.ID, got, want[one.ID], one.Result.Stdout, one.Result.Stderr)
 			}
 		}
+
 		if !slices.EqualFunc(order, r.Tests, func(id string, t api.Test) bool { return id == t.ID }) {
 			t.Errorf("tests %q", order)
 		}
+
 		s := res.Summary
 		if s.Tests != 7 || s.Ran != 7 || s.Accepted != 3 || s.Verdict != api.MemoryLimit || s.Answer != api.WrongAnswer ||
 			s.FirstFailed != "wrong" ||
@@ -69,6 +73,7 @@ chmod +x main`))
 			t.Errorf("exit code %d and signal %d; want those of test hungry, %d and %d", res.ExitCode, res.Signal, d.ExitCode, d.Signal)
 		}
 	}
+
 	res := a.run(t, r)
 	check(t, res)
 	if one := res.Tests[2].Result; string(one.Stdout) != "c all one\n" || one.Run != res.Run {
@@ -91,11 +96,13 @@ chmod +x main`))
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		check(t, res)
 		if len(told) != 7 || !compiled {
 			t.Errorf("told %q, compiled first %v", told, compiled)
 		}
 	})
+
 	t.Run("stop at failure", func(t *testing.T) {
 		stop := r
 		stop.StopAtFailure = true
@@ -105,6 +112,7 @@ chmod +x main`))
 			t.Errorf("summary %+v with %d tests", s, len(res.Tests))
 		}
 	})
+
 	t.Run("compare by tokens", func(t *testing.T) {
 		one := r
 		one.Compare = api.Compare{How: api.CompareExact}
@@ -117,6 +125,7 @@ chmod +x main`))
 			t.Errorf("tokens: %s", got)
 		}
 	})
+
 	t.Run("the program is not there", func(t *testing.T) {
 		none := api.Run{Image: "tiny", Argv: []string{"/no/such"}, Tests: []api.Test{{ID: "1"}, {ID: "2"}}}
 		a.refused(t, none, api.CodeNoProgram)
@@ -133,6 +142,7 @@ func TestTestsShareSlots(t *testing.T) {
 		}
 		return all
 	}
+
 	sleeps := sh("sleep 0.3")
 	sleeps.Tests = tests(4)
 	begun := time.Now()
@@ -147,6 +157,7 @@ func TestTestsShareSlots(t *testing.T) {
 			r := sh("sleep 0.05")
 			r.Tests = tests(10)
 			r.Limits.Memory = 64 * api.MiB // a small machine cannot reserve more for all of them
+
 			for {
 				res, err := a.Run(t.Context(), r)
 				if err == nil {
@@ -162,6 +173,7 @@ func TestTestsShareSlots(t *testing.T) {
 			}
 		}()
 	}
+
 	for range cap(done) {
 		if res := <-done; res.Summary == nil || res.Summary.Accepted != 10 {
 			t.Errorf("summary %+v", res.Summary)
@@ -180,6 +192,7 @@ func TestTestsLeaveSlotsToOthers(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan struct{})
 			defer func() { cancel(); <-ended }()
+
 			var finished atomic.Int64
 			go func() {
 				defer close(ended)
@@ -199,6 +212,7 @@ func TestTestsLeaveSlotsToOthers(t *testing.T) {
 				}
 				time.Sleep(50 * time.Millisecond)
 			}
+
 			eventually(t, "the tests to go on", func() bool { return finished.Load() >= before+5 })
 		})
 	}
@@ -221,8 +235,10 @@ func TestTestsCanceled(t *testing.T) {
 	for i := range 100 {
 		r.Tests = append(r.Tests, api.Test{ID: fmt.Sprint(i)})
 	}
+
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+
 	var finished atomic.Int64
 	res, err := a.RunEvents(ctx, r, nil, client.Events{Test: func(api.TestResult) {
 		if finished.Add(1) == 2 {
@@ -235,6 +251,7 @@ func TestTestsCanceled(t *testing.T) {
 	if res.Verdict != api.Canceled || res.Summary.Verdict != api.Canceled || res.Summary.Ran > 10 {
 		t.Errorf("verdict %s, summary %+v", res.Verdict, res.Summary)
 	}
+
 	wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
 }
 
@@ -249,6 +266,7 @@ func TestBlobs(t *testing.T) {
 	if again, err := a.PutBlob(t.Context(), content); err != nil || again != digest {
 		t.Errorf("again: %s, %v", again, err)
 	}
+
 	sum := fmt.Sprintf("%s  -\n%s  data\n", digest, digest)
 	r := sh("sha256sum; sha256sum data")
 	r.Files = []api.File{{Name: "data", Blob: digest}}
@@ -256,6 +274,7 @@ func TestBlobs(t *testing.T) {
 	if res := a.run(t, r); string(res.Stdout) != sum {
 		t.Errorf("stdout %q; want %q", res.Stdout, sum)
 	}
+
 	r.StdinBlob = ""
 	r.Argv = []string{"cat"}
 	r.Tests = []api.Test{{ID: "1", StdinBlob: digest, ExpectedBlob: digest}, {ID: "2", Stdin: []byte("x"), ExpectedBlob: digest}}

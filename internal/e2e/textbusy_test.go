@@ -32,5 +32,6 @@ func TestExecutableInputsDuringCellCreation(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
 }

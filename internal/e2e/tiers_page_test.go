@@ -44,6 +44,7 @@ func tierGrants(t testing.TB, tier string) []seccomp.Grant {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var below []string
 	if lower := tierBelow[tier]; lower != "" {
 		p, err := seccomp.Tier(lower)
@@ -54,6 +55,7 @@ func tierGrants(t testing.TB, tier string) []seccomp.Grant {
 			below = append(below, g.String())
 		}
 	}
+
 	return slices.DeleteFunc(p.Grants(), func(g seccomp.Grant) bool {
 		_, here := seccomp.Number(g.Call, p.Arch)
 		return !here || slices.Contains(below, g.String())
@@ -67,6 +69,7 @@ func tiersKnown(t testing.TB) map[string]string {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
+
 	known, tier := map[string]string{}, ""
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
@@ -77,6 +80,7 @@ func tiersKnown(t testing.TB) map[string]string {
 			known[tier+" "+strings.TrimPrefix(cells[0], "| ")] = strings.TrimSuffix(cells[1], " |")
 		}
 	}
+
 	return known
 }
 

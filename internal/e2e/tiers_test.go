@@ -72,6 +72,7 @@ func TestTiers(t *testing.T) {
 			}
 			continue
 		}
+
 		s := &search{agent: a, t: t, tier: tier, found: map[string]string{}, slots: make(chan struct{}, 2)}
 		var hold []witness
 		for _, w := range witnesses(t, a, tier) {
@@ -81,11 +82,13 @@ func TestTiers(t *testing.T) {
 				hold = append(hold, w)
 			}
 		}
+
 		grants := tierGrants(t, tier)
 		s.recheck(grants, known, hold)
 		for _, w := range hold {
 			s.neededBy(w, s.unproven(grants))
 		}
+
 		page.WriteString(tierSection(tier))
 		for _, g := range grants {
 			if s.found[g.String()] == "" {
@@ -95,6 +98,7 @@ func TestTiers(t *testing.T) {
 			fmt.Fprintf(&page, "| %s | %s |\n", g, s.found[g.String()])
 		}
 	}
+
 	if err := os.WriteFile(tiersPage, []byte(page.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -132,21 +136,25 @@ func (s *search) recheck(grants []seccomp.Grant, known map[string]string, all []
 			s.note(g, why)
 			continue
 		}
+
 		name := known[s.tier+" "+g.String()]
 		if language, _, _ := strings.Cut(name, " "); len(askedLanguages()) > 0 && !slices.Contains(askedLanguages(), language) && name != "" {
 			s.note(g, name) // unchanged from the page: its language is not selected
 			continue
 		}
+
 		i := slices.IndexFunc(all, func(w witness) bool { return w.name == name })
 		if i < 0 {
 			continue
 		}
+
 		wg.Go(func() {
 			if s.failureWithout(all[i], g) != "" {
 				s.note(g, all[i].name)
 			}
 		})
 	}
+
 	wg.Wait()
 }
 
@@ -162,10 +170,12 @@ func (s *search) neededBy(w witness, grants []seccomp.Grant) {
 		}
 		return
 	}
+
 	var wg sync.WaitGroup
 	for _, half := range [][]seccomp.Grant{grants[:len(grants)/2], grants[len(grants)/2:]} {
 		wg.Go(func() { s.neededBy(w, half) })
 	}
+
 	wg.Wait()
 }
 
@@ -173,6 +183,7 @@ func (s *search) neededBy(w witness, grants []seccomp.Grant) {
 func (s *search) failureWithout(w witness, without ...seccomp.Grant) string {
 	s.slots <- struct{}{}
 	defer func() { <-s.slots }()
+
 	p, err := seccomp.TierWithout(s.tier, without...)
 	if err == nil {
 		w.run.ProfileRules, err = json.Marshal(p)
@@ -181,8 +192,10 @@ func (s *search) failureWithout(w witness, without ...seccomp.Grant) string {
 		s.t.Errorf("%s: %v", w.name, err)
 		return ""
 	}
+
 	w.run.Profile = ""
 	w.run.Limits.CPU, w.run.Limits.Wall = slowly(w.patience), slowly(w.patience)
+
 	// This is not the harness's Run: a profile without execve is refused, as it must be.
 	res, err := s.Client.Run(s.t.Context(), w.run)
 	var refusal *api.Error
@@ -193,6 +206,7 @@ func (s *search) failureWithout(w witness, without ...seccomp.Grant) string {
 		s.t.Errorf("%s under %s without %v: %v", w.name, s.tier, without, err)
 		return ""
 	}
+
 	seen := &failures{TB: s.t}
 	w.holds(seen, res)
 	return strings.Join(seen.said, "; ")

@@ -28,13 +28,16 @@ func witnesses(t *testing.T, a *agent, tier string) []witness {
 	if tier == "network" && (len(some) == 0 || slices.Contains(some, "c")) {
 		list = append(list, socketsWitness(t, a))
 	}
+
 	for _, l := range builtinLanguages(t) {
 		strict := tier == "strict" && slices.Contains(strictLanguages, l.Name)
 		compiles := len(l.Compile) > 0 && l.CompileTier == tier
 		if l.Tier != tier && !strict && !compiles || len(some) > 0 && !slices.Contains(some, l.Name) {
 			continue
 		}
+
 		images.load(t, a, l.Image)
+
 		for _, c := range languageCases {
 			run, ok := languageRun(t, l, c.name)
 			if !ok || !slices.Contains(tellingCases, c.name) || strict && !c.singleProcess {
@@ -54,6 +57,7 @@ func witnesses(t *testing.T, a *agent, tier string) []witness {
 			}
 		}
 	}
+
 	slices.SortStableFunc(list, func(x, y witness) int { return caseRank(x.name) - caseRank(y.name) })
 	return list
 }
@@ -71,11 +75,13 @@ func socketsWitness(t *testing.T, a *agent) witness {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, l := range builtinLanguages(t) {
 		if l.Name == "c" {
 			images.load(t, a, l.Image)
 		}
 	}
+
 	run := api.Run{Language: "c", Source: source, Network: api.NetworkLoopback, Collect: api.Collect{None: true}}
 	run.CompileLimits = api.Limits{Wall: slowly(60), CPU: slowly(60)}
 	return witness{"c sockets", run, func(t testing.TB, res api.Result) {
@@ -93,6 +99,7 @@ func muslWitnesses(t *testing.T, l languages.Manifest, c languageCase, run api.R
 	if c.name == "library" || c.name == "several" || len(run.Files) > 0 { // its time zones and tmpfile are specific to glibc
 		return nil
 	}
+
 	dir := t.TempDir()
 	source, bin := filepath.Join(dir, "main.c"), filepath.Join(dir, "main")
 	if err := os.WriteFile(source, run.Source, 0o600); err != nil {
@@ -102,10 +109,12 @@ func muslWitnesses(t *testing.T, l languages.Manifest, c languageCase, run api.R
 		source).CombinedOutput(); err != nil {
 		t.Fatalf("musl-gcc %s: %v\n%s", c.name, err, out)
 	}
+
 	content, err := os.ReadFile(bin)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	r := program(api.File{Name: "main", Content: content, Executable: true})
 	r.Stdin, r.Collect = run.Stdin, run.Collect
 	return []witness{{"c " + c.name + " (musl)", r, func(t testing.TB, res api.Result) { c.check(t, l, res) }, 4}}

@@ -38,11 +38,13 @@ func checkSteps(t *testing.T, res api.Result) {
 	if covers := int64(len(l.Memory)) * l.Every; covers > res.Timing.Wall+int64(time.Second) {
 		t.Errorf("%d points cover %v, and the run took %v", len(l.Memory), time.Duration(covers), time.Duration(res.Timing.Wall))
 	}
+
 	for step := int64(1); step <= 4; step++ {
 		if low := step * 8 << 20; !slices.ContainsFunc(l.Memory, func(m int64) bool { return low <= m && m < low+4<<20 }) {
 			t.Errorf("no point has the memory of step %d: %d", step, l.Memory)
 		}
 	}
+
 	if !slices.IsSorted(l.CPU) || l.CPU[len(l.CPU)-1] > *res.Usage.CPU.Value+int64(20*time.Millisecond) {
 		t.Errorf("processor time %d of %d in total", l.CPU, *res.Usage.CPU.Value)
 	}
@@ -68,10 +70,12 @@ func TestTimelineShowsTheSteps(t *testing.T) {
 	if res := a.run(t, r); res.Verdict != api.OK || res.Timeline != nil {
 		t.Errorf("a run without a timeline: %s, %+v", res.Verdict, res.Timeline)
 	}
+
 	r.Timeline = &api.TimelineRequest{}
 	if res := a.run(t, r); res.Timeline == nil || res.Timeline.Every != int64(20*time.Millisecond) {
 		t.Errorf("the default: %+v", res.Timeline)
 	}
+
 	short := sh("exit 3")
 	short.Timeline = &api.TimelineRequest{Every: seconds(60)}
 	if res := a.run(t, short); res.Verdict != api.Nonzero || res.Timeline == nil || res.Timeline.Memory == nil ||
@@ -138,18 +142,21 @@ func TestTimelineThroughTheService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	checkSteps(t, res)
 	var status api.Status
 	s.call("GET", "/v1/runs/"+res.Run, nil, 200, &status)
 	if l := status.Result.Timeline; l == nil || !slices.Equal(l.Memory, res.Timeline.Memory) {
 		t.Errorf("the history has %+v", l)
 	}
+
 	r.Timeline = &api.TimelineRequest{Every: api.Duration(time.Millisecond)}
 	var p api.Problem
 	s.call("POST", "/v1/runs", r, 400, &p)
 	if p.Code != api.CodeBadRequest || p.Detail != "timeline.every is 1ms: must be between 5ms and 1m" {
 		t.Errorf("%+v", p)
 	}
+
 	r.Timeline, r.Tests = everyPoint, []api.Test{{ID: "1"}}
 	s.call("POST", "/v1/runs", r, 400, &p)
 	if p.Code != api.CodeBadRequest {

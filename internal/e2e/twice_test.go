@@ -16,6 +16,7 @@ const encodes = `read what n; [ $what = first ] && { echo $((n*2)); touch /tmp/s
 // stdout, or what the interactor wrote. The second run shares nothing with the first (Polygon, run-count).
 func TestProgramsRunTwice(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
+
 	// The checker's input and output are those of the run that it judges, and its answer is the test's.
 	judges := checker(api.ProtocolTestlib, `read what n <$1; read out <$2; read ans <$3
 		if [ $what = first ]; then [ "$out" = $((n*2)) ] || { echo "wrong answer code" >&2; exit 1; }; echo "second $out"; echo "ok first" >&2; exit 0; fi
@@ -49,6 +50,7 @@ func TestProgramsRunTwice(t *testing.T) {
 					t.Errorf("%s; want %s", got, want)
 				}
 			}
+
 			// The verdict of a second run that fails is that of the test, and its checker has nothing to say.
 			r = sh(`read what n; [ $what = first ] && { echo $((n*2)); exit; }; exit 3`)
 			r.Passes, r.Check, r.Interactor, r.Tests = 2, tt.check, tt.talks, tests[:1]
@@ -77,6 +79,7 @@ func TestProgramsRunTwice(t *testing.T) {
 	if one := a.run(t, r).Tests[0]; one.Message != "ok 100000" {
 		t.Errorf("%q", one.Message)
 	}
+
 	r.Check = checker(api.ProtocolTestlib, `head -c 9000000 /dev/zero; exit 0`)
 	a.refused(t, r, api.CodeCheckFailed)
 	r.Check.Limits.Output = 16 * api.MiB

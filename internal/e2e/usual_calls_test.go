@@ -28,12 +28,14 @@ func wantUsual(t *testing.T, l languages.Manifest, run api.Run, res api.Result) 
 		newUsual.add(l.Name, newUsual.plain.run(t, run))
 		return
 	}
+
 	for _, one := range res.Refused {
 		if !diagnose.IsUsual(l.Name, res.Stage, one) {
 			t.Errorf("the %s stage is refused %s (%s) %d times, which is not recorded: if no program needs it, record it with -update", res.Stage,
 				one.Syscall, one.Errno, one.Count)
 		}
 	}
+
 	if told := diagnose.RelevantRefusals(l.Name, res); len(told) > 0 {
 		t.Errorf("a note tells of %+v", told)
 	}
@@ -67,6 +69,7 @@ func (u *usualRecord) write(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var head []string
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSuffix(line, "\n")
@@ -76,6 +79,7 @@ func (u *usualRecord) write(t *testing.T) {
 			u.lines[line] = true
 		}
 	}
+
 	all := append(head, slices.Sorted(maps.Keys(u.lines))...)
 	if err := os.WriteFile(usualCallsFile, []byte(strings.Join(all, "\n")+"\n"), 0o644); err != nil {
 		t.Fatal(err)

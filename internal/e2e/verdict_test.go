@@ -26,6 +26,7 @@ int main(void) { if (!fork()) { char *p = malloc(256 << 20); memset(p, 1, 256 <<
 #include <sys/wait.h>
 #include <unistd.h>
 int main(void) { for (int i = 0; i < 10; i++) if (!fork()) { char *p = malloc(16 << 20); memset(p, 1, 16 << 20); pause(); } while (wait(0) > 0); return 0; }`)
+
 	sig := compileC(t, "sig", `#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -22,12 +22,14 @@ func TestVolumeOnAFullHost(t *testing.T) {
 	t.Run("tmpfs", func(t *testing.T) {
 		onAFullHost(t, func(dir string) error { return unix.Mount("small", dir, "tmpfs", 0, "size=48m,mode=0711") })
 	})
+
 	for _, kind := range []string{"xfs", "btrfs"} {
 		t.Run(kind, func(t *testing.T) {
 			mkfs, err := exec.LookPath("mkfs." + kind)
 			if err != nil {
 				t.Skip(err) // no part of brig needs it; the tmpfs case runs everywhere
 			}
+
 			image := filepath.Join(publicDir(t, "image-"), "image")
 			onAFullHost(t, func(dir string) error {
 				out, err := exec.Command("sh", "-c", `truncate -s 400M "$1" && "$2" -q "$1" && mount -o loop "$1" "$3" && chmod 711 "$3"`, "sh", image,
@@ -46,28 +48,34 @@ func onAFullHost(t *testing.T, mount func(dir string) error) {
 	if err := mount(dir); err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := unix.Unmount(dir, 0); err != nil {
 			t.Errorf("unmount: %v", err)
 		}
 	})
+
 	a := volumeAgent(t, "--volumes", dir)
 	s := a.volumeSession(t, "v", smallest)
 	fill, err := os.Create(filepath.Join(dir, "fill"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for chunk := make([]byte, 1<<20); err == nil; {
 		_, err = fill.Write(chunk)
 	}
+
 	if fill.Close(); !errors.Is(err, unix.ENOSPC) {
 		t.Fatal(err)
 	}
+
 	a.refusedVolumeSession(t, "w", smallest, api.CodeHostExhausted)
 	res := a.exec(t, s.ID, "cat /dev/zero 2>&1 >/workspace/f; sync && ls -l /workspace/f | awk '{print ($5 > 8*1024*1024)}'; sha256sum </workspace/f | cut -c1-8 >/workspace/../box/sum; cat /box/sum")
 	if !strings.Contains(string(res.Stdout), "No space left") || !strings.Contains(string(res.Stdout), "\n1\n") {
 		t.Errorf("filling the volume on a full host: %q %q", res.Stdout, res.Stderr)
 	}
+
 	sum := string(a.exec(t, s.ID, "cat /box/sum").Stdout)
 	a.endSession(t, s.ID)
 	s = a.volumeSession(t, "v", nil)

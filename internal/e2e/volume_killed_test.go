@@ -66,6 +66,7 @@ func (a *agent) startCounter(t testing.TB, id string, most int, args ...string) 
 	if err := a.PutFile(t.Context(), id, "counter", bytes.NewReader(probe.Content), true); err != nil {
 		t.Fatal(err)
 	}
+
 	printed = new(lastLine)
 	done := make(chan struct{})
 	go func() {
@@ -77,6 +78,7 @@ func (a *agent) startCounter(t testing.TB, id string, most int, args ...string) 
 			t.Fatalf("the counter is %d\n%s", printed.number(), a.log)
 		}
 	}
+
 	return printed, done
 }
 
@@ -112,10 +114,12 @@ func TestVolumeOutlivesAKilledAgent(t *testing.T) {
 		if err != nil || n < last {
 			t.Errorf("%d, %v; want at least %d, which was on disk", n, err, last)
 		}
+
 		a.endSession(t, s.ID)
 		a.noLoops(t)
 		a.wantCleanFileSystem(t, "0", "v.ext4")
 	}
+
 	a.stop()
 }
 
@@ -130,10 +134,12 @@ func TestVolumeReplaysItsJournal(t *testing.T) {
 	if out, err := exec.Command("cp", filepath.Join(at, "v.ext4"), filepath.Join(at, "crash.ext4")).CombinedOutput(); err != nil {
 		t.Fatalf("cp: %v %s", err, out)
 	}
+
 	out, err := exec.Command("dumpe2fs", "-h", filepath.Join(at, "crash.ext4")).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "needs_recovery") {
 		t.Errorf("the copy needs no recovery: %v\n%s", err, out)
 	}
+
 	c := a.volumeSession(t, "crash", nil)
 	a.wantOutput(t, c.ID, "cat /workspace/n", strconv.Itoa(printed.number())+"\n")
 	a.endSession(t, c.ID)
@@ -156,11 +162,13 @@ func TestVolumeOfTwoAgents(t *testing.T) {
 	for _, how := range []func(*api.VolumeRequest){nil, func(v *api.VolumeRequest) { v.Shared = true }, func(v *api.VolumeRequest) { v.ReadOnly = true }} {
 		asking.Go(func() { b.refusedVolumeSession(t, "v", how, api.CodeConflict) })
 	}
+
 	asking.Wait()
 	wantCode(t, b.DeleteVolume(t.Context(), "v"), api.CodeConflict)
 	if n := len(loops(t, one)); n != 1 {
 		t.Errorf("%d loop devices; want one", n)
 	}
+
 	a.endSession(t, s.ID)
 	s = b.volumeSession(t, "v", nil)
 	b.wantOutput(t, s.ID, "cat /workspace/f; echo two >/workspace/f; sync", "one\n")
@@ -182,6 +190,7 @@ func TestVolumeOfTwoAgents(t *testing.T) {
 			made <- err
 		})
 	}
+
 	wg.Wait()
 	close(made)
 	well := 0
@@ -192,9 +201,11 @@ func TestVolumeOfTwoAgents(t *testing.T) {
 			wantCode(t, err, api.CodeConflict)
 		}
 	}
+
 	if well != 1 {
 		t.Errorf("%d sessions have it to write; want one", well)
 	}
+
 	b.stop()
 	a.stop()
 	if left := loops(t, one); len(left) != 0 {

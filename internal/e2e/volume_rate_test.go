@@ -39,6 +39,7 @@ func TestVolumeRate(t *testing.T) {
 	if !unifiedHost(t) {
 		t.Skip("this host has control groups v1") // TestVolumeRateIsRefused is for it
 	}
+
 	const mib, rate = 20, 5 // so 4 s
 	size := func(v *api.VolumeRequest) { v.Size = 128 * api.MiB }
 	write := fmt.Sprintf("dd if=/dev/zero of=/workspace/a bs=1M count=%d conv=fsync", mib)
@@ -50,6 +51,7 @@ func TestVolumeRate(t *testing.T) {
 			if limited {
 				flags = []string{"--volume-rate", fmt.Sprintf("%dM", rate)}
 			}
+
 			a := volumeAgent(t, flags...)
 			s := a.volumeSession(t, "v", size)
 			took[fmt.Sprint("write", limited)] = a.timedExec(t, s.ID, write)
@@ -62,6 +64,7 @@ func TestVolumeRate(t *testing.T) {
 				_, _ = a.Exec(t.Context(), s.ID,
 					api.Exec{Argv: []string{"sh", "-c", strings.Replace(write, fmt.Sprint(mib), "50", 1)}, Limits: api.Limits{Wall: seconds(30)}})
 			}()
+
 			time.Sleep(2 * time.Second)
 			begun := time.Now()
 			a.endSession(t, s.ID)
@@ -69,6 +72,7 @@ func TestVolumeRate(t *testing.T) {
 			<-waiting
 		})
 	}
+
 	t.Logf("%v", took)
 	const least = mib / rate * time.Second * 3 / 4
 	for _, way := range []string{"write", "read"} {
@@ -76,6 +80,7 @@ func TestVolumeRate(t *testing.T) {
 			t.Errorf("%s of %d MiB took %v, and %v at %d MiB a second", way, mib, took[way+"false"], took[way+"true"], rate)
 		}
 	}
+
 	if took["endtrue"] > took["endfalse"]+3*time.Second {
 		t.Errorf("the end of the session took %v: it waits for the rate", took["endtrue"])
 	}
@@ -87,6 +92,7 @@ func TestVolumeRateIsRefused(t *testing.T) {
 	if !unifiedHost(t) {
 		cases["100M"] = "a rate of disk reads and writes (io.max) is missing: it needs control groups v2 with the io controller"
 	}
+
 	for rate, says := range cases {
 		dir := publicDir(t, "brig-e2e-")
 		testenv.CleanHost(t)

@@ -28,6 +28,7 @@ func TestVolumesOnAHostWithoutSupport(t *testing.T) {
 	testenv.NeedRoot(t)
 	unshare := testenv.NeedTool(t, "unshare", "util-linux")
 	testenv.NeedTool(t, "mkfs.ext4", "e2fsprogs")
+
 	for _, tt := range []struct {
 		name, hide string
 		says       []string
@@ -47,6 +48,7 @@ func TestVolumesOnAHostWithoutSupport(t *testing.T) {
 			if err := os.Mkdir(volumes, 0o700); err != nil {
 				t.Fatal(err)
 			}
+
 			testenv.CleanHost(t)
 			under := []string{unshare, "--mount", "--propagation", "private", "env", "VOLUMES=" + volumes, "sh", "-ec",
 				tt.hide + "\n" + `exec "$@"`, "sh"}
@@ -58,12 +60,14 @@ func TestVolumesOnAHostWithoutSupport(t *testing.T) {
 					t.Errorf("refused with %q; want %q in it", e.Message, word)
 				}
 			}
+
 			if all, err := a.Volumes(t.Context()); err != nil || len(all) != 0 {
 				t.Errorf("volumes %+v, %v", all, err)
 			}
 			if left, _ := filepath.Glob(filepath.Join(volumes, "*", ".new-*")); len(left) != 0 {
 				t.Errorf("half made: %q", left)
 			}
+
 			a.noLoops(t)
 			plain := a.session(t, nil)
 			a.wantOutput(t, plain.ID, "echo works", "works\n")
@@ -71,6 +75,7 @@ func TestVolumesOnAHostWithoutSupport(t *testing.T) {
 			if tt.doctor == "" {
 				return
 			}
+
 			doctor := exec.CommandContext(t.Context(), under[0], append(under[1:], binary(t, "brig"), "doctor")...)
 			out, _ := doctor.CombinedOutput() // its exit code covers all of its checks
 			if !strings.Contains(string(out), tt.doctor) {
@@ -92,6 +97,7 @@ func TestFileInPlaceOfAVolume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	path := func(name string) string { return filepath.Join(at, name+".ext4") }
 	canary := newBystander(t, publicDir(t, "canary-"), "file")
 	for _, err := range []error{
@@ -111,6 +117,7 @@ func TestFileInPlaceOfAVolume(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	for _, name := range []string{"short", "shorter", "empty", "garbage", "zeros", "torn", "link", "other", "dir", "fifo", "device"} {
 		begun := time.Now()
 		a.refusedVolumeSession(t, name, nil, api.CodeBadVolume)
@@ -119,11 +126,13 @@ func TestFileInPlaceOfAVolume(t *testing.T) {
 		}
 		a.noLoops(t)
 	}
+
 	for _, name := range []string{"short", "garbage"} {
 		if err := a.DeleteVolume(t.Context(), name); err != nil {
 			t.Errorf("remove %s: %v", name, err)
 		}
 	}
+
 	if canary.touched(t) {
 		t.Error("the host's file has changed")
 	}
@@ -133,6 +142,7 @@ func TestFileInPlaceOfAVolume(t *testing.T) {
 	if err := os.Truncate(path("v"), 1<<20); err != nil {
 		t.Fatal(err)
 	}
+
 	a.exec(t, s.ID, "echo x >/workspace/g; sync; cat /workspace/f >/dev/null; :")
 	a.wantOutput(t, s.ID, "echo on", "on\n")
 	begun := time.Now()
@@ -140,14 +150,17 @@ func TestFileInPlaceOfAVolume(t *testing.T) {
 	if took := time.Since(begun); took > slow(5*time.Second) {
 		t.Errorf("its end took %s", took)
 	}
+
 	a.refusedVolumeSession(t, "v", nil, api.CodeBadVolume)
 	if err := os.WriteFile(path("v"), good, 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	s = a.volumeSession(t, "v", nil)
 	if err := errors.Join(os.Remove(path("v")), os.WriteFile(path("v"), good, 0o600)); err != nil {
 		t.Fatal(err)
 	}
+
 	a.wantOutput(t, s.ID, "echo y >/workspace/h; sync; cat /workspace/h", "y\n")
 	a.endSession(t, s.ID)
 	s = a.volumeSession(t, "v", nil)

@@ -51,8 +51,10 @@ func TestVolumeSurvivesAKilledServiceAndAgent(t *testing.T) {
 				t.Errorf("round %d: worker %d finds %d, %v; want at least %d", round, worker, got, err, last)
 			}
 		}
+
 		var wg sync.WaitGroup
 		before := acknowledged.count()
+
 		for worker := range 3 {
 			first := n
 			wg.Go(func() {
@@ -72,11 +74,13 @@ func TestVolumeSurvivesAKilledServiceAndAgent(t *testing.T) {
 				}
 			})
 		}
+
 		for deadline := patience(); acknowledged.count() < before+15; time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("few execs are answered: %d", acknowledged.count()-before)
 			}
 		}
+
 		n += 1000
 		if victim == "service" {
 			_ = s.cmd.Process.Kill()
@@ -90,12 +94,14 @@ func TestVolumeSurvivesAKilledServiceAndAgent(t *testing.T) {
 			defer a.stop()
 		}
 	}
+
 	kept := map[string]bool{}
 	for _, e := range pages[struct {
 		Run string `json:"run_id"`
 	}](s, "/v1/history?limit=1000") {
 		kept[e.Run] = true
 	}
+
 	for _, id := range acknowledged.runs {
 		if !kept[id] {
 			t.Errorf("exec %s was answered and is not in the history", id)
@@ -120,6 +126,7 @@ func (s *service) retryVolumeSession(t testing.TB, task string) string {
 		}
 		said = res.Status
 	}
+
 	t.Fatalf("no session: %s", said)
 	return ""
 }

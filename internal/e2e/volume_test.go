@@ -95,6 +95,7 @@ func TestVolumeOutlivesItsSessions(t *testing.T) {
 	if len(loops(t, a.dir)) != 1 {
 		t.Errorf("loop devices: %q; want one", loops(t, a.dir))
 	}
+
 	a.wantOutput(t, s.ID, "ls -A /workspace; stat -c '%u %g %a' /workspace; echo kept >/workspace/file; mkdir /workspace/dir; ln -s file /workspace/link; echo gone >/box/file; sync", "1000 1000 755\n")
 	other := a.session(t, nil) // so that the next session has other host ids
 	a.endSession(t, s.ID)
@@ -103,6 +104,7 @@ func TestVolumeOutlivesItsSessions(t *testing.T) {
 	if res := a.exec(t, other.ID, "touch /workspace/x"); res.ExitCode == 0 {
 		t.Error("a session without a volume can write to /workspace")
 	}
+
 	first := a.session(t, nil)
 	s = a.volumeSession(t, "mine", nil)
 	a.wantOutput(t, s.ID, "cat /workspace/link; stat -c '%u %g %n' /workspace/* | sort; echo more >>/workspace/file; ls /box",
@@ -114,19 +116,23 @@ func TestVolumeOutlivesItsSessions(t *testing.T) {
 	if e := wantCode(t, a.DeleteVolume(t.Context(), "mine"), api.CodeConflict); !strings.Contains(e.Message, s.ID) {
 		t.Errorf("removing one that a session has: %s", e.Message)
 	}
+
 	a.endSession(t, s.ID)
 	if err := a.DeleteVolume(t.Context(), "mine"); err != nil {
 		t.Error(err)
 	}
+
 	wantCode(t, a.DeleteVolume(t.Context(), "mine"), api.CodeNotFound)
 	s = a.volumeSession(t, "mine", nil)
 	a.wantOutput(t, s.ID, "ls -A /workspace", "")
 	if s.Volume.Size != api.VolumeSize {
 		t.Errorf("a volume that nobody gave a size has %s", s.Volume.Size)
 	}
+
 	for _, id := range []string{s.ID, first.ID, other.ID} {
 		a.endSession(t, id)
 	}
+
 	a.noLoops(t)
 }
 
@@ -142,6 +148,7 @@ func TestVolumeHasOneWriter(t *testing.T) {
 			t.Errorf("the refusal does not name the session: %s", e.Message)
 		}
 	}
+
 	r := a.volumeSession(t, "v", reading)
 	a.wantOutput(t, w.ID, "echo one >/workspace/f", "")
 	a.wantOutput(t, r.ID, "cat /workspace/f; echo x 2>/dev/null >/workspace/f || echo refused; rm -f /workspace/f 2>/dev/null || echo refused",
@@ -164,6 +171,7 @@ func TestVolumeHasOneWriter(t *testing.T) {
 		api.CodeConflict); !strings.Contains(e.Message, "16M") {
 		t.Errorf("another size: %s", e.Message)
 	}
+
 	a.refusedVolumeSession(t, "w", func(v *api.VolumeRequest) { v.Size = 64 * api.GiB }, api.CodeAboveCeiling)
 	a.refusedVolumeSession(t, "w", func(v *api.VolumeRequest) { v.Size = api.MiB }, api.CodeBadLimits)
 	a.noLoops(t)
@@ -180,6 +188,7 @@ func TestVolumeFiles(t *testing.T) {
 			t.Fatalf("put %s: %v", name, err)
 		}
 	}
+
 	put("a/b/c", "one")
 	put("a/b/c", "two")
 	put("run", "#!/bin/sh\necho ran\n")
@@ -191,29 +200,35 @@ func TestVolumeFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var names []string
 	for _, f := range list.Files {
 		names = append(names, string(f.Kind)+" "+f.Name)
 	}
+
 	if got, want := strings.Join(names, "\n"),
 		"directory a\ndirectory a/b\nfile a/b/c\nsymlink link\nsymlink root\nfile run\nfile sparse\nsymlink up"; got != want {
 		t.Errorf("files:\n%s\nwant\n%s", got, want)
 	}
+
 	for _, name := range []string{"link", "root/etc/passwd", "up/etc/passwd", "a"} {
 		var got bytes.Buffer
 		if err := a.Workspace(s.ID).Get(t.Context(), name, &got); err == nil {
 			t.Errorf("get %s: %.40q; want a refusal", name, &got)
 		}
 	}
+
 	for _, name := range []string{"root/box/x", "up/tmp/x"} {
 		wantCode(t, a.Workspace(s.ID).Put(t.Context(), name, strings.NewReader("x"), false), api.CodeBadFile)
 	}
+
 	put("link", "no link")
 	for _, name := range []string{"a/b/c", "a/b", "link"} {
 		if err := a.Workspace(s.ID).Delete(t.Context(), name); err != nil {
 			t.Errorf("delete %s: %v", name, err)
 		}
 	}
+
 	wantCode(t, a.Workspace(s.ID).Delete(t.Context(), "up/box/box"), api.CodeNotFound)
 	_, err = a.Workspace(plain.ID).List(t.Context(), "")
 	wantCode(t, err, api.CodeBadRequest)
@@ -232,17 +247,20 @@ func TestVolumeFull(t *testing.T) {
 	if !strings.Contains(string(res.Stderr), "No space left") || !strings.HasPrefix(string(res.Stdout), "1\n1\n") {
 		t.Errorf("filling it: %q, %q, %s", res.Stdout, res.Stderr, res.Verdict)
 	}
+
 	wantCode(t, a.Workspace(s.ID).Put(t.Context(), "put", bytes.NewReader(make([]byte, 4<<20)), false), api.CodeTooLarge)
 	now, err := a.Session(t.Context(), s.ID)
 	if err != nil || now.Volume.Free > 1<<20 {
 		t.Errorf("a full volume has %+v, %v", now.Volume, err)
 	}
+
 	a.wantOutput(t, s.ID, "echo fine >/box/f; cat /box/f /workspace/small", "fine\nsmall\n")
 	a.endSession(t, s.ID)
 	s = a.volumeSession(t, "v", nil)
 	if err := a.Workspace(s.ID).Delete(t.Context(), "big"); err != nil {
 		t.Error(err)
 	}
+
 	a.wantOutput(t, s.ID, "rm -f /workspace/more; head -c 5000000 /dev/zero >/workspace/new; wc -c </workspace/new; rm /workspace/new",
 		"5000000\n")
 	res = a.execute(t, s.ID,
@@ -251,6 +269,7 @@ func TestVolumeFull(t *testing.T) {
 	if !strings.Contains(string(res.Stdout), "No space left") {
 		t.Errorf("all inodes: %q, %s", res.Stdout, res.Verdict)
 	}
+
 	wantCode(t, a.Workspace(s.ID).Put(t.Context(), "put", strings.NewReader("x"), false), api.CodeTooLarge)
 	a.wantOutput(t, s.ID, "rm /workspace/d1*; echo y >/workspace/d1; cat /workspace/d1 /workspace/small", "y\nsmall\n")
 	begun := time.Now()
@@ -258,5 +277,6 @@ func TestVolumeFull(t *testing.T) {
 	if took := time.Since(begun); took > slow(5*time.Second) {
 		t.Errorf("its end took %s", took)
 	}
+
 	a.noLoops(t)
 }

@@ -43,9 +43,11 @@ func TestWeakHostIsRefusedWithTheReason(t *testing.T) {
 			if err := os.Mkdir(filepath.Join(dir, "closed"), 0o700); err != nil {
 				t.Fatal(err)
 			}
+
 			testenv.CleanHost(t)
 			ctx, cancel := context.WithDeadline(t.Context(), patience())
 			defer cancel()
+
 			args := append(tt.under, binary(t, "brigd"), "--socket", filepath.Join(dir, "s"), "--data-dir", dataDir(t), "--run-dir",
 				filepath.Join(dir, "run"))
 			cmd := exec.CommandContext(ctx, args[0], append(args[1:], tt.flags...)...)
@@ -57,6 +59,7 @@ func TestWeakHostIsRefusedWithTheReason(t *testing.T) {
 			if _, err := os.Lstat(filepath.Join(dir, "s")); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("a socket is there: %v", err)
 			}
+
 			for _, run := range []string{"run", "closed/run"} {
 				if left, _ := os.ReadDir(filepath.Join(dir, run)); len(left) != 0 {
 					t.Errorf("left in the run directory: %v", left)

@@ -42,6 +42,7 @@ func normalised(s string) string {
 	} {
 		s = regexp.MustCompile(r.from).ReplaceAllString(s, r.to)
 	}
+
 	head, rest, _ := strings.Cut(s, "# mounts\n") // the kernel decides their order
 	mounts, rest, _ := strings.Cut(rest, "# cgroups\n")
 	lines := strings.Split(strings.TrimSpace(mounts), "\n")
@@ -62,6 +63,7 @@ func TestProgramEnvironment(t *testing.T) {
 		wantVerdict(t, res, api.OK)
 		return normalised(string(res.Stdout))
 	}
+
 	golden := filepath.Join("..", "..", "testdata", "world.golden")
 	first := look(api.Strict)
 	if *update {
@@ -72,10 +74,12 @@ func TestProgramEnvironment(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	want, err := os.ReadFile(golden)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	same := func(what, got string) {
 		t.Helper()
 		if got == string(want) {
@@ -84,10 +88,12 @@ func TestProgramEnvironment(t *testing.T) {
 		t.Errorf("%s differs from %s (go test ./internal/e2e -run TestProgramEnvironment -update):\n%s", what, golden,
 			lineDiff(string(want), got))
 	}
+
 	same("the first run of a cell", first)
 	for range 48 {
 		a.run(t, sh("echo x > /tmp/x; exit 0"))
 	}
+
 	same("the fiftieth run of the cell", look(api.Strict))
 	same("a run in a fresh cell", look(api.Fresh))
 }
@@ -107,6 +113,7 @@ func lineDiff(want, got string) string {
 			b.WriteString("- " + x + "\n+ " + y + "\n")
 		}
 	}
+
 	return b.String()
 }
 
@@ -123,17 +130,20 @@ func TestWritableRootIsThrownAway(t *testing.T) {
 			t.Errorf("stdout %q stderr %q", res.Stdout, res.Stderr)
 		}
 	}
+
 	res := a.run(t, sh("ls /etc/mine /new /usr/bin/tool /etc/group"))
 	if res.ExitCode == 0 || !strings.Contains(string(res.Stdout), "/etc/group") || strings.Contains(string(res.Stdout), "mine") ||
 		strings.Contains(string(res.Stdout), "tool") {
 		t.Errorf("the image shows %q", res.Stdout)
 	}
+
 	r := sh("head -c 5000000 /dev/zero > /etc/big")
 	r.WritableRoot = true
 	r.Limits.Scratch = api.MiB
 	if res := a.run(t, r); res.Verdict == api.OK || !slices.Contains(res.LimitsHit, api.HitScratch) {
 		t.Errorf("verdict %s, limits_hit %v: a layer that is full is the scratch limit's", res.Verdict, res.LimitsHit)
 	}
+
 	r = sh("for i in $(seq 100); do : > /etc/many-$i || exit 1; done")
 	r.WritableRoot = true
 	r.Limits.Inodes = 50

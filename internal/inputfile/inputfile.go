@@ -27,11 +27,13 @@ func Open(path string) (*os.File, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, WithoutSyscall(err)
 	}
+
 	// It may be another file by now: open without blocking, and check the descriptor again.
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
 		return nil, nil, WithoutSyscall(err)
 	}
+
 	info, err = checkOpened(f, path)
 	if err != nil {
 		return nil, nil, errors.Join(err, f.Close())
@@ -51,6 +53,7 @@ func checkOpened(f *os.File, path string) (fs.FileInfo, error) {
 	if info.Mode()&fs.ModeNamedPipe == 0 {
 		return info, nil
 	}
+
 	// A pipe made by pipe(2) is on a file system inside the kernel, a FIFO on another one.
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
@@ -77,6 +80,7 @@ func checkReadable(path string, mode fs.FileMode) error {
 	default:
 		what = "not a regular file"
 	}
+
 	return fmt.Errorf("%s is %s: name a regular file", path, what)
 }
 
@@ -113,6 +117,7 @@ func ReadBelow(root *os.Root, name string, most int64) ([]byte, error) {
 		return nil, WithoutSyscall(err)
 	}
 	defer f.Close()
+
 	info, err := f.Stat()
 	if err != nil {
 		return nil, WithoutSyscall(err)
@@ -131,6 +136,7 @@ func readAll(f *os.File, info fs.FileInfo, path string, most int64) ([]byte, err
 	if info.Mode().IsRegular() && info.Size() > most {
 		return nil, &TooLargeError{path, api.Size(info.Size()).About(), most}
 	}
+
 	var text bytes.Buffer
 	text.Grow(int(info.Size()) + bytes.MinRead)
 	_, err := text.ReadFrom(io.LimitReader(f, most+1)) // it can grow, and a pipe has no size
@@ -140,6 +146,7 @@ func readAll(f *os.File, info fs.FileInfo, path string, most int64) ([]byte, err
 	case int64(text.Len()) > most:
 		return nil, &TooLargeError{path, "more than " + api.Size(most).About(), most}
 	}
+
 	return text.Bytes(), nil
 }
 

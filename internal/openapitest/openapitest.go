@@ -43,9 +43,11 @@ func Parse(text []byte) (*Document, error) {
 		Paths      map[string]map[string]operation `json:"paths"`
 		Components struct{ Schemas map[string]json.RawMessage }
 	}
+
 	if err := json.Unmarshal(text, &raw); err != nil {
 		return nil, err
 	}
+
 	d := &Document{schemas: schemas{of: map[string]*huma.Schema{}}}
 	for name, text := range raw.Components.Schemas {
 		s, err := schemaOf(text)
@@ -54,6 +56,7 @@ func Parse(text []byte) (*Document, error) {
 		}
 		d.schemas.of[refPrefix+name] = s
 	}
+
 	for _, template := range slices.Sorted(maps.Keys(raw.Paths)) {
 		quoted := regexp.QuoteMeta(template)
 		pattern := param.ReplaceAllStringFunc(quoted, func(p string) string {
@@ -68,6 +71,7 @@ func Parse(text []byte) (*Document, error) {
 		}
 		d.paths = append(d.paths, pathItem{template, match, len(param.ReplaceAllString(quoted, "")), raw.Paths[template]})
 	}
+
 	return d, nil
 }
 
@@ -103,15 +107,18 @@ func (d *Document) CheckBody(method, path string, status int, kind string, body 
 	if err := d.CheckStatus(method, path, status); err != nil {
 		return err
 	}
+
 	template, op := d.operation(method, path)
 	if op == nil || len(body) == 0 {
 		return nil
 	}
+
 	what := fmt.Sprintf("%s %s answered %d", method, template, status)
 	kind, _, err := mime.ParseMediaType(kind)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
+
 	content, has := op.Responses[strconv.Itoa(status)].Content[kind]
 	if !has {
 		return fmt.Errorf("%s with %s, which is not described", what, kind)
@@ -119,6 +126,7 @@ func (d *Document) CheckBody(method, path string, status int, kind string, body 
 	if kind != "application/json" && !strings.HasSuffix(kind, "+json") {
 		return nil
 	}
+
 	s, err := schemaOf(content.Schema)
 	if err != nil {
 		return fmt.Errorf("%s: its schema: %w", what, err)

@@ -8,6 +8,7 @@ func TestCheckStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, tt := range []struct {
 		method, path string
 		status       int
@@ -38,6 +39,7 @@ func TestCheckBody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, tt := range []struct {
 		kind, body string
 		right      bool
@@ -60,6 +62,7 @@ func TestCheckBody(t *testing.T) {
 			t.Errorf("%s %s: %v", tt.kind, tt.body, err)
 		}
 	}
+
 	if d.CheckBody("GET", "/run", 500, "application/json", nil) == nil {
 		t.Error("a status that is not described was let pass")
 	}

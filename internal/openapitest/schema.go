@@ -45,11 +45,13 @@ func schemaOf(text json.RawMessage) (*huma.Schema, error) {
 		Properties                                            map[string]json.RawMessage
 		OneOf                                                 []json.RawMessage
 	}
+
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&raw); err != nil {
 		return nil, err
 	}
+
 	s := &huma.Schema{Ref: raw.Ref, Format: raw.Format, ContentEncoding: raw.ContentEncoding, Pattern: raw.Pattern,
 		Enum: raw.Enum, Required: raw.Required, Minimum: raw.Minimum}
 	switch t := raw.Type.(type) {
@@ -58,10 +60,12 @@ func schemaOf(text json.RawMessage) (*huma.Schema, error) {
 	case []any: // a type and null
 		s.Type, s.Nullable = t[0].(string), true
 	}
+
 	var err error
 	if s.Items, err = inner(raw.Items); err != nil {
 		return nil, err
 	}
+
 	switch string(raw.AdditionalProperties) {
 	case "", "true":
 	case "false":
@@ -71,6 +75,7 @@ func schemaOf(text json.RawMessage) (*huma.Schema, error) {
 			return nil, err
 		}
 	}
+
 	for name, text := range raw.Properties {
 		if s.Properties == nil {
 			s.Properties = map[string]*huma.Schema{}
@@ -79,6 +84,7 @@ func schemaOf(text json.RawMessage) (*huma.Schema, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
+
 	for _, text := range raw.OneOf {
 		one, err := schemaOf(text)
 		if err != nil {
@@ -86,6 +92,7 @@ func schemaOf(text json.RawMessage) (*huma.Schema, error) {
 		}
 		s.OneOf = append(s.OneOf, one)
 	}
+
 	s.PrecomputeMessages()
 	return s, nil
 }

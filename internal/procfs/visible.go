@@ -35,11 +35,13 @@ func visible(mounts []*mountinfo.Info) error {
 	for _, m := range mounts {
 		children[m.Parent] = append(children[m.Parent], m.Mountpoint)
 	}
+
 	var why []string
 	for _, m := range mounts {
 		if m.FSType != "proc" {
 			continue
 		}
+
 		over := slices.DeleteFunc(children[m.ID], func(at string) bool {
 			rel, err := filepath.Rel(m.Mountpoint, at)
 			return err == nil && slices.Contains(emptyDirectories, rel)
@@ -55,6 +57,7 @@ func visible(mounts []*mountinfo.Info) error {
 			return nil
 		}
 	}
+
 	if len(why) == 0 {
 		why = []string{"no proc is mounted"}
 	}

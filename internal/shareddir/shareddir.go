@@ -38,6 +38,7 @@ func Make(dir string) error {
 	if err := makeOne(dir, shared); err != nil {
 		return err
 	}
+
 	info, err := os.Stat(dir)
 	if err != nil {
 		return err

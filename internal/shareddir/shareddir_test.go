@@ -32,6 +32,7 @@ func mode(t *testing.T, path string) fs.FileMode {
 func TestMake(t *testing.T) {
 	needRoot(t)
 	defer syscall.Umask(syscall.Umask(0o077))
+
 	chosen := filepath.Join(t.TempDir(), "chosen")
 	if err := os.Mkdir(chosen, 0o750); err != nil {
 		t.Fatal(err)
@@ -39,6 +40,7 @@ func TestMake(t *testing.T) {
 	if err := os.Chmod(chosen, 0o750); err != nil {
 		t.Fatal(err)
 	}
+
 	for range 2 { // the second time all is there
 		if err := Make(filepath.Join(chosen, "a", "b")); err != nil {
 			t.Fatal(err)
@@ -47,6 +49,7 @@ func TestMake(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	for name, want := range map[string]fs.FileMode{"": 0o750, "a": 0o755, "a/b": 0o755, "c": 0o755, "c/d": 0o700} {
 		if got := mode(t, filepath.Join(chosen, name)); got != want {
 			t.Errorf("%q has mode %o; want %o", name, got, want)
@@ -57,6 +60,7 @@ func TestMake(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, dir := range []string{file, filepath.Join(file, "below")} {
 		if err := Make(dir); err == nil {
 			t.Errorf("%s was made", dir)
@@ -68,6 +72,7 @@ func TestMake(t *testing.T) {
 // namespace of its own, so that the host's stays as it is.
 func TestTheCacheIsOpened(t *testing.T) {
 	needRoot(t)
+
 	for name, do := range map[string]func() error{
 		"itself":              func() error { return Make(Cache) },
 		"a private one in it": func() error { return MakePrivate(filepath.Join(Cache, "locks")) },
@@ -97,6 +102,7 @@ func TestTheCacheIsOpened(t *testing.T) {
 				return nil
 			}()
 		}()
+
 		if err := <-failed; err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -111,6 +117,7 @@ func TestCheckPassable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(root)
+
 	closed, open := filepath.Join(root, "closed"), filepath.Join(root, "open")
 	for dir, mode := range map[string]fs.FileMode{root: 0o711, closed: 0o750, open: 0o755} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -120,14 +127,17 @@ func TestCheckPassable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	in := filepath.Join(closed, "in")
 	if err := os.Mkdir(in, 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	link := filepath.Join(open, "link")
 	if err := os.Symlink(in, link); err != nil {
 		t.Fatal(err)
 	}
+
 	for dir, want := range map[string]string{open: "", root: "", closed: closed, in: closed, link: closed, root + "/none": "no such file"} {
 		err := CheckPassable(dir, "the cache", 7)
 		switch {

@@ -21,11 +21,13 @@ func Remove(socket string) error {
 		return failed(err)
 	}
 	defer unix.Close(parent)
+
 	dir, err := unix.Openat(parent, filepath.Base(home), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return failed(err)
 	}
 	defer unix.Close(dir)
+
 	if err := unix.Unlinkat(dir, filepath.Base(socket), 0); err != nil && !errors.Is(err, unix.ENOENT) {
 		return failed(err)
 	}

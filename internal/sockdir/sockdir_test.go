@@ -33,10 +33,12 @@ func TestRemove(t *testing.T) {
 			if err := errors.Join(os.Mkdir(temp+"/brig-2", 0o700), os.WriteFile(temp+"/brig-2/brigd.sock", nil, 0o600), tt.home(temp)); err != nil {
 				t.Fatal(err)
 			}
+
 			err := Remove(filepath.Join(temp, "brig-1", "brigd.sock"))
 			if (err == nil) != (tt.want == nil && !tt.gone) || errors.Is(err, fs.ErrNotExist) != tt.gone {
 				t.Errorf("it says %v", err)
 			}
+
 			var left []string
 			if err := fs.WalkDir(os.DirFS(temp), ".", func(path string, _ fs.DirEntry, err error) error {
 				left = append(left, path)

@@ -41,6 +41,7 @@ func Plain(err error) error {
 	if !errors.As(err, &wrong) {
 		return err
 	}
+
 	var all []string
 	for _, text := range wrong.Errors {
 		line, what, placed := strings.Cut(text, ": ")
@@ -49,6 +50,7 @@ func Plain(err error) error {
 		}
 		all = append(all, inType.ReplaceAllString(text, ""))
 	}
+
 	return errors.New(strings.Join(all, "; "))
 }
 
@@ -79,6 +81,7 @@ func needed(typ string) string {
 	case strings.HasPrefix(typ, "float"):
 		return "a number"
 	}
+
 	return "a mapping (name: value)"
 }
 

@@ -58,6 +58,7 @@ func restoreOnce() error {
 	if err != nil {
 		return err
 	}
+
 	for i, thread := range threads {
 		if i == 1 {
 			continue
@@ -70,6 +71,7 @@ func restoreOnce() error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -84,10 +86,12 @@ func threads() ([]int, error) {
 		return nil, err
 	}
 	defer tasks.Close()
+
 	names, err := tasks.Readdirnames(-1)
 	if err != nil {
 		return nil, err
 	}
+
 	var out []int
 	for _, name := range names {
 		n, err := strconv.Atoi(name)
@@ -96,6 +100,7 @@ func threads() ([]int, error) {
 		}
 		out = append(out, n)
 	}
+
 	if len(out) < 2 || out[0] != os.Getpid() {
 		return nil, fmt.Errorf("threads %v of process %d: Go's monitor thread cannot be identified", out, os.Getpid())
 	}

@@ -40,6 +40,7 @@ func TestSecondThreadIsTheMonitor(t *testing.T) {
 	testenv.NeedRoot(t)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+
 	all, err := threads()
 	if err != nil {
 		t.Fatal(err)
@@ -49,10 +50,12 @@ func TestSecondThreadIsTheMonitor(t *testing.T) {
 			t.Error(err)
 		}
 	}()
+
 	slept := map[int]int{}
 	for _, thread := range all {
 		slept[thread] = -switches(t, thread)
 	}
+
 	// Each blocking system call gives work to the monitor, and to no other thread.
 	for end := time.Now().Add(500 * time.Millisecond); time.Now().Before(end); {
 		err := unix.Nanosleep(&unix.Timespec{Nsec: 100_000}, nil)
@@ -60,18 +63,22 @@ func TestSecondThreadIsTheMonitor(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	for _, thread := range all {
 		slept[thread] += switches(t, thread)
 	}
+
 	for _, thread := range all {
 		if thread != all[1] && thread != unix.Gettid() && slept[thread] > slept[all[1]]/4 {
 			t.Errorf("in half a second thread %d slept %d times and the second %d times: that is not the monitor", thread,
 				slept[thread], slept[all[1]])
 		}
 	}
+
 	if err := SlowMonitor(); err != nil {
 		t.Fatal(err)
 	}
+
 	for i, thread := range all {
 		want := "50000\n"
 		if i == 1 {
@@ -93,10 +100,12 @@ func TestInheritedSlackIsReset(t *testing.T) {
 	}
 	defer wg.Wait()
 	defer close(release)
+
 	all, err := threads()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	other := all[len(all)-1]
 	if err := set(other, monitorSlack); err != nil {
 		t.Fatal(err)
@@ -123,6 +132,7 @@ func TestThreadsAfterPidWrapAround(t *testing.T) {
 		}
 		return
 	}
+
 	before, err := threads()
 	if err != nil {
 		t.Fatal(err)
@@ -130,6 +140,7 @@ func TestThreadsAfterPidWrapAround(t *testing.T) {
 	if err := os.WriteFile("/proc/sys/kernel/ns_last_pid", []byte("50"), 0); err != nil {
 		t.Fatal(err)
 	}
+
 	var wg sync.WaitGroup
 	release := make(chan struct{})
 	for range 8 { // more than the threads that wait for work
@@ -139,6 +150,7 @@ func TestThreadsAfterPidWrapAround(t *testing.T) {
 	}
 	defer wg.Wait()
 	defer close(release)
+
 	after, err := threads()
 	if err != nil {
 		t.Fatal(err)

@@ -46,6 +46,7 @@ func (o *Options) EnsureImage(ctx context.Context, dir string) error {
 		o.Store = hostStore
 		return nil
 	}
+
 	fmt.Fprintf(os.Stderr, "building image %s: it is not stored on this host\n", o.Name)
 	o.Image = filepath.Join(dir, o.Name+".tar.zst")
 	build := exec.CommandContext(ctx, filepath.Join(o.Bin, "brig"), "rootfs", "build", o.Name, "--out", o.Image)
@@ -85,6 +86,7 @@ func Start(ctx context.Context, o Options, dir string, flags ...string) (_ *Agen
 	if o.Store == "" {
 		o.Store = filepath.Join(dir, "data")
 	}
+
 	socket := filepath.Join(dir, "brigd.sock")
 	a := &Agent{Dir: dir, Data: o.Store, Client: client.New(socket)}
 	a.Cmd = exec.Command(filepath.Join(o.Bin, "brigd"), append([]string{
@@ -95,12 +97,14 @@ func Start(ctx context.Context, o Options, dir string, flags ...string) (_ *Agen
 		return nil, err
 	}
 	defer log.Close()
+
 	a.Cmd.Stderr = log
 	lifeline, held, err := os.Pipe() // whatever ends this process (also a closed pipe to a pager) ends the agent
 	if err != nil {
 		return nil, err
 	}
 	defer lifeline.Close()
+
 	a.lifeline, a.Cmd.ExtraFiles = held, []*os.File{lifeline}
 	if err := a.Cmd.Start(); err != nil {
 		return nil, errors.Join(err, held.Close())
@@ -110,6 +114,7 @@ func Start(ctx context.Context, o Options, dir string, flags ...string) (_ *Agen
 			err = errors.Join(err, a.Stop())
 		}
 	}()
+
 	for start := time.Now(); ; time.Sleep(time.Millisecond) {
 		if _, err := a.Client.Health(ctx); err == nil {
 			break
@@ -119,11 +124,13 @@ func Start(ctx context.Context, o Options, dir string, flags ...string) (_ *Agen
 			return nil, fmt.Errorf("brigd does not answer:\n%s", text)
 		}
 	}
+
 	if o.Image != "" {
 		if err := a.load(ctx, o.Image, o.Name); err != nil {
 			return nil, err
 		}
 	}
+
 	a.Rootfs, err = imageDir(o.Store, o.Name)
 	return a, err
 }

@@ -28,12 +28,14 @@ func CleanHost(t testing.TB) {
 	t.Helper()
 	overlap.Lock()
 	defer overlap.Unlock()
+
 	if overlap.tests == 0 {
 		if err := os.Setenv(mark, strconv.Itoa(os.Getpid())); err != nil {
 			t.Fatal(err)
 		}
 		overlap.before = Inventory()
 	}
+
 	overlap.tests++
 	t.Cleanup(func() {
 		overlap.Lock()
@@ -145,6 +147,7 @@ func ownGroups(membership string, table []*mountinfo.Info) []ownGroup {
 			}
 		}
 	}
+
 	return own
 }
 
@@ -164,14 +167,17 @@ func processes(inv map[string]int) {
 		if err != nil {
 			continue
 		}
+
 		stat, err := os.ReadFile(filepath.Join("/proc", e.Name(), "stat"))
 		if err != nil {
 			continue
 		}
+
 		open, end := strings.IndexByte(string(stat), '('), strings.LastIndexByte(string(stat), ')')
 		if open < 0 || end < open {
 			continue
 		}
+
 		rest := strings.Fields(string(stat[end+1:]))
 		if len(rest) > 6 && (rest[1] == "2" || pid == 2) { // child of kthreadd
 			continue
@@ -179,6 +185,7 @@ func processes(inv map[string]int) {
 		if !ours(pid) {
 			continue
 		}
+
 		inv[fmt.Sprintf("process %d %s", pid, stat[open+1:end])]++
 	}
 }
@@ -193,6 +200,7 @@ func ours(pid int) bool {
 		if err != nil {
 			return false
 		}
+
 		rest := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 		parent, err := strconv.Atoi(rest[1])
 		if err != nil {
@@ -201,8 +209,10 @@ func ours(pid int) bool {
 		if parent <= 1 {
 			return orphanOfOurs(pid) // the topmost ancestor decides for all of its descendants
 		}
+
 		pid = parent
 	}
+
 	return true
 }
 
@@ -225,6 +235,7 @@ func tables(inv map[string]int) {
 			inv[path+" "+line]++
 		}
 	}
+
 	for line := range lines("/proc/keys") {
 		// serial flags usage expiry perm uid gid type description: the first fields change. .user_reg is the
 		// register of a user namespace, of any agent on the machine, and ends with it: processes and mounts

@@ -20,17 +20,20 @@ func TestInventoryHasLoopDevices(t *testing.T) {
 	if err := os.WriteFile(file, make([]byte, 1<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	before := Inventory()
 	out, err := exec.Command("losetup", "-f", "--show", file).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	device := strings.TrimSpace(string(out))
 	defer func() {
 		if out, err := exec.Command("losetup", "-d", device).CombinedOutput(); err != nil {
 			t.Errorf("losetup -d: %v %s", err, out)
 		}
 	}()
+
 	shown := func(what string) {
 		t.Helper()
 		if !slices.ContainsFunc(Added(before, Inventory()),
@@ -38,10 +41,12 @@ func TestInventoryHasLoopDevices(t *testing.T) {
 			t.Errorf("%s on %s is not in the inventory", device, what)
 		}
 	}
+
 	shown(file)
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
+
 	shown(file + " (deleted)")
 }
 
@@ -53,10 +58,12 @@ func TestOwnGroups(t *testing.T) {
 40 31 0:37 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,name=systemd
 41 31 0:38 /outer /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw
 `
+
 	mounts, err := mountinfo.GetMountsFromReader(strings.NewReader(table), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, c := range []struct {
 		name, membership string
 		want             []string

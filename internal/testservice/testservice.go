@@ -74,6 +74,7 @@ func Start(brig string, wait time.Duration, flags ...string) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	s := &Service{Log: log, Done: make(chan struct{})}
 	s.Cmd = exec.Command(brig, append([]string{"serve", "--listen", "127.0.0.1:0", "--images", ""}, flags...)...)
 	s.Cmd.Stderr = log.file
@@ -81,6 +82,7 @@ func Start(brig string, wait time.Duration, flags ...string) (*Service, error) {
 	if err := s.Cmd.Start(); err != nil {
 		return nil, errors.Join(err, log.end())
 	}
+
 	go func() { s.err = errors.Join(s.Cmd.Wait(), log.end()); close(s.Done) }()
 	late := time.After(wait)
 	for {

@@ -42,6 +42,7 @@ func expectedValue(of string, cause error) string {
 	case strings.HasPrefix(of, "float"):
 		return "write a number, such as 0.5"
 	}
+
 	return "write a whole number, such as 64"
 }
 

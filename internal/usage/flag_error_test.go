@@ -43,6 +43,7 @@ func TestFlagErrorsSayWhatToWrite(t *testing.T) {
 			t.Errorf("%s: %v; want %q", tt.arg, err, tt.want)
 		}
 	}
+
 	if FlagError(nil) != nil {
 		t.Error("a mistake where there is none")
 	}

@@ -22,12 +22,14 @@ func (p Page) Man(section int, version string, related []string) string {
 			parts.write(&b, strings.ToUpper(s.title), s.title)
 		}
 	}
+
 	if all := p.flags(); len(all) > 0 {
 		b.WriteString(".SH OPTIONS\n")
 		for _, f := range all {
 			fmt.Fprintf(&b, ".TP\n\\fB%s\\fR\n%s\n", roff(f.synopsis()), roff(f.text))
 		}
 	}
+
 	parts.write(&b, "EXAMPLES", "examples")
 	if len(related) > 0 {
 		fmt.Fprintf(&b, ".SH SEE ALSO\n%s\n", roff(strings.Join(related, ", ")))
@@ -56,6 +58,7 @@ func split(text string) parts {
 		}
 		all = append(all, part{title, []string{block}})
 	}
+
 	under := ""
 	for block := range strings.SplitSeq(strings.Trim(text, "\n"), "\n\n") {
 		head, rest, several := strings.Cut(block, "\n")
@@ -70,6 +73,7 @@ func split(text string) parts {
 			add("", block)
 		}
 	}
+
 	return all
 }
 
@@ -87,6 +91,7 @@ func (all parts) write(b *strings.Builder, heading, title string) {
 		if s.title != title || len(s.blocks) == 0 {
 			continue
 		}
+
 		fmt.Fprintf(b, ".SH %s\n", roff(heading))
 		for i, block := range s.blocks {
 			if i > 0 {

@@ -50,6 +50,7 @@ func (p Page) flags() []flag {
 	if p.Flags == nil {
 		return nil
 	}
+
 	p.Flags.VisitAll(func(g *pflag.Flag) {
 		if g.Hidden {
 			return
@@ -61,5 +62,6 @@ func (p Page) flags() []flag {
 		_, value, _ := strings.Cut(head, "--"+g.Name)
 		all = append(all, flag{g.Name, g.Shorthand, strings.TrimSpace(value), strings.TrimSpace(text)})
 	})
+
 	return all
 }

@@ -18,6 +18,7 @@ func samplePages() []Page {
 	if err := f.MarkHidden("secret"); err != nil {
 		panic(err)
 	}
+
 	none := func() *pflag.FlagSet { return pflag.NewFlagSet("", pflag.ContinueOnError) }
 	return []Page{
 		{Name: "p run", Short: "run it", Flags: f, Text: `
@@ -87,6 +88,7 @@ p run \-\-out d
 .SH SEE ALSO
 p(1), q(8)
 `
+
 	all := samplePages()
 	if got := all[0].Man(1, "v1", []string{"p(1)", "q(8)"}); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

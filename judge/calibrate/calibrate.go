@@ -105,6 +105,7 @@ func Judge(m Machine, images map[string]string, runs map[string][]api.Duration, 
 		c.Kernels = append(c.Kernels, one)
 		logs[k.Class] = append(logs[k.Class], math.Log(one.Factor))
 	}
+
 	all := 0.0
 	for class, some := range logs {
 		mean := 0.0
@@ -114,6 +115,7 @@ func Judge(m Machine, images map[string]string, runs map[string][]api.Duration, 
 		c.Classes[class] = math.Exp(mean)
 		all += mean / float64(len(logs))
 	}
+
 	c.Factor = math.Exp(all)
 	return c, c.check()
 }
@@ -180,12 +182,14 @@ func Here() (Machine, error) {
 	if err := unix.Uname(&name); err != nil {
 		return Machine{}, os.NewSyscallError("uname", err)
 	}
+
 	m := Machine{CPU: runtime.GOARCH, Kernel: unix.ByteSliceToString(name.Release[:])}
 	f, err := os.Open("/proc/cpuinfo")
 	if err != nil {
 		return m, err
 	}
 	defer f.Close()
+
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		key, value, _ := strings.Cut(lines.Text(), ":")
@@ -194,5 +198,6 @@ func Here() (Machine, error) {
 			break
 		}
 	}
+
 	return m, lines.Err()
 }

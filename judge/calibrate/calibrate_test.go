@@ -32,15 +32,18 @@ func TestCalibration(t *testing.T) {
 			all[name][i] *= 2
 		}
 	}
+
 	c, err := Judge(m, map[string]string{"c": "sha256:1"}, all, time.Unix(1e9, 7))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	near := func(what string, got, want float64) {
 		if math.Abs(got-want) > 1e-6 {
 			t.Errorf("%s is %v; want %v", what, got, want)
 		}
 	}
+
 	near("native", c.Classes["native"], 1)
 	near("interpreted", c.Classes["interpreted"], 2)
 	near("the factor", c.Factor, math.Cbrt(2))
@@ -48,20 +51,24 @@ func TestCalibration(t *testing.T) {
 	if len(c.Noisy()) > 0 {
 		t.Errorf("noisy are %q", c.Noisy())
 	}
+
 	all["loop"][0] *= 2
 	if noisy, err := Judge(m, nil, all, time.Now()); err != nil || len(noisy.Noisy()) != 1 || noisy.Noisy()[0] != "loop" ||
 		noisy.Factor != c.Factor {
 		t.Errorf("one slow run: %q, factor %v, %v; want loop, %v", noisy.Noisy(), noisy.Factor, err, c.Factor)
 	}
+
 	file := filepath.Join(t.TempDir(), "brig", "calibration.json")
 	if _, err := Load(file, m); !errors.Is(err, ErrNone) {
 		t.Errorf("none: %v", err)
 	}
+
 	for range 2 {
 		if err := c.Save(file); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if again, err := Load(file, m); err != nil || !reflect.DeepEqual(again, c) {
 		t.Errorf("it is %+v, %v; want %+v", again, err, c)
 	}
@@ -78,11 +85,13 @@ func TestCalibration(t *testing.T) {
 	if _, err := Load(file, m); err == nil || !strings.Contains(err.Error(), "is damaged: run brig calibrate again") {
 		t.Errorf("damaged: %v", err)
 	}
+
 	for _, factor := range []float64{0.01, 20} {
 		if _, err := Judge(m, nil, runs(factor), time.Now()); err == nil || !strings.Contains(err.Error(), "is not between") {
 			t.Errorf("factor %v: %v", factor, err)
 		}
 	}
+
 	delete(all, "loop")
 	if _, err := Judge(m, nil, all, time.Now()); err == nil || !strings.Contains(err.Error(), "kernel loop: there is no processor time") {
 		t.Errorf("a kernel that did not run: %v", err)

@@ -39,12 +39,14 @@ func hideSecrets(found, further []api.Finding) []api.Finding {
 			masked[f.Line] = f.Snippet
 		}
 	}
+
 	for _, f := range further {
 		if snippet, ok := masked[f.Line]; ok {
 			f.Snippet = snippet
 		}
 		found = append(found, f)
 	}
+
 	return found
 }
 
@@ -76,5 +78,6 @@ func normalize(found []api.Finding) []api.Finding {
 		found = found[:MaxFindings]
 		slices.SortFunc(found, byPlace)
 	}
+
 	return found
 }

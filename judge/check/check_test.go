@@ -73,6 +73,7 @@ func TestSecrets(t *testing.T) {
 					}
 				}
 			}
+
 			if got != tt.want {
 				t.Errorf("found %q; want %q", got, tt.want)
 			}
@@ -89,6 +90,7 @@ func TestSecretsOfOneLineAreAllHidden(t *testing.T) {
 	if err != nil || len(found) != 3 {
 		t.Fatalf("%v, %+v; want eval and two secrets", err, found)
 	}
+
 	for _, f := range found {
 		if strings.Contains(f.Snippet, "hunter2") || strings.Contains(f.Snippet, "9f8a7b") || !strings.Contains(f.Snippet, "***") {
 			t.Errorf("%+v shows a secret", f)
@@ -123,6 +125,7 @@ func TestLargeSourceIsReported(t *testing.T) {
 	if found := check.Source("main.py", make([]byte, check.LargeSource)); len(found) != 0 {
 		t.Errorf("%+v; want nothing of exactly 1 MiB", found)
 	}
+
 	found := check.Source("main.py", make([]byte, check.LargeSource+1))
 	if len(found) != 1 || found[0].Rule != "large" || check.HasErrors(found) {
 		t.Errorf("%+v; want a warning", found)
@@ -147,6 +150,7 @@ func TestEveryCheckerIsInALanguagesImage(t *testing.T) {
 			t.Errorf("%s: %v", language, err)
 		}
 	}
+
 	if _, ok := check.Plan("klingon", "main.kl", []byte("x")); ok {
 		t.Error("klingon has a checker")
 	}
@@ -200,6 +204,7 @@ func TestReadIsLimitedAndSorted(t *testing.T) {
 		}
 		fmt.Fprintf(&b, `{"rule":%q,"line":%d,"column":1,"name":%q}`+"\n", rule, i, strings.Repeat("n", 2000))
 	}
+
 	found := check.Read("python", "main.py", source, ended(b.String()+done))
 	if len(found) != check.MaxFindings {
 		t.Errorf("%d findings; want %d", len(found), check.MaxFindings)
@@ -222,6 +227,7 @@ func TestFailedCheckIsAFinding(t *testing.T) {
 			t.Errorf("%s: %+v; want not-checked, which is not let pass", r.Verdict, found)
 		}
 	}
+
 	boom := errors.New("no agent")
 	if _, err := check.Program("python", "main.py", []byte("x"),
 		func(api.Run) (api.Result, error) { return api.Result{}, boom }); !errors.Is(err, boom) {
@@ -236,16 +242,19 @@ func TestCompilersErrorsAreFindings(t *testing.T) {
 	if len(found) != 3 {
 		t.Fatalf("%+v", found)
 	}
+
 	b, err := json.Marshal(found)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, want := range []string{`"severity":"warning","rule":"import"`, `"line":1,"column":10`, `"severity":"error","rule":"syntax"`,
 		`"line":2,"column":5,"snippet":"int x"`} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("%s lacks %s", b, want)
 		}
 	}
+
 	found = check.Read("c", "main.c", []byte("x"), api.Result{Verdict: api.Nonzero, ExitCode: 4, Stderr: api.Bytes("gcc: internal error\n")})
 	if len(found) != 1 || found[0].Message != "gcc: internal error" {
 		t.Errorf("%+v; want the compiler's last words", found)

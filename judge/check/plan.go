@@ -107,6 +107,7 @@ func Plan(language, name string, source []byte) (api.Run, bool) {
 	if !ok || len(source) == 0 {
 		return api.Run{}, false
 	}
+
 	name = placedName(language, name, source)
 	r := api.Run{
 		Language: language,
@@ -119,9 +120,11 @@ func Plan(language, name string, source []byte) (api.Run, bool) {
 		},
 		Collect: api.Collect{None: true},
 	}
+
 	for _, word := range c.argv {
 		r.Argv = append(r.Argv, strings.ReplaceAll(word, "{name}", "./"+name))
 	}
+
 	if checkedByCompiler[language] {
 		r.Argv, r.Env, r.Profile, ok = compileCommand(language, "./"+name)
 	}

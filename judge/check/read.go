@@ -37,6 +37,7 @@ func Read(language, name string, source []byte, r api.Result) []api.Finding {
 		end := strings.ReplaceAll(checkers[plainLanguage(language)].end, "{name}", placed)
 		finished = r.Verdict != api.OK || bytes.HasSuffix(bytes.TrimRight(r.Stderr, "\n"), []byte(end))
 	}
+
 	if !finished {
 		found = append(found, s.finding("not-checked", 0, 0, endReason(r)))
 	}
@@ -75,6 +76,7 @@ func (s *source) lines(stdout []byte) (found []api.Finding, done bool) {
 			found = append(found, s.finding(t.Rule, t.Line, t.Column, t.Name))
 		}
 	}
+
 	return found, done
 }
 
@@ -95,6 +97,7 @@ func (s *source) compiler(language, placed string, output []byte, v api.Verdict)
 		f := s.finding(rule, d.Line, d.Column, d.Message)
 		found = append(found, f)
 	}
+
 	if len(found) == 0 && v != api.OK {
 		found = append(found, s.finding("compile", 0, 0, lastLine(output)))
 	}
@@ -149,6 +152,7 @@ func (s *source) finding(id string, line, column int, name string) api.Finding {
 	if line < 1 || line > len(s.lineEnds) {
 		return f
 	}
+
 	text := s.line(line)
 	f.Line, f.Snippet = line, printableLine(string(text[:min(len(text), 8*maxSnippet)]), maxSnippet)
 	if column >= 1 && column <= len(text)+1 {
@@ -168,6 +172,7 @@ func printableLine(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
+
 	const dots = "..."
 	for s = s[:most-len(dots)]; !utf8.ValidString(s); s = s[:len(s)-1] {
 	}

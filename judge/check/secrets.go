@@ -70,6 +70,7 @@ func Source(name string, text []byte) []api.Finding {
 	if len(text) > LargeSource {
 		found = append(found, s.finding("large", 0, 0, strconv.Itoa(len(text))))
 	}
+
 	all := secrets(text[:min(len(text), maxScan)])
 	for _, one := range all {
 		line, begin := s.lineOf(one.from)
@@ -77,6 +78,7 @@ func Source(name string, text []byte) []api.Finding {
 		f.Snippet = s.masked(all, line, begin, one.from)
 		found = append(found, f)
 	}
+
 	return normalize(found)
 }
 
@@ -95,15 +97,18 @@ func secrets(text []byte) []secret {
 			}
 		}
 	}
+
 	for _, at := range privateKey().FindAllIndex(text, MaxFindings) {
 		all = append(all, secret{"private-key", "", at[0], at[1]})
 	}
+
 	for _, m := range assignment().FindAllSubmatchIndex(text, 10*MaxFindings) {
 		variable, value := string(text[m[2]:m[3]]), string(text[m[4]+1:m[5]-1])
 		if isSecret(variable, value) {
 			all = append(all, secret{"password", variable, m[4], m[5]})
 		}
 	}
+
 	return all[:min(len(all), 10*MaxFindings)]
 }
 

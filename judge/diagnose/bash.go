@@ -15,14 +15,17 @@ func bash(t *text) (api.Diagnosis, bool) {
 		if !ok || n == 0 || !strings.HasPrefix(msg, ": ") {
 			continue
 		}
+
 		msg = msg[2:]
 		if strings.HasPrefix(msg, "  ") { // "    3 Killed   sleep 9": a command with its number
 			_, msg = number(strings.TrimLeft(msg, " "))
 		}
+
 		msg = strings.TrimSpace(msg)
 		if strings.HasPrefix(msg, "`") && i > 0 && strings.Contains(t.lines[i-1], "syntax error") {
 			continue // it shows the source line of the previous error message
 		}
+
 		d := api.Diagnosis{Category: api.CategoryRuntime, Type: "error", Message: msg}
 		for _, c := range bashPatterns {
 			if strings.Contains(msg, c.contains) {
@@ -30,8 +33,10 @@ func bash(t *text) (api.Diagnosis, bool) {
 				break
 			}
 		}
+
 		return place{ownFile(name), n, 0}.in(d), true
 	}
+
 	return api.Diagnosis{}, false
 }
 

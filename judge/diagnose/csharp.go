@@ -25,23 +25,28 @@ func mono(t *text) (api.Diagnosis, bool) {
 			if j := strings.LastIndex(head, " ---> "); j >= 0 {
 				head = head[j+len(" ---> "):]
 			}
+
 			typ, msg, _ := strings.Cut(head, ": ")
 			if !isName(typ) {
 				continue
 			}
+
 			k := kindOf(csharpTypes, typ[strings.LastIndexByte(typ, '.')+1:])
 			d, found = api.Diagnosis{Category: k.category, Type: typ, Message: orDefault(msg, typ), Hint: k.hint}, true
+
 		case found && !placed && strings.HasPrefix(line, "  at "):
 			if j := strings.LastIndex(line, " in "); j >= 0 {
 				if at, _, ok := colons(line[j+len(" in "):]); ok && at.file != "" {
 					d, placed = at.in(d), true
 				}
 			}
+
 		case strings.HasPrefix(line, "Stack overflow"), strings.Contains(line, "StackOverflowException"):
 			return api.Diagnosis{Category: api.CategoryRuntime, Type: "System.StackOverflowException", Message: line,
 				Hint: hintRecursion}, true
 		}
 	}
+
 	return d, found
 }
 
@@ -84,6 +89,7 @@ func dotnetErrors(t *text) []api.Diagnosis {
 		}
 		return api.Diagnosis{Category: k.category, Type: code, Message: msg, Hint: fill(k.hint, msg)}, true
 	})
+
 	for i := 0; i < len(t.lines) && len(all) == 0; i++ { // "error CS5001: ..." has no place
 		rest, isError := strings.CutPrefix(strings.TrimPrefix(t.lines[i], "vbc : "), "error ")
 		if code, msg, ok := strings.Cut(rest, ": "); ok && isError && isDotnetCode(code) {
@@ -91,6 +97,7 @@ func dotnetErrors(t *text) []api.Diagnosis {
 				Hint: dotnetCodes[code].hint})
 		}
 	}
+
 	return all
 }
 

@@ -47,6 +47,7 @@ func rlang(t *text) (api.Diagnosis, bool) {
 			k := match(rPatterns, msg, kind{api.CategorySyntax, hintSyntax})
 			return at.in(api.Diagnosis{Category: k.category, Type: "syntax error", Message: msg, Hint: k.hint}), true
 		}
+
 		head, msg, ok := strings.Cut(line, ": ")
 		if strings.HasSuffix(line, " :") || strings.HasSuffix(line, ": ") {
 			head, msg, ok = strings.TrimSuffix(strings.TrimSpace(line), ":"), strings.TrimSpace(t.line(i+1)), true
@@ -57,6 +58,7 @@ func rlang(t *text) (api.Diagnosis, bool) {
 		if at, rest, placed := colons(msg); placed && at.file != "" && strings.HasPrefix(rest, "unexpected ") {
 			continue // the next line
 		}
+
 		k := match(rPatterns, msg, kind{api.CategoryRuntime, ""})
 		d := api.Diagnosis{Category: k.category, Type: "Error", Message: msg, Hint: k.hint}
 		if from, found := between(head, "(from ", ")"); found {
@@ -64,8 +66,10 @@ func rlang(t *text) (api.Diagnosis, bool) {
 			d.Line, _ = number(line)
 			d.File = ownFile(file)
 		}
+
 		return d, true
 	}
+
 	return api.Diagnosis{}, false
 }
 

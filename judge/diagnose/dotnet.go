@@ -26,6 +26,7 @@ func dotnet(t *text) (api.Diagnosis, bool) {
 			}
 			k := kindOf(csharpTypes, typ[strings.LastIndexByte(typ, '.')+1:])
 			d, found = api.Diagnosis{Category: k.category, Type: typ, Message: orDefault(message, typ), Hint: k.hint}, true
+
 		case found && !placed && strings.HasPrefix(line, "   at "):
 			if i := strings.LastIndex(line, " in "); i >= 0 {
 				file, number, _ := strings.Cut(line[i+len(" in "):], ":line ")
@@ -33,6 +34,7 @@ func dotnet(t *text) (api.Diagnosis, bool) {
 					d, placed = at.in(d), true
 				}
 			}
+
 		case !found && line == "Stack overflow.":
 			return api.Diagnosis{Category: api.CategoryRuntime, Type: "System.StackOverflowException", Message: line,
 				Hint: hintRecursion}, true
@@ -41,6 +43,7 @@ func dotnet(t *text) (api.Diagnosis, bool) {
 				Hint: hintMemory}, true
 		}
 	}
+
 	return d, found
 }
 
@@ -69,10 +72,12 @@ func powershell(t *text) (api.Diagnosis, bool) {
 			}
 			message = append(message, strings.TrimSpace(part))
 		}
+
 		said := strings.Join(message, " ")
 		k := match(powershellPatterns, said, kindOf(powershellTypes, typ))
 		return at.in(api.Diagnosis{Category: k.category, Type: typ, Message: orDefault(said, typ), Hint: k.hint}), true
 	}
+
 	return api.Diagnosis{}, false
 }
 

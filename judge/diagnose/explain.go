@@ -30,12 +30,14 @@ func Explain(language, sourceName string, source []byte, r api.Result) *api.Diag
 	default:
 		d = explainLimit(r)
 	}
+
 	if d.File == "" && d.Line > 0 { // the tool names no file: it had one source
 		d.File = ownFile(sourceName)
 	}
 	if r.Verdict == api.Nonzero || r.Verdict == api.Signaled {
 		d.Hint = orDefault(hintOfShortage(d, r), d.Hint)
 	}
+
 	d.Hint = orDefault(hintOfTrap(language, d), orDefault(hintOfNetwork(d, r), d.Hint))
 	d.Hint = orDefault(d.Hint, hintOfLimits(r))
 	d.Hint = orDefault(hintOfText(language, sourceName, source, d), d.Hint)
@@ -82,6 +84,7 @@ func explainCompiler(p parser, r api.Result) api.Diagnosis {
 		return api.Diagnosis{Category: api.CategoryCompile, Type: string(r.Verdict),
 			Message: orDefault(newText(r.Stdout, r.Stderr).last(), "the program does not compile")}
 	}
+
 	d := api.Diagnosis{Category: api.CategoryCompile, Type: string(r.Verdict)}
 	switch {
 	case r.Denial != nil:
@@ -100,6 +103,7 @@ func explainCompiler(p parser, r api.Result) api.Diagnosis {
 	default:
 		d.Message = "the compiler reached its limit on " + strings.Join(r.LimitsHit, ", ")
 	}
+
 	return d
 }
 

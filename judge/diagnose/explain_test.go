@@ -22,11 +22,13 @@ func TestRealOutputs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, language := range languages {
 		cases, err := diagnosetest.Read("testdata", language)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, c := range cases {
 			t.Run(language+"/"+c.Name, func(t *testing.T) {
 				got := diagnose.Explain(language, c.Run.SourceName, c.Run.Source, c.Result)
@@ -44,6 +46,7 @@ func TestRealOutputs(t *testing.T) {
 				}
 			})
 		}
+
 		if *update {
 			if err := diagnosetest.Write("testdata", language, cases); err != nil {
 				t.Fatal(err)
@@ -91,10 +94,12 @@ func TestAnyLanguageHasItsVerdictExplained(t *testing.T) {
 	if d == nil || d.Category != api.CategorySignal || d.Type != "SIGSEGV" || d.Hint == "" {
 		t.Errorf("%+v; want SIGSEGV explained", d)
 	}
+
 	d = diagnose.Explain("", "", nil, api.Result{Verdict: api.Nonzero, ExitCode: 3})
 	if d == nil || d.Message != "exit code 3" || d.Hint != "" {
 		t.Errorf("%+v; want exit code 3 and no hint", d)
 	}
+
 	d = diagnose.Explain("", "", nil,
 		api.Result{Verdict: api.Nonzero, ExitCode: 3, LimitsHit: []string{api.HitPids}, Limits: api.Limits{Pids: 7}})
 	if d == nil || !strings.Contains(d.Hint, "at most 7") {
@@ -350,11 +355,13 @@ func checkBounds(t *testing.T, d *api.Diagnosis) {
 	if d == nil || d.Category == "" || d.Type == "" || d.Message == "" {
 		t.Fatalf("%+v lacks a category, type or message", d)
 	}
+
 	for field, most := range map[string]int{d.Type: 128, d.Message: 1024, d.File: 1024, d.Hint: 256, string(d.Category): 16} {
 		if len(field) > most || !utf8.ValidString(field) || strings.ContainsAny(field, "\n\r\x00\x1b") {
 			t.Errorf("%.200q: %d bytes; want at most %d, and one line of text", field, len(field), most)
 		}
 	}
+
 	if d.Line < 0 || d.Column < 0 || d.File == "" && d.Line != 0 {
 		t.Errorf("%s:%d:%d is no place", d.File, d.Line, d.Column)
 	}
@@ -375,6 +382,7 @@ func FuzzDiagnose(f *testing.F) {
 			f.Add(language, string(c.Result.Verdict), []byte(c.Result.Stdout), []byte(c.Result.Stderr))
 		}
 	}
+
 	f.Fuzz(func(t *testing.T, language, verdict string, stdout, stderr []byte) {
 		r := api.Result{Verdict: api.Verdict(verdict), Stdout: stdout, Stderr: stderr, Signal: len(stdout) % 3}
 		if d := diagnose.Explain(language, "main.x", nil, r); d != nil {

@@ -18,17 +18,21 @@ func placedErrors(patterns []pattern) func(*text) []api.Diagnosis {
 			if len(all) == maxErrors {
 				break
 			}
+
 			at, rest, ok := colons(line)
 			msg, isError := strings.CutPrefix(rest, "error: ")
 			if !ok || !isError {
 				continue
 			}
+
 			for j := i + 1; j <= i+2 && (strings.HasPrefix(t.line(j), " found ") || strings.HasPrefix(t.line(j), " required")); j++ { // Scala
 				msg += " " + strings.Join(strings.Fields(t.lines[j]), " ")
 			}
+
 			k := match(patterns, msg, kind{api.CategoryCompile, ""})
 			all = append(all, at.in(api.Diagnosis{Category: k.category, Type: "error", Message: msg, Hint: k.hint}))
 		}
+
 		slices.SortStableFunc(all, func(a, b api.Diagnosis) int { return cmp.Compare(later(a), later(b)) })
 		return all
 	}
@@ -120,6 +124,7 @@ func dlang(t *text) (api.Diagnosis, bool) {
 		if !ok || !isName(typ) || !strings.Contains(typ, ".") {
 			continue
 		}
+
 		at, msg, ok := brackets(rest)
 		if !ok {
 			continue
@@ -127,15 +132,18 @@ func dlang(t *text) (api.Diagnosis, bool) {
 		if strings.HasPrefix(rest, "/usr/") || strings.HasPrefix(rest, "std/") || strings.HasPrefix(rest, "../") {
 			at = place{}
 		}
+
 		for j := i + 1; j < len(t.lines) && at.file == ""; j++ {
 			if where, found := strings.CutPrefix(t.lines[j], "/box/"); found {
 				file, number, _ := strings.Cut(where, ":")
 				at, _, _ = colons(file + ":" + strings.Replace(number, " ", ": ", 1))
 			}
 		}
+
 		k := match(dRunPatterns, typ+" "+msg, kind{api.CategoryRuntime, ""})
 		return at.in(api.Diagnosis{Category: k.category, Type: typ, Message: msg, Hint: k.hint}), true
 	}
+
 	return api.Diagnosis{}, false
 }
 
@@ -157,15 +165,18 @@ func swift(t *text) (api.Diagnosis, bool) {
 		if !ok || typ != "Fatal error" && typ != "Precondition failed" && typ != "Assertion failed" {
 			continue
 		}
+
 		msg = strings.TrimSpace(msg)
 		var at place
 		if module, own, inModule := strings.Cut(where, "/"); inModule && module == "main" {
 			at, _, _ = colons(own + ":")
 		}
+
 		msg = strings.TrimPrefix(msg, "Error raised at top level: ")
 		k := match(swiftRunPatterns, said, kind{api.CategoryRuntime, ""})
 		return at.in(api.Diagnosis{Category: k.category, Type: typ, Message: msg, Hint: k.hint}), true
 	}
+
 	return api.Diagnosis{}, false
 }
 

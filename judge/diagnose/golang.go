@@ -33,6 +33,7 @@ func golang(t *text) (api.Diagnosis, bool) {
 			}
 		}
 	}
+
 	return d, found
 }
 
@@ -70,17 +71,21 @@ func goBuild(t *text) []api.Diagnosis {
 		if len(all) == maxErrors {
 			break
 		}
+
 		at, msg, ok := colons(strings.TrimPrefix(line, "vet: "))
 		if !ok || at.file == "" || msg == "" {
 			continue
 		}
+
 		k := match(goBuildPatterns, msg, kind{api.CategoryCompile, ""})
 		typ := "error"
 		if rest, is := strings.CutPrefix(msg, "syntax error: "); is {
 			typ, msg = "syntax error", rest
 		}
+
 		all = append(all, at.in(api.Diagnosis{Category: k.category, Type: typ, Message: msg, Hint: k.hint}))
 	}
+
 	if len(all) == 0 { // the linker names no lines
 		for _, line := range t.lines {
 			if strings.Contains(line, "function main is undeclared in the main package") {
@@ -90,6 +95,7 @@ func goBuild(t *text) []api.Diagnosis {
 			}
 		}
 	}
+
 	return all
 }
 

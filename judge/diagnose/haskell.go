@@ -14,6 +14,7 @@ func haskell(t *text) (api.Diagnosis, bool) {
 		if !ok {
 			continue
 		}
+
 		d := api.Diagnosis{Category: api.CategoryRuntime, Type: "exception", Message: msg}
 		for _, c := range haskellPatterns {
 			if strings.Contains(msg, c.contains) {
@@ -21,10 +22,12 @@ func haskell(t *text) (api.Diagnosis, bool) {
 				break
 			}
 		}
+
 		if at, rest, ok := haskellPlace(msg); ok && at.file != "" {
 			d.Message = rest
 			return at.in(d), true
 		}
+
 		for j := i + 1; j < len(t.lines); j++ {
 			_, where, called := strings.Cut(t.lines[j], ", called at ")
 			if !called {
@@ -37,8 +40,10 @@ func haskell(t *text) (api.Diagnosis, bool) {
 				return at.in(d), true
 			}
 		}
+
 		return d, true
 	}
+
 	return api.Diagnosis{}, false
 }
 
@@ -84,26 +89,32 @@ func ghc(t *text) []api.Diagnosis {
 		if len(all) == maxErrors {
 			break
 		}
+
 		at, rest, ok := colons(line)
 		after, isError := strings.CutPrefix(rest, "error:")
 		if !ok || !isError {
 			continue
 		}
+
 		code, coded := between(after, "[", "]")
 		if !coded {
 			code = "error"
 		}
+
 		_, msg, _ := strings.Cut(after, "]")
 		if !coded {
 			msg = after
 		}
+
 		msg = strings.TrimSpace(msg)
 		if msg == "" {
 			msg = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(t.line(i+1)), "•"))
 		}
+
 		k := match(ghcPatterns, msg, kind{api.CategoryCompile, ""})
 		all = append(all, at.in(api.Diagnosis{Category: k.category, Type: code, Message: msg, Hint: k.hint}))
 	}
+
 	return all
 }
 

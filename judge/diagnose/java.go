@@ -28,14 +28,17 @@ func java(t *text) (api.Diagnosis, bool) {
 			}
 			continue
 		}
+
 		typ, msg, _ := strings.Cut(head, ": ")
 		if !isName(typ) {
 			continue
 		}
+
 		k := javaKind(typ, msg)
 		d = api.Diagnosis{Category: k.category, Type: typ, Message: orDefault(msg, typ), Hint: k.hint}
 		found, placed = true, false
 	}
+
 	return d, found
 }
 
@@ -108,6 +111,7 @@ func javac(t *text) []api.Diagnosis {
 		if len(all) == maxErrors {
 			break
 		}
+
 		at, rest, ok := colons(line)
 		if file, msg, found := strings.Cut(line, ": error: "); !ok && found { // an error without a line
 			at, rest, ok = place{file: ownFile(file)}, "error: "+msg, true
@@ -120,6 +124,7 @@ func javac(t *text) []api.Diagnosis {
 			all = append(all, at.in(api.Diagnosis{Category: k.category, Type: "error", Message: msg, Hint: k.hint}))
 		}
 	}
+
 	return all
 }
 

@@ -35,6 +35,7 @@ func hintOfLimit(limit string, l api.Limits) string {
 	case api.HitOpenFiles:
 		text = fmt.Sprintf("it had too many files open: at most %d are allowed at once; close each after use", l.OpenFiles)
 	}
+
 	return fmt.Sprintf("%s, or raise the limit (--%s, or %s of limits in a request)", text,
 		strings.ReplaceAll(limit, "_", "-"), limit)
 }
@@ -56,6 +57,7 @@ func hintOfShortage(d api.Diagnosis, r api.Result) string {
 	case strings.Contains(strings.ToLower(d.Message), "no space left on device"):
 		return hintOfLimits(r)
 	}
+
 	return ""
 }
 

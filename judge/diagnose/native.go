@@ -12,6 +12,7 @@ func native(t *text) (api.Diagnosis, bool) {
 	if d, ok := parseSanitizer(t); ok {
 		return d, true
 	}
+
 	for i := len(t.lines) - 1; i >= 0; i-- { // the final message is at the end
 		line := t.lines[i]
 		if typ, ok := between(line, "terminate called after throwing an instance of '", "'"); ok {
@@ -27,6 +28,7 @@ func native(t *text) (api.Diagnosis, bool) {
 			return api.Diagnosis{Category: k.category, Type: typ,
 				Message: orDefault(msg, "uncaught exception"), Hint: k.hint}, true
 		}
+
 		if strings.HasPrefix(line, "terminate called") {
 			return api.Diagnosis{Category: api.CategoryRuntime, Type: "std::terminate", Message: line,
 				Hint: "a thread was never joined, or an exception was thrown while another was active"}, true
@@ -37,12 +39,14 @@ func native(t *text) (api.Diagnosis, bool) {
 			return at.in(api.Diagnosis{Category: api.CategoryRuntime, Type: "assert", Message: "Assertion `" + after,
 				Hint: "the condition of an assert is false: print the values that it compares"}), true
 		}
+
 		for _, m := range libcPatterns {
 			if strings.Contains(line, m.contains) {
 				return api.Diagnosis{Category: m.category, Type: m.contains, Message: line, Hint: m.hint}, true
 			}
 		}
 	}
+
 	return api.Diagnosis{}, false
 }
 
@@ -92,6 +96,7 @@ func gcc(t *text) []api.Diagnosis {
 		if len(all) == maxErrors {
 			break
 		}
+
 		at, rest, ok := colons(line)
 		msg, fatal := strings.CutPrefix(rest, "fatal error: ")
 		if !fatal {
@@ -105,6 +110,7 @@ func gcc(t *text) []api.Diagnosis {
 			all = append(all, at.in(api.Diagnosis{Category: k.category, Type: "error", Message: msg, Hint: k.hint}))
 			continue
 		}
+
 		if _, symbol, found := strings.Cut(line, "undefined reference to `"); found {
 			symbol = strings.TrimSuffix(symbol, "'")
 			d := api.Diagnosis{Category: api.CategoryCompile, Type: "undefined reference",
@@ -122,6 +128,7 @@ func gcc(t *text) []api.Diagnosis {
 				Hint: "two files define the same name: keep one definition, and declare the name in a header"})
 		}
 	}
+
 	return all
 }
 

@@ -23,6 +23,7 @@ func hintOfNetwork(d api.Diagnosis, r api.Result) string {
 	if d.Hint != hintNetwork {
 		return ""
 	}
+
 	if n := r.Network; n != nil && len(n.Refused) > 0 {
 		first := n.Refused[0]
 		to := fmt.Sprintf("%.100s", first.Name)
@@ -33,14 +34,17 @@ func hintOfNetwork(d api.Diagnosis, r api.Result) string {
 	} else if n != nil {
 		return "the host did not answer as expected: check its name and port"
 	}
+
 	m := namedHost().FindStringSubmatch(d.Message)
 	if m == nil {
 		return ""
 	}
+
 	entry := m[1]
 	if port, err := strconv.ParseUint(m[2], 10, 16); err == nil && !slices.Contains(api.DefaultPorts(), uint16(port)) {
 		entry += ":" + m[2]
 	}
+
 	rule, err := api.ParseAllow(entry)
 	if err != nil || len(entry) > 100 || rule.Prefix.Overlaps(ownAddresses) {
 		return ""

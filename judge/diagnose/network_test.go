@@ -29,15 +29,18 @@ func TestHintNamesTheHost(t *testing.T) {
 			t.Errorf("%s: %q; want %q", message, got, want)
 		}
 	}
+
 	if got := hintOfNetwork(api.Diagnosis{Message: "lookup a.test", Hint: hintFile}, api.Result{}); got != "" {
 		t.Errorf("another hint becomes %q", got)
 	}
+
 	with := api.Result{Network: &api.NetworkUsage{Refused: []api.NetworkRefusal{{Name: "a.test", Port: 80,
 		Why: "port 80 of it is not allowed"}}}}
 	if got := hintOfNetwork(api.Diagnosis{Hint: hintNetwork},
 		with); got != "the run's network refused a.test:80: port 80 of it is not allowed" {
 		t.Errorf("with network: %q", got)
 	}
+
 	with.Network.Refused = nil
 	if got := hintOfNetwork(api.Diagnosis{Message: "lookup a.test", Hint: hintNetwork}, with); !strings.Contains(got, "did not answer") {
 		t.Errorf("with network and no refusal: %q", got)

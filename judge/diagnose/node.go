@@ -28,6 +28,7 @@ func javascript(t *text) (api.Diagnosis, bool) {
 					first.column = strings.IndexByte(carets, '^') + 1
 				}
 			}
+
 		case !found && strings.HasPrefix(line, "(Use `node --trace-uncaught"): // the thrown value is no Error
 			d, found = api.Diagnosis{Category: api.CategoryRuntime, Type: "throw", Message: t.line(i - 1),
 				Hint: "a thrown value is not caught: add try and catch, and throw an Error"}, true
@@ -40,6 +41,7 @@ func javascript(t *text) (api.Diagnosis, bool) {
 			d, found, at = api.Diagnosis{Category: k.category, Type: typ, Message: msg, Hint: k.hint}, true, place{}
 		}
 	}
+
 	if at.file == "" || d.Category == api.CategorySyntax && first.file != "" {
 		at = first
 	}
@@ -182,6 +184,7 @@ func parseBracketed(t *text, read func(rest string) (api.Diagnosis, bool)) []api
 			all = append(all, at.in(d))
 		}
 	}
+
 	return all
 }
 

@@ -14,6 +14,7 @@ func ocaml(t *text) (api.Diagnosis, bool) {
 		if !ok {
 			continue
 		}
+
 		typ, _, _ := strings.Cut(msg, "(")
 		typ, _, _ = strings.Cut(typ, ":")
 		k := match(ocamlRunPatterns, msg, kind{api.CategoryRuntime, ""})
@@ -24,8 +25,10 @@ func ocaml(t *text) (api.Diagnosis, bool) {
 				return ocamlPlace(strings.Replace(where, " (inlined)", "", 1)).in(d), true
 			}
 		}
+
 		return d, true
 	}
+
 	return api.Diagnosis{}, false
 }
 
@@ -36,10 +39,12 @@ func ocamlPlace(s string) place {
 	if !ok || !found {
 		return place{}
 	}
+
 	n, _ := number(strings.TrimPrefix(strings.TrimPrefix(rest, "s"), " "))
 	if n == 0 {
 		return place{}
 	}
+
 	at := place{ownFile(file), n, 0}
 	if _, columns, placed := strings.Cut(rest, "characters "); placed {
 		column, _ := number(columns)
@@ -74,17 +79,21 @@ func ocamlopt(t *text) []api.Diagnosis {
 			at = ocamlPlace(where)
 			continue
 		}
+
 		msg, ok := strings.CutPrefix(line, "Error: ")
 		if !ok {
 			continue
 		}
+
 		for j := i + 1; strings.HasPrefix(t.line(j), "       ") && len(msg) < maxMessage; j++ {
 			msg += " " + strings.TrimSpace(t.lines[j])
 		}
+
 		k := match(ocamlPatterns, msg, kind{api.CategoryCompile, ""})
 		all = append(all, at.in(api.Diagnosis{Category: k.category, Type: "Error", Message: msg, Hint: k.hint}))
 		at = place{}
 	}
+
 	return all
 }
 

@@ -15,6 +15,7 @@ func pascal(t *text) (api.Diagnosis, bool) {
 			return pascalFrame(t, i).in(api.Diagnosis{Category: k.category, Type: "Runtime error " + code,
 				Message: orDefault(pascalNames[code], line), Hint: k.hint}), true
 		}
+
 		if strings.HasPrefix(line, "An unhandled exception occurred at ") {
 			typ, msg, _ := strings.Cut(t.line(i+1), ": ")
 			if !isName(typ) {
@@ -25,6 +26,7 @@ func pascal(t *text) (api.Diagnosis, bool) {
 				i).in(api.Diagnosis{Category: k.category, Type: typ, Message: orDefault(msg, typ), Hint: k.hint}), true
 		}
 	}
+
 	return api.Diagnosis{}, false
 }
 

@@ -16,10 +16,12 @@ func php(t *text) (api.Diagnosis, bool) {
 		if !ok || head != "Fatal error" && head != "Parse error" {
 			continue
 		}
+
 		typ := head
 		if rest, uncaught := strings.CutPrefix(msg, "Uncaught "); uncaught {
 			typ, msg, _ = strings.Cut(rest, ": ")
 		}
+
 		msg, at := phpPlace(msg)
 		for j := i + 1; j < len(t.lines) && at.file == ""; j++ { // "  thrown in FILE on line LINE", "#0 FILE(LINE): f()"
 			if frame, ok := strings.CutPrefix(t.lines[j], "#"); ok {
@@ -29,9 +31,11 @@ func php(t *text) (api.Diagnosis, bool) {
 			}
 			_, at = phpPlace(t.lines[j])
 		}
+
 		k := phpKind(typ, msg)
 		return at.in(api.Diagnosis{Category: k.category, Type: typ, Message: msg, Hint: k.hint}), true
 	}
+
 	return api.Diagnosis{}, false
 }
 
@@ -45,6 +49,7 @@ func phpPlace(msg string) (string, place) {
 	if i < 0 {
 		return msg, place{}
 	}
+
 	where := msg[i+len(" in "):]
 	file, line, ok := strings.Cut(where, " on line ")
 	if !ok {
@@ -52,6 +57,7 @@ func phpPlace(msg string) (string, place) {
 			file, line = where[:j], where[j+1:]
 		}
 	}
+
 	n, _ := number(line)
 	return msg[:i], place{ownFile(file), n, 0}
 }

@@ -26,6 +26,7 @@ func python(t *text) (api.Diagnosis, bool) {
 					at = place{file, n, 0}
 				}
 			}
+
 		case inTrace && !strings.HasPrefix(line, " "):
 			typ, msg, _ := strings.Cut(line, ": ")
 			if !isName(strings.TrimSuffix(typ, ":")) {
@@ -42,6 +43,7 @@ func python(t *text) (api.Diagnosis, bool) {
 			d = at.in(api.Diagnosis{Category: k.category, Type: typ, Message: orDefault(msg, typ), Hint: k.hint})
 		}
 	}
+
 	return d, found
 }
 

@@ -14,6 +14,7 @@ func ruby(t *text) (api.Diagnosis, bool) {
 		if !ok || strings.HasPrefix(line, "\tfrom ") {
 			continue
 		}
+
 		line = strings.TrimPrefix(line, "ruby: ") // of ruby -c
 		at, msg, placed := colons(line)
 		if !placed {
@@ -24,16 +25,19 @@ func ruby(t *text) (api.Diagnosis, bool) {
 				msg = after
 			}
 		}
+
 		msg = strings.TrimSuffix(strings.TrimSuffix(msg, "("+typ+")"), " ")
 		for j := i + 1; at.file == "" && strings.HasPrefix(t.line(j), "\tfrom "); j++ {
 			at, _, _ = colons(t.line(j)[len("\tfrom "):])
 		}
+
 		k := rubyKind(typ, msg)
 		if k.category == api.CategorySyntax {
 			at, msg = rubySyntax(t, at, msg)
 		}
 		return at.in(api.Diagnosis{Category: k.category, Type: typ, Message: orDefault(msg, typ), Hint: k.hint}), true
 	}
+
 	return api.Diagnosis{}, false
 }
 

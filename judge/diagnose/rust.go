@@ -28,6 +28,7 @@ func rust(t *text) (api.Diagnosis, bool) {
 			return api.Diagnosis{Category: k.category, Type: "Error", Message: msg, Hint: k.hint}, true
 		}
 	}
+
 	return api.Diagnosis{}, false
 }
 
@@ -63,15 +64,18 @@ func rustc(t *text) []api.Diagnosis {
 			waiting = false
 			continue
 		}
+
 		head, msg, ok := strings.Cut(line, ": ")
 		if !ok || !strings.HasPrefix(head, "error") {
 			continue
 		}
+
 		code, coded := between(head, "error[", "]")
 		if !coded && head != "error" || strings.HasPrefix(msg, "aborting due to") || len(all) == maxErrors {
 			waiting = false
 			continue
 		}
+
 		k := kind{api.CategorySyntax, hintSyntax}
 		if coded {
 			k = kindOf(rustCodes, code)
@@ -81,10 +85,12 @@ func rustc(t *text) []api.Diagnosis {
 		} else {
 			k = match(rustcPatterns, msg, k)
 		}
+
 		all = append(all, api.Diagnosis{Category: k.category, Type: orDefault(code, "error"), Message: msg,
 			Hint: fill(k.hint, msg)})
 		waiting = true
 	}
+
 	return all
 }
 

@@ -19,6 +19,7 @@ func parseSanitizer(t *text) (api.Diagnosis, bool) {
 				Hint: sanitizerHints[typ]}
 			return sanitizerPlace(t, i).in(d), true
 		}
+
 		if at, rest, ok := colons(line); ok && at.file != "" {
 			if msg, found := strings.CutPrefix(rest, "runtime error: "); found {
 				return at.in(api.Diagnosis{Category: api.CategoryValue, Type: "undefined-behavior", Message: msg,
@@ -26,6 +27,7 @@ func parseSanitizer(t *text) (api.Diagnosis, bool) {
 			}
 		}
 	}
+
 	return api.Diagnosis{}, false
 }
 

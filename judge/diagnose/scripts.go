@@ -16,27 +16,32 @@ func perl(t *text) (api.Diagnosis, bool) {
 		if i < 0 {
 			continue
 		}
+
 		j := strings.LastIndex(line[:i], " at ")
 		n, rest := number(line[i+len(" line "):])
 		if j < 0 || n == 0 || !strings.HasPrefix(rest, ".") && !strings.HasPrefix(rest, ",") {
 			continue
 		}
+
 		file := ownFile(line[j+len(" at ") : i])
 		msg := line[:j]
 		if msg == "BEGIN failed--compilation aborted" || d.Category == api.CategorySyntax ||
 			d.Category == api.CategoryImport {
 			continue
 		}
+
 		msg, _, _ = strings.Cut(msg, " (@INC ")
 		if near := strings.TrimPrefix(rest, ", "); near != rest && strings.HasPrefix(near, "near ") {
 			msg += " " + near
 		}
+
 		k := match(perlPatterns, msg, kind{api.CategoryRuntime, ""})
 		d, found = place{file, n, 0}.in(api.Diagnosis{Category: k.category, Type: "die", Message: msg, Hint: k.hint}), true
 		if k.category == api.CategorySyntax {
 			d.Type = "syntax error"
 		}
 	}
+
 	return d, found
 }
 
@@ -70,15 +75,18 @@ func lua(t *text) (api.Diagnosis, bool) {
 		if !ok && !strings.HasPrefix(line, "luac: ") {
 			continue
 		}
+
 		at, msg, placed := colons(head)
 		if !placed || at.file == "" {
 			at, msg = place{}, head
 		}
+
 		for j := i + 1; j < len(t.lines) && at.file == ""; j++ {
 			if p, _, ok := colons(strings.TrimSpace(t.lines[j])); ok && p.file != "" {
 				at = p
 			}
 		}
+
 		k := match(luaPatterns, msg, kind{api.CategoryRuntime, ""})
 		typ := "error"
 		if k.category == api.CategorySyntax {
@@ -86,6 +94,7 @@ func lua(t *text) (api.Diagnosis, bool) {
 		}
 		return at.in(api.Diagnosis{Category: k.category, Type: typ, Message: msg, Hint: k.hint}), true
 	}
+
 	return api.Diagnosis{}, false
 }
 

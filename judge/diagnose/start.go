@@ -25,14 +25,17 @@ func explainStart(language string, r api.Result) api.Diagnosis {
 		!slices.ContainsFunc(startFailures, func(s string) bool { return strings.Contains(output, s) }) {
 		return api.Diagnosis{}
 	}
+
 	profile := r.Refused[0].Profile
 	if profile == "default" || profile == "managed" {
 		return api.Diagnosis{}
 	}
+
 	var names []string
 	for _, one := range r.Refused[:min(len(r.Refused), 4)] {
 		names = append(names, one.Syscall)
 	}
+
 	it := orDefault(language, "the program")
 	d := api.Diagnosis{Category: api.CategoryDenied, Type: string(r.Verdict), Message: it + " did not start"}
 	d.Hint = fmt.Sprintf("%s did not start: the profile %s refused %s. Allow the calls that it needs, or omit the profile",

@@ -17,12 +17,14 @@ func TestAnInterpreterThatDoesNotStart(t *testing.T) {
 		loader = "python3: error while loading shared libraries: libm.so.6: cannot open shared object file: Operation not permitted\n"
 		own    = "Traceback (most recent call last):\n  File \"/box/main.py\", line 1, in <module>\nNameError: name 'x' is not defined\n"
 	)
+
 	by := func(profile string, calls ...string) (out []api.Refusal) {
 		for _, c := range calls {
 			out = append(out, api.Refusal{Syscall: c, Profile: profile, Errno: "EPERM", Count: 1})
 		}
 		return out
 	}
+
 	for _, tt := range []struct {
 		name, language string
 		verdict        api.Verdict

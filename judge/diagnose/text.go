@@ -91,10 +91,12 @@ func colons(s string) (p place, rest string, ok bool) {
 	if !ok || file == "" {
 		return p, "", false
 	}
+
 	n, after := number(rest)
 	if n == 0 {
 		return p, "", false
 	}
+
 	p = place{ownFile(file), n, 0}
 	if m, further := number(strings.TrimPrefix(after, ":")); m > 0 && strings.HasPrefix(after, ":") {
 		p.column, after = m, further
@@ -194,6 +196,7 @@ func plain(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
+
 	const dots = "..."
 	s = s[:most-len(dots)]
 	for !utf8.ValidString(s) {

@@ -42,6 +42,7 @@ func parseUsual(text string) map[usualCall]bool {
 		one.language = ""
 		all[one] = true
 	}
+
 	return all
 }
 

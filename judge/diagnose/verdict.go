@@ -31,6 +31,7 @@ func explainLimit(r api.Result) api.Diagnosis {
 	case api.Denied:
 		return explainDenial(r)
 	}
+
 	if d.Category != api.CategoryOutput && hit(r, api.HitPids) { // any limit may end a fork bomb
 		d.Hint = fmt.Sprintf("it started processes or threads up to the limit of %d: look for endless starts of processes or threads; if there are none, %s", r.Limits.Pids, d.Hint)
 	}
@@ -45,16 +46,19 @@ func hintOfWall(r api.Result) string {
 	if cpu == nil || wall <= 0 {
 		return "look for a loop that never ends, or for something it waits for"
 	}
+
 	used, share := time.Duration(*cpu), float64(wall)
 	if r.Limits.CPUs > 0 {
 		share *= min(r.Limits.CPUs, 1)
 	}
+
 	switch part := float64(used) / share; {
 	case part < 0.05:
 		return "it waited nearly all the time: look for a sleep, a lock, or a read of something that never comes"
 	case part < 0.6:
 		return fmt.Sprintf("it got %s of processor time in %s: it waited, or the host was busy; for judging use --cpu T and a --wall of three times that", used.Round(10*time.Millisecond), wall)
 	}
+
 	return "look for a loop that never ends, or for something it waits for"
 }
 
@@ -77,6 +81,7 @@ func explainDenial(r api.Result) api.Diagnosis {
 	if r.Denial == nil {
 		return d
 	}
+
 	d.Type = r.Denial.Syscall
 	d.Message = fmt.Sprintf("the system call %s is forbidden: %s", r.Denial.Syscall, r.Denial.Why)
 	for _, known := range deniedHints {
@@ -84,6 +89,7 @@ func explainDenial(r api.Result) api.Diagnosis {
 			d.Hint = known.hint
 		}
 	}
+
 	return d
 }
 

@@ -17,6 +17,7 @@ func Apply(r *api.Run, common api.Run, time api.Duration, ceiling api.Limits) {
 		r.Check, r.Interactor, r.Compare = common.Check, common.Interactor, common.Compare
 		r.Passes = cmp.Or(r.Passes, common.Passes)
 	}
+
 	for i := range r.Tests {
 		if own {
 			r.Tests[i].Compare = nil
@@ -25,6 +26,7 @@ func Apply(r *api.Run, common api.Run, time api.Duration, ceiling api.Limits) {
 			r.Tests[i].CheckArgs = nil
 		}
 	}
+
 	r.CompileLimits = r.CompileLimits.Over(common.CompileLimits)
 	r.Limits = r.Limits.Over(common.Limits)
 	if time > 0 && r.Limits.CPU == 0 {

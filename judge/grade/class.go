@@ -19,16 +19,19 @@ func (f Finder) In(t *problem.Tree) ([]Submission, error) {
 	if n := len(names); n > MaxSubmissions { // before any is read
 		return nil, fmt.Errorf("%s: there are %d submissions: the most is %d", t.Label(), n, MaxSubmissions)
 	}
+
 	total := int64(0)
 	for _, name := range names {
 		if size := f.size(t, name); size <= problem.MaxArchive { // a larger one is not read
 			total += size
 		}
 	}
+
 	if total > maxTotal {
 		return nil, fmt.Errorf("%s: the submissions have %s: the most is %s; leave out large files with --ignore", t.Label(),
 			api.Size(total).About(), api.Size(maxTotal))
 	}
+
 	all := make([]Submission, 0, len(names))
 	for _, name := range names {
 		all = append(all, f.of(t, name))
@@ -99,6 +102,7 @@ func (f Finder) ofOnePerson(name string, t *problem.Tree) bool {
 	if personOf(name) != name {
 		return true // a learning platform has made it
 	}
+
 	var all project
 	archives := 0
 	files, _ := t.Children(".")
@@ -111,12 +115,14 @@ func (f Finder) ofOnePerson(name string, t *problem.Tree) bool {
 			all.sources = append(all.sources, file)
 		}
 	}
+
 	var people []string // directories that are no part of a project
 	for _, dir := range t.Folders(".") {
 		if !f.ignores(dir) && !slices.Contains(parts, strings.ToLower(dir)) {
 			people = append(people, dir)
 		}
 	}
+
 	_, named := all.named(all.sources)
 	switch {
 	case named || len(files) > 0 && slices.ContainsFunc(files, isProjectFile):
@@ -124,6 +130,7 @@ func (f Finder) ofOnePerson(name string, t *problem.Tree) bool {
 	case len(all.sources) > 1 || archives > 1 || len(people) > 0:
 		return false
 	}
+
 	return true
 }
 

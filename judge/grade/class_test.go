@@ -90,10 +90,12 @@ func TestClasses(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		archive := filepath.Join(t.TempDir(), "class.zip")
 		if err := errors.Join(z.Close(), os.WriteFile(archive, packed.Bytes(), 0o644)); err != nil {
 			t.Fatal(err)
 		}
+
 		for _, from := range []string{dir, archive} {
 			tree, err := problem.OpenTolerant(from)
 			if err != nil {
@@ -111,6 +113,7 @@ func TestProjects(t *testing.T) {
 	replaced := finder
 	replaced.Program = "shapes.py"
 	replaced.Replaced = func(name string) bool { return name == "check.py" || name == "conftest.py" }
+
 	for _, tt := range []struct {
 		name  string
 		with  Finder
@@ -162,6 +165,7 @@ func TestOneSubmissionRefusesNoClass(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	write("ann.py")
 	write("bob/L\x94sung.py")
 	write("cy/" + strings.Repeat("d/", 40) + "x.py")
@@ -170,15 +174,18 @@ func TestOneSubmissionRefusesNoClass(t *testing.T) {
 		os.WriteFile(filepath.Join(dir, "fay.zip"), []byte("PK\x03\x04"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
+
 	write("gil/big.py")
 	if err := os.Truncate(filepath.Join(dir, "gil/big.py"), 5<<30); err != nil {
 		t.Fatal(err)
 	}
+
 	tree, err := problem.OpenTolerant(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tree.Close()
+
 	got := foundIn(t, finder, tree)
 	for i, want := range []string{"ann: ann.py x []", "bob: the file name \"bob/L\\x94sung.py\" is not UTF-8: rename it", "cy: cy/d/",
 		"dan: dan/pipe is a FIFO", "eve: eve is a link", "fay: fay.zip: the archive is incomplete", "gil: gil/big.py is 5G"} {

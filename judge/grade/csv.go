@@ -14,6 +14,7 @@ func (r Report) WriteCSV(w io.Writer, words Words) error {
 	for _, id := range r.Tests {
 		head = append(head, "test "+id)
 	}
+
 	lines := [][]string{head}
 	for _, row := range r.Submissions {
 		most := ""
@@ -24,6 +25,7 @@ func (r Report) WriteCSV(w io.Writer, words Words) error {
 			row.Why}, row.cells(r.Tests, words)...)
 		lines = append(lines, line)
 	}
+
 	for _, line := range lines {
 		cells := make([]string, len(line))
 		for i, cell := range line {
@@ -33,6 +35,7 @@ func (r Report) WriteCSV(w io.Writer, words Words) error {
 			return err
 		}
 	}
+
 	return nil
 }
 

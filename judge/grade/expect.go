@@ -16,6 +16,7 @@ func FormatWord(t api.TestResult, limit api.Duration) string {
 	if cpu := t.Result.Usage.CPU.Value; limit > 0 && cpu != nil && *cpu > int64(limit) {
 		return "TLE"
 	}
+
 	switch t.Result.Verdict {
 	case api.OK:
 		if t.Answer == api.WrongAnswer {
@@ -29,6 +30,7 @@ func FormatWord(t api.TestResult, limit api.Duration) string {
 	case api.CompileError:
 		return "CE"
 	}
+
 	return "RTE"
 }
 
@@ -49,6 +51,7 @@ func Slowest(res api.Result, tests string) (t api.Duration, least bool) {
 			t, least = time, ended
 		}
 	}
+
 	return t, least
 }
 
@@ -60,6 +63,7 @@ func BoundsOf(jury []problem.Jury, results []*api.Result) Bounds {
 		if results[i] == nil {
 			continue
 		}
+
 		for _, e := range j.Expect {
 			if !e.Lower && !e.Upper {
 				continue
@@ -74,6 +78,7 @@ func BoundsOf(jury []problem.Jury, results []*api.Result) Bounds {
 			}
 		}
 	}
+
 	return b
 }
 
@@ -88,6 +93,7 @@ func Unexpected(j problem.Jury, res api.Result, limit api.Duration) []string {
 		}
 		return []string{"it does not compile"}
 	}
+
 	var all []string
 	for _, e := range j.Expect {
 		all = append(all, unexpected(e, res, limit)...)
@@ -116,12 +122,14 @@ func unexpected(e problem.Expectation, res api.Result, limit api.Duration) []str
 		required = required || slices.Contains(e.Required, word)
 		message = message || strings.Contains(t.Message, e.Message)
 	}
+
 	if !required {
 		say("no test is %s, they are %s", strings.Join(e.Required, " or "), strings.Join(seen, ", "))
 	}
 	if !message {
 		say("the message %q is of no test", e.Message)
 	}
+
 	points, most := score(e, res)
 	switch {
 	case e.Score != nil && (points < e.Score[0] || points > e.Score[1]):
@@ -129,6 +137,7 @@ func unexpected(e problem.Expectation, res api.Result, limit api.Duration) []str
 	case e.Partial && points >= most && most > 0:
 		say("it has all %s points, and must not have", formatNumber(most))
 	}
+
 	return all
 }
 
@@ -146,11 +155,13 @@ func score(e problem.Expectation, res api.Result) (points, most float64) {
 	if s == nil {
 		return 0, 0
 	}
+
 	for _, g := range s.Groups {
 		if g.ID == e.Tests {
 			return g.Points, g.MaxPoints
 		}
 	}
+
 	if s.Points != nil && s.MaxPoints != nil {
 		return *s.Points, *s.MaxPoints
 	}
@@ -162,6 +173,7 @@ func ExpectText(j problem.Jury) string {
 	if j.Skip != "" {
 		return "skipped: " + j.Skip
 	}
+
 	var all []string
 	for _, e := range j.Expect {
 		var parts []string
@@ -171,6 +183,7 @@ func ExpectText(j problem.Jury) string {
 		case len(e.Permitted) > 0:
 			parts = append(parts, "only "+strings.Join(e.Permitted, " "))
 		}
+
 		if len(e.Required) > 0 {
 			parts = append(parts, "at least one "+strings.Join(e.Required, " or "))
 		}
@@ -183,12 +196,15 @@ func ExpectText(j problem.Jury) string {
 		if e.Message != "" {
 			parts = append(parts, fmt.Sprintf("message %q", e.Message))
 		}
+
 		text := strings.Join(parts, ", ")
 		if e.Tests != "" {
 			text = e.Tests + ": " + text
 		}
+
 		all = append(all, text)
 	}
+
 	if len(all) == 0 {
 		return "nothing is expected"
 	}

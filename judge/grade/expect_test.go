@@ -31,6 +31,7 @@ func TestUnexpected(t *testing.T) {
 		ended("secret/b/1", api.OK, api.Accepted, 1500*ms), ended("secret/b/2", api.MemoryLimit, "", 10*ms),
 	}, Summary: &api.Summary{Points: &points, MaxPoints: &most, Groups: []api.ScoreGroupResult{{ID: "secret/a", Points: 10, MaxPoints: 40}}}}
 	res.Tests[1].Message = "too many guesses"
+
 	for _, tt := range []struct {
 		name   string
 		expect problem.Expectation
@@ -60,10 +61,12 @@ func TestUnexpected(t *testing.T) {
 			t.Errorf("%s: %q; want %q", tt.name, got, tt.want)
 		}
 	}
+
 	points = 100
 	if got := Unexpected(jury("x", problem.Expectation{Partial: true}), res, 0); len(got) != 1 {
 		t.Errorf("all points, and partially accepted: %q", got)
 	}
+
 	broken := api.Result{Verdict: api.CompileError}
 	if got := Unexpected(jury("x", problem.Expectation{Permitted: []string{"AC"}}), broken, 0); len(got) != 1 ||
 		got[0] != "it does not compile" {

@@ -51,6 +51,7 @@ func zipped(t *testing.T, files map[string]string) string {
 			t.Fatal(err)
 		}
 	}
+
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -73,6 +74,7 @@ func writeFiles(t *testing.T, files map[string]string) string {
 			t.Fatal(err)
 		}
 	}
+
 	return dir
 }
 
@@ -99,15 +101,18 @@ func TestSubmissionsAreFound(t *testing.T) {
 		"kim.zip":                           zipped(t, map[string]string{"Main.java": "L"}), "lea.zip": "PK\x03\x04 no archive",
 		"mia/src/main.py": "M1", "mia/data/x.txt": "M2",
 	})
+
 	tree, err := problem.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tree.Close()
+
 	all, err := finder.In(tree)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	SetNames(all)
 	want := []string{
 		"ann: ann.py A []", "bob.cpp: bob.cpp B []", "bob.py: bob.py B2 []", "cy: hw.py C [data.txt]", "dan: main.py M [sub/v.py util.py]",
@@ -119,11 +124,13 @@ func TestSubmissionsAreFound(t *testing.T) {
 		"lea: lea.zip: the archive is incomplete, its end is missing: copy or download it again, or make it again",
 		"mia: main.py M1 [data/x.txt]",
 	}
+
 	for i, s := range all {
 		if got := shown(s); i >= len(want) || got != want[i] {
 			t.Errorf("%s", got)
 		}
 	}
+
 	if len(all) != len(want) {
 		t.Errorf("%d submissions; want %d", len(all), len(want))
 	}
@@ -138,10 +145,12 @@ func TestLinksHandInNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer fromDir.Close()
+
 	fromZip, err := problem.OpenZip("all.zip", []byte(zipped(t, files)))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	const why = " is a link, which may lead to the files of another person: put the file itself there, or leave it out with --ignore"
 	want := []string{"ann: ann/sol.py" + why, "bob: sol.py B []", "cy: cy/src/sol.py" + why, "dan: dan.py" + why}
 	for _, tree := range []*problem.Tree{fromDir, fromZip} {
@@ -165,10 +174,12 @@ func TestSubmissionsAreBounded(t *testing.T) {
 	if s := finder.File("a.py", make([]byte, maxFile+1)); s.Err == nil || !strings.Contains(s.Err.Error(), "the most is 16M") {
 		t.Errorf("a large file: %v", s.Err)
 	}
+
 	files := map[string]string{"main.py": ""}
 	for i := range 3 {
 		files[fmt.Sprintf("%d.dat", i)] = strings.Repeat("x", maxFile-100)
 	}
+
 	if s := finder.File("big.zip", []byte(zipped(t, files))); s.Err == nil ||
 		!strings.Contains(s.Err.Error(), "the maximum is") || s.Files != nil {
 		t.Errorf("large files: %v", s.Err)
@@ -176,6 +187,7 @@ func TestSubmissionsAreBounded(t *testing.T) {
 	if s := finder.File("a.unknown", []byte("x")); s.Err == nil || s.Text != nil {
 		t.Errorf("a file that cannot be judged keeps %d bytes: %v", len(s.Text), s.Err)
 	}
+
 	dir := t.TempDir()
 	for i := range maxTotal/problem.MaxArchive + 1 {
 		name := filepath.Join(dir, fmt.Sprintf("%d.py", i))
@@ -183,11 +195,13 @@ func TestSubmissionsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	tree, err := problem.OpenTolerant(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tree.Close()
+
 	if all, err := finder.In(tree); err == nil || !strings.Contains(err.Error(), "the most is 4G") {
 		t.Errorf("sparse files: %d submissions, %v", len(all), err)
 	}
@@ -204,6 +218,7 @@ func report() Report {
 		r.Why, r.Language = why, "python"
 		return r
 	}
+
 	broken := Judged("cy", api.Result{Verdict: api.CompileError, Stderr: api.Bytes("\x1b[31m no\x00"), Summary: &api.Summary{Tests: 3}})
 	broken.Why = "cy.py:1: SyntaxError"
 	return Report{Problem: "hw3 <1>", Tests: []string{"1", "2", "10"}, Submissions: []Row{
@@ -242,6 +257,7 @@ dan                        RE          1 RE                    0  1: exit code 1
 			t.Errorf("it is\n%s\nwant\n%s", out.String(), want)
 		}
 	}
+
 	var out strings.Builder
 	if err := report().WriteTable(&out, Table{Words: Brig, Escape: same}); err != nil {
 		t.Fatal(err)
@@ -260,6 +276,7 @@ func TestSpreadsheetsExecuteNothing(t *testing.T) {
 	if err := report().WriteCSV(&out, Judge); err != nil {
 		t.Fatal(err)
 	}
+
 	lines, err := csv.NewReader(&out).ReadAll()
 	if err != nil || len(lines) != 6 {
 		t.Fatalf("%d lines, %v", len(lines), err)
@@ -271,11 +288,13 @@ func TestSpreadsheetsExecuteNothing(t *testing.T) {
 	if got, want := strings.Join(lines[2], "|"), `'=bob()|done|WA|33.33|100|python|2|line 1: expected "<3>"|AC|WA|TLE`; got != want {
 		t.Errorf("bob is\n%s; want\n%s", got, want)
 	}
+
 	for _, s := range []string{"=1", "+1", "-1", "@a", "\t=1", "\r=1"} {
 		if !strings.HasPrefix(plainCell(s), "'") {
 			t.Errorf("%q is written as %q", s, plainCell(s))
 		}
 	}
+
 	for _, s := range []string{"", "-", "a=1", "33.33"} {
 		if plainCell(s) != s {
 			t.Errorf("%q is written as %q", s, plainCell(s))
@@ -307,6 +326,7 @@ func TestTablesOnTerminals(t *testing.T) {
 		r.Why = why
 		return r
 	}
+
 	r := Report{Tests: []string{"1"}, Submissions: []Row{
 		one("Guo 王伟", "", api.OK), one("Zoe\u0308", strings.Repeat("王", 40), api.Nonzero),
 		NotJudged("e", Missing, api.Refuse(api.CodeBadRequest, "no file")),
@@ -315,6 +335,7 @@ func TestTablesOnTerminals(t *testing.T) {
 	if err := r.WriteTable(&out, Table{Width: 70, Color: true, Escape: same}); err != nil {
 		t.Fatal(err)
 	}
+
 	want := "NAME      RESULT         1   POINTS  FIRST FAILURE\n" +
 		"Guo 王伟  \x1b[32mAC\x1b[m             \x1b[32mAC\x1b[m     100\n" +
 		"Zoe\u0308       \x1b[31mRE\x1b[m             \x1b[31mRE\x1b[m       0  1: " + strings.Repeat("王", 14) + "…\n" +
@@ -331,12 +352,14 @@ func TestPageEscapesNames(t *testing.T) {
 	if err := report().WriteHTML(&out, Judge); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, want := range []string{"&lt;script&gt;alert(1)&lt;/script&gt;", "<td class=\"bad\" title=\"2\">WA</td>",
 		"expected &#34;&lt;3&gt;&#34;", `<tr class="open">`} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %s in\n%s", want, out.String())
 		}
 	}
+
 	if strings.Contains(out.String(), "<script") {
 		t.Error("the page has a script")
 	}
@@ -347,6 +370,7 @@ func TestJUnit(t *testing.T) {
 	if err := report().WriteJUnit(&out); err != nil {
 		t.Fatal(err)
 	}
+
 	var got junitSuites
 	if err := xml.Unmarshal(out.Bytes(), &got); err != nil {
 		t.Fatalf("%v\n%s", err, out.Bytes())
@@ -371,9 +395,11 @@ func TestOnlyJudgedSubmissionsHavePoints(t *testing.T) {
 			t.Errorf("%s: status %s, score %v", row.ID, row.Status, row.Score)
 		}
 	}
+
 	if r.AllJudged() {
 		t.Error("one was not judged")
 	}
+
 	r.Replace(Row{ID: "<script>alert(1)</script>", Status: Done})
 	if len(r.Submissions) != 5 || !r.AllJudged() {
 		t.Error("the row is not replaced")

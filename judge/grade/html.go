@@ -28,11 +28,13 @@ func (r Report) WriteHTML(w io.Writer, words Words) error {
 	if err != nil {
 		return err
 	}
+
 	data := struct {
 		Problem, Summary string
 		Tests            []string
 		Rows             []htmlRow
 	}{r.Problem, r.summary(), r.Tests, nil}
+
 	for _, row := range r.Submissions {
 		why := row.Why
 		if row.First != "" {
@@ -46,6 +48,7 @@ func (r Report) WriteHTML(w io.Writer, words Words) error {
 		}
 		data.Rows = append(data.Rows, shown)
 	}
+
 	return t.Execute(w, data)
 }
 

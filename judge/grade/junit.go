@@ -52,14 +52,17 @@ func (r Report) WriteJUnit(w io.Writer) error {
 		all.Tests, all.Failures, all.Errors = all.Tests+s.Tests, all.Failures+s.Failures, all.Errors+s.Errors
 		all.Suites = append(all.Suites, s)
 	}
+
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
 	}
+
 	e := xml.NewEncoder(w)
 	e.Indent("", "  ")
 	if err := e.Encode(all); err != nil {
 		return err
 	}
+
 	_, err := io.WriteString(w, "\n")
 	return err
 }
@@ -74,6 +77,7 @@ func (r Row) suite(ids []string) junitSuite {
 			total += seconds(t)
 		}
 	}
+
 	s.Time = fmt.Sprintf("%.3f", total)
 	if r.Status != Done || r.Word == "CE" {
 		c := junitCase{Name: "judged", Class: valid(r.ID)}
@@ -88,6 +92,7 @@ func (r Row) suite(ids []string) junitSuite {
 		s.Tests, s.Cases = 1, []junitCase{c}
 		return s
 	}
+
 	for _, id := range ids {
 		c := junitCase{Name: valid(id), Class: valid(r.ID)}
 		t, ran := by[id]
@@ -106,12 +111,15 @@ func (r Row) suite(ids []string) junitSuite {
 			c.Failure = &junitMessage{Message: valid(why), Type: Word(t), Text: valid(string(t.Result.Stderr))}
 			s.Failures++
 		}
+
 		if ran {
 			c.Time = fmt.Sprintf("%.3f", seconds(t))
 		}
+
 		s.Tests++
 		s.Cases = append(s.Cases, c)
 	}
+
 	return s
 }
 

@@ -24,10 +24,12 @@ func (p project) layout(main string) (as string, others []placement) {
 			others = append(others, placement{from, to})
 		}
 	}
+
 	as = short(main)
 	if stay {
 		as = main
 	}
+
 	taken[as] = true
 	names := p.names()
 	for _, name := range names {
@@ -43,11 +45,13 @@ func (p project) layout(main string) (as string, others []placement) {
 			place(name, short(name))
 		}
 	}
+
 	for _, name := range names { // those in the directory of the main file take precedence
 		if !stay && name != main && short(name) == name {
 			place(name, name)
 		}
 	}
+
 	p.placeHeaders(main, as, others, place)
 	return as, others
 }
@@ -79,6 +83,7 @@ func (p project) placeHeaders(main, as string, others []placement, place func(fr
 	for _, one := range queue {
 		known[one.to] = true
 	}
+
 	for len(queue) > 0 {
 		one := queue[0]
 		queue = queue[1:]

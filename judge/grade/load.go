@@ -34,6 +34,7 @@ func (l Loader) Common() (api.Run, error) {
 	if err := p.Whole(); err != nil {
 		return api.Run{}, err
 	}
+
 	r := api.Run{Passes: p.Passes, Groups: groups(p), InputFile: p.InputFile, OutputFile: p.OutputFile}
 	r.Limits = api.Limits{Memory: p.Limits.Memory, Output: p.Limits.Output}
 	r.CompileLimits = api.Limits{
@@ -41,32 +42,38 @@ func (l Loader) Common() (api.Run, error) {
 		Wall:   api.BusyWall(p.Limits.Compile.Time),
 		Memory: p.Limits.Compile.Memory,
 	}
+
 	var err error
 	if r.Tests, err = l.Tests(p.Tests); err != nil {
 		return r, err
 	}
+
 	switch {
 	case p.Checker == nil && p.Compare != nil:
 		if p.Compare.How != string(api.CompareKattis) {
 			r.Compare.How = api.Comparison(p.Compare.How)
 		}
 		return r, nil
+
 	case p.Interactor != nil:
 		if r.Interactor, err = l.Interactor(*p.Interactor); err != nil {
 			return r, err
 		}
 		r.Check = &api.Check{Protocol: api.Protocol(p.Checker.Protocol), Points: api.PointsAs(p.Checker.Points)}
 		r.Check.Program, err = l.program(*p.Checker)
+
 	case p.Interactive:
 		r.Interactor = &api.Interactor{Protocol: api.Protocol(p.Checker.Protocol), Points: api.PointsAs(p.Checker.Points)}
 		r.Interactor.Program, err = l.program(*p.Checker)
 		r.Interactor.Limits = validation(p.Limits.Validation)
 		r.Interactor.Processes, r.Interactor.ProgramIO = p.Processes, api.ProgramIO(p.ProgramIO)
+
 	default:
 		r.Check = &api.Check{Protocol: api.Protocol(p.Checker.Protocol), Points: api.PointsAs(p.Checker.Points)}
 		r.Check.Program, err = l.program(*p.Checker)
 		r.Check.Limits = validation(p.Limits.Validation)
 	}
+
 	return r, err
 }
 
@@ -95,10 +102,12 @@ func (l Loader) Tests(tests []problem.Test) ([]api.Test, error) {
 		if inline += len(content); len(content) <= inlineTest && inline <= inlineTests {
 			return content, "", nil
 		}
+
 		inline -= len(content)
 		digest, err := l.Put(file, content)
 		return nil, digest, err
 	}
+
 	all := make([]api.Test, 0, len(tests))
 	for _, t := range tests {
 		one := api.Test{ID: t.ID, Args: t.Args}
@@ -108,6 +117,7 @@ func (l Loader) Tests(tests []problem.Test) ([]api.Test, error) {
 				return nil, err
 			}
 		}
+
 		for _, name := range slices.Sorted(maps.Keys(t.Files)) {
 			f := api.File{Name: name, Executable: l.Tree.Executable(t.Files[name])}
 			if f.Content, f.Blob, err = read(t.Files[name], false); err != nil {
@@ -115,6 +125,7 @@ func (l Loader) Tests(tests []problem.Test) ([]api.Test, error) {
 			}
 			one.Files = append(one.Files, f)
 		}
+
 		if t.Answer != "" || t.EmptyAnswer {
 			answer := api.Bytes{}
 			if t.Answer != "" {
@@ -126,6 +137,7 @@ func (l Loader) Tests(tests []problem.Test) ([]api.Test, error) {
 				one.Expected = &answer
 			}
 		}
+
 		switch {
 		case l.Problem.Checker != nil:
 			one.CheckArgs = t.CheckArgs
@@ -136,8 +148,10 @@ func (l Loader) Tests(tests []problem.Test) ([]api.Test, error) {
 			}
 			one.Compare = &how
 		}
+
 		all = append(all, one)
 	}
+
 	return all, nil
 }
 
@@ -166,6 +180,7 @@ func groups(p *problem.Problem) []api.ScoreGroup {
 		}
 		return []api.ScoreGroup{all}
 	}
+
 	members := p.Members()
 	out := make([]api.ScoreGroup, 0, len(p.Groups))
 	for _, g := range p.Groups {
@@ -176,6 +191,7 @@ func groups(p *problem.Problem) []api.ScoreGroup {
 		}
 		out = append(out, one)
 	}
+
 	return out
 }
 
@@ -250,13 +266,16 @@ func (l Loader) files(p problem.Program) (text api.Bytes, name string, others []
 		if path.Base(file) == "testlib.h" {
 			content = withIntegers(content)
 		}
+
 		short, below := strings.CutPrefix(file, dir+"/")
 		if !below {
 			short = path.Base(file)
 		}
+
 		others = append(others,
 			api.File{Name: short, Content: content, Executable: l.Tree.Executable(file) || file == p.Main})
 	}
+
 	if len(p.Command) > 0 {
 		for i := range others {
 			others[i].Name = path.Join(ProgramDir, others[i].Name)
@@ -320,6 +339,7 @@ func (l Loader) Include(in problem.Include) ([]api.File, error) {
 		}
 		all = append(all, api.File{Name: short, Content: content, Executable: l.Tree.Executable(name)})
 	}
+
 	return all, nil
 }
 

@@ -41,10 +41,12 @@ func TestCommonOfAPackage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	r, err := l.Common()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	r.Language, r.Source = "python", api.Bytes("x")
 	if err := r.Validate(); err != nil {
 		t.Fatalf("the agent would refuse it: %v", err)
@@ -60,10 +62,12 @@ func TestCommonOfAPackage(t *testing.T) {
 	if r.Limits.Memory != 64*api.MiB {
 		t.Errorf("the limits are %+v", r.Limits)
 	}
+
 	groups, _ := json.Marshal(r.Groups)
 	if want := `[{"id":"sample","tests":["sample/1"],"how":"sum"},{"id":"secret/g","tests":["secret/g/1"],"points":100,"how":"pass-fail","requires":["sample"]},{"id":"secret","groups":["secret/g"],"points":100,"how":"sum"}]`; string(groups) != want {
 		t.Errorf("the groups are\n%s; want\n%s", groups, want)
 	}
+
 	files, err := l.Included("python", []api.File{{Name: "lib.py", Content: api.Bytes("theirs")}, {Name: "b.py"}})
 	if err != nil || len(files) != 2 || files[1].Name != "lib.py" || string(files[1].Content) != "L7" {
 		t.Errorf("the files are %v, %v", files, err)
@@ -84,16 +88,19 @@ func TestFilesOfTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	l.Problem.InputFile, l.Problem.OutputFile = "input.txt", "output.txt"
 	common, err := l.Common()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	files := common.Tests[1].Files
 	if common.Tests[0].Files != nil || len(files) != 2 || files[0].Name != "a/a.txt" || string(files[0].Content) != "A" ||
 		files[1].Name != "b.txt" || files[1].Blob == "" || files[1].Content != nil {
 		t.Errorf("the tests are %+v", common.Tests)
 	}
+
 	for _, r := range []api.Run{{}, {InputFile: "other.txt"}} {
 		want := r.InputFile
 		Apply(&r, common, 0, api.Limits{})
@@ -128,6 +135,7 @@ func TestPassFailIsAllOrNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	r, err := l.Common()
 	if err != nil {
 		t.Fatal(err)
@@ -141,6 +149,7 @@ func TestPassFailIsAllOrNothing(t *testing.T) {
 	if err := l.Allowed(Submission{Text: make([]byte, 1025)}, "python"); err == nil || !strings.Contains(err.Error(), "the problem takes 1K") {
 		t.Errorf("a large source: %v", err)
 	}
+
 	l.Put = func(string, []byte) (string, error) { return "", errors.New("no space") }
 	if _, err := l.Common(); err != nil {
 		t.Errorf("small tests need no blob: %v", err)
@@ -154,10 +163,12 @@ func TestWithTime(t *testing.T) {
 			t.Errorf("%s: %s, %s; want %s", tt.cpu, l.CPU, l.Wall, tt.wall)
 		}
 	}
+
 	if l := WithTime(api.Limits{CPU: 1000 * ms, Wall: 5000 * ms}, 2000*ms,
 		api.Limits{Wall: 2000 * ms}); l.CPU != 1000*ms || l.Wall != 5000*ms {
 		t.Errorf("limits of the caller: %+v", l)
 	}
+
 	for _, tt := range []struct{ ceiling, cpu, wall api.Duration }{{10000 * ms, 1000 * ms, 6000 * ms}, {10000 * ms, 8000 * ms, 10000 * ms},
 		{10000 * ms, 12000 * ms, 12000 * ms}, {90000 * ms, 20000 * ms, 30000 * ms}} {
 		if l := WithTime(api.Limits{}, tt.cpu, api.Limits{Wall: tt.ceiling}); l.CPU != tt.cpu || l.Wall != tt.wall {
@@ -181,6 +192,7 @@ func TestOldTestlibGetsItsIntegers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		r, err := l.Common()
 		if err != nil {
 			t.Fatal(err)
@@ -200,11 +212,13 @@ func TestLargeInputs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	tree, err := problem.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tree.Close()
+
 	put := 0
 	l := Loader{Problem: &problem.Problem{Format: "tests"}, Tree: tree, Put: func(_ string, content []byte) (string, error) {
 		put = len(content)

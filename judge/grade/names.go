@@ -35,10 +35,12 @@ func SetNames(all []Submission) {
 		}
 		return strings.TrimSuffix(s.entry, extension().FindString(s.entry))
 	}
+
 	count := map[string]int{}
 	for _, s := range all {
 		count[short(s)]++
 	}
+
 	used := map[string]bool{}
 	for i := range all {
 		name := short(all[i])
@@ -51,6 +53,7 @@ func SetNames(all []Submission) {
 		used[name] = true
 		all[i].Name = name
 	}
+
 	sortByName(all, func(s Submission) string { return s.Name })
 }
 

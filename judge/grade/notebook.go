@@ -39,17 +39,20 @@ func asSource(name string, text []byte) (string, []byte) {
 	if !isNotebook(name) {
 		return name, text
 	}
+
 	var n notebook
 	if err := json.Unmarshal(text, &n); err != nil ||
 		n.Metadata.Kernel.Language != "" && n.Metadata.Kernel.Language != "python" {
 		return name, text // a file whose language is not known
 	}
+
 	var program strings.Builder
 	for _, cell := range n.Cells {
 		if cell.Type == "code" {
 			program.WriteString(plainPython(string(cell.Source)) + "\n\n")
 		}
 	}
+
 	return strings.TrimSuffix(name, path.Ext(name)) + ".py", []byte(program.String())
 }
 

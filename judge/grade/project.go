@@ -28,10 +28,12 @@ func (p project) main(f Finder) (string, error) {
 			return found[0], nil
 		}
 	}
+
 	candidates := without(p.sources, isNotebook)
 	if f.Replaced != nil {
 		candidates = without(candidates, f.Replaced)
 	}
+
 	candidates = without(candidates, isOwnTest)
 	if len(candidates) == 1 {
 		return candidates[0], nil
@@ -39,6 +41,7 @@ func (p project) main(f Finder) (string, error) {
 	if name, ok := p.named(candidates); ok {
 		return name, nil
 	}
+
 	for _, fits := range []func(string) bool{
 		func(name string) bool { return problem.HasMain(p.texts[name]) },
 		func(name string) bool { return !p.imported(name) },
@@ -47,6 +50,7 @@ func (p project) main(f Finder) (string, error) {
 			return found[0], nil
 		}
 	}
+
 	return "", fmt.Errorf("it has %d sources (%s), and nothing says which is the program: call it main, or name it with --source-name", len(candidates), some(candidates))
 }
 
@@ -89,6 +93,7 @@ func withLeastDepth(names []string, fits func(string) bool) []string {
 			found = append(found, name)
 		}
 	}
+
 	return found
 }
 

@@ -31,6 +31,7 @@ func times(runs []api.Result) (ids []string, of map[string][]int64) {
 			}
 		}
 	}
+
 	for _, all := range of {
 		slices.Sort(all)
 	}
@@ -65,6 +66,7 @@ func Unstable(runs []api.Result, limit api.Duration) []string {
 			words[t.ID][FormatWord(t, limit)]++
 		}
 	}
+
 	var all []string
 	for _, id := range ids {
 		seen, total := []string{}, 0
@@ -74,12 +76,14 @@ func Unstable(runs []api.Result, limit api.Duration) []string {
 				total += n
 			}
 		}
+
 		if missing := len(runs) - total; missing > 0 {
 			seen = append(seen, fmt.Sprintf("not run in %d", missing))
 		}
 		if len(seen) == 1 {
 			continue
 		}
+
 		text := fmt.Sprintf("test %s is %s of %d runs", id, strings.Join(seen, ", "), len(runs))
 		if cpu := of[id]; len(cpu) > 0 {
 			text += fmt.Sprintf(", with %s to %s of processor time", rounded(cpu[0]), rounded(cpu[len(cpu)-1]))
@@ -87,8 +91,10 @@ func Unstable(runs []api.Result, limit api.Duration) []string {
 				text += fmt.Sprintf("; the limit is %s", limit)
 			}
 		}
+
 		all = append(all, text)
 	}
+
 	return all
 }
 
@@ -105,10 +111,12 @@ func Noise(path string, runs []api.Result, limit api.Duration, t problem.Timing)
 			slowest, id = all, name
 		}
 	}
+
 	median, spread := float64(slowest[len(slowest)/2]), float64(slowest[len(slowest)-1]-slowest[0])
 	if spread <= mostNoise*median || spread*t.Accepted <= mostNoise*float64(limit) {
 		return nil
 	}
+
 	return fmt.Errorf("this machine is too noisy to set a limit: test %s of %s took %s to %s in %d runs, which is %.0f %%; stop what else runs on it, or set the limit in the package",
 		id, path, rounded(slowest[0]), rounded(slowest[len(slowest)-1]), len(runs), 100*spread/median)
 }

@@ -36,12 +36,14 @@ func TestRepeatedRuns(t *testing.T) {
 	if got := Unstable(runs[:1], 1000*ms); got != nil {
 		t.Errorf("one run: %q", got)
 	}
+
 	median := Median(runs)
 	for i, want := range []api.Duration{20 * ms, 990 * ms, 5 * ms} {
 		if got := *median.Tests[i].Result.Usage.CPU.Value; got != int64(want) {
 			t.Errorf("the median of test %d is %v; want %v", i+1, api.Duration(got), want)
 		}
 	}
+
 	if got := *runs[0].Tests[1].Result.Usage.CPU.Value; got != int64(990*ms) || *runs[1].Tests[0].Result.Usage.CPU.Value != int64(40*ms) {
 		t.Errorf("the runs have changed: %v", got)
 	}
@@ -57,6 +59,7 @@ func TestNoiseOfTheMachine(t *testing.T) {
 		}
 		return runsOf(all...)
 	}
+
 	for _, tt := range []struct {
 		name  string
 		runs  []api.Result
@@ -79,6 +82,7 @@ func TestNoiseOfTheMachine(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
+
 	a, b := api.TimeLimit{Limit: 1000 * ms, Slowest: 250 * ms, By: "a", Fastest: 1500 * ms, FastestBy: "b"}.Margins()
 	if a != 4 || b != 1.5 {
 		t.Errorf("margins %v and %v", a, b)

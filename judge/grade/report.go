@@ -55,22 +55,26 @@ func Judged(id string, res api.Result) Row {
 		r.Status = Canceled
 		return r
 	}
+
 	s := res.Summary
 	if s == nil {
 		return r
 	}
+
 	r.Answer, r.First = s.Answer, s.FirstFailed
 	r.Score, r.Points, r.MaxPoints = scores(*s)
 	r.Word = "AC"
 	if res.Verdict == api.CompileError {
 		r.Word = "CE"
 	}
+
 	for _, t := range res.Tests {
 		if !t.Accepted() {
 			r.Word = Word(t)
 			break
 		}
 	}
+
 	return r
 }
 
@@ -85,6 +89,7 @@ func scores(s api.Summary) (score, points, most *float64) {
 		}
 		return score, s.Points, s.MaxPoints
 	}
+
 	share := 0.0
 	switch {
 	case s.Score != nil:
@@ -92,6 +97,7 @@ func scores(s api.Summary) (score, points, most *float64) {
 	case s.Tests > 0:
 		share = float64(s.Accepted) / float64(s.Tests)
 	}
+
 	all, total := share*maxPoints, float64(maxPoints)
 	return &share, &all, &total
 }
@@ -141,6 +147,7 @@ func Word(one api.TestResult) string {
 			return "PC"
 		}
 		return "AC"
+
 	case api.CPULimit, api.WallLimit:
 		return "TLE"
 	case api.MemoryLimit:
@@ -152,6 +159,7 @@ func Word(one api.TestResult) string {
 	case api.CompileError:
 		return "CE"
 	}
+
 	return "-"
 }
 
@@ -188,15 +196,18 @@ func (r Row) cells(ids []string, words Words) []string {
 	if r.Result == nil {
 		return all
 	}
+
 	by := map[string]api.TestResult{}
 	for _, t := range r.Result.Tests {
 		by[t.ID] = t
 	}
+
 	for i, id := range ids {
 		if t, ok := by[id]; ok {
 			all[i] = words.of(t)
 		}
 	}
+
 	return all
 }
 
@@ -218,6 +229,7 @@ func (r Row) overall(words Words) string {
 			}
 		}
 	}
+
 	return string(r.Verdict)
 }
 

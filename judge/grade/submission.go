@@ -94,6 +94,7 @@ func (f Finder) File(name string, text []byte) Submission {
 		s.Err = fmt.Errorf("%w: %s is empty", ErrNotHandedIn, s.entry)
 		return s
 	}
+
 	s.Main, s.Text = asSource(s.entry, text)
 	switch {
 	case len(text) > maxFile:
@@ -101,6 +102,7 @@ func (f Finder) File(name string, text []byte) Submission {
 	case !f.IsSource(s.Main, func() []byte { return s.Text }):
 		s.Err = fmt.Errorf("%s: its name does not say its language: add --language, or leave it out with --ignore", s.entry)
 	}
+
 	if s.Err != nil {
 		s.Text = nil
 	}
@@ -116,6 +118,7 @@ func (f Finder) Directory(t *problem.Tree, name string) Submission {
 	for t.Unwrapped() != t {
 		t = t.Unwrapped()
 	}
+
 	if files, dirs := t.Children("."); len(files) == 1 && len(dirs) == 0 { // an archive in the directory of a person
 		if text, err := t.Read(files[0], problem.MaxArchive); err == nil && problem.IsZip(text) {
 			inner := f.File(files[0], text)
@@ -140,26 +143,31 @@ func (f Finder) read(t *problem.Tree, s *Submission) error {
 		if len(all.texts) == api.MaxFiles {
 			return fmt.Errorf("it has more than %d files", api.MaxFiles)
 		}
+
 		text, err := t.Read(name, min(maxFile, left))
 		if err != nil {
 			return err
 		}
+
 		left -= int64(len(text))
 		all.texts[name] = text
 		if as, text := asSource(name, text); f.IsSource(path.Base(as), func() []byte { return text }) {
 			all.sources = append(all.sources, name)
 		}
 	}
+
 	switch {
 	case len(all.texts) == 0:
 		return fmt.Errorf("%w: there is no file in it", ErrNotHandedIn)
 	case len(all.sources) == 0:
 		return fmt.Errorf("%w: no file in it has a name that says its language (%s): add --language, or leave it out with --ignore", ErrNotHandedIn, some(t.Names()))
 	}
+
 	main, err := all.main(f)
 	if err != nil {
 		return err
 	}
+
 	as, others := all.layout(main)
 	s.Main, s.Text = asSource(as, all.texts[main])
 	for _, one := range others {

@@ -32,22 +32,26 @@ func (r Report) WriteTable(w io.Writer, t Table) error {
 	if t.Width > 0 && withoutLast(columnWidths(rows)) > t.Width {
 		rows = r.lines(t, true)
 	}
+
 	widths := columnWidths(rows)
 	last := len(widths) - 1
 	if t.Width > 0 {
 		widths[last] = max(t.Width-withoutLast(widths), minWhy)
 	}
+
 	for n, cells := range rows {
 		var line strings.Builder
 		for i, cell := range cells {
 			if i == last {
 				cell = CutToWidth(cell, widths[i])
 			}
+
 			pad := strings.Repeat(" ", widths[i]-uniseg.StringWidth(cell))
 			text := cell
 			if t.Color && n > 0 && i > 0 && i < scoreColumn(cells) {
 				text = colored(cell)
 			}
+
 			switch i {
 			case last:
 				line.WriteString(text)
@@ -57,10 +61,12 @@ func (r Report) WriteTable(w io.Writer, t Table) error {
 				line.WriteString(text + pad + "  ")
 			}
 		}
+
 		if _, err := fmt.Fprintln(w, strings.TrimRight(line.String(), " ")); err != nil {
 			return err
 		}
 	}
+
 	_, err := fmt.Fprintln(w, r.summary())
 	return err
 }
@@ -110,6 +116,7 @@ func (r Report) lines(t Table, short bool) [][]string {
 			head = append(head, t.Escape(id))
 		}
 	}
+
 	rows := [][]string{append(head, "POINTS", "FIRST FAILURE")}
 	for _, row := range r.Submissions {
 		cells := row.cells(r.Tests, t.Words)
@@ -123,6 +130,7 @@ func (r Report) lines(t Table, short bool) [][]string {
 		line := append([]string{t.Escape(row.ID), row.overall(t.Words)}, cells...)
 		rows = append(rows, append(line, row.points(), strings.TrimSuffix(why, ": ")))
 	}
+
 	return rows
 }
 
@@ -138,9 +146,11 @@ func count(cells []string) string {
 			order = append(order, c)
 		}
 	}
+
 	if i := slices.Index(order, "AC"); i > 0 {
 		order = append([]string{"AC"}, slices.Delete(order, i, i+1)...)
 	}
+
 	var all []string
 	for _, c := range order {
 		all = append(all, fmt.Sprintf("%d %s", n[c], c))
@@ -178,6 +188,7 @@ func (r Report) summary() string {
 			accepted++
 		}
 	}
+
 	line := fmt.Sprintf("%s, %s: %d accepted, %d not", problem.Count(len(r.Submissions), "submission"),
 		problem.Count(len(r.Tests), "test"), accepted, count[Done]-accepted)
 	if n := len(r.Submissions) - count[Done] - count[Missing]; n > 0 {

@@ -31,17 +31,20 @@ func SetTimeLimit(p problem.Limits, b Bounds) (api.TimeLimit, error) {
 				one.Time)
 		}
 	}
+
 	for _, one := range b.Upper {
 		if t.Fastest == 0 || one.Time < t.Fastest {
 			t.Fastest, t.FastestBy = one.Time, one.Path
 		}
 	}
+
 	if len(b.Lower) == 0 {
 		if t.Limit == 0 {
 			return t, fmt.Errorf("no submission of the jury says how much time is needed, and the package sets no time limit")
 		}
 		return t, nil
 	}
+
 	least := api.Duration(float64(t.Slowest) * p.Timing.Accepted)
 	if t.Limit == 0 {
 		step := p.Timing.Resolution

@@ -41,11 +41,14 @@ func (a *Additions) Add(name string, content []byte, executable bool) error {
 	if Ignored(name) {
 		return fmt.Errorf("a file %q would not be seen: names that begin with a dot are left out", name)
 	}
+
 	a.mu.Lock()
 	defer a.mu.Unlock()
+
 	if _, twice := a.files[name]; twice || a.to.Has(name) {
 		return fmt.Errorf("there are two files %q", name)
 	}
+
 	size := int64(len(content))
 	if a.size+size+a.to.total() > int64(MaxBytes) {
 		return ErrTooLarge
@@ -53,6 +56,7 @@ func (a *Additions) Add(name string, content []byte, executable bool) error {
 	if _, err := a.spool.WriteAt(content, a.size); err != nil {
 		return fmt.Errorf("write %s into %s: %w", name, os.TempDir(), inputfile.WithoutSyscall(err))
 	}
+
 	a.files[name] = treeFile{size: size, executable: executable, read: section(name, a.spool, a.size, size)}
 	a.size += size
 	return nil

@@ -51,25 +51,30 @@ func (t *Tree) pack(z *zip.Writer) (string, error) {
 	if t.total() > int64(MaxBytes) {
 		return "", fmt.Errorf("%s: %w", t.label, ErrTooLarge)
 	}
+
 	list := sha256.New()
 	for _, name := range t.names {
 		content, err := t.Read(name, int64(MaxStored))
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", t.label, err)
 		}
+
 		sum, mode := sha256.Sum256(content), "-"
 		if t.Executable(name) {
 			mode = "x"
 		}
+
 		fmt.Fprintf(list, "%x %s %d %q\n", sum, mode, len(content), name) // a hash never fails
 		if z == nil {
 			continue
 		}
+
 		h := &zip.FileHeader{Name: name, Method: zip.Deflate}
 		h.SetMode(0o644)
 		if t.Executable(name) {
 			h.SetMode(0o755)
 		}
+
 		w, err := z.CreateHeader(h)
 		if err == nil {
 			_, err = w.Write(content)
@@ -78,6 +83,7 @@ func (t *Tree) pack(z *zip.Writer) (string, error) {
 			return "", err
 		}
 	}
+
 	return "sha256:" + hex.EncodeToString(list.Sum(nil)), nil
 }
 

@@ -34,14 +34,17 @@ func (t *Tree) list(root *os.Root, dir string, linked bool, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("%s is more than %d directories deep: a link may lead to its own directory", dir, maxDepth)
 	}
+
 	d, err := root.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return inputfile.WithoutSyscall(err)
 	}
+
 	entries, err := d.ReadDir(-1)
 	if err := errors.Join(err, d.Close()); err != nil {
 		return inputfile.WithoutSyscall(err)
 	}
+
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
 		if Ignored(name) {
@@ -51,6 +54,7 @@ func (t *Tree) list(root *os.Root, dir string, linked bool, depth int) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -60,6 +64,7 @@ func (t *Tree) listEntry(root *os.Root, name string, e fs.DirEntry, linked bool,
 	if link && t.tolerant {
 		return t.add(name, treeFile{linked: true, read: readIn(root, name)})
 	}
+
 	linked = linked || link
 	info, err := root.Stat(name) // follows links, within root only
 	switch {
@@ -71,6 +76,7 @@ func (t *Tree) listEntry(root *os.Root, name string, e fs.DirEntry, linked bool,
 	case info.IsDir():
 		return t.listBelow(root, name, linked, depth)
 	}
+
 	return t.add(name, treeFile{linked: linked, size: info.Size(), executable: info.Mode()&0o111 != 0,
 		read: readIn(root, name)})
 }
@@ -90,9 +96,11 @@ func (t *Tree) listBelow(root *os.Root, name string, linked bool, depth int) err
 	if err == nil {
 		return nil
 	}
+
 	for _, listed := range t.names[files:] {
 		delete(t.files, listed)
 	}
+
 	t.names = t.names[:files]
 	t.folders = t.folders[:folders]
 	return t.refuse(name, err)

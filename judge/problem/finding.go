@@ -54,6 +54,7 @@ func (f *Findings) Err() error {
 			lines = append(lines, one.String())
 		}
 	}
+
 	if len(lines) == 0 {
 		return nil
 	}

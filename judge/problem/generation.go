@@ -44,6 +44,7 @@ func (p *Problem) lacks(programs bool) error {
 	if p.Generate == nil {
 		return nil
 	}
+
 	g, lacks := p.Generate, []string(nil)
 	if n := len(g.Inputs) + len(g.Answers); n > 0 {
 		are, them := "are", "them"
@@ -53,6 +54,7 @@ func (p *Problem) lacks(programs bool) error {
 		lacks = append(lacks, fmt.Sprintf("%s of its %s %s not in the package: its own programs make %s", Count(n, "file"),
 			Count(len(p.Tests), "test"), are, them))
 	}
+
 	if n := len(g.Builds); n > 0 && programs {
 		lacks = append(lacks, fmt.Sprintf("%d of its programs must be built by its script first", n))
 	}

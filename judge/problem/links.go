@@ -29,7 +29,9 @@ func (t *Tree) finish(links []link) error {
 	if err := t.addLinks(links); err != nil {
 		return err
 	}
+
 	slices.Sort(t.names)
+
 	for _, name := range t.names {
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 			if !t.Has(dir) {
@@ -42,6 +44,7 @@ func (t *Tree) finish(links []link) error {
 			t.files[dir] = treeFile{read: func(int64) ([]byte, error) { return nil, err }}
 		}
 	}
+
 	return nil
 }
 
@@ -68,14 +71,17 @@ func (t *Tree) addLinks(links []link) error {
 				return nil, fmt.Errorf("%s is a link that leads out of the archive, or to a missing file: put the file itself there", l.name)
 			}}
 		}
+
 		if len(added)+len(t.names) > MaxFiles {
 			return fmt.Errorf("there are more than %d files", MaxFiles)
 		}
 	}
+
 	for name, f := range added {
 		if err := t.add(name, f); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }

@@ -39,11 +39,13 @@ func Pairs(names []string) (pairs []Pair, unpaired []string, err error) {
 	for _, name := range names {
 		left[name] = true
 	}
+
 	pair := func(id, input, answer string) {
 		pairs = append(pairs, Pair{ID: id, Input: input, Answer: answer})
 		delete(left, input)
 		delete(left, answer)
 	}
+
 	for _, name := range names {
 		ext := path.Ext(name)
 		stem := strings.TrimSuffix(name, ext)
@@ -57,6 +59,7 @@ func Pairs(names []string) (pairs []Pair, unpaired []string, err error) {
 			pair(stem, stem, name)
 		}
 	}
+
 	for i, p := range pairs { // a second answer of a test is no other test's
 		for _, e := range answerEndings {
 			if other := strings.TrimSuffix(p.Input, path.Ext(p.Input)) + e; left[other] {
@@ -65,13 +68,16 @@ func Pairs(names []string) (pairs []Pair, unpaired []string, err error) {
 			}
 		}
 	}
+
 	more, err := pairsByWords(left)
 	if err != nil {
 		return nil, nil, err
 	}
+
 	for _, p := range more {
 		pair(p.ID, p.Input, p.Answer)
 	}
+
 	for name := range left {
 		ext := path.Ext(name)
 		stem := strings.TrimSuffix(name, ext)
@@ -86,6 +92,7 @@ func Pairs(names []string) (pairs []Pair, unpaired []string, err error) {
 			unpaired = append(unpaired, name)
 		}
 	}
+
 	seen := map[string]bool{}
 	for i, p := range pairs {
 		if seen[p.ID] { // such as 1.in and input1.txt
@@ -93,6 +100,7 @@ func Pairs(names []string) (pairs []Pair, unpaired []string, err error) {
 		}
 		seen[pairs[i].ID] = true
 	}
+
 	slices.SortFunc(pairs, func(a, b Pair) int { return CompareNumerically(a.ID, b.ID) })
 	slices.SortFunc(unpaired, CompareNumerically)
 	return pairs, unpaired, nil
@@ -143,6 +151,7 @@ func wordKey(name string) (is role, key, id string) {
 	if ext != ".txt" && ext != ".dat" {
 		ext = "" // it says the role, or numbers the test
 	}
+
 	key = word.ReplaceAllStringFunc(strings.TrimSuffix(name, ext), func(w string) string {
 		r := roles[strings.ToLower(w)]
 		if r == isNeither {
@@ -151,6 +160,7 @@ func wordKey(name string) (is role, key, id string) {
 		is = r
 		return "\x00"
 	})
+
 	key = separator.ReplaceAllString(key, "\x00")
 	id = strings.Trim(path.Clean("/"+strings.ReplaceAll(key, "\x00", "")), "/._- ")
 	return is, key + ext, id
@@ -167,6 +177,7 @@ func pairsByWords(left map[string]bool) ([]Pair, error) {
 		if found[key] == nil {
 			found[key] = &Pair{ID: id}
 		}
+
 		place := &found[key].Input
 		if is == isAnswer {
 			place = &found[key].Answer
@@ -175,8 +186,10 @@ func pairsByWords(left map[string]bool) ([]Pair, error) {
 			return nil, fmt.Errorf("%s and %s could both belong to one test: rename one of them",
 				min(*place, name), max(*place, name))
 		}
+
 		*place = name
 	}
+
 	var pairs []Pair
 	for _, p := range found {
 		if p.Input != "" && p.Answer != "" {
@@ -184,6 +197,7 @@ func pairsByWords(left map[string]bool) ([]Pair, error) {
 			pairs = append(pairs, *p)
 		}
 	}
+
 	slices.SortFunc(pairs, func(a, b Pair) int { return cmp.Compare(a.Input, b.Input) })
 	return pairs, nil
 }
@@ -199,12 +213,15 @@ func CompareNumerically(a, b string) int {
 			a, b = a[1:], b[1:]
 			continue
 		}
+
 		x, y := strings.TrimLeft(a[:n], "0"), strings.TrimLeft(b[:m], "0")
 		if c := cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)); c != 0 {
 			return c
 		}
+
 		a, b = a[n:], b[m:]
 	}
+
 	return cmp.Compare(len(a), len(b))
 }
 

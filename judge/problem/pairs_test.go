@@ -23,6 +23,7 @@ func TestPairsAreInNumericOrder(t *testing.T) {
 	for _, i := range rand.Perm(len(want)) {
 		names = append(names, want[i]+".in", want[i]+[]string{".ans", ".out"}[i%2])
 	}
+
 	pairs, unpaired, err := Pairs(names)
 	if err != nil {
 		t.Fatal(err)
@@ -99,6 +100,7 @@ func TestMissingFilesOfTestsAreErrors(t *testing.T) {
 			t.Errorf("%s: %v; want %s", tt.names, err, tt.want)
 		}
 	}
+
 	pairs, unpaired, err := Pairs(strings.Fields("solve.py a.out notes.txt"))
 	if len(pairs) > 0 || len(unpaired) != 1 || err != nil {
 		t.Errorf("a directory without tests: %q, %q, %v", pairs, unpaired, err)
@@ -115,6 +117,7 @@ func FuzzPairs(f *testing.F) {
 		if err != nil {
 			return
 		}
+
 		seen := map[string]bool{}
 		for _, p := range pairs {
 			if p.ID == "" || seen["id "+p.ID] || seen[p.Input] || seen[p.Answer] || p.Input == p.Answer {

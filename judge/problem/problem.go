@@ -114,6 +114,7 @@ func (p *Problem) Members() map[string][]Test {
 		}
 		byName[g.ID] = g.Tests == nil
 	}
+
 	members := map[string][]Test{}
 	for _, t := range p.Tests {
 		for _, g := range listed[t.ID] {
@@ -128,6 +129,7 @@ func (p *Problem) Members() map[string][]Test {
 			}
 		}
 	}
+
 	return members
 }
 

@@ -80,6 +80,7 @@ func (t *Tree) unpackTar(in io.Reader, spool *os.File) error {
 		return err
 	}
 	defer closeDecoder()
+
 	bounded := &io.LimitedReader{R: plain, N: int64(MaxBytes + maxHeaders)}
 	ended := &endReader{in: bounded}
 	archive := tar.NewReader(ended)
@@ -104,6 +105,7 @@ func (t *Tree) unpackTar(in io.Reader, spool *os.File) error {
 		case members == MaxFiles:
 			return fmt.Errorf("there are more than %d files", MaxFiles)
 		}
+
 		inside := strings.TrimSuffix(strings.TrimPrefix(h.Name, "./"), "/")
 		if h.Typeflag == tar.TypeXGlobalHeader || h.Typeflag == tarLabel || inside == "" || inside == "." {
 			continue
@@ -114,6 +116,7 @@ func (t *Tree) unpackTar(in io.Reader, spool *os.File) error {
 			}
 			continue
 		}
+
 		target, toLink := targets[linkTarget(h)]
 		if err := t.checkTarMember(h, inside, toLink); err != nil {
 			if err := t.refuse(inside, err); err != nil {
@@ -121,11 +124,13 @@ func (t *Tree) unpackTar(in io.Reader, spool *os.File) error {
 			}
 			continue
 		}
+
 		switch h.Typeflag {
 		case tar.TypeReg:
 			if total += h.Size; h.Size > int64(MaxBytes) || total > int64(MaxBytes) {
 				return ErrTooLarge
 			}
+
 			f := treeFile{size: h.Size, executable: h.Mode&0o111 != 0, read: section(inside, spool, total-h.Size, h.Size)}
 			if err := t.add(inside, f); err != nil {
 				return err
@@ -137,6 +142,7 @@ func (t *Tree) unpackTar(in io.Reader, spool *os.File) error {
 			} else if err != nil {
 				return fmt.Errorf("unpack %s into %s: %w", inside, os.TempDir(), inputfile.WithoutSyscall(err))
 			}
+
 		case tar.TypeLink:
 			if toLink {
 				links = append(links, link{inside, target})
@@ -146,6 +152,7 @@ func (t *Tree) unpackTar(in io.Reader, spool *os.File) error {
 			if err := t.add(inside, t.files[linkTarget(h)]); err != nil {
 				return err
 			}
+
 		case tar.TypeSymlink:
 			links = append(links, link{inside, h.Linkname})
 			targets[inside] = h.Linkname
@@ -159,6 +166,7 @@ func (t *Tree) checkTarMember(h *tar.Header, inside string, toLink bool) error {
 	if err := memberName(inside, h.Name); err != nil {
 		return err
 	}
+
 	switch h.Typeflag {
 	case tar.TypeReg:
 		switch {
@@ -167,6 +175,7 @@ func (t *Tree) checkTarMember(h *tar.Header, inside string, toLink bool) error {
 		case t.tolerant && h.Size > MaxArchive:
 			return &inputfile.TooLargeError{Path: inside, Size: api.Size(h.Size).About(), Limit: MaxArchive}
 		}
+
 	case tar.TypeLink:
 		if !toLink && !t.Has(linkTarget(h)) {
 			return fmt.Errorf("%q is a hard link to %q, which is not before it in the archive", inside, h.Linkname)
@@ -175,6 +184,7 @@ func (t *Tree) checkTarMember(h *tar.Header, inside string, toLink bool) error {
 	default:
 		return fmt.Errorf("%q is neither a file nor a directory nor a link", inside)
 	}
+
 	return nil
 }
 
@@ -224,6 +234,7 @@ func decompressed(in *bufio.Reader) (io.Reader, func(), error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, nil, err
 	}
+
 	switch {
 	case bytes.HasPrefix(head, gzipMagic):
 		z, err := gzip.NewReader(in)
@@ -236,6 +247,7 @@ func decompressed(in *bufio.Reader) (io.Reader, func(), error) {
 		}
 		return z, z.Close, nil
 	}
+
 	return in, func() {}, nil
 }
 

@@ -34,6 +34,7 @@ func tarred(t testing.TB, members ...tar.Header) []byte {
 			t.Fatal(err)
 		}
 	}
+
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -87,11 +88,13 @@ func TestOnePackageHasOneDigest(t *testing.T) {
 	if err := os.Chmod(filepath.Join(dir, "p/b/run"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	asTar := tarred(t, tar.Header{Name: "./"}, tar.Header{Name: "./p/b/", Typeflag: tar.TypeDir},
 		tar.Header{Name: "./p/b/d", Typeflag: tar.TypeSymlink, Linkname: "c.txt"},
 		tar.Header{Name: "./p/b/c.txt", Linkname: "c", ModTime: time.Unix(7, 0), Uid: 77},
 		tar.Header{Name: "./p/b/run", Mode: 0o700, Linkname: "#!"},
 		tar.Header{Name: "./p/a.txt", Linkname: "a"}, tar.Header{Name: "./p/.git/x", Linkname: "no"})
+
 	asZip := zipped(t, member{name: "p/a.txt", text: "a"}, member{name: "p/b/d", text: "c.txt", mode: fs.ModeSymlink},
 		member{name: "p/b/c.txt", text: "c"}, member{name: "p/b/run", text: "#!", mode: 0o755})
 	var want string
@@ -104,10 +107,12 @@ func TestOnePackageHasOneDigest(t *testing.T) {
 		if text, err := tree.Read("b/d", 10); string(text) != "c" || err != nil || !tree.Linked("b/d") || tree.Linked("b/c.txt") {
 			t.Errorf("%s: the link: %q, %v", name, text, err)
 		}
+
 		digest, err := tree.Digest()
 		if err != nil || want != "" && digest != want {
 			t.Errorf("%s: digest %s, %v; want %s", name, digest, err, want)
 		}
+
 		want = digest
 		var first, second bytes.Buffer
 		for _, out := range []*bytes.Buffer{&first, &second} {
@@ -115,11 +120,13 @@ func TestOnePackageHasOneDigest(t *testing.T) {
 				t.Errorf("%s: packed as %s, %v; want %s", name, packed, err, digest)
 			}
 		}
+
 		if again, err := opened(t, write(t, "again.zip", first.Bytes())).Digest(); again != digest || err != nil ||
 			!bytes.Equal(first.Bytes(), second.Bytes()) {
 			t.Errorf("%s: the packed tree has digest %s, %v; want %s", name, again, err, digest)
 		}
 	}
+
 	for change, files := range map[string]map[string]string{
 		"content": {"a.txt": "b", "b/c.txt": "c", "b/d": "c", "b/run": "#!"},
 		"name":    {"a.txu": "a", "b/c.txt": "c", "b/d": "c", "b/run": "#!"},
@@ -146,6 +153,7 @@ func TestMembersOfRealTools(t *testing.T) {
 	if names := []string{"p/a", "p/l", "p/m", "p/n"}; !slices.Equal(tree.Names(), names) {
 		t.Fatalf("it has %q; want %q", tree.Names(), names)
 	}
+
 	for _, name := range []string{"p/l", "p/m", "p/n"} {
 		if text, err := tree.Read(name, 10); string(text) != "1" || err != nil || !tree.Linked(name) {
 			t.Errorf("%s has %q, %v; a link: %v", name, text, err, tree.Linked(name))
@@ -160,6 +168,7 @@ func TestTarsAreBounded(t *testing.T) {
 	if err := tar.NewWriter(&declared).WriteHeader(&huge); err != nil {
 		t.Fatal(err)
 	}
+
 	for name, tt := range map[string]struct {
 		content []byte
 		want    string
@@ -185,6 +194,7 @@ func TestTarsAreBounded(t *testing.T) {
 			t.Errorf("%s: %v; want %s", name, err, tt.want)
 		}
 	}
+
 	links := opened(t, write(t, "l.tar", tarred(t, tar.Header{Name: "1.in", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"},
 		tar.Header{Name: "2.in", Typeflag: tar.TypeSymlink, Linkname: "../x"}, tar.Header{Name: "ok"})))
 	if got := links.BrokenLinks(); !slices.Equal(got, []string{"1.in", "2.in"}) {
@@ -222,12 +232,14 @@ func FuzzOpenTar(f *testing.F) {
 			return
 		}
 		defer tree.Close()
+
 		for _, name := range tree.Names() {
 			if strings.HasPrefix(name, "/") || slices.Contains(strings.Split(name, "/"), "..") {
 				t.Fatalf("name %q", name)
 			}
 			tree.Read(name, 1<<20)
 		}
+
 		if digest, err := tree.Digest(); err == nil {
 			var out bytes.Buffer
 			if packed, err := tree.Pack(t.Context(), &out); packed != digest || err != nil {
@@ -248,6 +260,7 @@ func TestArchivesThatWereCut(t *testing.T) {
 		members = append(members, tar.Header{Name: name, Linkname: strings.Repeat(name+" ", 100)})
 		files = append(files, member{name: name, text: strings.Repeat(name+" ", 100)})
 	}
+
 	plain := tarred(t, members...)
 	for name, whole := range map[string][]byte{"p.tar": plain, "p.tgz": compressed(t, "gz", plain), "p.tar.zst": compressed(t, "zst", plain),
 		"p.zip": zipped(t, files...)} {
@@ -256,6 +269,7 @@ func TestArchivesThatWereCut(t *testing.T) {
 		if name != "p.tar" {
 			least, most = 12, len(whole)-30
 		}
+
 		for n := least; n < most; n += max(1, len(whole)/64) {
 			tree, err := Open(write(t, name, whole[:n]))
 			if err == nil {
@@ -266,6 +280,7 @@ func TestArchivesThatWereCut(t *testing.T) {
 			}
 		}
 	}
+
 	for n := 512; n <= len(plain)-1024; n += 512 { // between two blocks
 		if tree, err := Open(write(t, "p.tar", plain[:n])); err == nil {
 			t.Errorf("%d of %d bytes of p.tar were read as a package of %q", n, len(plain), tree.Names())

@@ -29,6 +29,7 @@ func rawZip(t *testing.T, headers ...zip.FileHeader) []byte {
 			t.Fatal(err)
 		}
 	}
+
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -57,6 +58,7 @@ func TestTolerantTrees(t *testing.T) {
 	for i := range api.MaxFiles + 1 {
 		many[fmt.Sprintf("bob/%d", i)] = ""
 	}
+
 	deep := writeFiles(t, map[string]string{"ann.py": "A", "bob/" + strings.Repeat("d/", maxDepth) + "x": ""})
 	for _, tt := range []struct {
 		name, from string
@@ -97,6 +99,7 @@ func TestTolerantTrees(t *testing.T) {
 			t.Errorf("%s: Open accepts it", tt.name)
 			_ = tree.Close()
 		}
+
 		tree, err := OpenTolerant(tt.from)
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
@@ -108,13 +111,16 @@ func TestTolerantTrees(t *testing.T) {
 		if !tree.Has("ann.py") {
 			t.Errorf("%s: ann.py is not there", tt.name)
 		}
+
 		_ = tree.Close()
 	}
+
 	tree, err := OpenTolerant(writeFiles(t, many))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tree.Close()
+
 	if _, err := tree.Read("bob", 1); !slices.Equal(tree.Names(), []string{"ann.py", "bob"}) || err == nil ||
 		!strings.Contains(err.Error(), "it has 4097 files: the most is 4096") {
 		t.Errorf("a directory with many files: %d names, %v", len(tree.Names()), err)

@@ -66,6 +66,7 @@ func open(name string, tolerant bool) (*Tree, error) {
 	case info.IsDir():
 		return openDir(name, tolerant)
 	}
+
 	f, info, err := inputfile.Open(name)
 	if err != nil {
 		return nil, err
@@ -89,10 +90,12 @@ func openFile(name string, f *os.File, size int64, tolerant bool) (*Tree, error)
 		t, err := openTar(name, f, tolerant)
 		return t, errors.Join(err, f.Close())
 	}
+
 	t, err := openZip(name, f, size, tolerant)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
+
 	t.close = f.Close
 	return t, nil
 }
@@ -135,6 +138,7 @@ func (t *Tree) Children(dir string) (files, dirs []string) {
 	if dir == "." || dir == "" {
 		prefix = ""
 	}
+
 	for _, name := range t.Below(dir) {
 		rest := strings.TrimPrefix(name, prefix)
 		sub, _, below := strings.Cut(rest, "/")
@@ -145,6 +149,7 @@ func (t *Tree) Children(dir string) (files, dirs []string) {
 			dirs = append(dirs, prefix+sub)
 		}
 	}
+
 	return files, dirs
 }
 
@@ -156,12 +161,14 @@ func (t *Tree) Folders(dir string) []string {
 	if dir == "." {
 		prefix = ""
 	}
+
 	for _, name := range t.folders {
 		if rest, below := strings.CutPrefix(name, prefix); below {
 			first, _, _ := strings.Cut(rest, "/")
 			all = append(all, prefix+first)
 		}
 	}
+
 	slices.Sort(all)
 	return slices.Compact(all)
 }
@@ -237,10 +244,12 @@ func (t *Tree) Unpacked(archive string, most int64) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	inner, err := OpenZip(archive, content)
 	if err != nil {
 		return nil, err
 	}
+
 	all := &Tree{label: t.label, files: map[string]treeFile{}, close: func() error { return nil }}
 	for _, name := range t.names {
 		if name == archive {
@@ -250,11 +259,13 @@ func (t *Tree) Unpacked(archive string, most int64) (*Tree, error) {
 			return nil, err
 		}
 	}
+
 	for _, name := range inner.names {
 		if err := all.add(path.Join(archive, name), inner.files[name]); err != nil {
 			return nil, err
 		}
 	}
+
 	slices.Sort(all.names)
 	return all, nil
 }
@@ -294,15 +305,18 @@ func (t *Tree) refuse(name string, err error) error {
 	if !t.tolerant || len(t.names) == MaxFiles {
 		return err
 	}
+
 	valid := strings.ToValidUTF8(strings.ReplaceAll(name, "\x00", "?"), "?")
 	valid = strings.TrimPrefix(path.Clean("/"+valid), "/") // ../ann.py is ann.py
 	if len(valid) > maxName {
 		valid = strings.ToValidUTF8(valid[:maxName], "")
 	}
+
 	unique := cmp.Or(valid, "?")
 	for n := 2; t.Has(unique); n++ {
 		unique = fmt.Sprintf("%s (%d)", valid, n)
 	}
+
 	t.files[unique] = treeFile{read: func(int64) ([]byte, error) { return nil, err }}
 	t.names = append(t.names, unique)
 	return nil

@@ -33,6 +33,7 @@ func zipped(t testing.TB, members ...member) []byte {
 			t.Fatal(err)
 		}
 	}
+
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -48,6 +49,7 @@ func writeFiles(t testing.TB, files map[string]string) string {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
+
 		var err error
 		if target, link := strings.CutPrefix(text, "-> "); link {
 			err = os.Symlink(target, name)
@@ -58,6 +60,7 @@ func writeFiles(t testing.TB, files map[string]string) string {
 			t.Fatal(err)
 		}
 	}
+
 	return dir
 }
 
@@ -73,12 +76,14 @@ func TestTreeOfADirectoryAndOfAnArchive(t *testing.T) {
 	if err := os.WriteFile(archive, content, 0o644); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, name := range []string{dir, archive} {
 		tree, err := Open(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer tree.Close()
+
 		p := tree.Unwrapped()
 		want := []string{"a.txt", "b/c.txt", "b/d", "e/c.txt", "e/d"}
 		if name == archive {
@@ -90,6 +95,7 @@ func TestTreeOfADirectoryAndOfAnArchive(t *testing.T) {
 		if text, err := p.Read("b/d", 10); string(text) != "c" || err != nil {
 			t.Errorf("%s: the link: %q, %v", name, text, err)
 		}
+
 		files, dirs := p.Children(".")
 		if !slices.Equal(files, []string{"a.txt"}) || !slices.Equal(dirs, []string{"b", "e"}) {
 			t.Errorf("%s: files %q, directories %q", name, files, dirs)
@@ -109,6 +115,7 @@ func TestLinksLeadNowhereElse(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("secret"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+
 	dir := writeFiles(t, map[string]string{"1.in": "-> " + secret, "2.in": "-> ../../secret", "3.in": "-> 4.in", "self": "-> self",
 		"up": "-> ..", "ok": ""})
 	fromDir, err := Open(dir)
@@ -116,6 +123,7 @@ func TestLinksLeadNowhereElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer fromDir.Close()
+
 	fromZip, err := OpenZip("a.zip",
 		zipped(t, member{name: "1.in", text: secret, mode: fs.ModeSymlink}, member{name: "2.in", text: "../../secret", mode: fs.ModeSymlink},
 			member{name: "3.in", text: "4.in", mode: fs.ModeSymlink}, member{name: "self", text: "self", mode: fs.ModeSymlink},
@@ -123,6 +131,7 @@ func TestLinksLeadNowhereElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, tree := range []*Tree{fromDir, fromZip} {
 		if got, want := tree.BrokenLinks(), []string{"1.in", "2.in", "3.in", "self", "up"}; !slices.Equal(got, want) {
 			t.Errorf("%s: broken are %q; want %q", tree.Label(), got, want)
@@ -133,6 +142,7 @@ func TestLinksLeadNowhereElse(t *testing.T) {
 			}
 		}
 	}
+
 	loop, err := Open(writeFiles(t, map[string]string{"a/b": "-> ../a"}))
 	if err != nil || len(loop.BrokenLinks()) != 1 {
 		t.Errorf("a link to its own directory: %v, %v", loop, err)
@@ -159,6 +169,7 @@ func TestTreesAreBounded(t *testing.T) {
 			t.Errorf("%s: %v; want %s", name, err, tt.want)
 		}
 	}
+
 	// A member that unpacks to more than it declares: its declared size is in the central directory.
 	lying := zipped(t, member{name: "big", text: strings.Repeat("x", 1<<20)})
 	at := bytes.LastIndex(lying, []byte("PK\x01\x02"))
@@ -170,6 +181,7 @@ func TestTreesAreBounded(t *testing.T) {
 	if text, err := tree.Read("big", 100); err == nil {
 		t.Errorf("a member that lies about its size: %d bytes", len(text))
 	}
+
 	copy(lying[at+24:], []byte{0xfe, 0xff, 0xff, 0xff})
 	huge := zipped(t, member{name: "a"}, member{name: "b"})
 	for at := range huge {
@@ -177,6 +189,7 @@ func TestTreesAreBounded(t *testing.T) {
 			copy(huge[at+24:], []byte{0xfe, 0xff, 0xff, 0xff})
 		}
 	}
+
 	if _, err := OpenZip("x.zip", huge); err == nil || !strings.Contains(err.Error(), "its files have more than 4G unpacked") {
 		t.Errorf("8 GiB: %v", err)
 	}

@@ -42,6 +42,7 @@ func openZip(name string, in io.ReaderAt, size int64, tolerant bool) (*Tree, err
 	} else if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+
 	t := &Tree{label: name, files: map[string]treeFile{}, tolerant: tolerant}
 	if err := t.listZip(z); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -54,6 +55,7 @@ func (t *Tree) listZip(z *zip.Reader) error {
 	if len(z.File) > MaxFiles {
 		return fmt.Errorf("there are more than %d files", MaxFiles)
 	}
+
 	var links []link
 	var total uint64
 	for _, f := range z.File {
@@ -74,6 +76,7 @@ func (t *Tree) listZip(z *zip.Reader) error {
 		if total += f.UncompressedSize64; total > uint64(MaxBytes) {
 			return ErrTooLarge
 		}
+
 		f.Name = inside
 		if f.Mode()&fs.ModeSymlink != 0 {
 			target, err := unpack(f)(maxTarget)
@@ -86,11 +89,13 @@ func (t *Tree) listZip(z *zip.Reader) error {
 			links = append(links, link{inside, string(target)})
 			continue
 		}
+
 		if err := t.add(inside,
 			treeFile{size: int64(f.UncompressedSize64), executable: f.Mode()&0o111 != 0, read: unpack(f)}); err != nil {
 			return err
 		}
 	}
+
 	return t.finish(links)
 }
 
@@ -113,6 +118,7 @@ func (t *Tree) checkMember(f *zip.File, inside, written string) error {
 	if t.tolerant {
 		most = MaxArchive
 	}
+
 	switch err := memberName(inside, written); {
 	case err != nil:
 		return err
@@ -123,6 +129,7 @@ func (t *Tree) checkMember(f *zip.File, inside, written string) error {
 	case f.UncompressedSize64 > most:
 		return ErrTooLarge
 	}
+
 	return nil
 }
 
@@ -132,10 +139,12 @@ func unpack(f *zip.File) func(int64) ([]byte, error) {
 		if f.UncompressedSize64 > uint64(most) {
 			return nil, &inputfile.TooLargeError{Path: f.Name, Size: api.Size(f.UncompressedSize64).About(), Limit: most}
 		}
+
 		r, err := f.Open()
 		if err != nil {
 			return nil, fmt.Errorf("unpack %s: %w", f.Name, err)
 		}
+
 		content, err := io.ReadAll(io.LimitReader(r, most+1))
 		if int64(len(content)) > most {
 			err = errors.Join(err,

@@ -16,12 +16,14 @@ func unittestCases(report []byte) ([]testCase, error) {
 			Message string `json:"message"`
 		} `json:"cases"`
 	}
+
 	if err := json.Unmarshal(report, &r); err != nil {
 		return nil, fmt.Errorf("it is not the report of brig's runner of unittest: %w", err)
 	}
 	if len(r.Cases) > maxCases {
 		return nil, errMany
 	}
+
 	var all []testCase
 	for _, c := range r.Cases {
 		all = append(all, testCase{c.ID, jsonStatus(c.Status), c.Message})
@@ -43,9 +45,11 @@ func jestCases(report []byte) ([]testCase, error) {
 			} `json:"assertionResults"`
 		} `json:"testResults"`
 	}
+
 	if err := json.Unmarshal(report, &r); err != nil {
 		return nil, fmt.Errorf("it is not the JSON of jest: %w", err)
 	}
+
 	var all []testCase
 	for _, file := range r.Results {
 		if len(all)+len(file.Cases) >= maxCases {
@@ -58,6 +62,7 @@ func jestCases(report []byte) ([]testCase, error) {
 			all = append(all, testCase{c.Name, jsonStatus(c.Status), strings.Join(c.Messages, "\n")})
 		}
 	}
+
 	return all, nil
 }
 

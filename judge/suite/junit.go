@@ -24,6 +24,7 @@ func junitCases(report []byte) ([]testCase, error) {
 		if err != nil {
 			return nil, fmt.Errorf("it is not JUnit XML: %w", err)
 		}
+
 		switch t := token.(type) {
 		case xml.Directive:
 			return nil, errors.New("it is not JUnit XML: it has a document type")
@@ -31,6 +32,7 @@ func junitCases(report []byte) ([]testCase, error) {
 			if depth++; depth > maxDepth {
 				return nil, fmt.Errorf("it is not JUnit XML: its elements are nested more than %d deep", maxDepth)
 			}
+
 			switch name := t.Name.Local; {
 			case depth == 1 && name != "testsuites" && name != "testsuite":
 				return nil, fmt.Errorf("it is not JUnit XML: its root is %.40q", name)
@@ -44,6 +46,7 @@ func junitCases(report []byte) ([]testCase, error) {
 					c.status, c.message = failed, "the case has no name: it did not run to its end"
 				}
 				all = append(all, c)
+
 			case inCase == depth-1 && inCase > 0 && junitStatus(name) != passed:
 				c := &all[len(all)-1]
 				if c.status != failed {
@@ -52,6 +55,7 @@ func junitCases(report []byte) ([]testCase, error) {
 				text.Reset()
 				inOutcome = depth
 			}
+
 		case xml.CharData:
 			if inOutcome > 0 && text.Len() < maxMessage {
 				text.Write(t[:min(len(t), maxMessage)])
@@ -69,6 +73,7 @@ func junitCases(report []byte) ([]testCase, error) {
 			depth--
 		}
 	}
+
 	return all, nil
 }
 

@@ -98,6 +98,7 @@ func Prepare(r api.Run) (api.Run, error) {
 	if err := r.Validate(); err != nil {
 		return r, err
 	}
+
 	s := *r.Suite
 	command := s.Command
 	if len(command) == 0 {
@@ -107,14 +108,17 @@ func Prepare(r api.Run) (api.Run, error) {
 		return r, api.Refuse(api.CodeBadRequest,
 			"suite.command is empty: %s has no usual command for %s: set it, or use the language javascript, or java-full for Java", s.Report, r.Language)
 	}
+
 	report := reportName(s.Report)
 	if slices.ContainsFunc(r.Files, func(f api.File) bool { return f.Name == report }) || r.SourceName == report {
 		return r, api.Refuse(api.CodeBadFile, "file %q has the name of the suite's report: leave it out", report)
 	}
+
 	words := make([]string, 0, len(command)+1)
 	for _, w := range command {
 		words = append(words, strings.ReplaceAll(w, api.ReportPlaceholder, report))
 	}
+
 	out := r
 	out.Suite = nil
 	out.Collect = api.Collect{Globs: []string{report}, Files: 1, Bytes: MaxReport}
@@ -160,6 +164,7 @@ func launch(r api.Run, f api.ReportFormat, words []string) (api.Run, error) {
 		return r, api.Refuse(api.CodeBadRequest,
 			"suites run in Python, JavaScript, java-full, PowerShell (pester), or an image: language %q is none of them; set image, and suite.command to what compiles the program and runs the cases", r.Language)
 	}
+
 	r.Argv = words
 	if source != "" {
 		r.Source, r.SourceName = api.Bytes(source), "brig_suite.py"
@@ -170,6 +175,7 @@ func launch(r api.Run, f api.ReportFormat, words []string) (api.Run, error) {
 			r.SourceName = "brig_suite.ps1"
 		}
 	}
+
 	return r, nil
 }
 

@@ -47,12 +47,14 @@ func Read(s api.Suite, res api.Result) api.Result {
 	if res.Verdict == api.Canceled {
 		return res
 	}
+
 	var report []byte
 	for _, f := range res.Files {
 		if f.Name == reportName(s.Report) {
 			report = f.Content
 		}
 	}
+
 	skippedFiles := res.Skipped
 	res.Files, res.Skipped = nil, nil
 	cases, err := casesOf(s.Report, report, res, skippedFiles)
@@ -63,6 +65,7 @@ func Read(s api.Suite, res api.Result) api.Result {
 			one.Result.Verdict, one.Answer, one.Message = api.OK, api.WrongAnswer, err.Error()
 		}
 		res.Tests = []api.TestResult{one}
+
 	default:
 		res.Tests = results(cases)
 		if res.Verdict == api.Nonzero && allPassed(cases) {
@@ -72,6 +75,7 @@ func Read(s api.Suite, res api.Result) api.Result {
 					Message: fmt.Sprintf("every case of the report was passed, and the command exited with %d", res.ExitCode)})
 		}
 	}
+
 	sum := api.Summarize(max(s.Cases, len(res.Tests)), res.Tests)
 	if n := len(res.Tests); n > 0 && res.Tests[n-1].ID == Whole {
 		zero := 0.0
@@ -80,6 +84,7 @@ func Read(s api.Suite, res api.Result) api.Result {
 	if sum.Accepted < sum.Tests {
 		sum.Answer = api.WrongAnswer
 	}
+
 	res.Summary = &sum
 	return res
 }
@@ -96,6 +101,7 @@ func casesOf(f api.ReportFormat, report []byte, res api.Result, skippedFiles []a
 	case len(report) > MaxReport:
 		return nil, fmt.Errorf("the report has more than %d MiB, the most", MaxReport>>20)
 	}
+
 	read := map[api.ReportFormat]func([]byte) ([]testCase, error){
 		api.ReportJUnit: junitCases, api.ReportPytest: junitCases, api.ReportJest: jestCases, api.ReportPester: junitCases,
 		api.ReportUnittest: unittestCases,
@@ -107,6 +113,7 @@ func casesOf(f api.ReportFormat, report []byte, res api.Result, skippedFiles []a
 	case len(cases) == 0:
 		return nil, errors.New("the report has no cases")
 	}
+
 	return cases, nil
 }
 
@@ -130,9 +137,11 @@ func results(cases []testCase) []api.TestResult {
 		if id == "" || id == Whole {
 			id = "case"
 		}
+
 		for n, base := 2, id; seen[id]; n++ {
 			id = base + "#" + strconv.Itoa(n)
 		}
+
 		seen[id] = true
 		one := api.TestResult{ID: id, Answer: api.Accepted, AnswerVisible: true,
 			Result: api.Result{Verdict: api.OK, Stage: api.StageRun}, Message: cut(c.message, maxMessage)}
@@ -142,8 +151,10 @@ func results(cases []testCase) []api.TestResult {
 		case skipped:
 			one.Answer, one.Message = api.WrongAnswer, strings.TrimSuffix("it was skipped: "+one.Message, ": ")
 		}
+
 		all = append(all, one)
 	}
+
 	return all
 }
 
@@ -165,6 +176,7 @@ func Against(res api.Result, ids []string) api.Result {
 	if res.Summary == nil {
 		return res
 	}
+
 	had := map[string]api.TestResult{}
 	var whole []api.TestResult
 	for _, one := range res.Tests {
@@ -172,6 +184,7 @@ func Against(res api.Result, ids []string) api.Result {
 			whole = append(whole, one)
 		}
 	}
+
 	lacking := "the report has no such case"
 	for _, one := range res.Tests { // such as a file of cases that could not be imported
 		if !slices.Contains(ids, one.ID) && one.ID != Whole && !one.Accepted() {
@@ -179,6 +192,7 @@ func Against(res api.Result, ids []string) api.Result {
 			break
 		}
 	}
+
 	tests := make([]api.TestResult, 0, len(ids)+1)
 	for _, id := range ids {
 		one, ok := had[id]
@@ -191,12 +205,14 @@ func Against(res api.Result, ids []string) api.Result {
 		}
 		tests = append(tests, one)
 	}
+
 	res.Tests = append(tests, whole...)
 	score := res.Summary.Score
 	sum := api.Summarize(max(len(ids), len(res.Tests)), res.Tests)
 	if sum.Score = score; sum.Accepted < sum.Tests {
 		sum.Answer = api.WrongAnswer
 	}
+
 	res.Summary = &sum
 	return res
 }

@@ -84,6 +84,7 @@ func TestReports(t *testing.T) {
 			t.Errorf("%s:\n%s; want\n%s", tt.format, got, tt.want)
 		}
 	}
+
 	all := strings.ReplaceAll(unittestReport, "failed", "passed")
 	if got := told(Read(api.Suite{Report: api.ReportUnittest, Cases: 4}, reported(api.ReportUnittest, 0, all))); !strings.HasPrefix(got,
 		"ok 0.50 wrong-answer:") {
@@ -98,9 +99,11 @@ func TestHostileReports(t *testing.T) {
 	for i := range maxCases + 1 {
 		fmt.Fprintf(&many, `<testcase name="%d"/>`, i)
 	}
+
 	for range maxDepth + 1 {
 		deep.WriteString("<testsuite>")
 	}
+
 	for name, tt := range map[string]struct {
 		format api.ReportFormat
 		res    api.Result
@@ -148,6 +151,7 @@ func TestHostileReports(t *testing.T) {
 			t.Errorf("%s: %q; want %q", name, last.Message, tt.want)
 		}
 	}
+
 	res := Read(api.Suite{Report: api.ReportJUnit},
 		reported(api.ReportJUnit, 0, `<testsuite><testcase name="`+long+`"><failure>`+long+`</failure></testcase></testsuite>`))
 	if one := res.Tests[0]; len(one.ID) > maxID || len(one.Message) > maxMessage {
@@ -181,6 +185,7 @@ func TestPrepare(t *testing.T) {
 		change(&r)
 		return r
 	}
+
 	for name, tt := range map[string]struct {
 		r    api.Run
 		want string // argv, or a part of the error
@@ -217,6 +222,7 @@ func TestPrepare(t *testing.T) {
 			t.Errorf("%s: %v", name, got.Validate())
 		}
 	}
+
 	if !Configures("a/conftest.py") || !Configures("jest.config.mjs") || Configures("solution.py") {
 		t.Error("which files configure the runner of the cases")
 	}
@@ -226,12 +232,14 @@ func FuzzReports(f *testing.F) {
 	for _, s := range []string{pytestReport, nodeReport, jestReport, unittestReport} {
 		f.Add(s, true)
 	}
+
 	f.Fuzz(func(t *testing.T, report string, ok bool) {
 		for _, format := range api.ReportFormat("").Values() {
 			res := Read(api.Suite{Report: format}, reported(format, map[bool]int{true: 0, false: 1}[ok], report))
 			if s := api.JobScore(res); s < 0 || s > 1 || s == 1 && !ok {
 				t.Errorf("score %v", s)
 			}
+
 			seen := map[string]bool{}
 			for _, one := range res.Tests {
 				if seen[one.ID] || one.ID == "" || len(one.ID) > maxID || len(one.Message) > maxMessage+32 || !one.AnswerVisible {
@@ -239,6 +247,7 @@ func FuzzReports(f *testing.F) {
 				}
 				seen[one.ID] = true
 			}
+
 			if _, err := json.Marshal(res); err != nil {
 				t.Error(err)
 			}

@@ -24,6 +24,7 @@ func admit(r io.Reader, w io.Writer, k kind, b Bounds) error {
 	if err != nil {
 		return asRefusal("", err)
 	}
+
 	buffered := bufio.NewReaderSize(plain, 512)
 	start, _ := buffered.Peek(512) // the tar reader meets and returns the same error
 	a := &admission{
@@ -32,10 +33,12 @@ func admit(r io.Reader, w io.Writer, k kind, b Bounds) error {
 		input:  input,
 		plain:  &countingReader{r: buffered},
 	}
+
 	a.members = tar.NewReader(a.plain)
 	if a.out, err = newEncoder(w); err != nil {
 		return err
 	}
+
 	for {
 		h, err := a.members.Next()
 		if err == io.EOF {
@@ -53,6 +56,7 @@ func admit(r io.Reader, w io.Writer, k kind, b Bounds) error {
 			return err
 		}
 	}
+
 	if err := a.checkEnd(); err != nil {
 		return err
 	}
@@ -103,6 +107,7 @@ func (a *admission) member(h *tar.Header) error {
 	case h.Size > a.bounds.Bytes || a.bytes > a.bounds.Bytes:
 		return &refusal{kindTooLarge, h.Name, fmt.Sprintf("more than %d bytes unpacked", a.bounds.Bytes)}
 	}
+
 	e, skip, err := a.kind.decide(h)
 	if err != nil {
 		return err
@@ -110,6 +115,7 @@ func (a *admission) member(h *tar.Header) error {
 	if skip == "" && a.kind != layerTree && a.dockerArchive.detect(e) {
 		return &refusal{kind: kindMalformed, reason: dockerArchiveReason}
 	}
+
 	body := &ratioReader{r: a.members, a: a, member: h.Name}
 	switch {
 	case skip != "":
@@ -117,10 +123,12 @@ func (a *admission) member(h *tar.Header) error {
 	default:
 		err = a.out.Entry(e, body)
 	}
+
 	if err == nil {
 		// Read to the end of the content, so that the reader has only padding left.
 		_, err = io.Copy(io.Discard, body)
 	}
+
 	a.tail = a.plain.n
 	if body.err != nil {
 		return asRefusal(h.Name, body.err)
@@ -137,6 +145,7 @@ func (a *admission) checkEnd() error {
 	if a.kind != layerTree && a.plain.n-a.tail-padding < 1024 {
 		return &refusal{kind: kindTruncated, reason: "it has no end marker"}
 	}
+
 	buf := make([]byte, 1<<16)
 	for {
 		n, err := a.plain.Read(buf)
@@ -145,6 +154,7 @@ func (a *admission) checkEnd() error {
 				return &refusal{kind: kindMalformed, reason: "there is data after the end of the archive"}
 			}
 		}
+
 		if err == io.EOF { //nolint:errorlint // as io.Reader has it: a wrapped one is no end
 			return nil
 		}

@@ -68,10 +68,12 @@ func unpackKind(ctx context.Context, r io.Reader, root, empty *os.File, k kind, 
 	callerCtx := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+
 	c := newChild(ctx, empty, k, b)
 	if err := c.start(); err != nil {
 		return Contents{}, err
 	}
+
 	inputDone := make(chan error, 1)
 	go func() {
 		_, err := io.CopyBuffer(struct{ io.Writer }{c.stdin}, struct{ io.Reader }{src}, make([]byte, 256<<10))
@@ -82,6 +84,7 @@ func unpackKind(ctx context.Context, r io.Reader, root, empty *os.File, k kind, 
 	if unpackErr != nil && !errors.Is(unpackErr, io.ErrUnexpectedEOF) {
 		cancel() // the child may still be writing: stop it
 	}
+
 	childErr := c.wait()
 	inputErr := <-inputDone
 	switch {
@@ -94,12 +97,14 @@ func unpackKind(ctx context.Context, r io.Reader, root, empty *os.File, k kind, 
 	case childErr != nil:
 		return Contents{}, childErr
 	}
+
 	if err := errors.Join(unpackErr, inputErr); err != nil {
 		return Contents{}, err
 	}
 	if !src.ended {
 		return Contents{}, fmt.Errorf("%w: the child stopped reading before the archive ended", errStream)
 	}
+
 	digest := "sha256:" + hex.EncodeToString(src.sum.Sum(nil))
 	return Contents{Digest: digest, Archive: src.n, Entries: d.entries + d.implied, Bytes: d.bytes + d.dirs*DirBytes,
 		Disk: (d.blocks + d.implied) * blockBytes, Sums: t.sums,
@@ -140,6 +145,7 @@ func (s *archiveReader) Read(p []byte) (int, error) {
 		s.err = fmt.Errorf("%w: it is longer than %d bytes", ErrTooLarge, s.limit)
 		err = s.err
 	}
+
 	return n, err
 }
 

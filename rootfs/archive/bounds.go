@@ -40,6 +40,7 @@ func (b Bounds) WithDefaults() Bounds {
 			*v = d
 		}
 	}
+
 	or(&b.Bytes, 8<<30)
 	or(&b.Input, 8<<30)
 	or(&b.Entries, 1_000_000)

@@ -72,6 +72,7 @@ func (c *encoder) Entry(e entry, body io.Reader) error {
 	if e.Kind != kindFile {
 		return nil
 	}
+
 	c.bytes += e.Size
 	n, err := io.CopyN(c.w, body, e.Size)
 	if errors.Is(err, io.EOF) {
@@ -130,22 +131,27 @@ func (d *decoder) Next() (entry, error) {
 	if d.left != 0 {
 		return entry{}, fmt.Errorf("%w: %d bytes of content unread", errStream, d.left)
 	}
+
 	var b [entrySize]byte
 	if _, err := io.ReadFull(d.r, b[:]); err != nil {
 		return entry{}, fmt.Errorf("%w: %w", errStream, unexpected(err))
 	}
+
 	e := entry{
 		Kind:  entryKind(b[0]),
 		Mode:  binary.LittleEndian.Uint16(b[2:]),
 		MTime: int64(binary.LittleEndian.Uint64(b[8:])),
 		Size:  int64(binary.LittleEndian.Uint64(b[16:])),
 	}
+
 	path, link := int(binary.LittleEndian.Uint16(b[4:])), int(binary.LittleEndian.Uint16(b[6:]))
 	if e.Kind == kindEnd && b[1] == 0 {
 		return entry{}, d.end(e, path, link)
 	}
+
 	d.entries++
 	d.names += int64(path + link)
+
 	switch {
 	case path > maxPath || link > maxPath:
 		return entry{}, fmt.Errorf("%w: names of %d and %d bytes", errStream, path, link)
@@ -159,10 +165,12 @@ func (d *decoder) Next() (entry, error) {
 	case e.Size > d.bounds.Bytes-d.bytes-d.dirs*DirBytes:
 		return entry{}, d.tooLarge()
 	}
+
 	text := make([]byte, path+link)
 	if _, err := io.ReadFull(d.r, text); err != nil {
 		return entry{}, fmt.Errorf("%w: %w", errStream, unexpected(err))
 	}
+
 	e.Path, e.Link = string(text[:path]), string(text[path:])
 	d.bytes += e.Size
 	d.blocks += max(1, (e.Size+blockBytes-1)/blockBytes)
@@ -219,6 +227,7 @@ func (e entry) check(layer bool) error {
 	default:
 		ok = false
 	}
+
 	if !ok {
 		return fmt.Errorf("%w: entry of kind %q at %q, link %q, size %d", errStream, byte(e.Kind), e.Path, e.Link, e.Size)
 	}

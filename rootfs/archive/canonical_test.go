@@ -21,10 +21,12 @@ func TestCanonicalStreamGoesRoundTrip(t *testing.T) {
 		{Kind: kindHardlink, Path: "h", Link: "a/b"},
 		{Kind: kindFile, Path: "empty"},
 	}
+
 	d, err := newDecoder(bytes.NewReader(stream(t, want...)), Bounds{})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, w := range want {
 		got, err := d.Next()
 		if err != nil || got != w {
@@ -34,6 +36,7 @@ func TestCanonicalStreamGoesRoundTrip(t *testing.T) {
 			t.Fatalf("content of %d bytes, %v; want %d", len(body), err, w.Size)
 		}
 	}
+
 	if _, err := d.Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("at the end: %v; want io.EOF", err)
 	}
@@ -47,11 +50,13 @@ func stream(t testing.TB, entries ...entry) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, e := range entries {
 		if err := c.Entry(e, strings.NewReader(strings.Repeat("x", int(e.Size)))); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if err := c.End(); err != nil {
 		t.Fatal(err)
 	}
@@ -68,11 +73,13 @@ func drainKind(b []byte, k kind, bounds Bounds) error {
 	if err == nil {
 		d.layer = k == layerTree
 	}
+
 	for err == nil {
 		if _, err = d.Next(); err == nil {
 			_, err = io.Copy(io.Discard, d)
 		}
 	}
+
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
@@ -84,11 +91,13 @@ func TestDecoderTrustsNothing(t *testing.T) {
 	if err := drain(good, Bounds{}); err != nil {
 		t.Fatal(err)
 	}
+
 	patch := func(at int, with ...byte) []byte {
 		b := bytes.Clone(good)
 		copy(b[len(canonicalMagic)+at:], with)
 		return b
 	}
+
 	end := entrySize + 1 + 3 // where the end entry starts
 	for _, tt := range []struct {
 		name string
@@ -124,9 +133,11 @@ func TestDecoderTrustsNothing(t *testing.T) {
 			}
 		})
 	}
+
 	if err := drain(good, Bounds{Bytes: 2}); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("three bytes of two: %v", err)
 	}
+
 	two := stream(t, entry{Kind: kindDir, Path: "a"}, entry{Kind: kindDir, Path: "b"})
 	if err := drain(two, Bounds{Entries: 1}); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("two entries of one: %v", err)
@@ -145,12 +156,14 @@ func FuzzCanonical(f *testing.F) {
 		if err != nil {
 			return
 		}
+
 		d.layer = true // it accepts all that a whole tree may have, and more
 		var again bytes.Buffer
 		c, err := newEncoder(&again)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for {
 			e, err := d.Next()
 			if errors.Is(err, io.EOF) {
@@ -160,6 +173,7 @@ func FuzzCanonical(f *testing.F) {
 				return // truncated or refused
 			}
 		}
+
 		if err := c.End(); err != nil {
 			t.Fatal(err)
 		}
@@ -183,6 +197,7 @@ func FuzzAdmit(f *testing.F) {
 				t.Errorf("admitted, but: %v", err)
 			}
 		}
+
 		canonical.Reset()
 		if admit(bytes.NewReader(archive), &canonical, layerTree, bounds) == nil {
 			if err := drainLayer(canonical.Bytes(), bounds); err != nil {
@@ -217,6 +232,7 @@ func membersOf(program []byte) members {
 		"dev/a", ".", "a/.", "b//a",
 		".wh.a", "a/.wh.b", "a/.wh..wh..opq", ".wh..wh..opq", "b/.wh.a", "a/.wh...", "b/.wh..wh..opq", "victim/.wh.secret",
 	}
+
 	var ms members
 	for ; len(program) >= 3 && len(ms) < 24; program = program[3:] {
 		name, link := places[int(program[1])%len(places)], places[int(program[2])%len(places)]
@@ -231,6 +247,7 @@ func membersOf(program []byte) members {
 			ms = append(ms, hardlink(name, link))
 		}
 	}
+
 	return ms
 }
 
@@ -256,10 +273,12 @@ func unpackNextToVictim(t *testing.T, b []byte, k kind) {
 	if err := os.Mkdir(filepath.Join(parent, "root"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	root, err := os.Open(filepath.Join(parent, "root"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if d, err := newDecoder(bytes.NewReader(b), Bounds{Bytes: 1 << 20, Entries: 200}); err == nil {
 		d.layer = k == layerTree
 		_ = unpack(t.Context(), d, &tree{root: root, layer: d.layer}) // any error is fine
@@ -269,10 +288,12 @@ func unpackNextToVictim(t *testing.T, b []byte, k kind) {
 			_ = Finalize(root, nil)
 		}
 	}
+
 	victim.MustBeUntouched(t)
 	if err := errors.Join(root.Close(), os.RemoveAll(filepath.Join(parent, "root"))); err != nil {
 		t.Error(err)
 	}
+
 	victim.MustBeUntouched(t)
 }
 
@@ -284,6 +305,7 @@ func TestNamesAreBoundedTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	d.names = maxNames - 2
 	if _, err = d.Next(); err == nil {
 		_, err = io.Copy(io.Discard, d)

@@ -38,6 +38,7 @@ func boundsFromEnv() (kind, Bounds, error) {
 	if len(parts) != len(v) {
 		return 0, Bounds{}, errors.New("only brigd may start its admission child")
 	}
+
 	for i, p := range parts {
 		n, err := strconv.ParseInt(p, 10, 64)
 		if err != nil {
@@ -45,6 +46,7 @@ func boundsFromEnv() (kind, Bounds, error) {
 		}
 		v[i] = n
 	}
+
 	return kind(v[0]), Bounds{Bytes: v[1], Input: v[2], Entries: v[3], Ratio: v[4],
 		Time: time.Duration(v[5])}.WithDefaults(), nil
 }
@@ -81,6 +83,7 @@ func readReport(text string) *refusal {
 		return &refusal{kind: kindTooLarge,
 			reason: "unpacking it needs more memory than the limit of an import: compress it with a smaller dictionary or window, for example with xz -9 or zstd -19"}
 	}
+
 	first, _, _ := strings.Cut(text, "\n")
 	return &refusal{kind: kindInternal, reason: first}
 }
@@ -111,11 +114,13 @@ type child struct {
 // unprivileged user from its first instruction on.
 func newChild(ctx context.Context, empty *os.File, k kind, b Bounds) *child {
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", AdmitArg)
+
 	// With a fixed number of processors the runtime does not read it from /sys.
 	cmd.Env = []string{"GOMAXPROCS=2", boundsToEnv(k, b)}
 	if raceDetector {
 		cmd.Env = append(cmd.Env, "GORACE=atexit_sleep_ms=0") // otherwise every import takes 1 s longer
 	}
+
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{empty}
 	cmd.WaitDelay = 10 * time.Second
@@ -128,6 +133,7 @@ func newChild(ctx context.Context, empty *os.File, k kind, b Bounds) *child {
 		Credential: &syscall.Credential{},
 		Setsid:     true,
 	}
+
 	c := &child{cmd: cmd, stderr: &cappedBuffer{}}
 	cmd.Stderr = c.stderr
 	return c
@@ -147,9 +153,11 @@ func (c *child) start() (err error) {
 	if c.stdout, err = c.cmd.StdoutPipe(); err != nil {
 		return err
 	}
+
 	for _, p := range []any{c.stdin, c.stdout} {
 		widen(p)
 	}
+
 	if err := c.cmd.Start(); err != nil {
 		if errors.Is(err, os.ErrPermission) {
 			self, _ := os.Executable() // only for the text
@@ -158,6 +166,7 @@ func (c *child) start() (err error) {
 		}
 		return fmt.Errorf("start admission child (it needs user namespaces): %w", err)
 	}
+
 	return nil
 }
 

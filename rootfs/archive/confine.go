@@ -31,11 +31,13 @@ func confine(b Bounds) error {
 	if err := unix.Chroot("."); err != nil {
 		return fmt.Errorf("chroot: %w", err)
 	}
+
 	for _, fd := range open {
 		if err := unix.Close(fd); err != nil {
 			return fmt.Errorf("close descriptor %d: %w", fd, err)
 		}
 	}
+
 	// Setgid and Setuid change every thread; leaving uid 0 of the child's user
 	// namespace clears all capability sets (capabilities(7)).
 	if err := syscall.Setgroups(nil); err != nil {
@@ -47,11 +49,13 @@ func confine(b Bounds) error {
 	if err := syscall.Setuid(nobody); err != nil {
 		return fmt.Errorf("setuid: %w", err)
 	}
+
 	for _, l := range childLimits(b) {
 		if err := unix.Setrlimit(l.resource, &unix.Rlimit{Cur: l.max, Max: l.max}); err != nil {
 			return fmt.Errorf("limit %s: %w", l.name, err)
 		}
 	}
+
 	// A soft limit below the hard one, so that the garbage collector runs in time.
 	debug.SetMemoryLimit(childMemory / 2)
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
@@ -69,6 +73,7 @@ func openDescriptors() ([]int, error) {
 		return nil, err
 	}
 	defer unix.Close(dir)
+
 	var fds []int
 	buf, to := make([]byte, 1<<14), make([]byte, 64)
 	for {
@@ -76,6 +81,7 @@ func openDescriptors() ([]int, error) {
 		if n <= 0 || err != nil {
 			return fds, err
 		}
+
 		_, _, names := unix.ParseDirent(buf[:n], -1, nil)
 		for _, name := range names {
 			fd, err := strconv.Atoi(name)
@@ -110,6 +116,7 @@ func childLimits(b Bounds) []rlimit {
 		{"memlock", unix.RLIMIT_MEMLOCK, 0},
 		{"cpu", unix.RLIMIT_CPU, uint64(b.Time.Seconds()) + 1},
 	}
+
 	if !raceDetector { // the race detector's shadow memory exceeds any sensible limit
 		limits = append(limits, rlimit{"data", unix.RLIMIT_DATA, childMemory})
 	}
@@ -131,6 +138,7 @@ func AdmitMain(in, out *os.File) int {
 	if err != nil {
 		return report(&refusal{kind: kindInternal, reason: "confine: " + err.Error()})
 	}
+
 	w := newStreamWriter(out)
 	if err := admit(in, w, k, b); err != nil {
 		return report(err)

@@ -34,6 +34,7 @@ func TestAdmissionChildHasNothing(t *testing.T) {
 	if err := c.start(); err != nil {
 		t.Fatal(err)
 	}
+
 	proc := fmt.Sprintf("/proc/%d", c.cmd.Process.Pid)
 	var status string
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
@@ -48,6 +49,7 @@ func TestAdmissionChildHasNothing(t *testing.T) {
 			t.Fatalf("no filter after ten seconds:\n%s", status)
 		}
 	}
+
 	for _, want := range []string{
 		"Uid:\t65534\t65534\t65534\t65534", "Gid:\t65534\t65534\t65534\t65534", `Groups:\t *\n`, "NoNewPrivs:\t1",
 		"CapInh:\t0{16}", "CapPrm:\t0{16}", "CapEff:\t0{16}", "CapAmb:\t0{16}",
@@ -56,10 +58,12 @@ func TestAdmissionChildHasNothing(t *testing.T) {
 			t.Errorf("status does not match %q:\n%s", want, status)
 		}
 	}
+
 	tasks, err := filepath.Glob(proc + "/task/*/status")
 	if err != nil || len(tasks) == 0 {
 		t.Fatalf("threads: %v, %v", tasks, err)
 	}
+
 	for _, task := range tasks {
 		text, _ := os.ReadFile(task)
 		if s := string(text); s != "" &&
@@ -67,6 +71,7 @@ func TestAdmissionChildHasNothing(t *testing.T) {
 			t.Errorf("a thread escaped confinement:\n%s", s)
 		}
 	}
+
 	for _, ns := range []string{"user", "mnt", "net", "ipc", "pid", "uts"} {
 		ours, err1 := os.Readlink("/proc/self/ns/" + ns)
 		its, err2 := os.Readlink(proc + "/ns/" + ns)
@@ -74,18 +79,22 @@ func TestAdmissionChildHasNothing(t *testing.T) {
 			t.Errorf("%s namespace: ours %s, its %s (%v, %v); want another", ns, ours, its, err1, err2)
 		}
 	}
+
 	if files, err := os.ReadDir(proc + "/root"); err != nil || len(files) != 0 {
 		t.Errorf("its root holds %v, %v; want nothing", files, err)
 	}
+
 	fds, err := os.ReadDir(proc + "/fd")
 	if err != nil || len(fds) < 3 {
 		t.Errorf("descriptors %v, %v", fds, err)
 	}
+
 	for _, fd := range fds {
 		if to, _ := os.Readlink(proc + "/fd/" + fd.Name()); !regexp.MustCompile(`^pipe:|^anon_inode:`).MatchString(to) {
 			t.Errorf("descriptor %s is %s; want only pipes and the runtime's poller", fd.Name(), to)
 		}
 	}
+
 	c.stdin.Close()
 	if err := c.wait(); err == nil || !strings.Contains(err.Error(), "empty") {
 		t.Errorf("a child without input says %v; want that it is empty", err)

@@ -23,6 +23,7 @@ func decompress(r io.Reader) (io.Reader, error) {
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
+
 	switch {
 	case len(magic) == 0:
 		return nil, &refusal{kind: kindTruncated, reason: "it is empty"}
@@ -44,5 +45,6 @@ func decompress(r io.Reader) (io.Reader, error) {
 		}
 		return xz.NewReader(br)
 	}
+
 	return br, nil
 }

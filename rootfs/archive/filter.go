@@ -55,9 +55,11 @@ func childFilter() []unix.SockFilter {
 		ret(unix.SECCOMP_RET_KILL_PROCESS),
 		load(dataNumber),
 	}
+
 	for _, nr := range childCalls {
 		f = append(f, equal(nr, 0, 1), ret(unix.SECCOMP_RET_ALLOW))
 	}
+
 	const errno = unix.SECCOMP_RET_ERRNO
 	return append(f,
 		equal(unix.SYS_CLONE3, 0, 1), ret(errno|uint32(unix.ENOSYS)),
@@ -76,9 +78,11 @@ func childFilter() []unix.SockFilter {
 func loadFilter(f []unix.SockFilter) error {
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()
+
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)
 	}
+
 	prog := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER,
 		unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))

@@ -52,6 +52,7 @@ type TopDir struct {
 func MakeTopDirs(ctx context.Context, root *os.File, dirs []TopDir) error {
 	t := &tree{root: root}
 	defer t.forget()
+
 	for _, d := range dirs {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -64,6 +65,7 @@ func MakeTopDirs(ctx context.Context, root *os.File, dirs []TopDir) error {
 			return fmt.Errorf("make /%s: %w", d.Name, err)
 		}
 	}
+
 	for _, d := range slices.Backward(dirs) { // the one above, whose time has changed, comes after it
 		at, base, err := t.parent(d.Name)
 		if err == nil {
@@ -73,6 +75,7 @@ func MakeTopDirs(ctx context.Context, root *os.File, dirs []TopDir) error {
 			return fmt.Errorf("make /%s: %w", d.Name, err)
 		}
 	}
+
 	return nil
 }
 
@@ -82,6 +85,7 @@ func (t *tree) finalize(read func(name string) ([]byte, error)) error {
 			return fmt.Errorf("make /%s: %w", name, err)
 		}
 	}
+
 	if err := t.remove(t.root, "sandbox"); err != nil {
 		return fmt.Errorf("make /sandbox: %w", err)
 	}
@@ -112,6 +116,7 @@ func (t *tree) ensureDir(name string) error {
 	case err != nil && !errors.Is(err, unix.ENOENT):
 		return err
 	}
+
 	if err := t.remove(t.root, name); err != nil {
 		return err
 	}
@@ -135,10 +140,12 @@ func (t *tree) rewrite(name string, read func(string) ([]byte, error), edit func
 	if err != nil {
 		return fmt.Errorf("read /%s: %w", name, err)
 	}
+
 	at, base, err := t.parent(name)
 	if err != nil {
 		return fmt.Errorf("write /%s: the image has no usable /etc: %w", name, err)
 	}
+
 	text := edit(old)
 	if err := t.remove(at, base); err != nil {
 		return err
@@ -206,6 +213,7 @@ func replaceAccount(text []byte, fields int, root, brigLine string) []byte {
 		}
 		out = append(out, line)
 	}
+
 	if len(out) == 0 {
 		out = append(out, root)
 	}

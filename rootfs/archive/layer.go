@@ -49,9 +49,11 @@ func (t *tree) whiteout(at *os.File, base string) error {
 	case err == nil: // the layer's own file, or the same whiteout again
 		return nil
 	}
+
 	if err := unix.Mknodat(int(at.Fd()), base, unix.S_IFCHR, 0); err != nil {
 		return &os.PathError{Op: "mknod", Path: base, Err: err}
 	}
+
 	if at != t.root { // the root of a cell always has several trees
 		name, err := t.realName(at, "")
 		if err != nil {
@@ -61,6 +63,7 @@ func (t *tree) whiteout(at *os.File, base string) error {
 			return err
 		}
 	}
+
 	return setTime(at, base, 0)
 }
 
@@ -96,6 +99,7 @@ func (t *tree) dropWhiteouts(ctx context.Context) error {
 			delete(t.whiteoutDirs, name)
 		}
 	}
+
 	return nil
 }
 
@@ -111,21 +115,26 @@ func (t *tree) dropFrom(name string, opaque map[string]bool) (none bool, err err
 	case err != nil:
 		return false, &os.PathError{Op: "openat2", Path: name, Err: err}
 	}
+
 	dir := os.NewFile(uintptr(fd), name)
 	defer dir.Close()
+
 	names, err := dir.Readdirnames(-1)
 	if err != nil {
 		return false, err
 	}
+
 	hidden, was := t.opaqueRoot || t.belowOpaque(name, opaque), unix.Stat_t{}
 	if err := unix.Fstat(fd, &was); err != nil {
 		return false, &os.PathError{Op: "fstat", Path: name, Err: err}
 	}
+
 	for _, base := range names {
 		st, err := lstat(dir, base)
 		if err != nil {
 			return false, err
 		}
+
 		switch {
 		case !isWhiteout(st):
 		case !hidden:
@@ -136,6 +145,7 @@ func (t *tree) dropFrom(name string, opaque map[string]bool) (none bool, err err
 			}
 		}
 	}
+
 	return true, setTime(dir, ".", unix.TimespecToNsec(was.Mtim))
 }
 
@@ -159,6 +169,7 @@ func (t *tree) makeOpaque(e entry) error {
 		t.opaqueRoot = true
 		return nil
 	}
+
 	at, _, err := t.parent(e.Path + "/x")
 	if notDir(err) {
 		return &UnsafeError{Member: e.Path + "/" + whiteoutOpaque,
@@ -195,12 +206,14 @@ func (t *tree) makeImplied(at *os.File, base string) (done bool, err error) {
 			return false, &os.PathError{Op: "unlink", Path: base, Err: err}
 		}
 	}
+
 	if err := t.mkdir(at, base, true); err != nil {
 		return false, err
 	}
 	if gone {
 		return true, setOpaque(at, base)
 	}
+
 	name, err := t.realName(at, base)
 	if err != nil {
 		return false, err
@@ -227,10 +240,12 @@ func (t *tree) realName(at *os.File, base string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	dir, err := pathOf(at)
 	if err != nil {
 		return "", err
 	}
+
 	rel, ok := strings.CutPrefix(dir+"/", root+"/")
 	if !ok {
 		return "", fmt.Errorf("BUG: %s is not below %s", dir, root)

@@ -39,6 +39,7 @@ func (k kind) decide(h *tar.Header) (e entry, skip string, err error) {
 		// Distributions ship device nodes in /dev; a cell mounts its own /dev over it.
 		return entry{}, "a cell has its own /dev", nil
 	}
+
 	e = entry{Path: name, Mode: admitMode(h.Mode, h.Uid), MTime: admitTime(h)}
 	if k == layerTree {
 		if e, skip, err := admitWhiteout(h.Name, name); e.Kind != 0 || skip != "" || err != nil {
@@ -49,6 +50,7 @@ func (k kind) decide(h *tar.Header) (e entry, skip string, err error) {
 		}
 		e.Mode = admitLayerMode(h.Mode)
 	}
+
 	switch h.Typeflag {
 	case tar.TypeDir, typeDumpDir: // the content of a dump directory is a list of names
 		e.Kind = kindDir
@@ -60,15 +62,18 @@ func (k kind) decide(h *tar.Header) (e entry, skip string, err error) {
 		if err := checkTarget(h.Linkname); err != nil {
 			return entry{}, "", unsafeMember(h.Name, "is a symbolic link that %v", err)
 		}
+
 	case tar.TypeLink:
 		target, err := cleanName(h.Linkname)
 		if err != nil || target == "" {
 			return entry{}, "", unsafeMember(h.Name, "is a hard link to %q, which is outside the image", h.Linkname)
 		}
 		e.Kind, e.Link = kindHardlink, target
+
 	default:
 		return entry{}, "", unsafeMember(h.Name, "is a %s", typeName(h.Typeflag))
 	}
+
 	return e, "", nil
 }
 
@@ -81,6 +86,7 @@ func cleanName(name string) (string, error) {
 	if strings.IndexByte(name, 0) >= 0 {
 		return "", fmt.Errorf("has a NUL in its name")
 	}
+
 	var parts []string
 	for part := range strings.SplitSeq(name, "/") {
 		switch {
@@ -93,6 +99,7 @@ func cleanName(name string) (string, error) {
 			parts = append(parts, part)
 		}
 	}
+
 	if len(parts) > maxDepth {
 		return "", fmt.Errorf("is %d directories deep: the limit is %d", len(parts), maxDepth)
 	}

@@ -16,6 +16,7 @@ func TestDecide(t *testing.T) {
 		}
 		return h
 	}
+
 	linked := func(to string) func(*tar.Header) { return func(h *tar.Header) { h.Linkname = to } }
 	mode := func(m int64) func(*tar.Header) { return func(h *tar.Header) { h.Mode = m } }
 	records := func(key, value string) func(*tar.Header) {
@@ -114,6 +115,7 @@ func TestReplaceAccount(t *testing.T) {
 			}
 		})
 	}
+
 	if got, want := string(addGroup([]byte("root:x:0:\nsudo:x:27:sandboxuser,me\n"))),
 		"root:x:0:\nsudo:x:27:me\nsandboxuser:x:1000:\n"; got != want {
 		t.Errorf("addGroup = %q; want %q", got, want)

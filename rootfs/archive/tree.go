@@ -74,6 +74,7 @@ func (t *tree) parent(name string) (*os.File, string, error) {
 	if t.last != nil && t.lastName == dir {
 		return t.last, base, nil
 	}
+
 	f, err := t.open(dir, unix.O_PATH|unix.O_DIRECTORY)
 	if errors.Is(err, unix.ENOENT) || t.layer && errors.Is(err, unix.ENOTDIR) { // in a layer it may be a whiteout
 		if err = t.makeAll(dir, maxHops); err == nil {
@@ -83,6 +84,7 @@ func (t *tree) parent(name string) (*os.File, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
+
 	t.forget()
 	t.last, t.lastName = f, dir
 	return f, base, nil
@@ -95,11 +97,13 @@ func (t *tree) makeAll(dir string, hops int) error {
 	if hops == 0 {
 		return &os.PathError{Op: "mkdir", Path: dir, Err: unix.ELOOP}
 	}
+
 	done := "."
 	for part := range strings.SplitSeq(dir, "/") {
 		if part == "" || part == "." {
 			continue
 		}
+
 		next := done + "/" + part
 		f, err := t.open(next, unix.O_PATH|unix.O_DIRECTORY)
 		if err == nil {
@@ -113,8 +117,10 @@ func (t *tree) makeAll(dir string, hops int) error {
 		if err := t.makeOne(done, part, hops); err != nil {
 			return err
 		}
+
 		done = next
 	}
+
 	return nil
 }
 
@@ -124,6 +130,7 @@ func (t *tree) makeOne(dir, base string, hops int) error {
 		return err
 	}
 	defer at.Close()
+
 	if t.layer {
 		if done, err := t.makeImplied(at, base); done || err != nil {
 			return err
@@ -131,6 +138,7 @@ func (t *tree) makeOne(dir, base string, hops int) error {
 	} else if _, err := lstat(at, base); errors.Is(err, unix.ENOENT) {
 		return t.mkdir(at, base, true)
 	}
+
 	buf := make([]byte, maxPath+1)
 	n, err := unix.Readlinkat(int(at.Fd()), base, buf)
 	if errors.Is(err, unix.EINVAL) {
@@ -139,6 +147,7 @@ func (t *tree) makeOne(dir, base string, hops int) error {
 	if err != nil {
 		return &os.PathError{Op: "readlink", Path: base, Err: err}
 	}
+
 	target := string(buf[:n])
 	if !strings.HasPrefix(target, "/") {
 		target = dir + "/" + target
@@ -166,6 +175,7 @@ func (t *tree) mkdir(at *os.File, base string, implied bool) error {
 			return err
 		}
 	}
+
 	return mkdir(at, base)
 }
 
@@ -203,11 +213,14 @@ func (t *tree) create(at *os.File, base string, mode uint16, size int64, body io
 	if err != nil {
 		return &os.PathError{Op: "create", Path: base, Err: err}
 	}
+
 	f := os.NewFile(uintptr(fd), base)
 	defer func() { err = errors.Join(err, f.Close()) }()
+
 	if t.buf == nil {
 		t.buf = make([]byte, 256<<10)
 	}
+
 	sum := sha256.New()
 	for left := size; left > 0; {
 		n, err := io.ReadFull(body, t.buf[:min(left, int64(len(t.buf)))])
@@ -220,6 +233,7 @@ func (t *tree) create(at *os.File, base string, mode uint16, size int64, body io
 		}
 		left -= int64(n)
 	}
+
 	if t.sums != nil {
 		var st unix.Stat_t
 		if err := unix.Fstat(fd, &st); err != nil {
@@ -262,12 +276,15 @@ func removeAll(at *os.File, base string) error {
 	default:
 		return &os.PathError{Op: "unlink", Path: base, Err: err}
 	}
+
 	fd, err := unix.Openat(int(at.Fd()), base, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return &os.PathError{Op: "open", Path: base, Err: err}
 	}
+
 	dir := os.NewFile(uintptr(fd), base)
 	defer dir.Close()
+
 	for {
 		names, err := dir.Readdirnames(256)
 		for _, name := range names {
@@ -282,6 +299,7 @@ func removeAll(at *os.File, base string) error {
 			return err
 		}
 	}
+
 	if err := unix.Unlinkat(int(at.Fd()), base, unix.AT_REMOVEDIR); err != nil {
 		return &os.PathError{Op: "rmdir", Path: base, Err: err}
 	}

@@ -14,6 +14,7 @@ import (
 // unpack writes the entries of d below the root of t, which must be empty.
 func unpack(ctx context.Context, d *decoder, t *tree) error {
 	defer t.forget()
+
 	// Directories get their times and modes after all members are written. The decoder limits the
 	// total length of these names.
 	var dirs []entry
@@ -21,6 +22,7 @@ func unpack(ctx context.Context, d *decoder, t *tree) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+
 		e, err := d.Next()
 		if errors.Is(err, io.EOF) {
 			break
@@ -35,14 +37,17 @@ func unpack(ctx context.Context, d *decoder, t *tree) error {
 			dirs = append(dirs, e)
 		}
 	}
+
 	if err := t.dropWhiteouts(ctx); err != nil {
 		return err
 	}
+
 	for _, e := range dirs {
 		if err := t.finalizeDir(e); err != nil {
 			return fmt.Errorf("unpack %q: %w", e.Path, err)
 		}
 	}
+
 	return nil
 }
 
@@ -51,6 +56,7 @@ func (t *tree) addMember(e entry, body io.Reader) error {
 	if e.Kind == kindOpaque {
 		return t.makeOpaque(e)
 	}
+
 	at, base, err := t.parent(e.Path)
 	if notDir(err) {
 		return &UnsafeError{Member: e.Path, Reason: "is below a path that is not a directory"}
@@ -58,12 +64,14 @@ func (t *tree) addMember(e entry, body io.Reader) error {
 	if err != nil {
 		return err
 	}
+
 	switch e.Kind {
 	case kindHardlink:
 		return t.link(at, base, e)
 	case kindWhiteout:
 		return t.whiteout(at, base)
 	}
+
 	old, err := lstat(at, base)
 	switch {
 	case errors.Is(err, unix.ENOENT):
@@ -77,12 +85,14 @@ func (t *tree) addMember(e entry, body io.Reader) error {
 			return err
 		}
 	}
+
 	switch e.Kind {
 	case kindDir:
 		if err := t.mkdir(at, base, false); err != nil || !isWhiteout(old) {
 			return err
 		}
 		return setOpaque(at, base) // the layer removes the directory below, and has a new one
+
 	case kindSymlink:
 		if err := unix.Symlinkat(e.Link, int(at.Fd()), base); err != nil {
 			return &os.PathError{Op: "symlink", Path: base, Err: err}
@@ -94,6 +104,7 @@ func (t *tree) addMember(e entry, body io.Reader) error {
 	default:
 		return fmt.Errorf("%w: kind %q", errStream, byte(e.Kind))
 	}
+
 	return setTime(at, base, e.MTime)
 }
 
@@ -111,11 +122,13 @@ func (t *tree) link(at *os.File, base string, e entry) error {
 	if t.layer { // what is below is not known: layers are shared (IMG-28)
 		outside.Reason += " of the same layer: build the image so that the file and its links are in one layer"
 	}
+
 	dir, err := t.open(path.Dir(e.Link), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return outside
 	}
 	defer dir.Close()
+
 	target := path.Base(e.Link)
 	file, err := lstat(dir, target)
 	if err != nil {
@@ -124,6 +137,7 @@ func (t *tree) link(at *os.File, base string, e entry) error {
 	if what := file.Mode & unix.S_IFMT; what != unix.S_IFREG && what != unix.S_IFLNK {
 		return outside
 	}
+
 	switch old, err := lstat(at, base); {
 	case errors.Is(err, unix.ENOENT):
 	case err != nil:
@@ -135,6 +149,7 @@ func (t *tree) link(at *os.File, base string, e entry) error {
 			return err
 		}
 	}
+
 	if err := unix.Linkat(int(dir.Fd()), target, int(at.Fd()), base, 0); err != nil {
 		return linkError(e, err)
 	}

@@ -32,6 +32,7 @@ func admitWhiteout(member, name string) (e entry, skip string, err error) {
 	case rest == "" || rest == "." || rest == "..":
 		return entry{}, "", unsafeMember(member, "is a whiteout of %q, which is no name", rest)
 	}
+
 	return entry{Kind: kindWhiteout, Path: dir + rest}, "", nil
 }
 

@@ -85,6 +85,7 @@ func TestCompressedLayersAreRefused(t *testing.T) {
 	if err := admit(bytes.NewReader(gzipped(t, plain)), &out, layerTree, Bounds{}); err == nil {
 		t.Error("a compressed layer was accepted")
 	}
+
 	empty := make([]byte, 1024)
 	if err := admit(bytes.NewReader(empty), &out, layerTree, Bounds{}); err != nil {
 		t.Errorf("a layer without members: %v", err)

@@ -10,14 +10,17 @@ func xzDictionary(head []byte) int64 {
 	if len(head) <= streamHeader || head[streamHeader] == 0 { // 0 starts the index: no block
 		return 0
 	}
+
 	size := (int(head[streamHeader]) + 1) * 4
 	if len(head) < streamHeader+size {
 		return 0
 	}
+
 	block := head[streamHeader+1 : streamHeader+size-4] // without its size and its checksum
 	if len(block) == 0 {
 		return 0
 	}
+
 	flags, rest := block[0], block[1:]
 	next := func() uint64 { // xz encodes numbers like protocol buffers
 		v, n := binary.Uvarint(rest)
@@ -28,11 +31,13 @@ func xzDictionary(head []byte) int64 {
 		rest = rest[n:]
 		return v
 	}
+
 	for _, sizes := range []byte{0x40, 0x80} { // compressed, uncompressed
 		if flags&sizes != 0 {
 			next()
 		}
 	}
+
 	for range flags&3 + 1 {
 		filter, properties := next(), next()
 		if properties > uint64(len(rest)) {
@@ -47,5 +52,6 @@ func xzDictionary(head []byte) int64 {
 		}
 		rest = rest[properties:]
 	}
+
 	return 0
 }

@@ -12,6 +12,7 @@ func TestXzDictionary(t *testing.T) {
 		head := append(make([]byte, 12), byte((len(inside)+5)/4-1))
 		return append(append(head, inside...), 0, 0, 0, 0)
 	}
+
 	for _, tt := range []struct {
 		head []byte
 		want int64

@@ -22,6 +22,7 @@ func TestAlternativesAreBounded(t *testing.T) {
 		}
 		t.Skip(err)
 	}
+
 	const register = "update-alternatives --install /usr/bin/%s %[1]s /bin/busybox 10\n"
 	bounds := alternativesBounds{MiB: 8, inodes: 500, seconds: 30}
 	for _, tt := range []struct {
@@ -48,16 +49,19 @@ func TestAlternativesAreBounded(t *testing.T) {
 			} {
 				b.pack(t, name, "#!/bin/sh\n# update-alternatives\n"+script)
 			}
+
 			said, err := b.run()
 			if (err != nil) != (tt.says != "") || !strings.Contains(said, tt.says) {
 				t.Errorf("%v; it says\n%s\nwant %q", err, said, tt.says)
 			}
+
 			var links []string
 			for _, name := range []string{"first", "greedy", "last"} {
 				if _, err := os.Readlink(filepath.Join(b.tree, "usr/bin", name)); err == nil {
 					links = append(links, name)
 				}
 			}
+
 			if got := strings.Join(links, " "); err == nil && got != tt.links {
 				t.Errorf("the links %q are made; want %q\n%s", got, tt.links, said)
 			}
@@ -78,6 +82,7 @@ func TestAlternativesOutsideTheTreeAreLeftOut(t *testing.T) {
 		}
 		t.Skip(err)
 	}
+
 	b := alternativesBuild(t, alternativesBounds{MiB: 8, inodes: 500, seconds: 30})
 	b.pack(t, "runner", "#!/bin/sh\nupdate-alternatives --install /usr/bin/run run /bin/busybox 10 "+
 		"--slave /usr/share/man/man1/run.1 run.1 /bin/busybox --slave /usr/bin/runc runc /bin/busybox\n"+
@@ -86,6 +91,7 @@ func TestAlternativesOutsideTheTreeAreLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
+
 	for link, want := range map[string]string{"usr/bin/run": "/etc/alternatives/run", "usr/bin/runc": "/etc/alternatives/runc",
 		"usr/share": "", "opt": "", "etc/alternatives/run.1": "", "etc/alternatives/lost": ""} {
 		if got, _ := os.Readlink(filepath.Join(b.tree, link)); got != want {
@@ -109,34 +115,41 @@ func alternativesBuild(t *testing.T, bounds alternativesBounds) *alternativesTes
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {
 			t.Error(err)
 		}
 	})
+
 	b := &alternativesTest{&debianBuild{dir: w}, w.file("tree")}
 	busybox, err := exec.LookPath("busybox")
 	if err != nil {
 		t.Fatal("needs busybox-static")
 	}
+
 	text, err := os.ReadFile(busybox)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, dir := range []string{"tree", "tree/bin", "tree/usr", "tree/usr/bin", "tree/etc", "tree/etc/alternatives", "tree/var",
 		"tree/var/lib", "tree/var/lib/dpkg", "tree/var/lib/dpkg/alternatives", "tree/tmp"} {
 		if err := w.mkdirOwned(dir); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if err := os.WriteFile(w.file("tree/bin/busybox"), text, 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, name := range []string{"sh", "cat", "dd", "sleep", "yes"} {
 		if err := os.Symlink("busybox", w.file("tree/bin/"+name)); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if err := w.writeOwned("finish.sh", b.variables()+debianAlternatives(bounds)); err != nil {
 		t.Fatal(err)
 	}
@@ -150,12 +163,14 @@ func (b *alternativesTest) pack(t *testing.T, name, postinst string) {
 	if err := os.MkdirAll(filepath.Join(dir, "DEBIAN"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	control := "Package: " + name + "\nVersion: 1\nArchitecture: all\nMaintainer: x <x@example.org>\nDescription: x\n"
 	for name, text := range map[string]string{"control": control, "postinst": postinst} {
 		if err := os.WriteFile(filepath.Join(dir, "DEBIAN", name), []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if out, err := exec.Command("dpkg-deb", "--root-owner-group", "--build", dir,
 		b.dir.file("debs/"+name+"_1_all.deb")).CombinedOutput(); err != nil {
 		t.Fatalf("dpkg-deb: %v\n%s", err, out)

@@ -30,6 +30,7 @@ func debianSources(suite, mirror string) (string, error) {
 	if strings.ContainsAny(mirror, " \t\r\n") {
 		return "", fmt.Errorf("mirror %q: write one address, such as http://MIRROR/debian", mirror)
 	}
+
 	sources := []aptSource{{mirror, suite, []string{"main"}}}
 	if mirror == "" {
 		var err error
@@ -37,6 +38,7 @@ func debianSources(suite, mirror string) (string, error) {
 			return "", err
 		}
 	}
+
 	var out strings.Builder
 	for _, s := range sources {
 		fmt.Fprintf(&out, "Types: deb\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n\n", s.uri,
@@ -54,6 +56,7 @@ func hostSources(etc, suite, release string) ([]aptSource, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		for _, s := range all {
 			name, rest, _ := strings.Cut(s.suite, "-")
 			if name != release && name != "stable" || rest != "" && rest != "updates" && rest != "security" ||
@@ -69,6 +72,7 @@ func hostSources(etc, suite, release string) ([]aptSource, error) {
 			}
 		}
 	}
+
 	if len(found) == 0 {
 		return nil, errors.New("the apt configuration of this host has no source of Debian packages: set one, for example with BRIG_MIRROR=http://MIRROR/debian")
 	}
@@ -81,11 +85,13 @@ func hostRelease(path string) string {
 	if err != nil {
 		return ""
 	}
+
 	fields := make(map[string]string)
 	for line := range strings.Lines(string(text)) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 		fields[key] = strings.Trim(value, `"'`)
 	}
+
 	if fields["ID"] != "debian" {
 		return ""
 	}
@@ -98,6 +104,7 @@ func readAptSources(etc string) ([]aptSource, error) {
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
+
 	var all []aptSource
 	for _, path := range append([]string{filepath.Join(etc, "sources.list")}, append(lists, deb822...)...) {
 		text, err := os.ReadFile(path)
@@ -113,6 +120,7 @@ func readAptSources(etc string) ([]aptSource, error) {
 			all = append(all, parseList(string(text))...)
 		}
 	}
+
 	return all, nil
 }
 
@@ -147,6 +155,7 @@ func parseDeb822(text string) []aptSource {
 		}
 		clear(fields)
 	}
+
 	for sc := bufio.NewScanner(strings.NewReader(text)); sc.Scan(); {
 		line := sc.Text()
 		key, value, ok := strings.Cut(line, ":")
@@ -161,6 +170,7 @@ func parseDeb822(text string) []aptSource {
 			fields[last] = strings.Fields(value)
 		}
 	}
+
 	flush()
 	return all
 }
@@ -172,6 +182,7 @@ func aptOptions(ctx context.Context) []string {
 	if err != nil {
 		return nil // apt's own defaults
 	}
+
 	var opts []string
 	for line := range strings.Lines(string(dump)) {
 		line = strings.TrimSpace(line)
@@ -181,5 +192,6 @@ func aptOptions(ctx context.Context) []string {
 			}
 		}
 	}
+
 	return opts
 }

@@ -38,11 +38,13 @@ func Image(ctx context.Context, r Recipe, out io.Writer, o Options) error {
 	if o.Room == nil {
 		o.Room = func(int64) error { return nil }
 	}
+
 	// Fast: the archive is usually unpacked immediately and not kept.
 	z, err := zstd.NewWriter(out, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return err
 	}
+
 	switch r.Kind {
 	case "busybox":
 		err = buildBusybox(ctx, z)
@@ -51,6 +53,7 @@ func Image(ctx context.Context, r Recipe, out io.Writer, o Options) error {
 	default:
 		err = fmt.Errorf("kind %q is unknown", r.Kind)
 	}
+
 	if err = errors.Join(err, z.Close()); err != nil {
 		return fmt.Errorf("build image %s: %w", r.Name, err)
 	}

@@ -21,10 +21,12 @@ func tiny(t testing.TB) []byte {
 		}
 		t.Skip("needs busybox-static")
 	}
+
 	r, err := FindRecipe("tiny")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var buf bytes.Buffer
 	if err := Image(t.Context(), r, &buf, Options{}); err != nil {
 		t.Fatal(err)
@@ -38,13 +40,16 @@ func TestTinyImageIsReproducibleAndRuns(t *testing.T) {
 	if !bytes.Equal(first, second) {
 		t.Errorf("two builds differ: %s and %s", digestOf(first), digestOf(second))
 	}
+
 	img, err := s.Import(t.Context(), bytes.NewReader(first), rootfs.Options{Name: "tiny"})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	cmd := exec.Command("/bin/sh", "-c", "id")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: img.Path, Credential: &syscall.Credential{Uid: 1000, Gid: 1000}}
 	out, err := cmd.CombinedOutput()
+
 	// Unlike coreutils, busybox prints no groups= for a process without supplementary groups.
 	want := "uid=1000(sandboxuser) gid=1000(sandboxuser)"
 	if err != nil || strings.TrimSpace(string(out)) != want {

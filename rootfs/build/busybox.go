@@ -22,6 +22,7 @@ func buildBusybox(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("busybox is missing: %s", install)
 	}
+
 	program, err := os.ReadFile(busybox)
 	if err != nil {
 		return err
@@ -29,10 +30,12 @@ func buildBusybox(ctx context.Context, out io.Writer) error {
 	if err := checkStatic(busybox); err != nil {
 		return fmt.Errorf("%w: %s", err, install)
 	}
+
 	list, err := exec.CommandContext(ctx, busybox, "--list").Output()
 	if err != nil {
 		return fmt.Errorf("%s --list: %w", busybox, err)
 	}
+
 	applets := strings.Fields(string(list))
 	slices.Sort(applets)
 
@@ -40,15 +43,18 @@ func buildBusybox(ctx context.Context, out io.Writer) error {
 	for _, d := range []string{"bin", "etc", "lib", "root", "usr", "usr/bin", "var"} {
 		w.add(&tar.Header{Typeflag: tar.TypeDir, Name: d + "/", Mode: 0o755}, nil)
 	}
+
 	w.add(&tar.Header{Typeflag: tar.TypeReg, Name: "bin/busybox", Mode: 0o755}, program)
 	for _, a := range slices.Compact(applets) {
 		if a != "busybox" && !strings.Contains(a, "/") {
 			w.add(&tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + a, Linkname: "busybox", Mode: 0o777}, nil)
 		}
 	}
+
 	for _, a := range []string{"env", "id", "true"} { // scripts expect these in /usr/bin
 		w.add(&tar.Header{Typeflag: tar.TypeSymlink, Name: "usr/bin/" + a, Linkname: "/bin/busybox", Mode: 0o777}, nil)
 	}
+
 	w.add(&tar.Header{Typeflag: tar.TypeReg, Name: "etc/passwd", Mode: 0o644}, []byte("root:x:0:0:root:/root:/bin/sh\n"))
 	w.add(&tar.Header{Typeflag: tar.TypeReg, Name: "etc/group", Mode: 0o644}, []byte("root:x:0:\n"))
 	return errors.Join(w.err, w.w.Close())

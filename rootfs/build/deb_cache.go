@@ -39,6 +39,7 @@ func loadDebs(cache, to string, wanted []wantedDeb) (missing []wantedDeb, err er
 	if err := removeOldDebs(cache); err != nil {
 		return nil, fmt.Errorf("package cache: %w", err)
 	}
+
 	for _, d := range wanted {
 		path, copied := filepath.Join(cache, d.sha256+"_"+d.file), filepath.Join(to, d.file)
 		got, err := copyDeb(path, copied)
@@ -54,6 +55,7 @@ func loadDebs(cache, to string, wanted []wantedDeb) (missing []wantedDeb, err er
 			missing = append(missing, d)
 		}
 	}
+
 	return missing, nil
 }
 
@@ -63,6 +65,7 @@ func removeOldDebs(cache string) error {
 	if err != nil {
 		return err
 	}
+
 	for _, f := range files {
 		sum, _, ok := strings.Cut(f.Name(), "_")
 		ours := ok && len(sum) == sha256.Size*2 || strings.HasPrefix(f.Name(), debTemp)
@@ -77,6 +80,7 @@ func removeOldDebs(cache string) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -113,10 +117,12 @@ func saveDebs(from, cache string) error {
 	if err := shareddir.Make(cache); err != nil {
 		return fmt.Errorf("package cache: %w", err)
 	}
+
 	files, err := os.ReadDir(from)
 	if err != nil {
 		return fmt.Errorf("package cache: %w", err)
 	}
+
 	for _, f := range files {
 		if !f.Type().IsRegular() || !strings.HasSuffix(f.Name(), ".deb") {
 			continue
@@ -125,6 +131,7 @@ func saveDebs(from, cache string) error {
 			return fmt.Errorf("package cache: %w", err)
 		}
 	}
+
 	return nil
 }
 
@@ -133,11 +140,13 @@ func saveDeb(path, cache string) error {
 	if err != nil {
 		return err
 	}
+
 	tmp := f.Name()
 	sum, err := copyDeb(path, tmp)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return errors.Join(err, os.Remove(tmp))
 	}
+
 	kept := filepath.Join(cache, sum+"_"+filepath.Base(path))
 	if _, err := os.Lstat(kept); err == nil {
 		return os.Remove(tmp) // the cached file keeps its age
@@ -152,15 +161,19 @@ func copyDeb(from, to string) (sum string, err error) {
 		return "", err
 	}
 	defer in.Close()
+
 	if info, err := in.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > maxDebSize {
 		return "", errors.Join(fmt.Errorf("%s is not a package", from), err)
 	}
+
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NOFOLLOW, 0o644)
 	if err != nil {
 		return "", err
 	}
+
 	h := sha256.New()
 	_, err = io.Copy(io.MultiWriter(out, h), io.LimitReader(in, maxDebSize))
+
 	// Independent of the umask: the build's user must be able to read the file.
 	return hex.EncodeToString(h.Sum(nil)), errors.Join(err, out.Chmod(0o644), out.Close())
 }

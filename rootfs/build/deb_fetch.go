@@ -30,6 +30,7 @@ func (b *debianBuild) fetchDebs(ctx context.Context) error {
 	if err := b.write("apt.conf", b.aptConfig()); err != nil {
 		return err
 	}
+
 	b.step("reading the list of packages")
 	if _, err := b.apt(ctx, "apt-get", nil, "update"); err != nil {
 		return err
@@ -37,26 +38,32 @@ func (b *debianBuild) fetchDebs(ctx context.Context) error {
 	if err := b.leaveOutUnknown(ctx); err != nil {
 		return err
 	}
+
 	wanted, err := b.wanted(ctx)
 	if err != nil {
 		return err
 	}
+
 	// A tree is larger than its packages, which are compressed, even without what Exclude and Finish remove.
 	if err := b.room(totalSize(wanted)); err != nil {
 		return err
 	}
+
 	missing, err := loadDebs(b.cache, b.dir.file("debs"), wanted)
 	if err != nil {
 		return err
 	}
+
 	for _, d := range wanted {
 		if err := b.dir.chown(b.dir.file("debs/" + d.file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
+
 	if len(missing) == 0 {
 		return nil
 	}
+
 	all := b.installArgs("--download-only")
 	_, err = b.apt(ctx, "apt-get", &downloadProgress{step: b.step, of: missing}, all...)
 	return errors.Join(err, saveDebs(b.dir.file("debs"), b.cache))
@@ -88,6 +95,7 @@ func (b *debianBuild) wanted(ctx context.Context) ([]wantedDeb, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var all []wantedDeb
 	for line := range strings.Lines(string(out)) {
 		d, err := parsePrintedURI(line)
@@ -96,6 +104,7 @@ func (b *debianBuild) wanted(ctx context.Context) ([]wantedDeb, error) {
 		}
 		all = append(all, d)
 	}
+
 	return all, nil
 }
 
@@ -133,6 +142,7 @@ func (b *debianBuild) aptConfig() string {
 	} {
 		fmt.Fprintf(&out, "%s %q;\n", s[0], s[1])
 	}
+
 	for _, opt := range b.aptOptions {
 		fmt.Fprintln(&out, opt)
 	}
@@ -148,6 +158,7 @@ func (b *debianBuild) apt(ctx context.Context, tool string, watch io.Writer, arg
 	if watch != nil {
 		cmd.Stdout = io.MultiWriter(watch, b.log)
 	}
+
 	b.confine(cmd)
 	cmd.Env = append(cmd.Env, "APT_CONFIG="+b.dir.file("apt.conf"))
 	if err := cmd.Run(); err != nil {
@@ -167,6 +178,7 @@ type downloadProgress struct {
 
 func (d *downloadProgress) Write(p []byte) (int, error) {
 	d.line = append(d.line, p...)
+
 	for {
 		line, rest, ok := bytes.Cut(d.line, []byte("\n"))
 		if !ok {

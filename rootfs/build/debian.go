@@ -45,15 +45,18 @@ func buildDebian(ctx context.Context, r Recipe, out io.Writer, o Options) (err e
 	if err := needTools(tools...); err != nil {
 		return err
 	}
+
 	sources, err := debianSources(r.Suite, o.Mirror)
 	if err != nil {
 		return err
 	}
+
 	w, err := newBuildDir(o.Cache)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
+
 	b := &debianBuild{recipe: r.withBase(), dir: w, cache: o.Cache, aptOptions: aptOptions(ctx), log: o.Log,
 		step: o.Step, room: o.Room}
 	if err := errors.Join(b.write("sources.sources", sources), b.write("finish.sh", b.variables()+b.recipe.Finish),
@@ -66,6 +69,7 @@ func buildDebian(ctx context.Context, r Recipe, out io.Writer, o Options) (err e
 	if err := b.fetchNPM(ctx); err != nil {
 		return err
 	}
+
 	output := &tail{w: o.Log}
 	cmd := exec.CommandContext(ctx, "mmdebstrap", b.mmdebstrapArgs()...)
 	cmd.Stdout, cmd.Stderr = out, stageProgress{output, b.step}
@@ -112,12 +116,15 @@ func (b *debianBuild) mmdebstrapArgs() []string {
 	for _, p := range r.Exclude {
 		args = append(args, "--dpkgopt=path-exclude="+p)
 	}
+
 	for _, p := range r.Keep {
 		args = append(args, "--dpkgopt=path-include="+p)
 	}
+
 	for _, opt := range b.aptOptions {
 		args = append(args, "--aptopt="+opt)
 	}
+
 	return append(args,
 		// Fetched packages are not fetched again. They are hard links where the file system and the
 		// owner allow that, else copies.
@@ -170,6 +177,7 @@ func newBuildDir(cache string) (*buildDir, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	for _, path := range stale {
 		var st unix.Stat_t
 		// Any user may make a directory there; remove only those that a build made.
@@ -180,15 +188,18 @@ func newBuildDir(cache string) (*buildDir, error) {
 			}
 		}
 	}
+
 	dir, err := rootfs.MakeStagingDir(parent, prefix)
 	if err != nil {
 		return nil, err
 	}
+
 	w := &buildDir{dir}
 	err = w.chown(w.Path)
 	for _, name := range []string{"debs", "debs/partial", "aside", "apt", "apt/lists", "apt/lists/partial"} {
 		err = errors.Join(err, w.mkdirOwned(name))
 	}
+
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
 	}

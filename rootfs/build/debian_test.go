@@ -37,6 +37,7 @@ URIs: http://off.test/debian
 Suites: bookworm
 Components: main
 `
+
 	for _, tt := range []struct {
 		name    string
 		files   map[string]string
@@ -69,14 +70,17 @@ Components: main
 					t.Fatal(err)
 				}
 			}
+
 			sources, err := hostSources(etc, "trixie", tt.release)
 			var got []string
 			for _, s := range sources {
 				got = append(got, s.uri+" "+s.suite)
 			}
+
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("sources %q; want %q", got, tt.want)
 			}
+
 			unstable, _ := hostSources(etc, "sid", tt.release)
 			if slices.ContainsFunc(unstable, func(s aptSource) bool { return s.suite != "sid" }) || len(unstable) > 0 != (tt.want != nil) {
 				t.Errorf("sources of sid: %+v; want no updates and no security", unstable)
@@ -103,6 +107,7 @@ func TestHostRelease(t *testing.T) {
 			t.Errorf("hostRelease(%q) = %q; want %q", text, got, want)
 		}
 	}
+
 	if got := hostRelease("/nonexistent"); got != "" {
 		t.Errorf("without os-release: %q", got)
 	}
@@ -121,18 +126,22 @@ func TestPackageCacheTrustsOnlyWhatItCanCheck(t *testing.T) {
 			wanted = append(wanted, wantedDeb{name, int64(len(text)), hex.EncodeToString(sum[:])})
 		}
 	}
+
 	if err := os.Symlink("/etc/hostname", filepath.Join(build, "evil.deb")); err != nil {
 		t.Fatal(err)
 	}
+
 	for range 2 { // saving twice changes nothing
 		if err := saveDebs(build, cache); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	kept, err := filepath.Glob(filepath.Join(cache, "*"))
 	if err != nil || len(kept) != 4 {
 		t.Fatalf("cache holds %q, %v; want four packages", kept, err)
 	}
+
 	for _, path := range kept {
 		switch {
 		case strings.HasSuffix(path, "_b_1%3a2_amd64.deb"):
@@ -144,6 +153,7 @@ func TestPackageCacheTrustsOnlyWhatItCanCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	missing, err := loadDebs(cache, next, wanted)
 	if err != nil {
 		t.Fatal(err)
@@ -151,6 +161,7 @@ func TestPackageCacheTrustsOnlyWhatItCanCheck(t *testing.T) {
 	if len(missing) != 2 || slices.ContainsFunc(missing, func(d wantedDeb) bool { return d.file == "a_1_all.deb" }) {
 		t.Errorf("missing %v; want the damaged and the old one", missing)
 	}
+
 	loaded, err := os.ReadDir(next)
 	if err != nil || len(loaded) != 1 || loaded[0].Name() != "a_1_all.deb" {
 		t.Errorf("loaded %v, %v; want only the wanted, sound and recent one", loaded, err)
@@ -165,14 +176,17 @@ func TestKilledBuildKeepsItsDownloads(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(build, "debs/partial"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, name := range []string{"debs/a_1_all.deb", "debs/partial/b_1_all.deb"} {
 		if err := os.WriteFile(filepath.Join(build, name), []byte("package"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if err := salvageDebs(build, cache); err != nil {
 		t.Fatal(err)
 	}
+
 	kept, _ := filepath.Glob(filepath.Join(cache, "*"))
 	if len(kept) != 1 || !strings.HasSuffix(kept[0], "_a_1_all.deb") {
 		t.Errorf("cache holds %q; want the one that was whole", kept)
@@ -188,6 +202,7 @@ func TestPackagesMustMatchTheIndex(t *testing.T) {
 	if want := (wantedDeb{"a_1%3a2_all.deb", 123, sum}); err != nil || d != want {
 		t.Errorf("parsed %+v, %v; want %+v", d, err, want)
 	}
+
 	for _, line := range []string{
 		"", "'u' a.deb 123", "'u' a.deb 123 MD5Sum:" + sum[:32], "'u' ../a.deb 1 SHA256:" + sum, "'u' a.deb x SHA256:" + sum,
 		"'u' a.deb 1 SHA256:" + sum[:8],
@@ -228,20 +243,25 @@ func TestBuildFromADeadMirrorFailsWithItsReasonAndLeavesNothing(t *testing.T) {
 	if err := needTools("mmdebstrap", "apt-get"); err != nil {
 		t.Skip(err)
 	}
+
 	r, err := FindRecipe("python")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	err = Image(t.Context(), r, new(strings.Builder), Options{Mirror: "http://127.0.0.1:9/debian"})
 	if err == nil || !strings.Contains(err.Error(), "apt-get update") || !strings.Contains(err.Error(), "127.0.0.1") {
 		t.Errorf("Build: %v; want what apt said", err)
 	}
+
 	noBuildLeft(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
+
 	if err := Image(ctx, r, new(strings.Builder), Options{Mirror: "http://127.0.0.1:9/debian"}); err == nil {
 		t.Error("a build outlived its caller")
 	}
+
 	noBuildLeft(t)
 }
 
@@ -252,6 +272,7 @@ func noBuildLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, path := range left {
 		dir, err := os.Open(path)
 		if err != nil {

@@ -22,6 +22,7 @@ func (b *debianBuild) fetchNPM(ctx context.Context) error {
 	if len(b.recipe.Lock) == 0 {
 		return nil
 	}
+
 	manifest, err := npmManifest(b.recipe.Lock)
 	if err != nil {
 		return err
@@ -30,6 +31,7 @@ func (b *debianBuild) fetchNPM(ctx context.Context) error {
 		b.write("npm/package.json", manifest), b.write("npm/package-lock.json", string(b.recipe.Lock))); err != nil {
 		return err
 	}
+
 	cache := b.dir.file("npm-cache")
 	if b.cache != "" {
 		cache = filepath.Join(b.cache, "npm")
@@ -37,6 +39,7 @@ func (b *debianBuild) fetchNPM(ctx context.Context) error {
 			return fmt.Errorf("package cache: %w", err)
 		}
 	}
+
 	b.step("fetching packages with npm")
 	output := &tail{w: b.log}
 	cmd := exec.CommandContext(ctx, "npm", "ci", "--cache", cache, "--ignore-scripts",
@@ -91,6 +94,7 @@ func (w *buildDir) mkdirCache(path string) error {
 	if err := shareddir.Make(path); err != nil {
 		return err
 	}
+
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return errors.Join(fmt.Errorf("%s is not a directory", path), err)
@@ -100,5 +104,6 @@ func (w *buildDir) mkdirCache(path string) error {
 			return err
 		}
 	}
+
 	return w.chown(path)
 }

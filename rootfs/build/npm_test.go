@@ -16,14 +16,17 @@ func TestNPMsCacheIsReached(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root's builds run as another user")
 	}
+
 	root, err := os.MkdirTemp("/var/tmp", "brig-npm-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(root)
+
 	if err := os.Chmod(root, 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	w, err := newBuildDir("")
 	if err != nil {
 		t.Fatal(err)
@@ -31,10 +34,12 @@ func TestNPMsCacheIsReached(t *testing.T) {
 	defer w.Close()
 
 	defer syscall.Umask(syscall.Umask(0o077))
+
 	cache := filepath.Join(root, "brig", "npm")
 	if err := w.mkdirCache(cache); err != nil {
 		t.Fatal(err)
 	}
+
 	touch := exec.Command("touch", filepath.Join(cache, "x"))
 	touch.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: buildBase, Gid: buildBase}}
 	if out, err := touch.CombinedOutput(); err != nil {
@@ -58,6 +63,7 @@ func TestNPMLocksPinEverything(t *testing.T) {
 		if r.NPM == "" {
 			continue
 		}
+
 		locks++
 		var lock struct {
 			Packages map[string]struct {
@@ -65,12 +71,14 @@ func TestNPMLocksPinEverything(t *testing.T) {
 				Link, InBundle               bool
 			}
 		}
+
 		if err := json.Unmarshal(r.Lock, &lock); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if len(lock.Packages) < 2 {
 			t.Errorf("%s: the lock names %d packages", name, len(lock.Packages))
 		}
+
 		for path, p := range lock.Packages {
 			if p.InBundle { // it is in the archive of the package that contains it, which is pinned
 				continue
@@ -79,6 +87,7 @@ func TestNPMLocksPinEverything(t *testing.T) {
 				t.Errorf("%s: %s is not pinned: %+v", name, path, p)
 			}
 		}
+
 		manifest, err := npmManifest(r.Lock)
 		var m struct{ Dependencies map[string]string }
 		if err == nil {
@@ -88,15 +97,18 @@ func TestNPMLocksPinEverything(t *testing.T) {
 			m.Dependencies[main] == "" {
 			t.Errorf("%s: package.json is %q, %v", name, manifest, err)
 		}
+
 		for dependency, version := range m.Dependencies {
 			if strings.Trim(version, "0123456789.") != "" {
 				t.Errorf("%s: %s is asked for as %q, not as one version", name, dependency, version)
 			}
 		}
 	}
+
 	if locks == 0 {
 		t.Error("no recipe has a lock: nothing was looked at")
 	}
+
 	for _, bad := range []string{"", "{}", `{"packages": {"node_modules/a": {}}}`} {
 		if m, err := npmManifest([]byte(bad)); err == nil {
 			t.Errorf("of %q is made %q", bad, m)

@@ -47,6 +47,7 @@ func Recipes() map[string]Recipe {
 	if err != nil {
 		panic(err) // embedded: cannot happen in a binary that was built
 	}
+
 	for _, name := range files {
 		text, err := recipes.Files.ReadFile(name)
 		if err != nil {
@@ -58,12 +59,14 @@ func Recipes() map[string]Recipe {
 		}
 		all[r.Name] = r
 	}
+
 	whole := make(map[string]Recipe)
 	for name, r := range all {
 		if whole[name], err = r.complete(all); err != nil {
 			panic(err) // TestRecipesParse
 		}
 	}
+
 	return whole
 }
 
@@ -84,11 +87,13 @@ func (r Recipe) complete(all map[string]Recipe) (_ Recipe, err error) {
 		r.Keep = slices.Concat(base.Keep, r.Keep)
 		r.Finish = base.Finish + r.Finish
 	}
+
 	if r.NPM != "" {
 		if r.Lock, err = recipes.Files.ReadFile("npm/" + r.NPM + ".json"); err != nil {
 			return Recipe{}, fmt.Errorf("recipe %s: brig has no lock file %q of npm packages", r.Name, r.NPM)
 		}
 	}
+
 	return r, nil
 }
 
@@ -122,6 +127,7 @@ func parseRecipe(file string, text []byte) (Recipe, error) {
 	if err := rootfs.CheckName(r.Name); err != nil {
 		return Recipe{}, fmt.Errorf("%s: %w", file, err)
 	}
+
 	switch {
 	case r.Kind == "busybox":
 		return r, nil
@@ -132,6 +138,7 @@ func parseRecipe(file string, text []byte) (Recipe, error) {
 	case r.Extends == "" && (r.Suite == "" || len(r.Packages) == 0 || r.Epoch <= 0):
 		return Recipe{}, fmt.Errorf("%s: a debian recipe needs suite, packages and epoch", file)
 	}
+
 	return r, nil
 }
 

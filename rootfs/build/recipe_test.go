@@ -15,11 +15,13 @@ func TestRecipesParse(t *testing.T) {
 			t.Errorf("recipe %s is in a file of another name", name)
 		}
 	}
+
 	for _, name := range []string{"python", "tiny"} {
 		if all[name].Name != name {
 			t.Errorf("no recipe %q", name)
 		}
 	}
+
 	for name, text := range map[string]string{
 		"an unknown kind":            "name: x\nkind: docker\n",
 		"a debian one without suite": "name: x\nkind: debian\npackages: [dash]\nepoch: 1\n",
@@ -34,11 +36,13 @@ func TestRecipesParse(t *testing.T) {
 			t.Errorf("%s is accepted", name)
 		}
 	}
+
 	own, err := ParseRecipe("x.yaml", []byte("name: x\nkind: debian\nextends: lua\npackages: [jq]\nfinish: |\n  true\n"))
 	if err != nil || !slices.Equal(own.Packages, []string{"lua5.4", "jq"}) || own.Suite != "trixie" ||
 		own.Finish != all["lua"].Finish+"true\n" {
 		t.Errorf("a recipe that extends lua is %+v, %v", own, err)
 	}
+
 	own, err = ParseRecipe("x.yaml", []byte("name: x\nkind: debian\nextends: node\npackages: [jq]\n"))
 	if err != nil || own.NPM != "node" || len(own.Lock) == 0 {
 		t.Errorf("a recipe that extends node has the lock %q of %d bytes, %v", own.NPM, len(own.Lock), err)
@@ -61,6 +65,7 @@ func TestDockerfileIsNoRecipe(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+
 	for _, text := range []string{"from: x\n", "# FROM x\n", "FROM", "kind: busybox\nname: x\n", ""} {
 		if _, err := ParseRecipe("x.yaml", []byte(text)); err != nil && strings.Contains(err.Error(), "Dockerfile") {
 			t.Errorf("%q: %v", text, err)

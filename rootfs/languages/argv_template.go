@@ -65,6 +65,7 @@ func (w Placeholders) Expand(command, args []string) []string {
 			out = append(out, replacer.Replace(arg))
 		}
 	}
+
 	return append(out, args...)
 }
 
@@ -122,6 +123,7 @@ func (l Manifest) ChooseFlags(requested []string) ([]string, error) {
 	if len(requested) == 0 {
 		return l.DefaultFlags, nil
 	}
+
 	for _, f := range requested {
 		if l.allowsFlag(f) {
 			continue
@@ -133,6 +135,7 @@ func (l Manifest) ChooseFlags(requested []string) ([]string, error) {
 		return nil, api.Refuse(api.CodeBadRequest, "flag %q is not allowed for %s: choose from %s", f, l.Name,
 			strings.Join(slices.Concat(l.Flags, l.FlagPatterns), " "))
 	}
+
 	return requested, nil
 }
 

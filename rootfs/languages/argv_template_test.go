@@ -24,6 +24,7 @@ func TestPlaceholdersOfACommand(t *testing.T) {
 			t.Errorf("%q: %q; want %q", c.command, got, c.want)
 		}
 	}
+
 	env := w.ExpandEnv(map[string]string{"HEAP": "{memory_hex}", "PLAIN": "1", "MIB": "{memory_mib}m"})
 	if env["HEAP"] != "20000000" || env["PLAIN"] != "1" || env["MIB"] != "512m" {
 		t.Errorf("variables %v", env)
@@ -31,6 +32,7 @@ func TestPlaceholdersOfACommand(t *testing.T) {
 	if got := (Placeholders{Source: "-c.py"}).Expand([]string{"python3", "{source}"}, nil); got[1] != "./-c.py" {
 		t.Errorf("a source called -c.py is given as %q", got[1])
 	}
+
 	for limits, want := range map[[2]api.Size]api.Size{
 		{512 * api.MiB, 512 * api.MiB}: 256 * api.MiB, {8 * api.MiB, 512 * api.MiB}: 7 * api.MiB, {256 * api.MiB, 64 * api.MiB}: 32 * api.MiB,
 	} {
@@ -38,6 +40,7 @@ func TestPlaceholdersOfACommand(t *testing.T) {
 			t.Errorf("stack of %s under %s of memory is %s; want %s", limits[0], limits[1], got, want)
 		}
 	}
+
 	for limit, want := range map[api.Size]api.Size{4 * api.MiB: 2 * api.MiB, 64 * api.MiB: 40 * api.MiB, 128 * api.MiB: 104 * api.MiB,
 		api.GiB: 960 * api.MiB} {
 		if got := heapSize(limit); got != want {
@@ -52,6 +55,7 @@ func TestSourcesAndFlags(t *testing.T) {
 	if got := l.Sources(files, "main.cpp"); !slices.Equal(got, []string{"main.cpp", "b.CC", "d/a.cpp", ".cpp"}) {
 		t.Errorf("sources %q", got)
 	}
+
 	for _, c := range []struct {
 		asked, want []string
 	}{
@@ -73,11 +77,13 @@ func TestRefusedFlagsSayWhy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, name := range []string{"c", "cpp"} {
 		l, err := all.ByName(name)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for flag, says := range map[string]string{
 			"-fsanitize=address": "do not work in static programs", "-fsanitize=undefined": "do not work in static programs",
 			"-fsanitize": "do not work in static programs", "-fsanitizer=address": "choose from", "-fplugin=x": "choose from",
@@ -99,6 +105,7 @@ func TestFlagPatterns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for flag, want := range map[string]bool{
 		"-DA": true, "-DA=": true, "-DA=b c": true, "-O2": true, "-O1": true,
 		"-D": false, "-DA\n": false, "-DA=b\nc": false, "x-O1": false, "-O12": false, "-O": false, "": false,
@@ -108,6 +115,7 @@ func TestFlagPatterns(t *testing.T) {
 			t.Errorf("%.20q: %v", flag, err)
 		}
 	}
+
 	for patterns, says := range map[string]string{`["O(1|2)"]`: "begin it with a dash", `["-O("]`: "missing closing",
 		`["-O1"]`: "not among flags"} {
 		if _, err := parse("x.yaml", []byte(manifest(patterns, "[-O2]")), nil); err == nil || !strings.Contains(err.Error(), says) ||

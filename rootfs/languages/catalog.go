@@ -32,6 +32,7 @@ func Load(dir string, tiers []string) (*Catalog, error) {
 	if err := readManifests(builtinFiles, "built-in ", tiers, found); err != nil {
 		return nil, err
 	}
+
 	if dir != "" {
 		own := make(map[string]Manifest)
 		err := readManifests(os.DirFS(dir), dir+"/", tiers, own)
@@ -40,6 +41,7 @@ func Load(dir string, tiers []string) (*Catalog, error) {
 		}
 		maps.Copy(found, own)
 	}
+
 	return index(found)
 }
 
@@ -48,24 +50,30 @@ func readManifests(from fs.FS, prefix string, tiers []string, into map[string]Ma
 	if err != nil {
 		return fmt.Errorf("read language manifests: %w", err)
 	}
+
 	for _, f := range files {
 		if filepath.Ext(f.Name()) != ".yaml" {
 			continue
 		}
+
 		text, err := fs.ReadFile(from, f.Name())
 		if err != nil {
 			return fmt.Errorf("read language manifests: %w", err)
 		}
+
 		l, err := parse(prefix+f.Name(), text, tiers)
 		if err != nil {
 			return err
 		}
+
 		l.file = prefix + f.Name()
 		if other, twice := into[l.Name]; twice {
 			return fmt.Errorf("read %s: %s also has the name %q: rename one", l.file, other.file, l.Name)
 		}
+
 		into[l.Name] = l
 	}
+
 	return nil
 }
 
@@ -80,6 +88,7 @@ func index(found map[string]Manifest) (*Catalog, error) {
 			}
 			ls.byName[n] = i
 		}
+
 		for _, ext := range l.Extensions {
 			if j, taken := byExtension[ext]; taken && j != i {
 				return nil, fmt.Errorf("%s and %s both claim the extension %q: remove it from one", ls.all[j].file, l.file, ext)
@@ -87,6 +96,7 @@ func index(found map[string]Manifest) (*Catalog, error) {
 			byExtension[ext] = i
 		}
 	}
+
 	return ls, nil
 }
 

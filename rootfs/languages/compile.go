@@ -41,6 +41,7 @@ func (l Manifest) checkCompile() error {
 	if len(l.Compile) > 0 && len(l.Syntax) > 0 {
 		return fieldErrorf("syntax", "syntax is only for languages without compile: the compiler reports syntax errors")
 	}
+
 	if len(l.Compile) == 0 {
 		for _, f := range []struct {
 			name string
@@ -55,8 +56,10 @@ func (l Manifest) checkCompile() error {
 				return fieldErrorf(f.name, "%s configures the compile stage, but compile is missing", f.name)
 			}
 		}
+
 		return nil
 	}
+
 	placeholders, hasFlags := argPlaceholders, len(l.Flags)+len(l.FlagPatterns) > 0
 	if !hasFlags {
 		placeholders = argPlaceholdersNoFlags
@@ -64,6 +67,7 @@ func (l Manifest) checkCompile() error {
 	if err := checkPlaceholders("compile", l.Compile, inlinePlaceholders, placeholders); err != nil {
 		return err
 	}
+
 	switch {
 	case !slices.Contains(l.Compile, "{sources}") &&
 		!slices.ContainsFunc(l.Compile, func(w string) bool { return strings.Contains(w, "{source}") }):
@@ -76,16 +80,19 @@ func (l Manifest) checkCompile() error {
 		return fieldErrorf("compile",
 			"flags are allowed, but compile does not mention {flags}: add it where the flags belong")
 	}
+
 	for _, f := range l.DefaultFlags {
 		if !l.allowsFlag(f) {
 			return valueErrorf("default_flags", f, "default_flags: %q is not among flags", f)
 		}
 	}
+
 	for _, a := range l.Artifacts {
 		if err := api.FileName(a); err != nil {
 			return valueErrorf("artifacts", a, "artifacts: %w", err)
 		}
 	}
+
 	return nil
 }
 
@@ -105,5 +112,6 @@ func checkPlaceholders(field string, command, inline, own []string) error {
 			}
 		}
 	}
+
 	return nil
 }

@@ -15,6 +15,7 @@ func decode(file string, text []byte) (yamlManifest, error) {
 	if err := strictyaml.Decode(file, text, &own); err != nil || own.Extends == "" {
 		return own, err
 	}
+
 	var base yamlManifest
 	known, err := fs.ReadFile(builtinFiles, own.Extends+".yaml")
 	if err == nil {
@@ -28,6 +29,7 @@ func decode(file string, text []byte) (yamlManifest, error) {
 	if own.Name != base.Name {
 		base.Aliases, base.Extensions = nil, nil
 	}
+
 	err = strictyaml.Decode(file, text, &base)
 	return base, err
 }

@@ -45,6 +45,7 @@ func importsAny(source []byte, modules map[string]bool) bool {
 			rest = after
 		}
 	}
+
 	return false
 }
 
@@ -69,6 +70,7 @@ func namesAny(text []byte, modules map[string]bool, several bool) bool {
 	if len(text) == 0 || text[0] != ' ' && text[0] != '\t' {
 		return false
 	}
+
 	for {
 		text = bytes.TrimLeft(text, " \t")
 		n := 0
@@ -76,13 +78,16 @@ func namesAny(text []byte, modules map[string]bool, several bool) bool {
 			text[n]|0x20 >= 'a' && text[n]|0x20 <= 'z') {
 			n++
 		}
+
 		if modules[string(text[:n])] {
 			return true
 		}
+
 		end := bytes.IndexAny(text, ",;#\r\n")
 		if !several || end < 0 || text[end] != ',' {
 			return false
 		}
+
 		text = text[end+1:]
 	}
 }

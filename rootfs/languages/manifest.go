@@ -108,6 +108,7 @@ func parse(file string, text []byte, known []string) (Manifest, error) {
 	if err != nil {
 		return Manifest{}, err
 	}
+
 	l := Manifest{
 		Name: m.Name, Aliases: m.Aliases, Version: m.Version, Image: m.Image, ImageFrom: m.ImageFrom,
 		Extensions: m.Extensions,
@@ -142,6 +143,7 @@ func parse(file string, text []byte, known []string) (Manifest, error) {
 	if err != nil {
 		return Manifest{}, inFile(file, text, err)
 	}
+
 	for _, d := range []struct {
 		field *string
 		value string
@@ -150,6 +152,7 @@ func parse(file string, text []byte, known []string) (Manifest, error) {
 			*d.field = d.value
 		}
 	}
+
 	return l, nil
 }
 
@@ -183,6 +186,7 @@ func manifestLimits(field string, n yaml.Node) (api.Limits, error) {
 	if n.IsZero() {
 		return limits, nil
 	}
+
 	var fields map[string]any
 	err := n.Decode(&fields)
 	var text []byte
@@ -254,11 +258,13 @@ func (l Manifest) check(tiers []string) error {
 	case !(l.MemoryFactor > 0 && l.MemoryFactor <= 100):
 		return fieldErrorf("memory_factor", "memory_factor %v: use a number above 0 and at most 100", l.MemoryFactor)
 	}
+
 	for field, tier := range map[string]string{"tier": l.Tier, "compile_tier": l.CompileTier} {
 		if tier != "" && tiers != nil && !slices.Contains(tiers, tier) {
 			return fieldErrorf(field, "%s %q does not exist: use one of %s", field, tier, strings.Join(tiers, ", "))
 		}
 	}
+
 	for field, words := range map[string][]string{"aliases": l.Aliases, "extensions": l.Extensions} {
 		for _, word := range words {
 			if !languageName.matches(word) {
@@ -267,6 +273,7 @@ func (l Manifest) check(tiers []string) error {
 			}
 		}
 	}
+
 	for field, env := range map[string]map[string]string{"env": l.Env, "interactive_env": l.InteractiveEnv,
 		"compile_env": l.CompileEnv} {
 		for name, value := range env {
@@ -279,6 +286,7 @@ func (l Manifest) check(tiers []string) error {
 			}
 		}
 	}
+
 	if err := l.checkNeeds(); err != nil {
 		return err
 	}

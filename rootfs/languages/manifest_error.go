@@ -39,6 +39,7 @@ func (m *manifestError) line(text []byte) int {
 	if yaml.Unmarshal(text, &doc) != nil || len(doc.Content) != 1 {
 		return 0
 	}
+
 	fields := doc.Content[0].Content
 	for i := 0; i+1 < len(fields); i += 2 {
 		if fields[i].Value != m.field {
@@ -51,5 +52,6 @@ func (m *manifestError) line(text []byte) int {
 		}
 		return fields[i].Line
 	}
+
 	return 0
 }

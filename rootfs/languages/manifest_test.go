@@ -73,6 +73,7 @@ func TestParseLanguageRefusesWithTheReason(t *testing.T) {
 			}
 		})
 	}
+
 	if _, err := parse("x.yaml", nil, nil); err == nil {
 		t.Error("an empty manifest is accepted")
 	}
@@ -100,6 +101,7 @@ func TestParseLanguageOfACompiler(t *testing.T) {
 		!slices.Equal(l.DefaultFlags, []string{"-O2"}) {
 		t.Errorf("%+v", l)
 	}
+
 	for _, tt := range []struct{ name, old, new, want string }{
 		{"no artifacts", "artifacts: [main, lib]\n", "", "artifacts is missing"},
 		{"an artifact elsewhere", "[main, lib]", "[../main]", "artifacts"},
@@ -128,6 +130,7 @@ func TestLoadLanguagesLetsTheOperatorReplaceBuiltIns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	python, err := ls.ByName("python")
 	if err != nil || python.Name != "python" || !slices.Equal(python.Run, []string{"python3", "{source}"}) {
 		t.Errorf("ByName(python) = %+v, %v", python, err)
@@ -144,6 +147,7 @@ func TestLoadLanguagesLetsTheOperatorReplaceBuiltIns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	put("lua.yaml", goodManifest)
 	put("mine.yaml", strings.NewReplacer("name: lua", "name: python", "[luajit]", "[py]", "[lua]", "[py]").Replace(goodManifest))
 	put("notes.txt", "not a manifest")
@@ -170,10 +174,12 @@ func TestExtends(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	python, err := all.ByName("python")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	l, err := parse("x.yaml",
 		[]byte("name: numeric\nextends: python\nimage: python-numpy\nversion: \"3.13 with numpy\"\nenv: {OMP_NUM_THREADS: \"1\"}\ninteractive_env: {PYTHONUNBUFFERED: \"\"}\nlimits: {memory: 1G}\n"), nil)
 	if err != nil {
@@ -189,10 +195,12 @@ func TestExtends(t *testing.T) {
 		l.InteractiveEnv["PYTHONUNBUFFERED"] != "" {
 		t.Errorf("its variables are %v and %v", l.Env, l.InteractiveEnv)
 	}
+
 	mine, err := parse("x.yaml", []byte("name: python\nextends: python\nimage: python-numpy\n"), nil)
 	if err != nil || !slices.Equal(mine.Extensions, python.Extensions) || !slices.Equal(mine.Aliases, python.Aliases) {
 		t.Errorf("what replaces its base is %+v, %v; want its names too", mine, err)
 	}
+
 	for text, want := range map[string]string{
 		"name: x\nextends: cobol\nimage: x\n":               "read x.yaml: line 2: extends \"cobol\": name one of brig's own languages that extends none: bash, c,",
 		"name: x\nextends: python-full\nimage: x\n":         "line 2: extends \"python-full\"",

@@ -25,6 +25,7 @@ func (l Manifest) MissingPaths(ctx context.Context, img rootfs.Image) (missing [
 	if len(l.Needs) == 0 {
 		return nil, nil
 	}
+
 	for _, name := range l.Needs {
 		has, err := img.Has(ctx, name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -37,6 +38,7 @@ func (l Manifest) MissingPaths(ctx context.Context, img rootfs.Image) (missing [
 			missing = append(missing, name)
 		}
 	}
+
 	return missing, nil
 }
 
@@ -48,6 +50,7 @@ func Outdated(ctx context.Context, s *rootfs.Store, languages []Manifest) (map[s
 		if len(l.Needs) == 0 || !s.Has(l.Image) {
 			continue
 		}
+
 		img, err := s.Lookup(l.Image)
 		if errors.Is(err, rootfs.ErrNotFound) {
 			continue // removed just now
@@ -55,16 +58,19 @@ func Outdated(ctx context.Context, s *rootfs.Store, languages []Manifest) (map[s
 		if err != nil {
 			return nil, err
 		}
+
 		missing, err := l.MissingPaths(ctx, img)
 		if err != nil {
 			return nil, err
 		}
+
 		for _, name := range missing {
 			if !slices.Contains(missingByImage[l.Image], name) {
 				missingByImage[l.Image] = append(missingByImage[l.Image], name)
 			}
 		}
 	}
+
 	return missingByImage, nil
 }
 

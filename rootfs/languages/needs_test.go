@@ -21,17 +21,20 @@ func TestNeeds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	for name, content := range map[string]string{"root/usr/lib/x/one": "", "outside": ""} {
 		if err := os.WriteFile(filepath.Join(host, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	for name, target := range map[string]string{"lib": "usr/lib", "abs": "/usr/lib/x/one", "out": "../outside",
 		"host": host, "round": "round"} {
 		if err := os.Symlink(target, filepath.Join(tree, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	img := rootfs.Image{Path: tree}
 	for name, there := range map[string]bool{
 		"/usr/lib/x/one": true, "/usr/lib/x": true, "/lib/x/one": true, "/abs": true, "/elsewhere": true,
@@ -46,12 +49,14 @@ func TestNeeds(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+
 	for image, cure := range map[string]string{"java": "brig rootfs build java", "mine": "brig rootfs import FILE --name mine"} {
 		err := Manifest{Name: "x", Image: image, Needs: []string{"/usr/lib/x/two"}}.CheckImage(t.Context(), img)
 		if err == nil || !strings.Contains(err.Error(), cure) || !strings.Contains(err.Error(), "/usr/lib/x/two") {
 			t.Errorf("image %s: %v; want what is missing, and %q", image, err, cure)
 		}
 	}
+
 	if missing, err := (Manifest{Needs: []string{"/a"}}).MissingPaths(t.Context(),
 		rootfs.Image{Path: filepath.Join(host, "none")}); err != nil || missing != nil {
 		t.Errorf("an image that was removed: %q, %v", missing, err)
@@ -77,6 +82,7 @@ func TestManifestsNeedTheFilesTheyName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	seen := 0
 	for _, l := range all.All() {
 		for _, word := range slices.Concat(l.Compile, l.Run, l.Syntax) {
@@ -92,6 +98,7 @@ func TestManifestsNeedTheFilesTheyName(t *testing.T) {
 			}
 		}
 	}
+
 	if seen == 0 {
 		t.Error("no manifest names anything in /usr/lib/brig")
 	}

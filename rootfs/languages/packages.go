@@ -53,6 +53,7 @@ func packagesOf(y *yamlPackages, tiers []string) (*Packages, error) {
 	if y == nil {
 		return nil, nil
 	}
+
 	p := &Packages{
 		Kind: api.PackageKind(y.Kind), Image: y.Image, Install: y.Install, Tier: y.Tier, Index: y.Index, Hosts: y.Hosts,
 		Env: y.Env, Links: y.Links,
@@ -61,6 +62,7 @@ func packagesOf(y *yamlPackages, tiers []string) (*Packages, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	p.Limits = limits.Over(PackageDefaults())
 	_, digestErr := rootfs.ParseDigest(p.Image)
 	switch {
@@ -75,6 +77,7 @@ func packagesOf(y *yamlPackages, tiers []string) (*Packages, error) {
 		return nil, fieldErrorf("packages", "packages: tier %q does not exist: use one of %s", p.Tier,
 			strings.Join(tiers, ", "))
 	}
+
 	index, err := api.ParseIndex(p.Index)
 	if err == nil {
 		_, err = api.PackageHosts(index, p.Hosts)
@@ -82,18 +85,21 @@ func packagesOf(y *yamlPackages, tiers []string) (*Packages, error) {
 	if err != nil {
 		return nil, fieldErrorf("packages", "packages: %v", err)
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
 		if !envName.matches(name) || strings.IndexByte(p.Env[name], 0) >= 0 {
 			return nil, fieldErrorf("packages",
 				"packages: environment variable %q: use letters, digits and _ in its name, no NUL in its value", name)
 		}
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(p.Links)) {
 		if !fileName.matches(name) || p.Links[name] == "" || strings.IndexByte(p.Links[name], 0) >= 0 {
 			return nil, fieldErrorf("packages",
 				"packages: link %q: write a plain name in the root directory, and its target", name)
 		}
 	}
+
 	return p, nil
 }
 

@@ -25,6 +25,7 @@ func TestPackagesOfAManifest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	p := l.Packages
 	if p.Limits.Wall != api.Duration(60e9) || p.Limits.Memory != api.GiB || p.Limits.Scratch != 2*api.GiB || p.Limits.Pids != 256 {
 		t.Errorf("limits %+v", p.Limits)

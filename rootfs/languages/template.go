@@ -47,6 +47,7 @@ func templatesOf(all []yamlTemplate) (out []Template, err error) {
 		if t.Kind == "python" && t.Trial == "" {
 			t.Trial = "print('ready')\n"
 		}
+
 		if t.Kind == "java" {
 			if t.Arguments == nil {
 				t.Arguments = []string{"-ea"}
@@ -59,6 +60,7 @@ func templatesOf(all []yamlTemplate) (out []Template, err error) {
 			}
 			t.Trial = string(class)
 		}
+
 		switch {
 		case !slices.Contains(templateKinds, t.Kind):
 			return nil, fieldErrorf("templates", "templates: kind %q: brig can make templates of the kinds %s", t.Kind,
@@ -72,6 +74,7 @@ func templatesOf(all []yamlTemplate) (out []Template, err error) {
 			return nil, fieldErrorf("templates",
 				"templates: kind %s has no import, after or when_imports: they are for kind python", t.Kind)
 		}
+
 		for _, name := range y.WhenImports {
 			if !isModuleName(name) {
 				return nil, fieldErrorf("templates", "templates: when_imports: %q is not the name of a module without a dot", name)
@@ -81,12 +84,15 @@ func templatesOf(all []yamlTemplate) (out []Template, err error) {
 			}
 			t.WhenImports[name] = true
 		}
+
 		if t.WhenImports != nil && t.Import == "" {
 			t.Import = "import " + strings.Join(y.WhenImports, ", ")
 			t.Standard = !slices.ContainsFunc(y.WhenImports, func(name string) bool { return !standardModules()[name] })
 		}
+
 		out = append(out, t)
 	}
+
 	return out, nil
 }
 

@@ -19,6 +19,7 @@ func TestTemplatesOfAManifest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for source, want := range map[string]string{
 		"import numpy": "print('ready')\n", "print(1)": "echo ready",
 		strings.Repeat("\n", MaxSearched-12) + "import numpy": "print('ready')\n",
@@ -116,10 +117,12 @@ func BenchmarkTemplateFor(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	l, err := all.ByName("python-full")
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	for name, source := range map[string]string{
 		"hello": "print('hello')\n", "code": strings.Repeat("for i in range(10): print(i, a[i])\n", 1000),
 		"newlines": strings.Repeat("\n", MaxSearched),

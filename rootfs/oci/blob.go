@@ -60,6 +60,7 @@ func (c *blobCache) open(ctx context.Context, r *registry, l Layer) (_ io.ReadCl
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory for downloads: %w", err)
 	}
+
 	f, err := os.OpenFile(c.path(l), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
@@ -67,6 +68,7 @@ func (c *blobCache) open(ctx context.Context, r *registry, l Layer) (_ io.ReadCl
 	if err := lock(ctx, f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
+
 	d := &download{r: r, file: f, layer: l}
 	if err := d.run(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("layer %.19s: %w", l.Blob, err), f.Close())
@@ -107,6 +109,7 @@ func (d *download) run(ctx context.Context) error {
 	if err := d.readPartial(); err != nil {
 		return err
 	}
+
 	// Progress is what was never there before: a registry that sends a byte for each attempt, or sends
 	// the same part again and again, would keep the pull for ever (IMG-40).
 	for failures, most := 0, d.n; ; {
@@ -124,9 +127,11 @@ func (d *download) run(ctx context.Context) error {
 			}
 			continue
 		}
+
 		if d.n-most >= d.r.timing.least {
 			failures, most = 0, d.n
 		}
+
 		failures++
 		if err := await(ctx, d.r.timing, failures, err); err != nil {
 			return err
@@ -147,6 +152,7 @@ func (d *download) readPartial() error {
 	if info.Size() > d.layer.Size {
 		return d.restart()
 	}
+
 	d.n, err = io.Copy(d.sum, d.file)
 	d.resumed = true
 	d.r.add(d.n)
@@ -177,13 +183,16 @@ func (d *download) fetch(ctx context.Context) error {
 	if d.n == d.layer.Size {
 		return nil
 	}
+
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+
 	res, err := d.r.get(ctx, d.r.url("blobs", d.layer.Blob), d.n)
 	if err != nil {
 		return err
 	}
 	defer res.Body.Close()
+
 	switch {
 	case res.StatusCode == http.StatusOK && d.n > 0:
 		if err := d.restart(); err != nil { // the registry sends all of it again
@@ -198,6 +207,7 @@ func (d *download) fetch(ctx context.Context) error {
 	default:
 		return d.r.status(res)
 	}
+
 	return d.receive(ctx, cancel, res.Body)
 }
 
@@ -219,12 +229,14 @@ func (d *download) receive(ctx context.Context, cancel context.CancelCauseFunc, 
 	t := d.r.timing
 	watch := time.AfterFunc(t.stall, func() { cancel(errSlow) })
 	defer watch.Stop()
+
 	buf, since := make([]byte, 256<<10), int64(0)
 	for {
 		n, err := body.Read(buf)
 		if int64(n) > d.layer.Size-d.n {
 			return errors.Join(fmt.Errorf("it is longer than the %d bytes that its manifest says: the registry is damaged, or lies; nothing was stored", d.layer.Size), d.restart())
 		}
+
 		if n > 0 {
 			if _, err := d.file.Write(buf[:n]); err != nil {
 				return fmt.Errorf("write the download: %w", err)
@@ -237,6 +249,7 @@ func (d *download) receive(ctx context.Context, cancel context.CancelCauseFunc, 
 				watch.Reset(t.stall)
 			}
 		}
+
 		switch {
 		case err == nil:
 		case d.n == d.layer.Size && errors.Is(err, io.EOF):

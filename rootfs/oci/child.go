@@ -45,6 +45,7 @@ func ChildMain(in, out *os.File) int {
 	if confine.Self(confine.Limits{Memory: maxMemory}) != nil { // before it gets a secret (IMG-43)
 		return 1
 	}
+
 	confine.EndWith(in)
 	c := &child{in: json.NewDecoder(in), out: &sender{w: bufio.NewWriterSize(out, 256<<10)},
 		keys: authn.DefaultKeychain, timing: patient}
@@ -57,6 +58,7 @@ func ChildMain(in, out *os.File) int {
 		_ = c.out.send(frameError, []byte(text[:min(len(text), 16<<10)])) // nobody is left to tell
 		return 1
 	}
+
 	return 0
 }
 
@@ -75,10 +77,12 @@ func (c *child) run(ctx context.Context) error {
 	if err := r.setUp(); err != nil {
 		return err
 	}
+
 	platform, err := parsePlatform(r.Platform)
 	if err != nil {
 		return err
 	}
+
 	s, img, read, err := c.find(ctx, r, platform)
 	if err != nil {
 		return err
@@ -89,6 +93,7 @@ func (c *child) run(ctx context.Context) error {
 	if err := errors.Join(read.send(c.out), c.out.send(frameImage, nil)); err != nil {
 		return err
 	}
+
 	for {
 		var needed []string
 		if err := c.in.Decode(&needed); errors.Is(err, io.EOF) {
@@ -113,6 +118,7 @@ func (c *child) find(ctx context.Context, r Request, platform v1.Platform) (sour
 		read := documents{}
 		img, err := find(ctx, recording{s, read}, platform)
 		return s, img, read, err
+
 	case r.Directory != "":
 		root, err := os.OpenRoot(r.Directory)
 		if err != nil {
@@ -123,6 +129,7 @@ func (c *child) find(ctx context.Context, r Request, platform v1.Platform) (sour
 		}
 		return findIn(ctx, directory{root}, platform)
 	}
+
 	files, err := openTarball(os.NewFile(FileFD, "archive"), r.Cache)
 	if err != nil || files == nil {
 		return nil, Image{}, nil, err
@@ -156,20 +163,24 @@ func (c *child) sendLayers(ctx context.Context, s source, img Image, needed []st
 			total += l.Size
 		}
 	}
+
 	if r, ok := s.(*registry); ok {
 		r.expect(total, c.progress())
 	}
+
 	ctx, cancel := context.WithCancel(ctx)
 	type opened struct {
 		r   io.ReadCloser
 		err error
 	}
+
 	ready := make([]chan opened, len(layers))
 	slots := make(chan struct{}, downloads)
 	var wg sync.WaitGroup
 	for i := range layers {
 		ready[i] = make(chan opened, 1)
 	}
+
 	wg.Go(func() {
 		for i, l := range layers {
 			select {
@@ -185,6 +196,7 @@ func (c *child) sendLayers(ctx context.Context, s source, img Image, needed []st
 			})
 		}
 	})
+
 	sent, refused := 0, false
 	defer func() {
 		cancel()
@@ -200,6 +212,7 @@ func (c *child) sendLayers(ctx context.Context, s source, img Image, needed []st
 			}
 		}
 	}()
+
 	for i, l := range layers {
 		o := <-ready[i]
 		sent = i + 1
@@ -213,6 +226,7 @@ func (c *child) sendLayers(ctx context.Context, s source, img Image, needed []st
 			}
 			return fmt.Errorf("layer %.19s: %w", l.DiffID, err)
 		}
+
 		var stored bool
 		if err := c.in.Decode(&stored); err != nil {
 			return fmt.Errorf("wait for the agent: %w", err)
@@ -225,6 +239,7 @@ func (c *child) sendLayers(ctx context.Context, s source, img Image, needed []st
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -238,6 +253,7 @@ func (e *damagedError) Unwrap() error { return e.err }
 
 func (c *child) sendLayer(l Layer, blob io.ReadCloser) (err error) {
 	defer func() { err = errors.Join(err, blob.Close()) }()
+
 	plain, err := decompressed(blob)
 	if err != nil {
 		return &damagedError{err}
@@ -245,6 +261,7 @@ func (c *child) sendLayer(l Layer, blob io.ReadCloser) (err error) {
 	if err := c.out.send(frameLayer, []byte(l.DiffID)); err != nil {
 		return err
 	}
+
 	buf := make([]byte, 256<<10)
 	for {
 		n, err := plain.Read(buf)

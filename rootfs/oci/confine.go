@@ -18,13 +18,16 @@ func (r Request) setUp() error {
 	for name, value := range r.Env {
 		errs = append(errs, os.Setenv(name, value))
 	}
+
 	if len(r.Credentials) == 0 {
 		return errors.Join(errs...)
 	}
+
 	fd, err := unix.MemfdCreate("credentials", unix.MFD_CLOEXEC) // open until this process ends
 	if err != nil {
 		return os.NewSyscallError("memfd_create", err)
 	}
+
 	for rest := r.Credentials; len(rest) > 0; {
 		n, err := unix.Write(fd, rest)
 		if err != nil {
@@ -32,6 +35,7 @@ func (r Request) setUp() error {
 		}
 		rest = rest[n:]
 	}
+
 	return errors.Join(append(errs, os.Unsetenv("DOCKER_CONFIG"),
 		os.Setenv("REGISTRY_AUTH_FILE", fmt.Sprintf("/proc/self/fd/%d", fd)))...)
 }

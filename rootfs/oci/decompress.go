@@ -23,6 +23,7 @@ func decompressed(r io.ReadCloser) (*stack, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
+
 	switch {
 	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
 		z, err := gzip.NewReader(br)
@@ -30,6 +31,7 @@ func decompressed(r io.ReadCloser) (*stack, error) {
 			return nil, fmt.Errorf("decompress layer: %w", err)
 		}
 		return &stack{z, r}, nil
+
 	case bytes.HasPrefix(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}), len(magic) >= 4 && magic[0]&0xf0 == 0x50 &&
 		bytes.Equal(magic[1:4], []byte{0x2a, 0x4d, 0x18}):
 		z, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow),
@@ -38,9 +40,11 @@ func decompressed(r io.ReadCloser) (*stack, error) {
 			return nil, fmt.Errorf("decompress layer: %w", err)
 		}
 		return &stack{z, r}, nil
+
 	case bytes.HasPrefix(magic, []byte{0xfd, '7', 'z', 'X', 'Z'}), bytes.HasPrefix(magic, []byte("BZh")):
 		return nil, fmt.Errorf("the layer is compressed by xz or bzip2, which no image may be: use gzip or zstd")
 	}
+
 	return &stack{br, r}, nil
 }
 

@@ -82,6 +82,7 @@ func (d documents) describe(r Request) (Image, error) {
 	if r.Reference == "" {
 		return find(context.Background(), received{documents: d}, platform)
 	}
+
 	ref, err := parseReference(r.Reference, r.Insecure)
 	if err != nil {
 		return Image{}, err
@@ -91,6 +92,7 @@ func (d documents) describe(r Request) (Image, error) {
 			return Image{}, err
 		}
 	}
+
 	img, err := find(context.Background(), received{documents: d}, platform)
 	img.Reference = ref.Name()
 	return img, err
@@ -129,6 +131,7 @@ func describeSaved(text, config []byte, platform v1.Platform) (Image, error) {
 			return Image{}, err
 		}
 	}
+
 	img := Image{Manifest: digestOf(text), Config: digestOf(config), Layers: make([]Layer, len(saved.Layers))}
 	if len(saved.RepoTags) > 0 {
 		img.Reference = saved.RepoTags[0]
@@ -151,6 +154,7 @@ func (d documents) send(to *sender) error {
 			return err
 		}
 	}
+
 	return nil
 }
 

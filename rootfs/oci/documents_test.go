@@ -44,10 +44,12 @@ func concludes(t testing.TB, r Request, d documents) (Image, error) {
 	if err := s.send(frameImage, nil); err != nil {
 		t.Fatal(err)
 	}
+
 	c := NewReceiver(&b, io.Discard)
 	if err := c.Send(r); err != nil {
 		t.Fatal(err)
 	}
+
 	img, ok, err := c.Image()
 	if ok != (err == nil) {
 		t.Errorf("%v, %v", ok, err)
@@ -66,6 +68,7 @@ func TestThePinIsCheckedByTheParent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	goodDocs, badDocs := documentsOf(t, good), documentsOf(t, bad)
 	goodDigest := digestOf(goodDocs[firstDocument])
 	with := func(d documents, more documents) documents {
@@ -73,6 +76,7 @@ func TestThePinIsCheckedByTheParent(t *testing.T) {
 		maps.Copy(d, more)
 		return d
 	}
+
 	indexed := func(d documents) documents {
 		return with(d, documents{firstDocument: indexText, goodDigest: d[firstDocument]})
 	}
@@ -80,9 +84,11 @@ func TestThePinIsCheckedByTheParent(t *testing.T) {
 	for name := range goodDocs {
 		goodConfig = max(goodConfig, name)
 	}
+
 	for name := range badDocs {
 		badConfig = max(badConfig, name)
 	}
+
 	pinned, byIndex := "example.com/i@"+goodDigest, "example.com/i@"+digestOf(indexText)
 	for _, tt := range []struct {
 		name, reference string
@@ -158,6 +164,7 @@ func TestDocumentsOfMillionsOfValues(t *testing.T) {
 			t.Errorf("%s: %v, %d MiB; want a refusal and at most 64 MiB", name, err, took>>20)
 		}
 	}
+
 	if err := checkValues([]byte(`{"a":"`+strings.Repeat(",", 100_000)+`"}`), "it"); err != nil {
 		t.Errorf("commas in a string: %v", err)
 	}

@@ -82,14 +82,17 @@ func openTarball(f *os.File, dir string) (collection, error) {
 		return nil, nil //nolint:nilerr // the agent says what is wrong with it
 	}
 	defer plain.Close()
+
 	first, err := firstMember(plain)
 	if err != nil || !layoutName().MatchString(first) {
 		return nil, nil //nolint:nilerr // the same
 	}
+
 	file, err := uncompressedFile(f, dir)
 	if err != nil {
 		return nil, err
 	}
+
 	t := tarball{file, map[string]section{}}
 	counted := &position{r: io.NewSectionReader(file, 0, 1<<62)}
 	r := tar.NewReader(counted)
@@ -101,6 +104,7 @@ func openTarball(f *os.File, dir string) (collection, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read archive: %w", err)
 		}
+
 		name := path.Clean("/" + h.Name)[1:]
 		switch h.Typeflag {
 		case tar.TypeReg:
@@ -112,10 +116,12 @@ func openTarball(f *os.File, dir string) (collection, error) {
 			}
 			t.members[name] = section{link: path.Clean("/" + to)[1:]}
 		}
+
 		if len(t.members) > maxMembers {
 			return nil, fmt.Errorf("it has more than %d members, and is no archive of layers that brig can read", maxMembers)
 		}
 	}
+
 	_, layout := t.members["oci-layout"]
 	_, index := t.members["index.json"]
 	_, saved := t.members["manifest.json"]
@@ -167,12 +173,14 @@ func uncompressedFile(f *os.File, dir string) (*os.File, error) {
 		return nil, err
 	}
 	defer z.Close()
+
 	if isPlain(z) {
 		return f, nil
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
+
 	tmp, err := os.CreateTemp(dir, "layers-")
 	if err != nil {
 		return nil, err
@@ -180,6 +188,7 @@ func uncompressedFile(f *os.File, dir string) (*os.File, error) {
 	if err := os.Remove(tmp.Name()); err != nil {
 		return nil, errors.Join(err, tmp.Close())
 	}
+
 	n, err := io.Copy(tmp, io.LimitReader(z, maxBlobs+1))
 	if err == nil && n > maxBlobs {
 		err = fmt.Errorf("it has more than %d GiB uncompressed", maxBlobs>>30)
@@ -231,10 +240,12 @@ func (s fileSource) manifest(_ context.Context, digest string) ([]byte, error) {
 		if err := checkValues(text, "index.json"); err != nil {
 			return nil, err
 		}
+
 		all, err := v1.ParseIndexManifest(bytes.NewReader(text))
 		if err != nil {
 			return nil, fmt.Errorf("parse index.json: %w", err)
 		}
+
 		var names []string
 		for _, m := range all.Manifests {
 			names = append(names, orElse(m.Annotations["org.opencontainers.image.ref.name"], m.Digest.String()))
@@ -243,6 +254,7 @@ func (s fileSource) manifest(_ context.Context, digest string) ([]byte, error) {
 				break
 			}
 		}
+
 		switch {
 		case len(all.Manifests) == 0:
 			return nil, errNoImage
@@ -251,12 +263,15 @@ func (s fileSource) manifest(_ context.Context, digest string) ([]byte, error) {
 		case len(all.Manifests) != 1:
 			return text, nil
 		}
+
 		digest = all.Manifests[0].Digest.String()
 	}
+
 	name, err := blobName(digest)
 	if err != nil {
 		return nil, err
 	}
+
 	text, err := s.read(name, maxManifest)
 	if err != nil {
 		return nil, err
@@ -299,14 +314,17 @@ func findIn(ctx context.Context, files collection, platform v1.Platform) (source
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, Image{}, nil, err
 	}
+
 	text, err := s.read(savedManifest, maxManifest)
 	if err != nil {
 		return nil, Image{}, nil, err
 	}
+
 	saved, err := parseSaved(text)
 	if err != nil {
 		return nil, Image{}, nil, err
 	}
+
 	var layers []Layer
 	for _, name := range saved.Layers {
 		name = path.Clean(name)
@@ -317,14 +335,17 @@ func findIn(ctx context.Context, files collection, platform v1.Platform) (source
 		r.Close()
 		layers = append(layers, Layer{Blob: name, Size: size})
 	}
+
 	config, err := s.read(path.Clean(saved.Config), maxConfig)
 	if err != nil {
 		return nil, Image{}, nil, err
 	}
+
 	img, err := describeSaved(text, config, platform)
 	if err != nil {
 		return nil, Image{}, nil, err
 	}
+
 	for i, l := range layers {
 		img.Layers[i].Blob, img.Layers[i].Size = l.Blob, l.Size
 	}
@@ -343,6 +364,7 @@ func parseSaved(text []byte) (savedImage, error) {
 	if err := checkValues(text, savedManifest); err != nil {
 		return savedImage{}, err
 	}
+
 	var saved []savedImage
 	if err := json.Unmarshal(text, &saved); err != nil {
 		return savedImage{}, fmt.Errorf("parse manifest.json: %w", err)

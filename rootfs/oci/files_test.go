@@ -43,6 +43,7 @@ func writeLayout(t testing.TB, images map[string]v1.Image) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for platform, img := range images {
 		var options []layout.Option
 		if platform != "" {
@@ -53,6 +54,7 @@ func writeLayout(t testing.TB, images map[string]v1.Image) string {
 			t.Fatal(err)
 		}
 	}
+
 	return dir
 }
 
@@ -63,11 +65,13 @@ func readFile(t testing.TB, path, platform string) (found bool, layers map[strin
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	c := &child{}
 	p, err := parsePlatform(platform)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var s source
 	var img Image
 	var read documents
@@ -85,6 +89,7 @@ func readFile(t testing.TB, path, platform string) (found bool, layers map[strin
 		}
 		s, img, read, err = findIn(t.Context(), files, p)
 	}
+
 	if err != nil {
 		return true, nil, err
 	}
@@ -92,16 +97,19 @@ func readFile(t testing.TB, path, platform string) (found bool, layers map[strin
 		same.Manifest != img.Manifest || same.Config != img.Config {
 		t.Errorf("the parent concludes %+v from the documents, and the child %+v: %v", same, img, err)
 	}
+
 	layers = map[string][]byte{}
 	for _, l := range img.Layers {
 		blob, err := s.layer(t.Context(), l)
 		if err != nil {
 			return true, layers, err
 		}
+
 		plain, err := decompressed(blob)
 		if err != nil {
 			return true, layers, err
 		}
+
 		text, err := readBounded(plain, 1<<30, "layer")
 		if err != nil {
 			return true, layers, err
@@ -109,9 +117,11 @@ func readFile(t testing.TB, path, platform string) (found bool, layers map[strin
 		if digestOf(text) != l.DiffID {
 			return true, layers, fmt.Errorf("layer %s has another digest", l.DiffID)
 		}
+
 		layers[l.DiffID] = text
 		plain.Close()
 	}
+
 	return true, layers, nil
 }
 
@@ -153,6 +163,7 @@ func membersOf(t testing.TB, files ...[2]string) []byte {
 		}
 		w.Write([]byte(f[1]))
 	}
+
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -171,21 +182,25 @@ func TestArchivesOfLayersAreFoundByTheirContent(t *testing.T) {
 			packedLayer{plain[2], plain[2], types.DockerUncompressedLayer}), &old); err != nil {
 		t.Fatal(err)
 	}
+
 	arm := imageOf(t, "linux/arm64", packedLayer{plain[2], plain[2], types.OCIUncompressedLayer})
 	two := writeLayout(t, map[string]v1.Image{"linux/amd64": img, "linux/arm64": arm})
 	unnamed := writeLayout(t, map[string]v1.Image{"": img})
 	if p, err := layout.FromPath(unnamed); err != nil || p.AppendImage(arm) != nil {
 		t.Fatal(err)
 	}
+
 	broken := writeLayout(t, map[string]v1.Image{"": img})
 	if err := os.Remove(filepath.Join(broken, "blobs/sha256", strings.TrimPrefix(digestOf(plain[0]), "sha256:"))); err != nil {
 		t.Fatal(err)
 	}
+
 	lies := writeLayout(t, map[string]v1.Image{"": img})
 	digest, _ := img.Digest()
 	if err := os.WriteFile(filepath.Join(lies, "blobs/sha256", digest.Hex), []byte(`{"schemaVersion":2,"layers":[]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, tt := range []struct {
 		name, path, platform string
 		found                bool
@@ -254,6 +269,7 @@ func TestLayoutsDoNotLeadOut(t *testing.T) {
 func TestManifestsThatCannotBeStored(t *testing.T) {
 	img, plain := threeLayers(t)
 	platform := v1.Platform{OS: "linux", Architecture: "amd64"}
+
 	for _, tt := range []struct {
 		name  string
 		media types.MediaType
@@ -273,6 +289,7 @@ func TestManifestsThatCannotBeStored(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
+
 	many := &v1.Manifest{Layers: make([]v1.Descriptor, 129)}
 	if err := checkManifest(many); err == nil {
 		t.Error("129 layers were accepted")
@@ -284,15 +301,18 @@ func TestManifestsThatCannotBeStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	text, err := inner.RawManifest()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	nested, err := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex,
 		Manifests: []v1.Descriptor{{MediaType: types.OCIImageIndex, Digest: digest, Size: int64(len(text)), Platform: &platform}}})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	itself := bytes.ReplaceAll(nested, []byte(digest.Hex), []byte(strings.Repeat("1", 64)))
 	for name, answers := range map[string][2][]byte{"an index names an index": {nested, text},
 		"any digest is the same index": {itself, itself}} {
@@ -306,6 +326,7 @@ func TestManifestsThatCannotBeStored(t *testing.T) {
 				next.ServeHTTP(w, req)
 			}
 		})
+
 		if _, _, err := r.pull(t, "i", t.TempDir()); err == nil ||
 			!strings.Contains(err.Error(), "another index") && !strings.Contains(err.Error(), "lies") {
 			t.Errorf("%s: %v", name, err)

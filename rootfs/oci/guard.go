@@ -44,11 +44,13 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != "https" && !g.insecure && !isLoopback(r.URL.Hostname()) {
 		return nil, &plainError{r.URL.Host}
 	}
+
 	carries := r.Header.Get("Authorization") != "" ||
 		r.Method != http.MethodGet && r.Method != http.MethodHead // a token is asked for with POST, too
 	if g.secret && carries && !mayHaveCredentials(g.registry, r.URL.Scheme, r.URL.Host) {
 		return nil, &elsewhereError{g.registry, r.URL.Host}
 	}
+
 	res, err := g.next.RoundTrip(r)
 	if err == nil && r.Context().Value(loginKey{}) != nil {
 		res.Body = &bounded{io.LimitReader(res.Body, maxLogin), res.Body}

@@ -29,7 +29,9 @@ func TestCredentialsStayWithTheirRegistry(t *testing.T) {
 		}
 		w.WriteHeader(http.StatusTeapot)
 	}))
+
 	defer other.Close()
+
 	for _, tt := range []struct{ name, realm, redirect, fails string }{
 		{"its own tokens", "", "", ""},
 		{"tokens of another host", strings.Replace(other.URL, "127.0.0.1", "localhost", 1), "", "another host"},
@@ -50,12 +52,14 @@ func TestCredentialsStayWithTheirRegistry(t *testing.T) {
 				}
 				w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="%s/token",service="x"`, realm))
 				w.WriteHeader(http.StatusUnauthorized)
+
 			case tt.redirect != "" && strings.Contains(req.URL.Path, "/blobs/"):
 				http.Redirect(w, req, tt.redirect+req.URL.Path, http.StatusTemporaryRedirect)
 			default:
 				next.ServeHTTP(w, req)
 			}
 		})
+
 		_, layers, err := read(t, Request{Reference: r.host() + "/i", Cache: t.TempDir(), Platform: "linux/amd64"}, keys)
 		switch {
 		case tt.fails == "" && (err != nil || len(layers) != 3 || !asked):
@@ -63,6 +67,7 @@ func TestCredentialsStayWithTheirRegistry(t *testing.T) {
 		case tt.fails != "" && (err == nil || !strings.Contains(err.Error(), tt.fails)):
 			t.Errorf("%s: %v; want an error with %q", tt.name, err, tt.fails)
 		}
+
 		if leaked.Load() != 0 {
 			t.Errorf("%s: the credentials went to another host", tt.name)
 		}
@@ -147,6 +152,7 @@ func TestHTTPIsRefusedWithItsCure(t *testing.T) {
 		http.Redirect(w, req, "http://192.0.2.1/v2/", http.StatusTemporaryRedirect)
 	}))
 	defer redirects.Close()
+
 	r := &registry{}
 	client := redirects.Client()
 	client.Transport = &guard{next: client.Transport}
@@ -154,6 +160,7 @@ func TestHTTPIsRefusedWithItsCure(t *testing.T) {
 	if err = r.explain(err); err == nil || !strings.Contains(err.Error(), "add --insecure") || strings.Contains(err.Error(), "192.0.2.1/") {
 		t.Errorf("%v; want the host and the cure", err)
 	}
+
 	var again *temporary
 	if errors.As(err, &again) {
 		t.Error("it would be tried again")

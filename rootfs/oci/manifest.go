@@ -37,10 +37,12 @@ func find(ctx context.Context, s source, platform v1.Platform) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
+
 	kind, err := kindOf(text)
 	if err != nil {
 		return Image{}, err
 	}
+
 	named := "" // by the index
 	if kind == index {
 		d, err := choose(text, platform)
@@ -59,8 +61,10 @@ func find(ctx context.Context, s source, platform v1.Platform) (Image, error) {
 		if kind == index {
 			return Image{}, fmt.Errorf("its index names another index for %s: name the image by its digest", platform)
 		}
+
 		named = d.Platform.String()
 	}
+
 	m, err := v1.ParseManifest(bytes.NewReader(text))
 	if err != nil {
 		return Image{}, fmt.Errorf("parse manifest: %w", err)
@@ -68,6 +72,7 @@ func find(ctx context.Context, s source, platform v1.Platform) (Image, error) {
 	if err := checkManifest(m); err != nil {
 		return Image{}, err
 	}
+
 	config, err := s.config(ctx, m.Config)
 	if err != nil {
 		return Image{}, err
@@ -75,6 +80,7 @@ func find(ctx context.Context, s source, platform v1.Platform) (Image, error) {
 	if err := checkDigest(config, m.Config.Digest.String(), "configuration"); err != nil {
 		return Image{}, err
 	}
+
 	img := Image{Manifest: digestOf(text), Config: m.Config.Digest.String()}
 	for _, l := range m.Layers {
 		img.Layers = append(img.Layers, Layer{Blob: l.Digest.String(), Size: l.Size})
@@ -97,12 +103,14 @@ func kindOf(text []byte) (string, error) {
 		Layers        json.RawMessage `json:"layers"`
 		FSLayers      json.RawMessage `json:"fsLayers"`
 	}
+
 	if err := checkValues(text, "its manifest"); err != nil {
 		return "", err
 	}
 	if err := json.Unmarshal(text, &doc); err != nil {
 		return "", fmt.Errorf("the manifest is no JSON: %w", err)
 	}
+
 	switch {
 	case doc.FSLayers != nil || doc.SchemaVersion == 1 || doc.MediaType.IsSchema1():
 		return "", fmt.Errorf("its manifest has the format of docker before 1.10 (schema 1): push the image again with a newer docker")
@@ -113,6 +121,7 @@ func kindOf(text []byte) (string, error) {
 	case doc.Layers != nil:
 		return manifest, nil
 	}
+
 	return "", fmt.Errorf("its manifest has neither layers nor manifests: it is no image")
 }
 
@@ -122,6 +131,7 @@ func choose(text []byte, platform v1.Platform) (descriptor, error) {
 	if err != nil {
 		return descriptor{}, fmt.Errorf("parse index: %w", err)
 	}
+
 	var found []string
 	for _, d := range all.Manifests {
 		if d.Platform == nil {
@@ -137,11 +147,14 @@ func choose(text []byte, platform v1.Platform) (descriptor, error) {
 		if satisfies(*d.Platform, platform) {
 			return d, nil
 		}
+
 		found = append(found, d.Platform.String())
 	}
+
 	if len(found) == 0 {
 		return descriptor{}, fmt.Errorf("its index names no image for a platform")
 	}
+
 	slices.Sort(found)
 	return descriptor{}, fmt.Errorf("there is no %s in it: there are %s; choose one with --platform", platform,
 		strings.Join(slices.Compact(found), ", "))
@@ -165,6 +178,7 @@ func checkManifest(m *v1.Manifest) error {
 	if m.Config.MediaType == types.DockerPluginConfig {
 		return fmt.Errorf("it is a plugin of docker, and no image")
 	}
+
 	var total int64
 	for i, l := range m.Layers {
 		switch {
@@ -180,8 +194,10 @@ func checkManifest(m *v1.Manifest) error {
 		case l.Digest.Algorithm != "sha256":
 			return fmt.Errorf("layer %d has a digest of %s: brig knows sha256", i+1, l.Digest.Algorithm)
 		}
+
 		total += l.Size
 	}
+
 	if m.Config.Size > maxConfig || m.Config.Size < 0 {
 		return fmt.Errorf("its configuration has %d bytes: the most is %d", m.Config.Size, maxConfig)
 	}
@@ -194,6 +210,7 @@ func (img *Image) configure(text []byte, platform v1.Platform, named string) err
 	if err := checkValues(text, "its configuration"); err != nil {
 		return err
 	}
+
 	c, err := v1.ParseConfigFile(bytes.NewReader(text))
 	if err != nil {
 		return fmt.Errorf("parse configuration: %w", err)
@@ -201,12 +218,14 @@ func (img *Image) configure(text []byte, platform v1.Platform, named string) err
 	if len(c.RootFS.DiffIDs) != len(img.Layers) {
 		return fmt.Errorf("its manifest has %d layers, and its configuration %d", len(img.Layers), len(c.RootFS.DiffIDs))
 	}
+
 	for i, d := range c.RootFS.DiffIDs {
 		if d.Algorithm != "sha256" {
 			return fmt.Errorf("layer %d has a digest of %s: brig knows sha256", i+1, d.Algorithm)
 		}
 		img.Layers[i].DiffID = d.String()
 	}
+
 	is := v1.Platform{OS: c.OS, Architecture: c.Architecture, Variant: c.Variant}
 	if platform.Variant == "" || is.Variant == "" {
 		is.Variant = platform.Variant // many configurations leave it out
@@ -217,6 +236,7 @@ func (img *Image) configure(text []byte, platform v1.Platform, named string) err
 		}
 		return fmt.Errorf("there is no %s in it: there is %s; choose it with --platform", platform, is)
 	}
+
 	img.Platform = v1.Platform{OS: c.OS, Architecture: c.Architecture, Variant: c.Variant}.String()
 	img.Run = Run{Env: c.Config.Env, Entrypoint: c.Config.Entrypoint, Cmd: c.Config.Cmd,
 		WorkingDir: c.Config.WorkingDir, User: c.Config.User}

@@ -20,10 +20,12 @@ func startChild(t testing.TB) (c *Receiver, stop func() error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	toUs, fromChild, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	child := &child{in: json.NewDecoder(toChild), out: &sender{w: bufio.NewWriter(fromChild)}, keys: noKeys, timing: hasty}
 	done := make(chan error, 1)
 	go func() {
@@ -37,6 +39,7 @@ func startChild(t testing.TB) (c *Receiver, stop func() error) {
 		fromChild.Close()
 		done <- err
 	}()
+
 	return NewReceiver(toUs, fromUs), func() error {
 		fromUs.Close()
 		toUs.Close()
@@ -53,6 +56,7 @@ func TestDownloadsOfRefusedImages(t *testing.T) {
 	r := startRegistry(t)
 	r.push(t, "i", img)
 	r.push(t, "damaged", damaged)
+
 	for _, tt := range []struct {
 		name, tag string
 		end       func(c *Receiver) error
@@ -83,6 +87,7 @@ func TestDownloadsOfRefusedImages(t *testing.T) {
 		if err := c.Send(Request{Reference: r.host() + "/" + tt.tag, Cache: cache, Platform: "linux/amd64"}); err != nil {
 			t.Fatal(err)
 		}
+
 		got, _, err := c.Image()
 		if err != nil {
 			t.Fatal(err)
@@ -90,13 +95,16 @@ func TestDownloadsOfRefusedImages(t *testing.T) {
 		if err := c.Need(diffIDs(got)); err != nil {
 			t.Fatal(err)
 		}
+
 		for end := time.Now().Add(time.Second); len(partials(t, cache)) < len(got.Layers) &&
 			time.Now().Before(end); { // until all downloads have begun
 			time.Sleep(time.Millisecond)
 		}
+
 		if err := tt.end(c); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}
+
 		stop()
 		if left := partials(t, cache); len(left) != tt.left {
 			t.Errorf("%s: %v are left; want %d", tt.name, left, tt.left)
@@ -126,10 +134,12 @@ func TestLayersAreSentAgain(t *testing.T) {
 	if _, _, err := c.Image(); err != nil {
 		t.Fatal(err)
 	}
+
 	for range 3 {
 		if err := c.Need([]string{digestOf(plain[1])}); err != nil {
 			t.Fatal(err)
 		}
+
 		_, body, err := c.Layer()
 		if err != nil {
 			t.Fatal(err)
@@ -141,6 +151,7 @@ func TestLayersAreSentAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	if err := stop(); err != nil {
 		t.Errorf("%v; want no error at the end of the requests", err)
 	}
@@ -160,6 +171,7 @@ func TestOldDownloadsAreRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	if err := cache.expire(now); err != nil {
 		t.Fatal(err)
 	}

@@ -48,18 +48,21 @@ func openRegistry(ctx context.Context, reference string, insecure bool, keys aut
 	if err != nil {
 		return nil, err
 	}
+
 	r := &registry{ref: ref, cache: cache, timing: t, plain: insecure ||
 		isLoopback(hostOf(ref.Context().RegistryStr())), progress: func(Amount) {}}
 	auth, err := authn.Resolve(ctx, keys, ref.Context())
 	if err != nil {
 		return nil, fmt.Errorf("read the credentials of %s: %w", ref.Context().RegistryStr(), err)
 	}
+
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.ResponseHeaderTimeout, base.MaxResponseHeaderBytes, base.DisableCompression = t.header, 1<<20, true
 	g := &guard{next: base, registry: ref.Context().RegistryStr(), secret: auth != authn.Anonymous, insecure: insecure}
 	var authorized http.RoundTripper
 	login, stop := context.WithTimeoutCause(context.WithValue(ctx, loginKey{}, true), t.login, errLogin)
 	defer stop()
+
 	err = retry(login, t, func() error {
 		// The registry is asked for its way of authorization, and for a token.
 		ctx, stop := context.WithTimeout(login, t.document)
@@ -77,6 +80,7 @@ func openRegistry(ctx context.Context, reference string, insecure bool, keys aut
 	if err := cache.expire(time.Now()); err != nil {
 		return nil, fmt.Errorf("remove old downloads: %w", err)
 	}
+
 	r.client = &http.Client{Transport: authorized, CheckRedirect: checkRedirect}
 	return r, nil
 }
@@ -122,17 +126,20 @@ func (r *registry) small(ctx context.Context, from string, most int64, what stri
 	err = retry(ctx, r.timing, func() error {
 		ctx, stop := context.WithTimeout(ctx, r.timing.document)
 		defer stop()
+
 		res, err := r.get(ctx, from, 0)
 		if err != nil {
 			return err
 		}
 		defer res.Body.Close()
+
 		if res.StatusCode != http.StatusOK {
 			return r.status(res)
 		}
 		if res.ContentLength > most {
 			return fmt.Errorf("%s has %d bytes: the most is %d", what, res.ContentLength, most)
 		}
+
 		text, err = io.ReadAll(io.LimitReader(res.Body, most+1))
 		if err != nil {
 			return &temporary{err: fmt.Errorf("read %s: %w", what, err)}
@@ -142,6 +149,7 @@ func (r *registry) small(ctx context.Context, from string, most int64, what stri
 		}
 		return nil
 	})
+
 	return text, err
 }
 
@@ -223,6 +231,7 @@ func (r *registry) explain(err error) error {
 		}
 		return &temporary{err: err} // https failed, and http would have been next
 	}
+
 	var certificate *tls.CertificateVerificationError
 	var unknown *net.DNSError
 	if errors.As(err, &certificate) || errors.As(err, &unknown) && unknown.IsNotFound {

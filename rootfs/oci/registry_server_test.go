@@ -37,6 +37,7 @@ func layerTar(t testing.TB, name string, size int) []byte {
 	for i := range content {
 		content[i] = byte(i * i >> 7)
 	}
+
 	err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(size), Mode: 0o644})
 	if err == nil {
 		_, err = w.Write(content)
@@ -70,6 +71,7 @@ func zstdLayer(t testing.TB, plain []byte) packedLayer {
 	t.Helper()
 	var b bytes.Buffer
 	b.Write([]byte{0x5a, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 1, 2, 3, 4}) // a skippable frame
+
 	for _, part := range [][]byte{plain[:len(plain)/2], plain[len(plain)/2:]} {
 		w, err := zstd.NewWriter(&b)
 		if err != nil {
@@ -82,6 +84,7 @@ func zstdLayer(t testing.TB, plain []byte) packedLayer {
 			t.Fatal(err)
 		}
 	}
+
 	return packedLayer{plain, b.Bytes(), types.OCILayerZStd}
 }
 
@@ -92,10 +95,12 @@ func imageOf(t testing.TB, platform string, layers ...v1.Layer) v1.Image {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	config, err := img.ConfigFile()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	config = config.DeepCopy()
 	config.OS, config.Architecture, _ = strings.Cut(platform, "/")
 	config.Config = v1.Config{Env: []string{"A=1"}, Entrypoint: []string{"/e"}, Cmd: []string{"c"}, WorkingDir: "/w", User: "app"}
@@ -126,6 +131,7 @@ func startRegistry(t testing.TB) *testRegistry {
 		}
 		next.ServeHTTP(w, req)
 	}))
+
 	t.Cleanup(r.Close)
 	return r
 }
@@ -176,34 +182,41 @@ func read(t testing.TB, r Request, keys authn.Keychain, have ...string) (img Ima
 		fromChild.Close()
 		done <- err
 	}()
+
 	defer func() {
 		fromUs.Close()
 		toUs.Close()
 		<-done
 	}()
+
 	rec := NewReceiver(toUs, fromUs)
 	if err := rec.Send(r); err != nil {
 		return img, nil, err
 	}
+
 	img, ok, err := rec.Image()
 	if err != nil || !ok {
 		return img, nil, err
 	}
+
 	var need []string
 	for _, l := range img.Layers {
 		if !strings.Contains(strings.Join(append(have, need...), " "), l.DiffID) {
 			need = append(need, l.DiffID)
 		}
 	}
+
 	if err := rec.Need(need); err != nil {
 		return img, nil, err
 	}
+
 	layers = map[string][]byte{}
 	for range need {
 		diffID, body, err := rec.Layer()
 		if err != nil {
 			return img, layers, err
 		}
+
 		text, err := io.ReadAll(body)
 		if err != nil {
 			return img, layers, err
@@ -211,11 +224,13 @@ func read(t testing.TB, r Request, keys authn.Keychain, have ...string) (img Ima
 		if digestOf(text) != diffID { // as the agent finds out
 			return img, layers, fmt.Errorf("layer %s has another digest", diffID)
 		}
+
 		layers[diffID] = text
 		if err := rec.Stored(); err != nil {
 			return img, layers, err
 		}
 	}
+
 	return img, layers, nil
 }
 

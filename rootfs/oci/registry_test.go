@@ -26,20 +26,24 @@ func TestPull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	digest, _ := img.Digest()
 	if got.Manifest != digest.String() || got.Platform != "linux/amd64" || !strings.HasSuffix(got.Reference, "/some/image:tag") ||
 		len(got.Layers) != 3 ||
 		got.Run.WorkingDir != "/w" || got.Run.User != "app" || len(got.Run.Env) != 1 || got.Run.Entrypoint[0] != "/e" || got.Run.Cmd[0] != "c" {
 		t.Errorf("%+v", got)
 	}
+
 	for i, p := range plain {
 		if !bytes.Equal(layers[digestOf(p)], p) {
 			t.Errorf("layer %d differs", i)
 		}
 	}
+
 	if left, err := os.ReadDir(cache); err != nil || len(left) > 0 {
 		t.Errorf("%v are left, %v", left, err)
 	}
+
 	r.blobs.Store(0)
 	if _, layers, err := r.pull(t, "some/image@"+digest.String(), cache, digestOf(plain[0]), digestOf(plain[2])); err != nil ||
 		len(layers) != 1 || r.blobs.Load() != 2 {
@@ -72,6 +76,7 @@ func TestHostileRegistries(t *testing.T) {
 		w.(http.Flusher).Flush()
 		panic(http.ErrAbortHandler)
 	}
+
 	for _, tt := range []struct {
 		name   string
 		answer func(n int, w http.ResponseWriter, req *http.Request, next http.Handler) bool // the nth request for the big blob; false: as usual
@@ -222,6 +227,7 @@ func TestHostileRegistries(t *testing.T) {
 					next.ServeHTTP(w, req)
 				}
 			})
+
 			_, layers, err := r.pull(t, "i", t.TempDir())
 			switch {
 			case tt.fails == "" && (err != nil || len(layers) != 3):
@@ -269,10 +275,12 @@ func TestEndlessLogins(t *testing.T) {
 				}
 				next.ServeHTTP(w, req)
 			})
+
 			quick := hasty
 			quick.document, quick.login = time.Second, 2*time.Second
 			ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 			defer stop()
+
 			_, err := openRegistry(ctx, r.host()+"/i", false, noKeys, &blobCache{t.TempDir()}, quick)
 			if ctx.Err() != nil || tt.fails == "" && err != nil || tt.fails != "" && (err == nil || !strings.Contains(err.Error(), tt.fails)) {
 				t.Errorf("%v, %v; want an error with %q", err, ctx.Err(), tt.fails)
@@ -286,6 +294,7 @@ func TestDownloadsAreResumedByAnotherProcess(t *testing.T) {
 	img, plain := threeLayers(t)
 	r := startRegistry(t)
 	r.push(t, "i", img)
+
 	for name, begun := range map[string][]byte{"right": plain[0][:100_000], "wrong": make([]byte, 100_000),
 		"too long": make([]byte, len(plain[0])+1)} {
 		cache := t.TempDir()
@@ -293,6 +302,7 @@ func TestDownloadsAreResumedByAnotherProcess(t *testing.T) {
 		if err := os.WriteFile(file, begun, 0o600); err != nil {
 			t.Fatal(err)
 		}
+
 		var ranges atomic.Int64
 		r.intercept(func(w http.ResponseWriter, req *http.Request, next http.Handler) {
 			if req.Header.Get("Range") == "bytes=100000-" {
@@ -300,6 +310,7 @@ func TestDownloadsAreResumedByAnotherProcess(t *testing.T) {
 			}
 			next.ServeHTTP(w, req)
 		})
+
 		if _, layers, err := r.pull(t, "i", cache); err != nil || len(layers) != 3 || (ranges.Load() == 1) != (name != "too long") {
 			t.Errorf("%s: %d layers, %d ranges, %v", name, len(layers), ranges.Load(), err)
 		}

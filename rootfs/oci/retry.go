@@ -57,10 +57,12 @@ func await(ctx context.Context, t timing, failures int, err error) error {
 	if failures >= t.attempts {
 		return fmt.Errorf("%w, after %d attempts", err, failures)
 	}
+
 	pause := max(t.pause<<(failures-1), again.after)
 	if pause > t.longest {
 		return fmt.Errorf("%w: come again at %s, or log in", err, time.Now().Add(again.after).Format("15:04"))
 	}
+
 	select {
 	case <-time.After(pause):
 		return nil

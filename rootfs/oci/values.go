@@ -20,6 +20,7 @@ func checkValues(text []byte, what string) error {
 			n++
 		}
 	}
+
 	if n >= maxValues {
 		return fmt.Errorf("%s has %d values: the most is %d", what, n+1, maxValues)
 	}

@@ -83,10 +83,12 @@ func (c *Receiver) next() (kind byte, n int, err error) {
 		if _, err := io.ReadFull(c.r, head[:]); err != nil {
 			return 0, 0, fmt.Errorf("%w: %w", errProtocol, err)
 		}
+
 		n := binary.BigEndian.Uint32(head[1:])
 		if n > maxFrame {
 			return 0, 0, fmt.Errorf("%w: a frame of %d bytes", errProtocol, n)
 		}
+
 		switch head[0] {
 		case frameProgress, frameError:
 			text := make([]byte, n)
@@ -100,6 +102,7 @@ func (c *Receiver) next() (kind byte, n int, err error) {
 			if err := json.Unmarshal(text, &a); err == nil && c.Progress != nil {
 				c.Progress(a)
 			}
+
 		default:
 			return head[0], int(n), nil
 		}
@@ -127,6 +130,7 @@ func (c *Receiver) Image() (img Image, ok bool, err error) {
 		if err != nil {
 			return Image{}, false, err
 		}
+
 		switch kind {
 		case frameDocument:
 			if err := read.receive(c, n); err != nil {
@@ -193,9 +197,11 @@ func (l *layerReader) Read(p []byte) (int, error) {
 			l.left = n
 		}
 	}
+
 	if l.left == 0 {
 		return 0, l.err
 	}
+
 	n, err := l.c.r.Read(p[:min(len(p), l.left)])
 	l.left -= n
 	if errors.Is(err, io.EOF) {

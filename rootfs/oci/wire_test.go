@@ -19,6 +19,7 @@ func FuzzReceiver(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+
 	f.Add(b.Bytes())
 	f.Add([]byte{frameImage, 0xff, 0xff, 0xff, 0xff})
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -29,6 +30,7 @@ func FuzzReceiver(f *testing.F) {
 		if _, ok, err := c.Image(); !ok || err != nil {
 			return
 		}
+
 		for {
 			_, body, err := c.Layer()
 			if err != nil {
@@ -57,11 +59,13 @@ func TestReceiverTellsACutLayerFromAWholeOne(t *testing.T) {
 		if err := errors.Join(s.send(frameLayer, []byte("sha256:1")), s.send(frameData, []byte("abc")), end(s)); err != nil {
 			t.Fatal(err)
 		}
+
 		c := NewReceiver(&b, io.Discard)
 		diffID, body, err := c.Layer()
 		if err != nil || diffID != "sha256:1" {
 			t.Fatal(diffID, err)
 		}
+
 		text, err := io.ReadAll(body)
 		if string(text) != "abc" || (err == nil) != (name == "whole") {
 			t.Errorf("%s: %q, %v", name, text, err)

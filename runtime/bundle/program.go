@@ -22,6 +22,7 @@ func FindProgram(tree string, c Config) error {
 		return err
 	}
 	defer root.Close()
+
 	name := c.Args[0]
 	places := []string{path.Join("/box", name)} // a name with a slash is relative to /box
 	switch {
@@ -37,6 +38,7 @@ func FindProgram(tree string, c Config) error {
 			places = append(places, path.Join("/", dir, name))
 		}
 	}
+
 	for _, at := range places {
 		info, err := root.Lstat(strings.TrimPrefix(path.Clean(at), "/"))
 		switch {
@@ -49,5 +51,6 @@ func FindProgram(tree string, c Config) error {
 		}
 		return nil
 	}
+
 	return fmt.Errorf("%s: %w", name, fs.ErrNotExist)
 }

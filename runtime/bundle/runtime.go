@@ -67,9 +67,11 @@ func WithRuntimeCalls(p seccomp.Profile, r Runtime) (wide seccomp.Profile, added
 			own = append(own, seccomp.Rule{Names: []string{c.name}, Answer: seccomp.Allow(), Why: c.why})
 		}
 	}
+
 	if len(added) == 0 {
 		return p, nil
 	}
+
 	rules := make([]seccomp.Rule, 0, len(p.Rules)+len(own))
 	for _, r := range p.Rules {
 		r.Names = slices.DeleteFunc(slices.Clone(r.Names), func(n string) bool { return slices.Contains(added, n) })
@@ -77,6 +79,7 @@ func WithRuntimeCalls(p seccomp.Profile, r Runtime) (wide seccomp.Profile, added
 			rules = append(rules, r)
 		}
 	}
+
 	p.Rules = append(rules, own...)
 	return p, added
 }

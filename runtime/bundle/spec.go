@@ -40,6 +40,7 @@ func Spec(c Config) (*oci.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	ids := []oci.LinuxIDMapping{{ContainerID: 0, HostID: hostID, Size: plan.IDCount}}
 	return &oci.Spec{
 		Version:  "1.0.2", // of the specification, as runc 1.1 reads it
@@ -82,12 +83,14 @@ func mounts(c Config) []oci.Mount {
 	if !c.FullProc {
 		proc = append(proc, "subset=pid")
 	}
+
 	scratch := func(at, mode string) oci.Mount {
 		return oci.Mount{Destination: at, Type: "tmpfs", Source: "tmpfs", Options: []string{
 			"nosuid", "nodev", "mode=" + mode, fmt.Sprintf("uid=%d", plan.UID), fmt.Sprintf("gid=%d", plan.GID),
 			fmt.Sprintf("size=%d", int64(c.Limits.Scratch)), fmt.Sprintf("nr_inodes=%d", c.Limits.Inodes+1),
 		}}
 	}
+
 	return []oci.Mount{
 		{Destination: "/proc", Type: "proc", Source: "proc", Options: proc},
 		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "noexec", "mode=0755", "size=64k", "ro"}},
@@ -124,10 +127,12 @@ func ociFilter(p seccomp.Profile) (*oci.LinuxSeccomp, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	text, err := o.JSON()
 	if err != nil {
 		return nil, fmt.Errorf("export profile %s: %w", p.Name, err)
 	}
+
 	out := new(oci.LinuxSeccomp)
 	if err := json.Unmarshal(text, out); err != nil {
 		return nil, fmt.Errorf("export profile %s: %w", p.Name, err)

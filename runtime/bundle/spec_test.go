@@ -36,11 +36,13 @@ func TestSpecGolden(t *testing.T) {
 	if len(s.Linux.Seccomp.Syscalls) == 0 {
 		t.Fatal("the filter has no rules")
 	}
+
 	s.Linux.Seccomp = nil // package seccomp has its own golden files for it
 	got, err := json.MarshalIndent(s, "", "\t")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	got = append(got, '\n')
 	const golden = "testdata/config.json"
 	if *update {
@@ -48,6 +50,7 @@ func TestSpecGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	want, err := os.ReadFile(golden)
 	if err != nil {
 		t.Fatal(err)
@@ -64,6 +67,7 @@ func TestLimitsBecomeResources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	r := s.Linux.Resources
 	if *r.Memory.Limit != 64<<20 || *r.Memory.Swap != 65<<20 {
 		t.Errorf("memory %d and swap %d; want 64 MiB, and 65 with the swap", *r.Memory.Limit, *r.Memory.Swap)
@@ -71,6 +75,7 @@ func TestLimitsBecomeResources(t *testing.T) {
 	if *r.CPU.Quota*2 != int64(*r.CPU.Period) || r.CPU.Cpus != "0" || *r.Pids.Limit != 7 {
 		t.Errorf("quota %d of %d on %q, %d pids; want half, on 0, 7", *r.CPU.Quota, *r.CPU.Period, r.CPU.Cpus, *r.Pids.Limit)
 	}
+
 	for _, want := range []struct {
 		name string
 		v    uint64
@@ -104,6 +109,7 @@ func TestWriteCopiesTheTreeWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	if err := os.MkdirAll(filepath.Join(tree, "a/b"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -113,6 +119,7 @@ func TestWriteCopiesTheTreeWhole(t *testing.T) {
 	if err := os.Chmod(filepath.Join(tree, "a"), 0o555); err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { os.Chmod(filepath.Join(tree, "a"), 0o755) })
 	dir := filepath.Join(t.TempDir(), "b")
 	s, err := Spec(Config{Args: []string{"true"}, Limits: api.Defaults().Resolve(), Profile: tier(t)})
@@ -122,6 +129,7 @@ func TestWriteCopiesTheTreeWhole(t *testing.T) {
 	if err := Write(dir, tree, s); err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { os.Chmod(filepath.Join(dir, Root, "a"), 0o755) })
 	for name, want := range map[string]fs.FileMode{"plain": 0o644, "program": 0o755, "closed": 0o400, "a": fs.ModeDir | 0o555} {
 		info, err := os.Lstat(filepath.Join(dir, Root, name))
@@ -132,6 +140,7 @@ func TestWriteCopiesTheTreeWhole(t *testing.T) {
 			t.Errorf("%s has mode %v; want %v", name, info.Mode(), want)
 		}
 	}
+
 	if target, err := os.Readlink(filepath.Join(dir, Root, "a/link")); err != nil || target != "/etc/passwd" {
 		t.Errorf("link goes to %q, %v; want it as it was", target, err)
 	}
@@ -171,10 +180,12 @@ func addsOnlyItsOwnCalls(t *testing.T, runtime Runtime, name string) {
 			t.Fatal(err)
 		}
 	}
+
 	wide, added := WithRuntimeCalls(p, runtime)
 	if err := seccomp.Validate(wide); err != nil {
 		t.Error(err)
 	}
+
 	before, after := seccomp.NewModel(p), seccomp.NewModel(wide)
 	for nr := range int32(600) {
 		call := seccomp.Call{Nr: nr, Arch: seccomp.AMD64.Audit()}
@@ -198,6 +209,7 @@ func TestTiersThatARuntimeWidens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		var want []string
 		if name == "strict" {
 			want = []string{"fstatfs", "getdents64"}
@@ -234,11 +246,13 @@ func TestFindProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	for name, to := range map[string]string{"bin": "usr/bin", "usr/bin/java": "/etc/alternatives/java"} {
 		if err := os.Symlink(to, filepath.Join(tree, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	for _, tt := range []struct {
 		name, path string
 		want       error

@@ -22,19 +22,23 @@ func Write(dir, tree string, spec *oci.Spec) (err error) {
 			err = errors.Join(fmt.Errorf("write bundle: %w", err), os.RemoveAll(dir))
 		}
 	}()
+
 	from, err := os.OpenRoot(tree)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
+
 	to, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer to.Close()
+
 	if err := to.Chmod(".", 0o755); err != nil { // despite the umask: the container's root must enter it
 		return err
 	}
+
 	config, err := json.MarshalIndent(spec, "", "\t")
 	if err != nil {
 		return err
@@ -45,11 +49,13 @@ func Write(dir, tree string, spec *oci.Spec) (err error) {
 	if err := to.Mkdir(Root, 0o755); err != nil {
 		return err
 	}
+
 	into, err := to.OpenRoot(Root)
 	if err != nil {
 		return err
 	}
 	defer into.Close()
+
 	return copyTree(into, from)
 }
 
@@ -61,10 +67,12 @@ func copyTree(to, from *os.Root) error {
 		if err != nil {
 			return err
 		}
+
 		info, err := d.Info()
 		if err != nil {
 			return err
 		}
+
 		switch {
 		case d.IsDir():
 			modes[name] = info.Mode().Perm() | info.Mode()&fs.ModeSticky
@@ -72,25 +80,30 @@ func copyTree(to, from *os.Root) error {
 				return nil
 			}
 			return to.Mkdir(name, 0o700)
+
 		case d.Type() == fs.ModeSymlink:
 			target, err := from.Readlink(name)
 			if err != nil {
 				return err
 			}
 			return to.Symlink(target, name)
+
 		case d.Type().IsRegular():
 			return copyFile(to, from, name, info.Mode().Perm())
 		}
+
 		return fmt.Errorf("copy %s: it is not a directory, a file or a link", name)
 	})
 	if err != nil {
 		return err
 	}
+
 	for name, mode := range modes {
 		if err := to.Chmod(name, mode); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -100,10 +113,12 @@ func copyFile(to, from *os.Root, name string, mode fs.FileMode) error {
 		return err
 	}
 	defer in.Close()
+
 	out, err := to.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
+
 	_, err = io.Copy(out, in)
 	if err == nil {
 		err = out.Chmod(mode)

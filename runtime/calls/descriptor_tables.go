@@ -29,6 +29,7 @@ func eachTable(pids []int, ended map[int]bool, limit scanBudget,
 			tables, of[task] = slices.Insert(tables, at, task), pid
 		}
 	}
+
 	before := map[int]int{} // tasks in ended, and their processes
 	for _, pid := range pids {
 		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
@@ -38,6 +39,7 @@ func eachTable(pids []int, ended map[int]bool, limit scanBudget,
 		if limit.over() {
 			return false, errNotCounted
 		}
+
 		for _, t := range tasks {
 			task, err := strconv.Atoi(t.Name())
 			if err != nil {
@@ -50,9 +52,11 @@ func eachTable(pids []int, ended map[int]bool, limit scanBudget,
 			}
 		}
 	}
+
 	for task, pid := range before {
 		add(task, pid)
 	}
+
 	for _, task := range tables {
 		if enough, err := read(task); err != nil || enough {
 			return false, err
@@ -63,6 +67,7 @@ func eachTable(pids []int, ended map[int]bool, limit scanBudget,
 			ended[task] = true
 		}
 	}
+
 	return lost, nil
 }
 

@@ -22,19 +22,23 @@ func Listen(listener *os.File, n linux.SeccompNotif, most int) (unix.Errno, erro
 	if queue > most {
 		queue = most
 	}
+
 	process, err := processOf(n.Pid)
 	if err != nil {
 		return unix.EBADF, nil // it has ended
 	}
+
 	pidfd, err := unix.PidfdOpen(process, 0)
 	if err != nil {
 		return unix.EBADF, nil
 	}
 	defer unix.Close(pidfd)
+
 	// The number of an ended process could belong to another one by now.
 	if valid, err := linux.NotifValid(listener, n.ID); err != nil || !valid {
 		return unix.EBADF, err
 	}
+
 	socket, err := unix.PidfdGetfd(pidfd, int(uint32(n.Args[0])), 0)
 	switch {
 	case errors.Is(err, unix.EBADF) || errors.Is(err, unix.ESRCH):
@@ -43,6 +47,7 @@ func Listen(listener *os.File, n linux.SeccompNotif, most int) (unix.Errno, erro
 		return 0, os.NewSyscallError("pidfd_getfd", err)
 	}
 	defer unix.Close(socket)
+
 	err = unix.Listen(socket, queue)
 	var errno unix.Errno
 	if err != nil && !errors.As(err, &errno) {

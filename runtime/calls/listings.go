@@ -35,12 +35,14 @@ func (q *ListingQuota) answer(scan func() (held int, err error)) (errno seccomp.
 	if begun < q.blockedUntil {
 		return seccomp.ENOMEM, 0, nil
 	}
+
 	if q.calls == 0 {
 		held, err := scan()
 		unknown := errors.Is(err, errNotCounted)
 		if err != nil && !unknown {
 			return 0, 0, err
 		}
+
 		now := linux.Monotonic()
 		until = now + 9*(now-begun)
 		if room := q.most - held; unknown || room < minListings {
@@ -48,8 +50,10 @@ func (q *ListingQuota) answer(scan func() (held int, err error)) (errno seccomp.
 			q.blockedUntil = max(until, now+q.pause)
 			return seccomp.ENOMEM, 0, nil
 		}
+
 		q.pause, q.calls = 0, q.most-held
 	}
+
 	q.calls--
 	return 0, until, nil
 }
@@ -58,6 +62,7 @@ func (q *ListingQuota) answer(scan func() (held int, err error)) (errno seccomp.
 func HeldListings(g lockGroup) (held int, err error) {
 	goruntime.LockOSThread() // whose processor time is bounded
 	defer goruntime.UnlockOSThread()
+
 	limit := newScanBudget()
 	ended := map[int]bool{}
 	for range scanTries {
@@ -65,6 +70,7 @@ func HeldListings(g lockGroup) (held int, err error) {
 		if err != nil {
 			return 0, err
 		}
+
 		held = 0
 		lost, err := eachTable(pids, ended, limit, func(task int) (bool, error) {
 			n, err := tableDirectories(task, limit)
@@ -75,6 +81,7 @@ func HeldListings(g lockGroup) (held int, err error) {
 			return held, err
 		}
 	}
+
 	return held, errNotCounted
 }
 
@@ -86,6 +93,7 @@ func tableDirectories(task int, limit scanBudget) (held int, err error) {
 		return 0, ignoreGone(err)
 	}
 	defer open.Close()
+
 	for {
 		names, err := open.Readdirnames(256)
 		for _, name := range names {
@@ -96,6 +104,7 @@ func tableDirectories(task int, limit scanBudget) (held int, err error) {
 				return held, errNotCounted
 			}
 		}
+
 		if err != nil {
 			if errors.Is(err, io.EOF) {
 				err = nil

@@ -26,25 +26,30 @@ func TestListingQuota(t *testing.T) {
 		}
 		return errno
 	}
+
 	for range 8 {
 		if errno := ask(); errno != 0 || scans != 0 {
 			t.Fatalf("errno %d after %d scans: the first calls need none", errno, scans)
 		}
 	}
+
 	held = 2
 	for range 6 {
 		if errno := ask(); errno != 0 || scans != 1 {
 			t.Fatalf("errno %d after %d scans; want 6 calls after one", errno, scans)
 		}
 	}
+
 	held = 5 // less than minListings are free
 	if errno := ask(); errno != seccomp.ENOMEM {
 		t.Errorf("errno %d with %d of 8 held", errno, held)
 	}
+
 	held, broken = 0, errNotCounted
 	if errno := ask(); errno != seccomp.ENOMEM || q.pause == 0 {
 		t.Errorf("errno %d, pause %s, when they cannot be counted", errno, q.pause)
 	}
+
 	broken = errors.New("x")
 	if _, _, err := func() (seccomp.Errno, any, error) { q.blockedUntil = 0; e, u, err := q.answer(scan); return e, u, err }(); !errors.Is(err,
 		broken) {
@@ -63,6 +68,7 @@ func TestHeldListings(t *testing.T) {
 		}
 		return n
 	}
+
 	before := count()
 	for _, name := range []string{t.TempDir(), "/proc/self/status", t.TempDir()} {
 		f, err := os.Open(name)
@@ -71,6 +77,7 @@ func TestHeldListings(t *testing.T) {
 		}
 		defer f.Close()
 	}
+
 	want := []int{2, 2}
 	if _, _, errno := unix.RawSyscall6(unix.SYS_KCMP, uintptr(os.Getpid()), uintptr(os.Getpid()), 2, 0, 0, 0); errno != 0 {
 		want[1] = 2 * 100 // without kcmp(2) each thread counts for itself

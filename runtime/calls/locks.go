@@ -93,6 +93,7 @@ func (r *LockQuota) take(whole bool, scan lockScan, onShared func() bool) (may b
 	if r.blockedUntil > 0 && linux.Monotonic() < r.blockedUntil {
 		return false, 0, nil
 	}
+
 	if r.Calls == 0 {
 		begun := linux.Monotonic()
 		held, err := scan(r.whole, r.shared.whole)
@@ -103,6 +104,7 @@ func (r *LockQuota) take(whole bool, scan lockScan, onShared func() bool) (may b
 		if err != nil {
 			return false, 0, err
 		}
+
 		now := linux.Monotonic()
 		until, r.blockedUntil, r.whole, r.shared = now+9*(now-begun), 0, held.whole, held.shared
 		room := (maxLocks - held.records - held.whole) / 2
@@ -111,6 +113,7 @@ func (r *LockQuota) take(whole bool, scan lockScan, onShared func() bool) (may b
 			r.blockedUntil = max(r.blockedUntil, now+r.pause)
 			return false, 0, nil
 		}
+
 		r.pause = 0
 		r.Calls = min(LockBatch, room)
 		if r.checkAll || held.shared != (sharedCount{}) ||
@@ -118,10 +121,12 @@ func (r *LockQuota) take(whole bool, scan lockScan, onShared func() bool) (may b
 			r.Calls = min(r.Calls, shortLockBatch)
 		}
 	}
+
 	r.Calls--
 	if whole {
 		r.whole++
 	}
+
 	if (r.checkAll || rand.IntN(sharedSampling) == 0) && onShared() {
 		r.checkAll, r.Calls = true, min(r.Calls, shortLockBatch)
 		if whole {
@@ -133,6 +138,7 @@ func (r *LockQuota) take(whole bool, scan lockScan, onShared func() bool) (may b
 			r.Calls = 0 // the next call starts a scan
 		}
 	}
+
 	return true, until, nil
 }
 
@@ -166,6 +172,7 @@ type lockGroup interface {
 func HeldLocks(g lockGroup, own OwnFiles, whole, shared int, seen bool) (LockCount, error) {
 	goruntime.LockOSThread() // whose processor time is bounded
 	defer goruntime.UnlockOSThread()
+
 	limit := newScanBudget()
 	ended := map[int]bool{}
 	for range scanTries {
@@ -173,15 +180,18 @@ func HeldLocks(g lockGroup, own OwnFiles, whole, shared int, seen bool) (LockCou
 		if err != nil {
 			return LockCount{}, err
 		}
+
 		var before map[int]int64
 		sleeping := false
 		if whole > 0 && seen {
 			before, sleeping = sleepingTasks(pids, g.Processes, limit)
 		}
+
 		held, lost, err := countLocks(pids, own, ended, limit)
 		if lost && err == nil && held.records < maxLocks {
 			continue
 		}
+
 		shown, onShared := held.whole, held.shared.whole
 		held.whole, held.shared.whole = whole, max(onShared, shared)
 		if sleeping && err == nil && held.records < maxLocks {
@@ -193,8 +203,10 @@ func HeldLocks(g lockGroup, own OwnFiles, whole, shared int, seen bool) (LockCou
 				held.shared.whole = max(onShared, min(shared, onShared+unseen))
 			}
 		}
+
 		return held, err
 	}
+
 	return LockCount{}, errNotCounted
 }
 
@@ -229,12 +241,14 @@ func tableLocks(task int, own OwnFiles, buf *bufio.Reader, limit scanBudget) (he
 		return held, ignoreGone(err)
 	}
 	defer open.Close()
+
 	for {
 		names, err := open.Readdirnames(256)
 		for _, name := range names {
 			if isEpoll(task, name) {
 				continue
 			}
+
 			n, err := fileLocks(dir+"fdinfo/"+name, dir+"fd/"+name, own, buf)
 			if err != nil {
 				return held, err
@@ -246,6 +260,7 @@ func tableLocks(task int, own OwnFiles, buf *bufio.Reader, limit scanBudget) (he
 				return held, errNotCounted
 			}
 		}
+
 		if err != nil {
 			if errors.Is(err, io.EOF) {
 				err = nil
@@ -270,7 +285,9 @@ func fileLocks(path, descriptor string, own OwnFiles, buf *bufio.Reader) (held L
 		return held, ignoreGone(err)
 	}
 	defer f.Close()
+
 	buf.Reset(f)
+
 	for {
 		line, err := buf.ReadSlice('\n')
 		if bytes.HasPrefix(line, []byte("lock:")) {

@@ -28,6 +28,7 @@ func TestLockQuotaBoundsHeldLocks(t *testing.T) {
 		time.Sleep(100 * time.Microsecond)
 		return LockCount{records: held}, nil
 	}
+
 	refused := 0
 	for range 20_000 {
 		may, _, err := r.take(false, look, own)
@@ -43,12 +44,14 @@ func TestLockQuotaBoundsHeldLocks(t *testing.T) {
 			t.Fatalf("%d locks are held; the bound is %d", held, maxLocks)
 		}
 	}
+
 	if held < maxLocks-2*minLockCalls || refused == 0 {
 		t.Errorf("%d locks, %d calls refused; want about %d", held, refused, maxLocks)
 	}
 	if looks > 500 {
 		t.Errorf("%d looks for %d refused calls", looks, refused)
 	}
+
 	held = 0
 	time.Sleep(r.blockedUntil - linux.Monotonic())
 	if may, _, err := r.take(false, look, own); err != nil || !may {
@@ -85,6 +88,7 @@ threads = [threading.Thread(target=time.sleep, args=(60,), daemon=True) for _ in
 print("ready", flush=True)
 sys.stdin.read()
 `
+
 	var pids []int
 	for i := range 2 {
 		cmd := exec.CommandContext(t.Context(), "python3", "-c", script, filepath.Join(dir, fmt.Sprint(i)))
@@ -92,6 +96,7 @@ sys.stdin.read()
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -100,11 +105,14 @@ sys.stdin.read()
 			t.Fatal(err)
 		}
 		defer func() { _ = in.Close(); _ = cmd.Wait() }()
+
 		if _, err := out.Read(make([]byte, 8)); err != nil {
 			t.Fatal(err)
 		}
+
 		pids = append(pids, cmd.Process.Pid)
 	}
+
 	time.Sleep(300 * time.Millisecond) // until all of them wait
 	tasks := int64(18)
 	held, err := HeldLocks(group{pids, &tasks}, nil, 5000, 0, true)
@@ -120,10 +128,12 @@ sys.stdin.read()
 	} else if whole < 2 || whole > 500 { // including mappings of files
 		t.Errorf("%d whole-file locks; two processes that sleep hold one each", whole)
 	}
+
 	tasks++ // a task in no list: it may have any number
 	if held, err := HeldLocks(group{pids, &tasks}, nil, 5000, 0, true); err != nil || held.whole != 5000 || held.wholeCounted {
 		t.Errorf("%+v, %v; want 5000 whole-file locks: a task is not seen", held, err)
 	}
+
 	tasks--
 	if held, err := HeldLocks(group{pids, &tasks}, nil, 5000, 0, false); err != nil || held.whole != 5000 || held.wholeCounted {
 		t.Errorf("%+v, %v; want 5000 whole-file locks: they may be in messages", held, err)
@@ -164,6 +174,7 @@ func TestLockQuotaBoundsWholeFileLocks(t *testing.T) {
 				r.blockedUntil = 1 // the time is over
 			}
 		}
+
 		switch {
 		case !seen && (granted > maxLocks || granted < maxLocks-4*minLockCalls):
 			t.Errorf("%d calls are allowed that the scan cannot count; the bound is %d", granted, maxLocks)
@@ -171,6 +182,7 @@ func TestLockQuotaBoundsWholeFileLocks(t *testing.T) {
 			t.Errorf("%d of 30000 calls are let go, and one lock is held at a time", granted)
 		}
 	}
+
 	errno, _, err := r.answer("fcntl", [6]uint64{1: 37}, nil, own)
 	if err != nil || errno != seccomp.EINVAL {
 		t.Errorf("F_OFD_SETLK: %v, %v; want EINVAL", errno, err)
@@ -194,6 +206,7 @@ func TestSleepingTasksDetectsRunningTasks(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
+
 		time.Sleep(200 * time.Millisecond)
 		pids := []int{cmd.Process.Pid}
 		one := func() (int64, error) { return 1, nil }
@@ -206,6 +219,7 @@ func TestSleepingTasksDetectsRunningTasks(t *testing.T) {
 		if err := unix.Kill(-cmd.Process.Pid, unix.SIGKILL); err != nil {
 			t.Error(err)
 		}
+
 		_ = cmd.Wait()
 	}
 }

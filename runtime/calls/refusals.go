@@ -17,6 +17,7 @@ func (r *Refusals) Add(one api.Refusal) {
 			return
 		}
 	}
+
 	switch {
 	case len(*r) < maxRefusals-1:
 		*r = append(*r, one)

@@ -12,13 +12,16 @@ import (
 func TestScanBudgetIsProcessorTime(t *testing.T) {
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()
+
 	look := newScanBudget()
 	time.Sleep(2 * scanCPU) // as on an overloaded host
 	if look.over() {
 		t.Errorf("over after %s of waiting", 2*scanCPU)
 	}
+
 	for begun := threadTime(); threadTime()-begun < 2*scanCPU; {
 	}
+
 	if !look.over() {
 		t.Errorf("not over after %s of work", 2*scanCPU)
 	}

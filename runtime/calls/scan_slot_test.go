@@ -14,16 +14,19 @@ func TestScanSlot(t *testing.T) {
 	if later := turns.Begin(); later != 0 {
 		t.Fatalf("the first waits until %v", later)
 	}
+
 	begun := linux.Monotonic()
 	if later := turns.Begin(); later <= begun {
 		t.Errorf("two at a time: %v", later)
 	}
+
 	time.Sleep(5 * time.Millisecond)
 	turns.End(begun)
 	later := turns.Begin()
 	if later < begun+50*time.Millisecond {
 		t.Fatalf("the next may look %v after one that took 5 ms began", later-begun)
 	}
+
 	time.Sleep(later - linux.Monotonic())
 	if later := turns.Begin(); later != 0 {
 		t.Errorf("in its time it waits until %v", later)
@@ -45,6 +48,7 @@ func TestScansThatCannotCountAreRare(t *testing.T) {
 		}
 		last, r.blockedUntil = r.blockedUntil, 1 // the time is over
 	}
+
 	if last == 0 || !r.Due() {
 		t.Error("no look is due")
 	}

@@ -42,6 +42,7 @@ func OwnFilesOf(files ...*os.File) (own OwnFiles, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	own = OwnFiles{newOwnDevice(dev)}
 	own[0].memfd = true
 	for _, f := range files {
@@ -51,6 +52,7 @@ func OwnFilesOf(files ...*os.File) (own OwnFiles, err error) {
 		}
 		own = append(own, newOwnDevice(st.Dev))
 	}
+
 	return own, nil
 }
 
@@ -85,6 +87,7 @@ func (own OwnFiles) line(line []byte, descriptor string) bool {
 		var st unix.Stat_t
 		return unix.Stat(descriptor, &st) == nil && d.has(&st) && string(inode) == strconv.FormatUint(st.Ino, 10)
 	}
+
 	return own == nil
 }
 

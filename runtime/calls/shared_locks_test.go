@@ -22,10 +22,12 @@ func TestMemfdsOfRootAreShared(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer box.Close()
+
 	own, err := OwnFilesOf(box)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	memfd := func(uid int) *os.File {
 		t.Helper()
 		fd, err := unix.MemfdCreate("locks", unix.MFD_CLOEXEC)
@@ -39,6 +41,7 @@ func TestMemfdsOfRootAreShared(t *testing.T) {
 		}
 		return f
 	}
+
 	template, program := memfd(0), memfd(1000)
 	for name, tt := range map[string]struct {
 		file   *os.File
@@ -55,10 +58,12 @@ func TestMemfdsOfRootAreShared(t *testing.T) {
 		if err := unix.Flock(linux.FD(tt.file), unix.LOCK_SH); err != nil {
 			t.Fatal(err)
 		}
+
 		want := LockCount{records: 1, whole: 1}
 		if tt.shared {
 			want.shared = sharedCount{1, 1}
 		}
+
 		count := func(descriptor *os.File) LockCount {
 			t.Helper()
 			held, err := fileLocks(fmt.Sprintf("/proc/self/fdinfo/%d", linux.FD(tt.file)), fmt.Sprintf("/proc/self/fd/%d", linux.FD(descriptor)),

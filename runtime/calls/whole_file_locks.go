@@ -26,6 +26,7 @@ func sleepingTasks(pids []int, tasks func() (int64, error), limit scanBudget) (m
 		if err != nil {
 			return nil, false
 		}
+
 		for _, t := range names {
 			task, err := strconv.Atoi(t.Name())
 			if err != nil || limit.over() {
@@ -41,6 +42,7 @@ func sleepingTasks(pids []int, tasks func() (int64, error), limit scanBudget) (m
 			sleeping[task] = before
 		}
 	}
+
 	n, err := tasks()
 	return sleeping, err == nil && n == int64(len(sleeping))
 }
@@ -51,6 +53,7 @@ func contextSwitches(task int) (n int64, ok bool) {
 	if err != nil {
 		return 0, false
 	}
+
 	found := 0
 	for line := range bytes.Lines(text) {
 		name, value, _ := bytes.Cut(line, []byte(":"))
@@ -63,6 +66,7 @@ func contextSwitches(task int) (n int64, ok bool) {
 			found++
 		}
 	}
+
 	return n, found == 2
 }
 
@@ -81,6 +85,7 @@ func mappedFiles(pids []int, buf *bufio.Reader, limit scanBudget) (n int, ok boo
 		if err != nil {
 			return 0, false
 		}
+
 		buf.Reset(f)
 		for err == nil {
 			var line []byte
@@ -92,10 +97,12 @@ func mappedFiles(pids []int, buf *bufio.Reader, limit scanBudget) (n int, ok boo
 				err = errNotCounted
 			}
 		}
+
 		_ = f.Close()
 		if !errors.Is(err, io.EOF) {
 			return 0, false
 		}
 	}
+
 	return n, true
 }

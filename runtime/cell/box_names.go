@@ -21,6 +21,7 @@ func LookupReason(err error) string {
 	case errors.Is(err, unix.ENXIO):
 		return "socket"
 	}
+
 	var p *os.PathError
 	if errors.As(err, &p) {
 		return p.Err.Error()
@@ -42,6 +43,7 @@ func FileKind(mode uint32) string {
 	case unix.S_IFDIR:
 		return "directory"
 	}
+
 	return "not a regular file"
 }
 

@@ -70,10 +70,12 @@ func (c *Cell) start(f *Factory, config *configs.Config) error {
 	if err != nil {
 		return fmt.Errorf("create cell %s: %w", c.Name, err)
 	}
+
 	ctrl, peer, err := linux.SeqpacketPair(true)
 	if err != nil {
 		return errors.Join(err, container.Destroy())
 	}
+
 	process := &libcontainer.Process{
 		Args: cellinitArgs(), Env: []string{}, Cwd: "/", Init: true,
 		ExtraFiles: []*os.File{f.cellinit, peer},
@@ -83,6 +85,7 @@ func (c *Cell) start(f *Factory, config *configs.Config) error {
 	if err = errors.Join(err, closeErr); err != nil {
 		return errors.Join(fmt.Errorf("start cell %s: %w", c.Name, err), ctrl.Close(), container.Destroy())
 	}
+
 	c.container, c.process, c.ctrl = container, process, ctrl
 	return nil
 }
@@ -146,6 +149,7 @@ func (c *Cell) handshake(ctx context.Context) error {
 		return err
 	}
 	defer page.Close()
+
 	c.clock = clock
 	files := []*os.File{page}
 	if c.Filter != nil {
@@ -158,9 +162,11 @@ func (c *Cell) handshake(ctx context.Context) error {
 		msg.Wide, msg.Last = uint32(len(c.Filter.wide)/8), uint32(len(c.Filter.last)/8)
 		copy(msg.Insns[:], c.Filter.last)
 	}
+
 	if err := c.ctrl.Send(encode(&msg), files...); err != nil {
 		return err
 	}
+
 	_, listener, err := reply(ctx, c.ctrl, kindReady)
 	if err != nil {
 		if listener != nil {
@@ -171,6 +177,7 @@ func (c *Cell) handshake(ctx context.Context) error {
 	if (listener != nil) != (c.Filter != nil) {
 		return errors.New("BUG: a cell has a filter without a listener, or a listener without a filter")
 	}
+
 	c.Listener = listener
 	if listener == nil {
 		return nil

@@ -23,11 +23,13 @@ func newClockPage() (*os.File, clockPage, error) {
 	if err != nil {
 		return nil, clockPage{}, os.NewSyscallError("memfd_create", err)
 	}
+
 	f := os.NewFile(uintptr(n), "clock")
 	size := os.Getpagesize()
 	if err := f.Truncate(int64(size)); err != nil {
 		return nil, clockPage{}, errors.Join(err, f.Close())
 	}
+
 	mem, err := unix.Mmap(n, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return nil, clockPage{}, errors.Join(os.NewSyscallError("mmap", err), f.Close())

@@ -52,17 +52,20 @@ func newDecoder(t testing.TB) *decoder {
 	if err := os.WriteFile(src, []byte(decoderMain), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	args := []string{"-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I", "cellinit", "-o", bin,
 		src, "cellinit/decode.c"}
 	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
+
 	cmd := exec.Command(bin)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -70,12 +73,14 @@ func newDecoder(t testing.TB) *decoder {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		in.Close()
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("decoder: %v", err)
 		}
 	})
+
 	return &decoder{in: in, out: out}
 }
 
@@ -112,6 +117,7 @@ func FuzzStartDecoder(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+
 	f.Add(good)
 	f.Add(good[:len(good)-1])
 	f.Add(good[:binary.Size(wireStart{})])
@@ -122,6 +128,7 @@ func FuzzStartDecoder(f *testing.F) {
 		binary.LittleEndian.PutUint32(bad[at:], 0xffffffff)
 		f.Add(bad)
 	}
+
 	d := newDecoder(f)
 	f.Fuzz(func(t *testing.T, msg []byte) {
 		start, spawn, hello := d.decode(t, msg)

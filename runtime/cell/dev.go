@@ -33,11 +33,14 @@ func makeDev(dir string) (err error) {
 		return err
 	}
 	defer mnt.Close()
+
 	if err := mount.MoveMount(mnt, dir); err != nil {
 		return err
 	}
+
 	undo := rollback.On(&err)
 	defer undo.Run()
+
 	undo.Add(func() error { return unix.Unmount(dir, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW) })
 	for _, d := range devices {
 		path := filepath.Join(dir, d.name)
@@ -48,17 +51,20 @@ func makeDev(dir string) (err error) {
 			return err
 		}
 	}
+
 	for name, to := range map[string]string{"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"} {
 		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
 			return err
 		}
 	}
+
 	if err := os.Mkdir(filepath.Join(dir, "shm"), 0o755); err != nil {
 		return err
 	}
 	if err := unix.MountSetattr(linux.FD(mnt), "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: attrDev}); err != nil {
 		return os.NewSyscallError("mount_setattr", err)
 	}
+
 	undo.Release()
 	return nil
 }

@@ -25,6 +25,7 @@ func ablateSpec(s *oci.Spec) *oci.Spec {
 			s.Linux.Namespaces = slices.DeleteFunc(s.Linux.Namespaces, func(n oci.LinuxNamespace) bool { return n.Type == kind })
 		}
 	}
+
 	drop(ablate.Network, oci.NetworkNamespace)
 	drop(ablate.IPCNamespace, oci.IPCNamespace)
 	drop(ablate.UTS, oci.UTSNamespace)

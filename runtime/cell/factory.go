@@ -120,6 +120,7 @@ func (f *Factory) New(ctx context.Context, p Plan) (_ *Cell, err error) {
 	if ablate.Off(ablate.Seccomp) {
 		p.filter = nil
 	}
+
 	c := &Cell{Key: p.Key, Name: p.Name, Slot: p.Slot, Filter: p.filter, dir: filepath.Join(f.cellsDir, p.Name),
 		Step: f.Step, reclaimer: &f.reclaimer}
 	undo := rollback.On(&err)
@@ -132,6 +133,7 @@ func (f *Factory) New(ctx context.Context, p Plan) (_ *Cell, err error) {
 	if err := os.MkdirAll(root, 0o711); err != nil {
 		return nil, err
 	}
+
 	undo.Add(c.removeDir)
 	if err := os.Mkdir(c.dev(), 0o711); err != nil {
 		return nil, err
@@ -142,6 +144,7 @@ func (f *Factory) New(ctx context.Context, p Plan) (_ *Cell, err error) {
 	if c.imageLock, err = f.Images.Lock(p.Image); err != nil {
 		return nil, err
 	}
+
 	undo.Add(c.imageLock.Close)
 	if !p.Copies() {
 		c.pages = f.Images.Pages.Acquire(p.Image)
@@ -153,6 +156,7 @@ func (f *Factory) New(ctx context.Context, p Plan) (_ *Cell, err error) {
 	if err := makeDev(c.dev()); err != nil {
 		return nil, fmt.Errorf("prepare /dev: %w", err)
 	}
+
 	undo.Add(c.unmountDev)
 	if err := os.Mkdir(c.machineDir(), 0o711); err != nil {
 		return nil, err
@@ -160,10 +164,12 @@ func (f *Factory) New(ctx context.Context, p Plan) (_ *Cell, err error) {
 	if c.machine, err = newMachine(c.machineDir(), f.machine); err != nil {
 		return nil, fmt.Errorf("prepare the files of /proc: %w", err)
 	}
+
 	undo.Add(c.closeMachine)
 	if err := f.mountRoot(ctx, c, p, root); err != nil {
 		return nil, err
 	}
+
 	undo.Add(func() error { return c.unmountRoot() })
 
 	// 2. The groups exist in every hierarchy and are empty. libcontainer makes those of the first
@@ -174,16 +180,19 @@ func (f *Factory) New(ctx context.Context, p Plan) (_ *Cell, err error) {
 	if err := f.Tree.CheckMoved(); err != nil {
 		return nil, err
 	}
+
 	c.Group, err = f.Tree.Cell(p.Name, plan.SlotIDs(p.Slot))
 	if err != nil {
 		return nil, err
 	}
+
 	undo.Add(func() error { return c.Group.Remove() })
 
 	// 3. The container runs cellinit, which waits for its first message.
 	if err := f.Step("cell container"); err != nil {
 		return nil, err
 	}
+
 	base := plan.SlotIDs(p.Slot)
 	config, err := cellConfig(cellSpec{
 		rootfs: root, dev: c.dev(), machine: c.machineDir(), cgroup: c.Group.InitPath(), cpus: p.CPUs, hostBase: uint32(base),
@@ -196,6 +205,7 @@ func (f *Factory) New(ctx context.Context, p Plan) (_ *Cell, err error) {
 	if err := c.start(f, config); err != nil {
 		return nil, err
 	}
+
 	undo.Add(c.stop)
 
 	// 4. cellinit has sealed its keyrings, dropped its privileges as far as it can, and loaded the
@@ -214,6 +224,7 @@ func (f *Factory) New(ctx context.Context, p Plan) (_ *Cell, err error) {
 	if err := f.Step("cell ready"); err != nil {
 		return nil, err
 	}
+
 	undo.Release()
 	return c, nil
 }
@@ -231,6 +242,7 @@ func (f *Factory) mountRoot(ctx context.Context, c *Cell, p Plan, dir string) er
 		}
 		return tree.Close()
 	}
+
 	userns, err := p.IDs.ForImage(base)
 	if err != nil {
 		return err
@@ -265,6 +277,7 @@ func (c *Cell) cloneTrees(userns *os.File) (clones []*os.File, err error) {
 			clones = nil
 		}
 	}()
+
 	for _, t := range trees {
 		clone, err := mount.CloneTree(t, mount.AttrImage, userns)
 		if err != nil {
@@ -272,6 +285,7 @@ func (c *Cell) cloneTrees(userns *os.File) (clones []*os.File, err error) {
 		}
 		clones = append(clones, clone)
 	}
+
 	return clones, nil
 }
 

@@ -25,6 +25,7 @@ func newFilter(p *plan.Policy) (*Filter, error) {
 	if p.Mode == api.Log {
 		loaded = seccomp.LogMode(p.Profile)
 	}
+
 	wide, last := seccomp.Split(loaded)
 	f := &Filter{Policy: p, model: seccomp.NewModel(p.Profile)}
 	var err error
@@ -51,9 +52,11 @@ type filters struct {
 func (c *filters) Get(p *plan.Policy) (*Filter, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	if f := c.made[p.Hash]; f != nil {
 		return f, nil
 	}
+
 	f, err := newFilter(p)
 	if err != nil {
 		return nil, err
@@ -61,6 +64,7 @@ func (c *filters) Get(p *plan.Policy) (*Filter, error) {
 	if c.made == nil || len(c.made) >= maxFilters { // only root's own profiles can be so many
 		c.made = map[string]*Filter{}
 	}
+
 	c.made[p.Hash] = f
 	return f, nil
 }
@@ -84,6 +88,7 @@ func (f *Filter) Denial(n linux.SeccompNotif, d seccomp.Decision) api.Denial {
 	if out.Allowed {
 		out.Count = 1
 	}
+
 	switch d.Rule {
 	case seccomp.FromDefault:
 		out.Rule += "/default"
@@ -94,6 +99,7 @@ func (f *Filter) Denial(n linux.SeccompNotif, d seccomp.Decision) api.Denial {
 	default:
 		out.Rule += fmt.Sprintf("#%d", d.Rule)
 	}
+
 	return out
 }
 

@@ -55,6 +55,7 @@ func (s *Scratch) PlaceFiles(p *plan.Run, uid, gid int) (placed map[string]Input
 	if placed, err = placeFiles(s.Box, files, sealed, p.Dirs, uid, gid); err != nil {
 		return nil, placementError(made, p.Source, err)
 	}
+
 	for _, f := range made {
 		placed[f.Name] = Input{Stamp: placed[f.Name].Stamp, Artifact: true}
 	}
@@ -70,6 +71,7 @@ func placeFiles(box *os.File, files, sealed []api.File, empty []string, uid, gid
 	if len(files)+len(sealed)+len(empty) == 0 {
 		return nil, nil
 	}
+
 	placed := make(map[string]Input, len(files)+len(sealed))
 	dirs := map[string]bool{".": true}
 	for i, f := range slices.Concat(files, sealed) {
@@ -86,11 +88,13 @@ func placeFiles(box *os.File, files, sealed []api.File, empty []string, uid, gid
 		}
 		placed[f.Name] = Input{Stamp: s, Content: f.Content}
 	}
+
 	for _, dir := range empty {
 		if err := makeDirs(box, dir, dirs, uid, gid); err != nil {
 			return nil, &placeError{dir, err}
 		}
 	}
+
 	return placed, nil
 }
 
@@ -132,25 +136,30 @@ func placeFile(box *os.File, f api.File, mode uint64, uid, gid int) (Stamp, erro
 	if f.Executable {
 		mode |= 0o111
 	}
+
 	// When another cell is started meanwhile, the agent forks. The child would hold the file open
 	// for writing until its exec, and the run could not execute the file (ETXTBSY; FIO-13).
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
+
 	file, err := linux.OpenBeneath(box, f.Name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, mode)
 	if err != nil {
 		return Stamp{}, err
 	}
 	defer file.Close() // before the program starts, or it could not be executed (ETXTBSY; FIO-13)
+
 	if _, err := file.Write(f.Content); err != nil {
 		return Stamp{}, err
 	}
 	if err := errors.Join(unix.Fchown(linux.FD(file), uid, gid), unix.Fchmod(linux.FD(file), uint32(mode))); err != nil {
 		return Stamp{}, err
 	}
+
 	var st unix.Stat_t
 	if err := unix.Fstat(linux.FD(file), &st); err != nil {
 		return Stamp{}, err
 	}
+
 	st.Mtim.Sec -= placedAgo
 	if err := unix.UtimesNanoAt(linux.FD(file), "", []unix.Timespec{st.Mtim, st.Mtim}, unix.AT_EMPTY_PATH); err != nil {
 		return Stamp{}, err
@@ -168,15 +177,18 @@ func makeDirs(box *os.File, dir string, made map[string]bool, uid, gid int) erro
 	if err := makeDirs(box, path.Dir(dir), made, uid, gid); err != nil {
 		return err
 	}
+
 	parent, err := linux.OpenBeneath(box, path.Dir(dir), unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return err
 	}
 	defer parent.Close()
+
 	base := path.Base(dir)
 	if err := unix.Mkdirat(linux.FD(parent), base, 0o755); err != nil {
 		return &os.PathError{Op: "mkdirat", Path: dir, Err: err}
 	}
+
 	made[dir] = true
 	return errors.Join(
 		unix.Fchownat(linux.FD(parent), base, uid, gid, unix.AT_SYMLINK_NOFOLLOW),

@@ -22,12 +22,14 @@ func TestInputsArePlacedThroughNoLink(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	write := func(path, text string) {
 		t.Helper()
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	write(victim, "as it was")
 	write(filepath.Join(box, "file"), "first")
 	for name, to := range map[string]string{"absolute": victim, "relative": "../victim", "dangling": filepath.Join(top, "new"), "dir": outside,
@@ -36,16 +38,19 @@ func TestInputsArePlacedThroughNoLink(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	dir, err := os.Open(box)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer dir.Close()
+
 	for _, name := range []string{"absolute", "relative", "dangling", "dir/new", "dir/deep/new", "inside", "self", "file", "absolute/new"} {
 		if _, err := placeFiles(dir, []api.File{{Name: name, Content: api.Bytes("input")}}, nil, nil, os.Getuid(), os.Getgid()); err == nil {
 			t.Errorf("%s was placed", name)
 		}
 	}
+
 	if text, err := os.ReadFile(victim); err != nil || string(text) != "as it was" {
 		t.Errorf("the victim holds %q, %v", text, err)
 	}
@@ -62,6 +67,7 @@ func TestInputsArePlacedThroughNoLink(t *testing.T) {
 		os.Getgid()); err != nil {
 		t.Errorf("with nothing in the way: %v", err)
 	}
+
 	write(filepath.Join(box, "relative"), "by path")
 	if text, err := os.ReadFile(victim); err != nil || string(text) != "by path" {
 		t.Errorf("by path the victim holds %q, %v: the test proves nothing", text, err)
@@ -77,10 +83,12 @@ func TestChangeWithinPlacementTickIsDetected(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer box.Close()
+
 	placed, err := placeFiles(box, []api.File{{Name: "in", Content: api.Bytes("old")}}, nil, nil, os.Getuid(), os.Getgid())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	look := func() Stamp {
 		var st unix.Stat_t
 		if err := unix.Stat(filepath.Join(dir, "in"), &st); err != nil {
@@ -94,6 +102,7 @@ func TestChangeWithinPlacementTickIsDetected(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "in"), []byte("new"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+
 	now := look()
 	now.ctime = placed["in"].ctime
 	if now == placed["in"].Stamp {

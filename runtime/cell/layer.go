@@ -21,14 +21,17 @@ import (
 func (f *Factory) mountLayer(ctx context.Context, c *Cell, p Plan, base int, dir string) (err error) {
 	undo := rollback.On(&err)
 	defer undo.Run()
+
 	upper := filepath.Join(c.dir, "upper")
 	if err := os.Mkdir(upper, 0o711); err != nil {
 		return err
 	}
+
 	undo.Add(func() error { return os.Remove(upper) })
 	if err := f.Step("layer image"); err != nil {
 		return err
 	}
+
 	lowers, err := f.lowerTrees(ctx, c, p, base, dir)
 	if err != nil {
 		return err
@@ -38,12 +41,14 @@ func (f *Factory) mountLayer(ctx context.Context, c *Cell, p Plan, base int, dir
 	if err := f.Step("layer top"); err != nil {
 		return err
 	}
+
 	top, err := mount.NewTmpfs(mount.AttrScratch, [2]string{"size", fmt.Sprint(int64(p.Layer.Size))},
 		[2]string{"nr_inodes", fmt.Sprint(p.Layer.Inodes)}, [2]string{"mode", "0755"})
 	if err != nil {
 		return err
 	}
 	defer top.Close()
+
 	for _, d := range []string{"upper", "work"} {
 		if err := unix.Mkdirat(linux.FD(top), d, 0o755); err != nil {
 			return os.NewSyscallError("mkdirat", err)
@@ -52,18 +57,22 @@ func (f *Factory) mountLayer(ctx context.Context, c *Cell, p Plan, base int, dir
 			return os.NewSyscallError("fchownat", err)
 		}
 	}
+
 	if err := mount.MoveMount(top, upper); err != nil {
 		return err
 	}
+
 	undo.Add(func() error { return unix.Unmount(upper, unix.MNT_DETACH) })
 
 	if err := f.Step("layer overlay"); err != nil {
 		return err
 	}
+
 	more := fmt.Sprintf(",upperdir=/proc/self/fd/%d/upper,workdir=/proc/self/fd/%d/work", linux.FD(top), linux.FD(top))
 	if err := overlayError(mount.OverlayClones(lowers, more, dir, c.lower(), unix.MS_NOSUID|unix.MS_NODEV)); err != nil {
 		return err
 	}
+
 	undo.Release()
 	return nil
 }
@@ -84,6 +93,7 @@ func (f *Factory) lowerTrees(ctx context.Context, c *Cell, p Plan, base int, dir
 		}
 		return []*os.File{clone}, nil
 	}
+
 	userns, err := p.IDs.forLayer(base)
 	if err != nil {
 		return nil, err

@@ -27,6 +27,7 @@ func (c *Cell) GiveLeaf(leaf *groups.Leaf) error {
 	if err == nil && !empty {
 		err = errors.New("processes remain in a leaf group")
 	}
+
 	charged, cerr := leaf.Current()
 	if err = errors.Join(err, cerr, c.Step("leaf keep")); err != nil {
 		return errors.Join(err, leaf.Close()) // the groups go with the cell
@@ -34,6 +35,7 @@ func (c *Cell) GiveLeaf(leaf *groups.Leaf) error {
 	if !leaf.Reusable() || charged > maxLeftCharge {
 		return c.removeLeaf(leaf)
 	}
+
 	c.freeLeaves = append(c.freeLeaves, leaf)
 	return nil
 }
@@ -95,6 +97,7 @@ func (c *Cell) removeLeaf(leaf *groups.Leaf) error {
 	if err != nil || kernel <= maxLeftKernel {
 		return errors.Join(err, leaf.Remove())
 	}
+
 	free := func(stopping bool) (err error) {
 		if !stopping {
 			err = leaf.Reclaim()

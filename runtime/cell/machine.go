@@ -45,14 +45,17 @@ func readHostMachine(cpus []int) (hostMachine, error) {
 	if err != nil {
 		return hostMachine{}, err
 	}
+
 	stat, err := os.ReadFile("/proc/stat")
 	if err != nil {
 		return hostMachine{}, err
 	}
+
 	_, rest, ok := strings.Cut(string(stat), "\nbtime ")
 	if !ok {
 		return hostMachine{}, errors.New("/proc/stat has no btime")
 	}
+
 	boot, _, _ := strings.Cut(rest, "\n")
 	return hostMachine{string(cpuinfo), boot, cpus}, nil
 }
@@ -64,9 +67,11 @@ func newMachine(dir string, host hostMachine) (_ *machine, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	m := &machine{root: root, host: host}
 	undo := rollback.On(&err)
 	defer undo.Run()
+
 	undo.Add(root.Close)
 
 	if err := m.write(shownMachine{}); err != nil {
@@ -75,6 +80,7 @@ func newMachine(dir string, host hostMachine) (_ *machine, err error) {
 	if err := mount.MoveMount(root, dir); err != nil { // a copy of it, read-only, cannot be made before Linux 6.15
 		return nil, err
 	}
+
 	undo.Release()
 	return m, nil
 }
@@ -102,6 +108,7 @@ func (m *machine) write(want shownMachine) error {
 			return err
 		}
 	}
+
 	for _, f := range []struct{ name, text string }{
 		{"cpuinfo", cpuinfoText(m.host.cpuinfo, cpus)},
 		{"stat", statText(cpus, m.host.boot)},
@@ -112,6 +119,7 @@ func (m *machine) write(want shownMachine) error {
 			return err
 		}
 	}
+
 	m.shown = want
 	return nil
 }

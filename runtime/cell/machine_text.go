@@ -36,6 +36,7 @@ func cpuinfoText(host string, cpus []int) string {
 				cores[cpuinfoValue(other, "core id")] = true
 			}
 		}
+
 		for _, line := range lines {
 			key, _, _ := strings.Cut(line, ":")
 			switch strings.TrimSpace(key) {
@@ -46,8 +47,10 @@ func cpuinfoText(host string, cpus []int) string {
 			}
 			b.WriteString(line + "\n")
 		}
+
 		b.WriteString("\n")
 	}
+
 	for _, block := range rest {
 		b.WriteString(block + "\n\n")
 	}

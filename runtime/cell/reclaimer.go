@@ -47,6 +47,7 @@ func (f *reclaimer) run() {
 	if err := unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), 19); err != nil {
 		f.log.Warn("freeing at ordinary priority", "err", err)
 	}
+
 	for {
 		f.mu.Lock()
 		if len(f.jobs) == 0 {

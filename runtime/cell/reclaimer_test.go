@@ -18,6 +18,7 @@ func TestReclaimerIsBoundedAndEnds(t *testing.T) {
 	if !f.add(func(bool) error { close(begun); <-hold; return nil }) {
 		t.Fatal("an idle one does not take a job")
 	}
+
 	<-begun
 	for i := range maxReclaimJobs {
 		if !f.add(func(stopping bool) error {
@@ -30,13 +31,16 @@ func TestReclaimerIsBoundedAndEnds(t *testing.T) {
 			t.Fatalf("job %d is refused", i)
 		}
 	}
+
 	if f.add(func(bool) error { return nil }) {
 		t.Error("a job too many is taken")
 	}
+
 	closed := make(chan struct{})
 	go func() { f.Close(); close(closed) }()
 	for !f.closing() {
 	}
+
 	close(hold)
 	<-closed
 	if want := len(done) == maxReclaimJobs && slices.IsSorted(done); !want || freed != 0 {

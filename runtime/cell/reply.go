@@ -27,8 +27,10 @@ func reply(ctx context.Context, s linux.Seqpacket, kind uint32) (Reply, *os.File
 	if err := s.File.SetReadDeadline(time.Now().Add(replyTime)); err != nil {
 		return Reply{}, nil, err
 	}
+
 	stop := context.AfterFunc(ctx, func() { s.File.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
+
 	buf := make([]byte, ReplySize)
 	file, err := s.Recv(buf)
 	if errors.Is(err, io.EOF) {
@@ -40,6 +42,7 @@ func reply(ctx context.Context, s linux.Seqpacket, kind uint32) (Reply, *os.File
 	if err != nil {
 		return Reply{}, file, fmt.Errorf("wait for cellinit: %w", err)
 	}
+
 	r, err := decodeReply(buf, kind)
 	return r, file, err
 }

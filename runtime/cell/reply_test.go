@@ -19,13 +19,16 @@ func TestSetupTimeoutHasItsCode(t *testing.T) {
 	}
 	defer peer.Close()
 	defer ours.Close()
+
 	if err := ours.File.SetReadDeadline(time.Now().Add(10 * time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
+
 	_, err = ours.Recv(make([]byte, ReplySize))
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error(err)
 	}
+
 	var told *api.Error
 	if err := fmt.Errorf("cell c: %w", SetupTimeout()); !errors.As(err, &told) || told.Code != api.CodeSetupTimeout || !told.RetrySafe {
 		t.Errorf("%v", err)

@@ -44,12 +44,14 @@ func NewScratch(size api.Size, inodes int64, uid, gid int) (_ *Scratch, err erro
 	if err != nil {
 		return nil, err
 	}
+
 	s := &Scratch{Root: root, size: size, inodes: inodes}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
 		}
 	}()
+
 	for _, d := range scratchDirs {
 		if err := unix.Mkdirat(linux.FD(root), d.name, 0o700); err != nil {
 			return nil, fmt.Errorf("scratch %s: %w", d.name, err)
@@ -61,10 +63,12 @@ func NewScratch(size api.Size, inodes int64, uid, gid int) (_ *Scratch, err erro
 			return nil, fmt.Errorf("scratch %s: %w", d.name, err)
 		}
 	}
+
 	n, err := unix.Openat(linux.FD(root), "box", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("scratch box: %w", err)
 	}
+
 	s.Box = os.NewFile(uintptr(n), "box")
 	return s, nil
 }
@@ -111,11 +115,13 @@ func (s *Scratch) reconfigure(options ...[2]string) error {
 		return os.NewSyscallError("fspick", err)
 	}
 	defer unix.Close(ctx)
+
 	for _, o := range options {
 		if err := unix.FsconfigSetString(ctx, o[0], o[1]); err != nil {
 			return fmt.Errorf("tmpfs %s=%s: %w", o[0], o[1], err)
 		}
 	}
+
 	if err := unix.FsconfigReconfigure(ctx); err != nil {
 		return os.NewSyscallError("fsconfig reconfigure", err)
 	}

@@ -14,16 +14,19 @@ func (c *Cell) NewSessionShell(ctx context.Context, scratch *Scratch,
 	volume *os.File) (sock linux.Seqpacket, pidfd *os.File, err error) {
 	undo := rollback.On(&err)
 	defer undo.Run()
+
 	sock, peer, err := linux.SeqpacketPair(true)
 	if err != nil {
 		return sock, nil, err
 	}
 	defer peer.Close()
+
 	undo.Add(sock.Close)
 	msg := wireSpawn{Magic: wireMagic, Kind: kindSpawn, Flags: spawnSession}
 	if c.Key.FullProc {
 		msg.Flags |= spawnFullProc
 	}
+
 	files := []*os.File{peer, scratch.Root}
 	if volume != nil {
 		msg.Flags |= spawnVolume
@@ -35,6 +38,7 @@ func (c *Cell) NewSessionShell(ctx context.Context, scratch *Scratch,
 	if _, pidfd, err = reply(ctx, c.ctrl, kindSpawned); err != nil {
 		return sock, nil, err
 	}
+
 	undo.Add(pidfd.Close)
 	if err := peer.Close(); err != nil { // otherwise the end of the shell would not be seen
 		return sock, nil, err
@@ -42,6 +46,7 @@ func (c *Cell) NewSessionShell(ctx context.Context, scratch *Scratch,
 	if _, _, err := reply(ctx, sock, kindReady); err != nil {
 		return sock, nil, err
 	}
+
 	undo.Release()
 	return sock, pidfd, nil
 }

@@ -39,6 +39,7 @@ func (c *Cell) NewShell(ctx context.Context, leaf *groups.Leaf, size api.Size, i
 	s := &Shell{Cell: c, Leaf: leaf, Clock: c.clock.Clock(0)}
 	undo := rollback.On(&err)
 	defer undo.Run()
+
 	base := plan.SlotIDs(c.Slot)
 
 	// What the shell will own is made by the agent, with the run's user as owner.
@@ -48,6 +49,7 @@ func (c *Cell) NewShell(ctx context.Context, leaf *groups.Leaf, size api.Size, i
 	if s.Scratch, err = NewScratch(size, inodes, base+plan.UID, base+plan.GID); err != nil {
 		return nil, err
 	}
+
 	undo.Add(s.Scratch.Close)
 	msg := wireSpawn{}
 	if c.Key.FullProc {
@@ -65,6 +67,7 @@ func (c *Cell) NewShell(ctx context.Context, leaf *groups.Leaf, size api.Size, i
 	if err := s.park(ctx, c.ctrl, msg); err != nil {
 		return nil, err
 	}
+
 	undo.Release()
 	return s, nil
 }
@@ -84,10 +87,12 @@ func (s *Shell) park(ctx context.Context, maker linux.Seqpacket, msg wireSpawn) 
 	c := s.Cell
 	undo := rollback.On(&err)
 	defer undo.Run()
+
 	base := plan.SlotIDs(c.Slot)
 	if err := c.Step("shell pipes"); err != nil {
 		return err
 	}
+
 	var theirs [3]*os.File
 	for i, ours := range []**os.File{&s.Stdin, &s.Stdout, &s.Stderr} {
 		if *ours, theirs[i], err = stdioPipe(i == 0, base+plan.UID, base+plan.GID); err != nil {
@@ -96,11 +101,13 @@ func (s *Shell) park(ctx context.Context, maker linux.Seqpacket, msg wireSpawn) 
 		defer theirs[i].Close()
 		undo.Add((*ours).Close)
 	}
+
 	sock, peer, err := linux.SeqpacketPair(false)
 	if err != nil {
 		return err
 	}
 	defer peer.Close()
+
 	s.Sock = sock
 	undo.Add(sock.Close)
 
@@ -109,22 +116,26 @@ func (s *Shell) park(ctx context.Context, maker linux.Seqpacket, msg wireSpawn) 
 	if err := c.Step("shell clone"); err != nil {
 		return err
 	}
+
 	files := []*os.File{peer, s.Scratch.Root, theirs[0], theirs[1], theirs[2]}
 	msg.Magic, msg.Kind = wireMagic, kindSpawn
 	if dir := s.Leaf.Dir(); dir != nil {
 		msg.HasCgroup = 1
 		files = append(files, dir)
 	}
+
 	joins := s.Leaf.JoinFiles()
 	msg.Joins = uint32(len(joins))
 	s.Requested = true
 	if err := maker.Send(encode(&msg), append(files, joins...)...); err != nil {
 		return err
 	}
+
 	_, pidfd, err := reply(ctx, maker, kindSpawned)
 	if err != nil {
 		return fmt.Errorf("cell %s: make shell: %w", c.Name, err)
 	}
+
 	s.Pidfd = pidfd
 	undo.Release()
 	return nil
@@ -149,6 +160,7 @@ func (s *Shell) Report() (r Reply, ok bool, err error) {
 	if errors.Is(err, unix.ECONNRESET) { // returned once, before the messages that are still in the socket
 		_, err = linux.RecvOnce(linux.FD(s.Sock.File), buf)
 	}
+
 	switch {
 	case errors.Is(err, unix.EAGAIN):
 		return r, false, nil
@@ -157,6 +169,7 @@ func (s *Shell) Report() (r Reply, ok bool, err error) {
 	case err != nil:
 		return r, false, err
 	}
+
 	r, err = decodeReply(buf, kindExited)
 	return r, err == nil, err
 }
@@ -217,6 +230,7 @@ func stdioPipe(input bool, uid, gid int) (ours, theirs *os.File, err error) {
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
 		return nil, nil, os.NewSyscallError("pipe2", err)
 	}
+
 	r, w := os.NewFile(uintptr(p[0]), "pipe"), os.NewFile(uintptr(p[1]), "pipe")
 	ours, theirs = r, w
 	if input {

@@ -42,6 +42,7 @@ type cellSpec struct {
 // and with nsdelegate the kernel would refuse CLONE_INTO_CGROUP to groups outside it.
 func (c cellSpec) spec() *oci.Spec {
 	ids := []oci.LinuxIDMapping{{ContainerID: 0, HostID: c.hostBase, Size: plan.IDCount}}
+
 	// No process below this namespace may make another user namespace, with or without the filter
 	// (NS-03).
 	sysctl := map[string]string{"user.max_user_namespaces": "0"}
@@ -111,18 +112,22 @@ var converting sync.Mutex
 func cellConfig(s cellSpec) (*configs.Config, error) {
 	converting.Lock()
 	defer converting.Unlock()
+
 	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{
 		CgroupName: "brig", NoNewKeyring: true, Spec: ablateSpec(s.spec()),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cell configuration: %w", err)
 	}
+
 	config.Devices = nil  // libcontainer shares these between all cells; /dev is our own mount
 	config.Networks = nil // not even a loopback that is up
+
 	// We set the groups' limits ourselves, on the leaves. The device controller adds nothing: a
 	// user namespace cannot make device nodes, and every mount is nodev.
 	config.Cgroups = &cgroups.Cgroup{Path: s.cgroup, Resources: &cgroups.Resources{CpusetCpus: s.cpus}}
 	config.Rlimits = nil
+
 	for _, r := range ablateSpec(s.spec()).Process.Rlimits {
 		n, err := rlimitNumber(r.Type)
 		if err != nil {
@@ -135,5 +140,6 @@ func cellConfig(s cellSpec) (*configs.Config, error) {
 		hard := min(r.Hard, own.Max) // a confined root lacks the privilege to give more than we have
 		config.Rlimits = append(config.Rlimits, configs.Rlimit{Type: n, Hard: hard, Soft: min(r.Soft, hard)})
 	}
+
 	return config, nil
 }

@@ -130,18 +130,21 @@ func decodeReply(b []byte, want uint32) (Reply, error) {
 	if len(b) != ReplySize {
 		return Reply{}, fmt.Errorf("BUG: reply of %d bytes; want %d", len(b), ReplySize)
 	}
+
 	r := Reply{
 		Magic: le.Uint32(b), Kind: le.Uint32(b[4:]), Step: le.Uint32(b[8:]),
 		Err: int32(le.Uint32(b[12:])), Pid: int32(le.Uint32(b[16:])), Status: int32(le.Uint32(b[20:])),
 		ExecNs: le.Uint64(b[24:]), ExitNs: le.Uint64(b[32:]),
 		UserUs: le.Uint64(b[40:]), SystemUs: le.Uint64(b[48:]), MaxRSSKiB: le.Uint64(b[56:]),
 	}
+
 	switch {
 	case r.Magic == wireMagic && r.Kind == kindFailed && int(r.Step) < len(cellSteps):
 		return r, &StepError{cellSteps[r.Step], unix.Errno(r.Err)}
 	case r.Magic != wireMagic || r.Kind != want:
 		return r, fmt.Errorf("BUG: reply of kind %d, magic %#x; want kind %d", r.Kind, r.Magic, want)
 	}
+
 	return r, nil
 }
 
@@ -162,6 +165,7 @@ func StartMessage(dir string, argv, env []string, rlimits []plan.RLimit, how Sta
 	if err != nil {
 		return nil, err
 	}
+
 	flags := uint32(0)
 	if how.Template {
 		flags |= startTemplate
@@ -186,17 +190,20 @@ func encodeStart(dir string, argv, env []string, rlimits []wireLimit, flags, nam
 			size += len(w) + 1
 		}
 	}
+
 	if empty || len(argv)+len(env) > wireMaxWords || size > wireMaxStrings ||
 		len(rlimits) > wireMaxRlimits || named > wireMaxNamed {
 		return nil, fmt.Errorf("BUG: start message: %d words, %d bytes, %d rlimits, %d named files", len(argv)+len(env),
 			size, len(rlimits), named)
 	}
+
 	le := binary.LittleEndian
 	b := make([]byte, 0, 32+24*wireMaxRlimits+size)
 	for _, v := range [...]uint32{wireMagic, kindStart, uint32(len(argv)), uint32(len(env)), uint32(len(rlimits)),
 		uint32(size), flags, named} {
 		b = le.AppendUint32(b, v)
 	}
+
 	for i := range wireMaxRlimits {
 		var l wireLimit
 		if i < len(rlimits) {
@@ -206,10 +213,12 @@ func encodeStart(dir string, argv, env []string, rlimits []wireLimit, flags, nam
 		b = le.AppendUint64(b, l.Soft)
 		b = le.AppendUint64(b, l.Hard)
 	}
+
 	for _, words := range [][]string{argv, env} {
 		for _, w := range words {
 			b = append(append(b, w...), 0)
 		}
 	}
+
 	return b, nil
 }

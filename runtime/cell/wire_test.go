@@ -21,6 +21,7 @@ func TestWireSizes(t *testing.T) {
 int main(void) { printf("hello %zu\nspawn %zu\nstart %zu\nreply %zu\nlast %d\nwide %d\njoins %d\nrlimits %d\nwords %d\nstrings %d\nclocks %d\nexec %d\nnamed %d from %d\n",
 	sizeof(struct hello), sizeof(struct spawn), sizeof(struct start), sizeof(struct reply),
 	MAX_LAST, MAX_WIDE, MAX_JOINS, MAX_RLIMITS, MAX_WORDS, MAX_STRINGS, CLOCK_WORDS, STEP_EXEC, MAX_NAMED, NAMED_FD); }`
+
 	dir := t.TempDir()
 	src, bin := filepath.Join(dir, "sizes.c"), filepath.Join(dir, "sizes")
 	if err := os.WriteFile(src, []byte(program), 0o600); err != nil {
@@ -29,10 +30,12 @@ int main(void) { printf("hello %zu\nspawn %zu\nstart %zu\nreply %zu\nlast %d\nwi
 	if out, err := exec.Command("gcc", "-I", "cellinit", "-o", bin, src).CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
+
 	got, err := exec.Command(bin).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	want := fmt.Sprintf("hello %d\nspawn %d\nstart %d\nreply %d\nlast %d\nwide %d\njoins %d\nrlimits %d\nwords %d\nstrings %d\nclocks %d\nexec %d\nnamed %d from %d\n",
 		binary.Size(wireHello{}), binary.Size(wireSpawn{}), binary.Size(wireStart{}), binary.Size(Reply{}),
 		wireMaxLast, wireMaxWide, wireMaxJoins, wireMaxRlimits, wireMaxWords, wireMaxStrings, wireClockWords, len(cellSteps)-1,
@@ -50,11 +53,13 @@ func TestStartMessageIsTheStructAndTheWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var s wireStart
 	r := bytes.NewReader(b)
 	if err := binary.Read(r, binary.LittleEndian, &s); err != nil {
 		t.Fatal(err)
 	}
+
 	words := string(b[binary.Size(s):])
 	if s.Magic != wireMagic || s.Kind != kindStart || s.Argc != 3 || s.Envc != 1 || s.Rlimits != 1 ||
 		s.Limit[0].Resource != 7 || s.Limit[0].Soft != 3 || s.Limit[0].Hard != 4 || s.Named != 2 || int(s.Strings) != len(words) {

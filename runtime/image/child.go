@@ -58,11 +58,13 @@ func (i *Images) startChild(what string, tree *os.File, more ...*os.File) (_ *im
 		return nil, err
 	}
 	defer peer.Close()
+
 	ending, life, err := os.Pipe()
 	if err != nil {
 		return nil, errors.Join(err, sock.Close())
 	}
 	defer ending.Close()
+
 	cmd := exec.Command("/proc/self/fd/3", what)
 	cmd.Args[0] = "imagefiles"
 	cmd.Env, cmd.Dir = []string{}, "/"
@@ -71,7 +73,9 @@ func (i *Images) startChild(what string, tree *os.File, more ...*os.File) (_ *im
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("start imagefiles: %w", err), sock.Close(), life.Close())
 	}
+
 	c := &imageChild{cmd, sock, life}
+
 	// If memory runs out, the kernel kills this child before the agent: all that it holds is freed,
 	// and it is read again when it is needed.
 	file := "/proc/" + strconv.Itoa(cmd.Process.Pid) + "/oom_score_adj"
@@ -93,6 +97,7 @@ func (c *imageChild) send(w imageMessage) error {
 func (c *imageChild) receive(ctx context.Context, kind uint64) (w imageMessage, err error) {
 	stop := context.AfterFunc(ctx, func() { c.sock.File.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
+
 	buf := make([]byte, binary.Size(w))
 	file, err := c.sock.Recv(buf)
 	switch {
@@ -105,6 +110,7 @@ func (c *imageChild) receive(ctx context.Context, kind uint64) (w imageMessage, 
 	case file != nil:
 		return w, errors.Join(errors.New("BUG: imagefiles sent a descriptor"), file.Close())
 	}
+
 	if _, err := binary.Decode(buf, binary.NativeEndian, &w); err != nil {
 		return w, err
 	}

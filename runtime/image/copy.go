@@ -23,15 +23,18 @@ func (i *Images) MountCopy(ctx context.Context, lock *Lock, p plan.Cell, base in
 	if err := i.step("copy image"); err != nil {
 		return nil, err
 	}
+
 	tree, err := lock.merged(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer tree.Close()
+
 	// A tmpfs counts each name as an inode. While the copy is made, a file with several names has
 	// one more (imagefiles/copy.c).
 	options := [][2]string{{"size", strconv.FormatInt(int64(p.CopyBytes()), 10)},
 		{"nr_inodes", strconv.FormatInt(p.Image.Entries+p.Image.Entries/2+16, 10)}, {"mode", "0755"}}
+
 	// Large pages are faster to fill and to free (docs/adr/0018). Kernels without them do not know
 	// the option.
 	top, err := mount.NewTmpfs(mount.AttrScratch, append(options, [2]string{"huge", "within_size"})...)
@@ -41,8 +44,10 @@ func (i *Images) MountCopy(ctx context.Context, lock *Lock, p plan.Cell, base in
 	if err != nil {
 		return nil, err
 	}
+
 	undo := rollback.On(&err)
 	defer undo.Run()
+
 	undo.Add(top.Close)
 	if err := i.fillCopy(ctx, tree, top, base, p.Layer != nil); err != nil {
 		return nil, fmt.Errorf("copy image %s: %w", p.Image.Digest, err)
@@ -59,6 +64,7 @@ func (i *Images) MountCopy(ctx context.Context, lock *Lock, p plan.Cell, base in
 	if err := mount.MoveMount(top, dir); err != nil {
 		return nil, err
 	}
+
 	undo.Release()
 	return top, nil
 }
@@ -71,6 +77,7 @@ func (i *Images) fillCopy(ctx context.Context, tree, top *os.File, base int, exc
 		return err
 	}
 	defer func() { err = errors.Join(err, child.Close()) }()
+
 	w := imageMessage{Kind: imageGrant, A: uint64(base)}
 	if exchanged {
 		w.B = plan.UID
@@ -78,6 +85,7 @@ func (i *Images) fillCopy(ctx context.Context, tree, top *os.File, base int, exc
 	if err := child.send(w); err != nil {
 		return err
 	}
+
 	_, err = child.receive(ctx, imageCopied)
 	return err
 }
@@ -97,9 +105,11 @@ func (l *Lock) merged(dir string) (_ *os.File, err error) {
 			err = errors.Join(err, t.Close())
 		}
 	}()
+
 	if err := mount.Overlay(trees, "", dir, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV); err != nil {
 		return nil, err
 	}
+
 	tree, err := os.OpenFile(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if uerr := unix.Unmount(dir, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); uerr != nil {
 		err = errors.Join(err, os.NewSyscallError("umount2", uerr))

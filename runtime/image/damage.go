@@ -45,6 +45,7 @@ func (i *Images) Intact(ctx context.Context, img rootfs.Image) error {
 	tree := i.damage.state(plan.TreeOf(img))
 	tree.mu.Lock()
 	defer tree.mu.Unlock()
+
 	if err := i.KnownIntact(img); err != nil || linux.Monotonic() < tree.until {
 		return err
 	}
@@ -54,11 +55,13 @@ func (i *Images) Intact(ctx context.Context, img rootfs.Image) error {
 	if err != nil { // it was removed meanwhile, the caller has left, or it is older than records
 		return nil
 	}
+
 	ended := linux.Monotonic()
 	tree.until = ended + max(trustTime, trustFactor*(ended-began))
 	if v.OK() {
 		return nil
 	}
+
 	err = damaged(v)
 	i.log.Error("an image is damaged: no run of it begins until it is built or imported again", "image", img.Digest,
 		"names", img.Names, "err", err)

@@ -75,13 +75,16 @@ func (i *Images) Lock(image rootfs.Image) (*Lock, error) {
 	if len(image.Layers) == 0 {
 		return i.locked(i.Store.LockImage(image))
 	}
+
 	i.mu.Lock()
 	defer i.mu.Unlock()
+
 	key := plan.TreeOf(image)
 	if s := i.shared[key]; s != nil && !s.lock.Removed() {
 		s.users++
 		return &Lock{i, s.lock, s}, nil
 	}
+
 	l, err := i.locked(i.Store.LockImage(image))
 	if image.Packages != "" && api.HasCode(err, api.CodeNoImage) && i.Store.Has(image.Digest) { // removed since the run was planned
 		return nil, api.Fail(api.CodePackagesMissing, "the packages of the run were removed just now: send it again")
@@ -89,6 +92,7 @@ func (i *Images) Lock(image rootfs.Image) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	l.shared = &sharedLock{key: key, lock: l.lock, users: 1}
 	i.shared[key] = l.shared
 	return l, nil
@@ -109,8 +113,10 @@ func (l *Lock) release() bool {
 	if l.shared == nil {
 		return true
 	}
+
 	l.images.mu.Lock()
 	defer l.images.mu.Unlock()
+
 	l.shared.users--
 	if l.shared.users > 0 {
 		return false

@@ -40,6 +40,7 @@ func TestCellsShareTheLockOfAnImageOfLayers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var layers []string
 	for i := range 5 {
 		text := archivetest.Tar(t, archivetest.File(string(rune('a'+i)), "x"))
@@ -50,10 +51,12 @@ func TestCellsShareTheLockOfAnImageOfLayers(t *testing.T) {
 		}
 		layers = append(layers, l.Digest)
 	}
+
 	img, err := s.AddImage(t.Context(), rootfs.Spec{Layers: layers}, "many")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	images, err := New(s, slog.New(slog.NewTextHandler(io.Discard, nil)), 0, 0, false, func(string) error { return nil })
 	if err != nil {
 		t.Fatal(err)
@@ -63,6 +66,7 @@ func TestCellsShareTheLockOfAnImageOfLayers(t *testing.T) {
 			t.Error(err)
 		}
 	}()
+
 	before := openFiles(t)
 	var locks []*Lock
 	for range 20 {
@@ -72,6 +76,7 @@ func TestCellsShareTheLockOfAnImageOfLayers(t *testing.T) {
 		}
 		locks = append(locks, l)
 	}
+
 	if n := openFiles(t) - before; n != 6 {
 		t.Errorf("20 locks on an image of 5 layers have %d descriptors; want 6", n)
 	}
@@ -81,6 +86,7 @@ func TestCellsShareTheLockOfAnImageOfLayers(t *testing.T) {
 	if _, err := images.Lock(img); !api.HasCode(err, api.CodeNoImage) {
 		t.Errorf("a lock on a removed image: %v; want unknown-image", err)
 	}
+
 	for i, l := range locks {
 		if trees, err := l.Trees(); err != nil || len(trees) != 6 {
 			t.Errorf("%d trees, %v", len(trees), err)
@@ -96,6 +102,7 @@ func TestCellsShareTheLockOfAnImageOfLayers(t *testing.T) {
 			t.Errorf("after %d of %d: to be deleted %v", i+1, len(locks), !last)
 		}
 	}
+
 	if n := openFiles(t) - before; n != 0 {
 		t.Errorf("%d descriptors are left", n)
 	}

@@ -91,11 +91,14 @@ func (i *imagePages) Acquire(image rootfs.Image) Held {
 	if i.Max == 0 && !i.readOnce {
 		return nil
 	}
+
 	i.mu.Lock()
 	defer i.mu.Unlock()
+
 	if i.closed {
 		return nil // no run will use the cell
 	}
+
 	var held Held
 	for _, t := range i.images.treesOf(image) {
 		p := i.byTree[t.key]
@@ -108,6 +111,7 @@ func (i *imagePages) Acquire(image rootfs.Image) Held {
 		p.users++
 		held = append(held, p)
 	}
+
 	return held
 }
 
@@ -140,8 +144,10 @@ func (h Held) Wait(ctx context.Context) error {
 // of memory, or somebody, may have killed the child.
 func (p *LockedPages) run(ctx context.Context) {
 	defer close(p.done)
+
 	signalReady := sync.OnceFunc(func() { close(p.ready) })
 	defer signalReady()
+
 	log := p.pages.images.log.With("image", p.tree.key.Image, "names", p.tree.names)
 	var pause time.Duration
 	for p.begin() {
@@ -152,6 +158,7 @@ func (p *LockedPages) run(ctx context.Context) {
 				log.Info("the files of an image are held in memory again")
 			}
 		})
+
 		signalReady() // no run waits for another try
 		p.pages.mu.Lock()
 		p.pages.granted -= p.granted
@@ -160,11 +167,13 @@ func (p *LockedPages) run(ctx context.Context) {
 		if err == nil || ctx.Err() != nil || api.HasCode(err, api.CodeNoImage) { // if the image was just removed, its cell reports that
 			return
 		}
+
 		const text = "the files of an image are not held in memory: verdicts and measurements of its runs depend on what is in the page cache"
 		if p.pages.readOnce { // the one command has read the files by now, or ends
 			log.Error(text, "err", err)
 			return
 		}
+
 		pause = relockPause(pause, linux.Monotonic()-began)
 		log.Error(text, "err", err, "tried again in", pause)
 		select {
@@ -209,28 +218,34 @@ func (p *LockedPages) lock(ctx context.Context, ready func()) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, imageLock.Close()) }()
+
 	trees, err := imageLock.Trees()
 	if err != nil {
 		return err
 	}
 	defer trees[0].Close() // there is one: see treesOf
+
 	what := "hold"
 	if p.pages.readOnce {
 		what = "read"
 	}
+
 	child, err := p.pages.images.startChild(what, trees[0])
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, child.Close()) }()
+
 	if p.pages.readOnce {
 		_, err := child.receive(ctx, imageHeld)
 		return err
 	}
+
 	w, err := child.receive(ctx, imageWanted)
 	if err != nil {
 		return err
 	}
+
 	granted, err := p.grant(api.Size(w.A))
 	if err != nil {
 		return err
@@ -241,6 +256,7 @@ func (p *LockedPages) lock(ctx context.Context, ready func()) (err error) {
 	if w, err = child.receive(ctx, imageHeld); err != nil {
 		return err
 	}
+
 	p.pages.mu.Lock()
 	p.held = api.Size(w.A)
 	wanted := p.wanted
@@ -253,6 +269,7 @@ func (p *LockedPages) lock(ctx context.Context, ready func()) (err error) {
 			"image", p.tree.key.Image, "names", p.tree.names, "files take", wanted, "held", api.Size(w.A),
 			"image-memory", p.pages.Max)
 	}
+
 	ready()
 	_, err = child.receive(ctx, imageHeld) // there is no further message: this waits for the end of the child or of ctx
 	return err
@@ -273,6 +290,7 @@ func (p *LockedPages) grant(wanted api.Size) (api.Size, error) {
 			i.mu.Unlock()
 			return p.granted, nil
 		}
+
 		delete(i.byTree, oldest.tree.key)
 		i.mu.Unlock()
 		oldest.close()
@@ -300,11 +318,13 @@ func (i *imagePages) closeSurplus() {
 				unused++
 			}
 		}
+
 		oldest := i.leastRecentlyUsed()
 		if unused <= MaxUnusedTrees || oldest == nil {
 			i.mu.Unlock()
 			return
 		}
+
 		delete(i.byTree, oldest.tree.key)
 		i.mu.Unlock()
 		oldest.close()
@@ -326,7 +346,9 @@ func (i *imagePages) releaseUnused() {
 			unused = append(unused, p)
 		}
 	}
+
 	i.mu.Unlock() // the following lookups may wait for a disk
+
 	for _, p := range unused {
 		gone := !i.images.Stores(p.tree.key)
 		i.mu.Lock()
@@ -339,6 +361,7 @@ func (i *imagePages) releaseUnused() {
 			p.close()
 		}
 	}
+
 	i.closeSurplus()
 }
 
@@ -371,6 +394,7 @@ func CheckMemlock(most api.Size) error {
 	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit); err != nil {
 		return os.NewSyscallError("getrlimit RLIMIT_MEMLOCK", err)
 	}
+
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var caps [2]unix.CapUserData
 	if err := unix.Capget(&head, &caps[0]); err != nil {
@@ -379,6 +403,7 @@ func CheckMemlock(most api.Size) error {
 	if most <= 0 || uint64(most) <= limit.Cur || caps[0].Effective&(1<<unix.CAP_IPC_LOCK) != 0 {
 		return nil
 	}
+
 	return api.Refuse(api.CodeUnsupported,
 		"holding the files of images in memory needs CAP_IPC_LOCK, or a limit of %s on locked memory (LimitMEMLOCK=): grant one of them, or start brigd with --image-memory none; then verdicts of runs depend on what is in the page cache", most)
 }

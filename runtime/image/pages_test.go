@@ -23,6 +23,7 @@ func grantedPages(t *testing.T, i *imagePages, digest string, users int, left ti
 		i.mu.Unlock()
 		close(p.done)
 	}()
+
 	i.byTree[p.tree.key] = p
 	i.granted += granted
 	t.Cleanup(p.close)
@@ -54,11 +55,13 @@ func TestImageMemoryGrants(t *testing.T) {
 			if len(i.byTree) != len(tt.remain) {
 				t.Errorf("%d images are held on; want %v", len(i.byTree), tt.remain)
 			}
+
 			for _, digest := range tt.remain {
 				if i.byTree[plan.ImageTree{Image: digest}] == nil {
 					t.Errorf("image %s is held no more", digest)
 				}
 			}
+
 			if i.granted > i.Max {
 				t.Errorf("%d are granted, more than %d", i.granted, i.Max)
 			}
@@ -96,6 +99,7 @@ func TestPagesThatWaitGiveWay(t *testing.T) {
 	if !killed.begin() || i.leastRecentlyUsed() != nil {
 		t.Fatal("pages that are stored and wait for room do not begin, or give way")
 	}
+
 	killed.decided = true // it was killed once more
 	asks := &LockedPages{pages: i, users: 1}
 	if got, err := asks.grant(1000); err != nil || got != 700 {

@@ -78,6 +78,7 @@ func (p *Poller) Wait() ([]unix.EpollEvent, error) {
 			}
 			timeout = 0
 		}
+
 		n, err := unix.EpollWait(p.fd, p.events[:], timeout)
 		if err != unix.EINTR {
 			return p.events[:max(n, 0)], os.NewSyscallError("epoll_wait", err)

@@ -28,6 +28,7 @@ func SealedCopy(name string, from io.Reader, exec bool) (*os.File, error) {
 	if exec {
 		flags |= unix.MFD_EXEC
 	}
+
 	fd, err := unix.MemfdCreate(name, flags)
 	if errors.Is(err, unix.EINVAL) { // before Linux 6.3 MFD_EXEC is unknown and every memfd may be executed
 		fd, err = unix.MemfdCreate(name, flags&^unix.MFD_EXEC)
@@ -35,6 +36,7 @@ func SealedCopy(name string, from io.Reader, exec bool) (*os.File, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("memfd_create", err)
 	}
+
 	f := os.NewFile(uintptr(fd), name)
 	_, err = io.Copy(f, from)
 	if err == nil {

@@ -16,9 +16,11 @@ func TestSealedMemfd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
+
 	if _, err := f.WriteAt([]byte("x"), 0); !errors.Is(err, os.ErrPermission) {
 		t.Errorf("a write to a sealed memfd: %v; want it refused", err)
 	}
+
 	for _, exec := range []bool{true, false} { // TPL-05
 		f, err := SealedMemfd("t", []byte("content"), exec)
 		if err != nil {
@@ -29,6 +31,7 @@ func TestSealedMemfd(t *testing.T) {
 			t.Errorf("exec %v: mode %v, %v; want that none but its owner may open it for writing", exec, info.Mode(), err)
 		}
 	}
+
 	for _, c := range []struct {
 		name string
 		busy int
@@ -57,6 +60,7 @@ func TestSealedMemfdKeepsItsAccessTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
+
 	changes := accessChanges(t, f)
 	err = unix.IoctlSetPointerInt(FD(f), unix.FS_IOC_SETFLAGS, 0)
 	if errors.Is(err, unix.ENOTTY) {
@@ -85,5 +89,6 @@ func accessChanges(t *testing.T, f *os.File) bool {
 			t.Fatal(err)
 		}
 	}
+
 	return times[0] != times[1]
 }

@@ -23,8 +23,10 @@ func SeqpacketPair(polled bool) (ours Seqpacket, peer *os.File, err error) {
 	if err != nil {
 		return Seqpacket{}, nil, os.NewSyscallError("socketpair", err)
 	}
+
 	peer = os.NewFile(uintptr(fds[1]), "seqpacket-peer")
 	own := os.NewFile(uintptr(fds[0]), "seqpacket") // blocking still, so not polled
+
 	// One start message must fit whatever the host's default is (net.core.wmem_default).
 	if err := errors.Join(
 		unix.SetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, 512<<10),
@@ -37,6 +39,7 @@ func SeqpacketPair(polled bool) (ours Seqpacket, peer *os.File, err error) {
 			return Seqpacket{}, nil, errors.Join(err, peer.Close())
 		}
 	}
+
 	return Seqpacket{own}, peer, nil
 }
 
@@ -53,10 +56,12 @@ func (s Seqpacket) Send(msg []byte, files ...*os.File) error {
 		}
 		oob = unix.UnixRights(fds...)
 	}
+
 	conn, err := s.File.SyscallConn()
 	if err != nil {
 		return err
 	}
+
 	var sendErr error
 	err = conn.Write(func(sock uintptr) bool {
 		sendErr = IgnoringEINTR(func() error { return unix.Sendmsg(int(sock), msg, oob, nil, unix.MSG_NOSIGNAL) })
@@ -72,6 +77,7 @@ func (s Seqpacket) Recv(buf []byte) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var file *os.File
 	var recvErr error
 	err = conn.Read(func(sock uintptr) bool {
@@ -100,6 +106,7 @@ func RecvOnce(sock int, buf []byte) (*os.File, error) {
 			}
 		}
 	}
+
 	switch {
 	case err != nil:
 		return file, os.NewSyscallError("recvmsg", err)
@@ -112,6 +119,7 @@ func RecvOnce(sock int, buf []byte) (*os.File, error) {
 	case n != len(buf) || flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0:
 		return file, fmt.Errorf("BUG: recvmsg: datagram of %d bytes, flags %#x; want %d bytes", n, flags, len(buf))
 	}
+
 	return file, nil
 }
 

@@ -15,6 +15,7 @@ import (
 func MappedNamespace(ids []syscall.SysProcIDMap) (*os.File, error) {
 	runtime.LockOSThread() // ptrace binds the tracer's thread
 	defer runtime.UnlockOSThread()
+
 	p, err := os.StartProcess("/proc/self/exe", []string{"brigd-idmap"}, &os.ProcAttr{
 		Sys: &syscall.SysProcAttr{
 			Cloneflags: unix.CLONE_NEWUSER, UidMappings: ids, GidMappings: ids,
@@ -24,6 +25,7 @@ func MappedNamespace(ids []syscall.SysProcIDMap) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a user namespace for the ids from %d on: %w", ids[0].HostID, err)
 	}
+
 	ns, err := os.Open(fmt.Sprintf("/proc/%d/ns/user", p.Pid))
 	killErr := p.Kill()
 	_, waitErr := p.Wait()
@@ -33,5 +35,6 @@ func MappedNamespace(ids []syscall.SysProcIDMap) (*os.File, error) {
 		}
 		return nil, err
 	}
+
 	return ns, nil
 }

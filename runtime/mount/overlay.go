@@ -24,6 +24,7 @@ func Overlay(trees []*os.File, more, dir string, flags uintptr) error {
 	for _, t := range trees {
 		lower = append(lower, fmt.Sprintf("/proc/self/fd/%d", linux.FD(t)))
 	}
+
 	options := "lowerdir=" + strings.Join(lower, ":") + more
 	if len(options) >= os.Getpagesize() {
 		return fmt.Errorf("mount overlay: %d trees are too many", len(trees))
@@ -50,6 +51,7 @@ func OverlayClones(clones []*os.File, more, dir, at string, flags uintptr) (err 
 			return err
 		}
 	}
+
 	// They are mounted below a mount of at, one upon the other: the handles keep them apart, and one
 	// call unmounts them all. Each such call waits until no processor uses a mount any more.
 	inner := filepath.Join(at, "trees")
@@ -59,16 +61,19 @@ func OverlayClones(clones []*os.File, more, dir, at string, flags uintptr) (err 
 		}
 		defer func() { err = errors.Join(err, os.Remove(dir)) }()
 	}
+
 	if err := unix.Mount(at, at, "", unix.MS_BIND, ""); err != nil {
 		return os.NewSyscallError("mount", err)
 	}
 	defer func() {
 		err = errors.Join(err, os.NewSyscallError("umount2", unix.Unmount(at, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)))
 	}()
+
 	for _, c := range clones {
 		if err := MoveMount(c, inner); err != nil {
 			return err
 		}
 	}
+
 	return Overlay(clones, more, dir, flags)
 }

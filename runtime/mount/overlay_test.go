@@ -23,6 +23,7 @@ func clonesFor(t testing.TB, dir string, n int) (clones func() (made []*os.File,
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { userns.Close() })
 	var trees []*os.File
 	for i := range n {
@@ -37,6 +38,7 @@ func clonesFor(t testing.TB, dir string, n int) (clones func() (made []*os.File,
 		t.Cleanup(func() { f.Close() })
 		trees = append(trees, f)
 	}
+
 	return func() (made []*os.File, close func()) {
 		for _, tree := range trees {
 			c, err := CloneTree(tree, AttrImage, userns)
@@ -58,10 +60,12 @@ func clonesFor(t testing.TB, dir string, n int) (clones func() (made []*os.File,
 func TestOverlayOfClones(t *testing.T) {
 	testenv.NeedRoot(t)
 	testenv.CleanHost(t)
+
 	for _, attached := range []bool{false, true} {
 		t.Run(fmt.Sprint("attached ", attached), func(t *testing.T) {
 			needAttached = attached
 			defer func() { needAttached = false }()
+
 			dir := t.TempDir()
 			make := clonesFor(t, dir, 3)
 			clones, closeClones := make()
@@ -69,6 +73,7 @@ func TestOverlayOfClones(t *testing.T) {
 			if err := os.Mkdir(root, 0o755); err != nil {
 				t.Fatal(err)
 			}
+
 			err := OverlayClones(clones, "", root, at, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV)
 			closeClones()
 			if err != nil {
@@ -79,12 +84,14 @@ func TestOverlayOfClones(t *testing.T) {
 					t.Error(err)
 				}
 			}()
+
 			for i := range 3 {
 				var st unix.Stat_t
 				if err := unix.Stat(filepath.Join(root, fmt.Sprint("file", i)), &st); err != nil || st.Uid != 100_000 {
 					t.Errorf("file %d belongs to %d, %v; want 100000", i, st.Uid, err)
 				}
 			}
+
 			var fs unix.Statfs_t
 			if err := unix.Statfs(root, &fs); err != nil ||
 				fs.Flags&(unix.ST_RDONLY|unix.ST_NOSUID|unix.ST_NODEV) != unix.ST_RDONLY|unix.ST_NOSUID|unix.ST_NODEV {
@@ -104,17 +111,20 @@ func TestOverlayOfClones(t *testing.T) {
 // an image without layers.
 func BenchmarkImageMount(b *testing.B) {
 	testenv.NeedRoot(b)
+
 	for _, n := range []int{1, 3, 10, 41} {
 		for _, attached := range []bool{false, true} {
 			b.Run(fmt.Sprint(n, " trees attached ", attached), func(b *testing.B) {
 				needAttached = attached
 				defer func() { needAttached = false }()
+
 				dir := b.TempDir()
 				make := clonesFor(b, dir, n)
 				root, at := filepath.Join(dir, "root"), filepath.Join(dir, "at")
 				if err := os.Mkdir(root, 0o755); err != nil {
 					b.Fatal(err)
 				}
+
 				var least time.Duration
 				for b.Loop() {
 					began := time.Now()
@@ -128,6 +138,7 @@ func BenchmarkImageMount(b *testing.B) {
 					if took := time.Since(began); least == 0 || took < least {
 						least = took
 					}
+
 					b.StopTimer()
 					closeClones()
 					if err == nil {
@@ -136,8 +147,10 @@ func BenchmarkImageMount(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
+
 					b.StartTimer()
 				}
+
 				b.ReportMetric(float64(least.Microseconds()), "min-us")
 			})
 		}

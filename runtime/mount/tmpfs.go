@@ -22,11 +22,13 @@ func NewTmpfs(attr int, options ...[2]string) (*os.File, error) {
 		return nil, os.NewSyscallError("fsopen tmpfs", err)
 	}
 	defer unix.Close(ctx)
+
 	for _, o := range options {
 		if err := unix.FsconfigSetString(ctx, o[0], o[1]); err != nil {
 			return nil, fmt.Errorf("tmpfs %s=%s: %w", o[0], o[1], err)
 		}
 	}
+
 	if err := unix.FsconfigCreate(ctx); err != nil {
 		return nil, os.NewSyscallError("fsconfig tmpfs", err)
 	}
@@ -36,6 +38,7 @@ func NewTmpfs(attr int, options ...[2]string) (*os.File, error) {
 	if ablate.Off(ablate.Nodev) {
 		attr &^= unix.MOUNT_ATTR_NODEV
 	}
+
 	mnt, err := unix.Fsmount(ctx, unix.FSMOUNT_CLOEXEC, attr)
 	if err != nil {
 		return nil, os.NewSyscallError("fsmount tmpfs", err)
@@ -62,6 +65,7 @@ func CloneTree(dir *os.File, attr uint64, userns *os.File) (*os.File, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("open_tree", err)
 	}
+
 	tree := os.NewFile(uintptr(n), "tree")
 	if ablate.Off(ablate.ReadOnly) {
 		attr &^= unix.MOUNT_ATTR_RDONLY
@@ -72,6 +76,7 @@ func CloneTree(dir *os.File, attr uint64, userns *os.File) (*os.File, error) {
 	if ablate.Off(ablate.Nodev) {
 		attr &^= unix.MOUNT_ATTR_NODEV
 	}
+
 	set := unix.MountAttr{Attr_set: attr, Propagation: unix.MS_PRIVATE}
 	if userns != nil {
 		set.Attr_set |= unix.MOUNT_ATTR_IDMAP
@@ -84,6 +89,7 @@ func CloneTree(dir *os.File, attr uint64, userns *os.File) (*os.File, error) {
 		}
 		return nil, errors.Join(err, tree.Close())
 	}
+
 	return tree, nil
 }
 

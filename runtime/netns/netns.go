@@ -47,6 +47,7 @@ func openHere(pidfd *os.File, ports []uint16) (sockets []*os.File, err error) {
 			sockets = nil
 		}
 	}()
+
 	if err := write(memoryBounds); err != nil {
 		return nil, err
 	}
@@ -56,11 +57,13 @@ func openHere(pidfd *os.File, ports []uint16) (sockets []*os.File, err error) {
 	if len(ports) == 0 {
 		return nil, nil
 	}
+
 	for _, m := range [][]byte{addressOfLoopback, routeOfEverything} {
 		if err := rtnetlink(m); err != nil {
 			return nil, err
 		}
 	}
+
 	for _, s := range []struct {
 		kind, port int
 	}{{unix.SOCK_DGRAM, namePort}, {unix.SOCK_STREAM, namePort}} {
@@ -70,6 +73,7 @@ func openHere(pidfd *os.File, ports []uint16) (sockets []*os.File, err error) {
 		}
 		sockets = append(sockets, f)
 	}
+
 	for _, port := range ports {
 		f, err := listen(unix.SOCK_STREAM, int(port), plan.QueueOfCaller(len(ports)))
 		if err != nil {
@@ -77,6 +81,7 @@ func openHere(pidfd *os.File, ports []uint16) (sockets []*os.File, err error) {
 		}
 		sockets = append(sockets, f)
 	}
+
 	return sockets, nil
 }
 
@@ -132,6 +137,7 @@ func listen(kind, port, queue int) (*os.File, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)
 	}
+
 	f := os.NewFile(uintptr(s), fmt.Sprintf("port %d", port))
 	err = os.NewSyscallError("bind", unix.Bind(s, &unix.SockaddrInet4{Port: port}))
 	switch {
@@ -141,6 +147,7 @@ func listen(kind, port, queue int) (*os.File, error) {
 	default:
 		err = os.NewSyscallError("listen", unix.Listen(s, queue))
 	}
+
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("port %d of a run's network: %w", port, err), f.Close())
 	}

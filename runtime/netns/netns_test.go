@@ -17,16 +17,19 @@ import (
 // without, and not in that of the host.
 func TestMemoryIsBoundedInTheNamespace(t *testing.T) {
 	testenv.NeedRoot(t)
+
 	for _, ports := range [][]uint16{nil, {80, 443}} {
 		cmd := exec.Command("sleep", "60")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
+
 		fd, err := unix.PidfdOpen(cmd.Process.Pid, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		pidfd := os.NewFile(uintptr(fd), "pidfd")
 		sockets, err := Open(pidfd, ports)
 		if err != nil {
@@ -35,6 +38,7 @@ func TestMemoryIsBoundedInTheNamespace(t *testing.T) {
 		if want := len(ports); want > 0 && len(sockets) != want+2 || want == 0 && len(sockets) != 0 {
 			t.Errorf("%d sockets for the ports %v", len(sockets), ports)
 		}
+
 		for name, want := range memoryBounds {
 			got, err := exec.Command("nsenter", "--net=/proc/"+strconv.Itoa(cmd.Process.Pid)+"/ns/net", "cat", name).CombinedOutput()
 			if err != nil {
@@ -48,14 +52,17 @@ func TestMemoryIsBoundedInTheNamespace(t *testing.T) {
 				t.Errorf("%s is %q in the namespace and %q on the host; want %q in the namespace alone", name, in, host, want)
 			}
 		}
+
 		for _, s := range sockets {
 			if err := s.Close(); err != nil {
 				t.Error(err)
 			}
 		}
+
 		if err := cmd.Process.Kill(); err != nil {
 			t.Error(err)
 		}
+
 		_ = cmd.Wait() // killed
 		if err := pidfd.Close(); err != nil {
 			t.Error(err)

@@ -51,14 +51,17 @@ func rtnetlink(m []byte) (err error) {
 		return os.NewSyscallError("socket netlink", err)
 	}
 	defer func() { err = errors.Join(err, unix.Close(s)) }()
+
 	if err := unix.Sendto(s, m, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return os.NewSyscallError("send to netlink", err)
 	}
+
 	reply := make([]byte, 512)
 	n, _, err := unix.Recvfrom(s, reply, 0)
 	if err != nil {
 		return os.NewSyscallError("receive from netlink", err)
 	}
+
 	ne := binary.NativeEndian
 	if n < unix.SizeofNlMsghdr+4 || ne.Uint16(reply[4:]) != unix.NLMSG_ERROR {
 		return fmt.Errorf("BUG: netlink answered with %d bytes of type %d", n, ne.Uint16(reply[4:]))

@@ -54,10 +54,12 @@ func (i *Installer) Install(ctx context.Context, r api.PackageRequest, s api.Str
 		if s.Network == nil {
 			return api.PackageSet{}, plan.MissingPackages(r.Requirements)
 		}
+
 		own, other := i.begin(p.Set.Key)
 		if other == nil {
 			return i.perform(p.Set.Key, own, func() (api.PackageSet, error) { return i.install(ctx, p, s) })
 		}
+
 		select {
 		case <-other.done:
 			if api.HasCode(other.err, api.CodePackagesFailed) {
@@ -110,11 +112,13 @@ func (i *Installer) install(ctx context.Context, p *plan.Install, s api.Streams)
 		}
 		*w = io.MultiWriter(*w, said)
 	}
+
 	s.Attach = nil // an installer reads nothing
 	place, err := i.Store.EnsurePackagesPlace(ctx)
 	if err != nil {
 		return api.PackageSet{}, err
 	}
+
 	p.Above(place)
 	stored := false
 	res, err := i.Runner.Install(ctx, p.Run, s, func(box *os.File) (err error) {
@@ -123,12 +127,14 @@ func (i *Installer) install(ctx context.Context, p *plan.Install, s api.Streams)
 		stored = err == nil
 		return err
 	})
+
 	switch {
 	case err != nil:
 		return api.PackageSet{}, installError(err)
 	case !stored:
 		return api.PackageSet{}, failure(res, said.text())
 	}
+
 	i.Removed()
 	return plan.DescribePackages(set), nil
 }
@@ -140,6 +146,7 @@ func (i *Installer) store(ctx context.Context, set rootfs.PackageSet, box *os.Fi
 	if err != nil {
 		return set, err
 	}
+
 	written := make(chan error, 1)
 	go func() { // joined below
 		err := writeTree(box, links, w)
@@ -152,6 +159,7 @@ func (i *Installer) store(ctx context.Context, set rootfs.PackageSet, box *os.Fi
 			err = errors.Join(cerr, werr)
 		}
 	}()
+
 	// A set that is larger than all may be together is refused, and removes no other.
 	bounds := archive.Bounds{Bytes: min(maxBytes, max(int64(i.Most), 1)), Input: 2 * maxBytes,
 		Entries: maxEntries, Time: 5 * time.Minute}
@@ -213,9 +221,11 @@ func failure(res api.Result, words string) error {
 			why += " (limits: " + strings.Join(res.LimitsHit, ", ") + ")"
 		}
 	}
+
 	if words != "" {
 		why += ":\n" + words
 	}
+
 	e := api.Refuse(api.CodePackagesFailed, "%s", why)
 	e.RetrySafe = again
 	return e
@@ -235,6 +245,7 @@ func (i *Installer) Sets(caller api.Caller, reserve func(bytes int64) error) ([]
 	if err != nil {
 		return nil, err
 	}
+
 	all, err := i.Store.PackageSets()
 	var sets []api.PackageSet
 	for _, s := range all {
@@ -242,6 +253,7 @@ func (i *Installer) Sets(caller api.Caller, reserve func(bytes int64) error) ([]
 			sets = append(sets, plan.DescribePackages(s))
 		}
 	}
+
 	return sets, err
 }
 
@@ -265,6 +277,7 @@ func (i *Installer) Remove(key string, caller api.Caller) error {
 		err = i.Store.RemovePackageSet(key)
 		i.Removed()
 	}
+
 	if errors.Is(err, rootfs.ErrNoPackages) {
 		return api.Refuse(api.CodeNotFound, "there is no set of packages %.80q: brig packages ls lists them", key)
 	}

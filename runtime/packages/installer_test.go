@@ -25,6 +25,7 @@ func TestAPanicLeavesTheKeyFree(t *testing.T) {
 	default:
 		t.Error("those who wait for the installation wait for ever")
 	}
+
 	if again, other := i.begin("key"); again == nil {
 		t.Errorf("the key is blocked: %+v", other)
 	}
@@ -45,6 +46,7 @@ func TestAPanicEndsTheWriter(t *testing.T) {
 		}()
 		_, _ = new(Installer).store(t.Context(), rootfs.PackageSet{Key: strings.Repeat("a", 64)}, box, nil) // without a store
 	}()
+
 	if now := openFiles(t); now > before {
 		t.Errorf("%d files are open, and %d were before: the writer has not ended", now, before)
 	}
@@ -68,6 +70,7 @@ func TestSetsOfOthersAreNotTold(t *testing.T) {
 		must(t, err)
 		must(t, os.WriteFile(filepath.Join(dir, "packages", key(c)), text, 0o644))
 	}
+
 	i := Installer{Store: rootfs.OpenReadOnly(dir), Removed: func() {}}
 	caller := api.Caller{UID: 1000}
 	absent, others := i.Remove(key("d"), caller), i.Remove(key("c"), caller)
@@ -78,6 +81,7 @@ func TestSetsOfOthersAreNotTold(t *testing.T) {
 	if err := i.Remove(key("a"), caller); !api.HasCode(err, api.CodeForbidden) {
 		t.Errorf("a set of root, which everybody sees: %v", err)
 	}
+
 	var reserved int64
 	sets, err := i.Sets(caller, func(n int64) error { reserved += n; return nil })
 	if err != nil || len(sets) != 2 || sets[0].Key == key("c") || sets[1].Key == key("c") || reserved == 0 {

@@ -31,17 +31,20 @@ func (l *lastWords) Write(b []byte) (int, error) {
 func (l *lastWords) text() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	text := strings.ToValidUTF8(string(l.end), "?")
 	if l.lost {
 		if _, rest, ok := strings.Cut(text, "\n"); ok {
 			text = rest
 		}
 	}
+
 	text = strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || !unicode.IsControl(r) {
 			return r
 		}
 		return -1
 	}, text)
+
 	return strings.TrimSpace(text)
 }

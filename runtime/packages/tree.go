@@ -57,12 +57,14 @@ func writeTree(box *os.File, links map[string]string, w io.Writer) error {
 	} else if err != nil {
 		return err
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(links)) {
 		if err := t.header(&tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: links[name],
 			Mode: 0o777}); err != nil {
 			return err
 		}
 	}
+
 	return t.out.Close()
 }
 
@@ -86,6 +88,7 @@ func (t *treeWriter) member(name string, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("%w: it has directories more than %d deep", errTree, maxDepth)
 	}
+
 	f, err := linux.OpenBeneath(t.root, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		if errors.Is(err, unix.ELOOP) { // a link: some kernels refuse to open it with RESOLVE_NO_SYMLINKS
@@ -93,11 +96,13 @@ func (t *treeWriter) member(name string, depth int) error {
 		}
 		return err
 	}
+
 	var st unix.Stat_t
 	err = unix.Fstat(linux.FD(f), &st)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("read %.100q: %w", name, err)
 	}
+
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
 		return t.directory(name, depth, st)
@@ -106,6 +111,7 @@ func (t *treeWriter) member(name string, depth int) error {
 	case unix.S_IFLNK:
 		return t.link(name)
 	}
+
 	return nil // a FIFO, a socket: no package has one
 }
 
@@ -113,19 +119,23 @@ func (t *treeWriter) directory(name string, depth int, st unix.Stat_t) error {
 	if err := t.header(&tar.Header{Name: name + "/", Typeflag: tar.TypeDir, Mode: int64(st.Mode & 0o755)}); err != nil {
 		return err
 	}
+
 	d, err := linux.OpenBeneath(t.root, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return err
 	}
+
 	names, err := t.list(name, d)
 	if err = errors.Join(err, d.Close()); err != nil {
 		return err
 	}
+
 	for _, base := range names {
 		if err := t.member(name+"/"+base, depth+1); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -139,6 +149,7 @@ func (t *treeWriter) list(dir string, d *os.File) (names []string, err error) {
 				return nil, err
 			}
 		}
+
 		names = append(names, some...)
 		if errors.Is(err, io.EOF) {
 			slices.Sort(names)
@@ -182,6 +193,7 @@ func (t *treeWriter) link(name string) error {
 		return err
 	}
 	defer dir.Close()
+
 	buf := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(linux.FD(dir), path.Base(name), buf)
 	if err == nil {
@@ -212,15 +224,18 @@ func readList(box *os.File) (names []string) {
 		return nil
 	}
 	defer f.Close()
+
 	text, err := io.ReadAll(io.LimitReader(f, maxListBytes))
 	if err != nil {
 		return nil
 	}
+
 	left := maxListedBytes
 	for line := range strings.Lines(string(text)) {
 		if line = strings.TrimSpace(line); listed.MatchString(line) && len(line) < left {
 			names, left = append(names, line), left-len(line)-1
 		}
 	}
+
 	return names
 }

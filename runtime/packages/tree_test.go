@@ -52,11 +52,13 @@ func TestHostileTreesAreWrittenAsTheyAre(t *testing.T) {
 		must(t, unix.Mkfifo(filepath.Join(p, "fifo"), 0o666))
 		must(t, os.WriteFile(filepath.Join(dir, "outside"), []byte("no"), 0o644))
 	})
+
 	var out bytes.Buffer
 	must(t, writeTree(root, map[string]string{"node_modules": "packages/node_modules"}, &out))
 	if bytes.Contains(out.Bytes(), []byte("secret\x00")) && bytes.Contains(out.Bytes(), []byte("\x00secret")) {
 		t.Error("a file was read through a link")
 	}
+
 	var names []string
 	for r := tar.NewReader(&out); ; {
 		h, err := r.Next()
@@ -72,6 +74,7 @@ func TestHostileTreesAreWrittenAsTheyAre(t *testing.T) {
 			t.Errorf("%s is %+v", h.Name, h)
 		}
 	}
+
 	want := []string{"packages/", "packages/bin/", "packages/bin/x", "packages/bin/y", "packages/etc", "packages/link",
 		"packages/loop", "node_modules"}
 	if !slices.Equal(names, want) {
@@ -109,6 +112,7 @@ func TestTreesThatCannotBeStored(t *testing.T) {
 			must(t, os.Mkdir(p, 0o755))
 			fill(p)
 		})
+
 		err := writeTree(root, nil, io.Discard)
 		if name == "a file" { // a link is written as a link, and the set then has no directory
 			if err != nil {
@@ -131,6 +135,7 @@ func TestTheListOfAnInstallerIsFiltered(t *testing.T) {
 	if got := readList(root); !slices.Equal(got, []string{"numpy==2.2.4", "@types/node==20.1.0"}) {
 		t.Errorf("%q", got)
 	}
+
 	many := tree(t, func(dir string) {
 		must(t, os.Mkdir(filepath.Join(dir, "packages"), 0o755))
 		must(t, os.WriteFile(filepath.Join(dir, "packages/installed"), []byte(strings.Repeat("a"+strings.Repeat("b", 90)+"==1\n", 500)), 0o644))
@@ -138,6 +143,7 @@ func TestTheListOfAnInstallerIsFiltered(t *testing.T) {
 	if n := len(strings.Join(readList(many), "\n")); n > maxListedBytes || n < maxListedBytes/2 { // the store reads that of each set
 		t.Errorf("%d bytes are kept of a list of 47,500; want at most %d", n, maxListedBytes)
 	}
+
 	linked := tree(t, func(dir string) {
 		must(t, os.Mkdir(filepath.Join(dir, "packages"), 0o755))
 		must(t, os.Symlink("/etc/hostname", filepath.Join(dir, "packages/installed")))

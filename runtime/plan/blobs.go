@@ -21,6 +21,7 @@ func (pl *Planner) TestContent(p *Run, t api.Test) (expected []byte, err error) 
 	if p.Given, err = pl.withBlobs(p.Given); err != nil {
 		return nil, err
 	}
+
 	p.unloaded = 0
 	switch {
 	case t.ExpectedBlob != "":
@@ -28,6 +29,7 @@ func (pl *Planner) TestContent(p *Run, t api.Test) (expected []byte, err error) 
 	case t.Expected != nil:
 		expected = *t.Expected
 	}
+
 	return expected, err
 }
 
@@ -38,6 +40,7 @@ func (pl *Planner) checkBlobs(t api.Test) error {
 	for _, f := range t.Files {
 		digests = append(digests, f.Blob)
 	}
+
 	for _, digest := range digests {
 		if digest == "" {
 			continue
@@ -51,6 +54,7 @@ func (pl *Planner) checkBlobs(t api.Test) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -69,6 +73,7 @@ func (pl *Planner) withBlobs(files []api.File) ([]api.File, error) {
 	if !slices.ContainsFunc(files, func(f api.File) bool { return f.Blob != "" }) {
 		return files, nil
 	}
+
 	files = slices.Clone(files)
 	for i, f := range files {
 		if f.Blob == "" {
@@ -80,6 +85,7 @@ func (pl *Planner) withBlobs(files []api.File) ([]api.File, error) {
 		}
 		files[i].Content, files[i].Blob = content, ""
 	}
+
 	return files, nil
 }
 

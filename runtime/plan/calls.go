@@ -16,6 +16,7 @@ func (pl *Planner) withCalls(r api.Run) (api.Run, error) {
 	if err != nil {
 		return r, err
 	}
+
 	python, err := pl.language(api.Run{Language: api.LanguageOfCalls})
 	if err != nil {
 		return r, err
@@ -27,13 +28,16 @@ func (pl *Planner) withCalls(r api.Run) (api.Run, error) {
 	if err := checkNames("tests that call functions", r.Files, "", []string{judge.CalledSource}); err != nil {
 		return r, err
 	}
+
 	for _, t := range r.Tests {
 		if err := checkNames(fmt.Sprintf("test %q", t.ID), t.Files, "", []string{judge.CalledSource}); err != nil {
 			return r, err
 		}
 	}
+
 	r.Files = append(slices.Clone(r.Files), api.File{Name: judge.CalledSource, Content: r.Source})
 	r.Source, r.SourceName = judge.CallLoader, ""
+
 	// The asserts may import what the program may.
 	r.Interactor = &api.Interactor{Program: api.Program{Language: r.Language, Image: r.Image, Source: judge.CallDriver},
 		Protocol: judge.ProtocolCalls}
@@ -43,6 +47,7 @@ func (pl *Planner) withCalls(r api.Run) (api.Run, error) {
 			return r, api.Refuse(api.CodeBadRequest, "test %q: %w", tests[i].ID, err)
 		}
 	}
+
 	r.Tests = tests
 	return r, nil
 }

@@ -62,14 +62,17 @@ func (pl *Planner) interactor(ctx context.Context, of api.Run, program api.Limit
 	if err := checkNames("interactor", i.Files, i.SourceName, added); err != nil {
 		return nil, err
 	}
+
 	r := pl.runOfInteractor(i, of.Mode, program)
 	if i.Protocol == judge.ProtocolCalls {
 		r.Requirements, r.Index = of.Requirements, of.Index
 	}
+
 	j, err := pl.Job(ctx, r, caller)
 	if err != nil {
 		return nil, api.About("interactor", err)
 	}
+
 	j.Run.MaxKept = [2]api.Size{judge.MaxStream, judge.MaxStream}
 	if judge.InteractionOf(i.Protocol).Manager {
 		j.Run.opensPipes()
@@ -87,6 +90,7 @@ func (pl *Planner) runOfInteractor(i api.Interactor, mode api.Mode, program api.
 			r.Limits.CPU = min(r.Limits.CPU, most)
 		}
 	}
+
 	r.Limits = pl.judgeLimits(r, i.Protocol)
 	r.CompileLimits = pl.judgeCompileLimits(r)
 	r.Collect = api.Collect{Globs: judge.InteractionOf(i.Protocol).Collect}
@@ -108,12 +112,14 @@ func (pl *Planner) judgeLimits(r api.Run, p api.Protocol) api.Limits {
 	if err != nil {
 		return r.Limits // planning the job reports what is wrong
 	}
+
 	ofLanguage := lang.runStage(false).limits
 
 	cpu := judgeCPU
 	if p == api.ProtocolKattis {
 		cpu = kattisCPU
 	}
+
 	cpu = cmp.Or(r.Limits.CPU, ofLanguage.CPU, cpu)
 	own := api.Limits{
 		CPU:    cpu,
@@ -121,6 +127,7 @@ func (pl *Planner) judgeLimits(r api.Run, p api.Protocol) api.Limits {
 		Memory: pl.judgeMemory(),
 		Output: judgeOutput,
 	}
+
 	return r.Limits.Over(ofLanguage.Over(own).CappedBy(pl.Ceiling))
 }
 
@@ -160,6 +167,7 @@ func (j *Job) Interact(t api.Test, p *Run, answer []byte, feedback []api.File) *
 		one.Stdin, one.Files = p.Stdin, slices.Concat(one.Files, []api.File{{Name: judge.ManagerInput, Content: p.Stdin}})
 		return &one
 	}
+
 	one.Argv = slices.Concat(one.Argv, args)
 	one.Files = slices.Concat(one.Files,
 		[]api.File{{Name: judge.InputFile, Content: p.Stdin}, {Name: judge.AnswerFile, Content: answer}}, feedback)

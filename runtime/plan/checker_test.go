@@ -33,6 +33,7 @@ func TestNamesOfTheProtocolAreReserved(t *testing.T) {
 		if name == "judge/output" {
 			continue
 		}
+
 		_, err = pl.interactor(t.Context(),
 			api.Run{Interactor: &api.Interactor{Program: api.Program{Files: []api.File{{Name: name}}}, Protocol: api.ProtocolKattis}},
 			api.Limits{}, api.Caller{})
@@ -40,6 +41,7 @@ func TestNamesOfTheProtocolAreReserved(t *testing.T) {
 			t.Errorf("an interactor with %s: %v", name, err)
 		}
 	}
+
 	for name, reserved := range map[string]bool{"input.txt": true, "judge/input": false} {
 		_, err := pl.interactor(t.Context(),
 			api.Run{Interactor: &api.Interactor{Program: api.Program{Files: []api.File{{Name: name}}}, Protocol: api.ProtocolCMS}},
@@ -48,6 +50,7 @@ func TestNamesOfTheProtocolAreReserved(t *testing.T) {
 			t.Errorf("a manager with %s: %v", name, err)
 		}
 	}
+
 	if err := checkNames("check", []api.File{{Name: "testlib.h"}, {Name: "judge/x"}, {Name: "user_out"}}, "a.py",
 		[]string{"judge/input", "feedback"}); err != nil {
 		t.Error(err)

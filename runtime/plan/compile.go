@@ -28,6 +28,7 @@ func (pl *Planner) compile(r api.Run, lang Language, image rootfs.Image, main st
 	if err := pl.cpusetWithin(limits.Cpuset); err != nil {
 		return nil, err
 	}
+
 	flags, err := lang.ChooseFlags(r.Flags)
 	if err != nil {
 		return nil, err
@@ -38,6 +39,7 @@ func (pl *Planner) compile(r api.Run, lang Language, image rootfs.Image, main st
 	if err != nil {
 		return nil, err
 	}
+
 	p.Collect = api.Collect{Files: MaxArtifacts, Bytes: MaxArtifactBytes}
 	return p, p.checkStart(nil)
 }
@@ -99,10 +101,12 @@ func ArtifactKey(p *Run) string {
 		Executable bool
 		Sum        [sha256.Size]byte
 	}
+
 	inputs := make([]input, 0, len(p.Files))
 	for _, f := range p.Files {
 		inputs = append(inputs, input{f.Name, f.Executable, sha256.Sum256(f.Content)})
 	}
+
 	slices.SortFunc(inputs, func(a, b input) int { return strings.Compare(a.Name, b.Name) })
 	text, err := json.Marshal(struct {
 		Format    int
@@ -118,6 +122,7 @@ func ArtifactKey(p *Run) string {
 	if err != nil {
 		panic(err) // strings and numbers always encode
 	}
+
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }

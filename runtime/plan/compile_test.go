@@ -16,6 +16,7 @@ func TestArtifactKeyCoversEverything(t *testing.T) {
 			Cell:  Cell{Key: CellKey{ImageTree: ImageTree{Image: "sha256:1"}, Policy: "p"}},
 		}
 	}
+
 	seen := map[string]string{ArtifactKey(base()): "the base"}
 	for name, change := range map[string]func(p *Run){
 		"image":             func(p *Run) { p.Cell.Key.Image = "sha256:2" },
@@ -40,6 +41,7 @@ func TestArtifactKeyCoversEverything(t *testing.T) {
 		}
 		seen[key] = name
 	}
+
 	same := base()
 	slices.Reverse(same.Files)
 	same.Limits, same.ID, same.Mode = api.Limits{Memory: 1}, "x", api.Fresh
@@ -54,6 +56,7 @@ func TestCompileStagesAreBoundedByProcessorTime(t *testing.T) {
 	const second = api.Duration(1e9)
 	pl := allLanguages(t)
 	pl.Ceiling = api.Limits{CPU: 20 * second, Wall: 25 * second}
+
 	for _, tt := range []struct {
 		name      string
 		ask       api.Limits

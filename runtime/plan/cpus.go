@@ -14,16 +14,19 @@ func (pl *Planner) cpusetWithin(list string) error {
 	if list == "" {
 		return nil
 	}
+
 	cpus, err := ParseCPUs(list)
 	if err != nil {
 		return api.Refuse(api.CodeBadLimits, "limit cpuset: %w", err)
 	}
+
 	for _, c := range cpus {
 		if !slices.Contains(pl.CPUs, c) {
 			return api.Refuse(api.CodeAboveCeiling,
 				"limit cpuset is %q: processor %d is not among this agent's %v", list, c, pl.CPUs)
 		}
 	}
+
 	return nil
 }
 
@@ -34,22 +37,26 @@ func (pl *Planner) checkCpusetAllowed(list string, c api.Caller) error {
 	if list == "" || c.UID == 0 {
 		return nil
 	}
+
 	cpus, err := ParseCPUs(list)
 	if err != nil {
 		return api.Refuse(api.CodeBadLimits, "limit cpuset: %w", err)
 	}
+
 	var listed []int
 	if pl.Ceiling.Cpuset != "" {
 		if listed, err = ParseCPUs(pl.Ceiling.Cpuset); err != nil {
 			return err
 		}
 	}
+
 	for _, n := range cpus {
 		if !slices.Contains(listed, n) {
 			return api.Refuse(api.CodeAboveCeiling,
 				"limit cpuset is %q: this agent allows processor %d only to root: leave cpuset out, or have the operator list it (brigd --max-cpuset)", list, n)
 		}
 	}
+
 	return nil
 }
 
@@ -82,6 +89,7 @@ func ParseCPUs(list string) ([]int, error) {
 			cpus = append(cpus, c)
 		}
 	}
+
 	return cpus, nil
 }
 

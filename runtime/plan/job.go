@@ -26,6 +26,7 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
+
 	r.Mode = pl.modeFor(r.Mode)
 	if r.Suite != nil {
 		return nil, api.Refuse(api.CodeBadRequest,
@@ -40,10 +41,12 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 	if err := pl.checkCpusetsAllowed(r, caller); err != nil {
 		return nil, err
 	}
+
 	lang, err := pl.language(r)
 	if err != nil {
 		return nil, err
 	}
+
 	compiles := len(lang.Compile) > 0 && r.Source != nil
 	if !compiles && (len(r.Flags) > 0 || r.CompileLimits != (api.Limits{})) {
 		return nil, api.Refuse(api.CodeBadRequest,
@@ -57,10 +60,12 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 			return nil, err
 		}
 	}
+
 	image, err := pl.image(ctx, r, lang)
 	if err != nil {
 		return nil, err
 	}
+
 	lang.setImage(image)
 	if image, err = pl.withPackages(r, &lang, image, caller); err != nil {
 		return nil, err
@@ -68,11 +73,13 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 	if r.Argv, err = command(r, image); err != nil {
 		return nil, err
 	}
+
 	given := cmp.Or(r.SourceName, lang.SourceFile)
 	main := given
 	if compiles {
 		main = lang.compiledName(r, given)
 	}
+
 	inputs, err := sourceFile(r, main)
 	if err != nil {
 		return nil, err
@@ -80,15 +87,18 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 	if err := checkTestFiles(r, lang, main, compiles); err != nil {
 		return nil, err
 	}
+
 	j := &Job{ID: NewID(), Request: r}
 	if j.Run, err = pl.run(r, lang, image, main, caller); err != nil {
 		return nil, err
 	}
+
 	for _, t := range slices.Concat(r.Tests, []api.Test{{}}) {
 		if err := j.Run.checkStart(t.Args); err != nil {
 			return nil, err
 		}
 	}
+
 	j.Run.Files = inputs
 	if compiles {
 		if err := lang.checkNotArtifact(inputs); err != nil {
@@ -102,6 +112,7 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 			func(f api.File) bool { return f.Name == main || lang.IsSource(f.Name) })
 		j.Compile.ID = j.ID
 	}
+
 	if !compiles && len(lang.Syntax) > 0 && r.Source != nil && len(r.Tests) > 0 {
 		checked := main
 		if r.CallsFunctions() { // main is the loader
@@ -112,6 +123,7 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 		}
 		j.Compile.ID = j.ID
 	}
+
 	j.Run.ID = j.ID
 	if r.Interactor != nil {
 		if j.Interactor, err = pl.interactor(ctx, r, j.Run.Limits, caller); err != nil {
@@ -121,6 +133,7 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 			j.Run.opensPipes()
 		}
 	}
+
 	if r.Check != nil {
 		if j.Checker, err = pl.checker(ctx, *r.Check, r.Mode, caller); err != nil {
 			return nil, err
@@ -129,6 +142,7 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 			j.Checker.Run.MaxKept[0] = judgeOutput
 		}
 	}
+
 	if err := j.checkStarts(); err != nil {
 		return nil, err
 	}
@@ -166,6 +180,7 @@ func (pl *Planner) run(r api.Run, lang Language, image rootfs.Image, main string
 	if err := pl.cpusetWithin(limits.Cpuset); err != nil {
 		return nil, err
 	}
+
 	f, err := pl.policy(r, s.tier, caller)
 	if err != nil {
 		return nil, err
@@ -175,6 +190,7 @@ func (pl *Planner) run(r api.Run, lang Language, image rootfs.Image, main string
 	if r.Source != nil {
 		what.command, what.words.Source = s.command, main
 	}
+
 	p := s.newRun(what, r.Env, limits)
 	p.Stage = api.StageRun
 	p.Mode = r.Mode
@@ -186,6 +202,7 @@ func (pl *Planner) run(r api.Run, lang Language, image rootfs.Image, main string
 	if len(r.Tests) > 0 && len(p.Collect.Globs) == 0 {
 		p.Collect.None = true
 	}
+
 	p.Once = p.Mode != api.Strict || r.WritableRoot || f.ReachesKeyring
 	p.Cell = cellFor(image, f, s.fullProc, p.Mode)
 	if r.WritableRoot {
@@ -194,6 +211,7 @@ func (pl *Planner) run(r api.Run, lang Language, image rootfs.Image, main string
 	if p.Network, err = pl.network(r, f, caller); err != nil {
 		return nil, err
 	}
+
 	p.Cell.Key.Network = p.Network != nil
 	p.Template, p.Cold, err = pl.template(r, lang, image, p)
 	return p, err
@@ -237,6 +255,7 @@ func (pl *Planner) Test(j *Job, t api.Test) (*Run, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		limits, err := EffectiveLimits(t.Limits.Over(j.Request.Limits), j.Request.Preset,
 			lang.runStage(false).limits, pl.Ceiling)
 		if err != nil {
@@ -245,19 +264,24 @@ func (pl *Planner) Test(j *Job, t api.Test) (*Run, error) {
 		if err := pl.cpusetWithin(limits.Cpuset); err != nil {
 			return nil, err
 		}
+
 		one.setLimits(limits)
 	}
+
 	if err := pl.checkBlobs(t); err != nil {
 		return nil, err
 	}
+
 	pl.nameFiles(&one, j.Request, t)
 	if err := one.CheckMemory(); err != nil {
 		return nil, err
 	}
+
 	one.MaxKept = [2]api.Size{KeptTestOutput(j.Request), KeptTestOutput(j.Request)}
 	if j.ReadsOutput(t) && one.OutputFile == "" {
 		one.MaxKept[0] = one.Limits.Output
 	}
+
 	one.Argv = slices.Concat(one.Argv, t.Args)
 	if l := one.Limits; one.Template != nil &&
 		(!one.Template.takes(l) || l.CPUs != j.Run.Limits.CPUs || l.Cpuset != j.Run.Limits.Cpuset) {

@@ -58,6 +58,7 @@ func (pl *Planner) image(ctx context.Context, r api.Run, l Language) (rootfs.Ima
 	if err != nil || r.Language == "" {
 		return img, err
 	}
+
 	err = l.CheckImage(ctx, img)
 	if errors.Is(err, languages.ErrOutdated) {
 		err = api.Refuse(api.CodeNoImage, "%w", err)

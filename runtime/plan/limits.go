@@ -15,6 +15,7 @@ func EffectiveLimits(wish api.Limits, preset string, language, ceiling api.Limit
 	if err != nil {
 		return api.Limits{}, err
 	}
+
 	asked := wish.Over(base)
 	if err := asked.Validate(); err != nil {
 		return api.Limits{}, err
@@ -22,6 +23,7 @@ func EffectiveLimits(wish api.Limits, preset string, language, ceiling api.Limit
 	if err := asked.Within(ceiling); err != nil {
 		return api.Limits{}, err
 	}
+
 	l := asked.Over(language.Over(api.Defaults()).CappedBy(ceiling)).Resolve()
 	if ceiling.CPU != 0 && asked.CPU == 0 {
 		l.CPU = min(l.CPU, ceiling.CPU)

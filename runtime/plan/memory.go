@@ -94,15 +94,18 @@ func (p *Run) Reservation() api.Size {
 	for _, f := range p.Built {
 		n += PageBytes(f)
 	}
+
 	for _, f := range p.Files {
 		if Sealed(f) {
 			n += PageBytes(f)
 		}
 	}
+
 	n += p.Cell.listingMemory(p.Limits.OpenFiles)
 	if p.Network != nil {
 		n += networkMemory(*p.Network, p.Limits.Pids, p.Limits.OpenFiles)
 	}
+
 	return p.Limits.Memory + p.Limits.Swap + n/InputMemoryStep*InputMemoryStep + PollMemory(p.Limits.Pids,
 		p.Limits.OpenFiles)
 }

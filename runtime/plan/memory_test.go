@@ -25,6 +25,7 @@ func TestInputMemory(t *testing.T) {
 			t.Errorf("%d files: %s; want %s", len(tt.files), got, tt.want)
 		}
 	}
+
 	p := &Run{Files: []api.File{file(4 << 20)}, Built: []api.File{file(1 << 20)}, Limits: api.Limits{Memory: 8 * api.MiB, Swap: api.MiB}}
 	if err := p.CheckMemory(); err != nil {
 		t.Errorf("with the least memory left: %v", err)
@@ -32,10 +33,12 @@ func TestInputMemory(t *testing.T) {
 	if got := p.Reservation(); got != 10*api.MiB {
 		t.Errorf("reserved %s; want memory, swap and artifacts", got)
 	}
+
 	p.Files = append(p.Files, api.File{Name: "program", Executable: true, Content: make([]byte, 2<<20)})
 	if err, got := p.CheckMemory(), p.Reservation(); err != nil || got != 12*api.MiB {
 		t.Errorf("with a program: %v, reserved %s", err, got)
 	}
+
 	d := api.Defaults()
 	if p.Limits.Pids, p.Limits.OpenFiles = d.Pids, d.OpenFiles; p.Reservation() != 12*api.MiB {
 		t.Errorf("with the default processes and files %s is reserved; want 12M", p.Reservation())
@@ -43,16 +46,19 @@ func TestInputMemory(t *testing.T) {
 	if p.Limits.Pids, p.Limits.OpenFiles = 1000, 1024; p.Reservation() < 12*api.MiB+1000*1024*136-4*api.MiB {
 		t.Errorf("1,000 threads that may wait for 1,024 files each: %s", p.Reservation())
 	}
+
 	p.Files = append(p.Files, file(256<<10))
 	var source *InvalidSource
 	if err := p.CheckMemory(); err == nil || errors.As(err, &source) {
 		t.Errorf("a run without memory next to its files: %v; want the caller's error", err)
 	}
+
 	p.Source = "main"
 	p.Files[len(p.Files)-1].Name = "main"
 	if err := p.CheckMemory(); !errors.As(err, &source) {
 		t.Errorf("a run whose source is the one too many: %v", err)
 	}
+
 	p.Files = append(p.Files, file(256<<10))
 	if err := p.CheckMemory(); err == nil || errors.As(err, &source) {
 		t.Errorf("a run whose files are too many without the source: %v; want the caller's error", err)

@@ -22,12 +22,14 @@ func TestTheAgentsMode(t *testing.T) {
 				if u.name == "an exec" {
 					ofRun = api.InSession
 				}
+
 				check := func(stage string, p *Run, want api.Mode) {
 					if p != nil && (p.Mode != want || p.Cell.Key.Mode != want) {
 						t.Errorf("%s of %s, agent's mode %q: the %s has mode %q and a cell of mode %q; want %q", u.name, language, mode, stage,
 							p.Mode, p.Cell.Key.Mode, want)
 					}
 				}
+
 				check("program", run, ofRun)
 				check("stage before it", before, want)
 			}

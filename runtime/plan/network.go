@@ -69,10 +69,12 @@ func (pl *Planner) network(r api.Run, f *Policy, caller api.Caller) (*Network, e
 		return nil, api.Refuse(api.CodeBadRequest,
 			"profile %s allows no sockets, and network is %s: leave profile out, or use %s", f.Name, r.Network, NetworkTier)
 	}
+
 	rules, err := api.AllowRules(r.Allow)
 	if err != nil {
 		return nil, err
 	}
+
 	ports, err := api.NetworkPorts(r.Network, rules)
 	return &Network{Ports: ports}, err
 }

@@ -33,15 +33,18 @@ func (pl *Planner) Install(ctx context.Context, r api.PackageRequest, caller api
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
+
 	as := api.Run{Language: r.Language, Requirements: r.Requirements, Index: r.Index}
 	lang, err := pl.language(as)
 	if err != nil {
 		return nil, err
 	}
+
 	image, err := pl.image(ctx, as, lang)
 	if err != nil {
 		return nil, err
 	}
+
 	w, err := pl.wantedPackages(as, lang, image, caller)
 	if err != nil {
 		return nil, err
@@ -55,10 +58,12 @@ func (pl *Planner) Install(ctx context.Context, r api.PackageRequest, caller api
 		return nil, api.Refuse(api.CodeForbidden,
 			"this agent installs packages for root alone: have root install them (brig packages warm), or have the operator offer it to all callers (brigd --packages)")
 	}
+
 	p, err := pl.installer(lang, w, r.Index)
 	if err != nil {
 		return nil, err
 	}
+
 	set := rootfs.PackageSet{
 		Key: w.keys[0], Owner: caller.UID, Language: lang.Name, Kind: string(lang.Packages.Kind),
 		Index: w.index.URL, Pinned: w.pinned,
@@ -92,6 +97,7 @@ func (pl *Planner) wantedPackages(r api.Run, lang Language, image rootfs.Image,
 	if w.index, err = api.ParseIndex(cmp.Or(r.Index, p.Index)); err != nil {
 		return w, err
 	}
+
 	w.installer, err = pl.Images.Lookup(p.Image)
 	if errors.Is(err, rootfs.ErrNotFound) || errors.Is(err, rootfs.ErrName) {
 		err = api.Refuse(api.CodeNoImage, "the image that installs packages of %s: %w", lang.Name, err)
@@ -99,10 +105,12 @@ func (pl *Planner) wantedPackages(r api.Run, lang Language, image rootfs.Image,
 	if err != nil {
 		return w, err
 	}
+
 	w.pinned = true
 	for _, q := range w.requirements {
 		w.pinned = w.pinned && q.Pinned()
 	}
+
 	w.keys = []string{packageKey(w, p, image, caller.UID)}
 	if caller.UID != 0 {
 		w.keys = append(w.keys, packageKey(w, p, image, 0))
@@ -118,6 +126,7 @@ func packageKey(w wantedPackages, p *languages.Packages, image rootfs.Image, own
 	for _, q := range w.requirements {
 		names = append(names, q.String())
 	}
+
 	text, err := json.Marshal(struct {
 		Format           int
 		Image, Installer string
@@ -132,6 +141,7 @@ func packageKey(w wantedPackages, p *languages.Packages, image rootfs.Image, own
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
+
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
@@ -160,10 +170,12 @@ func (pl *Planner) withPackages(r api.Run, lang *Language, image rootfs.Image,
 	if len(r.Requirements) == 0 {
 		return image, nil
 	}
+
 	w, err := pl.wantedPackages(r, *lang, image, caller)
 	if err != nil {
 		return image, err
 	}
+
 	set, layer, err := pl.storedPackages(w)
 	if errors.Is(err, rootfs.ErrNoPackages) {
 		return image, MissingPackages(r.Requirements)
@@ -171,6 +183,7 @@ func (pl *Planner) withPackages(r api.Run, lang *Language, image rootfs.Image,
 	if err != nil {
 		return image, err
 	}
+
 	lang.addPackages()
 	lang.packages = &set
 	return image.WithPackages(layer), nil
@@ -229,25 +242,30 @@ func (pl *Planner) installer(lang Language, w wantedPackages, index string) (*Ru
 	if err != nil {
 		return nil, err
 	}
+
 	ports, err := api.NetworkPorts(api.NetworkAllow, hosts)
 	if err != nil {
 		return nil, err
 	}
+
 	tier := cmp.Or(p.Tier, NetworkTier)
 	f, err := pl.cachedPolicy(policyKey{tier, api.Enforce, false},
 		func() (seccomp.Profile, error) { return pl.profile(tier) })
 	if err != nil {
 		return nil, err
 	}
+
 	limits := p.Limits.Over(api.Defaults()).Resolve()
 	limits.Memory = min(limits.Memory, pl.Memory/2)
 	if err := limits.Validate(); err != nil {
 		return nil, err
 	}
+
 	var list strings.Builder
 	for _, q := range w.requirements {
 		list.WriteString(q.ForInstaller(p.Kind) + "\n")
 	}
+
 	var from Language
 	from.setImage(w.installer)
 	run := &Run{
@@ -257,6 +275,7 @@ func (pl *Planner) installer(lang Language, w wantedPackages, index string) (*Ru
 		Limits: limits, Collect: api.Collect{None: true},
 		Cell: cellFor(w.installer, f, false, api.Fresh), Network: &Network{Ports: ports},
 	}
+
 	run.Cell.Key.Network, run.Cell.Key.Install = true, true
 	return run, nil
 }

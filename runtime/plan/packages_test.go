@@ -37,6 +37,7 @@ func packagePlanner(t *testing.T) (*Planner, func(name, digest string)) {
 			t.Fatal(err)
 		}
 	}
+
 	name("python", "1")
 	name("python-pip", "2")
 	known, err := languages.Load("", nil)
@@ -58,27 +59,32 @@ func TestKeysOfPackages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		as := api.Run{Language: r.Language, Requirements: r.Requirements, Index: r.Index}
 		image, err := pl.image(t.Context(), as, lang)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		w, err := pl.wantedPackages(as, lang, image, api.Caller{UID: uid})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return w.keys
 	}
+
 	ask := api.PackageRequest{Requirements: []string{"numpy==2.*", "Pandas"}}
 	root := keys(ask, 0)[0]
 	same := keys(api.PackageRequest{Requirements: []string{"pandas", "NUMPY ==2.*", "pandas"}, Index: "https://pypi.org/simple"}, 0)
 	if same[0] != root || len(same) != 1 {
 		t.Errorf("the same packages in another form have the keys %v; want %s", same, root)
 	}
+
 	user, other := keys(ask, 1000), keys(ask, 1001)
 	if user[0] == root || user[0] == other[0] || user[1] != root || other[1] != root {
 		t.Errorf("keys of root %s, of users %v and %v", root, user, other)
 	}
+
 	seen := []string{root, user[0], other[0]}
 	for what, r := range map[string]api.PackageRequest{
 		"another version": {Requirements: []string{"numpy==2.1", "pandas"}}, "fewer": {Requirements: []string{"numpy==2.*"}},
@@ -90,6 +96,7 @@ func TestKeysOfPackages(t *testing.T) {
 		}
 		seen = append(seen, key)
 	}
+
 	for _, image := range []string{"python", "python-pip"} {
 		name(image, "3")
 		if key := keys(ask, 0)[0]; slices.Contains(seen, key) {
@@ -107,6 +114,7 @@ func TestInstallationsArePlanned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	r := p.Run
 	if !slices.Equal(r.Argv, []string{"/usr/lib/brig/install-python", "requirements.txt", "https://pypi.org/simple"}) ||
 		string(r.Files[0].Content) != "a\nnumpy==2.*\n" || !slices.Equal(r.Network.Ports, []uint16{80, 443}) ||
@@ -116,10 +124,12 @@ func TestInstallationsArePlanned(t *testing.T) {
 	if p.Set.Pinned || p.Set.Owner != 0 || p.Set.Language != "python" {
 		t.Errorf("set %+v", p.Set)
 	}
+
 	ask.Index = "http://127.0.0.1:3141/simple"
 	if p, err = pl.Install(t.Context(), ask, api.Caller{}); err != nil || !slices.Equal(p.Run.Network.Ports, []uint16{3141}) {
 		t.Errorf("another index: %v, %v; want its port alone", p.Run.Network, err)
 	}
+
 	for name, tt := range map[string]struct {
 		change func(*api.PackageRequest)
 		uid    uint32
@@ -137,6 +147,7 @@ func TestInstallationsArePlanned(t *testing.T) {
 			t.Errorf("%s: %v; want %s", name, err, tt.code)
 		}
 	}
+
 	_, err = pl.Job(t.Context(), api.Run{Language: "python", Source: api.Bytes("x"), Requirements: []string{"numpy"}}, api.Caller{})
 	if !api.HasCode(err, api.CodePackagesMissing) {
 		t.Errorf("a run with packages that are not installed: %v", err)

@@ -51,6 +51,7 @@ func (p *Run) At(place int) *Run {
 		one.Source = sourceAt(p.Source, place)
 		one.program.words.Source = one.Source
 	}
+
 	one.setLimits(p.Limits)
 	return &one
 }

@@ -26,10 +26,12 @@ func TestPlacesOfPrograms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		p, _, err := pl.Exec(s, api.Exec{Source: api.Bytes("x"), SourceName: tt.source, Argv: []string{"a"}})
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, name := range tt.built {
 			p.Built = append(p.Built, api.File{Name: name})
 		}
@@ -40,10 +42,12 @@ func TestPlacesOfPrograms(t *testing.T) {
 		if p.At(0) != p {
 			t.Errorf("%s: place 0 changes the plan", tt.language)
 		}
+
 		moved := p.At(1)
 		if tt.argv != nil && !slices.Equal(moved.Argv, tt.argv) {
 			t.Errorf("%s %s: %q; want %q", tt.language, tt.source, moved.Argv, tt.argv)
 		}
+
 		placed := slices.Concat(moved.Files, moved.Built)
 		if len(placed) != 1 || placed[0].Name != tt.names[0] {
 			t.Errorf("%s: placed %+v; want %q", tt.language, placed, tt.names)

@@ -27,6 +27,7 @@ func NewPolicy(p seccomp.Profile, mode api.ProfileMode, writableRoot bool) *Poli
 	if writableRoot {
 		p = seccomp.CountListings(p)
 	}
+
 	all := mode == api.Log
 	f := &Policy{
 		Name: p.Name, Mode: mode, Profile: p, Hash: seccomp.Hash(p),
@@ -34,6 +35,7 @@ func NewPolicy(p seccomp.Profile, mode api.ProfileMode, writableRoot bool) *Poli
 		UsesInotify:    all || allowsAny(p, "inotify_init", "inotify_init1"),
 		HidesFiles:     all || allowsAny(p, "sendmsg", "sendmmsg", "io_submit", "io_uring_setup"),
 	}
+
 	if all {
 		f.Hash += "+log"
 	}
@@ -54,6 +56,7 @@ func (pl *Planner) policy(r api.Run, tier string, caller api.Caller) (*Policy, e
 	if name == "" {
 		name = DefaultTier
 	}
+
 	mode := r.ProfileMode
 	if mode == "" {
 		mode = api.Enforce
@@ -65,6 +68,7 @@ func (pl *Planner) policy(r api.Run, tier string, caller api.Caller) (*Policy, e
 	if len(r.ProfileRules) > 0 {
 		return pl.customPolicy(r, mode, caller)
 	}
+
 	return pl.cachedPolicy(policyKey{name, mode, r.WritableRoot},
 		func() (seccomp.Profile, error) { return pl.profile(name) })
 }
@@ -89,6 +93,7 @@ func (pl *Planner) customPolicy(r api.Run, mode api.ProfileMode, caller api.Call
 			"a profile of your own needs root: ask the operator to list it, or use one of %s",
 			strings.Join(pl.ProfileNames(), ", "))
 	}
+
 	p, err := seccomp.Decode(r.ProfileRules)
 	if err == nil {
 		err = seccomp.Validate(p)
@@ -96,6 +101,7 @@ func (pl *Planner) customPolicy(r api.Run, mode api.ProfileMode, caller api.Call
 	if err != nil {
 		return nil, api.Refuse(api.CodeBadProfile, "profile: %w", err)
 	}
+
 	return pl.cachedPolicy(policyKey{seccomp.Hash(p), mode, r.WritableRoot},
 		func() (seccomp.Profile, error) { return p, nil })
 }
@@ -109,17 +115,21 @@ func (pl *Planner) ProfileNames() []string {
 func (pl *Planner) cachedPolicy(key policyKey, profile func() (seccomp.Profile, error)) (*Policy, error) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
+
 	if f := pl.policies[key]; f != nil {
 		return f, nil
 	}
+
 	p, err := profile()
 	if err != nil {
 		return nil, err
 	}
+
 	f := NewPolicy(p, key.mode, key.writableRoot)
 	if pl.policies == nil || len(pl.policies) >= maxPolicies { // only root's own profiles can be so many
 		pl.policies = map[policyKey]*Policy{}
 	}
+
 	pl.policies[key] = f
 	return f, nil
 }

@@ -31,23 +31,28 @@ func (pl *Planner) Session(ctx context.Context, ask api.SessionRequest, caller a
 	if err := pl.checkCpusetAllowed(ask.Limits.Cpuset, caller); err != nil {
 		return nil, err
 	}
+
 	as := api.Run{
 		Language: ask.Language, Image: ask.Image, Requirements: ask.Requirements, Index: ask.Index,
 		WritableRoot: ask.WritableRoot,
 		Profile:      ask.Profile, ProfileMode: ask.ProfileMode, ProfileRules: ask.ProfileRules,
 	}
+
 	lang, err := pl.language(as)
 	if err != nil {
 		return nil, err
 	}
+
 	p := &Session{Ask: ask, Language: lang}
 	if p.Image, err = pl.image(ctx, as, lang); err != nil {
 		return nil, err
 	}
+
 	p.Language.setImage(p.Image)
 	if p.Image, err = pl.withPackages(as, &p.Language, p.Image, caller); err != nil {
 		return nil, err
 	}
+
 	s := p.Language.runStage(false)
 	whole, err := EffectiveLimits(ask.Limits, ask.Preset, s.limits, pl.Ceiling)
 	if err != nil {
@@ -56,6 +61,7 @@ func (pl *Planner) Session(ctx context.Context, ask api.SessionRequest, caller a
 	if err := pl.cpusetWithin(whole.Cpuset); err != nil {
 		return nil, err
 	}
+
 	p.Limits = api.Limits{
 		Memory: whole.Memory, Swap: whole.Swap, CPUs: whole.CPUs, Weight: whole.Weight, Cpuset: whole.Cpuset,
 		Pids: whole.Pids, Scratch: whole.Scratch, Inodes: whole.Inodes,
@@ -66,10 +72,12 @@ func (pl *Planner) Session(ctx context.Context, ask api.SessionRequest, caller a
 	if p.Idle, p.Life, err = pl.lifetimes(ask); err != nil {
 		return nil, err
 	}
+
 	f, err := pl.policy(as, s.tier, caller)
 	if err != nil {
 		return nil, err
 	}
+
 	p.Cell = cellFor(p.Image, f, s.fullProc, api.InSession)
 	if ask.WritableRoot {
 		p.Cell.makeWritable(whole)
@@ -104,6 +112,7 @@ func (pl *Planner) execLimits(p *Session, wish api.Limits) (api.Limits, error) {
 	if err != nil {
 		return l, err
 	}
+
 	above := func(name string, value, most any) error {
 		return api.Refuse(api.CodeAboveCeiling,
 			"limit %s of an exec is %v, above the session's %v: ask for less, or for a larger session", name, value, most)
@@ -117,6 +126,7 @@ func (pl *Planner) execLimits(p *Session, wish api.Limits) (api.Limits, error) {
 	case asked.Pids > whole.Pids:
 		return l, above("pids", asked.Pids, whole.Pids)
 	}
+
 	l.Memory, l.CPUs, l.Pids = cmp.Or(asked.Memory, whole.Memory), cmp.Or(asked.CPUs, whole.CPUs),
 		cmp.Or(asked.Pids, whole.Pids)
 	l.Stack = min(cmp.Or(asked.Over(ofLanguage.CappedBy(pl.Ceiling)).Stack, l.Memory), l.Memory)
@@ -142,6 +152,7 @@ func (pl *Planner) Exec(s *Session, e api.Exec) (run, compile *Run, err error) {
 	if e.Source != nil && s.Language.Name == "" {
 		return nil, nil, api.Refuse(api.CodeBadRequest, "source needs a language to run it: this session names an image")
 	}
+
 	limits, err := pl.execLimits(s, e.Limits)
 	if err != nil {
 		return nil, nil, err
@@ -156,6 +167,7 @@ func (pl *Planner) Exec(s *Session, e api.Exec) (run, compile *Run, err error) {
 			what.words.Source = s.Language.compiledName(api.Run{}, given)
 		}
 	}
+
 	run = ofLanguage.newRun(what, over(e.Env, s.Ask.Env), limits)
 	run.ID = NewID()
 	run.Stage = api.StageRun
@@ -181,6 +193,7 @@ func (pl *Planner) Exec(s *Session, e api.Exec) (run, compile *Run, err error) {
 	if err := s.Language.checkNotArtifact(source); err != nil {
 		return nil, nil, err
 	}
+
 	compile, err = pl.compile(api.Run{Source: e.Source, Labels: s.Ask.Labels, Mode: pl.modeFor("")},
 		s.Language, s.Image, main, source)
 	if err == nil {

@@ -43,6 +43,7 @@ func TestNamesThatCompilersGet(t *testing.T) {
 		if len(j.Run.Files) > 0 {
 			t.Errorf("%s %s: the run has the source: %+v", tt.language, tt.given, j.Run.Files)
 		}
+
 		said := j.Compile.Reported(api.Bytes("/box/" + tt.want + ":3:1: error in " + tt.want + " (not x" + tt.want + ")\n"))
 		if want := "/box/" + tt.given + ":3:1: error in " + tt.given + " (not x" + tt.want + ")\n"; string(said) != want {
 			t.Errorf("%s %s: reported %q; want %q", tt.language, tt.given, said, want)
@@ -52,6 +53,7 @@ func TestNamesThatCompilersGet(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		run, compile, err := pl.Exec(s, api.Exec{Source: api.Bytes("x"), SourceName: tt.given})
 		if err != nil || compile.Source != tt.want || compile.SourceName != tt.given || !slices.Equal(run.Argv, j.Run.Argv) {
 			t.Errorf("an exec of %s %s: %+v, %v, %v; want it compiled as %s", tt.language, tt.given, compile, run, err, tt.want)

@@ -65,6 +65,7 @@ func allLanguages(t *testing.T) *Planner {
 			t.Fatal(err)
 		}
 	}
+
 	known, err := languages.Load(manifests, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -80,10 +81,12 @@ func allLanguages(t *testing.T) *Planner {
 			t.Fatal(err)
 		}
 	}
+
 	about, err := json.Marshal(map[string]any{"digest": "sha256:" + hex, "config": rootfs.Config{Env: []string{"IMAGE=1"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	put("images/"+hex+"/image.json", about)
 	for _, l := range known.All() {
 		put("names/"+l.Image, []byte("sha256:"+hex+"\n"))
@@ -93,6 +96,7 @@ func allLanguages(t *testing.T) *Planner {
 			}
 		}
 	}
+
 	return &Planner{Images: rootfs.OpenReadOnly(store), Languages: known, Memory: 64 * api.GiB, SessionLife: api.Duration(time.Hour)}
 }
 
@@ -238,6 +242,7 @@ func TestAllUsesOfALanguageAreAlike(t *testing.T) {
 					if asRun == nil {
 						continue // not for this language
 					}
+
 					wantView(t, u.name, viewOf(asRun), viewOf(run))
 					if len(l.Compile) > 0 {
 						wantView(t, "the compiler of "+u.name, viewOf(asCompile), viewOf(compile))
@@ -270,6 +275,7 @@ func TestEveryFieldOfAManifest(t *testing.T) {
 	if compile == nil || syntax == nil {
 		t.Fatal("there is no stage before the run")
 	}
+
 	limits := api.Limits{
 		Memory: 200 * api.MiB, Stack: 24 * api.MiB, Wall: api.Duration(9e9), CPU: api.Duration(8e9), Pids: 50, OpenFiles: 70,
 		Output: 3 * api.MiB, Scratch: 90 * api.MiB, Inodes: 900,
@@ -290,6 +296,7 @@ func TestEveryFieldOfAManifest(t *testing.T) {
 		Env:  env("COMPILES", "1"), Source: "main.every",
 		Artifacts: []string{"main"}, Limits: compileLimits, Tier: "managed", FullProc: true,
 	})
+
 	wantView(t, "the parser", viewOf(syntax), &view{
 		Argv: []string{"parse", "-m200", "-h176", "-s21504", "main.every", "main"}, Env: env("RUNS", "c800000"), Source: "main.every",
 		Limits: limits, Tier: "strict", FullProc: true,
@@ -306,10 +313,12 @@ func TestEveryFieldOfAManifest(t *testing.T) {
 		"TimeFactor": "reported", "MemoryFactor": "reported", "Packages": "TestPackagesAreFoundByTheEnvironment",
 		"Templates": "TestTemplateTakes and e2e",
 	}
+
 	l, err := pl.Languages.ByName("every")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	fields := reflect.ValueOf(l)
 	for i := range fields.NumField() {
 		field := fields.Type().Field(i)

@@ -41,12 +41,14 @@ func (j *Job) checkStarts() error {
 				return ofTest(t, "interactor", err)
 			}
 		}
+
 		if j.Checker != nil {
 			if err := j.Check(t, nil, nil, nil, nil).checkStart(nil); err != nil {
 				return ofTest(t, "check", err)
 			}
 		}
 	}
+
 	return nil
 }
 

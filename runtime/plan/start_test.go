@@ -22,6 +22,7 @@ func storedImage(t *testing.T, name string, c rootfs.Config) *rootfs.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for file, content := range map[string][]byte{"images/" + hex + "/image.json": text, "names/" + name: []byte("sha256:" + hex + "\n")} {
 		path := filepath.Join(dir, file)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -31,6 +32,7 @@ func storedImage(t *testing.T, name string, c rootfs.Config) *rootfs.Store {
 			t.Fatal(err)
 		}
 	}
+
 	return rootfs.OpenReadOnly(dir)
 }
 
@@ -41,6 +43,7 @@ func TestProgramsThatNoStartMessageHolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	env := func(name string, n int) map[string]string { return map[string]string{name: strings.Repeat("x", n)} }
 	many := func(name string, n int) map[string]string {
 		all := map[string]string{}
@@ -49,6 +52,7 @@ func TestProgramsThatNoStartMessageHolds(t *testing.T) {
 		}
 		return all
 	}
+
 	image := storedImage(t, "cpp", rootfs.Config{Env: []string{"I=" + strings.Repeat("i", 24<<10)}})
 	pl := &Planner{Images: image, Languages: known, Memory: 8 * api.GiB, SessionLife: api.Duration(time.Hour), Ceiling: api.Limits{}}
 	exec := func(session, exec map[string]string, args ...string) func() error {
@@ -61,6 +65,7 @@ func TestProgramsThatNoStartMessageHolds(t *testing.T) {
 			return err
 		}
 	}
+
 	job := func(r api.Run) func() error {
 		return func() error { _, err := pl.Job(t.Context(), r, api.Caller{}); return err }
 	}
@@ -70,6 +75,7 @@ func TestProgramsThatNoStartMessageHolds(t *testing.T) {
 		}
 		return files
 	}
+
 	for name, tt := range map[string]struct {
 		plan func() error
 		ok   bool

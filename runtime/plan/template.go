@@ -117,6 +117,7 @@ func (pl *Planner) template(r api.Run, lang Language, image rootfs.Image, p *Run
 	if cold := pl.cold(r, lang, p); cold != "" {
 		return nil, cold, nil
 	}
+
 	from, ok := templateFor(r, lang.Manifest)
 	if !ok {
 		return nil, "the language has no template for this source", nil
@@ -126,6 +127,7 @@ func (pl *Planner) template(r api.Run, lang Language, image rootfs.Image, p *Run
 			return nil, cold, nil
 		}
 	}
+
 	made := &Template{}
 	placeholders := languages.Placeholders{Source: lang.SourceFile}
 	switch from.Kind {
@@ -138,15 +140,18 @@ func (pl *Planner) template(r api.Run, lang Language, image rootfs.Image, p *Run
 		made.stack, made.memory, made.threads = p.Limits.Stack, p.Limits.Memory, true
 		placeholders.Memory, placeholders.Stack = p.Limits.Memory, p.Limits.Stack
 	}
+
 	if !made.takes(p.Limits) {
 		return nil, coldLimits, nil
 	}
+
 	// As defaults, not as a wish: a ceiling below them lowers them, and must not refuse the run.
 	ofLanguage := lang.runStage(r.Interactive)
 	limits, err := EffectiveLimits(api.Limits{}, "", templateLimits().Over(ofLanguage.limits), pl.Ceiling)
 	if err != nil {
 		return nil, "", err
 	}
+
 	limits.Memory = min(limits.Memory, pl.Memory)
 	limits.Stack = cmp.Or(made.stack, limits.Stack)
 	stage := &Run{
@@ -156,6 +161,7 @@ func (pl *Planner) template(r api.Run, lang Language, image rootfs.Image, p *Run
 	if placeholders.Memory == 0 {
 		placeholders.Memory, placeholders.Stack = limits.Memory, limits.Stack
 	}
+
 	env := ofLanguage.variables(placeholders, nil)
 	stage.Env = env
 	stage.Argv = placeholders.Expand(ofLanguage.command, nil)
@@ -172,6 +178,7 @@ func (pl *Planner) template(r api.Run, lang Language, image rootfs.Image, p *Run
 		stage.Files = append(stage.Files, arguments)
 		trial.Files = []api.File{arguments, {Name: "classes/Trial.class", Content: []byte(from.Trial)}}
 	}
+
 	stage.Env = slices.Concat(env,
 		[]string{"LD_PRELOAD=/box/" + templateDriver, "BRIG_TEMPLATE=/box/" + TemplateFile,
 			"BRIG_TEMPLATE_IMPORT=" + from.Import, "BRIG_TEMPLATE_AFTER=" + from.After})
@@ -213,6 +220,7 @@ func (pl *Planner) cold(r api.Run, lang Language, p *Run) string {
 	case p.Limits.Stack > maxStack || p.Limits.CPUs != usual.CPUs || p.Limits.Cpuset != "":
 		return coldLimits
 	}
+
 	return coldVariable(r.Env, startVariables)
 }
 
@@ -236,12 +244,14 @@ func coldInterpreter(r api.Run, lang Language, p *Run, kind string) string {
 	case kind == "ruby" && hasRubyOptions(r.Source):
 		return "the start of Ruby reads options in the first line of the source"
 	}
+
 	for _, f := range placedFiles(r) {
 		if name := path.Clean(f.name); strings.HasPrefix(name, ".local/") || strings.HasPrefix(name, ".config/") ||
 			strings.HasPrefix(name, ".gem") {
 			return "the interpreter may read " + name + " when it starts"
 		}
 	}
+
 	return coldVariable(r.Env, interpreterVariables[kind])
 }
 
@@ -284,6 +294,7 @@ func templateKey(p *Run, driver TemplateDriver, trial string) string {
 			files = append(files, sha256.Sum256([]byte(f.Name)), sha256.Sum256(f.Content))
 		}
 	}
+
 	return hashOf(struct {
 		Tree      ImageTree
 		Policy    string

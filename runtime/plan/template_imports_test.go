@@ -15,10 +15,12 @@ func TestTemplatesByImports(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	all, err := known.ByName("python-full")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	withoutPlain := all
 	withoutPlain.Templates = all.Templates[:len(all.Templates)-1]
 	source := func(name, text string) []api.File { return []api.File{{Name: name, Content: api.Bytes(text)}} }

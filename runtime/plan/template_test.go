@@ -49,6 +49,7 @@ func TestTemplateTakes(t *testing.T) {
 		change(&l)
 		return l
 	}
+
 	for _, tt := range []struct {
 		name     string
 		template Template
@@ -115,6 +116,7 @@ func TestKeysOfTemplates(t *testing.T) {
 		change(p)
 		return p
 	}
+
 	usual, drivers := stage(func(*Run) {}), TemplateDrivers(map[string][]byte{"a": []byte("a"), "b": []byte("b")})
 	key := func(p *Run) string { return templateKey(p, drivers["a"], "print") }
 	if key(usual) == templateKey(usual, drivers["a"], "another") {
@@ -132,6 +134,7 @@ func TestKeysOfTemplates(t *testing.T) {
 	if key(usual) != key(stage(func(p *Run) { p.Limits.Memory = api.GiB })) {
 		t.Error("the memory limit is in the key")
 	}
+
 	for name, change := range map[string]func(*Run){
 		"a limit":     func(p *Run) { p.Limits.Memory = api.GiB },
 		"an argument": func(p *Run) { p.Argv = []string{"python3", "x"} },
@@ -141,6 +144,7 @@ func TestKeysOfTemplates(t *testing.T) {
 			t.Errorf("%s is not in the settings", name)
 		}
 	}
+
 	if usual.Settings() != stage(func(p *Run) { p.Stdin = []byte("x") }).Settings() {
 		t.Error("the input is in the settings")
 	}

@@ -22,12 +22,14 @@ func (pl *Planner) nameFiles(one *Run, r api.Run, t api.Test) {
 	for _, f := range t.Files {
 		one.unloaded += pl.blobPages(f.Blob)
 	}
+
 	if r.InputFile != "" {
 		one.unloaded += pl.blobPages(t.StdinBlob)
 	}
 	if dir := path.Dir(r.OutputFile); r.OutputFile != "" && dir != "." {
 		one.Dirs = []string{dir}
 	}
+
 	// A submission may bring files of these names, such as those of a sample. An output file that
 	// the program finds would be judged although it wrote nothing (GRD-28).
 	own := one.TestFiles()
@@ -88,6 +90,7 @@ func checkTestFiles(r api.Run, lang Language, main string, compiles bool) error 
 	if r.Source == nil {
 		main = ""
 	}
+
 	refuse := func(what, name string) error {
 		switch {
 		case clashes(name, main):
@@ -103,6 +106,7 @@ func checkTestFiles(r api.Run, lang Language, main string, compiles bool) error 
 	if err := cmp.Or(refuse("input_file", r.InputFile), refuse("output_file", r.OutputFile)); err != nil {
 		return err
 	}
+
 	for _, t := range r.Tests {
 		for _, f := range t.Files {
 			if err := refuse("the file", f.Name); err != nil {
@@ -110,6 +114,7 @@ func checkTestFiles(r api.Run, lang Language, main string, compiles bool) error 
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -130,14 +135,17 @@ func placedFiles(r api.Run) []placedFile {
 	for _, f := range r.Files {
 		all = append(all, placedFile{f.Name, false})
 	}
+
 	if r.InputFile != "" {
 		all = append(all, placedFile{r.InputFile, isData(r.InputFile)})
 	}
+
 	for _, t := range r.Tests {
 		for _, f := range t.Files {
 			all = append(all, placedFile{f.Name, isData(f.Name)})
 		}
 	}
+
 	return all
 }
 

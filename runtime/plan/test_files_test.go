@@ -42,6 +42,7 @@ func TestFilesOfATest(t *testing.T) {
 	if !slices.Equal(namesIn(was), []string{"main.py", "input.txt", "out/output.txt", "words", "own.h"}) {
 		t.Error("the files of other tests have changed")
 	}
+
 	pl.nameFiles(one, api.Run{}, api.Test{Stdin: []byte("1 2")})
 	if len(one.TestFiles()) != 0 || string(one.PipedStdin()) != "1 2" {
 		t.Errorf("without names: %v, on stdin %q", one.TestFiles(), one.PipedStdin())
@@ -55,10 +56,12 @@ func TestFilesOfATestAreReserved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	digest := strings.Repeat("0a", 32)
 	if err := blobs.Put(digest, bytes.NewReader(make([]byte, 2<<20))); err != nil {
 		t.Fatal(err)
 	}
+
 	pl := &Planner{Blobs: blobs}
 	test := api.Test{StdinBlob: digest, Files: []api.File{{Name: "words", Blob: digest}, {Name: "more", Content: make([]byte, 1<<20)}}}
 	p := &Run{Limits: api.Limits{Memory: 8 * api.MiB, Scratch: api.MiB, Inodes: 10}}
@@ -78,6 +81,7 @@ func TestFilesOfATestAreReserved(t *testing.T) {
 	if size, inodes := p.ScratchSize(); size != 6*api.MiB || inodes != 14 {
 		t.Errorf("a scratch of %s with %d inodes; want room for 5M in three files and a directory", size, inodes)
 	}
+
 	for _, f := range p.TestFiles() {
 		if len(f.Content) < 1<<20 || f.Blob != "" {
 			t.Errorf("%s has %d bytes", f.Name, len(f.Content))
@@ -92,10 +96,12 @@ func TestMissingBlobsOfATest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	there, missing := strings.Repeat("0a", 32), strings.Repeat("0b", 32)
 	if err := blobs.Put(there, bytes.NewReader(make([]byte, 8))); err != nil {
 		t.Fatal(err)
 	}
+
 	j := &Job{Run: &Run{Limits: api.Defaults()}}
 	for _, at := range []*Planner{{Blobs: blobs}, {}} {
 		for what, of := range map[string]func(digest string) api.Test{
@@ -111,6 +117,7 @@ func TestMissingBlobsOfATest(t *testing.T) {
 				t.Errorf("%s that is there: %v", what, err)
 			}
 		}
+
 		if _, err := at.Test(j, api.Test{Stdin: []byte("x")}); err != nil {
 			t.Errorf("without blobs: %v", err)
 		}
@@ -138,6 +145,7 @@ func TestFilesOfTestsAreNoProgram(t *testing.T) {
 			}
 		}
 	}
+
 	if err := checkTestFiles(api.Run{InputFile: "main.c"}, lang, "main.c", false); err != nil {
 		t.Errorf("a command has no source: %v", err)
 	}
@@ -167,6 +175,7 @@ func TestFilesOfTestsAndTemplates(t *testing.T) {
 			t.Errorf("%s: %+v, %+v", name, files, more)
 		}
 	}
+
 	lang := Language{Manifest: languages.Manifest{SourceFile: "main.py"}}
 	hidden := api.Run{Source: api.Bytes("1"), Tests: []api.Test{{}, {Files: []api.File{{Name: ".local/lib/x.pth"}}}}}
 	if why := coldInterpreter(hidden, lang, &Run{Source: "main.py"}, "python"); !strings.Contains(why, ".local/lib/x.pth") {

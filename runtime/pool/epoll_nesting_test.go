@@ -19,6 +19,7 @@ func TestEpollSetsAreNotNested(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
+
 	done := make(chan error)
 	go func() {
 		_, err := s.Poller.Wait() // as a supervisor does
@@ -28,18 +29,21 @@ func TestEpollSetsAreNotNested(t *testing.T) {
 	if nested := nestedSets(t); len(nested) > 0 {
 		t.Errorf("%v", nested)
 	}
+
 	// The check finds one that is nested.
 	outer, err := linux.NewPoller()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer outer.Close()
+
 	if err := outer.Add(s.Poller.File, unix.EPOLLIN, 1); err != nil {
 		t.Fatal(err)
 	}
 	if nested := nestedSets(t); len(nested) != 1 {
 		t.Errorf("one set lies in another and %v are seen", nested)
 	}
+
 	s.Wake.Wake()
 	if err := <-done; err != nil {
 		t.Fatal(err)
@@ -53,15 +57,18 @@ func nestedSets(t *testing.T) (nested []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	sets := map[string]bool{}
 	for _, e := range fds {
 		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && to == "anon_inode:[eventpoll]" {
 			sets[e.Name()] = true
 		}
 	}
+
 	if len(sets) == 0 {
 		t.Fatal("no epoll set at all: the test is blind")
 	}
+
 	for n := range sets {
 		text, err := os.ReadFile("/proc/self/fdinfo/" + n)
 		if err != nil {
@@ -73,5 +80,6 @@ func nestedSets(t *testing.T) (nested []string) {
 			}
 		}
 	}
+
 	return nested
 }

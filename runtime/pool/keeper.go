@@ -70,6 +70,7 @@ func (k *keeper) take(ctx context.Context) (preparedShell, error) {
 // answered the run, it proved that the group of the used shell is empty.
 func (k *keeper) run(ctx context.Context) {
 	defer close(k.done)
+
 	log := k.factory.Log.With("slot", k.slot.index)
 	var c *cell.Cell         // in which shells are made
 	var retired retiredShell // what the last run used
@@ -81,6 +82,7 @@ func (k *keeper) run(ctx context.Context) {
 		case c != nil: // the cell can make no more shells
 			retired.cell, c = c, nil
 		}
+
 		k.available.Store(o.err == nil)
 		k.prepared <- o // never blocks: the last one was taken
 		reusable := k.destroy(log, retired)
@@ -100,6 +102,7 @@ func (k *keeper) run(ctx context.Context) {
 			break
 		}
 	}
+
 	k.destroy(log, retired)
 	k.destroy(log, retiredShell{cell: c})
 }
@@ -137,6 +140,7 @@ func (k *keeper) prepare(ctx context.Context, c *cell.Cell) preparedShell {
 	if fresh || k.lowMemory {
 		defer k.factory.AcquireBuilder()()
 	}
+
 	if fresh {
 		p := k.plan
 		p.Name = k.factory.CellName(k.slot.index)
@@ -145,6 +149,7 @@ func (k *keeper) prepare(ctx context.Context, c *cell.Cell) preparedShell {
 			return failed(err)
 		}
 	}
+
 	sh, err := k.prepareShell(ctx, c)
 	if err != nil && fresh {
 		err = errors.Join(err, c.Close())
@@ -195,11 +200,13 @@ func (k *keeper) destroy(log *slog.Logger, s retiredShell) bool {
 			reusable = false
 		}
 	}
+
 	if s.cell != nil {
 		if err := s.cell.Close(); err != nil {
 			log.Error("cell not completely destroyed; the next start of brigd removes the rest", "cell", s.cell.Name, "err", err)
 		}
 	}
+
 	return reusable
 }
 

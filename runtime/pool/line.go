@@ -83,8 +83,10 @@ func (p *Pool) await(ctx context.Context, w *waiter) error {
 	if err := p.enter(w); err != nil || w.wake == nil {
 		return err
 	}
+
 	tick := time.NewTicker(w.interval())
 	defer tick.Stop()
+
 	for {
 		var err error
 		select {
@@ -105,6 +107,7 @@ func (p *Pool) await(ctx context.Context, w *waiter) error {
 func (p *Pool) enter(w *waiter) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	w.since = linux.Monotonic()
 	w.reason = api.Fail(api.CodeBusy, "all %d slots are busy: send the run again", len(p.slots))
 	if w.Kind == First && p.countFirst() >= maxWaiting {
@@ -117,6 +120,7 @@ func (p *Pool) enter(w *waiter) error {
 	if w.served {
 		return w.err
 	}
+
 	w.wake = make(chan struct{})
 	if err := p.expired(w); err != nil {
 		p.remove(w)
@@ -130,6 +134,7 @@ func (p *Pool) enter(w *waiter) error {
 func (p *Pool) leave(w *waiter, err error) (left bool, _ error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	if w.served {
 		return false, nil
 	}
@@ -139,6 +144,7 @@ func (p *Pool) leave(w *waiter, err error) (left bool, _ error) {
 	if err == nil {
 		return false, nil
 	}
+
 	p.remove(w)
 	p.dispatch() // it may have been in the way
 	return true, err
@@ -183,12 +189,14 @@ func (p *Pool) expired(w *waiter) error {
 		case now >= w.until:
 			return w.reason
 		}
+
 	default:
 		if p.allSlotsFree() && now-max(w.since, p.idleSince) >= memoryTimeout {
 			return api.Fail(api.CodeSetupTimeout, "no memory was free within %v in which nothing ran: %w",
 				memoryTimeout, w.reason)
 		}
 	}
+
 	return nil
 }
 
@@ -234,6 +242,7 @@ func (p *Pool) serveOne() bool {
 		if !free && !w.noSlot {
 			continue
 		}
+
 		lacks, err := p.try(w, common)
 		if err == nil || !api.HasCode(err, api.CodeBusy, api.CodeOverloaded) ||
 			w.Kind == First && lacks == lacksMemory && !p.runsHold(w.size) {
@@ -243,9 +252,11 @@ func (p *Pool) serveOne() bool {
 			p.serve(w, err)
 			return true
 		}
+
 		if w.lack != lacks {
 			w.lackSince = linux.Monotonic()
 		}
+
 		w.lack, w.reason = lacks, err
 		switch {
 		case lacks == lacksHeld:
@@ -255,6 +266,7 @@ func (p *Pool) serveOne() bool {
 			free = free && w.passed < maxPassed
 		}
 	}
+
 	return false
 }
 
@@ -283,6 +295,7 @@ func (p *Pool) try(w *waiter, common bool) (lack, error) {
 			return lacksHeld, err
 		}
 	}
+
 	err := w.grant()
 	if err != nil && w.Memory != nil {
 		w.Memory.Release()

@@ -83,6 +83,7 @@ func (b *bench) asks(ctx context.Context, name string, t Turn, size api.Size, ab
 		}
 		return nil
 	}
+
 	b.all.Go(func() {
 		err := b.p.await(ctx, w)
 		b.mu.Lock()
@@ -91,6 +92,7 @@ func (b *bench) asks(ctx context.Context, name string, t Turn, size api.Size, ab
 			b.served = append(b.served, name)
 		}
 	})
+
 	synctest.Wait()
 }
 
@@ -131,12 +133,14 @@ func TestOnlyWhoIsThereIsInTheLine(t *testing.T) {
 			b.asks(gone, name, patient, 1, 90)
 			b.asks(t.Context(), "short "+name, Turn{}, 1, 90)
 		}
+
 		b.asks(t.Context(), "last", patient, 1, 90)
 		time.Sleep(api.SlotWait)
 		synctest.Wait()
 		if err := b.errs["short v1"]; !api.HasCode(err, api.CodeBusy) {
 			t.Errorf("after %v: %v", api.SlotWait, err)
 		}
+
 		vanish()
 		synctest.Wait()
 		begun := time.Now()
@@ -145,6 +149,7 @@ func TestOnlyWhoIsThereIsInTheLine(t *testing.T) {
 		if time.Since(begun) != 0 || len(b.p.line) != 0 {
 			t.Errorf("after %v; %d are in the line", time.Since(begun), len(b.p.line))
 		}
+
 		b.all.Wait()
 	})
 }
@@ -181,14 +186,17 @@ func TestACallerThatLacksMemoryIsPassedSoOften(t *testing.T) {
 			b.asks(t.Context(), name, patient, 1, 0)
 			b.ends(name, 0)
 		}
+
 		b.asks(t.Context(), "late", patient, 1, 0)
 		if _, served := b.leases["late"]; served {
 			t.Errorf("%d were served before the one that lacks memory", len(b.served))
 		}
+
 		b.ends("half", 0)
 		if b.leases["large"] == nil || b.leases["late"] == nil {
 			t.Errorf("served: %v", b.served)
 		}
+
 		b.all.Wait()
 	})
 }
@@ -202,17 +210,20 @@ func TestMemoryOfSessionsIsNotWaitedFor(t *testing.T) {
 		if err := b.errs["large"]; !api.HasCode(err, api.CodeOverloaded) {
 			t.Error(err)
 		}
+
 		b.asks(t.Context(), "stage", Turn{Kind: Stage}, 60, 0)
 		for i := range 2 * maxPassed {
 			name := string(rune('A' + i))
 			b.asks(t.Context(), name, patient, 1, 0)
 			b.ends(name, 0)
 		}
+
 		b.p.ReleaseMemory(50)
 		synctest.Wait()
 		if b.leases["stage"] == nil {
 			t.Error("not served when the session had ended")
 		}
+
 		b.all.Wait()
 	})
 }
@@ -227,6 +238,7 @@ func TestTheLineIsBounded(t *testing.T) {
 		for range maxWaiting {
 			b.asks(ctx, "waits", patient, 1, 0)
 		}
+
 		begun := time.Now()
 		b.asks(ctx, "too many", patient, 1, 0)
 		err := b.errs["too many"]
@@ -234,6 +246,7 @@ func TestTheLineIsBounded(t *testing.T) {
 		if !ok || e.Code != api.CodeBusy || !e.RetrySafe || e.RetryAfter != time.Minute || time.Since(begun) > 0 {
 			t.Errorf("%v after %v", err, time.Since(begun))
 		}
+
 		b.asks(ctx, "test", Turn{Kind: Test}, 1, 0) // was admitted before
 		b.ends("runs", 0)
 		leave()
@@ -274,6 +287,7 @@ func TestWaitForMemoryEnds(t *testing.T) {
 			if above > 0 {
 				size = 1
 			}
+
 			b.asks(t.Context(), "stage", Turn{Kind: Stage}, size, above)
 			const run = time.Hour
 			time.Sleep(run)

@@ -101,6 +101,7 @@ func (l *Lease) take(ctx context.Context, since time.Duration) (err error) {
 		if l.Prepared.err == nil {
 			return nil
 		}
+
 		l.keeper.returned <- false
 		if l.Prepared.begun >= since {
 			p.Release(l)
@@ -138,6 +139,7 @@ func (p *Pool) leaseKeeper(s *slotState, want cell.Plan, once bool, most int) (l
 		k = newKeeper(p.Factory, s.slot, want, once, p.capacity.SingleLeaf, p.scratch)
 		s.keepers[want.Key] = k
 	}
+
 	s.leased = true
 	now := linux.Monotonic()
 	k.lastLease.Store(int64(now))
@@ -202,6 +204,7 @@ func choose(slots []*slotState, key plan.CellKey, once bool) *slotState {
 		}
 		return none
 	}
+
 	var best *slotState
 	top := none
 	for _, s := range slots {
@@ -216,6 +219,7 @@ func choose(slots []*slotState, key plan.CellKey, once bool) *slotState {
 			best, top = s, r
 		}
 	}
+
 	return best
 }
 
@@ -252,8 +256,10 @@ func (p *Pool) Release(l *Lease) {
 		p.mu.Unlock()
 		l.keeper.Close()
 	}
+
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	now := linux.Monotonic()
 	l.slotState.leased = false
 	l.slotState.last = now
@@ -262,6 +268,7 @@ func (p *Pool) Release(l *Lease) {
 	if p.allSlotsFree() {
 		p.idleSince = now
 	}
+
 	p.dispatch()
 }
 
@@ -269,6 +276,7 @@ func (p *Pool) Release(l *Lease) {
 func (p *Pool) evict(ctx context.Context) {
 	tick := time.NewTicker(idleTick)
 	defer tick.Stop()
+
 	for {
 		select {
 		case <-ctx.Done():
@@ -303,6 +311,7 @@ func (p *Pool) removedTrees() map[plan.ImageTree]bool {
 func (p *Pool) takeIdle(removed map[plan.ImageTree]bool) []*keeper {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	var out []*keeper
 	for _, s := range p.states() {
 		if s.leased {
@@ -315,6 +324,7 @@ func (p *Pool) takeIdle(removed map[plan.ImageTree]bool) []*keeper {
 			}
 		}
 	}
+
 	return out
 }
 
@@ -365,6 +375,7 @@ func (p *Pool) Close() error {
 			wg.Go(k.Close)
 		}
 	}
+
 	wg.Wait()
 	for _, s := range p.states() {
 		err = errors.Join(err, s.slot.Close())

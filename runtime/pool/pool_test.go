@@ -39,6 +39,7 @@ func TestCellsAreClosedWithTheirTree(t *testing.T) {
 		Check(t, err)
 		return img
 	}
+
 	first := imported()
 	p := &Pool{Factory: &cell.Factory{Images: &image.Images{Store: store}}, slots: []*slotState{{keepers: map[plan.CellKey]*keeper{
 		{ImageTree: plan.TreeOf(first)}: {}, {ImageTree: plan.TreeOf(first), FullProc: true}: {},
@@ -49,15 +50,18 @@ func TestCellsAreClosedWithTheirTree(t *testing.T) {
 	if again := imported(); again.Replaced || len(p.removedTrees()) != 0 {
 		t.Errorf("imported again, as it was, %v have gone", p.removedTrees())
 	}
+
 	Check(t, os.Remove(filepath.Join(first.Path, "x")))
 	second := imported()
 	if gone := p.removedTrees(); !second.Replaced || len(gone) != 1 || !gone[plan.TreeOf(first)] {
 		t.Errorf("replaced, %v have gone", gone)
 	}
+
 	p.slots[0].keepers = map[plan.CellKey]*keeper{{ImageTree: plan.TreeOf(second)}: {}}
 	if gone := p.removedTrees(); len(gone) != 0 {
 		t.Errorf("%v have gone next to the new one", gone)
 	}
+
 	Check(t, store.Remove("tiny"))
 	if gone := p.removedTrees(); len(gone) != 1 || !gone[plan.TreeOf(second)] {
 		t.Errorf("removed, %v have gone", gone)

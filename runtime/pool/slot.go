@@ -47,31 +47,39 @@ func NewSlot(index int, own []int, all int) (_ *Slot, err error) {
 	if all > 1 {
 		s.cpus = fmt.Sprint(own[0])
 	}
+
 	undo := rollback.On(&err)
 	defer undo.Run()
+
 	if s.Poller, err = linux.NewPoller(); err != nil {
 		return nil, err
 	}
+
 	undo.Add(s.Poller.Close)
 	if s.Wall, err = linux.NewTimer(); err != nil {
 		return nil, err
 	}
+
 	undo.Add(s.Wall.File.Close)
 	if s.CPU, err = linux.NewTimer(); err != nil {
 		return nil, err
 	}
+
 	undo.Add(s.CPU.File.Close)
 	if s.CallTimer, err = linux.NewTimer(); err != nil {
 		return nil, err
 	}
+
 	undo.Add(s.CallTimer.File.Close)
 	if s.Throttle, err = linux.NewTimer(); err != nil {
 		return nil, err
 	}
+
 	undo.Add(s.Throttle.File.Close)
 	if s.Wake, err = linux.NewEventfd(); err != nil {
 		return nil, err
 	}
+
 	undo.Add(s.Wake.File.Close)
 	if err := errors.Join(
 		s.Poller.Add(s.Wall.File, linux.PollIn, TagWall),
@@ -82,6 +90,7 @@ func NewSlot(index int, own []int, all int) (_ *Slot, err error) {
 	); err != nil {
 		return nil, err
 	}
+
 	undo.Release()
 	return s, nil
 }
@@ -112,6 +121,7 @@ func (s *Slot) Parallel(l api.Limits) float64 {
 	case l.CPUs > 1:
 		most = float64(len(s.own))
 	}
+
 	if l.CPUs > 0 {
 		most = min(most, l.CPUs)
 	}

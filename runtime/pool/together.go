@@ -37,9 +37,11 @@ func (p *Pool) AcquireTogether(ctx context.Context, t Turn, program, interactor 
 	if err != nil {
 		return nil, nil, err
 	}
+
 	for _, k := range surplus {
 		k.Close()
 	}
+
 	// The slot comes last: it is free again only after its companions.
 	all := append([]*Lease{companion}, programs[1:]...)
 	all = append(all, programs[0])
@@ -54,6 +56,7 @@ func (p *Pool) AcquireTogether(ctx context.Context, t Turn, program, interactor 
 			return nil, nil, err
 		}
 	}
+
 	return programs, companion, nil
 }
 
@@ -78,10 +81,12 @@ func (p *Pool) admitTogether(program, interactor Want,
 			"each of %d processes of the program needs ids of its own, and %d slots leave too few: use fewer slots",
 			processes, len(p.slots))
 	}
+
 	memory := api.Size(processes)*program.Memory + interactor.Memory
 	if err := p.checkMemory(memory, "the memory of the program and the interactor together"); err != nil {
 		return nil, nil, nil, err
 	}
+
 	busy := func(s *slotState) bool {
 		return slices.ContainsFunc(s.companions, func(c *slotState) bool { return c.leased })
 	}
@@ -89,11 +94,13 @@ func (p *Pool) admitTogether(program, interactor Want,
 	if s == nil {
 		return nil, nil, nil, api.Fail(api.CodeBusy, "all %d slots are busy: send the run again", len(p.slots))
 	}
+
 	for len(s.companions) < processes {
 		if err := p.addCompanion(s); err != nil {
 			return nil, nil, nil, err
 		}
 	}
+
 	lease := func(s *slotState, w Want, most int) *Lease {
 		l, one := p.leaseKeeper(s, w.Cell, w.Once, most)
 		if one != nil {
@@ -101,11 +108,13 @@ func (p *Pool) admitTogether(program, interactor Want,
 		}
 		return l
 	}
+
 	companion = lease(s.companions[0], interactor, min(companionKeepers, p.capacity.Keepers-processes))
 	programs = []*Lease{lease(s, program, p.mostKeepers(s))}
 	for _, c := range s.companions[1:processes] {
 		programs = append(programs, lease(c, program, 1))
 	}
+
 	programs[0].memory, p.reserved = memory, p.reserved+memory
 	return programs, companion, append(surplus, p.trim(s)...), nil
 }

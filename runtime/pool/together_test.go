@@ -52,6 +52,7 @@ func TestCompanionsShareTheCellsOfASlot(t *testing.T) {
 			for _, c := range s.companions {
 				got = append(got, len(c.keepers))
 			}
+
 			if fmt.Sprint(got) != fmt.Sprint(tt.want) || before-p.keepers(s) != len(surplus) || p.keepers(s) > MaxKeepers {
 				t.Errorf("%v are left, %d go; want %v", got, len(surplus), tt.want)
 			}
@@ -68,6 +69,7 @@ func TestTooManyProcessesAreRefused(t *testing.T) {
 	if _, _, _, err := p.admitTogether(Want{}, Want{}, 4); !api.HasCode(err, api.CodeUnsupported) {
 		t.Errorf("4 processes with 4 cells: %v", err)
 	}
+
 	many := &Pool{slots: make([]*slotState, plan.MaxSlot/4), memory: api.GiB, capacity: Capacity{Keepers: MaxKeepers}}
 	if _, _, _, err := many.admitTogether(Want{}, Want{}, 4); !api.HasCode(err, api.CodeUnsupported) {
 		t.Errorf("4 processes in each of %d slots: %v", len(many.slots), err)

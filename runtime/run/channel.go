@@ -29,11 +29,13 @@ func newChannel(sh *cell.Shell, how linking) (_ *channel, err error) {
 			err = errors.Join(err, c.close())
 		}
 	}()
+
 	if how.byName {
 		if err := c.makePipes(); err != nil {
 			return nil, err
 		}
 	}
+
 	for _, f := range []*os.File{c.toProgram, c.fromProgram} {
 		// The ends may be the interactor's stdin and stdout: it expects reads and writes that wait.
 		if err := unix.SetNonblock(linux.FD(f), false); err != nil {
@@ -41,6 +43,7 @@ func newChannel(sh *cell.Shell, how linking) (_ *channel, err error) {
 		}
 		linux.EnlargePipe(f)
 	}
+
 	if c.unread, err = c.reopen(c.toProgram, unix.O_RDONLY|unix.O_NONBLOCK); err != nil {
 		return nil, err
 	}
@@ -50,6 +53,7 @@ func newChannel(sh *cell.Shell, how linking) (_ *channel, err error) {
 	if c.inHandle, err = c.handle(c.toProgram); err != nil {
 		return nil, err
 	}
+
 	c.outHandle, err = c.handle(c.fromProgram)
 	return c, err
 }
@@ -69,6 +73,7 @@ func (c *channel) makePipes() error {
 			}
 		}
 	}
+
 	return nil
 }
 

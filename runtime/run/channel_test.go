@@ -24,6 +24,7 @@ func TestPipesOfManagersBelongToTheAgent(t *testing.T) {
 			}
 			defer r.Close()
 			defer w.Close()
+
 			*ours = r
 			if i == 0 {
 				*ours = w
@@ -34,10 +35,12 @@ func TestPipesOfManagersBelongToTheAgent(t *testing.T) {
 				}
 			}
 		}
+
 		c, err := newChannel(&sh, linking{manager: true, byName: byName})
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, f := range []*os.File{c.inHandle, c.outHandle} {
 			var st unix.Stat_t
 			if err := unix.Fstat(linux.FD(f), &st); err != nil {
@@ -50,6 +53,7 @@ func TestPipesOfManagersBelongToTheAgent(t *testing.T) {
 				t.Errorf("by name %v: reading a handle: %v", byName, err)
 			}
 		}
+
 		if err := c.close(); err != nil {
 			t.Error(err)
 		}

@@ -34,10 +34,12 @@ func (t *testRun) check(ctx context.Context, test api.Test, of contents, output 
 	if j.failed == nil {
 		return j.said, withoutNextPass(j.res.Files), nil
 	}
+
 	failed := checkFailed("checker", test.ID, j.res, j.failed)
 	if !test.Compares() || !judge.OutputMayBeAtFault(j.res.Verdict, j.failed) {
 		return judge.Word{}, nil, failed
 	}
+
 	control, err := t.runChecker(ctx, test, of, of.expected, feedback, pass)
 	if err != nil {
 		return judge.Word{}, nil, err
@@ -45,6 +47,7 @@ func (t *testRun) check(ctx context.Context, test api.Test, of contents, output 
 	if control.failed != nil || control.said.Answer != api.Accepted {
 		return judge.Word{}, nil, failed
 	}
+
 	out.CheckerFailed = true
 	out.Difference = fmt.Sprintf("the checker failed on this output, and accepts the expected one: %v", j.failed)
 	return judge.Word{Answer: api.WrongAnswer}, nil, nil
@@ -63,6 +66,7 @@ func (t *testRun) runChecker(ctx context.Context, test api.Test, of contents, ou
 	if j.res.Verdict == api.Canceled {
 		return j, api.Fail(api.CodeStopping, "canceled while the checker ran")
 	}
+
 	l, err := left(j.res)
 	if err != nil {
 		j.failed = err
@@ -72,6 +76,7 @@ func (t *testRun) runChecker(ctx context.Context, test api.Test, of contents, ou
 		t.job.Request.Check.Points); j.failed != nil {
 		return j, nil
 	}
+
 	passes := max(t.job.Request.Passes, 1)
 	switch {
 	case pass == 1 && t.job.Request.RunsTwice():
@@ -81,5 +86,6 @@ func (t *testRun) runChecker(ctx context.Context, test api.Test, of contents, ou
 	case j.said.More && pass == passes:
 		j.failed = fmt.Errorf("it asked for another pass after pass %d, and passes is %d", pass, passes)
 	}
+
 	return j, nil
 }

@@ -24,10 +24,12 @@ func (r *Runner) prepareJudge(ctx context.Context, part string, j *plan.Job, str
 	if j == nil {
 		return start{}, nil
 	}
+
 	if j.Compile != nil {
 		if _, err := r.Pool.Factory.Filters.Get(j.Compile.Cell.Policy); err != nil {
 			return start{}, err
 		}
+
 		made, failed, err := r.Compile(ctx, j.Compile, streams.Retention, linux.Monotonic(), streams.Turn(*admitted))
 		if err != nil {
 			return start{}, ofProgram(part, err)
@@ -35,6 +37,7 @@ func (r *Runner) prepareJudge(ctx context.Context, part string, j *plan.Job, str
 		if failed != nil && failed.Verdict == api.Canceled {
 			return start{}, api.Fail(api.CodeStopping, "canceled while the %s was compiled", part)
 		}
+
 		if failed != nil {
 			why := firstWords(slices.Concat(failed.Stderr, failed.Stdout))
 			if len(failed.LimitsHit) > 0 {
@@ -43,12 +46,15 @@ func (r *Runner) prepareJudge(ctx context.Context, part string, j *plan.Job, str
 			}
 			return start{}, api.Refuse(api.CodeCheckFailed, "the %s does not compile: %s", part, why)
 		}
+
 		*admitted = *admitted || !made.Info.Cached
 		j.Run.Files, j.Run.Built = withoutNames(j.Run.Files, made.Files), made.Files
 	}
+
 	if _, err := r.Pool.Factory.Filters.Get(j.Run.Cell.Policy); err != nil {
 		return start{}, err
 	}
+
 	from, err := r.start(ctx, j.Run)
 	return from, ofProgram(part, err)
 }
@@ -131,19 +137,23 @@ func (t *testRun) checked(ctx context.Context, test api.Test, of contents, writt
 		if t.job.Request.Passes > 1 {
 			out.Passes = pass
 		}
+
 		output, missing := written.judged(out.Result)
 		if missing != "" { // there is nothing to check
 			refuseMissing(out, missing)
 			break
 		}
+
 		w, files, err := t.check(ctx, test, contents{input, of.expected}, output, feedback, out, pass)
 		if err != nil {
 			return err
 		}
+
 		record(out, w, t.keptOutput())
 		if !w.More {
 			break
 		}
+
 		feedback, input = files, w.Next
 		t.trimStdout(&slowest)
 		out.Result = api.Result{} // it has the whole stdout
@@ -161,6 +171,7 @@ func (t *testRun) checked(ctx context.Context, test api.Test, of contents, writt
 			slowest = out.Result
 		}
 	}
+
 	out.Result = slowest
 	return nil
 }

@@ -47,6 +47,7 @@ func TestErrorsOfTestsCountInTheirOrder(t *testing.T) {
 		answer api.Answer
 		err    error
 	}
+
 	for _, tt := range []struct {
 		name string
 		stop bool
@@ -70,10 +71,12 @@ func TestErrorsOfTestsCountInTheirOrder(t *testing.T) {
 				t.Fatal("no test begins")
 			}
 		}
+
 		r.cancels[2] = func() { canceled = true }
 		for _, e := range tt.ends {
 			r.finish(e.i, api.TestResult{ID: string(rune('0' + e.i)), Answer: e.answer, Result: api.Result{Verdict: api.OK}}, e.err)
 		}
+
 		if got := r.errs[r.failed]; !errors.Is(got, tt.want) {
 			t.Errorf("%s: %v; want %v", tt.name, got, tt.want)
 		}

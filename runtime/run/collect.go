@@ -61,10 +61,12 @@ func collect(ctx context.Context, box *os.File, want api.Collect, only []string,
 	if want.Bytes == 0 {
 		want.Bytes = api.CollectBytes
 	}
+
 	globs, err := newGlobSet(want.Globs)
 	if err != nil {
 		return nil, nil, fmt.Errorf("collect: %w", err)
 	}
+
 	c := &collector{
 		ctx: ctx, until: time.Now().Add(collectTime), box: box, want: want, only: only, globs: globs, placed: placed,
 		matched: make([]bool, len(want.Globs)),
@@ -72,6 +74,7 @@ func collect(ctx context.Context, box *os.File, want api.Collect, only []string,
 	if err := c.dir(".", 0, globs.start); err != nil {
 		return nil, nil, err
 	}
+
 	for i, g := range want.Globs {
 		switch {
 		case c.matched[i]:
@@ -81,6 +84,7 @@ func collect(ctx context.Context, box *os.File, want api.Collect, only []string,
 			c.skip(g, noSuchFile)
 		}
 	}
+
 	if c.unlisted > 0 {
 		c.skipped = append(c.skipped, api.Skipped{Name: unnamedFiles, Reason: fmt.Sprintf("%d more", c.unlisted)})
 	}
@@ -119,6 +123,7 @@ func (c *collector) dir(name string, depth int, at globStates) error {
 		c.skip(name, cell.LookupReason(err)) // unreadable, or moved away: it is not followed
 		return nil
 	}
+
 	slices.Sort(names)
 	for _, base := range names {
 		if err := c.ctx.Err(); err != nil {
@@ -131,6 +136,7 @@ func (c *collector) dir(name string, depth int, at globStates) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -170,6 +176,7 @@ func (c *collector) entry(dir, base string, depth int, at globStates) error {
 		c.skip(name, cell.LookupReason(err))
 		return nil
 	}
+
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
 		if len(c.want.Globs) == 0 && cachePath(name+"/x") || c.only != nil && !c.onPath(name) {
@@ -180,6 +187,7 @@ func (c *collector) entry(dir, base string, depth int, at globStates) error {
 			return nil
 		}
 		return c.dir(name, depth+1, c.globs.after(at, "/"))
+
 	case unix.S_IFREG:
 		if c.wanted(name, at, &st) {
 			return c.take(name)
@@ -189,6 +197,7 @@ func (c *collector) entry(dir, base string, depth int, at globStates) error {
 			c.skip(name, cell.FileKind(st.Mode))
 		}
 	}
+
 	return nil
 }
 
@@ -240,6 +249,7 @@ func (c *collector) hasContent(name string, content []byte) bool {
 		return false // the code that reads it reports why
 	}
 	defer f.Close()
+
 	part := make([]byte, min(len(content)+1, 64<<10))
 	for {
 		n, err := f.Read(part)
@@ -258,6 +268,7 @@ func (c *collector) take(name string) error {
 		c.skip(name, "name is not UTF-8")
 		return nil
 	}
+
 	// By changing into a directory before it makes the next one, a program can make longer names
 	// than a caller may send. One of them would keep brig run from saving all the others.
 	if api.FileName(name) != nil {
@@ -268,16 +279,19 @@ func (c *collector) take(name string) error {
 		c.skip(name, fmt.Sprintf("more than %d files", c.want.Files))
 		return nil
 	}
+
 	f, err := linux.OpenBeneath(c.box, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY, 0)
 	if err != nil {
 		c.skip(name, cell.LookupReason(err))
 		return nil
 	}
 	defer f.Close()
+
 	var st unix.Stat_t
 	if err := unix.Fstat(linux.FD(f), &st); err != nil {
 		return fmt.Errorf("collect %q: %w", name, err)
 	}
+
 	room := c.want.Bytes - c.bytes
 	switch {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
@@ -288,11 +302,13 @@ func (c *collector) take(name string) error {
 			api.Size(room).About(), c.want.Bytes.About()))
 		return nil
 	}
+
 	content := make([]byte, st.Size)
 	n, err := io.ReadFull(f, content)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("collect %q: %w", name, err)
 	}
+
 	c.bytes += api.Size(n)
 	c.files = append(c.files, api.File{Name: name, Content: content[:n], Executable: st.Mode&0o100 != 0})
 	return nil

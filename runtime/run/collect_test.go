@@ -24,21 +24,25 @@ func boxOf(t *testing.T, files, fifos int) *os.File {
 			t.Fatal(err)
 		}
 	}
+
 	for i := range fifos {
 		if err := unix.Mkfifo(filepath.Join(dir, fmt.Sprintf("a%04d", i)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if err := os.Mkdir(filepath.Join(dir, "d"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "d", "x.txt"), []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	box, err := os.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { box.Close() })
 	return box
 }
@@ -62,10 +66,12 @@ func TestCollectingEnds(t *testing.T) {
 	had := collectTime
 	collectTime = -time.Second
 	defer func() { collectTime = had }()
+
 	files, skipped, err = collect(t.Context(), box, want, nil, nil)
 	if err != nil || len(files) != 0 || len(skipped) != len(want.Globs)+1 {
 		t.Fatalf("no time: %d files, skipped %v, %v", len(files), skipped, err)
 	}
+
 	for i, s := range skipped {
 		name, reason := unnamedFiles, "the rest was not scanned"
 		if i < len(want.Globs) {
@@ -75,6 +81,7 @@ func TestCollectingEnds(t *testing.T) {
 			t.Errorf("no time: skipped %+v; want %s, %s", s, name, reason)
 		}
 	}
+
 	if none := missingArtifacts([]string{"prog"}, api.Result{Skipped: skipped}); len(none) > 0 {
 		t.Errorf("an artifact that was not looked for is reported as not made: %v", none)
 	}

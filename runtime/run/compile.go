@@ -47,6 +47,7 @@ func (r *Runner) compileOrGet(ctx context.Context, p *plan.Run, k *retention, be
 	if err := k.await(ctx, r.Pool, turn, r.cachedSize(key)); err != nil {
 		return nil, nil, err
 	}
+
 	switch made, err := r.cachedArtifacts(key); {
 	case err != nil:
 		return nil, nil, err
@@ -58,6 +59,7 @@ func (r *Runner) compileOrGet(ctx context.Context, p *plan.Run, k *retention, be
 	turn.Memory = stage
 	res, err := r.execute(ctx, p, start{}, Streams{}, begun, turn)
 	defer func() { stage.End(int64(res.Content())) }()
+
 	if err != nil {
 		return nil, nil, err
 	}
@@ -67,6 +69,7 @@ func (r *Runner) compileOrGet(ctx context.Context, p *plan.Run, k *retention, be
 	if res.Verdict == api.OK {
 		res.Skipped = append(res.Skipped, missingArtifacts(p.Artifacts, res)...)
 	}
+
 	if res.Verdict != api.OK || len(res.Skipped) > 0 {
 		res.Files = nil
 		if res.Verdict == api.OK { // the compiler itself does not report it
@@ -79,12 +82,14 @@ func (r *Runner) compileOrGet(ctx context.Context, p *plan.Run, k *retention, be
 		}
 		return nil, &res, nil
 	}
+
 	made = &artifacts{Files: res.Files, Info: api.Compilation{
 		Key: key, Stdout: res.Stdout, Stderr: res.Stderr, Usage: res.Usage, Timing: res.Timing, Limits: res.Limits,
 	}}
 	for _, f := range made.Files {
 		made.Info.Size += int64(len(f.Content))
 	}
+
 	if err := r.cacheArtifacts(key, made); err != nil { // the only effect: the next run compiles again
 		r.Log.Error("artifacts not cached", "err", err)
 	}
@@ -147,6 +152,7 @@ func (r *Runner) cachedArtifacts(key string) (*artifacts, error) {
 	if r.Artifacts == nil {
 		return nil, nil
 	}
+
 	entry, err := r.Artifacts.Get(key)
 	if errors.Is(err, cache.ErrNotFound) {
 		return nil, nil
@@ -154,6 +160,7 @@ func (r *Runner) cachedArtifacts(key string) (*artifacts, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	a, err := decodeArtifacts(entry)
 	if err != nil {
 		return nil, err
@@ -161,6 +168,7 @@ func (r *Runner) cachedArtifacts(key string) (*artifacts, error) {
 	if a.Info.Key != key { // the entry belongs to another key: compile again, and replace it
 		return nil, nil
 	}
+
 	a.Info.Cached = true
 	return a, nil
 }
@@ -182,10 +190,12 @@ func encodeArtifacts(a *artifacts) (io.Reader, error) {
 	for _, f := range a.Files {
 		head.Files = append(head.Files, storedFile{f.Name, f.Executable, len(f.Content)})
 	}
+
 	entry, err := json.Marshal(head) // no newline is inside, so that one marks the end
 	if err != nil {
 		return nil, err
 	}
+
 	parts := []io.Reader{bytes.NewReader(append(entry, '\n'))}
 	for _, f := range a.Files {
 		parts = append(parts, bytes.NewReader(f.Content))
@@ -199,6 +209,7 @@ func decodeArtifacts(entry []byte) (*artifacts, error) {
 	if err := json.Unmarshal(text, &head); err != nil {
 		return nil, err
 	}
+
 	a := &artifacts{Info: head.Info}
 	for _, f := range head.Files {
 		if f.Size < 0 || f.Size > len(content) || api.FileName(f.Name) != nil {
@@ -207,5 +218,6 @@ func decodeArtifacts(entry []byte) (*artifacts, error) {
 		a.Files = append(a.Files, api.File{Name: f.Name, Executable: f.Executable, Content: content[:f.Size:f.Size]})
 		content = content[f.Size:]
 	}
+
 	return a, nil
 }

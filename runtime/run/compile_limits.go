@@ -30,5 +30,6 @@ func couldMake(limits api.Limits, info api.Compilation) bool {
 			return false
 		}
 	}
+
 	return true
 }

@@ -23,17 +23,21 @@ func atDescriptorLimit(dir *os.File, limit int64) (bool, error) {
 	if dir == nil {
 		return false, nil // no cgroup2: the run's processes cannot be listed without a race
 	}
+
 	n, err := unix.Openat(linux.FD(dir), "cgroup.procs", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false, os.NewSyscallError("openat cgroup.procs", err)
 	}
+
 	procs := os.NewFile(uintptr(n), "cgroup.procs")
 	defer procs.Close()
+
 	var list [maxExaminedPids * 8]byte
 	got, err := procs.Read(list[:])
 	if err != nil && !errors.Is(err, io.EOF) {
 		return false, err
 	}
+
 	for line := range strings.Lines(string(list[:got])) {
 		pid, err := strconv.Atoi(strings.TrimSpace(line))
 		if err != nil || !strings.HasSuffix(line, "\n") {
@@ -44,5 +48,6 @@ func atDescriptorLimit(dir *os.File, limit int64) (bool, error) {
 			return true, nil
 		}
 	}
+
 	return false, nil
 }

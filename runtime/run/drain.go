@@ -19,6 +19,7 @@ func (w *supervisor) drain() error {
 		if i == 0 && w.link.hasStdio() && !w.link.readsOutput {
 			continue // it belongs to the interactor
 		}
+
 		from, held := w.out[i].total, int64(math.MaxInt64)
 		if w.Session != nil {
 			n, err := unix.FcntlInt(uintptr(linux.FD(w.out[i].file)), unix.F_GETPIPE_SZ, 0)
@@ -27,6 +28,7 @@ func (w *supervisor) drain() error {
 			}
 			held = int64(n)
 		}
+
 		for w.out[i].total-from < held {
 			more, err := w.out[i].read(w.Slot.Chunk[:], true)
 			if err != nil {
@@ -36,10 +38,12 @@ func (w *supervisor) drain() error {
 				break
 			}
 		}
+
 		if w.out[i].over() {
 			w.ev.OutputFull = true
 		}
 	}
+
 	if w.ev.OutputFull && w.Session != nil {
 		return w.Shell.KillProcesses(cell.KillTimeout) // a limit ends all processes of an exec, also those that it left running
 	}

@@ -67,6 +67,7 @@ func newGlobSet(globs []string) (*globSet, error) {
 			s.plain[g] = append(s.plain[g], i)
 			continue
 		}
+
 		start = append(start, len(s.tokens))
 		for g != "" {
 			if g[0] == '*' {
@@ -77,12 +78,15 @@ func newGlobSet(globs []string) (*globSet, error) {
 			t, g = nextToken(g)
 			s.tokens = append(s.tokens, t)
 		}
+
 		s.ends = append(s.ends, globEnd{state: len(s.tokens), glob: i})
 		s.tokens = append(s.tokens, globToken{})
 	}
+
 	if len(s.tokens) == 0 {
 		return s, nil // most runs request none
 	}
+
 	s.start, s.stars = s.states(start), s.states(stars)
 	s.bounds = []rune{0, noRune}
 	for _, t := range s.tokens {
@@ -90,6 +94,7 @@ func newGlobSet(globs []string) (*globSet, error) {
 			s.bounds = append(s.bounds, in[0], in[1]+1)
 		}
 	}
+
 	slices.Sort(s.bounds)
 	s.bounds = slices.Compact(s.bounds)
 	s.masks = make([][]uint64, len(s.bounds))
@@ -118,6 +123,7 @@ func nextToken(g string) (t globToken, rest string) {
 		}
 		return t, g[1:]
 	}
+
 	r, rest := nextLiteral(g)
 	return globToken{in: [][2]rune{{r, r}}, literal: true}, rest
 }
@@ -152,6 +158,7 @@ func (s *globSet) mask(r rune) []uint64 {
 	} else {
 		i = s.rangeOf(r)
 	}
+
 	if s.masks[i] == nil {
 		var in []int
 		for state, t := range s.tokens {
@@ -161,6 +168,7 @@ func (s *globSet) mask(r rune) []uint64 {
 		}
 		s.masks[i] = s.states(in)
 	}
+
 	return s.masks[i]
 }
 
@@ -169,6 +177,7 @@ func (s *globSet) after(at globStates, part string) globStates {
 	if len(at) == 0 {
 		return at
 	}
+
 	at = slices.Clone(at)
 	stars := s.stars[:len(at)]
 	for part != "" {
@@ -176,11 +185,13 @@ func (s *globSet) after(at globStates, part string) globStates {
 		if r == utf8.RuneError && n == 1 {
 			r = noRune
 		}
+
 		part = part[n:]
 		mask, stay := s.mask(r)[:len(at)], ^uint64(0)
 		if r == '/' {
 			stay = 0
 		}
+
 		var carry, any uint64
 		for i, was := range at {
 			if was|carry == 0 {
@@ -191,10 +202,12 @@ func (s *globSet) after(at globStates, part string) globStates {
 			at[i], carry = now, on>>63
 			any |= now
 		}
+
 		if any == 0 {
 			break
 		}
 	}
+
 	return at
 }
 

@@ -19,6 +19,7 @@ func globMatches(t testing.TB, globs []string, name string) []int {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	at := s.start
 	for part := range strings.SplitAfterSeq(name, "/") {
 		base, slash := strings.CutSuffix(part, "/")
@@ -26,6 +27,7 @@ func globMatches(t testing.TB, globs []string, name string) []int {
 			at = s.after(at, "/")
 		}
 	}
+
 	var found []int
 	s.matched(name, at, func(i int) { found = append(found, i) })
 	slices.Sort(found)
@@ -43,6 +45,7 @@ func TestGlobsMatchAsInPath(t *testing.T) {
 		"!", "a", "b", "x/y", "xéy", strings.Repeat("b", 130), strings.Repeat("b", 129), strings.Repeat("a", 71), strings.Repeat("a", 70),
 		".txt", "\xff", "x\xff",
 	}
+
 	total := 0
 	for _, name := range names {
 		var want []int
@@ -58,6 +61,7 @@ func TestGlobsMatchAsInPath(t *testing.T) {
 			t.Errorf("%q: globs %v match; path.Match says %v", name, got, want)
 		}
 	}
+
 	if total < len(names) {
 		t.Errorf("%d matches: this shows nothing", total)
 	}
@@ -73,10 +77,12 @@ func FuzzGlobs(f *testing.F) {
 	} {
 		f.Add(seed[0], seed[1], seed[2])
 	}
+
 	f.Fuzz(func(t *testing.T, one, two, name string) {
 		if len(one)+len(two) > 300 || len(name) > 300 || !utf8.ValidString(one) || !utf8.ValidString(two) {
 			return
 		}
+
 		var globs []string
 		var want []int
 		for _, g := range []string{one, two} {
@@ -93,6 +99,7 @@ func FuzzGlobs(f *testing.F) {
 			}
 			globs = append(globs, g)
 		}
+
 		if got := globMatches(t, globs, name); !slices.Equal(got, want) {
 			t.Errorf("%q: of %q match %v; path.Match says %v", name, globs, got, want)
 		}

@@ -23,10 +23,12 @@ func (at Place) PlaceInputs(p *plan.Run) (map[string]cell.Input, error) {
 		}
 		return nil, err
 	}
+
 	size, inodes := p.ScratchSize()
 	if err := at.Shell.Scratch.Resize(size, inodes); err != nil {
 		return nil, fmt.Errorf("files: %w", err)
 	}
+
 	base := plan.SlotIDs(at.Cell.Slot)
 	return at.Shell.Scratch.PlaceFiles(p, base+plan.UID, base+plan.GID)
 }

@@ -69,6 +69,7 @@ func (t *testRun) interact(ctx context.Context, at party, pp, ip *plan.Run, from
 	begun time.Duration) (x interaction, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+
 	i, n := t.job.Request.Interactor, len(at.programs)
 	in := judge.InteractionOf(i.Protocol)
 	l, err := newLink(at.programs, linking{manager: in.Manager, byName: i.ProgramIO == api.FIFOIO})
@@ -77,6 +78,7 @@ func (t *testRun) interact(ctx context.Context, at party, pp, ip *plan.Run, from
 		return x, err
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
+
 	ends := make([]ending, n+1)
 	execute := func(which int, at *pool.Lease, p *plan.Run, from start, s Streams) {
 		s.link.cancel, s.link.accepts, s.link.grace = cancel, in.Accepts, interactorGrace
@@ -86,12 +88,14 @@ func (t *testRun) interact(ctx context.Context, at party, pp, ip *plan.Run, from
 			cancel() // if it had no lease any more: linkEnd.failed does it otherwise
 		}
 	}
+
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		end := l.end(n)
 		defer end.leaseOver()
 		execute(n, at.interactor, ip, t.interactor, Streams{link: end})
 	})
+
 	usage := sumOfUsage(streams.Usage, n)
 	for k := n - 1; k >= 0; k-- {
 		s := streams
@@ -105,6 +109,7 @@ func (t *testRun) interact(ctx context.Context, at party, pp, ip *plan.Run, from
 			execute(k, at.programs[k], t.job.Process(pp, k), from, s)
 		})
 	}
+
 	wg.Wait()
 	bad := ""
 	var canceled error // because another one failed, or by the caller
@@ -117,6 +122,7 @@ func (t *testRun) interact(ctx context.Context, at party, pp, ip *plan.Run, from
 		}
 		bad += e.badStart
 	}
+
 	switch bad += ends[n].badStart; {
 	case bad != "": // the others were canceled for that
 		return x, api.Fail(api.CodeInternal, "a program did not begin from its template: %s: send the run again", bad)
@@ -125,6 +131,7 @@ func (t *testRun) interact(ctx context.Context, at party, pp, ip *plan.Run, from
 	case ends[n].err != nil:
 		return x, ofProgram("interactor", ends[n].err)
 	}
+
 	x.interactor = ends[n].res
 	var decisive *programEnd
 	x.program, decisive = processes(ends[:n], l.ended[:n], pp.Limits)
@@ -155,10 +162,12 @@ func (t *testRun) interacted(ctx context.Context, test api.Test, at party, p *pl
 			}
 			begun = linux.Monotonic()
 		}
+
 		x, err := t.interact(ctx, at, &one, ip, from, streams, begun)
 		if err != nil {
 			return out, err
 		}
+
 		out.Interactor, out.First, out.Result = outcome(x.interactor), x.ended.First(), x.program
 		l, err := left(x.interactor)
 		var said judge.Word
@@ -170,6 +179,7 @@ func (t *testRun) interacted(ctx context.Context, test api.Test, at party, p *pl
 		} else if pass == 1 && t.job.Request.RunsTwice() {
 			said = said.Twice(l.Files[in.Output])
 		}
+
 		out.Result.Verdict, said, err = x.ended.Judge(said, err)
 		if err != nil {
 			return out, err
@@ -177,13 +187,16 @@ func (t *testRun) interacted(ctx context.Context, test api.Test, at party, p *pl
 		if t.job.Request.Passes > 1 {
 			out.Passes = pass
 		}
+
 		record(&out, said, t.keptOutput())
 		if slowest == nil || out.Result.Verdict != api.OK || cpuOf(out.Result) > cpuOf(*slowest) {
 			res := out.Result
 			t.trimStdout(&res)
 			slowest = &res
 		}
+
 		out.Result = *slowest
+
 		switch {
 		case out.Result.Verdict != api.OK:
 			return out, nil
@@ -205,6 +218,7 @@ func (t *testRun) interacted(ctx context.Context, test api.Test, at party, p *pl
 			}
 			record(&out, w, t.keptOutput())
 		}
+
 		return out, nil
 	}
 }
@@ -223,10 +237,12 @@ func (t *testRun) alone(ctx context.Context, test api.Test, p *plan.Run, from st
 		out.Answer, out.Score, out.Points = "", nil, nil
 		return nil
 	}
+
 	w, _, err := t.check(ctx, test, of, out.Result.Stdout, nil, out, 2)
 	if err != nil {
 		return err
 	}
+
 	record(out, w, t.keptOutput())
 	if cpuOf(first) >= cpuOf(res) {
 		out.Result = first

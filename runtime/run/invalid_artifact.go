@@ -69,11 +69,13 @@ func classifyExecFailure(p *plan.Run, box *os.File, errno error) (code int, why 
 	if name == "" || !slices.Contains(execErrors, errno) {
 		return 0, "", nil
 	}
+
 	for _, f := range p.Built {
 		if f.Name == name {
 			return 0, "", &plan.InvalidArtifact{Reason: execFailureMessage(p.Argv[0], "was compiled, but", f.Executable, errno)}
 		}
 	}
+
 	i := slices.IndexFunc(p.Files, func(f api.File) bool { return f.Name == name })
 	if i >= 0 && !p.Files[i].Executable && errors.Is(errno, unix.EACCES) {
 		return 0, "", nil // the request marks it as not executable
@@ -135,6 +137,7 @@ func startError(p *plan.Run, err error) error {
 	if !errors.As(err, &step) || step.Step != "exec" {
 		return fmt.Errorf("start: %w", err)
 	}
+
 	name := p.Argv[0]
 	switch {
 	case isNotFound(step.Err):
@@ -146,6 +149,7 @@ func startError(p *plan.Run, err error) error {
 		return api.Refuse(api.CodeTooLarge,
 			"argv and env are larger than the kernel accepts under the stack limit: pass large data as a file or on stdin")
 	}
+
 	return fmt.Errorf("start: %w", err)
 }
 

@@ -24,6 +24,7 @@ func TestStartErrors(t *testing.T) {
 			t.Errorf("%v gives %v; want code %q", errno, err, want)
 		}
 	}
+
 	if err := startError(p, &cell.StepError{Step: "cgroup", Err: unix.ENOENT}); isUserError(err) {
 		t.Error("a step of ours that failed was blamed on the caller")
 	}
@@ -35,6 +36,7 @@ func TestInvalidProgramsAreTheirAuthorsFault(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer box.Close()
+
 	p := &plan.Run{
 		Files: []api.File{{Name: "data"}, {Name: "tool", Executable: true}, {Name: "dir/tool", Executable: true}},
 		Built: []api.File{{Name: "main"}},

@@ -26,6 +26,7 @@ func (r *Runner) runStages(ctx context.Context, j *plan.Job, streams Streams, be
 	if err := j.CheckMemory(); err != nil {
 		return api.Result{}, err
 	}
+
 	for _, one := range []struct {
 		part string
 		job  *plan.Job
@@ -37,6 +38,7 @@ func (r *Runner) runStages(ctx context.Context, j *plan.Job, streams Streams, be
 			return api.Result{}, ofProgram(one.part, err)
 		}
 	}
+
 	var compiled *api.Compilation
 	admitted := false
 	if j.Compile != nil {
@@ -47,6 +49,7 @@ func (r *Runner) runStages(ctx context.Context, j *plan.Job, streams Streams, be
 		if failed != nil {
 			return compileFailed(j, *failed), nil
 		}
+
 		j.Run.Files, j.Run.Built = withoutNames(j.Run.Files, made.Files), made.Files
 		admitted = !made.Info.Cached
 		if !j.Compile.Syntax {
@@ -55,23 +58,28 @@ func (r *Runner) runStages(ctx context.Context, j *plan.Job, streams Streams, be
 		if compiled != nil && streams.Compiled != nil {
 			streams.Compiled(made.Info)
 		}
+
 		begun = linux.Monotonic()
 	}
+
 	from, err := r.start(ctx, j.Run)
 	if err != nil {
 		return api.Result{}, err
 	}
 	defer from.release()
+
 	checker, err := r.prepareJudge(ctx, "checker", j.Checker, streams, &admitted)
 	if err != nil {
 		return api.Result{}, err
 	}
 	defer checker.release()
+
 	interactor, err := r.prepareJudge(ctx, "interactor", j.Interactor, streams, &admitted)
 	if err != nil {
 		return api.Result{}, err
 	}
 	defer interactor.release()
+
 	var res api.Result
 	if len(j.Request.Tests) > 0 {
 		res, err = r.runTests(ctx, j, from, checker, interactor, streams, admitted)
@@ -81,10 +89,12 @@ func (r *Runner) runStages(ctx context.Context, j *plan.Job, streams Streams, be
 		res, err = r.execute(ctx, j.Run, from, streams, begun, turn)
 		stage.End(int64(res.Content()))
 	}
+
 	var artifact *plan.InvalidArtifact
 	if errors.As(err, &artifact) && compiled != nil {
 		return compileFailed(j, r.InvalidArtifactResult(j.Compile, *compiled, artifact)), nil
 	}
+
 	res.Compile = compiled
 	if set := j.Run.Packages; set != nil && err == nil {
 		about := plan.DescribePackages(*set)

@@ -85,6 +85,7 @@ func newLink(programs []*pool.Lease, how linking) (_ *link, err error) {
 			err = errors.Join(err, l.close())
 		}
 	}()
+
 	for _, p := range programs {
 		c, err := newChannel(p.Prepared.Shell, how)
 		if err != nil {
@@ -92,6 +93,7 @@ func newLink(programs []*pool.Lease, how linking) (_ *link, err error) {
 		}
 		l.channels = append(l.channels, c)
 	}
+
 	return l, nil
 }
 
@@ -134,11 +136,13 @@ func (e *linkEnd) files(ctx context.Context) (stdio, named []*os.File, err error
 		}
 		return nil, named, nil
 	}
+
 	select {
 	case <-e.started:
 	case <-ctx.Done():
 		return nil, nil, api.Fail(api.CodeStopping, "canceled before the program began: %w", ctx.Err())
 	}
+
 	if c := e.channels[e.which]; e.how.byName {
 		named = []*os.File{c.inHandle, c.outHandle}
 	}
@@ -173,12 +177,14 @@ func (e *linkEnd) detach(p *linux.Poller) (err error) {
 	if e == nil {
 		return nil
 	}
+
 	e.mu.Lock()
 	e.wake[e.which] = nil
 	e.mu.Unlock()
 	if e.isInteractor() {
 		err = e.interactor.end()
 	}
+
 	for _, f := range e.discards {
 		err = errors.Join(err, p.Remove(f))
 	}
@@ -260,6 +266,7 @@ func (w *supervisor) reportEnd() {
 	if w.link == nil {
 		return
 	}
+
 	how := programEnd{stopped: w.stopped, exitCode: -1}
 	if w.replied {
 		how.at = time.Duration(w.reply.ExitNs)
@@ -269,9 +276,11 @@ func (w *supervisor) reportEnd() {
 		}
 		how.stopped = w.stopped && ws.Signal() == unix.SIGKILL // else it was as fast
 	}
+
 	if w.stopped && (how.at == 0 || w.killed < how.at) {
 		how.at = w.killed
 	}
+
 	how.at = cmp.Or(how.at, linux.Monotonic())
 	w.link.report(how)
 }
@@ -281,6 +290,7 @@ func (w *supervisor) onOtherEnd() error {
 	if w.link == nil || w.finished() {
 		return nil
 	}
+
 	for i, how := range w.link.newEnds() {
 		var err error
 		switch {
@@ -293,6 +303,7 @@ func (w *supervisor) onOtherEnd() error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -342,9 +353,11 @@ func (w *supervisor) onDiscard() error {
 		w.link.small = 0
 		return nil
 	}
+
 	if w.link.small++; w.link.small < smallReads {
 		return nil
 	}
+
 	w.link.small, w.link.throttled = 0, true
 	for _, f := range w.link.discards {
 		err = errors.Join(err, w.Slot.Poller.Remove(f))

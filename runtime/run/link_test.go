@@ -39,6 +39,7 @@ func TestEndsOfStoppedPrograms(t *testing.T) {
 			t.Errorf("%s: %+v, the other one woken %v; want %+v", tt.name, got, woken, tt.want)
 		}
 	}
+
 	l := &link{channels: make([]*channel, 1), ended: make([]*programEnd, 2), wake: make([]func(), 2)}
 	before := linux.Monotonic()
 	(&supervisor{link: l.end(0)}).reportEnd()
@@ -57,6 +58,7 @@ func TestDiscardsAreThrottled(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer slot.Close()
+
 	var ends [2][2]*os.File
 	for i := range ends {
 		r, w, err := os.Pipe()
@@ -70,6 +72,7 @@ func TestDiscardsAreThrottled(t *testing.T) {
 		}
 		ends[i] = [2]*os.File{r, w}
 	}
+
 	l := &link{channels: make([]*channel, 1), ended: make([]*programEnd, 2), wake: make([]func(), 2)}
 	w := &supervisor{Place: Place{Slot: slot}, link: l.end(0), out: &Outputs{{ended: true}, {ended: true}}}
 	next := func(write int) (tag int32) {
@@ -86,19 +89,23 @@ func TestDiscardsAreThrottled(t *testing.T) {
 		}
 		return events[0].Fd
 	}
+
 	if err := w.discard(ends[0][0]); err != nil {
 		t.Fatal(err)
 	}
+
 	for i := range smallReads { // a large one begins the count anew
 		if tag := next(map[bool]int{true: smallRead, false: 1}[i == smallReads-1]); tag != tagDiscard || w.link.throttled {
 			t.Fatalf("read %d: tag %d, throttled %v", i, tag, w.link.throttled)
 		}
 	}
+
 	for range smallReads {
 		if tag := next(1); tag != tagDiscard {
 			t.Fatalf("tag %d", tag)
 		}
 	}
+
 	if err := w.discard(ends[1][0]); err != nil { // another one that ends meanwhile
 		t.Fatal(err)
 	}
@@ -134,15 +141,18 @@ func TestFailedProgramsEndTheOthers(t *testing.T) {
 			<-over
 			continue
 		}
+
 		interactor.leaseOver()
 		select {
 		case <-over:
 			t.Error("the lease of the first process ends before that of the other one")
 		case <-time.After(20 * time.Millisecond):
 		}
+
 		other.leaseOver()
 		<-over
 	}
+
 	var none *linkEnd
 	none.failed()
 	(&linkEnd{link: &link{}}).failed() // an interactor's end cancels nothing: it has no such function

@@ -28,10 +28,12 @@ func startUsageReporter(report func(api.LiveUsage), wake linux.Eventfd) *usageRe
 	if report == nil {
 		return nil
 	}
+
 	l := &usageReporter{samples: make(chan api.LiveUsage, 1), ended: make(chan struct{})}
 	l.reporter.Go(func() {
 		tick := time.NewTicker(usageInterval)
 		defer tick.Stop()
+
 		for {
 			select {
 			case <-tick.C:
@@ -44,6 +46,7 @@ func startUsageReporter(report func(api.LiveUsage), wake linux.Eventfd) *usageRe
 			}
 		}
 	})
+
 	return l
 }
 
@@ -67,15 +70,18 @@ func (w *supervisor) sampleUsage() error {
 	if w.reporter == nil || !w.reporter.due.CompareAndSwap(true, false) || w.stopped {
 		return nil
 	}
+
 	u, err := w.Shell.Leaf.Usage()
 	if err != nil {
 		return err
 	}
+
 	all := w.usage(withInputs(u, w.placed))
 	sample := api.LiveUsage{CPU: all.CPU, Memory: all.Memory, StdoutBytes: all.StdoutBytes, StderrBytes: all.StderrBytes}
 	if exec := w.Shell.Clock.Exec(); exec > 0 {
 		sample.Wall = int64(linux.Monotonic() - exec)
 	}
+
 	select {
 	case w.reporter.samples <- sample:
 	default:

@@ -18,10 +18,12 @@ func (w *supervisor) onNotify(events uint32) error {
 	if events&unix.EPOLLIN == 0 {
 		return nil
 	}
+
 	n, ok, err := linux.ReceiveNotif(w.Cell.Listener)
 	if err != nil || !ok {
 		return err
 	}
+
 	var until time.Duration
 	price := calls.PriceRefused
 	switch d := w.filter.Decide(n); {
@@ -39,6 +41,7 @@ func (w *supervisor) onNotify(events uint32) error {
 		}
 		w.refused.Add(w.filter.Refusal(d, errno))
 		err = linux.Refuse(w.Cell.Listener, n.ID, unix.Errno(errno))
+
 	case w.filter.Mode == api.Log:
 		w.logged = calls.NoteLogged(w.logged, w.filter.Denial(n, d))
 		err = linux.ContinueSyscall(w.Cell.Listener, n.ID)
@@ -48,6 +51,7 @@ func (w *supervisor) onNotify(events uint32) error {
 	default:
 		return w.onDenial(w.filter.Denial(n, d)) // its task waits in the call for the end
 	}
+
 	if err != nil {
 		return err
 	}
@@ -87,11 +91,13 @@ func (w *supervisor) lateDenial() error {
 	if w.Cell.Listener == nil || w.Session != nil || w.filter.Mode == api.Log { // a session's own goroutine listens for its execs
 		return nil
 	}
+
 	for range w.limits.Pids {
 		waiting, err := linux.Readable(w.Cell.Listener)
 		if err != nil || !waiting || w.ev.Denial != nil {
 			return err
 		}
+
 		n, ok, err := linux.ReceiveNotif(w.Cell.Listener)
 		if err != nil {
 			return err
@@ -104,6 +110,7 @@ func (w *supervisor) lateDenial() error {
 			w.ev.Denial = &denial
 		}
 	}
+
 	return nil
 }
 

@@ -41,10 +41,12 @@ func (o *outputFile) read(box *os.File) error {
 		return nil
 	}
 	defer f.Close()
+
 	var st unix.Stat_t
 	if err := unix.Fstat(linux.FD(f), &st); err != nil {
 		return fmt.Errorf("output file %q: %w", o.name, err)
 	}
+
 	switch {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		o.missing = fmt.Sprintf("%s is no file: %s", o.name, cell.FileKind(st.Mode))
@@ -54,11 +56,13 @@ func (o *outputFile) read(box *os.File) error {
 			api.Size(st.Size).About(), o.limit.About())
 		return nil
 	}
+
 	content := make([]byte, st.Size)
 	n, err := io.ReadFull(f, content)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("output file %q: %w", o.name, err)
 	}
+
 	o.content = content[:n]
 	return nil
 }

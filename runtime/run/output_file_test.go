@@ -21,12 +21,14 @@ func TestOutputFilesThatAreNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer box.Close()
+
 	at := func(name string) string { return filepath.Join(dir, name) }
 	write := func(name, text string) error { return os.WriteFile(at(name), []byte(text), 0o600) }
 	outside := filepath.Join(t.TempDir(), "answer")
 	if err := os.WriteFile(outside, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	sparse := func(size int64) error { return errors.Join(write("sparse", ""), os.Truncate(at("sparse"), size)) }
 	for _, tt := range []struct {
 		name    string
@@ -59,10 +61,12 @@ func TestOutputFilesThatAreNone(t *testing.T) {
 		if err := tt.make(); err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
+
 		o := &outputFile{name: tt.name, limit: api.KiB, content: []byte("of a pass before"), missing: "x"}
 		if err := o.read(box); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}
+
 		output, missing := o.judged(api.Result{Stdout: []byte("stdout")})
 		if string(output) != tt.content || (missing == "") != (tt.missing == "") || !strings.Contains(missing, tt.missing) {
 			t.Errorf("%s: %d bytes, %q; want %q", tt.name, len(output), missing, tt.missing)
@@ -76,19 +80,23 @@ func TestOutputFilesOfAnExhaustedHost(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "output.txt"), []byte("42\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	box, err := os.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer box.Close()
+
 	var have unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &have); err != nil {
 		t.Fatal(err)
 	}
+
 	o := &outputFile{name: "output.txt", limit: api.KiB}
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: have.Max}); err != nil {
 		t.Fatal(err)
 	}
+
 	err = o.read(box)
 	if restored := unix.Setrlimit(unix.RLIMIT_NOFILE, &have); restored != nil {
 		t.Fatal(restored)

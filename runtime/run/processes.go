@@ -25,14 +25,17 @@ func processes(ends []ending, at []*programEnd, limits api.Limits) (api.Result, 
 			decides = k
 		}
 	}
+
 	res := ends[decides].res
 	if len(ends) == 1 {
 		return res, at[decides]
 	}
+
 	all := make([]api.Result, len(ends))
 	for k, e := range ends {
 		all[k] = e.res
 	}
+
 	u := &res.Usage
 	for _, m := range []struct {
 		of     func(*api.Usage) *api.Measurement
@@ -60,11 +63,13 @@ func processes(ends []ending, at []*programEnd, limits api.Limits) (api.Result, 
 		}
 		*m.of(u) = *total
 	}
+
 	u.StdoutBytes, u.StderrBytes = 0, 0
 	for _, one := range all {
 		u.StdoutBytes, u.StderrBytes = u.StdoutBytes+one.Usage.StdoutBytes, u.StderrBytes+one.Usage.StderrBytes
 		res.Timing.Wall = max(res.Timing.Wall, one.Timing.Wall)
 	}
+
 	if v := u.CPU.Value; res.Verdict == api.OK && v != nil && limits.CPU > 0 && api.Duration(*v) > limits.CPU {
 		res.Verdict, res.LimitsHit = api.CPULimit, append(slices.Clone(res.LimitsHit), api.HitCPU)
 	}
@@ -83,6 +88,7 @@ func sumOfUsage(report func(api.LiveUsage), n int) func(k int) func(api.LiveUsag
 	if report == nil || n == 1 {
 		return func(int) func(api.LiveUsage) { return report }
 	}
+
 	var mu sync.Mutex
 	last := make([]api.TestResult, n)
 	return func(k int) func(api.LiveUsage) {

@@ -16,6 +16,7 @@ func TestProcessesMakeOneResult(t *testing.T) {
 		at, cpu int64
 		memory  int64
 	}
+
 	for _, tt := range []struct {
 		name             string
 		of               []process
@@ -44,6 +45,7 @@ func TestProcessesMakeOneResult(t *testing.T) {
 				ends = append(ends, ending{res: api.Result{Verdict: p.verdict, LimitsHit: []string{}, Usage: u}})
 				at = append(at, &programEnd{at: time.Duration(p.at)})
 			}
+
 			res, decisive := processes(ends, at, api.Limits{CPU: api.Duration(1000 * ms)})
 			if res.Verdict != tt.verdict || int64(decisive.at) != tt.at || (len(res.LimitsHit) > 0) != tt.limitsHit {
 				t.Errorf("%s at %d, limits %v; want %s at %d", res.Verdict, decisive.at, res.LimitsHit, tt.verdict, tt.at)

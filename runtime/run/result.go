@@ -41,6 +41,7 @@ func (r *Runner) Result(ctx context.Context, p *plan.Run, o *Outcome, out *Outpu
 	if res.Signal != 0 {
 		res.SignalName = unix.SignalName(unix.Signal(res.Signal))
 	}
+
 	res.Stdout, res.Stderr = out[0].kept, out[1].kept
 	res.StdoutTruncated, res.StderrTruncated = out[0].isTruncated(p), out[1].isTruncated(p)
 	if res.Verdict == api.Signaled || res.Verdict == api.Nonzero {
@@ -48,6 +49,7 @@ func (r *Runner) Result(ctx context.Context, p *plan.Run, o *Outcome, out *Outpu
 			return api.Result{}, err
 		}
 	}
+
 	return res, nil
 }
 

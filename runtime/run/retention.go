@@ -209,6 +209,7 @@ func (r *Runner) blobBytes(request api.Run) (n int64) {
 	for _, f := range request.Files {
 		n += r.blobSize(f.Blob)
 	}
+
 	if c := request.Check; c != nil {
 		for _, f := range c.Files {
 			n += r.blobSize(f.Blob)
@@ -219,6 +220,7 @@ func (r *Runner) blobBytes(request api.Run) (n int64) {
 			n += r.blobSize(f.Blob)
 		}
 	}
+
 	return n + r.blobSize(request.StdinBlob)
 }
 
@@ -260,10 +262,12 @@ func (r *Runner) maxTestRetained(j *plan.Job, t api.Test) int64 {
 	if j.Request.Interactor != nil {
 		processes = int64(j.Request.Interactor.ProcessCount())
 	}
+
 	n := r.blobSize(t.StdinBlob) + r.blobSize(t.ExpectedBlob) + processes*(maxCollected(j.Run.Collect)+2*growingBuffer(keep))
 	for _, f := range t.Files {
 		n += r.blobSize(f.Blob)
 	}
+
 	limit := cmp.Or(t.Limits.Output, j.Run.Limits.Output)
 	switch {
 	case j.Request.OutputFile != "": // it is read into a buffer of its size, and its beginning is kept
@@ -271,10 +275,12 @@ func (r *Runner) maxTestRetained(j *plan.Job, t api.Test) int64 {
 	case j.ReadsOutput(t):
 		n += growingBuffer(limit)
 	}
+
 	for _, judge := range []*plan.Job{j.Checker, j.Interactor} {
 		if judge != nil { // its files twice: those of the pass before are placed for the next one
 			n += 2*maxCollected(judge.Run.Collect) + growingBuffer(judge.Run.MaxKept[0]) + growingBuffer(judge.Run.MaxKept[1])
 		}
 	}
+
 	return n
 }

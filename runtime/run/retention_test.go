@@ -17,6 +17,7 @@ func TestMaxRetained(t *testing.T) {
 	none, expected := api.Collect{None: true}, api.Bytes("x")
 	limits, big := api.Defaults(), api.Defaults()
 	big.Output = 64 * api.MiB
+
 	for _, tt := range []struct {
 		name     string
 		run      plan.Run
@@ -33,6 +34,7 @@ func TestMaxRetained(t *testing.T) {
 			t.Errorf("%s: %s; want %s", tt.name, got, tt.want)
 		}
 	}
+
 	j := &plan.Job{Run: &plan.Run{Limits: big, Collect: none}, Request: api.Run{Tests: make([]api.Test, 2)}}
 	for _, tt := range []struct {
 		test api.Test
@@ -46,6 +48,7 @@ func TestMaxRetained(t *testing.T) {
 			t.Errorf("a test: %s; want %s", got, tt.want)
 		}
 	}
+
 	j.Request.OutputFile = "output.txt" // read into a buffer of its size; stdout is not needed
 	for _, tt := range []struct {
 		test api.Test
@@ -58,9 +61,11 @@ func TestMaxRetained(t *testing.T) {
 			t.Errorf("a test with an output file: %s; want %s", got, tt.want)
 		}
 	}
+
 	if got := plan.KeptTestOutput(api.Run{Tests: make([]api.Test, api.MaxTests)}); got != api.KiB {
 		t.Errorf("of as many tests as there may be %s of each stream are kept; want 1K", got)
 	}
+
 	for n, want := range map[int]int64{1: 0, usualTests: 0, usualTests + 3: 12 << 10} {
 		if got := manyTests(api.Run{Tests: make([]api.Test, n)}); got != want {
 			t.Errorf("the results of %d tests: %d; want %d", n, got, want)
@@ -84,6 +89,7 @@ func TestRetentionFinishes(t *testing.T) {
 	if err := errors.Join(in.Reserve(false), one.Reserve(true)); err != nil || now != (held{7, 100}) {
 		t.Fatalf("%+v, %v", now, err)
 	}
+
 	one.End(60)
 	one.End(60) // it has ended
 	never.End(5)
@@ -95,10 +101,12 @@ func TestRetentionFinishes(t *testing.T) {
 	} else {
 		again.Release()
 	}
+
 	k.Finish(&api.Result{Stdout: api.Bytes("12345")})
 	if now != (held{5, 0}) || k.size() != 5 {
 		t.Errorf("%+v are kept for an answer of 5 bytes", now)
 	}
+
 	k.Finish(&api.Result{})
 	if now != (held{}) {
 		t.Errorf("%+v are kept for nothing", now)
@@ -109,6 +117,7 @@ func TestRetentionFinishes(t *testing.T) {
 	if err := errors.Join(none.await(t.Context(), nil, pool.Turn{}, 1), none.Stage(5).Reserve(false)); err != nil {
 		t.Error(err)
 	}
+
 	none.Stage(5).End(3)
 }
 
@@ -124,11 +133,13 @@ func TestADefaultRequestIsWithinItsShare(t *testing.T) {
 		one.Collect = api.Collect{Globs: globs, None: len(globs) == 0}
 		return &plan.Job{Run: &one}
 	}
+
 	stages := map[string]int64{
 		"a run":           MaxRetained(&whole, false),
 		"a compile stage": compileRetention(&whole),
 		"an installation": InstallRetention,
 	}
+
 	for tests := range 3 {
 		j := &plan.Job{Run: &whole, Request: api.Run{Tests: make([]api.Test, 1+tests*8)}}
 		stages[fmt.Sprint("a comparison ", tests)] = r.maxTestRetained(j, test)
@@ -144,12 +155,14 @@ func TestADefaultRequestIsWithinItsShare(t *testing.T) {
 			stages[fmt.Sprint("an interactor of ", p, tests)] = r.maxTestRetained(&talks, test)
 		}
 	}
+
 	for name, needs := range stages {
 		t.Logf("%s: %s", name, api.Size(needs))
 		if api.Size(needs) > heldShare {
 			t.Errorf("%s may retain %s, and its share is %s", name, api.Size(needs), heldShare)
 		}
 	}
+
 	for slots := 1; slots <= 64; slots *= 2 {
 		for _, host := range []api.Size{api.GiB, 4 * api.GiB, 512 * api.GiB} {
 			b := MemoryBounds{Slots: slots, MaxHeld: MaxHeld(slots, host)}
@@ -176,6 +189,7 @@ func TestErrorOfATestThatDoesNotFit(t *testing.T) {
 			t.Errorf("%v; want %s", err, want)
 		}
 	}
+
 	busy := api.Fail(api.CodeBusy, "busy")
 	if err := s.tooLargeError(busy, 1, 1); !errors.Is(err, busy) {
 		t.Errorf("%v; want it as it was", err)

@@ -40,12 +40,15 @@ func (r *Runner) Run(ctx context.Context, request api.Run, s api.Streams,
 	if request.StdinBlob != "" {
 		s.Attach = nil // the agent writes the blob
 	}
+
 	streams := Streams{Streams: s, Retention: NewRetention(s)}
 	defer func() { streams.Retention.Finish(&res) }()
+
 	if err := streams.Retention.await(ctx, r.Pool, streams.Turn(false),
 		r.blobBytes(request)+manyTests(request)); err != nil {
 		return res, "", err
 	}
+
 	j, err := r.plan(ctx, request, caller)
 	if err != nil {
 		return res, "", err
@@ -55,6 +58,7 @@ func (r *Runner) Run(ctx context.Context, request api.Run, s api.Streams,
 			"network %s needs a caller that relays the connections: send the run in the streamed form, from this host",
 			request.Network)
 	}
+
 	res, err = r.runJob(ctx, j, streams, begun)
 	return res, j.ID, err
 }
@@ -132,6 +136,7 @@ func (r *Runner) executeFrom(ctx context.Context, l *pool.Lease, p *plan.Run, fr
 			from = start{cold: why}
 		}
 	}
+
 	var file *os.File
 	if from.snapshot != nil {
 		if file, err = from.snapshot.Open(); err != nil {
@@ -140,6 +145,7 @@ func (r *Runner) executeFrom(ctx context.Context, l *pool.Lease, p *plan.Run, fr
 		}
 		defer file.Close()
 	}
+
 	res, badStart, err = r.executeOnce(ctx, l, p, file, streams, begun, nil)
 	switch {
 	case err != nil:
@@ -148,6 +154,7 @@ func (r *Runner) executeFrom(ctx context.Context, l *pool.Lease, p *plan.Run, fr
 	default:
 		from.describe(&res)
 	}
+
 	return res, badStart, err
 }
 
@@ -161,8 +168,10 @@ func (r *Runner) executeOnce(ctx context.Context, l *pool.Lease, p *plan.Run, fr
 	begun time.Duration, take func(box *os.File) error) (_ api.Result, badStart string, _ error) {
 	out := NewOutputs(streams, p, l.Slot().Wake)
 	defer out.Finish()
+
 	reporter := startUsageReporter(streams.Usage, l.Slot().Wake)
 	defer reporter.join()
+
 	o, err := executeLeased(ctx, l, p, from, streams, out, reporter, begun, func(o *Outcome) error {
 		if o.badStart != "" {
 			streams.link.failed()
@@ -187,6 +196,7 @@ func (r *Runner) executeOnce(ctx context.Context, l *pool.Lease, p *plan.Run, fr
 		}
 		return api.Result{}, badStart, r.StartFailed(ctx, p, err)
 	}
+
 	out.Finish()
 	res, err := r.Result(ctx, p, o, out)
 	return res, "", err
@@ -202,15 +212,18 @@ func (r *Runner) Install(ctx context.Context, p *plan.Run, streams api.Streams,
 		return api.Result{}, api.Refuse(api.CodeBadRequest,
 			"an installation needs a caller that relays its connections: send the request in the streamed form, from this host")
 	}
+
 	begun := linux.Monotonic()
 	s := Streams{Streams: streams, Retention: NewRetention(streams)}
 	turn, stage := s.Turn(false), s.Retention.Stage(InstallRetention)
 	defer stage.End(0)
+
 	turn.Memory = stage
 	l, err := r.lease(ctx, p, turn)
 	if err != nil {
 		return api.Result{}, err
 	}
+
 	s.Usage = nil
 	res, _, err := r.executeOnce(ctx, l, p, nil, s, begun, take)
 	return res, err
@@ -233,11 +246,13 @@ func executeLeased(ctx context.Context, l *pool.Lease, p *plan.Run, from *os.Fil
 		}
 		l.GiveBack(doubt)
 	}()
+
 	at := Place{Slot: l.Slot(), Cell: l.Prepared.Cell, Shell: l.Prepared.Shell, Template: from, reporter: reporter}
 	o, err = ExecuteSteps(ctx, at, p, streams, out, begun)
 	if err == nil {
 		err = after(o)
 	}
+
 	doubt, stillRunning = err != nil && !isUserError(err), err == nil && o.StillRunning
 	return o, err
 }

@@ -90,6 +90,7 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 	if at.Session == nil { // in a session inputs count against its limits, not the exec's
 		w.placed = plan.InputMemory(p.Files)
 	}
+
 	limits := cell.GroupLimits(withoutInputs(p.Limits, w.placed), s.CpusetFor(p.Limits))
 	if p.Network != nil {
 		limits.SocketBytes = int64(plan.SocketMemory)
@@ -109,6 +110,7 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 	if err := c.Step("run files"); err != nil {
 		return nil, err
 	}
+
 	placed, err := at.PlaceInputs(p)
 	if err != nil {
 		return nil, err
@@ -129,12 +131,14 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 	if err := c.Step("run stdio"); err != nil {
 		return nil, err
 	}
+
 	completed := false
 	defer func() {
 		if !completed { // the slot's next run must get no event of this one, nor compete with it
 			err = errors.Join(err, w.disconnect(), sh.Kill())
 		}
 	}()
+
 	if err := w.connect(streams); err != nil {
 		return nil, fmt.Errorf("stdio: %w", err)
 	}
@@ -149,21 +153,25 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 	if err := c.Step("run start"); err != nil {
 		return nil, err
 	}
+
 	linked, named, err := streams.link.files(ctx)
 	if err != nil {
 		return nil, err
 	}
+
 	how := cell.Start{Template: at.Template != nil, Linked: len(linked) > 0, Named: len(named),
 		Paired: streams.link != nil}
 	msg, err := cell.StartMessage(p.Dir, p.Argv, p.Env, plan.RLimits(p.Limits, p.Backstop, p.Volume), how)
 	if err != nil {
 		return nil, err
 	}
+
 	wallStart := time.Now()
 	w.started = linux.Monotonic()
 	if err := sh.Start(msg, slices.Concat(at.templateFiles(), linked, named)...); err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}
+
 	streams.link.begun()
 
 	// 6. watch: the program has ended, by itself or by a limit.
@@ -173,6 +181,7 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 	if err := w.run(ctx); err != nil {
 		return nil, fmt.Errorf("watch: %w", err)
 	}
+
 	w.reportEnd()
 	if w.endedBySession() {
 		w.ev.Canceled, w.stopped = true, true
@@ -182,6 +191,7 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 	if err := c.Step("run stop"); err != nil {
 		return nil, err
 	}
+
 	stillRunning := false
 	if err := w.ensureEmpty(); err != nil {
 		if stillRunning = w.verdictKnown() && errors.Is(err, cell.ErrStillRunning); !stillRunning {
@@ -202,10 +212,12 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 	if v := at.Session; v != nil {
 		w.logged, w.refused = v.ReportedCalls()
 	}
+
 	usage, err := sh.Leaf.Usage()
 	if err != nil {
 		return nil, fmt.Errorf("collect: %w", err)
 	}
+
 	usage = withInputs(usage, w.placed)
 	badStart, err := w.badStart()
 	if err != nil {
@@ -218,8 +230,10 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 	if err := w.conclude(p, usage); err != nil {
 		return nil, err
 	}
+
 	o = &Outcome{ev: w.ev, usage: w.usage(usage), logged: w.logged, refused: w.refused, exitCode: w.ev.ExitCode}
 	o.StillRunning = stillRunning
+
 	switch {
 	case w.ev.Canceled || w.ev.SetupOOM || p.Collect.None:
 	case stillRunning: // living processes may write to the files, and exchange names
@@ -233,6 +247,7 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 			return nil, err
 		}
 	}
+
 	o.timing, o.timeline = w.timing(begun, wallStart), w.timeline.result()
 	completed = true
 	return o, nil
@@ -246,6 +261,7 @@ func (w *supervisor) connect(streams Streams) error {
 		p.Add(sh.Pidfd, linux.PollIn, tagShell),
 		p.Add(sh.Stderr, linux.PollIn, tagStderr),
 	)
+
 	oom, events := sh.Leaf.OOMEvent()
 	err = errors.Join(err, p.Add(oom, uint32(events), tagOOM)) // poll and epoll use the same bits
 	if w.Cell.Listener != nil {
@@ -257,12 +273,14 @@ func (w *supervisor) connect(streams Streams) error {
 		w.calls.Budget.Start(linux.Monotonic())
 		err = errors.Join(err, p.Add(w.Cell.Listener, linux.PollIn, tagNotify))
 	}
+
 	if v := w.Session; v != nil { // the session's goroutine listens for all of its execs
 		v.Subscribe(w.Slot.Wake.Wake)
 	}
 	if err != nil {
 		return err
 	}
+
 	w.link.attach(w)
 	if w.link.hasStdio() { // the pipes of the program are those of the interactor, too
 		w.parked[0] = true
@@ -271,6 +289,7 @@ func (w *supervisor) connect(streams Streams) error {
 	if err := p.Add(sh.Stdout, linux.PollIn, tagStdout); err != nil {
 		return err
 	}
+
 	if streams.Attach != nil {
 		stdin, err := linux.PolledCopy(sh.Stdin)
 		if err != nil {
@@ -279,6 +298,7 @@ func (w *supervisor) connect(streams Streams) error {
 		streams.Attach(stdin)
 		return nil
 	}
+
 	if err := w.writeStdin(); err != nil {
 		return err
 	}
@@ -315,6 +335,7 @@ func (w *supervisor) conclude(p *plan.Run, u groups.Usage) error {
 		}
 		u.LimitHits += sessionHits
 	}
+
 	ev.OOMKills, ev.MemoryHits, ev.PidsHits = uint64(u.OOMKills), uint64(u.LimitHits), uint64(u.PidsHits)
 	ev.CPU, ev.Peak = api.Duration(u.CPU), api.Size(u.MemoryPeak)
 	ev.Signal = int(unix.SIGKILL) // unless the shell reports otherwise
@@ -323,6 +344,7 @@ func (w *supervisor) conclude(p *plan.Run, u groups.Usage) error {
 	if err != nil {
 		return err
 	}
+
 	ev.Wall = api.Duration(exit - exec - uncounted)
 	if w.replied {
 		ws := unix.WaitStatus(w.reply.Status)
@@ -333,15 +355,18 @@ func (w *supervisor) conclude(p *plan.Run, u groups.Usage) error {
 			ev.ExitCode = ws.ExitStatus()
 		}
 	}
+
 	if ev.Signal != 0 {
 		ev.ExitCode = -1
 	}
+
 	ev.OutOfHeap = p.OutOfHeap(*ev, w.out[1].tail)
 	ev.ScratchHit = ev.Signal == int(unix.SIGXFSZ) // RLIMIT_FSIZE is the limit of scratch
 	full, inodes, err := w.Shell.Scratch.Full()
 	if err != nil {
 		return err
 	}
+
 	ev.ScratchHit, ev.InodesHit = ev.ScratchHit || full, inodes
 	if w.Cell.Key.Writable {
 		bytes, inodes, err := w.Cell.LayerFull()
@@ -350,6 +375,7 @@ func (w *supervisor) conclude(p *plan.Run, u groups.Usage) error {
 		}
 		ev.ScratchHit, ev.InodesHit = ev.ScratchHit || bytes, ev.InodesHit || inodes
 	}
+
 	switch {
 	case u.OOMKills > 0 && u.LimitHits == 0:
 		return api.Fail(api.CodeHostMemory,
@@ -363,6 +389,7 @@ func (w *supervisor) conclude(p *plan.Run, u groups.Usage) error {
 	case !w.replied && !w.stopped:
 		return errors.New("the shell ended without a report")
 	}
+
 	return stoppedError(*ev, w.limits, w.late)
 }
 
@@ -374,10 +401,12 @@ func (w *supervisor) usage(u groups.Usage) api.Usage {
 		}
 		return api.Known(v, source)
 	}
+
 	pids := api.Unknown("pids.peak cannot be reset between runs")
 	if u.PidsPeakKnown {
 		pids = api.Known(u.PidsPeak, u.Sources.PidsPeak)
 	}
+
 	out := api.Usage{
 		CPU:          measured(int64(u.CPU), u.Sources.CPU),
 		Memory:       measured(u.MemoryPeak, u.Sources.MemoryPeak),
@@ -387,6 +416,7 @@ func (w *supervisor) usage(u groups.Usage) api.Usage {
 		StdoutBytes:  w.out[0].total,
 		StderrBytes:  w.out[1].total,
 	}
+
 	const source = "wait4"
 	if w.replied {
 		out.User = api.Known(int64(w.reply.UserUs)*1000, source)
@@ -396,5 +426,6 @@ func (w *supervisor) usage(u groups.Usage) api.Usage {
 		gone := api.Unknown("the run was killed before its exit status could be read")
 		out.User, out.System, out.MaxRSS = gone, gone, gone
 	}
+
 	return out
 }

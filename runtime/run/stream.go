@@ -87,6 +87,7 @@ func (s *stream) read(buf []byte, keep bool) (more bool, err error) {
 		s.ended = true
 		return false, nil
 	}
+
 	allowed := min(max(s.limit-s.total, 0), int64(n))
 	s.total += int64(n)
 	s.tail = append(s.tail, buf[max(0, n-maxTail):n]...)
@@ -100,6 +101,7 @@ func (s *stream) read(buf []byte, keep bool) (more bool, err error) {
 	} else if allowed > 0 {
 		s.delivery.send(buf[:allowed])
 	}
+
 	return true, nil
 }
 
@@ -142,6 +144,7 @@ func deliver(w io.Writer, wake linux.Eventfd) *delivery {
 			d.wake.Wake()
 		}
 	}()
+
 	return d
 }
 

@@ -13,6 +13,7 @@ func TestEndOfAStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
+
 	s, buf := stream{file: r, limit: 1 << 20, maxKept: 1 << 20}, make([]byte, 1000)
 	for _, part := range []string{"", "abc", strings.Repeat("x", 300) + "end", strings.Repeat("y", 255), "!"} {
 		if _, err := w.WriteString(part); err != nil {
@@ -27,5 +28,6 @@ func TestEndOfAStream(t *testing.T) {
 			t.Errorf("the end is %q; want %q", s.tail, want)
 		}
 	}
+
 	w.Close()
 }

@@ -98,6 +98,7 @@ func (w *supervisor) follow(ctx context.Context) error {
 			}
 		}
 	}
+
 	w.noteLate()
 	return nil
 }
@@ -190,8 +191,10 @@ func (w *supervisor) handle(ctx context.Context, e unix.EpollEvent) error {
 				}
 			}
 		}
+
 		return w.resumeOutputs()
 	}
+
 	return nil
 }
 
@@ -208,6 +211,7 @@ func (w *supervisor) onReply() error {
 	case ok:
 		w.reply, w.replied = reply, true
 	}
+
 	return nil
 }
 
@@ -217,16 +221,19 @@ func (w *supervisor) stop() error {
 	if w.stopped {
 		return nil
 	}
+
 	w.stopped = true
 	var err error
 	if w.ev.FilesHit, err = atDescriptorLimit(w.Shell.Leaf.Dir(), w.limits.OpenFiles); err != nil {
 		return err
 	}
+
 	err = w.Shell.Leaf.Kill()
 	w.killed = linux.Monotonic()
 	if err != nil {
 		return w.Shell.Kill() // without cgroup.kill: a run's pid namespace ends with the shell, which is its init
 	}
+
 	w.Shell.Expedite()
 	w.reportDeadline = linux.Monotonic() + killGrace
 	return w.Slot.Wall.Set(w.reportDeadline)
@@ -237,14 +244,17 @@ func (w *supervisor) onWall() error {
 	if w.stopped {
 		return w.Shell.Kill()
 	}
+
 	w.noteLate()
 	if ended, err := w.checkFinished(); err != nil || ended {
 		return err
 	}
+
 	uncounted, err := w.link.uncounted()
 	if err != nil {
 		return err
 	}
+
 	at, exec := linux.Monotonic(), w.Shell.Clock.Exec()
 	switch due := exec + time.Duration(w.limits.Wall) + uncounted; {
 	case exec == 0 && at < w.started+time.Duration(w.limits.Wall)+startGrace:
@@ -256,6 +266,7 @@ func (w *supervisor) onWall() error {
 	case at < due:
 		return w.setWall(at, due)
 	}
+
 	// The time is over. Or this is an exec whose program has not started yet: other processes of the
 	// session have the same user, and may have stopped the process that becomes the program. The
 	// session itself caused that, so this exec ends with the wall limit, too.
@@ -271,6 +282,7 @@ func (w *supervisor) onCPU() error {
 	if w.oomChecks > 0 {
 		return w.checkOOM()
 	}
+
 	used, err := w.Shell.Leaf.CPUTime()
 	if err != nil {
 		return err
@@ -342,6 +354,7 @@ func (w *supervisor) writeStdin() error {
 			w.stdin = w.stdin[n:]
 		}
 	}
+
 	return nil
 }
 
@@ -362,6 +375,7 @@ func (w *supervisor) onOutput(i int) error {
 			return err
 		}
 	}
+
 	if s.ended || s.busy() || s.throttled {
 		w.parked[i] = true
 		return w.Slot.Poller.Remove(s.file)
@@ -385,5 +399,6 @@ func (w *supervisor) resumeOutputs() error {
 			}
 		}
 	}
+
 	return nil
 }

@@ -29,6 +29,7 @@ func (r *Runner) start(ctx context.Context, p *plan.Run) (start, error) {
 	if p.Template == nil {
 		return start{cold: p.Cold}, nil
 	}
+
 	n, err := r.Templates.Get(ctx, p.Template.Key, func(ctx context.Context, m *template.Making) (*os.File, error) {
 		return r.makeTemplate(ctx, p.Template, m)
 	})
@@ -65,6 +66,7 @@ func (r *Runner) makeTemplate(ctx context.Context, t *plan.Template, m *template
 			err = errors.Join(err, made.Close())
 		}
 	}()
+
 	res, err := r.runStage(ctx, t.Make, m.Until, nil, func(box *os.File) (err error) {
 		made, err = takeTemplate(box, m.Reserve)
 		return err
@@ -110,10 +112,12 @@ func (r *Runner) runStage(ctx context.Context, p *plan.Run, until time.Duration,
 	if err != nil {
 		return api.Result{}, err
 	}
+
 	l, err := r.Pool.AcquireOptional(ctx, want, until)
 	if err != nil {
 		return api.Result{}, err
 	}
+
 	streams := Streams{Retention: NewRetention(api.Streams{})}
 	res, badStart, err := r.executeOnce(ctx, l, p, from, streams, linux.Monotonic(), take)
 	if err == nil && badStart != "" {
@@ -143,6 +147,7 @@ func takeTemplate(box *os.File, reserve func(api.Size) error) (*os.File, error) 
 		return nil, fmt.Errorf("open the template: %w", err)
 	}
 	defer f.Close()
+
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -184,15 +189,18 @@ func (w *supervisor) badStart() (string, error) {
 	if w.Template == nil {
 		return "", nil
 	}
+
 	var step *cell.StepError
 	if errors.As(w.failed, &step) && step.Step == "exec" &&
 		!errors.Is(step.Err, unix.E2BIG) { // its own arguments are no fault of the template (TPL-06)
 		return "the template cannot be executed: " + step.Err.Error(), nil
 	}
+
 	ws := unix.WaitStatus(w.reply.Status)
 	if !w.replied || !ws.Exited() || ws.ExitStatus() != exitRestore {
 		return "", nil
 	}
+
 	at, err := w.Template.Seek(0, io.SeekCurrent)
 	if err != nil {
 		return "", fmt.Errorf("read why a template failed: %w", err)

@@ -22,6 +22,7 @@ func (w *supervisor) ensureEmpty() error {
 	if err := w.disconnect(); err != nil {
 		return err
 	}
+
 	timeout := cell.EmptyTimeout
 	if w.verdictKnown() {
 		timeout = cell.KillTimeout
@@ -32,6 +33,7 @@ func (w *supervisor) ensureEmpty() error {
 		}
 		return w.Shell.KillProcesses(timeout)
 	}
+
 	empty, err := w.Shell.Leaf.Empty()
 	if err != nil || empty {
 		return err
@@ -42,6 +44,7 @@ func (w *supervisor) ensureEmpty() error {
 	if err := w.Shell.Kill(); err != nil {
 		return err
 	}
+
 	deadline := linux.Monotonic() + timeout
 	err = linux.WaitReadable(w.Shell.Pidfd, min(timeout, usualExitTime))
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -51,6 +54,7 @@ func (w *supervisor) ensureEmpty() error {
 	if err != nil {
 		return fmt.Errorf("the shell does not end: %w", errors.Join(err, cell.ErrStillRunning))
 	}
+
 	// The end of the pid namespace leaves no process. If one is left nevertheless, the group is
 	// killed: a second layer.
 	err = cell.WaitEmpty(w.Shell.Leaf, min(deadline-linux.Monotonic(), usualExitTime))
@@ -98,6 +102,7 @@ func (w *supervisor) endedBySession() bool {
 		case <-time.After(cellExitTime):
 		}
 	}
+
 	select {
 	case <-v.Ended():
 		return true

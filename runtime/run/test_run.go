@@ -59,10 +59,12 @@ func (r *Runner) runTests(ctx context.Context, j *plan.Job, from, checker, inter
 	for range min(r.Memory.Slots, len(j.Request.Tests)) - 1 {
 		workers.Go(func() { t.worker(ctx, true, func() {}) })
 	}
+
 	workers.Wait()
 	if err := t.errs[t.failed]; err != nil {
 		return api.Result{}, err
 	}
+
 	res := t.sum(started)
 	if ctx.Err() != nil && res.Summary.Ran+res.Summary.Skipped < res.Summary.Tests {
 		res.Verdict, res.Summary.Verdict = api.Canceled, api.Canceled
@@ -82,21 +84,25 @@ func (t *testRun) prepare() {
 // worker runs tests until there are none left.
 func (t *testRun) worker(ctx context.Context, admitted bool, leased func()) {
 	defer leased()
+
 	for {
 		i, within, cancel := t.nextIndex(ctx)
 		if i < 0 {
 			return
 		}
+
 		res, err := t.runTest(within, i, admitted, leased)
 		if err == nil {
 			err = t.grader.CheckPoints(i, &res)
 		}
+
 		canceled := within.Err() != nil
 		cancel()
 		admitted = true
 		if err != nil && canceled {
 			return // canceled before it began, or by the error of a test before it
 		}
+
 		t.finish(i, res, err)
 	}
 }
@@ -124,13 +130,16 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 	if err != nil {
 		return api.TestResult{}, err
 	}
+
 	stage := t.retention.Stage(t.runner.maxTestRetained(t.job, test))
 	at, err := t.lease(ctx, i, p, admitted, stage)
 	if err != nil {
 		return api.TestResult{}, t.tooLargeError(err, i, stage.most)
 	}
+
 	leased()
 	defer func() { stage.End(int64(out.Content())) }()
+
 	// Only now that memory is reserved: the contents of all tests together may be large, and many
 	// tests wait for a slot (AGT-21).
 	var expected []byte
@@ -138,10 +147,12 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 		at.giveBack(false)
 		return api.TestResult{}, err
 	}
+
 	var streams Streams
 	if t.usage != nil {
 		streams.Usage = func(u api.LiveUsage) { t.reportUsage(i, u) }
 	}
+
 	from := t.from
 	if p.Template == nil { // the limits of this test are not those of the template
 		from = start{cold: p.Cold}
@@ -154,10 +165,12 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 	if p.OutputFile != "" {
 		streams.written = &outputFile{name: p.OutputFile, limit: p.Limits.Output}
 	}
+
 	res, err := t.runner.executeIn(ctx, at.programs[0], p, from, streams, begun)
 	if err != nil {
 		return api.TestResult{}, err
 	}
+
 	out = api.TestResult{ID: test.ID, Result: res}
 	output, missing := streams.written.judged(res)
 	switch {
@@ -172,6 +185,7 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 		if err != nil {
 			return api.TestResult{}, err
 		}
+
 	case missing != "":
 		refuseMissing(&out, missing)
 	case test.Compares():
@@ -184,6 +198,7 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 			out.Answer, out.Difference = api.WrongAnswer, difference
 		}
 	}
+
 	t.trim(&out, p)
 	t.keepWritten(&out, streams.written)
 	return out, nil
@@ -224,11 +239,13 @@ func (t *testRun) tooLargeError(err error, i int, maxRetained int64) error {
 	if !api.HasCode(err, api.CodeTooLarge) {
 		return err
 	}
+
 	most, keep := int64(t.runner.Memory.HeldShare()+t.runner.Memory.HeldCommon()), t.keptOutput()
 	if maxRetained > most {
 		return api.Refuse(api.CodeTooLarge,
 			"test %q may need %s of the agent's memory, and one request gets at most %s: lower its limits.output, collect.bytes, keep_output, or its blobs", t.job.Request.Tests[i].ID, api.Size(maxRetained), api.Size(most))
 	}
+
 	result := int64(plan.KeptOfTest(t.job.Request))*keep + maxCollected(t.job.Run.Collect)
 	return api.Refuse(api.CodeTooLarge,
 		"test %q may need %s of the agent's memory while it runs, and the results before it, %d of %d, take %s of the %s in total: together with such a test %d results of up to %s each fit (keep_output of each stream and of output_file, and collect.bytes): lower these or limits.output, or send the tests in several runs",
@@ -261,14 +278,17 @@ func (t *testRun) reportUsage(i int, u api.LiveUsage) {
 			all = append(all, *one)
 		}
 	}
+
 	for _, u := range t.running {
 		used := api.Usage{CPU: u.CPU, Memory: u.Memory, StdoutBytes: u.StdoutBytes, StderrBytes: u.StderrBytes}
 		all = append(all, api.TestResult{Result: api.Result{Usage: used}})
 	}
+
 	t.mu.Unlock()
 	sum := api.SumUsage(all)
 	t.usageMu.Lock()
 	defer t.usageMu.Unlock()
+
 	t.usage(api.LiveUsage{Wall: int64(linux.Monotonic() - t.begun), CPU: sum.CPU, Memory: sum.Memory,
 		StdoutBytes: sum.StdoutBytes, StderrBytes: sum.StderrBytes})
 }
@@ -279,6 +299,7 @@ func (t *testRun) reportUsage(i int, u api.LiveUsage) {
 func (t *testRun) finish(i int, res api.TestResult, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+
 	delete(t.running, i)
 	delete(t.cancels, i)
 	if err != nil {
@@ -286,17 +307,20 @@ func (t *testRun) finish(i int, res api.TestResult, err error) {
 	} else {
 		t.results[i] = &res
 	}
+
 	t.standing = t.grader.Decide(t.results)
 	for i := range t.errs {
 		if t.standing[i] == judge.Counted {
 			t.failed = min(t.failed, i)
 		}
 	}
+
 	for i, cancel := range t.cancels {
 		if i > t.failed {
 			cancel()
 		}
 	}
+
 	for i, res := range t.results[:t.failed] {
 		if res != nil && t.standing[i] == judge.Counted && !t.reported[i] {
 			t.reported[i] = true
@@ -315,6 +339,7 @@ func (t *testRun) sum(started time.Time) api.Result {
 		Host:   t.runner.host(j.Run),
 		Timing: api.Timing{Wall: int64(linux.Monotonic() - t.begun), Started: started.UTC().Format(time.RFC3339Nano)},
 	}
+
 	skipped := 0
 	for i, one := range t.results {
 		switch {
@@ -327,6 +352,7 @@ func (t *testRun) sum(started time.Time) api.Result {
 			res.Tests = append(res.Tests, *one)
 		}
 	}
+
 	s := api.Summarize(len(t.results), res.Tests)
 	s.Skipped = skipped
 	t.grader.Grade(&s, t.results)

@@ -52,16 +52,19 @@ func TestTimelineIsHalvedWhenFull(t *testing.T) {
 		}
 		l.add(at, s)
 	}
+
 	const n = api.TimelinePoints / 2
 	if len(l.Memory) != n || len(l.CPU) != n || len(l.Pids) != n || l.Every != int64(10*ms) {
 		t.Fatalf("%d, %d and %d points, one every %d ns; want %d every 10 ms", len(l.Memory), len(l.CPU), len(l.Pids), l.Every, n)
 	}
+
 	for i := range n {
 		end := time.Duration(i+1) * 10 * ms
 		if l.CPU[i] != int64(end) || l.Pids[i] != 1 {
 			t.Fatalf("point %d: cpu %d, pids %d; want %d and 1", i, l.CPU[i], l.Pids[i], end)
 		}
 	}
+
 	if slices.Max(l.Memory) != 1<<30 || l.Memory[300] != 1<<30 {
 		t.Error("the peak was lost")
 	}
@@ -80,11 +83,13 @@ func TestTimelineStaysWithinItsMemory(t *testing.T) {
 			at += step
 			l.add(at, sampleAt(at))
 		}
+
 		for _, list := range [][]int64{l.Memory, l.CPU, l.Pids} {
 			if len(list) >= api.TimelinePoints || cap(list) > api.TimelinePoints || len(list) != len(l.Memory) {
 				t.Fatalf("step %v: %d points in memory for %d", step, len(list), cap(list))
 			}
 		}
+
 		if covered := time.Duration(int64(len(l.Memory)) * l.Every); covered > at || at-covered > time.Duration(l.Every) {
 			t.Errorf("step %v: %v of %v are covered, one point every %d ns", step, covered, at, l.Every)
 		}
@@ -105,6 +110,7 @@ func TestTimelineOfAShortRun(t *testing.T) {
 	if got := (*timelineTimer)(nil).result(); got != nil {
 		t.Errorf("%+v; want none", got)
 	}
+
 	full := newTimeline(5 * ms)
 	full.add(3*5*ms, sampleAt(15*ms))
 	if got := (&timelineTimer{timeline: full}).result(); cap(got.Memory) != 3 {

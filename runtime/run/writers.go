@@ -32,6 +32,7 @@ func (w *supervisor) awaitWriters(ctx context.Context) error {
 	if w.stopped || !w.replied || w.link != nil {
 		return nil
 	}
+
 	empty, err := w.Shell.Leaf.Empty()
 	if err != nil || empty {
 		return err
@@ -46,6 +47,7 @@ func (w *supervisor) awaitWriters(ctx context.Context) error {
 			return err
 		}
 	}
+
 	now := linux.Monotonic()
 	w.left = &leftProcesses{since: now, used: used, changed: now}
 	if err := w.armCPU(used); err != nil {
@@ -86,6 +88,7 @@ func (w *supervisor) checkLeft(used time.Duration) error {
 		}
 		l.idle = asleep
 	}
+
 	if l.idle {
 		return nil
 	}
@@ -124,6 +127,7 @@ func allAsleep(pids []int) (bool, error) {
 		if err != nil {
 			return false, err
 		}
+
 		for _, t := range threads {
 			text, err := os.ReadFile(dir + "/" + t.Name() + "/stat")
 			if err != nil { // it has just ended, which is no sleep
@@ -134,6 +138,7 @@ func allAsleep(pids []int) (bool, error) {
 			}
 		}
 	}
+
 	return true, nil
 }
 

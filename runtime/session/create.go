@@ -26,6 +26,7 @@ func (r *Registry) newSession(ctx context.Context, p *plan.Session, at *idRange,
 		done: make(chan struct{}), files: map[*os.File]struct{}{}, lists: newListQueue(maxSessionLists, maxSessionWaiting),
 		quotas: run.NewQuotas(), programs: map[string]heldName{}, single: make(chan struct{}, 1),
 	}
+
 	factory := r.runner.Pool.Factory
 	undo := rollback.On(&err)
 	defer undo.Run()
@@ -36,6 +37,7 @@ func (r *Registry) newSession(ctx context.Context, p *plan.Session, at *idRange,
 		if err := r.Volumes.CheckFree(p, owner); err != nil {
 			return nil, err
 		}
+
 		done := make(chan error, 1)
 		go func() { done <- r.mountVolume(ctx, s) }()
 		volumeReady = sync.OnceValue(func() error { return <-done })
@@ -47,6 +49,7 @@ func (r *Registry) newSession(ctx context.Context, p *plan.Session, at *idRange,
 			return s.volume.Close()
 		})
 	}
+
 	releaseBuilder := sync.OnceFunc(factory.AcquireBuilder())
 	defer releaseBuilder()
 
@@ -55,10 +58,12 @@ func (r *Registry) newSession(ctx context.Context, p *plan.Session, at *idRange,
 	if err != nil {
 		return nil, err
 	}
+
 	want.Name, want.Slot, want.IDs = factory.SessionCellName(), at.index, &at.ids
 	if s.cell, err = factory.New(ctx, want); err != nil {
 		return nil, err
 	}
+
 	undo.Add(func() error { return s.cell.Close() })
 	s.listener, s.cell.Listener = s.cell.Listener, nil
 	if s.listener != nil {
@@ -73,6 +78,7 @@ func (r *Registry) newSession(ctx context.Context, p *plan.Session, at *idRange,
 	if s.group, err = s.cell.Group.NewBranch("execs"); err != nil {
 		return nil, err
 	}
+
 	undo.Add(func() error { return s.group.Close() })
 	if err := errors.Join(s.group.Apply(cell.GroupLimits(p.Limits, "")), s.group.Begin()); err != nil {
 		return nil, fmt.Errorf("limits of the session: %w", err)
@@ -82,10 +88,12 @@ func (r *Registry) newSession(ctx context.Context, p *plan.Session, at *idRange,
 	if err := factory.Step("session shell"); err != nil {
 		return nil, err
 	}
+
 	base := plan.SlotIDs(at.index)
 	if s.scratch, err = cell.NewScratch(p.Limits.Scratch, p.Limits.Inodes, base+plan.UID, base+plan.GID); err != nil {
 		return nil, err
 	}
+
 	undo.Add(s.scratch.Close)
 	releaseBuilder() // a session that waits for a volume, which another one is leaving, does not keep others from building a cell
 	if err := volumeReady(); err != nil {
@@ -94,6 +102,7 @@ func (r *Registry) newSession(ctx context.Context, p *plan.Session, at *idRange,
 	if err := s.boundVolume(r.Volumes.Rate); err != nil {
 		return nil, fmt.Errorf("rate of the volume: %w", err)
 	}
+
 	var mounted *os.File
 	if s.volume != nil {
 		mounted = s.volume.SessionMount
@@ -101,6 +110,7 @@ func (r *Registry) newSession(ctx context.Context, p *plan.Session, at *idRange,
 	if s.sock, s.pidfd, err = s.cell.NewSessionShell(ctx, s.scratch, mounted); err != nil {
 		return nil, fmt.Errorf("cell %s: make the session's shell: %w", s.cell.Name, err)
 	}
+
 	undo.Add(s.sock.Close)
 	undo.Add(s.pidfd.Close)
 	if s.volume != nil {
@@ -116,6 +126,7 @@ func (r *Registry) newSession(ctx context.Context, p *plan.Session, at *idRange,
 	if err := s.openEvents(undo); err != nil {
 		return nil, err
 	}
+
 	s.over, s.stop = context.WithCancel(context.Background())
 	s.used = linux.Monotonic()
 	undo.Release()
@@ -155,18 +166,22 @@ func (s *session) openEvents(undo *rollback.Steps) (err error) {
 	if s.poller, err = linux.NewPoller(); err != nil {
 		return err
 	}
+
 	undo.Add(s.poller.Close)
 	if s.timer, err = linux.NewTimer(); err != nil {
 		return err
 	}
+
 	undo.Add(s.timer.File.Close)
 	if s.callTimer, err = linux.NewTimer(); err != nil {
 		return err
 	}
+
 	undo.Add(s.callTimer.File.Close)
 	if s.wake, err = linux.NewEventfd(); err != nil {
 		return err
 	}
+
 	undo.Add(s.wake.File.Close)
 	err = errors.Join(
 		s.poller.Add(s.pidfd, linux.PollIn, tagSessionShell),
@@ -174,6 +189,7 @@ func (s *session) openEvents(undo *rollback.Steps) (err error) {
 		s.poller.Add(s.callTimer.File, linux.PollIn, tagSessionCallTimer),
 		s.poller.Add(s.wake.File, linux.PollIn, tagSessionWake),
 	)
+
 	if s.listener != nil {
 		if s.cell.Key.SharesFiles() {
 			files := []*os.File{s.scratch.Root}
@@ -187,5 +203,6 @@ func (s *session) openEvents(undo *rollback.Steps) (err error) {
 		s.calls.Budget.Start(linux.Monotonic())
 		err = errors.Join(err, s.poller.Add(s.listener, linux.PollIn, tagSessionCalls))
 	}
+
 	return err
 }

@@ -36,6 +36,7 @@ func (r *Registry) Exec(ctx context.Context, id string, e api.Exec, io api.Strea
 	if err != nil {
 		return api.Result{}, err
 	}
+
 	p, compile, err := r.runner.Planner.Exec(s.plan, e)
 	if err != nil {
 		return api.Result{}, run.APIError(err, "")
@@ -43,6 +44,7 @@ func (r *Registry) Exec(ctx context.Context, id string, e api.Exec, io api.Strea
 	if s.volume != nil {
 		p.Volume = s.volume.Size
 	}
+
 	streams := run.Streams{Streams: io, Retention: run.NewRetention(io)}
 	res, err := s.exec(ctx, p, compile, streams)
 	streams.Retention.Finish(&res)
@@ -59,6 +61,7 @@ func (s *session) exec(ctx context.Context, p, compile *plan.Run, streams run.St
 	if err != nil {
 		return res, err
 	}
+
 	admitted := true
 	finish := func() {
 		if admitted {
@@ -66,7 +69,9 @@ func (s *session) exec(ctx context.Context, p, compile *plan.Run, streams run.St
 			s.finish(v)
 		}
 	}
+
 	defer finish()
+
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.over, cancel)()
@@ -84,11 +89,13 @@ func (s *session) exec(ctx context.Context, p, compile *plan.Run, streams run.St
 		if failed != nil {
 			return s.noteSessionEnd(*failed), nil
 		}
+
 		p.Built, compiled = made.Files, &made.Info
 		if streams.Compiled != nil {
 			streams.Compiled(made.Info)
 		}
 	}
+
 	asked := linux.Monotonic()
 	if len(p.NamesAt(0)) > 0 && !p.Movable() {
 		select {
@@ -98,19 +105,24 @@ func (s *session) exec(ctx context.Context, p, compile *plan.Run, streams run.St
 			return res, s.sessionEndedError(ctx.Err())
 		}
 	}
+
 	stage := streams.Retention.Stage(run.MaxRetained(p, streams.Stdout != nil))
 	defer func() { stage.End(int64(res.Content())) }()
+
 	l, err := s.registry.runner.Pool.AcquireForExec(ctx, stage)
 	if err != nil {
 		return res, s.sessionEndedError(err)
 	}
+
 	begun = linux.Monotonic()
 	out := run.NewOutputs(streams, p, l.Slot().Wake)
 	defer out.Finish()
+
 	o, err := s.runExec(ctx, l, v, p, streams, out, begun)
 	if err == nil && o.OutOfMemory() {
 		s.awaitFreed(v.leaf)
 	}
+
 	// The exec ends in the session before the caller has taken the last of the output: a caller
 	// that does not read must not keep the session from ending.
 	finish()
@@ -121,10 +133,12 @@ func (s *session) exec(ctx context.Context, p, compile *plan.Run, streams run.St
 	if err != nil {
 		return res, s.sessionEndedError(s.registry.runner.StartFailed(ctx, p, err))
 	}
+
 	out.Finish()
 	if res, err = s.registry.runner.Result(ctx, p, o, out); err != nil {
 		return res, err
 	}
+
 	res.Timing.Queued = int64(begun - asked)
 	res.Compile = compiled
 	if set := p.Packages; set != nil {
@@ -154,14 +168,17 @@ func (s *session) sessionEndedError(err error) error {
 func (s *session) admit() (*execContext, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if s.reason != "" {
 		return nil, endedError(s.id, s.reason)
 	}
+
 	s.removeEmptyLeaves()
 	if len(s.leftLeaves) >= maxLeftLeaves {
 		return nil, api.Fail(api.CodeSessionBusy,
 			"%d execs of session %s have left processes running, which is the most: end some", maxLeftLeaves, s.id)
 	}
+
 	v := &execContext{session: s}
 	for i, other := range s.running {
 		if other == nil {
@@ -173,6 +190,7 @@ func (s *session) admit() (*execContext, error) {
 			return v, nil
 		}
 	}
+
 	return nil, api.Fail(api.CodeSessionBusy,
 		"session %s has %d execs running, which is the most: wait until one has ended", s.id, maxExecs)
 }
@@ -218,6 +236,7 @@ func (s *session) removeEmptyLeaves() {
 			s.registry.log.Warn("leaf of an exec not removed", "session", s.id, "leaf", leaf.Name(), "err", err)
 		}
 	}
+
 	clear(s.leftLeaves[len(kept):])
 	s.leftLeaves = kept
 }
@@ -227,10 +246,12 @@ func (s *session) removeEmptyLeaves() {
 func (s *session) runExec(ctx context.Context, l *pool.Lease, v *execContext, p *plan.Run, streams run.Streams,
 	out *run.Outputs, begun time.Duration) (o *run.Outcome, err error) {
 	defer l.Pool.Release(l)
+
 	sh, err := s.newShell(ctx, v)
 	if err != nil {
 		return nil, err
 	}
+
 	p, err = s.placeProgram(v.leaf, p)
 	if err == nil {
 		err = s.useSlot(v, l.Slot())
@@ -239,6 +260,7 @@ func (s *session) runExec(ctx context.Context, l *pool.Lease, v *execContext, p 
 		return nil, errors.Join(err, sh.KillProcesses(cell.EmptyTimeout), sh.Destroy())
 	}
 	defer s.releaseSlot(v) // before another lease gets the slot
+
 	reusable := false
 	defer func() {
 		var doubt error
@@ -250,6 +272,7 @@ func (s *session) runExec(ctx context.Context, l *pool.Lease, v *execContext, p 
 			s.end("the agent could not end one of its execs")
 		}
 	}()
+
 	at := run.Place{Slot: l.Slot(), Cell: s.cell, Shell: sh, Session: v}
 	o, err = run.ExecuteSteps(ctx, at, p, streams, out, begun)
 	reusable = err == nil && !o.StillRunning
@@ -260,9 +283,11 @@ func (s *session) runExec(ctx context.Context, l *pool.Lease, v *execContext, p 
 func (s *session) newShell(ctx context.Context, v *execContext) (_ *cell.Shell, err error) {
 	s.spawnMu.Lock()
 	defer s.spawnMu.Unlock()
+
 	if err := s.cell.Step("exec leaf"); err != nil {
 		return nil, err
 	}
+
 	s.cell.Leaves++
 	leaf, err := s.group.NewLeaf("exec-" + strconv.Itoa(s.cell.Leaves))
 	if err != nil {
@@ -271,6 +296,7 @@ func (s *session) newShell(ctx context.Context, v *execContext) (_ *cell.Shell, 
 	if err := s.registerLeaf(v, leaf); err != nil {
 		return nil, errors.Join(err, leaf.Remove())
 	}
+
 	// If the context ended this wait, the answer would stay in the socket and the next exec would
 	// take it for its own.
 	sh, err := s.cell.NewExecShell(context.WithoutCancel(ctx), s.sock, leaf, s.scratch, v.clockWord)

@@ -53,11 +53,13 @@ func (s *session) putFile(at sessionDir, name string, executable bool, content i
 	if executable {
 		mode = 0o755
 	}
+
 	writing, err := s.createUnnamed(at)
 	if err != nil {
 		return at.putError(name, err)
 	}
 	defer s.closeFile(writing)
+
 	if _, err := io.CopyBuffer(struct{ io.Writer }{writing}, content, make([]byte, 128<<10)); err != nil {
 		return at.putError(name, err)
 	}
@@ -68,21 +70,25 @@ func (s *session) putFile(at sessionDir, name string, executable bool, content i
 		return err
 	}
 	defer release()
+
 	if at.root == s.scratch.Box {
 		if err := s.chargeFile(name, writing); err != nil {
 			return err
 		}
 	}
+
 	dir, err := at.makeDirs(path.Dir(name))
 	if err != nil {
 		return at.putError(name, err)
 	}
 	defer dir.Close()
+
 	file, err := s.reopenReadOnly(at, writing, mode)
 	if err != nil {
 		return at.putError(name, err)
 	}
 	defer file.Close()
+
 	return at.putError(name, install(file, dir, path.Base(name)))
 }
 
@@ -107,15 +113,19 @@ func (s *session) reopenReadOnly(at sessionDir, writing *os.File, mode uint32) (
 		unix.Fchmod(linux.FD(writing), mode)); err != nil {
 		return nil, err
 	}
+
 	n, err := unix.Open(procFD(writing), unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, os.NewSyscallError("open", err)
 	}
+
 	s.closeFile(writing)
+
 	// A process that forked meanwhile to start another cell may have inherited the handle that is
 	// closed now. When this lock is acquired, such a child has executed another program.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
+
 	return os.NewFile(uintptr(n), "new"), nil
 }
 
@@ -128,11 +138,13 @@ func (at sessionDir) makeDirs(name string) (*os.File, error) {
 	if !errors.Is(err, unix.ENOENT) {
 		return dir, err
 	}
+
 	parent, err := at.makeDirs(path.Dir(name))
 	if err != nil {
 		return nil, err
 	}
 	defer parent.Close()
+
 	base := path.Base(name)
 	if err := unix.Mkdirat(linux.FD(parent), base, 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
 		return nil, &os.PathError{Op: "mkdirat", Path: name, Err: err}
@@ -158,11 +170,13 @@ func install(file, dir *os.File, base string) error {
 	if !errors.Is(err, unix.EEXIST) {
 		return os.NewSyscallError("linkat", err)
 	}
+
 	for range installTries {
 		other := ".brig-" + plan.NewID()
 		if err := unix.Linkat(unix.AT_FDCWD, procFD(file), linux.FD(dir), other, unix.AT_SYMLINK_FOLLOW); err != nil {
 			return os.NewSyscallError("linkat", err)
 		}
+
 		err = unix.Renameat(linux.FD(dir), other, linux.FD(dir), base)
 		if err == nil {
 			return nil
@@ -174,6 +188,7 @@ func install(file, dir *os.File, base string) error {
 			break
 		}
 	}
+
 	return os.NewSyscallError("renameat", err)
 }
 
@@ -197,5 +212,6 @@ func (at sessionDir) putError(name string, err error) error {
 	case errors.Is(err, unix.EROFS):
 		return bad("the volume is read-only in this session, or became read-only after a disk error")
 	}
+
 	return err
 }

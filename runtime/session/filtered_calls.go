@@ -91,10 +91,12 @@ func (s *session) onNotification(events uint32) error {
 		}
 		defer slot.End(linux.Monotonic())
 	}
+
 	n, ok, err := linux.ReceiveNotif(s.listener)
 	if err != nil || !ok {
 		return err
 	}
+
 	f := s.cell.Filter
 	d := f.Decide(n)
 	errno := d.Errno
@@ -113,10 +115,12 @@ func (s *session) onNotification(events uint32) error {
 			return s.calls.PauseUntil(max(until, s.calls.Budget.Spend(calls.PriceCounted, linux.Monotonic())))
 		}
 	}
+
 	leaf, err := s.callerLeaf(n)
 	if err != nil || leaf == nil {
 		return err
 	}
+
 	switch {
 	case f.Mode == api.Log && d.Action != seccomp.ActCount:
 		logged := f.Denial(n, d)
@@ -129,6 +133,7 @@ func (s *session) onNotification(events uint32) error {
 	default:
 		return s.denyCall(*leaf, f.Denial(n, d))
 	}
+
 	if err != nil {
 		return err
 	}
@@ -173,17 +178,20 @@ func (s *session) noteCall(leaf string, logged *api.Denial, refused *api.Refusal
 func (s *session) denyCall(leaf string, d api.Denial) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	for _, v := range s.running {
 		if v != nil && v.leaf != nil && v.leaf.Name() == leaf {
 			v.calls.deny(d)
 			return nil
 		}
 	}
+
 	for _, l := range s.leftLeaves {
 		if l.Name() == leaf {
 			return l.Kill()
 		}
 	}
+
 	return fmt.Errorf("the call %s does not come from any exec", d.Syscall)
 }
 

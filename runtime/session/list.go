@@ -38,6 +38,7 @@ func (s *session) remove(at sessionDir, name string) error {
 		return err
 	}
 	defer release()
+
 	dir, err := linux.OpenBeneath(at.root, path.Dir(name), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err == nil {
 		defer dir.Close()
@@ -46,6 +47,7 @@ func (s *session) remove(at sessionDir, name string) error {
 			err = unix.Unlinkat(linux.FD(dir), path.Base(name), unix.AT_REMOVEDIR)
 		}
 	}
+
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
 		return api.Refuse(api.CodeNotFound, "there is no file %q in the session", name)
@@ -56,6 +58,7 @@ func (s *session) remove(at sessionDir, name string) error {
 	case err != nil:
 		return os.NewSyscallError("unlinkat", err)
 	}
+
 	return nil
 }
 
@@ -73,25 +76,30 @@ func (r *Registry) ListFiles(ctx context.Context, id, dir string, volume bool, h
 	} else if err := api.FileName(dir); err != nil {
 		return api.FileList{}, err
 	}
+
 	at, err := s.enterDir(volume)
 	if err != nil {
 		return api.FileList{}, err
 	}
 	defer s.leave()
+
 	end, err := r.beginList(ctx, s)
 	if err != nil {
 		return api.FileList{}, err
 	}
 	defer end()
+
 	if err := hold(listRetention); err != nil {
 		return api.FileList{}, err
 	}
+
 	l := lister{ctx: ctx, root: at.root, list: api.FileList{Files: []api.FileInfo{}}}
 	release, err := s.holdHandles()
 	if err != nil {
 		return l.list, err
 	}
 	defer release()
+
 	if err := l.dir(dir, 0); err != nil {
 		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
 			return l.list, api.Refuse(api.CodeNotFound, "there is no directory %q in the session", dir)
@@ -101,6 +109,7 @@ func (r *Registry) ListFiles(ctx context.Context, id, dir string, volume bool, h
 		}
 		return l.list, run.ToAPIError(r.log, s.sessionEndedError(err), id)
 	}
+
 	return l.list, hold(l.retainedBytes() - listRetention)
 }
 
@@ -115,10 +124,12 @@ func (r *Registry) beginList(ctx context.Context, s *session) (end func(), err e
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.over, cancel)()
+
 	own, err := s.lists.acquire(ctx)
 	if err != nil {
 		return nil, s.sessionEndedError(err)
 	}
+
 	leave, err := r.lists.acquire(ctx)
 	if err != nil {
 		own()
@@ -144,6 +155,7 @@ func (l *lister) dir(name string, depth int) error {
 	if err != nil {
 		return err
 	}
+
 	left := api.ListFilesMax - l.namesRead // shared by all directories that are open on the way down
 	names, err := d.Readdirnames(left + 1)
 	if cerr := d.Close(); err == nil || errors.Is(err, io.EOF) {
@@ -155,8 +167,10 @@ func (l *lister) dir(name string, depth int) error {
 	if len(names) > left {
 		names, l.list.More = names[:left], true
 	}
+
 	l.namesRead += len(names)
 	slices.Sort(names)
+
 	for _, base := range names {
 		if err := l.ctx.Err(); err != nil {
 			return err
@@ -169,6 +183,7 @@ func (l *lister) dir(name string, depth int) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -178,11 +193,13 @@ func (l *lister) entry(name string, depth int) error {
 		l.skip(name, "the name is not UTF-8, or too long")
 		return nil
 	}
+
 	f, err := linux.OpenBeneath(l.root, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, unix.ELOOP) { // RESOLVE_NO_SYMLINKS applies to the last part too
 		l.add(api.FileInfo{Name: name, Kind: api.Symlink})
 		return nil
 	}
+
 	var st unix.Stat_t
 	if err == nil {
 		err = errors.Join(unix.Fstat(linux.FD(f), &st), f.Close())
@@ -191,6 +208,7 @@ func (l *lister) entry(name string, depth int) error {
 		l.skip(name, cell.LookupReason(err))
 		return nil
 	}
+
 	info := api.FileInfo{Name: name, Kind: api.OtherFile}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFREG:
@@ -200,6 +218,7 @@ func (l *lister) entry(name string, depth int) error {
 	case unix.S_IFDIR:
 		info.Kind = api.Directory
 	}
+
 	l.add(info)
 	if info.Kind != api.Directory {
 		return nil
@@ -211,6 +230,7 @@ func (l *lister) entry(name string, depth int) error {
 	} else if err != nil {
 		l.skip(name, cell.LookupReason(err))
 	}
+
 	return nil
 }
 

@@ -42,13 +42,16 @@ func TestListOfLongNamesIsBounded(t *testing.T) {
 	if err := os.MkdirAll(deep, 0o700); err != nil {
 		t.Fatal(err)
 	}
+
 	for i := range 1000 {
 		touch(t, filepath.Join(deep, fmt.Sprintf("%s%06d", odd[:200], i)))
 	}
+
 	l, err := listOf(t, t.Context(), top)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	body, err := json.Marshal(l.list)
 	if err != nil {
 		t.Fatal(err)
@@ -75,6 +78,7 @@ func TestListReadsNoMoreThanItReports(t *testing.T) {
 			touch(t, filepath.Join(at, fmt.Sprint("b", i)))
 		}
 	}
+
 	l, err := listOf(t, t.Context(), top)
 	if err != nil || l.namesRead != api.ListFilesMax || len(l.list.Files) != api.ListFilesMax || !l.list.More {
 		t.Errorf("%d names read, %d listed, more %v, %v; want %d of each", l.namesRead, len(l.list.Files), l.list.More, err, api.ListFilesMax)
@@ -82,6 +86,7 @@ func TestListReadsNoMoreThanItReports(t *testing.T) {
 	if l, err := listOf(t, t.Context(), filepath.Join(top, "a/a/a")); err != nil || len(l.list.Files) != 6001 || l.list.More {
 		t.Errorf("a list that fits: %d files, more %v, %v", len(l.list.Files), l.list.More, err)
 	}
+
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	if l, err := listOf(t, left, top); !errors.Is(err, context.Canceled) || len(l.list.Files) > 0 {
@@ -97,6 +102,7 @@ func TestListQueue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	left, leave := context.WithCancel(t.Context())
 	gone := make(chan error, 1)
 	go func() { _, err := turns.acquire(left); gone <- err }()
@@ -109,15 +115,18 @@ func TestListQueue(t *testing.T) {
 		}
 		second <- err
 	}()
+
 	waitForWaiting(t, turns, 2)
 	var e *api.Error
 	if _, err := turns.acquire(t.Context()); !errors.As(err, &e) || e.Code != api.CodeBusy {
 		t.Errorf("one too many: %v", err)
 	}
+
 	leave()
 	if err := <-gone; err == nil {
 		t.Error("one that left has a turn")
 	}
+
 	first()
 	if err := <-second; err != nil {
 		t.Error(err)

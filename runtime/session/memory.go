@@ -23,12 +23,15 @@ func (s *session) chargeFile(name string, file *os.File) error {
 	if err := unix.Fstat(linux.FD(file), &st); err != nil {
 		return os.NewSyscallError("fstat", err)
 	}
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	held, _, err := s.scratch.Used() // includes the file, which has no name yet
 	if err != nil {
 		return err
 	}
+
 	placed := min(s.placed+st.Blocks*512, held)
 	left := s.groupMemory(placed)
 	now, err := s.group.Current()
@@ -40,11 +43,13 @@ func (s *session) chargeFile(name string, file *os.File) error {
 	if err != nil {
 		return err
 	}
+
 	full := left < int64(api.MinMemory) || now > left
 	if !full {
 		err = s.group.SetMemory(left)
 		full = errors.Is(err, unix.EBUSY) // version 1: a program took the memory meanwhile
 	}
+
 	switch {
 	case full:
 		return api.Refuse(api.CodeTooLarge,
@@ -52,6 +57,7 @@ func (s *session) chargeFile(name string, file *os.File) error {
 	case err == nil:
 		s.placed = placed
 	}
+
 	return err
 }
 

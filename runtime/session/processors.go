@@ -57,6 +57,7 @@ func (s *session) applyCPUShare() error {
 	if s.closed {
 		return nil
 	}
+
 	left := slices.Clone(s.leftLeaves)
 	var slots []*pool.Slot
 	for _, v := range s.running {
@@ -72,12 +73,14 @@ func (s *session) applyCPUShare() error {
 			}
 		}
 	}
+
 	switch {
 	case len(slots) > 0:
 		return errors.Join(s.confine(left, s.cpusOf(slots)), s.group.SetWeight(s.plan.Limits.Weight))
 	case len(left) > 0:
 		return errors.Join(s.group.SetWeight(min(s.registry.weight, s.plan.Limits.Weight)), s.confine(left, ""))
 	}
+
 	return nil
 }
 

@@ -40,11 +40,13 @@ func (s *session) placeProgram(leaf *groups.Leaf, p *plan.Run) (*plan.Run, error
 		if place == 0 && len(p.Built) > 0 {
 			s.replaceBuilt(names)
 		}
+
 		for _, name := range names {
 			s.programs[name] = heldName{leaf, place > 0}
 		}
 		return p.At(place), nil
 	}
+
 	return nil, api.Refuse(api.CodeBadFile,
 		"there are files in /box with all names such as %q, one of which the program needs: remove them",
 		p.NamesAt(maxPlaces - 1)[0])

@@ -38,6 +38,7 @@ func (s *session) openRegular(at sessionDir, name string) (*os.File, int64, erro
 		return nil, 0, err
 	}
 	defer release()
+
 	refused := func(why string) error {
 		return api.Refuse(api.CodeBadFile, "file %q cannot be read: %s", name, why)
 	}
@@ -50,6 +51,7 @@ func (s *session) openRegular(at sessionDir, name string) (*os.File, int64, erro
 	case err != nil:
 		return nil, 0, refused(cell.LookupReason(err))
 	}
+
 	var st unix.Stat_t
 	err = unix.Fstat(linux.FD(file), &st)
 	switch {
@@ -60,9 +62,11 @@ func (s *session) openRegular(at sessionDir, name string) (*os.File, int64, erro
 	case st.Size > at.maxFile: // sparse: RLIMIT_FSIZE applies as well (FIO-05)
 		err = refused("it is larger than the file system that contains it")
 	}
+
 	if err != nil {
 		return nil, 0, errors.Join(err, file.Close())
 	}
+
 	s.registerFile(file)
 	return file, st.Size, nil
 }

@@ -67,6 +67,7 @@ func NewRegistry(r *run.Runner, volumes *volume.Store, configured, most int) *Re
 func (r *Registry) admit(p *plan.Session) (*idRange, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	if r.closed {
 		return nil, api.Fail(api.CodeStopping, "the agent is stopping: make the session again later")
 	}
@@ -74,6 +75,7 @@ func (r *Registry) admit(p *plan.Session) (*idRange, error) {
 		return nil, api.Refuse(api.CodeUnsupported,
 			"sessions are disabled on this agent: have the operator raise --sessions, or the agent's limit on open files")
 	}
+
 	i := slices.IndexFunc(r.idRanges, func(p *idRange) bool { return !p.taken })
 	if i < 0 && len(r.idRanges) == r.Max {
 		return nil, api.Fail(api.CodeSessionsFull,
@@ -86,6 +88,7 @@ func (r *Registry) admit(p *plan.Session) (*idRange, error) {
 		i = len(r.idRanges)
 		r.idRanges = append(r.idRanges, &idRange{index: plan.FirstSessionRange + i})
 	}
+
 	r.idRanges[i].taken = true
 	return r.idRanges[i], nil
 }
@@ -146,18 +149,21 @@ func endedError(id, why string) *api.Error {
 func (r *Registry) visibleTo(c api.Caller) []*session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	var out []*session
 	for _, s := range r.byID {
 		if mayAccess(c, s.owner.UID) {
 			out = append(out, s)
 		}
 	}
+
 	slices.SortFunc(out, func(a, b *session) int {
 		if a.born != b.born {
 			return int(a.born - b.born)
 		}
 		return strings.Compare(a.id, b.id)
 	})
+
 	return out
 }
 
@@ -176,14 +182,17 @@ func (r *Registry) Close() error {
 	for _, s := range r.byID {
 		living = append(living, s)
 	}
+
 	r.mu.Unlock()
 	for _, s := range living {
 		s.end("the agent was stopped")
 	}
+
 	var err error
 	for _, s := range living {
 		<-s.done
 	}
+
 	for _, at := range r.idRanges {
 		err = errors.Join(err, at.ids.Close())
 	}

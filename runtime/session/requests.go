@@ -23,15 +23,18 @@ func (r *Registry) create(ctx context.Context, ask api.SessionRequest, c api.Cal
 	if err != nil {
 		return nil, err
 	}
+
 	at, err := r.admit(p)
 	if err != nil {
 		return nil, err
 	}
+
 	s, err := r.newSession(ctx, p, at, c)
 	if err != nil {
 		r.release(at, p)
 		return nil, err
 	}
+
 	registered := r.register(s)
 	go s.run()
 	switch {
@@ -44,6 +47,7 @@ func (r *Registry) create(ctx context.Context, ask api.SessionRequest, c api.Cal
 	default:
 		return s, nil
 	}
+
 	<-s.done
 	return nil, err
 }

@@ -150,11 +150,13 @@ func (s *session) handleEvents() error {
 	if err := s.timer.Set(s.due()); err != nil {
 		return err
 	}
+
 	for s.endReason() == "" {
 		events, err := s.poller.Wait()
 		if err != nil {
 			return err
 		}
+
 		for _, e := range events {
 			switch e.Fd {
 			case tagSessionShell:
@@ -169,11 +171,13 @@ func (s *session) handleEvents() error {
 			case tagSessionCallTimer:
 				err = s.calls.Resume()
 			}
+
 			if err != nil {
 				return err
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -210,18 +214,21 @@ func (s *session) destroy() error {
 	if killErr == nil {
 		killErr = s.group.Expedite()
 	}
+
 	// Processes that wait for the disk end at full speed, and so is written what they left.
 	killErr = errors.Join(killErr, s.boundVolume(0))
 	s.mu.Unlock()
 	if errors.Is(killErr, groups.ErrUnsupported) {
 		killErr = nil // the end of the pid namespace kills them as well
 	}
+
 	world := cell.Shell{Pidfd: s.pidfd}
 	err := errors.Join(killErr, world.Kill())
 	deadline := linux.Monotonic() + cell.KillTimeout // a program can arrange its memory so that the kernel needs a long time to free it
 	if werr := linux.WaitReadable(s.pidfd, cell.KillTimeout); werr != nil {
 		err = errors.Join(err, errors.New("the session's shell does not end"), werr)
 	}
+
 	s.execs.Wait() // their supervisors have seen the end
 	err = errors.Join(err, cell.WaitEmpty(&s.group.Leaf, deadline-linux.Monotonic()), s.cell.Step("session end"))
 
@@ -233,6 +240,7 @@ func (s *session) destroy() error {
 	for f := range s.files {
 		_ = f.Close() // its reader or writer gets the error that the session has ended
 	}
+
 	for _, leaf := range s.leftLeaves {
 		err = errors.Join(err, leaf.Close())
 	}
@@ -258,13 +266,16 @@ func (s *session) close() error {
 func (s *session) info() (api.Session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if s.reason != "" || s.closed {
 		return api.Session{}, endedError(s.id, s.reason)
 	}
+
 	usage, err := s.usage()
 	if err != nil {
 		return api.Session{}, run.ToAPIError(s.registry.log, err, s.id)
 	}
+
 	p := s.plan
 	at := func(t time.Duration) string { return s.made.Add(t - s.born).UTC().Format(time.RFC3339Nano) }
 	i := api.Session{
@@ -273,17 +284,20 @@ func (s *session) info() (api.Session, error) {
 		Idle: api.Duration(p.Idle), Life: api.Duration(p.Life),
 		Created: at(s.born), Ends: at(s.born + p.Life), Execs: s.begun, Usage: usage,
 	}
+
 	if s.volume != nil {
 		if i.Volume, err = s.volume.Info(); err != nil {
 			return api.Session{}, run.ToAPIError(s.registry.log, err, s.id)
 		}
 	}
+
 	for _, v := range s.running {
 		if v != nil {
 			i.Running++
 			i.State = api.SessionRunning
 		}
 	}
+
 	if s.busy == 0 {
 		i.IdleEnds = at(min(s.used+p.Idle, s.born+p.Life))
 	}
@@ -296,19 +310,23 @@ func (s *session) usage() (u api.SessionUsage, err error) {
 	if err != nil {
 		return u, err
 	}
+
 	now, err := s.group.Current()
 	if err != nil {
 		return u, err
 	}
+
 	held, _, err := s.scratch.Used()
 	if err != nil {
 		return u, err
 	}
+
 	put := min(s.placed, held) // charged to the agent, but counted as the session's
 	pids, err := s.group.Processes()
 	if err != nil {
 		return u, err
 	}
+
 	u.Scratch, u.Inodes, err = s.scratch.Used()
 	u.CPU = api.Known(int64(all.CPU), all.Sources.CPU)
 	u.MemoryPeak = api.Known(all.MemoryPeak+put, all.Sources.MemoryPeak)

@@ -18,14 +18,17 @@ const maxRefused = 256
 func (s *Store) Doubt(key string, n *Snapshot, settings, why string, try func(ctx context.Context, m *Making) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if n.refused == nil || len(n.refused) >= maxRefused {
 		n.refused = map[string]string{}
 	}
+
 	n.refused[settings] = why
 	now := linux.Monotonic()
 	if e := s.entries[key]; e == nil || e.now != n || s.ctx.Err() != nil || n.tried != 0 && now-n.tried < retryAfter {
 		return
 	}
+
 	n.tried = now
 	n.users++
 	m := &Making{Until: now + s.cfg.Wait, store: s, key: key, waiting: 1}

@@ -30,13 +30,16 @@ func TestOnlyAFailedTrialRejectsASnapshot(t *testing.T) {
 				return tt.trial
 			})
 		}
+
 		if why := n.Refusal(func() string { return "tiny limits" }); why != "it does not begin" {
 			t.Errorf("%s: a run with the same settings: %q", name, why)
 		}
+
 		s.makings.Wait()
 		if why := n.Refusal(func() string { return "others" }); (why == "") != tt.kept {
 			t.Errorf("%s: a run with other settings: %q", name, why)
 		}
+
 		n.Release()
 		again, err := s.Get(t.Context(), "k", build)
 		if kept := err == nil && again == n; kept != tt.kept || trials.Load() != 1 {

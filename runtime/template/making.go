@@ -47,6 +47,7 @@ func (s *Store) begin(key string, build Build) *Making {
 func (s *Store) inTurn(m *Making, build Build) (*os.File, error) {
 	late := time.NewTimer(m.Until - linux.Monotonic())
 	defer late.Stop()
+
 	select {
 	case s.turn <- struct{}{}:
 	case <-s.ctx.Done():
@@ -55,6 +56,7 @@ func (s *Store) inTurn(m *Making, build Build) (*os.File, error) {
 		return nil, errNoTurn
 	}
 	defer func() { <-s.turn }()
+
 	if !s.wanted(m) {
 		return nil, errUnwanted
 	}
@@ -95,14 +97,18 @@ func (s *Store) end(m *Making, f *os.File, err error) {
 	if err == nil {
 		size, err = fileSize(f)
 	}
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if err == nil && size > m.reserved {
 		err = errors.Join(fmt.Errorf("BUG: %s were reserved for a template of %s", m.reserved, size), f.Close())
 	}
+
 	s.size -= m.reserved
 	e := s.entries[m.key]
 	e.making = nil
+
 	switch {
 	case errors.Is(err, errUnwanted):
 	case err != nil:
@@ -157,6 +163,7 @@ func (s *Store) room(key string, size api.Size) error {
 				least = e
 			}
 		}
+
 		if least == nil {
 			return api.Fail(api.CodeOverloaded,
 				"the template has %s, and the agent keeps %s of templates: raise brigd --template-memory", size, s.cfg.Max)
@@ -166,9 +173,11 @@ func (s *Store) room(key string, size api.Size) error {
 				"the template has %s, and those that are used more take the %s that the agent keeps: raise brigd --template-memory",
 				size, s.cfg.Max)
 		}
+
 		s.drop(least.now)
 		least.now = nil
 	}
+
 	return nil
 }
 

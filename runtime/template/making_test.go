@@ -24,6 +24,7 @@ func TestMakingsAreBounded(t *testing.T) {
 			t.Errorf("%d are being made at once", n)
 		}
 		defer active.Add(-1)
+
 		if err := m.Reserve(each); err != nil {
 			return nil, err
 		}
@@ -35,6 +36,7 @@ func TestMakingsAreBounded(t *testing.T) {
 		}
 		return linux.SealedMemfd("snapshot", make([]byte, each), true)
 	}
+
 	var wg sync.WaitGroup
 	for i := range 10 {
 		wg.Go(func() {
@@ -43,6 +45,7 @@ func TestMakingsAreBounded(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
 	st := s.Stats()
 	if made.Load() > 10 || st.Made < 2 || st.Made+st.Failed != 10 || st.Kept > 2 || st.Size != api.Size(st.Kept*each) {
@@ -62,17 +65,21 @@ func TestMakingsWaitForTheirTurn(t *testing.T) {
 			return nil, errors.New("too slow")
 		})
 	}()
+
 	<-began
 	build, calls := building(t, 100)
 	left, leave := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer leave()
+
 	if _, err := s.Get(left, "left", build); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a caller that has left: %v", err)
 	}
+
 	var cold *ColdError
 	if _, err := s.Get(t.Context(), "late", build); !errors.As(err, &cold) {
 		t.Errorf("without a turn: %v", err)
 	}
+
 	close(end)
 	if err := s.Close(); err != nil || calls.Load() != 0 {
 		t.Errorf("%v; %d snapshots were made in vain", err, calls.Load())

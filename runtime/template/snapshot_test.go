@@ -47,6 +47,7 @@ func linkedProgram(t *testing.T) string {
 			t.Fatalf("gcc: %v\n%s", err, out)
 		}
 	}
+
 	declared, called, link := "", "", []string{"-L" + dir, "-Wl,-rpath," + dir, "-Wl,--no-as-needed"}
 	for i := range libraries {
 		source := fmt.Sprintf("int v%d = %d; int f%d(void) { return v%d++; }\n", i, i, i, i)
@@ -58,6 +59,7 @@ func linkedProgram(t *testing.T) string {
 		called += fmt.Sprintf("	printf(\"%%d %%d\\n\", f%d(), _dl_find_object((void *)f%d, object));\n", i, i)
 		link = append(link, fmt.Sprintf("-l:lib%d.so", i))
 	}
+
 	compile("program", `#include <stdio.h>
 int _dl_find_object(void *address, void *object);
 `+declared+`int main(int argc, char **argv) {
@@ -66,6 +68,7 @@ int _dl_find_object(void *address, void *object);
 	return 3;
 }
 `, link...)
+
 	return filepath.Join(dir, "program")
 }
 
@@ -77,11 +80,14 @@ func snapshotOf(t *testing.T, program string, env ...string) (path, said string)
 	if err := os.WriteFile(driver, loader, 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	path = filepath.Join(dir, "snapshot")
+
 	// A process with open files makes no snapshot, and this one may have inherited some.
 	if err := unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		t.Fatal(err)
 	}
+
 	cmd := exec.Command(program)
 	cmd.Env = append(env, "BRIG_TEMPLATE="+path, "LD_PRELOAD="+driver)
 	out, err := cmd.CombinedOutput()
@@ -116,14 +122,17 @@ func TestSnapshotOfLinkedProgram(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		return fmt.Sprint(string(out), err)
 	}
+
 	want := run(exec.Command(program))
 	if !strings.Contains(want, "29 0\n") || !strings.Contains(want, "9fc0 3 y z\nexit status 3") {
 		t.Fatalf("without a snapshot: %s", want)
 	}
+
 	path, said := snapshotOf(t, program)
 	if said != "" {
 		t.Fatal(said)
 	}
+
 	for range 10 {
 		if got := run(beginFrom(t, path)); got != want {
 			t.Errorf("from a snapshot: %s; want %s", got, want)
@@ -144,12 +153,14 @@ func TestSnapshotOfManyPieces(t *testing.T) {
 			}
 			continue
 		}
+
 		cmd := beginFrom(t, path)
 		cmd.Args = append(cmd.Args, "x")
 		if out, _ := cmd.CombinedOutput(); !strings.HasSuffix(string(out), "9fc0 2 x\n") {
 			t.Errorf("%d: %s, %s", pieces, out, cmd.ProcessState)
 		}
 	}
+
 	if made[true] == 0 || made[false] == 0 {
 		t.Errorf("snapshots were made and refused: %v; want both", made)
 	}

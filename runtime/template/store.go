@@ -102,12 +102,14 @@ func (s *Store) Get(ctx context.Context, key string, build Build) (*Snapshot, er
 		case m == nil:
 			return nil, &ColdError{why}
 		}
+
 		late := time.NewTimer(m.Until - linux.Monotonic())
 		select {
 		case <-m.ended:
 		case <-ctx.Done():
 		case <-late.C: // take says so
 		}
+
 		late.Stop()
 		if ctx.Err() != nil {
 			s.leave(m)
@@ -126,9 +128,11 @@ func (s *Store) Get(ctx context.Context, key string, build Build) (*Snapshot, er
 func (s *Store) take(key string, build Build, after *Making) (*Snapshot, *Making, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if after != nil {
 		after.waiting-- // only now: room keeps a snapshot for those who wait for it
 	}
+
 	now := linux.Monotonic()
 	e := s.entries[key]
 	if e == nil {
@@ -143,11 +147,13 @@ func (s *Store) take(key string, build Build, after *Making) (*Snapshot, *Making
 		s.drop(e.now)
 		e.now = nil
 	}
+
 	n := e.now
 	worn := n != nil && (n.runs >= s.cfg.Runs || now-n.born >= s.cfg.Life)
 	if (n == nil || worn) && e.making == nil && now >= e.retryAt && s.ctx.Err() == nil {
 		e.making = s.begin(key, build)
 	}
+
 	switch {
 	case n != nil:
 		n.runs++
@@ -156,6 +162,7 @@ func (s *Store) take(key string, build Build, after *Making) (*Snapshot, *Making
 	case e.making != nil && now >= e.making.Until:
 		return nil, nil, fmt.Sprintf("the template was not ready within %s", s.cfg.Wait)
 	}
+
 	if e.making != nil {
 		e.making.waiting++
 	}
@@ -213,6 +220,7 @@ type Stats struct {
 func (s *Store) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	out := Stats{Size: s.size, Made: s.made, Failed: s.failed}
 	var latest time.Duration
 	for _, e := range s.entries {
@@ -223,6 +231,7 @@ func (s *Store) Stats() Stats {
 			out.Why, latest = e.why, e.used
 		}
 	}
+
 	return out
 }
 

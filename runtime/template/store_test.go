@@ -38,6 +38,7 @@ func newStore(t *testing.T, cfg Config) *Store {
 	if cfg.Runs == 0 {
 		cfg.Runs = 1000
 	}
+
 	s := New(cfg)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
@@ -65,17 +66,20 @@ func TestManyUsersShareOneSnapshot(t *testing.T) {
 				return
 			}
 			defer n.Release()
+
 			f, err := n.Open()
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			defer f.Close()
+
 			if at, err := f.Seek(int64(i), 1); err != nil || at != int64(i) {
 				t.Errorf("offset %d, %v; want %d: it is shared", at, err, i)
 			}
 		})
 	}
+
 	wg.Wait()
 	if st := s.Stats(); calls.Load() != 1 || st.Kept != 1 || st.Made != 1 || st.Size != 100 {
 		t.Errorf("%d calls, %+v", calls.Load(), st)
@@ -92,9 +96,11 @@ func TestSnapshotsAreMadeAgain(t *testing.T) {
 	for calls.Load() < 2 || s.Stats().Made < 2 {
 		time.Sleep(time.Millisecond)
 	}
+
 	if next := get(t, s, "k", build); next == first || s.Stats().Size != 200 {
 		t.Errorf("%+v", s.Stats())
 	}
+
 	first.Release()
 	if st := s.Stats(); st.Size != 100 || st.Kept != 1 {
 		t.Errorf("%+v", st)
@@ -127,19 +133,23 @@ func TestFailuresAndRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	if st := s.Stats(); calls != 1 || st.Failed != 1 || st.Why == "" {
 		t.Errorf("%d calls, %+v", calls, st)
 	}
+
 	build, _ := building(t, 100)
 	a, b := get(t, s, "a", build), get(t, s, "b", build)
 	if _, err := s.Get(t.Context(), "c", build); err == nil {
 		t.Error("there is room for a third, of 100 bytes of 250, while two are in use")
 	}
+
 	a.Release()
 	d := get(t, s, "d", build)
 	if st := s.Stats(); st.Kept != 2 || st.Size != 200 {
 		t.Errorf("%+v", st)
 	}
+
 	d.Release()
 	b.Release()
 }
@@ -152,6 +162,7 @@ func TestSeldomSnapshotsPushOutNoneThatIsUsed(t *testing.T) {
 	for range 50 {
 		get(t, s, "often", build).Release()
 	}
+
 	for round := range 10 {
 		for i := range 10 {
 			if n, err := s.Get(t.Context(), fmt.Sprint("seldom", i), build); err == nil {
@@ -162,6 +173,7 @@ func TestSeldomSnapshotsPushOutNoneThatIsUsed(t *testing.T) {
 			t.Fatalf("round %d: it is gone", round)
 		}
 	}
+
 	if n := calls.Load(); n < 10 {
 		t.Errorf("%d were made: the others were to have the rest of the room", n)
 	}
@@ -188,10 +200,12 @@ func TestCloseEndsTheMaking(t *testing.T) {
 		})
 		done <- err
 	}()
+
 	<-began
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
+
 	var cold *ColdError
 	if err := <-done; !errors.As(err, &cold) {
 		t.Errorf("%v", err)
@@ -209,9 +223,11 @@ func TestALateMakingIsWaitedForOnce(t *testing.T) {
 			t.Fatal(i, err)
 		}
 	}
+
 	if took := linux.Monotonic() - begun; took < 200*time.Millisecond || took > 2*time.Second {
 		t.Errorf("20 runs, one after another, waited %v in total; want one wait", took)
 	}
+
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	if _, err := s.Get(left, "other", stuck); !errors.Is(err, context.Canceled) {

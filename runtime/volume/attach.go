@@ -54,6 +54,7 @@ func (s *Store) attach(ctx context.Context, path, name string, ask *api.VolumeRe
 		if err != nil {
 			return nil, err
 		}
+
 		at, same, err := s.attachFile(f, path, name)
 		if made && same && err != nil { // this agent still has the lock, so the new file is unused
 			err = errors.Join(err, os.Remove(path))
@@ -72,10 +73,12 @@ func (s *Store) attachFile(f *os.File, path, name string) (at *attachment, same 
 	if err := lockVolume(f, name, volumeLockTimeout); err != nil {
 		return nil, false, err
 	}
+
 	var ours, named unix.Stat_t
 	if err := unix.Fstat(linux.FD(f), &ours); err != nil {
 		return nil, false, os.NewSyscallError("fstat", err)
 	}
+
 	err = unix.Lstat(path, &named)
 	if errors.Is(err, unix.ENOENT) || err == nil && (named.Ino != ours.Ino || named.Dev != ours.Dev) {
 		return nil, false, nil
@@ -83,6 +86,7 @@ func (s *Store) attachFile(f *os.File, path, name string) (at *attachment, same 
 	if err != nil {
 		return nil, false, os.NewSyscallError("lstat", err)
 	}
+
 	at, err = s.loop(f)
 	if at != nil {
 		at.size = api.Size(ours.Size)
@@ -101,6 +105,7 @@ func openVolume(path, name string) (*os.File, error) {
 	case err != nil:
 		return nil, err
 	}
+
 	st, err := f.Stat()
 	if err == nil && !st.Mode().IsRegular() {
 		err = badVolume(name, "its file is not a regular file")
@@ -160,19 +165,23 @@ func (s *Store) loop(f *os.File) (*attachment, error) {
 		return nil, err
 	}
 	defer ctl.Close()
+
 	config := unix.LoopConfig{Fd: uint32(linux.FD(f)), Size: volumeBlock}
 	config.Info.Flags = unix.LO_FLAGS_AUTOCLEAR | unix.LO_FLAGS_DIRECT_IO
 	copy(config.Info.File_name[:], "brig volume")
+
 	for end := time.Now().Add(volumeLockTimeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		n, err := unix.IoctlRetInt(linux.FD(ctl), unix.LOOP_CTL_GET_FREE)
 		if err != nil {
 			return nil, fmt.Errorf("find a free loop device: %w", err)
 		}
+
 		device := fmt.Sprintf("/dev/loop%d", n)
 		loop, err := os.OpenFile(device, os.O_RDWR, 0)
 		if err != nil {
 			return nil, s.unsupported(fmt.Sprintf("a node for %s (mknod -m 600 %[1]s b 7 %d)", device, n), err)
 		}
+
 		err = unix.IoctlLoopConfigure(linux.FD(loop), &config)
 		if err == nil { // from here on it is open for reading only: a device open for writing may forbid mounts
 			var held *os.File
@@ -182,6 +191,7 @@ func (s *Store) loop(f *os.File) (*attachment, error) {
 			}
 			return nil, fmt.Errorf("hold %s: %w", device, err)
 		}
+
 		err = errors.Join(err, loop.Close())
 		switch {
 		case errors.Is(err, unix.EBUSY): // another process was quicker, or it is not fully released; until then the kernel names it again
@@ -191,6 +201,7 @@ func (s *Store) loop(f *os.File) (*attachment, error) {
 			return nil, fmt.Errorf("attach %s: %w", device, err)
 		}
 	}
+
 	return nil, api.Fail(api.CodeHostExhausted, "no loop device stays free: send the request again later")
 }
 

@@ -61,6 +61,7 @@ func (s *Store) files(owner uint32) ([]volumeFile, error) {
 	if s.Dir == "" {
 		return nil, nil
 	}
+
 	dir := filepath.Join(s.Dir, strconv.FormatUint(uint64(owner), 10))
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -69,6 +70,7 @@ func (s *Store) files(owner uint32) ([]volumeFile, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var out []volumeFile
 	for _, e := range entries {
 		base, is := strings.CutSuffix(e.Name(), volumeSuffix)
@@ -82,6 +84,7 @@ func (s *Store) files(owner uint32) ([]volumeFile, error) {
 			filepath.Join(dir, e.Name()),
 		})
 	}
+
 	return out, nil
 }
 
@@ -95,22 +98,26 @@ func (s *Store) create(ctx context.Context, path string, asked api.Size) (err er
 	if err := s.mountable(); err != nil {
 		return err
 	}
+
 	size := roundVolume(cmp.Or(asked, min(api.VolumeSize, s.Most)))
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
+
 	lock, err := os.OpenFile(filepath.Join(s.Dir, "lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return err
 	}
 	defer lock.Close()
+
 	if err := linux.IgnoringEINTR(func() error { return unix.Flock(linux.FD(lock), unix.LOCK_EX) }); err != nil {
 		return os.NewSyscallError("flock", err)
 	}
 	if _, err := os.Lstat(path); err == nil {
 		return nil // another agent was quicker
 	}
+
 	total, err := s.totalSize()
 	if err != nil {
 		return err
@@ -119,20 +126,24 @@ func (s *Store) create(ctx context.Context, path string, asked api.Size) (err er
 		return api.Fail(api.CodeHostExhausted,
 			"volumes take up %s of the %s that this agent may give them, and %s are requested: remove one, or have the operator raise it (brigd --volumes-total)", total, s.Total, size)
 	}
+
 	tmp, err := os.CreateTemp(dir, newVolumePrefix)
 	if err != nil {
 		return err
 	}
 	defer tmp.Close()
+
 	made := false
 	defer func() {
 		if !made {
 			err = errors.Join(err, os.Remove(tmp.Name()))
 		}
 	}()
+
 	if err := unix.Flock(linux.FD(tmp), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return os.NewSyscallError("flock", err)
 	}
+
 	disableCopyOnWrite(tmp)
 	err = linux.IgnoringEINTR(func() error { return unix.Fallocate(linux.FD(tmp), 0, 0, int64(size)) })
 	switch {
@@ -146,12 +157,14 @@ func (s *Store) create(ctx context.Context, path string, asked api.Size) (err er
 	case err != nil:
 		return os.NewSyscallError("fallocate", err)
 	}
+
 	if err := makeExt4(ctx, tmp, size); err != nil {
 		return err
 	}
 	if err := errors.Join(tmp.Sync(), os.Rename(tmp.Name(), path)); err != nil {
 		return err
 	}
+
 	made = true
 	return nil
 }
@@ -183,12 +196,14 @@ func (s *Store) totalSize() (total api.Size, err error) {
 			}
 			return err // no other agent can be making this one: its maker would hold the lock that this agent holds
 		}
+
 		st, err := d.Info()
 		if err == nil {
 			total += api.Size(st.Size())
 		}
 		return nil
 	})
+
 	return total, err
 }
 
@@ -201,19 +216,24 @@ func makeExt4(ctx context.Context, f *os.File, size api.Size) error {
 	if err != nil {
 		return err
 	}
+
 	n, err := unix.MemfdCreate("brig-volume", unix.MFD_CLOEXEC)
 	if err != nil {
 		return os.NewSyscallError("memfd_create", err)
 	}
+
 	mem := os.NewFile(uintptr(n), "brig-volume")
 	defer mem.Close()
+
 	if err := mem.Truncate(int64(size)); err != nil {
 		return err
 	}
+
 	journal := 4
 	for at := 128 * api.MiB; at <= size && journal < 64; at *= 4 {
 		journal *= 2
 	}
+
 	var output bytes.Buffer
 	cmd := exec.CommandContext(ctx, tool, "-q", "-F", "-t", "ext4", "-b", "4096", "-I", "256", "-i", "8192", "-m",
 		"0", "-e", "remount-ro",
@@ -221,6 +241,7 @@ func makeExt4(ctx context.Context, f *os.File, size api.Size) error {
 		"none,has_journal,extent,filetype,dir_index,ext_attr,sparse_super,large_file,huge_file,flex_bg,dir_nlink,extra_isize,metadata_csum,64bit",
 		"-E", fmt.Sprintf("nodiscard,lazy_itable_init=1,lazy_journal_init=1,root_owner=%d:%d", plan.UID,
 			plan.GID), "/proc/self/fd/3")
+
 	cmd.ExtraFiles = []*os.File{mem}
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}
 	cmd.Stdout, cmd.Stderr = &output, &output

@@ -64,6 +64,7 @@ func (s *Store) mountExt4(device, name string, readOnly bool) (*os.File, error) 
 		return nil, err
 	}
 	defer unix.Close(ctx)
+
 	err = errors.Join(
 		unix.FsconfigSetString(ctx, "source", device),
 		unix.FsconfigSetString(ctx, "errors", "remount-ro"),
@@ -72,6 +73,7 @@ func (s *Store) mountExt4(device, name string, readOnly bool) (*os.File, error) 
 	if err != nil {
 		return nil, os.NewSyscallError("fsconfig ext4", err)
 	}
+
 	if err := unix.FsconfigCreate(ctx); err != nil {
 		s.log.Error("volume not mounted: the kernel's log may say more", "volume", name, "device", device, "err", err)
 		switch {
@@ -83,10 +85,12 @@ func (s *Store) mountExt4(device, name string, readOnly bool) (*os.File, error) 
 		}
 		return nil, os.NewSyscallError("fsconfig ext4 create", err)
 	}
+
 	attr := unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
 	if readOnly {
 		attr |= unix.MOUNT_ATTR_RDONLY
 	}
+
 	n, err := unix.Fsmount(ctx, unix.FSMOUNT_CLOEXEC, attr)
 	if err != nil {
 		return nil, os.NewSyscallError("fsmount ext4", err)

@@ -97,6 +97,7 @@ func (s *Store) Mount(ctx context.Context, p *plan.Session, session string, owne
 	if err != nil {
 		return nil, err
 	}
+
 	m := &Mounted{store: s, path: path, name: name, session: session, readOnly: ask.ReadOnly, shared: ask.Shared}
 	u, first, err := s.join(ctx, m)
 	if err != nil {
@@ -107,6 +108,7 @@ func (s *Store) Mount(ctx context.Context, p *plan.Session, session string, owne
 			err = errors.Join(err, m.Close())
 		}
 	}()
+
 	if first {
 		at, aerr := s.attach(ctx, path, name, ask)
 		if aerr == nil {
@@ -120,15 +122,18 @@ func (s *Store) Mount(ctx context.Context, p *plan.Session, session string, owne
 	} else {
 		err = m.mount(u.at.device, userns)
 	}
+
 	if err != nil {
 		return nil, err
 	}
+
 	m.Size, m.Device = u.at.size, u.at.number
 	if ask.Size != 0 && roundVolume(ask.Size) != u.at.size {
 		return nil, api.Refuse(api.CodeConflict,
 			"volume %q exists already and has %s, not %s: leave the size out, or remove the volume first",
 			name, u.at.size, ask.Size)
 	}
+
 	return m, nil
 }
 
@@ -145,6 +150,7 @@ func (s *Store) join(ctx context.Context, m *Mounted) (u *usedVolume, first bool
 			s.used[m.path] = u
 			s.mu.Unlock()
 			return u, true, nil
+
 		case u.changing != nil:
 			wait = u.changing
 		default:
@@ -158,12 +164,14 @@ func (s *Store) join(ctx context.Context, m *Mounted) (u *usedVolume, first bool
 				return u, false, nil
 			}
 		}
+
 		s.mu.Unlock()
 		select {
 		case <-wait:
 		case <-ctx.Done():
 			return nil, false, ctx.Err()
 		}
+
 		s.mu.Lock()
 		err = u.lockError
 		s.mu.Unlock()
@@ -180,6 +188,7 @@ func (u *usedVolume) admits(m *Mounted) (leaves <-chan struct{}, err error) {
 	if m.readOnly {
 		return nil, nil
 	}
+
 	for _, other := range u.users {
 		var e *api.Error
 		switch {
@@ -191,12 +200,15 @@ func (u *usedVolume) admits(m *Mounted) (leaves <-chan struct{}, err error) {
 		default:
 			continue
 		}
+
 		if other.left == nil {
 			e.Session = other.session
 			return nil, e
 		}
+
 		leaves = other.left
 	}
+
 	return leaves, nil
 }
 
@@ -248,6 +260,7 @@ func (m *Mounted) Close() error {
 			err = errors.Join(err, f.Close())
 		}
 	}
+
 	s := m.store
 	s.mu.Lock()
 	u := s.used[m.path]
@@ -262,6 +275,7 @@ func (m *Mounted) Close() error {
 	if u.changing == nil {
 		u.changing = make(chan struct{})
 	}
+
 	s.mu.Unlock()
 	return errors.Join(err, s.detach(m.path, u))
 }
@@ -289,8 +303,10 @@ func (s *Store) List(c api.Caller) ([]api.Volume, error) {
 	if err != nil {
 		return out, err
 	}
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	for _, f := range found {
 		if u := s.used[f.path]; u != nil {
 			for _, m := range u.users {
@@ -301,6 +317,7 @@ func (s *Store) List(c api.Caller) ([]api.Volume, error) {
 		}
 		out = append(out, f.Volume)
 	}
+
 	slices.SortFunc(out, func(a, b api.Volume) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
 }

@@ -43,16 +43,19 @@ func TestVolumesNeedIdmappedMounts(t *testing.T) {
 	ctx, err := store.openFS("sysfs") // no kernel can shift its ids
 	check(t, err)
 	defer unix.Close(ctx)
+
 	check(t, unix.FsconfigCreate(ctx))
 	mount, err := unix.Fsmount(ctx, unix.FSMOUNT_CLOEXEC, 0)
 	check(t, err)
 	hung := os.NewFile(uintptr(mount), "mount")
 	defer hung.Close()
+
 	err = store.idmap(hung, userns)
 	var e *api.Error
 	if !errors.As(err, &e) || e.Code != api.CodeUnsupported {
 		t.Fatalf("%v; want code %s", err, api.CodeUnsupported)
 	}
+
 	for _, word := range []string{"idmapped mounts", "Linux 5.12", "this host (Linux 5.11.0)"} {
 		if !strings.Contains(e.Message, word) {
 			t.Errorf("%q does not say %q", e.Message, word)
@@ -75,12 +78,14 @@ func TestVolumeKeepsItsDeviceWhileSessionsChange(t *testing.T) {
 		check(t, unix.Mkdirat(linux.FD(m.AgentMount), "of-"+name, 0o700))
 		return m
 	}
+
 	leaves := mount("a")
 	comes := &Mounted{store: store, path: leaves.path, name: "a", session: "next", shared: true}
 	u, first, err := store.join(t.Context(), comes)
 	if err != nil || first {
 		t.Fatalf("first %v, %v; want to join the user that is there", first, err)
 	}
+
 	check(t, leaves.Close())
 	other := mount("b")
 	check(t, comes.mount(u.at.device, userns))
@@ -91,6 +96,7 @@ func TestVolumeKeepsItsDeviceWhileSessionsChange(t *testing.T) {
 	if err := unix.Fstatat(linux.FD(comes.AgentMount), "of-b", &st, 0); err != unix.ENOENT {
 		t.Errorf("of-b: %v; want none", err)
 	}
+
 	check(t, comes.Close())
 	check(t, other.Close())
 }
@@ -110,6 +116,7 @@ func TestVolumeJoinWaitsForEndingSession(t *testing.T) {
 				store.attached(u, nil)
 			}
 		}
+
 		refused := func(holder string) {
 			t.Helper()
 			_, _, err := store.join(t.Context(), &Mounted{store: store, path: "v", name: "v"})
@@ -118,6 +125,7 @@ func TestVolumeJoinWaitsForEndingSession(t *testing.T) {
 				t.Errorf("got %+v; want a conflict with %q", err, holder)
 			}
 		}
+
 		refused("first")
 		first.MarkLeaving()
 		refused("stays")
@@ -130,11 +138,13 @@ func TestVolumeJoinWaitsForEndingSession(t *testing.T) {
 				came <- err
 			}()
 		}
+
 		synctest.Wait()
 		cancel()
 		if err := <-gone; !errors.Is(err, context.Canceled) {
 			t.Errorf("a caller that no longer waits gets %v", err)
 		}
+
 		check(t, first.Close())
 		synctest.Wait()
 		select {
@@ -142,6 +152,7 @@ func TestVolumeJoinWaitsForEndingSession(t *testing.T) {
 			t.Fatalf("it has the volume, or %v, while another user still has it", err)
 		default:
 		}
+
 		check(t, stays.Close())
 		check(t, <-next)
 	})

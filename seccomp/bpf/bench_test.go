@@ -13,6 +13,7 @@ func BenchmarkCompileDefault(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	wide, last := seccomp.Split(p)
 	b.Run("prove", func(b *testing.B) {
 		for b.Loop() {
@@ -23,6 +24,7 @@ func BenchmarkCompileDefault(b *testing.B) {
 			}
 		}
 	})
+
 	b.Run("trust", func(b *testing.B) {
 		for b.Loop() {
 			for _, part := range []seccomp.Profile{wide, last} {

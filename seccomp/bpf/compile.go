@@ -43,6 +43,7 @@ func compile(p seccomp.Profile) ([]byte, error) {
 	if err := checkVersion(libseccomp.GetLibraryVersion()); err != nil {
 		return nil, err
 	}
+
 	// Notify needs libseccomp's API level 5, and level 6 (TSYNC_ESRCH, Linux 5.7)
 	// together with the tsync attribute, which the binding always sets. By default
 	// libseccomp probes the level on this kernel. We load filters ourselves, and a
@@ -50,27 +51,33 @@ func compile(p seccomp.Profile) ([]byte, error) {
 	if err := libseccomp.SetAPI(6); err != nil {
 		return nil, fmt.Errorf("ask libseccomp for notify: %w", err)
 	}
+
 	def, err := action(p.Default)
 	if err != nil {
 		return nil, err
 	}
+
 	f, err := libseccomp.NewFilter(def)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Release()
+
 	if err := setArch(f, p); err != nil {
 		return nil, err
 	}
+
 	flat, err := seccomp.Flatten(p)
 	if err != nil {
 		return nil, err
 	}
+
 	for _, r := range flat {
 		if err := add(f, p.Arch, r); err != nil {
 			return nil, fmt.Errorf("add rule for %s: %w", r.Name, err)
 		}
 	}
+
 	raw, err := export(f)
 	if err == nil && p.Default != seccomp.Allow() {
 		raw, err = answerNewer(raw, p)
@@ -110,10 +117,12 @@ func setArch(f *libseccomp.ScmpFilter, p seccomp.Profile) error {
 	if p.Arch.OrNative() == seccomp.ARM64 {
 		want = libseccomp.ArchARM64
 	}
+
 	native, err := libseccomp.GetNativeArch()
 	if err != nil {
 		return err
 	}
+
 	if native != want {
 		if err := f.AddArch(want); err != nil {
 			return err
@@ -122,6 +131,7 @@ func setArch(f *libseccomp.ScmpFilter, p seccomp.Profile) error {
 			return err
 		}
 	}
+
 	foreign := libseccomp.ActNotify
 	if p.Default == seccomp.Allow() {
 		foreign = libseccomp.ActAllow
@@ -129,6 +139,7 @@ func setArch(f *libseccomp.ScmpFilter, p seccomp.Profile) error {
 	if err := f.SetBadArchAction(foreign); err != nil {
 		return fmt.Errorf("set the answer to foreign architectures: %w", err)
 	}
+
 	// Level 2 makes a binary tree of call numbers: for the default tier 508
 	// instructions instead of 434, but 15 steps for an allowed call instead of
 	// 120.
@@ -143,6 +154,7 @@ func add(f *libseccomp.ScmpFilter, arch seccomp.Arch, r seccomp.FlatRule) error 
 	if err != nil {
 		return err
 	}
+
 	call, err := number(arch, r)
 	if err != nil {
 		return err
@@ -150,6 +162,7 @@ func add(f *libseccomp.ScmpFilter, arch seccomp.Arch, r seccomp.FlatRule) error 
 	if len(r.Conds) == 0 {
 		return f.AddRule(call, act)
 	}
+
 	var conds []libseccomp.ScmpCondition
 	for _, c := range r.Conds {
 		k, err := condition(c)
@@ -158,6 +171,7 @@ func add(f *libseccomp.ScmpFilter, arch seccomp.Arch, r seccomp.FlatRule) error 
 		}
 		conds = append(conds, k)
 	}
+
 	return f.AddRuleConditional(call, act, conds)
 }
 
@@ -200,6 +214,7 @@ func action(a seccomp.Answer) (libseccomp.ScmpAction, error) {
 	case seccomp.ActKillProcess:
 		return libseccomp.ActKillProcess, nil
 	}
+
 	return libseccomp.ActInvalid, fmt.Errorf("unknown action %q", a.Action)
 }
 
@@ -209,8 +224,10 @@ func export(f *libseccomp.ScmpFilter) (raw []byte, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("make memory file for the filter: %w", err)
 	}
+
 	file := os.NewFile(uintptr(fd), "seccomp filter")
 	defer func() { err = errors.Join(err, file.Close()) }()
+
 	if err := f.ExportBPF(file); err != nil {
 		return nil, fmt.Errorf("export filter: %w", err)
 	}

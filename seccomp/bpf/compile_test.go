@@ -25,6 +25,7 @@ func variants(t testing.TB) []seccomp.Profile {
 			out = append(out, p)
 		}
 	}
+
 	return out
 }
 
@@ -64,6 +65,7 @@ func checkCombined(t *testing.T, p, wide, last seccomp.Profile, w, l []byte) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		rl, _, err := seccomp.Simulate(l, c)
 		if err != nil {
 			t.Fatal(err)
@@ -71,10 +73,12 @@ func checkCombined(t *testing.T, p, wide, last seccomp.Profile, w, l []byte) {
 		if a, err := seccomp.AnswerOf(rl); err != nil || a.Action == seccomp.ActKill {
 			t.Fatalf("the last part answers %+v with %v, %v; it must never notify", c, a, err)
 		}
+
 		got, err := seccomp.AnswerOf(seccomp.Combine(rl, rw))
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		want := model.Decide(c)
 		if c.Args[5] == seccomp.SetupMark && slices.Contains(wide.Setup, want.Name) && !p.Log {
 			// A program's call with the mark: it never gets more than the profile allows, except that it
@@ -87,6 +91,7 @@ func checkCombined(t *testing.T, p, wide, last seccomp.Profile, w, l []byte) {
 			}
 			continue
 		}
+
 		if p.Log && slices.Contains(wide.Setup, want.Name) && got == seccomp.Allow() && c.Args[5] == seccomp.SetupMark {
 			continue
 		}
@@ -97,6 +102,7 @@ func checkCombined(t *testing.T, p, wide, last seccomp.Profile, w, l []byte) {
 			t.Fatalf("%s: both parts answer %+v with %s; the profile says %s (rule %d)", want.Name, c, got, want.Answer, want.Rule)
 		}
 	}
+
 	t.Logf("%d calls compared", n)
 }
 

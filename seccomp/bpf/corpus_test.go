@@ -82,10 +82,12 @@ func TestCorpus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		p.Arch = seccomp.AMD64
 		if p.Arch != seccomp.Arch("").OrNative() {
 			t.Skip("the corpus is written in amd64's calls")
 		}
+
 		model := seccomp.NewModel(p)
 		wide, last := seccomp.Split(p)
 		var parts [][]byte
@@ -96,6 +98,7 @@ func TestCorpus(t *testing.T) {
 			}
 			parts = append(parts, raw)
 		}
+
 		for _, tt := range corpus {
 			if tt.tiers != "" && !strings.Contains(tt.tiers, name) {
 				continue
@@ -109,6 +112,7 @@ func TestCorpus(t *testing.T) {
 				t.Errorf("%s: %s: got %s; want %s", name, tt.id, got, tt.want)
 			}
 		}
+
 		checkFamilies(t, name, model, p, parts)
 	}
 }

@@ -9,6 +9,7 @@ import (
 // checkFamilies checks SEC-19: no family but AF_UNIX pairs, of streams and packets.
 func checkFamilies(t *testing.T, name string, model *seccomp.Model, p seccomp.Profile, parts [][]byte) {
 	t.Helper()
+
 	for family := uint64(0); family < 64; family++ {
 		for kind := uint64(0); kind < 16; kind++ {
 			socket := seccomp.Call{Nr: 41, Arch: p.Arch.Audit(), Args: [6]uint64{family, kind}}
@@ -23,6 +24,7 @@ func checkFamilies(t *testing.T, name string, model *seccomp.Model, p seccomp.Pr
 			case name == "network" && (family != 10 || kind != 1 && kind != 2): // IPv6 has the answer of a kernel without it
 				want = seccomp.Fail(seccomp.EPERM)
 			}
+
 			if got := finalAnswer(model, socket, answer(t, socket, parts...)); got != want {
 				t.Errorf("%s: socket(%d, %d): %s", name, family, kind, got)
 			}

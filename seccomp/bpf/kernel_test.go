@@ -45,6 +45,7 @@ func loadAndExec(name string, argv []string) {
 			must(errno)
 		}
 	}
+
 	path, err := exec.LookPath(argv[0])
 	must(err)
 	must(syscall.Exec(path, argv, nil))

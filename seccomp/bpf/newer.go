@@ -30,6 +30,7 @@ func answerNewer(raw []byte, p seccomp.Profile) ([]byte, error) {
 	if _, err := binary.Decode(raw, binary.LittleEndian, prog); err != nil {
 		return nil, fmt.Errorf("read filter: %w", err)
 	}
+
 	const minusOne = ^uint32(0) // goes to the rules: a tracer skips a call with this number
 	var (
 		newest  = uint32(seccomp.Newest(arch))
@@ -37,9 +38,11 @@ func answerNewer(raw []byte, p seccomp.Profile) ([]byte, error) {
 		foreign = end(unix.SECCOMP_RET_USER_NOTIF)
 		start   []unix.SockFilter
 	)
+
 	if p.Log {
 		enosys = foreign
 	}
+
 	if arch.OrNative() == seccomp.AMD64 {
 		start = []unix.SockFilter{
 			load(offArch), jump(unix.BPF_JEQ, arch.Audit(), 0, 5), // else foreign
@@ -56,6 +59,7 @@ func answerNewer(raw []byte, p seccomp.Profile) ([]byte, error) {
 			enosys, foreign,
 		}
 	}
+
 	return binary.Append(nil, binary.LittleEndian, append(start, prog[rulesAt(prog, arch):]...))
 }
 
@@ -75,6 +79,7 @@ func rulesAt(prog []unix.SockFilter, arch seccomp.Arch) int {
 			return at
 		}
 	}
+
 	return at
 }
 

@@ -14,16 +14,19 @@ func TestNewerCallsAreUnknown(t *testing.T) {
 			if arch != seccomp.Arch("").OrNative() {
 				p = withoutUnknown(p)
 			}
+
 			p.Arch = arch
 			wide, last := seccomp.Split(p)
 			w, err := Compile(wide)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			l, err := Compile(last)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			newest := seccomp.Newest(arch)
 			for _, nr := range []int32{newest + 1, newest + 2, 1024, 100_000, seccomp.X32Bit - 1} {
 				c := seccomp.Call{Nr: nr, Arch: arch.Audit()}
@@ -38,6 +41,7 @@ func TestNewerCallsAreUnknown(t *testing.T) {
 					t.Errorf("%s on %s: call %d gets %s; want %s", p.Name, arch, nr, got, want)
 				}
 			}
+
 			for _, nr := range []int32{-1, 400} { // a tracer's number, and an unassigned one below the newest
 				if got := finalAnswer(seccomp.NewModel(p), seccomp.Call{Nr: nr, Arch: arch.Audit()},
 					answer(t, seccomp.Call{Nr: nr, Arch: arch.Audit()}, l, w)); got != p.Default {
@@ -77,11 +81,13 @@ func TestOCIExportNamesTheNewestCall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, p.Arch = range []seccomp.Arch{seccomp.AMD64, seccomp.ARM64} {
 			o, err := seccomp.ExportOCI(p)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			highest := int32(-1)
 			for _, s := range o.Syscalls {
 				for _, call := range s.Names {
@@ -89,6 +95,7 @@ func TestOCIExportNamesTheNewestCall(t *testing.T) {
 					highest = max(highest, nr)
 				}
 			}
+
 			if newest := seccomp.Newest(p.Arch); highest != newest {
 				t.Errorf("%s on %s: the highest call named is %d; the newest is %d", name, p.Arch, highest, newest)
 			}

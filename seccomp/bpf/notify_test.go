@@ -60,22 +60,26 @@ func listened() {
 			if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), notifRecv, uintptr(unsafe.Pointer(&n))); errno != 0 {
 				return
 			}
+
 			resp := notifResp{ID: n.ID, Error: -int32(unix.EXDEV)}
 			if n.Nr == unix.SYS_SECCOMP { // loads the last part, as cellinit's code does
 				resp = notifResp{ID: n.ID, Flags: 1} // SECCOMP_USER_NOTIF_FLAG_CONTINUE
 			} else {
 				seen <- n
 			}
+
 			_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), notifSend, uintptr(unsafe.Pointer(&resp)))
 			if errno != 0 {
 				must(errno)
 			}
 		}
 	}()
+
 	p, err := seccomp.Tier("default")
 	must(err)
 	wide, last := seccomp.Split(p)
 	must(unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+
 	for _, part := range []struct {
 		p     seccomp.Profile
 		flags uintptr
@@ -91,6 +95,7 @@ func listened() {
 			fds <- int(fd)
 		}
 	}
+
 	for _, nr := range watched() {
 		_, _, errno := unix.Syscall(nr, 0, 0, 0)
 		text := fmt.Sprintf("%#x: %s", nr, unix.ErrnoName(errno))
@@ -101,6 +106,7 @@ func listened() {
 		}
 		fmt.Println(text)
 	}
+
 	os.Exit(0)
 }
 
@@ -111,12 +117,14 @@ func TestKillSetReachesListener(t *testing.T) {
 	if goruntime.GOARCH != "amd64" {
 		t.Skip("x32 is amd64's")
 	}
+
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")
 	cmd.Env = []string{notifyEnv + "=1"}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+
 	want := `0x65: EXDEV, seen 0x65 "ptrace" arch 0xc000003e
 0xfa: EXDEV, seen 0xfa "keyctl" arch 0xc000003e
 0x141: EXDEV, seen 0x141 "bpf" arch 0xc000003e

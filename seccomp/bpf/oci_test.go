@@ -18,22 +18,26 @@ func TestOCIExportMeansTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		raw, err := asRunc(o)
 		if err != nil {
 			t.Fatalf("%s: %v", p.Name, err)
 		}
+
 		model := seccomp.NewModel(p)
 		for c := range seccomp.BoundaryCalls(p) {
 			want := model.Decide(c)
 			if want.Rule == seccomp.FromArch || want.Rule == seccomp.FromNewer {
 				continue
 			}
+
 			switch want.Action {
 			case seccomp.ActKill:
 				want.Action = seccomp.ActKillProcess
 			case seccomp.ActCount: // runc counts nothing
 				want.Answer = seccomp.Allow()
 			}
+
 			if got := answer(t, c, raw); got != want.Answer {
 				t.Fatalf("%s: the export answers %s %+v with %s; want %s", p.Name, want.Name, c, got, want.Answer)
 			}
@@ -53,6 +57,7 @@ func asRunc(o seccomp.OCI) ([]byte, error) {
 		}
 		return libseccomp.ActErrno.SetReturnCode(int16(*errno))
 	}
+
 	ops := map[string]libseccomp.ScmpCompareOp{
 		"SCMP_CMP_EQ": libseccomp.CompareEqual, "SCMP_CMP_NE": libseccomp.CompareNotEqual, "SCMP_CMP_MASKED_EQ": libseccomp.CompareMaskedEqual,
 	}
@@ -61,12 +66,14 @@ func asRunc(o seccomp.OCI) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Release()
+
 	for _, s := range o.Syscalls {
 		for _, name := range s.Names {
 			nr, ok := seccomp.Number(name, "")
 			if !ok {
 				continue
 			}
+
 			var conds []libseccomp.ScmpCondition
 			for _, a := range s.Args {
 				c, err := libseccomp.MakeCondition(a.Index, ops[a.Op], a.Value, a.ValueTwo)
@@ -75,10 +82,12 @@ func asRunc(o seccomp.OCI) ([]byte, error) {
 				}
 				conds = append(conds, c)
 			}
+
 			if err := f.AddRuleConditionalExact(libseccomp.ScmpSyscall(nr), act(s.Action, s.ErrnoRet), conds); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 		}
 	}
+
 	return export(f)
 }

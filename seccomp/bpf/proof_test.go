@@ -26,6 +26,7 @@ func answer(t testing.TB, c seccomp.Call, filters ...[]byte) seccomp.Answer {
 		}
 		ret = seccomp.Combine(r, ret)
 	}
+
 	a, err := seccomp.AnswerOf(ret)
 	if err != nil {
 		t.Fatal(err)
@@ -50,6 +51,7 @@ func TestEveryRuleBothWays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		model := seccomp.NewModel(p)
 		good, spoiled := 0, 0
 		for i, r := range p.Rules {
@@ -58,14 +60,18 @@ func TestEveryRuleBothWays(t *testing.T) {
 				if !ok {
 					continue
 				}
+
 				c := seccomp.Call{Nr: nr, Arch: p.Arch.Audit()}
 				for _, k := range r.Args {
 					c.Args[k.Index] = k.Value
 				}
+
 				if got, want := finalAnswer(model, c, answer(t, c, raw)), model.Decide(c); got != want.Answer || want.Rule == i && got != r.Answer {
 					t.Errorf("%s: rule %d on %s gives %s; want %s", p.Name, i, name, got, r.Answer)
 				}
+
 				good++
+
 				for _, k := range r.Args {
 					for bit := uint64(1); bit != 0; bit <<= 1 {
 						if k.Mask != 0 && k.Mask&bit == 0 {
@@ -83,6 +89,7 @@ func TestEveryRuleBothWays(t *testing.T) {
 				}
 			}
 		}
+
 		if good == 0 || spoiled == 0 {
 			t.Errorf("%s: %d rules tried, %d spoiled; the test is blind", p.Name, good, spoiled)
 		}
@@ -109,6 +116,7 @@ func TestRandomProfiles(t *testing.T) {
 			t.Errorf("profile %d: %v", i, err)
 		}
 	}
+
 	t.Logf("of %d profiles %d were too large", n, large)
 	if large > n/2 {
 		t.Errorf("%d of %d profiles were too large; the test sees too little", large, n)
@@ -150,6 +158,7 @@ func corrupt(t *testing.T, p seccomp.Profile, most int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	missed := 0
 	for i := 0; i+8 <= min(len(raw), 8*most); i += 8 {
 		bad := append([]byte(nil), raw...)
@@ -163,6 +172,7 @@ func corrupt(t *testing.T, p seccomp.Profile, most int) {
 		case 6: // return trap
 			binary.LittleEndian.PutUint32(insn[4:], 0x30000)
 		}
+
 		if bytes.Equal(bad, raw) {
 			continue // an unconditional jump
 		}
@@ -171,6 +181,7 @@ func corrupt(t *testing.T, p seccomp.Profile, most int) {
 			t.Logf("instruction %d changed unseen: % x", i/8, raw[i:i+8])
 		}
 	}
+
 	if missed > 0 {
 		t.Errorf("%d of %d changed instructions were not seen", missed, len(raw)/8)
 	}
@@ -185,6 +196,7 @@ func TestOversizeFilterIsRefused(t *testing.T) {
 	if err := checkSize(make([]byte, 8*4097)); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("4097 instructions: %v; want ErrTooLarge", err)
 	}
+
 	p := seccomp.Profile{Name: "huge", Default: seccomp.Fail(seccomp.EPERM)}
 	for _, name := range strings.Fields("mount ioctl fcntl prctl clone") {
 		for i := range uint64(150) {
@@ -193,6 +205,7 @@ func TestOversizeFilterIsRefused(t *testing.T) {
 			})
 		}
 	}
+
 	if _, err := Compile(p); !errors.Is(err, seccomp.ErrTooComplex) {
 		t.Errorf("750 conditions: %v; want ErrTooComplex", err)
 	}
@@ -239,12 +252,14 @@ func TestNamesThatTheLibraryLacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	known := map[string]bool{}
 	for _, r := range withoutUnknown(p).Rules {
 		for _, n := range r.Names {
 			known[n] = true
 		}
 	}
+
 	lacks := 0
 	for _, r := range p.Rules {
 		for _, name := range r.Names {
@@ -252,6 +267,7 @@ func TestNamesThatTheLibraryLacks(t *testing.T) {
 			if known[name] || !ok {
 				continue
 			}
+
 			lacks++
 			one := seccomp.Profile{Name: "one", Arch: seccomp.Arch("").OrNative(), Default: seccomp.Fail(seccomp.EPERM)}
 			one.Rules = []seccomp.Rule{{Names: []string{name}, Answer: seccomp.Allow(), Why: "to be found"}}
@@ -262,6 +278,7 @@ func TestNamesThatTheLibraryLacks(t *testing.T) {
 			if got := answer(t, seccomp.Call{Nr: nr, Arch: one.Arch.Audit()}, raw); got != seccomp.Allow() {
 				t.Errorf("%s is allowed and gets %s", name, got)
 			}
+
 			one.Arch = seccomp.ARM64
 			if one.Arch == seccomp.Arch("").OrNative() {
 				one.Arch = seccomp.AMD64
@@ -273,6 +290,7 @@ func TestNamesThatTheLibraryLacks(t *testing.T) {
 			}
 		}
 	}
+
 	major, minor, micro := libseccomp.GetLibraryVersion()
 	t.Logf("libseccomp %d.%d.%d lacks %d names of the default tier", major, minor, micro, lacks)
 	if lacks == 0 {
@@ -292,12 +310,14 @@ func TestCostOfTheWorstProfileIsBounded(t *testing.T) {
 			})
 		}
 	}
+
 	for i := range uint64(16) {
 		p.Rules = append(p.Rules, seccomp.Rule{
 			Names: []string{"sendmsg", "recvmsg"}, Answer: seccomp.Allow(), Why: "masked",
 			Args: []seccomp.ArgCond{{Index: 4, Mask: 1 << i, Value: 1 << i}, {Index: 5, Mask: 3 << i, Value: 1 << i}},
 		})
 	}
+
 	start := time.Now()
 	_, err := Compile(p)
 	t.Logf("%v: %v", time.Since(start), err)

@@ -29,29 +29,34 @@ func answerSetup(raw []byte, p seccomp.Profile) ([]byte, error) {
 	if _, err := binary.Decode(raw, binary.LittleEndian, prog); err != nil {
 		return nil, fmt.Errorf("read filter: %w", err)
 	}
+
 	var calls []uint32
 	for _, name := range p.Setup {
 		if nr, ok := seccomp.Number(name, p.Arch); ok {
 			calls = append(calls, uint32(nr))
 		}
 	}
+
 	allow, rules := end(unix.SECCOMP_RET_ALLOW), skip(0)
 	there, elsewhere := allow, rules
 	if p.Default == seccomp.Allow() {
 		there, elsewhere = rules, allow
 	}
+
 	// The start ends with the two instructions elsewhere and there; the rules follow.
 	end := []unix.SockFilter{
 		load(offMarkHigh), jump(unix.BPF_JEQ, seccomp.SetupMark>>32, 0, 2),
 		load(offMarkLow), jump(unix.BPF_JEQ, seccomp.SetupMark&0xffffffff, 1, 0),
 		elsewhere, there,
 	}
+
 	const toElsewhere = 4 // index of elsewhere in end
 	start := []unix.SockFilter{load(offArch), jump(unix.BPF_JEQ, p.Arch.Audit(), 1, 0),
 		skip(uint32(len(calls) + 2 + toElsewhere)), load(offNr)}
 	for i, nr := range calls {
 		start = append(start, jump(unix.BPF_JEQ, nr, uint8(len(calls)-i), 0))
 	}
+
 	start = append(start, skip(toElsewhere))
 	start = append(start, end...)
 	if at := len(start) - 2; start[at] == rules { // elsewhere goes to the rules: skip the instruction "there"

@@ -27,10 +27,12 @@ func Verify(raw []byte, p seccomp.Profile) error {
 		if err != nil {
 			return err
 		}
+
 		got, err := seccomp.AnswerOf(ret)
 		if err != nil {
 			return err
 		}
+
 		want := model.Decide(c)
 		if want.Action == seccomp.ActCount { // a notification, as kill is
 			want.Answer = seccomp.Kill()
@@ -39,5 +41,6 @@ func Verify(raw []byte, p seccomp.Profile) error {
 			return &Mismatch{Call: c, Got: got, Want: want}
 		}
 	}
+
 	return nil
 }

@@ -71,6 +71,7 @@ func Read(name string, data []byte, kernel string) (p seccomp.Profile, unknown [
 	if len(data) > load.MaxSize {
 		return p, nil, fmt.Errorf("read profile %s: %d bytes; at most %d", name, len(data), load.MaxSize)
 	}
+
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	var f profile
@@ -81,6 +82,7 @@ func Read(name string, data []byte, kernel string) (p seccomp.Profile, unknown [
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return p, nil, fmt.Errorf("read profile %s: something follows the JSON object", name)
 	}
+
 	o, entries, unknown, err := f.choose(kernel)
 	if err == nil {
 		p, err = load.Convert(name, o, entries)
@@ -101,13 +103,16 @@ func (f profile) choose(kernel string) (o seccomp.OCI, entries, unknown []string
 	case len(f.Architectures) > 0 && len(f.ArchMap) > 0:
 		return o, nil, nil, errors.New("architectures and archMap exclude each other")
 	}
+
 	o.DefaultAction, o.Architectures = f.DefaultAction, f.Architectures
 	for _, a := range f.ArchMap {
 		o.Architectures = append(o.Architectures, a.Architecture)
 	}
+
 	if o.DefaultErrnoRet, err = errnoOf(f.DefaultErrno, f.DefaultErrnoRet); err != nil {
 		return o, nil, nil, fmt.Errorf("defaultErrno: %w", err)
 	}
+
 	for i, s := range f.Syscalls {
 		applies, err := s.applies(kernel)
 		if err != nil {
@@ -116,6 +121,7 @@ func (f profile) choose(kernel string) (o seccomp.OCI, entries, unknown []string
 		if !applies {
 			continue
 		}
+
 		c := seccomp.OCISyscall{Action: s.Action, Args: s.Args}
 		if c.ErrnoRet, err = errnoOf(s.Errno, s.ErrnoRet); err != nil {
 			return o, nil, nil, fmt.Errorf("syscalls[%d]: %w", i, err)
@@ -123,6 +129,7 @@ func (f profile) choose(kernel string) (o seccomp.OCI, entries, unknown []string
 		if s.Name != "" {
 			s.Names = append(s.Names, s.Name)
 		}
+
 		for _, n := range s.Names {
 			if _, known := seccomp.Number(n, seccomp.Arch("").OrNative()); known {
 				c.Names = append(c.Names, n)
@@ -130,11 +137,13 @@ func (f profile) choose(kernel string) (o seccomp.OCI, entries, unknown []string
 				unknown = append(unknown, n)
 			}
 		}
+
 		if len(c.Names) > 0 {
 			o.Syscalls = append(o.Syscalls, c)
 			entries = append(entries, s.why(i))
 		}
 	}
+
 	return o, entries, unknown, nil
 }
 
@@ -162,14 +171,17 @@ func (s syscall) applies(kernel string) (bool, error) {
 		have, err := version(kernel)
 		return slices.Compare(have, want) >= 0, err
 	}
+
 	in, err := newer(s.Includes.MinKernel)
 	if err != nil {
 		return false, err
 	}
+
 	out, err := newer(s.Excludes.MinKernel)
 	if err != nil {
 		return false, err
 	}
+
 	switch {
 	case len(s.Includes.Caps) > 0, // the program has no capability, so excludes by capability never apply to it
 		len(s.Includes.Arches) > 0 && !slices.Contains(s.Includes.Arches, machine),
@@ -178,6 +190,7 @@ func (s syscall) applies(kernel string) (bool, error) {
 		out && s.Excludes.MinKernel != "":
 		return false, nil
 	}
+
 	return true, nil
 }
 

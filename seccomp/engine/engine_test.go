@@ -32,6 +32,7 @@ func TestChoices(t *testing.T) {
 	if seccomp.Arch("").OrNative() != seccomp.AMD64 {
 		t.Skip("the fixture's expectations are of amd64")
 	}
+
 	for _, tt := range []struct {
 		call   string
 		args   []uint64
@@ -81,18 +82,22 @@ func TestPlainOCI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	o, err := seccomp.ExportOCI(tier)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	text, err := o.JSON()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	p, unknown := read(t, string(text), "6.1")
 	if err := seccomp.Validate(p); err != nil || len(unknown) > 0 {
 		t.Errorf("%v, %v", err, unknown)
 	}
+
 	for _, c := range seccomp.Diff(tier, p) {
 		if c.Wider {
 			t.Errorf("wider than what was exported: %v", c)
@@ -123,6 +128,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: %v; want %q", tt.name, err, tt.want)
 		}
 	}
+
 	if _, _, err := Read("f.json", make([]byte, 2<<20), "6.1"); err == nil || !strings.Contains(err.Error(), "at most") {
 		t.Errorf("a large file: %v", err)
 	}

@@ -16,6 +16,7 @@ func TestRealProfilesAreReadAndCompared(t *testing.T) {
 		args []uint64
 		want string
 	}
+
 	for _, tt := range []struct {
 		file    string
 		unknown string // a call of another machine that is in the file
@@ -48,6 +49,7 @@ func TestRealProfilesAreReadAndCompared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		p, unknown, err := Read(tt.file, text, "6.12")
 		if err != nil {
 			t.Error(err)
@@ -59,6 +61,7 @@ func TestRealProfilesAreReadAndCompared(t *testing.T) {
 		if !slices.Contains(unknown, tt.unknown) {
 			t.Errorf("%s: %s is not among %v", tt.file, tt.unknown, unknown)
 		}
+
 		m := seccomp.NewModel(p)
 		for _, c := range tt.calls {
 			nr, _ := seccomp.Number(c.name, p.Arch)
@@ -68,16 +71,19 @@ func TestRealProfilesAreReadAndCompared(t *testing.T) {
 				t.Errorf("%s: %s%v: %s; want %s", tt.file, c.name, c.args, got, c.want)
 			}
 		}
+
 		tier, err := seccomp.Tier("default")
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		wider := 0
 		for _, d := range seccomp.Diff(tier, p) {
 			if d.Wider {
 				wider++
 			}
 		}
+
 		if wider < 20 {
 			t.Errorf("%s: only %d calls are wider than in tier default", tt.file, wider)
 		}

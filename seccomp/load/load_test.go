@@ -37,6 +37,7 @@ append:
 	if p.Name != "mine" {
 		t.Errorf("name %q", p.Name)
 	}
+
 	for _, tt := range []struct {
 		call string
 		args []uint64
@@ -106,10 +107,12 @@ func TestOCIRoundTrip(t *testing.T) {
 			{Names: []string{"personality"}, Action: "SCMP_ACT_ALLOW", Args: []seccomp.OCIArg{{Index: 0, Value: 8, Op: "SCMP_CMP_EQ"}}},
 			{Names: []string{"clone"}, Action: "SCMP_ACT_ALLOW", Args: []seccomp.OCIArg{{Index: 0, Value: 0x7e020000, Op: "SCMP_CMP_MASKED_EQ"}}},
 		}}
+
 	data, err := o.JSON()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	p, err := OCI("x.json", data)
 	if err != nil {
 		t.Fatal(err)
@@ -118,6 +121,7 @@ func TestOCIRoundTrip(t *testing.T) {
 		decide(p, "clone", 0x10000000) != seccomp.Fail(seccomp.EPERM) {
 		t.Errorf("%+v", p)
 	}
+
 	again, err := seccomp.ExportOCI(p)
 	if err != nil {
 		t.Fatal(err)
@@ -134,6 +138,7 @@ func TestOCIRefusals(t *testing.T) {
 	if _, err := OCI("good", []byte(good)); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, tt := range []struct{ name, from, to, want string }{
 		{"a range of nothing", `"value":1,"op":"SCMP_CMP_EQ"`, `"value":0,"op":"SCMP_CMP_LT"`,
 			"syscalls[1]: argument 0: SCMP_CMP_LT 0 matches no value: leave the entry out"},
@@ -198,6 +203,7 @@ func sameAnswers(t *testing.T, what string, a, b seccomp.Profile) {
 			}
 		}
 	}
+
 	ma, mb := seccomp.NewModel(a), seccomp.NewModel(b)
 	for nr := range int32(600) {
 		v := values[seccomp.Name(nr, a.Arch)]
@@ -213,6 +219,7 @@ func sameAnswers(t *testing.T, what string, a, b seccomp.Profile) {
 				}
 			}
 		}
+
 		for _, c := range calls {
 			x, y := ma.Decide(c).Answer, mb.Decide(c).Answer
 			if x == seccomp.Count() { // other runtimes count nothing
@@ -233,19 +240,23 @@ func TestTiersAreReadBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		o, err := seccomp.ExportOCI(tier)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		text, err := o.JSON()
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		back, err := OCI(name+".json", text)
 		if err != nil {
 			t.Errorf("%v", err)
 			continue
 		}
+
 		sameAnswers(t, name, tier, back)
 	}
 }
@@ -294,11 +305,13 @@ func TestNotEqual(t *testing.T) {
 		if err := json.Unmarshal([]byte(head+tt.entries+"]}"), &o); err != nil {
 			t.Fatal(err)
 		}
+
 		p, err := Convert("x.json", o, nil)
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
 		}
+
 		call := "socket"
 		if strings.Contains(tt.entries, "prctl") {
 			call = "prctl"
@@ -335,6 +348,7 @@ func TestOCIEntryWithoutConditionsWins(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			p, err := OCI("x.json", data)
 			if err != nil {
 				t.Errorf("%s: %v", tt.name, err)

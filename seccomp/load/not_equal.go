@@ -29,6 +29,7 @@ func (u *notEquals) add(a seccomp.Answer, not []seccomp.ArgCond) error {
 	if !u.started {
 		u.left, u.started = [][]seccomp.ArgCond{nil}, true
 	}
+
 	var left [][]seccomp.ArgCond
 	for _, conds := range u.left {
 		for _, k := range not {
@@ -41,6 +42,7 @@ func (u *notEquals) add(a seccomp.Answer, not []seccomp.ArgCond) error {
 			} // else an argument would have two values: nothing is left out
 		}
 	}
+
 	if u.left = left; len(left) > maxLeft {
 		return errors.New("too many entries with SCMP_CMP_NE on several arguments: list the values with SCMP_CMP_EQ")
 	}

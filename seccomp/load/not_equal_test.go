@@ -24,11 +24,14 @@ func TestNotEqualsAreAUnion(t *testing.T) {
 			}
 			o.Syscalls = append(o.Syscalls, s)
 		}
+
 		p, err := Convert("x", o, nil)
 		if err != nil {
 			t.Fatalf("%+v: %v", o, err)
 		}
+
 		read++
+
 		for n := range uint64(values * values * values) {
 			args := []uint64{n % values, n / values % values, n / values / values}
 			want := false
@@ -39,6 +42,7 @@ func TestNotEqualsAreAUnion(t *testing.T) {
 				}
 				want = want || all
 			}
+
 			if got := decide(p, "socket", args...) == seccomp.Allow(); got != want {
 				t.Fatalf("%+v\nallows %v: %v; want %v\n%+v", o.Syscalls[1:], args, got, want, p.Rules)
 			} else if got {
@@ -46,6 +50,7 @@ func TestNotEqualsAreAUnion(t *testing.T) {
 			}
 		}
 	}
+
 	if read < 400 || allowed == 0 || allowed == read*values*values*values {
 		t.Errorf("%d profiles were read, %d calls allowed: nothing was compared", read, allowed)
 	}

@@ -38,6 +38,7 @@ func fromOCI(name string, data []byte) (seccomp.Profile, error) {
 	if len(data) > MaxSize {
 		return seccomp.Profile{}, fmt.Errorf("%d bytes; at most %d", len(data), MaxSize)
 	}
+
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	var o object
@@ -55,6 +56,7 @@ func fromOCI(name string, data []byte) (seccomp.Profile, error) {
 	if len(o.Flags) > 0 {
 		return seccomp.Profile{}, fmt.Errorf("flags: %q cannot be set by a profile; remove flags", o.Flags)
 	}
+
 	p, err := Convert(name, o.OCI, nil)
 	if err != nil {
 		return seccomp.Profile{}, err
@@ -71,10 +73,12 @@ func Convert(name string, o seccomp.OCI, entries []string) (seccomp.Profile, err
 	if err := native(p.Arch, o.Architectures); err != nil {
 		return seccomp.Profile{}, err
 	}
+
 	var err error
 	if p.Default, err = fromAction(o.DefaultAction, o.DefaultErrnoRet); err != nil {
 		return seccomp.Profile{}, fmt.Errorf("defaultAction: %w", err)
 	}
+
 	notEqual := map[string]*notEquals{} // of each call
 	var order []string
 	ranges := 0
@@ -83,6 +87,7 @@ func Convert(name string, o seccomp.OCI, entries []string) (seccomp.Profile, err
 		if entries != nil {
 			entry, place = entries[i], entries[i]
 		}
+
 		rules, not, err := fromSyscall(s)
 		if err != nil {
 			return seccomp.Profile{}, fmt.Errorf("%s: %w", place, err)
@@ -95,13 +100,16 @@ func Convert(name string, o seccomp.OCI, entries []string) (seccomp.Profile, err
 				fmt.Errorf("%s: less-than and greater-than make more than %d rules: list the values with SCMP_CMP_EQ", place,
 					maxAllRanges)
 		}
+
 		for k := range rules {
 			rules[k].Why = entry
 		}
+
 		if len(not) == 0 {
 			p.Rules = append(p.Rules, rules...)
 			continue
 		}
+
 		answer := rules[0].Answer
 		for _, call := range s.Names {
 			if notEqual[call] == nil {
@@ -113,6 +121,7 @@ func Convert(name string, o seccomp.OCI, entries []string) (seccomp.Profile, err
 			}
 		}
 	}
+
 	p.Rules = withoutOverruled(p)
 	for _, call := range order {
 		p.Rules = append(p.Rules, notEqual[call].rules(call, p)...)
@@ -133,6 +142,7 @@ func withoutOverruled(p seccomp.Profile) []seccomp.Rule {
 			}
 		}
 	}
+
 	var out []seccomp.Rule
 	for _, r := range p.Rules {
 		if len(r.Args) > 0 {
@@ -146,6 +156,7 @@ func withoutOverruled(p seccomp.Profile) []seccomp.Rule {
 		}
 		out = append(out, r)
 	}
+
 	return out
 }
 
@@ -170,6 +181,7 @@ func fromSyscall(s seccomp.OCISyscall) (rules []seccomp.Rule, not []seccomp.ArgC
 	if err != nil {
 		return nil, nil, err
 	}
+
 	r := seccomp.Rule{Names: s.Names, Answer: a}
 	var ranges []seccomp.OCIArg
 	for _, c := range s.Args {
@@ -180,11 +192,13 @@ func fromSyscall(s seccomp.OCISyscall) (rules []seccomp.Rule, not []seccomp.ArgC
 				k.Mask = ^uint64(0) // the file says all 64 bits
 			}
 			r.Args = append(r.Args, k)
+
 		case "SCMP_CMP_MASKED_EQ":
 			if c.Value == 0 {
 				return nil, nil, fmt.Errorf("argument %d: a mask of zero compares nothing; leave the condition out", c.Index)
 			}
 			r.Args = append(r.Args, seccomp.ArgCond{Index: c.Index, Mask: c.Value, Value: c.ValueTwo})
+
 		case "SCMP_CMP_NE":
 			not = append(not, seccomp.ArgCond{Index: c.Index, Value: c.Value, Mask: ^uint64(0)})
 		case "SCMP_CMP_LT", "SCMP_CMP_LE", "SCMP_CMP_GT", "SCMP_CMP_GE":
@@ -193,9 +207,11 @@ func fromSyscall(s seccomp.OCISyscall) (rules []seccomp.Rule, not []seccomp.ArgC
 			return nil, nil, fmt.Errorf("argument %d: comparison %.32q is refused; list the values with SCMP_CMP_EQ or SCMP_CMP_MASKED_EQ", c.Index, c.Op)
 		}
 	}
+
 	if len(not) > 0 && len(r.Args)+len(ranges) > 0 {
 		return nil, nil, errors.New("SCMP_CMP_NE together with other comparisons in one entry is refused; list the values with SCMP_CMP_EQ")
 	}
+
 	rules = []seccomp.Rule{r}
 	for _, c := range ranges {
 		blocks, err := blocksOf(c.Op, c.Value)
@@ -206,6 +222,7 @@ func fromSyscall(s seccomp.OCISyscall) (rules []seccomp.Rule, not []seccomp.ArgC
 			return nil, nil, fmt.Errorf("argument %d: %w", c.Index, err)
 		}
 	}
+
 	return rules, not, nil
 }
 
@@ -213,6 +230,7 @@ func fromAction(action string, errno *uint) (seccomp.Answer, error) {
 	if errno != nil && action != "SCMP_ACT_ERRNO" {
 		return seccomp.Answer{}, fmt.Errorf("an errno with %.32q; only SCMP_ACT_ERRNO takes one", action)
 	}
+
 	switch action {
 	case "SCMP_ACT_ALLOW":
 		return seccomp.Allow(), nil
@@ -227,8 +245,10 @@ func fromAction(action string, errno *uint) (seccomp.Answer, error) {
 			return seccomp.Answer{}, fmt.Errorf("errno %d: want 1 to 4095", n)
 		}
 		return seccomp.Fail(seccomp.Errno(n)), nil
+
 	case "SCMP_ACT_KILL", "SCMP_ACT_KILL_THREAD", "SCMP_ACT_KILL_PROCESS", "SCMP_ACT_TRAP":
 		return seccomp.Kill(), nil
 	}
+
 	return seccomp.Answer{}, fmt.Errorf("action %.32q is refused; there are allow, errno, log and kill", action)
 }

@@ -34,12 +34,14 @@ func blocksOf(op string, value uint64) ([]block, error) {
 	case "SCMP_CMP_GE":
 		all, first = value == 0, value
 	}
+
 	switch {
 	case none:
 		return nil, fmt.Errorf("%s %d matches no value: leave the entry out", op, value)
 	case all:
 		return nil, fmt.Errorf("%s %d matches every value: leave the condition out", op, value)
 	}
+
 	var out []block
 	for {
 		rest := uint64(0) // the bits that differ within the largest block that begins at first
@@ -60,6 +62,7 @@ func times(rules []seccomp.Rule, index uint, blocks []block) ([]seccomp.Rule, er
 	if len(rules)*len(blocks) > maxRanges {
 		return nil, fmt.Errorf("less-than and greater-than on several arguments make more than %d rules of one entry: list the values with SCMP_CMP_EQ", maxRanges)
 	}
+
 	var out []seccomp.Rule
 	for _, r := range rules {
 		for _, b := range blocks {
@@ -72,5 +75,6 @@ func times(rules []seccomp.Rule, index uint, blocks []block) ([]seccomp.Rule, er
 			out = append(out, more)
 		}
 	}
+
 	return out, nil
 }

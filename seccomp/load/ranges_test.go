@@ -36,6 +36,7 @@ func TestBlocksAreTheRange(t *testing.T) {
 	for range 500 {
 		values = append(values, random.Uint64()>>random.IntN(64))
 	}
+
 	for _, op := range rangeOps {
 		for _, v := range values {
 			blocks, err := blocksOf(op, v)
@@ -48,6 +49,7 @@ func TestBlocksAreTheRange(t *testing.T) {
 			if len(blocks) > 64 {
 				t.Errorf("%s %d: %d blocks; at most 64", op, v, len(blocks))
 			}
+
 			probes := append([]uint64{v, v - 1, v + 1, v ^ 1<<32, v ^ 1<<63, random.Uint64()}, values...)
 			for _, b := range blocks {
 				probes = append(probes, b.value, b.value-1, b.value|^b.mask, (b.value|^b.mask)+1)
@@ -55,6 +57,7 @@ func TestBlocksAreTheRange(t *testing.T) {
 					t.Errorf("%s %d: %x is no aligned block", op, v, b)
 				}
 			}
+
 			for _, arg := range probes {
 				in := 0
 				for _, b := range blocks {
@@ -62,6 +65,7 @@ func TestBlocksAreTheRange(t *testing.T) {
 						in++
 					}
 				}
+
 				want := 0
 				if inRange(op, arg, v) {
 					want = 1
@@ -91,6 +95,7 @@ func TestRangesOfSeveralArguments(t *testing.T) {
 			}
 			o.Syscalls = append(o.Syscalls, s)
 		}
+
 		p, err := Convert("x", o, nil)
 		if err != nil {
 			t.Fatalf("%+v: %v", o, err)
@@ -98,6 +103,7 @@ func TestRangesOfSeveralArguments(t *testing.T) {
 		if seccomp.Validate(p) == nil {
 			valid++
 		}
+
 		for n := range uint64(values * values * values) {
 			args := []uint64{n % values, n / values % values, n / values / values}
 			want := slices.ContainsFunc(o.Syscalls[1:], func(s seccomp.OCISyscall) bool {
@@ -112,6 +118,7 @@ func TestRangesOfSeveralArguments(t *testing.T) {
 			}
 		}
 	}
+
 	if valid == 0 || allowed == 0 || refused == 0 {
 		t.Errorf("%d profiles can be used, %d calls are allowed and %d refused: nothing was compared", valid, allowed, refused)
 	}
@@ -128,10 +135,12 @@ func TestRangesWithOtherAnswers(t *testing.T) {
 		{Names: []string{"socket"}, Action: "SCMP_ACT_ALLOW", Args: []seccomp.OCIArg{{Index: 0, Value: 3, Op: "SCMP_CMP_LT"}}},
 		{Names: []string{"socket"}, Action: "SCMP_ACT_ERRNO", ErrnoRet: &enosys, Args: []seccomp.OCIArg{{Index: 0, Value: 1, Op: "SCMP_CMP_NE"}}},
 	}}
+
 	p, err := Convert("x", o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, tt := range []struct {
 		call string
 		arg  uint64

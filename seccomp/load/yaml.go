@@ -62,6 +62,7 @@ func fromYAML(name string, data []byte) (p seccomp.Profile, warnings []string, e
 	if len(data) > MaxSize {
 		return p, nil, fmt.Errorf("%d bytes; at most %d", len(data), MaxSize)
 	}
+
 	var f file
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	dec.KnownFields(true)
@@ -71,26 +72,31 @@ func fromYAML(name string, data []byte) (p seccomp.Profile, warnings []string, e
 	if err := dec.Decode(new(file)); !errors.Is(err, io.EOF) {
 		return p, nil, errors.New("a second document follows; write one profile per file")
 	}
+
 	base, err := f.base(name)
 	if err != nil {
 		return p, nil, err
 	}
+
 	lines := ruleLines(data)
 	more, err := convert(append(f.Rules, f.Append...), lines)
 	if err != nil {
 		return p, nil, err
 	}
+
 	named := map[string]bool{}
 	for _, r := range base.Rules {
 		for _, n := range r.Names {
 			named[n] = true
 		}
 	}
+
 	for _, n := range f.Remove {
 		if !named[n] {
 			return p, nil, fmt.Errorf("remove: tier %s has no rule for %.64q", f.Extends, n)
 		}
 	}
+
 	p = seccomp.Extend(base, f.Remove, more)
 	warnings, err = splitFindings(p, seccomp.LintExtension(base, f.Remove, more), len(p.Rules)-len(more), lines)
 	return p, warnings, err
@@ -112,6 +118,7 @@ func (f file) base(name string) (seccomp.Profile, error) {
 			return base, err
 		}
 	}
+
 	base.Name, base.Arch = f.Name, seccomp.Arch(f.Arch)
 	if base.Name == "" {
 		base.Name = name
@@ -123,6 +130,7 @@ func (f file) base(name string) (seccomp.Profile, error) {
 		}
 		base.Default = a
 	}
+
 	return base, nil
 }
 
@@ -142,6 +150,7 @@ func convert(rules []rule, lines []int) ([]seccomp.Rule, error) {
 		}
 		out = append(out, s)
 	}
+
 	return out, nil
 }
 
@@ -173,6 +182,7 @@ func splitFindings(p seccomp.Profile, findings []seccomp.Finding, first int,
 			warnings = append(warnings, text)
 		}
 	}
+
 	return warnings, errors.Join(errs...)
 }
 
@@ -205,6 +215,7 @@ func ruleLines(data []byte) []int {
 	if yaml.Unmarshal(data, &doc) != nil || len(doc.Content) == 0 {
 		return nil
 	}
+
 	var out []int
 	top := doc.Content[0].Content
 	for i := 0; i+1 < len(top); i += 2 {
@@ -214,6 +225,7 @@ func ruleLines(data []byte) []int {
 			}
 		}
 	}
+
 	return out
 }
 

@@ -26,6 +26,7 @@ func Random(rng *rand.Rand) seccomp.Profile {
 		}
 		p.Rules = append(p.Rules, r)
 	}
+
 	return p
 }
 

@@ -26,6 +26,7 @@ func AddKey(path string, gid int, k Key, tell func(token string) error) (made bo
 	if err != nil {
 		return false, err
 	}
+
 	passOn := sync.OnceValue(func() error { return tell(token) })
 	for {
 		err = appendKey(path, k.Name, line, passOn)
@@ -46,11 +47,13 @@ func createKeyFile(path string, gid int, text string, passOn func() error) (err 
 	if err := shareddir.Make(dir); err != nil {
 		return fmt.Errorf("create the directory of the keys file: %w", err)
 	}
+
 	f, err := os.CreateTemp(dir, ".keys-*") // with mode 0600
 	if err != nil {
 		return fmt.Errorf("make the keys file: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.Remove(f.Name())) }()
+
 	_, err = f.WriteString(text)
 	if err == nil && gid >= 0 {
 		if err = f.Chown(-1, gid); err == nil { // before the group gets read permission
@@ -80,14 +83,17 @@ func appendKey(path, name, line string, passOn func() error) (err error) {
 		return fmt.Errorf("add to the keys file: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil { // serializes processes that add keys
 		return os.NewSyscallError("flock", err)
 	}
+
 	existing, err := readKeyFile(path, f)
 	old, unread := io.ReadAll(io.NewSectionReader(f, 0, 4<<20))
 	if unread != nil {
 		return fmt.Errorf("read keys: %w", unread)
 	}
+
 	added := line + "\n"
 	switch {
 	case errors.Is(err, errNoKeysField) && len(old) == 0:
@@ -97,9 +103,11 @@ func appendKey(path, name, line string, passOn func() error) (err error) {
 	case !bytes.HasSuffix(old, []byte("\n")):
 		added = "\n" + added
 	}
+
 	if slices.ContainsFunc(existing, func(k Key) bool { return k.Name == name }) {
 		return fmt.Errorf("keys file %s already has a key %q: choose another name, or remove its line first", path, name)
 	}
+
 	now, err := ParseKeys(append(bytes.Clone(old), added...))
 	if err != nil || len(now.List()) != len(existing)+1 {
 		return fmt.Errorf("keys file %s does not end with its list of keys, so nothing was added: create a line with brig key new %s, and insert it into that list", path, name)
@@ -113,5 +121,6 @@ func appendKey(path, name, line string, passOn func() error) (err error) {
 		}
 		return fmt.Errorf("add to the keys file: %w", err)
 	}
+
 	return f.Sync()
 }

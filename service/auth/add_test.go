@@ -28,6 +28,7 @@ func TestAKeyWhoseTokenIsLostIsNotAdded(t *testing.T) {
 	if _, err := AddKey(path, -1, Key{Name: "old"}, noToken); err != nil {
 		t.Fatal(err)
 	}
+
 	before, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -48,6 +49,7 @@ func TestAddKeyMakesTheFile(t *testing.T) {
 	if err != nil || !made {
 		t.Fatal(made, err)
 	}
+
 	st, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
@@ -55,21 +57,25 @@ func TestAddKeyMakesTheFile(t *testing.T) {
 	if st.Mode() != 0o640 || st.Sys().(*syscall.Stat_t).Gid != uint32(os.Getegid()) {
 		t.Errorf("mode %v, group %d", st.Mode(), st.Sys().(*syscall.Stat_t).Gid)
 	}
+
 	made, err = AddKey(path, os.Getegid(), Key{Name: "judge", Runs: 2}, func(token string) error { second = token; return nil })
 	if err != nil || made {
 		t.Fatal(made, err)
 	}
+
 	keys, err := ReadKeys(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer keys.Close()
+
 	for token, want := range map[string]Key{first: {Name: "teacher", Admin: true}, second: {Name: "judge", Runs: 2}} {
 		got, ok := keys.Find(token)
 		if !ok || got.Name != want.Name || got.Admin != want.Admin || got.Runs != want.Runs {
 			t.Errorf("the key of %s is %+v, %v", want.Name, got, ok)
 		}
 	}
+
 	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
 		t.Errorf("next to it lie %v, %v", left, err)
 	}
@@ -81,6 +87,7 @@ func TestAddKeyTouchesNothingElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, tt := range []struct {
 		name, text string
 		mode       os.FileMode
@@ -101,6 +108,7 @@ func TestAddKeyTouchesNothingElse(t *testing.T) {
 			if err := os.WriteFile(path, []byte(tt.text), tt.mode); err != nil {
 				t.Fatal(err)
 			}
+
 			_, err := AddKey(path, -1, Key{Name: "new"}, noToken)
 			now, rerr := os.ReadFile(path)
 			switch {
@@ -113,6 +121,7 @@ func TestAddKeyTouchesNothingElse(t *testing.T) {
 			}
 		})
 	}
+
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink("/etc/passwd", link); err != nil {
 		t.Fatal(err)
@@ -133,10 +142,12 @@ func TestAddKeyConcurrently(t *testing.T) {
 			}
 		})
 	}
+
 	all.Wait()
 	keys, err := ReadKeys(path)
 	if err != nil || len(keys.List()) != 16 {
 		t.Fatalf("%v: %+v", err, keys)
 	}
+
 	keys.Close()
 }

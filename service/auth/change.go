@@ -91,6 +91,7 @@ func changeKey(path, name string, change func([]string, entryLines, Key) ([]stri
 		return fmt.Errorf("change the keys file: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil { // against processes that add or change keys
 		return os.NewSyscallError("flock", err)
 	}
@@ -99,10 +100,12 @@ func changeKey(path, name string, change func([]string, entryLines, Key) ([]stri
 	if err != nil && !errors.Is(err, errNoKeys) && !errors.Is(err, errNoKeysField) {
 		return err
 	}
+
 	at := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name })
 	if at < 0 {
 		return fmt.Errorf("%w: keys file %s has no %q: brig key ls lists them", ErrNoSuchKey, path, name)
 	}
+
 	old, err := io.ReadAll(io.NewSectionReader(f, 0, 4<<20))
 	if err != nil {
 		return fmt.Errorf("read keys: %w", err)
@@ -113,6 +116,7 @@ func changeKey(path, name string, change func([]string, entryLines, Key) ([]stri
 	if !ok {
 		return byHand
 	}
+
 	lines, becomes := change(strings.SplitAfter(string(old), "\n"), entry, keys[at])
 	text := []byte(strings.Join(lines, ""))
 	want := slices.Concat(keys[:at], becomes, keys[at+1:])
@@ -125,6 +129,7 @@ func changeKey(path, name string, change func([]string, entryLines, Key) ([]stri
 			return err
 		}
 	}
+
 	return overwrite(f, old, text)
 }
 
@@ -150,14 +155,17 @@ func linesOf(text []byte, at int) (entryLines, bool) {
 	if yaml.Unmarshal(text, &doc) != nil || len(doc.Content) == 0 || len(doc.Content[0].Content) < 2 {
 		return entryLines{}, false
 	}
+
 	list := doc.Content[0].Content[1]
 	if list.Kind != yaml.SequenceNode || list.Style&yaml.FlowStyle != 0 || at >= len(list.Content) {
 		return entryLines{}, false
 	}
+
 	entry := list.Content[at]
 	if entry.Kind != yaml.MappingNode {
 		return entryLines{}, false
 	}
+
 	lines := entryLines{first: entry.Line - 1, last: entry.Line - 1}
 	for _, n := range entry.Content {
 		lines.last = max(lines.last, n.Line-1)
@@ -165,6 +173,7 @@ func linesOf(text []byte, at int) (entryLines, bool) {
 			lines.last = max(lines.last, part.Line-1)
 		}
 	}
+
 	return lines, true
 }
 

@@ -48,6 +48,7 @@ func TestChangesOfOneKey(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+
 			check := func(what string, err error, want string) {
 				t.Helper()
 				now, rerr := os.ReadFile(path)
@@ -66,6 +67,7 @@ func TestChangesOfOneKey(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			check("remove", RemoveKey(path, "a"), tt.removed)
 			if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) || after.Mode() != before.Mode() {
 				t.Errorf("it is another file: %v, %v", after, err)
@@ -77,6 +79,7 @@ func TestChangesOfOneKey(t *testing.T) {
 			if tt.name == "a closing brace in its own line" { // its digest can be replaced
 				return
 			}
+
 			want := strings.Replace(tt.text, sumA, hexSum(told), 1)
 			check("rotate", err, want)
 			if (told != "") != (tt.refused == "") {
@@ -85,11 +88,13 @@ func TestChangesOfOneKey(t *testing.T) {
 			if tt.refused != "" {
 				return
 			}
+
 			keys, err := ReadKeys(path)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer keys.Close()
+
 			if k, ok := keys.Find(told); !ok || k.Name != "a" || k.Runs != strings.Count(tt.text, "runs: 2")*2 {
 				t.Errorf("the new key is %+v, %v", k, ok)
 			}
@@ -119,27 +124,32 @@ func TestARunningServiceSeesChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	keys, err := ReadKeys(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer keys.Close()
+
 	if err := RotateKey(path, "a", noToken); err != nil {
 		t.Fatal(err)
 	}
 	if err := RemoveKey(path, "b"); err != nil {
 		t.Fatal(err)
 	}
+
 	for range 2 { // a change is loaded once its stamp is the same twice
 		if _, err := keys.Reload(); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	for name, token := range tokens {
 		if _, ok := keys.Find(token); ok {
 			t.Errorf("the old key of %s is valid", name)
 		}
 	}
+
 	if len(keys.List()) != 1 {
 		t.Errorf("it has %+v", keys.List())
 	}

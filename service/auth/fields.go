@@ -62,6 +62,7 @@ func (k Key) line() string {
 			}
 		}
 	}
+
 	return "  - {" + strings.Join(fields, ", ") + "}"
 }
 
@@ -78,9 +79,11 @@ func (f keyField) set(value *yaml.Node) error {
 		*names = NamesOf(list...)
 		return nil
 	}
+
 	if value.Kind != yaml.ScalarNode {
 		return fmt.Errorf("%s: write one value", f.name)
 	}
+
 	switch v := f.at.(type) {
 	case *string:
 		*v = value.Value
@@ -103,11 +106,13 @@ func (f keyField) set(value *yaml.Node) error {
 		if err := v.Set(value.Value); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
+
 	case *bool:
 		if value.Decode(v) != nil {
 			return fmt.Errorf("%s %q: write true or false", f.name, value.Value)
 		}
 	}
+
 	return nil
 }
 
@@ -120,6 +125,7 @@ func readKeyList(raw []byte) (list []Key, named bool, err error) {
 	} else if err != nil {
 		return nil, false, err
 	}
+
 	top := resolveAlias(doc.Content[0])
 	switch {
 	case top.Kind == yaml.SequenceNode:
@@ -127,6 +133,7 @@ func readKeyList(raw []byte) (list []Key, named bool, err error) {
 	case top.Kind != yaml.MappingNode:
 		return nil, false, nil
 	}
+
 	for i := 0; i+1 < len(top.Content); i += 2 {
 		name, value := top.Content[i], resolveAlias(top.Content[i+1])
 		switch {
@@ -138,6 +145,7 @@ func readKeyList(raw []byte) (list []Key, named bool, err error) {
 		case value.Kind != yaml.SequenceNode && value.Tag != "!!null":
 			return nil, false, fmt.Errorf("line %d: write each key as a separate line below keys:, as brig key new NAME prints it", value.Line)
 		}
+
 		named = true
 		for _, n := range value.Content {
 			k, err := readKey(resolveAlias(n))
@@ -147,6 +155,7 @@ func readKeyList(raw []byte) (list []Key, named bool, err error) {
 			list = append(list, k)
 		}
 	}
+
 	return list, named, nil
 }
 
@@ -155,6 +164,7 @@ func readKey(n *yaml.Node) (k Key, err error) {
 	if n.Kind != yaml.MappingNode {
 		return k, fmt.Errorf("line %d: write a key as brig key new NAME prints it", n.Line)
 	}
+
 	fields, seen := k.fields(), map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name := n.Content[i]
@@ -169,11 +179,13 @@ func readKey(n *yaml.Node) (k Key, err error) {
 		case seen[name.Value]:
 			return k, fmt.Errorf("line %d: %s is given twice", name.Line, name.Value)
 		}
+
 		seen[name.Value] = true
 		if err := fields[at].set(resolveAlias(n.Content[i+1])); err != nil {
 			return k, fmt.Errorf("line %d: %w", name.Line, err)
 		}
 	}
+
 	return k, nil
 }
 

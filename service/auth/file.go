@@ -50,10 +50,12 @@ func readKeyFile(path string, f *os.File) ([]Key, error) {
 	if st.Mode().Perm()&0o007 != 0 {
 		return nil, fmt.Errorf("keys file %s has mode %04o and others can read it: chmod 640 it", path, st.Mode().Perm())
 	}
+
 	raw, err := io.ReadAll(io.NewSectionReader(f, 0, 4<<20))
 	if err != nil {
 		return nil, fmt.Errorf("read keys: %w", err)
 	}
+
 	k, err := ParseKeys(raw)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -95,22 +97,26 @@ func (k *Keys) loadChanged() (*Change, error) {
 	if f == nil {
 		return nil, nil
 	}
+
 	now, replaced, err := f.stat()
 	stable := now == f.polled && now != f.loaded
 	f.polled = now
 	if !stable {
 		return nil, nil
 	}
+
 	f.loaded = now
 	if err != nil {
 		return nil, err
 	}
+
 	from := f.file
 	if replaced {
 		if from, err = openKeyFile(f.path); err != nil {
 			return nil, err
 		}
 	}
+
 	list, err := readKeyFile(f.path, from)
 	if errors.Is(err, errNoKeys) { // the last key was removed
 		list, err = []Key{}, nil
@@ -127,6 +133,7 @@ func (k *Keys) loadChanged() (*Change, error) {
 		}
 		f.file = from
 	}
+
 	c := difference(k.List(), list)
 	k.all.Store(&list)
 	return c, nil
@@ -159,11 +166,13 @@ func difference(old, now []Key) *Change {
 			c.Changed = append(c.Changed, k.Name)
 		}
 	}
+
 	for _, k := range old {
 		if !slices.ContainsFunc(now, func(n Key) bool { return n.Name == k.Name }) {
 			c.Removed = append(c.Removed, k.Name)
 		}
 	}
+
 	return c
 }
 

@@ -81,6 +81,7 @@ func ReadKeys(path string) (*Keys, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read keys: %w", err)
 	}
+
 	st, err := f.Stat() // before it is read, so that a change meanwhile is noticed
 	if err == nil {
 		var list []Key
@@ -90,6 +91,7 @@ func ReadKeys(path string) (*Keys, error) {
 			return k, nil
 		}
 	}
+
 	return nil, errors.Join(err, f.Close())
 }
 
@@ -105,6 +107,7 @@ func ParseKeys(raw []byte) (*Keys, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	seen := map[string]bool{}
 	for i := range list {
 		k := &list[i]
@@ -126,18 +129,21 @@ func ParseKeys(raw []byte) (*Keys, error) {
 		case k.badProfile() != nil:
 			return nil, fmt.Errorf("key %q: %w", k.Name, k.badProfile())
 		}
+
 		seen[k.Name] = true
 		k.sum = [sha256.Size]byte(sum)
 		if k.Blobs == 0 {
 			k.Blobs = api.GiB
 		}
 	}
+
 	switch {
 	case len(list) == 0 && named:
 		return nil, errNoKeys
 	case len(list) == 0:
 		return nil, errNoKeysField
 	}
+
 	k := new(Keys)
 	k.all.Store(&list)
 	return k, nil

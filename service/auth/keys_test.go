@@ -24,10 +24,12 @@ func TestKeys(t *testing.T) {
 		tokens[name] = token
 		text.WriteString(line + "\n")
 	}
+
 	k, err := ParseKeys([]byte(text.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for name, token := range tokens {
 		if got, ok := k.Find(token); !ok || got.Name != name || got.Blobs != api.GiB || got.Admin {
 			t.Errorf("%s: %+v, %v", name, got, ok)
@@ -41,6 +43,7 @@ func TestKeys(t *testing.T) {
 			t.Error("the file has the key itself")
 		}
 	}
+
 	if _, _, err := NewKey(Key{Name: "two words"}); err == nil {
 		t.Error("a name that YAML would not take is accepted")
 	}
@@ -54,15 +57,18 @@ func TestBoundsOfKeys(t *testing.T) {
 		", runs: 2, waiting: 3, sessions: 4, memory: 2G, bodies: 5, blobs: 64M, volumes: 1536M, batches: 6, batch_bytes: 5G, weight: 512, cpus: 0.5, mode: exclusive, admin: true, network: allow}") {
 		t.Fatalf("%v, %s", err, line)
 	}
+
 	k, err := ParseKeys([]byte("keys:\n" + line))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	got, _ := k.Find(token)
 	got.SHA256, got.sum = "", want.sum
 	if got != want {
 		t.Errorf("%+v; want %+v", got, want)
 	}
+
 	_, line, _ = NewKey(Key{Name: "bob"})
 	k, err = ParseKeys([]byte("keys:\n" + strings.Replace(line, "}", ", volumes: 4096, blobs: 0, runs: }", 1)))
 	if err != nil || k.List()[0].Volumes != 4096 || k.List()[0].Blobs != api.GiB || k.List()[0].Runs != 0 {
@@ -104,9 +110,11 @@ func TestBadKeysFiles(t *testing.T) {
 			t.Errorf("%s: %v; want %q", name, err, tt.want)
 		}
 	}
+
 	if _, err := ReadKeys("nosuch.yaml"); err == nil || !strings.Contains(err.Error(), "no keys file nosuch.yaml") {
 		t.Errorf("no file: %v", err)
 	}
+
 	path := filepath.Join(t.TempDir(), "keys")
 	if err := os.WriteFile(path, []byte("keys:\n- {name: a, sha256: "+sum+"}\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -132,6 +140,7 @@ func TestKeysAreReadAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	text := func(names ...string) string {
 		all := "keys:\n"
 		for _, name := range names {
@@ -139,22 +148,26 @@ func TestKeysAreReadAgain(t *testing.T) {
 		}
 		return all
 	}
+
 	write := func(text string) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	replace := func(text string) {
 		if err := errors.Join(os.WriteFile(path+".new", []byte(text), 0o600), os.Rename(path+".new", path)); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	write(text("ann"))
 	k, err := ReadKeys(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer k.Close()
+
 	for _, tt := range []struct {
 		name  string
 		do    func()
@@ -185,12 +198,14 @@ func TestKeysAreReadAgain(t *testing.T) {
 				said = append(said, err.Error())
 			}
 		}
+
 		if tt.fails == "" && said != nil || tt.fails != "" && (len(said) != 1 || !strings.Contains(said[0], tt.fails)) {
 			t.Errorf("%s: told %q; want %q once", tt.name, said, tt.fails)
 		}
 		if (tt.fails != "") == k.Unread().IsZero() {
 			t.Errorf("%s: not read since %v", tt.name, k.Unread())
 		}
+
 		for name := range token {
 			if _, ok := k.Find(token[name]); ok != slices.Contains(tt.want, name) {
 				t.Errorf("%s: the key of %s is known: %v", tt.name, name, ok)
@@ -207,11 +222,13 @@ func TestHalfWrittenKeysDoNotCount(t *testing.T) {
 	if err := os.WriteFile(path, []byte("keys:\n"+bob+"\n"+ann+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	k, err := ReadKeys(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer k.Close()
+
 	whole := "keys:\n" + bob + "\n" + ann + "\n# and a remark\n"
 	for n := len("keys:\n" + bob + "\n"); n <= len(whole); n += 40 { // larger at each poll
 		if err := os.WriteFile(path, []byte(whole[:n]), 0o600); err != nil {
@@ -237,6 +254,7 @@ func FuzzKeys(f *testing.F) {
 		if err != nil {
 			return
 		}
+
 		names := map[string]bool{}
 		for _, key := range k.List() {
 			if !isKeyName(key.Name) || names[key.Name] || key.Blobs <= 0 || key.Runs < 0 {
@@ -247,6 +265,7 @@ func FuzzKeys(f *testing.F) {
 				t.Errorf("the hash of key %q is a token", key.Name)
 			}
 		}
+
 		if _, opens := k.Find(""); opens {
 			t.Error("no token at all opens it")
 		}

@@ -54,6 +54,7 @@ func (s *Store) load(dir string, st state) (*Batch, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	b := &Batch{
 		store: s, dir: dir, id: st.ID, owner: st.Owner, key: st.Key, labels: st.Request.Labels, created: st.Created,
 		asked:    sha256.Sum256(asked),
@@ -64,6 +65,7 @@ func (s *Store) load(dir string, st state) (*Batch, error) {
 	if info, err := os.Stat(b.file(resultsName)); err == nil {
 		b.resultBytes = info.Size()
 	}
+
 	if !st.Ended.IsZero() {
 		b.jobs, b.statuses = st.Jobs, st.Statuses
 		for _, n := range st.Statuses {
@@ -81,6 +83,7 @@ func (s *Store) load(dir string, st state) (*Batch, error) {
 		}
 		b.written = b.size
 	}
+
 	if st.Canceled {
 		close(b.canceled)
 	}
@@ -96,6 +99,7 @@ func cutTorn(name string) (size, lines int64, err error) {
 		return 0, 0, err
 	}
 	defer f.Close() //nolint:errcheck // nothing is written through it
+
 	buf, at := make([]byte, 256<<10), int64(0)
 	for {
 		n, err := f.ReadAt(buf, at)
@@ -108,6 +112,7 @@ func cutTorn(name string) (size, lines int64, err error) {
 			break
 		}
 	}
+
 	if size < at {
 		err = f.Truncate(size)
 	}
@@ -173,11 +178,13 @@ func (b *Batch) isCanceled() bool {
 func (b *Batch) Status() api.Batch {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	s := api.Batch{ID: b.id, State: api.BatchOpen, Labels: b.labels, Created: b.created, Jobs: b.jobs, Results: b.results,
 		Statuses: map[api.JobStatus]int64{}, Bytes: b.size + b.resultBytes}
 	for status, n := range b.statuses {
 		s.Statuses[status] = n
 	}
+
 	switch {
 	case b.isCanceled():
 		s.State = api.BatchCanceled
@@ -186,6 +193,7 @@ func (b *Batch) Status() api.Batch {
 	case b.closed:
 		s.State = api.BatchRunning
 	}
+
 	if !b.ended.IsZero() {
 		ended, expires := b.ended, b.ended.Add(b.store.cfg.Keep)
 		s.Ended, s.Expires = &ended, &expires
@@ -212,16 +220,20 @@ func (b *Batch) write() error {
 func (b *Batch) Close() error {
 	b.writing.Lock()
 	defer b.writing.Unlock()
+
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	if b.closed {
 		return nil
 	}
+
 	b.closed = true
 	if err := b.write(); err != nil {
 		b.closed = false
 		return api.Fail(api.CodeHostExhausted, "the batch cannot be closed: %w", err)
 	}
+
 	b.ids = nil
 	b.notify()
 	return nil
@@ -233,11 +245,14 @@ func (b *Batch) Cancel() error {
 	if err := b.Close(); err != nil {
 		return err
 	}
+
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	if !b.ended.IsZero() || b.isCanceled() {
 		return nil
 	}
+
 	close(b.canceled) // before it is on disk: it is to have an effect also while the disk is full
 	b.notify()
 	if err := b.write(); err != nil {
@@ -261,6 +276,7 @@ func (b *Batch) end() error {
 	for _, unpin := range b.pins {
 		unpin()
 	}
+
 	b.pins = map[string]func(){}
 	b.writing.Unlock()
 	b.mu.Lock()
@@ -270,6 +286,7 @@ func (b *Batch) end() error {
 		b.mu.Unlock()
 		return err
 	}
+
 	b.request = api.BatchRequest{}
 	jobs := b.jobs
 	b.notify()

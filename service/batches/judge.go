@@ -30,12 +30,14 @@ func (b *Batch) judge(ctx context.Context) {
 		if err == nil && complete {
 			err = b.end()
 		}
+
 		switch {
 		case ctx.Err() != nil, err == nil && complete:
 			return
 		case err != nil:
 			b.store.cfg.Log.Error("a batch cannot go on now; trying again", "batch", b.id, "key", b.owner, "err", err)
 		}
+
 		select {
 		case <-time.After(retryPause):
 		case <-ctx.Done():
@@ -51,6 +53,7 @@ func (b *Batch) run(ctx context.Context) (complete bool, err error) {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
+
 	b.beginWith(done)
 	b.mu.Lock()
 	request := b.request
@@ -59,19 +62,23 @@ func (b *Batch) run(ctx context.Context) (complete bool, err error) {
 	if err != nil {
 		return false, err
 	}
+
 	// The coordinator ends after the worker: it has the results that the worker still sends.
 	judging, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
+
 	in, err := os.Open(b.file(inputName))
 	if err != nil {
 		return false, err
 	}
 	defer in.Close() //nolint:errcheck // it was only read
+
 	again, err := os.Open(b.file(inputName))
 	if err != nil {
 		return false, err
 	}
 	defer again.Close() //nolint:errcheck // as above
+
 	q := local.New()
 	w := b.worker(q, shared)
 	q.OnCancel(func() { w.CancelBatch(b.id) })
@@ -83,8 +90,10 @@ func (b *Batch) run(ctx context.Context) (complete bool, err error) {
 			stop()
 		}
 	})
+
 	defer running.Wait()
 	defer rest()
+
 	k := &batch.Coordinator{
 		Queue: q, Input: batch.NewInput(&tail{b: b, ctx: judging, f: in}, 2*MaxLine),
 		Ahead: batch.NewInput(&tail{b: b, ctx: judging, f: again}, 2*MaxLine), Decode: decodeStored, Output: out, Done: done,
@@ -97,6 +106,7 @@ func (b *Batch) run(ctx context.Context) (complete bool, err error) {
 		Window: func() int { return max(leastWindow, 4*b.store.cfg.Slots()) }, WindowBytes: windowBytes / MaxBatches,
 		Report: b.report, Canceled: b.canceled,
 	}
+
 	p, err := k.Run(judging)
 	return p.AllRead && p.Released == 0 && p.Recorded == p.Read, err
 }
@@ -118,6 +128,7 @@ func (b *Batch) worker(q *local.Queue, shared []byte) *worker.Worker {
 			}
 		}
 	}
+
 	cfg := b.store.cfg
 	return &worker.Worker{
 		Name: "service", Slots: cfg.Slots(), Jobs: source(false), Urgent: source(true), Drain: cfg.Drain,
@@ -161,11 +172,13 @@ func (b *Batch) report(p batch.Progress) {
 		b.mu.Unlock()
 		return
 	}
+
 	b.results = p.Recorded
 	more := map[api.JobStatus]int64{}
 	for s, n := range p.Statuses {
 		more[s], b.statuses[s] = n-b.statuses[s], n
 	}
+
 	b.notify()
 	b.mu.Unlock()
 	for s, n := range more {
@@ -173,6 +186,7 @@ func (b *Batch) report(p batch.Progress) {
 			b.store.cfg.Ended(s, n)
 		}
 	}
+
 	b.countResults()
 }
 
@@ -182,11 +196,13 @@ func (b *Batch) countResults() {
 	if err != nil {
 		return // it was removed
 	}
+
 	b.mu.Lock()
 	more := info.Size() - b.resultBytes
 	if b.gone {
 		more = 0
 	}
+
 	b.resultBytes += more
 	b.mu.Unlock()
 	b.store.mu.Lock()
@@ -219,6 +235,7 @@ func (t *tail) Read(p []byte) (int, error) {
 		case closed:
 			return 0, io.EOF
 		}
+
 		select {
 		case <-changed:
 		case <-t.ctx.Done():

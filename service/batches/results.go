@@ -37,6 +37,7 @@ func (b *Batch) Results(ctx context.Context, r Reading, w Reader) (all bool, err
 		return err == nil, err
 	}
 	defer f.Close() //nolint:errcheck // it was only read
+
 	line, at := b.mark(r.After)
 	sent, left := at, r.Limit
 	buf := make([]byte, chunk)
@@ -44,22 +45,26 @@ func (b *Batch) Results(ctx context.Context, r Reading, w Reader) (all bool, err
 		b.mu.Lock()
 		there, ended, changed := b.results, !b.ended.IsZero() || b.gone, b.changed
 		b.mu.Unlock()
+
 		for line < there && (r.Limit == 0 || left > 0) {
 			n, err := f.ReadAt(buf, at)
 			if n == 0 {
 				return false, errors.Join(errors.New("the results of the batch are shorter than they were"), err)
 			}
+
 			rest, from := buf[:n], -1 // where what is wanted begins
 			used := 0
 			for used < n && line < there && (r.Limit == 0 || left > 0) {
 				if line >= r.After && from < 0 {
 					from = used
 				}
+
 				i := bytes.IndexByte(rest[used:], '\n')
 				if i < 0 {
 					used = n
 					break
 				}
+
 				used += i + 1
 				if line++; line%markLines == 0 {
 					b.addMark(line, at+int64(used))
@@ -68,19 +73,23 @@ func (b *Batch) Results(ctx context.Context, r Reading, w Reader) (all bool, err
 					left--
 				}
 			}
+
 			if from >= 0 {
 				if _, err := w.Write(buf[from:used]); err != nil {
 					return false, err
 				}
 			}
+
 			at += int64(used)
 		}
+
 		switch {
 		case r.Limit > 0 && left == 0:
 			return ended && line == there, nil
 		case !r.Follow, ended:
 			return ended, nil
 		}
+
 		if at > sent {
 			if err := w.Flush(); err != nil {
 				return false, err
@@ -97,6 +106,7 @@ func (b *Batch) Results(ctx context.Context, r Reading, w Reader) (all bool, err
 func wait(ctx context.Context, changed <-chan struct{}, w Reader) error {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
+
 	for {
 		select {
 		case <-changed:

@@ -81,10 +81,12 @@ func Open(cfg Config) (*Store, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, err
 	}
+
 	dirs, err := os.ReadDir(cfg.Dir)
 	if err != nil {
 		return nil, err
 	}
+
 	for _, d := range dirs {
 		dir := filepath.Join(cfg.Dir, d.Name())
 		st, err := readState(dir)
@@ -97,16 +99,19 @@ func Open(cfg Config) (*Store, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		b, err := s.load(dir, st)
 		if err != nil {
 			return nil, err
 		}
+
 		s.all[b.id] = b
 		s.count(b.owner, b.size+b.resultBytes)
 		if b.ended.IsZero() {
 			s.waiting += b.jobs
 		}
 	}
+
 	return s, nil
 }
 
@@ -138,8 +143,10 @@ func (s *Store) Create(owner, key string, r api.BatchRequest, l Limits) (*Batch,
 			"defaults and the rest of the request have %d bytes: the most is %d; send large inputs as blobs",
 			len(asked), MaxRequest)
 	}
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if key != "" {
 		for _, b := range s.all {
 			if b.owner == owner && b.key == key {
@@ -150,6 +157,7 @@ func (s *Store) Create(owner, key string, r api.BatchRequest, l Limits) (*Batch,
 	if err := s.mayOpen(owner, l); err != nil {
 		return nil, err
 	}
+
 	st := state{ID: s.cfg.NewID(), Owner: owner, Key: key, Request: r, Created: time.Now().UTC()}
 	dir := filepath.Join(s.cfg.Dir, st.ID)
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -159,10 +167,12 @@ func (s *Store) Create(owner, key string, r api.BatchRequest, l Limits) (*Batch,
 		durable.SyncDir(s.cfg.Dir)); err != nil {
 		return nil, errors.Join(api.Fail(api.CodeHostExhausted, "the batch cannot be stored: %w", err), os.RemoveAll(dir))
 	}
+
 	b, err := s.load(dir, st)
 	if err != nil {
 		return nil, err
 	}
+
 	s.all[b.id] = b
 	if s.ctx != nil && s.ctx.Err() == nil {
 		s.running.Go(func() { b.judge(s.ctx) })
@@ -181,6 +191,7 @@ func (s *Store) mayOpen(owner string, l Limits) error {
 			}
 		}
 	}
+
 	switch {
 	case l.Batches > 0 && own >= int64(l.Batches):
 		return api.Fail(api.CodeBatchesFull,
@@ -189,6 +200,7 @@ func (s *Store) mayOpen(owner string, l Limits) error {
 		return api.Fail(api.CodeBatchesFull,
 			"this key has %d of the %d batches that have not ended, of at most %d: wait for one, or have the operator set a limit for the key (batches)", own, all, MaxBatches)
 	}
+
 	return nil
 }
 
@@ -196,6 +208,7 @@ func (s *Store) mayOpen(owner string, l Limits) error {
 func (s *Store) reserve(owner string, bytes, jobs int64, l Limits) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	own := s.used[owner]
 	switch {
 	case s.waiting+jobs > MaxJobs:
@@ -209,6 +222,7 @@ func (s *Store) reserve(owner string, bytes, jobs int64, l Limits) error {
 		return api.Fail(api.CodeBatchesFull,
 			"the batches of this key have %s of the %s on disk that all have, of at most %s: remove batches that have ended, or have the operator raise --batch-bytes", api.Size(own), api.Size(s.total), api.Size(s.cfg.Bytes))
 	}
+
 	s.count(owner, bytes)
 	s.waiting += jobs
 	return nil
@@ -268,6 +282,7 @@ func (s *Store) Load() Load {
 	for _, b := range s.all {
 		all = append(all, b)
 	}
+
 	s.mu.Unlock()
 	for _, b := range all {
 		if now := b.Status(); now.Ended == nil {
@@ -275,6 +290,7 @@ func (s *Store) Load() Load {
 			l.Left += now.Jobs - now.Results
 		}
 	}
+
 	return l
 }
 
@@ -316,6 +332,7 @@ func (s *Store) tidy(now time.Time) {
 	for _, b := range s.all {
 		all = append(all, b)
 	}
+
 	s.mu.Unlock()
 	byOwner, kept := map[string][]*Batch{}, 0
 	for _, b := range all {
@@ -329,6 +346,7 @@ func (s *Store) tidy(now time.Time) {
 			kept++
 		}
 	}
+
 	for ; kept > maxKept; kept-- {
 		most := ""
 		for owner, own := range byOwner {

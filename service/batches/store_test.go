@@ -88,10 +88,12 @@ func TestTornLinesAreCutOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	take(t, b, someJobs(0, 10))
 	for b.Status().Results < 10 {
 		time.Sleep(time.Millisecond)
 	}
+
 	stop()
 	for name, torn := range map[string]string{inputName: `{"id": "10", "ima`, resultsName: `{"id":"9","index":9,"sta`} {
 		f, err := os.OpenFile(b.file(name), os.O_WRONLY|os.O_APPEND, 0)
@@ -102,9 +104,11 @@ func TestTornLinesAreCutOff(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	if err := os.Mkdir(filepath.Join(dir, "half-made"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+
 	s, _ = start(t, config(t, dir))
 	if b, err = s.Get("", b.id); err != nil || b.Status().Jobs != 10 {
 		t.Fatalf("%v, %+v", err, b.Status())
@@ -128,14 +132,17 @@ func TestResultsOfOtherJobsAreNotContinued(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	take(t, b, someJobs(0, 3))
 	for b.Status().Results < 3 {
 		time.Sleep(time.Millisecond)
 	}
+
 	stop()
 	if err := os.WriteFile(b.file(inputName), []byte(someJobs(1, 3)), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	var log strings.Builder
 	cfg := config(t, dir)
 	cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
@@ -154,28 +161,34 @@ func TestAFullDiskTakesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	take(t, b, someJobs(0, 5))
+
 	// Another request writes three jobs, and the disk takes neither them nor what follows.
 	f, err := os.Open(b.file(inputName)) // read-only: a write fails
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
+
 	broken := &taking{Batch: b, f: f}
 	if err := broken.write("5", "sha256:0011223344556677", []byte("{}"), nil); !api.HasCode(err, api.CodeHostExhausted) {
 		t.Errorf("a job that cannot be written: %v", err)
 	}
+
 	w, err := os.OpenFile(b.file(inputName), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
+
 	one, other := &taking{Batch: b, f: w}, &taking{Batch: b, f: w}
 	for i, k := range []*taking{one, other} {
 		if err := k.write(fmt.Sprintf("lost-%d", i), "sha256:0011223344556677", []byte(`{"id":"lost"}`), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	b.writing.Lock()
 	one.undo() // as if its fsync had failed
 	one.mine = 0
@@ -199,10 +212,12 @@ func TestOldBatchesAreRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	idle, err := s.Create("ann", "", api.BatchRequest{}, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	take(t, old, someJobs(0, 4))
 	end(t, old)
 	if l := s.Load(); l.Unended != 1 || l.Bytes != old.Status().Bytes || l.Bytes == 0 {
@@ -211,6 +226,7 @@ func TestOldBatchesAreRemoved(t *testing.T) {
 	if err := idle.Remove(); !api.HasCode(err, api.CodeConflict) {
 		t.Errorf("a batch that has not ended: %v", err)
 	}
+
 	s.tidy(time.Now().Add(maxIdle / 2))
 	if _, err := s.Get("ann", old.id); !api.HasCode(err, api.CodeNotFound) {
 		t.Errorf("after its time: %v", err)
@@ -218,6 +234,7 @@ func TestOldBatchesAreRemoved(t *testing.T) {
 	if got := idle.Status().State; got != api.BatchOpen {
 		t.Errorf("after half of the time the idle batch is %s", got)
 	}
+
 	s.tidy(time.Now().Add(2 * maxIdle))
 	if got := idle.Status().State; got == api.BatchOpen {
 		t.Error("an idle batch stays open")
@@ -234,9 +251,11 @@ func TestResultsByPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	const n = 3*markLines + 7
 	take(t, b, someJobs(0, n))
 	end(t, b)
+
 	for _, size := range []int64{1000, 1024, 999} {
 		after := int64(0)
 		for {
@@ -245,20 +264,24 @@ func TestResultsByPlace(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			for line := range strings.Lines(r.String()) {
 				if !strings.HasPrefix(line, fmt.Sprintf(`{"id":"%d",`, after)) {
 					t.Fatalf("line %d: %.100s", after, line)
 				}
 				after++
 			}
+
 			if all {
 				break
 			}
 		}
+
 		if after != n {
 			t.Errorf("%d lines in pages of %d", after, size)
 		}
 	}
+
 	for _, after := range []int64{markLines - 1, markLines, 2*markLines + 1, n - 1, n, n + 5} {
 		var r reader
 		if _, err := b.Results(t.Context(), Reading{After: after, Follow: true}, &r); err != nil ||
@@ -285,9 +308,11 @@ func TestBoundsOfAllBatches(t *testing.T) {
 			open[owner]++
 		}
 	}
+
 	if open["greedy"] != MaxBatches/2 || open["other"] != MaxBatches/4 || open["third"] == 0 {
 		t.Errorf("open: %v", open)
 	}
+
 	b := s.List("third")[0]
 	if _, err := b.Take(NewLines(io.LimitReader(endless{}, 4*MaxLine)), Limits{Bytes: MaxLine}, true); !api.HasCode(err,
 		api.CodeBatchesFull) && err != nil {

@@ -98,16 +98,19 @@ func (b *Batch) Take(lines *Lines, l Limits, keepRefused bool) (api.JobsTaken, e
 		return api.JobsTaken{}, err
 	}
 	defer f.Close() //nolint:errcheck // what was taken is on disk
+
 	b.mu.Lock()
 	t := &taking{Batch: b, f: f, limits: l, keep: keepRefused, request: b.request,
 		taken: api.JobsTaken{Refused: []api.JobRefusal{}}}
 	b.mu.Unlock()
 	lines.idle = t.commit
+
 	for {
 		line, err := lines.Next()
 		if err == nil {
 			err = t.take(line)
 		}
+
 		if err != nil {
 			if cerr := t.commit(); cerr != nil {
 				err = cerr
@@ -127,6 +130,7 @@ func (t *taking) take(line batch.Line) error {
 	if err != nil && (!errors.As(err, &refused) || refused.RetrySafe) {
 		return ofLine(line, err)
 	}
+
 	if refused != nil {
 		t.taken.RefusedTotal++
 		if len(t.taken.Refused) < maxRefusals {
@@ -136,6 +140,7 @@ func (t *taking) take(line batch.Line) error {
 			return nil
 		}
 	}
+
 	text := line.Text
 	switch {
 	case refused != nil:
@@ -144,6 +149,7 @@ func (t *taking) take(line batch.Line) error {
 	case j.Problem != "": // read has changed it
 		text, err = json.Marshal(j)
 	}
+
 	if err != nil {
 		return err
 	}
@@ -169,6 +175,7 @@ func (t *taking) read(line batch.Line) (j api.Job, blobs []string, err error) {
 	case line.Defaults != nil:
 		return j, nil, api.Refuse(api.CodeBadRequest, "defaults belong to the batch: send them when it is opened")
 	}
+
 	if j, err = decode.Job(line.Text); err != nil {
 		return j, nil, err
 	}
@@ -178,6 +185,7 @@ func (t *taking) read(line batch.Line) (j api.Job, blobs []string, err error) {
 	if j.SourceFile != "" {
 		return j, nil, api.Refuse(api.CodeBadRequest, "source_file is a file next to the input of brig batch: send source")
 	}
+
 	r := merged(j.Run, t.request)
 	if j.Problem != "" {
 		if err := (api.RunRequest{Run: r, Problem: j.Problem}).ValidateProblem(); err != nil {
@@ -189,9 +197,11 @@ func (t *taking) read(line batch.Line) (j api.Job, blobs []string, err error) {
 		}
 		j.Problem = p.Digest // a name may get another package before the job is judged
 	}
+
 	if err := r.Validate(); err != nil {
 		return j, nil, err
 	}
+
 	blobs, err = t.store.cfg.Permit(t.owner, r)
 	return j, blobs, err
 }
@@ -212,6 +222,7 @@ func common(r api.BatchRequest) api.Run {
 func (t *taking) write(id, digest string, text []byte, blobs []string) error {
 	t.writing.Lock()
 	defer t.writing.Unlock()
+
 	t.mu.Lock()
 	closed := t.closed
 	t.mu.Unlock()
@@ -221,6 +232,7 @@ func (t *taking) write(id, digest string, text []byte, blobs []string) error {
 	if err := t.readIDs(); err != nil {
 		return err
 	}
+
 	name, start := hashOf(id), digestStart(digest)
 	if old, has := t.ids[name]; has {
 		if old != start {
@@ -232,6 +244,7 @@ func (t *taking) write(id, digest string, text []byte, blobs []string) error {
 	if err := t.store.reserve(t.owner, int64(len(text))+1, 1, t.limits); err != nil {
 		return err
 	}
+
 	err := t.pin(blobs)
 	if err == nil {
 		if _, err = t.f.WriteAt(append(text, '\n'), t.written); err != nil {
@@ -245,6 +258,7 @@ func (t *taking) write(id, digest string, text []byte, blobs []string) error {
 	if t.mine == 0 {
 		t.losses = t.lost
 	}
+
 	t.written += int64(len(text)) + 1
 	t.ids[name] = start
 	t.ahead = append(t.ahead, name)
@@ -271,14 +285,17 @@ func (b *Batch) pin(blobs []string) error {
 func (t *taking) commit() error {
 	t.writing.Lock()
 	defer t.writing.Unlock()
+
 	if t.mine == 0 {
 		return nil
 	}
+
 	mine := t.mine
 	t.mine = 0
 	if t.losses != t.lost {
 		return errNotStored(errors.New("another request could not bring them to the disk"))
 	}
+
 	if len(t.ahead) > 0 {
 		if err := t.f.Sync(); err != nil {
 			t.undo()
@@ -290,6 +307,7 @@ func (t *taking) commit() error {
 		t.mu.Unlock()
 		t.ahead = t.ahead[:0]
 	}
+
 	t.taken.Taken += mine
 	return nil
 }
@@ -319,6 +337,7 @@ func (t *taking) readIDs() error {
 	if t.ids != nil {
 		return nil
 	}
+
 	ids := map[uint64]uint64{}
 	in := batch.NewInput(io.NewSectionReader(t.f, 0, t.written), 2*MaxLine)
 	for {
@@ -330,10 +349,12 @@ func (t *taking) readIDs() error {
 		if err != nil {
 			return err
 		}
+
 		j, err := decodeStored(line.Text)
 		if j.ID == "" {
 			return fmt.Errorf("%s: line %d: %w", inputName, line.Number, err)
 		}
+
 		ids[hashOf(j.ID)] = digestStart(batch.Digest(j, ""))
 	}
 }

@@ -100,15 +100,18 @@ func (c *Client) PutBlob(ctx context.Context, content []byte) (digest string, er
 	if err != nil {
 		return "", err
 	}
+
 	res.Body.Close()
 	if res.StatusCode < 300 {
 		return digest, nil
 	}
+
 	res, err = c.do(ctx, http.MethodPut, path, "application/octet-stream", bytes.NewReader(content))
 	if err != nil {
 		return "", err
 	}
 	defer res.Body.Close()
+
 	return digest, refusal(res)
 }
 
@@ -124,10 +127,12 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 // answer decodes the answer of a request into out, which may be nil, and closes it.
 func (c *Client) answer(res *http.Response, out any) error {
 	defer res.Body.Close()
+
 	method, path := res.Request.Method, res.Request.URL.RequestURI()
 	if err := refusal(res); err != nil || out == nil {
 		return err
 	}
+
 	answer, err := io.ReadAll(io.LimitReader(res.Body, c.answerLimit()+1)) // read to the end, so that the connection is reused
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", method, path, err)
@@ -162,16 +167,20 @@ func (c *Client) do(ctx context.Context, method, path, kind string, body io.Read
 	if kind != "" {
 		req.Header.Set("Content-Type", kind)
 	}
+
 	for _, kind := range accept {
 		req.Header.Add("Accept", kind)
 	}
+
 	if c.key != "" {
 		req.Header.Set("Authorization", "Bearer "+c.key)
 	}
+
 	h := c.HTTP
 	if h == nil {
 		h = http.DefaultClient
 	}
+
 	own := *h
 	own.CheckRedirect = sameOrigin(h.CheckRedirect)
 	return own.Do(req)

@@ -38,16 +38,19 @@ func TestRunAndItsRefusals(t *testing.T) {
 			fmt.Fprint(w, `{"verdict":"ok","stdout":{"base64":"/wA="}}`)
 		}
 	})
+
 	ask := func(image string) (api.Result, error) {
 		return c.Run(t.Context(), api.Run{Image: image, Argv: []string{"true"}})
 	}
 	if res, err := ask("tiny"); err != nil || res.Verdict != api.OK || string(res.Stdout) != "\xff\x00" {
 		t.Errorf("%+v, %v", res, err)
 	}
+
 	var p *api.Problem
 	if _, err := ask("full"); !errors.As(err, &p) || p.Code != api.CodeQueueFull || !p.RetrySafe || p.RetryAfter != 1 {
 		t.Errorf("%v; want the service's problem", err)
 	}
+
 	for _, image := range []string{"proxy", "garbage"} {
 		if _, err := ask(image); err == nil || errors.As(err, &p) && p == nil {
 			t.Errorf("%s: %v; want an error", image, err)
@@ -69,6 +72,7 @@ func TestEventsResumeAfterABrokenStream(t *testing.T) {
 			fmt.Fprintf(w, "id: 3\nevent: stdout\ndata: {\"data\":%q}\n\nid: 4\nevent: result\ndata: {}\n\n", strings.Repeat("b", 200_000))
 		}
 	})
+
 	var out strings.Builder
 	var names []string
 	err := c.Events(t.Context(), "run", func(e Event) error {
@@ -101,6 +105,7 @@ func TestEventsEnd(t *testing.T) {
 			<-r.Context().Done()
 		}
 	})
+
 	tell := func(Event) error { return nil }
 	var p *api.Problem
 	if err := c.Events(t.Context(), "none", tell); !errors.As(err, &p) || p.Code != api.CodeNotFound {
@@ -109,10 +114,12 @@ func TestEventsEnd(t *testing.T) {
 	if err := c.Events(t.Context(), "mute", tell); err == nil || !strings.Contains(err.Error(), "the event stream of run mute broke") {
 		t.Errorf("%v; want an end of coming back", err)
 	}
+
 	enough := errors.New("enough")
 	if err := c.Events(t.Context(), "told", func(Event) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("%v; want what tell returned", err)
 	}
+
 	ctx, cancel := context.WithCancel(t.Context())
 	if err := c.Events(ctx, "told", func(Event) error { cancel(); return nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v; want canceled", err)
@@ -134,6 +141,7 @@ func TestPutBlobSendsOnlyMissingContent(t *testing.T) {
 		sent++
 		w.WriteHeader(http.StatusNoContent)
 	})
+
 	for range 2 {
 		digest, err := c.PutBlob(t.Context(), []byte("content"))
 		if err != nil || have["/v1/blobs/"+digest] != "content" || sent != 1 {

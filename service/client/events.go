@@ -56,9 +56,11 @@ func (c *Client) listen(ctx context.Context, id string, after int64,
 		return received, false, err
 	}
 	defer res.Body.Close()
+
 	if err := refusal(res); err != nil {
 		return received, true, err
 	}
+
 	err = ReadEvents(res.Body, func(e Event) error {
 		if err := handle(e); err != nil {
 			return handlerError{err}
@@ -67,6 +69,7 @@ func (c *Client) listen(ctx context.Context, id string, after int64,
 		done = done || e.Name == api.EventResult || e.Name == api.EventError
 		return nil
 	})
+
 	var handlerErr handlerError
 	if errors.As(err, &handlerErr) {
 		return received, true, handlerErr.error
@@ -90,6 +93,7 @@ func ReadEvents(r io.Reader, handle func(Event) error) error {
 		if err != nil {
 			return err
 		}
+
 		name, value, _ := strings.Cut(line, ": ")
 		switch {
 		case line == "" && e.Name != "":
@@ -97,6 +101,7 @@ func ReadEvents(r io.Reader, handle func(Event) error) error {
 				return err
 			}
 			e = Event{}
+
 		case name == "id":
 			if e.ID, err = strconv.ParseInt(value, 10, 64); err != nil {
 				return fmt.Errorf("invalid event id %.40q", value)

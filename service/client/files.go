@@ -67,10 +67,12 @@ func (f Files) request(ctx context.Context, method, name string, executable bool
 	if err != nil {
 		return nil, err
 	}
+
 	kind := ""
 	if content != nil {
 		kind = "application/octet-stream"
 	}
+
 	res, err := f.client.do(ctx, method, path, kind, content)
 	if err != nil {
 		return nil, err

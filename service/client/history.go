@@ -36,6 +36,7 @@ func (f Filter) query() string {
 			q.Set(name, value)
 		}
 	}
+
 	set("project", f.Project)
 	set("task", f.Task)
 	set("language", f.Language)
@@ -44,9 +45,11 @@ func (f Filter) query() string {
 	for _, v := range f.Verdicts {
 		verdicts = append(verdicts, string(v))
 	}
+
 	if f.Failed {
 		verdicts = append(verdicts, "failed")
 	}
+
 	set("verdict", strings.Join(verdicts, ","))
 	if !f.Since.IsZero() {
 		q.Set("since", f.Since.Format(time.RFC3339Nano))

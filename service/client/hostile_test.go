@@ -28,6 +28,7 @@ func TestAnswersAreBounded(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `"]}`)
 	})
+
 	c.MaxAnswer = most
 	if _, err := c.History(t.Context(), Filter{}); err == nil || !strings.Contains(err.Error(), "more than 1M") {
 		t.Errorf("%.200v; want that the answer has more than 1M", err)
@@ -35,6 +36,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	if n := <-sent; n >= end {
 		t.Errorf("all %d bytes were taken", n)
 	}
+
 	end = most / 2
 	if _, err := c.History(t.Context(), Filter{}); err == nil || strings.Contains(err.Error(), "more than") {
 		t.Errorf("%.200v; want an error about items of another kind", err) // it was read completely
@@ -50,6 +52,7 @@ func TestRedirectsToAnotherOriginAreRefused(t *testing.T) {
 		_, _ = io.WriteString(w, `{}`)
 	}))
 	defer other.Close()
+
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/here":
@@ -60,6 +63,7 @@ func TestRedirectsToAnotherOriginAreRefused(t *testing.T) {
 			http.Redirect(w, r, other.URL+"/there", http.StatusTemporaryRedirect)
 		}
 	})
+
 	_, getErr := c.History(t.Context(), Filter{})
 	_, postErr := c.Run(t.Context(), api.Run{Image: "tiny", Argv: []string{"true"}})
 	for what, err := range map[string]error{"a question": getErr, "a run": postErr} {
@@ -67,6 +71,7 @@ func TestRedirectsToAnotherOriginAreRefused(t *testing.T) {
 			t.Errorf("%s that is sent on: %v; want the address named", what, err)
 		}
 	}
+
 	if asked != "" {
 		t.Errorf("the other origin was asked: %s", asked)
 	}

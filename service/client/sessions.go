@@ -51,9 +51,11 @@ func (c *Client) ExecEvents(ctx context.Context, id string, e api.Exec,
 		return res, err
 	}
 	defer answer.Body.Close()
+
 	if err := refusal(answer); err != nil {
 		return res, err
 	}
+
 	err = ReadEvents(answer.Body, func(e Event) error {
 		switch e.Name {
 		case api.EventResult:
@@ -68,6 +70,7 @@ func (c *Client) ExecEvents(ctx context.Context, id string, e api.Exec,
 			}
 			return p
 		}
+
 		return handle(e)
 	})
 	if errors.Is(err, errDone) {

@@ -71,6 +71,7 @@ func (d *listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		v, out := d.admit(c)
 		if out != nil {
 			out.abort()
@@ -81,6 +82,7 @@ func (d *listener) Accept() (net.Conn, error) {
 			}
 			return v, nil
 		}
+
 		_ = c.Close() // the connection is refused, so an error does not matter
 	}
 }
@@ -89,6 +91,7 @@ func (d *listener) Accept() (net.Conn, error) {
 func (d *listener) admit(c net.Conn) (v, out *conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+
 	v = &conn{Conn: c, of: d, from: clientAddrOf(c.RemoteAddr())}
 	o := d.addrs[v.from]
 	full := d.open >= d.max
@@ -100,6 +103,7 @@ func (d *listener) admit(c net.Conn) (v, out *conn) {
 		out = d.evictable()
 		v.overflow = out == nil
 	}
+
 	if v.overflow && d.overflow >= Overflow {
 		if out = first(&d.idleOverflow); out == nil {
 			return nil, nil
@@ -108,6 +112,7 @@ func (d *listener) admit(c net.Conn) (v, out *conn) {
 	if out != nil {
 		d.forget(out)
 	}
+
 	if v.overflow {
 		d.overflow++
 	} else {
@@ -118,6 +123,7 @@ func (d *listener) admit(c net.Conn) (v, out *conn) {
 		o.open++
 		d.open++
 	}
+
 	v.elem = d.idleList(v).PushBack(v)
 	return v, out
 }
@@ -157,6 +163,7 @@ func (d *listener) forget(v *conn) {
 	if v.closed {
 		return
 	}
+
 	v.closed = true
 	if v.elem != nil {
 		d.idleList(v).Remove(v.elem)
@@ -166,6 +173,7 @@ func (d *listener) forget(v *conn) {
 		d.overflow--
 		return
 	}
+
 	o := d.addrs[v.from]
 	o.open--
 	d.open--

@@ -15,24 +15,29 @@ func TestTheKernelBuffersLittleOfAResponse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
+
 	unread, err := net.Dial("tcp", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unread.Close()
+
 	c, err := NewListener(ln, 4, 4).Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
+
 	if err := c.SetWriteDeadline(time.Now().Add(200 * time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
+
 	_, _ = c.Write(make([]byte, 32<<20)) // as much as the buffers hold
 	raw, err := c.(*conn).Conn.(*net.TCPConn).SyscallConn()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var size, queued int
 	var serr, qerr error
 	if err := raw.Control(func(fd uintptr) {

@@ -81,6 +81,7 @@ func (f *Log) Put(ctx context.Context, name api.EventName, v any) {
 	if f.size+size > f.max && f.max < MaxSize && f.reserveMax() {
 		f.max = MaxSize
 	}
+
 	for f.size+size > f.max && !f.trim(size) {
 		changed := f.changed
 		f.mu.Unlock()
@@ -94,6 +95,7 @@ func (f *Log) Put(ctx context.Context, name api.EventName, v any) {
 		f.mu.Lock()
 	}
 	defer f.mu.Unlock()
+
 	f.last++
 	f.events = append(f.events, Event{f.last, name, data})
 	f.size += size
@@ -178,6 +180,7 @@ func (r *Reader) Next(ctx context.Context) (events []Event, lost int64) {
 	for {
 		f.mu.Lock()
 		changed, ended := f.changed, f.ended
+
 		for i, e := range f.events {
 			if e.ID > r.after {
 				n := i + 1
@@ -190,10 +193,12 @@ func (r *Reader) Next(ctx context.Context) (events []Event, lost int64) {
 				break
 			}
 		}
+
 		f.mu.Unlock()
 		if len(events) > 0 || ended {
 			return events, lost
 		}
+
 		select {
 		case <-changed:
 		case <-ctx.Done():

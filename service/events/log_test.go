@@ -44,9 +44,11 @@ func TestEveryReaderGetsEveryEventOnce(t *testing.T) {
 			}
 		})
 	}
+
 	for i := range 1000 {
 		f.Put(t.Context(), "n", i)
 	}
+
 	f.End()
 	wg.Wait()
 	r := f.NewReader(990)
@@ -73,14 +75,17 @@ func TestASlowReaderHoldsTheRun(t *testing.T) {
 			}
 			f.End()
 		})
+
 		synctest.Wait()
 		if written > 4 {
 			t.Errorf("%d blocks are put before a reader takes one", written)
 		}
+
 		ids, lost := collect(slow, t)
 		if len(ids) != 20 || lost != 0 {
 			t.Errorf("%d events, %d lost", len(ids), lost)
 		}
+
 		wg.Wait()
 		slow.Close()
 	})
@@ -92,10 +97,12 @@ func TestWithoutReadersTheOldestEventsAreDropped(t *testing.T) {
 	for range 20 {
 		f.Put(t.Context(), "stdout", block)
 	}
+
 	f.End()
 	if f.size > MaxSize {
 		t.Errorf("%d bytes are kept", f.size)
 	}
+
 	ids, lost := collect(f.NewReader(0), t)
 	if len(ids) == 0 || ids[len(ids)-1] != 20 || int(lost)+len(ids) != 20 {
 		t.Errorf("events %v, %d lost", ids, lost)
@@ -127,10 +134,12 @@ func TestCharactersAreNotSplit(t *testing.T) {
 				}
 				rest = rest[n:]
 			}
+
 			r.Flush()
 			if all := bytes.Join(bytesOf(got), nil); !bytes.Equal(all, whole) {
 				t.Fatalf("%s: %q became %q", name, whole, all)
 			}
+
 			for _, piece := range got {
 				if name == "text" && !utf8.Valid(piece) {
 					t.Fatalf("piece %q", piece)

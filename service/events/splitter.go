@@ -15,6 +15,7 @@ func (r *Splitter) Write(p []byte) (int, error) {
 		p = append(r.partial, p...)
 		r.partial = nil
 	}
+
 	whole := len(p) - api.Bytes(p).IncompleteTail()
 	if whole < len(p) {
 		r.partial = append([]byte(nil), p[whole:]...)

@@ -40,6 +40,7 @@ func (s *Store) commit(ctx context.Context, j job) error {
 	if err := s.open(); err != nil {
 		return err
 	}
+
 	select {
 	case s.jobs <- j:
 	case <-s.closing:
@@ -47,6 +48,7 @@ func (s *Store) commit(ctx context.Context, j job) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+
 	select {
 	case err := <-done:
 		s.note(err)

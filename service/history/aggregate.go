@@ -62,6 +62,7 @@ func (s *aggregate) result() (st api.Stats) {
 	slices.SortFunc(s.runs, func(a, b sample) int { return cmp.Compare(a.wall, b.wall) })
 	all := s.groupBy(nameIndex{names: make([][2]string, 1)}, func(sample) int32 { return 0 })
 	st.Figures = all[0].Figures
+
 	for _, by := range []struct {
 		names nameIndex
 		of    func(sample) int32
@@ -74,6 +75,7 @@ func (s *aggregate) result() (st api.Stats) {
 		*by.into = s.groupBy(by.names, by.of)
 		st.More = st.More || len(by.names.names) > len(*by.into)
 	}
+
 	return st
 }
 
@@ -89,6 +91,7 @@ func (s *aggregate) groupBy(names nameIndex, of func(sample) int32) []api.Group 
 	for i := range order {
 		order[i] = int32(i)
 	}
+
 	slices.SortFunc(order, func(a, b int32) int {
 		x, y := names.names[a], names.names[b]
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(x[1], y[1]), cmp.Compare(x[0], y[0]))
@@ -109,6 +112,7 @@ func (s *aggregate) groupBy(names nameIndex, of func(sample) int32) []api.Group 
 		if g == nil {
 			continue
 		}
+
 		g.Runs++
 		mark, v := s.verdicts.names[r.verdict][0], api.Verdict(s.verdicts.names[r.verdict][1])
 		switch {
@@ -123,6 +127,7 @@ func (s *aggregate) groupBy(names nameIndex, of func(sample) int32) []api.Group 
 		default:
 			g.Failure++
 		}
+
 		g.Verdicts[v]++
 		total[g] += float64(r.wall)
 	}
@@ -134,6 +139,7 @@ func (s *aggregate) groupBy(names nameIndex, of func(sample) int32) []api.Group 
 		if g == nil || s.verdicts.names[r.verdict][1] == "" {
 			continue
 		}
+
 		rank[g]++
 		judged := g.Success + g.Failure
 		if rank[g] == (judged+1)/2 {
@@ -144,5 +150,6 @@ func (s *aggregate) groupBy(names nameIndex, of func(sample) int32) []api.Group 
 			g.Mean = int64(math.Round(total[g] / float64(judged)))
 		}
 	}
+
 	return groups
 }

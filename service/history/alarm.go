@@ -60,8 +60,10 @@ func (a *Alarm) Next(owner string, at time.Time, r api.Result) []api.Alert {
 	if r.Verdict == "" || r.Verdict == api.Canceled {
 		return nil
 	}
+
 	a.mu.Lock()
 	defer a.mu.Unlock()
+
 	p := a.project(projectKey{owner, r.Labels.Project})
 	p.count(at, r.Verdict != api.OK)
 	var alerts []api.Alert
@@ -76,6 +78,7 @@ func (a *Alarm) Next(owner string, at time.Time, r api.Result) []api.Alert {
 		alerts = append(alerts,
 			api.Alert{Time: at, Kind: kind, Owner: owner, Project: r.Labels.Project, Run: r.Run, Text: text})
 	}
+
 	switch {
 	case r.Verdict == api.Signaled && r.Decisive().Signal == sigsegv:
 		alert(api.Segfault, maxAlertsPerKind, "the program died of SIGSEGV")
@@ -84,6 +87,7 @@ func (a *Alarm) Next(owner string, at time.Time, r api.Result) []api.Alert {
 	case r.Verdict == api.Denied:
 		alert(api.DeniedCall, maxAlertsPerKind, "the program was stopped because of the system call "+denied(r))
 	}
+
 	now := p.window()
 	usual := 0.0
 	if p.older.runs > 0 {
@@ -96,6 +100,7 @@ func (a *Alarm) Next(owner string, at time.Time, r api.Result) []api.Alert {
 		}
 		alert(api.FailureRate, 1, text)
 	}
+
 	return alerts
 }
 
@@ -127,6 +132,7 @@ func (a *Alarm) project(key projectKey) *project {
 	if len(a.projects) >= alarmProjects {
 		a.evict()
 	}
+
 	p := &project{key: key, alertStates: map[api.AlertKind]*alertState{}}
 	a.projects[key] = a.recent.PushFront(p)
 	a.owners[key.owner]++
@@ -140,10 +146,12 @@ func (a *Alarm) evict() {
 	for _, n := range a.owners {
 		most = max(most, n)
 	}
+
 	e := a.recent.Back()
 	for a.owners[e.Value.(*project).key.owner] < most {
 		e = e.Prev()
 	}
+
 	key := a.recent.Remove(e).(*project).key
 	delete(a.projects, key)
 	if a.owners[key.owner]--; a.owners[key.owner] == 0 {
@@ -158,6 +166,7 @@ func (p *project) count(at time.Time, failed bool) {
 	if p.newest-slot >= alarmSlots {
 		p.newest = slot - alarmSlots
 	}
+
 	for ; p.newest < slot; p.newest++ {
 		if slot-p.newest > alarmSlots { // every slot is emptied once
 			p.newest = slot - alarmSlots
@@ -167,10 +176,12 @@ func (p *project) count(at time.Time, failed bool) {
 		p.older.failed += old.failed
 		*old = runCount{}
 	}
+
 	for p.older.runs >= 2*alarmHistory {
 		p.older.runs /= 2
 		p.older.failed /= 2
 	}
+
 	t := p.slot(p.newest)
 	t.runs++
 	if failed {

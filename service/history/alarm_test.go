@@ -26,6 +26,7 @@ func TestAlarmForOneRun(t *testing.T) {
 	inTest.Tests = []api.TestResult{{Result: ran(api.OK)}, {Result: segfault}}
 	deniedInTest := ran(api.Denied)
 	deniedInTest.Tests = []api.TestResult{{Result: ran(api.OK)}, {Result: ptrace}}
+
 	for _, tt := range []struct {
 		name string
 		r    api.Result
@@ -66,6 +67,7 @@ func TestAlarmForFailureRates(t *testing.T) {
 		good, failed int // alternating as long as there are both
 		alerts       int
 	}
+
 	for _, tt := range []struct {
 		name   string
 		phases []phase
@@ -95,6 +97,7 @@ func TestAlarmForFailureRates(t *testing.T) {
 					} else {
 						good--
 					}
+
 					a.Next("key", now, ran(api.Canceled))
 					for _, alert := range a.Next("key", now, ran(v)) {
 						if alert.Kind != api.FailureRate {
@@ -103,6 +106,7 @@ func TestAlarmForFailureRates(t *testing.T) {
 						alerts++
 					}
 				}
+
 				if alerts != p.alerts {
 					t.Errorf("phase %d: %d alerts; want %d", i, alerts, p.alerts)
 				}
@@ -128,14 +132,17 @@ func TestAlarmDoesNotFlood(t *testing.T) {
 	for i := range 200 {
 		n += len(a.Next("key", epoch.Add(time.Duration(i)*time.Second), ran(api.MemoryLimit)))
 	}
+
 	if n != maxAlertsPerKind+1 { // plus the alert for the failure rate
 		t.Errorf("%d alerts; want %d", n, maxAlertsPerKind+1)
 	}
+
 	var first Alarm
 	var said []api.Alert
 	for range alarmRuns {
 		said = first.Next("key", epoch, ran(api.Nonzero))
 	}
+
 	if len(said) != 1 || said[0].Text != fmt.Sprintf("%d of %d runs failed in the last five minutes", alarmRuns, alarmRuns) {
 		t.Errorf("of a project that nothing is known of before: %+v", said)
 	}
@@ -162,12 +169,14 @@ func TestAlarmForgetsTheLeastRecent(t *testing.T) {
 		r.Labels.Project = project
 		return r
 	}
+
 	for i := range 10 * alarmProjects {
 		a.Next("key", epoch, one(fmt.Sprint(i)))
 		if i%100 == 0 {
 			a.Next("key", epoch, one("kept"))
 		}
 	}
+
 	if len(a.projects) != alarmProjects || a.recent.Len() != alarmProjects {
 		t.Errorf("%d projects remembered, %d in order; want %d", len(a.projects), a.recent.Len(), alarmProjects)
 	}
@@ -187,12 +196,14 @@ func TestAlarmIsFairToKeys(t *testing.T) {
 			a.Next("busy", epoch, busy)
 		}
 	}
+
 	for i := range alarmRuns {
 		flood()
 		if got := a.Next("quiet", epoch, ran(api.Nonzero)); len(got) > 0 != (i == alarmRuns-1) {
 			t.Fatalf("after %d failed runs: %+v", i+1, got)
 		}
 	}
+
 	a.Next("other", epoch, ran(api.OK))
 	if a.owners["quiet"] != 1 || a.owners["other"] != 1 || a.owners["busy"] != alarmProjects-2 || len(a.projects) != alarmProjects ||
 		a.recent.Len() != alarmProjects {

@@ -31,16 +31,19 @@ func (s *Store) Alerts(ctx context.Context, f Filter) (page []api.Alert, next st
 		return nil, "", api.Refuse(api.CodeBadRequest,
 			"history: alerts have no task, language or verdict: filter by project and time")
 	}
+
 	condition, args, limit, err := f.page()
 	if err != nil {
 		return nil, "", err
 	}
+
 	rows, err := s.reads.QueryContext(ctx,
 		"SELECT seq, created, kind, owner, project, run, text FROM alerts WHERE "+condition, args...)
 	if err != nil {
 		return nil, "", s.toAPIError("list alerts", err)
 	}
 	defer rows.Close()
+
 	page = []api.Alert{}
 	var last cursor
 	for rows.Next() {
@@ -54,5 +57,6 @@ func (s *Store) Alerts(ctx context.Context, f Filter) (page []api.Alert, next st
 		a.Time = time.Unix(0, last.created).UTC()
 		page = append(page, a)
 	}
+
 	return page, "", s.toAPIError("list alerts", rows.Err())
 }

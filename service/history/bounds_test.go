@@ -32,11 +32,13 @@ func TestBoundsHoldForEveryReader(t *testing.T) {
 	for i := range 200 {
 		go func() { jobs <- s.Add(t.Context(), record(fmt.Sprint(i))) }()
 	}
+
 	for range 200 {
 		if err := <-jobs; err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	stats, err := s.Stats(t.Context(), Filter{})
 	if err != nil || stats.Runs != 10 {
 		t.Errorf("%d runs, %v", stats.Runs, err)
@@ -55,12 +57,14 @@ func TestJournalIsReadOnAFullDevice(t *testing.T) {
 			break
 		}
 	}
+
 	if err := s.commit(t.Context(), job{}); err == nil {
 		t.Fatal("there was room to move on")
 	}
 	if r, err := s.Get(t.Context(), Scope{}, "1"); err != nil || string(r.Stdout) != strings.Repeat("1", 300) {
 		t.Errorf("%d bytes of output, %v", len(r.Stdout), err)
 	}
+
 	var read []string
 	for after := ""; ; {
 		page, next, err := s.List(t.Context(), Filter{Limit: 3, After: after})
@@ -71,6 +75,7 @@ func TestJournalIsReadOnAFullDevice(t *testing.T) {
 			break
 		}
 	}
+
 	slices.Sort(read)
 	if len(slices.Compact(read)) != n {
 		t.Errorf("%d runs of %d: %v", len(read), n, read)

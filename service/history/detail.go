@@ -17,9 +17,11 @@ func detail(r api.Result) (text json.RawMessage, truncated bool) {
 		short.Stderr, short.StderrTruncated = cut(c.Stderr, 4<<10, c.StderrTruncated)
 		r.Compile = &short
 	}
+
 	// Half of the space is for the output of tests, in equal parts.
 	share := int(maxDetail) / 4 / max(len(r.Tests), 1)
 	r.Tests = slices.Clone(r.Tests)
+
 	for i, t := range r.Tests {
 		was := t.Result
 		t.Result = withoutContent(was)
@@ -32,6 +34,7 @@ func detail(r api.Result) (text json.RawMessage, truncated bool) {
 		}
 		r.Tests[i] = t
 	}
+
 	for _, shrink := range []func(*api.Result) bool{dropTestOutput, halveTests, dropLists} {
 		for {
 			if b, err := json.Marshal(r); err == nil && len(b) <= int(maxDetail) {
@@ -43,6 +46,7 @@ func detail(r api.Result) (text json.RawMessage, truncated bool) {
 			}
 		}
 	}
+
 	return nil, true
 }
 

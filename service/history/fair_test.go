@@ -41,11 +41,13 @@ func agrees(t *testing.T, s *Store) {
 		t.Fatal(err)
 	}
 	defer db.Close()
+
 	conn, err := db.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
+
 	found := &writer{s: s, conn: conn}
 	if err := found.count(t.Context()); err != nil {
 		t.Fatal(err)
@@ -76,6 +78,7 @@ func TestOneOwnerDoesNotEvictAnothersRuns(t *testing.T) {
 			for n := range 3 {
 				add(t, s, of("quiet", n, 4000*n))
 			}
+
 			for n := range 40 {
 				if n%15 == 14 { // also with usage that another process has counted
 					if err := s.Close(); err != nil {
@@ -86,6 +89,7 @@ func TestOneOwnerDoesNotEvictAnothersRuns(t *testing.T) {
 				}
 				add(t, s, of("busy", n, tt.prints(n)))
 			}
+
 			if got := owned(t, s, "quiet"); got != "quiet2 quiet1 quiet0" {
 				t.Errorf("of the key with few runs %q stays", got)
 			}
@@ -95,6 +99,7 @@ func TestOneOwnerDoesNotEvictAnothersRuns(t *testing.T) {
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
+
 			agrees(t, s)
 			if bodies, runs := rowsOf(t, path, "bodies"), rowsOf(t, path, "runs"); bodies != runs {
 				t.Errorf("%d runs and %d bodies", runs, bodies)
@@ -127,6 +132,7 @@ func TestOneOwnerDoesNotEvictAnothersAlerts(t *testing.T) {
 			}
 		}
 	}
+
 	left := func() (left string) {
 		for _, owner := range []string{"", "busy"} {
 			alerts, _, err := s.Alerts(t.Context(), Filter{Scope: Scope{Owner: owner}})
@@ -139,6 +145,7 @@ func TestOneOwnerDoesNotEvictAnothersAlerts(t *testing.T) {
 		}
 		return left
 	}
+
 	raise("", 0, 2)
 	raise("busy", 0, 30)
 	if got := left(); got != " 1 0 busy29 busy28 busy27" {
@@ -147,6 +154,7 @@ func TestOneOwnerDoesNotEvictAnothersAlerts(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	agrees(t, s)
 	s = open(t, path, RetentionLimits{Alerts: 4}) // fewer than the stored ones
 	raise("busy", 30, 31)
@@ -164,6 +172,7 @@ func TestJournalEntriesCountForTheirOwners(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	columns := strings.Join(runRow[2:], ", ")
 	execute(t, path, `INSERT INTO arrivals (seq, id, `+columns+`) SELECT 3, 'busy3', `+columns+` FROM runs WHERE id = 'busy0';
 		INSERT INTO arrivals (seq, id, `+columns+`) SELECT 4, 'quiet4', `+columns+` FROM runs WHERE id = 'quiet1';
@@ -194,15 +203,18 @@ func TestFailedWriteIsNotCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	for n := range 5 {
 		add(t, s, of("busy", n, 16<<10))
 	}
+
 	failing := func(script string) {
 		t.Helper()
 		if _, err := s.w.conn.ExecContext(t.Context(), script); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	failing("CREATE TEMP TRIGGER a BEFORE DELETE ON bodies BEGIN SELECT RAISE(ABORT, 'not now'); END;" +
 		"CREATE TEMP TRIGGER b BEFORE DELETE ON alerts BEGIN SELECT RAISE(ABORT, 'not now'); END")
 	for n := range 20 {
@@ -211,6 +223,7 @@ func TestFailedWriteIsNotCounted(t *testing.T) {
 		}
 		add(t, s, of("small", n, 0)) // waits among the arrivals
 	}
+
 	failing("DROP TRIGGER a; DROP TRIGGER b")
 	if err := alert("key"); err != nil {
 		t.Fatal(err)
@@ -222,6 +235,7 @@ func TestFailedWriteIsNotCounted(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	agrees(t, s)
 }
 
@@ -233,14 +247,17 @@ func TestFailedCompactionDropsNothing(t *testing.T) {
 	for n := range 12 {
 		add(t, s, of("key", n, 16<<10))
 	}
+
 	if _, err := s.w.conn.ExecContext(t.Context(),
 		"CREATE TEMP TRIGGER a BEFORE INSERT ON runs BEGIN SELECT RAISE(ROLLBACK, 'no'); END"); err != nil {
 		t.Fatal(err)
 	}
+
 	add(t, s, of("key", 12, 0))
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	agrees(t, s)
 	if runs, arrivals := rowsOf(t, path, "runs"), rowsOf(t, path, "arrivals"); runs != 12 || arrivals != 1 {
 		t.Errorf("%d runs and %d arrivals", runs, arrivals)
@@ -253,6 +270,7 @@ func TestRetentionMatchesAModel(t *testing.T) {
 		id, owner string
 		weight    int64
 	}
+
 	for seed := range uint64(4) {
 		random := rand.New(rand.NewPCG(seed, 2))
 		path := filepath.Join(t.TempDir(), "history.db")
@@ -267,12 +285,14 @@ func TestRetentionMatchesAModel(t *testing.T) {
 				agrees(t, s)
 				s = open(t, path, keep)
 			}
+
 			r := of(fmt.Sprint("key", random.IntN(1+random.IntN(4))), n, 0)
 			if random.IntN(2) == 0 {
 				for _, part := range []*api.Bytes{&r.Stdout, &r.Stderr} {
 					*part = make([]byte, random.IntN(int(MaxStream)))
 				}
 			}
+
 			add(t, s, r)
 			model = append(model, kept{r.ID, r.Owner, weight(&r)})
 			for {
@@ -282,9 +302,11 @@ func TestRetentionMatchesAModel(t *testing.T) {
 					weight[k.owner] += k.weight
 					all += k.weight
 				}
+
 				if len(model) <= keep.Runs && all <= int64(keep.Bytes) {
 					break
 				}
+
 				goes := -1
 				amount := int64(-1)
 				for i, k := range model {
@@ -299,16 +321,20 @@ func TestRetentionMatchesAModel(t *testing.T) {
 						goes, amount = i, has
 					}
 				}
+
 				model = slices.Delete(model, goes, goes+1)
 			}
+
 			page, _, err := s.List(context.Background(), Filter{Scope: everyone})
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			var want []string
 			for _, k := range slices.Backward(model) {
 				want = append(want, k.id)
 			}
+
 			if got := ids(page); !slices.Equal(got, want) {
 				t.Fatalf("seed %d, after %d: stay %v; want %v", seed, n, got, want)
 			}
@@ -327,11 +353,13 @@ func TestRetentionIsFairUnderConcurrency(t *testing.T) {
 			go func() { done <- s.Add(t.Context(), of("quiet", n, 0)) }()
 		}
 	}
+
 	for range 606 {
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	quiet := strings.Fields(owned(t, s, "quiet"))
 	stats, err := s.Stats(t.Context(), Filter{Scope: everyone})
 	if err != nil || len(quiet) != 6 || stats.Runs != 60 {

@@ -43,12 +43,14 @@ func (f Filter) where() (condition string, args []any, err error) {
 		return "", nil, api.Refuse(api.CodeBadRequest,
 			"history: both everyone's runs and those of %q are requested: choose one", f.Owner)
 	}
+
 	parts := []string{"true"}
 	and := func(part string, set bool, arg any) {
 		if set {
 			parts, args = append(parts, part), append(args, arg)
 		}
 	}
+
 	and("owner = ?", !f.Everyone, f.Owner)
 	and("project = ?", f.Project != "", f.Project)
 	and("task = ?", f.Task != "", f.Task)
@@ -63,6 +65,7 @@ func (f Filter) where() (condition string, args []any, err error) {
 		}
 		parts = append(parts, "("+strings.Join(either, " OR ")+")")
 	}
+
 	and("created >= ?", !f.Since.IsZero(), nanoseconds(f.Since))
 	and("created < ?", !f.Until.IsZero(), nanoseconds(f.Until))
 	return strings.Join(parts, " AND "), args, nil
@@ -86,6 +89,7 @@ func (f Filter) page() (condition string, args []any, limit int, err error) {
 	if err != nil {
 		return "", nil, 0, err
 	}
+
 	limit = f.Limit
 	switch {
 	case limit < 0 || limit > maxPage:
@@ -93,6 +97,7 @@ func (f Filter) page() (condition string, args []any, limit int, err error) {
 	case limit == 0:
 		limit = pageLimit
 	}
+
 	if f.After != "" {
 		at, err := parseCursor(f.After)
 		if err != nil {
@@ -101,6 +106,7 @@ func (f Filter) page() (condition string, args []any, limit int, err error) {
 		condition += " AND (created, seq) < (?, ?)"
 		args = append(args, at.created, at.seq)
 	}
+
 	return condition + " ORDER BY created DESC, seq DESC LIMIT " + strconv.Itoa(limit+1), args, limit, nil
 }
 

@@ -39,6 +39,7 @@ func (s *Store) intact() error {
 	if err := s.open(); err != nil {
 		return err
 	}
+
 	there, err := os.Stat(s.path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -46,6 +47,7 @@ func (s *Store) intact() error {
 	case err != nil:
 		return fmt.Errorf("history: %w", err)
 	}
+
 	own, err := s.file.Stat()
 	if err != nil {
 		if closed := s.open(); closed != nil {

@@ -39,12 +39,14 @@ func TestALostFileTakesNoRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = s.Close() }() // of a lost file it fails
+
 			if err := s.Add(t.Context(), record("before")); err != nil || s.Health() != nil {
 				t.Fatalf("%v, %v", err, s.Health())
 			}
 			if err := tt.lose(path); err != nil {
 				t.Fatal(err)
 			}
+
 			for what, err := range map[string]error{"add": s.Add(t.Context(), record("after")), "health": s.Health()} {
 				if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 					t.Errorf("%s: %v; want %q", what, err, tt.want)
@@ -60,6 +62,7 @@ func TestAFailedWriteIsRemembered(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
+
 	full := api.Fail(api.CodeHostExhausted, "no space")
 	if s.note(full); s.Health() != full { //nolint:errorlint // the same value
 		t.Errorf("after a failed write: %v", s.Health())

@@ -47,6 +47,7 @@ func (w *writer) loadJournal(ctx context.Context) error {
 		return err
 	}
 	defer rows.Close()
+
 	for rows.Next() {
 		var a journalEntry
 		if err := rows.Scan(&a.seq, &a.id); err != nil {
@@ -54,6 +55,7 @@ func (w *writer) loadJournal(ctx context.Context) error {
 		}
 		w.journal = append(w.journal, a)
 	}
+
 	w.s.journalPending.Store(len(w.journal) > 0)
 	return errors.Join(rows.Err(), rows.Close())
 }
@@ -67,6 +69,7 @@ func (w *writer) appendJournal(ctx context.Context, r *api.Record) error {
 	if w.inJournal(r.ID) {
 		return errDuplicate
 	}
+
 	done, err := w.insertJournal.ExecContext(ctx, append(w.runRowOf(r), bodyOf(r)...)...)
 	if err != nil {
 		return err
@@ -74,6 +77,7 @@ func (w *writer) appendJournal(ctx context.Context, r *api.Record) error {
 	if n, err := done.RowsAffected(); err != nil || n == 0 {
 		return errors.Join(errDuplicate, err)
 	}
+
 	w.journal = append(w.journal, journalEntry{w.next, r.ID})
 	w.stored(r)
 	return nil

@@ -29,10 +29,12 @@ func TestJournalIsMovedToTheTables(t *testing.T) {
 	if n := count(t, s, "arrivals") + count(t, s, "runs"); n != 1 {
 		t.Errorf("%d rows of one run", n)
 	}
+
 	add(t, s, record("large", func(r *api.Record) { r.Stdout = make([]byte, maxJournalRun) }))
 	if n := count(t, s, "runs"); n < 1 {
 		t.Errorf("a large run was not stored in its place")
 	}
+
 	all := 2
 	for ; count(t, s, "runs") < 1+journalBatch; all++ {
 		if all > 2*journalMax {
@@ -40,11 +42,13 @@ func TestJournalIsMovedToTheTables(t *testing.T) {
 		}
 		add(t, s, record(fmt.Sprint(all)))
 	}
+
 	for end := time.Now().Add(10 * journalDelay); count(t, s, "arrivals") > 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d arrivals stay", count(t, s, "arrivals"))
 		}
 	}
+
 	if runs, bodies := count(t, s, "runs"), count(t, s, "bodies"); runs != all || bodies != runs {
 		t.Errorf("%d runs and %d bodies; want %d", runs, bodies, all)
 	}
@@ -59,6 +63,7 @@ func TestJournalOfAKilledProcess(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	execute(t, path, `INSERT INTO arrivals SELECT 2, 'left', owner, project, task, language, image, verdict, code, message, stage,
 		created, queued, wall, cpu, memory, exit_code, signal, source_size, stdout_truncated, stderr_truncated, cut, weight,
 		NULL, NULL, NULL, x'6869', NULL, summary FROM runs`)
@@ -69,20 +74,24 @@ func TestJournalOfAKilledProcess(t *testing.T) {
 			t.Errorf("a second record of %s: %v", id, err)
 		}
 	}
+
 	add(t, s, record("new"))
 	if r, err := s.Get(t.Context(), Scope{}, "left"); err != nil || string(r.Stdout) != "hi" {
 		t.Errorf("%q, %v", r.Stdout, err)
 	}
+
 	page, _, err := s.List(t.Context(), Filter{})
 	got := ids(page)
 	slices.Sort(got)
 	if err != nil || strings.Join(got, " ") != "left new old" {
 		t.Errorf("%v, %v", got, err)
 	}
+
 	add(t, s, record("last"))
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	s = open(t, path, RetentionLimits{})
 	if arrivals, runs := count(t, s, "arrivals"), count(t, s, "runs"); arrivals != 0 || runs != 4 {
 		t.Errorf("a closed store left %d arrivals and %d runs", arrivals, runs)

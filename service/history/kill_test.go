@@ -26,6 +26,7 @@ func child(path string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {
@@ -40,6 +41,7 @@ func child(path string) int {
 			}
 		})
 	}
+
 	wg.Wait()
 	return 1
 }
@@ -59,6 +61,7 @@ func TestKilledProcessKeepsAcknowledgedRecords(t *testing.T) {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
+
 		lines := bufio.NewScanner(out)
 		n := 0
 		for lines.Scan() {
@@ -72,10 +75,12 @@ func TestKilledProcessKeepsAcknowledgedRecords(t *testing.T) {
 				}
 			}
 		}
+
 		if err := c.Wait(); n < 300*(round+1) || err == nil || err.Error() != "signal: killed" {
 			t.Fatalf("the child said %d lines and ended: %v\n%s", n, err, &errs)
 		}
 	}
+
 	s := open(t, path, RetentionLimits{})
 	for id, times := range acknowledged {
 		r, err := s.Get(t.Context(), Scope{}, id)
@@ -85,9 +90,11 @@ func TestKilledProcessKeepsAcknowledgedRecords(t *testing.T) {
 			t.Errorf("run %s: %d bytes of output; want %d", id, len(r.Stdout), len(want))
 		}
 	}
+
 	var said string
 	if err := s.reads.QueryRow("PRAGMA integrity_check").Scan(&said); err != nil || said != "ok" {
 		t.Errorf("the file after four kills: %s, %v", said, err)
 	}
+
 	t.Logf("%d runs were acknowledged", len(acknowledged))
 }

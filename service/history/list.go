@@ -30,6 +30,7 @@ func scan(row interface{ Scan(...any) error }, all bool) (r api.Record, seq int6
 	if err = row.Scan(into...); err == nil && summary != nil {
 		err = json.Unmarshal(summary, &r.Summary)
 	}
+
 	r.Created = time.Unix(0, created).UTC()
 	r.Diagnosis, r.Detail, r.Findings, r.Stdout, r.Stderr = diagnosis, detail, findings, stdout, stderr
 	return r, seq, err
@@ -41,10 +42,12 @@ func (s *Store) Get(ctx context.Context, scope Scope, id string) (api.Record, er
 	if err != nil {
 		return api.Record{}, err
 	}
+
 	where, args, err := Filter{Scope: scope}.where()
 	if err != nil {
 		return api.Record{}, err
 	}
+
 	row := s.reads.QueryRowContext(ctx, "SELECT "+fullColumns+" FROM "+from+" WHERE id = ? AND "+where,
 		append([]any{id}, args...)...)
 	r, _, err := scan(row, true)
@@ -57,6 +60,7 @@ func (s *Store) Get(ctx context.Context, scope Scope, id string) (api.Record, er
 			"no run %.80q in the history: the id is wrong, the run belongs to another key, or it was so old that it was removed",
 			id)
 	}
+
 	return r, s.toAPIError("read a run", err)
 }
 
@@ -71,15 +75,18 @@ func (s *Store) List(ctx context.Context, f Filter) (page []api.Record, next str
 	if err != nil {
 		return nil, "", err
 	}
+
 	condition, args, limit, err := f.page()
 	if err != nil {
 		return nil, "", err
 	}
+
 	rows, err := s.reads.QueryContext(ctx, "SELECT "+listColumns+" FROM "+from+" WHERE "+condition, args...)
 	if err != nil {
 		return nil, "", s.toAPIError("list", err)
 	}
 	defer rows.Close()
+
 	page = []api.Record{}
 	var last cursor
 	for size := 0; rows.Next(); {
@@ -93,5 +100,6 @@ func (s *Store) List(ctx context.Context, f Filter) (page []api.Record, next str
 		page, last = append(page, r), cursor{r.Created.UnixNano(), seq}
 		size += int(weight(&r))
 	}
+
 	return page, "", s.toAPIError("list", rows.Err())
 }

@@ -37,6 +37,7 @@ func TestFilters(t *testing.T) {
 			}
 		}))
 	}
+
 	a := Scope{Owner: "a"}
 	at := func(i int) time.Time { return epoch.Add(time.Duration(i) * time.Minute) }
 	for _, tt := range []struct {
@@ -75,6 +76,7 @@ func TestFilters(t *testing.T) {
 			t.Errorf("%s: statistics of %d runs, %v; want %d", tt.name, st.Runs, err, len(page))
 		}
 	}
+
 	for whose, there := range map[Scope]bool{a: true, {Owner: "b"}: false, {}: false, everyone: true, {Owner: "*"}: false} {
 		_, err := s.Get(t.Context(), whose, "0")
 		var e *api.Error
@@ -101,11 +103,13 @@ func TestFiltersThatMakeNoSenseAreRefused(t *testing.T) {
 			}
 		}
 	}
+
 	for _, f := range []Filter{{Task: "t"}, {Language: "c"}, {Verdicts: []api.Verdict{api.OK}}} {
 		if _, _, err := s.Alerts(t.Context(), f); err == nil {
 			t.Errorf("alerts by %+v", f)
 		}
 	}
+
 	if _, err := s.Get(t.Context(), Scope{Everyone: true, Owner: "a"}, "x"); err == nil {
 		t.Error("a run of everyone and of a")
 	}
@@ -125,6 +129,7 @@ func TestDefaultPageIsAThousand(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
 	page, next, err := s.List(t.Context(), Filter{Scope: everyone})
 	if err != nil || len(page) != most || next == "" || page[0].ID != fmt.Sprint(most) {
@@ -146,6 +151,7 @@ func TestPagesFitTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	var got, alerts []string
 	for f, more := (Filter{Limit: 7}), true; more; more = f.After != "" {
 		page, next, err := s.List(t.Context(), f)
@@ -155,6 +161,7 @@ func TestPagesFitTogether(t *testing.T) {
 		got, f.After = append(got, ids(page)...), next
 		add(t, s, record("new"+next, func(r *api.Record) { r.Created = epoch.Add(time.Hour) }))
 	}
+
 	for f, more := (Filter{Limit: 10}), true; more; more = f.After != "" {
 		page, next, err := s.Alerts(t.Context(), f)
 		if err != nil || len(page) != 10 {
@@ -165,10 +172,12 @@ func TestPagesFitTogether(t *testing.T) {
 		}
 		f.After = next
 	}
+
 	var want []string
 	for i := range 100 {
 		want = append(want, fmt.Sprint(99-i))
 	}
+
 	for name, got := range map[string][]string{"runs": got, "alerts": alerts} {
 		if strings.Join(got, " ") != strings.Join(want, " ") {
 			t.Errorf("%s: %v", name, got)
@@ -182,10 +191,12 @@ func TestPageOfLongReportsIsCut(t *testing.T) {
 	for i := range 600 {
 		add(t, s, record(fmt.Sprint(i), func(r *api.Record) { r.Diagnosis = report }))
 	}
+
 	page, next, err := s.List(t.Context(), Filter{})
 	if err != nil || next == "" || len(page) < 500 || len(page) >= 600 {
 		t.Fatalf("%d runs, next %q, %v", len(page), next, err)
 	}
+
 	rest, next, err := s.List(t.Context(), Filter{After: next})
 	if err != nil || next != "" || len(page)+len(rest) != 600 || rest[0].ID != fmt.Sprint(599-len(page)) {
 		t.Errorf("%d runs and %d, next %q, %v", len(page), len(rest), next, err)

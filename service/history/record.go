@@ -42,17 +42,20 @@ func checkRecord(r *api.Record) error {
 	case r.Created.UnixNano() <= 0:
 		return api.Refuse(api.CodeBadRequest, "history: run %s: created at %v", r.ID, r.Created)
 	}
+
 	for _, name := range []string{r.ID, r.Owner, r.Project, r.Task, r.Language, r.Image, string(r.Verdict),
 		string(r.Code), string(r.Stage)} {
 		if len(name) > int(maxName) {
 			return api.Refuse(api.CodeBadRequest, "history: a name of %d bytes: the most is %d", len(name), maxName)
 		}
 	}
+
 	for _, j := range []json.RawMessage{r.Diagnosis, r.Detail, r.Findings} {
 		if j != nil && !json.Valid(j) {
 			return api.Refuse(api.CodeBadRequest, "history: run %s: a diagnosis, detail or finding is not valid JSON", r.ID)
 		}
 	}
+
 	return nil
 }
 
@@ -71,6 +74,7 @@ func truncated(r api.Record, stream int) api.Record {
 			*j.text, r.Cut = nil, true
 		}
 	}
+
 	return r
 }
 

@@ -27,6 +27,7 @@ func TestEveryFieldComesBackAsItWas(t *testing.T) {
 		Summary: &api.Summary{Tests: 3, Ran: 2, Accepted: 1, Verdict: api.OK, Answer: api.WrongAnswer, FirstFailed: "'1\x00ü", MaxCPU: 1,
 			MaxWall: 2, MaxMemory: 3},
 	}
+
 	s := fresh(t, RetentionLimits{})
 	failed := record("failed", func(r *api.Record) { r.Verdict, r.Code, r.Owner = "", api.CodeBusy, want.Owner })
 	add(t, s, want, failed)
@@ -38,6 +39,7 @@ func TestEveryFieldComesBackAsItWas(t *testing.T) {
 	if got, err := s.Get(t.Context(), whose, "failed"); err != nil || !reflect.DeepEqual(got, failed) {
 		t.Errorf("got %+v, %v; want %+v", got, err, failed)
 	}
+
 	page, _, err := s.List(t.Context(),
 		Filter{Scope: whose, Project: want.Project, Task: want.Task, Language: want.Language, Verdicts: []api.Verdict{want.Verdict}})
 	short := want
@@ -45,11 +47,13 @@ func TestEveryFieldComesBackAsItWas(t *testing.T) {
 	if err != nil || len(page) != 1 || !reflect.DeepEqual(page[0], short) {
 		t.Errorf("listed %+v, %v; want %+v", page, err, short)
 	}
+
 	st, err := s.Stats(t.Context(), Filter{Scope: whose})
 	if err != nil || st.Runs != 2 || st.Errors != 1 || len(st.Tasks) != 2 || st.Tasks[1].Name != want.Task ||
 		st.Tasks[1].Project != want.Project {
 		t.Errorf("statistics %+v, %v", st, err)
 	}
+
 	alert := api.Alert{Time: epoch, Kind: api.AlertKind("kind" + text), Owner: want.Owner, Project: want.Project,
 		Run: want.ID, Text: "text" + text}
 	if err := s.AddAlert(t.Context(), alert); err != nil {
@@ -80,6 +84,7 @@ func TestRecordsThatMakeNoSenseAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+
 	if err := s.AddAlert(t.Context(), api.Alert{Kind: api.Segfault}); err == nil {
 		t.Error("an alert without a time is stored")
 	}
@@ -117,6 +122,7 @@ func TestLongFieldsAreCutAndMarked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	add(t, s, record("long", func(r *api.Record) {
 		r.Stdout, r.Stderr, r.Message, r.Diagnosis, r.Detail, r.Findings = long, []byte("short"), string(long), quoted, quoted, quoted
 	}))
@@ -143,12 +149,14 @@ func result(tests, output int) api.Result {
 		Files:   []api.File{{Name: "made", Content: api.Bytes("secret")}},
 		Compile: &api.Compilation{Key: "k", Stderr: bytes.Repeat([]byte("w"), 8<<10)},
 	}
+
 	for range tests {
 		one := api.Result{Verdict: api.Signaled, ExitCode: -1, Signal: sigsegv, Stdout: bytes.Repeat([]byte("o"), output),
 			Stderr: bytes.Repeat([]byte{0}, output),
 			Files:  []api.File{{Name: "made", Content: api.Bytes("secret")}}}
 		r.Tests = append(r.Tests, api.TestResult{ID: "test", Result: one})
 	}
+
 	r.Summary = &api.Summary{Tests: tests}
 	return r
 }
@@ -180,6 +188,7 @@ func TestRecordOfAResult(t *testing.T) {
 			if len(rec.Detail) > int(maxDetail) || bytes.Contains(rec.Detail, []byte("secret")) || rec.Cut == tt.kept {
 				t.Errorf("detail of %d bytes, cut %v: %.200s", len(rec.Detail), rec.Cut, rec.Detail)
 			}
+
 			var back api.Result
 			if err := json.Unmarshal(rec.Detail, &back); err != nil {
 				t.Fatal(err)
@@ -198,10 +207,12 @@ func TestRecordOfAResult(t *testing.T) {
 			}
 		})
 	}
+
 	endless := result(0, 0)
 	for range 10_000 {
 		endless.Skipped = append(endless.Skipped, api.Skipped{Name: strings.Repeat("\x01", 100)})
 	}
+
 	if rec := NewRecord(endless); !rec.Cut || len(rec.Detail) == 0 || len(rec.Detail) > int(maxDetail) {
 		t.Errorf("endless lists: %d bytes, cut %v", len(rec.Detail), rec.Cut)
 	}

@@ -46,6 +46,7 @@ func (s *retention) victim(b bound) (owner string) {
 		}
 		return of.weight
 	}
+
 	var first ownerUsage
 	for name, of := range s.owners {
 		if first.entries == nil ||
@@ -53,6 +54,7 @@ func (s *retention) victim(b bound) (owner string) {
 			owner, first = name, of
 		}
 	}
+
 	return owner
 }
 
@@ -116,6 +118,7 @@ func (w *writer) loadRetention(ctx context.Context, query string) (s retention, 
 		return s, 0, err
 	}
 	defer rows.Close()
+
 	for rows.Next() {
 		var owner string
 		var e entry
@@ -125,5 +128,6 @@ func (w *writer) loadRetention(ctx context.Context, query string) (s retention, 
 		s.add(owner, e)
 		last = e.seq
 	}
+
 	return s, last, errors.Join(rows.Err(), rows.Close())
 }

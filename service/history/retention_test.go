@@ -86,15 +86,18 @@ func TestRetentionInvariants(t *testing.T) {
 				last++
 				s.add(fmt.Sprint(random.IntN(1+random.IntN(owners))), entry{last, 1 + random.Int64N(100)})
 			}
+
 			newest := map[string]int64{} // by owner: the seq of its newest entry
 			for owner, of := range s.owners {
 				newest[owner] = of.entries[len(of.entries)-1].seq
 			}
+
 			all := plain(s)
 			gone := s.evict(b, last+1, 1000)
 			if s.over(b) || len(gone) > 0 && !all.over(b) {
 				t.Fatalf("seed %d: %v of %v", seed, gone, b)
 			}
+
 			level := len(all.owners) * 1000 // the smallest number of entries at which an owner lost one
 			for owner, of := range all.owners {
 				left := s.owners[owner].entries
@@ -105,26 +108,31 @@ func TestRetentionInvariants(t *testing.T) {
 					level = min(level, len(left)+1)
 				}
 			}
+
 			for owner, of := range s.owners {
 				if all.weight <= b.weight && len(of.entries) > level {
 					t.Fatalf("seed %d: %s keeps %d, and an owner with %d lost one", seed, owner, len(of.entries), level)
 				}
 			}
+
 			if slices.Contains(gone, last) {
 				t.Fatalf("seed %d: what was added last went", seed)
 			}
+
 			for owner, seq := range newest {
 				if slices.Contains(gone, seq) &&
 					slices.ContainsFunc(slices.Collect(maps.Values(s.owners)), func(of ownerUsage) bool { return len(of.entries) > 1 }) {
 					t.Fatalf("seed %d: all of %s went, while another has more", seed, owner)
 				}
 			}
+
 			if random.IntN(3) == 0 {
 				if s.rollback(); !reflect.DeepEqual(plain(s), before) {
 					t.Fatalf("seed %d: given back %+v; want %+v", seed, plain(s), before)
 				}
 				last = lastBefore
 			}
+
 			count, weight := int64(0), int64(0)
 			for _, of := range s.owners {
 				count += int64(len(of.entries))
@@ -132,6 +140,7 @@ func TestRetentionInvariants(t *testing.T) {
 					weight += e.weight
 				}
 			}
+
 			if count != s.count || weight != s.weight {
 				t.Fatalf("seed %d: %d of weight %d; want %d of %d", seed, s.count, s.weight, count, weight)
 			}

@@ -99,6 +99,7 @@ func prepare(ctx context.Context, c *sql.Conn, path string) error {
 			return err
 		}
 	}
+
 	switch {
 	case app != application && (app != 0 || version != 0 || tables != 0):
 		return fmt.Errorf("%s is another program's database: use another file", path)
@@ -110,9 +111,11 @@ func prepare(ctx context.Context, c *sql.Conn, path string) error {
 			return err
 		}
 	}
+
 	if _, err := c.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
 		return err
 	}
+
 	for ; version < len(migrations); version++ {
 		// One script, one transaction: a migration happens completely or not at all.
 		script := fmt.Sprintf("BEGIN IMMEDIATE; %s PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
@@ -122,6 +125,7 @@ func prepare(ctx context.Context, c *sql.Conn, path string) error {
 			return fmt.Errorf("to version %d: %w", version+1, errors.Join(err, undo))
 		}
 	}
+
 	return nil
 }
 

@@ -22,10 +22,12 @@ func (s *Store) Stats(ctx context.Context, f Filter) (api.Stats, error) {
 	if f.Limit != 0 || f.After != "" {
 		return api.Stats{}, api.Refuse(api.CodeBadRequest, "history: statistics have no pages")
 	}
+
 	where, args, err := f.where()
 	if err != nil {
 		return api.Stats{}, err
 	}
+
 	rows, err := s.reads.QueryContext(ctx,
 		"SELECT language, project, task, verdict, wall, verdict = 'ok' AND NOT "+passed+" FROM "+from+
 			" WHERE "+where, args...)
@@ -33,6 +35,7 @@ func (s *Store) Stats(ctx context.Context, f Filter) (api.Stats, error) {
 		return api.Stats{}, s.toAPIError("statistics", err)
 	}
 	defer rows.Close()
+
 	var t aggregate
 	for rows.Next() {
 		var language, project, task, verdict string
@@ -43,6 +46,7 @@ func (s *Store) Stats(ctx context.Context, f Filter) (api.Stats, error) {
 		}
 		t.add(language, project, task, api.Verdict(verdict), inTests, wall)
 	}
+
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return api.Stats{}, s.toAPIError("statistics", err)
 	}

@@ -19,6 +19,7 @@ func figures(runs []api.Record) (f api.Figures) {
 	var sum float64
 	for _, r := range runs {
 		f.Runs++
+
 		switch r.Verdict {
 		case "":
 			f.Errors++
@@ -33,15 +34,18 @@ func figures(runs []api.Record) (f api.Figures) {
 		default:
 			f.Failure++
 		}
+
 		f.Verdicts[r.Verdict]++
 		walls = append(walls, r.Wall)
 		sum += float64(r.Wall)
 	}
+
 	if n := len(walls); n > 0 {
 		slices.Sort(walls)
 		rank := func(p float64) int64 { return walls[int(math.Ceil(p*float64(n)))-1] }
 		f.Mean, f.P50, f.P99 = int64(math.Round(sum/float64(n))), rank(0.5), rank(0.99)
 	}
+
 	return f
 }
 
@@ -79,25 +83,30 @@ func TestStatisticsAreExact(t *testing.T) {
 			r.Project = fmt.Sprint("p", random.IntN(4))
 			r.Task = fmt.Sprint("t", random.IntN(i/50+1))
 		})
+
 		all = append(all, r)
 		add(t, s, r)
 	}
+
 	for _, n := range []int{0, 1, 2, 3, 100, 101, 701} {
 		whose := fmt.Sprint("key", n) // the first n again, with another owner
 		for _, r := range all[:n] {
 			r.ID, r.Owner = whose+r.ID, whose
 			add(t, s, r)
 		}
+
 		got, err := s.Stats(t.Context(), Filter{Scope: Scope{Owner: whose}})
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		want := api.Stats{
 			Figures:   figures(all[:n]),
 			Languages: groupsOf(all[:n], func(r api.Record) api.Group { return api.Group{Name: r.Language} }),
 			Projects:  groupsOf(all[:n], func(r api.Record) api.Group { return api.Group{Name: r.Project} }),
 			Tasks:     groupsOf(all[:n], func(r api.Record) api.Group { return api.Group{Name: r.Task, Project: r.Project} }),
 		}
+
 		if n == 0 {
 			want.Languages, want.Projects, want.Tasks = []api.Group{}, []api.Group{}, []api.Group{}
 		}

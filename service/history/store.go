@@ -48,6 +48,7 @@ func (l RetentionLimits) withDefaults() (RetentionLimits, error) {
 		return l, api.Refuse(api.CodeBadRequest,
 			"history: cannot limit all runs to %d bytes: the least is %d", l.Bytes, api.MiB)
 	}
+
 	return l, nil
 }
 
@@ -81,6 +82,7 @@ func Open(ctx context.Context, path string, keep RetentionLimits) (*Store, error
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
+
 	s := &Store{path: path, limits: keep, jobs: make(chan job), closing: make(chan struct{})}
 	if err := create(path); err != nil {
 		return nil, s.toAPIError("open", err)
@@ -88,6 +90,7 @@ func Open(ctx context.Context, path string, keep RetentionLimits) (*Store, error
 	if s.file, err = os.Open(path); err != nil {
 		return nil, s.toAPIError("open", err)
 	}
+
 	// synchronous = NORMAL: see the package's comment. Every 16 MB the log is folded into
 	// the file, which costs two flushes of the device while callers wait; a log that
 	// a long read has let grow is cut to that size then.
@@ -96,6 +99,7 @@ func Open(ctx context.Context, path string, keep RetentionLimits) (*Store, error
 	if err != nil {
 		return nil, errors.Join(s.toAPIError("open", err), s.file.Close())
 	}
+
 	s.w, err = s.newWriter(ctx, db)
 	if err != nil {
 		return nil, errors.Join(s.toAPIError("open", err), db.Close(), s.file.Close())
@@ -103,6 +107,7 @@ func Open(ctx context.Context, path string, keep RetentionLimits) (*Store, error
 	if s.reads, err = sql.Open("sqlite", source(path, "&_query_only=1")); err != nil {
 		return nil, errors.Join(s.toAPIError("open", err), db.Close(), s.file.Close())
 	}
+
 	s.reads.SetMaxOpenConns(readers)
 	s.reads.SetMaxIdleConns(readers)
 	s.writing.Go(s.w.loop)
@@ -112,6 +117,7 @@ func Open(ctx context.Context, path string, keep RetentionLimits) (*Store, error
 		return errors.Join(s.reads.Close(), s.w.close(),
 			db.Close(), s.file.Close()) // the last one of SQLite's to close merges the log into the file
 	})
+
 	return s, nil
 }
 
@@ -139,6 +145,7 @@ func (s *Store) toAPIError(what string, err error) error {
 	if errors.As(err, &e) {
 		code = e.Code() & 0xff // without the extended part
 	}
+
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
@@ -156,5 +163,6 @@ func (s *Store) toAPIError(what string, err error) error {
 	case code == 0 && s.open() != nil: // Close ran during a read; database/sql has no named error for that
 		return s.open()
 	}
+
 	return api.Fail(api.CodeInternal, "history: %s: %s: %w", what, s.path, err)
 }

@@ -21,18 +21,21 @@ func TestFileIsReadableByItsOwnerOnly(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
+
 	s := open(t, path, RetentionLimits{})
 	add(t, s, record("one"))
 	files, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, f := range files {
 		info, err := f.Info()
 		if err != nil || info.Mode() != 0o600 {
 			t.Errorf("%s: %v, %v", f.Name(), info.Mode(), err)
 		}
 	}
+
 	if len(files) != 3 {
 		t.Errorf("%d files; want the database, its log and its index", len(files))
 	}
@@ -42,6 +45,7 @@ func TestFileIsReadableByItsOwnerOnly(t *testing.T) {
 	if files, err = os.ReadDir(dir); err != nil || len(files) != 1 {
 		t.Errorf("after Close there is more than the file: %v, %v", files, err)
 	}
+
 	s = open(t, path, RetentionLimits{})
 	if _, err := s.Get(t.Context(), Scope{}, "one"); err != nil {
 		t.Error(err)
@@ -82,6 +86,7 @@ func TestForeignFilesAreLeftUnchanged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	spoil := func(from, to int64) func(*testing.T, string) {
 		return func(t *testing.T, path string) {
 			ours(t, path)
@@ -94,6 +99,7 @@ func TestForeignFilesAreLeftUnchanged(t *testing.T) {
 			}
 		}
 	}
+
 	for _, tt := range []struct {
 		name string
 		make func(*testing.T, string)
@@ -135,6 +141,7 @@ func TestForeignFilesAreLeftUnchanged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			_, err = Open(t.Context(), path, RetentionLimits{})
 			var e *api.Error
 			if !errors.As(err, &e) || e.Code != api.CodeInternal || !strings.Contains(e.Message, tt.says) || !strings.Contains(e.Message, path) {
@@ -158,6 +165,7 @@ func TestOlderFileIsMigrated(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	saved := migrations
 	defer func() { migrations = saved }()
 
@@ -166,12 +174,14 @@ func TestOlderFileIsMigrated(t *testing.T) {
 	if _, err := Open(t.Context(), path, RetentionLimits{}); err == nil {
 		t.Fatal("a migration that fails is no error")
 	}
+
 	migrations[len(saved)] = "ALTER TABLE runs ADD COLUMN a INTEGER NOT NULL DEFAULT 7;"
 	s = open(t, path, RetentionLimits{})
 	add(t, s, record("new"))
 	if _, err := s.Get(t.Context(), Scope{}, "new"); err != nil {
 		t.Fatal(err)
 	}
+
 	var sum, version int
 	if err := s.reads.QueryRow("SELECT sum(a), (SELECT user_version FROM pragma_user_version) FROM runs").Scan(&sum, &version); err != nil ||
 		sum != 14 || version != len(migrations) {
@@ -185,6 +195,7 @@ func TestClosedStoreRefuses(t *testing.T) {
 	if err := errors.Join(s.Close(), s.Close()); err != nil {
 		t.Fatal(err)
 	}
+
 	_, get := s.Get(t.Context(), Scope{}, "one")
 	_, _, list := s.List(t.Context(), Filter{})
 	_, _, alerts := s.Alerts(t.Context(), Filter{})
@@ -220,11 +231,13 @@ func TestMigrationAddsSummaries(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	row := func(seq int, detail string) string {
 		return fmt.Sprintf("(%d, 'run%d', '', '', '', '', '', 'ok', '', '', 'run', 1, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0, 1%s)", seq, seq, detail)
 	}
 	const with, without = `, NULL, CAST('{"summary":{"tests":2,"ran":2,"accepted":1,"first_failed":"b"}}' AS BLOB), NULL, NULL, NULL`,
 		`, NULL, CAST('{"verdict":"ok"}' AS BLOB), NULL, NULL, NULL`
+
 	execute(t, path, migrations[0]+migrations[1]+fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = 2;", application)+
 		"INSERT INTO runs VALUES "+row(1, "")+", "+row(2, "")+", "+row(3, "")+", "+row(4, "")+
 		"; INSERT INTO bodies VALUES (1"+with+"), (2"+without+"), (4, NULL, CAST('{' AS BLOB), NULL, NULL, NULL)"+
@@ -233,6 +246,7 @@ func TestMigrationAddsSummaries(t *testing.T) {
 	if err != nil || len(page) != 6 {
 		t.Fatalf("%v, %v", ids(page), err)
 	}
+
 	for _, r := range page {
 		if has := r.ID == "run1" || r.ID == "run5"; (r.Summary != nil) != has ||
 			has && !reflect.DeepEqual(*r.Summary, api.Summary{Tests: 2, Ran: 2, Accepted: 1, FirstFailed: "b"}) {

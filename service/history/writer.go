@@ -74,6 +74,7 @@ func (w *writer) setUp(ctx context.Context) error {
 	if err := w.count(ctx); err != nil {
 		return err
 	}
+
 	for _, p := range []struct {
 		into  **sql.Stmt
 		query string
@@ -98,6 +99,7 @@ func (w *writer) setUp(ctx context.Context) error {
 		}
 		w.prepared = append(w.prepared, *p.into)
 	}
+
 	return nil
 }
 
@@ -117,6 +119,7 @@ func (w *writer) count(ctx context.Context) (err error) {
 func (w *writer) loop() {
 	moveTimer := time.NewTimer(0)
 	defer moveTimer.Stop()
+
 	for timerSet := false; ; {
 		if len(w.journal) == 0 || w.compactionFailed {
 			moveTimer.Stop()
@@ -125,8 +128,10 @@ func (w *writer) loop() {
 			moveTimer.Reset(journalDelay)
 			timerSet = true
 		}
+
 		if w.needsCompaction() && !w.compactionFailed {
 			runtime.Gosched() // let the callers that have just got their answers run first
+
 			select {
 			case j := <-w.s.jobs:
 				w.write(w.gather(j))
@@ -141,6 +146,7 @@ func (w *writer) loop() {
 			}
 			continue
 		}
+
 		select {
 		case j := <-w.s.jobs:
 			w.write(w.gather(j))
@@ -190,6 +196,7 @@ func (w *writer) storeAll(batch []job) error {
 	if r := batch[0].run; len(batch) == 1 && r != nil && isSmall(r) && len(w.journal) < journalMax {
 		return w.attempt(func() error { return w.appendJournal(context.Background(), r) })
 	}
+
 	return w.transact(func(ctx context.Context) error {
 		before := w.compacted()
 		for _, j := range batch {
@@ -254,6 +261,7 @@ func (w *writer) store(ctx context.Context, j job) error {
 		}
 		w.alerts.add(a.Owner, entry{seq: seq})
 		return w.drop(ctx, w.alerts.evict(w.s.limits.alertBound(), seq, int(w.alerts.count)), w.dropAlerts)
+
 	case j.run == nil:
 		return w.moveJournal(ctx, len(w.journal))
 	case isSmall(j.run):
@@ -261,9 +269,11 @@ func (w *writer) store(ctx context.Context, j job) error {
 	case w.inJournal(j.run.ID):
 		return errDuplicate
 	}
+
 	if _, err := w.insertRun.ExecContext(ctx, w.runRowOf(j.run)...); err != nil {
 		return err
 	}
+
 	_, err := w.insertBody.ExecContext(ctx, append([]any{w.next}, bodyOf(j.run)...)...)
 	w.stored(j.run)
 	return err
@@ -296,6 +306,7 @@ func drop(table string) string { return "DELETE FROM " + table + " WHERE seq BET
 // drop executes each statement for all seqs. One execution deletes a range of consecutive seqs.
 func (w *writer) drop(ctx context.Context, seqs []int64, statements ...*sql.Stmt) error {
 	slices.Sort(seqs)
+
 	for len(seqs) > 0 {
 		n := 1
 		for n < len(seqs) && seqs[n] == seqs[0]+int64(n) {
@@ -308,5 +319,6 @@ func (w *writer) drop(ctx context.Context, seqs []int64, statements ...*sql.Stmt
 		}
 		seqs = seqs[n:]
 	}
+
 	return nil
 }

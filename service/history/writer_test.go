@@ -32,6 +32,7 @@ func TestConcurrentAddAndRead(t *testing.T) {
 				if got, err := s.Get(t.Context(), Scope{Owner: owner}, r.ID); err != nil || got.Project != "p" {
 					t.Errorf("added and not there: %v", err)
 				}
+
 				switch i % 10 {
 				case 3:
 					if _, _, err := s.List(t.Context(), Filter{Scope: Scope{Owner: owner}}); err != nil {
@@ -49,6 +50,7 @@ func TestConcurrentAddAndRead(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
 	if st, err := s.Stats(t.Context(), Filter{Scope: everyone}); err != nil || st.Runs != adders*each {
 		t.Errorf("%d runs, %v; want %d", st.Runs, err, adders*each)
@@ -80,12 +82,15 @@ func TestCloseLosesNoAcknowledgedRecord(t *testing.T) {
 			}
 		})
 	}
+
 	for n.Load() < 200 && !t.Failed() {
 		time.Sleep(time.Millisecond)
 	}
+
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	wg.Wait()
 	s = open(t, path, RetentionLimits{})
 	stored.Range(func(id, _ any) bool {
@@ -108,6 +113,7 @@ func TestBadRecordFailsAlone(t *testing.T) {
 			if i%10 == 0 {
 				id = "twice"
 			}
+
 			err := s.Add(t.Context(), record(id))
 			if i%10 == 0 {
 				var e *api.Error
@@ -120,6 +126,7 @@ func TestBadRecordFailsAlone(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
 	if page, _, err := s.List(t.Context(), Filter{}); err != nil || len(page) != 55 || refused.Load() != 6 {
 		t.Errorf("%d stored, %d refused, %v", len(page), refused.Load(), err)
@@ -148,10 +155,12 @@ func TestFullDeviceIsATemporaryError(t *testing.T) {
 			stored = append(stored, id)
 		}
 	}
+
 	var e *api.Error
 	if !errors.As(full, &e) || e.Code != api.CodeHostExhausted || !strings.Contains(e.Message, "no space") {
 		t.Fatalf("%v; want %s", full, api.CodeHostExhausted)
 	}
+
 	var wg sync.WaitGroup // in one batch they fail too, each on its own
 	for i := range 8 {
 		wg.Go(func() {
@@ -161,6 +170,7 @@ func TestFullDeviceIsATemporaryError(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
 	limited(t, s, 1_000_000)
 	add(t, s, big("later"))
@@ -180,6 +190,7 @@ func TestOldestRunsAreEvicted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	page, _, err := s.List(t.Context(), Filter{})
 	if got := strings.Join(ids(page), " "); err != nil || got != "47 48 49 50 51 52 53 54 55 56" {
 		t.Errorf("kept %s, %v", got, err)
@@ -187,10 +198,12 @@ func TestOldestRunsAreEvicted(t *testing.T) {
 	if _, err := s.Get(t.Context(), Scope{}, "46"); err == nil {
 		t.Error("a run that is too old can still be read")
 	}
+
 	alerts, _, err := s.Alerts(t.Context(), Filter{})
 	if err != nil || len(alerts) != 5 || alerts[0].Run != "56" || alerts[4].Run != "52" {
 		t.Errorf("alerts %+v, %v", alerts, err)
 	}
+
 	var bodies int
 	if err := s.reads.QueryRow("SELECT count(*) FROM bodies").Scan(&bodies); err != nil || bodies != 10 {
 		t.Errorf("%d bodies, %v; want 10", bodies, err)
@@ -198,6 +211,7 @@ func TestOldestRunsAreEvicted(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	// With a smaller bound, the rest is dropped while no caller waits.
 	s = open(t, path, RetentionLimits{Runs: 3})
 	for len(page) != 3 && t.Context().Err() == nil {
@@ -205,6 +219,7 @@ func TestOldestRunsAreEvicted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	if got := strings.Join(ids(page), " "); got != "54 55 56" {
 		t.Errorf("kept %s", got)
 	}
@@ -225,6 +240,7 @@ func TestFileDoesNotGrowWithoutBound(t *testing.T) {
 			}
 			return sum
 		}
+
 		var after300 int64
 		for i := range 900 {
 			add(t, s, record(fmt.Sprint(keep.Runs, "-", i), func(r *api.Record) { r.Stdout = make([]byte, i*7919%int(MaxStream)) }))
@@ -232,11 +248,13 @@ func TestFileDoesNotGrowWithoutBound(t *testing.T) {
 				after300 = size()
 			}
 		}
+
 		if end := size(); end > after300+after300/2 {
 			t.Errorf("%+v: %d bytes after 300 runs, %d after 900", keep, after300, end)
 		} else {
 			t.Logf("%+v: %d bytes after 300 runs, %d after 900", keep, after300, end)
 		}
+
 		var weight int64
 		if err := s.reads.QueryRow("SELECT sum(weight) FROM runs").Scan(&weight); err != nil || keep.Bytes > 0 && weight > int64(keep.Bytes) {
 			t.Errorf("%d bytes of runs, %v; want at most %d", weight, err, keep.Bytes)
@@ -256,6 +274,7 @@ func benchmarkAdd(b *testing.B, goroutines int) {
 	took := make([]time.Duration, b.N)
 	b.ReportAllocs()
 	b.ResetTimer()
+
 	for range goroutines {
 		wg.Go(func() {
 			for i := n.Add(1); i <= int64(b.N); i = n.Add(1) {
@@ -270,12 +289,14 @@ func benchmarkAdd(b *testing.B, goroutines int) {
 			}
 		})
 	}
+
 	wg.Wait()
 	b.StopTimer()
 	slices.Sort(took)
 	for _, p := range []int{50, 99} {
 		b.ReportMetric(float64(took[(b.N*p+99)/100-1].Microseconds()), fmt.Sprintf("p%d-µs", p))
 	}
+
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
 }
 
@@ -306,6 +327,7 @@ func BenchmarkRead(b *testing.B) {
 			}
 		})
 	}
+
 	wg.Wait()
 	key := Scope{Owner: "key"}
 	for _, bb := range []struct {

@@ -59,6 +59,7 @@ func (g gauges) Describe(to chan<- *prometheus.Desc) {
 func (g gauges) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
+
 	gauge := func(d *prometheus.Desc, v int64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v), labels...)
 	}
@@ -72,11 +73,13 @@ func (g gauges) Collect(to chan<- prometheus.Metric) {
 	} else {
 		gauge(unread, now.KeysUnread.Unix())
 	}
+
 	h := now.Agent
 	if h == nil {
 		gauge(up, 0)
 		return
 	}
+
 	gauge(up, 1)
 	gauge(slots, int64(h.Slots))
 	gauge(cells, int64(h.Leased), "leased")

@@ -71,6 +71,7 @@ func New(now func(context.Context) Snapshot) *Metrics {
 		networkRefused: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "brig_network_refused_total", Help: "Names, addresses and connections that runs with network were refused."}),
 	}
+
 	m.names.Store(&map[string]string{})
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(m.runs, m.wallTime, m.queueWait, m.errors, m.jobs, m.packages, m.networkBytes,

@@ -26,11 +26,13 @@ func scraped(t *testing.T, m *Metrics) map[string]float64 {
 	if w.Code != 200 {
 		t.Fatalf("%d: %s", w.Code, w.Body)
 	}
+
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(w.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	series := map[string]float64{}
 	for name, f := range families {
 		for _, s := range f.Metric {
@@ -38,6 +40,7 @@ func scraped(t *testing.T, m *Metrics) map[string]float64 {
 			for _, l := range s.Label {
 				labels = append(labels, l.GetName()+"="+l.GetValue())
 			}
+
 			id := "{" + strings.Join(labels, ",") + "}"
 			switch f.GetType() {
 			case dto.MetricType_COUNTER:
@@ -50,6 +53,7 @@ func scraped(t *testing.T, m *Metrics) map[string]float64 {
 			}
 		}
 	}
+
 	return series
 }
 
@@ -110,6 +114,7 @@ func TestScrapeSaysWhatWasCounted(t *testing.T) {
 			t.Errorf("%s is %v (there: %v); want %v", id, v, ok, want)
 		}
 	}
+
 	if got["process_resident_memory_bytes{}"] == 0 || got["go_goroutines{}"] == 0 {
 		t.Error("nothing is said of the process itself")
 	}
@@ -142,6 +147,7 @@ func TestSeriesAreBounded(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
 	n := 0
 	for id, v := range scraped(t, m) {
@@ -151,6 +157,7 @@ func TestSeriesAreBounded(t *testing.T) {
 			}
 		}
 	}
+
 	if n != 1 {
 		t.Errorf("%d series; want 1", n)
 	}

@@ -25,6 +25,7 @@ func TestProblemsOfDMOJ(t *testing.T) {
 	if len(p.Blobs()) != 2 {
 		t.Fatalf("blobs %+v", p.Blobs())
 	}
+
 	for i, want := range []string{large, dos} {
 		b := p.Blobs()[i]
 		in, err := stored.Blob(b)
@@ -38,6 +39,7 @@ func TestProblemsOfDMOJ(t *testing.T) {
 			t.Errorf("blob %+v has %d bytes, %v; want %d", b, text.Len(), err, len(want))
 		}
 	}
+
 	r, err := p.Run(api.Run{Language: "cpp", Source: api.Bytes("int twice;"), Limits: api.Limits{CPU: 1e9}}, "cpp", api.Limits{})
 	if err != nil {
 		t.Fatal(err)

@@ -26,10 +26,12 @@ func (s *Store) Begin(owner, name string, allow func(own, all Usage, more int64)
 	if err := api.ProblemName(name); err != nil {
 		return nil, err
 	}
+
 	d := &Draft{store: s, owner: owner, name: name, allow: allow}
 	if err := d.Reserve(0); err != nil {
 		return nil, err
 	}
+
 	var err error
 	if d.Archive, err = os.CreateTemp(s.dir, "new-"); err == nil {
 		err = os.Remove(d.Archive.Name())
@@ -66,6 +68,7 @@ func (d *Draft) Commit(p Parts, memory int64) (*Stored, error) {
 	if err := d.Out.Sync(); err != nil {
 		return nil, err
 	}
+
 	e, err := readEntry(d.Out)
 	if err != nil {
 		return nil, err
@@ -73,12 +76,15 @@ func (d *Draft) Commit(p Parts, memory int64) (*Stored, error) {
 	if err := d.Reserve(e.About.Bytes); err != nil {
 		return nil, err
 	}
+
 	s := d.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if err := os.Rename(d.Out.Name(), s.path(d.owner, d.name)); err != nil {
 		return nil, err
 	}
+
 	s.add(d.owner, e.About)
 	delete(s.drafts, d)
 	stored := &Stored{e, d.Out}

@@ -54,14 +54,17 @@ func readEntry(f *os.File) (e entry, err error) {
 	if err != nil {
 		return e, err
 	}
+
 	tail := make([]byte, tailSize)
 	if _, err := f.ReadAt(tail, info.Size()-int64(tailSize)); err != nil {
 		return e, fmt.Errorf("%w: %w", errDamaged, err)
 	}
+
 	n := binary.LittleEndian.Uint64(tail)
 	if string(tail[8:]) != magic || n > maxEntry {
 		return e, fmt.Errorf("%w, or another version of brig wrote it", errDamaged)
 	}
+
 	text := make([]byte, n)
 	if _, err := f.ReadAt(text, info.Size()-int64(tailSize)-int64(n)); err != nil {
 		return e, fmt.Errorf("%w: %w", errDamaged, err)
@@ -72,6 +75,7 @@ func readEntry(f *os.File) (e entry, err error) {
 	if e.Archive < 0 || e.Contents < 0 || e.Run < 0 || e.Manifest < 0 || e.size()+int64(n)+int64(tailSize) != info.Size() {
 		return e, errDamaged
 	}
+
 	e.About.Bytes = info.Size()
 	return e, nil
 }
@@ -122,6 +126,7 @@ func (s *Stored) Blob(b Blob) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
+
 	for _, f := range z.File {
 		if f.Name != b.File {
 			continue
@@ -136,6 +141,7 @@ func (s *Stored) Blob(b Blob) (io.ReadCloser, error) {
 		}
 		return io.NopCloser(bytes.NewReader(problem.UnixLines(text))), nil
 	}
+
 	return nil, errDamaged
 }
 
@@ -145,14 +151,17 @@ func (s *Stored) Package() (*problem.Problem, *problem.Tree, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+
 	about := new(problem.Problem)
 	if err := json.Unmarshal(text, about); err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
+
 	fd, err := unix.FcntlInt(s.file.Fd(), unix.F_DUPFD_CLOEXEC, 0) // the tree closes its own
 	if err != nil {
 		return nil, nil, os.NewSyscallError("fcntl", err)
 	}
+
 	tree, err := problem.OpenFile(s.entry.About.Name, os.NewFile(uintptr(fd), s.file.Name()), s.Archive)
 	return about, tree, err
 }

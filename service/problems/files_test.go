@@ -15,6 +15,7 @@ func TestStoredProblemsNameFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	r, err := p.Run(api.Run{Language: "python", Source: api.Bytes("x"),
 		Files: []api.File{{Name: "input.txt", Content: api.Bytes("their own")}}}, "python", api.Limits{})
 	if err != nil {

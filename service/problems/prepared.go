@@ -57,9 +57,11 @@ func (p *prepared) writeContents(w io.Writer) error {
 				return err
 			}
 		}
+
 		t.Stdin, t.Expected = nil, nil
 		p.Lengths = append(p.Lengths, length)
 	}
+
 	for i, t := range p.Run.Tests {
 		var lengths []int
 		for k, f := range t.Files {
@@ -72,11 +74,13 @@ func (p *prepared) writeContents(w io.Writer) error {
 			}
 			t.Files[k].Content, lengths = nil, append(lengths, n)
 		}
+
 		if lengths != nil {
 			p.Files = append(p.Files, make([][]int, i-len(p.Files))...)
 			p.Files = append(p.Files, lengths)
 		}
 	}
+
 	return nil
 }
 
@@ -91,6 +95,7 @@ func readPrepared(text, contents []byte) (*prepared, error) {
 	if len(p.Lengths) != len(p.Run.Tests) || len(p.Files) > len(p.Run.Tests) || len(p.Included) != len(p.Include) {
 		return nil, errDamaged
 	}
+
 	take := func(n int) (api.Bytes, error) {
 		if n > len(contents) {
 			return nil, errDamaged
@@ -99,6 +104,7 @@ func readPrepared(text, contents []byte) (*prepared, error) {
 		contents = contents[n:]
 		return content, nil
 	}
+
 	for i, length := range p.Lengths {
 		t := &p.Run.Tests[i]
 		for k, n := range length {
@@ -116,11 +122,13 @@ func readPrepared(text, contents []byte) (*prepared, error) {
 			}
 		}
 	}
+
 	for i, lengths := range p.Files {
 		files := p.Run.Tests[i].Files
 		if len(lengths) != len(files) {
 			return nil, errDamaged
 		}
+
 		for k, n := range lengths {
 			if n < 0 {
 				continue
@@ -131,6 +139,7 @@ func readPrepared(text, contents []byte) (*prepared, error) {
 			}
 		}
 	}
+
 	return p, nil
 }
 
@@ -149,6 +158,7 @@ func (p Problem) Run(ask api.Run, language string, ceiling api.Limits) (api.Run,
 		return ask, api.Refuse(api.CodeBadRequest,
 			"the problem limits the size of a submission, and files has a blob: send its content")
 	}
+
 	loader := grade.Loader{Problem: &problem.Problem{Format: kept.Format, Languages: kept.Languages,
 		Limits: problem.Limits{Code: kept.Code}}}
 	if err := loader.Allowed(grade.Submission{Text: ask.Source, Files: ask.Files}, language); err != nil {
@@ -158,6 +168,7 @@ func (p Problem) Run(ask api.Run, language string, ceiling api.Limits) (api.Run,
 		return ask, api.Refuse(api.CodeBadLimits,
 			"the package sets no time limit: set limits.cpu; brig problem verify says which limit follows from the submissions of the jury")
 	}
+
 	r := ask
 	if len(r.Flags) == 0 {
 		r.Flags = loader.Flags(language)
@@ -169,6 +180,7 @@ func (p Problem) Run(ask api.Run, language string, ceiling api.Limits) (api.Run,
 		r.Source = kept.Include[i].Source(r.Source)
 		r.Files = grade.WithFiles(r.Files, kept.Included[i])
 	}
+
 	grade.Apply(&r, kept.Run, kept.Time, ceiling)
 	return r, nil
 }

@@ -43,6 +43,7 @@ func packed(t *testing.T, files map[string]string) *os.File {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	z := zip.NewWriter(f)
 	for name, text := range files {
 		w, err := z.Create(name)
@@ -53,6 +54,7 @@ func packed(t *testing.T, files map[string]string) *os.File {
 			t.Fatal(err)
 		}
 	}
+
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -68,14 +70,17 @@ func put(t *testing.T, s *Store, owner, name string, files map[string]string) *S
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	p, err := Read(name, packed(t, files), d.Out)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	stored, err := d.Commit(p, 1234)
 	if err := errors.Join(err, d.Close()); err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { stored.Close() })
 	return stored
 }
@@ -98,31 +103,37 @@ func TestTheRunIsThatOfBrigGrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tree.Close()
+
 	about, root, err := format.Read(tree)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	loader := grade.Loader{Problem: about, Tree: root, Put: func(file string, content []byte) (string, error) {
 		p, err := stored.Problem()
 		if err != nil {
 			return "", err
 		}
+
 		i := slices.IndexFunc(p.Blobs(), func(b Blob) bool { return b.File == file })
 		in, err := stored.Blob(p.Blobs()[i])
 		if err != nil {
 			return "", err
 		}
 		defer in.Close()
+
 		var text bytes.Buffer
 		if _, err := text.ReadFrom(in); err != nil || text.String() != string(content) {
 			t.Errorf("the blob of %s has %d bytes, %v", file, text.Len(), err)
 		}
 		return p.Blobs()[i].Digest, nil
 	}}
+
 	common, err := loader.Common()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, ask := range []api.Run{
 		{Language: "python", Source: api.Bytes("x"), Files: []api.File{{Name: "lib.py"}, {Name: "own", Content: api.Bytes("o")}}},
 		{Language: "cpp", Source: api.Bytes("x"), Limits: api.Limits{CPU: 5e9}, Flags: []string{"-O0"}, Collect: api.Collect{Files: 1}},
@@ -138,10 +149,12 @@ func TestTheRunIsThatOfBrigGrade(t *testing.T) {
 		if want.Collect.IsZero() {
 			want.Collect.None = true
 		}
+
 		p, err := stored.Problem()
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		got, err := p.Run(ask, ask.Language, api.Limits{})
 		if err != nil {
 			t.Fatal(err)
@@ -153,10 +166,12 @@ func TestTheRunIsThatOfBrigGrade(t *testing.T) {
 			t.Errorf("%d blobs, an expected output %v, %v", len(p.Blobs()), got.Tests[0].Expected, got.Validate())
 		}
 	}
+
 	p, err := stored.Problem()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for why, ask := range map[string]api.Run{
 		"does not take java":  {Language: "java", Source: api.Bytes("x")},
 		"takes 1K":            {Language: "python", Source: make(api.Bytes, 1025)},
@@ -232,11 +247,13 @@ func TestAWrongPackageSaysWhy(t *testing.T) {
 			t.Error(err)
 		}
 	}
+
 	d, err := s.Begin("ann", "bad", anything)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
+
 	if _, err := d.Archive.WriteString("no archive"); err != nil {
 		t.Fatal(err)
 	}
@@ -270,6 +287,7 @@ func TestStore(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "new-1"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	s = opened(t, dir) // after a kill
 	if list := s.List("ann"); len(list) != 2 || list[0].Name != "other" || list[1].Digest != old.About().Digest || list[1].Tests != 3 ||
 		list[1].Title != "X" || !list[1].Scoring || list[1].Bytes != old.About().Bytes {
@@ -278,6 +296,7 @@ func TestStore(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(dir, "new-*")); err != nil || len(left) > 0 {
 		t.Errorf("%v is left, %v", left, err)
 	}
+
 	for _, ref := range []string{"sum", old.About().Digest} {
 		p, err := s.Find("ann", ref)
 		if err != nil {
@@ -288,11 +307,13 @@ func TestStore(t *testing.T) {
 			t.Errorf("%s is %.100s, %d, %v", ref, manifest, p.Memory(), err)
 		}
 	}
+
 	for owner, ref := range map[string]string{"bob": "other", "": old.About().Digest, "cy": "sum", "ann": "nothing"} {
 		if _, err := s.Find(owner, ref); !api.HasCode(err, api.CodeNoProblem) {
 			t.Errorf("%s finds %s: %v", owner, ref, err)
 		}
 	}
+
 	for _, name := range []string{"", "../x", "a:b", ".x", "a/b", strings.Repeat("x", 101), "ä"} {
 		_, err := s.Find("ann", name)
 		if _, berr := s.Begin("ann", name, anything); !api.HasCode(err, api.CodeBadRequest) || !api.HasCode(berr, api.CodeBadRequest) ||
@@ -300,6 +321,7 @@ func TestStore(t *testing.T) {
 			t.Errorf("%q: %v, %v", name, err, berr)
 		}
 	}
+
 	put(t, s, "ann", "sum", tests)
 	if err := s.Remove("ann", "sum"); err != nil {
 		t.Error(err)
@@ -328,6 +350,7 @@ func TestADamagedFileIsReported(t *testing.T) {
 	if err := os.WriteFile(s.path("ann", "none"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	s, damaged, err := Open(dir)
 	if err != nil || len(damaged) != 2 || len(s.List("ann")) != 1 {
 		t.Fatalf("%v, %v, %+v", err, damaged, s.List("ann"))
@@ -335,6 +358,7 @@ func TestADamagedFileIsReported(t *testing.T) {
 	if _, err := s.Find("ann", "cut"); !api.HasCode(err, api.CodeInternal) {
 		t.Error(err)
 	}
+
 	put(t, s, "ann", "cut", tests)
 	if len(s.List("ann")) != 2 {
 		t.Errorf("put again: %+v", s.List("ann"))
@@ -353,6 +377,7 @@ func TestSpaceIsReserved(t *testing.T) {
 		}
 		return nil
 	}
+
 	again, err := s.Begin("ann", "sum", allow)
 	if err != nil {
 		t.Fatal(err)
@@ -366,6 +391,7 @@ func TestSpaceIsReserved(t *testing.T) {
 	if err := again.Close(); err != nil {
 		t.Error(err)
 	}
+
 	other, err := s.Begin("ann", "other", allow)
 	if err != nil {
 		t.Fatal(err)
@@ -376,6 +402,7 @@ func TestSpaceIsReserved(t *testing.T) {
 	if err := other.Reserve(101); !api.HasCode(err, api.CodeAboveCeiling) {
 		t.Error(err)
 	}
+
 	p, err := Read("other", packed(t, full), other.Out)
 	if err != nil {
 		t.Fatal(err)

@@ -56,6 +56,7 @@ func Read(name string, archive *os.File, out io.Writer) (Parts, error) {
 	case w.err != nil:
 		return p, api.Fail(api.CodeInternal, "write the package: %w", w.err)
 	}
+
 	text := err.Error() // names of files are in it
 	if len(text) > maxMistakes {
 		text = strings.ToValidUTF8(text[:maxMistakes], "") + "..."
@@ -74,21 +75,25 @@ func read(name string, archive *os.File, w *countingWriter) (p Parts, err error)
 	if _, err := archive.Seek(0, io.SeekStart); err != nil {
 		return p, api.Fail(api.CodeInternal, "read the package: %w", err)
 	}
+
 	info, err := archive.Stat()
 	if err != nil {
 		return p, api.Fail(api.CodeInternal, "read the package: %w", err)
 	}
+
 	whole, err := problem.OpenFile(name, archive, info.Size())
 	if err != nil {
 		return p, err
 	}
 	defer func() { err = errors.Join(err, whole.Close()) }()
+
 	unpacked := int64(0)
 	for _, file := range whole.Names() {
 		if unpacked += whole.Size(file); unpacked > int64(MaxFile) { // before any is read
 			return p, tooLarge()
 		}
 	}
+
 	about, tree, err := format.Read(whole)
 	if err != nil {
 		return p, err
@@ -96,26 +101,33 @@ func read(name string, archive *os.File, w *countingWriter) (p Parts, err error)
 	if n := len(about.Tests); n > api.MaxTests {
 		return p, fmt.Errorf("%s: it has %d tests: the most of one run is %d", name, n, api.MaxTests)
 	}
+
 	kept, err := prepare(about, tree)
 	if err != nil {
 		return p, fmt.Errorf("%s: %w", name, err)
 	}
+
 	p.About = api.StoredProblem{
 		Name: name, Format: about.Format, Title: strings.ToValidUTF8(about.Title[:min(len(about.Title), maxTitle)], ""),
 		Scoring: about.Scoring, Interactive: about.Interactive,
 		Tests: len(about.Tests), Time: about.Limits.Time,
 	}
+
 	for _, b := range kept.Blobs {
 		p.Blobs += b.Size
 	}
+
 	if p.About.Digest, err = tree.Pack(context.Background(), w); err != nil {
 		return p, err
 	}
+
 	p.Archive = w.n
 	if err := kept.writeContents(w); err != nil {
 		return p, err
 	}
+
 	p.Contents = w.n - p.Archive
+
 	for _, part := range []struct {
 		of   any
 		size *int64
@@ -129,6 +141,7 @@ func read(name string, archive *os.File, w *countingWriter) (p Parts, err error)
 		}
 		*part.size = int64(len(text))
 	}
+
 	return p, nil
 }
 
@@ -139,6 +152,7 @@ func prepare(about *problem.Problem, tree *problem.Tree) (*prepared, error) {
 		Include:   about.Include,
 		NeedsTime: about.Limits.Time == 0 && len(about.Jury) > 0,
 	}
+
 	loader := grade.Loader{Problem: about, Tree: tree, Put: func(file string, content []byte) (string, error) {
 		sum := sha256.Sum256(content)
 		digest := hex.EncodeToString(sum[:])
@@ -147,10 +161,12 @@ func prepare(about *problem.Problem, tree *problem.Tree) (*prepared, error) {
 			Blob{Digest: digest, File: file, Text: !bytes.Equal(original, content), Size: int64(len(content))})
 		return digest, err
 	}}
+
 	var err error
 	if kept.Run, err = loader.Common(); err != nil {
 		return nil, withSizes(err)
 	}
+
 	left := int64(maxIncluded)
 	for _, in := range about.Include {
 		files, err := loader.Include(in)
@@ -166,6 +182,7 @@ func prepare(about *problem.Problem, tree *problem.Tree) (*prepared, error) {
 		}
 		kept.Included = append(kept.Included, files)
 	}
+
 	probe := kept.Run
 	probe.Language, probe.Source = "any", api.Bytes{}
 	return kept, probe.Validate()

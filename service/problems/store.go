@@ -37,11 +37,13 @@ func Open(dir string) (s *Store, damaged []error, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, nil, err
 	}
+
 	s = &Store{dir: dir, all: map[string]map[string]api.StoredProblem{}, drafts: map[*Draft]int64{}}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, nil, err
 	}
+
 	for _, one := range entries {
 		path := filepath.Join(dir, one.Name())
 		owner, name, is := strings.Cut(one.Name(), ":")
@@ -51,11 +53,13 @@ func Open(dir string) (s *Store, damaged []error, err error) {
 			}
 			continue
 		}
+
 		p, err := openStored(path)
 		if err != nil {
 			damaged = append(damaged, fmt.Errorf("%s: %w", path, err))
 			continue
 		}
+
 		about := p.About()
 		about.Name = name
 		s.add(owner, about)
@@ -63,6 +67,7 @@ func Open(dir string) (s *Store, damaged []error, err error) {
 			return nil, nil, err
 		}
 	}
+
 	return s, damaged, nil
 }
 
@@ -95,16 +100,20 @@ func (s *Store) About(owner, ref string) (api.StoredProblem, error) {
 			return api.StoredProblem{}, err
 		}
 	}
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if p, ok := s.all[owner][ref]; ok {
 		return p, nil
 	}
+
 	for _, p := range s.all[owner] {
 		if p.Digest == ref {
 			return p, nil
 		}
 	}
+
 	return api.StoredProblem{}, unknown(ref)
 }
 
@@ -121,6 +130,7 @@ func (s *Store) Find(owner, ref string) (*Stored, error) {
 	} else if err := api.ProblemName(ref); err != nil {
 		return nil, err
 	}
+
 	p, err := openStored(s.path(owner, name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -130,6 +140,7 @@ func (s *Store) Find(owner, ref string) (*Stored, error) {
 	case name != ref && p.entry.About.Digest != ref: // it was replaced meanwhile
 		return nil, errors.Join(unknown(ref), p.Close())
 	}
+
 	p.entry.About.Name = name
 	return p, nil
 }
@@ -144,8 +155,10 @@ func (s *Store) Remove(owner, name string) error {
 	if err := api.ProblemName(name); err != nil {
 		return err
 	}
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	err := os.Remove(s.path(owner, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return unknown(name)
@@ -153,6 +166,7 @@ func (s *Store) Remove(owner, name string) error {
 	if err != nil {
 		return err
 	}
+
 	delete(s.all[owner], name)
 	return durable.SyncDir(s.dir)
 }
@@ -168,6 +182,7 @@ func (s *Store) usage(d *Draft) (own, all Usage) {
 			own.Bytes += bytes
 		}
 	}
+
 	for owner, theirs := range s.all {
 		for name, one := range theirs {
 			if owner != d.owner || name != d.name {
@@ -175,10 +190,12 @@ func (s *Store) usage(d *Draft) (own, all Usage) {
 			}
 		}
 	}
+
 	for other, bytes := range s.drafts {
 		if other != d {
 			add(other.owner, bytes)
 		}
 	}
+
 	return own, all
 }

@@ -21,14 +21,17 @@ func TestBackgroundRequestsComeLast(t *testing.T) {
 			}
 			return s
 		}
+
 		first := take(Owner{Key: "batch", Background: true})
 		if q.TryTake(Owner{Key: "other", Background: true}) != nil {
 			t.Error("background requests hold two slots of one")
 		}
+
 		first.Lend()
 		if q.TryTake(Owner{Key: "other", Background: true}) != nil {
 			t.Error("a lent slot is one more for the background")
 		}
+
 		a, b := take(Owner{Key: "a"}), take(Owner{Key: "b"}) // one of them has the lent slot
 		var mu sync.Mutex
 		var order []string
@@ -46,8 +49,10 @@ func TestBackgroundRequestsComeLast(t *testing.T) {
 				time.Sleep(time.Second)
 				s.Release()
 			})
+
 			synctest.Wait()
 		}
+
 		wait("batch 1", Owner{Key: "batch", Background: true})
 		wait("batch 2", Owner{Key: "batch", Background: true}) // beyond the places of the queue
 		wait("other", Owner{Key: "other", Background: true})
@@ -55,6 +60,7 @@ func TestBackgroundRequestsComeLast(t *testing.T) {
 		if s := q.Stats(); s.Waiting != 1 {
 			t.Errorf("%d wait; want only the run counted", s.Waiting)
 		}
+
 		a.Release()
 		synctest.Wait()
 		first.Release()
@@ -79,6 +85,7 @@ func TestBackgroundRequestsOfAKeyLeaveItOneSlot(t *testing.T) {
 		for s := q.TryTake(owner); s != nil; s = q.TryTake(owner) {
 			all = append(all, s)
 		}
+
 		owner.Background = false
 		if own := q.TryTake(owner); own != nil {
 			all = append(all, own)
@@ -88,11 +95,13 @@ func TestBackgroundRequestsOfAKeyLeaveItOneSlot(t *testing.T) {
 		if n = len(all); q.Held("a") != n {
 			t.Errorf("the key holds %d; want %d", q.Held("a"), n)
 		}
+
 		for _, s := range all {
 			s.Release()
 		}
 		return n
 	}
+
 	for most, want := range map[int]int{0: 8, 1: 1, 2: 2, 5: 5} {
 		if got := hold(most); got != want {
 			t.Errorf("a key of %d slots holds %d; want %d", most, got, want)

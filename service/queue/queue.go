@@ -115,22 +115,27 @@ func (q *Queue) Take(ctx context.Context, owner Owner) (*Slot, error) {
 		q.mu.Unlock()
 		return t, nil
 	}
+
 	w, err := q.join(l, owner)
 	q.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
+
 	select {
 	case <-w.ready:
 		return &Slot{Waited: time.Since(begun), q: q, lane: l}, nil
 	case <-ctx.Done():
 	}
+
 	q.mu.Lock()
 	defer q.mu.Unlock()
+
 	if w.elem == nil { // it got its slot in the same moment: pass the slot on
 		q.takeBack(l)
 		return nil, ctx.Err()
 	}
+
 	p := l.projects[owner.Project]
 	p.wait.Remove(w.elem)
 	q.stopWaiting(l, p)
@@ -237,17 +242,20 @@ func (q *Queue) join(l *lane, owner Owner) (*waiter, error) {
 		q.forget(l)
 		return nil, err
 	}
+
 	p := l.projects[owner.Project]
 	if p == nil {
 		p = &project{name: owner.Project}
 		p.elem = l.projectOrder.PushBack(p)
 		l.projects[owner.Project] = p
 	}
+
 	w := &waiter{ready: make(chan struct{})}
 	w.elem = p.wait.PushBack(w)
 	if l.elem == nil {
 		l.elem = q.order(l).PushBack(l)
 	}
+
 	q.countWaiting(l, 1)
 	return w, nil
 }
@@ -304,6 +312,7 @@ func (q *Queue) serve() {
 		if e == nil {
 			return
 		}
+
 		l := e.Value.(*lane)
 		p := l.projectOrder.Front().Value.(*project)
 		w := p.wait.Remove(p.wait.Front()).(*waiter)

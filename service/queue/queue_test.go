@@ -22,6 +22,7 @@ func grantOrder(t *testing.T, q *Queue, most map[string]int, callers ...string) 
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var wg sync.WaitGroup
 	for _, name := range callers {
 		key, project, _ := strings.Cut(name, "/")
@@ -37,12 +38,15 @@ func grantOrder(t *testing.T, q *Queue, most map[string]int, callers ...string) 
 			time.Sleep(time.Second)
 			turn.Release()
 		})
+
 		synctest.Wait() // it waits behind the earlier ones
 	}
+
 	time.Sleep(time.Second)
 	if first.Waited != 0 {
 		t.Errorf("the first waited %v", first.Waited)
 	}
+
 	first.Release()
 	wg.Wait()
 	return order
@@ -81,6 +85,7 @@ func TestAKeyHasItsOwnBounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		second := make(chan *Slot, 1)
 		go func() {
 			turn, err := q.Take(t.Context(), greedy)
@@ -89,6 +94,7 @@ func TestAKeyHasItsOwnBounds(t *testing.T) {
 			}
 			second <- turn
 		}()
+
 		synctest.Wait()
 		var full *Full
 		if err := q.Refuses(Owner{Key: "other"}); err != nil {
@@ -100,16 +106,19 @@ func TestAKeyHasItsOwnBounds(t *testing.T) {
 		if _, err := q.Take(t.Context(), greedy); !errors.As(err, &full) || full.Bound != "key" || full.Max != 1 {
 			t.Errorf("a third of a key of which one may wait: %v", err)
 		}
+
 		other, err := q.Take(t.Context(), Owner{Key: "other"})
 		if err != nil || other.Waited != 0 {
 			t.Errorf("another key waits for one that is at its bound: %v", err)
 		}
+
 		other.Release()
 		select {
 		case <-second:
 			t.Error("a key has two turns of one")
 		default:
 		}
+
 		had.Release()
 		had.Release() // once
 		(<-second).Release()
@@ -125,6 +134,7 @@ func TestAFullQueueRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var full *Full
 	if _, err := q.Take(t.Context(), Owner{Key: "b"}); !errors.As(err, &full) || full.Bound != "queue" ||
 		err.Error() != "every slot is busy, and no request may wait for one" {
@@ -133,11 +143,13 @@ func TestAFullQueueRefuses(t *testing.T) {
 	if len(q.lanes) != 1 {
 		t.Errorf("a refused caller is remembered: %d lanes", len(q.lanes))
 	}
+
 	q.Resize(2)
 	other, err := q.Take(t.Context(), Owner{})
 	if err != nil {
 		t.Error(err)
 	}
+
 	other.Release()
 	turn.Release()
 }
@@ -151,6 +163,7 @@ func TestAFullQueueHasAPlaceForOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		var order []string
@@ -168,12 +181,14 @@ func TestAFullQueueHasAPlaceForOthers(t *testing.T) {
 			})
 			synctest.Wait()
 		}
+
 		var full *Full
 		for _, key := range []string{"greedy", "a", "d"} {
 			if _, err := q.Take(t.Context(), Owner{Key: key}); !errors.As(err, &full) || full.Bound != "queue" {
 				t.Errorf("%s: %v; want the queue's bound", key, err)
 			}
 		}
+
 		turn.Release()
 		wg.Wait()
 		if want := []string{"greedy", "a", "b", "c", "greedy", "greedy"}; !slices.Equal(order, want) {
@@ -198,6 +213,7 @@ func TestLeavingLosesNoSlot(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
 	if s := q.Stats(); s.Held != 0 || s.Waiting != 0 || len(q.lanes) != 0 || q.keyOrder.Len() != 0 {
 		t.Errorf("left: %+v, %d lanes", s, len(q.lanes))
@@ -218,6 +234,7 @@ func TestTryTakeDoesNotWait(t *testing.T) {
 		if q.TryTake(who) != nil {
 			t.Error("a key took more than it may have")
 		}
+
 		go func() {
 			turn, err := q.Take(t.Context(), who)
 			if err != nil {
@@ -227,6 +244,7 @@ func TestTryTakeDoesNotWait(t *testing.T) {
 			time.Sleep(time.Second)
 			turn.Release()
 		}()
+
 		synctest.Wait()
 		one.Release() // for the waiting one
 		synctest.Wait()
@@ -236,6 +254,7 @@ func TestTryTakeDoesNotWait(t *testing.T) {
 		} else {
 			last.Release()
 		}
+
 		time.Sleep(2 * time.Second)
 		if q.Held("a") != 0 || len(q.lanes) != 0 {
 			t.Errorf("left: %d had, %d lanes", q.Held("a"), len(q.lanes))
@@ -255,12 +274,14 @@ func TestLentSlots(t *testing.T) {
 			}
 			return turn
 		}
+
 		none := func(key string, most int) {
 			t.Helper()
 			if q.TryTake(Owner{Key: key, MaxSlots: most}) != nil {
 				t.Errorf("%s has another turn", key)
 			}
 		}
+
 		a, b := take("ann", 0), take("ann", 0)
 		waits := make(chan *Slot)
 		go func() {
@@ -270,6 +291,7 @@ func TestLentSlots(t *testing.T) {
 			}
 			waits <- turn
 		}()
+
 		synctest.Wait()
 		a.Lend()
 		a.Lend()
@@ -283,6 +305,7 @@ func TestLentSlots(t *testing.T) {
 		if s := q.Stats(); s.Held != 4 || q.Held("ann") != 2 {
 			t.Errorf("%+v, ann has %d", s, q.Held("ann"))
 		}
+
 		b.Release()
 		b.Release()
 		b.Lend()
@@ -295,6 +318,7 @@ func TestLentSlots(t *testing.T) {
 		for _, turn := range []*Slot{take("ann", 0), take("eve", 0), d} {
 			turn.Release()
 		}
+
 		if len(q.lanes) != 0 || q.Stats() != (Stats{Slots: 2, MaxWaiting: 10}) {
 			t.Errorf("left: %+v, %d lanes", q.Stats(), len(q.lanes))
 		}

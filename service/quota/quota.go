@@ -53,6 +53,7 @@ func (p *Pool) Acquire(ctx context.Context, key string, n int64, wait time.Durat
 		p.mu.Unlock()
 		return nil
 	}
+
 	w := &waiter{key, n, make(chan struct{})}
 	elem := p.waiting.PushBack(w)
 	p.mu.Unlock()
@@ -62,6 +63,7 @@ func (p *Pool) Acquire(ctx context.Context, key string, n int64, wait time.Durat
 		defer timer.Stop()
 		end = timer.C
 	}
+
 	err := ErrFull
 	select {
 	case <-w.granted:
@@ -70,13 +72,16 @@ func (p *Pool) Acquire(ctx context.Context, key string, n int64, wait time.Durat
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
+
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	select {
 	case <-w.granted: // in the same moment
 		return nil
 	default:
 	}
+
 	p.waiting.Remove(elem)
 	p.serve() // those behind it may need less
 	return err

@@ -39,11 +39,13 @@ func TestRules(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
+
 	for _, most := range []int64{256, 8000, 384 << 20} {
 		if n := MaxOfOneKey(most); !Shared(most)(0, 0, n) || Shared(most)(0, 0, n+1) {
 			t.Errorf("one key gets more or less than %d of %d", n, most)
 		}
 	}
+
 	if !Fair(0, 100, 1, 100, 1) || Fair(0, 100, 2, 100, 1) || Fair(1, 100, 1, 100, 1) {
 		t.Error("a first request of ordinary size, and no other, is granted in any case")
 	}
@@ -73,11 +75,14 @@ func TestAKeyWithNothingGetsItsPart(t *testing.T) {
 			if !p.TryAcquire("new", most/keyDivisor) {
 				t.Fatalf("seed %d: nothing for a new key while %v have %d of %d", seed, keys, p.Total(), most)
 			}
+
 			p.Release("new", most/keyDivisor)
 		}
+
 		for _, release := range had {
 			release()
 		}
+
 		if !p.empty() {
 			t.Fatalf("seed %d: %d are not given back", seed, p.Total())
 		}
@@ -92,6 +97,7 @@ func TestRequestsOfAKeyAreServedInOrder(t *testing.T) {
 		if !p.TryAcquire("ann", 28) {
 			t.Fatal("there is nothing")
 		}
+
 		var mu sync.Mutex
 		var order []int
 		gone, leave := context.WithCancel(t.Context())
@@ -100,6 +106,7 @@ func TestRequestsOfAKeyAreServedInOrder(t *testing.T) {
 			if i == 1 {
 				ctx = gone
 			}
+
 			go func() {
 				err := p.Acquire(ctx, "ann", n, 0)
 				if err == nil {
@@ -110,20 +117,24 @@ func TestRequestsOfAKeyAreServedInOrder(t *testing.T) {
 					t.Error(err)
 				}
 			}()
+
 			synctest.Wait()
 		}
+
 		if err := p.Acquire(t.Context(), "bob", 8, 0); err != nil {
 			t.Error(err)
 		}
 		if p.TryAcquire("ann", 1) {
 			t.Error("a small request has overtaken those that wait")
 		}
+
 		leave()
 		p.Release("ann", 8) // enough for the last only
 		synctest.Wait()
 		if len(order) != 0 {
 			t.Errorf("%v were served before the first", order)
 		}
+
 		p.Release("ann", 20)
 		synctest.Wait()
 		if slices.Sort(order); !slices.Equal(order, []int{0, 2}) {
@@ -132,6 +143,7 @@ func TestRequestsOfAKeyAreServedInOrder(t *testing.T) {
 		if keys := p.Keys(); !slices.Equal(keys, []string{"ann", "bob"}) || p.Used("ann") != 22 || p.Total() != 30 {
 			t.Errorf("%v have %d, ann %d", keys, p.Total(), p.Used("ann"))
 		}
+
 		p.Release("ann", 22)
 		p.Release("bob", 8)
 		if !p.empty() {
@@ -147,6 +159,7 @@ func TestSmallRequestPassesALargeOneThatGaveUp(t *testing.T) {
 		if !p.TryAcquire("ann", 5) {
 			t.Fatal("there is nothing")
 		}
+
 		begun := time.Now()
 		small := make(chan error, 1)
 		go func() {
@@ -154,11 +167,13 @@ func TestSmallRequestPassesALargeOneThatGaveUp(t *testing.T) {
 				t.Errorf("the large one after %v: %v", time.Since(begun), err)
 			}
 		}()
+
 		synctest.Wait()
 		go func() { small <- p.Acquire(t.Context(), "ann", 5, time.Minute) }()
 		if err := <-small; err != nil || time.Since(begun) != 2*time.Second {
 			t.Errorf("the small one after %v: %v", time.Since(begun), err)
 		}
+
 		p.Release("ann", 10)
 		if !p.empty() {
 			t.Errorf("%d are not given back", p.Total())
@@ -183,6 +198,7 @@ func TestNothingIsLost(t *testing.T) {
 				}
 			})
 		}
+
 		all.Wait()
 		if !p.empty() {
 			t.Errorf("%d are not given back", p.Total())
@@ -200,13 +216,16 @@ func TestReservation(t *testing.T) {
 				t.Errorf("%s: a size of %d, %d taken; want %d and %d", what, r.Size(), p.Total(), size, taken)
 			}
 		}
+
 		if err := r.Grow(t.Context(), 10, time.Second); err != nil || !r.TryGrow(0) {
 			t.Fatal(err)
 		}
+
 		wants("a free size", 10, 0)
 		if err := r.Grow(t.Context(), 1, time.Second); err != nil {
 			t.Fatal(err)
 		}
+
 		wants("more than that", 11, 11)
 		if r.TryGrow(90) {
 			t.Error("it grew beyond the pool")
@@ -214,10 +233,12 @@ func TestReservation(t *testing.T) {
 		if err := r.Grow(t.Context(), 90, time.Second); !errors.Is(err, ErrFull) {
 			t.Error(err)
 		}
+
 		wants("after refusals", 11, 11)
 		if !r.TryGrow(89) {
 			t.Error("it did not grow to the whole pool")
 		}
+
 		r.Shrink(200)
 		wants("the whole", 100, 100)
 		r.Shrink(5)
@@ -225,6 +246,7 @@ func TestReservation(t *testing.T) {
 		if !r.TryGrow(15) {
 			t.Error("it did not grow again")
 		}
+
 		wants("grown again", 20, 20)
 		r.Release()
 		r.Release()
@@ -232,6 +254,7 @@ func TestReservation(t *testing.T) {
 		if !p.empty() {
 			t.Error("something is not given back")
 		}
+
 		var none *Reservation
 		none.Release()
 	})

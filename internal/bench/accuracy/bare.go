@@ -20,6 +20,7 @@ func (t *tool) emptyProgram(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	// Each peak is measured in a separate group: the kernel charges 64 pages at a time,
 	// and the unused rest of them would hide pages of the next program.
 	var bareMemory []time.Duration
@@ -35,6 +36,7 @@ func (t *tool) emptyProgram(ctx context.Context) error {
 		}
 		bareMemory = append(bareMemory, peak...)
 	}
+
 	var cpu, memory []time.Duration
 	for range n {
 		res, _, err := t.runKnown(ctx, t.program("burn", "work", "0"))
@@ -44,6 +46,7 @@ func (t *tool) emptyProgram(ctx context.Context) error {
 		cpu = append(cpu, time.Duration(*res.Usage.CPU.Value))
 		memory = append(memory, time.Duration(*res.Usage.Memory.Value))
 	}
+
 	in, out := quantile(cpu, .5), quantile(bareCPU, .5)
 	t.report.row("processor time of a program that exits immediately, compared with bare", "within 0.3 ms",
 		fmt.Sprintf("%.3f ms, bare %.3f ms", ms(in), ms(out)), math.Abs(ms(in-out)) <= 0.3)
@@ -67,6 +70,7 @@ func (t *tool) bare(ctx context.Context, group string, count int, name string,
 	if err != nil {
 		return nil, nil, fmt.Errorf("bare: %w", err)
 	}
+
 	for line := range strings.Lines(string(out)) {
 		var c, m int64
 		if _, err := fmt.Sscan(line, &c, &m); err != nil {
@@ -74,6 +78,7 @@ func (t *tool) bare(ctx context.Context, group string, count int, name string,
 		}
 		cpu, memory = append(cpu, time.Duration(c)), append(memory, time.Duration(m))
 	}
+
 	return cpu, memory, nil
 }
 
@@ -83,12 +88,14 @@ func memoryGroup() (dir string, remove func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
+
 	for line := range strings.Lines(string(table)) {
 		part := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		mount := map[string]string{"memory": "/sys/fs/cgroup/memory", "": "/sys/fs/cgroup"}[part[1]]
 		if mount == "" {
 			continue
 		}
+
 		dir = filepath.Join(mount, part[2], fmt.Sprintf("accuracy-%d", os.Getpid()))
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			continue
@@ -99,7 +106,9 @@ func memoryGroup() (dir string, remove func(), err error) {
 		if _, err := os.Stat(filepath.Join(dir, "memory.peak")); err == nil {
 			return dir, func() { os.Remove(dir) }, nil
 		}
+
 		os.Remove(dir)
 	}
+
 	return "", nil, errors.New("no memory group can be made below the group of this process: run the tool in its own control group")
 }

@@ -22,6 +22,7 @@ func (t *tool) cold(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	unix.Sync() // dirty pages are not evicted
 	measured := 0
 	for _, l := range languages {
@@ -29,7 +30,9 @@ func (t *tool) cold(ctx context.Context) error {
 			t.report.row("memory, "+l.Name+", image evicted", "-", "its image is not stored", true)
 			continue
 		}
+
 		measured++
+
 		for _, what := range []string{"hello", "library"} {
 			pattern := filepath.Join("e2e", "testdata", "languages", strings.TrimSuffix(l.Name, "-full"), what+".*")
 			found, err := filepath.Glob(pattern)
@@ -44,6 +47,7 @@ func (t *tool) cold(ctx context.Context) error {
 			}
 		}
 	}
+
 	if measured == 0 {
 		return fmt.Errorf("no image of a language is stored: use --store to name a store with images")
 	}
@@ -56,6 +60,7 @@ func (t *tool) coldProgram(ctx context.Context, l api.Language, what, file strin
 	if err != nil {
 		return err
 	}
+
 	// A new file makes each run compile: input files are part of the artifact cache's key.
 	measure := func(evicted bool, i int) (run, compile int64, err error) {
 		if evicted {
@@ -63,6 +68,7 @@ func (t *tool) coldProgram(ctx context.Context, l api.Language, what, file strin
 				return 0, 0, err
 			}
 		}
+
 		salt := fmt.Appendf(nil, "%d %d", time.Now().UnixNano(), i)
 		res, err := t.run(ctx,
 			api.Run{Language: l.Name, Source: source, Files: []api.File{{Name: "salt.txt", Content: salt}},
@@ -78,10 +84,12 @@ func (t *tool) coldProgram(ctx context.Context, l api.Language, what, file strin
 		}
 		return *res.Usage.Memory.Value, compile, nil
 	}
+
 	var warm, cold, warmCompile, coldCompile []int64
 	if _, _, err := measure(false, -1); err != nil { // the first fills the page cache with the compiler's own files
 		return err
 	}
+
 	for i := range n {
 		for _, evicted := range []bool{false, true} {
 			run, compile, err := measure(evicted, i)
@@ -95,15 +103,18 @@ func (t *tool) coldProgram(ctx context.Context, l api.Language, what, file strin
 			}
 		}
 	}
+
 	row := func(stage string, warm, cold []int64) {
 		got, low, high := median(cold), float64(slices.Min(warm)), float64(slices.Max(warm))
 		off, ok := withinTolerance(got, min(max(got, low), high), 0.02, MiB)
 		t.report.row(fmt.Sprintf("memory, %s, %s of %s, median of %d with the image evicted, compared with the range of %[4]d without eviction", l.Name, stage, what, n), "within 2 % or 1 MiB",
 			fmt.Sprintf("%+.2f MiB from %.1f to %.1f", off/MiB, low/MiB, high/MiB), ok)
 	}
+
 	if median(warmCompile) > 0 {
 		row("compile stage", warmCompile, coldCompile)
 	}
+
 	row("run", warm, cold)
 	return nil
 }
@@ -120,6 +131,7 @@ func (t *tool) evict(image string) error {
 	if err != nil {
 		return err
 	}
+
 	return filepath.WalkDir(tree, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err

@@ -23,6 +23,7 @@ func (t *tool) kills(ctx context.Context) error {
 		if res.Verdict != api.WallLimit || res.Timing.Killed == 0 {
 			return fmt.Errorf("verdict %s, killed at %d ns; want wall-limit", res.Verdict, res.Timing.Killed)
 		}
+
 		wall = append(wall, time.Duration(res.Timing.Killed)-time.Duration(limit))
 		death = append(death, time.Duration(res.Timing.Wall+res.Timing.Finish-res.Timing.Killed))
 		r.Limits = api.Limits{Wall: api.Duration(20 * time.Second), CPU: limit}
@@ -32,8 +33,10 @@ func (t *tool) kills(ctx context.Context) error {
 		if res.Verdict != api.CPULimit {
 			return fmt.Errorf("verdict %s; want cpu-limit", res.Verdict)
 		}
+
 		cpu = append(cpu, time.Duration(*res.Usage.CPU.Value)-time.Duration(limit))
 	}
+
 	row := func(what string, v []time.Duration, most time.Duration) {
 		p99 := quantile(v, .99)
 		target := "-"
@@ -43,6 +46,7 @@ func (t *tool) kills(ctx context.Context) error {
 		t.report.row(fmt.Sprintf("%s, %d kills", what, len(v)), target,
 			fmt.Sprintf("p50 %.2f ms, p99 %.2f ms", ms(quantile(v, .5)), ms(p99)), most == 0 || p99 <= most)
 	}
+
 	row("from the wall limit to SIGKILL", wall, 5*time.Millisecond)
 	row("processor time beyond the cpu limit, including that of the kill", cpu, 5*time.Millisecond)
 	row("from SIGKILL to the answer, with an empty group", death, 0)
@@ -57,9 +61,11 @@ func (t *tool) underLoad(ctx context.Context) error {
 		return err
 	}
 	defer stop()
+
 	if err := t.measurements(ctx, "2x overload"); err != nil {
 		return err
 	}
+
 	const cpu, memory = 100 * time.Millisecond, 32 * api.MiB
 	for _, c := range []struct {
 		what string
@@ -82,6 +88,7 @@ func (t *tool) underLoad(ctx context.Context) error {
 		t.report.row(fmt.Sprintf("programs at %s, 2x overload", c.what), "no verdict flips",
 			fmt.Sprintf("%d of %d not %s", flips, n, c.want), flips == 0)
 	}
+
 	return nil
 }
 
@@ -112,6 +119,7 @@ func (t *tool) flips(ctx context.Context, r api.Run, want api.Verdict, n int) (f
 			}
 		})
 	}
+
 	wg.Wait()
 	return flips, ran, err
 }

@@ -28,6 +28,7 @@ func main() {
 	pflag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
 	defer stop()
+
 	missed, err := run(ctx, own, *quick, *only, *write)
 	switch {
 	case err != nil:
@@ -57,31 +58,39 @@ func run(ctx context.Context, own testagent.Options, quick bool, only, write str
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+
 	if err := os.Chmod(dir, 0o711); err != nil { // cells pass through it
 		return 0, err
 	}
+
 	t := &tool{own: own, dir: dir, image: own.Name, scale: 1, progs: map[string]api.File{}}
 	if quick {
 		t.scale = 10
 	}
+
 	for _, name := range []string{"burn", "alloc", "bare"} {
 		if err := t.build(ctx, name); err != nil {
 			return 0, err
 		}
 	}
+
 	if err := own.EnsureImage(ctx, dir); err != nil {
 		return 0, err
 	}
+
 	// Enough memory for the files of every image: the cost of having less is not measured here.
 	if t.agent, err = testagent.Start(ctx, own, dir, "--image-memory", "8G"); err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, t.agent.Stop()) }()
+
 	h, err := t.agent.Client.Health(ctx)
 	if err != nil {
 		return 0, err
 	}
+
 	t.report.setHeader(h)
+
 	for _, part := range []struct {
 		name string
 		do   func(context.Context) error
@@ -102,6 +111,7 @@ func run(ctx context.Context, own testagent.Options, quick bool, only, write str
 			return 0, fmt.Errorf("%s: %w", part.name, err)
 		}
 	}
+
 	missed = t.report.print()
 	if write != "" && only == "" {
 		return missed, t.report.write(write)

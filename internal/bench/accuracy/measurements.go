@@ -54,6 +54,7 @@ func (t *tool) cpu(ctx context.Context, when, way string, ms int) error {
 			worst = off
 		}
 	}
+
 	t.report.row(fmt.Sprintf("processor time, %s, %d ms, %s", way, ms, when), "within 1 % or 2 ms",
 		fmt.Sprintf("%+.3f ms", worst/1e6), met)
 	return nil
@@ -77,6 +78,7 @@ func (t *tool) memory(ctx context.Context, when, way string, mib int) error {
 			worst, rss = off, maxrss
 		}
 	}
+
 	t.report.row(fmt.Sprintf("memory, %s, %d MiB in addition to the program's own, %s", way, mib,
 		when), "within 2 % or 1 MiB",
 		fmt.Sprintf("%+.2f MiB (ru_maxrss %.1f MiB)", worst/MiB, rss/MiB), met)
@@ -115,11 +117,13 @@ func (t *tool) spread(ctx context.Context) error {
 		}
 		bare = append(bare, took...)
 	}
+
 	show := func(v []time.Duration) string {
 		us := time.Microsecond
 		return fmt.Sprintf("p1 %s, p50 %s, p99 %s, deviation %s", quantile(v, .01).Round(us), quantile(v, .5).Round(us),
 			quantile(v, .99).Round(us), deviation(v).Round(us))
 	}
+
 	t.report.row(fmt.Sprintf("the same work %d times, bare", len(bare)), "-", show(bare), true)
 	t.report.row(fmt.Sprintf("the same work %d times, in the sandbox", len(sandboxed)), "-", show(sandboxed), true)
 	return nil

@@ -18,6 +18,7 @@ func (t *tool) overload(ctx context.Context) (stop func(), err error) {
 			_ = c.Wait() // always an error: they are killed
 		}
 	}
+
 	for range 2 * goruntime.NumCPU() {
 		c := exec.CommandContext(ctx, filepath.Join(t.dir, "burn"), "threads1", "100000000")
 		if err := c.Start(); err != nil {
@@ -26,5 +27,6 @@ func (t *tool) overload(ctx context.Context) (stop func(), err error) {
 		}
 		all = append(all, c)
 	}
+
 	return stop, nil
 }

@@ -24,6 +24,7 @@ func TestQuantilesAndDeviation(t *testing.T) {
 	for i := range 100 {
 		v = append(v, time.Duration(99-i))
 	}
+
 	if q := quantile(v, .5); q != 50 {
 		t.Errorf("median %d; want 50", q)
 	}

@@ -20,6 +20,7 @@ func (t *tool) templates(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+
 	dir, err := os.MkdirTemp(t.dir, "second-")
 	if err != nil {
 		return err
@@ -27,11 +28,13 @@ func (t *tool) templates(ctx context.Context) (err error) {
 	if err := os.Chmod(dir, 0o711); err != nil { // cells pass through it
 		return err
 	}
+
 	second, err := testagent.Start(ctx, t.own, dir, "--image-memory", "8G")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, second.Stop()) }()
+
 	for _, l := range languages {
 		if !l.Stored {
 			continue
@@ -40,6 +43,7 @@ func (t *tool) templates(ctx context.Context) (err error) {
 			return fmt.Errorf("%s: %w", l.Name, err)
 		}
 	}
+
 	return nil
 }
 
@@ -53,25 +57,30 @@ func (t *tool) templateOf(ctx context.Context, l api.Language, second *testagent
 	if err != nil || len(found) != 1 {
 		return fmt.Errorf("%d programs named hello: %w", len(found), err)
 	}
+
 	source, err := os.ReadFile(found[0])
 	if err != nil {
 		return err
 	}
+
 	r := api.Run{Language: l.Name, Source: source, Collect: api.Collect{None: true}}
 	res, err := t.run(ctx, r)
 	if err != nil || !res.Host.Template {
 		return err // no template of this language
 	}
+
 	warm, err := t.startUse(ctx, r)
 	if err != nil {
 		return err
 	}
+
 	ordinary := r
 	ordinary.NoTemplate = true
 	cold, err := t.startUse(ctx, ordinary)
 	if err != nil {
 		return err
 	}
+
 	t.report.row(fmt.Sprintf("%s, hello from a template and with the ordinary start", l.Name), "-",
 		fmt.Sprintf("processor time %.1f and %.1f ms, memory %.1f and %.1f MiB", warm.cpu/1e6, cold.cpu/1e6, warm.memory/MiB,
 			cold.memory/MiB), true)
@@ -90,6 +99,7 @@ func (t *tool) templateOf(ctx context.Context, l api.Language, second *testagent
 			fmt.Sprintf("not tried: %d of %d ordinary starts stay within this limit", within, controls), true)
 		return nil
 	}
+
 	exceed, _, err := t.flips(ctx, between(r), api.OK, controls)
 	if err != nil {
 		return err
@@ -99,12 +109,14 @@ func (t *tool) templateOf(ctx context.Context, l api.Language, second *testagent
 			fmt.Sprintf("not tried: %d of %d runs from a template that is there exceed this limit", exceed, controls), true)
 		return nil
 	}
+
 	fresh := *t
 	fresh.agent = second // its first runs of this language
 	flips, n, err := fresh.flips(ctx, between(r), api.OK, 40)
 	if err != nil {
 		return err
 	}
+
 	t.report.row(row, "no verdict flips", fmt.Sprintf("%d of %d not ok", flips, n), flips == 0)
 	return nil
 }

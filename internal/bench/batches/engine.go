@@ -23,25 +23,30 @@ func startEngine(ctx context.Context, dir string) (*engine, error) {
 		"github.com/nats-io/nats-server/v2").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build nats-server: %w: %s", err, out)
 	}
+
 	address, err := freeAddress()
 	if err != nil {
 		return nil, err
 	}
+
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
 	}
+
 	e := &engine{url: "nats://" + address,
 		cmd: exec.CommandContext(ctx, name, "-js", "-sd", filepath.Join(dir, "store"), "-a", "127.0.0.1", "-p", port)}
 	if err := e.cmd.Start(); err != nil {
 		return nil, err
 	}
+
 	for range 500 {
 		if c, err := net.Dial("tcp", address); err == nil {
 			return e, c.Close()
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
+
 	e.stop()
 	return nil, errors.New("the engine does not listen")
 }

@@ -27,22 +27,27 @@ func (t *tool) interactive(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Stop(time.Minute)) }()
+
 	idle, err := t.interactiveP99(ctx, s.URL)
 	if err != nil {
 		return err
 	}
+
 	var jobs strings.Builder
 	for i := range 100_000 { // more than are judged meanwhile
 		fmt.Fprintf(&jobs, `{"id": "%d", "image": %q, "argv": ["/bin/true"]}`+"\n", i, t.own.Name)
 	}
+
 	var b api.Batch
 	if err := ask(ctx, "POST", s.URL+"/v1/batches", "application/json", `{"keep": "summary"}`, &b); err != nil {
 		return err
 	}
+
 	batch := s.URL + "/v1/batches/" + b.ID
 	if err := ask(ctx, "POST", batch+"/jobs", "application/x-ndjson", jobs.String(), new(api.JobsTaken)); err != nil {
 		return err
 	}
+
 	during, err := t.interactiveP99(ctx, s.URL)
 	if err != nil {
 		return err
@@ -56,6 +61,7 @@ func (t *tool) interactive(ctx context.Context) (err error) {
 	if err := ask(ctx, "DELETE", batch, "", "", new(api.Batch)); err != nil {
 		return err
 	}
+
 	most := 2*idle + 50*time.Millisecond
 	t.report.add("p99 of runs through the service next to a full batch",
 		"at most twice the p99 alone, plus 50 ms", during <= most,
@@ -78,6 +84,7 @@ func (t *tool) interactiveP99(ctx context.Context, url string) (time.Duration, e
 		}
 		all = append(all, time.Since(began))
 	}
+
 	slices.Sort(all)
 	return all[len(all)*99/100], nil
 }
@@ -91,11 +98,13 @@ func ask(ctx context.Context, method, url, kind, body string, into any) (err err
 	if kind != "" {
 		req.Header.Set("Content-Type", kind)
 	}
+
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, res.Body.Close()) }()
+
 	answer, err := io.ReadAll(res.Body)
 	if err == nil && res.StatusCode >= 300 {
 		err = fmt.Errorf("%s %s: %s: %.300s", method, url, res.Status, answer)

@@ -38,38 +38,46 @@ func (t *tool) machines(ctx context.Context) (err error) {
 			"this host has %d processors: not measured", own.Count())
 		return nil
 	}
+
 	engine, err := startEngine(ctx, t.dir)
 	if err != nil {
 		return err
 	}
 	defer engine.stop()
+
 	var all []*machine
 	defer func() {
 		for _, m := range all {
 			err = errors.Join(err, m.agent.Stop())
 		}
 	}()
+
 	for cpu := range 1024 {
 		if !own.IsSet(cpu) {
 			continue
 		}
+
 		m := &machine{name: fmt.Sprintf("m%d", cpu), cpu: cpu}
 		dir := filepath.Join(t.dir, m.name)
 		if err := os.Mkdir(dir, 0o711); err != nil {
 			return err
 		}
+
 		shared := t.own
 		shared.Image, shared.Store = "", t.agent.Data
 		if err := onProcessor(cpu,
 			func() error { m.agent, err = testagent.Start(ctx, shared, dir, "--slots", "1"); return err }); err != nil {
 			return err
 		}
+
 		all = append(all, m)
 	}
+
 	k := kind{"", t.jobs / 20, api.Run{Language: "python", Source: api.Bytes(pythonSource), Tests: tests(6)}}
 	if t.own.Name != "python" {
 		k = kind{"", t.jobs / 2, api.Run{Image: t.own.Name, Argv: []string{"/bin/true"}}}
 	}
+
 	for _, m := range all {
 		for range 3 { // its template
 			if _, err := m.agent.Client.Run(ctx, k.run); err != nil {
@@ -77,6 +85,7 @@ func (t *tool) machines(ctx context.Context) (err error) {
 			}
 		}
 	}
+
 	var share, whole, cost []float64
 	for range t.rounds {
 		var alone float64
@@ -87,18 +96,21 @@ func (t *tool) machines(ctx context.Context) (err error) {
 			}
 			alone += b.rate
 		}
+
 		double := k
 		double.jobs *= 2
 		b, others, err := t.onMachines(ctx, double, engine, -1, all...)
 		if err != nil {
 			return err
 		}
+
 		seconds := float64(double.jobs) / b.rate
 		left := (2*seconds - others.Seconds()) / 2 // that each processor had for its worker
 		share = append(share, 100*float64(double.jobs)/left/alone)
 		whole = append(whole, 100*b.rate/alone)
 		cost = append(cost, milliseconds(others)/float64(double.jobs))
 	}
+
 	t.report.add("two workers on one processor each, relative to both alone, without what coordinator and engine use",
 		"at least 90 %", median(share) >= 90,
 		"%.0f %% (%.0f %% with it: %.2f ms a job)", median(share), median(whole), median(cost))
@@ -120,10 +132,12 @@ func (t *tool) onMachines(ctx context.Context, k kind, e *engine, cpu int,
 			err = errors.Join(err, m.worker.Process.Signal(unix.SIGTERM), m.worker.Wait())
 		}()
 	}
+
 	before, err := processorTime(e.cmd.Process.Pid)
 	if err != nil {
 		return b, 0, err
 	}
+
 	run := func() (err error) {
 		b, err = t.batch(ctx, k, "--local", "none", "--engine", e.url)
 		return err
@@ -136,6 +150,7 @@ func (t *tool) onMachines(ctx context.Context, k kind, e *engine, cpu int,
 	if err != nil {
 		return b, 0, err
 	}
+
 	after, err := processorTime(e.cmd.Process.Pid)
 	return b, after - before + b.cpu, err
 }
@@ -162,14 +177,17 @@ func processorTime(pid int) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
+
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	if len(fields) < 13 {
 		return 0, errors.New("the process has ended")
 	}
+
 	user, err := strconv.ParseInt(fields[11], 10, 64)
 	if err != nil {
 		return 0, err
 	}
+
 	system, err := strconv.ParseInt(fields[12], 10, 64)
 	return time.Duration(user+system) * time.Second / 100, err // in ticks of USER_HZ, which is 100 on Linux
 }

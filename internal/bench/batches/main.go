@@ -29,6 +29,7 @@ func main() {
 		}
 		return
 	}
+
 	var c config
 	c.own.Register(pflag.CommandLine)
 	pflag.IntVar(&c.rounds, "rounds", 3, "interleaved rounds")
@@ -41,6 +42,7 @@ func main() {
 	pflag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
 	defer stop()
+
 	r, err := run(ctx, c, *only)
 	if err == nil {
 		fmt.Println(r.text())
@@ -77,15 +79,18 @@ func run(ctx context.Context, c config, only []string) (_ report, err error) {
 		return report{}, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+
 	if err := os.Chmod(dir, 0o711); err != nil { // cells pass through it
 		return report{}, err
 	}
+
 	t := &tool{config: c, dir: dir, brig: filepath.Join(c.own.Bin, "brig")}
 	defer func() {
 		if t.agent != nil {
 			err = errors.Join(err, t.agent.Stop())
 		}
 	}()
+
 	for _, part := range []struct {
 		name  string
 		agent bool // it needs one
@@ -98,6 +103,7 @@ func run(ctx context.Context, c config, only []string) (_ report, err error) {
 		if len(only) > 0 && !slices.Contains(only, part.name) {
 			continue
 		}
+
 		if part.agent && t.agent == nil {
 			if err := t.own.EnsureImage(ctx, dir); err != nil {
 				return report{}, err
@@ -106,10 +112,12 @@ func run(ctx context.Context, c config, only []string) (_ report, err error) {
 				return report{}, err
 			}
 		}
+
 		fmt.Fprintln(os.Stderr, "batches:", part.name)
 		if err := part.do(ctx); err != nil {
 			return report{}, fmt.Errorf("%s: %w", part.name, err)
 		}
 	}
+
 	return t.report, nil
 }

@@ -25,23 +25,28 @@ func (t *tool) memory(ctx context.Context) error {
 	if t.many == 0 {
 		return nil
 	}
+
 	socket, stop, err := simulatedAgent(t.dir)
 	if err != nil {
 		return err
 	}
 	defer stop()
+
 	if err := t.memoryOver(ctx, t.many, "", "--socket", socket); err != nil {
 		return err
 	}
+
 	address, err := freeAddress()
 	if err != nil {
 		return err
 	}
+
 	keys := filepath.Join(t.dir, "keys")
 	if out, err := exec.CommandContext(ctx, t.brig, "worker-key", "w", "--engine", "tls://"+address, "--keys",
 		keys).CombinedOutput(); err != nil {
 		return fmt.Errorf("brig worker-key: %w: %s", err, out)
 	}
+
 	return t.memoryOver(ctx, t.many/5, " with its embedded engine", "--socket", socket, "--engine-listen",
 		address, "--keys", keys)
 }
@@ -53,6 +58,7 @@ func (t *tool) memoryOver(ctx context.Context, n int, how string, flags ...strin
 	if err := writeJobs(in, k); err != nil {
 		return err
 	}
+
 	cmd := exec.CommandContext(ctx, t.brig,
 		append([]string{"batch", in, "-o", out, "--quiet", "--keep", "summary"}, flags...)...)
 	var stderr bytes.Buffer
@@ -61,6 +67,7 @@ func (t *tool) memoryOver(ctx context.Context, n int, how string, flags ...strin
 	if err := cmd.Start(); err != nil {
 		return err
 	}
+
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	var tenth, most int64
@@ -79,10 +86,12 @@ func (t *tool) memoryOver(ctx context.Context, n int, how string, flags ...strin
 			return os.Remove(out)
 		case <-time.After(100 * time.Millisecond):
 		}
+
 		now, err := resident(cmd.Process.Pid)
 		if err != nil {
 			continue // it has just ended
 		}
+
 		most = max(most, now)
 		lines, err := countLines(out)
 		if err == nil && lines <= n/10 {
@@ -96,11 +105,13 @@ func countLines(name string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+
 	f, err := os.Open(name)
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close() //nolint:errcheck // it was only read
+
 	first, err := bufio.NewReader(f).ReadString('\n')
 	if err != nil {
 		return 0, err
@@ -129,12 +140,14 @@ func simulatedAgent(dir string) (socket string, stop func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
+
 	answer := func(text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = w.Write([]byte(text)) // a client that left gets nothing
 		}
 	}
+
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/runs",
 		answer(`{"run_id":"x","verdict":"ok","stage":"run","exit_code":0,"limits_hit":[],"usage":{},"timing":{},"stdout":"","stderr":"","limits":{}}`))

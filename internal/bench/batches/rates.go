@@ -51,8 +51,10 @@ func (t *tool) rates(ctx context.Context) error {
 		}
 		start = append(start, milliseconds(b.cpu))
 	}
+
 	t.report.add("processor time of `brig batch` for one job: its start, which the next lines leave out", "-", true,
 		"%.0f ms", median(start))
+
 	for _, k := range []kind{
 		{"no-op", t.jobs, none.run},
 		{"Python, 15 tests", t.jobs / 20, api.Run{Language: "python", Source: api.Bytes(pythonSource), Tests: tests(15)}},
@@ -66,6 +68,7 @@ func (t *tool) rates(ctx context.Context) error {
 		if warm == nil {
 			continue
 		}
+
 		var relative, cost, perSecond []float64
 		for range t.rounds {
 			r, err := t.round(ctx, k, socket)
@@ -76,6 +79,7 @@ func (t *tool) rates(ctx context.Context) error {
 			perSecond = append(perSecond, r.batch.rate)
 			cost = append(cost, (milliseconds(r.batch.cpu)-median(start))/float64(k.jobs))
 		}
+
 		runs := median(perSecond) * float64(max(len(k.run.Tests), 1))
 		t.report.add(fmt.Sprintf("rate of `brig batch`, %s, relative to the agent's socket", k.name), "at least 90 %",
 			median(relative) >= 90, "%.0f %% (%.0f runs/s)", median(relative), runs)
@@ -90,6 +94,7 @@ func (t *tool) rates(ctx context.Context) error {
 				warm.Host.Template, "%.0f, %s", each, how)
 		}
 	}
+
 	return nil
 }
 
@@ -109,6 +114,7 @@ func (t *tool) warm(ctx context.Context, k kind) (*api.Result, error) {
 			break
 		}
 	}
+
 	return &res, nil
 }
 
@@ -138,10 +144,12 @@ func (t *tool) socketRate(ctx context.Context, k kind, clients int) (float64, er
 	for range k.jobs {
 		jobs <- struct{}{}
 	}
+
 	close(jobs)
 	var all sync.WaitGroup
 	failed := make([]error, clients)
 	began := time.Now()
+
 	for i := range failed {
 		all.Go(func() {
 			for range jobs {
@@ -156,6 +164,7 @@ func (t *tool) socketRate(ctx context.Context, k kind, clients int) (float64, er
 			}
 		})
 	}
+
 	all.Wait()
 	return float64(k.jobs) / time.Since(began).Seconds(), errors.Join(failed...)
 }
@@ -187,14 +196,17 @@ func (t *tool) batchFile(ctx context.Context, in string, flags ...string) (batch
 	if err := cmd.Run(); err != nil {
 		return batchResult{}, fmt.Errorf("brig batch: %w: %s", err, stderr.String())
 	}
+
 	wall := time.Since(began)
 	var s struct {
 		Done    int64   `json:"done"`
 		Seconds float64 `json:"seconds"`
 	}
+
 	if err := json.Unmarshal(summary.Bytes(), &s); err != nil {
 		return batchResult{}, err
 	}
+
 	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	return batchResult{
 		rate: float64(s.Done) / s.Seconds, wall: wall, memory: usage.Maxrss << 10,

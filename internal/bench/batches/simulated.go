@@ -27,10 +27,12 @@ func (t *tool) manyWorkers(ctx context.Context) error {
 	if t.workers == 0 {
 		return nil
 	}
+
 	r, err := t.simulate(ctx, t.workers, 20*t.workers)
 	if err != nil {
 		return err
 	}
+
 	t.report.add(fmt.Sprintf("%d simulated workers (%v a job), jobs per second", t.workers, simulatedTime),
 		"at least 1000", r.rate >= 1000, "%.0f", r.rate)
 	t.report.add("jobs of the worker with the fewest and with the most", "none starved", r.least > 0, "%d and %d of %d",
@@ -53,12 +55,14 @@ func (t *tool) scaling(ctx context.Context) error {
 			rates[n] = append(rates[n], r.rate)
 		}
 	}
+
 	one := median(rates[1])
 	for _, n := range counts[1:] {
 		share := 100 * median(rates[n]) / (float64(n) * one)
 		t.report.add(fmt.Sprintf("rate of %d simulated workers (%v a job), relative to %d times that of one", n,
 			simulatedTime, n), "at least 90 %", share >= 90, "%.0f %% (%.0f and %.0f jobs/s)", share, median(rates[n]), one)
 	}
+
 	return nil
 }
 
@@ -76,16 +80,19 @@ func (t *tool) simulate(ctx context.Context, n, jobs int) (s simulation, err err
 		return s, err
 	}
 	defer engine.stop()
+
 	exe, err := os.Executable()
 	if err != nil {
 		return s, err
 	}
+
 	workers := exec.CommandContext(ctx, exe, workersArgument, engine.url, strconv.Itoa(n))
 	workers.Stderr = os.Stderr
 	out, err := workers.StdoutPipe()
 	if err != nil {
 		return s, err
 	}
+
 	in, err := workers.StdinPipe()
 	if err != nil {
 		return s, err
@@ -95,14 +102,17 @@ func (t *tool) simulate(ctx context.Context, n, jobs int) (s simulation, err err
 	}
 	defer func() { err = errors.Join(err, workers.Wait()) }()
 	defer in.Close() //nolint:errcheck // a second time, after an error
+
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() { // they are connected
 		return s, errors.New("the workers did not start")
 	}
+
 	name := filepath.Join(t.dir, "jobs.jsonl")
 	if err := writeJobs(name, kind{jobs: jobs, run: api.Run{Image: "none", Argv: []string{"/bin/true"}}}); err != nil {
 		return s, err
 	}
+
 	watch, end := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
 	watcher.Go(func() {
@@ -113,12 +123,14 @@ func (t *tool) simulate(ctx context.Context, n, jobs int) (s simulation, err err
 			time.Sleep(50 * time.Millisecond)
 		}
 	})
+
 	b, err := t.batchFile(ctx, name, "--local", "none", "--engine", engine.url)
 	end()
 	watcher.Wait()
 	if err != nil {
 		return s, err
 	}
+
 	s.rate = b.rate
 	if _, err := io.WriteString(in, "\n"); err != nil {
 		return s, err
@@ -126,6 +138,7 @@ func (t *tool) simulate(ctx context.Context, n, jobs int) (s simulation, err err
 	if !lines.Scan() {
 		return s, errors.New("the workers did not report")
 	}
+
 	_, err = fmt.Sscanf(lines.Text(), "%d %d", &s.least, &s.most)
 	return s, err
 }
@@ -137,8 +150,10 @@ func simulatedWorkers(args []string) error {
 	if err != nil {
 		return err
 	}
+
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+
 	counts := make([]atomic.Int64, n)
 	var all sync.WaitGroup
 	for i := range n {
@@ -147,12 +162,14 @@ func simulatedWorkers(args []string) error {
 			return err
 		}
 		defer engine.Close()
+
 		source := func(urgent bool) func() worker.Source {
 			return func() worker.Source {
 				s := engine.Source(urgent)
 				return func(ctx context.Context, none func()) (worker.Delivery, error) { return s.Next(ctx, none) }
 			}
 		}
+
 		w := &worker.Worker{Name: fmt.Sprintf("w%d", i), Slots: 1, Jobs: source(false),
 			Urgent: source(true), Drain: time.Second,
 			Blob: func(ctx context.Context, digest string) ([]byte, error) { return engine.Blob(ctx, digest) },
@@ -163,6 +180,7 @@ func simulatedWorkers(args []string) error {
 			},
 			Healthy: func(context.Context) error { return nil },
 		}
+
 		if i == 0 {
 			if err := engine.Prepare(ctx); err != nil {
 				return err
@@ -171,8 +189,10 @@ func simulatedWorkers(args []string) error {
 		if err := engine.Report(ctx, jetstream.WorkerState{Name: w.Name, Pool: "default", Slots: 1}); err != nil {
 			return err
 		}
+
 		all.Go(func() { w.Run(ctx) })
 	}
+
 	fmt.Println("connected")
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n') // it ends
 	cancel()
@@ -181,6 +201,7 @@ func simulatedWorkers(args []string) error {
 	for i := range counts {
 		least, most = min(least, counts[i].Load()), max(most, counts[i].Load())
 	}
+
 	fmt.Println(least, most)
 	return nil
 }

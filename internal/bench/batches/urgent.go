@@ -29,6 +29,7 @@ func (t *tool) urgent(ctx context.Context) error {
 		Argv:   []string{"/bin/sleep", fmt.Sprint(urgentNap.Seconds())},
 		Limits: api.Limits{Memory: 64 * api.MiB},
 	}}
+
 	socket := []string{"--socket", filepath.Join(t.agent.Dir, "brigd.sock")}
 
 	var ratio []float64
@@ -43,6 +44,7 @@ func (t *tool) urgent(ctx context.Context) error {
 		}
 		ratio = append(ratio, all.wall.Seconds()/plain.wall.Seconds())
 	}
+
 	t.report.add(fmt.Sprintf("%d urgent jobs of %v, relative to the same that are not urgent", nap.jobs, urgentNap),
 		"at most 105 %", median(ratio) <= 1.05, "%.0f %%", 100*median(ratio))
 
@@ -60,11 +62,13 @@ func (t *tool) urgentOfAFile(ctx context.Context, nap kind, socket []string) (er
 	if err := writeJobs(in, nap); err != nil {
 		return err
 	}
+
 	f, err := os.OpenFile(in, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+
 	for i := range urgent {
 		if _, err := fmt.Fprintf(f, "\n{\"id\": \"urgent-%d\", \"urgent\": true}", i); err != nil {
 			return err
@@ -77,10 +81,12 @@ func (t *tool) urgentOfAFile(ctx context.Context, nap kind, socket []string) (er
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("brig batch: %w: %s", err, text)
 	}
+
 	text, err := os.ReadFile(out)
 	if err != nil {
 		return err
 	}
+
 	before, left := 0, urgent // ordinary results before the last urgent one
 	for sc := bufio.NewScanner(bytes.NewReader(text)); left > 0 && sc.Scan(); {
 		var one api.JobResult
@@ -93,9 +99,11 @@ func (t *tool) urgentOfAFile(ctx context.Context, nap kind, socket []string) (er
 			before++
 		}
 	}
+
 	if left > 0 {
 		return fmt.Errorf("%d urgent jobs have no result", left)
 	}
+
 	t.report.add(fmt.Sprintf("jobs before the last of %d urgent ones at the end of a file of %d", urgent, ordinary+urgent),
 		"at most 10", before <= 10, "%d", before)
 	return os.Remove(out)
@@ -108,6 +116,7 @@ func (t *tool) urgentBehind(ctx context.Context, nap kind, socket []string) erro
 		return err
 	}
 	defer engine.stop()
+
 	with := slices.Concat(socket, []string{"--engine", engine.url})
 	nap.jobs = 20
 	alone, err := t.batch(ctx, nap, with...)
@@ -121,17 +130,20 @@ func (t *tool) urgentBehind(ctx context.Context, nap kind, socket []string) erro
 	if err := writeJobs(in, large); err != nil {
 		return err
 	}
+
 	big := exec.CommandContext(ctx, t.brig,
 		append([]string{"batch", in, "-o", filepath.Join(t.dir, "large.out"), "--quiet", "--keep", "summary"}, with...)...)
 	if err := big.Start(); err != nil {
 		return err
 	}
+
 	time.Sleep(5 * urgentNap)
 	behind, err := t.batch(ctx, nap, "--local", "none", "--engine", engine.url, "--urgent") // it brings no slots of its own
 	err = errors.Join(err, big.Wait())
 	if err != nil {
 		return err
 	}
+
 	extra := behind.wall - alone.wall
 	t.report.add(fmt.Sprintf("%d urgent jobs behind %d others on the same workers, more than alone", nap.jobs, large.jobs),
 		"at most 1 s", extra <= time.Second,

@@ -42,31 +42,37 @@ func measureAll(ctx context.Context, own testagent.Options, only []string, write
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+
 	if err := os.Chmod(dir, 0o711); err != nil { // cells pass through it
 		return err
 	}
 	if err := own.EnsureImage(ctx, dir); err != nil {
 		return err
 	}
+
 	agent, err := testagent.Start(ctx, own, dir, "--slots", "1", "--max-wall", timeLimit.String(),
 		"--max-cpu", timeLimit.String())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, agent.Stop()) }()
+
 	health, err := agent.Client.Health(ctx)
 	if err != nil {
 		return err
 	}
+
 	all, err := agent.Client.Languages(ctx)
 	if err != nil {
 		return err
 	}
+
 	lines := []string{
 		fmt.Sprintf("Linux %s, cgroups %s, brig %s.", health.Kernel, health.CgroupMode, health.Version), "",
 		"| language | version | tiers | image | unpacked | compile | start | least memory |",
 		"|---|---|---|---|---|---|---|---|",
 	}
+
 	var failed error
 	for _, l := range all {
 		if len(only) > 0 && !slices.Contains(only, l.Name) {
@@ -81,14 +87,17 @@ func measureAll(ctx context.Context, own testagent.Options, only []string, write
 				return err
 			}
 		}
+
 		row, err := measure(ctx, agent.Client, l)
 		if err != nil { // go on with the other languages
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", l.Name, err))
 			continue
 		}
+
 		fmt.Println(row)
 		lines = append(lines, row)
 	}
+
 	if write != "" {
 		err = docblock.Replace(write, begin, end, strings.Join(lines, "\n"))
 	}

@@ -28,18 +28,22 @@ func measure(ctx context.Context, c *client.Client, l api.Language) (string, err
 	if err != nil {
 		return "", err
 	}
+
 	run := api.Run{Language: l.Name, Source: source, Collect: api.Collect{None: true}}
 	if l.CompileTier != "" { // generous limits: the machine may be loaded by others
 		run.CompileLimits = api.Limits{Wall: timeLimit, CPU: timeLimit}
 	}
+
 	size, err := imageSize(ctx, c, l.Image)
 	if err != nil {
 		return "", err
 	}
+
 	start, err := startUp(ctx, c, run)
 	if err != nil {
 		return "", err
 	}
+
 	compile := "-"
 	if l.CompileTier != "" {
 		t, err := compileTime(ctx, c, run)
@@ -48,10 +52,12 @@ func measure(ctx context.Context, c *client.Client, l api.Language) (string, err
 		}
 		compile = fmt.Sprintf("%.2f s", t.Seconds())
 	}
+
 	least, err := leastMemory(ctx, c, run)
 	if err != nil {
 		return "", err
 	}
+
 	return fmt.Sprintf("| %s | %s | %s | %s | %d MiB | %s | %.1f ms | %d MiB |", l.Name, l.Version, l.Tiers(), l.Image,
 		size>>20, compile, float64(start.Microseconds())/1e3, least/api.MiB), nil
 }
@@ -109,6 +115,7 @@ func compileTime(ctx context.Context, c *client.Client, run api.Run) (time.Durat
 		}
 		took = append(took, *res.Compile.Usage.CPU.Value)
 	}
+
 	return median(took), nil
 }
 
@@ -127,12 +134,14 @@ func leastMemory(ctx context.Context, c *client.Client, run api.Run) (api.Size, 
 			}
 			enough = res.Verdict == api.OK
 		}
+
 		if enough {
 			high = run.Limits.Memory
 		} else {
 			low = run.Limits.Memory
 		}
 	}
+
 	return high, nil
 }
 

@@ -44,6 +44,7 @@ func Read(dir, language string) ([]*Case, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var all []*Case
 	byName := map[string]*Case{}
 	for _, f := range a.Files {
@@ -57,6 +58,7 @@ func Read(dir, language string) ([]*Case, error) {
 			return nil, fmt.Errorf("%s.txtar: %s: %w", language, f.Name, err)
 		}
 	}
+
 	for _, c := range all {
 		c.Run.Language, c.Run.Collect = language, api.Collect{None: true}
 	}
@@ -80,6 +82,7 @@ func (c *Case) add(file string, data []byte) error {
 	default:
 		c.Run.Files = append(c.Run.Files, api.File{Name: file, Content: data})
 	}
+
 	return nil
 }
 
@@ -106,6 +109,7 @@ func Write(dir, language string, cases []*Case) error {
 	if err != nil {
 		return err
 	}
+
 	given := map[string][]txtar.File{}
 	for _, f := range a.Files {
 		name, base := path.Split(f.Name)
@@ -115,7 +119,9 @@ func Write(dir, language string, cases []*Case) error {
 			given[name] = append(given[name], f)
 		}
 	}
+
 	a.Files = nil
+
 	for _, c := range cases {
 		a.Files = append(a.Files, given[c.Name+"/"]...)
 		put := func(name string, data []byte) {
@@ -124,10 +130,12 @@ func Write(dir, language string, cases []*Case) error {
 					txtar.File{Name: c.Name + "/" + name, Data: append(data, "\n"[:missingNewlines(data)]...)})
 			}
 		}
+
 		r := c.Result
 		if r.Verdict == "" {
 			continue
 		}
+
 		k := savedResult{Verdict: r.Verdict, Stage: r.Stage, ExitCode: r.ExitCode, Signal: r.Signal, SignalName: r.SignalName,
 			LimitsHit: r.LimitsHit, Denial: r.Denial, Limits: r.Limits}
 		k.Usage.CPU = r.Usage.CPU
@@ -135,9 +143,11 @@ func Write(dir, language string, cases []*Case) error {
 		if r.Stage == api.StageCompile {
 			put("stdout", r.Stdout)
 		}
+
 		put("stderr", r.Stderr)
 		put("want.json", mustEncode(c.Want))
 	}
+
 	return os.WriteFile(file, txtar.Format(a), 0o644)
 }
 

@@ -33,6 +33,7 @@ func (m *maker) build(ctx context.Context) (err error) {
 		}
 		m.made()
 	}
+
 	if len(m.failures.All) > 0 {
 		return &FailedError{m.failures}
 	}
@@ -42,6 +43,7 @@ func (m *maker) build(ctx context.Context) (err error) {
 	if m.added, err = m.tree.Additions(); err != nil {
 		return err
 	}
+
 	for name, f := range made {
 		if err := m.added.Add(name, f.Content, f.Executable || path.Base(name) == "run"); err != nil {
 			if errors.Is(err, problem.ErrTooLarge) {
@@ -51,6 +53,7 @@ func (m *maker) build(ctx context.Context) (err error) {
 			return errors.Join(err, m.added.Discard())
 		}
 	}
+
 	return nil
 }
 
@@ -60,10 +63,12 @@ func (m *maker) buildOne(ctx context.Context, p problem.Program) ([]api.File, er
 	if err != nil {
 		return nil, fmt.Errorf("build script %s: %w", p.Main, err)
 	}
+
 	r, err := grade.Loader{Problem: m.p, Tree: m.tree}.Run(p)
 	if err != nil {
 		return nil, err
 	}
+
 	r.Language, r.Limits = language.Name, buildLimits.CappedBy(m.o.Ceiling)
 	r.Profile = language.CompileTier // compilers start processes of their own
 	r.Collect = api.Collect{Files: 1024, Bytes: MaxFile}
@@ -71,6 +76,7 @@ func (m *maker) buildOne(ctx context.Context, p problem.Program) ([]api.File, er
 	if failed != nil {
 		return nil, fmt.Errorf("build script %s: %w", p.Main, failed)
 	}
+
 	var made []api.File
 	for _, f := range res.Files {
 		// What lies elsewhere is no part of it, nor are hidden files: no package has them.
@@ -79,6 +85,7 @@ func (m *maker) buildOne(ctx context.Context, p problem.Program) ([]api.File, er
 			made = append(made, f)
 		}
 	}
+
 	has := m.tree.Has(path.Join(path.Dir(p.Main), "run")) ||
 		slices.ContainsFunc(made, func(f api.File) bool { return f.Name == "run" })
 	switch {
@@ -87,14 +94,17 @@ func (m *maker) buildOne(ctx context.Context, p problem.Program) ([]api.File, er
 			res.Stderr = res.Stdout
 		}
 		m.mistake(p.Main, "the script %s (brig runs it in the image of %s)", ended(res), language.Name)
+
 	case len(res.Skipped) > 0:
 		var names []string
 		for _, s := range res.Skipped {
 			names = append(names, fmt.Sprintf("%q (%s)", s.Name, s.Reason))
 		}
 		m.mistake(p.Main, "the script left what cannot be kept: %s", strings.Join(names, ", "))
+
 	case !has:
 		m.mistake(p.Main, "the script left no file run%s", stderrText(res))
 	}
+
 	return made, nil
 }

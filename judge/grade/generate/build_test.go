@@ -39,6 +39,7 @@ func (b *builder) alone(_ context.Context, r api.Run) (api.Result, *api.Error) {
 	case "links":
 		res.Skipped = []api.Skipped{{Name: "run", Reason: "a link"}}
 	}
+
 	return res, nil
 }
 
@@ -63,6 +64,7 @@ func TestBuildScripts(t *testing.T) {
 	if err := p.Whole(); err == nil || !strings.Contains(err.Error(), "1 of its programs must be built") || p.HasTests() != nil {
 		t.Errorf("the package says %v, and of its tests %v", err, p.HasTests())
 	}
+
 	b, o := new(builder), options()
 	o.Alone = b.alone
 	whole, made, err := generate.Missing(t.Context(), b, p, tree, o)
@@ -70,10 +72,12 @@ func TestBuildScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer made.Close()
+
 	var names []string
 	for _, f := range b.runs[0].Files {
 		names = append(names, f.Name)
 	}
+
 	if want := []string{"program/build", "program/lib/more", "program/source"}; !slices.Equal(names, want) ||
 		b.runs[0].Argv[2] != `cd program && exec sh build "$@"` || b.runs[0].Profile != "compile" {
 		t.Errorf("%q runs in profile %q with %q", b.runs[0].Argv, b.runs[0].Profile, names)

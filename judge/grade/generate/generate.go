@@ -66,6 +66,7 @@ func Missing(ctx context.Context, x verify.Executor, p *problem.Problem, t *prob
 		m.made, end = o.Progress(p.Generate.Steps())
 	}
 	defer end()
+
 	if err := m.build(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -74,6 +75,7 @@ func Missing(ctx context.Context, x verify.Executor, p *problem.Problem, t *prob
 			err = errors.Join(err, m.added.Discard())
 		}
 	}()
+
 	// Inputs first: an answer needs its input.
 	for _, plan := range []func(context.Context) ([]job, error){m.inputs, m.answers} {
 		jobs, err := plan(ctx)
@@ -87,6 +89,7 @@ func Missing(ctx context.Context, x verify.Executor, p *problem.Problem, t *prob
 			return nil, nil, err
 		}
 	}
+
 	if whole, tree, err = format.Read(m.tree); err != nil {
 		return nil, nil, err
 	}
@@ -120,6 +123,7 @@ func (m *maker) inputs(ctx context.Context) ([]job, error) {
 		}
 		programs[i].Language = language.Name
 	}
+
 	jobs := make([]job, len(g.Inputs))
 	for i, in := range g.Inputs {
 		p := g.Generators[in.Generator]
@@ -130,6 +134,7 @@ func (m *maker) inputs(ctx context.Context) ([]job, error) {
 				return m.limited(r, in.From), nil
 			}}
 	}
+
 	return jobs, nil
 }
 
@@ -142,6 +147,7 @@ func (m *maker) limited(r api.Run, from string) api.Run {
 	if l.Memory > defaults.Memory {
 		r.Limits.Memory = l.Memory
 	}
+
 	r.Limits = r.Limits.CappedBy(m.o.Ceiling)
 	r.Collect, r.KeepOutput = api.Collect{None: true}, defaults.Output
 	if from != "" {
@@ -156,6 +162,7 @@ func (m *maker) answers(ctx context.Context) ([]job, error) {
 	if len(g.Answers) == 0 {
 		return nil, nil
 	}
+
 	loader := grade.Loader{Problem: m.p, Tree: m.tree, Put: m.o.Put}
 	program, err := m.solution(ctx, loader)
 	if err == nil && m.p.Interactor != nil {
@@ -164,6 +171,7 @@ func (m *maker) answers(ctx context.Context) ([]job, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	program.InputFile, program.OutputFile = m.p.InputFile, m.p.OutputFile
 	jobs := make([]job, len(g.Answers))
 	for i, one := range g.Answers {
@@ -176,6 +184,7 @@ func (m *maker) answers(ctx context.Context) ([]job, error) {
 				return m.limited(r, m.p.OutputFile), err
 			}}
 	}
+
 	return jobs, nil
 }
 
@@ -185,18 +194,22 @@ func (m *maker) solution(ctx context.Context, l grade.Loader) (api.Run, error) {
 		if j.Path != m.p.Generate.Solution {
 			continue
 		}
+
 		language, err := m.x.Language(ctx, j.Language)
 		if err != nil {
 			return api.Run{}, fmt.Errorf("main solution %s: %w", j.Path, err)
 		}
+
 		r, err := l.Run(j.Program)
 		if err == nil {
 			r.Files, err = l.Included(language.Name, r.Files)
 		}
+
 		r.Language, r.Source = language.Name, l.Source(language.Name, r.Source)
 		r.SourceName = grade.SourceName(language, r.SourceName, len(r.Files), nil)
 		return r, err
 	}
+
 	return api.Run{}, errors.New("the package has no main solution")
 }
 

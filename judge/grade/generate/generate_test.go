@@ -35,12 +35,14 @@ func (*shell) Language(_ context.Context, name string) (api.Language, error) {
 func (s *shell) Execute(_ context.Context, r api.Run, _ func()) (api.Result, *api.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	word, t := strings.TrimSpace(string(r.Source)), r.Tests[0]
 	s.runs = append(s.runs, strings.TrimSpace(word+" "+strings.TrimSpace(strings.Join(t.Args, " ")+" "+r.InputFile)))
 	s.limits = r.Limits
 	if s.fail != nil {
 		return api.Result{}, api.Fail(api.CodeInternal, "%w", s.fail)
 	}
+
 	one := api.Result{Verdict: api.OK, Limits: r.Limits}
 	switch word {
 	case "print":
@@ -52,6 +54,7 @@ func (s *shell) Execute(_ context.Context, r api.Run, _ func()) (api.Result, *ap
 			name = strings.ReplaceAll(name, `\[`, "[")
 			one.Files = append(one.Files, api.File{Name: name, Content: []byte("in " + name)})
 		}
+
 	case "large":
 		one.Verdict, one.Stdout = api.OutputLimit, api.Bytes("lar")
 	case "crash":
@@ -62,11 +65,13 @@ func (s *shell) Execute(_ context.Context, r api.Run, _ func()) (api.Result, *ap
 	case "broken":
 		return api.Result{Verdict: api.CompileError, ExitCode: 1, Stderr: api.Bytes("no such word")}, nil
 	}
+
 	out := api.TestResult{ID: t.ID, Result: one}
 	if r.Interactor != nil {
 		if string(*t.Expected) != "" || r.Check.Protocol != api.ProtocolTestlib {
 			return api.Result{}, api.Refuse(api.CodeBadRequest, "an answer %q", *t.Expected)
 		}
+
 		switch string(r.Interactor.Source) {
 		case "fails":
 			return api.Result{}, api.Refuse(api.CodeCheckFailed, "no protocol")
@@ -80,6 +85,7 @@ func (s *shell) Execute(_ context.Context, r api.Run, _ func()) (api.Result, *ap
 			out.Answer, out.Message, out.Result.Stdout = api.Accepted, "ok "+base64.StdEncoding.EncodeToString(one.Stdout), nil
 		}
 	}
+
 	return api.Result{Verdict: one.Verdict, Tests: []api.TestResult{out}}, nil
 }
 
@@ -108,10 +114,12 @@ func written(t *testing.T, judging, solution, interactor string, tests ...string
 		files["files/"+word+".py"] = word
 		xml += `<executable><source path="files/` + word + `.py" type="python.3"/></executable>`
 	}
+
 	talks := ""
 	if interactor != "" {
 		files["files/talk.py"], talks = interactor, `<interactor><source path="files/talk.py" type="python.3"/></interactor>`
 	}
+
 	files["problem.xml"] = xml + `</executables></files><assets><checker><source path="files/check.py" type="python.3"/></checker>` + talks + `
 <solutions><solution tag="main"><source path="solutions/main.py" type="python.3"/></solution></solutions></assets></problem>`
 	whole := problemtest.Tree(t, files)
@@ -151,6 +159,7 @@ func TestMissing(t *testing.T) {
 	if err := p.Whole(); err == nil || !strings.Contains(err.Error(), "9 files of its 5 tests are not in the package") {
 		t.Errorf("the package says %v", err)
 	}
+
 	s, o := new(shell), options()
 	shown, ended := 0, 0
 	var mu sync.Mutex
@@ -163,9 +172,11 @@ func TestMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer made.Close()
+
 	if whole.Generate != nil || shown != 9 || ended != 9 {
 		t.Errorf("%v is still to be made; %d files were announced, and %d made", whole.Generate, shown, ended)
 	}
+
 	for name, want := range map[string]string{
 		"tests/01": "manual\n", "tests/01.a": "manual\nmanual\n", "tests/02": "5 3\n", "tests/02.a": "5 3\n5 3\n", "tests/03": "a b\n",
 		"tests/04": "file\n", "tests/04.a": "file\nfile\n", "tests/05": "in [4]",
@@ -174,6 +185,7 @@ func TestMissing(t *testing.T) {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, want)
 		}
 	}
+
 	if tree.Has("tests/02") {
 		t.Error("the tree that was read has changed")
 	}
@@ -201,22 +213,27 @@ func TestTestsThatAreTooLargeTogether(t *testing.T) {
 	if err := os.WriteFile(statement, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	rest := 6 // for "1", "2" and their ends of line, and not for the answers
 	for _, name := range small.Names() {
 		rest += int(small.Size(name))
 	}
+
 	if err := os.Truncate(statement, int64(problem.MaxBytes)-int64(rest)); err != nil {
 		t.Fatal(err)
 	}
+
 	whole, err := problem.Open(small.Label())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer whole.Close()
+
 	p, tree, err := format.Read(whole)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	_, _, err = generate.Missing(t.Context(), new(shell), p, tree, options())
 	var failed *generate.FailedError
 	if !errors.As(err, &failed) ||
@@ -236,6 +253,7 @@ func TestFailures(t *testing.T) {
 	if !errors.As(err, &failed) {
 		t.Fatalf("%v", err)
 	}
+
 	for _, want := range []string{
 		"files/broken.py: it does not compile: no such word (programs of the package)\n",
 		"tests/02: the generator files/crash.py, run as \"crash 1\", ended with exit code 3; stderr: \"no way\" (programs of the package)\n",
@@ -246,6 +264,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("the error is\n%v\nand lacks\n%s", err, want)
 		}
 	}
+
 	runs := strings.Join(s.runs, "\n")
 	if strings.Contains(runs, "broken 2") || !strings.Contains(runs, "print 7") || strings.Count(runs, "crash") != 1 {
 		t.Errorf("it ran\n%s", runs) // and no solution without all inputs
@@ -256,6 +275,7 @@ func TestFailures(t *testing.T) {
 		!strings.HasPrefix(err.Error(), "tests/01.a: the main solution solutions/main.py ended with exit code 3") {
 		t.Errorf("%v", err)
 	}
+
 	p, tree = standard(t, "double", manual, `<test method="generated" cmd="left" from-file="2"/>`)
 	if _, _, err := generate.Missing(t.Context(), new(shell), p, tree, options()); err == nil ||
 		!strings.HasPrefix(err.Error(), `tests/02: the generator files/left.py, run as "left", left no file "2"`) {
@@ -271,20 +291,24 @@ func TestInteractiveAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer made.Close()
+
 	for name, want := range map[string]string{"tests/01.a": "manual\nmanual\n", "tests/02.a": "5\n5\n"} {
 		if got, err := made.Read(name, 100); err != nil || string(got) != want {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, want)
 		}
 	}
+
 	p, tree = interactive(t, "double", "silent", manual)
 	_, empty, err := generate.Missing(t.Context(), new(shell), p, tree, options())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer empty.Close()
+
 	if got, err := empty.Read("tests/01.a", 100); err != nil || len(got) != 0 {
 		t.Errorf("%q, %v", got, err)
 	}
+
 	for interactor, want := range map[string]string{
 		"refuses": `tests/01.a: the main solution solutions/main.py is not accepted by the interactor: "no" (programs of the package)`,
 		"floods":  `tests/01.a: the main solution solutions/main.py and its interactor: that wrote more than 49000 bytes, which is the most for an answer that brig makes (programs of the package)`,
@@ -306,11 +330,13 @@ func TestAnswersInFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer made.Close()
+
 	for _, name := range []string{"tests/01.a", "tests/02.a"} {
 		if got, err := made.Read(name, 100); err != nil || string(got) != "in sub/out.txt" {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
+
 	if want := []string{"print 5", "file in.txt", "file in.txt"}; !slices.Equal(s.runs, want) {
 		t.Errorf("it ran %q; want %q", s.runs, want)
 	}
@@ -334,6 +360,7 @@ func TestAnswersInFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer large.Close()
+
 	if len(alone.Files) != 1 || alone.Files[0].Name != "in.txt" || string(alone.Files[0].Content) != "manual\n" ||
 		alone.InputFile != "" || alone.Stdin != nil {
 		t.Errorf("it ran with the files %+v, input_file %q and stdin %q", alone.Files, alone.InputFile, alone.Stdin)
@@ -346,6 +373,7 @@ func TestFailuresAreBounded(t *testing.T) {
 	for i := range 200 {
 		tests = append(tests, generated(fmt.Sprintf("slow %d", i)))
 	}
+
 	p, tree := standard(t, "double", tests...)
 	s, o := new(shell), options()
 	o.Each = func(n int, do func(int)) {
@@ -353,6 +381,7 @@ func TestFailuresAreBounded(t *testing.T) {
 			do(i)
 		}
 	}
+
 	if _, _, err := generate.Missing(t.Context(), s, p, tree, o); err == nil || len(s.runs) != 10 ||
 		!strings.Contains(err.Error(), "\ntests/12: after 10 failures this file was not tried, nor 189 others (programs of the package)") {
 		t.Errorf("%d runs, %v", len(s.runs), err)

@@ -21,6 +21,7 @@ const rule = "programs of the package"
 func (m *maker) run(ctx context.Context, jobs []job) error {
 	ctx, m.stop = context.WithCancel(ctx)
 	defer m.stop()
+
 	begun, broken := map[int]bool{}, map[int]bool{}
 	var rest []job
 	for _, j := range jobs {
@@ -31,10 +32,12 @@ func (m *maker) run(ctx context.Context, jobs []job) error {
 		begun[j.program] = true
 		broken[j.program] = !m.make(ctx, j)
 	}
+
 	rest = slices.DeleteFunc(rest, func(j job) bool { return broken[j.program] })
 	m.o.Each(len(rest), func(i int) { m.make(ctx, rest[i]) })
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	switch {
 	case m.err != nil:
 		return m.err
@@ -45,15 +48,18 @@ func (m *maker) run(ctx context.Context, jobs []job) error {
 	case len(m.failures.All) > 0:
 		return &FailedError{m.failures}
 	}
+
 	return context.Cause(ctx)
 }
 
 // make makes one file. It returns whether the program compiles.
 func (m *maker) make(ctx context.Context, j job) (compiles bool) {
 	defer m.made()
+
 	if ctx.Err() != nil || m.skip(j) {
 		return true
 	}
+
 	t, err := m.execute(ctx, j)
 	switch {
 	case api.HasCode(err, api.CodeCheckFailed): // of the interactor
@@ -66,17 +72,20 @@ func (m *maker) make(ctx context.Context, j job) (compiles bool) {
 		m.mistake(j.main, "it does not compile: %s", compileText(t.Result))
 		return false
 	}
+
 	content, why := made(t, j)
 	if why != "" {
 		m.mistake(j.file, "%s %s", j.what, why)
 		return true
 	}
+
 	switch err := m.added.Add(j.file, content, false); {
 	case errors.Is(err, problem.ErrTooLarge):
 		m.mistake(j.file, "with it the files of the package are more than %s", problem.MaxBytes)
 	case err != nil:
 		m.brigFailed(err)
 	}
+
 	return true
 }
 
@@ -88,6 +97,7 @@ func (m *maker) execute(ctx context.Context, j job) (t api.TestResult, err error
 	if err != nil {
 		return t, err
 	}
+
 	res, failed := m.x.Execute(ctx, r, nil)
 	switch {
 	case failed != nil:
@@ -98,9 +108,11 @@ func (m *maker) execute(ctx context.Context, j job) (t api.TestResult, err error
 	case len(res.Tests) != 1:
 		return t, fmt.Errorf("the run has %d results, and not one", len(res.Tests))
 	}
+
 	if t = res.Tests[0]; t.Result.Verdict != api.OutputLimit || j.from != "" || j.tout {
 		return t, nil
 	}
+
 	one := r.Tests[0]
 	r.Tests, r.KeepOutput, r.Limits.Output = nil, 0, MaxFile
 	r.Limits = r.Limits.CappedBy(m.o.Ceiling)
@@ -121,6 +133,7 @@ func made(t api.TestResult, j job) (content []byte, why string) {
 	if res.Verdict != api.OK {
 		return nil, ended(res)
 	}
+
 	content = res.Stdout
 	switch {
 	case j.tout && t.Answer != api.Accepted:
@@ -135,6 +148,7 @@ func made(t api.TestResult, j job) (content []byte, why string) {
 			return nil, fmt.Sprintf("and its interactor: what that wrote cannot be read: %v", err)
 		}
 		return content, ""
+
 	case j.from != "":
 		i := slices.IndexFunc(res.Files, func(f api.File) bool { return f.Name == j.from })
 		if i < 0 {
@@ -142,6 +156,7 @@ func made(t api.TestResult, j job) (content []byte, why string) {
 		}
 		content = res.Files[i].Content
 	}
+
 	if len(content) == 0 && !j.empty {
 		return nil, "wrote nothing" + stderrText(res)
 	}
@@ -174,6 +189,7 @@ func ended(res api.Result) string {
 	default:
 		text = fmt.Sprintf("ended with the verdict %s", res.Verdict)
 	}
+
 	return text + stderrText(res)
 }
 

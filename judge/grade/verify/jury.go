@@ -19,24 +19,29 @@ func (v *verifier) jury(ctx context.Context) error {
 		v.notRun("the time limit: the format %s has no rule for it", p.Format)
 		return nil
 	}
+
 	results := make([]JuryResult, len(p.Jury))
 	longest := api.Duration(v.o.Longest)
+
 	// First those that say how much time is needed; then the limit is known, and the others run only as long
 	// as it takes to see that they are slow enough.
 	first := longest
 	if p.Limits.Time > 0 {
 		first = slowEnough(p.Limits, p.Limits.Time, longest)
 	}
+
 	pass := Pass{BoundsBelow, first, v.o.Ceiling, v.o.Repeat, v.o.Progress}
 	if p.Limits.Time == 0 { // a limit follows from their times
 		pass.Repeat = max(pass.Repeat, grade.NoiseRuns)
 	}
+
 	Jury(ctx, v.x, v.loader, v.common, pass, results)
 	limit, err := grade.SetTimeLimit(p.Limits, grade.BoundsOf(p.Jury, Results(results)))
 	rest := longest
 	if err == nil {
 		rest = slowEnough(p.Limits, limit.Limit, longest)
 	}
+
 	Jury(ctx, v.x, v.loader, v.common,
 		Pass{func(j problem.Jury) bool { return !BoundsBelow(j) }, rest, v.o.Ceiling, v.o.Repeat, v.o.Progress}, results)
 	if err := context.Cause(ctx); err != nil {
@@ -48,6 +53,7 @@ func (v *verifier) jury(ctx context.Context) error {
 	if limit.Limit > 0 {
 		v.TimeLimit = &limit
 	}
+
 	for i, j := range p.Jury {
 		if p.Limits.Time == 0 && BoundsBelow(j) && results[i].Result != nil {
 			if err := grade.Noise(j.Path, results[i].Runs, limit.Limit, p.Limits.Timing); err != nil {
@@ -60,6 +66,7 @@ func (v *verifier) jury(ctx context.Context) error {
 		}
 		v.Submissions = append(v.Submissions, one)
 	}
+
 	return nil
 }
 
@@ -84,23 +91,28 @@ func (v *verifier) juryMember(ctx context.Context, j problem.Jury, r JuryResult,
 		v.notRun("%s: %s", j.Path, r.Skip)
 		return one, nil
 	}
+
 	res := *r.Result
 	if v.loader.Problem.Scoring && tooSlow(res, limit) { // its points depend on which tests are too slow
 		language, why := juryLanguage(ctx, v.x, j)
 		if why != "" {
 			return one, errors.New(why)
 		}
+
 		run, err := juryRun(v.loader, v.common, j, language)
 		if err != nil {
 			return one, err
 		}
+
 		run.Limits = grade.WithTime(run.Limits, limit, v.o.Ceiling)
 		again, failed := v.x.Execute(ctx, run, nil)
 		if failed != nil {
 			return one, fmt.Errorf("%s: %w", j.Path, failed)
 		}
+
 		res = again
 	}
+
 	one.Tests = map[string]string{}
 	count, order := map[string]int{}, []string{}
 	for _, t := range res.Tests {
@@ -110,16 +122,20 @@ func (v *verifier) juryMember(ctx context.Context, j problem.Jury, r JuryResult,
 			order = append(order, word)
 		}
 	}
+
 	for _, word := range order {
 		one.Got += fmt.Sprintf("%d %s ", count[word], word)
 	}
+
 	if one.Got = strings.TrimSpace(one.Got); one.Got == "" {
 		one.Got = "CE"
 	}
+
 	one.Slowest, _ = grade.Slowest(*r.Result, "")
 	if res.Summary != nil && v.loader.Problem.Scoring {
 		one.Points = res.Summary.Points
 	}
+
 	one.Unexpected = append(grade.Unexpected(j, res, limit), grade.Unstable(r.Runs, limit)...)
 	for _, text := range one.Unexpected {
 		where := j.Path // in Kattis's format it is below submissions/, and others name the file
@@ -128,6 +144,7 @@ func (v *verifier) juryMember(ctx context.Context, j problem.Jury, r JuryResult,
 		}
 		v.mistake("%s: %s", where, text)
 	}
+
 	return one, nil
 }
 

@@ -56,14 +56,17 @@ func Jury(ctx context.Context, x Executor, l grade.Loader, common api.Run, pass 
 			}
 		}
 	}
+
 	if runs == 0 {
 		return
 	}
 	if pass.Progress == nil {
 		pass.Progress = noProgress
 	}
+
 	begin, end := pass.Progress(runs, runs*len(common.Tests))
 	defer end()
+
 	for i, j := range l.Problem.Jury {
 		if _, wanted := languages[i]; !wanted || out[i].Skip != "" {
 			continue
@@ -96,6 +99,7 @@ func (r *JuryResult) run(ctx context.Context, x Executor, run api.Run, repeat in
 		}
 		r.Runs = append(r.Runs, res)
 	}
+
 	res := grade.Median(r.Runs)
 	r.Result = &res
 }

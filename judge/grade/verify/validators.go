@@ -32,6 +32,7 @@ func (v *verifier) inputs(ctx context.Context) error {
 			complete = false
 			continue
 		}
+
 		code, err := v.validate(ctx, program, slices.Concat(valid, p.InvalidInputs))
 		if err != nil {
 			return err
@@ -40,15 +41,18 @@ func (v *verifier) inputs(ctx context.Context) error {
 			complete = false
 			continue
 		}
+
 		for _, t := range valid {
 			if code[t.ID] != accepts(program) {
 				v.mistake("%s: the input validator %s refuses it (%s)", t.Input, program.Name, codeText(code[t.ID]))
 			}
 		}
+
 		for _, t := range p.InvalidInputs {
 			refused[t.ID] = refused[t.ID] || code[t.ID] != accepts(program)
 		}
 	}
+
 	for _, t := range p.InvalidInputs {
 		switch {
 		case refused[t.ID]:
@@ -58,6 +62,7 @@ func (v *verifier) inputs(ctx context.Context) error {
 			v.warn("%s: no input validator that was run refuses it", t.Input)
 		}
 	}
+
 	return nil
 }
 
@@ -77,12 +82,14 @@ func (v *verifier) validate(ctx context.Context, program problem.Program,
 		v.notRun("%s: %v", program.Name, err)
 		return nil, nil
 	}
+
 	codes := map[string]int{}
 	for part := range slices.Chunk(tests, api.MaxTests) {
 		r, err := v.loader.Run(program)
 		if err != nil {
 			return nil, err
 		}
+
 		r.Language = language.Name
 		inputs := slices.Clone(part)
 		for i := range inputs { // a validator sees neither answers nor the arguments of the checker
@@ -93,12 +100,15 @@ func (v *verifier) validate(ctx context.Context, program problem.Program,
 			inputs[i].Args = slices.Concat(args, part[i].Args)
 			inputs[i].Answer, inputs[i].EmptyAnswer = "", false
 		}
+
 		if r.Tests, err = v.loader.Tests(inputs); err != nil {
 			return nil, err
 		}
+
 		for i := range r.Tests {
 			r.Tests[i].Compare, r.Tests[i].CheckArgs = nil, nil
 		}
+
 		r.Collect.None, r.KeepOutput = true, keptOutput
 		res, failed := v.x.Execute(ctx, r, nil)
 		if failed != nil {
@@ -108,6 +118,7 @@ func (v *verifier) validate(ctx context.Context, program problem.Program,
 			v.mistake("the input validator %s does not compile", program.Name)
 			return nil, nil
 		}
+
 		for _, t := range res.Tests {
 			code := t.Result.ExitCode
 			if t.Result.Verdict != api.OK && t.Result.Verdict != api.Nonzero {
@@ -116,6 +127,7 @@ func (v *verifier) validate(ctx context.Context, program problem.Program,
 			codes[t.ID] = code
 		}
 	}
+
 	return codes, nil
 }
 
@@ -142,6 +154,7 @@ func (v *verifier) outputs(ctx context.Context) error {
 	if p.Interactive || p.Passes > 0 {
 		return nil
 	}
+
 	var answers, valid, invalid, empty, random, cut, other []outputCase
 	for i, t := range p.Tests {
 		answer := func() ([]byte, error) { return v.loader.Answer(t) }
@@ -151,6 +164,7 @@ func (v *verifier) outputs(ctx context.Context) error {
 		if i >= fuzzed || p.Checker == nil {
 			continue
 		}
+
 		text, err := answer()
 		if err != nil {
 			return err
@@ -162,17 +176,20 @@ func (v *verifier) outputs(ctx context.Context) error {
 				return text[:min(n/2, len(text))], err
 			}})
 		}
+
 		random = append(random, outputCase{t, fixed(randomBytes(1024, uint64(i)))})
 		next := p.Tests[(i+1)%len(p.Tests)]
 		if theirs, err := v.loader.Answer(next); err == nil && next.Answer != "" && !bytes.Equal(theirs, text) {
 			other = append(other, outputCase{t, func() ([]byte, error) { return v.loader.Answer(next) }})
 		}
 	}
+
 	for into, tests := range map[*[]outputCase][]problem.Test{&valid: p.ValidOutputs, &invalid: p.InvalidOutputs} {
 		for _, t := range tests {
 			*into = append(*into, outputCase{t, func() ([]byte, error) { return v.loader.Tree.Read(t.Output, maxOutput) }})
 		}
 	}
+
 	strict := p.Format == "kattis 2025-09" || p.Format == "polygon"
 	for _, set := range []struct {
 		what     string
@@ -189,6 +206,7 @@ func (v *verifier) outputs(ctx context.Context) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -206,11 +224,13 @@ func (v *verifier) judgeOutputs(ctx context.Context, what string, cases []output
 	if len(cases) == 0 {
 		return nil
 	}
+
 	language, err := v.x.Language(ctx, "bash")
 	if err != nil {
 		v.notRun("the output validator: %v", err)
 		return nil
 	}
+
 	for len(cases) > 0 {
 		r := v.common
 		r.Language, r.Source, r.SourceName = language.Name, api.Bytes("exec cat \"$1\"\n"), "print.sh"
@@ -221,6 +241,7 @@ func (v *verifier) judgeOutputs(ctx context.Context, what string, cases []output
 		if err != nil {
 			return err
 		}
+
 		cases = cases[n:]
 		res, failed := v.x.Execute(ctx, r, nil)
 		switch {
@@ -230,6 +251,7 @@ func (v *verifier) judgeOutputs(ctx context.Context, what string, cases []output
 		case failed != nil:
 			return fmt.Errorf("output validator, for %s: %w", what, failed)
 		}
+
 		for _, t := range res.Tests {
 			if t.Accepted() == accepted || t.Answer == api.Partial && accepted {
 				continue
@@ -245,6 +267,7 @@ func (v *verifier) judgeOutputs(ctx context.Context, what string, cases []output
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -259,6 +282,7 @@ func (v *verifier) takeOutputs(r *api.Run, cases []outputCase) (n int, err error
 		if err != nil {
 			return 0, err
 		}
+
 		file := api.File{Name: fmt.Sprintf("output%d", n), Content: output}
 		if len(output) > inlineOutputs {
 			if file.Blob, err = v.loader.Put(file.Name, output); err != nil {
@@ -266,11 +290,13 @@ func (v *verifier) takeOutputs(r *api.Run, cases []outputCase) (n int, err error
 			}
 			file.Content = nil
 		}
+
 		size += len(file.Content)
 		t := cases[n].test
 		t.Args, t.Files = []string{file.Name}, nil // an output validator has no files of the test
 		tests, r.Files = append(tests, t), append(r.Files, file)
 	}
+
 	r.Tests, err = v.loader.Tests(tests)
 	return n, err
 }

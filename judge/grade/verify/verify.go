@@ -68,11 +68,13 @@ func Package(ctx context.Context, x Executor, l grade.Loader, common api.Run, o 
 	for _, f := range p.Warnings {
 		v.warn("%s", f)
 	}
+
 	for _, step := range []func(context.Context) error{v.inputs, v.outputs, v.jury} {
 		if err := step(ctx); err != nil {
 			return api.Verification{}, err
 		}
 	}
+
 	v.OK = len(v.Mistakes) == 0
 	return v.Verification, nil
 }

@@ -36,8 +36,10 @@ func (s *shell) Execute(_ context.Context, r api.Run, _ func()) (api.Result, *ap
 		files[f.Name] = f.Content
 		size += len(f.Content)
 	}
+
 	s.most = max(s.most, size)
 	s.cpu, s.wall = max(s.cpu, r.Limits.CPU), max(s.wall, r.Limits.Wall)
+
 	for _, t := range r.Tests {
 		out := *t.Expected
 		if len(t.Args) > 0 {
@@ -46,6 +48,7 @@ func (s *shell) Execute(_ context.Context, r api.Run, _ func()) (api.Result, *ap
 		if string(r.Source) == "wrong" {
 			out = api.Bytes("?")
 		}
+
 		one := api.TestResult{ID: t.ID, Result: api.Result{Verdict: api.OK}}
 		one.Result.Usage.CPU = api.Known(1e6, "")
 		ok, difference, err := judge.Accepts(r.Compare, *t.Expected, out)
@@ -55,8 +58,10 @@ func (s *shell) Execute(_ context.Context, r api.Run, _ func()) (api.Result, *ap
 		if one.Answer, one.Difference = api.Accepted, difference; !ok {
 			one.Answer = api.WrongAnswer
 		}
+
 		res.Tests = append(res.Tests, one)
 	}
+
 	return res, nil
 }
 
@@ -95,11 +100,13 @@ func TestPackage(t *testing.T) {
 		texts[name] = strings.Repeat(name+"\n", 60<<10/(len(name)+1))
 		p.Tests = append(p.Tests, problem.Test{ID: name, Answer: name})
 	}
+
 	for name, text := range texts {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	accepted := problem.Expectation{Permitted: []string{"AC"}, Lower: true}
 	for file, e := range map[string]problem.Expectation{"right.sh": accepted, "wrong.sh": {Required: []string{"WA"}}, "x.py": accepted} {
 		language := map[string]string{".sh": "bash", ".py": "python"}[filepath.Ext(file)]
@@ -107,11 +114,13 @@ func TestPackage(t *testing.T) {
 			problem.Jury{Program: problem.Program{Name: file, Main: file, Files: []string{file}, Language: language}, Path: file,
 				Expect: []problem.Expectation{e}})
 	}
+
 	tree, err := problem.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tree.Close()
+
 	l := grade.Loader{Problem: p, Tree: tree,
 		Put: func(file string, _ []byte) (string, error) { return "", fmt.Errorf("%s became a blob", file) }}
 	verified := func() api.Verification {
@@ -120,6 +129,7 @@ func TestPackage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		x := new(shell)
 		ended := 0
 		got, err := verify.Package(t.Context(), x, l, common,
@@ -137,16 +147,19 @@ func TestPackage(t *testing.T) {
 		}
 		return got
 	}
+
 	got := verified()
 	if !got.OK || len(got.Submissions) != 3 || len(got.NotRun) != 1 || !strings.Contains(got.NotRun[0], `no language "python"`) ||
 		got.TimeLimit == nil || got.TimeLimit.Limit != 1e9 {
 		t.Errorf("%+v", got)
 	}
+
 	for i, j := range p.Jury {
 		if j.Path == "wrong.sh" {
 			p.Jury[i].Expect = []problem.Expectation{{Permitted: []string{"AC"}}}
 		}
 	}
+
 	if got = verified(); got.OK || len(got.Mistakes) != 1 || !strings.HasPrefix(got.Mistakes[0], "wrong.sh: ") {
 		t.Errorf("%+v", got)
 	}

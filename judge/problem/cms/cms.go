@@ -42,6 +42,7 @@ func Read(t *problem.Tree) (*problem.Problem, error) {
 	for _, link := range t.BrokenLinks() {
 		r.Error(link, 0, "files", "it is a link that leads out of the task, or to nothing")
 	}
+
 	if m, ok := r.document(); ok {
 		n := r.metadata(m)
 		r.files(m)
@@ -50,6 +51,7 @@ func Read(t *problem.Tree) (*problem.Problem, error) {
 		r.programs()
 		r.foreign()
 	}
+
 	r.p.Warnings = r.Warnings()
 	if err := r.Err(); err != nil {
 		return nil, err
@@ -80,6 +82,7 @@ func (r *reader) metadata(m yamlfile.Map) int {
 	if name := first("name", "nome_breve"); name != "" {
 		r.p.Name = name
 	}
+
 	r.p.Title = first("title", "nome")
 	for _, key := range []string{"time_limit", "timeout"} {
 		if v, ok := m.Float(key); ok && v > 0 && v <= 3600 {
@@ -88,6 +91,7 @@ func (r *reader) metadata(m yamlfile.Map) int {
 			m.Fail(key, "%s is %v: must be a number of seconds, more than 0 and at most 3600", key, v)
 		}
 	}
+
 	for _, key := range []string{"memory_limit", "memlimit"} {
 		if v, ok := m.Int(key, 1); ok && v <= 1<<20 {
 			r.p.Limits.Memory = api.Size(v) * api.MiB
@@ -95,6 +99,7 @@ func (r *reader) metadata(m yamlfile.Map) int {
 			m.Fail(key, "%s is %d: must be a number of MiB, at most %d", key, v, 1<<20)
 		}
 	}
+
 	if m.Bool("output_only", false) {
 		m.Fail("output_only", "brig does not support output-only tasks, whose submissions are no programs")
 	}
@@ -102,12 +107,14 @@ func (r *reader) metadata(m yamlfile.Map) int {
 		r.Warn(file, m.LineOf("score_type"), rule,
 			"score_type is not read: the tests score as gen/GEN says, or all the same without it")
 	}
+
 	r.total = 100
 	if v, ok := m.Float("total_value"); ok && v >= 0 && v <= maxPoints {
 		r.total = v
 	} else if ok {
 		m.Fail("total_value", "total_value is %v: must be a number of points, at most %.0f", v, maxPoints)
 	}
+
 	n, _ := m.Int("n_input", 1)
 	return int(n)
 }
@@ -146,11 +153,13 @@ func (r *reader) tests(n int) {
 			n++
 		}
 	}
+
 	r.unused(n, said)
 	if n == 0 || n > api.MaxTests {
 		r.Error("input/", 0, "tests", "there are %d tests: must be between 1 and %d", n, api.MaxTests)
 		return
 	}
+
 	for i := range n {
 		t := problem.Test{ID: strconv.Itoa(i), Input: fmt.Sprintf("input/input%d.txt", i),
 			Answer: fmt.Sprintf("output/output%d.txt", i)}
@@ -193,11 +202,13 @@ func (r *reader) groups() {
 		r.sum()
 		return
 	}
+
 	text, err := r.tree.Read(gen, maxDoc)
 	if err != nil {
 		r.Error(gen, 0, "gen/GEN", "%v", err)
 		return
 	}
+
 	var groups []problem.Group
 	test, early := 0, 0 // early is the line of a test above all subtasks
 	for i, line := range strings.Split(string(text), "\n") {
@@ -214,6 +225,7 @@ func (r *reader) groups() {
 				return
 			}
 			groups = append(groups, problem.Group{ID: fmt.Sprintf("subtask %d", len(groups)+1), How: "min", Points: v})
+
 		case isComment && !strings.HasPrefix(comment, "COPY:"):
 		default:
 			if len(groups) > 0 {
@@ -225,6 +237,7 @@ func (r *reader) groups() {
 			test++
 		}
 	}
+
 	if len(groups) == 0 {
 		r.sum()
 		return
@@ -236,11 +249,13 @@ func (r *reader) groups() {
 	if early > 0 {
 		r.Error(gen, early, "gen/GEN", "the test is in no subtask: the first # ST is below it")
 	}
+
 	for _, g := range groups {
 		if len(g.Tests) == 0 && g.Points > 0 {
 			r.Error(gen, 0, "gen/GEN", "%s has points and no test", g.ID)
 		}
 	}
+
 	r.p.Scoring, r.p.Groups = true, groups
 }
 
@@ -272,6 +287,7 @@ func (r *reader) programs() {
 				"it is a compiled program, which brig does not run: put its source next to it, such as %s.cpp", name)
 		}
 	}
+
 	files, _ := r.tree.Children("sol")
 	for _, name := range files {
 		base := strings.TrimSuffix(path.Base(name), path.Ext(name))
@@ -289,6 +305,7 @@ func (r *reader) programs() {
 			r.p.Jury = append(r.p.Jury, j)
 		}
 	}
+
 	r.p.Limits.Timing = problem.Timing{Accepted: 1, TooSlow: 1, Resolution: api.Duration(1e8)}
 }
 

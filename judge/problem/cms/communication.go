@@ -30,9 +30,11 @@ func (r *reader) manager(m yamlfile.Map) bool {
 		default:
 			continue
 		}
+
 		r.processes(m)
 		return true
 	}
+
 	return false
 }
 
@@ -43,11 +45,13 @@ func (r *reader) processes(m yamlfile.Map) {
 	} else if n > 1 {
 		r.p.Processes = int(n)
 	}
+
 	stubs := r.stubs()
 	standard := api.StdIO
 	if stubs {
 		standard = api.FIFOIO
 	}
+
 	r.p.ProgramIO = m.String("user_io")
 	if r.p.ProgramIO != "" && !slices.Contains(standard.Values(), api.ProgramIO(r.p.ProgramIO)) {
 		r.Warn(file, m.LineOf("user_io"), rule,
@@ -76,6 +80,7 @@ func (r *reader) stubs() bool {
 			others = append(others, name)
 		}
 	}
+
 	slices.Sort(r.p.Languages)
 	r.p.Languages = slices.Compact(r.p.Languages)
 	const why = "it is not used: brig compiles stubs in C, C++, C# and Java, whose compilers get all sources"
@@ -86,5 +91,6 @@ func (r *reader) stubs() bool {
 			r.Warn(name, 0, "sol", "%s", why)
 		}
 	}
+
 	return found
 }

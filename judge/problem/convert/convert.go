@@ -65,9 +65,11 @@ func Convert(ctx context.Context, p *problem.Problem, t *problem.Tree, to Format
 	default:
 		return nil, nil, fmt.Errorf("the format %q cannot be written: use kattis or dir", to)
 	}
+
 	if err := w.Err(); err != nil {
 		return nil, nil, err
 	}
+
 	names, err := w.write(ctx, dir)
 	return names, w.Warnings(), err
 }
@@ -100,14 +102,17 @@ func (w *writer) write(ctx context.Context, dir string) (names []string, err err
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
+
 	staged, err := os.MkdirTemp(filepath.Dir(dir), ".brig-convert-")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(staged)) }()
+
 	for name := range w.files {
 		names = append(names, name)
 	}
+
 	slices.Sort(names)
 	for _, name := range names {
 		if err := context.Cause(ctx); err != nil {
@@ -117,6 +122,7 @@ func (w *writer) write(ctx context.Context, dir string) (names []string, err err
 			return nil, err
 		}
 	}
+
 	if err := os.Chmod(staged, 0o755); err != nil { //nolint:gosec // a package is read by other users, too
 		return nil, err
 	}
@@ -134,6 +140,7 @@ func (w *writer) writeFile(name string, c content) error {
 	if c.unix {
 		text = problem.UnixLines(text)
 	}
+
 	mode := os.FileMode(0o644)
 	if c.executable {
 		mode = 0o755
@@ -175,6 +182,7 @@ func (w *writer) directory() {
 	case len(p.Include) > 0:
 		w.lost("a directory of tests has no files for submissions")
 	}
+
 	if w.named() {
 		w.lost("a directory of tests does not say that submissions %s: brig grade --input-file and --output-file do",
 			w.reads())
@@ -192,6 +200,7 @@ func (w *writer) directory() {
 	if n := len(p.Jury) + len(p.Validators) + len(p.InvalidInputs) + len(p.InvalidOutputs) + len(p.ValidOutputs); n > 0 {
 		w.leftOut("the submissions of the jury, the validators and their tests are left out")
 	}
+
 	width := len(fmt.Sprint(len(p.Tests)))
 	for i, t := range p.Tests {
 		if len(t.Args) > 0 {
@@ -234,6 +243,7 @@ func (w *writer) sources(dir string, p problem.Program) (name string) {
 	if name = strings.TrimSuffix(name, path.Ext(name)); len(p.Command) > 0 {
 		name = p.Name // every one has a file called run
 	}
+
 	for _, file := range p.Files {
 		short, below := strings.CutPrefix(file, path.Dir(p.Main)+"/")
 		if !below {
@@ -241,5 +251,6 @@ func (w *writer) sources(dir string, p problem.Program) (name string) {
 		}
 		w.add(path.Join(dir, name, short), content{from: file, executable: w.tree.Executable(file)})
 	}
+
 	return name
 }

@@ -26,16 +26,19 @@ func packages(t *testing.T, do func(t *testing.T, p *problem.Problem, tree *prob
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	read := 0
 	for _, name := range names {
 		a, err := txtar.ParseFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		last := len(a.Files) - 1
 		if a.Files[last].Name != "UNDERSTOOD" {
 			continue
 		}
+
 		a.Files = a.Files[:last]
 		read++
 		t.Run(strings.TrimPrefix(name, "../"), func(t *testing.T) {
@@ -46,6 +49,7 @@ func packages(t *testing.T, do func(t *testing.T, p *problem.Problem, tree *prob
 			do(t, p, tree)
 		})
 	}
+
 	if read < 10 {
 		t.Errorf("%d packages", read)
 	}
@@ -58,6 +62,7 @@ func again(t *testing.T, dir string) (*problem.Problem, *problem.Tree) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { whole.Close() })
 	p, tree, err := format.Read(whole)
 	if err != nil && strings.Count(err.Error(), "\n") == 1 && strings.Contains(err.Error(), "there is no accepted submission") {
@@ -69,6 +74,7 @@ func again(t *testing.T, dir string) (*problem.Problem, *problem.Tree) {
 		}
 		return again(t, dir)
 	}
+
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,6 +100,7 @@ func tests(t *testing.T, p *problem.Problem, tree *problem.Tree) []string {
 			}
 			text += fmt.Sprintf("%q ", content)
 		}
+
 		for _, name := range slices.Sorted(maps.Keys(one.Files)) {
 			content, err := tree.Read(one.Files[name], maxFile)
 			if err != nil {
@@ -101,8 +108,10 @@ func tests(t *testing.T, p *problem.Problem, tree *problem.Tree) []string {
 			}
 			text += fmt.Sprintf("%s %q ", name, content)
 		}
+
 		all = append(all, text)
 	}
+
 	slices.Sort(all)
 	return all
 }
@@ -126,6 +135,7 @@ func points(p *problem.Problem) []string {
 		at[g.ID] = fmt.Sprint("group ", len(all)+1)
 		all = append(all, fmt.Sprintf("%d tests, %v points, requires %v", n, pointsOf(g, n), requires))
 	}
+
 	return all
 }
 
@@ -143,6 +153,7 @@ func TestPackagesOfKattisMeanTheSame(t *testing.T) {
 			}
 			return
 		}
+
 		written++
 		q, files := again(t, dir)
 		if q.Format != "kattis 2025-09" || len(names) == 0 {
@@ -160,6 +171,7 @@ func TestPackagesOfKattisMeanTheSame(t *testing.T) {
 			(q.Checker == nil) != (p.Checker == nil) {
 			t.Errorf("it is %+v\nwant %+v", q, p)
 		}
+
 		for _, j := range p.Jury {
 			if e, ok := whole(j); ok && j.Skip == "" && !e.Partial && !slices.ContainsFunc(q.Jury, func(k problem.Jury) bool {
 				f, _ := whole(k)
@@ -169,6 +181,7 @@ func TestPackagesOfKattisMeanTheSame(t *testing.T) {
 			}
 		}
 	})
+
 	if written < 5 || refused < 3 {
 		t.Errorf("%d packages were written, and %d refused", written, refused)
 	}
@@ -184,6 +197,7 @@ func TestDirectoriesOfTests(t *testing.T) {
 			refused++
 			return
 		}
+
 		written++
 		q, files := again(t, dir)
 		if q.Format != "tests" || len(names) != 2*len(p.Tests) || len(q.Tests) != len(p.Tests) {
@@ -192,6 +206,7 @@ func TestDirectoriesOfTests(t *testing.T) {
 		if got, want := tests(t, q, files), tests(t, p, tree); !slices.Equal(got, want) {
 			t.Errorf("tests %q\nwant %q", got, want)
 		}
+
 		for i, one := range q.Tests {
 			if p.Tests[i].Input == "" {
 				continue
@@ -205,11 +220,13 @@ func TestDirectoriesOfTests(t *testing.T) {
 				t.Errorf("test %d is %s", i+1, one.ID)
 			}
 		}
+
 		if p.Limits.Memory > 0 &&
 			!slices.ContainsFunc(warnings, func(f problem.Finding) bool { return strings.Contains(f.Text, "the limits are left out") }) {
 			t.Errorf("no warning about the limits: %v", warnings)
 		}
 	})
+
 	if written < 5 || refused < 3 {
 		t.Errorf("%d packages were written, and %d refused", written, refused)
 	}
@@ -229,6 +246,7 @@ func TestNamedFilesAreNotLost(t *testing.T) {
 			}
 		}
 	})
+
 	one := &problem.Problem{Format: "tests", Tests: []problem.Test{{ID: "1", Files: map[string]string{"words": "words"}}}}
 	if _, _, err := Convert(t.Context(), one, new(problem.Tree), Directory, filepath.Join(t.TempDir(), "out")); err == nil ||
 		!strings.Contains(err.Error(), "files of its own") {
@@ -247,11 +265,13 @@ func TestNothingIsOverwritten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	whole, err := problem.Open(filepath.Join(dir, "in"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer whole.Close()
+
 	p, tree, err := format.Read(whole)
 	if err != nil {
 		t.Fatal(err)
@@ -259,11 +279,13 @@ func TestNothingIsOverwritten(t *testing.T) {
 	if _, _, err := Convert(t.Context(), p, tree, Kattis, filepath.Join(dir, "out")); err == nil {
 		t.Error("a directory with a file was replaced")
 	}
+
 	ctx, interrupt := context.WithCancelCause(t.Context())
 	interrupt(errors.New("interrupted"))
 	if _, _, err := Convert(ctx, p, tree, Kattis, filepath.Join(dir, "more")); err == nil || err.Error() != "interrupted" {
 		t.Errorf("%v", err)
 	}
+
 	left, err := os.ReadDir(dir)
 	if text, err := os.ReadFile(filepath.Join(dir, "out", "mine")); string(text) != "mine" || err != nil || len(left) != 2 {
 		t.Errorf("there are %v, and the file has %q, %v", left, text, err)

@@ -26,6 +26,7 @@ func (w *writer) kattis() {
 	if w.named() {
 		w.lost("submissions %s, and those of the format read stdin and write stdout", w.reads())
 	}
+
 	args := w.judge()
 	w.metadata()
 	w.tests(args)
@@ -54,6 +55,7 @@ func (w *writer) metadata() {
 	if err != nil {
 		w.lost("%v", err)
 	}
+
 	id := sha256.Sum256([]byte(digest))
 	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80 // version 8: a hash of one's own
 	keys := map[string]any{"problem_format_version": "2025-09",
@@ -62,6 +64,7 @@ func (w *writer) metadata() {
 	if p.Title == "" {
 		keys["name"] = p.Name
 	}
+
 	types := []string{"pass-fail"}
 	if p.Scoring {
 		types[0] = "scoring"
@@ -69,16 +72,19 @@ func (w *writer) metadata() {
 	if p.Interactive {
 		types = append(types, "interactive")
 	}
+
 	limits := map[string]any{}
 	if p.Passes > 0 {
 		types = append(types, "multi-pass")
 		limits["validation_passes"] = p.Passes
 	}
+
 	keys["type"] = types
 	if p.Limits.Time > 0 {
 		limits["time_limit"] = seconds(p.Limits.Time)
 		limits["time_resolution"] = resolution(p.Limits.Time)
 	}
+
 	for _, one := range []struct {
 		key  string
 		size api.Size
@@ -90,12 +96,14 @@ func (w *writer) metadata() {
 			limits[one.key] = max(1, int64(one.size/one.unit))
 		}
 	}
+
 	for key, time := range map[string]api.Duration{"compilation_time": p.Limits.Compile.Time,
 		"validation_time": p.Limits.Validation.Time} {
 		if time > 0 {
 			limits[key] = int64(math.Ceil(seconds(time)))
 		}
 	}
+
 	if t := p.Limits.Timing; t.Accepted >= 1 && t.TooSlow >= 1 {
 		limits["time_multipliers"] = map[string]any{"ac_to_time_limit": t.Accepted, "time_limit_to_tle": t.TooSlow}
 	}
@@ -112,6 +120,7 @@ func (w *writer) metadata() {
 	if len(p.Constants) > 0 {
 		w.lost("its constants cannot be written")
 	}
+
 	w.yaml("problem.yaml", keys)
 }
 
@@ -135,6 +144,7 @@ func (w *writer) judge() (args []string) {
 		if p.Compare != nil {
 			how = p.Compare.How
 		}
+
 		switch api.Comparison(how) {
 		case api.CompareKattis:
 			return p.Compare.Args
@@ -146,8 +156,10 @@ func (w *writer) judge() (args []string) {
 		default:
 			w.lost("the default output validator has nothing like the comparison %s", how)
 		}
+
 		return []string{"case_sensitive"}
 	}
+
 	if p.Interactor != nil {
 		w.lost("the format has no interactor with a checker after it")
 		return nil
@@ -157,6 +169,7 @@ func (w *writer) judge() (args []string) {
 			p.Checker.Main, p.Checker.Protocol)
 		return nil
 	}
+
 	w.sources("output_validator", *p.Checker)
 	return nil
 }
@@ -174,6 +187,7 @@ func (w *writer) tests(args []string) {
 	if len(args) > 0 {
 		settings["data/sample"]["output_validator_args"], settings["data/secret"]["output_validator_args"] = args, args
 	}
+
 	dirs, total := map[string]string{}, 0.0
 	for i, g := range groups {
 		dir := strings.TrimRight(fmt.Sprintf("data/secret/%0*d-%s", len(fmt.Sprint(len(groups))), i+1, plain(g.ID)), "-")
@@ -188,9 +202,11 @@ func (w *writer) tests(args []string) {
 		dirs[g.ID], settings[dir] = dir, keys
 		total += g.Points
 	}
+
 	if len(groups) > 0 {
 		settings["data/secret"]["max_score"], settings["data/secret"]["score_aggregation"] = int64(total), "sum"
 	}
+
 	samples := map[string]int{}
 	for i, t := range w.p.Tests {
 		dir, number := "data/secret", i+1
@@ -206,9 +222,11 @@ func (w *writer) tests(args []string) {
 		}
 		w.test(fmt.Sprintf("%s/%0*d", dir, len(fmt.Sprint(len(w.p.Tests))), number), t)
 	}
+
 	if samples["data/sample"] == 0 {
 		delete(settings, "data/sample")
 	}
+
 	for dir, keys := range settings {
 		w.yaml(dir+"/test_group.yaml", keys)
 	}
@@ -223,11 +241,13 @@ func (w *writer) test(name string, t problem.Test) {
 	if len(t.Args) > 0 {
 		keys["args"] = t.Args
 	}
+
 	c := w.p.Compare
 	if w.p.Checker != nil && len(t.CheckArgs) > 0 ||
 		c != nil && c.How == string(api.CompareKattis) && !slices.Equal(t.CheckArgs, c.Args) {
 		keys["output_validator_args"] = t.CheckArgs
 	}
+
 	w.yaml(name+".yaml", keys)
 }
 
@@ -244,6 +264,7 @@ func (w *writer) groups() (groups []problem.Group, of map[string]string) {
 	if !p.Scoring || len(p.Groups) == 0 {
 		return nil, nil
 	}
+
 	of = map[string]string{}
 	written := map[string]problem.Group{}
 	all := p.Members()
@@ -261,10 +282,12 @@ func (w *writer) groups() (groups []problem.Group, of map[string]string) {
 		case len(members) == 0:
 			continue
 		}
+
 		g.Points = pointsOf(g, len(members))
 		if g.How == "min" && w.allOrNothing() || g.Points == 0 {
 			g.How = "pass-fail" // which is the same
 		}
+
 		switch {
 		case !slices.Contains([]string{"sum", "min", "pass-fail"}, g.How):
 			w.lost("group %s joins its tests by %s, and the format has sum, min and pass-fail", g.ID, g.How)
@@ -277,16 +300,20 @@ func (w *writer) groups() (groups []problem.Group, of map[string]string) {
 		case g.Points != math.Trunc(g.Points):
 			w.lost("group %s has %v points, and the format only has whole ones", g.ID, g.Points)
 		}
+
 		for _, id := range g.Requires {
 			if other, ok := written[id]; !ok || other.How != "pass-fail" {
 				w.lost("group %s requires %s, which is not a group that passes or fails", g.ID, id)
 			}
 		}
+
 		for _, t := range members {
 			of[t.ID] = g.ID
 		}
+
 		groups, written[g.ID] = append(groups, g), g
 	}
+
 	return groups, of
 }
 
@@ -332,15 +359,18 @@ func (w *writer) programs() {
 			w.sources("input_validators", v)
 		}
 	}
+
 	for _, in := range w.p.Include {
 		if in.Before != "" {
 			w.lost("submissions in %s begin with a text of the problem, which the format has not", in.Language)
 			continue
 		}
+
 		dir := "include/default"
 		if in.Language != "" {
 			dir = "include/" + kattis.Code(in.Language)
 		}
+
 		for _, file := range in.Files {
 			name := in.As[file]
 			if name == "" {

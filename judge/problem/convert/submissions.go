@@ -30,10 +30,12 @@ func (w *writer) submissions() {
 			w.leftOut("the submission %s is left out: brig cannot run it", j.Path)
 			continue
 		}
+
 		e, ok := whole(j)
 		if !ok {
 			w.leftOut("what must come of the submission %s is left out, because it is about single tests", j.Path)
 		}
+
 		dir, exact := "other", false
 		for _, d := range directories {
 			if slices.Equal(e.Permitted, d.permitted) && slices.Equal(e.Required, d.required) && e.Score == nil &&
@@ -41,10 +43,12 @@ func (w *writer) submissions() {
 				dir, exact = d.name, true
 			}
 		}
+
 		accepted = accepted || dir == "accepted"
 		if taken := path.Base(j.Main); w.has("submissions/" + dir + "/" + taken) {
 			dir = fmt.Sprintf("%s/%d", dir, i+1)
 		}
+
 		name := w.sources("submissions/"+dir, j.Program)
 		keys := map[string]any{}
 		if !exact {
@@ -63,6 +67,7 @@ func (w *writer) submissions() {
 			if e.Partial {
 				w.leftOut("that the submission %s gets less than all points is left out", j.Path)
 			}
+
 			use := map[[2]bool]string{{true, false}: "lower", {false, true}: "upper"}[[2]bool{e.Lower, e.Upper}]
 			if len(keys) > 0 || use != "" {
 				keys["use_for_time_limit"] = use
@@ -71,13 +76,16 @@ func (w *writer) submissions() {
 				}
 			}
 		}
+
 		if len(keys) > 0 {
 			yaml[dir+"/"+name] = keys
 		}
 	}
+
 	if !accepted {
 		w.leftOut("there is no accepted submission, which the format requires: put one into submissions/accepted/")
 	}
+
 	w.yaml("submissions/submissions.yaml", yaml)
 }
 

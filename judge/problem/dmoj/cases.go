@@ -52,17 +52,20 @@ func (r *reader) cases() []entry {
 	} else if r.top.Has("pretest_test_cases") {
 		r.top.Fail("pretest_test_cases", "pretest_test_cases must be a list of cases")
 	}
+
 	if list, ok := r.top.Maps("test_cases"); ok {
 		all = append(all, r.entries(list)...)
 	} else {
 		all = append(all, r.matched()...)
 	}
+
 	r.top.Ignore("points", "binary_data", "in", "out", "pretest_test_cases", "test_cases", "generator",
 		"generator_args", "generator_in")
 	total := 0
 	for _, e := range all {
 		total += len(e.cases)
 	}
+
 	if total == 0 && r.Err() == nil {
 		r.Error(file, r.top.LineOf("test_cases"), casesRule, "there is no test case")
 	}
@@ -88,6 +91,7 @@ func (r *reader) entries(list []yamlfile.Map) []entry {
 		}
 		all = append(all, e)
 	}
+
 	return all
 }
 
@@ -101,6 +105,7 @@ func (r *reader) batch(e *entry, m yamlfile.Map) {
 	if len(cases) > api.MaxTests {
 		cases = cases[:api.MaxTests+1] // entries refuses it
 	}
+
 	for _, c := range cases {
 		if c.Has("batched") {
 			r.Error(file, c.Line, batchedRule, "a batch cannot be in a batch")
@@ -113,6 +118,7 @@ func (r *reader) batch(e *entry, m yamlfile.Map) {
 		e.cases = append(e.cases, r.testCase(scope{c, m, r.top}))
 		r.unknown(c)
 	}
+
 	for _, v := range m.Floats("dependencies") {
 		if v != float64(int64(v)) || v < 1 {
 			m.Fail("dependencies", "dependencies must be numbers of earlier batches, from 1")
@@ -120,6 +126,7 @@ func (r *reader) batch(e *entry, m yamlfile.Map) {
 		}
 		e.dependencies = append(e.dependencies, int64(v))
 	}
+
 	r.unknown(m)
 }
 
@@ -142,6 +149,7 @@ func (r *reader) testCase(s scope) testCase {
 	if m, ok := s.with("binary_data"); ok {
 		c.text = !flag(m, "binary_data", false)
 	}
+
 	for _, side := range []struct {
 		key  string
 		name *string
@@ -150,6 +158,7 @@ func (r *reader) testCase(s scope) testCase {
 			*side.name = r.find(m, side.key, m.String(side.key))
 		}
 	}
+
 	inner := s[:len(s)-1] // without the file
 	for _, m := range inner {
 		if m.Has("checker") {
@@ -164,6 +173,7 @@ func (r *reader) testCase(s scope) testCase {
 		m.Ignore("checker", "symlinks", "output_limit_length", "output_prefix_length", "wall_time_factor", "generator",
 			"generator_args", "generator_in", "in", "out", "binary_data")
 	}
+
 	switch m, generated := s.with("generator"); {
 	case generated && (c.in == "" || c.out == ""):
 		r.Error(file, m.LineOf("generator"), generatorRule,
@@ -171,5 +181,6 @@ func (r *reader) testCase(s scope) testCase {
 	case c.out == "" && r.p.Compare != nil && r.Err() == nil:
 		r.Warn(file, inner[0].Line, casesRule, "the case has no out: its expected output is empty")
 	}
+
 	return c
 }

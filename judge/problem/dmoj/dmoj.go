@@ -48,6 +48,7 @@ func Read(t *problem.Tree) (*problem.Problem, *problem.Tree, error) {
 	for _, link := range t.BrokenLinks() {
 		r.Error(link, 0, "files", "it is a link that leads out of the problem, or to nothing")
 	}
+
 	if r.document() {
 		r.openArchive()
 	}
@@ -58,6 +59,7 @@ func Read(t *problem.Tree) (*problem.Problem, *problem.Tree, error) {
 		r.validator()
 		r.unknown(r.top)
 	}
+
 	r.p.Warnings = r.Warnings()
 	if err := r.Err(); err != nil {
 		return nil, nil, err
@@ -85,6 +87,7 @@ func (r *reader) openArchive() {
 	if name == "" {
 		return
 	}
+
 	inside, ok := r.inside(r.top, "archive", name)
 	switch {
 	case !ok:
@@ -127,6 +130,7 @@ func (r *reader) find(m yamlfile.Map, key, name string) string {
 	default:
 		m.Fail(key, "%s is %q: there is no such file", key, name)
 	}
+
 	return ""
 }
 
@@ -136,6 +140,7 @@ func (r *reader) settings() {
 	if v, ok := m.Int("output_limit_length", 1); ok {
 		r.p.Limits.Output = api.Size(v)
 	}
+
 	r.Warn(file, 0, rule, "it has no limits of time and memory, which DMOJ keeps elsewhere: give them to brig")
 	if flag(m, "unbuffered", false) {
 		r.Warn(file, m.LineOf("unbuffered"), rule, "unbuffered is ignored: programs write to a pipe, and must flush")
@@ -153,6 +158,7 @@ func (r *reader) settings() {
 	if m.Has("tests") {
 		r.Warn(file, m.LineOf("tests"), rule, "tests is ignored: brig does not read DMOJ's tests of a problem")
 	}
+
 	m.Ignore("symlinks", "wall_time_factor", "hints", "tests", "meta", "output_prefix_length", "archive")
 	for _, key := range m.Keys() {
 		if name, dynamic := strings.CutSuffix(key, "+"); dynamic {

@@ -31,11 +31,13 @@ func write(t *testing.T, files map[string]string, archive string, members map[st
 			t.Fatal(err)
 		}
 	}
+
 	if archive != "" {
 		f, err := os.Create(filepath.Join(dir, archive))
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		z := zip.NewWriter(f)
 		for name, text := range members {
 			w, err := z.Create(name)
@@ -46,6 +48,7 @@ func write(t *testing.T, files map[string]string, archive string, members map[st
 				t.Fatal(err)
 			}
 		}
+
 		if err := z.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -53,10 +56,12 @@ func write(t *testing.T, files map[string]string, archive string, members map[st
 			t.Fatal(err)
 		}
 	}
+
 	tree, err := problem.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { tree.Close() })
 	return tree
 }
@@ -72,28 +77,34 @@ func TestArchivesAreRead(t *testing.T) {
 	if one := p.Tests[0]; one.Input != "x.zip/1.in" || one.Answer != "x.zip/d/1.out" || !one.Text {
 		t.Errorf("the test is %+v", one)
 	}
+
 	text, err := packed.Read(p.Tests[0].Input, 100)
 	if string(problem.UnixLines(text)) != "a\nb\n" || err != nil {
 		t.Errorf("its input is %q, %v", text, err)
 	}
+
 	first, err := packed.Digest()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	again := write(t, map[string]string{"init.yml": init}, "", nil)
 	if err := os.MkdirAll(filepath.Join(again.Label(), "x.zip", "d"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	for name, text := range members {
 		if err := os.WriteFile(filepath.Join(again.Label(), "x.zip", name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	unpacked, err := problem.Open(again.Label())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unpacked.Close()
+
 	p2, unpacked, err := Read(unpacked)
 	if err != nil || fmt.Sprint(p2.Tests) != fmt.Sprint(p.Tests) {
 		t.Errorf("unpacked: %+v, %v; want %+v", p2.Tests, err, p.Tests)
@@ -110,19 +121,23 @@ func TestHostileFilesAreBounded(t *testing.T) {
 	for i := range api.MaxTests + 1000 {
 		names[fmt.Sprint(i, ".in")] = ""
 	}
+
 	long := map[string]string{}
 	for i := range 1100 {
 		long[fmt.Sprint(strings.Repeat("x", 200), "/", strings.Repeat("y", 200), "/", strings.Repeat("z", 200), "/", strings.Repeat("a", 200),
 			"/", strings.Repeat("b", 200), i)] = ""
 	}
+
 	groups := "test_cases:\n"
 	for i := range 1100 {
 		groups += fmt.Sprintf("- {points: %d}\n", i%2+1)
 	}
+
 	batches := "test_cases:\n" + strings.Repeat("- batched: [{}]\n", 70) + "- batched: [{}]\n  dependencies: ["
 	for i := range 70 {
 		batches += fmt.Sprint(i+1, ", ")
 	}
+
 	for name, tt := range map[string]struct {
 		init    string
 		members map[string]string
@@ -160,6 +175,7 @@ func TestWordsAreThoseOfAShell(t *testing.T) {
 			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
 		}
 	}
+
 	for _, text := range []string{`"a`, `'`, `a\`} {
 		if got, err := words(text); err == nil {
 			t.Errorf("%q: %q", text, got)
@@ -173,6 +189,7 @@ func TestUsualPatterns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for name, want := range map[string]string{
 		"test.1.in": "- 1", "test-1.in": "- 1", "test-case-1.in": "- 1", "test-1-2.in": "1 2", "test-batch-1-case-2.in": "1 2", "1.2.in": "1 2",
 		"problem-1-case-1-batch-2.in": "1 2", "1.in": "- 1", "in1.txt": "- 1", "1.out": "none", "readme": "none",

@@ -19,6 +19,7 @@ func (r *reader) score(entries []entry) {
 	if r.Err() != nil {
 		return
 	}
+
 	short := flag(r.top, "short_circuit", false)
 	required := ""               // by every later group
 	var follows []map[int64]bool // of each batch: the batches that it depends on, also through others
@@ -29,6 +30,7 @@ func (r *reader) score(entries []entry) {
 		if required != "" {
 			g.Requires, dependent = []string{required}, true
 		}
+
 		if e.batched {
 			number := len(follows) + 1
 			g.ID, g.How, g.Points = fmt.Sprint("batch ", number), "min", e.points
@@ -37,12 +39,14 @@ func (r *reader) score(entries []entry) {
 			if !ok {
 				return
 			}
+
 			follows = append(follows, all)
 			for _, d := range needed {
 				if id := fmt.Sprint("batch ", d); id != required {
 					g.Requires, dependent = append(g.Requires, id), true
 				}
 			}
+
 			for i, c := range e.cases {
 				r.test(fmt.Sprint(g.ID, "/", i+1), c, number)
 			}
@@ -50,29 +54,35 @@ func (r *reader) score(entries []entry) {
 			for n < len(entries) && !entries[n].batched && entries[n].points == e.points {
 				n++
 			}
+
 			first := len(r.p.Tests) + 1
 			g.ID, g.How, g.Points = fmt.Sprint("case ", first), "sum", e.points*float64(n)
 			if n > 1 {
 				g.ID = fmt.Sprintf("cases %d-%d", first, first+n-1)
 			}
+
 			for _, one := range entries[:n] {
 				id := strconv.Itoa(len(r.p.Tests) + 1)
 				g.Tests = append(g.Tests, id)
 				r.test(id, one.cases[0], 0)
 			}
 		}
+
 		if e.points == 0 || short {
 			required = g.ID
 		}
+
 		r.p.Groups = append(r.p.Groups, g)
 		if len(r.p.Groups) > api.MaxGroups {
 			r.Error(file, e.line, batchedRule,
 				"its batches, and its cases with different points, are more than %d groups", api.MaxGroups)
 			return
 		}
+
 		dependent = dependent || n > 1 && g.Stop
 		entries = entries[n:]
 	}
+
 	if dependent && r.partial {
 		r.Warn(file, 0, batchedRule,
 			"a case with a part of its points counts as not accepted where others depend on it; DMOJ lets them run")
@@ -100,6 +110,7 @@ func (r *reader) dependencies(e entry, follows []map[int64]bool) (needed []int64
 		}
 		all[d] = true
 	}
+
 	direct := slices.Sorted(func(yield func(int64) bool) {
 		for d := range all {
 			if !yield(d) {
@@ -107,6 +118,7 @@ func (r *reader) dependencies(e entry, follows []map[int64]bool) (needed []int64
 			}
 		}
 	})
+
 	slices.Reverse(direct)
 	for _, d := range direct {
 		implied := slices.ContainsFunc(needed, func(other int64) bool { return follows[other-1][d] })
@@ -117,11 +129,13 @@ func (r *reader) dependencies(e entry, follows []map[int64]bool) (needed []int64
 			all[through] = true
 		}
 	}
+
 	slices.Reverse(needed)
 	if len(needed) > maxDependencies {
 		r.Error(file, e.line, batchedRule, "batch %d depends on %d batches that do not depend on each other: brig takes %d",
 			len(follows)+1, len(needed), maxDependencies)
 		return nil, nil, false
 	}
+
 	return needed, all, true
 }

@@ -42,6 +42,7 @@ func compile(text string) (p pattern, err error) {
 		}
 		rest = inner[end+1:]
 	}
+
 	p.rest, err = expression(rest)
 	return p, err
 }
@@ -78,6 +79,7 @@ func closing(text string) int {
 			}
 		}
 	}
+
 	return -1
 }
 
@@ -123,6 +125,7 @@ func (r *reader) matched() []entry {
 			"test_cases must be a list of cases, because there is no archive whose files could be matched")
 		return nil
 	}
+
 	points := m.Floats("case_points")
 	standard := r.pointsOf(scope{r.top})
 	text := !flag(r.top, "binary_data", false)
@@ -143,6 +146,7 @@ func (r *reader) matched() []entry {
 			return nil
 		}
 	}
+
 	r.unknown(m)
 	var all []entry
 	for i, batch := range slices.SortedFunc(maps.Keys(found.cases), key.compare) {
@@ -159,6 +163,7 @@ func (r *reader) matched() []entry {
 				return nil
 			}
 		}
+
 		in := found.cases[batch]
 		for _, id := range slices.SortedFunc(maps.Keys(in), key.compare) {
 			c := *in[id]
@@ -167,8 +172,10 @@ func (r *reader) matched() []entry {
 			}
 			e.cases = append(e.cases, c)
 		}
+
 		all = append(all, e)
 	}
+
 	return all
 }
 
@@ -191,23 +198,28 @@ func (r *reader) match(p pattern, field string, m yamlfile.Map, found matches, o
 		if p.ahead != nil && !p.ahead.MatchString(name) {
 			continue
 		}
+
 		at := p.rest.FindStringSubmatchIndex(name)
 		if at == nil {
 			continue
 		}
+
 		id, ok := groupKey(p.rest, "case", name, at)
 		if !ok {
 			m.Fail(field, "%s matches %q without a group called case", field, name)
 			return false
 		}
+
 		batch, batched := groupKey(p.rest, "batch", name, at)
 		if !batched {
 			batch = id
 		}
+
 		found.batched[batch] = found.batched[batch] || batched
 		if found.cases[batch] == nil {
 			found.cases[batch] = map[key]*testCase{}
 		}
+
 		c := found.cases[batch][id]
 		if c == nil {
 			if c = new(testCase); total == api.MaxTests {
@@ -217,7 +229,9 @@ func (r *reader) match(p pattern, field string, m yamlfile.Map, found matches, o
 			total++
 			found.cases[batch][id] = c
 		}
+
 		*of(c) = file
 	}
+
 	return true
 }

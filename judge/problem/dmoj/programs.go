@@ -25,6 +25,7 @@ func (r *reader) judging() {
 		m.Fail("custom_judge",
 			"brig does not run graders in Python with DMOJ's own interface, such as %s: write an interactor with the key interactive, or a bridged checker", name)
 	}
+
 	switch {
 	case m.Has("signature_grader"):
 		r.signature(m.Sub("signature_grader"))
@@ -35,6 +36,7 @@ func (r *reader) judging() {
 	default:
 		r.checker(m)
 	}
+
 	m.Ignore("interactive")
 }
 
@@ -55,10 +57,12 @@ func (r *reader) checker(m yamlfile.Map) {
 	case m.Has("checker"):
 		name = m.String("checker")
 	}
+
 	if name == "bridged" {
 		r.bridged(args)
 		return
 	}
+
 	c := comparison{}
 	refuse := func(why string) { r.Error(file, m.LineOf("checker"), checkerRule, "checker %q: %s", name, why) }
 	switch name {
@@ -76,6 +80,7 @@ func (r *reader) checker(m yamlfile.Map) {
 		default:
 			args.Fail("split_on", "split_on is %q: use lines or whitespace", args.String("split_on"))
 		}
+
 	case "unordered":
 		c.how = api.CompareUnorderedTokens
 	case "rstripped":
@@ -94,6 +99,7 @@ func (r *reader) checker(m yamlfile.Map) {
 		}
 		return
 	}
+
 	r.unknown(args)
 	r.p.Compare = &problem.Builtin{How: string(c.how), Args: c.args}
 }
@@ -105,6 +111,7 @@ func (r *reader) floats(name string, args yamlfile.Map) comparison {
 	if args.Has("precision") {
 		precision, _ = args.Int("precision", 0)
 	}
+
 	mode := args.String("error_mode")
 	switch name {
 	case "floatsabs":
@@ -112,6 +119,7 @@ func (r *reader) floats(name string, args yamlfile.Map) comparison {
 	case "floatsrel":
 		mode = "relative"
 	}
+
 	option := map[string]string{"": "float_tolerance", "default": "float_tolerance",
 		"absolute": "float_absolute_tolerance", "relative": "float_relative_tolerance"}[mode]
 	if option == "" {
@@ -147,10 +155,12 @@ func (r *reader) bridged(m yamlfile.Map) {
 		r.Error(file, m.LineOf("args_format_string"), nativeRule,
 			"brig supports args_format_string for the type default alone")
 	}
+
 	p.Protocol = string(protocol)
 	if protocol == api.ProtocolTestlib {
 		p.Points = string(api.PointsAbsolute)
 	}
+
 	r.p.Checker, r.partial = p, protocol != api.ProtocolDMOJ && protocol != api.ProtocolExit
 	r.limits(m, 20)
 	m.Ignore("feedback", "cached", "compiler_time_limit")
@@ -185,6 +195,7 @@ func words(text string) (all []string, err error) {
 			}
 			word.WriteRune(c)
 			escaped = false
+
 		case c == '\\' && quote != '\'':
 			escaped, open = true, true
 		case quote != 0 && c == quote:
@@ -197,11 +208,13 @@ func words(text string) (all []string, err error) {
 			}
 			word.Reset()
 			open = false
+
 		default:
 			word.WriteRune(c)
 			open = true
 		}
 	}
+
 	if quote != 0 || escaped {
 		return nil, fmt.Errorf("a quote does not end")
 	}
@@ -224,10 +237,12 @@ func (r *reader) interactor(m yamlfile.Map) {
 	case m.Has("args_format_string"):
 		r.Error(file, m.LineOf("args_format_string"), interactRule, "brig does not support args_format_string of interactors")
 	}
+
 	p.Protocol = string(protocol)
 	if protocol == api.ProtocolTestlib {
 		p.Points = string(api.PointsAbsolute)
 	}
+
 	r.p.Checker, r.p.Interactive, r.partial = p, true, protocol != api.ProtocolDMOJ
 	r.limits(m, 0)
 	m.Ignore("feedback", "unbuffered", "preprocessing_time", "compiler_time_limit", "args_format_string")
@@ -254,6 +269,7 @@ func (r *reader) program(m yamlfile.Map, rule, what string) *problem.Program {
 	if !m.Has(key) && m.Has("source") { // of a validator
 		key = "source"
 	}
+
 	p := &problem.Program{Flags: m.Strings("flags")}
 	sources := 0
 	for _, name := range m.Strings(key) {
@@ -265,6 +281,7 @@ func (r *reader) program(m yamlfile.Map, rule, what string) *problem.Program {
 			m.Fail(key, "%s is %q: there is no such file", key, name)
 			return nil
 		}
+
 		p.Files = append(p.Files, clean)
 		if extensions[path.Ext(clean)] != "" {
 			if sources++; p.Main == "" {
@@ -272,6 +289,7 @@ func (r *reader) program(m yamlfile.Map, rule, what string) *problem.Program {
 			}
 		}
 	}
+
 	language := m.String("lang")
 	if language == "" {
 		language = m.String("language") // of a validator
@@ -282,6 +300,7 @@ func (r *reader) program(m yamlfile.Map, rule, what string) *problem.Program {
 			p.Main, p.Name = p.Files[0], path.Base(p.Files[0])
 		}
 	}
+
 	switch {
 	case p.Main == "":
 		r.Error(file, m.LineOf(key), rule, "%s has no source in a language that its name says: set files, and lang", what)
@@ -290,6 +309,7 @@ func (r *reader) program(m yamlfile.Map, rule, what string) *problem.Program {
 		r.Error(file, m.LineOf(key), rule, "%s has several sources, which only C and C++ may", what)
 		return nil
 	}
+
 	return p
 }
 
@@ -329,10 +349,12 @@ func (r *reader) signature(m yamlfile.Map) {
 		r.Error(file, r.top.LineOf("signature_grader"), signatureRule, "signature_grader needs entry and header")
 		return
 	}
+
 	entry, header = r.find(m, "entry", entry), r.find(m, "header", header)
 	if entry == "" || header == "" {
 		return
 	}
+
 	before := fmt.Sprintf("#define SIGNATURE_GRADER\n#include \"%s\"\n", path.Base(header))
 	if strings.ContainsAny(path.Base(header), "\"\n\\") {
 		m.Fail("header", "the name %q cannot be included", path.Base(header))
@@ -340,6 +362,7 @@ func (r *reader) signature(m yamlfile.Map) {
 	if !flag(m, "allow_main", false) {
 		before += "#define main main_of_submission\n"
 	}
+
 	r.unknown(m)
 	for _, language := range []struct{ name, ext string }{{"cpp", ".cpp"}, {"c", ".c"}} {
 		if language.name == "c" && path.Ext(entry) != ".c" {
@@ -351,6 +374,7 @@ func (r *reader) signature(m yamlfile.Map) {
 				Before: before + "#line 1\n"})
 		r.p.Languages = append(r.p.Languages, language.name)
 	}
+
 	slices.Sort(r.p.Languages)
 }
 
@@ -359,12 +383,14 @@ func (r *reader) validator() {
 	if !r.top.Has("validator") {
 		return
 	}
+
 	m := r.top.Sub("validator")
 	const rule = "validator"
 	p := r.program(m, rule, "the validator")
 	if p == nil {
 		return
 	}
+
 	kind, text := m.String("type"), m.String("args_format_string")
 	switch {
 	case text != "":
@@ -376,6 +402,7 @@ func (r *reader) validator() {
 		r.Error(file, m.LineOf("type"), rule, "validators of the type %q do not exist: use default or testlib", kind)
 		return
 	}
+
 	p.Protocol = string(api.ProtocolTestlib) // it accepts with 0
 	for i := range r.p.Tests {
 		at := r.places[i]
@@ -387,6 +414,7 @@ func (r *reader) validator() {
 		}
 		r.p.Tests[i].ValidatorArgs = map[string][]string{"": args}
 	}
+
 	r.p.Validators = []problem.Program{*p}
 	m.Ignore("time_limit", "memory_limit", "compiler_time_limit", "read_feedback_from")
 	r.unknown(m)

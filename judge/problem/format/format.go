@@ -49,10 +49,12 @@ func Read(t *problem.Tree) (*problem.Problem, *problem.Tree, error) {
 			}
 		}
 	}
+
 	if dir, name := below(t); dir != "" {
 		return nil, nil, fmt.Errorf("%s/%s is %s, and other files are next to it: name that directory, or leave them out",
 			t.Label(), dir, name)
 	}
+
 	p, err := Tests(t)
 	return p, t, err
 }
@@ -83,6 +85,7 @@ func Tests(t *problem.Tree) (*problem.Problem, error) {
 	case len(pairs) == 0:
 		return nil, problem.NoTests(t.Label())
 	}
+
 	p := &problem.Problem{Format: "tests", Name: path.Base(t.Label()), Compare: &problem.Builtin{}}
 	var several []problem.Pair
 	for _, pair := range pairs {
@@ -91,9 +94,11 @@ func Tests(t *problem.Tree) (*problem.Problem, error) {
 			several = append(several, pair)
 		}
 	}
+
 	if len(several) > 0 {
 		p.Warnings = append(p.Warnings, severalAnswers(several))
 	}
+
 	for _, file := range unpaired {
 		p.Warnings = append(p.Warnings,
 			problem.Finding{File: file, Text: "is ignored: " + problem.MissingInput(file), Warning: true})

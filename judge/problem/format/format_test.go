@@ -29,10 +29,12 @@ func TestPackagesBelow(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		tree, err := problem.Open(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		p, _, err := Read(tree)
 		switch {
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
@@ -40,6 +42,7 @@ func TestPackagesBelow(t *testing.T) {
 		case want == "" && (err != nil || p.Format != "tests" || len(p.Tests) != 1):
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
+
 		if err := tree.Close(); err != nil {
 			t.Fatal(err)
 		}

@@ -24,10 +24,12 @@ func (r *reader) data() {
 	if !r.tree.HasDir("data/secret") {
 		r.Error("data/secret/", 0, dataRule, "there is no such directory, or no test in it")
 	}
+
 	base := settings{}
 	if !r.modern() {
 		base.checkArgs = r.flags
 	}
+
 	if r.version == current {
 		for _, dir := range []string{"data/sample", "data/secret"} {
 			r.dir(dir, base)
@@ -42,6 +44,7 @@ func (r *reader) data() {
 			r.legacyGroups()
 		}
 	}
+
 	r.extra("data/invalid_input", base, &r.p.InvalidInputs)
 	r.extra("data/invalid_output", base, &r.p.InvalidOutputs)
 	r.extra("data/valid_output", base, &r.p.ValidOutputs)
@@ -58,6 +61,7 @@ func (r *reader) dir(dir string, from settings) {
 		if m.Has("static_validation_score") {
 			m.Fail("static_validation_score", "brig does not support static validators")
 		}
+
 		if r.p.Scoring { // groups reads them
 			m.Ignore("max_score", "score_aggregation", "require_pass", "static_validation_score")
 		} else {
@@ -68,8 +72,10 @@ func (r *reader) dir(dir string, from settings) {
 			}
 			m.Ignore("static_validation_score")
 		}
+
 		r.unknown(m, "Test data configuration", "")
 	}
+
 	files, dirs := r.tree.Children(dir)
 	for _, name := range merged(files, dirs) {
 		if slices.Contains(dirs, name) {
@@ -104,6 +110,7 @@ func (r *reader) collisions() {
 			of[name] = v.Name
 		}
 	}
+
 	for _, t := range slices.Concat(r.p.Tests, r.p.InvalidInputs, r.p.InvalidOutputs, r.p.ValidOutputs) {
 		for _, name := range slices.Sorted(maps.Keys(t.Files)) {
 			if v := of[name]; v != "" {
@@ -111,10 +118,12 @@ func (r *reader) collisions() {
 			}
 		}
 	}
+
 	sources := map[string]string{}
 	for _, j := range slices.Backward(r.p.Jury) {
 		sources[path.Base(j.Main)] = j.Path
 	}
+
 	for _, t := range r.p.Tests {
 		for _, name := range slices.Sorted(maps.Keys(t.Files)) {
 			if submission := sources[name]; submission != "" {
@@ -132,9 +141,11 @@ func (r *reader) namedValidators() {
 	for _, v := range slices.Backward(r.p.Validators) {
 		named[strings.TrimSuffix(v.Name, path.Ext(v.Name))] = v.Name
 	}
+
 	for _, v := range r.p.Validators {
 		named[v.Name] = v.Name
 	}
+
 	missing := map[string]bool{}
 	for _, all := range [][]problem.Test{r.p.Tests, r.p.InvalidInputs, r.p.InvalidOutputs, r.p.ValidOutputs} {
 		for i, t := range all {
@@ -177,6 +188,7 @@ func (r *reader) test(name string, from settings, answer bool) {
 		r.Error(name, 0, dataRule, "there is no %s.ans", path.Base(stem))
 		return
 	}
+
 	if r.tree.HasDir(stem+".files") && r.version != current {
 		r.Error(stem+".files/", 0, "Input",
 			"files for a single test are of the format 2025-09: the package is one of %s", r.version)
@@ -188,6 +200,7 @@ func (r *reader) test(name string, from settings, answer bool) {
 			r.unknown(m, "Test case configuration", "")
 		}
 	}
+
 	t := problem.Test{ID: strings.TrimPrefix(stem, "data/"), Input: name, Args: from.args, CheckArgs: from.checkArgs,
 		ValidatorArgs: from.validatorArgs}
 	t.Sample = strings.HasPrefix(t.ID, "sample/")
@@ -197,9 +210,11 @@ func (r *reader) test(name string, from settings, answer bool) {
 		}
 		t.Files[strings.TrimPrefix(file, stem+".files/")] = file
 	}
+
 	if answer {
 		t.Answer = stem + ".ans"
 	}
+
 	r.p.Tests = append(r.p.Tests, t)
 }
 
@@ -211,6 +226,7 @@ func (r *reader) configured(m yamlfile.Map, from settings) settings {
 	if m.Has("output_validator_args") {
 		from.checkArgs = m.Strings("output_validator_args")
 	}
+
 	if m.IsMap("input_validator_args") {
 		from.validatorArgs = map[string][]string{}
 		each := m.Sub("input_validator_args")
@@ -220,6 +236,7 @@ func (r *reader) configured(m yamlfile.Map, from settings) settings {
 	} else if m.Has("input_validator_args") {
 		from.validatorArgs = map[string][]string{"": m.Strings("input_validator_args")}
 	}
+
 	return from
 }
 
@@ -243,6 +260,7 @@ func (r *reader) extra(dir string, from settings, into *[]problem.Test) {
 			}
 		}
 	}
+
 	walk(dir, from)
 	found := r.p.Tests
 	r.p.Tests = before
@@ -255,6 +273,7 @@ func (r *reader) extra(dir string, from settings, into *[]problem.Test) {
 			r.Error(t.Input, 0, "Validation test data", "there is no %s.out", path.Base(strings.TrimSuffix(t.Input, ".in")))
 		}
 	}
+
 	*into = found
 }
 
@@ -279,10 +298,12 @@ func (r *reader) groups() {
 			whole.Groups = append(whole.Groups, g.ID)
 		}
 	}
+
 	if len(groups) > 0 && len(groups) < len(dirs) {
 		r.Error("data/secret/", 0, "Test data groups",
 			"every directory in it must be a group, with a test_group.yaml, or none")
 	}
+
 	sample := problem.Group{ID: "sample", How: "sum"}
 	for _, t := range r.p.Tests {
 		if t.Sample {
@@ -290,6 +311,7 @@ func (r *reader) groups() {
 			break
 		}
 	}
+
 	r.checkRequires(groups, rule)
 	r.p.Groups = append(append(r.p.Groups, groups...), whole.Group)
 }
@@ -311,12 +333,14 @@ func (r *reader) group(m yamlfile.Map, id, how string, points float64) rawGroup 
 			g.Points, g.zero = float64(v), v == 0
 		}
 	}
+
 	if text := m.String("score_aggregation"); text != "" {
 		g.How = text
 		if !slices.Contains([]string{"pass-fail", "sum", "min"}, text) {
 			m.Fail("score_aggregation", "score_aggregation %q does not exist: use pass-fail, sum or min", text)
 		}
 	}
+
 	return g
 }
 

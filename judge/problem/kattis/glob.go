@@ -13,6 +13,7 @@ func braces(pattern string) ([]string, error) {
 	if strings.ContainsAny(pattern, "[]\\?") || strings.Contains(pattern, "**") {
 		return nil, errors.New("the format has * and {a,b}, but neither **, ? nor [ ]")
 	}
+
 	all := []string{""}
 	for pattern != "" {
 		before, rest, found := strings.Cut(pattern, "{")
@@ -33,17 +34,21 @@ func braces(pattern string) ([]string, error) {
 			}
 			pattern = ""
 		}
+
 		if len(all)*len(choices) > maxAlternatives {
 			return nil, errors.New("its braces have too many alternatives")
 		}
+
 		var next []string
 		for _, a := range all {
 			for _, c := range choices {
 				next = append(next, a+c)
 			}
 		}
+
 		all = next
 	}
+
 	return all, nil
 }
 
@@ -53,6 +58,7 @@ func Match(pattern, name string) bool {
 	if err != nil {
 		return false
 	}
+
 	for _, one := range all {
 		one = strings.TrimSuffix(one, "/")
 		for n := name; n != "." && n != "/"; n = path.Dir(n) {
@@ -61,5 +67,6 @@ func Match(pattern, name string) bool {
 			}
 		}
 	}
+
 	return false
 }

@@ -42,6 +42,7 @@ func (r *reader) jury() {
 			r.Warn(file, 0, juryRule, "it does not count: submissions belong into a directory such as submissions/accepted/")
 		}
 	}
+
 	for _, dir := range dirs {
 		for _, p := range r.programs(dir, false) {
 			j := problem.Jury{Program: p, Path: strings.TrimPrefix(dir, "submissions/") + "/" + p.Name}
@@ -55,6 +56,7 @@ func (r *reader) jury() {
 			r.p.Jury = append(r.p.Jury, j)
 		}
 	}
+
 	if r.version == current || r.version == draft && r.tree.Has("submissions/submissions.yaml") {
 		r.expectations()
 	} else {
@@ -88,12 +90,14 @@ func (r *reader) legacyExpectations() {
 			j.Expect = []problem.Expectation{e}
 			continue
 		}
+
 		found := expected.FindSubmatch(text)
 		if found == nil {
 			r.Warn(j.Files[0], 0, juryRule,
 				"nothing is expected of it: the directory %s has no meaning, and it has no @EXPECTED_RESULTS@", dir)
 			continue
 		}
+
 		e := problem.Expectation{Rule: "@EXPECTED_RESULTS@ of " + j.Path}
 		for word := range strings.SplitSeq(string(found[1]), ",") {
 			verdict := tags[strings.TrimSpace(word)]
@@ -103,12 +107,14 @@ func (r *reader) legacyExpectations() {
 			}
 			e.Required = append(e.Required, verdict)
 		}
+
 		switch {
 		case slices.Equal(e.Required, []string{"AC"}):
 			e.Permitted, e.Required = []string{"AC"}, nil
 		case slices.Contains(e.Required, "AC"):
 			e.Required = nil
 		}
+
 		j.Expect = []problem.Expectation{e}
 	}
 }
@@ -120,22 +126,26 @@ func (r *reader) expectations() {
 		glob string
 		all  []problem.Expectation
 	}
+
 	var patterns []pattern
 	standard := defaults
 	if r.version == draft {
 		standard = legacyDefaults
 	}
+
 	for dir, e := range standard {
 		if !m.Has(dir) {
 			e.Rule = "submissions/" + dir + "/"
 			patterns = append(patterns, pattern{dir, []problem.Expectation{bounded(e, "")}})
 		}
 	}
+
 	for _, glob := range m.Keys() {
 		if _, err := braces(glob); err != nil {
 			m.Fail(glob, "pattern %q: %v", glob, err)
 			continue
 		}
+
 		base := standard[glob] // other patterns have no default
 		sub := m.Sub(glob)
 		all := r.expectation(sub, glob, base)
@@ -146,6 +156,7 @@ func (r *reader) expectations() {
 			if !Match(glob, j.Path) {
 				continue
 			}
+
 			matched = true
 			if language := sub.String("language"); language != "" {
 				j.Language = brigName(language)
@@ -158,10 +169,12 @@ func (r *reader) expectations() {
 				}
 			}
 		}
+
 		if !matched && strings.Contains(glob, "/") {
 			r.Warn(m.File, m.LineOf(glob), juryRule, "pattern %q matches no submission", glob)
 		}
 	}
+
 	slices.SortStableFunc(patterns, func(a, b pattern) int { return strings.Compare(a.glob, b.glob) })
 	for i := range r.p.Jury {
 		j := &r.p.Jury[i]
@@ -192,14 +205,17 @@ func (r *reader) expectation(m yamlfile.Map, glob string, base problem.Expectati
 			m.Fail(key, "pattern %q: %v", key, err)
 			continue
 		}
+
 		some := m.Sub(key)
 		matches := func(id string) bool { return Match(key, id) }
 		if !slices.ContainsFunc(r.p.Tests, func(t problem.Test) bool { return matches(t.ID) }) {
 			r.Error(m.File, m.LineOf(key), juryRule, "%q of %s is neither a key nor a pattern that matches a test", key, glob)
 		}
+
 		all = append(all, r.requirement(some, key, glob, problem.Expectation{}))
 		r.unknown(some, juryRule, " of "+glob+", "+key)
 	}
+
 	return slices.DeleteFunc(all, func(e problem.Expectation) bool {
 		return e.Permitted == nil && e.Required == nil && e.Score == nil && e.Message == "" && !e.Lower && !e.Upper
 	})
@@ -211,6 +227,7 @@ func (r *reader) requirement(m yamlfile.Map, tests, glob string, e problem.Expec
 	if tests != "" {
 		e.Rule += ", " + tests
 	}
+
 	list := func(key string, into *[]string) {
 		if !m.Has(key) {
 			return
@@ -222,6 +239,7 @@ func (r *reader) requirement(m yamlfile.Map, tests, glob string, e problem.Expec
 			}
 		}
 	}
+
 	list("permitted", &e.Permitted)
 	list("required", &e.Required)
 	if m.Has("score") {
@@ -237,6 +255,7 @@ func (r *reader) requirement(m yamlfile.Map, tests, glob string, e problem.Expec
 			m.Fail("score", "score must be a number, or a list of the least and the most")
 		}
 	}
+
 	e.Message = m.String("message")
 	use := m.String("use_for_time_limit")
 	if !slices.Contains([]string{"", "true", "false", "lower", "upper"}, use) {
@@ -256,11 +275,13 @@ func bounded(e problem.Expectation, use string) problem.Expectation {
 		if e.Permitted == nil {
 			e.Permitted = []string{"AC", "WA", "RTE"}
 		}
+
 	case "upper":
 		e.Upper = true
 		if e.Required == nil {
 			e.Required = []string{"TLE"}
 		}
+
 	default:
 		if e.Lower || e.Upper { // legacy says it
 			return e
@@ -268,5 +289,6 @@ func bounded(e problem.Expectation, use string) problem.Expectation {
 		e.Upper = slices.Equal(e.Required, []string{"TLE"})
 		e.Lower = e.Permitted != nil && !slices.Contains(e.Permitted, "TLE")
 	}
+
 	return e
 }

@@ -63,6 +63,7 @@ func Read(t *problem.Tree) (*problem.Problem, error) {
 		}
 		return true
 	})
+
 	r.metadata()
 	r.links()
 	r.data()
@@ -158,6 +159,7 @@ func stage(m yamlfile.Map, name string) problem.Stage {
 		}
 		s.Time = api.Duration(min(v, maxTime) * 1e9)
 	}
+
 	s.Memory = size(m, name+"_memory", api.MiB)
 	if name == "validation" {
 		s.Output = size(m, name+"_output", api.MiB)

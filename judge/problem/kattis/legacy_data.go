@@ -56,10 +56,12 @@ func (r *reader) legacyInherited(dir string, n legacyNode) legacyNode {
 	if r.version == draft && r.tree.Has(path.Join(dir, "test_group.yaml")) {
 		name = path.Join(dir, "test_group.yaml")
 	}
+
 	m := r.yaml(name, rule)
 	if len(m.Keys()) == 0 {
 		return n
 	}
+
 	switch word := m.String("on_reject"); word {
 	case "":
 	case "break", "continue":
@@ -67,9 +69,11 @@ func (r *reader) legacyInherited(dir string, n legacyNode) legacyNode {
 	default:
 		m.Fail("on_reject", "on_reject %q does not exist: use break or continue", word)
 	}
+
 	if m.String("grading") == "custom" {
 		m.Fail("grading", "brig does not support custom graders")
 	}
+
 	if m.Has("grader_flags") {
 		n.score.flags = strings.Fields(m.String("grader_flags"))
 		for _, flag := range n.score.flags {
@@ -81,6 +85,7 @@ func (r *reader) legacyInherited(dir string, n legacyNode) legacyNode {
 			}
 		}
 	}
+
 	n.score.accept, n.score.reject = score(m, "accept_score", n.score.accept), score(m, "reject_score", n.score.reject)
 	if words := strings.Fields(m.String("range")); len(words) == 2 {
 		high, err := strconv.ParseFloat(strings.TrimPrefix(words[1], "+"), 64)
@@ -96,6 +101,7 @@ func (r *reader) legacyInherited(dir string, n legacyNode) legacyNode {
 	} else if len(words) > 0 {
 		m.Fail("range", "range %q: write two numbers", strings.Join(words, " "))
 	}
+
 	// Those of the nearest directory follow validator_flags of problem.yaml, which every test has.
 	if m.IsMap("output_validator_flags") {
 		n.checkArgs = slices.Concat(r.flags, strings.Fields(m.Sub("output_validator_flags").String("flags")))
@@ -108,6 +114,7 @@ func (r *reader) legacyInherited(dir string, n legacyNode) legacyNode {
 	} else if m.Has("input_validator_flags") {
 		n.validatorArgs = map[string][]string{"": strings.Fields(m.String("input_validator_flags"))}
 	}
+
 	r.unknown(m, rule, "")
 	return n
 }
@@ -153,6 +160,7 @@ func (r *reader) legacyGroups() {
 				g.Passes = "any"
 			}
 		}
+
 		_, dirs := r.tree.Children(dir)
 		for _, sub := range dirs {
 			if dir == "data" && sub != "data/sample" && sub != "data/secret" ||
@@ -162,12 +170,14 @@ func (r *reader) legacyGroups() {
 			one := walk(sub, r.legacyInherited(sub, n))
 			g.Groups = append(g.Groups, one.ID)
 		}
+
 		own := 0
 		for _, t := range r.p.Tests {
 			if path.Dir(t.ID) == id {
 				own++
 			}
 		}
+
 		if g.Points = n.score.most; math.IsInf(g.Points, 0) {
 			g.Points = g.Each
 			if g.How == "sum" {
@@ -179,8 +189,10 @@ func (r *reader) legacyGroups() {
 				}
 			}
 		}
+
 		r.p.Groups = append(r.p.Groups, g)
 		return g
 	}
+
 	walk("data", root)
 }

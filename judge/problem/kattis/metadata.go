@@ -30,11 +30,13 @@ func (r *reader) metadata() {
 			"version %q of the format does not exist, or is newer than brig: legacy, legacy-icpc, 2023-07-draft and 2025-09 are known", v)
 		return
 	}
+
 	r.title(m)
 	m.Ignore("uuid", "license", "rights_owner", "keywords", "source")
 	if r.version == current {
 		r.required(m, "name", "uuid")
 	}
+
 	if r.modern() {
 		m.Ignore("version", "credits", "embargo_until")
 		r.types(m)
@@ -52,9 +54,11 @@ func (r *reader) metadata() {
 		m.Ignore("author", "source_url")
 		r.legacyTypes(m)
 	}
+
 	if r.version == draft { // keys of both, in packages of the time
 		m.Ignore("author", "source_url", "validation", "validator_flags", "grading", "scoring")
 	}
+
 	limits := m.Sub("limits")
 	r.limits(limits)
 	r.unknown(limits, "Limits", " of limits")
@@ -95,6 +99,7 @@ func (r *reader) types(m yamlfile.Map) {
 			m.Fail("type", "type %q is given twice", name)
 		}
 	}
+
 	switch {
 	case has("pass-fail") && has("scoring"):
 		m.Fail("type", "a problem cannot be both pass-fail and scoring")
@@ -103,6 +108,7 @@ func (r *reader) types(m yamlfile.Map) {
 	case has("submit-answer"):
 		m.Fail("type", "brig does not support problems of type submit-answer, whose submissions are no programs")
 	}
+
 	r.p.Scoring, r.p.Interactive = has("scoring"), has("interactive")
 	if has("multi-pass") {
 		r.p.Passes = 2
@@ -117,6 +123,7 @@ func (r *reader) legacyTypes(m yamlfile.Map) {
 	case kind != "" && kind != "pass-fail":
 		m.Fail("type", "type %q does not exist in %s", kind, r.version)
 	}
+
 	words := strings.Fields(m.String("validation"))
 	for i, word := range words {
 		switch {
@@ -133,6 +140,7 @@ func (r *reader) legacyTypes(m yamlfile.Map) {
 			return
 		}
 	}
+
 	r.flags = strings.Fields(m.String("validator_flags"))
 	g := m.Sub("grading")
 	if r.version == legacy {
@@ -161,6 +169,7 @@ func (r *reader) limits(m yamlfile.Map) {
 		}
 		return
 	}
+
 	x := m.Sub("time_multipliers")
 	l.Timing = problem.Timing{Accepted: positive(x, "ac_to_time_limit", 1, maxFactor, 2),
 		TooSlow: positive(x, "time_limit_to_tle", 1, maxFactor, 1.5)}
@@ -173,6 +182,7 @@ func (r *reader) limits(m yamlfile.Map) {
 			m.Fail("time_limit", "time_limit %v is no multiple of time_resolution %v", v, resolution)
 		}
 	}
+
 	if v, ok := m.Int("validation_passes", 2); ok {
 		switch {
 		case r.p.Passes == 0:
@@ -219,11 +229,13 @@ func (r *reader) legacyTimeLimit() {
 		if !r.tree.Has(file) {
 			continue
 		}
+
 		text, err := r.tree.Read(file, maxYAML)
 		if err != nil {
 			r.Error(file, 0, "Limits", "%v", err)
 			continue
 		}
+
 		number := strings.TrimSpace(string(text))
 		if file == "domjudge-problem.ini" {
 			found := iniLimit.FindStringSubmatch(number)
@@ -232,11 +244,13 @@ func (r *reader) legacyTimeLimit() {
 			}
 			number = found[1]
 		}
+
 		v, err := strconv.ParseFloat(number, 64)
 		if err != nil || v <= 0 || v > 3600 {
 			r.Error(file, 0, "Limits", "the time limit %q is no number of seconds", number)
 			continue
 		}
+
 		r.p.Limits.Time = seconds(v)
 		return
 	}
@@ -259,10 +273,12 @@ func (r *reader) constants(m yamlfile.Map) {
 			r.p.Constants[name] = all.String(name)
 			continue
 		}
+
 		variants := all.Sub(name)
 		if !variants.Has("value") {
 			all.Fail(name, "constant %q has no value", name)
 		}
+
 		for _, variant := range variants.Keys() {
 			text := variants.String(variant)
 			r.p.Constants[name+"."+variant] = text

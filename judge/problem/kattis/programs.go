@@ -44,6 +44,7 @@ func (r *reader) program(name, dir string, files []string, scripts bool) problem
 	if scripts && r.script(&p, dir) {
 		return p
 	}
+
 	var sources []string
 	for _, file := range files {
 		base := path.Base(file)
@@ -54,9 +55,11 @@ func (r *reader) program(name, dir string, files []string, scripts bool) problem
 			sources = append(sources, file)
 		}
 	}
+
 	if len(sources) == 0 {
 		return p
 	}
+
 	p.Main = r.mainOf(sources)
 	p.Language = extensions[path.Ext(p.Main)]
 	if p.Language == "python" && !r.modern() { // of legacy, the #! line decides
@@ -67,6 +70,7 @@ func (r *reader) program(name, dir string, files []string, scripts bool) problem
 			}
 		}
 	}
+
 	return p
 }
 
@@ -95,11 +99,13 @@ func (r *reader) validators() {
 	for _, dir := range []string{"input_validators", "input_format_validators"} {
 		r.p.Validators = append(r.p.Validators, r.programs(dir, true)...)
 	}
+
 	for i, p := range r.p.Validators {
 		if p.Main == "" && p.Skip == "" {
 			r.p.Validators[i].Skip = "it has no source in a language of the format"
 		}
 	}
+
 	if len(r.p.Validators) == 0 && r.version != legacy {
 		r.Warn("input_validators/", 0, "Input validators", "there is no input validator")
 	}
@@ -109,6 +115,7 @@ func (r *reader) validators() {
 	if r.tree.HasDir("graders") {
 		r.Error("graders/", 0, "Graders", "brig does not support custom graders")
 	}
+
 	var found []problem.Program
 	rule := "Output validator"
 	for _, dir := range []string{"output_validator", "output_validators"} {
@@ -121,6 +128,7 @@ func (r *reader) validators() {
 			found = append(found, r.programs(dir, true)...)
 		}
 	}
+
 	switch {
 	case len(found) > 1:
 		r.Error("output_validators/", 0, rule, "brig supports one output validator: there are %d", len(found))
@@ -132,6 +140,7 @@ func (r *reader) validators() {
 		r.Warn("output_validators/", 0, rule, "validation is not custom: it is not used")
 		found = nil
 	}
+
 	if len(found) == 0 {
 		if r.p.Interactive || r.p.Passes > 0 {
 			r.Error("output_validator/", 0, rule, "an interactive or multi-pass problem needs an output validator")
@@ -139,6 +148,7 @@ func (r *reader) validators() {
 		r.p.Compare = &problem.Builtin{How: "kattis", Args: r.flags}
 		return
 	}
+
 	p := found[0]
 	p.Protocol = "kattis"
 	switch {
@@ -147,6 +157,7 @@ func (r *reader) validators() {
 	case p.Main == "":
 		r.Error(p.Files[0], 0, rule, "the output validator has no source in a language of the format")
 	}
+
 	r.p.Checker = &p
 }
 
@@ -160,10 +171,12 @@ func (r *reader) include() {
 	if r.version == icpc {
 		return
 	}
+
 	files, dirs := r.tree.Children("include")
 	for _, file := range files {
 		r.Warn(file, 0, "Included files", "it does not count: files belong into a directory for a language")
 	}
+
 	for _, dir := range dirs {
 		code := path.Base(dir)
 		in := problem.Include{Language: brigName(code), Dir: dir, Files: r.tree.Below(dir)}

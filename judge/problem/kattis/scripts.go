@@ -29,12 +29,14 @@ func (r *reader) script(p *problem.Program, dir string) bool {
 	default:
 		return false
 	}
+
 	const rule = "Programs"
 	text, err := r.tree.Read(p.Main, maxBinary)
 	if err != nil {
 		r.Error(p.Main, 0, rule, "%v", err)
 		return true
 	}
+
 	name := path.Base(p.Main)
 	first, _, _ := bytes.Cut(text, []byte("\n"))
 	switch {
@@ -50,12 +52,14 @@ func (r *reader) script(p *problem.Program, dir string) bool {
 	default:
 		r.Error(p.Main, 1, rule, "%q: brig runs scripts of a POSIX shell and of Python", first)
 	}
+
 	if name == "build" {
 		if r.p.Generate == nil {
 			r.p.Generate = new(problem.Generation)
 		}
 		r.p.Generate.Builds = append(r.p.Generate.Builds, *p)
 	}
+
 	return true
 }
 

@@ -18,12 +18,14 @@ func (r *reader) missing(set testset, i int, t problem.Test) {
 	if r.tree.Has(t.Input) && r.tree.Has(t.Answer) {
 		return
 	}
+
 	for _, name := range []string{t.Input, t.Answer} {
 		if err := api.FileName(name); err != nil {
 			r.Error(file, 0, rule, "test %d: %q cannot be the name of a file of the package", i+1, name)
 			return
 		}
 	}
+
 	if r.p.Generate == nil {
 		r.p.Generate = new(problem.Generation)
 	}
@@ -37,6 +39,7 @@ func (r *reader) missing(set testset, i int, t problem.Test) {
 		r.Error(t.Input, 0, rule, "there is no such file, and the test is not a generated one")
 		return
 	}
+
 	test := set.Tests[i]
 	in := problem.GeneratedInput{File: t.Input, Command: test.Cmd, From: test.From}
 	words, err := command(test.Cmd)
@@ -51,6 +54,7 @@ func (r *reader) missing(set testset, i int, t problem.Test) {
 		r.Error(file, 0, rule, "test %d, cmd %q: %v", i+1, test.Cmd, err)
 		return
 	}
+
 	r.p.Generate.Inputs = append(r.p.Generate.Inputs, in)
 }
 
@@ -66,6 +70,7 @@ func command(cmd string) (words []string, err error) {
 	if strings.Contains(cmd, "<#") || strings.Contains(cmd, "${") {
 		return nil, errors.New("it is a template of FreeMarker, which Polygon expands when it makes a package: make it again")
 	}
+
 	word, in, quoted := strings.Builder{}, rune(0), false
 	end := func() error {
 		one := word.String()
@@ -80,6 +85,7 @@ func command(cmd string) (words []string, err error) {
 		words = append(words, one)
 		return nil
 	}
+
 	for _, c := range cmd {
 		switch {
 		case in != 0 && c == in:
@@ -96,6 +102,7 @@ func command(cmd string) (words []string, err error) {
 			word.WriteRune(c)
 		}
 	}
+
 	if in != 0 {
 		return nil, errors.New("a quote is not closed")
 	}
@@ -123,9 +130,11 @@ func (r *reader) generator(name string) (int, error) {
 			s = p.Source
 		}
 	}
+
 	if s.Path == "" {
 		return 0, fmt.Errorf("there is no program %q in files/executables", name)
 	}
+
 	g := r.p.Generate
 	if i := slices.IndexFunc(g.Generators, func(p problem.Program) bool { return p.Main == s.Path }); i >= 0 {
 		return i, nil
@@ -136,6 +145,7 @@ func (r *reader) generator(name string) (int, error) {
 	if _, known := knownLanguage(s.Type); !known {
 		return 0, fmt.Errorf("its source %q is of the type %q, which is no language of brig's", s.Path, s.Type)
 	}
+
 	g.Generators = append(g.Generators, r.describe(s))
 	return len(g.Generators) - 1, nil
 }
@@ -149,6 +159,7 @@ func (r *reader) makers() {
 		r.Error(file, 0, "testset",
 			"the answers are not in the package, and brig does not make those of solutions that run twice without an interactor: download the full package")
 	}
+
 	for _, s := range r.doc.Solutions {
 		if s.Tag == "main" {
 			r.p.Generate.Solution = s.Source.Path

@@ -20,15 +20,19 @@ func (r *reader) groups(set testset, members map[string][]int) {
 		}
 		total += points
 	}
+
 	for i, t := range set.Tests {
 		count("test", strconv.Itoa(i+1), t.Points)
 	}
+
 	for _, g := range set.Groups {
 		count("group", strconv.Quote(g.Name), g.Points)
 	}
+
 	if total == 0 || len(r.p.Tests) != set.Count {
 		return
 	}
+
 	r.p.Scoring = true
 	known := map[string]bool{}
 	for _, g := range set.Groups {
@@ -37,23 +41,28 @@ func (r *reader) groups(set testset, members map[string][]int) {
 		for _, d := range g.Depends {
 			one.Requires = append(one.Requires, "group "+d.Group)
 		}
+
 		for _, i := range members[g.Name] {
 			one.Points += set.Tests[i].Points
 		}
+
 		if g.Policy == "complete-group" {
 			one.How = "pass-fail"
 			if one.Points == 0 {
 				one.Points = g.Points
 			}
 		}
+
 		r.group(set, one, members[g.Name])
 	}
+
 	var others []int // tests in no group
 	for name, in := range members {
 		if !known[name] {
 			others = append(others, in...)
 		}
 	}
+
 	slices.Sort(others)
 	if len(others) > 0 {
 		r.group(set, problem.Group{ID: "tests", How: "sum"}, others)
@@ -69,9 +78,11 @@ func (r *reader) group(set testset, g problem.Group, members []int) {
 		same = same && set.Tests[i].Points == set.Tests[members[0]].Points
 		sum += set.Tests[i].Points
 	}
+
 	if g.How == "sum" {
 		g.Points = sum
 	}
+
 	for _, i := range members {
 		id := r.p.Tests[i].ID
 		if g.How != "sum" || same {
@@ -83,5 +94,6 @@ func (r *reader) group(set testset, g problem.Group, members []int) {
 		r.p.Groups = append(r.p.Groups, one)
 		g.Groups = append(g.Groups, one.ID)
 	}
+
 	r.p.Groups = append(r.p.Groups, g)
 }

@@ -117,6 +117,7 @@ func Read(t *problem.Tree) (*problem.Problem, error) {
 	for _, link := range t.BrokenLinks() {
 		r.Error(link, 0, "files", "it is a link that leads out of the package, or to nothing")
 	}
+
 	if r.parse() {
 		r.metadata()
 		r.runs()
@@ -125,6 +126,7 @@ func Read(t *problem.Tree) (*problem.Problem, error) {
 		r.solutions()
 		r.makers()
 	}
+
 	r.p.Warnings = r.Warnings()
 	if err := r.Err(); err != nil {
 		return nil, err
@@ -139,6 +141,7 @@ func (r *reader) parse() bool {
 		r.Error(file, 0, "problem.xml", "%v", err)
 		return false
 	}
+
 	d := xml.NewDecoder(bytes.NewReader(text))
 	err = d.Decode(&r.doc)
 	if err == nil {
@@ -146,6 +149,7 @@ func (r *reader) parse() bool {
 			err = more
 		}
 	}
+
 	if err != nil {
 		line, _ := d.InputPos()
 		text := err.Error()
@@ -160,9 +164,11 @@ func (r *reader) parse() bool {
 		case strings.Contains(text, "CharsetReader"): // encoding/xml knows UTF-8 only
 			text = "it is not in UTF-8, which Polygon writes"
 		}
+
 		r.Error(file, line, "problem.xml", "this cannot be read: %s", text)
 		return false
 	}
+
 	return true
 }
 
@@ -172,9 +178,11 @@ func (r *reader) metadata() {
 			r.p.Title = n.Value
 		}
 	}
+
 	if r.doc.Short != "" {
 		r.p.Name = r.doc.Short
 	}
+
 	const rule = "judging"
 	r.p.InputFile, r.p.OutputFile = r.doc.Judging.Input, r.doc.Judging.Output
 	for _, one := range [][2]string{{"input-file", r.p.InputFile}, {"output-file", r.p.OutputFile}} {
@@ -187,6 +195,7 @@ func (r *reader) metadata() {
 				"%s is %q, and the problem has an interactor, which talks over standard input and output", name, value)
 		}
 	}
+
 	if r.p.InputFile != "" && r.p.InputFile == r.p.OutputFile {
 		r.Error(file, 0, rule,
 			"input-file and output-file are both %q: solutions would write over their input", r.p.InputFile)
@@ -214,12 +223,14 @@ func (r *reader) tests() {
 		r.Error(file, 0, rule, "there is no testset")
 		return
 	}
+
 	set := r.doc.Judging.Testsets[len(r.doc.Judging.Testsets)-1]
 	for _, one := range r.doc.Judging.Testsets {
 		if one.Name == "tests" {
 			set = one
 		}
 	}
+
 	r.p.Limits.Time, r.p.Limits.Memory = api.Duration(set.Time*1e6), api.Size(set.Memory)
 	r.p.Limits.Timing = problem.Timing{Accepted: 1, TooSlow: 1, Resolution: api.Duration(1e8)}
 	if set.Time <= 0 || set.Time > 3_600_000 || set.Memory <= 0 || set.Memory > 1<<40 {
@@ -237,6 +248,7 @@ func (r *reader) tests() {
 		r.Error(file, 0, rule, "test-count is %d, and there are %d tests", set.Count, len(set.Tests))
 		return
 	}
+
 	members := map[string][]int{}
 	for i := range set.Count {
 		input, ok := numbered(set.Input, i+1)
@@ -249,6 +261,7 @@ func (r *reader) tests() {
 			r.Error(file, 0, rule, "test %d: its input and its answer are both %q", i+1, input)
 			return
 		}
+
 		t := problem.Test{ID: path.Base(input), Input: input, Answer: answer}
 		if !strings.Contains(path.Base(set.Input), "%") { // such as tests/%02d/input
 			t.ID = input
@@ -257,9 +270,11 @@ func (r *reader) tests() {
 			t.Sample = set.Tests[i].Sample
 			members[set.Tests[i].Group] = append(members[set.Tests[i].Group], i)
 		}
+
 		r.missing(set, i, t)
 		r.p.Tests = append(r.p.Tests, t)
 	}
+
 	r.groups(set, members)
 }
 
@@ -321,18 +336,21 @@ func (r *reader) programs() {
 			p.Points = string(api.PointsAbsolute) // quitp gives points of the test
 		}
 	}
+
 	if i := r.doc.Interactor; i != nil {
 		if p := r.program("the interactor", i.Source); p != nil {
 			p.Protocol, p.Passes = "testlib", r.interactorRuns()
 			r.p.Interactor, r.p.Interactive = p, true
 		}
 	}
+
 	for _, v := range r.doc.Validators {
 		if p := r.program("a validator", v.Source); p != nil {
 			p.Protocol = "testlib"
 			r.p.Validators = append(r.p.Validators, *p)
 		}
 	}
+
 	for _, res := range r.doc.Resources {
 		if !r.tree.Has(res.Path) {
 			continue
@@ -382,6 +400,7 @@ func (r *reader) solutions() {
 		if p == nil {
 			continue
 		}
+
 		p.Files = []string{p.Main} // a solution sees no testlib.h
 		main = main || s.Tag == "main"
 		j := problem.Jury{Program: *p, Path: s.Source.Path}
@@ -391,8 +410,10 @@ func (r *reader) solutions() {
 		} else {
 			r.Warn(file, 0, "solutions", "the tag %q of %s is unknown: nothing is expected of it", s.Tag, s.Source.Path)
 		}
+
 		r.p.Jury = append(r.p.Jury, j)
 	}
+
 	if !main {
 		r.Error(file, 0, "solutions", "there is no solution with the tag main")
 	}

@@ -24,12 +24,14 @@ func Packages[P any](t *testing.T, read func(*problem.Tree) (P, error), least in
 	if err != nil || len(names) < least {
 		t.Fatalf("%d packages, %v", len(names), err)
 	}
+
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
 			a, err := txtar.ParseFile(name)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			last := len(a.Files) - 1
 			want := a.Files[last]
 			a.Files = a.Files[:last]
@@ -47,6 +49,7 @@ func Packages[P any](t *testing.T, read func(*problem.Tree) (P, error), least in
 			default:
 				t.Fatalf("the last file is %s, and the reader returns %v", want.Name, err)
 			}
+
 			if got == string(want.Data) {
 				return
 			}
@@ -57,6 +60,7 @@ func Packages[P any](t *testing.T, read func(*problem.Tree) (P, error), least in
 				}
 				return
 			}
+
 			t.Errorf("it is\n%s\nwant\n%s", got, want.Data)
 		})
 	}
@@ -82,6 +86,7 @@ func Unpack(t testing.TB, a *txtar.Archive) *problem.Tree {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
+
 		var err error
 		if target, link := strings.CutPrefix(string(f.Data), "-> "); link {
 			err = os.Symlink(strings.TrimSpace(target), name)
@@ -92,10 +97,12 @@ func Unpack(t testing.TB, a *txtar.Archive) *problem.Tree {
 			t.Fatal(err)
 		}
 	}
+
 	tree, err := problem.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { tree.Close() })
 	return tree
 }

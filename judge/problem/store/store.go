@@ -78,25 +78,30 @@ func (s Store) Put(ctx context.Context, name string, p *problem.Problem,
 	if err := CheckName(name); err != nil {
 		return e, false, err
 	}
+
 	for _, dir := range []string{s.Dir, s.path("packages"), s.path("names")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return e, false, err
 		}
 	}
+
 	unlock, err := s.lock()
 	if err != nil {
 		return e, false, err
 	}
 	defer unlock()
+
 	all, err := s.sweep()
 	if err != nil {
 		return e, false, err
 	}
+
 	staged, err := os.CreateTemp(s.path("packages"), "staged-")
 	if err != nil {
 		return e, false, err
 	}
 	defer os.Remove(staged.Name()) // after it has been renamed, there is none
+
 	e = Entry{Name: name, Format: p.Format, Title: short(p.Title), Tests: len(p.Tests),
 		Stored: time.Now().UTC().Truncate(time.Second)}
 	e.Digest, err = t.Pack(ctx, staged)
@@ -118,6 +123,7 @@ func (s Store) Put(ctx context.Context, name string, p *problem.Problem,
 	if err := s.write(e); err != nil {
 		return e, false, err
 	}
+
 	_, err = s.sweep()
 	return e, true, err
 }
@@ -147,10 +153,12 @@ func (s Store) fits(all []Entry, e Entry) error {
 			sizes[old.Digest] = old.Bytes
 		}
 	}
+
 	var total api.Size
 	for _, size := range sizes {
 		total += size
 	}
+
 	switch most, mostNames := cmp.Or(s.MaxBytes, DefaultBytes), cmp.Or(s.MaxNames, DefaultNames); {
 	case total > most:
 		return &FullError{fmt.Sprintf("%s would have %s with this package, and its limit is %s: remove problems that are not needed", s.Dir, total.About(), most)}
@@ -158,6 +166,7 @@ func (s Store) fits(all []Entry, e Entry) error {
 		return &FullError{fmt.Sprintf("%s has %d problems, which is its limit: remove some that are not needed", s.Dir,
 			len(names)-1)}
 	}
+
 	return nil
 }
 
@@ -194,6 +203,7 @@ func (s Store) List() ([]Entry, error) {
 	} else if err != nil {
 		return nil, err
 	}
+
 	all := make([]Entry, 0, len(files))
 	for _, f := range files {
 		name, isEntry := strings.CutSuffix(f.Name(), ".json")
@@ -209,6 +219,7 @@ func (s Store) List() ([]Entry, error) {
 			all = append(all, e)
 		}
 	}
+
 	return all, nil
 }
 
@@ -219,16 +230,19 @@ func (s Store) Remove(name string) (Entry, error) {
 	if err != nil {
 		return e, err
 	}
+
 	unlock, err := s.lock()
 	if err != nil {
 		return e, err
 	}
 	defer unlock()
+
 	if err := os.Remove(s.entry(name)); errors.Is(err, fs.ErrNotExist) {
 		return e, fmt.Errorf("%s: %w", name, ErrNone)
 	} else if err != nil {
 		return e, err
 	}
+
 	_, err = s.sweep()
 	return e, err
 }
@@ -248,11 +262,13 @@ func (s Store) lock() (func(), error) {
 	if err != nil {
 		return nil, err
 	}
+
 	for {
 		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
 			break
 		}
 	}
+
 	if err != nil {
 		return nil, errors.Join(os.NewSyscallError("flock", err), f.Close())
 	}
@@ -277,11 +293,13 @@ func (s Store) write(e Entry) error {
 	if err != nil {
 		return err
 	}
+
 	staged, err := os.CreateTemp(s.path("names"), ".staged-")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(staged.Name()) // as above
+
 	_, err = staged.Write(text)
 	if err := errors.Join(err, staged.Sync(), staged.Close()); err != nil {
 		return err
@@ -303,10 +321,12 @@ func (s Store) sweep() ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	kept := map[string]bool{}
 	for _, e := range all {
 		kept[s.archive(e.Digest)], kept[s.entry(e.Name)] = true, true
 	}
+
 	for _, dir := range []string{s.path("packages"), s.path("names")} {
 		files, err := os.ReadDir(dir)
 		if err != nil {
@@ -320,5 +340,6 @@ func (s Store) sweep() ([]Entry, error) {
 			}
 		}
 	}
+
 	return all, nil
 }

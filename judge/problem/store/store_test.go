@@ -23,10 +23,12 @@ func tree(t testing.TB, text string) (*problem.Problem, *problem.Tree) {
 			t.Fatal(err)
 		}
 	}
+
 	tree, err := problem.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { tree.Close() })
 	return &problem.Problem{Format: "tests", Title: strings.Repeat("é", 100_000), Tests: []problem.Test{{ID: "1"}}}, tree
 }
@@ -56,6 +58,7 @@ func TestStoreKeepsPackagesByNameAndDigest(t *testing.T) {
 	if all, err := s.List(); len(all) != 0 || err != nil {
 		t.Fatalf("a store that is not there: %v, %v", all, err)
 	}
+
 	a, changed := put(t, s, "sum", "1\n")
 	if b, again := put(t, s, "sum", "1\n"); !changed || again || b != a {
 		t.Errorf("stored twice: %v then %v, %+v then %+v", changed, again, a, b)
@@ -63,14 +66,17 @@ func TestStoreKeepsPackagesByNameAndDigest(t *testing.T) {
 	if a.Tests != 1 || a.Format != "tests" || a.Bytes == 0 || len(a.Title) > 500 {
 		t.Errorf("the entry is %+v", a)
 	}
+
 	other, _ := put(t, s, "copy", "1\n")
 	if other.Digest != a.Digest || packages(t, s) != 1 {
 		t.Errorf("one package with two names: %s and %s, %d archives", a.Digest, other.Digest, packages(t, s))
 	}
+
 	b, changed := put(t, s, "sum", "2\n")
 	if b.Digest == a.Digest || !changed || packages(t, s) != 2 {
 		t.Errorf("a changed package: %+v, changed %v, %d archives", b, changed, packages(t, s))
 	}
+
 	for name, want := range map[string]string{"sum": "2\n", "copy": "1\n"} {
 		files, _, err := s.Open(name)
 		if err != nil {
@@ -84,14 +90,17 @@ func TestStoreKeepsPackagesByNameAndDigest(t *testing.T) {
 			t.Error(err)
 		}
 	}
+
 	if _, err := s.Remove("copy"); err != nil || packages(t, s) != 1 {
 		t.Errorf("removed: %v, %d archives", err, packages(t, s))
 	}
+
 	for _, err := range []error{second(s.Remove("copy")), third(s.Open("copy"))} {
 		if !errors.Is(err, ErrNone) || err.Error() != "copy: there is no such problem" {
 			t.Errorf("a name that is not there: %v", err)
 		}
 	}
+
 	if all, err := s.List(); len(all) != 1 || all[0] != b || err != nil {
 		t.Errorf("it lists %+v, %v; want %+v", all, err, b)
 	}
@@ -115,6 +124,7 @@ func TestStoresAreBounded(t *testing.T) {
 			t.Errorf("after a refusal: %+v, %d archives, %v", all, packages(t, s), err)
 		}
 	}
+
 	refused("c", "has 2 problems, which is its limit")
 	put(t, s, "b", "4\n") // a name that is there already
 	s.MaxNames, s.MaxBytes = 0, 600
@@ -128,6 +138,7 @@ func TestStoresAreBounded(t *testing.T) {
 			t.Errorf("opened %q", name)
 		}
 	}
+
 	if err := os.WriteFile(s.path("names", "a.json"), []byte(`{"name":"a","digest":"../../x"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -159,6 +170,7 @@ func TestKilledWritersLeaveAWholeStore(t *testing.T) {
 			put(t, Store{Dir: dir}, fmt.Sprint("p", i%3), strings.Repeat(fmt.Sprintln(i%7), 200_000))
 		}
 	}
+
 	s := Store{Dir: t.TempDir()}
 	killed := 0
 	for i := range 25 {
@@ -167,6 +179,7 @@ func TestKilledWritersLeaveAWholeStore(t *testing.T) {
 		if err := k.Start(); err != nil {
 			t.Fatal(err)
 		}
+
 		time.Sleep(time.Duration(10+7*i) * time.Millisecond)
 		if err := k.Process.Kill(); err != nil {
 			t.Fatal(err)
@@ -176,10 +189,12 @@ func TestKilledWritersLeaveAWholeStore(t *testing.T) {
 		} else {
 			t.Fatalf("it ended by itself: %v", err)
 		}
+
 		all, err := s.List()
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, e := range all {
 			files, _, err := s.Open(e.Name)
 			if err != nil {
@@ -193,15 +208,18 @@ func TestKilledWritersLeaveAWholeStore(t *testing.T) {
 			}
 		}
 	}
+
 	put(t, s, "last", "1\n")
 	all, err := s.List()
 	if err != nil || len(all) < 2 || killed != 25 {
 		t.Errorf("%d problems after %d killed writers, %v", len(all), killed, err)
 	}
+
 	digests := map[string]bool{}
 	for _, e := range all {
 		digests[e.Digest] = true
 	}
+
 	names, err := os.ReadDir(s.path("names"))
 	if packages(t, s) != len(digests) || len(names) != len(all) || err != nil {
 		t.Errorf("%d archives of %d packages, %d files of %d names, %v", packages(t, s), len(digests), len(names), len(all), err)

@@ -47,6 +47,7 @@ func Read(file string, text []byte, rule string, into *problem.Findings) Map {
 		into.Error(file, line, rule, "this is not YAML: %v", strictyaml.Plain(err))
 		return m
 	}
+
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		into.Error(file, 0, rule, "it contains more than one document")
 	}
@@ -59,10 +60,12 @@ func (m Map) sub(n *yaml.Node, what string) Map {
 	if n = resolve(n); n == nil {
 		return s
 	}
+
 	s.Line = n.Line
 	if n.Kind == yaml.DocumentNode && len(n.Content) == 1 {
 		n = resolve(n.Content[0])
 	}
+
 	switch {
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
 		return s
@@ -70,6 +73,7 @@ func (m Map) sub(n *yaml.Node, what string) Map {
 		m.into.Error(m.File, n.Line, m.rule, "%s must be a mapping (name: value)", what)
 		return s
 	}
+
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i].Value
 		if s.vals[key] != nil {
@@ -79,6 +83,7 @@ func (m Map) sub(n *yaml.Node, what string) Map {
 		s.keys = append(s.keys, key)
 		s.vals[key] = n.Content[i+1]
 	}
+
 	return s
 }
 
@@ -202,6 +207,7 @@ func (m Map) Strings(key string) []string {
 		m.Fail(key, "%s must be a list of texts", key)
 		return nil
 	}
+
 	all := make([]string, 0, len(n.Content))
 	for _, c := range n.Content {
 		if c = resolve(c); c == nil || c.Kind != yaml.ScalarNode {
@@ -210,6 +216,7 @@ func (m Map) Strings(key string) []string {
 		}
 		all = append(all, c.Value)
 	}
+
 	return all
 }
 

@@ -65,6 +65,7 @@ func Tar(t testing.TB, ms ...*tar.Header) []byte {
 			}
 		}
 	}
+
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -101,6 +102,7 @@ func Plant(t testing.TB, parent string) Victim {
 			t.Fatal(err)
 		}
 	}
+
 	c.state = snapshot(t, c.dir)
 	return c
 }
@@ -121,12 +123,15 @@ func snapshot(t testing.TB, root string) string {
 		if err != nil {
 			return err
 		}
+
 		info, err := d.Info()
 		if err != nil {
 			return err
 		}
+
 		rel, _ := filepath.Rel(root, path)
 		fmt.Fprintf(&out, "%s %v %v", rel, info.Mode(), info.ModTime().UTC())
+
 		switch {
 		case info.Mode().IsRegular():
 			text, err := os.ReadFile(path)
@@ -141,6 +146,7 @@ func snapshot(t testing.TB, root string) string {
 			}
 			fmt.Fprintf(&out, " -> %s", target)
 		}
+
 		out.WriteByte('\n')
 		return nil
 	})
