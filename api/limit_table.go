@@ -146,6 +146,27 @@ func listed(row Limit, field func(l *Limits) *string) Limit {
 	return row
 }
 
+// Above reports whether a limit is above a ceiling.
+func (row Limit) Above(l, ceiling Limits) bool { return row.within(l, ceiling) != nil }
+
+// Text returns the limit's value as text.
+func (row Limit) Text(l Limits) string {
+	switch v := row.Field(&l).(type) {
+	case *Duration:
+		return fmt.Sprint(*v)
+	case *Size:
+		return fmt.Sprint(*v)
+	case *int64:
+		return fmt.Sprint(*v)
+	case *float64:
+		return fmt.Sprint(*v)
+	case *string:
+		return *v
+	default:
+		panic(fmt.Sprintf("limit %s: no text of %T", row.Name, v)) // a test renders every row
+	}
+}
+
 // Flag is the limit's name as a flag.
 func (row Limit) Flag() string { return strings.ReplaceAll(row.Name, "_", "-") }
 

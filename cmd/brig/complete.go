@@ -40,7 +40,7 @@ var flagValues = map[string]valueSource{
 	"preset":       words("hardened", "light"),
 	"mode":         words(string(api.Strict), string(api.Fresh), string(api.Exclusive)),
 	"profile-mode": words(string(api.Enforce), string(api.Log)),
-	"compare":      words("lines", "tokens", "exact", "float"),
+	"compare":      words(texts(api.Comparison("").Values())...),
 	"log-format":   words("text", "json"),
 	"runtime":      words(bundle.Runtimes()...),
 }

@@ -91,9 +91,9 @@ func (o *gradeOptions) register(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.run.Flags, "flag", nil,
 		"`FLAG` for the compiler, such as -O3; instead of the default ones (repeatable)")
 	f.StringVar((*string)(&o.run.Compare.How), "compare", "",
-		"how output is compared: lines, tokens, exact or float (default lines)")
+		"how output is compared: "+comparisons()+" (default lines)")
 	f.Float64Var(&o.run.Compare.Tolerance, "tolerance", 0,
-		fmt.Sprintf("difference allowed between numbers, with --compare float (default %v)", api.DefaultTolerance))
+		fmt.Sprintf("difference allowed between numbers, with --compare float or json (default %v)", api.DefaultTolerance))
 	fileFlags(f, &o.run)
 	f.BoolVar(&o.run.StopAtFailure, "stop-at-failure", false,
 		"start no further test of a submission after one was not accepted")

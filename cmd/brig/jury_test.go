@@ -18,8 +18,9 @@ func TestPrivateAgentsAllowPackages(t *testing.T) {
 	}{
 		{problem.Limits{}, api.Limits{}, nil},
 		{problem.Limits{Time: 2e9, Memory: 256 * api.MiB}, api.Limits{}, nil},
-		{problem.Limits{Time: 40e9, Memory: 6 * api.GiB}, api.Limits{}, []string{"--max-wall", "40s", "--max-cpu", "40s", "--max-memory", "6G"}},
+		{problem.Limits{Time: 40e9, Memory: 6 * api.GiB}, api.Limits{}, []string{"--max-memory", "6G", "--max-wall", "40s", "--max-cpu", "40s"}},
 		{problem.Limits{Time: 40e9}, api.Limits{CPU: api.Duration(time.Second)}, nil},
+		{problem.Limits{}, api.Limits{OpenFiles: 8000, Swap: api.MiB, CPUs: 2, Cpuset: "0"}, []string{"--max-cpus", "2", "--max-open-files", "8000", "--max-swap", "1M"}},
 	} {
 		if got := ceilingFlags(api.Run{Limits: mostOf(&problem.Problem{Limits: tt.limits}, tt.asked)}); !slices.Equal(got, tt.want) {
 			t.Errorf("%+v, %+v: %q; want %q", tt.limits, tt.asked, got, tt.want)

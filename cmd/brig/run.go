@@ -106,24 +106,16 @@ func (o *runOptions) writeResult(content []byte) error {
 // ceilingFlags returns the flags with which a private agent accepts this run: a user who may start an
 // agent is its operator.
 func ceilingFlags(r api.Run) []string {
-	most, l := api.DefaultCeiling(), r.Limits
+	l, ceiling := r.Limits, api.DefaultCeiling()
+	l.CPU = max(l.CPU, l.Wall) // as the agent takes it
+	ceiling.CPUs = 1           // of a slot
+
 	var args []string
-	add := func(over bool, flag string, value any) {
-		if over {
-			args = append(args, "--max-"+flag, fmt.Sprint(value))
+	for _, row := range api.LimitTable() {
+		if row.Top != "" && row.Above(l, ceiling) {
+			args = append(args, "--max-"+row.Flag(), row.Text(l))
 		}
 	}
-
-	add(l.Wall > most.Wall, "wall", l.Wall)
-	add(max(l.CPU, l.Wall) > most.CPU, "cpu", max(l.CPU, l.Wall))
-	add(l.Memory > most.Memory, "memory", l.Memory)
-	add(l.Swap > most.Swap, "swap", l.Swap)
-	add(l.CPUs > 1, "cpus", l.CPUs)
-	add(l.Weight > most.Weight, "weight", l.Weight)
-	add(l.Pids > most.Pids, "pids", l.Pids)
-	add(l.Output > most.Output, "output", l.Output)
-	add(l.Scratch > most.Scratch, "scratch", l.Scratch)
-	add(l.Inodes > most.Inodes, "inodes", l.Inodes)
 	return args
 }
 

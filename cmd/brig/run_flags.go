@@ -116,9 +116,9 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.testsDir, "tests", "",
 		"run the tests below this `DIR` or in this zip: pairs of NAME.in and NAME.ans or NAME.out; with --suite: unit tests")
 	f.StringVar((*string)(&o.run.Compare.How), "compare", "",
-		"how --tests compares: lines, tokens, float, exact, kattis, whitediff, dmoj, lcb, unordered-lines, unordered-tokens or json (default lines)")
+		"how --tests compares: "+comparisons()+" (default lines)")
 	f.Float64Var(&o.run.Compare.Tolerance, "tolerance", 0,
-		fmt.Sprintf("difference allowed between numbers, with --compare float (default %v) or json", api.DefaultTolerance))
+		fmt.Sprintf("difference allowed between numbers, with --compare float or json (default %v)", api.DefaultTolerance))
 	fileFlags(f, &o.run)
 	o.judges.register(f)
 	o.suite.registerCases(f, "--tests", "FILE's own")
@@ -369,4 +369,20 @@ func (o *runOptions) checkQuiet() error {
 		return fmt.Errorf("--quiet and --stats exclude each other")
 	}
 	return o.checkTimeline()
+}
+
+// comparisons are the values of --compare.
+func comparisons() string {
+	all := texts(api.Comparison("").Values())
+	last := len(all) - 1
+	return strings.Join(all[:last], ", ") + " or " + all[last]
+}
+
+// texts returns values as text.
+func texts[T ~string](values []T) []string {
+	all := make([]string, len(values))
+	for i, v := range values {
+		all[i] = string(v)
+	}
+	return all
 }
