@@ -20,6 +20,7 @@ type fakeQueue struct {
 
 	mu       sync.Mutex
 	rng      *rand.Rand              // guarded by mu
+	lost     bool                    // it has said so; guarded by mu
 	jobs     map[int64]batch.Message // guarded by mu
 	executed map[int64]int           // guarded by mu
 	canceled bool                    // guarded by mu
@@ -70,7 +71,8 @@ func (q *fakeQueue) next() []batch.Message {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 
-	if q.chance(0.01) {
+	if !q.lost || q.chance(0.01) {
+		q.lost = true
 		return []batch.Message{{}} // something was lost
 	}
 	if q.never {

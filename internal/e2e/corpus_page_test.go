@@ -71,10 +71,10 @@ func readOutcomes(t testing.TB, file string) map[string]string {
 
 const corpusHead = `# Hostile programs
 
-` + "`go test ./internal/e2e -run TestCorpusPage -update-docs`" + ` writes this page from the cases and their outcomes.
-The outcomes on cgroup v1 come from
-` + "`go test ./internal/e2e -run 'TestHostile$' -outcomes testdata/outcomes.v1`" + `, and those on v2 from
-` + "`WRITE=1 make test-v2`" + `. "held" means that every check of the case passed.
+` + "`go test ./internal/e2e -run TestCorpusPage -update-docs`" + ` writes this page from the cases and their
+outcomes. The outcomes on cgroup v1 come from
+` + "`go test ./internal/e2e -run 'TestHostile$' -outcomes ../../testdata/outcomes.v1`" + `,
+and those on v2 from ` + "`WRITE=1 make test-v2`" + `. "held" means that every check of the case passed.
 
 Each case runs in a fresh cell, in a kept cell, and in a kept cell after a run that left everything
 it could. Each case also has a control: it shows that the program reaches its goal without brig, in

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -166,6 +167,7 @@ func TestInterruptedWritersChangeNothing(t *testing.T) {
 
 func TestKilledWritersLeaveAWholeStore(t *testing.T) {
 	if dir := os.Getenv("BRIG_STORE_TEST_DIR"); dir != "" {
+		fmt.Println("begun")
 		for i := 0; ; i++ {
 			put(t, Store{Dir: dir}, fmt.Sprint("p", i%3), strings.Repeat(fmt.Sprintln(i%7), 200_000))
 		}
@@ -176,7 +178,14 @@ func TestKilledWritersLeaveAWholeStore(t *testing.T) {
 	for i := range 25 {
 		k := exec.Command(os.Args[0], "-test.run", "^TestKilledWritersLeaveAWholeStore$")
 		k.Env = append(os.Environ(), "BRIG_STORE_TEST_DIR="+s.Dir, "TMPDIR="+t.TempDir())
+		out, err := k.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := k.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(out, make([]byte, 1)); err != nil { // on a busy host that takes longer than what follows
 			t.Fatal(err)
 		}
 
