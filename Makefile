@@ -170,7 +170,7 @@ lint: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(CELLINIT_ABLATE) $(PROBES)
 	go vet -tags interpreters ./internal/e2e
 	go vet -tags foreign ./internal/e2e
 	go run $(GOLANGCI) run ./...
-	shellcheck -e SC2016,SC2317 $$(git grep -lE '^#!.*sh$$' -- .ci scripts packaging deploy)
+	shellcheck -e SC2016,SC2317 $$(git grep -lE '^#!.*sh$$' -- .ci deploy)
 	cd service/client/python && mypy --strict --cache-dir=/dev/null brig_sandbox tests build_backend.py
 
 recording: build ## docs/recording.svg: real commands and their output (root; the Python and C++ images)

@@ -2,6 +2,8 @@ package archtest
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -22,7 +24,7 @@ func TestNoBinaryIsTracked(t *testing.T) {
 	read := 0
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		info, err := os.Lstat(path.Join("../..", name))
-		if os.IsNotExist(err) { // removed, and not committed yet
+		if errors.Is(err, fs.ErrNotExist) { // removed, and not committed yet
 			continue
 		}
 		if err != nil {

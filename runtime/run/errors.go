@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/cgroups"
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
@@ -35,6 +36,12 @@ func APIError(err error, run string) *api.Error {
 		out.Run = run
 		return &out
 	}
+	if errors.Is(err, cgroups.ErrUnsupported) { // the request has a limit that this host cannot apply
+		out := api.Refuse(api.CodeUnsupported, "%w: leave that limit out, or have the operator switch it on", err)
+		out.Run = run
+		return out
+	}
+
 	out := api.Fail(api.CodeInternal, "%w", err)
 	out.Run = run
 	return out
