@@ -38,12 +38,22 @@ func dotnet(t *text) (api.Diagnosis, bool) {
 		case !found && line == "Stack overflow.":
 			return api.Diagnosis{Category: api.CategoryRuntime, Type: "System.StackOverflowException", Message: line,
 				Hint: hintRecursion}, true
+		case !found && line == "Assertion failed.": // of Debug.Assert; its message and frames follow
+			d = api.Diagnosis{Category: api.CategoryRuntime, Type: "Debug.Assert", Message: line,
+				Hint: "a condition of Debug.Assert is false"}
+			found = true
 		case !found && line == "Out of memory.":
 			return api.Diagnosis{Category: api.CategoryMemory, Type: "System.OutOfMemoryException", Message: line,
 				Hint: hintMemory}, true
 		}
 	}
 
+	if found && d.Hint == "" {
+		d.Hint = "the program threw this exception, and nothing caught it: see its message"
+	}
+	if placed { // the code is optimized unless --flag asks for another
+		d.Hint += "; in optimized code the line may be one of the next few"
+	}
 	return d, found
 }
 

@@ -2,6 +2,7 @@ package diagnose_test
 
 import (
 	"flag"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -422,6 +423,19 @@ func TestSyntaxCheckersNameTheLine(t *testing.T) {
 			api.Result{Verdict: api.CompileError, Stage: api.StageCompile, ExitCode: 1, Stderr: []byte(tt.printed)})
 		if d == nil || d.File != tt.file || d.Line != tt.line || d.Message != tt.message {
 			t.Errorf("%s, %q: %+v; want %s:%d and %q", tt.language, tt.printed, d, tt.file, tt.line, tt.message)
+		}
+	}
+}
+
+// What .NET prints when a condition of Debug.Assert is false, and of an exception that has no hint of its own.
+func TestFailuresOfDotnet(t *testing.T) {
+	for stderr, want := range map[string]string{
+		"Process terminated.\nAssertion failed.\nnope\n   at Program.<Main>$(String[] args) in /box/as.cs:line 1\n": "as.cs:1 a condition of Debug.Assert is false",
+		"Unhandled exception. System.Exception: oops\n   at Main.main@() in /box/main.fs:line 7\n":                  "main.fs:7 the program threw this exception",
+	} {
+		got := diagnose.Explain("csharp", "main.cs", nil, api.Result{Verdict: api.Signaled, Signal: 6, SignalName: "SIGABRT", Stderr: []byte(stderr)})
+		if got == nil || !strings.HasPrefix(fmt.Sprintf("%s:%d %s", got.File, got.Line, got.Hint), want) {
+			t.Errorf("%q: %+v; want %s", stderr, got, want)
 		}
 	}
 }
