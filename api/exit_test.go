@@ -6,7 +6,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-func TestExit(t *testing.T) { // the table of docs/operating.md
+func TestExit(t *testing.T) { // the table of docs/operate/codes.md
 	for _, tt := range []struct {
 		r    api.Result
 		want int

@@ -16,12 +16,12 @@ import (
 // below root and whose backup is in the file to.
 func documented(t *testing.T, word, root, to string) string {
 	t.Helper()
-	page, err := os.ReadFile("../docs/operating.md")
+	page, err := os.ReadFile("../docs/operate/upgrade.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	_, section, _ := strings.Cut(string(page), "### Backup and upgrade")
+	_, section, _ := strings.Cut(string(page), "## Backup and upgrade")
 	blocks := strings.Split(section, "```")
 	for i := 1; i < len(blocks); i += 2 {
 		if !strings.Contains(blocks[i], word) {

@@ -205,10 +205,10 @@ func TestMetricsOfWaitingAndRefused(t *testing.T) {
 }
 
 // The reported maximum of the service's memory is the sum of what its settings let callers hold,
-// and docs/operating.md has the value for the defaults.
+// and docs/operate/sizing.md has the value for the defaults.
 func TestMaxMemory(t *testing.T) {
 	if got := (Config{QueuePlaces: 256,
-		Batches: "x"}).MaxMemory(); got < 2100*api.MiB || got > 2200*api.MiB { // with a reader of packages 2.5 GiB in docs/operating.md
+		Batches: "x"}).MaxMemory(); got < 2100*api.MiB || got > 2200*api.MiB { // with a reader of packages 2.5 GiB in docs/operate/sizing.md
 		t.Errorf("with the defaults %s", got)
 	}
 

@@ -55,15 +55,15 @@ func TestExampleIsTheDefaults(t *testing.T) {
 	})
 }
 
-// docs/operating.md has every flag of brig serve.
+// docs/operate/serve.md has every flag of brig serve.
 func TestDocsHaveEveryFlagOfServe(t *testing.T) {
-	docs, err := os.ReadFile("../../docs/operating.md")
+	docs, err := os.ReadFile("../../docs/operate/serve.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	serveFlags(t).VisitAll(func(g *pflag.Flag) {
 		if !g.Hidden && !regexp.MustCompile("`--"+g.Name+"[` ]").Match(docs) {
-			t.Errorf("docs/operating.md does not have --%s", g.Name)
+			t.Errorf("docs/operate/serve.md does not have --%s", g.Name)
 		}
 	})
 }

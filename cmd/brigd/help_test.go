@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// brigd --help goes to stdout, for pagers, and docs/operating.md has every flag of it.
+// brigd --help goes to stdout, for pagers, and docs/operate/agent.md has every flag of it.
 func TestHelpAndDocsHaveEveryFlag(t *testing.T) {
 	out, err := os.Create(filepath.Join(t.TempDir(), "help"))
 	if err != nil {
@@ -32,7 +32,7 @@ func TestHelpAndDocsHaveEveryFlag(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	docs, err := os.ReadFile("../../docs/operating.md")
+	docs, err := os.ReadFile("../../docs/operate/agent.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestHelpAndDocsHaveEveryFlag(t *testing.T) {
 	flags := regexp.MustCompile(`(?m)^ +(?:-\w, )?(--[a-z-]+)`).FindAllStringSubmatch(string(help), -1)
 	for _, f := range flags {
 		if !regexp.MustCompile("`" + f[1] + "[` ]").Match(docs) {
-			t.Errorf("docs/operating.md does not have %s", f[1])
+			t.Errorf("docs/operate/agent.md does not have %s", f[1])
 		}
 	}
 

@@ -273,7 +273,7 @@ func checkDeb(t *testing.T, file string) {
 
 	for _, want := range []string{"./usr/bin/brigd", "./usr/lib/systemd/system/brig-gateway.service",
 		"./usr/share/zsh/vendor-completions/_brig", "./usr/share/doc/brig/copyright",
-		"./usr/share/doc/brig/docs/operating.md", "./usr/share/brig/clients/python/build_backend.py"} {
+		"./usr/share/doc/brig/docs/operate/install.md", "./usr/share/brig/clients/python/build_backend.py"} {
 		if !slices.ContainsFunc(list, func(line string) bool { return strings.HasSuffix(line, " "+want) }) {
 			t.Errorf("%s is not in the package", want)
 		}

@@ -23,7 +23,7 @@ import (
 
 // AGT-09: when memory runs out above the runs, the kernel kills a run and not the agent, whatever
 // their sizes. A cell's processes ask to be killed first; without that they would inherit what the
-// agent's unit gives it (OOMScoreAdjust=, see docs/operating.md), and they cannot lower the value.
+// agent's unit gives it (OOMScoreAdjust=, see docs/operate/install.md), and they cannot lower the value.
 func TestHostileAgentOutlivesItsRuns(t *testing.T) {
 	testenv.NeedRoot(t)
 	data, dir := dataDir(t), publicDir(t, "brig-e2e-")
