@@ -7,6 +7,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -139,15 +140,15 @@ type Server struct {
 
 // New makes a Server.
 func New(cfg Config) *Server {
-	cfg.MaxRun = or(cfg.MaxRun, api.MaxBody)
-	cfg.MaxArchive = or(cfg.MaxArchive, 8*api.GiB)
-	cfg.MaxBlob = or(cfg.MaxBlob, api.MaxBlob)
-	cfg.MaxFile = or(cfg.MaxFile, 1*api.GiB)
-	cfg.MaxMemory = or(cfg.MaxMemory, 1*api.GiB)
-	cfg.MaxConns = or(cfg.MaxConns, 512)
-	cfg.MaxWall = or(cfg.MaxWall, 30*time.Second)
-	cfg.StallTimeout = or(cfg.StallTimeout, 60*time.Second)
-	cfg.GracePeriod = or(cfg.GracePeriod, api.GracePeriod)
+	cfg.MaxRun = cmp.Or(cfg.MaxRun, api.MaxBody)
+	cfg.MaxArchive = cmp.Or(cfg.MaxArchive, 8*api.GiB)
+	cfg.MaxBlob = cmp.Or(cfg.MaxBlob, api.MaxBlob)
+	cfg.MaxFile = cmp.Or(cfg.MaxFile, 1*api.GiB)
+	cfg.MaxMemory = cmp.Or(cfg.MaxMemory, 1*api.GiB)
+	cfg.MaxConns = cmp.Or(cfg.MaxConns, 512)
+	cfg.MaxWall = cmp.Or(cfg.MaxWall, 30*time.Second)
+	cfg.StallTimeout = cmp.Or(cfg.StallTimeout, 60*time.Second)
+	cfg.GracePeriod = cmp.Or(cfg.GracePeriod, api.GracePeriod)
 	log := cfg.Log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -156,7 +157,7 @@ func New(cfg Config) *Server {
 	s.memory = memoryQuota{
 		limit:  int64(cfg.MaxMemory),
 		share:  int64(cfg.MemoryShare),
-		common: int64(or(cfg.MemoryCommon, cfg.MaxMemory)),
+		common: int64(cmp.Or(cfg.MemoryCommon, cfg.MaxMemory)),
 		freed:  cfg.MemoryFreed,
 	}
 	if s.memory.freed == nil {
@@ -164,14 +165,6 @@ func New(cfg Config) *Server {
 	}
 	s.mux = s.routes()
 	return s
-}
-
-func or[T comparable](a, b T) T {
-	var zero T
-	if a != zero {
-		return a
-	}
-	return b
 }
 
 // Serve answers on ln until ctx is done. Then it refuses new requests with CodeStopping, lets

@@ -1,6 +1,7 @@
 package cgroups
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -33,7 +34,7 @@ func (cpu) plan(at Layout, old, new Limits) (plan []Write) {
 		return set(plan, "cpu.weight", decimal(toWeight(old.Weight)), decimal(toWeight(new.Weight)))
 	}
 	plan = set(plan, "cpu.cfs_quota_us", quota(old.CPUs, "-1"), quota(new.CPUs, "-1"))
-	return set(plan, "cpu.shares", decimal(or(old.Weight, defaultWeight)), decimal(or(new.Weight, defaultWeight)))
+	return set(plan, "cpu.shares", decimal(cmp.Or(old.Weight, defaultWeight)), decimal(cmp.Or(new.Weight, defaultWeight)))
 }
 
 // quota is the processor time per period. The kernel's minimum is one millisecond.
@@ -47,7 +48,7 @@ func quota(cpus float64, none string) string {
 // toWeight converts version 1 shares to cpu.weight. The scale is linear, so two runs
 // keep their ratio; 1024, the version 1 default, becomes 100, the version 2 default.
 func toWeight(shares int64) int64 {
-	return min(max((or(shares, defaultWeight)*100+defaultWeight/2)/defaultWeight, 1), 10_000)
+	return min(max((cmp.Or(shares, defaultWeight)*100+defaultWeight/2)/defaultWeight, 1), 10_000)
 }
 
 // cpuStats are the statistics files of processor time.
@@ -142,7 +143,7 @@ func (l *Leaf) Expedite() error {
 	want := l.limits
 	want.CPUs = 0
 	if l.kind != onBranch {
-		want.Weight = max(or(l.cell.weight, defaultWeight), defaultWeight)
+		want.Weight = max(cmp.Or(l.cell.weight, defaultWeight), defaultWeight)
 	}
 	return l.Apply(want)
 }

@@ -2,6 +2,7 @@ package cgroups
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -22,7 +23,7 @@ func (cpuset) plan(at Layout, old, new Limits) []Write {
 	if at.Unified {
 		return set(nil, "cpuset.cpus", old.Cpuset, new.Cpuset)
 	}
-	return set(nil, "cpuset.cpus", or(old.Cpuset, at.Cpus), or(new.Cpuset, at.Cpus))
+	return set(nil, "cpuset.cpus", cmp.Or(old.Cpuset, at.Cpus), cmp.Or(new.Cpuset, at.Cpus))
 }
 
 // clearCpuset writes the empty set, the processors of the parent, to the file at path. A write of

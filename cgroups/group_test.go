@@ -1,6 +1,7 @@
 package cgroups
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"os/exec"
@@ -262,7 +263,7 @@ func TestWeightIsTheCells(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		file, want := "cpu.shares", or(step.weight, 1024)
+		file, want := "cpu.shares", cmp.Or(step.weight, 1024)
 		if one.cell.tree.layout.Unified {
 			file, want = "cpu.weight", toWeight(step.weight)
 		}

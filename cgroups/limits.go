@@ -61,11 +61,3 @@ func limit(n int64, none string) string {
 }
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
-
-func or[T comparable](a, b T) T {
-	var zero T
-	if a != zero {
-		return a
-	}
-	return b
-}

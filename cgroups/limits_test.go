@@ -1,6 +1,7 @@
 package cgroups
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -102,10 +103,10 @@ func FuzzPlanKeepsMemoryBelowSwap(f *testing.F) {
 		}
 
 		last := steps[2]
-		if want := or(last.MemoryBytes, math.MaxInt64); mem != want {
+		if want := cmp.Or(last.MemoryBytes, math.MaxInt64); mem != want {
 			t.Errorf("memory ends at %d; want %d", mem, want)
 		}
-		if want := or(withSwap(last), math.MaxInt64); memsw != want {
+		if want := cmp.Or(withSwap(last), math.MaxInt64); memsw != want {
 			t.Errorf("memory+swap ends at %d; want %d", memsw, want)
 		}
 	})

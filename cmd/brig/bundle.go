@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -211,7 +212,7 @@ func (o *bundleOptions) findImage() (rootfs.Image, error) {
 func (o *bundleOptions) filter(lang languages.Manifest) (seccomp.Profile, []string, error) {
 	name := o.profile
 	if name == "" {
-		name = orDefault(lang.Tier, "default")
+		name = cmp.Or(lang.Tier, "default")
 	}
 	return loadProfile(name)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,7 +117,7 @@ func sweepAgents(runDir string) ([]string, error) {
 	cmd.Stderr = &output
 	out, err := cmd.Output()
 	if err != nil {
-		err = fmt.Errorf("clean up after dead agents: %s", orDefault(strings.TrimSpace(output.String()), err.Error()))
+		err = fmt.Errorf("clean up after dead agents: %s", cmp.Or(strings.TrimSpace(output.String()), err.Error()))
 	}
 	return strings.Fields(string(out)), err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -63,7 +64,7 @@ func (c *cli) group(name, text string, all []command) *cobra.Command {
 			return c.hint(name, fmt.Errorf("%s needs a subcommand", name))
 		}
 		return c.hint(name, fmt.Errorf("%s has no subcommand %q%s", name, f.Arg(0),
-			orDefault(subcommandRemedy(name, f.Arg(0)), suggestion(f.Arg(0), names(all)))))
+			cmp.Or(subcommandRemedy(name, f.Arg(0)), suggestion(f.Arg(0), names(all)))))
 	})
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"path/filepath"
@@ -116,7 +117,7 @@ func words(all ...string) valueSource {
 
 // askForValues calls the agent that already runs, if there is one.
 func askForValues[T any](c *cli, f *pflag.FlagSet, ask func(a *agentclient.Client) ([]T, error)) ([]T, bool) {
-	socket := orDefault(c.env("BRIG_SOCKET"), defaultSocket)
+	socket := cmp.Or(c.env("BRIG_SOCKET"), defaultSocket)
 	if g := f.Lookup("socket"); g != nil && g.Value.String() != "" {
 		socket = g.Value.String()
 	}
@@ -187,7 +188,7 @@ func recipeValues(context.Context, *cli, *pflag.FlagSet) []string {
 
 // runIDs are those of the newest runs of the service.
 func runIDs(ctx context.Context, c *cli, f *pflag.FlagSet) (ids []string) {
-	at := orDefault(c.env("BRIG_URL"), serviceURL)
+	at := cmp.Or(c.env("BRIG_URL"), serviceURL)
 	if g := f.Lookup("url"); g != nil && g.Value.String() != "" {
 		at = g.Value.String()
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -39,7 +40,7 @@ Example:
 
 		ctx := context.Background()
 		o := doctor.Options{Store: *store,
-			Agent: askAgent(ctx, orDefault(*socket, orDefault(c.env("BRIG_SOCKET"), defaultSocket)))}
+			Agent: askAgent(ctx, cmp.Or(*socket, cmp.Or(c.env("BRIG_SOCKET"), defaultSocket)))}
 		var err error
 		if o.Brigd, err = findBrigd(); err != nil {
 			o.BrigdErr = "brigd is neither next to brig nor in PATH"

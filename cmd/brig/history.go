@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,9 +110,9 @@ func (c *cli) listRuns(all []api.Record) error {
 			tests = strconv.Itoa(r.Summary.Accepted) + "/" + strconv.Itoa(r.Summary.Tests)
 		}
 		fmt.Fprintln(t, strings.Join([]string{
-			quoteUnprintable(r.ID), r.Created.Local().Format(time.DateTime), orDefault(quoteUnprintable(r.Owner), "-"),
-			orDefault(quoteUnprintable(r.Project), "-"), orDefault(quoteUnprintable(r.Task), "-"),
-			orDefault(quoteUnprintable(r.Language), "-"), quoteUnprintable(orDefault(string(r.Verdict), string(r.Code))), tests,
+			quoteUnprintable(r.ID), r.Created.Local().Format(time.DateTime), cmp.Or(quoteUnprintable(r.Owner), "-"),
+			cmp.Or(quoteUnprintable(r.Project), "-"), cmp.Or(quoteUnprintable(r.Task), "-"),
+			cmp.Or(quoteUnprintable(r.Language), "-"), quoteUnprintable(cmp.Or(string(r.Verdict), string(r.Code))), tests,
 			inMillis(api.Measurement{Value: r.CPU}), inMiB(api.Measurement{Value: r.Memory}),
 		}, "\t"))
 	}

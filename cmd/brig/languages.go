@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -59,7 +60,7 @@ Example:
 	})
 }
 
-func orDash(words []string) string { return orDefault(strings.Join(words, " "), "-") }
+func orDash(words []string) string { return cmp.Or(strings.Join(words, " "), "-") }
 
 // flagsOf lists the compiler flags that a run may use, the default ones first.
 func flagsOf(l api.Language) string {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -127,7 +128,7 @@ func showProblem(w io.Writer, p problem.Problem) {
 	line("format", "%s", p.Format)
 	line("type", "%s", kindOf(p))
 	if p.InputFile != "" || p.OutputFile != "" {
-		line("files", "input in %s, output in %s", orDefault(p.InputFile, "stdin"), orDefault(p.OutputFile, "stdout"))
+		line("files", "input in %s, output in %s", cmp.Or(p.InputFile, "stdin"), cmp.Or(p.OutputFile, "stdout"))
 	}
 
 	line("limits", "%s", limitsOf(p.Limits))
@@ -173,14 +174,14 @@ func showProblem(w io.Writer, p problem.Problem) {
 	}
 
 	for _, in := range p.Include {
-		line("include", "%s for %s", problem.Count(len(in.Files), "file"), orDefault(in.Language, "other languages"))
+		line("include", "%s for %s", problem.Count(len(in.Files), "file"), cmp.Or(in.Language, "other languages"))
 	}
 
 	if len(p.Jury) > 0 {
 		fmt.Fprintln(w, "submissions")
 		t := alignedTable(w)
 		for _, j := range p.Jury {
-			fmt.Fprintf(t, "  %s\t%s\t%s\n", oneLine(j.Path), orDefault(j.Language, "-"), oneLine(grade.ExpectText(j)))
+			fmt.Fprintf(t, "  %s\t%s\t%s\n", oneLine(j.Path), cmp.Or(j.Language, "-"), oneLine(grade.ExpectText(j)))
 		}
 		t.Flush()
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -171,7 +172,7 @@ func printVerification(w io.Writer, v api.Verification) {
 				got += fmt.Sprintf(", %.4g points", *s.Points)
 			}
 
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", oneLine(s.Path), orDefault(s.Language, "-"), short(s.Slowest), got,
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", oneLine(s.Path), cmp.Or(s.Language, "-"), short(s.Slowest), got,
 				oneLine(s.Expected), ok)
 		}
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -108,14 +109,14 @@ func verdictText(r api.Result, profile string) string {
 		}
 
 	case api.Signaled:
-		return fmt.Sprintf("%s: %s (signal %d)", r.Verdict, orDefault(r.SignalName, "signal"), r.Signal)
+		return fmt.Sprintf("%s: %s (signal %d)", r.Verdict, cmp.Or(r.SignalName, "signal"), r.Signal)
 	case api.CompileError:
 		switch {
 		case len(r.LimitsHit) > 0:
 			return fmt.Sprintf("%s: the compiler reached its limit on %s", r.Verdict, strings.Join(r.LimitsHit, ", "))
 		case r.Signal != 0:
 			return fmt.Sprintf("%s: the compiler ended with %s (signal %d)", r.Verdict,
-				orDefault(r.SignalName, "signal"), r.Signal)
+				cmp.Or(r.SignalName, "signal"), r.Signal)
 		}
 		return fmt.Sprintf("%s: the program does not compile", r.Verdict)
 
@@ -170,13 +171,6 @@ func positionText(d api.Diagnosis) string {
 		return d.File + ": "
 	}
 	return fmt.Sprintf("%s:%d: ", d.File, d.Line)
-}
-
-func orDefault(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 // refusalText says which call the profile refused, how, and how often.

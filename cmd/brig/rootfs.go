@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -54,7 +55,7 @@ func (c *cli) withAgent(k *cobra.Command, words string,
 	socket := socketFlag(f)
 	return c.does(k, func() int {
 		if want := len(strings.Fields(words)); f.NArg() != want {
-			return c.hint(f.Name(), fmt.Errorf("brig %s needs %s", f.Name(), orDefault(words, "no argument")))
+			return c.hint(f.Name(), fmt.Errorf("brig %s needs %s", f.Name(), cmp.Or(words, "no argument")))
 		}
 
 		agent, err := c.connect(*socket)
@@ -147,9 +148,9 @@ Examples:
 
 		if err := printList(c, *asJSON, all, "NAME\tDIGEST\tSIZE\tCREATED\tLAYERS\tSHARED\tREFERENCE",
 			func(i api.Image) string {
-				return fmt.Sprintf("%s\t%.19s\t%s\t%s\t%d\t%s\t%s", orDefault(strings.Join(i.Names, " "), "-"), i.Digest,
+				return fmt.Sprintf("%s\t%.19s\t%s\t%s\t%d\t%s\t%s", cmp.Or(strings.Join(i.Names, " "), "-"), i.Digest,
 					formatSize(i.Size), i.Created,
-					max(len(i.Layers), 1), formatSize(sharedSize(i)), orDefault(oneLine(strings.Join(references(i), " ")), "-"))
+					max(len(i.Layers), 1), formatSize(sharedSize(i)), cmp.Or(oneLine(strings.Join(references(i), " ")), "-"))
 			}); err != nil || *asJSON {
 			return err
 		}

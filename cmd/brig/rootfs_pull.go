@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path"
@@ -94,11 +95,11 @@ func (c *cli) checkTaken(ctx context.Context, a *agentHandle, name, reference st
 	case derived:
 		return api.Refuse(api.CodeBadRequest,
 			"%s is the name of the image of %s: choose another with --name, or replace that image with --name %s", name,
-			orDefault(oneLine(was), "an import"), name)
+			cmp.Or(oneLine(was), "an import"), name)
 	}
 
 	c.note("%s is the name of the image %.19s of %s: the name now goes to %s", name, all[i].Digest,
-		orDefault(oneLine(was), "an import"), full)
+		cmp.Or(oneLine(was), "an import"), full)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -269,10 +270,10 @@ Examples:
 			return printList(c, asJSON, all, "SESSION\tSTATE\tIN\tMEMORY\tPROCESSES\tEXECS\tENDS\tLABELS",
 				func(s api.Session) string {
 					return fmt.Sprintf("%s\t%s\t%s\t%s of %s\t%s of %d\t%d\t%s\t%s", s.ID, s.State,
-						orDefault(s.Language, shortDigest(s.Image)),
+						cmp.Or(s.Language, shortDigest(s.Image)),
 						formatBytes(s.Usage.Memory), s.Limits.Memory, formatCount(s.Usage.Processes), s.Limits.Pids, s.Execs,
-						timeLeft(orDefault(s.IdleEnds, s.Ends)),
-						orDefault(quoteUnprintable(strings.Trim(s.Labels.Project+"/"+s.Labels.Task, "/")), "-"))
+						timeLeft(cmp.Or(s.IdleEnds, s.Ends)),
+						cmp.Or(quoteUnprintable(strings.Trim(s.Labels.Project+"/"+s.Labels.Task, "/")), "-"))
 				})
 		})
 	})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +38,7 @@ func (c *cli) storeLayers(ctx context.Context, a *agentHandle, r oci.Request, fi
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
 
-	what := orDefault(r.Reference, name)
+	what := cmp.Or(r.Reference, name)
 	shown := c.progress("storing " + what)
 	defer func() { shown.end() }()
 

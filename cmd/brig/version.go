@@ -50,7 +50,7 @@ Example:
 		case *asJSON:
 			c.stdout.Write(marshal(v))
 		case v.Agent != nil:
-			fmt.Fprintf(c.text(), "brigd %s at %s\n", orDefault(v.Agent.Version, "of an unknown version"), at)
+			fmt.Fprintf(c.text(), "brigd %s at %s\n", cmp.Or(v.Agent.Version, "of an unknown version"), at)
 		}
 
 		return 0

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -69,7 +70,7 @@ Examples:
 				return err
 			}
 			return printList(c, *asJSON, all, "VOLUME\tSIZE\tMODIFIED\tSESSIONS", func(v api.Volume) string {
-				return fmt.Sprintf("%q\t%s\t%s\t%s", v.Name, v.Size, v.Modified, orDefault(strings.Join(v.Sessions, " "), "-"))
+				return fmt.Sprintf("%q\t%s\t%s\t%s", v.Name, v.Size, v.Modified, cmp.Or(strings.Join(v.Sessions, " "), "-"))
 			})
 		})
 	})

@@ -3,6 +3,7 @@ package strictyaml
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -62,7 +63,7 @@ func found(tag, value string) string {
 	case "map":
 		return "a mapping (name: value)"
 	}
-	return orDefault(value, "nothing")
+	return cmp.Or(value, "nothing")
 }
 
 // needed says what a field of a Go type takes.
@@ -83,11 +84,4 @@ func needed(typ string) string {
 	}
 
 	return "a mapping (name: value)"
-}
-
-func orDefault(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/brig-sandbox/brig/api"
@@ -32,7 +33,7 @@ func mono(t *text) (api.Diagnosis, bool) {
 			}
 
 			k := kindOf(csharpTypes, typ[strings.LastIndexByte(typ, '.')+1:])
-			d, found = api.Diagnosis{Category: k.category, Type: typ, Message: orDefault(msg, typ), Hint: k.hint}, true
+			d, found = api.Diagnosis{Category: k.category, Type: typ, Message: cmp.Or(msg, typ), Hint: k.hint}, true
 
 		case found && !placed && strings.HasPrefix(line, "  at "):
 			if j := strings.LastIndex(line, " in "); j >= 0 {

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/brig-sandbox/brig/api"
@@ -25,7 +26,7 @@ func dotnet(t *text) (api.Diagnosis, bool) {
 				continue
 			}
 			k := kindOf(csharpTypes, typ[strings.LastIndexByte(typ, '.')+1:])
-			d, found = api.Diagnosis{Category: k.category, Type: typ, Message: orDefault(message, typ), Hint: k.hint}, true
+			d, found = api.Diagnosis{Category: k.category, Type: typ, Message: cmp.Or(message, typ), Hint: k.hint}, true
 
 		case found && !placed && strings.HasPrefix(line, "   at "):
 			if i := strings.LastIndex(line, " in "); i >= 0 {
@@ -85,7 +86,7 @@ func powershell(t *text) (api.Diagnosis, bool) {
 
 		said := strings.Join(message, " ")
 		k := match(powershellPatterns, said, kindOf(powershellTypes, typ))
-		return at.in(api.Diagnosis{Category: k.category, Type: typ, Message: orDefault(said, typ), Hint: k.hint}), true
+		return at.in(api.Diagnosis{Category: k.category, Type: typ, Message: cmp.Or(said, typ), Hint: k.hint}), true
 	}
 
 	return api.Diagnosis{}, false

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -35,12 +36,12 @@ func Explain(language, sourceName string, source []byte, r api.Result) *api.Diag
 		d.File = ownFile(sourceName)
 	}
 	if r.Verdict == api.Nonzero || r.Verdict == api.Signaled {
-		d.Hint = orDefault(hintOfShortage(d, r), d.Hint)
+		d.Hint = cmp.Or(hintOfShortage(d, r), d.Hint)
 	}
 
-	d.Hint = orDefault(hintOfTrap(language, d), orDefault(hintOfNetwork(d, r), d.Hint))
-	d.Hint = orDefault(d.Hint, hintOfLimits(r))
-	d.Hint = orDefault(hintOfText(language, sourceName, source, d), d.Hint)
+	d.Hint = cmp.Or(hintOfTrap(language, d), cmp.Or(hintOfNetwork(d, r), d.Hint))
+	d.Hint = cmp.Or(d.Hint, hintOfLimits(r))
+	d.Hint = cmp.Or(hintOfText(language, sourceName, source, d), d.Hint)
 	d = bounded(d)
 	return &d
 }
@@ -82,7 +83,7 @@ func explainCompiler(p parser, r api.Result) api.Diagnosis {
 			}
 		}
 		return api.Diagnosis{Category: api.CategoryCompile, Type: string(r.Verdict),
-			Message: orDefault(newText(r.Stdout, r.Stderr).last(), "the program does not compile")}
+			Message: cmp.Or(newText(r.Stdout, r.Stderr).last(), "the program does not compile")}
 	}
 
 	d := api.Diagnosis{Category: api.CategoryCompile, Type: string(r.Verdict)}
@@ -99,7 +100,7 @@ func explainCompiler(p parser, r api.Result) api.Diagnosis {
 		d.Category, d.Message = api.CategoryOutput, "the compiler printed more than its output limit"
 		d.Hint = "fix the first error that it reports: most others follow from it"
 	case r.Signal != 0:
-		d.Message = fmt.Sprintf("the compiler ended with %s", orDefault(r.SignalName, fmt.Sprint("signal ", r.Signal)))
+		d.Message = fmt.Sprintf("the compiler ended with %s", cmp.Or(r.SignalName, fmt.Sprint("signal ", r.Signal)))
 	default:
 		d.Message = "the compiler reached its limit on " + strings.Join(r.LimitsHit, ", ")
 	}
@@ -120,12 +121,5 @@ func explainProgram(p parser, r api.Result) api.Diagnosis {
 		return explainSignal(r)
 	}
 	return api.Diagnosis{Category: api.CategoryRuntime, Type: string(r.Verdict),
-		Message: orDefault(output.last(), fmt.Sprintf("exit code %d", r.ExitCode))}
-}
-
-func orDefault(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
+		Message: cmp.Or(output.last(), fmt.Sprintf("exit code %d", r.ExitCode))}
 }

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/brig-sandbox/brig/api"
@@ -35,7 +36,7 @@ func java(t *text) (api.Diagnosis, bool) {
 		}
 
 		k := javaKind(typ, msg)
-		d = api.Diagnosis{Category: k.category, Type: typ, Message: orDefault(msg, typ), Hint: k.hint}
+		d = api.Diagnosis{Category: k.category, Type: typ, Message: cmp.Or(msg, typ), Hint: k.hint}
 		found, placed = true, false
 	}
 

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/brig-sandbox/brig/api"
@@ -26,7 +27,7 @@ func native(t *text) (api.Diagnosis, bool) {
 				k = kind{api.CategoryRuntime, "an exception is not caught: add try and catch where it can be handled"}
 			}
 			return api.Diagnosis{Category: k.category, Type: typ,
-				Message: orDefault(msg, "uncaught exception"), Hint: k.hint}, true
+				Message: cmp.Or(msg, "uncaught exception"), Hint: k.hint}, true
 		}
 
 		if strings.HasPrefix(line, "terminate called") {

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/brig-sandbox/brig/api"
@@ -59,7 +60,7 @@ func nodeHead(line string) (typ, msg string, ok bool) {
 	if !isName(typ) || !strings.HasSuffix(typ, "Error") && !strings.HasSuffix(typ, "Exception") {
 		return "", "", false
 	}
-	return typ, orDefault(msg, typ), true
+	return typ, cmp.Or(msg, typ), true
 }
 
 // nodeFrame parses "    at f (/box/main.js:3:9)" and "    at /box/main.js:3:9".
@@ -163,7 +164,7 @@ func tsc(t *text) []api.Diagnosis {
 			k.category = api.CategoryCompile
 		}
 		if len(code) == len("TS1005") && code[2] == '1' {
-			k = kind{api.CategorySyntax, orDefault(k.hint, hintSyntax)}
+			k = kind{api.CategorySyntax, cmp.Or(k.hint, hintSyntax)}
 		}
 		return api.Diagnosis{Category: k.category, Type: code, Message: msg, Hint: k.hint}, true
 	})

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/brig-sandbox/brig/api"
@@ -85,7 +86,7 @@ func fill(hint, msg string) string {
 	if !strings.Contains(hint, "%s") {
 		return hint
 	}
-	return strings.ReplaceAll(hint, "%s", orDefault(quoted(msg), "it"))
+	return strings.ReplaceAll(hint, "%s", cmp.Or(quoted(msg), "it"))
 }
 
 // Hints that several languages share.

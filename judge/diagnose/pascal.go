@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/brig-sandbox/brig/api"
@@ -13,7 +14,7 @@ func pascal(t *text) (api.Diagnosis, bool) {
 		if code, ok := between(line+" ", "Runtime error ", " "); ok {
 			k := kindOf(pascalCodes, code)
 			return pascalFrame(t, i).in(api.Diagnosis{Category: k.category, Type: "Runtime error " + code,
-				Message: orDefault(pascalNames[code], line), Hint: k.hint}), true
+				Message: cmp.Or(pascalNames[code], line), Hint: k.hint}), true
 		}
 
 		if strings.HasPrefix(line, "An unhandled exception occurred at ") {
@@ -23,7 +24,7 @@ func pascal(t *text) (api.Diagnosis, bool) {
 			}
 			k := kindOf(pascalTypes, typ)
 			return pascalFrame(t,
-				i).in(api.Diagnosis{Category: k.category, Type: typ, Message: orDefault(msg, typ), Hint: k.hint}), true
+				i).in(api.Diagnosis{Category: k.category, Type: typ, Message: cmp.Or(msg, typ), Hint: k.hint}), true
 		}
 	}
 

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/brig-sandbox/brig/api"
@@ -40,7 +41,7 @@ func python(t *text) (api.Diagnosis, bool) {
 			found = true
 			typ = strings.TrimPrefix(strings.TrimSuffix(typ, ":"), "__main__.")
 			k := pythonKind(typ, msg)
-			d = at.in(api.Diagnosis{Category: k.category, Type: typ, Message: orDefault(msg, typ), Hint: k.hint})
+			d = at.in(api.Diagnosis{Category: k.category, Type: typ, Message: cmp.Or(msg, typ), Hint: k.hint})
 		}
 	}
 

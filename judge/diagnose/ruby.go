@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/brig-sandbox/brig/api"
@@ -35,7 +36,7 @@ func ruby(t *text) (api.Diagnosis, bool) {
 		if k.category == api.CategorySyntax {
 			at, msg = rubySyntax(t, at, msg)
 		}
-		return at.in(api.Diagnosis{Category: k.category, Type: typ, Message: orDefault(msg, typ), Hint: k.hint}), true
+		return at.in(api.Diagnosis{Category: k.category, Type: typ, Message: cmp.Or(msg, typ), Hint: k.hint}), true
 	}
 
 	return api.Diagnosis{}, false
@@ -61,7 +62,7 @@ func rubySyntax(t *text, at place, msg string) (place, string) {
 		if p, rest, ok := colons(strings.TrimPrefix(line, "ruby: ")); ok && p.file != "" &&
 			strings.Contains(rest, "syntax error") {
 			found := strings.TrimSpace(strings.TrimSuffix(rest, "(SyntaxError)"))
-			return p, orDefault(strings.TrimPrefix(found, "syntax error, "), msg)
+			return p, cmp.Or(strings.TrimPrefix(found, "syntax error, "), msg)
 		}
 	}
 	return at, msg

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/brig-sandbox/brig/api"
@@ -15,7 +16,7 @@ func rust(t *text) (api.Diagnosis, bool) {
 			msg := strings.TrimSpace(t.line(i + 1))
 			k := match(rustPatterns, msg, kind{api.CategoryRuntime, ""})
 			return at.in(api.Diagnosis{Category: k.category, Type: "panic",
-				Message: orDefault(msg, "panic"), Hint: k.hint}), true
+				Message: cmp.Or(msg, "panic"), Hint: k.hint}), true
 		}
 		if strings.HasPrefix(line, "thread '") && strings.HasSuffix(line, "has overflowed its stack") {
 			return api.Diagnosis{Category: api.CategoryRuntime, Type: "stack overflow", Message: line, Hint: hintRecursion}, true
@@ -86,7 +87,7 @@ func rustc(t *text) []api.Diagnosis {
 			k = match(rustcPatterns, msg, k)
 		}
 
-		all = append(all, api.Diagnosis{Category: k.category, Type: orDefault(code, "error"), Message: msg,
+		all = append(all, api.Diagnosis{Category: k.category, Type: cmp.Or(code, "error"), Message: msg,
 			Hint: fill(k.hint, msg)})
 		waiting = true
 	}

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ func explainStart(language string, r api.Result) api.Diagnosis {
 		names = append(names, one.Syscall)
 	}
 
-	it := orDefault(language, "the program")
+	it := cmp.Or(language, "the program")
 	d := api.Diagnosis{Category: api.CategoryDenied, Type: string(r.Verdict), Message: it + " did not start"}
 	d.Hint = fmt.Sprintf("%s did not start: the profile %s refused %s. Allow the calls that it needs, or omit the profile",
 		it, profile, strings.Join(names, ", "))

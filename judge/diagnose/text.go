@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"path"
 	"strings"
 	"unicode"
@@ -171,8 +172,8 @@ func isName(s string) bool {
 // bounded makes every field printable and limits its length. A line without a file is no place.
 func bounded(d api.Diagnosis) api.Diagnosis {
 	d.Type, d.Message, d.Hint = plain(d.Type, maxType), plain(d.Message, maxMessage), plain(d.Hint, maxHint)
-	d.Type = orDefault(d.Type, "error")
-	d.Message = orDefault(strings.TrimSuffix(d.Message, ":"), d.Type)
+	d.Type = cmp.Or(d.Type, "error")
+	d.Message = cmp.Or(strings.TrimSuffix(d.Message, ":"), d.Type)
 	if d.Category == "" {
 		d.Category = api.CategoryRuntime
 	}

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -115,7 +116,7 @@ var signals = map[string][2]string{
 }
 
 func explainSignal(r api.Result) api.Diagnosis {
-	d := api.Diagnosis{Category: api.CategorySignal, Type: orDefault(r.SignalName, "signal"),
+	d := api.Diagnosis{Category: api.CategorySignal, Type: cmp.Or(r.SignalName, "signal"),
 		Message: fmt.Sprintf("the program was killed by signal %d", r.Signal)}
 	if known, ok := signals[r.SignalName]; ok {
 		d.Message, d.Hint = known[0], known[1]

@@ -3,6 +3,7 @@ package oci
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -248,7 +249,7 @@ func (s fileSource) manifest(_ context.Context, digest string) ([]byte, error) {
 
 		var names []string
 		for _, m := range all.Manifests {
-			names = append(names, orElse(m.Annotations["org.opencontainers.image.ref.name"], m.Digest.String()))
+			names = append(names, cmp.Or(m.Annotations["org.opencontainers.image.ref.name"], m.Digest.String()))
 			if m.Platform != nil {
 				names = nil
 				break
@@ -389,10 +390,3 @@ func parseSaved(text []byte) (savedImage, error) {
 var digestName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:blobs/sha256/|sha256:)?([0-9a-f]{64})(?:\.json)?$`)
 })
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
-}
