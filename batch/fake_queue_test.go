@@ -92,7 +92,7 @@ func (q *fakeQueue) next() []batch.Message {
 		}
 
 		if q.chance(q.giveBack) {
-			body, err := json.Marshal(batch.Returned{ID: w.Job.ID, Index: w.Index, Digest: w.Digest, Returned: "not now"})
+			body, err := json.Marshal(batch.HandBack{ID: w.Job.ID, Index: w.Index, Digest: w.Digest, Reason: "not now"})
 			if err != nil {
 				panic(err)
 			}

@@ -130,7 +130,7 @@ func (q *givingBack) Results(ctx context.Context, id string, out chan<- batch.Me
 			score := 1.0
 			var res any = api.JobResult{ID: w.Job.ID, Index: w.Index, Status: api.JobDone, Verdict: api.OK, Score: &score, Digest: w.Digest}
 			if n < 4 {
-				res = batch.Returned{ID: w.Job.ID, Index: w.Index, Digest: w.Digest, Returned: "not now", Attempts: []int{2, 0, -7, 1000}[n]}
+				res = batch.HandBack{ID: w.Job.ID, Index: w.Index, Digest: w.Digest, Reason: "not now", Attempts: []int{2, 0, -7, 1000}[n]}
 			}
 
 			body, err := json.Marshal(res)

@@ -25,8 +25,8 @@ type head struct {
 	Error  *headError    `json:"error"`
 	Digest string        `json:"digest"`
 
-	Returned string `json:"returned"` // of a Returned
-	Attempts int    `json:"attempts"` // of a Returned
+	Returned string `json:"returned"` // of a HandBack
+	Attempts int    `json:"attempts"` // of a HandBack
 }
 
 type headError struct {

@@ -25,14 +25,14 @@ type Work struct {
 	Released    int64 `json:"released"`     // when, in nanoseconds since 1970
 }
 
-// A Returned is what a worker sends instead of a result to give a job back that it has not executed: that it had
-// it does not count as an attempt.
-type Returned struct {
+// A HandBack is sent in place of a result when a worker hands a job back that it has not executed. It is not counted
+// as an attempt.
+type HandBack struct {
 	ID       string `json:"id"`
 	Index    int64  `json:"index"`
 	Digest   string `json:"digest"`
 	Attempts int    `json:"attempts,omitempty"` // that count
-	Returned string `json:"returned"`           // why; not empty
+	Reason   string `json:"returned"`           // not empty
 }
 
 // Merged is the run of a job: its own fields, and those of common that it does not have. Limits are merged

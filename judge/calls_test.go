@@ -147,7 +147,7 @@ func TestValuesOfHostileFunctions(t *testing.T) {
 // The driver of calls meets a limit only because of the values of the program.
 func TestALimitOfTheCallDriverIsWrong(t *testing.T) {
 	for _, v := range api.Verdicts() {
-		w, err := judge.InteractionOf(judge.ProtocolCalls).Read(judge.Left{Verdict: v, ExitCode: 42}, "")
+		w, err := judge.InteractionOf(judge.ProtocolCalls).Read(judge.CheckerOutput{Verdict: v, ExitCode: 42}, "")
 		limit := v == api.CPULimit || v == api.MemoryLimit
 		if limit && (err != nil || w.Answer != api.WrongAnswer) || !limit && v != api.OK && v != api.Nonzero && err == nil {
 			t.Errorf("%s: %+v, %v", v, w, err)

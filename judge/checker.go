@@ -43,11 +43,11 @@ type Protocol struct {
 	// atLimit says that a limit of processor time or memory is a wrong answer, and not a failure.
 	atLimit bool
 	// read reads what a checker left that ended by itself.
-	read func(l Left, as api.PointsAs) (Word, error)
+	read func(l CheckerOutput, as api.PointsAs) (CheckResult, error)
 }
 
-// Left is what a checker left on one test.
-type Left struct {
+// A CheckerOutput is how a checker ended on one test, and what it wrote.
+type CheckerOutput struct {
 	Verdict        api.Verdict
 	ExitCode       int
 	Signal         string
@@ -55,8 +55,8 @@ type Left struct {
 	Files          map[string][]byte // by name, of Protocol.Collect
 }
 
-// A Word is what a checker says of a program's output.
-type Word struct {
+// A CheckResult is the verdict of a checker on a program's output.
+type CheckResult struct {
 	Answer               api.Answer
 	Score, Points        *float64
 	Message, TeamMessage string
@@ -65,9 +65,9 @@ type Word struct {
 	Final                bool   // of an interactor: whatever the program does after it changes nothing
 }
 
-// Twice makes the word about the first run of a program that runs twice, which the protocol testlib has no
-// word for: whatever accepts that run has left the input of the second one.
-func (w Word) Twice(next []byte) Word {
+// Twice turns an accepted first run of a program that runs twice into "run again with this input". The protocol
+// testlib has no exit code for that.
+func (w CheckResult) Twice(next []byte) CheckResult {
 	if w.Answer == api.Accepted {
 		w.More, w.Next = true, next
 	}
@@ -133,14 +133,14 @@ func placeholders(args []string) (out []string) {
 }
 
 // Read reads what a checker left. An error says how the checker violated its protocol (GRD-03).
-func (p Protocol) Read(l Left, as api.PointsAs) (Word, error) {
+func (p Protocol) Read(l CheckerOutput, as api.PointsAs) (CheckResult, error) {
 	switch l.Verdict {
 	case api.OK, api.Nonzero:
 	case api.Signaled:
-		return Word{}, fmt.Errorf("signal %s ended it", l.Signal)
+		return CheckResult{}, fmt.Errorf("signal %s ended it", l.Signal)
 	case api.CPULimit, api.MemoryLimit:
 		if p.atLimit {
-			return Word{Answer: api.WrongAnswer,
+			return CheckResult{Answer: api.WrongAnswer,
 					Message: fmt.Sprintf("the values that the program returned take more than there is to judge them (%s)",
 						l.Verdict)},
 				nil
@@ -148,7 +148,7 @@ func (p Protocol) Read(l Left, as api.PointsAs) (Word, error) {
 		fallthrough
 
 	default:
-		return Word{}, fmt.Errorf("it ended with the verdict %s", l.Verdict)
+		return CheckResult{}, fmt.Errorf("it ended with the verdict %s", l.Verdict)
 	}
 
 	w, err := p.read(l, as)
@@ -157,7 +157,7 @@ func (p Protocol) Read(l Left, as api.PointsAs) (Word, error) {
 }
 
 // exited is the error for an exit code that the protocol does not have.
-func (l Left) exited(codes string) error {
+func (l CheckerOutput) exited(codes string) error {
 	return fmt.Errorf("it exited with %d, and the protocol has only %s", l.ExitCode, codes)
 }
 
@@ -175,8 +175,8 @@ func message(text string) string {
 }
 
 // scored is the answer for a share of the points.
-func scored(share float64, text string) Word {
-	w := Word{Answer: api.Partial, Score: &share, Message: text}
+func scored(share float64, text string) CheckResult {
+	w := CheckResult{Answer: api.Partial, Score: &share, Message: text}
 	switch {
 	case share >= 1:
 		w.Answer = api.Accepted
@@ -206,26 +206,26 @@ func line(text []byte) (first, rest []byte) {
 }
 
 // readExit reads exit code 0 for accepted and 1 for wrong, with the message on stdout.
-func readExit(l Left, _ api.PointsAs) (Word, error) {
+func readExit(l CheckerOutput, _ api.PointsAs) (CheckResult, error) {
 	switch l.ExitCode {
 	case 0:
-		return Word{Answer: api.Accepted, Message: string(l.Stdout)}, nil
+		return CheckResult{Answer: api.Accepted, Message: string(l.Stdout)}, nil
 	case 1:
-		return Word{Answer: api.WrongAnswer, Message: string(l.Stdout)}, nil
+		return CheckResult{Answer: api.WrongAnswer, Message: string(l.Stdout)}, nil
 	}
-	return Word{}, l.exited("0 (accepted) and 1 (wrong)")
+	return CheckResult{}, l.exited("0 (accepted) and 1 (wrong)")
 }
 
 // readCMS reads a number from 0 to 1 on the first line of stdout, and a message on that of stderr.
-func readCMS(l Left, _ api.PointsAs) (Word, error) {
+func readCMS(l CheckerOutput, _ api.PointsAs) (CheckResult, error) {
 	if l.ExitCode != 0 {
-		return Word{}, l.exited("0")
+		return CheckResult{}, l.exited("0")
 	}
 
 	first, _ := line(l.Stdout)
 	share, err := number(first, 0, 1)
 	if err != nil {
-		return Word{}, fmt.Errorf("the outcome on stdout: %w", err)
+		return CheckResult{}, fmt.Errorf("the outcome on stdout: %w", err)
 	}
 
 	text, _ := line(l.Stderr)
@@ -238,66 +238,66 @@ func readCMS(l Left, _ api.PointsAs) (Word, error) {
 }
 
 // readCOCI reads exit code 0 for accepted, 1 and 2 for wrong, and 7 for "partial X/Y" on stderr.
-func readCOCI(l Left, _ api.PointsAs) (Word, error) {
+func readCOCI(l CheckerOutput, _ api.PointsAs) (CheckResult, error) {
 	said := string(l.Stderr)
 	switch l.ExitCode {
 	case 0:
-		return Word{Answer: api.Accepted, Message: said}, nil
+		return CheckResult{Answer: api.Accepted, Message: said}, nil
 	case 1, 2:
-		return Word{Answer: api.WrongAnswer, Message: said}, nil
+		return CheckResult{Answer: api.WrongAnswer, Message: said}, nil
 	case 7:
 		first, _ := line(l.Stderr)
 		x, y, ok := bytes.Cut(bytes.TrimPrefix(bytes.TrimSpace(first), []byte("partial ")), []byte("/"))
 		if !ok || !bytes.HasPrefix(first, []byte("partial ")) {
-			return Word{}, fmt.Errorf("it exited with 7, and stderr does not begin with \"partial X/Y\"")
+			return CheckResult{}, fmt.Errorf("it exited with 7, and stderr does not begin with \"partial X/Y\"")
 		}
 
 		of, err := number(y, math.SmallestNonzeroFloat64, maxPoints)
 		if err != nil {
-			return Word{}, fmt.Errorf("the points on stderr: %w", err)
+			return CheckResult{}, fmt.Errorf("the points on stderr: %w", err)
 		}
 
 		points, err := number(x, 0, of)
 		if err != nil {
-			return Word{}, fmt.Errorf("the points on stderr: %w", err)
+			return CheckResult{}, fmt.Errorf("the points on stderr: %w", err)
 		}
 		return scored(points/of, said), nil
 	}
 
-	return Word{}, l.exited("0, 1, 2 and 7")
+	return CheckResult{}, l.exited("0, 1, 2 and 7")
 }
 
 // readSYZOJ reads a number from 0 to 100 on stdout, and a message on stderr.
-func readSYZOJ(l Left, _ api.PointsAs) (Word, error) {
+func readSYZOJ(l CheckerOutput, _ api.PointsAs) (CheckResult, error) {
 	if l.ExitCode != 0 {
-		return Word{}, l.exited("0")
+		return CheckResult{}, l.exited("0")
 	}
 	points, err := number(l.Stdout, 0, 100)
 	if err != nil {
-		return Word{}, fmt.Errorf("the score on stdout: %w", err)
+		return CheckResult{}, fmt.Errorf("the score on stdout: %w", err)
 	}
 	return scored(points/100, string(l.Stderr)), nil
 }
 
 // readLemon reads the files that the last two arguments name.
-func readLemon(l Left, _ api.PointsAs) (Word, error) {
+func readLemon(l CheckerOutput, _ api.PointsAs) (CheckResult, error) {
 	if l.ExitCode != 0 {
-		return Word{}, l.exited("0")
+		return CheckResult{}, l.exited("0")
 	}
 	text, ok := l.Files[scoreFile]
 	if !ok {
-		return Word{}, fmt.Errorf("it did not write the file of the score, its fifth argument")
+		return CheckResult{}, fmt.Errorf("it did not write the file of the score, its fifth argument")
 	}
 	points, err := number(text, 0, 100)
 	if err != nil {
-		return Word{}, fmt.Errorf("the score: %w", err)
+		return CheckResult{}, fmt.Errorf("the score: %w", err)
 	}
 	return scored(points/100, string(l.Files[messageFile])), nil
 }
 
 // readPEG reads exit code 0 for accepted and 1 for wrong, unless two lines of stdout, one after the other,
 // are numbers whose quotient is positive: it is the share of the points, whatever the exit code.
-func readPEG(l Left, as api.PointsAs) (Word, error) {
+func readPEG(l CheckerOutput, as api.PointsAs) (CheckResult, error) {
 	w, err := readExit(l, as)
 	if err != nil {
 		return w, err
@@ -309,22 +309,22 @@ func readPEG(l Left, as api.PointsAs) (Word, error) {
 		of, ok2 := decimalFloat(bytes.TrimSpace(second))
 		if share := got / of; ok && ok2 && of != 0 && share > 0 {
 			if share > 1 {
-				return Word{}, &PackageFault{fmt.Sprintf("it gave %s of %s points", excerpt(first, 0), excerpt(second, 0))}
+				return CheckResult{}, &PackageFault{fmt.Sprintf("it gave %s of %s points", excerpt(first, 0), excerpt(second, 0))}
 			}
 			return scored(share, string(l.Stdout)), nil
 		}
 	}
 
 	if len(l.Stdout) >= int(MaxStream) {
-		return Word{}, fmt.Errorf("it wrote %s or more to stdout, and its points may have been cut off: let it write less",
+		return CheckResult{}, fmt.Errorf("it wrote %s or more to stdout, and its points may have been cut off: let it write less",
 			MaxStream)
 	}
 	return w, nil
 }
 
 // readScaleBox reads exit code 0 for accepted, and any other one for wrong.
-func readScaleBox(l Left, _ api.PointsAs) (Word, error) {
-	w := Word{Answer: api.WrongAnswer, Message: string(l.Stdout)}
+func readScaleBox(l CheckerOutput, _ api.PointsAs) (CheckResult, error) {
+	w := CheckResult{Answer: api.WrongAnswer, Message: string(l.Stdout)}
 	if l.ExitCode == 0 {
 		w.Answer = api.Accepted
 	}
@@ -332,9 +332,9 @@ func readScaleBox(l Left, _ api.PointsAs) (Word, error) {
 }
 
 // readPython reads what PythonWrapper writes: the score on the first line, then the message.
-func readPython(l Left, _ api.PointsAs) (Word, error) {
+func readPython(l CheckerOutput, _ api.PointsAs) (CheckResult, error) {
 	if l.ExitCode != 0 {
-		return Word{}, fmt.Errorf("it failed with exit code %d", l.ExitCode)
+		return CheckResult{}, fmt.Errorf("it failed with exit code %d", l.ExitCode)
 	}
 
 	first, rest := line(l.Stdout)
@@ -342,9 +342,9 @@ func readPython(l Left, _ api.PointsAs) (Word, error) {
 	if err != nil || !(share >= 0 && share <= 1) {
 		why := fmt.Sprintf("check returned %s: it must return True, False or a number between 0 and 1, or a pair of one of these and a message", excerpt(first, 0))
 		if share > 1 && !math.IsInf(share, 0) {
-			return Word{}, &PackageFault{why}
+			return CheckResult{}, &PackageFault{why}
 		}
-		return Word{}, errors.New(why)
+		return CheckResult{}, errors.New(why)
 	}
 
 	return scored(share, string(rest)), nil

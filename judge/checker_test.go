@@ -130,7 +130,7 @@ func TestProtocols(t *testing.T) {
 		{"2", "python", "", 0, "2.0\n", "", nil, "", -1, -1, ""},
 	} {
 		t.Run(string(tt.protocol)+" "+tt.name, func(t *testing.T) {
-			l := judge.Left{Verdict: api.OK, ExitCode: tt.code, Stdout: []byte(tt.stdout), Stderr: []byte(tt.stderr), Files: tt.files}
+			l := judge.CheckerOutput{Verdict: api.OK, ExitCode: tt.code, Stdout: []byte(tt.stdout), Stderr: []byte(tt.stderr), Files: tt.files}
 			if tt.code != 0 {
 				l.Verdict = api.Nonzero
 			}
@@ -160,7 +160,7 @@ func orNone(f *float64) float64 {
 func TestACheckerThatWasStoppedFailed(t *testing.T) {
 	for _, protocol := range api.ProtocolExit.Values() {
 		for _, v := range api.Verdicts() {
-			l := judge.Left{Verdict: v, Signal: "SIGSEGV", Stdout: []byte("1"), Stderr: []byte("ok")}
+			l := judge.CheckerOutput{Verdict: v, Signal: "SIGSEGV", Stdout: []byte("1"), Stderr: []byte("ok")}
 			w, err := judge.ProtocolOf(protocol).Read(l, "")
 			if ended := v == api.OK || v == api.Nonzero; err == nil && (!ended || w.Answer == "") {
 				t.Errorf("%s with verdict %s: %+v", protocol, v, w)
@@ -180,7 +180,7 @@ func FuzzProtocols(f *testing.F) {
 			p := judge.ProtocolOf(protocol)
 			files := map[string][]byte{"feedback/score.txt": []byte(file), "judge/score": []byte(file), "feedback/judgemessage.txt": []byte(stderr)}
 			for _, as := range append(api.PointsFraction.Values(), "") {
-				w, err := p.Read(judge.Left{Verdict: api.Nonzero, ExitCode: code, Stdout: []byte(stdout), Stderr: []byte(stderr), Files: files}, as)
+				w, err := p.Read(judge.CheckerOutput{Verdict: api.Nonzero, ExitCode: code, Stdout: []byte(stdout), Stderr: []byte(stderr), Files: files}, as)
 				switch {
 				case err != nil:
 				case w.Answer != api.Accepted && w.Answer != api.WrongAnswer && w.Answer != api.Partial:
@@ -199,7 +199,7 @@ func FuzzProtocols(f *testing.F) {
 func TestTwice(t *testing.T) {
 	next := []byte("second")
 	for answer, more := range map[api.Answer]bool{api.Accepted: true, api.Partial: false, api.WrongAnswer: false} {
-		if w := (judge.Word{Answer: answer}).Twice(next); w.More != more || (w.Next != nil) != more || w.Answer != answer {
+		if w := (judge.CheckResult{Answer: answer}).Twice(next); w.More != more || (w.Next != nil) != more || w.Answer != answer {
 			t.Errorf("%s: %+v", answer, w)
 		}
 	}

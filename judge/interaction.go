@@ -47,7 +47,7 @@ func exitedWithZero(code int) bool { return code == 0 }
 
 // readDMOJInteractor reads what a checker of the protocol says, with the message on stderr: stdout is the
 // program's stdin.
-func readDMOJInteractor(l Left, as api.PointsAs) (Word, error) {
+func readDMOJInteractor(l CheckerOutput, as api.PointsAs) (CheckResult, error) {
 	l.Stdout = l.Stderr
 	return readExit(l, as)
 }
@@ -76,18 +76,18 @@ func (e Ended) First() api.First {
 // gave it a part of the points with an exit code after which brig ends the program: what the program did
 // afterwards, without anybody to talk to, does not count. Then the program's own verdict, and last the word of
 // the interactor.
-func (e Ended) Judge(said Word, failed error) (api.Verdict, Word, error) {
+func (e Ended) Judge(said CheckResult, failed error) (api.Verdict, CheckResult, error) {
 	switch {
 	case e.Program == api.Canceled:
-		return api.Canceled, Word{}, nil
+		return api.Canceled, CheckResult{}, nil
 	case e.Program != api.OK && e.First() == api.FirstProgram:
-		return e.Program, Word{}, nil
+		return e.Program, CheckResult{}, nil
 	case failed != nil:
-		return e.Program, Word{}, failed
+		return e.Program, CheckResult{}, failed
 	case e.First() == api.FirstInteractor && (said.Answer == api.WrongAnswer || said.Final):
 		return api.OK, said, nil
 	case e.Program != api.OK:
-		return e.Program, Word{}, nil
+		return e.Program, CheckResult{}, nil
 	}
 
 	return api.OK, said, nil

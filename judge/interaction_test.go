@@ -45,7 +45,7 @@ func TestInteraction(t *testing.T) {
 		{"a caller that left", judge.Ended{Program: api.Canceled, ProgramAt: 1, InteractorAt: 2}, "", broken, api.Canceled, "", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			v, w, err := tt.ended.Judge(judge.Word{Answer: tt.answer}, tt.failed)
+			v, w, err := tt.ended.Judge(judge.CheckResult{Answer: tt.answer}, tt.failed)
 			if v != tt.verdict || w.Answer != tt.want || (err != nil) != tt.fails {
 				t.Errorf("%s, %q, %v; want %s, %q, failed %v", v, w.Answer, err, tt.verdict, tt.want, tt.fails)
 			}
@@ -68,7 +68,7 @@ func TestInteractorsOfDMOJ(t *testing.T) {
 		if got := in.Args([]string{"x"}); !slices.Equal(got, []string{judge.InputFile, judge.AnswerFile, "x"}) || in.Output != "" {
 			t.Errorf("%s: arguments %q, output %q", tt.protocol, got, in.Output)
 		}
-		l := judge.Left{Verdict: api.Nonzero, ExitCode: tt.code, Stdout: []byte("to the program"), Stderr: []byte("partial 1/4\n")}
+		l := judge.CheckerOutput{Verdict: api.Nonzero, ExitCode: tt.code, Stdout: []byte("to the program"), Stderr: []byte("partial 1/4\n")}
 		w, err := in.Read(l, "")
 		if w.Answer != tt.answer || (err != nil) != (tt.answer == "") || err == nil && w.Message != "partial 1/4" ||
 			in.Accepts(tt.code) != tt.goesOn {
@@ -96,7 +96,7 @@ func TestManagersOfCMS(t *testing.T) {
 		{0, "0\n", "", api.WrongAnswer, ""},
 		{0, "", "no score", "", ""}, {0, "-1", "", "", ""}, {0, "1.5", "", "", ""}, {0, "nan", "", "", ""}, {1, "1.0\n", "", "", ""},
 	} {
-		w, err := in.Read(judge.Left{Verdict: api.OK, ExitCode: tt.code, Stdout: []byte(tt.stdout), Stderr: []byte(tt.stderr)}, "")
+		w, err := in.Read(judge.CheckerOutput{Verdict: api.OK, ExitCode: tt.code, Stdout: []byte(tt.stdout), Stderr: []byte(tt.stderr)}, "")
 		if w.Answer != tt.answer || (err != nil) != (tt.answer == "") || err == nil && w.Message != tt.message ||
 			in.Accepts(tt.code) != (tt.code == 0) {
 			t.Errorf("exit code %d, %q: %+v, %v", tt.code, tt.stdout, w, err)
@@ -119,7 +119,7 @@ func TestPointsOfAnInteractorThatEndsTheProgram(t *testing.T) {
 		{7, "points 0.5", api.Signaled, ""},
 		{0, "ok", api.Signaled, ""},
 	} {
-		said, err := in.Read(judge.Left{Verdict: api.Nonzero, ExitCode: tt.code, Stderr: []byte(tt.stderr)}, api.PointsFraction)
+		said, err := in.Read(judge.CheckerOutput{Verdict: api.Nonzero, ExitCode: tt.code, Stderr: []byte(tt.stderr)}, api.PointsFraction)
 		if err != nil {
 			t.Fatal(err)
 		}

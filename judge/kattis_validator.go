@@ -14,14 +14,14 @@ const (
 
 // readKattis reads the exit code of an output validator and the files in its feedback directory
 // ("Reporting a judgement" and the following sections of the package format 2025-09).
-func readKattis(l Left, _ api.PointsAs) (w Word, err error) {
+func readKattis(l CheckerOutput, _ api.PointsAs) (w CheckResult, err error) {
 	file := func(name string) ([]byte, bool) {
 		text, ok := l.Files[FeedbackDir+"/"+name]
 		return text, ok
 	}
 	judge, _ := file("judgemessage.txt")
 	team, _ := file("teammessage.txt")
-	w = Word{Message: string(judge), TeamMessage: string(team)}
+	w = CheckResult{Message: string(judge), TeamMessage: string(team)}
 	score, scores := file("score.txt")
 	multiplier, multiplies := file("score_multiplier.txt")
 	w.Next, w.More = file(NextPass)

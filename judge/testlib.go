@@ -54,7 +54,7 @@ func testlibAccepts(code int) bool { return code == testlibOK || code == testlib
 // line with words alone counts, and what it says must go with the exit code, which the program cannot
 // choose. Exit code 0 is accepted only if nothing on a whole stderr says otherwise
 // (TestProgramsForgeNoWordsOfTestlib).
-func readTestlib(l Left, as api.PointsAs) (w Word, err error) {
+func readTestlib(l CheckerOutput, as api.PointsAs) (w CheckResult, err error) {
 	words, rest := sayingLine(l.Stderr)
 	if none := words == "" || words == "ok"; none && l.ExitCode == testlibOK {
 		zero, says := lineWith(l.Stderr, partialWords+"0)")
@@ -83,26 +83,26 @@ func readTestlib(l Left, as api.PointsAs) (w Word, err error) {
 }
 
 // testlibExit reads an exit code that says everything. words are those on stderr, or empty.
-func testlibExit(l Left, words string) (Word, error) {
+func testlibExit(l CheckerOutput, words string) (CheckResult, error) {
 	for _, t := range testlibWords {
 		if t.words == words && !slices.Contains(t.codes, l.ExitCode) {
-			return Word{}, fmt.Errorf("it said %q and exited with %d", words, l.ExitCode)
+			return CheckResult{}, fmt.Errorf("it said %q and exited with %d", words, l.ExitCode)
 		}
 	}
 
 	said := string(l.Stderr)
 	switch l.ExitCode {
 	case testlibOK:
-		return Word{Answer: api.Accepted, Message: said}, nil
+		return CheckResult{Answer: api.Accepted, Message: said}, nil
 	case testlibWrong, testlibFormat, testlibDirt, testlibUnexpectedEOF:
-		return Word{Answer: api.WrongAnswer, Message: said}, nil
+		return CheckResult{Answer: api.WrongAnswer, Message: said}, nil
 	case testlibFail:
-		return Word{}, &PackageFault{"it exited with 3, which means that the checker or the answer is at fault"}
+		return CheckResult{}, &PackageFault{"it exited with 3, which means that the checker or the answer is at fault"}
 	case testlibPoints:
-		return Word{}, fmt.Errorf("it exited with 7, and stderr does not say \"points\"")
+		return CheckResult{}, fmt.Errorf("it exited with 7, and stderr does not say \"points\"")
 	}
 
-	return Word{}, l.exited("those of testlib.h")
+	return CheckResult{}, l.exited("those of testlib.h")
 }
 
 // sayingLine finds the first line of stderr that begins with words of testlib, and returns them and the rest
@@ -136,38 +136,38 @@ func lineWith(stderr []byte, words string) (rest []byte, ok bool) {
 }
 
 // testlibPartial reads "N) message".
-func testlibPartial(l Left, rest []byte) (Word, error) {
+func testlibPartial(l CheckerOutput, rest []byte) (CheckResult, error) {
 	number, text, ok := bytes.Cut(rest, []byte(")"))
 	n, err := strconv.Atoi(string(number))
 	if !ok || err != nil || n < 0 || n > testlibPartialMost {
-		return Word{}, fmt.Errorf("it said \"partially correct (%.20s\": the number must be between 0 and %d",
+		return CheckResult{}, fmt.Errorf("it said \"partially correct (%.20s\": the number must be between 0 and %d",
 			rest, testlibPartialMost)
 	}
 	if l.ExitCode != n && l.ExitCode != n+testlibPartialBase {
-		return Word{}, fmt.Errorf("it said \"partially correct (%d)\" and exited with %d", n, l.ExitCode)
+		return CheckResult{}, fmt.Errorf("it said \"partially correct (%d)\" and exited with %d", n, l.ExitCode)
 	}
 	w := scored(float64(n)/testlibPartialMost, string(text))
 	return w, nil
 }
 
 // testlibScore reads the number after "points ", or no number after quitpi.
-func testlibScore(rest []byte, said string, as api.PointsAs) (Word, error) {
+func testlibScore(rest []byte, said string, as api.PointsAs) (CheckResult, error) {
 	if bytes.HasPrefix(rest, []byte("points_info=")) {
 		return scored(0, said), nil
 	}
 
 	text, more := cutToken(rest)
 	if len(more) == 0 && len(said) >= int(MaxStream) && strings.HasSuffix(said, string(text)) {
-		return Word{}, fmt.Errorf("it wrote %s or more to stderr, and the points are cut: let it write less", MaxStream)
+		return CheckResult{}, fmt.Errorf("it wrote %s or more to stderr, and the points are cut: let it write less", MaxStream)
 	}
 
 	switch as {
 	case api.PointsAbsolute:
 		points, err := number(text, 0, maxPoints)
 		if err != nil {
-			return Word{}, fmt.Errorf("points on stderr: %w", err)
+			return CheckResult{}, fmt.Errorf("points on stderr: %w", err)
 		}
-		w := Word{Answer: api.Partial, Points: &points, Message: said}
+		w := CheckResult{Answer: api.Partial, Points: &points, Message: said}
 		if points == 0 {
 			w.Answer = api.WrongAnswer
 		}
@@ -176,14 +176,14 @@ func testlibScore(rest []byte, said string, as api.PointsAs) (Word, error) {
 	case api.PointsPercent:
 		points, err := number(text, 0, 100)
 		if err != nil {
-			return Word{}, fmt.Errorf("points on stderr, in percent: %w", err)
+			return CheckResult{}, fmt.Errorf("points on stderr, in percent: %w", err)
 		}
 		return scored(points/100, said), nil
 	}
 
 	share, err := number(text, 0, 1)
 	if err != nil {
-		return Word{}, fmt.Errorf("points on stderr, as a share: %w; if the checker gives points or percent, set points of check to absolute or percent", err)
+		return CheckResult{}, fmt.Errorf("points on stderr, as a share: %w; if the checker gives points or percent, set points of check to absolute or percent", err)
 	}
 	return scored(share, said), nil
 }

@@ -75,11 +75,11 @@ func (d *testDelivery) Extend() error      { return nil }
 
 func (d *testDelivery) Done(_ context.Context, body []byte) error {
 	d.q.inHand.Add(-1)
-	var back batch.Returned
+	var back batch.HandBack
 	if err := json.Unmarshal(body, &back); err != nil {
 		return err
 	}
-	if back.Returned == "" {
+	if back.Reason == "" {
 		d.q.done.Done()
 		return nil
 	}

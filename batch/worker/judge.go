@@ -124,8 +124,8 @@ type notHere struct{ error }
 
 // returned is the message that gives a job back after so many attempts.
 func returned(res api.JobResult, attempts int, why error) []byte {
-	return marshal(batch.Returned{ID: res.ID, Index: res.Index, Digest: res.Digest, Attempts: attempts,
-		Returned: why.Error()})
+	return marshal(batch.HandBack{ID: res.ID, Index: res.Index, Digest: res.Digest, Attempts: attempts,
+		Reason: why.Error()})
 }
 
 // again reports whether another attempt may succeed.

@@ -34,9 +34,9 @@ func (d *delivery) Extend() error      { d.extends.Add(1); return nil }
 func (d *delivery) Done(_ context.Context, result []byte) error {
 	d.result = new(api.JobResult)
 	defer close(d.ended)
-	var r batch.Returned
+	var r batch.HandBack
 	err := json.Unmarshal(result, &r)
-	d.returned = r.Returned
+	d.returned = r.Reason
 	return errors.Join(err, json.Unmarshal(result, d.result))
 }
 

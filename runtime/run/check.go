@@ -12,7 +12,7 @@ import (
 // A judgement is what one run of a checker gave.
 type judgement struct {
 	res    api.Result // zero if it could not run
-	said   judge.Word
+	said   judge.CheckResult
 	failed error // how it violated its protocol; nil: it said something
 }
 
@@ -23,10 +23,10 @@ type judgement struct {
 // error. So a checker that fails judges the expected output next. If it accepts that, the output of the
 // program is at fault, and the answer is wrong (GRD-30). Otherwise nothing is known of the program.
 func (t *testRun) check(ctx context.Context, test api.Test, of contents, output []byte, feedback []api.File,
-	out *api.TestResult, pass int) (judge.Word, []api.File, error) {
+	out *api.TestResult, pass int) (judge.CheckResult, []api.File, error) {
 	j, err := t.runChecker(ctx, test, of, output, feedback, pass)
 	if err != nil {
-		return judge.Word{}, nil, err
+		return judge.CheckResult{}, nil, err
 	}
 	if j.res.Verdict != "" {
 		out.Checker = outcome(j.res)
@@ -37,20 +37,20 @@ func (t *testRun) check(ctx context.Context, test api.Test, of contents, output 
 
 	failed := checkFailed("checker", test.ID, j.res, j.failed)
 	if !test.Compares() || !judge.OutputMayBeAtFault(j.res.Verdict, j.failed) {
-		return judge.Word{}, nil, failed
+		return judge.CheckResult{}, nil, failed
 	}
 
 	control, err := t.runChecker(ctx, test, of, of.expected, feedback, pass)
 	if err != nil {
-		return judge.Word{}, nil, err
+		return judge.CheckResult{}, nil, err
 	}
 	if control.failed != nil || control.said.Answer != api.Accepted {
-		return judge.Word{}, nil, failed
+		return judge.CheckResult{}, nil, failed
 	}
 
 	out.CheckerFailed = true
 	out.Difference = fmt.Sprintf("the checker failed on this output, and accepts the expected one: %v", j.failed)
-	return judge.Word{Answer: api.WrongAnswer}, nil, nil
+	return judge.CheckResult{Answer: api.WrongAnswer}, nil, nil
 }
 
 // runChecker runs the checker on one output. An error says that brig failed.

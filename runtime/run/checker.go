@@ -89,8 +89,8 @@ func checkFailed(part, test string, res api.Result, why error) error {
 }
 
 // left is what a checker left on one test. An error says that it left more than may be read.
-func left(res api.Result) (judge.Left, error) {
-	l := judge.Left{Verdict: res.Verdict, ExitCode: res.ExitCode, Signal: res.SignalName, Stdout: res.Stdout,
+func left(res api.Result) (judge.CheckerOutput, error) {
+	l := judge.CheckerOutput{Verdict: res.Verdict, ExitCode: res.ExitCode, Signal: res.SignalName, Stdout: res.Stdout,
 		Stderr: res.Stderr, Files: map[string][]byte{}}
 	for _, f := range res.Files {
 		l.Files[f.Name] = f.Content
@@ -113,7 +113,7 @@ func outcome(res api.Result) *api.ProgramOutcome {
 }
 
 // record takes what a checker said into the result of a test.
-func record(out *api.TestResult, w judge.Word, keep int64) {
+func record(out *api.TestResult, w judge.CheckResult, keep int64) {
 	cut := func(text string) string {
 		if int64(len(text)) > keep {
 			return strings.ToValidUTF8(text[:keep], "")

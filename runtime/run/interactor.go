@@ -170,7 +170,7 @@ func (t *testRun) interacted(ctx context.Context, test api.Test, at party, p *pl
 
 		out.Interactor, out.First, out.Result = outcome(x.interactor), x.ended.First(), x.program
 		l, err := left(x.interactor)
-		var said judge.Word
+		var said judge.CheckResult
 		if err == nil {
 			said, err = in.Read(l, t.job.Request.Interactor.Points)
 		}
