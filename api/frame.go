@@ -59,7 +59,7 @@ func ReadFrame(r io.Reader, buf []byte) (FrameType, []byte, error) {
 
 	n := binary.LittleEndian.Uint32(head[1:])
 	if n > FrameMax {
-		return 0, nil, fmt.Errorf("frame %q has %d bytes: the most is %d", head[0], n, FrameMax)
+		return 0, nil, fmt.Errorf("frame %q has %d bytes: the maximum is %d", head[0], n, FrameMax)
 	}
 	if _, err := io.ReadFull(r, buf[:n]); err != nil {
 		if err == io.EOF {

@@ -83,8 +83,8 @@ func TestValidateJudging(t *testing.T) {
 			ScoreGroup{ID: "a", Tests: []string{"a/"}, Requires: []string{"b"}}), "list it earlier"},
 		{groups(ScoreGroup{ID: "a", Points: -1}), "positive number"},
 		{groups(ScoreGroup{ID: "a", How: "median"}), `how "median" does not exist`},
-		{groups(deep...), "the most is 8"},
-		{groups(wide...), "the most is 64"},
+		{groups(deep...), "the maximum is 8"},
+		{groups(wide...), "the maximum is 64"},
 		{func(r *Run) {
 			r.Call = &Call{Fn: "f"}
 			r.Tests = []Test{{ID: "1", CallArgs: json.RawMessage("[1]"), Returns: json.RawMessage("2")}}

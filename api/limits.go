@@ -103,7 +103,7 @@ func (l Limits) Validate() error {
 	case l.CPUs != 0 && !(l.CPUs >= 0.01 && l.CPUs <= 4096): // also catches NaN
 		return Refuse(CodeBadLimits, "limit cpus is %v: must be between 0.01 and 4096", l.CPUs)
 	case l.Weight > 262144:
-		return Refuse(CodeBadLimits, "limit weight is %d: the most is 262144", l.Weight)
+		return Refuse(CodeBadLimits, "limit weight is %d: the maximum is 262144", l.Weight)
 	case strings.Trim(l.Cpuset, "0123456789,-") != "" || len(l.Cpuset) > 256:
 		return Refuse(CodeBadLimits, "limit cpuset is %q: write processors as 0-1,3", l.Cpuset)
 	case l.Core != 0:

@@ -136,7 +136,7 @@ func hostNameError(name string) string {
 // AllowRules parses the list of a request.
 func AllowRules(entries []string) ([]AllowRule, error) {
 	if len(entries) > AllowMax {
-		return nil, Refuse(CodeBadRequest, "allow has %d entries: the most is %d", len(entries), AllowMax)
+		return nil, Refuse(CodeBadRequest, "allow has %d entries: the maximum is %d", len(entries), AllowMax)
 	}
 	var rules []AllowRule
 	for _, e := range entries {
@@ -164,7 +164,7 @@ func NetworkPorts(network string, rules []AllowRule) ([]uint16, error) {
 	slices.Sort(ports)
 	ports = slices.Compact(ports)
 	if len(ports) > AllowPortMax {
-		return nil, Refuse(CodeBadRequest, "allow names %d different ports: the most is %d", len(ports), AllowPortMax)
+		return nil, Refuse(CodeBadRequest, "allow names %d different ports: the maximum is %d", len(ports), AllowPortMax)
 	}
 	if slices.Contains(ports, 53) {
 		return nil, Refuse(CodeBadRequest,

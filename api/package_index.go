@@ -117,7 +117,7 @@ func validateRequirements(language, image string, requirements []string, index s
 	case image != "":
 		return Refuse(CodeBadRequest, "requirements need the language's own image: leave image out")
 	case len(requirements) > RequirementsMax:
-		return Refuse(CodeBadRequest, "there are %d requirements: the most is %d", len(requirements), RequirementsMax)
+		return Refuse(CodeBadRequest, "there are %d requirements: the maximum is %d", len(requirements), RequirementsMax)
 	}
 
 	if slices.ContainsFunc(requirements, func(r string) bool { return len(r) > RequirementBytes }) {

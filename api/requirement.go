@@ -229,7 +229,7 @@ func (r Requirement) ForInstaller(kind PackageKind) string {
 // ParseRequirements parses a list. It sorts the list and leaves out what is there twice.
 func ParseRequirements(kind PackageKind, entries []string) ([]Requirement, error) {
 	if len(entries) > RequirementsMax {
-		return nil, Refuse(CodeBadRequest, "there are %d requirements: the most is %d", len(entries), RequirementsMax)
+		return nil, Refuse(CodeBadRequest, "there are %d requirements: the maximum is %d", len(entries), RequirementsMax)
 	}
 
 	var all []Requirement

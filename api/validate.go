@@ -63,10 +63,10 @@ func (r Run) validateProgram() error {
 // kernel and the start message can hold.
 func (r Run) validateArgs() error {
 	if len(r.Argv) > MaxArgv {
-		return Refuse(CodeBadRequest, "argv has %d arguments: the most is %d", len(r.Argv), MaxArgv)
+		return Refuse(CodeBadRequest, "argv has %d arguments: the maximum is %d", len(r.Argv), MaxArgv)
 	}
 	if len(r.Env) > MaxEnv {
-		return Refuse(CodeBadRequest, "env has %d variables: the most is %d", len(r.Env), MaxEnv)
+		return Refuse(CodeBadRequest, "env has %d variables: the maximum is %d", len(r.Env), MaxEnv)
 	}
 
 	total := 0
@@ -88,7 +88,7 @@ func (r Run) validateArgs() error {
 	}
 
 	if total > MaxArgBytes {
-		return Refuse(CodeTooLarge, "argv and env are %s together: the most is %s; pass large data as a file or on stdin",
+		return Refuse(CodeTooLarge, "argv and env are %s together: the maximum is %s; pass large data as a file or on stdin",
 			Size(total), Size(MaxArgBytes))
 	}
 	return nil
@@ -96,7 +96,7 @@ func (r Run) validateArgs() error {
 
 func (r Run) validateFiles() error {
 	if len(r.Files) > MaxFiles {
-		return Refuse(CodeBadFile, "%d files: the most is %d", len(r.Files), MaxFiles)
+		return Refuse(CodeBadFile, "%d files: the maximum is %d", len(r.Files), MaxFiles)
 	}
 
 	names := make([]string, 0, len(r.Files)+1)
@@ -172,11 +172,11 @@ func (c Collect) validate() error {
 	case c.Files < 0 || c.Files > CollectFilesMax:
 		return Refuse(CodeBadFile, "collect.files is %d: must be between 0 and %d", c.Files, CollectFilesMax)
 	case c.Bytes < 0 || c.Bytes > CollectBytesMax:
-		return Refuse(CodeBadFile, "collect.bytes is %s: the most is %s", c.Bytes, CollectBytesMax)
+		return Refuse(CodeBadFile, "collect.bytes is %s: the maximum is %s", c.Bytes, CollectBytesMax)
 	case c.None && len(c.Globs) > 0:
 		return Refuse(CodeBadFile, "collect.none and globs are both set: set one of them")
 	case len(c.Globs) > CollectFiles:
-		return Refuse(CodeBadFile, "collect has %d globs: the most is %d", len(c.Globs), CollectFiles)
+		return Refuse(CodeBadFile, "collect has %d globs: the maximum is %d", len(c.Globs), CollectFiles)
 	}
 
 	patterns := 0
@@ -194,7 +194,7 @@ func (c Collect) validate() error {
 
 	if patterns > MaxGlobBytes {
 		return Refuse(CodeBadFile,
-			"the globs of collect with *, ?, [ or \\ have %d bytes in total: the most is %d; use fewer or shorter ones, or plain names, which do not count", patterns, MaxGlobBytes)
+			"the globs of collect with *, ?, [ or \\ have %d bytes in total: the maximum is %d; use fewer or shorter ones, or plain names, which do not count", patterns, MaxGlobBytes)
 	}
 	return nil
 }

@@ -140,7 +140,7 @@ func (p Program) validate(args []string) error {
 // validateGroups refuses groups that name what does not exist or comes later, and tests in two groups.
 func validateGroups(groups []ScoreGroup, tests []Test) error {
 	if len(groups) > MaxGroups {
-		return Refuse(CodeBadRequest, "%d groups: the most is %d", len(groups), MaxGroups)
+		return Refuse(CodeBadRequest, "%d groups: the maximum is %d", len(groups), MaxGroups)
 	}
 
 	ids := make([]string, 0, len(tests))
@@ -164,7 +164,7 @@ func validateGroups(groups []ScoreGroup, tests []Test) error {
 		}
 		if len(g.Requires) > maxRequires {
 			return Refuse(CodeBadRequest,
-				"group %q requires %d groups: the most is %d; groups can be in a group, which is then required", g.ID,
+				"group %q requires %d groups: the maximum is %d; groups can be in a group, which is then required", g.ID,
 				len(g.Requires), maxRequires)
 		}
 
@@ -189,7 +189,7 @@ func validateGroups(groups []ScoreGroup, tests []Test) error {
 		}
 
 		if depth[g.ID] >= maxGroupDepth {
-			return Refuse(CodeBadRequest, "group %q holds groups %d deep: the most is %d", g.ID, depth[g.ID]+1, maxGroupDepth)
+			return Refuse(CodeBadRequest, "group %q holds groups %d deep: the maximum is %d", g.ID, depth[g.ID]+1, maxGroupDepth)
 		}
 
 		for _, pattern := range g.Tests {

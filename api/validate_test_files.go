@@ -53,7 +53,7 @@ func (r Run) validateTestFiles() error {
 	for _, t := range r.Tests {
 		if total += len(t.Files); total > MaxTestFiles || len(r.Files)+len(t.Files) > MaxFiles {
 			return Refuse(CodeBadFile,
-				"test %q: too many files: the most is %d together with those of the run, and %d of all tests", t.ID,
+				"test %q: too many files: the maximum is %d together with those of the run, and %d of all tests", t.ID,
 				MaxFiles, MaxTestFiles)
 		}
 		if err := t.validateFiles(r, of); err != nil {
@@ -82,7 +82,7 @@ func (t Test) validateFiles(r Run, of sortedNames) error {
 
 	slices.Sort(own)
 	if n := own.dirs(); n > MaxTestDirs { // before anything that takes time for each of them
-		return Refuse(CodeBadFile, "its files are in %d directories: the most is %d", n, MaxTestDirs)
+		return Refuse(CodeBadFile, "its files are in %d directories: the maximum is %d", n, MaxTestDirs)
 	}
 
 	for i, name := range own {

@@ -16,7 +16,7 @@ const (
 
 func (r Run) validateCompile() error {
 	if len(r.Flags) > maxFlags {
-		return Refuse(CodeBadRequest, "%d flags: the most is %d", len(r.Flags), maxFlags)
+		return Refuse(CodeBadRequest, "%d flags: the maximum is %d", len(r.Flags), maxFlags)
 	}
 	if r.CompileLimits != (Limits{}) && r.Source == nil {
 		return Refuse(CodeBadRequest, "compile_limits are set, and there is no source to compile")
@@ -34,7 +34,7 @@ func (r Run) validateTests() error {
 
 	switch {
 	case len(r.Tests) > MaxTests:
-		return Refuse(CodeBadRequest, "%d tests: the most is %d", len(r.Tests), MaxTests)
+		return Refuse(CodeBadRequest, "%d tests: the maximum is %d", len(r.Tests), MaxTests)
 	case len(r.Tests) > 0 && (len(r.Stdin) > 0 || r.StdinBlob != ""):
 		return Refuse(CodeBadRequest, "stdin and tests are both set: set stdin in each test")
 	case len(r.Tests) > 0 && r.Timeline != nil:
@@ -42,7 +42,7 @@ func (r Run) validateTests() error {
 			"timeline and tests are both set: tests have no timeline; run one of them alone, with its stdin")
 	case r.KeepOutput < 0 || r.KeepOutput > keepOutputMax:
 		return Refuse(CodeBadRequest,
-			"keep_output is %s: the most is %s of each stream; to receive more, run the program without tests and read its events", r.KeepOutput, keepOutputMax)
+			"keep_output is %s: the maximum is %s of each stream; to receive more, run the program without tests and read its events", r.KeepOutput, keepOutputMax)
 	case len(r.Tests) == 0 && (r.StopAtFailure || r.KeepOutput != 0 || r.Compare != (Compare{})):
 		return Refuse(CodeBadRequest, "stop_at_failure, keep_output and compare need tests, but there are none")
 	}

@@ -130,11 +130,11 @@ func CheckHead(j *api.Job) error {
 	case len(j.ID) > api.MaxJobID:
 		n := len(j.ID)
 		j.ID = ""
-		return api.Refuse(api.CodeBadRequest, "the job has an id of %d bytes: the most is %d", n, api.MaxJobID)
+		return api.Refuse(api.CodeBadRequest, "the job has an id of %d bytes: the maximum is %d", n, api.MaxJobID)
 	case len(j.Meta) > api.MaxJobMeta:
 		n := len(j.Meta)
 		j.Meta = nil
-		return api.Refuse(api.CodeBadRequest, "meta has %d bytes: the most is %d", n, api.MaxJobMeta)
+		return api.Refuse(api.CodeBadRequest, "meta has %d bytes: the maximum is %d", n, api.MaxJobMeta)
 	}
 
 	return nil
@@ -176,7 +176,7 @@ func (r *run) release(ctx context.Context, index int64, j api.Job, common, diges
 	}
 	if len(body) > MaxWork {
 		e := api.Refuse(api.CodeTooLarge,
-			"the job has %d bytes of source and tests: the most is %d; place large files next to it as blobs", len(body),
+			"the job has %d bytes of source and tests: the maximum is %d; place large files next to it as blobs", len(body),
 			MaxWork)
 		return r.recordOwn(api.JobResult{ID: j.ID, Index: index, Status: api.JobRefused, Error: e,
 			Meta: j.Meta, Digest: digest})

@@ -65,7 +65,7 @@ func (d Spec) Check() error {
 		return bad("it has no layers")
 	}
 	if len(d.Layers) > MaxLayers {
-		return bad("it has %d layers: the most is %d", len(d.Layers), MaxLayers)
+		return bad("it has %d layers: the maximum is %d", len(d.Layers), MaxLayers)
 	}
 
 	for _, l := range d.Layers {
@@ -86,9 +86,9 @@ func (d Spec) Check() error {
 
 	switch {
 	case len(words) > maxConfigWords:
-		return bad("its environment and command have %d words: the most is %d", len(words), maxConfigWords)
+		return bad("its environment and command have %d words: the maximum is %d", len(words), maxConfigWords)
 	case bytes > maxConfigBytes:
-		return bad("its environment and command have %d bytes: the most is %d", bytes, maxConfigBytes)
+		return bad("its environment and command have %d bytes: the maximum is %d", bytes, maxConfigBytes)
 	case len(c.Command()) > 0 && c.Command()[0] == "":
 		return bad("its command begins with an empty word")
 	case c.WorkingDir != "" &&
@@ -233,7 +233,7 @@ func (s *Store) addInto(ctx context.Context, staging *StagingDir, d Spec, name s
 // checkSize refuses layers that are small enough one by one, and not together.
 func (m imageMeta) checkSize() error {
 	if most := (archive.Bounds{}).WithDefaults(); m.Size > most.Bytes || m.Entries > most.Entries {
-		return fmt.Errorf("%w: its layers have %d files of %d bytes together: the most is %d and %d", archive.ErrTooLarge,
+		return fmt.Errorf("%w: its layers have %d files of %d bytes together: the maximum is %d and %d", archive.ErrTooLarge,
 			m.Entries, m.Size, most.Entries, most.Bytes)
 	}
 	return nil

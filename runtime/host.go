@@ -238,7 +238,7 @@ func (h *Host) divide(probed *groups.Host) (topology, error) {
 		c.Ceiling.CPUs = float64(len(slotCores(cpus.cores, 0, c.Slots)))
 	}
 	if c.Sessions > maxSessions {
-		return cpus, api.Refuse(api.CodeBadRequest, "%d sessions: the most is %d", c.Sessions, maxSessions)
+		return cpus, api.Refuse(api.CodeBadRequest, "%d sessions: the maximum is %d", c.Sessions, maxSessions)
 	}
 	return cpus, h.decideMemory()
 }

@@ -33,7 +33,7 @@ const maxIdempotencyKey = 256
 func idempotencyKey(r *http.Request) (string, error) {
 	key := r.Header.Get("Idempotency-Key")
 	if len(key) > maxIdempotencyKey {
-		return "", api.Refuse(api.CodeBadRequest, "Idempotency-Key has %d bytes: the most is %d", len(key), maxIdempotencyKey)
+		return "", api.Refuse(api.CodeBadRequest, "Idempotency-Key has %d bytes: the maximum is %d", len(key), maxIdempotencyKey)
 	}
 	return key, nil
 }

@@ -17,7 +17,7 @@ func newExecQuota() *quota.Pool { return quota.New(quota.PerKey(api.SessionExecs
 func (g *Gateway) dispatchExec(ctx context.Context, o *runRequest) (api.Result, error) {
 	if !g.execs.TryAcquire(o.session, 1) {
 		return api.Result{}, api.Fail(api.CodeSessionBusy,
-			"%d execs of this session are running or waiting, and that is the most: send it again when one has ended",
+			"%d execs of this session are running or waiting, and that is the maximum: send it again when one has ended",
 			api.SessionExecs)
 	}
 	defer g.execs.Release(o.session, 1)

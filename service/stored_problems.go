@@ -161,7 +161,7 @@ func (g *Gateway) readPackage(ctx context.Context, c caller, name string,
 			"a run of the package would take %s of memory, and runs get %s: split its tests into several packages, or have the operator raise --max-body", api.Size(memory), api.Size(g.maxOfBody()))
 	case parts.Manifest > maxManifest:
 		return nil, api.Refuse(api.CodeTooLarge,
-			"the package says too much about its files: what brig problem show --json prints has %s, and the most is %s",
+			"the package says too much about its files: what brig problem show --json prints has %s, and the maximum is %s",
 			api.Size(parts.Manifest), api.Size(maxManifest))
 	case parts.Blobs > int64(blobs):
 		return nil, api.Refuse(api.CodeTooLarge,

@@ -126,7 +126,7 @@ func TestDecodeRefusesManyEntriesAtOnce(t *testing.T) {
 	if run, err = decode.Run(text); err != nil {
 		t.Fatal(err)
 	}
-	if err := run.Validate(); err == nil || !strings.Contains(err.Error(), "the most is") {
+	if err := run.Validate(); err == nil || !strings.Contains(err.Error(), "the maximum is") {
 		t.Errorf("one test too many: %v", err)
 	}
 }

@@ -31,7 +31,7 @@ func (e *LineError) Unwrap() error { return e.Err }
 type tooLong int
 
 func (m tooLong) Error() string {
-	return fmt.Sprintf("it has more than %d MiB, the most of a line", int(m)>>20)
+	return fmt.Sprintf("it has more than %d MiB, the maximum of a line", int(m)>>20)
 }
 
 // A line is one line of a file that is not blank. Its text is valid until the next one.

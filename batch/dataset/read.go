@@ -253,11 +253,11 @@ func (d *reader) job(of task, s solution, name string) api.Job {
 func validate(job api.Job) error {
 	switch {
 	case len(job.ID) > api.MaxJobID:
-		return fmt.Errorf("the name of the task has %d bytes, and the most is %d", len(job.ID), api.MaxJobID)
+		return fmt.Errorf("the name of the task has %d bytes, and the maximum is %d", len(job.ID), api.MaxJobID)
 	case job.Language == "python2":
 		return errors.New("the solution is written in Python 2, which is not offered")
 	case len(job.Meta) > api.MaxJobMeta:
-		return fmt.Errorf("meta has %d bytes, and the most is %d", len(job.Meta), api.MaxJobMeta)
+		return fmt.Errorf("meta has %d bytes, and the maximum is %d", len(job.Meta), api.MaxJobMeta)
 	}
 	return job.Validate()
 }

@@ -98,7 +98,7 @@ func TestLongLinesAreRefusedAlone(t *testing.T) {
 	task := strings.SplitAfter(string(readFile(t, "humaneval.jsonl")), "\n")[0]
 	text := `{"x": "` + strings.Repeat("x", 1<<20) + `"}` + "\n" + task
 	got := string(readAll(t, []byte(text), HumanEval, Options{MaxLine: 1 << 20}))
-	if !strings.HasPrefix(got, "line 1: line 1: it has more than 1 MiB, the most of a line\n{\"id\":\"Own/0\"") {
+	if !strings.HasPrefix(got, "line 1: line 1: it has more than 1 MiB, the maximum of a line\n{\"id\":\"Own/0\"") {
 		t.Errorf("%.200s", got)
 	}
 

@@ -320,7 +320,7 @@ func (b *batchRun) readSource(j *api.Job) error {
 	case !info.Mode().IsRegular():
 		return api.Refuse(api.CodeBadRequest, "source_file %.200q is not a regular file", j.SourceFile)
 	case info.Size() > maxSource:
-		return api.Refuse(api.CodeTooLarge, "source_file %.200q has %d bytes: the most is %d", j.SourceFile,
+		return api.Refuse(api.CodeTooLarge, "source_file %.200q has %d bytes: the maximum is %d", j.SourceFile,
 			info.Size(), maxSource)
 	}
 

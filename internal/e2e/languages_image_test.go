@@ -26,7 +26,7 @@ func cleanImage(t *testing.T, a *agent, name string) {
 		t.Fatal(err)
 	}
 	if most, bounded := maxImageSize[name]; bounded && img.Size > most {
-		t.Errorf("image %s has %d bytes; the most is %d", name, img.Size, most)
+		t.Errorf("image %s has %d bytes; the maximum is %d", name, img.Size, most)
 	}
 
 	host, err := os.Hostname()

@@ -17,7 +17,7 @@ func (f Finder) In(t *problem.Tree) ([]Submission, error) {
 	t = f.class(t)
 	names := f.entries(t)
 	if n := len(names); n > MaxSubmissions { // before any is read
-		return nil, fmt.Errorf("%s: there are %d submissions: the most is %d", t.Label(), n, MaxSubmissions)
+		return nil, fmt.Errorf("%s: there are %d submissions: the maximum is %d", t.Label(), n, MaxSubmissions)
 	}
 
 	total := int64(0)
@@ -28,7 +28,7 @@ func (f Finder) In(t *problem.Tree) ([]Submission, error) {
 	}
 
 	if total > maxTotal {
-		return nil, fmt.Errorf("%s: the submissions have %s: the most is %s; leave out large files with --ignore", t.Label(),
+		return nil, fmt.Errorf("%s: the submissions have %s: the maximum is %s; leave out large files with --ignore", t.Label(),
 			api.Size(total).About(), api.Size(maxTotal))
 	}
 

@@ -171,7 +171,7 @@ func TestLinksHandInNothing(t *testing.T) {
 
 // One person's files do not fill the memory of the teacher's machine.
 func TestSubmissionsAreBounded(t *testing.T) {
-	if s := finder.File("a.py", make([]byte, maxFile+1)); s.Err == nil || !strings.Contains(s.Err.Error(), "the most is 16M") {
+	if s := finder.File("a.py", make([]byte, maxFile+1)); s.Err == nil || !strings.Contains(s.Err.Error(), "the maximum is 16M") {
 		t.Errorf("a large file: %v", s.Err)
 	}
 
@@ -202,7 +202,7 @@ func TestSubmissionsAreBounded(t *testing.T) {
 	}
 	defer tree.Close()
 
-	if all, err := finder.In(tree); err == nil || !strings.Contains(err.Error(), "the most is 4G") {
+	if all, err := finder.In(tree); err == nil || !strings.Contains(err.Error(), "the maximum is 4G") {
 		t.Errorf("sparse files: %d submissions, %v", len(all), err)
 	}
 }

@@ -98,7 +98,7 @@ func (f Finder) File(name string, text []byte) Submission {
 	s.Main, s.Text = asSource(s.entry, text)
 	switch {
 	case len(text) > maxFile:
-		s.Err = fmt.Errorf("%s has %s: the most is %s", s.entry, api.Size(len(text)), api.Size(maxFile))
+		s.Err = fmt.Errorf("%s has %s: the maximum is %s", s.entry, api.Size(len(text)), api.Size(maxFile))
 	case !f.IsSource(s.Main, func() []byte { return s.Text }):
 		s.Err = fmt.Errorf("%s: its name does not say its language: add --language, or leave it out with --ignore", s.entry)
 	}

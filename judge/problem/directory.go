@@ -91,7 +91,7 @@ func (t *Tree) listBelow(root *os.Root, name string, linked bool, depth int) err
 		return err
 	}
 	if n := len(t.names) - files; err == nil && n > api.MaxFiles {
-		err = fmt.Errorf("it has %d files: the most is %d", n, api.MaxFiles)
+		err = fmt.Errorf("it has %d files: the maximum is %d", n, api.MaxFiles)
 	}
 	if err == nil {
 		return nil

@@ -122,7 +122,7 @@ func TestTolerantTrees(t *testing.T) {
 	defer tree.Close()
 
 	if _, err := tree.Read("bob", 1); !slices.Equal(tree.Names(), []string{"ann.py", "bob"}) || err == nil ||
-		!strings.Contains(err.Error(), "it has 4097 files: the most is 4096") {
+		!strings.Contains(err.Error(), "it has 4097 files: the maximum is 4096") {
 		t.Errorf("a directory with many files: %d names, %v", len(tree.Names()), err)
 	}
 }

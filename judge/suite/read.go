@@ -99,7 +99,7 @@ func casesOf(f api.ReportFormat, report []byte, res api.Result, skippedFiles []a
 	case report == nil:
 		return nil, fmt.Errorf("there is no report: the command exited with %d before it wrote one", res.ExitCode)
 	case len(report) > MaxReport:
-		return nil, fmt.Errorf("the report has more than %d MiB, the most", MaxReport>>20)
+		return nil, fmt.Errorf("the report has more than %d MiB, the maximum", MaxReport>>20)
 	}
 
 	read := map[api.ReportFormat]func([]byte) ([]testCase, error){
@@ -117,7 +117,7 @@ func casesOf(f api.ReportFormat, report []byte, res api.Result, skippedFiles []a
 	return cases, nil
 }
 
-var errMany = fmt.Errorf("it has more than %d cases, the most", maxCases)
+var errMany = fmt.Errorf("it has more than %d cases, the maximum", maxCases)
 
 func allPassed(cases []testCase) bool {
 	for _, c := range cases {

@@ -160,7 +160,7 @@ func TestDocumentsOfMillionsOfValues(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := concludes(t, Request{Platform: "linux/amd64"}, documents{firstDocument: []byte(text)})
 		runtime.ReadMemStats(&after)
-		if took := after.TotalAlloc - before.TotalAlloc; err == nil || !strings.Contains(err.Error(), "values: the most is") || took > 64<<20 {
+		if took := after.TotalAlloc - before.TotalAlloc; err == nil || !strings.Contains(err.Error(), "values: the maximum is") || took > 64<<20 {
 			t.Errorf("%s: %v, %d MiB; want a refusal and at most 64 MiB", name, err, took>>20)
 		}
 	}

@@ -381,7 +381,7 @@ func parseSaved(text []byte) (savedImage, error) {
 		return savedImage{}, severalImages(names)
 	}
 	if n := len(saved[0].Layers); n > maxLayers {
-		return savedImage{}, fmt.Errorf("it has %d layers: the most is %d", n, maxLayers)
+		return savedImage{}, fmt.Errorf("it has %d layers: the maximum is %d", n, maxLayers)
 	}
 	return saved[0], nil
 }

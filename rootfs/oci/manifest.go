@@ -173,7 +173,7 @@ func satisfies(has, want v1.Platform) bool {
 // checkManifest refuses what brig cannot store, by name.
 func checkManifest(m *v1.Manifest) error {
 	if len(m.Layers) > maxLayers {
-		return fmt.Errorf("it has %d layers: the most is %d", len(m.Layers), maxLayers)
+		return fmt.Errorf("it has %d layers: the maximum is %d", len(m.Layers), maxLayers)
 	}
 	if m.Config.MediaType == types.DockerPluginConfig {
 		return fmt.Errorf("it is a plugin of docker, and no image")
@@ -199,7 +199,7 @@ func checkManifest(m *v1.Manifest) error {
 	}
 
 	if m.Config.Size > maxConfig || m.Config.Size < 0 {
-		return fmt.Errorf("its configuration has %d bytes: the most is %d", m.Config.Size, maxConfig)
+		return fmt.Errorf("its configuration has %d bytes: the maximum is %d", m.Config.Size, maxConfig)
 	}
 	return nil
 }

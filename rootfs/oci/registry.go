@@ -137,7 +137,7 @@ func (r *registry) small(ctx context.Context, from string, most int64, what stri
 			return r.status(res)
 		}
 		if res.ContentLength > most {
-			return fmt.Errorf("%s has %d bytes: the most is %d", what, res.ContentLength, most)
+			return fmt.Errorf("%s has %d bytes: the maximum is %d", what, res.ContentLength, most)
 		}
 
 		text, err = io.ReadAll(io.LimitReader(res.Body, most+1))

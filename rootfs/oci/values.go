@@ -22,7 +22,7 @@ func checkValues(text []byte, what string) error {
 	}
 
 	if n >= maxValues {
-		return fmt.Errorf("%s has %d values: the most is %d", what, n+1, maxValues)
+		return fmt.Errorf("%s has %d values: the maximum is %d", what, n+1, maxValues)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func newFilter(p *plan.Policy) (*Filter, error) {
 		return nil, fmt.Errorf("profile %s, last part: %w", p.Name, err)
 	}
 	if len(f.wide)/8 > wireMaxWide || len(f.last)/8 > wireMaxLast {
-		return nil, api.Refuse(api.CodeBadProfile, "profile %s compiles to %d+%d instructions: the most is %d+%d", p.Name,
+		return nil, api.Refuse(api.CodeBadProfile, "profile %s compiles to %d+%d instructions: the maximum is %d+%d", p.Name,
 			len(f.wide)/8, len(f.last)/8, wireMaxWide, wireMaxLast)
 	}
 	return f, nil

@@ -176,7 +176,7 @@ func (s *session) admit() (*execContext, error) {
 	s.removeEmptyLeaves()
 	if len(s.leftLeaves) >= maxLeftLeaves {
 		return nil, api.Fail(api.CodeSessionBusy,
-			"%d execs of session %s have left processes running, which is the most: end some", maxLeftLeaves, s.id)
+			"%d execs of session %s have left processes running, which is the maximum: end some", maxLeftLeaves, s.id)
 	}
 
 	v := &execContext{session: s}
@@ -192,7 +192,7 @@ func (s *session) admit() (*execContext, error) {
 	}
 
 	return nil, api.Fail(api.CodeSessionBusy,
-		"session %s has %d execs running, which is the most: wait until one has ended", s.id, maxExecs)
+		"session %s has %d execs running, which is the maximum: wait until one has ended", s.id, maxExecs)
 }
 
 // finish ends an exec in the session. Its leaf is removed, unless processes are in it.

@@ -29,7 +29,7 @@ func TestMakingsAreBounded(t *testing.T) {
 			return nil, err
 		}
 		if size := s.Stats().Size; size < each || size > most {
-			t.Errorf("%d bytes while one of %d is made; the most is %d", size, each, most)
+			t.Errorf("%d bytes while one of %d is made; the maximum is %d", size, each, most)
 		}
 		if made.Add(1)%2 == 0 {
 			return nil, errors.New("its trial failed")

@@ -140,7 +140,7 @@ func (s *Store) Create(owner, key string, r api.BatchRequest, l Limits) (*Batch,
 	}
 	if len(asked) > MaxRequest {
 		return nil, api.Refuse(api.CodeTooLarge,
-			"defaults and the rest of the request have %d bytes: the most is %d; send large inputs as blobs",
+			"defaults and the rest of the request have %d bytes: the maximum is %d; send large inputs as blobs",
 			len(asked), MaxRequest)
 	}
 
@@ -213,7 +213,7 @@ func (s *Store) reserve(owner string, bytes, jobs int64, l Limits) error {
 	switch {
 	case s.waiting+jobs > MaxJobs:
 		return api.Fail(api.CodeBatchesFull,
-			"the batches that have not ended have %d jobs, and that is the most: wait until some are judged", s.waiting)
+			"the batches that have not ended have %d jobs, and that is the maximum: wait until some are judged", s.waiting)
 	case l.Bytes > 0 && own+bytes > l.Bytes:
 		return api.Fail(api.CodeBatchesFull,
 			"the batches of this key have %s on disk, and its limit is %s: remove batches that have ended, or have the operator raise batch_bytes of the key", api.Size(own), api.Size(l.Bytes))

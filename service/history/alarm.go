@@ -15,7 +15,7 @@ const (
 	alarmRuns        = 20    // fewer runs in a window prove nothing
 	maxAlertsPerKind = 10    // alerts of one kind about single runs, per project and window
 	alarmHistory     = 1_000 // runs before the window that count in a project's usual rate
-	alarmProjects    = 1_000 // projects in memory; beyond it, the least recent one of the owner with the most is evicted
+	alarmProjects    = 1_000 // projects in memory; beyond it, the least recent one of the owner with the maximum is evicted
 	alarmSlot        = 10 * time.Second
 	alarmSlots       = int64(alarmWindow / alarmSlot)
 )

@@ -27,7 +27,7 @@ type Filter struct {
 	Since    time.Time     // created at this time or later
 	Until    time.Time     // created before this time
 
-	Limit int    // zero means 1,000; the most is 10,000
+	Limit int    // zero means 1,000; the maximum is 10,000
 	After string // the cursor from the previous page; empty: start with the newest
 }
 

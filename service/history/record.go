@@ -46,7 +46,7 @@ func checkRecord(r *api.Record) error {
 	for _, name := range []string{r.ID, r.Owner, r.Project, r.Task, r.Language, r.Image, string(r.Verdict),
 		string(r.Code), string(r.Stage)} {
 		if len(name) > int(maxName) {
-			return api.Refuse(api.CodeBadRequest, "history: a name of %d bytes: the most is %d", len(name), maxName)
+			return api.Refuse(api.CodeBadRequest, "history: a name of %d bytes: the maximum is %d", len(name), maxName)
 		}
 	}
 

@@ -43,7 +43,7 @@ func (l RetentionLimits) withDefaults() (RetentionLimits, error) {
 			"history: cannot store %d runs and %d alerts: neither may be negative", l.Runs, l.Alerts)
 	case l.Stream < 0 || l.Stream > MaxStream:
 		return l, api.Refuse(api.CodeBadRequest,
-			"history: cannot store %d bytes of a stream: the most is %d", l.Stream, MaxStream)
+			"history: cannot store %d bytes of a stream: the maximum is %d", l.Stream, MaxStream)
 	case l.Bytes < api.MiB:
 		return l, api.Refuse(api.CodeBadRequest,
 			"history: cannot limit all runs to %d bytes: the least is %d", l.Bytes, api.MiB)

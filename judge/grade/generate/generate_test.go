@@ -311,7 +311,7 @@ func TestInteractiveAnswers(t *testing.T) {
 
 	for interactor, want := range map[string]string{
 		"refuses": `tests/01.a: the main solution solutions/main.py is not accepted by the interactor: "no" (programs of the package)`,
-		"floods":  `tests/01.a: the main solution solutions/main.py and its interactor: that wrote more than 49000 bytes, which is the most for an answer that brig makes (programs of the package)`,
+		"floods":  `tests/01.a: the main solution solutions/main.py and its interactor: that wrote more than 49000 bytes, which is the maximum for an answer that brig makes (programs of the package)`,
 		"fails":   `tests/01.a: the main solution solutions/main.py, and its interactor: no protocol (programs of the package)`,
 	} {
 		p, tree := interactive(t, "double", interactor, manual)
