@@ -64,6 +64,11 @@ func (f *Findings) Err() error {
 	return errors.New(strings.Join(lines, "\n"))
 }
 
+// Failed reports whether Err is an error. Readers ask it for each of thousands of tests.
+func (f *Findings) Failed() bool {
+	return slices.ContainsFunc(f.All, func(one Finding) bool { return !one.Warning })
+}
+
 // Warnings are the findings that do not matter.
 func (f *Findings) Warnings() []Finding {
 	return slices.DeleteFunc(f.Sorted(), func(one Finding) bool { return !one.Warning })

@@ -66,7 +66,7 @@ func (r *reader) document() (yamlfile.Map, bool) {
 		return yamlfile.Map{}, false
 	}
 	m := yamlfile.Read(file, text, rule, &r.Findings)
-	return m, r.Err() == nil
+	return m, !r.Failed()
 }
 
 // metadata reads task.yaml, and returns the number of tests that it says; zero: it says none.

@@ -66,7 +66,7 @@ func (r *reader) cases() []entry {
 		total += len(e.cases)
 	}
 
-	if total == 0 && r.Err() == nil {
+	if total == 0 && !r.Failed() {
 		r.Error(file, r.top.LineOf("test_cases"), casesRule, "there is no test case")
 	}
 	return all
@@ -178,7 +178,7 @@ func (r *reader) testCase(s scope) testCase {
 	case generated && (c.in == "" || c.out == ""):
 		r.Error(file, m.LineOf("generator"), generatorRule,
 			"brig does not run generators: generate the test cases first, and name their files with in and out")
-	case c.out == "" && r.p.Compare != nil && r.Err() == nil:
+	case c.out == "" && r.p.Compare != nil && !r.Failed():
 		r.Warn(file, inner[0].Line, casesRule, "the case has no out: its expected output is empty")
 	}
 

@@ -52,7 +52,7 @@ func Read(t *problem.Tree) (*problem.Problem, *problem.Tree, error) {
 	if r.document() {
 		r.openArchive()
 	}
-	if r.Err() == nil {
+	if !r.Failed() {
 		r.settings()
 		r.judging()
 		r.score(r.cases())
@@ -75,10 +75,10 @@ func (r *reader) document() bool {
 		return false
 	}
 	r.top = yamlfile.Read(file, text, rule, &r.Findings)
-	if r.Err() == nil && len(r.top.Keys()) == 0 {
+	if !r.Failed() && len(r.top.Keys()) == 0 {
 		r.Error(file, 0, rule, "it has no keys: test_cases is required")
 	}
-	return r.Err() == nil
+	return !r.Failed()
 }
 
 // openArchive makes the members of the archive of test cases files of the tree.

@@ -155,14 +155,16 @@ func TestHostileFilesAreBounded(t *testing.T) {
 		"no archive":   {"archive: init.yml\n", nil, "is no archive that brig reads"},
 		"outside":      {"archive: ../x.zip\n", nil, "must be the name of a file of the problem"},
 	} {
-		archive := ""
-		if tt.members != nil {
-			archive = "x.zip"
-		}
-		if _, _, err := Read(write(t, map[string]string{"init.yml": tt.init}, archive, tt.members)); err == nil ||
-			!strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %.300v; want %s", name, err, tt.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			archive := ""
+			if tt.members != nil {
+				archive = "x.zip"
+			}
+			if _, _, err := Read(write(t, map[string]string{"init.yml": tt.init}, archive, tt.members)); err == nil ||
+				!strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%.300v; want %s", err, tt.want)
+			}
+		})
 	}
 }
 

@@ -16,7 +16,7 @@ const maxDependencies = 60 // of a batch, after those that follow from others: l
 // points, nothing counts any more: each later group requires it. With short_circuit each group requires the
 // one before it.
 func (r *reader) score(entries []entry) {
-	if r.Err() != nil {
+	if r.Failed() {
 		return
 	}
 
