@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const example = "../../packaging/serve.yaml"
+const example = "../../deploy/packaging/serve.yaml"
 
 func serveFlags(t *testing.T) *pflag.FlagSet {
 	t.Helper()
@@ -95,7 +95,7 @@ func TestExampleExplainsEachSetting(t *testing.T) {
 // The container image sets only settings that brig serve knows, and runs as the spare user.
 func TestImageSetsKnownSettings(t *testing.T) {
 	f := serveFlags(t)
-	text, err := os.ReadFile("../../packaging/Containerfile")
+	text, err := os.ReadFile("../../deploy/packaging/Containerfile")
 	if err != nil {
 		t.Fatal(err)
 	}
