@@ -215,14 +215,21 @@ func TestPrefixes(t *testing.T) {
 func documentsMustLeadToEachOther(t *testing.T, docs string) {
 	t.Helper()
 	links := regexp.MustCompile(`\]\(([^):#]+\.md)[)#]`)
-	pages, err := filepath.Glob(docs + "/*.md")
-	if err != nil || len(pages) < 20 {
-		t.Fatalf("%d pages, %v", len(pages), err)
+	var pages []string
+	for _, pattern := range []string{"/*.md", "/*/*.md"} {
+		found, err := filepath.Glob(docs + pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, found...)
+	}
+	if len(pages) < 60 {
+		t.Fatalf("%d pages", len(pages))
 	}
 
 	for _, page := range pages {
 		for _, link := range links.FindAllStringSubmatch(read(t, page), -1) {
-			target := filepath.Join(docs, link[1])
+			target := filepath.Join(filepath.Dir(page), link[1])
 			if !strings.HasPrefix(target, docs+"/") { // of the sources
 				continue
 			}

@@ -23,7 +23,7 @@ func TestTierProgramsExist(t *testing.T) {
 	for language, want := range map[string]int{"c": len(tierPrograms), "cpp": 3} {
 		n := 0
 		for _, name := range tierPrograms {
-			if _, err := os.Stat(filepath.Join("..", programs, language, name+"."+language)); err == nil {
+			if _, err := os.Stat(filepath.Join("..", "..", programs, language, name+"."+language)); err == nil {
 				n++
 			}
 		}
