@@ -130,7 +130,7 @@ func TestCorpusPage(t *testing.T) {
 // What docs/reports/corpus.md says about other tests is true: they exist and carry the id.
 func TestCorpusNamesTestsThatExist(t *testing.T) {
 	for _, e := range otherTests {
-		text, err := os.ReadFile(filepath.Join("..", e.file))
+		text, err := os.ReadFile(filepath.Join("..", "..", e.file))
 		if err != nil {
 			t.Error(err)
 			continue
