@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
 // config judges each job at once, with the verdict ok.
@@ -143,14 +144,16 @@ func TestResultsOfOtherJobsAreNotContinued(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	var log strings.Builder
+	var log testenv.Log
 	cfg := config(t, dir)
 	cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
-	_, stop = start(t, cfg)
-	time.Sleep(50 * time.Millisecond)
-	stop()
-	if !strings.Contains(log.String(), "is not the one that the results are of") {
-		t.Errorf("the log: %s", log.String())
+	start(t, cfg)
+
+	refusal := "is not the one that the results are of"
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(log.String(), refusal); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the log: %s", log.String())
+		}
 	}
 }
 
