@@ -18,18 +18,24 @@ List the languages that the agent can run. TIERS has the compiler's tier before 
 if they differ, FLAGS the default flags before the others that brig run --flag accepts. The
 first command of root that runs a program of a language builds its image, or pulls it from
 the registry that its manifest names. An image that is older than its language must be built
-again: brig rootfs ls says why.
+again: brig rootfs ls says why. With a NAME, such as cs or Python, only that language is
+listed, and below it the forms of further flags, as regular expressions.
 
 Usage:
-  brig languages [--json]
+  brig languages [--json] [NAME]
 
 Example:
   brig languages
+  brig languages cpp
   brig languages --json`)
 
 	socket := socketFlag(f)
 	asJSON := f.Bool("json", false, "print JSON")
 	return c.does(k, func() int {
+		if f.NArg() > 1 {
+			return c.fail(fmt.Errorf("%d names: name one language, or none", f.NArg()))
+		}
+
 		agent, err := c.connect(*socket)
 		if err != nil {
 			return c.fail(err)
@@ -39,6 +45,14 @@ Example:
 		all, err := agent.Languages(context.Background())
 		if err != nil {
 			return c.fail(agent.explain(err))
+		}
+
+		if name := f.Arg(0); name != "" {
+			one, err := languageNamed(all, name)
+			if err != nil {
+				return c.fail(err)
+			}
+			all = []api.Language{one}
 		}
 
 		if err := printList(c, *asJSON, all, "LANGUAGE\tOTHER NAMES\tVERSION\tFILES\tIMAGE\tSTORED\tTIERS\tFLAGS",
@@ -56,8 +70,28 @@ Example:
 			return c.fail(err)
 		}
 
+		if f.NArg() == 1 && !*asJSON && len(all[0].FlagPatterns) > 0 {
+			fmt.Fprintf(c.stdout, "\nFurther flags of %s match one of\n  %s\n", all[0].Name, strings.Join(all[0].FlagPatterns, "\n  "))
+		}
 		return 0
 	})
+}
+
+// languageNamed returns the language with a name, one of its other names, or an extension.
+func languageNamed(all []api.Language, name string) (api.Language, error) {
+	for _, l := range all {
+		if slices.ContainsFunc(slices.Concat([]string{l.Name}, l.Aliases, l.Extensions),
+			func(own string) bool { return strings.EqualFold(own, name) }) {
+			return l, nil
+		}
+	}
+
+	names := make([]string, len(all))
+	for i, l := range all {
+		names[i] = l.Name
+	}
+	return api.Language{}, fmt.Errorf("no language is named %q%s", name,
+		cmp.Or(suggestion(strings.ToLower(name), names), ": brig languages lists them"))
 }
 
 func orDash(words []string) string { return cmp.Or(strings.Join(words, " "), "-") }

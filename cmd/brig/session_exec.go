@@ -32,6 +32,7 @@ Usage:
 Examples:
   brig session exec $id -- make test
   brig session exec --wall 2s -c 'print(2+2)' $id
+  brig session exec --source hello.cs $id      (a session of csharp)
   brig session exec $id -- sh -c 'server >/tmp/log 2>&1 &'
 
 Flags go before ID: everything after ID belongs to the program. If one of these flags is

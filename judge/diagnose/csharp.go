@@ -78,6 +78,7 @@ var csharpTypes = map[string]kind{
 // dotnetErrors parses what the compilers of Mono and .NET print: FILE(LINE,COLUMN): error CS0029: MESSAGE,
 // FILE(LINE) : error BC30512: MESSAGE of Visual Basic, and FS codes of F#.
 func dotnetErrors(t *text) []api.Diagnosis {
+	t = &text{lines: joinFSharp(t.lines)}
 	all := parseBracketed(t, func(rest string) (api.Diagnosis, bool) {
 		rest, isError := strings.CutPrefix(strings.TrimLeft(rest, " :"), "error ")
 		code, msg, ok := strings.Cut(rest, ": ")
@@ -100,6 +101,29 @@ func dotnetErrors(t *text) []api.Diagnosis {
 	}
 
 	return all
+}
+
+// joinFSharp joins the lines of each error of F#, which puts types on lines of their own and ends with an empty line.
+func joinFSharp(lines []string) []string {
+	var joined []string
+	inError := false
+	for _, line := range lines {
+		trimmed := strings.TrimSpace(line)
+		switch {
+		case strings.Contains(line, ": error FS"):
+			inError = true
+			joined = append(joined, strings.TrimRight(line, " "))
+		case inError && trimmed != "":
+			if last := len(joined) - 1; len(joined[last]) < maxMessage {
+				joined[last] += " " + trimmed
+			}
+		default:
+			inError = false
+			joined = append(joined, line)
+		}
+	}
+
+	return joined
 }
 
 // isDotnetCode reports whether a word is the number of an error of C#, Visual Basic or F#.

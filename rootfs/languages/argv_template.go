@@ -132,8 +132,13 @@ func (l Manifest) ChooseFlags(requested []string) ([]string, error) {
 		if reason, known := l.RefusedFlags[name]; known {
 			return nil, api.Refuse(api.CodeBadRequest, "flag %q is not allowed for %s: %s", f, l.Name, reason)
 		}
-		return nil, api.Refuse(api.CodeBadRequest, "flag %q is not allowed for %s: choose from %s", f, l.Name,
-			strings.Join(slices.Concat(l.Flags, l.FlagPatterns), " "))
+
+		forms := ""
+		if len(l.FlagPatterns) > 0 {
+			forms = "; brig languages " + l.Name + " also shows the forms of further flags"
+		}
+		return nil, api.Refuse(api.CodeBadRequest, "flag %q is not allowed for %s: choose from %s%s", f, l.Name,
+			strings.Join(l.Flags, " "), forms)
 	}
 
 	return requested, nil
