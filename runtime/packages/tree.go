@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -214,7 +215,10 @@ const (
 	maxListedBytes = 8 << 10
 )
 
-var listed = regexp.MustCompile(`^[A-Za-z0-9@][A-Za-z0-9@/._-]{0,150}==[A-Za-z0-9.+!_-]{1,64}$`)
+// The agent and each init of a cell would spend milliseconds of their start on it.
+var listed = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9@][A-Za-z0-9@/._-]{0,150}==[A-Za-z0-9.+!_-]{1,64}$`)
+})
 
 // readList reads the list of an installer. Lines in another form are left out: the list is shown, and
 // decides nothing.
@@ -232,7 +236,7 @@ func readList(box *os.File) (names []string) {
 
 	left := maxListedBytes
 	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimSpace(line); listed.MatchString(line) && len(line) < left {
+		if line = strings.TrimSpace(line); listed().MatchString(line) && len(line) < left {
 			names, left = append(names, line), left-len(line)-1
 		}
 	}
