@@ -1,6 +1,7 @@
 package archtest
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,12 +30,13 @@ func TestTheTestScriptEndsWithWhatTheTestsSay(t *testing.T) {
 		"service/service.go":           "package service\n\nfunc f() {\n\tgo f()\n}\n",
 		"internal/e2e/tests/languages": "TestOfALanguage\n",
 		"internal/e2e/tests/alone":     "TestAlone # the machine\n",
+		"internal/e2e/tests/slow":      "TestSlow # it takes minutes\n",
 		"tools/go": `#!/bin/sh
 case "$*" in
 "list ./...") printf '` + module + `%s\n' api service cmd/brig runtime/plan internal/e2e ;;
 *" -c "*) # the end-to-end tests: they list themselves, and fail by their names
 	mkdir -p bin
-	printf '%s\n' '#!/bin/sh' 'case "$*" in "-test.list "*) printf "%s\n" TestOne TestScripts TestOfALanguage TestAlone TestOfAPackage ;; *$HOW*) exit 1 ;; esac' >bin/e2e.test
+	printf '%s\n' '#!/bin/sh' 'case "$*" in "-test.list "*) printf "%s\n" TestOne TestScripts TestOfALanguage TestAlone TestOfAPackage TestSlow ;; *$HOW*) exit 1 ;; esac' >bin/e2e.test
 	chmod +x bin/e2e.test ;;
 *$HOW*) exit 1 ;;
 esac
@@ -49,22 +51,29 @@ esac
 		}
 	}
 
-	for how, want := range map[string]int{
-		"none":               0,
-		"brig/api":           1,
-		"-race*brig/service": 1,
-		"brig/cmd":           1,
-		"TestOne":            1,
-		"TestAlone":          1,
-		"TestOfALanguage":    1,
+	for _, tt := range []struct {
+		how  string // which command fails
+		tier string
+		code int
+	}{
+		{"none", "pure root languages", 0},
+		{"brig/api", "pure", 1},
+		{"-race*brig/service", "pure", 1},
+		{"brig/cmd", "root", 1},
+		{"TestOne", "root", 1},
+		{"TestAlone", "root", 1},
+		{"TestOfALanguage", "languages", 1},
+		{"-skip*TestSlow*brig/api", "pure", 1},
+		{"-skip*TestSlow*brig/cmd", "root", 1},
+		{"-test.run*TestSlow", "root", 0},
 	} {
-		c := exec.Command(".ci/test", "pure", "root", "languages")
+		c := exec.Command(".ci/test", strings.Fields(tt.tier)...)
 		c.Dir = dir
 		c.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "BRIG_") }),
-			"HOW="+how, "BRIG_TEST_MUST=", "PATH="+filepath.Join(dir, "tools")+":"+os.Getenv("PATH"))
+			"HOW="+tt.how, "BRIG_TEST_MUST=", "PATH="+filepath.Join(dir, "tools")+":"+os.Getenv("PATH"))
 		out, err := c.CombinedOutput()
-		if code := c.ProcessState.ExitCode(); code != want {
-			t.Errorf("%s: %v, code %d; want %d\n%s", how, err, code, want, out)
+		if code := c.ProcessState.ExitCode(); code != tt.code {
+			t.Errorf("%s: %v, code %d; want %d\n%s", tt.how, err, code, tt.code, out)
 		}
 	}
 }
@@ -72,22 +81,24 @@ esac
 // A list of tests with a name that no longer exists would leave out a test, or run it next to others.
 func TestListsOfTestsNameTests(t *testing.T) {
 	lists, err := filepath.Glob("../e2e/tests/*")
-	if err != nil || len(lists) != 3 {
-		t.Fatalf("%d lists in internal/e2e/tests, %v; want languages, alone and long", len(lists), err)
+	if err != nil || len(lists) != 4 {
+		t.Fatalf("%d lists in internal/e2e/tests, %v; want languages, alone, long and slow", len(lists), err)
 	}
 
-	var sources strings.Builder
-	files, err := filepath.Glob("../e2e/*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
+	var endToEnd, sources strings.Builder
+	if err := filepath.WalkDir("../..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
 		}
+
+		text, err := os.ReadFile(path)
 		sources.Write(text)
+		if filepath.Dir(path) == "../../internal/e2e" {
+			endToEnd.Write(text)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
 	}
 
 	for _, list := range lists {
@@ -96,14 +107,18 @@ func TestListsOfTestsNameTests(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		named := 0
+		named, all := 0, endToEnd.String()
+		if filepath.Base(list) == "slow" { // of all packages
+			all = sources.String()
+		}
+
 		for line := range strings.Lines(string(text)) {
 			name, _, _ := strings.Cut(line, "#")
 			if name = strings.TrimSpace(name); name == "" {
 				continue
 			}
 			named++
-			if !strings.Contains(sources.String(), "\nfunc "+name+"(t *testing.T)") {
+			if !strings.Contains(all, "\nfunc "+name+"(t *testing.T)") {
 				t.Errorf("%s names %s, which is no test", list, name)
 			}
 		}
