@@ -54,12 +54,16 @@ func resultSubject(pool, batch string, index int64) string {
 // cancelSubject is where workers hear that they are to end the jobs of a batch. The messages are not stored.
 func cancelSubject(pool, batch string) string { return poolSubject(pool, "cancel."+batch) }
 
-// splitSubject returns the batch and the index at the end of a subject.
+// splitSubject returns the batch and the index at the end of the subject of a job or a result. A worker may send to every
+// subject of its pool's results: any other form than that of jobSubject and resultSubject is an error.
 func splitSubject(subject string) (batch string, index int64, err error) {
 	parts := strings.Split(subject, ".")
-	if len(parts) < 6 {
-		return "", 0, fmt.Errorf("unexpected subject %q", subject)
+	if n := len(parts); n == 6 && parts[3] == "results" || n == 7 && parts[3] == "jobs" {
+		batch = parts[n-2]
+		index, err = strconv.ParseInt(parts[n-1], 10, 64)
+		if err == nil && index >= 0 && strconv.FormatInt(index, 10) == parts[n-1] {
+			return batch, index, nil
+		}
 	}
-	index, err = strconv.ParseInt(parts[len(parts)-1], 10, 64)
-	return parts[len(parts)-2], index, err
+	return "", 0, fmt.Errorf("the subject %.200q is of no job and no result", subject)
 }

@@ -251,11 +251,9 @@ func (e *Engine) UnderWay(ctx context.Context, id string) (map[int64]bool, error
 			}
 
 			for subject := range info.State.Subjects {
-				_, index, err := splitSubject(subject)
-				if err != nil {
-					return err
+				if _, index, err := splitSubject(subject); err == nil { // others are what a worker sent to no job
+					all[index] = true
 				}
-				all[index] = true
 			}
 		}
 

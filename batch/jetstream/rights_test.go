@@ -371,3 +371,54 @@ func sign(t *testing.T, seed string) func(nonce []byte) ([]byte, error) {
 	}
 	return key.Sign
 }
+
+// A worker may send to every subject of its pool's results. What is of no job is left out: as an error it stalled the
+// batch for as long as the stream had it.
+func TestAWorkerCannotStallItsBatch(t *testing.T) {
+	seed, public, err := jetstream.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	s, e := start(t, jetstream.ServerConfig{Listen: "127.0.0.1:0", Workers: []jetstream.Worker{{Name: "w", Pool: "p", Key: public}}})
+	url := "nats://" + s.Addr().String()
+	if err := e.Release(t.Context(), message(0)); err != nil {
+		t.Fatal(err)
+	}
+
+	c, err := nats.Connect(url, nats.Nkey(public, sign(t, seed)), nats.CustomInboxPrefix("_INBOX_w"),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+
+	for _, end := range []string{"notanumber", "-1", "00", "+0", "99999999999999999999", "x.0", "*"} {
+		if err := c.Publish("brig.pool.p.results.b."+end, []byte("{}")); err != nil {
+			t.Errorf("%s: %v", end, err)
+		}
+	}
+	if err := c.Flush(); err != nil {
+		t.Fatal(err)
+	}
+
+	w, err := jetstream.Connect(jetstream.Target{URL: url, Worker: "w", Pool: "p", Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+
+	d, err := w.Source(false).Next(t.Context(), nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if there, err := e.UnderWay(t.Context(), "b"); err != nil || len(there) != 1 || !there[0] {
+		t.Errorf("under way are %v (%v); want job 0", there, err)
+	}
+	if err := d.Done(t.Context(), []byte("right")); err != nil {
+		t.Fatal(err)
+	}
+	if got := results(t, e, 1); len(got) != 1 || got[0] != "right" {
+		t.Errorf("the results are %v", got)
+	}
+}
