@@ -75,29 +75,43 @@ func namesAbove(text []byte) bool {
 	return bytes.Contains(text, []byte("../")) && aboveLines().Match(text)
 }
 
+// maxIncludes is how many lines with #include are looked at. A file of nothing else took minutes
+// (TestManyIncludesTakeLittleTime).
+const maxIncludes = 10_000
+
 // placeHeaders places a header that a source includes by a name under which it is not found next to it, and that one
 // file of the project has: people have their headers in include/, and tell their compiler.
 func (p project) placeHeaders(main, as string, others []placement, place func(from, to string)) {
+	byBase := map[string][]string{}
+	for _, name := range p.names() {
+		byBase[path.Base(name)] = append(byBase[path.Base(name)], name)
+	}
+
+	left := maxIncludes
 	known := map[string]bool{as: true}
 	queue := append([]placement{{main, as}}, others...)
 	for _, one := range queue {
 		known[one.to] = true
 	}
 
-	for len(queue) > 0 {
+	for len(queue) > 0 && left > 0 {
 		one := queue[0]
 		queue = queue[1:]
-		for _, match := range quoted().FindAllSubmatch(p.texts[one.from], -1) {
+		for _, match := range quoted().FindAllSubmatch(p.texts[one.from], left) {
+			left--
 			wanted := string(match[1])
 			to := path.Join(path.Dir(one.to), wanted)
 			if known[to] || strings.HasPrefix(to, "../") {
 				continue
 			}
-			found := slices.DeleteFunc(p.names(), func(name string) bool { return !strings.HasSuffix("/"+name, "/"+wanted) })
+
+			known[to] = true
+			found := slices.DeleteFunc(slices.Clone(byBase[path.Base(wanted)]),
+				func(name string) bool { return !strings.HasSuffix("/"+name, "/"+wanted) })
 			if len(found) != 1 {
 				continue // the compiler says that it is missing
 			}
-			known[to] = true
+
 			place(found[0], to)
 			queue = append(queue, placement{found[0], to})
 		}

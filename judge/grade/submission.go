@@ -80,15 +80,25 @@ func (f Finder) file(t *problem.Tree, name string) Submission {
 	return f.File(name, text)
 }
 
+// maxNested is how many archives may be around a submission: one is handed in, and another lies in it. An archive can
+// contain itself, without end (TestAnArchiveOfItselfIsOneRow).
+const maxNested = 2
+
 // File returns the submission that is one file: a source, or a zip archive of several files.
-func (f Finder) File(name string, text []byte) Submission {
+func (f Finder) File(name string, text []byte) Submission { return f.fileIn(name, text, 0) }
+
+// fileIn is File of a file that lies in so many archives.
+func (f Finder) fileIn(name string, text []byte, archives int) Submission {
 	s := newSubmission(name)
 	if problem.IsZip(text) {
 		t, err := problem.OpenZip(s.entry, text)
 		if err != nil {
 			return NotRead(name, err)
 		}
-		return f.Directory(t, s.entry)
+		if archives == maxNested {
+			return NotRead(name, fmt.Errorf("%s lies in %d other archives: hand in the files themselves", s.entry, archives))
+		}
+		return f.directoryIn(t, s.entry, archives+1)
 	}
 	if isZipName(s.entry) && len(text) == 0 {
 		s.Err = fmt.Errorf("%w: %s is empty", ErrNotHandedIn, s.entry)
@@ -109,19 +119,36 @@ func (f Finder) File(name string, text []byte) Submission {
 	return s
 }
 
+// commonDirectory is the innermost directory that has all the files; "." if that is the root.
+func commonDirectory(names []string) string {
+	if len(names) == 0 {
+		return "."
+	}
+
+	dir := path.Dir(names[0])
+	for _, name := range names[1:] {
+		for dir != "." && !strings.HasPrefix(name, dir+"/") {
+			dir = path.Dir(dir)
+		}
+	}
+	return dir
+}
+
 func isZipName(name string) bool { return strings.EqualFold(path.Ext(name), ".zip") }
 
 // Directory returns the submission whose files are those of t.
-func (f Finder) Directory(t *problem.Tree, name string) Submission {
+func (f Finder) Directory(t *problem.Tree, name string) Submission { return f.directoryIn(t, name, 0) }
+
+func (f Finder) directoryIn(t *problem.Tree, name string, archives int) Submission {
 	s := newSubmission(name)
 	s.folder = !isZipName(s.entry)
-	for t.Unwrapped() != t {
-		t = t.Unwrapped()
+	if dir := commonDirectory(t.Names()); dir != "." {
+		t = t.Sub(dir)
 	}
 
 	if files, dirs := t.Children("."); len(files) == 1 && len(dirs) == 0 { // an archive in the directory of a person
 		if text, err := t.Read(files[0], problem.MaxArchive); err == nil && problem.IsZip(text) {
-			inner := f.File(files[0], text)
+			inner := f.fileIn(files[0], text, archives)
 			inner.Name, inner.entry, inner.folder = s.Name, s.entry, s.folder
 			return inner
 		}
@@ -169,6 +196,7 @@ func (f Finder) read(t *problem.Tree, s *Submission) error {
 	}
 
 	as, others := all.layout(main)
+	all.inOrderOfUse(others)
 	s.Main, s.Text = asSource(as, all.texts[main])
 	for _, one := range others {
 		s.Files = append(s.Files, api.File{Name: one.to, Content: all.texts[one.from], Executable: t.Executable(one.from)})
