@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -95,9 +96,9 @@ func casesOf(f api.ReportFormat, report []byte, res api.Result, skippedFiles []a
 	case res.Verdict != api.OK && res.Verdict != api.Nonzero:
 		return nil, errors.New("the run did not end by itself")
 	case report == nil && len(skippedFiles) > 0:
-		return nil, fmt.Errorf("there is no report: %s; the command exited with %d", skippedFiles[0].Reason, res.ExitCode)
+		return nil, fmt.Errorf("there is no report: %s; the command exited with %d%s", skippedFiles[0].Reason, res.ExitCode, lastWords(res))
 	case report == nil:
-		return nil, fmt.Errorf("there is no report: the command exited with %d before it wrote one", res.ExitCode)
+		return nil, fmt.Errorf("there is no report: the command exited with %d before it wrote one%s", res.ExitCode, lastWords(res))
 	case len(report) > MaxReport:
 		return nil, fmt.Errorf("the report has more than %d MiB, the maximum", MaxReport>>20)
 	}
@@ -115,6 +116,15 @@ func casesOf(f api.ReportFormat, report []byte, res api.Result, skippedFiles []a
 	}
 
 	return cases, nil
+}
+
+// lastWords is the last line that a command wrote to stderr, as the end of a message; "": there is none.
+func lastWords(res api.Result) string {
+	said := bytes.TrimSpace(res.Stderr)
+	if said = said[bytes.LastIndexByte(said, '\n')+1:]; len(said) == 0 {
+		return ""
+	}
+	return ": " + strings.ToValidUTF8(string(said[:min(len(said), 300)]), "?")
 }
 
 var errMany = fmt.Errorf("it has more than %d cases, the maximum", maxCases)
