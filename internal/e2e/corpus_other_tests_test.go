@@ -377,6 +377,7 @@ var otherTests = []struct{ id, title, file, test string }{
 	{"SEC-01", "every rule both ways", "seccomp/bpf/proof_test.go", "TestEveryRuleBothWays"},
 	{"SEC-02", "sweep of call numbers", "internal/e2e/hostile_sweep_test.go", "TestHostileSweepOfNumbers"},
 	{"SEC-03", "the filter loaded is the one compared", "internal/e2e/hostile_filter_test.go", "TestHostileLoadedFilter"},
+	{"PRC-10", "times of the files of the machine", "internal/e2e/machine_files_test.go", "TestHostileTimesOfTheMachine"},
 	{"SEC-03", "the filter is the model", "seccomp/bpf/compile_test.go", "TestPartsEqualProfile"},
 	{"SEC-07", "a foreign entry is named", "internal/e2e/corpus_test.go", "TestHostileForeignEntryIsNamed"},
 	{"SEC-10", "two conditions on one argument", "seccomp/lint_test.go", "TestLint"},

@@ -1,9 +1,13 @@
 package e2e
 
 import (
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
 // Programs find the processors and the memory of their run in /proc, and so a pool of workers of that size has some.
@@ -52,5 +56,42 @@ for name in "uptime", "vmstat", "sys", "interrupts":
 		if string(res.Stdout) != tt.want {
 			t.Errorf("%s in a session: %s, %q, %q; want %q", tt.language, res.Verdict, res.Stdout, res.Stderr, tt.want)
 		}
+	}
+}
+
+// The files of the machine are the cell's, whose runs are of any key: their times tell nothing of a run before.
+func TestHostileTimesOfTheMachine(t *testing.T) {
+	testenv.NeedRoot(t)
+	a := startAgent(t, "--slots", "1")
+	images.load(t, a, "python")
+	const source = `
+import os
+for name in "cpuinfo", "stat", "meminfo", "loadavg":
+    s = os.stat("/proc/" + name)
+    print(name, s.st_atime_ns, s.st_mtime_ns, s.st_ctime_ns)
+    open("/proc/" + name).read()
+`
+	var end time.Time // of the run before
+	for run, memory := range []api.Size{91 * api.MiB, 91 * api.MiB, 64 * api.MiB} {
+		r := api.Run{Language: "python", Source: api.Bytes(source), NoTemplate: true, Limits: api.Limits{Memory: memory, Wall: slowly(30)}}
+		res := a.run(t, r)
+		lines := strings.Split(strings.TrimSpace(string(res.Stdout)), "\n")
+		if len(lines) != 4 {
+			t.Fatalf("%q, %q", res.Stdout, res.Stderr)
+		}
+
+		for _, line := range lines {
+			var name string
+			var accessed, modified, changed int64
+			if _, err := fmt.Sscan(line, &name, &accessed, &modified, &changed); err != nil {
+				t.Fatal(err)
+			}
+			if accessed != 0 || modified != 0 || changed < end.UnixNano() || time.Unix(0, changed).After(time.Now()) {
+				t.Errorf("run %d, which began after %d: %s", run, end.UnixNano(), line)
+			}
+		}
+
+		end = time.Now()
+		time.Sleep(20 * time.Millisecond) // times are those of the last tick
 	}
 }

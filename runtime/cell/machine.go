@@ -91,14 +91,27 @@ func (m *machine) show(cpus string, l api.Limits) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	want := shownMachine{cpus, l.Memory, l.Swap}
-	if want == m.shown {
-		return nil
+	var err error
+	if want != m.shown {
+		err = m.write(want)
 	}
-	if err := m.write(want); err != nil {
+	if err := errors.Join(err, m.forgetTimes()); err != nil {
 		return fmt.Errorf("files of /proc: %w", err)
 	}
 	return nil
 }
+
+// forgetTimes sets the times of the files, the last change to now: they would tell when a run before this one began,
+// of any key, what it read, and by that whether it had the same limits (TestHostileTimesOfTheMachine, PRC-10).
+func (m *machine) forgetTimes() error {
+	var errs []error
+	for _, name := range machineFiles {
+		errs = append(errs, unix.UtimesNanoAt(linux.FD(m.root), name, make([]unix.Timespec, 2), unix.AT_SYMLINK_NOFOLLOW))
+	}
+	return errors.Join(errs...)
+}
+
+var machineFiles = [...]string{"cpuinfo", "stat", "meminfo", "loadavg"}
 
 func (m *machine) write(want shownMachine) error {
 	cpus := m.host.cpus
@@ -109,13 +122,14 @@ func (m *machine) write(want shownMachine) error {
 		}
 	}
 
-	for _, f := range []struct{ name, text string }{
-		{"cpuinfo", cpuinfoText(m.host.cpuinfo, cpus)},
-		{"stat", statText(cpus, m.host.boot)},
-		{"meminfo", meminfoText(want.memory, want.swap)},
-		{"loadavg", "0.00 0.00 0.00 1/1 2\n"},
-	} {
-		if err := m.writeFile(f.name, f.text); err != nil {
+	texts := [len(machineFiles)]string{
+		cpuinfoText(m.host.cpuinfo, cpus),
+		statText(cpus, m.host.boot),
+		meminfoText(want.memory, want.swap),
+		"0.00 0.00 0.00 1/1 2\n",
+	}
+	for i, name := range machineFiles {
+		if err := m.writeFile(name, texts[i]); err != nil {
 			return err
 		}
 	}
