@@ -2,6 +2,7 @@ package judge
 
 import (
 	"errors"
+	"time"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -12,9 +13,19 @@ type PackageFault struct{ reason string }
 
 func (e *PackageFault) Error() string { return e.reason }
 
-// OutputMayBeAtFault reports whether a checker that ended with this verdict may have failed because of the
-// output that it judged. The wall clock alone says nothing: the machine may have been busy.
-func OutputMayBeAtFault(checker api.Verdict, failed error) bool {
+// OutputMayBeAtFault reports whether a checker may have failed because of the output that it judged.
+func OutputMayBeAtFault(failed error) bool {
 	var accuses *PackageFault
-	return checker != api.WallLimit && !errors.As(failed, &accuses)
+	return !errors.As(failed, &accuses)
+}
+
+// OutputIsAtFault reports whether a checker failed because of the output that it judged, when it accepts the expected
+// one: failed and control are how it ended on each. The wall clock alone says nothing, as the machine may have been
+// busy: the checker must have computed for a second, and for longer than twice the time that the expected output takes.
+func OutputIsAtFault(failed, control api.Result) bool {
+	if failed.Verdict != api.WallLimit {
+		return true
+	}
+	used, usual := failed.Usage.CPU.Value, control.Usage.CPU.Value
+	return used != nil && usual != nil && *used > 2**usual+int64(time.Second)
 }

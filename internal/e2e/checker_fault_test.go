@@ -26,9 +26,14 @@ var outputOf = map[api.Protocol]struct{ output, accept string }{
 // failure on the expected output, or none to try, is an error as before.
 func TestHostileOutputsFailNoChecker(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
+	wall := 30 * api.Duration(time.Second)
 	judged := func(c *api.Check, output string) (api.Result, error) {
 		r := sh("echo " + output)
-		c.Limits = api.Limits{CPU: slowly(0.3), Wall: 30 * api.Duration(time.Second), Memory: 32 * api.MiB,
+		cpu := slowly(0.3)
+		if wall < 30*api.Duration(time.Second) {
+			cpu = 30 * api.Duration(time.Second)
+		}
+		c.Limits = api.Limits{CPU: cpu, Wall: wall, Memory: 32 * api.MiB,
 			Output: api.MiB, Scratch: 32 * api.MiB}
 		r.Check, r.Tests = c, []api.Test{{ID: "one", Expected: expected("good\n")}, {ID: "two", Expected: expected("good\n")}}
 		return a.Client.Run(t.Context(), r)
@@ -39,7 +44,8 @@ func TestHostileOutputsFailNoChecker(t *testing.T) {
 		if protocol == api.ProtocolKattis {
 			failures = map[string]string{
 				"a signal": "kill -11 $$", "an exit code": "exit 1", "its processor time": "while :; do :; done",
-				"its memory": "head -c 100000000 /dev/zero | tail -c 90000000 >/dev/null; exit 42", "its output": "head -c 2000000 /dev/zero; exit 42",
+				"its wall limit, while it computes": "while :; do :; done",
+				"its memory":                        "head -c 100000000 /dev/zero | tail -c 90000000 >/dev/null; exit 42", "its output": "head -c 2000000 /dev/zero; exit 42",
 				"a score that is no number": "echo nan >$3/score.txt; exit 42",
 				"a file that is too large":  "head -c 9000000 /dev/zero >$3/judgemessage.txt; exit 43",
 				"another pass":              "echo 1 >$3/nextpass.in; exit 42",
@@ -49,6 +55,10 @@ func TestHostileOutputsFailNoChecker(t *testing.T) {
 		for name, fails := range failures {
 			t.Run(string(protocol)+": "+name, func(t *testing.T) {
 				c := checker(protocol, "read got <"+of.output+`; case $got in good) `+of.accept+`;; esac; `+fails)
+				wall = 30 * api.Duration(time.Second)
+				if strings.Contains(name, "its wall limit") { // the ceilings of wall and of processor time may be the same
+					wall = api.Duration(6 * time.Second)
+				}
 				res, err := judged(c, "bad")
 				if err != nil {
 					t.Fatal(err)

@@ -123,7 +123,7 @@ func (pl *Planner) judgeLimits(r api.Run, p api.Protocol) api.Limits {
 	cpu = cmp.Or(r.Limits.CPU, ofLanguage.CPU, cpu)
 	own := api.Limits{
 		CPU:    cpu,
-		Wall:   2*cpu + api.Duration(time.Second),
+		Wall:   api.BusyWall(cpu),
 		Memory: pl.judgeMemory(),
 		Output: judgeOutput,
 	}

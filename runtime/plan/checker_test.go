@@ -125,7 +125,7 @@ func TestTimeOfManagers(t *testing.T) {
 		program, own, want api.Duration
 	}{{1, second, 0, 10 * second}, {4, 4 * second, 0, 20 * second}, {7, 10 * second, 0, 30 * second}, {4, 4 * second, second, second}} {
 		i := api.Interactor{Protocol: api.ProtocolCMS, Processes: tt.processes, Program: api.Program{Limits: api.Limits{CPU: tt.own}}}
-		if got := pl.runOfInteractor(i, "", api.Limits{CPU: tt.program}).Limits; got.CPU != tt.want || got.Wall != 2*tt.want+second {
+		if got := pl.runOfInteractor(i, "", api.Limits{CPU: tt.program}).Limits; got.CPU != tt.want || got.Wall != min(4*tt.want, 100*second) {
 			t.Errorf("%d processes with %s: cpu %s, wall %s; want cpu %s", tt.processes, tt.program, got.CPU, got.Wall, tt.want)
 		}
 	}

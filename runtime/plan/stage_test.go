@@ -334,7 +334,7 @@ func TestDefaultsOfACheckerFollowItsLanguage(t *testing.T) {
 	for language, want := range map[string]struct{ run, compile api.Limits }{
 		"every": {api.Limits{CPU: api.Duration(8e9), Wall: api.Duration(9e9), Memory: 200 * api.MiB, Output: 3 * api.MiB, Stack: 24 * api.MiB},
 			api.Limits{CPU: api.Duration(6e9), Wall: api.Duration(7e9)}},
-		"cpp": {api.Limits{CPU: judgeCPU, Wall: 2*judgeCPU + api.Duration(time.Second), Memory: judgeMemory, Output: judgeOutput,
+		"cpp": {api.Limits{CPU: judgeCPU, Wall: api.BusyWall(judgeCPU), Memory: judgeMemory, Output: judgeOutput,
 			Stack: judgeMemory}, api.Limits{CPU: judgeCompileCPU, Wall: api.BusyWall(judgeCompileCPU)}},
 	} {
 		run, compile := uses[3].plan(t, pl, language, asked{})

@@ -36,7 +36,7 @@ func (t *testRun) check(ctx context.Context, test api.Test, of contents, output 
 	}
 
 	failed := checkFailed("checker", test.ID, j.res, j.failed)
-	if !test.Compares() || !judge.OutputMayBeAtFault(j.res.Verdict, j.failed) {
+	if !test.Compares() || !judge.OutputMayBeAtFault(j.failed) {
 		return judge.CheckResult{}, nil, failed
 	}
 
@@ -44,7 +44,7 @@ func (t *testRun) check(ctx context.Context, test api.Test, of contents, output 
 	if err != nil {
 		return judge.CheckResult{}, nil, err
 	}
-	if control.failed != nil || control.said.Answer != api.Accepted {
+	if control.failed != nil || control.said.Answer != api.Accepted || !judge.OutputIsAtFault(j.res, control.res) {
 		return judge.CheckResult{}, nil, failed
 	}
 
