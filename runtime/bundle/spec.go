@@ -101,7 +101,7 @@ func mounts(c Config) []oci.Mount {
 // rlimits returns the rlimits of a cell and of a run together.
 func rlimits(l api.Limits) []oci.POSIXRlimit {
 	var out []oci.POSIXRlimit
-	for _, r := range append(plan.CellRLimits(), plan.RLimits(l, 0, 0)...) {
+	for _, r := range append(plan.CellRLimits(), plan.RLimits(l, l.CPU, 0)...) {
 		out = append(out, oci.POSIXRlimit{Type: r.Name, Hard: r.Value, Soft: r.Value})
 	}
 	return out

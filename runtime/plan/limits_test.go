@@ -58,7 +58,7 @@ func TestEffectiveLimits(t *testing.T) {
 
 func TestRlimits(t *testing.T) {
 	l := api.Limits{OpenFiles: 7, Stack: 1 << 20, Scratch: 1 << 21, CPU: api.Duration(1500 * time.Millisecond)}
-	want := map[string]uint64{"RLIMIT_NOFILE": 7, "RLIMIT_STACK": 1 << 20, "RLIMIT_FSIZE": 1 << 21, "RLIMIT_CPU": 4}
+	want := map[string]uint64{"RLIMIT_NOFILE": 7, "RLIMIT_STACK": 1 << 20, "RLIMIT_FSIZE": 1 << 21, "RLIMIT_CPU": 5}
 	got := RLimits(l, 0, 0)
 	if len(got) != len(want) {
 		t.Fatalf("%d limits; want %d", len(got), len(want))
