@@ -71,6 +71,7 @@ var csharpTypes = map[string]kind{
 	"FileNotFoundException":       {api.CategoryRuntime, hintFile},
 	"DirectoryNotFoundException":  {api.CategoryRuntime, hintFile},
 	"UnauthorizedAccessException": {api.CategoryRuntime, hintReadOnly},
+	"Win32Exception":              {api.CategoryRuntime, "the system refused this: see the message"},
 	"SocketException":             {api.CategoryRuntime, hintNetwork},
 	"NotImplementedException":     {api.CategoryRuntime, "this part of the program is not written yet"},
 }

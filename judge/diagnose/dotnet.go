@@ -13,19 +13,23 @@ import (
 func dotnet(t *text) (api.Diagnosis, bool) {
 	var d api.Diagnosis
 	found, placed := false, false
-	for _, line := range t.lines {
+	for i, line := range t.lines {
 		head, isHead := strings.CutPrefix(line, "Unhandled exception. ")
-		if cause, isCause := strings.CutPrefix(strings.TrimLeft(line, " "), "---> "); isCause && found {
-			head, isHead, placed = cause, true, false
+		cause, isCause := strings.CutPrefix(strings.TrimLeft(line, " "), "---> ")
+		if isCause && found {
+			head, isHead = cause, true
 		}
 
 		switch {
 		case isHead:
 			typ, message, _ := strings.Cut(head, ": ")
+			typ, _, _ = strings.Cut(typ, " (") // System.Net.Sockets.SocketException (111)
 			if !isName(typ) {
 				continue
 			}
-			k := kindOf(csharpTypes, typ[strings.LastIndexByte(typ, '.')+1:])
+
+			placed = false
+			k := match(syscallPatterns, message, kindOf(csharpTypes, typ[strings.LastIndexByte(typ, '.')+1:]))
 			d, found = api.Diagnosis{Category: k.category, Type: typ, Message: cmp.Or(message, typ), Hint: k.hint}, true
 
 		case found && !placed && strings.HasPrefix(line, "   at "):
@@ -43,6 +47,14 @@ func dotnet(t *text) (api.Diagnosis, bool) {
 			d = api.Diagnosis{Category: api.CategoryRuntime, Type: "Debug.Assert", Message: line,
 				Hint: "a condition of Debug.Assert is false"}
 			found = true
+		case !found && line == "Process terminated." && t.line(i+1) != "Assertion failed.": // by Environment.FailFast; its message follows
+			d = api.Diagnosis{Category: api.CategoryRuntime, Type: "Environment.FailFast", Message: cmp.Or(t.line(i+1), line),
+				Hint: "the program ended itself with Environment.FailFast: see its message"}
+			found = true
+		case !found && strings.HasPrefix(line, "System.AccessViolationException: "):
+			typ, message, _ := strings.Cut(line, ": ")
+			d, found = api.Diagnosis{Category: api.CategoryRuntime, Type: typ, Message: message,
+				Hint: "the program used a pointer to memory that does not belong to it"}, true
 		case !found && line == "Out of memory.":
 			return api.Diagnosis{Category: api.CategoryMemory, Type: "System.OutOfMemoryException", Message: line,
 				Hint: hintMemory}, true

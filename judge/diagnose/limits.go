@@ -68,6 +68,8 @@ var threadMessages = []string{
 	"can't create Thread",            // ruby
 	"failed to create new OS thread", // go
 	"failed to spawn thread",         // rust
+	"Out of memory.",                 // .NET says the same of memory
+	"System.OutOfMemoryException",
 }
 
 func containsAny(text string, any []string) bool {

@@ -117,6 +117,7 @@ var syscallPatterns = []pattern{
 	{"Temporary failure in name resolution", kind{api.CategoryRuntime, hintNetwork}},
 	{"Name or service not known", kind{api.CategoryRuntime, hintNetwork}},
 	{"Connection refused", kind{api.CategoryRuntime, hintNetwork}},
+	{"Resource temporarily unavailable", kind{api.CategoryRuntime, hintThreads}},
 	{"Cannot allocate memory", kind{api.CategoryMemory, hintMemory}},
 	{"Operation not permitted", kind{api.CategoryDenied, "the sandbox does not allow this to any program"}},
 	{"Function not implemented", kind{api.CategoryDenied, "the sandbox does not offer this system call"}},

@@ -54,7 +54,7 @@ type Manifest struct {
 	TimeFactor   float64    // for judge systems that scale a task's time limit; default 1
 	MemoryFactor float64    // the same for the memory limit
 	OOMExitCode  int        // exit code of the runtime when it lacks memory; 0: it has none
-	OOMSays      string     // its stderr output right before that; empty: the peak of memory decides
+	OOMSays      string     // its stderr output before that, or several texts with | between them; empty: the peak of memory decides
 
 	Packages *Packages // how packages are installed; nil: requirements are refused
 
@@ -207,7 +207,7 @@ func manifestLimits(field string, n yaml.Node) (api.Limits, error) {
 	return limits, nil
 }
 
-// maxOOMSays limits the length of oom_says, which is searched in the last 256 bytes of stderr.
+// maxOOMSays limits the length of oom_says, which is searched in the last 4 KiB of stderr.
 const maxOOMSays = 100
 
 // A nameRule is the form of a name, and its most bytes. A bound in the expression would take most of a

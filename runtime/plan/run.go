@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/base32"
+	"slices"
 	"strings"
 
 	"github.com/brig-sandbox/brig/api"
@@ -62,17 +63,21 @@ type Network struct {
 
 // OutOfHeap reports whether a program that ended by itself was ended by its runtime for lack of
 // memory: with the exit code that the language's manifest declares, 128 more than the number of a
-// signal that the runtime sends itself, and in addition either with the
-// declared text at the end of stderr, or near the limit. A program that prints this and exits so
-// without need has failed as well, only under another name.
+// signal that the runtime sends itself, and in addition either with one of the
+// declared texts at the end of stderr, or near the limit. A program that prints this and exits so
+// without need has failed as well, only under another name. A runtime that was refused a thread says
+// the same as one without memory: less than half of the limit with refused forks is no lack of memory.
 func (p *Run) OutOfHeap(ev judge.Evidence, stderrEnd []byte) bool {
 	switch {
 	case p.OOMExitCode == 0:
 		return false
 	case ev.Signal == 0 && ev.ExitCode != p.OOMExitCode, ev.Signal != 0 && 128+ev.Signal != p.OOMExitCode:
 		return false
+	case ev.PidsHits > 0 && ev.Peak < p.Limits.Memory/2:
+		return false
 	case p.OOMMessage != "":
-		return bytes.Contains(stderrEnd, []byte(p.OOMMessage))
+		return slices.ContainsFunc(strings.Split(p.OOMMessage, "|"),
+			func(text string) bool { return bytes.Contains(stderrEnd, []byte(text)) })
 	}
 	return p.Limits.Memory > 0 && ev.Peak >= p.Limits.Memory/10*9
 }

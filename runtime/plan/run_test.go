@@ -10,7 +10,7 @@ import (
 func TestOutOfHeap(t *testing.T) {
 	peak := &Run{OOMExitCode: 77, Limits: api.Limits{Memory: 100 * api.MiB}}
 	says := &Run{OOMExitCode: 77, OOMMessage: "out of heap", Limits: peak.Limits}
-	aborts := &Run{OOMExitCode: 134, OOMMessage: "Out of memory.", Limits: peak.Limits}
+	aborts := &Run{OOMExitCode: 134, OOMMessage: "Out of memory.|---> OutOfMemory", Limits: peak.Limits}
 	for _, tt := range []struct {
 		name string
 		plan *Run
@@ -28,6 +28,9 @@ func TestOutOfHeap(t *testing.T) {
 		{"said with another exit code", says, judge.Evidence{ExitCode: 1}, "vm: out of heap\n", false},
 		{"not said, near the limit", says, judge.Evidence{ExitCode: 77, Peak: 100 * api.MiB}, "I exit with 77\n", false},
 		{"said and aborted", aborts, judge.Evidence{Signal: 6, ExitCode: -1}, "Out of memory.\n", true},
+		{"said in another way", aborts, judge.Evidence{Signal: 6, ExitCode: -1}, "Broken\n ---> OutOfMemory: x\n   at f\n", true},
+		{"refused a thread", aborts, judge.Evidence{Signal: 6, ExitCode: -1, PidsHits: 1, Peak: 49 * api.MiB}, "Out of memory.\n", false},
+		{"refused a thread near the limit", aborts, judge.Evidence{Signal: 6, ExitCode: -1, PidsHits: 1, Peak: 90 * api.MiB}, "Out of memory.\n", true},
 		{"said and killed", aborts, judge.Evidence{Signal: 9, ExitCode: -1}, "Out of memory.\n", false},
 		{"aborted for another reason", aborts, judge.Evidence{Signal: 6, ExitCode: -1}, "boom\n", false},
 	} {

@@ -32,7 +32,7 @@ type stream struct {
 }
 
 // maxTail is how much of a stream's end is kept, even if the rest is delivered.
-const maxTail = 256
+const maxTail = 4 << 10
 
 // over reports whether the program wrote more than it may.
 func (s *stream) over() bool { return s.total > s.limit }
