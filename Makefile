@@ -163,11 +163,7 @@ fuzz: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(PROBES) $(ALONE) $(EXPECT)
 lint: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(CELLINIT_ABLATE) $(PROBES) $(ALONE) $(EXPECT) ## gofmt, golangci-lint with govet (.golangci.yml), shellcheck, mypy
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "lint: run gofmt -w on the files above"; exit 1; }
 	go vet -tags ablate ./runtime/... ./internal/e2e ./cmd/brigd
-	go vet -tags tiers ./internal/e2e
-	go vet -tags channels ./internal/e2e
-	go vet -tags chaos ./internal/e2e
-	go vet -tags interpreters ./internal/e2e
-	go vet -tags foreign ./internal/e2e
+	go vet -tags tiers,channels,chaos,interpreters,foreign ./internal/e2e
 	go run $(GOLANGCI) run ./...
 	shellcheck -e SC2016,SC2317 $$(git grep -lE '^#!.*sh$$' -- .ci deploy)
 	cd service/client/python && mypy --strict --cache-dir=/dev/null brig_sandbox tests build_backend.py
