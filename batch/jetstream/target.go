@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
@@ -87,4 +89,24 @@ func Redacted(raw string) string {
 		return "(a URL that cannot be read)"
 	}
 	return u.Redacted()
+}
+
+// CheckURL refuses an engine on the network without encryption: it moves programs and hidden tests.
+func CheckURL(urls string) error {
+	for one := range strings.SplitSeq(urls, ",") {
+		scheme, rest, ok := strings.Cut(one, "://")
+		host, _, err := net.SplitHostPort(rest[strings.LastIndexByte(rest, '@')+1:])
+		ip := net.ParseIP(host)
+		local := host == "localhost" || ip != nil && ip.IsLoopback()
+		switch {
+		case !ok || err != nil || scheme != "nats" && scheme != "tls":
+			return fmt.Errorf("%s: write tls://HOST:PORT, or nats://127.0.0.1:PORT on this host",
+				Redacted(one))
+		case scheme == "nats" && !local:
+			return fmt.Errorf("%s: programs and hidden tests would be readable on the network: use tls://",
+				Redacted(one))
+		}
+	}
+
+	return nil
 }

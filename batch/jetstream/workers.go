@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
+
+// DefaultPool is the pool of workers and jobs that name none.
+const DefaultPool = "default"
 
 // A WorkerState is what a worker reports of itself.
 type WorkerState struct {
@@ -167,4 +171,30 @@ func (e *Engine) OnCancel(cancel func(batch string)) (stop func(), err error) {
 		return nil, err
 	}
 	return func() { _ = s.Unsubscribe() }, nil // as above
+}
+
+// ImageOf is the image of a language that most workers of a pool have, and the language's own name; of two with as many
+// workers that of the first one by name. Without one the digest is empty. any is false if no worker takes jobs.
+func ImageOf(workers []WorkerState, language string) (name, digest string, any bool) {
+	name = language
+	counts := map[string]int{}
+	for _, w := range workers { // by name
+		if w.Draining {
+			continue
+		}
+		any = true
+		if own := cmp.Or(w.Aliases[language], language); w.Languages[own] != "" {
+			counts[own+"\x00"+w.Languages[own]]++
+		}
+	}
+
+	most := 0
+	for _, w := range workers {
+		own := cmp.Or(w.Aliases[language], language)
+		if n := counts[own+"\x00"+w.Languages[own]]; !w.Draining && n > most {
+			most, name, digest = n, own, w.Languages[own]
+		}
+	}
+
+	return name, digest, any
 }

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/brig-sandbox/brig/batch/jetstream"
+	"github.com/brig-sandbox/brig/batch/keys"
 	"github.com/brig-sandbox/brig/internal/shareddir"
 )
 
@@ -25,14 +24,19 @@ type engineOptions struct {
 	pool   string
 }
 
-const defaultPool = "default"
+// keysFlag adds the flag with the directory of the engine's keys.
+func keysFlag(f *pflag.FlagSet, to *string) {
+	f.StringVar(to, "keys", "",
+		"`DIRECTORY` of the engine's certificate and the workers that may connect (default: "+keys.SystemDir+
+			" for root, otherwise brig/engine in $XDG_DATA_HOME)")
+}
 
 func (o *engineOptions) register(f *pflag.FlagSet, env func(string) string) {
 	o.env = env
 	f.StringVar(&o.url, "engine", "",
 		"`URL` of a NATS server that moves the jobs, such as nats://10.0.0.1:4222 (default $BRIG_ENGINE)")
 	f.StringVar(&o.creds, "creds", "", "`FILE` with the NATS credentials for --engine")
-	f.StringVar(&o.pool, "pool", defaultPool, "`NAME` of the workers' pool")
+	f.StringVar(&o.pool, "pool", jetstream.DefaultPool, "`NAME` of the workers' pool")
 }
 
 func (o *engineOptions) check() error {
@@ -46,32 +50,12 @@ func (o *engineOptions) check() error {
 	case o.url == "" && o.creds != "":
 		return errors.New("--creds is for --engine")
 	case o.url != "":
-		if err := checkEngineURL(o.url); err != nil {
-			return err
+		if err := jetstream.CheckURL(o.url); err != nil {
+			return fmt.Errorf("--engine %w", err)
 		}
 	}
 
 	return jetstream.CheckName("pool", o.pool)
-}
-
-// checkEngineURL refuses an engine on the network without encryption: it moves programs and hidden tests.
-func checkEngineURL(urls string) error {
-	for one := range strings.SplitSeq(urls, ",") {
-		scheme, rest, ok := strings.Cut(one, "://")
-		host, _, err := net.SplitHostPort(rest[strings.LastIndexByte(rest, '@')+1:])
-		ip := net.ParseIP(host)
-		local := host == "localhost" || ip != nil && ip.IsLoopback()
-		switch {
-		case !ok || err != nil || scheme != "nats" && scheme != "tls":
-			return fmt.Errorf("--engine %s: write tls://HOST:PORT, or nats://127.0.0.1:PORT on this host",
-				jetstream.Redacted(one))
-		case scheme == "nats" && !local:
-			return fmt.Errorf("--engine %s: programs and hidden tests would be readable on the network: use tls://",
-				jetstream.Redacted(one))
-		}
-	}
-
-	return nil
 }
 
 // shared reports whether there is an engine, which other processes use.
@@ -114,15 +98,15 @@ func (o *engineOptions) dir(id string) string { return filepath.Join(cacheDir(),
 
 // readKeys reads the certificate of this host's engine, and its workers.
 func (o *engineOptions) readKeys(config *jetstream.ServerConfig) error {
-	dir, err := engineDir(o.keys)
+	dir, err := keys.Dir(o.keys)
 	if err != nil {
 		return err
 	}
-	cert, _, err := engineCertificate(dir)
+	cert, _, err := keys.Certificate(dir)
 	if err != nil {
 		return err
 	}
 	config.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13}
-	config.Workers, err = readWorkers(dir)
+	config.Workers, err = keys.Workers(dir)
 	return err
 }

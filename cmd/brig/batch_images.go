@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -23,7 +22,7 @@ func (b *batchRun) image(ctx context.Context, language string) (digest string, e
 		if err != nil {
 			b.log.Warn("the engine does not list its workers; asking again", "err", err)
 		}
-		if name, digest, any := imageOf(all, language); any {
+		if name, digest, any := jetstream.ImageOf(all, language); any {
 			if _, ok := b.images[name]; !ok {
 				b.images[name] = digest // empty: no worker has one, and their agents say so
 			}
@@ -42,30 +41,4 @@ func (b *batchRun) image(ctx context.Context, language string) (digest string, e
 			return "", context.Cause(ctx)
 		}
 	}
-}
-
-// imageOf is the image of a language that most workers of a pool have, and the language's own name; of two with as many
-// workers that of the first one by name. Without one the digest is empty. any is false if no worker takes jobs.
-func imageOf(workers []jetstream.WorkerState, language string) (name, digest string, any bool) {
-	name = language
-	counts := map[string]int{}
-	for _, w := range workers { // by name
-		if w.Draining {
-			continue
-		}
-		any = true
-		if own := cmp.Or(w.Aliases[language], language); w.Languages[own] != "" {
-			counts[own+"\x00"+w.Languages[own]]++
-		}
-	}
-
-	most := 0
-	for _, w := range workers {
-		own := cmp.Or(w.Aliases[language], language)
-		if n := counts[own+"\x00"+w.Languages[own]]; !w.Draining && n > most {
-			most, name, digest = n, own, w.Languages[own]
-		}
-	}
-
-	return name, digest, any
 }

@@ -60,10 +60,10 @@ func TestABatchHasTheImageOfMostWorkers(t *testing.T) {
 		{Name: "c", Languages: map[string]string{"python": "sha256:b"}},
 		{Name: "d", Languages: map[string]string{"python": "sha256:d"}, Draining: true},
 	}
-	if _, digest, any := imageOf(workers, "python"); digest != "sha256:b" || !any {
+	if _, digest, any := jetstream.ImageOf(workers, "python"); digest != "sha256:b" || !any {
 		t.Errorf("%q, want that of two workers", digest)
 	}
-	if _, digest, any := imageOf(workers[:2], "python"); digest != "sha256:of-nobody-else" || !any {
+	if _, digest, any := jetstream.ImageOf(workers[:2], "python"); digest != "sha256:of-nobody-else" || !any {
 		t.Errorf("%q, want that of the first of two", digest)
 	}
 

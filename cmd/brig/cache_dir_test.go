@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/brig-sandbox/brig/batch/jetstream"
+	"github.com/brig-sandbox/brig/batch/keys"
 	"github.com/brig-sandbox/brig/internal/shareddir"
 	"github.com/brig-sandbox/brig/service/auth"
 )
@@ -38,7 +40,7 @@ func TestDirectoriesThatOthersPassThrough(t *testing.T) {
 		{"contents of jobs", func(string) error { _, err := openContents(1 << 20); return err }, "", contentsDir, 0},
 		{"an engine", func(string) error {
 			o := engineOptions{listen: "127.0.0.1:0", keys: filepath.Join(cacheDir(), "keys")}
-			if _, err := addWorker(o.keys, "w", defaultPool); err != nil {
+			if _, err := keys.Add(o.keys, "w", jetstream.DefaultPool); err != nil {
 				return err
 			}
 			server, engine, err := o.open("one", log)
@@ -52,8 +54,8 @@ func TestDirectoriesThatOthersPassThrough(t *testing.T) {
 			own.cache = filepath.Join(dir, downloadsDir)
 			return own.makeCache()
 		}, "", downloadsDir, readerID},
-		{"a worker's key", func(dir string) error { _, err := addWorker(filepath.Join(dir, "engine"), "w", "p"); return err }, "", "engine", 0},
-		{"a certificate", func(dir string) error { _, _, err := engineCertificate(filepath.Join(dir, "engine")); return err }, "", "engine", 0},
+		{"a worker's key", func(dir string) error { _, err := keys.Add(filepath.Join(dir, "engine"), "w", "p"); return err }, "", "engine", 0},
+		{"a certificate", func(dir string) error { _, _, err := keys.Certificate(filepath.Join(dir, "engine")); return err }, "", "engine", 0},
 		{"a key of the service", func(dir string) error {
 			_, err := auth.AddKey(filepath.Join(dir, "keys.yaml"), -1, auth.Key{Name: "k"}, func(string) error { return nil })
 			return err

@@ -19,6 +19,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/batch/jetstream"
+	"github.com/brig-sandbox/brig/batch/keys"
 	"github.com/brig-sandbox/brig/batch/worker"
 )
 
@@ -270,7 +271,7 @@ func (o *workerOptions) target() (jetstream.Target, error) {
 			return t, err
 		}
 
-		var k workerKey
+		var k keys.Key
 		if err := json.Unmarshal(text, &k); err != nil {
 			return t, fmt.Errorf("%s is no key of brig worker-key: %w", o.key, err)
 		}
@@ -279,17 +280,17 @@ func (o *workerOptions) target() (jetstream.Target, error) {
 		if o.name != "" && o.name != k.Name {
 			return t, fmt.Errorf("--name %s: the key is that of %s, and the engine knows no other name for it", o.name, k.Name)
 		}
-		if o.engine.pool != defaultPool && o.engine.pool != k.Pool {
+		if o.engine.pool != jetstream.DefaultPool && o.engine.pool != k.Pool {
 			return t, fmt.Errorf("--pool %s: the key is for the pool %s: make one with brig worker-key --pool", o.engine.pool,
 				k.Pool)
 		}
 
-		o.engine.pool = cmp.Or(k.Pool, defaultPool)
+		o.engine.pool = cmp.Or(k.Pool, jetstream.DefaultPool)
 		if o.name = k.Name; t.URL == "" {
 			t.URL = k.Engine
 		}
-		if err := checkEngineURL(t.URL); err != nil {
-			return t, fmt.Errorf("%s: %w", o.key, err)
+		if err := jetstream.CheckURL(t.URL); err != nil {
+			return t, fmt.Errorf("%s: --engine %w", o.key, err)
 		}
 	}
 

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/batch/jetstream"
+	"github.com/brig-sandbox/brig/batch/keys"
 )
 
 const workerKeyUsage = `
@@ -34,21 +35,21 @@ pool. It can neither release jobs nor read results.`
 func workerKeyCommand(c *cli) *cobra.Command {
 	k, f := newCommand("worker-key", workerKeyUsage)
 	url := f.String("engine", "", "`URL` at which the worker reaches the engine")
-	pool := f.String("pool", defaultPool, "`NAME` of the pool whose jobs the worker may take")
+	pool := f.String("pool", jetstream.DefaultPool, "`NAME` of the pool whose jobs the worker may take")
 	remove := f.Bool("remove", false, "remove the worker: it cannot connect to the next batch")
 	list := f.Bool("list", false, "list the workers")
 	asJSON := f.Bool("json", false, "with --list: print JSON")
 	forNATS := f.Bool("nats", false, "print on stderr what the configuration of a NATS server needs, and keep nothing")
-	var keys string
-	keysFlag(f, &keys)
+	var in string
+	keysFlag(f, &in)
 	return c.does(k, func() int {
-		dir, err := engineDir(keys)
+		dir, err := keys.Dir(in)
 		if err != nil {
 			return c.fail(err)
 		}
 
 		if *list {
-			all, err := readWorkers(dir)
+			all, err := keys.Workers(dir)
 			if err != nil {
 				return c.fail(err)
 			}
@@ -71,7 +72,7 @@ func workerKeyCommand(c *cli) *cobra.Command {
 			return c.hint("worker-key", err)
 		}
 		if *remove {
-			if err := removeWorker(dir, name); err != nil {
+			if err := keys.Remove(dir, name); err != nil {
 				return c.fail(err)
 			}
 			return 0
@@ -79,15 +80,15 @@ func workerKeyCommand(c *cli) *cobra.Command {
 		if *url == "" {
 			return c.hint("worker-key", errors.New("say where the worker reaches the engine: --engine tls://HOST:PORT"))
 		}
-		if err := checkEngineURL(*url); err != nil {
-			return c.hint("worker-key", err)
+		if err := jetstream.CheckURL(*url); err != nil {
+			return c.hint("worker-key", fmt.Errorf("--engine %w", err))
 		}
 
-		key := workerKey{Name: name, Pool: *pool, Engine: *url}
+		key := keys.Key{Name: name, Pool: *pool, Engine: *url}
 		if *forNATS {
 			err = c.natsKey(&key)
-		} else if _, key.Certificate, err = engineCertificate(dir); err == nil {
-			key.Seed, err = addWorker(dir, name, *pool)
+		} else if _, key.Certificate, err = keys.Certificate(dir); err == nil {
+			key.Seed, err = keys.Add(dir, name, *pool)
 		}
 		if err != nil {
 			return c.fail(err)
@@ -116,7 +117,7 @@ func keepSecret(stdout io.Writer) error {
 }
 
 // natsKey makes a key for a NATS server elsewhere, and prints the entry of its configuration.
-func (c *cli) natsKey(k *workerKey) error {
+func (c *cli) natsKey(k *keys.Key) error {
 	seed, public, err := jetstream.NewKey()
 	if err != nil {
 		return err

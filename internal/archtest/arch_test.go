@@ -43,7 +43,7 @@ var rooms = []room{
 	{"judge", []string{"api"}, "pure functions from what was seen of a run to what it means"},
 	{"judge/", []string{"api", "internal/durable", "internal/inputfile", "internal/strictyaml", "rootfs/languages"},
 		"decides what runs and reads what strangers packed; a caller that has an agent executes it"},
-	{"batch", []string{"api", "api/decode", "internal/durable"}, "reads jobs, moves them and records results; it executes nothing"},
+	{"batch", []string{"api", "api/decode", "internal/durable", "internal/shareddir"}, "reads jobs, moves them and records results; it executes nothing"},
 	{"service", []string{"agent/client", "agent/egress", "api", "api/decode", "batch/...", "internal/cache", "internal/durable",
 		"internal/inputfile", "internal/shareddir", "judge/..."},
 		"HTTP for the network; it holds no privilege, so it links nothing that needs any"},

@@ -1,4 +1,5 @@
-package main
+// Package keys keeps, in a directory of one host, the certificate of its engine and the workers that may connect.
+package keys
 
 import (
 	"bytes"
@@ -20,7 +21,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/batch/jetstream"
@@ -28,23 +28,17 @@ import (
 	"github.com/brig-sandbox/brig/internal/shareddir"
 )
 
-// keysFlag adds the flag with the directory of the engine's keys.
-func keysFlag(f *pflag.FlagSet, to *string) {
-	f.StringVar(to, "keys", "",
-		"`DIRECTORY` of the engine's certificate and the workers that may connect (default: "+systemEngineDir+
-			" for root, otherwise brig/engine in $XDG_DATA_HOME)")
-}
+// SystemDir is the directory of root.
+const SystemDir = "/var/lib/brig/engine"
 
-const systemEngineDir = "/var/lib/brig/engine"
-
-// engineDir is the directory with the certificate of this host's engine and the workers that may connect, unless
+// Dir is the directory with the certificate of this host's engine and the workers that may connect, unless
 // a flag names another one.
-func engineDir(named string) (string, error) {
+func Dir(named string) (string, error) {
 	if named != "" {
 		return named, nil
 	}
 	if os.Geteuid() == 0 {
-		return systemEngineDir, nil
+		return SystemDir, nil
 	}
 	if dir := os.Getenv("XDG_DATA_HOME"); dir != "" {
 		return filepath.Join(dir, "brig", "engine"), nil
@@ -58,8 +52,8 @@ const (
 	certFile    = "certificate.pem"
 )
 
-// A workerKey is what a worker needs to connect to an engine.
-type workerKey struct {
+// A Key is what a worker needs to connect to an engine.
+type Key struct {
 	Name        string `json:"name"`
 	Pool        string `json:"pool"`
 	Engine      string `json:"engine"`      // URL
@@ -67,8 +61,8 @@ type workerKey struct {
 	Certificate string `json:"certificate"` // of the engine; empty: those that the host trusts
 }
 
-// readWorkers reads the workers that may connect to this host's engine.
-func readWorkers(dir string) ([]jetstream.Worker, error) {
+// Workers reads the workers that may connect to this host's engine.
+func Workers(dir string) ([]jetstream.Worker, error) {
 	text, err := os.ReadFile(filepath.Join(dir, workersFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -83,13 +77,21 @@ func readWorkers(dir string) ([]jetstream.Worker, error) {
 	}
 
 	for i := range all {
-		all[i].Pool = cmp.Or(all[i].Pool, defaultPool)
+		all[i].Pool = cmp.Or(all[i].Pool, jetstream.DefaultPool)
 	}
 	return all, nil
 }
 
-// addWorker makes a key for a worker of a pool, which replaces its earlier one, and writes down its public part.
-func addWorker(dir, name, pool string) (seed string, err error) {
+func writeWorkers(dir string, all []jetstream.Worker) error {
+	text, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
+	return durable.Replace(filepath.Join(dir, workersFile), append(text, '\n'), 0o600)
+}
+
+// Add makes a key for a worker of a pool, which replaces its earlier one, and writes down its public part.
+func Add(dir, name, pool string) (seed string, err error) {
 	if err := shareddir.MakePrivate(dir); err != nil {
 		return "", err
 	}
@@ -105,14 +107,14 @@ func addWorker(dir, name, pool string) (seed string, err error) {
 		return "", err
 	}
 
-	all, err := readWorkers(dir)
+	all, err := Workers(dir)
 	if err != nil {
 		return "", err
 	}
 
 	all = slices.DeleteFunc(all, func(w jetstream.Worker) bool { return w.Name == name })
 	all = append(all, jetstream.Worker{Name: name, Pool: pool, Key: public})
-	return seed, durable.Replace(filepath.Join(dir, workersFile), marshal(all), 0o600)
+	return seed, writeWorkers(dir, all)
 }
 
 // lockKeys keeps other commands from changing the workers until unlock.
@@ -127,15 +129,15 @@ func lockKeys(dir string) (unlock func(), err error) {
 	return func() { d.Close() }, nil //nolint:errcheck // it was only read
 }
 
-// removeWorker removes a worker from those that may connect.
-func removeWorker(dir, name string) error {
+// Remove removes a worker from those that may connect.
+func Remove(dir, name string) error {
 	unlock, err := lockKeys(dir)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 
-	all, err := readWorkers(dir)
+	all, err := Workers(dir)
 	if err != nil {
 		return err
 	}
@@ -144,11 +146,11 @@ func removeWorker(dir, name string) error {
 	if len(left) == len(all) {
 		return fmt.Errorf("there is no worker %q: brig worker-key --list", name)
 	}
-	return durable.Replace(filepath.Join(dir, workersFile), marshal(left), 0o600)
+	return writeWorkers(dir, left)
 }
 
-// engineCertificate returns the certificate of this host's engine with its key, which is made once.
-func engineCertificate(dir string) (tls.Certificate, string, error) {
+// Certificate returns the certificate of this host's engine with its key, which is made once.
+func Certificate(dir string) (tls.Certificate, string, error) {
 	name := filepath.Join(dir, certFile)
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
