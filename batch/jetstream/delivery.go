@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/brig-sandbox/brig/batch"
+	"github.com/brig-sandbox/brig/batch/worker"
 )
 
 // A Source gives the jobs of a pool to a worker.
@@ -190,3 +191,6 @@ func (d *Delivery) Later(delay time.Duration) error { return d.message.NakWithDe
 
 // Drop removes the job without a result.
 func (d *Delivery) Drop() error { return d.message.Term() }
+
+// Jobs is Source as a worker takes it.
+func (e *Engine) Jobs(urgent bool) worker.Source { return worker.SourceOf(e.Source(urgent).Next) }

@@ -26,6 +26,17 @@ type Delivery interface {
 // A Source waits for the next job, and calls none when it sees that there is none yet. One goroutine uses it.
 type Source func(ctx context.Context, none func()) (Delivery, error)
 
+// SourceOf makes a source of next, which waits for a job.
+func SourceOf[D Delivery](next func(context.Context, func()) (D, error)) Source {
+	return func(ctx context.Context, none func()) (Delivery, error) {
+		d, err := next(ctx, none)
+		if err != nil {
+			return nil, err
+		}
+		return d, nil
+	}
+}
+
 // A Worker executes jobs.
 type Worker struct {
 	Name  string

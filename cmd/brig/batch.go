@@ -18,6 +18,8 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/batch"
+	"github.com/brig-sandbox/brig/batch/dataset"
+	"github.com/brig-sandbox/brig/batch/metrics"
 	"github.com/brig-sandbox/brig/batch/worker"
 )
 
@@ -69,7 +71,7 @@ type batchOptions struct {
 	dataset datasetOptions
 	engine  engineOptions
 	local   string
-	permits jobPermits
+	permits worker.Permits
 	metrics string
 	socket  string
 }
@@ -98,7 +100,7 @@ func (o *batchOptions) register(f *pflag.FlagSet, env func(string) string) {
 	f.BoolVar(&o.noBuild, "no-build", false, "do not build or pull missing language images")
 	f.StringVar(&o.local, "local", "",
 		"`NUMBER` of jobs that run on this machine at once, or none (default: the slots of the agent)")
-	o.permits.register(f)
+	permitFlags(f, &o.permits)
 	o.dataset.register(f)
 	f.Lookup("from").Usage = "the input is a data set, and this the `NAME` of its format (see brig convert)"
 	o.engine.register(f, env)
@@ -178,7 +180,7 @@ func (o *batchOptions) check(f *pflag.FlagSet) error {
 	if n, err := strconv.Atoi(o.local); o.local != "" && o.local != "none" && (err != nil || n < 1) {
 		return fmt.Errorf("--local %s: write a number of jobs, or none", o.local)
 	}
-	if err := errors.Join(o.permits.check(), o.engine.check()); err != nil {
+	if err := errors.Join(o.permits.Check(), o.engine.check()); err != nil {
 		return err
 	}
 	if o.local == "none" && !o.engine.shared() {
@@ -196,7 +198,7 @@ func (c *cli) batch(o *batchOptions) int {
 	defer in.Close()
 
 	if o.dataset.from == "" {
-		if err := checkForm(o.in, in); err != nil {
+		if err := batch.CheckForm(o.in, in); err != nil {
 			return c.fail(err)
 		}
 	}
@@ -212,7 +214,7 @@ func (c *cli) batch(o *batchOptions) int {
 		err = cerr
 	}
 
-	s := summarize(p, done.Len(), time.Since(began))
+	s := batch.Summarize(p, done.Len(), time.Since(began))
 	var i interrupted
 	if err != nil && p.Recorded == 0 && !errors.As(err, &i) { // it did not begin
 		return c.fail(errors.Join(err, o.removeEmpty()))
@@ -326,6 +328,30 @@ func (o *batchOptions) readAhead() (in *batch.Input, end func(), err error) {
 	return batch.NewInput(f, batch.MaxLine), func() { f.Close() }, nil //nolint:errcheck // it was only read
 }
 
+// writeSummary writes the summary where it is wanted.
+func (c *cli) writeSummary(o *batchOptions, s batch.Summary) error {
+	if o.json {
+		c.stdout.Write(marshal(s))
+	}
+
+	if !o.quiet {
+		text := s.String()
+		if o.out != "-" {
+			text += "; results: " + o.out
+		}
+
+		c.note("%s", text)
+		if s.NotDone != "" {
+			c.note("the first that is not done: %.400s", oneLine(s.NotDone))
+		}
+	}
+
+	if o.summary == "" {
+		return nil
+	}
+	return writeOutput(o.summary, marshal(s))
+}
+
 // judgeBatch connects the parts of a batch and runs it.
 func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output,
 	done *batch.Recorded) (batch.Progress, error) {
@@ -371,7 +397,7 @@ func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output,
 	})()
 
 	var progress atomic.Pointer[batch.Progress]
-	stopMetrics, err := c.serveMetrics(o.metrics, batchFigures(&progress, shown.jobs, b.poolSlots))
+	stopMetrics, err := serveMetrics(o.metrics, metrics.OfBatch(&progress, shown.jobs, b.poolSlots))
 	if err != nil {
 		return none, err
 	}
@@ -385,7 +411,7 @@ func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output,
 			return none, err
 		}
 		defer stop()
-		jobs, decodeLine = lines, decodeDatasetLine
+		jobs, decodeLine = lines, dataset.DecodeJob
 	}
 
 	ahead, closeAhead, err := o.readAhead()
@@ -399,7 +425,7 @@ func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output,
 		ID: id, Pool: o.engine.pool, Common: b.common, Digest: b.digest, Urgent: o.urgent,
 		Resumed: o.resume && len(o.retry) == 0,
 		Problem: b.problem, Put: b.putCommon, KeepAgain: b.keepAgain, Prepare: b.prepare,
-		Permit: refuseHost, Window: b.window,
+		Permit: batch.RefuseHost, Window: b.window,
 		WindowBytes: 64 << 20, // an embedded engine has 512 MiB
 		Image:       b.image,
 		Ordered:     o.ordered, Strict: o.strict, KeepOutput: o.keepOutput, SummaryOnly: o.keep == "summary",

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,8 +15,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/batch"
@@ -110,20 +107,20 @@ func (b *batchRun) openQueue() (err error) {
 		if b.server, b.engine, err = b.o.engine.open(b.o.batchID(), b.log); err != nil {
 			return err
 		}
-		b.queue, jobs = b.engine, engineJobs(b.engine)
+		b.queue, jobs = b.engine, b.engine.Jobs
 		if err := b.engine.Prepare(b.ctx); err != nil {
 			return err
 		}
 	} else {
 		q := local.New()
 		b.queue, jobs = q, func(urgent bool) worker.Source {
-			return sourceOf(func(ctx context.Context, none func()) (*local.Delivery, error) { return q.Next(ctx, urgent, none) })
+			return worker.SourceOf(func(ctx context.Context, none func()) (*local.Delivery, error) { return q.Next(ctx, urgent, none) })
 		}
 	}
 
 	if b.executor != nil {
 		b.worker = newWorker(b.executor, jobs, "local-"+rand.Text()[:8], b.blob, b.log)
-		b.worker.Refuse = b.o.permits.refuse
+		b.worker.Refuse = b.o.permits.Refuse
 		b.worker.Drain = time.Second // the coordinator has what it waits for
 	}
 
@@ -152,24 +149,9 @@ func (b *batchRun) close() {
 // batchID is the id of the batch, which is the same when it is resumed.
 func (o *batchOptions) batchID() string {
 	if o.id == "" {
-		o.id = contentDigest([]byte(o.batchName()))[:16]
+		o.id = batch.IDOf(o.out)
 	}
 	return o.id
-}
-
-// batchName is the file of results, with its inode and the time when it was made: a new file of the same path is
-// another batch, to which results that workers still send of the earlier one do not belong.
-func (o *batchOptions) batchName() string {
-	path, err := filepath.Abs(o.out)
-	if err != nil || o.out == "-" {
-		return rand.Text()
-	}
-	host, _ := os.ReadFile("/etc/machine-id") // without one the path alone names the batch
-	var st unix.Statx_t
-	if err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO|unix.STATX_BTIME, &st); err != nil {
-		return string(host) + path
-	}
-	return fmt.Sprint(string(host), path, st.Ino, st.Btime.Sec, st.Btime.Nsec)
 }
 
 // working is the number of jobs that run, if they run here alone; below zero: it is not known.
@@ -257,12 +239,9 @@ func (b *batchRun) blob(ctx context.Context, digest string) ([]byte, error) {
 	return fetchBlob(ctx, b.blobs, b.engine, digest)
 }
 
-// contentDigest is the name of content in a store of blobs.
-func contentDigest(content []byte) string { return fmt.Sprintf("%x", sha256.Sum256(content)) }
-
 // putBlob keeps content where the workers find it.
 func (b *batchRun) putBlob(ctx context.Context, content []byte) (string, error) {
-	digest := contentDigest(content)
+	digest := batch.ContentDigest(content)
 	b.digests[digest] = true
 	if !b.blobs.Has(digest) {
 		if err := b.blobs.PutBlob(digest, digest, bytes.NewReader(content)); err != nil {
@@ -330,22 +309,6 @@ func fetchBlob(ctx context.Context, kept *cache.Cache, engine *jetstream.Engine,
 func saveProcessorTime(slots int) {
 	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), max(1, slots/4)))
 	debug.SetMemoryLimit(96 << 20)
-}
-
-// engineJobs makes sources of the jobs of the engine's pool.
-func engineJobs(e *jetstream.Engine) func(urgent bool) worker.Source {
-	return func(urgent bool) worker.Source { return sourceOf(e.Source(urgent).Next) }
-}
-
-// sourceOf makes a source of next, which waits for a job.
-func sourceOf[D worker.Delivery](next func(context.Context, func()) (D, error)) worker.Source {
-	return func(ctx context.Context, none func()) (worker.Delivery, error) {
-		d, err := next(ctx, none)
-		if err != nil {
-			return nil, err
-		}
-		return d, nil
-	}
 }
 
 // newWorker makes a worker that executes jobs on an agent.

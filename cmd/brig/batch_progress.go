@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -60,32 +58,9 @@ func (c *cli) batchProgress(quiet bool, in *os.File, before int64) *batchProgres
 	return p
 }
 
-// count counts the jobs of the input, without moving its offset.
+// count counts the jobs of the input.
 func (p *batchProgress) count(in *os.File) {
-	total, blank := int64(0), true
-	buf := make([]byte, 256<<10)
-	for offset := int64(0); ; {
-		n, err := in.ReadAt(buf, offset)
-		offset += int64(n)
-		for rest := buf[:n]; len(rest) > 0; {
-			text, after, end := bytes.Cut(rest, []byte("\n"))
-			if blank = blank && len(bytes.TrimSpace(text)) == 0; end {
-				if !blank {
-					total++
-				}
-				blank = true
-			}
-			rest = after
-		}
-
-		if err != nil {
-			if errors.Is(err, io.EOF) && !blank {
-				total++
-			}
-			break
-		}
-	}
-
+	total := batch.CountJobs(in)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
@@ -175,73 +150,4 @@ func (p *batchProgress) end() {
 	if p.counted != nil {
 		<-p.counted
 	}
-}
-
-// A batchSummary is what brig batch says at the end.
-type batchSummary struct {
-	Jobs     int64                `json:"jobs"` // with a result
-	Done     int64                `json:"done"`
-	Refused  int64                `json:"refused"`
-	Error    int64                `json:"error"`
-	Canceled int64                `json:"canceled"`
-	Answers  map[api.Answer]int64 `json:"answers"`
-	NotDone  string               `json:"not_done,omitempty"` // the first job of this run that is not done, and why
-	Earlier  int64                `json:"earlier"`            // results of earlier runs, with --resume
-	Again    int64                `json:"released_again"`
-	Dropped  int64                `json:"dropped"` // results that came twice
-	Complete bool                 `json:"complete"`
-	Seconds  float64              `json:"seconds"`
-	Rate     float64              `json:"jobs_per_second"`
-}
-
-func summarize(p batch.Progress, earlier int64, took time.Duration) batchSummary {
-	return batchSummary{
-		Jobs: p.Recorded, Done: p.Statuses[api.JobDone], Refused: p.Statuses[api.JobRefused], Error: p.Statuses[api.JobError],
-		Canceled: p.Statuses[api.JobCanceled],
-		Answers:  p.Answers, NotDone: p.NotDone, Earlier: earlier, Again: p.Again, Dropped: p.Dropped,
-		Complete: p.AllRead && p.Recorded >= p.Read,
-		Seconds:  took.Seconds(), Rate: float64(p.Recorded-earlier) / took.Seconds(),
-	}
-}
-
-// writeSummary writes the summary where it is wanted.
-func (c *cli) writeSummary(o *batchOptions, s batchSummary) error {
-	if o.json {
-		c.stdout.Write(marshal(s))
-	}
-
-	if !o.quiet {
-		text := fmt.Sprintf("%d jobs: %d done", s.Jobs, s.Done)
-		for _, one := range []struct {
-			word string
-			n    int64
-		}{{"refused", s.Refused}, {"error", s.Error}, {"canceled", s.Canceled}} {
-			if one.n > 0 {
-				text += fmt.Sprintf(", %d %s", one.n, one.word)
-			}
-		}
-
-		if n := s.Answers[api.Accepted]; n > 0 {
-			text += fmt.Sprintf("; %d accepted", n)
-		}
-		if s.Earlier > 0 {
-			text += fmt.Sprintf("; %d of an earlier run", s.Earlier)
-		}
-
-		text += fmt.Sprintf("; %s, %.1f jobs/s",
-			time.Duration(s.Seconds*float64(time.Second)).Round(10*time.Millisecond), s.Rate)
-		if o.out != "-" {
-			text += "; results: " + o.out
-		}
-
-		c.note("%s", text)
-		if s.NotDone != "" {
-			c.note("the first that is not done: %.400s", oneLine(s.NotDone))
-		}
-	}
-
-	if o.summary == "" {
-		return nil
-	}
-	return writeOutput(o.summary, marshal(s))
 }

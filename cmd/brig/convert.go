@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -253,4 +254,26 @@ func (c *cli) printConverted(done converted) {
 	}
 
 	c.note("%s", text)
+}
+
+// jobsOf has a goroutine write the jobs of a data set, a line for each. It waits until they are read. stop ends
+// and joins it, and closes the file of completions.
+func (c *cli) jobsOf(o datasetOptions, tasks io.Reader) (lines io.Reader, stop func(), err error) {
+	closeCompletions := func() {}
+	if o.completions != "" {
+		in, err := c.openInput(o.completions)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--completions: %w", err)
+		}
+		o.read.Completions, closeCompletions = in, func() { in.Close() } //nolint:errcheck // it was only read
+	}
+
+	r, w := io.Pipe()
+	var writer sync.WaitGroup
+	writer.Go(func() { w.CloseWithError(dataset.WriteJobs(w, tasks, dataset.Format(o.from), o.read)) })
+	return r, func() {
+		r.Close() //nolint:errcheck // it returns nil always
+		writer.Wait()
+		closeCompletions()
+	}, nil
 }

@@ -18,8 +18,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/batch"
 	"github.com/brig-sandbox/brig/batch/jetstream"
 	"github.com/brig-sandbox/brig/batch/keys"
+	"github.com/brig-sandbox/brig/batch/metrics"
 	"github.com/brig-sandbox/brig/batch/worker"
 )
 
@@ -53,7 +55,7 @@ type workerOptions struct {
 	slots     int
 	socket    string
 	drain     time.Duration
-	permits   jobPermits
+	permits   worker.Permits
 	cacheSize api.Size
 	blobs     string
 	quiet     bool
@@ -68,7 +70,7 @@ func (o *workerOptions) register(f *pflag.FlagSet, env func(string) string) {
 		"`NAME` of this worker, unique in the engine (default: that of the key, or of the host)")
 	f.IntVar(&o.slots, "slots", 0, "`NUMBER` of jobs at once (default: the slots of the agent)")
 	f.DurationVar(&o.drain, "drain", time.Minute, "how long jobs may go on after SIGTERM")
-	o.permits.register(f)
+	permitFlags(f, &o.permits)
 	f.Var(&o.cacheSize, "cache", "`SIZE` of the disk space for test data (default 10G)")
 	f.StringVar(&o.blobs, "blobs", "",
 		"read test data also from this `DIRECTORY`, such as one that all machines share; its files are named by their sha256")
@@ -76,6 +78,28 @@ func (o *workerOptions) register(f *pflag.FlagSet, env func(string) string) {
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log each job")
 	metricsFlag(f, &o.metrics)
 	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+}
+
+// permitFlags are the flags that say what jobs may ask for.
+func permitFlags(f *pflag.FlagSet, p *worker.Permits) {
+	f.StringVar(&p.Network, "network", api.NetworkLoopback,
+		"highest network `LEVEL` that jobs may request: none, loopback, allow or public")
+	f.BoolVar(&p.Packages, "packages", false, "permit jobs with requirements, whose packages this machine downloads")
+	f.StringSliceVar(&p.Indexes, "index", nil,
+		"with --packages: `URL` of a package index that jobs may name, besides that of the language (repeatable)")
+}
+
+func metricsFlag(f *pflag.FlagSet, to *string) {
+	f.StringVar(to, "metrics", "", "serve figures for Prometheus at this `ADDRESS`, such as 127.0.0.1:9464, path /metrics")
+}
+
+// serveMetrics serves figures, if an address is set.
+func serveMetrics(address string, figures func() []metrics.Figure) (stop func(), err error) {
+	if address == "" {
+		return func() {}, nil
+	}
+	_, stop, err = metrics.Serve(address, figures)
+	return stop, err
 }
 
 func workerCommand(c *cli) *cobra.Command {
@@ -105,7 +129,7 @@ func (o *workerOptions) check(f *pflag.FlagSet) error {
 		return errors.New("--slots: at least one job at once")
 	}
 
-	if err := o.permits.check(); err != nil {
+	if err := o.permits.Check(); err != nil {
 		return err
 	}
 	return o.engine.check()
@@ -163,19 +187,19 @@ func (c *cli) work(o *workerOptions) error {
 	}
 	defer engine.Close()
 
-	w := newWorker(x, engineJobs(engine), o.name, func(ctx context.Context, digest string) ([]byte, error) {
+	w := newWorker(x, engine.Jobs, o.name, func(ctx context.Context, digest string) ([]byte, error) {
 		if content, ok := readShared(o.blobs, digest); ok {
 			return content, nil
 		}
 		return fetchBlob(ctx, kept, engine, digest)
 	}, log)
 
-	w.Refuse, w.Drain = o.permits.refuse, o.drain
+	w.Refuse, w.Drain = o.permits.Refuse, o.drain
 	if w.Images, err = x.imageDigests(ctx); err != nil {
 		return agent.explain(err)
 	}
 
-	stopMetrics, err := c.serveMetrics(o.metrics, workerFigures(w))
+	stopMetrics, err := serveMetrics(o.metrics, metrics.OfWorker(w))
 	if err != nil {
 		return err
 	}
@@ -316,5 +340,5 @@ func readShared(dir, digest string) ([]byte, bool) {
 	if err != nil {
 		return nil, false
 	}
-	return content, contentDigest(content) == digest
+	return content, batch.ContentDigest(content) == digest
 }

@@ -1,4 +1,4 @@
-package main
+package batch
 
 import (
 	"bytes"
@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-
-	"github.com/brig-sandbox/brig/batch"
 )
 
-// checkForm refuses a file that has no lines of JSON objects, before a file of results exists. A line that
+// CheckForm refuses a file that has no lines of JSON objects, before a file of results exists. A line that
 // is no job is otherwise a refused job, which is right for one line and useless for a wrong file.
-func checkForm(name string, in *os.File) error {
+func CheckForm(name string, in *os.File) error {
 	if info, err := in.Stat(); err != nil || !info.Mode().IsRegular() {
 		return err // a pipe gives each byte once
 	}
@@ -35,7 +33,7 @@ func checkForm(name string, in *os.File) error {
 
 // wrongForm says what the start of a file is if it is the start of no JSON lines.
 func wrongForm(name string, begin []byte) error {
-	lines := batch.NewInput(bytes.NewReader(begin), batch.MaxLine)
+	lines := NewInput(bytes.NewReader(begin), MaxLine)
 	first, err := lines.Next()
 	if err != nil { // there is no line
 		return nil

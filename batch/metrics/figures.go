@@ -1,40 +1,24 @@
-package main
+package metrics
 
 import (
 	"sync/atomic"
 
-	"github.com/spf13/pflag"
-
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/batch"
-	"github.com/brig-sandbox/brig/batch/metrics"
 	"github.com/brig-sandbox/brig/batch/worker"
 )
 
-func metricsFlag(f *pflag.FlagSet, to *string) {
-	f.StringVar(to, "metrics", "", "serve figures for Prometheus at this `ADDRESS`, such as 127.0.0.1:9464, path /metrics")
-}
-
-// serveMetrics serves figures, if an address is set.
-func (c *cli) serveMetrics(address string, figures func() []metrics.Figure) (stop func(), err error) {
-	if address == "" {
-		return func() {}, nil
-	}
-	_, stop, err = metrics.Serve(address, figures)
-	return stop, err
-}
-
-// batchFigures are the figures of a batch. A figure that a pool is scaled by is jobs_left: the queue has at most
+// OfBatch are the figures of a batch. A figure that a pool is scaled by is jobs_left: the queue has at most
 // a window of them.
-func batchFigures(progress *atomic.Pointer[batch.Progress], total func() int64,
-	slots func() int) func() []metrics.Figure {
-	return func() []metrics.Figure {
+func OfBatch(progress *atomic.Pointer[batch.Progress], total func() int64,
+	slots func() int) func() []Figure {
+	return func() []Figure {
 		p := progress.Load()
 		if p == nil {
 			p = new(batch.Progress)
 		}
 
-		all := []metrics.Figure{
+		all := []Figure{
 			{Name: "brig_batch_jobs_released", Help: "Jobs that workers have or can take.", Value: float64(p.Released)},
 			{Name: "brig_batch_jobs_released_again_total", Help: "Jobs that were released again, because the engine lost them.",
 				Value: float64(p.Again), Counter: true},
@@ -43,27 +27,27 @@ func batchFigures(progress *atomic.Pointer[batch.Progress], total func() int64,
 		}
 
 		if n := max(total(), p.Read); n > 0 {
-			all = append(all, metrics.Figure{Name: "brig_batch_jobs_left", Help: "Jobs of the input without a result.",
+			all = append(all, Figure{Name: "brig_batch_jobs_left", Help: "Jobs of the input without a result.",
 				Value: float64(n - p.Recorded)})
 		}
 
 		for _, s := range api.JobDone.Values() {
-			all = append(all, metrics.Figure{Name: "brig_batch_jobs_total", Help: "Jobs with a result.", Status: string(s),
+			all = append(all, Figure{Name: "brig_batch_jobs_total", Help: "Jobs with a result.", Status: string(s),
 				Value: float64(p.Statuses[s]), Counter: true})
 		}
 		return all
 	}
 }
 
-// workerFigures are the figures of a worker.
-func workerFigures(w *worker.Worker) func() []metrics.Figure {
-	return func() []metrics.Figure {
-		all := []metrics.Figure{
+// OfWorker are the figures of a worker.
+func OfWorker(w *worker.Worker) func() []Figure {
+	return func() []Figure {
+		all := []Figure{
 			{Name: "brig_worker_jobs_in_flight", Help: "Jobs that the worker has.", Value: float64(w.InFlight())},
 			{Name: "brig_worker_slots", Help: "Jobs that run at once.", Value: float64(w.Slots)},
 		}
 		for outcome, n := range w.Outcomes() {
-			all = append(all, metrics.Figure{Name: "brig_worker_jobs_total",
+			all = append(all, Figure{Name: "brig_worker_jobs_total",
 				Help: "Jobs that the worker took, by what became of them.", Status: outcome, Value: float64(n), Counter: true})
 		}
 		return all
