@@ -21,6 +21,7 @@ import (
 	"github.com/brig-sandbox/brig/batch/dataset"
 	"github.com/brig-sandbox/brig/batch/metrics"
 	"github.com/brig-sandbox/brig/batch/worker"
+	"github.com/brig-sandbox/brig/internal/terminal"
 )
 
 const batchUsage = `
@@ -342,7 +343,7 @@ func (c *cli) writeSummary(o *batchOptions, s batch.Summary) error {
 
 		c.note("%s", text)
 		if s.NotDone != "" {
-			c.note("the first that is not done: %.400s", oneLine(s.NotDone))
+			c.note("the first that is not done: %.400s", terminal.OneLine(s.NotDone))
 		}
 	}
 

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/agent/client"
+	"github.com/brig-sandbox/brig/agent/relay"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/batch"
 	"github.com/brig-sandbox/brig/judge/grade"
@@ -43,7 +44,7 @@ func (x *executor) executeRun(ctx context.Context, r api.Run) (api.RawResult, er
 		if r.Network != api.NetworkAllow && r.Network != api.NetworkPublic {
 			return x.agent.RunRaw(ctx, r)
 		}
-		res, used, err := withNetwork(ctx, x.c, relayRequest{Network: r.Network, Allow: r.Allow},
+		res, used, err := relay.With(ctx, x.c.relayUser, relay.Request{Network: r.Network, Allow: r.Allow},
 			func(ctx context.Context, network func([]*os.File)) (api.Result, error) {
 				return x.agent.RunEvents(ctx, r, bytes.NewReader(nil), client.Events{Network: network})
 			})

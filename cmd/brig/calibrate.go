@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/judge/calibrate"
 	"github.com/brig-sandbox/brig/judge/problem"
 )
@@ -209,7 +210,7 @@ func (c *cli) showCalibration() {
 	switch {
 	case errors.Is(err, calibrate.ErrNone):
 	case err != nil:
-		fmt.Fprintf(c.text(), "speed: %s\n", oneLine(err.Error()))
+		fmt.Fprintf(c.text(), "speed: %s\n", terminal.OneLine(err.Error()))
 	default:
 		fmt.Fprintf(c.text(), "speed: factor %.3f, measured %s (brig calibrate)\n", known.Factor,
 			known.Measured.Format(time.DateOnly))

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/judge/check"
 )
 
@@ -90,21 +91,21 @@ func checkCommand(c *cli) *cobra.Command {
 func listed(file string, found []api.Finding) []byte {
 	var b bytes.Buffer
 	for _, f := range found {
-		b.WriteString(quoteUnprintable(file))
+		b.WriteString(terminal.Quote(file))
 		if f.Line > 0 {
 			fmt.Fprintf(&b, ":%d", f.Line)
 		}
 		if f.Column > 0 {
 			fmt.Fprintf(&b, ":%d", f.Column)
 		}
-		fmt.Fprintf(&b, ": %s: %s [%s]\n", f.Severity, oneLine(f.Message), f.Rule)
+		fmt.Fprintf(&b, ": %s: %s [%s]\n", f.Severity, terminal.OneLine(f.Message), f.Rule)
 		if f.Snippet != "" {
-			fmt.Fprintf(&b, "    %s\n", oneLine(f.Snippet))
+			fmt.Fprintf(&b, "    %s\n", terminal.OneLine(f.Snippet))
 		}
 	}
 
 	if len(found) == 0 {
-		fmt.Fprintf(&b, "%s: nothing found\n", quoteUnprintable(file))
+		fmt.Fprintf(&b, "%s: nothing found\n", terminal.Quote(file))
 	}
 	return b.Bytes()
 }

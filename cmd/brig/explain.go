@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/judge/diagnose"
 	"github.com/brig-sandbox/brig/service/client"
 )
@@ -107,7 +108,7 @@ func explainServiceError(err error, at, key string) error {
 func explanation(s api.Status) string {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-9s %s\n", name, oneLine(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(&b, "%-9s %s\n", name, terminal.OneLine(fmt.Sprintf(format, args...)))
 	}
 	line("run", "%s, requested at %s", s.Run, s.Created.Format(time.RFC3339))
 	switch {
@@ -136,11 +137,11 @@ func explanation(s api.Status) string {
 	test := diagnosedTest(*s.Result)
 	switch place := strings.TrimSuffix(positionText(*d), ": "); {
 	case place != "" && test != "":
-		line("where", "%s, in test %s", place, quoteUnprintable(test))
+		line("where", "%s, in test %s", place, terminal.Quote(test))
 	case place != "":
 		line("where", "%s", place)
 	case test != "":
-		line("where", "test %s", quoteUnprintable(test))
+		line("where", "test %s", terminal.Quote(test))
 	}
 
 	line("what", "%s (%s): %s", d.Type, d.Category, d.Message)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/judge/diagnose"
 	"github.com/brig-sandbox/brig/judge/grade"
 	"github.com/brig-sandbox/brig/judge/problem"
@@ -192,7 +193,7 @@ func (g *grading) noteSlow(name string, one api.TestResult) {
 	}
 	g.slow.Do(func() {
 		g.c.note("note: %s used all of %s in test %s, and has %s: with a limit such as --cpu 2s it does not take minutes",
-			oneLine(name), took.Round(time.Second), oneLine(one.ID), problem.Count(len(g.run.Tests), "test"))
+			terminal.OneLine(name), took.Round(time.Second), terminal.OneLine(one.ID), problem.Count(len(g.run.Tests), "test"))
 	})
 }
 
@@ -248,7 +249,7 @@ func (g *grading) why(ctx context.Context, res api.Result, first string) string 
 
 // gradeTable is how the table is written.
 func (c *cli) gradeTable(words grade.Words) grade.Table {
-	return grade.Table{Words: words, Width: terminalWidth(c.stdout), Color: c.colors(c.stdout), Escape: oneLine}
+	return grade.Table{Words: words, Width: terminalWidth(c.stdout), Color: c.colors(c.stdout), Escape: terminal.OneLine}
 }
 
 // colors reports whether text on w may have colors: w is a terminal, and its user has not refused them

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/service/client"
 )
 
@@ -110,9 +111,9 @@ func (c *cli) listRuns(all []api.Record) error {
 			tests = strconv.Itoa(r.Summary.Accepted) + "/" + strconv.Itoa(r.Summary.Tests)
 		}
 		fmt.Fprintln(t, strings.Join([]string{
-			quoteUnprintable(r.ID), r.Created.Local().Format(time.DateTime), cmp.Or(quoteUnprintable(r.Owner), "-"),
-			cmp.Or(quoteUnprintable(r.Project), "-"), cmp.Or(quoteUnprintable(r.Task), "-"),
-			cmp.Or(quoteUnprintable(r.Language), "-"), quoteUnprintable(cmp.Or(string(r.Verdict), string(r.Code))), tests,
+			terminal.Quote(r.ID), r.Created.Local().Format(time.DateTime), cmp.Or(terminal.Quote(r.Owner), "-"),
+			cmp.Or(terminal.Quote(r.Project), "-"), cmp.Or(terminal.Quote(r.Task), "-"),
+			cmp.Or(terminal.Quote(r.Language), "-"), terminal.Quote(cmp.Or(string(r.Verdict), string(r.Code))), tests,
 			inMillis(api.Measurement{Value: r.CPU}), inMiB(api.Measurement{Value: r.Memory}),
 		}, "\t"))
 	}

@@ -7,11 +7,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/brig-sandbox/brig/internal/child"
 	"github.com/brig-sandbox/brig/rootfs/oci"
 )
 
@@ -30,18 +30,8 @@ type imageReader struct {
 	*oci.Receiver
 	cmd  *exec.Cmd
 	in   io.Closer
-	says *shortText
+	says *child.Words
 	note func(format string, args ...any)
-}
-
-// A shortText keeps the first bytes of what is written to it.
-type shortText struct{ text []byte }
-
-const maxShortText = 4 << 10
-
-func (s *shortText) Write(p []byte) (int, error) {
-	s.text = append(s.text, p[:min(len(p), maxShortText-len(s.text))]...)
-	return len(p), nil
 }
 
 // startReader starts the process that reads an image, and tells it what to read. file may be nil.
@@ -64,11 +54,8 @@ func (c *cli) startReader(ctx context.Context, who reader, r oci.Request, file *
 		}
 	}
 
-	cmd := exec.CommandContext(ctx, "/proc/self/exe", imageReaderName)
-	says := &shortText{}
-	cmd.Dir, cmd.Stderr, cmd.WaitDelay = "/", says, 5*time.Second
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who.credential, Setsid: true}
-	cmd.Env = []string{"HOME=/nonexistent"}
+	cmd, says := child.Command(ctx, imageReaderName, who.credential)
+	cmd.WaitDelay = 5 * time.Second
 	if file == nil {
 		if file, err = os.Open(os.DevNull); err != nil {
 			return nil, err
@@ -112,8 +99,8 @@ func (p *imageReader) close() error {
 		!errors.Is(werr, context.Canceled) {
 		err = errors.Join(err, werr)
 	}
-	if len(p.says.text) > 0 {
-		p.note("the process that reads the image says: %s", oneLine(string(p.says.text)))
+	if said := p.says.String(); said != "" {
+		p.note("the process that reads the image says: %s", said)
 	}
 	return err
 }

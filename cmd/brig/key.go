@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/service/auth"
 )
 
@@ -173,7 +174,7 @@ Example:
 		if err != nil {
 			return c.hint("key new", err)
 		}
-		if _, err := fmt.Fprintf(escapeWriter{c.stderr}, "the key of %s: %s\n", key.Name, token); err != nil {
+		if _, err := fmt.Fprintf(terminal.Writer{To: c.stderr}, "the key of %s: %s\n", key.Name, token); err != nil {
 			return exitBrig // the key is lost, so its line is of no use; stderr cannot take an error either
 		}
 

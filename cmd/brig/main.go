@@ -12,7 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/brig-sandbox/brig/agent/relay"
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/terminal"
 )
 
 // version is set by the linker.
@@ -58,7 +60,7 @@ func commands() []command {
 		{name: "docs", make: docsCommand, hidden: true},
 		{name: imageReaderName, make: imageReaderCommand, hidden: true},
 		{name: problemReaderName, make: problemReaderCommand, hidden: true},
-		{name: relayName, make: relayCommand, hidden: true},
+		{name: relay.Command, make: relayCommand, hidden: true},
 	}
 }
 
@@ -156,4 +158,12 @@ func (c *cli) fail(err error) int {
 		return errorExit(e.Code)
 	}
 	return exitBrig
+}
+
+// text is stdout for brig's own messages. A program's output and JSON go to stdout unchanged.
+func (c *cli) text() io.Writer { return terminal.Writer{To: c.stdout} }
+
+// note prints a message of brig on stderr.
+func (c *cli) note(format string, args ...any) {
+	fmt.Fprintf(terminal.Writer{To: c.stderr}, "brig: "+format+"\n", args...)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/brig-sandbox/brig/agent/client"
+	"github.com/brig-sandbox/brig/agent/relay"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/inputfile"
 )
@@ -113,7 +114,7 @@ func (c *cli) install(ctx context.Context, a *agentHandle, l api.Language,
 	defer p.end()
 
 	return retryWhileBusy(ctx, c, time.Minute, func(ctx context.Context) (api.PackageSet, error) {
-		set, _, err := withNetwork(ctx, c, relayRequest{Installer: l.Packages, Index: r.Index},
+		set, _, err := relay.With(ctx, c.relayUser, relay.Request{Installer: l.Packages, Index: r.Index},
 			func(ctx context.Context, network func([]*os.File)) (api.PackageSet, error) {
 				return a.InstallPackages(ctx, r, client.Events{Stdout: stepWriter{p}, Network: network})
 			})

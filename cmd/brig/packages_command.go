@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/terminal"
 )
 
 // packagesCommand is brig packages: the sets of packages that are installed.
@@ -60,7 +61,7 @@ Examples:
 			}
 			return printList(c, *asJSON, all, "KEY\tLANGUAGE\tSIZE\tUSED\tOWNER\tREQUIREMENTS", func(s api.PackageSet) string {
 				return fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%s", s.Key[:min(len(s.Key), shortKey)], s.Language, formatSize(s.Size),
-					s.Used, s.Owner, oneLine(strings.Join(s.Requirements, " ")))
+					s.Used, s.Owner, terminal.OneLine(strings.Join(s.Requirements, " ")))
 			})
 		})
 	})
@@ -176,7 +177,7 @@ Examples:
 			}
 
 			fmt.Fprintf(c.text(), "%s %s %s\n", set.Key[:shortKey], formatSize(set.Size),
-				oneLine(strings.Join(set.Installed, " ")))
+				terminal.OneLine(strings.Join(set.Installed, " ")))
 			return nil
 		})
 	})

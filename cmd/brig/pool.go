@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/brig-sandbox/brig/batch/jetstream"
+	"github.com/brig-sandbox/brig/internal/terminal"
 )
 
 const poolUsage = `
@@ -178,7 +179,7 @@ func poolShow(c *cli) *cobra.Command {
 			if one.Draining {
 				state = "draining"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s ago\n", oneLine(one.Name), oneLine(one.Version), one.Slots, one.InFlight,
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s ago\n", terminal.OneLine(one.Name), terminal.OneLine(one.Version), one.Slots, one.InFlight,
 				state, time.Since(one.Reported).Round(time.Second))
 		}
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/judge/grade"
 	"github.com/brig-sandbox/brig/judge/problem"
 	"github.com/brig-sandbox/brig/judge/problem/format"
@@ -118,7 +119,7 @@ func (c *cli) openProblem(name string) (*problem.Problem, openTree, error) {
 // showProblem prints a package for people.
 func showProblem(w io.Writer, p problem.Problem) {
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "%-12s %s\n", name, oneLine(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(w, "%-12s %s\n", name, terminal.OneLine(fmt.Sprintf(format, args...)))
 	}
 	line("problem", "%s", p.Name)
 	if p.Title != "" && p.Title != p.Name {
@@ -181,7 +182,7 @@ func showProblem(w io.Writer, p problem.Problem) {
 		fmt.Fprintln(w, "submissions")
 		t := alignedTable(w)
 		for _, j := range p.Jury {
-			fmt.Fprintf(t, "  %s\t%s\t%s\n", oneLine(j.Path), cmp.Or(j.Language, "-"), oneLine(grade.ExpectText(j)))
+			fmt.Fprintf(t, "  %s\t%s\t%s\n", terminal.OneLine(j.Path), cmp.Or(j.Language, "-"), terminal.OneLine(grade.ExpectText(j)))
 		}
 		t.Flush()
 	}

@@ -8,12 +8,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/child"
 	"github.com/brig-sandbox/brig/internal/confine"
 	"github.com/brig-sandbox/brig/service"
 	"github.com/brig-sandbox/brig/service/problems"
@@ -75,11 +75,9 @@ func problemReader(dir string) service.ProblemReader {
 		ctx, cancel := context.WithTimeout(ctx, problemReaderWait)
 		defer cancel()
 
-		cmd := exec.CommandContext(ctx, "/proc/self/exe", problemReaderName)
-		says := &shortText{}
-		cmd.Dir, cmd.Stderr, cmd.ExtraFiles, cmd.WaitDelay = "/", says, []*os.File{archive, out}, 5*time.Second
-		cmd.Env = []string{"HOME=/nonexistent", "TMPDIR=" + dir, "GOMAXPROCS=1"}
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		cmd, says := child.Command(ctx, problemReaderName, nil)
+		cmd.ExtraFiles, cmd.WaitDelay = []*os.File{archive, out}, 5*time.Second
+		cmd.Env = append(cmd.Env, "TMPDIR="+dir, "GOMAXPROCS=1")
 		in, err := cmd.StdinPipe()
 		if err != nil {
 			return problems.Parts{}, err
@@ -118,12 +116,12 @@ const maxReaderReply = 1 << 20
 
 // brokenReader is the error of a process that ended without a reply: a bound of its memory or time ended
 // it.
-func brokenReader(err error, says *shortText) error {
+func brokenReader(err error, says *child.Words) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		return api.Refuse(api.CodeTooLarge,
 			"reading the package takes more than %s of memory or %d s of processor time: make it smaller, or split it",
 			problems.ReaderMemory, problemReaderTime)
 	}
-	return api.Fail(api.CodeInternal, "the process that reads the package: %w: %s", err, oneLine(string(says.text)))
+	return api.Fail(api.CodeInternal, "the process that reads the package: %w: %s", err, says)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/judge/diagnose"
 	"github.com/brig-sandbox/brig/judge/grade"
 	"github.com/brig-sandbox/brig/judge/problem"
@@ -292,7 +293,7 @@ func problemListCommand(c *cli) *cobra.Command {
 		fmt.Fprintln(t, "NAME\tFORMAT\tTESTS\tSIZE\tSTORED\tTITLE")
 		for _, e := range all {
 			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", e.Name, e.Format, e.Tests, e.Bytes.About(),
-				e.Stored.Format("2006-01-02 15:04"), oneLine(e.Title))
+				e.Stored.Format("2006-01-02 15:04"), terminal.OneLine(e.Title))
 		}
 
 		t.Flush()

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/judge/grade"
 	"github.com/brig-sandbox/brig/judge/grade/generate"
 	"github.com/brig-sandbox/brig/judge/grade/verify"
@@ -172,8 +173,8 @@ func printVerification(w io.Writer, v api.Verification) {
 				got += fmt.Sprintf(", %.4g points", *s.Points)
 			}
 
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", oneLine(s.Path), cmp.Or(s.Language, "-"), short(s.Slowest), got,
-				oneLine(s.Expected), ok)
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", terminal.OneLine(s.Path), cmp.Or(s.Language, "-"), short(s.Slowest), got,
+				terminal.OneLine(s.Expected), ok)
 		}
 
 		t.Flush()
@@ -189,7 +190,7 @@ func printVerification(w io.Writer, v api.Verification) {
 		if l.FastestBy != "" {
 			text += fmt.Sprintf("; fastest that must be: %s (%s, %sx above)", short(l.Fastest), l.FastestBy, times(tooSlow))
 		}
-		fmt.Fprintln(w, oneLine(text))
+		fmt.Fprintln(w, terminal.OneLine(text))
 	}
 
 	for _, list := range []struct {
@@ -197,7 +198,7 @@ func printVerification(w io.Writer, v api.Verification) {
 		lines []string
 	}{{"warning", v.Warnings}, {"not run", v.NotRun}, {"mistake", v.Mistakes}} {
 		for _, line := range list.lines {
-			fmt.Fprintf(w, "%s: %s\n", list.name, oneLine(line))
+			fmt.Fprintf(w, "%s: %s\n", list.name, terminal.OneLine(line))
 		}
 	}
 
@@ -208,7 +209,7 @@ func printVerification(w io.Writer, v api.Verification) {
 		verdict = "nothing that was run is wrong"
 	}
 
-	fmt.Fprintf(w, "%s: %s\n", oneLine(v.Problem), verdict)
+	fmt.Fprintf(w, "%s: %s\n", terminal.OneLine(v.Problem), verdict)
 }
 
 // times is a factor with three digits.

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/internal/inputfile"
+	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/seccomp"
 	"github.com/brig-sandbox/brig/seccomp/engine"
 	"github.com/brig-sandbox/brig/seccomp/load"
@@ -123,7 +124,7 @@ func (c *cli) inspectProfile(nameOrFile string) (profileRead, error) {
 		if more := len(r.unknown) - 4; more > 0 {
 			names += fmt.Sprintf(" and %d more", more)
 		}
-		c.note("note: %s is read without the calls that have no number here: %s", nameOrFile, quoteUnprintable(names))
+		c.note("note: %s is read without the calls that have no number here: %s", nameOrFile, terminal.Quote(names))
 	}
 	return r, err
 }

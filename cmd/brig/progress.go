@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/judge/grade"
 )
 
@@ -30,8 +31,8 @@ func (p *progress) setStep(step string) { p.step.Store(&step) }
 func (c *cli) progress(what string) *progress {
 	p := &progress{stop: make(chan struct{})}
 	every := 10 * time.Second
-	terminal := isTerminal(c.stderr)
-	if terminal {
+	onTerminal := isTerminal(c.stderr)
+	if onTerminal {
 		every = time.Second
 	}
 
@@ -48,8 +49,8 @@ func (c *cli) progress(what string) *progress {
 				if step := p.step.Load(); step != nil {
 					state += ", " + *step
 				}
-				line := fmt.Sprintf("brig: %s: %s", oneLine(what), oneLine(state))
-				if terminal {
+				line := fmt.Sprintf("brig: %s: %s", terminal.OneLine(what), terminal.OneLine(state))
+				if onTerminal {
 					line = "\r" + fitted(line, terminalWidth(c.stderr)) + "\x1b[K"
 				} else {
 					line += "\n"
@@ -58,7 +59,7 @@ func (c *cli) progress(what string) *progress {
 				printed = true
 
 			case <-p.stop:
-				if printed && terminal {
+				if printed && onTerminal {
 					fmt.Fprint(c.stderr, *p.last.Load())
 				}
 				return
@@ -105,7 +106,7 @@ func (c *cli) transfer(what string, in io.Reader) (_ io.Reader, end func()) {
 	}
 
 	bar := progressbar.NewOptions64(size, progressbar.OptionSetWriter(c.stderr),
-		progressbar.OptionSetDescription("brig: "+oneLine(what)),
+		progressbar.OptionSetDescription("brig: "+terminal.OneLine(what)),
 		progressbar.OptionShowBytes(true), progressbar.OptionThrottle(200*time.Millisecond),
 		progressbar.OptionClearOnFinish())
 	return io.TeeReader(in, bar), func() { _ = bar.Clear() } // the terminal has gone: nobody sees the bar

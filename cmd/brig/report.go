@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
@@ -53,23 +54,23 @@ func (c *cli) report(o *runOptions, res api.Result) int {
 
 	switch {
 	case o.stats && res.Summary != nil && res.Summary.Ran > 0:
-		fmt.Fprint(escapeWriter{c.stderr}, testStats(res, o.profile))
+		fmt.Fprint(terminal.Writer{To: c.stderr}, testStats(res, o.profile))
 	case o.stats:
-		fmt.Fprint(escapeWriter{c.stderr}, stats(res, o.profile))
+		fmt.Fprint(terminal.Writer{To: c.stderr}, stats(res, o.profile))
 	case o.quiet, o.json, o.testsDir != "" && res.Summary != nil && res.Summary.Ran > 0: // the table shows it
 	case res.Verdict != api.OK && res.Verdict != api.Nonzero:
 		c.note("%s", verdictText(res, o.profile))
 	}
 
 	if res.Timeline != nil && !o.quiet && (o.stats || !o.json) {
-		fmt.Fprint(escapeWriter{c.stderr}, timelineText(res))
+		fmt.Fprint(terminal.Writer{To: c.stderr}, timelineText(res))
 	}
 	if d := res.Diagnosis; d != nil && d.Hint != "" && !o.quiet && !o.json &&
 		(o.testsDir == "" || res.Verdict == api.CompileError) {
 		c.note("hint: %s%s", positionText(*d), d.Hint)
 	}
 	if o.testsDir != "" && !o.quiet && !o.json {
-		fmt.Fprint(escapeWriter{c.stderr}, firstFailure(res, o.profile))
+		fmt.Fprint(terminal.Writer{To: c.stderr}, firstFailure(res, o.profile))
 	}
 	if !o.stats && !o.quiet && !o.json {
 		for _, r := range o.refused {
@@ -303,13 +304,13 @@ func saveFiles(dir string, files []api.File, force bool) error {
 		}
 		if _, err := root.Lstat(f.Name); err == nil && !force {
 			return fmt.Errorf("%s already exists in %s: nothing was written; use --force to overwrite",
-				quoteUnprintable(f.Name), dir)
+				terminal.Quote(f.Name), dir)
 		}
 	}
 
 	for _, f := range files {
 		if err := saveFile(root, f); err != nil {
-			return fmt.Errorf("write %s: %w", quoteUnprintable(f.Name), err)
+			return fmt.Errorf("write %s: %w", terminal.Quote(f.Name), err)
 		}
 	}
 

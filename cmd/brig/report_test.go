@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/terminal"
 )
 
 // FIO-12: a program chooses the names of the files that come back. Names with control characters
@@ -43,10 +44,10 @@ func TestNamesThatATerminalObeysAreNotWritten(t *testing.T) {
 	if strings.ContainsAny(said.String(), "\x1b\u009b") {
 		t.Errorf("it says %q", said.String())
 	}
-	if got := quoteUnprintable("tab\tand \xff"); got != `"tab\tand \xff"` {
+	if got := terminal.Quote("tab\tand \xff"); got != `"tab\tand \xff"` {
 		t.Errorf("printable: %s", got)
 	}
-	if got := quoteUnprintable("größe 日本.txt"); got != "größe 日本.txt" {
+	if got := terminal.Quote("größe 日本.txt"); got != "größe 日本.txt" {
 		t.Errorf("printable: %s", got)
 	}
 }
@@ -61,12 +62,12 @@ func TestWordsThatATerminalObeysAreNotWritten(t *testing.T) {
 		"":                          "",
 	} {
 		var b bytes.Buffer
-		if n, err := (escapeWriter{&b}).Write([]byte(text)); n != len(text) || err != nil || b.String() != want {
+		if n, err := (terminal.Writer{To: &b}).Write([]byte(text)); n != len(text) || err != nil || b.String() != want {
 			t.Errorf("%q: wrote %q, %d, %v; want %q, %d", text, b.String(), n, err, want, len(text))
 		}
 	}
 
-	if got := oneLine("a\tb\r\nc\x1b"); got != `a\tb\r\nc\x1b` {
+	if got := terminal.OneLine("a\tb\r\nc\x1b"); got != `a\tb\r\nc\x1b` {
 		t.Errorf("in one line: %s", got)
 	}
 	if got := string(marshal("\u009b\x7f é")); got != "\"\\u009b\\u007f é\"\n" {

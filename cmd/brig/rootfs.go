@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/rootfs/languages"
 )
 
@@ -150,7 +151,7 @@ Examples:
 			func(i api.Image) string {
 				return fmt.Sprintf("%s\t%.19s\t%s\t%s\t%d\t%s\t%s", cmp.Or(strings.Join(i.Names, " "), "-"), i.Digest,
 					formatSize(i.Size), i.Created,
-					max(len(i.Layers), 1), formatSize(sharedSize(i)), cmp.Or(oneLine(strings.Join(references(i), " ")), "-"))
+					max(len(i.Layers), 1), formatSize(sharedSize(i)), cmp.Or(terminal.OneLine(strings.Join(references(i), " ")), "-"))
 			}); err != nil || *asJSON {
 			return err
 		}

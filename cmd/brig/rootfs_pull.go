@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/rootfs/oci"
 )
@@ -95,11 +96,11 @@ func (c *cli) checkTaken(ctx context.Context, a *agentHandle, name, reference st
 	case derived:
 		return api.Refuse(api.CodeBadRequest,
 			"%s is the name of the image of %s: choose another with --name, or replace that image with --name %s", name,
-			cmp.Or(oneLine(was), "an import"), name)
+			cmp.Or(terminal.OneLine(was), "an import"), name)
 	}
 
 	c.note("%s is the name of the image %.19s of %s: the name now goes to %s", name, all[i].Digest,
-		cmp.Or(oneLine(was), "an import"), full)
+		cmp.Or(terminal.OneLine(was), "an import"), full)
 	return nil
 }
 

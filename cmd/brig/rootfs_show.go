@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/terminal"
 )
 
 func rootfsShow(c *cli) *cobra.Command {
@@ -55,7 +56,7 @@ func showImage(w io.Writer, img api.Image) error {
 	t := alignedTable(w)
 	line := func(what, value string) {
 		if value != "" {
-			fmt.Fprintf(t, "%s\t%s\n", what, oneLine(value))
+			fmt.Fprintf(t, "%s\t%s\n", what, terminal.OneLine(value))
 		}
 	}
 

@@ -20,7 +20,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/agent/client"
+	"github.com/brig-sandbox/brig/agent/relay"
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/judge/diagnose"
 )
 
@@ -202,8 +204,8 @@ func (c *cli) executeRun(ctx context.Context, agent *agentHandle, o *runOptions)
 	var kept headTail // of the program's stderr
 	stream := func(stdout, stderr io.Writer) (api.Result, error) {
 		return retryWhileBusy(ctx, c, o.wait, func(ctx context.Context) (api.Result, error) {
-			relayed := relayRequest{Network: o.run.Network, Allow: o.run.Allow}
-			res, used, err := withNetwork(ctx, c, relayed,
+			relayed := relay.Request{Network: o.run.Network, Allow: o.run.Allow}
+			res, used, err := relay.With(ctx, c.relayUser, relayed,
 				func(ctx context.Context, network func([]*os.File)) (api.Result, error) {
 					return agent.RunEvents(ctx, o.run, c.stdin, client.Events{
 						Stdout: stdout, Stderr: stderr, Network: network,
@@ -253,7 +255,7 @@ func (o *runOptions) explain(res *api.Result, printed []byte) {
 // result repeats the output that was printed before, and adds the reason: only that is printed.
 func (c *cli) printCompilerOutput(stdout, stderr []byte) {
 	all := slices.Concat(stdout, stderr)
-	escapeWriter{c.stderr}.Write(bytes.TrimPrefix(all, c.compilerOutput)) //nolint:errcheck // as io.Writer
+	terminal.Writer{To: c.stderr}.Write(bytes.TrimPrefix(all, c.compilerOutput)) //nolint:errcheck // as io.Writer
 	c.compilerOutput = all
 }
 

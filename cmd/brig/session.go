@@ -15,6 +15,7 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/terminal"
 )
 
 // sessionCommand is brig session: sandboxes that last.
@@ -273,7 +274,7 @@ Examples:
 						cmp.Or(s.Language, shortDigest(s.Image)),
 						formatBytes(s.Usage.Memory), s.Limits.Memory, formatCount(s.Usage.Processes), s.Limits.Pids, s.Execs,
 						timeLeft(cmp.Or(s.IdleEnds, s.Ends)),
-						cmp.Or(quoteUnprintable(strings.Trim(s.Labels.Project+"/"+s.Labels.Task, "/")), "-"))
+						cmp.Or(terminal.Quote(strings.Trim(s.Labels.Project+"/"+s.Labels.Task, "/")), "-"))
 				})
 		})
 	})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/rootfs/oci"
 )
@@ -57,7 +58,7 @@ func (c *cli) storeLayers(ctx context.Context, a *agentHandle, r oci.Request, fi
 			"the digest of its manifest is %s, not %s: nothing was stored", img.Manifest, digest)
 	}
 	if r.Reference != "" {
-		c.note("%s has %d layers of %s together, as they are downloaded", oneLine(r.Reference), len(img.Layers),
+		c.note("%s has %d layers of %s together, as they are downloaded", terminal.OneLine(r.Reference), len(img.Layers),
 			formatSize(sizeOf(img)))
 	}
 
@@ -67,10 +68,10 @@ func (c *cli) storeLayers(ctx context.Context, a *agentHandle, r oci.Request, fi
 		return true, fmt.Errorf("%s: %w", what, err)
 	}
 	if u := img.Run.User; u != "" && !slices.Contains([]string{"root", "0", "1000"}, u) {
-		c.note("the image names %s as its user: brig runs every program as uid 1000", oneLine(u))
+		c.note("the image names %s as its user: brig runs every program as uid 1000", terminal.OneLine(u))
 	}
 	if dir := s.spec.Config.WorkingDir; dir != "" && out.Config.WorkingDir == "" {
-		c.note("the image names %s as its working directory, where a sandbox has files of its own: its commands start in /box", oneLine(dir))
+		c.note("the image names %s as its working directory, where a sandbox has files of its own: its commands start in /box", terminal.OneLine(dir))
 	}
 	if asJSON {
 		c.stdout.Write(marshal(out))

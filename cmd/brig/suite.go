@@ -14,6 +14,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/inputfile"
+	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/judge/grade"
 	"github.com/brig-sandbox/brig/judge/problem"
 	"github.com/brig-sandbox/brig/judge/suite"
@@ -153,7 +154,7 @@ func (x *executor) probeSuite(ctx context.Context, r api.Run, usual string) erro
 		return e
 	case res.Verdict != api.OK:
 		return fmt.Errorf("the image of the language %s has none: use another --language, such as %s; it said: %s",
-			r.Language, usual, oneLine(string(res.Stderr)))
+			r.Language, usual, terminal.OneLine(string(res.Stderr)))
 	}
 	return nil
 }
@@ -193,7 +194,7 @@ func (g *grading) runSolution(ctx context.Context) error {
 				break
 			}
 		}
-		return fmt.Errorf("--solution %s does not pass every case: %s", name, oneLine(why))
+		return fmt.Errorf("--solution %s does not pass every case: %s", name, terminal.OneLine(why))
 	}
 
 	for _, one := range res.Tests {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/judge/grade"
 )
 
@@ -32,7 +33,7 @@ func newTestTable(c *cli, o *runOptions) *testTable {
 		c: c, width: len("TEST")}
 	for _, one := range o.problem.Tests {
 		t.ids = append(t.ids, one.ID)
-		t.width = max(t.width, utf8.RuneCountInString(quoteUnprintable(one.ID)))
+		t.width = max(t.width, utf8.RuneCountInString(terminal.Quote(one.ID)))
 	}
 	return t
 }
@@ -40,7 +41,7 @@ func newTestTable(c *cli, o *runOptions) *testTable {
 // add adds a case of a suite, which has no line of its own before.
 func (t *testTable) add(one api.TestResult) {
 	t.ids = append(t.ids, one.ID)
-	t.width = max(t.width, utf8.RuneCountInString(quoteUnprintable(one.ID)))
+	t.width = max(t.width, utf8.RuneCountInString(terminal.Quote(one.ID)))
 	t.ended[one.ID] = one
 }
 
@@ -100,8 +101,8 @@ func (t *testTable) row(one api.TestResult) {
 		ended = "\x1b[31m" + ended + "\x1b[m"
 	}
 
-	line := fmt.Sprintf("%-*s  %s  %9s  %9s  %s", t.width, quoteUnprintable(one.ID), ended, inMillis(one.Result.Usage.CPU),
-		inMiB(memoryOf(one.Result.Usage)), oneLine(whyFailed(one)))
+	line := fmt.Sprintf("%-*s  %s  %9s  %9s  %s", t.width, terminal.Quote(one.ID), ended, inMillis(one.Result.Usage.CPU),
+		inMiB(memoryOf(one.Result.Usage)), terminal.OneLine(whyFailed(one)))
 	fmt.Fprintln(t.out, strings.TrimRight(line, " "))
 }
 
@@ -165,7 +166,7 @@ func (t *testTable) end(res api.Result) {
 			inMiB(api.Known(maxMemory(res.Tests), "")))
 	}
 
-	fmt.Fprintln(t.out, oneLine(line))
+	fmt.Fprintln(t.out, terminal.OneLine(line))
 }
 
 // summaryText counts the tests, and names the first that failed.
@@ -175,7 +176,7 @@ func summaryText(s api.Summary) string {
 		line += fmt.Sprintf(", %d not run", s.Tests-s.Ran)
 	}
 	if s.FirstFailed != "" {
-		line += ", first failed: " + quoteUnprintable(s.FirstFailed)
+		line += ", first failed: " + terminal.Quote(s.FirstFailed)
 	}
 	return line
 }
@@ -189,9 +190,9 @@ func firstFailure(res api.Result, profile string) string {
 			continue
 		}
 		why := explained(*d, one.Result, verdictText(one.Result, profile))
-		text := fmt.Sprintf("brig: test %s: %s%s\n", quoteUnprintable(one.ID), oneLine(positionText(*d)), oneLine(why))
+		text := fmt.Sprintf("brig: test %s: %s%s\n", terminal.Quote(one.ID), terminal.OneLine(positionText(*d)), terminal.OneLine(why))
 		if d.Hint != "" {
-			text += "brig: hint: " + oneLine(d.Hint) + "\n"
+			text += "brig: hint: " + terminal.OneLine(d.Hint) + "\n"
 		}
 		return text
 	}

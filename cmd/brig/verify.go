@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/terminal"
 )
 
 func rootfsVerify(c *cli) *cobra.Command {
@@ -82,7 +83,7 @@ func (c *cli) printVerified(name string, v api.Verified) {
 		paths []string
 	}{{"changed", v.Changed}, {"missing", v.Missing}, {"extra", v.Extra}} {
 		for _, path := range list.paths {
-			fmt.Fprintf(c.text(), "  %-7s /%s\n", list.what, quoteUnprintable(path))
+			fmt.Fprintf(c.text(), "  %-7s /%s\n", list.what, terminal.Quote(path))
 		}
 	}
 }

@@ -39,7 +39,7 @@ var rooms = []room{
 		"rootfs/archive", "rootfs/languages", "seccomp", "seccomp/bpf"},
 		"makes cells and runs programs as root: it parses nothing that a stranger wrote"},
 	{"agent", []string{"api", "api/decode"}, "HTTP knows nothing of cells; brigd joins the two"},
-	{"agent/", []string{"api"}, "a program that talks to an agent, or relays the network of a run, links no agent"},
+	{"agent/", []string{"api", "internal/child"}, "a program that talks to an agent, or relays the network of a run, links no agent"},
 	{"judge", []string{"api"}, "pure functions from what was seen of a run to what it means"},
 	{"judge/", []string{"api", "internal/durable", "internal/inputfile", "internal/strictyaml", "rootfs/languages"},
 		"decides what runs and reads what strangers packed; a caller that has an agent executes it"},
@@ -54,7 +54,7 @@ var rooms = []room{
 	{"testdata", nil, "programs that tests run, and what they print"},
 	{"cmd/brigd", []string{"agent", "api", "internal/...", "rootfs", "rootfs/archive", "rootfs/languages", "runtime/...", "seccomp",
 		"seccomp/load"}, "wiring of the agent, which holds root: see agentLinks"},
-	{"cmd/brig", []string{"agent/client", "agent/egress", "api", "batch/...", "internal/...", "judge/...", "rootfs/...", "runtime/bundle",
+	{"cmd/brig", []string{"agent/client", "agent/egress", "agent/relay", "api", "batch/...", "internal/...", "judge/...", "rootfs/...", "runtime/bundle",
 		"seccomp/...", "service/..."}, "wiring; it holds no privilege, so it links neither libcontainer nor libseccomp"},
 }
 

@@ -1,4 +1,6 @@
-package main
+// Package relay relays the network of a run, or of an installer of packages, for a caller of an agent. What it reads was
+// written by hostile programs and the hosts that they reach, so it is a process without privilege if the caller is root.
+package relay
 
 import (
 	"context"
@@ -6,14 +8,18 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"syscall"
 
 	"github.com/brig-sandbox/brig/agent/egress"
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A relayRequest says what a relay lets through: the network of a run or, if Installer is set, the index
+// Command is the hidden command of brig whose main function is Main (TestNetworkIsRelayedWithoutRoot).
+const Command = "relay"
+
+// A Request says what a relay lets through: the network of a run or, if Installer is set, the index
 // of packages.
-type relayRequest struct {
+type Request struct {
 	Network string   `json:"network,omitempty"`
 	Allow   []string `json:"allow,omitempty"`
 
@@ -23,7 +29,7 @@ type relayRequest struct {
 
 // policy returns the rules. An address that the user listed may be of this host, or of a private network:
 // it is the user who reaches it.
-func (r relayRequest) policy(ctx context.Context) (egress.Policy, error) {
+func (r Request) policy(ctx context.Context) (egress.Policy, error) {
 	if r.Installer != nil {
 		return egress.InstallPolicy(ctx, *r.Installer, r.Index)
 	}
@@ -33,7 +39,7 @@ func (r relayRequest) policy(ctx context.Context) (egress.Policy, error) {
 }
 
 // start starts the relay in this process. It takes over the sockets.
-func (r relayRequest) start(ctx context.Context, sockets []*os.File) (*egress.Relay, error) {
+func (r Request) start(ctx context.Context, sockets []*os.File) (*egress.Relay, error) {
 	policy, err := r.policy(ctx)
 	if err != nil {
 		closeAll(sockets)
@@ -48,18 +54,18 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// withNetwork has do execute a run or an installer whose network do passes on, and relays it until do
+// With has do execute a run or an installer whose network do passes on, and relays it until do
 // returns. It returns what was reached; nil: the network was never there. A run whose network cannot be
 // relayed is canceled.
-func withNetwork[T any](ctx context.Context, c *cli, r relayRequest,
+func With[T any](ctx context.Context, as User, r Request,
 	do func(ctx context.Context, network func([]*os.File)) (T, error)) (T, *api.NetworkUsage, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
-	var relay networkRelay
+	var relay running
 	var failed error
 	res, err := do(ctx, func(sockets []*os.File) {
-		if relay, failed = c.startRelay(ctx, r, sockets); failed != nil {
+		if relay, failed = start(ctx, as, r, sockets); failed != nil {
 			cancel()
 		}
 	})
@@ -75,8 +81,8 @@ func withNetwork[T any](ctx context.Context, c *cli, r relayRequest,
 	return res, &used, errors.Join(err, cerr)
 }
 
-// A networkRelay is a relay under way. close ends it.
-type networkRelay interface {
+// A running is a relay under way. close ends it.
+type running interface {
 	close() (api.NetworkUsage, error)
 }
 
@@ -85,11 +91,20 @@ type ownRelay struct{ *egress.Relay }
 
 func (r ownRelay) close() (api.NetworkUsage, error) { return r.Close(), nil }
 
-// startRelay starts a relay: in this process, or, if this process is root, in one without privilege.
-func (c *cli) startRelay(ctx context.Context, r relayRequest, sockets []*os.File) (networkRelay, error) {
+// A User chooses the user as which a process of root relays.
+type User func() (*syscall.Credential, error)
+
+// start starts a relay: in this process, or, if this process is root, in one without privilege.
+func start(ctx context.Context, as User, r Request, sockets []*os.File) (running, error) {
 	if os.Geteuid() == 0 {
-		return c.startRelayProcess(ctx, r, sockets)
+		who, err := as()
+		if err != nil {
+			closeAll(sockets)
+			return nil, err
+		}
+		return startProcess(ctx, who, r, sockets)
 	}
+
 	relay, err := r.start(ctx, sockets)
 	if err != nil {
 		return nil, err
