@@ -102,3 +102,11 @@ func (f Files) List(ctx context.Context, dir string) (l api.FileList, err error)
 	err = f.client.call(ctx, http.MethodGet, f.of.List(dir), nil, &l)
 	return l, err
 }
+
+// Files are the files of a session in /box, or those of its volume.
+func (c *Client) Files(session string, volume bool) Files {
+	if volume {
+		return c.Workspace(session)
+	}
+	return c.Box(session)
+}

@@ -42,11 +42,11 @@ func (x *executor) executeRun(ctx context.Context, r api.Run) (api.RawResult, er
 	ctx = client.WithWait(ctx, 30*time.Second) // in line with others: the worker asks again after that
 	do := func() (api.RawResult, error) {
 		if r.Network != api.NetworkAllow && r.Network != api.NetworkPublic {
-			return x.agent.RunRaw(ctx, r)
+			return x.Agent.RunRaw(ctx, r)
 		}
 		res, used, err := relay.With(ctx, x.c.relayUser, relay.Request{Network: r.Network, Allow: r.Allow},
 			func(ctx context.Context, network func([]*os.File)) (api.Result, error) {
-				return x.agent.RunEvents(ctx, r, bytes.NewReader(nil), client.Events{Network: network})
+				return x.Agent.RunEvents(ctx, r, bytes.NewReader(nil), client.Events{Network: network})
 			})
 		res.Network = used
 		return api.RawResult{Result: res}, err
@@ -56,37 +56,13 @@ func (x *executor) executeRun(ctx context.Context, r api.Run) (api.RawResult, er
 		return do()
 	}
 
-	l, err := languageOf(x.languages, r.Language, source{})
+	l, err := languageOf(x.Languages, r.Language, source{})
 	if err != nil {
 		return api.RawResult{}, err
 	}
 
 	request := api.PackageRequest{Language: r.Language, Requirements: r.Requirements, Index: r.Index}
-	return withPackages(ctx, x.c, x.agent, l, request, true, do)
-}
-
-// imageDigests has the digest of the image of each language that is stored.
-func (x *executor) imageDigests(ctx context.Context) (map[string]string, error) {
-	images, err := x.agent.Images(ctx)
-	if err != nil {
-		return nil, err
-	}
-
-	named := map[string]string{}
-	for _, i := range images {
-		for _, name := range i.Names {
-			named[name] = i.Digest
-		}
-	}
-
-	all := map[string]string{}
-	for _, l := range x.languages {
-		if digest := named[l.Image]; digest != "" {
-			all[l.Name] = digest
-		}
-	}
-
-	return all, nil
+	return withPackages(ctx, x.c, x.Agent, l, request, true, do)
 }
 
 // A batchProblem is a problem that jobs are judged by.
@@ -196,7 +172,7 @@ func (b *batchRun) openBatchProblem(ctx context.Context, path string) (*batchPro
 		return nil, wrongProblem{err}
 	}
 
-	agent := b.executor.put(ctx)
+	agent := b.executor.Put(ctx)
 	put := func(name string, content []byte) (string, error) { // the jury's runs need it at the agent, and workers from here
 		if _, err := agent(name, content); err != nil {
 			return "", err
@@ -263,7 +239,7 @@ func (b *batchRun) prepareLanguage(ctx context.Context, j *api.Job, p *batchProb
 
 	j.Language = l.Name
 	if _, ok := b.images[l.Name]; !ok { // it may have been built just now
-		if b.images, err = b.imageDigests(ctx); err != nil {
+		if b.images, err = b.ImageDigests(ctx); err != nil {
 			return err
 		}
 	}

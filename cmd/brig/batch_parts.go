@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/batch"
 	"github.com/brig-sandbox/brig/batch/jetstream"
@@ -63,7 +64,7 @@ func (c *cli) openBatch(o *batchOptions) (_ *batchRun, err error) {
 
 	b := &batchRun{c: c, o: o, problems: map[string]*batchProblem{}, images: map[string]string{},
 		digests: map[string]bool{}, log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))}
-	var agent *agentHandle
+	var agent *caller.Agent
 	if o.local != "none" {
 		if agent, err = c.connectAs(o.socket, os.Geteuid(), ceilingFlags(o.run)...); err != nil {
 			return nil, err
@@ -79,12 +80,12 @@ func (c *cli) openBatch(o *batchOptions) (_ *batchRun, err error) {
 
 	if agent != nil {
 		if b.executor, err = c.newExecutor(b.ctx, agent, time.Minute, o.noBuild); err != nil {
-			return nil, agent.explain(err)
+			return nil, agent.Explain(err)
 		}
 		if n, err := strconv.Atoi(o.local); err == nil {
-			b.executor.slots = n
+			b.executor.Slots = n
 		}
-		b.slots = b.executor.slots
+		b.slots = b.executor.Slots
 		saveProcessorTime(b.slots)
 	}
 
@@ -156,7 +157,7 @@ func (o *batchOptions) batchID() string {
 
 // working is the number of jobs that run, if they run here alone; below zero: it is not known.
 func (b *batchRun) working() int {
-	if b.worker == nil || b.engine != nil && b.poolSlots() != b.executor.slots {
+	if b.worker == nil || b.engine != nil && b.poolSlots() != b.executor.Slots {
 		return -1
 	}
 	return b.worker.InFlight()
@@ -214,7 +215,7 @@ func (b *batchRun) countSlots(ctx context.Context) {
 		if err == nil {
 			slots := 0
 			if b.executor != nil {
-				slots = b.executor.slots
+				slots = b.executor.Slots
 			}
 			for _, w := range workers {
 				if !w.Draining {
@@ -316,14 +317,14 @@ func newWorker(x *executor, jobs func(urgent bool) worker.Source, name string,
 	blob func(context.Context, string) ([]byte, error), log *slog.Logger) *worker.Worker {
 	source := func(urgent bool) func() worker.Source { return func() worker.Source { return jobs(urgent) } }
 	return &worker.Worker{
-		Name: name, Slots: x.slots, Jobs: source(false), Urgent: source(true), Log: log, Blob: blob,
+		Name: name, Slots: x.Slots, Jobs: source(false), Urgent: source(true), Log: log, Blob: blob,
 		Execute: x.executeJob,
 		Keep: func(ctx context.Context, content []byte) error {
-			_, err := x.agent.PutBlob(ctx, content)
+			_, err := x.Agent.PutBlob(ctx, content)
 			return err
 		},
 		Healthy: func(ctx context.Context) error {
-			_, err := x.agent.Health(ctx)
+			_, err := x.Agent.Health(ctx)
 			return err
 		},
 	}

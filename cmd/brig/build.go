@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/internal/inputfile"
 	"github.com/brig-sandbox/brig/rootfs/build"
 )
@@ -67,7 +68,7 @@ Examples:
 		defer stop()
 
 		if err := c.buildAndStore(ctx, agent, r, f.Arg(0), options, *asJSON); err != nil {
-			return c.fail(agent.explain(err))
+			return c.fail(agent.Explain(err))
 		}
 		return 0
 	})
@@ -94,7 +95,7 @@ func findRecipe(name, file string) (build.Recipe, error) {
 
 // buildAndStore makes the archive in a temporary file without a name, so that a
 // build that fails never reaches the agent, then stores it.
-func (c *cli) buildAndStore(ctx context.Context, a *agentHandle, r build.Recipe, name string,
+func (c *cli) buildAndStore(ctx context.Context, a *caller.Agent, r build.Recipe, name string,
 	o build.Options, asJSON bool) error {
 	tmp, err := os.CreateTemp("", "brig-build-")
 	if err != nil {
@@ -129,7 +130,7 @@ func (c *cli) buildFile(ctx context.Context, r build.Recipe, path string, o buil
 }
 
 func (c *cli) build(ctx context.Context, r build.Recipe, out io.Writer, o build.Options) error {
-	output := new(tail)
+	output := new(caller.Tail)
 	p := c.progress("building image " + r.Name)
 	if o.Log == nil {
 		o.Log = output

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 )
 
@@ -52,7 +53,7 @@ func lockBuild(ctx context.Context, image string, onWait func()) (*os.File, erro
 
 // buildOnce builds the image of a language, unless another process has built it by the time the
 // lock is free.
-func (c *cli) buildOnce(ctx context.Context, a *agentHandle, l api.Language, stored func(api.Language) bool,
+func (c *cli) buildOnce(ctx context.Context, a *caller.Agent, l api.Language, stored func(api.Language) bool,
 	build func() error) error {
 	var p *progress
 	lock, err := lockBuild(ctx, l.Image, func() {

@@ -94,7 +94,7 @@ func (c *cli) calibrate(socket string, wait time.Duration, noBuild bool) (calibr
 
 	x, err := c.newExecutor(ctx, agent, wait, noBuild)
 	if err != nil {
-		return none, agent.explain(err)
+		return none, agent.Explain(err)
 	}
 
 	times, images := map[string][]api.Duration{}, map[string]string{}
@@ -109,7 +109,7 @@ func (c *cli) calibrate(socket string, wait time.Duration, noBuild bool) (calibr
 				return none, cause
 			}
 			if err != nil {
-				return none, agent.explain(fmt.Errorf("kernel %s: %w", k.Name, err))
+				return none, agent.Explain(fmt.Errorf("kernel %s: %w", k.Name, err))
 			}
 			times[k.Name] = append(times[k.Name], cpu)
 			images[k.Language] = image
@@ -138,8 +138,8 @@ func (x *executor) kernel(ctx context.Context, k calibrate.Kernel) (api.Duration
 	r := api.Run{Language: language.Name, Source: text, SourceName: name,
 		Tests: []api.Test{{ID: k.Name, Args: []string{k.Name}}}, KeepOutput: gradeOutput}
 	cpu := api.Duration(20 * time.Second)
-	r.Limits = api.Limits{CPU: cpu, Wall: api.BusyWall(cpu), Memory: 256 * api.MiB}.CappedBy(x.ceiling)
-	res, failed := x.execute(ctx, r, nil)
+	r.Limits = api.Limits{CPU: cpu, Wall: api.BusyWall(cpu), Memory: 256 * api.MiB}.CappedBy(x.Ceiling)
+	res, failed := x.Run(ctx, r, nil)
 	switch {
 	case failed != nil:
 		return 0, "", failed

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/judge/check"
@@ -40,7 +41,7 @@ func checkCommand(c *cli) *cobra.Command {
 	f.DurationVar(&o.wait, "wait", time.Minute,
 		"how long to wait while every slot is busy; 0 does not wait longer than the agent does, 0.1 s")
 	f.BoolVar(&o.noBuild, "no-build", false, "do not build or pull a missing language image")
-	f.StringVar(&o.socket, "socket", "", "the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+	f.StringVar(&o.socket, "socket", "", "the agent's socket (default $BRIG_SOCKET, or "+caller.DefaultSocket+")")
 	return c.does(k, func() int {
 		if f.NArg() != 1 {
 			return c.runFailed(o, errors.New("name one FILE to check"), true)
@@ -64,14 +65,14 @@ func checkCommand(c *cli) *cobra.Command {
 		defer stop()
 
 		if err := c.resolveLanguage(ctx, agent, o, src); err != nil {
-			return c.runFailed(o, agent.explain(err), false)
+			return c.runFailed(o, agent.Explain(err), false)
 		}
 
 		found, err := check.Program(o.run.Language, src.name, src.text, func(r api.Run) (api.Result, error) {
 			return retryWhileBusy(ctx, c, o.wait, func(ctx context.Context) (api.Result, error) { return agent.Run(ctx, r) })
 		})
 		if err != nil {
-			return c.runFailed(o, agent.explain(err), false)
+			return c.runFailed(o, agent.Explain(err), false)
 		}
 		if o.json {
 			c.stdout.Write(marshal(struct {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/sockdir"
 )
@@ -102,7 +103,7 @@ func (d cleaned) String() string {
 // sweepAgents has brigd, which knows what an agent records, remove what dead agents left. It
 // returns their ids.
 func sweepAgents(runDir string) ([]string, error) {
-	bin, err := findBrigd()
+	bin, err := caller.FindBrigd()
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +171,7 @@ func (c *cli) sweepImages(socket string) (*api.Cleaned, error) {
 	defer agent.Close()
 	images, err := agent.Clean(context.Background())
 	if err != nil {
-		return nil, agent.explain(err)
+		return nil, agent.Explain(err)
 	}
 	return &images, nil
 }

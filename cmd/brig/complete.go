@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	agentclient "github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs"
@@ -117,7 +118,7 @@ func words(all ...string) valueSource {
 
 // askForValues calls the agent that already runs, if there is one.
 func askForValues[T any](c *cli, f *pflag.FlagSet, ask func(a *agentclient.Client) ([]T, error)) ([]T, bool) {
-	socket := cmp.Or(c.env("BRIG_SOCKET"), defaultSocket)
+	socket := cmp.Or(c.env("BRIG_SOCKET"), caller.DefaultSocket)
 	if g := f.Lookup("socket"); g != nil && g.Value.String() != "" {
 		socket = g.Value.String()
 	}

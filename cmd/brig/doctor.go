@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/internal/doctor"
 	"github.com/brig-sandbox/brig/rootfs"
@@ -40,9 +41,9 @@ Example:
 
 		ctx := context.Background()
 		o := doctor.Options{Store: *store,
-			Agent: askAgent(ctx, cmp.Or(*socket, cmp.Or(c.env("BRIG_SOCKET"), defaultSocket)))}
+			Agent: askAgent(ctx, cmp.Or(*socket, cmp.Or(c.env("BRIG_SOCKET"), caller.DefaultSocket)))}
 		var err error
-		if o.Brigd, err = findBrigd(); err != nil {
+		if o.Brigd, err = caller.FindBrigd(); err != nil {
 			o.BrigdErr = "brigd is neither next to brig nor in PATH"
 		}
 

@@ -3,13 +3,14 @@ package main
 import (
 	"testing"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 )
 
 // A program of one file in an interpreted language begins from a template, which expects the language's
 // own name of the source; diagnoses have the name that the user knows.
 func TestSourceNamesOfOneFile(t *testing.T) {
-	x := &executor{languages: []api.Language{{Name: "python", Extensions: []string{"py"}}, {Name: "java", CompileTier: "compile"}}}
+	x := &executor{Executor: &caller.Executor{Languages: []api.Language{{Name: "python", Extensions: []string{"py"}}, {Name: "java", CompileTier: "compile"}}}}
 	for _, tt := range []struct {
 		language, name string
 		files          int

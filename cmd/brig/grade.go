@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/judge/grade"
 	"github.com/brig-sandbox/brig/judge/problem"
@@ -118,7 +119,7 @@ func (o *gradeOptions) register(f *pflag.FlagSet) {
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress and no note")
 	f.DurationVar(&o.wait, "wait", 10*time.Minute, "how long to wait for a free slot, and for an agent that restarts")
 	f.BoolVar(&o.noBuild, "no-build", false, "do not build or pull a missing language image")
-	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+caller.DefaultSocket+")")
 }
 
 // gradeCommand is brig grade: find tests and submissions, judge all, write the report.
@@ -164,7 +165,7 @@ func gradeCommand(c *cli) *cobra.Command {
 			err = g.setTimeLimit(ctx)
 		}
 		if err != nil {
-			return c.fail(agent.explain(err))
+			return c.fail(agent.Explain(err))
 		}
 
 		report := g.judgeAll(ctx)

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/judge/diagnose"
@@ -38,19 +39,19 @@ type grading struct {
 const gradeOutput = 4 * api.KiB // of each stream of each test, in the report
 
 // newGrading finds the submissions and their languages, and reads what they are judged by.
-func (c *cli) newGrading(ctx context.Context, agent *agentHandle, o *gradeOptions, p *problem.Problem,
+func (c *cli) newGrading(ctx context.Context, agent *caller.Agent, o *gradeOptions, p *problem.Problem,
 	tree *problem.Tree, args []string) (*grading, error) {
 	x, err := c.newExecutor(ctx, agent, o.wait, o.noBuild)
 	if err != nil {
 		return nil, err
 	}
 
-	g := &grading{executor: x, o: o, loader: grade.Loader{Problem: p, Tree: tree, Put: x.put(ctx)}, done: func() {}}
+	g := &grading{executor: x, o: o, loader: grade.Loader{Problem: p, Tree: tree, Put: x.Put(ctx)}, done: func() {}}
 	if o.suite.report != "" {
 		o.run.Language = o.suite.language(o.run.Language, tree)
 	}
 	if o.run.Language != "" {
-		if _, err := languageOf(x.languages, o.run.Language, source{}); err != nil {
+		if _, err := languageOf(x.Languages, o.run.Language, source{}); err != nil {
 			return nil, err
 		}
 	}
@@ -59,7 +60,7 @@ func (c *cli) newGrading(ctx context.Context, agent *agentHandle, o *gradeOption
 	if o.suite.report != "" {
 		tests = tree
 	}
-	if g.submissions, err = findSubmissions(o.finder(x.languages, tests), args); err != nil {
+	if g.submissions, err = findSubmissions(o.finder(x.Languages, tests), args); err != nil {
 		return nil, err
 	}
 	if err := g.selectRerun(); err != nil {
@@ -102,7 +103,7 @@ func (g *grading) readProblem(ctx context.Context) error {
 	}
 	g.run = g.o.run
 	g.run.KeepOutput, g.run.Collect.None = gradeOutput, true
-	grade.Apply(&g.run, common, g.loader.Problem.Limits.Time, g.ceiling)
+	grade.Apply(&g.run, common, g.loader.Problem.Limits.Time, g.Ceiling)
 	return nil
 }
 
@@ -126,7 +127,7 @@ func (x *executor) prepareChecker(ctx context.Context, r api.Run) error {
 func (g *grading) judgeAll(ctx context.Context) grade.Report {
 	rows := make([]grade.Row, len(g.submissions))
 	shown := g.c.gradeProgress(g.o.quiet, "submission", len(rows), len(rows)*len(g.run.Tests))
-	g.each(len(rows), func(i int) { rows[i] = g.judge(ctx, g.submissions[i], g.names[i], shown) })
+	g.Each(len(rows), func(i int) { rows[i] = g.judge(ctx, g.submissions[i], g.names[i], shown) })
 	shown.end()
 	report := grade.Report{Submissions: rows}
 	for _, t := range g.run.Tests {
@@ -150,12 +151,12 @@ func (g *grading) judge(ctx context.Context, s grade.Submission, language string
 	r, err := g.request(s, language)
 	switch {
 	case errors.Is(err, grade.ErrNotHandedIn):
-		return row(grade.NotJudged(s.Name, grade.Missing, asError(err)))
+		return row(grade.NotJudged(s.Name, grade.Missing, caller.AsError(err)))
 	case err != nil:
-		return row(grade.NotJudged(s.Name, grade.Refused, asError(err)))
+		return row(grade.NotJudged(s.Name, grade.Refused, caller.AsError(err)))
 	}
 
-	res, e := g.execute(ctx, r, func(one api.TestResult) {
+	res, e := g.Run(ctx, r, func(one api.TestResult) {
 		count.test()
 		g.noteSlow(s.Name, one)
 	})
@@ -175,7 +176,7 @@ func (g *grading) judge(ctx context.Context, s grade.Submission, language string
 
 	case ctx.Err() != nil:
 		return row(grade.NotJudged(s.Name, grade.Canceled, e))
-	case e.RetrySafe, g.away(e):
+	case e.RetrySafe, g.Away(e):
 		return row(grade.NotJudged(s.Name, grade.Failed, e))
 	}
 

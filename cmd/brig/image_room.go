@@ -7,12 +7,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 )
 
 // buildRoom returns a build's check of space: before anything is downloaded it refuses an image for which the agent's
 // store, or the directory of the temporary archive, has no room.
-func (c *cli) buildRoom(ctx context.Context, a *agentHandle) func(atLeast int64) error {
+func (c *cli) buildRoom(ctx context.Context, a *caller.Agent) func(atLeast int64) error {
 	return func(atLeast int64) error {
 		if err := storeRoom(ctx, a, atLeast); err != nil {
 			return err
@@ -32,7 +33,7 @@ func (c *cli) buildRoom(ctx context.Context, a *agentHandle) func(atLeast int64)
 }
 
 // storeRoom refuses what the agent's store has no room for. An agent of an older version does not say how much it has.
-func storeRoom(ctx context.Context, a *agentHandle, atLeast int64) error {
+func storeRoom(ctx context.Context, a *caller.Agent, atLeast int64) error {
 	h, err := a.Health(ctx)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 )
 
@@ -107,7 +108,7 @@ func (j *judgeFlags) program(flag, file string) (p api.Program, s source, err er
 }
 
 // resolveJudges finds the languages of the checker and the interactor, and builds missing images.
-func (c *cli) resolveJudges(ctx context.Context, agent *agentHandle, o *runOptions, all []api.Language) error {
+func (c *cli) resolveJudges(ctx context.Context, agent *caller.Agent, o *runOptions, all []api.Language) error {
 	resolve := func(p *api.Program, s source) error {
 		l, err := languageOf(all, "", s)
 		if err != nil {

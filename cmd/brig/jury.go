@@ -23,7 +23,7 @@ func (x *executor) Language(ctx context.Context, name string) (api.Language, err
 
 // Execute is for verify.
 func (x *executor) Execute(ctx context.Context, r api.Run, test func()) (api.Result, *api.Error) {
-	return x.execute(ctx, r, func(api.TestResult) {
+	return x.Run(ctx, r, func(api.TestResult) {
 		if test != nil {
 			test()
 		}
@@ -58,7 +58,7 @@ func (g *grading) setTimeLimit(ctx context.Context) error {
 
 	results := make([]verify.JuryResult, len(p.Jury))
 	verify.Jury(ctx, g.executor, g.loader, g.run,
-		verify.Pass{Wanted: verify.BoundsBelow, CPU: verify.Longest(g.ceiling), Ceiling: g.ceiling, Repeat: 1,
+		verify.Pass{Wanted: verify.BoundsBelow, CPU: verify.Longest(g.Ceiling), Ceiling: g.Ceiling, Repeat: 1,
 			Progress: g.c.juryProgress(g.o.quiet)}, results)
 	for i, one := range results {
 		if one.Err != nil {
@@ -75,7 +75,7 @@ func (g *grading) setTimeLimit(ctx context.Context) error {
 			short(limit.Slowest), limit.By)
 	}
 
-	g.run.Limits = grade.WithTime(g.run.Limits, limit.Limit, g.ceiling)
+	g.run.Limits = grade.WithTime(g.run.Limits, limit.Limit, g.Ceiling)
 	return nil
 }
 

@@ -44,7 +44,7 @@ Example:
 
 		all, err := agent.Languages(context.Background())
 		if err != nil {
-			return c.fail(agent.explain(err))
+			return c.fail(agent.Explain(err))
 		}
 
 		if name := f.Arg(0); name != "" {

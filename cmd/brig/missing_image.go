@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs/build"
 	"github.com/brig-sandbox/brig/rootfs/languages"
@@ -15,7 +16,7 @@ import (
 // ensureImage stores the image of a language that is used for the first time: built from its recipe, or
 // pulled from where its manifest says. Every command that runs programs calls it. With noBuild it does
 // nothing: the agent refuses what it has no image for.
-func (c *cli) ensureImage(ctx context.Context, a *agentHandle, l api.Language, noBuild bool) error {
+func (c *cli) ensureImage(ctx context.Context, a *caller.Agent, l api.Language, noBuild bool) error {
 	if noBuild {
 		return nil
 	}
@@ -24,7 +25,7 @@ func (c *cli) ensureImage(ctx context.Context, a *agentHandle, l api.Language, n
 
 // ensureImageOf stores l.Image, which what needs, if stored says that l lacks it. Only root can change
 // images; for others the error has the command.
-func (c *cli) ensureImageOf(ctx context.Context, a *agentHandle, l api.Language, what string,
+func (c *cli) ensureImageOf(ctx context.Context, a *caller.Agent, l api.Language, what string,
 	stored func(api.Language) bool) error {
 	if stored(l) {
 		return nil
@@ -56,7 +57,7 @@ func missingImage(l api.Language, what string) error {
 }
 
 // pullMissing pulls the image of a language from the registry that its manifest names.
-func (c *cli) pullMissing(ctx context.Context, a *agentHandle, l api.Language) error {
+func (c *cli) pullMissing(ctx context.Context, a *caller.Agent, l api.Language) error {
 	_, err := c.storeLayers(ctx, a, oci.Request{Reference: l.ImageFrom}, nil, l.Image, "", false)
 	if err != nil && ctx.Err() == nil {
 		err = api.Refuse(api.CodeNoImage, "image %s of language %s is not stored, and pulling it failed: %w; another way: %s",

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/agent/relay"
 	"github.com/brig-sandbox/brig/api"
@@ -69,7 +70,7 @@ func (c *cli) indexOf(l api.Language, flag string) string {
 // withPackages has do send a request that needs packages. If they are not installed, it has them
 // installed, relays the installer's connections meanwhile, and has do send the request again: a refused
 // request has read no input.
-func withPackages[T any](ctx context.Context, c *cli, a *agentHandle, l api.Language, r api.PackageRequest,
+func withPackages[T any](ctx context.Context, c *cli, a *caller.Agent, l api.Language, r api.PackageRequest,
 	noBuild bool, do func() (T, error)) (T, error) {
 	if len(r.Requirements) == 0 {
 		return do()
@@ -94,7 +95,7 @@ func withPackages[T any](ctx context.Context, c *cli, a *agentHandle, l api.Lang
 }
 
 // ensureInstaller builds the image with the installer of a language if it is missing.
-func (c *cli) ensureInstaller(ctx context.Context, a *agentHandle, l api.Language) error {
+func (c *cli) ensureInstaller(ctx context.Context, a *caller.Agent, l api.Language) error {
 	stored := func(l api.Language) bool { return l.Packages != nil && l.Packages.Stored }
 	as := l
 	as.Image = l.Packages.Image
@@ -103,7 +104,7 @@ func (c *cli) ensureInstaller(ctx context.Context, a *agentHandle, l api.Languag
 }
 
 // install has a set of packages installed.
-func (c *cli) install(ctx context.Context, a *agentHandle, l api.Language,
+func (c *cli) install(ctx context.Context, a *caller.Agent, l api.Language,
 	r api.PackageRequest) (api.PackageSet, error) {
 	if l.Packages == nil {
 		return api.PackageSet{}, api.Refuse(api.CodeBadRequest, "packages cannot be installed for language %s", l.Name)

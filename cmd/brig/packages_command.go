@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/terminal"
 )
@@ -54,7 +55,7 @@ Examples:
 			return c.hint("packages ls", fmt.Errorf("packages ls takes no argument %q", f.Arg(0)))
 		}
 
-		return c.withAnyAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
+		return c.withAnyAgent(*socket, func(ctx context.Context, agent *caller.Agent) error {
 			all, err := agent.PackageSets(ctx)
 			if err != nil {
 				return err
@@ -84,7 +85,7 @@ Examples:
 			return c.hint("packages rm", fmt.Errorf("packages rm needs the KEY of a set: brig packages ls lists them"))
 		}
 
-		return c.withAnyAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
+		return c.withAnyAgent(*socket, func(ctx context.Context, agent *caller.Agent) error {
 			all, err := agent.PackageSets(ctx)
 			if err != nil {
 				return err
@@ -151,7 +152,7 @@ Examples:
 			return c.hint("packages warm", err)
 		}
 
-		return c.withAnyAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
+		return c.withAnyAgent(*socket, func(ctx context.Context, agent *caller.Agent) error {
 			all, err := agent.Languages(ctx)
 			if err != nil {
 				return err

@@ -12,12 +12,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 )
 
 // findLanguages returns the languages with these names. It refuses an unknown name, before minutes are
 // spent on the images of the others.
-func findLanguages(ctx context.Context, agent *agentHandle, names []string) ([]api.Language, error) {
+func findLanguages(ctx context.Context, agent *caller.Agent, names []string) ([]api.Language, error) {
 	all, err := agent.Languages(ctx)
 	if err != nil {
 		return nil, err
@@ -37,7 +38,7 @@ func findLanguages(ctx context.Context, agent *agentHandle, names []string) ([]a
 
 // prewarm stores the missing images and runs each image once, so that its files have been read and
 // its cell is built. It prints a line for each one that is ready.
-func (c *cli) prewarm(ctx context.Context, agent *agentHandle, wanted []api.Language) error {
+func (c *cli) prewarm(ctx context.Context, agent *caller.Agent, wanted []api.Language) error {
 	for n, l := range wanted {
 		if !l.Stored && os.Geteuid() != 0 {
 			return api.Refuse(api.CodeNoImage, "%w, or leave it out of --images", missingImage(l, "language "+l.Name))
@@ -65,7 +66,7 @@ func (c *cli) prewarm(ctx context.Context, agent *agentHandle, wanted []api.Lang
 
 // prewarmLanguage makes the agent build the first cell of a language. It accepts that the image does not
 // have the program.
-func prewarmLanguage(ctx context.Context, agent *agentHandle, l api.Language) error {
+func prewarmLanguage(ctx context.Context, agent *caller.Agent, l api.Language) error {
 	_, err := agent.Run(ctx, api.Run{Language: l.Name, Argv: []string{"true"}})
 	var e *api.Error
 	if errors.As(err, &e) && (e.Code == api.CodeNoProgram || e.Code == api.CodeBadProgram || e.Code == api.CodeBusy) {

@@ -11,6 +11,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/judge/grade/generate"
 	"github.com/brig-sandbox/brig/judge/problem"
@@ -52,7 +53,7 @@ func problemGenerateCommand(c *cli) *cobra.Command {
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress and no note")
 	f.DurationVar(&o.wait, "wait", 10*time.Minute, "how long to wait while other runs have every slot")
 	f.BoolVar(&o.noBuild, "no-build", false, "do not build or pull a missing language image")
-	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+caller.DefaultSocket+")")
 	return c.does(k, func() int {
 		switch {
 		case f.NArg() != 1:
@@ -84,7 +85,7 @@ func (c *cli) generateProblem(o *generateOptions, name string) error {
 		c.noteFindings(name, p.Warnings)
 	}
 
-	var agent *agentHandle
+	var agent *caller.Agent
 	if p.Generate != nil {
 		if agent, err = c.connect(o.socket, ceilingFlags(api.Run{Limits: mostOf(p, api.Limits{})})...); err != nil {
 			return err
@@ -100,7 +101,7 @@ func (c *cli) generateProblem(o *generateOptions, name string) error {
 		files, built = len(g.Inputs)+len(g.Answers), len(g.Builds)
 		x, err := c.newExecutor(ctx, agent, o.wait, o.noBuild)
 		if err != nil {
-			return agent.explain(err)
+			return agent.Explain(err)
 		}
 		var done func()
 		if p, whole, done, err = x.whole(ctx, o.quiet, p, tree.Tree); err != nil {
@@ -135,11 +136,11 @@ func (c *cli) generateProblem(o *generateOptions, name string) error {
 }
 
 // causeOf is an error of an executor for people: why the command was interrupted, if it was.
-func causeOf(ctx context.Context, agent *agentHandle, err error) error {
+func causeOf(ctx context.Context, agent *caller.Agent, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	return agent.explain(err)
+	return agent.Explain(err)
 }
 
 // writePackage writes a package as an archive. An archive that is there stays as it is until the new one is whole.
@@ -160,10 +161,10 @@ func (x *executor) whole(ctx context.Context, quiet bool, p *problem.Problem,
 	}
 
 	made, tree, err := generate.Missing(ctx, x, p, t, generate.Options{
-		Put:      x.put(ctx),
-		Alone:    x.alone,
-		Ceiling:  x.ceiling,
-		Each:     x.each,
+		Put:      x.Put(ctx),
+		Alone:    x.Alone,
+		Ceiling:  x.Ceiling,
+		Each:     x.Each,
 		Progress: func(steps int) (one, end func()) { return x.c.stepProgress(quiet, "making tests", "file", steps) },
 	})
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/child"
 	"github.com/brig-sandbox/brig/internal/confine"
@@ -63,7 +64,7 @@ func problemReaderMain(in *os.File, out io.Writer) error {
 	confine.EndWith(in)
 	p, err := problems.Read(name, os.NewFile(archiveFD, "archive"), os.NewFile(packageFD, "package"))
 	if err != nil {
-		return json.NewEncoder(out).Encode(problemReaderReply{Error: asError(err)})
+		return json.NewEncoder(out).Encode(problemReaderReply{Error: caller.AsError(err)})
 	}
 	return json.NewEncoder(out).Encode(problemReaderReply{Parts: &p})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/judge/diagnose"
@@ -103,7 +104,7 @@ func problemImportCommand(c *cli) *cobra.Command {
 	f.BoolVar(&o.noBuild, "no-build", false, "do not build or pull a missing language image")
 	f.DurationVar(&o.wait, "wait", 10*time.Minute, "how long to wait while other runs have every slot")
 	f.BoolVar(&o.json, "json", false, "print JSON")
-	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+caller.DefaultSocket+")")
 	return c.does(k, func() int {
 		if f.NArg() != 1 {
 			return c.hint("problem import", errors.New("name one package: a directory or an archive"))
@@ -154,7 +155,7 @@ func (c *cli) importProblem(o *importOptions, name string) (e store.Entry, chang
 		return e, false, fmt.Errorf("%s: %w; --no-compile needs a whole package", name, p.Whole())
 	}
 
-	var agent *agentHandle
+	var agent *caller.Agent
 	if !o.noCompile && (p.Generate != nil || p.Checker != nil || p.Interactor != nil) {
 		if agent, err = c.connect(o.socket, ceilingFlags(api.Run{Limits: mostOf(p, api.Limits{})})...); err != nil {
 			return e, false, importNeedsAgent(p, err)
@@ -197,7 +198,7 @@ func withoutArchive(name string) string {
 
 // makeReady makes the tests that the package lacks, and has the agent compile the checker and the interactor:
 // what it has of them it keeps among the programs that it has compiled.
-func (c *cli) makeReady(ctx context.Context, agent *agentHandle, o *importOptions, p *problem.Problem,
+func (c *cli) makeReady(ctx context.Context, agent *caller.Agent, o *importOptions, p *problem.Problem,
 	t *problem.Tree) (*problem.Problem, *problem.Tree, func(), error) {
 	x, err := c.newExecutor(ctx, agent, o.wait, o.noBuild)
 	if err != nil {
@@ -237,9 +238,9 @@ func (x *executor) compileJudge(ctx context.Context, l grade.Loader, p problem.P
 
 	r.Language, r.Collect.None = language.Name, true
 	r.Limits = api.Limits{CPU: api.Duration(time.Second),
-		Wall: api.BusyWall(api.Duration(time.Second))}.CappedBy(x.ceiling)
+		Wall: api.BusyWall(api.Duration(time.Second))}.CappedBy(x.Ceiling)
 	shown := x.c.progress("compiling " + p.Name)
-	res, failed := x.execute(ctx, r, nil)
+	res, failed := x.Run(ctx, r, nil)
 	shown.end()
 	switch {
 	case failed != nil:

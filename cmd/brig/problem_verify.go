@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/judge/grade"
@@ -69,7 +70,7 @@ func problemVerifyCommand(c *cli) *cobra.Command {
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress")
 	f.DurationVar(&o.wait, "wait", 10*time.Minute, "how long to wait while other runs have every slot")
 	f.BoolVar(&o.noBuild, "no-build", false, "do not build or pull a missing language image")
-	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+caller.DefaultSocket+")")
 	return c.does(k, func() int {
 		if f.NArg() != 1 || o.longest <= 0 || o.repeat < 1 || o.repeat > verify.MaxRepeats {
 			return c.hint("problem verify",
@@ -108,7 +109,7 @@ func problemVerifyCommand(c *cli) *cobra.Command {
 		case errors.As(context.Cause(ctx), &s):
 			return s.exit()
 		case err != nil:
-			return c.fail(agent.explain(err))
+			return c.fail(agent.Explain(err))
 		case o.json:
 			v.ScaleCPU = scaled
 			c.stdout.Write(marshal(v))
@@ -124,7 +125,7 @@ func problemVerifyCommand(c *cli) *cobra.Command {
 }
 
 // verifyProblem verifies a package with the agent.
-func (c *cli) verifyProblem(ctx context.Context, agent *agentHandle, o *verifyOptions, p *problem.Problem,
+func (c *cli) verifyProblem(ctx context.Context, agent *caller.Agent, o *verifyOptions, p *problem.Problem,
 	tree *problem.Tree) (api.Verification, error) {
 	x, err := c.newExecutor(ctx, agent, o.wait, o.noBuild)
 	if err != nil {
@@ -138,7 +139,7 @@ func (c *cli) verifyProblem(ctx context.Context, agent *agentHandle, o *verifyOp
 	}
 	defer done()
 
-	loader := grade.Loader{Problem: p, Tree: tree, Put: x.put(ctx)}
+	loader := grade.Loader{Problem: p, Tree: tree, Put: x.Put(ctx)}
 	common, err := loader.Common()
 	if err != nil {
 		return api.Verification{}, withSizeRemedy(err)
@@ -148,7 +149,7 @@ func (c *cli) verifyProblem(ctx context.Context, agent *agentHandle, o *verifyOp
 	}
 
 	v, err := verify.Package(ctx, x, loader, common,
-		verify.Options{Longest: api.Duration(o.longest), Ceiling: x.ceiling, Repeat: o.repeat,
+		verify.Options{Longest: api.Duration(o.longest), Ceiling: x.Ceiling, Repeat: o.repeat,
 			Progress: c.juryProgress(o.quiet)})
 	return v, withSizeRemedy(err)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/rootfs/languages"
@@ -51,7 +52,7 @@ func rootfsCommand(c *cli) *cobra.Command {
 
 // withAgent makes a command that takes the arguments named in words and calls the agent.
 func (c *cli) withAgent(k *cobra.Command, words string,
-	do func(ctx context.Context, a *agentHandle) error) *cobra.Command {
+	do func(ctx context.Context, a *caller.Agent) error) *cobra.Command {
 	f := k.Flags()
 	socket := socketFlag(f)
 	return c.does(k, func() int {
@@ -68,7 +69,7 @@ func (c *cli) withAgent(k *cobra.Command, words string,
 		defer stop()
 
 		if err := do(ctx, agent); err != nil {
-			return c.fail(agent.explain(err))
+			return c.fail(agent.Explain(err))
 		}
 		return 0
 	})
@@ -96,7 +97,7 @@ Examples:
 		"expected digest of FILE as it is, before decompression; for an image of layers that of its manifest")
 	platform := f.String("platform", "", "`OS/ARCH` of an image of layers (default: this machine's)")
 	asJSON := f.Bool("json", false, "print JSON")
-	return c.withAgent(k, "FILE", func(ctx context.Context, a *agentHandle) error {
+	return c.withAgent(k, "FILE", func(ctx context.Context, a *caller.Agent) error {
 		if *name == "" {
 			return api.Refuse(api.CodeBadRequest, "the image has no name: add --name")
 		}
@@ -108,7 +109,7 @@ Examples:
 }
 
 // store sends an archive to the agent and prints the stored image.
-func (c *cli) store(ctx context.Context, a *agentHandle, in io.Reader, name, digest string, asJSON bool) error {
+func (c *cli) store(ctx context.Context, a *caller.Agent, in io.Reader, name, digest string, asJSON bool) error {
 	in, end := c.transfer("storing image "+name, in)
 	img, err := a.Import(ctx, in, name, digest)
 	end()
@@ -141,7 +142,7 @@ Examples:
   brig rootfs ls --json`)
 
 	asJSON := f.Bool("json", false, "print JSON")
-	return c.withAgent(k, "", func(ctx context.Context, a *agentHandle) error {
+	return c.withAgent(k, "", func(ctx context.Context, a *caller.Agent) error {
 		all, err := a.Images(ctx)
 		if err != nil {
 			return err
@@ -171,7 +172,7 @@ func references(i api.Image) (all []string) {
 }
 
 // printOutdated prints the images that lack what a language needs: its programs are refused.
-func (c *cli) printOutdated(ctx context.Context, a *agentHandle) error {
+func (c *cli) printOutdated(ctx context.Context, a *caller.Agent) error {
 	known, err := a.Languages(ctx)
 	if err != nil {
 		return err
@@ -194,7 +195,7 @@ Usage:
 
 Example:
   sudo brig rootfs rm alpine`)
-	return c.withAgent(k, "NAME", func(ctx context.Context, a *agentHandle) error {
+	return c.withAgent(k, "NAME", func(ctx context.Context, a *caller.Agent) error {
 		return a.RemoveImage(ctx, f.Arg(0))
 	})
 }
@@ -211,7 +212,7 @@ Example:
   sudo brig rootfs gc`)
 
 	asJSON := f.Bool("json", false, "print JSON")
-	return c.withAgent(k, "", func(ctx context.Context, a *agentHandle) error {
+	return c.withAgent(k, "", func(ctx context.Context, a *caller.Agent) error {
 		done, err := a.Clean(ctx)
 		if err != nil {
 			return err

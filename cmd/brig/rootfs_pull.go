@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/rootfs"
@@ -36,7 +37,7 @@ Examples:
 	platform := f.String("platform", "", "`OS/ARCH` of the image (default: this machine's)")
 	insecure := f.Bool("insecure", false, "the registry may speak http")
 	asJSON := f.Bool("json", false, "print JSON")
-	return c.withAgent(k, "REFERENCE", func(ctx context.Context, a *agentHandle) error {
+	return c.withAgent(k, "REFERENCE", func(ctx context.Context, a *caller.Agent) error {
 		reference := f.Arg(0)
 		derived := *name == ""
 		if derived {
@@ -73,7 +74,7 @@ func nameFor(reference string) string {
 // checkTaken refuses to give a name that nobody chose to an image of another origin than the one that
 // has it: the last parts of example.org/base/debian:12 and of example.org/other/debian:12 are the same
 // (IMG-47). For a name that the user chose, it says what it replaces.
-func (c *cli) checkTaken(ctx context.Context, a *agentHandle, name, reference string, derived bool) error {
+func (c *cli) checkTaken(ctx context.Context, a *caller.Agent, name, reference string, derived bool) error {
 	full, err := oci.FullReference(reference)
 	if err != nil {
 		return api.Refuse(api.CodeBadRequest, "%w", err)
@@ -113,7 +114,7 @@ func needsRoot() error {
 }
 
 // importFile stores an archive: of layers, or of a root file system.
-func (c *cli) importFile(ctx context.Context, a *agentHandle, from, name, digest, platform string, asJSON bool) error {
+func (c *cli) importFile(ctx context.Context, a *caller.Agent, from, name, digest, platform string, asJSON bool) error {
 	if info, err := os.Stat(from); err == nil && info.IsDir() {
 		dir, err := filepath.Abs(from)
 		if err != nil {

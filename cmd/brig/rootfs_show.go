@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/terminal"
 )
@@ -25,7 +26,7 @@ Example:
   brig rootfs show debian:12`)
 
 	asJSON := f.Bool("json", false, "print JSON")
-	return c.withAgent(k, "NAME", func(ctx context.Context, a *agentHandle) error {
+	return c.withAgent(k, "NAME", func(ctx context.Context, a *caller.Agent) error {
 		img, err := findImage(ctx, a, f.Arg(0))
 		if err != nil {
 			return err
@@ -39,7 +40,7 @@ Example:
 }
 
 // findImage asks the agent for a stored image.
-func findImage(ctx context.Context, a *agentHandle, name string) (api.Image, error) {
+func findImage(ctx context.Context, a *caller.Agent, name string) (api.Image, error) {
 	all, err := a.Images(ctx)
 	if err != nil {
 		return api.Image{}, err

@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/agent/relay"
 	"github.com/brig-sandbox/brig/api"
@@ -74,7 +75,7 @@ func runCommand(c *cli) *cobra.Command {
 			return s.exit()
 		}
 		if err != nil {
-			err = withProgramRemedy(agent.explain(err), o.run.Image, o.args,
+			err = withProgramRemedy(agent.Explain(err), o.run.Image, o.args,
 				"to run a source file, leave --rootfs out; to run a program of the image: -- PROGRAM", "")
 			return c.runFailed(o, err, false)
 		}
@@ -126,7 +127,7 @@ func ceilingFlags(r api.Run) []string {
 // SIGPIPE: writing to a stdout that nobody reads any more then only gives an error, so that a
 // private agent is stopped and not left behind. The returned function stops the agent, and then
 // the handling of signals.
-func untilInterrupt(agent *agentHandle) (context.Context, func()) {
+func untilInterrupt(agent *caller.Agent) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
@@ -147,7 +148,7 @@ func untilInterrupt(agent *agentHandle) (context.Context, func()) {
 				first = time.Now()
 				cancel(interrupted{got})
 			case time.Since(first) > 200*time.Millisecond:
-				agent.abandon()
+				agent.Abandon()
 				os.Exit(interrupted{got}.exit())
 			}
 		}
@@ -182,7 +183,7 @@ func (i interrupted) exit() int {
 }
 
 // execute finds the language and executes the run.
-func (c *cli) execute(ctx context.Context, agent *agentHandle, o *runOptions, src source) (api.Result, error) {
+func (c *cli) execute(ctx context.Context, agent *caller.Agent, o *runOptions, src source) (api.Result, error) {
 	if err := c.resolveLanguage(ctx, agent, o, src); err != nil {
 		return api.Result{}, err
 	}
@@ -200,7 +201,7 @@ func (c *cli) execute(ctx context.Context, agent *agentHandle, o *runOptions, sr
 }
 
 // executeRun executes a run without tests.
-func (c *cli) executeRun(ctx context.Context, agent *agentHandle, o *runOptions) (api.Result, error) {
+func (c *cli) executeRun(ctx context.Context, agent *caller.Agent, o *runOptions) (api.Result, error) {
 	var kept headTail // of the program's stderr
 	stream := func(stdout, stderr io.Writer) (api.Result, error) {
 		return retryWhileBusy(ctx, c, o.wait, func(ctx context.Context) (api.Result, error) {
@@ -261,7 +262,7 @@ func (c *cli) printCompilerOutput(stdout, stderr []byte) {
 
 // resolveLanguage finds the language of a source, and builds its image if that is missing. An
 // extension takes precedence over a #! line, which may name a mere launcher of the program.
-func (c *cli) resolveLanguage(ctx context.Context, agent *agentHandle, o *runOptions, src source) error {
+func (c *cli) resolveLanguage(ctx context.Context, agent *caller.Agent, o *runOptions, src source) error {
 	if o.isCommand() && o.run.Check == nil && o.run.Interactor == nil {
 		return nil
 	}

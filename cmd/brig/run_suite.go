@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/judge/grade"
@@ -41,7 +42,7 @@ func (o *runOptions) checkSuite() error {
 }
 
 // runSuite executes the run of --suite, and shows the cases of its report.
-func (c *cli) runSuite(ctx context.Context, agent *agentHandle, o *runOptions) (res api.Result, err error) {
+func (c *cli) runSuite(ctx context.Context, agent *caller.Agent, o *runOptions) (res api.Result, err error) {
 	p, tree, err := openSuite(o.testsDir)
 	if err != nil {
 		return res, fmt.Errorf("--tests %w", err)

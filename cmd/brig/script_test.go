@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/brig-sandbox/brig/agent"
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 )
 
@@ -88,7 +89,7 @@ func TestScripts(t *testing.T) {
 			if cond != "private" {
 				return false, fmt.Errorf("condition %q is unknown", cond)
 			}
-			c, err := net.Dial("unix", defaultSocket)
+			c, err := net.Dial("unix", caller.DefaultSocket)
 			if err == nil {
 				c.Close()
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/corpus"
 	"github.com/brig-sandbox/brig/rootfs/build"
@@ -79,7 +80,7 @@ Checks:
 		defer canaries.Close()
 
 		if err := c.ensureTiny(ctx, agent); err != nil {
-			return c.fail(agent.explain(err))
+			return c.fail(agent.Explain(err))
 		}
 		if *asJSON { // otherwise each line shows progress
 			p := c.progress(fmt.Sprintf("%d checks", len(checks)))
@@ -91,7 +92,7 @@ Checks:
 		for _, k := range checks {
 			r, err := runSelfcheck(ctx, agent, k, canaries)
 			if err != nil {
-				stopped = agent.explain(fmt.Errorf("check %s: %w", k.id, err))
+				stopped = agent.Explain(fmt.Errorf("check %s: %w", k.id, err))
 				break
 			}
 			all = append(all, r)
@@ -196,7 +197,7 @@ func chooseChecks(all []selfcheck, cases []corpus.Case, ids []string) ([]selfche
 
 // runSelfcheck runs the programs of one check, one after the other, up to the first
 // that gets further than it should.
-func runSelfcheck(ctx context.Context, a *agentHandle, k selfcheck, canaries *corpus.Canaries) (selftestResult, error) {
+func runSelfcheck(ctx context.Context, a *caller.Agent, k selfcheck, canaries *corpus.Canaries) (selftestResult, error) {
 	out := selftestResult{ID: k.id, Claim: k.claim, OK: true}
 	began := time.Now()
 
@@ -228,7 +229,7 @@ func runSelfcheck(ctx context.Context, a *agentHandle, k selfcheck, canaries *co
 const tinyImage = "tiny"
 
 // ensureTiny builds and stores the image the checks run in, if it is not there.
-func (c *cli) ensureTiny(ctx context.Context, a *agentHandle) error {
+func (c *cli) ensureTiny(ctx context.Context, a *caller.Agent) error {
 	images, err := a.Images(ctx)
 	if err != nil {
 		return err

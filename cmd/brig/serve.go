@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/service"
 	"github.com/brig-sandbox/brig/service/auth"
@@ -108,7 +109,7 @@ func serveCommand(c *cli) *cobra.Command {
 			fmt.Sprint(fallbackServiceID)+")")
 	f.StringArrayVar(&o.agentArgs, "agent-arg", nil,
 		"`FLAG` for an agent that brig serve starts, such as --agent-arg=--slots=4 (repeatable)")
-	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+caller.DefaultSocket+")")
 	f.StringVar(&o.config, "config", "", "`FILE` of settings")
 	f.StringVar(&o.logFormat, "log-format", "text", "`FORMAT` of the log, and of the messages at start: text, or json")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log more")
@@ -204,22 +205,22 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 
 	languages, err := findLanguages(ctx, agent, o.images)
 	if err != nil {
-		return agent.explain(err)
+		return agent.Explain(err)
 	}
-	if agent.private == nil { // images take minutes: report now what would fail after them
-		if err := runAs.canUse(agent.socket); err != nil {
+	if !agent.Private() { // images take minutes: report now what would fail after them
+		if err := runAs.canUse(agent.Socket); err != nil {
 			return err
 		}
 	}
-	if agent.private == nil && len(o.agentArgs) > 0 {
+	if !agent.Private() && len(o.agentArgs) > 0 {
 		c.note("--agent-arg has no effect: an agent already answers at %s: pass %s to that agent when it is started",
-			agent.socket, strings.Join(o.agentArgs, " "))
+			agent.Socket, strings.Join(o.agentArgs, " "))
 	}
 	if err := c.prewarm(ctx, agent, languages); err != nil {
-		return agent.explain(err)
+		return agent.Explain(err)
 	}
 	if err := c.prepareInstallers(ctx, agent, languages, o); err != nil {
-		return agent.explain(err)
+		return agent.Explain(err)
 	}
 	if err := runAs.takeDataDir(o.dataDir); err != nil {
 		return err
@@ -236,7 +237,7 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 	// connection that root made may be left.
 	agent.Client.Close()
 	setTimerSlack()
-	if err := runAs.dropPrivileges(agent.socket); err != nil {
+	if err := runAs.dropPrivileges(agent.Socket); err != nil {
 		return err
 	}
 	if keys != nil && keys.Replaceable() != nil {
@@ -299,7 +300,7 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 		c.note("keys and programs are sent over the network unencrypted: set --tls-cert and --tls-key, or put a proxy with TLS in front")
 	}
 
-	ctx, unwatch := agent.cancelOnAgentEnd(ctx)
+	ctx, unwatch := agent.CancelOnEnd(ctx)
 	defer unwatch()
 
 	quiet := context.AfterFunc(ctx, func() {
@@ -381,19 +382,19 @@ func (o serveOptions) checkLimits() error {
 // checkOtherAgents refuses to start a service whose private agent would reserve memory that another agent has
 // reserved: runs of both would be killed for it. A user who divides the memory with --memory may
 // start it.
-func checkOtherAgents(ctx context.Context, agent *agentHandle, args []string) error {
-	if agent.private == nil || slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--memory") }) {
+func checkOtherAgents(ctx context.Context, agent *caller.Agent, args []string) error {
+	if !agent.Private() || slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--memory") }) {
 		return nil
 	}
 	h, err := agent.Health(ctx)
 	if err != nil {
-		return agent.explain(err)
+		return agent.Explain(err)
 	}
 	if h.OtherAgents == 0 {
 		return nil
 	}
 	return api.Refuse(api.CodeConflict,
-		"other agents on this host (of another brig serve, or of a running command) reserve %s of memory for their runs, and an agent started here would reserve %s as if it were alone: let the services share one brigd (start it; use --socket if it is not at %s), or divide the memory with --agent-arg=--memory=SIZE for each", api.Size(h.OtherAgents), api.Size(h.MemoryMax), defaultSocket)
+		"other agents on this host (of another brig serve, or of a running command) reserve %s of memory for their runs, and an agent started here would reserve %s as if it were alone: let the services share one brigd (start it; use --socket if it is not at %s), or divide the memory with --agent-arg=--memory=SIZE for each", api.Size(h.OtherAgents), api.Size(h.MemoryMax), caller.DefaultSocket)
 }
 
 // lockDataDir locks the directory against other services until the file is closed: a service that

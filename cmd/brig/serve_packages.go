@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 )
 
@@ -57,7 +58,7 @@ func (o serveOptions) offersPackages() bool {
 
 // prepareInstallers builds the images with the installers of the languages, if packages are offered and
 // this process may. Without such an image, requirements are refused by its name.
-func (c *cli) prepareInstallers(ctx context.Context, agent *agentHandle, languages []api.Language,
+func (c *cli) prepareInstallers(ctx context.Context, agent *caller.Agent, languages []api.Language,
 	o serveOptions) error {
 	if os.Geteuid() != 0 {
 		return nil

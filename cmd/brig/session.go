@@ -5,15 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"net"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/brig-sandbox/brig/agent/client"
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/terminal"
 )
@@ -56,24 +54,8 @@ A session needs an agent that outlives the commands: brigd must be running.`, []
 }
 
 // connectRunning connects to an agent that outlives this command.
-func (c *cli) connectRunning(socket string) (*agentHandle, error) {
-	if socket == "" {
-		socket = c.env("BRIG_SOCKET")
-	}
-
-	if socket == "" {
-		socket = defaultSocket
-		probe, err := net.Dial("unix", socket)
-		if err != nil && !errors.Is(err, fs.ErrPermission) {
-			return nil, api.Fail(api.CodeAgentUnreachable,
-				"no agent answers on %s, and sessions and volumes need one that outlives the command (the agent of a brig serve is for that service only): start one (%s), or name its socket with --socket", socket, startAgent)
-		}
-		if err == nil {
-			probe.Close()
-		}
-	}
-
-	return &agentHandle{Client: client.New(socket)}, nil
+func (c *cli) connectRunning(socket string) (*caller.Agent, error) {
+	return caller.Running(cmp.Or(socket, c.env("BRIG_SOCKET")))
 }
 
 func sessionCreate(c *cli) *cobra.Command {
@@ -162,7 +144,7 @@ Examples:
 			return c.hint("session create", err)
 		}
 
-		return c.withRunningAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
+		return c.withRunningAgent(*socket, func(ctx context.Context, agent *caller.Agent) error {
 			s, err := c.createSession(ctx, agent, ask, packages.index, *wait, *noBuild)
 			switch {
 			case err != nil:
@@ -179,7 +161,7 @@ Examples:
 
 // createSession creates a session. It stores the image of its language first if that is missing, and has
 // its packages installed if they are not.
-func (c *cli) createSession(ctx context.Context, agent *agentHandle, ask api.SessionRequest, index string,
+func (c *cli) createSession(ctx context.Context, agent *caller.Agent, ask api.SessionRequest, index string,
 	wait time.Duration, noBuild bool) (api.Session, error) {
 	var l api.Language
 	if ask.Language != "" {
@@ -207,18 +189,18 @@ func (c *cli) createSession(ctx context.Context, agent *agentHandle, ask api.Ses
 }
 
 // withRunningAgent calls do with an agent that outlives this command. A signal cancels the context.
-func (c *cli) withRunningAgent(socket string, do func(context.Context, *agentHandle) error) int {
+func (c *cli) withRunningAgent(socket string, do func(context.Context, *caller.Agent) error) int {
 	agent, err := c.connectRunning(socket)
 	return c.callAgent(agent, err, do)
 }
 
 // withAnyAgent is withRunningAgent, also with an agent that is started for this command.
-func (c *cli) withAnyAgent(socket string, do func(context.Context, *agentHandle) error) int {
+func (c *cli) withAnyAgent(socket string, do func(context.Context, *caller.Agent) error) int {
 	agent, err := c.connect(socket)
 	return c.callAgent(agent, err, do)
 }
 
-func (c *cli) callAgent(agent *agentHandle, err error, do func(context.Context, *agentHandle) error) int {
+func (c *cli) callAgent(agent *caller.Agent, err error, do func(context.Context, *caller.Agent) error) int {
 	if err != nil {
 		return c.fail(err)
 	}
@@ -263,7 +245,7 @@ Usage:
 
 Examples:
   brig session ls`, 0, 0, func(f *pflag.FlagSet) { f.BoolVar(&asJSON, "json", false, "print JSON") }, func(_ []string, socket string) int {
-		return c.withRunningAgent(socket, func(ctx context.Context, agent *agentHandle) error {
+		return c.withRunningAgent(socket, func(ctx context.Context, agent *caller.Agent) error {
 			all, err := agent.Sessions(ctx)
 			if err != nil {
 				return err
@@ -303,7 +285,7 @@ Usage:
 
 Examples:
   brig session rm $id`, 1, 1000, nil, func(ids []string, socket string) int {
-		return c.withRunningAgent(socket, func(ctx context.Context, agent *agentHandle) error {
+		return c.withRunningAgent(socket, func(ctx context.Context, agent *caller.Agent) error {
 			var errs []error
 			for _, id := range ids {
 				errs = append(errs, agent.DeleteSession(ctx, id))

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/inputfile"
@@ -62,7 +63,7 @@ there, brig prints a note, unless -- precedes it.`)
 	f.BoolVarP(&o.stats, "stats", "v", false, "print verdict and usage to stderr")
 	o.registerTimeline(f)
 	o.registerQuiet(f)
-	f.StringVar(&o.socket, "socket", "", "the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+	f.StringVar(&o.socket, "socket", "", "the agent's socket (default $BRIG_SOCKET, or "+caller.DefaultSocket+")")
 	return c.does(k, func() int {
 		o.hasCode = f.Changed("code")
 		words := f.Args()
@@ -196,8 +197,8 @@ Examples:
 			content = file
 		}
 
-		return c.withRunningAgent(socket, func(ctx context.Context, agent *agentHandle) error {
-			return agent.files(words[0], volume).Put(ctx, name, content, executable)
+		return c.withRunningAgent(socket, func(ctx context.Context, agent *caller.Agent) error {
+			return agent.Files(words[0], volume).Put(ctx, name, content, executable)
 		})
 	})
 }
@@ -214,9 +215,9 @@ Usage:
 Examples:
   brig session get $id result.txt
   brig session get --volume $id out/plot.png plot.png`, 2, 3, func(f *pflag.FlagSet) { volumeFlag(f, &volume) }, func(words []string, socket string) int {
-		return c.withRunningAgent(socket, func(ctx context.Context, agent *agentHandle) error {
+		return c.withRunningAgent(socket, func(ctx context.Context, agent *caller.Agent) error {
 			if len(words) == 2 {
-				return agent.files(words[0], volume).Get(ctx, words[1], c.stdout)
+				return agent.Files(words[0], volume).Get(ctx, words[1], c.stdout)
 			}
 
 			file, err := os.CreateTemp(filepath.Dir(words[2]), ".brig-*")
@@ -225,7 +226,7 @@ Examples:
 			}
 			defer os.Remove(file.Name()) // fails once it has been renamed
 
-			err = agent.files(words[0], volume).Get(ctx, words[1], file)
+			err = agent.Files(words[0], volume).Get(ctx, words[1], file)
 			if cerr := file.Close(); err == nil {
 				err = cerr
 			}
@@ -259,8 +260,8 @@ Examples:
 			dir = words[1]
 		}
 
-		return c.withRunningAgent(socket, func(ctx context.Context, agent *agentHandle) error {
-			found, err := agent.files(words[0], volume).List(ctx, dir)
+		return c.withRunningAgent(socket, func(ctx context.Context, agent *caller.Agent) error {
+			found, err := agent.Files(words[0], volume).List(ctx, dir)
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/rootfs"
@@ -19,7 +20,7 @@ import (
 
 // storeLayers has a reader read an image, and stores its layers and then the image. It reports false if
 // the file is no archive of layers.
-func (c *cli) storeLayers(ctx context.Context, a *agentHandle, r oci.Request, file *os.File, name, digest string,
+func (c *cli) storeLayers(ctx context.Context, a *caller.Agent, r oci.Request, file *os.File, name, digest string,
 	asJSON bool) (ok bool, err error) {
 	if err := needsRoot(); err != nil {
 		return false, err
@@ -98,7 +99,7 @@ func specOf(img oci.Image) api.ImageSpec {
 
 // A layerStore stores the layers of one image, and the image.
 type layerStore struct {
-	agent   *agentHandle
+	agent   *caller.Agent
 	reader  *imageReader
 	shown   *progress
 	img     oci.Image

@@ -148,7 +148,7 @@ func (g *grading) prepareSuite(ctx context.Context) error {
 
 // probeSuite executes a probe; usual is the language whose image has the command.
 func (x *executor) probeSuite(ctx context.Context, r api.Run, usual string) error {
-	res, e := x.execute(ctx, r, nil)
+	res, e := x.Run(ctx, r, nil)
 	switch {
 	case e != nil:
 		return e
@@ -180,7 +180,7 @@ func (g *grading) runSolution(ctx context.Context) error {
 		return fmt.Errorf("--solution %s: %w", name, err)
 	}
 
-	res, e := g.execute(ctx, r, nil)
+	res, e := g.Run(ctx, r, nil)
 	if e != nil {
 		return fmt.Errorf("--solution %s: %w", name, e)
 	}

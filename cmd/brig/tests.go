@@ -9,12 +9,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/judge/grade"
 )
 
 // runTests executes the run of --tests, and shows each test as it ends.
-func (c *cli) runTests(ctx context.Context, agent *agentHandle, o *runOptions) (api.Result, error) {
+func (c *cli) runTests(ctx context.Context, agent *caller.Agent, o *runOptions) (api.Result, error) {
 	if err := c.readTests(ctx, agent, o); err != nil {
 		return api.Result{}, fmt.Errorf("--tests %s: %w", o.testsDir, withSizeRemedy(err))
 	}
@@ -83,7 +84,7 @@ func (o *runOptions) checkTests(c *cli) (err error) {
 
 // readTests reads the tests of the run, and what else the problem says. What the command line says takes
 // precedence.
-func (c *cli) readTests(ctx context.Context, agent *agentHandle, o *runOptions) error {
+func (c *cli) readTests(ctx context.Context, agent *caller.Agent, o *runOptions) error {
 	p, tree, err := c.openProblem(o.testsDir)
 	if err != nil {
 		return err
@@ -95,7 +96,7 @@ func (c *cli) readTests(ctx context.Context, agent *agentHandle, o *runOptions) 
 		return err
 	}
 
-	loader := grade.Loader{Problem: p, Tree: tree.Tree, Put: x.put(ctx)}
+	loader := grade.Loader{Problem: p, Tree: tree.Tree, Put: x.Put(ctx)}
 	common, err := loader.Common()
 	if err != nil {
 		return err
@@ -104,7 +105,7 @@ func (c *cli) readTests(ctx context.Context, agent *agentHandle, o *runOptions) 
 		return err
 	}
 
-	grade.Apply(&o.run, common, p.Limits.Time, x.ceiling)
+	grade.Apply(&o.run, common, p.Limits.Time, x.Ceiling)
 	o.run.Source = sourceBytes(loader.Source(o.run.Language, o.run.Source))
 	o.run.Files, err = loader.Included(o.run.Language, o.run.Files)
 	return err

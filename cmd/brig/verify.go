@@ -37,7 +37,7 @@ Examples:
 		if len(names) == 0 {
 			stored, err := agent.Images(ctx)
 			if err != nil {
-				return c.fail(agent.explain(err))
+				return c.fail(agent.Explain(err))
 			}
 			for _, img := range stored {
 				names = append(names, append(img.Names, img.Digest)[0])
@@ -51,7 +51,7 @@ Examples:
 			v, err := agent.Verify(ctx, name)
 			p.end()
 			if err != nil {
-				return c.fail(agent.explain(err))
+				return c.fail(agent.Explain(err))
 			}
 			if !v.OK() {
 				code = 1

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/agent/client"
 )
 
@@ -24,10 +25,10 @@ Example:
   brig version
   brig version --json`)
 
-	socket := f.String("socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+	socket := f.String("socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+caller.DefaultSocket+")")
 	asJSON := f.Bool("json", false, "print JSON")
 	return c.does(k, func() int {
-		at := cmp.Or(*socket, c.env("BRIG_SOCKET"), defaultSocket)
+		at := cmp.Or(*socket, c.env("BRIG_SOCKET"), caller.DefaultSocket)
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
 

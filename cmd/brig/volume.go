@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/brig-sandbox/brig/agent/client"
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 )
 
@@ -41,13 +41,6 @@ func volumeFlag(f *pflag.FlagSet, volume *bool) {
 	f.BoolVar(volume, "volume", false, "in the session's volume, at /workspace, instead of /box")
 }
 
-func (a *agentHandle) files(id string, volume bool) client.Files {
-	if volume {
-		return a.Workspace(id)
-	}
-	return a.Box(id)
-}
-
 func volumeList(c *cli) *cobra.Command {
 	k, f := newCommand("volume ls", `
 List your volumes, and the sessions that use them now.
@@ -64,7 +57,7 @@ Examples:
 		if f.NArg() > 0 {
 			return c.hint("volume ls", fmt.Errorf("volume ls takes no argument %q", f.Arg(0)))
 		}
-		return c.withRunningAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
+		return c.withRunningAgent(*socket, func(ctx context.Context, agent *caller.Agent) error {
 			all, err := agent.Volumes(ctx)
 			if err != nil {
 				return err
@@ -92,7 +85,7 @@ Examples:
 		if f.NArg() == 0 {
 			return c.hint("volume rm", fmt.Errorf("volume rm needs the NAME of a volume"))
 		}
-		return c.withRunningAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
+		return c.withRunningAgent(*socket, func(ctx context.Context, agent *caller.Agent) error {
 			for _, name := range f.Args() {
 				if err := agent.DeleteVolume(ctx, name); err != nil {
 					return err

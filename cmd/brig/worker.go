@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/batch"
 	"github.com/brig-sandbox/brig/batch/jetstream"
@@ -77,7 +78,7 @@ func (o *workerOptions) register(f *pflag.FlagSet, env func(string) string) {
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "log errors only")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log each job")
 	metricsFlag(f, &o.metrics)
-	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+caller.DefaultSocket+")")
 }
 
 // permitFlags are the flags that say what jobs may ask for.
@@ -165,10 +166,10 @@ func (c *cli) work(o *workerOptions) error {
 
 	x, err := c.newExecutor(ctx, agent, time.Minute, true)
 	if err != nil {
-		return agent.explain(err)
+		return agent.Explain(err)
 	}
 	if o.slots > 0 {
-		x.slots = o.slots
+		x.Slots = o.slots
 	}
 
 	size := int64(o.cacheSize)
@@ -195,8 +196,8 @@ func (c *cli) work(o *workerOptions) error {
 	}, log)
 
 	w.Refuse, w.Drain = o.permits.Refuse, o.drain
-	if w.Images, err = x.imageDigests(ctx); err != nil {
-		return agent.explain(err)
+	if w.Images, err = x.ImageDigests(ctx); err != nil {
+		return agent.Explain(err)
 	}
 
 	stopMetrics, err := serveMetrics(o.metrics, metrics.OfWorker(w))
@@ -223,9 +224,9 @@ func (o *workerOptions) serve(ctx context.Context, drain func(), w *worker.Worke
 	}
 	defer endDrain()
 
-	state := jetstream.WorkerState{Name: o.name, Pool: o.engine.pool, Version: version, Slots: x.slots,
+	state := jetstream.WorkerState{Name: o.name, Pool: o.engine.pool, Version: version, Slots: x.Slots,
 		Languages: maps.Clone(w.Images), Aliases: map[string]string{}}
-	for _, l := range x.languages {
+	for _, l := range x.Languages {
 		for _, alias := range l.Aliases {
 			state.Aliases[alias], w.Images[alias] = l.Name, w.Images[l.Name]
 		}
@@ -233,7 +234,7 @@ func (o *workerOptions) serve(ctx context.Context, drain func(), w *worker.Worke
 
 	if images := slices.DeleteFunc(slices.Sorted(maps.Keys(state.Languages)),
 		func(l string) bool { return state.Languages[l] == "" }); len(images) > 0 {
-		log.Info("the worker has started", "name", o.name, "pool", o.engine.pool, "slots", x.slots, "languages",
+		log.Info("the worker has started", "name", o.name, "pool", o.engine.pool, "slots", x.Slots, "languages",
 			strings.Join(images, ","))
 	} else {
 		log.Warn("the worker has started, but its agent has no image of a language, so jobs are given back: build or copy images (brig rootfs build NAME), and start the worker again", "name", o.name, "pool", o.engine.pool)

@@ -54,7 +54,7 @@ var rooms = []room{
 	{"testdata", nil, "programs that tests run, and what they print"},
 	{"cmd/brigd", []string{"agent", "api", "internal/...", "rootfs", "rootfs/archive", "rootfs/languages", "runtime/...", "seccomp",
 		"seccomp/load"}, "wiring of the agent, which holds root: see agentLinks"},
-	{"cmd/brig", []string{"agent/client", "agent/egress", "agent/relay", "api", "batch/...", "internal/...", "judge/...", "rootfs/...", "runtime/bundle",
+	{"cmd/brig", []string{"agent/caller", "agent/client", "agent/egress", "agent/relay", "api", "batch/...", "internal/...", "judge/...", "rootfs/...", "runtime/bundle",
 		"seccomp/...", "service/..."}, "wiring; it holds no privilege, so it links neither libcontainer nor libseccomp"},
 }
 

@@ -1,10 +1,9 @@
-package main
+package caller
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"strings"
+	"slices"
 	"testing"
 	"time"
 
@@ -30,9 +29,7 @@ func TestRetryWhileBusy(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tries := 0
-			var stderr bytes.Buffer
-			c := &cli{stderr: &stderr}
-			_, err := retryWhileBusy(t.Context(), c, tt.wait, func(context.Context) (api.Result, error) {
+			_, err := Retry(t.Context(), tt.wait, nil, func(context.Context) (api.Result, error) {
 				if tries++; tries <= tt.fails {
 					return api.Result{}, tt.err
 				}
@@ -52,13 +49,13 @@ func TestRetryWhileBusy(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 1300*time.Millisecond)
 	defer cancel()
 
-	var stderr bytes.Buffer
-	c := &cli{stderr: &stderr}
-	if _, err := retryWhileBusy(ctx, c, time.Minute, func(context.Context) (api.Result, error) { return api.Result{}, busy }); !errors.Is(err,
-		context.DeadlineExceeded) {
+	var told []string
+	note := func(why string) { told = append(told, why) }
+	refuse := func(context.Context) (api.Result, error) { return api.Result{}, busy }
+	if _, err := Retry(ctx, time.Minute, note, refuse); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v after the caller left", err)
 	}
-	if n := strings.Count(stderr.String(), "every slot is busy; waiting"); n != 1 {
-		t.Errorf("told %d times: %q", n, stderr.String())
+	if !slices.Equal(told, []string{"every slot is busy"}) {
+		t.Errorf("told %q", told)
 	}
 }

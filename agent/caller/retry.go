@@ -1,4 +1,4 @@
-package main
+package caller
 
 import (
 	"context"
@@ -17,16 +17,10 @@ const (
 	noteDelay     = time.Second
 )
 
-// retryWhileBusy lets the request wait in the agent, in the order of arrival, until the agent accepts it or
-// wait is over, and prints a note if that takes a while. An agent refuses before it has read any input, so a
-// retry is safe.
-func retryWhileBusy[T any](ctx context.Context, c *cli, wait time.Duration,
-	attempt func(context.Context) (T, error)) (T, error) {
-	return retryUntil(ctx, wait, func(why string) { c.note("%s; waiting up to %s (--wait)", why, wait) }, attempt)
-}
-
-// retryUntil is retryWhileBusy with a function that is called once after noteDelay; nil: none.
-func retryUntil[T any](ctx context.Context, wait time.Duration, note func(why string),
+// Retry lets the request wait in the agent, in the order of arrival, until the agent accepts it or wait is over. note is
+// called once if that takes longer than noteDelay; nil: none. An agent refuses before it has read any input, so a retry
+// is safe.
+func Retry[T any](ctx context.Context, wait time.Duration, note func(why string),
 	attempt func(context.Context) (T, error)) (T, error) {
 	start, noted := time.Now(), note == nil
 	for pause := minRetryPause; ; pause = min(2*pause, maxRetryPause) {
