@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/batch"
 	"github.com/brig-sandbox/brig/batch/dataset"
@@ -110,7 +109,7 @@ func (o *batchOptions) register(f *pflag.FlagSet, env func(string) string) {
 		"let workers on other machines take jobs: `ADDRESS`, such as 10.0.0.1:4222 (see brig worker)")
 	keysFlag(f, &o.engine.keys)
 	metricsFlag(f, &o.metrics)
-	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+caller.DefaultSocket+")")
+	socketVar(f, &o.socket)
 }
 
 func batchCommand(c *cli) *cobra.Command {

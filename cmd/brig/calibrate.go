@@ -41,8 +41,10 @@ func (c *cli) calibrationFile() (string, error) {
 func calibrateCommand(c *cli) *cobra.Command {
 	k, f := newCommand("calibrate", calibrateUsage)
 	asJSON := f.Bool("json", false, "print JSON")
-	wait := f.Duration("wait", 10*time.Minute, "how long to wait while other runs have every slot")
-	noBuild := f.Bool("no-build", false, "do not build or pull a missing language image")
+	wait := new(time.Duration)
+	slotWait(f, wait)
+	noBuild := new(bool)
+	noBuildFlag(f, noBuild)
 	socket := socketFlag(f)
 	return c.does(k, func() int {
 		if f.NArg() != 0 {

@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/judge/check"
@@ -38,10 +36,9 @@ func checkCommand(c *cli) *cobra.Command {
 	f.StringVarP(&o.run.Language, "language", "l", "",
 		"`NAME` of the language; by default from FILE's extension, or its #! line")
 	f.BoolVar(&o.json, "json", false, "print the findings as JSON")
-	f.DurationVar(&o.wait, "wait", time.Minute,
-		"how long to wait while every slot is busy; 0 does not wait longer than the agent does, 0.1 s")
-	f.BoolVar(&o.noBuild, "no-build", false, "do not build or pull a missing language image")
-	f.StringVar(&o.socket, "socket", "", "the agent's socket (default $BRIG_SOCKET, or "+caller.DefaultSocket+")")
+	busyWait(f, &o.wait)
+	noBuildFlag(f, &o.noBuild)
+	socketVar(f, &o.socket)
 	return c.does(k, func() int {
 		if f.NArg() != 1 {
 			return c.runFailed(o, errors.New("name one FILE to check"), true)

@@ -95,9 +95,9 @@ func (c *cli) does(k *cobra.Command, run func() int) *cobra.Command {
 }
 
 // printHelp prints a command's --help.
-func (c *cli) printHelp(k *cobra.Command) {
-	fmt.Fprintf(c.text(), "%s\n", k.Long)
-	if flags := k.Flags().FlagUsages(); flags != "" {
-		fmt.Fprintf(c.text(), "\nFlags:\n%s", flags)
-	}
+func (c *cli) printHelp(k *cobra.Command) { fmt.Fprint(c.text(), pageOf(k).Help()) }
+
+// pageOf is the help of a command.
+func pageOf(k *cobra.Command) usage.Page {
+	return usage.Page{Name: k.CommandPath(), Short: k.Short, Text: k.Long, Flags: k.Flags(), Sections: sections[k.Flags().Name()]}
 }

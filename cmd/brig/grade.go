@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/judge/grade"
 	"github.com/brig-sandbox/brig/judge/problem"
@@ -118,8 +117,8 @@ func (o *gradeOptions) register(f *pflag.FlagSet) {
 		"multiply the limits of time by what brig calibrate has measured of this machine")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress and no note")
 	f.DurationVar(&o.wait, "wait", 10*time.Minute, "how long to wait for a free slot, and for an agent that restarts")
-	f.BoolVar(&o.noBuild, "no-build", false, "do not build or pull a missing language image")
-	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+caller.DefaultSocket+")")
+	noBuildFlag(f, &o.noBuild)
+	socketVar(f, &o.socket)
 }
 
 // gradeCommand is brig grade: find tests and submissions, judge all, write the report.

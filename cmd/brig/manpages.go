@@ -19,7 +19,7 @@ func commandPages() []usage.Page {
 	add = func(k *cobra.Command) {
 		for _, sub := range k.Commands() {
 			if !sub.Hidden {
-				pages = append(pages, usage.Page{Name: sub.CommandPath(), Short: sub.Short, Text: sub.Long, Flags: sub.Flags()})
+				pages = append(pages, pageOf(sub))
 				add(sub)
 			}
 		}

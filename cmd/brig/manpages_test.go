@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/brig-sandbox/brig/internal/usage"
 )
 
 // Every command and subcommand has a page, and every flag is in the manual.
@@ -51,5 +53,35 @@ func TestPagesAreComplete(t *testing.T) {
 
 	if flags < 60 {
 		t.Errorf("%d flags were looked at: where are the others?", flags)
+	}
+}
+
+// A long help has its flags below headings, each of them, and no heading names a flag that no command has.
+func TestLongHelpsHaveSections(t *testing.T) {
+	used := map[string]bool{}
+	seen := 0
+	for _, p := range commandPages() {
+		p.Flags.VisitAll(func(g *pflag.Flag) { used[g.Name] = true })
+		if len(p.Sections) == 0 {
+			continue
+		}
+
+		seen++
+		if text := p.Help(); strings.Contains(text, usage.Other+":\n") {
+			t.Errorf("flags of %s are in no section:\n%s", p.Name, text)
+		}
+	}
+
+	if seen != len(sections) {
+		t.Errorf("%d commands have sections, of %d", seen, len(sections))
+	}
+	for command, all := range sections {
+		for _, s := range all {
+			for _, name := range s.Flags {
+				if !used[name] {
+					t.Errorf("%s: no command has --%s", command, name)
+				}
+			}
+		}
 	}
 }

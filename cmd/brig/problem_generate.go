@@ -51,9 +51,9 @@ func problemGenerateCommand(c *cli) *cobra.Command {
 	f.StringVar(&o.out, "out", "", "`FILE` to write, a zip archive")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress and no note")
-	f.DurationVar(&o.wait, "wait", 10*time.Minute, "how long to wait while other runs have every slot")
-	f.BoolVar(&o.noBuild, "no-build", false, "do not build or pull a missing language image")
-	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+caller.DefaultSocket+")")
+	slotWait(f, &o.wait)
+	noBuildFlag(f, &o.noBuild)
+	socketVar(f, &o.socket)
 	return c.does(k, func() int {
 		switch {
 		case f.NArg() != 1:

@@ -101,10 +101,10 @@ func problemImportCommand(c *cli) *cobra.Command {
 	k, f := newCommand("problem import", problemImportUsage)
 	f.StringVar(&o.name, "name", "", "`NAME` to store it under (default: that of the package)")
 	f.BoolVar(&o.noCompile, "no-compile", false, "do not compile its checker; no agent is needed")
-	f.BoolVar(&o.noBuild, "no-build", false, "do not build or pull a missing language image")
-	f.DurationVar(&o.wait, "wait", 10*time.Minute, "how long to wait while other runs have every slot")
+	noBuildFlag(f, &o.noBuild)
+	slotWait(f, &o.wait)
 	f.BoolVar(&o.json, "json", false, "print JSON")
-	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+caller.DefaultSocket+")")
+	socketVar(f, &o.socket)
 	return c.does(k, func() int {
 		if f.NArg() != 1 {
 			return c.hint("problem import", errors.New("name one package: a directory or an archive"))

@@ -68,9 +68,9 @@ func problemVerifyCommand(c *cli) *cobra.Command {
 		"multiply the package's time limit by what brig calibrate has measured of this machine")
 	f.IntVar(&o.repeat, "repeat", 1, "run each submission of the jury so often, and compare")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress")
-	f.DurationVar(&o.wait, "wait", 10*time.Minute, "how long to wait while other runs have every slot")
-	f.BoolVar(&o.noBuild, "no-build", false, "do not build or pull a missing language image")
-	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+caller.DefaultSocket+")")
+	slotWait(f, &o.wait)
+	noBuildFlag(f, &o.noBuild)
+	socketVar(f, &o.socket)
 	return c.does(k, func() int {
 		if f.NArg() != 1 || o.longest <= 0 || o.repeat < 1 || o.repeat > verify.MaxRepeats {
 			return c.hint("problem verify",

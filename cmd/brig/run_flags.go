@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/inputfile"
 	"github.com/brig-sandbox/brig/judge/problem"
@@ -149,10 +148,9 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	f.BoolVarP(&o.stats, "stats", "v", false, "print verdict and usage to stderr")
 	o.registerTimeline(f)
 	o.registerQuiet(f)
-	f.DurationVar(&o.wait, "wait", time.Minute,
-		"how long to wait while every slot is busy; 0 does not wait longer than the agent does, 0.1 s")
-	f.BoolVar(&o.noBuild, "no-build", false, "do not build or pull a missing language image")
-	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+caller.DefaultSocket+")")
+	busyWait(f, &o.wait)
+	noBuildFlag(f, &o.noBuild)
+	socketVar(f, &o.socket)
 }
 
 // plan makes the Run, and reads the files that the command line names. It leaves the language empty

@@ -109,7 +109,7 @@ func serveCommand(c *cli) *cobra.Command {
 			fmt.Sprint(fallbackServiceID)+")")
 	f.StringArrayVar(&o.agentArgs, "agent-arg", nil,
 		"`FLAG` for an agent that brig serve starts, such as --agent-arg=--slots=4 (repeatable)")
-	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+caller.DefaultSocket+")")
+	socketVar(f, &o.socket)
 	f.StringVar(&o.config, "config", "", "`FILE` of settings")
 	f.StringVar(&o.logFormat, "log-format", "text", "`FORMAT` of the log, and of the messages at start: text, or json")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log more")

@@ -110,7 +110,8 @@ Examples:
 	}
 
 	wait := f.Duration("wait", time.Minute, "how long to wait for memory that others have reserved; 0 does not wait")
-	noBuild := f.Bool("no-build", false, "do not build or pull a missing language image")
+	noBuild := new(bool)
+	noBuildFlag(f, noBuild)
 	var packages packageFlags
 	packages.register(f)
 	asJSON := f.Bool("json", false, "print the session as JSON")

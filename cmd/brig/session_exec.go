@@ -63,7 +63,7 @@ there, brig prints a note, unless -- precedes it.`)
 	f.BoolVarP(&o.stats, "stats", "v", false, "print verdict and usage to stderr")
 	o.registerTimeline(f)
 	o.registerQuiet(f)
-	f.StringVar(&o.socket, "socket", "", "the agent's socket (default $BRIG_SOCKET, or "+caller.DefaultSocket+")")
+	socketVar(f, &o.socket)
 	return c.does(k, func() int {
 		o.hasCode = f.Changed("code")
 		words := f.Args()

@@ -25,7 +25,7 @@ Example:
   brig version
   brig version --json`)
 
-	socket := f.String("socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+caller.DefaultSocket+")")
+	socket := socketFlag(f)
 	asJSON := f.Bool("json", false, "print JSON")
 	return c.does(k, func() int {
 		at := cmp.Or(*socket, c.env("BRIG_SOCKET"), caller.DefaultSocket)

@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/batch"
 	"github.com/brig-sandbox/brig/batch/jetstream"
@@ -78,7 +77,7 @@ func (o *workerOptions) register(f *pflag.FlagSet, env func(string) string) {
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "log errors only")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log each job")
 	metricsFlag(f, &o.metrics)
-	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+caller.DefaultSocket+")")
+	socketVar(f, &o.socket)
 }
 
 // permitFlags are the flags that say what jobs may ask for.

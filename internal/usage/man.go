@@ -23,9 +23,14 @@ func (p Page) Man(section int, version string, related []string) string {
 		}
 	}
 
-	if all := p.flags(); len(all) > 0 {
-		b.WriteString(".SH OPTIONS\n")
-		for _, f := range all {
+	for i, part := range p.parts() {
+		if i == 0 {
+			b.WriteString(".SH OPTIONS\n")
+		}
+		if part.heading != "" {
+			fmt.Fprintf(&b, ".SS %s\n", roff(part.heading))
+		}
+		for _, f := range part.flags() {
 			fmt.Fprintf(&b, ".TP\n\\fB%s\\fR\n%s\n", roff(f.synopsis()), roff(f.text))
 		}
 	}
