@@ -387,8 +387,8 @@ func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output,
 		if o.quiet || !errors.As(context.Cause(b.ctx), new(interrupted)) {
 			return
 		}
-		if shown.bar != nil {
-			fmt.Fprintln(c.stderr) // the bar is in this line
+		if isTerminal(c.stderr) {
+			fmt.Fprintln(c.stderr) // the progress is in this line
 		}
 		then := ""
 		if o.out != "-" { // the second one ends brig before it can say this

@@ -8,21 +8,17 @@ import (
 	"sync"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
-
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/batch"
 )
 
-// A batchProgress shows on stderr how far a batch is: on a terminal with a bar, elsewhere in a line every ten
-// seconds.
+// A batchProgress shows on stderr how far a batch is.
 type batchProgress struct {
 	began   time.Time
-	before  int64                    // results of an earlier run
-	bar     *progressbar.ProgressBar // nil: not on a terminal
-	lines   *progress                // nil: on a terminal, or quiet
-	shown   time.Time                // when the text was last made
-	counted chan struct{}            // closed when the input has been counted; nil: it is not counted
+	before  int64         // results of an earlier run
+	lines   *progress     // nil: quiet
+	shown   time.Time     // when the text was last made
+	counted chan struct{} // closed when the input has been counted; nil: it is not counted
 
 	mu    sync.Mutex
 	total int64 // jobs of the input; zero: not known; guarded by mu
@@ -35,15 +31,7 @@ func (c *cli) batchProgress(quiet bool, in *os.File, before int64) *batchProgres
 		return p
 	}
 
-	if isTerminal(c.stderr) {
-		// Its own rate and rest of time count results of an earlier run as this one's.
-		p.bar = progressbar.NewOptions64(-1, progressbar.OptionSetWriter(c.stderr), progressbar.OptionSetWidth(20),
-			progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false),
-			progressbar.OptionThrottle(200*time.Millisecond), progressbar.OptionClearOnFinish())
-	} else {
-		p.lines = c.progress("batch")
-	}
-
+	p.lines = c.progress("batch")
 	if in == nil {
 		return p
 	}
@@ -76,7 +64,7 @@ func (p *batchProgress) jobs() int64 {
 
 // show shows how far the batch is. It is called often, by one goroutine.
 func (p *batchProgress) show(s batch.Progress) {
-	if p.bar == nil && p.lines == nil || time.Since(p.shown) < 100*time.Millisecond {
+	if p.lines == nil || time.Since(p.shown) < 100*time.Millisecond {
 		return
 	}
 
@@ -87,16 +75,7 @@ func (p *batchProgress) show(s batch.Progress) {
 	}
 
 	text := jobPace(s.Recorded, p.before, total, time.Since(p.began)) + ", " + states(s)
-	if p.bar != nil {
-		if total > 0 && p.bar.GetMax64() != total {
-			p.bar.ChangeMax64(total)
-		}
-		p.bar.Describe("brig: " + text)
-		_ = p.bar.Set64(s.Recorded) // the terminal has gone: nobody sees the bar
-		return
-	}
-
-	p.lines.setStep(text)
+	p.lines.setCount(text, s.Recorded, total)
 }
 
 // states says what became of the jobs.
@@ -131,7 +110,7 @@ func jobPace(recorded, before, total int64, after time.Duration) string {
 	return text
 }
 
-// clearsLine is a terminal on which lines of a log take the place of the bar, which is shown again below them.
+// clearsLine is a terminal on which lines of a log take the place of the progress, which is shown again below them.
 type clearsLine struct{ to io.Writer }
 
 func (c clearsLine) Write(line []byte) (int, error) {
@@ -141,11 +120,8 @@ func (c clearsLine) Write(line []byte) (int, error) {
 }
 
 func (p *batchProgress) end() {
-	if p.bar != nil {
-		_ = p.bar.Clear() // as above
-	}
 	if p.lines != nil {
-		p.lines.end()
+		p.lines.vanish()
 	}
 	if p.counted != nil {
 		<-p.counted

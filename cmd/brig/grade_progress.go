@@ -61,14 +61,14 @@ func (p *gradeProgress) add(tests, submissions int) {
 	}
 	text := fmt.Sprintf("%d of %s", p.judged, problem.Count(p.submissions, p.what))
 	if p.tests > 0 { // the cases of a suite are not known
-		text = pace(p.ended, p.tests, time.Since(p.began)) + ", " + text
+		text = pace(p.ended, p.tests, "test", time.Since(p.began)) + ", " + text
 	}
 	p.lines.setStep(text)
 }
 
-// pace says how many of all tests have ended after a time, how fast, and when the others will have.
-func pace(ended, all int, after time.Duration) string {
-	text := fmt.Sprintf("%d of %s", ended, problem.Count(all, "test"))
+// pace says how many of all units have ended after a time, how fast, and when the others will have.
+func pace(ended, all int, unit string, after time.Duration) string {
+	text := fmt.Sprintf("%d of %s", ended, problem.Count(all, unit))
 	if ended == 0 || after <= 0 || ended >= all {
 		return text
 	}

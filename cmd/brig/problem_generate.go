@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
+	"sync"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/agent/caller"
@@ -186,13 +185,15 @@ func (c *cli) stepProgress(quiet bool, what, unit string, n int) (one, end func(
 	if quiet {
 		return func() {}, func() {}
 	}
-	if isTerminal(c.stderr) {
-		bar := progressbar.NewOptions(n, progressbar.OptionSetWriter(c.stderr), progressbar.OptionSetWidth(20),
-			progressbar.OptionSetDescription("brig: "+what),
-			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true),
-			progressbar.OptionThrottle(200*time.Millisecond), progressbar.OptionClearOnFinish())
-		return func() { _ = bar.Add(1) }, func() { _ = bar.Clear() } // the terminal has gone: nobody sees the bar
+	shown, began := c.progress(what), time.Now()
+	var mu sync.Mutex
+	done := 0 // guarded by mu
+	one = func() {
+		mu.Lock()
+		defer mu.Unlock()
+
+		done++
+		shown.setCount(pace(done, n, unit, time.Since(began)), int64(done), int64(n))
 	}
-	lines, done := c.progress(what), atomic.Int64{}
-	return func() { lines.setStep(fmt.Sprintf("%d of %s", done.Add(1), problem.Count(n, unit))) }, lines.end
+	return one, shown.vanish
 }

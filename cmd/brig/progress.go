@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
@@ -22,11 +22,22 @@ type progress struct {
 	stop chan struct{}
 	last atomic.Pointer[string] // what is printed after the last report
 	wg   sync.WaitGroup
-	step atomic.Pointer[string] // the current step; nil: not known
+	now  atomic.Pointer[progressState] // nil: not known
+}
+
+// A progressState is how far the work is.
+type progressState struct {
+	step        string // empty: not known
+	done, total int64  // for a bar on a terminal; total is zero if it is not known
 }
 
 // setStep sets the current step.
-func (p *progress) setStep(step string) { p.step.Store(&step) }
+func (p *progress) setStep(step string) { p.now.Store(&progressState{step: step}) }
+
+// setCount sets the current step, and how much of all is done.
+func (p *progress) setCount(step string, done, total int64) {
+	p.now.Store(&progressState{step, done, total})
+}
 
 func (c *cli) progress(what string) *progress {
 	p := &progress{stop: make(chan struct{})}
@@ -45,11 +56,7 @@ func (c *cli) progress(what string) *progress {
 		for {
 			select {
 			case <-tick.C:
-				state := time.Since(began).Round(time.Second).String()
-				if step := p.step.Load(); step != nil {
-					state += ", " + *step
-				}
-				line := fmt.Sprintf("brig: %s: %s", terminal.OneLine(what), terminal.OneLine(state))
+				line := p.line(what, time.Since(began), onTerminal)
 				if onTerminal {
 					line = "\r" + fitted(line, terminalWidth(c.stderr)) + "\x1b[K"
 				} else {
@@ -68,6 +75,28 @@ func (c *cli) progress(what string) *progress {
 	})
 
 	return p
+}
+
+// line is a report.
+func (p *progress) line(what string, took time.Duration, bar bool) string {
+	state := took.Round(time.Second).String()
+	if now := p.now.Load(); now != nil {
+		if bar && now.total > 0 {
+			state += ", " + now.bar()
+		}
+		if now.step != "" {
+			state += ", " + now.step
+		}
+	}
+	return fmt.Sprintf("brig: %s: %s", terminal.OneLine(what), terminal.OneLine(state))
+}
+
+// bar shows how much of all is done.
+func (s progressState) bar() string {
+	const columns = 20
+	done := min(s.done, s.total)
+	full := int(columns * done / s.total)
+	return fmt.Sprintf("%d%% |%s%s|", 100*done/s.total, strings.Repeat("█", full), strings.Repeat(" ", columns-full))
 }
 
 // fitted is a line that a terminal of so many columns does not break: it would begin a new one at each report. Zero
@@ -90,26 +119,35 @@ func (p *progress) endWith(last string) {
 	p.wg.Wait()
 }
 
-// transfer reports how much has been read from what it returns: on a terminal with a bar of bytes,
-// elsewhere as progress does. in is read to its end.
+// transfer reports how much has been read from what it returns. in is read to its end.
 func (c *cli) transfer(what string, in io.Reader) (_ io.Reader, end func()) {
-	if !isTerminal(c.stderr) {
-		p := c.progress(what)
-		return in, p.end
-	}
-
-	size := int64(-1) // not known
+	n := &byteCount{shown: c.progress(what), began: time.Now()}
 	if f, ok := in.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			size = info.Size()
+			n.size = info.Size()
 		}
 	}
+	return io.TeeReader(in, n), n.shown.vanish
+}
 
-	bar := progressbar.NewOptions64(size, progressbar.OptionSetWriter(c.stderr),
-		progressbar.OptionSetDescription("brig: "+terminal.OneLine(what)),
-		progressbar.OptionShowBytes(true), progressbar.OptionThrottle(200*time.Millisecond),
-		progressbar.OptionClearOnFinish())
-	return io.TeeReader(in, bar), func() { _ = bar.Clear() } // the terminal has gone: nobody sees the bar
+// A byteCount shows how many bytes have been written to it.
+type byteCount struct {
+	shown      *progress
+	began      time.Time
+	done, size int64 // size is zero if it is not known
+}
+
+func (n *byteCount) Write(p []byte) (int, error) {
+	n.done += int64(len(p))
+	step := formatSize(n.done)
+	if n.size > 0 {
+		step += " of " + formatSize(n.size)
+	}
+	if took := time.Since(n.began).Seconds(); took > 0 {
+		step += ", " + formatSize(int64(float64(n.done)/took)) + "/s"
+	}
+	n.shown.setCount(step, n.done, n.size)
+	return len(p), nil
 }
 
 // isTerminal reports whether w is a terminal. Other devices, such as /dev/null, are not.
