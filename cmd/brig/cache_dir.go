@@ -31,10 +31,9 @@ func cacheDir() string {
 
 // The directories in the cache. Each belongs to one user alone.
 const (
-	locksDir     = "locks"     // of builds
-	contentsDir  = "blobs"     // contents that jobs of batches name
-	enginesDir   = "engine"    // of embedded engines, by the batch
-	downloadsDir = "downloads" // of layers; for root it belongs to the user that reads registries
+	locksDir    = "locks"  // of builds
+	contentsDir = "blobs"  // contents that jobs of batches name
+	enginesDir  = "engine" // of embedded engines, by the batch
 )
 
 // makeCache makes a directory in the cache for this user alone.

@@ -13,6 +13,7 @@ import (
 	"github.com/brig-sandbox/brig/batch/jetstream"
 	"github.com/brig-sandbox/brig/batch/keys"
 	"github.com/brig-sandbox/brig/internal/shareddir"
+	"github.com/brig-sandbox/brig/rootfs/reader"
 	"github.com/brig-sandbox/brig/service/auth"
 )
 
@@ -24,7 +25,6 @@ func TestDirectoriesThatOthersPassThrough(t *testing.T) {
 	}
 
 	service := identity{fallbackServiceID, fallbackServiceID}
-	own := reader{credential: &syscall.Credential{Uid: readerID, Gid: readerID}, ownCache: true}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	for _, tt := range []struct {
 		name    string
@@ -50,10 +50,6 @@ func TestDirectoriesThatOthersPassThrough(t *testing.T) {
 			}
 			return err
 		}, "", enginesDir, 0},
-		{"downloads", func(dir string) error {
-			own.cache = filepath.Join(dir, downloadsDir)
-			return own.makeCache()
-		}, "", downloadsDir, readerID},
 		{"a worker's key", func(dir string) error { _, err := keys.Add(filepath.Join(dir, "engine"), "w", "p"); return err }, "", "engine", 0},
 		{"a certificate", func(dir string) error { _, _, err := keys.Certificate(filepath.Join(dir, "engine")); return err }, "", "engine", 0},
 		{"a key of the service", func(dir string) error {
@@ -93,7 +89,7 @@ func TestDirectoriesThatOthersPassThrough(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			st, _ := infoStat(info, nil)
+			st, _ := info.Sys().(*syscall.Stat_t)
 			if info.Mode() != fs.ModeDir|0o700 || int(st.Uid) != tt.owner {
 				t.Errorf("%s has mode %v and belongs to uid %d; want 0700 and uid %d", tt.private, info.Mode(), st.Uid, tt.owner)
 			}
@@ -109,7 +105,7 @@ func TestNoCacheOfAnotherUser(t *testing.T) {
 	}
 	t.Setenv("BRIG_CACHE", t.TempDir())
 	theirs := filepath.Join(cacheDir(), contentsDir)
-	if err := errors.Join(os.Mkdir(theirs, 0o700), os.Chown(theirs, readerID, readerID)); err != nil {
+	if err := errors.Join(os.Mkdir(theirs, 0o700), os.Chown(theirs, reader.UID, reader.UID)); err != nil {
 		t.Fatal(err)
 	}
 	want := theirs + " belongs to uid 2000065536, who could have prepared what is in it, and not to uid 0: remove it"

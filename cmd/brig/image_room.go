@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/agent/caller"
-	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/rootfs/reader"
 )
 
 // buildRoom returns a build's check of space: before anything is downloaded it refuses an image for which the agent's
 // store, or the directory of the temporary archive, has no room.
 func (c *cli) buildRoom(ctx context.Context, a *caller.Agent) func(atLeast int64) error {
 	return func(atLeast int64) error {
-		if err := storeRoom(ctx, a, atLeast); err != nil {
+		if err := reader.Room(ctx, a, atLeast); err != nil {
 			return err
 		}
 
@@ -30,18 +30,4 @@ func (c *cli) buildRoom(ctx context.Context, a *caller.Agent) func(atLeast int64
 		}
 		return nil
 	}
-}
-
-// storeRoom refuses what the agent's store has no room for. An agent of an older version does not say how much it has.
-func storeRoom(ctx context.Context, a *caller.Agent, atLeast int64) error {
-	h, err := a.Health(ctx)
-	if err != nil {
-		return err
-	}
-	if free := h.ImageRoom; free != nil && *free < atLeast {
-		return api.Refuse(api.CodeHostExhausted, "the agent's store has %s free, and the image takes more than %s: "+
-			"free some (brig rootfs gc, brig rootfs rm), or give brigd another --data-dir",
-			formatSize(*free), formatSize(atLeast))
-	}
-	return nil
 }

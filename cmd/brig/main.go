@@ -15,6 +15,7 @@ import (
 	"github.com/brig-sandbox/brig/agent/relay"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/terminal"
+	"github.com/brig-sandbox/brig/rootfs/reader"
 )
 
 // version is set by the linker.
@@ -58,7 +59,7 @@ func commands() []command {
 		{name: "version", short: "print the version", make: versionCommand},
 		{name: "completion", short: "print a shell's completion of brig", make: completionCommand},
 		{name: "docs", make: docsCommand, hidden: true},
-		{name: imageReaderName, make: imageReaderCommand, hidden: true},
+		{name: reader.Command, make: imageReaderCommand, hidden: true},
 		{name: problemReaderName, make: problemReaderCommand, hidden: true},
 		{name: relay.Command, make: relayCommand, hidden: true},
 	}

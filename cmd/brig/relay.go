@@ -23,6 +23,6 @@ Relay the network of a run. It is started by brig alone.`)
 
 // relayUser is the user as which root relays networks: the one for whom it acts, or one that nobody else is.
 func (c *cli) relayUser() (*syscall.Credential, error) {
-	who, err := c.chooseReader()
-	return who.credential, err
+	who, err := c.imageUser()
+	return who.Credential, err
 }

@@ -124,12 +124,12 @@ func (c *cli) importFile(ctx context.Context, a *caller.Agent, from, name, diges
 		return err
 	}
 
-	who, err := c.chooseReader()
+	who, err := c.imageUser()
 	if err != nil {
 		return err
 	}
 
-	file, info, err := who.openFor(from)
+	file, info, err := who.Open(from)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ var rooms = []room{
 	{"cgroups", nil, "cgroups, rootfs and seccomp each know one facility of the kernel; runtime joins them"},
 	{"seccomp", []string{"internal/strictyaml"}, "as cgroups"},
 	{"rootfs", []string{"internal/durable", "rootfs/archive", "rootfs/recipes"}, "as cgroups; the store knows no manifest, registry or tool"},
-	{"rootfs/", []string{"api", "internal/confine", "internal/shareddir", "internal/strictyaml", "rootfs"},
+	{"rootfs/", []string{"api", "internal/child", "internal/confine", "internal/inputfile", "internal/shareddir", "internal/strictyaml", "rootfs"},
 		"reads and makes images and manifests, and knows nothing of runs"},
 	{"runtime", []string{"api", "cgroups", "internal/cache", "internal/durable", "internal/rollback", "internal/shareddir", "judge", "rootfs",
 		"rootfs/archive", "rootfs/languages", "seccomp", "seccomp/bpf"},

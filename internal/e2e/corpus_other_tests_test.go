@@ -242,7 +242,7 @@ var otherTests = []struct{ id, title, file, test string }{
 	{"IMG-44", "files of root in an import by a user of sudo", "internal/e2e/image_reader_test.go", "TestImportReadsWithTheUsersAccess"},
 	{"IMG-45", "images that are refused late, and the disk that they take", "internal/e2e/refused_image_test.go",
 		"TestRefusedImagesLeaveNothing"},
-	{"IMG-45", "layers that are small enough one by one", "cmd/brig/store_layers_test.go", "TestLayersTogetherAreBounded"},
+	{"IMG-45", "layers that are small enough one by one", "rootfs/reader/store_test.go", "TestLayersTogetherAreBounded"},
 	{"IMG-45", "downloads of refused images", "rootfs/oci/refused_test.go", "TestDownloadsOfRefusedImages"},
 	{"IMG-46", "clean-ups and removals while an image is pulled", "rootfs/holds_test.go", "TestLayersOfAPullAreHeld"},
 	{"IMG-46", "a layer that is removed while its image is stored", "rootfs/holds_test.go", "TestLayersRemovedWhileAnImageIsStored"},

@@ -1,4 +1,4 @@
-package main
+package reader
 
 import (
 	"errors"
@@ -13,19 +13,19 @@ import (
 	"github.com/brig-sandbox/brig/internal/inputfile"
 )
 
-// openFor opens a file that the user named, as the reader's user if root acts for one: a rule of sudo
+// Open opens a file that the user named, as this user if root acts for one: a rule of sudo
 // that permits brig rootfs import alone gives its user no other file of root (IMG-44,
 // TestImportReadsWithTheUsersAccess).
-func (r reader) openFor(path string) (file *os.File, info fs.FileInfo, err error) {
-	if r.credential == nil || r.ownCache {
+func (u User) Open(path string) (file *os.File, info fs.FileInfo, err error) {
+	if u.Credential == nil || u.ownCache {
 		return inputfile.Open(path)
 	}
-	err = asUser(r.credential, func() (err error) {
+	err = asUser(u.Credential, func() (err error) {
 		file, info, err = inputfile.Open(path)
 		return err
 	})
 	if errors.Is(err, fs.ErrPermission) {
-		err = fmt.Errorf("%w: it is read as uid %d, which called brig through sudo: make it readable for that user, or import it from a shell of root", err, r.credential.Uid)
+		err = fmt.Errorf("%w: it is read as uid %d, which called brig through sudo: make it readable for that user, or import it from a shell of root", err, u.Credential.Uid)
 	}
 	return file, info, err
 }

@@ -1,13 +1,15 @@
-package main
+package reader
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/brig-sandbox/brig/internal/shareddir"
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
@@ -22,27 +24,27 @@ func TestImagesAreNotReadAsRoot(t *testing.T) {
 		own         bool
 		fails       string
 	}{
-		{"SUDO_UID", "", readerID, true, ""}, {"SUDO_UID", "0", readerID, true, ""}, {"SUDO_UID", "-1", readerID, true, ""},
-		{"SUDO_UID", "x", readerID, true, ""},
+		{"SUDO_UID", "", UID, true, ""}, {"SUDO_UID", "0", UID, true, ""}, {"SUDO_UID", "-1", UID, true, ""},
+		{"SUDO_UID", "x", UID, true, ""},
 		{"SUDO_UID", "4123456789", 0, false, "unknown userid"}, {"SUDO_UID", "1", 1, false, ""},
-		{"PKEXEC_UID", "1", 1, false, ""}, {"DOAS_USER", "daemon", 1, false, ""}, {"DOAS_USER", "root", readerID, true, ""},
+		{"PKEXEC_UID", "1", 1, false, ""}, {"DOAS_USER", "daemon", 1, false, ""}, {"DOAS_USER", "root", UID, true, ""},
 		{"DOAS_USER", "no-such-user", 0, false, "unknown user"},
 	} {
-		c := &cli{env: func(name string) string { return map[string]string{tt.name: tt.value, "HOME": "/root"}[name] }}
-		r, err := c.chooseReader()
+		env := func(name string) string { return map[string]string{tt.name: tt.value, "HOME": "/root"}[name] }
+		r, err := Choose(env, "/var/cache/brig/downloads")
 		if tt.fails != "" {
 			if err == nil || !strings.Contains(err.Error(), tt.fails) {
 				t.Errorf("%s=%s: %v; want an error with %q", tt.name, tt.value, err, tt.fails)
 			}
 			continue
 		}
-		if err != nil || r.credential == nil || r.credential.Uid != tt.uid || r.credential.Gid == 0 || r.ownCache != tt.own ||
+		if err != nil || r.Credential == nil || r.Credential.Uid != tt.uid || r.Credential.Gid == 0 || r.ownCache != tt.own ||
 			strings.HasPrefix(r.home, "/root") || strings.HasPrefix(r.cache, "/root") {
-			t.Errorf("%s=%s: %+v, %+v, %v", tt.name, tt.value, r, r.credential, err)
+			t.Errorf("%s=%s: %+v, %+v, %v", tt.name, tt.value, r, r.Credential, err)
 			continue
 		}
 
-		for _, g := range r.credential.Groups {
+		for _, g := range r.Credential.Groups {
 			if g == 0 {
 				t.Errorf("%s=%s: the reader has root's group", tt.name, tt.value)
 			}
@@ -63,12 +65,19 @@ func TestDownloadsOfOthersAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	r := reader{credential: &syscall.Credential{Uid: readerID, Gid: readerID}, cache: filepath.Join(dir, "brig", "blobs"), ownCache: true}
+	r := User{Credential: &syscall.Credential{Uid: UID, Gid: UID}, cache: filepath.Join(dir, "brig", "blobs"), ownCache: true}
+	defer syscall.Umask(syscall.Umask(0o077)) // whatever it is, others pass through the directory above
 	if err := r.makeCache(); err != nil {
 		t.Fatal(err)
 	}
+	if at, err := shareddir.Impassable(filepath.Dir(r.cache)); at != "" || err != nil {
+		t.Errorf("other users cannot pass through %s, %v", at, err)
+	}
+	if info, err := os.Stat(r.cache); err != nil || info.Mode() != fs.ModeDir|0o700 {
+		t.Errorf("%v, %v; want a directory of the reader's alone", info, err)
+	}
 
-	for name, uid := range map[string]int{"mine": readerID, "nobodys": 65534} {
+	for name, uid := range map[string]int{"mine": UID, "nobodys": 65534} {
 		path := filepath.Join(r.cache, name)
 		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chown(path, uid, uid)); err != nil {
 			t.Fatal(err)
@@ -100,8 +109,8 @@ func TestCredentialsOfDockerAndPodman(t *testing.T) {
 	}
 
 	env := map[string]string{"HOME": home}
-	c := &cli{env: func(name string) string { return env[name] }}
-	if got := c.credentialsFile(); got != "" {
+	lookup := func(name string) string { return env[name] }
+	if got := credentialsFile(lookup); got != "" {
 		t.Errorf("%q; want none", got)
 	}
 
@@ -124,21 +133,8 @@ func TestCredentialsOfDockerAndPodman(t *testing.T) {
 		if step.name != "" {
 			env[step.name] = value
 		}
-		if got := c.credentialsFile(); got != want {
+		if got := credentialsFile(lookup); got != want {
 			t.Errorf("%q; want %q", got, want)
-		}
-	}
-}
-
-// Images from registries do not take the names of images of languages.
-func TestNamesOfPulledImages(t *testing.T) {
-	for reference, want := range map[string]string{
-		"debian": "debian:latest", "debian:12": "debian:12", "ghcr.io/org/Tool:V1": "tool:v1", "localhost:5000/x": "x:latest",
-		"localhost:5000/a/x:2":               "x:2",
-		"python@sha256:0123456789abcdef0123": "python:0123456789ab", "org/x:1@sha256:0123456789abcdef": "x:1",
-	} {
-		if got := nameFor(reference); got != want {
-			t.Errorf("%s is stored as %s; want %s", reference, got, want)
 		}
 	}
 }

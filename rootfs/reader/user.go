@@ -1,4 +1,5 @@
-package main
+// Package reader reads images for root in a process without privilege, and has an agent store them.
+package reader
 
 import (
 	"errors"
@@ -14,44 +15,49 @@ import (
 	"github.com/brig-sandbox/brig/internal/shareddir"
 )
 
-// readerID is the uid and gid that reads images and relays networks for root itself: the one after those
+// UID is the uid and gid that reads images and relays networks for root itself: the one after those
 // of the processes that read archives and build images (rootfs/archive, rootfs/build). No user of the
 // host and no cell has it, as nobody's processes are many (IMG-43).
-const readerID = 2_000_065_536
+const UID = 2_000_065_536
 
-// A reader is the user as which images are read, and networks relayed.
-type reader struct {
-	credential *syscall.Credential // nil: the user of this process
+// Downloads is the directory of downloads in the cache of a user.
+const Downloads = "downloads"
+
+const maxCredentials = 1 << 20 // bytes of their file
+
+// A User is the user as which images are read, and networks relayed.
+type User struct {
+	Credential *syscall.Credential // nil: the user of this process
 	home       string
 	cache      string // directory for downloads
 	ownCache   bool   // we make it for the reader
 }
 
-// chooseReader chooses the user that reads images and relays networks: never root. For root it is the user who called sudo, with that
-// user's credentials for registries; or a user of its own.
-func (c *cli) chooseReader() (reader, error) {
+// Choose chooses the user that reads images and relays networks: never root. For root it is the user who called sudo,
+// with that user's credentials for registries; or a user of its own. downloads is the directory for those of others.
+func Choose(env func(string) string, downloads string) (User, error) {
 	if os.Geteuid() != 0 {
-		return reader{home: c.env("HOME"), cache: filepath.Join(cacheDir(), downloadsDir)}, nil
+		return User{home: env("HOME"), cache: downloads}, nil
 	}
 
-	u, err := c.invoker()
+	u, err := invoker(env)
 	switch {
 	case err != nil:
-		return reader{}, err
+		return User{}, err
 	case u != nil:
-		return readerOf(u)
+		return userOf(u)
 	}
 
-	return reader{
-		credential: &syscall.Credential{Uid: readerID, Gid: readerID}, home: "/nonexistent",
-		cache: filepath.Join(cacheDir(), downloadsDir), ownCache: true,
+	return User{
+		Credential: &syscall.Credential{Uid: UID, Gid: UID}, home: "/nonexistent",
+		cache: downloads, ownCache: true,
 	}, nil
 }
 
 // invoker returns the user for whom root acts by sudo, run0, pkexec or doas, or nil.
-func (c *cli) invoker() (*user.User, error) {
+func invoker(env func(string) string) (*user.User, error) {
 	for _, name := range []string{"SUDO_UID", "PKEXEC_UID"} {
-		uid, err := strconv.ParseUint(c.env(name), 10, 32)
+		uid, err := strconv.ParseUint(env(name), 10, 32)
 		if err != nil || uid == 0 {
 			continue
 		}
@@ -62,7 +68,7 @@ func (c *cli) invoker() (*user.User, error) {
 		return u, nil
 	}
 
-	if name := c.env("DOAS_USER"); name != "" && name != "root" {
+	if name := env("DOAS_USER"); name != "" && name != "root" {
 		u, err := user.Lookup(name)
 		if err != nil || u.Uid == "0" {
 			return nil, err
@@ -73,19 +79,19 @@ func (c *cli) invoker() (*user.User, error) {
 	return nil, nil
 }
 
-func readerOf(u *user.User) (reader, error) {
-	r := reader{home: u.HomeDir, cache: filepath.Join(u.HomeDir, ".cache", "brig", downloadsDir)}
+func userOf(u *user.User) (User, error) {
+	r := User{home: u.HomeDir, cache: filepath.Join(u.HomeDir, ".cache", "brig", Downloads)}
 	uid, err := strconv.ParseUint(u.Uid, 10, 32)
 	gid, gerr := strconv.ParseUint(u.Gid, 10, 32)
 	if err = errors.Join(err, gerr); err != nil {
 		return r, err
 	}
 
-	r.credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	r.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	groups, err := u.GroupIds()
 	for _, g := range groups {
 		if n, err := strconv.ParseUint(g, 10, 32); err == nil && n != 0 {
-			r.credential.Groups = append(r.credential.Groups, uint32(n))
+			r.Credential.Groups = append(r.Credential.Groups, uint32(n))
 		}
 	}
 
@@ -95,34 +101,34 @@ func readerOf(u *user.User) (reader, error) {
 // makeCache makes the directory for the downloads of root's own reader. Only root can write to the
 // directory above it. What another user left there, as nobody did when it read images for root, cannot
 // be gone on with.
-func (r reader) makeCache() error {
-	if !r.ownCache {
+func (u User) makeCache() error {
+	if !u.ownCache {
 		return nil
 	}
-	if err := shareddir.Make(filepath.Dir(r.cache)); err != nil {
+	if err := shareddir.Make(filepath.Dir(u.cache)); err != nil {
 		return err
 	}
-	if err := shareddir.CheckPassable(filepath.Dir(r.cache), "the directory for downloads",
-		int(r.credential.Uid)); err != nil {
+	if err := shareddir.CheckPassable(filepath.Dir(u.cache), "the directory for downloads",
+		int(u.Credential.Uid)); err != nil {
 		return err
 	}
-	if err := os.Mkdir(r.cache, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+	if err := os.Mkdir(u.cache, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
-	if err := os.Lchown(r.cache, int(r.credential.Uid), int(r.credential.Gid)); err != nil {
+	if err := os.Lchown(u.cache, int(u.Credential.Uid), int(u.Credential.Gid)); err != nil {
 		return err
 	}
 
-	dir, err := os.OpenRoot(r.cache)
+	dir, err := os.OpenRoot(u.cache)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
 
-	files, err := os.ReadDir(r.cache)
+	files, err := os.ReadDir(u.cache)
 	for _, f := range files {
 		info, ierr := dir.Lstat(f.Name())
-		if st, ok := infoStat(info, ierr); ok && st.Uid != r.credential.Uid {
+		if st, ok := infoStat(info, ierr); ok && st.Uid != u.Credential.Uid {
 			err = errors.Join(err, dir.Remove(f.Name()))
 		}
 	}
@@ -146,8 +152,8 @@ var passedOn = []string{
 }
 
 // credentialsFile is the first of the files in which docker and podman keep a user's credentials.
-func (c *cli) credentialsFile() string {
-	home := c.env("HOME")
+func credentialsFile(env func(string) string) string {
+	home := env("HOME")
 	var files []string
 	add := func(dir string, more ...string) {
 		if dir != "" {
@@ -155,10 +161,10 @@ func (c *cli) credentialsFile() string {
 		}
 	}
 
-	add(c.env("DOCKER_CONFIG"), "config.json")
+	add(env("DOCKER_CONFIG"), "config.json")
 	add(home, ".docker", "config.json")
-	add(c.env("REGISTRY_AUTH_FILE"))
-	add(c.env("XDG_RUNTIME_DIR"), "containers", "auth.json")
+	add(env("REGISTRY_AUTH_FILE"))
+	add(env("XDG_RUNTIME_DIR"), "containers", "auth.json")
 	add(home, ".config", "containers", "auth.json")
 	i := slices.IndexFunc(files, func(name string) bool {
 		info, err := os.Stat(name)
@@ -172,8 +178,8 @@ func (c *cli) credentialsFile() string {
 
 // settings are the variables for the reader. They go to it with the request: those of a proxy may have a
 // password.
-func (r reader) settings(env func(string) string) map[string]string {
-	set := map[string]string{"HOME": r.home}
+func (u User) settings(env func(string) string) map[string]string {
+	set := map[string]string{"HOME": u.home}
 	for _, name := range passedOn {
 		if v := env(name); v != "" {
 			set[name] = v
@@ -182,12 +188,12 @@ func (r reader) settings(env func(string) string) map[string]string {
 	return set
 }
 
-// credentialsFor returns root's own credentials, which only root can read, for the reader that acts for
+// credentials returns root's own credentials, which only root can read, for the reader that acts for
 // root itself. Another reader reads those of its user.
-func (c *cli) credentialsFor(r reader) ([]byte, error) {
-	name := c.credentialsFile()
-	if !r.ownCache || name == "" {
+func (u User) credentials(env func(string) string) ([]byte, error) {
+	name := credentialsFile(env)
+	if !u.ownCache || name == "" {
 		return nil, nil
 	}
-	return inputfile.Read(name, maxTextFile)
+	return inputfile.Read(name, maxCredentials)
 }

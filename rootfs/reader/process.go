@@ -1,4 +1,4 @@
-package main
+package reader
 
 import (
 	"context"
@@ -9,52 +9,46 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/brig-sandbox/brig/internal/child"
 	"github.com/brig-sandbox/brig/rootfs/oci"
 )
 
-// imageReaderName is the hidden command that reads registries and archives of layers, without
-// privilege, for brig rootfs pull and import.
-const imageReaderName = "image-reader"
+// Command is the hidden command of brig that reads registries and archives of layers for brig rootfs pull and import. Its
+// main function is oci.ChildMain.
+const Command = "image-reader"
 
-func imageReaderCommand(c *cli) *cobra.Command {
-	k, _ := newCommand(imageReaderName, `
-Read an image for brig rootfs pull. It is started by brig alone.`)
-	return c.does(k, func() int { return oci.ChildMain(os.Stdin, os.Stdout) })
-}
-
-// An imageReader is a running reader.
-type imageReader struct {
+// A Process is a running reader.
+type Process struct {
 	*oci.Receiver
 	cmd  *exec.Cmd
 	in   io.Closer
 	says *child.Words
-	note func(format string, args ...any)
+	note func(said string)
 }
 
-// startReader starts the process that reads an image, and tells it what to read. file may be nil.
+// Start starts the process that reads an image, and tells it what to read. file may be nil. What it says on
+// stderr is given to note.
 //
 // A hostile registry or archive may take the process over, and other processes may have its uid. So it
 // gets no terminal, which TIOCSTI would type into, nothing of the session of its caller, and no secret
 // in its environment. The credentials follow when it has said that it is not dumpable: other processes
 // of its uid can neither trace it nor read its memory and descriptors (IMG-43,
 // TestTheReaderIsOutOfReach).
-func (c *cli) startReader(ctx context.Context, who reader, r oci.Request, file *os.File) (_ *imageReader, err error) {
+func (u User) Start(ctx context.Context, env func(string) string, r oci.Request, file *os.File,
+	note func(said string)) (_ *Process, err error) {
 	r.Cache = "/var/tmp" // for a file that is uncompressed
-	r.Env = who.settings(c.env)
+	r.Env = u.settings(env)
 	if r.Reference != "" {
-		r.Cache = who.cache
-		if err := who.makeCache(); err != nil {
+		r.Cache = u.cache
+		if err := u.makeCache(); err != nil {
 			return nil, fmt.Errorf("read image: %w", err)
 		}
-		if r.Credentials, err = c.credentialsFor(who); err != nil {
+		if r.Credentials, err = u.credentials(env); err != nil {
 			return nil, fmt.Errorf("read the credentials for registries: %w", err)
 		}
 	}
 
-	cmd, says := child.Command(ctx, imageReaderName, who.credential)
+	cmd, says := child.Command(ctx, Command, u.Credential)
 	cmd.WaitDelay = 5 * time.Second
 	if file == nil {
 		if file, err = os.Open(os.DevNull); err != nil {
@@ -77,15 +71,15 @@ func (c *cli) startReader(ctx context.Context, who reader, r oci.Request, file *
 		return nil, fmt.Errorf("start the process that reads the image: %w", err)
 	}
 
-	p := &imageReader{oci.NewReceiver(out, in), cmd, in, says, c.note}
+	p := &Process{oci.NewReceiver(out, in), cmd, in, says, note}
 	if err := p.Send(r); err != nil {
-		return nil, errors.Join(err, p.close())
+		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
 }
 
-// close ends the reader and waits for it. What it had to say was received before.
-func (p *imageReader) close() error {
+// Close ends the reader and waits for it. What it had to say was received before.
+func (p *Process) Close() error {
 	err := p.in.Close()
 	if errors.Is(err, os.ErrClosed) {
 		err = nil
@@ -100,7 +94,7 @@ func (p *imageReader) close() error {
 		err = errors.Join(err, werr)
 	}
 	if said := p.says.String(); said != "" {
-		p.note("the process that reads the image says: %s", said)
+		p.note(said)
 	}
 	return err
 }
