@@ -101,3 +101,12 @@ func HasCode(err error, codes ...Code) bool {
 	var e *Error
 	return errors.As(err, &e) && slices.Contains(codes, e.Code)
 }
+
+// AsError is err as brig writes it in JSON.
+func AsError(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return Refuse(CodeBadRequest, "%w", err)
+}

@@ -3,7 +3,6 @@ package caller
 import (
 	"bytes"
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -77,7 +76,7 @@ func (x *Executor) attempt(ctx context.Context,
 	run func(context.Context) (api.Result, error)) (api.Result, *api.Error) {
 	for attempt := 1; ; attempt++ {
 		if err := context.Cause(ctx); err != nil {
-			return api.Result{}, AsError(err)
+			return api.Result{}, api.AsError(err)
 		}
 
 		res, err := Retry(ctx, x.Wait, nil, run)
@@ -88,10 +87,10 @@ func (x *Executor) attempt(ctx context.Context,
 			return res, nil
 		}
 
-		e := AsError(x.Agent.Explain(err))
+		e := api.AsError(x.Agent.Explain(err))
 		switch {
 		case ctx.Err() != nil:
-			return api.Result{}, AsError(context.Cause(ctx))
+			return api.Result{}, api.AsError(context.Cause(ctx))
 		case x.Away(e):
 			if api.HasCode(e, api.CodeAgentUnreachable) {
 				attempt-- // nothing was executed
@@ -175,13 +174,4 @@ func (x *Executor) ImageDigests(ctx context.Context) (map[string]string, error) 
 	}
 
 	return all, nil
-}
-
-// AsError is err as brig writes it in JSON.
-func AsError(err error) *api.Error {
-	var e *api.Error
-	if errors.As(err, &e) {
-		return e
-	}
-	return api.Refuse(api.CodeBadRequest, "%w", err)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/batch"
 	"github.com/brig-sandbox/brig/judge/grade"
+	"github.com/brig-sandbox/brig/judge/grade/class"
 	"github.com/brig-sandbox/brig/judge/suite"
 )
 
@@ -181,12 +182,13 @@ func (b *batchRun) openBatchProblem(ctx context.Context, path string) (*batchPro
 	}
 
 	one := &batchProblem{tree: tree, loader: grade.Loader{Problem: p, Tree: tree.Tree, Put: put}}
-	g := &grading{executor: b.executor, o: &gradeOptions{run: b.o.run, quiet: b.o.quiet}, loader: one.loader}
+	g := &grading{executor: b.executor, o: &gradeOptions{run: b.o.run, quiet: b.o.quiet},
+		Grading: &class.Grading{Loader: one.loader}}
 	if err = g.readProblem(ctx); err == nil {
 		err = g.setTimeLimit(ctx)
 	}
 	if err == nil {
-		one.common = g.run
+		one.common = g.Common
 		one.common.KeepOutput = 0 // each job's
 		one.digest, err = b.putCommon(ctx, one.common)
 	}
@@ -248,7 +250,7 @@ func (b *batchRun) prepareLanguage(ctx context.Context, j *api.Job, p *batchProb
 		if p != nil {
 			tests = p.common.Tests
 		}
-		j.SourceName = b.sourceName(l.Name, filepath.Base(j.SourceFile), len(j.Files), tests)
+		j.SourceName = grade.SourceNameIn(b.Languages, l.Name, filepath.Base(j.SourceFile), len(j.Files), tests)
 	}
 	if p == nil {
 		return nil

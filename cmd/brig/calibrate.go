@@ -13,6 +13,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/judge/calibrate"
+	"github.com/brig-sandbox/brig/judge/grade/class"
 	"github.com/brig-sandbox/brig/judge/problem"
 )
 
@@ -138,7 +139,7 @@ func (x *executor) kernel(ctx context.Context, k calibrate.Kernel) (api.Duration
 
 	text, name := calibrate.Source(k.Language)
 	r := api.Run{Language: language.Name, Source: text, SourceName: name,
-		Tests: []api.Test{{ID: k.Name, Args: []string{k.Name}}}, KeepOutput: gradeOutput}
+		Tests: []api.Test{{ID: k.Name, Args: []string{k.Name}}}, KeepOutput: class.Output}
 	cpu := api.Duration(20 * time.Second)
 	r.Limits = api.Limits{CPU: cpu, Wall: api.BusyWall(cpu), Memory: 256 * api.MiB}.CappedBy(x.Ceiling)
 	res, failed := x.Run(ctx, r, nil)

@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/judge/grade"
 )
 
 // An executor is a caller.Executor that stores the images which the runs need.
@@ -34,28 +32,6 @@ func (x *executor) prepare(ctx context.Context, name string, src source) (api.La
 		x.built[l.Image] = x.c.ensureImage(ctx, x.Agent, l, x.noBuild)
 	}
 	return l, x.built[l.Image]
-}
-
-// sourceName is grade.SourceName for a language that is known by name.
-func (x *executor) sourceName(language, name string, files int, tests []api.Test) string {
-	i := slices.IndexFunc(x.Languages, func(l api.Language) bool { return l.Name == language })
-	if i < 0 {
-		return name
-	}
-	return grade.SourceName(x.Languages[i], name, files, tests)
-}
-
-// withSourceName puts the name that the user knows into the diagnoses of a program that ran under another.
-func withSourceName(res *api.Result, name string) {
-	rename := func(d *api.Diagnosis) {
-		if d != nil && d.File != "" {
-			d.File = name
-		}
-	}
-	rename(res.Diagnosis)
-	for i := range res.Tests {
-		rename(res.Tests[i].Result.Diagnosis)
-	}
 }
 
 // retryWhileBusy is caller.Retry, which prints a note if it takes a while.

@@ -167,7 +167,7 @@ func gradeCommand(c *cli) *cobra.Command {
 			return c.fail(agent.Explain(err))
 		}
 
-		report := g.judgeAll(ctx)
+		report := g.JudgeAll(ctx)
 		report.Problem = f.Arg(0)
 		report.ScaleCPU = o.factor
 		report = g.withEarlier(report)

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brig-sandbox/brig/judge/grade/verify"
 	"github.com/brig-sandbox/brig/judge/problem"
 )
 
@@ -21,35 +22,29 @@ type gradeProgress struct {
 	ended  int // tests, and those that will not run; guarded by mu
 }
 
-func (c *cli) gradeProgress(quiet bool, what string, submissions, tests int) *gradeProgress {
-	p := &gradeProgress{what: what, submissions: submissions, tests: tests, began: time.Now()}
-	if !quiet {
-		p.lines = c.progress("grade")
-	}
-	return p
-}
-
-// A submissionProgress counts the tests of one submission.
-type submissionProgress struct {
-	of   *gradeProgress
-	left int
-}
-
-// submission begins to count a submission. Its methods are called by one goroutine.
-func (p *gradeProgress) submission(tests int) *submissionProgress {
-	return &submissionProgress{p, tests}
-}
-
-// test counts a test that has ended.
-func (s *submissionProgress) test() {
-	if s.left > 0 {
-		s.left--
-		s.of.add(1, 0)
+// runProgress shows how far runs are, each of which is what.
+func (c *cli) runProgress(quiet bool, what string) verify.Progress {
+	return func(runs, tests int) (begin func(int) (test, ended func()), end func()) {
+		p := &gradeProgress{what: what, submissions: runs, tests: tests, began: time.Now()}
+		if !quiet {
+			p.lines = c.progress("grade")
+		}
+		return p.submission, p.end
 	}
 }
 
-// end counts the tests that will not run, and the submission.
-func (s *submissionProgress) end() { s.of.add(s.left, 1) }
+// submission begins to count a submission. What it returns is called by one goroutine: test when a test has ended, and
+// ended when no others will run.
+func (p *gradeProgress) submission(tests int) (test, ended func()) {
+	left := tests
+	test = func() {
+		if left > 0 {
+			left--
+			p.add(1, 0)
+		}
+	}
+	return test, func() { p.add(left, 1) }
+}
 
 func (p *gradeProgress) add(tests, submissions int) {
 	p.mu.Lock()

@@ -41,7 +41,7 @@ func (g *grading) selectRerun() error {
 		}
 	}
 
-	g.submissions = slices.DeleteFunc(g.submissions, func(s grade.Submission) bool {
+	g.Submissions = slices.DeleteFunc(g.Submissions, func(s grade.Submission) bool {
 		return !slices.Contains(names, s.Name) && !(all && !done[s.Name])
 	})
 	return nil
@@ -50,7 +50,7 @@ func (g *grading) selectRerun() error {
 // rerunNames are the names of submissions that --rerun has.
 func (g *grading) rerunNames() ([]string, error) {
 	var known []string
-	for _, s := range g.submissions {
+	for _, s := range g.Submissions {
 		known = append(known, s.Name)
 	}
 
@@ -118,12 +118,12 @@ func (g *grading) checkEarlier() error {
 	}
 
 	var tests []string
-	for _, t := range g.run.Tests {
+	for _, t := range g.Common.Tests {
 		tests = append(tests, t.ID)
 	}
 
 	switch {
-	case g.suite == nil && !slices.Equal(g.earlier.Tests, tests):
+	case g.Suite == nil && !slices.Equal(g.earlier.Tests, tests):
 		return fmt.Errorf("%s has the results of other tests: leave out --rerun to judge all", g.o.completes)
 	case g.earlier.ScaleCPU != g.o.factor:
 		return fmt.Errorf("%s has the results of other limits (--scale-cpu): leave out --rerun to judge all", g.o.completes)
@@ -143,8 +143,8 @@ func (g *grading) withEarlier(r grade.Report) grade.Report {
 	for _, row := range r.Submissions {
 		all.Replace(row)
 	}
-	if g.suite != nil {
-		all.Tests = g.columns(all.Submissions)
+	if g.Suite != nil {
+		all.Tests = g.Columns(all.Submissions)
 	}
 	return all
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/judge/grade"
+	"github.com/brig-sandbox/brig/judge/grade/class"
 )
 
 // gradesIn makes the options of a grading with its reports in a directory.
@@ -69,9 +70,9 @@ func TestCompleteGradesStay(t *testing.T) {
 	}
 
 	o.rerun = []string{notJudged}
-	g := &grading{o: o, submissions: []grade.Submission{{Name: "ann"}, {Name: "bob"}, {Name: "dan"}}}
-	if err := g.selectRerun(); err != nil || len(g.submissions) != 2 || g.submissions[0].Name != "bob" || g.submissions[1].Name != "dan" {
-		t.Fatalf("%v is judged again, %v", g.submissions, err)
+	g := &grading{o: o, Grading: &class.Grading{Submissions: []grade.Submission{{Name: "ann"}, {Name: "bob"}, {Name: "dan"}}}}
+	if err := g.selectRerun(); err != nil || len(g.Submissions) != 2 || g.Submissions[0].Name != "bob" || g.Submissions[1].Name != "dan" {
+		t.Fatalf("%v is judged again, %v", g.Submissions, err)
 	}
 	if err := c.writeGrades(o,
 		g.withEarlier(grade.Report{Tests: []string{"1"}, Submissions: []grade.Row{graded("dan"), graded("bob")}})); err != nil {

@@ -37,29 +37,18 @@ func mostOf(p *problem.Problem, asked api.Limits) api.Limits {
 	return grade.WithTime(l, cmp.Or(p.Limits.Time, verify.DefaultLongest), api.Limits{})
 }
 
-// juryProgress shows how far the runs of the jury's submissions are.
-func (c *cli) juryProgress(quiet bool) verify.Progress {
-	return func(runs, tests int) (begin func(int) (test, ended func()), end func()) {
-		shown := c.gradeProgress(quiet, "jury run", runs, tests)
-		return func(tests int) (test, ended func()) {
-			one := shown.submission(tests)
-			return one.test, one.end
-		}, shown.end
-	}
-}
-
 // setTimeLimit makes the time limit follow from the jury's submissions, if neither the package nor the
 // command line sets one.
 func (g *grading) setTimeLimit(ctx context.Context) error {
-	p := g.loader.Problem
+	p := g.Loader.Problem
 	if p.Limits.Time > 0 || g.o.run.Limits.CPU > 0 || len(p.Jury) == 0 {
 		return nil
 	}
 
 	results := make([]verify.JuryResult, len(p.Jury))
-	verify.Jury(ctx, g.executor, g.loader, g.run,
+	verify.Jury(ctx, g.executor, g.Loader, g.Common,
 		verify.Pass{Wanted: verify.BoundsBelow, CPU: verify.Longest(g.Ceiling), Ceiling: g.Ceiling, Repeat: 1,
-			Progress: g.c.juryProgress(g.o.quiet)}, results)
+			Progress: g.c.runProgress(g.o.quiet, "jury run")}, results)
 	for i, one := range results {
 		if one.Err != nil {
 			return fmt.Errorf("the time limit follows from the jury's submissions, and %s could not be judged: %w; to do without: --cpu", p.Jury[i].Path, one.Err)
@@ -75,7 +64,7 @@ func (g *grading) setTimeLimit(ctx context.Context) error {
 			short(limit.Slowest), limit.By)
 	}
 
-	g.run.Limits = grade.WithTime(g.run.Limits, limit.Limit, g.Ceiling)
+	g.Common.Limits = grade.WithTime(g.Common.Limits, limit.Limit, g.Ceiling)
 	return nil
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/child"
 	"github.com/brig-sandbox/brig/internal/confine"
@@ -64,7 +63,7 @@ func problemReaderMain(in *os.File, out io.Writer) error {
 	confine.EndWith(in)
 	p, err := problems.Read(name, os.NewFile(archiveFD, "archive"), os.NewFile(packageFD, "package"))
 	if err != nil {
-		return json.NewEncoder(out).Encode(problemReaderReply{Error: caller.AsError(err)})
+		return json.NewEncoder(out).Encode(problemReaderReply{Error: api.AsError(err)})
 	}
 	return json.NewEncoder(out).Encode(problemReaderReply{Parts: &p})
 }

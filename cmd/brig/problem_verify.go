@@ -150,7 +150,7 @@ func (c *cli) verifyProblem(ctx context.Context, agent *caller.Agent, o *verifyO
 
 	v, err := verify.Package(ctx, x, loader, common,
 		verify.Options{Longest: api.Duration(o.longest), Ceiling: x.Ceiling, Repeat: o.repeat,
-			Progress: c.juryProgress(o.quiet)})
+			Progress: c.runProgress(o.quiet, "jury run")})
 	return v, withSizeRemedy(err)
 }
 

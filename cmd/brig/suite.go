@@ -8,7 +8,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/brig-sandbox/brig/internal/inputfile"
 	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/judge/grade"
+	"github.com/brig-sandbox/brig/judge/grade/class"
 	"github.com/brig-sandbox/brig/judge/problem"
 	"github.com/brig-sandbox/brig/judge/suite"
 )
@@ -120,9 +120,9 @@ func (g *grading) prepareSuite(ctx context.Context) error {
 		return nil
 	}
 
-	g.suite = o.request()
+	g.Suite = o.request()
 	r := g.o.run
-	r.Suite = g.suite
+	r.Suite = g.Suite
 	if r.Language != "" {
 		l, err := g.prepare(ctx, r.Language, source{})
 		if err != nil {
@@ -175,7 +175,7 @@ func (g *grading) runSolution(ctx context.Context) error {
 		return err
 	}
 
-	r, err := g.request(grade.Submission{Main: filepath.Base(name), Text: text}, l.Name)
+	r, err := g.Request(grade.Submission{Main: filepath.Base(name), Text: text}, l.Name)
 	if err != nil {
 		return fmt.Errorf("--solution %s: %w", name, err)
 	}
@@ -186,11 +186,11 @@ func (g *grading) runSolution(ctx context.Context) error {
 	}
 
 	output := res.Stdout
-	if res = suite.Read(*g.suite, res); res.Summary == nil || res.Summary.Accepted < res.Summary.Tests {
+	if res = suite.Read(*g.Suite, res); res.Summary == nil || res.Summary.Accepted < res.Summary.Tests {
 		why := string(output)
 		for _, one := range res.Tests {
 			if !one.Accepted() {
-				why = one.ID + ": " + tellingLine(failureText(one))
+				why = one.ID + ": " + class.TellingLine(failureText(one))
 				break
 			}
 		}
@@ -198,77 +198,7 @@ func (g *grading) runSolution(ctx context.Context) error {
 	}
 
 	for _, one := range res.Tests {
-		g.cases = append(g.cases, one.ID)
+		g.Cases = append(g.Cases, one.ID)
 	}
 	return nil
-}
-
-// tellingLine is the line that says why a case failed: the last one of a traceback of Python, or else the first.
-func tellingLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	if strings.HasPrefix(lines[0], "Traceback") {
-		return strings.TrimSpace(lines[len(lines)-1])
-	}
-	return strings.TrimSpace(lines[0])
-}
-
-// suiteRequest is the run of a submission with the cases.
-func (g *grading) suiteRequest(r api.Run, s grade.Submission) (api.Run, error) {
-	own := slices.DeleteFunc(slices.Clone(s.Files), func(f api.File) bool { return suite.Configures(f.Name) })
-	files, err := g.loader.Included(r.Language, own)
-	if err != nil {
-		return r, err
-	}
-	r.Files = files
-	r.SourceName = g.suiteName(s)
-	r.Suite, r.Collect, r.KeepOutput, r.Flags = g.suite, api.Collect{}, 0, nil
-	return suite.Prepare(r)
-}
-
-// suiteName is the name under which the cases find the program of a submission.
-func (g *grading) suiteName(s grade.Submission) string {
-	name := g.o.suite.sourceName
-	taken := func(f api.File) bool { return f.Name == name }
-	switch {
-	case name != "" && !slices.ContainsFunc(s.Files, taken):
-		return name
-	case len(s.Files) > 0:
-		return s.Main
-	}
-	return "solution" + filepath.Ext(s.Main)
-}
-
-// readSuite reads the report in a result.
-func (g *grading) readSuite(res api.Result) api.Result {
-	res = suite.Read(*g.suite, res)
-	res.Stdout, res.Stderr = res.Stdout[:min(len(res.Stdout), int(gradeOutput))],
-		res.Stderr[:min(len(res.Stderr), int(gradeOutput))]
-	if g.cases != nil {
-		res = suite.Against(res, g.cases)
-	}
-	return res
-}
-
-// columns are the cases of the table: those of the teacher's solution; or without one those that at least
-// half of the submissions have, because a program can make up others.
-func (g *grading) columns(rows []grade.Row) []string {
-	if g.cases != nil {
-		return g.cases
-	}
-
-	var all []string
-	count, reports := map[string]int{}, 0
-	for _, row := range rows {
-		if row.Result == nil || len(row.Result.Tests) == 0 || row.Result.Tests[0].ID == suite.Whole {
-			continue
-		}
-		reports++
-		for _, one := range row.Result.Tests {
-			if count[one.ID]++; count[one.ID] == 1 {
-				all = append(all, one.ID)
-			}
-		}
-	}
-
-	return slices.DeleteFunc(all, func(id string) bool { return 2*count[id] < reports || id == suite.Whole })
 }

@@ -41,7 +41,7 @@ var rooms = []room{
 	{"agent", []string{"api", "api/decode"}, "HTTP knows nothing of cells; brigd joins the two"},
 	{"agent/", []string{"api", "internal/child"}, "a program that talks to an agent, or relays the network of a run, links no agent"},
 	{"judge", []string{"api"}, "pure functions from what was seen of a run to what it means"},
-	{"judge/", []string{"api", "internal/durable", "internal/inputfile", "internal/strictyaml", "rootfs/languages"},
+	{"judge/", []string{"api", "internal/durable", "internal/inputfile", "internal/strictyaml", "internal/terminal", "rootfs/languages"},
 		"decides what runs and reads what strangers packed; a caller that has an agent executes it"},
 	{"batch", []string{"api", "api/decode", "internal/durable", "internal/shareddir"}, "reads jobs, moves them and records results; it executes nothing"},
 	{"service", []string{"agent/client", "agent/egress", "api", "api/decode", "batch/...", "internal/cache", "internal/durable",

@@ -371,6 +371,15 @@ func SourceName(l api.Language, name string, files int, tests []api.Test) string
 	return ""
 }
 
+// SourceNameIn is SourceName for a language of all that is known by name.
+func SourceNameIn(all []api.Language, language, name string, files int, tests []api.Test) string {
+	i := slices.IndexFunc(all, func(l api.Language) bool { return l.Name == language })
+	if i < 0 {
+		return name
+	}
+	return SourceName(all[i], name, files, tests)
+}
+
 // Allowed is an error if the problem does not take a submission: for its language, or its size.
 func (l Loader) Allowed(s Submission, language string) error {
 	size := len(s.Text)
