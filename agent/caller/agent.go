@@ -43,10 +43,12 @@ func Connect(socket string, uid int, flags ...string) (*Agent, error) {
 	switch {
 	case errors.Is(err, os.ErrPermission):
 		return nil, api.Fail(api.CodeAgentUnreachable,
-			"you have no access to the agent's socket %s: join the group that brigd was started with (brigd --group NAME), or use sudo", DefaultSocket)
+			"you have no access to the agent's socket %s: join the group that brigd was started with "+
+				"(brigd --group NAME), or use sudo", DefaultSocket)
 	case os.Geteuid() != 0:
 		return nil, api.Fail(api.CodeAgentUnreachable,
-			"no agent answers on %s: start one (%s), name another socket with --socket, or use sudo, which starts an agent for this command only", DefaultSocket, StartCommand)
+			"no agent answers on %s: start one (%s), name another socket with --socket, "+
+				"or use sudo, which starts an agent for this command only", DefaultSocket, StartCommand)
 	}
 
 	p, err := start(uid, flags)
@@ -116,7 +118,9 @@ func Running(socket string) (*Agent, error) {
 		probe, err := net.Dial("unix", socket)
 		if err != nil && !errors.Is(err, fs.ErrPermission) {
 			return nil, api.Fail(api.CodeAgentUnreachable,
-				"no agent answers on %s, and sessions and volumes need one that outlives the command (the agent of a brig serve is for that service only): start one (%s), or name its socket with --socket", socket, StartCommand)
+				"no agent answers on %s, and sessions and volumes need one that outlives the command "+
+					"(the agent of a brig serve is for that service only): start one (%s), or name its socket with --socket",
+				socket, StartCommand)
 		}
 		if err == nil {
 			probe.Close()

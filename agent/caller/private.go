@@ -114,7 +114,8 @@ func FindBrigd() (string, error) {
 	bin, err := exec.LookPath("brigd")
 	if err != nil {
 		return "", api.Refuse(api.CodeAgentUnreachable,
-			"no agent answers on %s, and brigd is neither next to brig nor in PATH: install it, or name an agent's socket with --socket", DefaultSocket)
+			"no agent answers on %s, and brigd is neither next to brig nor in PATH: "+
+				"install it, or name an agent's socket with --socket", DefaultSocket)
 	}
 	return bin, nil
 }

@@ -17,9 +17,9 @@ const (
 	noteDelay     = time.Second
 )
 
-// Retry lets the request wait in the agent, in the order of arrival, until the agent accepts it or wait is over. note is
-// called once if that takes longer than noteDelay; nil: none. An agent refuses before it has read any input, so a retry
-// is safe.
+// Retry lets the request wait in the agent, in the order of arrival, until the agent accepts it or wait is over.
+// note is called once if that takes longer than noteDelay; nil: none. An agent refuses before it has read any input,
+// so a retry is safe.
 func Retry[T any](ctx context.Context, wait time.Duration, note func(why string),
 	attempt func(context.Context) (T, error)) (T, error) {
 	start, noted := time.Now(), note == nil

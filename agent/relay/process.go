@@ -32,7 +32,8 @@ type reply struct {
 }
 
 // Main is the main function of the process that relays. It ends when in does: its parent has closed
-// it, or was killed (TestNetworkRelayEndsWithBrig). Other processes of its uid can neither trace it nor take its sockets.
+// it, or was killed (TestNetworkRelayEndsWithBrig). Other processes of its uid can neither trace it nor take its
+// sockets.
 func Main(in io.Reader, out io.Writer) error {
 	if err := errors.Join(unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0),
 		unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)); err != nil {

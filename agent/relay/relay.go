@@ -1,5 +1,5 @@
-// Package relay relays the network of a run, or of an installer of packages, for a caller of an agent. What it reads was
-// written by hostile programs and the hosts that they reach, so it is a process without privilege if the caller is root.
+// Package relay relays the network of a run, or of an installer of packages, for a caller of an agent. Hostile
+// programs and the hosts that they reach write what it reads: for root it is a process without privilege.
 package relay
 
 import (

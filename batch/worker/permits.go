@@ -42,7 +42,8 @@ func (p Permits) Refuse(r api.Run) error {
 			"the job asks for packages, and this machine permits none: see --packages of brig batch and brig worker")
 	case r.Index != "" && !slices.Contains(p.Indexes, r.Index):
 		return api.Refuse(api.CodeForbidden,
-			"the job names the package index %.200q, which this machine does not permit: see --index of brig batch and brig worker", r.Index)
+			"the job names the package index %.200q, which this machine does not permit: "+
+				"see --index of brig batch and brig worker", r.Index)
 	}
 
 	return nil

@@ -115,7 +115,9 @@ func (b *batchRun) openQueue() (err error) {
 	} else {
 		q := local.New()
 		b.queue, jobs = q, func(urgent bool) worker.Source {
-			return worker.SourceOf(func(ctx context.Context, none func()) (*local.Delivery, error) { return q.Next(ctx, urgent, none) })
+			return worker.SourceOf(func(ctx context.Context, none func()) (*local.Delivery, error) {
+				return q.Next(ctx, urgent, none)
+			})
 		}
 	}
 

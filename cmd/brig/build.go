@@ -34,7 +34,7 @@ Examples:
 	mirror := f.String("mirror", "", "`URL` of the Debian mirror (default: the mirror of this host)")
 	verbose := f.BoolP("verbose", "v", false, "show the output of the tools")
 	socket := socketFlag(f)
-	asJSON := f.Bool("json", false, "print JSON")
+	asJSON := jsonFlag(f)
 	return c.does(k, func() int {
 		if f.NArg() != 1 {
 			return c.hint("rootfs build", fmt.Errorf("brig rootfs build needs the NAME of a recipe: %s", recipeNames()))

@@ -41,7 +41,7 @@ func (c *cli) calibrationFile() (string, error) {
 
 func calibrateCommand(c *cli) *cobra.Command {
 	k, f := newCommand("calibrate", calibrateUsage)
-	asJSON := f.Bool("json", false, "print JSON")
+	asJSON := jsonFlag(f)
 	wait := new(time.Duration)
 	slotWait(f, wait)
 	noBuild := new(bool)

@@ -44,7 +44,7 @@ func cleanupCommand(c *cli) *cobra.Command {
 	k, f := newCommand("cleanup", cleanupUsage)
 	runDir := f.String("run-dir", "", "the `DIR` of the agents' files (default: that of brigd)")
 	all := f.Bool("all", false, "also remove images without a name, and the remains of broken imports")
-	asJSON := f.Bool("json", false, "print JSON")
+	asJSON := jsonFlag(f)
 	socket := socketFlag(f)
 	return c.does(k, func() int {
 		if f.NArg() > 0 {

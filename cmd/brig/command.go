@@ -99,5 +99,6 @@ func (c *cli) printHelp(k *cobra.Command) { fmt.Fprint(c.text(), pageOf(k).Help(
 
 // pageOf is the help of a command.
 func pageOf(k *cobra.Command) usage.Page {
-	return usage.Page{Name: k.CommandPath(), Short: k.Short, Text: k.Long, Flags: k.Flags(), Sections: sections[k.Flags().Name()]}
+	return usage.Page{Name: k.CommandPath(), Short: k.Short, Text: k.Long, Flags: k.Flags(),
+		Sections: sections[k.Flags().Name()]}
 }

@@ -33,7 +33,7 @@ Example:
 
 	socket := socketFlag(f)
 	store := f.String("store", defaultStore, "`DIR` of the image store to check")
-	asJSON := f.Bool("json", false, "print JSON")
+	asJSON := jsonFlag(f)
 	return c.does(k, func() int {
 		if f.NArg() > 0 {
 			return c.hint("doctor", fmt.Errorf("brig doctor takes no argument"))

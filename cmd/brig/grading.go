@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -16,6 +18,7 @@ import (
 	"github.com/brig-sandbox/brig/judge/grade"
 	"github.com/brig-sandbox/brig/judge/grade/class"
 	"github.com/brig-sandbox/brig/judge/problem"
+	"github.com/brig-sandbox/brig/judge/suite"
 )
 
 // A grading is a class.Grading with what the command line says.
@@ -54,7 +57,7 @@ func (c *cli) newGrading(ctx context.Context, agent *caller.Agent, o *gradeOptio
 	if o.suite.report != "" {
 		tests = tree
 	}
-	if g.Submissions, err = findSubmissions(o.finder(x.Languages, tests), args); err != nil {
+	if g.Submissions, err = o.finder(x.Languages, tests).Find(args); err != nil {
 		return nil, err
 	}
 	if err := g.selectRerun(); err != nil {
@@ -83,6 +86,25 @@ func (c *cli) newGrading(ctx context.Context, agent *caller.Agent, o *gradeOptio
 		return nil, err
 	}
 	return g, nil
+}
+
+// finder finds submissions in one of all languages. tests are the files of a suite; nil: there is none.
+func (o *gradeOptions) finder(all []api.Language, tests *problem.Tree) grade.Finder {
+	f := grade.Finder{
+		IsSource: func(name string, text func() []byte) bool {
+			_, err := languageOf(all, o.run.Language, source{ext: filepath.Ext(name), interpreter: interpreter(text())})
+			return err == nil
+		},
+		Ignore: func(base string) bool {
+			return slices.ContainsFunc(o.ignore, func(p string) bool { ok, _ := path.Match(p, base); return ok })
+		},
+		Program: o.suite.sourceName,
+	}
+
+	if tests != nil {
+		f.Replaced = func(name string) bool { return tests.Has(name) || suite.Configures(name) }
+	}
+	return f
 }
 
 // readProblem fills in what all submissions have in common. What the command line says takes precedence

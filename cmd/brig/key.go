@@ -213,7 +213,7 @@ Example:
   sudo brig key ls`)
 
 	file := keyFileFlag(f)
-	asJSON := f.Bool("json", false, "print JSON")
+	asJSON := jsonFlag(f)
 	return c.does(k, func() int {
 		if f.NArg() > 0 {
 			return c.hint("key ls", fmt.Errorf("key ls takes no argument %q", f.Arg(0)))

@@ -30,7 +30,7 @@ Example:
   brig languages --json`)
 
 	socket := socketFlag(f)
-	asJSON := f.Bool("json", false, "print JSON")
+	asJSON := jsonFlag(f)
 	return c.does(k, func() int {
 		if f.NArg() > 1 {
 			return c.fail(fmt.Errorf("%d names: name one language, or none", f.NArg()))

@@ -111,7 +111,7 @@ func poolList(c *cli) *cobra.Command {
 	k, f := newCommand("pool ls",
 		"List the pools of an engine: their workers and slots, and the jobs that wait or are executed.\n\nUsage:\n  brig pool ls [--engine URL] [--json]\n\nExample:\n  brig pool ls --engine nats://127.0.0.1:4222")
 	o := poolFlags(c, f)
-	asJSON := f.Bool("json", false, "print JSON")
+	asJSON := jsonFlag(f)
 	return c.does(k, func() int {
 		e, ctx, end, err := poolConnect(c, *o)
 		if err != nil {
@@ -151,7 +151,7 @@ func poolShow(c *cli) *cobra.Command {
 	k, f := newCommand("pool show",
 		"List the workers of a pool. Workers whose images differ are named: the same job could be judged differently.\n\nUsage:\n  brig pool show NAME [--engine URL] [--json]\n\nExample:\n  brig pool show default --engine nats://127.0.0.1:4222")
 	o := poolFlags(c, f)
-	asJSON := f.Bool("json", false, "print JSON")
+	asJSON := jsonFlag(f)
 	return c.does(k, func() int {
 		if f.NArg() != 1 {
 			return c.hint("pool show", errors.New("name one pool"))
@@ -179,7 +179,8 @@ func poolShow(c *cli) *cobra.Command {
 			if one.Draining {
 				state = "draining"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s ago\n", terminal.OneLine(one.Name), terminal.OneLine(one.Version), one.Slots, one.InFlight,
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s ago\n", terminal.OneLine(one.Name), terminal.OneLine(one.Version),
+				one.Slots, one.InFlight,
 				state, time.Since(one.Reported).Round(time.Second))
 		}
 

@@ -71,7 +71,7 @@ Exit codes: 0 if the package can be read, 125 if it has a mistake.`
 
 func problemShowCommand(c *cli) *cobra.Command {
 	k, f := newCommand("problem show", problemShowUsage)
-	asJSON := f.Bool("json", false, "print JSON")
+	asJSON := jsonFlag(f)
 	return c.does(k, func() int {
 		if f.NArg() != 1 {
 			return c.hint("problem show",
@@ -182,7 +182,8 @@ func showProblem(w io.Writer, p problem.Problem) {
 		fmt.Fprintln(w, "submissions")
 		t := alignedTable(w)
 		for _, j := range p.Jury {
-			fmt.Fprintf(t, "  %s\t%s\t%s\n", terminal.OneLine(j.Path), cmp.Or(j.Language, "-"), terminal.OneLine(grade.ExpectText(j)))
+			fmt.Fprintf(t, "  %s\t%s\t%s\n", terminal.OneLine(j.Path), cmp.Or(j.Language, "-"),
+				terminal.OneLine(grade.ExpectText(j)))
 		}
 		t.Flush()
 	}

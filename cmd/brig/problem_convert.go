@@ -32,7 +32,7 @@ func problemConvertCommand(c *cli) *cobra.Command {
 	k, f := newCommand("problem convert", problemConvertUsage)
 	to := f.String("to", "", "`FORMAT` to write: kattis or dir")
 	out := f.String("out", "", "`DIR` to write")
-	asJSON := f.Bool("json", false, "print JSON")
+	asJSON := jsonFlag(f)
 	return c.does(k, func() int {
 		switch {
 		case f.NArg() != 1:

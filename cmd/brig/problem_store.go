@@ -267,7 +267,7 @@ Examples:
 
 func problemListCommand(c *cli) *cobra.Command {
 	k, f := newCommand("problem ls", problemListUsage)
-	asJSON := f.Bool("json", false, "print JSON")
+	asJSON := jsonFlag(f)
 	return c.does(k, func() int {
 		if f.NArg() != 0 {
 			return c.hint("problem ls", errors.New("problem ls has no arguments"))

@@ -150,7 +150,7 @@ Usage:
 Example:
   brig profile ls`)
 
-	asJSON := f.Bool("json", false, "print JSON")
+	asJSON := jsonFlag(f)
 	return c.does(k, func() int {
 		if *asJSON {
 			c.stdout.Write(marshal(seccomp.Tiers()))
@@ -178,7 +178,7 @@ Examples:
   brig profile show strict
   brig profile show mine.yaml --json`)
 
-	asJSON := f.Bool("json", false, "print JSON")
+	asJSON := jsonFlag(f)
 	return c.withProfile(k, f, func(p profileRead) int {
 		if *asJSON {
 			c.stdout.Write(marshal(p.Profile))
@@ -237,7 +237,7 @@ Examples:
   brig profile explain 101`)
 
 	which := f.String("profile", "default", "`NAME|FILE` of the profile")
-	asJSON := f.Bool("json", false, "print JSON")
+	asJSON := jsonFlag(f)
 	return c.does(k, func() int {
 		if f.NArg() != 1 {
 			return c.hint(f.Name(), fmt.Errorf("brig profile explain needs one system call, by name or number"))
@@ -291,7 +291,7 @@ Examples:
   brig profile diff strict default
   brig profile diff default /usr/share/containers/seccomp.json`)
 
-	asJSON := f.Bool("json", false, "print JSON")
+	asJSON := jsonFlag(f)
 	return c.does(k, func() int {
 		if f.NArg() != 2 {
 			return c.hint(f.Name(), fmt.Errorf("brig profile diff needs two profiles"))

@@ -96,7 +96,7 @@ Examples:
 	digest := f.String("digest", "",
 		"expected digest of FILE as it is, before decompression; for an image of layers that of its manifest")
 	platform := f.String("platform", "", "`OS/ARCH` of an image of layers (default: this machine's)")
-	asJSON := f.Bool("json", false, "print JSON")
+	asJSON := jsonFlag(f)
 	return c.withAgent(k, "FILE", func(ctx context.Context, a *caller.Agent) error {
 		if *name == "" {
 			return api.Refuse(api.CodeBadRequest, "the image has no name: add --name")
@@ -141,7 +141,7 @@ Examples:
   brig rootfs ls
   brig rootfs ls --json`)
 
-	asJSON := f.Bool("json", false, "print JSON")
+	asJSON := jsonFlag(f)
 	return c.withAgent(k, "", func(ctx context.Context, a *caller.Agent) error {
 		all, err := a.Images(ctx)
 		if err != nil {
@@ -211,7 +211,7 @@ Usage:
 Example:
   sudo brig rootfs gc`)
 
-	asJSON := f.Bool("json", false, "print JSON")
+	asJSON := jsonFlag(f)
 	return c.withAgent(k, "", func(ctx context.Context, a *caller.Agent) error {
 		done, err := a.Clean(ctx)
 		if err != nil {

@@ -36,7 +36,7 @@ Examples:
 	name := f.String("name", "", "`NAME` to store it under (default: the last part of REFERENCE with its tag)")
 	platform := f.String("platform", "", "`OS/ARCH` of the image (default: this machine's)")
 	insecure := f.Bool("insecure", false, "the registry may speak http")
-	asJSON := f.Bool("json", false, "print JSON")
+	asJSON := jsonFlag(f)
 	return c.withAgent(k, "REFERENCE", func(ctx context.Context, a *caller.Agent) error {
 		reference := f.Arg(0)
 		derived := *name == ""

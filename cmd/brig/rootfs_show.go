@@ -25,7 +25,7 @@ Usage:
 Example:
   brig rootfs show debian:12`)
 
-	asJSON := f.Bool("json", false, "print JSON")
+	asJSON := jsonFlag(f)
 	return c.withAgent(k, "NAME", func(ctx context.Context, a *caller.Agent) error {
 		img, err := findImage(ctx, a, f.Arg(0))
 		if err != nil {

@@ -21,7 +21,8 @@ var (
 	jobPart = usage.Section{Heading: "Jobs", Flags: strings.Fields(
 		"resume retry ordered strict urgent max-attempts from completions canonical extract no-limits")}
 	networkPart = usage.Section{Heading: "Network and packages", Flags: strings.Fields(
-		"network allow egress-allow egress-internal packages requirement requirements index python-index npm-index gem-index")}
+		"network allow egress-allow egress-internal packages requirement requirements index " +
+			"python-index npm-index gem-index")}
 	outputPart = usage.Section{Heading: "Output", Flags: strings.Fields(
 		"out json result stats timeline words csv html junit keep keep-output label summary quiet verbose")}
 	workerPart = usage.Section{Heading: "Workers", Flags: strings.Fields(

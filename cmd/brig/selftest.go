@@ -50,7 +50,7 @@ Checks:
 `+selftestNames())
 
 	socket := socketFlag(f)
-	asJSON := f.Bool("json", false, "print JSON")
+	asJSON := jsonFlag(f)
 	return c.does(k, func() int {
 		cases, err := corpus.Cases()
 		if err != nil {

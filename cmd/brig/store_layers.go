@@ -74,7 +74,8 @@ func (c *cli) storeLayers(ctx context.Context, a *caller.Agent, r oci.Request, f
 		c.note("the image names %s as its user: brig runs every program as uid 1000", terminal.OneLine(u))
 	}
 	if dir := reader.SpecOf(img).Config.WorkingDir; dir != "" && out.Config.WorkingDir == "" {
-		c.note("the image names %s as its working directory, where a sandbox has files of its own: its commands start in /box", terminal.OneLine(dir))
+		c.note("the image names %s as its working directory, "+
+			"where a sandbox has files of its own: its commands start in /box", terminal.OneLine(dir))
 	}
 	if asJSON {
 		c.stdout.Write(marshal(out))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+
+	"github.com/spf13/pflag"
 )
 
 // alignedTable aligns lines whose cells end with tabs. It prints them at its Flush.
@@ -22,3 +24,6 @@ func printList[T any](c *cli, asJSON bool, all []T, header string, row func(T) s
 	}
 	return t.Flush()
 }
+
+// jsonFlag is the flag of commands that print a table, or JSON.
+func jsonFlag(f *pflag.FlagSet) *bool { return f.Bool("json", false, "print JSON") }

@@ -190,7 +190,8 @@ func firstFailure(res api.Result, profile string) string {
 			continue
 		}
 		why := explained(*d, one.Result, verdictText(one.Result, profile))
-		text := fmt.Sprintf("brig: test %s: %s%s\n", terminal.Quote(one.ID), terminal.OneLine(positionText(*d)), terminal.OneLine(why))
+		text := fmt.Sprintf("brig: test %s: %s%s\n", terminal.Quote(one.ID), terminal.OneLine(positionText(*d)),
+			terminal.OneLine(why))
 		if d.Hint != "" {
 			text += "brig: hint: " + terminal.OneLine(d.Hint) + "\n"
 		}

@@ -22,7 +22,7 @@ Examples:
   sudo brig rootfs verify
   sudo brig rootfs verify python`)
 
-	asJSON := f.Bool("json", false, "print JSON")
+	asJSON := jsonFlag(f)
 	socket := socketFlag(f)
 	return c.does(k, func() int {
 		agent, err := c.connect(*socket)

@@ -26,7 +26,7 @@ Example:
   brig version --json`)
 
 	socket := socketFlag(f)
-	asJSON := f.Bool("json", false, "print JSON")
+	asJSON := jsonFlag(f)
 	return c.does(k, func() int {
 		at := cmp.Or(*socket, c.env("BRIG_SOCKET"), caller.DefaultSocket)
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)

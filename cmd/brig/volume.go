@@ -51,7 +51,7 @@ Usage:
 Examples:
   brig volume ls`)
 
-	asJSON := f.Bool("json", false, "print JSON")
+	asJSON := jsonFlag(f)
 	socket := socketFlag(f)
 	return c.does(k, func() int {
 		if f.NArg() > 0 {

@@ -62,7 +62,7 @@ func (f Finder) of(t *problem.Tree, name string) Submission {
 	below := t.Below(name) // nothing for a file
 	for _, file := range append([]string{name}, below...) {
 		if t.Linked(file) && !f.ignores(file) {
-			return Linked(name, file)
+			return linked(name, file)
 		}
 	}
 	if t.Has(name) {

@@ -57,15 +57,15 @@ func newSubmission(name string) Submission {
 	return Submission{Name: personOf(base), entry: base}
 }
 
-// Linked is the submission at a name that is a link, or has the link below it.
-func Linked(name, link string) Submission {
+// linked is the submission at a name that is a link, or has the link below it.
+func linked(name, link string) Submission {
 	s := newSubmission(name)
 	s.Err = fmt.Errorf("%s is a link, which may lead to the files of another person: put the file itself there, or leave it out with --ignore", link)
 	return s
 }
 
-// NotRead is the submission at a name that cannot be read because of err.
-func NotRead(name string, err error) Submission {
+// notRead is the submission at a name that cannot be read because of err.
+func notRead(name string, err error) Submission {
 	s := newSubmission(name)
 	s.Err = err
 	return s
@@ -75,7 +75,7 @@ func NotRead(name string, err error) Submission {
 func (f Finder) file(t *problem.Tree, name string) Submission {
 	text, err := t.Read(name, problem.MaxArchive)
 	if err != nil {
-		return NotRead(name, err)
+		return notRead(name, err)
 	}
 	return f.File(name, text)
 }
@@ -93,10 +93,10 @@ func (f Finder) fileIn(name string, text []byte, archives int) Submission {
 	if problem.IsZip(text) {
 		t, err := problem.OpenZip(s.entry, text)
 		if err != nil {
-			return NotRead(name, err)
+			return notRead(name, err)
 		}
 		if archives == maxNested {
-			return NotRead(name, fmt.Errorf("%s lies in %d other archives: hand in the files themselves", s.entry, archives))
+			return notRead(name, fmt.Errorf("%s lies in %d other archives: hand in the files themselves", s.entry, archives))
 		}
 		return f.directoryIn(t, s.entry, archives+1)
 	}

@@ -25,7 +25,8 @@ func (u User) Open(path string) (file *os.File, info fs.FileInfo, err error) {
 		return err
 	})
 	if errors.Is(err, fs.ErrPermission) {
-		err = fmt.Errorf("%w: it is read as uid %d, which called brig through sudo: make it readable for that user, or import it from a shell of root", err, u.Credential.Uid)
+		err = fmt.Errorf("%w: it is read as uid %d, which called brig through sudo: "+
+			"make it readable for that user, or import it from a shell of root", err, u.Credential.Uid)
 	}
 	return file, info, err
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/brig-sandbox/brig/rootfs/oci"
 )
 
-// Command is the hidden command of brig that reads registries and archives of layers for brig rootfs pull and import. Its
-// main function is oci.ChildMain.
+// Command is the hidden command of brig that reads registries and archives of layers for brig rootfs pull and import.
+// Its main function is oci.ChildMain.
 const Command = "image-reader"
 
 // A Process is a running reader.

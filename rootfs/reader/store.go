@@ -41,7 +41,7 @@ type Store struct {
 	Reader  *Process
 	Image   oci.Image
 	Resumes bool              // another attempt goes on with what is stored
-	Step    func(step string) // is told what is under way
+	Step    func(step string) // shows what is under way
 
 	Stored []api.Layer // by us
 	spec   api.ImageSpec

@@ -121,7 +121,8 @@ func (g *Grading) noteSlow(name string, one api.TestResult) {
 	}
 	g.slow.Do(func() {
 		g.Note("note: %s used all of %s in test %s, and has %s: with a limit such as --cpu 2s it does not take minutes",
-			terminal.OneLine(name), took.Round(time.Second), terminal.OneLine(one.ID), problem.Count(len(g.Common.Tests), "test"))
+			terminal.OneLine(name), took.Round(time.Second), terminal.OneLine(one.ID),
+			problem.Count(len(g.Common.Tests), "test"))
 	})
 }
 

@@ -1,54 +1,31 @@
-package main
+package grade
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/inputfile"
-	"github.com/brig-sandbox/brig/judge/grade"
 	"github.com/brig-sandbox/brig/judge/problem"
-	"github.com/brig-sandbox/brig/judge/suite"
 )
 
-// finder finds submissions in one of all languages. tests are the files of a suite; nil: there is none.
-func (o *gradeOptions) finder(all []api.Language, tests *problem.Tree) grade.Finder {
-	f := grade.Finder{
-		IsSource: func(name string, text func() []byte) bool {
-			_, err := languageOf(all, o.run.Language, source{ext: filepath.Ext(name), interpreter: interpreter(text())})
-			return err == nil
-		},
-		Ignore: func(base string) bool {
-			return slices.ContainsFunc(o.ignore, func(p string) bool { ok, _ := path.Match(p, base); return ok })
-		},
-		Program: o.suite.sourceName,
-	}
-
-	if tests != nil {
-		f.Replaced = func(name string) bool { return tests.Has(name) || suite.Configures(name) }
-	}
-	return f
-}
-
-// findSubmissions finds what to judge. One directory or archive holds the submissions of many; of
+// Find finds what to judge. One directory or archive holds the submissions of many; of
 // several arguments each is one.
-func findSubmissions(finder grade.Finder, args []string) ([]grade.Submission, error) {
-	var found []grade.Submission
+func (f Finder) Find(args []string) ([]Submission, error) {
+	var found []Submission
 	for _, arg := range args {
 		switch _, err := os.Stat(arg); {
-		case len(args) > 1 && finder.Ignore(filepath.Base(filepath.Clean(arg))):
+		case len(args) > 1 && f.Ignore(filepath.Base(filepath.Clean(arg))):
 		case errors.Is(err, fs.ErrNotExist) && !isLink(arg):
 			return nil, fmt.Errorf("%s: there is no such file or directory", arg)
 		case len(args) > 1:
-			found = append(found, submissionAt(finder, arg))
+			found = append(found, f.submissionAt(arg))
 		default:
-			all, err := submissionsIn(finder, arg)
+			all, err := f.submissionsIn(arg)
 			if err != nil {
 				return nil, err
 			}
@@ -60,7 +37,7 @@ func findSubmissions(finder grade.Finder, args []string) ([]grade.Submission, er
 		return nil, fmt.Errorf("%s: there are no submissions", strings.Join(args, " "))
 	}
 
-	grade.SetNames(found)
+	SetNames(found)
 	return found, nil
 }
 
@@ -70,34 +47,34 @@ func isLink(name string) bool {
 }
 
 // submissionAt is the submission of one person that an argument names. What is wrong with it is in its Err.
-func submissionAt(finder grade.Finder, arg string) grade.Submission {
+func (f Finder) submissionAt(arg string) Submission {
 	if isLink(arg) { // a pattern such as submissions/* names links, too (GRD-11)
-		return grade.Linked(arg, arg)
+		return linked(arg, arg)
 	}
 
 	info, err := os.Stat(arg)
 	if err != nil {
-		return grade.NotRead(arg, inputfile.WithoutSyscall(err))
+		return notRead(arg, inputfile.WithoutSyscall(err))
 	}
 	if !info.IsDir() {
 		text, err := inputfile.Read(arg, problem.MaxArchive)
 		if err != nil {
-			return grade.NotRead(arg, err)
+			return notRead(arg, err)
 		}
-		return finder.File(arg, text)
+		return f.File(arg, text)
 	}
 
 	tree, err := problem.Open(arg)
 	if err != nil {
-		return grade.NotRead(arg, err)
+		return notRead(arg, err)
 	}
 	defer tree.Close()
 
-	return finder.Directory(tree, filepath.Base(filepath.Clean(arg)))
+	return f.Directory(tree, filepath.Base(filepath.Clean(arg)))
 }
 
 // submissionsIn finds the submissions of a class in a directory or an archive, or the one in a file.
-func submissionsIn(finder grade.Finder, arg string) ([]grade.Submission, error) {
+func (f Finder) submissionsIn(arg string) ([]Submission, error) {
 	info, err := os.Stat(arg)
 	if err != nil {
 		return nil, inputfile.WithoutSyscall(err)
@@ -107,7 +84,7 @@ func submissionsIn(finder grade.Finder, arg string) ([]grade.Submission, error) 
 		if err != nil {
 			return nil, err
 		}
-		return []grade.Submission{finder.File(arg, text)}, nil
+		return []Submission{f.File(arg, text)}, nil
 	}
 
 	tree, err := problem.OpenTolerant(arg)
@@ -115,7 +92,7 @@ func submissionsIn(finder grade.Finder, arg string) ([]grade.Submission, error) 
 		return nil, err
 	}
 
-	found, err := finder.In(tree)
+	found, err := f.In(tree)
 	return found, errors.Join(err, tree.Close())
 }
 
