@@ -19,7 +19,10 @@ type executor struct {
 func (c *cli) newExecutor(ctx context.Context, agent *caller.Agent, wait time.Duration,
 	noBuild bool) (*executor, error) {
 	x, err := caller.NewExecutor(ctx, agent, wait, c.note)
-	return &executor{Executor: x, c: c, noBuild: noBuild, built: map[string]error{}}, err
+	if err != nil {
+		return nil, err
+	}
+	return &executor{Executor: x, c: c, noBuild: noBuild, built: map[string]error{}}, nil
 }
 
 // prepare finds a language, and stores its image if that is missing. It is called by one goroutine.
