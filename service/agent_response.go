@@ -14,7 +14,7 @@ import (
 // quota, the response waits in the agent, whose own memory is limited. Only one goroutine at a time
 // may use it.
 type agentResponse struct {
-	g            *Gateway
+	core         *core
 	reservation  *quota.Reservation
 	mayThin      bool // a response or piece without quota is read anyway, and thinned when it is complete
 	wholeThinned bool // such a response was read
@@ -26,8 +26,8 @@ type agentResponse struct {
 	claimed int64 // quota reserved for that piece
 }
 
-func (g *Gateway) newAgentResponse(key string) *agentResponse {
-	return &agentResponse{g: g, reservation: g.responses.reservation(key)}
+func (s *core) newAgentResponse(key string) *agentResponse {
+	return &agentResponse{core: s, reservation: s.responses.reservation(key)}
 }
 
 // withQuota returns a context for calls to the agent. Their responses reserve quota through a.
@@ -53,7 +53,7 @@ func (a *agentResponse) reserveWhole(ctx context.Context, n int64) (decoded func
 	if n <= largeResponseMin {
 		return func() {}, nil
 	}
-	if most := a.g.responses.max / 4; n > most {
+	if most := a.core.responses.max / 4; n > most {
 		return nil, responseTooLarge(n, most)
 	}
 
@@ -70,12 +70,12 @@ func (a *agentResponse) reserveWhole(ctx context.Context, n int64) (decoded func
 		a.exclusive = true
 		return func() {}, nil
 	}
-	return func() { <-a.g.reading }, nil
+	return func() { <-a.core.reading }, nil
 }
 
 func (a *agentResponse) acquireReading(ctx context.Context) error {
 	select {
-	case a.g.reading <- struct{}{}:
+	case a.core.reading <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -90,7 +90,7 @@ func (a *agentResponse) reservePiece(ctx context.Context, n int64) error {
 		return growResponse(ctx, a.reservation, 2*n)
 	}
 
-	most := a.g.responses.max / 4
+	most := a.core.responses.max / 4
 	a.piece += n
 	switch {
 	case a.exclusive && a.piece > most:
@@ -122,7 +122,7 @@ func (a *agentResponse) finishPiece(v any) {
 	if a.exclusive {
 		thin(v)
 		retained = 0
-		<-a.g.reading
+		<-a.core.reading
 		a.exclusive = false
 	}
 	if a.mayThin {
@@ -152,7 +152,7 @@ func (a *agentResponse) finish(res *api.Result) {
 		return
 	}
 	thin(res)
-	<-a.g.reading
+	<-a.core.reading
 	a.exclusive = false
 }
 

@@ -87,13 +87,13 @@ func TestLargeTestsHaveTheirVerdict(t *testing.T) {
 				t.Fatal(s)
 			}
 
-			waitUntil(t, "the end of the run", func() bool { return g.runs.get("", st.Run).status().State == api.Done })
-			held(g.runs.get("", st.Run).status().Result, "by itself")
+			waitUntil(t, "the end of the run", func() bool { return g.runs.active.get("", st.Run).status().State == api.Done })
+			held(g.runs.active.get("", st.Run).status().Result, "by itself")
 			if had := g.responses.used() - theirs; had > int64(tt.most)/4 {
 				t.Errorf("there is room for %d bytes of %d", had, tt.most)
 			}
 
-			g.runs.get("", st.Run).response.release()
+			g.runs.active.get("", st.Run).response.release()
 			var got api.Result
 			w := httptest.NewRecorder()
 			r := httptest.NewRequest("POST", "/v1/runs", strings.NewReader(body))

@@ -23,40 +23,40 @@ type agentStatus struct {
 const refreshInterval = 2 * time.Second
 
 // refreshAgent refreshes the status of the agent and the number of slots of the queue.
-func (g *Gateway) refreshAgent(ctx context.Context) {
+func (s *core) refreshAgent(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 
-	health, err := g.cfg.Agent.Health(ctx)
+	health, err := s.cfg.Agent.Health(ctx)
 	var languages []api.Language
 	if err == nil {
-		languages, err = g.cfg.Agent.Languages(ctx)
+		languages, err = s.cfg.Agent.Languages(ctx)
 	}
 
-	v := &g.agent
+	v := &s.agent
 	if err == nil {
 		before, _, _ := v.get()
-		g.alertDamage(ctx, before.ImagesDamaged, health.ImagesDamaged)
+		s.alertDamage(ctx, before.ImagesDamaged, health.ImagesDamaged)
 	}
 
 	v.mu.Lock()
 	defer v.mu.Unlock()
 
 	if (err == nil) != (v.err == nil) {
-		g.log.Info("agent", "reachable", err == nil, "err", err)
+		s.log.Info("agent", "reachable", err == nil, "err", err)
 	}
 
 	v.err = err
 	if err == nil {
 		v.health, v.languages = health, languages
-		g.queue.Resize(max(health.Slots, 1))
-		g.queue.SetBackground(batchSlots(max(health.Slots, 1), g.cfg.BatchSlots))
-		g.metrics.Languages(languages)
+		s.queue.Resize(max(health.Slots, 1))
+		s.queue.SetBackground(batchSlots(max(health.Slots, 1), s.cfg.BatchSlots))
+		s.metrics.Languages(languages)
 	}
 }
 
 // alertDamage records an alert for each image that was found damaged since the last refresh.
-func (g *Gateway) alertDamage(ctx context.Context, before, now []string) {
+func (s *core) alertDamage(ctx context.Context, before, now []string) {
 	for _, digest := range now {
 		if slices.Contains(before, digest) {
 			continue
@@ -64,29 +64,29 @@ func (g *Gateway) alertDamage(ctx context.Context, before, now []string) {
 		a := api.Alert{Time: time.Now().UTC(), Kind: api.ImageDamage,
 			Text: "files of the stored image " + digest +
 				" are not as they were imported: its runs are refused until it is built or imported again (brig rootfs verify)"}
-		g.log.Error("an image is damaged", "image", digest)
-		g.keepAlert(ctx, a)
+		s.log.Error("an image is damaged", "image", digest)
+		s.keepAlert(ctx, a)
 	}
 }
 
 // markUnreachable records that the agent did not answer a call, so that a health check reports it at once.
-func (g *Gateway) markUnreachable(err error) {
-	v := &g.agent
+func (s *core) markUnreachable(err error) {
+	v := &s.agent
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.err == nil {
 		v.err = err
-		g.log.Info("agent", "reachable", false, "err", err)
+		s.log.Info("agent", "reachable", false, "err", err)
 	}
 }
 
-func (g *Gateway) refreshAgentLoop(ctx context.Context) {
+func (s *core) refreshAgentLoop(ctx context.Context) {
 	tick := time.NewTicker(refreshInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			g.refreshAgent(ctx)
+			s.refreshAgent(ctx)
 		case <-ctx.Done():
 			return
 		}
@@ -96,8 +96,8 @@ func (g *Gateway) refreshAgentLoop(ctx context.Context) {
 // metricsNow returns the current values for a scrape of the metrics.
 func (g *Gateway) metricsNow(ctx context.Context) metrics.Snapshot {
 	n := metrics.Snapshot{Queued: g.queue.Stats().Waiting, KeysUnread: g.cfg.Keys.Unread()}
-	if g.batches != nil {
-		load := g.batches.Load()
+	if batches := g.batches.store; batches != nil {
+		load := batches.Load()
 		n.JobsLeft, n.Batches, n.BatchBytes = load.Left, load.Unended, load.Bytes
 	}
 	if h, err := g.cfg.Agent.Health(ctx); err == nil {

@@ -50,15 +50,15 @@ func startLines(w http.ResponseWriter, b *batches.Batch) lineStream {
 }
 
 // untilStop returns a context that also ends when the service stops: the client comes back.
-func (g *Gateway) untilStop(ctx context.Context) (context.Context, context.CancelFunc) {
+func (s *core) untilStop(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(g.stopping, cancel)
+	stop := context.AfterFunc(s.stopping, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 
 // getResults sends lines of results.
-func (g *Gateway) getResults(w http.ResponseWriter, r *http.Request) error {
-	b, err := g.batchOf(r)
+func (bs *batchRoutes) getResults(w http.ResponseWriter, r *http.Request) error {
+	b, err := bs.batchOf(r)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (g *Gateway) getResults(w http.ResponseWriter, r *http.Request) error {
 		limit = defaultPage
 	}
 
-	ctx, cancel := g.untilStop(r.Context())
+	ctx, cancel := bs.untilStop(r.Context())
 	defer cancel()
 
 	out := startLines(w, b)
@@ -90,14 +90,14 @@ func (g *Gateway) getResults(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	all, err := b.Results(ctx, batches.Reading{After: after, Limit: limit, Follow: follow}, out)
-	g.endLines(out, b, follow && all, err, nil)
+	bs.endLines(out, b, follow && all, err, nil)
 	return nil
 }
 
 // endLines ends a response of lines. The client recognizes by the last line that it has all.
-func (g *Gateway) endLines(out lineStream, b *batches.Batch, all bool, err, refused error) {
+func (bs *batchRoutes) endLines(out lineStream, b *batches.Batch, all bool, err, refused error) {
 	if err != nil {
-		g.log.Debug("lines of results ended early", "batch", b.ID(), "err", err)
+		bs.log.Debug("lines of results ended early", "batch", b.ID(), "err", err)
 		return
 	}
 	if !all {
@@ -106,13 +106,13 @@ func (g *Gateway) endLines(out lineStream, b *batches.Batch, all bool, err, refu
 
 	end := api.BatchEnd{End: true, Batch: b.Status()}
 	if refused != nil {
-		p := g.countedProblem(refused)
+		p := bs.countedProblem(refused)
 		end.Error = &api.Error{Code: p.Code, Message: p.Detail, RetrySafe: p.RetrySafe}
 	}
 
 	text, err := json.Marshal(end)
 	if err != nil { // only a bug of this module
-		g.log.Error("encode the end of a batch", "err", err)
+		bs.log.Error("encode the end of a batch", "err", err)
 		return
 	}
 
@@ -120,7 +120,7 @@ func (g *Gateway) endLines(out lineStream, b *batches.Batch, all bool, err, refu
 }
 
 // exchangeBatch opens a batch, takes the jobs in the body, and sends their results as they come.
-func (g *Gateway) exchangeBatch(w http.ResponseWriter, r *http.Request, s *batches.Store, key string) error {
+func (bs *batchRoutes) exchangeBatch(w http.ResponseWriter, r *http.Request, s *batches.Store, key string) error {
 	if err := requireLines(r); err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (g *Gateway) exchangeBatch(w http.ResponseWriter, r *http.Request, s *batch
 		return err
 	}
 
-	body, err := g.openLines(w, r)
+	body, err := bs.openLines(w, r)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (g *Gateway) exchangeBatch(w http.ResponseWriter, r *http.Request, s *batch
 	}
 
 	c := callerOf(r.Context())
-	b, err := g.createBatch(s, c, key, ask)
+	b, err := bs.createBatch(s, c, key, ask)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (g *Gateway) exchangeBatch(w http.ResponseWriter, r *http.Request, s *batch
 		return err
 	}
 
-	ctx, cancel := g.untilStop(r.Context())
+	ctx, cancel := bs.untilStop(r.Context())
 	defer cancel()
 
 	var refused error // why not all were taken; read after taking is done
@@ -172,7 +172,7 @@ func (g *Gateway) exchangeBatch(w http.ResponseWriter, r *http.Request, s *batch
 		}
 
 		_, refused = b.Take(lines, c.batchLimits(), true)
-		if body.broken() && g.stopping.Err() == nil { // the client hung up
+		if body.broken() && bs.stopping.Err() == nil { // the client hung up
 			cancel()
 			if key != "" { // the client may send all again
 				return
@@ -187,13 +187,13 @@ func (g *Gateway) exchangeBatch(w http.ResponseWriter, r *http.Request, s *batch
 	all, err := b.Results(ctx, batches.Reading{Follow: true}, out)
 	_ = out.out.SetReadDeadline(time.Now()) // fails only if the connection is closed; nothing more is taken
 	taking.Wait()
-	if cancelOnHangup && err != nil && g.stopping.Err() == nil {
+	if cancelOnHangup && err != nil && bs.stopping.Err() == nil {
 		if err := b.Cancel(); err != nil {
-			g.log.Error("a batch whose client hung up is not canceled", "batch", b.ID(), "err", err)
+			bs.log.Error("a batch whose client hung up is not canceled", "batch", b.ID(), "err", err)
 		}
 	}
 
-	g.endLines(out, b, all, err, refused)
+	bs.endLines(out, b, all, err, refused)
 	return nil
 }
 
@@ -214,16 +214,16 @@ func firstLine(lines *batches.Lines) (ask api.BatchRequest, err error) {
 const eventInterval = time.Second
 
 // batchEvents streams the state of a batch as server-sent events.
-func (g *Gateway) batchEvents(w http.ResponseWriter, r *http.Request) error {
-	b, err := g.batchOf(r)
+func (bs *batchRoutes) batchEvents(w http.ResponseWriter, r *http.Request) error {
+	b, err := bs.batchOf(r)
 	if err != nil {
 		return err
 	}
 
-	ctx, cancel := g.untilStop(r.Context())
+	ctx, cancel := bs.untilStop(r.Context())
 	defer cancel()
 
-	g.stream(w)
+	bs.startEvents(w)
 	out := http.NewResponseController(w)
 	for {
 		changed, now := b.Changed(), b.Status()

@@ -39,8 +39,8 @@ func idempotencyKey(r *http.Request) (string, error) {
 }
 
 // postBatch opens a batch. With wait=true it is opened, filled and followed in one exchange.
-func (g *Gateway) postBatch(w http.ResponseWriter, r *http.Request) error {
-	s, err := g.batchStore()
+func (bs *batchRoutes) postBatch(w http.ResponseWriter, r *http.Request) error {
+	s, err := bs.opened()
 	if err != nil {
 		return err
 	}
@@ -55,36 +55,36 @@ func (g *Gateway) postBatch(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if wait {
-		return g.exchangeBatch(w, r, s, key)
+		return bs.exchangeBatch(w, r, s, key)
 	}
 	if err := requireJSON(r); err != nil {
 		return err
 	}
 
-	raw, release, err := g.readBody(w, r)
+	raw, release, err := bs.readBody(w, r)
 	if err != nil {
 		return err
 	}
 	defer release()
 
-	ask, err := parseBody(g, r.Context(), raw,
+	ask, err := parseBody(bs.core, r.Context(), raw,
 		func(raw []byte) (api.BatchRequest, error) { return decode.Batch(raw, "request") })
 	if err != nil {
 		return err
 	}
 
-	b, err := g.createBatch(s, callerOf(r.Context()), key, ask)
+	b, err := bs.createBatch(s, callerOf(r.Context()), key, ask)
 	if err != nil {
 		return err
 	}
 
 	w.Header().Set("Location", "/v1/batches/"+b.ID())
-	g.reply(w, r, http.StatusCreated, b.Status())
+	bs.reply(w, r, http.StatusCreated, b.Status())
 	return nil
 }
 
 // createBatch opens a batch whose request makes sense.
-func (g *Gateway) createBatch(s *batches.Store, c caller, key string, ask api.BatchRequest) (*batches.Batch, error) {
+func (bs *batchRoutes) createBatch(s *batches.Store, c caller, key string, ask api.BatchRequest) (*batches.Batch, error) {
 	switch ask.Keep {
 	case "", api.KeepResult, api.KeepSummary:
 	default:
@@ -97,8 +97,8 @@ func (g *Gateway) createBatch(s *batches.Store, c caller, key string, ask api.Ba
 }
 
 // batchOf returns the batch that a request names.
-func (g *Gateway) batchOf(r *http.Request) (*batches.Batch, error) {
-	s, err := g.batchStore()
+func (bs *batchRoutes) batchOf(r *http.Request) (*batches.Batch, error) {
+	s, err := bs.opened()
 	if err != nil {
 		return nil, err
 	}
@@ -106,17 +106,17 @@ func (g *Gateway) batchOf(r *http.Request) (*batches.Batch, error) {
 }
 
 // postJobs adds jobs to a batch.
-func (g *Gateway) postJobs(w http.ResponseWriter, r *http.Request) error {
+func (bs *batchRoutes) postJobs(w http.ResponseWriter, r *http.Request) error {
 	if err := requireLines(r); err != nil {
 		return err
 	}
 
-	b, err := g.batchOf(r)
+	b, err := bs.batchOf(r)
 	if err != nil {
 		return err
 	}
 
-	body, err := g.openLines(w, r)
+	body, err := bs.openLines(w, r)
 	if err != nil {
 		return err
 	}
@@ -127,35 +127,35 @@ func (g *Gateway) postJobs(w http.ResponseWriter, r *http.Request) error {
 		return body.reason(err)
 	}
 
-	g.reply(w, r, http.StatusOK, taken)
+	bs.reply(w, r, http.StatusOK, taken)
 	return nil
 }
 
 // closeBatch ends the input of a batch.
-func (g *Gateway) closeBatch(w http.ResponseWriter, r *http.Request) error {
-	b, err := g.batchOf(r)
+func (bs *batchRoutes) closeBatch(w http.ResponseWriter, r *http.Request) error {
+	b, err := bs.batchOf(r)
 	if err == nil {
 		err = b.Close()
 	}
 	if err != nil {
 		return err
 	}
-	g.reply(w, r, http.StatusOK, b.Status())
+	bs.reply(w, r, http.StatusOK, b.Status())
 	return nil
 }
 
-func (g *Gateway) getBatch(w http.ResponseWriter, r *http.Request) error {
-	b, err := g.batchOf(r)
+func (bs *batchRoutes) getBatch(w http.ResponseWriter, r *http.Request) error {
+	b, err := bs.batchOf(r)
 	if err != nil {
 		return err
 	}
-	g.reply(w, r, http.StatusOK, b.Status())
+	bs.reply(w, r, http.StatusOK, b.Status())
 	return nil
 }
 
 // deleteBatch cancels a batch, or removes one that has ended.
-func (g *Gateway) deleteBatch(w http.ResponseWriter, r *http.Request) error {
-	b, err := g.batchOf(r)
+func (bs *batchRoutes) deleteBatch(w http.ResponseWriter, r *http.Request) error {
+	b, err := bs.batchOf(r)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (g *Gateway) deleteBatch(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	g.reply(w, r, http.StatusOK, b.Status())
+	bs.reply(w, r, http.StatusOK, b.Status())
 	return nil
 }
 
@@ -193,8 +193,8 @@ func count(r *http.Request, name string, least, most int64) (int64, error) {
 }
 
 // getBatches lists the batches of the key, the newest first.
-func (g *Gateway) getBatches(w http.ResponseWriter, r *http.Request) error {
-	s, err := g.batchStore()
+func (bs *batchRoutes) getBatches(w http.ResponseWriter, r *http.Request) error {
+	s, err := bs.opened()
 	if err != nil {
 		return err
 	}
@@ -221,6 +221,6 @@ func (g *Gateway) getBatches(w http.ResponseWriter, r *http.Request) error {
 		page.Items = append(page.Items, b.Status())
 	}
 
-	g.reply(w, r, http.StatusOK, page)
+	bs.reply(w, r, http.StatusOK, page)
 	return nil
 }

@@ -16,26 +16,37 @@ const (
 	batchBytes = 16 * api.GiB
 )
 
-// openBatches opens the batches that are on disk; nil: the service has none.
-func (g *Gateway) openBatches() (err error) {
-	if g.cfg.Batches == "" {
-		return nil
-	}
-	g.batches, err = batches.Open(batches.Config{
-		Dir: g.cfg.Batches, Keep: g.cfg.BatchKeep, Bytes: int64(g.cfg.BatchBytes), Drain: g.cfg.Grace, Log: g.log,
-		NewID: runID, Alone: func() bool { return !g.cfg.Keys.Multiple() }, Slots: g.batchSlots,
-		Permit: g.permitJob, Pin: g.pinBlobs, Problem: g.jobProblem, Complete: g.completeJob, Execute: g.executeJob,
-		Healthy: g.waitForAgent, Ended: g.metrics.JobsEnded,
-	})
-	return err
+// batchRoutes are the batches: their requests, and the execution of their jobs.
+type batchRoutes struct {
+	*core
+	store    *batches.Store // nil: the service takes none
+	blobs    *blobs
+	permits  *permits
+	problems *storedProblems
+	runs     *runs
 }
 
-// batchStore returns the batches, or an error if the service has none.
-func (g *Gateway) batchStore() (*batches.Store, error) {
-	if g.batches == nil {
+// openBatches opens the batches that are on disk.
+func openBatches(rs *runs) (bs *batchRoutes, err error) {
+	bs = &batchRoutes{core: rs.core, blobs: rs.blobs, permits: rs.permits, problems: rs.problems, runs: rs}
+	if bs.cfg.Batches == "" {
+		return bs, nil
+	}
+	bs.store, err = batches.Open(batches.Config{
+		Dir: bs.cfg.Batches, Keep: bs.cfg.BatchKeep, Bytes: int64(bs.cfg.BatchBytes), Drain: bs.cfg.Grace, Log: bs.log,
+		NewID: runID, Alone: func() bool { return !bs.cfg.Keys.Multiple() }, Slots: bs.batchSlots,
+		Permit: bs.permitJob, Pin: bs.blobs.pin, Problem: bs.problems.jobProblem, Complete: bs.completeJob, Execute: bs.runs.executeJob,
+		Healthy: bs.waitForAgent, Ended: bs.metrics.JobsEnded,
+	})
+	return bs, err
+}
+
+// opened returns the batches, or an error if the service has none.
+func (bs *batchRoutes) opened() (*batches.Store, error) {
+	if bs.store == nil {
 		return nil, api.Refuse(api.CodeUnsupported, "this service takes no batches")
 	}
-	return g.batches, nil
+	return bs.store, nil
 }
 
 // unknownSlots is for how many jobs there are workers while the agent has not said how many slots it has. They
@@ -44,9 +55,9 @@ const unknownSlots = 16
 
 // batchSlots is how many jobs of batches are executed at once: unless the operator says otherwise, they leave
 // one slot to other requests.
-func (g *Gateway) batchSlots() int {
-	h, _, _ := g.agent.get()
-	return batchSlots(cmp.Or(h.Slots, unknownSlots), g.cfg.BatchSlots)
+func (bs *batchRoutes) batchSlots() int {
+	h, _, _ := bs.agent.get()
+	return batchSlots(cmp.Or(h.Slots, unknownSlots), bs.cfg.BatchSlots)
 }
 
 func batchSlots(slots, most int) int {
@@ -57,12 +68,12 @@ func batchSlots(slots, most int) int {
 }
 
 // callerNamed returns a key as it is now.
-func (g *Gateway) callerNamed(name string) (caller, error) {
-	if g.cfg.Keys == nil && name == "" {
+func (s *core) callerNamed(name string) (caller, error) {
+	if s.cfg.Keys == nil && name == "" {
 		return caller{}, nil
 	}
-	if g.cfg.Keys != nil {
-		for _, k := range g.cfg.Keys.List() {
+	if s.cfg.Keys != nil {
+		for _, k := range s.cfg.Keys.List() {
 			if k.Name == name {
 				return caller{k}, nil
 			}
@@ -72,18 +83,18 @@ func (g *Gateway) callerNamed(name string) (caller, error) {
 }
 
 // permitJob checks a job against the limits of its key, as POST /v1/runs does.
-func (g *Gateway) permitJob(owner string, r api.Run) (blobs []string, err error) {
-	c, err := g.callerNamed(owner)
+func (bs *batchRoutes) permitJob(owner string, r api.Run) (blobs []string, err error) {
+	c, err := bs.callerNamed(owner)
 	if err == nil {
-		r.Language = g.agent.resolveAlias(r.Language)
-		_, err = g.permitRun(c, r)
+		r.Language = bs.agent.resolveAlias(r.Language)
+		_, err = bs.permits.run(c, r)
 	}
 	return r.Blobs(), err
 }
 
-// pinBlobs keeps blobs of a key.
-func (g *Gateway) pinBlobs(owner string, digests []string) (unpin func(), err error) {
-	unpin, missing := g.blobs.pin(owner, digests)
+// pin keeps blobs of a key.
+func (b *blobs) pin(owner string, digests []string) (unpin func(), err error) {
+	unpin, missing := b.owners.pin(owner, digests)
 	if missing != "" {
 		return nil, noBlobError(missing)
 	}
@@ -91,8 +102,8 @@ func (g *Gateway) pinBlobs(owner string, digests []string) (unpin func(), err er
 }
 
 // jobProblem says what a stored problem of a key is, by its name or digest.
-func (g *Gateway) jobProblem(owner, ref string) (api.StoredProblem, error) {
-	store, err := g.problemStore()
+func (ps *storedProblems) jobProblem(owner, ref string) (api.StoredProblem, error) {
+	store, err := ps.opened()
 	if err != nil {
 		return api.StoredProblem{}, err
 	}
@@ -101,13 +112,13 @@ func (g *Gateway) jobProblem(owner, ref string) (api.StoredProblem, error) {
 
 // completeJob returns the run of a job that names a stored problem. Its memory and blobs are reserved until free is
 // called.
-func (g *Gateway) completeJob(ctx context.Context, owner, ref string,
+func (bs *batchRoutes) completeJob(ctx context.Context, owner, ref string,
 	own api.Run) (run api.Run, free func(), err error) {
-	c, err := g.callerNamed(owner)
+	c, err := bs.callerNamed(owner)
 	if err != nil {
 		return run, nil, err
 	}
-	if run, free, err = g.completeRun(ctx, c, api.RunRequest{Run: own, Problem: ref}, bodyWait); err != nil {
+	if run, free, err = bs.problems.completeRun(ctx, c, api.RunRequest{Run: own, Problem: ref}, bodyWait); err != nil {
 		return run, nil, jobError(err)
 	}
 	return run, free, nil
@@ -122,31 +133,31 @@ func jobError(err error) error {
 // executeJob executes a job once, with the limits that its key has now. It waits for a slot that no other request
 // can have, however long that takes. That its blobs are the key's was checked when the job was taken: after a
 // restart the service does not know whose they are.
-func (g *Gateway) executeJob(ctx context.Context, owner string, run api.Run) (api.Result, error) {
-	c, err := g.callerNamed(owner)
+func (rs *runs) executeJob(ctx context.Context, owner string, run api.Run) (api.Result, error) {
+	c, err := rs.callerNamed(owner)
 	if err != nil {
 		return api.Result{}, err
 	}
 
-	o, err := g.requestOf(c, run, checkOff)
+	o, err := rs.requestOf(c, run, checkOff)
 	if err != nil {
 		return api.Result{}, err
 	}
 
 	o.background = true
-	if !g.enter() {
+	if !rs.enter() {
 		return api.Result{}, errStopping()
 	}
-	defer g.wg.Done()
+	defer rs.wg.Done()
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(g.kill, cancel)()
+	defer context.AfterFunc(rs.kill, cancel)()
 
-	response := g.newAgentResponse(c.Name)
+	response := rs.newAgentResponse(c.Name)
 	defer response.release()
 
-	res, err := g.dispatch(response.withQuota(ctx), o)
+	res, err := rs.dispatch(response.withQuota(ctx), o)
 	if err != nil {
 		return res, jobError(err)
 	}
@@ -156,19 +167,19 @@ func (g *Gateway) executeJob(ctx context.Context, owner string, run api.Run) (ap
 var errStop = errors.New("the service stops")
 
 // slotWait returns a context that ends when a request waits no longer for a slot.
-func (g *Gateway) slotWait(ctx context.Context, o *runRequest) (wait context.Context, stop func()) {
+func (rs *runs) slotWait(ctx context.Context, o *runRequest) (wait context.Context, stop func()) {
 	if !o.background {
-		return context.WithTimeoutCause(ctx, g.cfg.Wait, errWaitTimeout)
+		return context.WithTimeoutCause(ctx, rs.cfg.Wait, errWaitTimeout)
 	}
 	wait, cancel := context.WithCancelCause(ctx)
-	unwatch := context.AfterFunc(g.stopping, func() { cancel(errStop) })
+	unwatch := context.AfterFunc(rs.stopping, func() { cancel(errStop) })
 	return wait, func() { unwatch(); cancel(nil) }
 }
 
 // waitForAgent waits until the agent answers.
-func (g *Gateway) waitForAgent(ctx context.Context) error {
+func (bs *batchRoutes) waitForAgent(ctx context.Context) error {
 	for {
-		_, err := g.cfg.Agent.Health(ctx)
+		_, err := bs.cfg.Agent.Health(ctx)
 		if err == nil {
 			return nil
 		}

@@ -88,10 +88,10 @@ func serveBatches(t *testing.T, mux *http.ServeMux, dir string, change func(*Con
 	})
 
 	g := web.Config.Handler.(*Gateway)
-	g.batches.Start(g.stopping)
+	g.batches.store.Start(g.stopping)
 	stop = sync.OnceFunc(func() {
 		g.stop()
-		g.batches.Wait()
+		g.batches.store.Wait()
 		g.wg.Wait()
 	})
 

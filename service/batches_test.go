@@ -98,8 +98,8 @@ func TestBatch(t *testing.T) {
 	if s := send(t, web, "GET", path, "", &p); s != 404 {
 		t.Errorf("a removed batch: %d, %+v", s, p)
 	}
-	if g := web.Config.Handler.(*Gateway); g.batches.Load() != (batches.Load{}) {
-		t.Errorf("left: %+v", g.batches.Load())
+	if g := web.Config.Handler.(*Gateway); g.batches.store.Load() != (batches.Load{}) {
+		t.Errorf("left: %+v", g.batches.store.Load())
 	}
 }
 

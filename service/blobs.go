@@ -11,24 +11,30 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
+// blobs are the inputs that runs share, and whose they are.
+type blobs struct {
+	*core
+	owners blobOwners
+}
+
 // defaultBlobs is the quota of a caller without a key.
 const defaultBlobs = 1 * api.GiB
 
-// putBlob sends a blob to the agent, which verifies its digest: a caller that can name a blob by
+// put sends a blob to the agent, which verifies its digest: a caller that can name a blob by
 // its digest has once had the content.
-func (g *Gateway) putBlob(w http.ResponseWriter, r *http.Request) error {
+func (b *blobs) put(w http.ResponseWriter, r *http.Request) error {
 	c, digest := callerOf(r.Context()), r.PathValue("digest")
 	if err := api.BlobDigest(digest); err != nil {
 		return err
 	}
 
-	body, err := g.limitedBody(w, r, c.maxBlobs())
+	body, err := b.limitedBody(w, r, c.maxBlobs())
 	if err != nil {
 		return err
 	}
 	defer body.release()
 
-	if err := g.sendBlob(r.Context(), c, digest, r.ContentLength, body); err != nil {
+	if err := b.send(r.Context(), c, digest, r.ContentLength, body); err != nil {
 		return body.reason(err)
 	}
 
@@ -36,25 +42,25 @@ func (g *Gateway) putBlob(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// sendBlob has the agent store a blob for a caller. size is its size in bytes; below zero: it is not known.
-func (g *Gateway) sendBlob(ctx context.Context, c caller, digest string, size int64, body *countingReader) error {
-	agent, _, _ := g.agent.get()
-	d, err := g.blobs.beginUpload(ctx, c.Name, digest,
+// send has the agent store a blob for a caller. size is its size in bytes; below zero: it is not known.
+func (b *blobs) send(ctx context.Context, c caller, digest string, size int64, body *countingReader) error {
+	agent, _, _ := b.agent.get()
+	d, err := b.owners.beginUpload(ctx, c.Name, digest,
 		int64(c.maxBlobs()), agent.BlobsMax/10*9) // beyond its full size the agent itself would choose what to evict
 	if err != nil {
 		return err
 	}
 
-	in := &reservingReader{countingReader: body, reserve: func(n int64) error { return g.reserveBlob(d, n) }}
+	in := &reservingReader{countingReader: body, reserve: func(n int64) error { return b.reserve(d, n) }}
 	if err = in.reserve(max(size, 0)); err == nil {
 		in.reserved = max(size, 0)
-		err = g.cfg.Agent.SendBlob(ctx, digest, in)
+		err = b.cfg.Agent.SendBlob(ctx, digest, in)
 	}
 	if in.err != nil {
 		err = in.err
 	}
 	if err != nil {
-		g.removeBlobs(d.cancel())
+		b.remove(d.cancel())
 		return err
 	}
 
@@ -65,11 +71,11 @@ func (g *Gateway) sendBlob(ctx context.Context, c caller, digest string, size in
 // maxBlobs is the quota of a caller for all its blobs together.
 func (c caller) maxBlobs() api.Size { return cmp.Or(c.Blobs, defaultBlobs) }
 
-// reserveBlob reserves space for a blob of n bytes before they are sent: a blob that is being
+// reserve reserves space for a blob of n bytes before they are sent: a blob that is being
 // uploaded is already on the agent's disk.
-func (g *Gateway) reserveBlob(d *upload, n int64) error {
+func (b *blobs) reserve(d *upload, n int64) error {
 	evicted, err := d.reserve(n)
-	g.removeBlobs(evicted)
+	b.remove(evicted)
 	var busy *api.Error
 	if errors.As(err, &busy) && busy.Code == api.CodeBusy {
 		return problem(http.StatusTooManyRequests, busy)
@@ -77,16 +83,16 @@ func (g *Gateway) reserveBlob(d *upload, n int64) error {
 	return err
 }
 
-// removeBlobs has the agent remove contents. If that fails, the agent's own limit evicts the
+// remove has the agent remove contents. If that fails, the agent's own limit evicts the
 // content later.
-func (g *Gateway) removeBlobs(digests []string) {
+func (b *blobs) remove(digests []string) {
 	for _, digest := range digests {
-		ctx, cancel := context.WithTimeout(g.kill, removeTimeout) // also after the caller has left
-		if err := g.cfg.Agent.RemoveBlob(ctx, digest); err != nil {
-			g.log.Warn("blob not removed", "digest", digest, "err", err)
+		ctx, cancel := context.WithTimeout(b.kill, removeTimeout) // also after the caller has left
+		if err := b.cfg.Agent.RemoveBlob(ctx, digest); err != nil {
+			b.log.Warn("blob not removed", "digest", digest, "err", err)
 		}
 		cancel()
-		g.blobs.removed(digest)
+		b.owners.removed(digest)
 	}
 }
 
@@ -127,8 +133,8 @@ type countingReader struct {
 // limitedBody returns a body that is forwarded as it arrives. It is no larger than a blob may be, and
 // than the quota of this caller: a larger one would evict all other blobs of the caller, and then
 // itself.
-func (g *Gateway) limitedBody(w http.ResponseWriter, r *http.Request, caller api.Size) (*countingReader, error) {
-	most := g.cfg.MaxBlob
+func (s *core) limitedBody(w http.ResponseWriter, r *http.Request, caller api.Size) (*countingReader, error) {
+	most := s.cfg.MaxBlob
 	over := api.Refuse(api.CodeTooLarge,
 		"the content is larger than the %s that this service accepts: have the operator raise --max-blob", most)
 	if caller < most {
@@ -140,7 +146,7 @@ func (g *Gateway) limitedBody(w http.ResponseWriter, r *http.Request, caller api
 		return nil, over
 	}
 
-	release, err := g.uploadSlot(r)
+	release, err := s.uploadSlot(r)
 	if err != nil {
 		return nil, err
 	}
@@ -163,17 +169,17 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// hasBlob answers whether the caller need not send the blob.
-func (g *Gateway) hasBlob(w http.ResponseWriter, r *http.Request) error {
+// has answers whether the caller need not send the blob.
+func (b *blobs) has(w http.ResponseWriter, r *http.Request) error {
 	digest := r.PathValue("digest")
 	if err := api.BlobDigest(digest); err != nil {
 		return err
 	}
-	if !g.blobs.has(callerOf(r.Context()).Name, digest) {
+	if !b.owners.has(callerOf(r.Context()).Name, digest) {
 		return noBlobError(digest)
 	}
 
-	switch has, err := g.cfg.Agent.HasBlob(r.Context(), digest); { // the agent evicts blobs that were unused for long
+	switch has, err := b.cfg.Agent.HasBlob(r.Context(), digest); { // the agent evicts blobs that were unused for long
 	case err != nil:
 		return err
 	case !has:
@@ -187,4 +193,16 @@ func (g *Gateway) hasBlob(w http.ResponseWriter, r *http.Request) error {
 func noBlobError(digest string) error {
 	return api.Refuse(api.CodeNoBlob,
 		"blob %.64s is not stored here, or was removed: PUT /v1/blobs/%.64s and send the run again", digest, digest)
+}
+
+func (b *blobs) routes() []route {
+	return []route{
+		{method: "PUT", path: "/v1/blobs/{digest}", name: "putBlob", agent: true, fails: []int{413}, group: "Blobs",
+			summary: "Store an input that several runs use",
+			about:   "digest is the sha256 of the body in hex. Runs name it in blob, stdin_blob and expected_blob. If a key has too much, its least recently used blobs are removed.",
+			serve:   b.put, raw: "application/octet-stream", status: http.StatusNoContent},
+		{method: "HEAD", path: "/v1/blobs/{digest}", name: "hasBlob", agent: true, fails: []int{404}, group: "Blobs",
+			summary: "Whether a blob is stored, and need not be sent",
+			serve:   b.has, status: http.StatusNoContent},
+	}
 }

@@ -135,15 +135,15 @@ func TestManyBlobsAreRemoved(t *testing.T) {
 	g := serveFake(t, mux, nil).Config.Handler.(*Gateway)
 	var all []string
 	for i := range 10 {
-		d, err := g.blobs.beginUpload(t.Context(), "ann", fmt.Sprint(i), 1<<20, 0)
+		d, err := g.blobs.owners.beginUpload(t.Context(), "ann", fmt.Sprint(i), 1<<20, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, d.cancel()...)
 	}
 
-	if g.removeBlobs(all); gone.Load() != 10 || len(g.blobs.contents) != 0 {
-		t.Errorf("%d of 10 blobs were removed, and %d are still going", gone.Load(), len(g.blobs.contents))
+	if g.blobs.remove(all); gone.Load() != 10 || len(g.blobs.owners.contents) != 0 {
+		t.Errorf("%d of 10 blobs were removed, and %d are still going", gone.Load(), len(g.blobs.owners.contents))
 	}
 }
 

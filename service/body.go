@@ -28,27 +28,27 @@ const bodyWait = 5 * time.Second
 // readBody reads a request's whole body. Large bodies share a memory quota, from the time they are
 // read until the caller calls release, which is when the run has ended: many callers together must
 // not fill the memory, not even while they wait.
-func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, release func(), err error) {
-	most := int64(g.cfg.MaxBody)
+func (s *core) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, release func(), err error) {
+	most := int64(s.cfg.MaxBody)
 	switch {
 	case r.Header.Get("Content-Encoding") != "":
 		return nil, nil, problem(http.StatusUnsupportedMediaType,
 			api.Refuse(api.CodeBadRequest, "a compressed body is not accepted: send plain JSON"))
 	}
 
-	releaseSlot, err := g.uploadSlot(r)
+	releaseSlot, err := s.uploadSlot(r)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer releaseSlot()
 
 	if r.ContentLength > most {
-		return nil, nil, tooLarge(g.cfg.MaxBody)
+		return nil, nil, tooLarge(s.cfg.MaxBody)
 	}
 
 	timer := newStallTimer(w)
-	body := &reservingBody{g: g, stall: timer, ctx: r.Context(),
-		reserved: g.bodyQuota.Reserve(callerOf(r.Context()).Name, 0), in: http.MaxBytesReader(w, r.Body, most)}
+	body := &reservingBody{core: s, stall: timer, ctx: r.Context(),
+		reserved: s.bodyQuota.Reserve(callerOf(r.Context()).Name, 0), in: http.MaxBytesReader(w, r.Body, most)}
 	raw, err = io.ReadAll(body)
 	if timer.pause(); err == nil && timer.stalled() {
 		err = os.ErrDeadlineExceeded
@@ -63,7 +63,7 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, 
 	var own *api.Problem
 	switch {
 	case errors.As(err, &over):
-		return nil, nil, tooLarge(g.cfg.MaxBody)
+		return nil, nil, tooLarge(s.cfg.MaxBody)
 	case timer.stalled():
 		return nil, nil, problem(http.StatusRequestTimeout,
 			api.Fail(api.CodeBadRequest,
@@ -106,9 +106,9 @@ func newBodyQuota(most int64, keys *auth.Keys) *quota.Pool {
 }
 
 // maxOfBody is the most memory that one body may reserve.
-func (g *Gateway) maxOfBody() int64 {
-	most := maxLargeBodies * int64(g.cfg.MaxBody)
-	if !g.cfg.Keys.Multiple() {
+func (s *core) maxOfBody() int64 {
+	most := maxLargeBodies * int64(s.cfg.MaxBody)
+	if !s.cfg.Keys.Multiple() {
 		return most
 	}
 	return quota.MaxOfOneKey(most)
@@ -117,7 +117,7 @@ func (g *Gateway) maxOfBody() int64 {
 // A reservingBody reserves memory for a body as it arrives, regardless of its announced length: a
 // client that sends little must not hold much (API-02).
 type reservingBody struct {
-	g        *Gateway
+	core     *core
 	ctx      context.Context
 	stall    *stallTimer
 	in       io.Reader
@@ -150,15 +150,15 @@ func (b *reservingBody) limit() int64 { return max(largeBodyMin, b.reserved.Size
 // grow waits for the memory of one more step, or of all that is needed, including what has arrived
 // without a reservation. The first reservation may wait as long as a request waits for a slot.
 func (b *reservingBody) grow() error {
-	if most := b.g.maxOfBody(); b.cost.total > most {
+	if most := b.core.maxOfBody(); b.cost.total > most {
 		return problem(http.StatusRequestEntityTooLarge,
 			api.Refuse(api.CodeTooLarge,
 				"the request needs more than %s of memory, including the memory of its lists and objects in addition to their texts, and large requests of one caller get no more: send fewer entries in one request, or have the operator raise --max-body", api.Size(most)))
 	}
 
-	timeout := min(bodyWait, b.g.cfg.Wait)
+	timeout := min(bodyWait, b.core.cfg.Wait)
 	if b.reserved.Size() == 0 {
-		timeout = b.g.cfg.Wait
+		timeout = b.core.cfg.Wait
 	}
 
 	more := max(b.cost.total, b.limit()+min(b.limit(), bodyStep)) - b.reserved.Size()
@@ -178,9 +178,9 @@ func (b *reservingBody) grow() error {
 // parseBody parses a body. All but small bodies are parsed one at a time, because each is in memory
 // several times meanwhile and uses the processor that all requests share: 16 bodies of one key made
 // others wait for seconds. The keys alternate.
-func parseBody[T any](g *Gateway, ctx context.Context, raw []byte, parse func([]byte) (T, error)) (v T, err error) {
+func parseBody[T any](s *core, ctx context.Context, raw []byte, parse func([]byte) (T, error)) (v T, err error) {
 	if len(raw) > largeBodyMin {
-		slot, err := g.parsing.Take(ctx, queue.Owner{Key: callerOf(ctx).Name})
+		slot, err := s.parsing.Take(ctx, queue.Owner{Key: callerOf(ctx).Name})
 		if err != nil {
 			return v, err
 		}
@@ -190,8 +190,8 @@ func parseBody[T any](g *Gateway, ctx context.Context, raw []byte, parse func([]
 }
 
 // parseBodyAs parses a body with decode.Value.
-func parseBodyAs[T any](g *Gateway, ctx context.Context, raw []byte, what string) (T, error) {
-	return parseBody(g, ctx, raw, func(raw []byte) (T, error) { return decode.Value[T](raw, what) })
+func parseBodyAs[T any](s *core, ctx context.Context, raw []byte, what string) (T, error) {
+	return parseBody(s, ctx, raw, func(raw []byte) (T, error) { return decode.Value[T](raw, what) })
 }
 
 func tooLarge(most api.Size) error {

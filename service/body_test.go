@@ -381,7 +381,7 @@ func TestKeysAlternateInParsing(t *testing.T) {
 		ctx = context.WithValue(ctx, callerKey{}, caller{Key: auth.Key{Name: name}})
 		had := g.parsing.Stats().Waiting
 		all.Go(func() {
-			_, err := parseBody(g, ctx, body, func(raw []byte) (api.Run, error) {
+			_, err := parseBody(g.core, ctx, body, func(raw []byte) (api.Run, error) {
 				order = append(order, name)
 				return decode.Run(raw)
 			})

@@ -32,11 +32,11 @@ func checkModeOf(r *http.Request) (checkMode, error) {
 
 // checked checks the source of a request that asks for it, in the slot of the request: a check is a
 // run.
-func (g *Gateway) checked(ctx context.Context, o *runRequest) ([]api.Finding, error) {
+func (rs *runs) checked(ctx context.Context, o *runRequest) ([]api.Finding, error) {
 	if o.check == "" || o.check == checkOff || len(o.source) == 0 {
 		return nil, nil
 	}
-	found, err := g.findings(ctx, o, o.main, o.source)
+	found, err := rs.findings(ctx, o, o.main, o.source)
 	if err != nil || o.check == checkWarn || !check.HasErrors(found) {
 		return found, err
 	}
@@ -51,30 +51,30 @@ func (g *Gateway) checked(ctx context.Context, o *runRequest) ([]api.Finding, er
 // the request: a source determines how long its check uses a processor, and Perl executes BEGIN
 // blocks (TestAChecksRunHasTheKeysBounds). The profile is that of the language's parser, whichever
 // profiles the key may name.
-func (g *Gateway) findings(ctx context.Context, o *runRequest, name string, source []byte) ([]api.Finding, error) {
+func (rs *runs) findings(ctx context.Context, o *runRequest, name string, source []byte) ([]api.Finding, error) {
 	return check.Program(o.run.Language, name, source, func(r api.Run) (_ api.Result, err error) {
 		r.Mode = o.run.Mode
 		if r.Limits, err = o.caller.limit(r.Limits, r.Preset, o.caller.seesAll()); err != nil {
 			return api.Result{}, err
 		}
-		return g.cfg.Agent.Run(ctx, r)
+		return rs.cfg.Agent.Run(ctx, r)
 	})
 }
 
 // postCheck answers POST /v1/check.
-func (g *Gateway) postCheck(w http.ResponseWriter, r *http.Request) error {
-	raw, release, err := g.readBody(w, r)
+func (rs *runs) postCheck(w http.ResponseWriter, r *http.Request) error {
+	raw, release, err := rs.readBody(w, r)
 	if err != nil {
 		return err
 	}
 	defer release()
 
-	ask, err := parseBodyAs[api.CheckRequest](g, r.Context(), raw, "check")
+	ask, err := parseBodyAs[api.CheckRequest](rs.core, r.Context(), raw, "check")
 	if err != nil {
 		return err
 	}
 
-	language := g.agent.resolveAlias(ask.Language)
+	language := rs.agent.resolveAlias(ask.Language)
 	if ask.SourceName != "" {
 		if err := api.FileName(ask.SourceName); err != nil {
 			return err
@@ -84,30 +84,30 @@ func (g *Gateway) postCheck(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case ask.Source == nil:
 		return api.Refuse(api.CodeBadRequest, "there is nothing to check: set source")
-	case !g.agent.hasLanguage(language):
+	case !rs.agent.hasLanguage(language):
 		return api.Refuse(api.CodeNoLanguage, "there is no language %.80q: GET /v1/languages lists them", ask.Language)
 	}
 
-	ctx, done, err := g.track(r)
+	ctx, done, err := rs.track(r)
 	if err != nil {
 		return err
 	}
 	defer done()
 
-	wait, stopWaiting := context.WithTimeoutCause(ctx, g.cfg.Wait, errWaitTimeout)
+	wait, stopWaiting := context.WithTimeoutCause(ctx, rs.cfg.Wait, errWaitTimeout)
 	defer stopWaiting()
 
 	var found []api.Finding
 	c := callerOf(r.Context())
 	o := &runRequest{id: runID(), caller: c, run: api.Run{Language: language, Mode: c.Mode}, created: time.Now()}
 	o.fn = func(ctx context.Context) (_ api.Result, err error) {
-		found, err = g.findings(ctx, o, ask.SourceName, ask.Source)
+		found, err = rs.findings(ctx, o, ask.SourceName, ask.Source)
 		return api.Result{}, err
 	}
-	if _, _, err := g.withSlot(ctx, wait, o); err != nil { // not a run of the caller: the history does not record it
+	if _, _, err := rs.withSlot(ctx, wait, o); err != nil { // not a run of the caller: the history does not record it
 		return err
 	}
 
-	g.reply(w, r, http.StatusOK, api.Checked{Findings: append([]api.Finding{}, found...), Refused: check.HasErrors(found)})
+	rs.reply(w, r, http.StatusOK, api.Checked{Findings: append([]api.Finding{}, found...), Refused: check.HasErrors(found)})
 	return nil
 }

@@ -12,10 +12,10 @@ import (
 var errCutOff = errors.New("the run was cut off")
 
 // cutOff returns the error of a run that nobody canceled and that has no outcome of its own; nil: it has.
-func (g *Gateway) cutOff(ctx context.Context, res api.Result, err error) error {
+func (rs *runs) cutOff(ctx context.Context, res api.Result, err error) error {
 	canceled := err == nil && res.Verdict == api.Canceled && res.SessionEnded == ""
 	switch {
-	case g.kill.Err() != nil && (canceled || errors.Is(err, context.Canceled)):
+	case rs.kill.Err() != nil && (canceled || errors.Is(err, context.Canceled)):
 		return api.Fail(api.CodeStopping, "%w: the service stopped before its end; send it again", errCutOff)
 	case canceled && ctx.Err() == nil:
 		return api.Fail(api.CodeStopping, "%w: the agent stopped before its end; send it again", errCutOff)

@@ -23,6 +23,17 @@ import (
 	"github.com/brig-sandbox/brig/service/queue"
 )
 
+// runs are the runs of programs: from a request to the recorded result, and the active ones.
+type runs struct {
+	*core
+	blobs    *blobs
+	permits  *permits
+	installs *installations
+	problems *storedProblems
+	active   *activeRuns
+	alarm    history.Alarm
+}
+
 // runRequest is one admitted run request, until its result is recorded.
 type runRequest struct {
 	id         string
@@ -57,11 +68,11 @@ type runRequest struct {
 // dispatch dispatches a request: it waits for a slot, has the agent execute the request, and records
 // the outcome in the history before the caller gets the result. ctx is canceled when the caller no
 // longer wants the result.
-func (g *Gateway) dispatch(ctx context.Context, o *runRequest) (api.Result, error) {
-	res, waited, err := g.runWithPackages(ctx, o)
+func (rs *runs) dispatch(ctx context.Context, o *runRequest) (api.Result, error) {
+	res, waited, err := rs.runWithPackages(ctx, o)
 	runtime.Gosched() // let the next holder of the slot call the agent first: the slot is idle, and the rest of this function needs none
 	if err == nil {
-		g.log.Debug("run executed", "run", o.id, "agent_run", res.Run)
+		rs.log.Debug("run executed", "run", o.id, "agent_run", res.Run)
 		res.Run, res.Timing.Queued = o.id, int64(waited)
 		for i := range res.Tests {
 			res.Tests[i].Result.Run = o.id // callers of the gateway cannot use the agent's own run id
@@ -71,17 +82,17 @@ func (g *Gateway) dispatch(ctx context.Context, o *runRequest) (api.Result, erro
 
 	var e *api.Error
 	if errors.As(err, &e) && e.Code == api.CodeAgentUnreachable {
-		g.markUnreachable(err)
+		rs.markUnreachable(err)
 	}
 	if err != nil && ctx.Err() != nil {
 		if p, _ := problemFor(err); notBegunCodes[p.Code] {
 			err = ctx.Err() // it was canceled before it began, whatever error the agent returned
 		}
 	}
-	if cut := g.cutOff(ctx, res, err); cut != nil {
+	if cut := rs.cutOff(ctx, res, err); cut != nil {
 		err = cut
 	}
-	if rerr := g.record(o, res, waited, err); rerr != nil && err == nil {
+	if rerr := rs.record(o, res, waited, err); rerr != nil && err == nil {
 		return api.Result{}, rerr
 	}
 	if errors.Is(err, errCutOff) {
@@ -100,10 +111,10 @@ var errWaitTimeout = errors.New("waited too long")
 
 // withSlot waits for a slot and has the agent execute the request. Others may use the agent as well:
 // while all slots of the agent are taken, withSlot keeps its slot in the queue and tries again.
-func (g *Gateway) withSlot(ctx, wait context.Context, o *runRequest) (api.Result, time.Duration, error) {
-	slot, err := g.acquireSlot(wait, o)
+func (rs *runs) withSlot(ctx, wait context.Context, o *runRequest) (api.Result, time.Duration, error) {
+	slot, err := rs.acquireSlot(wait, o)
 	if err != nil {
-		return api.Result{}, 0, g.noSlotError(ctx, wait, err)
+		return api.Result{}, 0, rs.noSlotError(ctx, wait, err)
 	}
 	defer slot.Release()
 
@@ -111,7 +122,7 @@ func (g *Gateway) withSlot(ctx, wait context.Context, o *runRequest) (api.Result
 	for pause := time.Millisecond; ; pause = min(2*pause, maxRetryPause) {
 		tried, asked := time.Now(), waitInAgent(wait)
 		stopTimer := o.releaseAfterLimit(slot, asked)
-		res, err := g.executeRequest(client.WithWait(ctx, asked), o)
+		res, err := rs.executeRequest(client.WithWait(ctx, asked), o)
 		stopTimer()
 		var e *api.Error
 		if err == nil || !errors.As(err, &e) || e.Code != api.CodeBusy && e.Code != api.CodeOverloaded {
@@ -122,7 +133,7 @@ func (g *Gateway) withSlot(ctx, wait context.Context, o *runRequest) (api.Result
 		select {
 		case <-time.After(retryPause(pause, time.Since(tried), asked)):
 		case <-wait.Done():
-			return res, slot.Waited, g.noSlotError(ctx, wait, err)
+			return res, slot.Waited, rs.noSlotError(ctx, wait, err)
 		}
 	}
 }
@@ -155,19 +166,19 @@ func waitInAgent(wait context.Context) time.Duration {
 }
 
 // acquireSlot waits for a slot for the request. The session of an exec counts as in use meanwhile.
-func (g *Gateway) acquireSlot(ctx context.Context, o *runRequest) (*queue.Slot, error) {
+func (rs *runs) acquireSlot(ctx context.Context, o *runRequest) (*queue.Slot, error) {
 	if o.session == "" {
-		return g.queue.Take(ctx, o.queueOwner())
+		return rs.queue.Take(ctx, o.queueOwner())
 	}
-	if slot := g.queue.TryTake(o.queueOwner()); slot != nil {
+	if slot := rs.queue.TryTake(o.queueOwner()); slot != nil {
 		return slot, nil
 	}
 	waiting, stopUse := context.WithCancel(ctx)
 	var useLoop sync.WaitGroup
-	useLoop.Go(func() { g.keepInUse(waiting, o.session) })
+	useLoop.Go(func() { rs.keepInUse(waiting, o.session) })
 	defer useLoop.Wait()
 	defer stopUse()
-	return g.queue.Take(ctx, o.queueOwner())
+	return rs.queue.Take(ctx, o.queueOwner())
 }
 
 func (o *runRequest) queueOwner() queue.Owner {
@@ -208,7 +219,7 @@ func maxSlotTimeOf(r api.Run) time.Duration {
 }
 
 // executeRequest has the agent execute the request. It creates events if a client may read them.
-func (g *Gateway) executeRequest(ctx context.Context, o *runRequest) (api.Result, error) {
+func (rs *runs) executeRequest(ctx context.Context, o *runRequest) (api.Result, error) {
 	response := agentResponseOf(ctx)
 	if o.fn != nil {
 		response.allowThinning()
@@ -217,13 +228,13 @@ func (g *Gateway) executeRequest(ctx context.Context, o *runRequest) (api.Result
 		return res, err
 	}
 
-	findings, err := g.checked(ctx, o)
+	findings, err := rs.checked(ctx, o)
 	if err != nil {
 		return api.Result{}, err
 	}
 
 	response.allowThinning()
-	res, err := g.executeRun(ctx, o)
+	res, err := rs.executeRun(ctx, o)
 	if o.suite != nil && err == nil {
 		res = suite.Read(*o.suite, res)
 	}
@@ -234,35 +245,35 @@ func (g *Gateway) executeRequest(ctx context.Context, o *runRequest) (api.Result
 }
 
 // executeRun executes a run whose source has passed the check.
-func (g *Gateway) executeRun(ctx context.Context, o *runRequest) (api.Result, error) {
+func (rs *runs) executeRun(ctx context.Context, o *runRequest) (api.Result, error) {
 	a := o.active
 	switch {
 	case a == nil && len(o.run.Tests) > 0:
-		return g.executeTests(ctx, o.run)
+		return rs.executeTests(ctx, o.run)
 	case reachesHosts(o.run):
-		return g.executeWithNetwork(ctx, o)
+		return rs.executeWithNetwork(ctx, o)
 	case a == nil:
-		return g.cfg.Agent.Run(ctx, o.run)
+		return rs.cfg.Agent.Run(ctx, o.run)
 	case o.run.StdinBlob != "": // the agent has stdin: there are no events while the run lasts
 		if a.markRunning() {
 			a.log.Put(ctx, api.EventStarted, struct{}{})
 		}
-		return g.cfg.Agent.Run(ctx, o.run)
+		return rs.cfg.Agent.Run(ctx, o.run)
 	}
 
-	return g.executeWithEvents(ctx, o, nil)
+	return rs.executeWithEvents(ctx, o, nil)
 }
 
 // executeWithEvents executes a run whose events a client may read. network gets the sockets of its
 // network.
-func (g *Gateway) executeWithEvents(ctx context.Context, o *runRequest, network func([]*os.File)) (api.Result, error) {
+func (rs *runs) executeWithEvents(ctx context.Context, o *runRequest, network func([]*os.File)) (api.Result, error) {
 	a := o.active
 	a.markRunning()
 	run, stdin := o.run, io.Reader(bytes.NewReader(o.run.Stdin))
 	run.Stdin = nil
 	out, errs := a.stream(ctx, api.EventStdout), a.stream(ctx, api.EventStderr)
 	started := sync.OnceFunc(func() { a.log.Put(ctx, api.EventStarted, struct{}{}) })
-	res, err := g.cfg.Agent.RunEvents(ctx, run, stdin, client.Events{
+	res, err := rs.cfg.Agent.RunEvents(ctx, run, stdin, client.Events{
 		Stdout: out, Stderr: errs, Network: network,
 		Started:  started,
 		Compiled: func(c api.Compilation) { a.log.Put(ctx, api.EventCompiled, c) },
@@ -277,8 +288,8 @@ func (g *Gateway) executeWithEvents(ctx context.Context, o *runRequest, network 
 
 // executeTests reads the result of each test separately: together they can exceed the maximum size of
 // one response, and then only those that do not fit are thinned.
-func (g *Gateway) executeTests(ctx context.Context, run api.Run) (api.Result, error) {
-	res, err := g.cfg.Agent.RunEvents(ctx, run, nil, client.Events{})
+func (rs *runs) executeTests(ctx context.Context, run api.Run) (api.Result, error) {
+	res, err := rs.cfg.Agent.RunEvents(ctx, run, nil, client.Events{})
 	if ctx.Err() != nil { // the caller left: return that error, as Agent.Run does
 		return api.Result{}, ctx.Err()
 	}
@@ -343,7 +354,7 @@ func isRecorded(p *api.Problem) bool {
 // record writes the outcome of a request to the history, counts it in the metrics and raises
 // alerts. If the record cannot be written, the caller gets an error and no result: every result
 // that a caller has received is in the history.
-func (g *Gateway) record(o *runRequest, res api.Result, waited time.Duration, err error) error {
+func (rs *runs) record(o *runRequest, res api.Result, waited time.Duration, err error) error {
 	now := time.Now()
 	var rec api.Record
 	switch {
@@ -380,7 +391,7 @@ func (g *Gateway) record(o *runRequest, res api.Result, waited time.Duration, er
 		rec.Image = o.run.Image
 	}
 
-	g.log.LogAttrs(context.Background(), slog.LevelInfo, "run", slog.String("run", o.id),
+	rs.log.LogAttrs(context.Background(), slog.LevelInfo, "run", slog.String("run", o.id),
 		slog.String("key", o.caller.Name), slog.String("project", rec.Project),
 		slog.String("task", rec.Task), slog.String("language", rec.Language), slog.String("verdict", string(rec.Verdict)),
 		slog.String("code", string(rec.Code)),
@@ -389,7 +400,7 @@ func (g *Gateway) record(o *runRequest, res api.Result, waited time.Duration, er
 	within, cancel := context.WithTimeout(context.Background(), 30*time.Second) // also after the caller has left
 	defer cancel()
 
-	if err := g.cfg.History.Add(within, rec); err != nil {
+	if err := rs.cfg.History.Add(within, rec); err != nil {
 		var e *api.Error
 		if !errors.As(err, &e) {
 			e = api.Fail(api.CodeInternal, "%w", err)
@@ -400,12 +411,12 @@ func (g *Gateway) record(o *runRequest, res api.Result, waited time.Duration, er
 		return nil
 	}
 
-	g.metrics.RunEnded(o.run.Language, res)
-	for _, alert := range g.alarm.Next(o.caller.Name, now, res) {
-		g.log.Warn("alert", "kind", alert.Kind, "key", alert.Owner, "project", alert.Project, "run",
+	rs.metrics.RunEnded(o.run.Language, res)
+	for _, alert := range rs.alarm.Next(o.caller.Name, now, res) {
+		rs.log.Warn("alert", "kind", alert.Kind, "key", alert.Owner, "project", alert.Project, "run",
 			alert.Run, "text", alert.Text)
-		if err := g.cfg.History.AddAlert(within, alert); err != nil {
-			g.log.Error("alert not recorded", "err", err)
+		if err := rs.cfg.History.AddAlert(within, alert); err != nil {
+			rs.log.Error("alert not recorded", "err", err)
 		}
 	}
 

@@ -78,7 +78,7 @@ func TestEndedSessionsSayTheSame(t *testing.T) {
 // separately.
 func TestEndedSessionsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, _, err := openSessions("")
+		b, _, err := openRegistry("")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,7 @@ const pastEvent = 1<<53 - 1
 // events streams the events of a run as server-sent events. A client that reconnects with
 // Last-Event-ID gets what it missed, or 204 if there is nothing now and never will be: otherwise a
 // browser's EventSource would reconnect forever.
-func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
+func (rs *runs) events(w http.ResponseWriter, r *http.Request) error {
 	after := int64(0)
 	last := r.Header.Get("Last-Event-ID")
 	if last == "" {
@@ -42,9 +42,9 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	id := r.PathValue("id")
-	a := g.runs.get(callerOf(r.Context()).Name, id)
+	a := rs.active.get(callerOf(r.Context()).Name, id)
 	if a == nil {
-		status, err := g.pastRun(r.Context(), owner, id)
+		status, err := rs.pastRun(r.Context(), owner, id)
 		if err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 			w.WriteHeader(http.StatusNoContent)
 			return nil
 		}
-		return g.pastEvents(w, r, status)
+		return rs.pastEvents(w, r, status)
 	}
 
 	ctx := r.Context()
@@ -64,7 +64,7 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 
-	g.stream(w)
+	rs.startEvents(w)
 	out := http.NewResponseController(w)
 	for {
 		wait, stopWaiting := context.WithTimeout(ctx, heartbeat)
@@ -75,7 +75,7 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 
 		switch {
 		case len(some) > 0:
-			release, ok := g.responses.reserve(ctx, callerOf(ctx).Name, some[0].Data.RetainedSize()) // if there are further events, all are small
+			release, ok := rs.responses.reserve(ctx, callerOf(ctx).Name, some[0].Data.RetainedSize()) // if there are further events, all are small
 			if !ok {
 				return nil // the client reconnects to get it, as after any other end of the stream
 			}
@@ -106,7 +106,7 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 	}
 }
 
-func (g *Gateway) stream(w http.ResponseWriter) {
+func (s *core) startEvents(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Type", eventStream)
 	h.Set("Cache-Control", "no-store")
@@ -116,20 +116,20 @@ func (g *Gateway) stream(w http.ResponseWriter) {
 
 // pastEvents streams a run that only the history has. Each client has its own copy of the record in
 // memory until it has read it.
-func (g *Gateway) pastEvents(w http.ResponseWriter, r *http.Request, s api.Status) error {
+func (rs *runs) pastEvents(w http.ResponseWriter, r *http.Request, s api.Status) error {
 	name, v := api.EventResult, any(s.Result)
 	if s.Error != nil {
 		name, v = api.EventError, s.Error
 	}
 
 	data := events.Encode(v)
-	release, ok := g.responses.reserve(r.Context(), callerOf(r.Context()).Name, data.RetainedSize())
+	release, ok := rs.responses.reserve(r.Context(), callerOf(r.Context()).Name, data.RetainedSize())
 	if !ok {
 		return noQuotaError("")
 	}
 	defer release()
 
-	g.stream(w)
+	rs.startEvents(w)
 	setWriteDeadline(w)
 	_ = events.Event{ID: pastEvent, Name: name, Data: data}.Write(w) // if the client has left, nobody needs the error
 	return nil

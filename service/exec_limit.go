@@ -14,12 +14,12 @@ func newExecQuota() *quota.Pool { return quota.New(quota.PerKey(api.SessionExecs
 
 // dispatchExec dispatches an exec. It frees the exec's place before the caller gets the result, so
 // that the caller's next exec finds it free.
-func (g *Gateway) dispatchExec(ctx context.Context, o *runRequest) (api.Result, error) {
-	if !g.execs.TryAcquire(o.session, 1) {
+func (ss *sessions) dispatchExec(ctx context.Context, o *runRequest) (api.Result, error) {
+	if !ss.execs.TryAcquire(o.session, 1) {
 		return api.Result{}, api.Fail(api.CodeSessionBusy,
 			"%d execs of this session are running or waiting, and that is the maximum: send it again when one has ended",
 			api.SessionExecs)
 	}
-	defer g.execs.Release(o.session, 1)
-	return g.dispatch(ctx, o)
+	defer ss.execs.Release(o.session, 1)
+	return ss.runs.dispatch(ctx, o)
 }

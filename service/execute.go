@@ -170,14 +170,14 @@ func failure(language string, res api.Result) string {
 }
 
 // execute answers POST /execute.
-func (g *Gateway) execute(w http.ResponseWriter, r *http.Request) error {
-	raw, release, err := g.readBody(w, r)
+func (rs *runs) execute(w http.ResponseWriter, r *http.Request) error {
+	raw, release, err := rs.readBody(w, r)
 	if err != nil {
 		return err
 	}
 	defer release()
 
-	ask, err := parseBodyAs[api.Execute](g, r.Context(), raw, "request")
+	ask, err := parseBodyAs[api.Execute](rs.core, r.Context(), raw, "request")
 	if err != nil {
 		return err
 	}
@@ -186,11 +186,11 @@ func (g *Gateway) execute(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := g.permitNetwork(callerOf(r.Context()), run); err != nil {
+	if err := rs.permits.network(callerOf(r.Context()), run); err != nil {
 		return ofField("network_enabled", err)
 	}
 
-	o, err := g.newRequest(r, run)
+	o, err := rs.newRequest(r, run)
 	if err != nil {
 		return inSeconds(err, ask.TimeoutSeconds)
 	}
@@ -201,18 +201,18 @@ func (g *Gateway) execute(w http.ResponseWriter, r *http.Request) error {
 		o.main = pythonMain
 	}
 
-	ctx, done, err := g.track(r)
+	ctx, done, err := rs.track(r)
 	if err != nil {
 		return err
 	}
 	defer done()
 
-	res, err := g.dispatch(ctx, o)
+	res, err := rs.dispatch(ctx, o)
 	if err != nil {
 		return inSeconds(err, ask.TimeoutSeconds)
 	}
 
 	release() // the request is no longer needed, however long sending the response takes
-	g.reply(w, r, http.StatusOK, executed(run.Language, o.created, res))
+	rs.reply(w, r, http.StatusOK, executed(run.Language, o.created, res))
 	return nil
 }

@@ -23,13 +23,9 @@ import (
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/service/auth"
-	"github.com/brig-sandbox/brig/service/batches"
 	"github.com/brig-sandbox/brig/service/connlimit"
 	"github.com/brig-sandbox/brig/service/history"
 	"github.com/brig-sandbox/brig/service/metrics"
-	"github.com/brig-sandbox/brig/service/problems"
-	"github.com/brig-sandbox/brig/service/queue"
-	"github.com/brig-sandbox/brig/service/quota"
 )
 
 // Config has the parts and settings of a Gateway. Agent and History are required.
@@ -66,47 +62,19 @@ type Config struct {
 	Names           []string                   // host names of the service, in addition to localhost and IP addresses; empty with keys: any
 }
 
-// A Gateway is the HTTP service. Call Serve only once.
+// A Gateway is the HTTP service: a core and the parts that answer requests. Call Serve only once.
 type Gateway struct {
-	cfg          Config
-	log          *slog.Logger
-	queue        *queue.Queue
-	uploads      *queue.Queue // upload slots
-	historyReads *queue.Queue // for requests that read many past runs
-	fileLists    *queue.Queue // for lists of a session's files
-	alarm        history.Alarm
-	runs         *activeRuns
-	mux          *http.ServeMux
-	doc          []byte // OpenAPI
-	startedAt    time.Time
-	bodyQuota    *quota.Pool
-	responses    *responseQuota
-	requests     *quota.Pool   // requests that are being answered
-	parsing      *queue.Queue  // for bodies that are not small
-	reading      chan struct{} // held while a large response of the agent is read and decoded
-
-	sessions       *sessionRegistry
-	pendingVolumes *quota.Pool // sessions with a volume that are being created
-	installs       *installations
-
-	problems        *problems.Store // nil: none are stored
-	pendingProblems *quota.Pool     // packages that are being put
-	problemReads    *queue.Queue    // for the process that reads packages
-	verifications   *quota.Pool     // packages that are being verified
-	problemBlobs    *quota.Pool     // runs of problems whose blobs are being sent to the agent
-	execs           *quota.Pool     // execs of each session, by its id
-	staleSessions   []string        // sessions of an earlier process
-	agent           agentStatus
-	blobs           blobOwners
-	metrics         *metrics.Metrics
-	batches         *batches.Store // nil: the service takes none
-
-	mu       sync.Mutex      // orders enter and the end of admission
-	stopping context.Context // done when no further runs are admitted
-	stop     context.CancelFunc
-	kill     context.Context // done when the remaining runs are canceled
-	killAll  context.CancelFunc
-	wg       sync.WaitGroup // runs and execs, from admission to their responses
+	*core
+	blobs    *blobs
+	permits  *permits
+	installs *installations
+	problems *storedProblems
+	runs     *runs
+	sessions *sessions
+	batches  *batchRoutes
+	records  *records
+	mux      *http.ServeMux
+	doc      []byte // OpenAPI
 }
 
 // WithDefaults returns the configuration with the default in place of each zero.
@@ -136,48 +104,42 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 		return nil, err
 	}
 
-	g := &Gateway{
-		cfg: cfg, log: cfg.Log, startedAt: time.Now(), runs: newActiveRuns(), reading: make(chan struct{}, 1),
-		queue: queue.New(1, cfg.QueuePlaces), uploads: queue.New(cfg.MaxBodies, cfg.MaxConns),
-		parsing:      queue.New(1, cfg.MaxConns),
-		historyReads: queue.New(readSlots, readsWaiting), fileLists: queue.New(readSlots, readsWaiting),
-		bodyQuota:       newBodyQuota(maxLargeBodies*int64(cfg.MaxBody), cfg.Keys),
-		responses:       newResponseQuota(int64(cfg.MaxAnswers)),
-		installs:        newInstallations(cfg),
-		pendingProblems: quota.New(quota.PerKey(1)), problemReads: queue.New(1, cfg.MaxConns),
-		problemBlobs: quota.New(quota.PerKey(1)), verifications: quota.New(quota.PerKey(1)),
-		requests: newRequestQuota(cfg.MaxConns, cfg.Keys), execs: newExecQuota(), pendingVolumes: quota.New(quota.PerKey(1)),
-	}
-
-	g.stopping, g.stop = context.WithCancel(context.Background())
-	g.kill, g.killAll = context.WithCancel(context.Background())
+	g := &Gateway{core: newCore(cfg)}
+	g.blobs = &blobs{core: g.core}
+	g.permits = &permits{core: g.core}
+	g.installs = newInstallations(g.core)
+	g.records = &records{g.core}
 	var err error
-	if g.sessions, g.staleSessions, err = openSessions(cfg.Sessions); err != nil {
+	if g.problems, err = openProblems(g.core, g.blobs); err != nil {
 		return nil, err
 	}
-	if err := g.openProblems(); err != nil {
+
+	g.runs = &runs{core: g.core, blobs: g.blobs, permits: g.permits, installs: g.installs, problems: g.problems,
+		active: newActiveRuns()}
+	g.problems.execute = g.runs.executeJob
+	if g.sessions, err = openSessions(g.runs); err != nil {
 		return nil, err
 	}
 
 	g.metrics = metrics.New(g.metricsNow)
 	g.refreshAgent(ctx)
-	if err := g.openBatches(); err != nil {
+	if g.batches, err = openBatches(g.runs); err != nil {
 		return nil, err
 	}
-	if names := g.uselessProfileLog(); len(names) > 0 {
+	if names := g.permits.uselessProfileLog(); len(names) > 0 {
 		return nil, api.Refuse(api.CodeForbidden,
 			"profile_log is set on the keys %s, but the agent allows profile_mode log only to root: start it with brigd --profile-log (if brig serve starts it: --agent-arg=--profile-log), or remove profile_log from the keys", strings.Join(names, ", "))
 	}
-	if most, unoffered := g.unofferedNetwork(); unoffered {
+	if most, unoffered := g.permits.unofferedNetwork(); unoffered {
 		return nil, api.Refuse(api.CodeForbidden,
 			"network is %s, but the agent offers callers other than root %s at most: start it with brigd --network %[1]s, or set network to %[2]s (brig serve --network %[2]s)", cfg.Network, most)
 	}
-	if g.unofferedPackages() {
+	if g.permits.unofferedPackages() {
 		return nil, api.Refuse(api.CodeForbidden,
 			"packages are offered, but the agent installs them for root alone: start it with brigd --packages, or leave out --packages and the indexes of brig serve")
 	}
 
-	g.warnUselessNetworks()
+	g.permits.warnUselessNetworks()
 	routes := g.routes()
 	if g.doc, err = document(routes, cfg.Version); err != nil {
 		return nil, err
@@ -217,15 +179,15 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	go func() { served <- web.Serve(ln) }()
 	var loops sync.WaitGroup
 	loops.Go(func() { g.refreshAgentLoop(g.stopping) })
-	loops.Go(func() { g.janitor(g.stopping, g.staleSessions) })
+	loops.Go(func() { g.sessions.janitor(g.stopping, g.sessions.stale) })
 	if g.cfg.Keys != nil {
 		loops.Go(func() { g.reloadKeysLoop(g.stopping) })
 	}
 	defer loops.Wait()
 
-	if g.batches != nil {
-		g.batches.Start(g.stopping)
-		defer g.batches.Wait()
+	if g.batches.store != nil {
+		g.batches.store.Start(g.stopping)
+		defer g.batches.store.Wait()
 	}
 	defer g.stop()
 
@@ -271,7 +233,7 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	case <-end.Done():
 	}
 
-	g.runs.endEventLogs()
+	g.runs.active.endEventLogs()
 	err := web.Shutdown(end)
 	if errors.Is(err, context.DeadlineExceeded) { // a client does not read its response: no session may outlive the service because of it
 		g.log.Warn("connections closed: their clients did not read the response in time", "after", g.cfg.Grace+lastResponses)
@@ -283,7 +245,7 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	ends, cancelEnds := context.WithTimeout(stopped, sessionsEnd)
 	defer cancelEnds()
 
-	if serr := g.endSessions(ends, g.sessions.list(), stoppingReason); serr != nil {
+	if serr := g.sessions.endSessions(ends, g.sessions.registry.list(), stoppingReason); serr != nil {
 		g.log.Error("sessions not ended", "err", serr) // the next process does it
 	}
 
@@ -297,9 +259,9 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 func (g *Gateway) cancelRemaining(ctx context.Context) {
 	g.killAll()
 	var ends sync.WaitGroup
-	for _, id := range g.execs.Keys() {
+	for _, id := range g.sessions.execs.Keys() {
 		ends.Go(func() { // concurrently: a session whose volume is still being written delays no other
-			if err := g.endSessions(ctx, []string{id}, stoppingReason); err != nil {
+			if err := g.sessions.endSessions(ctx, []string{id}, stoppingReason); err != nil {
 				g.log.Error("session not ended", "session", id, "err", err)
 			}
 		})
@@ -308,28 +270,6 @@ func (g *Gateway) cancelRemaining(ctx context.Context) {
 }
 
 const stoppingReason = "the service stops"
-
-// track admits a request whose caller waits for it; done must be called when the caller has the
-// response. ctx ends when the caller has left or the remaining runs are canceled.
-func (g *Gateway) track(r *http.Request) (ctx context.Context, done func(), err error) {
-	if !g.enter() {
-		return nil, nil, errStopping()
-	}
-	ctx, cancel := context.WithCancel(r.Context())
-	stop := context.AfterFunc(g.kill, cancel)
-	return ctx, func() { stop(); cancel(); g.wg.Done() }, nil
-}
-
-// enter admits and counts a run, unless the service is stopping.
-func (g *Gateway) enter() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.stopping.Err() != nil {
-		return false
-	}
-	g.wg.Add(1)
-	return true
-}
 
 // ServeHTTP handles one request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -13,7 +13,7 @@ func (g *Gateway) health() api.ServiceHealth {
 	h := api.ServiceHealth{
 		Status: api.ServiceOK, Version: g.cfg.Version, Capacity: s.Slots, Load: s.Held, Queued: s.Waiting,
 		QueueMax: s.MaxWaiting,
-		UptimeNS: int64(time.Since(g.startedAt)), MemoryMax: int64(g.MaxMemory() + g.readerMemory()),
+		UptimeNS: int64(time.Since(g.startedAt)), MemoryMax: int64(g.MaxMemory() + g.problems.readerMemory()),
 		Agent: api.AgentHealth{
 			Reachable: err == nil, Version: a.Version, Leased: a.Leased, Cells: a.Cells,
 			Memory: a.Memory, MemoryMax: a.MemoryMax, Kernel: a.Kernel, CgroupMode: a.CgroupMode,

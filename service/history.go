@@ -3,6 +3,7 @@ package service
 import (
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,42 +107,45 @@ func when(q url.Values, name string) (time.Time, error) {
 	return t, nil
 }
 
-func (g *Gateway) getHistory(w http.ResponseWriter, r *http.Request) error {
+// records are the runs that have ended, as the history has them.
+type records struct{ *core }
+
+func (p *records) getHistory(w http.ResponseWriter, r *http.Request) error {
 	f, err := filter(r)
 	if err != nil {
 		return err
 	}
-	page, next, err := g.cfg.History.List(r.Context(), f)
+	page, next, err := p.cfg.History.List(r.Context(), f)
 	if err != nil {
 		return err
 	}
-	g.reply(w, r, http.StatusOK, api.Page[api.Record]{Items: append([]api.Record{}, page...), Next: next})
+	p.reply(w, r, http.StatusOK, api.Page[api.Record]{Items: append([]api.Record{}, page...), Next: next})
 	return nil
 }
 
-func (g *Gateway) getStats(w http.ResponseWriter, r *http.Request) error {
+func (p *records) getStats(w http.ResponseWriter, r *http.Request) error {
 	f, err := filter(r)
 	if err != nil {
 		return err
 	}
-	stats, err := g.cfg.History.Stats(r.Context(), f)
+	stats, err := p.cfg.History.Stats(r.Context(), f)
 	if err != nil {
 		return err
 	}
-	g.reply(w, r, http.StatusOK, stats)
+	p.reply(w, r, http.StatusOK, stats)
 	return nil
 }
 
-func (g *Gateway) getAlerts(w http.ResponseWriter, r *http.Request) error {
+func (p *records) getAlerts(w http.ResponseWriter, r *http.Request) error {
 	f, err := filter(r)
 	if err != nil {
 		return err
 	}
-	page, next, err := g.cfg.History.Alerts(r.Context(), f)
+	page, next, err := p.cfg.History.Alerts(r.Context(), f)
 	if err != nil {
 		return err
 	}
-	g.reply(w, r, http.StatusOK, api.Page[api.Alert]{Items: append([]api.Alert{}, page...), Next: next})
+	p.reply(w, r, http.StatusOK, api.Page[api.Alert]{Items: append([]api.Alert{}, page...), Next: next})
 	return nil
 }
 
@@ -152,4 +156,20 @@ func (g *Gateway) getLanguages(w http.ResponseWriter, r *http.Request) error {
 	}
 	g.reply(w, r, http.StatusOK, append([]api.Language{}, languages...))
 	return nil
+}
+
+func (p *records) routes() []route {
+	return []route{
+		{method: "GET", path: "/v1/history", name: "history", reads: pastRuns, fails: []int{429}, group: "History",
+			summary: "Executed runs, the newest first",
+			serve:   p.getHistory, answer: reflect.TypeFor[api.Page[api.Record]](),
+			params: slices.Concat(choosing, paging, []param{ofAll})},
+		{method: "GET", path: "/v1/stats", name: "stats", reads: pastRuns, fails: []int{429}, group: "History",
+			summary: "Statistics of runs: totals, times, by language, project and task",
+			serve:   p.getStats, answer: reflect.TypeFor[api.Stats](), params: append(slices.Clone(choosing), ofAll)},
+		{method: "GET", path: "/v1/alerts", name: "alerts", reads: pastRuns, fails: []int{429}, group: "History",
+			summary: "What an operator should see: crashes, memory, denied calls, failure rates",
+			serve:   p.getAlerts, answer: reflect.TypeFor[api.Page[api.Alert]](),
+			params: slices.Concat([]param{ofProject}, within, paging, []param{ofAll})},
+	}
 }

@@ -20,6 +20,7 @@ import (
 // which waits for a slot as the key's runs do. If several keys ask for the same packages, the first that
 // has a slot installs them, and the others wait for it without one.
 type installations struct {
+	*core
 	places *queue.Queue // of installers that run: at most half of the slots
 	quota  *quota.Pool  // installations of each key
 
@@ -53,9 +54,9 @@ func (i *installation) forAll() bool {
 // that asked for them.
 const maxInstallations = 64
 
-func newInstallations(cfg Config) *installations {
+func newInstallations(s *core) *installations {
 	return &installations{
-		places: queue.New(1, cfg.MaxConns), quota: newInstallQuota(cfg.Keys),
+		core: s, places: queue.New(1, s.cfg.MaxConns), quota: newInstallQuota(s.cfg.Keys),
 		asked: map[askedSet]*installation{}, running: map[string]*installation{},
 	}
 }
@@ -97,14 +98,14 @@ func (v *agentStatus) wantedSet(r api.PackageRequest) (wantedSet, error) {
 	return wantedSet{strings.Join(parts, "\x00"), r, about}, nil
 }
 
-// installPackages has packages installed, or waits for the installation that is under way.
-func (g *Gateway) installPackages(ctx context.Context, c caller, r api.PackageRequest) error {
-	set, err := g.agent.wantedSet(r)
+// ensure has packages installed, or waits for the installation that is under way.
+func (i *installations) ensure(ctx context.Context, c caller, r api.PackageRequest) error {
+	set, err := i.agent.wantedSet(r)
 	if err != nil {
 		return err
 	}
 
-	one, err := g.beginInstallation(c, set)
+	one, err := i.begin(c, set)
 	if err != nil {
 		return err
 	}
@@ -117,9 +118,9 @@ func (g *Gateway) installPackages(ctx context.Context, c caller, r api.PackageRe
 	}
 }
 
-// beginInstallation returns the key's installation of a set, which it begins unless it is under way.
-func (g *Gateway) beginInstallation(c caller, set wantedSet) (*installation, error) {
-	i, id := g.installs, askedSet{c.Name, set.name}
+// begin returns the key's installation of a set, which it begins unless it is under way.
+func (i *installations) begin(c caller, set wantedSet) (*installation, error) {
+	id := askedSet{c.Name, set.name}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 
@@ -132,17 +133,17 @@ func (g *Gateway) beginInstallation(c caller, set wantedSet) (*installation, err
 				"%d installations of packages are under way or waiting, %d of them for this key: send the request again later",
 				i.quota.Total(), i.quota.Used(c.Name)))
 	}
-	if !g.enter() {
+	if !i.enter() {
 		i.quota.Release(c.Name, 1)
 		return nil, errStopping()
 	}
 
 	one := &installation{done: make(chan struct{})}
 	i.asked[id] = one
-	go func() { // g.wg waits for it, and g.kill ends it
-		defer g.wg.Done()
-		err := g.install(g.kill, c, set)
-		if err != nil && g.kill.Err() != nil {
+	go func() { // i.wg waits for it, and i.kill ends it
+		defer i.wg.Done()
+		err := i.install(i.kill, c, set)
+		if err != nil && i.kill.Err() != nil {
 			err = errStopping()
 		}
 		i.mu.Lock()
@@ -156,13 +157,13 @@ func (g *Gateway) beginInstallation(c caller, set wantedSet) (*installation, err
 }
 
 // install installs a set for a key, or waits while another key's installation of it runs.
-func (g *Gateway) install(ctx context.Context, c caller, set wantedSet) error {
+func (i *installations) install(ctx context.Context, c caller, set wantedSet) error {
 	for {
-		other := g.installs.runningOf(set)
+		other := i.runningOf(set)
 		if other == nil {
 			var err error
-			if other, err = g.installInSlot(ctx, c, set); other == nil {
-				g.metrics.PackagesInstalled(set.request.Language, err)
+			if other, err = i.installInSlot(ctx, c, set); other == nil {
+				i.metrics.PackagesInstalled(set.request.Language, err)
 				return err
 			}
 		}
@@ -181,9 +182,9 @@ func (g *Gateway) install(ctx context.Context, c caller, set wantedSet) error {
 
 // installInSlot waits for a place and a slot, and has the agent install a set. other is the installation
 // of the set that another key has begun meanwhile.
-func (g *Gateway) installInSlot(ctx context.Context, c caller, set wantedSet) (other *installation, err error) {
+func (i *installations) installInSlot(ctx context.Context, c caller, set wantedSet) (other *installation, err error) {
 	owner := queue.Owner{Key: c.Name, MaxSlots: c.Runs, MaxWaiting: c.Waiting}
-	place, err := g.takePlace(ctx, owner, time.Duration(set.about.Wall)+g.cfg.Wait)
+	place, err := i.takePlace(ctx, owner, time.Duration(set.about.Wall)+i.cfg.Wait)
 	if err != nil {
 		return nil, err
 	}
@@ -194,23 +195,23 @@ func (g *Gateway) installInSlot(ctx context.Context, c caller, set wantedSet) (o
 		return nil, err
 	}
 
-	policy.Internal = append(policy.Internal, g.cfg.EgressInternal...)
-	wait, stop := context.WithTimeoutCause(ctx, g.cfg.Wait, errWaitTimeout)
+	policy.Internal = append(policy.Internal, i.cfg.EgressInternal...)
+	wait, stop := context.WithTimeoutCause(ctx, i.cfg.Wait, errWaitTimeout)
 	defer stop()
 
-	slot, err := g.queue.Take(wait, owner)
+	slot, err := i.queue.Take(wait, owner)
 	if err != nil {
-		return nil, g.noSlotError(ctx, wait, err)
+		return nil, i.noSlotError(ctx, wait, err)
 	}
 	defer slot.Release()
 
-	own, other := g.installs.start(set)
+	own, other := i.start(set)
 	if other != nil {
 		return other, nil
 	}
 
-	err = g.installWhenFree(ctx, wait, c, set, policy)
-	g.installs.finish(set, own, err)
+	err = i.installWhenFree(ctx, wait, c, set, policy)
+	i.finish(set, own, err)
 	return nil, err
 }
 
@@ -218,17 +219,17 @@ func (g *Gateway) installInSlot(ctx context.Context, c caller, set wantedSet) (o
 // have packages that take as long to install as an installer may take. For the same reason the longest
 // wait is longer than that for a slot (TestSlowInstallersLeaveAPlaceToOthers,
 // TestAPlaceIsWaitedForAsLongAsAnInstallerTakes).
-func (g *Gateway) takePlace(ctx context.Context, owner queue.Owner, longest time.Duration) (*queue.Slot, error) {
-	places := max(g.queue.Stats().Slots/2, 1)
-	g.installs.places.Resize(places)
-	if share := places - 1; share > 0 && g.cfg.Keys.Multiple() && (owner.MaxSlots == 0 || owner.MaxSlots > share) {
+func (i *installations) takePlace(ctx context.Context, owner queue.Owner, longest time.Duration) (*queue.Slot, error) {
+	places := max(i.queue.Stats().Slots/2, 1)
+	i.places.Resize(places)
+	if share := places - 1; share > 0 && i.cfg.Keys.Multiple() && (owner.MaxSlots == 0 || owner.MaxSlots > share) {
 		owner.MaxSlots = share
 	}
 
 	wait, stop := context.WithTimeoutCause(ctx, longest, errWaitTimeout)
 	defer stop()
 
-	place, err := g.installs.places.Take(wait, owner)
+	place, err := i.places.Take(wait, owner)
 	switch {
 	case err == nil:
 		return place, nil
@@ -270,26 +271,26 @@ func (i *installations) finish(set wantedSet, own *installation, err error) {
 }
 
 // installWhenFree has the agent install a set. While others use all slots of the agent it tries again.
-func (g *Gateway) installWhenFree(ctx, wait context.Context, c caller, set wantedSet, policy egress.Policy) error {
+func (i *installations) installWhenFree(ctx, wait context.Context, c caller, set wantedSet, policy egress.Policy) error {
 	for pause := time.Millisecond; ; pause = min(2*pause, maxRetryPause) {
 		began := time.Now()
-		stored, err := g.relayInstall(client.WithWait(ctx, waitInAgent(wait)), set.request, policy)
+		stored, err := i.relayInstall(client.WithWait(ctx, waitInAgent(wait)), set.request, policy)
 		if !api.HasCode(err, api.CodeBusy, api.CodeOverloaded) {
-			g.log.Info("packages", "key", c.Name, "language", set.request.Language, "set", stored.Key, "bytes", stored.Size,
+			i.log.Info("packages", "key", c.Name, "language", set.request.Language, "set", stored.Key, "bytes", stored.Size,
 				"took", time.Since(began).Round(time.Millisecond), "failed", err != nil)
 			return err
 		}
 		select {
 		case <-time.After(pause):
 		case <-wait.Done():
-			return g.noSlotError(ctx, wait, err)
+			return i.noSlotError(ctx, wait, err)
 		}
 	}
 }
 
 // relayInstall has the agent install packages, and relays the connections of the installer. An installer
 // whose network cannot be relayed is canceled (TestAnInstallerWithoutRelayEnds).
-func (g *Gateway) relayInstall(ctx context.Context, r api.PackageRequest,
+func (i *installations) relayInstall(ctx context.Context, r api.PackageRequest,
 	policy egress.Policy) (api.PackageSet, error) {
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -297,7 +298,7 @@ func (g *Gateway) relayInstall(ctx context.Context, r api.PackageRequest,
 	if err != nil {
 		return api.PackageSet{}, err
 	}
-	set, err := g.cfg.Agent.InstallPackages(running, r, client.Events{Network: n.start})
+	set, err := i.cfg.Agent.InstallPackages(running, r, client.Events{Network: n.start})
 	if _, nerr := n.close(); nerr != nil {
 		return set, errors.Join(nerr, err)
 	}

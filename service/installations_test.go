@@ -167,7 +167,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 // inBackground begins an installation, whose outcome the channel gets.
 func inBackground(t *testing.T, g *Gateway, c caller, r api.PackageRequest) <-chan error {
 	done := make(chan error, 1)
-	go func() { done <- g.installPackages(t.Context(), c, r) }()
+	go func() { done <- g.installs.ensure(t.Context(), c, r) }()
 	return done
 }
 
@@ -198,7 +198,7 @@ func TestKeysDoNotShareOtherErrors(t *testing.T) {
 
 	first := inBackground(t, g, ann, requirement("one"))
 	eventually(t, "ann waits for a slot", func() bool { return g.queue.Stats().Waiting == 1 })
-	if err := g.installPackages(t.Context(), named("bob"), requirement("one")); err != nil {
+	if err := g.installs.ensure(t.Context(), named("bob"), requirement("one")); err != nil {
 		t.Errorf("bob: %v", err)
 	}
 	if err := <-first; !api.HasCode(problemError(err), api.CodeQueueTimeout) {
@@ -270,7 +270,7 @@ func TestOneKeyLeavesInstallationsToOthers(t *testing.T) {
 	const many = maxInstallations + 36
 	all := make(chan error, many)
 	for i := range many {
-		go func() { all <- g.installPackages(t.Context(), named("ann"), requirement(fmt.Sprintf("p%d", i))) }()
+		go func() { all <- g.installs.ensure(t.Context(), named("ann"), requirement(fmt.Sprintf("p%d", i))) }()
 	}
 
 	for range many - maxInstallations {
@@ -305,7 +305,7 @@ func TestSlowInstallersLeaveAPlaceToOthers(t *testing.T) {
 
 	eventually(t, "ann's first installation runs", func() bool { return len(a.installations()) > 0 })
 	time.Sleep(50 * time.Millisecond)
-	if err := g.installPackages(t.Context(), named("bob"), requirement("quick")); err != nil {
+	if err := g.installs.ensure(t.Context(), named("bob"), requirement("quick")); err != nil {
 		t.Errorf("bob: %v", err)
 	}
 	if all := a.installations(); len(all) != 2 {
@@ -335,7 +335,7 @@ func TestAPlaceIsNotWaitedForForEver(t *testing.T) {
 	g := a.serve(t, func(c *Config) { twoKeys(t)(c); c.Wait = 50 * time.Millisecond })
 	inBackground(t, g, named("ann"), requirement("slow"))
 	eventually(t, "ann's installation runs", func() bool { return len(a.installations()) == 1 })
-	if err := g.installPackages(t.Context(), named("bob"), requirement("two")); !api.HasCode(problemError(err), api.CodeQueueTimeout) {
+	if err := g.installs.ensure(t.Context(), named("bob"), requirement("two")); !api.HasCode(problemError(err), api.CodeQueueTimeout) {
 		t.Errorf("after the longest time of an installer: %v", err)
 	}
 }
@@ -395,7 +395,7 @@ func TestAnInstallerWithoutRelayEnds(t *testing.T) {
 	})
 
 	g := serveFake(t, mux, func(c *Config) { c.Packages = true }).Config.Handler.(*Gateway)
-	if err := g.installPackages(t.Context(), named("ann"), requirement("one")); !api.HasCode(err, api.CodeHostExhausted) {
+	if err := g.installs.ensure(t.Context(), named("ann"), requirement("one")); !api.HasCode(err, api.CodeHostExhausted) {
 		t.Errorf("the request gets %v", err)
 	}
 

@@ -55,7 +55,7 @@ func TestJanitor(t *testing.T) {
 		defer cancel()
 
 		begun := time.Now()
-		go g.janitor(ctx, g.staleSessions)
+		go g.sessions.janitor(ctx, g.sessions.stale)
 		synctest.Wait()
 		if n := asked.Load(); n != 2 || !strings.Contains(log.String(), "not ended") {
 			t.Errorf("%d asked for at the start\n%s", n, log.String())
@@ -73,7 +73,7 @@ func TestJanitor(t *testing.T) {
 		}
 
 		for hour, want := range [][]string{{"s1", "s2"}, {"s2"}, nil} {
-			if got := g.sessions.list(); len(got) != len(want) || len(want) == 1 && !slices.Equal(got, want) {
+			if got := g.sessions.registry.list(); len(got) != len(want) || len(want) == 1 && !slices.Equal(got, want) {
 				t.Errorf("after %v: %q; want %q", time.Since(begun), got, want)
 			}
 			if hour == 1 {
@@ -103,14 +103,14 @@ func TestStaleSessionsAreKeptUntilTheyHaveEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	b, left, err := openSessions(path)
+	b, left, err := openRegistry(path)
 	if err != nil || !slices.Equal(left, []string{"left", "gone"}) {
 		t.Fatalf("%q, %v", left, err)
 	}
 
 	next := func(want ...string) {
 		t.Helper()
-		if _, left, err := openSessions(path); err != nil || !slices.Equal(left, want) {
+		if _, left, err := openRegistry(path); err != nil || !slices.Equal(left, want) {
 			t.Errorf("the next service learns of %q, %v; want %q", left, err, want)
 		}
 	}

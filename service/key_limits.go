@@ -7,6 +7,9 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
+// permits say what a key may ask for, of what the service and its agent offer.
+type permits struct{ *core }
+
 // A limitedSettings has the settings of runs and sessions that a key limits.
 type limitedSettings struct {
 	language, profile, preset string
@@ -17,12 +20,12 @@ type limitedSettings struct {
 
 // permit checks a wish against the limits of its caller: more is refused, and unset limits become
 // at most what the key allows.
-func (g *Gateway) permit(c caller, w limitedSettings) error {
+func (pm *permits) permit(c caller, w limitedSettings) error {
 	profile := w.profile
 	if profile == networkProfile && !api.NetworkWithin(w.network, api.NetworkNone) {
 		profile = "" // it comes with the network
 	}
-	if err := c.mayUseProfile(profile, w.profileMode, g.agent.tierOf(w.language)); err != nil {
+	if err := c.mayUseProfile(profile, w.profileMode, pm.agent.tierOf(w.language)); err != nil {
 		return err
 	}
 	l, err := c.limit(*w.limits, w.preset, c.seesAll())
@@ -32,23 +35,23 @@ func (g *Gateway) permit(c caller, w limitedSettings) error {
 	return err
 }
 
-// permitRun is permit for a run and all its stages. A run that names no mode gets the key's mode.
-func (g *Gateway) permitRun(c caller, r api.Run) (api.Run, error) {
+// run is permit for a run and all its stages. A run that names no mode gets the key's mode.
+func (pm *permits) run(c caller, r api.Run) (api.Run, error) {
 	r.Mode = cmp.Or(r.Mode, c.Mode)
-	if err := g.permitNetwork(c, r); err != nil {
+	if err := pm.network(c, r); err != nil {
 		return r, err
 	}
 
 	var err error
-	if r.Index, err = g.permitPackages(c, r.Language, r.Requirements, r.Index); err != nil {
+	if r.Index, err = pm.packages(c, r.Language, r.Requirements, r.Index); err != nil {
 		return r, err
 	}
 
-	err = g.permit(c, limitedSettings{r.Language, r.Profile, r.Preset, r.ProfileMode, r.Network, &r.Limits})
+	err = pm.permit(c, limitedSettings{r.Language, r.Profile, r.Preset, r.ProfileMode, r.Network, &r.Limits})
 	if err != nil {
 		return r, err
 	}
-	if r.Source != nil && g.compiles(r.Language) || r.CompileLimits != (api.Limits{}) {
+	if r.Source != nil && pm.compiles(r.Language) || r.CompileLimits != (api.Limits{}) {
 		if r.CompileLimits, err = c.limit(r.CompileLimits, "", c.seesAll()); err != nil {
 			return r, err
 		}
@@ -63,14 +66,14 @@ func (g *Gateway) permitRun(c caller, r api.Run) (api.Run, error) {
 	if r.Check != nil {
 		check := *r.Check
 		r.Check = &check
-		if check.Program, err = g.permitProgram(c, check.Program); err != nil {
+		if check.Program, err = pm.program(c, check.Program); err != nil {
 			return r, api.About("check", err)
 		}
 	}
 	if r.Interactor != nil {
 		interactor := *r.Interactor
 		r.Interactor = &interactor
-		if interactor.Program, err = g.permitProgram(c, interactor.Program); err != nil {
+		if interactor.Program, err = pm.program(c, interactor.Program); err != nil {
 			return r, api.About("interactor", err)
 		}
 	}
@@ -78,23 +81,23 @@ func (g *Gateway) permitRun(c caller, r api.Run) (api.Run, error) {
 	return r, nil
 }
 
-// permitProgram is permit for what judges a run. Its mode is that of the run.
-func (g *Gateway) permitProgram(c caller, p api.Program) (api.Program, error) {
-	p.Language = g.agent.resolveAlias(p.Language)
-	err := g.permit(c, limitedSettings{language: p.Language, limits: &p.Limits})
-	if err == nil && (p.Source != nil && g.compiles(p.Language) || p.CompileLimits != (api.Limits{})) {
+// program is permit for what judges a run. Its mode is that of the run.
+func (pm *permits) program(c caller, p api.Program) (api.Program, error) {
+	p.Language = pm.agent.resolveAlias(p.Language)
+	err := pm.permit(c, limitedSettings{language: p.Language, limits: &p.Limits})
+	if err == nil && (p.Source != nil && pm.compiles(p.Language) || p.CompileLimits != (api.Limits{})) {
 		p.CompileLimits, err = c.limit(p.CompileLimits, "", c.seesAll())
 	}
 	return p, err
 }
 
-// permitSession is permit for a session.
-func (g *Gateway) permitSession(c caller, s api.SessionRequest) (api.SessionRequest, error) {
+// session is permit for a session.
+func (pm *permits) session(c caller, s api.SessionRequest) (api.SessionRequest, error) {
 	var err error
-	if s.Index, err = g.permitPackages(c, s.Language, s.Requirements, s.Index); err != nil {
+	if s.Index, err = pm.packages(c, s.Language, s.Requirements, s.Index); err != nil {
 		return s, err
 	}
-	return s, g.permit(c, limitedSettings{s.Language, s.Profile, s.Preset, s.ProfileMode, s.Network, &s.Limits})
+	return s, pm.permit(c, limitedSettings{s.Language, s.Profile, s.Preset, s.ProfileMode, s.Network, &s.Limits})
 }
 
 // limit returns limits within those of a key, for a run or a session. The defaults apply to unset
@@ -130,8 +133,8 @@ func (c caller) limit(l api.Limits, preset string, mayAll bool) (api.Limits, err
 }
 
 // compiles reports whether a language has a compile stage.
-func (g *Gateway) compiles(language string) bool {
-	_, languages, _ := g.agent.get()
+func (pm *permits) compiles(language string) bool {
+	_, languages, _ := pm.agent.get()
 	i := slices.IndexFunc(languages, func(l api.Language) bool { return l.Name == language })
 	return i >= 0 && languages[i].CompileTier != ""
 }

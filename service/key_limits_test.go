@@ -44,7 +44,7 @@ func TestKeyLimits(t *testing.T) {
 // The limits of a key apply to each part of a run. For a language without a compile stage no
 // compile limits are set (CPU-13).
 func TestKeyLimitsApplyToEveryPartOfARun(t *testing.T) {
-	g := &Gateway{agent: agentStatus{languages: []api.Language{{Name: "c", CompileTier: "compile"}, {Name: "python"}}}}
+	pm := &permits{&core{agent: agentStatus{languages: []api.Language{{Name: "c", CompileTier: "compile"}, {Name: "python"}}}}}
 	k := auth.Key{Weight: 100}
 	for name, r := range map[string]api.Run{
 		"the run":   {Limits: api.Limits{Weight: 200}},
@@ -56,19 +56,19 @@ func TestKeyLimitsApplyToEveryPartOfARun(t *testing.T) {
 		"an interactor":           {Interactor: &api.Interactor{Program: api.Program{Limits: api.Limits{Weight: 200}}}},
 		"an interactor's compile": {Interactor: &api.Interactor{Program: api.Program{CompileLimits: api.Limits{Weight: 200}}}},
 	} {
-		if _, err := g.permitRun(caller{k}, r); err == nil {
+		if _, err := pm.run(caller{k}, r); err == nil {
 			t.Errorf("%s has more than its key", name)
 		}
 	}
 
 	for language, want := range map[string]int64{"c": 100, "python": 0} {
-		r, err := g.permitRun(caller{k}, api.Run{Language: language, Source: api.Bytes("x")})
+		r, err := pm.run(caller{k}, api.Run{Language: language, Source: api.Bytes("x")})
 		if err != nil || r.Limits.Weight != 100 || r.CompileLimits.Weight != want {
 			t.Errorf("%s: %+v, %+v, %v", language, r.Limits, r.CompileLimits, err)
 		}
 
 		p := api.Program{Language: language, Source: api.Bytes("x")}
-		r, err = g.permitRun(caller{k}, api.Run{Check: &api.Check{Program: p}, Interactor: &api.Interactor{Program: p}})
+		r, err = pm.run(caller{k}, api.Run{Check: &api.Check{Program: p}, Interactor: &api.Interactor{Program: p}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,11 +83,11 @@ func TestKeyLimitsApplyToEveryPartOfARun(t *testing.T) {
 
 // A run that names no mode has its key's mode; a run that names a mode has that one.
 func TestModeOfAKey(t *testing.T) {
-	g := &Gateway{}
+	pm := &permits{new(core)}
 	for _, tt := range []struct{ key, asked, want api.Mode }{
 		{"", "", ""}, {"", api.Fresh, api.Fresh}, {api.Exclusive, "", api.Exclusive}, {api.Exclusive, api.Strict, api.Strict},
 	} {
-		r, err := g.permitRun(caller{auth.Key{Mode: tt.key}}, api.Run{Mode: tt.asked})
+		r, err := pm.run(caller{auth.Key{Mode: tt.key}}, api.Run{Mode: tt.asked})
 		if err != nil || r.Mode != tt.want {
 			t.Errorf("key %q, asked %q: %q, %v; want %q", tt.key, tt.asked, r.Mode, err, tt.want)
 		}

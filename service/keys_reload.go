@@ -33,17 +33,17 @@ func (g *Gateway) reloadKeysLoop(ctx context.Context) {
 
 		case c != nil:
 			g.log.Warn("keys reloaded", "added", c.Added, "removed", c.Removed, "changed", c.Changed)
-			if names := g.uselessProfileLog(); len(names) > 0 {
+			if names := g.permits.uselessProfileLog(); len(names) > 0 {
 				g.log.Warn("profile_log of these keys has no effect: the agent allows profile_mode log only to root until it is started with --profile-log", "keys", names)
 			}
 
-			g.warnUselessNetworks()
+			g.permits.warnUselessNetworks()
 			if len(g.cfg.Keys.List()) == 0 {
 				g.log.Warn("the keys file has no keys: no caller may use the service")
 			}
 
 			for _, name := range c.Removed {
-				if ids := g.sessions.ofOwner(name); len(ids) > 0 {
+				if ids := g.sessions.registry.ofOwner(name); len(ids) > 0 {
 					g.log.Warn("sessions of a removed key: no caller can use them, and they end when they are idle",
 						"key", name, "sessions", ids)
 				}
@@ -60,8 +60,8 @@ func (g *Gateway) alertUnreadKeys(ctx context.Context) {
 }
 
 // keepAlert records an alert of the service itself.
-func (g *Gateway) keepAlert(ctx context.Context, a api.Alert) {
-	if err := g.cfg.History.AddAlert(ctx, a); err != nil {
-		g.log.Error("alert not kept", "kind", a.Kind, "err", err)
+func (s *core) keepAlert(ctx context.Context, a api.Alert) {
+	if err := s.cfg.History.AddAlert(ctx, a); err != nil {
+		s.log.Error("alert not kept", "kind", a.Kind, "err", err)
 	}
 }

@@ -72,7 +72,7 @@ func TestStalledReadersOfARunHoldItOnce(t *testing.T) {
 	}
 
 	waitUntil(t, "the end of the run", func() bool {
-		a := g.runs.get("", st.Run)
+		a := g.runs.active.get("", st.Run)
 		return a.status().State == api.Done && a.log.NewReader(1<<40).Over()
 	})
 	before := heapInUse()

@@ -17,8 +17,8 @@ import (
 
 // checkBrowser refuses requests before any of their body is read: requests of browsers that a foreign page
 // caused (API-11).
-func (g *Gateway) checkBrowser(r *http.Request) error {
-	if !g.allowedHost(r.Host) {
+func (s *core) checkBrowser(r *http.Request) error {
+	if !s.allowedHost(r.Host) {
 		return problem(http.StatusForbidden,
 			api.Refuse(api.CodeForbidden,
 				"this service does not have the host name %.100q: use its address, or have the operator add the name with --host",
@@ -52,8 +52,8 @@ func (g *Gateway) checkBrowser(r *http.Request) error {
 
 // allowedHost checks the Host header. A page whose name was made to point to this address (DNS
 // rebinding) still sends its own name there. With keys such a page could do nothing without one.
-func (g *Gateway) allowedHost(host string) bool {
-	if g.cfg.Keys != nil && len(g.cfg.Names) == 0 {
+func (s *core) allowedHost(host string) bool {
+	if s.cfg.Keys != nil && len(s.cfg.Names) == 0 {
 		return true
 	}
 
@@ -68,7 +68,7 @@ func (g *Gateway) allowedHost(host string) bool {
 	}
 
 	return strings.EqualFold(name, "localhost") ||
-		slices.ContainsFunc(g.cfg.Names, func(n string) bool { return strings.EqualFold(n, name) })
+		slices.ContainsFunc(s.cfg.Names, func(n string) bool { return strings.EqualFold(n, name) })
 }
 
 // requireJSON refuses content types that a browser sends without a preflight request (API-11).
@@ -97,8 +97,8 @@ func callerOf(ctx context.Context) caller {
 }
 
 // authenticate adds the caller to the request, by the key that it has.
-func (g *Gateway) authenticate(r *http.Request) (*http.Request, error) {
-	if g.cfg.Keys == nil {
+func (s *core) authenticate(r *http.Request) (*http.Request, error) {
+	if s.cfg.Keys == nil {
 		return r, nil
 	}
 
@@ -108,7 +108,7 @@ func (g *Gateway) authenticate(r *http.Request) (*http.Request, error) {
 			api.Refuse(api.CodeUnauthorized, "this service needs a key: send the header Authorization: Bearer KEY"))
 	}
 
-	k, ok := g.cfg.Keys.Find(strings.TrimSpace(token))
+	k, ok := s.cfg.Keys.Find(strings.TrimSpace(token))
 	if !ok {
 		return nil, problem(http.StatusUnauthorized,
 			api.Refuse(api.CodeUnauthorized, "this key is not known: ask the operator for one"))

@@ -17,18 +17,18 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// permitNetwork refuses a network that is wider than what the operator offers or allows the key: the
+// network refuses a network that is wider than what the operator offers or allows the key: the
 // service makes the connections, from the operator's host.
-func (g *Gateway) permitNetwork(c caller, r api.Run) error {
-	if !api.NetworkWithin(r.Network, g.cfg.Network) {
+func (pm *permits) network(c caller, r api.Run) error {
+	if !api.NetworkWithin(r.Network, pm.cfg.Network) {
 		return api.Refuse(api.CodeForbidden,
-			"network %s is not offered by this service, which offers %s at most: leave network out, or have the operator offer it (brig serve --network %[1]s)", r.Network, cmp.Or(g.cfg.Network, api.NetworkNone))
+			"network %s is not offered by this service, which offers %s at most: leave network out, or have the operator offer it (brig serve --network %[1]s)", r.Network, cmp.Or(pm.cfg.Network, api.NetworkNone))
 	}
-	if g.cfg.Keys != nil && !api.NetworkWithin(r.Network, c.Network) {
+	if pm.cfg.Keys != nil && !api.NetworkWithin(r.Network, c.Network) {
 		return api.Refuse(api.CodeForbidden,
 			"this key may not request network %s, but %s at most: leave network out, or have the operator set network: %[1]s on the key %[3]s", r.Network, cmp.Or(c.Network, api.NetworkNone), c.Name)
 	}
-	if len(g.cfg.EgressAllow) == 0 {
+	if len(pm.cfg.EgressAllow) == 0 {
 		return nil
 	}
 
@@ -38,9 +38,9 @@ func (g *Gateway) permitNetwork(c caller, r api.Run) error {
 	}
 
 	for _, rule := range rules {
-		if port, ok := egress.Within(rule, g.cfg.EgressAllow); !ok {
+		if port, ok := egress.Within(rule, pm.cfg.EgressAllow); !ok {
 			return api.Refuse(api.CodeForbidden,
-				"allow %q: port %d of it is not offered by this service, which offers %s: leave it out, or have the operator add it (brig serve --egress-allow)", rule, port, listed(g.cfg.EgressAllow))
+				"allow %q: port %d of it is not offered by this service, which offers %s: leave it out, or have the operator add it (brig serve --egress-allow)", rule, port, listed(pm.cfg.EgressAllow))
 		}
 	}
 
@@ -64,27 +64,27 @@ func listed(rules []api.AllowRule) string {
 const networkProfile = "network"
 
 // unofferedNetwork returns what the agent offers if it answers and offers less than the service.
-func (g *Gateway) unofferedNetwork() (most string, unoffered bool) {
-	h, _, err := g.agent.get()
-	return cmp.Or(h.Network, api.NetworkNone), err == nil && !api.NetworkWithin(g.cfg.Network, h.Network)
+func (pm *permits) unofferedNetwork() (most string, unoffered bool) {
+	h, _, err := pm.agent.get()
+	return cmp.Or(h.Network, api.NetworkNone), err == nil && !api.NetworkWithin(pm.cfg.Network, h.Network)
 }
 
 // warnUselessNetworks logs the names of keys that may request more than the service offers.
-func (g *Gateway) warnUselessNetworks() {
-	if g.cfg.Keys == nil {
+func (pm *permits) warnUselessNetworks() {
+	if pm.cfg.Keys == nil {
 		return
 	}
 
 	var names []string
-	for _, k := range g.cfg.Keys.List() {
-		if !api.NetworkWithin(k.Network, g.cfg.Network) {
+	for _, k := range pm.cfg.Keys.List() {
+		if !api.NetworkWithin(k.Network, pm.cfg.Network) {
 			names = append(names, k.Name)
 		}
 	}
 
 	if len(names) > 0 {
-		g.log.Warn("network of these keys has no effect beyond what the service offers (brig serve --network)", "keys", names,
-			"offered", cmp.Or(g.cfg.Network, api.NetworkNone))
+		pm.log.Warn("network of these keys has no effect beyond what the service offers (brig serve --network)", "keys", names,
+			"offered", cmp.Or(pm.cfg.Network, api.NetworkNone))
 	}
 }
 
@@ -104,12 +104,12 @@ type runNetwork struct {
 	err    error         // guarded by mu
 }
 
-func (g *Gateway) networkOf(r api.Run, cancel func()) (*runNetwork, error) {
+func (rs *runs) networkOf(r api.Run, cancel func()) (*runNetwork, error) {
 	rules, err := api.AllowRules(r.Allow)
 	if err != nil {
 		return nil, err
 	}
-	policy := egress.Policy{Public: r.Network == api.NetworkPublic, Rules: rules, Internal: g.cfg.EgressInternal}
+	policy := egress.Policy{Public: r.Network == api.NetworkPublic, Rules: rules, Internal: rs.cfg.EgressInternal}
 	return newRunNetwork(r.Network, policy, cancel)
 }
 
@@ -161,11 +161,11 @@ func (n *runNetwork) close() (*api.NetworkUsage, error) {
 
 // executeWithNetwork executes a run and relays its network. No relay outlives the time that the run
 // has its slot: the slots bound how many there are.
-func (g *Gateway) executeWithNetwork(ctx context.Context, o *runRequest) (api.Result, error) {
+func (rs *runs) executeWithNetwork(ctx context.Context, o *runRequest) (api.Result, error) {
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
 
-	n, err := g.networkOf(o.run, cancel)
+	n, err := rs.networkOf(o.run, cancel)
 	if err != nil {
 		return api.Result{}, err
 	}
@@ -179,9 +179,9 @@ func (g *Gateway) executeWithNetwork(ctx context.Context, o *runRequest) (api.Re
 		if o.active != nil && o.active.markRunning() {
 			o.active.log.Put(ctx, api.EventStarted, struct{}{})
 		}
-		res, err = g.collectRun(running, o.run, n.start)
+		res, err = rs.collectRun(running, o.run, n.start)
 	} else {
-		res, err = g.executeWithEvents(running, o, n.start)
+		res, err = rs.executeWithEvents(running, o, n.start)
 	}
 
 	used, nerr := n.close()
@@ -200,12 +200,12 @@ func (g *Gateway) executeWithNetwork(ctx context.Context, o *runRequest) (api.Re
 
 // collectRun executes a run in the streamed form, in which alone the sockets of a network arrive, and
 // returns it as the other form does: with the beginning of each stream in the result.
-func (g *Gateway) collectRun(ctx context.Context, run api.Run, network func([]*os.File)) (api.Result, error) {
+func (rs *runs) collectRun(ctx context.Context, run api.Run, network func([]*os.File)) (api.Result, error) {
 	stdin := io.Reader(bytes.NewReader(run.Stdin))
 	run.Stdin = nil
 	response := agentResponseOf(ctx)
 	out, errs := &collectedStream{response: response}, &collectedStream{response: response}
-	res, err := g.cfg.Agent.RunEvents(ctx, run, stdin, client.Events{Stdout: out, Stderr: errs, Network: network})
+	res, err := rs.cfg.Agent.RunEvents(ctx, run, stdin, client.Events{Stdout: out, Stderr: errs, Network: network})
 	if err == nil && res.Stage == api.StageRun {
 		res.Stdout, res.StdoutTruncated = out.kept, res.StdoutTruncated || out.truncated
 		res.Stderr, res.StderrTruncated = errs.kept, res.StderrTruncated || errs.truncated

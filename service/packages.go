@@ -8,22 +8,22 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// permitPackages refuses packages that the operator does not offer, or not to the key. It returns the
+// packages refuses packages that the operator does not offer, or not to the key. It returns the
 // index, which the operator chooses: the service itself reaches it, and keys share what is installed.
 // While a language is unknown, so is the index of its kind, and the public index would answer for the
 // operator's own (TestPackagesOfAnUnknownLanguage).
-func (g *Gateway) permitPackages(c caller, language string, requirements []string, index string) (string, error) {
+func (pm *permits) packages(c caller, language string, requirements []string, index string) (string, error) {
 	if len(requirements) == 0 {
 		return "", nil
 	}
 
-	about, err := g.agent.packagesOf(language)
-	own := g.cfg.Indexes[about.Kind]
+	about, err := pm.agent.packagesOf(language)
+	own := pm.cfg.Indexes[about.Kind]
 	switch {
-	case !g.cfg.offersPackages(), err == nil && !g.cfg.Packages && own == "":
+	case !pm.cfg.offersPackages(), err == nil && !pm.cfg.Packages && own == "":
 		return "", api.Refuse(api.CodeUnsupported,
 			"requirements: this service installs no packages: use an image that has them, such as language python-full, or have the operator offer it (brig serve --packages)")
-	case g.cfg.Keys != nil && !c.Packages:
+	case pm.cfg.Keys != nil && !c.Packages:
 		return "", api.Refuse(api.CodeForbidden,
 			"requirements: this key may not have packages installed: leave them out, or have the operator set packages: true on the key %s", c.Name)
 	case index != "":
@@ -67,14 +67,14 @@ const packageTries = 3
 
 // withPackages has do send a request that may need packages. If they are missing, it has them installed,
 // which takes a slot of its own meanwhile, and has do send the request again.
-func withPackages[T any](ctx context.Context, g *Gateway, c caller, r api.PackageRequest,
+func withPackages[T any](ctx context.Context, i *installations, c caller, r api.PackageRequest,
 	do func() (T, error)) (T, error) {
 	for try := 1; ; try++ {
 		res, err := do()
 		if !api.HasCode(err, api.CodePackagesMissing) || try == packageTries {
 			return res, err
 		}
-		if err := g.installPackages(ctx, c, r); err != nil {
+		if err := i.ensure(ctx, c, r); err != nil {
 			return res, err
 		}
 	}
@@ -82,13 +82,13 @@ func withPackages[T any](ctx context.Context, g *Gateway, c caller, r api.Packag
 
 // runWithPackages waits for a slot and has the agent execute a request, whose packages it has installed
 // if they are missing.
-func (g *Gateway) runWithPackages(ctx context.Context,
+func (rs *runs) runWithPackages(ctx context.Context,
 	o *runRequest) (res api.Result, waited time.Duration, err error) {
 	r := api.PackageRequest{Language: o.run.Language, Requirements: o.run.Requirements, Index: o.run.Index}
-	res, err = withPackages(ctx, g, o.caller, r, func() (res api.Result, err error) {
-		wait, stopWaiting := g.slotWait(ctx, o)
+	res, err = withPackages(ctx, rs.installs, o.caller, r, func() (res api.Result, err error) {
+		wait, stopWaiting := rs.slotWait(ctx, o)
 		defer stopWaiting()
-		res, waited, err = g.withSlot(ctx, wait, o)
+		res, waited, err = rs.withSlot(ctx, wait, o)
 		return res, err
 	})
 	res.Packages = packagesView(res.Packages)
@@ -121,7 +121,7 @@ func (c Config) validPackages() error {
 func (c Config) offersPackages() bool { return c.Packages || len(c.Indexes) > 0 }
 
 // unofferedPackages reports whether the agent answers and installs packages for root alone.
-func (g *Gateway) unofferedPackages() bool {
-	h, _, err := g.agent.get()
-	return g.cfg.offersPackages() && err == nil && !h.Packages
+func (pm *permits) unofferedPackages() bool {
+	h, _, err := pm.agent.get()
+	return pm.cfg.offersPackages() && err == nil && !h.Packages
 }

@@ -44,9 +44,9 @@ func TestPermittedPackages(t *testing.T) {
 		"a key with": {config: Config{Packages: true, Keys: new(auth.Keys)}, key: auth.Key{Packages: true},
 			language: "python", names: names},
 	} {
-		g := &Gateway{cfg: tt.config}
-		g.agent.languages = python
-		index, err := g.permitPackages(caller{Key: tt.key}, tt.language, tt.names, tt.index)
+		pm := &permits{&core{cfg: tt.config}}
+		pm.agent.languages = python
+		index, err := pm.packages(caller{Key: tt.key}, tt.language, tt.names, tt.index)
 		if (err == nil) != (tt.code == "") || err != nil && !api.HasCode(err, tt.code) || index != tt.want {
 			t.Errorf("%s: %q, %v; want %q, %q", name, index, err, tt.want, tt.code)
 		}
@@ -68,9 +68,9 @@ func TestPackagesOfAnUnknownLanguage(t *testing.T) {
 		"a control: it is known": {known, "python", ""},
 	} {
 		own := map[api.PackageKind]string{api.PythonPackages: "https://mirror.example.org/simple"}
-		g := &Gateway{cfg: Config{Packages: true, Indexes: own}}
-		g.agent.languages = tt.languages
-		index, err := g.permitPackages(caller{}, tt.language, []string{"numpy"}, "")
+		pm := &permits{&core{cfg: Config{Packages: true, Indexes: own}}}
+		pm.agent.languages = tt.languages
+		index, err := pm.packages(caller{}, tt.language, []string{"numpy"}, "")
 		if tt.code == "" && (err != nil || index != own[api.PythonPackages]) || tt.code != "" && !api.HasCode(err, tt.code) {
 			t.Errorf("%s: %q, %v; want %q", name, index, err, tt.code)
 		}
@@ -115,7 +115,7 @@ func TestSessionsHavePackagesInstalledAgain(t *testing.T) {
 		if s := send(t, web, "POST", "/v1/sessions", `{"language": "python", "requirements": ["one"]}`, nil); s != want {
 			t.Errorf("removed %d times: %d; want %d", evicted, s, want)
 		}
-		if n := len(web.Config.Handler.(*Gateway).sessions.list()); n != map[int]int{201: 1, 404: 0}[want] {
+		if n := len(web.Config.Handler.(*Gateway).sessions.registry.list()); n != map[int]int{201: 1, 404: 0}[want] {
 			t.Errorf("removed %d times: %d sessions are kept", evicted, n)
 		}
 	}

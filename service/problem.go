@@ -62,10 +62,10 @@ func (e *runError) Unwrap() error { return e.error }
 // problemOf returns the problem that a caller gets for err, with the time of a retry if that can
 // help. It logs failures of the service. Shutdown is none: it is logged once, and not for each
 // request.
-func (g *Gateway) problemOf(err error) *api.Problem {
+func (s *core) problemOf(err error) *api.Problem {
 	p, ours := problemFor(err)
 	if ours && p.Code != api.CodeStopping {
-		g.log.Error("request failed", "code", p.Code, "run", p.Run, "err", err)
+		s.log.Error("request failed", "code", p.Code, "run", p.Run, "err", err)
 	}
 	if p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable {
 		p.RetryAfter = 1
@@ -121,7 +121,7 @@ func problemFor(err error) (p *api.Problem, ours bool) {
 	return p, status >= http.StatusInternalServerError
 }
 
-func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
+func (s *core) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if r.ContentLength != 0 {
 		connlimit.MarkIdle(r) // the connection need not be kept for the rest of the body, which net/http reads for a while
 	}
@@ -129,7 +129,7 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		return // the client has left
 	}
 
-	p := g.countedProblem(err)
+	p := s.countedProblem(err)
 	if p.Status == http.StatusRequestEntityTooLarge {
 		discardBody(w, r)
 	}
@@ -142,20 +142,20 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 
 	w.Header().Set("Content-Type", "application/problem+json")
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedBodyTimeout)) // fails only if the connection is closed
-	g.send(w, r, p.Status, p)
+	s.send(w, r, p.Status, p)
 }
 
 // countedProblem returns the problem for an error that is reported to a caller, and counts it.
-func (g *Gateway) countedProblem(err error) *api.Problem {
-	p := g.problemOf(err)
-	g.metrics.RequestFailed(&api.Error{Code: p.Code, Message: p.Detail})
+func (s *core) countedProblem(err error) *api.Problem {
+	p := s.problemOf(err)
+	s.metrics.RequestFailed(&api.Error{Code: p.Code, Message: p.Detail})
 	return p
 }
 
 // reply writes v as JSON.
-func (g *Gateway) reply(w http.ResponseWriter, r *http.Request, status int, v any) {
+func (s *core) reply(w http.ResponseWriter, r *http.Request, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	g.send(w, r, status, v)
+	s.send(w, r, status, v)
 }
 
 // refusedBodyTimeout is how long net/http may read the rest of an unwanted body, which it does before it
@@ -171,11 +171,11 @@ func setWriteDeadline(w http.ResponseWriter) {
 }
 
 // send writes a response when there is quota for it.
-func (g *Gateway) send(w http.ResponseWriter, r *http.Request, status int, v any) {
+func (s *core) send(w http.ResponseWriter, r *http.Request, status int, v any) {
 	run := finishedRun(v)
 	body, err := api.Encode(v) // what the encoding does not need, such as a page's records, can be freed now
 	if err != nil {            // only a bug of this module
-		g.log.Error("encode answer", "err", err)
+		s.log.Error("encode answer", "err", err)
 		http.Error(w, `{"code":"internal","status":500,"detail":"the answer could not be encoded"}`,
 			http.StatusInternalServerError)
 		return
@@ -185,15 +185,15 @@ func (g *Gateway) send(w http.ResponseWriter, r *http.Request, status int, v any
 	releaseRead(r.Context()) // from here on the quota counts its memory
 	if a := agentResponseOf(r.Context()); a != nil {
 		if a.wholeThinned && run != "" {
-			g.refuse(w, r, noQuotaError(run))
+			s.refuse(w, r, noQuotaError(run))
 			return
 		}
 		reserved = a.reservation.Size()
 	}
 
-	release, ok := g.responses.reserve(r.Context(), callerOf(r.Context()).Name, body.RetainedSize()-reserved)
+	release, ok := s.responses.reserve(r.Context(), callerOf(r.Context()).Name, body.RetainedSize()-reserved)
 	if !ok {
-		g.refuse(w, r, noQuotaError(run))
+		s.refuse(w, r, noQuotaError(run))
 		return
 	}
 	defer release()

@@ -15,22 +15,22 @@ import (
 // problemRun returns the run of a request, with what its problem says if it names one. Its memory and
 // blobs are reserved until free is called, which may be called repeatedly. large says that the request
 // has memory of large bodies already: it must not wait long for more.
-func (g *Gateway) problemRun(ctx context.Context, ask api.RunRequest,
+func (ps *storedProblems) problemRun(ctx context.Context, ask api.RunRequest,
 	large bool) (run api.Run, free func(), err error) {
 	if ask.Problem == "" {
 		return ask.Run, func() {}, nil
 	}
-	wait := g.cfg.Wait
+	wait := ps.cfg.Wait
 	if large {
 		wait = min(wait, bodyWait)
 	}
-	return g.completeRun(ctx, callerOf(ctx), ask, wait)
+	return ps.completeRun(ctx, callerOf(ctx), ask, wait)
 }
 
 // completeRun is problemRun of a request that names a problem; it waits for memory as long as wait says.
-func (g *Gateway) completeRun(ctx context.Context, c caller, ask api.RunRequest,
+func (ps *storedProblems) completeRun(ctx context.Context, c caller, ask api.RunRequest,
 	wait time.Duration) (run api.Run, free func(), err error) {
-	store, err := g.problemStore()
+	store, err := ps.opened()
 	if err != nil {
 		return run, nil, err
 	}
@@ -44,7 +44,7 @@ func (g *Gateway) completeRun(ctx context.Context, c caller, ask api.RunRequest,
 	}
 	defer p.Close()
 
-	reserved := g.bodyQuota.Reserve(c.Name, largeBodyMin)
+	reserved := ps.bodyQuota.Reserve(c.Name, largeBodyMin)
 	var unpin []func()
 	release := func() {
 		reserved.Release()
@@ -66,27 +66,27 @@ func (g *Gateway) completeRun(ctx context.Context, c caller, ask api.RunRequest,
 		return run, nil, err
 	}
 
-	kept, err := g.loadProblem(ctx, c, p)
+	kept, err := ps.loadProblem(ctx, c, p)
 	if err != nil {
 		return run, nil, err
 	}
 
-	health, _, _ := g.agent.get() // without it the run fails
-	if run, err = kept.Run(ask.Run, g.agent.resolveAlias(ask.Language), health.Ceiling); err != nil {
+	health, _, _ := ps.agent.get() // without it the run fails
+	if run, err = kept.Run(ask.Run, ps.agent.resolveAlias(ask.Language), health.Ceiling); err != nil {
 		return run, nil, api.About("problem "+p.About().Name, err)
 	}
-	if unpin, err = g.pinProblemBlobs(ctx, c, p, kept.Blobs()); err != nil {
+	if unpin, err = ps.pinProblemBlobs(ctx, c, p, kept.Blobs()); err != nil {
 		return run, nil, err
 	}
 	return run, release, nil
 }
 
 // loadProblem reads what the run needs: like a body, one at a time unless it is small.
-func (g *Gateway) loadProblem(ctx context.Context, c caller, p *problems.Stored) (problems.Problem, error) {
+func (ps *storedProblems) loadProblem(ctx context.Context, c caller, p *problems.Stored) (problems.Problem, error) {
 	if p.Memory() <= largeBodyMin {
 		return p.Problem()
 	}
-	slot, err := g.parsing.Take(ctx, queue.Owner{Key: c.Name})
+	slot, err := ps.parsing.Take(ctx, queue.Owner{Key: c.Name})
 	if err != nil {
 		return problems.Problem{}, err
 	}
@@ -97,18 +97,18 @@ func (g *Gateway) loadProblem(ctx context.Context, c caller, p *problems.Stored)
 // pinProblemBlobs makes sure that the agent has the large files of a problem's tests, as blobs of the
 // caller, and keeps them there until the returned functions are called. A key sends one problem's at a
 // time.
-func (g *Gateway) pinProblemBlobs(ctx context.Context, c caller, p *problems.Stored,
+func (ps *storedProblems) pinProblemBlobs(ctx context.Context, c caller, p *problems.Stored,
 	blobs []problems.Blob) (unpin []func(), err error) {
 	if len(blobs) == 0 {
 		return nil, nil
 	}
-	if err := g.problemBlobs.Acquire(ctx, c.Name, 1, 0); err != nil {
+	if err := ps.sending.Acquire(ctx, c.Name, 1, 0); err != nil {
 		return nil, err
 	}
-	defer g.problemBlobs.Release(c.Name, 1)
+	defer ps.sending.Release(c.Name, 1)
 
 	for _, b := range blobs {
-		one, err := g.pinProblemBlob(ctx, c, p, b)
+		one, err := ps.pinProblemBlob(ctx, c, p, b)
 		if err != nil {
 			return unpin, err
 		}
@@ -118,12 +118,12 @@ func (g *Gateway) pinProblemBlobs(ctx context.Context, c caller, p *problems.Sto
 	return unpin, nil
 }
 
-func (g *Gateway) pinProblemBlob(ctx context.Context, c caller, p *problems.Stored,
+func (ps *storedProblems) pinProblemBlob(ctx context.Context, c caller, p *problems.Stored,
 	b problems.Blob) (unpin func(), err error) {
 	digests := []string{b.Digest}
-	unpin, missing := g.blobs.pin(c.Name, digests)
+	unpin, missing := ps.blobs.owners.pin(c.Name, digests)
 	if missing == "" {
-		has, err := g.cfg.Agent.HasBlob(ctx, b.Digest)
+		has, err := ps.cfg.Agent.HasBlob(ctx, b.Digest)
 		if has && err == nil {
 			return unpin, nil
 		}
@@ -139,10 +139,10 @@ func (g *Gateway) pinProblemBlob(ctx context.Context, c caller, p *problems.Stor
 	}
 	defer in.Close()
 
-	if err := g.sendBlob(ctx, c, b.Digest, b.Size, &countingReader{Reader: in}); err != nil {
+	if err := ps.blobs.send(ctx, c, b.Digest, b.Size, &countingReader{Reader: in}); err != nil {
 		return nil, err
 	}
-	if unpin, missing = g.blobs.pin(c.Name, digests); missing != "" { // it was evicted at once
+	if unpin, missing = ps.blobs.owners.pin(c.Name, digests); missing != "" { // it was evicted at once
 		return nil, problem(http.StatusTooManyRequests,
 			api.Fail(api.CodeBusy, "other blobs of this key took the place of those of the problem: send the run again later"))
 	}

@@ -52,11 +52,11 @@ func (v *agentStatus) tierOf(name string) string {
 
 // uselessProfileLog returns the names of keys with profile_log if the agent answers and allows that
 // only root: the permission has no effect then.
-func (g *Gateway) uselessProfileLog() (names []string) {
-	if h, _, err := g.agent.get(); g.cfg.Keys == nil || err != nil || h.ProfileLog {
+func (pm *permits) uselessProfileLog() (names []string) {
+	if h, _, err := pm.agent.get(); pm.cfg.Keys == nil || err != nil || h.ProfileLog {
 		return nil
 	}
-	for _, k := range g.cfg.Keys.List() {
+	for _, k := range pm.cfg.Keys.List() {
 		if k.ProfileLog {
 			names = append(names, k.Name)
 		}

@@ -19,11 +19,11 @@ const (
 )
 
 // readQueue returns the queue for requests of this kind, and the name of the kind for messages.
-func (g *Gateway) readQueue(one readKind) (of *queue.Queue, called string) {
+func (s *core) readQueue(one readKind) (of *queue.Queue, called string) {
 	if one == boxFiles {
-		return g.fileLists, "lists of files"
+		return s.fileLists, "lists of files"
 	}
-	return g.historyReads, "past runs and their statistics"
+	return s.historyReads, "past runs and their statistics"
 }
 
 // Limits of the requests of one kind.
@@ -38,13 +38,13 @@ const (
 // returned function is called or the response to the returned request has been encoded, however
 // long sending it takes: two keys that do not read their responses could otherwise occupy all slots
 // (API-15, TestUnreadResponsesHoldNoSlot).
-func (g *Gateway) acquireRead(r *http.Request, one readKind) (with *http.Request, release func(), err error) {
+func (s *core) acquireRead(r *http.Request, one readKind) (with *http.Request, release func(), err error) {
 	owner := queue.Owner{}
 	if c := callerOf(r.Context()); c.Name != "" {
 		owner = queue.Owner{Key: c.Name, MaxSlots: readSlotsPerKey, MaxWaiting: readsWaitingPerKey}
 	}
 
-	slots, called := g.readQueue(one)
+	slots, called := s.readQueue(one)
 	slot, err := slots.Take(r.Context(), owner)
 	var full *queue.Full
 	switch {

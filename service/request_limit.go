@@ -19,11 +19,11 @@ func newRequestQuota(conns int, keys *auth.Keys) *quota.Pool {
 }
 
 // enterRequest counts one more request of a key.
-func (g *Gateway) enterRequest(key string) (release func(), err error) {
-	if !g.requests.TryAcquire(key, 1) {
+func (s *core) enterRequest(key string) (release func(), err error) {
+	if !s.requests.TryAcquire(key, 1) {
 		return nil, problem(http.StatusTooManyRequests,
 			api.Fail(api.CodeTooManyConns,
-				"%d requests of this key are in progress, including event streams and waiting requests, and the rest of the %d connections is kept for other keys: close streams, wait for responses, or have the operator raise --max-conns", g.requests.Used(key), g.cfg.MaxConns))
+				"%d requests of this key are in progress, including event streams and waiting requests, and the rest of the %d connections is kept for other keys: close streams, wait for responses, or have the operator raise --max-conns", s.requests.Used(key), s.cfg.MaxConns))
 	}
-	return func() { g.requests.Release(key, 1) }, nil
+	return func() { s.requests.Release(key, 1) }, nil
 }

@@ -17,31 +17,31 @@ import (
 )
 
 // postRun executes a Run: synchronously, or in the background if the caller requests that.
-func (g *Gateway) postRun(w http.ResponseWriter, r *http.Request) error {
+func (rs *runs) postRun(w http.ResponseWriter, r *http.Request) error {
 	async, err := wantsAsync(r)
 	if err != nil {
 		return err
 	}
 
-	raw, release, err := g.readBody(w, r)
+	raw, release, err := rs.readBody(w, r)
 	if err != nil {
 		return err
 	}
 	defer func() { release() }()
 
-	ask, err := parseBody(g, r.Context(), raw, decode.RunRequest)
+	ask, err := parseBody(rs.core, r.Context(), raw, decode.RunRequest)
 	if err != nil {
 		return err
 	}
 
-	run, free, err := g.problemRun(r.Context(), ask, len(raw) > largeBodyMin)
+	run, free, err := rs.problems.problemRun(r.Context(), ask, len(raw) > largeBodyMin)
 	if err != nil {
 		return err
 	}
 
 	read := release
 	release = func() { free(); read() }
-	o, err := g.newRequest(r, run)
+	o, err := rs.newRequest(r, run)
 	if err != nil {
 		return err
 	}
@@ -49,28 +49,28 @@ func (g *Gateway) postRun(w http.ResponseWriter, r *http.Request) error {
 	body := release
 	release = func() { o.releaseBlobs(); body() }
 	if !async {
-		ctx, done, err := g.track(r)
+		ctx, done, err := rs.track(r)
 		if err != nil {
 			return err
 		}
 		defer done()
-		res, err := g.dispatch(ctx, o)
+		res, err := rs.dispatch(ctx, o)
 		if err != nil {
 			return err
 		}
 		release() // the request is no longer needed, however long sending the response takes
-		g.reply(w, r, http.StatusOK, res)
+		rs.reply(w, r, http.StatusOK, res)
 		return nil
 	}
 
-	status, err := g.dispatchAsync(o, release)
+	status, err := rs.dispatchAsync(o, release)
 	if err != nil {
 		return err
 	}
 
 	release = func() {} // now owned by the run
 	w.Header().Set("Location", "/v1/runs/"+o.id)
-	g.reply(w, r, http.StatusAccepted, status)
+	rs.reply(w, r, http.StatusAccepted, status)
 	return nil
 }
 
@@ -88,27 +88,27 @@ func wantsAsync(r *http.Request) (bool, error) {
 }
 
 // newRequest creates a validated request of a run. The run's blobs are held until releaseBlobs is called.
-func (g *Gateway) newRequest(r *http.Request, run api.Run) (*runRequest, error) {
+func (rs *runs) newRequest(r *http.Request, run api.Run) (*runRequest, error) {
 	mode, err := checkModeOf(r)
 	if err != nil {
 		return nil, err
 	}
 	c := callerOf(r.Context())
-	o, err := g.requestOf(c, run, mode)
+	o, err := rs.requestOf(c, run, mode)
 	if err != nil {
 		return nil, err
 	}
-	o.releaseBlobs, err = g.pinBlobs(c.Name, o.run.Blobs()) // the last step: an error after it would have to release the blobs
+	o.releaseBlobs, err = rs.blobs.pin(c.Name, o.run.Blobs()) // the last step: an error after it would have to release the blobs
 	return o, err
 }
 
 // requestOf creates a validated request of a run that a caller may have executed, if its blobs are the caller's.
-func (g *Gateway) requestOf(c caller, run api.Run, mode checkMode) (o *runRequest, err error) {
+func (rs *runs) requestOf(c caller, run api.Run, mode checkMode) (o *runRequest, err error) {
 	if err := run.Validate(); err != nil {
 		return nil, err
 	}
 
-	run.Language = g.agent.resolveAlias(run.Language)
+	run.Language = rs.agent.resolveAlias(run.Language)
 	o = &runRequest{id: runID(), caller: c, sourceSize: len(run.Source), main: run.SourceName, source: run.Source,
 		check: mode, suite: run.Suite, created: time.Now()}
 	if o.suite != nil { // the agent runs its command, and the report is read here, without privilege
@@ -116,7 +116,7 @@ func (g *Gateway) requestOf(c caller, run api.Run, mode checkMode) (o *runReques
 			return nil, err
 		}
 	}
-	if o.run, err = g.permitRun(c, run); err != nil {
+	if o.run, err = rs.permits.run(c, run); err != nil {
 		return nil, err
 	}
 
@@ -125,61 +125,61 @@ func (g *Gateway) requestOf(c caller, run api.Run, mode checkMode) (o *runReques
 }
 
 // dispatchAsync dispatches a request in the background, and calls release when it has ended.
-func (g *Gateway) dispatchAsync(o *runRequest, release func()) (api.Status, error) {
-	if err := g.queue.Refuses(o.queueOwner()); err != nil {
+func (rs *runs) dispatchAsync(o *runRequest, release func()) (api.Status, error) {
+	if err := rs.queue.Refuses(o.queueOwner()); err != nil {
 		return api.Status{}, err
 	}
 
-	ctx, cancel := context.WithCancel(g.kill)
+	ctx, cancel := context.WithCancel(rs.kill)
 	a := &activeRun{id: o.id, owner: o.caller.Name, labels: o.run.Labels, created: o.created,
 		cancel: cancel, state: api.Queued,
-		response: g.newAgentResponse(o.caller.Name), eventQuota: g.responses.reservation(o.caller.Name)}
+		response: rs.newAgentResponse(o.caller.Name), eventQuota: rs.responses.reservation(o.caller.Name)}
 	a.log = events.NewLog(largeResponseMin, func() bool { return a.eventQuota.TryGrow(events.MaxSize + largeResponseMin) })
 	ctx = a.response.withQuota(ctx)
 	o.active = a
-	if !g.enter() {
+	if !rs.enter() {
 		cancel()
 		return api.Status{}, errStopping()
 	}
-	if !g.runs.add(a) {
-		g.wg.Done()
+	if !rs.active.add(a) {
+		rs.wg.Done()
 		cancel()
 		return api.Status{}, problem(http.StatusTooManyRequests,
 			api.Fail(api.CodeQueueFull, "%d runs are under way or waiting: send it again later", maxActiveRuns))
 	}
 
 	go func() {
-		defer g.wg.Done()
+		defer rs.wg.Done()
 		defer cancel()
 		defer release()
 		a.log.Put(ctx, api.EventQueued, api.Status{Run: a.id, State: api.Queued, Created: a.created, Labels: a.labels})
-		res, err := g.dispatch(ctx, o)
+		res, err := rs.dispatch(ctx, o)
 		a.response.shrinkTo(res)
-		a.finish(g, o, res, err)
-		g.runs.finished(a)
+		a.finish(rs, o, res, err)
+		rs.active.finished(a)
 	}()
 
 	return a.status(), nil
 }
 
 // finish sets the final state of the run and adds the last event.
-func (a *activeRun) finish(g *Gateway, o *runRequest, res api.Result, err error) {
+func (a *activeRun) finish(rs *runs, o *runRequest, res api.Result, err error) {
 	a.mu.Lock()
 	a.state, a.usage = api.Done, nil
 	if errors.Is(err, context.Canceled) {
 		res, err = o.canceledResult(), nil
 	}
 	if err != nil {
-		a.problem = g.countedProblem(err)
+		a.problem = rs.countedProblem(err)
 	} else {
 		a.result = &res
 	}
 
 	a.mu.Unlock()
 	if err != nil {
-		a.log.Put(g.kill, api.EventError, a.problem)
+		a.log.Put(rs.kill, api.EventError, a.problem)
 	} else {
-		a.log.Put(g.kill, api.EventResult, res)
+		a.log.Put(rs.kill, api.EventResult, res)
 	}
 }
 
@@ -206,30 +206,30 @@ func (a *activeRun) status() api.Status {
 }
 
 // getRun returns the state of a run.
-func (g *Gateway) getRun(w http.ResponseWriter, r *http.Request) error {
+func (rs *runs) getRun(w http.ResponseWriter, r *http.Request) error {
 	owner, err := ownerOf(r)
 	if err != nil {
 		return err
 	}
 
 	id := r.PathValue("id")
-	if a := g.runs.get(callerOf(r.Context()).Name, id); a != nil {
-		g.reply(w, r, http.StatusOK, a.status())
+	if a := rs.active.get(callerOf(r.Context()).Name, id); a != nil {
+		rs.reply(w, r, http.StatusOK, a.status())
 		return nil
 	}
 
-	status, err := g.pastRun(r.Context(), owner, id)
+	status, err := rs.pastRun(r.Context(), owner, id)
 	if err != nil {
 		return err
 	}
 
-	g.reply(w, r, http.StatusOK, status)
+	rs.reply(w, r, http.StatusOK, status)
 	return nil
 }
 
 // pastRun returns a run from the history.
-func (g *Gateway) pastRun(ctx context.Context, owner history.Scope, id string) (api.Status, error) {
-	rec, err := g.cfg.History.Get(ctx, owner, id)
+func (rs *runs) pastRun(ctx context.Context, owner history.Scope, id string) (api.Status, error) {
+	rec, err := rs.cfg.History.Get(ctx, owner, id)
 	if err != nil {
 		return api.Status{}, err
 	}
@@ -273,9 +273,9 @@ func resultOf(rec api.Record) (*api.Result, error) {
 }
 
 // deleteRun cancels a run and answers like getRun. A run that is done stays as it was.
-func (g *Gateway) deleteRun(w http.ResponseWriter, r *http.Request) error {
-	if a := g.runs.get(callerOf(r.Context()).Name, r.PathValue("id")); a != nil {
+func (rs *runs) deleteRun(w http.ResponseWriter, r *http.Request) error {
+	if a := rs.active.get(callerOf(r.Context()).Name, r.PathValue("id")); a != nil {
 		a.cancel()
 	}
-	return g.getRun(w, r)
+	return rs.getRun(w, r)
 }

@@ -15,20 +15,20 @@ import (
 
 // postExec executes a command in a session. With Accept: text/event-stream its output is sent as it
 // is written, and the result last.
-func (g *Gateway) postExec(w http.ResponseWriter, r *http.Request) error {
+func (ss *sessions) postExec(w http.ResponseWriter, r *http.Request) error {
 	id, c := r.PathValue("id"), callerOf(r.Context())
-	s, err := g.sessions.find(c.Name, id)
+	s, err := ss.registry.find(c.Name, id)
 	if err != nil {
 		return err
 	}
 
-	raw, release, err := g.readBody(w, r)
+	raw, release, err := ss.readBody(w, r)
 	if err != nil {
 		return err
 	}
 	defer release()
 
-	ask, err := parseBodyAs[api.Exec](g, r.Context(), raw, "exec")
+	ask, err := parseBodyAs[api.Exec](ss.core, r.Context(), raw, "exec")
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (g *Gateway) postExec(w http.ResponseWriter, r *http.Request) error {
 		maxSlotTime: time.Duration(cmp.Or(ask.Limits.Wall, api.DefaultCeiling().Wall)),
 	}
 
-	ctx, done, err := g.track(r)
+	ctx, done, err := ss.track(r)
 	if err != nil {
 		return err
 	}
@@ -50,43 +50,43 @@ func (g *Gateway) postExec(w http.ResponseWriter, r *http.Request) error {
 
 	if !strings.Contains(r.Header.Get("Accept"), eventStream) {
 		o.fn = func(context.Context) (api.Result, error) {
-			res, err := g.cfg.Agent.Exec(r.Context(), id, ask) // cancelRemaining ends it by ending its session
-			return g.adaptExec(id, res, err)
+			res, err := ss.cfg.Agent.Exec(r.Context(), id, ask) // cancelRemaining ends it by ending its session
+			return ss.adaptExec(id, res, err)
 		}
-		res, err := g.dispatchExec(ctx, o)
+		res, err := ss.dispatchExec(ctx, o)
 		if err != nil {
 			return err
 		}
 		release() // the request is no longer needed, however long sending the response takes
-		g.reply(w, r, http.StatusOK, res)
+		ss.reply(w, r, http.StatusOK, res)
 		return nil
 	}
 
-	return g.streamExec(ctx, w, r, o, ask)
+	return ss.streamExec(ctx, w, r, o, ask)
 }
 
 // streamExec is postExec for a client that reads events. An error before there is any output is
 // still a normal error response.
-func (g *Gateway) streamExec(ctx context.Context, w http.ResponseWriter, r *http.Request,
+func (ss *sessions) streamExec(ctx context.Context, w http.ResponseWriter, r *http.Request,
 	o *runRequest, ask api.Exec) error {
-	out := &eventWriter{g: g, w: w, ctx: r.Context(), key: o.caller.Name}
+	out := &eventWriter{core: ss.core, w: w, ctx: r.Context(), key: o.caller.Name}
 	o.fn = func(context.Context) (api.Result, error) {
 		ask, stdin := ask, bytes.NewReader(ask.Stdin) // the session may be busy, and this function called again
 		ask.Stdin = nil
 		stdout, stderr := out.stream(api.EventStdout), out.stream(api.EventStderr)
-		res, err := g.cfg.Agent.ExecEvents(r.Context(), o.session, ask, stdin, client.Events{Stdout: stdout, Stderr: stderr})
+		res, err := ss.cfg.Agent.ExecEvents(r.Context(), o.session, ask, stdin, client.Events{Stdout: stdout, Stderr: stderr})
 		finishStreams(&res, stdout, stderr)
-		return g.adaptExec(o.session, res, err)
+		return ss.adaptExec(o.session, res, err)
 	}
 
-	res, err := g.dispatchExec(ctx, o)
+	res, err := ss.dispatchExec(ctx, o)
 	switch {
 	case err != nil && out.last == 0:
 		return err
 	case err != nil:
-		out.put(api.EventError, g.countedProblem(err))
+		out.put(api.EventError, ss.countedProblem(err))
 	case !out.put(api.EventResult, res):
-		out.put(api.EventError, g.countedProblem(noQuotaError(res.Run)))
+		out.put(api.EventError, ss.countedProblem(noQuotaError(res.Run)))
 	}
 
 	return nil
@@ -94,9 +94,9 @@ func (g *Gateway) streamExec(ctx context.Context, w http.ResponseWriter, r *http
 
 // keepInUse marks a session as used until ctx is done: an exec that waits for its slot uses the
 // session, but the agent does not know of it yet.
-func (g *Gateway) keepInUse(ctx context.Context, id string) {
+func (rs *runs) keepInUse(ctx context.Context, id string) {
 	for {
-		s, err := g.cfg.Agent.UseSession(ctx, id)
+		s, err := rs.cfg.Agent.UseSession(ctx, id)
 		if err != nil {
 			return // the exec gets the error
 		}
@@ -110,16 +110,16 @@ func (g *Gateway) keepInUse(ctx context.Context, id string) {
 
 // adaptExec adapts the agent's response to an exec. If this service deleted the session because it
 // stops, the result says that.
-func (g *Gateway) adaptExec(id string, res api.Result, err error) (api.Result, error) {
-	if res.SessionEnded != "" && g.kill.Err() != nil {
+func (ss *sessions) adaptExec(id string, res api.Result, err error) (api.Result, error) {
+	if res.SessionEnded != "" && ss.kill.Err() != nil {
 		res.SessionEnded = stoppingReason
 	}
-	return res, g.forgetIfEnded(id, err)
+	return res, ss.forgetIfEnded(id, err)
 }
 
 // An eventWriter sends events to one client as they happen. A slow client holds the program back.
 type eventWriter struct {
-	g    *Gateway
+	core *core
 	w    http.ResponseWriter
 	ctx  context.Context // of the request
 	key  string
@@ -133,14 +133,14 @@ func (e *eventWriter) stream(name api.EventName) *teeStream {
 // put sends an event. It reports false if the event got no quota.
 func (e *eventWriter) put(name api.EventName, v any) bool {
 	data := events.Encode(v)
-	release, ok := e.g.responses.reserve(e.ctx, e.key, data.RetainedSize())
+	release, ok := e.core.responses.reserve(e.ctx, e.key, data.RetainedSize())
 	if !ok {
 		return false
 	}
 	defer release()
 
 	if e.last == 0 {
-		e.g.stream(e.w)
+		e.core.startEvents(e.w)
 	}
 
 	e.last++

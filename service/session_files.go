@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-func (g *Gateway) listFiles(w http.ResponseWriter, r *http.Request) error {
-	files, err := g.ownFiles(r)
+func (ss *sessions) listFiles(w http.ResponseWriter, r *http.Request) error {
+	files, err := ss.ownFiles(r)
 	if err != nil {
 		return err
 	}
 	l, err := files.List(r.Context(), r.URL.Query().Get("dir"))
 	if err != nil {
-		return g.forgetIfSessionEnded(r.Context(), r.PathValue("id"), err)
+		return ss.forgetIfSessionEnded(r.Context(), r.PathValue("id"), err)
 	}
-	g.reply(w, r, http.StatusOK, l)
+	ss.reply(w, r, http.StatusOK, l)
 	return nil
 }
 
-func (g *Gateway) putFile(w http.ResponseWriter, r *http.Request) error {
-	files, err := g.ownFiles(r)
+func (ss *sessions) putFile(w http.ResponseWriter, r *http.Request) error {
+	files, err := ss.ownFiles(r)
 	if err != nil {
 		return err
 	}
@@ -30,27 +30,27 @@ func (g *Gateway) putFile(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	body, err := g.limitedBody(w, r, g.cfg.MaxBlob)
+	body, err := ss.limitedBody(w, r, ss.cfg.MaxBlob)
 	if err != nil {
 		return err
 	}
 	defer body.release()
 
 	if err := files.Put(r.Context(), r.PathValue("name"), body, executable); err != nil {
-		return g.forgetIfSessionEnded(r.Context(), r.PathValue("id"), body.reason(err))
+		return ss.forgetIfSessionEnded(r.Context(), r.PathValue("id"), body.reason(err))
 	}
 
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-func (g *Gateway) deleteFile(w http.ResponseWriter, r *http.Request) error {
-	files, err := g.ownFiles(r)
+func (ss *sessions) deleteFile(w http.ResponseWriter, r *http.Request) error {
+	files, err := ss.ownFiles(r)
 	if err != nil {
 		return err
 	}
 	if err := files.Delete(r.Context(), r.PathValue("name")); err != nil {
-		return g.forgetIfSessionEnded(r.Context(), r.PathValue("id"), err)
+		return ss.forgetIfSessionEnded(r.Context(), r.PathValue("id"), err)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
@@ -58,13 +58,13 @@ func (g *Gateway) deleteFile(w http.ResponseWriter, r *http.Request) error {
 
 // getFile sends a file unchanged. The name is the program's choice: it is not repeated in a header
 // (API-23). No browser treats the file as a page of this service.
-func (g *Gateway) getFile(w http.ResponseWriter, r *http.Request) error {
-	files, err := g.ownFiles(r)
+func (ss *sessions) getFile(w http.ResponseWriter, r *http.Request) error {
+	files, err := ss.ownFiles(r)
 	if err != nil {
 		return err
 	}
 
-	release, err := g.transferSlot(r)
+	release, err := ss.transferSlot(r)
 	if err != nil {
 		return err
 	}
@@ -74,9 +74,9 @@ func (g *Gateway) getFile(w http.ResponseWriter, r *http.Request) error {
 	err = files.Get(r.Context(), r.PathValue("name"), out)
 	switch {
 	case err != nil && !out.headersSent:
-		return g.forgetIfSessionEnded(r.Context(), r.PathValue("id"), err)
+		return ss.forgetIfSessionEnded(r.Context(), r.PathValue("id"), err)
 	case err != nil:
-		g.log.Warn("transfer of a file failed", "session", r.PathValue("id"), "err", err)
+		ss.log.Warn("transfer of a file failed", "session", r.PathValue("id"), "err", err)
 		panic(http.ErrAbortHandler) // the status is sent already: the broken connection tells the client
 	case !out.headersSent:
 		_, err = out.Write(nil) // the file is empty
@@ -106,13 +106,13 @@ func (f *fileResponse) Write(p []byte) (int, error) {
 
 // janitor at first ends the sessions that an earlier process left, and hourly forgets sessions that
 // have ended unnoticed.
-func (g *Gateway) janitor(ctx context.Context, stale []string) {
+func (ss *sessions) janitor(ctx context.Context, stale []string) {
 	for pause := time.Second; ctx.Err() == nil; pause = min(2*pause, time.Minute) { // the agent may be temporarily unreachable
-		err := g.endSessions(ctx, stale, "left by an earlier service")
+		err := ss.endSessions(ctx, stale, "left by an earlier service")
 		if err == nil {
 			break
 		}
-		g.log.Error("sessions of an earlier service not ended: brig tries again", "err", err)
+		ss.log.Error("sessions of an earlier service not ended: brig tries again", "err", err)
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
@@ -125,9 +125,9 @@ func (g *Gateway) janitor(ctx context.Context, stale []string) {
 	for {
 		select {
 		case <-tick.C:
-			for _, id := range g.sessions.list() {
-				if _, err := g.fetchSession(ctx, id); ended(err) {
-					g.log.Info("session forgotten", "session", id, "why", err)
+			for _, id := range ss.registry.list() {
+				if _, err := ss.fetchSession(ctx, id); ended(err) {
+					ss.log.Info("session forgotten", "session", id, "why", err)
 				}
 			}
 		case <-ctx.Done():

@@ -49,8 +49,8 @@ type sessionEntry struct {
 	resolved chan struct{} // closed when the reservation has become a session or was dropped
 }
 
-// openSessions reads the sessions that an earlier process left.
-func openSessions(path string) (b *sessionRegistry, stale []string, err error) {
+// openRegistry reads the sessions that an earlier process left.
+func openRegistry(path string) (b *sessionRegistry, stale []string, err error) {
 	b = &sessionRegistry{path: path, all: map[string]sessionEntry{}, tombstones: map[string][]tombstone{}}
 	if path == "" {
 		return b, nil, nil

@@ -7,17 +7,38 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/service/quota"
 )
 
+// sessions are the sessions of the keys, with their files and volumes.
+type sessions struct {
+	*core
+	permits        *permits
+	installs       *installations
+	runs           *runs
+	registry       *sessionRegistry
+	stale          []string    // sessions of an earlier process
+	pendingVolumes *quota.Pool // sessions with a volume that are being created
+	execs          *quota.Pool // execs of each session, by its id
+}
+
+// openSessions makes the sessions of a service that has none yet, apart from those that an earlier process left.
+func openSessions(rs *runs) (ss *sessions, err error) {
+	ss = &sessions{core: rs.core, permits: rs.permits, installs: rs.installs, runs: rs, execs: newExecQuota(),
+		pendingVolumes: quota.New(quota.PerKey(1))}
+	ss.registry, ss.stale, err = openRegistry(rs.cfg.Sessions)
+	return ss, err
+}
+
 // postSession creates a session. A key has at most one session of a project and task.
-func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
-	raw, release, err := g.readBody(w, r)
+func (ss *sessions) postSession(w http.ResponseWriter, r *http.Request) error {
+	raw, release, err := ss.readBody(w, r)
 	if err != nil {
 		return err
 	}
 	defer release()
 
-	ask, err := parseBodyAs[api.SessionRequest](g, r.Context(), raw, "session")
+	ask, err := parseBodyAs[api.SessionRequest](ss.core, r.Context(), raw, "session")
 	if err != nil {
 		return err
 	}
@@ -29,27 +50,27 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
 	if err := ask.Validate(); err != nil {
 		return err
 	}
-	if ask, err = g.permitSession(c, ask); err != nil {
+	if ask, err = ss.permits.session(c, ask); err != nil {
 		return err
 	}
 
 	packages := api.PackageRequest{Language: ask.Language, Requirements: ask.Requirements, Index: ask.Index}
-	s, err := withPackages(r.Context(), g, c, packages,
-		func() (api.Session, error) { return g.createSession(r.Context(), ask, c) })
+	s, err := withPackages(r.Context(), ss.installs, c, packages,
+		func() (api.Session, error) { return ss.createSession(r.Context(), ask, c) })
 	if err != nil {
 		return err
 	}
 
-	g.log.Info("session", "session", s.ID, "key", c.Name, "project", ask.Labels.Project, "task", ask.Labels.Task)
+	ss.log.Info("session", "session", s.ID, "key", c.Name, "project", ask.Labels.Project, "task", ask.Labels.Task)
 	w.Header().Set("Location", "/v1/sessions/"+s.ID)
-	g.reply(w, r, http.StatusCreated, s)
+	ss.reply(w, r, http.StatusCreated, s)
 	return nil
 }
 
 // createSession makes a reservation for a session and has the agent create the session.
-func (g *Gateway) createSession(ctx context.Context, ask api.SessionRequest, c caller) (api.Session, error) {
+func (ss *sessions) createSession(ctx context.Context, ask api.SessionRequest, c caller) (api.Session, error) {
 	reserved := reservationPrefix + runID()
-	if err := g.reserve(ctx, reserved,
+	if err := ss.reserve(ctx, reserved,
 		sessionEntry{owner: c.Name, labels: ask.Labels, language: ask.Language,
 			memory: requestedMemory(ask)}, c); err != nil {
 		return api.Session{}, err
@@ -60,12 +81,12 @@ func (g *Gateway) createSession(ctx context.Context, ask api.SessionRequest, c c
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 
-	s, err := g.makeSession(within, ask, c)
+	s, err := ss.makeSession(within, ask, c)
 	if err != nil {
-		return s, errors.Join(err, g.sessions.drop(reserved))
+		return s, errors.Join(err, ss.registry.drop(reserved))
 	}
-	if err := g.sessions.commit(reserved, s.ID, totalMemory(s.Limits)); err != nil {
-		return s, errors.Join(err, g.cfg.Agent.DeleteSession(within, s.ID), g.sessions.drop(s.ID))
+	if err := ss.registry.commit(reserved, s.ID, totalMemory(s.Limits)); err != nil {
+		return s, errors.Join(err, ss.cfg.Agent.DeleteSession(within, s.ID), ss.registry.drop(s.ID))
 	}
 	return s, nil
 }
@@ -73,18 +94,18 @@ func (g *Gateway) createSession(ctx context.Context, ask api.SessionRequest, c c
 // reserve makes a reservation for a session, unless the service is stopping. Sessions that have
 // ended unnoticed do not count. It waits for a conflicting session that is still being created: the
 // error then has its id, or, if its creation fails, the caller gets the reservation.
-func (g *Gateway) reserve(ctx context.Context, reserved string, s sessionEntry, c caller) error {
-	health, _, _ := g.agent.get()
+func (ss *sessions) reserve(ctx context.Context, reserved string, s sessionEntry, c caller) error {
+	health, _, _ := ss.agent.get()
 	checkQuota := func(own, all sessionUsage) error {
 		return c.checkSessionQuota(own, all, sessionUsage{1, s.memory},
-			sessionUsage{health.SessionsMax, api.Size(health.MemoryMax)}, g.cfg.Keys.Multiple())
+			sessionUsage{health.SessionsMax, api.Size(health.MemoryMax)}, ss.cfg.Keys.Multiple())
 	}
 	for {
-		if g.stopping.Err() != nil {
+		if ss.stopping.Err() != nil {
 			return errStopping()
 		}
 
-		conflicts, resolved, err := g.sessions.reserve(reserved, s, checkQuota)
+		conflicts, resolved, err := ss.registry.reserve(reserved, s, checkQuota)
 		if resolved != nil {
 			select {
 			case <-resolved:
@@ -96,7 +117,7 @@ func (g *Gateway) reserve(ctx context.Context, reserved string, s sessionEntry, 
 
 		gone := false
 		for _, id := range conflicts {
-			_, lerr := g.fetchSession(ctx, id)
+			_, lerr := ss.fetchSession(ctx, id)
 			gone = gone || ended(lerr)
 		}
 
@@ -107,10 +128,10 @@ func (g *Gateway) reserve(ctx context.Context, reserved string, s sessionEntry, 
 }
 
 // getSessions lists the caller's sessions.
-func (g *Gateway) getSessions(w http.ResponseWriter, r *http.Request) error {
+func (ss *sessions) getSessions(w http.ResponseWriter, r *http.Request) error {
 	page := api.Page[api.Session]{Items: []api.Session{}}
-	for _, id := range g.sessions.ofOwner(callerOf(r.Context()).Name) {
-		s, err := g.fetchSession(r.Context(), id)
+	for _, id := range ss.registry.ofOwner(callerOf(r.Context()).Name) {
+		s, err := ss.fetchSession(r.Context(), id)
 		switch {
 		case ended(err):
 		case err != nil:
@@ -120,19 +141,19 @@ func (g *Gateway) getSessions(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 
-	g.reply(w, r, http.StatusOK, page)
+	ss.reply(w, r, http.StatusOK, page)
 	return nil
 }
 
 // fetchSession queries the agent for a session, and forgets a session that has ended.
-func (g *Gateway) fetchSession(ctx context.Context, id string) (api.Session, error) {
-	s, err := g.cfg.Agent.Session(ctx, id)
-	return ownersView(s), g.forgetIfEnded(id, err)
+func (ss *sessions) fetchSession(ctx context.Context, id string) (api.Session, error) {
+	s, err := ss.cfg.Agent.Session(ctx, id)
+	return ownersView(s), ss.forgetIfEnded(id, err)
 }
 
 // forgetIfEnded forgets a session that has ended according to the agent. A session that the agent does
 // not know has ended with an earlier agent process.
-func (g *Gateway) forgetIfEnded(id string, err error) error {
+func (ss *sessions) forgetIfEnded(id string, err error) error {
 	var e *api.Error
 	if !ended(err) || !errors.As(err, &e) {
 		return err
@@ -140,15 +161,15 @@ func (g *Gateway) forgetIfEnded(id string, err error) error {
 	if e.Code == api.CodeNotFound {
 		e = api.Refuse(api.CodeSessionEnded, "session %s has ended: the agent that had it was stopped: make another", id)
 	}
-	return errors.Join(e, g.sessions.end(id, e.Message))
+	return errors.Join(e, ss.registry.end(id, e.Message))
 }
 
 // forgetIfSessionEnded is forgetIfEnded for an error that may concern a file only.
-func (g *Gateway) forgetIfSessionEnded(ctx context.Context, id string, err error) error {
+func (ss *sessions) forgetIfSessionEnded(ctx context.Context, id string, err error) error {
 	if !ended(err) {
 		return err
 	}
-	if _, lerr := g.fetchSession(ctx, id); ended(lerr) {
+	if _, lerr := ss.fetchSession(ctx, id); ended(lerr) {
 		return lerr
 	}
 	return err
@@ -160,48 +181,48 @@ func ended(err error) bool {
 	return errors.As(err, &e) && (e.Code == api.CodeSessionEnded || e.Code == api.CodeNotFound)
 }
 
-func (g *Gateway) getSession(w http.ResponseWriter, r *http.Request) error {
+func (ss *sessions) getSession(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
-	if _, err := g.sessions.find(callerOf(r.Context()).Name, id); err != nil {
+	if _, err := ss.registry.find(callerOf(r.Context()).Name, id); err != nil {
 		return err
 	}
-	s, err := g.fetchSession(r.Context(), id)
+	s, err := ss.fetchSession(r.Context(), id)
 	if err != nil {
 		return err
 	}
-	g.reply(w, r, http.StatusOK, s)
+	ss.reply(w, r, http.StatusOK, s)
 	return nil
 }
 
-func (g *Gateway) deleteSession(w http.ResponseWriter, r *http.Request) error {
+func (ss *sessions) deleteSession(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
-	if _, err := g.sessions.find(callerOf(r.Context()).Name, id); err != nil {
+	if _, err := ss.registry.find(callerOf(r.Context()).Name, id); err != nil {
 		return err
 	}
-	if err := g.cfg.Agent.DeleteSession(context.WithoutCancel(r.Context()), id); err != nil && !ended(err) {
+	if err := ss.cfg.Agent.DeleteSession(context.WithoutCancel(r.Context()), id); err != nil && !ended(err) {
 		return err
 	}
-	if err := g.sessions.end(id, "session "+id+" has ended: it was deleted: make another"); err != nil {
-		g.log.Error("a deleted session stays in the file", "session", id, "err", err) // it has ended, and the next process will notice that
+	if err := ss.registry.end(id, "session "+id+" has ended: it was deleted: make another"); err != nil {
+		ss.log.Error("a deleted session stays in the file", "session", id, "err", err) // it has ended, and the next process will notice that
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
 // endSessions ends the given sessions: those of an earlier process, or all on shutdown.
-func (g *Gateway) endSessions(ctx context.Context, ids []string, why string) error {
+func (ss *sessions) endSessions(ctx context.Context, ids []string, why string) error {
 	var errs []error
 	for _, id := range ids {
-		switch err := g.cfg.Agent.DeleteSession(ctx, id); {
+		switch err := ss.cfg.Agent.DeleteSession(ctx, id); {
 		case err == nil:
-			g.log.Info("session ended", "session", id, "why", why)
+			ss.log.Info("session ended", "session", id, "why", why)
 		case !ended(err):
 			errs = append(errs, err)
 			continue
 		default:
-			g.log.Info("session had ended", "session", id, "why", why)
+			ss.log.Info("session had ended", "session", id, "why", why)
 		}
-		errs = append(errs, g.sessions.drop(id))
+		errs = append(errs, ss.registry.drop(id))
 	}
 
 	return errors.Join(errs...)

@@ -113,7 +113,7 @@ func TestRunsThatAreCutOff(t *testing.T) {
 
 			g.wg.Wait()
 
-			recorded, err := g.pastRun(t.Context(), history.Scope{Everyone: true}, cmp.Or(status.Run, p.Run))
+			recorded, err := g.runs.pastRun(t.Context(), history.Scope{Everyone: true}, cmp.Or(status.Run, p.Run))
 			switch {
 			case err != nil:
 				t.Fatal(err)

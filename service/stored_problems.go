@@ -25,39 +25,55 @@ const (
 	maxManifest     = 4 << 20 // bytes of one: a response has it in memory
 )
 
-// openProblems opens the store, if there is one.
-func (g *Gateway) openProblems() (err error) {
-	if g.cfg.Problems == "" || g.cfg.ReadProblem == nil {
-		return nil
-	}
-	var damaged []error
-	g.problems, damaged, err = problems.Open(g.cfg.Problems)
-	for _, d := range damaged {
-		g.log.Error("stored problem cannot be read: put it again", "err", d)
-	}
-	return err
+// storedProblems are the packages of problems that keys have stored, by which runs are judged.
+type storedProblems struct {
+	*core
+	blobs     *blobs
+	store     *problems.Store // nil: none are stored
+	pending   *quota.Pool     // packages that are being put
+	reads     *queue.Queue    // for the process that reads packages
+	verifying *quota.Pool     // packages that are being verified
+	sending   *quota.Pool     // runs of problems whose blobs are being sent to the agent
+
+	// execute executes a run of a verification for a key, as a job of a batch.
+	execute func(ctx context.Context, owner string, run api.Run) (api.Result, error)
 }
 
-// problemStore returns the store, or the error that there is none.
-func (g *Gateway) problemStore() (*problems.Store, error) {
-	if g.problems == nil {
+// openProblems opens the store, if there is one.
+func openProblems(s *core, b *blobs) (ps *storedProblems, err error) {
+	ps = &storedProblems{core: s, blobs: b, pending: quota.New(quota.PerKey(1)), reads: queue.New(1, s.cfg.MaxConns),
+		verifying: quota.New(quota.PerKey(1)), sending: quota.New(quota.PerKey(1))}
+	if ps.cfg.Problems == "" || ps.cfg.ReadProblem == nil {
+		return ps, nil
+	}
+	var damaged []error
+	ps.store, damaged, err = problems.Open(ps.cfg.Problems)
+	for _, d := range damaged {
+		ps.log.Error("stored problem cannot be read: put it again", "err", d)
+	}
+	return ps, err
+}
+
+// opened returns the store, or the error that there is none.
+func (ps *storedProblems) opened() (*problems.Store, error) {
+	if ps.store == nil {
 		return nil, api.Refuse(api.CodeUnsupported,
 			"this service stores no problems: have the operator start it with a data directory")
 	}
-	return g.problems, nil
+	return ps.store, nil
 }
 
 // readerMemory is the most memory of the process that reads packages, of which there is one at a time.
-func (g *Gateway) readerMemory() api.Size {
-	if g.problems == nil {
+func (ps *storedProblems) readerMemory() api.Size {
+	if ps.store == nil {
 		return 0
 	}
 	return problems.ReaderMemory
 }
 
 // putProblem stores a package of a problem. A package that is wrong changes nothing.
-func (g *Gateway) putProblem(w http.ResponseWriter, r *http.Request) error {
-	store, err := g.problemStore()
+func (ps *storedProblems) putProblem(w http.ResponseWriter, r *http.Request) error {
+	store, err := ps.opened()
 	if err != nil {
 		return err
 	}
@@ -67,49 +83,49 @@ func (g *Gateway) putProblem(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	ctx, done, err := g.track(r)
+	ctx, done, err := ps.track(r)
 	if err != nil {
 		return err
 	}
 	defer done()
 
-	if err := g.pendingProblems.Acquire(ctx, c.Name, 1, g.cfg.Wait); errors.Is(err, quota.ErrFull) {
+	if err := ps.pending.Acquire(ctx, c.Name, 1, ps.cfg.Wait); errors.Is(err, quota.ErrFull) {
 		return problem(http.StatusTooManyRequests,
 			api.Fail(api.CodeBusy, "another package of this key is being stored and takes long: send this one again later"))
 	} else if err != nil {
 		return err
 	}
-	defer g.pendingProblems.Release(c.Name, 1)
+	defer ps.pending.Release(c.Name, 1)
 
 	draft, err := store.Begin(c.Name, name, func(own, all problems.Usage, more int64) error {
-		return c.checkProblemQuota(own, all, more, g.cfg.MaxProblems, g.cfg.Keys.Multiple())
+		return c.checkProblemQuota(own, all, more, ps.cfg.MaxProblems, ps.cfg.Keys.Multiple())
 	})
 	if err != nil {
 		return diskError(err)
 	}
 	defer func() {
 		if err := draft.Close(); err != nil {
-			g.log.Error("package not removed", "key", c.Name, "problem", name, "err", err)
+			ps.log.Error("package not removed", "key", c.Name, "problem", name, "err", err)
 		}
 	}()
 
-	if err := g.receivePackage(w, r, draft); err != nil {
+	if err := ps.receivePackage(w, r, draft); err != nil {
 		return err
 	}
 
-	stored, err := g.readPackage(ctx, c, name, draft)
+	stored, err := ps.readPackage(ctx, c, name, draft)
 	if err != nil {
 		return diskError(err)
 	}
 	defer stored.Close()
 
-	g.log.Info("problem stored", "key", c.Name, "problem", name, "digest", stored.About().Digest)
-	return g.replyProblem(w, r, stored)
+	ps.log.Info("problem stored", "key", c.Name, "problem", name, "digest", stored.About().Digest)
+	return ps.replyProblem(w, r, stored)
 }
 
 // receivePackage writes the body of a request to the draft.
-func (g *Gateway) receivePackage(w http.ResponseWriter, r *http.Request, draft *problems.Draft) error {
-	body, err := g.limitedBody(w, r, g.cfg.MaxBlob)
+func (ps *storedProblems) receivePackage(w http.ResponseWriter, r *http.Request, draft *problems.Draft) error {
+	body, err := ps.limitedBody(w, r, ps.cfg.MaxBlob)
 	if err != nil {
 		return err
 	}
@@ -134,15 +150,15 @@ func (g *Gateway) receivePackage(w http.ResponseWriter, r *http.Request, draft *
 }
 
 // readPackage has the package read, and stores it. One is read at a time; the keys alternate.
-func (g *Gateway) readPackage(ctx context.Context, c caller, name string,
+func (ps *storedProblems) readPackage(ctx context.Context, c caller, name string,
 	draft *problems.Draft) (*problems.Stored, error) {
-	slot, err := g.problemReads.Take(ctx, queue.Owner{Key: c.Name})
+	slot, err := ps.reads.Take(ctx, queue.Owner{Key: c.Name})
 	if err != nil {
 		return nil, err
 	}
 	defer slot.Release()
 
-	parts, err := g.cfg.ReadProblem(ctx, name, draft.Archive, draft.Out)
+	parts, err := ps.cfg.ReadProblem(ctx, name, draft.Archive, draft.Out)
 	if err != nil {
 		return nil, err
 	}
@@ -156,9 +172,9 @@ func (g *Gateway) readPackage(ctx context.Context, c caller, name string,
 	cost.add(text)
 	memory := contents + cost.total
 	switch blobs := c.maxBlobs(); {
-	case memory > g.maxOfBody():
+	case memory > ps.maxOfBody():
 		return nil, api.Refuse(api.CodeTooLarge,
-			"a run of the package would take %s of memory, and runs get %s: split its tests into several packages, or have the operator raise --max-body", api.Size(memory), api.Size(g.maxOfBody()))
+			"a run of the package would take %s of memory, and runs get %s: split its tests into several packages, or have the operator raise --max-body", api.Size(memory), api.Size(ps.maxOfBody()))
 	case parts.Manifest > maxManifest:
 		return nil, api.Refuse(api.CodeTooLarge,
 			"the package says too much about its files: what brig problem show --json prints has %s, and the maximum is %s",
@@ -206,8 +222,8 @@ func (c caller) checkProblemQuota(own, all problems.Usage, more int64, most api.
 }
 
 // replyProblem answers with a package and its manifest.
-func (g *Gateway) replyProblem(w http.ResponseWriter, r *http.Request, p *problems.Stored) error {
-	with, release, err := g.acquireRead(r, pastRuns)
+func (ps *storedProblems) replyProblem(w http.ResponseWriter, r *http.Request, p *problems.Stored) error {
+	with, release, err := ps.acquireRead(r, pastRuns)
 	if err != nil {
 		return err
 	}
@@ -216,12 +232,12 @@ func (g *Gateway) replyProblem(w http.ResponseWriter, r *http.Request, p *proble
 	if about.Manifest, err = p.Manifest(); err != nil {
 		return err
 	}
-	g.reply(w, with, http.StatusOK, about)
+	ps.reply(w, with, http.StatusOK, about)
 	return nil
 }
 
-func (g *Gateway) getProblem(w http.ResponseWriter, r *http.Request) error {
-	store, err := g.problemStore()
+func (ps *storedProblems) getProblem(w http.ResponseWriter, r *http.Request) error {
+	store, err := ps.opened()
 	if err != nil {
 		return err
 	}
@@ -230,20 +246,20 @@ func (g *Gateway) getProblem(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer p.Close()
-	return g.replyProblem(w, r, p)
+	return ps.replyProblem(w, r, p)
 }
 
-func (g *Gateway) getProblems(w http.ResponseWriter, r *http.Request) error {
-	store, err := g.problemStore()
+func (ps *storedProblems) getProblems(w http.ResponseWriter, r *http.Request) error {
+	store, err := ps.opened()
 	if err != nil {
 		return err
 	}
-	g.reply(w, r, http.StatusOK, api.Page[api.StoredProblem]{Items: store.List(callerOf(r.Context()).Name)})
+	ps.reply(w, r, http.StatusOK, api.Page[api.StoredProblem]{Items: store.List(callerOf(r.Context()).Name)})
 	return nil
 }
 
-func (g *Gateway) deleteProblem(w http.ResponseWriter, r *http.Request) error {
-	store, err := g.problemStore()
+func (ps *storedProblems) deleteProblem(w http.ResponseWriter, r *http.Request) error {
+	store, err := ps.opened()
 	if err != nil {
 		return err
 	}
@@ -251,7 +267,7 @@ func (g *Gateway) deleteProblem(w http.ResponseWriter, r *http.Request) error {
 	if err := store.Remove(c.Name, name); err != nil {
 		return err
 	}
-	g.log.Info("problem removed", "key", c.Name, "problem", name)
+	ps.log.Info("problem removed", "key", c.Name, "problem", name)
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }

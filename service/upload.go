@@ -20,26 +20,26 @@ const uploadWait = time.Second
 var errConnClosed = errors.New("the connection was closed in favor of a new one")
 
 // uploadSlot acquires an upload slot for a request with a body.
-func (g *Gateway) uploadSlot(r *http.Request) (release func(), err error) {
+func (s *core) uploadSlot(r *http.Request) (release func(), err error) {
 	if r.ContentLength == 0 {
 		return func() {}, nil
 	}
-	return g.transferSlot(r)
+	return s.transferSlot(r)
 }
 
 // transferSlot acquires a transfer slot, which is held while a request's body is uploaded or a session's
 // file is downloaded. Each transfer may take two minutes and occupies a connection meanwhile, and a
 // connection to the agent where the data is forwarded. No key may occupy all of them, and a limit
 // per address does not help behind a proxy, where all callers have one address (API-02).
-func (g *Gateway) transferSlot(r *http.Request) (release func(), err error) {
+func (s *core) transferSlot(r *http.Request) (release func(), err error) {
 	owner, what := queue.Owner{}, "requests"
 	if c := callerOf(r.Context()); c.Name != "" {
 		owner.Key, owner.MaxSlots = c.Name, c.Bodies
 		if owner.MaxSlots == 0 {
-			owner.MaxSlots = max(g.cfg.MaxBodies/8, 1)
+			owner.MaxSlots = max(s.cfg.MaxBodies/8, 1)
 		}
 	}
-	if slot := g.uploads.TryTake(owner); slot != nil {
+	if slot := s.uploads.TryTake(owner); slot != nil {
 		return slot.Release, nil
 	}
 
@@ -47,7 +47,7 @@ func (g *Gateway) transferSlot(r *http.Request) (release func(), err error) {
 	defer stopWaiting()
 
 	connlimit.MarkIdle(r)
-	slot, err := g.uploads.Take(wait, owner)
+	slot, err := s.uploads.Take(wait, owner)
 	if connlimit.MarkBusy(r) != nil {
 		err = errConnClosed
 	}
@@ -64,8 +64,8 @@ func (g *Gateway) transferSlot(r *http.Request) (release func(), err error) {
 		return nil, r.Context().Err()
 	}
 
-	most, hint := g.cfg.MaxBodies, "have the operator raise --max-bodies"
-	if owner.MaxSlots > 0 && g.uploads.Held(owner.Key) >= owner.MaxSlots {
+	most, hint := s.cfg.MaxBodies, "have the operator raise --max-bodies"
+	if owner.MaxSlots > 0 && s.uploads.Held(owner.Key) >= owner.MaxSlots {
 		most, what, hint = owner.MaxSlots, "requests of this key", "have the operator raise bodies of the key"
 	}
 

@@ -23,13 +23,13 @@ import (
 
 // verifyProblem runs all programs of a stored package. A key verifies one at a time: its runs come one
 // after the other, and get slots that no other request can have, as jobs of batches do.
-func (g *Gateway) verifyProblem(w http.ResponseWriter, r *http.Request) error {
-	store, err := g.problemStore()
+func (ps *storedProblems) verifyProblem(w http.ResponseWriter, r *http.Request) error {
+	store, err := ps.opened()
 	if err != nil {
 		return err
 	}
 
-	ask, err := g.verifyRequest(w, r)
+	ask, err := ps.verifyRequest(w, r)
 	if err != nil {
 		return err
 	}
@@ -41,24 +41,24 @@ func (g *Gateway) verifyProblem(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer p.Close()
 
-	ctx, done, err := g.track(r)
+	ctx, done, err := ps.track(r)
 	if err != nil {
 		return err
 	}
 	defer done()
 
-	ctx, stopped := g.untilStop(ctx)
+	ctx, stopped := ps.untilStop(ctx)
 	defer stopped()
 
-	if err := g.verifications.Acquire(ctx, c.Name, 1, time.Millisecond); errors.Is(err, quota.ErrFull) {
+	if err := ps.verifying.Acquire(ctx, c.Name, 1, time.Millisecond); errors.Is(err, quota.ErrFull) {
 		return problem(http.StatusTooManyRequests,
 			api.Fail(api.CodeBusy, "another package of this key is being verified: send this one again later"))
 	} else if err != nil {
 		return err
 	}
-	defer g.verifications.Release(c.Name, 1)
+	defer ps.verifying.Release(c.Name, 1)
 
-	x := &verification{g: g, c: c}
+	x := &verification{of: ps, c: c}
 	defer x.unpin()
 
 	if !strings.Contains(r.Header.Get("Accept"), jsonLines) {
@@ -66,7 +66,7 @@ func (g *Gateway) verifyProblem(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		g.reply(w, r, http.StatusOK, report)
+		ps.reply(w, r, http.StatusOK, report)
 		return nil
 	}
 
@@ -75,14 +75,14 @@ func (g *Gateway) verifyProblem(w http.ResponseWriter, r *http.Request) error {
 }
 
 // verifyRequest reads the body.
-func (g *Gateway) verifyRequest(w http.ResponseWriter, r *http.Request) (ask api.VerifyRequest, err error) {
-	raw, release, err := g.readBody(w, r)
+func (ps *storedProblems) verifyRequest(w http.ResponseWriter, r *http.Request) (ask api.VerifyRequest, err error) {
+	raw, release, err := ps.readBody(w, r)
 	if err != nil {
 		return ask, err
 	}
 	defer release()
 
-	if ask, err = parseBodyAs[api.VerifyRequest](g, r.Context(), raw, "request"); err != nil {
+	if ask, err = parseBodyAs[api.VerifyRequest](ps.core, r.Context(), raw, "request"); err != nil {
 		return ask, err
 	}
 	if ask.Repeat == 0 {
@@ -96,8 +96,8 @@ func (g *Gateway) verifyRequest(w http.ResponseWriter, r *http.Request) (ask api
 
 // A verification executes the runs of one package, as runs of its key.
 type verification struct {
-	g *Gateway
-	c caller
+	of *storedProblems
+	c  caller
 
 	pinned []func()
 	sent   map[string]bool // blobs by digest
@@ -119,7 +119,7 @@ const outcomeMemory = 4 << 10
 // verify reserves memory and verifies the package.
 func (x *verification) verify(ctx context.Context, p *problems.Stored, ask api.VerifyRequest,
 	progress verify.Progress) (api.Verification, error) {
-	g := x.g
+	ps := x.of
 	about, tree, err := p.Package()
 	if err != nil {
 		return api.Verification{}, err
@@ -132,16 +132,16 @@ func (x *verification) verify(ctx context.Context, p *problems.Stored, ask api.V
 	}
 
 	memory := 2*p.Memory() + 2*largest + verificationMemory + int64(len(about.Jury)*(len(about.Tests)+1))*outcomeMemory*int64(max(ask.Repeat, grade.NoiseRuns))
-	if memory > g.maxOfBody() {
+	if memory > ps.maxOfBody() {
 		return api.Verification{},
 			api.Refuse(api.CodeTooLarge,
-				"verifying the package would take %s of memory, and this key gets %s: use brig problem verify, or have the operator raise --max-body", api.Size(memory), api.Size(g.maxOfBody()))
+				"verifying the package would take %s of memory, and this key gets %s: use brig problem verify, or have the operator raise --max-body", api.Size(memory), api.Size(ps.maxOfBody()))
 	}
 
-	reserved := g.bodyQuota.Reserve(x.c.Name, largeBodyMin)
+	reserved := ps.bodyQuota.Reserve(x.c.Name, largeBodyMin)
 	defer reserved.Release()
 
-	if err := reserved.Grow(ctx, memory, g.cfg.Wait); errors.Is(err, quota.ErrFull) {
+	if err := reserved.Grow(ctx, memory, ps.cfg.Wait); errors.Is(err, quota.ErrFull) {
 		return api.Verification{},
 			problem(http.StatusTooManyRequests,
 				api.Fail(api.CodeBusy, "the memory for large requests is full of other requests: send it again later"))
@@ -156,7 +156,7 @@ func (x *verification) verify(ctx context.Context, p *problems.Stored, ask api.V
 		return api.Verification{}, err
 	}
 
-	health, _, _ := g.agent.get() // without it the runs fail
+	health, _, _ := ps.agent.get() // without it the runs fail
 	return verify.Package(ctx, x, loader, common,
 		verify.Options{Longest: ask.Longest, Ceiling: health.Ceiling, Repeat: ask.Repeat, Progress: progress})
 }
@@ -168,12 +168,12 @@ func (x *verification) put(ctx context.Context, content []byte) (string, error) 
 	if x.sent[digest] {
 		return digest, nil
 	}
-	if err := x.g.sendBlob(ctx, x.c, digest, int64(len(content)),
+	if err := x.of.blobs.send(ctx, x.c, digest, int64(len(content)),
 		&countingReader{Reader: bytes.NewReader(content)}); err != nil {
 		return "", err
 	}
 
-	unpin, missing := x.g.blobs.pin(x.c.Name, []string{digest})
+	unpin, missing := x.of.blobs.owners.pin(x.c.Name, []string{digest})
 	if missing != "" {
 		return "", problem(http.StatusTooManyRequests,
 			api.Fail(api.CodeBusy,
@@ -189,7 +189,7 @@ func (x *verification) put(ctx context.Context, content []byte) (string, error) 
 
 // Language is for verify.
 func (x *verification) Language(_ context.Context, name string) (api.Language, error) {
-	_, languages, err := x.g.agent.get()
+	_, languages, err := x.of.agent.get()
 	if err != nil {
 		return api.Language{}, err
 	}
@@ -211,7 +211,7 @@ const verifyAttempts = 3
 // Execute is for verify. Output of the programs is not needed, and not kept.
 func (x *verification) Execute(ctx context.Context, r api.Run, test func()) (res api.Result, failed *api.Error) {
 	for attempt := 1; ; attempt++ {
-		res, err := x.g.executeJob(ctx, x.c.Name, r)
+		res, err := x.of.execute(ctx, x.c.Name, r)
 		if err == nil {
 			for i := range res.Tests {
 				if test != nil {
@@ -256,7 +256,7 @@ func (x *verification) stream(ctx context.Context, w http.ResponseWriter, p *pro
 
 		text, err := json.Marshal(line)
 		if err != nil { // only a bug of this module
-			x.g.log.Error("encode a line of a verification", "err", err)
+			x.of.log.Error("encode a line of a verification", "err", err)
 			return
 		}
 
@@ -289,7 +289,7 @@ func (x *verification) stream(ctx context.Context, w http.ResponseWriter, p *pro
 	beats.Wait()
 	last := &api.VerifyLine{End: true, Verification: &report}
 	if err != nil {
-		said := x.g.countedProblem(err)
+		said := x.of.countedProblem(err)
 		last = &api.VerifyLine{End: true, Error: &api.Error{Code: said.Code, Message: said.Detail, RetrySafe: said.RetrySafe}}
 	}
 

@@ -42,42 +42,42 @@ func nameVolume(ask *api.SessionRequest, c caller) error {
 }
 
 // makeSession has the agent create the session.
-func (g *Gateway) makeSession(ctx context.Context, ask api.SessionRequest, c caller) (api.Session, error) {
-	if ask.Volume != nil && !ask.Volume.ReadOnly && (c.Volumes > 0 || g.cfg.Keys.Multiple()) {
+func (ss *sessions) makeSession(ctx context.Context, ask api.SessionRequest, c caller) (api.Session, error) {
+	if ask.Volume != nil && !ask.Volume.ReadOnly && (c.Volumes > 0 || ss.cfg.Keys.Multiple()) {
 		// One at a time for each key, so that two concurrent requests cannot both pass the quota
 		// check. No key waits for another one's session, which may take long.
-		if err := g.pendingVolumes.Acquire(ctx, c.Name, 1, 0); err != nil {
+		if err := ss.pendingVolumes.Acquire(ctx, c.Name, 1, 0); err != nil {
 			return api.Session{},
 				api.Fail(api.CodeBusy,
 					"another session of this key with a volume is being created and takes long: send the request again later")
 		}
-		defer g.pendingVolumes.Release(c.Name, 1)
-		if err := g.checkVolumeQuota(ctx, ask, c); err != nil {
+		defer ss.pendingVolumes.Release(c.Name, 1)
+		if err := ss.checkVolumeQuota(ctx, ask, c); err != nil {
 			return api.Session{}, err
 		}
 	}
 
-	s, err := g.cfg.Agent.CreateSession(ctx, ask)
-	return ownersView(s), g.withOwnNames(err, c, ask.Labels.Project)
+	s, err := ss.cfg.Agent.CreateSession(ctx, ask)
+	return ownersView(s), ss.withOwnNames(err, c, ask.Labels.Project)
 }
 
 // withOwnNames returns err with a volume's name as its owner knows it, which is the project, and with
 // the id of a session only if the session belongs to the caller.
-func (g *Gateway) withOwnNames(err error, c caller, project string) error {
+func (ss *sessions) withOwnNames(err error, c caller, project string) error {
 	var e *api.Error
 	if project == "" || !errors.As(err, &e) {
 		return err
 	}
 	changed := *e
 	changed.Message = strings.ReplaceAll(e.Message, strconv.Quote(volumePrefix(c.Name)+project), strconv.Quote(project))
-	if _, err := g.sessions.find(c.Name, e.Session); err != nil {
+	if _, err := ss.registry.find(c.Name, e.Session); err != nil {
 		changed.Session = ""
 	}
 	return &changed
 }
 
-func (g *Gateway) checkVolumeQuota(ctx context.Context, ask api.SessionRequest, c caller) error {
-	list, err := g.cfg.Agent.Volumes(ctx)
+func (ss *sessions) checkVolumeQuota(ctx context.Context, ask api.SessionRequest, c caller) error {
+	list, err := ss.cfg.Agent.Volumes(ctx)
 	if err != nil {
 		return err
 	}
@@ -93,9 +93,9 @@ func (g *Gateway) checkVolumeQuota(ctx context.Context, ask api.SessionRequest, 
 		}
 	}
 
-	health, _, _ := g.agent.get()
+	health, _, _ := ss.agent.get()
 	return c.checkVolumeQuota(own, all, cmp.Or(ask.Volume.Size, api.VolumeSize),
-		api.Size(health.VolumesMax), g.cfg.Keys.Multiple())
+		api.Size(health.VolumesMax), ss.cfg.Keys.Multiple())
 }
 
 // ownersView returns a session as its owner knows it.
@@ -109,8 +109,8 @@ func ownersView(s api.Session) api.Session {
 }
 
 // volumesFor returns a caller's volumes, by project.
-func (g *Gateway) volumesFor(ctx context.Context, c caller) ([]api.Volume, error) {
-	all, err := g.cfg.Agent.Volumes(ctx)
+func (ss *sessions) volumesFor(ctx context.Context, c caller) ([]api.Volume, error) {
+	all, err := ss.cfg.Agent.Volumes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -124,35 +124,35 @@ func (g *Gateway) volumesFor(ctx context.Context, c caller) ([]api.Volume, error
 	return theirs, nil
 }
 
-func (g *Gateway) getVolumes(w http.ResponseWriter, r *http.Request) error {
-	all, err := g.volumesFor(r.Context(), callerOf(r.Context()))
+func (ss *sessions) getVolumes(w http.ResponseWriter, r *http.Request) error {
+	all, err := ss.volumesFor(r.Context(), callerOf(r.Context()))
 	if err != nil {
 		return err
 	}
-	g.reply(w, r, http.StatusOK, api.Page[api.Volume]{Items: all})
+	ss.reply(w, r, http.StatusOK, api.Page[api.Volume]{Items: all})
 	return nil
 }
 
-func (g *Gateway) deleteVolume(w http.ResponseWriter, r *http.Request) error {
+func (ss *sessions) deleteVolume(w http.ResponseWriter, r *http.Request) error {
 	c := callerOf(r.Context())
-	if err := g.cfg.Agent.DeleteVolume(context.WithoutCancel(r.Context()),
+	if err := ss.cfg.Agent.DeleteVolume(context.WithoutCancel(r.Context()),
 		volumePrefix(c.Name)+r.PathValue("project")); err != nil {
-		return g.withOwnNames(err, c, r.PathValue("project"))
+		return ss.withOwnNames(err, c, r.PathValue("project"))
 	}
-	g.log.Info("volume removed", "key", c.Name, "project", r.PathValue("project"))
+	ss.log.Info("volume removed", "key", c.Name, "project", r.PathValue("project"))
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
 // ownFiles returns the file area that a request addresses, of a session that belongs to the caller.
-func (g *Gateway) ownFiles(r *http.Request) (client.Files, error) {
+func (ss *sessions) ownFiles(r *http.Request) (client.Files, error) {
 	id := r.PathValue("id")
-	if _, err := g.sessions.find(callerOf(r.Context()).Name, id); err != nil {
+	if _, err := ss.registry.find(callerOf(r.Context()).Name, id); err != nil {
 		return client.Files{}, err
 	}
 	volume, err := flag(r.URL.Query(), "volume")
 	if volume {
-		return g.cfg.Agent.Workspace(id), err
+		return ss.cfg.Agent.Workspace(id), err
 	}
-	return g.cfg.Agent.Box(id), err
+	return ss.cfg.Agent.Box(id), err
 }
