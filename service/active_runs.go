@@ -3,10 +3,6 @@ package service
 import (
 	"container/list"
 	"context"
-	"crypto/rand"
-	"encoding/base32"
-	"encoding/binary"
-	"strings"
 	"sync"
 	"time"
 
@@ -14,16 +10,6 @@ import (
 	"github.com/brig-sandbox/brig/service/events"
 	"github.com/brig-sandbox/brig/service/quota"
 )
-
-// runID creates an id that cannot be guessed (API-27): 15 of its 20 bytes are random. The first
-// five are the time in units of 16 ms, so that the history's index of ids grows at its end instead
-// of everywhere.
-func runID() string {
-	var b [20]byte
-	binary.BigEndian.PutUint64(b[:], uint64(time.Now().UnixMilli()/16)<<24)
-	_, _ = rand.Read(b[5:]) // never fails (crypto/rand, Go 1.24)
-	return strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
-}
 
 // activeRun is a run without a request that waits for it, from its admission until its events are
 // dropped.

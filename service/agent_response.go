@@ -211,3 +211,14 @@ func thinFiles(r *api.Result) {
 	}
 	r.Files = nil
 }
+
+// keepOutput reserves quota for n more bytes of output. Without quota the response is thinned, like one
+// that came as a whole.
+func (a *agentResponse) keepOutput(n int) bool {
+	if a.wholeThinned || !a.reservation.TryGrow(int64(n)) {
+		a.wholeThinned = true
+		return false
+	}
+	a.json += int64(n)
+	return true
+}

@@ -89,7 +89,7 @@ func TestLargeTestsHaveTheirVerdict(t *testing.T) {
 
 			waitUntil(t, "the end of the run", func() bool { return g.runs.active.get("", st.Run).status().State == api.Done })
 			held(g.runs.active.get("", st.Run).status().Result, "by itself")
-			if had := g.responses.used() - theirs; had > int64(tt.most)/4 {
+			if had := used(g) - theirs; had > int64(tt.most)/4 {
 				t.Errorf("there is room for %d bytes of %d", had, tt.most)
 			}
 
@@ -110,7 +110,7 @@ func TestLargeTestsHaveTheirVerdict(t *testing.T) {
 				held(&got, "waited for")
 			}
 
-			if had := g.responses.used() - theirs; had != 0 {
+			if had := used(g) - theirs; had != 0 {
 				t.Errorf("there is room for %d bytes when all have their answers", had)
 			}
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/service/metrics"
 )
 
 // An agentStatus is the last known status of the agent. It is refreshed periodically, so that no
@@ -93,19 +92,6 @@ func (s *core) refreshAgentLoop(ctx context.Context) {
 	}
 }
 
-// metricsNow returns the current values for a scrape of the metrics.
-func (g *Gateway) metricsNow(ctx context.Context) metrics.Snapshot {
-	n := metrics.Snapshot{Queued: g.queue.Stats().Waiting, KeysUnread: g.cfg.Keys.Unread()}
-	if batches := g.batches.store; batches != nil {
-		load := batches.Load()
-		n.JobsLeft, n.Batches, n.BatchBytes = load.Left, load.Unended, load.Bytes
-	}
-	if h, err := g.cfg.Agent.Health(ctx); err == nil {
-		n.Agent = &h
-	}
-	return n
-}
-
 // resolveAlias resolves the alias of a language to its name.
 func (v *agentStatus) resolveAlias(name string) string {
 	v.mu.Lock()
@@ -129,4 +115,56 @@ func (v *agentStatus) get() (api.Health, []api.Language, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.health, v.languages, v.err
+}
+
+func batchSlots(slots, most int) int {
+	if most == 0 {
+		most = slots - 1
+	}
+	return max(1, min(most, slots))
+}
+
+// keepAlert records an alert of the service itself.
+func (s *core) keepAlert(ctx context.Context, a api.Alert) {
+	if err := s.cfg.History.AddAlert(ctx, a); err != nil {
+		s.log.Error("alert not kept", "kind", a.Kind, "err", err)
+	}
+}
+
+// packagesOf says how packages are installed for a language.
+func (v *agentStatus) packagesOf(language string) (api.LanguagePackages, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+
+	for _, l := range v.languages {
+		switch {
+		case l.Name != language && !slices.Contains(l.Aliases, language):
+		case l.Packages == nil:
+			return api.LanguagePackages{},
+				api.Refuse(api.CodeBadRequest,
+					"packages cannot be installed for language %s: leave requirements out, or use an image that has what the program needs", language)
+		default:
+			return *l.Packages, nil
+		}
+	}
+
+	if len(v.languages) == 0 {
+		return api.LanguagePackages{},
+			api.Fail(api.CodeAgentUnreachable, "the agent has not listed its languages yet: send the request again later")
+	}
+
+	return api.LanguagePackages{},
+		api.Refuse(api.CodeNoLanguage, "there is no language %.80q: GET /v1/languages lists them", language)
+}
+
+// tierOf returns the tier of a language by its name or an alias; empty if there is none.
+func (v *agentStatus) tierOf(name string) string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, l := range v.languages {
+		if name != "" && (l.Name == name || slices.Contains(l.Aliases, name)) {
+			return l.Tier
+		}
+	}
+	return ""
 }

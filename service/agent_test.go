@@ -61,7 +61,7 @@ func serveFake(t *testing.T, mux *http.ServeMux, change func(*Config)) *httptest
 
 	c := client.New(filepath.Join(dir, "s"))
 	t.Cleanup(c.Close)
-	cfg := Config{Agent: c, History: store, QueuePlaces: 8}
+	cfg := Config{coreConfig: coreConfig{Agent: c, History: store, QueuePlaces: 8}}
 	if change != nil {
 		change(&cfg)
 	}

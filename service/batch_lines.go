@@ -28,15 +28,15 @@ type lineBody struct {
 }
 
 // openLines begins to read the lines of a request. The caller closes the body.
-func (s *core) openLines(w http.ResponseWriter, r *http.Request) (*lineBody, error) {
-	slot, err := s.uploadSlot(r)
+func (bs *batchRoutes) openLines(w http.ResponseWriter, r *http.Request) (*lineBody, error) {
+	slot, err := bs.uploadSlot(r)
 	if err != nil {
 		return nil, err
 	}
 
 	b := &lineBody{Reader: r.Body, out: http.NewResponseController(w), slot: slot,
-		reserved: s.bodyQuota.Reserve(callerOf(r.Context()).Name, 0)}
-	err = b.reserved.Grow(r.Context(), min(linesMemory, s.maxOfBody()), s.cfg.Wait)
+		reserved: bs.bodyQuota.Reserve(callerOf(r.Context()).Name, 0)}
+	err = b.reserved.Grow(r.Context(), min(linesMemory, bs.maxOfBody()), bs.cfg.Wait)
 	if errors.Is(err, quota.ErrFull) {
 		err = problem(http.StatusTooManyRequests,
 			api.Fail(api.CodeBusy, "the memory for large requests is full of other requests: send the jobs again later"))

@@ -74,7 +74,7 @@ func TestBatchNamesStoredProblems(t *testing.T) {
 	put("later", "1.in", "x", "1.out", "another answer")
 	g := web.Config.Handler.(*Gateway)
 	g.batches.store.Start(g.stopping)
-	t.Cleanup(func() { g.stop(); g.batches.store.Wait(); g.wg.Wait() })
+	t.Cleanup(func() { g.stop(); g.batches.store.Wait(); g.wait() })
 	send(t, web, "POST", path+"/close", "", nil, as["ann"]...)
 	all, end := follow(t, web, path, "follow=true", as["ann"]...)
 	if end == nil || end.Statuses[api.JobDone] != 2 || end.Statuses[api.JobRefused] != 1 {

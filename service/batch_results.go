@@ -16,26 +16,6 @@ import (
 	"github.com/brig-sandbox/brig/service/events"
 )
 
-// A lineStream sends lines of JSON. Blank lines are signs of life.
-type lineStream struct {
-	w   http.ResponseWriter
-	out *http.ResponseController
-}
-
-func (s lineStream) Write(p []byte) (int, error) {
-	setWriteDeadline(s.w)
-	return s.w.Write(p)
-}
-
-func (s lineStream) Flush() error { return s.out.Flush() }
-
-func (s lineStream) Beat() error {
-	if _, err := io.WriteString(s, "\n"); err != nil {
-		return err
-	}
-	return s.out.Flush()
-}
-
 // startLines begins a response of lines.
 func startLines(w http.ResponseWriter, b *batches.Batch) lineStream {
 	h := w.Header()
@@ -47,13 +27,6 @@ func startLines(w http.ResponseWriter, b *batches.Batch) lineStream {
 	setWriteDeadline(w)
 	w.WriteHeader(http.StatusOK)
 	return lineStream{w, http.NewResponseController(w)}
-}
-
-// untilStop returns a context that also ends when the service stops: the client comes back.
-func (s *core) untilStop(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(s.stopping, cancel)
-	return ctx, func() { stop(); cancel() }
 }
 
 // getResults sends lines of results.
@@ -171,7 +144,7 @@ func (bs *batchRoutes) exchangeBatch(w http.ResponseWriter, r *http.Request, s *
 			return
 		}
 
-		_, refused = b.Take(lines, c.batchLimits(), true)
+		_, refused = b.Take(lines, limitsOf(c), true)
 		if body.broken() && bs.stopping.Err() == nil { // the client hung up
 			cancel()
 			if key != "" { // the client may send all again

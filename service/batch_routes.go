@@ -10,9 +10,6 @@ import (
 	"github.com/brig-sandbox/brig/service/batches"
 )
 
-// jsonLines is the content type of lines of JSON.
-const jsonLines = "application/x-ndjson"
-
 // requireLines refuses other content types than lines of JSON.
 func requireLines(r *http.Request) error {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -93,7 +90,7 @@ func (bs *batchRoutes) createBatch(s *batches.Store, c caller, key string, ask a
 	if ask.KeepOutput < 0 {
 		return nil, api.Refuse(api.CodeBadRequest, "keep_output is negative")
 	}
-	return s.Create(c.Name, key, ask, c.batchLimits())
+	return s.Create(c.Name, key, ask, limitsOf(c))
 }
 
 // batchOf returns the batch that a request names.
@@ -122,7 +119,7 @@ func (bs *batchRoutes) postJobs(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer body.close()
 
-	taken, err := b.Take(batches.NewLines(body), callerOf(r.Context()).batchLimits(), false)
+	taken, err := b.Take(batches.NewLines(body), limitsOf(callerOf(r.Context())), false)
 	if err != nil {
 		return body.reason(err)
 	}

@@ -92,7 +92,7 @@ func serveBatches(t *testing.T, mux *http.ServeMux, dir string, change func(*Con
 	stop = sync.OnceFunc(func() {
 		g.stop()
 		g.batches.store.Wait()
-		g.wg.Wait()
+		g.wait()
 	})
 
 	t.Cleanup(stop)

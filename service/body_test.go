@@ -152,8 +152,8 @@ func TestTwoKeysLeaveMemoryForAThird(t *testing.T) {
 	const most = 256 << 20
 	take := map[string]func(key string, n int64) bool{}
 	keys, _ := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob"})
-	take["answers"] = newResponseQuota(most).memory.TryAcquire
-	take["bodies"] = newBodyQuota(most, keys).TryAcquire
+	g := serveFake(t, runsOK(), func(c *Config) { c.Keys, c.MaxAnswers, c.MaxBody = keys, most, most/maxLargeBodies }).Config.Handler.(*Gateway)
+	take["answers"], take["bodies"] = g.responses.memory.TryAcquire, g.bodyQuota.TryAcquire
 
 	for what, take := range take {
 		for range 2 {
@@ -378,7 +378,7 @@ func TestKeysAlternateInParsing(t *testing.T) {
 	var order []string // names of the parsed bodies; one is parsed at a time
 	var all sync.WaitGroup
 	wait := func(ctx context.Context, name string) {
-		ctx = context.WithValue(ctx, callerKey{}, caller{Key: auth.Key{Name: name}})
+		ctx = withCaller(ctx, caller{Key: auth.Key{Name: name}})
 		had := g.parsing.Stats().Waiting
 		all.Go(func() {
 			_, err := parseBody(g.core, ctx, body, func(raw []byte) (api.Run, error) {

@@ -54,7 +54,7 @@ func (rs *runs) checked(ctx context.Context, o *runRequest) ([]api.Finding, erro
 func (rs *runs) findings(ctx context.Context, o *runRequest, name string, source []byte) ([]api.Finding, error) {
 	return check.Program(o.run.Language, name, source, func(r api.Run) (_ api.Result, err error) {
 		r.Mode = o.run.Mode
-		if r.Limits, err = o.caller.limit(r.Limits, r.Preset, o.caller.seesAll()); err != nil {
+		if r.Limits, err = limit(o.caller, r.Limits, r.Preset, o.caller.seesAll()); err != nil {
 			return api.Result{}, err
 		}
 		return rs.cfg.Agent.Run(ctx, r)

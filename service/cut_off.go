@@ -22,7 +22,3 @@ func (rs *runs) cutOff(ctx context.Context, res api.Result, err error) error {
 	}
 	return nil
 }
-
-func errStopping() error {
-	return api.Fail(api.CodeStopping, "the service is stopping: send the run again later")
-}

@@ -4,11 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
-	"net/http"
 	"os"
 	"runtime"
 	"sync"
@@ -32,6 +29,10 @@ type runs struct {
 	problems *storedProblems
 	active   *activeRuns
 	alarm    history.Alarm
+}
+
+func newRuns(s *core, b *blobs, pm *permits, i *installations, ps *storedProblems) *runs {
+	return &runs{core: s, blobs: b, permits: pm, installs: i, problems: ps, active: newActiveRuns()}
 }
 
 // runRequest is one admitted run request, until its result is recorded.
@@ -107,8 +108,6 @@ func (rs *runs) dispatch(ctx context.Context, o *runRequest) (api.Result, error)
 	return res, err
 }
 
-var errWaitTimeout = errors.New("waited too long")
-
 // withSlot waits for a slot and has the agent execute the request. Others may use the agent as well:
 // while all slots of the agent are taken, withSlot keeps its slot in the queue and tries again.
 func (rs *runs) withSlot(ctx, wait context.Context, o *runRequest) (api.Result, time.Duration, error) {
@@ -138,11 +137,6 @@ func (rs *runs) withSlot(ctx, wait context.Context, o *runRequest) (api.Result, 
 	}
 }
 
-const (
-	maxRetryPause     = 50 * time.Millisecond // the longest pause between two attempts
-	maxSlowRetryPause = time.Second           // the same, for a request that takes long to send
-)
-
 // retryPause is the pause after a refused attempt that took the given time and asked for a wait in the
 // agent. It limits sending and parsing a large request again and again to a fifth of a processor
 // (TestALargeRequestIsSentAgainLessOften). A refusal before the end of the wait came at once.
@@ -151,18 +145,6 @@ func retryPause(pause, took, asked time.Duration) time.Duration {
 		took -= asked
 	}
 	return max(pause, min(4*took, maxSlowRetryPause))
-}
-
-// maxAgentWait is the longest wait for a slot that the gateway asks the agent for at once.
-const maxAgentWait = 10 * time.Second
-
-// waitInAgent is how long a request waits in the agent, in line with the requests of others, if it waits here
-// until the end of a context.
-func waitInAgent(wait context.Context) time.Duration {
-	if end, limited := wait.Deadline(); limited {
-		return min(maxAgentWait, max(time.Until(end), 0))
-	}
-	return maxAgentWait
 }
 
 // acquireSlot waits for a slot for the request. The session of an exec counts as in use meanwhile.
@@ -336,89 +318,43 @@ func (a *activeRun) stream(ctx context.Context, name api.EventName) *teeStream {
 	return newTeeStream(func(b api.Bytes) { a.log.Put(ctx, name, streamEvent{b}) })
 }
 
-// notBegunCodes has the codes of failures before a run began.
-var notBegunCodes = map[api.Code]bool{
-	api.CodeQueueTimeout: true, api.CodeStopping: true, api.CodeBusy: true, api.CodeOverloaded: true,
-	api.CodeAgentUnreachable: true,
+// runWithPackages waits for a slot and has the agent execute a request, whose packages it has installed
+// if they are missing.
+func (rs *runs) runWithPackages(ctx context.Context,
+	o *runRequest) (res api.Result, waited time.Duration, err error) {
+	r := api.PackageRequest{Language: o.run.Language, Requirements: o.run.Requirements, Index: o.run.Index}
+	res, err = withPackages(ctx, rs.installs, o.caller, r, func() (res api.Result, err error) {
+		wait, stopWaiting := rs.slotWait(ctx, o)
+		defer stopWaiting()
+		res, waited, err = rs.withSlot(ctx, wait, o)
+		return res, err
+	})
+	res.Packages = packagesView(res.Packages)
+	return res, waited, err
 }
 
-// isRecorded reports whether a problem belongs to a run that the history has: a failure of brig, or of what
-// judged the run, so that no program ends a run without a trace.
-func isRecorded(p *api.Problem) bool {
-	if p.Code == api.CodeCheckFailed {
-		return true
+// slotWait returns a context that ends when a request waits no longer for a slot.
+func (rs *runs) slotWait(ctx context.Context, o *runRequest) (wait context.Context, stop func()) {
+	if !o.background {
+		return context.WithTimeoutCause(ctx, rs.cfg.Wait, errWaitTimeout)
 	}
-	return p.Status >= http.StatusInternalServerError && !notBegunCodes[p.Code]
+	wait, cancel := context.WithCancelCause(ctx)
+	unwatch := context.AfterFunc(rs.stopping, func() { cancel(errStop) })
+	return wait, func() { unwatch(); cancel(nil) }
 }
 
-// record writes the outcome of a request to the history, counts it in the metrics and raises
-// alerts. If the record cannot be written, the caller gets an error and no result: every result
-// that a caller has received is in the history.
-func (rs *runs) record(o *runRequest, res api.Result, waited time.Duration, err error) error {
-	now := time.Now()
-	var rec api.Record
-	switch {
-	case err == nil:
-		rec = history.NewRecord(res)
-		if res.Diagnosis != nil {
-			if rec.Diagnosis, err = json.Marshal(res.Diagnosis); err != nil {
-				return err
-			}
+// keepInUse marks a session as used until ctx is done: an exec that waits for its slot uses the
+// session, but the agent does not know of it yet.
+func (rs *runs) keepInUse(ctx context.Context, id string) {
+	for {
+		s, err := rs.cfg.Agent.UseSession(ctx, id)
+		if err != nil {
+			return // the exec gets the error
 		}
-
-	case errors.Is(err, context.Canceled):
-		rec = history.NewRecord(o.canceledResult())
-		rec.Queued = int64(waited)
-	default:
-		refused, _ := problemFor(err)
-		if !isRecorded(refused) && o.active == nil && !errors.Is(err, errCutOff) {
-			return nil // a refused request is no run; an accepted one, and one that had begun, is always recorded
-		}
-		rec = api.Record{Code: refused.Code, Message: refused.Detail, Queued: int64(waited)}
-	}
-
-	if len(res.Findings) > 0 {
-		var jerr error
-		if rec.Findings, jerr = json.Marshal(res.Findings); jerr != nil {
-			return jerr
+		select {
+		case <-time.After(time.Duration(s.Idle) / 3):
+		case <-ctx.Done():
+			return
 		}
 	}
-
-	rec.ID, rec.Owner, rec.Created = o.id, o.caller.Name, o.created
-	rec.Project, rec.Task = o.run.Labels.Project, o.run.Labels.Task
-	rec.Language, rec.SourceSize = o.run.Language, int64(o.sourceSize)
-	if rec.Image == "" {
-		rec.Image = o.run.Image
-	}
-
-	rs.log.LogAttrs(context.Background(), slog.LevelInfo, "run", slog.String("run", o.id),
-		slog.String("key", o.caller.Name), slog.String("project", rec.Project),
-		slog.String("task", rec.Task), slog.String("language", rec.Language), slog.String("verdict", string(rec.Verdict)),
-		slog.String("code", string(rec.Code)),
-		slog.Int64("queued_ns", rec.Queued), slog.Int64("wall_ns", rec.Wall))
-
-	within, cancel := context.WithTimeout(context.Background(), 30*time.Second) // also after the caller has left
-	defer cancel()
-
-	if err := rs.cfg.History.Add(within, rec); err != nil {
-		var e *api.Error
-		if !errors.As(err, &e) {
-			e = api.Fail(api.CodeInternal, "%w", err)
-		}
-		return api.Fail(e.Code, "record the run in the history: %w", err)
-	}
-	if err != nil {
-		return nil
-	}
-
-	rs.metrics.RunEnded(o.run.Language, res)
-	for _, alert := range rs.alarm.Next(o.caller.Name, now, res) {
-		rs.log.Warn("alert", "kind", alert.Kind, "key", alert.Owner, "project", alert.Project, "run",
-			alert.Run, "text", alert.Text)
-		if err := rs.cfg.History.AddAlert(within, alert); err != nil {
-			rs.log.Error("alert not recorded", "err", err)
-		}
-	}
-
-	return nil
 }

@@ -12,28 +12,19 @@ import (
 	"github.com/vearutop/statigz"
 )
 
-// docs serves the description, and a page on which it can be read and tried.
-func (g *Gateway) docs(mux *http.ServeMux) {
-	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/vnd.oai.openapi+json")
-		setWriteDeadline(w)
-		_, _ = w.Write(g.doc) // if the client has left, nobody needs the error
-	})
-
+// Page returns the page below /docs/, on which the API can be read and tried. missing answers for files that it
+// has not.
+func Page(missing http.HandlerFunc) http.Handler {
 	page := docsPage()
 	policy := docsPolicy(page)
-	mux.HandleFunc("GET /docs/", func(w http.ResponseWriter, r *http.Request) {
-		setWriteDeadline(w)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Content-Security-Policy", policy)
 		found := &foundWriter{ResponseWriter: w}
 		if page.ServeHTTP(found, r); found.notFound {
-			g.refuse(w, r, noPath(r))
+			missing(w, r)
 		}
 	})
-
-	mux.Handle("GET /docs", http.RedirectHandler("/docs/", http.StatusFound))
-	mux.Handle("GET /{$}", http.RedirectHandler("/docs/", http.StatusFound))
 }
 
 // docsPage returns the page with its files, which are part of brig. They are those of swgui's package

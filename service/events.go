@@ -6,14 +6,10 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/service/events"
 )
-
-// heartbeat keeps proxies from closing an idle stream, and detects clients that have left.
-const heartbeat = 15 * time.Second
 
 // pastEvent is the id of the only event of a run that only the history has: the ids of its original
 // events are not recorded. It is the largest integer that every JSON reader can represent.
@@ -104,14 +100,6 @@ func (rs *runs) events(w http.ResponseWriter, r *http.Request) error {
 			return nil
 		}
 	}
-}
-
-func (s *core) startEvents(w http.ResponseWriter) {
-	h := w.Header()
-	h.Set("Content-Type", eventStream)
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // nginx would buffer them
-	w.WriteHeader(http.StatusOK)
 }
 
 // pastEvents streams a run that only the history has. Each client has its own copy of the record in

@@ -22,7 +22,7 @@ func (h sessionUsage) plus(more sessionUsage) sessionUsage {
 // or, if it has none and there are other keys, because that would not be fair. A session lives for
 // hours, so the sessions of one key could otherwise keep out all others
 // (TestSessionsLeaveRoomForOtherKeys).
-func (c caller) checkSessionQuota(own, all, more, most sessionUsage, others bool) error {
+func checkSessionQuota(c caller, own, all, more, most sessionUsage, others bool) error {
 	has := own.plus(more)
 	much := c.Memory == 0 && others && most.memory > 0 &&
 		!quota.Fair(int64(own.memory), int64(all.memory), int64(more.memory), int64(most.memory),
@@ -54,7 +54,7 @@ func sessionsFullError(format string, args ...any) error {
 }
 
 // checkVolumeQuota is the same check for a volume.
-func (c caller) checkVolumeQuota(own, all, more, most api.Size, others bool) error {
+func checkVolumeQuota(c caller, own, all, more, most api.Size, others bool) error {
 	switch {
 	case c.Volumes > 0 && own+more > c.Volumes:
 		return api.Refuse(api.CodeAboveCeiling,

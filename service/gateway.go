@@ -7,7 +7,6 @@
 package service
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -20,46 +19,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/service/auth"
 	"github.com/brig-sandbox/brig/service/connlimit"
-	"github.com/brig-sandbox/brig/service/history"
 	"github.com/brig-sandbox/brig/service/metrics"
 )
 
 // Config has the parts and settings of a Gateway. Agent and History are required.
 type Config struct {
-	Agent   *client.Client
-	History *history.Store
-	Keys    *auth.Keys  // nil: every client that reaches the listener may do everything
-	TLS     *tls.Config // nil: plain HTTP
-	Version string
-	Log     *slog.Logger // nil: no log
-
-	QueuePlaces     int                        // in the queue; zero: a request that cannot run at once is refused
-	Wait            time.Duration              // longest wait for a slot; zero means 60 s
-	MaxBody         api.Size                   // of a request; zero: api.MaxBody
-	MaxAnswers      api.Size                   // of all large responses together, shared by the keys; zero means 384 MiB
-	MaxBlob         api.Size                   // of one blob; zero: api.MaxBlob
-	MaxBodies       int                        // concurrent request uploads and downloads of session files; zero means 256
-	MaxConns        int                        // concurrent connections; zero means 4096
-	MaxConnsPerAddr int                        // the same from one remote address other than this host's; zero means an eighth
-	Grace           time.Duration              // on shutdown, how long runs may go on; zero means 10 s
-	Sessions        string                     // file for the ids of sessions; empty: sessions that a killed gateway leaves end when they are idle
-	Network         string                     // most that runs may request, see api.Networks; empty: none
-	EgressAllow     []api.AllowRule            // most that runs may list in allow; none: any host
-	EgressInternal  []api.AllowRule            // addresses with ports that runs may reach although they are this host's, or reserved
-	Packages        bool                       // packages are installed for runs and sessions, from the indexes of the languages
-	Batches         string                     // directory of the batches; empty: the service takes none
-	BatchSlots      int                        // slots that jobs of batches hold at once; zero: all but one
-	BatchKeep       time.Duration              // how long a batch stays after its end; zero means 7 days
-	BatchBytes      api.Size                   // of all batches on disk; zero means 16 GiB
-	Indexes         map[api.PackageKind]string // URLs of the operator's own indexes; packages of these kinds are installed in any case
-	Problems        string                     // directory of stored problems; empty: none are stored
-	MaxProblems     api.Size                   // of all stored problems together; zero means 4 GiB
-	ReadProblem     ProblemReader              // reads their packages
-	Names           []string                   // host names of the service, in addition to localhost and IP addresses; empty with keys: any
+	coreConfig
+	ReadProblem ProblemReader // reads packages of problems; nil: none are stored
 }
 
 // A Gateway is the HTTP service: a core and the parts that answer requests. Call Serve only once.
@@ -77,53 +45,33 @@ type Gateway struct {
 	doc      []byte // OpenAPI
 }
 
-// WithDefaults returns the configuration with the default in place of each zero.
-func (cfg Config) WithDefaults() Config {
-	cfg.Wait = cmp.Or(cfg.Wait, 60*time.Second)
-	cfg.MaxBody = cmp.Or(cfg.MaxBody, api.MaxBody)
-	cfg.MaxAnswers = cmp.Or(cfg.MaxAnswers, 384*api.MiB)
-	cfg.MaxBlob = cmp.Or(cfg.MaxBlob, api.MaxBlob)
-	cfg.MaxProblems = cmp.Or(cfg.MaxProblems, 4*api.GiB)
-	cfg.MaxConns = cmp.Or(cfg.MaxConns, 4096)
-	cfg.MaxConnsPerAddr = cmp.Or(cfg.MaxConnsPerAddr, max(cfg.MaxConns/8, 1))
-	cfg.MaxBodies = cmp.Or(cfg.MaxBodies, 256)
-	cfg.BatchKeep = cmp.Or(cfg.BatchKeep, batchKeep)
-	cfg.BatchBytes = cmp.Or(cfg.BatchBytes, batchBytes)
-	cfg.Grace = cmp.Or(cfg.Grace, api.GracePeriod)
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
-	return cfg
-}
-
 // New creates a Gateway. It asks the agent for its number of slots; an agent that does not answer
 // is asked again later.
 func New(ctx context.Context, cfg Config) (*Gateway, error) {
-	cfg = cfg.WithDefaults()
-	if err := errors.Join(cfg.validNetwork(), cfg.validPackages()); err != nil {
+	cfg.coreConfig = cfg.WithDefaults()
+	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 
-	g := &Gateway{core: newCore(cfg)}
+	g := &Gateway{core: newCore(cfg.coreConfig)}
 	g.blobs = &blobs{core: g.core}
 	g.permits = &permits{core: g.core}
 	g.installs = newInstallations(g.core)
 	g.records = &records{g.core}
 	var err error
-	if g.problems, err = openProblems(g.core, g.blobs); err != nil {
+	if g.problems, err = openProblems(g.core, g.blobs, cfg.ReadProblem); err != nil {
 		return nil, err
 	}
 
-	g.runs = &runs{core: g.core, blobs: g.blobs, permits: g.permits, installs: g.installs, problems: g.problems,
-		active: newActiveRuns()}
+	g.runs = newRuns(g.core, g.blobs, g.permits, g.installs, g.problems)
 	g.problems.execute = g.runs.executeJob
-	if g.sessions, err = openSessions(g.runs); err != nil {
+	if g.sessions, err = openSessions(g.core, g.permits, g.installs, g.runs); err != nil {
 		return nil, err
 	}
 
 	g.metrics = metrics.New(g.metricsNow)
 	g.refreshAgent(ctx)
-	if g.batches, err = openBatches(g.runs); err != nil {
+	if g.batches, err = openBatches(g.core, g.blobs, g.permits, g.problems, g.runs); err != nil {
 		return nil, err
 	}
 	if names := g.permits.uselessProfileLog(); len(names) > 0 {
@@ -179,7 +127,7 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	go func() { served <- web.Serve(ln) }()
 	var loops sync.WaitGroup
 	loops.Go(func() { g.refreshAgentLoop(g.stopping) })
-	loops.Go(func() { g.sessions.janitor(g.stopping, g.sessions.stale) })
+	loops.Go(func() { g.sessions.janitor(g.stopping) })
 	if g.cfg.Keys != nil {
 		loops.Go(func() { g.reloadKeysLoop(g.stopping) })
 	}
@@ -197,13 +145,11 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	case <-ctx.Done():
 	}
 
-	g.mu.Lock()
 	g.stop()
-	g.mu.Unlock()
 	if broken != nil {
 		g.killAll()
 		err := errors.Join(broken, web.Close())
-		g.wg.Wait()
+		g.wait()
 		return err
 	}
 
@@ -220,14 +166,15 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 
 	shutdown.Go(func() {
 		if <-grace.Done(); errors.Is(grace.Err(), context.DeadlineExceeded) {
-			g.cancelRemaining(end)
+			g.killAll()
+			g.sessions.endBusy(end)
 		}
 	})
 
 	// Until then requests are still answered: a supervisor that gets no answer to its health check
 	// would end the service within its grace period.
 	finished := make(chan struct{})
-	shutdown.Go(func() { g.wg.Wait(); close(finished) })
+	shutdown.Go(func() { g.wait(); close(finished) })
 	select {
 	case <-finished:
 	case <-end.Done():
@@ -245,31 +192,13 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	ends, cancelEnds := context.WithTimeout(stopped, sessionsEnd)
 	defer cancelEnds()
 
-	if serr := g.sessions.endSessions(ends, g.sessions.registry.list(), stoppingReason); serr != nil {
+	if serr := g.sessions.endAll(ends); serr != nil {
 		g.log.Error("sessions not ended", "err", serr) // the next process does it
 	}
 
 	<-served //nolint:errcheck // http.ErrServerClosed
 	return err
 }
-
-// cancelRemaining ends the remaining runs when the grace period is over. To end an exec it ends the session,
-// which the agent then reports in the exec's result. The state of the session is lost, and the
-// caller gets the output and usage so far.
-func (g *Gateway) cancelRemaining(ctx context.Context) {
-	g.killAll()
-	var ends sync.WaitGroup
-	for _, id := range g.sessions.execs.Keys() {
-		ends.Go(func() { // concurrently: a session whose volume is still being written delays no other
-			if err := g.sessions.endSessions(ctx, []string{id}, stoppingReason); err != nil {
-				g.log.Error("session not ended", "session", id, "err", err)
-			}
-		})
-	}
-	ends.Wait()
-}
-
-const stoppingReason = "the service stops"
 
 // ServeHTTP handles one request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -1,10 +1,12 @@
 package service
 
 import (
+	"context"
 	"net/http"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/service/metrics"
 )
 
 func (g *Gateway) health() api.ServiceHealth {
@@ -84,5 +86,27 @@ func (g *Gateway) getMetrics(w http.ResponseWriter, r *http.Request) error {
 	}
 	setWriteDeadline(w)
 	g.metrics.ServeHTTP(w, r)
+	return nil
+}
+
+// metricsNow returns the current values for a scrape of the metrics.
+func (g *Gateway) metricsNow(ctx context.Context) metrics.Snapshot {
+	n := metrics.Snapshot{Queued: g.queue.Stats().Waiting, KeysUnread: g.cfg.Keys.Unread()}
+	if batches := g.batches.store; batches != nil {
+		load := batches.Load()
+		n.JobsLeft, n.Batches, n.BatchBytes = load.Left, load.Unended, load.Bytes
+	}
+	if h, err := g.cfg.Agent.Health(ctx); err == nil {
+		n.Agent = &h
+	}
+	return n
+}
+
+func (g *Gateway) getLanguages(w http.ResponseWriter, r *http.Request) error {
+	_, languages, err := g.agent.get()
+	if languages == nil && err != nil {
+		return err
+	}
+	g.reply(w, r, http.StatusOK, append([]api.Language{}, languages...))
 	return nil
 }

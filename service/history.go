@@ -1,6 +1,7 @@
 package service
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -43,21 +44,6 @@ func filter(r *http.Request) (history.Filter, error) {
 	return f, nil
 }
 
-// ownerOf returns the owner whose runs the caller asks for.
-func ownerOf(r *http.Request) (history.Scope, error) {
-	c := callerOf(r.Context())
-	all, err := flag(r.URL.Query(), "all")
-	switch {
-	case err != nil || !all:
-		return c.owner(), err
-	case !c.seesAll():
-		return history.Scope{},
-			api.Refuse(api.CodeForbidden,
-				"all=true shows the runs of all keys, and this key may not read them: have the operator set admin on it")
-	}
-	return history.Scope{Everyone: true}, nil
-}
-
 // failed is the value of the parameter verdict that selects every run that is no success.
 const failed = "failed"
 
@@ -78,21 +64,6 @@ func verdicts(given []string) (all []api.Verdict, fails bool, err error) {
 	}
 
 	return all, fails, nil
-}
-
-// seesAll reports whether the caller may see what belongs to every key.
-func (c caller) seesAll() bool { return c.Admin || c.Name == "" }
-
-func flag(q url.Values, name string) (bool, error) {
-	v := q.Get(name)
-	if v == "" {
-		return false, nil
-	}
-	b, err := strconv.ParseBool(v)
-	if err != nil {
-		return false, api.Refuse(api.CodeBadRequest, "%s=%.20q: write true or false", name, v)
-	}
-	return b, nil
 }
 
 func when(q url.Values, name string) (time.Time, error) {
@@ -149,15 +120,6 @@ func (p *records) getAlerts(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (g *Gateway) getLanguages(w http.ResponseWriter, r *http.Request) error {
-	_, languages, err := g.agent.get()
-	if languages == nil && err != nil {
-		return err
-	}
-	g.reply(w, r, http.StatusOK, append([]api.Language{}, languages...))
-	return nil
-}
-
 func (p *records) routes() []route {
 	return []route{
 		{method: "GET", path: "/v1/history", name: "history", reads: pastRuns, fails: []int{429}, group: "History",
@@ -173,3 +135,17 @@ func (p *records) routes() []route {
 			params: slices.Concat([]param{ofProject}, within, paging, []param{ofAll})},
 	}
 }
+
+var (
+	ofProject = query("project", "only runs of this project", nil)
+	within    = []param{query("since", "only entries of this time or later (RFC 3339)", moment),
+		query("until", "only entries before this time (RFC 3339)", moment)}
+	ofAll = query("all", "true: include all keys; for keys with admin", yesNo)
+
+	choosing = append([]param{
+		ofProject,
+		query("task", "only runs of this task", nil),
+		query("language", "only runs in this language", nil),
+		query("verdict", fmt.Sprintf("only runs with this verdict; repeat the parameter, or separate several with commas: %v; %s: every run without success, including wrong answers and failures of the service", api.Verdicts(), failed), nil),
+	}, within...)
+)

@@ -79,8 +79,8 @@ type wantedSet struct {
 	about   api.LanguagePackages
 }
 
-// wantedSet names what a request asks for: numpy==2.* and NumPy == 2.* are one set.
-func (v *agentStatus) wantedSet(r api.PackageRequest) (wantedSet, error) {
+// wantedSetOf names what a request asks for: numpy==2.* and NumPy == 2.* are one set.
+func wantedSetOf(v *agentStatus, r api.PackageRequest) (wantedSet, error) {
 	about, err := v.packagesOf(r.Language)
 	if err != nil {
 		return wantedSet{}, err
@@ -100,7 +100,7 @@ func (v *agentStatus) wantedSet(r api.PackageRequest) (wantedSet, error) {
 
 // ensure has packages installed, or waits for the installation that is under way.
 func (i *installations) ensure(ctx context.Context, c caller, r api.PackageRequest) error {
-	set, err := i.agent.wantedSet(r)
+	set, err := wantedSetOf(&i.agent, r)
 	if err != nil {
 		return err
 	}
@@ -140,8 +140,8 @@ func (i *installations) begin(c caller, set wantedSet) (*installation, error) {
 
 	one := &installation{done: make(chan struct{})}
 	i.asked[id] = one
-	go func() { // i.wg waits for it, and i.kill ends it
-		defer i.wg.Done()
+	go func() { // the service waits for its end, and kill ends it
+		defer i.leave()
 		err := i.install(i.kill, c, set)
 		if err != nil && i.kill.Err() != nil {
 			err = errStopping()

@@ -55,7 +55,7 @@ func TestJanitor(t *testing.T) {
 		defer cancel()
 
 		begun := time.Now()
-		go g.sessions.janitor(ctx, g.sessions.stale)
+		go g.sessions.janitor(ctx)
 		synctest.Wait()
 		if n := asked.Load(); n != 2 || !strings.Contains(log.String(), "not ended") {
 			t.Errorf("%d asked for at the start\n%s", n, log.String())
@@ -73,7 +73,7 @@ func TestJanitor(t *testing.T) {
 		}
 
 		for hour, want := range [][]string{{"s1", "s2"}, {"s2"}, nil} {
-			if got := g.sessions.registry.list(); len(got) != len(want) || len(want) == 1 && !slices.Equal(got, want) {
+			if got := g.sessions.of(""); len(got) != len(want) || len(want) == 1 && !slices.Equal(got, want) {
 				t.Errorf("after %v: %q; want %q", time.Since(begun), got, want)
 			}
 			if hour == 1 {
@@ -93,45 +93,4 @@ func TestJanitor(t *testing.T) {
 	if asked.Load() != 4 {
 		t.Error("what has ended is ended again")
 	}
-}
-
-// Sessions that an earlier process left are in the file until they have ended, whatever sessions
-// are created meanwhile, and no longer: the process after the next does not see them again.
-func TestStaleSessionsAreKeptUntilTheyHaveEnded(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "sessions")
-	if err := os.WriteFile(path, []byte("left\ngone\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-
-	b, left, err := openRegistry(path)
-	if err != nil || !slices.Equal(left, []string{"left", "gone"}) {
-		t.Fatalf("%q, %v", left, err)
-	}
-
-	next := func(want ...string) {
-		t.Helper()
-		if _, left, err := openRegistry(path); err != nil || !slices.Equal(left, want) {
-			t.Errorf("the next service learns of %q, %v; want %q", left, err, want)
-		}
-	}
-
-	if err := b.drop("gone"); err != nil {
-		t.Fatal(err)
-	}
-
-	next("left")
-	none := func(_, _ sessionUsage) error { return nil }
-	if _, _, err := b.reserve("?1", sessionEntry{}, none); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.commit("?1", "new", 0); err != nil {
-		t.Fatal(err)
-	}
-
-	next("new", "left")
-	if err := b.drop("new", "left"); err != nil {
-		t.Fatal(err)
-	}
-
-	next()
 }

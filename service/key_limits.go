@@ -25,10 +25,10 @@ func (pm *permits) permit(c caller, w limitedSettings) error {
 	if profile == networkProfile && !api.NetworkWithin(w.network, api.NetworkNone) {
 		profile = "" // it comes with the network
 	}
-	if err := c.mayUseProfile(profile, w.profileMode, pm.agent.tierOf(w.language)); err != nil {
+	if err := mayUseProfile(c, profile, w.profileMode, pm.agent.tierOf(w.language)); err != nil {
 		return err
 	}
-	l, err := c.limit(*w.limits, w.preset, c.seesAll())
+	l, err := limit(c, *w.limits, w.preset, c.seesAll())
 	if err == nil {
 		*w.limits = l
 	}
@@ -52,13 +52,13 @@ func (pm *permits) run(c caller, r api.Run) (api.Run, error) {
 		return r, err
 	}
 	if r.Source != nil && pm.compiles(r.Language) || r.CompileLimits != (api.Limits{}) {
-		if r.CompileLimits, err = c.limit(r.CompileLimits, "", c.seesAll()); err != nil {
+		if r.CompileLimits, err = limit(c, r.CompileLimits, "", c.seesAll()); err != nil {
 			return r, err
 		}
 	}
 
 	for _, t := range r.Tests { // unset limits are those of the run
-		if _, err := c.limit(t.Limits, "", c.seesAll()); err != nil {
+		if _, err := limit(c, t.Limits, "", c.seesAll()); err != nil {
 			return r, err
 		}
 	}
@@ -86,7 +86,7 @@ func (pm *permits) program(c caller, p api.Program) (api.Program, error) {
 	p.Language = pm.agent.resolveAlias(p.Language)
 	err := pm.permit(c, limitedSettings{language: p.Language, limits: &p.Limits})
 	if err == nil && (p.Source != nil && pm.compiles(p.Language) || p.CompileLimits != (api.Limits{})) {
-		p.CompileLimits, err = c.limit(p.CompileLimits, "", c.seesAll())
+		p.CompileLimits, err = limit(c, p.CompileLimits, "", c.seesAll())
 	}
 	return p, err
 }
@@ -102,7 +102,7 @@ func (pm *permits) session(c caller, s api.SessionRequest) (api.SessionRequest, 
 
 // limit returns limits within those of a key, for a run or a session. The defaults apply to unset
 // limits; the operator is responsible for limits in a manifest.
-func (c caller) limit(l api.Limits, preset string, mayAll bool) (api.Limits, error) {
+func limit(c caller, l api.Limits, preset string, mayAll bool) (api.Limits, error) {
 	base, err := api.Preset(preset)
 	if err != nil {
 		return l, err

@@ -30,7 +30,7 @@ func TestKeyLimits(t *testing.T) {
 		{name: "processors by name", l: api.Limits{Cpuset: "0"}, code: api.CodeForbidden},
 		{name: "processors by name, with admin", l: api.Limits{Cpuset: "0"}, all: true, want: api.Limits{Cpuset: "0"}},
 	} {
-		got, err := caller{tt.key}.limit(tt.l, tt.preset, tt.all)
+		got, err := limit(caller{Key: tt.key}, tt.l, tt.preset, tt.all)
 		var e *api.Error
 		switch {
 		case tt.code == "" && (err != nil || got != tt.want):
@@ -56,19 +56,19 @@ func TestKeyLimitsApplyToEveryPartOfARun(t *testing.T) {
 		"an interactor":           {Interactor: &api.Interactor{Program: api.Program{Limits: api.Limits{Weight: 200}}}},
 		"an interactor's compile": {Interactor: &api.Interactor{Program: api.Program{CompileLimits: api.Limits{Weight: 200}}}},
 	} {
-		if _, err := pm.run(caller{k}, r); err == nil {
+		if _, err := pm.run(caller{Key: k}, r); err == nil {
 			t.Errorf("%s has more than its key", name)
 		}
 	}
 
 	for language, want := range map[string]int64{"c": 100, "python": 0} {
-		r, err := pm.run(caller{k}, api.Run{Language: language, Source: api.Bytes("x")})
+		r, err := pm.run(caller{Key: k}, api.Run{Language: language, Source: api.Bytes("x")})
 		if err != nil || r.Limits.Weight != 100 || r.CompileLimits.Weight != want {
 			t.Errorf("%s: %+v, %+v, %v", language, r.Limits, r.CompileLimits, err)
 		}
 
 		p := api.Program{Language: language, Source: api.Bytes("x")}
-		r, err = pm.run(caller{k}, api.Run{Check: &api.Check{Program: p}, Interactor: &api.Interactor{Program: p}})
+		r, err = pm.run(caller{Key: k}, api.Run{Check: &api.Check{Program: p}, Interactor: &api.Interactor{Program: p}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestModeOfAKey(t *testing.T) {
 	for _, tt := range []struct{ key, asked, want api.Mode }{
 		{"", "", ""}, {"", api.Fresh, api.Fresh}, {api.Exclusive, "", api.Exclusive}, {api.Exclusive, api.Strict, api.Strict},
 	} {
-		r, err := pm.run(caller{auth.Key{Mode: tt.key}}, api.Run{Mode: tt.asked})
+		r, err := pm.run(caller{Key: auth.Key{Mode: tt.key}}, api.Run{Mode: tt.asked})
 		if err != nil || r.Mode != tt.want {
 			t.Errorf("key %q, asked %q: %q, %v; want %q", tt.key, tt.asked, r.Mode, err, tt.want)
 		}

@@ -43,7 +43,7 @@ func (g *Gateway) reloadKeysLoop(ctx context.Context) {
 			}
 
 			for _, name := range c.Removed {
-				if ids := g.sessions.registry.ofOwner(name); len(ids) > 0 {
+				if ids := g.sessions.of(name); len(ids) > 0 {
 					g.log.Warn("sessions of a removed key: no caller can use them, and they end when they are idle",
 						"key", name, "sessions", ids)
 				}
@@ -57,11 +57,4 @@ func (g *Gateway) alertUnreadKeys(ctx context.Context) {
 	a := api.Alert{Time: g.cfg.Keys.Unread(), Kind: api.KeysUnread,
 		Text: "the keys file cannot be read: keys removed from it since then are still valid; the log has the reason"}
 	g.keepAlert(ctx, a)
-}
-
-// keepAlert records an alert of the service itself.
-func (s *core) keepAlert(ctx context.Context, a api.Alert) {
-	if err := s.cfg.History.AddAlert(ctx, a); err != nil {
-		s.log.Error("alert not kept", "kind", a.Kind, "err", err)
-	}
 }

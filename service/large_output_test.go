@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -54,7 +53,7 @@ func heapInUse() int64 {
 }
 
 // used is the reserved quota of responses.
-func (a *responseQuota) used() int64 { return a.memory.Total() }
+func used(g *Gateway) int64 { return g.responses.memory.Total() }
 
 // API-15: however many clients request a run's result and do not read it, the result is in memory
 // once. Each reserves quota for it, so those beyond the quota are refused.
@@ -91,14 +90,14 @@ func TestStalledReadersOfARunHoldItOnce(t *testing.T) {
 		}
 	}
 
-	waitUntil(t, "room for the events", func() bool { return g.responses.used() > 12*largerThanBuffers })
+	waitUntil(t, "room for the events", func() bool { return used(g) > 12*largerThanBuffers })
 	if more := heapInUse() - before; more > largerThanBuffers/2 {
 		t.Errorf("12 readers hold %d bytes more of a run with a file of %d", more, largerThanBuffers)
 	}
 	if s := send(t, web, "GET", "/v1/runs/"+st.Run, "", nil); s != 429 {
 		t.Errorf("one more reader: %d", s)
 	}
-	if had := g.responses.used(); had > 13*largerThanBuffers+largerThanBuffers/2 {
+	if had := used(g); had > 13*largerThanBuffers+largerThanBuffers/2 {
 		t.Errorf("there is room for %d bytes", had)
 	}
 
@@ -107,7 +106,7 @@ func TestStalledReadersOfARunHoldItOnce(t *testing.T) {
 	}
 
 	waitUntil(t, "the room to be given back",
-		func() bool { return g.responses.used() < largerThanBuffers+largerThanBuffers/2 }) // the run itself still holds it
+		func() bool { return used(g) < largerThanBuffers+largerThanBuffers/2 }) // the run itself still holds it
 }
 
 // talkative is a run that may write more than its result can carry.
@@ -145,7 +144,7 @@ func TestAResultCarriesTheStartOfALongOutput(t *testing.T) {
 		t.Errorf("what it said last is not in the diagnosis: %+v", res.Diagnosis)
 	}
 
-	waitUntil(t, "the room to be given back", func() bool { return g.responses.used() == 0 })
+	waitUntil(t, "the room to be given back", func() bool { return used(g) == 0 })
 }
 
 // A watched writer reports every write and its deadline.
@@ -205,7 +204,7 @@ func TestListingsReserveQuota(t *testing.T) {
 
 	all.Wait()
 	had := int64(0)
-	w := watched{on: func() { had = max(had, g.responses.used()) }}
+	w := watched{on: func() { had = max(had, used(g)) }}
 	w.get(web, "/v1/history")
 	if n := int64(w.Body.Len()); w.Code != 200 || n < 400_000 || had != n-1 {
 		t.Errorf("%d, room for %d bytes of a listing of %d", w.Code, had, n)
@@ -225,7 +224,7 @@ func TestEventsOfPastRunsReserveQuota(t *testing.T) {
 	}
 
 	had := int64(0)
-	w := watched{on: func() { had = max(had, g.responses.used()) }}
+	w := watched{on: func() { had = max(had, used(g)) }}
 	w.get(web, "/v1/runs/past/events")
 	if n := int64(w.Body.Len()); w.Code != 200 || n < 120<<10 || had < 120<<10 || had > n {
 		t.Errorf("%d, room for %d bytes of an event of %d", w.Code, had, n)
@@ -242,37 +241,7 @@ func TestEventsOfPastRunsReserveQuota(t *testing.T) {
 	}
 
 	release()
-	if had := g.responses.used(); had != 0 {
+	if had := used(g); had != 0 {
 		t.Errorf("there is room for %d bytes after all", had)
 	}
-}
-
-// Responses that wait for quota are in memory as well: no more may wait than there is memory for.
-func TestWaitingResponsesAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := newResponseQuota(64 << 20)
-		if !a.memory.TryAcquire("ann", 21<<20) || !a.memory.TryAcquire("bob", 17<<20) { // in this order both are fair
-			t.Fatal("there is no room")
-		}
-
-		var all sync.WaitGroup
-		for range 64 {
-			all.Go(func() {
-				if _, ok := a.reserve(t.Context(), "ann", 1<<20); ok {
-					t.Error("there was room")
-				}
-			})
-		}
-
-		synctest.Wait()
-		begun := time.Now()
-		if _, ok := a.reserve(t.Context(), "ann", 1<<20); ok || time.Since(begun) > 0 {
-			t.Errorf("one more waited %v", time.Since(begun))
-		}
-
-		all.Wait()
-		if time.Since(begun) != quotaWait || a.waiting.Total() != 0 {
-			t.Errorf("the others waited %v, and %d bytes still wait", time.Since(begun), a.waiting.Total())
-		}
-	})
 }

@@ -207,19 +207,19 @@ func TestMetricsOfWaitingAndRefused(t *testing.T) {
 // The reported maximum of the service's memory is the sum of what its settings let callers hold,
 // and docs/operate/sizing.md has the value for the defaults.
 func TestMaxMemory(t *testing.T) {
-	if got := (Config{QueuePlaces: 256,
-		Batches: "x"}).MaxMemory(); got < 2100*api.MiB || got > 2200*api.MiB { // with a reader of packages 2.5 GiB in docs/operate/sizing.md
+	if got := maxMemory(coreConfig{QueuePlaces: 256,
+		Batches: "x"}); got < 2100*api.MiB || got > 2200*api.MiB { // with a reader of packages 2.5 GiB in docs/operate/sizing.md
 		t.Errorf("with the defaults %s", got)
 	}
 
-	small := Config{QueuePlaces: 128, MaxBody: 8 * api.MiB, MaxConns: 700, MaxBodies: 64, Batches: "x"}
-	if got := small.MaxMemory(); got < 1190*api.MiB || got > 1270*api.MiB {
+	small := coreConfig{QueuePlaces: 128, MaxBody: 8 * api.MiB, MaxConns: 700, MaxBodies: 64, Batches: "x"}
+	if got := maxMemory(small); got < 1190*api.MiB || got > 1270*api.MiB {
 		t.Errorf("with small bodies %s", got)
 	}
 
 	more := small
 	more.MaxBody *= 2
-	if got, want := more.MaxMemory()-small.MaxMemory(), 9*small.MaxBody; got != want {
+	if got, want := maxMemory(more)-maxMemory(small), 9*small.MaxBody; got != want {
 		t.Errorf("bodies of twice the size take %s more; want %s", got, want)
 	}
 }

@@ -20,11 +20,11 @@ const (
 	memoryOfRelay = 10 * api.MiB // the network of a run: 64 connections with their stacks and first messages, 32 queries, 4,096 names
 )
 
-// MaxMemory is the most memory that the process uses, whatever its callers do: each part is
+// maxMemory is the most memory that the process uses, whatever its callers do: each part is
 // limited, and reserved before it is used. It is the sum of all limits, which no load reaches at
 // the same time. It includes garbage, provided that the collector knows the value
 // (debug.SetMemoryLimit).
-func (c Config) MaxMemory() api.Size {
+func maxMemory(c coreConfig) api.Size {
 	c = c.WithDefaults()
 	runs := api.Size(c.MaxBodies + c.QueuePlaces + 128) // being uploaded, waiting, and under way
 	sum := memoryBase + api.Size(c.MaxConns+connlimit.Overflow)*memoryOfConn + runs*memoryOfRun + api.Size(c.MaxBodies)*memoryOfFile
@@ -37,4 +37,14 @@ func (c Config) MaxMemory() api.Size {
 		sum += memoryOfBatches
 	}
 	return (sum + maxDoneBytes + api.MiB - 1) / api.MiB * api.MiB
+}
+
+// MaxMemory is the most memory that the process uses: maxMemory, and relays for as many runs as
+// the agent has slots, if the service offers a network with hosts.
+func (g *Gateway) MaxMemory() api.Size {
+	most := maxMemory(g.cfg)
+	if api.NetworkWithin(g.cfg.Network, api.NetworkLoopback) && !g.cfg.offersPackages() {
+		return most
+	}
+	return most + api.Size(g.queue.Stats().Slots)*memoryOfRelay
 }

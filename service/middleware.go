@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"mime"
 	"net"
@@ -91,6 +92,11 @@ type caller struct {
 
 func (c caller) owner() history.Scope { return history.Scope{Owner: c.Name} }
 
+// withCaller returns the context of a request of a caller.
+func withCaller(ctx context.Context, c caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
 func callerOf(ctx context.Context) caller {
 	c, _ := ctx.Value(callerKey{}).(caller)
 	return c
@@ -113,5 +119,29 @@ func (s *core) authenticate(r *http.Request) (*http.Request, error) {
 		return nil, problem(http.StatusUnauthorized,
 			api.Refuse(api.CodeUnauthorized, "this key is not known: ask the operator for one"))
 	}
-	return r.WithContext(context.WithValue(r.Context(), callerKey{}, caller{k})), nil
+	return r.WithContext(withCaller(r.Context(), caller{Key: k})), nil
 }
+
+// callerNamed returns a key as it is now.
+func (s *core) callerNamed(name string) (caller, error) {
+	if s.cfg.Keys == nil && name == "" {
+		return caller{}, nil
+	}
+	if s.cfg.Keys != nil {
+		for _, k := range s.cfg.Keys.List() {
+			if k.Name == name {
+				return caller{Key: k}, nil
+			}
+		}
+	}
+	return caller{}, api.Refuse(api.CodeUnauthorized, "the key of the batch was removed")
+}
+
+// defaultBlobs is the quota of a caller without a key.
+const defaultBlobs = 1 * api.GiB
+
+// maxBlobs is the quota of a caller for all its blobs together.
+func (c caller) maxBlobs() api.Size { return cmp.Or(c.Blobs, defaultBlobs) }
+
+// seesAll reports whether the caller may see what belongs to every key.
+func (c caller) seesAll() bool { return c.Admin || c.Name == "" }

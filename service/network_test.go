@@ -41,7 +41,7 @@ func (a networkAgent) mux() *http.ServeMux {
 			a.t.Error(err)
 			return
 		}
-		if !reachesHosts(run) {
+		if api.NetworkWithin(run.Network, api.NetworkLoopback) {
 			answerRun(w, r, api.Result{Verdict: api.OK})
 			return
 		}
@@ -387,7 +387,7 @@ func TestNetworkIsAPermission(t *testing.T) {
 func TestNetworkWithoutEffectIsRefused(t *testing.T) {
 	cfg := serveFake(t, http.NewServeMux(), nil).Config.Handler.(*Gateway).cfg
 	cfg.Network = api.NetworkAllow
-	if _, err := New(t.Context(), cfg); err == nil ||
+	if _, err := New(t.Context(), Config{coreConfig: cfg}); err == nil ||
 		!strings.Contains(err.Error(), "the agent offers callers other than root none at most: start it with brigd --network allow") {
 		t.Error(err)
 	}
@@ -398,12 +398,12 @@ func TestNetworkWithoutEffectIsRefused(t *testing.T) {
 	}
 
 	cfg.Network, cfg.EgressAllow = api.NetworkPublic, rules
-	if _, err := New(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "--egress-allow") {
+	if _, err := New(t.Context(), Config{coreConfig: cfg}); err == nil || !strings.Contains(err.Error(), "--egress-allow") {
 		t.Error(err)
 	}
 
-	cfg = Config{Network: "all"}
-	if _, err := New(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), `network "all" does not exist`) {
+	cfg = coreConfig{Network: "all"}
+	if _, err := New(t.Context(), Config{coreConfig: cfg}); err == nil || !strings.Contains(err.Error(), `network "all" does not exist`) {
 		t.Error(err)
 	}
 }

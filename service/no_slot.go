@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -31,4 +32,29 @@ func (s *core) noSlotError(ctx, wait context.Context, err error) error {
 	}
 
 	return err
+}
+
+var errStop = errors.New("the service stops")
+
+func errStopping() error {
+	return api.Fail(api.CodeStopping, "the service is stopping: send the run again later")
+}
+
+var errWaitTimeout = errors.New("waited too long")
+
+const (
+	maxRetryPause     = 50 * time.Millisecond // the longest pause between two attempts
+	maxSlowRetryPause = time.Second           // the same, for a request that takes long to send
+)
+
+// maxAgentWait is the longest wait for a slot that the gateway asks the agent for at once.
+const maxAgentWait = 10 * time.Second
+
+// waitInAgent is how long a request waits in the agent, in line with the requests of others, if it waits here
+// until the end of a context.
+func waitInAgent(wait context.Context) time.Duration {
+	if end, limited := wait.Deadline(); limited {
+		return min(maxAgentWait, max(time.Until(end), 0))
+	}
+	return maxAgentWait
 }

@@ -44,7 +44,6 @@ var schemaTypes = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[api.ServiceStatus](): reflect.TypeFor[oneOf[api.ServiceStatus]](),
 	reflect.TypeFor[api.EventName]():     reflect.TypeFor[oneOf[api.EventName]](),
 	reflect.TypeFor[api.Code]():          reflect.TypeFor[oneOf[api.Code]](),
-	reflect.TypeFor[checkMode]():         reflect.TypeFor[oneOf[checkMode]](),
 }
 
 type (
@@ -104,9 +103,6 @@ func (fileSchema) Schema(huma.Registry) *huma.Schema {
 }
 
 func (anySchema) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
-
-// eventStream is the content type of server-sent events.
-const eventStream = "text/event-stream"
 
 // A sentEvent is one event of a stream, as described in the OpenAPI document.
 type sentEvent struct {

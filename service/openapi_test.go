@@ -137,7 +137,7 @@ func TestDocumentDescribesEverything(t *testing.T) {
 		"Finding.severity":   words[api.Severity](),
 		"Diagnosis.category": words[api.Category](), "Alert.kind": words[api.AlertKind](), "ServiceHealth.status": words[api.ServiceStatus](),
 		"SentEvent.event": words[api.EventName](), "Problem.code": words[api.Code](), "Record.code": words[api.Code](),
-		"check": words[checkMode](),
+		"check": {"off", "warn", "enforce"},
 		"Result.limits_hit[]": {api.HitWall, api.HitCPU, api.HitMemory, api.HitPids, api.HitOutput, api.HitScratch,
 			api.HitInodes, api.HitOpenFiles},
 		"RunRequest.preset": {"hardened", "light"}, "Executed.status": {"success", "error"}, "Host.cgroup_mode": {"v2", "v1", "hybrid"},

@@ -206,3 +206,9 @@ func (s *core) send(w http.ResponseWriter, r *http.Request, status int, v any) {
 	_, _ = body.WriteTo(w)       // if the client has left, nobody needs the error
 	_, _ = w.Write([]byte{'\n'}) // for readers in a terminal
 }
+
+// jobError is an error as a result of a job has it.
+func jobError(err error) error {
+	p, _ := problemFor(err)
+	return &api.Error{Code: p.Code, Message: p.Detail, RetrySafe: p.RetrySafe}
+}

@@ -148,3 +148,12 @@ func (ps *storedProblems) pinProblemBlob(ctx context.Context, c caller, p *probl
 	}
 	return unpin, nil
 }
+
+// jobProblem says what a stored problem of a key is, by its name or digest.
+func (ps *storedProblems) jobProblem(owner, ref string) (api.StoredProblem, error) {
+	store, err := ps.opened()
+	if err != nil {
+		return api.StoredProblem{}, err
+	}
+	return store.About(owner, ref)
+}

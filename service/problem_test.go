@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/brig-sandbox/brig/agent/client"
@@ -108,19 +107,4 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 			t.Errorf("%+v: %+v; want %q", tt.full, p, tt.want)
 		}
 	}
-}
-
-// Requests that get the same error get each a problem of their own.
-func TestRequestsShareNoProblem(t *testing.T) {
-	g := serveFake(t, http.NewServeMux(), nil).Config.Handler.(*Gateway)
-	shared := problem(http.StatusTooManyRequests, api.Fail(api.CodeQueueFull, "later"))
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			if p := g.problemOf(shared); p == shared || p.RetryAfter != 1 || p.Code != api.CodeQueueFull {
-				t.Errorf("%p: %+v of %p", p, p, shared)
-			}
-		})
-	}
-	all.Wait()
 }

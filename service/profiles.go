@@ -15,7 +15,7 @@ var keyProfiles = []string{"strict", "default"}
 // mayUseProfile refuses a profile that is wider than what the operator allows the key: a profile
 // decides which parts of the kernel an untrusted program reaches. own is the tier of the requested
 // language, empty without one.
-func (c caller) mayUseProfile(name string, mode api.ProfileMode, own string) error {
+func mayUseProfile(c caller, name string, mode api.ProfileMode, own string) error {
 	if c.Name == "" { // without keys, every caller may do everything
 		return nil
 	}
@@ -36,18 +36,6 @@ func (c caller) mayUseProfile(name string, mode api.ProfileMode, own string) err
 
 	return problem(403, api.Refuse(api.CodeForbidden,
 		"this key may not name the profile %.64q: it may name %s%s; leave profile out, or have the operator add it to profiles of the key %s", name, strings.Join(allowed, ", "), language, c.Name))
-}
-
-// tierOf returns the tier of a language by its name or an alias; empty if there is none.
-func (v *agentStatus) tierOf(name string) string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, l := range v.languages {
-		if name != "" && (l.Name == name || slices.Contains(l.Aliases, name)) {
-			return l.Tier
-		}
-	}
-	return ""
 }
 
 // uselessProfileLog returns the names of keys with profile_log if the agent answers and allows that

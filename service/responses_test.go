@@ -3,12 +3,10 @@ package service
 import (
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -118,29 +116,6 @@ func TestStreamsOfAPastRun(t *testing.T) {
 		string(r.Stderr) != "err \xff\n" || !r.StderrTruncated {
 		t.Errorf("kept: exit code %d, stdout %q cut %v, stderr %q cut %v", r.ExitCode, r.Stdout, r.StdoutTruncated, r.Stderr, r.StderrTruncated)
 	}
-}
-
-// An idle stream sends keepalives often enough for a proxy, and stays open.
-func TestIdleEventStreamSendsKeepalives(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rs := &runs{core: new(core), active: newActiveRuns()}
-		a := &activeRun{id: "r", log: newLog(), state: api.Running}
-		rs.active.add(a)
-		r, w := httptest.NewRequest("GET", "/v1/runs/r/events", nil), httptest.NewRecorder()
-		r.SetPathValue("id", a.id)
-		time.AfterFunc(155*time.Second, func() { // in the bubble's time
-			a.log.Put(t.Context(), "stdout", streamEvent{api.Bytes("late")})
-			rs.active.finished(a)
-		})
-		err := rs.events(w, r)
-		text, rest := w.Body.String(), "id: 1\nevent: stdout\ndata: {\"data\":\"late\"}\n\n"
-		if n := strings.Count(text, ":\n\n"); n < 5 { // proxies close streams that are silent for a minute
-			t.Errorf("%d signs of life in two and a half minutes", n)
-		}
-		if err != nil || !w.Flushed || !strings.HasSuffix(text, "\n\n"+rest) {
-			t.Errorf("at its end: %v, %q", err, text)
-		}
-	})
 }
 
 // check=enforce refuses the code of /execute as it does a run's, and nothing of it is executed.

@@ -1,76 +1,12 @@
 package service
 
 import (
-	"fmt"
 	"net/http"
-	"net/url"
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/brig-sandbox/brig/api"
-)
-
-// A route is one operation of the API, with its documentation.
-type route struct {
-	method, path string
-	name         string // operationId
-	group        string
-	summary      string
-	about        string
-	serve        func(http.ResponseWriter, *http.Request) error
-
-	open        bool         // requires no key
-	body        reflect.Type // nil: no body, or not JSON
-	example     any          // of the body
-	raw         string       // content type of a body that is not JSON
-	lines       bool         // the body may be lines of JSON instead; the operation checks which
-	streamed    reflect.Type // of each line of a response that has lines of JSON, instead of the answer if there is one; nil: none
-	answer      reflect.Type // of 200; nil: none, or not JSON
-	status      int          // instead of 200
-	accepted    reflect.Type // of 202; nil: none
-	noContent   string       // what 204 means in addition to another response; empty: no such response
-	unavailable reflect.Type // of 503 if that is a regular response; nil: it is a problem
-	agent       bool         // it calls the agent
-	reads       readKind     // the kind of data that it reads much of
-	fails       []int        // statuses of problems, in addition to those of all routes of its kind
-	kind        string       // content type of a response that is not JSON
-	events      bool         // server-sent events instead, if Accept asks for them
-	params      []param
-}
-
-type param struct {
-	name, in, about string
-	of              reflect.Type // nil: a string
-}
-
-var (
-	yesNo  = reflect.TypeFor[bool]()
-	number = reflect.TypeFor[int64]()
-	moment = reflect.TypeFor[time.Time]()
-)
-
-var checking = param{"check", "query",
-	"warn: check the source first, and return the findings; enforce: also refuse the source if a finding is an error or worse; off, the default: no check", reflect.TypeFor[checkMode]()}
-
-var ofVolume = param{"volume", "query", "true: in the session's volume, at /workspace, instead of /box", yesNo}
-
-var (
-	ofProject = param{"project", "query", "only runs of this project", nil}
-	within    = []param{{"since", "query", "only entries of this time or later (RFC 3339)", moment},
-		{"until", "query", "only entries before this time (RFC 3339)", moment}}
-	paging = []param{{"limit", "query", "largest number of entries in a page; default 1000, at most 10000", number},
-		{"after", "query", "the value of next in the previous page", nil}}
-	ofAll = param{"all", "query", "true: include all keys; for keys with admin", yesNo}
-	ofAny = param{"all", "query", "true: also a run of another key, after it has ended; for keys with admin", yesNo}
-
-	choosing = append([]param{
-		ofProject,
-		{"task", "query", "only runs of this task", nil},
-		{"language", "query", "only runs in this language", nil},
-		{"verdict", "query", fmt.Sprintf("only runs with this verdict; repeat the parameter, or separate several with commas: %v; %s: every run without success, including wrong answers and failures of the service", api.Verdicts(), failed), nil},
-	}, within...)
 )
 
 // routes returns all operations: those of the parts, and those about the service itself.
@@ -117,7 +53,19 @@ func (g *Gateway) muxOf(all []route) *http.ServeMux {
 		}
 	}
 
-	g.docs(mux)
+	page := Page(func(w http.ResponseWriter, r *http.Request) { g.refuse(w, r, noPath(r)) })
+	mux.HandleFunc("GET /docs/", func(w http.ResponseWriter, r *http.Request) {
+		setWriteDeadline(w)
+		page.ServeHTTP(w, r)
+	})
+	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/vnd.oai.openapi+json")
+		setWriteDeadline(w)
+		_, _ = w.Write(g.doc) // if the client has left, nobody needs the error
+	})
+
+	mux.Handle("GET /docs", http.RedirectHandler("/docs/", http.StatusFound))
+	mux.Handle("GET /{$}", http.RedirectHandler("/docs/", http.StatusFound))
 	return mux
 }
 
@@ -161,28 +109,6 @@ func (g *Gateway) handle(one route, w http.ResponseWriter, r *http.Request) erro
 	}
 
 	return one.serve(w, r)
-}
-
-// checkParams refuses a query with an unknown parameter: a misspelled name would silently have no effect.
-// Open routes are not checked, because probes may add any parameter.
-func (one route) checkParams(given url.Values) error {
-	var names []string
-	for _, p := range one.params {
-		if p.in == "query" {
-			names = append(names, p.name)
-		}
-	}
-
-	for name := range given {
-		switch {
-		case len(names) == 0:
-			return api.Refuse(api.CodeBadRequest, "parameter %.40q does not exist here: there are no parameters", name)
-		case !slices.Contains(names, name):
-			return api.Refuse(api.CodeBadRequest, "parameter %.40q does not exist here: the parameters are %v", name, names)
-		}
-	}
-
-	return nil
 }
 
 // notFound answers requests that match no route, with the methods that the path supports.

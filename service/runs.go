@@ -142,14 +142,14 @@ func (rs *runs) dispatchAsync(o *runRequest, release func()) (api.Status, error)
 		return api.Status{}, errStopping()
 	}
 	if !rs.active.add(a) {
-		rs.wg.Done()
+		rs.leave()
 		cancel()
 		return api.Status{}, problem(http.StatusTooManyRequests,
 			api.Fail(api.CodeQueueFull, "%d runs are under way or waiting: send it again later", maxActiveRuns))
 	}
 
 	go func() {
-		defer rs.wg.Done()
+		defer rs.leave()
 		defer cancel()
 		defer release()
 		a.log.Put(ctx, api.EventQueued, api.Status{Run: a.id, State: api.Queued, Created: a.created, Labels: a.labels})
@@ -278,4 +278,38 @@ func (rs *runs) deleteRun(w http.ResponseWriter, r *http.Request) error {
 		a.cancel()
 	}
 	return rs.getRun(w, r)
+}
+
+// executeJob executes a job once, with the limits that its key has now. It waits for a slot that no other request
+// can have, however long that takes. That its blobs are the key's was checked when the job was taken: after a
+// restart the service does not know whose they are.
+func (rs *runs) executeJob(ctx context.Context, owner string, run api.Run) (api.Result, error) {
+	c, err := rs.callerNamed(owner)
+	if err != nil {
+		return api.Result{}, err
+	}
+
+	o, err := rs.requestOf(c, run, checkOff)
+	if err != nil {
+		return api.Result{}, err
+	}
+
+	o.background = true
+	if !rs.enter() {
+		return api.Result{}, errStopping()
+	}
+	defer rs.leave()
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(rs.kill, cancel)()
+
+	response := rs.newAgentResponse(c.Name)
+	defer response.release()
+
+	res, err := rs.dispatch(response.withQuota(ctx), o)
+	if err != nil {
+		return res, jobError(err)
+	}
+	return res, nil
 }

@@ -6,6 +6,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
+var ofAny = query("all", "true: also a run of another key, after it has ended; for keys with admin", yesNo)
+
 func (rs *runs) routes() []route {
 	return []route{
 		{method: "POST", path: "/execute", name: "execute", agent: true, fails: []int{404, 422, 429}, group: "Simple",
@@ -21,8 +23,7 @@ func (rs *runs) routes() []route {
 			example: map[string]any{"language": "python", "source": "print(input())", "stdin": "hello\n",
 				"limits": map[string]any{"wall": "5s", "memory": "128M"}},
 			answer: reflect.TypeFor[api.Result](),
-			params: []param{{"wait", "query",
-				"false: respond 202 with the run's id at once, and execute the run", yesNo}, checking}},
+			params: []param{query("wait", "false: respond 202 with the run's id at once, and execute the run", yesNo), checking}},
 		{method: "POST", path: "/v1/check", name: "check", agent: true, fails: []int{404, 422, 429}, group: "Runs",
 			summary: "Check a source for dangerous calls, mistakes and secrets",
 			about:   "Advice: the sandbox is the boundary. The language's own parser reads the source, in a sandbox.",
@@ -37,7 +38,9 @@ func (rs *runs) routes() []route {
 			about:     "Server-sent events: queued, compiled where there is a compiler, started, stdout, stderr, usage, test, then result or error. A client that reconnects with the header Last-Event-ID gets the events that it missed; gap reports events that are lost.",
 			noContent: "the client has received all events: do not reconnect",
 			serve:     rs.events, kind: eventStream,
-			params: []param{{"Last-Event-ID", "header", "number of the last event that the client received", number},
-				{"after", "query", "the same, where headers cannot be set", number}, ofAny}},
+			params: []param{{name: "Last-Event-ID", in: "header", about: "number of the last event that the client received", of: number},
+				query("after", "the same, where headers cannot be set", number), ofAny}},
 	}
 }
+
+var checking = query("check", "warn: check the source first, and return the findings; enforce: also refuse the source if a finding is an error or worse; off, the default: no check", reflect.TypeFor[oneOf[checkMode]]())

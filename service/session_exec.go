@@ -50,7 +50,7 @@ func (ss *sessions) postExec(w http.ResponseWriter, r *http.Request) error {
 
 	if !strings.Contains(r.Header.Get("Accept"), eventStream) {
 		o.fn = func(context.Context) (api.Result, error) {
-			res, err := ss.cfg.Agent.Exec(r.Context(), id, ask) // cancelRemaining ends it by ending its session
+			res, err := ss.cfg.Agent.Exec(r.Context(), id, ask) // endBusy ends it by ending its session
 			return ss.adaptExec(id, res, err)
 		}
 		res, err := ss.dispatchExec(ctx, o)
@@ -90,22 +90,6 @@ func (ss *sessions) streamExec(ctx context.Context, w http.ResponseWriter, r *ht
 	}
 
 	return nil
-}
-
-// keepInUse marks a session as used until ctx is done: an exec that waits for its slot uses the
-// session, but the agent does not know of it yet.
-func (rs *runs) keepInUse(ctx context.Context, id string) {
-	for {
-		s, err := rs.cfg.Agent.UseSession(ctx, id)
-		if err != nil {
-			return // the exec gets the error
-		}
-		select {
-		case <-time.After(time.Duration(s.Idle) / 3):
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // adaptExec adapts the agent's response to an exec. If this service deleted the session because it

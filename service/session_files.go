@@ -106,9 +106,9 @@ func (f *fileResponse) Write(p []byte) (int, error) {
 
 // janitor at first ends the sessions that an earlier process left, and hourly forgets sessions that
 // have ended unnoticed.
-func (ss *sessions) janitor(ctx context.Context, stale []string) {
+func (ss *sessions) janitor(ctx context.Context) {
 	for pause := time.Second; ctx.Err() == nil; pause = min(2*pause, time.Minute) { // the agent may be temporarily unreachable
-		err := ss.endSessions(ctx, stale, "left by an earlier service")
+		err := ss.endSessions(ctx, ss.stale, "left by an earlier service")
 		if err == nil {
 			break
 		}

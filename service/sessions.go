@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -23,10 +24,10 @@ type sessions struct {
 }
 
 // openSessions makes the sessions of a service that has none yet, apart from those that an earlier process left.
-func openSessions(rs *runs) (ss *sessions, err error) {
-	ss = &sessions{core: rs.core, permits: rs.permits, installs: rs.installs, runs: rs, execs: newExecQuota(),
+func openSessions(s *core, pm *permits, i *installations, rs *runs) (ss *sessions, err error) {
+	ss = &sessions{core: s, permits: pm, installs: i, runs: rs, execs: newExecQuota(),
 		pendingVolumes: quota.New(quota.PerKey(1))}
-	ss.registry, ss.stale, err = openRegistry(rs.cfg.Sessions)
+	ss.registry, ss.stale, err = openRegistry(s.cfg.Sessions)
 	return ss, err
 }
 
@@ -54,8 +55,8 @@ func (ss *sessions) postSession(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	packages := api.PackageRequest{Language: ask.Language, Requirements: ask.Requirements, Index: ask.Index}
-	s, err := withPackages(r.Context(), ss.installs, c, packages,
+	wanted := api.PackageRequest{Language: ask.Language, Requirements: ask.Requirements, Index: ask.Index}
+	s, err := withPackages(r.Context(), ss.installs, c, wanted,
 		func() (api.Session, error) { return ss.createSession(r.Context(), ask, c) })
 	if err != nil {
 		return err
@@ -97,7 +98,7 @@ func (ss *sessions) createSession(ctx context.Context, ask api.SessionRequest, c
 func (ss *sessions) reserve(ctx context.Context, reserved string, s sessionEntry, c caller) error {
 	health, _, _ := ss.agent.get()
 	checkQuota := func(own, all sessionUsage) error {
-		return c.checkSessionQuota(own, all, sessionUsage{1, s.memory},
+		return checkSessionQuota(c, own, all, sessionUsage{1, s.memory},
 			sessionUsage{health.SessionsMax, api.Size(health.MemoryMax)}, ss.cfg.Keys.Multiple())
 	}
 	for {
@@ -130,7 +131,7 @@ func (ss *sessions) reserve(ctx context.Context, reserved string, s sessionEntry
 // getSessions lists the caller's sessions.
 func (ss *sessions) getSessions(w http.ResponseWriter, r *http.Request) error {
 	page := api.Page[api.Session]{Items: []api.Session{}}
-	for _, id := range ss.registry.ofOwner(callerOf(r.Context()).Name) {
+	for _, id := range ss.of(callerOf(r.Context()).Name) {
 		s, err := ss.fetchSession(r.Context(), id)
 		switch {
 		case ended(err):
@@ -227,3 +228,28 @@ func (ss *sessions) endSessions(ctx context.Context, ids []string, why string) e
 
 	return errors.Join(errs...)
 }
+
+// endAll ends all sessions, because the service stops.
+func (ss *sessions) endAll(ctx context.Context) error {
+	return ss.endSessions(ctx, ss.registry.list(), stoppingReason)
+}
+
+// endBusy ends the sessions with execs when the grace period is over, which ends the execs. The agent then
+// reports that in the exec's result. The state of the session is lost, and the caller gets the output and
+// usage so far.
+func (ss *sessions) endBusy(ctx context.Context) {
+	var ends sync.WaitGroup
+	for _, id := range ss.execs.Keys() {
+		ends.Go(func() { // concurrently: a session whose volume is still being written delays no other
+			if err := ss.endSessions(ctx, []string{id}, stoppingReason); err != nil {
+				ss.log.Error("session not ended", "session", id, "err", err)
+			}
+		})
+	}
+	ends.Wait()
+}
+
+const stoppingReason = "the service stops"
+
+// of returns the ids of a key's sessions.
+func (ss *sessions) of(key string) []string { return ss.registry.ofOwner(key) }

@@ -28,13 +28,13 @@ func (ss *sessions) routes() []route {
 			answer: reflect.TypeFor[api.Result](), events: true},
 		{method: "GET", path: "/v1/sessions/{id}/files", name: "files", agent: true, reads: boxFiles, fails: []int{404, 410, 429},
 			group: "Sessions", summary: "List the files in /box", serve: ss.listFiles, answer: reflect.TypeFor[api.FileList](),
-			params: []param{{"dir", "query", "only below this directory", nil}, ofVolume}},
+			params: []param{query("dir", "only below this directory", nil), ofVolume}},
 		{method: "GET", path: "/v1/sessions/{id}/files/{name...}", name: "getFile", agent: true, fails: []int{404, 410}, group: "Sessions",
 			summary: "Read a file", serve: ss.getFile, kind: "application/octet-stream", params: []param{ofVolume}},
 		{method: "PUT", path: "/v1/sessions/{id}/files/{name...}", name: "putFile", agent: true, fails: []int{404, 410, 413}, group: "Sessions",
 			summary: "Write a file", serve: ss.putFile, raw: "application/octet-stream",
 			status: http.StatusNoContent,
-			params: []param{{"executable", "query", "true: the program may execute it", yesNo}, ofVolume}},
+			params: []param{query("executable", "true: the program may execute it", yesNo), ofVolume}},
 		{method: "DELETE", path: "/v1/sessions/{id}/files/{name...}", name: "deleteFile", agent: true, fails: []int{404, 410}, group: "Sessions",
 			summary: "Remove a file", serve: ss.deleteFile, status: http.StatusNoContent, params: []param{ofVolume}},
 		{method: "GET", path: "/v1/volumes", name: "volumes", agent: true, group: "Sessions", summary: "The volumes of this key, by project",
@@ -45,3 +45,5 @@ func (ss *sessions) routes() []route {
 			about:   "409 while a session uses it.", serve: ss.deleteVolume, status: http.StatusNoContent},
 	}
 }
+
+var ofVolume = query("volume", "true: in the session's volume, at /workspace, instead of /box", yesNo)

@@ -111,7 +111,7 @@ func TestRunsThatAreCutOff(t *testing.T) {
 				send(t, web, "DELETE", "/v1/runs/"+status.Run, "", nil)
 			}
 
-			g.wg.Wait()
+			g.wait()
 
 			recorded, err := g.runs.pastRun(t.Context(), history.Scope{Everyone: true}, cmp.Or(status.Run, p.Run))
 			switch {

@@ -29,6 +29,7 @@ const (
 type storedProblems struct {
 	*core
 	blobs     *blobs
+	read      ProblemReader
 	store     *problems.Store // nil: none are stored
 	pending   *quota.Pool     // packages that are being put
 	reads     *queue.Queue    // for the process that reads packages
@@ -40,10 +41,10 @@ type storedProblems struct {
 }
 
 // openProblems opens the store, if there is one.
-func openProblems(s *core, b *blobs) (ps *storedProblems, err error) {
-	ps = &storedProblems{core: s, blobs: b, pending: quota.New(quota.PerKey(1)), reads: queue.New(1, s.cfg.MaxConns),
+func openProblems(s *core, b *blobs, read ProblemReader) (ps *storedProblems, err error) {
+	ps = &storedProblems{core: s, blobs: b, read: read, pending: quota.New(quota.PerKey(1)), reads: queue.New(1, s.cfg.MaxConns),
 		verifying: quota.New(quota.PerKey(1)), sending: quota.New(quota.PerKey(1))}
-	if ps.cfg.Problems == "" || ps.cfg.ReadProblem == nil {
+	if ps.cfg.Problems == "" || read == nil {
 		return ps, nil
 	}
 	var damaged []error
@@ -98,7 +99,7 @@ func (ps *storedProblems) putProblem(w http.ResponseWriter, r *http.Request) err
 	defer ps.pending.Release(c.Name, 1)
 
 	draft, err := store.Begin(c.Name, name, func(own, all problems.Usage, more int64) error {
-		return c.checkProblemQuota(own, all, more, ps.cfg.MaxProblems, ps.cfg.Keys.Multiple())
+		return checkProblemQuota(c, own, all, more, ps.cfg.MaxProblems, ps.cfg.Keys.Multiple())
 	})
 	if err != nil {
 		return diskError(err)
@@ -158,7 +159,7 @@ func (ps *storedProblems) readPackage(ctx context.Context, c caller, name string
 	}
 	defer slot.Release()
 
-	parts, err := ps.cfg.ReadProblem(ctx, name, draft.Archive, draft.Out)
+	parts, err := ps.read(ctx, name, draft.Archive, draft.Out)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +200,7 @@ func diskError(err error) error {
 // checkProblemQuota returns an error if a key may not store one more package: because of the key's own
 // limits, because of the limit of all keys, or because that would not be fair to the others. Packages
 // stay until they are removed.
-func (c caller) checkProblemQuota(own, all problems.Usage, more int64, most api.Size, others bool) error {
+func checkProblemQuota(c caller, own, all problems.Usage, more int64, most api.Size, others bool) error {
 	const ordinary = 16 << 20 // bytes of a package
 	number := cmp.Or(c.Problems, defaultProblems)
 	switch {

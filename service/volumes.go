@@ -94,7 +94,7 @@ func (ss *sessions) checkVolumeQuota(ctx context.Context, ask api.SessionRequest
 	}
 
 	health, _, _ := ss.agent.get()
-	return c.checkVolumeQuota(own, all, cmp.Or(ask.Volume.Size, api.VolumeSize),
+	return checkVolumeQuota(c, own, all, cmp.Or(ask.Volume.Size, api.VolumeSize),
 		api.Size(health.VolumesMax), ss.cfg.Keys.Multiple())
 }
 

@@ -1,0 +1,69 @@
+package service
+
+import (
+	"errors"
+	"os"
+	"sync"
+
+	"github.com/brig-sandbox/brig/agent/egress"
+	"github.com/brig-sandbox/brig/api"
+)
+
+// A runNetwork relays the network of one run, or of one installer, that the agent executes: from the
+// arrival of its sockets until close. If it cannot, it cancels the run.
+type runNetwork struct {
+	policy  egress.Policy
+	sockets int    // that the agent sends
+	cancel  func() // cancels the run
+
+	mu     sync.Mutex
+	relay  *egress.Relay // guarded by mu; nil: there are no sockets yet
+	closed bool          // guarded by mu
+	err    error         // guarded by mu
+}
+
+func newRunNetwork(network string, policy egress.Policy, cancel func()) (*runNetwork, error) {
+	ports, err := api.NetworkPorts(network, policy.Rules)
+	return &runNetwork{policy: policy, sockets: socketsForNames + len(ports), cancel: cancel}, err
+}
+
+const socketsForNames = 2
+
+// start takes the sockets of the run's network.
+func (n *runNetwork) start(sockets []*os.File) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+
+	if n.closed || len(sockets) != n.sockets {
+		for _, s := range sockets {
+			n.err = errors.Join(n.err, s.Close())
+		}
+		if !n.closed { // the kernel drops descriptors for which the process has no number free
+			n.err = errors.Join(n.err, errors.New("too few sockets arrived: are the service's descriptors used up?"))
+		}
+	} else {
+		n.relay, n.err = egress.Start(n.policy, sockets)
+	}
+
+	if n.err != nil {
+		n.cancel()
+	}
+}
+
+// close ends the relay. It returns what the run reached; nil: the network was never there.
+func (n *runNetwork) close() (*api.NetworkUsage, error) {
+	n.mu.Lock()
+	n.closed = true
+	relay, err := n.relay, n.err
+	n.mu.Unlock()
+	if err != nil {
+		return nil, api.Fail(api.CodeHostExhausted,
+			"the service could not relay the network: %w: send the request again later", err)
+	}
+	if relay == nil {
+		return nil, nil
+	}
+
+	used := relay.Close()
+	return &used, nil
+}
