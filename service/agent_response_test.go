@@ -76,7 +76,7 @@ func TestLargeTestsHaveTheirVerdict(t *testing.T) {
 			if tt.full {
 				theirs = int64(tt.most)
 				for i := range 256 { // as many keys as it is divided between
-					if !g.responses.memory.TryAcquire(fmt.Sprint("other ", i), theirs/256) {
+					if !g.Responses.Memory.TryAcquire(fmt.Sprint("other ", i), theirs/256) {
 						t.Fatal("there is no room")
 					}
 				}
@@ -87,13 +87,13 @@ func TestLargeTestsHaveTheirVerdict(t *testing.T) {
 				t.Fatal(s)
 			}
 
-			waitUntil(t, "the end of the run", func() bool { return g.runs.active.get("", st.Run).status().State == api.Done })
-			held(g.runs.active.get("", st.Run).status().Result, "by itself")
+			waitUntil(t, "the end of the run", func() bool { return g.runs.Active.Get("", st.Run).Status().State == api.Done })
+			held(g.runs.Active.Get("", st.Run).Status().Result, "by itself")
 			if had := used(g) - theirs; had > int64(tt.most)/4 {
 				t.Errorf("there is room for %d bytes of %d", had, tt.most)
 			}
 
-			g.runs.active.get("", st.Run).response.release()
+			g.runs.Active.Get("", st.Run).Response.Release()
 			var got api.Result
 			w := httptest.NewRecorder()
 			r := httptest.NewRequest("POST", "/v1/runs", strings.NewReader(body))

@@ -18,6 +18,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/openapitest"
 	"github.com/brig-sandbox/brig/service/auth"
+	"github.com/brig-sandbox/brig/service/core"
 	"github.com/brig-sandbox/brig/service/history"
 )
 
@@ -61,7 +62,7 @@ func serveFake(t *testing.T, mux *http.ServeMux, change func(*Config)) *httptest
 
 	c := client.New(filepath.Join(dir, "s"))
 	t.Cleanup(c.Close)
-	cfg := Config{coreConfig: coreConfig{Agent: c, History: store, QueuePlaces: 8}}
+	cfg := Config{Config: core.Config{Agent: c, History: store, QueuePlaces: 8}}
 	if change != nil {
 		change(&cfg)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/service/batches"
+	"github.com/brig-sandbox/brig/service/core"
 )
 
 // exchange sends lines with wait=true, and returns the response.
@@ -24,7 +25,7 @@ func exchange(t *testing.T, ctx context.Context, web *httptest.Server, query str
 		t.Fatal(err)
 	}
 
-	req.Header.Set("Content-Type", jsonLines)
+	req.Header.Set("Content-Type", core.JSONLines)
 	if len(header) == 2 {
 		req.Header.Set(header[0], header[1])
 	}
@@ -74,7 +75,7 @@ func TestBatchInOneExchange(t *testing.T) {
 	}
 
 	var p api.Problem
-	if s := send(t, web, "POST", "/v1/batches?wait=true", "", &p, "Content-Type", jsonLines); s != 400 {
+	if s := send(t, web, "POST", "/v1/batches?wait=true", "", &p, "Content-Type", core.JSONLines); s != 400 {
 		t.Errorf("no jobs: %d, %+v", s, p)
 	}
 	if s := send(t, web, "POST", "/v1/batches?wait=true", jobs("good", 0, 1), &p); s != 415 {

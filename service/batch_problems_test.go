@@ -10,6 +10,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/service/auth"
+	"github.com/brig-sandbox/brig/service/core"
 )
 
 // Jobs of a batch name stored problems of their key: tests and answers do not travel with them. A package that
@@ -37,7 +38,7 @@ func TestBatchNamesStoredProblems(t *testing.T) {
 {"id": "replaced", "problem": "later", "source": "C"}
 `
 	add := func(path, lines, key string) (taken api.JobsTaken) {
-		if s := send(t, web, "POST", path+"/jobs", lines, &taken, append([]string{"Content-Type", jsonLines}, as[key]...)...); s != 200 {
+		if s := send(t, web, "POST", path+"/jobs", lines, &taken, append([]string{"Content-Type", core.JSONLines}, as[key]...)...); s != 200 {
 			t.Fatalf("%d: %+v", s, taken)
 		}
 		return taken
@@ -73,8 +74,8 @@ func TestBatchNamesStoredProblems(t *testing.T) {
 
 	put("later", "1.in", "x", "1.out", "another answer")
 	g := web.Config.Handler.(*Gateway)
-	g.batches.store.Start(g.stopping)
-	t.Cleanup(func() { g.stop(); g.batches.store.Wait(); g.wait() })
+	g.batches.Store.Start(g.Stopping)
+	t.Cleanup(func() { g.Stop(); g.batches.Store.Wait(); g.Wait() })
 	send(t, web, "POST", path+"/close", "", nil, as["ann"]...)
 	all, end := follow(t, web, path, "follow=true", as["ann"]...)
 	if end == nil || end.Statuses[api.JobDone] != 2 || end.Statuses[api.JobRefused] != 1 {

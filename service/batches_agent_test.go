@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/service/core"
 )
 
 // judging is an agent for jobs: a program judged by its argument, as the run says that has it in argv[0].
@@ -88,11 +89,11 @@ func serveBatches(t *testing.T, mux *http.ServeMux, dir string, change func(*Con
 	})
 
 	g := web.Config.Handler.(*Gateway)
-	g.batches.store.Start(g.stopping)
+	g.batches.Store.Start(g.Stopping)
 	stop = sync.OnceFunc(func() {
-		g.stop()
-		g.batches.store.Wait()
-		g.wait()
+		g.Stop()
+		g.batches.Store.Wait()
+		g.Wait()
 	})
 
 	t.Cleanup(stop)
@@ -120,7 +121,7 @@ func openBatch(t *testing.T, web *httptest.Server, body string, header ...string
 
 func addJobs(t *testing.T, web *httptest.Server, path, lines string, header ...string) (taken api.JobsTaken) {
 	t.Helper()
-	if s := send(t, web, "POST", path+"/jobs", lines, &taken, append(header, "Content-Type", jsonLines)...); s != 200 {
+	if s := send(t, web, "POST", path+"/jobs", lines, &taken, append(header, "Content-Type", core.JSONLines)...); s != 200 {
 		t.Fatalf("%d, %+v", s, taken)
 	}
 	return taken
@@ -178,7 +179,7 @@ func follow(t *testing.T, web *httptest.Server, path, query string, header ...st
 	}
 	defer res.Body.Close()
 
-	if res.StatusCode != 200 || res.Header.Get("Content-Type") != jsonLines {
+	if res.StatusCode != 200 || res.Header.Get("Content-Type") != core.JSONLines {
 		t.Fatalf("%s: %d %s", path, res.StatusCode, res.Header.Get("Content-Type"))
 	}
 	return readLines(t, res.Body)

@@ -11,6 +11,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/service/auth"
 	"github.com/brig-sandbox/brig/service/batches"
+	"github.com/brig-sandbox/brig/service/core"
 )
 
 // A batch is opened, filled, closed and followed.
@@ -35,7 +36,7 @@ func TestBatch(t *testing.T) {
 
 	var p api.Problem
 	if s := send(t, web, "POST", path+"/jobs", `{"id": "good-1", "image": "tiny", "argv": ["other"]}`, &p, "Content-Type",
-		jsonLines); s != 409 || p.Code != api.CodeConflict || !strings.Contains(p.Detail, "line 1") {
+		core.JSONLines); s != 409 || p.Code != api.CodeConflict || !strings.Contains(p.Detail, "line 1") {
 		t.Errorf("another job with the same id: %d, %+v", s, p)
 	}
 
@@ -60,7 +61,7 @@ func TestBatch(t *testing.T) {
 		}
 	}
 
-	if s := send(t, web, "POST", path+"/jobs", jobs("late", 0, 1), &p, "Content-Type", jsonLines); s != 409 || p.Code != api.CodeBatchClosed {
+	if s := send(t, web, "POST", path+"/jobs", jobs("late", 0, 1), &p, "Content-Type", core.JSONLines); s != 409 || p.Code != api.CodeBatchClosed {
 		t.Errorf("a job after the end: %d, %+v", s, p)
 	}
 
@@ -98,8 +99,8 @@ func TestBatch(t *testing.T) {
 	if s := send(t, web, "GET", path, "", &p); s != 404 {
 		t.Errorf("a removed batch: %d, %+v", s, p)
 	}
-	if g := web.Config.Handler.(*Gateway); g.batches.store.Load() != (batches.Load{}) {
-		t.Errorf("left: %+v", g.batches.store.Load())
+	if g := web.Config.Handler.(*Gateway); g.batches.Store.Load() != (batches.Load{}) {
+		t.Errorf("left: %+v", g.batches.Store.Load())
 	}
 }
 
@@ -223,7 +224,7 @@ func TestBatchesOfKeys(t *testing.T) {
 	}
 
 	if s := send(t, web, "POST", path+"/jobs", jobs("good", 0, 1), &p,
-		append([]string{"Content-Type", jsonLines}, as["bob"]...)...); s != 404 {
+		append([]string{"Content-Type", core.JSONLines}, as["bob"]...)...); s != 404 {
 		t.Errorf("a job for another key's batch: %d", s)
 	}
 	if s := send(t, web, "POST", "/v1/batches", "{}", &p, as["ann"]...); s != 429 || p.Code != api.CodeBatchesFull || !p.RetrySafe {
@@ -232,7 +233,7 @@ func TestBatchesOfKeys(t *testing.T) {
 
 	own := openBatch(t, web, "{}", as["bob"]...)
 	if s := send(t, web, "POST", own+"/jobs", jobs("good", 0, 100), &p,
-		append([]string{"Content-Type", jsonLines}, as["bob"]...)...); s != 429 || p.Code != api.CodeBatchesFull {
+		append([]string{"Content-Type", core.JSONLines}, as["bob"]...)...); s != 429 || p.Code != api.CodeBatchesFull {
 		t.Errorf("more bytes than a key may have: %d, %+v", s, p)
 	}
 
@@ -253,7 +254,7 @@ func TestBatchEvents(t *testing.T) {
 	addJobs(t, web, path, jobs("good", 0, 5))
 	send(t, web, "POST", path+"/close", "", nil)
 	s, text, header := page(t, web, path+"/events")
-	if s != 200 || header.Get("Content-Type") != eventStream || !strings.Contains(text, "event: done\ndata: {") ||
+	if s != 200 || header.Get("Content-Type") != core.EventStream || !strings.Contains(text, "event: done\ndata: {") ||
 		!strings.HasSuffix(text, "\n\n") {
 		t.Errorf("%d, %s", s, text)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/api/decode"
 	"github.com/brig-sandbox/brig/service/auth"
+	"github.com/brig-sandbox/brig/service/core"
 	"github.com/brig-sandbox/brig/service/queue"
 )
 
@@ -44,7 +45,7 @@ func TestLargeBodiesAreBoundedTogether(t *testing.T) {
 		}
 	}
 
-	if g.bodyQuota.TryAcquire("", 3<<19) {
+	if g.BodyQuota.TryAcquire("", 3<<19) {
 		t.Error("there is room for another while none has been carried out")
 	}
 	if s := send(t, web, "POST", "/v1/runs?wait=false", `{"image":"tiny","argv":["true"]}`, nil); s != 202 {
@@ -52,7 +53,7 @@ func TestLargeBodiesAreBoundedTogether(t *testing.T) {
 	}
 
 	close(proceed)
-	for deadline := time.Now().Add(time.Minute); !g.bodyQuota.TryAcquire("", maxLargeBodies*2<<20); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !g.BodyQuota.TryAcquire("", core.MaxLargeBodies*2<<20); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the room is not given back")
 		}
@@ -68,7 +69,7 @@ func TestAKeysLargeBodiesLeaveMemoryForOthers(t *testing.T) {
 	defer end()
 
 	large := `{"image":"tiny","argv":["cat"],"files":[{"name":"a","content":"` + strings.Repeat("x", 5<<18) + `"}]}`
-	for i := range maxLargeBodies / 2 { // a bit more than 1.25 MiB each, which first reserves two
+	for i := range core.MaxLargeBodies / 2 { // a bit more than 1.25 MiB each, which first reserves two
 		if s := send(t, web, "POST", "/v1/runs?wait=false", large, nil, as["ann"]...); s != 202 {
 			t.Fatalf("ann's, %d: %d", i, s)
 		}
@@ -88,7 +89,7 @@ func TestAKeysLargeBodiesLeaveMemoryForOthers(t *testing.T) {
 func TestSlowBodiesReserveNoMemory(t *testing.T) {
 	at, _, web := listenFake(t, runsOK(), nil, func(c *Config) { c.MaxBody, c.Wait = 4*api.MiB, 2*time.Second })
 	const head = "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-	for range 2 * maxLargeBodies {
+	for range 2 * core.MaxLargeBodies {
 		dial(t, at, head+"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n")
 		dial(t, at, head+"Content-Length: 4000000\r\n\r\n{")
 	}
@@ -107,7 +108,7 @@ func TestSlowBodiesReserveNoMemory(t *testing.T) {
 func TestChunkedBodiesAreBounded(t *testing.T) {
 	web := serveFake(t, runsOK(), func(c *Config) { c.MaxBody, c.Wait = 3*api.MiB, time.Second })
 	g := web.Config.Handler.(*Gateway)
-	whole := maxLargeBodies * int64(3*api.MiB)
+	whole := core.MaxLargeBodies * int64(3*api.MiB)
 	post := func(n int64) (status int) {
 		body := io.MultiReader(strings.NewReader(`{"image":"tiny","argv":["cat"],"stdin":"`), io.LimitReader(letters{}, n),
 			strings.NewReader(`"}`))
@@ -126,13 +127,13 @@ func TestChunkedBodiesAreBounded(t *testing.T) {
 		return res.StatusCode
 	}
 
-	for n, want := range map[int64]int{100: 200, largeBodyMin: 200, 5 << 19: 200, 3<<20 - 100: 200, 3 << 20: 413, 30 << 20: 413} {
+	for n, want := range map[int64]int{100: 200, core.LargeBodyMin: 200, 5 << 19: 200, 3<<20 - 100: 200, 3 << 20: 413, 30 << 20: 413} {
 		if s := post(n); s != want {
 			t.Errorf("%d bytes: %d; want %d", n, s, want)
 		}
 	}
 
-	if !g.bodyQuota.TryAcquire("", whole-2<<20) {
+	if !g.BodyQuota.TryAcquire("", whole-2<<20) {
 		t.Fatal("the room is not given back")
 	}
 	if s := post(5 << 19); s != 429 { // two MiB are available, and it needs a third
@@ -141,7 +142,7 @@ func TestChunkedBodiesAreBounded(t *testing.T) {
 	if s := post(100); s != 200 {
 		t.Errorf("a small one there: %d", s)
 	}
-	if !g.bodyQuota.TryAcquire("", 2<<20) {
+	if !g.BodyQuota.TryAcquire("", 2<<20) {
 		t.Error("what the refused one had is not given back")
 	}
 }
@@ -152,8 +153,8 @@ func TestTwoKeysLeaveMemoryForAThird(t *testing.T) {
 	const most = 256 << 20
 	take := map[string]func(key string, n int64) bool{}
 	keys, _ := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob"})
-	g := serveFake(t, runsOK(), func(c *Config) { c.Keys, c.MaxAnswers, c.MaxBody = keys, most, most/maxLargeBodies }).Config.Handler.(*Gateway)
-	take["answers"], take["bodies"] = g.responses.memory.TryAcquire, g.bodyQuota.TryAcquire
+	g := serveFake(t, runsOK(), func(c *Config) { c.Keys, c.MaxAnswers, c.MaxBody = keys, most, most/core.MaxLargeBodies }).Config.Handler.(*Gateway)
+	take["answers"], take["bodies"] = g.Responses.Memory.TryAcquire, g.BodyQuota.TryAcquire
 
 	for what, take := range take {
 		for range 2 {
@@ -176,9 +177,9 @@ func TestTwoKeysLeaveMemoryForAThird(t *testing.T) {
 // API-02: a large body that stalls releases its memory, and its sender gets an error. A body that
 // keeps arriving is read, even if slowly.
 func TestStalledBodiesReleaseMemory(t *testing.T) {
-	before := stallTimeout
-	stallTimeout = 2 * time.Second // a busy machine may leave the slow sender waiting for some of it
-	t.Cleanup(func() { stallTimeout = before })
+	before := core.StallTimeout
+	core.StallTimeout = 2 * time.Second // a busy machine may leave the slow sender waiting for some of it
+	t.Cleanup(func() { core.StallTimeout = before })
 	at, _, web := listenFake(t, runsOK(), nil, func(c *Config) { c.MaxBody = 4 * api.MiB })
 	g := web.Config.Handler.(*Gateway)
 	const head = "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n"
@@ -206,7 +207,7 @@ func TestStalledBodiesReleaseMemory(t *testing.T) {
 		t.Errorf("the slow one: %v, %v", res, err)
 	}
 
-	waitUntil(t, "the room to be given back", func() bool { return g.bodyQuota.Total() == 0 })
+	waitUntil(t, "the room to be given back", func() bool { return g.BodyQuota.Total() == 0 })
 }
 
 // API-02: a body above the limit is refused with 413, also to a client that sends all of it before it reads the answer.
@@ -310,7 +311,7 @@ func TestConcurrentUploadsAreBounded(t *testing.T) {
 	g := web.Config.Handler.(*Gateway)
 	slow := dial(t, at, head)
 	dial(t, at, head)
-	for deadline := time.Now().Add(30 * time.Second); g.uploads.Held("") < 2; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); g.Uploads.Held("") < 2; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("they are not received")
 		}
@@ -326,7 +327,7 @@ func TestConcurrentUploadsAreBounded(t *testing.T) {
 		t.Errorf("without a body: %d", s)
 	}
 
-	time.AfterFunc(uploadWait/5, func() { slow.Close() })
+	time.AfterFunc(core.UploadWait/5, func() { slow.Close() })
 	if s := send(t, web, "POST", "/v1/runs", `{"image":"tiny","argv":["true"]}`, nil); s != 200 {
 		t.Errorf("when one has gone: %d", s)
 	}
@@ -350,7 +351,7 @@ func TestDownloadsAreBoundedWithUploads(t *testing.T) {
 	}
 
 	unread := dial(t, at, "GET /v1/sessions/s1/files/large HTTP/1.1\r\nHost: localhost\r\n\r\n")
-	for deadline := time.Now().Add(30 * time.Second); g.uploads.Held("") < 1; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); g.Uploads.Held("") < 1; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it has no place")
 		}
@@ -361,7 +362,7 @@ func TestDownloadsAreBoundedWithUploads(t *testing.T) {
 		t.Errorf("%d, %+v", s, p)
 	}
 
-	time.AfterFunc(uploadWait/5, func() { unread.Close() })
+	time.AfterFunc(core.UploadWait/5, func() { unread.Close() })
 	if s := send(t, web, "GET", "/v1/sessions/s1/files/small", "", nil); s != 200 {
 		t.Errorf("when its reader has gone: %d", s)
 	}
@@ -373,15 +374,15 @@ func TestKeysAlternateInParsing(t *testing.T) {
 	keys, as := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob"})
 	web := serveFake(t, runsOK(), func(c *Config) { c.Keys = keys })
 	g := web.Config.Handler.(*Gateway)
-	body := []byte(`{"image":"tiny","argv":["cat","` + strings.Repeat("x", largeBodyMin) + `"]}`)
-	first := g.parsing.TryTake(queue.Owner{Key: "ann"})
+	body := []byte(`{"image":"tiny","argv":["cat","` + strings.Repeat("x", core.LargeBodyMin) + `"]}`)
+	first := g.Parsing.TryTake(queue.Owner{Key: "ann"})
 	var order []string // names of the parsed bodies; one is parsed at a time
 	var all sync.WaitGroup
 	wait := func(ctx context.Context, name string) {
-		ctx = withCaller(ctx, caller{Key: auth.Key{Name: name}})
-		had := g.parsing.Stats().Waiting
+		ctx = core.WithCaller(ctx, core.Caller{Key: auth.Key{Name: name}})
+		had := g.Parsing.Stats().Waiting
 		all.Go(func() {
-			_, err := parseBody(g.core, ctx, body, func(raw []byte) (api.Run, error) {
+			_, err := core.ParseBody(g.Core, ctx, body, func(raw []byte) (api.Run, error) {
 				order = append(order, name)
 				return decode.Run(raw)
 			})
@@ -389,7 +390,7 @@ func TestKeysAlternateInParsing(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		})
-		waitUntil(t, "a turn", func() bool { return g.parsing.Stats().Waiting > had })
+		waitUntil(t, "a turn", func() bool { return g.Parsing.Stats().Waiting > had })
 	}
 
 	gone, leave := context.WithCancel(t.Context())
@@ -400,7 +401,7 @@ func TestKeysAlternateInParsing(t *testing.T) {
 
 	wait(t.Context(), "bob")
 	leave()
-	waitUntil(t, "the callers that leave", func() bool { return g.parsing.Stats().Waiting == 9 })
+	waitUntil(t, "the callers that leave", func() bool { return g.Parsing.Stats().Waiting == 9 })
 	if s := send(t, web, "POST", "/v1/runs", simple, nil, as["ann"]...); s != 200 {
 		t.Errorf("a small one, which waits for nobody: %d", s)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/service/connlimit"
+	"github.com/brig-sandbox/brig/service/core"
 )
 
 // listenFake is serveFake for tests of connections. It returns the address, a client that makes a
@@ -268,7 +269,7 @@ func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
 func TestRefusedBodiesAreNotWaitedFor(t *testing.T) {
 	at, _, _ := listenFake(t, runsOK(), nil, nil)
 	c := dial(t, at, "POST /v1/runs HTTP/1.1\r\nHost: evil.example\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{")
-	_ = c.SetReadDeadline(time.Now().Add(refusedBodyTimeout + 10*time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(core.RefusedBodyTimeout + 10*time.Second))
 	res, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil || res.StatusCode != 403 {
 		t.Errorf("%v, %v", res, err)

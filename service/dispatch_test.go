@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/service/runs"
 )
 
 // However often the agent is busy, a run starts once.
@@ -171,14 +172,14 @@ func TestDisconnectCancelsARunThatHasBegun(t *testing.T) {
 // result.
 func TestACompilersOutputStaysInTheResult(t *testing.T) {
 	for stage, want := range map[api.Stage]string{api.StageRun: "heard", api.StageCompile: "main.c:1: error"} {
-		out, errs := newTeeStream(func(api.Bytes) {}), newTeeStream(func(api.Bytes) {})
+		out, errs := runs.NewTeeStream(func(api.Bytes) {}), runs.NewTeeStream(func(api.Bytes) {})
 		if stage == api.StageRun {
 			if _, err := errs.Write([]byte("heard")); err != nil {
 				t.Fatal(err)
 			}
 		}
 		res := api.Result{Stage: stage, Stderr: api.Bytes("main.c:1: error")}
-		finishStreams(&res, out, errs)
+		runs.FinishStreams(&res, out, errs)
 		if string(res.Stderr) != want {
 			t.Errorf("stage %s: %q; want %q", stage, res.Stderr, want)
 		}

@@ -20,26 +20,35 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/service/batches"
+	"github.com/brig-sandbox/brig/service/blobs"
 	"github.com/brig-sandbox/brig/service/connlimit"
+	"github.com/brig-sandbox/brig/service/core"
 	"github.com/brig-sandbox/brig/service/metrics"
+	"github.com/brig-sandbox/brig/service/openapi"
+	"github.com/brig-sandbox/brig/service/packages"
+	"github.com/brig-sandbox/brig/service/permits"
+	"github.com/brig-sandbox/brig/service/problems"
+	"github.com/brig-sandbox/brig/service/runs"
+	"github.com/brig-sandbox/brig/service/sessions"
 )
 
 // Config has the parts and settings of a Gateway. Agent and History are required.
 type Config struct {
-	coreConfig
-	ReadProblem ProblemReader // reads packages of problems; nil: none are stored
+	core.Config
+	ReadProblem problems.Reader // reads packages of problems; nil: none are stored
 }
 
 // A Gateway is the HTTP service: a core and the parts that answer requests. Call Serve only once.
 type Gateway struct {
-	*core
-	blobs    *blobs
-	permits  *permits
-	installs *installations
-	problems *storedProblems
-	runs     *runs
-	sessions *sessions
-	batches  *batchRoutes
+	*core.Core
+	blobs    *blobs.Blobs
+	permits  *permits.Permits
+	installs *packages.Installations
+	problems *problems.Problems
+	runs     *runs.Runs
+	sessions *sessions.Sessions
+	batches  *batches.Batches
 	records  *records
 	mux      *http.ServeMux
 	doc      []byte // OpenAPI
@@ -48,48 +57,48 @@ type Gateway struct {
 // New creates a Gateway. It asks the agent for its number of slots; an agent that does not answer
 // is asked again later.
 func New(ctx context.Context, cfg Config) (*Gateway, error) {
-	cfg.coreConfig = cfg.WithDefaults()
-	if err := cfg.validate(); err != nil {
+	cfg.Config = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 
-	g := &Gateway{core: newCore(cfg.coreConfig)}
-	g.blobs = &blobs{core: g.core}
-	g.permits = &permits{core: g.core}
-	g.installs = newInstallations(g.core)
-	g.records = &records{g.core}
+	g := &Gateway{Core: core.New(cfg.Config)}
+	g.blobs = &blobs.Blobs{Core: g.Core}
+	g.permits = &permits.Permits{Core: g.Core}
+	g.installs = packages.New(g.Core)
+	g.records = &records{g.Core}
 	var err error
-	if g.problems, err = openProblems(g.core, g.blobs, cfg.ReadProblem); err != nil {
+	if g.problems, err = problems.New(g.Core, g.blobs, cfg.ReadProblem); err != nil {
 		return nil, err
 	}
 
-	g.runs = newRuns(g.core, g.blobs, g.permits, g.installs, g.problems)
-	g.problems.execute = g.runs.executeJob
-	if g.sessions, err = openSessions(g.core, g.permits, g.installs, g.runs); err != nil {
+	g.runs = runs.New(g.Core, g.blobs, g.permits, g.installs, g.problems)
+	g.problems.Execute = g.runs.ExecuteJob
+	if g.sessions, err = sessions.New(g.Core, g.permits, g.installs, g.runs); err != nil {
 		return nil, err
 	}
 
-	g.metrics = metrics.New(g.metricsNow)
-	g.refreshAgent(ctx)
-	if g.batches, err = openBatches(g.core, g.blobs, g.permits, g.problems, g.runs); err != nil {
+	g.Metrics = metrics.New(g.metricsNow)
+	g.RefreshAgent(ctx)
+	if g.batches, err = batches.New(g.Core, g.blobs, g.permits, g.problems, g.runs); err != nil {
 		return nil, err
 	}
-	if names := g.permits.uselessProfileLog(); len(names) > 0 {
+	if names := g.permits.UselessProfileLog(); len(names) > 0 {
 		return nil, api.Refuse(api.CodeForbidden,
 			"profile_log is set on the keys %s, but the agent allows profile_mode log only to root: start it with brigd --profile-log (if brig serve starts it: --agent-arg=--profile-log), or remove profile_log from the keys", strings.Join(names, ", "))
 	}
-	if most, unoffered := g.permits.unofferedNetwork(); unoffered {
+	if most, unoffered := g.permits.UnofferedNetwork(); unoffered {
 		return nil, api.Refuse(api.CodeForbidden,
 			"network is %s, but the agent offers callers other than root %s at most: start it with brigd --network %[1]s, or set network to %[2]s (brig serve --network %[2]s)", cfg.Network, most)
 	}
-	if g.permits.unofferedPackages() {
+	if g.permits.UnofferedPackages() {
 		return nil, api.Refuse(api.CodeForbidden,
 			"packages are offered, but the agent installs them for root alone: start it with brigd --packages, or leave out --packages and the indexes of brig serve")
 	}
 
-	g.permits.warnUselessNetworks()
+	g.permits.WarnUselessNetworks()
 	routes := g.routes()
-	if g.doc, err = document(routes, cfg.Version); err != nil {
+	if g.doc, err = openapi.Document(routes, cfg.Version); err != nil {
 		return nil, err
 	}
 
@@ -105,7 +114,7 @@ const (
 // Serve handles requests on ln until ctx is done. Then it admits nothing new, lets runs go on for
 // Grace, cancels the rest, and returns when nothing is left.
 func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
-	defer g.killAll()
+	defer g.KillAll()
 
 	web := &http.Server{
 		Handler:           g,
@@ -115,29 +124,29 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 		MaxHeaderBytes:    16 << 10,
 		ConnContext:       connlimit.ConnContext,
 		ConnState:         connlimit.ConnState,
-		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
+		ErrorLog:          slog.NewLogLogger(g.Log.Handler(), slog.LevelDebug),
 	}
 
 	served := make(chan error, 1)
-	ln = connlimit.NewListener(ln, g.cfg.MaxConns, g.cfg.MaxConnsPerAddr)
-	if g.cfg.TLS != nil { // must be outermost: only then do the server's timeouts apply to the handshake, and does it answer clients without TLS
-		ln = tls.NewListener(ln, g.cfg.TLS)
+	ln = connlimit.NewListener(ln, g.Config.MaxConns, g.Config.MaxConnsPerAddr)
+	if g.Config.TLS != nil { // must be outermost: only then do the server's timeouts apply to the handshake, and does it answer clients without TLS
+		ln = tls.NewListener(ln, g.Config.TLS)
 	}
 
 	go func() { served <- web.Serve(ln) }()
 	var loops sync.WaitGroup
-	loops.Go(func() { g.refreshAgentLoop(g.stopping) })
-	loops.Go(func() { g.sessions.janitor(g.stopping) })
-	if g.cfg.Keys != nil {
-		loops.Go(func() { g.reloadKeysLoop(g.stopping) })
+	loops.Go(func() { g.RefreshAgentLoop(g.Stopping) })
+	loops.Go(func() { g.sessions.Janitor(g.Stopping) })
+	if g.Config.Keys != nil {
+		loops.Go(func() { g.reloadKeysLoop(g.Stopping) })
 	}
 	defer loops.Wait()
 
-	if g.batches.store != nil {
-		g.batches.store.Start(g.stopping)
-		defer g.batches.store.Wait()
+	if g.batches.Store != nil {
+		g.batches.Store.Start(g.Stopping)
+		defer g.batches.Store.Wait()
 	}
-	defer g.stop()
+	defer g.Stop()
 
 	var broken error
 	select {
@@ -145,11 +154,11 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	case <-ctx.Done():
 	}
 
-	g.stop()
+	g.Stop()
 	if broken != nil {
-		g.killAll()
+		g.KillAll()
 		err := errors.Join(broken, web.Close())
-		g.wait()
+		g.Wait()
 		return err
 	}
 
@@ -157,33 +166,33 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	var shutdown sync.WaitGroup
 	defer shutdown.Wait()
 
-	grace, cancel := context.WithTimeout(stopped, g.cfg.Grace)
+	grace, cancel := context.WithTimeout(stopped, g.Config.Grace)
 	defer cancel()
 
 	// Requests that wait for a run still get its result or its cancellation.
-	end, cancelEnd := context.WithTimeout(stopped, g.cfg.Grace+lastResponses)
+	end, cancelEnd := context.WithTimeout(stopped, g.Config.Grace+lastResponses)
 	defer cancelEnd()
 
 	shutdown.Go(func() {
 		if <-grace.Done(); errors.Is(grace.Err(), context.DeadlineExceeded) {
-			g.killAll()
-			g.sessions.endBusy(end)
+			g.KillAll()
+			g.sessions.EndBusy(end)
 		}
 	})
 
 	// Until then requests are still answered: a supervisor that gets no answer to its health check
 	// would end the service within its grace period.
 	finished := make(chan struct{})
-	shutdown.Go(func() { g.wait(); close(finished) })
+	shutdown.Go(func() { g.Wait(); close(finished) })
 	select {
 	case <-finished:
 	case <-end.Done():
 	}
 
-	g.runs.active.endEventLogs()
+	g.runs.Active.EndEventLogs()
 	err := web.Shutdown(end)
 	if errors.Is(err, context.DeadlineExceeded) { // a client does not read its response: no session may outlive the service because of it
-		g.log.Warn("connections closed: their clients did not read the response in time", "after", g.cfg.Grace+lastResponses)
+		g.Log.Warn("connections closed: their clients did not read the response in time", "after", g.Config.Grace+lastResponses)
 		err = web.Close()
 	} else if err != nil {
 		err = errors.Join(err, web.Close())
@@ -192,8 +201,8 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	ends, cancelEnds := context.WithTimeout(stopped, sessionsEnd)
 	defer cancelEnds()
 
-	if serr := g.sessions.endAll(ends); serr != nil {
-		g.log.Error("sessions not ended", "err", serr) // the next process does it
+	if serr := g.sessions.EndAll(ends); serr != nil {
+		g.Log.Error("sessions not ended", "err", serr) // the next process does it
 	}
 
 	<-served //nolint:errcheck // http.ErrServerClosed
@@ -206,19 +215,19 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := connlimit.Admit(w, r); errors.Is(err, net.ErrClosed) {
 		return
 	} else if err != nil {
-		g.refuse(w, r, err)
+		g.Refuse(w, r, err)
 		return
 	}
-	if err := g.checkBrowser(r); err != nil {
-		g.refuse(w, r, err)
+	if err := g.CheckBrowser(r); err != nil {
+		g.Refuse(w, r, err)
 		return
 	}
 	if _, err := url.ParseQuery(r.URL.RawQuery); err != nil { // a parameter that cannot be parsed must not silently be left out of a filter
-		g.refuse(w, r, api.Refuse(api.CodeBadRequest, "the query parameters %.200q: %w", r.URL.RawQuery, err))
+		g.Refuse(w, r, api.Refuse(api.CodeBadRequest, "the query parameters %.200q: %w", r.URL.RawQuery, err))
 		return
 	}
 	if p := r.URL.Path; strings.HasPrefix(p, "/v1/sessions/") && path.Clean(p) != p { // ServeMux would redirect to another file (FIO-03)
-		g.refuse(w, r, api.Refuse(api.CodeBadFile, "the path %.200q has an empty part, . or ..: leave that part out", p))
+		g.Refuse(w, r, api.Refuse(api.CodeBadFile, "the path %.200q has an empty part, . or ..: leave that part out", p))
 		return
 	}
 	if no, pattern := g.mux.Handler(r); pattern == "" {

@@ -6,16 +6,17 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/service/core"
 	"github.com/brig-sandbox/brig/service/metrics"
 )
 
 func (g *Gateway) health() api.ServiceHealth {
-	s := g.queue.Stats()
-	a, _, err := g.agent.get()
+	s := g.Queue.Stats()
+	a, _, err := g.Agent.Get()
 	h := api.ServiceHealth{
-		Status: api.ServiceOK, Version: g.cfg.Version, Capacity: s.Slots, Load: s.Held, Queued: s.Waiting,
+		Status: api.ServiceOK, Version: g.Config.Version, Capacity: s.Slots, Load: s.Held, Queued: s.Waiting,
 		QueueMax: s.MaxWaiting,
-		UptimeNS: int64(time.Since(g.startedAt)), MemoryMax: int64(g.MaxMemory() + g.problems.readerMemory()),
+		UptimeNS: int64(time.Since(g.StartedAt)), MemoryMax: int64(g.MaxMemory() + g.problems.ReaderMemory()),
 		Agent: api.AgentHealth{
 			Reachable: err == nil, Version: a.Version, Leased: a.Leased, Cells: a.Cells,
 			Memory: a.Memory, MemoryMax: a.MemoryMax, Kernel: a.Kernel, CgroupMode: a.CgroupMode,
@@ -23,13 +24,13 @@ func (g *Gateway) health() api.ServiceHealth {
 	}
 
 	switch {
-	case g.stopping.Err() != nil:
+	case g.Stopping.Err() != nil:
 		h.Status = api.ServiceStopping
 	case err != nil:
 		h.Status = api.ServiceDegraded
 	}
 
-	if err := g.cfg.History.Health(); err != nil && h.Status != api.ServiceStopping {
+	if err := g.Config.History.Health(); err != nil && h.Status != api.ServiceStopping {
 		h.Status, h.HistoryError = api.ServiceDegraded, err.Error()
 	}
 	return h
@@ -44,26 +45,26 @@ type healthWord struct {
 // getHealth is for people and dashboards: it succeeds in every state of the service.
 func (g *Gateway) getHealth(w http.ResponseWriter, r *http.Request) error {
 	h := g.health()
-	if g.cfg.Keys != nil && r.Header.Get("Authorization") == "" {
-		g.reply(w, r, http.StatusOK, healthWord{h.Status})
+	if g.Config.Keys != nil && r.Header.Get("Authorization") == "" {
+		g.Reply(w, r, http.StatusOK, healthWord{h.Status})
 		return nil
 	}
 
-	known, err := g.authenticate(r)
+	known, err := g.Authenticate(r)
 	if err != nil {
 		return err
 	}
-	if since := g.cfg.Keys.Unread(); !since.IsZero() && callerOf(known.Context()).seesAll() {
+	if since := g.Config.Keys.Unread(); !since.IsZero() && core.CallerOf(known.Context()).SeesAll() {
 		h.KeysUnread = &since
 	}
 
-	g.reply(w, r, http.StatusOK, h)
+	g.Reply(w, r, http.StatusOK, h)
 	return nil
 }
 
 // live answers whether the process responds: restart it if it does not.
 func (g *Gateway) live(w http.ResponseWriter, r *http.Request) error {
-	g.reply(w, r, http.StatusOK, healthWord{api.ServiceOK})
+	g.Reply(w, r, http.StatusOK, healthWord{api.ServiceOK})
 	return nil
 }
 
@@ -74,39 +75,39 @@ func (g *Gateway) ready(w http.ResponseWriter, r *http.Request) error {
 	if h.Status != api.ServiceOK {
 		status = http.StatusServiceUnavailable
 	}
-	g.reply(w, r, status, healthWord{h.Status})
+	g.Reply(w, r, status, healthWord{h.Status})
 	return nil
 }
 
 // getMetrics answers a scrape. The counters include the runs of all keys.
 func (g *Gateway) getMetrics(w http.ResponseWriter, r *http.Request) error {
-	if !callerOf(r.Context()).seesAll() {
+	if !core.CallerOf(r.Context()).SeesAll() {
 		return api.Refuse(api.CodeForbidden,
 			"metrics cover the runs of all keys, and this key may not read them: have the operator set admin on it")
 	}
-	setWriteDeadline(w)
-	g.metrics.ServeHTTP(w, r)
+	core.SetWriteDeadline(w)
+	g.Metrics.ServeHTTP(w, r)
 	return nil
 }
 
 // metricsNow returns the current values for a scrape of the metrics.
 func (g *Gateway) metricsNow(ctx context.Context) metrics.Snapshot {
-	n := metrics.Snapshot{Queued: g.queue.Stats().Waiting, KeysUnread: g.cfg.Keys.Unread()}
-	if batches := g.batches.store; batches != nil {
+	n := metrics.Snapshot{Queued: g.Queue.Stats().Waiting, KeysUnread: g.Config.Keys.Unread()}
+	if batches := g.batches.Store; batches != nil {
 		load := batches.Load()
 		n.JobsLeft, n.Batches, n.BatchBytes = load.Left, load.Unended, load.Bytes
 	}
-	if h, err := g.cfg.Agent.Health(ctx); err == nil {
+	if h, err := g.Config.Agent.Health(ctx); err == nil {
 		n.Agent = &h
 	}
 	return n
 }
 
 func (g *Gateway) getLanguages(w http.ResponseWriter, r *http.Request) error {
-	_, languages, err := g.agent.get()
+	_, languages, err := g.Agent.Get()
 	if languages == nil && err != nil {
 		return err
 	}
-	g.reply(w, r, http.StatusOK, append([]api.Language{}, languages...))
+	g.Reply(w, r, http.StatusOK, append([]api.Language{}, languages...))
 	return nil
 }

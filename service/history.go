@@ -11,13 +11,15 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/service/core"
 	"github.com/brig-sandbox/brig/service/history"
+	"github.com/brig-sandbox/brig/service/openapi"
 )
 
 // filter parses the query parameters of a listing.
 func filter(r *http.Request) (history.Filter, error) {
 	q := r.URL.Query()
-	owner, err := ownerOf(r)
+	owner, err := core.OwnerOf(r)
 	if err != nil {
 		return history.Filter{}, err
 	}
@@ -79,18 +81,18 @@ func when(q url.Values, name string) (time.Time, error) {
 }
 
 // records are the runs that have ended, as the history has them.
-type records struct{ *core }
+type records struct{ *core.Core }
 
 func (p *records) getHistory(w http.ResponseWriter, r *http.Request) error {
 	f, err := filter(r)
 	if err != nil {
 		return err
 	}
-	page, next, err := p.cfg.History.List(r.Context(), f)
+	page, next, err := p.Config.History.List(r.Context(), f)
 	if err != nil {
 		return err
 	}
-	p.reply(w, r, http.StatusOK, api.Page[api.Record]{Items: append([]api.Record{}, page...), Next: next})
+	p.Reply(w, r, http.StatusOK, api.Page[api.Record]{Items: append([]api.Record{}, page...), Next: next})
 	return nil
 }
 
@@ -99,11 +101,11 @@ func (p *records) getStats(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	stats, err := p.cfg.History.Stats(r.Context(), f)
+	stats, err := p.Config.History.Stats(r.Context(), f)
 	if err != nil {
 		return err
 	}
-	p.reply(w, r, http.StatusOK, stats)
+	p.Reply(w, r, http.StatusOK, stats)
 	return nil
 }
 
@@ -112,40 +114,40 @@ func (p *records) getAlerts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page, next, err := p.cfg.History.Alerts(r.Context(), f)
+	page, next, err := p.Config.History.Alerts(r.Context(), f)
 	if err != nil {
 		return err
 	}
-	p.reply(w, r, http.StatusOK, api.Page[api.Alert]{Items: append([]api.Alert{}, page...), Next: next})
+	p.Reply(w, r, http.StatusOK, api.Page[api.Alert]{Items: append([]api.Alert{}, page...), Next: next})
 	return nil
 }
 
-func (p *records) routes() []route {
-	return []route{
-		{method: "GET", path: "/v1/history", name: "history", reads: pastRuns, fails: []int{429}, group: "History",
-			summary: "Executed runs, the newest first",
-			serve:   p.getHistory, answer: reflect.TypeFor[api.Page[api.Record]](),
-			params: slices.Concat(choosing, paging, []param{ofAll})},
-		{method: "GET", path: "/v1/stats", name: "stats", reads: pastRuns, fails: []int{429}, group: "History",
-			summary: "Statistics of runs: totals, times, by language, project and task",
-			serve:   p.getStats, answer: reflect.TypeFor[api.Stats](), params: append(slices.Clone(choosing), ofAll)},
-		{method: "GET", path: "/v1/alerts", name: "alerts", reads: pastRuns, fails: []int{429}, group: "History",
-			summary: "What an operator should see: crashes, memory, denied calls, failure rates",
-			serve:   p.getAlerts, answer: reflect.TypeFor[api.Page[api.Alert]](),
-			params: slices.Concat([]param{ofProject}, within, paging, []param{ofAll})},
+func (p *records) routes() []openapi.Route {
+	return []openapi.Route{
+		{Method: "GET", Path: "/v1/history", Name: "history", Reads: core.PastRuns, Fails: []int{429}, Group: "History",
+			Summary: "Executed runs, the newest first",
+			Serve:   p.getHistory, Answer: reflect.TypeFor[api.Page[api.Record]](),
+			Params: slices.Concat(choosing, openapi.Paging, []openapi.Param{ofAll})},
+		{Method: "GET", Path: "/v1/stats", Name: "stats", Reads: core.PastRuns, Fails: []int{429}, Group: "History",
+			Summary: "Statistics of runs: totals, times, by language, project and task",
+			Serve:   p.getStats, Answer: reflect.TypeFor[api.Stats](), Params: append(slices.Clone(choosing), ofAll)},
+		{Method: "GET", Path: "/v1/alerts", Name: "alerts", Reads: core.PastRuns, Fails: []int{429}, Group: "History",
+			Summary: "What an operator should see: crashes, memory, denied calls, failure rates",
+			Serve:   p.getAlerts, Answer: reflect.TypeFor[api.Page[api.Alert]](),
+			Params: slices.Concat([]openapi.Param{ofProject}, within, openapi.Paging, []openapi.Param{ofAll})},
 	}
 }
 
 var (
-	ofProject = query("project", "only runs of this project", nil)
-	within    = []param{query("since", "only entries of this time or later (RFC 3339)", moment),
-		query("until", "only entries before this time (RFC 3339)", moment)}
-	ofAll = query("all", "true: include all keys; for keys with admin", yesNo)
+	ofProject = openapi.Query("project", "only runs of this project", nil)
+	within    = []openapi.Param{openapi.Query("since", "only entries of this time or later (RFC 3339)", openapi.Moment),
+		openapi.Query("until", "only entries before this time (RFC 3339)", openapi.Moment)}
+	ofAll = openapi.Query("all", "true: include all keys; for keys with admin", openapi.YesNo)
 
-	choosing = append([]param{
+	choosing = append([]openapi.Param{
 		ofProject,
-		query("task", "only runs of this task", nil),
-		query("language", "only runs in this language", nil),
-		query("verdict", fmt.Sprintf("only runs with this verdict; repeat the parameter, or separate several with commas: %v; %s: every run without success, including wrong answers and failures of the service", api.Verdicts(), failed), nil),
+		openapi.Query("task", "only runs of this task", nil),
+		openapi.Query("language", "only runs in this language", nil),
+		openapi.Query("verdict", fmt.Sprintf("only runs with this verdict; repeat the parameter, or separate several with commas: %v; %s: every run without success, including wrong answers and failures of the service", api.Verdicts(), failed), nil),
 	}, within...)
 )

@@ -9,6 +9,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/service/auth"
+	"github.com/brig-sandbox/brig/service/runs"
 )
 
 // judge returns an agent whose program gives wrong answers to some tests.
@@ -115,7 +116,7 @@ func TestAdminReadsAnothersRun(t *testing.T) {
 	}
 
 	// A run that only the history has has one event, and nothing after it.
-	for after, status := range map[string]int{"7": 200, fmt.Sprint(pastEvent): 204} {
+	for after, status := range map[string]int{"7": 200, fmt.Sprint(runs.PastEvent): 204} {
 		if s := send(t, web, "GET", "/v1/runs/"+res.Run+"/events?after="+after, "", nil, "Authorization", token["ann"]); s != status {
 			t.Errorf("the events after %s: %d; want %d", after, s, status)
 		}

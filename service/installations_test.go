@@ -17,6 +17,8 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/service/auth"
+	"github.com/brig-sandbox/brig/service/core"
+	"github.com/brig-sandbox/brig/service/packages"
 	"github.com/brig-sandbox/brig/service/queue"
 )
 
@@ -146,7 +148,7 @@ func requirement(name string) api.PackageRequest {
 	return api.PackageRequest{Language: "python", Requirements: []string{name}}
 }
 
-func named(key string) caller { return caller{Key: auth.Key{Name: key}} }
+func named(key string) core.Caller { return core.Caller{Key: auth.Key{Name: key}} }
 
 // twoKeys has a service know that there are several keys.
 func twoKeys(t *testing.T) func(*Config) {
@@ -165,9 +167,9 @@ func eventually(t *testing.T, what string, holds func() bool) {
 }
 
 // inBackground begins an installation, whose outcome the channel gets.
-func inBackground(t *testing.T, g *Gateway, c caller, r api.PackageRequest) <-chan error {
+func inBackground(t *testing.T, g *Gateway, c core.Caller, r api.PackageRequest) <-chan error {
 	done := make(chan error, 1)
-	go func() { done <- g.installs.ensure(t.Context(), c, r) }()
+	go func() { done <- g.installs.Ensure(t.Context(), c, r) }()
 	return done
 }
 
@@ -189,16 +191,16 @@ func blocked(t *testing.T) (install func(context.Context, api.PackageRequest) er
 func TestKeysDoNotShareOtherErrors(t *testing.T) {
 	a := &packageAgent{slots: 4}
 	g := a.serve(t, twoKeys(t))
-	ann := caller{Key: auth.Key{Name: "ann", Runs: 1}}
-	long, err := g.queue.Take(t.Context(), queue.Owner{Key: "ann", MaxSlots: 1})
+	ann := core.Caller{Key: auth.Key{Name: "ann", Runs: 1}}
+	long, err := g.Queue.Take(t.Context(), queue.Owner{Key: "ann", MaxSlots: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer long.Release()
 
 	first := inBackground(t, g, ann, requirement("one"))
-	eventually(t, "ann waits for a slot", func() bool { return g.queue.Stats().Waiting == 1 })
-	if err := g.installs.ensure(t.Context(), named("bob"), requirement("one")); err != nil {
+	eventually(t, "ann waits for a slot", func() bool { return g.Queue.Stats().Waiting == 1 })
+	if err := g.installs.Ensure(t.Context(), named("bob"), requirement("one")); err != nil {
 		t.Errorf("bob: %v", err)
 	}
 	if err := <-first; !api.HasCode(problemError(err), api.CodeQueueTimeout) {
@@ -211,7 +213,7 @@ func problemError(err error) error {
 	if err == nil {
 		return nil
 	}
-	p, _ := problemFor(err)
+	p, _ := core.ProblemFor(err)
 	return &api.Error{Code: p.Code, Message: p.Detail}
 }
 
@@ -244,7 +246,7 @@ func TestKeysShareAnInstallation(t *testing.T) {
 			eventually(t, "ann's installation runs", func() bool { return len(a.installations()) == 1 })
 			bob := inBackground(t, g, named("bob"), requirement("one"))
 			time.Sleep(50 * time.Millisecond)
-			if n := g.queue.Held("bob"); n != 0 {
+			if n := g.Queue.Held("bob"); n != 0 {
 				t.Errorf("bob has %d slots while another key's installation runs", n)
 			}
 
@@ -267,13 +269,13 @@ func TestOneKeyLeavesInstallationsToOthers(t *testing.T) {
 	install, release := blocked(t)
 	a := &packageAgent{slots: 2, install: install, wall: api.Duration(time.Minute)}
 	g := a.serve(t, func(c *Config) { twoKeys(t)(c); c.QueuePlaces = 1000 })
-	const many = maxInstallations + 36
+	const many = packages.MaxInstallations + 36
 	all := make(chan error, many)
 	for i := range many {
-		go func() { all <- g.installs.ensure(t.Context(), named("ann"), requirement(fmt.Sprintf("p%d", i))) }()
+		go func() { all <- g.installs.Ensure(t.Context(), named("ann"), requirement(fmt.Sprintf("p%d", i))) }()
 	}
 
-	for range many - maxInstallations {
+	for range many - packages.MaxInstallations {
 		if err := <-all; !api.HasCode(problemError(err), api.CodeQueueFull) {
 			t.Fatalf("ann: %v", err)
 		}
@@ -305,7 +307,7 @@ func TestSlowInstallersLeaveAPlaceToOthers(t *testing.T) {
 
 	eventually(t, "ann's first installation runs", func() bool { return len(a.installations()) > 0 })
 	time.Sleep(50 * time.Millisecond)
-	if err := g.installs.ensure(t.Context(), named("bob"), requirement("quick")); err != nil {
+	if err := g.installs.Ensure(t.Context(), named("bob"), requirement("quick")); err != nil {
 		t.Errorf("bob: %v", err)
 	}
 	if all := a.installations(); len(all) != 2 {
@@ -335,7 +337,7 @@ func TestAPlaceIsNotWaitedForForEver(t *testing.T) {
 	g := a.serve(t, func(c *Config) { twoKeys(t)(c); c.Wait = 50 * time.Millisecond })
 	inBackground(t, g, named("ann"), requirement("slow"))
 	eventually(t, "ann's installation runs", func() bool { return len(a.installations()) == 1 })
-	if err := g.installs.ensure(t.Context(), named("bob"), requirement("two")); !api.HasCode(problemError(err), api.CodeQueueTimeout) {
+	if err := g.installs.Ensure(t.Context(), named("bob"), requirement("two")); !api.HasCode(problemError(err), api.CodeQueueTimeout) {
 		t.Errorf("after the longest time of an installer: %v", err)
 	}
 }
@@ -395,7 +397,7 @@ func TestAnInstallerWithoutRelayEnds(t *testing.T) {
 	})
 
 	g := serveFake(t, mux, func(c *Config) { c.Packages = true }).Config.Handler.(*Gateway)
-	if err := g.installs.ensure(t.Context(), named("ann"), requirement("one")); !api.HasCode(err, api.CodeHostExhausted) {
+	if err := g.installs.Ensure(t.Context(), named("ann"), requirement("one")); !api.HasCode(err, api.CodeHostExhausted) {
 		t.Errorf("the request gets %v", err)
 	}
 

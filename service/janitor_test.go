@@ -55,7 +55,7 @@ func TestJanitor(t *testing.T) {
 		defer cancel()
 
 		begun := time.Now()
-		go g.sessions.janitor(ctx)
+		go g.sessions.Janitor(ctx)
 		synctest.Wait()
 		if n := asked.Load(); n != 2 || !strings.Contains(log.String(), "not ended") {
 			t.Errorf("%d asked for at the start\n%s", n, log.String())
@@ -73,7 +73,7 @@ func TestJanitor(t *testing.T) {
 		}
 
 		for hour, want := range [][]string{{"s1", "s2"}, {"s2"}, nil} {
-			if got := g.sessions.of(""); len(got) != len(want) || len(want) == 1 && !slices.Equal(got, want) {
+			if got := g.sessions.Of(""); len(got) != len(want) || len(want) == 1 && !slices.Equal(got, want) {
 				t.Errorf("after %v: %q; want %q", time.Since(begun), got, want)
 			}
 			if hour == 1 {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/service/core"
 	"github.com/brig-sandbox/brig/service/history"
 )
 
@@ -53,7 +54,7 @@ func heapInUse() int64 {
 }
 
 // used is the reserved quota of responses.
-func used(g *Gateway) int64 { return g.responses.memory.Total() }
+func used(g *Gateway) int64 { return g.Responses.Memory.Total() }
 
 // API-15: however many clients request a run's result and do not read it, the result is in memory
 // once. Each reserves quota for it, so those beyond the quota are refused.
@@ -71,8 +72,8 @@ func TestStalledReadersOfARunHoldItOnce(t *testing.T) {
 	}
 
 	waitUntil(t, "the end of the run", func() bool {
-		a := g.runs.active.get("", st.Run)
-		return a.status().State == api.Done && a.log.NewReader(1<<40).Over()
+		a := g.runs.Active.Get("", st.Run)
+		return a.Status().State == api.Done && a.Log.NewReader(1<<40).Over()
 	})
 	before := heapInUse()
 	if before < largerThanBuffers || before > 2*largerThanBuffers {
@@ -181,8 +182,8 @@ func TestEveryResponseHasAWriteDeadline(t *testing.T) {
 	for _, path := range []string{"/health", "/openapi.json", "/docs/", "/metrics", "/v1/runs/past", "/v1/runs/past/events", "/nothing"} {
 		var w watched
 		w.get(web, path)
-		if left := time.Until(w.until); left <= 0 || left > slowClientTimeout {
-			t.Errorf("%s: %d, to be taken within %v; want %v", path, w.Code, left, slowClientTimeout)
+		if left := time.Until(w.until); left <= 0 || left > core.SlowClientTimeout {
+			t.Errorf("%s: %d, to be taken within %v; want %v", path, w.Code, left, core.SlowClientTimeout)
 		}
 	}
 }
@@ -230,7 +231,7 @@ func TestEventsOfPastRunsReserveQuota(t *testing.T) {
 		t.Errorf("%d, room for %d bytes of an event of %d", w.Code, had, n)
 	}
 
-	release, ok := g.responses.reserve(t.Context(), "", 440<<10)
+	release, ok := g.Responses.Reserve(t.Context(), "", 440<<10)
 	if !ok {
 		t.Fatal("there is no room")
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/service/auth"
+	"github.com/brig-sandbox/brig/service/core"
 )
 
 // heldAgent returns an agent with so many slots that answers no run until end is called. begun counts
@@ -138,7 +139,7 @@ func TestRunsOfAKeyAreBounded(t *testing.T) {
 		go post("ann")
 	}
 
-	waitUntil(t, "two runs and three that wait", func() bool { return begun.Load()+int64(g.queue.Stats().Waiting) == 5 })
+	waitUntil(t, "two runs and three that wait", func() bool { return begun.Load()+int64(g.Queue.Stats().Waiting) == 5 })
 	if n := begun.Load(); n != 2 {
 		t.Errorf("%d of ann's are carried out at a time; she may have 2", n)
 	}
@@ -147,7 +148,7 @@ func TestRunsOfAKeyAreBounded(t *testing.T) {
 	wantRetryLater(t, web, "/v1/runs?wait=false", 429, api.CodeKeyQueueFull, as["ann"]...)
 	go post("bob")
 	waitFor(t, begun, 3)
-	if n := g.queue.Held("ann"); n != 2 {
+	if n := g.Queue.Held("ann"); n != 2 {
 		t.Errorf("ann has %d turns", n)
 	}
 
@@ -182,7 +183,7 @@ func TestMetricsOfWaitingAndRefused(t *testing.T) {
 	}
 
 	waitFor(t, begun, 1)
-	waitUntil(t, "two that wait", func() bool { return g.queue.Stats().Waiting == 2 })
+	waitUntil(t, "two that wait", func() bool { return g.Queue.Stats().Waiting == 2 })
 	says("brig_queue_depth 2")
 	for range 3 {
 		wantRetryLater(t, web, "/v1/runs", 429, api.CodeQueueFull)
@@ -207,12 +208,12 @@ func TestMetricsOfWaitingAndRefused(t *testing.T) {
 // The reported maximum of the service's memory is the sum of what its settings let callers hold,
 // and docs/operate/sizing.md has the value for the defaults.
 func TestMaxMemory(t *testing.T) {
-	if got := maxMemory(coreConfig{QueuePlaces: 256,
+	if got := maxMemory(core.Config{QueuePlaces: 256,
 		Batches: "x"}); got < 2100*api.MiB || got > 2200*api.MiB { // with a reader of packages 2.5 GiB in docs/operate/sizing.md
 		t.Errorf("with the defaults %s", got)
 	}
 
-	small := coreConfig{QueuePlaces: 128, MaxBody: 8 * api.MiB, MaxConns: 700, MaxBodies: 64, Batches: "x"}
+	small := core.Config{QueuePlaces: 128, MaxBody: 8 * api.MiB, MaxConns: 700, MaxBodies: 64, Batches: "x"}
 	if got := maxMemory(small); got < 1190*api.MiB || got > 1270*api.MiB {
 		t.Errorf("with small bodies %s", got)
 	}

@@ -4,6 +4,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/service/batches"
 	"github.com/brig-sandbox/brig/service/connlimit"
+	"github.com/brig-sandbox/brig/service/core"
+	"github.com/brig-sandbox/brig/service/runs"
 )
 
 // Memory of the service that no quota counts.
@@ -24,27 +26,27 @@ const (
 // limited, and reserved before it is used. It is the sum of all limits, which no load reaches at
 // the same time. It includes garbage, provided that the collector knows the value
 // (debug.SetMemoryLimit).
-func maxMemory(c coreConfig) api.Size {
+func maxMemory(c core.Config) api.Size {
 	c = c.WithDefaults()
-	runs := api.Size(c.MaxBodies + c.QueuePlaces + 128) // being uploaded, waiting, and under way
-	sum := memoryBase + api.Size(c.MaxConns+connlimit.Overflow)*memoryOfConn + runs*memoryOfRun + api.Size(c.MaxBodies)*memoryOfFile
-	sum += maxLargeBodies * c.MaxBody / 4 * 5 // large bodies; the buffer of a body grows while it is read
-	sum += 4 * c.MaxBody                      // the body that is being parsed
-	sum += c.MaxAnswers                       // large responses
-	sum += c.MaxAnswers / waitingDivisor      // large responses that wait for quota
-	sum += c.MaxAnswers / 4 * 2               // the response that is being read from the agent
+	requests := api.Size(c.MaxBodies + c.QueuePlaces + 128) // being uploaded, waiting, and under way
+	sum := memoryBase + api.Size(c.MaxConns+connlimit.Overflow)*memoryOfConn + requests*memoryOfRun + api.Size(c.MaxBodies)*memoryOfFile
+	sum += core.MaxLargeBodies * c.MaxBody / 4 * 5 // large bodies; the buffer of a body grows while it is read
+	sum += 4 * c.MaxBody                           // the body that is being parsed
+	sum += c.MaxAnswers                            // large responses
+	sum += c.MaxAnswers / core.WaitingDivisor      // large responses that wait for quota
+	sum += c.MaxAnswers / 4 * 2                    // the response that is being read from the agent
 	if c.Batches != "" {
 		sum += memoryOfBatches
 	}
-	return (sum + maxDoneBytes + api.MiB - 1) / api.MiB * api.MiB
+	return (sum + runs.MaxDoneBytes + api.MiB - 1) / api.MiB * api.MiB
 }
 
 // MaxMemory is the most memory that the process uses: maxMemory, and relays for as many runs as
 // the agent has slots, if the service offers a network with hosts.
 func (g *Gateway) MaxMemory() api.Size {
-	most := maxMemory(g.cfg)
-	if api.NetworkWithin(g.cfg.Network, api.NetworkLoopback) && !g.cfg.offersPackages() {
+	most := maxMemory(g.Config)
+	if api.NetworkWithin(g.Config.Network, api.NetworkLoopback) && !g.Config.OffersPackages() {
 		return most
 	}
-	return most + api.Size(g.queue.Stats().Slots)*memoryOfRelay
+	return most + api.Size(g.Queue.Stats().Slots)*memoryOfRelay
 }

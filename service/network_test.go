@@ -18,6 +18,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/service/auth"
 	"github.com/brig-sandbox/brig/service/client"
+	"github.com/brig-sandbox/brig/service/core"
+	"github.com/brig-sandbox/brig/service/runs"
 )
 
 // A networkAgent executes runs with network as an agent does: it sends sockets of this host's loopback,
@@ -301,7 +303,7 @@ func TestNetworkOutputIsBounded(t *testing.T) {
 	agent := networkAgent{t: t, program: func(_, _ net.Addr) string { return strings.Repeat("0123456789abcdef", 17<<16) }}
 	web := serveFake(t, agent.mux(), func(c *Config) { c.Network = api.NetworkPublic })
 	var res api.Result
-	if s := send(t, web, "POST", "/v1/runs", networkRunText, &res); s != 200 || len(res.Stdout) != maxCollected || !res.StdoutTruncated {
+	if s := send(t, web, "POST", "/v1/runs", networkRunText, &res); s != 200 || len(res.Stdout) != runs.MaxCollected || !res.StdoutTruncated {
 		t.Errorf("%d, %d bytes, truncated %v", s, len(res.Stdout), res.StdoutTruncated)
 	}
 
@@ -385,9 +387,9 @@ func TestNetworkIsAPermission(t *testing.T) {
 // A service that offers more than its agent does not start, and neither does one whose settings
 // contradict each other.
 func TestNetworkWithoutEffectIsRefused(t *testing.T) {
-	cfg := serveFake(t, http.NewServeMux(), nil).Config.Handler.(*Gateway).cfg
+	cfg := serveFake(t, http.NewServeMux(), nil).Config.Handler.(*Gateway).Config
 	cfg.Network = api.NetworkAllow
-	if _, err := New(t.Context(), Config{coreConfig: cfg}); err == nil ||
+	if _, err := New(t.Context(), Config{Config: cfg}); err == nil ||
 		!strings.Contains(err.Error(), "the agent offers callers other than root none at most: start it with brigd --network allow") {
 		t.Error(err)
 	}
@@ -398,12 +400,12 @@ func TestNetworkWithoutEffectIsRefused(t *testing.T) {
 	}
 
 	cfg.Network, cfg.EgressAllow = api.NetworkPublic, rules
-	if _, err := New(t.Context(), Config{coreConfig: cfg}); err == nil || !strings.Contains(err.Error(), "--egress-allow") {
+	if _, err := New(t.Context(), Config{Config: cfg}); err == nil || !strings.Contains(err.Error(), "--egress-allow") {
 		t.Error(err)
 	}
 
-	cfg = coreConfig{Network: "all"}
-	if _, err := New(t.Context(), Config{coreConfig: cfg}); err == nil || !strings.Contains(err.Error(), `network "all" does not exist`) {
+	cfg = core.Config{Network: "all"}
+	if _, err := New(t.Context(), Config{Config: cfg}); err == nil || !strings.Contains(err.Error(), `network "all" does not exist`) {
 		t.Error(err)
 	}
 }

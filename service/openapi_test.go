@@ -12,11 +12,14 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/api/decode"
 	"github.com/brig-sandbox/brig/internal/openapitest"
+	"github.com/brig-sandbox/brig/service/core"
+	"github.com/brig-sandbox/brig/service/openapi"
+	"github.com/brig-sandbox/brig/service/runs"
 )
 
 func TestDocumentListsEveryRoute(t *testing.T) {
 	routes := (&Gateway{}).routes()
-	text, err := document(routes, "v")
+	text, err := openapi.Document(routes, "v")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,11 +39,11 @@ func TestDocumentListsEveryRoute(t *testing.T) {
 
 	names := map[string]bool{}
 	for _, r := range routes {
-		op := doc.Paths[strings.ReplaceAll(r.path, "...", "")][strings.ToLower(r.method)]
-		if op.OperationID != r.name || op.Summary == "" || names[r.name] {
-			t.Errorf("%s %s is described as %+v, named before: %v", r.method, r.path, op, names[r.name])
+		op := doc.Paths[strings.ReplaceAll(r.Path, "...", "")][strings.ToLower(r.Method)]
+		if op.OperationID != r.Name || op.Summary == "" || names[r.Name] {
+			t.Errorf("%s %s is described as %+v, named before: %v", r.Method, r.Path, op, names[r.Name])
 		}
-		names[r.name] = true
+		names[r.Name] = true
 	}
 
 	for _, m := range regexp.MustCompile(`"\$ref":"#/components/schemas/([^"]+)"`).FindAllSubmatch(text, -1) {
@@ -60,7 +63,7 @@ func TestDocumentListsEveryRoute(t *testing.T) {
 // The description explains each field and parameter, and lists the values of those with a fixed
 // set.
 func TestDocumentDescribesEverything(t *testing.T) {
-	text, err := document((&Gateway{}).routes(), "v")
+	text, err := openapi.Document((&Gateway{}).routes(), "v")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +162,7 @@ func TestClosedTypesHaveSchemas(t *testing.T) {
 	known := map[reflect.Type]bool{}
 	var walk func(reflect.Type)
 	walk = func(of reflect.Type) {
-		if known[of] || schemaTypes[of] != nil {
+		if known[of] || openapi.SchemaTypes[of] != nil {
 			return
 		}
 
@@ -185,14 +188,14 @@ func TestClosedTypesHaveSchemas(t *testing.T) {
 	}
 
 	for _, r := range (&Gateway{}).routes() {
-		for _, of := range []reflect.Type{r.body, r.answer, r.accepted, r.unavailable} {
+		for _, of := range []reflect.Type{r.Body, r.Answer, r.Accepted, r.Unavailable} {
 			if of != nil {
 				walk(of)
 			}
 		}
-		for _, p := range r.params {
-			if p.of != nil {
-				walk(p.of)
+		for _, p := range r.Params {
+			if p.Of != nil {
+				walk(p.Of)
 			}
 		}
 	}
@@ -215,7 +218,7 @@ func words[T interface {
 
 // Each described response exists, and has a description.
 func TestDocumentedAnswers(t *testing.T) {
-	text, err := document((&Gateway{}).routes(), "v")
+	text, err := openapi.Document((&Gateway{}).routes(), "v")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,15 +246,15 @@ func TestDocumentedAnswers(t *testing.T) {
 	}
 
 	for _, r := range (&Gateway{}).routes() {
-		for _, status := range r.failures() {
-			if failures[status] == "" {
-				t.Errorf("%s: %d is not described", r.name, status)
+		for _, status := range r.Failures() {
+			if openapi.Failures[status] == "" {
+				t.Errorf("%s: %d is not described", r.Name, status)
 			}
 		}
 	}
 
-	for code, status := range statuses {
-		if failures[status] == "" {
+	for code, status := range core.Statuses {
+		if openapi.Failures[status] == "" {
 			t.Errorf("%s has status %d, which is not described", code, status)
 		}
 	}
@@ -261,20 +264,20 @@ func TestDocumentedAnswers(t *testing.T) {
 func TestExamplesAreValid(t *testing.T) {
 	tried := 0
 	for _, r := range (&Gateway{}).routes() {
-		if r.body == nil {
+		if r.Body == nil {
 			continue
 		}
 
-		text, err := json.Marshal(r.example)
+		text, err := json.Marshal(r.Example)
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		switch r.name {
+		switch r.Name {
 		case "execute":
 			var ask api.Execute
 			if ask, err = decode.Value[api.Execute](text, "request"); err == nil {
-				_, err = runOf(ask)
+				_, err = runs.RunOf(ask)
 			}
 
 		case "run":
@@ -302,11 +305,11 @@ func TestExamplesAreValid(t *testing.T) {
 		case "check":
 			_, err = decode.Value[api.CheckRequest](text, "check")
 		default:
-			t.Errorf("%s has a body that this test does not try", r.name)
+			t.Errorf("%s has a body that this test does not try", r.Name)
 		}
 
 		if err != nil {
-			t.Errorf("%s: %s: %v", r.name, text, err)
+			t.Errorf("%s: %s: %v", r.Name, text, err)
 		}
 
 		tried++

@@ -24,7 +24,7 @@ func TestEveryRouteNeedsAKey(t *testing.T) {
 
 	web := serveFake(t, mux, func(c *Config) { c.Keys = keys })
 	for _, one := range web.Config.Handler.(*Gateway).routes() {
-		path := strings.NewReplacer("{id}", "x", "{digest}", strings.Repeat("ab", 32), "{name...}", "x", "{project}", "x").Replace(one.path)
+		path := strings.NewReplacer("{id}", "x", "{digest}", strings.Repeat("ab", 32), "{name...}", "x", "{project}", "x").Replace(one.Path)
 		if strings.HasPrefix(path, "/health") {
 			continue
 		}
@@ -32,11 +32,11 @@ func TestEveryRouteNeedsAKey(t *testing.T) {
 		for _, said := range []string{"", "Bearer", "Bearer brig_none", "Basic YW5uOg=="} {
 			var p api.Problem
 			into := any(&p)
-			if one.method == "HEAD" { // HEAD has no body
+			if one.Method == "HEAD" { // HEAD has no body
 				into, p.Code = nil, api.CodeUnauthorized
 			}
-			if s := send(t, web, one.method, path, "{}", into, "Authorization", said); s != 401 || p.Code != api.CodeUnauthorized || p.RetrySafe {
-				t.Errorf("%s %s with %q: %d, %+v; want 401", one.method, path, said, s, p)
+			if s := send(t, web, one.Method, path, "{}", into, "Authorization", said); s != 401 || p.Code != api.CodeUnauthorized || p.RetrySafe {
+				t.Errorf("%s %s with %q: %d, %+v; want 401", one.Method, path, said, s, p)
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/service/core"
 	"github.com/brig-sandbox/brig/service/queue"
 )
 
@@ -102,7 +103,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{queue.Full{Bound: "key", Max: 8, Waiting: 8}, api.CodeKeyQueueFull,
 			"the queue is full: 8 requests of this key wait, and 8 may wait: send it again later, send fewer at once, or have the operator raise waiting of the key in the keys file"},
 	} {
-		p, ours := problemFor(&tt.full)
+		p, ours := core.ProblemFor(&tt.full)
 		if ours || p.Status != 429 || p.Code != tt.code || !p.RetrySafe || p.Detail != tt.want {
 			t.Errorf("%+v: %+v; want %q", tt.full, p, tt.want)
 		}

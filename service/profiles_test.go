@@ -77,14 +77,14 @@ func TestProfilesAreAKeysPermission(t *testing.T) {
 func TestAPermissionWithoutEffectIsRefused(t *testing.T) {
 	keys, _ := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob", ProfileLog: true})
 	web := serveFake(t, http.NewServeMux(), nil)
-	cfg := web.Config.Handler.(*Gateway).cfg
+	cfg := web.Config.Handler.(*Gateway).Config
 	cfg.Keys = keys
-	if _, err := New(t.Context(), Config{coreConfig: cfg}); err == nil || !strings.Contains(err.Error(), "profile_log is set on the keys bob,") ||
+	if _, err := New(t.Context(), Config{Config: cfg}); err == nil || !strings.Contains(err.Error(), "profile_log is set on the keys bob,") ||
 		!strings.Contains(err.Error(), "brigd --profile-log") {
 		t.Errorf("%v; want the key's name and the agent's flag", err)
 	}
 	cfg.Keys, _ = keysOf(t, auth.Key{Name: "ann"})
-	if _, err := New(t.Context(), Config{coreConfig: cfg}); err != nil {
+	if _, err := New(t.Context(), Config{Config: cfg}); err != nil {
 		t.Errorf("without such a key: %v", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/service/auth"
+	"github.com/brig-sandbox/brig/service/core"
 	"github.com/brig-sandbox/brig/service/queue"
 )
 
@@ -39,9 +40,9 @@ func TestReadsOfOneKeyAreOneAtATime(t *testing.T) {
 		return send(t, web, "GET", path, "", nil, "Authorization", token[name])
 	}
 
-	first := g.historyReads.TryTake(queue.Owner{Key: "bob", MaxSlots: readSlotsPerKey})
+	first := g.HistoryReads.TryTake(queue.Owner{Key: "bob", MaxSlots: core.ReadSlotsPerKey})
 	var waiting sync.WaitGroup
-	for i := range readsWaitingPerKey {
+	for i := range core.ReadsWaitingPerKey {
 		waiting.Go(func() {
 			if s := ask("bob", paths[i%len(paths)]); s != 200 {
 				t.Errorf("one that waited its turn: %d", s)
@@ -49,7 +50,7 @@ func TestReadsOfOneKeyAreOneAtATime(t *testing.T) {
 		})
 	}
 
-	waitUntil(t, "bob's requests", func() bool { return g.historyReads.Stats().Waiting == readsWaitingPerKey })
+	waitUntil(t, "bob's requests", func() bool { return g.HistoryReads.Stats().Waiting == core.ReadsWaitingPerKey })
 	for _, path := range paths {
 		var p api.Problem
 		if s := send(t, web, "GET", path, "", &p, "Authorization", token["bob"]); s != 429 || p.Code != api.CodeBusy || p.RetryAfter == 0 ||
@@ -61,13 +62,13 @@ func TestReadsOfOneKeyAreOneAtATime(t *testing.T) {
 		}
 	}
 
-	if had := g.historyReads.Held("bob"); had != readSlotsPerKey {
+	if had := g.HistoryReads.Held("bob"); had != core.ReadSlotsPerKey {
 		t.Errorf("bob has %d turns", had)
 	}
 
 	first.Release()
 	waiting.Wait()
-	if left := g.historyReads.Stats(); left.Waiting != 0 || g.historyReads.Held("bob") != 0 {
+	if left := g.HistoryReads.Stats(); left.Waiting != 0 || g.HistoryReads.Held("bob") != 0 {
 		t.Errorf("left: %+v", left)
 	}
 }
@@ -91,7 +92,7 @@ func TestUnreadResponsesHoldNoSlot(t *testing.T) {
 	g := web.Config.Handler.(*Gateway)
 	over, begun := make(chan struct{}), make(chan struct{}, 8)
 	var held sync.WaitGroup
-	for i, name := range []string{"ann", "bob"}[:readSlots] {
+	for i, name := range []string{"ann", "bob"}[:core.ReadSlots] {
 		held.Go(func() {
 			r := httptest.NewRequest("GET", []string{"/v1/stats", "/v1/history"}[i], nil)
 			r.Host = "localhost"
@@ -100,7 +101,7 @@ func TestUnreadResponsesHoldNoSlot(t *testing.T) {
 		})
 	}
 
-	for range readSlots {
+	for range core.ReadSlots {
 		<-begun
 	}
 
@@ -128,7 +129,7 @@ func TestUnreadResponsesHoldNoSlot(t *testing.T) {
 
 	close(over)
 	held.Wait()
-	if left := g.historyReads.Stats(); left.Held != 0 || left.Waiting != 0 {
+	if left := g.HistoryReads.Stats(); left.Held != 0 || left.Waiting != 0 {
 		t.Errorf("left: %+v", left)
 	}
 }
@@ -147,9 +148,9 @@ func TestListsOfOneKeyAreOneAtATime(t *testing.T) {
 	}
 
 	const list = "/v1/sessions/none/files"
-	first := g.fileLists.TryTake(queue.Owner{Key: "bob", MaxSlots: readSlotsPerKey})
+	first := g.FileLists.TryTake(queue.Owner{Key: "bob", MaxSlots: core.ReadSlotsPerKey})
 	var waiting sync.WaitGroup
-	for range readsWaitingPerKey {
+	for range core.ReadsWaitingPerKey {
 		waiting.Go(func() {
 			if s := ask("bob", list, nil); s != 404 {
 				t.Errorf("one that waited its turn: %d", s)
@@ -157,7 +158,7 @@ func TestListsOfOneKeyAreOneAtATime(t *testing.T) {
 		})
 	}
 
-	waitUntil(t, "bob's lists", func() bool { return g.fileLists.Stats().Waiting == readsWaitingPerKey })
+	waitUntil(t, "bob's lists", func() bool { return g.FileLists.Stats().Waiting == core.ReadsWaitingPerKey })
 	var p api.Problem
 	if s := ask("bob", list, &p); s != 429 || p.Code != api.CodeBusy ||
 		!strings.Contains(p.Detail, "16 requests of this key for lists of files") {
@@ -172,7 +173,7 @@ func TestListsOfOneKeyAreOneAtATime(t *testing.T) {
 
 	first.Release()
 	waiting.Wait()
-	if left := g.fileLists.Stats(); left.Held != 0 || left.Waiting != 0 {
+	if left := g.FileLists.Stats(); left.Held != 0 || left.Waiting != 0 {
 		t.Errorf("left: %+v", left)
 	}
 }

@@ -7,60 +7,63 @@ import (
 	"strings"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/service/core"
+	"github.com/brig-sandbox/brig/service/docs"
+	"github.com/brig-sandbox/brig/service/openapi"
 )
 
 // routes returns all operations: those of the parts, and those about the service itself.
-func (g *Gateway) routes() []route {
-	about := []route{
-		{method: "GET", path: "/v1/languages", name: "languages", agent: true, group: "About",
-			summary: "The languages that programs may be written in",
-			serve:   g.getLanguages, answer: reflect.TypeFor[[]api.Language]()},
-		{method: "GET", path: "/metrics", name: "metrics", group: "About", summary: "Counters for Prometheus",
-			about: "If the service has keys, only for keys with admin.",
-			serve: g.getMetrics, kind: "text/plain"},
-		{method: "GET", path: "/health", name: "health", group: "About", summary: "The state of the service", open: true,
-			about: "If the service has keys, a caller without a key gets only the status.",
-			serve: g.getHealth, answer: reflect.TypeFor[api.ServiceHealth]()},
-		{method: "GET", path: "/health/live", name: "live", group: "About", summary: "Whether the process answers", open: true,
-			serve: g.live, answer: reflect.TypeFor[healthWord]()},
-		{method: "GET", path: "/health/ready", name: "ready", unavailable: reflect.TypeFor[healthWord](), group: "About",
-			summary: "Whether the service accepts runs; 503 if not", open: true,
-			serve: g.ready, answer: reflect.TypeFor[healthWord]()},
+func (g *Gateway) routes() []openapi.Route {
+	about := []openapi.Route{
+		{Method: "GET", Path: "/v1/languages", Name: "languages", Agent: true, Group: "About",
+			Summary: "The languages that programs may be written in",
+			Serve:   g.getLanguages, Answer: reflect.TypeFor[[]api.Language]()},
+		{Method: "GET", Path: "/metrics", Name: "metrics", Group: "About", Summary: "Counters for Prometheus",
+			About: "If the service has keys, only for keys with admin.",
+			Serve: g.getMetrics, Kind: "text/plain"},
+		{Method: "GET", Path: "/health", Name: "health", Group: "About", Summary: "The state of the service", Open: true,
+			About: "If the service has keys, a caller without a key gets only the status.",
+			Serve: g.getHealth, Answer: reflect.TypeFor[api.ServiceHealth]()},
+		{Method: "GET", Path: "/health/live", Name: "live", Group: "About", Summary: "Whether the process answers", Open: true,
+			Serve: g.live, Answer: reflect.TypeFor[healthWord]()},
+		{Method: "GET", Path: "/health/ready", Name: "ready", Unavailable: reflect.TypeFor[healthWord](), Group: "About",
+			Summary: "Whether the service accepts runs; 503 if not", Open: true,
+			Serve: g.ready, Answer: reflect.TypeFor[healthWord]()},
 	}
-	return slices.Concat(g.runs.routes(), g.blobs.routes(), g.problems.routes(), g.batches.routes(), g.sessions.routes(),
+	return slices.Concat(g.runs.Routes(), g.blobs.Routes(), g.problems.Routes(), g.batches.Routes(), g.sessions.Routes(),
 		g.records.routes(), about)
 }
 
 // muxOf registers the routes and the documentation.
-func (g *Gateway) muxOf(all []route) *http.ServeMux {
+func (g *Gateway) muxOf(all []openapi.Route) *http.ServeMux {
 	mux := http.NewServeMux()
 	known := map[string]bool{}
 	for _, one := range all {
-		known[one.method+" "+one.path] = true
+		known[one.Method+" "+one.Path] = true
 	}
 
 	for _, one := range all {
 		serve := func(w http.ResponseWriter, r *http.Request) {
 			if err := g.handle(one, w, r); err != nil {
-				g.refuse(w, r, err)
+				g.Refuse(w, r, err)
 			}
 		}
-		mux.HandleFunc(one.method+" "+one.path, serve)
+		mux.HandleFunc(one.Method+" "+one.Path, serve)
 		// A file route without a name is handled as an empty name, which is refused: the mux would
 		// redirect.
-		if bare, is := strings.CutSuffix(one.method+" "+one.path, "/{name...}"); is && !known[bare] {
+		if bare, is := strings.CutSuffix(one.Method+" "+one.Path, "/{name...}"); is && !known[bare] {
 			mux.HandleFunc(bare, serve)
 		}
 	}
 
-	page := Page(func(w http.ResponseWriter, r *http.Request) { g.refuse(w, r, noPath(r)) })
+	page := docs.Page(func(w http.ResponseWriter, r *http.Request) { g.Refuse(w, r, noPath(r)) })
 	mux.HandleFunc("GET /docs/", func(w http.ResponseWriter, r *http.Request) {
-		setWriteDeadline(w)
+		core.SetWriteDeadline(w)
 		page.ServeHTTP(w, r)
 	})
 	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/vnd.oai.openapi+json")
-		setWriteDeadline(w)
+		core.SetWriteDeadline(w)
 		_, _ = w.Write(g.doc) // if the client has left, nobody needs the error
 	})
 
@@ -69,38 +72,38 @@ func (g *Gateway) muxOf(all []route) *http.ServeMux {
 	return mux
 }
 
-func (g *Gateway) handle(one route, w http.ResponseWriter, r *http.Request) error {
-	if !one.open {
-		authenticated, err := g.authenticate(r)
+func (g *Gateway) handle(one openapi.Route, w http.ResponseWriter, r *http.Request) error {
+	if !one.Open {
+		authenticated, err := g.Authenticate(r)
 		if err != nil {
 			return err
 		}
 
 		r = authenticated
-		release, err := g.enterRequest(callerOf(r.Context()).Name)
+		release, err := g.EnterRequest(core.CallerOf(r.Context()).Name)
 		if err != nil {
 			return err
 		}
 		defer release()
 
-		if err := one.checkParams(r.URL.Query()); err != nil {
+		if err := one.CheckParams(r.URL.Query()); err != nil {
 			return err
 		}
 	}
 
-	if one.body != nil && !one.lines {
-		if err := requireJSON(r); err != nil {
+	if one.Body != nil && !one.Lines {
+		if err := core.RequireJSON(r); err != nil {
 			return err
 		}
 	}
-	if one.agent {
-		a := g.newAgentResponse(callerOf(r.Context()).Name)
-		defer a.release()
-		r = r.WithContext(a.withQuota(r.Context()))
+	if one.Agent {
+		a := g.NewAgentResponse(core.CallerOf(r.Context()).Name)
+		defer a.Release()
+		r = r.WithContext(a.WithQuota(r.Context()))
 	}
 
-	if one.reads != little {
-		with, release, err := g.acquireRead(r, one.reads)
+	if one.Reads != core.Little {
+		with, release, err := g.AcquireRead(r, one.Reads)
 		if err != nil {
 			return err
 		}
@@ -108,7 +111,7 @@ func (g *Gateway) handle(one route, w http.ResponseWriter, r *http.Request) erro
 		r = with
 	}
 
-	return one.serve(w, r)
+	return one.Serve(w, r)
 }
 
 // notFound answers requests that match no route, with the methods that the path supports.
@@ -116,12 +119,12 @@ func (g *Gateway) notFound(no http.Handler, w http.ResponseWriter, r *http.Reque
 	captured := capturedResponse{header: http.Header{}}
 	no.ServeHTTP(&captured, r)
 	if captured.status != http.StatusMethodNotAllowed {
-		g.refuse(w, r, noPath(r))
+		g.Refuse(w, r, noPath(r))
 		return
 	}
 	allow := captured.header.Get("Allow")
 	w.Header().Set("Allow", allow)
-	g.refuse(w, r, problem(http.StatusMethodNotAllowed,
+	g.Refuse(w, r, core.Problem(http.StatusMethodNotAllowed,
 		api.Refuse(api.CodeBadRequest, "use %s for %.200q, not %.20s", allow, r.URL.Path, r.Method)))
 }
 

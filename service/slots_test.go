@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/service/runs"
 )
 
 // API-15: the execs of one session, however many are sent, hold no more slots than the agent
@@ -98,7 +99,7 @@ func TestSlotsAreReleasedWithoutAResponse(t *testing.T) {
 
 	var res api.Result
 	if status := send(t, web, "POST", "/v1/runs", short, &res); status != 200 || res.Verdict != api.OK ||
-		res.Timing.Queued < int64(slotSlack/2) {
+		res.Timing.Queued < int64(runs.SlotSlack/2) {
 		t.Errorf("one more: %d, %+v", status, res)
 	}
 

@@ -12,6 +12,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/api/decode"
 	"github.com/brig-sandbox/brig/service/auth"
+	"github.com/brig-sandbox/brig/service/core"
 )
 
 // packageForVerify is a package with a submission in wrong_answer of this text.
@@ -94,7 +95,7 @@ func TestProblemsAreVerified(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	req.Header.Set("Accept", jsonLines)
+	req.Header.Set("Accept", core.JSONLines)
 	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(as["ann"]); i += 2 {
 		req.Header.Set(as["ann"][i], as["ann"][i+1])

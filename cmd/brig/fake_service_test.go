@@ -16,6 +16,7 @@ import (
 	"github.com/brig-sandbox/brig/service"
 	"github.com/brig-sandbox/brig/service/auth"
 	"github.com/brig-sandbox/brig/service/client"
+	"github.com/brig-sandbox/brig/service/core"
 	"github.com/brig-sandbox/brig/service/history"
 )
 
@@ -31,7 +32,7 @@ func serveScript(ts *testscript.TestScript, neg bool, args []string) {
 	store, err := history.Open(ctx, filepath.Join(dir, "history.db"), history.RetentionLimits{})
 	ts.Check(err)
 	agent := agentclient.New(ts.Getenv("BRIG_SOCKET"))
-	g, err := service.New(ctx, service.Config{Agent: agent, History: store, Keys: keys})
+	g, err := service.New(ctx, service.Config{Config: core.Config{Agent: agent, History: store, Keys: keys}})
 	ts.Check(err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)

@@ -15,7 +15,6 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/child"
 	"github.com/brig-sandbox/brig/internal/confine"
-	"github.com/brig-sandbox/brig/service"
 	"github.com/brig-sandbox/brig/service/problems"
 )
 
@@ -70,7 +69,7 @@ func problemReaderMain(in *os.File, out io.Writer) error {
 
 // problemReader returns the function that reads packages, in a process for each. A tar is unpacked into
 // dir.
-func problemReader(dir string) service.ProblemReader {
+func problemReader(dir string) problems.Reader {
 	return func(ctx context.Context, name string, archive, out *os.File) (problems.Parts, error) {
 		ctx, cancel := context.WithTimeout(ctx, problemReaderWait)
 		defer cancel()

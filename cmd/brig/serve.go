@@ -25,6 +25,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/service"
 	"github.com/brig-sandbox/brig/service/auth"
+	"github.com/brig-sandbox/brig/service/core"
 	"github.com/brig-sandbox/brig/service/history"
 )
 
@@ -71,7 +72,7 @@ type serveOptions struct {
 }
 
 func serveCommand(c *cli) *cobra.Command {
-	d := service.Config{}.WithDefaults()
+	d := core.Config{}.WithDefaults()
 	o := serveOptions{maxBody: d.MaxBody, maxBlob: d.MaxBlob, maxProblems: d.MaxProblems,
 		historyBytes: history.DefaultBytes, batchBytes: d.BatchBytes}
 	k, f := newCommand("serve", serveUsage)
@@ -269,19 +270,19 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 		return err
 	}
 
-	gatewayConfig := service.Config{
+	settings := core.Config{
 		Agent: agent.Client, History: store, Keys: keys, TLS: config, Version: version, Log: log,
 		QueuePlaces: o.queue, Wait: o.wait, MaxBody: o.maxBody, MaxBlob: o.maxBlob, MaxBodies: o.bodies, MaxConns: o.conns,
 		MaxConnsPerAddr: o.connsEach, Grace: max(o.grace, 1), Names: o.hosts,
 		Packages: o.packages, Indexes: indexes,
 		Network: o.network, EgressAllow: allow, EgressInternal: internal,
 		Sessions: filepath.Join(o.dataDir, "sessions"),
-		Problems: problemsAt, MaxProblems: o.maxProblems, ReadProblem: problemReader(problemsAt),
+		Problems: problemsAt, MaxProblems: o.maxProblems,
 		Batches: filepath.Join(o.dataDir, batchesName), BatchSlots: o.batchSlots, BatchKeep: o.batchKeep,
 		BatchBytes: o.batchBytes,
 	}
 
-	g, err := service.New(ctx, gatewayConfig)
+	g, err := service.New(ctx, service.Config{Config: settings, ReadProblem: problemReader(problemsAt)})
 	if err != nil {
 		return err
 	}

@@ -93,7 +93,7 @@ var otherTests = []struct{ id, title, file, test string }{
 	{"CPU-10", "limits that make no sense", "api/decode/decode_test.go", "TestDecodeRunIsStrict"},
 	{"CPU-12", "sleepers in every slot", "internal/e2e/hostile_sidebyside_test.go", "TestHostileSleepersCannotHoldEverySlot"},
 	{"CPU-13", "processors by name", "runtime/plan/cpus_test.go", "TestOnlyRootNamesProcessors"},
-	{"CPU-13", "weight and processors above a key's", "service/key_limits_test.go", "TestKeyLimitsApplyToEveryPartOfARun"},
+	{"CPU-13", "weight and processors above a key's", "service/permits/permits_test.go", "TestKeyLimitsApplyToEveryPartOfARun"},
 	{"CPU-15", "storms of processor time, and what sessions leave running", "internal/e2e/hostile_storms_test.go",
 		"TestHostileStormsLeaveTheNeighbourAlone"},
 	{"CPU-16", "threads that bind themselves to processors", "internal/e2e/hostile_affinity_test.go",
