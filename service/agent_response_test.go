@@ -76,7 +76,7 @@ func TestLargeTestsHaveTheirVerdict(t *testing.T) {
 			if tt.full {
 				theirs = int64(tt.most)
 				for i := range 256 { // as many keys as it is divided between
-					if !g.Responses.Memory.TryAcquire(fmt.Sprint("other ", i), theirs/256) {
+					if !g.core.Responses.Memory.TryAcquire(fmt.Sprint("other ", i), theirs/256) {
 						t.Fatal("there is no room")
 					}
 				}

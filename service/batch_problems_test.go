@@ -74,8 +74,8 @@ func TestBatchNamesStoredProblems(t *testing.T) {
 
 	put("later", "1.in", "x", "1.out", "another answer")
 	g := web.Config.Handler.(*Gateway)
-	g.batches.Store.Start(g.Stopping)
-	t.Cleanup(func() { g.Stop(); g.batches.Store.Wait(); g.Wait() })
+	g.batches.Store.Start(g.core.Stopping)
+	t.Cleanup(func() { g.core.Stop(); g.batches.Store.Wait(); g.core.Wait() })
 	send(t, web, "POST", path+"/close", "", nil, as["ann"]...)
 	all, end := follow(t, web, path, "follow=true", as["ann"]...)
 	if end == nil || end.Statuses[api.JobDone] != 2 || end.Statuses[api.JobRefused] != 1 {

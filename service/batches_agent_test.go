@@ -89,11 +89,11 @@ func serveBatches(t *testing.T, mux *http.ServeMux, dir string, change func(*Con
 	})
 
 	g := web.Config.Handler.(*Gateway)
-	g.batches.Store.Start(g.Stopping)
+	g.batches.Store.Start(g.core.Stopping)
 	stop = sync.OnceFunc(func() {
-		g.Stop()
+		g.core.Stop()
 		g.batches.Store.Wait()
-		g.Wait()
+		g.core.Wait()
 	})
 
 	t.Cleanup(stop)

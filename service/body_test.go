@@ -45,7 +45,7 @@ func TestLargeBodiesAreBoundedTogether(t *testing.T) {
 		}
 	}
 
-	if g.BodyQuota.TryAcquire("", 3<<19) {
+	if g.core.BodyQuota.TryAcquire("", 3<<19) {
 		t.Error("there is room for another while none has been carried out")
 	}
 	if s := send(t, web, "POST", "/v1/runs?wait=false", `{"image":"tiny","argv":["true"]}`, nil); s != 202 {
@@ -53,7 +53,7 @@ func TestLargeBodiesAreBoundedTogether(t *testing.T) {
 	}
 
 	close(proceed)
-	for deadline := time.Now().Add(time.Minute); !g.BodyQuota.TryAcquire("", core.MaxLargeBodies*2<<20); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !g.core.BodyQuota.TryAcquire("", core.MaxLargeBodies*2<<20); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the room is not given back")
 		}
@@ -133,7 +133,7 @@ func TestChunkedBodiesAreBounded(t *testing.T) {
 		}
 	}
 
-	if !g.BodyQuota.TryAcquire("", whole-2<<20) {
+	if !g.core.BodyQuota.TryAcquire("", whole-2<<20) {
 		t.Fatal("the room is not given back")
 	}
 	if s := post(5 << 19); s != 429 { // two MiB are available, and it needs a third
@@ -142,7 +142,7 @@ func TestChunkedBodiesAreBounded(t *testing.T) {
 	if s := post(100); s != 200 {
 		t.Errorf("a small one there: %d", s)
 	}
-	if !g.BodyQuota.TryAcquire("", 2<<20) {
+	if !g.core.BodyQuota.TryAcquire("", 2<<20) {
 		t.Error("what the refused one had is not given back")
 	}
 }
@@ -154,7 +154,7 @@ func TestTwoKeysLeaveMemoryForAThird(t *testing.T) {
 	take := map[string]func(key string, n int64) bool{}
 	keys, _ := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob"})
 	g := serveFake(t, runsOK(), func(c *Config) { c.Keys, c.MaxAnswers, c.MaxBody = keys, most, most/core.MaxLargeBodies }).Config.Handler.(*Gateway)
-	take["answers"], take["bodies"] = g.Responses.Memory.TryAcquire, g.BodyQuota.TryAcquire
+	take["answers"], take["bodies"] = g.core.Responses.Memory.TryAcquire, g.core.BodyQuota.TryAcquire
 
 	for what, take := range take {
 		for range 2 {
@@ -207,7 +207,7 @@ func TestStalledBodiesReleaseMemory(t *testing.T) {
 		t.Errorf("the slow one: %v, %v", res, err)
 	}
 
-	waitUntil(t, "the room to be given back", func() bool { return g.BodyQuota.Total() == 0 })
+	waitUntil(t, "the room to be given back", func() bool { return g.core.BodyQuota.Total() == 0 })
 }
 
 // API-02: a body above the limit is refused with 413, also to a client that sends all of it before it reads the answer.
@@ -311,7 +311,7 @@ func TestConcurrentUploadsAreBounded(t *testing.T) {
 	g := web.Config.Handler.(*Gateway)
 	slow := dial(t, at, head)
 	dial(t, at, head)
-	for deadline := time.Now().Add(30 * time.Second); g.Uploads.Held("") < 2; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); g.core.Uploads.Held("") < 2; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("they are not received")
 		}
@@ -351,7 +351,7 @@ func TestDownloadsAreBoundedWithUploads(t *testing.T) {
 	}
 
 	unread := dial(t, at, "GET /v1/sessions/s1/files/large HTTP/1.1\r\nHost: localhost\r\n\r\n")
-	for deadline := time.Now().Add(30 * time.Second); g.Uploads.Held("") < 1; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); g.core.Uploads.Held("") < 1; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it has no place")
 		}
@@ -375,14 +375,14 @@ func TestKeysAlternateInParsing(t *testing.T) {
 	web := serveFake(t, runsOK(), func(c *Config) { c.Keys = keys })
 	g := web.Config.Handler.(*Gateway)
 	body := []byte(`{"image":"tiny","argv":["cat","` + strings.Repeat("x", core.LargeBodyMin) + `"]}`)
-	first := g.Parsing.TryTake(queue.Owner{Key: "ann"})
+	first := g.core.Parsing.TryTake(queue.Owner{Key: "ann"})
 	var order []string // names of the parsed bodies; one is parsed at a time
 	var all sync.WaitGroup
 	wait := func(ctx context.Context, name string) {
 		ctx = core.WithCaller(ctx, core.Caller{Key: auth.Key{Name: name}})
-		had := g.Parsing.Stats().Waiting
+		had := g.core.Parsing.Stats().Waiting
 		all.Go(func() {
-			_, err := core.ParseBody(g.Core, ctx, body, func(raw []byte) (api.Run, error) {
+			_, err := core.ParseBody(g.core, ctx, body, func(raw []byte) (api.Run, error) {
 				order = append(order, name)
 				return decode.Run(raw)
 			})
@@ -390,7 +390,7 @@ func TestKeysAlternateInParsing(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		})
-		waitUntil(t, "a turn", func() bool { return g.Parsing.Stats().Waiting > had })
+		waitUntil(t, "a turn", func() bool { return g.core.Parsing.Stats().Waiting > had })
 	}
 
 	gone, leave := context.WithCancel(t.Context())
@@ -401,7 +401,7 @@ func TestKeysAlternateInParsing(t *testing.T) {
 
 	wait(t.Context(), "bob")
 	leave()
-	waitUntil(t, "the callers that leave", func() bool { return g.Parsing.Stats().Waiting == 9 })
+	waitUntil(t, "the callers that leave", func() bool { return g.core.Parsing.Stats().Waiting == 9 })
 	if s := send(t, web, "POST", "/v1/runs", simple, nil, as["ann"]...); s != 200 {
 		t.Errorf("a small one, which waits for nobody: %d", s)
 	}

@@ -41,7 +41,7 @@ type Config struct {
 
 // A Gateway is the HTTP service: a core and the parts that answer requests. Call Serve only once.
 type Gateway struct {
-	*core.Core
+	core     *core.Core
 	blobs    *blobs.Blobs
 	permits  *permits.Permits
 	installs *packages.Installations
@@ -62,25 +62,25 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 		return nil, err
 	}
 
-	g := &Gateway{Core: core.New(cfg.Config)}
-	g.blobs = &blobs.Blobs{Core: g.Core}
-	g.permits = &permits.Permits{Core: g.Core}
-	g.installs = packages.New(g.Core)
-	g.records = &records{g.Core}
+	g := &Gateway{core: core.New(cfg.Config)}
+	g.blobs = &blobs.Blobs{Core: g.core}
+	g.permits = &permits.Permits{Core: g.core}
+	g.installs = packages.New(g.core)
+	g.records = &records{g.core}
 	var err error
-	if g.problems, err = problems.New(g.Core, g.blobs, cfg.ReadProblem); err != nil {
+	if g.problems, err = problems.New(g.core, g.blobs, cfg.ReadProblem); err != nil {
 		return nil, err
 	}
 
-	g.runs = runs.New(g.Core, g.blobs, g.permits, g.installs, g.problems)
+	g.runs = runs.New(g.core, g.blobs, g.permits, g.installs, g.problems)
 	g.problems.Execute = g.runs.ExecuteJob
-	if g.sessions, err = sessions.New(g.Core, g.permits, g.installs, g.runs); err != nil {
+	if g.sessions, err = sessions.New(g.core, g.permits, g.installs, g.runs); err != nil {
 		return nil, err
 	}
 
-	g.Metrics = metrics.New(g.metricsNow)
-	g.RefreshAgent(ctx)
-	if g.batches, err = batches.New(g.Core, g.blobs, g.permits, g.problems, g.runs); err != nil {
+	g.core.Metrics = metrics.New(g.metricsNow)
+	g.core.RefreshAgent(ctx)
+	if g.batches, err = batches.New(g.core, g.blobs, g.permits, g.problems, g.runs); err != nil {
 		return nil, err
 	}
 	if names := g.permits.UselessProfileLog(); len(names) > 0 {
@@ -114,7 +114,7 @@ const (
 // Serve handles requests on ln until ctx is done. Then it admits nothing new, lets runs go on for
 // Grace, cancels the rest, and returns when nothing is left.
 func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
-	defer g.KillAll()
+	defer g.core.KillAll()
 
 	web := &http.Server{
 		Handler:           g,
@@ -124,29 +124,29 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 		MaxHeaderBytes:    16 << 10,
 		ConnContext:       connlimit.ConnContext,
 		ConnState:         connlimit.ConnState,
-		ErrorLog:          slog.NewLogLogger(g.Log.Handler(), slog.LevelDebug),
+		ErrorLog:          slog.NewLogLogger(g.core.Log.Handler(), slog.LevelDebug),
 	}
 
 	served := make(chan error, 1)
-	ln = connlimit.NewListener(ln, g.Config.MaxConns, g.Config.MaxConnsPerAddr)
-	if g.Config.TLS != nil { // must be outermost: only then do the server's timeouts apply to the handshake, and does it answer clients without TLS
-		ln = tls.NewListener(ln, g.Config.TLS)
+	ln = connlimit.NewListener(ln, g.core.Config.MaxConns, g.core.Config.MaxConnsPerAddr)
+	if g.core.Config.TLS != nil { // must be outermost: only then do the server's timeouts apply to the handshake, and does it answer clients without TLS
+		ln = tls.NewListener(ln, g.core.Config.TLS)
 	}
 
 	go func() { served <- web.Serve(ln) }()
 	var loops sync.WaitGroup
-	loops.Go(func() { g.RefreshAgentLoop(g.Stopping) })
-	loops.Go(func() { g.sessions.Janitor(g.Stopping) })
-	if g.Config.Keys != nil {
-		loops.Go(func() { g.reloadKeysLoop(g.Stopping) })
+	loops.Go(func() { g.core.RefreshAgentLoop(g.core.Stopping) })
+	loops.Go(func() { g.sessions.Janitor(g.core.Stopping) })
+	if g.core.Config.Keys != nil {
+		loops.Go(func() { g.reloadKeysLoop(g.core.Stopping) })
 	}
 	defer loops.Wait()
 
 	if g.batches.Store != nil {
-		g.batches.Store.Start(g.Stopping)
+		g.batches.Store.Start(g.core.Stopping)
 		defer g.batches.Store.Wait()
 	}
-	defer g.Stop()
+	defer g.core.Stop()
 
 	var broken error
 	select {
@@ -154,11 +154,11 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	case <-ctx.Done():
 	}
 
-	g.Stop()
+	g.core.Stop()
 	if broken != nil {
-		g.KillAll()
+		g.core.KillAll()
 		err := errors.Join(broken, web.Close())
-		g.Wait()
+		g.core.Wait()
 		return err
 	}
 
@@ -166,16 +166,16 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	var shutdown sync.WaitGroup
 	defer shutdown.Wait()
 
-	grace, cancel := context.WithTimeout(stopped, g.Config.Grace)
+	grace, cancel := context.WithTimeout(stopped, g.core.Config.Grace)
 	defer cancel()
 
 	// Requests that wait for a run still get its result or its cancellation.
-	end, cancelEnd := context.WithTimeout(stopped, g.Config.Grace+lastResponses)
+	end, cancelEnd := context.WithTimeout(stopped, g.core.Config.Grace+lastResponses)
 	defer cancelEnd()
 
 	shutdown.Go(func() {
 		if <-grace.Done(); errors.Is(grace.Err(), context.DeadlineExceeded) {
-			g.KillAll()
+			g.core.KillAll()
 			g.sessions.EndBusy(end)
 		}
 	})
@@ -183,7 +183,7 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	// Until then requests are still answered: a supervisor that gets no answer to its health check
 	// would end the service within its grace period.
 	finished := make(chan struct{})
-	shutdown.Go(func() { g.Wait(); close(finished) })
+	shutdown.Go(func() { g.core.Wait(); close(finished) })
 	select {
 	case <-finished:
 	case <-end.Done():
@@ -192,7 +192,7 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	g.runs.Active.EndEventLogs()
 	err := web.Shutdown(end)
 	if errors.Is(err, context.DeadlineExceeded) { // a client does not read its response: no session may outlive the service because of it
-		g.Log.Warn("connections closed: their clients did not read the response in time", "after", g.Config.Grace+lastResponses)
+		g.core.Log.Warn("connections closed: their clients did not read the response in time", "after", g.core.Config.Grace+lastResponses)
 		err = web.Close()
 	} else if err != nil {
 		err = errors.Join(err, web.Close())
@@ -202,7 +202,7 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	defer cancelEnds()
 
 	if serr := g.sessions.EndAll(ends); serr != nil {
-		g.Log.Error("sessions not ended", "err", serr) // the next process does it
+		g.core.Log.Error("sessions not ended", "err", serr) // the next process does it
 	}
 
 	<-served //nolint:errcheck // http.ErrServerClosed
@@ -215,19 +215,19 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := connlimit.Admit(w, r); errors.Is(err, net.ErrClosed) {
 		return
 	} else if err != nil {
-		g.Refuse(w, r, err)
+		g.core.Refuse(w, r, err)
 		return
 	}
-	if err := g.CheckBrowser(r); err != nil {
-		g.Refuse(w, r, err)
+	if err := g.core.CheckBrowser(r); err != nil {
+		g.core.Refuse(w, r, err)
 		return
 	}
 	if _, err := url.ParseQuery(r.URL.RawQuery); err != nil { // a parameter that cannot be parsed must not silently be left out of a filter
-		g.Refuse(w, r, api.Refuse(api.CodeBadRequest, "the query parameters %.200q: %w", r.URL.RawQuery, err))
+		g.core.Refuse(w, r, api.Refuse(api.CodeBadRequest, "the query parameters %.200q: %w", r.URL.RawQuery, err))
 		return
 	}
 	if p := r.URL.Path; strings.HasPrefix(p, "/v1/sessions/") && path.Clean(p) != p { // ServeMux would redirect to another file (FIO-03)
-		g.Refuse(w, r, api.Refuse(api.CodeBadFile, "the path %.200q has an empty part, . or ..: leave that part out", p))
+		g.core.Refuse(w, r, api.Refuse(api.CodeBadFile, "the path %.200q has an empty part, . or ..: leave that part out", p))
 		return
 	}
 	if no, pattern := g.mux.Handler(r); pattern == "" {

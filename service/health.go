@@ -11,12 +11,12 @@ import (
 )
 
 func (g *Gateway) health() api.ServiceHealth {
-	s := g.Queue.Stats()
-	a, _, err := g.Agent.Get()
+	s := g.core.Queue.Stats()
+	a, _, err := g.core.Agent.Get()
 	h := api.ServiceHealth{
-		Status: api.ServiceOK, Version: g.Config.Version, Capacity: s.Slots, Load: s.Held, Queued: s.Waiting,
+		Status: api.ServiceOK, Version: g.core.Config.Version, Capacity: s.Slots, Load: s.Held, Queued: s.Waiting,
 		QueueMax: s.MaxWaiting,
-		UptimeNS: int64(time.Since(g.StartedAt)), MemoryMax: int64(g.MaxMemory() + g.problems.ReaderMemory()),
+		UptimeNS: int64(time.Since(g.core.StartedAt)), MemoryMax: int64(g.MaxMemory() + g.problems.ReaderMemory()),
 		Agent: api.AgentHealth{
 			Reachable: err == nil, Version: a.Version, Leased: a.Leased, Cells: a.Cells,
 			Memory: a.Memory, MemoryMax: a.MemoryMax, Kernel: a.Kernel, CgroupMode: a.CgroupMode,
@@ -24,13 +24,13 @@ func (g *Gateway) health() api.ServiceHealth {
 	}
 
 	switch {
-	case g.Stopping.Err() != nil:
+	case g.core.Stopping.Err() != nil:
 		h.Status = api.ServiceStopping
 	case err != nil:
 		h.Status = api.ServiceDegraded
 	}
 
-	if err := g.Config.History.Health(); err != nil && h.Status != api.ServiceStopping {
+	if err := g.core.Config.History.Health(); err != nil && h.Status != api.ServiceStopping {
 		h.Status, h.HistoryError = api.ServiceDegraded, err.Error()
 	}
 	return h
@@ -45,26 +45,26 @@ type healthWord struct {
 // getHealth is for people and dashboards: it succeeds in every state of the service.
 func (g *Gateway) getHealth(w http.ResponseWriter, r *http.Request) error {
 	h := g.health()
-	if g.Config.Keys != nil && r.Header.Get("Authorization") == "" {
-		g.Reply(w, r, http.StatusOK, healthWord{h.Status})
+	if g.core.Config.Keys != nil && r.Header.Get("Authorization") == "" {
+		g.core.Reply(w, r, http.StatusOK, healthWord{h.Status})
 		return nil
 	}
 
-	known, err := g.Authenticate(r)
+	known, err := g.core.Authenticate(r)
 	if err != nil {
 		return err
 	}
-	if since := g.Config.Keys.Unread(); !since.IsZero() && core.CallerOf(known.Context()).SeesAll() {
+	if since := g.core.Config.Keys.Unread(); !since.IsZero() && core.CallerOf(known.Context()).SeesAll() {
 		h.KeysUnread = &since
 	}
 
-	g.Reply(w, r, http.StatusOK, h)
+	g.core.Reply(w, r, http.StatusOK, h)
 	return nil
 }
 
 // live answers whether the process responds: restart it if it does not.
 func (g *Gateway) live(w http.ResponseWriter, r *http.Request) error {
-	g.Reply(w, r, http.StatusOK, healthWord{api.ServiceOK})
+	g.core.Reply(w, r, http.StatusOK, healthWord{api.ServiceOK})
 	return nil
 }
 
@@ -75,7 +75,7 @@ func (g *Gateway) ready(w http.ResponseWriter, r *http.Request) error {
 	if h.Status != api.ServiceOK {
 		status = http.StatusServiceUnavailable
 	}
-	g.Reply(w, r, status, healthWord{h.Status})
+	g.core.Reply(w, r, status, healthWord{h.Status})
 	return nil
 }
 
@@ -86,28 +86,28 @@ func (g *Gateway) getMetrics(w http.ResponseWriter, r *http.Request) error {
 			"metrics cover the runs of all keys, and this key may not read them: have the operator set admin on it")
 	}
 	core.SetWriteDeadline(w)
-	g.Metrics.ServeHTTP(w, r)
+	g.core.Metrics.ServeHTTP(w, r)
 	return nil
 }
 
 // metricsNow returns the current values for a scrape of the metrics.
 func (g *Gateway) metricsNow(ctx context.Context) metrics.Snapshot {
-	n := metrics.Snapshot{Queued: g.Queue.Stats().Waiting, KeysUnread: g.Config.Keys.Unread()}
+	n := metrics.Snapshot{Queued: g.core.Queue.Stats().Waiting, KeysUnread: g.core.Config.Keys.Unread()}
 	if batches := g.batches.Store; batches != nil {
 		load := batches.Load()
 		n.JobsLeft, n.Batches, n.BatchBytes = load.Left, load.Unended, load.Bytes
 	}
-	if h, err := g.Config.Agent.Health(ctx); err == nil {
+	if h, err := g.core.Config.Agent.Health(ctx); err == nil {
 		n.Agent = &h
 	}
 	return n
 }
 
 func (g *Gateway) getLanguages(w http.ResponseWriter, r *http.Request) error {
-	_, languages, err := g.Agent.Get()
+	_, languages, err := g.core.Agent.Get()
 	if languages == nil && err != nil {
 		return err
 	}
-	g.Reply(w, r, http.StatusOK, append([]api.Language{}, languages...))
+	g.core.Reply(w, r, http.StatusOK, append([]api.Language{}, languages...))
 	return nil
 }

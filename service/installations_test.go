@@ -192,14 +192,14 @@ func TestKeysDoNotShareOtherErrors(t *testing.T) {
 	a := &packageAgent{slots: 4}
 	g := a.serve(t, twoKeys(t))
 	ann := core.Caller{Key: auth.Key{Name: "ann", Runs: 1}}
-	long, err := g.Queue.Take(t.Context(), queue.Owner{Key: "ann", MaxSlots: 1})
+	long, err := g.core.Queue.Take(t.Context(), queue.Owner{Key: "ann", MaxSlots: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer long.Release()
 
 	first := inBackground(t, g, ann, requirement("one"))
-	eventually(t, "ann waits for a slot", func() bool { return g.Queue.Stats().Waiting == 1 })
+	eventually(t, "ann waits for a slot", func() bool { return g.core.Queue.Stats().Waiting == 1 })
 	if err := g.installs.Ensure(t.Context(), named("bob"), requirement("one")); err != nil {
 		t.Errorf("bob: %v", err)
 	}
@@ -246,7 +246,7 @@ func TestKeysShareAnInstallation(t *testing.T) {
 			eventually(t, "ann's installation runs", func() bool { return len(a.installations()) == 1 })
 			bob := inBackground(t, g, named("bob"), requirement("one"))
 			time.Sleep(50 * time.Millisecond)
-			if n := g.Queue.Held("bob"); n != 0 {
+			if n := g.core.Queue.Held("bob"); n != 0 {
 				t.Errorf("bob has %d slots while another key's installation runs", n)
 			}
 

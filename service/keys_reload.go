@@ -22,29 +22,29 @@ func (g *Gateway) reloadKeysLoop(ctx context.Context) {
 			return
 		}
 
-		before := g.Config.Keys.Unread()
-		c, err := g.Config.Keys.Reload()
+		before := g.core.Config.Keys.Unread()
+		c, err := g.core.Config.Keys.Reload()
 		switch {
 		case err != nil:
-			g.Log.Error("THE KEYS FILE CANNOT BE RELOADED: the keys stay as they were until it can", "err", err)
+			g.core.Log.Error("THE KEYS FILE CANNOT BE RELOADED: the keys stay as they were until it can", "err", err)
 			if before.IsZero() {
 				g.alertUnreadKeys(ctx)
 			}
 
 		case c != nil:
-			g.Log.Warn("keys reloaded", "added", c.Added, "removed", c.Removed, "changed", c.Changed)
+			g.core.Log.Warn("keys reloaded", "added", c.Added, "removed", c.Removed, "changed", c.Changed)
 			if names := g.permits.UselessProfileLog(); len(names) > 0 {
-				g.Log.Warn("profile_log of these keys has no effect: the agent allows profile_mode log only to root until it is started with --profile-log", "keys", names)
+				g.core.Log.Warn("profile_log of these keys has no effect: the agent allows profile_mode log only to root until it is started with --profile-log", "keys", names)
 			}
 
 			g.permits.WarnUselessNetworks()
-			if len(g.Config.Keys.List()) == 0 {
-				g.Log.Warn("the keys file has no keys: no caller may use the service")
+			if len(g.core.Config.Keys.List()) == 0 {
+				g.core.Log.Warn("the keys file has no keys: no caller may use the service")
 			}
 
 			for _, name := range c.Removed {
 				if ids := g.sessions.Of(name); len(ids) > 0 {
-					g.Log.Warn("sessions of a removed key: no caller can use them, and they end when they are idle",
+					g.core.Log.Warn("sessions of a removed key: no caller can use them, and they end when they are idle",
 						"key", name, "sessions", ids)
 				}
 			}
@@ -54,7 +54,7 @@ func (g *Gateway) reloadKeysLoop(ctx context.Context) {
 
 // alertUnreadKeys records an alert: an operator who removed a key must see that it is still valid.
 func (g *Gateway) alertUnreadKeys(ctx context.Context) {
-	a := api.Alert{Time: g.Config.Keys.Unread(), Kind: api.KeysUnread,
+	a := api.Alert{Time: g.core.Config.Keys.Unread(), Kind: api.KeysUnread,
 		Text: "the keys file cannot be read: keys removed from it since then are still valid; the log has the reason"}
-	g.KeepAlert(ctx, a)
+	g.core.KeepAlert(ctx, a)
 }

@@ -54,7 +54,7 @@ func heapInUse() int64 {
 }
 
 // used is the reserved quota of responses.
-func used(g *Gateway) int64 { return g.Responses.Memory.Total() }
+func used(g *Gateway) int64 { return g.core.Responses.Memory.Total() }
 
 // API-15: however many clients request a run's result and do not read it, the result is in memory
 // once. Each reserves quota for it, so those beyond the quota are refused.
@@ -231,7 +231,7 @@ func TestEventsOfPastRunsReserveQuota(t *testing.T) {
 		t.Errorf("%d, room for %d bytes of an event of %d", w.Code, had, n)
 	}
 
-	release, ok := g.Responses.Reserve(t.Context(), "", 440<<10)
+	release, ok := g.core.Responses.Reserve(t.Context(), "", 440<<10)
 	if !ok {
 		t.Fatal("there is no room")
 	}

@@ -139,7 +139,7 @@ func TestRunsOfAKeyAreBounded(t *testing.T) {
 		go post("ann")
 	}
 
-	waitUntil(t, "two runs and three that wait", func() bool { return begun.Load()+int64(g.Queue.Stats().Waiting) == 5 })
+	waitUntil(t, "two runs and three that wait", func() bool { return begun.Load()+int64(g.core.Queue.Stats().Waiting) == 5 })
 	if n := begun.Load(); n != 2 {
 		t.Errorf("%d of ann's are carried out at a time; she may have 2", n)
 	}
@@ -148,7 +148,7 @@ func TestRunsOfAKeyAreBounded(t *testing.T) {
 	wantRetryLater(t, web, "/v1/runs?wait=false", 429, api.CodeKeyQueueFull, as["ann"]...)
 	go post("bob")
 	waitFor(t, begun, 3)
-	if n := g.Queue.Held("ann"); n != 2 {
+	if n := g.core.Queue.Held("ann"); n != 2 {
 		t.Errorf("ann has %d turns", n)
 	}
 
@@ -183,7 +183,7 @@ func TestMetricsOfWaitingAndRefused(t *testing.T) {
 	}
 
 	waitFor(t, begun, 1)
-	waitUntil(t, "two that wait", func() bool { return g.Queue.Stats().Waiting == 2 })
+	waitUntil(t, "two that wait", func() bool { return g.core.Queue.Stats().Waiting == 2 })
 	says("brig_queue_depth 2")
 	for range 3 {
 		wantRetryLater(t, web, "/v1/runs", 429, api.CodeQueueFull)

@@ -387,7 +387,7 @@ func TestNetworkIsAPermission(t *testing.T) {
 // A service that offers more than its agent does not start, and neither does one whose settings
 // contradict each other.
 func TestNetworkWithoutEffectIsRefused(t *testing.T) {
-	cfg := serveFake(t, http.NewServeMux(), nil).Config.Handler.(*Gateway).Config
+	cfg := serveFake(t, http.NewServeMux(), nil).Config.Handler.(*Gateway).core.Config
 	cfg.Network = api.NetworkAllow
 	if _, err := New(t.Context(), Config{Config: cfg}); err == nil ||
 		!strings.Contains(err.Error(), "the agent offers callers other than root none at most: start it with brigd --network allow") {

@@ -60,7 +60,7 @@ func TestSessionsHavePackagesInstalledAgain(t *testing.T) {
 // A service that stops says so to a session that waits for packages.
 func TestStoppingServiceLeavesNoSessionWaiting(t *testing.T) {
 	g := (&packageAgent{slots: 1}).serve(t, func(c *Config) { c.Grace = 50 * time.Millisecond })
-	long, err := g.Queue.Take(t.Context(), queue.Owner{})
+	long, err := g.core.Queue.Take(t.Context(), queue.Owner{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestStoppingServiceLeavesNoSessionWaiting(t *testing.T) {
 		answer <- res.Status + " " + string(text)
 	}()
 
-	eventually(t, "the installation waits for a slot", func() bool { return g.Queue.Stats().Waiting == 1 })
+	eventually(t, "the installation waits for a slot", func() bool { return g.core.Queue.Stats().Waiting == 1 })
 	stop()
 	if got := <-answer; !strings.HasPrefix(got, "503 ") || !strings.Contains(got, `"code":"stopping"`) {
 		t.Errorf("the session gets %s", got)

@@ -77,7 +77,7 @@ func TestProfilesAreAKeysPermission(t *testing.T) {
 func TestAPermissionWithoutEffectIsRefused(t *testing.T) {
 	keys, _ := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob", ProfileLog: true})
 	web := serveFake(t, http.NewServeMux(), nil)
-	cfg := web.Config.Handler.(*Gateway).Config
+	cfg := web.Config.Handler.(*Gateway).core.Config
 	cfg.Keys = keys
 	if _, err := New(t.Context(), Config{Config: cfg}); err == nil || !strings.Contains(err.Error(), "profile_log is set on the keys bob,") ||
 		!strings.Contains(err.Error(), "brigd --profile-log") {

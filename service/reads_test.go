@@ -40,7 +40,7 @@ func TestReadsOfOneKeyAreOneAtATime(t *testing.T) {
 		return send(t, web, "GET", path, "", nil, "Authorization", token[name])
 	}
 
-	first := g.HistoryReads.TryTake(queue.Owner{Key: "bob", MaxSlots: core.ReadSlotsPerKey})
+	first := g.core.HistoryReads.TryTake(queue.Owner{Key: "bob", MaxSlots: core.ReadSlotsPerKey})
 	var waiting sync.WaitGroup
 	for i := range core.ReadsWaitingPerKey {
 		waiting.Go(func() {
@@ -50,7 +50,7 @@ func TestReadsOfOneKeyAreOneAtATime(t *testing.T) {
 		})
 	}
 
-	waitUntil(t, "bob's requests", func() bool { return g.HistoryReads.Stats().Waiting == core.ReadsWaitingPerKey })
+	waitUntil(t, "bob's requests", func() bool { return g.core.HistoryReads.Stats().Waiting == core.ReadsWaitingPerKey })
 	for _, path := range paths {
 		var p api.Problem
 		if s := send(t, web, "GET", path, "", &p, "Authorization", token["bob"]); s != 429 || p.Code != api.CodeBusy || p.RetryAfter == 0 ||
@@ -62,13 +62,13 @@ func TestReadsOfOneKeyAreOneAtATime(t *testing.T) {
 		}
 	}
 
-	if had := g.HistoryReads.Held("bob"); had != core.ReadSlotsPerKey {
+	if had := g.core.HistoryReads.Held("bob"); had != core.ReadSlotsPerKey {
 		t.Errorf("bob has %d turns", had)
 	}
 
 	first.Release()
 	waiting.Wait()
-	if left := g.HistoryReads.Stats(); left.Waiting != 0 || g.HistoryReads.Held("bob") != 0 {
+	if left := g.core.HistoryReads.Stats(); left.Waiting != 0 || g.core.HistoryReads.Held("bob") != 0 {
 		t.Errorf("left: %+v", left)
 	}
 }
@@ -129,7 +129,7 @@ func TestUnreadResponsesHoldNoSlot(t *testing.T) {
 
 	close(over)
 	held.Wait()
-	if left := g.HistoryReads.Stats(); left.Held != 0 || left.Waiting != 0 {
+	if left := g.core.HistoryReads.Stats(); left.Held != 0 || left.Waiting != 0 {
 		t.Errorf("left: %+v", left)
 	}
 }
@@ -148,7 +148,7 @@ func TestListsOfOneKeyAreOneAtATime(t *testing.T) {
 	}
 
 	const list = "/v1/sessions/none/files"
-	first := g.FileLists.TryTake(queue.Owner{Key: "bob", MaxSlots: core.ReadSlotsPerKey})
+	first := g.core.FileLists.TryTake(queue.Owner{Key: "bob", MaxSlots: core.ReadSlotsPerKey})
 	var waiting sync.WaitGroup
 	for range core.ReadsWaitingPerKey {
 		waiting.Go(func() {
@@ -158,7 +158,7 @@ func TestListsOfOneKeyAreOneAtATime(t *testing.T) {
 		})
 	}
 
-	waitUntil(t, "bob's lists", func() bool { return g.FileLists.Stats().Waiting == core.ReadsWaitingPerKey })
+	waitUntil(t, "bob's lists", func() bool { return g.core.FileLists.Stats().Waiting == core.ReadsWaitingPerKey })
 	var p api.Problem
 	if s := ask("bob", list, &p); s != 429 || p.Code != api.CodeBusy ||
 		!strings.Contains(p.Detail, "16 requests of this key for lists of files") {
@@ -173,7 +173,7 @@ func TestListsOfOneKeyAreOneAtATime(t *testing.T) {
 
 	first.Release()
 	waiting.Wait()
-	if left := g.FileLists.Stats(); left.Held != 0 || left.Waiting != 0 {
+	if left := g.core.FileLists.Stats(); left.Held != 0 || left.Waiting != 0 {
 		t.Errorf("left: %+v", left)
 	}
 }

@@ -80,7 +80,7 @@ func TestStreamsOfAKeyLeaveConnectionsToOthers(t *testing.T) {
 		hangUp()
 	}
 
-	waitUntil(t, "the end of the streams", func() bool { return g.Requests.Total() == 0 && len(g.Requests.Keys()) == 0 })
+	waitUntil(t, "the end of the streams", func() bool { return g.core.Requests.Total() == 0 && len(g.core.Requests.Keys()) == 0 })
 	res, hangUp := ask("ann", events)
 	defer hangUp()
 

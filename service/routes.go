@@ -45,7 +45,7 @@ func (g *Gateway) muxOf(all []openapi.Route) *http.ServeMux {
 	for _, one := range all {
 		serve := func(w http.ResponseWriter, r *http.Request) {
 			if err := g.handle(one, w, r); err != nil {
-				g.Refuse(w, r, err)
+				g.core.Refuse(w, r, err)
 			}
 		}
 		mux.HandleFunc(one.Method+" "+one.Path, serve)
@@ -56,7 +56,7 @@ func (g *Gateway) muxOf(all []openapi.Route) *http.ServeMux {
 		}
 	}
 
-	page := docs.Page(func(w http.ResponseWriter, r *http.Request) { g.Refuse(w, r, noPath(r)) })
+	page := docs.Page(func(w http.ResponseWriter, r *http.Request) { g.core.Refuse(w, r, noPath(r)) })
 	mux.HandleFunc("GET /docs/", func(w http.ResponseWriter, r *http.Request) {
 		core.SetWriteDeadline(w)
 		page.ServeHTTP(w, r)
@@ -74,13 +74,13 @@ func (g *Gateway) muxOf(all []openapi.Route) *http.ServeMux {
 
 func (g *Gateway) handle(one openapi.Route, w http.ResponseWriter, r *http.Request) error {
 	if !one.Open {
-		authenticated, err := g.Authenticate(r)
+		authenticated, err := g.core.Authenticate(r)
 		if err != nil {
 			return err
 		}
 
 		r = authenticated
-		release, err := g.EnterRequest(core.CallerOf(r.Context()).Name)
+		release, err := g.core.EnterRequest(core.CallerOf(r.Context()).Name)
 		if err != nil {
 			return err
 		}
@@ -97,13 +97,13 @@ func (g *Gateway) handle(one openapi.Route, w http.ResponseWriter, r *http.Reque
 		}
 	}
 	if one.Agent {
-		a := g.NewAgentResponse(core.CallerOf(r.Context()).Name)
+		a := g.core.NewAgentResponse(core.CallerOf(r.Context()).Name)
 		defer a.Release()
 		r = r.WithContext(a.WithQuota(r.Context()))
 	}
 
 	if one.Reads != core.Little {
-		with, release, err := g.AcquireRead(r, one.Reads)
+		with, release, err := g.core.AcquireRead(r, one.Reads)
 		if err != nil {
 			return err
 		}
@@ -119,12 +119,12 @@ func (g *Gateway) notFound(no http.Handler, w http.ResponseWriter, r *http.Reque
 	captured := capturedResponse{header: http.Header{}}
 	no.ServeHTTP(&captured, r)
 	if captured.status != http.StatusMethodNotAllowed {
-		g.Refuse(w, r, noPath(r))
+		g.core.Refuse(w, r, noPath(r))
 		return
 	}
 	allow := captured.header.Get("Allow")
 	w.Header().Set("Allow", allow)
-	g.Refuse(w, r, core.Problem(http.StatusMethodNotAllowed,
+	g.core.Refuse(w, r, core.Problem(http.StatusMethodNotAllowed,
 		api.Refuse(api.CodeBadRequest, "use %s for %.200q, not %.20s", allow, r.URL.Path, r.Method)))
 }
 

@@ -43,7 +43,7 @@ func TestStoppingServiceAnswers(t *testing.T) {
 	go func() { run <- requestStatus(t, c, "POST", url+"/v1/runs") }()
 	<-begun
 	stop()
-	<-g.Stopping.Done()
+	<-g.core.Stopping.Done()
 	for range 20 {
 		time.Sleep(5 * time.Millisecond) // closing a listener takes a moment
 		if s := requestStatus(t, c, "GET", url+"/health/live"); s != 200 {
@@ -106,12 +106,12 @@ func TestRunsThatAreCutOff(t *testing.T) {
 			<-begun
 			switch tt.name {
 			case "the service stops":
-				g.KillAll()
+				g.core.KillAll()
 			case "its caller cancels":
 				send(t, web, "DELETE", "/v1/runs/"+status.Run, "", nil)
 			}
 
-			g.Wait()
+			g.core.Wait()
 
 			recorded, err := g.runs.PastRun(t.Context(), history.Scope{Everyone: true}, cmp.Or(status.Run, p.Run))
 			switch {

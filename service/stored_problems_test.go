@@ -345,7 +345,7 @@ func TestRunsOfProblemsReserveMemory(t *testing.T) {
 		}
 	}
 
-	if n := g.BodyQuota.Total(); n != 0 {
+	if n := g.core.BodyQuota.Total(); n != 0 {
 		t.Errorf("%d bytes stay reserved", n)
 	}
 
