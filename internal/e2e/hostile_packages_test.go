@@ -141,7 +141,7 @@ func TestAChainOfPackages(t *testing.T) {
 // PKG-05. An index that cuts its answers, and one that is slow for ever: an error in the bounds of the
 // installer, after which the next installation works.
 func TestHostileIndexes(t *testing.T) {
-	wall := slowly(8)
+	wall := slowly(15)
 	dir := manifestWithInstaller(t, fmt.Sprintf("{wall: %s}", wall))
 	a, x := startInstaller(t, "--languages", dir, "--slots", "1"), newIndex(t)
 	x.wheel(t, "one", "1.0", "", map[string]string{"one.py": "x = " + strings.Repeat("1", 1<<20) + "\n"})
