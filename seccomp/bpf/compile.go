@@ -1,6 +1,8 @@
 package bpf
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -27,16 +29,26 @@ var (
 //
 // The result is compared with p's model on every boundary call before it is
 // returned: with a libseccomp that merges comparisons wrongly
-// (GHSA-4q85-33p6-j5g6), Compile returns an error and never a filter.
+// (GHSA-4q85-33p6-j5g6), Compile returns an error and never a filter. The
+// comparison takes most of the time. Filters in the table verified, those of
+// brig's tiers, were compared when brig was built, byte for byte the same.
 func Compile(p seccomp.Profile) ([]byte, error) {
 	raw, err := compile(p)
-	if err == nil {
+	if err == nil && verified[sum(raw, p)] == "" {
 		err = Verify(raw, p)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("compile profile %s: %w", p.Name, err)
 	}
 	return raw, nil
+}
+
+// sum identifies a filter together with the profile of which it was made.
+func sum(raw []byte, p seccomp.Profile) string {
+	h := sha256.New()
+	h.Write([]byte(seccomp.Hash(p)))
+	h.Write(raw)
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 func compile(p seccomp.Profile) ([]byte, error) {
