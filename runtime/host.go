@@ -54,6 +54,7 @@ type Config struct {
 	Network        string                     // most that callers other than root may request, see api.Networks; empty: none
 	ProfileLog     bool                       // callers other than root may ask for profile mode log
 	Packages       bool                       // callers other than root may have packages installed
+	Filters        *cell.Filters              // of BeginFilters; nil: Open calls it
 	PackagesMax    api.Size                   // most bytes of all sets of packages together; zero: DefaultPackagesMax
 	Log            *slog.Logger               // nil: discard
 
@@ -72,7 +73,6 @@ type Host struct {
 	runner      *run.Runner
 	sessions    *session.Registry
 	packages    *packages.Installer
-	warm        sync.WaitGroup // the compilation that Open begins
 }
 
 // Open prepares the host: it removes what dead agents left, makes its groups and reads its
@@ -82,6 +82,11 @@ func Open(cfg Config) (_ *Host, err error) {
 	h.log = h.cfg.Log
 	undo := rollback.On(&err)
 	defer undo.Run()
+
+	if h.cfg.Filters == nil {
+		h.cfg.Filters = BeginFilters(h.log)
+	}
+	undo.Add(func() error { h.cfg.Filters.Wait(); return nil })
 
 	// 1. Remove what earlier agents left.
 	if _, err := SweepDead(h.cfg.RunDir, h.log); err != nil {
@@ -145,12 +150,7 @@ func Open(cfg Config) (_ *Host, err error) {
 
 	undo.Add(h.factory.Close)
 
-	// 6. Compile the filter that most runs need in the background; that takes as long as building a
-	// cell.
-	h.warm.Go(h.compileDefault)
-	undo.Add(func() error { h.warm.Wait(); return nil })
-
-	// 7. Open the slots; a cell is built when a run first needs it.
+	// 6. Open the slots; a cell is built when a run first needs it.
 	if err := h.step("open slots"); err != nil {
 		return nil, err
 	}
@@ -249,6 +249,7 @@ func (h *Host) factoryConfig(tree *groups.Tree, cpus []int) cell.FactoryConfig {
 		Log: h.log, Dir: h.instance.mnt(), Tree: tree, Store: h.cfg.Images,
 		ImageMemory: h.cfg.ImageMemory, ReadImages: h.cfg.ReadImages,
 		Slots: h.cfg.Slots, Sessions: h.cfg.Sessions, Builders: 2 * len(cpus), CPUs: cpus, Step: h.step,
+		Filters: h.cfg.Filters,
 	}
 }
 
@@ -314,16 +315,16 @@ func kernelRelease() (string, error) {
 	return unix.ByteSliceToString(uts.Release[:]), nil
 }
 
-// compileDefault compiles the default tier ahead of the first run. If that fails, the first run
-// tries again and reports the error.
-func (h *Host) compileDefault() {
-	tier, err := seccomp.Tier(plan.DefaultTier)
-	if err == nil {
-		_, err = h.factory.Filters.Get(plan.NewPolicy(tier, api.Enforce, false))
+// BeginFilters begins to compile the filter that most runs need, which takes as long as reading the agent's settings:
+// call it before them. Config has the result; the caller waits for it if Open is not called.
+func BeginFilters(log *slog.Logger) *cell.Filters {
+	filters := &cell.Filters{}
+	if tier, err := seccomp.Tier(plan.DefaultTier); err != nil {
+		log.Error("there is no default seccomp tier", "err", err)
+	} else {
+		filters.Begin(plan.NewPolicy(tier, api.Enforce, false), log)
 	}
-	if err != nil {
-		h.log.Error("default seccomp tier does not compile", "err", err)
-	}
+	return filters
 }
 
 // Lost is closed when somebody has removed or replaced the files of this agent below the run directory:
@@ -333,7 +334,7 @@ func (h *Host) Lost() <-chan struct{} { return h.instance.watch.lost }
 // Close ends every session, destroys every cell and leaves the host as Open found it. Runs and
 // execs under way must have ended.
 func (h *Host) Close() error {
-	h.warm.Wait()
+	h.cfg.Filters.Wait()
 	var released sync.WaitGroup
 	released.Go(h.factory.Images.Pages.Close) // no run is under way, and unlocking takes a while
 	err := errors.Join(h.sessions.Close(), h.runner.Templates.Close(), h.runner.Pool.Close())

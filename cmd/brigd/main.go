@@ -231,6 +231,9 @@ func serve(f flags) (err error) {
 	}
 
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	filters := runtime.BeginFilters(log) // meanwhile the languages and the host's files are read
+	defer filters.Wait()
+
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, unix.SIGINT)
 	defer stop()
 
@@ -280,7 +283,7 @@ func serve(f flags) (err error) {
 		Memory: f.memory, ImageMemory: f.images.max, ReadImages: f.images.read, TemplateMemory: f.templates.max,
 		TemplateLife: time.Duration(f.templateLife), Volumes: f.volumes, Version: version,
 		Images: store, Languages: known, Profiles: profiles, ProfileLog: f.profileLog, Mode: f.mode, Network: f.network,
-		Packages: f.packages, PackagesMax: f.packagesMax, Artifacts: artifacts, Blobs: blobCache, Log: log,
+		Packages: f.packages, PackagesMax: f.packagesMax, Filters: filters, Artifacts: artifacts, Blobs: blobCache, Log: log,
 	})
 	if err != nil {
 		return errors.Join(err, ln.Close())

@@ -29,7 +29,7 @@ type Factory struct {
 	stateDir             string // libcontainer's
 	Tree                 *groups.Tree
 	Images               *image.Images
-	Filters              filters
+	Filters              *Filters
 	cellinit             *os.File // sealed memfd
 	oomScoreAdj          int      // see cellOOMScoreAdj
 	inotifyLimits        map[string]string
@@ -53,6 +53,7 @@ type FactoryConfig struct {
 	Sessions    int
 	Builders    int   // cells that may be built at once
 	CPUs        []int // the agent's processors
+	Filters     *Filters
 	Step        func(name string) error
 }
 
@@ -60,7 +61,7 @@ type FactoryConfig struct {
 func NewFactory(c FactoryConfig) (_ *Factory, err error) {
 	f := &Factory{
 		Log: c.Log, cellsDir: filepath.Join(c.Dir, "cells"), stateDir: filepath.Join(c.Dir, "state"), Tree: c.Tree,
-		reclaimer: reclaimer{log: c.Log}, builders: make(chan struct{}, c.Builders), Step: c.Step,
+		reclaimer: reclaimer{log: c.Log}, builders: make(chan struct{}, c.Builders), Step: c.Step, Filters: c.Filters,
 		inotifyLimits: inotifyShares(2, c.Slots), sessionInotifyLimits: inotifyShares(4, max(c.Sessions, 1)),
 	}
 	if f.machine, err = readHostMachine(c.CPUs); err != nil {

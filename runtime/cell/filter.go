@@ -2,6 +2,7 @@ package cell
 
 import (
 	"fmt"
+	"log/slog"
 	"sync"
 
 	"github.com/brig-sandbox/brig/api"
@@ -42,14 +43,29 @@ func newFilter(p *plan.Policy) (*Filter, error) {
 	return f, nil
 }
 
-// filters keeps compiled filters, by the hash of their policy.
-type filters struct {
+// Filters keeps compiled filters, by the hash of their policy. The zero value has none.
+type Filters struct {
 	mu   sync.Mutex
 	made map[string]*Filter // guarded by mu
+
+	compiling sync.WaitGroup // what Begin started
 }
 
+// Begin compiles the filter of a policy ahead of the first run, in the background until Wait. If that fails, the first
+// run tries again and reports the error.
+func (c *Filters) Begin(p *plan.Policy, log *slog.Logger) {
+	c.compiling.Go(func() {
+		if _, err := c.Get(p); err != nil {
+			log.Error("a seccomp filter does not compile", "profile", p.Name, "err", err)
+		}
+	})
+}
+
+// Wait returns when nothing is compiled in the background.
+func (c *Filters) Wait() { c.compiling.Wait() }
+
 // Get returns the filter of a policy, and compiles it the first time.
-func (c *filters) Get(p *plan.Policy) (*Filter, error) {
+func (c *Filters) Get(p *plan.Policy) (*Filter, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
