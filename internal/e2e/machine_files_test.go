@@ -59,7 +59,7 @@ for name in "uptime", "vmstat", "sys", "interrupts":
 	}
 }
 
-// The files of the machine are the cell's, whose runs are of any key: their times tell nothing of a run before.
+// PRC-10. The files of the machine are the cell's, whose runs are of any key: their times tell nothing of a run before.
 func TestHostileTimesOfTheMachine(t *testing.T) {
 	testenv.NeedRoot(t)
 	a := startAgent(t, "--slots", "1")
