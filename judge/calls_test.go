@@ -54,7 +54,7 @@ func drive(t *testing.T, source string, r api.Run, test api.Test) (code int, mes
 		f.Close()
 	}
 
-	slow := time.AfterFunc(20*time.Second, func() { driver.Process.Kill() })
+	slow := time.AfterFunc(2*time.Minute, func() { driver.Process.Kill() })
 	driver.Wait()
 	slow.Stop()
 	loader.Process.Kill()

@@ -27,13 +27,13 @@ func TestTheTestScriptEndsWithWhatTheTestsSay(t *testing.T) {
 	const module = "github.com/brig-sandbox/brig/"
 	for name, text := range map[string]string{
 		"api/api.go":                   "package api\n",
-		"service/service.go":           "package service\n\nfunc f() {\n\tgo f()\n}\n",
+		"agent/agent.go":               "package agent\n\nfunc f() {\n\tgo f()\n}\n",
 		"internal/e2e/tests/languages": "TestOfALanguage\n",
 		"internal/e2e/tests/alone":     "TestAlone # the machine\n",
 		"internal/e2e/tests/slow":      "TestSlow # it takes minutes\n",
 		"tools/go": `#!/bin/sh
 case "$*" in
-"list ./...") printf '` + module + `%s\n' api service cmd/brig runtime/plan internal/e2e ;;
+"list ./...") printf '` + module + `%s\n' api agent cmd/brig runtime/plan internal/e2e ;;
 *" -c "*) # the end-to-end tests: they list themselves, and fail by their names
 	mkdir -p bin
 	printf '%s\n' '#!/bin/sh' 'case "$*" in "-test.list "*) printf "%s\n" TestOne TestScripts TestOfALanguage TestAlone TestOfAPackage TestSlow ;; *$HOW*) exit 1 ;; esac' >bin/e2e.test
@@ -58,7 +58,7 @@ esac
 	}{
 		{"none", "pure root languages", 0},
 		{"brig/api", "pure", 1},
-		{"-race*brig/service", "pure", 1},
+		{"-race*brig/agent", "pure", 1},
 		{"brig/cmd", "root", 1},
 		{"TestOne", "root", 1},
 		{"TestAlone", "root", 1},

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -17,16 +18,28 @@ func TestTemplatesMadeWhenTheLowerHalfOfTheClockIsSmall(t *testing.T) {
 		Source: api.Bytes("class Main { public static void main(String[] a) { System.out.println(java.util.List.of(1, 2)); } }")}
 	cold := r
 	cold.NoTemplate = true
+
+	made := 0
 	for _, before := range []time.Duration{10 * time.Millisecond, 25 * time.Millisecond, 60 * time.Millisecond} {
 		a := startAgent(t)
 		images.load(t, a, "java")
 		wantVerdict(t, a.run(t, cold), api.OK) // its cell is there, and the program is compiled
 		time.Sleep(untilLowerHalfIsSmall(t) - before)
 		for range 3 {
-			if res := a.run(t, r); res.Verdict != api.OK || !res.Host.Template {
+			switch res := a.run(t, r); {
+			case res.Verdict == api.OK && res.Host.Template:
+				made++
+			case res.Verdict == api.OK && strings.Contains(res.Host.Cold, "could be two other numbers"):
+				// On a busy host so many times fit that other numbers may be one of them: then there is no template.
+				t.Logf("made %s before: %s", before, res.Host.Cold)
+			default:
 				t.Errorf("made %s before: %s, %+v: %s", before, res.Verdict, res.Host, res.Stdout)
 			}
 		}
+	}
+
+	if made == 0 {
+		t.Error("no template was made")
 	}
 }
 

@@ -174,8 +174,8 @@ func TestKilledWritersLeaveAWholeStore(t *testing.T) {
 	}
 
 	s := Store{Dir: t.TempDir()}
-	killed := 0
-	for i := range 25 {
+	killed, stored := 0, 0
+	for i := 0; i < 25 || stored == 0 && i < 200; i++ { // on a busy host none of the first may have written anything
 		k := exec.Command(os.Args[0], "-test.run", "^TestKilledWritersLeaveAWholeStore$")
 		k.Env = append(os.Environ(), "BRIG_STORE_TEST_DIR="+s.Dir, "TMPDIR="+t.TempDir())
 		out, err := k.StdoutPipe()
@@ -204,6 +204,7 @@ func TestKilledWritersLeaveAWholeStore(t *testing.T) {
 			t.Fatal(err)
 		}
 
+		stored = len(all)
 		for _, e := range all {
 			files, _, err := s.Open(e.Name)
 			if err != nil {
@@ -220,7 +221,7 @@ func TestKilledWritersLeaveAWholeStore(t *testing.T) {
 
 	put(t, s, "last", "1\n")
 	all, err := s.List()
-	if err != nil || len(all) < 2 || killed != 25 {
+	if err != nil || len(all) < 2 || killed < 25 {
 		t.Errorf("%d problems after %d killed writers, %v", len(all), killed, err)
 	}
 
