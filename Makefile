@@ -131,7 +131,7 @@ test-v2-all: build ## test-v2 plus the service, the command line and all volumes
 test-languages: build ## test every program of every language that comes with brig (root)
 	@BRIG_TEST_LANGUAGES=all .ci/test languages
 
-test-long: build ## in full what make test repeats a few times; before an issue is resolved (root; an hour; WRITE=1: update the docs)
+test-long: build ## the slow tests, and in full what make test repeats a few times; before an issue is resolved (root; an hour; WRITE=1: update the docs)
 	@.ci/test long
 
 storms: build ## 200 runs next to each storm of processor time (root; some minutes on an idle host)
