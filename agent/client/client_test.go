@@ -214,7 +214,7 @@ func TestACancelDoesNotWaitForeverForTheAgent(t *testing.T) {
 
 	began := time.Now()
 	_, err := client.New(socket).RunStream(ctx, anyRun, nil, nil, nil)
-	if took := time.Since(began); code(err) != api.CodeAgentGone || took < 9*time.Second || took > 12*time.Second {
+	if took := time.Since(began); code(err) != api.CodeAgentGone || took < 9*time.Second || took > 20*time.Second {
 		t.Errorf("%v after %v; want agent-gone after ten seconds", err, took)
 	}
 }

@@ -216,8 +216,8 @@ int main(void) {
 	a.wantOutput(t, s.ID, "(./bomb &) >/dev/null 2>&1; sleep 3", "")
 	begun := time.Now()
 	a.endSession(t, s.ID)
-	if took := time.Since(begun); took > slow(5*time.Second) {
-		t.Errorf("its end took %s; want less than 5 s", took)
+	if took := time.Since(begun); took > slow(20*time.Second) {
+		t.Errorf("its end took %s; want less than 20 s", took)
 	}
 
 	a.noLoops(t)

@@ -146,8 +146,8 @@ int main(void) {
 	if err := a.DeleteSession(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(begun); took > slow(5*time.Second) {
-		t.Errorf("its end took %s; want less than 5 s", took)
+	if took := time.Since(begun); took > slow(20*time.Second) {
+		t.Errorf("its end took %s; want less than 20 s", took)
 	}
 	if left := processesNamed(t, "./bomb"); len(left) != 0 {
 		t.Errorf("processes outlive the session: %v", left)

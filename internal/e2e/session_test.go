@@ -103,7 +103,7 @@ func TestSessionKeepsWhatExecsLeave(t *testing.T) {
 	if err := a.DeleteSession(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(begun); took > slow(5*time.Second) {
+	if took := time.Since(begun); took > slow(20*time.Second) {
 		t.Errorf("its end took %s", took)
 	}
 

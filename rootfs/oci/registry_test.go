@@ -172,7 +172,7 @@ func TestHostileRegistries(t *testing.T) {
 			return isBig(req)
 		}, "come again at"},
 		{"dribbles", func(n int, w http.ResponseWriter, req *http.Request, next http.Handler) bool {
-			for i := 0; isBig(req) && i < 60; i++ {
+			for i := 0; isBig(req) && i < 400; i++ {
 				w.Write(plain[0][i : i+1])
 				w.(http.Flusher).Flush()
 				select {
@@ -263,7 +263,7 @@ func TestEndlessLogins(t *testing.T) {
 				time.Sleep(10 * time.Millisecond)
 			}
 		}, ""},
-		{"nothing", func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() }, "does not answer within 2s"},
+		{"nothing", func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() }, "does not answer within 6s"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -277,7 +277,7 @@ func TestEndlessLogins(t *testing.T) {
 			})
 
 			quick := hasty
-			quick.document, quick.login = time.Second, 2*time.Second
+			quick.document, quick.login = 4*time.Second, 6*time.Second
 			ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 			defer stop()
 

@@ -214,17 +214,17 @@ func TestCloseEndsTheMaking(t *testing.T) {
 
 // TPL-08. A making that does not end costs each run at most what is left of one wait.
 func TestALateMakingIsWaitedForOnce(t *testing.T) {
-	s := newStore(t, Config{Max: api.MiB, Wait: 200 * time.Millisecond})
+	s := newStore(t, Config{Max: api.MiB, Wait: time.Second})
 	stuck := func(ctx context.Context, _ *Making) (*os.File, error) { <-ctx.Done(); return nil, ctx.Err() }
 	begun := linux.Monotonic()
 	for i := range 20 {
 		var cold *ColdError
-		if _, err := s.Get(t.Context(), "k", stuck); !errors.As(err, &cold) || cold.Why != "the template was not ready within 200ms" {
+		if _, err := s.Get(t.Context(), "k", stuck); !errors.As(err, &cold) || cold.Why != "the template was not ready within 1s" {
 			t.Fatal(i, err)
 		}
 	}
 
-	if took := linux.Monotonic() - begun; took < 200*time.Millisecond || took > 2*time.Second {
+	if took := linux.Monotonic() - begun; took < time.Second || took > 10*time.Second {
 		t.Errorf("20 runs, one after another, waited %v in total; want one wait", took)
 	}
 
