@@ -143,13 +143,15 @@ func (q *memoryQuota) add(used, common int64) {
 
 func tooMuch(needs, most int64) error {
 	return api.Refuse(api.CodeTooLarge,
-		"this request needs up to %s of the agent's memory, and the limit for one request is %s: send less, request less output or fewer files or tests, or stream the output", api.Size(needs), api.Size(most))
+		"this request needs up to %s of the agent's memory, and the limit for one request is %s: send less, request "+
+			"less output or fewer files or tests, or stream the output", api.Size(needs), api.Size(most))
 }
 
 // busyError makes the error for a request that needs so many bytes; q.mu is held.
 func (q *memoryQuota) busyError(needs int64) error {
 	return api.Fail(api.CodeBusy,
-		"there is no memory for results: this request needs up to %s, and other requests use %s of %s: retry, or request less output or fewer files (limits.output, keep_output, collect.bytes)", api.Size(needs), api.Size(q.used), api.Size(q.limit))
+		"there is no memory for results: this request needs up to %s, and other requests use %s of %s: retry, or "+
+			"request less output or fewer files (limits.output, keep_output, collect.bytes)", api.Size(needs), api.Size(q.used), api.Size(q.limit))
 }
 
 type reservationKey struct{}

@@ -107,7 +107,8 @@ func KattisCompare(args []string) (Compare, error) {
 			into = []**float64{&c.Absolute, &c.Relative}
 		default:
 			return c, Refuse(CodeBadRequest,
-				"argument %q of the default output validator does not exist: use case_sensitive, space_change_sensitive, float_tolerance, float_absolute_tolerance or float_relative_tolerance", args[i])
+				"argument %q of the default output validator does not exist: use case_sensitive, "+
+					"space_change_sensitive, float_tolerance, float_absolute_tolerance or float_relative_tolerance", args[i])
 		}
 
 		if i+1 == len(args) {

@@ -65,7 +65,8 @@ func ProblemName(name string) error {
 	other := func(r rune) bool { return !letter(r) && !strings.ContainsRune("._-", r) }
 	if name == "" || len(name) > maxProblemName || !letter(rune(name[0])) || strings.ContainsFunc(name, other) {
 		return Refuse(CodeBadRequest,
-			"problem %.80q: write a name of at most %d letters, digits, dots, dashes and underscores that begins with a letter or digit, or a digest as sha256:...", name, maxProblemName)
+			"problem %.80q: write a name of at most %d letters, digits, dots, dashes and underscores that begins "+
+				"with a letter or digit, or a digest as sha256:...", name, maxProblemName)
 	}
 	return nil
 }

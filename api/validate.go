@@ -194,7 +194,8 @@ func (c Collect) validate() error {
 
 	if patterns > MaxGlobBytes {
 		return Refuse(CodeBadFile,
-			"the globs of collect with *, ?, [ or \\ have %d bytes in total: the maximum is %d; use fewer or shorter ones, or plain names, which do not count", patterns, MaxGlobBytes)
+			"the globs of collect with *, ?, [ or \\ have %d bytes in total: the maximum is %d; use fewer or shorter "+
+				"ones, or plain names, which do not count", patterns, MaxGlobBytes)
 	}
 	return nil
 }

@@ -28,7 +28,8 @@ func (r Run) validateJudging() error {
 		return Refuse(CodeBadRequest, "passes is %d: must be between 0 and %d", r.Passes, MaxPasses)
 	case r.Passes > 1 && !r.multiPass() && !r.RunsTwice():
 		return Refuse(CodeBadRequest,
-			"passes is %d: only the protocol kattis has a way to ask for another pass, and with testlib passes is 2, for a program that runs twice", r.Passes)
+			"passes is %d: only the protocol kattis has a way to ask for another pass, and with testlib passes is 2, "+
+				"for a program that runs twice", r.Passes)
 	}
 
 	if r.Check != nil {
@@ -43,7 +44,8 @@ func (r Run) validateJudging() error {
 		}
 		if p := r.Interactor.Passes; p != 0 && (p != 1 || !r.RunsTwice() || r.Check == nil) {
 			return Refuse(CodeBadRequest,
-				"interactor: passes is %d: leave it out, or set 1 where the program runs twice (passes 2, protocol testlib) and a checker judges the second run", p)
+				"interactor: passes is %d: leave it out, or set 1 where the program runs twice (passes 2, protocol "+
+					"testlib) and a checker judges the second run", p)
 		}
 	}
 

@@ -42,7 +42,8 @@ func (r Run) validateTests() error {
 			"timeline and tests are both set: tests have no timeline; run one of them alone, with its stdin")
 	case r.KeepOutput < 0 || r.KeepOutput > keepOutputMax:
 		return Refuse(CodeBadRequest,
-			"keep_output is %s: the maximum is %s of each stream; to receive more, run the program without tests and read its events", r.KeepOutput, keepOutputMax)
+			"keep_output is %s: the maximum is %s of each stream; to receive more, run the program without tests and "+
+				"read its events", r.KeepOutput, keepOutputMax)
 	case len(r.Tests) == 0 && (r.StopAtFailure || r.KeepOutput != 0 || r.Compare != (Compare{})):
 		return Refuse(CodeBadRequest, "stop_at_failure, keep_output and compare need tests, but there are none")
 	}

@@ -45,11 +45,14 @@ func wrongForm(name string, begin []byte) error {
 	case bytes.HasPrefix(text, []byte("\x1f\x8b")):
 		return fmt.Errorf("%s is compressed: give brig batch its lines with: gzip -dc %s | brig batch - -o FILE", name, name)
 	case bytes.HasPrefix(text, []byte("[")):
-		return fmt.Errorf("%s is a JSON array, and brig batch reads JSON lines, an object in each: make them with: jq -c '.[]' %s", name, name)
+		return fmt.Errorf("%s is a JSON array, and brig batch reads JSON lines, an object in each: make them with: "+
+			"jq -c '.[]' %s", name, name)
 	case more && string(text) == "{":
-		return fmt.Errorf("%s has an object that goes over several lines, and brig batch reads JSON lines, an object in each: make them with: jq -c . %s", name, name)
+		return fmt.Errorf("%s has an object that goes over several lines, and brig batch reads JSON lines, an object "+
+			"in each: make them with: jq -c . %s", name, name)
 	case text[0] != '{':
-		return fmt.Errorf("%s has no JSON object in its first line, and brig batch reads JSON lines, an object in each: see brig batch --help", name)
+		return fmt.Errorf("%s has no JSON object in its first line, and brig batch reads JSON lines, an object in "+
+			"each: see brig batch --help", name)
 	}
 
 	return nil

@@ -236,7 +236,8 @@ func (o *Output) load(name string, done *Recorded, again []api.JobStatus) error 
 
 // noResult is the error for a line that brig batch has not written.
 func noResult(name string, number int, err error) error {
-	return fmt.Errorf("line %d is not a result of brig batch: %w: if %s is the right file, remove the line with sed -i %dd, and its job runs again; "+
+	return fmt.Errorf("line %d is not a result of brig batch: %w: if %s is the right file, remove the line with sed "+
+		"-i %dd, and its job runs again; "+
 		"otherwise name another file", number, err, name, number)
 }
 
@@ -367,7 +368,8 @@ func (o *Output) inPlace() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return fmt.Errorf("the file of results %s was removed or replaced while the batch runs: the results that it had are lost, unless it was only renamed: then move it back", o.name)
+	return fmt.Errorf("the file of results %s was removed or replaced while the batch runs: the results that it had "+
+		"are lost, unless it was only renamed: then move it back", o.name)
 }
 
 // Close closes the file. It is an error if the file is not under its name.

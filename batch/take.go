@@ -150,7 +150,8 @@ func (r *run) problem(ctx context.Context, j api.Job) (api.Run, string, error) {
 		j.Compare != (api.Compare{}),
 		j.InputFile != "", j.OutputFile != "":
 		return api.Run{}, "", api.Refuse(api.CodeBadRequest,
-			"problem has the tests and how they are judged: leave out tests, groups, check, interactor, call, passes, compare, input_file and output_file")
+			"problem has the tests and how they are judged: leave out tests, groups, check, interactor, call, "+
+				"passes, compare, input_file and output_file")
 	}
 	return r.Coordinator.Problem(ctx, j.Problem)
 }

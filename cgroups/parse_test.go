@@ -96,7 +96,8 @@ func TestLocate(t *testing.T) {
 		{"a mount from outside our cgroup namespace is no use",
 			"26 25 0:23 /../.. /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", nil, "/", nil},
 		{"the second mount of a hierarchy is the same one",
-			"35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n36 31 0:32 / /mnt/with\\040space rw - cgroup cgroup rw,memory\n",
+			"35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n36 31 0:32 / /mnt/with\\040space rw - " +
+				"cgroup cgroup rw,memory\n",
 			map[string]string{"memory": "/"}, "",
 			[]Hierarchy{{Mount: "/sys/fs/cgroup/memory", Own: "/sys/fs/cgroup/memory", Controllers: []string{"memory"}}}},
 		{"a named hierarchy has no controller but is ours to clean",

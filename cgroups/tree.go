@@ -58,7 +58,8 @@ func Create(h *Host, instance string, record Recorder) (*Tree, error) {
 	for _, hy := range killFirst(h.Hierarchies) {
 		dir := filepath.Join(t.base(hy), t.name)
 		if exists(dir) {
-			return nil, fmt.Errorf("create %s: it exists: another agent uses this instance name, or an agent with this name died: remove the group first", dir)
+			return nil, fmt.Errorf("create %s: it exists: another agent uses this instance name, or an agent with "+
+				"this name died: remove the group first", dir)
 		}
 		t.all = append(t.all, dir)
 	}

@@ -340,7 +340,8 @@ func readPython(l CheckerOutput, _ api.PointsAs) (CheckResult, error) {
 	first, rest := line(l.Stdout)
 	share, err := strconv.ParseFloat(string(first), 64)
 	if err != nil || !(share >= 0 && share <= 1) {
-		why := fmt.Sprintf("check returned %s: it must return True, False or a number between 0 and 1, or a pair of one of these and a message", excerpt(first, 0))
+		why := fmt.Sprintf("check returned %s: it must return True, False or a number between 0 and 1, or a pair of "+
+			"one of these and a message", excerpt(first, 0))
 		if share > 1 && !math.IsInf(share, 0) {
 			return CheckResult{}, &PackageFault{why}
 		}

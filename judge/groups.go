@@ -324,7 +324,8 @@ func (g *Grader) CheckPoints(i int, res *api.TestResult) error {
 			part, field = "interactor", "interactor.points"
 		}
 		return api.Refuse(api.CodeCheckFailed,
-			"test %q: the %s gave %v points, and the test has %v in the group %q: correct the points of the group, or the meaning of the %[2]s's points (%[6]s)", res.ID, part, points, unit, g.groups[n].ID, field)
+			"test %q: the %s gave %v points, and the test has %v in the group %q: correct the points of the group, "+
+				"or the meaning of the %[2]s's points (%[6]s)", res.ID, part, points, unit, g.groups[n].ID, field)
 	case res.Answer != api.Partial:
 	case points >= unit-rounding:
 		res.Answer, res.Points = api.Accepted, &unit

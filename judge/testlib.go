@@ -62,7 +62,8 @@ func readTestlib(l CheckerOutput, as api.PointsAs) (w CheckResult, err error) {
 		case says:
 			words, rest = partialWords, append([]byte("0)"), zero...)
 		case len(l.Stderr) >= int(MaxStream):
-			return w, fmt.Errorf("it exited with 0 and wrote %s or more to stderr: brig does not see whether it says \"partially correct (0)\" after that; let it write less", MaxStream)
+			return w, fmt.Errorf("it exited with 0 and wrote %s or more to stderr: brig does not see whether it says "+
+				"\"partially correct (0)\" after that; let it write less", MaxStream)
 		}
 	}
 
@@ -183,7 +184,8 @@ func testlibScore(rest []byte, said string, as api.PointsAs) (CheckResult, error
 
 	share, err := number(text, 0, 1)
 	if err != nil {
-		return CheckResult{}, fmt.Errorf("points on stderr, as a share: %w; if the checker gives points or percent, set points of check to absolute or percent", err)
+		return CheckResult{}, fmt.Errorf("points on stderr, as a share: %w; if the checker gives points or percent, "+
+			"set points of check to absolute or percent", err)
 	}
 	return scored(share, said), nil
 }

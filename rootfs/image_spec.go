@@ -94,7 +94,8 @@ func (d Spec) Check() error {
 	case c.WorkingDir != "" &&
 		(!path.IsAbs(c.WorkingDir) || path.Clean(c.WorkingDir) != c.WorkingDir ||
 			strings.Count(c.WorkingDir, "/") > maxParts/2 || len(c.WorkingDir) >= unix.PathMax):
-		return bad("its working directory is %.80q: it must be an absolute path of at most %d parts, without empty ones, . and ..", c.WorkingDir, maxParts/2)
+		return bad("its working directory is %.80q: it must be an absolute path of at most %d parts, without empty "+
+			"ones, . and ..", c.WorkingDir, maxParts/2)
 	}
 
 	for _, e := range c.Env {

@@ -27,7 +27,8 @@ type layerDirs struct {
 func (s *Store) layerDirs(hex string) (d layerDirs, err error) {
 	text, err := os.ReadFile(s.path("layers", hex, "directories.json"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return d, fmt.Errorf("%w: sha256:%.12s was stored by another version of brig: import it again, or remove its images, run brig rootfs gc, and try again", ErrNoLayer, hex)
+		return d, fmt.Errorf("%w: sha256:%.12s was stored by another version of brig: import it again, or remove its "+
+			"images, run brig rootfs gc, and try again", ErrNoLayer, hex)
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &d)
@@ -81,7 +82,9 @@ func (m merged) checkImplied(ctx context.Context, digests []string, dirs []layer
 			}
 			if below.mode != 0 && !below.is(unix.S_IFDIR) {
 				return &archive.UnsafeError{Member: name,
-					Reason: fmt.Sprintf("is a directory in layer %.19s, which has no member for it, and a link or a file in the layers below: build the image again, with the directory in the layer or the files where the link leads", digests[i])}
+					Reason: fmt.Sprintf("is a directory in layer %.19s, which has no member for it, and a link or a "+
+						"file in the layers below: build the image again, with the directory in the layer or the "+
+						"files where the link leads", digests[i])}
 			}
 		}
 	}

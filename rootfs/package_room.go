@@ -64,7 +64,8 @@ func makeRoom(sets []PackageSet, fresh PackageSet, most packageBounds,
 	for total.bytes > most.bytes || total.sets > most.sets {
 		o := largest(owners, own, total.bytes > most.bytes)
 		if o == nil {
-			return nil, fmt.Errorf("%w: all sets take %d of %d bytes, and are %d of %d, and those of this user are in use: have its sessions end, or have the operator raise brigd --packages-cache",
+			return nil, fmt.Errorf("%w: all sets take %d of %d bytes, and are %d of %d, and those of this user are "+
+				"in use: have its sessions end, or have the operator raise brigd --packages-cache",
 				ErrPackagesFull, total.bytes-fresh.Size, most.bytes, total.sets-1, most.sets)
 		}
 		set := o.candidates[0]

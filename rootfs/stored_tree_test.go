@@ -84,7 +84,8 @@ func TestEveryImageGetsItsFixedDirectories(t *testing.T) {
 				file("usr/lib/group", "root:x:0:\nstaff:x:50:sandboxuser,other\n")}},
 		{"accounts are directories", members{dir("etc/passwd"), file("etc/group/x", "")}},
 		{"a full sandbox directory", members{file("sandbox/a/b", "")}},
-		{"a rival", members{file("etc/passwd", "root:x:0:0::/:/bin/sh\nuser:x:1000:1000::/:/bin/sh\nsandboxuser:x:7:7::/:/bin/sh\nbroken\n"),
+		{"a rival", members{file("etc/passwd", "root:x:0:0::/:/bin/sh\nuser:x:1000:1000::/:/bin/sh\n"+
+			"sandboxuser:x:7:7::/:/bin/sh\nbroken\n"),
 			file("etc/group", "root:x:0:\nuser:x:1000:\n")}},
 		{"a link to itself", members{symlink("etc/passwd", "passwd")}},
 	} {

@@ -15,7 +15,8 @@ import (
 )
 
 // ErrNoWorkspace means that an image has no directory at which a volume can be mounted.
-var ErrNoWorkspace = errors.New("it was stored by a brig without volumes, and its /workspace is not a directory: remove it, and build or import it again")
+var ErrNoWorkspace = errors.New("it was stored by a brig without volumes, and its /workspace is not a directory: " +
+	"remove it, and build or import it again")
 
 // EnsureWorkspace ensures that a stored tree has a directory /workspace. Images stored by a brig without
 // volumes lack it: it is made and added to their record.

@@ -32,7 +32,8 @@ func PrivateMounts() error {
 	// Unshare binds one thread; exec makes it the process.
 	goruntime.LockOSThread()
 	if err := unix.Unshare(unix.CLONE_NEWNS); errors.Is(err, unix.EPERM) {
-		return errors.New("unshare mount namespace: operation not permitted: the agent needs CAP_SYS_ADMIN: run it outside a container, or in a privileged one")
+		return errors.New("unshare mount namespace: operation not permitted: the agent needs CAP_SYS_ADMIN: run it " +
+			"outside a container, or in a privileged one")
 	} else if err != nil {
 		return os.NewSyscallError("unshare mount namespace", err)
 	}

@@ -136,7 +136,8 @@ func (h *Host) decideMemory() error {
 		return err
 	}
 	if h.otherAgents+h.cfg.Memory > most {
-		h.log.Warn("the agents on this host reserve more memory than the host has for them: divide it between them with --memory, or stop one", "here", h.cfg.Memory, "by other agents", h.otherAgents, "three quarters of the host", most)
+		h.log.Warn("the agents on this host reserve more memory than the host has for them: divide it between them "+
+			"with --memory, or stop one", "here", h.cfg.Memory, "by other agents", h.otherAgents, "three quarters of the host", most)
 	}
 	return h.instance.publishReserved(h.cfg.Memory)
 }

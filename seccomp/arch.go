@@ -72,7 +72,8 @@ func isNewer(nr int32, arch Arch) bool {
 }
 
 func newerWhy(arch Arch) string {
-	return fmt.Sprintf("newer than the last known call, %d of %s; libraries fall back after ENOSYS and treat any other error as an error of the call itself", Newest(arch), arch.OrNative())
+	return fmt.Sprintf("newer than the last known call, %d of %s; libraries fall back after ENOSYS and treat any "+
+		"other error as an error of the call itself", Newest(arch), arch.OrNative())
 }
 
 // Number returns the number of the named call, and whether arch has it.

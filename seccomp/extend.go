@@ -64,9 +64,11 @@ func LintExtension(base Profile, remove []string, more []Rule) []Finding {
 			switch {
 			case otherwise.Action.Open():
 			case conditional:
-				l.warn(first+i, "%s lets %s run with any arguments; the tier does so only for some arguments, and answers all others with %s: give the rule args, or add remove: [%s] if you intend this", r.Action, n, otherwise.Answer, n)
+				l.warn(first+i, "%s lets %s run with any arguments; the tier does so only for some arguments, and "+
+					"answers all others with %s: give the rule args, or add remove: [%s] if you intend this", r.Action, n, otherwise.Answer, n)
 			case r.Action == ActLog:
-				l.warn(first+i, "log lets %s run, which the tier answers with %s: log refuses nothing. Write %s, or allow if you intend this", n, otherwise.Answer, otherwise.Action)
+				l.warn(first+i, "log lets %s run, which the tier answers with %s: log refuses nothing. Write %s, or "+
+					"allow if you intend this", n, otherwise.Answer, otherwise.Action)
 			}
 		}
 	}

@@ -81,10 +81,12 @@ func TestLintExtension(t *testing.T) {
 		{"the same, of a call that is removed", []string{"fork"}, plain(Fail(EPERM), "x", "fork"), "fork: equal to the default"},
 		{"log of a call that the tier allows", nil, plain(log, "x", "fork"), ""},
 		{"log of a call that the tier allows for some arguments", nil, plain(log, "x", "clone"), "log lets clone run with any arguments"},
-		{"log of a call that the tier refuses", nil, plain(log, "x", "unshare"), "log lets unshare run, which the tier answers with errno EPERM"},
+		{"log of a call that the tier refuses", nil, plain(log, "x", "unshare"), "log lets unshare run, which the " +
+			"tier answers with errno EPERM"},
 		{"log of a call that the tier does not name", nil, plain(log, "x", "personality"), "log lets personality run"},
 		{"allow for any arguments", nil, plain(Allow(), "x", "ioctl"),
-			"allow lets ioctl run with any arguments; the tier does so only for some arguments, and answers all others with errno ENOTTY: give the rule args, or add remove: [ioctl]"},
+			"allow lets ioctl run with any arguments; the tier does so only for some arguments, and answers all " +
+				"others with errno ENOTTY: give the rule args, or add remove: [ioctl]"},
 		{"the same, meant", []string{"ioctl"}, plain(Allow(), "x", "ioctl"), ""},
 		{"allow of a call that the tier refuses", nil, plain(Allow(), "x", "unshare"), ""},
 		{"one argument more", nil, when("ioctl", "x", eq(1, 0x5402)), ""},

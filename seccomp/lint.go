@@ -110,7 +110,8 @@ func (l *linter) profile() {
 		l.fatal(-1, "default: %s", text)
 	}
 	if p.Default.Action == ActAllow {
-		l.fatal(-1, "default: a profile is a list of what is allowed; with allow as default every call added to the kernel would be open. Use errno EPERM and allow by name")
+		l.fatal(-1, "default: a profile is a list of what is allowed; with allow as default every call added to the "+
+			"kernel would be open. Use errno EPERM and allow by name")
 	}
 }
 
@@ -141,7 +142,8 @@ func (l *linter) rule(i int, r Rule) {
 			l.fatal(i, "argument %d: value %#x has bits outside mask %#x and can never match", c.Index, c.Value, c.Mask)
 		case !r.Action.Open() && c.Mask == 0:
 			// CVE-2019-10063: TIOCSTI with garbage above bit 31.
-			l.fatal(i, "argument %d: a refusal that compares all 64 bits is evaded with garbage above bit 31 where the kernel takes an int. Add mask: 0xffffffff (or mask: 0xffffffffffffffff if it takes a long)", c.Index)
+			l.fatal(i, "argument %d: a refusal that compares all 64 bits is evaded with garbage above bit 31 where "+
+				"the kernel takes an int. Add mask: 0xffffffff (or mask: 0xffffffffffffffff if it takes a long)", c.Index)
 		}
 
 		seen[c.Index] = true
@@ -159,9 +161,12 @@ func (l *linter) name(i int, r Rule, n string) {
 	case !here:
 		l.warn(i, "%s does not exist on %s; the rule has no effect on it", n, l.p.Arch.OrNative())
 	case r.Action == ActCount && !slices.Contains(countedCalls, n):
-		l.fatal(i, "count on %s: it is for fcntl with F_GETLK, F_SETLK and F_SETLKW, for flock, whose locks the agent counts, for getdents64, and for listen and sockets of netlink", n)
+		l.fatal(i, "count on %s: it is for fcntl with F_GETLK, F_SETLK and F_SETLKW, for flock, whose locks the "+
+			"agent counts, for getdents64, and for listen and sockets of netlink", n)
 	case r.Action.Open() && onlyOpenFileLocks(n, r.Args):
-		l.fatal(i, "fcntl with F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW or a lease: such locks are memory that no group is charged for, and belong to an open file, where the agent cannot count them. Programs work equally well with F_SETLK, F_SETLKW or flock; without a rule these locks are refused")
+		l.fatal(i, "fcntl with F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW or a lease: such locks are memory that no "+
+			"group is charged for, and belong to an open file, where the agent cannot count them. Programs work "+
+			"equally well with F_SETLK, F_SETLKW or flock; without a rule these locks are refused")
 	case (r.Action == ActKill || r.Action == ActLog) && n == "write":
 		l.fatal(i, "%s on write: the run could not even report; use errno", r.Action)
 	}
@@ -194,7 +199,8 @@ func (l *linter) checkInteractions() {
 		for k, i := range conds {
 			for _, j := range conds[:k] {
 				if a, b := l.p.Rules[j], l.p.Rules[i]; a.Answer != b.Answer && overlap(a.Args, b.Args) {
-					l.fatal(i, "%s: rule %d answers some of the same arguments with %s; make them exclusive, or remove the call and write its rules again", name, j, a.Answer)
+					l.fatal(i, "%s: rule %d answers some of the same arguments with %s; make them exclusive, or "+
+						"remove the call and write its rules again", name, j, a.Answer)
 				}
 			}
 		}
@@ -227,7 +233,8 @@ func (l *linter) checkStartable() {
 
 	for _, name := range calls("execve exit_group") {
 		if !free(name) {
-			l.fatal(-1, "%s is not allowed for all arguments: no program could start and end. (Its arguments are pointers; a filter cannot read what they point to)", name)
+			l.fatal(-1, "%s is not allowed for all arguments: no program could start and end. (Its arguments are "+
+				"pointers; a filter cannot read what they point to)", name)
 		}
 	}
 

@@ -8,7 +8,8 @@ import (
 // sound returns a profile without findings, to which a test adds one fault.
 func sound() Profile {
 	return Profile{Name: "sound", Arch: AMD64, Default: Fail(EPERM), Rules: []Rule{
-		plain(Allow(), "a program's life", "execve exit_group read write close mmap munmap mprotect brk openat set_tid_address rt_sigreturn"),
+		plain(Allow(), "a program's life", "execve exit_group read write close mmap munmap mprotect brk openat "+
+			"set_tid_address rt_sigreturn"),
 	}}
 }
 

@@ -45,11 +45,13 @@ const (
 
 // basicRules returns the rules of every tier: what a computing program needs.
 func basicRules() []Rule {
-	opened := "opening files by path; no O_DIRECT, which reads an image from the disk as fast as the disk can, bypassing the memory that holds it, while all others wait"
+	opened := "opening files by path; no O_DIRECT, which reads an image from the disk as fast as the disk can, " +
+		"bypassing the memory that holds it, while all others wait"
 	return slices.Concat([]Rule{
 		plain(Allow(), "bytes through descriptors the program was given or opened",
 			"read write readv writev pread64 pwrite64 preadv pwritev lseek close"),
-		plain(Allow(), "metadata of files by path; mounts decide which files exist, never filters on paths and flags: they miss creat, openat2 and O_CREAT with O_RDONLY",
+		plain(Allow(), "metadata of files by path; mounts decide which files exist, never filters on paths and "+
+			"flags: they miss creat, openat2 and O_CREAT with O_RDONLY",
 			"fstat stat lstat newfstatat statx access faccessat2 readlink readlinkat getcwd"),
 		when("open", opened, masked(1, directBits, 0)),
 		when("openat", opened, masked(2, directBits, 0)),
@@ -71,9 +73,11 @@ func basicRules() []Rule {
 			"exit exit_group execve"),
 	},
 		anyOf("clock_nanosleep", 0,
-			"sleeping by the clocks that every program reads; sleeping by a processor clock arms one of the kernel's processor timers (CVE-2025-38352)",
+			"sleeping by the clocks that every program reads; sleeping by a processor clock arms one of the kernel's "+
+				"processor timers (CVE-2025-38352)",
 			clockRealtime, clockMonotonic),
-		anyOf("futex", 1, "locks of threads: WAIT and WAKE; WAIT_BITSET, by either clock, and for the end of a thread; REQUEUE of musl's condition variables. No priority inheritance (CVE-2014-3153, CVE-2021-3347)",
+		anyOf("futex", 1, "locks of threads: WAIT and WAKE; WAIT_BITSET, by either clock, and for the end of a "+
+			"thread; REQUEUE of musl's condition variables. No priority inheritance (CVE-2014-3153, CVE-2021-3347)",
 			0x80, 0x81, 0x83, 0x89, 0x109, 0x189),
 		[]Rule{plain(Fail(ENOSYS),
 			"no other operation: the answer of a kernel without priority inheritance, which C libraries report as ENOTSUP",
@@ -81,20 +85,27 @@ func basicRules() []Rule {
 		anyOf("madvise", 2, "hints about its own memory: NORMAL RANDOM SEQUENTIAL DONTNEED FREE HUGEPAGE NOHUGEPAGE",
 			0, 1, 2, 4, 8, 14, 15),
 		[]Rule{plain(Fail(EINVAL),
-			"no other advice; this is the answer of a kernel without it: HWPOISON and SOFT_OFFLINE break the host's pages, MERGEABLE is a side channel, PAGEOUT, COLD, COLLAPSE and REMOVE act on pages that other sandboxes read", "madvise")},
+			"no other advice; this is the answer of a kernel without it: HWPOISON and SOFT_OFFLINE break the host's "+
+				"pages, MERGEABLE is a side channel, PAGEOUT, COLD, COLLAPSE and REMOVE act on pages that other "+
+				"sandboxes read", "madvise")},
 		[]Rule{plain(Fail(ENOTTY),
-			"the answer of a file that is not a terminal. Every other request belongs to a device or a file system: TIOCSTI and TIOCLINUX type into terminals (CVE-2019-10063), FICLONE writes shared pages", "ioctl")},
-		anyOf("fcntl", 1, "descriptors and their flags: DUPFD GETFD SETFD GETFL DUPFD_CLOEXEC; no leases, owners or notifications, which reach other sandboxes through shared files",
+			"the answer of a file that is not a terminal. Every other request belongs to a device or a file system: "+
+				"TIOCSTI and TIOCLINUX type into terminals (CVE-2019-10063), FICLONE writes shared pages", "ioctl")},
+		anyOf("fcntl", 1, "descriptors and their flags: DUPFD GETFD SETFD GETFL DUPFD_CLOEXEC; no leases, owners or "+
+			"notifications, which reach other sandboxes through shared files",
 			0, 1, 2, 3, 1030),
 		[]Rule{when("fcntl", "flags of its own open files: SETFL; no O_DIRECT, as for open", eq(1, fcntlSetFlags),
 			masked(2, directBits, 0))},
-		anyOf("prctl", 0, "names of threads; not seccomp, memory maps, tracers, dumps, core scheduling, speculation, or names of memory, which no group is charged for",
+		anyOf("prctl", 0, "names of threads; not seccomp, memory maps, tracers, dumps, core scheduling, speculation, "+
+			"or names of memory, which no group is charged for",
 			prSetName, prGetName),
 		[]Rule{
 			when("sched_setscheduler",
-				"the ordinary policy, which every thread has already: the C library sets it again where a thread's scheduling is specified, as Free Pascal does, and creates no thread if that fails", eq(1, 0)),
+				"the ordinary policy, which every thread has already: the C library sets it again where a thread's "+
+					"scheduling is specified, as Free Pascal does, and creates no thread if that fails", eq(1, 0)),
 			when("setuid setgid",
-				"the user and group it has already: programs that give up privileges at their start, as busybox does, continue without a refusal", eq(0, runID)),
+				"the user and group it has already: programs that give up privileges at their start, as busybox "+
+					"does, continue without a refusal", eq(0, runID)),
 			when("clone", "threads of its own process; no handles of processes, no tracing, no other parent",
 				masked(0, ^uint64(threadFree), threadClone)),
 		},

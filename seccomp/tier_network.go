@@ -31,7 +31,8 @@ const (
 // has a network namespace of its own, whose only interface is its loopback.
 func networkRules() []Rule {
 	const anInt = 1<<32 - 1 // the bits of a register that the kernel takes
-	why := "TCP and UDP over IPv4 in the run's own network namespace; no raw sockets, no other protocol (MPTCP, SCTP, DCCP), no other family"
+	why := "TCP and UDP over IPv4 in the run's own network namespace; no raw sockets, no other protocol (MPTCP, " +
+		"SCTP, DCCP), no other family"
 	whyNot := "the answer of a kernel without IPv6: after another error .NET takes IPv6 for there, and tries nothing else"
 	socket := func(kind uint64, protocols ...uint64) []Rule {
 		var out []Rule
@@ -45,17 +46,21 @@ func networkRules() []Rule {
 		return out
 	}
 
-	messages := "messages with several parts, and name look-ups of glibc, which sends two queries at once; no MSG_OOB (CVE-2025-38236), no MSG_ZEROCOPY. Descriptors in messages can hide open files, so locks are counted as held (MEM-40)"
+	messages := "messages with several parts, and name look-ups of glibc, which sends two queries at once; no " +
+		"MSG_OOB (CVE-2025-38236), no MSG_ZEROCOPY. Descriptors in messages can hide open files, so locks are counted as held (MEM-40)"
 	return slices.Concat(
 		socket(sockStream, 0, protoTCP),
 		socket(sockDatagram, 0, protoUDP),
 		[]Rule{
-			plain(Allow(), "connections; nothing but the run's own loopback is reachable, and the sockets of the caller that relays", "connect bind accept accept4"),
-			plain(Count(), "servers on the run's own loopback; the agent counts the calls, because connections in a listener's queue are charged to no group (MEM-43)", "listen"),
+			plain(Allow(), "connections; nothing but the run's own loopback is reachable, and the sockets of the "+
+				"caller that relays", "connect bind accept accept4"),
+			plain(Count(), "servers on the run's own loopback; the agent counts the calls, because connections in a "+
+				"listener's queue are charged to no group (MEM-43)", "listen"),
 			{
 				Names: calls("socket"), Answer: Count(),
 				Args: []ArgCond{eq(0, afNetlink), masked(1, ^uint64(openFlags), sockRaw), eq(2, routeNetlink)},
-				Why:  "getifaddrs: the addresses of the run's own interface, without which C# finds no IPv4; changes need CAP_NET_ADMIN. The agent counts the calls, because answers that are not read are charged to no group (MEM-45)",
+				Why: "getifaddrs: the addresses of the run's own interface, without which C# finds no IPv4; changes " +
+					"need CAP_NET_ADMIN. The agent counts the calls, because answers that are not read are charged to no group (MEM-45)",
 			},
 			when("sendmsg", messages, masked(2, badSendFlags, 0)),
 			when("sendmmsg recvmmsg", messages, masked(3, badSendFlags, 0)),
@@ -66,7 +71,8 @@ func networkRules() []Rule {
 		optionsOf("setsockopt getsockopt", levelTCP, "NODELAY CORK KEEPIDLE KEEPINTVL KEEPCNT USER_TIMEOUT of TCP",
 			tcpNoDelay, tcpCork, tcpKeepIdle, tcpKeepInterval, tcpKeepCount, tcpUserTimeout),
 		optionsOf("setsockopt getsockopt", levelIP,
-			"TOS TTL RECVERR MULTICAST_ALL of IP; glibc sets RECVERR on its sockets for names, Java the last one on every UDP socket", ipTypeOfService, ipTimeToLive, ipReceiveErrors, ipMulticastAll),
+			"TOS TTL RECVERR MULTICAST_ALL of IP; glibc sets RECVERR on its sockets for names, Java the last one on "+
+				"every UDP socket", ipTypeOfService, ipTimeToLive, ipReceiveErrors, ipMulticastAll),
 	)
 }
 

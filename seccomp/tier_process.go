@@ -28,13 +28,15 @@ const (
 // processRules are added to the basic rules for the default tier: processes, files to
 // write, event loops, pairs of unix sockets.
 func processRules() []Rule {
-	pair := "pairs of unix sockets between a program's own processes (multiprocessing, Node); no other family, so no network and no AF_ALG (CVE-2026-31431); no datagrams, whose senders name any abstract socket (NS-06)"
+	pair := "pairs of unix sockets between a program's own processes (multiprocessing, Node); no other family, so no " +
+		"network and no AF_ALG (CVE-2026-31431); no datagrams, whose senders name any abstract socket (NS-06)"
 	fifo := "named pipes; nothing but a fifo"
 	return slices.Concat([]Rule{
 		plain(Allow(), "older and newer names of what every tier allows", "creat faccessat getrlimit"),
 		plain(Allow(), "directories of its own scratch space",
 			"getdents64 chdir fchdir unlink unlinkat rename renameat renameat2 mkdir mkdirat rmdir symlink symlinkat"),
-		plain(Allow(), "sem_open of the C library, and so locks and pools of Python's multiprocessing; links stay within the scratch", "link linkat"),
+		plain(Allow(), "sem_open of the C library, and so locks and pools of Python's multiprocessing; links stay "+
+			"within the scratch", "link linkat"),
 		plain(Allow(), "sizes, modes and times of its own files; nosuid and the inode limit bound them",
 			"ftruncate truncate fsync fdatasync umask chmod fchmod fchmodat utimensat utime statfs fstatfs"),
 		when("fallocate", "space for its own files; no holes, no moved ranges", eq(1, 0)),
@@ -68,7 +70,8 @@ func processRules() []Rule {
 			clockRealtime, clockMonotonic),
 		anyOf("fadvise64", 3, "hints about reading a file: NORMAL RANDOM SEQUENTIAL WILLNEED NOREUSE", 0, 1, 2, 3, 5),
 		[]Rule{plain(Fail(EINVAL),
-			"not DONTNEED, which evicts pages of the image from the cache that all sandboxes share: pages that a neighbour is charged for, and a channel", "fadvise64")},
+			"not DONTNEED, which evicts pages of the image from the cache that all sandboxes share: pages that a "+
+				"neighbour is charged for, and a channel", "fadvise64")},
 		anyOf("ioctl", 1, "the number of bytes to read, and non-blocking reads: FIONREAD FIONBIO", 0x541b, 0x5421),
 		anyOf("futex", 1, "locks of processes that share memory: WAIT and WAKE", 0, 1),
 		anyOf("madvise", 2, "WILLNEED, for files in memory", 3),
@@ -87,7 +90,8 @@ func ownLimits() []Rule {
 	for _, resource := range []uint64{rlimitCPU, rlimitFileSize, rlimitData, rlimitStack, rlimitProcesses,
 		rlimitOpenFiles, rlimitAddressSpace} {
 		out = append(out, when("prlimit64",
-			"its own limits CPU FSIZE DATA STACK NPROC NOFILE AS; raising needs a capability; not CORE, which at 0 starts the host's core helper", eq(0, 0), eq(1, resource)))
+			"its own limits CPU FSIZE DATA STACK NPROC NOFILE AS; raising needs a capability; not CORE, which at 0 "+
+				"starts the host's core helper", eq(0, 0), eq(1, resource)))
 	}
 	return out
 }
@@ -95,7 +99,8 @@ func ownLimits() []Rule {
 // socketOptions allows a call for generic options of a socket.
 func socketOptions(call, names string, options ...uint64) []Rule {
 	why := "generic socket options: " + names +
-		"; none that loads a filter, whose machine code no group is charged for, creates handles of processes or sets timestamps; TCP_ULP and the netfilter options opened 11 of 100 published exploits"
+		"; none that loads a filter, whose machine code no group is charged for, creates handles of processes or " +
+		"sets timestamps; TCP_ULP and the netfilter options opened 11 of 100 published exploits"
 	var out []Rule
 	for _, o := range options {
 		out = append(out, when(call, why, eq(1, solSocket), eq(2, o)))
@@ -106,14 +111,16 @@ func socketOptions(call, names string, options ...uint64) []Rule {
 // recordLocks are part of all tiers except strict.
 func recordLocks() []Rule {
 	return counted(anyOf("fcntl", 1,
-		"record locks, which databases, package caches and build tools need: GETLK SETLK SETLKW; the agent counts them, because no group is charged for them", 5, 6, 7))
+		"record locks, which databases, package caches and build tools need: GETLK SETLK SETLKW; the agent counts "+
+			"them, because no group is charged for them", 5, 6, 7))
 }
 
 // lockRules are part of the tiers default, managed and compile.
 func lockRules() []Rule {
 	return slices.Concat(
 		recordLocks(),
-		[]Rule{plain(Count(), "whole-file locks, which PHP's LOCK_EX, package managers and shell scripts need; the agent counts them, because no group is charged for them", "flock")},
+		[]Rule{plain(Count(), "whole-file locks, which PHP's LOCK_EX, package managers and shell scripts need; the "+
+			"agent counts them, because no group is charged for them", "flock")},
 	)
 }
 
@@ -128,12 +135,17 @@ func counted(rules []Rule) []Rule {
 // managedRules are added to the default rules for the managed tier.
 func managedRules() []Rule {
 	return slices.Concat([]Rule{
-		when("recvmsg", "messages on socket pairs: Node's processes read from each other with it; no program can send descriptors, and there is no MSG_OOB (CVE-2025-38236)", masked(2, badSendFlags, 0)),
+		when("recvmsg", "messages on socket pairs: Node's processes read from each other with it; no program can "+
+			"send descriptors, and there is no MSG_OOB (CVE-2025-38236)", masked(2, badSendFlags, 0)),
 		when("sched_setaffinity",
-			"the caller's own thread, as .NET's garbage collector sets each of its threads: the kernel keeps it within the run's cpuset, and the run's share and quota are the same on one processor (CPU-16); no other thread, so no other process", eq(0, 0)),
+			"the caller's own thread, as .NET's garbage collector sets each of its threads: the kernel keeps it "+
+				"within the run's cpuset, and the run's share and quota are the same on one processor (CPU-16); no "+
+				"other thread, so no other process", eq(0, 0)),
 	},
 		anyOf("membarrier", 0,
-			"barriers among the program's own threads, without which .NET does not start: QUERY, PRIVATE_EXPEDITED and its registration; they interrupt processors that run this program, and no others (CPU-17); not GLOBAL, which waits for or interrupts all processors of the host",
+			"barriers among the program's own threads, without which .NET does not start: QUERY, PRIVATE_EXPEDITED "+
+				"and its registration; they interrupt processors that run this program, and no others (CPU-17); not "+
+				"GLOBAL, which waits for or interrupts all processors of the host",
 			membarrierQuery, membarrierPrivateExpedited, membarrierRegisterPrivateExpedited),
 		[]Rule{plain(Fail(ENOSYS),
 			"no other barrier: the answer of a kernel without them, as in the other tiers", "membarrier")},
@@ -143,6 +155,7 @@ func managedRules() []Rule {
 // compileRules are added to the default rules for the compile tier.
 func compileRules() []Rule {
 	return []Rule{
-		when("socketpair", "pairs of unix sockets for packets, on which rustc's child processes report that they could not start", eq(0, afUnix), masked(1, ^uint64(openFlags), sockSeqpacket)),
+		when("socketpair", "pairs of unix sockets for packets, on which rustc's child processes report that they "+
+			"could not start", eq(0, afUnix), masked(1, ^uint64(openFlags), sockSeqpacket)),
 	}
 }

@@ -14,7 +14,8 @@ func Tiers() []string { return []string{"strict", "default", "managed", "compile
 func About(tier string) string {
 	switch tier {
 	case "strict":
-		return "compiled programs that only compute (C, C++, Rust, Haskell, Pascal, Lua), if a judge requests it: one process, threads, files by path"
+		return "compiled programs that only compute (C, C++, Rust, Haskell, Pascal, Lua), if a judge requests it: " +
+			"one process, threads, files by path"
 	case "default":
 		return "ordinary programs: compiled ones, interpreters and shells; the profile of a run that names none"
 	case "managed":

@@ -241,7 +241,8 @@ func TestTooLargeBodiesAreRefusedToAnyClient(t *testing.T) {
 	}
 
 	// A client that asks first gets the answer at once.
-	c := dial(t, at, fmt.Sprintf("POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", size))
+	c := dial(t, at, fmt.Sprintf("POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+
+		"Content-Length: %d\r\nExpect: 100-continue\r\n\r\n", size))
 	res, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil || res.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("with Expect: %v, %v", res, err)

@@ -85,15 +85,19 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	}
 	if names := g.permits.UselessProfileLog(); len(names) > 0 {
 		return nil, api.Refuse(api.CodeForbidden,
-			"profile_log is set on the keys %s, but the agent allows profile_mode log only to root: start it with brigd --profile-log (if brig serve starts it: --agent-arg=--profile-log), or remove profile_log from the keys", strings.Join(names, ", "))
+			"profile_log is set on the keys %s, but the agent allows profile_mode log only to root: start it with "+
+				"brigd --profile-log (if brig serve starts it: --agent-arg=--profile-log), or remove profile_log "+
+				"from the keys", strings.Join(names, ", "))
 	}
 	if most, unoffered := g.permits.UnofferedNetwork(); unoffered {
 		return nil, api.Refuse(api.CodeForbidden,
-			"network is %s, but the agent offers callers other than root %s at most: start it with brigd --network %[1]s, or set network to %[2]s (brig serve --network %[2]s)", cfg.Network, most)
+			"network is %s, but the agent offers callers other than root %s at most: start it with brigd --network "+
+				"%[1]s, or set network to %[2]s (brig serve --network %[2]s)", cfg.Network, most)
 	}
 	if g.permits.UnofferedPackages() {
 		return nil, api.Refuse(api.CodeForbidden,
-			"packages are offered, but the agent installs them for root alone: start it with brigd --packages, or leave out --packages and the indexes of brig serve")
+			"packages are offered, but the agent installs them for root alone: start it with brigd --packages, or "+
+				"leave out --packages and the indexes of brig serve")
 	}
 
 	g.permits.WarnUselessNetworks()

@@ -148,6 +148,8 @@ var (
 		ofProject,
 		openapi.Query("task", "only runs of this task", nil),
 		openapi.Query("language", "only runs in this language", nil),
-		openapi.Query("verdict", fmt.Sprintf("only runs with this verdict; repeat the parameter, or separate several with commas: %v; %s: every run without success, including wrong answers and failures of the service", api.Verdicts(), failed), nil),
+		openapi.Query("verdict", fmt.Sprintf("only runs with this verdict; repeat the parameter, or separate several "+
+			"with commas: %v; %s: every run without success, including wrong answers and failures of the "+
+			"service", api.Verdicts(), failed), nil),
 	}, within...)
 )

@@ -34,7 +34,8 @@ func (g *Gateway) reloadKeysLoop(ctx context.Context) {
 		case c != nil:
 			g.core.Log.Warn("keys reloaded", "added", c.Added, "removed", c.Removed, "changed", c.Changed)
 			if names := g.permits.UselessProfileLog(); len(names) > 0 {
-				g.core.Log.Warn("profile_log of these keys has no effect: the agent allows profile_mode log only to root until it is started with --profile-log", "keys", names)
+				g.core.Log.Warn("profile_log of these keys has no effect: the agent allows profile_mode log only to "+
+					"root until it is started with --profile-log", "keys", names)
 			}
 
 			g.permits.WarnUselessNetworks()

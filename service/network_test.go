@@ -341,7 +341,8 @@ func TestNetworkIsAPermission(t *testing.T) {
 		says              string // empty: allowed
 	}{
 		{"public", "none", `"network": "loopback"`,
-			"this key may not request network loopback, but none at most: leave network out, or have the operator set network: loopback on the key none"},
+			"this key may not request network loopback, but none at most: leave network out, or have the operator " +
+				"set network: loopback on the key none"},
 		{"public", "none", `"network": "none"`, ""},
 		{"public", "loop", `"network": "loopback"`, ""},
 		{"public", "loop", `"network": "loopback", "profile": "network"`, ""},
@@ -352,7 +353,8 @@ func TestNetworkIsAPermission(t *testing.T) {
 		{"public", "some", `"network": "public"`, "allow at most"},
 		{"public", "all", `"network": "public"`, ""},
 		{"allow", "all", `"network": "public"`,
-			"network public is not offered by this service, which offers allow at most: leave network out, or have the operator offer it (brig serve --network public)"},
+			"network public is not offered by this service, which offers allow at most: leave network out, or have " +
+				"the operator offer it (brig serve --network public)"},
 		{"allow", "some", `"network": "allow", "allow": ["a.test:8080"]`, ""},
 		{"allow", "some", `"network": "allow", "allow": ["x.b.test"]`, ""},
 		{"allow", "some", `"network": "allow", "allow": ["x.b.test", "a.test"]`,

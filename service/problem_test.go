@@ -99,9 +99,11 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		want string
 	}{
 		{queue.Full{Bound: "queue", Max: 256, Waiting: 256}, api.CodeQueueFull,
-			"the queue is full: 256 requests wait, and 256 may wait: send it again later, send fewer at once, or have the operator raise --queue"},
+			"the queue is full: 256 requests wait, and 256 may wait: send it again later, send fewer at once, or " +
+				"have the operator raise --queue"},
 		{queue.Full{Bound: "key", Max: 8, Waiting: 8}, api.CodeKeyQueueFull,
-			"the queue is full: 8 requests of this key wait, and 8 may wait: send it again later, send fewer at once, or have the operator raise waiting of the key in the keys file"},
+			"the queue is full: 8 requests of this key wait, and 8 may wait: send it again later, send fewer at " +
+				"once, or have the operator raise waiting of the key in the keys file"},
 	} {
 		p, ours := core.ProblemFor(&tt.full)
 		if ours || p.Status != 429 || p.Code != tt.code || !p.RetrySafe || p.Detail != tt.want {

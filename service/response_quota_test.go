@@ -47,7 +47,8 @@ func TestUnreadResponsesAreBounded(t *testing.T) {
 
 		t.Cleanup(func() { c.Close() })
 		const body = `{"image":"tiny","argv":["yes"]}`
-		fmt.Fprintf(c, "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", token[key], len(body), body)
+		fmt.Fprintf(c, "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: "+
+			"application/json\r\nContent-Length: %d\r\n\r\n%s", token[key], len(body), body)
 		res, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err != nil {
 			t.Fatal(err)

@@ -72,7 +72,8 @@ func (r *Relay) start(sockets []*os.File) (err error) {
 	}()
 
 	if r.ownErr != nil {
-		return fmt.Errorf("the addresses of this host, which runs must not reach, are unknown: %w: let the process use netlink (RestrictAddressFamilies=AF_NETLINK of a systemd unit)", r.ownErr)
+		return fmt.Errorf("the addresses of this host, which runs must not reach, are unknown: %w: let the process "+
+			"use netlink (RestrictAddressFamilies=AF_NETLINK of a systemd unit)", r.ownErr)
 	}
 	if len(sockets) < 2 {
 		return errors.New("BUG: the network of a run has less than two sockets")

@@ -252,12 +252,13 @@ func BenchmarkParseRun(b *testing.B) {
 
 func TestDecodeErrorNamesTheField(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"image":"i","argv":["a"],"limits":{"wall":"-1s"}}`:    "limits.wall: duration \"-1s\": must be positive and less than 292 years",
-		`{"image":"i","argv":["a"],"limits":{"memory":"much"}}`: "limits.memory: size \"much\": write a number with an optional K, M, G or T, such as 512M",
-		`{"image":"i","argv":["a"],"limits":{"cpus":"two"}}`:    `limits.cpus: write a number, such as 1.5, not "two"`,
-		`{"image":"i","limits":{"pids":"1"}}`:                   `limits.pids: write a whole number, such as 64, not "1"`,
-		`{"image":"i","limits":{"pids":1.5}}`:                   `limits.pids: write a whole number, such as 64, not 1.5`,
-		`{"image":"i","limits":{"pids":9223372036854775808}}`:   `limits.pids: write a whole number that fits into 64 bits, not 9223372036854775808`,
+		`{"image":"i","argv":["a"],"limits":{"wall":"-1s"}}`: "limits.wall: duration \"-1s\": must be positive and less than 292 years",
+		`{"image":"i","argv":["a"],"limits":{"memory":"much"}}`: "limits.memory: size \"much\": write a number with " +
+			"an optional K, M, G or T, such as 512M",
+		`{"image":"i","argv":["a"],"limits":{"cpus":"two"}}`:  `limits.cpus: write a number, such as 1.5, not "two"`,
+		`{"image":"i","limits":{"pids":"1"}}`:                 `limits.pids: write a whole number, such as 64, not "1"`,
+		`{"image":"i","limits":{"pids":1.5}}`:                 `limits.pids: write a whole number, such as 64, not 1.5`,
+		`{"image":"i","limits":{"pids":9223372036854775808}}`: `limits.pids: write a whole number that fits into 64 bits, not 9223372036854775808`,
 		`{"image":7}`:               `image: write text in quotes, not 7`,
 		`{"stop_at_failure":"yes"}`: `stop_at_failure: write true or false, not "yes"`,
 		`{"argv":"ls -l"}`:          `argv: write a list such as ["a", "b"], not "ls -l"`,

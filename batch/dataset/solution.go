@@ -145,7 +145,8 @@ func (d *reader) solutions(rec record, of task, name string) ([]solution, error)
 	case err != nil:
 		return nil, err
 	case len(all) == 0:
-		return nil, errors.New("there is no solution: expected completion, completions, solution, response or responses in the line, or a file of completions (--completions); for the data set's own solutions: --canonical")
+		return nil, errors.New("there is no solution: expected completion, completions, solution, response or " +
+			"responses in the line, or a file of completions (--completions); for the data set's own solutions: --canonical")
 	}
 
 	for i := range all {

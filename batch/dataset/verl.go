@@ -151,7 +151,8 @@ func (c scaleBoxTests) run() (api.Run, error) {
 		return of.run(unwrapped)
 	case "assert":
 		if c.Tests != "" {
-			return api.Run{}, errors.New("tests of the type assert that are the end of the program are not offered: they would run in one process with the solution")
+			return api.Run{}, errors.New("tests of the type assert that are the end of the program are not offered: " +
+				"they would run in one process with the solution")
 		}
 		return checkRun(record{"test": quoted(c.Test), "entry_point": quoted(c.Entry)})
 	}

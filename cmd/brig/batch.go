@@ -176,7 +176,8 @@ func (o *batchOptions) check(f *pflag.FlagSet) error {
 		return fmt.Errorf("--keep %s: write result or summary", o.keep)
 	}
 	if o.maxAttempts < worker.AloneFrom {
-		return fmt.Errorf("--max-attempts: at least %d, because from that attempt on a job runs alone: with fewer, a job would be an error because another job ended the worker", worker.AloneFrom)
+		return fmt.Errorf("--max-attempts: at least %d, because from that attempt on a job runs alone: with fewer, a "+
+			"job would be an error because another job ended the worker", worker.AloneFrom)
 	}
 	if n, err := strconv.Atoi(o.local); o.local != "" && o.local != "none" && (err != nil || n < 1) {
 		return fmt.Errorf("--local %s: write a number of jobs, or none", o.local)

@@ -184,7 +184,8 @@ func (o *bundleOptions) programError(name string, err error) error {
 	}
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 		return api.Refuse(api.CodeNoProgram,
-			"image %s has no program %q, and a bundle takes no files of this host: give the text as an argument, such as -- python3 -c \"$(cat %[2]s)\", or import an image that has the file", o.image, name)
+			"image %s has no program %q, and a bundle takes no files of this host: give the text as an argument, "+
+				"such as -- python3 -c \"$(cat %[2]s)\", or import an image that has the file", o.image, name)
 	}
 	return api.Refuse(api.CodeNoProgram, "image %s has no program %q: name a command of the image", o.image, name)
 }

@@ -162,7 +162,8 @@ func (x *executor) kernel(ctx context.Context, k calibrate.Kernel) (api.Duration
 // machine, says so, and returns the factor.
 func (c *cli) scaleCPU(l *api.Limits, p *problem.Problem) (float64, error) {
 	if l.CPU == 0 && l.Wall == 0 && p.Limits.Time == 0 {
-		return 0, errors.New("--scale-cpu: nothing sets a limit of time that could be multiplied, and one that follows from the jury's submissions is of this machine")
+		return 0, errors.New("--scale-cpu: nothing sets a limit of time that could be multiplied, and one that " +
+			"follows from the jury's submissions is of this machine")
 	}
 
 	file, err := c.calibrationFile()

@@ -67,7 +67,8 @@ Examples:
 
 			s, err := ask(ctx, id)
 			if p := new(api.Problem); errors.As(err, &p) && p.Code == api.CodeNotFound {
-				return fmt.Errorf("%w; runs of brig run are not in a service's history: for those use brig run -v, --json or --result FILE", err)
+				return fmt.Errorf("%w; runs of brig run are not in a service's history: for those use brig run -v, "+
+					"--json or --result FILE", err)
 			}
 			if err != nil {
 				return err

@@ -98,12 +98,14 @@ func (o *gradeOptions) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.run.StopAtFailure, "stop-at-failure", false,
 		"start no further test of a submission after one was not accepted")
 	f.StringVar((*string)(&o.run.Mode), "mode", "",
-		"how much programs share: strict, fresh, or exclusive, for exams: each test has its own copy of the image (default the agent's, strict)")
+		"how much programs share: strict, fresh, or exclusive, for exams: each test has its own copy of the image "+
+			"(default the agent's, strict)")
 	o.suite.register(f)
 	f.StringArrayVar(&o.ignore, "ignore", nil,
 		"leave out files and directories whose name matches `GLOB`, such as 'README*' (repeatable)")
 	f.StringArrayVar(&o.rerun, "rerun", nil,
-		"judge only the submission with this `NAME`, or with not-judged all that were not; the others keep what --json=FILE says of them, if there is one (repeatable)")
+		"judge only the submission with this `NAME`, or with not-judged all that were not; the others keep what "+
+			"--json=FILE says of them, if there is one (repeatable)")
 	f.StringVar(&o.words, "words", string(grade.Judge),
 		"how results are written: judge (AC WA TLE ...) or brig (accepted wrong-answer cpu-limit ...)")
 	o.outputs = map[string]*string{}

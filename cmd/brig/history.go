@@ -92,7 +92,8 @@ func parseTime(text string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("time %.40q: write a date, such as 2026-01-31 or 2026-01-31T12:00:00Z, or how long ago it was, such as 90m or 24h", text)
+	return time.Time{}, fmt.Errorf("time %.40q: write a date, such as 2026-01-31 or 2026-01-31T12:00:00Z, or how "+
+		"long ago it was, such as 90m or 24h", text)
 }
 
 // listRuns prints a line for each run.

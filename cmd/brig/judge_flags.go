@@ -47,13 +47,15 @@ func (j *judgeFlags) apply(r *api.Run, tests bool) error {
 	switch {
 	case j.checker == "" && j.interactor == "":
 		if j.protocol != "" || len(j.args)+len(j.files) > 0 || j.passes != 0 {
-			return errors.New("--check-protocol, --check-arg, --check-file and --passes are for a checker or an interactor: add --check FILE or --interactor FILE")
+			return errors.New("--check-protocol, --check-arg, --check-file and --passes are for a checker or an " +
+				"interactor: add --check FILE or --interactor FILE")
 		}
 		return nil
 	case !tests:
 		return errors.New("--check and --interactor judge tests: add --tests DIR")
 	case j.protocol == "":
-		return errors.New("--check and --interactor need --check-protocol: it says how the program is called and what its exit code means, such as testlib or kattis")
+		return errors.New("--check and --interactor need --check-protocol: it says how the program is called and " +
+			"what its exit code means, such as testlib or kattis")
 	}
 
 	r.Passes = j.passes

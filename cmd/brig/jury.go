@@ -51,7 +51,8 @@ func (g *grading) setTimeLimit(ctx context.Context) error {
 			Progress: g.c.runProgress(g.o.quiet, "jury run")}, results)
 	for i, one := range results {
 		if one.Err != nil {
-			return fmt.Errorf("the time limit follows from the jury's submissions, and %s could not be judged: %w; to do without: --cpu", p.Jury[i].Path, one.Err)
+			return fmt.Errorf("the time limit follows from the jury's submissions, and %s could not be judged: %w; "+
+				"to do without: --cpu", p.Jury[i].Path, one.Err)
 		}
 	}
 

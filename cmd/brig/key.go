@@ -49,7 +49,8 @@ func keyLimitFlags(f *pflag.FlagSet, k *auth.Key) {
 	f.IntVar(&k.Waiting, "waiting", 0, "maximum requests in the queue (default: the size of the queue)")
 	f.IntVar(&k.Sessions, "sessions", 0, "maximum concurrent sessions (default: a share that leaves some for other keys)")
 	f.Var(&k.Memory, "memory",
-		"maximum memory reserved for all of its sessions together, with swap and scratch (default: a share that leaves some for other keys)")
+		"maximum memory reserved for all of its sessions together, with swap and scratch (default: a share that "+
+			"leaves some for other keys)")
 	f.IntVar(&k.Bodies, "bodies", 0,
 		"maximum concurrent uploads of request bodies and downloads of session files (default: an eighth of the service's)")
 	f.Var(&k.Blobs, "blobs", "maximum total size of its blobs (default 1G)")

@@ -32,7 +32,8 @@ func (c *cli) noteMisplacedFlags(f *pflag.FlagSet, args []string) {
 	}
 
 	if len(misplaced) > 0 {
-		c.note("note: %s went to the program, like everything after %s: for brig, put it before %[2]s; to pass it on without this note, write -- before %[2]s", strings.Join(misplaced, ", "), args[0])
+		c.note("note: %s went to the program, like everything after %s: for brig, put it before %[2]s; to pass it on "+
+			"without this note, write -- before %[2]s", strings.Join(misplaced, ", "), args[0])
 	}
 }
 
@@ -52,9 +53,11 @@ func (c *cli) noteSourceArguments(o *runOptions) {
 			ext != filepath.Ext(o.args[0]) && !slices.Contains(sourceExtensions, ext) {
 			continue
 		}
-		c.note("note: %s goes to the program as an argument; to place it next to the program, put --file %[1]s before %s; to pass it on without this note, write -- before %[2]s", w, o.args[0])
+		c.note("note: %s goes to the program as an argument; to place it next to the program, put --file %[1]s "+
+			"before %s; to pass it on without this note, write -- before %[2]s", w, o.args[0])
 	}
 }
 
 // sourceExtensions are the extensions of files that are part of a program and hardly ever its data.
-var sourceExtensions = strings.Fields(".py .c .h .cpp .cc .cxx .hpp .hh .java .js .mjs .cjs .ts .go .rs .rb .php .sh .pl .pm .lua .pas .pp .hs .cs .kt .scala .swift .ml .mli")
+var sourceExtensions = strings.Fields(".py .c .h .cpp .cc .cxx .hpp .hh .java .js .mjs .cjs .ts .go .rs .rb .php .sh " +
+	".pl .pm .lua .pas .pp .hs .cs .kt .scala .swift .ml .mli")

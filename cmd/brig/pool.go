@@ -109,7 +109,8 @@ func pools(queued []jetstream.Queued, workers []jetstream.WorkerState) []poolSta
 
 func poolList(c *cli) *cobra.Command {
 	k, f := newCommand("pool ls",
-		"List the pools of an engine: their workers and slots, and the jobs that wait or are executed.\n\nUsage:\n  brig pool ls [--engine URL] [--json]\n\nExample:\n  brig pool ls --engine nats://127.0.0.1:4222")
+		"List the pools of an engine: their workers and slots, and the jobs that wait or are executed.\n\nUsage:\n  "+
+			"brig pool ls [--engine URL] [--json]\n\nExample:\n  brig pool ls --engine nats://127.0.0.1:4222")
 	o := poolFlags(c, f)
 	asJSON := jsonFlag(f)
 	return c.does(k, func() int {
@@ -149,7 +150,9 @@ func poolList(c *cli) *cobra.Command {
 
 func poolShow(c *cli) *cobra.Command {
 	k, f := newCommand("pool show",
-		"List the workers of a pool. Workers whose images differ are named: the same job could be judged differently.\n\nUsage:\n  brig pool show NAME [--engine URL] [--json]\n\nExample:\n  brig pool show default --engine nats://127.0.0.1:4222")
+		"List the workers of a pool. Workers whose images differ are named: the same job could be judged "+
+			"differently.\n\nUsage:\n  brig pool show NAME [--engine URL] [--json]\n\nExample:\n  brig pool show "+
+			"default --engine nats://127.0.0.1:4222")
 	o := poolFlags(c, f)
 	asJSON := jsonFlag(f)
 	return c.does(k, func() int {
@@ -217,7 +220,8 @@ func imageDifferences(all []jetstream.WorkerState) []string {
 
 func poolDrain(c *cli) *cobra.Command {
 	k, f := newCommand("pool drain",
-		"Have a worker take no more jobs, and end when those that it has have ended.\n\nUsage:\n  brig pool drain WORKER [--engine URL]\n\nExample:\n  brig pool drain node2 --engine nats://127.0.0.1:4222")
+		"Have a worker take no more jobs, and end when those that it has have ended.\n\nUsage:\n  brig pool drain "+
+			"WORKER [--engine URL]\n\nExample:\n  brig pool drain node2 --engine nats://127.0.0.1:4222")
 	o := poolFlags(c, f)
 	return c.does(k, func() int {
 		if f.NArg() != 1 {

@@ -90,7 +90,8 @@ func (i identity) takeDataDir(dir string) error {
 
 	for _, e := range entries {
 		if !isServiceFile(e.Name()) {
-			return fmt.Errorf("--data-dir %s contains %q, which is not a file of this service: choose a directory for this service only, because it is given to the user that the service runs as", dir, e.Name())
+			return fmt.Errorf("--data-dir %s contains %q, which is not a file of this service: choose a directory "+
+				"for this service only, because it is given to the user that the service runs as", dir, e.Name())
 		}
 	}
 
@@ -121,7 +122,8 @@ func withDirRemedy(err error, dir string, uid int, asRoot bool) error {
 	case !errors.Is(err, fs.ErrPermission):
 		return err
 	case asRoot:
-		return fmt.Errorf("%w: uid %d, which the service runs as, has no access to %s: with --data-dir choose a directory that it can access", err, uid, dir)
+		return fmt.Errorf("%w: uid %d, which the service runs as, has no access to %s: with --data-dir choose a "+
+			"directory that it can access", err, uid, dir)
 	}
 	return fmt.Errorf("%w: uid %d has no access to %s: with --data-dir choose a directory that you own, or use sudo", err,
 		uid, dir)
@@ -271,5 +273,6 @@ func (i identity) permits(st unix.Stat_t, groups []int, need uint32) bool {
 }
 
 func (i identity) socketError(socket string, err error) error {
-	return fmt.Errorf("the agent's socket %s cannot be used by uid %d, which this service runs as: start brigd with --group GROUP, and its socket in a directory that this user can enter; the service then keeps that group: %w", socket, i.uid, err)
+	return fmt.Errorf("the agent's socket %s cannot be used by uid %d, which this service runs as: start brigd with "+
+		"--group GROUP, and its socket in a directory that this user can enter; the service then keeps that group: %w", socket, i.uid, err)
 }

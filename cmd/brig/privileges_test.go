@@ -151,7 +151,8 @@ func TestWithDirRemedy(t *testing.T) {
 		want   string
 	}{
 		{denied, false, "open: permission denied: uid 7 has no access to /d: with --data-dir choose a directory that you own, or use sudo"},
-		{denied, true, "open: permission denied: uid 7, which the service runs as, has no access to /d: with --data-dir choose a directory that it can access"},
+		{denied, true, "open: permission denied: uid 7, which the service runs as, has no access to /d: with " +
+			"--data-dir choose a directory that it can access"},
 		{syscall.ENOSPC, false, "no space left on device"},
 	} {
 		if got := withDirRemedy(tt.err, "/d", 7, tt.asRoot); got.Error() != tt.want || !errors.Is(got, tt.err) {

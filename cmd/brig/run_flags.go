@@ -107,7 +107,8 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.run.Network, "network", "",
 		"what the program reaches: none, loopback, allow or public (default none; allow with --allow)")
 	f.StringArrayVar(&o.run.Allow, "allow", nil,
-		"`HOST` that the program may reach: a name, *.DOMAIN, an address or ADDRESS/BITS, each with :PORT or without (80 and 443; repeatable)")
+		"`HOST` that the program may reach: a name, *.DOMAIN, an address or ADDRESS/BITS, each with :PORT or without "+
+			"(80 and 443; repeatable)")
 	o.packages.register(f)
 	f.StringVar(&o.run.Preset, "preset", "", "limits to start from: hardened or light")
 
@@ -130,7 +131,8 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	f.StringVar((*string)(&o.run.ProfileMode), "profile-mode", "",
 		"enforce, or log: calls that the profile denies are allowed and logged (default enforce)")
 	f.StringVar((*string)(&o.run.Mode), "mode", "",
-		"strict; fresh: in a cell that no other run uses, before or after; or exclusive: also with a separate copy of the image, one for each test (default the agent's, strict)")
+		"strict; fresh: in a cell that no other run uses, before or after; or exclusive: also with a separate copy "+
+			"of the image, one for each test (default the agent's, strict)")
 	f.BoolVar(&o.run.NoTemplate, "no-template", false,
 		"start the interpreter for this run instead of beginning from a template of it")
 	f.BoolVar(&o.run.WritableRoot, "writable-root", false, "let the program write to a temporary copy of the image")

@@ -206,7 +206,8 @@ func (f *fake) Run(ctx context.Context, r api.Run, s api.Streams, c api.Caller) 
 	case "escape":
 		res.Files = []api.File{{Name: argv[1], Content: []byte("hostile")}}
 	case "hello.py", "nosuch.py", "-c":
-		return res, api.Refuse(api.CodeNoProgram, "%s: no such program in image sha256:%064d, or its interpreter is missing there", argv[0], 7)
+		return res, api.Refuse(api.CodeNoProgram, "%s: no such program in image sha256:%064d, or its interpreter is "+
+			"missing there", argv[0], 7)
 	case "wait":
 		<-ctx.Done()
 		res.Verdict = api.Canceled

@@ -24,7 +24,8 @@ func TestSelfchecksDetectBrokenIsolation(t *testing.T) {
 		{"root on the host", "identity", 0, out(api.OK, "1000 1000 1000\n0 0\n"), false},
 		{"no map at all", "identity", 0, out(api.OK, "1000 1000 1000\n\n"), false},
 		{"five empty sets", "capabilities", 0, out(api.OK, caps), true},
-		{"one capability", "capabilities", 0, out(api.OK, "CapInh:\t0000\nCapPrm:\t0000\nCapEff:\t0001\nCapBnd:\t0000\nCapAmb:\t0000\n"), false},
+		{"one capability", "capabilities", 0, out(api.OK, "CapInh:\t0000\nCapPrm:\t0000\nCapEff:\t0001\n"+
+			"CapBnd:\t0000\nCapAmb:\t0000\n"), false},
 		{"nothing read", "capabilities", 0, out(api.OK, ""), false},
 		{"filter and no new privileges", "privileges", 0, out(api.OK, "NoNewPrivs:1\nSeccomp:2\n"), true},
 		{"no filter", "privileges", 0, out(api.OK, "NoNewPrivs:1\nSeccomp:0\n"), false},

@@ -243,7 +243,8 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 	}
 	if keys != nil && keys.Replaceable() != nil {
 		entered := unix.Access(filepath.Dir(o.keys), unix.X_OK) == nil
-		c.note("uid %d cannot open %s: keys that are written into this file are valid at once, those of a file that replaces it only after a restart: %s", runAs.uid, o.keys, keysRemedy(o.keys, entered, runAs.uid, runAs.gid))
+		c.note("uid %d cannot open %s: keys that are written into this file are valid at once, those of a file that "+
+			"replaces it only after a restart: %s", runAs.uid, o.keys, keysRemedy(o.keys, entered, runAs.uid, runAs.gid))
 	}
 
 	store, err := history.Open(ctx, filepath.Join(o.dataDir, "history.db"),
@@ -395,7 +396,9 @@ func checkOtherAgents(ctx context.Context, agent *caller.Agent, args []string) e
 		return nil
 	}
 	return api.Refuse(api.CodeConflict,
-		"other agents on this host (of another brig serve, or of a running command) reserve %s of memory for their runs, and an agent started here would reserve %s as if it were alone: let the services share one brigd (start it; use --socket if it is not at %s), or divide the memory with --agent-arg=--memory=SIZE for each", api.Size(h.OtherAgents), api.Size(h.MemoryMax), caller.DefaultSocket)
+		"other agents on this host (of another brig serve, or of a running command) reserve %s of memory for their "+
+			"runs, and an agent started here would reserve %s as if it were alone: let the services share one brigd "+
+			"(start it; use --socket if it is not at %s), or divide the memory with --agent-arg=--memory=SIZE for each", api.Size(h.OtherAgents), api.Size(h.MemoryMax), caller.DefaultSocket)
 }
 
 // lockDataDir locks the directory against other services until the file is closed: a service that

@@ -20,7 +20,8 @@ func (o serveOptions) checkHosts() error {
 			if err != nil {
 				port = "8080"
 			}
-			return fmt.Errorf("--host %q is an address to listen on, but --host takes a name that callers use: did you mean --listen %s?", h, net.JoinHostPort(h, port))
+			return fmt.Errorf("--host %q is an address to listen on, but --host takes a name that callers use: did "+
+				"you mean --listen %s?", h, net.JoinHostPort(h, port))
 		}
 		if err != nil && (h == "" || strings.ContainsAny(h, ":/[] \t*")) {
 			return fmt.Errorf("--host %q: write only a name, such as judge.example, without http://, port or path", h)
@@ -38,7 +39,8 @@ func (o serveOptions) checkExposure() error {
 	if o.keys != "" || o.isLocal() {
 		return nil
 	}
-	return fmt.Errorf("--listen %s can be reached from other hosts, and anybody there could run programs: set --keys FILE (brig key add NAME creates a key and the file), or listen on 127.0.0.1", o.listen)
+	return fmt.Errorf("--listen %s can be reached from other hosts, and anybody there could run programs: set --keys "+
+		"FILE (brig key add NAME creates a key and the file), or listen on 127.0.0.1", o.listen)
 }
 
 // isLocal reports whether only this host can reach the address.
@@ -59,7 +61,8 @@ func (o serveOptions) listenOn() (net.Listener, error) {
 		return ln, err
 	}
 	if c, err := net.Dial("unix", path); err == nil {
-		return nil, errors.Join(fmt.Errorf("another process already answers on %s: stop it, or choose another path with --listen", path), c.Close())
+		return nil, errors.Join(fmt.Errorf("another process already answers on %s: stop it, or choose another path "+
+			"with --listen", path), c.Close())
 	}
 	if st, err := os.Lstat(path); err == nil && st.Mode()&os.ModeSocket != 0 {
 		if err := os.Remove(path); err != nil { // of a service that was killed

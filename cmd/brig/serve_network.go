@@ -15,9 +15,11 @@ func (o *serveOptions) networkFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.network, "network", api.NetworkNone,
 		"most `NETWORK` that runs may request: none, loopback, allow or public; a key gets none unless its line sets network")
 	f.StringSliceVar(&o.egressAllow, "egress-allow", nil,
-		"`HOST` that runs may list in allow: a name, *.DOMAIN, an address or ADDRESS/BITS, each with :PORT or without (80 and 443; repeatable; default: any host)")
+		"`HOST` that runs may list in allow: a name, *.DOMAIN, an address or ADDRESS/BITS, each with :PORT or "+
+			"without (80 and 443; repeatable; default: any host)")
 	f.StringSliceVar(&o.egressInternal, "egress-internal", nil,
-		"`ADDRESS:PORT` or ADDRESS/BITS:PORT of your own networks or of this host that runs with network may reach; all others are refused (repeatable)")
+		"`ADDRESS:PORT` or ADDRESS/BITS:PORT of your own networks or of this host that runs with network may reach; "+
+			"all others are refused (repeatable)")
 }
 
 // egressRules parses the flags that bound what runs reach.
@@ -26,7 +28,8 @@ func (o serveOptions) egressRules() (allow, internal []api.AllowRule, err error)
 	case !slices.Contains(api.Networks(), o.network):
 		return nil, nil, fmt.Errorf("--network %q does not exist: use %s", o.network, strings.Join(api.Networks(), ", "))
 	case o.network == api.NetworkPublic && len(o.egressAllow) > 0:
-		return nil, nil, fmt.Errorf("--network public offers every public host, and --egress-allow lists hosts: use --network allow, or leave --egress-allow out")
+		return nil, nil, fmt.Errorf("--network public offers every public host, and --egress-allow lists hosts: use " +
+			"--network allow, or leave --egress-allow out")
 	}
 
 	for _, entry := range o.egressAllow {

@@ -13,11 +13,13 @@ import (
 
 func (o *serveOptions) packageFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.packages, "packages", false,
-		"install the packages that runs and sessions name in requirements, from the indexes of the languages; a key needs packages: true in its line")
+		"install the packages that runs and sessions name in requirements, from the indexes of the languages; a key "+
+			"needs packages: true in its line")
 	o.indexes = map[api.PackageKind]*string{}
 	for _, kind := range api.PackageKinds() {
 		o.indexes[kind] = f.String(string(kind)+"-index", "",
-			fmt.Sprintf("`URL` of the index for packages of the kind %s, which are then installed (default: $%s, or with --packages that of the language)", kind, indexVariable(kind)))
+			fmt.Sprintf("`URL` of the index for packages of the kind %s, which are then installed (default: $%s, or "+
+				"with --packages that of the language)", kind, indexVariable(kind)))
 	}
 }
 

@@ -124,7 +124,8 @@ func readFile(path string) ([]byte, error) {
 // withSizeRemedy adds a remedy to the error of a file that is too large for a request.
 func withSizeRemedy(err error) error {
 	if e := new(inputfile.TooLargeError); errors.As(err, &e) {
-		return fmt.Errorf("%s is %s: a run takes files of %s at most: put it into an image (brig rootfs import), or into a session (brig session put)", e.Path, e.Size, formatSize(e.Limit))
+		return fmt.Errorf("%s is %s: a run takes files of %s at most: put it into an image (brig rootfs import), or "+
+			"into a session (brig session put)", e.Path, e.Size, formatSize(e.Limit))
 	}
 	return err
 }

@@ -27,7 +27,8 @@ type suiteFlags struct {
 
 func (s *suiteFlags) register(f *pflag.FlagSet) {
 	s.registerCases(f, "TESTS", "solution and the extension for a program of one file")
-	f.Lookup("source-name").Usage = "`NAME` of the file that is the program in a directory with several; with --suite also the name under which the cases find the program (default solution and the extension for a program of one file)"
+	f.Lookup("source-name").Usage = "`NAME` of the file that is the program in a directory with several; with " +
+		"--suite also the name under which the cases find the program (default solution and the extension for a program of one file)"
 	f.StringVar(&s.solution, "solution", "",
 		"with --suite: `FILE` of a right program: it must pass every case, and what it passes are the cases that count")
 }
@@ -52,7 +53,8 @@ func (s *suiteFlags) check(r api.Run) error {
 		return nil
 	}
 	if r.Compare != (api.Compare{}) || r.StopAtFailure || r.InputFile != "" || r.OutputFile != "" {
-		return errors.New("--suite: unit tests judge by themselves: leave out --compare, --tolerance, --stop-at-failure, --input-file and --output-file")
+		return errors.New("--suite: unit tests judge by themselves: leave out --compare, --tolerance, " +
+			"--stop-at-failure, --input-file and --output-file")
 	}
 	if language := s.language(r.Language, nil); language != "" {
 		if err := suite.Check(*s.request(), language); err != nil {

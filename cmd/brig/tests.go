@@ -52,7 +52,8 @@ func (o *runOptions) checkTests(c *cli) (err error) {
 		case o.run.Compare != (api.Compare{}), o.run.StopAtFailure:
 			return fmt.Errorf("--compare, --tolerance and --stop-at-failure apply to tests: add --tests DIR")
 		case o.run.InputFile != "" || o.run.OutputFile != "":
-			return fmt.Errorf("--input-file and --output-file apply to tests: add --tests DIR; without tests --file places a file, and --collect returns one")
+			return fmt.Errorf("--input-file and --output-file apply to tests: add --tests DIR; without tests --file " +
+				"places a file, and --collect returns one")
 		}
 		return nil
 	}
@@ -135,7 +136,8 @@ func (o *runOptions) checkOneProgram() error {
 		what = fmt.Sprintf("%s and %d more follow", more[0], n)
 	}
 
-	return fmt.Errorf("--tests judges one program, but %s %s: to judge each: brig grade %s %s %s; to pass files as arguments write -- before %[2]s",
+	return fmt.Errorf("--tests judges one program, but %s %s: to judge each: brig grade %s %s %s; to pass files as "+
+		"arguments write -- before %[2]s",
 		what, o.args[0], shellWord(o.testsDir), shellWord(o.args[0]), strings.Join(shellWords(more), " "))
 }
 

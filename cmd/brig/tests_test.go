@@ -22,7 +22,8 @@ func TestReportSaysWhyTheFirstTestFailed(t *testing.T) {
 		{"an exception of the language", []api.TestResult{
 			wrong,
 			failed("2", api.Result{Verdict: api.Nonzero, ExitCode: 1,
-				Stderr: api.Bytes("Traceback (most recent call last):\n  File \"/box/a.py\", line 3, in <module>\nZeroDivisionError: division by zero\n")}),
+				Stderr: api.Bytes("Traceback (most recent call last):\n  File \"/box/a.py\", line 3, in <module>\n" +
+					"ZeroDivisionError: division by zero\n")}),
 			failed("3", api.Result{Verdict: api.Nonzero, ExitCode: 9}),
 		}, "brig: test 2: a.py:3: ZeroDivisionError: division by zero\nbrig: hint: look for a division whose divisor can be 0\n"},
 		{"an exit code alone", []api.TestResult{failed("1", api.Result{Verdict: api.Nonzero, ExitCode: 3})},
@@ -30,7 +31,8 @@ func TestReportSaysWhyTheFirstTestFailed(t *testing.T) {
 		{"its last line", []api.TestResult{failed("1", api.Result{Verdict: api.Nonzero, ExitCode: 2, Stderr: api.Bytes("a\nusage: a N\n")})},
 			"brig: test 1: nonzero: exit code 2: usage: a N\n"},
 		{"a limit", []api.TestResult{failed("1", api.Result{Verdict: api.OutputLimit, Limits: api.Defaults()})},
-			"brig: test 1: output-limit: wrote more than 16M to one stream (raise --output)\nbrig: hint: look for a loop that prints without end, or print less\n"},
+			"brig: test 1: output-limit: wrote more than 16M to one stream (raise --output)\nbrig: hint: look for a " +
+				"loop that prints without end, or print less\n"},
 	} {
 		for _, quiet := range []bool{false, true} {
 			var out, errs bytes.Buffer

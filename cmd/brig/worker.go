@@ -236,7 +236,8 @@ func (o *workerOptions) serve(ctx context.Context, drain func(), w *worker.Worke
 		log.Info("the worker has started", "name", o.name, "pool", o.engine.pool, "slots", x.Slots, "languages",
 			strings.Join(images, ","))
 	} else {
-		log.Warn("the worker has started, but its agent has no image of a language, so jobs are given back: build or copy images (brig rootfs build NAME), and start the worker again", "name", o.name, "pool", o.engine.pool)
+		log.Warn("the worker has started, but its agent has no image of a language, so jobs are given back: build or "+
+			"copy images (brig rootfs build NAME), and start the worker again", "name", o.name, "pool", o.engine.pool)
 	}
 
 	done := make(chan struct{})

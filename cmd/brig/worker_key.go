@@ -123,6 +123,7 @@ func (c *cli) natsKey(k *keys.Key) error {
 		return err
 	}
 	k.Seed = seed
-	fmt.Fprintf(c.stderr, "# for accounts { NAME { jetstream: enabled, users: [ ... ] } } of the NATS server: the account of the pool %s\n%s", k.Pool, jetstream.WorkerConfig(k.Name, k.Pool, public))
+	fmt.Fprintf(c.stderr, "# for accounts { NAME { jetstream: enabled, users: [ ... ] } } of the NATS server: the "+
+		"account of the pool %s\n%s", k.Pool, jetstream.WorkerConfig(k.Name, k.Pool, public))
 	return nil
 }

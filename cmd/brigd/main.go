@@ -112,13 +112,16 @@ func parse(args []string) (flags, error) {
 		"directory of language manifests that replace or extend the built-in ones")
 	set.StringVar(&f.profiles, "profiles", "/etc/brig/profiles", "directory of seccomp profiles offered to every caller")
 	set.StringVar(&f.network, "network", api.NetworkNone,
-		"most `NETWORK` that callers other than root, such as brig serve, may request for a run: none, loopback, allow or public; they relay its connections themselves")
+		"most `NETWORK` that callers other than root, such as brig serve, may request for a run: none, loopback, "+
+			"allow or public; they relay its connections themselves")
 	set.BoolVar(&f.profileLog, "profile-log", false,
-		"let callers other than root, such as brig serve, use profile_mode log, in which calls that the profile denies are allowed and logged")
+		"let callers other than root, such as brig serve, use profile_mode log, in which calls that the profile "+
+			"denies are allowed and logged")
 	set.BoolVar(&f.packages, "packages", false,
 		"let callers other than root, such as brig serve, have packages installed; they relay the installer's connections themselves")
 	set.StringVar((*string)(&f.mode), "mode", string(api.Strict),
-		"`MODE` of the runs that name none: strict; fresh: each in a cell of its own; or exclusive, for exams: each also with its own copy of the image")
+		"`MODE` of the runs that name none: strict; fresh: each in a cell of its own; or exclusive, for exams: each "+
+			"also with its own copy of the image")
 	set.IntVar(&f.slots, "slots", 0, "maximum concurrent runs (default: one per physical core)")
 	set.IntVar(&f.sessions, "sessions", runtime.DefaultSessions, "maximum concurrent sessions; 0: none")
 	set.Var(&f.sessionLife, "max-session-life", "ceiling of a session's lifetime")
@@ -131,9 +134,11 @@ func parse(args []string) (flags, error) {
 	set.Var(&f.memory, "memory",
 		"maximum memory reserved for all runs and sessions together (default: three quarters of the host's)")
 	set.Var(&f.images, "image-memory",
-		"maximum memory, in addition to --memory, for keeping the files of images in use; none: keep no files; read: read them once without keeping them (default: an eighth of the host's)")
+		"maximum memory, in addition to --memory, for keeping the files of images in use; none: keep no files; read: "+
+			"read them once without keeping them (default: an eighth of the host's)")
 	set.Var(&f.templates, "template-memory",
-		"maximum memory, in addition to --memory, for templates of started interpreters; none: every run starts its interpreter (default: 512M, at most a sixteenth of the host's)")
+		"maximum memory, in addition to --memory, for templates of started interpreters; none: every run starts its "+
+			"interpreter (default: 512M, at most a sixteenth of the host's)")
 	set.Var(&f.templateLife, "template-life", "time after which a template is made again")
 	set.Var(&f.artifacts, "artifact-cache", "maximum total size of compiled programs below --data-dir")
 	set.Var(&f.blobs, "blob-cache", "maximum total size of blobs below --data-dir")

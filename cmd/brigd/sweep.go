@@ -47,7 +47,8 @@ var errLost = errors.New("the files of this agent were removed")
 func endIfLost(ctx context.Context, lost <-chan struct{}, end context.CancelCauseFunc, runDir string) {
 	select {
 	case <-lost:
-		end(fmt.Errorf("%w from %s, so that nothing could clean up after it: it ends; start it again, and leave %s alone while it runs", errLost, runDir, runDir))
+		end(fmt.Errorf("%w from %s, so that nothing could clean up after it: it ends; start it again, and leave %s "+
+			"alone while it runs", errLost, runDir, runDir))
 	case <-ctx.Done():
 	}
 }

@@ -32,7 +32,8 @@ var rooms = []room{
 	{"api/decode", []string{"api"}, "reads what callers send, for the two servers: clients do not link it"},
 	{"cgroups", nil, "cgroups, rootfs and seccomp each know one facility of the kernel; runtime joins them"},
 	{"seccomp", []string{"internal/strictyaml"}, "as cgroups"},
-	{"rootfs", []string{"internal/durable", "rootfs/archive", "rootfs/recipes"}, "as cgroups; the store knows no manifest, registry or tool"},
+	{"rootfs", []string{"internal/durable", "rootfs/archive", "rootfs/recipes"}, "as cgroups; the store knows no " +
+		"manifest, registry or tool"},
 	{"rootfs/", []string{"api", "internal/child", "internal/confine", "internal/inputfile", "internal/shareddir", "internal/strictyaml",
 		"rootfs"},
 		"reads and makes images and manifests, and knows nothing of runs"},

@@ -164,7 +164,9 @@ func (b *bench) compareWithSocket(ctx context.Context, s *service, run runner) (
 
 	// The agent's socket is measured with package client, which is a bare client; Go's own
 	// HTTP client takes more time of the same processors, whatever it requests.
-	b.addLine("Through brig serve over TCP, compared with the agent's socket, with a client as simple as the socket's: %.2f ms more at p50, %.0f %% of the rate with %d clients, %.0f %% with %d; with Go's HTTP client: %.2f ms, %.0f %%, %.0f %%.",
+	b.addLine("Through brig serve over TCP, compared with the agent's socket, with a client as simple as the "+
+		"socket's: %.2f ms more at p50, %.0f %% of the rate with %d clients, %.0f %% with %d; with Go's HTTP client: "+
+		"%.2f ms, %.0f %%, %.0f %%.",
 		median(over[2]), median(queued[2]), 2*b.slots, median(full[2]), b.slots, median(over[1]),
 		median(queued[1]), median(full[1]))
 	b.addLine("Processor time of brig serve per run with %d clients: %s.", 2*b.slots,
@@ -176,7 +178,8 @@ func (b *bench) compareWithSocket(ctx context.Context, s *service, run runner) (
 	b.atLeast(fmt.Sprintf("rate through the gateway, relative to the agent's socket, %d clients on %d slots", 2*b.slots,
 		b.slots), median(queued[2]), 80, "%")
 	b.atLeast("the same with Go's HTTP client", median(queued[1]), 80, "%")
-	b.atLeast(fmt.Sprintf("the same with %d clients, where no request queues and a slot is idle until its client sends the next request", b.slots), median(full[2]), 80, "%")
+	b.atLeast(fmt.Sprintf("the same with %d clients, where no request queues and a slot is idle until its client "+
+		"sends the next request", b.slots), median(full[2]), 80, "%")
 	b.atLeast("the same with Go's HTTP client, without queueing", median(full[1]), 80, "%")
 	return median(rates), nil
 }

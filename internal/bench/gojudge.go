@@ -176,7 +176,8 @@ func (b *bench) compare(ctx context.Context) error {
 		return err
 	}
 
-	b.addLine("| | clients | plain spawns/s | brig runs/s | p50 ms | p99 ms | go-judge runs/s | p50 ms | p99 ms | brig to go-judge | plain to go-judge |")
+	b.addLine("| | clients | plain spawns/s | brig runs/s | p50 ms | p99 ms | go-judge runs/s | p50 ms | p99 ms | " +
+		"brig to go-judge | plain to go-judge |")
 	b.addLine("|---|---|---|---|---|---|---|---|---|---|---|")
 
 	for _, c := range all {

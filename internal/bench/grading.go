@@ -112,7 +112,8 @@ func (b *bench) checkers(ctx context.Context) error {
 		}
 	}
 
-	b.addLine("One test of a small C++ program, p50: %.2f ms with a comparison, %.2f ms with a testlib checker in C++, %.2f ms with a checker in Python.",
+	b.addLine("One test of a small C++ program, p50: %.2f ms with a comparison, %.2f ms with a testlib checker in "+
+		"C++, %.2f ms with a checker in Python.",
 		median(rows[0].p50)/1e3, median(rows[1].p50)/1e3, median(rows[2].p50)/1e3)
 	b.atMost("time that a testlib checker adds to a test, p50", median(differences(rows[1].p50, rows[0].p50))/1e3, 4, "ms")
 	b.atMost("time that a Python checker adds to a test, p50", median(differences(rows[2].p50, rows[0].p50))/1e3, 6, "ms")
@@ -185,7 +186,8 @@ func (b *bench) conversations(ctx context.Context, image rootfs.Image) error {
 		talked = append(talked, s.took[0].Seconds())
 	}
 
-	b.addLine("A program that says one line to its interactor: p50 %.2f ms, the program alone %.2f ms. %d lines in turns: %.2f s, over plain pipes on one processor %.2f s.",
+	b.addLine("A program that says one line to its interactor: p50 %.2f ms, the program alone %.2f ms. %d lines in "+
+		"turns: %.2f s, over plain pipes on one processor %.2f s.",
 		median(rows[1].p50)/1e3, median(rows[0].p50)/1e3, talkLines, median(talked), median(piped))
 	b.atMost("time that an interactor adds to a test, p50", median(differences(rows[1].p50, rows[0].p50))/1e3, 5, "ms")
 	b.atMost(fmt.Sprintf("%d lines said in turns with an interactor, relative to plain pipes on one processor", talkLines),
@@ -253,7 +255,8 @@ func (b *bench) class(ctx context.Context, image rootfs.Image) (err error) {
 		}
 	}
 
-	b.addLine("`brig grade` with %d submissions in Python and %d tests: %.2f s, without templates %.2f s; %d plain processes, %d at a time: %.2f s.",
+	b.addLine("`brig grade` with %d submissions in Python and %d tests: %.2f s, without templates %.2f s; %d plain "+
+		"processes, %d at a time: %.2f s.",
 		b.cfg.submissions, testsOfAClass, median(warm), median(cold), processes, b.slots, median(plain))
 	b.atMost("a class in Python, relative to the plain processes on the same processors",
 		median(ratios(warm, plain)), 0.5, "x")

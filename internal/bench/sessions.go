@@ -46,7 +46,8 @@ func (b *bench) sessions(ctx context.Context) (err error) {
 		return err
 	}
 
-	b.addLine("Sessions through brig serve, one client: %d created, p50 %.2f ms, p99 %.2f ms; `%s` executed in one %d times, p50 %.2f ms, p99 %.2f ms.", len(makes.took),
+	b.addLine("Sessions through brig serve, one client: %d created, p50 %.2f ms, p99 %.2f ms; `%s` executed in one "+
+		"%d times, p50 %.2f ms, p99 %.2f ms.", len(makes.took),
 		milli(makes.quantile(.5)), milli(makes.quantile(.99)), b.cfg.program, len(execs.took), milli(execs.quantile(.5)),
 		milli(execs.quantile(.99)))
 	b.atMost("creation of a session, p50", milli(makes.quantile(.5)), 50, "ms")

@@ -118,7 +118,8 @@ func (b *bench) templates(ctx context.Context) (err error) {
 	b.addLine("")
 	b.addLine("From a template of the started interpreter, in turns with the ordinary start and the bare interpreter:")
 	b.addLine("")
-	b.addLine("| program | bare on one processor, p50 ms | ordinary start in brig | from a template | relative to bare | bare/s, 2 at a time | from a template/s, 2 clients | relative to bare |")
+	b.addLine("| program | bare on one processor, p50 ms | ordinary start in brig | from a template | relative to " +
+		"bare | bare/s, 2 at a time | from a template/s, 2 clients | relative to bare |")
 	b.addLine("|---|---|---|---|---|---|---|---|")
 
 	for _, p := range all {

@@ -62,7 +62,8 @@ func olderThan(release string, major, minor int) bool {
 func hardeningChecks(f Facts) []Check {
 	pattern := f.Sysctls["kernel.core_pattern"]
 	all := []Check{newCheck("core_pattern", !strings.HasPrefix(pattern, "|"), Warn, orNone(pattern),
-		"the kernel starts this as root when a process crashes; for a run only if an operator's profile lets it set its core size limit to 0", "sysctl kernel.core_pattern=core"), modprobe(f)}
+		"the kernel starts this as root when a process crashes; for a run only if an operator's profile lets it set "+
+			"its core size limit to 0", "sysctl kernel.core_pattern=core"), modprobe(f)}
 	for _, s := range []struct {
 		name  string
 		least int

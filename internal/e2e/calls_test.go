@@ -13,7 +13,8 @@ import (
 func TestCalls(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
 	a.needPython(t)
-	r := py("class Solution:\n    def near(self, n, t): return (n[0], t / 3, {'k': n})\ndef add(a, b=1):\n    print('noise')\n    return a + b\n")
+	r := py("class Solution:\n    def near(self, n, t): return (n[0], t / 3, {'k': n})\ndef add(a, b=1):\n    " +
+		"print('noise')\n    return a + b\n")
 	r.Call = &api.Call{Fn: "near"}
 	call := func(id, args, returns string) api.Test {
 		return api.Test{ID: id, CallArgs: json.RawMessage(args), Returns: json.RawMessage(returns)}
@@ -31,9 +32,11 @@ func TestCalls(t *testing.T) {
 
 	r.Call = nil
 	r.Tests = []api.Test{
-		{ID: "right", Asserts: []byte("def check(f):\n    assert f(1) == 2\n    assert f(1, b=2) == 3\n    try:\n        f('x')\n    except TypeError:\n        return\n    assert False\ncheck(add)\n")},
+		{ID: "right", Asserts: []byte("def check(f):\n    assert f(1) == 2\n    assert f(1, b=2) == 3\n    try:\n    " +
+			"    f('x')\n    except TypeError:\n        return\n    assert False\ncheck(add)\n")},
 		{ID: "wrong", Asserts: []byte("assert add(1) == 2\nassert add(1) == 3, 'three'\n")},
-		{ID: "large", Asserts: []byte("assert add(10**30, 0.5) == 10**30 + 0.5 and add(b'a', b'b') == b'ab' and add((1,), (2,)) == (1, 2)\n")},
+		{ID: "large", Asserts: []byte("assert add(10**30, 0.5) == 10**30 + 0.5 and add(b'a', b'b') == b'ab' and " +
+			"add((1,), (2,)) == (1, 2)\n")},
 	}
 
 	res := a.run(t, r)
@@ -74,12 +77,14 @@ func TestHostileFunctions(t *testing.T) {
 		"exception":        "class A(AssertionError): pass\ndef sq(x): raise A()",
 		"SystemExit":       "def sq(x): raise SystemExit(42)",
 		"kill":             "import os\nos.kill(os.getppid() or 1, 9)\nos.kill(-1, 9)\ndef sq(x): return 1",
-		"garbage":          "import os\ndef sq(x):\n    for fd in range(3, 20):\n        try: os.write(fd, b'[' * 1000000 + b'\\n')\n        except OSError: pass\n    os._exit(0)",
-		"exit code 42":     "import os\nos._exit(42)",
-		"files":            "import os\nfor n in ('feedback', 'judge'): os.mkdir(n)\nopen('feedback/value.json', 'w').write('9')\nopen('sitecustomize.py', 'w').write('import os; os._exit(42)')\ndef sq(x): return 1",
-		"deep":             "def sq(x):\n    v = 1\n    for i in range(900): v = [v]\n    return v",
-		"huge":             "def sq(x): return 'x' * 20000000",
-		"endless":          "def sq(x):\n    while True: pass",
+		"garbage": "import os\ndef sq(x):\n    for fd in range(3, 20):\n        try: os.write(fd, b'[' * " +
+			"1000000 + b'\\n')\n        except OSError: pass\n    os._exit(0)",
+		"exit code 42": "import os\nos._exit(42)",
+		"files": "import os\nfor n in ('feedback', 'judge'): os.mkdir(n)\nopen('feedback/value.json', " +
+			"'w').write('9')\nopen('sitecustomize.py', 'w').write('import os; os._exit(42)')\ndef sq(x): return 1",
+		"deep":    "def sq(x):\n    v = 1\n    for i in range(900): v = [v]\n    return v",
+		"huge":    "def sq(x): return 'x' * 20000000",
+		"endless": "def sq(x):\n    while True: pass",
 	} {
 		r := py(source)
 		r.Limits = api.Limits{Wall: slowly(5), CPU: slowly(1)}

@@ -45,7 +45,8 @@ func TestHostileOutputsFailNoChecker(t *testing.T) {
 			failures = map[string]string{
 				"a signal": "kill -11 $$", "an exit code": "exit 1", "its processor time": "while :; do :; done",
 				"its wall limit, while it computes": "while :; do :; done",
-				"its memory":                        "head -c 100000000 /dev/zero | tail -c 90000000 >/dev/null; exit 42", "its output": "head -c 2000000 /dev/zero; exit 42",
+				"its memory": "head -c 100000000 /dev/zero | tail -c 90000000 >/dev/null; " +
+					"exit 42", "its output": "head -c 2000000 /dev/zero; exit 42",
 				"a score that is no number": "echo nan >$3/score.txt; exit 42",
 				"a file that is too large":  "head -c 9000000 /dev/zero >$3/judgemessage.txt; exit 43",
 				"another pass":              "echo 1 >$3/nextpass.in; exit 42",

@@ -135,11 +135,12 @@ def check(input, output, answer):
 func TestBrokenCheckersAreNoVerdict(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	for name, c := range map[string]*api.Check{
-		"kattis: exit code 0":               checker(api.ProtocolKattis, "exit 0"),
-		"kattis: exit code 1":               checker(api.ProtocolKattis, "exit 1"),
-		"kattis: a signal":                  checker(api.ProtocolKattis, "kill -11 $$"),
-		"kattis: no time left":              checker(api.ProtocolKattis, "while :; do :; done"),
-		"kattis: no memory left":            checker(api.ProtocolKattis, "head -c 100000000 /dev/zero | tail -c 90000000 >/dev/null; exit 42"),
+		"kattis: exit code 0":  checker(api.ProtocolKattis, "exit 0"),
+		"kattis: exit code 1":  checker(api.ProtocolKattis, "exit 1"),
+		"kattis: a signal":     checker(api.ProtocolKattis, "kill -11 $$"),
+		"kattis: no time left": checker(api.ProtocolKattis, "while :; do :; done"),
+		"kattis: no memory left": checker(api.ProtocolKattis, "head -c 100000000 /dev/zero | tail -c "+
+			"90000000 >/dev/null; exit 42"),
 		"kattis: too much output":           checker(api.ProtocolKattis, "head -c 2000000 /dev/zero; exit 42"),
 		"kattis: a score that is no number": checker(api.ProtocolKattis, "echo many >$3/score.txt; exit 42"),
 		"kattis: two scores":                checker(api.ProtocolKattis, "echo 1 >$3/score.txt; echo 1 >$3/score_multiplier.txt; exit 42"),

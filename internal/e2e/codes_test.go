@@ -211,8 +211,9 @@ func TestGatewayHasAVerdictOfEveryProgram(t *testing.T) {
 func TestAProgramThatIsTooLargeGetsAVerdict(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"made.yaml":  shellCompiler,
-		"plain.yaml": "name: plain\nimage: tiny\nsource_file: main.sh\nrun: [/bin/sh, '{source}']\nextensions: [plain]\nlimits: {scratch: 8M}\n",
+		"made.yaml": shellCompiler,
+		"plain.yaml": "name: plain\nimage: tiny\nsource_file: main.sh\nrun: [/bin/sh, '{source}']\nextensions: " +
+			"[plain]\nlimits: {scratch: 8M}\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)

@@ -197,7 +197,8 @@ func TestInputsBelongToTheProgram(t *testing.T) {
 		{Name: "run.sh", Content: api.Bytes("#!/bin/sh\n"), Executable: true}}
 	res := a.run(t, r)
 	wantVerdict(t, res, api.OK)
-	if want := "1000:1000 644 in.txt\n1000:1000 755 d\n1000:1000 755 d/e\n1000:1000 644 d/e/deep\n0:0 555 run.sh\n"; string(res.Stdout) != want {
+	if want := "1000:1000 644 in.txt\n1000:1000 755 d\n1000:1000 755 d/e\n1000:1000 644 d/e/deep\n0:0 555 " +
+		"run.sh\n"; string(res.Stdout) != want {
 		t.Errorf("inputs lie as\n%swant\n%s", res.Stdout, want)
 	}
 

@@ -25,7 +25,8 @@ func TestFlagsOfCompilers(t *testing.T) {
 		{"cpp", "#include <bits/stdc++.h>\nint main() { std::cout << __cplusplus << ONLINE_JUDGE << '\\n'; }",
 			[]string{"-std=gnu++20", "-O2", "-DONLINE_JUDGE", "-Wno-sign-compare"}, "2020021\n"},
 		{"cpp", "#include <iostream>\nint main() { std::cout << __cplusplus << '\\n'; }", []string{"-std=c++03"}, "199711\n"},
-		{"cpp", "#include <bits/stdc++.h>\nint main() { long s = 0;\n#pragma omp parallel for reduction(+:s)\nfor (int i = 1; i <= 1000; i++) s += i;\nstd::cout << s << _OPENMP / 100000 << '\\n'; }", []string{"-fopenmp", "-O3"}, "5005002\n"},
+		{"cpp", "#include <bits/stdc++.h>\nint main() { long s = 0;\n#pragma omp parallel for reduction(+:s)\nfor " +
+			"(int i = 1; i <= 1000; i++) s += i;\nstd::cout << s << _OPENMP / 100000 << '\\n'; }", []string{"-fopenmp", "-O3"}, "5005002\n"},
 		{"cpp", "#include <iostream>\nint main() { std::cout << DIR \"\\n\"; }", []string{`-DDIR="a b"`}, "a b\n"},
 		{"rust", "fn main() { let x = if cfg!(judge) { 1 } else { 2 }; println!(\"{}\", x); }",
 			[]string{"--cfg=judge", "-Copt-level=3", "-Awarnings", "--edition=2021"}, "1\n"},
@@ -85,7 +86,8 @@ func TestCSharpAssertions(t *testing.T) {
 	}
 
 	images.load(t, a, "mono")
-	source := api.Bytes("using System.Diagnostics;\nclass A { static void Main() { try { Debug.Assert(1 == 1); Debug.Assert(1 == 2, \"sums\"); } catch { } System.Console.WriteLine(1); } }")
+	source := api.Bytes("using System.Diagnostics;\nclass A { static void Main() { try { Debug.Assert(1 == 1); " +
+		"Debug.Assert(1 == 2, \"sums\"); } catch { } System.Console.WriteLine(1); } }")
 	for flag, want := range map[string]api.Verdict{"-d:DEBUG": api.Nonzero, "-optimize+": api.OK} {
 		res := a.run(t, api.Run{Language: "mono", Source: source, Flags: []string{flag},
 			CompileLimits: api.Limits{Wall: slowly(60), CPU: slowly(60)}})

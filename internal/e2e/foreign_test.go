@@ -67,7 +67,8 @@ func TestForeignCheckers(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
 	images.load(t, a, "cpp")
 	var b strings.Builder
-	b.WriteString("| checker of testlib | triples | accepted | wrong | points | not judged | as a native run |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| checker of testlib | triples | accepted | wrong | points | not judged | as a native run |\n" +
+		"|---|---|---|---|---|---|---|\n")
 	for _, row := range foreignCheckers(t, a, dir) {
 		b.WriteString(row.String())
 	}

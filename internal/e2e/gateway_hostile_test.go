@@ -218,7 +218,8 @@ func TestGatewaySlowBodiesOfAKey(t *testing.T) {
 		}
 		t.Cleanup(func() { c.Close() })
 		if _, err := fmt.Fprintf(c,
-			"%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{", what,
+			"%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
+				"Content-Length: 1000000\r\n\r\n{", what,
 			keys["slow"]); err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,8 @@ import (
 // sumPackage is a package with a validator of its own, groups and an included file. The answers of its
 // tests are not what a program prints.
 var sumPackage = map[string]string{
-	"problem.yaml":                  "problem_format_version: 2025-09\nname: Sum\nuuid: 0c1bd2e4-0000-4000-8000-000000000001\ntype: scoring\nlimits: {time_limit: 5}\n",
+	"problem.yaml": "problem_format_version: 2025-09\nname: Sum\nuuid: " +
+		"0c1bd2e4-0000-4000-8000-000000000001\ntype: scoring\nlimits: {time_limit: 5}\n",
 	"data/sample/1.in":              "1 2\n",
 	"data/sample/1.ans":             "THE-ANSWER 3\n",
 	"data/secret/a/1.in":            "5 5\n",
@@ -26,9 +27,10 @@ var sumPackage = map[string]string{
 	"data/secret/b/1.ans":           "THE-ANSWER 0\n",
 	"data/secret/a/test_group.yaml": "max_score: 40\n",
 	"data/secret/b/test_group.yaml": "max_score: 60\n",
-	"output_validator/v.py":         "import sys\nright = open(sys.argv[2]).read().split()[1]\ngot = sys.stdin.read().split()\nsys.exit(42 if got == [right] else 43)\n",
-	"include/python3/summing.py":    "def add(a, b):\n    return a + b\n",
-	"submissions/accepted/a.py":     "",
+	"output_validator/v.py": "import sys\nright = open(sys.argv[2]).read().split()[1]\ngot = " +
+		"sys.stdin.read().split()\nsys.exit(42 if got == [right] else 43)\n",
+	"include/python3/summing.py": "def add(a, b):\n    return a + b\n",
+	"submissions/accepted/a.py":  "",
 }
 
 // zipOf is a zip archive of files.

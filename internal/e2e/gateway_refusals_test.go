@@ -80,10 +80,12 @@ func TestGatewayRefusals(t *testing.T) {
 		status    int
 	}{
 		{"two lengths", "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", 400},
-		{"length and chunks", "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n", 501},
+		{"length and chunks", "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: " +
+			"chunked, identity\r\n\r\n0\r\n\r\n", 501},
 		{"no host", "GET /health HTTP/1.1\r\n\r\n", 400},
 		{"a bad header name", "GET /health HTTP/1.1\r\nHost: localhost\r\nbad name: x\r\n\r\n", 400},
-		{"a bad chunk", "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
+		{"a bad chunk", "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" +
+			"Transfer-Encoding: chunked\r\n\r\nZZ\r\n",
 			400},
 		{"endless header line", "GET /health HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 64<<10) + "\r\n\r\n", 431},
 	} {

@@ -296,7 +296,8 @@ func TestGatewayCancel(t *testing.T) {
 			t.Fatal(err)
 		}
 		body := `{"image":"tiny","argv":["sleep","60"]}`
-		fmt.Fprintf(c, "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body),
+		fmt.Fprintf(c, "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+
+			"Content-Length: %d\r\n\r\n%s", len(body),
 			body)
 		time.Sleep(5 * time.Millisecond)
 		c.Close()

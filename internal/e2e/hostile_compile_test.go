@@ -29,7 +29,8 @@ func TestHostileCompileTimeCode(t *testing.T) {
 	t.Setenv(corpus.EnvName, corpus.EnvSecret)
 	a := startCompiler(t, "--slots", "1")
 	stored := storedChecksums(t, a)
-	reach := strings.Join(c.Expand([]string{"id; env; cat $CANARY; cat /proc/1/environ; echo x >$CANARY; echo x >/bin/new; kill -9 $VICTIM; for h in 127.0.0.1:$PORT 10.0.0.1:80; do nc -w 1 ${h%:*} ${h#*:} </dev/null; done"}), "")
+	reach := strings.Join(c.Expand([]string{"id; env; cat $CANARY; cat /proc/1/environ; echo x >$CANARY; echo x " +
+		">/bin/new; kill -9 $VICTIM; for h in 127.0.0.1:$PORT 10.0.0.1:80; do nc -w 1 ${h%:*} ${h#*:} </dev/null; done"}), "")
 	for _, mode := range []api.Mode{api.Strict, api.Fresh} {
 		r := compiledRun(uncached(t, "{ "+reach+"; } 2>&1 | tee said >&2\n"+printSurroundings))
 		r.Mode, r.Source = mode, append(r.Source, "# "+mode...)
@@ -59,7 +60,8 @@ func TestHostileCompileLeavesNothing(t *testing.T) {
 	survivor := compileC(t, name, `#include <unistd.h>
 int main(void) { for (int i = 0; i < 3; i++) if (!fork()) { setsid(); if (!fork()) for (;;) pause(); } return 0; }`)
 	r := compiledRun(uncached(t,
-		"./"+name+" >/dev/null 2>&1 </dev/null\nexport LEFT=yes; for d in . /tmp /dev/shm; do echo answer >$d/RESIDUE; ln -s /etc/passwd $d/alink; done; mkfifo pipe\n"+printSurroundings))
+		"./"+name+" >/dev/null 2>&1 </dev/null\nexport LEFT=yes; for d in . /tmp /dev/shm; do echo answer "+
+			">$d/RESIDUE; ln -s /etc/passwd $d/alink; done; mkfifo pipe\n"+printSurroundings))
 	r.Files = []api.File{survivor}
 
 	for _, mode := range []api.Mode{api.Strict, api.Fresh, api.Strict} {
@@ -139,7 +141,8 @@ func TestHostileCompileWidthAndWaiting(t *testing.T) {
 		t.Errorf("no fork was refused: %+v", res.Usage.ForksRefused)
 	}
 
-	wait := compiledRun(uncached(t, "wget -T 60 -O main http://10.1.2.3/package; wget -T 60 -O main http://registry.example/package; exit 1"))
+	wait := compiledRun(uncached(t, "wget -T 60 -O main http://10.1.2.3/package; wget -T 60 -O main "+
+		"http://registry.example/package; exit 1"))
 	res = a.run(t, wait)
 	wantVerdict(t, res, api.CompileError)
 	if took := time.Duration(res.Timing.Wall); took > slow(20*time.Second) {

@@ -69,7 +69,8 @@ var readTraps = []trap{
 	{id: "CMP-02", name: "a terminal", language: "c", source: "#include \"/dev/tty\"\nint main(void) {}"},
 	{id: "CMP-02", name: "a disk", language: "c", source: "#include \"/dev/vda\"\n#include \"/dev/sda\"\nint main(void) {}"},
 	{id: "CMP-02", name: "the input", language: "c", source: "#include \"/dev/stdin\"\nint main(void) {}", want: anyOutcome},
-	{id: "CMP-02", name: "the input's descriptor", language: "c", source: "#include \"/proc/self/fd/0\"\nint main(void) {}", want: anyOutcome},
+	{id: "CMP-02", name: "the input's descriptor", language: "c", source: "#include \"/proc/self/fd/0\"\nint " +
+		"main(void) {}", want: anyOutcome},
 	{id: "CMP-02", name: "zeros", language: "rust", source: "fn main() { println!(\"{}\", include_bytes!(\"/dev/zero\").len()) }"},
 	{id: "CMP-02", name: "zeros as a module", language: "rust", source: "#[path = \"/dev/zero\"] mod x; fn main() {}"},
 	{id: "CMP-02", name: "zeros by the assembler", language: "c", source: asmInclude(`.incbin \"/dev/zero\"`), want: anyOutcome},
@@ -82,7 +83,8 @@ var readTraps = []trap{
 	{id: "CMP-03", name: "command lines", language: "c",
 		source: "#include \"/proc/1/cmdline\"\n#include \"/proc/$VICTIM/cmdline\"\nint main(void) {}"},
 	{id: "CMP-03", name: "the agent's root", language: "c",
-		source: "#include \"/proc/1/root$CANARY\"\n#include \"/proc/self/root$CANARY\"\n#include \"/proc/1/cwd/etc/passwd\"\nint main(void) {}"},
+		source: "#include \"/proc/1/root$CANARY\"\n#include \"/proc/self/root$CANARY\"\n#include " +
+			"\"/proc/1/cwd/etc/passwd\"\nint main(void) {}"},
 	{id: "CMP-03", name: "mounts", language: "c", source: "#include \"/proc/self/mountinfo\"\nint main(void) {}", want: anyOutcome},
 	{id: "CMP-03", name: "up and out", language: "cpp",
 		source: "#include \"../../../../../../../..$CANARY\"\nint main() {}", says: "No such file"},
@@ -101,13 +103,16 @@ var readTraps = []trap{
 			"\"), include_str!(\"/proc/self/environ\")) }", want: anyOutcome},
 	{id: "CMP-04", name: "a module elsewhere", language: "rust", source: "#[path = \"$CANARY\"] mod x; fn main() {}", says: "couldn't read"},
 	{id: "CMP-04", name: "a library elsewhere", language: "rust",
-		source: "#[link(name = \"x\", kind = \"static\")] extern \"C\" { fn f(); } #[link(name = \":$CANARY\")] extern \"C\" { fn g(); } fn main() { unsafe { f(); g() } }"},
+		source: "#[link(name = \"x\", kind = \"static\")] extern \"C\" { fn f(); } #[link(name = \":$CANARY\")] " +
+			"extern \"C\" { fn g(); } fn main() { unsafe { f(); g() } }"},
 	{id: "CMP-04", name: "go:embed", language: "go",
 		source: "package main\nimport _ \"embed\"\n//go:embed $CANARY\nvar s string\nfunc main() { println(s) }", says: "pattern"},
 	{id: "CMP-04", name: "go:embed, up and out", language: "go",
-		source: "package main\nimport _ \"embed\"\n//go:embed ../../../..$CANARY\nvar s string\nfunc main() { println(s) }", says: "pattern"},
+		source: "package main\nimport _ \"embed\"\n//go:embed ../../../..$CANARY\nvar s string\nfunc main() { " +
+			"println(s) }", says: "pattern"},
 	{id: "CMP-04", name: "cgo", language: "go",
-		source: "package main\n// #cgo CFLAGS: -I/ -fplugin=/box/p.so\n// #cgo LDFLAGS: -Wl,-T,$CANARY\n// #include \"$CANARY\"\nimport \"C\"\nfunc main() { println(C.X) }"},
+		source: "package main\n// #cgo CFLAGS: -I/ -fplugin=/box/p.so\n// #cgo LDFLAGS: -Wl,-T,$CANARY\n// #include " +
+			"\"$CANARY\"\nimport \"C\"\nfunc main() { println(C.X) }"},
 	{id: "CMP-04", name: "a file of arguments", language: "java", source: "public class Main {}",
 		files: []api.File{{Name: "@args.java", Content: []byte("class B {}")},
 			{Name: "args.java", Content: []byte("-processorpath /box -J-javaagent:x")}}},
@@ -120,10 +125,12 @@ const deep = 1_000_000
 // CMP-12, CMP-13, CMP-15, CMP-17: unusual input for compilers.
 var oddTraps = []trap{
 	{id: "CMP-12", name: "a plugin by pragma", language: "c",
-		source: "#pragma GCC optimize (\"O3,fplugin=/box/p.so\")\n#pragma GCC optimize (\"-fplugin=/box/p.so\")\nint main(void) { return 0; }",
-		want:   anyOutcome},
+		source: "#pragma GCC optimize (\"O3,fplugin=/box/p.so\")\n#pragma GCC optimize (\"-fplugin=/box/p.so\")\nint " +
+			"main(void) { return 0; }",
+		want: anyOutcome},
 	{id: "CMP-12", name: "an option by attribute", language: "c",
-		source: "__attribute__((optimize(\"-fdump-tree-all=/box/x\", \"O3\"), target(\"avx512f\"))) int f(int x) { return x; }\nint main(void) { return f(0); }", want: anyOutcome},
+		source: "__attribute__((optimize(\"-fdump-tree-all=/box/x\", \"O3\"), target(\"avx512f\"))) int f(int x) { " +
+			"return x; }\nint main(void) { return f(0); }", want: anyOutcome},
 	{id: "CMP-12", name: "a precompiled header by pragma", language: "c",
 		source: "#pragma GCC pch_preprocess \"$CANARY\"\nint main(void) { return 0; }", want: anyOutcome},
 	{id: "CMP-12", name: "a file's age by pragma", language: "c",
@@ -137,7 +144,9 @@ var oddTraps = []trap{
 	{id: "CMP-12", name: "a compiler's plugin", language: "rust",
 		source: "#![feature(plugin)]\n#![plugin(evil)]\n#![crate_type = \"proc-macro\"]\nfn main() {}"},
 	{id: "CMP-12", name: "procedural macros", language: "rust",
-		source: "#![crate_type = \"proc-macro\"]\nextern crate proc_macro;\n#[proc_macro] pub fn evil(i: proc_macro::TokenStream) -> proc_macro::TokenStream { std::fs::read_to_string(\"$CANARY\").unwrap().parse().unwrap() }\nfn main() {}", want: anyOutcome},
+		source: "#![crate_type = \"proc-macro\"]\nextern crate proc_macro;\n#[proc_macro] pub fn evil(i: " +
+			"proc_macro::TokenStream) -> proc_macro::TokenStream { " +
+			"std::fs::read_to_string(\"$CANARY\").unwrap().parse().unwrap() }\nfn main() {}", want: anyOutcome},
 
 	{id: "CMP-13", name: "a million parentheses", language: "c",
 		source: "int main(void) { return " + strings.Repeat("(", deep) + "0" + strings.Repeat(")", deep) + "; }"},
@@ -151,7 +160,8 @@ var oddTraps = []trap{
 		source: "fn main() { let _i = " + strings.Repeat("(", deep) + "0" + strings.Repeat(")", deep) + "; }"},
 	{id: "CMP-13", name: "a source that includes itself", language: "c",
 		source: "#include __FILE__\n#include __FILE__\nint main(void) {}", says: "nested"},
-	{id: "CMP-13", name: "a module that is itself", language: "rust", source: "#[path = \"main.rs\"] mod x; fn main() {}", says: "circular"},
+	{id: "CMP-13", name: "a module that is itself", language: "rust", source: "#[path = \"main.rs\"] mod x; fn " +
+		"main() {}", says: "circular"},
 
 	{id: "CMP-15", name: "a program as a source", language: "c",
 		source: "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x3e\x00"},

@@ -151,7 +151,8 @@ func TestHostileOutputsTouchNothing(t *testing.T) {
 	}
 
 	out := filepath.Join(dir, "out")
-	said, err := brig(out, "--rootfs", "tiny", "--", "sh", "-c", links+"echo fine > fine; ln fine d/second; echo x > closed; chmod 0 closed")
+	said, err := brig(out, "--rootfs", "tiny", "--", "sh", "-c", links+"echo fine > fine; ln fine d/second; echo x > "+
+		"closed; chmod 0 closed")
 	if err != nil || !strings.Contains(said, "symbolic link") {
 		t.Errorf("brig run: %v, %q; want the links named", err, said)
 	}
@@ -195,7 +196,8 @@ func TestHostileOutputsTouchNothing(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(out, "fine")); err != nil || string(text) != "new\n" {
 		t.Errorf("the link was not replaced: %q, %v", text, err)
 	}
-	if said, err := brig(out, "--force", "--rootfs", "tiny", "--", "sh", "-c", "mkdir d; echo new > d/new; echo new > d/inside"); err == nil {
+	if said, err := brig(out, "--force", "--rootfs", "tiny", "--", "sh", "-c", "mkdir d; echo new > d/new; echo new "+
+		"> d/inside"); err == nil {
 		t.Errorf("through a link for a directory: it went well, %q", said)
 	}
 

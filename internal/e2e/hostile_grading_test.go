@@ -12,7 +12,8 @@ import (
 // or its files. The checker, as the control, sees all of it.
 func TestHostileCheckerIsAbsent(t *testing.T) {
 	a := startCompiler(t, "--slots", "1")
-	const look = "grep -rls MARK''ER- /box /tmp /dev/shm /run /etc /var /proc/self/environ /proc/1/environ; env | grep MARK''ER-; grep MARK''ER-"
+	const look = "grep -rls MARK''ER- /box /tmp /dev/shm /run /etc /var /proc/self/environ /proc/1/environ; env | " +
+		"grep MARK''ER-; grep MARK''ER-"
 	r := compiledRun(uncached(t,
 		"{ "+look+"; } >&2 </dev/null\nmkdir lib; : >lib/x; cat >main <<'END'\n#!/bin/sh\n"+look+"; true\nEND\nchmod +x main"))
 	r.Check = checker(api.ProtocolExit,

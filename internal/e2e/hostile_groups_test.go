@@ -157,7 +157,8 @@ func (a *agent) charged(t testing.TB) int64 {
 func TestHostileMemoryChargeGoesWithTheRun(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	file, name := holdProgram(t, "charged")
-	fill := "for d in /tmp /dev/shm /box; do head -c 10000000 /dev/zero > $d/RESIDUE & done; wait; exec 3</tmp/RESIDUE; sleep 60 >/dev/null & rm /tmp/RESIDUE"
+	fill := "for d in /tmp /dev/shm /box; do head -c 10000000 /dev/zero > $d/RESIDUE & done; wait; exec " +
+		"3</tmp/RESIDUE; sleep 60 >/dev/null & rm /tmp/RESIDUE"
 	run := func(args ...string) api.Run {
 		r := api.Run{Image: "tiny", Files: []api.File{file}, Argv: append([]string{name}, args...), Limits: hostileLimits()}
 		r.Limits.Wall, r.Collect.None = seconds(20), true

@@ -21,7 +21,8 @@ func TestHostilePreloads(t *testing.T) {
 	a.needPython(t)
 	files := []api.File{
 		preload(t),
-		{Name: "env.sh", Content: []byte("while read -r k v; do case $k in Seccomp:|Seccomp_filters:) echo \"$PRE env $k $v\";; esac; done </proc/$$/status\n")},
+		{Name: "env.sh", Content: []byte("while read -r k v; do case $k in Seccomp:|Seccomp_filters:) echo \"$PRE " +
+			"env $k $v\";; esac; done </proc/$$/status\n")},
 		{Name: "sitecustomize.py", Content: []byte(printSeccompStatus("sitecustomize"))},
 		{Name: "startup.py", Content: []byte(printSeccompStatus("startup"))},
 	}

@@ -44,7 +44,8 @@ for line in open("/proc/self/maps").read().splitlines():
         for page in range(a, b, 4096): libc.memset(ctypes.c_void_p(page), 255, 4096)
 `))
 
-	want := "open refused\nopen for append refused\ntruncate refused\nftruncate refused\nchmod refused\nseals refused\ndescriptor 3 refused\nshared mapping refused\nwritten\n"
+	want := "open refused\nopen for append refused\ntruncate refused\nftruncate refused\nchmod refused\nseals " +
+		"refused\ndescriptor 3 refused\nshared mapping refused\nwritten\n"
 	if string(attack.Stdout) != want || attack.Verdict != api.Signaled || !attack.Host.Template {
 		t.Errorf("%s, %+v: %s%s", attack.Verdict, attack.Host, attack.Stdout, attack.Stderr)
 	}
@@ -94,7 +95,8 @@ for my $m (@writable) { for (my $at = $m->[0]; $at < $m->[1]; $at += 4096) { sys
 print "not reached\n";
 `)
 
-	want := "descriptor 3 refused\nopen refused\nopen for append refused\ntruncate refused\nftruncate refused\nchmod refused\nseals refused\nshared mapping refused\nwritten\n"
+	want := "descriptor 3 refused\nopen refused\nopen for append refused\ntruncate refused\nftruncate refused\nchmod " +
+		"refused\nseals refused\nshared mapping refused\nwritten\n"
 	if string(attack.Stdout) != want || attack.Verdict != api.Signaled || !attack.Host.Template {
 		t.Errorf("%s, %+v: %s%s", attack.Verdict, attack.Host, attack.Stdout, attack.Stderr)
 	}

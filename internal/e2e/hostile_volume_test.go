@@ -54,7 +54,8 @@ int main(int argc, char **argv) {
 	}
 
 	ask := "cd /workspace && /box/probe all; grep ' /workspace ' /proc/self/mountinfo | cut -d' ' -f6; ls -ln f | cut -c1-10"
-	want := "uid 1000\nown done\nchown refused\nmknod refused\ntrusted refused\ncapability refused\nremount refused\nunmount refused\ndevice refused\nloop refused\n"
+	want := "uid 1000\nown done\nchown refused\nmknod refused\ntrusted refused\ncapability refused\nremount refused\n" +
+		"unmount refused\ndevice refused\nloop refused\n"
 	out := string(a.exec(t, s.ID, ask).Stdout)
 	if !strings.HasPrefix(out, want) || !strings.Contains(out, "nosuid") || !strings.Contains(out, "nodev") {
 		t.Errorf("of a program's own: %s\nwant %s", out, want)
@@ -68,13 +69,15 @@ int main(int argc, char **argv) {
 	}
 
 	cmd := exec.Command("debugfs", "-w", "-f", "-", filepath.Join(a.dir, "volumes", "0", "v.ext4"))
-	cmd.Stdin = strings.NewReader(fmt.Sprintf("write %s su\nsif su mode 0106755\nsif su uid 0\nsif su gid 0\nmknod sda b 8 0\nsif sda mode 060666\nmknod null c 1 3\nsif null mode 020666\n", file))
+	cmd.Stdin = strings.NewReader(fmt.Sprintf("write %s su\nsif su mode 0106755\nsif su uid 0\nsif su gid 0\nmknod "+
+		"sda b 8 0\nsif sda mode 060666\nmknod null c 1 3\nsif null mode 020666\n", file))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("debugfs: %v\n%s", err, out)
 	}
 
 	s = a.volumeSession(t, "v", nil)
-	a.wantOutput(t, s.ID, "ls -ln /workspace/su | cut -c1-10; /workspace/su; cat /workspace/sda 2>/dev/null || echo no; echo x 2>/dev/null >/workspace/null || echo no", "-rwsr-sr-x\nuid 1000\nno\nno\n")
+	a.wantOutput(t, s.ID, "ls -ln /workspace/su | cut -c1-10; /workspace/su; cat /workspace/sda 2>/dev/null || echo "+
+		"no; echo x 2>/dev/null >/workspace/null || echo no", "-rwsr-sr-x\nuid 1000\nno\nno\n")
 	a.endSession(t, s.ID)
 	a.noLoops(t)
 }

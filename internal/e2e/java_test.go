@@ -44,7 +44,8 @@ func TestJavaFindsTheClassToRun(t *testing.T) {
 		{"another class whose bytes have the word main",
 			"class Account { int remaining = 5, domain; void maintain() {} }\nclass Solution { " + javaMain + " }", ""},
 		{"another class whose method is called main",
-			"class Account { int main(int x) { return x; } static void main(int[] x) {} private static void main() {} }\nclass Solution { " +
+			"class Account { int main(int x) { return x; } static void main(int[] x) {} private static void main() " +
+				"{} }\nclass Solution { " +
 				javaMain + " }", ""},
 		{"one line", "import java.util.*; public class Solution { " + javaMain + " }", ""},
 		{"final first", "final public class Solution { " + javaMain + " }", ""},
@@ -52,7 +53,8 @@ func TestJavaFindsTheClassToRun(t *testing.T) {
 		{"an annotation with text", "@SuppressWarnings(\"public class Wrong {\") public class Solution { " + javaMain + " }", ""},
 		{"a comment between", "/* a */ public /* b */ class /* c */ Solution /* d */ { " + javaMain + " }", ""},
 		{"two lines", "public\nclass\nSolution\n{ " + javaMain + " }", ""},
-		{"sealed and not", "public non-sealed class Solution extends A { " + javaMain + " }\nabstract sealed class A permits Solution {}", ""},
+		{"sealed and not", "public non-sealed class Solution extends A { " + javaMain + " }\nabstract sealed class A " +
+			"permits Solution {}", ""},
 		{"a dollar", "public class $olu$tion { " + javaMain + " }", ""},
 		{"a name that is not ASCII", "public class Решение { " + javaMain + " }", ""},
 		{"letters by escapes", "public class \\u0053olution { " + javaMain + " }", ""},
@@ -70,7 +72,8 @@ func TestJavaFindsTheClassToRun(t *testing.T) {
 		{"a main of an object that cannot be made",
 			"class Other { Other(int x) {} void main() {} }\nclass Solution { void main(String[] a) { System.out.println(1); } }", ""},
 		{"no class at all", "void main() { System.out.println(1); }", ""},
-		{"the first of several", "class B { " + javaMain + " }\nclass A { public static void main(String[] a) { System.out.println(2); } }", ""},
+		{"the first of several", "class B { " + javaMain + " }\nclass A { public static void main(String[] a) { " +
+			"System.out.println(2); } }", ""},
 		{"the public one of several",
 			"class A { public static void main(String[] a) { System.out.println(2); } }\npublic class B { " + javaMain + " }", ""},
 		{"Main of several", "class A { public static void main(String[] a) { System.out.println(2); } }\nclass Main { " + javaMain + " }", ""},
@@ -152,7 +155,8 @@ func TestJavaMemory(t *testing.T) {
 		return
 	}
 
-	one := "public class Big { public static void main(String[] a) { byte[] x = new byte[Integer.parseInt(a[0]) << 20]; x[5] = 1; System.out.println(x[5]); } }"
+	one := "public class Big { public static void main(String[] a) { byte[] x = new byte[Integer.parseInt(a[0]) << " +
+		"20]; x[5] = 1; System.out.println(x[5]); } }"
 	for _, tt := range []struct {
 		limit  api.Size
 		array  string // MiB
@@ -176,7 +180,8 @@ func TestJavaMemory(t *testing.T) {
 
 	// The exit code alone, whatever memory was used, remains the program's own.
 	for _, hold := range []string{"0", "200"} {
-		r := javaRun("public class Big { static byte[][] x; public static void main(String[] a) { x = new byte[Integer.parseInt(a[0])][1 << 20]; System.exit(3); } }")
+		r := javaRun("public class Big { static byte[][] x; public static void main(String[] a) { x = new " +
+			"byte[Integer.parseInt(a[0])][1 << 20]; System.exit(3); } }")
 		r.Limits.Memory, r.Argv = 256*api.MiB, []string{hold}
 		wantVerdict(t, b.run(t, r), api.Nonzero)
 	}

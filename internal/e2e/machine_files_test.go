@@ -38,7 +38,8 @@ for name in "uptime", "vmstat", "sys", "interrupts":
 		want                    string
 	}{
 		{"javascript", "node", node, 256 * api.MiB, "true true 3 true\nall\n"},
-		{"python", "python", python, 128 * api.MiB, "['MemTotal:', '131072', 'kB'] True\n['cpu', 'cpu0'] 0.00\nFalse\nFalse\nFalse\nFalse\n"},
+		{"python", "python", python, 128 * api.MiB, "['MemTotal:', '131072', 'kB'] True\n['cpu', 'cpu0'] 0.00\n" +
+			"False\nFalse\nFalse\nFalse\n"},
 		{"python", "python", python, 64 * api.MiB,
 			"['MemTotal:', '65536', 'kB'] True\n['cpu', 'cpu0'] 0.00\nFalse\nFalse\nFalse\nFalse\n"}, // in the same cell
 	} {

@@ -81,8 +81,10 @@ func TestPackagesOfNPM(t *testing.T) {
 	}
 
 	for name, source := range map[string]string{
-		"main.js":  "const { pad } = require('left')\nconsole.log(pad('x'), require('@scope/one') + 1, require('fs').existsSync('/packages/executed'))\n",
-		"main.mjs": "import { existsSync } from 'fs'\nimport left from 'left'\nimport one from '@scope/one'\nconsole.log(left.pad('x'), one + 1, existsSync('/packages/executed'))\n",
+		"main.js": "const { pad } = require('left')\nconsole.log(pad('x'), require('@scope/one') + 1, " +
+			"require('fs').existsSync('/packages/executed'))\n",
+		"main.mjs": "import { existsSync } from 'fs'\nimport left from 'left'\nimport one from '@scope/one'\n" +
+			"console.log(left.pad('x'), one + 1, existsSync('/packages/executed'))\n",
 	} {
 		res := a.run(t, api.Run{Language: "javascript", Source: api.Bytes(source), SourceName: name, Requirements: asked, Index: x.url})
 		if string(res.Stdout) != "x>< 42 false\n" {

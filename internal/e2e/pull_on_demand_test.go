@@ -135,7 +135,8 @@ func TestImagesArePulledOnDemand(t *testing.T) {
 		if err == nil || !strings.Contains(out, `"code": "unknown-image"`) {
 			t.Errorf("%s: %v\n%s", tt.name, err, out)
 		}
-		for _, want := range []string{tt.reference, tt.cause, "another way: import it with sudo brig rootfs import FILE --name e2e-" + tt.name} {
+		for _, want := range []string{tt.reference, tt.cause, "another way: import it with sudo brig rootfs import " +
+			"FILE --name e2e-" + tt.name} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%s: the error lacks %q\n%s", tt.name, want, out)
 			}

@@ -29,7 +29,8 @@ if __name__ == "__main__":
     print(sys.stdout.encoding, "grün", random.random() < 1, decimal.Decimal(1) / 7, json.dumps({"a": re.findall("b", "abb")}))
 `
 
-	want := "[0, 1, 4, 9]\n7\n[25, 36]\n2 sub\nb'async\\n' e3b0c442 JST\nTrue\nutf-8 grün True 0.1428571428571428571428571429 {\"a\": [\"b\", \"b\"]}\n"
+	want := "[0, 1, 4, 9]\n7\n[25, 36]\n2 sub\nb'async\\n' e3b0c442 JST\nTrue\nutf-8 grün True " +
+		"0.1428571428571428571428571429 {\"a\": [\"b\", \"b\"]}\n"
 	for _, preset := range []string{"", "hardened", "light"} {
 		t.Run("preset "+preset, func(t *testing.T) {
 			r := py(source)

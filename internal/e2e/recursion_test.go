@@ -37,7 +37,8 @@ func TestJavaScriptRecursion(t *testing.T) {
 		}
 	}
 
-	if res := js(deep+"try { f(1e9) } catch (e) { console.log(e.name) }\nnew (require('worker_threads').Worker)(\"console.log('worker')\", { eval: true })", api.Limits{}); string(res.Stdout) != "RangeError\nworker\n" {
+	if res := js(deep+"try { f(1e9) } catch (e) { console.log(e.name) }\nnew "+
+		"(require('worker_threads').Worker)(\"console.log('worker')\", { eval: true })", api.Limits{}); string(res.Stdout) != "RangeError\nworker\n" {
 		t.Errorf("%s, %q, %.300q", res.Verdict, res.Stdout, res.Stderr)
 	}
 }

@@ -111,7 +111,8 @@ func TestNetworkIsRelayedWithoutRoot(t *testing.T) {
 		}
 	}
 
-	if out, err := brig("4123456789", fetch...); err == nil || !strings.Contains(string(out), "the network could not be relayed: SUDO_UID: ") {
+	if out, err := brig("4123456789", fetch...); err == nil || !strings.Contains(string(out), "the network could not "+
+		"be relayed: SUDO_UID: ") {
 		t.Errorf("a user that does not exist: %v\n%s", err, out)
 	}
 }

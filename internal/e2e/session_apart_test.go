@@ -19,7 +19,8 @@ func TestSessionsSeeNothingOfEachOther(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	one, other := a.session(t, nil), a.session(t, nil)
 	a.startBackground(t, one.ID)
-	a.wantOutput(t, one.ID, "echo secret > /tmp/secret; echo secret > /dev/shm/secret; echo secret > secret; sleep 8765 >/dev/null 2>&1 &", "")
+	a.wantOutput(t, one.ID, "echo secret > /tmp/secret; echo secret > /dev/shm/secret; echo secret > secret; sleep "+
+		"8765 >/dev/null 2>&1 &", "")
 	look := `ls /tmp /dev/shm /box; for p in /proc/[0-9]*; do tr '\0' ' ' < $p/cmdline; done | grep -o 'sleep 876[5]'; cat /proc/self/cgroup | grep -v ':/$'; true`
 	if res := a.exec(t, other.ID, look); strings.Contains(string(res.Stdout), "secret") || strings.Contains(string(res.Stdout), "8765") ||
 		strings.Contains(string(res.Stdout), "execs") {

@@ -155,7 +155,8 @@ int main(void) {
 	}
 
 	a.exec(t, s.ID, "./make; :")
-	a.wantOutput(t, s.ID, fmt.Sprintf("ln -s %s link; ln -s %s dirlink; ln -s / root; ln -s /proc/self self; ln -s .. up; ln -s loop loop; mkdir dir; ln -s ../link dir/link", file.path, dir), "")
+	a.wantOutput(t, s.ID, fmt.Sprintf("ln -s %s link; ln -s %s dirlink; ln -s / root; ln -s /proc/self self; ln -s "+
+		".. up; ln -s loop loop; mkdir dir; ln -s ../link dir/link", file.path, dir), "")
 	for _, name := range []string{"link", "dirlink/file", "root/etc/passwd", "self/environ", "up/tmp", "loop", "dir/link", "dir", "fifo",
 		"null", "socket", "dirlink", "link/x", "self/fd/0"} {
 		if got, err := a.get(t, s.ID, name); err == nil || strings.Contains(got, corpus.Secret) {

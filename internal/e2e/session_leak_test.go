@@ -17,7 +17,8 @@ func TestSessionsLeakNothing(t *testing.T) {
 	kept := a.session(t, nil)
 	work := func(id string) {
 		t.Helper()
-		for _, script := range []string{"exit 0", "kill -9 $$", "sleep 9", "yes", "head -c 200000000 /dev/zero | tail -c 150000000 >/dev/null",
+		for _, script := range []string{"exit 0", "kill -9 $$", "sleep 9", "yes", "head -c 200000000 /dev/zero | " +
+			"tail -c 150000000 >/dev/null",
 			"sleep 0.1 >/dev/null 2>&1 & exit 0"} {
 			e := shellExec(script)
 			e.Limits = api.Limits{Wall: seconds(0.2), Memory: 16 * api.MiB, Output: 10000}

@@ -105,24 +105,26 @@ func TestHostileSuites(t *testing.T) {
 		program string
 		score   float64
 	}{
-		"right":             {"def sq(x): return x * x", 1},
-		"_exit at once":     {"import os\nos._exit(0)", 0},
-		"_exit in a case":   {"import os\ndef sq(x): os._exit(0)", 0},
-		"sys.exit":          {"import sys\ndef sq(x): sys.exit(0)", 0},
-		"SystemExit":        {"raise SystemExit(0)", 0},
-		"skips":             {"import unittest\ndef sq(x): raise unittest.SkipTest('no')", 0},
-		"skips the module":  {"import unittest\nraise unittest.SkipTest('no')", 0},
-		"kills":             {"import os, signal\ndef sq(x): os.kill(os.getpid(), signal.SIGKILL)", 0},
-		"never ends":        {"def sq(x):\n    while True: pass", 0},
-		"a huge report":     {"import os\nopen('brig-report.json', 'wb').truncate(1 << 30)\nos._exit(0)", 0},
-		"a full report":     {"import os\nopen('brig-report.json', 'wb').write(b'[' * (9 << 20))\nos._exit(0)", 0},
-		"a link":            {"import os\nos.symlink('/etc/passwd', 'brig-report.json')\nos._exit(0)", 0},
-		"a pipe":            {"import os\nos.mkfifo('brig-report.json')\nos._exit(0)", 0},
-		"a directory":       {"import os\nos.mkdir('brig-report.json')\nos._exit(0)", 0},
-		"many cases":        {"import os, json\njson.dump({'cases': [{'id': str(i), 'status': 'passed'} for i in range(20000)]}, open('brig-report.json', 'w'))\nos._exit(0)", 0},
-		"a report, exit 1":  {"import os\nopen('brig-report.json', 'w').write('" + report + "')\nos._exit(1)", 0},
-		"a forged report":   {"import os\nopen('brig-report.json', 'w').write('" + report + "')\nos._exit(0)", 1},
-		"a report of fewer": {"import os\nopen('brig-report.json', 'w').write('{\"cases\": [{\"id\": \"x\", \"status\": \"passed\"}]}')\nos._exit(0)", 0.5},
+		"right":            {"def sq(x): return x * x", 1},
+		"_exit at once":    {"import os\nos._exit(0)", 0},
+		"_exit in a case":  {"import os\ndef sq(x): os._exit(0)", 0},
+		"sys.exit":         {"import sys\ndef sq(x): sys.exit(0)", 0},
+		"SystemExit":       {"raise SystemExit(0)", 0},
+		"skips":            {"import unittest\ndef sq(x): raise unittest.SkipTest('no')", 0},
+		"skips the module": {"import unittest\nraise unittest.SkipTest('no')", 0},
+		"kills":            {"import os, signal\ndef sq(x): os.kill(os.getpid(), signal.SIGKILL)", 0},
+		"never ends":       {"def sq(x):\n    while True: pass", 0},
+		"a huge report":    {"import os\nopen('brig-report.json', 'wb').truncate(1 << 30)\nos._exit(0)", 0},
+		"a full report":    {"import os\nopen('brig-report.json', 'wb').write(b'[' * (9 << 20))\nos._exit(0)", 0},
+		"a link":           {"import os\nos.symlink('/etc/passwd', 'brig-report.json')\nos._exit(0)", 0},
+		"a pipe":           {"import os\nos.mkfifo('brig-report.json')\nos._exit(0)", 0},
+		"a directory":      {"import os\nos.mkdir('brig-report.json')\nos._exit(0)", 0},
+		"many cases": {"import os, json\njson.dump({'cases': [{'id': str(i), 'status': 'passed'} for i in " +
+			"range(20000)]}, open('brig-report.json', 'w'))\nos._exit(0)", 0},
+		"a report, exit 1": {"import os\nopen('brig-report.json', 'w').write('" + report + "')\nos._exit(1)", 0},
+		"a forged report":  {"import os\nopen('brig-report.json', 'w').write('" + report + "')\nos._exit(0)", 1},
+		"a report of fewer": {"import os\nopen('brig-report.json', 'w').write('{\"cases\": [{\"id\": \"x\", " +
+			"\"status\": \"passed\"}]}')\nos._exit(0)", 0.5},
 	} {
 		r := unittestRun(tt.program)
 		r.Suite.Cases = 2
@@ -227,11 +229,13 @@ func TestSuitesOfFullImages(t *testing.T) {
 	pytest := unittestRun("def sq(x): return min(x * x, 9)")
 	pytest.Language, pytest.Suite.Report = "python-full", api.ReportPytest
 	pytest.Files = []api.File{{Name: "test_sq.py",
-		Content: api.Bytes("import pytest\nfrom solution import sq\n\n@pytest.mark.parametrize('n', [1, 5])\ndef test_sq(n):\n    assert sq(n) == n * n\n\ndef test_type():\n    with pytest.raises(TypeError):\n        sq('x')\n")}}
+		Content: api.Bytes("import pytest\nfrom solution import sq\n\n@pytest.mark.parametrize('n', [1, 5])\ndef " +
+			"test_sq(n):\n    assert sq(n) == n * n\n\ndef test_type():\n    with pytest.raises(TypeError):\n        sq('x')\n")}}
 	jest := api.Run{Language: "javascript-full", Source: api.Bytes("exports.sq = x => Math.min(x * x, 9)"), SourceName: "solution.js",
 		Suite: &api.Suite{Report: api.ReportJest}}
 	jest.Files = []api.File{{Name: "sq.test.js",
-		Content: api.Bytes("const { sq } = require('./solution.js')\ndescribe('sq', () => {\n  test.each([1, 5])('of %i', n => expect(sq(n)).toBe(n * n))\n})\n")}}
+		Content: api.Bytes("const { sq } = require('./solution.js')\ndescribe('sq', () => {\n  test.each([1, 5])('of " +
+			"%i', n => expect(sq(n)).toBe(n * n))\n})\n")}}
 
 	for _, tt := range []struct {
 		r    api.Run

@@ -17,11 +17,13 @@ func TestSyntaxIsCheckedOnceBeforeTests(t *testing.T) {
 	three := []api.Test{{ID: "1"}, {ID: "2"}, {ID: "3"}}
 	right := map[string][]string{ // programs that print 1, each in a way that an imprecise parser might refuse
 		"python": {
-			"print(1)\n", "import re\nre.compile('\\d')\nprint(1)\n", "# -*- coding: latin-1 -*-\nx = '\xe9'\nprint(len(x))\n", "\ufeffprint(1)\n",
+			"print(1)\n", "import re\nre.compile('\\d')\nprint(1)\n", "# -*- coding: latin-1 -*-\nx = '\xe9'\n" +
+				"print(len(x))\n", "\ufeffprint(1)\n",
 			"from __future__ import annotations\nprint(1)",
 			string(zipped(t, "__main__.py", "print(1)\n")),
 		},
-		"javascript": {"console.log(1)", "import fs from 'fs';\nconsole.log(1)", "const x = await 1;\nconsole.log(x)", "console.log(1); return;",
+		"javascript": {"console.log(1)", "import fs from 'fs';\nconsole.log(1)", "const x = await 1;\n" +
+			"console.log(x)", "console.log(1); return;",
 			"#!/usr/bin/env node\nconsole.log(1)", "'use strict'; let undefinedLater = 1; console.log(undefinedLater)"},
 		"ruby": {"puts 1", "puts 1\n__END__\nthis is no ( ruby", "BEGIN { x = 2 }\nputs 1"},
 		"php":  {"<?php echo 1, \"\\n\";", "1\n", "<?php echo 1, \"\\n\"; __halt_compiler(); this is no ( php"},

@@ -24,7 +24,8 @@ var randomSources = map[string]map[string]string{
 		"AT_RANDOM":               "print(open('/proc/self/auxv', 'rb').read().hex())",
 		"new mapping":             "import mmap; m = mmap.mmap(-1, 1 << 24); print(open('/proc/self/maps').read())",
 		"stack canary": "import ctypes\n" +
-			"f = ctypes.CFUNCTYPE(ctypes.c_ulong)(ctypes.addressof(c := ctypes.create_string_buffer(b'\\x64\\x48\\x8b\\x04\\x25\\x28\\x00\\x00\\x00\\xc3')))\n" +
+			"f = ctypes.CFUNCTYPE(ctypes.c_ulong)(ctypes.addressof(c := " +
+			"ctypes.create_string_buffer(b'\\x64\\x48\\x8b\\x04\\x25\\x28\\x00\\x00\\x00\\xc3')))\n" +
 			"import mmap\nm = mmap.mmap(-1, 4096, prot=7); m.write(c.raw[:10])\n" +
 			"print(ctypes.CFUNCTYPE(ctypes.c_ulong)(ctypes.addressof(ctypes.c_char.from_buffer(m)))())",
 	},
@@ -72,15 +73,18 @@ var randomSources = map[string]map[string]string{
 		"random_bytes": "<?php echo bin2hex(random_bytes(16));",
 		"lcg":          "<?php echo lcg_value();",
 		"uniqid":       "<?php echo uniqid('', true);",
-		"shuffle":      "<?php $a = range(1, 50); shuffle($a); echo implode(',', $a), str_shuffle('abcdefghijklmnopqrstuvwxyz'), array_rand(range(0, 1000));",
-		"Randomizer":   "<?php $r = new Random\\Randomizer; echo $r->nextInt(), bin2hex($r->getBytes(16)); $e = new Random\\Engine\\Mt19937; echo bin2hex($e->generate());",
-		"engines":      "<?php echo bin2hex((new Random\\Engine\\Xoshiro256StarStar)->generate()), bin2hex((new Random\\Engine\\PcgOneseq128XslRr64)->generate());",
-		"password":     "<?php echo password_hash('x', PASSWORD_BCRYPT, ['cost' => 4]);",
-		"tempnam":      "<?php echo tempnam('/tmp', 'x');",
-		"gmp":          "<?php echo gmp_strval(gmp_random_bits(100));",
-		"sqlite":       "<?php echo (new PDO('sqlite::memory:'))->query('select random()')->fetchColumn();",
-		"AT_RANDOM":    "<?php echo bin2hex(file_get_contents('/proc/self/auxv'));",
-		"stack":        "<?php echo implode(preg_grep('/stack|heap/', file('/proc/self/maps')));",
+		"shuffle": "<?php $a = range(1, 50); shuffle($a); echo implode(',', $a), " +
+			"str_shuffle('abcdefghijklmnopqrstuvwxyz'), array_rand(range(0, 1000));",
+		"Randomizer": "<?php $r = new Random\\Randomizer; echo $r->nextInt(), bin2hex($r->getBytes(16)); $e = new " +
+			"Random\\Engine\\Mt19937; echo bin2hex($e->generate());",
+		"engines": "<?php echo bin2hex((new Random\\Engine\\Xoshiro256StarStar)->generate()), bin2hex((new " +
+			"Random\\Engine\\PcgOneseq128XslRr64)->generate());",
+		"password":  "<?php echo password_hash('x', PASSWORD_BCRYPT, ['cost' => 4]);",
+		"tempnam":   "<?php echo tempnam('/tmp', 'x');",
+		"gmp":       "<?php echo gmp_strval(gmp_random_bits(100));",
+		"sqlite":    "<?php echo (new PDO('sqlite::memory:'))->query('select random()')->fetchColumn();",
+		"AT_RANDOM": "<?php echo bin2hex(file_get_contents('/proc/self/auxv'));",
+		"stack":     "<?php echo implode(preg_grep('/stack|heap/', file('/proc/self/maps')));",
 	},
 	"javascript": {
 		"Math.random":      "console.log(Math.random(), Math.random())",
@@ -95,29 +99,36 @@ var randomSources = map[string]map[string]string{
 		"a key":            "console.log(require('crypto').generateKeyPairSync('x25519').publicKey.export({ format: 'jwk' }).x)",
 		"a prime":          "console.log(require('crypto').generatePrimeSync(128, { bigint: true }))",
 		"mkdtemp":          "console.log(require('fs').mkdtempSync('/tmp/x'))",
-		"boundary":         "new Response(new FormData()).text().then(console.log, console.log); console.log(new Response(new FormData()).headers.get('content-type'))",
-		"sqlite":           "console.log(new (require('node:sqlite').DatabaseSync)(':memory:').prepare('select hex(randomblob(8)) a').get().a)",
-		"shuffle":          "console.log([...Array(50).keys()].sort(() => Math.random() - 0.5).join())",
-		"AT_RANDOM":        "console.log(require('fs').readFileSync('/proc/self/auxv', 'hex'))",
-		"stack":            "console.log(require('fs').readFileSync('/proc/self/maps', 'utf8').match(/.*stack.*/)[0])",
-		"V8's new pages":   "let x = new Array(1e6).fill(1.5); console.log(require('fs').readFileSync('/proc/self/maps', 'utf8').split('\\n').map(l => l.split(' ')[0]).filter(l => /^[0-9a-f]{6,11}-/.test(l)).join())",
+		"boundary": "new Response(new FormData()).text().then(console.log, console.log); console.log(new " +
+			"Response(new FormData()).headers.get('content-type'))",
+		"sqlite": "console.log(new (require('node:sqlite').DatabaseSync)(':memory:').prepare('select " +
+			"hex(randomblob(8)) a').get().a)",
+		"shuffle":   "console.log([...Array(50).keys()].sort(() => Math.random() - 0.5).join())",
+		"AT_RANDOM": "console.log(require('fs').readFileSync('/proc/self/auxv', 'hex'))",
+		"stack":     "console.log(require('fs').readFileSync('/proc/self/maps', 'utf8').match(/.*stack.*/)[0])",
+		"V8's new pages": "let x = new Array(1e6).fill(1.5); " +
+			"console.log(require('fs').readFileSync('/proc/self/maps', 'utf8').split('\\n').map(l => l.split(' " +
+			"')[0]).filter(l => /^[0-9a-f]{6,11}-/.test(l)).join())",
 	},
 	"java": {
 		"Math.random":       "Math.random()",
 		"Random":            "new Random().nextLong()",
 		"ThreadLocalRandom": "java.util.concurrent.ThreadLocalRandom.current().nextLong()",
-		"a thread's":        "java.util.concurrent.CompletableFuture.supplyAsync(() -> java.util.concurrent.ThreadLocalRandom.current().nextLong()).join()",
-		"SplittableRandom":  "new SplittableRandom().nextLong()",
-		"generators":        "java.util.random.RandomGenerator.getDefault().nextLong() + \" \" + java.util.random.RandomGenerator.of(\"Xoshiro256PlusPlus\").nextLong()",
-		"SecureRandom":      "new java.security.SecureRandom().nextLong()",
-		"a strong one":      "java.security.SecureRandom.getInstanceStrong().nextLong()",
-		"UUID":              "UUID.randomUUID()",
-		"shuffle":           "shuffled()",
-		"Set.of":            "Set.of(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13) + \"\" + Map.of(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)",
-		"a temporary file":  "java.io.File.createTempFile(\"temporary\", null)",
-		"a key":             "HexFormat.of().formatHex(java.security.KeyPairGenerator.getInstance(\"X25519\").generateKeyPair().getPublic().getEncoded())",
-		"AT_RANDOM":         "Arrays.toString(java.nio.file.Files.readAllBytes(java.nio.file.Path.of(\"/proc/self/auxv\")))",
-		"stack":             "java.nio.file.Files.readAllLines(java.nio.file.Path.of(\"/proc/self/maps\")).stream().filter(l -> l.contains(\"[stack]\")).toList()",
+		"a thread's": "java.util.concurrent.CompletableFuture.supplyAsync(() -> " +
+			"java.util.concurrent.ThreadLocalRandom.current().nextLong()).join()",
+		"SplittableRandom": "new SplittableRandom().nextLong()",
+		"generators": "java.util.random.RandomGenerator.getDefault().nextLong() + \" \" + " +
+			"java.util.random.RandomGenerator.of(\"Xoshiro256PlusPlus\").nextLong()",
+		"SecureRandom": "new java.security.SecureRandom().nextLong()",
+		"a strong one": "java.security.SecureRandom.getInstanceStrong().nextLong()",
+		"UUID":         "UUID.randomUUID()",
+		"shuffle":      "shuffled()",
+		"Set.of": "Set.of(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13) + \"\" + Map.of(1, 2, 3, 4, 5, 6, 7, " +
+			"8, 9, 10, 11, 12, 13, 14, 15, 16)",
+		"a temporary file": "java.io.File.createTempFile(\"temporary\", null)",
+		"a key":            "HexFormat.of().formatHex(java.security.KeyPairGenerator.getInstance(\"X25519\").generateKeyPair().getPublic().getEncoded())",
+		"AT_RANDOM":        "Arrays.toString(java.nio.file.Files.readAllBytes(java.nio.file.Path.of(\"/proc/self/auxv\")))",
+		"stack":            "java.nio.file.Files.readAllLines(java.nio.file.Path.of(\"/proc/self/maps\")).stream().filter(l -> l.contains(\"[stack]\")).toList()",
 	},
 	"kotlin": {
 		"Random":     "kotlin.random.Random.nextLong()",
@@ -177,7 +188,8 @@ func TestTemplatesHaveFreshRandomness(t *testing.T) {
 			case "scala":
 				source = "object Main { def main(args: Array[String]): Unit = println(" + source + ") }\n"
 			case "java", "java-full":
-				source = "import java.util.*;\nclass Main {\n    static List<Integer> shuffled() { var l = new ArrayList<>(List.of(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)); Collections.shuffle(l); return l; }\n" +
+				source = "import java.util.*;\nclass Main {\n    static List<Integer> shuffled() { var l = new " +
+					"ArrayList<>(List.of(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)); Collections.shuffle(l); return l; }\n" +
 					"    public static void main(String[] args) throws Exception { System.out.println(" + source + "); }\n}\n"
 			}
 
@@ -202,11 +214,14 @@ func TestTemplatesHaveFreshRandomness(t *testing.T) {
 func TestTemplatesStartNow(t *testing.T) {
 	a := startAgent(t)
 	for language, source := range map[string]string{
-		"bash":       "echo $((SECONDS > 1))",
-		"php":        "<?php echo time() - $_SERVER['REQUEST_TIME'] > 1 ? 1 : 0, \"\\n\";",
-		"perl":       "print time - $^T > 1 ? 1 : 0, qq(\n)",
-		"javascript": "console.log(process.uptime() > 2 || performance.now() > 2000 || Math.abs(performance.timeOrigin + performance.now() - Date.now()) > 100 ? 1 : 0)",
-		"java":       "class Main { public static void main(String[] a) { var r = java.lang.management.ManagementFactory.getRuntimeMXBean(); System.out.println(r.getUptime() > 2500 || Math.abs(System.currentTimeMillis() - r.getStartTime()) > 2500 ? 1 : 0); } }",
+		"bash": "echo $((SECONDS > 1))",
+		"php":  "<?php echo time() - $_SERVER['REQUEST_TIME'] > 1 ? 1 : 0, \"\\n\";",
+		"perl": "print time - $^T > 1 ? 1 : 0, qq(\n)",
+		"javascript": "console.log(process.uptime() > 2 || performance.now() > 2000 || " +
+			"Math.abs(performance.timeOrigin + performance.now() - Date.now()) > 100 ? 1 : 0)",
+		"java": "class Main { public static void main(String[] a) { var r = " +
+			"java.lang.management.ManagementFactory.getRuntimeMXBean(); System.out.println(r.getUptime() > 2500 || " +
+			"Math.abs(System.currentTimeMillis() - r.getStartTime()) > 2500 ? 1 : 0); } }",
 	} {
 		if !chosen(language, languageTests[language].onlyAll) {
 			continue

@@ -316,7 +316,8 @@ func TestTemplatesDoNotWidenLimits(t *testing.T) {
 		"cpu":              {"while True: pass", api.Limits{CPU: api.Duration(200 * time.Millisecond), Wall: slowly(10)}, api.CPULimit},
 		"wall":             {"import time; time.sleep(60)", api.Limits{Wall: api.Duration(300 * time.Millisecond)}, api.WallLimit},
 		"one process":      {"print(1)", api.Limits{Pids: 1}, api.OK},
-		"open files":       {"try:\n while True: open('main.py').fileno(); l = globals().setdefault('l', []); l.append(open('main.py'))\nexcept OSError as e: print(e.errno)", api.Limits{OpenFiles: 16}, api.OK},
+		"open files": {"try:\n while True: open('main.py').fileno(); l = globals().setdefault('l', []); " +
+			"l.append(open('main.py'))\nexcept OSError as e: print(e.errno)", api.Limits{OpenFiles: 16}, api.OK},
 		"threads' stacks": {"import threading\nt = threading.Thread(target=print, args=(1,)); t.start(); t.join()",
 			api.Limits{Stack: api.MiB}, api.OK},
 		"a deep stack": {"import sys; sys.setrecursionlimit(10**6)\ndef f(n): return n and f(n-1)\nprint(f(50000))",
@@ -338,11 +339,14 @@ func TestTemplatesKeepHeaps(t *testing.T) {
 	a := startAgent(t, "--max-wall", slowly(60).String())
 	grows := map[string]string{
 		"javascript": "const all = []; for (;;) all.push(new Array(1e5).fill(1.5))",
-		"java":       "import java.util.*; class Main { public static void main(String[] a) { var all = new ArrayList<byte[]>(); for (;;) all.add(new byte[100000]); } }",
+		"java": "import java.util.*; class Main { public static void main(String[] a) { var all = new " +
+			"ArrayList<byte[]>(); for (;;) all.add(new byte[100000]); } }",
 	}
 	churns := map[string]string{
-		"javascript": "let s = 0; for (let i = 0; i < 2000; i++) s += new Array(1e5).fill(i + 0.5).length; console.log(s, require('v8').getHeapStatistics().heap_size_limit)",
-		"java":       "class Main { public static void main(String[] a) { long s = 0; for (int i = 0; i < 5000; i++) s += new byte[1000000].length; System.out.println(s + \" \" + Runtime.getRuntime().maxMemory()); } }",
+		"javascript": "let s = 0; for (let i = 0; i < 2000; i++) s += new Array(1e5).fill(i + 0.5).length; " +
+			"console.log(s, require('v8').getHeapStatistics().heap_size_limit)",
+		"java": "class Main { public static void main(String[] a) { long s = 0; for (int i = 0; i < 5000; i++) " +
+			"s += new byte[1000000].length; System.out.println(s + \" \" + Runtime.getRuntime().maxMemory()); } }",
 	}
 	for language := range grows {
 		if !chosen(language, languageTests[language].onlyAll) {

@@ -204,7 +204,8 @@ func TestNamedFilesThatCannotBe(t *testing.T) {
 func TestNamedFilesFromTemplates(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	a.needPython(t)
-	r := py("import os, sys\nn = int(open('input.txt').read())\nopen('output.txt', 'w').write(f'{n*n} {sys.stdin.read()!r} {sorted(os.listdir())} {open(\"words\").read()}')")
+	r := py("import os, sys\nn = int(open('input.txt').read())\nopen('output.txt', 'w').write(f'{n*n} " +
+		"{sys.stdin.read()!r} {sorted(os.listdir())} {open(\"words\").read()}')")
 	r.InputFile, r.OutputFile = "input.txt", "output.txt"
 	r.Tests = []api.Test{{ID: "1", Stdin: []byte("12\n"), Files: []api.File{{Name: "words", Content: []byte("ours")}}}}
 	var outputs []string

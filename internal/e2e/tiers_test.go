@@ -92,7 +92,8 @@ func TestTiers(t *testing.T) {
 		page.WriteString(tierSection(tier))
 		for _, g := range grants {
 			if s.found[g.String()] == "" {
-				t.Errorf("%s allows %s, which no program needs: take it out, or add an ordinary program that needs it to testdata/languages", tier, g)
+				t.Errorf("%s allows %s, which no program needs: take it out, or add an ordinary program that needs "+
+					"it to testdata/languages", tier, g)
 				continue
 			}
 			fmt.Fprintf(&page, "| %s | %s |\n", g, s.found[g.String()])

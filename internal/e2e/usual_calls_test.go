@@ -31,7 +31,8 @@ func wantUsual(t *testing.T, l languages.Manifest, run api.Run, res api.Result) 
 
 	for _, one := range res.Refused {
 		if !diagnose.IsUsual(l.Name, res.Stage, one) {
-			t.Errorf("the %s stage is refused %s (%s) %d times, which is not recorded: if no program needs it, record it with -update", res.Stage,
+			t.Errorf("the %s stage is refused %s (%s) %d times, which is not recorded: if no program needs it, "+
+				"record it with -update", res.Stage,
 				one.Syscall, one.Errno, one.Count)
 		}
 	}

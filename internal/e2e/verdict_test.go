@@ -60,7 +60,8 @@ int main(void) { ptrace(PTRACE_TRACEME, 0, 0, 0); return 0; }`)
 		{name: "memory before main", run: program(early), want: api.MemoryLimit},
 		{name: "memory of a child whose parent would exit with 0", run: program(child), want: api.MemoryLimit},
 		{name: "memory spread over children (MEM-05)", run: program(spread), want: api.MemoryLimit},
-		{name: "files in memory are memory", run: sh("dd if=/dev/zero of=/tmp/x bs=1M count=60; cat /tmp/x >/dev/null"), want: api.MemoryLimit},
+		{name: "files in memory are memory", run: sh("dd if=/dev/zero of=/tmp/x bs=1M count=60; cat /tmp/x " +
+			">/dev/null"), want: api.MemoryLimit},
 		{name: "the least memory limit ends in a verdict", run: program(hog, "16"), limits: api.Limits{Memory: api.MinMemory},
 			want: api.MemoryLimit},
 		{name: "an endless loop under a cpu limit", run: sh("while :; do :; done"), limits: api.Limits{CPU: slowly(0.3)}, want: api.CPULimit,

@@ -71,7 +71,8 @@ func onAFullHost(t *testing.T, mount func(dir string) error) {
 	}
 
 	a.refusedVolumeSession(t, "w", smallest, api.CodeHostExhausted)
-	res := a.exec(t, s.ID, "cat /dev/zero 2>&1 >/workspace/f; sync && ls -l /workspace/f | awk '{print ($5 > 8*1024*1024)}'; sha256sum </workspace/f | cut -c1-8 >/workspace/../box/sum; cat /box/sum")
+	res := a.exec(t, s.ID, "cat /dev/zero 2>&1 >/workspace/f; sync && ls -l /workspace/f | awk '{print ($5 > "+
+		"8*1024*1024)}'; sha256sum </workspace/f | cut -c1-8 >/workspace/../box/sum; cat /box/sum")
 	if !strings.Contains(string(res.Stdout), "No space left") || !strings.Contains(string(res.Stdout), "\n1\n") {
 		t.Errorf("filling the volume on a full host: %q %q", res.Stdout, res.Stderr)
 	}

@@ -96,7 +96,8 @@ func TestVolumeOutlivesItsSessions(t *testing.T) {
 		t.Errorf("loop devices: %q; want one", loops(t, a.dir))
 	}
 
-	a.wantOutput(t, s.ID, "ls -A /workspace; stat -c '%u %g %a' /workspace; echo kept >/workspace/file; mkdir /workspace/dir; ln -s file /workspace/link; echo gone >/box/file; sync", "1000 1000 755\n")
+	a.wantOutput(t, s.ID, "ls -A /workspace; stat -c '%u %g %a' /workspace; echo kept >/workspace/file; mkdir "+
+		"/workspace/dir; ln -s file /workspace/link; echo gone >/box/file; sync", "1000 1000 755\n")
 	other := a.session(t, nil) // so that the next session has other host ids
 	a.endSession(t, s.ID)
 	a.noLoops(t)
@@ -151,7 +152,8 @@ func TestVolumeHasOneWriter(t *testing.T) {
 
 	r := a.volumeSession(t, "v", reading)
 	a.wantOutput(t, w.ID, "echo one >/workspace/f", "")
-	a.wantOutput(t, r.ID, "cat /workspace/f; echo x 2>/dev/null >/workspace/f || echo refused; rm -f /workspace/f 2>/dev/null || echo refused",
+	a.wantOutput(t, r.ID, "cat /workspace/f; echo x 2>/dev/null >/workspace/f || echo refused; rm -f /workspace/f "+
+		"2>/dev/null || echo refused",
 		"one\nrefused\nrefused\n")
 	wantCode(t, a.Workspace(r.ID).Put(t.Context(), "f", strings.NewReader("x"), false), api.CodeBadFile)
 	wantCode(t, a.Workspace(r.ID).Delete(t.Context(), "f"), api.CodeBadFile)
@@ -195,7 +197,8 @@ func TestVolumeFiles(t *testing.T) {
 	a.put(t, s.ID, "box", "of /box")
 	a.wantOutput(t, s.ID, "cat /workspace/a/b/c; /workspace/run; stat -c '%u %g %a' /workspace/a /workspace/a/b/c; ls /workspace; ls /box",
 		"tworan\n1000 1000 755\n1000 1000 644\na\nrun\nbox\n")
-	a.wantOutput(t, s.ID, "ln -s /etc/passwd /workspace/link; ln -s / /workspace/root; ln -s .. /workspace/up; truncate -s 8G /workspace/sparse 2>/dev/null || truncate -s 16M /workspace/sparse", "")
+	a.wantOutput(t, s.ID, "ln -s /etc/passwd /workspace/link; ln -s / /workspace/root; ln -s .. /workspace/up; "+
+		"truncate -s 8G /workspace/sparse 2>/dev/null || truncate -s 16M /workspace/sparse", "")
 	list, err := a.Workspace(s.ID).List(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +246,9 @@ func TestVolumeFiles(t *testing.T) {
 func TestVolumeFull(t *testing.T) {
 	a := volumeAgent(t)
 	s := a.volumeSession(t, "v", smallest)
-	res := a.exec(t, s.ID, "echo small >/workspace/small; cat /dev/zero >/workspace/big; echo $?; ls -l /workspace/big | awk '{print ($5 < 16*1024*1024 && $5 > 8*1024*1024)}'; echo x >/workspace/more && sync && cat /workspace/more | wc -c")
+	res := a.exec(t, s.ID, "echo small >/workspace/small; cat /dev/zero >/workspace/big; echo $?; ls -l "+
+		"/workspace/big | awk '{print ($5 < 16*1024*1024 && $5 > 8*1024*1024)}'; echo x >/workspace/more && sync && "+
+		"cat /workspace/more | wc -c")
 	if !strings.Contains(string(res.Stderr), "No space left") || !strings.HasPrefix(string(res.Stdout), "1\n1\n") {
 		t.Errorf("filling it: %q, %q, %s", res.Stdout, res.Stderr, res.Verdict)
 	}

@@ -14,10 +14,12 @@ func TestVisible(t *testing.T) {
 		{"a host with binfmt_misc",
 			host + "24 23 0:21 / /proc rw - proc proc rw\n25 24 0:22 / /proc/sys/fs/binfmt_misc rw - autofs none rw\n", ""},
 		{"a container", host +
-			"24 23 0:21 / /proc rw - proc proc rw\n25 24 0:22 /null /proc/keys rw - tmpfs none rw\n26 24 0:21 /sys /proc/sys ro - proc proc rw\n",
+			"24 23 0:21 / /proc rw - proc proc rw\n25 24 0:22 /null /proc/keys rw - tmpfs none rw\n26 24 0:21 /sys " +
+			"/proc/sys ro - proc proc rw\n",
 			"/proc/keys, /proc/sys is covered by a mount"},
 		{"a container with a second, whole one",
-			host + "24 23 0:21 / /proc rw - proc proc rw\n25 24 0:22 /null /proc/keys rw - tmpfs none rw\n26 23 0:21 / /mnt/proc rw - proc proc rw\n", ""},
+			host + "24 23 0:21 / /proc rw - proc proc rw\n25 24 0:22 /null /proc/keys rw - tmpfs none rw\n26 23 0:21 " +
+				"/ /mnt/proc rw - proc proc rw\n", ""},
 		{"read-only", host + "24 23 0:21 / /proc ro,nosuid - proc proc rw\n", "read-only"},
 		{"none", host, "no proc is mounted"},
 	} {

@@ -102,5 +102,6 @@ func CheckPassable(dir, what string, uid int) error {
 	if at == "" || err != nil {
 		return err
 	}
-	return fmt.Errorf("%s is in %s, which uid %d has to reach: other users cannot pass through %s: chmod o+x %s, or name another directory", what, dir, uid, at, at)
+	return fmt.Errorf("%s is in %s, which uid %d has to reach: other users cannot pass through %s: chmod o+x %s, or "+
+		"name another directory", what, dir, uid, at, at)
 }

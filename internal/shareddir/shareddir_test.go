@@ -144,7 +144,8 @@ func TestCheckPassable(t *testing.T) {
 		case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%s: %v; want %q", dir, err, want)
 		case want == closed:
-			if full := "the cache is in " + dir + ", which uid 7 has to reach: other users cannot pass through " + closed + ": chmod o+x " + closed +
+			if full := "the cache is in " + dir + ", which uid 7 has to reach: other users cannot pass " +
+				"through " + closed + ": chmod o+x " + closed +
 				", or name another directory"; err.Error() != full {
 				t.Errorf("%s: %v; want %s", dir, err, full)
 			}

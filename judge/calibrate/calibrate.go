@@ -133,7 +133,8 @@ func (c Calibration) Noisy() []string {
 
 func (c Calibration) check() error {
 	if !(c.Factor >= leastFactor && c.Factor <= mostFactor) {
-		return fmt.Errorf("the factor %.3g is not between %v and %v: calibrate again while the machine has nothing else to do", c.Factor, leastFactor, mostFactor)
+		return fmt.Errorf("the factor %.3g is not between %v and %v: calibrate again while the machine has nothing "+
+			"else to do", c.Factor, leastFactor, mostFactor)
 	}
 	return nil
 }
@@ -159,7 +160,8 @@ func Load(file string, here Machine) (Calibration, error) {
 		return c, fmt.Errorf("%s is damaged: run brig calibrate again: %w", file, err)
 	}
 	if c.Machine != here {
-		return c, fmt.Errorf("the calibration is of another machine (%s, Linux %s), and this is %s, Linux %s: run brig calibrate again", c.CPU, c.Kernel, here.CPU, here.Kernel)
+		return c, fmt.Errorf("the calibration is of another machine (%s, Linux %s), and this is %s, Linux %s: run "+
+			"brig calibrate again", c.CPU, c.Kernel, here.CPU, here.Kernel)
 	}
 	return c, c.check()
 }

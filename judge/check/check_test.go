@@ -236,7 +236,8 @@ func TestFailedCheckIsAFinding(t *testing.T) {
 }
 
 func TestCompilersErrorsAreFindings(t *testing.T) {
-	said := "main.c: In function ‘main’:\nmain.c:2:5: error: expected ‘;’ before ‘}’ token\nmain.c:1:10: fatal error: own.h: No such file or directory\n/usr/include/x.h:3:1: error: expected ‘}’\n"
+	said := "main.c: In function ‘main’:\nmain.c:2:5: error: expected ‘;’ before ‘}’ token\nmain.c:1:10: fatal " +
+		"error: own.h: No such file or directory\n/usr/include/x.h:3:1: error: expected ‘}’\n"
 	found := check.Read("c", "main.c", []byte("#include <own.h>\nint x\n"),
 		api.Result{Verdict: api.Nonzero, ExitCode: 1, Stderr: api.Bytes(said)})
 	if len(found) != 3 {

@@ -193,11 +193,14 @@ func TestHintsNameTheLimitAndItsFlag(t *testing.T) {
 			"at most 10000 are allowed; delete unneeded files, or raise the limit (--inodes, or inodes of"},
 		{"python", trace + "RuntimeError: can't start new thread\n", api.HitPids, nil,
 			"at most 100 are allowed at once, or raise the limit (--pids, or pids of"},
-		{"cpp", "terminate called after throwing an instance of 'std::system_error'\n  what():  Resource temporarily unavailable\n", api.HitPids,
+		{"cpp", "terminate called after throwing an instance of 'std::system_error'\n  what():  Resource temporarily " +
+			"unavailable\n", api.HitPids,
 			nil, "at most 100 are allowed at once, or raise the limit (--pids"},
-		{"java", "Exception in thread \"main\" java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory or process/resource limits reached\n", api.HitPids, nil, "(--pids"},
+		{"java", "Exception in thread \"main\" java.lang.OutOfMemoryError: unable to create native thread: possibly " +
+			"out of memory or process/resource limits reached\n", api.HitPids, nil, "(--pids"},
 		{"python", trace + "OSError: [Errno 24] Too many open files: '/dev/null'\n", "", nil,
-			"at most 256 are allowed at once; close each after use, or raise the limit (--open-files, or open_files of limits in a request)"},
+			"at most 256 are allowed at once; close each after use, or raise the limit (--open-files, or open_files " +
+				"of limits in a request)"},
 		{"c", "open: Too many open files\n", "", nil, "(--open-files"},
 		{"go", "panic: open x: too many open files\n", "", nil, "(--open-files"},
 
@@ -228,7 +231,8 @@ func TestWallLimitHintDependsOnProcessorTime(t *testing.T) {
 	}{
 		{40 * time.Millisecond, 1, "it waited nearly all the time"},
 		{400 * time.Millisecond, 1,
-			"it got 400ms of processor time in 1s: it waited, or the host was busy; for judging use --cpu T and a --wall of three times that"},
+			"it got 400ms of processor time in 1s: it waited, or the host was busy; for judging use --cpu T and a " +
+				"--wall of three times that"},
 		{900 * time.Millisecond, 1, "look for a loop that never ends"},
 		{400 * time.Millisecond, 0.5, "look for a loop that never ends"}, // 80 % of its share
 		{400 * time.Millisecond, 2, "it got 400ms"},
@@ -254,7 +258,8 @@ func TestHintsForLineEndsAndEncoding(t *testing.T) {
 		{"bash", "if true\n", "x.sh: line 5: syntax error: unexpected end of file\n", "look for a missing fi"},
 		{"bash", "exit 3\r\n", "", ""},
 		{"bash", "echo $((1/0))\r\n", "x.sh: line 1: 1/0: division by 0 (error token is \"0\")\n", "look for a division"},
-		{"python", "f(\r\n", "  File \"/box/x.sh\", line 1\n    f(\n     ^\nSyntaxError: '(' was never closed\n", "the bracket ( is opened here"},
+		{"python", "f(\r\n", "  File \"/box/x.sh\", line 1\n    f(\n     ^\nSyntaxError: '(' was never " +
+			"closed\n", "the bracket ( is opened here"},
 		{"python", "\xff\xfep\x00", "SyntaxError: Non-UTF-8 code starting with '\\xff' in file /box/x.sh on line 1\n",
 			"the file is saved as UTF-16: save it as UTF-8, for example with iconv -f UTF-16 -t UTF-8 x.sh >new-file"},
 	} {
@@ -286,7 +291,8 @@ func TestRelevantRefusals(t *testing.T) {
 		{"what programs in C never try", "c", failed, "socket", "EAFNOSUPPORT", "", true},
 		{"in a stage that never tries it", "bash", compile, "socket", "EAFNOSUPPORT", "", true},
 		{"with another error", "bash", failed, "socket", "EPERM", "", true},
-		{"its error printed", "bash", failed, "socket", "EAFNOSUPPORT", "OSError: [Errno 97] Address family not supported by protocol\n", true},
+		{"its error printed", "bash", failed, "socket", "EAFNOSUPPORT", "OSError: [Errno 97] Address family not " +
+			"supported by protocol\n", true},
 		{"its error named", "bash", failed, "prctl", "EPERM", "Error: EPERM\n", true},
 		{"another call, without a word", "", failed, "alarm", "EPERM", "", true},
 		{"another call of a program that died", "python", api.Result{Verdict: api.Signaled, Stage: api.StageRun, Signal: 6},

@@ -139,7 +139,8 @@ var javacPatterns = []pattern{
 	{"not a statement", kind{api.CategorySyntax, hintSyntax}},
 	{"illegal character", kind{api.CategorySyntax, "this character is not part of the language: look for typographic quotes or spaces"}},
 	{"does not exist", kind{api.CategoryImport, "this package is not available: only those of the JDK are"}},
-	{"cannot find symbol", kind{api.CategoryCompile, "this name is not defined here: check the spelling, imports, and that it is declared"}},
+	{"cannot find symbol", kind{api.CategoryCompile, "this name is not defined here: check the spelling, imports, " +
+		"and that it is declared"}},
 	{"incompatible types", kind{api.CategoryType, hintType}},
 	{"bad operand types", kind{api.CategoryType, "the operator does not support these two types"}},
 	{"cannot be applied to given types", kind{api.CategoryType, "the call does not fit: look at the number and types of the arguments"}},

@@ -47,7 +47,8 @@ func hintOfShortage(d api.Diagnosis, r api.Result) string {
 	refused, found := refusedFork(r)
 	switch {
 	case found && (containsAny(d.Message, threadMessages) || strings.Contains(d.Message, errnoMessages[refused.Errno])):
-		return fmt.Sprintf("the profile %s refused %s (%s), which starts processes and threads: avoid that, or use a wider profile (--profile, or profile in a request)",
+		return fmt.Sprintf("the profile %s refused %s (%s), which starts processes and threads: avoid that, or use a "+
+			"wider profile (--profile, or profile in a request)",
 			refused.Profile, refused.Syscall, refused.Errno)
 	case hit(r, api.HitPids) &&
 		(containsAny(d.Message, threadMessages) || strings.Contains(d.Message, errnoMessages["EAGAIN"])):

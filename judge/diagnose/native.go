@@ -116,7 +116,8 @@ func gcc(t *text) []api.Diagnosis {
 			symbol = strings.TrimSuffix(symbol, "'")
 			d := api.Diagnosis{Category: api.CategoryCompile, Type: "undefined reference",
 				Message: "undefined reference to " + symbol,
-				Hint:    "it is declared and used but never defined: check its spelling, or add the file that defines it with --file (files in a request)"}
+				Hint: "it is declared and used but never defined: check its spelling, or add the file that " +
+					"defines it with --file (files in a request)"}
 			if symbol == "main" {
 				d.Hint = "the program needs a function main"
 			}
@@ -134,7 +135,8 @@ func gcc(t *text) []api.Diagnosis {
 }
 
 var gccPatterns = []pattern{
-	{"No such file or directory", kind{api.CategoryImport, "this header does not exist here: check its name; if it is yours, " + hintAddFile}},
+	{"No such file or directory", kind{api.CategoryImport, "this header does not exist here: check its name; if it " +
+		"is yours, " + hintAddFile}},
 	{"expected ‘;’", kind{api.CategorySyntax, "a semicolon is missing at the end of the statement before"}},
 	{"or ‘;’", kind{api.CategorySyntax, "a semicolon is missing at the end of the statement before"}},
 	{"expected ‘}’ at end of input", kind{api.CategorySyntax, "a { is never closed"}},

@@ -49,7 +49,8 @@ func hintOfNetwork(d api.Diagnosis, r api.Result) string {
 	if err != nil || len(entry) > 100 || rule.Prefix.Overlaps(ownAddresses) {
 		return ""
 	}
-	return fmt.Sprintf("a program has no network unless the run asks for one: --allow %s (network and allow in a request); or give it its data as a file", entry)
+	return fmt.Sprintf("a program has no network unless the run asks for one: --allow %s (network and allow in a "+
+		"request); or give it its data as a file", entry)
 }
 
 // ownAddresses are those of the program's own processes.

@@ -101,7 +101,8 @@ var ocamlPatterns = []pattern{
 	{"Syntax error", kind{api.CategorySyntax, hintSyntax}},
 	{"Illegal character", kind{api.CategorySyntax, "this character is not part of the language"}},
 	{"not terminated", kind{api.CategorySyntax, "a string or comment is opened here and never closed"}},
-	{"Unbound module", kind{api.CategoryImport, "this module does not exist here, or its name is misspelt; if it is yours, " + hintAddFile}},
+	{"Unbound module", kind{api.CategoryImport, "this module does not exist here, or its name is misspelt; if it is " +
+		"yours, " + hintAddFile}},
 	{"Unbound", kind{api.CategoryCompile, "this name is not defined here: check the spelling, and let rec for a recursive function"}},
 	{"was expected of type", kind{api.CategoryType, hintType}},
 	{"but an expression was expected", kind{api.CategoryType, hintType}},

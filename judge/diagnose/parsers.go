@@ -95,15 +95,17 @@ const (
 	hintMemory    = "look for data that grows without end, endless recursion, or data that need not all be kept at once"
 	hintZero      = "look for a division whose divisor can be 0"
 	hintIndex     = "an index is out of range: counting starts at 0, so the last index is the length minus 1"
-	hintFile      = "this file is not in the sandbox, which contains only the program and the files given with it (--file, or files in a request), and no files of the host"
-	hintAddFile   = "add it to the program's files with --file (files in a request)"
-	hintThreads   = "the system refused one more process or thread"
-	hintReadOnly  = "only /box and /tmp can be written to"
-	hintNetwork   = "programs have no network here: give the program its data as a file"
-	hintInput     = "the program reads more input than it was given"
-	hintSyntax    = "look at this line and the end of the previous one: a bracket, quote or separator is missing or extra"
-	hintType      = "a value has the wrong type here: convert it, or use another"
-	hintModule    = "%s is neither in this image nor among the program's files: check its name; add your own files with --file (files in a request)"
+	hintFile      = "this file is not in the sandbox, which contains only the program and the files given with it " +
+		"(--file, or files in a request), and no files of the host"
+	hintAddFile  = "add it to the program's files with --file (files in a request)"
+	hintThreads  = "the system refused one more process or thread"
+	hintReadOnly = "only /box and /tmp can be written to"
+	hintNetwork  = "programs have no network here: give the program its data as a file"
+	hintInput    = "the program reads more input than it was given"
+	hintSyntax   = "look at this line and the end of the previous one: a bracket, quote or separator is missing or extra"
+	hintType     = "a value has the wrong type here: convert it, or use another"
+	hintModule   = "%s is neither in this image nor among the program's files: check its name; add your own files " +
+		"with --file (files in a request)"
 )
 
 // syscallPatterns are the C library's messages for failed system calls, which programs of any language

@@ -97,7 +97,8 @@ var phpPatterns = map[string][]pattern{
 	"Error": {
 		{"Call to undefined function",
 			kind{api.CategoryRuntime, "no function has this name: check the spelling; not every extension is installed"}},
-		{"Call to a member function", kind{api.CategoryType, "the value before -> is not an object: look at where it should have been set"}},
+		{"Call to a member function", kind{api.CategoryType, "the value before -> is not an object: look at where it " +
+			"should have been set"}},
 		{"Call to undefined method", kind{api.CategoryType, "check the spelling after ->, and the class of the object"}},
 		{"Undefined constant", kind{api.CategoryRuntime, "text needs quotes, and a variable a $"}},
 		{"Failed opening required", kind{api.CategoryImport, "this file is not in the sandbox: " + hintAddFile}},
@@ -111,6 +112,7 @@ var phpPatterns = map[string][]pattern{
 		{"Unclosed", kind{api.CategorySyntax, "a %s is opened and never closed"}},
 		{"unexpected end of file", kind{api.CategorySyntax, "a bracket or quote is never closed"}},
 		{"unexpected variable", kind{api.CategorySyntax, "look at the end of the line before: a semicolon may be missing"}},
-		{"unexpected token", kind{api.CategorySyntax, "look at this line and the end of the one before: a semicolon or bracket may be missing"}},
+		{"unexpected token", kind{api.CategorySyntax, "look at this line and the end of the one before: a semicolon " +
+			"or bracket may be missing"}},
 	},
 }

@@ -184,7 +184,8 @@ func swift(t *text) (api.Diagnosis, bool) {
 // instruction that does not exist, and prints nothing.
 func hintOfTrap(language string, d api.Diagnosis) string {
 	if language == "swift" && (d.Type == "SIGILL" || d.Type == "SIGTRAP") {
-		return "the program stopped itself: an index out of range, a nil, an overflow or a precondition; with --flag -Onone it says which, and where"
+		return "the program stopped itself: an index out of range, a nil, an overflow or a precondition; with --flag " +
+			"-Onone it says which, and where"
 	}
 	return ""
 }

@@ -153,7 +153,8 @@ var pythonPatterns = map[string][]pattern{
 		{"NoneType", kind{api.CategoryType, "the value is None: a function without a return statement returns None"}},
 	},
 	"ValueError": {
-		{"invalid literal for int", kind{api.CategoryValue, "the text given to int() is not a whole number: print it before converting it"}},
+		{"invalid literal for int", kind{api.CategoryValue, "the text given to int() is not a whole number: print it " +
+			"before converting it"}},
 		{"could not convert string to float",
 			kind{api.CategoryValue, "the text given to float() is not a number: print it before converting it"}},
 		{"not enough values to unpack",

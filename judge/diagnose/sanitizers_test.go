@@ -40,7 +40,8 @@ Direct leak of 12 byte(s) in 1 object(s) allocated from:
 			Message: "detected memory leaks", Hint: "allocated memory is never freed",
 		}},
 		{"undefined behaviour, then a signal",
-			"main.c:4:8: runtime error: signed integer overflow: 2147483647 + 1 cannot be represented in type 'int'\n", api.Signaled, api.Diagnosis{
+			"main.c:4:8: runtime error: signed integer overflow: 2147483647 + 1 cannot be represented in type " +
+				"'int'\n", api.Signaled, api.Diagnosis{
 				Category: api.CategoryValue, Type: "undefined-behavior", File: "main.c", Line: 4, Column: 8,
 				Message: "signed integer overflow: 2147483647 + 1 cannot be represented in type 'int'",
 				Hint:    "this is undefined behavior in C and C++: the program may do anything from here on",

@@ -42,7 +42,8 @@ func explainStart(language string, r api.Result) api.Diagnosis {
 	d.Hint = fmt.Sprintf("%s did not start: the profile %s refused %s. Allow the calls that it needs, or omit the profile",
 		it, profile, strings.Join(names, ", "))
 	if profile == "strict" {
-		d.Hint = fmt.Sprintf("%s does not start under the profile strict, which is for compiled programs that only compute (it refused %s): omit the profile to use the one of the language", it, strings.Join(names, ", "))
+		d.Hint = fmt.Sprintf("%s does not start under the profile strict, which is for compiled programs that only "+
+			"compute (it refused %s): omit the profile to use the one of the language", it, strings.Join(names, ", "))
 	}
 	return d
 }

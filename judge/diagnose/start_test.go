@@ -12,8 +12,11 @@ import (
 // There is no such hint if something else may have prevented the start.
 func TestAnInterpreterThatDoesNotStart(t *testing.T) {
 	const (
-		python = "Fatal Python error: Failed to import encodings module\nPython runtime state: core initialized\nModuleNotFoundError: No module named 'encodings'\n\nCurrent thread 0x00007efd999c9780 (most recent call first):\n  <no Python frame>\n"
-		node   = "\n  #  node[2]: node::tracing::Agent::Agent() at ../src/tracing/agent.cc:55\n  #  Assertion failed: (uv_loop_init(&tracing_loop_)) == (0)\n"
+		python = "Fatal Python error: Failed to import encodings module\nPython runtime state: core initialized\n" +
+			"ModuleNotFoundError: No module named 'encodings'\n\nCurrent thread 0x00007efd999c9780 (most recent call " +
+			"first):\n  <no Python frame>\n"
+		node = "\n  #  node[2]: node::tracing::Agent::Agent() at ../src/tracing/agent.cc:55\n  #  Assertion " +
+			"failed: (uv_loop_init(&tracing_loop_)) == (0)\n"
 		loader = "python3: error while loading shared libraries: libm.so.6: cannot open shared object file: Operation not permitted\n"
 		own    = "Traceback (most recent call last):\n  File \"/box/main.py\", line 1, in <module>\nNameError: name 'x' is not defined\n"
 	)
@@ -34,7 +37,8 @@ func TestAnInterpreterThatDoesNotStart(t *testing.T) {
 		want           string // text in the hint; empty: no such hint
 	}{
 		{"Python under strict", "python", api.Nonzero, python, by("strict", "getdents64"), nil,
-			"python does not start under the profile strict, which is for compiled programs that only compute (it refused getdents64): omit the profile"},
+			"python does not start under the profile strict, which is for compiled programs that only compute (it " +
+				"refused getdents64): omit the profile"},
 		{"Node under strict", "javascript", api.Signaled, node, by("strict", "capget", "epoll_create1"), nil,
 			"(it refused capget, epoll_create1)"},
 		{"a profile of one's own", "python", api.Nonzero, loader, by("mine", "openat"), nil,

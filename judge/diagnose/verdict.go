@@ -34,7 +34,8 @@ func explainLimit(r api.Result) api.Diagnosis {
 	}
 
 	if d.Category != api.CategoryOutput && hit(r, api.HitPids) { // any limit may end a fork bomb
-		d.Hint = fmt.Sprintf("it started processes or threads up to the limit of %d: look for endless starts of processes or threads; if there are none, %s", r.Limits.Pids, d.Hint)
+		d.Hint = fmt.Sprintf("it started processes or threads up to the limit of %d: look for endless starts of "+
+			"processes or threads; if there are none, %s", r.Limits.Pids, d.Hint)
 	}
 	return d
 }
@@ -57,7 +58,8 @@ func hintOfWall(r api.Result) string {
 	case part < 0.05:
 		return "it waited nearly all the time: look for a sleep, a lock, or a read of something that never comes"
 	case part < 0.6:
-		return fmt.Sprintf("it got %s of processor time in %s: it waited, or the host was busy; for judging use --cpu T and a --wall of three times that", used.Round(10*time.Millisecond), wall)
+		return fmt.Sprintf("it got %s of processor time in %s: it waited, or the host was busy; for judging use "+
+			"--cpu T and a --wall of three times that", used.Round(10*time.Millisecond), wall)
 	}
 
 	return "look for a loop that never ends, or for something it waits for"

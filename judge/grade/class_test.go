@@ -61,7 +61,8 @@ func TestClasses(t *testing.T) {
 			map[string]string{"ann.py": "A", "rosa.zip": zipped(t, nil), "tom.zip": "",
 				"uwe.zip": zipped(t, map[string]string{"report.pdf": "%PDF"})}, []string{
 				"ann: ann.py A []", "rosa" + notHandedIn, "tom: nothing was handed in: tom.zip is empty",
-				"uwe: nothing was handed in: no file in it has a name that says its language (report.pdf): add --language, or leave it out with --ignore"}},
+				"uwe: nothing was handed in: no file in it has a name that says its language (report.pdf): add " +
+					"--language, or leave it out with --ignore"}},
 		{"names of Moodle", map[string]string{"Ada_1001_assignsubmission_file_/x.py": "A", "bob_4711_assignsubmission_file_ex 1.py": "B",
 			"Cy_1_assignsubmission_file_/": ""},
 			[]string{"Ada: x.py A []", "bob: bob_4711_assignsubmission_file_ex 1.py B []", "Cy" + notHandedIn}},

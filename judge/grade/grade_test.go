@@ -118,7 +118,8 @@ func TestSubmissionsAreFound(t *testing.T) {
 		"ann: ann.py A []", "bob.cpp: bob.cpp B []", "bob.py: bob.py B2 []", "cy: hw.py C [data.txt]", "dan: main.py M [sub/v.py util.py]",
 		"eve: b.c int main() {} [a.c b.h]",
 		"fay: it has 2 sources (1.py, 2.py), and nothing says which is the program: call it main, or name it with --source-name",
-		"gil: nothing was handed in: no file in it has a name that says its language (notes.txt): add --language, or leave it out with --ignore",
+		"gil: nothing was handed in: no file in it has a name that says its language (notes.txt): add --language, or " +
+			"leave it out with --ignore",
 		"hal: hal.txt: its name does not say its language: add --language, or leave it out with --ignore",
 		"ida: ida #!/usr/bin/python3 []", "jon: solution.py J [in.txt]", "kim: Main.java L []",
 		"lea: lea.zip: the archive is incomplete, its end is missing: copy or download it again, or make it again",

@@ -51,7 +51,8 @@ func (p project) main(f Finder) (string, error) {
 		}
 	}
 
-	return "", fmt.Errorf("it has %d sources (%s), and nothing says which is the program: call it main, or name it with --source-name", len(candidates), some(candidates))
+	return "", fmt.Errorf("it has %d sources (%s), and nothing says which is the program: call it main, or name it "+
+		"with --source-name", len(candidates), some(candidates))
 }
 
 // without returns the names that drop does not match; all of them if it matches all.

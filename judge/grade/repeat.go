@@ -117,6 +117,7 @@ func Noise(path string, runs []api.Result, limit api.Duration, t problem.Timing)
 		return nil
 	}
 
-	return fmt.Errorf("this machine is too noisy to set a limit: test %s of %s took %s to %s in %d runs, which is %.0f %%; stop what else runs on it, or set the limit in the package",
+	return fmt.Errorf("this machine is too noisy to set a limit: test %s of %s took %s to %s in %d runs, which is "+
+		"%.0f %%; stop what else runs on it, or set the limit in the package",
 		id, path, rounded(slowest[0]), rounded(slowest[len(slowest)-1]), len(runs), 100*spread/median)
 }

@@ -60,7 +60,8 @@ func newSubmission(name string) Submission {
 // linked is the submission at a name that is a link, or has the link below it.
 func linked(name, link string) Submission {
 	s := newSubmission(name)
-	s.Err = fmt.Errorf("%s is a link, which may lead to the files of another person: put the file itself there, or leave it out with --ignore", link)
+	s.Err = fmt.Errorf("%s is a link, which may lead to the files of another person: put the file itself there, or "+
+		"leave it out with --ignore", link)
 	return s
 }
 
@@ -187,7 +188,8 @@ func (f Finder) read(t *problem.Tree, s *Submission) error {
 	case len(all.texts) == 0:
 		return fmt.Errorf("%w: there is no file in it", ErrNotHandedIn)
 	case len(all.sources) == 0:
-		return fmt.Errorf("%w: no file in it has a name that says its language (%s): add --language, or leave it out with --ignore", ErrNotHandedIn, some(t.Names()))
+		return fmt.Errorf("%w: no file in it has a name that says its language (%s): add --language, or leave it out "+
+			"with --ignore", ErrNotHandedIn, some(t.Names()))
 	}
 
 	main, err := all.main(f)

@@ -55,7 +55,8 @@ func SetTimeLimit(p problem.Limits, b Bounds) (api.TimeLimit, error) {
 			p.Timing.Accepted, t.Slowest, t.By)
 	}
 	if t.Fastest > 0 && float64(t.Limit)*p.Timing.TooSlow > float64(t.Fastest) {
-		return t, fmt.Errorf("the time limit of %s leaves no margin: %s must be too slow, and took %s, less than %v times that (the slowest that must not be is %s with %s)", t.Limit, t.FastestBy, t.Fastest, p.Timing.TooSlow, t.By, t.Slowest)
+		return t, fmt.Errorf("the time limit of %s leaves no margin: %s must be too slow, and took %s, less than %v "+
+			"times that (the slowest that must not be is %s with %s)", t.Limit, t.FastestBy, t.Fastest, p.Timing.TooSlow, t.By, t.Slowest)
 	}
 	return t, nil
 }

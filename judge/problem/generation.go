@@ -61,5 +61,6 @@ func (p *Problem) lacks(programs bool) error {
 	if len(lacks) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s; brig problem generate PACKAGE --out FILE.zip runs these and writes the whole package (brig problem import and verify, and brig grade, run them by themselves)", strings.Join(lacks, "; "))
+	return fmt.Errorf("%s; brig problem generate PACKAGE --out FILE.zip runs these and writes the whole package "+
+		"(brig problem import and verify, and brig grade, run them by themselves)", strings.Join(lacks, "; "))
 }

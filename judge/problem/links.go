@@ -68,7 +68,8 @@ func (t *Tree) addLinks(links []link) error {
 			}
 		default:
 			added[l.name] = treeFile{linked: true, broken: l.target, read: func(int64) ([]byte, error) {
-				return nil, fmt.Errorf("%s is a link that leads out of the archive, or to a missing file: put the file itself there", l.name)
+				return nil, fmt.Errorf("%s is a link that leads out of the archive, or to a missing file: put the "+
+					"file itself there", l.name)
 			}}
 		}
 

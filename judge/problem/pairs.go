@@ -108,7 +108,8 @@ func Pairs(names []string) (pairs []Pair, unpaired []string, err error) {
 
 // NoTests is the error of a place without tests.
 func NoTests(where string) error {
-	return fmt.Errorf("%s: there are no tests: a test is a NAME.in with a NAME.ans or NAME.out, or inputN.txt with outputN.txt, or input/N with output/N", where)
+	return fmt.Errorf("%s: there are no tests: a test is a NAME.in with a NAME.ans or NAME.out, or inputN.txt with "+
+		"outputN.txt, or input/N with output/N", where)
 }
 
 // MissingInput says which input is missing next to a file that may be an answer.

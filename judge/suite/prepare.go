@@ -106,7 +106,8 @@ func Prepare(r api.Run) (api.Run, error) {
 	}
 	if len(command) == 0 {
 		return r, api.Refuse(api.CodeBadRequest,
-			"suite.command is empty: %s has no usual command for %s: set it, or use the language javascript, or java-full for Java", s.Report, r.Language)
+			"suite.command is empty: %s has no usual command for %s: set it, or use the language javascript, or "+
+				"java-full for Java", s.Report, r.Language)
 	}
 
 	report := reportName(s.Report)
@@ -162,7 +163,8 @@ func launch(r api.Run, f api.ReportFormat, words []string) (api.Run, error) {
 	case isJUnit(r.Language): // a language's image takes a command as it is
 	default:
 		return r, api.Refuse(api.CodeBadRequest,
-			"suites run in Python, JavaScript, java-full, PowerShell (pester), or an image: language %q is none of them; set image, and suite.command to what compiles the program and runs the cases", r.Language)
+			"suites run in Python, JavaScript, java-full, PowerShell (pester), or an image: language %q is none of "+
+				"them; set image, and suite.command to what compiles the program and runs the cases", r.Language)
 	}
 
 	r.Argv = words

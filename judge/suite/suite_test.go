@@ -69,10 +69,12 @@ func TestReports(t *testing.T) {
 		want   string
 	}{
 		{api.ReportPytest, pytestReport,
-			"nonzero 0.33 wrong-answer: test_add.test_one=accepted test_add.TestMore.test_two[1-2]=wrong-answer(assert 3 == 4) test_add.test_three=wrong-answer(it was skipped: later)"},
+			"nonzero 0.33 wrong-answer: test_add.test_one=accepted " +
+				"test_add.TestMore.test_two[1-2]=wrong-answer(assert 3 == 4) test_add.test_three=wrong-answer(it was skipped: later)"},
 		{api.ReportJUnit, nodeReport, "nonzero 0.50 wrong-answer: adds=accepted fails=wrong-answer(no)"},
 		{api.ReportJest, jestReport,
-			"nonzero 0.25 wrong-answer: add adds=accepted add fails=wrong-answer(Error: no\nx) add later=wrong-answer(it was skipped) broken.test.js=wrong-answer(SyntaxError)"},
+			"nonzero 0.25 wrong-answer: add adds=accepted add fails=wrong-answer(Error: no\nx) add " +
+				"later=wrong-answer(it was skipped) broken.test.js=wrong-answer(SyntaxError)"},
 		{api.ReportUnittest, unittestReport,
 			"nonzero 0.50 wrong-answer: test_add.T.test_a=accepted test_add.T.test_b=wrong-answer(AssertionError)"},
 		{api.ReportPester, pesterReport, "nonzero 0.50 wrong-answer: Add.adds=accepted Add.is wrong=wrong-answer(Expected 3, but got 2.)"},
@@ -265,7 +267,8 @@ func TestCheck(t *testing.T) {
 	}{
 		{api.ReportJUnit, nil, "java-full", ""},
 		{api.ReportJUnit, nil, "javascript", ""},
-		{api.ReportJUnit, nil, "java", "junit has no usual command for java: set it, or use the language javascript, or java-full for Java"},
+		{api.ReportJUnit, nil, "java", "junit has no usual command for java: set it, or use the language javascript, " +
+			"or java-full for Java"},
 		{api.ReportJUnit, []string{"make", "{report}"}, "cpp", `language "cpp" is none of them`},
 		{api.ReportJUnit, []string{"make", "{report}"}, "java-full", ""},
 		{api.ReportPytest, nil, "python-full", ""},

@@ -81,7 +81,8 @@ func readReport(text string) *refusal {
 	}
 	if outOfMemory().MatchString(text) {
 		return &refusal{kind: kindTooLarge,
-			reason: "unpacking it needs more memory than the limit of an import: compress it with a smaller dictionary or window, for example with xz -9 or zstd -19"}
+			reason: "unpacking it needs more memory than the limit of an import: compress it with a smaller " +
+				"dictionary or window, for example with xz -9 or zstd -19"}
 	}
 
 	first, _, _ := strings.Cut(text, "\n")

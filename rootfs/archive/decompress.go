@@ -41,7 +41,8 @@ func decompress(r io.Reader) (io.Reader, error) {
 		}
 		if size := xzDictionary(head); size > maxWindow {
 			return nil, &refusal{kind: kindTooLarge,
-				reason: fmt.Sprintf("unpacking it needs a dictionary of %d MiB; the limit is %d MiB: compress it with a smaller one, for example with xz -9", size>>20, maxWindow>>20)}
+				reason: fmt.Sprintf("unpacking it needs a dictionary of %d MiB; the limit is %d MiB: compress it "+
+					"with a smaller one, for example with xz -9", size>>20, maxWindow>>20)}
 		}
 		return xz.NewReader(br)
 	}

@@ -15,4 +15,5 @@ func (s *dockerArchive) detect(e entry) bool {
 	return e.Kind == kindFile && e.Path == "oci-layout" || s.manifest && s.layer
 }
 
-const dockerArchiveReason = "it is a docker-save archive or an OCI layout: it contains layers, not a root file system; write it to a file, for brig rootfs import FILE reads such archives, but not from standard input"
+const dockerArchiveReason = "it is a docker-save archive or an OCI layout: it contains layers, not a root file " +
+	"system; write it to a file, for brig rootfs import FILE reads such archives, but not from standard input"

@@ -76,7 +76,8 @@ func (t *tree) note(set *map[string]bool, name string) error {
 		return nil
 	}
 	if t.names += len(name); t.names > maxLayerNames {
-		return fmt.Errorf("%w: the names of directories that it implies, or that have whiteouts, are longer than %d bytes together", ErrTooLarge, maxLayerNames)
+		return fmt.Errorf("%w: the names of directories that it implies, or that have whiteouts, are longer than %d "+
+			"bytes together", ErrTooLarge, maxLayerNames)
 	}
 	(*set)[name] = true
 	return nil
@@ -188,7 +189,8 @@ func setOpaque(at *os.File, base string) error {
 	}
 	defer unix.Close(fd)
 	if err := unix.Fsetxattr(fd, opaqueAttr, []byte("y"), 0); err != nil {
-		return fmt.Errorf("mark the directory %s: the file system of the image store needs trusted extended attributes for images with layers: %w", base, err)
+		return fmt.Errorf("mark the directory %s: the file system of the image store needs trusted extended "+
+			"attributes for images with layers: %w", base, err)
 	}
 	return nil
 }

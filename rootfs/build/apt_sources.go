@@ -74,7 +74,8 @@ func hostSources(etc, suite, release string) ([]aptSource, error) {
 	}
 
 	if len(found) == 0 {
-		return nil, errors.New("the apt configuration of this host has no source of Debian packages: set one, for example with BRIG_MIRROR=http://MIRROR/debian")
+		return nil, errors.New("the apt configuration of this host has no source of Debian packages: set one, for " +
+			"example with BRIG_MIRROR=http://MIRROR/debian")
 	}
 	return found, nil
 }

@@ -46,14 +46,17 @@ Components: main
 	}{
 		{"both forms, the release's parts, nothing else", map[string]string{
 			"sources.list.d/debian.sources": bookworm,
-			"sources.list":                  "deb [signed-by=/k arch=amd64] http://other.test/debian bookworm main # here too\ndeb-src http://src.test/debian bookworm main\n",
-			"sources.list.d/vendor.list":    "deb https://vendor.test/apt bookworm stable\ndeb https://vendor.test/apt vendor-bookworm main\n",
+			"sources.list": "deb [signed-by=/k arch=amd64] http://other.test/debian bookworm main # " +
+				"here too\ndeb-src http://src.test/debian bookworm main\n",
+			"sources.list.d/vendor.list": "deb https://vendor.test/apt bookworm stable\ndeb " +
+				"https://vendor.test/apt vendor-bookworm main\n",
 			"sources.list.d/vendor.sources": "Types: deb\nURIs: https://node.test\nSuites: nodistro\nComponents: main\n",
 		}, "bookworm", []string{
 			"http://other.test/debian trixie", "http://mirror.test/debian trixie", "http://mirror.test/debian trixie-updates",
 			"http://mirror.test/debian-security trixie-security",
 		}},
-		{"one source twice", map[string]string{"sources.list": "deb http://m.test bookworm main\ndeb http://m.test bookworm main\n"}, "bookworm",
+		{"one source twice", map[string]string{"sources.list": "deb http://m.test bookworm main\ndeb http://m.test " +
+			"bookworm main\n"}, "bookworm",
 			[]string{"http://m.test trixie"}},
 		{"no source of the release", map[string]string{"sources.list": "deb http://m.test jammy main\n"}, "bookworm", nil},
 		{"no sources", nil, "bookworm", nil},

@@ -76,7 +76,8 @@ func (r Recipe) complete(all map[string]Recipe) (_ Recipe, err error) {
 	if r.Extends != "" {
 		base, ok := all[r.Extends]
 		if !ok || base.Extends != "" || base.Kind != "debian" || base.NPM != "" && r.NPM != "" {
-			return Recipe{}, fmt.Errorf("recipe %s extends %q: name a built-in debian recipe that has no extends; only one of the two may have npm", r.Name, r.Extends)
+			return Recipe{}, fmt.Errorf("recipe %s extends %q: name a built-in debian recipe that has no extends; "+
+				"only one of the two may have npm", r.Name, r.Extends)
 		}
 		if r.NPM == "" {
 			r.NPM = base.NPM
@@ -119,7 +120,8 @@ func ParseRecipe(file string, text []byte) (Recipe, error) {
 func parseRecipe(file string, text []byte) (Recipe, error) {
 	var r Recipe
 	if isDockerfile(text) {
-		return Recipe{}, fmt.Errorf("%s: this is a Dockerfile, not a recipe, and brig runs no Dockerfile: build it with docker build, then docker export $(docker create IMAGE) | brig rootfs import - --name NAME", file)
+		return Recipe{}, fmt.Errorf("%s: this is a Dockerfile, not a recipe, and brig runs no Dockerfile: build it "+
+			"with docker build, then docker export $(docker create IMAGE) | brig rootfs import - --name NAME", file)
 	}
 	if err := strictyaml.Decode(file, text, &r); err != nil {
 		return Recipe{}, err

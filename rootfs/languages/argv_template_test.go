@@ -99,7 +99,8 @@ func TestRefusedFlagsSayWhy(t *testing.T) {
 // Patterns match only a whole flag, never several in one.
 func TestFlagPatterns(t *testing.T) {
 	manifest := func(patterns, defaults string) string {
-		return "name: x\nimage: i\nextensions: [x]\nsource_file: main.x\ncompile: [cc, \"{flags}\", \"{sources}\"]\nartifacts: [main]\nrun: [./main]\nflag_patterns: " + patterns + "\ndefault_flags: " + defaults + "\n"
+		return "name: x\nimage: i\nextensions: [x]\nsource_file: main.x\ncompile: [cc, \"{flags}\", \"{sources}\"]\n" +
+			"artifacts: [main]\nrun: [./main]\nflag_patterns: " + patterns + "\ndefault_flags: " + defaults + "\n"
 	}
 	l, err := parse("x.yaml", []byte(manifest(`["-D[A-Z]+(=[ -~]*)?", "-O(1|2)"]`, "[-O2]")), nil)
 	if err != nil {

@@ -236,7 +236,8 @@ func (l Manifest) check(tiers []string) error {
 		return fieldErrorf("image", "image %q: write a stored image's name or digest", l.Image)
 	case l.ImageFrom != "" && (!imageReference.matches(l.ImageFrom) || digestErr == nil):
 		return fieldErrorf("image_from",
-			"image_from %q: write the reference of a registry's image, such as debian:12, and the name to store it under in image", l.ImageFrom)
+			"image_from %q: write the reference of a registry's image, such as debian:12, and the name to store it "+
+				"under in image", l.ImageFrom)
 	case !fileName.matches(l.SourceFile):
 		return fieldErrorf("source_file", "source_file %q: write a plain file name such as main.py", l.SourceFile)
 	case len(l.Run) == 0 || l.Run[0] == "":

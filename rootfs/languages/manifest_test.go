@@ -181,7 +181,8 @@ func TestExtends(t *testing.T) {
 	}
 
 	l, err := parse("x.yaml",
-		[]byte("name: numeric\nextends: python\nimage: python-numpy\nversion: \"3.13 with numpy\"\nenv: {OMP_NUM_THREADS: \"1\"}\ninteractive_env: {PYTHONUNBUFFERED: \"\"}\nlimits: {memory: 1G}\n"), nil)
+		[]byte("name: numeric\nextends: python\nimage: python-numpy\nversion: \"3.13 with numpy\"\nenv: "+
+			"{OMP_NUM_THREADS: \"1\"}\ninteractive_env: {PYTHONUNBUFFERED: \"\"}\nlimits: {memory: 1G}\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +203,8 @@ func TestExtends(t *testing.T) {
 	}
 
 	for text, want := range map[string]string{
-		"name: x\nextends: cobol\nimage: x\n":               "read x.yaml: line 2: extends \"cobol\": name one of brig's own languages that extends none: bash, c,",
+		"name: x\nextends: cobol\nimage: x\n": "read x.yaml: line 2: extends \"cobol\": name one of " +
+			"brig's own languages that extends none: bash, c,",
 		"name: x\nextends: python-full\nimage: x\n":         "line 2: extends \"python-full\"",
 		"name: x\nextends: ../etc/x\nimage: x\n":            "line 2: extends \"../etc/x\"",
 		"name: x\nextends: python\nimage: x\ntir: x\n":      "line 4: field tir not found",
@@ -221,7 +223,8 @@ func TestExtends(t *testing.T) {
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(goodManifest))
 	f.Add([]byte(goodManifest +
-		"compile: [cc, \"{source}\"]\nartifacts: [main]\nflags: [\"-O*\"]\ndefault_flags: [-O2]\nenv: {A: b}\noom_exit_code: 3\ntime_factor: 2\n"))
+		"compile: [cc, \"{source}\"]\nartifacts: [main]\nflags: [\"-O*\"]\ndefault_flags: [-O2]\nenv: {A: b}\n" +
+		"oom_exit_code: 3\ntime_factor: 2\n"))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		l, err := parse("x.yaml", in, nil)
 		switch {

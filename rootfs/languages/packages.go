@@ -72,7 +72,8 @@ func packagesOf(y *yamlPackages, tiers []string) (*Packages, error) {
 		return nil, fieldErrorf("packages", "packages: image %q: write a stored image's name or digest", p.Image)
 	case len(p.Install) == 0 || p.Install[0] == "":
 		return nil, fieldErrorf("packages",
-			"packages: install is missing: write the command that installs, such as [/usr/lib/brig/install-python, \"{requirements}\", \"{index}\"]")
+			"packages: install is missing: write the command that installs, such as [/usr/lib/brig/install-python, "+
+				"\"{requirements}\", \"{index}\"]")
 	case p.Tier != "" && tiers != nil && !slices.Contains(tiers, p.Tier):
 		return nil, fieldErrorf("packages", "packages: tier %q does not exist: use one of %s", p.Tier,
 			strings.Join(tiers, ", "))

@@ -21,7 +21,8 @@ packages:
 `
 
 func TestPackagesOfAManifest(t *testing.T) {
-	l, err := parse("x.yaml", []byte(withPackages+"  limits: {wall: 1m, memory: 1G}\n  links: {node_modules: packages/node_modules}\n"), nil)
+	l, err := parse("x.yaml", []byte(withPackages+"  limits: {wall: 1m, memory: 1G}\n  links: {node_modules: "+
+		"packages/node_modules}\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

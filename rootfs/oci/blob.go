@@ -234,7 +234,8 @@ func (d *download) receive(ctx context.Context, cancel context.CancelCauseFunc, 
 	for {
 		n, err := body.Read(buf)
 		if int64(n) > d.layer.Size-d.n {
-			return errors.Join(fmt.Errorf("it is longer than the %d bytes that its manifest says: the registry is damaged, or lies; nothing was stored", d.layer.Size), d.restart())
+			return errors.Join(fmt.Errorf("it is longer than the %d bytes that its manifest says: the registry is "+
+				"damaged, or lies; nothing was stored", d.layer.Size), d.restart())
 		}
 
 		if n > 0 {

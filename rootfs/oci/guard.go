@@ -30,14 +30,16 @@ type guard struct {
 type plainError struct{ host string }
 
 func (e *plainError) Error() string {
-	return fmt.Sprintf("%s is to be asked over http: nothing was sent; give the registry a certificate, or add --insecure if nobody between here and there may change the image or read the credentials", e.host)
+	return fmt.Sprintf("%s is to be asked over http: nothing was sent; give the registry a certificate, or add "+
+		"--insecure if nobody between here and there may change the image or read the credentials", e.host)
 }
 
 // An elsewhereError says that credentials would have gone to another host.
 type elsewhereError struct{ registry, host string }
 
 func (e *elsewhereError) Error() string {
-	return fmt.Sprintf("%s wants the credentials to be sent to %s, which is another host: nothing was sent; log out of %[1]s if the image is public", e.registry, e.host)
+	return fmt.Sprintf("%s wants the credentials to be sent to %s, which is another host: nothing was sent; log out "+
+		"of %[1]s if the image is public", e.registry, e.host)
 }
 
 func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -184,7 +184,8 @@ func checkManifest(m *v1.Manifest) error {
 		switch {
 		case len(l.URLs) > 0 || strings.Contains(string(l.MediaType), "foreign") ||
 			strings.Contains(string(l.MediaType), "nondistributable"):
-			return fmt.Errorf("layer %d is not in the registry, but to be fetched from elsewhere (%s): such images are not supported", i+1, l.MediaType)
+			return fmt.Errorf("layer %d is not in the registry, but to be fetched from elsewhere (%s): such images "+
+				"are not supported", i+1, l.MediaType)
 		case strings.Contains(string(l.MediaType), "+encrypted"):
 			return fmt.Errorf("layer %d is encrypted: decrypt the image first", i+1)
 		case !l.MediaType.IsLayer() && l.MediaType != types.OCILayerZStd:

@@ -194,7 +194,8 @@ func (r *registry) status(res *http.Response) error {
 	host := r.ref.Context().RegistryStr()
 	switch code := res.StatusCode; {
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-		return fmt.Errorf("%s refuses %s: run docker login %s or podman login %s as the user who runs this, or check the name", host, r.ref.Name(), host, host)
+		return fmt.Errorf("%s refuses %s: run docker login %s or podman login %s as the user who runs this, or check "+
+			"the name", host, r.ref.Name(), host, host)
 	case code == http.StatusNotFound:
 		return fmt.Errorf("%w: %s has no %s", ErrNotFound, host, r.ref.Name())
 	case code == http.StatusTooManyRequests, code >= 500:
@@ -224,7 +225,8 @@ func (r *registry) explain(err error) error {
 		return err
 	case !r.plain && (strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") ||
 		strings.Contains(err.Error(), "does not look like a TLS handshake")):
-		return fmt.Errorf("%s speaks http: add --insecure if nobody between here and there may change the image or read the credentials", r.ref.Context().RegistryStr())
+		return fmt.Errorf("%s speaks http: add --insecure if nobody between here and there may change the image or "+
+			"read the credentials", r.ref.Context().RegistryStr())
 	case errors.As(err, &plain):
 		if _, one := err.(*url.Error); one { //nolint:errorlint // the library's list of errors is none
 			return plain

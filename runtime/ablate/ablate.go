@@ -26,7 +26,8 @@ func CheckLayers() error {
 	}
 	if !slices.ContainsFunc(strings.Fields(string(line)),
 		func(w string) bool { return strings.HasPrefix(w, "brig_work=") }) {
-		return errors.New("this build can leave layers of isolation out (tag ablate) and runs in the test machine only: use the ordinary build")
+		return errors.New("this build can leave layers of isolation out (tag ablate) and runs in the test machine " +
+			"only: use the ordinary build")
 	}
 	if name := os.Getenv("BRIG_WITHOUT"); name != "" && !slices.Contains(layerNames, name) {
 		return fmt.Errorf("BRIG_WITHOUT=%s: the layers are %s", name, strings.Join(layerNames, ", "))

@@ -114,7 +114,8 @@ func placementError(made []api.File, source string, err error) error {
 		return err
 	}
 	if at.name == source { // placed last: the files sent with it did fit
-		return &plan.InvalidSource{Reason: fmt.Sprintf("brig: %s is too large: it does not fit into the limit of scratch or inodes\n", source)}
+		return &plan.InvalidSource{Reason: fmt.Sprintf("brig: %s is too large: it does not fit into the limit of "+
+			"scratch or inodes\n", source)}
 	}
 	if slices.ContainsFunc(made, func(f api.File) bool { return f.Name == at.name }) {
 		return plan.ArtifactTooLarge(at.name, "it does not fit into the run's limit of scratch or inodes")

@@ -7,7 +7,8 @@ import (
 )
 
 // hostCPUs is a host with three processors on one chip, of which two share a core, and one on another.
-const hostCPUs = "processor\t: 0\nmodel name\t: X 1\nphysical id\t: 0\nsiblings\t: 4\ncore id\t\t: 0\ncpu cores\t: 2\npower management:\n\n" +
+const hostCPUs = "processor\t: 0\nmodel name\t: X 1\nphysical id\t: 0\nsiblings\t: 4\ncore id\t\t: 0\ncpu cores\t: " +
+	"2\npower management:\n\n" +
 	"processor\t: 1\nmodel name\t: X 1\nphysical id\t: 0\nsiblings\t: 4\ncore id\t\t: 0\ncpu cores\t: 2\npower management:\n\n" +
 	"processor\t: 2\nmodel name\t: X 1\nphysical id\t: 0\nsiblings\t: 4\ncore id\t\t: 1\ncpu cores\t: 2\npower management:\n\n" +
 	"processor\t: 12\nmodel name\t: X 1\nphysical id\t: 1\nsiblings\t: 4\ncore id\t\t: 0\ncpu cores\t: 2\npower management:\n\n"
@@ -24,7 +25,8 @@ func TestCPUInfoHasTheProcessorsOfTheRun(t *testing.T) {
 		want string
 	}{
 		{"one", hostCPUs, []int{2}, block("2", "X 1", "physical id\t: 0\nsiblings\t: 1\ncore id\t\t: 1\ncpu cores\t: 1\n")},
-		{"two threads of a core", hostCPUs, []int{0, 1}, block("0", "X 1", "physical id\t: 0\nsiblings\t: 2\ncore id\t\t: 0\ncpu cores\t: 1\n") +
+		{"two threads of a core", hostCPUs, []int{0, 1}, block("0", "X 1", "physical id\t: 0\nsiblings\t: 2\ncore "+
+			"id\t\t: 0\ncpu cores\t: 1\n") +
 			block("1", "X 1", "physical id\t: 0\nsiblings\t: 2\ncore id\t\t: 0\ncpu cores\t: 1\n")},
 		{"two chips", hostCPUs, []int{2, 12}, block("2", "X 1", "physical id\t: 0\nsiblings\t: 1\ncore id\t\t: 1\ncpu cores\t: 1\n") +
 			block("12", "X 1", "physical id\t: 1\nsiblings\t: 1\ncore id\t\t: 0\ncpu cores\t: 1\n")},

@@ -16,7 +16,8 @@ import (
 // the agent's log may have the reason. It does not mean that a resource is missing.
 func SetupTimeout() error {
 	return api.Fail(api.CodeSetupTimeout,
-		"setting up the sandbox took longer than %s: lower the load on this host, or use fewer slots, and send the run again later", replyTime)
+		"setting up the sandbox took longer than %s: lower the load on this host, or use fewer slots, and send the "+
+			"run again later", replyTime)
 }
 
 // replyTime limits how long cellinit may take to answer, on a loaded host.

@@ -36,7 +36,8 @@ int main(void) { printf("hello %zu\nspawn %zu\nstart %zu\nreply %zu\nlast %d\nwi
 		t.Fatal(err)
 	}
 
-	want := fmt.Sprintf("hello %d\nspawn %d\nstart %d\nreply %d\nlast %d\nwide %d\njoins %d\nrlimits %d\nwords %d\nstrings %d\nclocks %d\nexec %d\nnamed %d from %d\n",
+	want := fmt.Sprintf("hello %d\nspawn %d\nstart %d\nreply %d\nlast %d\nwide %d\njoins %d\nrlimits %d\nwords %d\n"+
+		"strings %d\nclocks %d\nexec %d\nnamed %d from %d\n",
 		binary.Size(wireHello{}), binary.Size(wireSpawn{}), binary.Size(wireStart{}), binary.Size(Reply{}),
 		wireMaxLast, wireMaxWide, wireMaxJoins, wireMaxRlimits, wireMaxWords, wireMaxStrings, wireClockWords, len(cellSteps)-1,
 		wireMaxNamed, wireNamedFD)

@@ -131,7 +131,8 @@ func damaged(v rootfs.Verification) error {
 		name = v.Image.Names[0]
 	}
 	return api.Fail(api.CodeImageDamaged,
-		"%d files of the stored image %s are not as they were imported (%s): how its programs end says nothing: see brig rootfs verify %s, and build or import it again",
+		"%d files of the stored image %s are not as they were imported (%s): how its programs end says nothing: see "+
+			"brig rootfs verify %s, and build or import it again",
 		len(names), name, strings.Join(quoted(names[:min(len(names), most)]), ", "), name)
 }
 

@@ -168,7 +168,8 @@ func (p *LockedPages) run(ctx context.Context) {
 			return
 		}
 
-		const text = "the files of an image are not held in memory: verdicts and measurements of its runs depend on what is in the page cache"
+		const text = "the files of an image are not held in memory: verdicts and measurements of its runs depend on " +
+			"what is in the page cache"
 		if p.pages.readOnce { // the one command has read the files by now, or ends
 			log.Error(text, "err", err)
 			return
@@ -265,7 +266,8 @@ func (p *LockedPages) lock(ctx context.Context, ready func()) (err error) {
 		if granted == wanted {
 			remedy = "raise the sysctl vm.max_map_count"
 		}
-		p.pages.images.log.Warn("not all files of an image are held in memory: verdicts and measurements of its runs can depend on what is in the page cache; "+remedy,
+		p.pages.images.log.Warn("not all files of an image are held in memory: verdicts and measurements of its runs "+
+			"can depend on what is in the page cache; "+remedy,
 			"image", p.tree.key.Image, "names", p.tree.names, "files take", wanted, "held", api.Size(w.A),
 			"image-memory", p.pages.Max)
 	}
@@ -405,5 +407,7 @@ func CheckMemlock(most api.Size) error {
 	}
 
 	return api.Refuse(api.CodeUnsupported,
-		"holding the files of images in memory needs CAP_IPC_LOCK, or a limit of %s on locked memory (LimitMEMLOCK=): grant one of them, or start brigd with --image-memory none; then verdicts of runs depend on what is in the page cache", most)
+		"holding the files of images in memory needs CAP_IPC_LOCK, or a limit of %s on locked memory "+
+			"(LimitMEMLOCK=): grant one of them, or start brigd with --image-memory none; then verdicts of runs "+
+			"depend on what is in the page cache", most)
 }

@@ -85,7 +85,8 @@ func CloneTree(dir *os.File, attr uint64, userns *os.File) (*os.File, error) {
 	if err := unix.MountSetattr(n, "", unix.AT_EMPTY_PATH, &set); err != nil {
 		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) {
 			err = api.Refuse(api.CodeUnsupported,
-				"the file system of the image store does not support idmapped mounts (mount_setattr, Linux 5.12; ext4, xfs and btrfs do, tmpfs from 6.3): keep the store on one that does")
+				"the file system of the image store does not support idmapped mounts (mount_setattr, Linux 5.12; "+
+					"ext4, xfs and btrfs do, tmpfs from 6.3): keep the store on one that does")
 		}
 		return nil, errors.Join(err, tree.Close())
 	}

@@ -23,7 +23,8 @@ func (pl *Planner) withCalls(r api.Run) (api.Run, error) {
 	}
 	if !slices.Equal(lang.Run, python.Run) {
 		return r, api.Refuse(api.CodeBadRequest,
-			"asserts and call_args are for programs in %s, or in a language that runs a source as it does, such as python-full: the language is %q", api.LanguageOfCalls, r.Language)
+			"asserts and call_args are for programs in %s, or in a language that runs a source as it does, such as "+
+				"python-full: the language is %q", api.LanguageOfCalls, r.Language)
 	}
 	if err := checkNames("tests that call functions", r.Files, "", []string{judge.CalledSource}); err != nil {
 		return r, err

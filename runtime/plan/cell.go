@@ -94,7 +94,8 @@ func (p Cell) CopyBytes() api.Size {
 // ReservedFor describes the memory that is reserved for a run in such a cell.
 func (p Cell) ReservedFor() string {
 	if p.Copies() {
-		return "limit memory with swap, the compiled program, the files of a test, the kernel's tables for pids times open_files and the copy of the image that mode exclusive makes"
+		return "limit memory with swap, the compiled program, the files of a test, the kernel's tables for pids " +
+			"times open_files and the copy of the image that mode exclusive makes"
 	}
 	return "limit memory with swap, the compiled program, the files of a test and the kernel's tables for pids times open_files"
 }

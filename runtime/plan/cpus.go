@@ -53,7 +53,8 @@ func (pl *Planner) checkCpusetAllowed(list string, c api.Caller) error {
 	for _, n := range cpus {
 		if !slices.Contains(listed, n) {
 			return api.Refuse(api.CodeAboveCeiling,
-				"limit cpuset is %q: this agent allows processor %d only to root: leave cpuset out, or have the operator list it (brigd --max-cpuset)", list, n)
+				"limit cpuset is %q: this agent allows processor %d only to root: leave cpuset out, or have the "+
+					"operator list it (brigd --max-cpuset)", list, n)
 		}
 	}
 

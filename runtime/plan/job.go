@@ -30,7 +30,8 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 	r.Mode = pl.modeFor(r.Mode)
 	if r.Suite != nil {
 		return nil, api.Refuse(api.CodeBadRequest,
-			"the agent does not read the report of a suite, because the program can forge it: use brig run --suite, brig grade --suite, brig batch or POST /v1/runs of the service, or send the command as a run and collect the report")
+			"the agent does not read the report of a suite, because the program can forge it: use brig run --suite, "+
+				"brig grade --suite, brig batch or POST /v1/runs of the service, or send the command as a run and collect the report")
 	}
 	if r.CallsFunctions() {
 		var err error

@@ -47,7 +47,8 @@ func (p *Run) CheckMemory() error {
 	}
 	others := slices.DeleteFunc(slices.Clone(p.Files), func(f api.File) bool { return f.Name == p.Source })
 	if p.Limits.Memory-InputMemory(others) >= api.MinMemory {
-		return &InvalidSource{fmt.Sprintf("brig: %s is too large: with it the files take %s, which count as memory, and the memory limit is %s\n", p.Source, files, p.Limits.Memory)}
+		return &InvalidSource{fmt.Sprintf("brig: %s is too large: with it the files take %s, which count as memory, "+
+			"and the memory limit is %s\n", p.Source, files, p.Limits.Memory)}
 	}
 	return api.Refuse(api.CodeBadFile,
 		"the files take %s, which count as memory, and limits.memory is %s: raise it, or send less (at least %s must remain)",

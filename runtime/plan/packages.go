@@ -56,7 +56,8 @@ func (pl *Planner) Install(ctx context.Context, r api.PackageRequest, caller api
 	}
 	if caller.UID != 0 && !pl.Packages {
 		return nil, api.Refuse(api.CodeForbidden,
-			"this agent installs packages for root alone: have root install them (brig packages warm), or have the operator offer it to all callers (brigd --packages)")
+			"this agent installs packages for root alone: have root install them (brig packages warm), or have the "+
+				"operator offer it to all callers (brigd --packages)")
 	}
 
 	p, err := pl.installer(lang, w, r.Index)
@@ -89,7 +90,8 @@ func (pl *Planner) wantedPackages(r api.Run, lang Language, image rootfs.Image,
 	p := lang.Packages
 	if p == nil {
 		return w, api.Refuse(api.CodeBadRequest,
-			"packages cannot be installed for language %s: leave requirements out, or use an image that has what the program needs", lang.Name)
+			"packages cannot be installed for language %s: leave requirements out, or use an image that has what the "+
+				"program needs", lang.Name)
 	}
 	if w.requirements, err = api.ParseRequirements(p.Kind, r.Requirements); err != nil {
 		return w, err

@@ -63,7 +63,8 @@ func (pl *Planner) policy(r api.Run, tier string, caller api.Caller) (*Policy, e
 	}
 	if mode == api.Log && caller.UID != 0 && !pl.ProfileLog {
 		return nil, api.Refuse(api.CodeForbidden,
-			"profile_mode log allows denied calls, and this agent allows this mode only to root: leave it out, or have the operator allow it to all callers (brigd --profile-log)")
+			"profile_mode log allows denied calls, and this agent allows this mode only to root: leave it out, or "+
+				"have the operator allow it to all callers (brigd --profile-log)")
 	}
 	if len(r.ProfileRules) > 0 {
 		return pl.customPolicy(r, mode, caller)

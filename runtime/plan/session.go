@@ -96,7 +96,8 @@ func (pl *Planner) lifetimes(ask api.SessionRequest) (idle, life time.Duration, 
 	most := pl.SessionLife
 	if ask.Life > most {
 		return 0, 0, api.Refuse(api.CodeAboveCeiling,
-			"life is %s, above this agent's ceiling of %s: ask for less, or have the operator raise it (brigd --max-session-life)", ask.Life, most)
+			"life is %s, above this agent's ceiling of %s: ask for less, or have the operator raise it (brigd "+
+				"--max-session-life)", ask.Life, most)
 	}
 	l := cmp.Or(ask.Life, min(api.SessionLife, most))
 	return time.Duration(min(cmp.Or(ask.Idle, api.SessionIdle), l)), time.Duration(l), nil

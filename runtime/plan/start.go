@@ -24,7 +24,8 @@ func (p *Run) checkStart(args []string) error {
 	}
 	if words > MaxStartWords || size > MaxStartBytes {
 		return api.Refuse(api.CodeTooLarge,
-			"arguments and environment have %d words and %s, together with those of the image, the language, the session and the test: the maximum is %d and %s; pass large data as a file or on stdin", words, api.Size(size), MaxStartWords, api.Size(MaxStartBytes))
+			"arguments and environment have %d words and %s, together with those of the image, the language, the "+
+				"session and the test: the maximum is %d and %s; pass large data as a file or on stdin", words, api.Size(size), MaxStartWords, api.Size(MaxStartBytes))
 	}
 	return nil
 }

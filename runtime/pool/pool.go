@@ -154,7 +154,8 @@ func (p *Pool) checkMemory(memory api.Size, what string) error {
 		return api.Fail(api.CodeStopping, "the agent is stopping: send the request again later")
 	case memory > p.memory:
 		return api.Refuse(api.CodeAboveCeiling,
-			"%s is %s and this agent reserves at most %s for all runs together: ask for less, or have the operator raise it (brigd --memory)", what, memory, p.memory)
+			"%s is %s and this agent reserves at most %s for all runs together: ask for less, or have the operator "+
+				"raise it (brigd --memory)", what, memory, p.memory)
 	case p.reserved+memory > p.memory:
 		return api.Fail(api.CodeOverloaded,
 			"%s of memory is reserved for other runs and sessions, and %s is the most: send the request again later", p.reserved,

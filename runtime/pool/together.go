@@ -74,7 +74,8 @@ func (p *Pool) admitTogether(program, interactor Want,
 	processes int) (programs []*Lease, companion *Lease, surplus []*keeper, err error) {
 	if p.capacity.Keepers < 1+processes || p.capacity.SingleLeaf {
 		return nil, nil, nil, api.Refuse(api.CodeUnsupported,
-			"an interactor and %d processes of the program need %d cells in one slot, and the limit on open files allows the agent too few: use fewer slots, or raise the limit (ulimit -n, LimitNOFILE=)", processes, 1+processes)
+			"an interactor and %d processes of the program need %d cells in one slot, and the limit on open files "+
+				"allows the agent too few: use fewer slots, or raise the limit (ulimit -n, LimitNOFILE=)", processes, 1+processes)
 	}
 	if len(p.slots)*(processes+1) > plan.MaxSlot {
 		return nil, nil, nil, api.Refuse(api.CodeUnsupported,

@@ -21,7 +21,8 @@ func TestExhaustionHasItsCodeAndRemedy(t *testing.T) {
 	}{
 		{"descriptors", fmt.Errorf("cell: %w", os.NewSyscallError("pipe2", unix.EMFILE)), "LimitNOFILE="},
 		{"processes, told by cellinit", fmt.Errorf("start: %w", &cell.StepError{Step: "clone", Err: unix.EAGAIN}), "TasksMax="},
-		{"processes, told by runc's C code", errors.New("nsexec-0[5]: unable to spawn stage-1: Resource temporarily unavailable"), "TasksMax="},
+		{"processes, told by runc's C code", errors.New("nsexec-0[5]: unable to spawn stage-1: Resource temporarily " +
+			"unavailable"), "TasksMax="},
 		{"memory", errors.Join(errors.New("x"), unix.ENOMEM), "memory"},
 		{"a full table", unix.ENOSPC, "user.max_"},
 		{"another failure", unix.EPERM, ""},

@@ -17,7 +17,8 @@ var exhaustionErrors = []struct {
 	text  string // how runc's C code, which reports only text, writes it
 	cure  string
 }{
-	{unix.EMFILE, "Too many open files", "the agent has reached its limit of open files: raise the limit (LimitNOFILE=), or use fewer slots"},
+	{unix.EMFILE, "Too many open files", "the agent has reached its limit of open files: raise the limit " +
+		"(LimitNOFILE=), or use fewer slots"},
 	{unix.ENFILE, "Too many open files in system", "the host has reached its limit of open files: raise fs.file-max, or use fewer slots"},
 	{unix.EAGAIN, "Resource temporarily unavailable",
 		"the agent has reached its limit of processes: raise TasksMax=, pids.max above it or kernel.pid_max, or use fewer slots"},

@@ -95,7 +95,8 @@ func execFailureMessage(name, what string, executable bool, errno error) string 
 	case isNotFound(errno):
 		reason = "its interpreter does not exist"
 	case errors.Is(errno, unix.EACCES) && !executable:
-		reason = "it is not a program: check that it has a main function (in Go also package main), and that it is not meant to be a library"
+		reason = "it is not a program: check that it has a main function (in Go also package main), and that it is " +
+			"not meant to be a library"
 	}
 	return fmt.Sprintf("brig: %s %s cannot be executed: %s\n", name, what, reason)
 }

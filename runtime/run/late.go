@@ -37,6 +37,7 @@ func stoppedError(ev judge.Evidence, l api.Limits, late time.Duration) error {
 		return nil
 	}
 	return api.Fail(api.CodeHostExhausted,
-		"the agent did not run for %v while the program ran, which used %v of processor time: its wall limit of %v says nothing then: send the run again, and lower the load on this host",
+		"the agent did not run for %v while the program ran, which used %v of processor time: its wall limit of %v "+
+			"says nothing then: send the run again, and lower the load on this host",
 		late.Round(time.Millisecond), time.Duration(ev.CPU).Round(time.Millisecond), time.Duration(l.Wall))
 }

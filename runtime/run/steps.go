@@ -237,7 +237,8 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 	switch {
 	case w.ev.Canceled || w.ev.SetupOOM || p.Collect.None:
 	case stillRunning: // living processes may write to the files, and exchange names
-		o.skipped = []api.Skipped{uncollected(fmt.Sprintf("not collected: processes of the run were alive %s after they were killed", cell.KillTimeout))}
+		o.skipped = []api.Skipped{uncollected(fmt.Sprintf("not collected: processes of the run were alive %s after "+
+			"they were killed", cell.KillTimeout))}
 	default:
 		o.files, o.skipped, err = collect(ctx, sh.Scratch.Box, p.Collect, p.Artifacts, placed)
 		switch {

@@ -243,12 +243,15 @@ func (t *testRun) tooLargeError(err error, i int, maxRetained int64) error {
 	most, keep := int64(t.runner.Memory.HeldShare()+t.runner.Memory.HeldCommon()), t.keptOutput()
 	if maxRetained > most {
 		return api.Refuse(api.CodeTooLarge,
-			"test %q may need %s of the agent's memory, and one request gets at most %s: lower its limits.output, collect.bytes, keep_output, or its blobs", t.job.Request.Tests[i].ID, api.Size(maxRetained), api.Size(most))
+			"test %q may need %s of the agent's memory, and one request gets at most %s: lower its limits.output, "+
+				"collect.bytes, keep_output, or its blobs", t.job.Request.Tests[i].ID, api.Size(maxRetained), api.Size(most))
 	}
 
 	result := int64(plan.KeptOfTest(t.job.Request))*keep + maxCollected(t.job.Run.Collect)
 	return api.Refuse(api.CodeTooLarge,
-		"test %q may need %s of the agent's memory while it runs, and the results before it, %d of %d, take %s of the %s in total: together with such a test %d results of up to %s each fit (keep_output of each stream and of output_file, and collect.bytes): lower these or limits.output, or send the tests in several runs",
+		"test %q may need %s of the agent's memory while it runs, and the results before it, %d of %d, take %s of "+
+			"the %s in total: together with such a test %d results of up to %s each fit (keep_output of each stream "+
+			"and of output_file, and collect.bytes): lower these or limits.output, or send the tests in several runs",
 		t.job.Request.Tests[i].ID, api.Size(maxRetained), i, len(t.results), api.Size(t.retention.size()), api.Size(most),
 		max((most-maxRetained)/max(result, 1), 0), api.Size(result))
 }

@@ -53,7 +53,8 @@ func (s *session) chargeFile(name string, file *os.File) error {
 	switch {
 	case full:
 		return api.Refuse(api.CodeTooLarge,
-			"file %q does not fit into the rest of the session's %s of memory: files that are uploaded count as memory: remove some, or make a session with more", name, s.plan.Limits.Memory)
+			"file %q does not fit into the rest of the session's %s of memory: files that are uploaded count as "+
+				"memory: remove some, or make a session with more", name, s.plan.Limits.Memory)
 	case err == nil:
 		s.placed = placed
 	}

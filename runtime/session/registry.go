@@ -79,7 +79,8 @@ func (r *Registry) admit(p *plan.Session) (*idRange, error) {
 	i := slices.IndexFunc(r.idRanges, func(p *idRange) bool { return !p.taken })
 	if i < 0 && len(r.idRanges) == r.Max {
 		return nil, api.Fail(api.CodeSessionsFull,
-			"%d sessions exist, which is the maximum for this agent: end one, send the request again later, or have the operator raise --sessions", r.Max)
+			"%d sessions exist, which is the maximum for this agent: end one, send the request again later, or have "+
+				"the operator raise --sessions", r.Max)
 	}
 	if err := r.runner.Pool.ReserveMemory(p.Reservation()); err != nil {
 		return nil, err

@@ -132,7 +132,8 @@ func lockVolume(f *os.File, name string, most time.Duration) error {
 			return os.NewSyscallError("flock", err)
 		case time.Now().After(end):
 			return api.Fail(api.CodeConflict,
-				"volume %q is in use by another agent, or was until that agent was killed: end its session there, or send the request again later", name)
+				"volume %q is in use by another agent, or was until that agent was killed: end its session there, or "+
+					"send the request again later", name)
 		}
 	}
 }

@@ -124,7 +124,8 @@ func (s *Store) create(ctx context.Context, path string, asked api.Size) (err er
 	}
 	if total+size > s.Total {
 		return api.Fail(api.CodeHostExhausted,
-			"volumes take up %s of the %s that this agent may give them, and %s are requested: remove one, or have the operator raise it (brigd --volumes-total)", total, s.Total, size)
+			"volumes take up %s of the %s that this agent may give them, and %s are requested: remove one, or have "+
+				"the operator raise it (brigd --volumes-total)", total, s.Total, size)
 	}
 
 	tmp, err := os.CreateTemp(dir, newVolumePrefix)

@@ -83,7 +83,8 @@ func (s *Store) Check(ask *api.VolumeRequest) error {
 			"volumes are disabled on this agent: have the operator name a directory with brigd --volumes")
 	case ask.Size > s.Most:
 		return api.Refuse(api.CodeAboveCeiling,
-			"volume.size is %s, above this agent's ceiling of %s: ask for less, or have the operator raise it (brigd --max-volume)", ask.Size, s.Most)
+			"volume.size is %s, above this agent's ceiling of %s: ask for less, or have the operator raise it (brigd "+
+				"--max-volume)", ask.Size, s.Most)
 	}
 	return nil
 }
@@ -196,7 +197,8 @@ func (u *usedVolume) admits(m *Mounted) (leaves <-chan struct{}, err error) {
 			e = api.Refuse(api.CodeConflict, "session %s has volume %q: end it first", other.session, m.name)
 		case !other.readOnly && !(m.shared && other.shared):
 			e = api.Refuse(api.CodeConflict,
-				"session %s writes to volume %q: end it, request read-only access, or make both sessions with volume.shared (--volume-shared)", other.session, m.name)
+				"session %s writes to volume %q: end it, request read-only access, or make both sessions with "+
+					"volume.shared (--volume-shared)", other.session, m.name)
 		default:
 			continue
 		}

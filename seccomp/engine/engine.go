@@ -77,7 +77,8 @@ func Read(name string, data []byte, kernel string) (p seccomp.Profile, unknown [
 	var f profile
 	if err := dec.Decode(&f); err != nil {
 		line := 1 + bytes.Count(data[:min(dec.InputOffset(), int64(len(data)))], []byte("\n"))
-		return p, nil, fmt.Errorf("read profile %s: line %d: %w; the linux.seccomp object of OCI is read, and the profiles of Docker and containers-common", name, line, err)
+		return p, nil, fmt.Errorf("read profile %s: line %d: %w; the linux.seccomp object of OCI is read, and the "+
+			"profiles of Docker and containers-common", name, line, err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return p, nil, fmt.Errorf("read profile %s: something follows the JSON object", name)

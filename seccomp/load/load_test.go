@@ -58,7 +58,8 @@ append:
 
 func TestYAMLWholeProfile(t *testing.T) {
 	p, _, err := YAML("tiny",
-		[]byte("default: {action: kill}\nrules:\n- names: [execve, exit_group, write]\n  action: allow\n  why: say hello\n- names: [ioctl]\n  args: [{arg: 1, value: 0x5401}]\n  action: allow\n  why: terminals\n"))
+		[]byte("default: {action: kill}\nrules:\n- names: [execve, exit_group, write]\n  action: allow\n  why: say "+
+			"hello\n- names: [ioctl]\n  args: [{arg: 1, value: 0x5401}]\n  action: allow\n  why: terminals\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +86,8 @@ func TestYAMLRefusals(t *testing.T) {
 		{"a negative value", "extends: strict\nappend:\n- {names: [fork], args: [{arg: 1, value: -1}], action: allow, why: x}\n",
 			"line 3: `-1` where a whole number, not negative, is needed"},
 		{"rules that are no list", "extends: strict\nappend: {names: [fork]}\n", "line 2: a mapping (name: value) where a list is needed"},
-		{"two mistakes in one line each", "extends: [x]\nremove: y\n", "line 1: a list where text is needed; line 2: `y` where a list is needed"},
+		{"two mistakes in one line each", "extends: [x]\nremove: y\n", "line 1: a list where text is needed; line 2: " +
+			"`y` where a list is needed"},
 		{"an unknown error number", "extends: strict\nappend:\n- {names: [fork], action: errno, errno: EWHAT, why: x}\n", "EWHAT"},
 		{"a whole page of aliases", "a: &a [x]\nb: *a\n", "field a not found"},
 		{"execve removed", "extends: strict\nremove: [execve]\n", "execve is not allowed"},

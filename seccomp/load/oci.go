@@ -204,7 +204,8 @@ func fromSyscall(s seccomp.OCISyscall) (rules []seccomp.Rule, not []seccomp.ArgC
 		case "SCMP_CMP_LT", "SCMP_CMP_LE", "SCMP_CMP_GT", "SCMP_CMP_GE":
 			ranges = append(ranges, c)
 		default:
-			return nil, nil, fmt.Errorf("argument %d: comparison %.32q is refused; list the values with SCMP_CMP_EQ or SCMP_CMP_MASKED_EQ", c.Index, c.Op)
+			return nil, nil, fmt.Errorf("argument %d: comparison %.32q is refused; list the values with SCMP_CMP_EQ "+
+				"or SCMP_CMP_MASKED_EQ", c.Index, c.Op)
 		}
 	}
 

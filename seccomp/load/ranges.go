@@ -60,7 +60,8 @@ func blocksOf(op string, value uint64) ([]block, error) {
 // one of blocks.
 func times(rules []seccomp.Rule, index uint, blocks []block) ([]seccomp.Rule, error) {
 	if len(rules)*len(blocks) > maxRanges {
-		return nil, fmt.Errorf("less-than and greater-than on several arguments make more than %d rules of one entry: list the values with SCMP_CMP_EQ", maxRanges)
+		return nil, fmt.Errorf("less-than and greater-than on several arguments make more than %d rules of one "+
+			"entry: list the values with SCMP_CMP_EQ", maxRanges)
 	}
 
 	var out []seccomp.Rule

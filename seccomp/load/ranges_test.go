@@ -176,7 +176,8 @@ func TestRangesAreBounded(t *testing.T) {
 	}{
 		{"one of 63 blocks", []seccomp.OCISyscall{one}, ""},
 		{"two arguments", []seccomp.OCISyscall{two}, "make more than 64 rules of one entry"},
-		{"many entries", slices.Repeat([]seccomp.OCISyscall{one}, 17), "syscalls[17]: less-than and greater-than make more than 1024 rules"},
+		{"many entries", slices.Repeat([]seccomp.OCISyscall{one}, 17), "syscalls[17]: less-than and greater-than " +
+			"make more than 1024 rules"},
 	} {
 		_, err := Convert("x", seccomp.OCI{DefaultAction: "SCMP_ACT_ERRNO", Syscalls: append(slices.Clone(head), tt.entries...)}, nil)
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {

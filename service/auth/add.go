@@ -110,7 +110,8 @@ func appendKey(path, name, line string, passOn func() error) (err error) {
 
 	now, err := ParseKeys(append(bytes.Clone(old), added...))
 	if err != nil || len(now.List()) != len(existing)+1 {
-		return fmt.Errorf("keys file %s does not end with its list of keys, so nothing was added: create a line with brig key new %s, and insert it into that list", path, name)
+		return fmt.Errorf("keys file %s does not end with its list of keys, so nothing was added: create a line with "+
+			"brig key new %s, and insert it into that list", path, name)
 	}
 	if err := passOn(); err != nil {
 		return err

@@ -143,7 +143,8 @@ func readKeyList(raw []byte) (list []Key, named bool, err error) {
 		case named:
 			return nil, false, fmt.Errorf("line %d: keys: is given twice", name.Line)
 		case value.Kind != yaml.SequenceNode && value.Tag != "!!null":
-			return nil, false, fmt.Errorf("line %d: write each key as a separate line below keys:, as brig key new NAME prints it", value.Line)
+			return nil, false, fmt.Errorf("line %d: write each key as a separate line below keys:, as brig key new "+
+				"NAME prints it", value.Line)
 		}
 
 		named = true

@@ -121,7 +121,8 @@ func ParseKeys(raw []byte) (*Keys, error) {
 			return nil, fmt.Errorf("key %q: sha256 must have 64 hex digits: brig key new %s creates a key and this line", k.Name,
 				k.Name)
 		case [sha256.Size]byte(sum) == sha256.Sum256(nil):
-			return nil, fmt.Errorf("key %q: this is the sha256 of an empty key, which anybody can send: brig key new %s creates a key and this line", k.Name, k.Name)
+			return nil, fmt.Errorf("key %q: this is the sha256 of an empty key, which anybody can send: brig key new "+
+				"%s creates a key and this line", k.Name, k.Name)
 		case k.negative():
 			return nil, fmt.Errorf("key %q: limits may not be negative", k.Name)
 		case k.invalidLimits() != nil:

@@ -54,7 +54,8 @@ func TestBoundsOfKeys(t *testing.T) {
 		Batches: 6, BatchBytes: 5 * api.GiB, Weight: 512, CPUs: 0.5, Mode: api.Exclusive, Admin: true, Network: api.NetworkAllow}
 	token, line, err := NewKey(want)
 	if err != nil || !strings.HasSuffix(line,
-		", runs: 2, waiting: 3, sessions: 4, memory: 2G, bodies: 5, blobs: 64M, volumes: 1536M, batches: 6, batch_bytes: 5G, weight: 512, cpus: 0.5, mode: exclusive, admin: true, network: allow}") {
+		", runs: 2, waiting: 3, sessions: 4, memory: 2G, bodies: 5, blobs: 64M, volumes: 1536M, batches: 6, "+
+			"batch_bytes: 5G, weight: 512, cpus: 0.5, mode: exclusive, admin: true, network: allow}") {
 		t.Fatalf("%v, %s", err, line)
 	}
 
@@ -93,18 +94,19 @@ func TestBadKeysFiles(t *testing.T) {
 		"no mode":         {"keys:\n- {name: a, mode: session, sha256: " + sum + "}\n", `key "a": mode "session" does not exist`},
 		"no network": {"keys:\n- {name: a, network: all, sha256: " + sum + "}\n",
 			`key "a": network "all" does not exist: use none, loopback, allow, public`},
-		"a field twice":   {"keys:\n- {name: a, runs: 1, runs: 2}\n", "line 2: runs is given twice"},
-		"a list in it":    {"keys:\n- {name: [a]}\n", "line 2: name: write one value"},
-		"no list":         {"keys: a\n", "brig key new"},
-		"no object":       {"keys:\n- a\n", "line 2: write a key as brig key new NAME prints it"},
-		"short hash":      {"keys:\n- {name: a, sha256: abcd}\n", "64 hex digits"},
-		"no hash":         {"keys:\n- {name: a}\n", "64 hex digits"},
-		"hash of nothing": {"keys:\n- {name: a, sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855}\n", "anybody can send"},
-		"no name":         {"keys:\n- {sha256: " + sum + "}\n", "name"},
-		"twice":           {"keys:\n- {name: a, sha256: " + sum + "}\n- {name: a, sha256: " + sum + "}\n", "twice"},
-		"negative":        {"keys:\n- {name: a, runs: -1, sha256: " + sum + "}\n", "negative"},
-		"a bare list":     {"- {name: a, sha256: " + sum + "}\n", "first line must be keys:"},
-		"no YAML":         {"keys: [", "yaml"},
+		"a field twice": {"keys:\n- {name: a, runs: 1, runs: 2}\n", "line 2: runs is given twice"},
+		"a list in it":  {"keys:\n- {name: [a]}\n", "line 2: name: write one value"},
+		"no list":       {"keys: a\n", "brig key new"},
+		"no object":     {"keys:\n- a\n", "line 2: write a key as brig key new NAME prints it"},
+		"short hash":    {"keys:\n- {name: a, sha256: abcd}\n", "64 hex digits"},
+		"no hash":       {"keys:\n- {name: a}\n", "64 hex digits"},
+		"hash of nothing": {"keys:\n- {name: a, sha256: " +
+			"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855}\n", "anybody can send"},
+		"no name":     {"keys:\n- {sha256: " + sum + "}\n", "name"},
+		"twice":       {"keys:\n- {name: a, sha256: " + sum + "}\n- {name: a, sha256: " + sum + "}\n", "twice"},
+		"negative":    {"keys:\n- {name: a, runs: -1, sha256: " + sum + "}\n", "negative"},
+		"a bare list": {"- {name: a, sha256: " + sum + "}\n", "first line must be keys:"},
+		"no YAML":     {"keys: [", "yaml"},
 	} {
 		if _, err := ParseKeys([]byte(tt.text)); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v; want %q", name, err, tt.want)

@@ -198,7 +198,8 @@ func (s *Store) mayOpen(owner string, l Limits) error {
 			"this key has %d batches that have not ended, and its limit is %d: wait for one, or cancel it", own, l.Batches)
 	case all >= MaxBatches, l.Batches == 0 && !s.cfg.Alone() && !quota.Fair(own, all, 1, MaxBatches, 1):
 		return api.Fail(api.CodeBatchesFull,
-			"this key has %d of the %d batches that have not ended, of at most %d: wait for one, or have the operator set a limit for the key (batches)", own, all, MaxBatches)
+			"this key has %d of the %d batches that have not ended, of at most %d: wait for one, or have the "+
+				"operator set a limit for the key (batches)", own, all, MaxBatches)
 	}
 
 	return nil
@@ -216,11 +217,13 @@ func (s *Store) reserve(owner string, bytes, jobs int64, l Limits) error {
 			"the batches that have not ended have %d jobs, and that is the maximum: wait until some are judged", s.waiting)
 	case l.Bytes > 0 && own+bytes > l.Bytes:
 		return api.Fail(api.CodeBatchesFull,
-			"the batches of this key have %s on disk, and its limit is %s: remove batches that have ended, or have the operator raise batch_bytes of the key", api.Size(own), api.Size(l.Bytes))
+			"the batches of this key have %s on disk, and its limit is %s: remove batches that have ended, or have "+
+				"the operator raise batch_bytes of the key", api.Size(own), api.Size(l.Bytes))
 	case s.total+bytes > s.cfg.Bytes, l.Bytes == 0 && !s.cfg.Alone() &&
 		!quota.Fair(own, s.total, bytes, s.cfg.Bytes, ordinary):
 		return api.Fail(api.CodeBatchesFull,
-			"the batches of this key have %s of the %s on disk that all have, of at most %s: remove batches that have ended, or have the operator raise --batch-bytes", api.Size(own), api.Size(s.total), api.Size(s.cfg.Bytes))
+			"the batches of this key have %s of the %s on disk that all have, of at most %s: remove batches that "+
+				"have ended, or have the operator raise --batch-bytes", api.Size(own), api.Size(s.total), api.Size(s.cfg.Bytes))
 	}
 
 	s.count(owner, bytes)

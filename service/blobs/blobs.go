@@ -125,8 +125,9 @@ func (b *Blobs) Routes() []openapi.Route {
 	return []openapi.Route{
 		{Method: "PUT", Path: "/v1/blobs/{digest}", Name: "putBlob", Agent: true, Fails: []int{413}, Group: "Blobs",
 			Summary: "Store an input that several runs use",
-			About:   "digest is the sha256 of the body in hex. Runs name it in blob, stdin_blob and expected_blob. If a key has too much, its least recently used blobs are removed.",
-			Serve:   b.put, Raw: "application/octet-stream", Status: http.StatusNoContent},
+			About: "digest is the sha256 of the body in hex. Runs name it in blob, stdin_blob and expected_blob. " +
+				"If a key has too much, its least recently used blobs are removed.",
+			Serve: b.put, Raw: "application/octet-stream", Status: http.StatusNoContent},
 		{Method: "HEAD", Path: "/v1/blobs/{digest}", Name: "hasBlob", Agent: true, Fails: []int{404}, Group: "Blobs",
 			Summary: "Whether a blob is stored, and need not be sent",
 			Serve:   b.has, Status: http.StatusNoContent},

@@ -97,7 +97,8 @@ func (d *upload) reserve(n int64) (evicted []string, err error) {
 	cost := d.cost(n)
 	if d.maxAll > 0 && cost > d.maxAll {
 		return nil, api.Refuse(api.CodeTooLarge,
-			"the blob is larger than the %s that the agent has for all blobs together: have the operator raise brigd --blob-cache", api.Size(d.maxAll))
+			"the blob is larger than the %s that the agent has for all blobs together: have the operator raise brigd "+
+				"--blob-cache", api.Size(d.maxAll))
 	}
 
 	own, more := l.keys[d.key], cost-d.size
@@ -112,14 +113,18 @@ func (d *upload) reserve(n int64) (evicted []string, err error) {
 	for own.size+more > d.max {
 		if !drop(own) {
 			return evicted, api.Fail(api.CodeBusy,
-				"blobs that are being uploaded, and blobs that accepted runs still need, fill the %s that this key may have: send it again when one of these uploads or runs has ended, or have the operator raise blobs of the key", api.Size(d.max))
+				"blobs that are being uploaded, and blobs that accepted runs still need, fill the %s that this key "+
+					"may have: send it again when one of these uploads or runs has ended, or have the operator raise "+
+					"blobs of the key", api.Size(d.max))
 		}
 	}
 
 	for d.maxAll > 0 && l.size+more > d.maxAll {
 		if !drop(l.largest(own, own.size+more)) {
 			return evicted, api.Fail(api.CodeBusy,
-				"blobs that are being uploaded, and blobs that accepted runs still need, fill the space that the agent has for blobs: send it again when one of these uploads or runs has ended, or have the operator raise brigd --blob-cache")
+				"blobs that are being uploaded, and blobs that accepted runs still need, fill the space that the "+
+					"agent has for blobs: send it again when one of these uploads or runs has ended, or have the "+
+					"operator raise brigd --blob-cache")
 		}
 	}
 

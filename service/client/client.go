@@ -138,7 +138,8 @@ func (c *Client) answer(res *http.Response, out any) error {
 		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	if int64(len(answer)) > c.answerLimit() {
-		return fmt.Errorf("%s %s: the answer has more than %s: ask for less output or fewer entries, or check that the address is that of a brig service", method, path, api.Size(c.answerLimit()))
+		return fmt.Errorf("%s %s: the answer has more than %s: ask for less output or fewer entries, or check that "+
+			"the address is that of a brig service", method, path, api.Size(c.answerLimit()))
 	}
 	if err := json.Unmarshal(answer, out); err != nil {
 		return fmt.Errorf("%s %s: decode the answer: %w", method, path, err)
@@ -192,7 +193,8 @@ func (c *Client) do(ctx context.Context, method, path, kind string, body io.Read
 func sameOrigin(next func(*http.Request, []*http.Request) error) func(*http.Request, []*http.Request) error {
 	return func(req *http.Request, via []*http.Request) error {
 		if from := via[0].URL; req.URL.Scheme != from.Scheme || req.URL.Host != from.Host {
-			return fmt.Errorf("the service redirects to %s://%s, and the key is not sent there: use that address if it belongs to the service", req.URL.Scheme, req.URL.Host)
+			return fmt.Errorf("the service redirects to %s://%s, and the key is not sent there: use that address if "+
+				"it belongs to the service", req.URL.Scheme, req.URL.Host)
 		}
 		if next != nil {
 			return next(req, via)

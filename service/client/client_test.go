@@ -65,7 +65,8 @@ func TestEventsResumeAfterABrokenStream(t *testing.T) {
 		asked = append(asked, r.URL.Query().Get("after"))
 		switch len(asked) {
 		case 1:
-			fmt.Fprint(w, "id: 1\nevent: queued\ndata: {}\n\n:\n\nid: 2\nevent: stdout\ndata: {\"data\":\"a\"}\n\nid: 3\nevent: stdout\ndata: {\"da")
+			fmt.Fprint(w, "id: 1\nevent: queued\ndata: {}\n\n:\n\nid: 2\nevent: stdout\ndata: {\"data\":\"a\"}\n\n"+
+				"id: 3\nevent: stdout\ndata: {\"da")
 		case 2:
 			panic(http.ErrAbortHandler)
 		default:

@@ -293,5 +293,6 @@ func Admit(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	return api.Fail(api.CodeTooManyConns,
-		"the service, or one address, has as many connections as it may have: send the request again later, reuse connections, or have the operator raise --max-conns or --max-conns-address")
+		"the service, or one address, has as many connections as it may have: send the request again later, reuse "+
+			"connections, or have the operator raise --max-conns or --max-conns-address")
 }

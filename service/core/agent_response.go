@@ -136,7 +136,8 @@ func (a *AgentResponse) finishPiece(v any) {
 func responseTooLarge(n, most int64) error {
 	return Problem(http.StatusRequestEntityTooLarge,
 		api.Refuse(api.CodeTooLarge,
-			"the response is %s as JSON, and this service sends at most %s in one response: request less output, fewer files or fewer tests, or receive the output as events", api.Size(n), api.Size(most)))
+			"the response is %s as JSON, and this service sends at most %s in one response: request less output, "+
+				"fewer files or fewer tests, or receive the output as events", api.Size(n), api.Size(most)))
 }
 
 // AllowThinning allows responses without quota to be read: they belong to a run whose end must be

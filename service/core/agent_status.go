@@ -145,7 +145,8 @@ func (v *AgentStatus) PackagesOf(language string) (api.LanguagePackages, error) 
 		case l.Packages == nil:
 			return api.LanguagePackages{},
 				api.Refuse(api.CodeBadRequest,
-					"packages cannot be installed for language %s: leave requirements out, or use an image that has what the program needs", language)
+					"packages cannot be installed for language %s: leave requirements out, or use an image that has "+
+						"what the program needs", language)
 		default:
 			return *l.Packages, nil
 		}

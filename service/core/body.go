@@ -67,7 +67,8 @@ func (s *Core) ReadBody(w http.ResponseWriter, r *http.Request) (raw []byte, rel
 	case timer.stalled():
 		return nil, nil, Problem(http.StatusRequestTimeout,
 			api.Fail(api.CodeBadRequest,
-				"the request stalled: a large request must send at least %s in %v, because it holds memory that other requests wait for: send it again, or send large inputs as blobs", api.Size(minProgress), StallTimeout))
+				"the request stalled: a large request must send at least %s in %v, because it holds memory that "+
+					"other requests wait for: send it again, or send large inputs as blobs", api.Size(minProgress), StallTimeout))
 	case errors.As(err, &own), errors.Is(err, context.Canceled):
 		return nil, nil, err
 	case err != nil:
@@ -153,7 +154,9 @@ func (b *reservingBody) grow() error {
 	if most := b.core.MaxOfBody(); b.cost.Total > most {
 		return Problem(http.StatusRequestEntityTooLarge,
 			api.Refuse(api.CodeTooLarge,
-				"the request needs more than %s of memory, including the memory of its lists and objects in addition to their texts, and large requests of one caller get no more: send fewer entries in one request, or have the operator raise --max-body", api.Size(most)))
+				"the request needs more than %s of memory, including the memory of its lists and objects in addition "+
+					"to their texts, and large requests of one caller get no more: send fewer entries in one "+
+					"request, or have the operator raise --max-body", api.Size(most)))
 	}
 
 	timeout := min(BodyWait, b.core.Config.Wait)
@@ -196,5 +199,6 @@ func ParseBodyAs[T any](s *Core, ctx context.Context, raw []byte, what string) (
 
 func tooLarge(most api.Size) error {
 	return api.Refuse(api.CodeTooLarge,
-		"the request is larger than the %s that this service accepts: send large inputs as blobs, or have the operator raise --max-body", most)
+		"the request is larger than the %s that this service accepts: send large inputs as blobs, or have the "+
+			"operator raise --max-body", most)
 }

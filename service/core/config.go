@@ -84,7 +84,8 @@ func (c Config) validNetwork() error {
 			strings.Join(api.Networks(), ", "))
 	case c.Network == api.NetworkPublic && len(c.EgressAllow) > 0:
 		return api.Refuse(api.CodeBadRequest,
-			"network public offers every public host, and a list of hosts bounds network allow: set network to allow (brig serve --network allow), or leave the list out (--egress-allow)")
+			"network public offers every public host, and a list of hosts bounds network allow: set network to allow "+
+				"(brig serve --network allow), or leave the list out (--egress-allow)")
 	}
 	return nil
 }

@@ -49,7 +49,8 @@ func (s *Core) LimitedBody(w http.ResponseWriter, r *http.Request, caller api.Si
 	if caller < most {
 		most = caller
 		over = api.Refuse(api.CodeTooLarge,
-			"the content is larger than the %s that all blobs of this key together may have: have the operator raise blobs of the key", most)
+			"the content is larger than the %s that all blobs of this key together may have: have the operator raise "+
+				"blobs of the key", most)
 	}
 	if r.ContentLength > int64(most) {
 		return nil, over

@@ -22,11 +22,13 @@ func (s *Core) NoSlotError(ctx, wait context.Context, err error) error {
 		var last *api.Error
 		if errors.As(err, &last) && last.Code == api.CodeBusy {
 			why = api.Fail(api.CodeQueueTimeout,
-				"the agent had no free slot for the run within %v (%s): send it again later, or have the operator raise --wait or add slots", s.Config.Wait, last.Message)
+				"the agent had no free slot for the run within %v (%s): send it again later, or have the operator "+
+					"raise --wait or add slots", s.Config.Wait, last.Message)
 		}
 		if last != nil && last.Code == api.CodeOverloaded {
 			why = api.Fail(api.CodeQueueTimeout,
-				"no memory could be reserved within %v (%s): end sessions, ask for less, or have the operator limit the sessions of each key, or raise brigd --memory", s.Config.Wait, last.Message)
+				"no memory could be reserved within %v (%s): end sessions, ask for less, or have the operator limit "+
+					"the sessions of each key, or raise brigd --memory", s.Config.Wait, last.Message)
 		}
 		return Problem(http.StatusServiceUnavailable, why)
 	}

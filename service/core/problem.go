@@ -116,7 +116,8 @@ func ProblemFor(err error) (p *api.Problem, ours bool) {
 
 	switch {
 	case e.Code == api.CodeAgentUnreachable, e.Code == api.CodeAgentGone:
-		p.Detail = "the agent that runs the programs does not answer, or the connection to it broke: the service's log has the reason; try again later"
+		p.Detail = "the agent that runs the programs does not answer, or the connection to it broke: the service's " +
+			"log has the reason; try again later"
 	case !known:
 		p.Detail = "brig could not carry out the request: its log has the reason; try again"
 	}

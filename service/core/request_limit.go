@@ -23,7 +23,9 @@ func (s *Core) EnterRequest(key string) (release func(), err error) {
 	if !s.Requests.TryAcquire(key, 1) {
 		return nil, Problem(http.StatusTooManyRequests,
 			api.Fail(api.CodeTooManyConns,
-				"%d requests of this key are in progress, including event streams and waiting requests, and the rest of the %d connections is kept for other keys: close streams, wait for responses, or have the operator raise --max-conns", s.Requests.Used(key), s.Config.MaxConns))
+				"%d requests of this key are in progress, including event streams and waiting requests, and the rest "+
+					"of the %d connections is kept for other keys: close streams, wait for responses, or have the "+
+					"operator raise --max-conns", s.Requests.Used(key), s.Config.MaxConns))
 	}
 	return func() { s.Requests.Release(key, 1) }, nil
 }

@@ -68,7 +68,8 @@ func growResponse(ctx context.Context, r *quota.Reservation, more int64) error {
 	if errors.Is(err, quota.ErrFull) {
 		return Problem(http.StatusTooManyRequests,
 			api.Fail(api.CodeBusy,
-				"the memory for large responses is full of responses that are being created or that clients have not read yet: read those, and send the request again later, or ask for less"))
+				"the memory for large responses is full of responses that are being created or that clients have not "+
+					"read yet: read those, and send the request again later, or ask for less"))
 	}
 	return err
 }
@@ -88,7 +89,8 @@ func finishedRun(v any) string {
 func NoQuotaError(run string) error {
 	p := Problem(http.StatusTooManyRequests,
 		api.Fail(api.CodeBusy,
-			"the memory for large responses is full of responses that clients have not read yet: read those, and send the request again later; the history has the first 64 KiB of each stream of a run"))
+			"the memory for large responses is full of responses that clients have not read yet: read those, and "+
+				"send the request again later; the history has the first 64 KiB of each stream of a run"))
 	if run != "" {
 		p.Run, p.RetrySafe = run, false
 	}

@@ -71,5 +71,6 @@ func (s *Core) TransferSlot(r *http.Request) (release func(), err error) {
 
 	return nil, Problem(http.StatusTooManyRequests,
 		api.Fail(api.CodeTooManyBodies,
-			"the bodies or files of %d %s are still being transferred, which is the maximum at a time: send the request again later, send and read faster, or %s", most, what, hint))
+			"the bodies or files of %d %s are still being transferred, which is the maximum at a time: send the "+
+				"request again later, send and read faster, or %s", most, what, hint))
 }

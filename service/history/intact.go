@@ -68,7 +68,8 @@ func (s *Store) intact() error {
 
 func (s *Store) lost(how string) error {
 	return api.Fail(api.CodeInternal,
-		"history: %s %s while the service ran, so that no run is recorded: stop the service, put a copy in its place or move it away, and start the service", s.path, how)
+		"history: %s %s while the service ran, so that no run is recorded: stop the service, put a copy in its place "+
+			"or move it away, and start the service", s.path, how)
 }
 
 // note remembers whether the last write failed. An error of the caller is none.

@@ -53,7 +53,8 @@ func (s *Store) Get(ctx context.Context, scope Scope, id string) (api.Record, er
 	r, _, err := scan(row, true)
 	if errors.Is(err, sql.ErrNoRows) && scope.Everyone {
 		return api.Record{}, api.Refuse(api.CodeNotFound,
-			"no run %.80q in the history: it has not ended, never existed, was lost when the service was killed, or was so old that it was removed", id)
+			"no run %.80q in the history: it has not ended, never existed, was lost when the service was killed, or "+
+				"was so old that it was removed", id)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return api.Record{}, api.Refuse(api.CodeNotFound,

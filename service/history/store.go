@@ -153,7 +153,8 @@ func (s *Store) toAPIError(what string, err error) error {
 		return api.Fail(api.CodeStopping, "%w", ErrClosed)
 	case code == sqlite3.SQLITE_CORRUPT, code == sqlite3.SQLITE_NOTADB, errors.As(err, &d):
 		return api.Fail(api.CodeInternal,
-			"history: %s is damaged (%w); it was not changed: to start a new history, move it away, with its -wal and -shm files if there are any, "+
+			"history: %s is damaged (%w); it was not changed: to start a new history, move it away, with its -wal "+
+				"and -shm files if there are any, "+
 				`and recover its content with "sqlite3 FILE .recover"`, s.path, err)
 	case code == sqlite3.SQLITE_CONSTRAINT, errors.Is(err, errDuplicate):
 		return api.Refuse(api.CodeBadRequest, "history: %s: this run is in the history already (%w)", what, err)

@@ -233,7 +233,8 @@ func TestMigrationAddsSummaries(t *testing.T) {
 	}
 
 	row := func(seq int, detail string) string {
-		return fmt.Sprintf("(%d, 'run%d', '', '', '', '', '', 'ok', '', '', 'run', 1, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0, 1%s)", seq, seq, detail)
+		return fmt.Sprintf("(%d, 'run%d', '', '', '', '', '', 'ok', '', '', 'run', 1, 0, 0, NULL, NULL, 0, 0, 0, 0, "+
+			"0, 0, 1%s)", seq, seq, detail)
 	}
 	const with, without = `, NULL, CAST('{"summary":{"tests":2,"ran":2,"accepted":1,"first_failed":"b"}}' AS BLOB), NULL, NULL, NULL`,
 		`, NULL, CAST('{"verdict":"ok"}' AS BLOB), NULL, NULL, NULL`

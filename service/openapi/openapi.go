@@ -78,7 +78,8 @@ func describe(routes []Route, version string) *huma.OpenAPI {
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{Title: "brig", Version: version,
 			Description: "Runs untrusted programs, each in its own sandbox.\n\n" +
-				"Whatever a program does, the response is a verdict with status 200. Errors are RFC 9457 problems: `code` is stable, `retry_safe` says whether the same request may be sent again."},
+				"Whatever a program does, the response is a verdict with status 200. Errors are RFC 9457 problems: " +
+				"`code` is stable, `retry_safe` says whether the same request may be sent again."},
 		Components: &huma.Components{Schemas: types,
 			SecuritySchemes: map[string]*huma.SecurityScheme{"key": {Type: "http", Scheme: "bearer",
 				Description: "a key of the service, if it has keys"}}},
@@ -161,7 +162,8 @@ func describe(routes []Route, version string) *huma.OpenAPI {
 		}
 
 		if r.Accepted != nil {
-			op.Responses["202"] = &huma.Response{Description: "the run is accepted; Location is the path of its status and result", Content: map[string]*huma.MediaType{
+			op.Responses["202"] = &huma.Response{Description: "the run is accepted; Location is the path of its " +
+				"status and result", Content: map[string]*huma.MediaType{
 				"application/json": {Schema: types.Schema(r.Accepted, true, r.Name)},
 			}}
 		}

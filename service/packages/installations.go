@@ -242,7 +242,8 @@ func (i *Installations) takePlace(ctx context.Context, owner queue.Owner, longes
 	case wait.Err() != nil:
 		return nil, core.Problem(http.StatusServiceUnavailable,
 			api.Fail(api.CodeQueueTimeout,
-				"other packages were installed for %v: send the request again later, or have the operator add slots, half of which may install", longest))
+				"other packages were installed for %v: send the request again later, or have the operator add slots, "+
+					"half of which may install", longest))
 	}
 
 	return nil, err

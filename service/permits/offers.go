@@ -14,11 +14,13 @@ import (
 func (pm *Permits) Network(c core.Caller, r api.Run) error {
 	if !api.NetworkWithin(r.Network, pm.Config.Network) {
 		return api.Refuse(api.CodeForbidden,
-			"network %s is not offered by this service, which offers %s at most: leave network out, or have the operator offer it (brig serve --network %[1]s)", r.Network, cmp.Or(pm.Config.Network, api.NetworkNone))
+			"network %s is not offered by this service, which offers %s at most: leave network out, or have the "+
+				"operator offer it (brig serve --network %[1]s)", r.Network, cmp.Or(pm.Config.Network, api.NetworkNone))
 	}
 	if pm.Config.Keys != nil && !api.NetworkWithin(r.Network, c.Network) {
 		return api.Refuse(api.CodeForbidden,
-			"this key may not request network %s, but %s at most: leave network out, or have the operator set network: %[1]s on the key %[3]s", r.Network, cmp.Or(c.Network, api.NetworkNone), c.Name)
+			"this key may not request network %s, but %s at most: leave network out, or have the operator set "+
+				"network: %[1]s on the key %[3]s", r.Network, cmp.Or(c.Network, api.NetworkNone), c.Name)
 	}
 	if len(pm.Config.EgressAllow) == 0 {
 		return nil
@@ -32,7 +34,8 @@ func (pm *Permits) Network(c core.Caller, r api.Run) error {
 	for _, rule := range rules {
 		if port, ok := egress.Within(rule, pm.Config.EgressAllow); !ok {
 			return api.Refuse(api.CodeForbidden,
-				"allow %q: port %d of it is not offered by this service, which offers %s: leave it out, or have the operator add it (brig serve --egress-allow)", rule, port, listed(pm.Config.EgressAllow))
+				"allow %q: port %d of it is not offered by this service, which offers %s: leave it out, or have the "+
+					"operator add it (brig serve --egress-allow)", rule, port, listed(pm.Config.EgressAllow))
 		}
 	}
 
@@ -94,10 +97,12 @@ func (pm *Permits) packages(c core.Caller, language string, requirements []strin
 	switch {
 	case !pm.Config.OffersPackages(), err == nil && !pm.Config.Packages && own == "":
 		return "", api.Refuse(api.CodeUnsupported,
-			"requirements: this service installs no packages: use an image that has them, such as language python-full, or have the operator offer it (brig serve --packages)")
+			"requirements: this service installs no packages: use an image that has them, such as language "+
+				"python-full, or have the operator offer it (brig serve --packages)")
 	case pm.Config.Keys != nil && !c.Packages:
 		return "", api.Refuse(api.CodeForbidden,
-			"requirements: this key may not have packages installed: leave them out, or have the operator set packages: true on the key %s", c.Name)
+			"requirements: this key may not have packages installed: leave them out, or have the operator set "+
+				"packages: true on the key %s", c.Name)
 	case index != "":
 		return "", api.Refuse(api.CodeForbidden, "index: the operator of the service chooses the index: leave it out")
 	case err != nil:

@@ -24,7 +24,8 @@ func mayUseProfile(c core.Caller, name string, mode api.ProfileMode, own string)
 	allowed := slices.Concat(keyProfiles, c.Profiles.List())
 	if mode == api.Log && !c.ProfileLog {
 		return core.Problem(403, api.Refuse(api.CodeForbidden,
-			"this key may not ask for profile_mode log, which lets a program do what its profile denies: leave it out, or have the operator set profile_log: true on the key %s", c.Name))
+			"this key may not ask for profile_mode log, which lets a program do what its profile denies: leave it "+
+				"out, or have the operator set profile_log: true on the key %s", c.Name))
 	}
 	if name == "" || name == own || slices.Contains(allowed, name) {
 		return nil
@@ -36,7 +37,8 @@ func mayUseProfile(c core.Caller, name string, mode api.ProfileMode, own string)
 	}
 
 	return core.Problem(403, api.Refuse(api.CodeForbidden,
-		"this key may not name the profile %.64q: it may name %s%s; leave profile out, or have the operator add it to profiles of the key %s", name, strings.Join(allowed, ", "), language, c.Name))
+		"this key may not name the profile %.64q: it may name %s%s; leave profile out, or have the operator add it "+
+			"to profiles of the key %s", name, strings.Join(allowed, ", "), language, c.Name))
 }
 
 // UselessProfileLog returns the names of keys with profile_log if the agent answers and allows that

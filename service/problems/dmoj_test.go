@@ -15,8 +15,9 @@ import (
 func TestProblemsOfDMOJ(t *testing.T) {
 	dos := strings.ReplaceAll(large, "\n", "\r\n")
 	stored := put(t, opened(t, t.TempDir()), "ann", "twice", map[string]string{
-		"init.yml": "signature_grader: {entry: entry.cpp, header: h.h}\ntest_cases: [{in: 1.in, out: 1.out}, {in: 1.in, out: 1.out, binary_data: true}]\n",
-		"1.in":     dos, "1.out": "1", "entry.cpp": "main", "h.h": "h",
+		"init.yml": "signature_grader: {entry: entry.cpp, header: h.h}\ntest_cases: [{in: 1.in, out: 1.out}, {in: " +
+			"1.in, out: 1.out, binary_data: true}]\n",
+		"1.in": dos, "1.out": "1", "entry.cpp": "main", "h.h": "h",
 	})
 	p, err := stored.Problem()
 	if err != nil {

@@ -25,7 +25,8 @@ var large = strings.Repeat("a long line\n", 8<<10)
 
 // full is a package with all that a run needs.
 var full = map[string]string{
-	"problem.yaml":     head + "type: scoring\nlimits: {time_limit: 2, memory: 64, code: 1}\nconstants: {n: 7}\nlanguages: [python3, cpp]\n",
+	"problem.yaml": head + "type: scoring\nlimits: {time_limit: 2, memory: 64, code: 1}\nconstants: {n: 7}\n" +
+		"languages: [python3, cpp]\n",
 	"data/sample/1.in": "", "data/sample/1.ans": "",
 	"data/secret/test_group.yaml": "output_validator_args: [x]\n",
 	"data/secret/g/1.in":          large, "data/secret/g/1.ans": "\x00\xff", "data/secret/g/2.in": "two", "data/secret/g/2.ans": large + "!",

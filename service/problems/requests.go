@@ -177,14 +177,16 @@ func (ps *Problems) readPackage(ctx context.Context, c core.Caller, name string,
 	switch blobs := c.MaxBlobs(); {
 	case memory > ps.MaxOfBody():
 		return nil, api.Refuse(api.CodeTooLarge,
-			"a run of the package would take %s of memory, and runs get %s: split its tests into several packages, or have the operator raise --max-body", api.Size(memory), api.Size(ps.MaxOfBody()))
+			"a run of the package would take %s of memory, and runs get %s: split its tests into several packages, "+
+				"or have the operator raise --max-body", api.Size(memory), api.Size(ps.MaxOfBody()))
 	case parts.Manifest > maxManifest:
 		return nil, api.Refuse(api.CodeTooLarge,
 			"the package says too much about its files: what brig problem show --json prints has %s, and the maximum is %s",
 			api.Size(parts.Manifest), api.Size(maxManifest))
 	case parts.Blobs > int64(blobs):
 		return nil, api.Refuse(api.CodeTooLarge,
-			"the large files of its tests have %s, and the blobs of this key may have %s: have the operator raise blobs of the key", api.Size(parts.Blobs), blobs)
+			"the large files of its tests have %s, and the blobs of this key may have %s: have the operator raise "+
+				"blobs of the key", api.Size(parts.Blobs), blobs)
 	}
 
 	return draft.Commit(parts, memory)
@@ -212,13 +214,15 @@ func checkProblemQuota(c core.Caller, own, all Usage, more int64, most api.Size,
 			own.Number, number)
 	case c.ProblemBytes > 0 && own.Bytes+more > int64(c.ProblemBytes):
 		return api.Refuse(api.CodeAboveCeiling,
-			"the stored problems of this key may have %s, and with this one they would have more than that: remove one, or have the operator raise problem_bytes of the key", c.ProblemBytes)
+			"the stored problems of this key may have %s, and with this one they would have more than that: remove "+
+				"one, or have the operator raise problem_bytes of the key", c.ProblemBytes)
 	case all.Bytes+more > int64(most):
 		return api.Refuse(api.CodeAboveCeiling,
 			"all stored problems together may have %s: remove one, or have the operator raise --max-problems", most)
 	case c.ProblemBytes == 0 && others && !quota.Fair(own.Bytes, all.Bytes, more, int64(most), ordinary):
 		return api.Refuse(api.CodeAboveCeiling,
-			"the stored problems of this key have %s of the %s that all may have, and the rest is kept for other keys: remove one, or have the operator set a limit for the key (problem_bytes)", api.Size(own.Bytes), most)
+			"the stored problems of this key have %s of the %s that all may have, and the rest is kept for other "+
+				"keys: remove one, or have the operator set a limit for the key (problem_bytes)", api.Size(own.Bytes), most)
 	}
 
 	return nil

@@ -135,7 +135,8 @@ func (x *verification) verify(ctx context.Context, p *Stored, ask api.VerifyRequ
 	if memory > ps.MaxOfBody() {
 		return api.Verification{},
 			api.Refuse(api.CodeTooLarge,
-				"verifying the package would take %s of memory, and this key gets %s: use brig problem verify, or have the operator raise --max-body", api.Size(memory), api.Size(ps.MaxOfBody()))
+				"verifying the package would take %s of memory, and this key gets %s: use brig problem verify, or "+
+					"have the operator raise --max-body", api.Size(memory), api.Size(ps.MaxOfBody()))
 	}
 
 	reserved := ps.BodyQuota.Reserve(x.c.Name, core.LargeBodyMin)
@@ -177,7 +178,8 @@ func (x *verification) put(ctx context.Context, content []byte) (string, error) 
 	if missing != "" {
 		return "", core.Problem(http.StatusTooManyRequests,
 			api.Fail(api.CodeBusy,
-				"other blobs of this key took the place of those of the problem: verify it again later, or have the operator raise blobs of the key"))
+				"other blobs of this key took the place of those of the problem: verify it again later, or have the "+
+					"operator raise blobs of the key"))
 	}
 	if x.sent == nil {
 		x.sent = map[string]bool{}

@@ -20,7 +20,8 @@ func TestPackagesThatAreNotWholeAreRefused(t *testing.T) {
 			"gen.py": "", "check.py": "", "main.py": "",
 		},
 		"built": {
-			"problem.yaml":     "problem_format_version: 2025-09\nname: Built\nuuid: 0c1bd2e4-0000-4000-8000-000000000009\nlimits: {time_limit: 1}\n",
+			"problem.yaml": "problem_format_version: 2025-09\nname: Built\nuuid: " +
+				"0c1bd2e4-0000-4000-8000-000000000009\nlimits: {time_limit: 1}\n",
 			"data/secret/1.in": "", "data/secret/1.ans": "", "input_validators/v.py": "", "output_validator/build": "", "output_validator/v.cc": "",
 			"submissions/accepted/a.py": "",
 		},

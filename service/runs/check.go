@@ -44,7 +44,8 @@ func (rs *Runs) checked(ctx context.Context, o *Request) ([]api.Finding, error) 
 	}
 	p := core.Problem(http.StatusUnprocessableEntity,
 		api.Refuse(api.CodeCheckRefused,
-			"the check found a dangerous place, and check=enforce refuses such a source: see findings, or send the request with check=warn"))
+			"the check found a dangerous place, and check=enforce refuses such a source: see findings, or send the "+
+				"request with check=warn"))
 	p.Findings = found
 	return nil, p
 }

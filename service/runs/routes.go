@@ -21,12 +21,15 @@ func (rs *Runs) Routes() []openapi.Route {
 			Params: []openapi.Param{checking}},
 		{Method: "POST", Path: "/v1/runs", Name: "run", Agent: true, Fails: []int{404, 422, 429}, Accepted: reflect.TypeFor[api.Status](),
 			Group: "Runs", Summary: "Run a program, once or on many tests",
-			About: "Waits for the result. With problem, a stored problem has the tests, the limits and what judges. With wait=false, or the header Prefer: respond-async, the response is 202 with the run's id at once. A test without an id gets its number, from 1, as its id.",
+			About: "Waits for the result. With problem, a stored problem has the tests, the limits and what judges. " +
+				"With wait=false, or the header Prefer: respond-async, the response is 202 with the run's id at " +
+				"once. A test without an id gets its number, from 1, as its id.",
 			Serve: rs.postRun, Body: reflect.TypeFor[api.RunRequest](),
 			Example: map[string]any{"language": "python", "source": "print(input())", "stdin": "hello\n",
 				"limits": map[string]any{"wall": "5s", "memory": "128M"}},
 			Answer: reflect.TypeFor[api.Result](),
-			Params: []openapi.Param{openapi.Query("wait", "false: respond 202 with the run's id at once, and execute the run", openapi.YesNo), checking}},
+			Params: []openapi.Param{openapi.Query("wait", "false: respond 202 with the run's id at once, and execute "+
+				"the run", openapi.YesNo), checking}},
 		{Method: "POST", Path: "/v1/check", Name: "check", Agent: true, Fails: []int{404, 422, 429}, Group: "Runs",
 			Summary: "Check a source for dangerous calls, mistakes and secrets",
 			About:   "Advice: the sandbox is the boundary. The language's own parser reads the source, in a sandbox.",
@@ -37,13 +40,17 @@ func (rs *Runs) Routes() []openapi.Route {
 		{Method: "DELETE", Path: "/v1/runs/{id}", Name: "cancelRun", Fails: []int{404}, Group: "Runs", Summary: "Cancel a run",
 			About: "A run that has ended does not change.", Serve: rs.deleteRun, Answer: reflect.TypeFor[api.Status]()},
 		{Method: "GET", Path: "/v1/runs/{id}/events", Name: "runEvents", Fails: []int{404}, Group: "Runs",
-			Summary:   "What happens to a run, as it happens",
-			About:     "Server-sent events: queued, compiled where there is a compiler, started, stdout, stderr, usage, test, then result or error. A client that reconnects with the header Last-Event-ID gets the events that it missed; gap reports events that are lost.",
+			Summary: "What happens to a run, as it happens",
+			About: "Server-sent events: queued, compiled where there is a compiler, started, stdout, stderr, " +
+				"usage, test, then result or error. A client that reconnects with the header Last-Event-ID gets the " +
+				"events that it missed; gap reports events that are lost.",
 			NoContent: "the client has received all events: do not reconnect",
 			Serve:     rs.events, Kind: core.EventStream,
-			Params: []openapi.Param{{Name: "Last-Event-ID", In: "header", About: "number of the last event that the client received", Of: openapi.Number},
+			Params: []openapi.Param{{Name: "Last-Event-ID", In: "header", About: "number of the last event that the " +
+				"client received", Of: openapi.Number},
 				openapi.Query("after", "the same, where headers cannot be set", openapi.Number), ofAny}},
 	}
 }
 
-var checking = openapi.Query("check", "warn: check the source first, and return the findings; enforce: also refuse the source if a finding is an error or worse; off, the default: no check", reflect.TypeFor[openapi.OneOf[checkMode]]())
+var checking = openapi.Query("check", "warn: check the source first, and return the findings; enforce: also refuse "+
+	"the source if a finding is an error or worse; off, the default: no check", reflect.TypeFor[openapi.OneOf[checkMode]]())

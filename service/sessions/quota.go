@@ -36,15 +36,19 @@ func checkSessionQuota(c core.Caller, own, all, more, most sessionUsage, others 
 			"the session's memory with swap and scratch is %s, and the limit for all sessions of this key is %s: ask for less",
 			more.memory, c.Memory)
 	case c.Memory > 0 && has.memory > c.Memory:
-		return sessionsFullError("the sessions of this key have %s of memory, with swap and scratch, and their limit is %s: end one, or ask for less", own.memory, c.Memory)
+		return sessionsFullError("the sessions of this key have %s of memory, with swap and scratch, and their limit "+
+			"is %s: end one, or ask for less", own.memory, c.Memory)
 	case c.Sessions == 0 && others && most.sessions > 0 &&
 		!quota.Fair(int64(own.sessions), int64(all.sessions), 1, int64(most.sessions), 1):
-		return sessionsFullError("this key has %d of the %d possible sessions, and the rest is kept for other keys: end one, or have the operator set a limit for the key (sessions)", own.sessions, most.sessions)
+		return sessionsFullError("this key has %d of the %d possible sessions, and the rest is kept for other keys: "+
+			"end one, or have the operator set a limit for the key (sessions)", own.sessions, most.sessions)
 	case much && own.memory == 0 && more.memory > most.memory/2:
 		return api.Refuse(api.CodeAboveCeiling,
-			"the session's memory with swap and scratch is %s, and of the %s in total one key gets at most half: ask for less, or have the operator set a limit for the key (memory)", more.memory, most.memory)
+			"the session's memory with swap and scratch is %s, and of the %s in total one key gets at most half: ask "+
+				"for less, or have the operator set a limit for the key (memory)", more.memory, most.memory)
 	case much:
-		return sessionsFullError("the sessions of this key have %s of the %s of memory in total, and the rest is kept for other keys: end one, ask for less, or have the operator set a limit for the key (memory)", own.memory, most.memory)
+		return sessionsFullError("the sessions of this key have %s of the %s of memory in total, and the rest is "+
+			"kept for other keys: end one, ask for less, or have the operator set a limit for the key (memory)", own.memory, most.memory)
 	}
 
 	return nil
@@ -64,7 +68,8 @@ func checkVolumeQuota(c core.Caller, own, all, more, most api.Size, others bool)
 	case c.Volumes == 0 && others && most > 0 &&
 		!quota.Fair(int64(own), int64(all), int64(more), int64(most), int64(api.VolumeSize)):
 		return api.Refuse(api.CodeAboveCeiling,
-			"this key has %s of the %s that all volumes can have, and the rest is kept for other keys: remove one, ask for less, or have the operator set a limit for the key (volumes)", own, most)
+			"this key has %s of the %s that all volumes can have, and the rest is kept for other keys: remove one, "+
+				"ask for less, or have the operator set a limit for the key (volumes)", own, most)
 	}
 	return nil
 }

@@ -14,8 +14,10 @@ func (ss *Sessions) Routes() []openapi.Route {
 	return []openapi.Route{
 		{Method: "POST", Path: "/v1/sessions", Name: "createSession", Agent: true, Fails: []int{404, 409, 422, 429}, Group: "Sessions",
 			Summary: "Create a sandbox whose files and processes last",
-			About:   "Each project and task has at most one session: the request for a second gets a 409 with the session_id of the first. With volume, /workspace has the files that the project keeps between sessions; only one session may write to them at once, unless all that write have set shared.",
-			Serve:   ss.postSession, Body: reflect.TypeFor[api.SessionRequest](),
+			About: "Each project and task has at most one session: the request for a second gets a 409 with the " +
+				"session_id of the first. With volume, /workspace has the files that the project keeps between " +
+				"sessions; only one session may write to them at once, unless all that write have set shared.",
+			Serve: ss.postSession, Body: reflect.TypeFor[api.SessionRequest](),
 			Example: map[string]any{"language": "python", "labels": map[string]any{"project": "course", "task": "ann"}},
 			Answer:  reflect.TypeFor[api.Session](), Status: http.StatusCreated},
 		{Method: "GET", Path: "/v1/sessions", Name: "sessions", Agent: true, Group: "Sessions", Summary: "The sessions of this key",

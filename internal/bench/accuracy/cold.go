@@ -107,7 +107,8 @@ func (t *tool) coldProgram(ctx context.Context, l api.Language, what, file strin
 	row := func(stage string, warm, cold []int64) {
 		got, low, high := median(cold), float64(slices.Min(warm)), float64(slices.Max(warm))
 		off, ok := withinTolerance(got, min(max(got, low), high), 0.02, MiB)
-		t.report.row(fmt.Sprintf("memory, %s, %s of %s, median of %d with the image evicted, compared with the range of %[4]d without eviction", l.Name, stage, what, n), "within 2 % or 1 MiB",
+		t.report.row(fmt.Sprintf("memory, %s, %s of %s, median of %d with the image evicted, compared with the range "+
+			"of %[4]d without eviction", l.Name, stage, what, n), "within 2 % or 1 MiB",
 			fmt.Sprintf("%+.2f MiB from %.1f to %.1f", off/MiB, low/MiB, high/MiB), ok)
 	}
 

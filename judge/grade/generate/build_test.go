@@ -47,7 +47,8 @@ func (b *builder) alone(_ context.Context, r api.Run) (api.Result, *api.Error) {
 func scripted(t *testing.T, script string) (*problem.Problem, *problem.Tree) {
 	t.Helper()
 	whole := problemtest.Tree(t, map[string]string{
-		"problem.yaml":     "problem_format_version: 2025-09\nname: Built\nuuid: 0c1bd2e4-0000-4000-8000-000000000009\nlimits: {time_limit: 1}\n",
+		"problem.yaml": "problem_format_version: 2025-09\nname: Built\nuuid: " +
+			"0c1bd2e4-0000-4000-8000-000000000009\nlimits: {time_limit: 1}\n",
 		"data/secret/1.in": "", "data/secret/1.ans": "", "input_validators/v.py": "", "submissions/accepted/a.py": "",
 		"output_validator/build": script, "output_validator/source": "old", "output_validator/lib/more": "more",
 	})

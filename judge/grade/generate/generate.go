@@ -221,7 +221,8 @@ const (
 
 // copying is a command that is a checker: it accepts, and says what it had to judge, because what an
 // interactor wrote is given to a checker only. Base64 has neither white space nor words of testlib in it.
-var copying = fmt.Sprintf("printf '%s' >&2; if test $(wc -c <\"$2\") -gt %d; then printf '%s' >&2; else exec base64 -w 0 \"$2\" >&2; fi", accepts, maxCopy, noCopy)
+var copying = fmt.Sprintf("printf '%s' >&2; if test $(wc -c <\"$2\") -gt %d; then printf '%s' >&2; else exec base64 "+
+	"-w 0 \"$2\" >&2; fi", accepts, maxCopy, noCopy)
 
 // talk has a program talk with the interactor of the package. The checker that copies runs in the same image.
 func (m *maker) talk(ctx context.Context, r *api.Run, l grade.Loader) error {

@@ -256,7 +256,8 @@ func TestFailures(t *testing.T) {
 
 	for _, want := range []string{
 		"files/broken.py: it does not compile: no such word (programs of the package)\n",
-		"tests/02: the generator files/crash.py, run as \"crash 1\", ended with exit code 3; stderr: \"no way\" (programs of the package)\n",
+		"tests/02: the generator files/crash.py, run as \"crash 1\", ended with exit code 3; stderr: \"no way\" " +
+			"(programs of the package)\n",
 		"tests/03: the generator files/slow.py, run as \"slow\", took more than 14s of processor time (programs of the package)\n",
 		"tests/04: the generator files/nothing.py, run as \"nothing\", wrote nothing (programs of the package)",
 	} {

@@ -141,7 +141,8 @@ func made(t api.TestResult, j job) (content []byte, why string) {
 	case j.tout:
 		text, _ := strings.CutPrefix(t.Message, strings.TrimSpace(accepts)) // an empty copy ends with it
 		if strings.TrimSpace(text) == noCopy {
-			return nil, fmt.Sprintf("and its interactor: that wrote more than %d bytes, which is the maximum for an answer that brig makes", maxCopy)
+			return nil, fmt.Sprintf("and its interactor: that wrote more than %d bytes, which is the maximum for an "+
+				"answer that brig makes", maxCopy)
 		}
 		content, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 		if err != nil {

@@ -23,7 +23,8 @@ func (r *reader) judging() {
 	m := r.top
 	if name := m.String("custom_judge"); name != "" {
 		m.Fail("custom_judge",
-			"brig does not run graders in Python with DMOJ's own interface, such as %s: write an interactor with the key interactive, or a bridged checker", name)
+			"brig does not run graders in Python with DMOJ's own interface, such as %s: write an interactor with the "+
+				"key interactive, or a bridged checker", name)
 	}
 
 	switch {

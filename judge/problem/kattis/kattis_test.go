@@ -35,7 +35,8 @@ func TestMatch(t *testing.T) {
 
 // No YAML of a stranger makes the reader panic.
 func FuzzMetadata(f *testing.F) {
-	f.Add("problem_format_version: 2025-09\nname: {en: A, sv: B}\ntype: [scoring, interactive]\nlimits: {time_limit: 2, time_multipliers: {ac_to_time_limit: 3}}\nconstants: {a: 1, b: {value: 2, tex: x}}\n", "a: &a [*a]\npermitted: *a\n")
+	f.Add("problem_format_version: 2025-09\nname: {en: A, sv: B}\ntype: [scoring, interactive]\nlimits: {time_limit: "+
+		"2, time_multipliers: {ac_to_time_limit: 3}}\nconstants: {a: 1, b: {value: 2, tex: x}}\n", "a: &a [*a]\npermitted: *a\n")
 	f.Add("a: &a {b: *a}\nlimits: *a\n", "accepted/*: {permitted: [AC], secret/1: {required: [TLE]}}\n")
 	f.Fuzz(func(t *testing.T, metadata, submissions string) {
 		a := &txtar.Archive{Files: []txtar.File{

@@ -79,7 +79,8 @@ func command(cmd string) (words []string, err error) {
 			return nil
 		}
 		if !quoted && strings.ContainsAny(one, "<>|") {
-			return fmt.Errorf("%q: brig runs one generator for each test, without pipes and redirections; lines such as gen > {1-10} are of Polygon's script, and a package has from-file for them", one)
+			return fmt.Errorf("%q: brig runs one generator for each test, without pipes and redirections; lines such "+
+				"as gen > {1-10} are of Polygon's script, and a package has from-file for them", one)
 		}
 		quoted = false
 		words = append(words, one)
@@ -157,7 +158,8 @@ func (r *reader) makers() {
 	}
 	if r.p.Passes > 0 && r.p.Interactor == nil {
 		r.Error(file, 0, "testset",
-			"the answers are not in the package, and brig does not make those of solutions that run twice without an interactor: download the full package")
+			"the answers are not in the package, and brig does not make those of solutions that run twice without an "+
+				"interactor: download the full package")
 	}
 
 	for _, s := range r.doc.Solutions {

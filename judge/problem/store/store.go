@@ -65,7 +65,8 @@ func (e *FullError) Error() string { return e.text }
 // CheckName refuses a name that no problem may be stored under.
 func CheckName(name string) error {
 	if api.ProblemName(name) != nil { // this text is for files here, and that one for the service
-		return fmt.Errorf("the name %q of a problem: use 1 to 100 letters, digits, dots, dashes and underscores, and begin with a letter or digit", name)
+		return fmt.Errorf("the name %q of a problem: use 1 to 100 letters, digits, dots, dashes and underscores, and "+
+			"begin with a letter or digit", name)
 	}
 	return nil
 }
@@ -161,7 +162,8 @@ func (s Store) fits(all []Entry, e Entry) error {
 
 	switch most, mostNames := cmp.Or(s.MaxBytes, DefaultBytes), cmp.Or(s.MaxNames, DefaultNames); {
 	case total > most:
-		return &FullError{fmt.Sprintf("%s would have %s with this package, and its limit is %s: remove problems that are not needed", s.Dir, total.About(), most)}
+		return &FullError{fmt.Sprintf("%s would have %s with this package, and its limit is %s: remove problems that "+
+			"are not needed", s.Dir, total.About(), most)}
 	case len(names) > mostNames:
 		return &FullError{fmt.Sprintf("%s has %d problems, which is its limit: remove some that are not needed", s.Dir,
 			len(names)-1)}
