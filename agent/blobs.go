@@ -42,12 +42,12 @@ func (s *Server) putBlob(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	most := int64(s.cfg.MaxBlob)
-	if r.ContentLength > most {
+	maximum := int64(s.cfg.MaxBlob)
+	if r.ContentLength > maximum {
 		s.refuse(w, r, tooLarge("blob", s.cfg.MaxBlob))
 		return
 	}
-	if err := store.Put(name, digest, http.MaxBytesReader(w, r.Body, most)); err != nil {
+	if err := store.Put(name, digest, http.MaxBytesReader(w, r.Body, maximum)); err != nil {
 		s.refuse(w, r, bodyError(err, "blob", s.cfg.MaxBlob))
 		return
 	}

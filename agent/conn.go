@@ -11,8 +11,8 @@ import (
 
 // limitConns limits the number of open connections; further ones wait in the listener's backlog
 // (API-02).
-func limitConns(ln net.Listener, most int) net.Listener {
-	return &listener{Listener: ln, tokens: make(chan struct{}, most), closed: make(chan struct{})}
+func limitConns(ln net.Listener, maximum int) net.Listener {
+	return &listener{Listener: ln, tokens: make(chan struct{}, maximum), closed: make(chan struct{})}
 }
 
 type listener struct {

@@ -68,13 +68,13 @@ func (s *Server) importImage(w http.ResponseWriter, r *http.Request) {
 
 // archiveBody returns the body of a request that is an archive.
 func (s *Server) archiveBody(w http.ResponseWriter, r *http.Request) (io.Reader, error) {
-	most := int64(s.cfg.MaxArchive)
-	if r.ContentLength > most {
+	maximum := int64(s.cfg.MaxArchive)
+	if r.ContentLength > maximum {
 		return nil, tooLarge("archive", s.cfg.MaxArchive)
 	}
 	ctl := http.NewResponseController(w)
 	_ = ctl.SetReadDeadline(noDeadline) // an archive may take any time; its sender is root
-	return http.MaxBytesReader(w, r.Body, most), nil
+	return http.MaxBytesReader(w, r.Body, maximum), nil
 }
 
 // maxImageSpec is the most bytes of an image's description.

@@ -69,7 +69,7 @@ func (r *reservation) Keep(n int64) error {
 }
 
 // Begin reserves the most that a stage may hold.
-func (r *reservation) Begin(most int64, common bool) error {
+func (r *reservation) Begin(maximum int64, common bool) error {
 	if r == nil {
 		return nil
 	}
@@ -78,45 +78,45 @@ func (r *reservation) Begin(most int64, common bool) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 
-	above := max(most-q.share, 0)
+	above := max(maximum-q.share, 0)
 	switch {
-	case above > 0 && r.kept+above > q.common, most > q.limit:
-		return tooMuch(r.kept+most, q.share+q.common)
-	case above > 0 && (!common || q.usedCommon+above > q.common), q.used+most > q.limit:
-		return q.busyError(most)
+	case above > 0 && r.kept+above > q.common, maximum > q.limit:
+		return tooMuch(r.kept+maximum, q.share+q.common)
+	case above > 0 && (!common || q.usedCommon+above > q.common), q.used+maximum > q.limit:
+		return q.busyError(maximum)
 	}
 
-	r.stages += most
+	r.stages += maximum
 	r.above += above
-	q.add(most, above)
+	q.add(maximum, above)
 	return nil
 }
 
 // End ends a stage for which most was reserved, and of which kept is held from now on.
-func (r *reservation) End(most, kept int64) {
+func (r *reservation) End(maximum, kept int64) {
 	if r == nil {
 		return
 	}
-	r.end(most, kept)
+	r.end(maximum, kept)
 	r.quota.freed()
 }
 
 // Cancel undoes Begin.
-func (r *reservation) Cancel(most int64) {
+func (r *reservation) Cancel(maximum int64) {
 	if r != nil {
-		r.end(most, 0)
+		r.end(maximum, 0)
 	}
 }
 
-func (r *reservation) end(most, kept int64) {
+func (r *reservation) end(maximum, kept int64) {
 	q := r.quota
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	above := max(most-q.share, 0)
-	r.stages -= most
+	above := max(maximum-q.share, 0)
+	r.stages -= maximum
 	r.above -= above
 	r.kept += kept
-	q.add(kept-most, kept-above)
+	q.add(kept-maximum, kept-above)
 }
 
 // release returns all memory of the request.
@@ -141,10 +141,10 @@ func (q *memoryQuota) add(used, common int64) {
 	q.usedCommon += common
 }
 
-func tooMuch(needs, most int64) error {
+func tooMuch(needs, maximum int64) error {
 	return api.Refuse(api.CodeTooLarge,
 		"this request needs up to %s of the agent's memory, and the limit for one request is %s: send less, request "+
-			"less output or fewer files or tests, or stream the output", api.Size(needs), api.Size(most))
+			"less output or fewer files or tests, or stream the output", api.Size(needs), api.Size(maximum))
 }
 
 // busyError makes the error for a request that needs so many bytes; q.mu is held.

@@ -146,18 +146,18 @@ func readBody(body io.Reader, length int64) ([]byte, error) {
 	}
 }
 
-func tooLarge(what string, most api.Size) *api.Error {
+func tooLarge(what string, maximum api.Size) *api.Error {
 	return api.Refuse(api.CodeTooLarge,
-		"the %s is larger than the %s that this agent accepts: send less, or have the operator raise the limit", what, most)
+		"the %s is larger than the %s that this agent accepts: send less, or have the operator raise the limit", what, maximum)
 }
 
 // bodyError converts an error from reading a body.
-func bodyError(err error, what string, most api.Size) error {
+func bodyError(err error, what string, maximum api.Size) error {
 	var e *api.Error
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
-		return tooLarge(what, most)
+		return tooLarge(what, maximum)
 	case errors.As(err, &e):
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF):

@@ -18,11 +18,11 @@ func FuzzEncode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, often, once []byte, times uint16) {
 		n := 0
 		content := func() api.Bytes {
-			most := 4 << 10
+			maximum := 4 << 10
 			if n++; n%16 == int(times)%16 { // some are large, or base64 if that is shorter
-				most = 80 << 10
+				maximum = 80 << 10
 			}
-			some := bytes.Repeat(often, min(int(times), most/max(len(often), 1)))
+			some := bytes.Repeat(often, min(int(times), maximum/max(len(often), 1)))
 			return append(append([]byte(strconv.Itoa(n)), some...), once...)
 		}
 

@@ -120,7 +120,7 @@ func TestEncodingInPiecesUsesLittleMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			seen := &most{}
+			seen := &maximum{}
 			if _, err := e.WriteTo(seen); err != nil {
 				t.Fatal(err)
 			}
@@ -137,9 +137,9 @@ func TestEncodingInPiecesUsesLittleMemory(t *testing.T) {
 }
 
 // most is the size of the largest piece that was written.
-type most struct{ n int }
+type maximum struct{ n int }
 
-func (m *most) Write(p []byte) (int, error) {
+func (m *maximum) Write(p []byte) (int, error) {
 	m.n = max(m.n, len(p))
 	return io.Discard.Write(p)
 }

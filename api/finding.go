@@ -26,4 +26,4 @@ const (
 var weights = map[Severity]int{SeverityInfo: 1, SeverityWarning: 2, SeverityError: 3, SeverityCritical: 4}
 
 // AtLeast reports whether s is as severe as least, or more severe.
-func (s Severity) AtLeast(least Severity) bool { return weights[s] >= weights[least] }
+func (s Severity) AtLeast(minimum Severity) bool { return weights[s] >= weights[minimum] }

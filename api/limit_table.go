@@ -88,9 +88,9 @@ var limitTable = []Limit{
 }
 
 // bounded makes the row of a limit that is a number. Zero means that it is not set.
-func bounded[T Duration | Size | int64 | float64](row Limit, field func(l *Limits) *T, least,
+func bounded[T Duration | Size | int64 | float64](row Limit, field func(l *Limits) *T, minimum,
 	standard, ceiling T) Limit {
-	row.Least, row.Default, row.Ceiling = textOf(least), textOf(standard), textOf(ceiling)
+	row.Least, row.Default, row.Ceiling = textOf(minimum), textOf(standard), textOf(ceiling)
 	row.Field = func(l *Limits) any { return field(l) }
 	row.isSet = func(l Limits) bool { return *field(&l) != 0 }
 	row.text = func(l Limits) string { return fmt.Sprint(*field(&l)) }
@@ -112,10 +112,10 @@ func bounded[T Duration | Size | int64 | float64](row Limit, field func(l *Limit
 
 	row.check = func(l Limits) error {
 		v := *field(&l)
-		if v == 0 || least == 0 || v >= least {
+		if v == 0 || minimum == 0 || v >= minimum {
 			return nil
 		}
-		return Refuse(CodeBadLimits, "limit %s is %s", row.Name, belowLeast(v, least))
+		return Refuse(CodeBadLimits, "limit %s is %s", row.Name, belowLeast(v, minimum))
 	}
 
 	row.within = func(l, ceiling Limits) error {
@@ -167,9 +167,9 @@ func textOf[T Duration | Size | int64 | float64](v T) string {
 
 // belowLeast describes a value and the smallest one. A small number of bytes was probably meant in
 // megabytes, with the unit left out. A multiple of 1024 probably had the unit K: it gets no hint.
-func belowLeast[T Duration | Size | int64 | float64](v, least T) string {
-	if size, ok := any(v).(Size); ok && size > 0 && size < 4096 && size%1024 != 0 && T(size*MiB) >= least {
-		return fmt.Sprintf("%v bytes: the least is %v: did you mean %dM?", v, least, int64(size))
+func belowLeast[T Duration | Size | int64 | float64](v, minimum T) string {
+	if size, ok := any(v).(Size); ok && size > 0 && size < 4096 && size%1024 != 0 && T(size*MiB) >= minimum {
+		return fmt.Sprintf("%v bytes: the least is %v: did you mean %dM?", v, minimum, int64(size))
 	}
-	return fmt.Sprintf("%v: the least is %v", v, least)
+	return fmt.Sprintf("%v: the least is %v", v, minimum)
 }

@@ -21,14 +21,14 @@ func Networks() []string {
 }
 
 // NetworkWithin reports whether a network is at most another one; an empty one is none.
-func NetworkWithin(network, most string) bool {
+func NetworkWithin(network, maximum string) bool {
 	if network == "" {
 		network = NetworkNone
 	}
-	if most == "" {
-		most = NetworkNone
+	if maximum == "" {
+		maximum = NetworkNone
 	}
-	return slices.Index(Networks(), network) <= slices.Index(Networks(), most)
+	return slices.Index(Networks(), network) <= slices.Index(Networks(), maximum)
 }
 
 // DefaultPorts are the ports of an entry of Allow that names none, and of network public.

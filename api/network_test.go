@@ -46,14 +46,14 @@ func TestAllowEntries(t *testing.T) {
 
 func TestNetworksAreOrdered(t *testing.T) {
 	for _, tt := range []struct {
-		network, most string
-		within        bool
+		network, maximum string
+		within           bool
 	}{
 		{"", "", true}, {"none", "", true}, {"loopback", "", false}, {"loopback", "loopback", true}, {"allow", "loopback", false},
 		{"allow", "public", true}, {"public", "allow", false}, {"public", "public", true},
 	} {
-		if got := api.NetworkWithin(tt.network, tt.most); got != tt.within {
-			t.Errorf("%q within %q: %v; want %v", tt.network, tt.most, got, tt.within)
+		if got := api.NetworkWithin(tt.network, tt.maximum); got != tt.within {
+			t.Errorf("%q within %q: %v; want %v", tt.network, tt.maximum, got, tt.within)
 		}
 	}
 }

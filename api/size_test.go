@@ -210,7 +210,7 @@ func TestEncodedBytesHaveABoundedSize(t *testing.T) {
 			if (b[0] == '"') != tt.text {
 				t.Errorf("written as %.20s...", b)
 			}
-			if most := len(tt.in)*2 + 2; len(tt.in) > 1<<10 && len(b) > most || len(tt.in) > 64<<10 && len(b) > most/4*3 {
+			if maximum := len(tt.in)*2 + 2; len(tt.in) > 1<<10 && len(b) > maximum || len(tt.in) > 64<<10 && len(b) > maximum/4*3 {
 				t.Errorf("%d bytes became %d", len(tt.in), len(b))
 			}
 

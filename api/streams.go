@@ -55,12 +55,12 @@ type Memory interface {
 	Keep(n int64) error
 	// Begin reserves the most that a stage may hold while it has its slot. Each stage has a guaranteed
 	// share; if common is false, Begin fails where more would be needed.
-	Begin(most int64, common bool) error
+	Begin(maximum int64, common bool) error
 	// Cancel undoes Begin for a stage that got no slot. It wakes nobody that waits for memory: who waits for
 	// a slot is asked under the same lock.
-	Cancel(most int64)
+	Cancel(maximum int64)
 	// End ends a stage for which most was reserved, and of which kept is held from now on.
-	End(most, kept int64)
+	End(maximum, kept int64)
 }
 
 // SlotWait is how long a new request that does not say how long it waits does so for a slot and memory of

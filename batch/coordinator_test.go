@@ -137,8 +137,8 @@ func TestEachJobHasOneResult(t *testing.T) {
 			if p.Recorded != jobs || !p.AllRead || p.Statuses[api.JobDone] != jobs*9/10 {
 				t.Errorf("progress %+v", p)
 			}
-			if q.most > 2*16 {
-				t.Errorf("%d jobs were released at once, with windows of 16 for urgent and other jobs", q.most)
+			if q.maximum > 2*16 {
+				t.Errorf("%d jobs were released at once, with windows of 16 for urgent and other jobs", q.maximum)
 			}
 			if tt.ordered && !slices.IsSortedFunc(all, func(a, b api.JobResult) int { return int(a.Index - b.Index) }) {
 				t.Error("the results are not in the order of the jobs")

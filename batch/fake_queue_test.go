@@ -24,7 +24,7 @@ type fakeQueue struct {
 	jobs     map[int64]batch.Message // guarded by mu
 	executed map[int64]int           // guarded by mu
 	canceled bool                    // guarded by mu
-	most     int                     // jobs at the same time; guarded by mu
+	maximum  int                     // jobs at the same time; guarded by mu
 	sequence uint64
 }
 
@@ -39,7 +39,7 @@ func (q *fakeQueue) Release(_ context.Context, m batch.Message) error {
 	defer q.mu.Unlock()
 	if !q.chance(q.lose) {
 		q.jobs[m.Index] = m
-		q.most = max(q.most, len(q.jobs))
+		q.maximum = max(q.maximum, len(q.jobs))
 	}
 	return nil
 }

@@ -38,6 +38,6 @@ func (b *Branch) SetDiskRate(device uint64, rate int64) error {
 }
 
 func diskRate(device uint64, rate int64) Write {
-	most := limit(rate, "max")
-	return Write{"io.max", fmt.Sprintf("%d:%d rbps=%s wbps=%s", unix.Major(device), unix.Minor(device), most, most)}
+	maximum := limit(rate, "max")
+	return Write{"io.max", fmt.Sprintf("%d:%d rbps=%s wbps=%s", unix.Major(device), unix.Minor(device), maximum, maximum)}
 }

@@ -187,14 +187,14 @@ func scored(share float64, text string) CheckResult {
 }
 
 // number reads a finite number in decimal, from least to most.
-func number(text []byte, least, most float64) (float64, error) {
+func number(text []byte, minimum, maximum float64) (float64, error) {
 	text = bytes.TrimSpace(text)
 	f, ok := decimalFloat(text)
-	if ok && f > most {
-		return 0, &PackageFault{fmt.Sprintf("%s is above %v, the maximum", excerpt(text, 0), most)}
+	if ok && f > maximum {
+		return 0, &PackageFault{fmt.Sprintf("%s is above %v, the maximum", excerpt(text, 0), maximum)}
 	}
-	if !ok || f < least {
-		return 0, fmt.Errorf("%s is not a number between %v and %v", excerpt(text, 0), least, most)
+	if !ok || f < minimum {
+		return 0, fmt.Errorf("%s is not a number between %v and %v", excerpt(text, 0), minimum, maximum)
 	}
 	return f, nil
 }

@@ -234,7 +234,7 @@ func (g *Grader) Grade(s *api.Summary, results []*api.TestResult) {
 		})
 	}
 
-	var points, most float64
+	var points, maximum float64
 	for n, group := range g.groups {
 		res := api.ScoreGroupResult{ID: group.ID, Skipped: skipped[n]}
 		accepted, _ := g.accepted(groups, n)
@@ -242,13 +242,13 @@ func (g *Grader) Grade(s *api.Summary, results []*api.TestResult) {
 		res.Points, res.MaxPoints = g.points(n, res.Accepted, s.Groups, results)
 		s.Groups = append(s.Groups, res)
 		if g.within[n] < 0 {
-			points, most = points+res.Points, most+res.MaxPoints
+			points, maximum = points+res.Points, maximum+res.MaxPoints
 		}
 	}
 
-	s.Points, s.MaxPoints = &points, &most
-	if most > 0 {
-		score := points / most
+	s.Points, s.MaxPoints = &points, &maximum
+	if maximum > 0 {
+		score := points / maximum
 		s.Score = &score
 	}
 }
@@ -256,7 +256,7 @@ func (g *Grader) Grade(s *api.Summary, results []*api.TestResult) {
 // points are the points of a group, and the most that it can have. before are the results of the groups
 // before it.
 func (g *Grader) points(n int, accepted bool, before []api.ScoreGroupResult,
-	results []*api.TestResult) (points, most float64) {
+	results []*api.TestResult) (points, maximum float64) {
 	group := g.groups[n]
 	var got, best, shares []float64 // of each test and group in it
 	for _, i := range g.tests[n] {

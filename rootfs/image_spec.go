@@ -134,9 +134,9 @@ func (s *Store) AddImage(ctx context.Context, d Spec, name string) (Image, error
 		return Image{}, err
 	}
 
-	most := (archive.Bounds{}).WithDefaults().Time
-	ctx, cancel := context.WithTimeoutCause(ctx, most,
-		fmt.Errorf("%w: putting its layers together took longer than %v", archive.ErrTooLarge, most))
+	maximum := (archive.Bounds{}).WithDefaults().Time
+	ctx, cancel := context.WithTimeoutCause(ctx, maximum,
+		fmt.Errorf("%w: putting its layers together took longer than %v", archive.ErrTooLarge, maximum))
 	defer cancel()
 
 	staging, err := s.newStagingDir()
@@ -233,9 +233,9 @@ func (s *Store) addInto(ctx context.Context, staging *StagingDir, d Spec, name s
 
 // checkSize refuses layers that are small enough one by one, and not together.
 func (m imageMeta) checkSize() error {
-	if most := (archive.Bounds{}).WithDefaults(); m.Size > most.Bytes || m.Entries > most.Entries {
+	if maximum := (archive.Bounds{}).WithDefaults(); m.Size > maximum.Bytes || m.Entries > maximum.Entries {
 		return fmt.Errorf("%w: its layers have %d files of %d bytes together: the maximum is %d and %d", archive.ErrTooLarge,
-			m.Entries, m.Size, most.Entries, most.Bytes)
+			m.Entries, m.Size, maximum.Entries, maximum.Bytes)
 	}
 	return nil
 }

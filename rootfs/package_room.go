@@ -31,11 +31,11 @@ type ownerUse struct {
 // makeRoom returns the sets that are to be removed so that fresh fits: all that are stale, and then, of the
 // owner who has most, those that were used least recently. No owner takes from another one who has less
 // (PKG-12). sets are in the order of their use. The set that fresh replaces makes room, too.
-func makeRoom(sets []PackageSet, fresh PackageSet, most packageBounds,
+func makeRoom(sets []PackageSet, fresh PackageSet, maximum packageBounds,
 	inUse func(PackageSet) bool) (gone []PackageSet, err error) {
-	if fresh.Size > most.bytes {
+	if fresh.Size > maximum.bytes {
 		return nil, fmt.Errorf("%w: it takes %d bytes on disk, and all sets together may take %d (brigd --packages-cache)",
-			archive.ErrTooLarge, fresh.Size, most.bytes)
+			archive.ErrTooLarge, fresh.Size, maximum.bytes)
 	}
 
 	own := &ownerUse{bytes: fresh.Size, sets: 1}
@@ -61,12 +61,12 @@ func makeRoom(sets []PackageSet, fresh PackageSet, most packageBounds,
 		total.bytes, total.sets = total.bytes+set.Size, total.sets+1
 	}
 
-	for total.bytes > most.bytes || total.sets > most.sets {
-		o := largest(owners, own, total.bytes > most.bytes)
+	for total.bytes > maximum.bytes || total.sets > maximum.sets {
+		o := largest(owners, own, total.bytes > maximum.bytes)
 		if o == nil {
 			return nil, fmt.Errorf("%w: all sets take %d of %d bytes, and are %d of %d, and those of this user are "+
 				"in use: have its sessions end, or have the operator raise brigd --packages-cache",
-				ErrPackagesFull, total.bytes-fresh.Size, most.bytes, total.sets-1, most.sets)
+				ErrPackagesFull, total.bytes-fresh.Size, maximum.bytes, total.sets-1, maximum.sets)
 		}
 		set := o.candidates[0]
 		if o.candidates = o.candidates[1:]; inUse(set) {
@@ -82,7 +82,7 @@ func makeRoom(sets []PackageSet, fresh PackageSet, most packageBounds,
 
 // largest returns the owner whose sets take most, by bytes or by number, of those who have a set that may be
 // removed and take no less than own; nil: there is none.
-func largest(owners map[uint32]*ownerUse, own *ownerUse, byBytes bool) (most *ownerUse) {
+func largest(owners map[uint32]*ownerUse, own *ownerUse, byBytes bool) (maximum *ownerUse) {
 	takes := func(o *ownerUse) int64 {
 		if byBytes {
 			return o.bytes
@@ -91,14 +91,14 @@ func largest(owners map[uint32]*ownerUse, own *ownerUse, byBytes bool) (most *ow
 	}
 
 	if len(own.candidates) > 0 {
-		most = own // if others take as much, too
+		maximum = own // if others take as much, too
 	}
 
 	for _, o := range owners {
-		if len(o.candidates) > 0 && takes(o) >= takes(own) && (most == nil || takes(o) > takes(most)) {
-			most = o
+		if len(o.candidates) > 0 && takes(o) >= takes(own) && (maximum == nil || takes(o) > takes(maximum)) {
+			maximum = o
 		}
 	}
 
-	return most
+	return maximum
 }

@@ -26,7 +26,7 @@ func TestMakeRoom(t *testing.T) {
 	stale.Created = now.Add(-PackagesLife - time.Hour)
 	pinned := stale
 	pinned.Key, pinned.Pinned = "pinned", true
-	most := packageBounds{100, 5}
+	maximum := packageBounds{100, 5}
 	for name, tt := range map[string]struct {
 		sets   []PackageSet // the least recently used one first
 		fresh  PackageSet
@@ -51,7 +51,7 @@ func TestMakeRoom(t *testing.T) {
 		"stale ones without a need":  {[]PackageSet{stale, pinned}, set("x", 2, 1), "", "stale", nil},
 		"a stale one that is in use": {[]PackageSet{stale}, set("x", 2, 1), "stale", "", nil},
 	} {
-		gone, err := makeRoom(tt.sets, tt.fresh, most, func(p PackageSet) bool { return p.Key == tt.used })
+		gone, err := makeRoom(tt.sets, tt.fresh, maximum, func(p PackageSet) bool { return p.Key == tt.used })
 		var names []string
 		for _, p := range gone {
 			names = append(names, p.Key)
@@ -73,8 +73,8 @@ func TestEmptyFilesCount(t *testing.T) {
 
 	text := tarOf(t, members...)
 	set, err := s.AddPackageSet(t.Context(), bytes.NewReader(text), PackageSet{Key: keyOf("a")}, archive.Bounds{}, 1<<30)
-	if least := int64(1002*4096 + 500*200); err != nil || set.Size < least || set.Size > 2*least {
-		t.Errorf("a set of 1,000 empty files and links: %d bytes, %v; want at least %d", set.Size, err, least)
+	if minimum := int64(1002*4096 + 500*200); err != nil || set.Size < minimum || set.Size > 2*minimum {
+		t.Errorf("a set of 1,000 empty files and links: %d bytes, %v; want at least %d", set.Size, err, minimum)
 	}
 	if _, err := s.AddPackageSet(t.Context(), bytes.NewReader(text), PackageSet{Key: keyOf("b")}, archive.Bounds{},
 		set.Size-1); !errors.Is(err, archive.ErrTooLarge) {

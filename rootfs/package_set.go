@@ -152,7 +152,7 @@ func (s *Store) packageSets(trim func(*PackageSet)) ([]PackageSet, error) {
 // enough. A process that is killed meanwhile leaves no set (PKG-09): the file with the key is renamed into
 // its place when all else is on disk.
 func (s *Store) AddPackageSet(ctx context.Context, r io.Reader, set PackageSet, bounds archive.Bounds,
-	most int64) (_ PackageSet, err error) {
+	maximum int64) (_ PackageSet, err error) {
 	if !packageKey.MatchString(set.Key) {
 		return set, fmt.Errorf("BUG: %q is no key of a set of packages", set.Key)
 	}
@@ -178,7 +178,7 @@ func (s *Store) AddPackageSet(ctx context.Context, r io.Reader, set PackageSet, 
 	if err := staging.writeJSON("set", set); err != nil {
 		return set, err
 	}
-	return set, s.publishPackageSet(staging, set, most)
+	return set, s.publishPackageSet(staging, set, maximum)
 }
 
 // packageSetFiles is what the store's own files and directories of a set take on disk: its file, and five
@@ -200,7 +200,7 @@ func (s *Store) endImport(digest string, stored bool) error {
 
 // publishPackageSet moves the file of a set from the staging directory into its place, and removes the
 // sets that make room for it.
-func (s *Store) publishPackageSet(staging *StagingDir, set PackageSet, most int64) (err error) {
+func (s *Store) publishPackageSet(staging *StagingDir, set PackageSet, maximum int64) (err error) {
 	gone, unlock, err := s.lockToRemove()
 	if err != nil {
 		return err
@@ -216,7 +216,7 @@ func (s *Store) publishPackageSet(staging *StagingDir, set PackageSet, most int6
 		return err
 	}
 
-	victims, err := makeRoom(sets, set, packageBounds{most, maxPackageSets}, s.inUse)
+	victims, err := makeRoom(sets, set, packageBounds{maximum, maxPackageSets}, s.inUse)
 	if err != nil {
 		return err
 	}

@@ -17,11 +17,11 @@ import (
 func keyOf(c string) string { return strings.Repeat(c, 64) }
 
 // addSet stores a set whose only file has size bytes, last used so long ago.
-func addSet(t *testing.T, s *Store, key string, size int, ago time.Duration, most int64) PackageSet {
+func addSet(t *testing.T, s *Store, key string, size int, ago time.Duration, maximum int64) PackageSet {
 	t.Helper()
 	text := tarOf(t, dir("packages"), file("packages/x", key+strings.Repeat("x", size-len(key))))
 	set, err := s.AddPackageSet(t.Context(), bytes.NewReader(text), PackageSet{Key: key, Language: "python", Requirements: []string{"x"}},
-		archive.Bounds{}, most)
+		archive.Bounds{}, maximum)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,9 +82,9 @@ func TestSetsOfPackages(t *testing.T) {
 // The sets that were used least recently make room, but not one that a cell uses.
 func TestSetsOfPackagesAreBounded(t *testing.T) {
 	s := newStore(t)
-	most := 3*addSet(t, s, keyOf("a"), 1000, 4*time.Hour, 1<<20).Size + 500
-	inUse := addSet(t, s, keyOf("b"), 1000, 3*time.Hour, most)
-	addSet(t, s, keyOf("c"), 1000, 2*time.Hour, most)
+	maximum := 3*addSet(t, s, keyOf("a"), 1000, 4*time.Hour, 1<<20).Size + 500
+	inUse := addSet(t, s, keyOf("b"), 1000, 3*time.Hour, maximum)
+	addSet(t, s, keyOf("c"), 1000, 2*time.Hour, maximum)
 	layer, err := s.Layer(inUse.Layer)
 	if err != nil {
 		t.Fatal(err)
@@ -95,12 +95,12 @@ func TestSetsOfPackagesAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	addSet(t, s, keyOf("d"), 1000, time.Hour, most)
+	addSet(t, s, keyOf("d"), 1000, time.Hour, maximum)
 	if got := keysOf(t, s); got != "bcd" {
 		t.Errorf("sets %s; want the oldest to be gone", got)
 	}
 
-	addSet(t, s, keyOf("e"), 1000, 0, most*2/3)
+	addSet(t, s, keyOf("e"), 1000, 0, maximum*2/3)
 	if got := keysOf(t, s); got != "be" {
 		t.Errorf("sets %s; want the one in use and the new one", got)
 	}

@@ -72,7 +72,7 @@ func peakHeap(do func()) uint64 {
 	}
 
 	before := heap()
-	var most atomic.Uint64
+	var maximum atomic.Uint64
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -81,7 +81,7 @@ func peakHeap(do func()) uint64 {
 			case <-stop:
 				return
 			case <-time.After(time.Millisecond):
-				most.Store(max(most.Load(), heap()))
+				maximum.Store(max(maximum.Load(), heap()))
 			}
 		}
 	}()
@@ -89,7 +89,7 @@ func peakHeap(do func()) uint64 {
 	do()
 	close(stop)
 	<-done
-	return uint64(math.Max(0, float64(most.Load())-float64(before)))
+	return uint64(math.Max(0, float64(maximum.Load())-float64(before)))
 }
 
 // Names are compared in the order in which a walk finds them.

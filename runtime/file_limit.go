@@ -51,12 +51,12 @@ func raiseFileLimit(slots, sessions int) (pool.Capacity, error) {
 		return pool.Capacity{}, os.NewSyscallError("getrlimit RLIMIT_NOFILE", err)
 	}
 
-	most, err := openMost()
+	maximum, err := openMost()
 	if err != nil {
 		return pool.Capacity{}, err
 	}
 
-	want := min(most, uint64(descriptorsBase+slots*(descriptorsSlot+pool.MaxKeepers*descriptorsCell)+sessions*descriptorsSession))
+	want := min(maximum, uint64(descriptorsBase+slots*(descriptorsSlot+pool.MaxKeepers*descriptorsCell)+sessions*descriptorsSession))
 	if have.Cur < want {
 		err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: want, Max: max(want, have.Max)})
 		switch {

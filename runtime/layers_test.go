@@ -153,8 +153,8 @@ func TestCellsOfImagesOfLayers(t *testing.T) {
 	_, wanted := h.factory.Images.Pages.Stats()
 	img, err := s.Lookup("layered")
 	check(t, err)
-	if most := api.Size(img.Size) + api.Size(img.Entries)*4*api.KiB; wanted == 0 || wanted > most {
-		t.Errorf("%v is held for two images with the same layers; want at most %v", wanted, most)
+	if maximum := api.Size(img.Size) + api.Size(img.Entries)*4*api.KiB; wanted == 0 || wanted > maximum {
+		t.Errorf("%v is held for two images with the same layers; want at most %v", wanted, maximum)
 	}
 
 	check(t, s.Remove("layered"))

@@ -114,20 +114,20 @@ func (h *Host) decideMemory() error {
 		return err
 	}
 
-	most := host / 4 * 3 / api.MiB * api.MiB
+	maximum := host / 4 * 3 / api.MiB * api.MiB
 	h.memory = run.MemoryBounds{Slots: h.cfg.Slots, MaxHeld: run.MaxHeld(h.cfg.Slots, host)}
 	if h.cfg.Memory == 0 {
-		h.cfg.Memory = most
+		h.cfg.Memory = maximum
 	}
 	if h.cfg.TemplateMemory == 0 {
-		h.cfg.TemplateMemory = min(defaultTemplateMemory, most/12/api.MiB*api.MiB)
+		h.cfg.TemplateMemory = min(defaultTemplateMemory, maximum/12/api.MiB*api.MiB)
 	}
 
 	h.cfg.TemplateMemory = max(h.cfg.TemplateMemory, 0)
 	if h.cfg.ReadImages {
 		h.cfg.ImageMemory = 0
 	} else if h.cfg.ImageMemory == 0 {
-		h.cfg.ImageMemory = most / 6 / api.MiB * api.MiB // an eighth of the host's
+		h.cfg.ImageMemory = maximum / 6 / api.MiB * api.MiB // an eighth of the host's
 	}
 	if err := image.CheckMemlock(h.cfg.ImageMemory); err != nil {
 		return err
@@ -135,9 +135,9 @@ func (h *Host) decideMemory() error {
 	if h.otherAgents, err = h.instance.otherAgents(); err != nil {
 		return err
 	}
-	if h.otherAgents+h.cfg.Memory > most {
+	if h.otherAgents+h.cfg.Memory > maximum {
 		h.log.Warn("the agents on this host reserve more memory than the host has for them: divide it between them "+
-			"with --memory, or stop one", "here", h.cfg.Memory, "by other agents", h.otherAgents, "three quarters of the host", most)
+			"with --memory, or stop one", "here", h.cfg.Memory, "by other agents", h.otherAgents, "three quarters of the host", maximum)
 	}
 	return h.instance.publishReserved(h.cfg.Memory)
 }

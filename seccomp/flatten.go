@@ -153,17 +153,17 @@ func flattenCall(rules []Rule, def Answer) ([]FlatRule, error) {
 // masks; if all rules compare one and the same register; or if all compare the same
 // registers and only a few use other comparisons than Equal.
 func tractable(flat []FlatRule) bool {
-	other, most, same := 0, maxOther, true
+	other, maximum, same := 0, maxOther, true
 	for _, f := range flat {
 		same = same && slices.EqualFunc(f.Conds, flat[0].Conds, func(a, b Cond) bool { return a.Index == b.Index })
 		if slices.ContainsFunc(f.Conds, func(c Cond) bool { return c.Op != Equal }) {
 			other++
 		}
 		if slices.ContainsFunc(f.Conds, func(c Cond) bool { return c.Op == NotEqual }) {
-			most = maxUnequal
+			maximum = maxUnequal
 		}
 	}
-	return other == 0 || other == 1 && most == maxOther || same && (len(flat[0].Conds) == 1 || other <= most)
+	return other == 0 || other == 1 && maximum == maxOther || same && (len(flat[0].Conds) == 1 || other <= maximum)
 }
 
 // precedence orders the rules of one call as documented at Profile. It drops
@@ -201,7 +201,7 @@ func precedence(rules []Rule) []Rule {
 // result with the model.
 func lastOfChain(earlier []Rule, c cube, a, def Answer) (FlatRule, bool) {
 	var index uint
-	least := ^uint64(0)
+	minimum := ^uint64(0)
 	for i, r := range earlier {
 		if len(r.Args) != 1 || r.Args[0].mask() != ^uint64(0) || r.Args[0].Value > 1<<32-1 || r.Answer == def {
 			return FlatRule{}, false
@@ -210,7 +210,7 @@ func lastOfChain(earlier []Rule, c cube, a, def Answer) (FlatRule, bool) {
 			return FlatRule{}, false
 		}
 		index = r.Args[0].Index
-		least = min(least, r.Args[0].Value)
+		minimum = min(minimum, r.Args[0].Value)
 	}
 
 	for i, k := range c {
@@ -219,7 +219,7 @@ func lastOfChain(earlier []Rule, c cube, a, def Answer) (FlatRule, bool) {
 		}
 	}
 
-	return FlatRule{Conds: []Cond{{Index: index, Op: NotEqual, Value: least}}, Answer: a}, true
+	return FlatRule{Conds: []Cond{{Index: index, Op: NotEqual, Value: minimum}}, Answer: a}, true
 }
 
 // A cube is a set of arguments: for each register the bits that are fixed, and whole

@@ -35,7 +35,7 @@ func TestLargeTestsHaveTheirVerdict(t *testing.T) {
 	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) { answerRun(w, r, res) })
 	body := `{"image":"tiny","argv":["x"],"tests":[` + strings.Join(asked, ",") + `]}`
 	for name, tt := range map[string]struct {
-		most    api.Size
+		maximum api.Size
 		full    bool
 		minimum int // number of tests with complete output
 		maximum int
@@ -46,7 +46,7 @@ func TestLargeTestsHaveTheirVerdict(t *testing.T) {
 		"much too much": {8 * api.MiB, false, 1, 30},
 	} {
 		t.Run(name, func(t *testing.T) {
-			web := serveFake(t, mux, func(c *Config) { c.MaxAnswers = tt.most })
+			web := serveFake(t, mux, func(c *Config) { c.MaxAnswers = tt.maximum })
 			g := web.Config.Handler.(*Gateway)
 			held := func(got *api.Result, how string) {
 				t.Helper()
@@ -74,7 +74,7 @@ func TestLargeTestsHaveTheirVerdict(t *testing.T) {
 
 			var theirs int64
 			if tt.full {
-				theirs = int64(tt.most)
+				theirs = int64(tt.maximum)
 				for i := range 256 { // as many keys as it is divided between
 					if !g.core.Responses.Memory.TryAcquire(fmt.Sprint("other ", i), theirs/256) {
 						t.Fatal("there is no room")
@@ -89,8 +89,8 @@ func TestLargeTestsHaveTheirVerdict(t *testing.T) {
 
 			waitUntil(t, "the end of the run", func() bool { return g.runs.Active.Get("", st.Run).Status().State == api.Done })
 			held(g.runs.Active.Get("", st.Run).Status().Result, "by itself")
-			if had := used(g) - theirs; had > int64(tt.most)/4 {
-				t.Errorf("there is room for %d bytes of %d", had, tt.most)
+			if had := used(g) - theirs; had > int64(tt.maximum)/4 {
+				t.Errorf("there is room for %d bytes of %d", had, tt.maximum)
 			}
 
 			g.runs.Active.Get("", st.Run).Response.Release()

@@ -19,10 +19,10 @@ import (
 
 // judging is an agent for jobs: a program judged by its argument, as the run says that has it in argv[0].
 type judging struct {
-	runs atomic.Int64
-	hold chan struct{} // runs with argv[0] hold wait until it is closed, or until they are canceled
-	most atomic.Int64  // runs at the same time
-	now  atomic.Int64
+	runs    atomic.Int64
+	hold    chan struct{} // runs with argv[0] hold wait until it is closed, or until they are canceled
+	maximum atomic.Int64  // runs at the same time
+	now     atomic.Int64
 
 	mu  sync.Mutex
 	ran map[string]int // guarded by mu; by argv[0]
@@ -48,7 +48,7 @@ func (j *judging) mux() *http.ServeMux {
 
 		j.runs.Add(1)
 		n := j.now.Add(1)
-		for most := j.most.Load(); n > most && !j.most.CompareAndSwap(most, n); most = j.most.Load() {
+		for maximum := j.maximum.Load(); n > maximum && !j.maximum.CompareAndSwap(maximum, n); maximum = j.maximum.Load() {
 		}
 		defer j.now.Add(-1)
 

@@ -205,8 +205,8 @@ func TestBatchesLeaveASlot(t *testing.T) {
 
 	close(agent.hold)
 	send(t, web, "POST", path+"/close", "", nil)
-	if all, _ := follow(t, web, path, "follow=true"); len(all) != 50 || agent.most.Load() > 4 {
-		t.Errorf("%d results, %d runs at once", len(all), agent.most.Load())
+	if all, _ := follow(t, web, path, "follow=true"); len(all) != 50 || agent.maximum.Load() > 4 {
+		t.Errorf("%d results, %d runs at once", len(all), agent.maximum.Load())
 	}
 }
 

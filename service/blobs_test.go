@@ -18,15 +18,15 @@ import (
 // An accepted run finds its blob when it gets its slot, and another key's blobs stay, however many
 // a key uploads meanwhile; the agent's disk never holds more than fit.
 func TestBlobsOfAWaitingRunStay(t *testing.T) {
-	const most = 1 << 20
-	store, err := cache.Open(t.TempDir(), most)
+	const maximum = 1 << 20
+	store, err := cache.Open(t.TempDir(), maximum)
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	mux := http.NewServeMux()
 	over, begun := make(chan struct{}), make(chan struct{}, 8)
-	mux.HandleFunc("GET /v1/health", func(w http.ResponseWriter, r *http.Request) { say(w, 200, api.Health{Slots: 1, BlobsMax: most}) })
+	mux.HandleFunc("GET /v1/health", func(w http.ResponseWriter, r *http.Request) { say(w, 200, api.Health{Slots: 1, BlobsMax: maximum}) })
 	mux.HandleFunc("PUT /v1/blobs/{digest}", func(w http.ResponseWriter, r *http.Request) {
 		if err := store.PutBlob(r.PathValue("digest"), r.PathValue("digest"), r.Body); err != nil {
 			t.Error(err)

@@ -150,15 +150,15 @@ func TestChunkedBodiesAreBounded(t *testing.T) {
 // API-15: two keys that take all they can leave memory for a third, for large responses and for
 // large requests.
 func TestTwoKeysLeaveMemoryForAThird(t *testing.T) {
-	const most = 256 << 20
+	const maximum = 256 << 20
 	take := map[string]func(key string, n int64) bool{}
 	keys, _ := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob"})
-	g := serveFake(t, runsOK(), func(c *Config) { c.Keys, c.MaxAnswers, c.MaxBody = keys, most, most/core.MaxLargeBodies }).Config.Handler.(*Gateway)
+	g := serveFake(t, runsOK(), func(c *Config) { c.Keys, c.MaxAnswers, c.MaxBody = keys, maximum, maximum/core.MaxLargeBodies }).Config.Handler.(*Gateway)
 	take["answers"], take["bodies"] = g.core.Responses.Memory.TryAcquire, g.core.BodyQuota.TryAcquire
 
 	for what, take := range take {
 		for range 2 {
-			for n := int64(most); n >= 40<<10; n /= 2 {
+			for n := int64(maximum); n >= 40<<10; n /= 2 {
 				for range 20 {
 					take("ann", n)
 					take("bob", n)
@@ -167,7 +167,7 @@ func TestTwoKeysLeaveMemoryForAThird(t *testing.T) {
 		}
 
 		for _, key := range []string{"cid", "dan", "eve"} {
-			if !take(key, most/256) {
+			if !take(key, maximum/256) {
 				t.Errorf("%s: no room for %s", what, key)
 			}
 		}

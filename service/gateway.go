@@ -89,10 +89,10 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 				"brigd --profile-log (if brig serve starts it: --agent-arg=--profile-log), or remove profile_log "+
 				"from the keys", strings.Join(names, ", "))
 	}
-	if most, unoffered := g.permits.UnofferedNetwork(); unoffered {
+	if maximum, unoffered := g.permits.UnofferedNetwork(); unoffered {
 		return nil, api.Refuse(api.CodeForbidden,
 			"network is %s, but the agent offers callers other than root %s at most: start it with brigd --network "+
-				"%[1]s, or set network to %[2]s (brig serve --network %[2]s)", cfg.Network, most)
+				"%[1]s, or set network to %[2]s (brig serve --network %[2]s)", cfg.Network, maximum)
 	}
 	if g.permits.UnofferedPackages() {
 		return nil, api.Refuse(api.CodeForbidden,

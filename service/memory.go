@@ -44,9 +44,9 @@ func maxMemory(c core.Config) api.Size {
 // MaxMemory is the most memory that the process uses: maxMemory, and relays for as many runs as
 // the agent has slots, if the service offers a network with hosts.
 func (g *Gateway) MaxMemory() api.Size {
-	most := maxMemory(g.core.Config)
+	maximum := maxMemory(g.core.Config)
 	if api.NetworkWithin(g.core.Config.Network, api.NetworkLoopback) && !g.core.Config.OffersPackages() {
-		return most
+		return maximum
 	}
-	return most + api.Size(g.core.Queue.Stats().Slots)*memoryOfRelay
+	return maximum + api.Size(g.core.Queue.Stats().Slots)*memoryOfRelay
 }

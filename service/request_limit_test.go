@@ -17,8 +17,8 @@ import (
 func TestStreamsOfAKeyLeaveConnectionsToOthers(t *testing.T) {
 	keys, as := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob"}, auth.Key{Name: "cleo"})
 	mux, begun, end := heldAgent(4)
-	const most = 16
-	at, client, web := listenFake(t, mux, nil, func(c *Config) { c.Keys, c.MaxConns, c.QueuePlaces = keys, most, 8 })
+	const maximum = 16
+	at, client, web := listenFake(t, mux, nil, func(c *Config) { c.Keys, c.MaxConns, c.QueuePlaces = keys, maximum, 8 })
 	g := web.Config.Handler.(*Gateway)
 	defer end()
 
@@ -40,7 +40,7 @@ func TestStreamsOfAKeyLeaveConnectionsToOthers(t *testing.T) {
 
 	events := "/v1/runs/" + run.Run + "/events"
 	var open []func()
-	for range most {
+	for range maximum {
 		res, hangUp := ask("ann", events)
 		if res.StatusCode == 200 {
 			open = append(open, hangUp)
@@ -54,8 +54,8 @@ func TestStreamsOfAKeyLeaveConnectionsToOthers(t *testing.T) {
 		hangUp()
 	}
 
-	if len(open) != most/2 {
-		t.Errorf("one key has %d streams of %d connections", len(open), most)
+	if len(open) != maximum/2 {
+		t.Errorf("one key has %d streams of %d connections", len(open), maximum)
 	}
 
 	for _, name := range []string{"bob", "cleo"} {

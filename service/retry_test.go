@@ -16,9 +16,9 @@ import (
 // refused.
 func TestALargeRequestIsSentAgainLessOften(t *testing.T) {
 	for _, tt := range []struct {
-		name        string
-		takes       time.Duration
-		least, most int64
+		name             string
+		takes            time.Duration
+		minimum, maximum int64
 	}{
 		{"soon read", 0, 15, 80}, // in 2 s, each 50 ms
 		{"long to read", api.SlotWait + 100*time.Millisecond, 2, 5},
@@ -41,8 +41,8 @@ func TestALargeRequestIsSentAgainLessOften(t *testing.T) {
 				!strings.Contains(p.Detail, "no memory for results") {
 				t.Errorf("%d, %+v", s, p)
 			}
-			if n := tries.Load(); n < tt.least || n > tt.most {
-				t.Errorf("sent %d times in 2 s; want %d to %d times", n, tt.least, tt.most)
+			if n := tries.Load(); n < tt.minimum || n > tt.maximum {
+				t.Errorf("sent %d times in 2 s; want %d to %d times", n, tt.minimum, tt.maximum)
 			}
 		})
 	}

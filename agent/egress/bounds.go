@@ -10,9 +10,9 @@ import (
 
 // Within reports whether all that a rule allows is also allowed by others. If not, port is one that is
 // not.
-func Within(r api.AllowRule, most []api.AllowRule) (port uint16, ok bool) {
+func Within(r api.AllowRule, maximum []api.AllowRule) (port uint16, ok bool) {
 	for _, port := range r.Ports {
-		if !slices.ContainsFunc(most,
+		if !slices.ContainsFunc(maximum,
 			func(m api.AllowRule) bool { return slices.Contains(m.Ports, port) && includes(m, r) }) {
 			return port, false
 		}

@@ -14,8 +14,8 @@ import (
 // NET-07. Connections at the same time send together no more than the limit: each one's bytes are counted
 // before they are copied.
 func TestBytesOfManyConnectionsAreBounded(t *testing.T) {
-	const most = 1 << 20
-	in := relayed(t, Limits{BytesOut: most})
+	const maximum = 1 << 20
+	in := relayed(t, Limits{BytesOut: maximum})
 	var all sync.WaitGroup
 	for range 60 {
 		all.Go(func() {
@@ -33,14 +33,14 @@ func TestBytesOfManyConnectionsAreBounded(t *testing.T) {
 	}
 
 	all.Wait()
-	if u := in.relay.Close(); u.BytesOut != most || len(u.Refused) == 0 {
-		t.Errorf("%d bytes sent, refused: %v; want exactly %d, and refusals", u.BytesOut, u.Refused, most)
+	if u := in.relay.Close(); u.BytesOut != maximum || len(u.Refused) == 0 {
+		t.Errorf("%d bytes sent, refused: %v; want exactly %d, and refusals", u.BytesOut, u.Refused, maximum)
 	}
 }
 
 // What an operator lists bounds what a caller may list.
 func TestWithin(t *testing.T) {
-	most := rules(t, "a.test", "*.b.test:8443", "*.b.test:443", "10.1.0.0/16:80", "c.test:443")
+	maximum := rules(t, "a.test", "*.b.test:8443", "*.b.test:443", "10.1.0.0/16:80", "c.test:443")
 	for entry, want := range map[string]uint16{
 		"a.test": 0, "A.test.:80": 0, "a.test:443": 0,
 		"x.b.test:443": 0, "x.y.b.test:8443": 0, "*.b.test:443": 0, "*.x.b.test:443": 0,
@@ -50,7 +50,7 @@ func TestWithin(t *testing.T) {
 		"10.1.2.3": 443, "10.0.0.0/8:80": 80, "10.2.0.1:80": 80, "0.0.0.0/0:80": 80,
 		"c.test": 80,
 	} {
-		port, ok := Within(rules(t, entry)[0], most)
+		port, ok := Within(rules(t, entry)[0], maximum)
 		if port != want || ok != (want == 0) {
 			t.Errorf("%s: port %d, %v; want port %d", entry, port, ok, want)
 		}

@@ -196,14 +196,14 @@ func (r *Relay) spend(d destination, sending bool, n int64) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	most, used, verb := r.policy.Limits.BytesIn, &r.usage.bytesIn, "received"
+	maximum, used, verb := r.policy.Limits.BytesIn, &r.usage.bytesIn, "received"
 	if sending {
-		most, used, verb = r.policy.Limits.BytesOut, &r.usage.bytesOut, "sent"
+		maximum, used, verb = r.policy.Limits.BytesOut, &r.usage.bytesOut, "sent"
 	}
 
-	n = min(n, most-*used)
+	n = min(n, maximum-*used)
 	if n == 0 {
-		r.usage.refuse(d.name, d.port, fmt.Sprintf("more than %s %s", api.Size(most), verb))
+		r.usage.refuse(d.name, d.port, fmt.Sprintf("more than %s %s", api.Size(maximum), verb))
 		return 0
 	}
 

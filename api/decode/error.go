@@ -103,11 +103,11 @@ func expectedForm(raw []byte, t reflect.Type) string {
 
 // abbreviated returns the beginning of raw.
 func abbreviated(raw []byte) string {
-	const most = 40
-	if len(raw) <= most {
+	const maximum = 40
+	if len(raw) <= maximum {
 		return strings.TrimRight(string(raw), blank)
 	}
-	return strings.ToValidUTF8(string(raw[:most]), "") + "..."
+	return strings.ToValidUTF8(string(raw[:maximum]), "") + "..."
 }
 
 // fields returns the names of t's fields, in their order.

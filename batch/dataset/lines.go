@@ -42,7 +42,7 @@ type line struct {
 }
 
 // lines yields the lines of r, which may be compressed with gzip. An error of reading ends them.
-func lines(r io.Reader, most int) iter.Seq2[line, error] {
+func lines(r io.Reader, maximum int) iter.Seq2[line, error] {
 	return func(yield func(line, error) bool) {
 		in, err := uncompressed(r)
 		if err != nil {
@@ -53,7 +53,7 @@ func lines(r io.Reader, most int) iter.Seq2[line, error] {
 		var text []byte
 		for number := int64(1); ; number++ {
 			var long bool
-			text, long, err = nextLine(in, text[:0], most)
+			text, long, err = nextLine(in, text[:0], maximum)
 			if err != nil && !errors.Is(err, io.EOF) {
 				yield(line{}, fmt.Errorf("line %d: %w", number, err))
 				return
@@ -64,7 +64,7 @@ func lines(r io.Reader, most int) iter.Seq2[line, error] {
 				at.text = bytes.TrimSpace(bytes.TrimPrefix(at.text, []byte("\xef\xbb\xbf"))) // some editors begin a file with it
 			}
 			if long {
-				at.text, at.err = nil, tooLong(most)
+				at.text, at.err = nil, tooLong(maximum)
 			}
 			if (long || len(at.text) > 0) && !yield(at, nil) || err != nil {
 				return
@@ -88,10 +88,10 @@ func uncompressed(r io.Reader) (*bufio.Reader, error) {
 
 // nextLine appends a line to text, up to most bytes, and reads the rest of a longer one. The error is
 // io.EOF after the last line.
-func nextLine(in *bufio.Reader, text []byte, most int) (_ []byte, long bool, err error) {
+func nextLine(in *bufio.Reader, text []byte, maximum int) (_ []byte, long bool, err error) {
 	for {
 		piece, err := in.ReadSlice('\n')
-		if len(text)+len(piece) > most+1 { // 1: its end
+		if len(text)+len(piece) > maximum+1 { // 1: its end
 			text, long = text[:0], true
 		}
 		if !long {

@@ -17,17 +17,17 @@ const maxUnpacked = 512 << 20
 
 // unpack returns the text in private tests of LiveCodeBench, which are base64 of zlib of a pickle of text.
 // The text has at most most bytes.
-func unpack(packed string, most int64) (string, error) {
+func unpack(packed string, maximum int64) (string, error) {
 	z, err := zlib.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(packed)))
 	if err != nil {
 		return "", fmt.Errorf("expected base64 of zlib: %w", err)
 	}
-	text, err := io.ReadAll(io.LimitReader(z, most+1))
+	text, err := io.ReadAll(io.LimitReader(z, maximum+1))
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("expected base64 of zlib: %w", err)
-	case int64(len(text)) > most:
-		return "", fmt.Errorf("it has more than %d MiB when it is uncompressed, the most", most>>20)
+	case int64(len(text)) > maximum:
+		return "", fmt.Errorf("it has more than %d MiB when it is uncompressed, the most", maximum>>20)
 	}
 	return pickledText(text)
 }

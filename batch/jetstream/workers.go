@@ -188,11 +188,11 @@ func ImageOf(workers []WorkerState, language string) (name, digest string, any b
 		}
 	}
 
-	most := 0
+	maximum := 0
 	for _, w := range workers {
 		own := cmp.Or(w.Aliases[language], language)
-		if n := counts[own+"\x00"+w.Languages[own]]; !w.Draining && n > most {
-			most, name, digest = n, own, w.Languages[own]
+		if n := counts[own+"\x00"+w.Languages[own]]; !w.Draining && n > maximum {
+			maximum, name, digest = n, own, w.Languages[own]
 		}
 	}
 

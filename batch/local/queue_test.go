@@ -175,7 +175,7 @@ func TestWindowBytes(t *testing.T) {
 
 	q := local.New()
 	ctx, stop := context.WithCancel(t.Context())
-	most, ended := 0, make(chan struct{})
+	maximum, ended := 0, make(chan struct{})
 	go func() {
 		defer close(ended)
 
@@ -187,7 +187,7 @@ func TestWindowBytes(t *testing.T) {
 
 			time.Sleep(2 * time.Millisecond) // for more to be released
 			there, _ := q.UnderWay(ctx, "b")
-			most = max(most, len(there))
+			maximum = max(maximum, len(there))
 			var w batch.Work
 			if err := json.Unmarshal(d.Job().Body, &w); err != nil {
 				t.Error(err)
@@ -208,8 +208,8 @@ func TestWindowBytes(t *testing.T) {
 	p, err := k.Run(ctx)
 	stop()
 	<-ended
-	if err != nil || p.Recorded != 40 || most > 3 {
-		t.Errorf("%+v, %v; %d jobs were released at once, want 3", p, err, most)
+	if err != nil || p.Recorded != 40 || maximum > 3 {
+		t.Errorf("%+v, %v; %d jobs were released at once, want 3", p, err, maximum)
 	}
 }
 

@@ -113,13 +113,13 @@ func TestNothingElseIsInHandWithASuspect(t *testing.T) {
 		q.waiting <- batch.Message{Batch: "b", Index: i, Attempt: attempt, Body: body}
 	}
 
-	var running, most, suspects atomic.Int64
+	var running, maximum, suspects atomic.Int64
 	w := &Worker{Name: "w", Slots: 4, Jobs: q.source, Urgent: q.source, Healthy: func(context.Context) error { return nil },
 		Execute: func(_ context.Context, r api.Run) (api.RawResult, error) {
 			n := running.Add(1)
 			defer running.Add(-1)
 
-			most.Store(max(most.Load(), n))
+			maximum.Store(max(maximum.Load(), n))
 			for range 3 {
 				if hand, asking := q.inHand.Load(), q.asking.Load(); r.Source != nil && (hand != 1 || asking != 0) {
 					t.Errorf("a suspect runs while %d jobs are in hand and %d are asked for", hand, asking)
@@ -139,7 +139,7 @@ func TestNothingElseIsInHandWithASuspect(t *testing.T) {
 	q.done.Wait()
 	cancel()
 	all.Wait()
-	if most.Load() < 2 {
+	if maximum.Load() < 2 {
 		t.Error("no jobs ran at the same time")
 	}
 	if n := suspects.Load(); n != jobs/5 {

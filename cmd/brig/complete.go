@@ -50,25 +50,25 @@ var flagValues = map[string]valueSource{
 // argumentValues are the values of arguments, by command. A command that is not here takes files,
 // or nothing that could be listed.
 var argumentValues = map[string]struct {
-	list valueSource
-	most int  // arguments that have these values; zero: all
-	file bool // the argument, or one after it, may be a file
+	list    valueSource
+	maximum int  // arguments that have these values; zero: all
+	file    bool // the argument, or one after it, may be a file
 }{
-	"rootfs build":   {list: recipeValues, most: 1},
-	"rootfs rm":      {list: imageNames, most: 1},
-	"rootfs show":    {list: imageNames, most: 1},
+	"rootfs build":   {list: recipeValues, maximum: 1},
+	"rootfs rm":      {list: imageNames, maximum: 1},
+	"rootfs show":    {list: imageNames, maximum: 1},
 	"rootfs verify":  {list: imageNames},
-	"session exec":   {list: sessionIDs, most: 1, file: true},
-	"session put":    {list: sessionIDs, most: 1, file: true},
-	"session get":    {list: sessionIDs, most: 1, file: true},
-	"session files":  {list: sessionIDs, most: 1},
+	"session exec":   {list: sessionIDs, maximum: 1, file: true},
+	"session put":    {list: sessionIDs, maximum: 1, file: true},
+	"session get":    {list: sessionIDs, maximum: 1, file: true},
+	"session files":  {list: sessionIDs, maximum: 1},
 	"session rm":     {list: sessionIDs},
 	"volume rm":      {list: volumeNames},
-	"explain":        {list: runIDs, most: 1},
-	"profile show":   {list: profileNames, most: 1, file: true},
-	"profile export": {list: profileNames, most: 1, file: true},
-	"profile diff":   {list: profileNames, most: 2, file: true},
-	"completion":     {list: words("bash", "zsh", "fish"), most: 1},
+	"explain":        {list: runIDs, maximum: 1},
+	"profile show":   {list: profileNames, maximum: 1, file: true},
+	"profile export": {list: profileNames, maximum: 1, file: true},
+	"profile diff":   {list: profileNames, maximum: 2, file: true},
+	"completion":     {list: words("bash", "zsh", "fish"), maximum: 1},
 }
 
 // completeFlags tells the shell which values the flags and arguments of a command may have.
@@ -95,7 +95,7 @@ func (c *cli) completeFlags(k *cobra.Command) {
 			if of.file {
 				directive = cobra.ShellCompDirectiveDefault
 			}
-			if of.most > 0 && len(typed) >= of.most {
+			if of.maximum > 0 && len(typed) >= of.maximum {
 				return nil, directive
 			}
 			return slices.DeleteFunc(c.values(of.list, f), func(v string) bool { return slices.Contains(typed, v) }), directive

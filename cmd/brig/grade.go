@@ -152,7 +152,7 @@ func gradeCommand(c *cli) *cobra.Command {
 			}
 		}
 
-		agent, err := c.connect(o.socket, ceilingFlags(api.Run{Limits: mostOf(p, o.run.Limits)})...)
+		agent, err := c.connect(o.socket, ceilingFlags(api.Run{Limits: maxOf(p, o.run.Limits)})...)
 		if err != nil {
 			return c.fail(err)
 		}

@@ -86,7 +86,7 @@ func (c *cli) generateProblem(o *generateOptions, name string) error {
 
 	var agent *caller.Agent
 	if p.Generate != nil {
-		if agent, err = c.connect(o.socket, ceilingFlags(api.Run{Limits: mostOf(p, api.Limits{})})...); err != nil {
+		if agent, err = c.connect(o.socket, ceilingFlags(api.Run{Limits: maxOf(p, api.Limits{})})...); err != nil {
 			return err
 		}
 	}

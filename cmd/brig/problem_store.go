@@ -157,7 +157,7 @@ func (c *cli) importProblem(o *importOptions, name string) (e store.Entry, chang
 
 	var agent *caller.Agent
 	if !o.noCompile && (p.Generate != nil || p.Checker != nil || p.Interactor != nil) {
-		if agent, err = c.connect(o.socket, ceilingFlags(api.Run{Limits: mostOf(p, api.Limits{})})...); err != nil {
+		if agent, err = c.connect(o.socket, ceilingFlags(api.Run{Limits: maxOf(p, api.Limits{})})...); err != nil {
 			return e, false, importNeedsAgent(p, err)
 		}
 	}

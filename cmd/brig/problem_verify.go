@@ -91,7 +91,7 @@ func problemVerifyCommand(c *cli) *cobra.Command {
 		}
 
 		agent, err := c.connect(o.socket,
-			ceilingFlags(api.Run{Limits: mostOf(p, api.Limits{CPU: api.Duration(o.longest)})})...)
+			ceilingFlags(api.Run{Limits: maxOf(p, api.Limits{CPU: api.Duration(o.longest)})})...)
 		if err != nil {
 			return c.fail(err)
 		}

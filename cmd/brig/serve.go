@@ -353,10 +353,10 @@ func (o serveOptions) checkLimits() error {
 	span := func(n int64) string { return time.Duration(n).String() }
 	count := func(n int64) string { return fmt.Sprint(n) }
 	for _, b := range []struct {
-		flag      string
-		is, least int64
-		text      func(int64) string
-		why       string
+		flag        string
+		is, minimum int64
+		text        func(int64) string
+		why         string
 	}{
 		{"queue", int64(o.queue), 0, count, "with which no request waits"},
 		{"wait", int64(o.wait), int64(time.Millisecond), span, "and with --queue 0 no request waits"},
@@ -373,8 +373,8 @@ func (o serveOptions) checkLimits() error {
 		{"batch-bytes", int64(o.batchBytes), int64(api.MiB), size, "because a batch must fit"},
 		{"history-bytes", int64(o.historyBytes), int64(api.MiB), size, "because the outcome of a run is read from the history"},
 	} {
-		if b.is < b.least {
-			return fmt.Errorf("--%s is %s: the least is %s, %s", b.flag, b.text(b.is), b.text(b.least), b.why)
+		if b.is < b.minimum {
+			return fmt.Errorf("--%s is %s: the least is %s, %s", b.flag, b.text(b.is), b.text(b.minimum), b.why)
 		}
 	}
 

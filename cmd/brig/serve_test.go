@@ -28,12 +28,12 @@ func TestDataDirIsLockedByOneService(t *testing.T) {
 
 // Limits that are too small for the service to work are refused, with the least that works.
 func TestServeRefusesBoundsThatAreTooSmall(t *testing.T) {
-	least := serveOptions{
+	minimum := serveOptions{
 		queue: 0, wait: time.Millisecond, grace: 0, maxBody: api.KiB, maxBlob: api.KiB, maxProblems: api.MiB, conns: 1, connsEach: 1, bodies: 1,
 		historyRuns: 1, historyBytes: api.MiB,
 		batchKeep: time.Minute, batchBytes: api.MiB,
 	}
-	if err := least.checkLimits(); err != nil {
+	if err := minimum.checkLimits(); err != nil {
 		t.Errorf("the least: %v", err)
 	}
 
@@ -56,7 +56,7 @@ func TestServeRefusesBoundsThatAreTooSmall(t *testing.T) {
 		{func(o *serveOptions) { o.batchBytes = 1 }, "--batch-bytes is 1: the least is 1M, "},
 		{func(o *serveOptions) { o.historyBytes = 1 }, "--history-bytes is 1: the least is 1M, "},
 	} {
-		o := least
+		o := minimum
 		tt.set(&o)
 		if err := o.checkLimits(); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%v; want %q", err, tt.want)

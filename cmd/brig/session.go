@@ -214,7 +214,7 @@ func (c *cli) callAgent(agent *caller.Agent, err error, do func(context.Context,
 }
 
 // simple makes a session command that takes from least to most arguments. more adds its flags.
-func (c *cli) simple(name, text string, least, most int, more func(*pflag.FlagSet),
+func (c *cli) simple(name, text string, minimum, maximum int, more func(*pflag.FlagSet),
 	run func(words []string, socket string) int) *cobra.Command {
 	k, f := newCommand("session "+name, text)
 	socket := socketFlag(f)
@@ -223,7 +223,7 @@ func (c *cli) simple(name, text string, least, most int, more func(*pflag.FlagSe
 	}
 
 	return c.does(k, func() int {
-		if n := f.NArg(); n < least || n > most {
+		if n := f.NArg(); n < minimum || n > maximum {
 			_, line, _ := strings.Cut(text, "Usage:\n  ")
 			line, _, _ = strings.Cut(line, "\n")
 			got := "no argument"

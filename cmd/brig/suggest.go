@@ -37,17 +37,17 @@ func closestWord(name string, all []string) string {
 		return begin[0]
 	}
 
-	best, least := "", 3
+	best, minimum := "", 3
 	for _, w := range all {
-		most := 0
+		maximum := 0
 		switch short := min(len(w), len(name)); {
 		case short >= 6:
-			most = 2
+			maximum = 2
 		case short >= 4:
-			most = 1
+			maximum = 1
 		}
-		if d := editDistance(name, w); d <= most && d < least {
-			best, least = w, d
+		if d := editDistance(name, w); d <= maximum && d < minimum {
+			best, minimum = w, d
 		}
 	}
 

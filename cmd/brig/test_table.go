@@ -137,13 +137,13 @@ func memoryOf(u api.Usage) api.Measurement {
 
 // maxMemory is the largest memoryOf of tests, in bytes.
 func maxMemory(tests []api.TestResult) int64 {
-	var most int64
+	var maximum int64
 	for _, one := range tests {
 		if m := memoryOf(one.Result.Usage).Value; m != nil {
-			most = max(most, *m)
+			maximum = max(maximum, *m)
 		}
 	}
-	return most
+	return maximum
 }
 
 // end prints the remaining tests and the summary.

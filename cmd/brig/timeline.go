@@ -96,12 +96,12 @@ func columns(points []int64, of func(before int64, part []int64) float64) []floa
 // sparkline draws each value as a bar.
 func sparkline(values []float64) string {
 	bars := []rune("▁▂▃▄▅▆▇█")
-	most := slices.Max(values)
+	maximum := slices.Max(values)
 	var b strings.Builder
 	for _, v := range values {
 		bar := 0
-		if most > 0 {
-			bar = int(max(v, 0)/most*float64(len(bars)-1) + 0.5)
+		if maximum > 0 {
+			bar = int(max(v, 0)/maximum*float64(len(bars)-1) + 0.5)
 		}
 		b.WriteRune(bars[bar])
 	}

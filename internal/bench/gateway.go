@@ -138,12 +138,12 @@ func (b *bench) compareWithSocket(ctx context.Context, s *service, run runner) (
 		fmt.Fprintf(os.Stderr, "gateway, round %d of %d\n", round+1, b.cfg.rounds)
 		var socket speed
 		for i, run := range ways {
-			most := b.slots // concurrent requests: the agent refuses more
+			maximum := b.slots // concurrent requests: the agent refuses more
 			if i > 0 {
-				most = 2 * b.slots // they queue in the service
+				maximum = 2 * b.slots // they queue in the service
 			}
 
-			p, err := b.measureSpeed(ctx, run, most, s.Cmd.Process.Pid)
+			p, err := b.measureSpeed(ctx, run, maximum, s.Cmd.Process.Pid)
 			if err != nil {
 				return 0, err
 			}
@@ -185,13 +185,13 @@ func (b *bench) compareWithSocket(ctx context.Context, s *service, run runner) (
 }
 
 // measureSpeed times one kind of client, with at most that many concurrent requests.
-func (b *bench) measureSpeed(ctx context.Context, run runner, most, service int) (p speed, err error) {
-	one, err := sandboxed(ctx, run, b.run, 1, most, b.cfg.hot, 0)
+func (b *bench) measureSpeed(ctx context.Context, run runner, maximum, service int) (p speed, err error) {
+	one, err := sandboxed(ctx, run, b.run, 1, maximum, b.cfg.hot, 0)
 	if err != nil {
 		return p, err
 	}
 
-	full, err := sandboxed(ctx, run, b.run, b.slots, most, b.cfg.hot, 0)
+	full, err := sandboxed(ctx, run, b.run, b.slots, maximum, b.cfg.hot, 0)
 	if err != nil {
 		return p, err
 	}
@@ -201,7 +201,7 @@ func (b *bench) measureSpeed(ctx context.Context, run runner, most, service int)
 		return p, err
 	}
 
-	queued, err := sandboxed(ctx, run, b.run, 2*b.slots, most, b.cfg.hot/2, 0)
+	queued, err := sandboxed(ctx, run, b.run, 2*b.slots, maximum, b.cfg.hot/2, 0)
 	if err != nil {
 		return p, err
 	}

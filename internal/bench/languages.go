@@ -64,18 +64,18 @@ func (b *bench) languages(ctx context.Context) error {
 	b.addLine("")
 	b.addLine("| hello in | bare p50 ms | bare on one processor | brig p50 ms | added to bare | added to bare on one processor |")
 	b.addLine("|---|---|---|---|---|---|")
-	var mostAll, mostOne float64
+	var maxAll, maxOne float64
 	for _, h := range hellos {
 		overAll, overOne := median(differences(h.inBrig.p50, h.all.p50))/1e3, median(differences(h.inBrig.p50, h.one.p50))/1e3
-		mostAll, mostOne = max(mostAll, overAll), max(mostOne, overOne)
+		maxAll, maxOne = max(maxAll, overAll), max(maxOne, overOne)
 		b.addLine("| %s | %.2f | %.2f | %.2f | %.2f ms | %.2f ms |", h.lang.Name,
 			median(h.all.p50)/1e3, median(h.one.p50)/1e3, median(h.inBrig.p50)/1e3, overAll, overOne)
 	}
 
 	if len(hellos) > 0 {
-		b.atMost("time that brig adds to the bare hello, worst language, p50", mostAll, 2, "ms")
+		b.atMost("time that brig adds to the bare hello, worst language, p50", maxAll, 2, "ms")
 		b.atMost("time that brig adds to the bare hello on one processor, which is what a run gets, worst language, p50",
-			mostOne, 2, "ms")
+			maxOne, 2, "ms")
 	}
 	if err := b.templates(ctx); err != nil {
 		return err

@@ -69,23 +69,23 @@ type resources struct {
 
 // idleResources samples for one second and returns the sample with the fewest descriptors: the
 // shell of the last run is destroyed, and the next one is made, after the answer.
-func (a *agent) idleResources(ctx context.Context) (least resources, err error) {
+func (a *agent) idleResources(ctx context.Context) (minimum resources, err error) {
 	for i := range 10 {
 		h, err := a.resources()
 		if err != nil {
 			return h, err
 		}
-		if i == 0 || h.fds < least.fds {
-			least = h
+		if i == 0 || h.fds < minimum.fds {
+			minimum = h
 		}
 		select {
 		case <-ctx.Done():
-			return least, ctx.Err()
+			return minimum, ctx.Err()
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
 
-	return least, nil
+	return minimum, nil
 }
 
 func (a *agent) resources() (h resources, err error) {

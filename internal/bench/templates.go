@@ -18,8 +18,8 @@ import (
 // interpreter.
 var templatePrograms = []struct {
 	name, language, source string
-	most                   float64 // of the time, one client
-	least                  float64 // of the rate, two clients; zero: no target
+	maximum                float64 // of the time, one client
+	minimum                float64 // of the rate, two clients; zero: no target
 	tests                  float64 // per second, 50 per request; zero: not measured
 	http                   float64 // ms through brig serve, one client; zero: not measured
 	made                   float64 // ms until its template is there
@@ -47,10 +47,10 @@ type templateProgram struct {
 	made             float64   // ms
 	tests            []float64 // per second
 	name             string
-	most, least      float64
-	leastTests       float64
-	mostHTTP         float64
-	mostMade         float64
+	maximum, minimum float64
+	minTests         float64
+	maxHTTP          float64
+	maxMade          float64
 }
 
 // templates times programs that begin from a template, in turns with the same programs with the
@@ -98,14 +98,14 @@ func (b *bench) templates(ctx context.Context) (err error) {
 				m.to.add(s)
 			}
 
-			if p.mostHTTP > 0 {
+			if p.maxHTTP > 0 {
 				s, err := sandboxed(ctx, overHTTP, p.run, 1, b.slots, b.cfg.hellos, 0)
 				if err != nil {
 					return fmt.Errorf("%s over HTTP: %w", p.name, err)
 				}
 				p.overHTTP.add(s)
 			}
-			if p.leastTests > 0 {
+			if p.minTests > 0 {
 				rate, err := b.rate(ctx, &p.hello)
 				if err != nil {
 					return fmt.Errorf("tests of %s: %w", p.name, err)
@@ -127,16 +127,16 @@ func (b *bench) templates(ctx context.Context) (err error) {
 		b.addLine("| %s | %.2f | %.2f | %.2f | %.2fx | %.0f | %.0f | %.1fx |", p.name, median(p.one.p50)/1e3,
 			median(p.inBrig.p50)/1e3, median(p.warm.p50)/1e3,
 			time, median(p.bareTwo.rates), median(p.warmTwo.rates), rate)
-		b.atMost(p.name+" from a template, p50, relative to the bare interpreter", time, p.most, "x")
-		b.atMost(p.name+", time until its template is made", p.made, p.mostMade, "ms")
-		if p.mostHTTP > 0 {
-			b.atMost(p.name+" from a template, through brig serve, p50", median(p.overHTTP.p50)/1e3, p.mostHTTP, "ms")
+		b.atMost(p.name+" from a template, p50, relative to the bare interpreter", time, p.maximum, "x")
+		b.atMost(p.name+", time until its template is made", p.made, p.maxMade, "ms")
+		if p.maxHTTP > 0 {
+			b.atMost(p.name+" from a template, through brig serve, p50", median(p.overHTTP.p50)/1e3, p.maxHTTP, "ms")
 		}
-		if p.leastTests > 0 {
-			b.atLeast(p.name+" from a template, tests per second, 50 per request", median(p.tests), p.leastTests, "")
+		if p.minTests > 0 {
+			b.atLeast(p.name+" from a template, tests per second, 50 per request", median(p.tests), p.minTests, "")
 		}
-		if p.least > 0 {
-			b.atLeast(p.name+" from a template, rate with 2 clients, relative to the bare interpreter", rate, p.least, "x")
+		if p.minimum > 0 {
+			b.atLeast(p.name+" from a template, rate with 2 clients, relative to the bare interpreter", rate, p.minimum, "x")
 		}
 	}
 
@@ -179,8 +179,8 @@ func (b *bench) templatePrograms(ctx context.Context) (out []*templateProgram, e
 			continue
 		}
 
-		p := &templateProgram{name: t.name, most: t.most, least: t.least, leastTests: t.tests,
-			mostHTTP: t.http, mostMade: t.made}
+		p := &templateProgram{name: t.name, maximum: t.maximum, minimum: t.minimum, minTests: t.tests,
+			maxHTTP: t.http, maxMade: t.made}
 		p.lang, p.bare = l, bare{root: img.Path, box: filepath.Join(b.agent.Dir, fmt.Sprintf("box-template-%d", i))}
 		p.run = api.Run{Language: t.language, Source: api.Bytes(t.source)}
 		res, err := b.makeTemplate(ctx, p)

@@ -16,9 +16,9 @@ import (
 
 func digest(content string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(content))) }
 
-func open(t *testing.T, dir string, most int64) *Cache {
+func open(t *testing.T, dir string, maximum int64) *Cache {
 	t.Helper()
-	c, err := Open(dir, most)
+	c, err := Open(dir, maximum)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,8 +147,8 @@ func TestBoundedBySize(t *testing.T) {
 // Small files take whole blocks and inodes: 8,507 blobs accounted as 1.2 MB took 35.7 MB.
 func TestSmallFilesAreCounted(t *testing.T) {
 	dir := t.TempDir()
-	const most = 1 << 20
-	c := open(t, dir, most)
+	const maximum = 1 << 20
+	c := open(t, dir, maximum)
 	for i := range 1000 {
 		if err := c.PutBlob(digest(fmt.Sprint(i)), digest(fmt.Sprint(i)), strings.NewReader(fmt.Sprint(i))); err != nil {
 			t.Fatal(err)
@@ -156,8 +156,8 @@ func TestSmallFilesAreCounted(t *testing.T) {
 	}
 
 	all, err := os.ReadDir(dir)
-	if err != nil || len(all) > most/minCost || len(all) == 0 {
-		t.Errorf("%d files, %v; want at most %d", len(all), err, most/minCost)
+	if err != nil || len(all) > maximum/minCost || len(all) == 0 {
+		t.Errorf("%d files, %v; want at most %d", len(all), err, maximum/minCost)
 	}
 
 	var disk int64
@@ -169,8 +169,8 @@ func TestSmallFilesAreCounted(t *testing.T) {
 		disk += info.Sys().(*syscall.Stat_t).Blocks * 512
 	}
 
-	if disk > most {
-		t.Errorf("%d bytes of the disk are taken; want at most %d", disk, most)
+	if disk > maximum {
+		t.Errorf("%d bytes of the disk are taken; want at most %d", disk, maximum)
 	}
 	if !c.Has(digest("999")) || c.Has(digest("0")) {
 		t.Error("the newest has gone, or the oldest is there")

@@ -65,9 +65,9 @@ func hardeningChecks(f Facts) []Check {
 		"the kernel starts this as root when a process crashes; for a run only if an operator's profile lets it set "+
 			"its core size limit to 0", "sysctl kernel.core_pattern=core"), modprobe(f)}
 	for _, s := range []struct {
-		name  string
-		least int
-		why   string
+		name    string
+		minimum int
+		why     string
 	}{
 		{"kernel.unprivileged_bpf_disabled", 1, "users may load programs into the kernel"},
 		{"kernel.dmesg_restrict", 1, "users may read the kernel's log, with its addresses"},
@@ -79,7 +79,7 @@ func hardeningChecks(f Facts) []Check {
 		v := f.Sysctls[s.name]
 		n, err := strconv.Atoi(v)
 		all = append(all, newCheck(s.name, v == "" ||
-			err == nil && n >= s.least, Warn, orNone(v), s.why, fmt.Sprintf("sysctl %s=%d", s.name, s.least)))
+			err == nil && n >= s.minimum, Warn, orNone(v), s.why, fmt.Sprintf("sysctl %s=%d", s.name, s.minimum)))
 	}
 
 	v := f.Sysctls["fs.suid_dumpable"]

@@ -262,10 +262,10 @@ func executed(t *testing.T, worker *part) int {
 }
 
 // wait waits until the coordinator has judged all jobs. It starts it again if it was killed.
-func (r *batchRig) wait(most time.Duration) {
+func (r *batchRig) wait(maximum time.Duration) {
 	r.t.Helper()
 
-	for end := time.Now().Add(most); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(maximum); ; time.Sleep(20 * time.Millisecond) {
 		if !r.coordinator.running() {
 			if r.coordinator.code == 0 {
 				return
@@ -276,7 +276,7 @@ func (r *batchRig) wait(most time.Duration) {
 			for _, p := range append(append([]*part{r.coordinator, r.engine}, r.workers...), r.agents...) {
 				r.t.Logf("%s: %s", p.name, tail(r.t, p))
 			}
-			r.t.Fatalf("the batch has not ended after %v", most)
+			r.t.Fatalf("the batch has not ended after %v", maximum)
 		}
 	}
 }

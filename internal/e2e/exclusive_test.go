@@ -154,8 +154,8 @@ except OSError as e: print(e.strerror)
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if most := int64(330 * api.MiB); seen < most || seen > 2*most {
-		t.Errorf("%d bytes were reserved at most; want some more than %d", seen, most)
+	if maximum := int64(330 * api.MiB); seen < maximum || seen > 2*maximum {
+		t.Errorf("%d bytes were reserved at most; want some more than %d", seen, maximum)
 	}
 	if h, err := a.Health(t.Context()); err != nil || h.Memory != 0 || h.Leased != 0 {
 		t.Errorf("after the run %+v, %v", h, err)

@@ -78,24 +78,24 @@ int main(int argc, char **argv) {
 
 	for _, how := range []string{"open", "mapped", "moved", "forked"} {
 		t.Run(how, func(t *testing.T) {
-			before, most := lockObjects(t), 0
+			before, maximum := lockObjects(t), 0
 			r := program(prog, how)
 			r.Limits = api.Limits{Wall: slowly(60), CPU: slowly(60), OpenFiles: 4000}
 			done := a.runAsync(t, r)
 			for {
 				select {
 				case res := <-done:
-					t.Logf("%d objects, %s, wall %s, refused %+v", most, res.Verdict, time.Duration(res.Timing.Wall), res.Refused)
-					wantVerdict(t, res, api.OK)           // it has come to the bound
-					if most > 10_000+600 || most < 3000 { // plus the host's own, and those that a processor caches
-						t.Errorf("%d objects; the bound is 10,000, and the test is to make many", most)
+					t.Logf("%d objects, %s, wall %s, refused %+v", maximum, res.Verdict, time.Duration(res.Timing.Wall), res.Refused)
+					wantVerdict(t, res, api.OK)                 // it has come to the bound
+					if maximum > 10_000+600 || maximum < 3000 { // plus the host's own, and those that a processor caches
+						t.Errorf("%d objects; the bound is 10,000, and the test is to make many", maximum)
 					}
 					if len(res.Refused) != 1 || res.Refused[0].Errno != "ENOLCK" || res.Refused[0].Syscall != "flock" {
 						t.Errorf("refused %+v; want flock with ENOLCK", res.Refused)
 					}
 					return
 				case <-time.After(20 * time.Millisecond):
-					most = max(most, lockObjects(t)-before)
+					maximum = max(maximum, lockObjects(t)-before)
 				}
 			}
 		})
@@ -215,7 +215,7 @@ int main(void) {
 		return run
 	}
 
-	before, most := lockObjects(t), 0
+	before, maximum := lockObjects(t), 0
 	done := a.runAsync(t, own(rule))
 	for over := false; !over; {
 		select {
@@ -229,12 +229,12 @@ int main(void) {
 			}
 			over = true
 		case <-time.After(20 * time.Millisecond):
-			most = max(most, lockObjects(t)-before)
+			maximum = max(maximum, lockObjects(t)-before)
 		}
 	}
 
-	if most > 1000 {
-		t.Errorf("%d objects", most)
+	if maximum > 1000 {
+		t.Errorf("%d objects", maximum)
 	}
 
 	for _, command := range []uint64{37, 1024} {

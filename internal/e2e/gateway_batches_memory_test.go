@@ -46,7 +46,7 @@ func TestServiceHoldsFewJobsInMemory(t *testing.T) {
 	all.Wait()
 	more := s.peak(t) - before
 	t.Logf("%d MiB of jobs took %d MiB of memory", clients*jobs*size>>20, more>>20)
-	if most := int64(320 << 20); more > most {
-		t.Errorf("jobs of %d MiB took %d MiB of memory; the maximum is %d", clients*jobs*size>>20, more>>20, most>>20)
+	if maximum := int64(320 << 20); more > maximum {
+		t.Errorf("jobs of %d MiB took %d MiB of memory; the maximum is %d", clients*jobs*size>>20, more>>20, maximum>>20)
 	}
 }

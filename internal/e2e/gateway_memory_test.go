@@ -286,10 +286,10 @@ func TestServeStaysWithinItsMemory(t *testing.T) {
 			defer end.Stop()
 
 			ended := tt.load(s)()
-			peak, most := s.peak(t), s.ceiling(t)
-			t.Logf("%v; %d runs were begun; %s of %s", ended, begun.Load(), api.Size(peak)/api.MiB*api.MiB, api.Size(most))
-			if peak > most {
-				t.Errorf("the service took %s, and says that it takes at most %s", api.Size(peak), api.Size(most))
+			peak, maximum := s.peak(t), s.ceiling(t)
+			t.Logf("%v; %d runs were begun; %s of %s", ended, begun.Load(), api.Size(peak)/api.MiB*api.MiB, api.Size(maximum))
+			if peak > maximum {
+				t.Errorf("the service took %s, and says that it takes at most %s", api.Size(peak), api.Size(maximum))
 			}
 			if begun.Load() < 1 {
 				t.Error("no run was begun: the test shows nothing")

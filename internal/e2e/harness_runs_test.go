@@ -43,17 +43,17 @@ func patience() time.Time { return time.Now().Add(slow(30 * time.Second)) }
 
 // promptly demands that the quickest of up to five attempts takes at most most: load on the machine
 // makes it longer, never shorter.
-func promptly(t testing.TB, most time.Duration, once func() time.Duration) {
+func promptly(t testing.TB, maximum time.Duration, once func() time.Duration) {
 	t.Helper()
 	var took []time.Duration
 	for range 5 {
 		d := once()
-		if d <= slow(most) {
+		if d <= slow(maximum) {
 			return
 		}
 		took = append(took, d)
 	}
-	t.Errorf("took %s; want at most %s", took, slow(most))
+	t.Errorf("took %s; want at most %s", took, slow(maximum))
 }
 
 // slowly is a limit in seconds that slow scales, for programs that must get somewhere before they

@@ -210,14 +210,14 @@ func TestHostileManyStartsAtOnce(t *testing.T) {
 	agent := a.cmd.Process.Pid
 	stop, watched := make(chan struct{}), make(chan int)
 	go func() { // joined below
-		most := 0
+		maximum := 0
 		for {
 			select {
 			case <-stop:
-				watched <- most
+				watched <- maximum
 				return
 			case <-time.After(10 * time.Millisecond):
-				most = max(most, len(brigdProcesses(agent)))
+				maximum = max(maximum, len(brigdProcesses(agent)))
 			}
 		}
 	}()
@@ -236,11 +236,11 @@ func TestHostileManyStartsAtOnce(t *testing.T) {
 
 	wg.Wait()
 	close(stop)
-	most := <-watched
+	maximum := <-watched
 
 	// A build may briefly have two copies, when one forks the other.
-	if bound := 3 * 2 * runtime.NumCPU(); most == 0 || most > bound {
-		t.Errorf("%d copies of the runtime at once; want some, and at most %d", most, bound)
+	if bound := 3 * 2 * runtime.NumCPU(); maximum == 0 || maximum > bound {
+		t.Errorf("%d copies of the runtime at once; want some, and at most %d", maximum, bound)
 	}
 
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", agent))

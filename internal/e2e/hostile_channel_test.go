@@ -144,18 +144,18 @@ func testsTellEachOther(t *testing.T, a *agent, c channel) {
 		return wrong
 	}
 
-	least := len(message)
+	minimum := len(message)
 	deadline := patience().Add(extraControlTime) // load on the host disturbs the clock that is read
 	for {
-		least = min(least, wrongBits(api.Strict, c))
-		if least <= len(message)/4 || time.Now().After(deadline) {
+		minimum = min(minimum, wrongBits(api.Strict, c))
+		if minimum <= len(message)/4 || time.Now().After(deadline) {
 			break
 		}
 		c = c.slower()
 	}
 
-	if least > len(message)/4 {
-		t.Errorf("strict: %d of %d bits wrong: the test proves nothing", least, len(message))
+	if minimum > len(message)/4 {
+		t.Errorf("strict: %d of %d bits wrong: the test proves nothing", minimum, len(message))
 	}
 
 	for range 3 {

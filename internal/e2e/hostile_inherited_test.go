@@ -103,8 +103,8 @@ func TestHostileAgentOfLowLimits(t *testing.T) {
 	data, dir := dataDir(t), publicDir(t, "brig-e2e-")
 	testenv.CleanHost(t)
 	a := launchAfter(t, dir, data, func(pid int) {
-		for resource, most := range map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_SIGPENDING: 512} {
-			if err := unix.Prlimit(pid, resource, &unix.Rlimit{Cur: most, Max: most}, nil); err != nil {
+		for resource, maximum := range map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_SIGPENDING: 512} {
+			if err := unix.Prlimit(pid, resource, &unix.Rlimit{Cur: maximum, Max: maximum}, nil); err != nil {
 				t.Errorf("limit the agent: %v", err)
 			}
 		}

@@ -104,8 +104,8 @@ func TestHostileProblemPackages(t *testing.T) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("%v is left, %v", left, err)
 	}
-	if peak, most := s.peak(t), s.ceiling(t); peak > most/4 {
-		t.Errorf("the service took %s of %s", api.Size(peak), api.Size(most))
+	if peak, maximum := s.peak(t), s.ceiling(t); peak > maximum/4 {
+		t.Errorf("the service took %s of %s", api.Size(peak), api.Size(maximum))
 	} else {
 		t.Logf("the service took %s", api.Size(peak))
 	}

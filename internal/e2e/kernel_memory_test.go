@@ -117,7 +117,7 @@ func TestKernelMemory(t *testing.T) {
 			if tier == "strict" { // one process
 				k.processes = 1
 			}
-			h := a.leastHeld(t, bin, tier, k.kind, k.processes, k.each)
+			h := a.minHeld(t, bin, tier, k.kind, k.processes, k.each)
 			if k.outside > 0 && h.outside() > k.outside {
 				t.Errorf("%s: %s: %s of kernel memory outside the group; want at most %s", tier, k.kind, h.outside(), k.outside)
 			}
@@ -142,7 +142,7 @@ func (h holding) outside() api.Size { return max(h.host-h.charged, 0) }
 
 // leastHeld takes a kind three times and returns the holding with the least memory outside the
 // group.
-func (a *agent) leastHeld(t *testing.T, bin, tier, kind string, processes, each int) holding {
+func (a *agent) minHeld(t *testing.T, bin, tier, kind string, processes, each int) holding {
 	t.Helper()
 	var all []holding
 	for range 3 {

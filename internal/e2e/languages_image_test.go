@@ -25,8 +25,8 @@ func cleanImage(t *testing.T, a *agent, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if most, bounded := maxImageSize[name]; bounded && img.Size > most {
-		t.Errorf("image %s has %d bytes; the maximum is %d", name, img.Size, most)
+	if maximum, bounded := maxImageSize[name]; bounded && img.Size > maximum {
+		t.Errorf("image %s has %d bytes; the maximum is %d", name, img.Size, maximum)
 	}
 
 	host, err := os.Hostname()

@@ -175,7 +175,7 @@ func BenchmarkStoringImages(b *testing.B) {
 		{"import-archive", func() error { return brig("rootfs", "import", whole, "--name", "p") }},
 	}
 
-	least := make([]time.Duration, len(steps))
+	minimum := make([]time.Duration, len(steps))
 	for b.Loop() {
 		for i, s := range steps {
 			err := errors.Join(os.RemoveAll(tree), exec.Command("sync", "-f", a.data).Run()) // each begins with nothing to write
@@ -189,8 +189,8 @@ func BenchmarkStoringImages(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			if least[i] == 0 || took < least[i] {
-				least[i] = took
+			if minimum[i] == 0 || took < minimum[i] {
+				minimum[i] = took
 			}
 			if s.name[:3] != "tar" {
 				if err := brig("rootfs", "rm", "p"); err != nil {
@@ -201,6 +201,6 @@ func BenchmarkStoringImages(b *testing.B) {
 	}
 
 	for i, s := range steps {
-		b.ReportMetric(least[i].Seconds(), s.name+"-s")
+		b.ReportMetric(minimum[i].Seconds(), s.name+"-s")
 	}
 }

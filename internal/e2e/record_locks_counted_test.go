@@ -51,7 +51,7 @@ int main(void) {
 	}
 	pause(); }`)
 
-	before, most := lockObjects(t), 0
+	before, maximum := lockObjects(t), 0
 	r := program(prog)
 	r.Limits.Wall = slowly(8)
 	done := a.runAsync(t, r)
@@ -59,13 +59,13 @@ int main(void) {
 		select {
 		case res := <-done:
 			wantVerdict(t, res, api.WallLimit)
-			if most > 10_000+600 || most < 3000 { // plus the host's own, and those that a processor caches
-				t.Errorf("%d objects; the bound is 10,000, and the test is to make many", most)
+			if maximum > 10_000+600 || maximum < 3000 { // plus the host's own, and those that a processor caches
+				t.Errorf("%d objects; the bound is 10,000, and the test is to make many", maximum)
 			}
-			t.Logf("%d objects, refused %+v", most, res.Refused)
+			t.Logf("%d objects, refused %+v", maximum, res.Refused)
 			return
 		case <-time.After(20 * time.Millisecond):
-			most = max(most, lockObjects(t)-before)
+			maximum = max(maximum, lockObjects(t)-before)
 		}
 	}
 }

@@ -101,7 +101,7 @@ int main(int argc, char **argv) {
 		{"processes", []string{"0", "9", "20000"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			before, most := lockObjects(t), 0
+			before, maximum := lockObjects(t), 0
 			r := program(prog, tt.args...)
 			r.Limits.Wall = slowly(6)
 			done := a.runAsync(t, r)
@@ -109,10 +109,10 @@ int main(int argc, char **argv) {
 				select {
 				case res := <-done:
 					wantVerdict(t, res, api.WallLimit)
-					if most > 10_000+600 || most < 5000 { // plus the host's own, and those that a processor caches
-						t.Errorf("%d objects; the bound is 10,000, and the test is to come near", most)
+					if maximum > 10_000+600 || maximum < 5000 { // plus the host's own, and those that a processor caches
+						t.Errorf("%d objects; the bound is 10,000, and the test is to come near", maximum)
 					}
-					t.Logf("%d objects, %s, refused %+v", most, res.Stdout, res.Refused)
+					t.Logf("%d objects, %s, refused %+v", maximum, res.Stdout, res.Refused)
 					if tt.args[0] != "0" {
 						return // chance decides whether it reached the bound
 					}
@@ -122,7 +122,7 @@ int main(int argc, char **argv) {
 					return
 
 				case <-time.After(20 * time.Millisecond):
-					most = max(most, lockObjects(t)-before)
+					maximum = max(maximum, lockObjects(t)-before)
 				}
 			}
 		})

@@ -14,7 +14,7 @@ import (
 // No package of brig computes much before main: every command has all packages, and compiled expressions
 // and tables that few commands need took a third of the time of brig version.
 func TestPackagesOfBrigStartLight(t *testing.T) {
-	const most = 64 << 10 // bytes that one package allocates
+	const maximum = 64 << 10 // bytes that one package allocates
 	c := exec.CommandContext(t.Context(), binary(t, "brig"), "version")
 	c.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	out, err := c.CombinedOutput()
@@ -28,7 +28,7 @@ func TestPackagesOfBrigStartLight(t *testing.T) {
 			continue // nothing but leaving out the import would change it
 		}
 		found++
-		if n, err := strconv.Atoi(m[2]); err != nil || n > most {
+		if n, err := strconv.Atoi(m[2]); err != nil || n > maximum {
 			t.Errorf("%s allocates %s bytes before main: compute that where it is needed, with sync.OnceValue", m[1], m[2])
 		}
 	}

@@ -48,8 +48,8 @@ func checkSteps(t *testing.T, res api.Result) {
 	if !slices.IsSorted(l.CPU) || l.CPU[len(l.CPU)-1] > *res.Usage.CPU.Value+int64(20*time.Millisecond) {
 		t.Errorf("processor time %d of %d in total", l.CPU, *res.Usage.CPU.Value)
 	}
-	if most := slices.Max(l.Memory); most > *res.Usage.Memory.Value {
-		t.Errorf("a point has %d bytes, and the peak is %d", most, *res.Usage.Memory.Value)
+	if maximum := slices.Max(l.Memory); maximum > *res.Usage.Memory.Value {
+		t.Errorf("a point has %d bytes, and the peak is %d", maximum, *res.Usage.Memory.Value)
 	}
 	begun := slices.IndexFunc(l.Pids, func(n int64) bool { return n > 0 }) // a point may come before the program
 	if begun < 0 || l.Pids[begun] != 1 || slices.Max(l.Pids) != 3 {

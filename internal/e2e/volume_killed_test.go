@@ -60,7 +60,7 @@ func (l *lastLine) number() int {
 }
 
 // startCounter runs a counter in a session, and returns when it has printed at least most.
-func (a *agent) startCounter(t testing.TB, id string, most int, args ...string) (printed *lastLine, ended <-chan struct{}) {
+func (a *agent) startCounter(t testing.TB, id string, maximum int, args ...string) (printed *lastLine, ended <-chan struct{}) {
 	t.Helper()
 	probe := compileC(t, "counter", counting)
 	if err := a.PutFile(t.Context(), id, "counter", bytes.NewReader(probe.Content), true); err != nil {
@@ -73,7 +73,7 @@ func (a *agent) startCounter(t testing.TB, id string, most int, args ...string) 
 		defer close(done)
 		_, _ = a.ExecStream(t.Context(), id, api.Exec{Argv: append([]string{"./counter"}, args...)}, nil, printed, io.Discard)
 	}()
-	for deadline := patience(); printed.number() < most; time.Sleep(5 * time.Millisecond) {
+	for deadline := patience(); printed.number() < maximum; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the counter is %d\n%s", printed.number(), a.log)
 		}

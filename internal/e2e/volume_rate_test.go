@@ -74,9 +74,9 @@ func TestVolumeRate(t *testing.T) {
 	}
 
 	t.Logf("%v", took)
-	const least = mib / rate * time.Second * 3 / 4
+	const minimum = mib / rate * time.Second * 3 / 4
 	for _, way := range []string{"write", "read"} {
-		if took[way+"true"] < least || took[way+"false"] > least {
+		if took[way+"true"] < minimum || took[way+"false"] > minimum {
 			t.Errorf("%s of %d MiB took %v, and %v at %d MiB a second", way, mib, took[way+"false"], took[way+"true"], rate)
 		}
 	}

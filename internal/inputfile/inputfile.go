@@ -97,18 +97,18 @@ func (e *TooLargeError) Error() string {
 
 // Read reads a file that the user named. The error is an *TooLargeError if it has more than most
 // bytes.
-func Read(path string, most int64) ([]byte, error) {
+func Read(path string, maximum int64) ([]byte, error) {
 	f, info, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return readAll(f, info, path, most)
+	return readAll(f, info, path, maximum)
 }
 
 // ReadBelow is Read for a file in a directory. It follows links only within the directory, so
 // that a stranger's link does not choose which of the user's files are read. It refuses FIFOs.
-func ReadBelow(root *os.Root, name string, most int64) ([]byte, error) {
+func ReadBelow(root *os.Root, name string, maximum int64) ([]byte, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
 		if info, bad := root.Lstat(name); bad == nil && info.Mode()&fs.ModeSymlink != 0 {
@@ -128,23 +128,23 @@ func ReadBelow(root *os.Root, name string, most int64) ([]byte, error) {
 	if err := checkReadable(name, info.Mode()); err != nil {
 		return nil, err
 	}
-	return readAll(f, info, name, most)
+	return readAll(f, info, name, maximum)
 }
 
 // readAll reads the file f, or the pipe, to its end.
-func readAll(f *os.File, info fs.FileInfo, path string, most int64) ([]byte, error) {
-	if info.Mode().IsRegular() && info.Size() > most {
-		return nil, &TooLargeError{path, api.Size(info.Size()).About(), most}
+func readAll(f *os.File, info fs.FileInfo, path string, maximum int64) ([]byte, error) {
+	if info.Mode().IsRegular() && info.Size() > maximum {
+		return nil, &TooLargeError{path, api.Size(info.Size()).About(), maximum}
 	}
 
 	var text bytes.Buffer
 	text.Grow(int(info.Size()) + bytes.MinRead)
-	_, err := text.ReadFrom(io.LimitReader(f, most+1)) // it can grow, and a pipe has no size
+	_, err := text.ReadFrom(io.LimitReader(f, maximum+1)) // it can grow, and a pipe has no size
 	switch {
 	case err != nil:
 		return nil, WithoutSyscall(err)
-	case int64(text.Len()) > most:
-		return nil, &TooLargeError{path, "more than " + api.Size(most).About(), most}
+	case int64(text.Len()) > maximum:
+		return nil, &TooLargeError{path, "more than " + api.Size(maximum).About(), maximum}
 	}
 
 	return text.Bytes(), nil

@@ -28,8 +28,8 @@ const Runs = 5
 
 // The factors that make sense.
 const (
-	leastFactor = 0.1
-	mostFactor  = 10
+	minFactor = 0.1
+	maxFactor = 10
 )
 
 const maxFile = 1 << 20
@@ -132,9 +132,9 @@ func (c Calibration) Noisy() []string {
 }
 
 func (c Calibration) check() error {
-	if !(c.Factor >= leastFactor && c.Factor <= mostFactor) {
+	if !(c.Factor >= minFactor && c.Factor <= maxFactor) {
 		return fmt.Errorf("the factor %.3g is not between %v and %v: calibrate again while the machine has nothing "+
-			"else to do", c.Factor, leastFactor, mostFactor)
+			"else to do", c.Factor, minFactor, maxFactor)
 	}
 	return nil
 }

@@ -162,19 +162,19 @@ func (s *source) finding(id string, line, column int, name string) api.Finding {
 }
 
 // printableLine makes s one line of printable text of at most the given bytes.
-func printableLine(s string, most int) string {
+func printableLine(s string, maximum int) string {
 	s = strings.TrimSpace(strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) {
 			return ' '
 		}
 		return c
 	}, strings.ToValidUTF8(s, "?")))
-	if len(s) <= most {
+	if len(s) <= maximum {
 		return s
 	}
 
 	const dots = "..."
-	for s = s[:most-len(dots)]; !utf8.ValidString(s); s = s[:len(s)-1] {
+	for s = s[:maximum-len(dots)]; !utf8.ValidString(s); s = s[:len(s)-1] {
 	}
 	return s + dots
 }

@@ -363,9 +363,9 @@ func checkBounds(t *testing.T, d *api.Diagnosis) {
 		t.Fatalf("%+v lacks a category, type or message", d)
 	}
 
-	for field, most := range map[string]int{d.Type: 128, d.Message: 1024, d.File: 1024, d.Hint: 256, string(d.Category): 16} {
-		if len(field) > most || !utf8.ValidString(field) || strings.ContainsAny(field, "\n\r\x00\x1b") {
-			t.Errorf("%.200q: %d bytes; want at most %d, and one line of text", field, len(field), most)
+	for field, maximum := range map[string]int{d.Type: 128, d.Message: 1024, d.File: 1024, d.Hint: 256, string(d.Category): 16} {
+		if len(field) > maximum || !utf8.ValidString(field) || strings.ContainsAny(field, "\n\r\x00\x1b") {
+			t.Errorf("%.200q: %d bytes; want at most %d, and one line of text", field, len(field), maximum)
 		}
 	}
 

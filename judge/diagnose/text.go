@@ -184,7 +184,7 @@ func bounded(d api.Diagnosis) api.Diagnosis {
 }
 
 // plain makes s one line of printable text and limits it to most bytes.
-func plain(s string, most int) string {
+func plain(s string, maximum int) string {
 	s = strings.TrimSpace(strings.Map(func(c rune) rune {
 		if c == '\t' || !unicode.IsPrint(c) && !unicode.IsSpace(c) {
 			return ' '
@@ -194,12 +194,12 @@ func plain(s string, most int) string {
 		}
 		return c
 	}, strings.ToValidUTF8(s, "?")))
-	if len(s) <= most {
+	if len(s) <= maximum {
 		return s
 	}
 
 	const dots = "..."
-	s = s[:most-len(dots)]
+	s = s[:maximum-len(dots)]
 	for !utf8.ValidString(s) {
 		s = s[:len(s)-1]
 	}

@@ -17,11 +17,11 @@ func (r Report) WriteCSV(w io.Writer, words Words) error {
 
 	lines := [][]string{head}
 	for _, row := range r.Submissions {
-		most := ""
+		maximum := ""
 		if row.MaxPoints != nil {
-			most = formatNumber(*row.MaxPoints)
+			maximum = formatNumber(*row.MaxPoints)
 		}
-		line := append([]string{row.ID, string(row.Status), row.overall(words), row.points(), most, row.Language, row.First,
+		line := append([]string{row.ID, string(row.Status), row.overall(words), row.points(), maximum, row.Language, row.First,
 			row.Why}, row.cells(r.Tests, words)...)
 		lines = append(lines, line)
 	}

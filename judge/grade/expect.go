@@ -36,7 +36,7 @@ func FormatWord(t api.TestResult, limit api.Duration) string {
 
 // Slowest is the processor time of the slowest test that a pattern matches. least reports that a limit
 // ended it.
-func Slowest(res api.Result, tests string) (t api.Duration, least bool) {
+func Slowest(res api.Result, tests string) (t api.Duration, minimum bool) {
 	for _, one := range res.Tests {
 		cpu := one.Result.Usage.CPU.Value
 		if cpu == nil || tests != "" && !kattis.Match(tests, one.ID) {
@@ -48,11 +48,11 @@ func Slowest(res api.Result, tests string) (t api.Duration, least bool) {
 			time = max(time, api.Duration(one.Result.Timing.Wall))
 		}
 		if time > t {
-			t, least = time, ended
+			t, minimum = time, ended
 		}
 	}
 
-	return t, least
+	return t, minimum
 }
 
 // BoundsOf are what the jury submissions say about the time limit; results are in their order, nil for
@@ -130,12 +130,12 @@ func unexpected(e problem.Expectation, res api.Result, limit api.Duration) []str
 		say("the message %q is of no test", e.Message)
 	}
 
-	points, most := score(e, res)
+	points, maximum := score(e, res)
 	switch {
 	case e.Score != nil && (points < e.Score[0] || points > e.Score[1]):
 		say("it has %s points, not %s", formatNumber(points), ScoreText(*e.Score))
-	case e.Partial && points >= most && most > 0:
-		say("it has all %s points, and must not have", formatNumber(most))
+	case e.Partial && points >= maximum && maximum > 0:
+		say("it has all %s points, and must not have", formatNumber(maximum))
 	}
 
 	return all
@@ -150,7 +150,7 @@ func ScoreText(s [2]float64) string {
 }
 
 // score is the points of what an expectation is about: a group, or everything.
-func score(e problem.Expectation, res api.Result) (points, most float64) {
+func score(e problem.Expectation, res api.Result) (points, maximum float64) {
 	s := res.Summary
 	if s == nil {
 		return 0, 0

@@ -25,11 +25,11 @@ func jury(path string, e ...problem.Expectation) problem.Jury {
 
 // What must come of a submission is compared with what came, under a lower limit than it ran with.
 func TestUnexpected(t *testing.T) {
-	points, most := 30.0, 100.0
+	points, maximum := 30.0, 100.0
 	res := api.Result{Verdict: api.Signaled, Tests: []api.TestResult{
 		ended("sample/1", api.OK, api.Accepted, 10*ms), ended("secret/a/1", api.OK, api.WrongAnswer, 20*ms),
 		ended("secret/b/1", api.OK, api.Accepted, 1500*ms), ended("secret/b/2", api.MemoryLimit, "", 10*ms),
-	}, Summary: &api.Summary{Points: &points, MaxPoints: &most, Groups: []api.ScoreGroupResult{{ID: "secret/a", Points: 10, MaxPoints: 40}}}}
+	}, Summary: &api.Summary{Points: &points, MaxPoints: &maximum, Groups: []api.ScoreGroupResult{{ID: "secret/a", Points: 10, MaxPoints: 40}}}}
 	res.Tests[1].Message = "too many guesses"
 
 	for _, tt := range []struct {

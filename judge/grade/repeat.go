@@ -14,7 +14,7 @@ import (
 const NoiseRuns = 3
 
 // mostNoise is the share by which the times of one program may differ if a limit follows from them.
-const mostNoise = 0.1
+const maxNoise = 0.1
 
 // times are the processor times of each test in several runs of one program, in order, and the tests in
 // theirs.
@@ -113,7 +113,7 @@ func Noise(path string, runs []api.Result, limit api.Duration, t problem.Timing)
 	}
 
 	median, spread := float64(slowest[len(slowest)/2]), float64(slowest[len(slowest)-1]-slowest[0])
-	if spread <= mostNoise*median || spread*t.Accepted <= mostNoise*float64(limit) {
+	if spread <= maxNoise*median || spread*t.Accepted <= maxNoise*float64(limit) {
 		return nil
 	}
 

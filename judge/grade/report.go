@@ -80,7 +80,7 @@ func Judged(id string, res api.Result) Row {
 
 // scores are the share, the points and the most points of a summary: as its groups say or its checker, or
 // else by the number of accepted tests.
-func scores(s api.Summary) (score, points, most *float64) {
+func scores(s api.Summary) (score, points, maximum *float64) {
 	if s.Points != nil && s.MaxPoints != nil {
 		score = s.Score
 		if score == nil && *s.MaxPoints > 0 {

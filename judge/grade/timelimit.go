@@ -45,12 +45,12 @@ func SetTimeLimit(p problem.Limits, b Bounds) (api.TimeLimit, error) {
 		return t, nil
 	}
 
-	least := api.Duration(float64(t.Slowest) * p.Timing.Accepted)
+	minimum := api.Duration(float64(t.Slowest) * p.Timing.Accepted)
 	if t.Limit == 0 {
 		step := p.Timing.Resolution
-		t.Limit = max(1, api.Duration(math.Ceil(float64(least)/float64(step)))) * step
+		t.Limit = max(1, api.Duration(math.Ceil(float64(minimum)/float64(step)))) * step
 	}
-	if t.Limit < least {
+	if t.Limit < minimum {
 		return t, fmt.Errorf("the time limit of %s is less than %v times the %s of %s", t.Limit,
 			p.Timing.Accepted, t.Slowest, t.By)
 	}

@@ -107,5 +107,5 @@ func (t *Tree) listBelow(root *os.Root, name string, linked bool, depth int) err
 }
 
 func readIn(root *os.Root, name string) func(int64) ([]byte, error) {
-	return func(most int64) ([]byte, error) { return inputfile.ReadBelow(root, name, most) }
+	return func(maximum int64) ([]byte, error) { return inputfile.ReadBelow(root, name, maximum) }
 }

@@ -253,9 +253,9 @@ func decompressed(in *bufio.Reader) (io.Reader, func(), error) {
 
 // section returns the function that reads size bytes of a file from at.
 func section(name string, file *os.File, at, size int64) func(int64) ([]byte, error) {
-	return func(most int64) ([]byte, error) {
-		if size > most {
-			return nil, &inputfile.TooLargeError{Path: name, Size: api.Size(size).About(), Limit: most}
+	return func(maximum int64) ([]byte, error) {
+		if size > maximum {
+			return nil, &inputfile.TooLargeError{Path: name, Size: api.Size(size).About(), Limit: maximum}
 		}
 		content := make([]byte, size)
 		_, err := io.ReadFull(io.NewSectionReader(file, at, size), content)

@@ -265,12 +265,12 @@ func TestArchivesThatWereCut(t *testing.T) {
 	for name, whole := range map[string][]byte{"p.tar": plain, "p.tgz": compressed(t, "gz", plain), "p.tar.zst": compressed(t, "zst", plain),
 		"p.zip": zipped(t, files...)} {
 		opened(t, write(t, name, whole))
-		least, most := 300, len(whole)-1024 // the beginning says what it is; what has one of two blocks at the end is whole
+		minimum, maximum := 300, len(whole)-1024 // the beginning says what it is; what has one of two blocks at the end is whole
 		if name != "p.tar" {
-			least, most = 12, len(whole)-30
+			minimum, maximum = 12, len(whole)-30
 		}
 
-		for n := least; n < most; n += max(1, len(whole)/64) {
+		for n := minimum; n < maximum; n += max(1, len(whole)/64) {
 			tree, err := Open(write(t, name, whole[:n]))
 			if err == nil {
 				t.Errorf("%d of %d bytes of %s were read as a package of %q", n, len(whole), name, tree.Names())

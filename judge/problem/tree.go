@@ -43,7 +43,7 @@ type treeFile struct {
 	executable bool
 	linked     bool   // whether it, or a directory above it, is a link
 	broken     string // of a link that leads out of the tree or to nothing: its target; otherwise empty
-	read       func(most int64) ([]byte, error)
+	read       func(maximum int64) ([]byte, error)
 }
 
 // Open opens a directory, a zip archive, or a tar archive, plain or compressed with gzip or zstd. The
@@ -194,12 +194,12 @@ func (t *Tree) BrokenLinks() []string {
 func (t *Tree) Linked(name string) bool { return t.files[name].linked }
 
 // Read reads a file of at most so many bytes. The error is an *inputfile.TooLargeError if it has more.
-func (t *Tree) Read(name string, most int64) ([]byte, error) {
+func (t *Tree) Read(name string, maximum int64) ([]byte, error) {
 	f, ok := t.files[name]
 	if !ok {
 		return nil, fmt.Errorf("%s: there is no such file", name)
 	}
-	return f.read(most)
+	return f.read(maximum)
 }
 
 // Sub returns the tree of a directory. It is valid as long as t.
@@ -239,8 +239,8 @@ func (t *Tree) Unwrapped() *Tree {
 
 // Unpacked returns the tree with the files of an archive in it, of at most so many bytes, in place of the
 // archive: as if it were a directory of that name. It is valid as long as t.
-func (t *Tree) Unpacked(archive string, most int64) (*Tree, error) {
-	content, err := t.Read(archive, most)
+func (t *Tree) Unpacked(archive string, maximum int64) (*Tree, error) {
+	content, err := t.Read(archive, maximum)
 	if err != nil {
 		return nil, err
 	}

@@ -114,9 +114,9 @@ func zipName(f *zip.File) string {
 
 // checkMember is an error if a member of this name cannot be read.
 func (t *Tree) checkMember(f *zip.File, inside, written string) error {
-	most := uint64(MaxBytes)
+	maximum := uint64(MaxBytes)
 	if t.tolerant {
-		most = MaxArchive
+		maximum = MaxArchive
 	}
 
 	switch err := memberName(inside, written); {
@@ -124,9 +124,9 @@ func (t *Tree) checkMember(f *zip.File, inside, written string) error {
 		return err
 	case f.Flags&1 != 0:
 		return fmt.Errorf("%q is encrypted: make an archive without a password", inside)
-	case f.UncompressedSize64 > most && t.tolerant:
-		return &inputfile.TooLargeError{Path: inside, Size: api.Size(f.UncompressedSize64).About(), Limit: int64(most)}
-	case f.UncompressedSize64 > most:
+	case f.UncompressedSize64 > maximum && t.tolerant:
+		return &inputfile.TooLargeError{Path: inside, Size: api.Size(f.UncompressedSize64).About(), Limit: int64(maximum)}
+	case f.UncompressedSize64 > maximum:
 		return ErrTooLarge
 	}
 
@@ -135,9 +135,9 @@ func (t *Tree) checkMember(f *zip.File, inside, written string) error {
 
 // unpack returns the function that reads a member.
 func unpack(f *zip.File) func(int64) ([]byte, error) {
-	return func(most int64) ([]byte, error) {
-		if f.UncompressedSize64 > uint64(most) {
-			return nil, &inputfile.TooLargeError{Path: f.Name, Size: api.Size(f.UncompressedSize64).About(), Limit: most}
+	return func(maximum int64) ([]byte, error) {
+		if f.UncompressedSize64 > uint64(maximum) {
+			return nil, &inputfile.TooLargeError{Path: f.Name, Size: api.Size(f.UncompressedSize64).About(), Limit: maximum}
 		}
 
 		r, err := f.Open()
@@ -145,10 +145,10 @@ func unpack(f *zip.File) func(int64) ([]byte, error) {
 			return nil, fmt.Errorf("unpack %s: %w", f.Name, err)
 		}
 
-		content, err := io.ReadAll(io.LimitReader(r, most+1))
-		if int64(len(content)) > most {
+		content, err := io.ReadAll(io.LimitReader(r, maximum+1))
+		if int64(len(content)) > maximum {
 			err = errors.Join(err,
-				&inputfile.TooLargeError{Path: f.Name, Size: "more than " + api.Size(most).About(), Limit: most})
+				&inputfile.TooLargeError{Path: f.Name, Size: "more than " + api.Size(maximum).About(), Limit: maximum})
 		}
 		if err := errors.Join(err, r.Close()); err != nil {
 			return nil, fmt.Errorf("unpack %s: %w", f.Name, err)

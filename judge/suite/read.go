@@ -169,15 +169,15 @@ func results(cases []testCase) []api.TestResult {
 }
 
 // cut returns the beginning of a text, as valid UTF-8 without NUL.
-func cut(s string, most int) string {
+func cut(s string, maximum int) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
-	if len(s) <= most {
+	if len(s) <= maximum {
 		return s
 	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
+	for maximum > 0 && !utf8.RuneStart(s[maximum]) {
+		maximum--
 	}
-	return s[:most]
+	return s[:maximum]
 }
 
 // Against returns a result with exactly the cases of ids, which a right program has shown: others that a

@@ -213,11 +213,13 @@ const maxOOMSays = 100
 // A nameRule is the form of a name, and its most bytes. A bound in the expression would take most of a
 // millisecond to compile, in every command of brig.
 type nameRule struct {
-	form *regexp.Regexp
-	most int
+	form    *regexp.Regexp
+	maximum int
 }
 
-func (r nameRule) matches(name string) bool { return len(name) <= r.most && r.form.MatchString(name) }
+func (r nameRule) matches(name string) bool {
+	return len(name) <= r.maximum && r.form.MatchString(name)
+}
 
 var (
 	languageName = nameRule{regexp.MustCompile(`^[a-z0-9][a-z0-9+#._-]*$`), 32}

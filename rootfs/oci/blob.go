@@ -112,7 +112,7 @@ func (d *download) run(ctx context.Context) error {
 
 	// Progress is what was never there before: a registry that sends a byte for each attempt, or sends
 	// the same part again and again, would keep the pull for ever (IMG-40).
-	for failures, most := 0, d.n; ; {
+	for failures, maximum := 0, d.n; ; {
 		err := d.fetch(ctx)
 		if err == nil {
 			if err = d.check(); err == nil {
@@ -122,14 +122,14 @@ func (d *download) run(ctx context.Context) error {
 				return err
 			}
 			d.resumed = false // the bytes of another time may be the wrong ones: once more, from the start
-			if most, err = 0, d.restart(); err != nil {
+			if maximum, err = 0, d.restart(); err != nil {
 				return err
 			}
 			continue
 		}
 
-		if d.n-most >= d.r.timing.least {
-			failures, most = 0, d.n
+		if d.n-maximum >= d.r.timing.minimum {
+			failures, maximum = 0, d.n
 		}
 
 		failures++
@@ -245,7 +245,7 @@ func (d *download) receive(ctx context.Context, cancel context.CancelCauseFunc, 
 			d.sum.Write(buf[:n])
 			d.n += int64(n)
 			d.r.add(int64(n))
-			if since += int64(n); since >= t.least {
+			if since += int64(n); since >= t.minimum {
 				since = 0
 				watch.Reset(t.stall)
 			}

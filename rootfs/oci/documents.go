@@ -62,9 +62,9 @@ func (r received) config(_ context.Context, d descriptor) ([]byte, error) {
 	return r.get(d.Digest.String(), maxConfig)
 }
 
-func (d documents) get(name string, most int) ([]byte, error) {
+func (d documents) get(name string, maximum int) ([]byte, error) {
 	text, ok := d[name]
-	if !ok || len(text) > most {
+	if !ok || len(text) > maximum {
 		return nil, fmt.Errorf("%w: document %q is missing or too large", errProtocol, name)
 	}
 	return text, nil

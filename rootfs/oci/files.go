@@ -203,7 +203,7 @@ func uncompressedFile(f *os.File, dir string) (*os.File, error) {
 // A fileSource is an image in a collection of files.
 type fileSource struct{ files collection }
 
-func (s fileSource) read(name string, most int64) ([]byte, error) {
+func (s fileSource) read(name string, maximum int64) ([]byte, error) {
 	r, _, err := s.files.open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("it has no %s: it is incomplete", name)
@@ -212,7 +212,7 @@ func (s fileSource) read(name string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer r.Close()
-	return readBounded(r, most, name)
+	return readBounded(r, maximum, name)
 }
 
 // blobName is where a layout has a blob.

@@ -63,13 +63,13 @@ type source interface {
 }
 
 // readBounded reads all of r, at most most bytes.
-func readBounded(r io.Reader, most int64, what string) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, most+1))
+func readBounded(r io.Reader, maximum int64, what string) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maximum+1))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", what, err)
 	}
-	if int64(len(text)) > most {
-		return nil, fmt.Errorf("%s is larger than %d bytes", what, most)
+	if int64(len(text)) > maximum {
+		return nil, fmt.Errorf("%s is larger than %d bytes", what, maximum)
 	}
 	return text, nil
 }

@@ -122,7 +122,7 @@ func (r *registry) config(ctx context.Context, d descriptor) ([]byte, error) {
 }
 
 // small reads a document of a known largest size.
-func (r *registry) small(ctx context.Context, from string, most int64, what string) (text []byte, err error) {
+func (r *registry) small(ctx context.Context, from string, maximum int64, what string) (text []byte, err error) {
 	err = retry(ctx, r.timing, func() error {
 		ctx, stop := context.WithTimeout(ctx, r.timing.document)
 		defer stop()
@@ -136,16 +136,16 @@ func (r *registry) small(ctx context.Context, from string, most int64, what stri
 		if res.StatusCode != http.StatusOK {
 			return r.status(res)
 		}
-		if res.ContentLength > most {
-			return fmt.Errorf("%s has %d bytes: the maximum is %d", what, res.ContentLength, most)
+		if res.ContentLength > maximum {
+			return fmt.Errorf("%s has %d bytes: the maximum is %d", what, res.ContentLength, maximum)
 		}
 
-		text, err = io.ReadAll(io.LimitReader(res.Body, most+1))
+		text, err = io.ReadAll(io.LimitReader(res.Body, maximum+1))
 		if err != nil {
 			return &temporary{err: fmt.Errorf("read %s: %w", what, err)}
 		}
-		if int64(len(text)) > most {
-			return fmt.Errorf("%s has more than %d bytes", what, most)
+		if int64(len(text)) > maximum {
+			return fmt.Errorf("%s has more than %d bytes", what, maximum)
 		}
 		return nil
 	})

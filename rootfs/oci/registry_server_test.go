@@ -155,7 +155,7 @@ func (r *testRegistry) intercept(f func(w http.ResponseWriter, req *http.Request
 }
 
 var hasty = timing{attempts: 3, pause: time.Millisecond, longest: 3 * time.Second, header: 5 * time.Second, document: 5 * time.Second,
-	login: 8 * time.Second, stall: 2 * time.Second, least: 4 << 10}
+	login: 8 * time.Second, stall: 2 * time.Second, minimum: 4 << 10}
 
 type fixedKeys struct{ authn.Authenticator }
 

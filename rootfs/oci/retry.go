@@ -18,12 +18,12 @@ type timing struct {
 	document time.Duration // for a whole manifest or configuration, and for one attempt to log in
 	login    time.Duration // for all attempts to log in
 	stall    time.Duration // in which a blob must make progress of
-	least    int64         // bytes; what an attempt adds to the most that was there before, to count as progress
+	minimum  int64         // bytes; what an attempt adds to the most that was there before, to count as progress
 }
 
 var patient = timing{
 	attempts: 5, pause: time.Second, longest: 2 * time.Minute, header: time.Minute, document: 2 * time.Minute,
-	login: 5 * time.Minute, stall: 30 * time.Second, least: 64 << 10,
+	login: 5 * time.Minute, stall: 30 * time.Second, minimum: 64 << 10,
 }
 
 // A temporary error may be gone at the next attempt.

@@ -17,10 +17,10 @@ import (
 // no group (MEM-43). The setting that bounds queues, net.core.somaxconn, cannot be used: kernels such
 // as Linux 6.1 and 6.12 have none in a network namespace that belongs to a user namespace
 // (net/core/sysctl_net_core.c). pidfd_getfd since Linux 5.6.
-func Listen(listener *os.File, n linux.SeccompNotif, most int) (unix.Errno, error) {
+func Listen(listener *os.File, n linux.SeccompNotif, maximum int) (unix.Errno, error) {
 	queue := int(uint32(n.Args[1]))
-	if queue > most {
-		queue = most
+	if queue > maximum {
+		queue = maximum
 	}
 
 	process, err := processOf(n.Pid)

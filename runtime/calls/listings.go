@@ -15,7 +15,7 @@ import (
 // A ListingQuota bounds the open directories that a run with a writable root has read: each keeps a list of
 // names, which is charged to no group (MEM-46). The zero value allows none.
 type ListingQuota struct {
-	most         int
+	maximum      int
 	calls        int           // that are allowed before the next scan
 	blockedUntil time.Duration // until then no call is allowed, and nothing is scanned
 	pause        time.Duration // after the last scan, if it could not count; zero: it could
@@ -45,13 +45,13 @@ func (q *ListingQuota) answer(scan func() (held int, err error)) (errno seccomp.
 
 		now := linux.Monotonic()
 		until = now + 9*(now-begun)
-		if room := q.most - held; unknown || room < minListings {
+		if room := q.maximum - held; unknown || room < minListings {
 			q.pause = nextScanPause(q.pause, unknown)
 			q.blockedUntil = max(until, now+q.pause)
 			return seccomp.ENOMEM, 0, nil
 		}
 
-		q.pause, q.calls = 0, q.most-held
+		q.pause, q.calls = 0, q.maximum-held
 	}
 
 	q.calls--

@@ -15,7 +15,7 @@ type Quotas struct {
 
 // NewQuotas returns the quotas of a run, or session, that holds nothing yet.
 func NewQuotas(listings int, n NetworkQuota) Quotas {
-	return Quotas{Locks: LockQuota{Calls: LockBatch}, Listings: ListingQuota{most: listings, calls: listings}, Network: n}
+	return Quotas{Locks: LockQuota{Calls: LockBatch}, Listings: ListingQuota{maximum: listings, calls: listings}, Network: n}
 }
 
 // Due reports whether the next call may need a scan.

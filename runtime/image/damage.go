@@ -124,7 +124,7 @@ func (d *damage) forget(stored func(plan.ImageTree) bool) {
 }
 
 func damaged(v rootfs.Verification) error {
-	const most = 3
+	const maximum = 3
 	names := slices.Concat(v.Changed, v.Missing, v.Extra)
 	name := v.Image.Digest
 	if len(v.Image.Names) > 0 {
@@ -133,7 +133,7 @@ func damaged(v rootfs.Verification) error {
 	return api.Fail(api.CodeImageDamaged,
 		"%d files of the stored image %s are not as they were imported (%s): how its programs end says nothing: see "+
 			"brig rootfs verify %s, and build or import it again",
-		len(names), name, strings.Join(quoted(names[:min(len(names), most)]), ", "), name)
+		len(names), name, strings.Join(quoted(names[:min(len(names), maximum)]), ", "), name)
 }
 
 func quoted(names []string) []string {

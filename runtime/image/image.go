@@ -36,7 +36,7 @@ type Images struct {
 
 // New keeps at most most of the images' files in memory; zero: none. readOnce: the files are
 // read once, and none is locked.
-func New(store *rootfs.Store, log *slog.Logger, oomScoreAdj int, most api.Size, readOnce bool,
+func New(store *rootfs.Store, log *slog.Logger, oomScoreAdj int, maximum api.Size, readOnce bool,
 	step func(name string) error) (*Images, error) {
 	program, err := linux.SealedMemfd("imagefiles", imageFilesELF, true)
 	if err != nil {
@@ -44,7 +44,7 @@ func New(store *rootfs.Store, log *slog.Logger, oomScoreAdj int, most api.Size, 
 	}
 	i := &Images{Store: store, log: log, program: program, oomScoreAdj: oomScoreAdj, step: step,
 		Removed: make(chan struct{}, 1), shared: map[plan.ImageTree]*sharedLock{}}
-	i.Pages = newImagePages(i, most, readOnce)
+	i.Pages = newImagePages(i, maximum, readOnce)
 	return i, nil
 }
 

@@ -57,8 +57,8 @@ const MaxUnusedTrees = 128
 // IdleLife is how long an image's files stay in memory, and a cell is kept, without a run.
 const IdleLife = 5 * time.Minute
 
-func newImagePages(images *Images, most api.Size, readOnce bool) *imagePages {
-	return &imagePages{images: images, Max: max(most, 0), readOnce: readOnce, byTree: map[plan.ImageTree]*LockedPages{}}
+func newImagePages(images *Images, maximum api.Size, readOnce bool) *imagePages {
+	return &imagePages{images: images, Max: max(maximum, 0), readOnce: readOnce, byTree: map[plan.ImageTree]*LockedPages{}}
 }
 
 // A tree is what one child holds: the tree of an image, or that of a layer.
@@ -391,7 +391,7 @@ func (i *imagePages) Close() {
 }
 
 // CheckMemlock refuses a bound that this process is not allowed to lock.
-func CheckMemlock(most api.Size) error {
+func CheckMemlock(maximum api.Size) error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit); err != nil {
 		return os.NewSyscallError("getrlimit RLIMIT_MEMLOCK", err)
@@ -402,12 +402,12 @@ func CheckMemlock(most api.Size) error {
 	if err := unix.Capget(&head, &caps[0]); err != nil {
 		return os.NewSyscallError("capget", err)
 	}
-	if most <= 0 || uint64(most) <= limit.Cur || caps[0].Effective&(1<<unix.CAP_IPC_LOCK) != 0 {
+	if maximum <= 0 || uint64(maximum) <= limit.Cur || caps[0].Effective&(1<<unix.CAP_IPC_LOCK) != 0 {
 		return nil
 	}
 
 	return api.Refuse(api.CodeUnsupported,
 		"holding the files of images in memory needs CAP_IPC_LOCK, or a limit of %s on locked memory "+
 			"(LimitMEMLOCK=): grant one of them, or start brigd with --image-memory none; then verdicts of runs "+
-			"depend on what is in the page cache", most)
+			"depend on what is in the page cache", maximum)
 }

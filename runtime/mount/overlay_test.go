@@ -125,7 +125,7 @@ func BenchmarkImageMount(b *testing.B) {
 					b.Fatal(err)
 				}
 
-				var least time.Duration
+				var minimum time.Duration
 				for b.Loop() {
 					began := time.Now()
 					clones, closeClones := make()
@@ -135,8 +135,8 @@ func BenchmarkImageMount(b *testing.B) {
 					} else {
 						err = OverlayClones(clones, "", root, at, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV)
 					}
-					if took := time.Since(began); least == 0 || took < least {
-						least = took
+					if took := time.Since(began); minimum == 0 || took < minimum {
+						minimum = took
 					}
 
 					b.StopTimer()
@@ -151,7 +151,7 @@ func BenchmarkImageMount(b *testing.B) {
 					b.StartTimer()
 				}
 
-				b.ReportMetric(float64(least.Microseconds()), "min-us")
+				b.ReportMetric(float64(minimum.Microseconds()), "min-us")
 			})
 		}
 	}

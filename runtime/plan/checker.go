@@ -86,8 +86,8 @@ func (pl *Planner) runOfInteractor(i api.Interactor, mode api.Mode, program api.
 	if judge.InteractionOf(i.Protocol).Manager && r.Limits.CPU == 0 {
 		// As in CMS: it may compute as long as all processes, because it may do as much as they do.
 		r.Limits.CPU = max(judgeCPU, api.Duration(i.ProcessCount())*(program.CPU+api.Duration(time.Second)))
-		if most := pl.Ceiling.CPU; most > 0 {
-			r.Limits.CPU = min(r.Limits.CPU, most)
+		if maximum := pl.Ceiling.CPU; maximum > 0 {
+			r.Limits.CPU = min(r.Limits.CPU, maximum)
 		}
 	}
 
@@ -101,9 +101,9 @@ func (pl *Planner) runOfInteractor(i api.Interactor, mode api.Mode, program api.
 // judgeMemory is the default memory of what judges a program: at most half of a slot's part of the agent's, so
 // that programs and what judges them run in all slots. A limit of its own reserves what it says.
 func (pl *Planner) judgeMemory() api.Size {
-	const least = 256 * api.MiB
+	const minimum = 256 * api.MiB
 	ofSlot := pl.Memory / api.Size(max(pl.Slots, 1))
-	return min(judgeMemory, max(ofSlot/2, min(least, pl.Memory/2)))
+	return min(judgeMemory, max(ofSlot/2, min(minimum, pl.Memory/2)))
 }
 
 // judgeLimits fills in the defaults of what judges a program: those of its language, and then brig's own.

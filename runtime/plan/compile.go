@@ -47,10 +47,10 @@ func (pl *Planner) compile(r api.Run, lang Language, image rootfs.Image, main st
 // compileCeiling is the most that a compile stage may request. Its wall time may be longer than that of a run, as
 // long as its processor time is not: on a busy host a compiler takes many times as long.
 func (pl *Planner) compileCeiling() api.Limits {
-	most := pl.Ceiling
-	most.CPU = cmp.Or(most.CPU, most.Wall)
-	most.Wall = api.BusyWall(most.Wall)
-	return most
+	maximum := pl.Ceiling
+	maximum.CPU = cmp.Or(maximum.CPU, maximum.Wall)
+	maximum.Wall = api.BusyWall(maximum.Wall)
+	return maximum
 }
 
 // syntax plans a syntax check as the compile stage of a language without a compiler: the

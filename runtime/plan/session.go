@@ -93,13 +93,13 @@ func (p *Session) Reservation() api.Size {
 
 // lifetimes fills in what the request leaves open and checks it against the ceiling.
 func (pl *Planner) lifetimes(ask api.SessionRequest) (idle, life time.Duration, err error) {
-	most := pl.SessionLife
-	if ask.Life > most {
+	maximum := pl.SessionLife
+	if ask.Life > maximum {
 		return 0, 0, api.Refuse(api.CodeAboveCeiling,
 			"life is %s, above this agent's ceiling of %s: ask for less, or have the operator raise it (brigd "+
-				"--max-session-life)", ask.Life, most)
+				"--max-session-life)", ask.Life, maximum)
 	}
-	l := cmp.Or(ask.Life, min(api.SessionLife, most))
+	l := cmp.Or(ask.Life, min(api.SessionLife, maximum))
 	return time.Duration(min(cmp.Or(ask.Idle, api.SessionIdle), l)), time.Duration(l), nil
 }
 
@@ -114,9 +114,9 @@ func (pl *Planner) execLimits(p *Session, wish api.Limits) (api.Limits, error) {
 		return l, err
 	}
 
-	above := func(name string, value, most any) error {
+	above := func(name string, value, maximum any) error {
 		return api.Refuse(api.CodeAboveCeiling,
-			"limit %s of an exec is %v, above the session's %v: ask for less, or for a larger session", name, value, most)
+			"limit %s of an exec is %v, above the session's %v: ask for less, or for a larger session", name, value, maximum)
 	}
 	whole := p.Limits
 	switch {

@@ -101,11 +101,11 @@ func (pl *Planner) usualSizes(lang Language, l api.Limits) bool {
 // takes reports whether a run with these limits may begin from the template: otherwise its
 // restore would fail, and it would be executed twice (TPL-06).
 func (t *Template) takes(l api.Limits) bool {
-	const leastDescriptors = 5           // 0 to 2, the template, and a file of the image that restore maps
-	const leastPids, leastFiles = 32, 64 // enough for the threads and descriptors of every started interpreter
+	const minDescriptors = 5         // 0 to 2, the template, and a file of the image that restore maps
+	const minPids, minFiles = 32, 64 // enough for the threads and descriptors of every started interpreter
 	named := (t.stack == 0 || l.Stack == t.stack) && (t.memory == 0 || l.Memory == t.memory)
-	return named && l.OpenFiles >= leastDescriptors && l.Stack <= maxStack &&
-		(!t.threads || l.Pids >= leastPids && l.OpenFiles >= leastFiles)
+	return named && l.OpenFiles >= minDescriptors && l.Stack <= maxStack &&
+		(!t.threads || l.Pids >= minPids && l.OpenFiles >= minFiles)
 }
 
 // template decides whether a run begins from a template. If the language has one and the run does not

@@ -121,7 +121,7 @@ func (p *Pool) admit(want Want) (l *Lease, surplus *keeper, err error) {
 		return nil, nil, err
 	}
 	s := choose(p.slots, want.Cell.Key, want.Once)
-	l, surplus = p.leaseKeeper(s, want.Cell, want.Once, p.mostKeepers(s))
+	l, surplus = p.leaseKeeper(s, want.Cell, want.Once, p.maxKeepers(s))
 	p.reserved += want.Memory
 	l.memory = want.Memory
 	return l, surplus, nil
@@ -129,10 +129,10 @@ func (p *Pool) admit(want Want) (l *Lease, surplus *keeper, err error) {
 
 // leaseKeeper leases a slot with the keeper of a kind of cells, and removes one that is surplus if it has
 // the maximum already. p.mu is held.
-func (p *Pool) leaseKeeper(s *slotState, want cell.Plan, once bool, most int) (l *Lease, surplus *keeper) {
+func (p *Pool) leaseKeeper(s *slotState, want cell.Plan, once bool, maximum int) (l *Lease, surplus *keeper) {
 	k := s.keepers[want.Key]
 	if k == nil {
-		if len(s.keepers) >= most {
+		if len(s.keepers) >= maximum {
 			surplus = s.removeOldest()
 		}
 		want.Slot, want.CPUs, want.IDs = s.slot.index, s.slot.cpus, &s.slot.ids

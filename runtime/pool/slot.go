@@ -110,22 +110,22 @@ func (s *Slot) CpusetFor(l api.Limits) string {
 // Parallel is the maximum number of processors that a run under l can use at once: it limits how
 // fast its cpu time can grow.
 func (s *Slot) Parallel(l api.Limits) float64 {
-	most := 1.0
+	maximum := 1.0
 	switch {
 	case l.Cpuset != "":
 		if cpus, err := plan.ParseCPUs(l.Cpuset); err == nil {
-			most = float64(len(cpus))
+			maximum = float64(len(cpus))
 		}
 	case l.CPUs > float64(len(s.own)):
-		most = float64(s.all)
+		maximum = float64(s.all)
 	case l.CPUs > 1:
-		most = float64(len(s.own))
+		maximum = float64(len(s.own))
 	}
 
 	if l.CPUs > 0 {
-		most = min(most, l.CPUs)
+		maximum = min(maximum, l.CPUs)
 	}
-	return most
+	return maximum
 }
 
 // Close closes what the slot waits with. No run may be under way.

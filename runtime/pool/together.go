@@ -61,12 +61,12 @@ func (p *Pool) AcquireTogether(ctx context.Context, t Turn, program, interactor 
 }
 
 // mostKeepers is how many cells a slot may keep: those of its companions count, too. p.mu is held.
-func (p *Pool) mostKeepers(s *slotState) int {
-	most := p.capacity.Keepers
+func (p *Pool) maxKeepers(s *slotState) int {
+	maximum := p.capacity.Keepers
 	for _, c := range s.companions {
-		most -= len(c.keepers)
+		maximum -= len(c.keepers)
 	}
-	return max(1, most)
+	return max(1, maximum)
 }
 
 // admitTogether is admit for several programs. p.mu is held.
@@ -102,8 +102,8 @@ func (p *Pool) admitTogether(program, interactor Want,
 		}
 	}
 
-	lease := func(s *slotState, w Want, most int) *Lease {
-		l, one := p.leaseKeeper(s, w.Cell, w.Once, most)
+	lease := func(s *slotState, w Want, maximum int) *Lease {
+		l, one := p.leaseKeeper(s, w.Cell, w.Once, maximum)
 		if one != nil {
 			surplus = append(surplus, one)
 		}
@@ -111,7 +111,7 @@ func (p *Pool) admitTogether(program, interactor Want,
 	}
 
 	companion = lease(s.companions[0], interactor, min(companionKeepers, p.capacity.Keepers-processes))
-	programs = []*Lease{lease(s, program, p.mostKeepers(s))}
+	programs = []*Lease{lease(s, program, p.maxKeepers(s))}
 	for _, c := range s.companions[1:processes] {
 		programs = append(programs, lease(c, program, 1))
 	}
@@ -136,7 +136,7 @@ func (p *Pool) addCompanion(s *slotState) error {
 // are not leased, then the oldest of the slot and of its interactors. The newest of each is the one just
 // leased. p.mu is held.
 func (p *Pool) trim(s *slotState) (surplus []*keeper) {
-	over := func() bool { return len(s.keepers) > p.mostKeepers(s) || p.keepers(s) > p.capacity.Keepers }
+	over := func() bool { return len(s.keepers) > p.maxKeepers(s) || p.keepers(s) > p.capacity.Keepers }
 	for _, c := range slices.Backward(s.companions) {
 		for !c.leased && len(c.keepers) > 0 && over() {
 			surplus = append(surplus, c.removeOldest())

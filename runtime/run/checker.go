@@ -73,8 +73,8 @@ func ofProgram(part string, err error) error {
 
 // firstWords is the beginning of what a program wrote, in one line.
 func firstWords(text []byte) string {
-	const most = 300
-	text = text[:min(len(text), most)]
+	const maximum = 300
+	text = text[:min(len(text), maximum)]
 	said := strings.Join(strings.Fields(strings.ToValidUTF8(string(text), "\ufffd")), " ")
 	if said == "" {
 		return "it wrote nothing"
@@ -105,10 +105,10 @@ func left(res api.Result) (judge.CheckerOutput, error) {
 
 // outcome is what the result of a test says of the run of its checker.
 func outcome(res api.Result) *api.ProgramOutcome {
-	const most = 4 * api.KiB
+	const maximum = 4 * api.KiB
 	return &api.ProgramOutcome{
 		Verdict: res.Verdict, ExitCode: res.ExitCode, Signal: res.Signal, SignalName: res.SignalName,
-		Stderr: slices.Clone(res.Stderr[:min(len(res.Stderr), int(most))]), Usage: res.Usage, Timing: res.Timing,
+		Stderr: slices.Clone(res.Stderr[:min(len(res.Stderr), int(maximum))]), Usage: res.Usage, Timing: res.Timing,
 	}
 }
 

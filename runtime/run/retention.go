@@ -63,8 +63,8 @@ func (b MemoryBounds) HeldShare() api.Size { return heldShare }
 // HeldCommon is what requests may retain apart from that, all together. If there is too little memory for
 // a share per slot, fewer stages run at the same time, in the order of their arrival.
 func (b MemoryBounds) HeldCommon() api.Size {
-	const least = 64 * api.MiB
-	shares := min(api.Size(b.Slots), max((b.MaxHeld-least)/heldShare, 1))
+	const minimum = 64 * api.MiB
+	shares := min(api.Size(b.Slots), max((b.MaxHeld-minimum)/heldShare, 1))
 	return b.MaxHeld - shares*heldShare
 }
 
@@ -156,19 +156,19 @@ func (i *input) Release() {
 
 // A stage is what one stage may retain while it runs: a pool.Memory.
 type stage struct {
-	of    *retention // nil: nobody counts
-	most  int64
-	begun bool
+	of      *retention // nil: nobody counts
+	maximum int64
+	begun   bool
 }
 
 // Stage is a stage that may retain so many bytes.
-func (k *retention) Stage(most int64) *stage { return &stage{of: k, most: most} }
+func (k *retention) Stage(maximum int64) *stage { return &stage{of: k, maximum: maximum} }
 
 func (s *stage) Reserve(common bool) error {
 	if s.of == nil {
 		return nil
 	}
-	err := s.of.memory.Begin(s.most, common)
+	err := s.of.memory.Begin(s.maximum, common)
 	s.begun = err == nil
 	return err
 }
@@ -176,7 +176,7 @@ func (s *stage) Reserve(common bool) error {
 func (s *stage) Release() {
 	if s.begun {
 		s.begun = false
-		s.of.memory.Cancel(s.most)
+		s.of.memory.Cancel(s.maximum)
 	}
 }
 
@@ -186,9 +186,9 @@ func (s *stage) End(kept int64) {
 		return
 	}
 	s.begun = false
-	kept = min(kept, s.most)
+	kept = min(kept, s.maximum)
 	s.of.add(kept)
-	s.of.memory.End(s.most, kept)
+	s.of.memory.End(s.maximum, kept)
 }
 
 // resultMemory is what the result of a test takes without its content, with its JSON. ownMemory has room for

@@ -76,10 +76,10 @@ func TestMaxRetained(t *testing.T) {
 // held is an api.Memory that grants everything.
 type held struct{ kept, stages int64 }
 
-func (h *held) Keep(n int64) error             { h.kept += n; return nil }
-func (h *held) Begin(most int64, _ bool) error { h.stages += most; return nil }
-func (h *held) Cancel(most int64)              { h.stages -= most }
-func (h *held) End(most, kept int64)           { h.stages, h.kept = h.stages-most, h.kept+kept }
+func (h *held) Keep(n int64) error                { h.kept += n; return nil }
+func (h *held) Begin(maximum int64, _ bool) error { h.stages += maximum; return nil }
+func (h *held) Cancel(maximum int64)              { h.stages -= maximum }
+func (h *held) End(maximum, kept int64)           { h.stages, h.kept = h.stages-maximum, h.kept+kept }
 
 // At its end what a run retains is reduced to what its answer carries.
 func TestRetentionFinishes(t *testing.T) {
@@ -198,13 +198,13 @@ func TestErrorOfATestThatDoesNotFit(t *testing.T) {
 
 // A stream's buffer never takes more memory than is accounted for it.
 func TestStreamBufferIsBounded(t *testing.T) {
-	const most = 1 << 20
-	s := stream{limit: 4 * most, maxKept: most}
+	const maximum = 1 << 20
+	s := stream{limit: 4 * maximum, maxKept: maximum}
 	b := make([]byte, 65_000)
-	for len(s.kept) < most {
-		s.append(b[:min(len(b), most-len(s.kept))])
-		if cap(s.kept) > most {
-			t.Fatalf("room for %d bytes of %d", cap(s.kept), most)
+	for len(s.kept) < maximum {
+		s.append(b[:min(len(b), maximum-len(s.kept))])
+		if cap(s.kept) > maximum {
+			t.Fatalf("room for %d bytes of %d", cap(s.kept), maximum)
 		}
 	}
 }

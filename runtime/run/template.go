@@ -128,10 +128,10 @@ func (r *Runner) runStage(ctx context.Context, p *plan.Run, until time.Duration,
 
 // stageError says how a stage of making a template ended, with the end of what it printed.
 func stageError(what string, res api.Result) error {
-	const most = 300
+	const maximum = 300
 	said := res.Stderr
-	if len(said) > most {
-		said = said[len(said)-most:]
+	if len(said) > maximum {
+		said = said[len(said)-maximum:]
 	}
 	return fmt.Errorf("%s ended with %s, exit code %d: %q", what, res.Verdict, res.ExitCode, said)
 }

@@ -134,7 +134,7 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 	stage := t.retention.Stage(t.runner.maxTestRetained(t.job, test))
 	at, err := t.lease(ctx, i, p, admitted, stage)
 	if err != nil {
-		return api.TestResult{}, t.tooLargeError(err, i, stage.most)
+		return api.TestResult{}, t.tooLargeError(err, i, stage.maximum)
 	}
 
 	leased()
@@ -240,11 +240,11 @@ func (t *testRun) tooLargeError(err error, i int, maxRetained int64) error {
 		return err
 	}
 
-	most, keep := int64(t.runner.Memory.HeldShare()+t.runner.Memory.HeldCommon()), t.keptOutput()
-	if maxRetained > most {
+	maximum, keep := int64(t.runner.Memory.HeldShare()+t.runner.Memory.HeldCommon()), t.keptOutput()
+	if maxRetained > maximum {
 		return api.Refuse(api.CodeTooLarge,
 			"test %q may need %s of the agent's memory, and one request gets at most %s: lower its limits.output, "+
-				"collect.bytes, keep_output, or its blobs", t.job.Request.Tests[i].ID, api.Size(maxRetained), api.Size(most))
+				"collect.bytes, keep_output, or its blobs", t.job.Request.Tests[i].ID, api.Size(maxRetained), api.Size(maximum))
 	}
 
 	result := int64(plan.KeptOfTest(t.job.Request))*keep + maxCollected(t.job.Run.Collect)
@@ -252,8 +252,8 @@ func (t *testRun) tooLargeError(err error, i int, maxRetained int64) error {
 		"test %q may need %s of the agent's memory while it runs, and the results before it, %d of %d, take %s of "+
 			"the %s in total: together with such a test %d results of up to %s each fit (keep_output of each stream "+
 			"and of output_file, and collect.bytes): lower these or limits.output, or send the tests in several runs",
-		t.job.Request.Tests[i].ID, api.Size(maxRetained), i, len(t.results), api.Size(t.retention.size()), api.Size(most),
-		max((most-maxRetained)/max(result, 1), 0), api.Size(result))
+		t.job.Request.Tests[i].ID, api.Size(maxRetained), i, len(t.results), api.Size(t.retention.size()), api.Size(maximum),
+		max((maximum-maxRetained)/max(result, 1), 0), api.Size(result))
 }
 
 // lease waits for a slot for a test, and for the memory that the test may retain. The first test is a new

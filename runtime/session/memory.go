@@ -107,9 +107,9 @@ func (s *session) awaitFreed(leaf *groups.Leaf) {
 }
 
 // poll calls is until it says yes or fails, for at most so long; at least once.
-func poll(most time.Duration, is func() (bool, error)) (bool, error) {
+func poll(maximum time.Duration, is func() (bool, error)) (bool, error) {
 	const pause = 5 * time.Millisecond
-	for until := linux.Monotonic() + most; ; time.Sleep(pause) {
+	for until := linux.Monotonic() + maximum; ; time.Sleep(pause) {
 		if yes, err := is(); yes || err != nil || linux.Monotonic() >= until {
 			return yes, err
 		}

@@ -10,12 +10,12 @@ import (
 func TestPoll(t *testing.T) {
 	broken := errors.New("broken")
 	for _, tt := range []struct {
-		name  string
-		most  time.Duration
-		after int // looks
-		err   error
-		want  bool
-		looks int
+		name    string
+		maximum time.Duration
+		after   int // looks
+		err     error
+		want    bool
+		looks   int
 	}{
 		{"at once", time.Hour, 1, nil, true, 1},
 		{"at last", time.Hour, 3, nil, true, 3},
@@ -23,7 +23,7 @@ func TestPoll(t *testing.T) {
 		{"it fails", time.Hour, 9, broken, false, 1},
 	} {
 		looks := 0
-		got, err := poll(tt.most, func() (bool, error) {
+		got, err := poll(tt.maximum, func() (bool, error) {
 			looks++
 			return looks == tt.after, tt.err
 		})

@@ -55,9 +55,9 @@ const maxTombstones = 1024
 
 // NewRegistry makes a registry. configured is how many sessions the operator allows, and most how
 // many of them the limit on open files allows.
-func NewRegistry(r *run.Runner, volumes *volume.Store, configured, most int) *Registry {
+func NewRegistry(r *run.Runner, volumes *volume.Store, configured, maximum int) *Registry {
 	return &Registry{
-		log: r.Log, runner: r, Volumes: volumes, lists: newListQueue(maxLists, maxWaitingLists), Max: most,
+		log: r.Log, runner: r, Volumes: volumes, lists: newListQueue(maxLists, maxWaitingLists), Max: maximum,
 		weight: leftoverWeight(configured), byID: map[string]*session{},
 	}
 }

@@ -156,26 +156,26 @@ const retryAfter = time.Minute
 func (s *Store) room(key string, size api.Size) error {
 	now := linux.Monotonic()
 	for s.size+size > s.cfg.Max {
-		var least *entry
+		var minimum *entry
 		for other, e := range s.entries {
 			if other != key && e.now != nil && e.now.users+e.now.making.waiting == 0 &&
-				(least == nil || e.demand(now) < least.demand(now)) {
-				least = e
+				(minimum == nil || e.demand(now) < minimum.demand(now)) {
+				minimum = e
 			}
 		}
 
-		if least == nil {
+		if minimum == nil {
 			return api.Fail(api.CodeOverloaded,
 				"the template has %s, and the agent keeps %s of templates: raise brigd --template-memory", size, s.cfg.Max)
 		}
-		if least.demand(now) > s.entries[key].demand(now) {
+		if minimum.demand(now) > s.entries[key].demand(now) {
 			return api.Fail(api.CodeOverloaded,
 				"the template has %s, and those that are used more take the %s that the agent keeps: raise brigd --template-memory",
 				size, s.cfg.Max)
 		}
 
-		s.drop(least.now)
-		least.now = nil
+		s.drop(minimum.now)
+		minimum.now = nil
 	}
 
 	return nil

@@ -16,8 +16,8 @@ import (
 // TPL-09. However many keys are asked for at once, what is being made and what is kept have no more
 // memory than the store may have, and one snapshot is made at a time.
 func TestMakingsAreBounded(t *testing.T) {
-	const most, each = 500, 240
-	s := newStore(t, Config{Max: most})
+	const maximum, each = 500, 240
+	s := newStore(t, Config{Max: maximum})
 	var active, made atomic.Int64
 	build := func(_ context.Context, m *Making) (*os.File, error) {
 		if n := active.Add(1); n > 1 {
@@ -28,8 +28,8 @@ func TestMakingsAreBounded(t *testing.T) {
 		if err := m.Reserve(each); err != nil {
 			return nil, err
 		}
-		if size := s.Stats().Size; size < each || size > most {
-			t.Errorf("%d bytes while one of %d is made; the maximum is %d", size, each, most)
+		if size := s.Stats().Size; size < each || size > maximum {
+			t.Errorf("%d bytes while one of %d is made; the maximum is %d", size, each, maximum)
 		}
 		if made.Add(1)%2 == 0 {
 			return nil, errors.New("its trial failed")

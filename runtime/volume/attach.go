@@ -122,8 +122,8 @@ func badVolume(name, why string) *api.Error {
 }
 
 // lockVolume waits for a volume's lock, for at most the given time.
-func lockVolume(f *os.File, name string, most time.Duration) error {
-	for end := time.Now().Add(most); ; time.Sleep(5 * time.Millisecond) {
+func lockVolume(f *os.File, name string, maximum time.Duration) error {
+	for end := time.Now().Add(maximum); ; time.Sleep(5 * time.Millisecond) {
 		err := unix.Flock(linux.FD(f), unix.LOCK_EX|unix.LOCK_NB)
 		switch {
 		case err == nil:
@@ -139,7 +139,7 @@ func lockVolume(f *os.File, name string, most time.Duration) error {
 }
 
 // waitUnlocked waits until no agent uses a volume, which is when its lock can be acquired.
-func waitUnlocked(path string, most time.Duration) error {
+func waitUnlocked(path string, maximum time.Duration) error {
 	f, err := openVolume(path, "")
 	var e *api.Error
 	if errors.As(err, &e) {
@@ -148,7 +148,7 @@ func waitUnlocked(path string, most time.Duration) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(lockVolume(f, path, most), f.Close())
+	return errors.Join(lockVolume(f, path, maximum), f.Close())
 }
 
 func (s *Store) loopControl() (*os.File, error) {

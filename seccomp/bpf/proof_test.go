@@ -153,14 +153,14 @@ func TestVerifyDetectsACorruptFilter(t *testing.T) {
 	t.Run(last.Name, func(t *testing.T) { corrupt(t, last, len(last.Setup)+12) })
 }
 
-func corrupt(t *testing.T, p seccomp.Profile, most int) {
+func corrupt(t *testing.T, p seccomp.Profile, maximum int) {
 	raw, err := Compile(p)
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	missed := 0
-	for i := 0; i+8 <= min(len(raw), 8*most); i += 8 {
+	for i := 0; i+8 <= min(len(raw), 8*maximum); i += 8 {
 		bad := append([]byte(nil), raw...)
 		switch insn := bad[i : i+8]; insn[0] & 7 {
 		case 0: // load another field

@@ -21,16 +21,16 @@ type block struct{ value, mask uint64 }
 // overlap. Our rules compare masked bits only, and a range is such blocks exactly: no
 // filter compares the halves of an argument for less-than (CVE-2019-9893).
 func blocksOf(op string, value uint64) ([]block, error) {
-	const most = ^uint64(0)
-	first, last := uint64(0), most
+	const maximum = ^uint64(0)
+	first, last := uint64(0), maximum
 	all, none := false, false
 	switch op {
 	case "SCMP_CMP_LT":
 		none, last = value == 0, value-1
 	case "SCMP_CMP_LE":
-		all, last = value == most, value
+		all, last = value == maximum, value
 	case "SCMP_CMP_GT":
-		none, first = value == most, value+1
+		none, first = value == maximum, value+1
 	case "SCMP_CMP_GE":
 		all, first = value == 0, value
 	}

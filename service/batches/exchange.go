@@ -221,8 +221,8 @@ func (bs *Batches) batchEvents(w http.ResponseWriter, r *http.Request) error {
 
 // waitForEvent waits for a change, and at least eventInterval. It returns false if the client has left.
 func waitForEvent(ctx context.Context, changed <-chan struct{}, beat func() error) bool {
-	least, idle := time.NewTimer(eventInterval), time.NewTicker(core.Heartbeat)
-	defer least.Stop()
+	minimum, idle := time.NewTimer(eventInterval), time.NewTicker(core.Heartbeat)
+	defer minimum.Stop()
 	defer idle.Stop()
 
 	for due := false; ; {
@@ -234,7 +234,7 @@ func waitForEvent(ctx context.Context, changed <-chan struct{}, beat func() erro
 		select {
 		case <-event:
 			return true
-		case <-least.C:
+		case <-minimum.C:
 			due = true
 		case <-idle.C:
 			if beat() != nil {

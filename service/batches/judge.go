@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	leastWindow = 16       // jobs of a batch that are released and not recorded
+	minWindow   = 16       // jobs of a batch that are released and not recorded
 	windowBytes = 32 << 20 // of all batches together
 	retryPause  = 10 * time.Second
 )
@@ -103,7 +103,7 @@ func (b *Batch) run(ctx context.Context) (complete bool, err error) {
 		}, // the worker completes its jobs
 		ID: b.id, Common: common(request), Digest: sharedDigest, Ordered: request.Ordered,
 		SummaryOnly: request.Keep == api.KeepSummary, KeepOutput: request.KeepOutput,
-		Window: func() int { return max(leastWindow, 4*b.store.cfg.Slots()) }, WindowBytes: windowBytes / MaxBatches,
+		Window: func() int { return max(minWindow, 4*b.store.cfg.Slots()) }, WindowBytes: windowBytes / MaxBatches,
 		Report: b.report, Canceled: b.canceled,
 	}
 

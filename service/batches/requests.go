@@ -177,14 +177,14 @@ const (
 )
 
 // count parses a parameter that is a number; zero if it is absent.
-func count(r *http.Request, name string, least, most int64) (int64, error) {
+func count(r *http.Request, name string, minimum, maximum int64) (int64, error) {
 	v := r.URL.Query().Get(name)
 	if v == "" {
 		return 0, nil
 	}
 	n, err := strconv.ParseInt(v, 10, 64)
-	if err != nil || n < least || n > most {
-		return 0, api.Refuse(api.CodeBadRequest, "%s=%.20q: write a number from %d to %d", name, v, least, most)
+	if err != nil || n < minimum || n > maximum {
+		return 0, api.Refuse(api.CodeBadRequest, "%s=%.20q: write a number from %d to %d", name, v, minimum, maximum)
 	}
 	return n, nil
 }

@@ -351,15 +351,15 @@ func (s *Store) tidy(now time.Time) {
 	}
 
 	for ; kept > maxKept; kept-- {
-		most := ""
+		maximum := ""
 		for owner, own := range byOwner {
-			if len(own) > len(byOwner[most]) {
-				most = owner
+			if len(own) > len(byOwner[maximum]) {
+				maximum = owner
 			}
 		}
-		oldest := slices.MinFunc(byOwner[most], func(a, b *Batch) int { return a.created.Compare(b.created) })
+		oldest := slices.MinFunc(byOwner[maximum], func(a, b *Batch) int { return a.created.Compare(b.created) })
 		s.logged(oldest, "remove", s.remove(oldest))
-		byOwner[most] = slices.DeleteFunc(byOwner[most], func(b *Batch) bool { return b == oldest })
+		byOwner[maximum] = slices.DeleteFunc(byOwner[maximum], func(b *Batch) bool { return b == oldest })
 	}
 }
 

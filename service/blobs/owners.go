@@ -55,7 +55,7 @@ type upload struct {
 }
 
 // beginUpload begins an upload. It waits while the same content is being removed.
-func (l *blobOwners) beginUpload(ctx context.Context, key, digest string, most, all int64) (*upload, error) {
+func (l *blobOwners) beginUpload(ctx context.Context, key, digest string, maximum, all int64) (*upload, error) {
 	for {
 		l.mu.Lock()
 		if l.keys == nil {
@@ -74,7 +74,7 @@ func (l *blobOwners) beginUpload(ctx context.Context, key, digest string, most, 
 				l.keys[key] = &keyBlobs{blobs: map[string]*list.Element{}}
 			}
 			l.mu.Unlock()
-			return &upload{owners: l, key: key, digest: digest, max: most, maxAll: all}, nil
+			return &upload{owners: l, key: key, digest: digest, max: maximum, maxAll: all}, nil
 		}
 
 		l.mu.Unlock()
@@ -140,13 +140,13 @@ func (d *upload) cost(n int64) int64 { return min(cache.Cost(n), d.max) }
 // evictable blob and more than size, which the requesting key would then have. If there is none, it
 // is the requesting key: no key loses a blob to a key that has more.
 func (l *blobOwners) largest(requester *keyBlobs, size int64) *keyBlobs {
-	most := requester
+	maximum := requester
 	for _, h := range l.keys {
-		if h.size > max(size, most.size) && h.evictable() != nil {
-			most = h
+		if h.size > max(size, maximum.size) && h.evictable() != nil {
+			maximum = h
 		}
 	}
-	return most
+	return maximum
 }
 
 // evictable returns the least recently used blob that no accepted run needs.

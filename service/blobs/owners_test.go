@@ -19,9 +19,9 @@ import (
 
 // bring uploads a blob of the least cost for a key, with limits in units of such blobs, and returns
 // what was removed for it.
-func bring(t *testing.T, l *blobOwners, key, digest string, most, all int64) (gone []string, err error) {
+func bring(t *testing.T, l *blobOwners, key, digest string, maximum, all int64) (gone []string, err error) {
 	t.Helper()
-	d, err := l.beginUpload(t.Context(), key, digest, most*cache.Cost(0), all*cache.Cost(0))
+	d, err := l.beginUpload(t.Context(), key, digest, maximum*cache.Cost(0), all*cache.Cost(0))
 	if err != nil {
 		t.Fatal(err)
 	}

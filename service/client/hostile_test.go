@@ -14,7 +14,7 @@ import (
 // An answer larger than MaxAnswer is refused with a clear error: an endless one would fill the
 // memory.
 func TestAnswersAreBounded(t *testing.T) {
-	const most = 1 << 20
+	const maximum = 1 << 20
 	end := int64(64 << 20)
 	sent := make(chan int64, 1)
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -29,7 +29,7 @@ func TestAnswersAreBounded(t *testing.T) {
 		_, _ = io.WriteString(w, `"]}`)
 	})
 
-	c.MaxAnswer = most
+	c.MaxAnswer = maximum
 	if _, err := c.History(t.Context(), Filter{}); err == nil || !strings.Contains(err.Error(), "more than 1M") {
 		t.Errorf("%.200v; want that the answer has more than 1M", err)
 	}
@@ -37,7 +37,7 @@ func TestAnswersAreBounded(t *testing.T) {
 		t.Errorf("all %d bytes were taken", n)
 	}
 
-	end = most / 2
+	end = maximum / 2
 	if _, err := c.History(t.Context(), Filter{}); err == nil || strings.Contains(err.Error(), "more than") {
 		t.Errorf("%.200v; want an error about items of another kind", err) // it was read completely
 	}

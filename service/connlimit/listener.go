@@ -55,8 +55,8 @@ type conn struct {
 
 // NewListener limits the connections that ln accepts to most, and to each for one remote address. The
 // server that uses it must set ConnContext and ConnState, and call Admit for each request.
-func NewListener(ln net.Listener, most, each int) net.Listener {
-	return &listener{Listener: ln, max: most, maxPerAddr: each, addrs: map[netip.Prefix]*clientAddr{}}
+func NewListener(ln net.Listener, maximum, each int) net.Listener {
+	return &listener{Listener: ln, max: maximum, maxPerAddr: each, addrs: map[netip.Prefix]*clientAddr{}}
 }
 
 // writeBuffer is the size of the kernel's send buffer, for responses that a client does not read.

@@ -55,8 +55,8 @@ func (a *AgentResponse) reserveWhole(ctx context.Context, n int64) (decoded func
 	if n <= LargeResponseMin {
 		return func() {}, nil
 	}
-	if most := a.core.Responses.max / 4; n > most {
-		return nil, responseTooLarge(n, most)
+	if maximum := a.core.Responses.max / 4; n > maximum {
+		return nil, responseTooLarge(n, maximum)
 	}
 
 	err = growResponse(ctx, a.reservation, n)
@@ -92,14 +92,14 @@ func (a *AgentResponse) reservePiece(ctx context.Context, n int64) error {
 		return growResponse(ctx, a.reservation, 2*n)
 	}
 
-	most := a.core.Responses.max / 4
+	maximum := a.core.Responses.max / 4
 	a.piece += n
 	switch {
-	case a.exclusive && a.piece > most:
-		return responseTooLarge(a.piece, most)
+	case a.exclusive && a.piece > maximum:
+		return responseTooLarge(a.piece, maximum)
 	case a.exclusive:
 		return nil
-	case a.json+a.piece <= most && a.reserve(ctx, 2*n):
+	case a.json+a.piece <= maximum && a.reserve(ctx, 2*n):
 		a.claimed += 2 * n
 		return nil
 	}
@@ -133,11 +133,11 @@ func (a *AgentResponse) finishPiece(v any) {
 	a.json, a.piece, a.claimed = a.json+retained, 0, 0
 }
 
-func responseTooLarge(n, most int64) error {
+func responseTooLarge(n, maximum int64) error {
 	return Problem(http.StatusRequestEntityTooLarge,
 		api.Refuse(api.CodeTooLarge,
 			"the response is %s as JSON, and this service sends at most %s in one response: request less output, "+
-				"fewer files or fewer tests, or receive the output as events", api.Size(n), api.Size(most)))
+				"fewer files or fewer tests, or receive the output as events", api.Size(n), api.Size(maximum)))
 }
 
 // AllowThinning allows responses without quota to be read: they belong to a run whose end must be

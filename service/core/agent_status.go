@@ -120,11 +120,11 @@ func (v *AgentStatus) Get() (api.Health, []api.Language, error) {
 }
 
 // BatchSlots is how many of the slots jobs of batches may hold, where the operator says most; zero: all but one.
-func BatchSlots(slots, most int) int {
-	if most == 0 {
-		most = slots - 1
+func BatchSlots(slots, maximum int) int {
+	if maximum == 0 {
+		maximum = slots - 1
 	}
-	return max(1, min(most, slots))
+	return max(1, min(maximum, slots))
 }
 
 // KeepAlert records an alert of the service itself.

@@ -29,7 +29,7 @@ const BodyWait = 5 * time.Second
 // read until the caller calls release, which is when the run has ended: many callers together must
 // not fill the memory, not even while they wait.
 func (s *Core) ReadBody(w http.ResponseWriter, r *http.Request) (raw []byte, release func(), err error) {
-	most := int64(s.Config.MaxBody)
+	maximum := int64(s.Config.MaxBody)
 	switch {
 	case r.Header.Get("Content-Encoding") != "":
 		return nil, nil, Problem(http.StatusUnsupportedMediaType,
@@ -42,13 +42,13 @@ func (s *Core) ReadBody(w http.ResponseWriter, r *http.Request) (raw []byte, rel
 	}
 	defer releaseSlot()
 
-	if r.ContentLength > most {
+	if r.ContentLength > maximum {
 		return nil, nil, tooLarge(s.Config.MaxBody)
 	}
 
 	timer := newStallTimer(w)
 	body := &reservingBody{core: s, stall: timer, ctx: r.Context(),
-		reserved: s.BodyQuota.Reserve(CallerOf(r.Context()).Name, 0), in: http.MaxBytesReader(w, r.Body, most)}
+		reserved: s.BodyQuota.Reserve(CallerOf(r.Context()).Name, 0), in: http.MaxBytesReader(w, r.Body, maximum)}
 	raw, err = io.ReadAll(body)
 	if timer.pause(); err == nil && timer.stalled() {
 		err = os.ErrDeadlineExceeded
@@ -96,8 +96,8 @@ func discardBody(w http.ResponseWriter, r *http.Request) {
 // newBodyQuota makes the memory quota for large bodies. Programs determine how long a body holds its
 // memory, so keys must leave a part for keys that have none yet (API-15). Where there is no other
 // key, one may have everything.
-func newBodyQuota(most int64, keys *auth.Keys) *quota.Pool {
-	alone, shared := quota.UpTo(most), quota.Shared(most)
+func newBodyQuota(maximum int64, keys *auth.Keys) *quota.Pool {
+	alone, shared := quota.UpTo(maximum), quota.Shared(maximum)
 	return quota.New(func(own, all, n int64) bool {
 		if !keys.Multiple() {
 			return alone(own, all, n)
@@ -108,11 +108,11 @@ func newBodyQuota(most int64, keys *auth.Keys) *quota.Pool {
 
 // MaxOfBody is the most memory that one body may reserve.
 func (s *Core) MaxOfBody() int64 {
-	most := MaxLargeBodies * int64(s.Config.MaxBody)
+	maximum := MaxLargeBodies * int64(s.Config.MaxBody)
 	if !s.Config.Keys.Multiple() {
-		return most
+		return maximum
 	}
-	return quota.MaxOfOneKey(most)
+	return quota.MaxOfOneKey(maximum)
 }
 
 // A reservingBody reserves memory for a body as it arrives, regardless of its announced length: a
@@ -151,12 +151,12 @@ func (b *reservingBody) limit() int64 { return max(LargeBodyMin, b.reserved.Size
 // grow waits for the memory of one more step, or of all that is needed, including what has arrived
 // without a reservation. The first reservation may wait as long as a request waits for a slot.
 func (b *reservingBody) grow() error {
-	if most := b.core.MaxOfBody(); b.cost.Total > most {
+	if maximum := b.core.MaxOfBody(); b.cost.Total > maximum {
 		return Problem(http.StatusRequestEntityTooLarge,
 			api.Refuse(api.CodeTooLarge,
 				"the request needs more than %s of memory, including the memory of its lists and objects in addition "+
 					"to their texts, and large requests of one caller get no more: send fewer entries in one "+
-					"request, or have the operator raise --max-body", api.Size(most)))
+					"request, or have the operator raise --max-body", api.Size(maximum)))
 	}
 
 	timeout := min(BodyWait, b.core.Config.Wait)
@@ -197,8 +197,8 @@ func ParseBodyAs[T any](s *Core, ctx context.Context, raw []byte, what string) (
 	return ParseBody(s, ctx, raw, func(raw []byte) (T, error) { return decode.Value[T](raw, what) })
 }
 
-func tooLarge(most api.Size) error {
+func tooLarge(maximum api.Size) error {
 	return api.Refuse(api.CodeTooLarge,
 		"the request is larger than the %s that this service accepts: send large inputs as blobs, or have the "+
-			"operator raise --max-body", most)
+			"operator raise --max-body", maximum)
 }

@@ -43,16 +43,16 @@ type CountingReader struct {
 // than the quota of this caller: a larger one would evict all other blobs of the caller, and then
 // itself.
 func (s *Core) LimitedBody(w http.ResponseWriter, r *http.Request, caller api.Size) (*CountingReader, error) {
-	most := s.Config.MaxBlob
+	maximum := s.Config.MaxBlob
 	over := api.Refuse(api.CodeTooLarge,
-		"the content is larger than the %s that this service accepts: have the operator raise --max-blob", most)
-	if caller < most {
-		most = caller
+		"the content is larger than the %s that this service accepts: have the operator raise --max-blob", maximum)
+	if caller < maximum {
+		maximum = caller
 		over = api.Refuse(api.CodeTooLarge,
 			"the content is larger than the %s that all blobs of this key together may have: have the operator raise "+
-				"blobs of the key", most)
+				"blobs of the key", maximum)
 	}
-	if r.ContentLength > int64(most) {
+	if r.ContentLength > int64(maximum) {
 		return nil, over
 	}
 
@@ -60,7 +60,7 @@ func (s *Core) LimitedBody(w http.ResponseWriter, r *http.Request, caller api.Si
 	if err != nil {
 		return nil, err
 	}
-	return &CountingReader{Reader: http.MaxBytesReader(w, r.Body, int64(most)), tooLarge: over, Release: release}, nil
+	return &CountingReader{Reader: http.MaxBytesReader(w, r.Body, int64(maximum)), tooLarge: over, Release: release}, nil
 }
 
 // Reason returns the reason why forwarding the body failed.

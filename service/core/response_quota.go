@@ -20,9 +20,9 @@ type responseQuota struct {
 
 // newResponseQuota makes a quota of most bytes. A further most/WaitingDivisor bytes may wait, or one
 // larger response alone.
-func newResponseQuota(most int64) *responseQuota {
-	waiting := quota.New(func(_, all, n int64) bool { return all == 0 || all+n <= most/WaitingDivisor })
-	return &responseQuota{max: most, Memory: quota.New(quota.Shared(most)), waiting: waiting}
+func newResponseQuota(maximum int64) *responseQuota {
+	waiting := quota.New(func(_, all, n int64) bool { return all == 0 || all+n <= maximum/WaitingDivisor })
+	return &responseQuota{max: maximum, Memory: quota.New(quota.Shared(maximum)), waiting: waiting}
 }
 
 // LargeResponseMin is the size from which a response needs quota.

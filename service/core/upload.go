@@ -64,13 +64,13 @@ func (s *Core) TransferSlot(r *http.Request) (release func(), err error) {
 		return nil, r.Context().Err()
 	}
 
-	most, hint := s.Config.MaxBodies, "have the operator raise --max-bodies"
+	maximum, hint := s.Config.MaxBodies, "have the operator raise --max-bodies"
 	if owner.MaxSlots > 0 && s.Uploads.Held(owner.Key) >= owner.MaxSlots {
-		most, what, hint = owner.MaxSlots, "requests of this key", "have the operator raise bodies of the key"
+		maximum, what, hint = owner.MaxSlots, "requests of this key", "have the operator raise bodies of the key"
 	}
 
 	return nil, Problem(http.StatusTooManyRequests,
 		api.Fail(api.CodeTooManyBodies,
 			"the bodies or files of %d %s are still being transferred, which is the maximum at a time: send the "+
-				"request again later, send and read faster, or %s", most, what, hint))
+				"request again later, send and read faster, or %s", maximum, what, hint))
 }

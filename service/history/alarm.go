@@ -67,12 +67,12 @@ func (a *Alarm) Next(owner string, at time.Time, r api.Result) []api.Alert {
 	p := a.project(projectKey{owner, r.Labels.Project})
 	p.count(at, r.Verdict != api.OK)
 	var alerts []api.Alert
-	alert := func(kind api.AlertKind, most int, text string) {
-		n := p.countAlert(kind, at, most)
-		if n > most {
+	alert := func(kind api.AlertKind, maximum int, text string) {
+		n := p.countAlert(kind, at, maximum)
+		if n > maximum {
 			return
 		}
-		if n == most && most > 1 {
+		if n == maximum && maximum > 1 {
 			text += "; further alerts in these five minutes are not listed"
 		}
 		alerts = append(alerts,
@@ -142,13 +142,13 @@ func (a *Alarm) project(key projectKey) *project {
 // evict evicts the least recent project of the owner with the most projects: an owner that names
 // many projects must not cause the eviction of another owner's counts.
 func (a *Alarm) evict() {
-	most := 0
+	maximum := 0
 	for _, n := range a.owners {
-		most = max(most, n)
+		maximum = max(maximum, n)
 	}
 
 	e := a.recent.Back()
-	for a.owners[e.Value.(*project).key.owner] < most {
+	for a.owners[e.Value.(*project).key.owner] < maximum {
 		e = e.Prev()
 	}
 
@@ -201,12 +201,12 @@ func (p *project) window() (sum runCount) {
 }
 
 // countAlert counts an alert and returns its number, from 1, in the current five minutes.
-func (p *project) countAlert(kind api.AlertKind, at time.Time, most int) int {
+func (p *project) countAlert(kind api.AlertKind, at time.Time, maximum int) int {
 	s := p.alertStates[kind]
 	if s == nil || at.Sub(s.since) >= alarmWindow || at.Before(s.since) {
 		s = &alertState{since: at}
 		p.alertStates[kind] = s
 	}
-	s.count = min(s.count+1, most+1)
+	s.count = min(s.count+1, maximum+1)
 	return s.count
 }

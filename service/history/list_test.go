@@ -118,11 +118,11 @@ func TestFiltersThatMakeNoSenseAreRefused(t *testing.T) {
 // Without a limit, a caller gets the thousand newest runs and a cursor to the rest.
 func TestDefaultPageIsAThousand(t *testing.T) {
 	s := fresh(t, RetentionLimits{})
-	const most = 1000
+	const maximum = 1000
 	var wg sync.WaitGroup
 	for from := range 8 { // at once, so that they share commits
 		wg.Go(func() {
-			for i := from; i <= most; i += 8 {
+			for i := from; i <= maximum; i += 8 {
 				if err := s.Add(t.Context(), record(fmt.Sprint(i), func(r *api.Record) { r.Created = epoch.Add(time.Duration(i)) })); err != nil {
 					t.Error(err)
 				}
@@ -132,8 +132,8 @@ func TestDefaultPageIsAThousand(t *testing.T) {
 
 	wg.Wait()
 	page, next, err := s.List(t.Context(), Filter{Scope: everyone})
-	if err != nil || len(page) != most || next == "" || page[0].ID != fmt.Sprint(most) {
-		t.Fatalf("%d runs, then %q, %v; want the newest %d", len(page), next, err, most)
+	if err != nil || len(page) != maximum || next == "" || page[0].ID != fmt.Sprint(maximum) {
+		t.Fatalf("%d runs, then %q, %v; want the newest %d", len(page), next, err, maximum)
 	}
 	if page, next, err = s.List(t.Context(), Filter{Scope: everyone, After: next}); err != nil || len(page) != 1 ||
 		next != "" || page[0].ID != "0" {

@@ -67,10 +67,10 @@ func truncated(r api.Record, stream int) api.Record {
 	message, r.Cut = cut(api.Bytes(r.Message), int(maxMessage), r.Cut)
 	r.Message = string(message)
 	for _, j := range []struct {
-		text *json.RawMessage
-		most api.Size
+		text    *json.RawMessage
+		maximum api.Size
 	}{{&r.Diagnosis, maxDiagnosis}, {&r.Detail, maxDetail}, {&r.Findings, maxDetail}} {
-		if len(*j.text) > int(j.most) {
+		if len(*j.text) > int(j.maximum) {
 			*j.text, r.Cut = nil, true
 		}
 	}

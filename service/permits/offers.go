@@ -44,12 +44,12 @@ func (pm *Permits) Network(c core.Caller, r api.Run) error {
 
 // listed lists the first rules, for a message.
 func listed(rules []api.AllowRule) string {
-	const most = 8
+	const maximum = 8
 	var texts []string
-	for _, r := range rules[:min(len(rules), most)] {
+	for _, r := range rules[:min(len(rules), maximum)] {
 		texts = append(texts, r.String())
 	}
-	if len(rules) > most {
+	if len(rules) > maximum {
 		texts = append(texts, "and more")
 	}
 	return strings.Join(texts, ", ")
@@ -59,7 +59,7 @@ func listed(rules []api.AllowRule) string {
 const networkProfile = "network"
 
 // UnofferedNetwork returns what the agent offers if it answers and offers less than the service.
-func (pm *Permits) UnofferedNetwork() (most string, unoffered bool) {
+func (pm *Permits) UnofferedNetwork() (maximum string, unoffered bool) {
 	h, _, err := pm.Agent.Get()
 	return cmp.Or(h.Network, api.NetworkNone), err == nil && !api.NetworkWithin(pm.Config.Network, h.Network)
 }

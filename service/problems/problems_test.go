@@ -371,9 +371,9 @@ func TestADamagedFileIsReported(t *testing.T) {
 func TestSpaceIsReserved(t *testing.T) {
 	s := opened(t, t.TempDir())
 	stored := put(t, s, "ann", "sum", full).About().Bytes
-	most := stored + 100
+	maximum := stored + 100
 	allow := func(own, all Usage, more int64) error {
-		if own.Bytes+more > most || own.Number > 1 {
+		if own.Bytes+more > maximum || own.Number > 1 {
 			return api.Refuse(api.CodeAboveCeiling, "%d and %d", own.Bytes, more)
 		}
 		return nil
@@ -383,7 +383,7 @@ func TestSpaceIsReserved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := again.Reserve(most); err != nil {
+	if err := again.Reserve(maximum); err != nil {
 		t.Error(err)
 	}
 	if _, err := s.Begin("ann", "other", allow); !api.HasCode(err, api.CodeAboveCeiling) {

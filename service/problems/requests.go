@@ -204,7 +204,7 @@ func diskError(err error) error {
 // checkProblemQuota returns an error if a key may not store one more package: because of the key's own
 // limits, because of the limit of all keys, or because that would not be fair to the others. Packages
 // stay until they are removed.
-func checkProblemQuota(c core.Caller, own, all Usage, more int64, most api.Size, others bool) error {
+func checkProblemQuota(c core.Caller, own, all Usage, more int64, maximum api.Size, others bool) error {
 	const ordinary = 16 << 20 // bytes of a package
 	number := cmp.Or(c.Problems, defaultProblems)
 	switch {
@@ -216,13 +216,13 @@ func checkProblemQuota(c core.Caller, own, all Usage, more int64, most api.Size,
 		return api.Refuse(api.CodeAboveCeiling,
 			"the stored problems of this key may have %s, and with this one they would have more than that: remove "+
 				"one, or have the operator raise problem_bytes of the key", c.ProblemBytes)
-	case all.Bytes+more > int64(most):
+	case all.Bytes+more > int64(maximum):
 		return api.Refuse(api.CodeAboveCeiling,
-			"all stored problems together may have %s: remove one, or have the operator raise --max-problems", most)
-	case c.ProblemBytes == 0 && others && !quota.Fair(own.Bytes, all.Bytes, more, int64(most), ordinary):
+			"all stored problems together may have %s: remove one, or have the operator raise --max-problems", maximum)
+	case c.ProblemBytes == 0 && others && !quota.Fair(own.Bytes, all.Bytes, more, int64(maximum), ordinary):
 		return api.Refuse(api.CodeAboveCeiling,
 			"the stored problems of this key have %s of the %s that all may have, and the rest is kept for other "+
-				"keys: remove one, or have the operator set a limit for the key (problem_bytes)", api.Size(own.Bytes), most)
+				"keys: remove one, or have the operator set a limit for the key (problem_bytes)", api.Size(own.Bytes), maximum)
 	}
 
 	return nil

@@ -79,8 +79,8 @@ func TestBackgroundRequestsComeLast(t *testing.T) {
 func TestBackgroundRequestsOfAKeyLeaveItOneSlot(t *testing.T) {
 	q := New(8, 8)
 	q.SetBackground(7)
-	hold := func(most int) (n int) {
-		owner := Owner{Key: "a", MaxSlots: most, Background: true}
+	hold := func(maximum int) (n int) {
+		owner := Owner{Key: "a", MaxSlots: maximum, Background: true}
 		var all []*Slot
 		for s := q.TryTake(owner); s != nil; s = q.TryTake(owner) {
 			all = append(all, s)
@@ -89,8 +89,8 @@ func TestBackgroundRequestsOfAKeyLeaveItOneSlot(t *testing.T) {
 		owner.Background = false
 		if own := q.TryTake(owner); own != nil {
 			all = append(all, own)
-		} else if most > 1 {
-			t.Errorf("a key of %d slots has none for its run", most)
+		} else if maximum > 1 {
+			t.Errorf("a key of %d slots has none for its run", maximum)
 		}
 		if n = len(all); q.Held("a") != n {
 			t.Errorf("the key holds %d; want %d", q.Held("a"), n)
@@ -102,9 +102,9 @@ func TestBackgroundRequestsOfAKeyLeaveItOneSlot(t *testing.T) {
 		return n
 	}
 
-	for most, want := range map[int]int{0: 8, 1: 1, 2: 2, 5: 5} {
-		if got := hold(most); got != want {
-			t.Errorf("a key of %d slots holds %d; want %d", most, got, want)
+	for maximum, want := range map[int]int{0: 8, 1: 1, 2: 2, 5: 5} {
+		if got := hold(maximum); got != want {
+			t.Errorf("a key of %d slots holds %d; want %d", maximum, got, want)
 		}
 	}
 }

@@ -199,16 +199,16 @@ func (q *Queue) hasFree() bool { return q.held-q.lent < q.slots }
 // mayHold reports whether a key may hold one more slot. A key that has lent as many slots as there are
 // may not: it would otherwise hold more and more.
 func (q *Queue) mayHold(l *lane) bool {
-	most := l.maxSlots
+	maximum := l.maxSlots
 	if l.background {
 		if q.background >= q.maxBackground {
 			return false
 		}
-		if most > 1 {
-			most--
+		if maximum > 1 {
+			maximum--
 		}
 	}
-	return (most == 0 || q.heldBy(l.key) < most) && l.lent < q.slots
+	return (maximum == 0 || q.heldBy(l.key) < maximum) && l.lent < q.slots
 }
 
 // heldBy is the number of slots that a key holds; q.mu is held.

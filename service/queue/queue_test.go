@@ -14,7 +14,7 @@ import (
 
 // grantOrder lets callers wait for one slot, in the order they are named (key/project), and returns the
 // order in which they get it.
-func grantOrder(t *testing.T, q *Queue, most map[string]int, callers ...string) []string {
+func grantOrder(t *testing.T, q *Queue, maximum map[string]int, callers ...string) []string {
 	t.Helper()
 	var mu sync.Mutex
 	var order []string
@@ -27,7 +27,7 @@ func grantOrder(t *testing.T, q *Queue, most map[string]int, callers ...string) 
 	for _, name := range callers {
 		key, project, _ := strings.Cut(name, "/")
 		wg.Go(func() {
-			turn, err := q.Take(t.Context(), Owner{Key: key, Project: project[:1], MaxSlots: most[key]})
+			turn, err := q.Take(t.Context(), Owner{Key: key, Project: project[:1], MaxSlots: maximum[key]})
 			if err != nil {
 				t.Error(err)
 				return
@@ -266,18 +266,18 @@ func TestTryTakeDoesNotWait(t *testing.T) {
 func TestLentSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(2, 10)
-		take := func(key string, most int) *Slot {
+		take := func(key string, maximum int) *Slot {
 			t.Helper()
-			turn := q.TryTake(Owner{Key: key, MaxSlots: most})
+			turn := q.TryTake(Owner{Key: key, MaxSlots: maximum})
 			if turn == nil {
 				t.Fatalf("no turn for %s", key)
 			}
 			return turn
 		}
 
-		none := func(key string, most int) {
+		none := func(key string, maximum int) {
 			t.Helper()
-			if q.TryTake(Owner{Key: key, MaxSlots: most}) != nil {
+			if q.TryTake(Owner{Key: key, MaxSlots: maximum}) != nil {
 				t.Errorf("%s has another turn", key)
 			}
 		}

@@ -40,9 +40,9 @@ func TestRules(t *testing.T) {
 		}
 	}
 
-	for _, most := range []int64{256, 8000, 384 << 20} {
-		if n := MaxOfOneKey(most); !Shared(most)(0, 0, n) || Shared(most)(0, 0, n+1) {
-			t.Errorf("one key gets more or less than %d of %d", n, most)
+	for _, maximum := range []int64{256, 8000, 384 << 20} {
+		if n := MaxOfOneKey(maximum); !Shared(maximum)(0, 0, n) || Shared(maximum)(0, 0, n+1) {
+			t.Errorf("one key gets more or less than %d of %d", n, maximum)
 		}
 	}
 
@@ -53,14 +53,14 @@ func TestRules(t *testing.T) {
 
 // API-15: whatever keys take and return, in any order, a key that has nothing gets its own part.
 func TestAKeyWithNothingGetsItsPart(t *testing.T) {
-	const most = 256 << 10
+	const maximum = 256 << 10
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		p := New(Shared(most))
+		p := New(Shared(maximum))
 		keys := []string{"a", "b", "c", "d"}[:1+r.IntN(4)]
 		var had []func()
 		for range 500 {
-			key, n := keys[r.IntN(len(keys))], 1+r.Int64N(most/4)
+			key, n := keys[r.IntN(len(keys))], 1+r.Int64N(maximum/4)
 			if p.TryAcquire(key, n) {
 				had = append(had, func() { p.Release(key, n) })
 			}
@@ -69,14 +69,14 @@ func TestAKeyWithNothingGetsItsPart(t *testing.T) {
 				had[i]()
 				had = slices.Delete(had, i, i+1)
 			}
-			if p.Total() > most {
-				t.Fatalf("seed %d: %d of %d are taken", seed, p.Total(), most)
+			if p.Total() > maximum {
+				t.Fatalf("seed %d: %d of %d are taken", seed, p.Total(), maximum)
 			}
-			if !p.TryAcquire("new", most/keyDivisor) {
-				t.Fatalf("seed %d: nothing for a new key while %v have %d of %d", seed, keys, p.Total(), most)
+			if !p.TryAcquire("new", maximum/keyDivisor) {
+				t.Fatalf("seed %d: nothing for a new key while %v have %d of %d", seed, keys, p.Total(), maximum)
 			}
 
-			p.Release("new", most/keyDivisor)
+			p.Release("new", maximum/keyDivisor)
 		}
 
 		for _, release := range had {

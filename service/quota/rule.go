@@ -5,13 +5,13 @@ package quota
 type Rule func(own, all, n int64) bool
 
 // UpTo lets all keys together have most units, whichever key has them.
-func UpTo(most int64) Rule {
-	return func(_, all, n int64) bool { return all+n <= most }
+func UpTo(maximum int64) Rule {
+	return func(_, all, n int64) bool { return all+n <= maximum }
 }
 
 // PerKey lets each key have most units.
-func PerKey(most int64) Rule {
-	return func(own, _, n int64) bool { return own+n <= most }
+func PerKey(maximum int64) Rule {
+	return func(own, _, n int64) bool { return own+n <= maximum }
 }
 
 // Fair reports whether one of several keys may have n more of most units that all keys share: after
@@ -21,8 +21,8 @@ func PerKey(most int64) Rule {
 // whatever they do. Its first request is granted in any case if it is no larger than ordinary, even
 // if fewer units would remain free. Fair needs no prior knowledge of the keys, and does not slow a
 // key that is alone.
-func Fair(own, all, n, most, ordinary int64) bool {
-	return own+n <= most-all-n || own == 0 && n <= ordinary
+func Fair(own, all, n, maximum, ordinary int64) bool {
+	return own+n <= maximum-all-n || own == 0 && n <= ordinary
 }
 
 // The division of a memory that keys share.
@@ -33,13 +33,13 @@ const (
 
 // Shared divides most bytes of memory between keys. A key always has its own part, of the portion
 // that is set aside for this purpose, and may have more of the rest as far as that is fair.
-func Shared(most int64) Rule {
+func Shared(maximum int64) Rule {
 	return func(own, all, n int64) bool {
-		return all+n <= most && (own+n <= most/keyDivisor || Fair(own, all, n, most-most/setAsideDivisor, 0))
+		return all+n <= maximum && (own+n <= maximum/keyDivisor || Fair(own, all, n, maximum-maximum/setAsideDivisor, 0))
 	}
 }
 
 // MaxOfOneKey is the most that Shared(most) gives to one key if no other key has anything.
-func MaxOfOneKey(most int64) int64 {
-	return max(most/keyDivisor, (most-most/setAsideDivisor)/2)
+func MaxOfOneKey(maximum int64) int64 {
+	return max(maximum/keyDivisor, (maximum-maximum/setAsideDivisor)/2)
 }

@@ -112,19 +112,19 @@ func (r *activeRuns) finished(a *activeRun) {
 // key with many runs must not cause those of another key to be dropped.
 func (r *activeRuns) evictable(newest *list.Element) *list.Element {
 	share, first := map[string]float64{}, map[string]*list.Element{}
-	most := ""
+	maximum := ""
 	for e := r.done.Front(); e != newest; e = e.Next() {
 		k := e.Value.(doneRun)
 		if first[k.owner] == nil {
 			first[k.owner] = e
 		}
 		share[k.owner] += 1/float64(maxDoneRuns) + float64(k.size)/MaxDoneBytes
-		if first[most] == nil || share[k.owner] > share[most] {
-			most = k.owner
+		if first[maximum] == nil || share[k.owner] > share[maximum] {
+			maximum = k.owner
 		}
 	}
 
-	return first[most]
+	return first[maximum]
 }
 
 // EndEventLogs ends all event logs, so that their readers return.

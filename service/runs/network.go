@@ -92,14 +92,14 @@ type collectedStream struct {
 }
 
 func (c *collectedStream) Write(b []byte) (int, error) {
-	most := MaxCollected - len(c.kept)
-	if c.response != nil && !c.response.KeepOutput(min(len(b), most)) {
-		most = max(core.HeadTailSize-len(c.kept), 0)
+	maximum := MaxCollected - len(c.kept)
+	if c.response != nil && !c.response.KeepOutput(min(len(b), maximum)) {
+		maximum = max(core.HeadTailSize-len(c.kept), 0)
 	}
-	if c.truncated || len(b) > most {
+	if c.truncated || len(b) > maximum {
 		c.truncated = true
 	}
-	if part := b[:min(len(b), most)]; len(part) > 0 {
+	if part := b[:min(len(b), maximum)]; len(part) > 0 {
 		c.kept = append(c.kept, part...)
 	}
 	return len(b), nil

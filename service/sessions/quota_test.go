@@ -11,7 +11,7 @@ import (
 
 func TestSessionQuota(t *testing.T) {
 	const M, G = api.MiB, api.GiB
-	one, most := sessionUsage{1, 512 * M}, sessionUsage{16, 12 * G}
+	one, maximum := sessionUsage{1, 512 * M}, sessionUsage{16, 12 * G}
 	for name, tt := range map[string]struct {
 		key      auth.Key
 		own, all sessionUsage
@@ -51,12 +51,12 @@ func TestSessionQuota(t *testing.T) {
 		"a bound of sessions is none of the other": {key: auth.Key{Sessions: 12}, own: sessionUsage{1, 6 * G}, all: sessionUsage{1, 6 * G},
 			more: one, want: api.CodeSessionsFull},
 	} {
-		most := most
+		maximum := maximum
 		if tt.few {
-			most = sessionUsage{1, 700 * M}
+			maximum = sessionUsage{1, 700 * M}
 		}
 
-		err := checkSessionQuota(core.Caller{Key: tt.key}, tt.own, tt.all, tt.more, most, !tt.alone)
+		err := checkSessionQuota(core.Caller{Key: tt.key}, tt.own, tt.all, tt.more, maximum, !tt.alone)
 		var told *api.Problem
 		if err != nil {
 			told, _ = core.ProblemFor(err)
@@ -73,7 +73,7 @@ func TestSessionQuota(t *testing.T) {
 // Whatever keys create and end, in any order: a key that has nothing can create a session of
 // ordinary size, and a key that is alone can have a third of everything.
 func TestAKeyWithoutSessionsCanCreateOne(t *testing.T) {
-	most := sessionUsage{32, 64 * api.GiB}
+	maximum := sessionUsage{32, 64 * api.GiB}
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		hogs := 1 + r.IntN(4)
@@ -89,15 +89,15 @@ func TestAKeyWithoutSessionsCanCreateOne(t *testing.T) {
 		for range 300 {
 			k := r.IntN(hogs)
 			if more := (sessionUsage{1, api.Size(1+r.IntN(2048)) * api.MiB}); r.IntN(4) > 0 &&
-				checkSessionQuota(core.Caller{}, sum(had[k]), all, more, most, true) == nil {
+				checkSessionQuota(core.Caller{}, sum(had[k]), all, more, maximum, true) == nil {
 				had[k], all = append(had[k], more), all.plus(more)
 			} else if n := len(had[k]); n > 0 && r.IntN(3) == 0 {
 				all = sessionUsage{all.sessions - 1, all.memory - had[k][n-1].memory}
 				had[k] = had[k][:n-1]
 			}
-			left := sessionUsage{most.sessions - all.sessions, most.memory - all.memory}
-			if left.sessions < most.sessions/(hogs+1)-hogs || left.memory < most.memory/api.Size(hogs+1)-api.Size(hogs)*2*api.GiB {
-				t.Fatalf("seed %d: %d keys have left %+v of %+v", seed, hogs, left, most)
+			left := sessionUsage{maximum.sessions - all.sessions, maximum.memory - all.memory}
+			if left.sessions < maximum.sessions/(hogs+1)-hogs || left.memory < maximum.memory/api.Size(hogs+1)-api.Size(hogs)*2*api.GiB {
+				t.Fatalf("seed %d: %d keys have left %+v of %+v", seed, hogs, left, maximum)
 			}
 		}
 	}
@@ -108,22 +108,22 @@ func TestVolumeQuota(t *testing.T) {
 	for name, tt := range map[string]struct {
 		key            auth.Key
 		own, all, more api.Size
-		most           api.Size
+		maximum        api.Size
 		others         bool
 		want           bool
 	}{
-		"the first":                 {all: 900 * M, more: 100 * M, most: 1000 * M, others: true, want: true},
-		"a half":                    {own: 400 * M, all: 400 * M, more: 100 * M, most: 1000 * M, others: true, want: true},
-		"more than a half":          {own: 400 * M, all: 400 * M, more: 101 * M, most: 1000 * M, others: true},
-		"a first of more than half": {more: 501 * M, most: 1000 * M, others: true},
-		"one of the usual size":     {more: api.VolumeSize, most: 300 * M, others: true, want: true},
-		"more than a half, alone":   {own: 400 * M, all: 400 * M, more: 101 * M, most: 1000 * M, want: true},
+		"the first":                 {all: 900 * M, more: 100 * M, maximum: 1000 * M, others: true, want: true},
+		"a half":                    {own: 400 * M, all: 400 * M, more: 100 * M, maximum: 1000 * M, others: true, want: true},
+		"more than a half":          {own: 400 * M, all: 400 * M, more: 101 * M, maximum: 1000 * M, others: true},
+		"a first of more than half": {more: 501 * M, maximum: 1000 * M, others: true},
+		"one of the usual size":     {more: api.VolumeSize, maximum: 300 * M, others: true, want: true},
+		"more than a half, alone":   {own: 400 * M, all: 400 * M, more: 101 * M, maximum: 1000 * M, want: true},
 		"an agent that says none":   {own: 400 * M, all: 400 * M, more: 101 * M, others: true, want: true},
-		"within a bound of its own": {key: auth.Key{Volumes: 900 * M}, own: 400 * M, all: 400 * M, more: 500 * M, most: 1000 * M,
+		"within a bound of its own": {key: auth.Key{Volumes: 900 * M}, own: 400 * M, all: 400 * M, more: 500 * M, maximum: 1000 * M,
 			others: true, want: true},
-		"beyond it": {key: auth.Key{Volumes: 100 * M}, more: 101 * M, most: 1000 * M},
+		"beyond it": {key: auth.Key{Volumes: 100 * M}, more: 101 * M, maximum: 1000 * M},
 	} {
-		if err := checkVolumeQuota(core.Caller{Key: tt.key}, tt.own, tt.all, tt.more, tt.most, tt.others); (err == nil) != tt.want {
+		if err := checkVolumeQuota(core.Caller{Key: tt.key}, tt.own, tt.all, tt.more, tt.maximum, tt.others); (err == nil) != tt.want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -37,14 +37,14 @@ func (t *tool) kills(ctx context.Context) error {
 		cpu = append(cpu, time.Duration(*res.Usage.CPU.Value)-time.Duration(limit))
 	}
 
-	row := func(what string, v []time.Duration, most time.Duration) {
+	row := func(what string, v []time.Duration, maximum time.Duration) {
 		p99 := quantile(v, .99)
 		target := "-"
-		if most > 0 {
-			target = fmt.Sprintf("p99 at most %s", most)
+		if maximum > 0 {
+			target = fmt.Sprintf("p99 at most %s", maximum)
 		}
 		t.report.row(fmt.Sprintf("%s, %d kills", what, len(v)), target,
-			fmt.Sprintf("p50 %.2f ms, p99 %.2f ms", ms(quantile(v, .5)), ms(p99)), most == 0 || p99 <= most)
+			fmt.Sprintf("p50 %.2f ms, p99 %.2f ms", ms(quantile(v, .5)), ms(p99)), maximum == 0 || p99 <= maximum)
 	}
 
 	row("from the wall limit to SIGKILL", wall, 5*time.Millisecond)

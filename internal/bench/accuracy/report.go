@@ -74,9 +74,9 @@ func (r *report) write(name string) error {
 
 // withinTolerance returns the difference of got and want, and whether it is within a share of want or
 // an absolute distance.
-func withinTolerance(got, want float64, share, most float64) (off float64, ok bool) {
+func withinTolerance(got, want float64, share, maximum float64) (off float64, ok bool) {
 	off = got - want
-	return off, math.Abs(off) <= max(share*want, most)
+	return off, math.Abs(off) <= max(share*want, maximum)
 }
 
 func quantile(v []time.Duration, q float64) time.Duration {

@@ -7,13 +7,13 @@ import (
 
 func TestToleranceTakesTheWiderBound(t *testing.T) {
 	for _, tt := range []struct {
-		got, want, share, most float64
-		ok                     bool
+		got, want, share, maximum float64
+		ok                        bool
 	}{
 		{100, 100, 0.01, 2, true}, {102, 100, 0.01, 2, true}, {103, 100, 0.01, 2, false}, {97, 100, 0.01, 2, false},
 		{1009, 1000, 0.01, 2, true}, {1011, 1000, 0.01, 2, false},
 	} {
-		if off, ok := withinTolerance(tt.got, tt.want, tt.share, tt.most); ok != tt.ok || off != tt.got-tt.want {
+		if off, ok := withinTolerance(tt.got, tt.want, tt.share, tt.maximum); ok != tt.ok || off != tt.got-tt.want {
 			t.Errorf("near(%v, %v): %v, %v; want %v", tt.got, tt.want, off, ok, tt.ok)
 		}
 	}

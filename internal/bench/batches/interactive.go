@@ -62,9 +62,9 @@ func (t *tool) interactive(ctx context.Context) (err error) {
 		return err
 	}
 
-	most := 2*idle + 50*time.Millisecond
+	maximum := 2*idle + 50*time.Millisecond
 	t.report.add("p99 of runs through the service next to a full batch",
-		"at most twice the p99 alone, plus 50 ms", during <= most,
+		"at most twice the p99 alone, plus 50 ms", during <= maximum,
 		"%.1f ms (alone %.1f ms; %.0f jobs/s meanwhile)", during.Seconds()*1e3, idle.Seconds()*1e3, b.Rate)
 	return nil
 }

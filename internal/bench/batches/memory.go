@@ -70,7 +70,7 @@ func (t *tool) memoryOver(ctx context.Context, n int, how string, flags ...strin
 
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	var tenth, most int64
+	var tenth, maximum int64
 	for {
 		select {
 		case err := <-ended:
@@ -79,8 +79,8 @@ func (t *tool) memoryOver(ctx context.Context, n int, how string, flags ...strin
 			}
 			rate := float64(n) / time.Since(began).Seconds()
 			t.report.add(fmt.Sprintf("memory of `brig batch`%s over %d tiny jobs, most resident", how, n), "at most 120 MiB",
-				most <= 120<<20, "%.0f MiB (%.0f jobs/s on a simulated agent)", float64(most)/(1<<20), rate)
-			more := most - tenth // its ids take ten bytes each, and so much again for the collector
+				maximum <= 120<<20, "%.0f MiB (%.0f jobs/s on a simulated agent)", float64(maximum)/(1<<20), rate)
+			more := maximum - tenth // its ids take ten bytes each, and so much again for the collector
 			t.report.add("the same, more than in the first tenth", "at most 24 bytes a job, or 8 MiB if that is more",
 				more <= max(24*int64(n), 8<<20), "%.0f MiB, %.0f bytes a job", float64(more)/(1<<20), float64(more)/float64(n))
 			return os.Remove(out)
@@ -92,7 +92,7 @@ func (t *tool) memoryOver(ctx context.Context, n int, how string, flags ...strin
 			continue // it has just ended
 		}
 
-		most = max(most, now)
+		maximum = max(maximum, now)
 		lines, err := countLines(out)
 		if err == nil && lines <= n/10 {
 			tenth = max(tenth, now)

@@ -35,8 +35,8 @@ func (t *tool) manyWorkers(ctx context.Context) error {
 
 	t.report.add(fmt.Sprintf("%d simulated workers (%v a job), jobs per second", t.workers, simulatedTime),
 		"at least 1000", r.rate >= 1000, "%.0f", r.rate)
-	t.report.add("jobs of the worker with the fewest and with the most", "none starved", r.least > 0, "%d and %d of %d",
-		r.least, r.most, 20*t.workers)
+	t.report.add("jobs of the worker with the fewest and with the most", "none starved", r.minimum > 0, "%d and %d of %d",
+		r.minimum, r.maximum, 20*t.workers)
 	t.report.add("memory of the engine with them, resident", "at most 250 MiB", r.engineMemory <= 250<<20, "%.0f MiB",
 		float64(r.engineMemory)/(1<<20))
 	return nil
@@ -68,9 +68,9 @@ func (t *tool) scaling(ctx context.Context) error {
 
 // A simulation is what a batch on simulated workers came to.
 type simulation struct {
-	rate         float64
-	least, most  int   // jobs of one worker
-	engineMemory int64 // most resident, in bytes
+	rate             float64
+	minimum, maximum int   // jobs of one worker
+	engineMemory     int64 // most resident, in bytes
 }
 
 // simulate has n simulated workers, in a process of their own, execute jobs from an engine.
@@ -139,7 +139,7 @@ func (t *tool) simulate(ctx context.Context, n, jobs int) (s simulation, err err
 		return s, errors.New("the workers did not report")
 	}
 
-	_, err = fmt.Sscanf(lines.Text(), "%d %d", &s.least, &s.most)
+	_, err = fmt.Sscanf(lines.Text(), "%d %d", &s.minimum, &s.maximum)
 	return s, err
 }
 
@@ -197,11 +197,11 @@ func simulatedWorkers(args []string) error {
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n') // it ends
 	cancel()
 	all.Wait()
-	least, most := counts[0].Load(), int64(0)
+	minimum, maximum := counts[0].Load(), int64(0)
 	for i := range counts {
-		least, most = min(least, counts[i].Load()), max(most, counts[i].Load())
+		minimum, maximum = min(minimum, counts[i].Load()), max(maximum, counts[i].Load())
 	}
 
-	fmt.Println(least, most)
+	fmt.Println(minimum, maximum)
 	return nil
 }

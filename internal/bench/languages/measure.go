@@ -53,13 +53,13 @@ func measure(ctx context.Context, c *client.Client, l api.Language) (string, err
 		compile = fmt.Sprintf("%.2f s", t.Seconds())
 	}
 
-	least, err := leastMemory(ctx, c, run)
+	minimum, err := minMemory(ctx, c, run)
 	if err != nil {
 		return "", err
 	}
 
 	return fmt.Sprintf("| %s | %s | %s | %s | %d MiB | %s | %.1f ms | %d MiB |", l.Name, l.Version, l.Tiers(), l.Image,
-		size>>20, compile, float64(start.Microseconds())/1e3, least/api.MiB), nil
+		size>>20, compile, float64(start.Microseconds())/1e3, minimum/api.MiB), nil
 }
 
 // helloSource returns the hello program of a language. A full variant has the program of its
@@ -121,7 +121,7 @@ func compileTime(ctx context.Context, c *client.Client, run api.Run) (time.Durat
 
 // leastMemory finds the smallest limit, to a MiB, under which the program succeeds three
 // times.
-func leastMemory(ctx context.Context, c *client.Client, run api.Run) (api.Size, error) {
+func minMemory(ctx context.Context, c *client.Client, run api.Run) (api.Size, error) {
 	run.Limits.Wall = api.Duration(20 * time.Second)
 	low, high := 3*api.MiB, api.GiB // below the smallest allowed limit, and more than enough
 	for high-low > api.MiB {

@@ -196,8 +196,8 @@ func ended(res api.Result) string {
 
 // stderrText is the beginning of stderr; empty if the program wrote nothing to it.
 func stderrText(res api.Result) string {
-	const most = 200
-	said := res.Stderr[:min(len(res.Stderr), most)]
+	const maximum = 200
+	said := res.Stderr[:min(len(res.Stderr), maximum)]
 	if said = []byte(strings.Join(strings.Fields(strings.ToValidUTF8(string(said), "\ufffd")), " ")); len(said) == 0 {
 		return ""
 	}

@@ -18,7 +18,7 @@ import (
 
 // A shell executes what the tests below need of one: cat of a file, and a program that is right.
 type shell struct {
-	most      int          // bytes of files of one run
+	maximum   int          // bytes of files of one run
 	cpu, wall api.Duration // most of one run
 }
 
@@ -37,7 +37,7 @@ func (s *shell) Execute(_ context.Context, r api.Run, _ func()) (api.Result, *ap
 		size += len(f.Content)
 	}
 
-	s.most = max(s.most, size)
+	s.maximum = max(s.maximum, size)
 	s.cpu, s.wall = max(s.cpu, r.Limits.CPU), max(s.wall, r.Limits.Wall)
 
 	for _, t := range r.Tests {
@@ -139,8 +139,8 @@ func TestPackage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if x.most > 5<<20 || x.most < 3<<20 {
-			t.Errorf("a run has %d bytes of outputs", x.most)
+		if x.maximum > 5<<20 || x.maximum < 3<<20 {
+			t.Errorf("a run has %d bytes of outputs", x.maximum)
 		}
 		if ended != 4 { // the right one three times: a limit follows from it
 			t.Errorf("%d runs were shown", ended)

@@ -15,7 +15,7 @@ import (
 type legacyScore struct {
 	stop           bool
 	accept, reject float64
-	most           float64 // of range; infinite: there is none
+	maximum        float64 // of range; infinite: there is none
 	flags          []string
 }
 
@@ -47,7 +47,7 @@ type legacyNode struct {
 
 // legacySettings reads a directory's testdata.yaml; what it does not say is that of the directory above.
 func (r *reader) legacySettings(dir string, from settings) legacyNode {
-	return r.legacyInherited(dir, legacyNode{from, legacyScore{stop: true, accept: 1, most: math.Inf(1)}})
+	return r.legacyInherited(dir, legacyNode{from, legacyScore{stop: true, accept: 1, maximum: math.Inf(1)}})
 }
 
 func (r *reader) legacyInherited(dir string, n legacyNode) legacyNode {
@@ -96,7 +96,7 @@ func (r *reader) legacyInherited(dir string, n legacyNode) legacyNode {
 		case math.Abs(high) > maxScore && !math.IsInf(high, 1):
 			m.Fail("range", "range %q: must end with a number of at most %.0f, or with +inf", strings.Join(words, " "), maxScore)
 		default:
-			n.score.most = high
+			n.score.maximum = high
 		}
 	} else if len(words) > 0 {
 		m.Fail("range", "range %q: write two numbers", strings.Join(words, " "))
@@ -178,7 +178,7 @@ func (r *reader) legacyGroups() {
 			}
 		}
 
-		if g.Points = n.score.most; math.IsInf(g.Points, 0) {
+		if g.Points = n.score.maximum; math.IsInf(g.Points, 0) {
 			g.Points = g.Each
 			if g.How == "sum" {
 				g.Points = g.Each * float64(own)

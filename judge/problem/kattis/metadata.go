@@ -203,16 +203,16 @@ const (
 )
 
 // positive is the number of a key that is more than 0, or standard.
-func positive(m yamlfile.Map, key string, least, most, standard float64) float64 {
+func positive(m yamlfile.Map, key string, minimum, maximum, standard float64) float64 {
 	v, ok := m.Float(key)
 	switch {
 	case !ok:
 		return standard
-	case v <= 0 || v > most:
-		m.Fail(key, "%s is %v: must be more than 0, and at most %v", key, v, most)
+	case v <= 0 || v > maximum:
+		m.Fail(key, "%s is %v: must be more than 0, and at most %v", key, v, maximum)
 		return standard
-	case v < least:
-		m.Fail(key, "%s is %v: must be at least %v", key, v, least)
+	case v < minimum:
+		m.Fail(key, "%s is %v: must be at least %v", key, v, minimum)
 		return standard
 	}
 	return v

@@ -18,10 +18,10 @@ var update = flag.Bool("update", false, "write what the reader understands into 
 
 // Packages reads each archive of testdata, of which there must be at least so many. Its last file is
 // UNDERSTOOD, what the reader understands of the package as JSON, or MISTAKES, the error.
-func Packages[P any](t *testing.T, read func(*problem.Tree) (P, error), least int) {
+func Packages[P any](t *testing.T, read func(*problem.Tree) (P, error), minimum int) {
 	t.Helper()
 	names, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(names) < least {
+	if err != nil || len(names) < minimum {
 		t.Fatalf("%d packages, %v", len(names), err)
 	}
 

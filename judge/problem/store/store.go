@@ -160,11 +160,11 @@ func (s Store) fits(all []Entry, e Entry) error {
 		total += size
 	}
 
-	switch most, mostNames := cmp.Or(s.MaxBytes, DefaultBytes), cmp.Or(s.MaxNames, DefaultNames); {
-	case total > most:
+	switch maximum, maxNames := cmp.Or(s.MaxBytes, DefaultBytes), cmp.Or(s.MaxNames, DefaultNames); {
+	case total > maximum:
 		return &FullError{fmt.Sprintf("%s would have %s with this package, and its limit is %s: remove problems that "+
-			"are not needed", s.Dir, total.About(), most)}
-	case len(names) > mostNames:
+			"are not needed", s.Dir, total.About(), maximum)}
+	case len(names) > maxNames:
 		return &FullError{fmt.Sprintf("%s has %d problems, which is its limit: remove some that are not needed", s.Dir,
 			len(names)-1)}
 	}

@@ -249,14 +249,14 @@ func (m Map) Floats(key string) []float64 {
 }
 
 // Int is the whole number of a key, at least least; ok is false if there is none.
-func (m Map) Int(key string, least int64) (v int64, ok bool) {
+func (m Map) Int(key string, minimum int64) (v int64, ok bool) {
 	n := m.value(key)
 	if n == nil {
 		return 0, false
 	}
 	v, err := strconv.ParseInt(n.Value, 10, 64)
-	if n.Kind != yaml.ScalarNode || err != nil || v < least || v > 1<<40 {
-		m.Fail(key, "%s must be a whole number, at least %d", key, least)
+	if n.Kind != yaml.ScalarNode || err != nil || v < minimum || v > 1<<40 {
+		m.Fail(key, "%s must be a whole number, at least %d", key, minimum)
 		return 0, false
 	}
 	return v, true
