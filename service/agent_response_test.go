@@ -35,7 +35,7 @@ func TestLargeTestsHaveTheirVerdict(t *testing.T) {
 	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) { answerRun(w, r, res) })
 	body := `{"image":"tiny","argv":["x"],"tests":[` + strings.Join(asked, ",") + `]}`
 	for name, tt := range map[string]struct {
-		maximum api.Size
+		answers api.Size
 		full    bool
 		minimum int // number of tests with complete output
 		maximum int
@@ -46,7 +46,7 @@ func TestLargeTestsHaveTheirVerdict(t *testing.T) {
 		"much too much": {8 * api.MiB, false, 1, 30},
 	} {
 		t.Run(name, func(t *testing.T) {
-			web := serveFake(t, mux, func(c *Config) { c.MaxAnswers = tt.maximum })
+			web := serveFake(t, mux, func(c *Config) { c.MaxAnswers = tt.answers })
 			g := web.Config.Handler.(*Gateway)
 			held := func(got *api.Result, how string) {
 				t.Helper()
