@@ -16,17 +16,22 @@ type Protocol string
 
 // The protocols.
 const (
-	ProtocolKattis   Protocol = "kattis"   // output validators of Kattis and ICPC problem packages: exit code 42 or 43, and files in a feedback directory
-	ProtocolTestlib  Protocol = "testlib"  // checkers with testlib.h, as of Codeforces and Polygon
-	ProtocolCMS      Protocol = "cms"      // of the Contest Management System: a number between 0 and 1 on stdout, a message on stderr
-	ProtocolCOCI     Protocol = "coci"     // exit code 0, 1 or 2, or 7 with "partial X/Y" on stderr
-	ProtocolSYZOJ    Protocol = "syzoj"    // of SYZOJ and Hydro: no arguments, files input, user_out and answer; a number from 0 to 100 on stdout
-	ProtocolLemon    Protocol = "lemon"    // of Lemon: the last two arguments are files for the score and the message
-	ProtocolDMOJ     Protocol = "dmoj"     // the default of DMOJ's bridged checkers: exit code 0 or 1, feedback on stdout
-	ProtocolPEG      Protocol = "peg"      // of the WCIPEG judge: the answer comes first; exit code 0 or 1, and two lines on stdout whose quotient is a part of the points
-	ProtocolScaleBox Protocol = "scalebox" // of ScaleBox's data: no arguments; files stdin.txt, stdout.txt (the expected output) and answer.txt (the program's)
-	ProtocolExit     Protocol = "exit"     // any program: exit code 0 accepted, 1 wrong
-	ProtocolPython   Protocol = "python"   // a Python source with a function check(input, output, answer)
+	// output validators of Kattis and ICPC problem packages: exit code 42 or 43, and files in a feedback directory
+	ProtocolKattis  Protocol = "kattis"
+	ProtocolTestlib Protocol = "testlib" // checkers with testlib.h, as of Codeforces and Polygon
+	ProtocolCMS     Protocol = "cms"     // of the Contest Management System: a number between 0 and 1 on stdout, a message on stderr
+	ProtocolCOCI    Protocol = "coci"    // exit code 0, 1 or 2, or 7 with "partial X/Y" on stderr
+	// of SYZOJ and Hydro: no arguments, files input, user_out and answer; a number from 0 to 100 on stdout
+	ProtocolSYZOJ Protocol = "syzoj"
+	ProtocolLemon Protocol = "lemon" // of Lemon: the last two arguments are files for the score and the message
+	ProtocolDMOJ  Protocol = "dmoj"  // the default of DMOJ's bridged checkers: exit code 0 or 1, feedback on stdout
+	// of the WCIPEG judge: the answer comes first; exit code 0 or 1, and two lines on stdout whose quotient is a part of
+	// the points
+	ProtocolPEG Protocol = "peg"
+	// of ScaleBox's data: no arguments; files stdin.txt, stdout.txt (the expected output) and answer.txt (the program's)
+	ProtocolScaleBox Protocol = "scalebox"
+	ProtocolExit     Protocol = "exit"   // any program: exit code 0 accepted, 1 wrong
+	ProtocolPython   Protocol = "python" // a Python source with a function check(input, output, answer)
 )
 
 // PythonCheckers is the language of a checker of the protocol python that names none.

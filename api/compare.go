@@ -11,14 +11,18 @@ type Comparison string
 
 // The comparisons. White space is ASCII's: space, \t, \n, \v, \f and \r.
 const (
-	CompareExact           Comparison = "exact"            // every byte
-	CompareLines           Comparison = "lines"            // line by line, ignoring white space at the end of lines and empty lines at the end; the default
-	CompareTokens          Comparison = "tokens"           // the words between white space
-	CompareFloat           Comparison = "float"            // tokens, where two numbers may differ within the tolerance
-	CompareKattis          Comparison = "kattis"           // the default output validator of the Kattis problem package format, 2025-09
-	CompareWhiteDiff       Comparison = "whitediff"        // the tokens of each line, ignoring empty lines at the end; CMS's white diff
-	CompareDMOJ            Comparison = "dmoj"             // tokens, each separated by spaces where expected has spaces, and by a line's end where it has one; DMOJ's standard checker
-	CompareLCB             Comparison = "lcb"              // LiveCodeBench's: lines without the white space around them, equal as text or as lists of decimal numbers
+	CompareExact Comparison = "exact" // every byte
+	// line by line, ignoring white space at the end of lines and empty lines at the end; the default
+	CompareLines     Comparison = "lines"
+	CompareTokens    Comparison = "tokens"    // the words between white space
+	CompareFloat     Comparison = "float"     // tokens, where two numbers may differ within the tolerance
+	CompareKattis    Comparison = "kattis"    // the default output validator of the Kattis problem package format, 2025-09
+	CompareWhiteDiff Comparison = "whitediff" // the tokens of each line, ignoring empty lines at the end; CMS's white diff
+	// tokens, each separated by spaces where expected has spaces, and by a line's end where it has one; DMOJ's standard
+	// checker
+	CompareDMOJ Comparison = "dmoj"
+	// LiveCodeBench's: lines without the white space around them, equal as text or as lists of decimal numbers
+	CompareLCB             Comparison = "lcb"
 	CompareUnorderedLines  Comparison = "unordered-lines"  // the tokens of each line, the lines in any order; DMOJ's sorted checker
 	CompareUnorderedTokens Comparison = "unordered-tokens" // tokens in any order; DMOJ's sorted checker with split_on whitespace
 	CompareJSON            Comparison = "json"             // JSON values

@@ -14,51 +14,56 @@ type Code string
 // second group is brig's (5xx). None is for the author of a program: a fault of the program is a
 // Verdict (see responsible in internal/e2e/codes_test.go).
 const (
-	CodeBadRequest       Code = "bad-request"            // the request does not parse, or contradicts itself
-	CodeTooLarge         Code = "too-large"              // the request is larger than this agent accepts
-	CodeBadLimits        Code = "bad-limits"             // a limit makes no sense
-	CodeAboveCeiling     Code = "above-ceiling"          // a limit is above what the operator allows
-	CodeBadFile          Code = "bad-file"               // an input's or output's name, or their number or size
-	CodeNoLanguage       Code = "unknown-language"       // no manifest of that name
-	CodeNoImage          Code = "unknown-image"          // no stored image of that name or digest, or it lacks what the language needs
-	CodeBadImage         Code = "bad-image"              // the archive is hostile, truncated or not an archive
-	CodeNoBlob           Code = "unknown-blob"           // no blob of that digest, or it was removed
-	CodeNoProfile        Code = "unknown-profile"        // no profile of that name
-	CodeBadProfile       Code = "bad-profile"            // the profile fails its checks
-	CodeNoProblem        Code = "unknown-problem"        // no stored problem of that name or digest
-	CodeBadProblem       Code = "bad-problem"            // the package of a problem breaks rules of its format; the text names file, line and rule
-	CodeForbidden        Code = "forbidden"              // this caller is not allowed to
-	CodeNotFound         Code = "not-found"              // no such path, or no such thing here
-	CodeBadVolume        Code = "bad-volume"             // its file system cannot be mounted: damaged, or not one
-	CodeNoProgram        Code = "program-not-found"      // argv[0] is neither in the image nor a file of the run: a shell's 127
-	CodeBadProgram       Code = "program-not-executable" // argv[0] cannot be executed: a file in the image, or one sent without executable
-	CodeSessionEnded     Code = "session-ended"          // the session existed and has ended; the text says why
-	CodeUnsupported      Code = "unsupported"            // a kernel feature is missing; the text names it
-	CodePackagesFailed   Code = "packages-failed"        // the packages could not be installed; the text has the installer's words
-	CodePackagesMissing  Code = "packages-missing"       // the packages are not installed yet: have them installed, then send the run again
-	CodeCheckFailed      Code = "check-failed"           // the checker or the interactor did not keep to its protocol; the text names the test and how it ended
-	CodePoison           Code = "poison"                 // each worker that began the job ended or failed; it was not judged
-	CodeCanceled         Code = "canceled"               // the batch was canceled before the job was judged
-	CodeBusy             Code = "busy"                   // every slot is leased; retry
-	CodeSessionBusy      Code = "session-busy"           // the session has its maximum of concurrent execs; retry
-	CodeSessionsFull     Code = "sessions-full"          // the agent has its maximum of sessions; end one, or retry later
-	CodeOverloaded       Code = "memory-committed"       // no memory left to reserve; retry
-	CodeHostMemory       Code = "host-memory"            // the kernel killed the run for the limit of a cgroup above its own; retry
-	CodeHostExhausted    Code = "host-exhausted"         // the agent has no descriptors, processes, memory, processor time or disk space left; retry later
-	CodeImageDamaged     Code = "image-damaged"          // stored files of the image are not as they were imported: build or import it again
-	CodeSetupTimeout     Code = "set-up-timeout"         // a sandbox was not ready in time; retry later
-	CodeStopping         Code = "stopping"               // the agent is shutting down; retry elsewhere
-	CodeInternal         Code = "internal"               // a step of brig failed; a retry is safe, the run left nothing
-	CodeAgentGone        Code = "agent-gone"             // the connection to the agent broke during the run
-	CodeAgentUnreachable Code = "agent-unreachable"      // nothing answers on the socket
+	CodeBadRequest   Code = "bad-request"      // the request does not parse, or contradicts itself
+	CodeTooLarge     Code = "too-large"        // the request is larger than this agent accepts
+	CodeBadLimits    Code = "bad-limits"       // a limit makes no sense
+	CodeAboveCeiling Code = "above-ceiling"    // a limit is above what the operator allows
+	CodeBadFile      Code = "bad-file"         // an input's or output's name, or their number or size
+	CodeNoLanguage   Code = "unknown-language" // no manifest of that name
+	CodeNoImage      Code = "unknown-image"    // no stored image of that name or digest, or it lacks what the language needs
+	CodeBadImage     Code = "bad-image"        // the archive is hostile, truncated or not an archive
+	CodeNoBlob       Code = "unknown-blob"     // no blob of that digest, or it was removed
+	CodeNoProfile    Code = "unknown-profile"  // no profile of that name
+	CodeBadProfile   Code = "bad-profile"      // the profile fails its checks
+	CodeNoProblem    Code = "unknown-problem"  // no stored problem of that name or digest
+	// the package of a problem breaks rules of its format; the text names file, line and rule
+	CodeBadProblem      Code = "bad-problem"
+	CodeForbidden       Code = "forbidden"              // this caller is not allowed to
+	CodeNotFound        Code = "not-found"              // no such path, or no such thing here
+	CodeBadVolume       Code = "bad-volume"             // its file system cannot be mounted: damaged, or not one
+	CodeNoProgram       Code = "program-not-found"      // argv[0] is neither in the image nor a file of the run: a shell's 127
+	CodeBadProgram      Code = "program-not-executable" // argv[0] cannot be executed: a file in the image, or one sent without executable
+	CodeSessionEnded    Code = "session-ended"          // the session existed and has ended; the text says why
+	CodeUnsupported     Code = "unsupported"            // a kernel feature is missing; the text names it
+	CodePackagesFailed  Code = "packages-failed"        // the packages could not be installed; the text has the installer's words
+	CodePackagesMissing Code = "packages-missing"       // the packages are not installed yet: have them installed, then send the run again
+	// the checker or the interactor did not keep to its protocol; the text names the test and how it ended
+	CodeCheckFailed  Code = "check-failed"
+	CodePoison       Code = "poison"           // each worker that began the job ended or failed; it was not judged
+	CodeCanceled     Code = "canceled"         // the batch was canceled before the job was judged
+	CodeBusy         Code = "busy"             // every slot is leased; retry
+	CodeSessionBusy  Code = "session-busy"     // the session has its maximum of concurrent execs; retry
+	CodeSessionsFull Code = "sessions-full"    // the agent has its maximum of sessions; end one, or retry later
+	CodeOverloaded   Code = "memory-committed" // no memory left to reserve; retry
+	CodeHostMemory   Code = "host-memory"      // the kernel killed the run for the limit of a cgroup above its own; retry
+	// the agent has no descriptors, processes, memory, processor time or disk space left; retry later
+	CodeHostExhausted    Code = "host-exhausted"
+	CodeImageDamaged     Code = "image-damaged"     // stored files of the image are not as they were imported: build or import it again
+	CodeSetupTimeout     Code = "set-up-timeout"    // a sandbox was not ready in time; retry later
+	CodeStopping         Code = "stopping"          // the agent is shutting down; retry elsewhere
+	CodeInternal         Code = "internal"          // a step of brig failed; a retry is safe, the run left nothing
+	CodeAgentGone        Code = "agent-gone"        // the connection to the agent broke during the run
+	CodeAgentUnreachable Code = "agent-unreachable" // nothing answers on the socket
 )
 
 // An Error is brig's own failure or refusal. It is never about the program's behavior: that is a
 // Verdict.
 type Error struct {
-	Code      Code   `json:"code" doc:"what failed, for programs"`
-	Message   string `json:"message" doc:"what happened, and what to do about it"`               // one sentence: what happened, why, and what to do about it
-	RetrySafe bool   `json:"retry_safe" doc:"whether the same request may be sent again"`        // the same request may be sent again: a run has no effect outside its sandbox, and this one left nothing
+	Code Code `json:"code" doc:"what failed, for programs"`
+	// one sentence: what happened, why, and what to do about it
+	Message string `json:"message" doc:"what happened, and what to do about it"`
+	// the same request may be sent again: a run has no effect outside its sandbox, and this one left nothing
+	RetrySafe bool   `json:"retry_safe" doc:"whether the same request may be sent again"`
 	Run       string `json:"run_id,omitempty" doc:"id of the run, if one was started"`           // empty if no run was started
 	Session   string `json:"session_id,omitempty" doc:"session that conflicts with the request"` // the session that conflicts with the request
 

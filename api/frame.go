@@ -29,11 +29,13 @@ const (
 	FrameStderr   FrameType = 'x'
 	FrameCompiled FrameType = 'k' // to the client: the Compilation; the program starts now
 	FrameTest     FrameType = 'q' // to the client: a TestResult, as soon as the test has ended
-	FrameNetwork  FrameType = 'n' // to the client: two sockets for names (UDP, TCP), then listening sockets of the run's network, as attached descriptors
-	FrameUsage    FrameType = 'u' // to the client, if the request had UsageHeader: a LiveUsage
-	FramePart     FrameType = 'p' // to the client: a piece of JSON that the next FrameCompiled, FrameTest or FrameResult completes
-	FrameResult   FrameType = 'r' // to the client: the Result, without the streamed output
-	FrameFailure  FrameType = 'f' // to the client: an Error
+	// to the client: two sockets for names (UDP, TCP), then listening sockets of the run's network, as attached
+	// descriptors
+	FrameNetwork FrameType = 'n'
+	FrameUsage   FrameType = 'u' // to the client, if the request had UsageHeader: a LiveUsage
+	FramePart    FrameType = 'p' // to the client: a piece of JSON that the next FrameCompiled, FrameTest or FrameResult completes
+	FrameResult  FrameType = 'r' // to the client: the Result, without the streamed output
+	FrameFailure FrameType = 'f' // to the client: an Error
 )
 
 // A frame is its type, the length of its payload as 4 bytes little-endian, and

@@ -2,33 +2,38 @@ package api
 
 // Health is an agent's status report.
 type Health struct {
-	Status         string    `json:"status"` // "ok", or "stopping"
-	Version        string    `json:"version"`
-	Slots          int       `json:"slots"`                      // concurrent runs
-	Leased         int       `json:"leased"`                     // slots in use
-	Cells          int       `json:"cells"`                      // alive, leased or idle
-	Sessions       int       `json:"sessions"`                   // alive
-	SessionsMax    int       `json:"sessions_ceiling"`           // the maximum of sessions
-	Memory         int64     `json:"memory_committed_bytes"`     // reserved for active runs and for sessions
-	MemoryMax      int64     `json:"memory_ceiling_bytes"`       // the most that it reserves in total
-	AgentMemoryMax int64     `json:"agent_memory_ceiling_bytes"` // the most that the agent itself uses, in addition to what it reserves and to image files
-	ImagesHeld     int64     `json:"image_memory_bytes"`         // image files held in memory, in addition to what is reserved
-	ImagesWanted   int64     `json:"image_memory_wanted_bytes"`  // size of all files of the images in use; if it is above image_memory_bytes, measurements can depend on the page cache
-	ImagesMax      int64     `json:"image_memory_ceiling_bytes"` // the most image memory that is held; zero: none
-	ImagesDamaged  []string  `json:"images_damaged,omitempty"`   // digests of stored images whose files are not as they were imported; their runs are refused
-	ImageRoom      *int64    `json:"image_room_bytes,omitempty"` // free bytes on the file system of the image store; null: not known
-	Templates      Templates `json:"templates"`
+	Status      string `json:"status"` // "ok", or "stopping"
+	Version     string `json:"version"`
+	Slots       int    `json:"slots"`                  // concurrent runs
+	Leased      int    `json:"leased"`                 // slots in use
+	Cells       int    `json:"cells"`                  // alive, leased or idle
+	Sessions    int    `json:"sessions"`               // alive
+	SessionsMax int    `json:"sessions_ceiling"`       // the maximum of sessions
+	Memory      int64  `json:"memory_committed_bytes"` // reserved for active runs and for sessions
+	MemoryMax   int64  `json:"memory_ceiling_bytes"`   // the most that it reserves in total
+	// the most that the agent itself uses, in addition to what it reserves and to image files
+	AgentMemoryMax int64 `json:"agent_memory_ceiling_bytes"`
+	ImagesHeld     int64 `json:"image_memory_bytes"` // image files held in memory, in addition to what is reserved
+	// size of all files of the images in use; if it is above image_memory_bytes, measurements can depend on the page
+	// cache
+	ImagesWanted int64 `json:"image_memory_wanted_bytes"`
+	ImagesMax    int64 `json:"image_memory_ceiling_bytes"` // the most image memory that is held; zero: none
+	// digests of stored images whose files are not as they were imported; their runs are refused
+	ImagesDamaged []string  `json:"images_damaged,omitempty"`
+	ImageRoom     *int64    `json:"image_room_bytes,omitempty"` // free bytes on the file system of the image store; null: not known
+	Templates     Templates `json:"templates"`
 
-	BlobsMax    int64  `json:"blobs_ceiling_bytes,omitempty"`    // the most disk space for all blobs; zero: there are no blobs
-	VolumesMax  int64  `json:"volumes_ceiling_bytes,omitempty"`  // the most disk space for all volumes; zero: there are no volumes
-	OtherAgents int64  `json:"memory_of_others_bytes,omitempty"` // reserved by other agents that were alive when this one started
-	Ceiling     Limits `json:"ceiling,omitzero"`                 // most that a run may request; zero fields do not bound, except of swap and cpuset
-	Network     string `json:"network,omitempty"`                // most that callers other than root may request for a run; empty: none
-	ProfileLog  bool   `json:"profile_log,omitempty"`            // whether callers other than root may use profile mode log
-	Packages    bool   `json:"packages,omitempty"`               // whether callers other than root may have packages installed
-	UptimeNS    int64  `json:"uptime_ns"`
-	Kernel      string `json:"kernel"`
-	CgroupMode  string `json:"cgroup_mode"`
+	BlobsMax    int64 `json:"blobs_ceiling_bytes,omitempty"`    // the most disk space for all blobs; zero: there are no blobs
+	VolumesMax  int64 `json:"volumes_ceiling_bytes,omitempty"`  // the most disk space for all volumes; zero: there are no volumes
+	OtherAgents int64 `json:"memory_of_others_bytes,omitempty"` // reserved by other agents that were alive when this one started
+	// most that a run may request; zero fields do not bound, except of swap and cpuset
+	Ceiling    Limits `json:"ceiling,omitzero"`
+	Network    string `json:"network,omitempty"`     // most that callers other than root may request for a run; empty: none
+	ProfileLog bool   `json:"profile_log,omitempty"` // whether callers other than root may use profile mode log
+	Packages   bool   `json:"packages,omitempty"`    // whether callers other than root may have packages installed
+	UptimeNS   int64  `json:"uptime_ns"`
+	Kernel     string `json:"kernel"`
+	CgroupMode string `json:"cgroup_mode"`
 }
 
 // Templates are an agent's templates of started interpreters.

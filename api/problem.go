@@ -30,5 +30,6 @@ const (
 	CodeCheckRefused  Code = "check-refused"        // check=enforce, and the check found an error
 	CodeConflict      Code = "conflict"             // it exists already, or is something else
 	CodeBatchClosed   Code = "batch-closed"         // the batch takes no more jobs
-	CodeBatchesFull   Code = "batches-full"         // the batches of this key, or of all, have their maximum of number, jobs or bytes; end or remove one, or retry later
+	// the batches of this key, or of all, have their maximum of number, jobs or bytes; end or remove one, or retry later
+	CodeBatchesFull Code = "batches-full"
 )

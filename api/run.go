@@ -8,7 +8,8 @@ type Run struct {
 	Language string `json:"language,omitempty" doc:"name or alias of the language; without it an image is needed"`
 	Image    string `json:"image,omitempty" doc:"name or digest (sha256:...) of a stored image, never a host path; with language: the image in which the language runs instead of its own"`
 
-	Source     Bytes    `json:"source,omitzero" doc:"the program's text, placed in /box; it needs language, and argv then has the program's arguments; an empty string is an empty program"` // nil: none
+	// nil: none
+	Source     Bytes    `json:"source,omitzero" doc:"the program's text, placed in /box; it needs language, and argv then has the program's arguments; an empty string is an empty program"`
 	SourceName string   `json:"source_name,omitempty" doc:"file name of source in /box; empty: the language's default name"`
 	Argv       []string `json:"argv,omitempty" doc:"without source: the command, looked up in PATH, by default the one that the image names; with source: the program's arguments"`
 

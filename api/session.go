@@ -95,7 +95,8 @@ type SessionUsage struct {
 // has ended; processes that it has left running stay until the session ends. If a limit or the
 // caller stops an exec, all of its processes are stopped.
 type Exec struct {
-	Source     Bytes    `json:"source,omitzero" doc:"the program's text in the session's language, placed in /box; argv then has the program's arguments; an empty string is an empty program"` // nil: none
+	// nil: none
+	Source     Bytes    `json:"source,omitzero" doc:"the program's text in the session's language, placed in /box; argv then has the program's arguments; an empty string is an empty program"`
 	SourceName string   `json:"source_name,omitempty" doc:"file name of source in /box, with a number added while another exec has it; empty: the language's default name"`
 	Argv       []string `json:"argv,omitempty" doc:"without source: the command, looked up in PATH; with source: the program's arguments"`
 

@@ -6,8 +6,9 @@ type Verdict string
 // The verdicts, in the order in which judge.Verdict checks them. It checks for MemoryLimit a second
 // time, after OutputLimit.
 const (
-	Canceled    Verdict = "canceled"     // the caller left, or the session ended
-	MemoryLimit Verdict = "memory-limit" // the kernel killed a process for the run's own memory limit, or the program could not start or go on within it
+	Canceled Verdict = "canceled" // the caller left, or the session ended
+	// the kernel killed a process for the run's own memory limit, or the program could not start or go on within it
+	MemoryLimit Verdict = "memory-limit"
 	Denied      Verdict = "denied"       // a system call of the profile's kill set; Result.Denial names it
 	CPULimit    Verdict = "cpu-limit"    // used more than Limits.CPU
 	WallLimit   Verdict = "wall-limit"   // took longer than Limits.Wall

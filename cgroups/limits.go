@@ -11,8 +11,10 @@ var errNoKey = errors.New("not in the file")
 // groups above still bound it. SwapBytes is the exception: zero means no swap.
 type Limits struct {
 	MemoryBytes int64
-	SwapBytes   int64   // beyond MemoryBytes; only together with it
-	SocketBytes int64   // buffers of sockets, which version 1 counts apart; zero: version 1 neither counts nor limits them. Version 2 counts them as memory
+	SwapBytes   int64 // beyond MemoryBytes; only together with it
+	// buffers of sockets, which version 1 counts apart; zero: version 1 neither counts nor limits them. Version 2 counts
+	// them as memory
+	SocketBytes int64
 	CPUs        float64 // number of processors, as quota over a period of 100 ms
 	Weight      int64   // cpu share on version 1's scale, where 1024 is the default
 	Pids        int64   // processes and threads

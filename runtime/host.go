@@ -33,13 +33,16 @@ import (
 
 // Config describes how an agent uses its host. Zero fields take the documented default.
 type Config struct {
-	RunDir         string        // for the instance's files; zero: /run/brig
-	Slots          int           // concurrent runs; zero: one per physical core
-	Ceiling        api.Limits    // most a run may request; zero: api.DefaultCeiling
-	Memory         api.Size      // most reserved for runs and sessions together; zero: three quarters of the host's
-	ImageMemory    api.Size      // most memory for locked files of images, in addition to Memory; zero: an eighth of the host's; negative: none
-	ReadImages     bool          // files of images are read before the first run, and none is locked: ImageMemory is not used
-	TemplateMemory api.Size      // most memory for templates of interpreters, in addition to Memory; zero: 512 MiB, and at most a sixteenth of the host's; negative: none
+	RunDir  string     // for the instance's files; zero: /run/brig
+	Slots   int        // concurrent runs; zero: one per physical core
+	Ceiling api.Limits // most a run may request; zero: api.DefaultCeiling
+	Memory  api.Size   // most reserved for runs and sessions together; zero: three quarters of the host's
+	// most memory for locked files of images, in addition to Memory; zero: an eighth of the host's; negative: none
+	ImageMemory api.Size
+	ReadImages  bool // files of images are read before the first run, and none is locked: ImageMemory is not used
+	// most memory for templates of interpreters, in addition to Memory; zero: 512 MiB, and at most a sixteenth of the
+	// host's; negative: none
+	TemplateMemory api.Size
 	TemplateLife   time.Duration // after which a template is made again; zero: DefaultTemplateLife
 	Sessions       int           // concurrent sessions; zero: DefaultSessions; negative: none
 	SessionLife    api.Duration  // longest life of a session; zero: api.SessionLifeMax

@@ -133,7 +133,9 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 
 	served := make(chan error, 1)
 	ln = connlimit.NewListener(ln, g.core.Config.MaxConns, g.core.Config.MaxConnsPerAddr)
-	if g.core.Config.TLS != nil { // must be outermost: only then do the server's timeouts apply to the handshake, and does it answer clients without TLS
+	// must be outermost: only then do the server's timeouts apply to the handshake, and does it answer clients without
+	// TLS
+	if g.core.Config.TLS != nil {
 		ln = tls.NewListener(ln, g.core.Config.TLS)
 	}
 

@@ -10,8 +10,9 @@ import (
 
 // Memory of the service that no quota counts.
 const (
-	memoryBase   = 96 * api.MiB  // the program, the caches and pages of the history, and the agent's status
-	memoryOfConn = 72 * api.KiB  // a connection's buffers and stacks, and a response that needs no quota, or the piece of one that is being written
+	memoryBase = 96 * api.MiB // the program, the caches and pages of the history, and the agent's status
+	// a connection's buffers and stacks, and a response that needs no quota, or the piece of one that is being written
+	memoryOfConn = 72 * api.KiB
 	memoryOfRun  = 128 * api.KiB // a body that needs no quota, as bytes and as parsed values
 	memoryOfFile = 320 * api.KiB // a file or blob that is being forwarded
 

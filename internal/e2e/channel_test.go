@@ -24,12 +24,14 @@ import (
 // implements it.
 type channel struct {
 	name        string
-	description string        // for the page
-	bits        int           // of a message
-	bitsPerPair int           // bits that one pair of runs transfers; zero: all
-	frame       time.Duration // duration of one frame, which holds as many bits as the channel transfers at once; zero: the runs run one after the other
-	cold        bool          // the image's files are evicted from the page cache first
-	lead        time.Duration // from the request to the first frame; zero: 400 ms
+	description string // for the page
+	bits        int    // of a message
+	bitsPerPair int    // bits that one pair of runs transfers; zero: all
+	// duration of one frame, which holds as many bits as the channel transfers at once; zero: the runs run one after the
+	// other
+	frame time.Duration
+	cold  bool          // the image's files are evicted from the page cache first
+	lead  time.Duration // from the request to the first frame; zero: 400 ms
 }
 
 var channels = []channel{

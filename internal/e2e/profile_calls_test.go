@@ -140,7 +140,8 @@ int main(int argc, char **argv) {
 		if res.Verdict != api.OK || string(res.Stdout) != "-1 -1 -1 -1 -38 0\n" {
 			t.Errorf("with %#x: %s, %s%s", mark, res.Verdict, res.Stdout, res.Stderr)
 		}
-		if ours := mark == seccomp.SetupMark; ours == (len(res.Refused) > 0) { // the last part answers calls with the mark, and it cannot report them
+		// the last part answers calls with the mark, and it cannot report them
+		if ours := mark == seccomp.SetupMark; ours == (len(res.Refused) > 0) {
 			t.Errorf("with %#x: refused %+v", mark, res.Refused)
 		}
 	}

@@ -24,7 +24,8 @@ type Report struct {
 	Problem     string   `json:"problem"` // as the user named it
 	Tests       []string `json:"tests"`   // their ids, in order
 	Submissions []Row    `json:"submissions"`
-	ScaleCPU    float64  `json:"scale_cpu,omitempty"` // limits of time were multiplied by it; zero: they were not. Results have the limits that counted
+	// limits of time were multiplied by it; zero: they were not. Results have the limits that counted
+	ScaleCPU float64 `json:"scale_cpu,omitempty"`
 }
 
 // A Row is what came of one submission.

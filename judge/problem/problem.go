@@ -87,7 +87,8 @@ type Test struct {
 	Sample        bool                `json:"sample,omitempty"`
 	EmptyAnswer   bool                `json:"empty_answer,omitempty"` // without Answer: the expected output is empty, and compared
 	Files         map[string]string   `json:"files,omitempty"`        // next to the submission in this test alone, by their names there
-	Text          bool                `json:"text,omitempty"`         // line ends of its files are made \n, and a last line without one gets it
+	// line ends of its files are made \n, and a last line without one gets it
+	Text bool `json:"text,omitempty"`
 }
 
 // A Group is tests that score together.

@@ -37,7 +37,9 @@ type Key struct {
 	Weight   int      // maximum for a run or session; zero: the agent's ceiling
 	CPUs     float64  // processors used concurrently, maximum for a run or session; zero: the agent's ceiling
 	Mode     api.Mode // mode of runs that name none; empty: the agent's
-	Admin    bool     // may set cpuset, as far as the agent allows that to users other than root; may see every key's history, stats and alerts, and /metrics
+	// may set cpuset, as far as the agent allows that to users other than root; may see every key's history, stats and
+	// alerts, and /metrics
+	Admin bool
 
 	ProblemBytes api.Size // of all stored problems; zero: as much as is fair to other keys
 	BatchBytes   api.Size // all batches on disk; zero: as much as is fair to other keys

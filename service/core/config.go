@@ -30,28 +30,29 @@ type Config struct {
 	Version string
 	Log     *slog.Logger // nil: no log
 
-	QueuePlaces     int                        // in the queue; zero: a request that cannot run at once is refused
-	Wait            time.Duration              // longest wait for a slot; zero means 60 s
-	MaxBody         api.Size                   // of a request; zero: api.MaxBody
-	MaxAnswers      api.Size                   // of all large responses together, shared by the keys; zero means 384 MiB
-	MaxBlob         api.Size                   // of one blob; zero: api.MaxBlob
-	MaxBodies       int                        // concurrent request uploads and downloads of session files; zero means 256
-	MaxConns        int                        // concurrent connections; zero means 4096
-	MaxConnsPerAddr int                        // the same from one remote address other than this host's; zero means an eighth
-	Grace           time.Duration              // on shutdown, how long runs may go on; zero means 10 s
-	Sessions        string                     // file for the ids of sessions; empty: sessions that a killed gateway leaves end when they are idle
-	Network         string                     // most that runs may request, see api.Networks; empty: none
-	EgressAllow     []api.AllowRule            // most that runs may list in allow; none: any host
-	EgressInternal  []api.AllowRule            // addresses with ports that runs may reach although they are this host's, or reserved
-	Packages        bool                       // packages are installed for runs and sessions, from the indexes of the languages
-	Batches         string                     // directory of the batches; empty: the service takes none
-	BatchSlots      int                        // slots that jobs of batches hold at once; zero: all but one
-	BatchKeep       time.Duration              // how long a batch stays after its end; zero means 7 days
-	BatchBytes      api.Size                   // of all batches on disk; zero means 16 GiB
-	Indexes         map[api.PackageKind]string // URLs of the operator's own indexes; packages of these kinds are installed in any case
-	Problems        string                     // directory of stored problems; empty: none are stored
-	MaxProblems     api.Size                   // of all stored problems together; zero means 4 GiB
-	Names           []string                   // host names of the service, in addition to localhost and IP addresses; empty with keys: any
+	QueuePlaces     int           // in the queue; zero: a request that cannot run at once is refused
+	Wait            time.Duration // longest wait for a slot; zero means 60 s
+	MaxBody         api.Size      // of a request; zero: api.MaxBody
+	MaxAnswers      api.Size      // of all large responses together, shared by the keys; zero means 384 MiB
+	MaxBlob         api.Size      // of one blob; zero: api.MaxBlob
+	MaxBodies       int           // concurrent request uploads and downloads of session files; zero means 256
+	MaxConns        int           // concurrent connections; zero means 4096
+	MaxConnsPerAddr int           // the same from one remote address other than this host's; zero means an eighth
+	Grace           time.Duration // on shutdown, how long runs may go on; zero means 10 s
+	// file for the ids of sessions; empty: sessions that a killed gateway leaves end when they are idle
+	Sessions       string
+	Network        string                     // most that runs may request, see api.Networks; empty: none
+	EgressAllow    []api.AllowRule            // most that runs may list in allow; none: any host
+	EgressInternal []api.AllowRule            // addresses with ports that runs may reach although they are this host's, or reserved
+	Packages       bool                       // packages are installed for runs and sessions, from the indexes of the languages
+	Batches        string                     // directory of the batches; empty: the service takes none
+	BatchSlots     int                        // slots that jobs of batches hold at once; zero: all but one
+	BatchKeep      time.Duration              // how long a batch stays after its end; zero means 7 days
+	BatchBytes     api.Size                   // of all batches on disk; zero means 16 GiB
+	Indexes        map[api.PackageKind]string // URLs of the operator's own indexes; packages of these kinds are installed in any case
+	Problems       string                     // directory of stored problems; empty: none are stored
+	MaxProblems    api.Size                   // of all stored problems together; zero means 4 GiB
+	Names          []string                   // host names of the service, in addition to localhost and IP addresses; empty with keys: any
 }
 
 // WithDefaults returns the configuration with the default in place of each zero.

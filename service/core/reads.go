@@ -13,9 +13,11 @@ import (
 type ReadKind int
 
 const (
-	Little   ReadKind = iota
-	PastRuns          // statistics over 90,000 of them take a processor for most of a second, and 64 concurrent requests delayed another key's run of 12 ms to up to 900
-	BoxFiles          // names that programs have chosen: 40 concurrent lists used both processors of the agent (AGT-43)
+	Little ReadKind = iota
+	// statistics over 90,000 of them take a processor for most of a second, and 64 concurrent requests delayed another
+	// key's run of 12 ms to up to 900
+	PastRuns
+	BoxFiles // names that programs have chosen: 40 concurrent lists used both processors of the agent (AGT-43)
 )
 
 // readQueue returns the queue for requests of this kind, and the name of the kind for messages.
