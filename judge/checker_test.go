@@ -180,7 +180,8 @@ func FuzzProtocols(f *testing.F) {
 			p := judge.ProtocolOf(protocol)
 			files := map[string][]byte{"feedback/score.txt": []byte(file), "judge/score": []byte(file), "feedback/judgemessage.txt": []byte(stderr)}
 			for _, as := range append(api.PointsFraction.Values(), "") {
-				w, err := p.Read(judge.CheckerOutput{Verdict: api.Nonzero, ExitCode: code, Stdout: []byte(stdout), Stderr: []byte(stderr), Files: files}, as)
+				said := judge.CheckerOutput{Verdict: api.Nonzero, ExitCode: code, Stdout: []byte(stdout), Stderr: []byte(stderr), Files: files}
+				w, err := p.Read(said, as)
 				switch {
 				case err != nil:
 				case w.Answer != api.Accepted && w.Answer != api.WrongAnswer && w.Answer != api.Partial:

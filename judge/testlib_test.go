@@ -40,7 +40,8 @@ func TestProgramsForgeNoWordsOfTestlib(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			stderr := tt.stderr[:min(len(tt.stderr), int(judge.MaxStream))] // as brig keeps it
-			w, err := judge.ProtocolOf(api.ProtocolTestlib).Read(judge.CheckerOutput{Verdict: api.Nonzero, ExitCode: tt.code, Stderr: []byte(stderr)}, tt.as)
+			said := judge.CheckerOutput{Verdict: api.Nonzero, ExitCode: tt.code, Stderr: []byte(stderr)}
+			w, err := judge.ProtocolOf(api.ProtocolTestlib).Read(said, tt.as)
 			if (err != nil) != (tt.answer == "") {
 				t.Fatalf("%.100v, %v", w, err)
 			}

@@ -70,7 +70,7 @@ func writeTable(t *testing.T, arch, prefix string, src []byte) []byte {
 	for _, m := range re.FindAllStringSubmatch(string(src), -1) {
 		name := strings.ToLower(m[1])
 		fmt.Fprintf(&b, "%s: %q,", m[2], name)
-		if col++; col%6 == 0 {
+		if col++; col%5 == 0 {
 			b.WriteByte('\n')
 		}
 	}
@@ -106,7 +106,7 @@ func errnoTable(t *testing.T, src []byte) []byte {
 			continue
 		}
 		fmt.Fprintf(&b, "%d: %q,", n, name)
-		if col++; col%8 == 0 {
+		if col++; col%6 == 0 {
 			b.WriteByte('\n')
 		}
 	}

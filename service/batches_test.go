@@ -61,7 +61,8 @@ func TestBatch(t *testing.T) {
 		}
 	}
 
-	if s := send(t, web, "POST", path+"/jobs", jobs("late", 0, 1), &p, "Content-Type", core.JSONLines); s != 409 || p.Code != api.CodeBatchClosed {
+	s := send(t, web, "POST", path+"/jobs", jobs("late", 0, 1), &p, "Content-Type", core.JSONLines)
+	if s != 409 || p.Code != api.CodeBatchClosed {
 		t.Errorf("a job after the end: %d, %+v", s, p)
 	}
 

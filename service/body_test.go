@@ -53,7 +53,9 @@ func TestLargeBodiesAreBoundedTogether(t *testing.T) {
 	}
 
 	close(proceed)
-	for deadline := time.Now().Add(time.Minute); !g.core.BodyQuota.TryAcquire("", core.MaxLargeBodies*2<<20); time.Sleep(10 * time.Millisecond) {
+
+	deadline := time.Now().Add(time.Minute)
+	for ; !g.core.BodyQuota.TryAcquire("", core.MaxLargeBodies*2<<20); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the room is not given back")
 		}
@@ -153,7 +155,11 @@ func TestTwoKeysLeaveMemoryForAThird(t *testing.T) {
 	const maximum = 256 << 20
 	take := map[string]func(key string, n int64) bool{}
 	keys, _ := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob"})
-	g := serveFake(t, runsOK(), func(c *Config) { c.Keys, c.MaxAnswers, c.MaxBody = keys, maximum, maximum/core.MaxLargeBodies }).Config.Handler.(*Gateway)
+	g := serveFake(t, runsOK(), func(c *Config) {
+		c.Keys = keys
+		c.MaxAnswers = maximum
+		c.MaxBody = maximum / core.MaxLargeBodies
+	}).Config.Handler.(*Gateway)
 	take["answers"], take["bodies"] = g.core.Responses.Memory.TryAcquire, g.core.BodyQuota.TryAcquire
 
 	for what, take := range take {

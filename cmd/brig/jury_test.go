@@ -20,7 +20,8 @@ func TestPrivateAgentsAllowPackages(t *testing.T) {
 		{problem.Limits{Time: 2e9, Memory: 256 * api.MiB}, api.Limits{}, nil},
 		{problem.Limits{Time: 40e9, Memory: 6 * api.GiB}, api.Limits{}, []string{"--max-memory", "6G", "--max-wall", "40s", "--max-cpu", "40s"}},
 		{problem.Limits{Time: 40e9}, api.Limits{CPU: api.Duration(time.Second)}, nil},
-		{problem.Limits{}, api.Limits{OpenFiles: 8000, Swap: api.MiB, CPUs: 2, Cpuset: "0"}, []string{"--max-cpus", "2", "--max-open-files", "8000", "--max-swap", "1M"}},
+		{problem.Limits{}, api.Limits{OpenFiles: 8000, Swap: api.MiB, CPUs: 2, Cpuset: "0"},
+			[]string{"--max-cpus", "2", "--max-open-files", "8000", "--max-swap", "1M"}},
 	} {
 		if got := ceilingFlags(api.Run{Limits: maxOf(&problem.Problem{Limits: tt.limits}, tt.asked)}); !slices.Equal(got, tt.want) {
 			t.Errorf("%+v, %+v: %q; want %q", tt.limits, tt.asked, got, tt.want)

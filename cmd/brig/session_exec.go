@@ -214,31 +214,32 @@ Usage:
 
 Examples:
   brig session get $id result.txt
-  brig session get --volume $id out/plot.png plot.png`, 2, 3, func(f *pflag.FlagSet) { volumeFlag(f, &volume) }, func(words []string, socket string) int {
-		return c.withRunningAgent(socket, func(ctx context.Context, agent *caller.Agent) error {
-			if len(words) == 2 {
-				return agent.Files(words[0], volume).Get(ctx, words[1], c.stdout)
-			}
+  brig session get --volume $id out/plot.png plot.png`, 2, 3, func(f *pflag.FlagSet) { volumeFlag(f, &volume) },
+		func(words []string, socket string) int {
+			return c.withRunningAgent(socket, func(ctx context.Context, agent *caller.Agent) error {
+				if len(words) == 2 {
+					return agent.Files(words[0], volume).Get(ctx, words[1], c.stdout)
+				}
 
-			file, err := os.CreateTemp(filepath.Dir(words[2]), ".brig-*")
-			if err != nil {
+				file, err := os.CreateTemp(filepath.Dir(words[2]), ".brig-*")
+				if err != nil {
+					return err
+				}
+				defer os.Remove(file.Name()) // fails once it has been renamed
+
+				err = agent.Files(words[0], volume).Get(ctx, words[1], file)
+				if cerr := file.Close(); err == nil {
+					err = cerr
+				}
+				if err == nil {
+					err = os.Chmod(file.Name(), 0o644)
+				}
+				if err == nil {
+					err = os.Rename(file.Name(), words[2])
+				}
 				return err
-			}
-			defer os.Remove(file.Name()) // fails once it has been renamed
-
-			err = agent.Files(words[0], volume).Get(ctx, words[1], file)
-			if cerr := file.Close(); err == nil {
-				err = cerr
-			}
-			if err == nil {
-				err = os.Chmod(file.Name(), 0o644)
-			}
-			if err == nil {
-				err = os.Rename(file.Name(), words[2])
-			}
-			return err
+			})
 		})
-	})
 }
 
 func sessionFiles(c *cli) *cobra.Command {

@@ -11,7 +11,8 @@ import (
 // Judge turns the facts into a report. It has no side effects.
 func Judge(f Facts) Report {
 	var all []Check
-	for _, part := range []func(Facts) []Check{machineChecks, cgroupChecks, kernelChecks, agentChecks, imageChecks, timingChecks, hardeningChecks} {
+	for _, part := range []func(Facts) []Check{
+		machineChecks, cgroupChecks, kernelChecks, agentChecks, imageChecks, timingChecks, hardeningChecks} {
 		all = append(all, part(f)...)
 	}
 

@@ -159,7 +159,8 @@ func TestVolumeOfTwoAgents(t *testing.T) {
 	s := a.volumeSession(t, "v", smallest)
 	a.wantOutput(t, s.ID, "echo one >/workspace/f", "")
 	var asking sync.WaitGroup
-	for _, how := range []func(*api.VolumeRequest){nil, func(v *api.VolumeRequest) { v.Shared = true }, func(v *api.VolumeRequest) { v.ReadOnly = true }} {
+	for _, how := range []func(*api.VolumeRequest){nil,
+		func(v *api.VolumeRequest) { v.Shared = true }, func(v *api.VolumeRequest) { v.ReadOnly = true }} {
 		asking.Go(func() { b.refusedVolumeSession(t, "v", how, api.CodeConflict) })
 	}
 

@@ -439,7 +439,8 @@ func TestFailuresOfDotnet(t *testing.T) {
 		"Process terminated.\nAssertion failed.\nnope\n   at Program.<Main>$(String[] args) in /box/as.cs:line 1\n": "as.cs:1 a condition of Debug.Assert is false",
 		"Unhandled exception. System.Exception: oops\n   at Main.main@() in /box/main.fs:line 7\n":                  "main.fs:7 the program threw this exception",
 	} {
-		got := diagnose.Explain("csharp", "main.cs", nil, api.Result{Verdict: api.Signaled, Signal: 6, SignalName: "SIGABRT", Stderr: []byte(stderr)})
+		got := diagnose.Explain("csharp", "main.cs", nil,
+			api.Result{Verdict: api.Signaled, Signal: 6, SignalName: "SIGABRT", Stderr: []byte(stderr)})
 		if got == nil || !strings.HasPrefix(fmt.Sprintf("%s:%d %s", got.File, got.Line, got.Hint), want) {
 			t.Errorf("%q: %+v; want %s", stderr, got, want)
 		}

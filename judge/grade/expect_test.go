@@ -29,7 +29,8 @@ func TestUnexpected(t *testing.T) {
 	res := api.Result{Verdict: api.Signaled, Tests: []api.TestResult{
 		ended("sample/1", api.OK, api.Accepted, 10*ms), ended("secret/a/1", api.OK, api.WrongAnswer, 20*ms),
 		ended("secret/b/1", api.OK, api.Accepted, 1500*ms), ended("secret/b/2", api.MemoryLimit, "", 10*ms),
-	}, Summary: &api.Summary{Points: &points, MaxPoints: &maximum, Groups: []api.ScoreGroupResult{{ID: "secret/a", Points: 10, MaxPoints: 40}}}}
+	}, Summary: &api.Summary{Points: &points, MaxPoints: &maximum,
+		Groups: []api.ScoreGroupResult{{ID: "secret/a", Points: 10, MaxPoints: 40}}}}
 	res.Tests[1].Message = "too many guesses"
 
 	for _, tt := range []struct {

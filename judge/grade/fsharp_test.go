@@ -22,7 +22,8 @@ func TestFSharpFilesAreInTheOrderOfTheirProject(t *testing.T) {
 		want  []placement
 	}{
 		{"a project", map[string][]byte{"lee.fsproj": []byte(fsproj)}, files("data.txt", "Zed.fs", "lib/Beta.fs", "Alpha.fs")},
-		{"a project below a directory", map[string][]byte{"src/lee.fsproj": []byte(fsproj)}, files("Alpha.fs", "Zed.fs", "data.txt", "lib/Beta.fs")},
+		{"a project below a directory", map[string][]byte{"src/lee.fsproj": []byte(fsproj)},
+			files("Alpha.fs", "Zed.fs", "data.txt", "lib/Beta.fs")},
 		{"a broken project", map[string][]byte{"lee.fsproj": []byte(fsproj[:80])}, files("Alpha.fs", "Zed.fs", "data.txt", "lib/Beta.fs")},
 		{"none", nil, files("Alpha.fs", "Zed.fs", "data.txt", "lib/Beta.fs")},
 	} {

@@ -56,7 +56,8 @@ func TestPull(t *testing.T) {
 	}
 }
 
-// IMG-37: registries that cut, lie and dawdle; IMG-40: those that would do so for ever. Each case says what must come of it; the first is the control.
+// IMG-37: registries that cut, lie and dawdle; IMG-40: those that would do so for ever. Each case says
+// what must come of it; the first is the control.
 func TestHostileRegistries(t *testing.T) {
 	img, plain := threeLayers(t)
 	big := digestOf(plain[0]) // its blob is not compressed

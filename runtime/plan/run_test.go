@@ -30,7 +30,8 @@ func TestOutOfHeap(t *testing.T) {
 		{"said and aborted", aborts, judge.Evidence{Signal: 6, ExitCode: -1}, "Out of memory.\n", true},
 		{"said in another way", aborts, judge.Evidence{Signal: 6, ExitCode: -1}, "Broken\n ---> OutOfMemory: x\n   at f\n", true},
 		{"refused a thread", aborts, judge.Evidence{Signal: 6, ExitCode: -1, PidsHits: 1, Peak: 49 * api.MiB}, "Out of memory.\n", false},
-		{"refused a thread near the limit", aborts, judge.Evidence{Signal: 6, ExitCode: -1, PidsHits: 1, Peak: 90 * api.MiB}, "Out of memory.\n", true},
+		{"refused a thread near the limit", aborts, judge.Evidence{Signal: 6, ExitCode: -1, PidsHits: 1, Peak: 90 * api.MiB},
+			"Out of memory.\n", true},
 		{"said and killed", aborts, judge.Evidence{Signal: 9, ExitCode: -1}, "Out of memory.\n", false},
 		{"aborted for another reason", aborts, judge.Evidence{Signal: 6, ExitCode: -1}, "boom\n", false},
 	} {

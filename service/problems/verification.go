@@ -131,7 +131,8 @@ func (x *verification) verify(ctx context.Context, p *Stored, ask api.VerifyRequ
 		largest = max(largest, tree.Size(name))
 	}
 
-	memory := 2*p.Memory() + 2*largest + verificationMemory + int64(len(about.Jury)*(len(about.Tests)+1))*outcomeMemory*int64(max(ask.Repeat, grade.NoiseRuns))
+	outcomes := int64(len(about.Jury)*(len(about.Tests)+1)) * int64(max(ask.Repeat, grade.NoiseRuns))
+	memory := 2*p.Memory() + 2*largest + verificationMemory + outcomes*outcomeMemory
 	if memory > ps.MaxOfBody() {
 		return api.Verification{},
 			api.Refuse(api.CodeTooLarge,

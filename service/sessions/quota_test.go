@@ -64,7 +64,9 @@ func TestSessionQuota(t *testing.T) {
 		if tt.want == "" && err != nil || tt.want != "" && (told == nil || told.Code != tt.want) {
 			t.Errorf("%s: %v; want %q", name, err, tt.want)
 		}
-		if err := checkSessionQuota(core.Caller{Key: tt.key}, tt.own, tt.all, tt.more, sessionUsage{}, !tt.alone); err != nil && tt.key == (auth.Key{}) {
+
+		err = checkSessionQuota(core.Caller{Key: tt.key}, tt.own, tt.all, tt.more, sessionUsage{}, !tt.alone)
+		if err != nil && tt.key == (auth.Key{}) {
 			t.Errorf("%s, where the agent has not been heard: %v", name, err)
 		}
 	}

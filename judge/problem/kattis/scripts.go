@@ -14,9 +14,10 @@ var (
 )
 
 // script describes a validator that is a directory with a build or run script, or a file called run, and reports
-// whether it is one. dir is the directory; empty: the program is one file. Scripts are of a POSIX shell, as the format says, so sh runs them, whatever shell their #! line names
-// and whether or not they have an x bit, which archives lose. They run in the image for C++, which has sh, cc
-// and c++, or, if they name Python and no compiler, in that for Python.
+// whether it is one. dir is the directory; empty: the program is one file. Scripts are of a POSIX shell, as the format
+// says, so sh runs them, whatever shell their #! line names and whether or not they have an x bit, which
+// archives lose. They run in the image for C++, which has sh, cc and c++, or, if they name Python and no compiler, in
+// that for Python.
 func (r *reader) script(p *problem.Program, dir string) bool {
 	build := path.Join(dir, "build")
 	switch run := path.Join(dir, "run"); {
