@@ -92,7 +92,11 @@ func verdictText(r api.Result, profile string) string {
 	l := r.Limits
 	switch r.Verdict {
 	case api.MemoryLimit:
-		return fmt.Sprintf("%s: used %s of %s (raise --memory)", r.Verdict, formatBytes(r.Usage.Memory), l.Memory)
+		more := ""
+		if used := r.Usage.Memory.Value; used != nil && *used < int64(l.Memory)/4*3 { // one request was above what is left
+			more = ", and asked for more than the rest"
+		}
+		return fmt.Sprintf("%s: used %s of %s%s (raise --memory)", r.Verdict, formatBytes(r.Usage.Memory), l.Memory, more)
 	case api.CPULimit:
 		return fmt.Sprintf("%s: used %s of %s of processor time (raise --cpu)", r.Verdict, formatDuration(r.Usage.CPU), l.CPU)
 	case api.WallLimit:

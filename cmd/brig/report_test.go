@@ -128,3 +128,17 @@ func TestStatsDistinguishKindsOfMemory(t *testing.T) {
 		}
 	}
 }
+
+// A single request above the limit is told from data that grew.
+func TestMemoryVerdictSaysHowItWasMet(t *testing.T) {
+	for used, want := range map[int64]string{
+		64 << 20: "memory-limit: used 64M of 64M (raise --memory)",
+		3 << 20:  "memory-limit: used 3M of 64M, and asked for more than the rest (raise --memory)",
+	} {
+		r := api.Result{Verdict: api.MemoryLimit, Limits: api.Limits{Memory: 64 * api.MiB}}
+		r.Usage.Memory.Value = &used
+		if got := verdictText(r, ""); got != want {
+			t.Errorf("%q; want %q", got, want)
+		}
+	}
+}
