@@ -1,1 +1,4 @@
-Environment.FailFast("over");
+#define DEBUG
+using System.Diagnostics;
+
+Debug.Assert(1 == 2, "over");

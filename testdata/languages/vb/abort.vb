@@ -1,5 +1,6 @@
+#Const DEBUG = True
 Module Program
     Sub Main()
-        System.Environment.FailFast("over")
+        System.Diagnostics.Debug.Assert(1 = 2, "over")
     End Sub
 End Module
