@@ -41,7 +41,7 @@ func soak(n int) int {
 // machine everything can take seconds.
 func patience() time.Time { return time.Now().Add(slow(30 * time.Second)) }
 
-// promptly demands that the quickest of up to five attempts takes at most most: load on the machine
+// promptly demands that the quickest of up to five attempts takes at most maximum: load on the machine
 // makes it longer, never shorter.
 func promptly(t testing.TB, maximum time.Duration, once func() time.Duration) {
 	t.Helper()
