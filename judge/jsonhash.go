@@ -24,9 +24,6 @@ func (t *jsonText) hash(depth int, nanEqual bool) (uint64, error) {
 		if err != nil {
 			return 0, err
 		}
-		if h, ok := hashShort(w); ok {
-			return h, nil
-		}
 
 		d, ok := parseDecimal(w)
 		switch {
@@ -102,68 +99,14 @@ func (d decimal) hash() uint64 {
 		return mix('i', secret^sign(d.negative))
 	}
 
-	part, long, n := uint64(0), uint64(0), 0
+	h := uint64(secret)
 	for _, c := range d.digits {
-		if c == '.' {
-			continue
-		}
-		if part, n = part*10+uint64(c-'0'), n+1; n == shortDigits {
-			long, part, n = mix(long, part), 0, 0
+		if c != '.' {
+			h = mix(h, uint64(c))
 		}
 	}
 
-	if long != 0 { // the last part may begin with zeros
-		long = mix(long, uint64(n))
-	}
-	return hashNumber(long, part, d.exponent, d.negative)
-}
-
-// shortDigits is how many digits a number has at most that hashShort reads.
-const shortDigits = 18
-
-// hashShort is parseDecimal and hash for digits with at most one point, perhaps after a sign, which most
-// numbers are.
-func hashShort(w []byte) (hash uint64, ok bool) {
-	negative := w[0] == '-'
-	if negative {
-		w = w[1:]
-	}
-
-	m, point := uint64(0), -1
-	if len(w) > shortDigits || len(w) == 0 {
-		return 0, false
-	}
-
-	for i, c := range w {
-		switch {
-		case c-'0' <= 9:
-			m = m*10 + uint64(c-'0')
-		case c == '.' && point < 0 && len(w) > 1:
-			point = i
-		default:
-			return 0, false
-		}
-	}
-
-	exponent := int64(0)
-	if point >= 0 {
-		exponent = int64(point + 1 - len(w))
-	}
-	if m == 0 {
-		return hashNumber(0, 0, 0, false), true
-	}
-
-	for last := len(w) - 1; w[last] == '0' || last == point; last-- {
-		if last != point {
-			m, exponent = m/10, exponent+1
-		}
-	}
-
-	return hashNumber(0, m, exponent, negative), true
-}
-
-func hashNumber(long, digits uint64, exponent int64, negative bool) uint64 {
-	return mix(mix(secret^long, digits), uint64(exponent)<<1|sign(negative))
+	return mix(h, uint64(d.exponent)<<1|sign(d.negative))
 }
 
 func sign(negative bool) uint64 {

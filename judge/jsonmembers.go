@@ -3,17 +3,12 @@ package judge
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"unicode/utf8"
 )
 
 // compareMembers compares the remaining members of two objects in any order. Of two members with one
 // name the last counts, as in Python.
 func (v *jsonPair) compareMembers(depth int) error {
-	if done, err := v.compareFew(depth); done || err != nil {
-		return err
-	}
-
 	names, expected, err := v.a.members(depth)
 	if v.expected(err) != nil {
 		return err
@@ -44,79 +39,6 @@ func (v *jsonPair) compareMembers(depth int) error {
 
 	v.a.at, v.b.at = afterA, afterB
 	return nil
-}
-
-// fewMembers is how many members are found without an index.
-const fewMembers = 16
-
-// A member is one of an object: its name, and where its value begins.
-type member struct {
-	name []byte
-	at   int
-}
-
-// compareFew is compareMembers for objects of few members with different names and the same names in both
-// texts. done is false for others; then it has read nothing.
-func (v *jsonPair) compareFew(depth int) (done bool, _ error) {
-	var all, also [fewMembers]member
-	fromA, fromB := v.a.at, v.b.at
-	back := func() (bool, error) {
-		v.a.at, v.b.at = fromA, fromB
-		return false, nil
-	}
-	n := v.a.few(depth, &all)
-	if n == 0 || v.b.few(depth, &also) != n {
-		return back()
-	}
-
-	var pairs [fewMembers]int // the index in also of each in all
-	for i := range n {
-		pairs[i] = -1
-		for k := range n {
-			if !sameString(all[i].name, also[k].name) {
-				continue
-			}
-			if pairs[i] >= 0 { // two with one name
-				return back()
-			}
-			pairs[i] = k
-		}
-
-		if pairs[i] < 0 || slices.Contains(pairs[:i], pairs[i]) {
-			return back()
-		}
-	}
-
-	afterA, afterB := v.a.at, v.b.at
-	for i := range n {
-		v.a.at, v.b.at = all[i].at, also[pairs[i]].at
-		if err := v.compare(depth + 1); err != nil {
-			return false, err
-		}
-	}
-
-	v.a.at, v.b.at = afterA, afterB
-	return true, nil
-}
-
-// few reads the rest of an object; 0: it has too many members or a mistake.
-func (t *jsonText) few(depth int, all *[fewMembers]member) (n int) {
-	for more := true; more; n++ {
-		name, err := t.key()
-		if err != nil || n == len(all) {
-			return 0
-		}
-		t.kind()
-		all[n] = member{name, t.at}
-		if t.skip(depth+1) != nil {
-			return 0
-		}
-		if more, err = t.next('}'); err != nil {
-			return 0
-		}
-	}
-
-	return n
 }
 
 // members reads the rest of an object, and returns the names of its members and where the value of each

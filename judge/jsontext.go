@@ -16,7 +16,6 @@ type jsonText struct {
 	at  int    // the next byte to read
 	nan uint64 // the hash of NaN, where it equals no other
 
-	hasNaN  bool   // a word that was read is NaN
 	scratch []byte // a string without its escapes
 }
 
@@ -35,15 +34,8 @@ func (t *jsonText) ended() bool { return t.kind() == 0 && t.at == len(t.all) }
 
 // kind skips white space and returns the first byte of the next value or mark; 0 at the end of the text.
 func (t *jsonText) kind() byte {
-	if t.at < len(t.all) && t.all[t.at] > ' ' {
-		return t.all[t.at]
-	}
-	return t.kindAfterSpace()
-}
-
-func (t *jsonText) kindAfterSpace() byte {
 	for ; t.at < len(t.all); t.at++ {
-		if c := t.all[t.at]; c > ' ' || !isSpace(c) {
+		if c := t.all[t.at]; !isSpace(c) {
 			return c
 		}
 	}
@@ -56,15 +48,6 @@ func (t *jsonText) take(c byte) bool {
 		return false
 	}
 	t.at++
-	return true
-}
-
-// repeats reads a text, if it comes next.
-func (t *jsonText) repeats(text []byte) bool {
-	if !bytes.HasPrefix(t.all[t.at:], text) {
-		return false
-	}
-	t.at += len(text)
 	return true
 }
 
@@ -100,10 +83,12 @@ func (t *jsonText) key() ([]byte, error) {
 func (t *jsonText) text() ([]byte, error) {
 	from := t.at + 1
 	for i := from; i < len(t.all); {
-		if i += stringEnd(t.all[i:]); i == len(t.all) {
+		n := bytes.IndexAny(t.all[i:], "\"\\\n")
+		if n < 0 {
 			break
 		}
 
+		i += n
 		switch t.all[i] {
 		case '"':
 			t.at = i + 1
@@ -131,27 +116,11 @@ var endsWord = func() (ends [256]bool) {
 // word reads a number or a name.
 func (t *jsonText) word() ([]byte, error) {
 	from := t.at
-	plain, dots := true, 0 // digits with at most one point, perhaps after a sign: it needs no closer look
-	for ; t.at < len(t.all); t.at++ {
-		c := t.all[t.at]
-		if c-'0' <= 9 {
-			continue
-		}
-		if endsWord[c] {
-			break
-		}
-		if c == '.' {
-			dots++
-		} else if t.at > from || c != '-' {
-			plain = false
-		}
+	for t.at < len(t.all) && !endsWord[t.all[t.at]] {
+		t.at++
 	}
 
 	w := t.all[from:t.at]
-	if digits := len(w) - dots; plain && dots < 2 && digits > 0 && (digits > 1 || w[0] != '-') {
-		return w, nil
-	}
-
 	switch string(w) {
 	case "null", "true", "false":
 		return w, nil
@@ -162,9 +131,7 @@ func (t *jsonText) word() ([]byte, error) {
 		return w, t.fail(fmt.Sprintf("unexpected %q", t.all[from]))
 	}
 
-	d, ok := parseDecimal(w)
-	t.hasNaN = t.hasNaN || d.word == "nan"
-	if !ok {
+	if _, ok := parseDecimal(w); !ok {
 		t.at = from
 		return w, t.fail(fmt.Sprintf("%s is neither a number nor null, true or false", excerpt(w, 0)))
 	}

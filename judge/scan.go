@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// This file finds the ends of words and of strings eight bytes at a time.
+// This file finds the ends of words eight bytes at a time.
 
 const (
 	ones  = 0x0101010101010101
@@ -15,15 +15,6 @@ const (
 // below returns a word whose lowest bit that is set is in the first byte of w, in the order of the text,
 // that is smaller than n, which is at most 128; 0: none is. Bits above it say nothing.
 func below(w uint64, n byte) uint64 { return (w - ones*uint64(n)) &^ w & highs }
-
-// is is the same for the bytes that are c.
-func is(w uint64, c byte) uint64 { w ^= ones * uint64(c); return (w - ones) &^ w & highs }
-
-// noDigit is the same for the bytes that are no decimal digit.
-func noDigit(w uint64) uint64 {
-	w ^= ones * '0'
-	return (w&^highs + ones*(0x80-10) | w) & highs
-}
 
 // tokenAt returns the length of the token with which text begins, and its hash. Without a token both
 // are 0.
@@ -59,20 +50,6 @@ func tokenLength(text []byte) (n int) {
 	}
 
 	for n < len(text) && !isSpace(text[n]) {
-		n++
-	}
-	return n
-}
-
-// stringEnd returns where in text the first quote, backslash or line's end is; len(text): nowhere.
-func stringEnd(text []byte) (n int) {
-	for ; len(text)-n >= 8; n += 8 {
-		w := binary.LittleEndian.Uint64(text[n:])
-		if m := is(w, '"') | is(w, '\\') | is(w, '\n'); m != 0 {
-			return n + bits.TrailingZeros64(m)>>3
-		}
-	}
-	for n < len(text) && text[n] != '"' && text[n] != '\\' && text[n] != '\n' {
 		n++
 	}
 	return n
