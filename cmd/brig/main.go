@@ -16,6 +16,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/rootfs/reader"
+	"github.com/brig-sandbox/brig/service/problems"
 )
 
 // version is set by the linker.
@@ -60,7 +61,7 @@ func commands() []command {
 		{name: "completion", short: "print a shell's completion of brig", make: completionCommand},
 		{name: "docs", make: docsCommand, hidden: true},
 		{name: reader.Command, make: imageReaderCommand, hidden: true},
-		{name: problemReaderName, make: problemReaderCommand, hidden: true},
+		{name: problems.Command, make: problemReaderCommand, hidden: true},
 		{name: relay.Command, make: relayCommand, hidden: true},
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/brig-sandbox/brig/service/auth"
 	"github.com/brig-sandbox/brig/service/core"
 	"github.com/brig-sandbox/brig/service/history"
+	"github.com/brig-sandbox/brig/service/problems"
 )
 
 const serveUsage = `
@@ -283,7 +284,7 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 		BatchBytes: o.batchBytes,
 	}
 
-	g, err := service.New(ctx, service.Config{Config: settings, ReadProblem: problemReader(problemsAt)})
+	g, err := service.New(ctx, service.Config{Config: settings, ReadProblem: problems.InProcess(problemsAt)})
 	if err != nil {
 		return err
 	}
