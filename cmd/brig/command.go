@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/brig-sandbox/brig/internal/suggest"
 	"github.com/brig-sandbox/brig/internal/usage"
 )
 
@@ -64,7 +65,7 @@ func (c *cli) group(name, text string, all []command) *cobra.Command {
 			return c.hint(name, fmt.Errorf("%s needs a subcommand", name))
 		}
 		return c.hint(name, fmt.Errorf("%s has no subcommand %q%s", name, f.Arg(0),
-			cmp.Or(subcommandRemedy(name, f.Arg(0)), suggestion(f.Arg(0), names(all)))))
+			cmp.Or(subcommandRemedy(name, f.Arg(0)), suggest.Text(f.Arg(0), names(all)))))
 	})
 }
 

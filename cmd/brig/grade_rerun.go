@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/brig-sandbox/brig/internal/inputfile"
+	"github.com/brig-sandbox/brig/internal/suggest"
 	"github.com/brig-sandbox/brig/judge/grade"
 )
 
@@ -64,7 +65,7 @@ func (g *grading) rerunNames() ([]string, error) {
 		case slices.Contains(known, short):
 			names = append(names, short)
 		default:
-			return nil, fmt.Errorf("--rerun %s: there is no such submission%s", name, suggestion(name, known))
+			return nil, fmt.Errorf("--rerun %s: there is no such submission%s", name, suggest.Text(name, known))
 		}
 	}
 

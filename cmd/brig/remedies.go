@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/brig-sandbox/brig/internal/suggest"
 )
 
 // A remedy says what to write instead of flags that other programs have and brig does not.
@@ -90,7 +92,7 @@ func flagRemedy(f *pflag.FlagSet, name, letters string) string {
 		}
 	}
 
-	if best := closestWord(name, flagNames(f)); best != "" && letters == "" {
+	if best := suggest.Closest(name, flagNames(f)); best != "" && letters == "" {
 		return ": did you mean --" + best + "?"
 	}
 	return ""
@@ -101,7 +103,7 @@ func settingRemedy(f *pflag.FlagSet, name string) string {
 	if say := findFlagRemedy(f, name); say != "" {
 		return say
 	}
-	return suggestion(name, flagNames(f))
+	return suggest.Text(name, flagNames(f))
 }
 
 func findFlagRemedy(f *pflag.FlagSet, typed string) string {
@@ -163,7 +165,7 @@ func commandRemedy(name string, all []string) string {
 	case isSource(name):
 		return ": did you mean brig run " + name + "?"
 	}
-	return suggestion(name, all)
+	return suggest.Text(name, all)
 }
 
 // subcommandRemedies are names for what no subcommand of a command does.
