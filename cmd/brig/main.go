@@ -14,6 +14,7 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/relay"
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/remedies"
 	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/rootfs/reader"
 	"github.com/brig-sandbox/brig/service/problems"
@@ -112,7 +113,7 @@ func brig(c *cli, args []string) int {
 	case cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd: // the shell asks what may follow
 	default:
 		if all := commands(); !slices.ContainsFunc(all, func(k command) bool { return k.name == name }) {
-			return c.hint("", fmt.Errorf("command %q does not exist%s", name, commandRemedy(name, names(all))))
+			return c.hint("", fmt.Errorf("command %q does not exist%s", name, remedies.Command(name, isSource(name), names(all))))
 		}
 	}
 

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/brig-sandbox/brig/internal/remedies"
 )
 
 // Every cure belongs to a flag that some command has, and names only flags that exist.
@@ -18,13 +20,13 @@ func TestRemediesNameFlagsThatExist(t *testing.T) {
 
 	have["slots"] = true // a flag of brigd
 	named := regexp.MustCompile(`--([a-z-]+)`)
-	for _, c := range flagRemedies {
-		if !have[c.requires] {
-			t.Errorf("the cure of %s is for commands with --%s, which none has", c.flags, c.requires)
+	for _, c := range remedies.OfFlags() {
+		if !have[c.Requires] {
+			t.Errorf("the cure of %s is for commands with --%s, which none has", c.Flags, c.Requires)
 		}
-		for _, m := range named.FindAllStringSubmatch(c.text, -1) {
+		for _, m := range named.FindAllStringSubmatch(c.Text, -1) {
 			if !have[m[1]] {
-				t.Errorf("the cure of %s names --%s, which no command has", c.flags, m[1])
+				t.Errorf("the cure of %s names --%s, which no command has", c.Flags, m[1])
 			}
 		}
 	}
