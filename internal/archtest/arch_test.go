@@ -47,7 +47,7 @@ var rooms = []room{
 	{"judge/", []string{"api", "internal/durable", "internal/inputfile", "internal/strictyaml", "internal/suggest",
 		"internal/terminal", "rootfs/languages"},
 		"decides what runs and reads what strangers packed; a caller that has an agent executes it"},
-	{"batch", []string{"api", "api/decode", "internal/durable", "internal/shareddir"},
+	{"batch", []string{"api", "api/decode", "internal/cache", "internal/durable", "internal/shareddir"},
 		"reads jobs, moves them and records results; it executes nothing"},
 	{"service", []string{"agent/client", "agent/egress", "api", "api/decode", "batch/...", "internal/cache",
 		"internal/child", "internal/confine", "internal/durable", "internal/inputfile", "internal/shareddir", "judge/..."},
