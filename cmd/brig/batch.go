@@ -426,7 +426,7 @@ func (c *cli) judgeBatch(o *batchOptions, in *os.File, out *batch.Output,
 		Queue: b.queue, Input: batch.NewInput(jobs, batch.MaxLine), Ahead: ahead, Decode: decodeLine, Output: out, Done: done,
 		ID: id, Pool: o.engine.pool, Common: b.common, Digest: b.digest, Urgent: o.urgent,
 		Resumed: o.resume && len(o.retry) == 0,
-		Problem: b.problem, Put: b.putCommon, KeepAgain: b.keepAgain, Prepare: b.prepare,
+		Problem: b.problem, Put: b.contents.PutRun, KeepAgain: b.contents.KeepAgain, Prepare: b.prepare,
 		Permit: batch.RefuseHost, Window: b.window,
 		WindowBytes: 64 << 20, // an embedded engine has 512 MiB
 		Image:       b.image,

@@ -4,14 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/agent/relay"
@@ -93,7 +88,7 @@ func (b *batchRun) readCommon() (err error) {
 		b.common, b.digest = b.main.common, b.main.digest
 		return nil
 	}
-	b.digest, err = b.putCommon(b.ctx, b.common)
+	b.digest, err = b.contents.PutRun(b.ctx, b.common)
 	return err
 }
 
@@ -114,11 +109,11 @@ func (b *batchRun) problem(ctx context.Context, name string) (api.Run, string, e
 	case !ok && b.root == nil:
 		return api.Run{}, "", api.Refuse(api.CodeBadRequest, "jobs from stdin can name no problem: use --problem")
 	case !ok:
-		path, err := b.problemPath(name)
+		path, err := batch.ProblemPath(b.o.in, name)
 		if err == nil {
 			p, err = b.openBatchProblem(ctx, path)
 		}
-		if !errors.As(err, new(wrongProblem)) && err != nil {
+		if !errors.As(err, new(batch.WrongProblem)) && err != nil {
 			return api.Run{}, "", err // brig failed, which says nothing about the jobs
 		}
 		if err != nil {
@@ -133,36 +128,6 @@ func (b *batchRun) problem(ctx context.Context, name string) (api.Run, string, e
 	return p.common, p.digest, nil
 }
 
-// wrongProblem is an error of a problem, and not of brig.
-type wrongProblem struct{ error }
-
-func (e wrongProblem) Unwrap() error { return e.error }
-
-// problemPath is the path of a problem that a job names: below the directory of the file of jobs. A job of a
-// stranger must not have its program judged by other tests, and tell them (BAT-01).
-func (b *batchRun) problemPath(name string) (string, error) {
-	if !filepath.IsLocal(name) {
-		return "", wrongProblem{errors.New("name one below the directory of the file of jobs; --problem takes any path")}
-	}
-
-	dir, err := filepath.EvalSymlinks(filepath.Dir(b.o.in))
-	if err != nil {
-		return "", err
-	}
-
-	path, err := filepath.EvalSymlinks(filepath.Join(dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", wrongProblem{errors.New("there is no such directory or file next to the jobs")}
-	}
-	if err != nil {
-		return "", wrongProblem{err}
-	}
-	if rest, err := filepath.Rel(dir, path); err != nil || !filepath.IsLocal(rest) {
-		return "", wrongProblem{errors.New("it is a link to outside of the directory of the file of jobs")}
-	}
-	return path, nil
-}
-
 func (b *batchRun) openBatchProblem(ctx context.Context, path string) (*batchProblem, error) {
 	if b.executor == nil {
 		return nil, errors.New("a problem needs an agent on this machine, for its checker: leave out --local none")
@@ -170,7 +135,7 @@ func (b *batchRun) openBatchProblem(ctx context.Context, path string) (*batchPro
 
 	p, tree, err := b.c.openProblem(path)
 	if err != nil {
-		return nil, wrongProblem{err}
+		return nil, batch.WrongProblem{Err: err}
 	}
 
 	agent := b.executor.Put(ctx)
@@ -178,7 +143,7 @@ func (b *batchRun) openBatchProblem(ctx context.Context, path string) (*batchPro
 		if _, err := agent(name, content); err != nil {
 			return "", err
 		}
-		return b.putBlob(ctx, content)
+		return b.contents.Put(ctx, content)
 	}
 
 	one := &batchProblem{tree: tree, loader: grade.Loader{Problem: p, Tree: tree.Tree, Put: put}}
@@ -190,7 +155,7 @@ func (b *batchRun) openBatchProblem(ctx context.Context, path string) (*batchPro
 	if err == nil {
 		one.common = g.Common
 		one.common.KeepOutput = 0 // each job's
-		one.digest, err = b.putCommon(ctx, one.common)
+		one.digest, err = b.contents.PutRun(ctx, one.common)
 	}
 	if err != nil {
 		one.close()
@@ -199,12 +164,9 @@ func (b *batchRun) openBatchProblem(ctx context.Context, path string) (*batchPro
 	return one, nil
 }
 
-// maxSource is the most bytes of a source_file.
-const maxSource = 16 << 20
-
 // prepare is batch.Coordinator.Prepare.
 func (b *batchRun) prepare(ctx context.Context, j *api.Job) error {
-	if err := b.readSource(j); err != nil {
+	if err := batch.ReadSourceFile(b.root, j); err != nil {
 		return err
 	}
 
@@ -218,7 +180,7 @@ func (b *batchRun) prepare(ctx context.Context, j *api.Job) error {
 		}
 	}
 
-	r, err := batch.WithBlobs(j.Run, func(content []byte) (string, error) { return b.putBlob(ctx, content) })
+	r, err := b.contents.Apart(ctx, j.Run)
 	j.Run = r
 	return err
 }
@@ -267,47 +229,4 @@ func (b *batchRun) prepareLanguage(ctx context.Context, j *api.Job, p *batchProb
 
 	j.Files, err = p.loader.Included(l.Name, j.Files)
 	return err
-}
-
-// readSource reads the source_file of a job, which is below the directory of the input: a job of a stranger
-// must not have the user's other files judged (BAT-01).
-func (b *batchRun) readSource(j *api.Job) error {
-	switch {
-	case j.SourceFile == "":
-		return nil
-	case j.Source != nil:
-		return api.Refuse(api.CodeBadRequest, "the job has source and source_file: leave out one of them")
-	case b.root == nil:
-		return api.Refuse(api.CodeBadRequest,
-			"source_file is relative to the file of jobs, and these come from stdin: send source")
-	}
-
-	f, err := b.root.OpenFile(j.SourceFile, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0) // a FIFO would wait for a writer
-	if err != nil {
-		var why *fs.PathError
-		if errors.As(err, &why) {
-			err = why.Err
-		}
-		return api.Refuse(api.CodeBadRequest, "source_file %.200q: %w", j.SourceFile, err)
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular():
-		return api.Refuse(api.CodeBadRequest, "source_file %.200q is not a regular file", j.SourceFile)
-	case info.Size() > maxSource:
-		return api.Refuse(api.CodeTooLarge, "source_file %.200q has %d bytes: the maximum is %d", j.SourceFile,
-			info.Size(), maxSource)
-	}
-
-	text, err := io.ReadAll(io.LimitReader(f, maxSource))
-	if err != nil {
-		return fmt.Errorf("source_file %s: %w", j.SourceFile, err)
-	}
-
-	j.Source = append(api.Bytes{}, text...)
-	return nil
 }

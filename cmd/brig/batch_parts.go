@@ -1,12 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -19,10 +15,10 @@ import (
 	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/batch"
+	"github.com/brig-sandbox/brig/batch/contents"
 	"github.com/brig-sandbox/brig/batch/jetstream"
 	"github.com/brig-sandbox/brig/batch/local"
 	"github.com/brig-sandbox/brig/batch/worker"
-	"github.com/brig-sandbox/brig/internal/cache"
 )
 
 // maxBatchBlobs is the most disk space for contents that jobs name by digest.
@@ -40,14 +36,13 @@ type batchRun struct {
 	queue     batch.Queue
 	engine    *jetstream.Engine // the queue, if workers elsewhere use it; nil: it is a list in this process
 	server    *jetstream.Server // of the engine; nil: it runs elsewhere, or there is none
-	blobs     *cache.Cache
+	contents  *contents.Store
 	log       *slog.Logger
 
 	common   api.Run
 	digest   string // of common
 	problems map[string]*batchProblem
 	main     *batchProblem     // of --problem; nil: none
-	digests  map[string]bool   // of the contents that jobs name
 	images   map[string]string // digest of each language's image
 	root     *os.Root          // directory of the input, for source_file
 
@@ -63,7 +58,7 @@ func (c *cli) openBatch(o *batchOptions) (_ *batchRun, err error) {
 	}
 
 	b := &batchRun{c: c, o: o, problems: map[string]*batchProblem{}, images: map[string]string{},
-		digests: map[string]bool{}, log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+		log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	var agent *caller.Agent
 	if o.local != "none" {
 		if agent, err = c.connectAs(o.socket, os.Geteuid(), ceilingFlags(o.run)...); err != nil {
@@ -89,7 +84,7 @@ func (c *cli) openBatch(o *batchOptions) (_ *batchRun, err error) {
 		saveProcessorTime(b.slots)
 	}
 
-	if b.blobs, err = openContents(maxBatchBlobs); err != nil {
+	if b.contents, err = openContents(maxBatchBlobs); err != nil {
 		return nil, err
 	}
 	if o.in != "-" {
@@ -108,7 +103,7 @@ func (b *batchRun) openQueue() (err error) {
 		if b.server, b.engine, err = b.o.engine.open(b.o.batchID(), b.log); err != nil {
 			return err
 		}
-		b.queue, jobs = b.engine, b.engine.Jobs
+		b.queue, jobs, b.contents.Engine = b.engine, b.engine.Jobs, b.engine
 		if err := b.engine.Prepare(b.ctx); err != nil {
 			return err
 		}
@@ -122,7 +117,7 @@ func (b *batchRun) openQueue() (err error) {
 	}
 
 	if b.executor != nil {
-		b.worker = newWorker(b.executor, jobs, "local-"+rand.Text()[:8], b.blob, b.log)
+		b.worker = newWorker(b.executor, jobs, "local-"+rand.Text()[:8], b.contents.Get, b.log)
 		b.worker.Refuse = b.o.permits.Refuse
 		b.worker.Drain = time.Second // the coordinator has what it waits for
 	}
@@ -235,76 +230,6 @@ func (b *batchRun) countSlots(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// blob returns content that a job names by digest.
-func (b *batchRun) blob(ctx context.Context, digest string) ([]byte, error) {
-	return fetchBlob(ctx, b.blobs, b.engine, digest)
-}
-
-// putBlob keeps content where the workers find it.
-func (b *batchRun) putBlob(ctx context.Context, content []byte) (string, error) {
-	digest := batch.ContentDigest(content)
-	b.digests[digest] = true
-	if !b.blobs.Has(digest) {
-		if err := b.blobs.PutBlob(digest, digest, bytes.NewReader(content)); err != nil {
-			return "", err
-		}
-	}
-	if b.engine == nil {
-		return digest, nil
-	}
-	return b.engine.PutBlob(ctx, content)
-}
-
-// keepAgain gives the engine what it may have lost. This process has it on disk.
-func (b *batchRun) keepAgain(ctx context.Context) error {
-	if b.engine == nil {
-		return nil
-	}
-
-	for digest := range b.digests {
-		content, err := b.blobs.Get(digest)
-		if err != nil {
-			return fmt.Errorf("the content %s of jobs has gone from %s: %w", digest, cacheDir(), err)
-		}
-		if _, err = b.engine.PutBlob(ctx, content); err != nil {
-			return err
-		}
-	}
-
-	return nil
-}
-
-// putCommon keeps what jobs have in common.
-func (b *batchRun) putCommon(ctx context.Context, r api.Run) (string, error) {
-	r, err := batch.WithBlobs(r, func(content []byte) (string, error) { return b.putBlob(ctx, content) })
-	if err != nil {
-		return "", err
-	}
-	text, err := json.Marshal(r)
-	if err != nil {
-		return "", err
-	}
-	return b.putBlob(ctx, text)
-}
-
-// fetchBlob returns content from the disk, or from the engine; nil: there is none.
-func fetchBlob(ctx context.Context, kept *cache.Cache, engine *jetstream.Engine, digest string) ([]byte, error) {
-	content, err := kept.Get(digest)
-	if !errors.Is(err, cache.ErrNotFound) {
-		return content, err
-	}
-	if engine != nil {
-		content, err = engine.Blob(ctx, digest)
-	}
-	if errors.Is(err, jetstream.ErrNoBlob) || errors.Is(err, cache.ErrNotFound) {
-		return nil, api.Refuse(api.CodeNoBlob, "the blob %s is not known: send it before the job", digest)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return content, kept.PutBlob(digest, digest, bytes.NewReader(content))
 }
 
 // saveProcessorTime has the scheduler of this process take less time, which is that of the programs: one processor

@@ -15,6 +15,7 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/internal/inputfile"
+	"github.com/brig-sandbox/brig/internal/suggest"
 	"github.com/brig-sandbox/brig/rootfs/build"
 )
 
@@ -81,7 +82,7 @@ func recipeNames() string {
 func findRecipe(name, file string) (build.Recipe, error) {
 	if file == "" {
 		r, err := build.FindRecipe(name)
-		if suggested := suggestion(name, slices.Sorted(maps.Keys(build.Recipes()))); err != nil && suggested != "" {
+		if suggested := suggest.Text(name, slices.Sorted(maps.Keys(build.Recipes()))); err != nil && suggested != "" {
 			err = fmt.Errorf("%w%s", err, suggested)
 		}
 		return r, err

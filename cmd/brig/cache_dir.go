@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/brig-sandbox/brig/batch/contents"
 	"github.com/brig-sandbox/brig/internal/cache"
 	"github.com/brig-sandbox/brig/internal/shareddir"
 )
@@ -59,11 +60,15 @@ func makeCache(name string) (dir string, err error) {
 	return dir, nil
 }
 
-// openContents opens the cache of what jobs name, with at most maxSize bytes.
-func openContents(maxSize int64) (*cache.Cache, error) {
+// openContents opens the store of what jobs name, with at most maxSize bytes on the disk.
+func openContents(maxSize int64) (*contents.Store, error) {
 	dir, err := makeCache(contentsDir)
 	if err != nil {
 		return nil, err
 	}
-	return cache.Open(dir, maxSize)
+	disk, err := cache.Open(dir, maxSize)
+	if err != nil {
+		return nil, err
+	}
+	return &contents.Store{Disk: disk, Dir: cacheDir()}, nil
 }

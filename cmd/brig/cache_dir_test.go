@@ -15,6 +15,7 @@ import (
 	"github.com/brig-sandbox/brig/internal/shareddir"
 	"github.com/brig-sandbox/brig/rootfs/reader"
 	"github.com/brig-sandbox/brig/service/auth"
+	"github.com/brig-sandbox/brig/service/identity"
 )
 
 // Whichever command makes a directory first, and whatever the umask, the processes without root of the
@@ -24,7 +25,7 @@ func TestDirectoriesThatOthersPassThrough(t *testing.T) {
 		t.Skip("only root's commands have a half that runs as another user")
 	}
 
-	service := identity{fallbackServiceID, fallbackServiceID}
+	service := identity.ID{UID: identity.FallbackID, GID: identity.FallbackID}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	for _, tt := range []struct {
 		name    string
@@ -56,8 +57,8 @@ func TestDirectoriesThatOthersPassThrough(t *testing.T) {
 			_, err := auth.AddKey(filepath.Join(dir, "keys.yaml"), -1, auth.Key{Name: "k"}, func(string) error { return nil })
 			return err
 		}, "", "", 0},
-		{"the service's data", func(dir string) error { return service.takeDataDir(filepath.Join(dir, "gateway")) }, "",
-			"gateway", fallbackServiceID},
+		{"the service's data", func(dir string) error { return service.TakeDataDir(filepath.Join(dir, "gateway")) }, "",
+			"gateway", identity.FallbackID},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			root, err := os.MkdirTemp("/var/tmp", "brig-shared-")

@@ -19,6 +19,7 @@ import (
 	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/sockdir"
+	"github.com/brig-sandbox/brig/service/identity"
 )
 
 const cleanupUsage = `
@@ -57,10 +58,10 @@ func cleanupCommand(c *cli) *cobra.Command {
 		done := cleaned{Instances: []string{}, Sockets: []string{}}
 		instances, err := sweepAgents(*runDir)
 		done.Instances = append(done.Instances, instances...)
-		serviceID, serr := chooseIdentity("")
+		serviceID, serr := identity.Choose("")
 		if serr == nil {
 			var sockets []string
-			sockets, serr = sweepSockets(os.TempDir(), uint32(serviceID.uid))
+			sockets, serr = sweepSockets(os.TempDir(), uint32(serviceID.UID))
 			done.Sockets = append(done.Sockets, sockets...)
 		}
 

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/brig-sandbox/brig/internal/remedies"
+	"github.com/brig-sandbox/brig/internal/suggest"
 	"github.com/brig-sandbox/brig/internal/usage"
 )
 
@@ -31,7 +33,7 @@ func (c *cli) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(k *cobra.Command, err error) error {
 		var unknown *pflag.NotExistError
 		if errors.As(err, &unknown) {
-			err = fmt.Errorf("%w%s", err, flagRemedy(k.Flags(), unknown.GetSpecifiedName(), unknown.GetSpecifiedShortnames()))
+			err = fmt.Errorf("%w%s", err, remedies.Flag(k.Flags(), unknown.GetSpecifiedName(), unknown.GetSpecifiedShortnames()))
 		}
 		c.hint(k.Flags().Name(), usage.FlagError(err))
 		return err
@@ -64,7 +66,7 @@ func (c *cli) group(name, text string, all []command) *cobra.Command {
 			return c.hint(name, fmt.Errorf("%s needs a subcommand", name))
 		}
 		return c.hint(name, fmt.Errorf("%s has no subcommand %q%s", name, f.Arg(0),
-			cmp.Or(subcommandRemedy(name, f.Arg(0)), suggestion(f.Arg(0), names(all)))))
+			cmp.Or(remedies.Subcommand(name, f.Arg(0)), suggest.Text(f.Arg(0), names(all)))))
 	})
 }
 

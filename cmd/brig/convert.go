@@ -16,6 +16,7 @@ import (
 
 	"github.com/brig-sandbox/brig/batch/dataset"
 	"github.com/brig-sandbox/brig/internal/inputfile"
+	"github.com/brig-sandbox/brig/internal/suggest"
 )
 
 const convertUsage = `
@@ -59,7 +60,7 @@ func (o *datasetOptions) register(f *pflag.FlagSet) {
 func (o *datasetOptions) check(tasks string) error {
 	switch {
 	case !slices.Contains(dataset.Formats(), o.from):
-		return fmt.Errorf("--from %s: there is no such format%s (known: %s)", o.from, suggestion(o.from, dataset.Formats()),
+		return fmt.Errorf("--from %s: there is no such format%s (known: %s)", o.from, suggest.Text(o.from, dataset.Formats()),
 			strings.Join(dataset.Formats(), ", "))
 	case o.read.Canonical && o.completions != "":
 		return errors.New("--canonical and --completions are both set: the solutions are either the data set's own or those of the file")

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/brig-sandbox/brig/service/identity"
 )
 
 const example = "../../deploy/packaging/serve.yaml"
@@ -111,7 +113,7 @@ func TestImageSetsKnownSettings(t *testing.T) {
 		}
 	}
 
-	if want := fmt.Sprintf("\nUSER %d:%d\n", fallbackServiceID, fallbackServiceID); !strings.Contains(string(text), want) {
+	if want := fmt.Sprintf("\nUSER %d:%d\n", identity.FallbackID, identity.FallbackID); !strings.Contains(string(text), want) {
 		t.Errorf("the image has no line %q", want)
 	}
 	if dir := f.Lookup("data-dir").DefValue; !strings.Contains(string(text), "\nVOLUME "+dir+"\n") {

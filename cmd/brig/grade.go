@@ -14,6 +14,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/judge/grade"
+	"github.com/brig-sandbox/brig/judge/grade/class"
 	"github.com/brig-sandbox/brig/judge/problem"
 )
 
@@ -73,12 +74,11 @@ type gradeOptions struct {
 	quiet   bool
 	words   string
 	ignore  []string
-	rerun   []string
+	rerun   class.Rerun
 	suite   suiteFlags
 	outputs map[string]*string // by format: the file; "-": stdout; empty: not wanted
 
-	completes string  // file with the report that this grading completes; empty: none
-	factor    float64 // by which limits of time were multiplied; zero: they were not
+	factor float64 // by which limits of time were multiplied; zero: they were not
 }
 
 // gradeFormats are the formats of brig grade, in the order of its flags.
@@ -103,7 +103,7 @@ func (o *gradeOptions) register(f *pflag.FlagSet) {
 	o.suite.register(f)
 	f.StringArrayVar(&o.ignore, "ignore", nil,
 		"leave out files and directories whose name matches `GLOB`, such as 'README*' (repeatable)")
-	f.StringArrayVar(&o.rerun, "rerun", nil,
+	f.StringArrayVar(&o.rerun.Names, "rerun", nil,
 		"judge only the submission with this `NAME`, or with not-judged all that were not; the others keep what "+
 			"--json=FILE says of them, if there is one (repeatable)")
 	f.StringVar(&o.words, "words", string(grade.Judge),
@@ -172,7 +172,7 @@ func gradeCommand(c *cli) *cobra.Command {
 		report := g.JudgeAll(ctx)
 		report.Problem = f.Arg(0)
 		report.ScaleCPU = o.factor
-		report = g.withEarlier(report)
+		report = o.rerun.Complete(g.Grading, report)
 		if err := c.writeGrades(o, report); err != nil {
 			return c.fail(err)
 		}

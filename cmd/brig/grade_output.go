@@ -15,6 +15,7 @@ import (
 
 	"github.com/brig-sandbox/brig/internal/inputfile"
 	"github.com/brig-sandbox/brig/judge/grade"
+	"github.com/brig-sandbox/brig/judge/grade/class"
 )
 
 // A gradeFile is a file that a report of brig grade goes to.
@@ -31,11 +32,12 @@ func (o *gradeOptions) files() []gradeFile {
 	return all
 }
 
-// partialName is the name of the file that has what was judged before a grading was interrupted: grades.partial.json
-// next to grades.json.
-func partialName(name string) string {
-	ext := filepath.Ext(name)
-	return strings.TrimSuffix(name, ext) + ".partial" + ext
+// reportFile is the file of --json; empty: it was not asked for, or is stdout.
+func (o *gradeOptions) reportFile() string {
+	if name := *o.outputs["json"]; name != "-" {
+		return name
+	}
+	return ""
 }
 
 // checkOutFile refuses, before anything is judged, a file that could not be written.
@@ -52,7 +54,7 @@ func checkOutFile(name string) error {
 		return fmt.Errorf("%s is written into a new file in its directory first: %w", name, err)
 	}
 
-	for _, one := range []string{name, partialName(name)} {
+	for _, one := range []string{name, class.PartialName(name)} {
 		info, err := os.Lstat(one)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -101,7 +103,7 @@ func (c *cli) writeGrades(o *gradeOptions, r grade.Report) error {
 		case r.Complete() || ownDescriptor(filepath.Clean(file)):
 			err = replaceOutput(file, inFile[format])
 		default:
-			err = replaceOutput(partialName(file), inFile[format])
+			err = replaceOutput(class.PartialName(file), inFile[format])
 		}
 
 		if err != nil { // the other formats are written all the same: judging took time
@@ -127,10 +129,10 @@ func (c *cli) writeGrades(o *gradeOptions, r grade.Report) error {
 func (o *gradeOptions) removePartial() error {
 	var failed error
 	for _, file := range o.files() {
-		if o.completes == "" {
+		if o.rerun.Earlier == nil {
 			continue
 		}
-		if err := os.Remove(partialName(file.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(class.PartialName(file.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			failed = errors.Join(failed, err)
 		}
 	}
@@ -156,7 +158,7 @@ func (c *cli) noteIncomplete(o *gradeOptions, r grade.Report) {
 	var names []string
 	resumes := false
 	for _, file := range files {
-		names = append(names, partialName(file.name))
+		names = append(names, class.PartialName(file.name))
 		resumes = resumes || file.format == "json"
 	}
 
@@ -180,5 +182,5 @@ func resumeCommand(args []string) string {
 			words = append(words, shellWord(args[i]))
 		}
 	}
-	return strings.Join(append(words, "--rerun", notJudged), " ")
+	return strings.Join(append(words, "--rerun", class.NotJudged), " ")
 }

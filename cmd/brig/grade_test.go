@@ -69,13 +69,17 @@ func TestCompleteGradesStay(t *testing.T) {
 		t.Errorf("brig says %q", text)
 	}
 
-	o.rerun = []string{notJudged}
-	g := &grading{o: o, Grading: &class.Grading{Submissions: []grade.Submission{{Name: "ann"}, {Name: "bob"}, {Name: "dan"}}}}
-	if err := g.selectRerun(); err != nil || len(g.Submissions) != 2 || g.Submissions[0].Name != "bob" || g.Submissions[1].Name != "dan" {
-		t.Fatalf("%v is judged again, %v", g.Submissions, err)
+	o.rerun.Names = []string{class.NotJudged}
+	if err := o.rerun.Read(o.reportFile()); err != nil {
+		t.Fatal(err)
+	}
+	again, err := o.rerun.Select([]grade.Submission{{Name: "ann"}, {Name: "bob"}, {Name: "dan"}})
+	if err != nil || len(again) != 2 || again[0].Name != "bob" || again[1].Name != "dan" {
+		t.Fatalf("%v is judged again, %v", again, err)
 	}
 	if err := c.writeGrades(o,
-		g.withEarlier(grade.Report{Tests: []string{"1"}, Submissions: []grade.Row{graded("dan"), graded("bob")}})); err != nil {
+		o.rerun.Complete(new(class.Grading),
+			grade.Report{Tests: []string{"1"}, Submissions: []grade.Row{graded("dan"), graded("bob")}})); err != nil {
 		t.Fatal(err)
 	}
 

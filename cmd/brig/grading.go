@@ -25,9 +25,8 @@ import (
 type grading struct {
 	*executor
 	*class.Grading
-	o       *gradeOptions
-	earlier *grade.Report // of --json=FILE, with --rerun
-	done    func()        // releases the tests that were made for the package
+	o    *gradeOptions
+	done func() // releases the tests that were made for the package
 }
 
 // newGrading finds the submissions and their languages, and reads what they are judged by.
@@ -60,7 +59,10 @@ func (c *cli) newGrading(ctx context.Context, agent *caller.Agent, o *gradeOptio
 	if g.Submissions, err = o.finder(x.Languages, tests).Find(args); err != nil {
 		return nil, err
 	}
-	if err := g.selectRerun(); err != nil {
+	if err := o.rerun.Read(o.reportFile()); err != nil {
+		return nil, err
+	}
+	if g.Submissions, err = o.rerun.Select(g.Submissions); err != nil {
 		return nil, err
 	}
 	if err := g.prepareSuite(ctx); err != nil {
@@ -81,7 +83,7 @@ func (c *cli) newGrading(ctx context.Context, agent *caller.Agent, o *gradeOptio
 	if g.Loader.Problem, g.Loader.Tree, g.done, err = x.whole(ctx, o.quiet, p, tree); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(g.readProblem(ctx), g.checkEarlier()); err != nil {
+	if err := errors.Join(g.readProblem(ctx), o.rerun.Check(g.Grading, o.factor)); err != nil {
 		g.done()
 		return nil, err
 	}

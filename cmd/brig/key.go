@@ -13,6 +13,7 @@ import (
 
 	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/service/auth"
+	"github.com/brig-sandbox/brig/service/identity"
 )
 
 // defaultKeys is the keys file of the service that the packages install.
@@ -82,7 +83,7 @@ func keyAdd(c *cli) *cobra.Command {
 	k, f := newCommand("key add", `
 Create a random key and add its line to the keys file. The key itself is printed to stdout,
 once, and stored nowhere. A missing file is created, writable by root and readable by the
-service's group: that of the user brig-gateway, or `+fmt.Sprint(fallbackServiceID)+` if there is no such user. A
+service's group: that of the user brig-gateway, or `+fmt.Sprint(identity.FallbackID)+` if there is no such user. A
 running service accepts the key within three seconds. The flags limit what the key's
 holder may do; they can be changed in its line later.
 
@@ -97,7 +98,7 @@ Examples:
 	file := keyFileFlag(f)
 	group := f.String("group", "",
 		fmt.Sprintf("`GROUP` that may read a new file, by name or number (default: that of the user %s, or %d)",
-			serviceUser, fallbackServiceID))
+			identity.DefaultUser, identity.FallbackID))
 	keyLimitFlags(f, &key)
 	return c.does(k, func() int {
 		if f.NArg() != 1 {
@@ -137,8 +138,8 @@ func readersGroup(name string) (int, error) {
 		if os.Geteuid() != 0 {
 			return -1, nil
 		}
-		service, err := chooseIdentity("")
-		return service.gid, err
+		service, err := identity.Choose("")
+		return service.GID, err
 	}
 	if gid, err := strconv.ParseUint(name, 10, 31); err == nil {
 		return int(gid), nil

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/suggest"
 )
 
 func languagesCommand(c *cli) *cobra.Command {
@@ -91,7 +92,7 @@ func languageNamed(all []api.Language, name string) (api.Language, error) {
 		names[i] = l.Name
 	}
 	return api.Language{}, fmt.Errorf("no language is named %q%s", name,
-		cmp.Or(suggestion(strings.ToLower(name), names), ": brig languages lists them"))
+		cmp.Or(suggest.Text(strings.ToLower(name), names), ": brig languages lists them"))
 }
 
 func orDash(words []string) string { return cmp.Or(strings.Join(words, " "), "-") }

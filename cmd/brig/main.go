@@ -14,8 +14,10 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/relay"
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/remedies"
 	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/rootfs/reader"
+	"github.com/brig-sandbox/brig/service/problems"
 )
 
 // version is set by the linker.
@@ -60,7 +62,7 @@ func commands() []command {
 		{name: "completion", short: "print a shell's completion of brig", make: completionCommand},
 		{name: "docs", make: docsCommand, hidden: true},
 		{name: reader.Command, make: imageReaderCommand, hidden: true},
-		{name: problemReaderName, make: problemReaderCommand, hidden: true},
+		{name: problems.Command, make: problemReaderCommand, hidden: true},
 		{name: relay.Command, make: relayCommand, hidden: true},
 	}
 }
@@ -111,7 +113,7 @@ func brig(c *cli, args []string) int {
 	case cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd: // the shell asks what may follow
 	default:
 		if all := commands(); !slices.ContainsFunc(all, func(k command) bool { return k.name == name }) {
-			return c.hint("", fmt.Errorf("command %q does not exist%s", name, commandRemedy(name, names(all))))
+			return c.hint("", fmt.Errorf("command %q does not exist%s", name, remedies.Command(name, isSource(name), names(all))))
 		}
 	}
 

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/internal/inputfile"
+	"github.com/brig-sandbox/brig/internal/suggest"
 	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/seccomp"
 	"github.com/brig-sandbox/brig/seccomp/engine"
@@ -253,7 +254,7 @@ Examples:
 			e, err = seccomp.ExplainNumber(p.Profile, int32(nr))
 		} else {
 			if e, err = seccomp.Explain(p.Profile, f.Arg(0)); err != nil {
-				err = fmt.Errorf("%w%s", err, suggestion(f.Arg(0), callNames()))
+				err = fmt.Errorf("%w%s", err, suggest.Text(f.Arg(0), callNames()))
 			}
 		}
 		if err != nil {

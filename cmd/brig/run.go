@@ -23,6 +23,7 @@ import (
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/agent/relay"
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/suggest"
 	"github.com/brig-sandbox/brig/internal/terminal"
 	"github.com/brig-sandbox/brig/judge/diagnose"
 )
@@ -316,7 +317,7 @@ func languageOf(all []api.Language, name string, src source) (api.Language, erro
 	case name != "":
 		return api.Language{},
 			api.Refuse(api.CodeNoLanguage, "there is no language %.80q%s (known: %s)", name,
-				suggestion(strings.ToLower(name), named), strings.Join(named, " "))
+				suggest.Text(strings.ToLower(name), named), strings.Join(named, " "))
 	case ext == "":
 		return api.Language{},
 			api.Refuse(api.CodeNoLanguage, "the program %.80q of the #! line belongs to no language (known: %s): add --language",

@@ -16,6 +16,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/inputfile"
+	"github.com/brig-sandbox/brig/internal/usage"
 	"github.com/brig-sandbox/brig/judge/problem"
 )
 
@@ -373,11 +374,7 @@ func (o *runOptions) checkQuiet() error {
 }
 
 // comparisons are the values of --compare.
-func comparisons() string {
-	all := texts(api.Comparison("").Values())
-	last := len(all) - 1
-	return strings.Join(all[:last], ", ") + " or " + all[last]
-}
+func comparisons() string { return usage.Choices(api.Comparison("").Values()) }
 
 // texts returns values as text.
 func texts[T ~string](values []T) []string {

@@ -27,6 +27,8 @@ import (
 	"github.com/brig-sandbox/brig/service/auth"
 	"github.com/brig-sandbox/brig/service/core"
 	"github.com/brig-sandbox/brig/service/history"
+	"github.com/brig-sandbox/brig/service/identity"
+	"github.com/brig-sandbox/brig/service/problems"
 )
 
 const serveUsage = `
@@ -107,7 +109,7 @@ func serveCommand(c *cli) *cobra.Command {
 	f.Var(&o.batchBytes, "batch-bytes", "maximum size of all batches on disk, with their results")
 	f.StringVar(&o.user, "user", "",
 		"`USER` to run as when started as root (default: brig-gateway if that user exists, else uid "+
-			fmt.Sprint(fallbackServiceID)+")")
+			fmt.Sprint(identity.FallbackID)+")")
 	f.StringArrayVar(&o.agentArgs, "agent-arg", nil,
 		"`FLAG` for an agent that brig serve starts, such as --agent-arg=--slots=4 (repeatable)")
 	socketVar(f, &o.socket)
@@ -181,7 +183,7 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 		defer keys.Close()
 	}
 
-	runAs, err := chooseIdentity(o.user)
+	runAs, err := identity.Choose(o.user)
 	if err != nil {
 		return err
 	}
@@ -194,7 +196,7 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 	defer ln.Close()
 
 	// 3. Find an agent, or start one as root, and build the missing images, which needs root too.
-	agent, err := c.connectAs(o.socket, runAs.uid, o.privateAgentArgs()...)
+	agent, err := c.connectAs(o.socket, runAs.UID, o.privateAgentArgs()...)
 	if err != nil {
 		return err
 	}
@@ -209,7 +211,7 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 		return agent.Explain(err)
 	}
 	if !agent.Private() { // images take minutes: report now what would fail after them
-		if err := runAs.canUse(agent.Socket); err != nil {
+		if err := runAs.CanUse(agent.Socket); err != nil {
 			return err
 		}
 	}
@@ -223,14 +225,14 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 	if err := c.prepareInstallers(ctx, agent, languages, o); err != nil {
 		return agent.Explain(err)
 	}
-	if err := runAs.takeDataDir(o.dataDir); err != nil {
+	if err := runAs.TakeDataDir(o.dataDir); err != nil {
 		return err
 	}
 
 	asRoot := os.Geteuid() == 0
-	dirLock, err := lockDataDir(o.dataDir)
+	dirLock, err := identity.LockDataDir(o.dataDir)
 	if err != nil {
-		return withDirRemedy(err, o.dataDir, runAs.uid, asRoot)
+		return identity.WithDirRemedy(err, o.dataDir, runAs.UID, asRoot)
 	}
 	defer dirLock.Close()
 
@@ -238,19 +240,19 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 	// connection that root made may be left.
 	agent.Client.Close()
 	setTimerSlack()
-	if err := runAs.dropPrivileges(agent.Socket); err != nil {
+	if err := runAs.Drop(agent.Socket); err != nil {
 		return err
 	}
 	if keys != nil && keys.Replaceable() != nil {
 		entered := unix.Access(filepath.Dir(o.keys), unix.X_OK) == nil
 		c.note("uid %d cannot open %s: keys that are written into this file are valid at once, those of a file that "+
-			"replaces it only after a restart: %s", runAs.uid, o.keys, keysRemedy(o.keys, entered, runAs.uid, runAs.gid))
+			"replaces it only after a restart: %s", runAs.UID, o.keys, keysRemedy(o.keys, entered, runAs.UID, runAs.GID))
 	}
 
-	store, err := history.Open(ctx, filepath.Join(o.dataDir, "history.db"),
+	store, err := history.Open(ctx, filepath.Join(o.dataDir, identity.HistoryFile),
 		history.RetentionLimits{Runs: o.historyRuns, Bytes: o.historyBytes})
 	if err != nil {
-		return withDirRemedy(err, o.dataDir, runAs.uid, asRoot)
+		return identity.WithDirRemedy(err, o.dataDir, runAs.UID, asRoot)
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 
@@ -266,7 +268,7 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 		log = slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: level}))
 	}
 
-	problemsAt, err := filepath.Abs(filepath.Join(o.dataDir, problemsDir))
+	problemsAt, err := filepath.Abs(filepath.Join(o.dataDir, identity.ProblemsDir))
 	if err != nil {
 		return err
 	}
@@ -277,13 +279,13 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 		MaxConnsPerAddr: o.connsEach, Grace: max(o.grace, 1), Names: o.hosts,
 		Packages: o.packages, Indexes: indexes,
 		Network: o.network, EgressAllow: allow, EgressInternal: internal,
-		Sessions: filepath.Join(o.dataDir, "sessions"),
+		Sessions: filepath.Join(o.dataDir, identity.SessionsFile),
 		Problems: problemsAt, MaxProblems: o.maxProblems,
-		Batches: filepath.Join(o.dataDir, batchesName), BatchSlots: o.batchSlots, BatchKeep: o.batchKeep,
+		Batches: filepath.Join(o.dataDir, identity.BatchesDir), BatchSlots: o.batchSlots, BatchKeep: o.batchKeep,
 		BatchBytes: o.batchBytes,
 	}
 
-	g, err := service.New(ctx, service.Config{Config: settings, ReadProblem: problemReader(problemsAt)})
+	g, err := service.New(ctx, service.Config{Config: settings, ReadProblem: problems.InProcess(problemsAt)})
 	if err != nil {
 		return err
 	}
@@ -399,25 +401,6 @@ func checkOtherAgents(ctx context.Context, agent *caller.Agent, args []string) e
 		"other agents on this host (of another brig serve, or of a running command) reserve %s of memory for their "+
 			"runs, and an agent started here would reserve %s as if it were alone: let the services share one brigd "+
 			"(start it; use --socket if it is not at %s), or divide the memory with --agent-arg=--memory=SIZE for each", api.Size(h.OtherAgents), api.Size(h.MemoryMax), caller.DefaultSocket)
-}
-
-// lockDataDir locks the directory against other services until the file is closed: a service that
-// starts ends the sessions it finds there, as if they were those of a killed service.
-func lockDataDir(dir string) (*os.File, error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = fmt.Errorf("%s is in use by another brig serve: stop that one, or choose another directory with --data-dir",
-			dir)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
 }
 
 // keysRemedy returns the commands that let the service open a keys file again. entered says that it

@@ -1,30 +1,15 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
 )
-
-func TestDataDirIsLockedByOneService(t *testing.T) {
-	dir := t.TempDir()
-	f, err := lockDataDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := lockDataDir(dir); err == nil || !strings.Contains(err.Error(), "--data-dir") {
-		t.Errorf("held twice: %v; want the name of --data-dir", err)
-	}
-
-	f.Close()
-	if f, err = lockDataDir(dir); err != nil {
-		t.Fatalf("held again: %v", err)
-	}
-
-	f.Close()
-}
 
 // Limits that are too small for the service to work are refused, with the least that works.
 func TestServeRefusesBoundsThatAreTooSmall(t *testing.T) {
@@ -84,5 +69,26 @@ func TestKeysRemedy(t *testing.T) {
 		if got := keysRemedy("/k/keys.yaml", entered, 8, 7); got != want {
 			t.Errorf("%q; want %q", got, want)
 		}
+	}
+}
+
+// A process that can connect to a service without keys may run programs, so others must not be
+// able to connect.
+func TestSocketIsClosedToOthers(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0))
+
+	path := filepath.Join(t.TempDir(), "s")
+	ln, err := serveOptions{listen: "unix:" + path}.listenOn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+
+	st, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st.Mode().Perm()&0o007 != 0 {
+		t.Errorf("mode %04o", st.Mode().Perm())
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/brig-sandbox/brig/internal/inputfile"
+	"github.com/brig-sandbox/brig/internal/remedies"
 	"github.com/brig-sandbox/brig/internal/usage"
 )
 
@@ -47,7 +48,7 @@ func (c *cli) applySettings(f *pflag.FlagSet, prefix string, environ []string, f
 		name, ours := strings.CutPrefix(variable, prefix)
 		name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
 		if ours && !slices.Contains(known, name) {
-			errs = append(errs, fmt.Errorf("%s: unknown setting %q%s", variable, name, settingRemedy(f, name)))
+			errs = append(errs, fmt.Errorf("%s: unknown setting %q%s", variable, name, remedies.Setting(f, name)))
 		}
 	}
 
@@ -68,7 +69,7 @@ func (c *cli) applySettings(f *pflag.FlagSet, prefix string, environ []string, f
 		g, err := f.Lookup(s.name), error(nil)
 		switch first := seen[s.name]; {
 		case g == nil || g.Hidden || s.name == "config":
-			err = fmt.Errorf("unknown setting %q%s", s.name, settingRemedy(f, s.name))
+			err = fmt.Errorf("unknown setting %q%s", s.name, remedies.Setting(f, s.name))
 		case first != 0:
 			err = fmt.Errorf("%s is already set in line %d", s.name, first)
 		case !given[s.name]:

@@ -187,11 +187,12 @@ func (c *cli) work(o *workerOptions) error {
 	}
 	defer engine.Close()
 
+	kept.Engine = engine
 	w := newWorker(x, engine.Jobs, o.name, func(ctx context.Context, digest string) ([]byte, error) {
 		if content, ok := readShared(o.blobs, digest); ok {
 			return content, nil
 		}
-		return fetchBlob(ctx, kept, engine, digest)
+		return kept.Get(ctx, digest)
 	}, log)
 
 	w.Refuse, w.Drain = o.permits.Refuse, o.drain

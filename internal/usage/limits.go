@@ -2,6 +2,7 @@ package usage
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -25,3 +26,16 @@ func LimitFlag(f *pflag.FlagSet, row api.Limit, l *api.Limits, name, help string
 
 // DefaultOf is the default of a limit in words, for the help of its flag; empty: there is none.
 func DefaultOf(row api.Limit) string { return cmp.Or(row.Otherwise, row.Default) }
+
+// Choices lists the values of a flag for people: a, b or c. It is empty if there are none.
+func Choices[T ~string](values []T) string {
+	all := make([]string, len(values))
+	for i, v := range values {
+		all[i] = string(v)
+	}
+	last := len(all) - 1
+	if last < 1 {
+		return strings.Join(all, "")
+	}
+	return strings.Join(all[:last], ", ") + " or " + all[last]
+}

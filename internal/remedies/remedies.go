@@ -1,21 +1,26 @@
-package main
+// Package remedies says what to write instead of flags and commands that other programs have and brig does not.
+package remedies
 
 import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/suggest"
+	"github.com/brig-sandbox/brig/internal/usage"
 )
 
-// A remedy says what to write instead of flags that other programs have and brig does not.
-type remedy struct {
-	flags    string // the flags, without dashes; one letter is a short flag
-	requires string // the cure applies only to commands that have this flag
-	text     string
+// A Remedy says what to write instead of flags that other programs have and brig does not.
+type Remedy struct {
+	Flags    string // the flags, without dashes, one space between them; one letter is a short flag
+	Requires string // the remedy applies only to commands that have this flag
+	Text     string // it follows a colon
 }
 
 // If users may mean different things by a flag, such as -t, the cure names both. It says plainly
 // what brig cannot do yet: a guess would cost the user more.
-var flagRemedies = []remedy{
+var flagRemedies = []Remedy{
 	{"idle-timeout ttl timeout", "idle", "use --idle (time without a request) or --life (total time) for a session, --wall for a command"},
 	{"timeout time time-limit timelimit max-time wall-time walltime real-time", "wall",
 		"use --wall (elapsed time) or --cpu (processor time), such as --wall 5s"},
@@ -47,8 +52,8 @@ var flagRemedies = []remedy{
 	{"csv html junit tsv xml", "tests", "brig grade writes such reports, of one submission or many; --json prints the whole result"},
 	{"format output-format", "json", "use --json"},
 	{"checker validator grader", "check", "use --check FILE, and --check-protocol NAME if it is not Kattis's"},
-	{"checker check validator interactor grader", "compare", "only brig run has checkers; here --compare is " + comparisons()},
-	{"ignore-case ignore-whitespace unordered", "compare", "--compare is " + comparisons()},
+	{"checker check validator interactor grader", "compare", "only brig run has checkers; here --compare is " + comparisons},
+	{"ignore-case ignore-whitespace unordered", "compare", "--compare is " + comparisons},
 	{"problem package", "tests", "use --tests PACKAGE, or brig grade PACKAGE FILES"},
 	{"packages pip install with", "requirement",
 		"use --requirement, such as --requirement 'numpy==2.*', or --requirements FILE (docs/packages.md)"},
@@ -71,10 +76,16 @@ var flagRemedies = []remedy{
 	{"server host remote", "url", "use --url ADDRESS"},
 }
 
-// flagRemedy says what to write instead of a flag that f does not have. letters is the group of
+// comparisons are the values of --compare.
+var comparisons = usage.Choices(api.Comparison("").Values())
+
+// OfFlags returns the remedies of flags, for tests that all flags in them exist. The caller does not change them.
+func OfFlags() []Remedy { return flagRemedies }
+
+// Flag says what to write instead of a flag that f does not have. letters is the group of
 // short flags (-it) that name was typed in, if any. The result is text to append to a message,
 // empty if nothing is certain.
-func flagRemedy(f *pflag.FlagSet, name, letters string) string {
+func Flag(f *pflag.FlagSet, name, letters string) string {
 	letters, _, _ = strings.Cut(letters, "=")
 	typed := []string{name}
 	if letters != "" {
@@ -90,24 +101,24 @@ func flagRemedy(f *pflag.FlagSet, name, letters string) string {
 		}
 	}
 
-	if best := closestWord(name, flagNames(f)); best != "" && letters == "" {
+	if best := suggest.Closest(name, flagNames(f)); best != "" && letters == "" {
 		return ": did you mean --" + best + "?"
 	}
 	return ""
 }
 
-// settingRemedy is flagRemedy for a file or the environment, where flags have no dashes.
-func settingRemedy(f *pflag.FlagSet, name string) string {
+// Setting is Flag for a file or the environment, where flags have no dashes.
+func Setting(f *pflag.FlagSet, name string) string {
 	if say := findFlagRemedy(f, name); say != "" {
 		return say
 	}
-	return suggestion(name, flagNames(f))
+	return suggest.Text(name, flagNames(f))
 }
 
 func findFlagRemedy(f *pflag.FlagSet, typed string) string {
 	for _, c := range flagRemedies {
-		if f.Lookup(c.requires) != nil && hasWord(c.flags, typed) {
-			return ": " + c.text
+		if f.Lookup(c.Requires) != nil && hasWord(c.Flags, typed) {
+			return ": " + c.Text
 		}
 	}
 	return ""
@@ -150,8 +161,9 @@ var commandRemedies = []struct{ typed, say string }{
 	{"install add", "use brig run --requirement PACKAGE, or brig packages warm (docs/packages.md)"},
 }
 
-// commandRemedy says what to write instead of a command that brig does not have.
-func commandRemedy(name string, all []string) string {
+// Command says what to write instead of a command that brig does not have. isSource says that there is a program's file of
+// this name, and all are brig's commands. The result is text to append to a message, empty if nothing is certain.
+func Command(name string, isSource bool, all []string) string {
 	for _, c := range commandRemedies {
 		if hasWord(c.typed, name) {
 			return ": " + c.say
@@ -160,10 +172,10 @@ func commandRemedy(name string, all []string) string {
 	switch {
 	case strings.HasPrefix(name, "-"):
 		return ": flags follow the command"
-	case isSource(name):
+	case isSource:
 		return ": did you mean brig run " + name + "?"
 	}
-	return suggestion(name, all)
+	return suggest.Text(name, all)
 }
 
 // subcommandRemedies are names for what no subcommand of a command does.
@@ -173,9 +185,9 @@ var subcommandRemedies = []struct{ command, typed, say string }{
 	{"key", "renew replace regenerate", "use brig key rotate NAME"},
 }
 
-// subcommandRemedy says what to do instead of a subcommand that a command does not have. It is empty
+// Subcommand says what to do instead of a subcommand that a command does not have. It is empty
 // if nothing is known.
-func subcommandRemedy(command, name string) string {
+func Subcommand(command, name string) string {
 	for _, c := range subcommandRemedies {
 		if c.command == command && hasWord(c.typed, name) {
 			return ": " + c.say

@@ -1,4 +1,4 @@
-package main
+package batch
 
 import (
 	"os"
@@ -28,10 +28,9 @@ func TestASourceIsARegularFile(t *testing.T) {
 	}
 	defer root.Close()
 
-	b := &batchRun{root: root}
 	for _, name := range []string{"fifo.py", "dir.py", "missing.py"} {
 		refused := make(chan error, 1)
-		go func() { refused <- b.readSource(&api.Job{SourceFile: name}) }()
+		go func() { refused <- ReadSourceFile(root, &api.Job{SourceFile: name}) }()
 		select {
 		case err := <-refused:
 			if !api.HasCode(err, api.CodeBadRequest) {

@@ -1,18 +1,17 @@
-package main
+// Package suggest finds the word that a user probably means.
+package suggest
 
-import (
-	"strings"
-)
+import "strings"
 
-// suggestion returns the word of all that name probably means, as text to append to a message: a
+// Text returns the word of all that name probably means, as text to append to a message: a
 // synonym, or else the closest word. It is empty if no word is close.
-func suggestion(name string, all []string) string {
+func Text(name string, all []string) string {
 	for _, w := range all {
 		if w == synonyms[name] {
 			return ": did you mean " + w + "?"
 		}
 	}
-	if best := closestWord(name, all); best != "" {
+	if best := Closest(name, all); best != "" {
 		return ": did you mean " + best + "?"
 	}
 	return ""
@@ -21,11 +20,11 @@ func suggestion(name string, all []string) string {
 // synonyms maps names that other programs use to names of subcommands.
 var synonyms = map[string]string{"list": "ls", "remove": "rm", "delete": "rm", "new": "create", "add": "import"}
 
-// closestWord returns the word of all that begins with name, if it is the only one, or else the word
+// Closest returns the word of all that begins with name, if it is the only one, or else the word
 // that a typing error turns into name: one edit in words of four letters or more, two in words of
 // six or more, since two edits turn almost any short word into another. It is empty if no word is
 // close.
-func closestWord(name string, all []string) string {
+func Closest(name string, all []string) string {
 	var begin []string
 	for _, w := range all {
 		if len(name) > 2 && strings.HasPrefix(w, name) {

@@ -1,11 +1,6 @@
-package main
+package suggest
 
-import (
-	"regexp"
-	"testing"
-
-	"github.com/spf13/pflag"
-)
+import "testing"
 
 func TestSuggestion(t *testing.T) {
 	words := []string{"run", "rootfs", "profile", "doctor", "language", "ls", "get", "probe", "file", "cpu", "json", "env"}
@@ -24,31 +19,8 @@ func TestSuggestion(t *testing.T) {
 		{"every letter wrong is not near", "ab", ""},
 		{"nothing is near nothing", "", ""},
 	} {
-		if got := suggestion(tt.name, words); got != tt.want {
-			t.Errorf("%s: nearest(%q) = %q; want %q", tt.claim, tt.name, got, tt.want)
-		}
-	}
-}
-
-// Every cure belongs to a flag that some command has, and names only flags that exist.
-func TestRemediesNameFlagsThatExist(t *testing.T) {
-	have := map[string]bool{}
-	for _, p := range commandPages() {
-		if p.Flags != nil {
-			p.Flags.VisitAll(func(f *pflag.Flag) { have[f.Name] = true })
-		}
-	}
-
-	have["slots"] = true // a flag of brigd
-	named := regexp.MustCompile(`--([a-z-]+)`)
-	for _, c := range flagRemedies {
-		if !have[c.requires] {
-			t.Errorf("the cure of %s is for commands with --%s, which none has", c.flags, c.requires)
-		}
-		for _, m := range named.FindAllStringSubmatch(c.text, -1) {
-			if !have[m[1]] {
-				t.Errorf("the cure of %s names --%s, which no command has", c.flags, m[1])
-			}
+		if got := Text(tt.name, words); got != tt.want {
+			t.Errorf("%s: Text(%q) = %q; want %q", tt.claim, tt.name, got, tt.want)
 		}
 	}
 }
