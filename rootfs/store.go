@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/brig-sandbox/brig/internal/flock"
 	"github.com/brig-sandbox/brig/rootfs/archive"
 	"github.com/brig-sandbox/brig/rootfs/recipes"
 )
@@ -395,7 +396,7 @@ func (s *Store) lock() (unlock func() error, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock image store: %w", err)
 	}
-	if err := Flock(f, unix.LOCK_EX); err != nil {
+	if err := flock.Lock(f); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock image store: %w", err), f.Close())
 	}
 	return f.Close, nil
@@ -409,12 +410,4 @@ func (s *Store) lockToRemove() (gone *removals, unlock func() error, err error) 
 	}
 	gone = new(removals)
 	return gone, func() error { return errors.Join(locked(), gone.end()) }, nil
-}
-
-func Flock(f *os.File, how int) error {
-	for {
-		if err := unix.Flock(int(f.Fd()), how); err != unix.EINTR {
-			return err
-		}
-	}
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/flock"
 	"github.com/brig-sandbox/brig/service"
 	"github.com/brig-sandbox/brig/service/auth"
 	"github.com/brig-sandbox/brig/service/core"
@@ -409,8 +410,8 @@ func lockDataDir(dir string) (*os.File, error) {
 		return nil, err
 	}
 
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
+	err = flock.Try(f)
+	if errors.Is(err, flock.ErrHeld) {
 		err = fmt.Errorf("%s is in use by another brig serve: stop that one, or choose another directory with --data-dir",
 			dir)
 	}

@@ -24,6 +24,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/durable"
+	"github.com/brig-sandbox/brig/internal/flock"
 	"github.com/brig-sandbox/brig/internal/inputfile"
 	"github.com/brig-sandbox/brig/judge/problem"
 )
@@ -265,14 +266,8 @@ func (s Store) lock() (func(), error) {
 		return nil, err
 	}
 
-	for {
-		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-
-	if err != nil {
-		return nil, errors.Join(os.NewSyscallError("flock", err), f.Close())
+	if err := flock.Lock(f); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	return func() { _ = f.Close() }, nil // nothing was written to it
 }
