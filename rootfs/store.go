@@ -106,11 +106,11 @@ func OpenReadOnly(dir string) *Store { return &Store{dir: dir} }
 // Dir returns the store's directory.
 func (s *Store) Dir() string { return s.dir }
 
-// Free returns the bytes that are free on the file system of the store.
-func (s *Store) Free() (int64, error) {
+// Free returns the bytes that are free on the file system of a directory.
+func Free(dir string) (int64, error) {
 	var st unix.Statfs_t
-	if err := unix.Statfs(s.dir, &st); err != nil {
-		return 0, fmt.Errorf("read the free space of %s: %w", s.dir, err)
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, fmt.Errorf("read the free space of %s: %w", dir, err)
 	}
 	return int64(st.Bavail) * st.Bsize, nil
 }
