@@ -4,7 +4,7 @@ import (
 	"errors"
 	"os"
 
-	"golang.org/x/sys/unix"
+	"github.com/brig-sandbox/brig/internal/flock"
 )
 
 // ErrLocked is the error of a file of results that another process writes.
@@ -12,11 +12,11 @@ var ErrLocked = errors.New("another process writes results to the file")
 
 // lock takes the lock of the file. The kernel releases it when the process ends.
 func (o *Output) lock() error {
-	err := unix.Flock(int(o.f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	err := flock.Try(o.f)
+	if errors.Is(err, flock.ErrHeld) {
 		return ErrLocked
 	}
-	return os.NewSyscallError("flock", err)
+	return err
 }
 
 // stillNamed is ErrLocked if another process has replaced the file since it was opened: what is appended to it

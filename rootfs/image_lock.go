@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/internal/flock"
 )
 
 // A ImageLock keeps an image's trees unchanged even if the image is removed in the meantime: running
@@ -69,13 +71,13 @@ func (h *ImageLock) add(path string) error {
 
 	h.dirs, h.paths = append(h.dirs, dir), append(h.paths, path)
 	moved := func() bool { return h.moved(len(h.dirs) - 1) }
-	err = Flock(dir, unix.LOCK_SH|unix.LOCK_NB)
-	for n := 0; errors.Is(err, unix.EWOULDBLOCK) && n < lockTries && !moved(); n++ { // of a tree that stays: see Store.inUse
+	err = flock.TryShared(dir)
+	for n := 0; errors.Is(err, flock.ErrHeld) && n < lockTries && !moved(); n++ { // of a tree that stays: see Store.inUse
 		time.Sleep(lockPause)
-		err = Flock(dir, unix.LOCK_SH|unix.LOCK_NB)
+		err = flock.TryShared(dir)
 	}
 
-	if errors.Is(err, unix.EWOULDBLOCK) || err == nil && moved() { // it is being deleted, or was between the two calls
+	if errors.Is(err, flock.ErrHeld) || err == nil && moved() { // it is being deleted, or was between the two calls
 		return &fs.PathError{Op: "lock", Path: path, Err: fs.ErrNotExist}
 	}
 	if err != nil {
@@ -162,7 +164,7 @@ func removeUnlocked(path string) error {
 		}
 		defer dir.Close()
 
-		if err := Flock(dir, unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		if err := flock.Try(dir); errors.Is(err, flock.ErrHeld) {
 			return nil
 		} else if err != nil {
 			return err

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/brig-sandbox/brig/internal/flock"
 )
 
 // The lock on an image keeps its tree, also between the image's removal and the next import of the
@@ -72,7 +72,7 @@ func TestALockOutlastsAQuestion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Flock(asked, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := flock.Try(asked); err != nil {
 		t.Fatal(err)
 	}
 

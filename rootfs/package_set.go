@@ -14,9 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/brig-sandbox/brig/internal/durable"
+	"github.com/brig-sandbox/brig/internal/flock"
 	"github.com/brig-sandbox/brig/rootfs/archive"
 )
 
@@ -282,7 +281,7 @@ func (s *Store) inUse(set PackageSet) bool {
 		return false
 	}
 	defer dir.Close()
-	return errors.Is(Flock(dir, unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK) // held for a moment: see ImageLock.add
+	return errors.Is(flock.Try(dir), flock.ErrHeld) // held for a moment: see ImageLock.add
 }
 
 // cleanPackages removes sets whose layer is gone. The caller holds the store's lock.

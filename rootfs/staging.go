@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/internal/durable"
+	"github.com/brig-sandbox/brig/internal/flock"
 )
 
 // stagingDir is the staging directory of one import. Its lock tells a concurrent Clean that the import is
@@ -43,7 +44,7 @@ func MakeStagingDir(parent, prefix string) (*StagingDir, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := Flock(dir, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := flock.Try(dir); err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
 	return &StagingDir{Path: path, dir: dir}, nil
@@ -215,7 +216,7 @@ func takeOver(path string) (*StagingDir, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := Flock(dir, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := flock.Try(dir); err != nil {
 		return nil, dir.Close() // its owner is still running
 	}
 	return &StagingDir{Path: path, dir: dir}, nil

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/brig-sandbox/brig/internal/flock"
 	"github.com/brig-sandbox/brig/rootfs/archive"
 	"github.com/brig-sandbox/brig/rootfs/recipes"
 )
@@ -105,11 +106,11 @@ func OpenReadOnly(dir string) *Store { return &Store{dir: dir} }
 // Dir returns the store's directory.
 func (s *Store) Dir() string { return s.dir }
 
-// Free returns the bytes that are free on the file system of the store.
-func (s *Store) Free() (int64, error) {
+// Free returns the bytes that are free on the file system of a directory.
+func Free(dir string) (int64, error) {
 	var st unix.Statfs_t
-	if err := unix.Statfs(s.dir, &st); err != nil {
-		return 0, fmt.Errorf("read the free space of %s: %w", s.dir, err)
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, fmt.Errorf("read the free space of %s: %w", dir, err)
 	}
 	return int64(st.Bavail) * st.Bsize, nil
 }
@@ -395,7 +396,7 @@ func (s *Store) lock() (unlock func() error, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock image store: %w", err)
 	}
-	if err := Flock(f, unix.LOCK_EX); err != nil {
+	if err := flock.Lock(f); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock image store: %w", err), f.Close())
 	}
 	return f.Close, nil
@@ -409,12 +410,4 @@ func (s *Store) lockToRemove() (gone *removals, unlock func() error, err error) 
 	}
 	gone = new(removals)
 	return gone, func() error { return errors.Join(locked(), gone.end()) }, nil
-}
-
-func Flock(f *os.File, how int) error {
-	for {
-		if err := unix.Flock(int(f.Fd()), how); err != unix.EINTR {
-			return err
-		}
-	}
 }

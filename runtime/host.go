@@ -361,7 +361,7 @@ func (h *Host) ProfileNames() []string { return h.runner.Planner.ProfileNames() 
 
 // imageRoom returns the free bytes of the image store; nil: not known.
 func (h *Host) imageRoom() *int64 {
-	free, err := h.cfg.Images.Free()
+	free, err := rootfs.Free(h.cfg.Images.Dir())
 	if err != nil {
 		return nil
 	}

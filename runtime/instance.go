@@ -17,6 +17,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	groups "github.com/brig-sandbox/brig/cgroups"
+	"github.com/brig-sandbox/brig/internal/flock"
 	"github.com/brig-sandbox/brig/internal/rollback"
 	"github.com/brig-sandbox/brig/internal/shareddir"
 	"github.com/brig-sandbox/brig/runtime/linux"
@@ -226,7 +227,7 @@ func SweepDead(run string, log *slog.Logger) ([]string, error) {
 			}
 			continue
 		}
-		if errors.Is(lerr, unix.EWOULDBLOCK) {
+		if errors.Is(lerr, flock.ErrHeld) {
 			continue // alive
 		}
 		if lerr != nil {

@@ -21,10 +21,9 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/brig-sandbox/brig/batch/jetstream"
 	"github.com/brig-sandbox/brig/internal/durable"
+	"github.com/brig-sandbox/brig/internal/flock"
 	"github.com/brig-sandbox/brig/internal/shareddir"
 )
 
@@ -123,8 +122,8 @@ func lockKeys(dir string) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(d.Fd()), unix.LOCK_EX); err != nil {
-		return nil, errors.Join(os.NewSyscallError("flock", err), d.Close())
+	if err := flock.Lock(d); err != nil {
+		return nil, errors.Join(err, d.Close())
 	}
 	return func() { d.Close() }, nil //nolint:errcheck // it was only read
 }

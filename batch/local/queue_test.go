@@ -40,13 +40,9 @@ func judge(t *testing.T, ctx context.Context, n int, canceled <-chan struct{},
 	q := local.New()
 	source := func(urgent bool) func() worker.Source {
 		return func() worker.Source {
-			return func(ctx context.Context, none func()) (worker.Delivery, error) {
-				d, err := q.Next(ctx, urgent, none)
-				if err != nil {
-					return nil, err
-				}
-				return d, nil
-			}
+			return worker.SourceOf(func(ctx context.Context, none func()) (*local.Delivery, error) {
+				return q.Next(ctx, urgent, none)
+			})
 		}
 	}
 
@@ -235,13 +231,9 @@ func urgentJobsOfAFile(t *testing.T) {
 	var order []bool // whether the jobs that began are urgent
 	source := func(urgent bool) func() worker.Source {
 		return func() worker.Source {
-			return func(ctx context.Context, none func()) (worker.Delivery, error) {
-				d, err := q.Next(ctx, urgent, none)
-				if err != nil {
-					return nil, err
-				}
-				return d, nil
-			}
+			return worker.SourceOf(func(ctx context.Context, none func()) (*local.Delivery, error) {
+				return q.Next(ctx, urgent, none)
+			})
 		}
 	}
 

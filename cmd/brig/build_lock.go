@@ -3,19 +3,15 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/flock"
 )
-
-// lockPause is the interval between two attempts to take the lock.
-const lockPause = 100 * time.Millisecond
 
 // lockBuild takes the lock for building an image, which one process of the host can hold. It is
 // released when the file is closed, also because the process was killed. waits is called once if
@@ -31,24 +27,15 @@ func lockBuild(ctx context.Context, image string, onWait func()) (*os.File, erro
 		return nil, err
 	}
 
-	for waited := false; ; waited = true {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return f, nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			return nil, errors.Join(fmt.Errorf("lock %s: %w", f.Name(), err), f.Close())
-		}
-		if !waited {
-			onWait()
-		}
-
-		select {
-		case <-time.After(lockPause):
-		case <-ctx.Done():
-			return nil, errors.Join(context.Cause(ctx), f.Close())
-		}
+	err = flock.Try(f)
+	if errors.Is(err, flock.ErrHeld) {
+		onWait()
+		err = flock.Wait(ctx, f, 100*time.Millisecond)
 	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // buildOnce builds the image of a language, unless another process has built it by the time the

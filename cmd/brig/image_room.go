@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"os"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/brig-sandbox/brig/agent/caller"
+	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/rootfs/reader"
 )
 
@@ -19,12 +18,12 @@ func (c *cli) buildRoom(ctx context.Context, a *caller.Agent) func(atLeast int64
 			return err
 		}
 
-		var st unix.Statfs_t
 		dir := os.TempDir()
-		if err := unix.Statfs(dir, &st); err != nil {
-			return fmt.Errorf("read the free space of %s: %w", dir, err)
+		free, err := rootfs.Free(dir)
+		if err != nil {
+			return err
 		}
-		if free := int64(st.Bavail) * st.Bsize; free < atLeast {
+		if free < atLeast {
 			return fmt.Errorf("%s has %s free, and the archive of the image needs about %s: free some, or set TMPDIR", dir,
 				formatSize(free), formatSize(atLeast))
 		}

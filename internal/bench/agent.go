@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brig-sandbox/brig/internal/procfs"
 	"github.com/brig-sandbox/brig/internal/testagent"
 )
 
@@ -26,30 +27,11 @@ func startAgent(ctx context.Context, o testagent.Options, dir string, flags ...s
 
 // cpu returns the processor time of the agent, and of all cells and runs.
 func (a *agent) cpu() (agentTime, cellTime time.Duration, err error) {
-	if agentTime, err = processorTime(a.Cmd.Process.Pid); err != nil {
+	if agentTime, err = procfs.CPUTime(a.Cmd.Process.Pid); err != nil {
 		return 0, 0, err
 	}
 	cellTime, err = a.cellCPU()
 	return agentTime, cellTime, err
-}
-
-// processorTime is the user and system time of a process, with a resolution of 10 ms.
-func processorTime(pid int) (sum time.Duration, err error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-
-	f := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	for _, v := range f[11:13] { // utime, stime
-		n, err := strconv.ParseInt(v, 10, 64)
-		if err != nil {
-			return 0, err
-		}
-		sum += time.Duration(n) * 10 * time.Millisecond
-	}
-
-	return sum, nil
 }
 
 // groupTops returns the agent's own groups, one per hierarchy, from the record it keeps.

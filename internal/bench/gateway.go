@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/procfs"
 	"github.com/brig-sandbox/brig/internal/testservice"
 	"github.com/brig-sandbox/brig/service/client"
 )
@@ -196,7 +197,7 @@ func (b *bench) measureSpeed(ctx context.Context, run runner, maximum, service i
 		return p, err
 	}
 
-	before, err := processorTime(service)
+	before, err := procfs.CPUTime(service)
 	if err != nil {
 		return p, err
 	}
@@ -206,7 +207,7 @@ func (b *bench) measureSpeed(ctx context.Context, run runner, maximum, service i
 		return p, err
 	}
 
-	after, err := processorTime(service)
+	after, err := procfs.CPUTime(service)
 	return speed{p50: float64(one.quantile(.5)) / 1e6, full: full.rate(), queued: queued.rate(), used: after - before,
 		runs: len(queued.took)}, err
 }

@@ -6,8 +6,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
+
+	"github.com/brig-sandbox/brig/internal/flock"
 )
 
 // When many programs of a language start at once and its image does not exist yet, one of them
@@ -76,7 +77,7 @@ func TestImagesAreBuiltOnce(t *testing.T) {
 		}
 		defer lock.Close()
 
-		if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		if err := flock.Try(lock); err != nil {
 			t.Fatal(err)
 		}
 

@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/flock"
 	"github.com/brig-sandbox/brig/internal/testenv"
 	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/rootfs/build"
@@ -89,11 +88,11 @@ func (s *store) load(t testing.TB, a *agent, name string) {
 // builds: tests run in several. It returns what unlocks.
 func lockStore(t testing.TB, data, name string) (unlock func()) {
 	t.Helper()
-	lock, err := os.OpenFile(filepath.Join(data, name+".lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
+	lock, err := os.OpenFile(filepath.Join(data, name+".lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+	if err := flock.Lock(lock); err != nil {
 		t.Fatal(err)
 	}
 	return func() { lock.Close() }

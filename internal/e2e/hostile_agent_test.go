@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/procfs"
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
@@ -107,15 +108,11 @@ func oomScoreAdj(t *testing.T, pid int) int {
 // parent returns the parent of a process.
 func parent(t *testing.T, pid int) int {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		t.Fatal(err)
+	s, err := procfs.ReadStat(strconv.Itoa(pid))
+	if err != nil || s.Parent <= 1 {
+		t.Fatalf("parent of %d: %d, %v", pid, s.Parent, err)
 	}
-	n, err := strconv.Atoi(strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))[1])
-	if err != nil || n <= 1 {
-		t.Fatalf("parent of %d: %d, %v", pid, n, err)
-	}
-	return n
+	return s.Parent
 }
 
 // AGT-13: a mount of the agent's that another process keeps busy delays nothing: cells are created

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/doctor"
 )
@@ -145,18 +143,13 @@ func readWhileRunning(t *testing.T, a *agent, r api.Run) (groupFiles, api.Result
 func TestHostileCgroupModeIsNamed(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	want := "v1"
-	var st unix.Statfs_t
-	if err := unix.Statfs("/sys/fs/cgroup", &st); err != nil {
-		t.Fatal(err)
-	}
-
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	switch {
-	case st.Type == unix.CGROUP2_SUPER_MAGIC:
+	case unifiedHost(t):
 		want = "v2"
 	case bytes.Contains(mounts, []byte(" - cgroup2 ")):
 		want = "hybrid"

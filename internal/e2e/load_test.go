@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -32,21 +31,7 @@ func (a *agent) load(t testing.TB) load {
 		}
 	}
 
-	l.ours = a.groupTime(t)
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", a.cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	for _, field := range fields[11:13] { // utime, stime
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l.ours += time.Duration(n) * 10 * time.Millisecond
-	}
-
+	l.ours = a.groupTime(t) + a.agentTime(t)
 	var self unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &self); err != nil {
 		t.Fatal(err)

@@ -3,14 +3,12 @@ package e2e
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/procfs"
 )
 
 // A call that the profile refuses with an error is named in the result, with its count, profile and
@@ -77,24 +75,13 @@ int main(int argc, char **argv) { for (int i = 0; i < atoi(argv[1]); i++) alarm(
 }
 
 // agentTime is the processor time that the agent has used.
-func (a *agent) agentTime(t *testing.T) time.Duration {
+func (a *agent) agentTime(t testing.TB) time.Duration {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", a.cmd.Process.Pid))
+	used, err := procfs.CPUTime(a.cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-
-	f := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	var ticks int64
-	for _, s := range f[11:13] { // utime and stime, in hundredths
-		n, err := strconv.ParseInt(s, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ticks += n
-	}
-
-	return time.Duration(ticks) * 10 * time.Millisecond
+	return used
 }
 
 // PID-40. A program that makes refused calls without end only harms itself: the agent answers some

@@ -1,14 +1,14 @@
 package e2e
 
 import (
-	"bytes"
-	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/brig-sandbox/brig/internal/procfs"
 )
 
 // No package of brig computes much before main: every command has all packages, and compiled expressions
@@ -47,13 +47,8 @@ func TestAgentStartsWithFewPageFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", a.cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	faults, err := strconv.ParseInt(fields[7], 10, 64) // minflt, also of the process before it executed the copy
+	stat, err := procfs.ReadStat(strconv.Itoa(a.cmd.Process.Pid))
+	faults := stat.MinorFaults // also of the process before it executed the copy
 	if pages := info.Size() / int64(os.Getpagesize()); err != nil || faults < 100 || faults > pages {
 		t.Errorf("%d page faults, %v; want less than the %d pages of the binary", faults, err, pages)
 	}

@@ -1,4 +1,4 @@
-// Package procfs checks whether a cell can have its own /proc.
+// Package procfs reads what /proc says of a process, and checks whether a cell can have its own /proc.
 package procfs
 
 import (

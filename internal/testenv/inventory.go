@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/moby/sys/mountinfo"
+
+	"github.com/brig-sandbox/brig/internal/procfs"
 )
 
 // CleanHost records everything that a sandbox could leave on a host and fails the test if
@@ -168,25 +170,10 @@ func processes(inv map[string]int) {
 			continue
 		}
 
-		stat, err := os.ReadFile(filepath.Join("/proc", e.Name(), "stat"))
-		if err != nil {
-			continue
+		s, err := procfs.ReadStat(e.Name())
+		if err == nil && s.Parent != 2 && pid != 2 && ours(pid) { // 2 is kthreadd
+			inv[fmt.Sprintf("process %d %s", pid, s.Name)]++
 		}
-
-		open, end := strings.IndexByte(string(stat), '('), strings.LastIndexByte(string(stat), ')')
-		if open < 0 || end < open {
-			continue
-		}
-
-		rest := strings.Fields(string(stat[end+1:]))
-		if len(rest) > 6 && (rest[1] == "2" || pid == 2) { // child of kthreadd
-			continue
-		}
-		if !ours(pid) {
-			continue
-		}
-
-		inv[fmt.Sprintf("process %d %s", pid, stat[open+1:end])]++
 	}
 }
 
@@ -196,21 +183,14 @@ func processes(inv map[string]int) {
 func ours(pid int) bool {
 	me := os.Getpid()
 	for pid != me {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		s, err := procfs.ReadStat(strconv.Itoa(pid))
 		if err != nil {
 			return false
 		}
-
-		rest := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-		parent, err := strconv.Atoi(rest[1])
-		if err != nil {
-			return false
-		}
-		if parent <= 1 {
+		if s.Parent <= 1 {
 			return orphanOfOurs(pid) // the topmost ancestor decides for all of its descendants
 		}
-
-		pid = parent
+		pid = s.Parent
 	}
 
 	return true

@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/brig-sandbox/brig/internal/flock"
 	"github.com/brig-sandbox/brig/internal/shareddir"
-	"github.com/brig-sandbox/brig/rootfs"
 )
 
 // Packages are cached as <sha256>_<name>.deb. Builds do not trust the cache: the expected hash of a
@@ -95,7 +95,7 @@ func salvageDebs(build, cache string) error {
 		return ignoreMissing(err)
 	}
 	defer dir.Close()
-	if rootfs.Flock(dir, unix.LOCK_EX|unix.LOCK_NB) != nil {
+	if flock.Try(dir) != nil {
 		return nil // its build is still running
 	}
 	return ignoreMissing(saveDebs(filepath.Join(build, "debs"), cache))

@@ -11,10 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/brig-sandbox/brig/internal/flock"
 	"github.com/brig-sandbox/brig/internal/testenv"
-	"github.com/brig-sandbox/brig/rootfs"
 )
 
 func TestHostSourcesFollowTheHostsOwnApt(t *testing.T) {
@@ -281,7 +279,7 @@ func noBuildLeft(t *testing.T) {
 		if err != nil {
 			continue // another build removed it
 		}
-		if rootfs.Flock(dir, unix.LOCK_EX|unix.LOCK_NB) == nil {
+		if flock.Try(dir) == nil {
 			t.Errorf("left behind: %s", path)
 		}
 		dir.Close()

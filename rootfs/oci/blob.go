@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/internal/flock"
 )
 
 // A blobCache is a directory of downloads: a blob that was interrupted goes on where it stopped, also in
@@ -65,7 +67,7 @@ func (c *blobCache) open(ctx context.Context, r *registry, l Layer) (_ io.ReadCl
 	if err != nil {
 		return nil, err
 	}
-	if err := lock(ctx, f); err != nil {
+	if err := flock.Wait(ctx, f, 100*time.Millisecond); err != nil { // another process downloads the same blob
 		return nil, errors.Join(err, f.Close())
 	}
 
@@ -77,21 +79,6 @@ func (c *blobCache) open(ctx context.Context, r *registry, l Layer) (_ io.ReadCl
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
-}
-
-// lock waits for another process that downloads the same blob.
-func lock(ctx context.Context, f *os.File) error {
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil || !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
-			return err
-		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }
 
 // A download is one blob on its way to a file.

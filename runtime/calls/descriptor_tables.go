@@ -1,13 +1,14 @@
 package calls
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/internal/procfs"
 )
 
 // eachTable calls read for a task of each table of descriptors of these processes, until read reports
@@ -83,18 +84,9 @@ func lives(pid int) bool {
 // exiting reports whether a task has ended or has begun to. It then gives up its table of
 // descriptors, which other tasks may still share, and shows it as empty.
 func exiting(task int) bool {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", task))
-	if err != nil {
-		return true
-	}
-	const flagsField = 6 // counted after the name: state ppid pgrp session tty tpgid flags
 	const pfExiting = 0x4
-	f := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-	if len(f) <= flagsField {
-		return true
-	}
-	flags, err := strconv.ParseUint(string(f[flagsField]), 10, 64)
-	return err != nil || flags&pfExiting != 0
+	s, err := procfs.ReadStat(strconv.Itoa(task))
+	return err != nil || s.Flags&pfExiting != 0
 }
 
 // compareTables orders tasks by their tables of descriptors, with kcmp(2) KCMP_FILES. If the kernel

@@ -3,7 +3,6 @@ package calls
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	goruntime "runtime"
 	"time"
@@ -106,9 +105,6 @@ func tableDirectories(task int, limit scanBudget) (held int, err error) {
 		}
 
 		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = nil
-			}
 			return held, ignoreGone(err)
 		}
 	}

@@ -262,9 +262,6 @@ func tableLocks(task int, own OwnFiles, buf *bufio.Reader, limit scanBudget) (he
 		}
 
 		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = nil
-			}
 			return held, ignoreGone(err)
 		}
 	}
@@ -294,9 +291,6 @@ func fileLocks(path, descriptor string, own OwnFiles, buf *bufio.Reader) (held L
 			held.add(lockOf(line, descriptor, own))
 		}
 		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = nil
-			}
 			return held, ignoreGone(err)
 		}
 	}
@@ -314,9 +308,9 @@ func lockOf(line []byte, descriptor string, own OwnFiles) (one LockCount) {
 	return LockCount{records: 1, shared: sharedCount{records: shared}}
 }
 
-// ignoreGone returns nil for errors that mean that a process ended during the scan.
+// ignoreGone returns nil for errors that mean that a process ended during the scan, or that a file was read to its end.
 func ignoreGone(err error) error {
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+	if errors.Is(err, io.EOF) || errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
 		return nil
 	}
 	return err

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/brig-sandbox/brig/internal/flock"
 	"github.com/brig-sandbox/brig/internal/testenv"
 	"github.com/brig-sandbox/brig/runtime/linux"
 )
@@ -55,7 +56,7 @@ func TestMemfdsOfRootAreShared(t *testing.T) {
 		if err := unix.FcntlFlock(tt.file.Fd(), unix.F_SETLK, &lock); err != nil {
 			t.Fatal(err)
 		}
-		if err := unix.Flock(linux.FD(tt.file), unix.LOCK_SH); err != nil {
+		if err := flock.TryShared(tt.file); err != nil {
 			t.Fatal(err)
 		}
 

@@ -3,10 +3,11 @@ package linux
 
 import (
 	"errors"
-	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/internal/flock"
 )
 
 // FD returns the descriptor number of f for one system call. The caller must keep f alive.
@@ -41,8 +42,8 @@ func LockFile(path string, create bool) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(FD(f), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
+	if err := flock.Try(f); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }

@@ -1,14 +1,15 @@
 package run
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
+	"github.com/brig-sandbox/brig/internal/procfs"
 	"github.com/brig-sandbox/brig/runtime/linux"
 )
 
@@ -119,8 +120,7 @@ func (w *supervisor) leftAreAsleep(used time.Duration) (bool, error) {
 // allAsleep reports whether no thread of these processes runs, waits for a processor or for a disk.
 func allAsleep(pids []int) (bool, error) {
 	for _, pid := range pids {
-		dir := fmt.Sprintf("/proc/%d/task", pid)
-		threads, err := os.ReadDir(dir)
+		threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -129,21 +129,12 @@ func allAsleep(pids []int) (bool, error) {
 		}
 
 		for _, t := range threads {
-			text, err := os.ReadFile(dir + "/" + t.Name() + "/stat")
-			if err != nil { // it has just ended, which is no sleep
-				return false, nil
-			}
-			if awake(text) {
+			s, err := procfs.ReadStat(fmt.Sprintf("%d/task/%s", pid, t.Name()))
+			if err != nil || strings.IndexByte("SITtZX", s.State) < 0 { // an error: it has just ended, which is no sleep
 				return false, nil
 			}
 		}
 	}
 
 	return true, nil
-}
-
-// awake reports whether /proc/PID/stat shows a thread that has something to do (proc_pid_stat(5)).
-func awake(stat []byte) bool {
-	_, rest, ok := bytes.Cut(stat[max(0, bytes.LastIndexByte(stat, ')')):], []byte(" "))
-	return !ok || len(rest) == 0 || bytes.IndexByte([]byte("SITtZX"), rest[0]) < 0
 }

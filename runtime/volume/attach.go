@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/flock"
 	"github.com/brig-sandbox/brig/runtime/linux"
 )
 
@@ -123,19 +124,15 @@ func badVolume(name, why string) *api.Error {
 
 // lockVolume waits for a volume's lock, for at most the given time.
 func lockVolume(f *os.File, name string, maximum time.Duration) error {
-	for end := time.Now().Add(maximum); ; time.Sleep(5 * time.Millisecond) {
-		err := unix.Flock(linux.FD(f), unix.LOCK_EX|unix.LOCK_NB)
-		switch {
-		case err == nil:
-			return nil
-		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
-			return os.NewSyscallError("flock", err)
-		case time.Now().After(end):
-			return api.Fail(api.CodeConflict,
-				"volume %q is in use by another agent, or was until that agent was killed: end its session there, or "+
-					"send the request again later", name)
-		}
+	ctx, cancel := context.WithTimeout(context.Background(), maximum)
+	defer cancel()
+	err := flock.Wait(ctx, f, 5*time.Millisecond)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return api.Fail(api.CodeConflict,
+			"volume %q is in use by another agent, or was until that agent was killed: end its session there, or "+
+				"send the request again later", name)
 	}
+	return err
 }
 
 // waitUnlocked waits until no agent uses a volume, which is when its lock can be acquired.

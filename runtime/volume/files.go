@@ -20,6 +20,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/durable"
+	"github.com/brig-sandbox/brig/internal/flock"
 	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
@@ -111,8 +112,8 @@ func (s *Store) create(ctx context.Context, path string, asked api.Size) (err er
 	}
 	defer lock.Close()
 
-	if err := linux.IgnoringEINTR(func() error { return unix.Flock(linux.FD(lock), unix.LOCK_EX) }); err != nil {
-		return os.NewSyscallError("flock", err)
+	if err := flock.Lock(lock); err != nil {
+		return err
 	}
 	if _, err := os.Lstat(path); err == nil {
 		return nil // another agent was quicker
@@ -141,8 +142,8 @@ func (s *Store) create(ctx context.Context, path string, asked api.Size) (err er
 		}
 	}()
 
-	if err := unix.Flock(linux.FD(tmp), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return os.NewSyscallError("flock", err)
+	if err := flock.Try(tmp); err != nil {
+		return err
 	}
 
 	disableCopyOnWrite(tmp)

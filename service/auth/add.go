@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/brig-sandbox/brig/internal/flock"
 	"github.com/brig-sandbox/brig/internal/shareddir"
 )
 
@@ -84,8 +85,8 @@ func appendKey(path, name, line string, passOn func() error) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil { // serializes processes that add keys
-		return os.NewSyscallError("flock", err)
+	if err := flock.Lock(f); err != nil { // serializes processes that add keys
+		return err
 	}
 
 	existing, err := readKeyFile(path, f)

@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/brig-sandbox/brig/internal/flock"
 )
 
 // ErrNoSuchKey is the error for a name that the keys file does not have.
@@ -92,8 +94,8 @@ func changeKey(path, name string, change func([]string, entryLines, Key) ([]stri
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil { // against processes that add or change keys
-		return os.NewSyscallError("flock", err)
+	if err := flock.Lock(f); err != nil { // against processes that add or change keys
+		return err
 	}
 
 	keys, err := readKeyFile(path, f)

@@ -119,13 +119,9 @@ const sharedDigest = "shared"
 func (b *Batch) worker(q *local.Queue, shared []byte) *worker.Worker {
 	source := func(urgent bool) func() worker.Source {
 		return func() worker.Source {
-			return func(ctx context.Context, none func()) (worker.Delivery, error) {
-				d, err := q.Next(ctx, urgent, none)
-				if err != nil {
-					return nil, err
-				}
-				return d, nil
-			}
+			return worker.SourceOf(func(ctx context.Context, none func()) (*local.Delivery, error) {
+				return q.Next(ctx, urgent, none)
+			})
 		}
 	}
 

@@ -6,10 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/brig-sandbox/brig/internal/flock"
 	"github.com/brig-sandbox/brig/internal/shareddir"
 )
 
@@ -128,8 +128,8 @@ func LockDataDir(dir string) (*os.File, error) {
 		return nil, err
 	}
 
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
+	err = flock.Try(f)
+	if errors.Is(err, flock.ErrHeld) {
 		err = fmt.Errorf("%s is in use by another brig serve: stop that one, or choose another directory with --data-dir",
 			dir)
 	}

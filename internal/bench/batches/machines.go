@@ -8,13 +8,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/procfs"
 	"github.com/brig-sandbox/brig/internal/testagent"
 )
 
@@ -133,7 +132,7 @@ func (t *tool) onMachines(ctx context.Context, k kind, e *engine, cpu int,
 		}()
 	}
 
-	before, err := processorTime(e.cmd.Process.Pid)
+	before, err := procfs.CPUTime(e.cmd.Process.Pid)
 	if err != nil {
 		return b, 0, err
 	}
@@ -151,7 +150,7 @@ func (t *tool) onMachines(ctx context.Context, k kind, e *engine, cpu int,
 		return b, 0, err
 	}
 
-	after, err := processorTime(e.cmd.Process.Pid)
+	after, err := procfs.CPUTime(e.cmd.Process.Pid)
 	return b, after - before + b.cpu, err
 }
 
@@ -169,25 +168,4 @@ func onProcessor(cpu int, do func() error) error {
 	}
 	err := do()
 	return errors.Join(err, unix.SchedSetaffinity(0, &before))
-}
-
-// processorTime is the processor time of a process so far.
-func processorTime(pid int) (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	if len(fields) < 13 {
-		return 0, errors.New("the process has ended")
-	}
-
-	user, err := strconv.ParseInt(fields[11], 10, 64)
-	if err != nil {
-		return 0, err
-	}
-
-	system, err := strconv.ParseInt(fields[12], 10, 64)
-	return time.Duration(user+system) * time.Second / 100, err // in ticks of USER_HZ, which is 100 on Linux
 }

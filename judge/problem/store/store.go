@@ -24,6 +24,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/durable"
+	"github.com/brig-sandbox/brig/internal/flock"
 	"github.com/brig-sandbox/brig/internal/inputfile"
 	"github.com/brig-sandbox/brig/judge/problem"
 )
@@ -118,7 +119,10 @@ func (s Store) Put(ctx context.Context, name string, p *problem.Problem,
 	if i := slices.IndexFunc(all, func(old Entry) bool { return old.Name == name }); i >= 0 && all[i].Digest == e.Digest {
 		return all[i], false, nil
 	}
-	if err := replace(staged.Name(), s.archive(e.Digest)); err != nil {
+	if err := os.Rename(staged.Name(), s.archive(e.Digest)); err != nil {
+		return e, false, err
+	}
+	if err := durable.SyncDir(s.path("packages")); err != nil {
 		return e, false, err
 	}
 	if err := s.write(e); err != nil {
@@ -265,14 +269,8 @@ func (s Store) lock() (func(), error) {
 		return nil, err
 	}
 
-	for {
-		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-
-	if err != nil {
-		return nil, errors.Join(os.NewSyscallError("flock", err), f.Close())
+	if err := flock.Lock(f); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	return func() { _ = f.Close() }, nil // nothing was written to it
 }
@@ -295,26 +293,7 @@ func (s Store) write(e Entry) error {
 	if err != nil {
 		return err
 	}
-
-	staged, err := os.CreateTemp(s.path("names"), ".staged-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(staged.Name()) // as above
-
-	_, err = staged.Write(text)
-	if err := errors.Join(err, staged.Sync(), staged.Close()); err != nil {
-		return err
-	}
-	return replace(staged.Name(), s.entry(e.Name))
-}
-
-// replace renames a file that is on the disk already, so that the new name is there after a loss of power.
-func replace(from, to string) error {
-	if err := os.Rename(from, to); err != nil {
-		return err
-	}
-	return durable.SyncDir(filepath.Dir(to))
+	return durable.Replace(s.entry(e.Name), text, 0o600)
 }
 
 // sweep removes what a writer left that was ended, and packages without a name. The caller has the lock.

@@ -165,9 +165,6 @@ func (m Map) Maps(key string) (all []Map, ok bool) {
 	return all, true
 }
 
-// IsText, IsList and IsMap report the kind of a value.
-func (m Map) IsText(key string) bool { return m.kind(key) == yaml.ScalarNode }
-
 // IsList reports whether the value of a key is a list.
 func (m Map) IsList(key string) bool { return m.kind(key) == yaml.SequenceNode }
 
