@@ -97,6 +97,7 @@ func (w *writer) metadata() {
 		}
 	}
 
+	// The format has whole seconds here. They are rounded up, so that no limit becomes shorter.
 	for key, time := range map[string]api.Duration{"compilation_time": p.Limits.Compile.Time,
 		"validation_time": p.Limits.Validation.Time} {
 		if time > 0 {
@@ -223,6 +224,7 @@ func (w *writer) tests(args []string) {
 		w.test(fmt.Sprintf("%s/%0*d", dir, len(fmt.Sprint(len(w.p.Tests))), number), t)
 	}
 
+	// The settings alone would make a group without tests.
 	if samples["data/sample"] == 0 {
 		delete(settings, "data/sample")
 	}
