@@ -27,6 +27,7 @@ func WithBlobs(r api.Run, put func(content []byte) (digest string, err error)) (
 	}
 
 	files := func(files []api.File) ([]api.File, error) {
+		// move clears contents. The slices are copied, so that the caller's run keeps its own.
 		out := append([]api.File(nil), files...)
 		for i := range out {
 			if err := move(&out[i].Content, &out[i].Blob); err != nil {
@@ -57,6 +58,8 @@ func WithBlobs(r api.Run, put func(content []byte) (digest string, err error)) (
 		}
 
 		if t.Expected != nil {
+			// Expected points into the caller's run, so move gets a copy. If the content becomes a blob,
+			// Expected must be nil: an empty one says that the program writes nothing.
 			expected := *t.Expected
 			if err := move(&expected, &t.ExpectedBlob); err != nil {
 				return r, err

@@ -227,9 +227,13 @@ func (r *run) loop(ctx context.Context, in, ahead *reader, results <-chan Messag
 	tick := time.NewTicker(reconcileInterval)
 	defer tick.Stop()
 
+	// A closed channel can be received from without end. Each copy becomes nil, so that its case is taken
+	// once.
 	stop, canceled := r.Stop, r.Canceled
 	begun := false // the first line, which may have the defaults, was read
 	for !r.complete() && !(r.stopping && r.stopped()) {
+		// A line is read only while there is room for its job: a batch may have more lines than fit into
+		// memory.
 		lines := in.next(!r.stopping && r.room())
 		urgent := ahead.next(!r.stopping && begun && r.roomAhead())
 		var err error
@@ -239,6 +243,9 @@ func (r *run) loop(ctx context.Context, in, ahead *reader, results <-chan Messag
 		case <-stop:
 			stop, r.stopping = nil, true
 			r.quiet = time.Now()
+
+			// Nothing that is lost is released again now. The tick remains, because stopped also depends on
+			// the time.
 			tick.Reset(stopInterval)
 			err = r.Queue.Withdraw(ctx, r.ID)
 

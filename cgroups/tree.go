@@ -50,11 +50,16 @@ func Create(h *Host, instance string, record Recorder) (*Tree, error) {
 	t.layout.Unified = h.Mode == V2
 	if h.Mode == V2 {
 		t.parent = t.roots[0].Own
+
+		// An agent that is in brig-agent already makes its tree next to that group: below it, a tree would get
+		// no controllers.
 		if filepath.Base(t.parent) == agentLeaf {
 			t.parent, t.leaf = filepath.Dir(t.parent), t.parent
 		}
 	}
 
+	// All names are checked before the first group is made: after an error Remove kills what is in the
+	// tree, which must not be another agent's.
 	for _, hy := range killFirst(h.Hierarchies) {
 		dir := filepath.Join(t.base(hy), t.name)
 		if exists(dir) {
@@ -64,6 +69,8 @@ func Create(h *Host, instance string, record Recorder) (*Tree, error) {
 		t.all = append(t.all, dir)
 	}
 
+	// The paths are recorded before the groups exist. An agent that is killed in between leaves a record
+	// of nothing, and not a group that no successor knows.
 	for _, dir := range t.all {
 		if err := record(dir); err != nil {
 			return nil, fmt.Errorf("record %s: %w", dir, err)

@@ -93,6 +93,7 @@ func (v *jsonPair) compare(depth int) error {
 		return nil
 	}
 
+	// The expected value is read first: if both are no JSON, the mistake to report is that of the test.
 	if err := v.expected(v.a.skip(depth)); err != nil {
 		return err
 	}

@@ -25,11 +25,13 @@ func (t *jsonText) hash(depth int, nanEqual bool) (uint64, error) {
 			return 0, err
 		}
 
+		// One number has many texts, such as 1, 1.0 and 10e-1. Equal numbers must have the same hash.
 		d, ok := parseDecimal(w)
 		switch {
 		case !ok:
 			return mix('w', hashToken(w)), nil
 		case d.word == "nan" && !nanEqual:
+			// NaN equals nothing. The two texts have different values in nan, so that their hashes differ.
 			return mix('n', t.nan), nil
 		}
 

@@ -26,6 +26,7 @@ func readKattis(l CheckerOutput, _ api.PointsAs) (w CheckResult, err error) {
 	multiplier, multiplies := file("score_multiplier.txt")
 	w.Next, w.More = file(NextPass)
 
+	// The exit code decides first: a validator that crashed may have written files before.
 	switch {
 	case l.ExitCode == kattisAccepted:
 		w.Answer = api.Accepted

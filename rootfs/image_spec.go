@@ -77,6 +77,8 @@ func (d Spec) Check() error {
 	c, bytes := d.Config, 0
 	words := slices.Concat(c.Env, c.Entrypoint, c.Cmd,
 		[]string{c.WorkingDir, c.User, d.Origin.Reference, d.Origin.Manifest, d.Origin.Config, d.Origin.Platform})
+
+	// The kernel takes arguments and paths as strings of C, which a NUL would end early.
 	for _, w := range words {
 		bytes += len(w) + 1
 		if strings.IndexByte(w, 0) >= 0 {

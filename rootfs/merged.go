@@ -67,6 +67,8 @@ func (m merged) find(ctx context.Context, name string, follow bool) (_ member, e
 		root.in = append(root.in, i)
 	}
 
+	// at has the directories from the root to here. A part .. goes back to one of them, so that it never
+	// leads above the root.
 	at, left, links, parts := []member{root}, strings.Split(name, "/"), 0, 0
 	defer func() {
 		for _, f := range at {
@@ -118,6 +120,7 @@ func (m merged) find(ctx context.Context, name string, follow bool) (_ member, e
 				return fail(unix.ELOOP)
 			}
 
+			// An absolute link begins at the root of the image, and not of the host.
 			if path.IsAbs(target) {
 				for _, f := range at[1:] {
 					if err := f.file.Close(); err != nil {

@@ -38,6 +38,8 @@ func makeRoom(sets []PackageSet, fresh PackageSet, maximum packageBounds,
 			archive.ErrTooLarge, fresh.Size, maximum.bytes)
 	}
 
+	// The new set counts before any is removed: its owner takes room only from owners that have no less
+	// than it will have (PKG-12).
 	own := &ownerUse{bytes: fresh.Size, sets: 1}
 	owners := map[uint32]*ownerUse{fresh.Owner: own}
 	total := packageBounds{fresh.Size, 1}

@@ -98,6 +98,8 @@ func (f FlatRule) equal(g FlatRule) bool {
 // matches and no earlier rule with another answer matches.
 func flattenCall(rules []Rule, def Answer) ([]FlatRule, error) {
 	ordered := precedence(rules)
+
+	// An unconditional rule comes last. If it is the first, it is the only one that has an effect.
 	if len(ordered) > 0 && len(ordered[0].Args) == 0 {
 		if ordered[0].Answer == def {
 			return nil, nil
@@ -116,11 +118,15 @@ func flattenCall(rules []Rule, def Answer) ([]FlatRule, error) {
 			if earlier.Answer != r.Answer {
 				pieces = subtractAll(pieces, earlier.Args)
 			}
+
+			// Each earlier rule may multiply the pieces, so the bound is checked after each.
 			if len(pieces) > maxPieces {
 				return nil, ErrTooComplex
 			}
 		}
 
+		// The forms are tried from the fewest rules to the most: spread makes up to 64 for each excluded
+		// value.
 		for _, c := range pieces {
 			if conds, ok := c.conds(); ok {
 				out = append(out, FlatRule{Conds: conds, Answer: r.Answer})

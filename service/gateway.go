@@ -72,17 +72,24 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 		return nil, err
 	}
 
+	// Runs need stored problems, and the verification of a stored problem needs runs. So Execute is set
+	// when both exist.
 	g.runs = runs.New(g.core, g.blobs, g.permits, g.installs, g.problems)
 	g.problems.Execute = g.runs.ExecuteJob
 	if g.sessions, err = sessions.New(g.core, g.permits, g.installs, g.runs); err != nil {
 		return nil, err
 	}
 
+	// Batches take a function of the metrics when they are made, so the metrics come first. The checks
+	// below need the agent's answer; an agent that does not answer refuses nothing.
 	g.core.Metrics = metrics.New(g.metricsNow)
 	g.core.RefreshAgent(ctx)
 	if g.batches, err = batches.New(g.core, g.blobs, g.permits, g.problems, g.runs); err != nil {
 		return nil, err
 	}
+
+	// The agent would refuse these settings in each run. They are an error now, while the operator looks
+	// at the start of the service.
 	if names := g.permits.UselessProfileLog(); len(names) > 0 {
 		return nil, api.Refuse(api.CodeForbidden,
 			"profile_log is set on the keys %s, but the agent allows profile_mode log only to root: start it with "+

@@ -144,7 +144,7 @@ func sendStdin(w io.Writer, stdin io.Reader) {
 	_, _ = w.Write(buf[:api.FrameHeader])
 }
 
-// receive reads frames up to the final one. It calls taken when the run has its slot.
+// receive reads frames up to the final one. It calls admitted when the run has its slot.
 func (k *conn) receive(quota MemoryQuota, requested []api.Test, admitted func(),
 	events Events) (res api.Result, err error) {
 	buf := make([]byte, api.FrameMax)
@@ -199,6 +199,9 @@ func (k *conn) receive(quota MemoryQuota, requested []api.Test, admitted func(),
 			if err := decodeParts(quota, &parts, payload, &res); err != nil {
 				return res, err
 			}
+
+			// Tests run side by side, and their frames arrive as they end. The caller gets them in the
+			// order of the request.
 			for _, t := range requested {
 				if one, ran := tests[t.ID]; ran {
 					res.Tests = append(res.Tests, one)
@@ -217,6 +220,8 @@ func (k *conn) receive(quota MemoryQuota, requested []api.Test, admitted func(),
 			err = errors.New("the agent sent a frame of unknown type " + string(rune(t)))
 		}
 
+		// The caller cannot take what arrives, so nobody would read the result. The agent takes the closed
+		// side for a cancel and ends the run.
 		if err != nil {
 			k.hangUp()
 			return res, err

@@ -38,6 +38,8 @@ func (r *Relay) relay(ctx context.Context, conn net.Conn) {
 		return
 	}
 
+	// An allowed name may lead to an address that many hosts share. The name in the first message of TLS
+	// is checked before anything is sent there (NET-04).
 	var first []byte
 	if named && d.port == tlsPort {
 		if first, why = r.checkServerName(inside, d.name); why != "" {
@@ -53,6 +55,9 @@ func (r *Relay) relay(ctx context.Context, conn net.Conn) {
 		reset(conn)
 		return
 	}
+
+	// Close may have been called during the connect. It knows nothing of this connection, so it is closed
+	// here.
 	if !r.track(outside) {
 		outside.Close()
 		return
@@ -61,6 +66,8 @@ func (r *Relay) relay(ctx context.Context, conn net.Conn) {
 	defer outside.Close()
 
 	r.connected(d)
+
+	// What was read for the check counts like all that the run sends, and the host must get it first.
 	if len(first) > 0 {
 		if n := int64(len(first)); r.spend(d, true, n) < n {
 			reset(conn)

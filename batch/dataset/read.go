@@ -163,6 +163,7 @@ func (d *reader) task(l line, number int) error {
 		return bad(err)
 	}
 
+	// From here on an error has the name of the task, by which its result can be found.
 	name = cmp.Or(name, nameWithin(rec), strconv.Itoa(number))
 	id = name
 	of, err := shape.read(rec)
@@ -178,6 +179,8 @@ func (d *reader) task(l line, number int) error {
 		return bad(err)
 	}
 
+	// Each job is validated alone: a solution that is refused must not take the others of its task with
+	// it.
 	for _, s := range all {
 		job := d.job(of, s, name)
 		if err := validate(job); err != nil {

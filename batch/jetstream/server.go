@@ -51,6 +51,7 @@ const startTimeout = 10 * time.Second
 
 // StartServer starts an engine in this process. The caller stops it.
 func StartServer(c ServerConfig) (*Server, error) {
+	// The coordinator's key has all rights in its account. It is made anew and never leaves this process.
 	key, err := nkeys.CreateUser()
 	if err != nil {
 		return nil, err
@@ -88,6 +89,8 @@ func StartServer(c ServerConfig) (*Server, error) {
 		return nil, fmt.Errorf("the engine was not ready after %v", startTimeout)
 	}
 
+	// The server has copied the account of the options, and JetStream can be enabled only in the copy of a
+	// server that runs.
 	running, err := s.LookupAccount(accountName(c.Pool))
 	if err == nil {
 		err = running.EnableJetStream(nil, nil)
@@ -142,6 +145,8 @@ func listen(o *server.Options, c ServerConfig, account *server.Account) error {
 		return err
 	}
 
+	// No name is looked up: what is neither a loopback address nor localhost counts as reachable by
+	// others.
 	ip := net.ParseIP(host)
 	switch local := ip != nil && ip.IsLoopback() || host == "localhost"; {
 	case !local && c.TLS == nil:
@@ -152,6 +157,9 @@ func listen(o *server.Options, c ServerConfig, account *server.Account) error {
 	}
 
 	o.TLSConfig, o.TLS, o.TLSTimeout = c.TLS, c.TLS != nil, 5
+
+	// A worker of another pool may connect too, but to an account of its own: nothing of this batch is
+	// there.
 	accounts := map[string]*server.Account{c.Pool: account}
 	for _, w := range c.Workers {
 		if err := errors.Join(CheckName("worker", w.Name), CheckName("pool", w.Pool)); err != nil {

@@ -227,6 +227,8 @@ func (b *bench) class(ctx context.Context, image rootfs.Image) (err error) {
 		return err
 	}
 
+	// The second agent makes no templates. Both are there at the same time, so that each round measures
+	// both under the same load.
 	ordinary, err := startAgent(ctx, b.secondAgent(), without, "--template-memory", "none")
 	if err != nil {
 		return err

@@ -41,6 +41,8 @@ func (b *bench) languages(ctx context.Context) error {
 		fmt.Fprintf(os.Stderr, "languages, round %d of %d\n", round+1, b.cfg.rounds)
 
 		for _, h := range hellos {
+			// A run gets one processor, and a bare command all of them. Only on one processor are both the
+			// same work.
 			for _, of := range []struct {
 				processors *row
 				bare       bare

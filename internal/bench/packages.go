@@ -37,6 +37,7 @@ func (b *bench) packages(ctx context.Context) (err error) {
 		return nil
 	}
 
+	// The index is on this machine, so that the bench needs no network.
 	index, closeIndex, err := tinyIndex()
 	if err != nil {
 		return err

@@ -140,6 +140,7 @@ func (b *bench) templates(ctx context.Context) (err error) {
 		}
 	}
 
+	// The agent is asked at the end: now it has the templates of all programs.
 	h, err := b.agent.Client.Health(ctx)
 	if err != nil {
 		return err
@@ -184,6 +185,9 @@ func (b *bench) templatePrograms(ctx context.Context) (out []*templateProgram, e
 		p.lang, p.bare = l, bare{root: img.Path, box: filepath.Join(b.agent.Dir, fmt.Sprintf("box-template-%d", i))}
 		p.run = api.Run{Language: t.language, Source: api.Bytes(t.source)}
 		res, err := b.makeTemplate(ctx, p)
+
+		// A run without a template also succeeds. Its ordinary start must not be measured as one from a
+		// template.
 		if err == nil && !res.Host.Template {
 			err = fmt.Errorf("it does not begin from a template: %s", res.Host.Cold)
 		}

@@ -48,8 +48,11 @@ func (l Loader) Common() (api.Run, error) {
 		return r, err
 	}
 
+	// Interactor comes before Interactive: with it the checker judges after the interactor, and without it
+	// the checker itself is the interactor.
 	switch {
 	case p.Checker == nil && p.Compare != nil:
+		// Each test may have its own arguments for the comparison kattis, so Tests sets that one.
 		if p.Compare.How != string(api.CompareKattis) {
 			r.Compare.How = api.Comparison(p.Compare.How)
 		}
@@ -103,6 +106,7 @@ func (l Loader) Tests(tests []problem.Test) ([]api.Test, error) {
 			return content, "", nil
 		}
 
+		// A blob takes no part of the request: smaller files that follow may still fit.
 		inline -= len(content)
 		digest, err := l.Put(file, content)
 		return nil, digest, err
@@ -118,6 +122,8 @@ func (l Loader) Tests(tests []problem.Test) ([]api.Test, error) {
 			}
 		}
 
+		// Which files fit into the request depends on their order. The order of a map is random, and the same
+		// package must make the same request.
 		for _, name := range slices.Sorted(maps.Keys(t.Files)) {
 			f := api.File{Name: name, Executable: l.Tree.Executable(t.Files[name])}
 			if f.Content, f.Blob, err = read(t.Files[name], false); err != nil {

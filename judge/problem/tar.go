@@ -89,6 +89,8 @@ func (t *Tree) unpackTar(in io.Reader, spool *os.File) error {
 	var total int64
 	for members := 0; ; members++ {
 		h, err := archive.Next()
+
+		// The bound comes first: an archive that it cuts looks incomplete to the reader.
 		switch {
 		case bounded.N <= 0:
 			return ErrTooLarge
@@ -117,6 +119,7 @@ func (t *Tree) unpackTar(in io.Reader, spool *os.File) error {
 			continue
 		}
 
+		// Symbolic links may lead forward, so finish resolves them. A hard link to one is such a link, too.
 		target, toLink := targets[linkTarget(h)]
 		if err := t.checkTarMember(h, inside, toLink); err != nil {
 			if err := t.refuse(inside, err); err != nil {

@@ -96,6 +96,7 @@ func (t *Tree) listZip(z *zip.Reader) error {
 		}
 	}
 
+	// A link may lead to a member further down, so links are resolved last.
 	return t.finish(links)
 }
 

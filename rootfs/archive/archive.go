@@ -74,6 +74,8 @@ func unpackKind(ctx context.Context, r io.Reader, root, empty *os.File, k kind, 
 		return Contents{}, err
 	}
 
+	// The child answers while it still reads. If one goroutine sent and received, it and the child could
+	// each wait for the other at a full pipe.
 	inputDone := make(chan error, 1)
 	go func() {
 		_, err := io.CopyBuffer(struct{ io.Writer }{c.stdin}, struct{ io.Reader }{src}, make([]byte, 256<<10))
@@ -87,6 +89,9 @@ func unpackKind(ctx context.Context, r io.Reader, root, empty *os.File, k kind, 
 
 	childErr := c.wait()
 	inputErr := <-inputDone
+
+	// One failure causes others: an archive that ends early is an error of the child, too. The first cause
+	// in this order is the one to report.
 	switch {
 	case src.err != nil:
 		return Contents{}, fmt.Errorf("read archive: %w", src.err)
@@ -101,6 +106,8 @@ func unpackKind(ctx context.Context, r io.Reader, root, empty *os.File, k kind, 
 	if err := errors.Join(unpackErr, inputErr); err != nil {
 		return Contents{}, err
 	}
+
+	// The digest is of the bytes that were read. A child that stops early would make it that of a part.
 	if !src.ended {
 		return Contents{}, fmt.Errorf("%w: the child stopped reading before the archive ended", errStream)
 	}

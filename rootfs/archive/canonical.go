@@ -152,6 +152,8 @@ func (d *decoder) Next() (entry, error) {
 	d.entries++
 	d.names += int64(path + link)
 
+	// The bounds are checked before anything is allocated or read: the archive may have taken over the
+	// child that wrote these numbers.
 	switch {
 	case path > maxPath || link > maxPath:
 		return entry{}, fmt.Errorf("%w: names of %d and %d bytes", errStream, path, link)

@@ -42,6 +42,7 @@ func (l Manifest) checkCompile() error {
 		return fieldErrorf("syntax", "syntax is only for languages without compile: the compiler reports syntax errors")
 	}
 
+	// A field without an effect is refused: its author expects one.
 	if len(l.Compile) == 0 {
 		for _, f := range []struct {
 			name string
@@ -87,6 +88,8 @@ func (l Manifest) checkCompile() error {
 		}
 	}
 
+	// The agent takes these files out of /box and places them into that of other runs (ADR 7). A plain
+	// name cannot lead out of either.
 	for _, a := range l.Artifacts {
 		if err := api.FileName(a); err != nil {
 			return valueErrorf("artifacts", a, "artifacts: %w", err)

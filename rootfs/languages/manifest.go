@@ -144,6 +144,7 @@ func parse(file string, text []byte, known []string) (Manifest, error) {
 		return Manifest{}, inFile(file, text, err)
 	}
 
+	// The defaults follow the checks: compile_tier of a language without compile must be known as not set.
 	for _, d := range []struct {
 		field *string
 		value string

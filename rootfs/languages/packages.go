@@ -79,6 +79,8 @@ func packagesOf(y *yamlPackages, tiers []string) (*Packages, error) {
 			strings.Join(tiers, ", "))
 	}
 
+	// The results are not kept. A mistake must appear when the manifest is read, and not at the first
+	// installation.
 	index, err := api.ParseIndex(p.Index)
 	if err == nil {
 		_, err = api.PackageHosts(index, p.Hosts)
@@ -94,6 +96,7 @@ func packagesOf(y *yamlPackages, tiers []string) (*Packages, error) {
 		}
 	}
 
+	// The links are made in the root directory of a run, and a plain name cannot lead elsewhere.
 	for _, name := range slices.Sorted(maps.Keys(p.Links)) {
 		if !fileName.matches(name) || p.Links[name] == "" || strings.IndexByte(p.Links[name], 0) >= 0 {
 			return nil, fieldErrorf("packages",

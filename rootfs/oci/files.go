@@ -247,6 +247,7 @@ func (s fileSource) manifest(_ context.Context, digest string) ([]byte, error) {
 			return nil, fmt.Errorf("parse index.json: %w", err)
 		}
 
+		// Entries with platforms are one image, of which find chooses. Entries without are different images.
 		var names []string
 		for _, m := range all.Manifests {
 			names = append(names, cmp.Or(m.Annotations["org.opencontainers.image.ref.name"], m.Digest.String()))
@@ -268,6 +269,8 @@ func (s fileSource) manifest(_ context.Context, digest string) ([]byte, error) {
 		digest = all.Manifests[0].Digest.String()
 	}
 
+	// The digest may be one that the archive says. blobName takes only hex, so that it leads to no other
+	// file.
 	name, err := blobName(digest)
 	if err != nil {
 		return nil, err
@@ -305,6 +308,8 @@ func (fileSource) forget(Layer) error { return nil }
 // findIn finds the image in a collection: of a layout, or of docker save before version 25.
 func findIn(ctx context.Context, files collection, platform v1.Platform) (source, Image, documents, error) {
 	s := fileSource{files}
+
+	// index.json comes first: docker save since version 25 writes both, and a layout names all by digest.
 	r, _, err := files.open("index.json")
 	if err == nil {
 		r.Close()
@@ -326,12 +331,16 @@ func findIn(ctx context.Context, files collection, platform v1.Platform) (source
 		return nil, Image{}, nil, err
 	}
 
+	// All layers are looked for now. An archive that lacks one is refused before a layer of it is stored.
 	var layers []Layer
 	for _, name := range saved.Layers {
 		name = path.Clean(name)
 		r, size, err := files.open(name)
-		if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
 			return nil, Image{}, nil, fmt.Errorf("it has no layer %s: it is incomplete", name)
+		}
+		if err != nil {
+			return nil, Image{}, nil, err
 		}
 		r.Close()
 		layers = append(layers, Layer{Blob: name, Size: size})

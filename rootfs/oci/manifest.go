@@ -58,6 +58,8 @@ func find(ctx context.Context, s source, platform v1.Platform) (Image, error) {
 		if kind, err = kindOf(text); err != nil {
 			return Image{}, err
 		}
+
+		// An index that names an index could go on without end.
 		if kind == index {
 			return Image{}, fmt.Errorf("its index names another index for %s: name the image by its digest", platform)
 		}
@@ -69,6 +71,8 @@ func find(ctx context.Context, s source, platform v1.Platform) (Image, error) {
 	if err != nil {
 		return Image{}, fmt.Errorf("parse manifest: %w", err)
 	}
+
+	// This is before the configuration is read, because the manifest says how large that is.
 	if err := checkManifest(m); err != nil {
 		return Image{}, err
 	}

@@ -115,6 +115,7 @@ func (s *Store) abandon(ctx context.Context) error {
 
 // sendMissing sends the agent the layers that it lacks.
 func (s *Store) sendMissing(ctx context.Context) error {
+	// The agent is asked in each attempt: another command may have removed a layer meanwhile (IMG-46).
 	have, err := s.Agent.Layers(ctx)
 	if err != nil {
 		return err
@@ -160,6 +161,8 @@ func (s *Store) sendMissing(ctx context.Context) error {
 		}
 
 		s.Step(fmt.Sprintf("layer %d of %d", i+1, len(need)))
+
+		// A manifest says only the compressed size. So what a layer unpacks to is bounded while it is sent.
 		limited := &boundedBody{r: body, left: rootfs.MaxImageBytes() - total + tarOverhead}
 		l, err := s.Agent.ImportLayer(ctx, limited, diffID)
 		if limited.left < 0 {

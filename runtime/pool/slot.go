@@ -48,6 +48,8 @@ func NewSlot(index int, own []int, all int) (_ *Slot, err error) {
 		s.cpus = fmt.Sprint(own[0])
 	}
 
+	// A companion gets its slot while the agent serves, so the limit on open files may be met here. Then
+	// no descriptor may remain open.
 	undo := rollback.On(&err)
 	defer undo.Run()
 
@@ -81,6 +83,8 @@ func NewSlot(index int, own []int, all int) (_ *Slot, err error) {
 	}
 
 	undo.Add(s.Wake.File.Close)
+
+	// These descriptors stay in the poller as long as the slot exists. A run adds only its own ones.
 	if err := errors.Join(
 		s.Poller.Add(s.Wall.File, linux.PollIn, TagWall),
 		s.Poller.Add(s.CPU.File, linux.PollIn, TagCPU),

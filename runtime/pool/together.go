@@ -60,7 +60,7 @@ func (p *Pool) AcquireTogether(ctx context.Context, t Turn, program, interactor 
 	return programs, companion, nil
 }
 
-// mostKeepers is how many cells a slot may keep: those of its companions count, too. p.mu is held.
+// maxKeepers is how many cells a slot may keep: those of its companions count, too. p.mu is held.
 func (p *Pool) maxKeepers(s *slotState) int {
 	maximum := p.capacity.Keepers
 	for _, c := range s.companions {
@@ -83,11 +83,15 @@ func (p *Pool) admitTogether(program, interactor Want,
 			processes, len(p.slots))
 	}
 
+	// This only asks. The memory is reserved in the last lines, when all leases exist, so that no error in
+	// between has any to give back.
 	memory := api.Size(processes)*program.Memory + interactor.Memory
 	if err := p.checkMemory(memory, "the memory of the program and the interactor together"); err != nil {
 		return nil, nil, nil, err
 	}
 
+	// The leases of one run are given back one after the other: a free slot may have a companion that is
+	// still leased.
 	busy := func(s *slotState) bool {
 		return slices.ContainsFunc(s.companions, func(c *slotState) bool { return c.leased })
 	}
@@ -96,6 +100,8 @@ func (p *Pool) admitTogether(program, interactor Want,
 		return nil, nil, nil, api.Fail(api.CodeBusy, "all %d slots are busy: send the run again", len(p.slots))
 	}
 
+	// Companions have descriptors of their own, and a program without an interactor needs none. So they are
+	// made by the first run that needs them, and stay.
 	for len(s.companions) < processes {
 		if err := p.addCompanion(s); err != nil {
 			return nil, nil, nil, err
@@ -110,6 +116,8 @@ func (p *Pool) admitTogether(program, interactor Want,
 		return l
 	}
 
+	// The interactor's companion may keep only so many cells that each process of the program has room for
+	// its own.
 	companion = lease(s.companions[0], interactor, min(companionKeepers, p.capacity.Keepers-processes))
 	programs = []*Lease{lease(s, program, p.maxKeepers(s))}
 	for _, c := range s.companions[1:processes] {

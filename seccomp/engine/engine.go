@@ -106,6 +106,8 @@ func (f profile) choose(kernel string) (o seccomp.OCI, entries, unknown []string
 	}
 
 	o.DefaultAction, o.Architectures = f.DefaultAction, f.Architectures
+
+	// The sub-architectures of an entry are left out: no compatibility ABI is allowed.
 	for _, a := range f.ArchMap {
 		o.Architectures = append(o.Architectures, a.Architecture)
 	}
@@ -139,6 +141,7 @@ func (f profile) choose(kernel string) (o seccomp.OCI, entries, unknown []string
 			}
 		}
 
+		// Entries and reasons have the same indexes: load.Convert finds the reason of an entry by its index.
 		if len(c.Names) > 0 {
 			o.Syscalls = append(o.Syscalls, c)
 			entries = append(entries, s.why(i))

@@ -92,6 +92,8 @@ func Convert(name string, o seccomp.OCI, entries []string) (seccomp.Profile, err
 		if err != nil {
 			return seccomp.Profile{}, fmt.Errorf("%s: %w", place, err)
 		}
+
+		// An entry of a few bytes may become many rules, so they are counted while they are made.
 		if len(rules) > 1 {
 			ranges += len(rules)
 		}
@@ -110,6 +112,7 @@ func Convert(name string, o seccomp.OCI, entries []string) (seccomp.Profile, err
 			continue
 		}
 
+		// A not-equal means all other values of the call. Which those are is known when all entries are read.
 		answer := rules[0].Answer
 		for _, call := range s.Names {
 			if notEqual[call] == nil {
@@ -122,6 +125,8 @@ func Convert(name string, o seccomp.OCI, entries []string) (seccomp.Profile, err
 		}
 	}
 
+	// An overruled rule must be gone before the not-equals are added: they get no rule for a value that
+	// another rule answers.
 	p.Rules = withoutOverruled(p)
 	for _, call := range order {
 		p.Rules = append(p.Rules, notEqual[call].rules(call, p)...)
@@ -213,6 +218,7 @@ func fromSyscall(s seccomp.OCISyscall) (rules []seccomp.Rule, not []seccomp.ArgC
 		return nil, nil, errors.New("SCMP_CMP_NE together with other comparisons in one entry is refused; list the values with SCMP_CMP_EQ")
 	}
 
+	// Each range multiplies the rules made so far, so the other conditions must be complete.
 	rules = []seccomp.Rule{r}
 	for _, c := range ranges {
 		blocks, err := blocksOf(c.Op, c.Value)

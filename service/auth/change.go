@@ -98,6 +98,7 @@ func changeKey(path, name string, change func([]string, entryLines, Key) ([]stri
 		return err
 	}
 
+	// The file is read after the lock: what another process has just added would otherwise be overwritten.
 	keys, err := readKeyFile(path, f)
 	if err != nil && !errors.Is(err, errNoKeys) && !errors.Is(err, errNoKeysField) {
 		return err
@@ -119,6 +120,8 @@ func changeKey(path, name string, change func([]string, entryLines, Key) ([]stri
 		return byHand
 	}
 
+	// The change is made in lines, so that comments and other entries stay. Only the parser knows whether
+	// it was right: the new text must have exactly the wanted keys.
 	lines, becomes := change(strings.SplitAfter(string(old), "\n"), entry, keys[at])
 	text := []byte(strings.Join(lines, ""))
 	want := slices.Concat(keys[:at], becomes, keys[at+1:])
@@ -126,6 +129,8 @@ func changeKey(path, name string, change func([]string, entryLines, Key) ([]stri
 		return byHand
 	}
 
+	// A new token is shown before the file is written. If that fails, nobody has the token, and the old
+	// one must still work.
 	if before != nil {
 		if err := before(); err != nil {
 			return err

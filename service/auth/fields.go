@@ -80,6 +80,7 @@ func (f keyField) set(value *yaml.Node) error {
 		return nil
 	}
 
+	// A list or an object has no Value: a field that is a string would silently become empty.
 	if value.Kind != yaml.ScalarNode {
 		return fmt.Errorf("%s: write one value", f.name)
 	}

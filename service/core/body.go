@@ -36,6 +36,8 @@ func (s *Core) ReadBody(w http.ResponseWriter, r *http.Request) (raw []byte, rel
 			api.Refuse(api.CodeBadRequest, "a compressed body is not accepted: send plain JSON"))
 	}
 
+	// The slot comes before any byte is read: a slow body may take two minutes, and no key may occupy all
+	// connections with such bodies (API-02).
 	releaseSlot, err := s.UploadSlot(r)
 	if err != nil {
 		return nil, nil, err
@@ -54,11 +56,15 @@ func (s *Core) ReadBody(w http.ResponseWriter, r *http.Request) (raw []byte, rel
 		err = os.ErrDeadlineExceeded
 	}
 
+	// The reservation grew in steps, and the last step may be more than the body needs. A body that failed
+	// returns all of it now, because its caller gets no release.
 	body.reserved.Shrink(body.cost.Total)
 	if err != nil {
 		body.reserved.Release()
 	}
 
+	// A stall shows as a read error of the connection. It is looked for before other read errors, so that
+	// the client does not get the answer that its request ended early.
 	var over *http.MaxBytesError
 	var own *api.Problem
 	switch {

@@ -68,6 +68,7 @@ func (a *Alarm) Next(owner string, at time.Time, r api.Result) []api.Alert {
 	p.count(at, r.Verdict != api.OK)
 	var alerts []api.Alert
 	alert := func(kind api.AlertKind, maximum int, text string) {
+		// A project that fails in a loop would otherwise cause an alert with each run (TestAlarmDoesNotFlood).
 		n := p.countAlert(kind, at, maximum)
 		if n > maximum {
 			return
@@ -88,6 +89,8 @@ func (a *Alarm) Next(owner string, at time.Time, r api.Result) []api.Alert {
 		alert(api.DeniedCall, maxAlertsPerKind, "the program was stopped because of the system call "+denied(r))
 	}
 
+	// The usual rate is that of the runs before the window: a project whose runs always fail, as some
+	// exercises do, causes no alert.
 	now := p.window()
 	usual := 0.0
 	if p.older.runs > 0 {

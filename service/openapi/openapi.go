@@ -95,6 +95,7 @@ func describe(routes []Route, version string) *huma.OpenAPI {
 			Responses: map[string]*huma.Response{"default": failure},
 		}
 
+		// The empty alternative says that a request without a key is possible: a service may have no keys.
 		if !r.Open {
 			op.Security = []map[string][]string{{"key": {}}, {}}
 		}
@@ -147,6 +148,8 @@ func describe(routes []Route, version string) *huma.OpenAPI {
 			status = http.StatusOK
 		}
 
+		// A response has one schema for each status and media type. So lines of results have a media type of
+		// their own, and a status of their own if the ordinary answer has another one than 200.
 		op.Responses[strconv.Itoa(status)] = good
 		if r.Streamed != nil {
 			lines := &huma.MediaType{Schema: types.Schema(r.Streamed, true, "")}

@@ -92,6 +92,8 @@ func readPrepared(text, contents []byte) (*prepared, error) {
 	if err := json.Unmarshal(text, p); err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
+
+	// The text comes from the disk. A damaged file must be an error, and not an index out of range below.
 	if len(p.Lengths) != len(p.Run.Tests) || len(p.Files) > len(p.Run.Tests) || len(p.Included) != len(p.Include) {
 		return nil, errDamaged
 	}
@@ -100,6 +102,9 @@ func readPrepared(text, contents []byte) (*prepared, error) {
 		if n > len(contents) {
 			return nil, errDamaged
 		}
+
+		// The slices share the memory of contents. Each has a capacity of its own length, so that an append to
+		// one cannot overwrite the next.
 		content := api.Bytes(contents[:n:n])
 		contents = contents[n:]
 		return content, nil
@@ -123,6 +128,7 @@ func readPrepared(text, contents []byte) (*prepared, error) {
 		}
 	}
 
+	// The files come after all inputs and outputs, as writeContents writes them.
 	for i, lengths := range p.Files {
 		files := p.Run.Tests[i].Files
 		if len(lengths) != len(files) {

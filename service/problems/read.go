@@ -102,6 +102,8 @@ func read(name string, archive *os.File, w *countingWriter) (p Parts, err error)
 		return p, fmt.Errorf("%s: it has %d tests: the most of one run is %d", name, n, api.MaxTests)
 	}
 
+	// The run is prepared now, so that a package of which no run can be made is refused when it is put,
+	// and not at its first run.
 	kept, err := prepare(about, tree)
 	if err != nil {
 		return p, fmt.Errorf("%s: %w", name, err)
@@ -117,6 +119,7 @@ func read(name string, archive *os.File, w *countingWriter) (p Parts, err error)
 		p.Blobs += b.Size
 	}
 
+	// Parts has only lengths, so the order of writing is the format: archive, contents, run, manifest.
 	if p.About.Digest, err = tree.Pack(context.Background(), w); err != nil {
 		return p, err
 	}
@@ -128,6 +131,8 @@ func read(name string, archive *os.File, w *countingWriter) (p Parts, err error)
 
 	p.Contents = w.n - p.Archive
 
+	// writeContents has moved the contents out of kept and left their lengths in it. So its JSON comes
+	// after them.
 	for _, part := range []struct {
 		of   any
 		size *int64

@@ -100,6 +100,7 @@ func (ps *Problems) putProblem(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer ps.pending.Release(c.Name, 1)
 
+	// The quota is asked before the body is received: a key that may store no more need not send it.
 	draft, err := store.Begin(c.Name, name, func(own, all Usage, more int64) error {
 		return checkProblemQuota(c, own, all, more, ps.Config.MaxProblems, ps.Config.Keys.Multiple())
 	})
@@ -112,6 +113,8 @@ func (ps *Problems) putProblem(w http.ResponseWriter, r *http.Request) error {
 		}
 	}()
 
+	// Until the package is read and found right, nothing of the draft is seen, and Close removes it. So a
+	// package of the same name stays as it is.
 	if err := ps.receivePackage(w, r, draft); err != nil {
 		return err
 	}

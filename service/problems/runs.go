@@ -44,6 +44,8 @@ func (ps *Problems) CompleteRun(ctx context.Context, c core.Caller, ask api.RunR
 	}
 	defer p.Close()
 
+	// The memory is reserved before the package is read, as for a body. Otherwise small requests could
+	// have the service read large packages without a bound.
 	reserved := ps.BodyQuota.Reserve(c.Name, core.LargeBodyMin)
 	var unpin []func()
 	release := func() {
@@ -75,6 +77,9 @@ func (ps *Problems) CompleteRun(ctx context.Context, c core.Caller, ask api.RunR
 	if run, err = kept.Run(ask.Run, ps.Agent.ResolveAlias(ask.Language), health.Ceiling); err != nil {
 		return run, nil, api.About("problem "+p.About().Name, err)
 	}
+
+	// The blobs come last: they may be large, and a submission that the problem refuses must not have them
+	// sent to the agent.
 	if unpin, err = ps.pinProblemBlobs(ctx, c, p, kept.Blobs()); err != nil {
 		return run, nil, err
 	}

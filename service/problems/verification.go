@@ -47,6 +47,8 @@ func (ps *Problems) verifyProblem(w http.ResponseWriter, r *http.Request) error 
 	}
 	defer done()
 
+	// A verification has many runs, one after the other. A service that stops does not wait for them: the
+	// client sends the request again.
 	ctx, stopped := ps.UntilStop(ctx)
 	defer stopped()
 

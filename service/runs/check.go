@@ -91,6 +91,8 @@ func (rs *Runs) postCheck(w http.ResponseWriter, r *http.Request) error {
 		return api.Refuse(api.CodeNoLanguage, "there is no language %.80q: GET /v1/languages lists them", ask.Language)
 	}
 
+	// A check is a run and waits for a slot like one. What can be refused without a slot has been refused
+	// above.
 	ctx, done, err := rs.Track(r)
 	if err != nil {
 		return err

@@ -60,6 +60,7 @@ func RunOf(e api.Execute) (api.Run, error) {
 		r.Limits.Wall = api.Duration(time.Duration(e.TimeoutSeconds * float64(time.Second)))
 	}
 
+	// The order of a map is random. The files are sorted, so that the same request makes the same run.
 	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
 		r.Files = append(r.Files, api.File{Name: name, Content: api.Bytes(e.Files[name])})
 	}
@@ -68,6 +69,9 @@ func RunOf(e api.Execute) (api.Run, error) {
 		r.Source = api.Bytes(*e.Code)
 		return r, nil
 	}
+
+	// In Python the program that runs is the driver, and the caller's code is a file that the driver
+	// reads.
 	if _, taken := e.Files[pythonMain]; taken {
 		return r, api.Refuse(api.CodeBadFile, "file %q has the same name as the file of the code: rename it", pythonMain)
 	}

@@ -55,6 +55,8 @@ func (t *tool) interactive(ctx context.Context) (err error) {
 	if err := ask(ctx, "GET", batch, "", "", &b); err != nil {
 		return err
 	}
+
+	// A batch that has ended, or has judged nothing, was no load: the service was as idle as before.
 	if b.Ended != nil || b.Results == 0 {
 		return fmt.Errorf("the batch was not under way: %d results, %s", b.Results, b.State)
 	}

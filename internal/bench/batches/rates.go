@@ -43,6 +43,9 @@ const (
 func (t *tool) rates(ctx context.Context) error {
 	socket := filepath.Join(t.agent.Dir, "brigd.sock")
 	none := kind{jobs: 1, run: api.Run{Image: t.own.Name, Argv: []string{"/bin/true"}}}
+
+	// The start of the process is no cost of its jobs. It is measured alone, so that it can be left out
+	// below.
 	var start []float64
 	for range 5 {
 		b, err := t.batch(ctx, none, "--socket", socket)
@@ -70,6 +73,9 @@ func (t *tool) rates(ctx context.Context) error {
 		}
 
 		var relative, cost, perSecond []float64
+
+		// A round measures both in turn, and its ratio counts: the load of the machine changes from round to
+		// round.
 		for range t.rounds {
 			r, err := t.round(ctx, k, socket)
 			if err != nil {

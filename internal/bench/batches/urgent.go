@@ -87,6 +87,8 @@ func (t *tool) urgentOfAFile(ctx context.Context, nap kind, socket []string) (er
 		return err
 	}
 
+	// Without --ordered results are written as they come, so the order of the lines is that of the
+	// judging.
 	before, left := 0, urgent // ordinary results before the last urgent one
 	for sc := bufio.NewScanner(bytes.NewReader(text)); left > 0 && sc.Scan(); {
 		var one api.JobResult

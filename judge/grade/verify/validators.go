@@ -105,6 +105,8 @@ func (v *verifier) validate(ctx context.Context, program problem.Program,
 			return nil, err
 		}
 
+		// The exit code is a validator's answer. What it prints is not for the comparison or checker of the
+		// problem.
 		for i := range r.Tests {
 			r.Tests[i].Compare, r.Tests[i].CheckArgs = nil, nil
 		}
@@ -119,6 +121,7 @@ func (v *verifier) validate(ctx context.Context, program problem.Program,
 			return nil, nil
 		}
 
+		// A validator that a limit or a signal ended has given no answer, whatever its exit code is.
 		for _, t := range res.Tests {
 			code := t.Result.ExitCode
 			if t.Result.Verdict != api.OK && t.Result.Verdict != api.Nonzero {
@@ -232,6 +235,8 @@ func (v *verifier) judgeOutputs(ctx context.Context, what string, cases []output
 	}
 
 	for len(cases) > 0 {
+		// A group may stop at its first failure, and all outputs must be judged. The limits are for
+		// submissions, and not for cat.
 		r := v.common
 		r.Language, r.Source, r.SourceName = language.Name, api.Bytes("exec cat \"$1\"\n"), "print.sh"
 		r.Groups, r.Limits, r.CompileLimits = nil, api.Limits{}, api.Limits{}

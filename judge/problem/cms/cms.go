@@ -242,6 +242,8 @@ func (r *reader) groups() {
 		r.sum()
 		return
 	}
+
+	// The lines of gen/GEN number the tests. With another count, tests would be in the wrong subtasks.
 	if test != len(r.p.Tests) {
 		r.Error(gen, 0, "gen/GEN", "it has %s, and the task %d", problem.Count(test, "test"), len(r.p.Tests))
 		return

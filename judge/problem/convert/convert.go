@@ -172,6 +172,8 @@ func answer(t problem.Test) content { return content{from: t.Answer, unix: t.Tex
 // directory writes tests alone.
 func (w *writer) directory() {
 	p := w.p
+
+	// Without one of these the tests would judge in another way. lost is an error, so nothing is written.
 	switch {
 	case p.Interactive:
 		w.lost("a directory of tests has no interactor")
@@ -201,6 +203,7 @@ func (w *writer) directory() {
 		w.leftOut("the submissions of the jury, the validators and their tests are left out")
 	}
 
+	// Numbers of one width keep the order of the tests when names are sorted.
 	width := len(fmt.Sprint(len(p.Tests)))
 	for i, t := range p.Tests {
 		if len(t.Args) > 0 {

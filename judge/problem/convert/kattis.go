@@ -93,10 +93,11 @@ func (w *writer) metadata() {
 		{"compilation_memory", p.Limits.Compile.Memory, api.MiB}, {"validation_memory", p.Limits.Validation.Memory, api.MiB},
 		{"validation_output", p.Limits.Validation.Output, api.MiB}} {
 		if one.size > 0 {
-			limits[one.key] = max(1, int64(one.size/one.unit))
+			limits[one.key] = int64((one.size + one.unit - 1) / one.unit)
 		}
 	}
 
+	// The format has whole numbers, also of seconds here. They are rounded up, so that no limit becomes stricter.
 	for key, time := range map[string]api.Duration{"compilation_time": p.Limits.Compile.Time,
 		"validation_time": p.Limits.Validation.Time} {
 		if time > 0 {
@@ -223,6 +224,7 @@ func (w *writer) tests(args []string) {
 		w.test(fmt.Sprintf("%s/%0*d", dir, len(fmt.Sprint(len(w.p.Tests))), number), t)
 	}
 
+	// The settings alone would make a group without tests.
 	if samples["data/sample"] == 0 {
 		delete(settings, "data/sample")
 	}

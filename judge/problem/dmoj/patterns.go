@@ -191,6 +191,8 @@ func (r *reader) match(p pattern, field string, m yamlfile.Map, found matches, o
 	bytes, total := 0, 0
 	for _, file := range r.tree.Below(r.archive) {
 		name := strings.TrimPrefix(file, r.archive+"/")
+
+		// An expression takes time in proportion to the text, so the bytes of all names bound the work.
 		if bytes += len(name); bytes > maxNames {
 			m.Fail(field, "the names in the archive have more than %d bytes: list the cases", maxNames)
 			return false

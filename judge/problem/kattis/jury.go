@@ -133,6 +133,8 @@ func (r *reader) expectations() {
 		standard = legacyDefaults
 	}
 
+	// An entry for a directory begins from its default (base below). Where there is no entry, the default
+	// itself counts.
 	for dir, e := range standard {
 		if !m.Has(dir) {
 			e.Rule = "submissions/" + dir + "/"
@@ -175,6 +177,7 @@ func (r *reader) expectations() {
 		}
 	}
 
+	// The order of a map is random, and the same package must always give the same expectations.
 	slices.SortStableFunc(patterns, func(a, b pattern) int { return strings.Compare(a.glob, b.glob) })
 	for i := range r.p.Jury {
 		j := &r.p.Jury[i]

@@ -178,6 +178,7 @@ func (r *reader) legacyGroups() {
 			}
 		}
 
+		// Without a range, the most that a group can give follows from its tests and groups.
 		if g.Points = n.score.maximum; math.IsInf(g.Points, 0) {
 			g.Points = g.Each
 			if g.How == "sum" {

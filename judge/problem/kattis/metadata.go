@@ -59,6 +59,7 @@ func (r *reader) metadata() {
 		m.Ignore("author", "source_url", "validation", "validator_flags", "grading", "scoring")
 	}
 
+	// unknown reports the keys that nothing has read, so it comes last.
 	limits := m.Sub("limits")
 	r.limits(limits)
 	r.unknown(limits, "Limits", " of limits")

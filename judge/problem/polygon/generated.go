@@ -75,6 +75,8 @@ func command(cmd string) (words []string, err error) {
 	end := func() error {
 		one := word.String()
 		word.Reset()
+
+		// Quotes make a word of nothing, and ordinary characters of < > and |.
 		if !quoted && one == "" {
 			return nil
 		}

@@ -63,6 +63,7 @@ func (r *reader) groups(set testset, members map[string][]int) {
 		}
 	}
 
+	// The order of a map is random, and the same package must always give the same group.
 	slices.Sort(others)
 	if len(others) > 0 {
 		r.group(set, problem.Group{ID: "tests", How: "sum"}, others)

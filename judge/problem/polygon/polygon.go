@@ -237,6 +237,8 @@ func (r *reader) tests() {
 		r.Error(file, 0, rule, "its time-limit of %d ms or its memory-limit of %d bytes makes no sense", set.Time, set.Memory)
 		return
 	}
+
+	// The package says the number. It is bounded before the loop makes a test for each.
 	if set.Count == 0 {
 		set.Count = len(set.Tests)
 	}

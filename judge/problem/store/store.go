@@ -93,6 +93,7 @@ func (s Store) Put(ctx context.Context, name string, p *problem.Problem,
 	}
 	defer unlock()
 
+	// What a killed writer left takes space on the disk that this package may need.
 	all, err := s.sweep()
 	if err != nil {
 		return e, false, err
@@ -119,6 +120,9 @@ func (s Store) Put(ctx context.Context, name string, p *problem.Problem,
 	if i := slices.IndexFunc(all, func(old Entry) bool { return old.Name == name }); i >= 0 && all[i].Digest == e.Digest {
 		return all[i], false, nil
 	}
+
+	// The package comes before its name. A process that ends in between leaves a package without a name,
+	// which the next sweep removes, and never a name without a package.
 	if err := os.Rename(staged.Name(), s.archive(e.Digest)); err != nil {
 		return e, false, err
 	}
@@ -129,6 +133,7 @@ func (s Store) Put(ctx context.Context, name string, p *problem.Problem,
 		return e, false, err
 	}
 
+	// The package that had the name before may have none now.
 	_, err = s.sweep()
 	return e, true, err
 }
