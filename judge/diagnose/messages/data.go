@@ -1,4 +1,4 @@
-package diagnose
+package messages
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 
 // sql parses "Parse error near line 3: message" and "Runtime error near line 3: message (19)" of
 // SQLite's shell, which names no file.
-func sql(t *text) (api.Diagnosis, bool) {
+func sql(t *Text) (api.Diagnosis, bool) {
 	for _, line := range t.lines {
 		typ, rest, ok := strings.Cut(line, " near line ")
 		if !ok || typ != "Parse error" && typ != "Runtime error" && typ != "Error" {
@@ -34,12 +34,12 @@ var sqlPatterns = append([]pattern{
 	{"wrong number of arguments", kind{api.CategoryType, "the function got the wrong number of arguments"}},
 	{"malformed JSON", kind{api.CategoryValue, "the text is not JSON"}},
 	{"database is locked", kind{api.CategoryRuntime, "another process has locked the database"}},
-	{"out of memory", kind{api.CategoryMemory, hintMemory}},
+	{"out of memory", kind{api.CategoryMemory, HintMemory}},
 }, syscallPatterns...)
 
 // rlang parses "Error in f(2) (from #3) : message", "Error: message", and "main.R:3:8: unexpected
 // symbol", which a script that cannot be parsed ends with. R writes a long message on the next line.
-func rlang(t *text) (api.Diagnosis, bool) {
+func rlang(t *Text) (api.Diagnosis, bool) {
 	for i, line := range t.lines {
 		at, msg, ok := colons(strings.TrimSpace(line))
 		msg = strings.TrimPrefix(msg, "0: ") // the column of the end of a file
@@ -64,7 +64,7 @@ func rlang(t *text) (api.Diagnosis, bool) {
 		if from, found := between(head, "(from ", ")"); found {
 			file, line, _ := strings.Cut(from, "#")
 			d.Line, _ = number(line)
-			d.File = ownFile(file)
+			d.File = OwnFile(file)
 		}
 
 		return d, true
@@ -87,6 +87,6 @@ var rPatterns = append([]pattern{
 	{"infinitely nested", kind{api.CategoryRuntime, hintRecursion}},
 	{"stack overflow", kind{api.CategoryRuntime, hintRecursion}},
 	{"C stack usage", kind{api.CategoryRuntime, hintRecursion}},
-	{"cannot allocate", kind{api.CategoryMemory, hintMemory}},
+	{"cannot allocate", kind{api.CategoryMemory, HintMemory}},
 	{"cannot open", kind{api.CategoryRuntime, hintFile}},
 }, syscallPatterns...)

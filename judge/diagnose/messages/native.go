@@ -1,4 +1,4 @@
-package diagnose
+package messages
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 
 // native parses what the C and C++ libraries print when a program dies: uncaught exceptions, failed
 // assertions, memory corruption, and the reports of sanitizers.
-func native(t *text) (api.Diagnosis, bool) {
+func native(t *Text) (api.Diagnosis, bool) {
 	if d, ok := parseSanitizer(t); ok {
 		return d, true
 	}
@@ -55,7 +55,7 @@ var cppTypes = map[string]kind{
 	"std::out_of_range": {api.CategoryValue, hintIndex},
 	"std::invalid_argument": {api.CategoryValue,
 		"a function got a value that it cannot use, such as text that is not a number"},
-	"std::bad_alloc": {api.CategoryMemory, hintMemory},
+	"std::bad_alloc": {api.CategoryMemory, HintMemory},
 	"std::bad_array_new_length": {api.CategoryMemory,
 		"the length of a new array is negative or far too large"},
 	"std::length_error": {api.CategoryValue,
@@ -91,7 +91,7 @@ var libcPatterns = []pattern{
 }
 
 // gcc parses FILE:LINE:COLUMN: error: MESSAGE, and the errors of the linker.
-func gcc(t *text) []api.Diagnosis {
+func gcc(t *Text) []api.Diagnosis {
 	var all []api.Diagnosis
 	for _, line := range t.lines {
 		if len(all) == maxErrors {
@@ -122,7 +122,7 @@ func gcc(t *text) []api.Diagnosis {
 				d.Hint = "the program needs a function main"
 			}
 			if before, _, _ := strings.Cut(line, ":(."); before != line {
-				d.File = ownFile(before[strings.LastIndexByte(before, ' ')+1:])
+				d.File = OwnFile(before[strings.LastIndexByte(before, ' ')+1:])
 			}
 			all = append(all, d)
 		} else if strings.Contains(line, "multiple definition of `") {

@@ -1,8 +1,9 @@
-package diagnose
+package messages
 
 import (
 	"cmp"
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -20,11 +21,12 @@ const (
 	maxHint    = 256
 )
 
-// A text is the output of a program as lines of valid UTF-8.
-type text struct{ lines []string }
+// A Text is the output of a program as lines of valid UTF-8.
+type Text struct{ lines []string }
 
-func newText(streams ...[]byte) *text {
-	t := &text{}
+// NewText reads the start and the end of each of the streams.
+func NewText(streams ...[]byte) *Text {
+	t := &Text{}
 	for _, s := range streams {
 		if len(s) <= 2*window {
 			t.add(s)
@@ -36,7 +38,7 @@ func newText(streams ...[]byte) *text {
 	return t
 }
 
-func (t *text) add(stream []byte) {
+func (t *Text) add(stream []byte) {
 	for line := range strings.SplitSeq(string(stream), "\n") {
 		line = strings.TrimSuffix(line[:min(len(line), maxLine)], "\r")
 		t.lines = append(t.lines, strings.ToValidUTF8(line, "?"))
@@ -44,15 +46,20 @@ func (t *text) add(stream []byte) {
 }
 
 // line returns line i, or "" if there is no such line.
-func (t *text) line(i int) string {
+func (t *Text) line(i int) string {
 	if i < 0 || i >= len(t.lines) {
 		return ""
 	}
 	return t.lines[i]
 }
 
-// last returns the last line that is not empty.
-func (t *text) last() string {
+// Contains reports whether a line of the text contains words.
+func (t *Text) Contains(words string) bool {
+	return slices.ContainsFunc(t.lines, func(line string) bool { return strings.Contains(line, words) })
+}
+
+// Last returns the last line that is not empty.
+func (t *Text) Last() string {
 	for i := len(t.lines) - 1; i >= 0; i-- {
 		if s := strings.TrimSpace(t.lines[i]); s != "" {
 			return s
@@ -61,9 +68,9 @@ func (t *text) last() string {
 	return ""
 }
 
-// ownFile returns the name below /box of one of the program's own files, and "" for a library's
+// OwnFile returns the name below /box of one of the program's own files, and "" for a library's
 // file or for anything that is no file name.
-func ownFile(name string) string {
+func OwnFile(name string) string {
 	name, inBox := strings.CutPrefix(strings.TrimPrefix(name, "file://"), "/box/")
 	name = path.Clean(name)
 	if !inBox && (strings.ContainsAny(name, ":<>()") || strings.Contains(name, "  ")) || api.FileName(name) != nil ||
@@ -98,7 +105,7 @@ func colons(s string) (p place, rest string, ok bool) {
 		return p, "", false
 	}
 
-	p = place{ownFile(file), n, 0}
+	p = place{OwnFile(file), n, 0}
 	if m, further := number(strings.TrimPrefix(after, ":")); m > 0 && strings.HasPrefix(after, ":") {
 		p.column, after = m, further
 	}
@@ -112,7 +119,7 @@ func brackets(s string) (p place, rest string, ok bool) {
 	if !ok || file == "" || n == 0 {
 		return p, "", false
 	}
-	p = place{ownFile(file), n, 0}
+	p = place{OwnFile(file), n, 0}
 	if after, more := strings.CutPrefix(rest, ","); more {
 		p.column, rest = number(after)
 	}
@@ -169,8 +176,8 @@ func isName(s string) bool {
 	return s != "" && len(s) <= maxType
 }
 
-// bounded makes every field printable and limits its length. A line without a file is no place.
-func bounded(d api.Diagnosis) api.Diagnosis {
+// Bounded makes every field printable and limits its length. A line without a file is no place.
+func Bounded(d api.Diagnosis) api.Diagnosis {
 	d.Type, d.Message, d.Hint = plain(d.Type, maxType), plain(d.Message, maxMessage), plain(d.Hint, maxHint)
 	d.Type = cmp.Or(d.Type, "error")
 	d.Message = cmp.Or(strings.TrimSuffix(d.Message, ":"), d.Type)

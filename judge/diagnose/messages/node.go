@@ -1,4 +1,4 @@
-package diagnose
+package messages
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 
 // javascript parses an uncaught error as Node prints it: the file and source line first, then the
 // name and message, and the stack.
-func javascript(t *text) (api.Diagnosis, bool) {
+func javascript(t *Text) (api.Diagnosis, bool) {
 	var first, at place // of the heading, and of the deepest frame in the program's own files
 	var d api.Diagnosis
 	found := false
@@ -21,7 +21,7 @@ func javascript(t *text) (api.Diagnosis, bool) {
 			}
 		case strings.Contains(line, "JavaScript heap out of memory"):
 			return api.Diagnosis{Category: api.CategoryMemory, Type: "FATAL ERROR", Message: "JavaScript heap out of memory",
-				Hint: hintMemory}, true
+				Hint: HintMemory}, true
 		case !found && (strings.HasPrefix(line, "/box/") || strings.HasPrefix(line, "file:///box/")):
 			if p, rest, ok := colons(strings.TrimPrefix(line, "file://")); ok && rest == "" {
 				first = p
@@ -114,7 +114,7 @@ var nodePatterns = map[string][]pattern{
 	"RangeError": {
 		{"Maximum call stack", kind{api.CategoryRuntime, hintRecursion}},
 		{"Invalid array length", kind{api.CategoryValue, "the length of a new array is negative or far too large"}},
-		{"allocation", kind{api.CategoryMemory, hintMemory}},
+		{"allocation", kind{api.CategoryMemory, HintMemory}},
 	},
 	"ReferenceError": {
 		{"before initialization", kind{api.CategoryRuntime, "%s is used before the line that declares it"}},
@@ -136,15 +136,15 @@ var nodePatterns = map[string][]pattern{
 		{"ENOENT", kind{api.CategoryRuntime, hintFile}},
 		{"EROFS", kind{api.CategoryRuntime, hintReadOnly}},
 		{"EACCES", kind{api.CategoryRuntime, hintReadOnly}},
-		{"ENOTFOUND", kind{api.CategoryRuntime, hintNetwork}},
-		{"EAI_AGAIN", kind{api.CategoryRuntime, hintNetwork}},
-		{"ECONNREFUSED", kind{api.CategoryRuntime, hintNetwork}},
+		{"ENOTFOUND", kind{api.CategoryRuntime, HintNetwork}},
+		{"EAI_AGAIN", kind{api.CategoryRuntime, HintNetwork}},
+		{"ECONNREFUSED", kind{api.CategoryRuntime, HintNetwork}},
 	}, syscallPatterns...),
 }
 
 // typescript parses Node's errors for the JavaScript compiled from a program. Its lines differ from
 // those of the program, so the diagnosis names only the file.
-func typescript(t *text) (api.Diagnosis, bool) {
+func typescript(t *Text) (api.Diagnosis, bool) {
 	d, ok := javascript(t)
 	if name, compiled := strings.CutPrefix(d.File, "out/"); compiled {
 		d.File, d.Line, d.Column = strings.TrimSuffix(name, ".js")+".ts", 0, 0
@@ -153,7 +153,7 @@ func typescript(t *text) (api.Diagnosis, bool) {
 }
 
 // tsc parses FILE(LINE,COLUMN): error TS2322: MESSAGE.
-func tsc(t *text) []api.Diagnosis {
+func tsc(t *Text) []api.Diagnosis {
 	return parseBracketed(t, func(rest string) (api.Diagnosis, bool) {
 		code, msg, ok := strings.Cut(strings.TrimPrefix(rest, "error "), ": ")
 		if !ok || !strings.HasPrefix(code, "TS") {
@@ -171,7 +171,7 @@ func tsc(t *text) []api.Diagnosis {
 }
 
 // parseBracketed parses lines of the form FILE(LINE,COLUMN): and calls read for the rest of each.
-func parseBracketed(t *text, read func(rest string) (api.Diagnosis, bool)) []api.Diagnosis {
+func parseBracketed(t *Text, read func(rest string) (api.Diagnosis, bool)) []api.Diagnosis {
 	var all []api.Diagnosis
 	for _, line := range t.lines {
 		if len(all) == maxErrors {

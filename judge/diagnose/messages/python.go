@@ -1,4 +1,4 @@
-package diagnose
+package messages
 
 import (
 	"cmp"
@@ -8,7 +8,7 @@ import (
 )
 
 // python parses the last traceback: of several, Python prints last the one that ended the program.
-func python(t *text) (api.Diagnosis, bool) {
+func python(t *Text) (api.Diagnosis, bool) {
 	var d api.Diagnosis
 	var at place
 	found, inTrace, ignored := false, false, false
@@ -22,7 +22,7 @@ func python(t *text) (api.Diagnosis, bool) {
 		case strings.HasPrefix(line, `  File "`):
 			if name, rest, ok := strings.Cut(line[len(`  File "`):], `", line `); ok {
 				inTrace = true
-				if file := ownFile(name); file != "" {
+				if file := OwnFile(name); file != "" {
 					n, _ := number(rest)
 					at = place{file, n, 0}
 				}
@@ -105,7 +105,7 @@ var pythonTypes = map[string]kind{
 	"AssertionError": {api.CategoryRuntime,
 		"the condition of this assert is false: print the values that it compares"},
 	"RecursionError":    {api.CategoryRuntime, hintRecursion},
-	"MemoryError":       {api.CategoryMemory, hintMemory},
+	"MemoryError":       {api.CategoryMemory, HintMemory},
 	"EOFError":          {api.CategoryValue, hintInput},
 	"FileNotFoundError": {api.CategoryRuntime, hintFile},
 	"PermissionError":   {api.CategoryRuntime, hintReadOnly},
@@ -116,8 +116,8 @@ var pythonTypes = map[string]kind{
 	"NotImplementedError": {api.CategoryRuntime, "this part of the program is not written yet"},
 	"JSONDecodeError":     {api.CategoryValue, "the text is not JSON: print it before decoding it"},
 	"InvalidOperation":    {api.CategoryValue, "the text is not a number: print it before converting it"},
-	"gaierror":            {api.CategoryRuntime, hintNetwork},
-	"URLError":            {api.CategoryRuntime, hintNetwork},
+	"gaierror":            {api.CategoryRuntime, HintNetwork},
+	"URLError":            {api.CategoryRuntime, HintNetwork},
 }
 
 // pythonPatterns distinguish the kinds of errors that have the same type.

@@ -1,4 +1,4 @@
-package diagnose
+package messages
 
 import (
 	"cmp"
@@ -10,8 +10,8 @@ import (
 // A parser parses the output of a language's tools. Both functions get the whole text and take
 // linear time.
 type parser struct {
-	program  func(*text) (api.Diagnosis, bool) // output of a failed program; false: nothing known in it
-	compiler func(*text) []api.Diagnosis       // of a compiler or syntax checker; at most maxErrors
+	program  func(*Text) (api.Diagnosis, bool) // output of a failed program; false: nothing known in it
+	compiler func(*Text) []api.Diagnosis       // of a compiler or syntax checker; at most maxErrors
 }
 
 var parsers = map[string]parser{
@@ -45,12 +45,29 @@ var parsers = map[string]parser{
 	"sql":        {sql, asCompiler(sql)},
 }
 
+// Program explains what a failed program of a language has written; false: nothing known is in it.
+func Program(language string, output *Text) (api.Diagnosis, bool) {
+	if p := parserFor(language); p.program != nil {
+		return p.program(output)
+	}
+	return api.Diagnosis{}, false
+}
+
+// Errors returns what a compiler or syntax checker of a language reports, in the order of its output: at most
+// 100 errors. Nil: nothing known is in it.
+func Errors(language string, output *Text) []api.Diagnosis {
+	if p := parserFor(language); p.compiler != nil {
+		return p.compiler(output)
+	}
+	return nil
+}
+
 // parserFor returns the parser of a language. A -full variant has that of the plain language.
 func parserFor(language string) parser { return parsers[strings.TrimSuffix(language, "-full")] }
 
 // asCompiler adapts ran for languages in which the same program checks and runs a source.
-func asCompiler(ran func(*text) (api.Diagnosis, bool)) func(*text) []api.Diagnosis {
-	return func(t *text) []api.Diagnosis {
+func asCompiler(ran func(*Text) (api.Diagnosis, bool)) func(*Text) []api.Diagnosis {
+	return func(t *Text) []api.Diagnosis {
 		if d, ok := ran(t); ok {
 			return []api.Diagnosis{d}
 		}
@@ -89,10 +106,10 @@ func fill(hint, msg string) string {
 	return strings.ReplaceAll(hint, "%s", cmp.Or(quoted(msg), "it"))
 }
 
-// Hints that several languages share.
+// Hints that several languages share. Those that are exported also belong to verdicts.
 const (
 	hintRecursion = "recursion is endless or too deep: look at the case that should end it"
-	hintMemory    = "look for data that grows without end, endless recursion, or data that need not all be kept at once"
+	HintMemory    = "look for data that grows without end, endless recursion, or data that need not all be kept at once"
 	hintZero      = "look for a division whose divisor can be 0"
 	hintIndex     = "an index is out of range: counting starts at 0, so the last index is the length minus 1"
 	hintFile      = "this file is not in the sandbox, which contains only the program and the files given with it " +
@@ -100,7 +117,7 @@ const (
 	hintAddFile  = "add it to the program's files with --file (files in a request)"
 	hintThreads  = "the system refused one more process or thread"
 	hintReadOnly = "only /box and /tmp can be written to"
-	hintNetwork  = "programs have no network here: give the program its data as a file"
+	HintNetwork  = "programs have no network here: give the program its data as a file"
 	hintInput    = "the program reads more input than it was given"
 	hintSyntax   = "look at this line and the end of the previous one: a bracket, quote or separator is missing or extra"
 	hintType     = "a value has the wrong type here: convert it, or use another"
@@ -114,13 +131,13 @@ var syscallPatterns = []pattern{
 	{"No such file or directory", kind{api.CategoryRuntime, hintFile}},
 	{"Read-only file system", kind{api.CategoryRuntime, hintReadOnly}},
 	{"Permission denied", kind{api.CategoryRuntime, hintReadOnly}},
-	{"Address family not supported", kind{api.CategoryRuntime, hintNetwork}},
-	{"Network is unreachable", kind{api.CategoryRuntime, hintNetwork}},
-	{"Temporary failure in name resolution", kind{api.CategoryRuntime, hintNetwork}},
-	{"Name or service not known", kind{api.CategoryRuntime, hintNetwork}},
-	{"Connection refused", kind{api.CategoryRuntime, hintNetwork}},
+	{"Address family not supported", kind{api.CategoryRuntime, HintNetwork}},
+	{"Network is unreachable", kind{api.CategoryRuntime, HintNetwork}},
+	{"Temporary failure in name resolution", kind{api.CategoryRuntime, HintNetwork}},
+	{"Name or service not known", kind{api.CategoryRuntime, HintNetwork}},
+	{"Connection refused", kind{api.CategoryRuntime, HintNetwork}},
 	{"Resource temporarily unavailable", kind{api.CategoryRuntime, hintThreads}},
-	{"Cannot allocate memory", kind{api.CategoryMemory, hintMemory}},
+	{"Cannot allocate memory", kind{api.CategoryMemory, HintMemory}},
 	{"Operation not permitted", kind{api.CategoryDenied, "the sandbox does not allow this to any program"}},
 	{"Function not implemented", kind{api.CategoryDenied, "the sandbox does not offer this system call"}},
 	{"File too large", kind{api.CategoryRuntime, "write less, or delete unneeded files"}},

@@ -1,4 +1,4 @@
-package diagnose
+package messages
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 
 // ocaml parses "Fatal error: exception Failure("boom")" and the backtrace below it. The first frame
 // that is not of the standard library is the deepest of the program's own.
-func ocaml(t *text) (api.Diagnosis, bool) {
+func ocaml(t *Text) (api.Diagnosis, bool) {
 	for i, line := range t.lines {
 		msg, ok := strings.CutPrefix(line, "Fatal error: exception ")
 		if !ok {
@@ -45,7 +45,7 @@ func ocamlPlace(s string) place {
 		return place{}
 	}
 
-	at := place{ownFile(file), n, 0}
+	at := place{OwnFile(file), n, 0}
 	if _, columns, placed := strings.Cut(rest, "characters "); placed {
 		column, _ := number(columns)
 		at.column = column + 1
@@ -64,11 +64,11 @@ var ocamlRunPatterns = append([]pattern{
 	{"Match_failure", kind{api.CategoryValue, "no pattern matches this value: add one"}},
 	{"Assert_failure", kind{api.CategoryRuntime, "the condition of this assert is false"}},
 	{"Stack_overflow", kind{api.CategoryRuntime, hintRecursion}},
-	{"Out_of_memory", kind{api.CategoryMemory, hintMemory}},
+	{"Out_of_memory", kind{api.CategoryMemory, HintMemory}},
 }, syscallPatterns...)
 
 // ocamlopt parses File "main.ml", line 3, characters 8-12: and the next line that begins with Error.
-func ocamlopt(t *text) []api.Diagnosis {
+func ocamlopt(t *Text) []api.Diagnosis {
 	var all []api.Diagnosis
 	var at place
 	for i, line := range t.lines {

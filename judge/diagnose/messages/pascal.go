@@ -1,4 +1,4 @@
-package diagnose
+package messages
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 
 // pascal parses "Runtime error 200 at $...", and SysUtils' text for an exception: "An unhandled
 // exception occurred at $...:" and "EDivByZero: message".
-func pascal(t *text) (api.Diagnosis, bool) {
+func pascal(t *Text) (api.Diagnosis, bool) {
 	for i, line := range t.lines {
 		if code, ok := between(line+" ", "Runtime error ", " "); ok {
 			k := kindOf(pascalCodes, code)
@@ -33,11 +33,11 @@ func pascal(t *text) (api.Diagnosis, bool) {
 
 // pascalFrame parses "  $0000000000401234  MAIN,  line 3 of main.pas", which a program built with
 // -gl prints.
-func pascalFrame(t *text, i int) place {
+func pascalFrame(t *Text, i int) place {
 	for ; i < len(t.lines); i++ {
 		if _, where, ok := strings.Cut(t.lines[i], " line "); ok {
 			n, rest := number(where)
-			if file := ownFile(strings.TrimPrefix(rest, " of ")); n > 0 && file != "" {
+			if file := OwnFile(strings.TrimPrefix(rest, " of ")); n > 0 && file != "" {
 				return place{file, n, 0}
 			}
 		}
@@ -63,7 +63,7 @@ var pascalCodes = map[string]kind{
 	"200": {api.CategoryValue, hintZero},
 	"201": {api.CategoryValue, "an index or a value is outside of its range"},
 	"202": {api.CategoryRuntime, hintRecursion},
-	"203": {api.CategoryMemory, hintMemory},
+	"203": {api.CategoryMemory, HintMemory},
 	"204": {api.CategoryMemory, "memory is freed that was freed before, or never allocated"},
 	"205": {api.CategoryValue, "a number became too large"},
 	"207": {api.CategoryValue, "the operation has no result for this number"},
@@ -80,14 +80,14 @@ var pascalTypes = map[string]kind{
 	"EFOpenError":      {api.CategoryRuntime, hintFile},
 	"EAccessViolation": {api.CategoryMemory, "a pointer is nil or invalid, or an array index is out of bounds"},
 	"EStackOverflow":   {api.CategoryRuntime, hintRecursion},
-	"EOutOfMemory":     {api.CategoryMemory, hintMemory},
+	"EOutOfMemory":     {api.CategoryMemory, HintMemory},
 	"EInvalidCast":     {api.CategoryType, "the object is not of the class it is cast to"},
 	"EIntOverflow":     {api.CategoryValue, "a number became too large for its type"},
 	"EInvalidPointer":  {api.CategoryMemory, "memory is freed that was freed before, or never allocated"},
 }
 
 // fpc parses FILE(LINE,COLUMN) Error: MESSAGE, and Fatal:.
-func fpc(t *text) []api.Diagnosis {
+func fpc(t *Text) []api.Diagnosis {
 	return parseBracketed(t, func(rest string) (api.Diagnosis, bool) {
 		head, msg, ok := strings.Cut(rest, ": ")
 		if !ok || head != "Error" && head != "Fatal" || strings.HasPrefix(msg, "There were ") {

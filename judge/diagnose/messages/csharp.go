@@ -1,4 +1,4 @@
-package diagnose
+package messages
 
 import (
 	"cmp"
@@ -10,7 +10,7 @@ import (
 // mono parses Mono's "Unhandled Exception:", the type and message on the next line, and the
 // frames, which have places only if the program was built with -debug. It reports an inner
 // exception, because that is the cause.
-func mono(t *text) (api.Diagnosis, bool) {
+func mono(t *Text) (api.Diagnosis, bool) {
 	var d api.Diagnosis
 	found, placed := false, false
 	for i, line := range t.lines {
@@ -66,20 +66,20 @@ var csharpTypes = map[string]kind{
 	"InvalidCastException": {api.CategoryType, "the object is not of the class it is cast to"},
 	"InvalidOperationException": {api.CategoryRuntime,
 		"the object cannot do this now: it may be empty, or changed during a loop over it"},
-	"OutOfMemoryException":        {api.CategoryMemory, hintMemory},
+	"OutOfMemoryException":        {api.CategoryMemory, HintMemory},
 	"StackOverflowException":      {api.CategoryRuntime, hintRecursion},
 	"FileNotFoundException":       {api.CategoryRuntime, hintFile},
 	"DirectoryNotFoundException":  {api.CategoryRuntime, hintFile},
 	"UnauthorizedAccessException": {api.CategoryRuntime, hintReadOnly},
 	"Win32Exception":              {api.CategoryRuntime, "the system refused this: see the message"},
-	"SocketException":             {api.CategoryRuntime, hintNetwork},
+	"SocketException":             {api.CategoryRuntime, HintNetwork},
 	"NotImplementedException":     {api.CategoryRuntime, "this part of the program is not written yet"},
 }
 
 // dotnetErrors parses what the compilers of Mono and .NET print: FILE(LINE,COLUMN): error CS0029: MESSAGE,
 // FILE(LINE) : error BC30512: MESSAGE of Visual Basic, and FS codes of F#.
-func dotnetErrors(t *text) []api.Diagnosis {
-	t = &text{lines: joinFSharp(t.lines)}
+func dotnetErrors(t *Text) []api.Diagnosis {
+	t = &Text{lines: joinFSharp(t.lines)}
 	all := parseBracketed(t, func(rest string) (api.Diagnosis, bool) {
 		rest, isError := strings.CutPrefix(strings.TrimLeft(rest, " :"), "error ")
 		code, msg, ok := strings.Cut(rest, ": ")

@@ -1,4 +1,4 @@
-package diagnose
+package messages
 
 import (
 	"cmp"
@@ -10,7 +10,7 @@ import (
 // dotnet parses an unhandled exception of .NET, in programs of C#, F# and Visual Basic: its type and message,
 // those of the exception that caused it where there is one, and the first frame with a place,
 // "   at P.Main() in /box/main.cs:line 3".
-func dotnet(t *text) (api.Diagnosis, bool) {
+func dotnet(t *Text) (api.Diagnosis, bool) {
 	var d api.Diagnosis
 	found, placed := false, false
 	for i, line := range t.lines {
@@ -57,7 +57,7 @@ func dotnet(t *text) (api.Diagnosis, bool) {
 				Hint: "the program used a pointer to memory that does not belong to it"}, true
 		case !found && line == "Out of memory.":
 			return api.Diagnosis{Category: api.CategoryMemory, Type: "System.OutOfMemoryException", Message: line,
-				Hint: hintMemory}, true
+				Hint: HintMemory}, true
 		}
 	}
 
@@ -79,7 +79,7 @@ func dotnet(t *text) (api.Diagnosis, bool) {
 //	     | boom
 //
 // The last one is reported: those before it did not end the script.
-func powershell(t *text) (api.Diagnosis, bool) {
+func powershell(t *Text) (api.Diagnosis, bool) {
 	for i := len(t.lines) - 1; i >= 0; i-- {
 		typ, rest, ok := strings.Cut(t.lines[i], ": ")
 		at, after, placed := colons(rest)

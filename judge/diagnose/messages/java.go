@@ -1,4 +1,4 @@
-package diagnose
+package messages
 
 import (
 	"cmp"
@@ -8,7 +8,7 @@ import (
 )
 
 // java parses an uncaught exception, down to its root cause.
-func java(t *text) (api.Diagnosis, bool) {
+func java(t *Text) (api.Diagnosis, bool) {
 	var d api.Diagnosis
 	found, placed := false, false
 	for _, line := range t.lines {
@@ -93,12 +93,12 @@ var javaTypes = map[string]kind{
 	"UnsupportedOperationException": {api.CategoryRuntime,
 		"this collection cannot be changed: make a new ArrayList of it"},
 	"StackOverflowError":     {api.CategoryRuntime, hintRecursion},
-	"OutOfMemoryError":       {api.CategoryMemory, hintMemory},
+	"OutOfMemoryError":       {api.CategoryMemory, HintMemory},
 	"FileNotFoundException":  {api.CategoryRuntime, hintFile},
 	"NoSuchFileException":    {api.CategoryRuntime, hintFile},
-	"UnknownHostException":   {api.CategoryRuntime, hintNetwork},
-	"ConnectException":       {api.CategoryRuntime, hintNetwork},
-	"SocketException":        {api.CategoryRuntime, hintNetwork},
+	"UnknownHostException":   {api.CategoryRuntime, HintNetwork},
+	"ConnectException":       {api.CategoryRuntime, HintNetwork},
+	"SocketException":        {api.CategoryRuntime, HintNetwork},
 	"ClassNotFoundException": {api.CategoryImport, "there is no such class here"},
 	"NoClassDefFoundError":   {api.CategoryImport, "there is no such class here"},
 	"AssertionError": {api.CategoryRuntime,
@@ -106,7 +106,7 @@ var javaTypes = map[string]kind{
 }
 
 // javac parses FILE:LINE: error: MESSAGE; the column is that of the ^ below.
-func javac(t *text) []api.Diagnosis {
+func javac(t *Text) []api.Diagnosis {
 	var all []api.Diagnosis
 	for i, line := range t.lines {
 		if len(all) == maxErrors {
@@ -115,7 +115,7 @@ func javac(t *text) []api.Diagnosis {
 
 		at, rest, ok := colons(line)
 		if file, msg, found := strings.Cut(line, ": error: "); !ok && found { // an error without a line
-			at, rest, ok = place{file: ownFile(file)}, "error: "+msg, true
+			at, rest, ok = place{file: OwnFile(file)}, "error: "+msg, true
 		}
 		if msg, isError := strings.CutPrefix(rest, "error: "); ok && isError {
 			if c := strings.IndexByte(t.line(i+2), '^'); c >= 0 && strings.TrimSpace(t.line(i+2)) == "^" {

@@ -1,4 +1,4 @@
-package diagnose
+package messages
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 
 // golang parses a panic or a fatal error and the stack of its goroutine. Of several panics it
 // reports the last one: each was raised while the previous one was handled.
-func golang(t *text) (api.Diagnosis, bool) {
+func golang(t *Text) (api.Diagnosis, bool) {
 	var d api.Diagnosis
 	found, placed := false, false
 	for _, line := range t.lines {
@@ -49,8 +49,8 @@ var goPatterns = []pattern{
 		kind{api.CategoryRuntime,
 			"every goroutine waits for another: look for a channel without a send or close, or a WaitGroup with a wrong count"}},
 	{"stack overflow", kind{api.CategoryRuntime, hintRecursion}},
-	{"out of memory", kind{api.CategoryMemory, hintMemory}},
-	{"cannot allocate memory", kind{api.CategoryMemory, hintMemory}},
+	{"out of memory", kind{api.CategoryMemory, HintMemory}},
+	{"cannot allocate memory", kind{api.CategoryMemory, HintMemory}},
 	{"makeslice: ", kind{api.CategoryValue, "the length of a new slice is negative or far too large"}},
 	{"concurrent map", kind{api.CategoryRuntime, "two goroutines use a map at the same time: guard it by a mutex"}},
 	{"send on closed channel", kind{api.CategoryRuntime, "only the sender of a channel should close it"}},
@@ -59,13 +59,13 @@ var goPatterns = []pattern{
 	{"no such file or directory", kind{api.CategoryRuntime, hintFile}},
 	{"read-only file system", kind{api.CategoryRuntime, hintReadOnly}},
 	{"permission denied", kind{api.CategoryRuntime, hintReadOnly}},
-	{"network is unreachable", kind{api.CategoryRuntime, hintNetwork}},
-	{"dial tcp", kind{api.CategoryRuntime, hintNetwork}},
+	{"network is unreachable", kind{api.CategoryRuntime, HintNetwork}},
+	{"dial tcp", kind{api.CategoryRuntime, HintNetwork}},
 	{"invalid syntax", kind{api.CategoryValue, "the text is not a number: print it before converting it"}},
 }
 
 // goBuild parses ./FILE:LINE:COLUMN: MESSAGE.
-func goBuild(t *text) []api.Diagnosis {
+func goBuild(t *Text) []api.Diagnosis {
 	var all []api.Diagnosis
 	for _, line := range t.lines {
 		if len(all) == maxErrors {

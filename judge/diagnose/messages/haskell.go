@@ -1,4 +1,4 @@
-package diagnose
+package messages
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 
 // haskell parses "main: message" and the CallStack that GHC's library prints below it. The first
 // call in the program's own files is the deepest.
-func haskell(t *text) (api.Diagnosis, bool) {
+func haskell(t *Text) (api.Diagnosis, bool) {
 	for i, line := range t.lines {
 		msg, ok := strings.CutPrefix(line, "main: ")
 		if !ok {
@@ -75,15 +75,15 @@ var haskellPatterns = []pattern{
 	{"end of file", kind{api.CategoryValue, hintInput}},
 	{"stack overflow", kind{api.CategoryRuntime, hintRecursion}},
 	{"<<loop>>", kind{api.CategoryRuntime, "a value depends on itself endlessly"}},
-	{"Heap exhausted", kind{api.CategoryMemory, hintMemory}},
-	{"heap overflow", kind{api.CategoryMemory, hintMemory}},
+	{"Heap exhausted", kind{api.CategoryMemory, HintMemory}},
+	{"heap overflow", kind{api.CategoryMemory, HintMemory}},
 	{"does not exist", kind{api.CategoryRuntime, hintFile}},
 	{"permission denied", kind{api.CategoryRuntime, hintReadOnly}},
 	{"blocked indefinitely", kind{api.CategoryRuntime, "a thread waits for an event that no other thread will cause"}},
 }
 
 // ghc parses FILE:LINE:COLUMN: error: [GHC-83865], and the message below it.
-func ghc(t *text) []api.Diagnosis {
+func ghc(t *Text) []api.Diagnosis {
 	var all []api.Diagnosis
 	for i, line := range t.lines {
 		if len(all) == maxErrors {

@@ -1,4 +1,4 @@
-package diagnose
+package messages
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 )
 
 // parseSanitizer parses the report of a sanitizer, if the program was built with one.
-func parseSanitizer(t *text) (api.Diagnosis, bool) {
+func parseSanitizer(t *Text) (api.Diagnosis, bool) {
 	for i, line := range t.lines {
 		if _, after, ok := strings.Cut(line, "Sanitizer: "); ok && strings.Contains(line, "ERROR: ") {
 			what := after
@@ -32,7 +32,7 @@ func parseSanitizer(t *text) (api.Diagnosis, bool) {
 }
 
 // sanitizerPlace finds the first frame in the program's own files below line i, which is the deepest.
-func sanitizerPlace(t *text, i int) place {
+func sanitizerPlace(t *Text, i int) place {
 	for ; i < len(t.lines); i++ { // "    #1 0x55 in main /box/main.c:5:3"
 		frame := strings.TrimSpace(t.lines[i])
 		if !strings.HasPrefix(frame, "#") {

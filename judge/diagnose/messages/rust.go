@@ -1,4 +1,4 @@
-package diagnose
+package messages
 
 import (
 	"cmp"
@@ -8,7 +8,7 @@ import (
 )
 
 // rust parses the panic that ended the program: the last one printed.
-func rust(t *text) (api.Diagnosis, bool) {
+func rust(t *Text) (api.Diagnosis, bool) {
 	for i := len(t.lines) - 1; i >= 0; i-- {
 		line := t.lines[i]
 		if _, where, ok := strings.Cut(line, "' panicked at "); ok && strings.HasPrefix(line, "thread '") {
@@ -22,7 +22,7 @@ func rust(t *text) (api.Diagnosis, bool) {
 			return api.Diagnosis{Category: api.CategoryRuntime, Type: "stack overflow", Message: line, Hint: hintRecursion}, true
 		}
 		if strings.HasPrefix(line, "memory allocation of ") {
-			return api.Diagnosis{Category: api.CategoryMemory, Type: "memory allocation", Message: line, Hint: hintMemory}, true
+			return api.Diagnosis{Category: api.CategoryMemory, Type: "memory allocation", Message: line, Hint: HintMemory}, true
 		}
 		if msg, ok := strings.CutPrefix(line, "Error: "); ok { // main returned an Err
 			k := match(rustPatterns, msg, kind{api.CategoryRuntime, "main returned this error: look at where ? passed it on"})
@@ -55,7 +55,7 @@ var rustPatterns = append([]pattern{
 }, syscallPatterns...)
 
 // rustc parses error[E0308]: MESSAGE and the "  --> FILE:LINE:COLUMN" that follows.
-func rustc(t *text) []api.Diagnosis {
+func rustc(t *Text) []api.Diagnosis {
 	var all []api.Diagnosis
 	waiting := false // for the place of the last one
 	for _, line := range t.lines {

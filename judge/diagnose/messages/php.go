@@ -1,4 +1,4 @@
-package diagnose
+package messages
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 
 // php parses "PHP Fatal error:  Uncaught Type: message in FILE:LINE", "PHP Parse error:  ... in
 // FILE on line LINE" and similar messages.
-func php(t *text) (api.Diagnosis, bool) {
+func php(t *Text) (api.Diagnosis, bool) {
 	for i, line := range t.lines {
 		line = strings.TrimPrefix(line, "PHP ")
 		head, msg, ok := strings.Cut(line, ": ")
@@ -59,7 +59,7 @@ func phpPlace(msg string) (string, place) {
 	}
 
 	n, _ := number(line)
-	return msg[:i], place{ownFile(file), n, 0}
+	return msg[:i], place{OwnFile(file), n, 0}
 }
 
 func phpKind(typ, msg string) kind {
@@ -87,8 +87,8 @@ var phpTypes = map[string]kind{
 
 var phpPatterns = map[string][]pattern{
 	"Fatal error": {
-		{"Allowed memory size", kind{api.CategoryMemory, hintMemory}},
-		{"Out of memory", kind{api.CategoryMemory, hintMemory}},
+		{"Allowed memory size", kind{api.CategoryMemory, HintMemory}},
+		{"Out of memory", kind{api.CategoryMemory, HintMemory}},
 		{"Maximum execution time", kind{api.CategoryTime, "look for a loop that never ends"}},
 		{"Failed opening required", kind{api.CategoryImport, "this file is not in the sandbox: " + hintAddFile}},
 		{"Cannot redeclare", kind{api.CategoryRuntime, "the name is defined twice"}},

@@ -1,4 +1,4 @@
-package diagnose
+package messages
 
 import (
 	"cmp"
@@ -11,8 +11,8 @@ import (
 // placedErrors parses FILE:LINE: error: MESSAGE and FILE:LINE:COLUMN: error: MESSAGE, as the
 // compilers of Kotlin, Scala, Swift and D write them. Syntax errors come first: what else the
 // compiler reports follows from them.
-func placedErrors(patterns []pattern) func(*text) []api.Diagnosis {
-	return func(t *text) []api.Diagnosis {
+func placedErrors(patterns []pattern) func(*Text) []api.Diagnosis {
+	return func(t *Text) []api.Diagnosis {
 		var all []api.Diagnosis
 		for i, line := range t.lines {
 			if len(all) == maxErrors {
@@ -118,7 +118,7 @@ var dPatterns = []pattern{
 
 // dlang parses "core.exception.RangeError@main.d(3): message", and the frames "/box/main.d:3 name"
 // below it if the exception is from a library.
-func dlang(t *text) (api.Diagnosis, bool) {
+func dlang(t *Text) (api.Diagnosis, bool) {
 	for i, line := range t.lines {
 		typ, rest, ok := strings.Cut(line, "@")
 		if !ok || !isName(typ) || !strings.Contains(typ, ".") {
@@ -153,12 +153,12 @@ var dRunPatterns = append([]pattern{
 	{"ArraySliceError", kind{api.CategoryValue, "the bounds of a slice are outside of the array"}},
 	{"AssertError", kind{api.CategoryRuntime, "the condition of this assert is false"}},
 	{"ConvException", kind{api.CategoryValue, "the text is not a value of this type: print it before converting it"}},
-	{"OutOfMemoryError", kind{api.CategoryMemory, hintMemory}},
+	{"OutOfMemoryError", kind{api.CategoryMemory, HintMemory}},
 }, syscallPatterns...)
 
 // swift parses "main/main.swift:3: Fatal error: message" and the like for preconditions, which have
 // a file of the library if it is the library that found the mistake.
-func swift(t *text) (api.Diagnosis, bool) {
+func swift(t *Text) (api.Diagnosis, bool) {
 	for _, line := range t.lines {
 		where, said, ok := strings.Cut(line, ": ")
 		typ, msg, _ := strings.Cut(said, ":")
@@ -180,9 +180,9 @@ func swift(t *text) (api.Diagnosis, bool) {
 	return api.Diagnosis{}, false
 }
 
-// hintOfTrap returns a hint for an optimized program of Swift that ended itself: it does so by an
+// HintOfTrap returns a hint for an optimized program of Swift that ended itself: it does so by an
 // instruction that does not exist, and prints nothing.
-func hintOfTrap(language string, d api.Diagnosis) string {
+func HintOfTrap(language string, d api.Diagnosis) string {
 	if language == "swift" && (d.Type == "SIGILL" || d.Type == "SIGTRAP") {
 		return "the program stopped itself: an index out of range, a nil, an overflow or a precondition; with --flag " +
 			"-Onone it says which, and where"

@@ -1,4 +1,4 @@
-package diagnose
+package messages
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 
 // bash parses the last "main.sh: line 3: message" of the shell itself: the output of commands does
 // not have this form.
-func bash(t *text) (api.Diagnosis, bool) {
+func bash(t *Text) (api.Diagnosis, bool) {
 	for i := len(t.lines) - 1; i >= 0; i-- {
 		name, rest, ok := strings.Cut(t.lines[i], ": line ")
 		n, msg := number(rest)
@@ -34,7 +34,7 @@ func bash(t *text) (api.Diagnosis, bool) {
 			}
 		}
 
-		return place{ownFile(name), n, 0}.in(d), true
+		return place{OwnFile(name), n, 0}.in(d), true
 	}
 
 	return api.Diagnosis{}, false

@@ -1,4 +1,4 @@
-package diagnose
+package messages
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 
 // ruby parses "main.rb:3:in `f': message (Type)" and the lines that follow. The place of an error
 // in a library is the first line "from" the program's own files.
-func ruby(t *text) (api.Diagnosis, bool) {
+func ruby(t *Text) (api.Diagnosis, bool) {
 	for i, line := range t.lines {
 		typ, ok := rubyType(line)
 		if !ok || strings.HasPrefix(line, "\tfrom ") {
@@ -57,7 +57,7 @@ func rubyType(line string) (string, bool) {
 
 // rubySyntax finds the line that has the place of a syntax error. It is not always the line that
 // has the type.
-func rubySyntax(t *text, at place, msg string) (place, string) {
+func rubySyntax(t *Text, at place, msg string) (place, string) {
 	for _, line := range t.lines {
 		if p, rest, ok := colons(strings.TrimPrefix(line, "ruby: ")); ok && p.file != "" &&
 			strings.Contains(rest, "syntax error") {
@@ -95,15 +95,15 @@ var rubyTypes = map[string]kind{
 	"FloatDomainError":        {api.CategoryValue, "the number is infinite or not a number"},
 	"FrozenError":             {api.CategoryType, "a frozen object cannot be changed: dup it first"},
 	"SystemStackError":        {api.CategoryRuntime, hintRecursion},
-	"NoMemoryError":           {api.CategoryMemory, hintMemory},
+	"NoMemoryError":           {api.CategoryMemory, HintMemory},
 	"EOFError":                {api.CategoryValue, hintInput},
 	"StopIteration":           {api.CategoryRuntime, "there is nothing left to iterate over"},
 	"Errno::ENOENT":           {api.CategoryRuntime, hintFile},
 	"Errno::EROFS":            {api.CategoryRuntime, hintReadOnly},
 	"Errno::EACCES":           {api.CategoryRuntime, hintReadOnly},
-	"SocketError":             {api.CategoryRuntime, hintNetwork},
-	"Errno::ECONNREFUSED":     {api.CategoryRuntime, hintNetwork},
-	"Socket::ResolutionError": {api.CategoryRuntime, hintNetwork},
+	"SocketError":             {api.CategoryRuntime, HintNetwork},
+	"Errno::ECONNREFUSED":     {api.CategoryRuntime, HintNetwork},
+	"Socket::ResolutionError": {api.CategoryRuntime, HintNetwork},
 	"JSON::ParserError":       {api.CategoryValue, "the text is not JSON: print it before parsing it"},
 	"ThreadError":             {api.CategoryRuntime, "a thread waits for itself, or there are too many"},
 }

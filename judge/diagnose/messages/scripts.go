@@ -1,4 +1,4 @@
-package diagnose
+package messages
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 
 // perl parses the last "message at FILE line N.". If Perl finds syntax errors, it lists all of
 // them, so perl reports the first one.
-func perl(t *text) (api.Diagnosis, bool) {
+func perl(t *Text) (api.Diagnosis, bool) {
 	var d api.Diagnosis
 	found := false
 	for _, line := range t.lines {
@@ -23,7 +23,7 @@ func perl(t *text) (api.Diagnosis, bool) {
 			continue
 		}
 
-		file := ownFile(line[j+len(" at ") : i])
+		file := OwnFile(line[j+len(" at ") : i])
 		msg := line[:j]
 		if msg == "BEGIN failed--compilation aborted" || d.Category == api.CategorySyntax ||
 			d.Category == api.CategoryImport {
@@ -63,13 +63,13 @@ var perlPatterns = append([]pattern{
 	{"as a HASH ref", kind{api.CategoryType, "the value is not a reference to a hash"}},
 	{"Not a", kind{api.CategoryType, "the reference refers to another type"}},
 	{"Not an", kind{api.CategoryType, "the reference refers to another type"}},
-	{"Out of memory", kind{api.CategoryMemory, hintMemory}},
+	{"Out of memory", kind{api.CategoryMemory, HintMemory}},
 	{"Deep recursion", kind{api.CategoryRuntime, hintRecursion}},
 }, syscallPatterns...)
 
 // lua parses "lua: main.lua:3: message" and, for an error without a place, the first line in the
 // traceback that is in the program's own files.
-func lua(t *text) (api.Diagnosis, bool) {
+func lua(t *Text) (api.Diagnosis, bool) {
 	for i, line := range t.lines {
 		head, ok := strings.CutPrefix(strings.TrimPrefix(line, "luac: "), "lua: ")
 		if !ok && !strings.HasPrefix(line, "luac: ") {
@@ -117,5 +117,5 @@ var luaPatterns = append([]pattern{
 	{"attempt to ", kind{api.CategoryType, "the operation does not support a value of this type"}},
 	{"bad argument", kind{api.CategoryType, "the function got an argument that it cannot use"}},
 	{"stack overflow", kind{api.CategoryRuntime, hintRecursion}},
-	{"not enough memory", kind{api.CategoryMemory, hintMemory}},
+	{"not enough memory", kind{api.CategoryMemory, HintMemory}},
 }, syscallPatterns...)
