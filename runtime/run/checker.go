@@ -10,6 +10,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/judge"
 	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/outputs"
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
@@ -96,7 +97,7 @@ func left(res api.Result) (judge.CheckerOutput, error) {
 		l.Files[f.Name] = f.Content
 	}
 	for _, s := range res.Skipped {
-		if s.Reason != noSuchFile {
+		if s.Reason != outputs.NoSuchFile {
 			return l, fmt.Errorf("its file %s cannot be read: %s", s.Name, s.Reason)
 		}
 	}
@@ -129,7 +130,7 @@ type contents struct{ stdin, expected []byte }
 
 // checked has the checker judge out, and runs the program again as long as the checker wants another pass.
 // once runs the program with another input. written is the file that is judged instead of stdout; nil: none.
-func (t *testRun) checked(ctx context.Context, test api.Test, of contents, written *outputFile, out *api.TestResult,
+func (t *testRun) checked(ctx context.Context, test api.Test, of contents, written *outputs.File, out *api.TestResult,
 	once func(stdin []byte) (api.Result, error)) error {
 	var feedback []api.File
 	slowest, input := out.Result, of.stdin
@@ -138,7 +139,7 @@ func (t *testRun) checked(ctx context.Context, test api.Test, of contents, writt
 			out.Passes = pass
 		}
 
-		output, missing := written.judged(out.Result)
+		output, missing := written.Judged(out.Result)
 		if missing != "" { // there is nothing to check
 			refuseMissing(out, missing)
 			break
@@ -158,7 +159,7 @@ func (t *testRun) checked(ctx context.Context, test api.Test, of contents, writt
 		t.trimStdout(&slowest)
 		out.Result = api.Result{} // it has the whole stdout
 		if written != nil {
-			written.content = nil
+			written.Content = nil
 		}
 		if out.Result, err = once(input); err != nil {
 			return err
@@ -181,4 +182,10 @@ func cpuOf(r api.Result) int64 {
 		return 0
 	}
 	return *r.Usage.CPU.Value
+}
+
+// refuseMissing makes the answer of a program that left no output.
+func refuseMissing(out *api.TestResult, missing string) {
+	out.Answer, out.Difference = api.WrongAnswer, missing
+	out.Score, out.Points, out.Message, out.TeamMessage, out.Checker = nil, nil, "", "", nil
 }

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/cache"
+	"github.com/brig-sandbox/brig/runtime/outputs"
 	"github.com/brig-sandbox/brig/runtime/plan"
 	"github.com/brig-sandbox/brig/runtime/pool"
 )
@@ -100,18 +100,13 @@ func (r *Runner) compileOrGet(ctx context.Context, p *plan.Run, k *retention, be
 // by name or with others.
 func missingArtifacts(artifacts []string, res api.Result) (none []api.Skipped) {
 	for _, name := range artifacts {
-		if !slices.ContainsFunc(res.Files, func(f api.File) bool { return isOrBelow(name, f.Name) }) &&
+		if !slices.ContainsFunc(res.Files, func(f api.File) bool { return outputs.IsOrBelow(name, f.Name) }) &&
 			!slices.ContainsFunc(res.Skipped,
-				func(s api.Skipped) bool { return s.Name == unnamedFiles || isOrBelow(name, s.Name) }) {
+				func(s api.Skipped) bool { return s.Name == outputs.UnnamedFiles || outputs.IsOrBelow(name, s.Name) }) {
 			none = append(none, api.Skipped{Name: name, Reason: "the compiler did not create it"})
 		}
 	}
 	return none
-}
-
-// isOrBelow reports whether name is the artifact or lies below it.
-func isOrBelow(artifact, name string) bool {
-	return name == artifact || strings.HasPrefix(name, artifact+"/")
 }
 
 // withoutNames leaves out the inputs that have the name of an artifact.

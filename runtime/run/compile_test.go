@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/outputs"
 )
 
 func TestArtifactsReadBack(t *testing.T) {
@@ -35,6 +36,17 @@ func TestArtifactsReadBack(t *testing.T) {
 	files := withoutNames([]api.File{{Name: "main"}, {Name: "data"}}, a.Files)
 	if len(files) != 1 || files[0].Name != "data" {
 		t.Errorf("inputs next to the artifacts: %v; want data", files)
+	}
+}
+
+// An artifact that was not looked for is not one that was not made.
+func TestArtifactsOfAnIncompleteScan(t *testing.T) {
+	left := api.Result{Skipped: []api.Skipped{outputs.Uncollected("scanning /box took too long")}}
+	if none := missingArtifacts([]string{"prog"}, left); len(none) > 0 {
+		t.Errorf("reported as not made: %v", none)
+	}
+	if none := missingArtifacts([]string{"prog"}, api.Result{}); len(none) != 1 {
+		t.Errorf("after a complete scan: %v; want one", none)
 	}
 }
 

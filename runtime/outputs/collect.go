@@ -1,4 +1,4 @@
-package run
+package outputs
 
 import (
 	"bytes"
@@ -52,8 +52,8 @@ type collector struct {
 	stopReason string // why the scan ended early; empty: it was complete
 }
 
-// collect returns the requested files, ordered by name. When ctx ends, it returns with ctx's error.
-func collect(ctx context.Context, box *os.File, want api.Collect, only []string,
+// Collect returns the requested files, ordered by name. When ctx ends, it returns with ctx's error.
+func Collect(ctx context.Context, box *os.File, want api.Collect, only []string,
 	placed map[string]cell.Input) ([]api.File, []api.Skipped, error) {
 	if want.Files == 0 {
 		want.Files = api.CollectFiles
@@ -81,27 +81,27 @@ func collect(ctx context.Context, box *os.File, want api.Collect, only []string,
 		case c.stopReason != "":
 			c.skip(g, "no scanned file has such a name")
 		default:
-			c.skip(g, noSuchFile)
+			c.skip(g, NoSuchFile)
 		}
 	}
 
 	if c.unlisted > 0 {
-		c.skipped = append(c.skipped, api.Skipped{Name: unnamedFiles, Reason: fmt.Sprintf("%d more", c.unlisted)})
+		c.skipped = append(c.skipped, api.Skipped{Name: UnnamedFiles, Reason: fmt.Sprintf("%d more", c.unlisted)})
 	}
 	if c.stopReason != "" { // also when 256 others are skipped
-		c.skipped = append(c.skipped, uncollected(c.stopReason))
+		c.skipped = append(c.skipped, Uncollected(c.stopReason))
 	}
 	return c.files, c.skipped, nil
 }
 
-// noSuchFile is the reason for a glob that no file matches.
-const noSuchFile = "no file has such a name"
+// NoSuchFile is the reason for a glob that no file matches.
+const NoSuchFile = "no file has such a name"
 
-// unnamedFiles takes the place of a name for files that are not listed one by one.
-const unnamedFiles = "..."
+// UnnamedFiles takes the place of a name for files that are not listed one by one.
+const UnnamedFiles = "..."
 
-// uncollected reports that files were not collected and that their names are not known.
-func uncollected(why string) api.Skipped { return api.Skipped{Name: unnamedFiles, Reason: why} }
+// Uncollected reports that files were not collected and that their names are not known.
+func Uncollected(why string) api.Skipped { return api.Skipped{Name: UnnamedFiles, Reason: why} }
 
 func (c *collector) skip(name, reason string) {
 	if len(c.skipped) == CollectSkipped {
@@ -216,7 +216,7 @@ func (c *collector) lstat(name string, st *unix.Stat_t) error {
 // requested reports whether the caller requested a file of this name.
 func (c *collector) requested(name string, at globStates) bool {
 	if c.only != nil {
-		return slices.ContainsFunc(c.only, func(a string) bool { return isOrBelow(a, name) })
+		return slices.ContainsFunc(c.only, func(a string) bool { return IsOrBelow(a, name) })
 	}
 	if len(c.want.Globs) == 0 {
 		return !cachePath(name)
@@ -228,7 +228,7 @@ func (c *collector) requested(name string, at globStates) bool {
 
 // onPath reports whether a directory is an artifact, below one, or on the way to one.
 func (c *collector) onPath(dir string) bool {
-	return slices.ContainsFunc(c.only, func(a string) bool { return isOrBelow(a, dir) || isOrBelow(dir, a) })
+	return slices.ContainsFunc(c.only, func(a string) bool { return IsOrBelow(a, dir) || IsOrBelow(dir, a) })
 }
 
 // wanted reports whether a regular file is to be returned: by default when it is new, or differs
@@ -323,4 +323,9 @@ func cachePath(name string) bool {
 		}
 	}
 	return false
+}
+
+// IsOrBelow reports whether name is the artifact or lies below it.
+func IsOrBelow(artifact, name string) bool {
+	return name == artifact || strings.HasPrefix(name, artifact+"/")
 }

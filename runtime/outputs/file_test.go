@@ -1,4 +1,4 @@
-package run
+package outputs
 
 import (
 	"errors"
@@ -62,12 +62,12 @@ func TestOutputFilesThatAreNone(t *testing.T) {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
 
-		o := &outputFile{name: tt.name, limit: api.KiB, content: []byte("of a pass before"), missing: "x"}
-		if err := o.read(box); err != nil {
+		o := &File{Name: tt.name, Limit: api.KiB, Content: []byte("of a pass before"), missing: "x"}
+		if err := o.Read(box); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 
-		output, missing := o.judged(api.Result{Stdout: []byte("stdout")})
+		output, missing := o.Judged(api.Result{Stdout: []byte("stdout")})
 		if string(output) != tt.content || (missing == "") != (tt.missing == "") || !strings.Contains(missing, tt.missing) {
 			t.Errorf("%s: %d bytes, %q; want %q", tt.name, len(output), missing, tt.missing)
 		}
@@ -92,32 +92,23 @@ func TestOutputFilesOfAnExhaustedHost(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	o := &outputFile{name: "output.txt", limit: api.KiB}
+	o := &File{Name: "output.txt", Limit: api.KiB}
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: have.Max}); err != nil {
 		t.Fatal(err)
 	}
 
-	err = o.read(box)
+	err = o.Read(box)
 	if restored := unix.Setrlimit(unix.RLIMIT_NOFILE, &have); restored != nil {
 		t.Fatal(restored)
 	}
-	if !errors.Is(err, unix.EMFILE) || o.missing != "" || exhaustion(err) == nil {
+	if !errors.Is(err, unix.EMFILE) || o.missing != "" {
 		t.Errorf("%v, %q", err, o.missing)
 	}
 }
 
-// A program that left no output file is wrong whatever is expected, and nothing of a pass before
-// remains.
-func TestRefuseMissing(t *testing.T) {
-	score := 1.0
-	out := api.TestResult{Answer: api.Accepted, Score: &score, Points: &score, Message: "well done", Checker: &api.ProgramOutcome{}, Passes: 2}
-	refuseMissing(&out, "the program left no file output.txt")
-	if out.Accepted() || out.Score != nil || out.Points != nil || out.Message != "" || out.Checker != nil ||
-		out.Difference == "" || out.Passes != 2 {
-		t.Errorf("%+v", out)
-	}
-	var none *outputFile
-	if output, missing := none.judged(api.Result{Stdout: []byte("x")}); string(output) != "x" || missing != "" {
-		t.Errorf("without an output file: %q, %q", output, missing)
+func TestTheOutputIsStdoutWithoutAFile(t *testing.T) {
+	var none *File
+	if output, missing := none.Judged(api.Result{Stdout: []byte("x")}); string(output) != "x" || missing != "" {
+		t.Errorf("%q, %q", output, missing)
 	}
 }
