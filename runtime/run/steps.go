@@ -16,6 +16,7 @@ import (
 	"github.com/brig-sandbox/brig/runtime/calls"
 	"github.com/brig-sandbox/brig/runtime/cell"
 	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/netns"
 	"github.com/brig-sandbox/brig/runtime/outputs"
 	"github.com/brig-sandbox/brig/runtime/plan"
 	"github.com/brig-sandbox/brig/runtime/pool"
@@ -123,7 +124,7 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 		if err := c.Step("run network"); err != nil {
 			return nil, err
 		}
-		if err := openNetwork(sh.Pidfd, p.Network, streams); err != nil {
+		if err := netns.Hand(sh.Pidfd, p.Network.Ports, streams.Network); err != nil {
 			return nil, fmt.Errorf("network: %w", err)
 		}
 	}

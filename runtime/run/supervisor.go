@@ -225,7 +225,7 @@ func (w *supervisor) stop() error {
 
 	w.stopped = true
 	var err error
-	if w.ev.FilesHit, err = atDescriptorLimit(w.Shell.Leaf.Dir(), w.limits.OpenFiles); err != nil {
+	if w.ev.FilesHit, err = calls.AtDescriptorLimit(w.Shell.Leaf.Dir(), w.limits.OpenFiles); err != nil {
 		return err
 	}
 

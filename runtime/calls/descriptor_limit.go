@@ -1,4 +1,4 @@
-package run
+package calls
 
 import (
 	"errors"
@@ -16,10 +16,10 @@ import (
 // maxExaminedPids is how many processes of a run are examined.
 const maxExaminedPids = 32
 
-// atDescriptorLimit reports whether a process of the group dir has as many descriptors as it may
+// AtDescriptorLimit reports whether a process of the group dir has as many descriptors as it may
 // have. The kernel does not count refused open calls, so the limit is only seen on living
 // processes: those of a run that brig is about to stop.
-func atDescriptorLimit(dir *os.File, limit int64) (bool, error) {
+func AtDescriptorLimit(dir *os.File, limit int64) (bool, error) {
 	if dir == nil {
 		return false, nil // no cgroup2: the run's processes cannot be listed without a race
 	}
