@@ -64,8 +64,8 @@ var rooms = []room{
 }
 
 // floors are the packages below runtime, the lowest first: a package imports those in front of it alone.
-var floors = []string{"ablate", "linux", "mount", "plan", "bundle", "netns", "template", "image", "calls", "volume", "cell", "pool", "run",
-	"session", "packages", ""}
+var floors = []string{"ablate", "linux", "mount", "plan", "bundle", "netns", "template", "image", "calls", "volume", "cell", "pool",
+	"outputs", "run", "session", "packages", ""}
 
 // agentLinks are all packages of ours that brigd is linked with: it holds root, and libcontainer re-executes all of it.
 // It listens on no network, and reads no program, archive or foreign dialect; rootfs/archive reads in a child.

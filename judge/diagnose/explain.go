@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/judge/diagnose/messages"
 )
 
 // Explain explains a failed result. It returns nil if the verdict is ok, canceled or empty. If the
@@ -15,34 +16,33 @@ import (
 // it for compilers that name no file. source is the text of the source, or nil. Explain needs it to
 // find wrong line ends and encodings.
 func Explain(language, sourceName string, source []byte, r api.Result) *api.Diagnosis {
-	t := parserFor(language)
 	var d api.Diagnosis
 	switch r.Verdict {
 	case api.OK, api.Canceled, "":
 		return nil
 	case api.CompileError:
-		if d = explainCompiler(t, r); d.File == "" && r.Signal == 0 { // for example a program without a main
-			d.File = ownFile(sourceName)
+		if d = explainCompiler(language, r); d.File == "" && r.Signal == 0 { // for example a program without a main
+			d.File = messages.OwnFile(sourceName)
 		}
 	case api.Nonzero, api.Signaled:
 		if d = explainStart(language, r); d.Message == "" {
-			d = explainProgram(t, r)
+			d = explainProgram(language, r)
 		}
 	default:
 		d = explainLimit(r)
 	}
 
 	if d.File == "" && d.Line > 0 { // the tool names no file: it had one source
-		d.File = ownFile(sourceName)
+		d.File = messages.OwnFile(sourceName)
 	}
 	if r.Verdict == api.Nonzero || r.Verdict == api.Signaled {
 		d.Hint = cmp.Or(hintOfShortage(d, r), d.Hint)
 	}
 
-	d.Hint = cmp.Or(hintOfTrap(language, d), cmp.Or(hintOfNetwork(d, r), d.Hint))
+	d.Hint = cmp.Or(messages.HintOfTrap(language, d), cmp.Or(hintOfNetwork(d, r), d.Hint))
 	d.Hint = cmp.Or(d.Hint, hintOfLimits(r))
 	d.Hint = cmp.Or(hintOfText(language, sourceName, source, d), d.Hint)
-	d = bounded(d)
+	d = messages.Bounded(d)
 	return &d
 }
 
@@ -64,26 +64,21 @@ func Annotate(language, sourceName string, source []byte, r *api.Result) {
 // Errors returns the errors in the output of a compiler or syntax checker of a language, in the
 // order of the output. It returns at most 100 errors.
 func Errors(language string, output []byte) []api.Diagnosis {
-	t := parserFor(language)
-	if t.compiler == nil {
-		return nil
-	}
-	all := t.compiler(newText(output))
+	all := messages.Errors(language, messages.NewText(output))
 	for i := range all {
-		all[i] = bounded(all[i])
+		all[i] = messages.Bounded(all[i])
 	}
 	return all
 }
 
-func explainCompiler(p parser, r api.Result) api.Diagnosis {
+func explainCompiler(language string, r api.Result) api.Diagnosis {
 	if len(r.LimitsHit) == 0 && r.Signal == 0 && r.Denial == nil {
-		if p.compiler != nil { // some compilers write their errors to stdout
-			if all := p.compiler(newText(r.Stdout, r.Stderr)); len(all) > 0 {
-				return all[0]
-			}
+		output := messages.NewText(r.Stdout, r.Stderr) // some compilers write their errors to stdout
+		if all := messages.Errors(language, output); len(all) > 0 {
+			return all[0]
 		}
 		return api.Diagnosis{Category: api.CategoryCompile, Type: string(r.Verdict),
-			Message: cmp.Or(newText(r.Stdout, r.Stderr).last(), "the program does not compile")}
+			Message: cmp.Or(output.Last(), "the program does not compile")}
 	}
 
 	d := api.Diagnosis{Category: api.CategoryCompile, Type: string(r.Verdict)}
@@ -110,16 +105,14 @@ func explainCompiler(p parser, r api.Result) api.Diagnosis {
 
 // explainProgram explains the end of a program that brig did not stop. It uses what the program
 // wrote to stderr, or else its signal or exit code.
-func explainProgram(p parser, r api.Result) api.Diagnosis {
-	output := newText(r.Stderr)
-	if p.program != nil {
-		if d, ok := p.program(output); ok {
-			return d
-		}
+func explainProgram(language string, r api.Result) api.Diagnosis {
+	output := messages.NewText(r.Stderr)
+	if d, ok := messages.Program(language, output); ok {
+		return d
 	}
 	if r.Verdict == api.Signaled {
 		return explainSignal(r)
 	}
 	return api.Diagnosis{Category: api.CategoryRuntime, Type: string(r.Verdict),
-		Message: cmp.Or(output.last(), fmt.Sprintf("exit code %d", r.ExitCode))}
+		Message: cmp.Or(output.Last(), fmt.Sprintf("exit code %d", r.ExitCode))}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/judge/diagnose/messages"
 )
 
 // namedHost matches a host in the errors of runtimes and C libraries, in a URL or after words that only
@@ -20,7 +21,7 @@ var namedHost = sync.OnceValue(func() *regexp.Regexp {
 // hintOfNetwork replaces the hint that programs have no network, where more is known: the host that the
 // program wanted, or what the run's network refused.
 func hintOfNetwork(d api.Diagnosis, r api.Result) string {
-	if d.Hint != hintNetwork {
+	if d.Hint != messages.HintNetwork {
 		return ""
 	}
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/judge/diagnose/messages"
 )
 
 // The hint says which host to ask for, if the error names one.
@@ -24,25 +25,26 @@ func TestHintNamesTheHost(t *testing.T) {
 		`in main.py: connection to ` + strings.Repeat("a.", 100) + `org`:                             "",
 		`lookup 0x7f.0x1`: "",
 	} {
-		got := hintOfNetwork(api.Diagnosis{Message: message, Hint: hintNetwork}, api.Result{})
-		if want == "" && got != "" || !strings.Contains(got, want) || len(got) > maxHint {
+		got := hintOfNetwork(api.Diagnosis{Message: message, Hint: messages.HintNetwork}, api.Result{})
+		if want == "" && got != "" || !strings.Contains(got, want) || len(got) > 256 {
 			t.Errorf("%s: %q; want %q", message, got, want)
 		}
 	}
 
-	if got := hintOfNetwork(api.Diagnosis{Message: "lookup a.test", Hint: hintFile}, api.Result{}); got != "" {
+	if got := hintOfNetwork(api.Diagnosis{Message: "lookup a.test", Hint: "another"}, api.Result{}); got != "" {
 		t.Errorf("another hint becomes %q", got)
 	}
 
 	with := api.Result{Network: &api.NetworkUsage{Refused: []api.NetworkRefusal{{Name: "a.test", Port: 80,
 		Why: "port 80 of it is not allowed"}}}}
-	if got := hintOfNetwork(api.Diagnosis{Hint: hintNetwork},
+	if got := hintOfNetwork(api.Diagnosis{Hint: messages.HintNetwork},
 		with); got != "the run's network refused a.test:80: port 80 of it is not allowed" {
 		t.Errorf("with network: %q", got)
 	}
 
 	with.Network.Refused = nil
-	if got := hintOfNetwork(api.Diagnosis{Message: "lookup a.test", Hint: hintNetwork}, with); !strings.Contains(got, "did not answer") {
+	got := hintOfNetwork(api.Diagnosis{Message: "lookup a.test", Hint: messages.HintNetwork}, with)
+	if !strings.Contains(got, "did not answer") {
 		t.Errorf("with network and no refusal: %q", got)
 	}
 }

@@ -1,9 +1,8 @@
 package diagnose
 
 import (
-	"strings"
-
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/judge/diagnose/messages"
 )
 
 // RelevantRefusals returns those refused calls of a failed run that may explain the failure; the result has
@@ -16,10 +15,10 @@ func RelevantRefusals(language string, r api.Result) []api.Refusal {
 	if r.Verdict == api.OK || r.Verdict == api.Canceled || r.Verdict == "" {
 		return nil
 	}
-	printed := newText(r.Stdout, r.Stderr)
+	printed := messages.NewText(r.Stdout, r.Stderr)
 	var all []api.Refusal
 	for _, one := range r.Refused {
-		if printed.mentionsErrno(one.Errno) || !explained(r) && !IsUsual(language, r.Stage, one) {
+		if mentionsErrno(printed, one.Errno) || !explained(r) && !IsUsual(language, r.Stage, one) {
 			all = append(all, one)
 		}
 	}
@@ -39,15 +38,10 @@ func explained(r api.Result) bool {
 }
 
 // mentionsErrno reports whether the text contains an error's name, or the C library's message for it.
-func (t *text) mentionsErrno(errno string) bool {
+func mentionsErrno(t *messages.Text, errno string) bool {
 	if errno == "" {
 		return false
 	}
 	words, known := errnoMessages[errno]
-	for _, line := range t.lines {
-		if strings.Contains(line, errno) || known && strings.Contains(line, words) {
-			return true
-		}
-	}
-	return false
+	return t.Contains(errno) || known && t.Contains(words)
 }

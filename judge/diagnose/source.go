@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/judge/diagnose/messages"
 )
 
 // hintOfText returns a hint for a program that failed because of the encoding or the line ends of
@@ -14,7 +15,7 @@ import (
 // empty for others.
 func hintOfText(language, sourceName string, source []byte, d api.Diagnosis) string {
 	unread := d.Category == api.CategorySyntax || d.Category == api.CategoryCompile || d.Type == string(api.Nonzero)
-	switch file := cmp.Or(d.File, cmp.Or(ownFile(sourceName), "FILE")); {
+	switch file := cmp.Or(d.File, cmp.Or(messages.OwnFile(sourceName), "FILE")); {
 	case unread && (bytes.HasPrefix(source, []byte("\xff\xfe")) || bytes.HasPrefix(source, []byte("\xfe\xff"))):
 		return fmt.Sprintf("the file is saved as UTF-16: save it as UTF-8, for example with iconv -f UTF-16 -t UTF-8 %s >new-file", file)
 	case language == "bash" && d.Category != api.CategorySignal && d.Category != api.CategoryValue &&

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/judge/diagnose/messages"
 )
 
 // explainLimit explains the verdicts of limits and of denied calls.
@@ -16,7 +17,7 @@ func explainLimit(r api.Result) api.Diagnosis {
 	case api.MemoryLimit:
 		d.Category = api.CategoryMemory
 		d.Message = fmt.Sprintf("the program needed more memory than its limit of %s", r.Limits.Memory)
-		d.Hint = hintMemory
+		d.Hint = messages.HintMemory
 	case api.CPULimit:
 		d.Category = api.CategoryTime
 		d.Message = fmt.Sprintf("the program used more processor time than its limit of %s", r.Limits.CPU)
@@ -70,7 +71,7 @@ var deniedHints = []struct {
 	calls string
 	hint  string
 }{
-	{" socket socketpair connect bind listen accept accept4 sendto sendmsg recvfrom recvmsg ", hintNetwork},
+	{" socket socketpair connect bind listen accept accept4 sendto sendmsg recvfrom recvmsg ", messages.HintNetwork},
 	{" fork vfork clone clone3 ", "the program may not start a process or thread here"},
 	{" execve execveat ", "the program may not start another program here"},
 	{" ptrace process_vm_readv process_vm_writev kcmp pidfd_getfd ", "the program may not inspect another program"},

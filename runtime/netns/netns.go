@@ -35,6 +35,23 @@ func Open(pidfd *os.File, ports []uint16) (sockets []*os.File, err error) {
 	return sockets, err
 }
 
+// Hand prepares the network namespace as Open does, and hands its sockets, if there are any, to the caller of
+// the run. The agent keeps none: it resolves no name and connects to no host. When the caller has closed its
+// copies, and the run has ended, the namespace is gone.
+func Hand(pidfd *os.File, ports []uint16, give func(sockets []*os.File) error) error {
+	sockets, err := Open(pidfd, ports)
+	if err != nil {
+		return err
+	}
+	if len(sockets) > 0 {
+		err = give(sockets)
+	}
+	for _, s := range sockets {
+		err = errors.Join(err, s.Close())
+	}
+	return err
+}
+
 func openHere(pidfd *os.File, ports []uint16) (sockets []*os.File, err error) {
 	if err := unix.Setns(linux.FD(pidfd), unix.CLONE_NEWNET); err != nil {
 		return nil, os.NewSyscallError("setns", err)

@@ -88,3 +88,15 @@ func TestErrorsOfTestsCountInTheirOrder(t *testing.T) {
 		}
 	}
 }
+
+// A program that left no output file is wrong whatever is expected, and nothing of a pass before
+// remains.
+func TestRefuseMissing(t *testing.T) {
+	score := 1.0
+	out := api.TestResult{Answer: api.Accepted, Score: &score, Points: &score, Message: "well done", Checker: &api.ProgramOutcome{}, Passes: 2}
+	refuseMissing(&out, "the program left no file output.txt")
+	if out.Accepted() || out.Score != nil || out.Points != nil || out.Message != "" || out.Checker != nil ||
+		out.Difference == "" || out.Passes != 2 {
+		t.Errorf("%+v", out)
+	}
+}

@@ -2,17 +2,18 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/cache"
+	"github.com/brig-sandbox/brig/runtime/outputs"
 	"github.com/brig-sandbox/brig/runtime/plan"
 	"github.com/brig-sandbox/brig/runtime/pool"
 )
@@ -100,18 +101,13 @@ func (r *Runner) compileOrGet(ctx context.Context, p *plan.Run, k *retention, be
 // by name or with others.
 func missingArtifacts(artifacts []string, res api.Result) (none []api.Skipped) {
 	for _, name := range artifacts {
-		if !slices.ContainsFunc(res.Files, func(f api.File) bool { return isOrBelow(name, f.Name) }) &&
+		if !slices.ContainsFunc(res.Files, func(f api.File) bool { return outputs.IsOrBelow(name, f.Name) }) &&
 			!slices.ContainsFunc(res.Skipped,
-				func(s api.Skipped) bool { return s.Name == unnamedFiles || isOrBelow(name, s.Name) }) {
+				func(s api.Skipped) bool { return s.Name == outputs.UnnamedFiles || outputs.IsOrBelow(name, s.Name) }) {
 			none = append(none, api.Skipped{Name: name, Reason: "the compiler did not create it"})
 		}
 	}
 	return none
-}
-
-// isOrBelow reports whether name is the artifact or lies below it.
-func isOrBelow(artifact, name string) bool {
-	return name == artifact || strings.HasPrefix(name, artifact+"/")
 }
 
 // withoutNames leaves out the inputs that have the name of an artifact.
@@ -220,4 +216,32 @@ func decodeArtifacts(entry []byte) (*artifacts, error) {
 	}
 
 	return a, nil
+}
+
+// couldMake reports whether a compile stage with these limits would have made what another one made: with the limits of
+// that one, with more, or with as much as it used. Otherwise a job's verdict would depend on who compiled the same source
+// before, and with what limits.
+func couldMake(limits api.Limits, info api.Compilation) bool {
+	made := info.Limits
+	for _, of := range []struct {
+		limit, made int64
+		used        api.Measurement // without a value: not measured
+	}{
+		{int64(cmp.Or(limits.CPU, limits.Wall)), int64(cmp.Or(made.CPU, made.Wall)), info.Usage.CPU},
+		{int64(limits.Wall), int64(made.Wall), api.Known(info.Timing.Wall, "")},
+		{int64(limits.Memory + limits.Swap), int64(made.Memory + made.Swap), info.Usage.Memory},
+		{limits.Pids, made.Pids, info.Usage.Pids},
+		{int64(limits.Output), int64(made.Output), api.Known(max(info.Usage.StdoutBytes, info.Usage.StderrBytes), "")},
+		{int64(limits.Scratch), int64(made.Scratch), api.Measurement{}},
+		{limits.Inodes, made.Inodes, api.Measurement{}},
+		{limits.OpenFiles, made.OpenFiles, api.Measurement{}},
+		{int64(limits.Stack), int64(made.Stack), api.Measurement{}},
+	} {
+		within := of.used.Value != nil && *of.used.Value <= of.limit
+		if of.limit < of.made && !within {
+			return false
+		}
+	}
+
+	return true
 }

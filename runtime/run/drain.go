@@ -20,17 +20,17 @@ func (w *supervisor) drain() error {
 			continue // it belongs to the interactor
 		}
 
-		from, held := w.out[i].total, int64(math.MaxInt64)
+		from, held := w.out[i].Total, int64(math.MaxInt64)
 		if w.Session != nil {
-			n, err := unix.FcntlInt(uintptr(linux.FD(w.out[i].file)), unix.F_GETPIPE_SZ, 0)
+			n, err := unix.FcntlInt(uintptr(linux.FD(w.out[i].File)), unix.F_GETPIPE_SZ, 0)
 			if err != nil {
 				return os.NewSyscallError("fcntl F_GETPIPE_SZ", err)
 			}
 			held = int64(n)
 		}
 
-		for w.out[i].total-from < held {
-			more, err := w.out[i].read(w.Slot.Chunk[:], true)
+		for w.out[i].Total-from < held {
+			more, err := w.out[i].Read(w.Slot.Chunk[:], true)
 			if err != nil {
 				return err
 			}
@@ -39,7 +39,7 @@ func (w *supervisor) drain() error {
 			}
 		}
 
-		if w.out[i].over() {
+		if w.out[i].Over() {
 			w.ev.OutputFull = true
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/outputs"
 	"github.com/brig-sandbox/brig/runtime/pool"
 )
 
@@ -67,11 +68,11 @@ type linkEnd struct {
 	accepts func(exitCode int) bool // of a program's: whether the interactor's exit code lets the program go on
 	grace   time.Duration           // of the interactor's: what it has left when a program was stopped
 
-	readsOutput bool       // of a program's: the interactor has ended, and the agent reads stdout
-	discards    []*os.File // what the agent reads because the side that should has ended
-	small       int        // number of consecutive small reads of these
-	throttled   bool       // these are not polled until the slot's throttle timer expires
-	seen        []bool     // of each program, then of the interactor: its end
+	readsOutput bool               // of a program's: the interactor has ended, and the agent reads stdout
+	discards    []*os.File         // what the agent reads because the side that should has ended
+	small       outputs.SmallReads // of these
+	throttled   bool               // these are not polled until the slot's throttle timer expires
+	seen        []bool             // of each program, then of the interactor: its end
 }
 
 // newLink joins programs with an interactor.
@@ -346,23 +347,15 @@ func (w *supervisor) discard(f *os.File) error {
 // may write bytes one by one, as long as its limits let it.
 func (w *supervisor) onDiscard() error {
 	n, err := w.link.discardSome(w.Slot.Chunk[:])
-	switch {
-	case err != nil:
+	if err != nil || !w.link.small.Add(int64(n)) {
 		return err
-	case n >= smallRead:
-		w.link.small = 0
-		return nil
 	}
 
-	if w.link.small++; w.link.small < smallReads {
-		return nil
-	}
-
-	w.link.small, w.link.throttled = 0, true
+	w.link.throttled = true
 	for _, f := range w.link.discards {
 		err = errors.Join(err, w.Slot.Poller.Remove(f))
 	}
-	return errors.Join(err, w.Slot.Throttle.Set(linux.Monotonic()+throttleTime))
+	return errors.Join(err, w.Slot.Throttle.Set(linux.Monotonic()+outputs.ThrottleTime))
 }
 
 // resumeDiscards polls these pipes again.

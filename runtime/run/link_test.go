@@ -9,6 +9,7 @@ import (
 
 	"github.com/brig-sandbox/brig/runtime/cell"
 	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/outputs"
 	"github.com/brig-sandbox/brig/runtime/pool"
 )
 
@@ -73,8 +74,9 @@ func TestDiscardsAreThrottled(t *testing.T) {
 		ends[i] = [2]*os.File{r, w}
 	}
 
+	const smallRead, smallReads = 4 << 10, 8 // as outputs.SmallReads has it
 	l := &link{channels: make([]*channel, 1), ended: make([]*programEnd, 2), wake: make([]func(), 2)}
-	w := &supervisor{Place: Place{Slot: slot}, link: l.end(0), out: &Outputs{{ended: true}, {ended: true}}}
+	w := &supervisor{Place: Place{Slot: slot}, link: l.end(0), out: &outputs.Streams{{Ended: true}, {Ended: true}}}
 	next := func(write int) (tag int32) {
 		t.Helper()
 		if _, err := ends[0][1].Write(make([]byte, write)); err != nil {

@@ -10,12 +10,13 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/judge"
 	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/outputs"
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // Result judges the evidence and records everything that the verdict rests on. A program that failed has no verdict if
 // files of its image are damaged, which is an error.
-func (r *Runner) Result(ctx context.Context, p *plan.Run, o *Outcome, out *Outputs) (api.Result, error) {
+func (r *Runner) Result(ctx context.Context, p *plan.Run, o *Outcome, out *outputs.Streams) (api.Result, error) {
 	res := api.Result{
 		Run:       p.ID,
 		Verdict:   judge.Verdict(o.ev, p.Limits),
@@ -42,8 +43,8 @@ func (r *Runner) Result(ctx context.Context, p *plan.Run, o *Outcome, out *Outpu
 		res.SignalName = unix.SignalName(unix.Signal(res.Signal))
 	}
 
-	res.Stdout, res.Stderr = out[0].kept, out[1].kept
-	res.StdoutTruncated, res.StderrTruncated = out[0].isTruncated(p), out[1].isTruncated(p)
+	res.Stdout, res.Stderr = out[0].Kept, out[1].Kept
+	res.StdoutTruncated, res.StderrTruncated = out[0].Truncated(p), out[1].Truncated(p)
 	if res.Verdict == api.Signaled || res.Verdict == api.Nonzero {
 		if err := r.intact(ctx, p); err != nil {
 			return api.Result{}, err
@@ -64,10 +65,6 @@ func (r *Runner) StartFailed(ctx context.Context, p *plan.Run, err error) error 
 func (r *Runner) intact(ctx context.Context, p *plan.Run) error {
 	return r.Pool.Factory.Images.Intact(ctx, p.Cell.Image)
 }
-
-// isTruncated reports whether a result lacks a part of a stream: what exceeds the limit, or what
-// exceeds the size that a result carries. For a test, TestResult.Cut reports the latter.
-func (s *stream) isTruncated(p *plan.Run) bool { return s.over() || s.cut && p.MaxKept[1] == 0 }
 
 // host describes where and under which rules a plan is executed.
 func (r *Runner) host(p *plan.Run) api.Host {

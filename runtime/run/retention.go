@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/outputs"
 	"github.com/brig-sandbox/brig/runtime/plan"
 	"github.com/brig-sandbox/brig/runtime/pool"
 )
@@ -15,14 +16,10 @@ import (
 // (api.Memory), and corrects that to the actual size when it has ended. So the agent's memory has a
 // known bound.
 
-// maxRetainedOutput is how much of each stream a Result carries. A run may write more, up to its limit, if
-// the caller takes the output as a stream while it is written.
-const maxRetainedOutput = 16 * api.MiB
-
 // compileRetention is the most that a compile stage may retain: the artifacts, and what the compiler
 // wrote, whose buffers grow.
 func compileRetention(p *plan.Run) int64 {
-	return int64(plan.MaxArtifactBytes) + 2*growingBuffer(min(p.Limits.Output, maxRetainedOutput))
+	return int64(plan.MaxArtifactBytes) + 2*growingBuffer(min(p.Limits.Output, outputs.MaxKept))
 }
 
 // InstallRetention is the most that the agent holds of a set of packages while it stores it: its names, 32 MiB
@@ -250,7 +247,7 @@ func maxCollected(c api.Collect) int64 {
 func MaxRetained(p *plan.Run, streamed bool) int64 {
 	n := maxCollected(p.Collect) + p.Timeline.MaxBytes()
 	if !streamed {
-		n += 2 * growingBuffer(min(p.Limits.Output, maxRetainedOutput))
+		n += 2 * growingBuffer(min(p.Limits.Output, outputs.MaxKept))
 	}
 	return n
 }

@@ -195,16 +195,3 @@ func TestErrorOfATestThatDoesNotFit(t *testing.T) {
 		t.Errorf("%v; want it as it was", err)
 	}
 }
-
-// A stream's buffer never takes more memory than is accounted for it.
-func TestStreamBufferIsBounded(t *testing.T) {
-	const maximum = 1 << 20
-	s := stream{limit: 4 * maximum, maxKept: maximum}
-	b := make([]byte, 65_000)
-	for len(s.kept) < maximum {
-		s.append(b[:min(len(b), maximum-len(s.kept))])
-		if cap(s.kept) > maximum {
-			t.Fatalf("room for %d bytes of %d", cap(s.kept), maximum)
-		}
-	}
-}

@@ -12,6 +12,7 @@ import (
 	"github.com/brig-sandbox/brig/internal/cache"
 	"github.com/brig-sandbox/brig/judge"
 	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/outputs"
 	"github.com/brig-sandbox/brig/runtime/plan"
 	"github.com/brig-sandbox/brig/runtime/pool"
 	"github.com/brig-sandbox/brig/runtime/template"
@@ -166,7 +167,7 @@ func (r *Runner) executeFrom(ctx context.Context, l *pool.Lease, p *plan.Run, fr
 // scratch is gone. The program made what is there: nothing of it can be trusted.
 func (r *Runner) executeOnce(ctx context.Context, l *pool.Lease, p *plan.Run, from *os.File, streams Streams,
 	begun time.Duration, take func(box *os.File) error) (_ api.Result, badStart string, _ error) {
-	out := NewOutputs(streams, p, l.Slot().Wake)
+	out := outputs.NewStreams(streams.Stdout, streams.Stderr, p, l.Slot().Wake)
 	defer out.Finish()
 
 	reporter := startUsageReporter(streams.Usage, l.Slot().Wake)
@@ -181,7 +182,7 @@ func (r *Runner) executeOnce(ctx context.Context, l *pool.Lease, p *plan.Run, fr
 		}
 		if streams.written != nil && o.badStart == "" {
 			// Also while killed processes are still there: reads are bounded, and follow no link.
-			if err := streams.written.read(l.Prepared.Shell.Scratch.Box); err != nil {
+			if err := streams.written.Read(l.Prepared.Shell.Scratch.Box); err != nil {
 				return err
 			}
 		}
@@ -232,7 +233,7 @@ func (r *Runner) Install(ctx context.Context, p *plan.Run, streams api.Streams,
 // executeLeased runs the plan in the leased cell and gives the lease back. The cell is in doubt
 // unless all went well or the error is the caller's fault (AGT-10: also when a bug of ours panics).
 // from is the file of a template, or nil. after is called while the lease lasts.
-func executeLeased(ctx context.Context, l *pool.Lease, p *plan.Run, from *os.File, streams Streams, out *Outputs,
+func executeLeased(ctx context.Context, l *pool.Lease, p *plan.Run, from *os.File, streams Streams, out *outputs.Streams,
 	reporter *usageReporter, begun time.Duration, after func(*Outcome) error) (o *Outcome, err error) {
 	doubt, stillRunning := true, false
 	defer func() {

@@ -16,6 +16,8 @@ import (
 	"github.com/brig-sandbox/brig/runtime/calls"
 	"github.com/brig-sandbox/brig/runtime/cell"
 	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/netns"
+	"github.com/brig-sandbox/brig/runtime/outputs"
 	"github.com/brig-sandbox/brig/runtime/plan"
 	"github.com/brig-sandbox/brig/runtime/pool"
 )
@@ -24,8 +26,8 @@ import (
 type Streams struct {
 	api.Streams
 	Retention *retention
-	link      *linkEnd    // to a program in another cell; nil: stdin and stdout are the agent's
-	written   *outputFile // that the program must leave; nil: none
+	link      *linkEnd      // to a program in another cell; nil: stdin and stdout are the agent's
+	written   *outputs.File // that the program must leave; nil: none
 }
 
 // A Place is where a run is executed.
@@ -76,12 +78,12 @@ func (o *Outcome) OutOfMemory() bool { return o.ev.OOMKills > 0 }
 // ExecuteSteps executes the steps of a run; no other code acts on a plan. It uses up the shell, however it
 // ends. An error means that brig failed; the cell is then in doubt unless the error is the caller's
 // to fix.
-func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, out *Outputs,
+func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, out *outputs.Streams,
 	begun time.Duration) (o *Outcome, err error) {
 	s, c, sh := at.Slot, at.Cell, at.Shell
 	w := &supervisor{Place: at, link: streams.link, limits: p.Limits, filter: c.Filter, stdin: p.PipedStdin(),
 		out: out, quotas: NewQuotas()}
-	out[0].file, out[1].file = sh.Stdout, sh.Stderr
+	out[0].File, out[1].File = sh.Stdout, sh.Stderr
 
 	// 1. limits: the group has its limits and is empty, and its counters are reset.
 	if err := c.Step("run limits"); err != nil {
@@ -122,7 +124,7 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 		if err := c.Step("run network"); err != nil {
 			return nil, err
 		}
-		if err := openNetwork(sh.Pidfd, p.Network, streams); err != nil {
+		if err := netns.Hand(sh.Pidfd, p.Network.Ports, streams.Network); err != nil {
 			return nil, fmt.Errorf("network: %w", err)
 		}
 	}
@@ -237,10 +239,10 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 	switch {
 	case w.ev.Canceled || w.ev.SetupOOM || p.Collect.None:
 	case stillRunning: // living processes may write to the files, and exchange names
-		o.skipped = []api.Skipped{uncollected(fmt.Sprintf("not collected: processes of the run were alive %s after "+
+		o.skipped = []api.Skipped{outputs.Uncollected(fmt.Sprintf("not collected: processes of the run were alive %s after "+
 			"they were killed", cell.KillTimeout))}
 	default:
-		o.files, o.skipped, err = collect(ctx, sh.Scratch.Box, p.Collect, p.Artifacts, placed)
+		o.files, o.skipped, err = outputs.Collect(ctx, sh.Scratch.Box, p.Collect, p.Artifacts, placed)
 		switch {
 		case err != nil && errors.Is(err, ctx.Err()): // the caller does not wait for the rest any more
 			o.ev.Canceled = true
@@ -361,7 +363,7 @@ func (w *supervisor) conclude(p *plan.Run, u groups.Usage) error {
 		ev.ExitCode = -1
 	}
 
-	ev.OutOfHeap = p.OutOfHeap(*ev, w.out[1].tail)
+	ev.OutOfHeap = p.OutOfHeap(*ev, w.out[1].Tail)
 	ev.ScratchHit = ev.Signal == int(unix.SIGXFSZ) // RLIMIT_FSIZE is the limit of scratch
 	full, inodes, err := w.Shell.Scratch.Full()
 	if err != nil {
@@ -414,8 +416,8 @@ func (w *supervisor) usage(u groups.Usage) api.Usage {
 		Pids:         pids,
 		OOMKills:     measured(u.OOMKills, u.Sources.OOMKills),
 		ForksRefused: measured(u.PidsHits, u.Sources.PidsHits),
-		StdoutBytes:  w.out[0].total,
-		StderrBytes:  w.out[1].total,
+		StdoutBytes:  w.out[0].Total,
+		StderrBytes:  w.out[1].Total,
 	}
 
 	const source = "wait4"

@@ -15,6 +15,7 @@ import (
 	"github.com/brig-sandbox/brig/runtime/calls"
 	"github.com/brig-sandbox/brig/runtime/cell"
 	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/outputs"
 	"github.com/brig-sandbox/brig/runtime/pool"
 )
 
@@ -45,7 +46,7 @@ type supervisor struct {
 
 	started time.Duration // when the start message went out
 	stdin   []byte        // still to be written
-	out     *Outputs
+	out     *outputs.Streams
 	parked  [2]bool // for stdout and stderr: it is not polled, because it ended, is throttled, or the caller has not taken the last chunk
 
 	ev         judge.Evidence
@@ -107,7 +108,7 @@ func (w *supervisor) follow(ctx context.Context) error {
 // waited for.
 func (w *supervisor) finished() bool {
 	if w.left != nil {
-		return w.stopped || w.shellEnded && w.Session == nil || w.left.idle || w.out.ended()
+		return w.stopped || w.shellEnded && w.Session == nil || w.left.idle || w.out.Ended()
 	}
 	return w.replied || w.failed != nil || w.shellEnded
 }
@@ -224,7 +225,7 @@ func (w *supervisor) stop() error {
 
 	w.stopped = true
 	var err error
-	if w.ev.FilesHit, err = atDescriptorLimit(w.Shell.Leaf.Dir(), w.limits.OpenFiles); err != nil {
+	if w.ev.FilesHit, err = calls.AtDescriptorLimit(w.Shell.Leaf.Dir(), w.limits.OpenFiles); err != nil {
 		return err
 	}
 
@@ -362,23 +363,25 @@ func (w *supervisor) writeStdin() error {
 // ended, is throttled, or the caller has not taken the last chunk yet.
 func (w *supervisor) onOutput(i int) error {
 	s := &w.out[i]
-	if !s.busy() {
-		before := s.total
-		if _, err := s.read(w.Slot.Chunk[:], false); err != nil {
+	if !s.Busy() {
+		before := s.Total
+		if _, err := s.Read(w.Slot.Chunk[:], false); err != nil {
 			return err
 		}
-		if s.over() && !w.stopped {
+		if s.Over() && !w.stopped {
 			w.ev.OutputFull = true
 			return w.stop()
 		}
-		if err := w.throttle(s, s.total-before); err != nil {
-			return err
+		if s.Throttle(s.Total - before) {
+			if err := w.Slot.Throttle.Set(linux.Monotonic() + outputs.ThrottleTime); err != nil {
+				return err
+			}
 		}
 	}
 
-	if s.ended || s.busy() || s.throttled {
+	if s.Ended || s.Busy() || s.Throttled {
 		w.parked[i] = true
-		return w.Slot.Poller.Remove(s.file)
+		return w.Slot.Poller.Remove(s.File)
 	}
 	return nil
 }
@@ -392,13 +395,21 @@ func (w *supervisor) resumeOutputs() error {
 			continue
 		}
 		s := &w.out[i]
-		if w.parked[i] && !s.ended && !s.busy() && !s.throttled {
+		if w.parked[i] && !s.Ended && !s.Busy() && !s.Throttled {
 			w.parked[i] = false
-			if err := w.Slot.Poller.Add(s.file, unix.EPOLLIN, tagStdout+int32(i)); err != nil {
+			if err := w.Slot.Poller.Add(s.File, unix.EPOLLIN, tagStdout+int32(i)); err != nil {
 				return err
 			}
 		}
 	}
 
 	return nil
+}
+
+func (w *supervisor) onThrottleEnd() error {
+	w.Slot.Throttle.Drain()
+	for i := range w.out {
+		w.out[i].Throttled = false
+	}
+	return errors.Join(w.resumeOutputs(), w.resumeDiscards())
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/judge"
 	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/outputs"
 	"github.com/brig-sandbox/brig/runtime/plan"
 	"github.com/brig-sandbox/brig/runtime/pool"
 )
@@ -163,7 +164,7 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 		return out, err
 	}
 	if p.OutputFile != "" {
-		streams.written = &outputFile{name: p.OutputFile, limit: p.Limits.Output}
+		streams.written = &outputs.File{Name: p.OutputFile, Limit: p.Limits.Output}
 	}
 
 	res, err := t.runner.executeIn(ctx, at.programs[0], p, from, streams, begun)
@@ -172,7 +173,7 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 	}
 
 	out = api.TestResult{ID: test.ID, Result: res}
-	output, missing := streams.written.judged(res)
+	output, missing := streams.written.Judged(res)
 	switch {
 	case res.Verdict != api.OK:
 	case t.job.Checker != nil:
@@ -214,12 +215,12 @@ func (t *testRun) trim(out *api.TestResult, p *plan.Run) {
 }
 
 // keepWritten adds the beginning of the output file to a result.
-func (t *testRun) keepWritten(out *api.TestResult, o *outputFile) {
+func (t *testRun) keepWritten(out *api.TestResult, o *outputs.File) {
 	if o == nil {
 		return
 	}
-	n := min(int64(len(o.content)), t.keptOutput())
-	out.Output, out.Cut = slices.Clone(o.content[:n]), out.Cut || n < int64(len(o.content))
+	n := min(int64(len(o.Content)), t.keptOutput())
+	out.Output, out.Cut = slices.Clone(o.Content[:n]), out.Cut || n < int64(len(o.Content))
 }
 
 // keptOutput is how many bytes of each stream the result of a test carries.

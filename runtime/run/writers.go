@@ -57,7 +57,7 @@ func (w *supervisor) awaitWriters(ctx context.Context) error {
 	if err := w.follow(ctx); err != nil {
 		return err
 	}
-	if w.out.ended() {
+	if w.out.Ended() {
 		w.left.ended = linux.Monotonic()
 	}
 	return nil
@@ -99,7 +99,7 @@ func (w *supervisor) checkLeft(used time.Duration) error {
 // outputWaits reports whether a stream may have output that is not read now, because it is throttled or the caller is
 // slow: a process that sleeps may wait for that.
 func (w *supervisor) outputWaits() bool {
-	return w.parked[0] && !w.out[0].ended || w.parked[1] && !w.out[1].ended
+	return w.parked[0] && !w.out[0].Ended || w.parked[1] && !w.out[1].Ended
 }
 
 // leftAreAsleep reports whether all processes of the run were asleep at one moment. used is its processor time

@@ -12,6 +12,7 @@ import (
 	"github.com/brig-sandbox/brig/runtime/calls"
 	"github.com/brig-sandbox/brig/runtime/cell"
 	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/outputs"
 	"github.com/brig-sandbox/brig/runtime/plan"
 	"github.com/brig-sandbox/brig/runtime/pool"
 	"github.com/brig-sandbox/brig/runtime/run"
@@ -115,7 +116,7 @@ func (s *session) exec(ctx context.Context, p, compile *plan.Run, streams run.St
 	}
 
 	begun = linux.Monotonic()
-	out := run.NewOutputs(streams, p, l.Slot().Wake)
+	out := outputs.NewStreams(streams.Stdout, streams.Stderr, p, l.Slot().Wake)
 	defer out.Finish()
 
 	o, err := s.runExec(ctx, l, v, p, streams, out, begun)
@@ -244,7 +245,7 @@ func (s *session) removeEmptyLeaves() {
 // runExec runs the steps on a leased slot and gives the slot back. A failure here that is not the
 // caller's fault costs the exec and, if the processes of the exec cannot be ended, the session.
 func (s *session) runExec(ctx context.Context, l *pool.Lease, v *execContext, p *plan.Run, streams run.Streams,
-	out *run.Outputs, begun time.Duration) (o *run.Outcome, err error) {
+	out *outputs.Streams, begun time.Duration) (o *run.Outcome, err error) {
 	defer l.Pool.Release(l)
 
 	sh, err := s.newShell(ctx, v)

@@ -15,6 +15,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/runtime/cell"
 	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/outputs"
 	"github.com/brig-sandbox/brig/runtime/run"
 )
 
@@ -223,7 +224,7 @@ func (l *lister) entry(name string, depth int) error {
 	if info.Kind != api.Directory {
 		return nil
 	}
-	if depth == run.CollectDepth {
+	if depth == outputs.CollectDepth {
 		l.skip(name, "deeper directories are not listed")
 	} else if err := l.dir(name, depth+1); l.ctx.Err() != nil {
 		return l.ctx.Err()
@@ -240,7 +241,7 @@ func (l *lister) add(info api.FileInfo) {
 }
 
 func (l *lister) skip(name, why string) {
-	if len(l.list.Skipped) == run.CollectSkipped {
+	if len(l.list.Skipped) == outputs.CollectSkipped {
 		l.list.More = true
 		return
 	}
