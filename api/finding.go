@@ -25,5 +25,5 @@ const (
 
 var weights = map[Severity]int{SeverityInfo: 1, SeverityWarning: 2, SeverityError: 3, SeverityCritical: 4}
 
-// AtLeast reports whether s is as severe as least, or more severe.
+// AtLeast reports whether s is as severe as minimum, or more severe.
 func (s Severity) AtLeast(minimum Severity) bool { return weights[s] >= weights[minimum] }

@@ -186,7 +186,7 @@ func scored(share float64, text string) CheckResult {
 	return w
 }
 
-// number reads a finite number in decimal, from least to most.
+// number reads a finite number in decimal, from minimum to maximum.
 func number(text []byte, minimum, maximum float64) (float64, error) {
 	text = bytes.TrimSpace(text)
 	f, ok := decimalFloat(text)

@@ -1,11 +1,13 @@
 package judge_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/brig-sandbox/brig/api"
@@ -196,6 +198,8 @@ func TestJSON(t *testing.T) {
 	plain := api.Compare{How: api.CompareJSON}
 	near, any, nan := plain, plain, plain
 	near.Tolerance, any.Unordered, nan.NaNEqual = 1e-6, true, true
+	nanUnordered := nan
+	nanUnordered.Unordered = true
 	deep := strings.Repeat("[", 1001) + strings.Repeat("]", 1001)
 	for _, tt := range []struct {
 		name          string
@@ -230,6 +234,8 @@ func TestJSON(t *testing.T) {
 		{"NaN", plain, `NaN`, `NaN`, false},
 		{"NaN equal", nan, `[NaN]`, `[NaN]`, true},
 		{"NaN is no number", nan, `NaN`, `0`, false},
+		{"NaN in any order", nanUnordered, `[NaN, 1]`, `[1, -NaN]`, true},
+		{"NaN in any order is no infinity", nanUnordered, `[NaN]`, `[Infinity]`, false},
 		{"infinities", plain, `[Infinity, -Infinity]`, `[Infinity, -Infinity]`, true},
 		{"with a sign", plain, `Infinity`, `-Infinity`, false},
 		{"tolerance", near, `[1, 1000000]`, `[1.0000009, 1000000.9]`, true},
@@ -333,7 +339,29 @@ func lossy(v any) bool {
 	return false
 }
 
-// GRD-10: comparing JSON makes no values: its memory does not grow with the text.
+// GRD-10: an output that changes the order of the members at each level, and is large at the lowest, is not read a
+// thousand times. The control is half as deep, and short.
+func TestNestedObjectsInAnotherOrder(t *testing.T) {
+	nested := func(depth int, first, last string) []byte {
+		return []byte(strings.Repeat(first, depth) + `"end"` + strings.Repeat(last, depth))
+	}
+	c := api.Compare{How: api.CompareJSON}
+	expected := nested(900, `{"a":1,"b":`, "}")
+	if ok, difference, err := judge.Accepts(c, expected, nested(900, `{"b":`, `,"a":1}`)); !ok {
+		t.Error(difference, err)
+	}
+
+	large := bytes.Replace(nested(900, `{"b":`, `,"a":1}`), []byte(`"end"`), append(bytes.Repeat([]byte(" "), 4<<20), `"end"`...), 1)
+	began := time.Now()
+	ok, difference, err := judge.Accepts(c, expected, large)
+	if ok || err != nil || !strings.Contains(difference, "nested so deep") {
+		t.Errorf("%v, %q, %v", ok, difference, err)
+	}
+	t.Logf("%d bytes take %v", len(large), time.Since(began))
+}
+
+// GRD-10: comparing JSON makes no values: its memory does not grow with the text. Objects whose names are in another
+// order get an index of their names.
 func TestJSONMakesNoValues(t *testing.T) {
 	text := "[" + strings.Repeat(`{"a":[1,2.5,"x"],"b":null},`, 20000) + "0]"
 	swapped := "[" + strings.Repeat(`{"b":null,"a":[1.0,25e-1,"\u0078"]},`, 20000) + "0]"

@@ -30,7 +30,9 @@ func (t *jsonText) hash(depth int, nanEqual bool) (uint64, error) {
 		switch {
 		case !ok:
 			return mix('w', hashToken(w)), nil
-		case d.word == "nan" && !nanEqual:
+		case d.word == "nan" && nanEqual: // with a sign or without, as in sameWord
+			return mix('n', secret), nil
+		case d.word == "nan":
 			// NaN equals nothing. The two texts have different values in nan, so that their hashes differ.
 			return mix('n', t.nan), nil
 		}

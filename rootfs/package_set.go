@@ -146,7 +146,7 @@ func (s *Store) packageSets(trim func(*PackageSet)) ([]PackageSet, error) {
 }
 
 // AddPackageSet reads the uncompressed archive of a set to its end and stores it under set.Key, which
-// it replaces. All sets together may then take at most most bytes: stale sets, and those that makeRoom
+// it replaces. All sets together may then take at most maximum bytes: stale sets, and those that makeRoom
 // chooses, are removed, except for those that a cell uses. The error wraps ErrPackagesFull if that is not
 // enough. A process that is killed meanwhile leaves no set (PKG-09): the file with the key is renamed into
 // its place when all else is on disk.

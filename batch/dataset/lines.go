@@ -86,7 +86,7 @@ func uncompressed(r io.Reader) (*bufio.Reader, error) {
 	return bufio.NewReaderSize(z, 64<<10), nil
 }
 
-// nextLine appends a line to text, up to most bytes, and reads the rest of a longer one. The error is
+// nextLine appends a line to text, up to maximum bytes, and reads the rest of a longer one. The error is
 // io.EOF after the last line.
 func nextLine(in *bufio.Reader, text []byte, maximum int) (_ []byte, long bool, err error) {
 	for {

@@ -16,7 +16,7 @@ import (
 const maxUnpacked = 512 << 20
 
 // unpack returns the text in private tests of LiveCodeBench, which are base64 of zlib of a pickle of text.
-// The text has at most most bytes.
+// The text has at most maximum bytes.
 func unpack(packed string, maximum int64) (string, error) {
 	z, err := zlib.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(packed)))
 	if err != nil {

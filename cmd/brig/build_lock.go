@@ -14,7 +14,7 @@ import (
 )
 
 // lockBuild takes the lock for building an image, which one process of the host can hold. It is
-// released when the file is closed, also because the process was killed. waits is called once if
+// released when the file is closed, also because the process was killed. onWait is called once if
 // another process holds the lock.
 func lockBuild(ctx context.Context, image string, onWait func()) (*os.File, error) {
 	dir, err := makeCache(locksDir)

@@ -30,7 +30,7 @@ func (x *executor) Execute(ctx context.Context, r api.Run, test func()) (api.Res
 	})
 }
 
-// mostOf is the most that the programs of a package and submissions to it get, with the limits that the user asks
+// maxOf is the most that the programs of a package and submissions to it get, with the limits that the user asks
 // for.
 func maxOf(p *problem.Problem, asked api.Limits) api.Limits {
 	l := asked.Over(api.Limits{Memory: p.Limits.Memory, Output: p.Limits.Output})

@@ -285,7 +285,7 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 		BatchBytes: o.batchBytes,
 	}
 
-	g, err := service.New(ctx, service.Config{Config: settings, ReadProblem: problems.InProcess(problemsAt)})
+	g, err := service.New(ctx, service.Config{Config: settings, ReadProblem: problems.Confined(problemsAt)})
 	if err != nil {
 		return err
 	}

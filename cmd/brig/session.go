@@ -213,7 +213,7 @@ func (c *cli) callAgent(agent *caller.Agent, err error, do func(context.Context,
 	return 0
 }
 
-// simple makes a session command that takes from least to most arguments. more adds its flags.
+// simple makes a session command that takes from minimum to maximum arguments. more adds its flags.
 func (c *cli) simple(name, text string, minimum, maximum int, more func(*pflag.FlagSet),
 	run func(words []string, socket string) int) *cobra.Command {
 	k, f := newCommand("session "+name, text)

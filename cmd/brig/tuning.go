@@ -23,7 +23,7 @@ func (c *cli) limitProcessors() {
 	}
 }
 
-// limitMemory sets Go's memory limit to most, the limit of all memory of the service: otherwise
+// limitMemory sets Go's memory limit to limit, that of all memory of the service: otherwise
 // garbage would double the memory of large requests and answers. That memory is counted and stays
 // below the limit, so the collector never works in vain. GOMEMLIMIT from the environment takes
 // precedence.

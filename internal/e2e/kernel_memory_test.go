@@ -140,7 +140,7 @@ type holding struct {
 
 func (h holding) outside() api.Size { return max(h.host-h.charged, 0) }
 
-// leastHeld takes a kind three times and returns the holding with the least memory outside the
+// minHeld takes a kind three times and returns the holding with the least memory outside the
 // group.
 func (a *agent) minHeld(t *testing.T, bin, tier, kind string, processes, each int) holding {
 	t.Helper()

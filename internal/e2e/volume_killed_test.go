@@ -59,8 +59,8 @@ func (l *lastLine) number() int {
 	return l.last
 }
 
-// startCounter runs a counter in a session, and returns when it has printed at least most.
-func (a *agent) startCounter(t testing.TB, id string, maximum int, args ...string) (printed *lastLine, ended <-chan struct{}) {
+// startCounter runs a counter in a session, and returns when it has printed at least minimum.
+func (a *agent) startCounter(t testing.TB, id string, minimum int, args ...string) (printed *lastLine, ended <-chan struct{}) {
 	t.Helper()
 	probe := compileC(t, "counter", counting)
 	if err := a.PutFile(t.Context(), id, "counter", bytes.NewReader(probe.Content), true); err != nil {
@@ -73,7 +73,7 @@ func (a *agent) startCounter(t testing.TB, id string, maximum int, args ...strin
 		defer close(done)
 		_, _ = a.ExecStream(t.Context(), id, api.Exec{Argv: append([]string{"./counter"}, args...)}, nil, printed, io.Discard)
 	}()
-	for deadline := patience(); printed.number() < maximum; time.Sleep(5 * time.Millisecond) {
+	for deadline := patience(); printed.number() < minimum; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the counter is %d\n%s", printed.number(), a.log)
 		}

@@ -95,8 +95,8 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s is %s: the maximum is %s", e.Path, e.Size, api.Size(e.Limit).About())
 }
 
-// Read reads a file that the user named. The error is an *TooLargeError if it has more than most
-// bytes.
+// Read reads a file that the user named. The error is an *TooLargeError if it has more than
+// maximum bytes.
 func Read(path string, maximum int64) ([]byte, error) {
 	f, info, err := Open(path)
 	if err != nil {

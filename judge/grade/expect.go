@@ -34,9 +34,9 @@ func FormatWord(t api.TestResult, limit api.Duration) string {
 	return "RTE"
 }
 
-// Slowest is the processor time of the slowest test that a pattern matches. least reports that a limit
+// Slowest is the processor time of the slowest test that a pattern matches. atLeast reports that a limit
 // ended it.
-func Slowest(res api.Result, tests string) (t api.Duration, minimum bool) {
+func Slowest(res api.Result, tests string) (t api.Duration, atLeast bool) {
 	for _, one := range res.Tests {
 		cpu := one.Result.Usage.CPU.Value
 		if cpu == nil || tests != "" && !kattis.Match(tests, one.ID) {
@@ -48,11 +48,11 @@ func Slowest(res api.Result, tests string) (t api.Duration, minimum bool) {
 			time = max(time, api.Duration(one.Result.Timing.Wall))
 		}
 		if time > t {
-			t, minimum = time, ended
+			t, atLeast = time, ended
 		}
 	}
 
-	return t, minimum
+	return t, atLeast
 }
 
 // BoundsOf are what the jury submissions say about the time limit; results are in their order, nil for

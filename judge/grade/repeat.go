@@ -13,7 +13,7 @@ import (
 // spread is known.
 const NoiseRuns = 3
 
-// mostNoise is the share by which the times of one program may differ if a limit follows from them.
+// maxNoise is the share by which the times of one program may differ if a limit follows from them.
 const maxNoise = 0.1
 
 // times are the processor times of each test in several runs of one program, in order, and the tests in

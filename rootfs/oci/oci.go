@@ -62,7 +62,7 @@ type source interface {
 	forget(l Layer) error
 }
 
-// readBounded reads all of r, at most most bytes.
+// readBounded reads all of r, at most maximum bytes.
 func readBounded(r io.Reader, maximum int64, what string) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maximum+1))
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/brig-sandbox/brig/runtime/linux"
 )
 
-// Listen carries out a call of listen in place of the program, with a queue of at most most
-// connections, and returns its errno; zero: it succeeded. The kernel charges connections in a queue to
+// Listen carries out a call of listen in place of the program, with a queue of at most
+// maximum connections, and returns its errno; zero: it succeeded. The kernel charges connections in a queue to
 // no group (MEM-43). The setting that bounds queues, net.core.somaxconn, cannot be used: kernels such
 // as Linux 6.1 and 6.12 have none in a network namespace that belongs to a user namespace
 // (net/core/sysctl_net_core.c). pidfd_getfd since Linux 5.6.

@@ -34,7 +34,7 @@ type Images struct {
 	shared map[plan.ImageTree]*sharedLock // guarded by mu
 }
 
-// New keeps at most most of the images' files in memory; zero: none. readOnce: the files are
+// New keeps at most maximum of the images' files in memory; zero: none. readOnce: the files are
 // read once, and none is locked.
 func New(store *rootfs.Store, log *slog.Logger, oomScoreAdj int, maximum api.Size, readOnce bool,
 	step func(name string) error) (*Images, error) {

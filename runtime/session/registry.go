@@ -53,7 +53,7 @@ type tombstone struct {
 // maxTombstones limits how many tombstones are kept.
 const maxTombstones = 1024
 
-// NewRegistry makes a registry. configured is how many sessions the operator allows, and most how
+// NewRegistry makes a registry. configured is how many sessions the operator allows, and maximum how
 // many of them the limit on open files allows.
 func NewRegistry(r *run.Runner, volumes *volume.Store, configured, maximum int) *Registry {
 	return &Registry{

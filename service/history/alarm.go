@@ -90,7 +90,7 @@ func (a *Alarm) Next(owner string, at time.Time, r api.Result) []api.Alert {
 	}
 
 	// The usual rate is that of the runs before the window: a project whose runs always fail, as some
-	// exercises do, causes no alert.
+	// exercises do, causes none once it has runs before the window.
 	now := p.window()
 	usual := 0.0
 	if p.older.runs > 0 {

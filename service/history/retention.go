@@ -59,7 +59,7 @@ func (s *retention) victim(b bound) (owner string) {
 }
 
 // evict removes entries until the rest is within a bound, and returns the seqs of the removed
-// entries. It removes at most most entries. It stops before an entry whose seq is keepFrom or
+// entries. It removes at most maximum entries. It stops before an entry whose seq is keepFrom or
 // higher.
 func (s *retention) evict(b bound, keepFrom int64, maximum int) (evicted []int64) {
 	for s.over(b) && len(evicted) < maximum {

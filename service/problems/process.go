@@ -55,8 +55,8 @@ func Main(in *os.File, out io.Writer) error {
 	return json.NewEncoder(out).Encode(readerReply{Parts: &p})
 }
 
-// InProcess returns a Reader that reads each package in a process of its own. A tar is unpacked into dir.
-func InProcess(dir string) Reader {
+// Confined returns a Reader that reads each package in a process of its own. A tar is unpacked into dir.
+func Confined(dir string) Reader {
 	return func(ctx context.Context, name string, archive, out *os.File) (Parts, error) {
 		ctx, cancel := context.WithTimeout(ctx, readerWait)
 		defer cancel()

@@ -119,7 +119,7 @@ func compileTime(ctx context.Context, c *client.Client, run api.Run) (time.Durat
 	return median(took), nil
 }
 
-// leastMemory finds the smallest limit, to a MiB, under which the program succeeds three
+// minMemory finds the smallest limit, to a MiB, under which the program succeeds three
 // times.
 func minMemory(ctx context.Context, c *client.Client, run api.Run) (api.Size, error) {
 	run.Limits.Wall = api.Duration(20 * time.Second)

@@ -190,7 +190,7 @@ func Bounded(d api.Diagnosis) api.Diagnosis {
 	return d
 }
 
-// plain makes s one line of printable text and limits it to most bytes.
+// plain makes s one line of printable text and limits it to maximum bytes.
 func plain(s string, maximum int) string {
 	s = strings.TrimSpace(strings.Map(func(c rune) rune {
 		if c == '\t' || !unicode.IsPrint(c) && !unicode.IsSpace(c) {

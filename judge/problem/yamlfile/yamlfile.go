@@ -245,7 +245,7 @@ func (m Map) Floats(key string) []float64 {
 	return all
 }
 
-// Int is the whole number of a key, at least least; ok is false if there is none.
+// Int is the whole number of a key, at least minimum; ok is false if there is none.
 func (m Map) Int(key string, minimum int64) (v int64, ok bool) {
 	n := m.value(key)
 	if n == nil {
