@@ -176,7 +176,7 @@ func TestHostileCgroupModeIsNamed(t *testing.T) {
 	c := newCanaries(t)
 	for _, id := range []string{"MEM-01", "MEM-03", "MEM-05"} {
 		e := expectationOf(t, id)
-		res := a.run(t, e.Run(c.Canaries))
+		res := a.run(t, e.run(c))
 		e.check(t, c, res)
 		if res.Host.CgroupMode != want {
 			t.Errorf("%s: the result names mode %s; want %s", id, res.Host.CgroupMode, want)

@@ -36,6 +36,15 @@ func expectations(t testing.TB) []expectation {
 	return list
 }
 
+// run is the case as a run that a busy machine has the time to carry out: it may take long to fill a memory.
+func (e expectation) run(c canaries) api.Run {
+	r := e.Run(c.Canaries)
+	if !slices.Contains(e.Verdicts, api.WallLimit) && !slices.Contains(e.Verdicts, api.CPULimit) {
+		r.Limits.Wall, r.Limits.CPU = slowly(20), slowly(20)
+	}
+	return r
+}
+
 func expectationOf(t testing.TB, id string) expectation {
 	t.Helper()
 	all := expectations(t)
@@ -240,12 +249,8 @@ func TestHostile(t *testing.T) {
 			ran = true // not excluded by -test.run or -test.skip
 			probe := buildProbe(t, id)
 			once := func(t *testing.T, mode api.Mode) {
-				r := e.Run(c.Canaries)
+				r := e.run(c)
 				r.Mode = mode
-				if !slices.Contains(e.Verdicts, api.WallLimit) && !slices.Contains(e.Verdicts, api.CPULimit) {
-					r.Limits.Wall, r.Limits.CPU = slowly(20), slowly(20) // a busy machine takes this long to fill a memory
-				}
-
 				e.Absent = append(slices.Clone(e.Absent), neighbour.secret)
 				e.check(t, c, a.run(t, r))
 				c.untouched(t)
