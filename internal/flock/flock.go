@@ -1,7 +1,7 @@
 // Package flock locks open files against other processes, with flock(2). A lock belongs to what one call of open
 // returned, and to its copies in other processes: the kernel releases it when the last of them is closed, at the
-// latest when these processes have ended, unless the kernel itself keeps the file open, as a loop device does. So there is no function that unlocks. A process that opens a file twice
-// locks itself out.
+// latest when these processes have ended, unless the kernel itself keeps the file open, as a loop device does. So
+// there is no function that unlocks. A process that opens a file twice locks itself out.
 package flock
 
 import (
