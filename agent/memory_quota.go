@@ -92,7 +92,7 @@ func (r *reservation) Begin(maximum int64, common bool) error {
 	return nil
 }
 
-// End ends a stage for which maximum was reserved, and of which kept is held from now on.
+// End ends a stage for which maximum bytes were reserved; of these, kept are held from now on.
 func (r *reservation) End(maximum, kept int64) {
 	if r == nil {
 		return

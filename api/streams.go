@@ -59,7 +59,7 @@ type Memory interface {
 	// Cancel undoes Begin for a stage that got no slot. It wakes nobody that waits for memory: who waits for
 	// a slot is asked under the same lock.
 	Cancel(maximum int64)
-	// End ends a stage for which maximum was reserved, and of which kept is held from now on.
+	// End ends a stage for which maximum bytes were reserved; of these, kept are held from now on.
 	End(maximum, kept int64)
 }
 

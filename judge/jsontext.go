@@ -16,7 +16,7 @@ type jsonText struct {
 	at  int    // the next byte to read
 	nan uint64 // the hash of NaN, where it equals no other
 
-	indexed int // bytes that compareMembers has read so far
+	indexed int // of the program's text: bytes of both texts that compareMembers has read so far
 
 	scratch []byte // a string without its escapes
 }

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	columns = 140
-	text    = 60 // so many characters of one literal on a line are a text: a program, a pattern, a doc tag
+	columns    = 140
+	textLength = 60 // so many characters of one literal on a line are a text: a program, a pattern, a doc tag
 )
 
 // Lines of Go have at most 140 characters. A line with a text cannot always be broken, and may be longer.
@@ -69,7 +69,7 @@ func longLines(content []byte) (found []string) {
 
 		first := file.Line(pos)
 		for i, part := range strings.Split(literal, "\n") {
-			if utf8.RuneCountInString(part) >= text {
+			if utf8.RuneCountInString(part) >= textLength {
 				texts[first+i] = true
 			}
 		}

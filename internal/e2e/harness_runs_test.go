@@ -29,9 +29,12 @@ func rounds(n int) int {
 	return n
 }
 
+// long reports whether make test-long runs the test.
+func long() bool { return os.Getenv("BRIG_TEST_LONG") != "" }
+
 // soak is how often a test repeats what shows a rare fault: n times for make test-long, else a quarter.
 func soak(n int) int {
-	if os.Getenv("BRIG_TEST_LONG") == "" {
+	if !long() {
 		n = max(2, n/4)
 	}
 	return rounds(n)

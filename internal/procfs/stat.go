@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A Stat is what the kernel keeps of a process or thread in its file stat (proc_pid_stat(5)). Ours has the fields that
-// brig or a test reads.
+// A Stat is what the kernel keeps of a process or thread in its file stat (proc_pid_stat(5)): the fields that brig or
+// a test reads.
 type Stat struct {
 	Name        string // of the program, at most 15 bytes: the program can set it, to any bytes
 	State       byte   // R: it runs or waits for a processor; D: it waits for a disk; S, I, T, t: it sleeps; Z, X: it has ended

@@ -53,7 +53,7 @@ type conn struct {
 	elem   *list.Element // guarded by listener.mu; position in the list of idle connections; nil: a request is being answered
 }
 
-// NewListener limits the connections that ln accepts to maximum, and to each for one remote address. The
+// NewListener limits the connections that ln accepts: maximum in total, and each for one remote address. The
 // server that uses it must set ConnContext and ConnState, and call Admit for each request.
 func NewListener(ln net.Listener, maximum, each int) net.Listener {
 	return &listener{Listener: ln, max: maximum, maxPerAddr: each, addrs: map[netip.Prefix]*clientAddr{}}

@@ -119,7 +119,7 @@ func (v *AgentStatus) Get() (api.Health, []api.Language, error) {
 	return v.health, v.Languages, v.err
 }
 
-// BatchSlots is how many of the slots jobs of batches may hold, where the operator says maximum; zero: all but one.
+// BatchSlots is how many of the slots jobs of batches may hold, where the operator allows maximum; zero: all but one.
 func BatchSlots(slots, maximum int) int {
 	if maximum == 0 {
 		maximum = slots - 1

@@ -18,7 +18,7 @@ type responseQuota struct {
 	waiting *quota.Pool // bytes of responses that wait for memory; they are in memory in addition
 }
 
-// newResponseQuota makes a quota of maximum bytes. A further maximum/WaitingDivisor bytes may wait, or one
+// newResponseQuota makes a quota of maximum bytes. Another maximum/WaitingDivisor bytes may wait, or one
 // larger response alone.
 func newResponseQuota(maximum int64) *responseQuota {
 	waiting := quota.New(func(_, all, n int64) bool { return all == 0 || all+n <= maximum/WaitingDivisor })

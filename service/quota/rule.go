@@ -4,17 +4,17 @@ package quota
 // all units.
 type Rule func(own, all, n int64) bool
 
-// UpTo lets all keys together have maximum units, whichever key has them.
+// UpTo lets all keys together have at most maximum units, whichever key has them.
 func UpTo(maximum int64) Rule {
 	return func(_, all, n int64) bool { return all+n <= maximum }
 }
 
-// PerKey lets each key have maximum units.
+// PerKey lets each key have at most maximum units.
 func PerKey(maximum int64) Rule {
 	return func(own, _, n int64) bool { return own+n <= maximum }
 }
 
-// Fair reports whether one of several keys may have n more of maximum units that all keys share: after
+// Fair reports whether one of several keys may have n more of the maximum units that all keys share: after
 // that, at least as many must remain free for others as the key would then have. A key that takes
 // all it can gets a half, and a second such key a half of the rest, or each gets a third if they
 // alternate. So a key that has nothing yet finds something free, however many keys there are and
@@ -31,7 +31,7 @@ const (
 	setAsideDivisor = 8   // of the memory that is set aside for these parts
 )
 
-// Shared divides maximum bytes of memory between keys. A key always has its own part, of the portion
+// Shared divides a memory of maximum bytes between keys. A key always has its own part, of the portion
 // that is set aside for this purpose, and may have more of the rest as far as that is fair.
 func Shared(maximum int64) Rule {
 	return func(own, all, n int64) bool {
