@@ -250,7 +250,10 @@ func TestSessionExecHasThePostureOfARun(t *testing.T) {
 	a := startAgent(t)
 	s := a.session(t, nil)
 	a.startBackground(t, s.ID)
-	look := `id -u; grep -E '^(Uid|Gid|Groups|Cap|NoNewPrivs|Seccomp|Sig)' /proc/self/status; cat /proc/self/cgroup | cut -d: -f3 | sort -u; ls /proc/self/fd; umask; cat /proc/self/oom_score_adj; ulimit -n; ulimit -s; ulimit -c; ls -l /proc/self/ns/net | wc -l; cat /proc/sys/kernel/hostname 2>&1`
+	// The number of queued signals (SigQ) is another one whenever a child of the same user ends.
+	look := `id -u; grep -E '^(Uid|Gid|Groups|Cap|NoNewPrivs|Seccomp|Sig)' /proc/self/status | sed 's,^SigQ:.*/,SigQ: ?/,'; ` +
+		`cat /proc/self/cgroup | cut -d: -f3 | sort -u; ls /proc/self/fd; umask; cat /proc/self/oom_score_adj; ` +
+		`ulimit -n; ulimit -s; ulimit -c; ls -l /proc/self/ns/net | wc -l; cat /proc/sys/kernel/hostname 2>&1`
 	asExec, asRun := a.exec(t, s.ID, look), a.run(t, func() api.Run { r := sh(look); r.Limits.Memory = 64 * api.MiB; return r }())
 	if string(asExec.Stdout) != string(asRun.Stdout) || len(asRun.Stdout) < 100 {
 		t.Errorf("an exec sees\n%s\na run\n%s", asExec.Stdout, asRun.Stdout)
