@@ -124,14 +124,14 @@ func (p *records) getAlerts(w http.ResponseWriter, r *http.Request) error {
 
 func (p *records) routes() []openapi.Route {
 	return []openapi.Route{
-		{Method: "GET", Path: "/v1/history", Name: "history", Reads: core.PastRuns, Fails: []int{429}, Group: "History",
+		{Method: "GET", Path: "/v1/history", Name: "history", ReadsMuch: true, Fails: []int{429}, Group: "History",
 			Summary: "Executed runs, the newest first",
 			Serve:   p.getHistory, Answer: reflect.TypeFor[api.Page[api.Record]](),
 			Params: slices.Concat(choosing, openapi.Paging, []openapi.Param{ofAll})},
-		{Method: "GET", Path: "/v1/stats", Name: "stats", Reads: core.PastRuns, Fails: []int{429}, Group: "History",
+		{Method: "GET", Path: "/v1/stats", Name: "stats", ReadsMuch: true, Fails: []int{429}, Group: "History",
 			Summary: "Statistics of runs: totals, times, by language, project and task",
 			Serve:   p.getStats, Answer: reflect.TypeFor[api.Stats](), Params: append(slices.Clone(choosing), ofAll)},
-		{Method: "GET", Path: "/v1/alerts", Name: "alerts", Reads: core.PastRuns, Fails: []int{429}, Group: "History",
+		{Method: "GET", Path: "/v1/alerts", Name: "alerts", ReadsMuch: true, Fails: []int{429}, Group: "History",
 			Summary: "What an operator should see: crashes, memory, denied calls, failure rates",
 			Serve:   p.getAlerts, Answer: reflect.TypeFor[api.Page[api.Alert]](),
 			Params: slices.Concat([]openapi.Param{ofProject}, within, openapi.Paging, []openapi.Param{ofAll})},

@@ -35,40 +35,42 @@ func TestReadsOfOneKeyAreOneAtATime(t *testing.T) {
 
 	web := serveFake(t, judge(), func(c *Config) { c.Keys = keys })
 	g := web.Config.Handler.(*Gateway)
-	paths := []string{"/v1/history", "/v1/stats", "/v1/alerts"}
+	paths := []string{"/v1/history", "/v1/stats", "/v1/alerts", "/v1/sessions/none/files"}
+	answers := map[string]int{paths[0]: 200, paths[1]: 200, paths[2]: 200, paths[3]: 404}
 	ask := func(name, path string) (status int) {
 		return send(t, web, "GET", path, "", nil, "Authorization", token[name])
 	}
 
-	first := g.core.HistoryReads.TryTake(queue.Owner{Key: "bob", MaxSlots: core.ReadSlotsPerKey})
+	first := g.core.Reads.TryTake(queue.Owner{Key: "bob", MaxSlots: core.ReadSlotsPerKey})
 	var waiting sync.WaitGroup
 	for i := range core.ReadsWaitingPerKey {
 		waiting.Go(func() {
-			if s := ask("bob", paths[i%len(paths)]); s != 200 {
-				t.Errorf("one that waited its turn: %d", s)
+			path := paths[i%len(paths)]
+			if s := ask("bob", path); s != answers[path] {
+				t.Errorf("%s that waited its turn: %d", path, s)
 			}
 		})
 	}
 
-	waitUntil(t, "bob's requests", func() bool { return g.core.HistoryReads.Stats().Waiting == core.ReadsWaitingPerKey })
+	waitUntil(t, "bob's requests", func() bool { return g.core.Reads.Stats().Waiting == core.ReadsWaitingPerKey })
 	for _, path := range paths {
 		var p api.Problem
 		if s := send(t, web, "GET", path, "", &p, "Authorization", token["bob"]); s != 429 || p.Code != api.CodeBusy || p.RetryAfter == 0 ||
 			!strings.Contains(p.Detail, "16 requests of this key for past runs") {
 			t.Errorf("%s: %d %+v", path, s, p)
 		}
-		if s := ask("ann", path); s != 200 {
+		if s := ask("ann", path); s != answers[path] {
 			t.Errorf("%s of another key, meanwhile: %d", path, s)
 		}
 	}
 
-	if had := g.core.HistoryReads.Held("bob"); had != core.ReadSlotsPerKey {
+	if had := g.core.Reads.Held("bob"); had != core.ReadSlotsPerKey {
 		t.Errorf("bob has %d turns", had)
 	}
 
 	first.Release()
 	waiting.Wait()
-	if left := g.core.HistoryReads.Stats(); left.Waiting != 0 || g.core.HistoryReads.Held("bob") != 0 {
+	if left := g.core.Reads.Stats(); left.Waiting != 0 || g.core.Reads.Held("bob") != 0 {
 		t.Errorf("left: %+v", left)
 	}
 }
@@ -129,51 +131,7 @@ func TestUnreadResponsesHoldNoSlot(t *testing.T) {
 
 	close(over)
 	held.Wait()
-	if left := g.core.HistoryReads.Stats(); left.Held != 0 || left.Waiting != 0 {
-		t.Errorf("left: %+v", left)
-	}
-}
-
-// AGT-43: a key that requests lists of a session's files as often as it can waits for itself; lists
-// of other keys, and requests for the history, have other slots.
-func TestListsOfOneKeyAreOneAtATime(t *testing.T) {
-	keys, as := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob"})
-	web := serveFake(t, judge(), func(c *Config) { c.Keys = keys })
-	g := web.Config.Handler.(*Gateway)
-	ask := func(name, path string, p *api.Problem) (status int) {
-		if p == nil {
-			return send(t, web, "GET", path, "", nil, as[name]...)
-		}
-		return send(t, web, "GET", path, "", p, as[name]...)
-	}
-
-	const list = "/v1/sessions/none/files"
-	first := g.core.FileLists.TryTake(queue.Owner{Key: "bob", MaxSlots: core.ReadSlotsPerKey})
-	var waiting sync.WaitGroup
-	for range core.ReadsWaitingPerKey {
-		waiting.Go(func() {
-			if s := ask("bob", list, nil); s != 404 {
-				t.Errorf("one that waited its turn: %d", s)
-			}
-		})
-	}
-
-	waitUntil(t, "bob's lists", func() bool { return g.core.FileLists.Stats().Waiting == core.ReadsWaitingPerKey })
-	var p api.Problem
-	if s := ask("bob", list, &p); s != 429 || p.Code != api.CodeBusy ||
-		!strings.Contains(p.Detail, "16 requests of this key for lists of files") {
-		t.Errorf("one too many: %d %+v", s, p)
-	}
-
-	for name, path := range map[string]string{"ann": list, "bob": "/v1/stats"} {
-		if s := ask(name, path, nil); s != map[string]int{"ann": 404, "bob": 200}[name] {
-			t.Errorf("%s of %s, meanwhile: %d", path, name, s)
-		}
-	}
-
-	first.Release()
-	waiting.Wait()
-	if left := g.core.FileLists.Stats(); left.Held != 0 || left.Waiting != 0 {
+	if left := g.core.Reads.Stats(); left.Held != 0 || left.Waiting != 0 {
 		t.Errorf("left: %+v", left)
 	}
 }

@@ -102,8 +102,8 @@ func (g *Gateway) handle(one openapi.Route, w http.ResponseWriter, r *http.Reque
 		r = r.WithContext(a.WithQuota(r.Context()))
 	}
 
-	if one.Reads != core.Little {
-		with, release, err := g.core.AcquireRead(r, one.Reads)
+	if one.ReadsMuch {
+		with, release, err := g.core.AcquireRead(r)
 		if err != nil {
 			return err
 		}

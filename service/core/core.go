@@ -21,20 +21,19 @@ import (
 // A Core is what all parts of the service share: its settings, the agent, who waits for what, and whether the
 // service still admits runs.
 type Core struct {
-	Config       Config
-	Log          *slog.Logger
-	Queue        *queue.Queue
-	Uploads      *queue.Queue // upload slots
-	HistoryReads *queue.Queue // for requests that read many past runs
-	FileLists    *queue.Queue // for lists of a session's files
-	StartedAt    time.Time
-	BodyQuota    *quota.Pool
-	Responses    *responseQuota
-	Requests     *quota.Pool   // requests that are being answered
-	Parsing      *queue.Queue  // for bodies that are not small
-	reading      chan struct{} // held while a large response of the agent is read and decoded
-	Agent        AgentStatus
-	Metrics      *metrics.Metrics
+	Config    Config
+	Log       *slog.Logger
+	Queue     *queue.Queue
+	Uploads   *queue.Queue // upload slots
+	Reads     *queue.Queue // for requests that read many past runs or files
+	StartedAt time.Time
+	BodyQuota *quota.Pool
+	Responses *responseQuota
+	Requests  *quota.Pool   // requests that are being answered
+	Parsing   *queue.Queue  // for bodies that are not small
+	reading   chan struct{} // held while a large response of the agent is read and decoded
+	Agent     AgentStatus
+	Metrics   *metrics.Metrics
 
 	mu       sync.Mutex      // orders enter and stop
 	Stopping context.Context // done when no further runs are admitted
@@ -49,8 +48,8 @@ func New(cfg Config) *Core {
 	s := &Core{
 		Config: cfg, Log: cfg.Log, StartedAt: time.Now(), reading: make(chan struct{}, 1),
 		Queue: queue.New(1, cfg.QueuePlaces), Uploads: queue.New(cfg.MaxBodies, cfg.MaxConns),
-		Parsing:      queue.New(1, cfg.MaxConns),
-		HistoryReads: queue.New(ReadSlots, readsWaiting), FileLists: queue.New(ReadSlots, readsWaiting),
+		Parsing:   queue.New(1, cfg.MaxConns),
+		Reads:     queue.New(ReadSlots, readsWaiting),
 		BodyQuota: newBodyQuota(MaxLargeBodies*int64(cfg.MaxBody), cfg.Keys),
 		Responses: newResponseQuota(int64(cfg.MaxAnswers)),
 		Requests:  newRequestQuota(cfg.MaxConns, cfg.Keys),

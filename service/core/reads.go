@@ -9,26 +9,9 @@ import (
 	"github.com/brig-sandbox/brig/service/queue"
 )
 
-// A ReadKind is a kind of data that a request reads much of.
-type ReadKind int
-
-const (
-	Little ReadKind = iota
-	// statistics over 90,000 of them take a processor for most of a second, and 64 concurrent requests delayed another
-	// key's run of 12 ms to up to 900
-	PastRuns
-	BoxFiles // names that programs have chosen: 40 concurrent lists used both processors of the agent (AGT-43)
-)
-
-// readQueue returns the queue for requests of this kind, and the name of the kind for messages.
-func (s *Core) readQueue(one ReadKind) (of *queue.Queue, called string) {
-	if one == BoxFiles {
-		return s.FileLists, "lists of files"
-	}
-	return s.HistoryReads, "past runs and their statistics"
-}
-
-// Limits of the requests of one kind.
+// Limits of the requests that read much: past runs with their statistics, and the files of a session. Statistics over
+// 90,000 runs take a processor for most of a second, and 64 concurrent requests delayed another key's run of 12 ms to up
+// to 900; 40 concurrent lists of names that programs had chosen used both processors of the agent (AGT-43).
 const (
 	ReadSlots          = 2 // of all keys
 	ReadSlotsPerKey    = 1
@@ -40,14 +23,13 @@ const (
 // returned function is called or the response to the returned request has been encoded, however
 // long sending it takes: two keys that do not read their responses could otherwise occupy all slots
 // (API-15, TestUnreadResponsesHoldNoSlot).
-func (s *Core) AcquireRead(r *http.Request, one ReadKind) (with *http.Request, release func(), err error) {
+func (s *Core) AcquireRead(r *http.Request) (with *http.Request, release func(), err error) {
 	owner := queue.Owner{}
 	if c := CallerOf(r.Context()); c.Name != "" {
 		owner = queue.Owner{Key: c.Name, MaxSlots: ReadSlotsPerKey, MaxWaiting: ReadsWaitingPerKey}
 	}
 
-	slots, called := s.readQueue(one)
-	slot, err := slots.Take(r.Context(), owner)
+	slot, err := s.Reads.Take(r.Context(), owner)
 	var full *queue.Full
 	switch {
 	case errors.As(err, &full):
@@ -57,8 +39,8 @@ func (s *Core) AcquireRead(r *http.Request, one ReadKind) (with *http.Request, r
 		}
 		return nil, nil, Problem(http.StatusTooManyRequests,
 			api.Fail(api.CodeBusy,
-				"%d %s for %s are waiting, and %d may wait: send it again later, and one request after the other",
-				full.Waiting, of, called, full.Max))
+				"%d %s for past runs, statistics and lists of files are waiting, and %d may wait: send it again "+
+					"later, and one request after the other", full.Waiting, of, full.Max))
 	case err != nil:
 		return nil, nil, err
 	}

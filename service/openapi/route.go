@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/service/core"
 )
 
 // A Route is one operation of the API, with its documentation.
@@ -22,22 +21,22 @@ type Route struct {
 	About        string
 	Serve        func(http.ResponseWriter, *http.Request) error
 
-	Open        bool          // requires no key
-	Body        reflect.Type  // nil: no body, or not JSON
-	Example     any           // of the body
-	Raw         string        // content type of a body that is not JSON
-	Lines       bool          // the body may be lines of JSON instead; the operation checks which
-	Streamed    reflect.Type  // of each line of a response that has lines of JSON, instead of the answer if there is one; nil: none
-	Answer      reflect.Type  // of 200; nil: none, or not JSON
-	Status      int           // instead of 200
-	Accepted    reflect.Type  // of 202; nil: none
-	NoContent   string        // what 204 means in addition to another response; empty: no such response
-	Unavailable reflect.Type  // of 503 if that is a regular response; nil: it is a problem
-	Agent       bool          // it calls the agent
-	Reads       core.ReadKind // the kind of data that it reads much of
-	Fails       []int         // statuses of problems, in addition to those of all routes of its kind
-	Kind        string        // content type of a response that is not JSON
-	Events      bool          // server-sent events instead, if Accept asks for them
+	Open        bool         // requires no key
+	Body        reflect.Type // nil: no body, or not JSON
+	Example     any          // of the body
+	Raw         string       // content type of a body that is not JSON
+	Lines       bool         // the body may be lines of JSON instead; the operation checks which
+	Streamed    reflect.Type // of each line of a response that has lines of JSON, instead of the answer if there is one; nil: none
+	Answer      reflect.Type // of 200; nil: none, or not JSON
+	Status      int          // instead of 200
+	Accepted    reflect.Type // of 202; nil: none
+	NoContent   string       // what 204 means in addition to another response; empty: no such response
+	Unavailable reflect.Type // of 503 if that is a regular response; nil: it is a problem
+	Agent       bool         // it calls the agent
+	ReadsMuch   bool         // it waits for a read slot (core.AcquireRead)
+	Fails       []int        // statuses of problems, in addition to those of all routes of its kind
+	Kind        string       // content type of a response that is not JSON
+	Events      bool         // server-sent events instead, if Accept asks for them
 	Params      []Param
 }
 

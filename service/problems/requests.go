@@ -233,7 +233,7 @@ func checkProblemQuota(c core.Caller, own, all Usage, more int64, maximum api.Si
 
 // replyProblem answers with a package and its manifest.
 func (ps *Problems) replyProblem(w http.ResponseWriter, r *http.Request, p *Stored) error {
-	with, release, err := ps.AcquireRead(r, core.PastRuns)
+	with, release, err := ps.AcquireRead(r)
 	if err != nil {
 		return err
 	}

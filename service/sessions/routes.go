@@ -5,7 +5,6 @@ import (
 	"reflect"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/service/core"
 	"github.com/brig-sandbox/brig/service/openapi"
 )
 
@@ -31,7 +30,7 @@ func (ss *Sessions) Routes() []openapi.Route {
 			About:   "With Accept: text/event-stream, stdout and stderr are sent as they are written, then result or error.",
 			Serve:   ss.postExec, Body: reflect.TypeFor[api.Exec](), Example: map[string]any{"source": "print(2+2)"},
 			Answer: reflect.TypeFor[api.Result](), Events: true},
-		{Method: "GET", Path: "/v1/sessions/{id}/files", Name: "files", Agent: true, Reads: core.BoxFiles, Fails: []int{404, 410, 429},
+		{Method: "GET", Path: "/v1/sessions/{id}/files", Name: "files", Agent: true, ReadsMuch: true, Fails: []int{404, 410, 429},
 			Group: "Sessions", Summary: "List the files in /box", Serve: ss.listFiles, Answer: reflect.TypeFor[api.FileList](),
 			Params: []openapi.Param{openapi.Query("dir", "only below this directory", nil), ofVolume}},
 		{Method: "GET", Path: "/v1/sessions/{id}/files/{name...}", Name: "getFile", Agent: true, Fails: []int{404, 410}, Group: "Sessions",
