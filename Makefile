@@ -3,9 +3,12 @@ SHELL := /bin/bash
 export PATH := $(PATH):/usr/local/go/bin# sudo drops it
 VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo dev)
 MAINTAINER ?= brig developers <brig@localhost># of the Debian package: distributors set their own name
-TAGS := netgo osusergo runc_nocriu
+# What is built, tested and checked has the same flags: with others the compiler makes all of it once more. A
+# target that has tags of its own names these, too.
+TAGS := $(shell cat .ci/build-tags)
+export GOFLAGS := -trimpath -tags=$(TAGS)
 LDFLAGS := -s -w -X main.version=$(VERSION)
-GOFLAGS_STATIC := -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS) -linkmode external -extldflags -static'
+STATIC := -ldflags '$(LDFLAGS) -linkmode external -extldflags -static'
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 CELLINIT := runtime/cell/cellinit/cellinit.elf
 IMAGEFILES := runtime/image/imagefiles/imagefiles.elf
@@ -84,26 +87,26 @@ layers: build $(CELLINIT_ABLATE) ## docs/reports/layers.md: run the corpus with 
 
 tiers: build ## docs/reports/tiers.md: what breaks without each call of each tier (root; LANGUAGES="python ...", TIERS="strict ..." restrict it)
 	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 BRIG_TIERS_LANGUAGES="$(LANGUAGES)" BRIG_TIERS_ONLY="$(TIERS)" \
-		go test -count=1 -timeout 60m -tags tiers -run '^TestTiers$$' ./internal/e2e
+		go test -count=1 -timeout 60m -tags $(TAGS),tiers -run '^TestTiers$$' ./internal/e2e
 
 channels: build ## docs/reports/channels.md: what two runs of one image can communicate to each other, by tier and mode (root)
-	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -timeout 30m -tags channels -run '^TestChannels$$' ./internal/e2e
+	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -timeout 30m -tags $(TAGS),channels -run '^TestChannels$$' ./internal/e2e
 
 kernel-memory: build ## docs/reports/kernel-memory.md: kernel memory that a run uses and that is not charged to its group (root)
-	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -timeout 20m -tags tiers -run '^TestKernelMemory$$' ./internal/e2e
+	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -timeout 20m -tags $(TAGS),tiers -run '^TestKernelMemory$$' ./internal/e2e
 
 interpreters-tests: build ## CPython's own tests from a template and with the ordinary start (root; MODULES="test_os ..." restricts it; about an hour)
 	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 BRIG_INTERPRETERS_MODULES="$(MODULES)" \
-		go test -count=1 -v -timeout 180m -tags interpreters -run '^TestCPythonsOwnTests$$' ./internal/e2e
+		go test -count=1 -v -timeout 180m -tags $(TAGS),interpreters -run '^TestCPythonsOwnTests$$' ./internal/e2e
 
 foreign: build ## docs/grading.md: checkers and packages of others (root; DIR=FOLDER with clones of their repositories; WRITE=1: update the docs)
 	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 BRIG_FOREIGN="$(abspath $(DIR))" WRITE=$(WRITE) \
-		go test -count=1 -v -timeout 60m -tags foreign -run '^TestForeign(Checkers|Packages)$$' ./internal/e2e
+		go test -count=1 -v -timeout 60m -tags $(TAGS),foreign -run '^TestForeign(Checkers|Packages)$$' ./internal/e2e
 
 build: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(PROBES) $(ALONE) $(EXPECT) bin/probes/dynamic ## static binaries into bin/
 	@mkdir -p bin
-	go build $(GOFLAGS_STATIC) -o bin/brigd ./cmd/brigd
-	CGO_ENABLED=0 go build -trimpath -tags 'netgo osusergo' -ldflags '$(LDFLAGS)' -o bin/brig ./cmd/brig
+	go build $(STATIC) -o bin/brigd ./cmd/brigd
+	CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)' -o bin/brig ./cmd/brig
 
 deps: ## install missing Debian packages (root)
 	@.ci/install-deps
@@ -148,7 +151,7 @@ bench-batch: build ## rate, cost and memory of brig batch, and many workers (roo
 	go run ./internal/bench/batches --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/batch.md)
 
 chaos: build ## batches whose parts are killed at random, cut off and stopped (root; 15 minutes)
-	BRIG_TEST_LONG=1 BRIG_CHAOS=$(if $(CHAOS),$(CHAOS),20000,200) BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -v -timeout 60m -tags chaos \
+	BRIG_TEST_LONG=1 BRIG_CHAOS=$(if $(CHAOS),$(CHAOS),20000,200) BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -v -timeout 60m -tags $(TAGS),chaos \
 		-run '^(TestChaosOfABatch|TestABatch.*|TestAKilledBatchIsResumed|TestStoppedParts.*)$$' ./internal/e2e
 
 languages: build ## cost of each language: image, start, least memory (root; WRITE=1: update the docs)
@@ -162,8 +165,8 @@ fuzz: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(PROBES) $(ALONE) $(EXPECT)
 
 lint: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(CELLINIT_ABLATE) $(PROBES) $(ALONE) $(EXPECT) ## gofmt, golangci-lint with govet (.golangci.yml), shellcheck, mypy
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "lint: run gofmt -w on the files above"; exit 1; }
-	go vet -tags ablate ./runtime/... ./internal/e2e ./cmd/brigd
-	go vet -tags tiers,channels,chaos,interpreters,foreign ./internal/e2e
+	go vet -tags $(TAGS),ablate ./runtime/... ./internal/e2e ./cmd/brigd
+	go vet -tags $(TAGS),tiers,channels,chaos,interpreters,foreign ./internal/e2e
 	go run $(GOLANGCI) run ./...
 	shellcheck -e SC2016,SC2317 $$(git grep -lE '^#!.*sh$$' -- .ci deploy)
 	cd service/client/python && mypy --strict --cache-dir=/dev/null brig_sandbox tests build_backend.py

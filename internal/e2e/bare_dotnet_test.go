@@ -47,9 +47,9 @@ func TestDotnetIsAsBare(t *testing.T) {
 			t.Fatalf("%v, %v", programs, err)
 		}
 
-		for _, path := range programs {
+		for n, path := range programs {
 			name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
-			if slices.Contains(differsBare, name) {
+			if slices.Contains(differsBare, name) || leftOut(n+len(l.Name), 3) {
 				continue
 			}
 

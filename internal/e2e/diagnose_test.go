@@ -37,7 +37,10 @@ func TestDiagnoses(t *testing.T) {
 				})
 			}
 
-			for _, c := range cases {
+			for n, c := range cases {
+				if leftOut(n, 3) && !*update { // judge/diagnose has them all, with what the compilers wrote
+					continue
+				}
 				b.test(t, c.Name, func(t *testing.T) {
 					res := b.run(t, c.Run)
 					got := diagnose.Explain(l.Name, c.Run.SourceName, c.Run.Source, res)

@@ -32,6 +32,10 @@ func rounds(n int) int {
 // long reports whether make test-long runs the test.
 func long() bool { return os.Getenv("BRIG_TEST_LONG") != "" }
 
+// leftOut reports whether make test leaves out the n-th case of a long table. It runs one of so many, and make
+// test-long all.
+func leftOut(n, of int) bool { return !long() && n%of != 0 }
+
 // soak is how often a test repeats what shows a rare fault: n times for make test-long, else a quarter.
 func soak(n int) int {
 	if !long() {

@@ -45,7 +45,10 @@ func TestHostileCompilers(t *testing.T) {
 		looked += len(mine)
 		images.load(t, b.agent, l.Image)
 		t.Run(l.Name, func(t *testing.T) {
-			for _, x := range mine {
+			for n, x := range mine {
+				if leftOut(n, 2) {
+					continue
+				}
 				b.test(t, x.id+" "+x.name, func(t *testing.T) { b.runTrap(t, c, x) })
 			}
 		})

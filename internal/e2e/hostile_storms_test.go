@@ -68,7 +68,7 @@ func TestHostileStormsLeaveTheNeighbourAlone(t *testing.T) {
 	a := startAgent(t, "--slots", "2", "--sessions", "16")
 	storm, honest := stormProgram(t, "storm"), stormProgram(t, "honest")
 	limits := idleLimits(t, a, honest)
-	for _, tt := range []struct {
+	for n, tt := range []struct {
 		name  string
 		begin func(t *testing.T, a *agent) (end func())
 	}{
@@ -91,6 +91,9 @@ func TestHostileStormsLeaveTheNeighbourAlone(t *testing.T) {
 		{"left by execs of 8 sessions", leftStorm(storm, 8, false)},
 		{"left by an exec while another sleeps", leftStorm(storm, 1, true)},
 	} {
+		if leftOut(n, 3) && stormRuns(t) == fewStormRuns { // six of each kind stay, forks and memory among them
+			continue
+		}
 		t.Run(tt.name, func(t *testing.T) {
 			bad := runInStorm(t, a, honest, limits, stormRuns(t), tt.begin)
 			t.Logf("of %d runs: %v", stormRuns(t), bad)

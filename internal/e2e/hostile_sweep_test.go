@@ -87,10 +87,12 @@ func TestHostileSweepOfNumbers(t *testing.T) {
 				step := int32(1)
 				switch {
 				case os.Getenv("BRIG_TEST_SWEEP") == "full":
-				case mode == api.Fresh && slow(1) > 1:
+				case mode == api.Fresh && (slow(1) > 1 || !long()):
 					step = 301
 				case mode == api.Fresh || slow(1) > 1:
 					step = 37
+				case !long():
+					step = 7
 				}
 				r := program(residue) // the next run is in the same cell, where cells are kept
 				r.Profile, r.Mode, r.Limits = tier, mode, hostileLimits()

@@ -36,7 +36,7 @@ func TestOutputOfLeftProcesses(t *testing.T) {
 
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			for range 5 {
+			for range soak(5) {
 				res := a.run(t, request(c.script))
 				if res.Verdict != c.verdict || res.ExitCode != c.exit || string(res.Stdout) != c.stdout {
 					t.Fatalf("run: %s, exit code %d, stdout %.100q (%d bytes), stderr %q; want %s, %d, %.100q", res.Verdict, res.ExitCode, res.Stdout,

@@ -16,7 +16,7 @@ import (
 func TestDatabaseOfManyTransactions(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-wall", "20m", "--max-cpu", "20m")
 	a.needPython(t)
-	n := rounds(100_000)
+	n := soak(100_000)
 	r := py(fmt.Sprintf(`import sqlite3
 db = sqlite3.connect("/box/x.db", isolation_level=None)
 db.execute("create table t(a integer primary key, b text)")
