@@ -96,7 +96,7 @@ func (e *Engine) Close() {
 // the engine has lost them, they are created again.
 func (e *Engine) Prepare(ctx context.Context) error {
 	e.prepared.Store(true)
-	return e.prepare(ctx)
+	return whileRestarting(ctx, e.log, func() error { return e.prepare(ctx) })
 }
 
 // prepareAgain creates again what an engine has lost.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -62,7 +63,7 @@ func (o *engineOptions) check() error {
 func (o *engineOptions) shared() bool { return o.url != "" || o.listen != "" }
 
 // open starts or connects to the engine, if there is one. The server is nil if it is elsewhere.
-func (o *engineOptions) open(id string, log *slog.Logger) (*jetstream.Server, *jetstream.Engine, error) {
+func (o *engineOptions) open(ctx context.Context, id string, log *slog.Logger) (*jetstream.Server, *jetstream.Engine, error) {
 	target := jetstream.Target{URL: o.url, Creds: o.creds, Pool: o.pool, Log: log}
 	if o.url == "" {
 		if _, err := makeCache(enginesDir); err != nil {
@@ -85,7 +86,7 @@ func (o *engineOptions) open(id string, log *slog.Logger) (*jetstream.Server, *j
 		target.Server = server
 	}
 
-	engine, err := jetstream.Connect(target)
+	engine, err := jetstream.ConnectToRestarting(ctx, target)
 	if err != nil && target.Server != nil {
 		target.Server.Stop()
 	}

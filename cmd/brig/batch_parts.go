@@ -100,7 +100,7 @@ func (c *cli) openBatch(o *batchOptions) (_ *batchRun, err error) {
 func (b *batchRun) openQueue() (err error) {
 	var jobs func(urgent bool) worker.Source
 	if b.o.engine.shared() {
-		if b.server, b.engine, err = b.o.engine.open(b.o.batchID(), b.log); err != nil {
+		if b.server, b.engine, err = b.o.engine.open(b.ctx, b.o.batchID(), b.log); err != nil {
 			return err
 		}
 		b.queue, jobs, b.contents.Engine = b.engine, b.engine.Jobs, b.engine

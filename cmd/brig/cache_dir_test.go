@@ -44,7 +44,7 @@ func TestDirectoriesThatOthersPassThrough(t *testing.T) {
 			if _, err := keys.Add(o.keys, "w", jetstream.DefaultPool); err != nil {
 				return err
 			}
-			server, engine, err := o.open("one", log)
+			server, engine, err := o.open(t.Context(), "one", log)
 			if err == nil {
 				engine.Close()
 				server.Stop()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -46,7 +45,7 @@ func poolConnect(c *cli, o engineOptions) (*jetstream.Engine, context.Context, f
 	if o.url == "" {
 		return nil, nil, nil, errors.New("name the engine: --engine URL or $BRIG_ENGINE")
 	}
-	_, e, err := o.open("", slog.New(slog.DiscardHandler))
+	e, err := jetstream.Connect(jetstream.Target{URL: o.url, Creds: o.creds, Pool: o.pool})
 	if err != nil {
 		return nil, nil, nil, err
 	}
