@@ -12,14 +12,11 @@ import (
 	"github.com/brig-sandbox/brig/service/quota"
 )
 
-// ProblemRun returns the run of a request, with what its problem says if it names one. Its memory and
+// ProblemRun returns the run of a request that names a problem, with what the problem says. Its memory and
 // blobs are reserved until free is called, which may be called repeatedly. large says that the request
 // has memory of large bodies already: it must not wait long for more.
 func (ps *Problems) ProblemRun(ctx context.Context, ask api.RunRequest,
 	large bool) (run api.Run, free func(), err error) {
-	if ask.Problem == "" {
-		return ask.Run, func() {}, nil
-	}
 	wait := ps.Config.Wait
 	if large {
 		wait = min(wait, core.BodyWait)
@@ -27,7 +24,7 @@ func (ps *Problems) ProblemRun(ctx context.Context, ask api.RunRequest,
 	return ps.CompleteRun(ctx, core.CallerOf(ctx), ask, wait)
 }
 
-// CompleteRun is ProblemRun of a request that names a problem; it waits for memory as long as wait says.
+// CompleteRun is ProblemRun for a caller; it waits for memory as long as wait says.
 func (ps *Problems) CompleteRun(ctx context.Context, c core.Caller, ask api.RunRequest,
 	wait time.Duration) (run api.Run, free func(), err error) {
 	store, err := ps.opened()

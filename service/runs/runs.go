@@ -36,13 +36,16 @@ func (rs *Runs) postRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	run, free, err := rs.problems.ProblemRun(r.Context(), ask, len(raw) > core.LargeBodyMin)
-	if err != nil {
-		return err
+	run := ask.Run
+	if ask.Problem != "" {
+		var free func()
+		if run, free, err = rs.problems.ProblemRun(r.Context(), ask, len(raw) > core.LargeBodyMin); err != nil {
+			return err
+		}
+		read := release
+		release = func() { free(); read() }
 	}
 
-	read := release
-	release = func() { free(); read() }
 	o, err := rs.newRequest(r, run)
 	if err != nil {
 		return err
