@@ -19,8 +19,9 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A Runner runs programs. If its error contains an *api.Error, the caller gets that; the text of
-// any other error goes only to root. Run may be called from many goroutines.
+// A Runner runs programs. It counts on a run that Validate has accepted: the server checks each as it
+// arrives, and nobody does so again. If its error contains an *api.Error, the caller gets that; the
+// text of any other error goes only to root. Run may be called from many goroutines.
 type Runner interface {
 	Run(ctx context.Context, r api.Run, s api.Streams, c api.Caller) (api.Result, error)
 }

@@ -68,6 +68,12 @@ func TestBadRequestsAreRefusedWithoutARun(t *testing.T) {
 		{"no body", post(``), 400, api.CodeBadRequest},
 		{"something after the end", post(`{"image":"a","argv":["b"]} {}`), 400, api.CodeBadRequest},
 		{"a limit that makes no sense", post(`{"image":"a","argv":["b"],"limits":{"pids":-1}}`), 400, api.CodeBadLimits},
+		{"such a limit, streamed", post(`{"image":"a","argv":["b"],"limits":{"pids":-1}}`, upgrade), 400, api.CodeBadLimits},
+		{"such a limit of a test", post(`{"language":"a","source":"b","tests":[{"limits":{"wall":"1us"}}]}`), 400, api.CodeBadLimits},
+		{"such a limit of a compile stage", post(`{"language":"a","source":"b","compile_limits":{"wall":"1us"}}`),
+			400, api.CodeBadLimits},
+		{"such a limit of a checker", post(`{"language":"a","source":"b","tests":[{}],"check":{"protocol":"kattis",` +
+			`"language":"a","source":"c","limits":{"wall":"1us"}}}`), 400, api.CodeBadLimits},
 		{"a file name that climbs", post(`{"image":"a","argv":["b"],"files":[{"name":"../x","content":""}]}`), 400, api.CodeBadFile},
 		{"an announced length over the cap (API-01)", "POST /v1/runs HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999999\r\n\r\n",
 			413, api.CodeTooLarge},

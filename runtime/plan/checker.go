@@ -30,12 +30,21 @@ func (pl *Planner) checker(ctx context.Context, c api.Check, mode api.Mode, call
 	if err := checkNames("check", c.Files, c.SourceName, append(files[:], judge.FeedbackDir)); err != nil {
 		return nil, err
 	}
-	j, err := pl.Job(ctx, pl.runOfChecker(c, mode), caller)
+	j, err := pl.judgeJob(ctx, pl.runOfChecker(c, mode), caller)
 	if err != nil {
 		return nil, api.About("check", err)
 	}
 	j.Run.MaxKept = [2]api.Size{judge.MaxStream, judge.MaxStream}
 	return j, nil
+}
+
+// judgeJob plans the run of what judges a program. The run is checked here, because nobody has received it: it is made
+// of the request, with files and limits that brig adds.
+func (pl *Planner) judgeJob(ctx context.Context, r api.Run, caller api.Caller) (*Job, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	return pl.Job(ctx, r, caller)
 }
 
 func (pl *Planner) runOfChecker(c api.Check, mode api.Mode) api.Run {
@@ -68,7 +77,7 @@ func (pl *Planner) interactor(ctx context.Context, of api.Run, program api.Limit
 		r.Requirements, r.Index = of.Requirements, of.Index
 	}
 
-	j, err := pl.Job(ctx, r, caller)
+	j, err := pl.judgeJob(ctx, r, caller)
 	if err != nil {
 		return nil, api.About("interactor", err)
 	}

@@ -20,13 +20,9 @@ type Job struct {
 	Request api.Run
 }
 
-// Job decides everything about a run that can be decided without touching the host. Its errors are
-// for the caller to fix.
+// Job decides everything about a run that can be decided without touching the host. r is valid: whoever
+// received it has called Validate. The errors are for the caller to fix.
 func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job, error) {
-	if err := r.Validate(); err != nil {
-		return nil, err
-	}
-
 	r.Mode = pl.modeFor(r.Mode)
 	if r.Suite != nil {
 		return nil, api.Refuse(api.CodeBadRequest,

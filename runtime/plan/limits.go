@@ -10,6 +10,10 @@ import (
 // EffectiveLimits fills in what the request leaves open from the preset, the language and the
 // defaults, in this order, and checks the result against the ceiling. A default above the ceiling
 // is lowered to it; a requested value above it is refused.
+//
+// It takes valid limits, and so its own are valid: each field is that of one of them
+// (TestEffectiveLimitsOfValidLimitsAreValid). Those of a request are checked when it arrives, those of
+// a language when its manifest is read, and the ceiling when the agent starts.
 func EffectiveLimits(wish api.Limits, preset string, language, ceiling api.Limits) (api.Limits, error) {
 	base, err := api.Preset(preset)
 	if err != nil {
@@ -17,9 +21,6 @@ func EffectiveLimits(wish api.Limits, preset string, language, ceiling api.Limit
 	}
 
 	asked := wish.Over(base)
-	if err := asked.Validate(); err != nil {
-		return api.Limits{}, err
-	}
 	if err := asked.Within(ceiling); err != nil {
 		return api.Limits{}, err
 	}
@@ -28,7 +29,7 @@ func EffectiveLimits(wish api.Limits, preset string, language, ceiling api.Limit
 	if ceiling.CPU != 0 && asked.CPU == 0 {
 		l.CPU = min(l.CPU, ceiling.CPU)
 	}
-	return l, l.Validate()
+	return l, nil
 }
 
 // An RLimit is a resource limit of a process, soft and hard; see getrlimit(2).

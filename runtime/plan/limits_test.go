@@ -2,6 +2,8 @@ package plan
 
 import (
 	"errors"
+	"math/rand/v2"
+	"reflect"
 	"testing"
 	"time"
 
@@ -36,7 +38,6 @@ func TestEffectiveLimits(t *testing.T) {
 		{name: "a wish above the ceiling is refused", run: api.Run{Limits: api.Limits{Memory: 65 * api.MiB}},
 			ceiling: api.Limits{Memory: 64 * api.MiB}, code: api.CodeAboveCeiling},
 		{name: "swap is none unless the ceiling allows it", run: api.Run{Limits: api.Limits{Swap: api.MiB}}, code: api.CodeAboveCeiling},
-		{name: "too little memory is refused", run: api.Run{Limits: api.Limits{Memory: api.MiB}}, code: api.CodeBadLimits},
 		{name: "an unknown preset is refused", run: api.Run{Preset: "hard"}, code: api.CodeBadLimits},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -53,6 +54,48 @@ func TestEffectiveLimits(t *testing.T) {
 				t.Errorf("limits %+v", l)
 			}
 		})
+	}
+}
+
+// Every field of the result is one of valid limits, so that nobody needs to check the result again.
+func TestEffectiveLimitsOfValidLimitsAreValid(t *testing.T) {
+	least := api.Limits{Wall: api.Duration(time.Millisecond), CPU: api.Duration(time.Millisecond), Memory: api.MinMemory,
+		Swap: 4096, CPUs: 0.01, Weight: 2, Cpuset: "0", Pids: 1, Output: 1, Scratch: 4096, Inodes: 16, OpenFiles: 3,
+		Stack: 64 * api.KiB}
+	most := api.Limits{Wall: api.Duration(24 * time.Hour), CPU: api.Duration(24 * time.Hour), Memory: 1 << 40,
+		Swap: 1 << 40, CPUs: 4096, Weight: 262144, Cpuset: "0-1023", Pids: 1 << 22, Output: 1 << 40, Scratch: 1 << 40,
+		Inodes: 1 << 30, OpenFiles: 1 << 30, Stack: 1 << 40}
+	given := []api.Limits{{}, least, api.Defaults(), api.DefaultCeiling(), most}
+
+	random := rand.New(rand.NewPCG(1, 2))
+	mixed := func() (l api.Limits) {
+		for i := range reflect.TypeFor[api.Limits]().NumField() {
+			from := given[random.IntN(len(given))]
+			reflect.ValueOf(&l).Elem().Field(i).Set(reflect.ValueOf(from).Field(i))
+		}
+		if err := l.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+
+	accepted := 0
+	for range 10_000 {
+		language, ceiling := mixed(), mixed()
+		wish, preset := mixed().CappedBy(ceiling), []string{"", "hardened", "light"}[random.IntN(3)]
+		l, err := EffectiveLimits(wish, preset, language, ceiling)
+		if api.HasCode(err, api.CodeAboveCeiling) { // the preset is
+			continue
+		}
+
+		accepted++
+		if err := errors.Join(err, l.Validate()); err != nil {
+			t.Fatalf("%+v and preset %q, language %+v, ceiling %+v: %v", wish, preset, language, ceiling, err)
+		}
+	}
+
+	if accepted < 3_000 {
+		t.Errorf("only %d of 10,000 limits were accepted", accepted)
 	}
 }
 
