@@ -15,12 +15,6 @@ import (
 // and with it perhaps the program: see noteLate.
 const watchInterval = 500 * time.Millisecond
 
-// setWall sets the wall timer to a time, or to the next check before it.
-func (w *supervisor) setWall(now, at time.Duration) error {
-	w.wallAt = min(at, now+watchInterval)
-	return w.Slot.Wall.Set(w.wallAt)
-}
-
 // noteLate notes how late the agent notices that the wall timer was due.
 func (w *supervisor) noteLate() {
 	if !w.stopped {

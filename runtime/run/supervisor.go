@@ -131,6 +131,12 @@ func (w *supervisor) arm() error {
 	return errors.Join(w.setWall(w.started, w.started+time.Duration(w.limits.Wall)), w.armCPU(0), w.armTimeline())
 }
 
+// setWall sets the wall timer to a time, or to the next check before it.
+func (w *supervisor) setWall(now, at time.Duration) error {
+	w.wallAt = min(at, now+watchInterval)
+	return w.Slot.Wall.Set(w.wallAt)
+}
+
 // startGrace is the time for the start of a program, in addition to its wall limit. On an
 // overloaded host the start can take long.
 const startGrace = 10 * time.Second
