@@ -88,7 +88,7 @@ func TestEveryStepFailsClosed(t *testing.T) {
 
 	run := func(mode api.Mode) (string, error) {
 		var out, errs bytes.Buffer
-		_, err := h.Run(t.Context(), api.Run{
+		_, err := h.runner.Run(t.Context(), api.Run{
 			Image: "tiny", Argv: []string{"/bin/sh", "-c", "echo ran"}, Mode: modeOf(mode), WritableRoot: mode == writable,
 			Limits: api.Limits{Wall: api.Duration(20 * time.Second), Memory: 32 * api.MiB},
 		}, api.Streams{Stdout: &out, Stderr: &errs}, api.Caller{})

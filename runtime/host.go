@@ -1,10 +1,9 @@
-// Package runtime opens a host for an agent: it joins slots, cells, runs and sessions, and is all that
-// the agent sees of them.
+// Package runtime opens a host for an agent: it joins slots, cells, runs and sessions, and gives the agent
+// what makes them.
 package runtime
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -345,16 +344,8 @@ func (h *Host) Close() error {
 	return errors.Join(err, h.factory.Close(), h.factory.Tree.Remove(), h.instance.Close())
 }
 
-// Run executes r and reports how it ended. The error is an *api.Error, and non-nil only when brig
-// refused or failed; whatever the program did is a Result. The end of ctx means that the caller has
-// left, and cancels the run.
-func (h *Host) Run(ctx context.Context, r api.Run, s api.Streams, caller api.Caller) (api.Result, error) {
-	res, id, err := h.runner.Run(ctx, r, s, caller)
-	if err != nil {
-		return api.Result{}, run.ToAPIError(h.log, err, id)
-	}
-	return res, nil
-}
+// Runner runs programs on the host.
+func (h *Host) Runner() *run.Runner { return h.runner }
 
 // ProfileNames lists what a run may name, sorted.
 func (h *Host) ProfileNames() []string { return h.runner.Planner.ProfileNames() }

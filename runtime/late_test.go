@@ -64,7 +64,7 @@ func TestLateAgentKeepsTheVerdict(t *testing.T) {
 		{"sleep 1", "", 0},
 	} {
 		argv := []string{"/bin/sh", "-c", tt.script}
-		res, err := h.Run(t.Context(), api.Run{Image: "tiny", Argv: argv, Limits: limits}, api.Streams{}, api.Caller{})
+		res, err := h.runner.Run(t.Context(), api.Run{Image: "tiny", Argv: argv, Limits: limits}, api.Streams{}, api.Caller{})
 		checkResult(t, "run", tt.script, res, err, tt.want, tt.exit)
 		res, err = h.Exec(t.Context(), s.ID, api.Exec{Argv: argv, Limits: limits}, api.Streams{}, api.Caller{})
 		checkResult(t, "exec", tt.script, res, err, tt.want, tt.exit)

@@ -96,7 +96,7 @@ func TestCellsOfImagesOfLayers(t *testing.T) {
 
 	run := func(image string, mode api.Mode, writable bool, script string) string {
 		t.Helper()
-		res, err := h.Run(t.Context(),
+		res, err := h.runner.Run(t.Context(),
 			api.Run{Image: image, Argv: []string{"/bin/sh", "-c", script}, Mode: mode, WritableRoot: writable,
 				Limits: api.Limits{Wall: api.Duration(20 * time.Second)}}, api.Streams{}, api.Caller{})
 		if err != nil || res.Verdict != api.OK {
@@ -141,12 +141,12 @@ func TestCellsOfImagesOfLayers(t *testing.T) {
 		{api.Run{Image: "lower", Env: map[string]string{"GREETING": "ho", "HOME": "/root"}}, "/srv\nho /root /srv:/bin\n"},
 		{api.Run{Image: "lower", Argv: []string{"/bin/sh", "-c", "ls"}}, "gone\nlow\n"},
 	} {
-		if res, err := h.Run(t.Context(), tt.run, api.Streams{}, api.Caller{}); err != nil || string(res.Stdout) != tt.want {
+		if res, err := h.runner.Run(t.Context(), tt.run, api.Streams{}, api.Caller{}); err != nil || string(res.Stdout) != tt.want {
 			t.Errorf("%+v: %q, %v; want %q", tt.run, res.Stdout, err, tt.want)
 		}
 	}
 
-	if _, err := h.Run(t.Context(), api.Run{Image: "layered"}, api.Streams{}, api.Caller{}); !api.HasCode(err, api.CodeBadRequest) {
+	if _, err := h.runner.Run(t.Context(), api.Run{Image: "layered"}, api.Streams{}, api.Caller{}); !api.HasCode(err, api.CodeBadRequest) {
 		t.Errorf("an image without a command: %v; want bad-request", err)
 	}
 

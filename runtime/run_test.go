@@ -50,7 +50,7 @@ func TestCancelEndsCollecting(t *testing.T) {
 		if cancel = func() {}; want == api.Canceled {
 			cancel = stop
 		}
-		res, err := h.Run(ctx,
+		res, err := h.runner.Run(ctx,
 			api.Run{Image: "tiny", Argv: []string{"/bin/sh", "-c", "echo x > x"}, Limits: api.Limits{Wall: api.Duration(20 * time.Second)}},
 			api.Streams{}, api.Caller{})
 		if err != nil || res.Verdict != want || (len(res.Files) == 1) != (want == api.OK) {
@@ -99,7 +99,7 @@ func TestBlobsOfTestsAreLoadedWhenMemoryIsGranted(t *testing.T) {
 		r.Tests = append(r.Tests, api.Test{ID: fmt.Sprint(i), StdinBlob: digest, ExpectedBlob: digest})
 	}
 
-	if _, err := h.Run(t.Context(), r, api.Streams{}, api.Caller{}); !api.HasCode(err, api.CodeNoBlob) {
+	if _, err := h.runner.Run(t.Context(), r, api.Streams{}, api.Caller{}); !api.HasCode(err, api.CodeNoBlob) {
 		t.Fatalf("without the blob: %v; want %s", err, api.CodeNoBlob)
 	}
 
@@ -118,12 +118,12 @@ func TestBlobsOfTestsAreLoadedWhenMemoryIsGranted(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	res, err := h.Run(t.Context(), r, reserve(func() error { return nil }), api.Caller{})
+	res, err := h.runner.Run(t.Context(), r, reserve(func() error { return nil }), api.Caller{})
 	if err != nil || res.Summary == nil || res.Summary.Accepted != 4 {
 		t.Errorf("%s, summary %+v, %v; want all accepted", res.Verdict, res.Summary, err)
 	}
 
-	_, err = h.Run(t.Context(), r, reserve(func() error { return blobs.Remove(digest) }), api.Caller{})
+	_, err = h.runner.Run(t.Context(), r, reserve(func() error { return blobs.Remove(digest) }), api.Caller{})
 	if !api.HasCode(err, api.CodeNoBlob) {
 		t.Errorf("removed when the memory was granted: %v; want %s: it was loaded before", err, api.CodeNoBlob)
 	}

@@ -317,7 +317,7 @@ func TestWaitForVolumeDoesNotBlockCellBuilds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 
-	res, err := h.Run(ctx, api.Run{Image: "tiny", Argv: []string{"/bin/true"}, Limits: small}, api.Streams{}, api.Caller{})
+	res, err := h.runner.Run(ctx, api.Run{Image: "tiny", Argv: []string{"/bin/true"}, Limits: small}, api.Streams{}, api.Caller{})
 	if err != nil || res.Verdict != api.OK {
 		t.Errorf("a run meanwhile: %s, %v", res.Verdict, err)
 	}

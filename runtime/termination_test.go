@@ -40,7 +40,7 @@ func TestSlowTerminationKeepsItsVerdict(t *testing.T) {
 	})
 
 	run := func(script string, wall time.Duration) (api.Result, error) {
-		return h.Run(t.Context(), api.Run{
+		return h.runner.Run(t.Context(), api.Run{
 			Image: "tiny", Argv: []string{"/bin/sh", "-c", "echo x > x; " + script},
 			Limits: api.Limits{Wall: api.Duration(wall), CPU: api.Duration(20 * time.Second), Memory: 64 * api.MiB},
 		}, api.Streams{}, api.Caller{})

@@ -298,8 +298,8 @@ func serve(f flags) (err error) {
 	debug.SetMemoryLimit(int64(host.HeapLimit()))
 	began := time.Now()
 	srv := agent.New(agent.Config{
-		Runner: host, Sessions: sessions{host}, Volumes: volumes{host}, Images: images{store, host}, Packages: packages{host},
-		Catalog: catalog{host, known, store}, Blobs: blobs{blobCache},
+		Runner: host.Runner(), Sessions: sessions{host}, Volumes: volumes{host}, Images: images{store, host},
+		Packages: packages{host}, Catalog: catalog{host, known, store}, Blobs: blobs{blobCache},
 		Health: func() api.Health {
 			h := host.Health()
 			h.UptimeNS, h.BlobsMax = time.Since(began).Nanoseconds(), int64(f.blobs)

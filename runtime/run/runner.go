@@ -32,12 +32,19 @@ type Runner struct {
 // HostFacts are what results say of the host.
 type HostFacts struct{ Kernel, CgroupMode, Version string }
 
-// Run executes r and reports how it ended. An error means that brig refused or failed; whatever the
-// program did is a Result. id is the run's id, also with an error; empty: the run was not planned.
-// The end of ctx means that the caller has left, and cancels the run.
+// Run executes a valid request and reports how it ended. The error is an *api.Error, and non-nil only when
+// brig refused or failed; whatever the program did is a Result. The end of ctx means that the caller has
+// left, and cancels the run.
 func (r *Runner) Run(ctx context.Context, request api.Run, s api.Streams,
-	caller api.Caller) (res api.Result, id string, err error) {
+	caller api.Caller) (res api.Result, err error) {
 	begun := linux.Monotonic()
+	id := "" // until the run is planned
+	defer func() {
+		if err != nil {
+			res, err = api.Result{}, ToAPIError(r.Log, err, id)
+		}
+	}()
+
 	if request.StdinBlob != "" {
 		s.Attach = nil // the agent writes the blob
 	}
@@ -47,21 +54,22 @@ func (r *Runner) Run(ctx context.Context, request api.Run, s api.Streams,
 
 	if err := streams.Retention.await(ctx, r.Pool, streams.Turn(false),
 		r.blobBytes(request)+manyTests(request)); err != nil {
-		return res, "", err
+		return res, err
 	}
 
 	j, err := r.plan(ctx, request, caller)
 	if err != nil {
-		return res, "", err
+		return res, err
 	}
+
+	id = j.ID
 	if j.Run.Network != nil && len(j.Run.Network.Ports) > 0 && s.Network == nil {
-		return res, "", api.Refuse(api.CodeBadRequest,
+		return res, api.Refuse(api.CodeBadRequest,
 			"network %s needs a caller that relays the connections: send the run in the streamed form, from this host",
 			request.Network)
 	}
 
-	res, err = r.runJob(ctx, j, streams, begun)
-	return res, j.ID, err
+	return r.runJob(ctx, j, streams, begun)
 }
 
 // plan plans a run, and compiles the filters of its stages.
