@@ -9,30 +9,6 @@ import (
 	"github.com/brig-sandbox/brig/internal/cache"
 )
 
-// TestContent completes the plan of a test with its stdin and its files, and returns its expected
-// output. It loads those that are blobs, so it is called when the test has a slot and a reservation
-// for them.
-func (pl *Planner) TestContent(p *Run, t api.Test) (expected []byte, err error) {
-	if t.StdinBlob != "" {
-		if p.Stdin, err = pl.blob(fmt.Sprintf("stdin_blob of test %q", t.ID), t.StdinBlob); err != nil {
-			return nil, err
-		}
-	}
-	if p.Given, err = pl.withBlobs(p.Given); err != nil {
-		return nil, err
-	}
-
-	p.unloaded = 0
-	switch {
-	case t.ExpectedBlob != "":
-		expected, err = pl.blob(fmt.Sprintf("expected_blob of test %q", t.ID), t.ExpectedBlob)
-	case t.Expected != nil:
-		expected = *t.Expected
-	}
-
-	return expected, err
-}
-
 // checkBlobs refuses a test of which a blob is missing when its memory is planned. The test may wait long for a
 // slot: a blob that is stored meanwhile would be loaded into memory that nobody has reserved (AGT-21).
 func (pl *Planner) checkBlobs(t api.Test) error {

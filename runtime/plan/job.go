@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/brig-sandbox/brig/api"
@@ -285,6 +286,30 @@ func (pl *Planner) Test(j *Job, t api.Test) (*Run, error) {
 		one.Template, one.Cold = nil, coldLimits
 	}
 	return &one, nil
+}
+
+// TestContent completes the plan of a test with its stdin and its files, and returns its expected
+// output. It loads those that are blobs, so it is called when the test has a slot and a reservation
+// for them.
+func (pl *Planner) TestContent(p *Run, t api.Test) (expected []byte, err error) {
+	if t.StdinBlob != "" {
+		if p.Stdin, err = pl.blob(fmt.Sprintf("stdin_blob of test %q", t.ID), t.StdinBlob); err != nil {
+			return nil, err
+		}
+	}
+	if p.Given, err = pl.withBlobs(p.Given); err != nil {
+		return nil, err
+	}
+
+	p.unloaded = 0
+	switch {
+	case t.ExpectedBlob != "":
+		expected, err = pl.blob(fmt.Sprintf("expected_blob of test %q", t.ID), t.ExpectedBlob)
+	case t.Expected != nil:
+		expected = *t.Expected
+	}
+
+	return expected, err
 }
 
 // sourceFile adds the source to the files under its name.
