@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -132,4 +133,172 @@ func (l Limits) refuseScope(scope LimitScope, belongsTo string) error {
 		}
 	}
 	return nil
+}
+
+// A Limit is a row of the table of limits. Defaults, ceilings, checks, flags and docs/reports/limits.md are
+// made from the rows: a new limit is a field of Limits, a row of limitTable, and the place that applies it.
+type Limit struct {
+	Name  string // as in JSON; flags have - in place of _
+	Scope LimitScope
+	Help  string // of the flag of a command that runs a program
+	Top   string // help of brigd's flag --max-NAME; empty: there is no ceiling to set
+	By    string // the kernel facility, or the part of brig, that applies it
+
+	Least, Default, Ceiling string // as text; empty: none
+	Otherwise               string // the default in words, where it is no fixed value
+
+	// Field returns the pointer to the limit's field: a *Duration, *Size, *int64, *float64 or *string.
+	Field func(l *Limits) any
+
+	isSet    func(l Limits) bool
+	text     func(l Limits) string
+	standard func(l *Limits)                      // sets the default
+	top      func(l *Limits)                      // sets the default ceiling
+	fill     func(l *Limits, base Limits)         // takes base's value if l has none
+	lower    func(l *Limits, ceiling Limits)      // takes the ceiling's value if l's is above it
+	check    func(l Limits) error                 // refuses a value that is too small
+	within   func(l Limits, ceiling Limits) error // refuses a value above the ceiling
+}
+
+// A LimitScope says to what a limit applies in a session. In a run every limit applies to the run.
+type LimitScope int
+
+const (
+	OfBoth    LimitScope = iota // to the session as a whole, and to each of its execs
+	OfExec                      // to each exec only
+	OfSession                   // to the session as a whole only
+)
+
+// LimitTable returns the limits that a request may set, in the order in which help lists them.
+func LimitTable() []Limit { return limitTable }
+
+var limitTable = []Limit{
+	bounded(Limit{Name: "memory", Help: "memory of all processes together", Top: "ceiling of a run's memory",
+		By: "memory controller"},
+		func(l *Limits) *Size { return &l.Memory }, MinMemory, 512*MiB, 4*GiB),
+	bounded(Limit{Name: "wall", Scope: OfExec, Help: "time from start to end, such as 1.5s",
+		Top: "ceiling of a run's wall time", By: "a timer of the agent"},
+		func(l *Limits) *Duration { return &l.Wall }, Duration(time.Millisecond), Duration(30*time.Second),
+		Duration(30*time.Second)),
+	bounded(Limit{Name: "cpu", Scope: OfExec, Help: "processor time of all processes together", Otherwise: "as --wall",
+		Top: "ceiling of a run's cpu time",
+		By:  "the cpu controller's counter, which the agent reads; RLIMIT_CPU for each process"},
+		func(l *Limits) *Duration { return &l.CPU }, Duration(time.Millisecond), 0, Duration(30*time.Second)),
+	bounded(Limit{Name: "cpus", Help: "processors that are used at once, such as 0.5",
+		Top: "ceiling of the processors that a run uses at once (default: those of a slot)", By: "cpu controller, quota"},
+		func(l *Limits) *float64 { return &l.CPUs }, 0, 1, 0), // Validate has its range: NaN is no number
+	bounded(Limit{Name: "weight", Scope: OfSession, Help: "share of the processor under contention",
+		Top: "ceiling of a run's share under contention", By: "cpu controller, weight"},
+		func(l *Limits) *int64 { return &l.Weight }, 2, 1024, 1024),
+	listed(Limit{Name: "cpuset", Scope: OfSession, Help: "processors allowed, such as 0-1", Otherwise: "the slot's own",
+		Top: "processors that callers other than root may select (default: none)", By: "cpuset controller"},
+		func(l *Limits) *string { return &l.Cpuset }),
+	bounded(Limit{Name: "pids", Help: "processes and threads", Top: "ceiling of a run's processes and threads",
+		By: "pids controller"},
+		func(l *Limits) *int64 { return &l.Pids }, 1, 100, 4096),
+	bounded(Limit{Name: "output", Scope: OfExec, Help: "bytes of stdout and of stderr",
+		Top: "ceiling of a run's stdout and stderr, each", By: "the agent, which reads both"},
+		func(l *Limits) *Size { return &l.Output }, 1, 16*MiB, 64*MiB),
+	bounded(Limit{Name: "scratch", Scope: OfSession, Help: "bytes of /box, /tmp and /dev/shm",
+		Top: "ceiling of a run's files", By: "tmpfs size; RLIMIT_FSIZE for each file"},
+		func(l *Limits) *Size { return &l.Scratch }, 4096, 64*MiB, 1*GiB),
+	bounded(Limit{Name: "inodes", Scope: OfSession, Help: "number of files in /box, /tmp and /dev/shm",
+		Top: "ceiling of a run's number of files", By: "tmpfs nr_inodes"},
+		func(l *Limits) *int64 { return &l.Inodes }, 16, 10_000, 200_000),
+	bounded(Limit{Name: "open_files", Scope: OfExec, Help: "descriptors of one process",
+		Top: "ceiling of a process's descriptors", By: "RLIMIT_NOFILE"},
+		func(l *Limits) *int64 { return &l.OpenFiles }, 3, 256, 4096),
+	bounded(Limit{Name: "stack", Scope: OfExec, Help: "stack of the main thread",
+		Otherwise: "as --memory", By: "RLIMIT_STACK"},
+		func(l *Limits) *Size { return &l.Stack }, 64*KiB, 0, 0),
+	bounded(Limit{Name: "swap", Scope: OfSession, Help: "swap beyond --memory", Otherwise: "none",
+		Top: "ceiling of a run's swap (default: none)", By: "memory controller"},
+		func(l *Limits) *Size { return &l.Swap }, 4096, 0, 0),
+}
+
+// bounded makes the row of a limit that is a number. Zero means that it is not set.
+func bounded[T Duration | Size | int64 | float64](row Limit, field func(l *Limits) *T, minimum,
+	standard, ceiling T) Limit {
+	row.Least, row.Default, row.Ceiling = textOf(minimum), textOf(standard), textOf(ceiling)
+	row.Field = func(l *Limits) any { return field(l) }
+	row.isSet = func(l Limits) bool { return *field(&l) != 0 }
+	row.text = func(l Limits) string { return fmt.Sprint(*field(&l)) }
+	row.standard = func(l *Limits) { *field(l) = standard }
+	row.top = func(l *Limits) { *field(l) = ceiling }
+	row.fill = func(l *Limits, base Limits) {
+		if v := field(l); *v == 0 {
+			*v = *field(&base)
+		}
+	}
+
+	// A ceiling of zero does not bound, except of swap: there it means none.
+	bounds := func(top T) bool { return top != 0 || row.Name == "swap" }
+	row.lower = func(l *Limits, ceiling Limits) {
+		if top := *field(&ceiling); bounds(top) {
+			*field(l) = min(*field(l), top)
+		}
+	}
+
+	row.check = func(l Limits) error {
+		v := *field(&l)
+		if v == 0 || minimum == 0 || v >= minimum {
+			return nil
+		}
+		return Refuse(CodeBadLimits, "limit %s is %s", row.Name, belowLeast(v, minimum))
+	}
+
+	row.within = func(l, ceiling Limits) error {
+		v, top := *field(&l), *field(&ceiling)
+		if !bounds(top) || v <= top {
+			return nil
+		}
+		return Refuse(CodeAboveCeiling,
+			"limit %s is %s, above this agent's ceiling of %s: ask for less, or have the operator raise it (brigd --max-%s)",
+			row.Name, fmt.Sprint(v), fmt.Sprint(top), row.Flag())
+	}
+
+	return row
+}
+
+// listed makes the row of a limit that is a list, which has neither a smallest value nor, here, a
+// ceiling: the agent alone knows which callers may select which processors.
+func listed(row Limit, field func(l *Limits) *string) Limit {
+	row.Field = func(l *Limits) any { return field(l) }
+	row.isSet = func(l Limits) bool { return *field(&l) != "" }
+	row.text = func(l Limits) string { return *field(&l) }
+	row.standard, row.top = func(*Limits) {}, func(*Limits) {}
+	row.fill = func(l *Limits, base Limits) {
+		if v := field(l); *v == "" {
+			*v = *field(&base)
+		}
+	}
+	row.lower = func(*Limits, Limits) {}
+	row.check = func(Limits) error { return nil }
+	row.within = func(Limits, Limits) error { return nil }
+	return row
+}
+
+// Above reports whether a limit is above a ceiling.
+func (row Limit) Above(l, ceiling Limits) bool { return row.within(l, ceiling) != nil }
+
+// Text returns the limit's value as text.
+func (row Limit) Text(l Limits) string { return row.text(l) }
+
+// Flag is the limit's name as a flag.
+func (row Limit) Flag() string { return strings.ReplaceAll(row.Name, "_", "-") }
+
+func textOf[T Duration | Size | int64 | float64](v T) string {
+	if v == 0 {
+		return ""
+	}
+	return fmt.Sprint(v)
+}
+
+// belowLeast describes a value and the smallest one. A small number of bytes was probably meant in
+// megabytes, with the unit left out. A multiple of 1024 probably had the unit K: it gets no hint.
+func belowLeast[T Duration | Size | int64 | float64](v, minimum T) string {
+	if size, ok := any(v).(Size); ok && size > 0 && size < 4096 && size%1024 != 0 && T(size*MiB) >= minimum {
+		return fmt.Sprintf("%v bytes: the least is %v: did you mean %dM?", v, minimum, int64(size))
+	}
+	return fmt.Sprintf("%v: the least is %v", v, minimum)
 }

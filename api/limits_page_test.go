@@ -21,7 +21,7 @@ func TestLimitsPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Limits
 
-Made from the table in [api/limit_table.go](../../api/limit_table.go) by
+Made from the table in [api/limits.go](../../api/limits.go) by
 ` + "`go test ./api -run TestLimitsPage -update-limits`" + `; do not edit.
 
 Each limit is a field of ` + "`limits`" + ` in a request and a flag of ` + "`brig run`" + `, with ` + "`-`" + ` in place of ` + "`_`" + `. A
