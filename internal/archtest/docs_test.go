@@ -68,3 +68,32 @@ func TestLinkTargetsOfDocumentsExist(t *testing.T) {
 		}
 	}
 }
+
+// Every source file exists that a document names in backquotes by its path, or by the end of it. A name alone may be
+// that of a user's file. Decisions and the changelog name what there was.
+func TestDocumentsNameFilesThatExist(t *testing.T) {
+	ends := map[string]bool{} // of all paths: a/b/c.go, b/c.go, c.go
+	documents := map[string]string{}
+	eachFile(t, func(name string, text []byte) {
+		for end, more := name, true; more; _, end, more = strings.Cut(end, "/") {
+			ends[end] = true
+		}
+		if path.Ext(name) == ".md" && path.Dir(name) != "docs/adr" && name != "CHANGELOG.md" {
+			documents[name] = string(text)
+		}
+	})
+
+	named := 0
+	for name, text := range documents {
+		for _, m := range regexp.MustCompile("`([\\w.-]+/[\\w./-]+\\.(?:go|c|h))`").FindAllStringSubmatch(text, -1) {
+			named++
+			if !ends[m[1]] {
+				t.Errorf("%s names %s, which does not exist", name, m[1])
+			}
+		}
+	}
+
+	if named < 50 {
+		t.Errorf("only %d files are named in the documents: this test looks in the wrong place", named)
+	}
+}
