@@ -57,19 +57,6 @@ func TestExampleIsTheDefaults(t *testing.T) {
 	})
 }
 
-// docs/operate/serve.md has every flag of brig serve.
-func TestDocsHaveEveryFlagOfServe(t *testing.T) {
-	docs, err := os.ReadFile("../../docs/operate/serve.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	serveFlags(t).VisitAll(func(g *pflag.Flag) {
-		if !g.Hidden && !regexp.MustCompile("`--"+g.Name+"[` ]").Match(docs) {
-			t.Errorf("docs/operate/serve.md does not have --%s", g.Name)
-		}
-	})
-}
-
 // Every setting of the example has a comment above it.
 func TestExampleExplainsEachSetting(t *testing.T) {
 	text, err := os.ReadFile(example)

@@ -59,7 +59,8 @@ Exit codes: 0 if every submission was judged, whatever came of it; 1 if one coul
 judged; 125 if brig itself failed; 130 if it was interrupted. What could not be judged has
 no points: that is not a grade.
 
-Files are replaced when everything has been judged. Of a grading that was interrupted they
+Reports (--csv, --json, --html, --junit) go to stdout if they have no =FILE, instead of the
+table. Files are replaced when everything has been judged. Of a grading that was interrupted they
 stay as they are, its results are next to them (grades.partial.json), and brig prints the
 command that judges the others.`
 
@@ -83,6 +84,14 @@ type gradeOptions struct {
 
 // gradeFormats are the formats of brig grade, in the order of its flags.
 var gradeFormats = []string{"csv", "json", "html", "junit"}
+
+// gradeContents say what a report has in each format.
+var gradeContents = map[string]string{
+	"csv":   "a line in CSV for each submission, for a spreadsheet",
+	"json":  "everything in JSON: the result of each test with times, memory and 4 KiB of its output",
+	"html":  "a page in HTML that needs no other file and has no script",
+	"junit": "JUnit XML: a suite for each submission, a case for each test",
+}
 
 func (o *gradeOptions) register(f *pflag.FlagSet) {
 	f.StringVarP(&o.run.Language, "language", "l", "",
@@ -110,8 +119,7 @@ func (o *gradeOptions) register(f *pflag.FlagSet) {
 		"how results are written: judge (AC WA TLE ...) or brig (accepted wrong-answer cpu-limit ...)")
 	o.outputs = map[string]*string{}
 	for _, format := range gradeFormats {
-		o.outputs[format] = f.String(format, "",
-			fmt.Sprintf("write %s to this `FILE`; without =FILE to stdout, instead of the table", strings.ToUpper(format)))
+		o.outputs[format] = f.String(format, "", "write to this `FILE` "+gradeContents[format])
 		f.Lookup(format).NoOptDefVal = "-"
 	}
 

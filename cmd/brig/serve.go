@@ -83,15 +83,15 @@ func serveCommand(c *cli) *cobra.Command {
 	f.StringVar(&o.cert, "tls-cert", "", "`FILE` of the certificate chain, in PEM")
 	f.StringVar(&o.key, "tls-key", "", "`FILE` of its private key, in PEM")
 	f.StringSliceVar(&o.hosts, "host", nil,
-		"`NAME` that callers may use for the service, in addition to localhost (repeatable)")
+		"`NAME` that callers may use for the service, in addition to localhost (repeatable; default: any, if --keys is set)")
 	f.StringSliceVar(&o.images, "images", []string{"python"},
-		"`LANGUAGES` whose images are built and warmed up before requests are answered")
+		"`LANGUAGES` whose images are built (by root) and warmed up before requests are answered")
 	f.IntVar(&o.queue, "queue", 256, "maximum requests that wait for a slot; 0: requests do not wait")
 	f.DurationVar(&o.wait, "wait", d.Wait, "maximum time that a request waits for a slot")
 	f.DurationVar(&o.grace, "grace", d.Grace, "how long runs may continue when the service stops")
 	f.Var(&o.maxBody, "max-body", "largest request")
 	f.Var(&o.maxBlob, "max-blob", "largest blob, and largest package of a problem")
-	f.Var(&o.maxProblems, "max-problems", "maximum total size of the stored problems of all keys")
+	f.Var(&o.maxProblems, "max-problems", "maximum total size of the stored problems of all keys, below --data-dir")
 	f.IntVar(&o.conns, "max-conns", d.MaxConns, "maximum concurrent connections")
 	f.IntVar(&o.connsEach, "max-conns-address", d.MaxConnsPerAddr,
 		"maximum connections of one remote address; addresses of this host have no such limit")
@@ -99,14 +99,14 @@ func serveCommand(c *cli) *cobra.Command {
 		"maximum concurrent uploads of request bodies and downloads of session files; a key gets an eighth, unless its line sets bodies")
 	o.networkFlags(f)
 	o.packageFlags(f)
-	f.StringVar(&o.dataDir, "data-dir", "/var/lib/brig-gateway", "`DIR` of the history and the batches")
+	f.StringVar(&o.dataDir, "data-dir", "/var/lib/brig-gateway", "`DIR` of the history, the problems and the batches, of one service only")
 	f.IntVar(&o.historyRuns, "history-runs", history.DefaultRuns,
 		"maximum runs in the history, of all keys together; beyond it the oldest runs of the key that has most are removed")
 	f.Var(&o.historyBytes, "history-bytes", "approximate maximum size of the history")
 	f.IntVar(&o.batchSlots, "batch-slots", 0,
 		"slots that jobs of batches use at once (default: all but one, which is left to other requests)")
 	f.DurationVar(&o.batchKeep, "batch-keep", d.BatchKeep, "how long a batch stays after its end")
-	f.Var(&o.batchBytes, "batch-bytes", "maximum size of all batches on disk, with their results")
+	f.Var(&o.batchBytes, "batch-bytes", "maximum size of all batches below --data-dir, with their results")
 	f.StringVar(&o.user, "user", "",
 		"`USER` to run as when started as root (default: brig-gateway if that user exists, else uid "+
 			fmt.Sprint(identity.FallbackID)+")")
@@ -115,7 +115,7 @@ func serveCommand(c *cli) *cobra.Command {
 	socketVar(f, &o.socket)
 	f.StringVar(&o.config, "config", "", "`FILE` of settings")
 	f.StringVar(&o.logFormat, "log-format", "text", "`FORMAT` of the log, and of the messages at start: text, or json")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "log more")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "also log the agent's own id of each run, and connections that broke")
 	return c.does(k, func() int {
 		if port := c.env("SANDBOX_PORT"); port != "" && c.env("BRIG_SERVE_LISTEN") == "" && !f.Changed("listen") {
 			_, err := strconv.ParseUint(port, 10, 16)

@@ -16,7 +16,7 @@ func (o *serveOptions) networkFlags(f *pflag.FlagSet) {
 		"most `NETWORK` that runs may request: none, loopback, allow or public; a key gets none unless its line sets network")
 	f.StringSliceVar(&o.egressAllow, "egress-allow", nil,
 		"`HOST` that runs may list in allow: a name, *.DOMAIN, an address or ADDRESS/BITS, each with :PORT or "+
-			"without (80 and 443; repeatable; default: any host)")
+			"without (80 and 443) (repeatable; default: any host)")
 	f.StringSliceVar(&o.egressInternal, "egress-internal", nil,
 		"`ADDRESS:PORT` or ADDRESS/BITS:PORT of your own networks or of this host that runs with network may reach; "+
 			"all others are refused (repeatable)")

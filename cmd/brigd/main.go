@@ -60,6 +60,7 @@ type flags struct {
 	listenFD            int
 	lifelineFD          int
 	verbose, sweep      bool
+	version, man        bool
 	profileLog          bool
 	mode                api.Mode
 	network             string
@@ -96,21 +97,20 @@ Examples:
   sudo brigd --group brig
   sudo brigd --group judges --slots 4 --max-wall 60s`
 
-func parse(args []string) (flags, error) {
-	f := flags{ceiling: api.DefaultCeiling(), artifacts: 1 * api.GiB, blobs: 2 * api.GiB,
-		packagesMax: runtime.DefaultPackagesMax, sessionLife: api.SessionLifeMax,
-		templateLife: api.Duration(runtime.DefaultTemplateLife),
-		volumes:      volume.Config{Most: api.VolumeSizeMax, Total: 4 * api.VolumeSizeMax}}
+// helpPage returns the help of brigd, whose flags set f.
+func helpPage(f *flags) usage.Page {
 	set := pflag.NewFlagSet("brigd", pflag.ContinueOnError)
 	set.SortFlags = false
-	set.StringVar(&f.socket, "socket", filepath.Join(runtime.DefaultRunDir, "brigd.sock"), "unix socket to listen on")
-	set.StringVar(&f.group, "group", "", "group whose members may use the socket (default: root only)")
-	set.StringVar(&f.runDir, "run-dir", runtime.DefaultRunDir, "directory for the files of a running agent")
+	set.StringVar(&f.socket, "socket", filepath.Join(runtime.DefaultRunDir, "brigd.sock"),
+		"`PATH` of the unix socket to listen on")
+	set.StringVar(&f.group, "group", "", "`NAME` of the group whose members may use the socket (default: root only)")
+	set.StringVar(&f.runDir, "run-dir", runtime.DefaultRunDir, "`DIR` for the files of the running agent")
 	set.StringVar(&f.dataDir, "data-dir", "/var/lib/brig",
-		"directory of the image store; needs a file system with idmapped mounts (ext4, xfs, btrfs)")
+		"`DIR` of the image store, compiled programs and blobs, on a file system with idmapped mounts (ext4, xfs, btrfs)")
 	set.StringVar(&f.languages, "languages", "/etc/brig/languages",
-		"directory of language manifests that replace or extend the built-in ones")
-	set.StringVar(&f.profiles, "profiles", "/etc/brig/profiles", "directory of seccomp profiles offered to every caller")
+		"`DIR` of language manifests that replace or extend the built-in ones")
+	set.StringVar(&f.profiles, "profiles", "/etc/brig/profiles",
+		"`DIR` of seccomp profiles (NAME.yaml, or NAME.json of OCI) that every caller may name")
 	set.StringVar(&f.network, "network", api.NetworkNone,
 		"most `NETWORK` that callers other than root, such as brig serve, may request for a run: none, loopback, "+
 			"allow or public; they relay its connections themselves")
@@ -122,15 +122,19 @@ func parse(args []string) (flags, error) {
 	set.StringVar((*string)(&f.mode), "mode", string(api.Strict),
 		"`MODE` of the runs that name none: strict; fresh: each in a cell of its own; or exclusive, for exams: each "+
 			"also with its own copy of the image")
-	set.IntVar(&f.slots, "slots", 0, "maximum concurrent runs (default: one per physical core)")
-	set.IntVar(&f.sessions, "sessions", runtime.DefaultSessions, "maximum concurrent sessions; 0: none")
+	set.IntVar(&f.slots, "slots", 0,
+		"maximum concurrent runs, each pinned to the cores of its slot (default: one per physical core)")
+	set.IntVar(&f.sessions, "sessions", runtime.DefaultSessions,
+		"maximum concurrent sessions, each of which reserves its memory, swap and scratch for its life; 0: none")
 	set.Var(&f.sessionLife, "max-session-life", "ceiling of a session's lifetime")
 	set.StringVar(&f.volumes.Dir, "volumes", "",
-		"directory of the volumes of sessions, on ext4, xfs or btrfs (default: volumes below --data-dir)")
+		"`DIR` of the volumes of sessions, on ext4, xfs or btrfs; each is a file that takes its full size at once "+
+			"(default: volumes below --data-dir)")
 	set.Var(&f.volumes.Most, "max-volume", "ceiling of a volume's size")
 	set.Var(&f.volumes.Total, "volumes-total", "maximum total size of all volumes")
 	set.Var(&f.volumes.Rate, "volume-rate",
-		"bytes a second that a session may read from its volume, and as many that it may write (default: no limit; needs cgroup v2)")
+		"bytes a second that a session may read from its volume, and as many that it may write, at least 1M; brigd "+
+			"then starts only with cgroup v2 and its io controller (default: no limit)")
 	set.Var(&f.memory, "memory",
 		"maximum memory reserved for all runs and sessions together (default: three quarters of the host's)")
 	set.Var(&f.images, "image-memory",
@@ -139,10 +143,11 @@ func parse(args []string) (flags, error) {
 	set.Var(&f.templates, "template-memory",
 		"maximum memory, in addition to --memory, for templates of started interpreters; none: every run starts its "+
 			"interpreter (default: 512M, at most a sixteenth of the host's)")
-	set.Var(&f.templateLife, "template-life", "time after which a template is made again")
+	set.Var(&f.templateLife, "template-life", "time after which a template is made again; 10,000 runs end it, too")
 	set.Var(&f.artifacts, "artifact-cache", "maximum total size of compiled programs below --data-dir")
 	set.Var(&f.blobs, "blob-cache", "maximum total size of blobs below --data-dir")
-	set.Var(&f.packagesMax, "packages-cache", "maximum total size of installed packages below --data-dir")
+	set.Var(&f.packagesMax, "packages-cache",
+		"maximum total size of installed packages below --data-dir; stale ones and those least recently used are removed")
 	for _, row := range api.LimitTable() {
 		if row.Top != "" {
 			usage.LimitFlag(set, row, &f.ceiling, "max-"+row.Flag(), row.Top)
@@ -151,30 +156,47 @@ func parse(args []string) (flags, error) {
 
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "log every run")
 	set.BoolVar(&f.sweep, "sweep", false,
-		"remove what killed agents left below --run-dir, print the ids of these agents, and exit; every start does this too")
+		"remove what killed agents left below --run-dir, print the ids of these agents, and exit; every start does "+
+			"this too, and so does brig cleanup")
+	set.BoolVar(&f.version, "version", false, "print the version, and exit")
+
+	set.BoolVar(&f.man, "man", false, "print the manual page")
 	set.BoolVar(&f.private, "private", false, "serve one brig command: --listen-fd and --lifeline-fd are given")
 	set.IntVar(&f.listenFD, "listen-fd", -1, "listen on this inherited socket instead of --socket")
 	set.IntVar(&f.lifelineFD, "lifeline-fd", -1, "stop when the other end of this inherited pipe is closed")
-	showVersion := set.Bool("version", false, "print the version")
-	man := set.Bool("man", false, "print the manual page")
-	if err := set.MarkHidden("man"); err != nil {
-		return f, err
+	for _, internal := range []string{"man", "private", "listen-fd", "lifeline-fd"} {
+		set.Lookup(internal).Hidden = true
 	}
 
-	set.Usage = func() { fmt.Printf("%s\n\nFlags:\n%s", about, set.FlagUsages()) } // called for --help only
+	return usage.Page{Name: "brigd", Short: "run programs in sandboxes for callers on a unix socket", Text: about,
+		Flags: set}
+}
+
+// defaults are the settings before flags change them.
+func defaults() flags {
+	return flags{ceiling: api.DefaultCeiling(), artifacts: 1 * api.GiB, blobs: 2 * api.GiB,
+		packagesMax: runtime.DefaultPackagesMax, sessionLife: api.SessionLifeMax,
+		templateLife: api.Duration(runtime.DefaultTemplateLife),
+		volumes:      volume.Config{Most: api.VolumeSizeMax, Total: 4 * api.VolumeSizeMax}}
+}
+
+func parse(args []string) (flags, error) {
+	f := defaults()
+	page := helpPage(&f)
+	set := page.Flags
+	set.Usage = func() { fmt.Print(page.Help()) } // called for --help only
 	if err := set.Parse(args); err != nil {
 		if !errors.Is(err, pflag.ErrHelp) {
 			err = fmt.Errorf("%w; see brigd --help", usage.FlagError(err))
 		}
 		return f, err
 	}
-	if *showVersion {
+	if f.version {
 		fmt.Println("brigd", version)
 		return f, pflag.ErrHelp
 	}
-	if *man {
-		fmt.Print(usage.Page{Name: "brigd", Short: "run programs in sandboxes for callers on a unix socket", Text: about,
-			Flags: set}.Man(8, version, []string{"brig(1)", "brig-serve(1)"}))
+	if f.man {
+		fmt.Print(page.Man(8, version, []string{"brig(1)", "brig-serve(1)"}))
 		return f, pflag.ErrHelp
 	}
 	if f.private && f.listenFD < 0 {

@@ -1,4 +1,4 @@
-// Package docblock writes the measurements of tools into hand-written documents.
+// Package docblock writes what tools have measured or made into hand-written documents.
 package docblock
 
 import (
@@ -24,6 +24,25 @@ func Replace(name, begin, end, text string) error {
 		return fmt.Errorf("%s has no block between %q and %q", name, begin, end)
 	}
 	return os.WriteFile(name, fmt.Appendf(nil, "%s%s\n%s\n%s%s", head, begin, Wrap(text), end, tail), 0o644)
+}
+
+// Check returns an error if what is between the lines begin and end of a file is not the text. If write is
+// true, it replaces that first. The line begin should say how.
+func Check(name, begin, end, text string, write bool) error {
+	if write {
+		if err := Replace(name, begin, end, text); err != nil {
+			return err
+		}
+	}
+
+	page, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if !bytes.Contains(page, []byte(begin+"\n"+Wrap(text)+"\n"+end)) {
+		return fmt.Errorf("%s has something else below %q than is made now: write it anew", name, begin)
+	}
+	return nil
 }
 
 // Wrap breaks lines of prose that are longer than Width. It does not change rows of tables.

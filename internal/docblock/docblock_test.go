@@ -29,6 +29,30 @@ func TestReplaceKeepsWhatIsAround(t *testing.T) {
 	}
 }
 
+func TestCheckFindsAnOldText(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "doc.md")
+	if err := os.WriteFile(name, []byte("a\n<begin>\nold\n<end>\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, tt := range []struct {
+		begin, text string
+		write, ok   bool
+	}{
+		{"<begin>", "new", false, false},
+		{"<begin>", "old", false, true},
+		{"<begin>", "new", true, true},
+		{"<begin>", "new", false, true},
+		{"<begin>", "old", false, false},
+		{"<none>", "new", true, false},
+		{"<none>", "new", false, false},
+	} {
+		if err := Check(name, tt.begin, "<end>", tt.text, tt.write); (err == nil) != tt.ok {
+			t.Errorf("%+v: %v", tt, err)
+		}
+	}
+}
+
 func TestWrap(t *testing.T) {
 	word := strings.Repeat("é", 49) // two words and a space have 99 characters, and more bytes
 	for text, want := range map[string]string{

@@ -1,5 +1,5 @@
-// Package usage makes manual pages from a command's --help text and flags, so that they always
-// agree.
+// Package usage makes manual pages, and tables for the documents, from a command's --help text and
+// flags, so that they always agree.
 package usage
 
 import (
@@ -106,11 +106,14 @@ type flag struct {
 	text        string // description, with its default
 }
 
-// synopsis formats the flag as it is typed: -c, --code CODE.
+// synopsis formats the flag as it is typed: -c, --code CODE, or --json[=FILE].
 func (f flag) synopsis() string {
 	head := "--" + f.name
 	if f.short != "" {
 		head = "-" + f.short + ", " + head
+	}
+	if value, _, ok := strings.Cut(f.value, "[="); ok { // pflag writes FILE[="-"]
+		return head + "[=" + value + "]"
 	}
 	return strings.TrimSpace(head + " " + f.value)
 }
