@@ -163,11 +163,14 @@ truth: build ## accuracy of measurements and verdicts, with programs that know w
 fuzz: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(PROBES) $(ALONE) $(EXPECT) ## run every fuzz target for FUZZTIME (default 1m)
 	@.ci/fuzz $(or $(FUZZTIME),1m)
 
-lint: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(CELLINIT_ABLATE) $(PROBES) $(ALONE) $(EXPECT) ## gofmt, golangci-lint with govet (.golangci.yml), shellcheck, mypy
-	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "lint: run gofmt -w on the files above"; exit 1; }
+lint: vet ## vet and golangci-lint (.golangci.yml): before a commit
+	go run $(GOLANGCI) run ./...
+
+vet: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(CELLINIT_ABLATE) $(PROBES) $(ALONE) $(EXPECT) ## gofmt, go vet, shellcheck, mypy: what of lint takes seconds
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "vet: run gofmt -w on the files above"; exit 1; }
+	go vet ./...
 	go vet -tags $(TAGS),ablate ./runtime/... ./internal/e2e ./cmd/brigd
 	go vet -tags $(TAGS),tiers,channels,chaos,interpreters,foreign ./internal/e2e
-	go run $(GOLANGCI) run ./...
 	shellcheck -e SC2016,SC2317 $$(git grep -lE '^#!.*sh$$' -- .ci deploy)
 	cd service/client/python && mypy --strict --cache-dir=/dev/null brig_sandbox tests build_backend.py
 
@@ -197,4 +200,4 @@ image-push: build ## build and push the container image: IMAGE=registry/name:tag
 clean: ## remove what was built
 	rm -rf bin $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(CELLINIT_ABLATE) internal/corpus/built
 
-.PHONY: test-long help bench-batch chaos storms layers interpreters-tests tiers channels kernel-memory foreign cellinit build deps demo test test-pure test-root test-v2 test-v2-all test-languages image-python bench languages truth fuzz lint recording hooks install uninstall deb image image-push clean
+.PHONY: vet test-long help bench-batch chaos storms layers interpreters-tests tiers channels kernel-memory foreign cellinit build deps demo test test-pure test-root test-v2 test-v2-all test-languages image-python bench languages truth fuzz lint recording hooks install uninstall deb image image-push clean

@@ -46,7 +46,6 @@ func PrivateMounts() error {
 		return err
 	}
 
-	// The memory of a whole copy in this process would cost a third of the agent's start: its page faults.
 	sealed, err := linux.SealedCopy("brigd", self, true)
 	if err != nil {
 		return errors.Join(err, self.Close())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"time"
 
@@ -38,8 +39,7 @@ func SealedCopy(name string, from io.Reader, exec bool) (*os.File, error) {
 	}
 
 	f := os.NewFile(uintptr(fd), name)
-	_, err = io.Copy(f, from)
-	if err == nil {
+	if err = fill(f, from); err == nil {
 		err = f.Chmod(sealedMode(exec))
 	}
 	if err == nil {
@@ -52,6 +52,34 @@ func SealedCopy(name string, from io.Reader, exec bool) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// fill copies a file, or the rest of one, within the kernel (sendfile): through a buffer of this process a copy of
+// brigd took twice as long, which is a tenth of the agent's start.
+func fill(f *os.File, from io.Reader) error {
+	source, left := from, int64(math.MaxInt64)
+	if l, ok := from.(*io.LimitedReader); ok {
+		source, left = l.R, l.N
+	}
+	file, ok := source.(*os.File)
+	if !ok {
+		_, err := io.Copy(f, from)
+		return err
+	}
+
+	for left > 0 {
+		n, err := unix.Sendfile(FD(f), FD(file), nil, int(min(left, 1<<30)))
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return os.NewSyscallError("sendfile", err)
+		case n == 0:
+			return nil
+		default:
+			left -= int64(n)
+		}
+	}
+	return nil
 }
 
 // keepAccessTime has the kernel note no more accesses of a file. A run sees the times of the file that it

@@ -2,7 +2,9 @@ package linux
 
 import (
 	"errors"
+	"io"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,4 +93,43 @@ func accessChanges(t *testing.T, f *os.File) bool {
 	}
 
 	return times[0] != times[1]
+}
+
+// A file is copied from where it stands, up to the limit of its reader, like any other content.
+func TestSealedCopyOfAFile(t *testing.T) {
+	source, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+
+	if _, err := source.WriteString("0123456789"); err != nil {
+		t.Fatal(err)
+	}
+
+	for name, tt := range map[string]struct {
+		from io.Reader
+		want string
+	}{
+		"the rest of a file":      {source, "23456789"},
+		"a part of it":            {io.LimitReader(source, 3), "234"},
+		"less than the limit":     {io.LimitReader(source, 100), "23456789"},
+		"content in memory":       {strings.NewReader("abc"), "abc"},
+		"a part of what is there": {io.LimitReader(strings.NewReader("abc"), 2), "ab"},
+	} {
+		if _, err := source.Seek(2, io.SeekStart); err != nil {
+			t.Fatal(err)
+		}
+		f, err := SealedCopy("t", tt.from, true)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		defer f.Close()
+
+		got := make([]byte, 100)
+		n, _ := f.ReadAt(got, 0) // EOF: it is shorter
+		if string(got[:n]) != tt.want {
+			t.Errorf("%s: %q; want %q", name, got[:n], tt.want)
+		}
+	}
 }
