@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -45,17 +46,21 @@ func TestRetryWhileBusy(t *testing.T) {
 			}
 		})
 	}
+}
 
-	ctx, cancel := context.WithTimeout(t.Context(), 1300*time.Millisecond)
-	defer cancel()
+func TestRetrySaysOnceWhyItWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 1300*time.Millisecond)
+		defer cancel()
 
-	var told []string
-	note := func(why string) { told = append(told, why) }
-	refuse := func(context.Context) (api.Result, error) { return api.Result{}, busy }
-	if _, err := Retry(ctx, time.Minute, note, refuse); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("error %v after the caller left", err)
-	}
-	if !slices.Equal(told, []string{"every slot is busy"}) {
-		t.Errorf("told %q", told)
-	}
+		var told []string
+		note := func(why string) { told = append(told, why) }
+		refuse := func(context.Context) (api.Result, error) { return api.Result{}, api.Fail(api.CodeBusy, "busy") }
+		if _, err := Retry(ctx, time.Minute, note, refuse); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v after the caller left", err)
+		}
+		if !slices.Equal(told, []string{"every slot is busy"}) {
+			t.Errorf("told %q", told)
+		}
+	})
 }

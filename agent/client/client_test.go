@@ -200,21 +200,22 @@ func TestACancelDoesNotWaitForeverForTheAgent(t *testing.T) {
 		t.Skip("takes ten seconds")
 	}
 
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+
 	release := make(chan struct{})
 	socket := listen(t, func(nth int, c net.Conn) {
 		request(t, c)
 		io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: brig-stream/1\r\n\r\n")
+		cancel()
 		<-release
 	})
 
 	defer close(release)
 
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-
 	began := time.Now()
 	_, err := client.New(socket).RunStream(ctx, anyRun, nil, nil, nil)
-	if took := time.Since(began); code(err) != api.CodeAgentGone || took < 9*time.Second || took > 20*time.Second {
+	if took := time.Since(began); code(err) != api.CodeAgentGone || took < 9*time.Second || took > time.Minute {
 		t.Errorf("%v after %v; want agent-gone after ten seconds", err, took)
 	}
 }

@@ -197,7 +197,13 @@ func TestServerName(t *testing.T) {
 		{"nothing", nil, false},
 		{"an endless record", [][]byte{append([]byte{22, 3, 1, 0x3f, 0xff, 1, 0, 0xff, 0xff}, make([]byte, 2*maxHello)...)}, false},
 	} {
-		r := newRelay(Policy{Limits: Limits{ServerNameWait: 300 * time.Millisecond}})
+		wait := time.Minute
+		if tt.parts == nil {
+			wait = 300 * time.Millisecond
+		}
+
+		r := newRelay(Policy{Limits: Limits{ServerNameWait: wait}})
+		seen := make(chan struct{})
 		l, err := net.Listen("tcp4", "127.0.0.1:0")
 		check(t, err)
 		go func() {
@@ -211,12 +217,13 @@ func TestServerName(t *testing.T) {
 					return
 				}
 			}
-			time.Sleep(time.Second)
+			<-seen
 		}()
 
 		conn, err := l.Accept()
 		check(t, err)
 		read, why := r.checkServerName(conn.(*net.TCPConn), "api.test")
+		close(seen)
 		if (why == "") != tt.ok {
 			t.Errorf("%s: %q; want ok: %v", tt.what, why, tt.ok)
 		}
