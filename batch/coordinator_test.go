@@ -388,7 +388,7 @@ func TestStopWithdrawsWhatNoWorkerHas(t *testing.T) {
 	}
 
 	there, err := q.UnderWay(t.Context(), "b")
-	if err != nil || len(there) != 0 || p.Statuses[api.JobDone] != 0 || time.Since(began) > 5*time.Second {
+	if err != nil || len(there) != 0 || p.Statuses[api.JobDone] != 0 || time.Since(began) > time.Minute {
 		t.Errorf("%d jobs are left in the queue (%v) after %v, progress %+v", len(there), err, time.Since(began), p)
 	}
 }

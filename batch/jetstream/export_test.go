@@ -14,6 +14,15 @@ func (e *Engine) Wipe(ctx context.Context) error {
 		e.js.DeleteKeyValue(ctx, workersPrefix+e.pool), e.js.DeleteObjectStore(ctx, blobsPrefix+e.pool))
 }
 
+// Asking is how many requests for a job wait at the engine; 0: that is not known either.
+func (e *Engine) Asking(ctx context.Context) int {
+	c, err := e.js.Consumer(ctx, jobsPrefix+e.pool, class(false))
+	if err != nil {
+		return 0
+	}
+	return c.CachedInfo().NumWaiting
+}
+
 // As is the delivery in the hand of another process, which has guessed how to acknowledge it.
 func (d *Delivery) As(e *Engine) *Delivery {
 	inbox, err := e.conn.SubscribeSync(e.conn.NewInbox())

@@ -53,8 +53,8 @@ func TestConnectionsDoNotFillTheLog(t *testing.T) {
 		c.Close()
 	}
 
-	seconds := int(time.Since(begin)/time.Second) + 2
 	server.Stop()
+	seconds := int(time.Since(begin)/time.Second) + 2
 	lines := strings.Count(log.String(), "\n")
 	if !strings.Contains(log.String(), "authentication error") || lines > seconds || lines >= attempts {
 		t.Errorf("%d lines for %d connections in %d s:\n%s", lines, attempts, seconds, log.String())

@@ -198,7 +198,7 @@ func TestAWorkerReachesNoOtherPool(t *testing.T) {
 				}
 			}
 
-			c, err := nats.Connect(tt.url, nats.Nkey(evil, sign(t, evilSeed)), nats.CustomInboxPrefix("_INBOX_w"),
+			c, err := nats.Connect(tt.url, nats.Nkey(evil, sign(t, evilSeed)), nats.CustomInboxPrefix("_INBOX_w"), nats.Timeout(time.Minute),
 				nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 			if err != nil {
 				t.Fatal(err)
@@ -290,7 +290,8 @@ func TestStatesOfWorkersAreNotBelieved(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	c, err := nats.Connect("nats://"+s.Addr().String(), nats.Nkey(public, sign(t, seed)), nats.CustomInboxPrefix("_INBOX_w"))
+	c, err := nats.Connect("nats://"+s.Addr().String(), nats.Nkey(public, sign(t, seed)), nats.CustomInboxPrefix("_INBOX_w"),
+		nats.Timeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +311,7 @@ func TestStatesOfWorkersAreNotBelieved(t *testing.T) {
 		if tt.header != "" {
 			m.Header.Set("Nats-Rollup", tt.header)
 		}
-		if _, err := c.RequestMsg(m, 5*time.Second); err != nil {
+		if _, err := c.RequestMsg(m, time.Minute); err != nil {
 			t.Fatal(err)
 		}
 
@@ -333,7 +334,8 @@ func startNATS(t *testing.T, workers ...jetstream.Worker) (url string) {
 	t.Helper()
 	account := server.NewAccount("BRIG")
 	o := &server.Options{ServerName: "own", JetStream: true, StoreDir: t.TempDir(), NoSigs: true, Host: "127.0.0.1", Port: server.RANDOM_PORT,
-		Accounts: []*server.Account{account}, Users: []*server.User{{Username: "coordinator", Password: "secret", Account: account}}}
+		AuthTimeout: time.Minute.Seconds(),
+		Accounts:    []*server.Account{account}, Users: []*server.User{{Username: "coordinator", Password: "secret", Account: account}}}
 	for _, w := range workers {
 		o.Nkeys = append(o.Nkeys, &server.NkeyUser{Nkey: w.Key, Account: account, Permissions: jetstream.WorkerPermissions(w.Name, w.Pool)})
 	}
@@ -345,7 +347,7 @@ func startNATS(t *testing.T, workers ...jetstream.Worker) (url string) {
 
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(20 * time.Second) {
+	if !s.ReadyForConnections(time.Minute) {
 		t.Fatal("the server is not ready")
 	}
 
@@ -386,7 +388,7 @@ func TestAWorkerCannotStallItsBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	c, err := nats.Connect(url, nats.Nkey(public, sign(t, seed)), nats.CustomInboxPrefix("_INBOX_w"),
+	c, err := nats.Connect(url, nats.Nkey(public, sign(t, seed)), nats.CustomInboxPrefix("_INBOX_w"), nats.Timeout(time.Minute),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	if err != nil {
 		t.Fatal(err)

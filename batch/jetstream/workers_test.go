@@ -66,10 +66,18 @@ func TestAnEngineThatEndsIsOneLine(t *testing.T) {
 	}
 	defer w.Close()
 
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 
-	time.AfterFunc(time.Second, server.Stop)
+	go func() {
+		for ctx.Err() == nil && e.Asking(ctx) == 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		server.Stop()
+		time.Sleep(2 * time.Second) // the worker asks again
+		cancel()
+	}()
+
 	if d, err := w.Source(false).Next(ctx, nothing); err == nil {
 		t.Errorf("a job: %+v", d)
 	}
@@ -103,7 +111,7 @@ func TestAWorkerWithoutEngineLeavesAtOnce(t *testing.T) {
 	defer w.Close()
 
 	server.Stop()
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); { // until it has noticed
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); { // until it has noticed
 		if errors.Is(w.Report(t.Context(), jetstream.WorkerState{Name: "w"}), nats.ErrDisconnected) {
 			break
 		}

@@ -117,7 +117,7 @@ func TestResultsAfterTheEndAreDropped(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	q.Results(ended, "b", nil)
-	soon, cancel := context.WithTimeout(t.Context(), time.Second)
+	soon, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 
 	if err := d.Done(soon, []byte("{}")); err != nil {
