@@ -168,7 +168,7 @@ func TestBatchIsCanceled(t *testing.T) {
 
 	all, end := follow(t, web, path, "follow=true")
 	onceEach(t, all, 505)
-	if took := time.Since(began); took > 20*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it took %v", took)
 	}
 	if end == nil || end.State != api.BatchCanceled || end.Statuses[api.JobDone] != 5 || end.Statuses[api.JobCanceled] != 500 {

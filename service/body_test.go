@@ -184,7 +184,7 @@ func TestTwoKeysLeaveMemoryForAThird(t *testing.T) {
 // keeps arriving is read, even if slowly.
 func TestStalledBodiesReleaseMemory(t *testing.T) {
 	before := core.StallTimeout
-	core.StallTimeout = 2 * time.Second // a busy machine may leave the slow sender waiting for some of it
+	core.StallTimeout = 5 * time.Second // a busy machine may leave the slow sender waiting for some of it
 	t.Cleanup(func() { core.StallTimeout = before })
 	at, _, web := listenFake(t, runsOK(), nil, func(c *Config) { c.MaxBody = 4 * api.MiB })
 	g := web.Config.Handler.(*Gateway)
@@ -194,7 +194,7 @@ func TestStalledBodiesReleaseMemory(t *testing.T) {
 	go func() {
 		for range 60 {
 			_, _ = io.WriteString(slow, strings.Repeat("x", 16_000)) // the reader returns the error
-			time.Sleep(40 * time.Millisecond)
+			time.Sleep(100 * time.Millisecond)
 		}
 		_, _ = io.WriteString(slow, strings.Repeat("x", 1_000_000-60*16_000-42)+`"}`)
 	}()
@@ -310,6 +310,19 @@ func TestClientDisconnectsDuringBody(t *testing.T) {
 	}
 }
 
+// leaves closes a connection when a request waits for its slot, which then waits for as long as that takes.
+func leaves(t *testing.T, g *Gateway, c net.Conn) {
+	before := core.UploadWait
+	core.UploadWait = time.Minute
+	t.Cleanup(func() { core.UploadWait = before })
+	go func() {
+		for t.Context().Err() == nil && g.core.Uploads.Stats().Waiting == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		c.Close()
+	}()
+}
+
 // API-02: the number of slow uploads is limited too, and the error for one over the limit names the
 // limit. A fast one is accepted when a slow one has ended.
 func TestConcurrentUploadsAreBounded(t *testing.T) {
@@ -318,12 +331,7 @@ func TestConcurrentUploadsAreBounded(t *testing.T) {
 	g := web.Config.Handler.(*Gateway)
 	slow := dial(t, at, head)
 	dial(t, at, head)
-	for deadline := time.Now().Add(30 * time.Second); g.core.Uploads.Held("") < 2; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("they are not received")
-		}
-	}
-
+	waitUntil(t, "the slow ones", func() bool { return g.core.Uploads.Held("") == 2 })
 	var p api.Problem
 	if s := send(t, web, "POST", "/v1/runs", `{"image":"tiny","argv":["true"]}`, &p); s != 429 ||
 		p.Code != api.CodeTooManyBodies || p.RetryAfter == 0 ||
@@ -334,7 +342,7 @@ func TestConcurrentUploadsAreBounded(t *testing.T) {
 		t.Errorf("without a body: %d", s)
 	}
 
-	time.AfterFunc(core.UploadWait/5, func() { slow.Close() })
+	leaves(t, g, slow)
 	if s := send(t, web, "POST", "/v1/runs", `{"image":"tiny","argv":["true"]}`, nil); s != 200 {
 		t.Errorf("when one has gone: %d", s)
 	}
@@ -358,18 +366,13 @@ func TestDownloadsAreBoundedWithUploads(t *testing.T) {
 	}
 
 	unread := dial(t, at, "GET /v1/sessions/s1/files/large HTTP/1.1\r\nHost: localhost\r\n\r\n")
-	for deadline := time.Now().Add(30 * time.Second); g.core.Uploads.Held("") < 1; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it has no place")
-		}
-	}
-
+	waitUntil(t, "its place", func() bool { return g.core.Uploads.Held("") == 1 })
 	var p api.Problem
 	if s := send(t, web, "GET", "/v1/sessions/s1/files/small", "", &p); s != 429 || p.Code != api.CodeTooManyBodies || p.RetryAfter == 0 {
 		t.Errorf("%d, %+v", s, p)
 	}
 
-	time.AfterFunc(core.UploadWait/5, func() { unread.Close() })
+	leaves(t, g, unread)
 	if s := send(t, web, "GET", "/v1/sessions/s1/files/small", "", nil); s != 200 {
 		t.Errorf("when its reader has gone: %d", s)
 	}

@@ -46,7 +46,7 @@ func listenFake(t *testing.T, mux *http.ServeMux, wrap func(net.Listener) net.Li
 		}
 	})
 
-	return at, &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}, web
+	return at, &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}, web
 }
 
 // requestStatus returns the status of a request; zero if it fails.
@@ -151,7 +151,7 @@ const askSession = "GET /v1/sessions/s1 HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 func waitFor(t *testing.T, n *atomic.Int64, want int64) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); n.Load() < want; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); n.Load() < want; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d of %d requests are being answered", n.Load(), want)
 		}
@@ -191,9 +191,7 @@ func TestHealthIsAnsweredWhenConnectionsAreFull(t *testing.T) {
 		}
 	}
 
-	if s := requestStatus(t, c, "POST", "http://"+at+"/v1/runs"); s != 200 {
-		t.Errorf("a run afterwards: %d", s)
-	}
+	waitUntil(t, "a run afterwards", func() bool { return requestStatus(t, c, "POST", "http://"+at+"/v1/runs") == 200 })
 }
 
 // from gives connections the remote address in their first line.
@@ -269,7 +267,7 @@ func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
 func TestRefusedBodiesAreNotWaitedFor(t *testing.T) {
 	at, _, _ := listenFake(t, runsOK(), nil, nil)
 	c := dial(t, at, "POST /v1/runs HTTP/1.1\r\nHost: evil.example\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{")
-	_ = c.SetReadDeadline(time.Now().Add(core.RefusedBodyTimeout + 10*time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(core.RefusedBodyTimeout + time.Minute))
 	res, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil || res.StatusCode != 403 {
 		t.Errorf("%v, %v", res, err)

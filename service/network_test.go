@@ -167,7 +167,7 @@ func refusedConnection(_, listening net.Addr) string {
 	}
 	defer c.Close()
 
-	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
 	if _, err := c.Read(make([]byte, 1)); err == nil {
 		return "not refused"
 	}

@@ -16,33 +16,42 @@ import (
 // refused.
 func TestALargeRequestIsSentAgainLessOften(t *testing.T) {
 	for _, tt := range []struct {
-		name             string
-		takes            time.Duration
-		minimum, maximum int64
+		name    string
+		takes   time.Duration // to read it
+		wait    time.Duration
+		refused int64         // so many times
+		status  int           // in the end
+		least   time.Duration // until then
+		maximum int64         // of tries
 	}{
-		{"soon read", 0, 15, 80}, // in 2 s, each 50 ms
-		{"long to read", api.SlotWait + 100*time.Millisecond, 2, 5},
+		{"soon read", 0, time.Minute, 20, 200, 500 * time.Millisecond, 21}, // after 63 ms, each 50 ms
+		{"long to read", api.SlotWait + 100*time.Millisecond, 2 * time.Second, 1000, 503, 0, 5},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var tries atomic.Int64
 			mux := http.NewServeMux()
 			mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
-				tries.Add(1)
+				n := tries.Add(1)
 				if _, err := io.Copy(io.Discard, r.Body); err != nil {
 					t.Error(err)
+				}
+				if n > tt.refused {
+					say(w, 200, api.Result{Verdict: api.OK})
+					return
 				}
 				time.Sleep(tt.takes)
 				deny(w, 503, api.Fail(api.CodeBusy, "there is no memory for results"))
 			})
 
-			web := serveFake(t, mux, func(c *Config) { c.Wait = 2 * time.Second })
+			web := serveFake(t, mux, func(c *Config) { c.Wait = tt.wait })
+			began := time.Now()
 			var p api.Problem
-			if s := send(t, web, "POST", "/v1/runs", simple, &p); s != 503 || p.Code != api.CodeQueueTimeout ||
-				!strings.Contains(p.Detail, "no memory for results") {
-				t.Errorf("%d, %+v", s, p)
+			s := send(t, web, "POST", "/v1/runs", simple, &p)
+			if s != tt.status || s == 503 && (p.Code != api.CodeQueueTimeout || !strings.Contains(p.Detail, "no memory for results")) {
+				t.Errorf("%d, %+v; want %d", s, p, tt.status)
 			}
-			if n := tries.Load(); n < tt.minimum || n > tt.maximum {
-				t.Errorf("sent %d times in 2 s; want %d to %d times", n, tt.minimum, tt.maximum)
+			if n, took := tries.Load(), time.Since(began); n > tt.maximum || took < tt.least {
+				t.Errorf("sent %d times in %v; want %d times at most, in %v at least", n, took, tt.maximum, tt.least)
 			}
 		})
 	}

@@ -13,7 +13,7 @@ import (
 
 // UploadWait is how long a request waits for an upload slot. A client that sends as fast as it can
 // has released its slot by then.
-const UploadWait = time.Second
+var UploadWait = time.Second // longer in tests
 
 // errConnClosed is the error of a request whose connection was closed in favor of a new one while the
 // request waited.
