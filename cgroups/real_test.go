@@ -160,7 +160,7 @@ func usage(t testing.TB, l *Leaf) Usage {
 func eventuallyEmpty(t testing.TB, l *Leaf) {
 	t.Helper()
 
-	for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		empty, err := l.Empty()
 		if err != nil {
 			t.Fatal(err)

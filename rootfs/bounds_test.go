@@ -49,7 +49,7 @@ func TestBombsAreStopped(t *testing.T) {
 			if !errors.Is(err, archive.ErrTooLarge) {
 				t.Errorf("Import: %v; want ErrTooLarge", err)
 			}
-			if took := time.Since(start); took > 30*time.Second {
+			if took := time.Since(start); took > time.Minute {
 				t.Errorf("it took %v", took)
 			}
 			mustBeEmpty(t, s)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -108,7 +109,7 @@ func privately(t *testing.T) (dir string, second bool) {
 	testenv.NeedRoot(t)
 	if os.Getenv(privateFaults) == "" {
 		testenv.CleanHost(t)
-		ctx, cancel := context.WithTimeout(t.Context(), 12*time.Minute) // an emulated machine needs two, and a loaded one more
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute) // an emulated machine needs two, and a loaded one more
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
 		cmd.Env = append(os.Environ(), privateFaults+"=1")
@@ -140,6 +141,18 @@ func modeOf(m api.Mode) api.Mode {
 		return api.Strict
 	}
 	return m
+}
+
+// unchanged reports whether an inventory has been the same for two seconds: then the keepers have cleaned up.
+func unchanged() func(map[string]int) bool {
+	var last map[string]int
+	var since time.Time
+	return func(now map[string]int) bool {
+		if !maps.Equal(last, now) {
+			last, since = now, time.Now()
+		}
+		return time.Since(since) >= 2*time.Second
+	}
 }
 
 // awaitInventory counts what an agent in this process has on the host, by kind. It returns when enough is

@@ -111,7 +111,7 @@ func TestEveryStepFailsClosed(t *testing.T) {
 				t.Errorf("the run ended with %v", err)
 			}
 
-			for deadline := time.Now().Add(20 * time.Second); step != "" && f.cells() == kept; time.Sleep(time.Millisecond) {
+			for deadline := time.Now().Add(time.Minute); step != "" && f.cells() == kept; time.Sleep(time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatal("no other cell is built: the one in doubt serves on")
 				}
@@ -140,7 +140,7 @@ func TestEveryStepFailsClosed(t *testing.T) {
 		}
 	}
 
-	before := awaitInventory(t, h.instance.id, 2*time.Second, func(map[string]int) bool { return false })
+	before := awaitInventory(t, h.instance.id, time.Minute, unchanged())
 
 	// sound checks that runs of every kind still work: they share the slot.
 	sound := func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestEveryStepFailsClosed(t *testing.T) {
 				t.Errorf("the %s run after it: %q, %v", mode, out, err)
 			}
 		}
-		after := awaitInventory(t, h.instance.id, 20*time.Second, func(now map[string]int) bool { return len(testenv.Added(before, now)) == 0 })
+		after := awaitInventory(t, h.instance.id, time.Minute, func(now map[string]int) bool { return len(testenv.Added(before, now)) == 0 })
 		if added := testenv.Added(before, after); len(added) != 0 {
 			t.Errorf("left by the failure:\n  %s", strings.Join(added, "\n  "))
 		}

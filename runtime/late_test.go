@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"path/filepath"
@@ -64,26 +65,42 @@ func TestLateAgentKeepsTheVerdict(t *testing.T) {
 		{"sleep 1", "", 0},
 	} {
 		argv := []string{"/bin/sh", "-c", tt.script}
-		res, err := h.runner.Run(t.Context(), api.Run{Image: "tiny", Argv: argv, Limits: limits}, api.Streams{}, api.Caller{})
-		checkResult(t, "run", tt.script, res, err, tt.want, tt.exit)
-		res, err = h.Exec(t.Context(), s.ID, api.Exec{Argv: argv, Limits: limits}, api.Streams{}, api.Caller{})
-		checkResult(t, "exec", tt.script, res, err, tt.want, tt.exit)
+		for what, execute := range map[string]func() (api.Result, error){
+			"run": func() (api.Result, error) {
+				return h.runner.Run(t.Context(), api.Run{Image: "tiny", Argv: argv, Limits: limits}, api.Streams{}, api.Caller{})
+			},
+			"exec": func() (api.Result, error) {
+				return h.Exec(t.Context(), s.ID, api.Exec{Argv: argv, Limits: limits}, api.Streams{}, api.Caller{})
+			},
+		} {
+			wrong := ""
+			for range 5 { // on a busy machine the program itself may be late
+				res, err := execute()
+				if wrong = checkResult(res, err, tt.want, tt.exit); wrong == "" {
+					break
+				}
+			}
+			if wrong != "" {
+				t.Errorf("%s of %q: %s", what, tt.script, wrong)
+			}
+		}
 	}
 }
 
-func checkResult(t *testing.T, what, script string, res api.Result, err error, want api.Verdict, exit int) {
-	t.Helper()
+// checkResult says what is wrong with a result.
+func checkResult(res api.Result, err error, want api.Verdict, exit int) string {
 	if want == "" {
 		var e *api.Error
 		if !errors.As(err, &e) || e.Code != api.CodeHostExhausted || !e.RetrySafe {
-			t.Errorf("%s of %q: %s, %v; want an error that asks to repeat it", what, script, res.Verdict, err)
+			return fmt.Sprintf("%s, %v; want an error that asks to repeat it", res.Verdict, err)
 		}
-		return
+		return ""
 	}
 	if err != nil || res.Verdict != want || res.ExitCode != exit {
-		t.Errorf("%s of %q: %s, exit %d, %v; want %s, exit %d; timing %+v", what, script, res.Verdict, res.ExitCode, err, want, exit, res.Timing)
+		return fmt.Sprintf("%s, exit %d, %v; want %s, exit %d; timing %+v", res.Verdict, res.ExitCode, err, want, exit, res.Timing)
 	}
 	if hit := len(res.LimitsHit) > 0; hit != (want == api.WallLimit) {
-		t.Errorf("%s of %q: %s, limits hit %q", what, script, res.Verdict, res.LimitsHit)
+		return fmt.Sprintf("%s, limits hit %q", res.Verdict, res.LimitsHit)
 	}
+	return ""
 }

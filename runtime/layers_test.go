@@ -163,7 +163,7 @@ func TestCellsOfImagesOfLayers(t *testing.T) {
 	}
 
 	h.ImagesRemoved()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		work, err := filepath.Glob(filepath.Join(s.Dir(), "work", "*"))
 		layers, lerr := s.Layers()
 		if len(work) == 0 && len(layers) == 0 && err == nil && lerr == nil {

@@ -92,7 +92,7 @@ func TestSlowTerminationKeepsItsVerdict(t *testing.T) {
 			}
 
 			// The slot is given back as soon as it may serve another run.
-			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+			for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 				if _, leased, _, _ := h.runner.Pool.Stats(); leased == 0 {
 					break
 				}

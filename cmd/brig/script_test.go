@@ -99,7 +99,7 @@ func TestScripts(t *testing.T) {
 			"started": func(ts *testscript.TestScript, neg bool, args []string) { // waits for a program to start
 				select {
 				case <-ts.Value("fake").(*fake).started:
-				case <-time.After(10 * time.Second):
+				case <-time.After(time.Minute):
 					ts.Fatalf("no program has started")
 				}
 			},

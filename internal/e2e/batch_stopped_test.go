@@ -59,7 +59,7 @@ func TestStoppedPartsOfABatch(t *testing.T) {
 func TestStoppedPartsOfAPoisonJob(t *testing.T) {
 	const jobs, poison = 60, 17
 	lines := strings.SplitAfter(chaosJobs(jobs), "\n")
-	lines[poison] = fmt.Sprintf(`{"id": "job-%d", "image": "tiny", "argv": ["/bin/sleep", "2"]}`+"\n", poison)
+	lines[poison] = fmt.Sprintf(`{"id": "job-%d", "image": "tiny", "argv": ["/bin/sleep", "20"]}`+"\n", poison)
 	r := newBatchRig(t, 1, strings.Join(lines, ""))
 	w := r.workers[0]
 	r.coordinator.start(t)

@@ -37,7 +37,7 @@ func bundleRun(t *testing.T, runtime, dir string, flags []string, argv ...string
 		t.Fatalf("brig bundle: %v\n%s", err, said)
 	}
 
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 
 	cmd := exec.CommandContext(ctx, testenv.NeedTool(t, runtime, runtime),

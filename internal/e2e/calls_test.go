@@ -87,7 +87,7 @@ func TestHostileFunctions(t *testing.T) {
 		"endless": "def sq(x):\n    while True: pass",
 	} {
 		r := py(source)
-		r.Limits = api.Limits{Wall: slowly(5), CPU: slowly(1)}
+		r.Limits = api.Limits{Wall: slowly(30), CPU: slowly(2)}
 		r.Tests = []api.Test{{ID: "1", Asserts: []byte("assert sq(3) == 9\nassert sq(4) == 16\n")}}
 		one := a.run(t, r).Tests[0]
 		if accepted := one.Accepted() && one.Answer == api.Accepted; accepted != (name == "right") {

@@ -116,7 +116,7 @@ int main(int c, char **v) { puts("before"); fflush(stdout); pthread_t t;
   if (!strcmp(v[1], "main")) bad(0);
   else if (!strcmp(v[1], "thread")) { pthread_create(&t, 0, bad, 0); pthread_join(t, 0); }
   else if (!strcmp(v[1], "child")) { if (!fork()) { bad(0); _exit(0); } wait(0); }
-  else if (!strcmp(v[1], "orphan")) { if (!fork()) { usleep(50000); bad(0); } usleep(500000); }
+  else if (!strcmp(v[1], "orphan")) { if (!fork()) { usleep(50000); bad(0); } sleep(20); }
   puts("after"); return 0; }`)
 
 	both(t, func(t *testing.T, mode api.Mode) {

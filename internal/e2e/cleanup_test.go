@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
@@ -101,12 +100,7 @@ func TestKilledServiceLeavesNoDirectory(t *testing.T) {
 
 	kill(s.cmd.Process.Pid, syscall.SIGKILL)
 	<-s.done
-	for len(left()) > 0 {
-		if time.Now().After(patience()) {
-			t.Fatalf("%q are left", left())
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	eventually(t, "its directory to be removed", func() bool { return len(left()) == 0 })
 
 	s = launchServe(t, flags...)
 	pid := s.cmd.Process.Pid
@@ -120,17 +114,13 @@ func TestKilledServiceLeavesNoDirectory(t *testing.T) {
 		t.Fatalf("%q are left of both", want)
 	}
 
-	for { // the dead agent releases its socket
+	eventually(t, "the dead agent to release its socket", func() bool {
 		c, err := net.Dial("unix", filepath.Join(want[0], "brigd.sock"))
-		if err != nil {
-			break
+		if err == nil {
+			c.Close()
 		}
-		c.Close()
-		if time.Now().After(patience()) {
-			t.Fatal("the socket still answers")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return err != nil
+	})
 
 	cmd := exec.Command(binary(t, "brig"), "cleanup", "--json", "--run-dir", run)
 	cmd.Stderr = os.Stderr

@@ -24,7 +24,7 @@ extensions: [made]
 source_file: main.made
 compile: [sh, -c, '. "./$1"', sh, "{source}", "{flags}", "{sources}"]
 compile_env: {STAGE: compile}
-compile_limits: {wall: 10s, output: 4K, memory: 256M}
+compile_limits: {wall: 30s, output: 4K, memory: 256M}
 artifacts: [main, lib]
 flags: [-a, -b]
 default_flags: [-a]

@@ -164,8 +164,9 @@ func TestMemoryIsReservedOnce(t *testing.T) {
 
 	done := make(chan api.Result, 1)
 	first := &firstWriteWriter{came: make(chan struct{})}
+	in, hold := io.Pipe()
 	go func() {
-		res, err := a.RunStream(t.Context(), big("echo; sleep 1"), nil, first, nil)
+		res, err := a.RunStream(t.Context(), big("echo; read -r _; exit 0"), in, first, nil)
 		if err != nil {
 			t.Error(err)
 		}
@@ -177,6 +178,7 @@ func TestMemoryIsReservedOnce(t *testing.T) {
 		t.Errorf("%q is not said to be safe to retry", e.Message)
 	}
 
+	hold.Close()
 	wantVerdict(t, <-done, api.OK)
 	wantVerdict(t, a.run(t, big("exit 0")), api.OK)
 

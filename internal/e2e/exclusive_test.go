@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/api/decode"
 	"github.com/brig-sandbox/brig/internal/testenv"
@@ -214,19 +216,6 @@ func importBulkyImage(t *testing.T, a *agent, program api.File) {
 	}
 }
 
-// waitForCopy waits until a child of the agent is copying an image.
-func waitForCopy(t *testing.T, a *agent) {
-	t.Helper()
-	for deadline := patience(); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		for _, pid := range descendants(a.cmd.Process.Pid) {
-			if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && string(text) == "imagefiles\x00copy\x00" {
-				return
-			}
-		}
-	}
-	t.Fatalf("no image is copied\n%s", a.log)
-}
-
 // An image that is removed during a copy stays whole until the copy is done; then nothing of it is
 // left in the store.
 func TestExclusiveImageRemovedWhileCopied(t *testing.T) {
@@ -234,18 +223,19 @@ func TestExclusiveImageRemovedWhileCopied(t *testing.T) {
 	done := compileC(t, "done", `int main(void) { return 0; }`)
 	for range 2 {
 		importBulkyImage(t, a, done)
-		ended := make(chan error, 1)
-		go func() { // joined below
+		copying, ended := a.stopImageChild(t, "copy", func() error {
 			res, err := a.Run(t.Context(),
 				api.Run{Image: "bulky", Argv: []string{"/done"}, Mode: api.Exclusive, Limits: api.Limits{Wall: seconds(20)}})
 			if err == nil && res.Verdict != api.OK {
 				err = fmt.Errorf("verdict %s", res.Verdict)
 			}
-			ended <- err
-		}()
+			return err
+		})
 
-		waitForCopy(t, a)
 		if err := a.RemoveImage(t.Context(), "bulky"); err != nil {
+			t.Error(err)
+		}
+		if err := unix.PidfdSendSignal(copying, unix.SIGCONT, nil, 0); err != nil {
 			t.Error(err)
 		}
 		if err := <-ended; err != nil {
@@ -279,9 +269,7 @@ func TestExclusiveKilledWhileCopying(t *testing.T) {
 	ask := api.Run{Image: "bulky", Argv: []string{"/done"}, Mode: api.Exclusive, Limits: api.Limits{Wall: seconds(20)}}
 
 	ctx, leave := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { _, err := a.Run(ctx, ask); ended <- err }() // joined below
-	waitForCopy(t, a)
+	_, ended := a.stopImageChild(t, "copy", func() error { _, err := a.Run(ctx, ask); return err })
 	leave()
 	if err := <-ended; err == nil {
 		t.Error("a run whose caller left ended well")
@@ -301,8 +289,7 @@ func TestExclusiveKilledWhileCopying(t *testing.T) {
 
 	wantVerdict(t, res, api.OK)
 
-	go func() { _, err := a.Run(t.Context(), ask); ended <- err }() // joined below
-	waitForCopy(t, a)
+	_, ended = a.stopImageChild(t, "copy", func() error { _, err := a.Run(t.Context(), ask); return err })
 	pid := a.cmd.Process.Pid
 	a.kill()
 	if err := <-ended; err == nil {

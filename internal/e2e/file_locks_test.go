@@ -141,7 +141,9 @@ int main(int argc, char **argv) {
 
 	for _, how := range []string{"closed", "unlocked", "processes"} {
 		t.Run(how, func(t *testing.T) {
-			res := a.run(t, program(prog, how))
+			r := program(prog, how)
+			r.Limits.Wall = slowly(100)
+			res := a.run(t, r)
 			wantVerdict(t, res, api.OK)
 			if len(res.Refused) > 0 {
 				t.Errorf("refused: %+v", res.Refused)
@@ -157,7 +159,7 @@ int main(int argc, char **argv) {
 		t.Fatal(err)
 	}
 
-	res := a.execute(t, id, api.Exec{Argv: []string{"./returned", "closed"}})
+	res := a.execute(t, id, api.Exec{Argv: []string{"./returned", "closed"}, Limits: api.Limits{Wall: slowly(100)}})
 	if res.Verdict != api.OK || len(res.Refused) > 0 {
 		t.Errorf("in a session: %s, %s, refused %+v", res.Verdict, res.Stderr, res.Refused)
 	}
@@ -209,6 +211,7 @@ int main(void) {
 		q := p
 		q.Rules = append(slices.Clone(p.Rules), r)
 		run := program(prog)
+		run.Limits.Wall = slowly(100)
 		if run.ProfileRules, err = json.Marshal(q); err != nil {
 			t.Fatal(err)
 		}

@@ -186,7 +186,7 @@ func runNative(t *testing.T, work string, one triple) native {
 		}
 	}
 
-	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 
 	var said bytes.Buffer

@@ -168,7 +168,7 @@ func TestServiceBatchLeavesOthersASlot(t *testing.T) {
 
 	idle := latency()
 	path := s.openBatch("{}")
-	s.addJobs(path, jobLines(t, "long", "sleep 3; echo %d", 200))
+	s.addJobs(path, jobLines(t, "long", "sleep 20; echo %d", 200))
 	for deadline := patience(); ; time.Sleep(5 * time.Millisecond) {
 		var h api.ServiceHealth
 		if s.call("GET", "/health", nil, 200, &h); h.Load >= 1 {
@@ -190,7 +190,7 @@ func TestServiceBatchLeavesOthersASlot(t *testing.T) {
 
 	_, end := s.results(path, "follow=true")
 	took := time.Since(began)
-	if end == nil || end.Results != 200 || end.Statuses[api.JobCanceled] < 100 || took > slow(10*time.Second) {
+	if end == nil || end.Results != 200 || end.Statuses[api.JobCanceled] < 100 || took > slow(20*time.Second) {
 		t.Errorf("canceled after %v: %+v", took, end)
 	}
 

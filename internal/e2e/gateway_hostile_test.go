@@ -228,7 +228,7 @@ func TestGatewaySlowBodiesOfAKey(t *testing.T) {
 
 	atOnce := func() {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), slow(2*time.Second))
+		ctx, cancel := context.WithTimeout(t.Context(), slow(10*time.Second))
 		defer cancel()
 		res, err := quick.request(ctx, "POST", "/v1/runs", sh("true"), "Connection", "close")
 		if err != nil {

@@ -122,6 +122,8 @@ type loadedService struct {
 	pid  int
 	data string // its data directory
 	own  *testservice.Service
+
+	begun *atomic.Int64 // runs that the agent has got
 }
 
 func serveLoaded(t *testing.T, agent *loadedAgent, flags ...string) *loadedService {
@@ -133,7 +135,7 @@ func serveLoaded(t *testing.T, agent *loadedAgent, flags ...string) *loadedServi
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = own.Stop(0) }) // its clients read nothing
-	return &loadedService{strings.TrimPrefix(own.URL, "http://"), own.Cmd.Process.Pid, data, own}
+	return &loadedService{at: strings.TrimPrefix(own.URL, "http://"), pid: own.Cmd.Process.Pid, data: data, own: own}
 }
 
 // peak is the largest memory that the process has had, in bytes.
@@ -250,12 +252,12 @@ func TestServeStaysWithinItsMemory(t *testing.T) {
 			}},
 		{"large bodies", api.Result{}, true, func(s *loadedService) func() map[int]int {
 			body := []byte(`{"language":"c","source":"` + strings.Repeat("x", 8<<20-200) + `"}`)
-			return many(100, func(i int) int { delayAllButTwo(i); return s.stall(t, "POST", "/v1/runs", body) })
+			return many(100, func(i int) int { s.afterTheFirst(i); return s.stall(t, "POST", "/v1/runs", body) })
 		}},
 		{"bodies of many entries", api.Result{}, true, func(s *loadedService) func() map[int]int {
 			body := []byte(`{"language":"c","source":"x","tests":[` +
 				strings.TrimSuffix(strings.Repeat(`{"args":[`+strings.TrimSuffix(strings.Repeat(`"",`, 900), ",")+`]},`, 1000), ",") + `]}`)
-			return many(200, func(i int) int { delayAllButTwo(i); return s.stall(t, "POST", "/v1/runs", body) })
+			return many(200, func(i int) int { s.afterTheFirst(i); return s.stall(t, "POST", "/v1/runs", body) })
 		}},
 		{"many bodies below a mebibyte", api.Result{}, true, func(s *loadedService) func() map[int]int {
 			body := []byte(`{"language":"c","source":"` + strings.Repeat("x", 1<<20-200) + `"}`)
@@ -285,6 +287,7 @@ func TestServeStaysWithinItsMemory(t *testing.T) {
 			end := time.AfterFunc(slow(6*time.Second), func() { close(over) })
 			defer end.Stop()
 
+			s.begun = &begun
 			ended := tt.load(s)()
 			peak, maximum := s.peak(t), s.ceiling(t)
 			t.Logf("%v; %d runs were begun; %s of %s", ended, begun.Load(), api.Size(peak)/api.MiB*api.MiB, api.Size(maximum))
@@ -298,11 +301,11 @@ func TestServeStaysWithinItsMemory(t *testing.T) {
 	}
 }
 
-// delayAllButTwo lets one body arrive whole before the others start: bodies that arrive together each hold
+// afterTheFirst lets one body arrive whole before the others start: bodies that arrive together each hold
 // a part of the quota, and then none may become whole (docs/reports/attacks.md). Two of these with many
 // entries are already more than the quota.
-func delayAllButTwo(i int) {
-	if i >= 1 {
-		time.Sleep(slow(2 * time.Second))
+func (s *loadedService) afterTheFirst(i int) {
+	for deadline := patience(); i >= 1 && s.begun.Load() == 0 && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
 	}
 }

@@ -49,7 +49,7 @@ func TestGatewaySessions(t *testing.T) {
 
 	// Files and processes persist.
 	wantVerdict(t, ann.exec(id, "echo one >a; (sleep 600 >/dev/null 2>&1 </dev/null &)"), api.OK)
-	res := ann.exec(id, "cat a; ps -o args | grep -cx 'sleep 600'")
+	res := ann.exec(id, "cat a; until ps -o args | grep -cx 'sleep 600'; do sleep 0.05; done | tail -n 1")
 	if string(res.Stdout) != "one\n1\n" || res.Labels != (api.Labels{Project: "course", Task: "ex1"}) {
 		t.Errorf("the next exec, of %+v, says %q %q", res.Labels, res.Stdout, res.Stderr)
 	}
@@ -80,7 +80,8 @@ func TestGatewaySessions(t *testing.T) {
 	}
 
 	// Output arrives as it is written.
-	stream, err := ann.request(t.Context(), "POST", at+"/exec", api.Exec{Argv: []string{"sh", "-c", "echo 1; sleep 0.1; echo 2; exit 3"}},
+	stream, err := ann.request(t.Context(), "POST", at+"/exec",
+		api.Exec{Argv: []string{"sh", "-c", "echo 1; until [ -e go ]; do sleep 0.02; done; echo 2; exit 3"}},
 		"Accept", "text/event-stream")
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +89,9 @@ func TestGatewaySessions(t *testing.T) {
 
 	var names []string
 	err = client.ReadEvents(stream.Body, func(e client.Event) error {
-		names = append(names, string(e.Name))
+		if names = append(names, string(e.Name)); len(names) == 1 {
+			ann.call("PUT", at+"/files/go", strings.NewReader(""), 204, nil)
+		}
 		if e.Name == "result" {
 			var r api.Result
 			if err := json.Unmarshal(e.Data, &r); err != nil {
@@ -183,16 +186,23 @@ func TestGatewayExecWaitsLongerThanIdle(t *testing.T) {
 	a := startAgent(t, "--group", "daemon", "--slots", "1")
 	s := startService(t, a)
 	var made api.Session
-	s.call("POST", "/v1/sessions", api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 64 * api.MiB}, Idle: slowly(1)}, 201, &made)
 	other := sh("sleep 600")
-	other.Limits = api.Limits{Wall: slowly(3), Memory: 64 * api.MiB}
+	other.Limits.Memory = 64 * api.MiB
 	first := s.startDetached(other)
 	s.waitLoad(1)
-	if res := s.exec(made.ID, "echo here"); string(res.Stdout) != "here\n" || res.Timing.Queued < int64(slow(1500*time.Millisecond)) {
+	idle := slow(4 * time.Second)
+	s.call("POST", "/v1/sessions",
+		api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 64 * api.MiB}, Idle: api.Duration(idle)}, 201, &made)
+	waits := s.postAsync("/v1/sessions/"+made.ID+"/exec", api.Exec{Argv: []string{"sh", "-c", "echo here"}})
+	var h struct{ Queued int }
+	eventually(t, "the exec to wait", func() bool { s.call("GET", "/health", nil, 200, &h); return h.Queued == 1 })
+	time.Sleep(idle + time.Second)
+	s.call("DELETE", "/v1/runs/"+first, nil, 200, nil)
+	if res := (<-waits).result; string(res.Stdout) != "here\n" || res.Timing.Queued < int64(idle) {
 		t.Errorf("after %v in the queue: %s, %q", time.Duration(res.Timing.Queued), res.Verdict, res.Stdout)
 	}
 
-	wantVerdict(t, *s.waitDone(first).Result, api.WallLimit)
+	wantVerdict(t, *s.waitDone(first).Result, api.Canceled)
 	eventually(t, "the session to be idle", func() bool {
 		_, err := a.Session(t.Context(), made.ID)
 		return err != nil

@@ -69,7 +69,7 @@ func TestGatewayStopsAfterRunningWork(t *testing.T) {
 	a := startAgent(t, "--group", "daemon", "--slots", "4", "--max-wall", "10m")
 	s := launchService(t, a, filepath.Join(a.dir, "gateway"), "--grace", "10m")
 	id := s.session("p", "t")
-	long, short := sh("sleep 600"), sh("sleep 1; echo done")
+	long, short := sh("sleep 600"), sh("sleep 5; echo done")
 	long.Limits = api.Limits{Wall: seconds(300), Memory: 64 * api.MiB} // all run at once, on a small machine too
 	short.Limits.Memory = long.Limits.Memory
 	held := s.startDetached(long)

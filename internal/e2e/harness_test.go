@@ -202,10 +202,10 @@ func (a *agent) stop() {
 
 	select {
 	case <-a.done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		_ = a.cmd.Process.Kill()
 		<-a.done
-		a.t.Errorf("brigd did not stop within 30 s")
+		a.t.Errorf("brigd did not stop within a minute")
 	}
 
 	if a.err != nil {

@@ -36,10 +36,13 @@ func (e expectation) control(t *testing.T, a *agent, c canaries, probe api.File)
 
 func (e expectation) withLayerOff(t *testing.T, a *agent, c canaries) {
 	off := e.Control.Off
-	r := e.Run(c.Canaries)
+	r := e.run(c)
 	r.WritableRoot, r.Limits = off.WritableRoot, off.Limits.Over(r.Limits)
 	if off.MemoryOver > 0 { // a slow machine needs longer to fill it
 		r.Limits.Wall = api.Duration(slow(time.Duration(r.Limits.Wall)))
+	}
+	if slices.Contains(off.Verdicts, api.WallLimit) { // and a busy one to get that far
+		r.Limits.Wall = max(r.Limits.Wall, slowly(3))
 	}
 	if off.Log {
 		r.ProfileMode = api.Log
@@ -149,7 +152,7 @@ func (e expectation) jailed(t *testing.T, probe api.File) []byte {
 
 	cmd := exec.CommandContext(ctx, "/busybox", "sh", "-c", script)
 	cmd.Dir, cmd.Env = "/", []string{"PATH=/"}
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = time.Minute
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	ids := []syscall.SysProcIDMap{{HostID: jailIDs, Size: 65536}}

@@ -63,7 +63,7 @@ int main(int argc, char **argv) {
 		{"range", "*" + strings.Repeat("[!b]", 14) + "b"},
 		{"stars", strings.Repeat("*a", 29) + "b"},
 	} {
-		if took := finish(tt.kind, tt.before); took > control+3*time.Second { // path.Match would take a minute and more
+		if took := finish(tt.kind, tt.before); took > control+20*time.Second { // path.Match would take a minute and more
 			t.Errorf("%s: finish takes %s; %s with globs that match nothing", tt.kind, took, control)
 		}
 	}

@@ -39,7 +39,7 @@ int main(void) {
 }`)
 
 	honest := program(compileC(t, "honest", `int main(void) { for (volatile long i = 0; i < 300000000; i++) ; return 0; }`))
-	honest.Limits = api.Limits{Wall: slowly(10), Memory: 16 * api.MiB}
+	honest.Limits = api.Limits{Wall: slowly(60), CPU: slowly(10), Memory: 16 * api.MiB}
 	var storm sync.WaitGroup
 	ctx, enough := context.WithCancel(t.Context())
 	var made, busy atomic.Int64

@@ -199,7 +199,7 @@ int main(void) { size_t n = 16 << 20; char *p = malloc(n); memset(p, 1, n); retu
 		for _, memory := range []api.Size{1, 2, 4, 8, 64} {
 			for _, f := range []api.File{small, hog} {
 				r := program(f)
-				r.Mode, r.Limits = mode, api.Limits{Memory: memory * api.MiB, Wall: seconds(10)}
+				r.Mode, r.Limits = mode, api.Limits{Memory: memory * api.MiB, Wall: slowly(20)}
 				if r.Limits.Memory < api.MinMemory {
 					if e := a.refused(t, r, api.CodeBadLimits); !strings.Contains(e.Message, "least is 4M") {
 						t.Errorf("message %q does not name the least", e.Message)

@@ -65,7 +65,7 @@ func TestHostileOutOfMemoryLeavesTheCell(t *testing.T) {
 int main(void) { fork(); fork(); size_t n = 16 << 20; char *p = malloc(n); memset(p, 1, n); return p[n-1] != 1; }`)
 	run := func(memory api.Size, args ...string) api.Run {
 		r := program(hog, args...)
-		r.Limits = api.Limits{Memory: memory, Wall: seconds(10)}
+		r.Limits = api.Limits{Memory: memory, Wall: slowly(20)}
 		return r
 	}
 
@@ -98,6 +98,7 @@ func TestHostileWordsOfACanceledRunAreForgotten(t *testing.T) {
 		cancel()
 	}
 
+	a.waitIdle(t)
 	for range 2 { // a new shell is made after each, before which cellinit clears what others left
 		wantVerdict(t, a.run(t, sh("true")), api.OK)
 	}

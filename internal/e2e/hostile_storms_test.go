@@ -131,26 +131,34 @@ func TestHostileStormsLeaveTheNeighbourAlone(t *testing.T) {
 }
 
 // failsMoreInStorm runs a program in turn next to a storm and alone, and returns the failures next to
-// the storm where they are more than one in ten above those of the program alone.
+// the storm where they are more than one in ten above those of the program alone. If the host has become so slow that
+// the program fails alone, the limits are measured anew.
 func failsMoreInStorm(t *testing.T, a *agent, honest api.File, limits api.Limits,
 	begin func(t *testing.T, a *agent) func()) map[string]int {
 	t.Helper()
-	const rounds = 4
+	const rounds, attempts = 4, 3
 	calm := func(*testing.T, *agent) func() { return func() {} }
-	alone, inStorm := map[string]int{}, map[string]int{}
-	for range rounds {
-		addFails(alone, runInStorm(t, a, honest, limits, fewStormRuns, calm))
-		addFails(inStorm, runInStorm(t, a, honest, limits, fewStormRuns, begin))
+	var alone, inStorm map[string]int
+	for range attempts {
+		alone, inStorm = map[string]int{}, map[string]int{}
+		for range rounds {
+			addFails(alone, runInStorm(t, a, honest, limits, fewStormRuns, calm))
+			addFails(inStorm, runInStorm(t, a, honest, limits, fewStormRuns, begin))
+		}
+
+		t.Logf("of %d runs: %v next to the storm, %v alone", rounds*fewStormRuns, inStorm, alone)
+		switch now := idleLimits(t, a, honest); {
+		case fails(inStorm) <= fails(alone)+rounds*fewStormRuns/10:
+			return nil
+		case fails(alone) <= rounds*fewStormRuns/2:
+			return inStorm
+		default:
+			limits.CPU, limits.Wall = max(limits.CPU, now.CPU), max(limits.Wall, now.Wall)
+		}
 	}
 
-	t.Logf("of %d runs: %v next to the storm, %v alone", rounds*fewStormRuns, inStorm, alone)
-	if fails(alone) > rounds*fewStormRuns/2 {
-		t.Fatalf("this host is less than half as fast as when the limits were measured: %v fail without a storm", alone)
-	}
-	if fails(inStorm) <= fails(alone)+rounds*fewStormRuns/10 {
-		return nil
-	}
-	return inStorm
+	t.Fatalf("this host is less than half as fast as when the limits were measured: %v fail without a storm", alone)
+	return nil
 }
 
 // idleLimits are limits of twice what a program uses when nothing else runs.
@@ -190,10 +198,13 @@ func runInStorm(t *testing.T, a *agent, honest api.File, limits api.Limits, n in
 		othersLoad := othersUse(before, a.load(t), time.Since(began))
 		end()
 		if len(failed) > 0 && othersLoad > others {
-			if noise = append(noise, othersLoad); time.Since(since) > patience {
+			if noise = append(noise, othersLoad); time.Since(since) < patience {
+				continue
+			}
+			if stormRuns(t) != fewStormRuns {
 				t.Fatalf("the host is too busy to tell: others use %.2f processors", noise)
 			}
-			continue
+			// In CI others may always be busy: what fails is compared with runs without a storm.
 		}
 		if len(failed) > 0 {
 			t.Logf("%v while others use %.2f processors", failed, othersLoad)
@@ -216,7 +227,7 @@ func (a *agent) runRetrying(t testing.TB, r api.Run) api.Result {
 		switch {
 		case err == nil:
 			return res
-		case errors.As(err, &e) && e.Code == api.CodeBusy:
+		case errors.As(err, &e) && e.Code == api.CodeBusy, agentStood(err):
 			time.Sleep(2 * time.Millisecond)
 		default:
 			t.Fatalf("run: %v\n%s", err, a.log)
@@ -261,7 +272,7 @@ func runRepeatedly(t *testing.T, a *agent, next func() api.Run) (end func()) {
 		for ctx.Err() == nil {
 			if _, err := a.Run(ctx, next()); err != nil && ctx.Err() == nil {
 				var e *api.Error
-				if !errors.As(err, &e) || e.Code != api.CodeBusy {
+				if (!errors.As(err, &e) || e.Code != api.CodeBusy) && !agentStood(err) {
 					t.Errorf("storm: %v", err)
 					return
 				}

@@ -10,7 +10,7 @@ import (
 // TestOutputOfLeftProcesses has programs whose main process ends before others that write to its output. What
 // arrives and how the run ends is always the same.
 func TestOutputOfLeftProcesses(t *testing.T) {
-	a := startAgent(t, "--slots", "2")
+	a := startAgent(t, "--slots", "2", "--max-wall", "10m", "--max-cpu", "10m")
 	images.load(t, a, "bash")
 	cases := []struct {
 		name, script, stdout string
@@ -31,7 +31,7 @@ func TestOutputOfLeftProcesses(t *testing.T) {
 	}
 
 	request := func(script string) api.Run {
-		return api.Run{Language: "bash", Source: api.Bytes(script), Limits: api.Limits{Wall: slowly(20), CPU: seconds(3)}}
+		return api.Run{Language: "bash", Source: api.Bytes(script), Limits: api.Limits{Wall: slowly(100), CPU: seconds(3)}}
 	}
 
 	for _, c := range cases {

@@ -37,7 +37,7 @@ int main(void) { return deep(4096) == 0; }`)
 	}{
 		{"pids", program(forks), api.Limits{Pids: 7}, api.OK, "6 1\n", []string{"pids"}},
 		{"open files, stack, no core", program(files), api.Limits{OpenFiles: 20, Stack: api.MiB}, api.OK, "20 1 1048576 1\n", nil},
-		{"open files of a run that is stopped", program(greedy), api.Limits{OpenFiles: 20, Wall: slowly(0.5)}, api.WallLimit, "",
+		{"open files of a run that is stopped", program(greedy), api.Limits{OpenFiles: 20, Wall: slowly(3)}, api.WallLimit, "",
 			[]string{"open_files", "wall"}},
 		{"stack overflow is SIGSEGV (MEM-12)", program(stack), api.Limits{Stack: api.MiB}, api.Signaled, "", nil},
 		{"the same stack fits by default", program(stack), api.Limits{}, api.OK, "", nil},

@@ -112,7 +112,7 @@ func TestBrokenManagersAreNoVerdict(t *testing.T) {
 			r := talks("echo 42; exit 0", api.StdIO)
 			r.Interactor, r.Tests = manager(script, 0, ""), []api.Test{{ID: "1"}}
 			r.Interactor.Limits.CPU, r.Interactor.Limits.Wall = slowly(0.3), slowly(1)
-			r.Limits.Wall = slowly(2)
+			r.Limits.Wall = slowly(20)
 			if e := a.refused(t, r, api.CodeCheckFailed); !strings.Contains(e.Message, "interactor failed") {
 				t.Errorf("%s", e.Message)
 			}
@@ -214,6 +214,11 @@ func TestTimesOfSeveralProcessesAddUp(t *testing.T) {
 	if u.Value == nil || u.Source != "sum of the processes" {
 		t.Fatalf("%+v", u)
 	}
+	for range 2 { // other processes make it longer
+		if again := a.run(t, r).Tests[0].Result.Usage.CPU; *again.Value < *u.Value {
+			u = again
+		}
+	}
 
 	r.Limits.CPU = api.Duration(*u.Value * 6 / 10) // each takes a third
 	one := a.run(t, r).Tests[0]
@@ -224,7 +229,7 @@ func TestTimesOfSeveralProcessesAddUp(t *testing.T) {
 
 	r.Limits.CPU = api.Duration(*u.Value * 2)
 	samples := 0
-	r.Argv[2] = `read v; sleep 0.7; echo 1`
+	r.Argv[2] = `read v; sleep 2; echo 1`
 	res, err := a.RunEvents(t.Context(), r, strings.NewReader(""), client.Events{Usage: func(api.LiveUsage) { samples++ }})
 	if err != nil || samples == 0 || res.Tests[0].Answer != api.Accepted {
 		t.Errorf("%d samples, %+v, %v", samples, res.Tests, err)

@@ -55,7 +55,7 @@ int main(void) { static char b[65536]; int p[2]; for (int i = 0; i < 100; i++) {
 			both(t, func(t *testing.T, mode api.Mode) {
 				r := tt.run
 				r.Mode, r.Collect.None = mode, true
-				r.Limits = api.Limits{Memory: tt.memory, Wall: seconds(20), Pids: 20}
+				r.Limits = api.Limits{Memory: tt.memory, Wall: slowly(30), Pids: 20}
 				res := a.run(t, r)
 				if !slices.Contains(tt.want, res.Verdict) {
 					wantVerdict(t, res, tt.want[0])

@@ -343,6 +343,8 @@ func TestPullKilled(t *testing.T) {
 	img := layersOf(t, v1.Config{}, tarOf(t, textFile("noise", string(noise), 0o644)))
 	reference := push(t, server, "noise:1", img)
 	stall.Store(true)
+	cache := publicDir(t, "brig-cache-")
+	t.Setenv("BRIG_CACHE", cache)
 	cmd := exec.Command(binary(t, "brig"), "rootfs", "pull", reference)
 	cmd.Env = append(os.Environ(), "BRIG_SOCKET="+a.socket, "SUDO_UID=")
 	if err := cmd.Start(); err != nil {
@@ -350,7 +352,19 @@ func TestPullKilled(t *testing.T) {
 	}
 
 	<-half
-	time.Sleep(300 * time.Millisecond) // until it is written
+	written := int64(0)
+	eventually(t, "half of the layer to be written", func() bool {
+		found, err := filepath.Glob(filepath.Join(cache, "downloads", "*.partial"))
+		if err != nil || len(found) != 1 {
+			return false
+		}
+		st, err := os.Stat(found[0])
+		before := written
+		if err == nil {
+			written = st.Size()
+		}
+		return before > 0 && written == before
+	})
 	readers := descendants(cmd.Process.Pid)
 	for deadline := patience(); len(readers) == 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		readers = descendants(cmd.Process.Pid)

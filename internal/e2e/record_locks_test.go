@@ -25,7 +25,7 @@ for i in range(%d):
 print(db.execute("select count(*) from t").fetchone()[0])
 `, n))
 
-	r.Limits.Wall = slowly(120)
+	r.Limits.Wall = slowly(600)
 	res := a.run(t, r)
 	wantVerdict(t, res, api.OK)
 	if string(res.Stdout) != fmt.Sprintln(n) || len(res.Refused) > 0 {
@@ -49,6 +49,31 @@ func lockObjects(t *testing.T) (n int) {
 	}
 	t.Fatal("no file_lock_cache in /proc/slabinfo: the kernel keeps them elsewhere (slab_nomerge), and the test would be blind")
 	return 0
+}
+
+// takesLocks runs a program that takes locks until its wall limit, in seconds, and returns the most lock objects that
+// there were more than before. On a busy machine it may not get to enough: then it has a longer time.
+func (a *agent) takesLocks(t *testing.T, r api.Run, wall float64, enough int) (res api.Result, maximum int) {
+	t.Helper()
+	for _, s := range []float64{wall, 5 * wall} {
+		before := lockObjects(t)
+		r.Limits.Wall, maximum = slowly(s), 0
+		done := a.runAsync(t, r)
+		for over := false; !over; {
+			select {
+			case res = <-done:
+				over = true
+			case <-time.After(20 * time.Millisecond):
+				maximum = max(maximum, lockObjects(t)-before)
+			}
+		}
+
+		wantVerdict(t, res, api.WallLimit)
+		if maximum >= enough {
+			break
+		}
+	}
+	return res, maximum
 }
 
 // MEM-40. No run holds more than 10,000 record locks, which are charged to no group: neither by
@@ -101,29 +126,16 @@ int main(int argc, char **argv) {
 		{"processes", []string{"0", "9", "20000"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			before, maximum := lockObjects(t), 0
-			r := program(prog, tt.args...)
-			r.Limits.Wall = slowly(6)
-			done := a.runAsync(t, r)
-			for {
-				select {
-				case res := <-done:
-					wantVerdict(t, res, api.WallLimit)
-					if maximum > 10_000+600 || maximum < 5000 { // plus the host's own, and those that a processor caches
-						t.Errorf("%d objects; the bound is 10,000, and the test is to come near", maximum)
-					}
-					t.Logf("%d objects, %s, refused %+v", maximum, res.Stdout, res.Refused)
-					if tt.args[0] != "0" {
-						return // chance decides whether it reached the bound
-					}
-					if len(res.Refused) != 1 || res.Refused[0].Errno != "ENOLCK" || res.Refused[0].Syscall != "fcntl" {
-						t.Errorf("refused: %+v; want fcntl with ENOLCK", res.Refused)
-					}
-					return
-
-				case <-time.After(20 * time.Millisecond):
-					maximum = max(maximum, lockObjects(t)-before)
-				}
+			res, maximum := a.takesLocks(t, program(prog, tt.args...), 6, 5000)
+			if maximum > 10_000+600 || maximum < 5000 { // plus the host's own, and those that a processor caches
+				t.Errorf("%d objects; the bound is 10,000, and the test is to come near", maximum)
+			}
+			t.Logf("%d objects, %s, refused %+v", maximum, res.Stdout, res.Refused)
+			if tt.args[0] != "0" {
+				return // chance decides whether it reached the bound
+			}
+			if len(res.Refused) != 1 || res.Refused[0].Errno != "ENOLCK" || res.Refused[0].Syscall != "fcntl" {
+				t.Errorf("refused: %+v; want fcntl with ENOLCK", res.Refused)
 			}
 		})
 	}
@@ -137,6 +149,7 @@ int main(void) {
 		if (fcntl(fd, F_SETLK, &l)) return 1;
 	}
 	return 0; }`))
+	r.Limits.Wall = slowly(60)
 
 	wantVerdict(t, a.run(t, r), api.OK)
 }

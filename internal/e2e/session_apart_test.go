@@ -21,6 +21,7 @@ func TestSessionsSeeNothingOfEachOther(t *testing.T) {
 	a.startBackground(t, one.ID)
 	a.wantOutput(t, one.ID, "echo secret > /tmp/secret; echo secret > /dev/shm/secret; echo secret > secret; sleep "+
 		"8765 >/dev/null 2>&1 &", "")
+	findProcess(t, "sleep\x008765")
 	look := `ls /tmp /dev/shm /box; for p in /proc/[0-9]*; do tr '\0' ' ' < $p/cmdline; done | grep -o 'sleep 876[5]'; cat /proc/self/cgroup | grep -v ':/$'; true`
 	if res := a.exec(t, other.ID, look); strings.Contains(string(res.Stdout), "secret") || strings.Contains(string(res.Stdout), "8765") ||
 		strings.Contains(string(res.Stdout), "execs") {
@@ -39,6 +40,7 @@ func TestSessionsSeeNothingOfEachOther(t *testing.T) {
 	// Host ids: the sleepers of two sessions belong to different users, and to none of a slot's
 	// users.
 	a.wantOutput(t, other.ID, "sleep 8766 >/dev/null 2>&1 &", "")
+	findProcess(t, "sleep\x008766")
 	ids := map[string]string{}
 	for _, what := range []string{"sleep 8765", "sleep 8766"} {
 		out, err := exec.Command("pgrep", "-f", "^"+what+"$").Output()

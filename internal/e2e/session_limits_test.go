@@ -109,7 +109,7 @@ int main(void) {
 		t.Fatal(err)
 	}
 
-	res := a.execute(t, s.ID, api.Exec{Argv: []string{"./bomb"}, Limits: api.Limits{Pids: 20, Wall: seconds(0.5), CPU: seconds(20)}})
+	res := a.execute(t, s.ID, api.Exec{Argv: []string{"./bomb"}, Limits: api.Limits{Pids: 20, Wall: slowly(3), CPU: slowly(20)}})
 
 	// On a fast machine the kernel's own memory for refused forks, which is freed later than it is
 	// taken, reaches the memory limit first.
@@ -320,10 +320,11 @@ func killCell(t *testing.T, a *agent) {
 // under way keeps it from being idle, but not from reaching the end of its life.
 func TestSessionLifeTimes(t *testing.T) {
 	a := startParallelAgent(t, "--slots", "2")
-	idle := a.session(t, func(s *api.SessionRequest) { s.Idle = slowly(1.5) })
-	short := a.session(t, func(s *api.SessionRequest) { s.Life = seconds(8) })
+	const life, idleTime = 20, 5
+	short := a.session(t, func(s *api.SessionRequest) { s.Life = seconds(life) })
 	done := longExec(t, a, short.ID)
-	a.wantOutput(t, idle.ID, fmt.Sprintf("sleep %d; echo not idle", int(slow(1500*time.Millisecond).Seconds())+1), "not idle\n")
+	idle := a.session(t, func(s *api.SessionRequest) { s.Idle = slowly(idleTime) })
+	a.wantOutput(t, idle.ID, fmt.Sprintf("sleep %d; echo not idle", int(slow(idleTime*time.Second).Seconds())+1), "not idle\n")
 	ended := func(id, why string) {
 		t.Helper()
 
@@ -343,7 +344,7 @@ func TestSessionLifeTimes(t *testing.T) {
 		}
 	}
 
-	ended(idle.ID, "it was idle for "+slowly(1.5).String())
+	ended(idle.ID, "it was idle for "+slowly(idleTime).String())
 	ended(short.ID, "that time is over")
 	wantSessionEnded(t, <-done, "that time is over")
 	_, err := a.CreateSession(t.Context(), api.SessionRequest{Image: "tiny", Life: api.Duration(9 * time.Hour)})

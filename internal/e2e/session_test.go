@@ -33,6 +33,9 @@ func (a *agent) exec(t testing.TB, id, script string) api.Result {
 func (a *agent) execute(t testing.TB, id string, e api.Exec) api.Result {
 	t.Helper()
 	res, err := a.Exec(t.Context(), id, e)
+	for tries := 1; agentStood(err) && tries < 10; tries++ {
+		res, err = a.Exec(t.Context(), id, e)
+	}
 	if err != nil {
 		t.Fatalf("exec %q: %v\n%s", e.Argv, err, a.log)
 	}

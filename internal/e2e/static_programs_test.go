@@ -32,7 +32,7 @@ func TestStaticProgramsHaveTheirWholeLibrary(t *testing.T) {
 
 			language := strings.TrimPrefix(filepath.Ext(c.file), ".")
 			res := a.run(t, api.Run{Language: language, Source: source, Stdin: api.Bytes(c.stdin), Flags: flags,
-				Limits: api.Limits{Wall: slowly(10)}})
+				Limits: api.Limits{Wall: slowly(30)}})
 			if res.Verdict != api.OK || string(res.Stdout) != c.want {
 				t.Errorf("%s with %v: %s, exit code %d, stdout %q, stderr %q; want ok and %q", c.file, flags, res.Verdict, res.ExitCode,
 					res.Stdout, res.Stderr, c.want)

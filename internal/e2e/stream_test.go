@@ -116,7 +116,7 @@ func TestUnreadInputDelaysNothing(t *testing.T) {
 		{"a program that waits", "sleep 1; echo done", "done\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			promptly(t, 3*time.Second, func() time.Duration {
+			promptly(t, 10*time.Second, func() time.Duration {
 				var out bytes.Buffer
 				start := time.Now()
 				in := &countingReader{r: endless{}}
@@ -143,7 +143,7 @@ func TestUnreadInputDelaysNothing(t *testing.T) {
 	t.Run("a megabyte in a plain run (OUT-07)", func(t *testing.T) {
 		r := sh("echo done")
 		r.Stdin = make([]byte, 1<<20)
-		promptly(t, 2*time.Second, func() time.Duration {
+		promptly(t, 10*time.Second, func() time.Duration {
 			start := time.Now()
 			res := a.run(t, r)
 			wantVerdict(t, res, api.OK)
@@ -157,7 +157,7 @@ func TestUnreadInputDelaysNothing(t *testing.T) {
 	t.Run("a caller that says nothing", func(t *testing.T) {
 		in, hold := io.Pipe()
 		defer hold.Close()
-		promptly(t, 2*time.Second, func() time.Duration {
+		promptly(t, 10*time.Second, func() time.Duration {
 			start := time.Now()
 			wantVerdict(t, a.stream(t, t.Context(), sh("exit 0"), in, nil, nil), api.OK)
 			return time.Since(start)
@@ -255,7 +255,7 @@ func TestStreamedOutputBeforeAKillIsKept(t *testing.T) {
 		limits       api.Limits
 		want         api.Verdict
 	}{
-		{"wall", "echo before; sleep 20", api.Limits{Wall: slowly(0.5)}, api.WallLimit},
+		{"wall", "echo before; sleep 20", api.Limits{Wall: slowly(3)}, api.WallLimit},
 		{"cpu", "echo before; while :; do :; done", api.Limits{CPU: slowly(0.3)}, api.CPULimit},
 		{"memory", "echo before; head -c 64000000 /dev/zero >/tmp/x", api.Limits{Memory: 16 * api.MiB}, api.MemoryLimit},
 		{"own signal", "echo before; kill -9 $$", api.Limits{}, api.Signaled},

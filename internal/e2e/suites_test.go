@@ -128,7 +128,7 @@ func TestHostileSuites(t *testing.T) {
 	} {
 		r := unittestRun(tt.program)
 		r.Suite.Cases = 2
-		r.Limits = api.Limits{Wall: slowly(6), CPU: slowly(3)}
+		r.Limits = api.Limits{Wall: slowly(30), CPU: slowly(3)}
 		res := a.runSuite(t, r)
 		if got := api.JobScore(res); got != tt.score {
 			t.Errorf("%s: score %v; want %v: %s %s", name, got, tt.score, cases(res), res.Stderr)

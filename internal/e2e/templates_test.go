@@ -283,7 +283,7 @@ func TestTemplatesAreMadeAgain(t *testing.T) {
 	a.needPython(t)
 	hash := func() string { return string(a.run(t, py("print(hash('a'), hex(id(print)))")).Stdout) }
 	first := hash()
-	for deadline := time.Now().Add(slow(20 * time.Second)); hash() == first; time.Sleep(300 * time.Millisecond) {
+	for deadline := patience(); hash() == first; time.Sleep(300 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the template is never made again")
 		}
@@ -321,7 +321,7 @@ func TestTemplatesDoNotWidenLimits(t *testing.T) {
 	}{
 		"memory":           {"x = bytearray(64 << 20)", api.Limits{Memory: 32 * api.MiB}, api.MemoryLimit},
 		"memory that fits": {"x = bytearray(24 << 20)", api.Limits{Memory: 32 * api.MiB}, api.OK},
-		"cpu":              {"while True: pass", api.Limits{CPU: api.Duration(200 * time.Millisecond), Wall: slowly(10)}, api.CPULimit},
+		"cpu":              {"while True: pass", api.Limits{CPU: api.Duration(200 * time.Millisecond), Wall: slowly(30)}, api.CPULimit},
 		"wall":             {"import time; time.sleep(60)", api.Limits{Wall: api.Duration(300 * time.Millisecond)}, api.WallLimit},
 		"one process":      {"print(1)", api.Limits{Pids: 1}, api.OK},
 		"open files": {"try:\n while True: open('main.py').fileno(); l = globals().setdefault('l', []); " +
@@ -369,7 +369,7 @@ func TestTemplatesKeepHeaps(t *testing.T) {
 			}
 			for what, source := range map[string]string{"grows": grows[language], "churns": churns[language]} {
 				t.Run(fmt.Sprintf("%s %s %s", language, what, memory), func(t *testing.T) {
-					r := api.Run{Language: language, Source: api.Bytes(source), Limits: api.Limits{Memory: memory, Wall: slowly(30), CPU: slowly(20)}}
+					r := api.Run{Language: language, Source: api.Bytes(source), Limits: api.Limits{Memory: memory, Wall: slowly(60), CPU: slowly(20)}}
 					warm := a.run(t, r)
 					r.NoTemplate = true
 					cold := a.run(t, r)

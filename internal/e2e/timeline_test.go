@@ -27,46 +27,63 @@ int main(int argc, char **argv) {
 
 var everyPoint = &api.TimelineRequest{Every: api.Duration(20 * time.Millisecond)}
 
-// checkSteps checks the timeline of that program.
-func checkSteps(t *testing.T, res api.Result) {
+// checkSteps checks the timeline of that program. It returns what the timeline misses: an agent that gets no processor
+// for as long as a step sees nothing of it.
+func checkSteps(t *testing.T, res api.Result) (missed string) {
 	t.Helper()
 	wantVerdict(t, res, api.OK)
 	l := res.Timeline
-	if l == nil || l.Every != int64(20*time.Millisecond) || len(l.Memory) < 20 || len(l.Memory) != len(l.CPU) || len(l.Memory) != len(l.Pids) {
+	if l == nil || l.Every != int64(20*time.Millisecond) || len(l.Memory) != len(l.CPU) || len(l.Memory) != len(l.Pids) {
 		t.Fatalf("timeline %+v; want one point every 20 ms in each list", l)
+	}
+	if len(l.Memory) < 20 {
+		return fmt.Sprintf("%d points are too few", len(l.Memory))
 	}
 	if covers := int64(len(l.Memory)) * l.Every; covers > res.Timing.Wall+int64(time.Second) {
 		t.Errorf("%d points cover %v, and the run took %v", len(l.Memory), time.Duration(covers), time.Duration(res.Timing.Wall))
 	}
-
-	for step := int64(1); step <= 4; step++ {
-		if low := step * 8 << 20; !slices.ContainsFunc(l.Memory, func(m int64) bool { return low <= m && m < low+4<<20 }) {
-			t.Errorf("no point has the memory of step %d: %d", step, l.Memory)
-		}
-	}
-
 	if !slices.IsSorted(l.CPU) || l.CPU[len(l.CPU)-1] > *res.Usage.CPU.Value+int64(20*time.Millisecond) {
 		t.Errorf("processor time %d of %d in total", l.CPU, *res.Usage.CPU.Value)
 	}
 	if maximum := slices.Max(l.Memory); maximum > *res.Usage.Memory.Value {
 		t.Errorf("a point has %d bytes, and the peak is %d", maximum, *res.Usage.Memory.Value)
 	}
+
+	for step := int64(1); step <= 4; step++ {
+		if low := step * 8 << 20; !slices.ContainsFunc(l.Memory, func(m int64) bool { return low <= m && m < low+4<<20 }) {
+			missed += fmt.Sprintf("no point has the memory of step %d: %d\n", step, l.Memory)
+		}
+	}
+
 	begun := slices.IndexFunc(l.Pids, func(n int64) bool { return n > 0 }) // a point may come before the program
 	if begun < 0 || l.Pids[begun] != 1 || slices.Max(l.Pids) != 3 {
-		t.Errorf("processes %d; want 1 and, at the end, 3", l.Pids)
+		missed += fmt.Sprintf("processes %d; want 1 and, at the end, 3\n", l.Pids)
 	}
+	return missed
 }
 
-func stepsRun(t *testing.T) api.Run {
-	r := program(compileC(t, "steps", stepsSource), fmt.Sprint(time.Duration(slowly(0.2)).Milliseconds()))
-	r.Timeline, r.Limits.Wall = everyPoint, seconds(30)
-	return r
+// stepsRun runs the program, with ever longer steps, until its timeline shows all of them.
+func stepsRun(t *testing.T, run func(r api.Run) api.Result) (api.Run, api.Result) {
+	t.Helper()
+	f := compileC(t, "steps", stepsSource)
+	for step := 0.2; ; step *= 2 {
+		r := program(f, fmt.Sprint(time.Duration(slowly(step)).Milliseconds()))
+		r.Timeline, r.Limits.Wall = everyPoint, seconds(30)
+		res := run(r)
+		missed := checkSteps(t, res)
+		if missed == "" {
+			return r, res
+		}
+		if step > 2 {
+			t.Fatalf("steps of %.1f s: %s", step, missed)
+		}
+		t.Logf("steps of %.1f s: %s", step, missed)
+	}
 }
 
 func TestTimelineShowsTheSteps(t *testing.T) {
 	a := startAgent(t)
-	r := stepsRun(t)
-	checkSteps(t, a.run(t, r))
+	r, _ := stepsRun(t, func(r api.Run) api.Result { return a.run(t, r) })
 	r.Timeline = nil
 	if res := a.run(t, r); res.Verdict != api.OK || res.Timeline != nil {
 		t.Errorf("a run without a timeline: %s, %+v", res.Verdict, res.Timeline)
@@ -88,7 +105,7 @@ func TestTimelineShowsTheSteps(t *testing.T) {
 // The inputs of a run count as its memory, in a timeline too.
 func TestTimelineIncludesTheInputs(t *testing.T) {
 	a := startAgent(t)
-	r := sh("sleep 0.3")
+	r := sh("sleep 2")
 	r.Files = []api.File{{Name: "input", Content: make([]byte, 8<<20)}}
 	r.Timeline = everyPoint
 	res := a.run(t, r)
@@ -123,12 +140,14 @@ func TestTimelineLeavesTheVerdict(t *testing.T) {
 func TestTimelineOfAnExec(t *testing.T) {
 	a := startAgent(t)
 	s := a.session(t, nil)
-	r := stepsRun(t)
 	a.put(t, s.ID, "held", string(make([]byte, 4<<20))) // memory of the session, not of the exec
-	if err := a.PutFile(t.Context(), s.ID, "steps", bytes.NewReader(r.Files[0].Content), true); err != nil {
-		t.Fatal(err)
-	}
-	checkSteps(t, a.execute(t, s.ID, api.Exec{Argv: r.Argv, Timeline: everyPoint}))
+	stepsRun(t, func(r api.Run) api.Result {
+		if err := a.PutFile(t.Context(), s.ID, "steps", bytes.NewReader(r.Files[0].Content), true); err != nil {
+			t.Fatal(err)
+		}
+		return a.execute(t, s.ID, api.Exec{Argv: r.Argv, Timeline: everyPoint})
+	})
+
 	if res := a.execute(t, s.ID, api.Exec{Argv: []string{"true"}}); res.Timeline != nil {
 		t.Errorf("an exec without a timeline: %+v", res.Timeline)
 	}
@@ -138,13 +157,14 @@ func TestTimelineThroughTheService(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
 	s := startService(t, a)
 	c := client.New(s.url, "")
-	r := stepsRun(t)
-	res, err := c.Run(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, res := stepsRun(t, func(r api.Run) api.Result {
+		res, err := c.Run(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	})
 
-	checkSteps(t, res)
 	var status api.Status
 	s.call("GET", "/v1/runs/"+res.Run, nil, 200, &status)
 	if l := status.Result.Timeline; l == nil || !slices.Equal(l.Memory, res.Timeline.Memory) {

@@ -82,7 +82,7 @@ int main(void) { ptrace(PTRACE_TRACEME, 0, 0, 0); return 0; }`)
 		{name: "a forbidden call is denied by name", run: program(denied), want: api.Denied, check: func(r api.Result) bool {
 			return r.Denial != nil && r.Denial.Syscall == "ptrace" && r.Denial.Number == 101 && r.Denial.Rule != "" && r.Denial.Why != ""
 		}},
-		{name: "output before the kill is kept", run: sh("echo before; sleep 100"), limits: api.Limits{Wall: slowly(0.5)}, want: api.WallLimit,
+		{name: "output before the kill is kept", run: sh("echo before; sleep 100"), limits: api.Limits{Wall: slowly(3)}, want: api.WallLimit,
 			check: func(r api.Result) bool {
 				return string(r.Stdout) == "before\n"
 			}},
@@ -117,8 +117,8 @@ func TestADaemonDiesWithTheRun(t *testing.T) {
 int main(void) { puts("main"); fflush(stdout); if (!fork()) { setsid(); if (!fork()) for (;;) sleep(1); _exit(0); } return 0; }`)
 	for range 5 {
 		r := program(daemon)
-		r.Limits = api.Limits{Wall: seconds(10)}
-		promptly(t, 3*time.Second, func() time.Duration {
+		r.Limits = api.Limits{Wall: slowly(30)}
+		promptly(t, 10*time.Second, func() time.Duration {
 			start := time.Now()
 			res := a.run(t, r)
 			wantVerdict(t, res, api.OK)

@@ -96,7 +96,7 @@ func TestDownloadsOfRefusedImages(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		for end := time.Now().Add(time.Second); len(partials(t, cache)) < len(got.Layers) &&
+		for end := time.Now().Add(time.Minute); len(partials(t, cache)) < len(got.Layers) &&
 			time.Now().Before(end); { // until all downloads have begun
 			time.Sleep(time.Millisecond)
 		}

@@ -279,7 +279,7 @@ func TestEndlessLogins(t *testing.T) {
 
 			quick := hasty
 			quick.document, quick.login = 4*time.Second, 6*time.Second
-			ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()
 
 			_, err := openRegistry(ctx, r.host()+"/i", false, noKeys, &blobCache{t.TempDir()}, quick)

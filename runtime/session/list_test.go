@@ -138,7 +138,7 @@ func TestListQueue(t *testing.T) {
 
 func waitForWaiting(t *testing.T, turns *listQueue, n int64) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); turns.waiting.Load() != n; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); turns.waiting.Load() != n; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d wait; want %d", turns.waiting.Load(), n)
 		}

@@ -56,7 +56,7 @@ func TestMakingsAreBounded(t *testing.T) {
 // TPL-09. What nobody waits for any more is not made, and what waits for its turn for too long is not
 // waited for.
 func TestMakingsWaitForTheirTurn(t *testing.T) {
-	s := newStore(t, Config{Max: api.MiB, Wait: 300 * time.Millisecond})
+	s := newStore(t, Config{Max: api.MiB, Wait: 3 * time.Second})
 	began, end := make(chan struct{}), make(chan struct{})
 	go func() {
 		_, _ = s.Get(context.Background(), "slow", func(context.Context, *Making) (*os.File, error) {
