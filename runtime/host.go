@@ -321,11 +321,7 @@ func kernelRelease() (string, error) {
 // call it before them. Config has the result; the caller waits for it if Open is not called.
 func BeginFilters(log *slog.Logger) *cell.Filters {
 	filters := &cell.Filters{}
-	if tier, err := seccomp.Tier(plan.DefaultTier); err != nil {
-		log.Error("there is no default seccomp tier", "err", err)
-	} else {
-		filters.Begin(plan.NewPolicy(tier, api.Enforce, false), log)
-	}
+	filters.BeginTier(plan.DefaultTier, log)
 	return filters
 }
 

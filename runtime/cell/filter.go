@@ -51,12 +51,16 @@ type Filters struct {
 	compiling sync.WaitGroup // what Begin started
 }
 
-// Begin compiles the filter of a policy ahead of the first run, in the background until Wait. If that fails, the first
-// run tries again and reports the error.
-func (c *Filters) Begin(p *plan.Policy, log *slog.Logger) {
+// BeginTier compiles the filter of a tier ahead of the first run, in the background until Wait. If that fails, the
+// first run tries again and reports the error.
+func (c *Filters) BeginTier(name string, log *slog.Logger) {
 	c.compiling.Go(func() {
-		if _, err := c.Get(p); err != nil {
-			log.Error("a seccomp filter does not compile", "profile", p.Name, "err", err)
+		tier, err := seccomp.Tier(name)
+		if err == nil {
+			_, err = c.Get(plan.NewPolicy(tier, api.Enforce, false))
+		}
+		if err != nil {
+			log.Error("a seccomp filter does not compile", "profile", name, "err", err)
 		}
 	})
 }
