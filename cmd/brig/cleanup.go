@@ -18,6 +18,7 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/cmd/brig/cli"
 	"github.com/brig-sandbox/brig/internal/sockdir"
 	"github.com/brig-sandbox/brig/service/identity"
 )
@@ -41,18 +42,18 @@ type cleaned struct {
 	Images    *api.Cleaned `json:"images,omitempty"`
 }
 
-func cleanupCommand(c *cli) *cobra.Command {
-	k, f := newCommand("cleanup", cleanupUsage)
+func cleanupCommand(c *cli.CLI) *cobra.Command {
+	k, f := cli.NewCommand("cleanup", cleanupUsage)
 	runDir := f.String("run-dir", "", "the `DIR` of the agents' files (default: that of brigd)")
 	all := f.Bool("all", false, "also remove images without a name, and the remains of broken imports")
-	asJSON := jsonFlag(f)
-	socket := socketFlag(f)
-	return c.does(k, func() int {
+	asJSON := cli.JSONFlag(f)
+	socket := cli.SocketFlag(f)
+	return c.Does(k, func() int {
 		if f.NArg() > 0 {
-			return c.hint("cleanup", fmt.Errorf("brig cleanup takes no argument"))
+			return c.Hint("cleanup", fmt.Errorf("brig cleanup takes no argument"))
 		}
 		if os.Geteuid() != 0 {
-			return c.fail(api.Refuse(api.CodeForbidden, "only root can clean up after agents: use sudo brig cleanup"))
+			return c.Fail(api.Refuse(api.CodeForbidden, "only root can clean up after agents: use sudo brig cleanup"))
 		}
 
 		done := cleaned{Instances: []string{}, Sockets: []string{}}
@@ -67,16 +68,16 @@ func cleanupCommand(c *cli) *cobra.Command {
 
 		err = errors.Join(err, serr)
 		if *all {
-			images, ierr := c.sweepImages(*socket)
+			images, ierr := sweepImages(c, *socket)
 			done.Images, err = images, errors.Join(err, ierr)
 		}
 		if *asJSON {
-			c.stdout.Write(marshal(done))
+			c.Stdout.Write(cli.Marshal(done))
 		} else {
-			fmt.Fprint(c.text(), done)
+			fmt.Fprint(c.Text(), done)
 		}
 		if err != nil {
-			return c.fail(err)
+			return c.Fail(err)
 		}
 		return 0
 	})
@@ -93,7 +94,7 @@ func (d cleaned) String() string {
 	}
 
 	if d.Images != nil {
-		fmt.Fprintf(&b, "removed %d images, %s\n", len(d.Images.Images), formatSize(d.Images.Bytes))
+		fmt.Fprintf(&b, "removed %d images, %s\n", len(d.Images.Images), cli.FormatSize(d.Images.Bytes))
 	}
 	if b.Len() == 0 {
 		return "nothing to clean up\n"
@@ -164,8 +165,8 @@ func sweepSockets(dir string, service uint32) ([]string, error) {
 }
 
 // sweepImages removes images without a name, through the agent, which owns them.
-func (c *cli) sweepImages(socket string) (*api.Cleaned, error) {
-	agent, err := c.connect(socket)
+func sweepImages(c *cli.CLI, socket string) (*api.Cleaned, error) {
+	agent, err := c.Connect(socket)
 	if err != nil {
 		return nil, err
 	}

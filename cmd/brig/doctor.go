@@ -12,6 +12,8 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/agent/client"
+	"github.com/brig-sandbox/brig/cmd/brig/cli"
+	"github.com/brig-sandbox/brig/cmd/brig/judging"
 	"github.com/brig-sandbox/brig/internal/doctor"
 	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/rootfs/languages"
@@ -19,8 +21,8 @@ import (
 
 const defaultStore = "/var/lib/brig/images"
 
-func doctorCommand(c *cli) *cobra.Command {
-	k, f := newCommand("doctor", `
+func doctorCommand(c *cli.CLI) *cobra.Command {
+	k, f := cli.NewCommand("doctor", `
 Check this host: what works, what is refused, and how to fix it. The command probes the
 kernel by trying, and leaves nothing behind. Exits 1 if a run could not be trusted. As
 root it can check more.
@@ -31,17 +33,17 @@ Usage:
 Example:
   sudo brig doctor`)
 
-	socket := socketFlag(f)
+	socket := cli.SocketFlag(f)
 	store := f.String("store", defaultStore, "`DIR` of the image store to check")
-	asJSON := jsonFlag(f)
-	return c.does(k, func() int {
+	asJSON := cli.JSONFlag(f)
+	return c.Does(k, func() int {
 		if f.NArg() > 0 {
-			return c.hint("doctor", fmt.Errorf("brig doctor takes no argument"))
+			return c.Hint("doctor", fmt.Errorf("brig doctor takes no argument"))
 		}
 
 		ctx := context.Background()
 		o := doctor.Options{Store: *store,
-			Agent: askAgent(ctx, cmp.Or(*socket, cmp.Or(c.env("BRIG_SOCKET"), caller.DefaultSocket)))}
+			Agent: askAgent(ctx, cmp.Or(*socket, cmp.Or(c.Env("BRIG_SOCKET"), caller.DefaultSocket)))}
 		var err error
 		if o.Brigd, err = caller.FindBrigd(); err != nil {
 			o.BrigdErr = "brigd is neither next to brig nor in PATH"
@@ -54,12 +56,12 @@ Example:
 
 		report := doctor.Judge(doctor.Gather(ctx, o))
 		if *asJSON {
-			c.stdout.Write(marshal(report))
+			c.Stdout.Write(cli.Marshal(report))
 		} else {
-			if err := report.Write(c.text()); err != nil {
-				return c.fail(err)
+			if err := report.Write(c.Text()); err != nil {
+				return c.Fail(err)
 			}
-			c.showCalibration()
+			judging.ShowCalibration(c)
 		}
 
 		if !report.Trusted {

@@ -6,6 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/brig-sandbox/brig/cmd/brig/cli"
+	"github.com/brig-sandbox/brig/cmd/brig/judging"
+	"github.com/brig-sandbox/brig/cmd/brig/serve"
 	"github.com/brig-sandbox/brig/internal/docblock"
 )
 
@@ -16,16 +19,16 @@ func TestFlagTables(t *testing.T) {
 	const begin, end = "<!-- flags: written by go test ./cmd/brig -run FlagTables -update-docs -->",
 		"<!-- end of flags -->"
 
-	c := &cli{env: func(string) string { return "" }}
+	c := &cli.CLI{Env: func(string) string { return "" }}
 	for _, tt := range []struct {
 		page    string
 		command *cobra.Command
 		flags   []string
 	}{
-		{"operate/serve.md", serveCommand(c), nil},
-		{"grading.md", gradeCommand(c), gradeFormats},
+		{"operate/serve.md", serve.Command(c), nil},
+		{"grading.md", judging.GradeCommand(c), judging.GradeFormats},
 	} {
-		table := pageOf(tt.command).Table(tt.flags...)
+		table := cli.PageOf(tt.command).Table(tt.flags...)
 		if err := docblock.Check("../../docs/"+tt.page, begin, end, table, *updateDocs); err != nil {
 			t.Error(err)
 		}

@@ -8,29 +8,30 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/brig-sandbox/brig/cmd/brig/cli"
 	"github.com/brig-sandbox/brig/internal/usage"
 )
 
 // commandPages returns the help of all commands. Each subcommand follows its command.
 func commandPages() []usage.Page {
-	c := &cli{env: func(string) string { return "" }}
+	c := &cli.CLI{Env: func(string) string { return "" }}
 	var pages []usage.Page
 	var add func(k *cobra.Command)
 	add = func(k *cobra.Command) {
 		for _, sub := range k.Commands() {
 			if !sub.Hidden {
-				pages = append(pages, pageOf(sub))
+				pages = append(pages, cli.PageOf(sub))
 				add(sub)
 			}
 		}
 	}
 
-	add(c.root())
+	add(c.Root(commands()))
 	return pages
 }
 
-func completionCommand(c *cli) *cobra.Command {
-	k, f := newCommand("completion", `
+func completionCommand(c *cli.CLI) *cobra.Command {
+	k, f := cli.NewCommand("completion", `
 Print the completion of brig for a shell.
 
 Usage:
@@ -41,45 +42,45 @@ Examples:
   brig completion zsh >/usr/local/share/zsh/site-functions/_brig
   brig completion fish >~/.config/fish/completions/brig.fish`)
 
-	return c.does(k, func() int {
+	return c.Does(k, func() int {
 		if f.NArg() != 1 {
-			return c.hint("completion", fmt.Errorf("brig completion needs the name of a shell: bash, zsh or fish"))
+			return c.Hint("completion", fmt.Errorf("brig completion needs the name of a shell: bash, zsh or fish"))
 		}
 
 		var err error
 		switch root := k.Root(); f.Arg(0) {
 		case "bash":
-			err = root.GenBashCompletionV2(c.stdout, true)
+			err = root.GenBashCompletionV2(c.Stdout, true)
 		case "zsh":
-			err = root.GenZshCompletion(c.stdout)
+			err = root.GenZshCompletion(c.Stdout)
 		case "fish":
-			err = root.GenFishCompletion(c.stdout, true)
+			err = root.GenFishCompletion(c.Stdout, true)
 		default:
-			return c.hint("completion", fmt.Errorf("brig has no completion for %q: use bash, zsh or fish", f.Arg(0)))
+			return c.Hint("completion", fmt.Errorf("brig has no completion for %q: use bash, zsh or fish", f.Arg(0)))
 		}
 
 		if err != nil {
-			return c.fail(err)
+			return c.Fail(err)
 		}
 		return 0
 	})
 }
 
-func docsCommand(c *cli) *cobra.Command {
-	k, f := newCommand("docs", `
+func docsCommand(c *cli.CLI) *cobra.Command {
+	k, f := cli.NewCommand("docs", `
 Write the manual pages of brig and its commands, for packages.
 
 Usage:
   brig docs --man DIR`)
 
 	dir := f.String("man", "", "`DIR` to write to")
-	return c.does(k, func() int {
+	return c.Does(k, func() int {
 		if *dir == "" || f.NArg() > 0 {
-			return c.hint("docs", fmt.Errorf("brig docs needs --man DIR"))
+			return c.Hint("docs", fmt.Errorf("brig docs needs --man DIR"))
 		}
 		for name, text := range manPages() {
-			if err := writeOutput(filepath.Join(*dir, name), []byte(text)); err != nil {
-				return c.fail(err)
+			if err := cli.WriteOutput(filepath.Join(*dir, name), []byte(text)); err != nil {
+				return c.Fail(err)
 			}
 		}
 		return 0

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/brig-sandbox/brig/cmd/brig/cli"
 	"github.com/brig-sandbox/brig/internal/usage"
 )
 
@@ -24,7 +25,7 @@ func TestPagesAreComplete(t *testing.T) {
 		}
 	}
 
-	for _, name := range names(commands()) {
+	for _, name := range cli.Names(commands()) {
 		if !slices.Contains(have, "brig "+name) {
 			t.Errorf("brig %s has no page", name)
 		}
@@ -72,10 +73,10 @@ func TestLongHelpsHaveSections(t *testing.T) {
 		}
 	}
 
-	if seen != len(sections) {
-		t.Errorf("%d commands have sections, of %d", seen, len(sections))
+	if seen != len(cli.Sections) {
+		t.Errorf("%d commands have sections, of %d", seen, len(cli.Sections))
 	}
-	for command, all := range sections {
+	for command, all := range cli.Sections {
 		for _, s := range all {
 			for _, name := range s.Flags {
 				if !used[name] {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/cmd/brig/cli"
+	"github.com/brig-sandbox/brig/cmd/brig/images"
 	"github.com/brig-sandbox/brig/internal/corpus"
 	"github.com/brig-sandbox/brig/rootfs/build"
 )
@@ -29,8 +31,8 @@ type selftestResult struct {
 	TookNS  int64  `json:"took_ns"`
 }
 
-func selftestCommand(c *cli) *cobra.Command {
-	k, f := newCommand("selftest", `
+func selftestCommand(c *cli.CLI) *cobra.Command {
+	k, f := cli.NewCommand("selftest", `
 Test the sandbox on this host: programs try what the agent forbids, each in a real run.
 The checks below come first, then the hostile programs of brig's own tests (docs/reports/corpus.md)
 that do no harm even if they are not contained. The command creates things on this host
@@ -49,42 +51,42 @@ Examples:
 Checks:
 `+selftestNames())
 
-	socket := socketFlag(f)
-	asJSON := jsonFlag(f)
-	return c.does(k, func() int {
+	socket := cli.SocketFlag(f)
+	asJSON := cli.JSONFlag(f)
+	return c.Does(k, func() int {
 		cases, err := corpus.Cases()
 		if err != nil {
-			return c.fail(err)
+			return c.Fail(err)
 		}
 
 		checks, err := chooseChecks(append(selfchecks(), corpusChecks(cases)...), cases, f.Args())
 		if err != nil {
-			return c.hint("selftest", err)
+			return c.Hint("selftest", err)
 		}
 		if err := os.Setenv(corpus.EnvName, corpus.EnvSecret); err != nil { // a private agent inherits it
-			return c.fail(err)
+			return c.Fail(err)
 		}
 
-		agent, err := c.connect(*socket)
+		agent, err := c.Connect(*socket)
 		if err != nil {
-			return c.fail(err)
+			return c.Fail(err)
 		}
 
-		ctx, stop := untilInterrupt(agent)
+		ctx, stop := cli.UntilInterrupt(agent)
 		defer stop()
 
 		canaries, err := corpus.Plant()
 		if err != nil {
-			return c.fail(fmt.Errorf("selftest: create what the programs must not reach: %w", err))
+			return c.Fail(fmt.Errorf("selftest: create what the programs must not reach: %w", err))
 		}
 		defer canaries.Close()
 
-		if err := c.ensureTiny(ctx, agent); err != nil {
-			return c.fail(agent.Explain(err))
+		if err := ensureTiny(ctx, c, agent); err != nil {
+			return c.Fail(agent.Explain(err))
 		}
 		if *asJSON { // otherwise each line shows progress
-			p := c.progress(fmt.Sprintf("%d checks", len(checks)))
-			defer p.end()
+			p := c.Progress(fmt.Sprintf("%d checks", len(checks)))
+			defer p.End()
 		}
 
 		var all []selftestResult
@@ -97,7 +99,7 @@ Checks:
 			}
 			all = append(all, r)
 			if !*asJSON {
-				_, err = fmt.Fprintln(c.text(), r)
+				_, err = fmt.Fprintln(c.Text(), r)
 				writeErr = errors.Join(writeErr, err)
 			}
 		}
@@ -105,24 +107,24 @@ Checks:
 		if *asJSON { // also the results before an early stop
 			text, err := json.MarshalIndent(all, "", "  ")
 			if err != nil {
-				return c.fail(err)
+				return c.Fail(err)
 			}
-			_, writeErr = fmt.Fprintf(c.text(), "%s\n", text)
+			_, writeErr = fmt.Fprintf(c.Text(), "%s\n", text)
 		}
 		if !*asJSON && stopped == nil {
-			_, err = fmt.Fprintln(c.text(), selftestSummary(all))
+			_, err = fmt.Fprintln(c.Text(), selftestSummary(all))
 			writeErr = errors.Join(writeErr, err)
 		}
 
-		var by interrupted
+		var by cli.Interrupted
 		switch {
 		case errors.As(context.Cause(ctx), &by):
-			c.note("selftest: %v after %d of %d checks", by, len(all), len(checks))
-			return by.exit()
+			c.Note("selftest: %v after %d of %d checks", by, len(all), len(checks))
+			return by.Exit()
 		case stopped != nil:
-			return c.fail(stopped)
+			return c.Fail(stopped)
 		case writeErr != nil:
-			return c.fail(fmt.Errorf("selftest: the report could not be written: %w", writeErr))
+			return c.Fail(fmt.Errorf("selftest: the report could not be written: %w", writeErr))
 		case slices.ContainsFunc(all, func(r selftestResult) bool { return !r.OK && !r.Skipped }):
 			return 1
 		}
@@ -165,7 +167,7 @@ func selftestSummary(all []selftestResult) string {
 
 func selftestNames() string {
 	var b strings.Builder
-	t := alignedTable(&b)
+	t := cli.AlignedTable(&b)
 	for _, k := range selfchecks() {
 		fmt.Fprintf(t, "  %s\t%s\n", k.id, k.claim)
 	}
@@ -229,12 +231,12 @@ func runSelfcheck(ctx context.Context, a *caller.Agent, k selfcheck, canaries *c
 const tinyImage = "tiny"
 
 // ensureTiny builds and stores the image the checks run in, if it is not there.
-func (c *cli) ensureTiny(ctx context.Context, a *caller.Agent) error {
-	images, err := a.Images(ctx)
+func ensureTiny(ctx context.Context, c *cli.CLI, a *caller.Agent) error {
+	stored, err := a.Images(ctx)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(images, func(i api.Image) bool { return slices.Contains(i.Names, tinyImage) }) {
+	if slices.ContainsFunc(stored, func(i api.Image) bool { return slices.Contains(i.Names, tinyImage) }) {
 		return nil
 	}
 
@@ -244,6 +246,6 @@ func (c *cli) ensureTiny(ctx context.Context, a *caller.Agent) error {
 	}
 
 	quiet := *c
-	quiet.stdout = io.Discard // stdout is the report's
-	return quiet.buildAndStore(ctx, a, r, tinyImage, build.Options{Cache: cacheDir()}, false)
+	quiet.Stdout = io.Discard // stdout is the report's
+	return images.BuildAndStore(ctx, &quiet, a, r, tinyImage, build.Options{Cache: cli.CacheDir()}, false)
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/brig-sandbox/brig/cmd/brig/cli"
 )
 
 // SANDBOX_PORT is short for --listen: the flag and its own variable take precedence over it, the
@@ -47,8 +49,8 @@ func TestServeAddressPrecedence(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var said bytes.Buffer
-			c := &cli{stdout: &said, stderr: &said, env: func(name string) string { return tt.env[name] }}
-			if code := brig(c, append([]string{"serve", "--socket", "/none/socket", "--data-dir", t.TempDir()}, tt.args...)); code != exitBrig ||
+			c := &cli.CLI{Stdout: &said, Stderr: &said, Env: func(name string) string { return tt.env[name] }}
+			if code := brig(c, append([]string{"serve", "--socket", "/none/socket", "--data-dir", t.TempDir()}, tt.args...)); code != cli.ExitBrig ||
 				!strings.Contains(said.String(), tt.want) {
 				t.Errorf("exit status %d, %q; want %q", code, said.String(), tt.want)
 			}

@@ -11,10 +11,11 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/agent/client"
+	"github.com/brig-sandbox/brig/cmd/brig/cli"
 )
 
-func versionCommand(c *cli) *cobra.Command {
-	k, f := newCommand("version", `
+func versionCommand(c *cli.CLI) *cobra.Command {
+	k, f := cli.NewCommand("version", `
 Print the version of brig, and the version of the agent if one answers. The agent executes the
 runs.
 
@@ -25,10 +26,10 @@ Example:
   brig version
   brig version --json`)
 
-	socket := socketFlag(f)
-	asJSON := jsonFlag(f)
-	return c.does(k, func() int {
-		at := cmp.Or(*socket, c.env("BRIG_SOCKET"), caller.DefaultSocket)
+	socket := cli.SocketFlag(f)
+	asJSON := cli.JSONFlag(f)
+	return c.Does(k, func() int {
+		at := cmp.Or(*socket, c.Env("BRIG_SOCKET"), caller.DefaultSocket)
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
 
@@ -37,21 +38,21 @@ Example:
 
 		v := versions{Version: version, OS: goruntime.GOOS, Arch: goruntime.GOARCH, Go: goruntime.Version()}
 		if !*asJSON {
-			fmt.Fprintf(c.text(), "brig %s %s/%s %s\n", v.Version, v.OS, v.Arch, v.Go)
+			fmt.Fprintf(c.Text(), "brig %s %s/%s %s\n", v.Version, v.OS, v.Arch, v.Go)
 		}
 
 		switch h, err := agent.Health(ctx); {
 		case err == nil:
 			v.Agent = &agentVersion{Version: h.Version, Socket: at}
 		case *socket != "":
-			return c.fail(err)
+			return c.Fail(err)
 		}
 
 		switch {
 		case *asJSON:
-			c.stdout.Write(marshal(v))
+			c.Stdout.Write(cli.Marshal(v))
 		case v.Agent != nil:
-			fmt.Fprintf(c.text(), "brigd %s at %s\n", cmp.Or(v.Agent.Version, "of an unknown version"), at)
+			fmt.Fprintf(c.Text(), "brigd %s at %s\n", cmp.Or(v.Agent.Version, "of an unknown version"), at)
 		}
 
 		return 0

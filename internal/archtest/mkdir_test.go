@@ -14,7 +14,7 @@ import (
 var makesAll = map[string]string{
 	"internal/cache/cache.go":          "its callers have made the directory",
 	"judge/calibrate/calibrate.go":     "data of the user",
-	"cmd/brig/report.go":               "a report, where the user wants it",
+	"cmd/brig/run/report.go":           "a report, where the user wants it",
 	"cmd/brigd/main.go":                "brigd sets its umask, and checks what it finds",
 	"service/batches/store.go":         "in the data of the service, which the service makes",
 	"service/problems/store.go":        "in the data of the service, which the service makes",

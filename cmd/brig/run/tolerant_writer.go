@@ -1,0 +1,19 @@
+package run
+
+import "io"
+
+// tolerantWriter forwards what is written until a write fails because nobody reads any more, and discards
+// the rest: a run whose result goes to a file should finish even if the reader of its output, such
+// as head, has exited.
+type tolerantWriter struct {
+	to     io.Writer
+	failed bool
+}
+
+func (u *tolerantWriter) Write(p []byte) (int, error) {
+	if !u.failed {
+		_, err := u.to.Write(p)
+		u.failed = err != nil
+	}
+	return len(p), nil
+}
