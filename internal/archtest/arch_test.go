@@ -50,7 +50,8 @@ var rooms = []room{
 	{"batch", []string{"api", "api/decode", "internal/cache", "internal/durable", "internal/flock", "internal/shareddir"},
 		"reads jobs, moves them and records results; it executes nothing"},
 	{"service", []string{"agent/client", "agent/egress", "api", "api/decode", "batch/...", "internal/cache",
-		"internal/child", "internal/confine", "internal/durable", "internal/flock", "internal/inputfile", "internal/shareddir", "judge/..."},
+		"internal/child", "internal/confine", "internal/durable", "internal/flock", "internal/inputfile", "internal/shareddir", "judge/...",
+		"service/client"},
 		"HTTP for the network; it holds no privilege, so it links nothing that needs any"},
 	{"service/client", []string{"api"}, "a program that talks to a service links none"},
 	{"internal", []string{"agent/client", "agent/egress", "api", "batch/jetstream", "batch/worker", "cgroups", "judge", "rootfs",
@@ -89,11 +90,14 @@ var guarded = map[string][]string{
 	"modernc.org/sqlite":                     {"service/history"},
 	"github.com/prometheus":                  {"service/metrics", "batch/metrics"},
 	"github.com/google/go-containerregistry": {"rootfs/oci"},
+	"github.com/modelcontextprotocol/go-sdk": {"service/mcp"},
+	"github.com/google/jsonschema-go":        {"service/mcp"},
 }
 
 var testsMay = map[string][]string{
 	"github.com/opencontainers/runc":         {"runtime"},
 	"github.com/google/go-containerregistry": {"internal/e2e"},
+	"github.com/modelcontextprotocol/go-sdk": {"service", "internal/e2e"},
 }
 
 // An importer is a file with what it imports.
