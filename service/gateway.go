@@ -50,6 +50,7 @@ type Gateway struct {
 	sessions *sessions.Sessions
 	batches  *batches.Batches
 	records  *records
+	tools    http.Handler // of /mcp
 	mux      *http.ServeMux
 	doc      []byte // OpenAPI
 }
@@ -113,6 +114,7 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 		return nil, err
 	}
 
+	g.tools = g.toolsHandler()
 	g.mux = g.muxOf(routes)
 	return g, nil
 }

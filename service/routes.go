@@ -67,6 +67,12 @@ func (g *Gateway) muxOf(all []openapi.Route) *http.ServeMux {
 		_, _ = w.Write(g.doc) // if the client has left, nobody needs the error
 	})
 
+	mux.HandleFunc("POST /mcp", func(w http.ResponseWriter, r *http.Request) {
+		if err := g.postMCP(w, r); err != nil {
+			g.core.Refuse(w, r, err)
+		}
+	})
+
 	mux.Handle("GET /docs", http.RedirectHandler("/docs/", http.StatusFound))
 	mux.Handle("GET /{$}", http.RedirectHandler("/docs/", http.StatusFound))
 	return mux
