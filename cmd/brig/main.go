@@ -37,6 +37,7 @@ func commands() []cli.Command {
 		{Name: "convert", Short: "make jobs of data sets such as HumanEval", Make: batch.ConvertCommand},
 		{Name: "serve", Short: "serve runs over HTTP, with history and statistics", Make: serve.Command},
 		{Name: "key", Short: "create keys for brig serve", Make: serve.KeyCommand},
+		{Name: "mcp", Short: "offer tools to language models and editors", Make: serve.MCPCommand},
 		{Name: "history", Short: "list the runs of brig serve", Make: serve.HistoryCommand},
 		{Name: "explain", Short: "explain why a run of brig serve failed", Make: serve.ExplainCommand},
 		{Name: "check", Short: "check a program's source for problems", Make: run.CheckCommand},
