@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -72,13 +73,16 @@ var unions = map[reflect.Type]*jsonschema.Schema{
 	}},
 }
 
-// inputOf derives the schema of arguments. The types are this package's, so an error is a mistake in it.
-func inputOf[In any]() *jsonschema.Schema {
-	s, err := jsonschema.For[In](&jsonschema.ForOptions{TypeSchemas: unions})
-	if err != nil {
-		panic(err)
-	}
-	return s
+// inputOf derives the schema of arguments, when it is first needed: most commands of brig need none. The types are this
+// package's, so an error is a mistake in it.
+func inputOf[In any]() func() *jsonschema.Schema {
+	return sync.OnceValue(func() *jsonschema.Schema {
+		s, err := jsonschema.For[In](&jsonschema.ForOptions{TypeSchemas: unions})
+		if err != nil {
+			panic(err)
+		}
+		return s
+	})
 }
 
 // validText returns content as text, with U+FFFD for each run of bytes that are none.

@@ -79,7 +79,7 @@ func (e effect) annotations(title string) *sdk.ToolAnnotations {
 type tool struct {
 	name, title, about string
 	effect             effect
-	input              *jsonschema.Schema // nil: as derived from the arguments' Go type
+	input              func() *jsonschema.Schema // nil: as derived from the arguments' Go type
 }
 
 // An answer can say what it contains to a model that reads text only.
@@ -89,7 +89,7 @@ type answer interface{ text() string }
 func add[In any, Out answer](s *sdk.Server, t tool, call func(context.Context, In) (Out, error)) {
 	told := &sdk.Tool{Name: t.name, Title: t.title, Description: t.about, Annotations: t.effect.annotations(t.title)}
 	if t.input != nil {
-		told.InputSchema = t.input
+		told.InputSchema = t.input()
 	}
 
 	sdk.AddTool(s, told, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out, error) {
