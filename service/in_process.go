@@ -3,21 +3,21 @@ package service
 import (
 	"context"
 	"io"
-	"log/slog"
 	"net/http"
 	"strconv"
 	"sync"
 
+	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/service/core"
 )
 
 // An inProcess is an http.RoundTripper that sends requests to a handler of this process, as the client of another
 // request does: with its key, from its address, and only as long as it waits.
 type inProcess struct {
+	core    *core.Core
 	handler http.Handler
 	caller  *http.Request
 	reading chan struct{} // held while a large response is read and decoded
-	log     *slog.Logger
 }
 
 // RoundTrip implements http.RoundTripper. The response's body is written while it is read, so that the handler keeps
@@ -57,9 +57,9 @@ func (p *inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, io.ErrUnexpectedEOF
 	}
 
-	body := &pipeBody{PipeReader: from, ctx: ctx, done: done}
+	body := &pipeBody{PipeReader: from, done: done, admit: func() (func(), error) { return func() {}, nil }}
 	if n, err := strconv.ParseInt(w.sent.Get("Content-Length"), 10, 64); err == nil && n > core.LargeResponseMin {
-		body.reading = p.reading
+		body.admit = func() (func(), error) { return p.admit(ctx, req, n) }
 	}
 	return &http.Response{
 		StatusCode: w.status, Status: http.StatusText(w.status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -74,7 +74,7 @@ func (p *inProcess) recoverFrom(w *pipeResponse) {
 		return
 	}
 	if why != http.ErrAbortHandler { //nolint:errorlint // a panic's value
-		p.log.Error("a request of /mcp panicked", "panic", why)
+		p.core.Log.Error("a request of /mcp panicked", "panic", why)
 	}
 	w.body.CloseWithError(io.ErrUnexpectedEOF)
 	w.begin(0)
@@ -108,35 +108,54 @@ func (p *pipeResponse) Write(b []byte) (int, error) {
 	return p.body.Write(b)
 }
 
-// A pipeBody is the body of a response of this process.
+// decodedCopies is how often a response is in memory while it is decoded: the buffer that grows, and the values.
+const decodedCopies = 3
+
+// admit waits until a large response can be read and decoded, one at a time, and reserves memory for it.
+func (p *inProcess) admit(ctx context.Context, req *http.Request, n int64) (release func(), err error) {
+	select {
+	case p.reading <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+
+	free, ok := p.core.Responses.Reserve(ctx, core.CallerOf(p.caller.Context()).Name, decodedCopies*n)
+	if !ok {
+		<-p.reading
+		full := api.Refuse(api.CodeBusy, "the answer has %s, and the memory for large answers is full of others: let the "+
+			"program print less, or try again later", api.Size(n))
+		full.RetrySafe = req.Method == http.MethodGet || req.URL.Path == "/v1/runs" // an exec has had its effects
+		return nil, full
+	}
+	return func() { free(); <-p.reading }, nil
+}
+
+// A pipeBody is the body of a response of this process. It is used by one goroutine.
 type pipeBody struct {
 	*io.PipeReader
-	ctx     context.Context
 	done    func()
-	reading chan struct{} // nil: it is small
-	holds   bool
-	once    sync.Once
+	admit   func() (release func(), err error)
+	release func() // nil: nothing was read yet
 }
 
 func (p *pipeBody) Read(b []byte) (int, error) {
-	if p.reading != nil && !p.holds {
-		select {
-		case p.reading <- struct{}{}:
-			p.holds = true
-		case <-p.ctx.Done():
-			return 0, p.ctx.Err()
+	if p.release == nil {
+		release, err := p.admit()
+		if err != nil {
+			return 0, err
 		}
+		p.release = release
 	}
 	return p.PipeReader.Read(b)
 }
 
 // Close ends the request.
 func (p *pipeBody) Close() error {
-	p.once.Do(func() {
-		p.done()
-		if p.holds {
-			<-p.reading
-		}
-	})
-	return p.PipeReader.Close()
+	err := p.PipeReader.Close()
+	p.done()
+	if p.release != nil {
+		p.release()
+		p.release = func() {}
+	}
+	return err
 }

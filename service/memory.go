@@ -36,7 +36,6 @@ func maxMemory(c core.Config) api.Size {
 	sum += c.MaxAnswers                            // large responses
 	sum += c.MaxAnswers / core.WaitingDivisor      // large responses that wait for quota
 	sum += c.MaxAnswers / 4 * 2                    // the response that is being read from the agent
-	sum += memoryOfTools                           // the response that a tool of /mcp reads
 	if c.Batches != "" {
 		sum += memoryOfBatches
 	}

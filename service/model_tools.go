@@ -22,9 +22,6 @@ const (
 
 	// maxToolAnswer bounds the answer to a tool's request: two streams of 16 MiB in base64, and files.
 	maxToolAnswer = 48 * api.MiB
-
-	// memoryOfTools is an answer as JSON and as a value; only one large answer is read at a time.
-	memoryOfTools = 3 * maxToolAnswer
 )
 
 // toolsHandler makes the handler of /mcp. The tools send requests to the service itself, with the key of their caller,
@@ -32,7 +29,7 @@ const (
 func (g *Gateway) toolsHandler() http.Handler {
 	reading := make(chan struct{}, 1)
 	return mcp.Handler(g.core.Config.Version, func(r *http.Request) mcp.Runner {
-		to := &inProcess{handler: g, caller: r, reading: reading, log: g.core.Log}
+		to := &inProcess{core: g.core, handler: g, caller: r, reading: reading}
 		c := client.New("http://localhost", "")
 		c.HTTP = &http.Client{Transport: to}
 		c.MaxAnswer = maxToolAnswer

@@ -215,3 +215,33 @@ func TestToolsRefuse(t *testing.T) {
 		}
 	}
 }
+
+// An answer for which there is no memory is an error of the tool, and not of the service.
+func TestToolsNeedMemoryForLargeAnswers(t *testing.T) {
+	web := serveFake(t, echoAgent(), func(c *Config) { c.MaxAnswers = 16 * api.MiB })
+	c, err := tools(t, web)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	run := func(code string) (string, bool) {
+		return tool(t, c, "run_code", map[string]any{"language": "python", "code": code})
+	}
+	core := web.Config.Handler.(*Gateway).core
+	free := core.Responses.Memory.Used("")
+	for core.Responses.Memory.TryAcquire("", 256<<10) { // all but what the answer itself needs
+	}
+	core.Responses.Memory.Release("", 2<<20)
+	if text, failed := run("much"); !failed || !strings.Contains(text, "brig: busy: the answer has 1.0M") ||
+		!strings.HasSuffix(text, "again: yes") {
+		t.Errorf("failed: %v, %.300s", failed, text)
+	}
+
+	core.Responses.Memory.Release("", core.Responses.Memory.Used("")-free)
+	if text, failed := run("much"); failed {
+		t.Errorf("with memory: %.300s", text)
+	}
+	if text, failed := run("little"); failed || !strings.Contains(text, "little") {
+		t.Errorf("after it: failed: %v, %.300s", failed, text)
+	}
+}
