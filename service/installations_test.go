@@ -271,7 +271,7 @@ func TestKeysShareAnInstallation(t *testing.T) {
 				t.Errorf("ann: %v", ann)
 			}
 			if (bob == nil) != (tt.bob == nil) || bob != nil && !api.HasCode(bob, tt.bob.Code) || len(a.installations()) != tt.asks {
-				return fmt.Errorf("bob: %v; want %v; installed %q; want %d", bob, tt.bob, a.installations(), tt.asks)
+				return fmt.Errorf("bob: %s; want %v; installed %q; want %d", fmt.Sprint(bob), tt.bob, a.installations(), tt.asks)
 			}
 			return nil
 		}

@@ -69,6 +69,11 @@ func (g *Gateway) postMCP(w http.ResponseWriter, r *http.Request) error {
 		return messageTooLarge(maximum)
 	}
 
+	// Batches were in one version of the protocol only. A small one could ask for the list of tools 40,000 times.
+	if bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("[")) {
+		return api.Refuse(api.CodeBadRequest, "the body is a list of messages: send each message in a request of its own")
+	}
+
 	if len(raw) > core.LargeBodyMin {
 		copies := g.core.BodyQuota.Reserve(key, 0)
 		defer copies.Release()

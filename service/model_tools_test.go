@@ -189,6 +189,7 @@ func TestToolsRefuse(t *testing.T) {
 		{"another method", "GET", "", as["ann"], 405},
 		{"another method", "DELETE", "", as["ann"], 405},
 		{"no JSON", "POST", "{", as["ann"], 400},
+		{"a batch", "POST", "\n[" + list + "]", as["ann"], 400},
 		{"too large", "POST", `"` + strings.Repeat("x", int(maxMessage)) + `"`, as["ann"], 413},
 		{"an old client without initialize", "POST", list, as["ann"], 200},
 	} {

@@ -113,12 +113,12 @@ type Judged struct {
 	Accepted   bool   `json:"accepted" jsonschema:"whether the program passed it"`
 	Verdict    string `json:"verdict" jsonschema:"how the program ended"`
 	Answer     string `json:"answer,omitempty" jsonschema:"accepted or wrong-answer; absent if nothing was compared"`
-	Difference string `json:"difference,omitempty" jsonschema:"the first difference of a wrong answer"`
+	Difference string `json:"difference,omitempty" jsonschema:"the first difference of a wrong answer, for the first 20 tests that failed"`
 	Stderr     string `json:"stderr,omitempty" jsonschema:"the beginning of stderr of a test that failed"`
 	WallMS     int64  `json:"wall_ms" jsonschema:"milliseconds that the test took"`
 }
 
-// toldTests is the most failed tests whose stderr an answer has, and whose lines its text has.
+// toldTests is the most failed tests whose difference and stderr an answer has, and whose lines its text has.
 const toldTests = 20
 
 // tellTests makes the answer of run_tests.
@@ -127,10 +127,11 @@ func tellTests(asked int, r api.Result) Judgement {
 	failed := 0
 	for _, t := range r.Tests {
 		one := Judged{ID: t.ID, Accepted: t.Accepted(), Verdict: string(t.Result.Verdict), Answer: string(t.Answer),
-			Difference: validText([]byte(t.Difference)), WallMS: t.Result.Timing.Wall / 1e6}
+			WallMS: t.Result.Timing.Wall / 1e6}
 		if one.Accepted {
 			j.Accepted++
 		} else if failed++; failed <= toldTests {
+			one.Difference = validText([]byte(t.Difference))
 			one.Stderr, _ = clip(t.Result.Stderr[:min(len(t.Result.Stderr), int(keptOutput))], 0)
 		}
 		j.Tests = append(j.Tests, one)

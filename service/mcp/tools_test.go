@@ -19,7 +19,6 @@ import (
 
 // A fakeRunner is a Runner whose programs print their source, and whose sessions are maps of files.
 type fakeRunner struct {
-	mu    sync.Mutex
 	files map[string]string // nil: there is no session
 }
 
