@@ -271,7 +271,8 @@ func TestKeysShareAnInstallation(t *testing.T) {
 				t.Errorf("ann: %v", ann)
 			}
 			if (bob == nil) != (tt.bob == nil) || bob != nil && !api.HasCode(bob, tt.bob.Code) || len(a.installations()) != tt.asks {
-				return fmt.Errorf("bob: %s; want %v; installed %q; want %d", fmt.Sprint(bob), tt.bob, a.installations(), tt.asks)
+				got, want := fmt.Sprint(bob), fmt.Sprint(tt.bob)
+				return fmt.Errorf("bob: %s; want %s; installed %q; want %d", got, want, a.installations(), tt.asks)
 			}
 			return nil
 		}
