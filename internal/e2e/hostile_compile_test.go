@@ -120,7 +120,7 @@ func TestHostileArtifacts(t *testing.T) {
 			if res.Stage != api.StageCompile || len(res.Skipped) == 0 && len(res.LimitsHit) == 0 && res.ExitCode == 0 || len(res.Files) != 0 {
 				t.Errorf("stage %s, skipped %v, limits %v, %d files", res.Stage, res.Skipped, res.LimitsHit, len(res.Files))
 			}
-			if took := time.Since(began); took > slow(20*time.Second) {
+			if took := time.Since(began); took > slow(time.Minute) { // the wall limit of the compiler is 30 s
 				t.Errorf("it took %s", took)
 			}
 
