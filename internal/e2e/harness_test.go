@@ -121,10 +121,10 @@ func parallelTest(t *testing.T) {
 
 // launch starts a brigd in dir and waits until it answers.
 func launch(t testing.TB, dir, data string, flags ...string) *agent {
+	t.Helper()
 	if slow(1) > 1 { // limits that are times as long are above the usual ceilings
 		flags = append([]string{"--max-wall", "10m", "--max-cpu", "10m"}, flags...)
 	}
-	t.Helper()
 	return launchAfter(t, dir, data, nil, flags...)
 }
 
