@@ -109,7 +109,7 @@ int main(void) {
 		t.Fatal(err)
 	}
 
-	res := a.execute(t, s.ID, api.Exec{Argv: []string{"./bomb"}, Limits: api.Limits{Pids: 20, Wall: slowly(3), CPU: seconds(20)}})
+	res := a.execute(t, s.ID, api.Exec{Argv: []string{"./bomb"}, Limits: api.Limits{Pids: 20, Wall: slowly(3), CPU: slowly(20)}})
 
 	// On a fast machine the kernel's own memory for refused forks, which is freed later than it is
 	// taken, reaches the memory limit first.
