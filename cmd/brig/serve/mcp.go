@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"os/signal"
 	"syscall"
@@ -70,8 +69,8 @@ The configuration of an editor, such as .mcp.json or mcp.json:
 
 // serviceTools offers tools that call the service at an address.
 func serviceTools(c *cli.CLI, at string) int {
-	if u, err := url.Parse(at); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return c.Hint("mcp", fmt.Errorf("address %q: write it as %s", at, cli.ServiceURL))
+	if err := checkAddress(at); err != nil {
+		return c.Hint("mcp", err)
 	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -34,6 +34,14 @@ type serviceHandle struct {
 // explain adds a remedy to an error of the service.
 func (s serviceHandle) explain(err error) error { return explainServiceError(err, s.at, s.key) }
 
+// checkAddress refuses what is not the address of a service.
+func checkAddress(at string) error {
+	if u, err := url.Parse(at); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("address %q: write it as %s", at, cli.ServiceURL)
+	}
+	return nil
+}
+
 // withService calls do with the service at base, or at the address in the environment, for at most
 // 30 s.
 func withService(c *cli.CLI, name, base string, do func(ctx context.Context, s serviceHandle) error) int {
@@ -44,8 +52,8 @@ func withService(c *cli.CLI, name, base string, do func(ctx context.Context, s s
 	if at == "" {
 		at = cli.ServiceURL
 	}
-	if u, err := url.Parse(at); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return c.Hint(name, fmt.Errorf("address %q: write it as %s", at, cli.ServiceURL))
+	if err := checkAddress(at); err != nil {
+		return c.Hint(name, err)
 	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
