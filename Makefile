@@ -87,21 +87,24 @@ layers: build $(CELLINIT_ABLATE) ## docs/reports/layers.md: run the corpus with 
 
 tiers: build ## docs/reports/tiers.md: what breaks without each call of each tier (root; LANGUAGES="python ...", TIERS="strict ..." restrict it)
 	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 BRIG_TIERS_LANGUAGES="$(LANGUAGES)" BRIG_TIERS_ONLY="$(TIERS)" \
-		go test -count=1 -timeout 60m -tags $(TAGS),tiers -run '^TestTiers$$' ./internal/e2e
+		go test -count=1 -timeout 60m -tags $(TAGS),tiers -run '^TestTiers$$' ./internal/e2e/languages
 
 channels: build ## docs/reports/channels.md: what two runs of one image can communicate to each other, by tier and mode (root)
-	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -timeout 30m -tags $(TAGS),channels -run '^TestChannels$$' ./internal/e2e
+	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -timeout 30m -tags $(TAGS),channels -run '^TestChannels$$' ./internal/e2e/neighbours
 
 kernel-memory: build ## docs/reports/kernel-memory.md: kernel memory that a run uses and that is not charged to its group (root)
-	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -timeout 20m -tags $(TAGS),tiers -run '^TestKernelMemory$$' ./internal/e2e
+	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -timeout 20m -tags $(TAGS),tiers -run '^TestKernelMemory$$' ./internal/e2e/limits
 
 interpreters-tests: build ## CPython's own tests from a template and with the ordinary start (root; MODULES="test_os ..." restricts it; about an hour)
 	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 BRIG_INTERPRETERS_MODULES="$(MODULES)" \
-		go test -count=1 -v -timeout 180m -tags $(TAGS),interpreters -run '^TestCPythonsOwnTests$$' ./internal/e2e
+		go test -count=1 -v -timeout 180m -tags $(TAGS),interpreters -run '^TestCPythonsOwnTests$$' ./internal/e2e/templates
 
 foreign: build ## docs/grading.md: checkers and packages of others (root; DIR=FOLDER with clones of their repositories; WRITE=1: update the docs)
 	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 BRIG_FOREIGN="$(abspath $(DIR))" WRITE=$(WRITE) \
-		go test -count=1 -v -timeout 60m -tags $(TAGS),foreign -run '^TestForeign(Checkers|Packages)$$' ./internal/e2e
+		go test -count=1 -v -timeout 60m -tags $(TAGS),foreign -run '^TestForeign(Checkers|Packages)$$' ./internal/e2e/grading
+
+test-foreign: build ## docs/compatibility.md: suites and clients of others (root; DIR=FOLDER with clones of their repositories; SUITES="jobe ..." restricts it)
+	@DIR="$(if $(DIR),$(abspath $(DIR)))" .ci/test-foreign $(SUITES)
 
 build: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(PROBES) $(ALONE) $(EXPECT) bin/probes/dynamic ## static binaries into bin/
 	@mkdir -p bin
@@ -139,7 +142,7 @@ test-long: build ## the slow tests, and in full what make test repeats a few tim
 
 storms: build ## 200 runs next to each storm of processor time (root; some minutes on an idle host)
 	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 BRIG_STORM_RUNS=200 \
-		go test -count=1 -v -timeout 120m -run '^TestHostileStormsLeaveTheNeighbourAlone$$' ./internal/e2e
+		go test -count=1 -v -timeout 120m -run '^TestHostileStormsLeaveTheNeighbourAlone$$' ./internal/e2e/neighbours
 
 image-python: build ## build and store the Python image (root)
 	bin/brig rootfs build python
@@ -152,13 +155,20 @@ bench-batch: build ## rate, cost and memory of brig batch, and many workers (roo
 
 chaos: build ## batches whose parts are killed at random, cut off and stopped (root; 15 minutes)
 	BRIG_TEST_LONG=1 BRIG_CHAOS=$(if $(CHAOS),$(CHAOS),20000,200) BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -v -timeout 60m -tags $(TAGS),chaos \
-		-run '^(TestChaosOfABatch|TestABatch.*|TestAKilledBatchIsResumed|TestStoppedParts.*)$$' ./internal/e2e
+		-run '^(TestChaosOfABatch|TestABatch.*|TestAKilledBatchIsResumed|TestStoppedParts.*)$$' ./internal/e2e/batch
 
 languages: build ## cost of each language: image, start, least memory (root; WRITE=1: update the docs)
 	go run ./internal/bench/languages --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/languages.md)
 
 truth: build ## accuracy of measurements and verdicts, with programs that know what they use (root; STORE=DIR: also its languages; WRITE=1: update the docs)
 	go run ./internal/bench/accuracy --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/reports/truth.md)
+
+page: ## the files of the page, service/page/dist, from service/page/web; needs npm
+	cd service/page/web && npm ci --ignore-scripts --no-audit --no-fund && npx tsc -p .
+	go run ./service/page/build
+
+test-page: build ## the page in Chromium against the real binaries; root, npm, chromium; PICTURES=FOLDER keeps pictures
+	@.ci/apart .ci/page-test $(PICTURES)
 
 fuzz: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(PROBES) $(ALONE) $(EXPECT) ## run every fuzz target for FUZZTIME (default 1m)
 	@.ci/fuzz $(or $(FUZZTIME),1m)
@@ -169,9 +179,8 @@ lint: vet ## vet and golangci-lint (.golangci.yml): before a commit
 vet: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(CELLINIT_ABLATE) $(PROBES) $(ALONE) $(EXPECT) ## gofmt, go vet, shellcheck, mypy: what of lint takes seconds
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "vet: run gofmt -w on the files above"; exit 1; }
 	go vet ./...
-	go vet -tags $(TAGS),ablate ./runtime/... ./internal/e2e ./cmd/brigd
-	go vet -tags $(TAGS),tiers,channels,chaos,interpreters,foreign ./internal/e2e
-	shellcheck -e SC2016,SC2317 $$(git grep -lE '^#!.*sh$$' -- .ci deploy)
+	go vet -tags $(TAGS),ablate,tiers,channels,chaos,interpreters,foreign ./runtime/... ./internal/e2e/... ./cmd/brigd
+	shellcheck -x -e SC2016,SC2317 $$(git grep -lE '^#!.*sh$$' -- .ci deploy)
 	cd service/client/python && mypy --strict --cache-dir=/dev/null brig_sandbox tests build_backend.py
 
 recording: build ## docs/recording.svg: real commands and their output (root; the Python and C++ images)
@@ -189,6 +198,9 @@ uninstall: build ## remove what make install installed; data, users and changed 
 deb: build ## a Debian package in bin/
 	@VERSION="$(DEBVERSION)" MAINTAINER="$(MAINTAINER)" deploy/packaging/deb
 
+wheel: ## the Python client as a wheel and a source archive in build/wheel, without a network
+	python3 -B service/client/python/build_backend.py build/wheel
+
 image: build ## a container image of the gateway, with buildah, podman or docker (IMAGE=name:tag)
 	@VERSION="$(VERSION)" deploy/packaging/image $(or $(IMAGE),localhost/brig-gateway:latest)
 
@@ -200,4 +212,4 @@ image-push: build ## build and push the container image: IMAGE=registry/name:tag
 clean: ## remove what was built
 	rm -rf bin $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(CELLINIT_ABLATE) internal/corpus/built
 
-.PHONY: vet test-long help bench-batch chaos storms layers interpreters-tests tiers channels kernel-memory foreign cellinit build deps demo test test-pure test-root test-v2 test-v2-all test-languages image-python bench languages truth fuzz lint recording hooks install uninstall deb image image-push clean
+.PHONY: vet page test-page test-long help bench-batch chaos storms layers interpreters-tests tiers channels kernel-memory foreign test-foreign cellinit build deps demo test test-pure test-root test-v2 test-v2-all test-languages image-python bench languages truth fuzz lint recording hooks install uninstall deb wheel image image-push clean

@@ -30,21 +30,30 @@ type Runner interface {
 type Blobs interface {
 	// Put stores the content of r under a name. If its digest differs, it stores nothing and returns an error.
 	Put(name, digest string, r io.Reader) error
+	// Offer stores content under a name if nothing has to be evicted for it, and reports whether it is there.
+	Offer(name string, content []byte) (kept bool, err error)
 	Has(name string) bool
-	Remove(name string) error // no error if there is no such blob
+	Open(name string) (io.ReadCloser, error) // the caller closes it; the error of a blob that is not there has CodeNoBlob
+	Remove(name string) error                // no error if there is no such blob
 }
 
 // Sessions makes long-lived sandboxes and works in them. Only the caller that made a session, and
 // root, can find it. The methods may be called from many goroutines; if their error contains an
 // *api.Error, the caller gets that.
 type Sessions interface {
-	Create(ctx context.Context, ask api.SessionRequest, c api.Caller) (api.Session, error)
+	// Create waits for room for at most wait; zero: api.SlotWait. If ctx ends, it leaves nothing.
+	Create(ctx context.Context, ask api.SessionRequest, wait time.Duration, c api.Caller) (api.Session, error)
 	List(c api.Caller) []api.Session
 	Get(id string, c api.Caller) (api.Session, error)
 	// Use is Get that counts as using the session.
 	Use(id string, c api.Caller) (api.Session, error)
+	// SetLife changes when the session ends.
+	SetLife(id string, l api.LifeRequest, c api.Caller) (api.Session, error)
 	// Delete returns when nothing of the session is left.
 	Delete(id string, c api.Caller) error
+	// End is Delete for the sessions that the caller has made and e names; also root's are only its own. It returns
+	// their number.
+	End(e api.EndRequest, c api.Caller) int
 	Exec(ctx context.Context, id string, e api.Exec, s api.Streams, c api.Caller) (api.Result, error)
 
 	// Files are in /box, or in the session's volume. PutFile replaces the file of that name by
@@ -60,7 +69,8 @@ type Sessions interface {
 // Volumes stores volumes, which outlive sessions. A caller has access only to its own.
 type Volumes interface {
 	List(c api.Caller) ([]api.Volume, error)
-	Remove(ctx context.Context, name string, c api.Caller) error
+	// Remove removes the volume that lasts, or, if run is not empty, the temporary one of that run.
+	Remove(ctx context.Context, name, run string, c api.Caller) error
 }
 
 // Images is the store of the file trees in which programs run.
@@ -101,15 +111,17 @@ type Catalog interface {
 // A Config configures a Server. Only Runner and Health are required; a route whose part is nil
 // answers not-found.
 type Config struct {
-	Runner   Runner
-	Health   func() api.Health
-	Sessions Sessions
-	Volumes  Volumes
-	Images   Images
-	Packages Packages
-	Catalog  Catalog
-	Blobs    Blobs
-	Log      *slog.Logger // nil: no log
+	Runner    Runner
+	Health    func() api.Health
+	Sessions  Sessions
+	Paths     Paths
+	Volumes   Volumes
+	Snapshots Snapshots
+	Images    Images
+	Packages  Packages
+	Catalog   Catalog
+	Blobs     Blobs
+	Log       *slog.Logger // nil: no log
 
 	MaxRun       api.Size      // largest body of a run; zero: api.MaxBody
 	MaxArchive   api.Size      // largest archive to import; zero means 8 GiB
@@ -127,11 +139,15 @@ type Config struct {
 
 // A Server answers on a listener.
 type Server struct {
-	cfg    Config
-	log    *slog.Logger
-	mux    *http.ServeMux
-	memory memoryQuota
-	kill   context.Context // done when Grace is over after a stop
+	cfg     Config
+	log     *slog.Logger
+	mux     *http.ServeMux
+	memory  memoryQuota
+	labeled labeled         // what POST /v1/end can end
+	typing  typing          // at terminals
+	kill    context.Context // done when Grace is over after a stop
+	ends    context.Context // done when the server stops
+	endAll  context.CancelFunc
 
 	mu       sync.Mutex
 	stopping bool          // guarded by mu; never reset
@@ -164,6 +180,7 @@ func New(cfg Config) *Server {
 	if s.memory.freed == nil {
 		s.memory.freed = func() {}
 	}
+	s.ends, s.endAll = context.WithCancel(context.Background())
 	s.mux = s.routes()
 	return s
 }
@@ -238,6 +255,7 @@ func (s *Server) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopping = true
+	s.endAll()
 	if s.active == 0 {
 		close(s.idle)
 	}

@@ -30,6 +30,12 @@ func (f runner) Run(ctx context.Context, r api.Run, s api.Streams, c api.Caller)
 // goroutines have stopped.
 func serve(t testing.TB, cfg agent.Config) (socket string, stop func()) {
 	t.Helper()
+	return serveOn(t, cfg, func(ln net.Listener) net.Listener { return ln })
+}
+
+// serveOn is serve with a listener around the socket's.
+func serveOn(t testing.TB, cfg agent.Config, around func(net.Listener) net.Listener) (socket string, stop func()) {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "agent") // t.TempDir is too long for a socket's name
 	if err != nil {
 		t.Fatal(err)
@@ -40,6 +46,7 @@ func serve(t testing.TB, cfg agent.Config) (socket string, stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ln = around(ln)
 	if cfg.Health == nil {
 		cfg.Health = func() api.Health { return api.Health{Status: "ok", Slots: 2} }
 	}
@@ -111,7 +118,7 @@ func cat(t testing.TB) runner {
 		}
 		defer in.Close()
 
-		s.Attach(stdin)
+		s.Attach(api.Attached{Stdin: stdin})
 		stop := context.AfterFunc(ctx, func() { in.SetReadDeadline(time.Unix(1, 0)) })
 		defer stop()
 
@@ -160,7 +167,7 @@ func (w waits) Run(ctx context.Context, r api.Run, s api.Streams, c api.Caller) 
 			return api.Result{}, err
 		}
 		defer in.Close()
-		s.Attach(stdin)
+		s.Attach(api.Attached{Stdin: stdin})
 	}
 	w.started <- struct{}{}
 	<-ctx.Done()
@@ -244,7 +251,7 @@ func TestEndlessStdinEndsWithTheProgram(t *testing.T) {
 		if err != nil {
 			return api.Result{}, err
 		}
-		s.Attach(stdin)
+		s.Attach(api.Attached{Stdin: stdin})
 		line := make([]byte, 2)
 		io.ReadFull(in, line)
 		in.Close()

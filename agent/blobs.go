@@ -67,6 +67,22 @@ func (s *Server) hasBlob(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// getBlob streams a blob that the caller has stored. No reader counts on its being intact: the caller knows its digest.
+func (s *Server) getBlob(w http.ResponseWriter, r *http.Request) {
+	store, _, name := s.blobs(w, r)
+	if store == nil {
+		return
+	}
+
+	content, err := store.Open(name)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	defer content.Close()
+	s.sendContent(w, content)
+}
+
 // removeBlob is for a service that knows which of its blobs are no longer needed.
 func (s *Server) removeBlob(w http.ResponseWriter, r *http.Request) {
 	store, _, name := s.blobs(w, r)

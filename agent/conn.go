@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/halfclose"
 )
 
 // limitConns limits the number of open connections; further ones wait in the listener's backlog
@@ -33,7 +34,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		<-l.tokens
 		return nil, err
 	}
-	return &conn{Conn: c, tokens: l.tokens}, nil
+	return &conn{Conn: halfclose.New(c), tokens: l.tokens}, nil
 }
 
 func (l *listener) Close() error {
@@ -42,7 +43,7 @@ func (l *listener) Close() error {
 }
 
 type conn struct {
-	net.Conn
+	*halfclose.Conn
 	tokens chan struct{}
 	once   sync.Once
 }

@@ -19,12 +19,14 @@ func status(c api.Code) int {
 		return http.StatusRequestEntityTooLarge
 	case api.CodeNoLanguage, api.CodeNoImage, api.CodeNoBlob, api.CodeNoProfile, api.CodeNotFound, api.CodePackagesMissing:
 		return http.StatusNotFound
-	case api.CodeConflict:
+	case api.CodeConflict, api.CodeFileConflict:
 		return http.StatusConflict
 	case api.CodeSessionEnded:
 		return http.StatusGone
-	case api.CodeForbidden:
+	case api.CodeForbidden, api.CodeFileDenied:
 		return http.StatusForbidden
+	case api.CodeNoSpace:
+		return http.StatusInsufficientStorage
 	case api.CodeNoProgram, api.CodeBadProgram, api.CodeUnsupported, api.CodeBadVolume,
 		api.CodePackagesFailed, api.CodeCheckFailed:
 		return http.StatusUnprocessableEntity

@@ -58,7 +58,7 @@ func (w *frameWriter) frame(t api.FrameType, payload []byte) error {
 func (w *frameWriter) frameWithFiles(t api.FrameType, files []*os.File) error {
 	under := w.conn
 	if c, ok := under.(*conn); ok {
-		under = c.Conn
+		under = c.Conn.Conn
 	}
 
 	unixConn, ok := under.(*net.UnixConn)

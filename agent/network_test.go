@@ -40,7 +40,7 @@ func TestUnreadSocketsKeepTheConnection(t *testing.T) {
 					}
 					defer r.Close()
 					if tt.attach {
-						s.Attach(w)
+						s.Attach(api.Attached{Stdin: w})
 					} else {
 						defer w.Close()
 					}

@@ -25,9 +25,10 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
-	s.answerRun(w, r, request.Limits.Wall, func(ctx context.Context, io api.Streams, c api.Caller) (api.Result, error) {
-		return s.cfg.Runner.Run(ctx, request, io, c)
-	})
+	s.answerRun(w, r, request.Limits.Wall, s.endable(request.Labels, s.keeping(request.Collect,
+		func(ctx context.Context, io api.Streams, c api.Caller) (api.Result, error) {
+			return s.cfg.Runner.Run(ctx, request, io, c)
+		})))
 }
 
 // A runFunc executes one run, or one exec of a session.
@@ -88,7 +89,7 @@ func (s *Server) readRun(w http.ResponseWriter, r *http.Request) (request api.Ru
 	if request, err = parse(s, w, r, "run", decode.Run); err != nil {
 		return request, err
 	}
-	if err := checkUpgrade(r, len(request.Stdin) > 0); err != nil {
+	if err := checkUpgrade(r, len(request.Stdin) > 0, request.TTY.RefuseUnstreamed); err != nil {
 		return request, err
 	}
 	if err := request.Validate(); err != nil {
@@ -99,11 +100,12 @@ func (s *Server) readRun(w http.ResponseWriter, r *http.Request) (request api.Ru
 	return request, nil
 }
 
-// checkUpgrade checks the Upgrade header, which asks for streaming.
-func checkUpgrade(r *http.Request, stdin bool) error {
+// checkUpgrade checks the Upgrade header, which asks for streaming. unstreamed says what of the request needs that.
+func checkUpgrade(r *http.Request, stdin bool, unstreamed func() error) error {
 	up := r.Header.Get("Upgrade")
 	switch {
 	case up == "":
+		return unstreamed()
 	case !strings.EqualFold(up, api.StreamProtocol):
 		return api.Refuse(api.CodeBadRequest, "upgrade %q is not supported: use %s", up, api.StreamProtocol)
 	case stdin:

@@ -37,13 +37,30 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	made, err := all.Create(r.Context(), request, callerOf(r.Context()))
+	// Nobody needs a session of an agent that stops: a request that waits for room does not delay the end.
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(s.ends, cancel)()
+
+	caller := callerOf(r.Context())
+	made, err := s.create(ctx, all, request, waitOf(r), caller)
+	if err != nil && s.isStopping() {
+		err = api.Fail(api.CodeStopping, "the agent is stopping: make the session again later")
+	}
 	if err != nil {
 		s.refuse(w, r, err)
 		return
 	}
 
 	s.reply(w, http.StatusCreated, made)
+
+	// If the answer cannot be sent, nobody knows the session's id. What is sent before the client closes its
+	// connection, the client can still read: see Client.CreateSession.
+	if err := http.NewResponseController(w).Flush(); err != nil {
+		if err := all.Delete(made.ID, caller); err != nil && !api.HasCode(err, api.CodeSessionEnded) {
+			s.log.Error("a session whose caller has left was not ended", "session", made.ID, "err", err)
+		}
+	}
 }
 
 func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) {
@@ -60,6 +77,23 @@ func (s *Server) getSession(w http.ResponseWriter, r *http.Request) {
 // The gateway sends this request while an exec of the session waits for a slot.
 func (s *Server) useSession(w http.ResponseWriter, r *http.Request) {
 	s.replySession(w, r, Sessions.Use)
+}
+
+// setLife changes when a session ends.
+func (s *Server) setLife(w http.ResponseWriter, r *http.Request) {
+	ask, err := parse(s, w, r, "life", func(raw []byte) (api.LifeRequest, error) {
+		return decode.Value[api.LifeRequest](raw, "life")
+	})
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	s.replySession(w, r, func(all Sessions, id string, c api.Caller) (api.Session, error) {
+		if err := ask.Validate(); err != nil {
+			return api.Session{}, err
+		}
+		return all.SetLife(id, ask, c)
+	})
 }
 
 func (s *Server) replySession(w http.ResponseWriter, r *http.Request,
@@ -100,17 +134,29 @@ func (s *Server) execInSession(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
-	s.answerRun(w, r, request.Limits.Wall, func(ctx context.Context, io api.Streams, c api.Caller) (api.Result, error) {
-		return all.Exec(ctx, r.PathValue("id"), request, io, c)
-	})
+	s.answerRun(w, r, request.Limits.Wall, s.keeping(request.Collect,
+		func(ctx context.Context, io api.Streams, c api.Caller) (api.Result, error) {
+			return all.Exec(ctx, r.PathValue("id"), request, io, c)
+		}))
 }
 
+// maxResidentBody is the size of the largest body of an exec that stays without a slot, for hours: a few with large
+// requests would take the memory that all requests share (TTY-12, TestResidentsHoldLittleMemory).
+const maxResidentBody = 64 * api.KiB
+
 func (s *Server) readExec(w http.ResponseWriter, r *http.Request) (request api.Exec, err error) {
-	if request, err = parse(s, w, r, "exec",
-		func(raw []byte) (api.Exec, error) { return decode.Value[api.Exec](raw, "exec") }); err != nil {
+	size := api.Size(0)
+	if request, err = parse(s, w, r, "exec", func(raw []byte) (api.Exec, error) {
+		size = api.Size(len(raw))
+		return decode.Value[api.Exec](raw, "exec")
+	}); err != nil {
 		return request, err
 	}
-	if err := checkUpgrade(r, len(request.Stdin) > 0); err != nil {
+	if request.StaysWithoutSlot() && size > maxResidentBody {
+		return request, api.Refuse(api.CodeTooLarge, "the request has %s, and one for a terminal or a resident of a session at most "+
+			"%s, because its memory is held as long as that runs: put files into the session first (brig session put)", size, maxResidentBody)
+	}
+	if err := checkUpgrade(r, len(request.Stdin) > 0, request.RefuseUnstreamed); err != nil {
 		return request, err
 	}
 	return request, request.Validate()
@@ -176,21 +222,9 @@ func (s *Server) putFile(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	body := &stallReader{
-		body: http.MaxBytesReader(w, r.Body, int64(s.cfg.MaxFile)), ctl: http.NewResponseController(w),
-		stall: s.cfg.StallTimeout,
-	}
+	body := s.uploadOf(w, r)
 	err = all.PutFile(r.PathValue("id"), r.PathValue("name"), volume, executable, body, callerOf(r.Context()))
-	var over *http.MaxBytesError
-	switch { // if the body could not be read, PutFile failed because of that
-	case errors.As(body.err, &over):
-		err = tooLarge("file", s.cfg.MaxFile)
-	case body.err != nil:
-		err = api.Refuse(api.CodeBadRequest,
-			"the upload broke off before the end of the file, and nothing was stored: send it again")
-	}
-
-	if err != nil {
+	if err = body.reason(err, s.cfg.MaxFile); err != nil {
 		s.refuse(w, r, err)
 		return
 	}
@@ -207,6 +241,27 @@ func flag(r *http.Request, name string) (bool, error) {
 		return true, nil
 	}
 	return false, api.Refuse(api.CodeBadRequest, "%s must be true or absent", name)
+}
+
+// uploadOf returns the body of a request that writes a file.
+func (s *Server) uploadOf(w http.ResponseWriter, r *http.Request) *stallReader {
+	return &stallReader{
+		body: http.MaxBytesReader(w, r.Body, int64(s.cfg.MaxFile)), ctl: http.NewResponseController(w),
+		stall: s.cfg.StallTimeout,
+	}
+}
+
+// reason returns why a file could not be written: if its body could not be read, because of that.
+func (b *stallReader) reason(err error, maximum api.Size) error {
+	var over *http.MaxBytesError
+	switch {
+	case errors.As(b.err, &over):
+		return tooLarge("file", maximum)
+	case b.err != nil:
+		return api.Refuse(api.CodeBadRequest,
+			"the upload broke off before the end of the file, and nothing was stored: send it again")
+	}
+	return err
 }
 
 // A stallReader reads a body that may arrive slowly. Read fails if nothing arrives for the time
@@ -245,12 +300,16 @@ func (s *Server) getFile(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer file.Close()
+	s.sendContent(w, file)
+}
 
+// sendContent streams content. If it cannot be read to its end, sendContent aborts the connection.
+func (s *Server) sendContent(w http.ResponseWriter, content io.Reader) {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	ctl := http.NewResponseController(w)
 	part := make([]byte, 128<<10)
 	for {
-		n, err := file.Read(part)
+		n, err := content.Read(part)
 		_ = ctl.SetWriteDeadline(time.Now().Add(s.cfg.StallTimeout))
 		if _, werr := w.Write(part[:n]); werr != nil {
 			return // the client is gone

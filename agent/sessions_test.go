@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/brig-sandbox/brig/agent"
 	"github.com/brig-sandbox/brig/agent/client"
@@ -34,7 +35,8 @@ func (o *one) known(id string, c api.Caller) error {
 	return nil
 }
 
-func (o *one) Create(_ context.Context, ask api.SessionRequest, c api.Caller) (api.Session, error) {
+func (o *one) Create(_ context.Context, ask api.SessionRequest, _ time.Duration,
+	c api.Caller) (api.Session, error) {
 	return api.Session{ID: "s", Image: ask.Image, Idle: 1, Life: 1}, o.known("s", c)
 }
 
@@ -48,11 +50,22 @@ func (o *one) Use(id string, c api.Caller) (api.Session, error) {
 	return api.Session{ID: id, Idle: 2, Life: 2}, o.known(id, c)
 }
 
+func (o *one) SetLife(id string, l api.LifeRequest, c api.Caller) (api.Session, error) {
+	return api.Session{ID: id, Idle: 1, Life: l.EndsIn}, o.known(id, c)
+}
+
 func (o *one) Delete(id string, c api.Caller) error {
 	if err := o.known(id, c); err != nil {
 		return err
 	}
 	return api.Refuse(api.CodeSessionEnded, "session s has ended: it was deleted")
+}
+
+func (o *one) End(e api.EndRequest, c api.Caller) int {
+	if err := o.known("s", c); err != nil || !e.Has(api.Labels{Run: "r"}) {
+		return 0
+	}
+	return 1
 }
 
 func (o *one) Exec(ctx context.Context, id string, e api.Exec, s api.Streams, c api.Caller) (api.Result, error) {
@@ -164,7 +177,7 @@ func (v volumesOf) List(api.Caller) (all []api.Volume, err error) {
 	return all, nil
 }
 
-func (v volumesOf) Remove(_ context.Context, name string, _ api.Caller) error {
+func (v volumesOf) Remove(_ context.Context, name, _ string, _ api.Caller) error {
 	if !v[name] {
 		return api.Refuse(api.CodeConflict, "volume %q is in use", name)
 	}
@@ -194,6 +207,12 @@ func TestSessionRoutes(t *testing.T) {
 	}
 	if s, err := c.UseSession(ctx, "s"); err != nil || s.Idle != 2 {
 		t.Errorf("use: %+v, %v", s, err)
+	}
+	if s, err := c.SetLife(ctx, "s", api.LifeRequest{EndsIn: 3e9}); err != nil || s.Life != 3e9 {
+		t.Errorf("another life: %+v, %v", s, err)
+	}
+	if _, err := c.SetLife(ctx, "s", api.LifeRequest{EndsIn: 5e8}); code(err) != api.CodeBadLimits {
+		t.Errorf("a life of half a second: %v", err)
 	}
 	if _, err := c.Session(ctx, "../s/x?y"); code(err) != api.CodeBadFile {
 		t.Errorf("an id of many signs: %v", err)

@@ -38,7 +38,7 @@ func TestAStormOfCancelsLeavesNothing(t *testing.T) { // API-16, AGT-04
 		}
 		defer in.Close()
 
-		s.Attach(stdin)
+		s.Attach(api.Attached{Stdin: stdin})
 		for ctx.Err() == nil { // a program that writes and never reads
 			if _, err := s.Stdout.Write(make([]byte, 100_000)); err != nil {
 				break

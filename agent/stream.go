@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/halfclose"
 )
 
 // switching is the complete response that opens a streamed run.
@@ -21,26 +22,29 @@ const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUp
 	api.StreamProtocol + "\r\n\r\n"
 
 // A stream is one streamed run's connection. In addition to the handler's goroutine, which runs the
-// program, there are two:
+// program, there are:
 //
-//	copyStdin   reads frames and writes the program's stdin; it blocks while
-//	            the program does not read, and then the client blocks too
-//	hangup.wait waits for the client to close the connection, which copyStdin
-//	            cannot see while it blocks
+//	copyInput    reads frames and writes the program's stdin; it blocks while
+//	             the program does not read, and then the client blocks too
+//	inflow.write writes stdin, and another control, of a resident instead
+//	hangup.Wait  waits for the client to close the connection, which copyInput
+//	             cannot see while it blocks
 //
-// The handler waits for both before it returns.
+// The handler waits for all before it returns.
 type stream struct {
 	conn   net.Conn
 	in     *bufio.Reader
 	out    *frameWriter
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
+	typing *typing       // of all terminals
+	over   chan struct{} // closed when the run has ended
 
 	sentSockets bool // of the run's network; set before the run has ended
 
 	mu    sync.Mutex
-	stdin *os.File // guarded by mu; nil before Attach and after the end
-	ended bool     // guarded by mu; the run or its stdin has ended: no stdin any more
+	input *input // guarded by mu; nil before Attach
+	ended bool   // guarded by mu; the run has ended: there is no input any more
 }
 
 // runStreamed takes the connection over from net/http and streams one run on it.
@@ -70,15 +74,15 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, wall api.Du
 
 	out.onDisconnect = cancel
 
-	st := &stream{conn: nc, in: rw.Reader, out: out, cancel: cancel}
-	hangup, err := watchHangup(nc)
+	st := &stream{conn: nc, in: rw.Reader, out: out, cancel: cancel, typing: &s.typing, over: make(chan struct{})}
+	hangup, err := halfclose.Watch(nc)
 	if err != nil {
 		s.fail(st, err, callerOf(r.Context()))
 		return
 	}
 
 	st.tasks.Go(func() {
-		if hangup.wait() {
+		if hangup.Wait() {
 			cancel()
 		}
 	})
@@ -90,6 +94,7 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, wall api.Du
 		Attach:   st.attach,
 		Stdout:   out.stream(api.FrameStdout),
 		Stderr:   out.stream(api.FrameStderr),
+		Control:  out.stream(api.FrameControl),
 		Compiled: func(c api.Compilation) { s.send(st, api.FrameCompiled, c) },
 		Test:     func(t api.TestResult) { s.send(st, api.FrameTest, t) },
 		Network:  st.network,
@@ -122,7 +127,7 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, wall api.Du
 		s.waitUntilRead(nc)
 	}
 
-	hangup.stop()
+	hangup.Stop()
 	st.tasks.Wait()
 }
 
@@ -187,69 +192,151 @@ func (st *stream) network(sockets []*os.File) error {
 	return err
 }
 
-// attach takes the write end of the program's stdin and starts to fill it.
-func (st *stream) attach(stdin *os.File) {
+// attach takes what reaches the program, and starts to pass on what the client sends.
+func (st *stream) attach(a api.Attached) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.ended || st.stdin != nil {
-		stdin.Close()
+
+	var taken func(api.FrameType) func(int)
+	if a.Resident {
+		taken = func(t api.FrameType) func(int) {
+			return func(n int) { _ = st.out.frame(api.FrameTaken, api.Taken(t, n)) } // a client that has left is noticed otherwise
+		}
+	} else {
+		taken = func(api.FrameType) func(int) { return nil }
+	}
+
+	in := &input{stdin: newInflow(api.FrameStdin, a.Stdin, taken(api.FrameStdin)),
+		control: newInflow(api.FrameControl, a.Control, taken(api.FrameControl)), signal: a.Signal, terminal: isTerminal(a.Stdin),
+		resident: a.Resident}
+	if in.terminal {
+		in.stdin.pace = st.awaitTurn
+	}
+	if st.ended || st.input != nil {
+		in.stop()
 		return
 	}
-	st.stdin = stdin
+
+	st.input = in
 	if err := st.out.frame(api.FrameAdmitted, nil); err != nil {
 		st.cancel() // the client is gone
 	}
-	st.tasks.Go(func() { st.copyStdin(stdin) })
+	if a.Resident {
+		st.tasks.Go(in.stdin.write)
+		st.tasks.Go(in.control.write)
+	}
+	st.tasks.Go(func() { st.copyInput(in) })
 }
 
-// copyStdin copies stdin frames to the program until the client sends no more, the program has closed
-// its stdin, or the run is over. After the program has closed its stdin, copyStdin stops reading, so
-// that a client that keeps sending just blocks.
-func (st *stream) copyStdin(stdin *os.File) {
-	defer st.closeStdin()
+// An input is all that a client sends to its program.
+type input struct {
+	stdin, control *inflow
+	signal         func(api.Signal) error // nil: the program gets none
+	terminal       bool                   // stdin is one
+	resident       bool                   // the program holds no slot
+}
+
+// stop closes both pipes. Nothing more is sent to the program.
+func (in *input) stop() {
+	in.stdin.stop()
+	in.control.stop()
+}
+
+// copyInput passes frames on until the client sends no more, a program without a window has closed its stdin, or the run
+// is over. Without a window the client then blocks if it keeps sending.
+func (st *stream) copyInput(in *input) {
+	defer in.stop()
 
 	buf := make([]byte, api.FrameMax)
-	open := true
 	for {
 		t, payload, err := api.ReadFrame(st.in, buf)
-		switch {
-		case err != nil:
+		if err != nil {
 			if !errors.Is(err, os.ErrDeadlineExceeded) { // end set the deadline
 				st.cancel()
 			}
 			return
+		}
 
-		case t == api.FrameStdin && open:
-			if _, err := stdin.Write(payload); err != nil {
-				return
-			}
-		case t == api.FrameStdinEnd:
-			open = false
-			st.closeStdin() // continue reading: a cancel may follow
-		default: // a cancel, or a frame that a client must not send
+		if cost, costs := in.cost(t, payload); costs && !st.awaitTurn(cost) {
+			return
+		}
+		err = in.take(t, payload)
+		if errors.Is(err, errStdinClosed) {
+			return
+		}
+		if err != nil {
 			st.cancel()
 			return
 		}
 	}
 }
 
-func (st *stream) closeStdin() {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if st.stdin != nil {
-		st.stdin.Close()
-		st.stdin = nil
-		st.ended = true
+// errStdinClosed says that nothing can reach the program any more.
+var errStdinClosed = errors.New("the program has closed its stdin")
+
+// take passes one frame on. An error means that a client must not send such a frame, or cancels.
+func (in *input) take(t api.FrameType, payload []byte) error {
+	switch {
+	case t == api.FrameStdin:
+		err := in.stdin.put(payload)
+		if err != nil && in.stdin.brokenPipe() {
+			return errStdinClosed
+		}
+		return err
+
+	case t == api.FrameStdinEnd && !in.terminal: // at a terminal Ctrl-D ends what is typed; its size may still change
+		in.stdin.end()
+	case t == api.FrameStdinEnd:
+
+	case t == api.FrameControl && len(payload) > 0:
+		return in.control.put(payload)
+	case t == api.FrameControl && in.control.file != nil:
+		in.control.end()
+
+	case t == api.FrameResize && in.terminal:
+		return resize(in.stdin.file, payload)
+	case t == api.FrameSignal && in.signal != nil:
+		return in.signal(api.Signal(payload))
+	default:
+		return errors.New("a cancel, or a frame that a client must not send")
+	}
+	return nil
+}
+
+// cost is what a frame costs of the allowance of all terminals, apart from what is typed. Frames for a program that has a
+// slot of its own cost nothing, unless it has a terminal.
+func (in *input) cost(t api.FrameType, payload []byte) (cost int, costs bool) {
+	if len(payload) == 0 || t != api.FrameStdin && t != api.FrameControl {
+		cost = typedSize
+	}
+	return cost + typedFrame, in.terminal || in.resident
+}
+
+// awaitTurn waits until so many bytes may be typed. It returns false when the run has ended.
+func (st *stream) awaitTurn(bytes int) bool {
+	pause := st.typing.pause(bytes)
+	if pause == 0 {
+		return true
+	}
+	select {
+	case <-time.After(pause):
+		return true
+	case <-st.over:
+		return false
 	}
 }
 
-// end wakes copyStdin, wherever it blocks, and prevents a later one from starting.
+// end wakes copyInput, wherever it blocks, and prevents a later one from starting.
 func (st *stream) end() {
+	close(st.over)
 	st.mu.Lock()
 	st.ended = true
+	in := st.input
 	st.mu.Unlock()
-	st.closeStdin()
-	_ = st.conn.SetReadDeadline(time.Unix(1, 0)) // fails if the connection is closed, and then copyStdin is awake already
+	if in != nil {
+		in.stop()
+	}
+	_ = st.conn.SetReadDeadline(time.Unix(1, 0)) // fails if the connection is closed, and then copyInput is awake already
 }
 
 // send sends v to the client. If the client is gone, the write cancels the run.

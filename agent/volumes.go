@@ -32,7 +32,7 @@ func (s *Server) removeVolume(w http.ResponseWriter, r *http.Request) {
 	if all == nil {
 		return
 	}
-	if err := all.Remove(r.Context(), r.PathValue("name"), callerOf(r.Context())); err != nil {
+	if err := all.Remove(r.Context(), r.PathValue("name"), r.URL.Query().Get("run"), callerOf(r.Context())); err != nil {
 		s.refuse(w, r, err)
 		return
 	}

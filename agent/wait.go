@@ -9,7 +9,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// waitOf returns how long a request wants to wait for a slot: Prefer: wait=SECONDS (RFC 7240), at most
+// waitOf returns how long a request wants to wait for a slot, or for room for a session: Prefer: wait=SECONDS (RFC 7240), at most
 // api.MaxSlotWait; zero if it does not say, or nothing that is a number: a preference is never an error.
 func waitOf(r *http.Request) time.Duration {
 	for _, header := range r.Header["Prefer"] {

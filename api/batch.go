@@ -4,7 +4,7 @@ import "time"
 
 // A BatchRequest opens a batch in the service.
 type BatchRequest struct {
-	Labels Labels `json:"labels,omitzero" doc:"project and task of the batch; the runs of its jobs have them, unless a job has its own"`
+	Labels Labels `json:"labels,omitzero" doc:"project, task and run of the batch; the runs of its jobs have them, unless a job has its own project or task; it cannot have another run"`
 
 	Defaults   Run       `json:"defaults,omitzero" doc:"fields of POST /v1/runs that all jobs share; a job's own field replaces it, and limits are merged one by one"`
 	Ordered    bool      `json:"ordered,omitempty" doc:"results in the order of the jobs"`
@@ -36,8 +36,9 @@ const (
 type Batch struct {
 	ID      string     `json:"batch_id" doc:"id of the batch"`
 	State   BatchState `json:"state" doc:"open (it takes jobs, and judges those that it has), running, done or canceled"`
-	Labels  Labels     `json:"labels,omitzero" doc:"project and task of the batch"`
+	Labels  Labels     `json:"labels,omitzero" doc:"project, task and run of the batch"`
 	Created time.Time  `json:"created" doc:"when it was opened"`
+	Rejudge bool       `json:"rejudge,omitempty" doc:"its jobs are past runs that are judged again: see GET /v1/rejudges/{id}"`
 	Ended   *time.Time `json:"ended,omitempty" doc:"since when each job has its result"`
 	Expires *time.Time `json:"expires,omitempty" doc:"when the batch is removed, with its results"`
 

@@ -21,6 +21,8 @@ const (
 	ProtocolTestlib Protocol = "testlib" // checkers with testlib.h, as of Codeforces and Polygon
 	ProtocolCMS     Protocol = "cms"     // of the Contest Management System: a number between 0 and 1 on stdout, a message on stderr
 	ProtocolCOCI    Protocol = "coci"    // exit code 0, 1 or 2, or 7 with "partial X/Y" on stderr
+	// of ejudge: exit code 0 accepted, 4 or 5 wrong, 6 the checker's own fault; a message on stderr
+	ProtocolEjudge Protocol = "ejudge"
 	// of SYZOJ and Hydro: no arguments, files input, user_out and answer; a number from 0 to 100 on stdout
 	ProtocolSYZOJ Protocol = "syzoj"
 	ProtocolLemon Protocol = "lemon" // of Lemon: the last two arguments are files for the score and the message
@@ -30,8 +32,11 @@ const (
 	ProtocolPEG Protocol = "peg"
 	// of ScaleBox's data: no arguments; files stdin.txt, stdout.txt (the expected output) and answer.txt (the program's)
 	ProtocolScaleBox Protocol = "scalebox"
-	ProtocolExit     Protocol = "exit"   // any program: exit code 0 accepted, 1 wrong
-	ProtocolPython   Protocol = "python" // a Python source with a function check(input, output, answer)
+	// of an interactor alone: any program, which judges nothing. It gets no files and no arguments but its own, and how it
+	// ends changes nothing: the result says how both ended
+	ProtocolNone   Protocol = "none"
+	ProtocolExit   Protocol = "exit"   // any program: exit code 0 accepted, 1 wrong
+	ProtocolPython Protocol = "python" // a Python source with a function check(input, output, answer)
 )
 
 // PythonCheckers is the language of a checker of the protocol python that names none.

@@ -164,10 +164,7 @@ func (t *contentExtractor) result(r Result) Result {
 func (t *contentExtractor) contents(r Result) Result {
 	t.extract(&r.Stdout)
 	t.extract(&r.Stderr)
-	r.Files = slices.Clone(r.Files)
-	for i := range r.Files {
-		t.extract(&r.Files[i].Content)
-	}
+	r.Files = t.files(r.Files)
 
 	if r.Compile != nil {
 		c := *r.Compile
@@ -183,8 +180,25 @@ func (t *contentExtractor) contents(r Result) Result {
 	return r
 }
 
+// files returns files with their contents taken out.
+func (t *contentExtractor) files(all []File) []File {
+	all = slices.Clone(all)
+	for i := range all {
+		t.extract(&all[i].Content)
+	}
+	return all
+}
+
 // test takes all contents out of the result of a test.
 func (t *contentExtractor) test(r TestResult) TestResult {
+	for _, o := range []**ProgramOutcome{&r.Checker, &r.Interactor} {
+		if *o != nil {
+			one := **o
+			t.extract(&one.Stderr)
+			one.Files = t.files(one.Files)
+			*o = &one
+		}
+	}
 	t.extract(&r.Output)
 	r.Result = t.contents(r.Result)
 	return r
@@ -198,20 +212,14 @@ func (t *contentExtractor) run(r Run) Run {
 
 	t.extract(&r.Source)
 	t.extract(&r.Stdin)
-	r.Files = slices.Clone(r.Files)
-	for i := range r.Files {
-		t.extract(&r.Files[i].Content)
-	}
+	r.Files = t.files(r.Files)
 
 	r.Tests = slices.Clone(r.Tests)
 
 	for i := range r.Tests {
 		one := &r.Tests[i]
 		t.extract(&one.Stdin)
-		one.Files = slices.Clone(one.Files)
-		for k := range one.Files {
-			t.extract(&one.Files[k].Content)
-		}
+		one.Files = t.files(one.Files)
 		if one.Expected != nil {
 			b := *one.Expected
 			t.extract(&b)
@@ -291,8 +299,12 @@ func (r *Result) Content() int {
 func (t *TestResult) Content() int {
 	n := t.Result.Content() + len(t.Output) + len(t.Message) + len(t.TeamMessage)
 	for _, o := range []*ProgramOutcome{t.Checker, t.Interactor} {
-		if o != nil {
-			n += len(o.Stderr)
+		if o == nil {
+			continue
+		}
+		n += len(o.Stderr)
+		for _, f := range o.Files {
+			n += len(f.Content)
 		}
 	}
 	return n

@@ -25,7 +25,7 @@ func inPieces() map[string][]byte {
 		"none": nil, "empty": {}, "short": []byte("x\n"), "text": []byte(strings.Repeat("line <of> \"text\"\n", 20_000)),
 		"wide": []byte(strings.Repeat("ü€😀\u2028", 30_000)), "wide, shifted": []byte("x" + strings.Repeat("😀", 60_000)),
 		"binary": binary, "controls": []byte(strings.Repeat("plain text about it \x00\x01\b\f\x1f\x7f&\u2029\u2027\u0428\u00a8\\", 3000)),
-		"zeros": make([]byte, 1<<20), "nearly text": append([]byte(strings.Repeat("a", 1<<20)), 0xff),
+		"zeros": make([]byte, 1<<18), "nearly text": append([]byte(strings.Repeat("a", 1<<18)), 0xff),
 		"at the bound": bytes.Repeat([]byte("a"), 64<<10), "over it": bytes.Repeat([]byte("a"), 64<<10+1),
 		"controls at 1 KiB": make([]byte, 1<<10), "controls over it": make([]byte, 1<<10+1), "controls at 64 KiB": make([]byte, 64<<10),
 		"empty lines": bytes.Repeat([]byte("\n"), 64<<10), "longer": bytes.Repeat([]byte("\n"), 64<<10+1),
@@ -71,12 +71,14 @@ func TestEncodingInPiecesIsTheSame(t *testing.T) {
 			}
 		}
 
-		test := api.TestResult{ID: "1", Result: api.Result{Stdout: b, Stderr: b}}
+		test := api.TestResult{ID: "1", Result: api.Result{Stdout: b, Stderr: b}, Checker: &api.ProgramOutcome{Stderr: b},
+			Interactor: &api.ProgramOutcome{Stderr: b, Files: []api.File{{Name: "a", Content: b}, {Name: "b"}}}, Output: b}
 		tested := api.Result{Compile: &api.Compilation{Stderr: b}, Tests: []api.TestResult{test, {ID: "2"}, test}}
 		same(t, name+", of tests", &tested)
 		same(t, name+", as a status", api.Status{Run: "x", Result: &tested})
 		same(t, name+", of one test", test)
-		if !bytes.Equal(tested.Tests[2].Result.Stderr, b) || !bytes.Equal(tested.Compile.Stderr, b) {
+		if !bytes.Equal(tested.Tests[2].Result.Stderr, b) || !bytes.Equal(tested.Compile.Stderr, b) ||
+			!bytes.Equal(test.Interactor.Files[0].Content, b) || !bytes.Equal(test.Checker.Stderr, b) {
 			t.Errorf("%s: the result has changed", name)
 		}
 
@@ -110,6 +112,8 @@ func TestEncodingInPiecesUsesLittleMemory(t *testing.T) {
 		for form, v := range map[string]any{
 			"result":   result(func(r *api.Result) { r.Stdout = b }),
 			"of tests": api.Status{Result: &api.Result{Tests: []api.TestResult{{Result: api.Result{Stdout: b}}}}},
+			"of interactors": &api.Result{Tests: []api.TestResult{
+				{Interactor: &api.ProgramOutcome{Files: []api.File{{Content: b}}}}}},
 			"executed": api.Executed{Stdout: text, Result: &text, Files: map[string]api.FileValue{"a": b}},
 		} {
 			var before, after runtime.MemStats

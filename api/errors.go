@@ -12,7 +12,7 @@ type Code string
 
 // The codes. The caller or the operator can fix the causes of the first group (HTTP 4xx); the
 // second group is brig's (5xx). None is for the author of a program: a fault of the program is a
-// Verdict (see responsible in internal/e2e/codes_test.go).
+// Verdict (see Responsible in internal/e2e/harness/codes.go).
 const (
 	CodeBadRequest   Code = "bad-request"      // the request does not parse, or contradicts itself
 	CodeTooLarge     Code = "too-large"        // the request is larger than this agent accepts
@@ -30,6 +30,9 @@ const (
 	CodeBadProblem      Code = "bad-problem"
 	CodeForbidden       Code = "forbidden"              // this caller is not allowed to
 	CodeNotFound        Code = "not-found"              // no such path, or no such thing here
+	CodeFileDenied      Code = "file-denied"            // the program of the session may not do that with the file either
+	CodeFileConflict    Code = "file-conflict"          // the name exists already, or is not of the kind that the request needs
+	CodeNoSpace         Code = "no-space"               // the file system in the session is full; nothing was written
 	CodeBadVolume       Code = "bad-volume"             // its file system cannot be mounted: damaged, or not one
 	CodeNoProgram       Code = "program-not-found"      // argv[0] is neither in the image nor a file of the run: a shell's 127
 	CodeBadProgram      Code = "program-not-executable" // argv[0] cannot be executed: a file in the image, or one sent without executable

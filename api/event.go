@@ -18,4 +18,6 @@ const (
 
 	EventProgress EventName = "progress" // a Batch
 	EventDone     EventName = "done"     // a Batch that has ended; the last one
+
+	EventOverview EventName = "overview" // an Overview, with the newest moment of the past alone
 )

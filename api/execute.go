@@ -22,6 +22,7 @@ type Execute struct {
 	Env            map[string]string    `json:"env,omitempty" doc:"environment variables; they override the language's"`
 	Project        string               `json:"project,omitempty" doc:"the project that the run belongs to; stored in the history"`
 	Task           string               `json:"task,omitempty" doc:"the task within the project; stored in the history"`
+	Run            string               `json:"run,omitempty" doc:"the label by which POST /v1/end ends it together with all else that has it; stored in the history"`
 }
 
 // Executed is the result of an Execute.

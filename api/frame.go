@@ -22,9 +22,13 @@ type FrameType byte
 const (
 	FrameStdin    FrameType = 'i' // to the agent: bytes for the program's stdin
 	FrameStdinEnd FrameType = 'e' // to the agent: end of file on stdin
+	FrameResize   FrameType = 'z' // to the agent: a TTY, the new size of the terminal
+	FrameSignal   FrameType = 'g' // to the agent: of an exec, the Signal that its program gets
+	FrameControl  FrameType = 'm' // in both directions: of an exec with control, bytes for descriptor 3, or from 4
 	FrameCancel   FrameType = 'c' // to the agent: end the run as canceled
 
 	FrameAdmitted FrameType = 't' // to the client: the run has its slot; stdin is sent only now, so that a refused run has consumed none of it
+	FrameTaken    FrameType = 'a' // to the client: of a resident, what its pipes have taken of a window, see Taken
 	FrameStdout   FrameType = 'o' // to the client: bytes the program wrote
 	FrameStderr   FrameType = 'x'
 	FrameCompiled FrameType = 'k' // to the client: the Compilation; the program starts now

@@ -2,15 +2,16 @@ package api
 
 // Health is an agent's status report.
 type Health struct {
-	Status      string `json:"status"` // "ok", or "stopping"
-	Version     string `json:"version"`
-	Slots       int    `json:"slots"`                  // concurrent runs
-	Leased      int    `json:"leased"`                 // slots in use
-	Cells       int    `json:"cells"`                  // alive, leased or idle
-	Sessions    int    `json:"sessions"`               // alive
-	SessionsMax int    `json:"sessions_ceiling"`       // the maximum of sessions
-	Memory      int64  `json:"memory_committed_bytes"` // reserved for active runs and for sessions
-	MemoryMax   int64  `json:"memory_ceiling_bytes"`   // the most that it reserves in total
+	Status       string `json:"status"` // "ok", or "stopping"
+	Version      string `json:"version"`
+	Slots        int    `json:"slots"`                       // concurrent runs
+	Leased       int    `json:"leased"`                      // slots in use
+	Cells        int    `json:"cells"`                       // alive, leased or idle
+	Sessions     int    `json:"sessions"`                    // alive
+	SessionsMax  int    `json:"sessions_ceiling"`            // the maximum of sessions
+	ResidentsMax int    `json:"residents_ceiling,omitempty"` // the maximum of terminals and residents of all sessions; zero: unknown
+	Memory       int64  `json:"memory_committed_bytes"`      // reserved for active runs and for sessions
+	MemoryMax    int64  `json:"memory_ceiling_bytes"`        // the most that it reserves in total
 	// the most that the agent itself uses, in addition to what it reserves and to image files
 	AgentMemoryMax int64 `json:"agent_memory_ceiling_bytes"`
 	ImagesHeld     int64 `json:"image_memory_bytes"` // image files held in memory, in addition to what is reserved
@@ -30,6 +31,7 @@ type Health struct {
 	Ceiling    Limits `json:"ceiling,omitzero"`
 	Network    string `json:"network,omitempty"`     // most that callers other than root may request for a run; empty: none
 	ProfileLog bool   `json:"profile_log,omitempty"` // whether callers other than root may use profile mode log
+	OwnImage   bool   `json:"own_image,omitempty"`   // whether callers other than root may have sessions that own their image
 	Packages   bool   `json:"packages,omitempty"`    // whether callers other than root may have packages installed
 	UptimeNS   int64  `json:"uptime_ns"`
 	Kernel     string `json:"kernel"`

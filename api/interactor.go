@@ -6,10 +6,13 @@ package api
 // stdin, and may talk with several processes of the program.
 type Interactor struct {
 	Program
-	Protocol Protocol `json:"protocol" doc:"how the interactor is called and says what it found: kattis, testlib, dmoj, coci or cms"`
+	Protocol Protocol `json:"protocol" doc:"how the interactor is called and says what it found: kattis, testlib, dmoj, coci, cms or none"`
 	Args     []string `json:"args,omitempty" doc:"arguments for each test, before its check_args"`
 	Points   PointsAs `json:"points,omitempty" doc:"what the points of a testlib interactor mean; empty: fraction"`
 	Passes   int      `json:"passes,omitempty" doc:"1: with passes 2 it talks with the program in the first pass only, and the checker judges what the program prints in the second one; zero: it talks in all"`
+
+	Env     map[string]string `json:"env,omitempty" doc:"its environment variables, in addition to those of the image"`
+	Collect *Collect          `json:"collect,omitempty" doc:"with none: which of its files are in the result"`
 
 	Processes int       `json:"processes,omitempty" doc:"with cms: how many processes of the program it talks with, each in a sandbox of its own, whose processor times together count for the limit; zero means 1, and 7 is the most"`
 	ProgramIO ProgramIO `json:"program_io,omitempty" doc:"with cms: what each process talks over; empty: std_io"`
@@ -27,6 +30,16 @@ const (
 	StdIO  ProgramIO = "std_io"  // its stdin and stdout
 	FIFOIO ProgramIO = "fifo_io" // two pipes, whose names are its first arguments: the one that it reads, and the one that it writes to
 )
+
+// Run returns the Run that executes the interactor.
+func (i Interactor) Run() Run {
+	r := i.Program.Run()
+	r.Env = i.Env
+	if i.Collect != nil {
+		r.Collect = *i.Collect
+	}
+	return r
+}
 
 // ProcessCount is how many processes of the program the interactor talks with.
 func (i Interactor) ProcessCount() int { return max(i.Processes, 1) }

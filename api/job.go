@@ -38,6 +38,7 @@ type JobResult struct {
 	Index  int64     `json:"index" doc:"number of the job in the input, from 0"`
 	Status JobStatus `json:"status" doc:"done if it was judged, whatever the verdict; otherwise there is an error and no score" enum:"done,refused,error,canceled"`
 
+	Run       string   `json:"run_id,omitempty" doc:"id of the run, under which the history of a service has it"`
 	Verdict   Verdict  `json:"verdict,omitempty" doc:"as in result"`
 	Answer    Answer   `json:"answer,omitempty" doc:"as in summary; of a job without tests: absent"`
 	Score     *float64 `json:"score,omitempty" doc:"0 to 1; every job that is done has one, no other job does"`

@@ -62,6 +62,22 @@ func TestValidateJudging(t *testing.T) {
 			r.Interactor = &Interactor{Program: talk.Program, Protocol: ProtocolKattis, Processes: 2}
 		}, "for interactors of the protocol cms"},
 		{func(r *Run) { r.Interactor = &Interactor{Program: talk.Program, Protocol: ProtocolDMOJ} }, ""},
+		{func(r *Run) { r.Check = &Check{Program: check.Program, Protocol: ProtocolNone} }, `protocol "none" does not exist`},
+		{func(r *Run) {
+			r.Tests = []Test{{ID: "a"}}
+			r.Interactor = &Interactor{Program: talk.Program, Protocol: ProtocolNone, Collect: &Collect{Globs: []string{"a"}},
+				Env: map[string]string{"A": "b"}}
+		}, ""},
+		{func(r *Run) {
+			r.Interactor = &Interactor{Program: talk.Program, Protocol: ProtocolNone}
+			r.Tests = []Test{{ID: "a", Stdin: Bytes("x")}}
+		}, "which nobody reads"},
+		{func(r *Run) {
+			r.Interactor = &Interactor{Program: talk.Program, Protocol: ProtocolKattis, Collect: &Collect{Globs: []string{"a"}}}
+		}, "collect is for interactors of the protocol none"},
+		{func(r *Run) {
+			r.Interactor = &Interactor{Program: talk.Program, Protocol: ProtocolNone, Env: map[string]string{"A=": "b"}}
+		}, "A="},
 		{func(r *Run) {
 			r.Interactor = &Interactor{Program: talk.Program, Protocol: ProtocolTestlib, Points: PointsAbsolute}
 		}, ""},

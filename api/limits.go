@@ -8,7 +8,9 @@ import (
 )
 
 // Limits bound one run. A zero field takes the default (from Defaults, the language or a preset).
-// There is no "unlimited": an operator who wants more raises the ceiling.
+// Of AddressSpace, Data and FileSize the default is no limit, because other fields bound what they
+// count for all processes together. Of the others there is no "unlimited": an operator who wants
+// more raises the ceiling.
 type Limits struct {
 	Wall      Duration `json:"wall,omitempty" doc:"maximum time from exec to exit"`
 	CPU       Duration `json:"cpu,omitempty" doc:"processor time, user and system, of all processes together; zero means the same as wall"`
@@ -24,6 +26,10 @@ type Limits struct {
 	OpenFiles int64    `json:"open_files,omitempty" doc:"descriptors of one process"`
 	Stack     Size     `json:"stack,omitempty" doc:"stack of the main thread; zero means the same as memory"`
 	Core      Size     `json:"core,omitempty" doc:"core file; zero means none"`
+
+	AddressSpace Size `json:"address_space,omitempty" doc:"what one process may map, used or not: files, libraries, memory, and for each thread a stack as large as the limit stack. A mapping beyond it fails, so that malloc returns NULL. Zero means no limit of its own"`
+	Data         Size `json:"data,omitempty" doc:"what one process may map privately and writable, without the stack of the main thread. A mapping beyond it fails, so that malloc returns NULL. Zero means no limit of its own"`
+	FileSize     Size `json:"file_size,omitempty" doc:"size of each file that a process writes; a write beyond it ends the process with SIGXFSZ, or fails if the process ignores this signal. Zero means that of scratch, or of the volume if that is larger"`
 }
 
 // MinMemory is the smallest memory limit accepted: exec of a small program and the kernel's own
@@ -81,10 +87,16 @@ func (l Limits) Over(base Limits) Limits {
 }
 
 // BusyWall is the wall time in which a program that waits for nothing gets so much processor time, also on a busy host:
-// the load of the host decides neither about a compiler nor about a program of the jury.
-func BusyWall(cpu Duration) Duration { return 4 * cpu }
+// four times as much, and at least 10 s more, because some seconds of load are no fault of a program that may use one
+// second. Zero, no limit, stays zero.
+func BusyWall(cpu Duration) Duration {
+	if cpu == 0 {
+		return 0
+	}
+	return max(4*cpu, cpu+Duration(10*time.Second))
+}
 
-// CappedBy returns l with every field at most the ceiling's.
+// CappedBy returns l with every field at most the ceiling's. An optional limit that l has not becomes the ceiling.
 func (l Limits) CappedBy(ceiling Limits) Limits {
 	for _, row := range limitTable {
 		row.lower(&l, ceiling)
@@ -146,6 +158,7 @@ type Limit struct {
 
 	Least, Default, Ceiling string // as text; empty: none
 	Otherwise               string // the default in words, where it is no fixed value
+	Optional                bool   // zero is no limit: where there is a ceiling, zero is lowered to it
 
 	// Field returns the pointer to the limit's field: a *Duration, *Size, *int64, *float64 or *string.
 	Field func(l *Limits) any
@@ -201,7 +214,7 @@ var limitTable = []Limit{
 		Top: "ceiling of a run's stdout and stderr, each", By: "the agent, which reads both"},
 		func(l *Limits) *Size { return &l.Output }, 1, 16*MiB, 64*MiB),
 	bounded(Limit{Name: "scratch", Scope: OfSession, Help: "bytes of /box, /tmp and /dev/shm",
-		Top: "ceiling of a run's files", By: "tmpfs size; RLIMIT_FSIZE for each file"},
+		Top: "ceiling of a run's files", By: "tmpfs size; RLIMIT_FSIZE for each file, if file_size is not less"},
 		func(l *Limits) *Size { return &l.Scratch }, 4096, 64*MiB, 1*GiB),
 	bounded(Limit{Name: "inodes", Scope: OfSession, Help: "number of files in /box, /tmp and /dev/shm",
 		Top: "ceiling of a run's number of files", By: "tmpfs nr_inodes"},
@@ -215,6 +228,18 @@ var limitTable = []Limit{
 	bounded(Limit{Name: "swap", Scope: OfSession, Help: "swap beyond --memory", Otherwise: "none",
 		Top: "ceiling of a run's swap (default: none)", By: "memory controller"},
 		func(l *Limits) *Size { return &l.Swap }, 4096, 0, 0),
+	bounded(Limit{Name: "address_space", Scope: OfExec, Help: "what one process may map, used or not",
+		Otherwise: "none", Optional: true, Top: "ceiling of what a process may map, also of runs that set none (default: none)",
+		By: "RLIMIT_AS"},
+		func(l *Limits) *Size { return &l.AddressSpace }, MinMemory, 0, 0),
+	bounded(Limit{Name: "data", Scope: OfExec, Help: "what one process may map privately and writable",
+		Otherwise: "none", Optional: true, Top: "ceiling of what a process may map privately and writable, also of runs " +
+			"that set none (default: none)", By: "RLIMIT_DATA"},
+		func(l *Limits) *Size { return &l.Data }, MiB, 0, 0),
+	bounded(Limit{Name: "file_size", Scope: OfExec, Help: "size of each file that a process writes",
+		Otherwise: "as --scratch", Optional: true, Top: "ceiling of the size of each file, also of runs that set none " +
+			"(default: none)", By: "RLIMIT_FSIZE"},
+		func(l *Limits) *Size { return &l.FileSize }, KiB, 0, 0),
 }
 
 // bounded makes the row of a limit that is a number. Zero means that it is not set.
@@ -235,8 +260,8 @@ func bounded[T Duration | Size | int64 | float64](row Limit, field func(l *Limit
 	// A ceiling of zero does not bound, except of swap: there it means none.
 	bounds := func(top T) bool { return top != 0 || row.Name == "swap" }
 	row.lower = func(l *Limits, ceiling Limits) {
-		if top := *field(&ceiling); bounds(top) {
-			*field(l) = min(*field(l), top)
+		if top, v := *field(&ceiling), field(l); bounds(top) && (*v > top || row.Optional && *v == 0) {
+			*v = top
 		}
 	}
 

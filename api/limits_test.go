@@ -49,6 +49,13 @@ func TestLimitsThatMakeNoSenseAreRefused(t *testing.T) { // CPU-10, PID-15, API-
 		{"negative inodes", api.Limits{Inodes: -1}, false},
 		{"fewer descriptors than the standard three", api.Limits{OpenFiles: 2}, false},
 		{"a stack too small to start", api.Limits{Stack: 4096}, false},
+		{"the least that a process must map", api.Limits{AddressSpace: api.MinMemory, Data: api.MiB, FileSize: api.KiB}, true},
+		{"an address space too small to start", api.Limits{AddressSpace: api.MinMemory - 1}, false},
+		{"data too small to start", api.Limits{Data: api.MiB - 1}, false},
+		{"files without content", api.Limits{FileSize: 1}, false},
+		{"negative address space", api.Limits{AddressSpace: -1}, false},
+		{"negative data", api.Limits{Data: -1}, false},
+		{"a negative size of files", api.Limits{FileSize: -1}, false},
 		{"cpus NaN", api.Limits{CPUs: math.NaN()}, false},
 		{"cpus infinite", api.Limits{CPUs: math.Inf(1)}, false},
 		{"cpus 1e308", api.Limits{CPUs: 1e308}, false},
@@ -94,6 +101,7 @@ func TestLimitsAboveTheCeilingAreRefusedByName(t *testing.T) {
 		{"inodes", api.Limits{Inodes: top.Inodes + 1}, "limit inodes"},
 		{"open files", api.Limits{OpenFiles: top.OpenFiles + 1}, "limit open_files"},
 		{"a stack has no ceiling of its own", api.Limits{Stack: 1 << 40}, ""},
+		{"what a process maps has no ceiling by default", api.Limits{AddressSpace: 1 << 40, Data: 1 << 40, FileSize: 1 << 40}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := tt.l.Within(top)
@@ -152,9 +160,35 @@ func TestASizeWithoutAUnitGetsAHint(t *testing.T) {
 		{api.Limits{Memory: api.MiB}, "limit memory is 1M: the least is 4M"},
 		{api.Limits{Inodes: 4}, "limit inodes is 4: the least is 16"},
 		{api.Limits{Memory: -64}, "limit memory is -64: the least is 4M"},
+		{api.Limits{FileSize: 10}, "limit file_size is 10 bytes: the least is 1K: did you mean 10M?"},
 	} {
 		if err := tt.limits.Validate(); err == nil || err.Error() != tt.want {
 			t.Errorf("%+v: %v; want %q", tt.limits, err, tt.want)
+		}
+	}
+}
+
+func TestBusyWall(t *testing.T) {
+	for cpu, want := range map[time.Duration]time.Duration{
+		0: 0, time.Second: 11 * time.Second, 3 * time.Second: 13 * time.Second, time.Minute: 4 * time.Minute,
+	} {
+		if got := api.BusyWall(api.Duration(cpu)); got != api.Duration(want) {
+			t.Errorf("%s: %s; want %s", cpu, got, want)
+		}
+	}
+}
+
+// A ceiling is also the limit of who sets none, where none is the default.
+func TestOptionalLimitsAreLoweredToTheCeiling(t *testing.T) {
+	ceiling := api.Limits{AddressSpace: api.GiB, Data: 2 * api.GiB, FileSize: api.MiB, Stack: api.MiB, Swap: api.MiB}
+	for _, row := range api.LimitTable() {
+		none, above := api.Limits{}.CappedBy(ceiling), api.Limits{AddressSpace: 1 << 40, Data: 1 << 40, FileSize: 1 << 40}.CappedBy(ceiling)
+		want := api.Limits{}
+		if row.Optional {
+			want = ceiling
+		}
+		if row.Text(none) != row.Text(want) || row.Optional && row.Text(above) != row.Text(ceiling) {
+			t.Errorf("%s: none becomes %s, and more %s", row.Name, row.Text(none), row.Text(above))
 		}
 	}
 }

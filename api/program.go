@@ -21,9 +21,12 @@ type ProgramOutcome struct {
 	ExitCode   int     `json:"exit_code" doc:"its exit code; -1 if a signal ended it"`
 	Signal     int     `json:"signal,omitempty" doc:"signal that ended it"`
 	SignalName string  `json:"signal_name,omitempty" doc:"such as SIGSEGV"`
-	Stderr     Bytes   `json:"stderr,omitempty" doc:"the first 4 KiB of what it wrote to stderr"`
+	Stderr     Bytes   `json:"stderr,omitempty" doc:"the first 4 KiB of what it wrote to stderr; of an interactor of the protocol none: keep_output"`
 	Usage      Usage   `json:"usage" doc:"its resource usage"`
 	Timing     Timing  `json:"timing" doc:"how long it took"`
+
+	Files   []File    `json:"files,omitempty" doc:"of an interactor of the protocol none: the files that collect asked for"`
+	Skipped []Skipped `json:"skipped,omitempty" doc:"files that were not collected, and why"`
 }
 
 // Run returns the Run that executes the program.

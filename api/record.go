@@ -12,6 +12,16 @@ type Record struct {
 	Owner   string `json:"owner,omitempty" doc:"name of the key that requested it; absent if the service has no keys"`
 	Project string `json:"project,omitempty" doc:"project in the run's labels"`
 	Task    string `json:"task,omitempty" doc:"task in the run's labels"`
+	Run     string `json:"run,omitempty" doc:"run in the run's labels: what brig end and POST /v1/end name; run_id is another thing"`
+
+	Problem string `json:"problem,omitempty" doc:"name of the stored problem by which it was judged"`
+	Batch   string `json:"batch,omitempty" doc:"id of the batch that it was a job of"`
+	Job     string `json:"job,omitempty" doc:"id of the job in that batch"`
+
+	Trial      bool   `json:"trial,omitempty" doc:"made by a rejudge that is not applied: it counts nowhere, and is listed with replaced=true alone"`
+	ReplacedBy string `json:"replaced_by,omitempty" doc:"run that counts instead of this one, since a rejudge was applied"`
+
+	Dialect string `json:"dialect,omitempty" doc:"foreign dialect by which the run was requested, such as sandboxfusion; absent: brig's own API"`
 
 	Language string `json:"language,omitempty" doc:"language of the program"`
 	Image    string `json:"image,omitempty" doc:"digest of the image"`
@@ -41,6 +51,8 @@ type Record struct {
 
 	Detail   json.RawMessage `json:"detail,omitempty" doc:"not in listings: the result without its streams and file contents; with as much of the tests as fits into 256 KiB"`
 	Findings json.RawMessage `json:"findings,omitempty" doc:"not in listings: the findings of a check of the source; left out if over 256 KiB"`
+
+	Request json.RawMessage `json:"-"` // what is kept of the request, a KeptRequest; it is read on its own
 
 	Cut bool `json:"cut,omitempty" doc:"something other than a stream was cut or left out"`
 }

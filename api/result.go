@@ -12,7 +12,7 @@ type Result struct {
 	Signal     int    `json:"signal,omitempty" doc:"signal that ended the main process"`
 	SignalName string `json:"signal_name,omitempty" doc:"such as SIGSEGV"`
 
-	LimitsHit []string  `json:"limits_hit" doc:"every limit met, decisive or not" enum:"wall,cpu,memory,pids,output,scratch,inodes,open_files"`
+	LimitsHit []string  `json:"limits_hit" doc:"every limit met, decisive or not" enum:"wall,cpu,memory,pids,output,scratch,inodes,open_files,file_size"`
 	Denial    *Denial   `json:"denial,omitempty" doc:"the system call behind a denied verdict"`
 	Logged    []Denial  `json:"logged,omitempty" doc:"in profile mode log, the calls that enforce would have denied or refused"`
 	Refused   []Refusal `json:"refused,omitempty" doc:"system calls that the profile refused with an error, which the program may have ignored"`
@@ -24,6 +24,7 @@ type Result struct {
 	Stderr          Bytes `json:"stderr" doc:"what the program wrote to stderr"`
 	StdoutTruncated bool  `json:"stdout_truncated,omitempty" doc:"stdout was cut, at the output limit or at the maximum for an answer in one piece"`
 	StderrTruncated bool  `json:"stderr_truncated,omitempty" doc:"stderr was cut, at the output limit or at the maximum for an answer in one piece"`
+	StderrMerged    bool  `json:"stderr_merged,omitempty" doc:"the request had merge_stderr: stdout has what the program wrote to stderr, too"`
 
 	Files   []File    `json:"files,omitempty" doc:"files of /box that collect selects"`
 	Skipped []Skipped `json:"skipped,omitempty" doc:"files that were not collected, and why"`
@@ -147,6 +148,9 @@ type Timing struct {
 	Killed  int64  `json:"killed_ns,omitempty" doc:"nanoseconds from exec to the SIGKILL that brig sent; absent: brig sent none"`
 	Started string `json:"started" doc:"time of exec, RFC 3339, UTC"`
 }
+
+// NoSuchFile is the reason in Skipped for a glob that no file matches.
+const NoSuchFile = "no file has such a name"
 
 // Skipped is a file of /box that was not collected, and the reason.
 type Skipped struct {

@@ -1,6 +1,9 @@
 package api
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // A Run is the request of one execution: an image or a language, the program, and its limits. The
 // zero value of every optional field is its default.
@@ -13,8 +16,9 @@ type Run struct {
 	SourceName string   `json:"source_name,omitempty" doc:"file name of source in /box; empty: the language's default name"`
 	Argv       []string `json:"argv,omitempty" doc:"without source: the command, looked up in PATH, by default the one that the image names; with source: the program's arguments"`
 
-	Flags         []string `json:"flags,omitempty" doc:"compiler flags out of those that the language allows; none: the language's default flags"`
-	CompileLimits Limits   `json:"compile_limits,omitzero" doc:"limits of the compile stage; they override the language's"`
+	Flags         []string  `json:"flags,omitempty" doc:"compiler flags out of those that the language allows; none: the language's default flags"`
+	FreeFlags     FreeFlags `json:"free_flags,omitzero" doc:"flags in addition to those of flags and of the language, out of no list; what is compiled with some is not kept"`
+	CompileLimits Limits    `json:"compile_limits,omitzero" doc:"limits of the compile stage; they override the language's"`
 
 	Stdin     Bytes             `json:"stdin,omitempty" doc:"what the program reads; empty: end of file at once"`
 	StdinBlob string            `json:"stdin_blob,omitempty" doc:"instead of stdin: the digest of a blob"`
@@ -29,9 +33,10 @@ type Run struct {
 	Requirements []string `json:"requirements,omitempty" doc:"packages of the language that the program finds, each a name with bounds of its version such as numpy==2.*; at most 64; they must be installed: see packages-missing"`
 	Index        string   `json:"index,omitempty" doc:"URL of the index that the packages come from; empty: the language's"`
 	WritableRoot bool     `json:"writable_root,omitempty" doc:"a throw-away layer over the image, writable by the program"`
+	WorkdirAlias string   `json:"workdir_alias,omitempty" doc:"a second name of /box, for programs that know their directory by it; what the image has there is hidden" enum:"/mnt/data,/w,/home/user"`
 
 	Collect Collect `json:"collect,omitzero" doc:"which files of /box are returned"`
-	Labels  Labels  `json:"labels,omitzero" doc:"project and task of the run"`
+	Labels  Labels  `json:"labels,omitzero" doc:"project, task and run that it belongs to"`
 
 	Profile     string      `json:"profile,omitempty" doc:"name of the seccomp profile; empty: the language's tier, or default"`
 	ProfileMode ProfileMode `json:"profile_mode,omitempty" doc:"what happens to calls that the profile does not allow; empty: enforce"`
@@ -41,6 +46,10 @@ type Run struct {
 	Mode Mode `json:"mode,omitempty" doc:"how much is shared between runs; empty: what the key or the agent says, else strict" enum:"strict,fresh,exclusive"`
 
 	Interactive bool `json:"interactive,omitempty" doc:"adds the language's interactive environment, such as unbuffered output"`
+
+	TTY *TTY `json:"tty,omitempty" doc:"stdin, stdout and stderr are one terminal of this size; only of a streamed run, whose stdin is what is typed"`
+
+	MergeStderr bool `json:"merge_stderr,omitempty" doc:"stderr is the same pipe as stdout, also that of the compiler: stdout has both, in the order of writing, and the limit output counts both together"`
 
 	NoTemplate bool `json:"no_template,omitempty" doc:"start the interpreter for this run instead of beginning from a template of it"`
 
@@ -62,12 +71,50 @@ type Run struct {
 	KeepOutput    Size         `json:"keep_output,omitempty" doc:"how much of each stream a test's result carries; zero means 64 KiB"`
 }
 
+// WorkdirAliases are the second names that /box can have, absolute and without links: those by which other programs know
+// the directory of theirs. Each makes cells of its own, so they are few.
+func WorkdirAliases() []string { return []string{"/mnt/data", "/w", "/home/user"} }
+
+// FreeFlags are words that a compiler or an interpreter gets as they are. They can make it execute other
+// programs of the caller, in the sandbox and under the profile of its stage: a flag is no more than code (CMP-21).
+type FreeFlags struct {
+	Compile []string `json:"compile,omitempty" doc:"for the compiler, after those of flags, before the names of the sources"`
+	Link    []string `json:"link,omitempty" doc:"for the compiler, at the end of its command"`
+	Run     []string `json:"run,omitempty" doc:"for the interpreter or the virtual machine, before the name of the program"`
+}
+
+// IsZero reports whether f has no flag. It is for omitzero.
+func (f FreeFlags) IsZero() bool { return len(f.Compile)+len(f.Link)+len(f.Run) == 0 }
+
+func (f FreeFlags) validate() error {
+	for _, list := range []struct {
+		name  string
+		flags []string
+	}{{"compile", f.Compile}, {"link", f.Link}, {"run", f.Run}} {
+		if len(list.flags) > maxFlags {
+			return Refuse(CodeBadRequest, "free_flags.%s has %d flags: the maximum is %d", list.name, len(list.flags), maxFlags)
+		}
+		for i, flag := range list.flags {
+			switch {
+			case strings.ContainsRune(flag, 0):
+				return Refuse(CodeBadRequest, "free_flags.%s[%d] contains a NUL byte: leave it out", list.name, i)
+			case len(flag) > maxFreeFlag:
+				return Refuse(CodeBadRequest, "free_flags.%s[%d] has %d bytes: the maximum is %d", list.name, i, len(flag),
+					maxFreeFlag)
+			}
+		}
+	}
+
+	return nil
+}
+
 // A File is content placed in /box. Name is relative to it, with "/" between its
 // parts. Executable sets the x bits.
 type File struct {
 	Name       string `json:"name" doc:"name relative to /box, with / between its parts"`
 	Content    Bytes  `json:"content,omitzero" doc:"the content"`
 	Blob       string `json:"blob,omitempty" doc:"instead of content: the digest of a blob"`
+	Size       Size   `json:"size,omitempty" doc:"in a result: bytes of the blob; in a request it means nothing"`
 	Executable bool   `json:"executable,omitempty" doc:"sets the x bits"`
 }
 
@@ -78,10 +125,13 @@ type Collect struct {
 	Globs []string `json:"globs,omitempty" doc:"patterns for names relative to /box, with * and ? as in shells; none: the regular files that are new or changed, except caches such as __pycache__; in an exec of a session: no files; all globs with *, ? or [ together may have at most 4096 bytes"`
 	Files int      `json:"files,omitempty" doc:"the most files; zero means 64, and 1024 is the maximum"`
 	Bytes Size     `json:"bytes,omitempty" doc:"the most bytes in total; zero means 8 MiB, and 256 MiB is the maximum"`
+	Blobs bool     `json:"blobs,omitempty" doc:"the files are kept as blobs, and the result has their digests and sizes instead of their content: later runs name them in blob; not of a run with tests"`
 }
 
 // IsZero reports whether c sets nothing; an empty list of Globs is nothing. It is for omitzero.
-func (c Collect) IsZero() bool { return !c.None && len(c.Globs) == 0 && c.Files == 0 && c.Bytes == 0 }
+func (c Collect) IsZero() bool {
+	return !c.None && len(c.Globs) == 0 && c.Files == 0 && c.Bytes == 0 && !c.Blobs
+}
 
 // The bounds of Collect if it sets none, and the largest that it may set.
 const (
@@ -94,12 +144,6 @@ const (
 	// program leaves is matched against all of them (FIO-21).
 	MaxGlobBytes = 4096
 )
-
-// Labels name the project and the task of a run. brig passes them on and never interprets them.
-type Labels struct {
-	Project string `json:"project,omitempty" doc:"the project that the run belongs to; brig does not interpret it"`
-	Task    string `json:"task,omitempty" doc:"the task within the project; brig does not interpret it"`
-}
 
 // A Mode says how much is shared between runs.
 type Mode string

@@ -11,23 +11,28 @@ type SessionRequest struct {
 	Language string `json:"language,omitempty" doc:"name or alias of the language; without it an image is needed; an exec can have source only if there is a language"`
 	Image    string `json:"image,omitempty" doc:"name or digest (sha256:...) of a stored image, never a host path; with language: the image in which the language runs instead of its own"`
 
-	Labels Labels            `json:"labels,omitzero" doc:"project and task of the session; a project and task can have one session at a time"`
-	Env    map[string]string `json:"env,omitempty" doc:"environment variables of every exec; they override the language's"`
+	Labels   Labels            `json:"labels,omitzero" doc:"project, task and run of the session; a project and task can have one session at a time"`
+	Metadata map[string]string `json:"metadata,omitempty" doc:"what the caller wants to know of the session later: at most 64 names with texts, 8 KiB together; brig does not interpret them"`
+	Env      map[string]string `json:"env,omitempty" doc:"environment variables of every exec; they override the language's"`
 
 	Preset string `json:"preset,omitempty" doc:"a named set of limits; fields of limits and exec_limits override it" enum:"hardened,light"`
 
 	Limits     Limits `json:"limits,omitzero" doc:"limits of everything in the session together, for its life: memory, swap, cpus, weight, cpuset, pids, scratch and inodes"`
-	ExecLimits Limits `json:"exec_limits,omitzero" doc:"default limits of an exec: wall, cpu, memory, cpus, pids, output, open_files and stack; a field that is also in limits is at most the value there"`
+	ExecLimits Limits `json:"exec_limits,omitzero" doc:"default limits of an exec: wall, cpu, memory, cpus, pids, output, open_files, stack, address_space, data and file_size; a field that is also in limits is at most the value there"`
 
 	Idle Duration `json:"idle,omitempty" doc:"the session ends after this time without requests; zero means 5 minutes"`
 	Life Duration `json:"life,omitempty" doc:"the session ends this long after its creation, even if it is in use; zero means 1 hour"`
 
 	Volume *VolumeRequest `json:"volume,omitempty" doc:"the volume to mount at /workspace; absent: none"`
 
+	Snapshot string `json:"snapshot,omitempty" doc:"id or name of a snapshot whose files the session begins with, as a copy of its own; language and image are those of the snapshot if neither is set"`
+
 	Network      string          `json:"network,omitempty" doc:"empty or none: no network except a loopback interface that is down" enum:"none"`
 	Requirements []string        `json:"requirements,omitempty" doc:"packages of the language that every exec finds, each a name with bounds of its version; at most 64"`
 	Index        string          `json:"index,omitempty" doc:"URL of the index that the packages come from; empty: the language's"`
 	WritableRoot bool            `json:"writable_root,omitempty" doc:"a throw-away layer over the image, writable by the program"`
+	OwnImage     bool            `json:"own_image,omitempty" doc:"as writable_root, and programs see themselves as root, who owns the files of the image; they have no privilege"`
+	WorkdirAlias string          `json:"workdir_alias,omitempty" doc:"a second name of /box, as in a run" enum:"/mnt/data,/w,/home/user"`
 	Profile      string          `json:"profile,omitempty" doc:"name of the seccomp profile; empty: the language's tier, or default"`
 	ProfileMode  ProfileMode     `json:"profile_mode,omitempty" doc:"what happens to calls that the profile does not allow; empty: enforce"`
 	ProfileRules json.RawMessage `json:"profile_rules,omitempty" doc:"the caller's own seccomp profile instead of a name; only root may send one to an agent"`
@@ -52,7 +57,9 @@ type Session struct {
 	Image    string       `json:"image" doc:"digest of the image"`
 	Profile  string       `json:"profile" doc:"name of the seccomp profile"`
 	Network  string       `json:"network" doc:"none: no network except a loopback interface that is down" enum:"none"`
-	Labels   Labels       `json:"labels,omitzero" doc:"project and task of the session"`
+	Labels   Labels       `json:"labels,omitzero" doc:"project, task and run of the session"`
+
+	Metadata map[string]string `json:"metadata,omitempty" doc:"as requested"`
 
 	Limits     Limits   `json:"limits" doc:"limits as enforced, for everything in the session together"`
 	ExecLimits Limits   `json:"exec_limits" doc:"limits of an exec that sets none"`
@@ -64,6 +71,8 @@ type Session struct {
 	Ends     string `json:"ends" doc:"when it ends in any case, RFC 3339, UTC"`
 
 	Volume *MountedVolume `json:"volume,omitempty" doc:"the volume mounted at /workspace"`
+
+	Snapshot string `json:"snapshot,omitempty" doc:"id of the snapshot with whose files it began"`
 
 	Execs   int64        `json:"execs" doc:"execs started so far"`
 	Running int          `json:"running" doc:"execs under way"`
@@ -106,6 +115,12 @@ type Exec struct {
 
 	Collect     Collect `json:"collect,omitzero" doc:"which files of /box are returned; none without globs"`
 	Interactive bool    `json:"interactive,omitempty" doc:"adds the language's interactive environment, such as unbuffered output"`
+	MergeStderr bool    `json:"merge_stderr,omitempty" doc:"stderr is the same pipe as stdout, also that of the compiler: stdout has both, in the order of writing, and the limit output counts both together"`
+
+	TTY *TTY `json:"tty,omitempty" doc:"stdin, stdout and stderr are one terminal of this size; only of a streamed exec, whose stdin is what is typed"`
+
+	Resident bool `json:"resident,omitempty" doc:"the program stays: it leases no slot, has the processor time of processes left running, and as much time as the session lives; only of a streamed exec"`
+	Control  bool `json:"control,omitempty" doc:"a resident has two pipes more: it reads what the caller sends as control on descriptor 3, and writes on 4; what it wrote to stdout and stderr before a write on 4 arrives before that"`
 
 	Timeline *TimelineRequest `json:"timeline,omitempty" doc:"measure memory, processor time and processes at intervals while the program runs"`
 }

@@ -43,16 +43,23 @@ func TestValidateSession(t *testing.T) {
 			s.Limits = api.Limits{Memory: api.MiB * 64, Swap: 4096, CPUs: 1, Weight: 3, Cpuset: "0", Pids: 1, Scratch: 4096, Inodes: 16}
 		}), ""},
 		{"limits of execs", ok(func(s *api.SessionRequest) {
-			s.ExecLimits = api.Limits{Wall: 1e9, CPU: 1e9, Memory: api.MiB * 64, CPUs: 1, Pids: 1, Output: 1, OpenFiles: 3, Stack: api.MiB}
+			s.ExecLimits = api.Limits{Wall: 1e9, CPU: 1e9, Memory: api.MiB * 64, CPUs: 1, Pids: 1, Output: 1, OpenFiles: 3, Stack: api.MiB,
+				AddressSpace: api.GiB, Data: api.GiB, FileSize: api.MiB}
 		}), ""},
 		{"an exec's limit on the whole", ok(func(s *api.SessionRequest) { s.Limits.Wall = 1e9 }), api.CodeBadLimits},
 		{"another", ok(func(s *api.SessionRequest) { s.Limits.OpenFiles = 9 }), api.CodeBadLimits},
+		{"a limit on what a process maps, on the whole", ok(func(s *api.SessionRequest) { s.Limits.AddressSpace = api.GiB }), api.CodeBadLimits},
 		{"the whole's limit on an exec", ok(func(s *api.SessionRequest) { s.ExecLimits.Scratch = api.MiB }), api.CodeBadLimits},
 		{"processors for an exec", ok(func(s *api.SessionRequest) { s.ExecLimits.Cpuset = "1" }), api.CodeBadLimits},
 		{"a limit that makes no sense", ok(func(s *api.SessionRequest) { s.Limits.Memory = 1 }), api.CodeBadLimits},
 		{"a preset", ok(func(s *api.SessionRequest) { s.Preset = "light" }), ""},
 		{"no such preset", ok(func(s *api.SessionRequest) { s.Preset = "heavy" }), api.CodeBadLimits},
 		{"life-times", ok(func(s *api.SessionRequest) { s.Idle, s.Life = 1e9, 2e9 }), ""},
+		{"metadata", ok(func(s *api.SessionRequest) { s.Metadata = map[string]string{"A:b": "c", "": ""} }), ""},
+		{"metadata without end", ok(func(s *api.SessionRequest) {
+			s.Metadata = map[string]string{"a": strings.Repeat("x", api.MetadataBytes)}
+		}), api.CodeBadRequest},
+		{"metadata that is no text", ok(func(s *api.SessionRequest) { s.Metadata = map[string]string{"a": "\xff"} }), api.CodeBadRequest},
 		{"a life too short", ok(func(s *api.SessionRequest) { s.Life = api.Duration(time.Millisecond) }), api.CodeBadLimits},
 		{"an idle time too short", ok(func(s *api.SessionRequest) { s.Idle = 1 }), api.CodeBadLimits},
 		{"a negative life", ok(func(s *api.SessionRequest) { s.Life = -1 }), api.CodeBadLimits},
@@ -91,6 +98,11 @@ func TestValidateExec(t *testing.T) {
 		{"a name without source", api.Exec{Argv: []string{"true"}, SourceName: "a"}, api.CodeBadRequest},
 		{"a name that leads out", api.Exec{Source: []byte("1"), SourceName: "../a"}, api.CodeBadFile},
 		{"limits", api.Exec{Argv: []string{"true"}, Limits: api.Limits{Wall: 1e9, Memory: 8 * api.MiB, Pids: 1}}, ""},
+		{"a terminal", api.Exec{Argv: []string{"true"}, TTY: &api.TTY{}}, ""},
+		{"files of a terminal", api.Exec{Argv: []string{"true"}, TTY: &api.TTY{}, Collect: api.Collect{Globs: []string{"*"}}},
+			api.CodeBadRequest},
+		{"files of a resident", api.Exec{Argv: []string{"true"}, Resident: true, Collect: api.Collect{Globs: []string{"*"}}},
+			api.CodeBadRequest},
 		{"the session's limit", api.Exec{Argv: []string{"true"}, Limits: api.Limits{Swap: 4096}}, api.CodeBadLimits},
 		{"collect", api.Exec{Argv: []string{"true"}, Collect: api.Collect{Globs: []string{"*"}}}, ""},
 		{"a glob that leads out", api.Exec{Argv: []string{"true"}, Collect: api.Collect{Globs: []string{"/etc/*"}}}, api.CodeBadFile},

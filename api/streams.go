@@ -16,15 +16,18 @@ type Caller struct {
 // Streams connect a run to a caller that stays connected while it runs. The zero value is for a
 // caller that waits for the result: stdin is Run.Stdin, and the output is in the Result.
 type Streams struct {
-	// Attach, when set, is called once, before the program starts, with the write end of its stdin.
-	// Attach then owns that file and must close it. Run.Stdin is not used. Of a run with StdinBlob it
-	// is not called.
-	Attach func(stdin *os.File)
+	// Attach, when set, is called once, before the program starts, with what reaches it. Run.Stdin is
+	// not used. Of a run with StdinBlob it is not called.
+	Attach func(Attached)
 
 	// Stdout and Stderr, when set, get the program's output while it is written, and the Result
 	// carries none. A Write that blocks makes the program wait; after an error the caller is gone.
 	// A compile stage and tests keep their output in the Result.
 	Stdout, Stderr io.Writer
+
+	// Control, when set, gets what a program with control writes to its descriptor 4, as Stdout does.
+	// What the program wrote to stdout and stderr before is written to those before that.
+	Control io.Writer
 
 	// Compiled, when set, is called when the artifacts are ready, Test with each test's result as
 	// soon as it is known. There are no concurrent calls.
@@ -46,6 +49,19 @@ type Streams struct {
 
 	// Wait is the longest time that a new request waits for a slot and memory; zero: SlotWait.
 	Wait time.Duration
+}
+
+// Attached is what reaches a program while it runs. Whoever gets it owns the files and closes them.
+type Attached struct {
+	Stdin   *os.File // the write end of its stdin, or the master of its terminal
+	Control *os.File // the write end of its descriptor 3; nil: it has none
+
+	// Signal sends a signal to the process group of the program, or, at a terminal, to the group in its
+	// foreground; it reports an error only for what is no signal, and does nothing when the program has
+	// ended. It is nil for a program of a run.
+	Signal func(Signal) error
+
+	Resident bool // what is sent has a Window
 }
 
 // Memory counts what the agent holds in memory of one request until it is answered. A failure with

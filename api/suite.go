@@ -58,7 +58,7 @@ func (r Run) validateSuite() error {
 			"suite and source are set without source_name: the cases need the name of the program's file")
 	case len(r.Tests) > 0 || r.Check != nil || r.Interactor != nil || r.Call != nil || r.Compare != (Compare{}):
 		return Refuse(CodeBadRequest, "suite excludes tests and what judges them: use one of the two")
-	case len(r.Collect.Globs) > 0 || r.Collect.Files != 0 || r.Collect.Bytes != 0:
+	case len(r.Collect.Globs) > 0 || r.Collect.Files != 0 || r.Collect.Bytes != 0 || r.Collect.Blobs:
 		return Refuse(CodeBadRequest, "suite excludes collect: the report is the file that is collected")
 	}
 

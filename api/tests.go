@@ -84,6 +84,7 @@ type Summary struct {
 	Points        *float64           `json:"points,omitempty" doc:"points of all groups that are in no other group"`
 	MaxPoints     *float64           `json:"max_points,omitempty" doc:"most points of these groups"`
 	Groups        []ScoreGroupResult `json:"groups,omitempty" doc:"what each group scored, in the order of the request"`
+	Outcomes      string             `json:"outcomes,omitempty" doc:"in the history alone: a letter for each test, in their order, at most 1024. A accepted, P partial, W wrong answer, T time, M memory, O output, R ended with an error, D denied call, C not compiled, ? not judged, - did not run"`
 
 	MaxCPU    int64 `json:"max_cpu_ns" doc:"maximum processor time of a test, in nanoseconds"`
 	MaxWall   int64 `json:"max_wall_ns" doc:"maximum wall time of a test, in nanoseconds"`

@@ -24,6 +24,7 @@ const MaxTests = 16384
 const (
 	maxTestID     = 256
 	maxFlags      = 64
+	maxFreeFlag   = 512 // bytes
 	keepOutputMax = 16 * MiB
 )
 
@@ -63,6 +64,8 @@ func (r Run) validateProgram() error {
 		return Refuse(CodeBadRequest, "argv[0] is empty: it must name the program")
 	case len(r.Flags) > 0 && r.Source == nil:
 		return Refuse(CodeBadRequest, "flags are set, but there is no source to compile: set source, or leave flags out")
+	case !r.FreeFlags.IsZero() && r.Source == nil:
+		return Refuse(CodeBadRequest, "free_flags are set, but there is no source: set source, or leave free_flags out")
 	}
 
 	return nil
@@ -184,6 +187,8 @@ func (c Collect) validate() error {
 		return Refuse(CodeBadFile, "collect.bytes is %s: the maximum is %s", c.Bytes, CollectBytesMax)
 	case c.None && len(c.Globs) > 0:
 		return Refuse(CodeBadFile, "collect.none and globs are both set: set one of them")
+	case c.None && c.Blobs:
+		return Refuse(CodeBadFile, "collect.none and blobs are both set: set one of them")
 	case len(c.Globs) > CollectFiles:
 		return Refuse(CodeBadFile, "collect has %d globs: the maximum is %d", len(c.Globs), CollectFiles)
 	}
@@ -209,6 +214,14 @@ func (c Collect) validate() error {
 	return nil
 }
 
+// RefuseBlobs refuses blobs of a run that any agent may execute: nobody would know whose they are.
+func (c Collect) RefuseBlobs() error {
+	if !c.Blobs {
+		return nil
+	}
+	return Refuse(CodeBadRequest, "collect.blobs is set in a job of a batch: the files of a job are in its result; leave it out")
+}
+
 // IsPattern reports whether a glob may match a name other than its own text.
 func IsPattern(glob string) bool { return strings.ContainsAny(glob, `*?[\`) }
 
@@ -220,25 +233,37 @@ func (r Run) validateChoices() error {
 		return err
 	}
 
+	if err := r.validateTTY(); err != nil {
+		return err
+	}
+
 	switch {
+	case r.WorkdirAlias != "" && !slices.Contains(WorkdirAliases(), r.WorkdirAlias):
+		return Refuse(CodeBadRequest, "workdir_alias %.80q is not offered: use %s, or leave it out", r.WorkdirAlias,
+			strings.Join(WorkdirAliases(), ", "))
 	case r.Mode != "" && !slices.Contains(RunModes(), r.Mode):
 		return Refuse(CodeBadRequest, "mode %q does not exist: use strict, fresh or exclusive", r.Mode)
+	case r.MergeStderr && r.Interactor != nil:
+		return Refuse(CodeBadRequest, "merge_stderr: the stdout of a program with an interactor goes to the interactor: leave it out")
+	case r.MergeStderr && (r.Suite != nil || r.CallsFunctions()):
+		return Refuse(CodeBadRequest, "merge_stderr: brig reads a report in the output of unit tests and called functions: leave it out")
 	case r.ProfileMode != "" && r.ProfileMode != Enforce && r.ProfileMode != Log:
 		return Refuse(CodeBadRequest, "profile mode %q does not exist: use enforce or log", r.ProfileMode)
 	case r.Profile != "" && len(r.ProfileRules) > 0:
 		return Refuse(CodeBadRequest, "the run sets both profile %q and profile_rules: set one of them", r.Profile)
-	case len(r.Labels.Project) > 256 || len(r.Labels.Task) > 256:
-		return Refuse(CodeBadRequest, "a label is over 256 bytes")
 	case len(r.Language) > 256 || len(r.Image) > 256:
 		return Refuse(CodeBadRequest, "the name of the language or image is over 256 bytes: no such name exists")
 	}
 
-	return nil
+	return r.Labels.Validate()
 }
 
 func (r Run) validateCompile() error {
 	if len(r.Flags) > maxFlags {
 		return Refuse(CodeBadRequest, "%d flags: the maximum is %d", len(r.Flags), maxFlags)
+	}
+	if err := r.FreeFlags.validate(); err != nil {
+		return err
 	}
 	if r.CompileLimits != (Limits{}) && r.Source == nil {
 		return Refuse(CodeBadRequest, "compile_limits are set, and there is no source to compile")
@@ -259,6 +284,10 @@ func (r Run) validateTests() error {
 		return Refuse(CodeBadRequest, "%d tests: the maximum is %d", len(r.Tests), MaxTests)
 	case len(r.Tests) > 0 && (len(r.Stdin) > 0 || r.StdinBlob != ""):
 		return Refuse(CodeBadRequest, "stdin and tests are both set: set stdin in each test")
+	case len(r.Tests) > 0 && r.Collect.Blobs:
+		return Refuse(CodeBadRequest,
+			"collect.blobs and tests are both set: the files of tests are in the result; leave blobs out, or run one of them "+
+				"alone, with its stdin")
 	case len(r.Tests) > 0 && r.Timeline != nil:
 		return Refuse(CodeBadRequest,
 			"timeline and tests are both set: tests have no timeline; run one of them alone, with its stdin")
@@ -302,6 +331,10 @@ func (t Test) validate(r Run) error {
 	}
 
 	switch {
+	case r.Interactor != nil && r.Interactor.Protocol == ProtocolNone &&
+		(len(t.Stdin) > 0 || t.StdinBlob != "" || t.Expected != nil || t.ExpectedBlob != ""):
+		return Refuse(CodeBadRequest, "stdin or expected is set, which nobody reads with an interactor of the protocol none: "+
+			"leave them out, or send files")
 	case t.Compare != nil && (r.Check != nil || r.Interactor != nil):
 		return Refuse(CodeBadRequest, "compare is set, and the run has a checker or an interactor: leave compare out")
 	case t.Compare != nil:

@@ -36,6 +36,9 @@ func (r Run) validateJudging() error {
 		if err := r.Check.validate(); err != nil {
 			return Refuse(err.(*Error).Code, "check: %w", err) //nolint:errorlint // validate returns no other type
 		}
+		if err := r.Check.validateTests(r.Tests); err != nil {
+			return err
+		}
 	}
 
 	if r.Interactor != nil {
@@ -72,8 +75,9 @@ func (r Run) RunsTwice() bool {
 }
 
 func (c Check) validate() error {
-	if !slices.Contains(c.Protocol.Values(), c.Protocol) {
-		return Refuse(CodeBadRequest, "protocol %q does not exist: use %s", c.Protocol, orList(c.Protocol.Values()))
+	checkers := slices.DeleteFunc(c.Protocol.Values(), func(p Protocol) bool { return p == ProtocolNone })
+	if !slices.Contains(checkers, c.Protocol) {
+		return Refuse(CodeBadRequest, "protocol %q does not exist: use %s", c.Protocol, orList(checkers))
 	}
 	if err := c.Points.validate(c.Protocol); err != nil {
 		return err
@@ -90,7 +94,27 @@ func (c Check) validate() error {
 	if c.Protocol == ProtocolPython && c.Language == "" {
 		c.Language = PythonCheckers
 	}
-	return c.Program.validate(c.Args)
+	return validateProgram(c.Run(), c.Args)
+}
+
+// validateTests refuses tests that lack what the arguments of the checker name. Other checkers may do without.
+func (c Check) validateTests(tests []Test) error {
+	if c.Protocol != ProtocolExit {
+		return nil
+	}
+
+	names := func(args []string) bool {
+		return slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, "{answer}") })
+	}
+	all := names(c.Args)
+	for _, t := range tests {
+		if !t.Compares() && (all || names(t.CheckArgs)) {
+			return Refuse(CodeBadRequest,
+				"test %q has no expected output, and the arguments of the checker name {answer}: set expected, which may be "+
+					"empty, or leave {answer} out", t.ID)
+		}
+	}
+	return nil
 }
 
 func (p PointsAs) validate(of Protocol) error {
@@ -106,7 +130,7 @@ func (p PointsAs) validate(of Protocol) error {
 }
 
 // interactors are the protocols that interactors can have.
-var interactors = []Protocol{ProtocolKattis, ProtocolTestlib, ProtocolDMOJ, ProtocolCOCI, ProtocolCMS}
+var interactors = []Protocol{ProtocolKattis, ProtocolTestlib, ProtocolDMOJ, ProtocolCOCI, ProtocolCMS, ProtocolNone}
 
 func (i Interactor) validate(check *Check) error {
 	switch {
@@ -128,11 +152,18 @@ func (i Interactor) validate(check *Check) error {
 	if err := i.Points.validate(i.Protocol); err != nil {
 		return err
 	}
-	return i.Program.validate(i.Args)
+	if i.Collect != nil && i.Protocol != ProtocolNone {
+		return Refuse(CodeBadRequest, "collect is for interactors of the protocol none, and the protocol is %s: leave it out",
+			i.Protocol)
+	}
+	if i.Collect != nil && i.Collect.Blobs {
+		return Refuse(CodeBadRequest, "collect.blobs is set in an interactor: its files are in the result; leave it out")
+	}
+	return validateProgram(i.Run(), i.Args)
 }
 
-func (p Program) validate(args []string) error {
-	r := p.Run()
+// validateProgram refuses a program that judges, as its run.
+func validateProgram(r Run, args []string) error {
 	if r.Source == nil || len(args) > 0 {
 		r.Argv = append(slices.Clone(r.Argv), args...)
 	}

@@ -66,3 +66,34 @@ func TestProgramsThatRunTwice(t *testing.T) {
 		}
 	}
 }
+
+// A request that lacks what its checker is told to read is refused before anything runs. Where only the checker knows
+// what it needs, the tests run.
+func TestTestsThatLackWhatTheCheckerNames(t *testing.T) {
+	expected := api.Bytes("")
+	for name, tt := range map[string]struct {
+		protocol api.Protocol
+		args     []string
+		test     api.Test
+		fits     bool
+	}{
+		"exit, with what it names":        {api.ProtocolExit, []string{"{answer}"}, api.Test{Expected: &expected}, true},
+		"exit, in a blob":                 {api.ProtocolExit, []string{"{answer}"}, api.Test{ExpectedBlob: strings.Repeat("a", 64)}, true},
+		"exit, without what it names":     {api.ProtocolExit, []string{"{output}", "{answer}"}, api.Test{}, false},
+		"exit, in a part of an argument":  {api.ProtocolExit, []string{"--answer={answer}"}, api.Test{}, false},
+		"exit, in arguments of the test":  {api.ProtocolExit, nil, api.Test{CheckArgs: []string{"{answer}"}}, false},
+		"exit, which names output alone":  {api.ProtocolExit, []string{"{input}", "{output}"}, api.Test{}, true},
+		"another protocol":                {api.ProtocolDMOJ, nil, api.Test{}, true},
+		"another protocol with that word": {api.ProtocolDMOJ, []string{"{answer}"}, api.Test{}, true},
+	} {
+		tt.test.ID = "t1"
+		program := api.Program{Language: "python", Source: api.Bytes("x")}
+		r := api.Run{Language: "python", Source: api.Bytes("x"), Tests: []api.Test{{ID: "0", Expected: &expected}, tt.test},
+			Check: &api.Check{Program: program, Protocol: tt.protocol, Args: tt.args}}
+		err := r.Validate()
+		if fits := err == nil; fits != tt.fits ||
+			!fits && (!api.HasCode(err, api.CodeBadRequest) || !strings.Contains(err.Error(), `test "t1" has no expected output`)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,5 +1,7 @@
 package api
 
+import "slices"
+
 // The Values methods list the values of each closed type, for code that describes or checks them.
 // TestValuesAreTheConstants compares each list with the constants.
 
@@ -17,8 +19,8 @@ func (Comparison) Values() []Comparison {
 }
 
 func (Protocol) Values() []Protocol {
-	return []Protocol{ProtocolKattis, ProtocolTestlib, ProtocolCMS, ProtocolDMOJ, ProtocolCOCI, ProtocolSYZOJ,
-		ProtocolLemon, ProtocolPEG, ProtocolScaleBox, ProtocolExit, ProtocolPython}
+	return []Protocol{ProtocolKattis, ProtocolTestlib, ProtocolCMS, ProtocolDMOJ, ProtocolCOCI, ProtocolEjudge, ProtocolSYZOJ,
+		ProtocolLemon, ProtocolPEG, ProtocolScaleBox, ProtocolNone, ProtocolExit, ProtocolPython}
 }
 
 func (PointsAs) Values() []PointsAs { return []PointsAs{PointsFraction, PointsPercent, PointsAbsolute} }
@@ -52,6 +54,10 @@ func (BatchState) Values() []BatchState {
 	return []BatchState{BatchOpen, BatchRunning, BatchDone, BatchCanceled}
 }
 
+func (RejudgeState) Values() []RejudgeState {
+	return []RejudgeState{RejudgeRunning, RejudgeReady, RejudgeApplied, RejudgeDiscarded}
+}
+
 func (BatchKeep) Values() []BatchKeep { return []BatchKeep{KeepResult, KeepSummary} }
 
 func (SessionState) Values() []SessionState { return []SessionState{SessionQuiet, SessionRunning} }
@@ -59,6 +65,8 @@ func (SessionState) Values() []SessionState { return []SessionState{SessionQuiet
 func (FileKind) Values() []FileKind {
 	return []FileKind{RegularFile, Directory, Symlink, OtherFile}
 }
+
+func (ChangeKind) Values() []ChangeKind { return []ChangeKind{PathAdded, PathModified, PathRemoved} }
 
 func (Severity) Values() []Severity {
 	return []Severity{SeverityInfo, SeverityWarning, SeverityError, SeverityCritical}
@@ -79,7 +87,7 @@ func (ServiceStatus) Values() []ServiceStatus {
 
 func (EventName) Values() []EventName {
 	return []EventName{EventQueued, EventCompiled, EventStarted, EventStdout, EventStderr, EventUsage, EventTest, EventGap,
-		EventResult, EventError, EventProgress, EventDone}
+		EventResult, EventError, EventProgress, EventDone, EventOverview}
 }
 
 func (PackageKind) Values() []PackageKind {
@@ -89,7 +97,8 @@ func (PackageKind) Values() []PackageKind {
 func (Code) Values() []Code {
 	return []Code{
 		CodeBadRequest, CodeTooLarge, CodeBadLimits, CodeAboveCeiling, CodeBadFile, CodeNoLanguage, CodeNoImage, CodeBadImage,
-		CodeNoBlob, CodeNoProfile, CodeBadProfile, CodeNoProblem, CodeBadProblem, CodeForbidden, CodeNotFound, CodeBadVolume,
+		CodeNoBlob, CodeNoProfile, CodeBadProfile, CodeNoProblem, CodeBadProblem, CodeForbidden, CodeNotFound, CodeFileDenied,
+		CodeFileConflict, CodeNoSpace, CodeBadVolume,
 		CodeNoProgram, CodeBadProgram,
 		CodeSessionEnded, CodeUnsupported, CodePackagesFailed, CodePackagesMissing, CodeCheckFailed, CodePoison, CodeCanceled,
 		CodeBusy, CodeSessionBusy, CodeSessionsFull, CodeOverloaded, CodeHostMemory,
@@ -98,4 +107,39 @@ func (Code) Values() []Code {
 		CodeUnauthorized, CodeQueueFull, CodeKeyQueueFull, CodeTooManyConns, CodeTooManyBodies, CodeQueueTimeout,
 		CodeCheckRefused, CodeConflict, CodeBatchClosed, CodeBatchesFull,
 	}
+}
+
+func (ProcessStdin) Values() []ProcessStdin {
+	return []ProcessStdin{ProcessStdinNone, ProcessStdinOpen}
+}
+
+func (ProcessState) Values() []ProcessState { return []ProcessState{ProcessRunning, ProcessEnded} }
+
+func (ProcessStream) Values() []ProcessStream { return []ProcessStream{ProcessStdout, ProcessStderr} }
+
+// Values are those of Signals.
+func (Signal) Values() []Signal { return Signals() }
+
+func (KernelLanguage) Values() []KernelLanguage { return slices.Clone(KernelLanguages) }
+
+func (KernelState) Values() []KernelState {
+	return []KernelState{KernelStarting, KernelIdle, KernelBusy, KernelDead}
+}
+
+func (CellStatus) Values() []CellStatus {
+	return []CellStatus{CellOK, CellError, CellInterrupted, CellTimeout, CellDied}
+}
+
+func (CellEventType) Values() []CellEventType {
+	return []CellEventType{CellEventStart, CellEventStdout, CellEventStderr, CellEventDisplay, CellEventResult, CellEventError,
+		CellEventAsk, CellEventEnd, CellEventKeepAlive}
+}
+
+func (MachineState) Values() []MachineState {
+	return []MachineState{MachineUp, MachineDraining, MachineGone}
+}
+
+func (AuditAction) Values() []AuditAction {
+	return []AuditAction{AuditServiceStarted, AuditKeyAdded, AuditKeyRemoved, AuditKeyChanged, AuditProblemStored,
+		AuditProblemRemoved, AuditBatchCanceled, AuditVolumeRemoved, AuditLabelEnded, AuditFailuresAcked, AuditMachineDrained}
 }

@@ -30,11 +30,16 @@ func TestValuesAreTheConstants(t *testing.T) {
 		"Verdict": valued[Verdict](), "Stage": valued[Stage](), "Answer": valued[Answer](), "Comparison": valued[Comparison](),
 		"Mode": valued[Mode](), "ProfileMode": valued[ProfileMode](), "State": valued[State](), "SessionState": valued[SessionState](),
 		"JobStatus": valued[JobStatus](), "BatchState": valued[BatchState](), "BatchKeep": valued[BatchKeep](),
-		"FileKind": valued[FileKind](), "Severity": valued[Severity](), "Category": valued[Category](), "AlertKind": valued[AlertKind](),
+		"FileKind": valued[FileKind](), "ChangeKind": valued[ChangeKind](),
+		"Severity": valued[Severity](), "Category": valued[Category](), "AlertKind": valued[AlertKind](),
 		"ServiceStatus": valued[ServiceStatus](), "EventName": valued[EventName](), "Code": valued[Code](), "PackageKind": valued[PackageKind](),
 		"Protocol": valued[Protocol](), "PointsAs": valued[PointsAs](), "First": valued[First](), "ProgramIO": valued[ProgramIO](),
 		"Aggregation": valued[Aggregation](), "GroupPass": valued[GroupPass](),
-		"ReportFormat": valued[ReportFormat](),
+		"ReportFormat": valued[ReportFormat](), "KernelLanguage": valued[KernelLanguage](), "KernelState": valued[KernelState](),
+		"ProcessStdin": valued[ProcessStdin](), "ProcessState": valued[ProcessState](), "ProcessStream": valued[ProcessStream](),
+		"CellStatus": valued[CellStatus](), "CellEventType": valued[CellEventType](),
+		"MachineState": valued[MachineState](), "AuditAction": valued[AuditAction](),
+		"RejudgeState": valued[RejudgeState](),
 	}
 
 	want := constants(t)

@@ -41,4 +41,5 @@ const (
 	HitScratch   = "scratch"
 	HitInodes    = "inodes"
 	HitOpenFiles = "open_files"
+	HitFileSize  = "file_size"
 )

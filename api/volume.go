@@ -14,6 +14,8 @@ type VolumeRequest struct {
 
 	ReadOnly bool `json:"read_only,omitempty" doc:"mount read-only, also while another session writes; creates no volume"`
 	Shared   bool `json:"shared,omitempty" doc:"write together with other sessions that also set shared; otherwise only one session at a time may write"`
+
+	Temporary bool `json:"temporary,omitempty" doc:"a volume of labels.run alone, next to the one that lasts: it outlives the session, and is removed when its run is ended (POST /v1/end)"`
 }
 
 // The sizes of a volume: the default, the minimum, and the maximum if the operator has set nothing
@@ -27,6 +29,7 @@ const (
 // A MountedVolume is a volume as mounted in a session.
 type MountedVolume struct {
 	Name     string `json:"name" doc:"name of the volume: the project"`
+	Run      string `json:"run,omitempty" doc:"run of a temporary volume"`
 	Size     Size   `json:"size" doc:"total size, including the file system's tables"`
 	Used     int64  `json:"used_bytes" doc:"bytes used by files and directories"`
 	Free     int64  `json:"free_bytes" doc:"bytes left to write"`
@@ -38,6 +41,7 @@ type MountedVolume struct {
 // A Volume is a stored volume.
 type Volume struct {
 	Name     string   `json:"name" doc:"name of the volume: the project"`
+	Run      string   `json:"run,omitempty" doc:"run of a temporary volume, with which it is removed; absent: it lasts until it is removed"`
 	Size     Size     `json:"size" doc:"total size, including the file system's tables"`
 	Modified string   `json:"modified" doc:"when it was last written to, RFC 3339, UTC"`
 	Sessions []string `json:"sessions,omitempty" doc:"sessions that have it mounted at /workspace"`
@@ -64,6 +68,14 @@ func VolumeName(name string) error {
 	return nil
 }
 
+// VolumeRun returns the run of the temporary volume that the session asks for; empty: it asks for none.
+func (s SessionRequest) VolumeRun() string {
+	if s.Volume == nil || !s.Volume.Temporary {
+		return ""
+	}
+	return s.Labels.Run
+}
+
 // VolumeName returns the name of the volume that the session asks for.
 func (s SessionRequest) VolumeName() string {
 	if s.Volume.Name != "" {
@@ -80,6 +92,8 @@ func (s SessionRequest) validateVolume() error {
 	switch {
 	case v.ReadOnly && v.Shared:
 		return Refuse(CodeBadRequest, "volume.shared is only for writing: leave it out with read_only")
+	case v.Temporary && s.Labels.Run == "":
+		return Refuse(CodeBadRequest, "volume.temporary is set, and the session belongs to no run: set labels.run")
 	case v.Size < 0 || v.Size != 0 && v.Size < VolumeSizeMin:
 		return Refuse(CodeBadLimits, "volume.size is %s: the least is %s", v.Size, VolumeSizeMin)
 	}

@@ -278,6 +278,7 @@ func TestRetryJudgesAgain(t *testing.T) {
 	}
 
 	q := newFakeQueue(4)
+	q.reliable = true // a job whose result is under way when something is lost is executed again
 	_, err = coordinator(q, strings.NewReader(text.String()), out, done).Run(t.Context())
 	if err := errors.Join(err, out.Close()); err != nil {
 		t.Fatal(err)

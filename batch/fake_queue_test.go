@@ -17,6 +17,7 @@ type fakeQueue struct {
 	giveBack     float64 // share of jobs that a worker gives back
 	never        bool    // no job ends
 	taken        bool    // workers have all jobs
+	reliable     bool    // it never says that something was lost, so that no job is released twice
 
 	mu       sync.Mutex
 	rng      *rand.Rand              // guarded by mu
@@ -71,7 +72,7 @@ func (q *fakeQueue) next() []batch.Message {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 
-	if !q.lost || q.chance(0.01) {
+	if !q.reliable && (!q.lost || q.chance(0.01)) {
 		q.lost = true
 		return []batch.Message{{}} // something was lost
 	}

@@ -107,7 +107,7 @@ func (r *run) job(ctx context.Context, l Line) (j api.Job, common string, err er
 	}
 
 	merged := Merged(j.Run, with)
-	return j, common, merged.Validate()
+	return j, common, cmp.Or(merged.Validate(), merged.TTY.RefuseUnstreamed(), merged.Collect.RefuseBlobs())
 }
 
 // checkHead checks what a job has in addition to a run.

@@ -46,6 +46,9 @@ func Merged(own, common api.Run) api.Run {
 			f.Set(from.Field(i))
 		}
 	}
+	if out.Labels.Run == "" { // a project or task of its own takes no job out of the run of its batch
+		out.Labels.Run = common.Labels.Run
+	}
 	return out
 }
 

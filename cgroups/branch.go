@@ -2,7 +2,6 @@ package cgroups
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 )
@@ -34,6 +33,15 @@ func (c *Cell) NewBranch(name string) (*Branch, error) {
 	b := &Branch{Leaf{cell: c, name: name, kind: isBranch, ctl: map[string]string{}}}
 	b.oomFD = -1
 	if err := b.build(); err != nil {
+		return nil, errors.Join(err, b.Remove())
+	}
+
+	// It measures now and then. What a kill needs stays open: it must work when no descriptor is free.
+	resting := b.measured()
+	if b.kill != nil {
+		resting = append(resting, &b.procs)
+	}
+	if err := b.rest(resting...); err != nil {
 		return nil, errors.Join(err, b.Remove())
 	}
 	return b, nil
@@ -71,19 +79,16 @@ func (l *Leaf) enable() error {
 	return t.enable(l.dir.Name())
 }
 
-// Quiesce closes the files that only a run needs. It is for a leaf whose program has ended
+// Quiesce closes the files that only a run needs, and lets all others rest. It is for a leaf whose program has ended
 // and left other processes running. Empty, Kill, Close and Remove still work.
 func (l *Leaf) Quiesce() error {
-	keep := slices.DeleteFunc([]*os.File{l.pids, l.populated, l.procs}, func(f *os.File) bool { return f == nil })
-	files := append(slices.Clone(l.stats.files), l.oom)
-	files = append(files, l.join...)
-	l.stats = stats{pidsStats: pidsStats{pids: l.pids, procs: l.procs}, populated: l.populated, files: keep}
-	l.join, l.oom, l.oomFD = nil, nil, -1
-	var errs []error
-	for _, f := range files {
-		if f != nil && !slices.Contains(keep, f) {
+	err := l.rest(append(l.measured(), &l.peak, &l.pids, &l.populated, &l.procs, &l.kill, &l.dir)...)
+	errs := []error{err}
+	for _, f := range append(slices.Clone(l.join), l.oom) {
+		if f != nil {
 			errs = append(errs, f.Close())
 		}
 	}
+	l.join, l.oom, l.oomFD = nil, nil, -1
 	return errors.Join(errs...)
 }

@@ -26,8 +26,9 @@ type Leaf struct {
 	kill *os.File          // cgroup.kill; it is open because a kill must work when no descriptor is free; nil: the kernel has none
 	join []*os.File        // the tasks files of version 1
 	stats
-	oom   *os.File // eventfd or memory.events.local
-	oomFD int      // the eventfd, kept separately so that draining it never blocks; -1 on v2
+	oom     *os.File    // eventfd or memory.events.local
+	oomFD   int         // the eventfd, kept separately so that draining it never blocks; -1 on v2
+	resting []**os.File // of these files, those that are closed as long as nothing needs them
 
 	limits     Limits   // in force
 	begun      int      // runs so far
@@ -235,9 +236,12 @@ func (l *Leaf) Reusable() bool { return !l.unreliable && (l.begun == 0 || l.peak
 
 // Close closes the leaf's files. Its groups remain.
 func (l *Leaf) Close() error {
+	for _, f := range l.resting {
+		*f = nil // it is closed
+	}
 	files := append(slices.Clone(l.join), l.dir, l.oom, l.kill)
 	files = append(files, l.stats.files...)
-	l.join, l.dir, l.oom, l.kill, l.oomFD, l.ctl, l.stats = nil, nil, nil, nil, -1, nil, stats{}
+	l.join, l.dir, l.oom, l.kill, l.oomFD, l.ctl, l.stats, l.resting = nil, nil, nil, nil, -1, nil, stats{}, nil
 	var errs []error
 	for _, f := range files {
 		if f != nil {

@@ -194,7 +194,17 @@ func resettable(path string) State {
 // charge in bytes.
 type memoryCounters struct{ kills, hits, peakBytes int64 }
 
-func (memory) read(s *stats, c *counters) (err error) {
+func (memory) read(s *stats, c *counters) error {
+	if err := s.limitHits(c); err != nil {
+		return err
+	}
+	var err error
+	c.peakBytes, err = readInt(s.peak)
+	return err
+}
+
+// limitHits reads how often the limit was hit, and how many processes were killed.
+func (s *stats) limitHits(c *counters) error {
 	var buf [1024]byte
 	b, err := pread(s.events, buf[:])
 	if err != nil {
@@ -205,15 +215,12 @@ func (memory) read(s *stats, c *counters) (err error) {
 	}
 	if s.hits != nil {
 		c.hits, err = readInt(s.hits)
-	} else if c.hits, err = flatKey(b, "max"); err != nil {
-		err = fmt.Errorf("%s: %w", s.events.Name(), err)
-	}
-	if err != nil {
 		return err
 	}
-
-	c.peakBytes, err = readInt(s.peak)
-	return err
+	if c.hits, err = flatKey(b, "max"); err != nil {
+		return fmt.Errorf("%s: %w", s.events.Name(), err)
+	}
+	return nil
 }
 
 // usage takes the peak at Begin, which had just been reset, for what was charged then.
@@ -227,7 +234,13 @@ func (memory) usage(l *Leaf, now counters, u *Usage) error {
 }
 
 // Current is the memory charged now, in bytes.
-func (l *Leaf) Current() (int64, error) { return readInt(l.current) }
+func (l *Leaf) Current() (n int64, err error) {
+	if len(l.resting) == 0 {
+		return readInt(l.current)
+	}
+	err = l.awake(func() error { n, err = readInt(l.current); return err }, &l.current)
+	return n, err
+}
 
 // MemoryBase is the number of bytes that were charged to the leaf at the last Begin.
 // Earlier runs left this memory. It counts against the limit of this run.

@@ -119,13 +119,35 @@ func (hy *Hierarchy) has(sub, file string) State {
 	case exists(filepath.Join(hy.Own, sub, file)):
 		return Yes
 	case sub == "" && hy.Root:
-		if found, err := filepath.Glob(filepath.Join(hy.Own, "*", file)); err == nil && found != nil {
-			return Yes
-		}
-		return Unknown
+		return hy.belowHas(file)
 	}
 	return No
 }
+
+// belowHas is has for the groups directly below Own. It stops at the first group with the file: a host may have
+// thousands of groups, and all have the same files.
+func (hy *Hierarchy) belowHas(file string) State {
+	dir, err := os.Open(hy.Own)
+	if err != nil {
+		return Unknown
+	}
+	defer dir.Close()
+
+	for {
+		some, err := dir.ReadDir(groupsPerRead)
+		for _, e := range some {
+			if e.IsDir() && exists(filepath.Join(hy.Own, e.Name(), file)) {
+				return Yes
+			}
+		}
+		if err != nil { // io.EOF at the end
+			return Unknown
+		}
+	}
+}
+
+// groupsPerRead is how many entries of a group's directory are read at once.
+const groupsPerRead = 64
 
 func exists(path string) bool {
 	_, err := os.Lstat(path)

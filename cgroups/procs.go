@@ -48,7 +48,15 @@ func (l *Leaf) Pids() ([]int, error) {
 
 // Empty reports whether no process is left: the pids controller, which includes zombies,
 // counts none, and cgroup2 reports none.
-func (l *Leaf) Empty() (bool, error) {
+func (l *Leaf) Empty() (empty bool, err error) {
+	if len(l.resting) == 0 {
+		return l.isEmpty()
+	}
+	err = l.awake(func() error { empty, err = l.isEmpty(); return err }, &l.pids, &l.populated)
+	return empty, err
+}
+
+func (l *Leaf) isEmpty() (bool, error) {
 	n, err := readInt(l.pids)
 	if err != nil || n != 0 || l.populated == nil {
 		return n == 0 && err == nil, err
@@ -62,7 +70,9 @@ func (l *Leaf) Empty() (bool, error) {
 //
 // cgroup.kill exists since Linux 5.14 (cgroup-v2.rst, "Core Interface Files"). Mode v1
 // does not have it: there Kill first forbids forks, so that killing one by one terminates.
-func (l *Leaf) Kill() error {
+func (l *Leaf) Kill() error { return l.awake(l.killNow, &l.kill, &l.procs) }
+
+func (l *Leaf) killNow() error {
 	if l.kill != nil {
 		// The kernel kills a process that is cloned from another group into a killed
 		// group: it compares the kill count with that of the parent's group

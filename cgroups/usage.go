@@ -49,7 +49,7 @@ func (l *Leaf) Begin() error {
 		return &UnsupportedError{Feature: "reset of memory.peak", Since: "Linux 6.12; make a new leaf for every run"}
 	}
 	l.begun++
-	if err := l.start(); err != nil {
+	if err := l.awake(l.start, l.resting...); err != nil {
 		l.unreliable = true
 		return fmt.Errorf("begin in %s: %w", l.name, err)
 	}
@@ -77,7 +77,12 @@ func (l *Leaf) start() error {
 
 // Usage returns what was used since Begin. Call it when the group is empty: while a
 // process runs, its last time slice is not counted yet.
-func (l *Leaf) Usage() (Usage, error) {
+func (l *Leaf) Usage() (u Usage, err error) {
+	err = l.awake(func() error { u, err = l.usageNow(); return err }, l.resting...)
+	return u, err
+}
+
+func (l *Leaf) usageNow() (Usage, error) {
 	u := Usage{Sources: l.sources}
 	now, err := l.read()
 	for _, c := range controllers {

@@ -106,6 +106,7 @@ var protocols = map[api.Protocol]Protocol{
 	api.ProtocolCMS:     {Args: after(InputFile, AnswerFile, OutputFile), read: readCMS},
 	api.ProtocolDMOJ:    {Args: after(InputFile, OutputFile, AnswerFile), read: readExit},
 	api.ProtocolCOCI:    {Args: after(InputFile, OutputFile, AnswerFile), read: readCOCI},
+	api.ProtocolEjudge:  {Args: after(InputFile, OutputFile, AnswerFile), read: readEjudge},
 	api.ProtocolSYZOJ: {
 		Args: func(args []string) []string { return args }, read: readSYZOJ,
 		Files: [3]string{"input", "user_out", "answer"},
@@ -114,7 +115,8 @@ var protocols = map[api.Protocol]Protocol{
 		Args: after(InputFile, OutputFile, AnswerFile, fullScore, scoreFile, messageFile), read: readLemon,
 		Collect: []string{scoreFile, messageFile},
 	},
-	api.ProtocolPEG: {Args: after(AnswerFile, OutputFile, InputFile), read: readPEG},
+	api.ProtocolNone: {Args: func(args []string) []string { return args }, read: readNone},
+	api.ProtocolPEG:  {Args: after(AnswerFile, OutputFile, InputFile), read: readPEG},
 	api.ProtocolScaleBox: { // the names of the last two are as its data have them: stdout.txt is what is expected
 		Args: func(args []string) []string { return args }, read: readScaleBox,
 		Files: [3]string{"stdin.txt", "answer.txt", "stdout.txt"},
@@ -130,6 +132,11 @@ func placeholders(args []string) (out []string) {
 		out = append(out, r.Replace(a))
 	}
 	return out
+}
+
+// readNone reads what a program left that judges nothing.
+func readNone(CheckerOutput, api.PointsAs) (CheckResult, error) {
+	return CheckResult{}, errors.New("a program of the protocol none judges nothing")
 }
 
 // Read reads what a checker left. An error says how the checker violated its protocol (GRD-03).
@@ -265,6 +272,20 @@ func readCOCI(l CheckerOutput, _ api.PointsAs) (CheckResult, error) {
 	}
 
 	return CheckResult{}, l.exited("0, 1, 2 and 7")
+}
+
+// readEjudge reads exit code 0 for accepted, 4 (presentation error) and 5 (wrong answer) for wrong, and 6 for a checker
+// that accuses itself or the answer. As ejudge does, it takes 1 for 5 and 2 for 4.
+func readEjudge(l CheckerOutput, _ api.PointsAs) (CheckResult, error) {
+	switch l.ExitCode {
+	case 0:
+		return CheckResult{Answer: api.Accepted, Message: string(l.Stderr)}, nil
+	case 1, 2, 4, 5:
+		return CheckResult{Answer: api.WrongAnswer, Message: string(l.Stderr)}, nil
+	case 6:
+		return CheckResult{}, &PackageFault{"it exited with 6, which means that the checker or the answer is at fault"}
+	}
+	return CheckResult{}, l.exited("0 (accepted), 4 and 5 (wrong), and 6 (check failed)")
 }
 
 // readSYZOJ reads a number from 0 to 100 on stdout, and a message on stderr.

@@ -99,6 +99,13 @@ func TestProtocols(t *testing.T) {
 		{"3", "coci", "", 3, "", "", nil, "", -1, -1, ""},
 		{"2", "coci", "", 2, "", "pe", nil, wa, -1, -1, "pe"},
 
+		{"0", "ejudge", "", 0, "not this", "fine\n", nil, ac, -1, -1, "fine"},
+		{"4 is a presentation error", "ejudge", "", 4, "", "no number", nil, wa, -1, -1, "no number"},
+		{"5 is a wrong answer", "ejudge", "", 5, "", "differs", nil, wa, -1, -1, "differs"},
+		{"1 and 2 are of testlib", "ejudge", "", 2, "", "", nil, wa, -1, -1, ""},
+		{"6 is the checker's fault", "ejudge", "", 6, "", "the answer is no number", nil, "", -1, -1, ""},
+		{"3", "ejudge", "", 3, "", "", nil, "", -1, -1, ""},
+
 		{"60", "syzoj", "", 0, "60", "m", nil, part, 0.6, -1, "m"},
 		{"101", "syzoj", "", 0, "101", "", nil, "", -1, -1, ""},
 		{"exit code", "syzoj", "", 1, "100", "", nil, "", -1, -1, ""},

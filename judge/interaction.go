@@ -17,6 +17,8 @@ type Interaction struct {
 	// Manager says that it is a manager of the Contest Management System: it has the input on stdin and in
 	// ManagerInput, opens the pipes to the program by name, and gets no expected output.
 	Manager bool
+	// Unjudged says that it judges nothing: it gets no files, and however it ends, the program's own end decides.
+	Unjudged bool
 }
 
 // ManagerInput is the file in which a manager may read the input, instead of on stdin.
@@ -35,6 +37,8 @@ func InteractionOf(name api.Protocol) Interaction {
 	case api.ProtocolCOCI:
 		p.Args = after(InputFile, AnswerFile)
 		return Interaction{Protocol: p, Accepts: testlibAccepts}
+	case api.ProtocolNone:
+		return Interaction{Protocol: p, Accepts: func(int) bool { return true }, Unjudged: true}
 	case api.ProtocolCMS:
 		p.Args = func(args []string) []string { return args }
 		return Interaction{Protocol: p, Accepts: exitedWithZero, Manager: true}

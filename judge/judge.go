@@ -23,6 +23,7 @@ type Evidence struct {
 	ScratchHit bool   // the scratch file system was found full
 	InodesHit  bool   // the scratch file system was found out of inodes
 	FilesHit   bool   // a process was seen at its descriptor limit
+	SizeHit    bool   // SIGXFSZ ended the main process, and the limit of a file's size was its own, not that of scratch
 
 	CPU  api.Duration // user and system time of all processes
 	Wall api.Duration // from exec to exit
@@ -89,6 +90,7 @@ func LimitsHit(e Evidence, l api.Limits) []string {
 		{e.ScratchHit, api.HitScratch},
 		{e.InodesHit, api.HitInodes},
 		{e.FilesHit, api.HitOpenFiles},
+		{e.SizeHit, api.HitFileSize},
 	} {
 		if c.met {
 			hit = append(hit, c.name)

@@ -51,6 +51,7 @@ func TestVerdict(t *testing.T) {
 		{"a call that log mode let go on is not", judge.Evidence{Denial: logged}, api.OK},
 		{"refused forks, full scratch, used-up descriptors are no verdict",
 			judge.Evidence{PidsHits: 9, ScratchHit: true, InodesHit: true, FilesHit: true}, api.OK},
+		{"the signal of a file that is too large is a signal", judge.Evidence{Signal: 25, SizeHit: true}, api.Signaled},
 
 		{"canceled wins over memory", judge.Evidence{Canceled: true, OOMKills: 1, MemoryHits: 1}, api.Canceled},
 		{"canceled wins over denied", judge.Evidence{Canceled: true, Denial: denial}, api.Canceled},
@@ -92,7 +93,7 @@ func TestVerdictAtTheLimits(t *testing.T) {
 func TestLimitsHit(t *testing.T) {
 	all := judge.Evidence{
 		WallExpired: true, Signal: 9, CPU: judged.CPU + 1, OOMKills: 1, MemoryHits: 1, PidsHits: 1,
-		OutputFull: true, ScratchHit: true, InodesHit: true, FilesHit: true,
+		OutputFull: true, ScratchHit: true, InodesHit: true, FilesHit: true, SizeHit: true,
 	}
 	for _, tt := range []struct {
 		name string
@@ -101,7 +102,8 @@ func TestLimitsHit(t *testing.T) {
 	}{
 		{"nothing hit", judge.Evidence{ExitCode: 1}, []string{}},
 		{"a runtime out of heap met the memory limit", judge.Evidence{OutOfHeap: true}, []string{"memory"}},
-		{"all of them, in the order of Limits", all, []string{"wall", "cpu", "memory", "pids", "output", "scratch", "inodes", "open_files"}},
+		{"all of them, in the order of Limits", all, []string{"wall", "cpu", "memory", "pids", "output", "scratch", "inodes", "open_files",
+			"file_size"}},
 		{"one that decides nothing", judge.Evidence{PidsHits: 3}, []string{"pids"}},
 		{"a limit that decides is listed though the caller left", judge.Evidence{Canceled: true, OutputFull: true}, []string{"output"}},
 		{"a clock that ran out after the program had exited", judge.Evidence{WallExpired: true, Wall: judged.Wall - 1}, []string{}},

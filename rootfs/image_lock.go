@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/internal/flock"
+	"github.com/brig-sandbox/brig/internal/lookup"
 )
 
 // A ImageLock keeps an image's trees unchanged even if the image is removed in the meantime: running
@@ -111,7 +112,7 @@ func (h *ImageLock) Trees() (trees []*os.File, err error) {
 	open := func(i int) {
 		how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
 			Resolve: unix.RESOLVE_BENEATH}
-		n, oerr := unix.Openat2(int(h.dirs[i].Fd()), "root", &how)
+		n, oerr := lookup.Openat2(int(h.dirs[i].Fd()), "root", &how)
 		if path := filepath.Join(h.paths[i], "root"); oerr != nil {
 			err = errors.Join(err, &fs.PathError{Op: "open", Path: path, Err: oerr})
 		} else {

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/brig-sandbox/brig/internal/lookup"
 	"github.com/brig-sandbox/brig/rootfs/archive"
 )
 
@@ -161,7 +162,7 @@ func (m merged) child(ctx context.Context, dir member, base string) (_ member, e
 	for _, i := range dir.in {
 		how := unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC,
 			Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
-		n, err := unix.Openat2(int(m[i].Fd()), name, &how)
+		n, err := lookup.Openat2(int(m[i].Fd()), name, &how)
 		if errors.Is(err, unix.ENOENT) {
 			continue
 		}
@@ -292,7 +293,7 @@ func (img Image) has(ctx context.Context, name string) (_ bool, err error) {
 	} else {
 		var n int
 		how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
-		if n, err = unix.Openat2(int(trees[0].Fd()), name, &how); err == nil {
+		if n, err = lookup.Openat2(int(trees[0].Fd()), name, &how); err == nil {
 			found.file = os.NewFile(uintptr(n), name)
 		} else {
 			err = &os.PathError{Op: "openat2", Path: img.Path + name, Err: err}

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/brig-sandbox/brig/internal/durable"
@@ -52,7 +53,7 @@ func (p PackageSet) Stale(now time.Time) bool {
 // usedTick is how exactly Used is known: a run in between writes nothing.
 const usedTick = time.Minute
 
-var packageKey = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var packageKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}$`) })
 
 // PackageSet returns a stored set with its layer, and notes that it was used.
 func (s *Store) PackageSet(key string) (PackageSet, Layer, error) {
@@ -77,7 +78,7 @@ func (s *Store) PackageSet(key string) (PackageSet, Layer, error) {
 
 // LookupPackageSet is PackageSet for a caller that does not use the set.
 func (s *Store) LookupPackageSet(key string) (set PackageSet, err error) {
-	if !packageKey.MatchString(key) {
+	if !packageKey().MatchString(key) {
 		return set, fmt.Errorf("%w: %.80q is no key of one", ErrNoPackages, key)
 	}
 
@@ -152,7 +153,7 @@ func (s *Store) packageSets(trim func(*PackageSet)) ([]PackageSet, error) {
 // its place when all else is on disk.
 func (s *Store) AddPackageSet(ctx context.Context, r io.Reader, set PackageSet, bounds archive.Bounds,
 	maximum int64) (_ PackageSet, err error) {
-	if !packageKey.MatchString(set.Key) {
+	if !packageKey().MatchString(set.Key) {
 		return set, fmt.Errorf("BUG: %q is no key of a set of packages", set.Key)
 	}
 

@@ -160,9 +160,14 @@ func unchanged() func(map[string]int) bool {
 func awaitInventory(t *testing.T, id string, wait time.Duration, enough func(map[string]int) bool) map[string]int {
 	t.Helper()
 
-	for deadline := time.Now().Add(wait); ; time.Sleep(10 * time.Millisecond) {
-		kinds := map[string]int{}
-		for item, n := range testenv.Inventory() {
+	pause := 10 * time.Millisecond
+	for deadline := time.Now().Add(wait); ; time.Sleep(pause) {
+		pause = min(2*pause, 80*time.Millisecond)
+		inv, kinds := map[string]int{}, map[string]int{}
+		testenv.Groups(inv)
+		testenv.Mounts(inv)
+		testenv.Descriptors(inv)
+		for item, n := range inv {
 			switch kind, _, _ := strings.Cut(item, " "); kind {
 			case "descriptor", "mount":
 				kinds[kind] += n

@@ -25,6 +25,7 @@ import (
 	"github.com/brig-sandbox/brig/runtime/pool"
 	"github.com/brig-sandbox/brig/runtime/run"
 	"github.com/brig-sandbox/brig/runtime/session"
+	"github.com/brig-sandbox/brig/runtime/snapshot"
 	"github.com/brig-sandbox/brig/runtime/template"
 	"github.com/brig-sandbox/brig/runtime/volume"
 	"github.com/brig-sandbox/brig/seccomp"
@@ -46,7 +47,8 @@ type Config struct {
 	Sessions       int           // concurrent sessions; zero: DefaultSessions; negative: none
 	SessionLife    api.Duration  // longest life of a session; zero: api.SessionLifeMax
 	Volumes        volume.Config // of sessions
-	Version        string        // of brig, for results
+	Snapshots      snapshot.Config
+	Version        string // of brig, for results
 	Images         *rootfs.Store
 	Languages      *languages.Catalog
 	Artifacts      *cache.Cache               // of compile stages; nil: every run compiles
@@ -55,12 +57,14 @@ type Config struct {
 	Mode           api.Mode                   // of runs that name none; empty: strict
 	Network        string                     // most that callers other than root may request, see api.Networks; empty: none
 	ProfileLog     bool                       // callers other than root may ask for profile mode log
+	OwnImage       bool                       // callers other than root may ask for sessions that own their image
 	Packages       bool                       // callers other than root may have packages installed
 	Filters        *cell.Filters              // of BeginFilters; nil: Open calls it
 	PackagesMax    api.Size                   // most bytes of all sets of packages together; zero: DefaultPackagesMax
 	Log            *slog.Logger               // nil: discard
 
-	fault func(step string) error // in tests; see step
+	fault   func(step string) error // in tests; see step
+	noAhead bool                    // in tests: each session builds its own cell
 }
 
 // A Host runs programs. It holds everything an agent has on the machine: the
@@ -78,7 +82,7 @@ type Host struct {
 }
 
 // Open prepares the host: it removes what dead agents left, makes its groups and reads its
-// processors. The process must be root and in its own mount namespace (see PrivateMounts).
+// processors. The process must be root and in its own mount namespace (brigd: privateMounts).
 func Open(cfg Config) (_ *Host, err error) {
 	h := &Host{cfg: cfg.withDefaults()}
 	h.log = h.cfg.Log
@@ -283,7 +287,7 @@ func (h *Host) openSlots(cpus topology, cgroupMode string, undo *rollback.Steps)
 		Log: h.log,
 		Planner: &plan.Planner{
 			Images: h.cfg.Images, Languages: h.cfg.Languages, Blobs: h.cfg.Blobs, Profiles: h.cfg.Profiles,
-			ProfileLog: h.cfg.ProfileLog, Mode: h.cfg.Mode, Network: h.cfg.Network, Packages: h.cfg.Packages,
+			ProfileLog: h.cfg.ProfileLog, OwnImage: h.cfg.OwnImage, Mode: h.cfg.Mode, Network: h.cfg.Network, Packages: h.cfg.Packages,
 			Ceiling: h.cfg.Ceiling, Memory: h.cfg.Memory, Slots: h.cfg.Slots, SessionLife: h.cfg.SessionLife, CPUs: cpus.allowed,
 		},
 		Pool: pool.New(h.factory, slots,
@@ -304,7 +308,16 @@ func (h *Host) openSlots(cpus topology, cgroupMode string, undo *rollback.Steps)
 
 	h.packages = &packages.Installer{Runner: h.runner, Store: h.cfg.Images, Most: h.cfg.PackagesMax,
 		Removed: h.ImagesRemoved}
-	h.sessions = session.NewRegistry(h.runner, volume.New(h.cfg.Volumes, kernel, h.log), h.cfg.Sessions, room.Sessions)
+	if room.Sessions < h.cfg.Sessions {
+		h.log.Warn("the limit on open files allows less than --sessions: raise it (ulimit -n, LimitNOFILE=)",
+			"sessions", room.Sessions, "of", h.cfg.Sessions, "residents", room.Residents)
+	}
+	ahead := session.MaxAhead
+	if h.cfg.noAhead {
+		ahead = 0
+	}
+	h.sessions = session.NewRegistry(h.runner, volume.New(h.cfg.Volumes, kernel, h.log), snapshot.New(h.cfg.Snapshots),
+		h.cfg.Sessions, room, ahead)
 	return nil
 }
 
@@ -321,7 +334,7 @@ func kernelRelease() (string, error) {
 // call it before them. Config has the result; the caller waits for it if Open is not called.
 func BeginFilters(log *slog.Logger) *cell.Filters {
 	filters := &cell.Filters{}
-	filters.BeginTier(plan.DefaultTier, log)
+	filters.BeginDefault(log)
 	return filters
 }
 
@@ -362,13 +375,13 @@ func (h *Host) Health() api.Health {
 	templates := h.runner.Templates.Stats()
 	return api.Health{
 		Status: "ok", Version: h.cfg.Version, Slots: slots, Leased: leased, Cells: cells,
-		Sessions: h.sessions.Count(), SessionsMax: h.sessions.Max,
+		Sessions: h.sessions.Count(), SessionsMax: h.sessions.Max, ResidentsMax: h.runner.Pool.MaxResidents(),
 		Memory: int64(committed), MemoryMax: int64(h.cfg.Memory), AgentMemoryMax: int64(h.memory.MaxMemory()),
 		ImagesHeld: int64(held), ImagesWanted: int64(wanted), ImagesMax: int64(h.factory.Images.Pages.Max),
 		ImagesDamaged: h.factory.Images.Damaged(), ImageRoom: h.imageRoom(),
 		Templates: api.Templates{Kept: templates.Kept, Bytes: int64(templates.Size), Max: int64(h.cfg.TemplateMemory),
 			Made: templates.Made, Failed: templates.Failed, Problem: cmp.Or(h.runner.Planner.NoTemplates, templates.Why)},
-		VolumesMax: h.sessions.Volumes.Ceiling(), OtherAgents: int64(h.otherAgents), ProfileLog: h.cfg.ProfileLog,
+		VolumesMax: h.sessions.Volumes.Ceiling(), OtherAgents: int64(h.otherAgents), ProfileLog: h.cfg.ProfileLog, OwnImage: h.cfg.OwnImage,
 		Network: h.cfg.Network, Packages: h.cfg.Packages, Kernel: h.runner.About.Kernel,
 		CgroupMode: h.runner.About.CgroupMode, Ceiling: h.cfg.Ceiling,
 	}

@@ -47,7 +47,7 @@ func TestLateAgentKeepsTheVerdict(t *testing.T) {
 
 	limits := api.Limits{Wall: api.Duration(wall), CPU: api.Duration(20 * time.Second), Memory: 64 * api.MiB}
 	s, err := h.CreateSession(t.Context(),
-		api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 64 * api.MiB, Scratch: api.MiB}}, api.Caller{})
+		api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 64 * api.MiB, Scratch: api.MiB}}, 0, api.Caller{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 	f := &fault{}
 	var log bytes.Buffer // read when the host is closed
 	h, err := Open(Config{
-		RunDir: filepath.Join(dir, "run"), Slots: 2, Images: tinyStore(t), fault: f.step,
+		RunDir: filepath.Join(dir, "run"), Slots: 2, Images: tinyStore(t), fault: f.step, noAhead: true,
 		Volumes: volume.Config{Dir: filepath.Join(dir, "volumes")},
 		Log:     slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
@@ -81,7 +81,7 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 		return out.String(), err
 	}
 
-	create := func() (api.Session, error) { return h.CreateSession(t.Context(), ask, api.Caller{}) }
+	create := func() (api.Session, error) { return h.CreateSession(t.Context(), ask, 0, api.Caller{}) }
 	made := func() api.Session {
 		t.Helper()
 		s, err := create()
@@ -209,7 +209,7 @@ func manySessions(t *testing.T, h *Host, f *fault) {
 	for range 3 {
 		wg.Go(func() {
 			s, err := h.CreateSession(t.Context(),
-				api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 32 * api.MiB, Scratch: api.MiB}}, api.Caller{})
+				api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 32 * api.MiB, Scratch: api.MiB}}, 0, api.Caller{})
 			if err != nil {
 				t.Error(err)
 				return
@@ -291,7 +291,7 @@ func TestWaitForVolumeDoesNotBlockCellBuilds(t *testing.T) {
 		go func() {
 			_, err := h.CreateSession(t.Context(),
 				api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: small.Memory, Scratch: small.Scratch},
-					Volume: &api.VolumeRequest{Name: "v"}}, api.Caller{})
+					Volume: &api.VolumeRequest{Name: "v"}}, 0, api.Caller{})
 			made <- err
 		}()
 	}

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"io"
+	"time"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/runtime/run"
@@ -10,9 +11,10 @@ import (
 
 // What callers may do with sessions and volumes.
 
-// CreateSession makes a session that belongs to the caller. Its error is an *api.Error.
-func (h *Host) CreateSession(ctx context.Context, ask api.SessionRequest, c api.Caller) (api.Session, error) {
-	return h.sessions.Create(ctx, ask, c)
+// CreateSession makes a session that belongs to the caller. See session.Registry.Create.
+func (h *Host) CreateSession(ctx context.Context, ask api.SessionRequest, wait time.Duration,
+	c api.Caller) (api.Session, error) {
+	return h.sessions.Create(ctx, ask, wait, c)
 }
 
 // Sessions lists the sessions that the caller may see: its own, or all for root.
@@ -24,9 +26,17 @@ func (h *Host) Session(id string, c api.Caller) (api.Session, error) { return h.
 // UseSession is Session, and restarts the idle time.
 func (h *Host) UseSession(id string, c api.Caller) (api.Session, error) { return h.sessions.Use(id, c) }
 
+// SetLife changes when a session ends. See session.Registry.SetLife.
+func (h *Host) SetLife(id string, l api.LifeRequest, c api.Caller) (api.Session, error) {
+	return h.sessions.SetLife(id, l, c)
+}
+
 // DeleteSession ends a session with everything that runs in it, and returns when nothing of it is
 // left.
 func (h *Host) DeleteSession(id string, c api.Caller) error { return h.sessions.Delete(id, c) }
+
+// EndSessions ends the caller's sessions that e names. See session.Registry.End.
+func (h *Host) EndSessions(e api.EndRequest, c api.Caller) int { return h.sessions.End(e, c) }
 
 // Exec executes one program in a session. See session.Registry.Exec.
 func (h *Host) Exec(ctx context.Context, id string, e api.Exec, io api.Streams, c api.Caller) (api.Result, error) {
@@ -63,12 +73,13 @@ func (h *Host) Volumes(c api.Caller) ([]api.Volume, error) {
 	return all, nil
 }
 
-// RemoveVolume removes one of the caller's volumes, with its content.
-func (h *Host) RemoveVolume(ctx context.Context, name string, c api.Caller) error {
+// RemoveVolume removes one of the caller's volumes, with its content: the temporary one of a run, or, if run is
+// empty, the one that lasts.
+func (h *Host) RemoveVolume(ctx context.Context, name, ofRun string, c api.Caller) error {
 	if err := api.VolumeName(name); err != nil {
 		return err
 	}
-	if err := h.sessions.Volumes.Remove(ctx, c, name); err != nil {
+	if err := h.sessions.Volumes.Remove(ctx, c, name, ofRun); err != nil {
 		return run.ToAPIError(h.log, err, "")
 	}
 	return nil
@@ -76,7 +87,10 @@ func (h *Host) RemoveVolume(ctx context.Context, name string, c api.Caller) erro
 
 // ImagesRemoved closes the cells of images that were removed from the store or replaced, as soon as
 // they are unused, and deletes the trees of those images.
-func (h *Host) ImagesRemoved() { h.factory.Images.SignalRemoved() }
+func (h *Host) ImagesRemoved() {
+	h.factory.Images.SignalRemoved()
+	h.sessions.ImagesRemoved()
+}
 
 // MaxHeld is the most that all requests together may retain; see api.Memory.
 func (h *Host) MaxHeld() api.Size { return h.memory.MaxHeld }

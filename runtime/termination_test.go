@@ -136,7 +136,7 @@ func TestSlowTerminationOfASession(t *testing.T) {
 		death time.Duration
 	}{{"time enough", 20 * time.Second}, {"no time", -time.Second}} {
 		s, err := h.CreateSession(t.Context(),
-			api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 64 * api.MiB, Scratch: api.MiB}}, api.Caller{})
+			api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 64 * api.MiB, Scratch: api.MiB}}, 0, api.Caller{})
 		if err != nil {
 			t.Fatal(err)
 		}

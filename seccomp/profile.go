@@ -36,6 +36,9 @@ type Profile struct {
 	// allows them then; the last part answers only these calls, and only then.
 	Log   bool     `json:"-"`
 	Setup []string `json:"-"`
+
+	// Set by OwnImage: cellinit's own code may make OwnImageCalls, too.
+	OwnsImage bool `json:"-"`
 }
 
 // A Rule answers the named calls when all its conditions hold.
@@ -71,6 +74,9 @@ type Answer struct {
 }
 
 func (a Answer) String() string {
+	if a == Pretend() {
+		return "pretend"
+	}
 	if a.Action == ActErrno {
 		return "errno " + a.Errno.String()
 	}
@@ -104,16 +110,20 @@ func Kill() Answer        { return Answer{Action: ActKill} }
 func Count() Answer       { return Answer{Action: ActCount} }
 func Fail(e Errno) Answer { return Answer{Action: ActErrno, Errno: e} }
 
+// Pretend is the answer that the call has succeeded, although it is not made: no error, and zero. No file
+// of a profile can have it (Lint); OwnImage does.
+func Pretend() Answer { return Answer{Action: ActErrno} }
+
 // Notified reports whether the agent gives the answer, and not the kernel: then the
 // agent can name the call in the result. Refusals that mean "this kernel has no such
 // feature" are given by the kernel: libraries try such calls first, often in every
-// iteration of a loop, and work as well without them.
+// iteration of a loop, and work as well without them. So is Pretend, which refuses nothing.
 func (a Answer) Notified() bool {
 	switch a.Action {
 	case ActKill, ActCount:
 		return true
 	case ActErrno:
-		return a.Errno != ENOSYS && a.Errno != EINVAL && a.Errno != ENOTTY && a.Errno != EOPNOTSUPP
+		return a != Pretend() && a.Errno != ENOSYS && a.Errno != EINVAL && a.Errno != ENOTTY && a.Errno != EOPNOTSUPP
 	}
 	return false
 }

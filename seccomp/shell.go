@@ -57,7 +57,11 @@ func Split(p Profile) (wide, last Profile) {
 		wide.Rules = append(wide.Rules, r)
 	}
 
-	for _, name := range ShellCalls() {
+	setup := ShellCalls()
+	if p.OwnsImage {
+		setup = append(setup, OwnImageCalls()...)
+	}
+	for _, name := range setup {
 		tier := rulesFor(p.Rules, name)
 		if len(tier) == 1 && len(tier[0].Args) == 0 && tier[0].Answer == Allow() {
 			continue // p allows the call itself

@@ -26,7 +26,9 @@ func TestLargeTestsHaveTheirVerdict(t *testing.T) {
 		one := api.Result{Verdict: api.Nonzero, ExitCode: 1, Stdout: bytes.Repeat([]byte{1}, int(api.KeepOutput)),
 			Stderr: bytes.Repeat([]byte{1}, int(api.KeepOutput)),
 			Files:  []api.File{{Name: "out", Content: []byte("x")}}}
-		res.Tests = append(res.Tests, api.TestResult{ID: fmt.Sprint(i + 1), Difference: "line " + id, Result: one})
+		res.Tests = append(res.Tests, api.TestResult{ID: fmt.Sprint(i + 1), Difference: "line " + id, Result: one,
+			Interactor: &api.ProgramOutcome{Stderr: bytes.Repeat([]byte{1}, 16<<10),
+				Files: []api.File{{Name: "left", Content: []byte("x")}}}})
 	}
 
 	s := api.Summarize(tests, res.Tests)
@@ -56,13 +58,15 @@ func TestLargeTestsHaveTheirVerdict(t *testing.T) {
 
 				entire := 0
 				for i, one := range got.Tests {
-					r := one.Result
+					r, o := one.Result, one.Interactor
 					switch {
 					case one.Difference != res.Tests[i].Difference || r.Verdict != api.Nonzero:
 						t.Fatalf("%s: test %s is %.300v", how, one.ID, one)
-					case bytes.Equal(r.Stdout, res.Tests[i].Result.Stdout) && bytes.Equal(r.Stderr, res.Tests[i].Result.Stderr) && len(r.Files) == 1:
+					case bytes.Equal(r.Stdout, res.Tests[i].Result.Stdout) && bytes.Equal(r.Stderr, res.Tests[i].Result.Stderr) && len(r.Files) == 1 &&
+						len(o.Stderr) == 16<<10 && len(o.Files) == 1:
 						entire++
-					case !one.Cut || !r.StdoutTruncated || !r.StderrTruncated || len(r.Skipped) != 1:
+					case !one.Cut || !r.StdoutTruncated || !r.StderrTruncated || len(r.Skipped) != 1 || len(o.Stderr) != 0 ||
+						len(o.Files) != 0 || len(o.Skipped) != 1:
 						t.Fatalf("%s: test %s is cut and not marked: %.300v", how, one.ID, one)
 					}
 				}

@@ -185,7 +185,7 @@ func keysOf(t *testing.T, list ...auth.Key) (keys *auth.Keys, as map[string][]st
 }
 
 // page returns the text and header of the response to a GET.
-func page(t *testing.T, web *httptest.Server, path string) (status int, text string, header http.Header) {
+func getPage(t *testing.T, web *httptest.Server, path string) (status int, text string, header http.Header) {
 	t.Helper()
 	res, err := web.Client().Get(web.URL + path)
 	if err != nil {

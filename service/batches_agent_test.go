@@ -52,7 +52,7 @@ func (j *judging) mux() *http.ServeMux {
 		}
 		defer j.now.Add(-1)
 
-		name := run.Argv[0]
+		name := strings.Join(run.Argv, "")
 		j.mu.Lock()
 		j.ran[name]++
 		j.mu.Unlock()

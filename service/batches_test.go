@@ -254,7 +254,7 @@ func TestBatchEvents(t *testing.T) {
 	path := openBatch(t, web, "{}")
 	addJobs(t, web, path, jobs("good", 0, 5))
 	send(t, web, "POST", path+"/close", "", nil)
-	s, text, header := page(t, web, path+"/events")
+	s, text, header := getPage(t, web, path+"/events")
 	if s != 200 || header.Get("Content-Type") != core.EventStream || !strings.Contains(text, "event: done\ndata: {") ||
 		!strings.HasSuffix(text, "\n\n") {
 		t.Errorf("%d, %s", s, text)

@@ -10,7 +10,7 @@ import (
 // The page runs only the scripts that its policy names (API-11).
 func TestDocumentationPolicyIsStrict(t *testing.T) {
 	web := serveFake(t, http.NewServeMux(), nil)
-	_, text, header := page(t, web, "/docs/")
+	_, text, header := getPage(t, web, "/docs/")
 	policy := header.Get("Content-Security-Policy")
 	for _, want := range []string{"default-src 'none'", "connect-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"} {
 		if !strings.Contains(policy, want) {
@@ -32,7 +32,7 @@ func TestDocumentationPolicyIsStrict(t *testing.T) {
 
 	for _, file := range []string{"swagger-ui.css", "swagger-ui-bundle.js", "swagger-ui-standalone-preset.js", "favicon-32x32.png",
 		"oauth2-redirect.html"} {
-		if status, body, _ := page(t, web, "/docs/"+file); status != 200 || len(body) < 100 {
+		if status, body, _ := getPage(t, web, "/docs/"+file); status != 200 || len(body) < 100 {
 			t.Errorf("%s: %d with %d bytes", file, status, len(body))
 		}
 	}

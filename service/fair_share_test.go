@@ -3,6 +3,7 @@ package service
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/service/auth"
@@ -17,7 +18,7 @@ func TestSessionsLeaveRoomForOtherKeys(t *testing.T) {
 		say(w, 200, api.Health{Slots: 4, SessionsMax: 8, MemoryMax: int64(4 * api.GiB)})
 	})
 	mux.HandleFunc("DELETE /v1/sessions/{id}", func(w http.ResponseWriter, r *http.Request) { say(w, 200, struct{}{}) })
-	web := serveFake(t, mux, func(c *Config) { c.Keys = keys })
+	web := serveFake(t, mux, func(c *Config) { c.Keys, c.Wait = keys, time.Second })
 	ask := func(who, limits string) (int, api.Problem, string) {
 		var got struct {
 			api.Problem

@@ -57,7 +57,7 @@ func FuzzFilter(f *testing.F) {
 		}
 
 		if got.Failed {
-			q.Add("verdict", failed)
+			q.Add("verdict", history.Failed)
 		}
 		if got.Limit != 0 {
 			q.Set("limit", strconv.Itoa(got.Limit))

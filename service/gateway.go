@@ -8,9 +8,7 @@ package service
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -24,25 +22,34 @@ import (
 	"github.com/brig-sandbox/brig/service/blobs"
 	"github.com/brig-sandbox/brig/service/connlimit"
 	"github.com/brig-sandbox/brig/service/core"
+	"github.com/brig-sandbox/brig/service/dialect"
+	"github.com/brig-sandbox/brig/service/hostfiles"
 	"github.com/brig-sandbox/brig/service/metrics"
 	"github.com/brig-sandbox/brig/service/openapi"
+	"github.com/brig-sandbox/brig/service/operator"
 	"github.com/brig-sandbox/brig/service/packages"
+	"github.com/brig-sandbox/brig/service/page"
 	"github.com/brig-sandbox/brig/service/permits"
 	"github.com/brig-sandbox/brig/service/problems"
 	"github.com/brig-sandbox/brig/service/runs"
 	"github.com/brig-sandbox/brig/service/sessions"
+	"github.com/brig-sandbox/brig/service/submissions"
 )
 
 // Config has the parts and settings of a Gateway. Agent and History are required.
 type Config struct {
 	core.Config
-	ReadProblem problems.Reader // reads packages of problems; nil: none are stored
+	ReadProblem problems.Reader   // reads packages of problems; nil: none are stored
+	Dialects    []dialect.Dialect // answered below /NAME/ of the service's own listeners
+	HostFiles   *hostfiles.Folder // what requests of dialects may name by its path; nil: no file of the host
+	Site        operator.Site     // what the operator is shown of the machine
 }
 
 // A Gateway is the HTTP service: a core and the parts that answer requests. Call Serve only once.
 type Gateway struct {
 	core     *core.Core
 	blobs    *blobs.Blobs
+	kept     *blobs.Kept
 	permits  *permits.Permits
 	installs *packages.Installations
 	problems *problems.Problems
@@ -50,9 +57,15 @@ type Gateway struct {
 	sessions *sessions.Sessions
 	batches  *batches.Batches
 	records  *records
-	tools    http.Handler // of /mcp
-	mux      *http.ServeMux
-	doc      []byte // OpenAPI
+	operator *operator.Operator
+
+	submissions *submissions.Submissions // of dialects
+	hostFiles   *hostfiles.Folder        // that requests of dialects may name; nil: none
+	tools       http.Handler             // of /mcp
+	page        http.Handler             // below /ui/
+	dialects    map[string]http.Handler  // by the first part of the path
+	mux         *http.ServeMux
+	doc         []byte // OpenAPI
 }
 
 // New creates a Gateway. It asks the agent for its number of slots; an agent that does not answer
@@ -63,8 +76,9 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 		return nil, err
 	}
 
-	g := &Gateway{core: core.New(cfg.Config)}
+	g := &Gateway{core: core.New(cfg.Config), hostFiles: cfg.HostFiles}
 	g.blobs = &blobs.Blobs{Core: g.core}
+	g.kept = &blobs.Kept{Blobs: g.blobs}
 	g.permits = &permits.Permits{Core: g.core}
 	g.installs = packages.New(g.core)
 	g.records = &records{g.core}
@@ -77,9 +91,12 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	// when both exist.
 	g.runs = runs.New(g.core, g.blobs, g.permits, g.installs, g.problems)
 	g.problems.Execute = g.runs.ExecuteJob
+	g.submissions = submissions.New(g.core, g.runs)
 	if g.sessions, err = sessions.New(g.core, g.permits, g.installs, g.runs); err != nil {
 		return nil, err
 	}
+
+	g.operator = operator.New(g.core, g.health, g.sessions.Of, cfg.Site)
 
 	// Batches take a function of the metrics when they are made, so the metrics come first. The checks
 	// below need the agent's answer; an agent that does not answer refuses nothing.
@@ -115,6 +132,11 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	}
 
 	g.tools = g.toolsHandler()
+	g.page = page.New(g.core)
+	g.dialects = map[string]http.Handler{}
+	for _, d := range cfg.Dialects {
+		g.dialects[d.Name] = http.StripPrefix("/"+d.Name, g.newDialectHandler(d))
+	}
 	g.mux = g.muxOf(routes)
 	return g, nil
 }
@@ -124,34 +146,23 @@ const (
 	sessionsEnd   = 10 * time.Second // for the agent to end all sessions
 )
 
-// Serve handles requests on ln until ctx is done. Then it admits nothing new, lets runs go on for
-// Grace, cancels the rest, and returns when nothing is left.
-func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
+// Serve handles requests on ln, and those of dialects on listeners of their own, until ctx is done. Then it admits
+// nothing new, lets runs go on for Grace, cancels the rest, and returns when nothing is left.
+func (g *Gateway) Serve(ctx context.Context, ln net.Listener, foreign ...DialectListener) error {
 	defer g.core.KillAll()
+	g.core.KeepAudit(ctx, api.AuditEntry{Time: time.Now().UTC(), Action: api.AuditServiceStarted, Subject: "brig " + g.core.Config.Version})
 
-	web := &http.Server{
-		Handler:           g,
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       120 * time.Second, // for the body
-		IdleTimeout:       time.Minute,
-		MaxHeaderBytes:    16 << 10,
-		ConnContext:       connlimit.ConnContext,
-		ConnState:         connlimit.ConnState,
-		ErrorLog:          slog.NewLogLogger(g.core.Log.Handler(), slog.LevelDebug),
+	limits := connlimit.New(g.core.Config.MaxConns, g.core.Config.MaxConnsPerAddr)
+	web := &servers{ended: make(chan error, 1+len(foreign))}
+	web.serve(g.newServer(g), g.listener(limits, ln))
+	for _, f := range foreign {
+		web.serve(g.newServer(g.newDialectHandler(f.Dialect)), g.listener(limits, f.Listener))
 	}
 
-	served := make(chan error, 1)
-	ln = connlimit.NewListener(ln, g.core.Config.MaxConns, g.core.Config.MaxConnsPerAddr)
-	// must be outermost: only then do the server's timeouts apply to the handshake, and does it answer clients without
-	// TLS
-	if g.core.Config.TLS != nil {
-		ln = tls.NewListener(ln, g.core.Config.TLS)
-	}
-
-	go func() { served <- web.Serve(ln) }()
 	var loops sync.WaitGroup
 	loops.Go(func() { g.core.RefreshAgentLoop(g.core.Stopping) })
 	loops.Go(func() { g.sessions.Janitor(g.core.Stopping) })
+	loops.Go(func() { g.operator.Watch(g.core.Stopping) })
 	if g.core.Config.Keys != nil {
 		loops.Go(func() { g.reloadKeysLoop(g.core.Stopping) })
 	}
@@ -165,15 +176,16 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 
 	var broken error
 	select {
-	case broken = <-served: // the listener failed
+	case broken = <-web.ended: // a listener failed
 	case <-ctx.Done():
 	}
 
 	g.core.Stop()
 	if broken != nil {
 		g.core.KillAll()
-		err := errors.Join(broken, web.Close())
+		err := errors.Join(broken, web.close())
 		g.core.Wait()
+		web.wait()
 		return err
 	}
 
@@ -205,12 +217,12 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	}
 
 	g.runs.Active.EndEventLogs()
-	err := web.Shutdown(end)
+	err := web.shutdown(end)
 	if errors.Is(err, context.DeadlineExceeded) { // a client does not read its response: no session may outlive the service because of it
 		g.core.Log.Warn("connections closed: their clients did not read the response in time", "after", g.core.Config.Grace+lastResponses)
-		err = web.Close()
+		err = web.close()
 	} else if err != nil {
-		err = errors.Join(err, web.Close())
+		err = errors.Join(err, web.close())
 	}
 
 	ends, cancelEnds := context.WithTimeout(stopped, sessionsEnd)
@@ -220,12 +232,18 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 		g.core.Log.Error("sessions not ended", "err", serr) // the next process does it
 	}
 
-	<-served //nolint:errcheck // http.ErrServerClosed
+	web.wait()
 	return err
 }
 
 // ServeHTTP handles one request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if h := g.dialects[first]; h != nil {
+		h.ServeHTTP(w, r)
+		return
+	}
+
 	w.Header().Set("Content-Security-Policy", "frame-ancestors 'none'") // protects against clickjacking by a foreign page (API-11)
 	if err := connlimit.Admit(w, r); errors.Is(err, net.ErrClosed) {
 		return

@@ -45,12 +45,12 @@ type healthWord struct {
 // getHealth is for people and dashboards: it succeeds in every state of the service.
 func (g *Gateway) getHealth(w http.ResponseWriter, r *http.Request) error {
 	h := g.health()
-	if g.core.Config.Keys != nil && r.Header.Get("Authorization") == "" {
+	if _, err := r.Cookie(core.LoginCookie); g.core.Config.Keys != nil && r.Header.Get("Authorization") == "" && err != nil {
 		g.core.Reply(w, r, http.StatusOK, healthWord{h.Status})
 		return nil
 	}
 
-	known, err := g.core.Authenticate(r)
+	known, err := g.core.AuthenticateAPI(r)
 	if err != nil {
 		return err
 	}

@@ -3,11 +3,8 @@ package service
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"reflect"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -25,59 +22,24 @@ func filter(r *http.Request) (history.Filter, error) {
 	}
 
 	f := history.Filter{
-		Scope: owner, Project: q.Get("project"), Task: q.Get("task"), Language: q.Get("language"),
+		Scope: owner, Project: q.Get("project"), Task: q.Get("task"), Run: q.Get("run"), Language: q.Get("language"),
+		Problem: q.Get("problem"), Batch: q.Get("batch"),
 		After: q.Get("after"),
 	}
-	if f.Verdicts, f.Failed, err = verdicts(q["verdict"]); err != nil {
+	if f.Verdicts, f.Failed, err = history.ParseVerdicts(q["verdict"]); err != nil {
 		return f, err
 	}
-	if f.Since, err = when(q, "since"); err != nil {
+	if f.Replaced, err = core.Flag(q, "replaced"); err != nil {
 		return f, err
 	}
-	if f.Until, err = when(q, "until"); err != nil {
+	if f.Since, err = core.Moment(q, "since"); err != nil {
 		return f, err
 	}
-	if v := q.Get("limit"); v != "" {
-		if f.Limit, err = strconv.Atoi(v); err != nil || f.Limit < 1 {
-			return f, api.Refuse(api.CodeBadRequest, "limit=%.20q: write a number from 1 to 10000", v)
-		}
+	if f.Until, err = core.Moment(q, "until"); err != nil {
+		return f, err
 	}
-
-	return f, nil
-}
-
-// failed is the value of the parameter verdict that selects every run that is no success.
-const failed = "failed"
-
-// verdicts parses a parameter that may be repeated, each time with one value or several separated
-// by commas.
-func verdicts(given []string) (all []api.Verdict, fails bool, err error) {
-	for _, name := range strings.Split(strings.Join(given, ","), ",") {
-		switch v := api.Verdict(name); {
-		case name == "", slices.Contains(all, v): // ignore repetitions
-		case name == failed:
-			fails = true
-		case slices.Contains(api.Verdicts(), v):
-			all = append(all, v)
-		default:
-			return nil, false, api.Refuse(api.CodeBadRequest,
-				"verdict=%.40q does not exist: use one of %v, or %s for all runs without success", name, api.Verdicts(), failed)
-		}
-	}
-
-	return all, fails, nil
-}
-
-func when(q url.Values, name string) (time.Time, error) {
-	v := q.Get(name)
-	if v == "" {
-		return time.Time{}, nil
-	}
-	t, err := time.Parse(time.RFC3339, v)
-	if err != nil {
-		return t, api.Refuse(api.CodeBadRequest, "%s=%.40q: write a time as 2006-01-02T15:04:05Z", name, v)
-	}
-	return t, nil
+	f.Limit, err = core.PageLimit(q)
+	return f, err
 }
 
 // records are the runs that have ended, as the history has them.
@@ -109,6 +71,37 @@ func (p *records) getStats(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// defaultSteps is how many steps a series has that names none.
+const defaultSteps = 120
+
+// getSeries answers the statistics over time: of the last hour, unless the request says another time.
+func (p *records) getSeries(w http.ResponseWriter, r *http.Request) error {
+	f, err := filter(r)
+	if err != nil {
+		return err
+	}
+	if f.Until.IsZero() {
+		f.Until = time.Now()
+	}
+	if f.Since.IsZero() {
+		f.Since = f.Until.Add(-time.Hour)
+	}
+
+	step := max((f.Until.Sub(f.Since) / defaultSteps).Round(time.Second), time.Second)
+	if text := r.URL.Query().Get("step"); text != "" {
+		if step, err = time.ParseDuration(text); err != nil {
+			return api.Refuse(api.CodeBadRequest, "step=%.20q: write a time with a unit, such as 1m", text)
+		}
+	}
+
+	series, err := p.Config.History.Series(r.Context(), f, step)
+	if err != nil {
+		return err
+	}
+	p.Reply(w, r, http.StatusOK, series)
+	return nil
+}
+
 func (p *records) getAlerts(w http.ResponseWriter, r *http.Request) error {
 	f, err := filter(r)
 	if err != nil {
@@ -131,6 +124,13 @@ func (p *records) routes() []openapi.Route {
 		{Method: "GET", Path: "/v1/stats", Name: "stats", ReadsMuch: true, Fails: []int{429}, Group: "History",
 			Summary: "Statistics of runs: totals, times, by language, project and task",
 			Serve:   p.getStats, Answer: reflect.TypeFor[api.Stats](), Params: append(slices.Clone(choosing), ofAll)},
+		{Method: "GET", Path: "/v1/stats/series", Name: "statsSeries", ReadsMuch: true, Fails: []int{429}, Group: "History",
+			Summary: "Statistics of runs over time: rates, verdicts, times, waiting",
+			About: "Of the last hour, unless since says another time; in 120 steps, unless step says another one. A series " +
+				"has at most 1000 steps; steps without a run are left out.",
+			Serve: p.getSeries, Answer: reflect.TypeFor[api.Series](),
+			Params: slices.Concat([]openapi.Param{openapi.Query("step", "time of a step, such as 1m; at least 1s", nil)}, choosing,
+				[]openapi.Param{ofAll})},
 		{Method: "GET", Path: "/v1/alerts", Name: "alerts", ReadsMuch: true, Fails: []int{429}, Group: "History",
 			Summary: "What an operator should see: crashes, memory, denied calls, failure rates",
 			Serve:   p.getAlerts, Answer: reflect.TypeFor[api.Page[api.Alert]](),
@@ -147,9 +147,14 @@ var (
 	choosing = append([]openapi.Param{
 		ofProject,
 		openapi.Query("task", "only runs of this task", nil),
+		openapi.Query("run", "only runs with this label run, which is not the run_id", nil),
 		openapi.Query("language", "only runs in this language", nil),
+		openapi.Query("problem", "only runs that this stored problem judged", nil),
+		openapi.Query("batch", "only runs of jobs of the batch with this id", nil),
+		openapi.Query("replaced", "true: also runs that count no more because a rejudge replaced them, and those of a rejudge "+
+			"that is not applied", openapi.YesNo),
 		openapi.Query("verdict", fmt.Sprintf("only runs with this verdict; repeat the parameter, or separate several "+
 			"with commas: %v; %s: every run without success, including wrong answers and failures of the "+
-			"service", api.Verdicts(), failed), nil),
+			"service", api.Verdicts(), history.Failed), nil),
 	}, within...)
 )

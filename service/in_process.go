@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -17,14 +18,19 @@ type inProcess struct {
 	core    *core.Core
 	handler http.Handler
 	caller  *http.Request
-	reading chan struct{} // held while a large response is read and decoded
+	dialect string       // by which the other request came
+	as      *core.Caller // who was authenticated there already; nil: by the key of the other request
 }
 
 // RoundTrip implements http.RoundTripper. The response's body is written while it is read, so that the handler keeps
 // its quota until then.
 func (p *inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 	// No value of the caller's context may be found here: its connection is not that of this request.
-	ctx, cancel := context.WithCancel(context.Background())
+	base := core.WithDialect(context.Background(), p.dialect)
+	if p.as != nil {
+		base = core.WithAdmitted(base, *p.as)
+	}
+	ctx, cancel := context.WithCancel(base)
 	stops := []func() bool{context.AfterFunc(req.Context(), cancel), context.AfterFunc(p.caller.Context(), cancel)}
 	done := func() {
 		cancel()
@@ -58,12 +64,16 @@ func (p *inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 
 	body := &pipeBody{PipeReader: from, done: done, admit: func() (func(), error) { return func() {}, nil }}
-	if n, err := strconv.ParseInt(w.sent.Get("Content-Length"), 10, 64); err == nil && n > core.LargeResponseMin {
-		body.admit = func() (func(), error) { return p.admit(ctx, req, n) }
+	length, err := strconv.ParseInt(w.sent.Get("Content-Length"), 10, 64)
+	if err != nil {
+		length = -1
+	}
+	if length > core.LargeResponseMin {
+		body.admit = func() (func(), error) { return p.admit(ctx, req, length) }
 	}
 	return &http.Response{
 		StatusCode: w.status, Status: http.StatusText(w.status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: w.sent, Body: body, ContentLength: -1, Request: req,
+		Header: w.sent, Body: body, ContentLength: length, Request: req,
 	}, nil
 }
 
@@ -74,7 +84,7 @@ func (p *inProcess) recoverFrom(w *pipeResponse) {
 		return
 	}
 	if why != http.ErrAbortHandler { //nolint:errorlint // a panic's value
-		p.core.Log.Error("a request of /mcp panicked", "panic", why)
+		p.core.Log.Error("a request of this process panicked", "panic", why)
 	}
 	w.body.CloseWithError(io.ErrUnexpectedEOF)
 	w.begin(0)
@@ -103,31 +113,22 @@ func (p *pipeResponse) begin(status int) {
 	})
 }
 
+// Flush implements http.Flusher: what was written is read at once.
+func (p *pipeResponse) Flush() { p.begin(http.StatusOK) }
+
 func (p *pipeResponse) Write(b []byte) (int, error) {
 	p.begin(http.StatusOK)
 	return p.body.Write(b)
 }
 
-// decodedCopies is how often a response is in memory while it is decoded: the buffer that grows, and the values.
-const decodedCopies = 3
-
-// admit waits until a large response can be read and decoded, one at a time, and reserves memory for it.
+// admit waits until a large response can be read and decoded. It is complete, and has its quota, so that its turn comes:
+// responses are read one at a time, in their order.
 func (p *inProcess) admit(ctx context.Context, req *http.Request, n int64) (release func(), err error) {
-	select {
-	case p.reading <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-
-	free, ok := p.core.Responses.Reserve(ctx, core.CallerOf(p.caller.Context()).Name, decodedCopies*n)
-	if !ok {
-		<-p.reading
-		full := api.Refuse(api.CodeBusy, "the answer has %s, and the memory for large answers is full of others: let the "+
-			"program print less, or try again later", api.Size(n))
+	release, err = p.core.ReadLarge(ctx, n)
+	if full := new(api.Error); errors.As(err, &full) {
 		full.RetrySafe = req.Method == http.MethodGet || req.URL.Path == "/v1/runs" // an exec has had its effects
-		return nil, full
 	}
-	return func() { free(); <-p.reading }, nil
+	return release, err
 }
 
 // A pipeBody is the body of a response of this process. It is used by one goroutine.

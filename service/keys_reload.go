@@ -33,6 +33,10 @@ func (g *Gateway) reloadKeysLoop(ctx context.Context) {
 
 		case c != nil:
 			g.core.Log.Warn("keys reloaded", "added", c.Added, "removed", c.Removed, "changed", c.Changed)
+			g.core.Activity.Forget(g.core.Config.Keys.List())
+			g.auditKeys(ctx, api.AuditKeyAdded, c.Added)
+			g.auditKeys(ctx, api.AuditKeyRemoved, c.Removed)
+			g.auditKeys(ctx, api.AuditKeyChanged, c.Changed)
 			if names := g.permits.UselessProfileLog(); len(names) > 0 {
 				g.core.Log.Warn("profile_log of these keys has no effect: the agent allows profile_mode log only to "+
 					"root until it is started with --profile-log", "keys", names)
@@ -58,4 +62,11 @@ func (g *Gateway) alertUnreadKeys(ctx context.Context) {
 	a := api.Alert{Time: g.core.Config.Keys.Unread(), Kind: api.KeysUnread,
 		Text: "the keys file cannot be read: keys removed from it since then are still valid; the log has the reason"}
 	g.core.KeepAlert(ctx, a)
+}
+
+// auditKeys records what has happened to keys in the file.
+func (g *Gateway) auditKeys(ctx context.Context, action api.AuditAction, names []string) {
+	for _, name := range names {
+		g.core.KeepAudit(ctx, api.AuditEntry{Time: time.Now().UTC(), Action: action, Subject: name})
+	}
 }

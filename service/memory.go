@@ -6,6 +6,7 @@ import (
 	"github.com/brig-sandbox/brig/service/connlimit"
 	"github.com/brig-sandbox/brig/service/core"
 	"github.com/brig-sandbox/brig/service/runs"
+	"github.com/brig-sandbox/brig/service/submissions"
 )
 
 // Memory of the service that no quota counts.
@@ -35,11 +36,12 @@ func maxMemory(c core.Config) api.Size {
 	sum += 4 * c.MaxBody                           // the body that is being parsed
 	sum += c.MaxAnswers                            // large responses
 	sum += c.MaxAnswers / core.WaitingDivisor      // large responses that wait for quota
-	sum += c.MaxAnswers / 4 * 2                    // the response that is being read from the agent
+	sum += c.MaxAnswers / 4 * 2                    // the response that is being read, from the agent or by a tool
 	if c.Batches != "" {
 		sum += memoryOfBatches
 	}
-	return (sum + runs.MaxDoneBytes + api.MiB - 1) / api.MiB * api.MiB
+	sum += runs.MaxDoneBytes + submissions.MaxMemory
+	return (sum + api.MiB - 1) / api.MiB * api.MiB
 }
 
 // MaxMemory is the most memory that the process uses: maxMemory, and relays for as many runs as

@@ -1,11 +1,15 @@
 package service
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -39,6 +43,15 @@ func echoAgent() *http.ServeMux {
 	})
 	mux.HandleFunc("POST /v1/sessions", func(w http.ResponseWriter, r *http.Request) { say(w, 201, idleSession("s1")) })
 	mux.HandleFunc("POST /v1/sessions/s1/exec", func(w http.ResponseWriter, r *http.Request) {
+		var ask api.Exec
+		if err := json.NewDecoder(r.Body).Decode(&ask); err != nil {
+			deny(w, 400, api.Refuse(api.CodeBadRequest, "%w", err))
+			return
+		}
+		if ask.Argv[len(ask.Argv)-1] == "much" {
+			say(w, 200, api.Result{Verdict: api.OK, Stdout: api.Bytes(strings.Repeat("x", 1<<20)), Usage: api.Usage{StdoutBytes: 1 << 20}})
+			return
+		}
 		say(w, 200, api.Result{Verdict: api.Nonzero, ExitCode: 7})
 	})
 	mux.HandleFunc("GET /v1/sessions/s1/files/big", func(w http.ResponseWriter, r *http.Request) {
@@ -110,6 +123,22 @@ func TestToolsOfTheService(t *testing.T) {
 		{ann, "read_file", map[string]any{"session_id": "s1", "path": "big"}, "[the file goes on at offset 32768]", false},
 		{ann, "read_file", map[string]any{"session_id": "../..", "path": "big"}, "brig: ", true},
 		{bob, "run_command", map[string]any{"session_id": "s1", "command": "x"}, "brig: not-found: ", true},
+		{ann, "list_processes", map[string]any{"session_id": "s1"}, "there are no processes\n", false},
+		{ann, "read_output", map[string]any{"session_id": "s1", "process_id": 1}, "brig: not-found: ", true},
+		{ann, "list_kernels", map[string]any{"session_id": "s1"}, "there are no kernels\n", false},
+		{ann, "run_cell", map[string]any{"session_id": "s1", "kernel_id": "k", "code": "x"}, "brig: not-found: ", true},
+		{bob, "start_process", map[string]any{"session_id": "s1", "command": "x"}, "brig: not-found: ", true},
+		{bob, "list_processes", map[string]any{"session_id": "s1"}, "brig: not-found: ", true},
+		{bob, "read_output", map[string]any{"session_id": "s1", "process_id": 1}, "brig: not-found: ", true},
+		{bob, "send_input", map[string]any{"session_id": "s1", "process_id": 1, "input": "x"}, "brig: not-found: ", true},
+		{bob, "send_signal", map[string]any{"session_id": "s1", "process_id": 1}, "brig: not-found: ", true},
+		{bob, "start_kernel", map[string]any{"session_id": "s1"}, "brig: not-found: ", true},
+		{bob, "list_kernels", map[string]any{"session_id": "s1"}, "brig: not-found: ", true},
+		{bob, "run_cell", map[string]any{"session_id": "s1", "code": "x"}, "brig: not-found: ", true},
+		{bob, "run_cell", map[string]any{"session_id": "s1", "kernel_id": "k", "code": "x"}, "brig: not-found: ", true},
+		{bob, "interrupt_kernel", map[string]any{"session_id": "s1", "kernel_id": "k"}, "brig: not-found: ", true},
+		{bob, "restart_kernel", map[string]any{"session_id": "s1", "kernel_id": "k"}, "brig: not-found: ", true},
+		{bob, "end_kernel", map[string]any{"session_id": "s1", "kernel_id": "k"}, "brig: not-found: ", true},
 		{ann, "end_session", map[string]any{"session_id": "s1"}, "has ended", false},
 	} {
 		text, failed := tool(t, tt.who, tt.tool, tt.args)
@@ -118,14 +147,79 @@ func TestToolsOfTheService(t *testing.T) {
 		}
 	}
 
-	// The runs are in the history of their key, under the project mcp.
+	// The runs are in the history of their key, by the dialect mcp and under the project of that name.
 	page, err := client.New(web.URL, strings.TrimPrefix(as["ann"][1], "Bearer ")).History(t.Context(), client.Filter{})
-	if err != nil || len(page.Items) < 5 || page.Items[len(page.Items)-1].Project != "mcp" {
+	if err != nil || len(page.Items) < 5 || page.Items[len(page.Items)-1].Project != "mcp" || !allOf(page.Items, "mcp") {
 		t.Errorf("%v, %+v", err, page.Items)
 	}
 	page, err = client.New(web.URL, strings.TrimPrefix(as["bob"][1], "Bearer ")).History(t.Context(), client.Filter{})
 	if err != nil || len(page.Items) > 0 {
 		t.Errorf("%v, %+v", err, page.Items)
+	}
+}
+
+// allOf reports whether all runs came by a dialect.
+func allOf(all []api.Record, dialect string) bool {
+	return !slices.ContainsFunc(all, func(r api.Record) bool { return r.Dialect != dialect })
+}
+
+// The result of a run that a tool began is a resource of its caller alone, and a call whose client leaves ends its run.
+func TestResultsOfToolsAndCanceledTools(t *testing.T) {
+	begun, ended := make(chan struct{}), make(chan struct{})
+	agent := echoAgent()
+	mux := http.NewServeMux()
+	mux.Handle("/", agent)
+	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body)
+		if bytes.Contains(raw, []byte("forever")) {
+			close(begun)
+			<-r.Context().Done()
+			close(ended)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(raw))
+		agent.ServeHTTP(w, r)
+	})
+
+	keys, as := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob"})
+	web := serveFake(t, mux, func(c *Config) { c.Keys = keys })
+	ann, err := tools(t, web, as["ann"]...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bob, err := tools(t, web, as["bob"]...)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	program := func(code string) *sdk.CallToolParams {
+		return &sdk.CallToolParams{Name: "run_code", Arguments: map[string]any{"language": "python", "code": code}}
+	}
+	res, err := ann.CallTool(t.Context(), program("6*7"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, _ := res.StructuredContent.(map[string]any)["run_id"].(string)
+	uri := "brig://runs/" + run
+	read, err := ann.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})
+	if err != nil || !strings.Contains(read.Contents[0].Text, "6*7") {
+		t.Errorf("%s: %v, %+v", uri, err, read)
+	}
+	if read, err := bob.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri}); err == nil {
+		t.Errorf("another key reads %s: %+v", uri, read)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	answered := make(chan error, 1)
+	go func() {
+		_, err := ann.CallTool(ctx, program("forever"))
+		answered <- err
+	}()
+	<-begun
+	cancel()
+	<-ended
+	if err := <-answered; err == nil {
+		t.Error("a canceled call has an answer")
 	}
 }
 
@@ -225,24 +319,98 @@ func TestToolsNeedMemoryForLargeAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	run := func(code string) (string, bool) {
-		return tool(t, c, "run_code", map[string]any{"language": "python", "code": code})
+	if text, failed := tool(t, c, "create_session", nil); failed {
+		t.Fatal(text)
+	}
+	run := func(word string) (string, bool) {
+		return tool(t, c, "run_command", map[string]any{"session_id": "s1", "command": word})
 	}
 	core := web.Config.Handler.(*Gateway).core
 	free := core.Responses.Memory.Used("")
 	for core.Responses.Memory.TryAcquire("", 256<<10) { // all but what the answer itself needs
 	}
-	core.Responses.Memory.Release("", 2<<20)
-	if text, failed := run("much"); !failed || !strings.Contains(text, "brig: busy: the answer has 1.0M") ||
-		!strings.HasSuffix(text, "again: yes") {
+	if text, failed := run("much"); !failed || !strings.Contains(text, "brig: busy: the memory for large responses is full") {
+		t.Errorf("failed: %v, %.300s", failed, text)
+	}
+	if text, failed := tool(t, c, "run_code", map[string]any{"language": "python", "code": "much"}); failed ||
+		!strings.Contains(text, "verdict: ok") { // a run keeps its verdict, and loses some of its output
 		t.Errorf("failed: %v, %.300s", failed, text)
 	}
 
-	core.Responses.Memory.Release("", core.Responses.Memory.Used("")-free)
+	core.Responses.Memory.Release("", 2<<20) // for the answer, and none for the copy that the service reads
 	if text, failed := run("much"); failed {
 		t.Errorf("with memory: %.300s", text)
 	}
-	if text, failed := run("little"); failed || !strings.Contains(text, "little") {
+	if text, failed := run("little"); failed || !strings.Contains(text, "exit code 7") {
 		t.Errorf("after it: failed: %v, %.300s", failed, text)
+	}
+
+	core.Responses.Memory.Release("", core.Responses.Memory.Used("")-free)
+}
+
+// Two calls at once that fit into the memory for answers wait for each other, and none is refused: the service reads
+// its own answers in their order, in memory that no quota counts.
+func TestToolsReadLargeAnswersInTheirOrder(t *testing.T) {
+	const size = 15 << 20
+	output := api.Bytes(strings.Repeat("x", size))
+	mux := echoAgent()
+	large := func(w http.ResponseWriter, r *http.Request) {
+		say(w, 200, api.Result{Verdict: api.OK, Stdout: output, Usage: api.Usage{StdoutBytes: size}})
+	}
+	mux.HandleFunc("POST /v1/sessions/s2/exec", large)
+	agent := http.NewServeMux()
+	agent.Handle("/", mux)
+	agent.HandleFunc("POST /v1/sessions", func(w http.ResponseWriter, r *http.Request) { say(w, 201, idleSession("s2")) })
+	agent.HandleFunc("POST /v1/runs", large)
+
+	// A key alone may have 56 MiB of it: two answers of 15 MiB, but not the copies of one in addition.
+	web := serveFake(t, agent, func(c *Config) { c.MaxAnswers = 128 * api.MiB })
+	c, err := tools(t, web)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, failed := tool(t, c, "create_session", nil); failed {
+		t.Fatal(text)
+	}
+
+	for name, args := range map[string]map[string]any{
+		"run_code":    {"language": "python", "code": "x"},
+		"run_command": {"session_id": "s2", "command": "x"},
+	} {
+		var calls sync.WaitGroup
+		for range 2 {
+			calls.Go(func() {
+				if text, failed := tool(t, c, name, args); failed || !strings.Contains(text, "verdict: ok") ||
+					!strings.Contains(text, fmt.Sprintf("[%d bytes left out]", size-12<<10)) {
+					t.Errorf("%s: failed: %v, %.200s ... %.60q", name, failed, text, text[max(0, len(text)-60):])
+				}
+			})
+		}
+		calls.Wait()
+	}
+
+	// The service has it while another answer is read.
+	g := web.Config.Handler.(*Gateway)
+	done, err := g.core.ReadLarge(t.Context(), size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan string, 1)
+	go func() {
+		text, _ := tool(t, c, "run_command", map[string]any{"session_id": "s2", "command": "x"})
+		answered <- text
+	}()
+	for g.core.Responses.Memory.Total() == 0 { // its answer is there, or is about to be read
+		runtime.Gosched()
+	}
+	done()
+	if text := <-answered; !strings.Contains(text, "verdict: ok") {
+		t.Errorf("after another: %.200s", text)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := g.core.ReadLarge(ctx, 32<<20+1); err == nil || !strings.Contains(err.Error(), "32") {
+		t.Errorf("more than a quarter of the memory: %v", err)
 	}
 }

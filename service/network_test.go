@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -197,7 +198,7 @@ func TestNetworkInEveryForm(t *testing.T) {
 	check("its record", string(st.Result.Stdout), st.Result.Network)
 
 	send(t, web, "POST", "/v1/runs?wait=false", networkRunText, &st)
-	_, text, _ := page(t, web, "/v1/runs/"+st.Run+"/events")
+	_, text, _ := getPage(t, web, "/v1/runs/"+st.Run+"/events")
 	send(t, web, "GET", "/v1/runs/"+st.Run, "", &st)
 	check("not waited for", string(st.Result.Stdout), st.Result.Network)
 	if !strings.Contains(text, "event: stdout\ndata: {\"data\":\"refused ") ||
@@ -218,7 +219,7 @@ func TestNetworkInEveryForm(t *testing.T) {
 	}
 
 	check("the Go client", string(res.Stdout), res.Network)
-	_, text, _ = page(t, web, "/metrics")
+	_, text, _ = getPage(t, web, "/metrics")
 	for _, want := range []string{"brig_network_connections_total 4\n", "brig_network_refused_total 4\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the metrics lack %s", want)
@@ -228,12 +229,17 @@ func TestNetworkInEveryForm(t *testing.T) {
 
 // NET-08. When the run has ended, been canceled or lost its agent, nothing is left of its network.
 func TestNetworkEndsWithTheRun(t *testing.T) {
-	descriptors := func() int {
-		all, err := os.ReadDir("/proc/self/fd")
+	sockets := func() (n int) { // the history opens and closes files as it needs them
+		all, err := filepath.Glob("/proc/self/fd/*")
 		if err != nil {
 			t.Fatal(err)
 		}
-		return len(all)
+		for _, fd := range all {
+			if to, err := os.Readlink(fd); err == nil && strings.HasPrefix(to, "socket:") { // else it has just been closed
+				n++
+			}
+		}
+		return n
 	}
 
 	for name, tt := range map[string]struct {
@@ -260,7 +266,7 @@ func TestNetworkEndsWithTheRun(t *testing.T) {
 
 			web := serveFake(t, agent.mux(), func(c *Config) { c.Network = api.NetworkPublic })
 			send(t, web, "POST", "/v1/runs", `{"image": "a", "argv": ["true"]}`, nil) // the first connection
-			before, routines := descriptors(), runtime.NumGoroutine()
+			before, routines := sockets(), runtime.NumGoroutine()
 			if tt.leaves {
 				var st api.Status
 				send(t, web, "POST", "/v1/runs?wait=false", networkRunText, &st)
@@ -286,11 +292,11 @@ func TestNetworkEndsWithTheRun(t *testing.T) {
 				c.Close()
 			}
 
-			for deadline := time.Now().Add(time.Minute); descriptors() > before ||
+			for deadline := time.Now().Add(time.Minute); sockets() > before ||
 				runtime.NumGoroutine() > routines; time.Sleep(10 * time.Millisecond) {
 				if time.Now().After(deadline) {
 					stacks := make([]byte, 1<<20)
-					t.Fatalf("%d descriptors before, %d after; %d goroutines before, %d after\n%s", before, descriptors(), routines,
+					t.Fatalf("%d sockets before, %d after; %d goroutines before, %d after\n%s", before, sockets(), routines,
 						runtime.NumGoroutine(), stacks[:runtime.Stack(stacks, true)])
 				}
 			}

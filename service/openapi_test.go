@@ -137,12 +137,13 @@ func TestDocumentDescribesEverything(t *testing.T) {
 		"RunRequest.mode": {string(api.Strict), string(api.Fresh), string(api.Exclusive)}, "Host.mode": words[api.Mode](),
 		"RunRequest.profile_mode": words[api.ProfileMode](), "SessionRequest.profile_mode": words[api.ProfileMode](),
 		"Status.state": words[api.State](), "Session.state": words[api.SessionState](), "FileInfo.kind": words[api.FileKind](),
+		"PathChange.change":  words[api.ChangeKind](),
 		"Finding.severity":   words[api.Severity](),
 		"Diagnosis.category": words[api.Category](), "Alert.kind": words[api.AlertKind](), "ServiceHealth.status": words[api.ServiceStatus](),
 		"SentEvent.event": words[api.EventName](), "Problem.code": words[api.Code](), "Record.code": words[api.Code](),
 		"check": {"off", "warn", "enforce"},
 		"Result.limits_hit[]": {api.HitWall, api.HitCPU, api.HitMemory, api.HitPids, api.HitOutput, api.HitScratch,
-			api.HitInodes, api.HitOpenFiles},
+			api.HitInodes, api.HitOpenFiles, api.HitFileSize},
 		"RunRequest.preset": {"hardened", "light"}, "Executed.status": {"success", "error"}, "Host.cgroup_mode": {"v2", "v1", "hybrid"},
 	} {
 		if !slices.Equal(seen[at], want) {
@@ -260,6 +261,15 @@ func TestDocumentedAnswers(t *testing.T) {
 	}
 }
 
+// validate decodes a request and says what is wrong with it.
+func validate[T interface{ Validate() error }](text []byte) error {
+	ask, err := decode.Value[T](text, "request")
+	if err != nil {
+		return err
+	}
+	return ask.Validate()
+}
+
 // The examples that the page offers are valid requests.
 func TestExamplesAreValid(t *testing.T) {
 	tried := 0
@@ -274,6 +284,10 @@ func TestExamplesAreValid(t *testing.T) {
 		}
 
 		switch r.Name {
+		case "runAgain": // changes of a request, no request by themselves
+			_, err = decode.RunRequest(text)
+		case "rejudge":
+			_, err = decode.Value[api.RejudgeRequest](text, "request")
 		case "execute":
 			var ask api.Execute
 			if ask, err = decode.Value[api.Execute](text, "request"); err == nil {
@@ -287,17 +301,39 @@ func TestExamplesAreValid(t *testing.T) {
 			}
 
 		case "createSession":
-			var ask api.SessionRequest
-			if ask, err = decode.Value[api.SessionRequest](text, "session"); err == nil {
-				err = ask.Validate()
-			}
-
+			err = validate[api.SessionRequest](text)
 		case "exec":
-			var ask api.Exec
-			if ask, err = decode.Value[api.Exec](text, "exec"); err == nil {
+			err = validate[api.Exec](text)
+		case "createProcess":
+			err = validate[api.ProcessRequest](text)
+		case "resize":
+			err = validate[api.TTY](text)
+		case "createKernel":
+			err = validate[api.KernelRequest](text)
+		case "executeCell":
+			err = validate[api.Cell](text)
+		case "answerCell":
+			err = validate[api.KernelAnswer](text)
+		case "setLife":
+			err = validate[api.LifeRequest](text)
+		case "createSnapshot":
+			var ask api.SnapshotRequest
+			if ask, err = decode.Value[api.SnapshotRequest](text, "snapshot"); err == nil {
 				err = ask.Validate()
 			}
+		case "takeFiles":
+			var ask api.TakeRequest
+			if ask, err = decode.Value[api.TakeRequest](text, "take"); err == nil {
+				err = ask.Validate()
+			}
+		case "sendSignal":
+			var ask api.SignalRequest
+			if ask, err = decode.Value[api.SignalRequest](text, "signal"); err == nil {
+				err = ask.Signal.Validate()
+			}
 
+		case "end":
+			_, err = decode.Value[api.EndRequest](text, "request")
 		case "createBatch":
 			_, err = decode.Value[api.BatchRequest](text, "request")
 		case "verifyProblem":

@@ -37,7 +37,7 @@ func TestKeysDoNotLearnWhenOthersUsePackages(t *testing.T) {
 	send(t, web, "GET", "/v1/runs/"+res.Run, "", &st)
 	check("the history", st.Result.Packages)
 	send(t, web, "POST", "/v1/runs?wait=false", run, &st)
-	if _, text, _ := page(t, web, "/v1/runs/"+st.Run+"/events"); !strings.Contains(text, `"installed":["one==1.0"]`) ||
+	if _, text, _ := getPage(t, web, "/v1/runs/"+st.Run+"/events"); !strings.Contains(text, `"installed":["one==1.0"]`) ||
 		strings.Contains(text, "secret.test") {
 		t.Errorf("events:\n%s", text)
 	}

@@ -105,7 +105,7 @@ func TestUnrecordedResultsAreNotReturned(t *testing.T) {
 		t.Fatal(s)
 	}
 
-	_, text, _ := page(t, web, "/v1/runs/"+st.Run+"/events") // output is sent as it is written
+	_, text, _ := getPage(t, web, "/v1/runs/"+st.Run+"/events") // output is sent as it is written
 	if !strings.Contains(text, "event: stdout") || !strings.Contains(text, "event: error") || strings.Contains(text, "event: result") ||
 		strings.Contains(text, "verdict") {
 		t.Errorf("the events of a run that was not kept: %s", text)

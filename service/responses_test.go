@@ -16,15 +16,15 @@ import (
 // browser on an isolated network shows it.
 func TestDocumentationIsServedFromHere(t *testing.T) {
 	web := serveFake(t, http.NewServeMux(), nil)
-	for _, path := range []string{"/", "/docs", "/docs/"} { // all lead to the page
-		s, text, header := page(t, web, path)
+	for _, path := range []string{"/docs", "/docs/"} { // both lead to the page
+		s, text, header := getPage(t, web, path)
 		if s != 200 || !strings.HasPrefix(header.Get("Content-Type"), "text/html") || !strings.Contains(text, "<html") ||
 			!strings.Contains(text, `"/openapi.json"`) {
 			t.Fatalf("%s: %d of type %s: %.300s", path, s, header.Get("Content-Type"), text)
 		}
 	}
 
-	_, text, _ := page(t, web, "/docs/")
+	_, text, _ := getPage(t, web, "/docs/")
 	var kinds []string
 	for _, m := range regexp.MustCompile(`<(script|link|img|iframe)\b[^>]*?\b(?:src|href)="([^"]*)"`).FindAllStringSubmatch(text, -1) {
 		kinds = append(kinds, m[1])
@@ -32,7 +32,7 @@ func TestDocumentationIsServedFromHere(t *testing.T) {
 			t.Errorf("the page loads %s from elsewhere", m[0])
 			continue
 		}
-		if s, asset, header := page(t, web, m[2]); s != 200 || len(asset) < 100 || strings.HasPrefix(header.Get("Content-Type"), "text/html") {
+		if s, asset, header := getPage(t, web, m[2]); s != 200 || len(asset) < 100 || strings.HasPrefix(header.Get("Content-Type"), "text/html") {
 			t.Errorf("the page loads %s: %d, %d bytes of type %s", m[2], s, len(asset), header.Get("Content-Type"))
 		}
 	}
@@ -44,7 +44,7 @@ func TestDocumentationIsServedFromHere(t *testing.T) {
 		t.Error("the page asks a foreign service whether the description is right")
 	}
 
-	s, text, header := page(t, web, "/openapi.json")
+	s, text, header := getPage(t, web, "/openapi.json")
 	var doc struct {
 		OpenAPI string
 		Paths   map[string]any
@@ -60,7 +60,7 @@ func TestDocumentationIsServedFromHere(t *testing.T) {
 func TestDocumentationHasNoSuchPage(t *testing.T) {
 	web := serveFake(t, http.NewServeMux(), nil)
 	for _, path := range []string{"/docs/whatever", "/docs/a/b.js"} {
-		s, text, header := page(t, web, path)
+		s, text, header := getPage(t, web, path)
 		var p api.Problem
 		if err := json.Unmarshal([]byte(text), &p); s != 404 || err != nil || p.Code != api.CodeNotFound ||
 			header.Get("Content-Type") != "application/problem+json" {
@@ -165,12 +165,14 @@ func TestExecuteRefusesWhatACheckFinds(t *testing.T) {
 // Each code of the agent has its own status for the caller, and Retry-After if a retry can help.
 func TestCodesOfTheAgentAreReported(t *testing.T) {
 	const runs, sessions, exec = "/v1/runs", "/v1/sessions", "/v1/sessions/s1/exec"
+	const mkdir = "/v1/sessions/s1/fs/mkdir?path=/x"
 	f := new(fakeSessions)
 	mux := f.mux()
 	var says *api.Error
 	answer := func(w http.ResponseWriter, r *http.Request) { deny(w, 418, says) } // only the code matters, not the status
 	mux.HandleFunc("POST "+runs, answer)
 	mux.HandleFunc("POST /v1/sessions/{id}/exec", answer)
+	mux.HandleFunc("POST /v1/sessions/{id}/fs/mkdir", answer)
 	agent := http.NewServeMux()
 	agent.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if says != nil && r.Method == "POST" && r.URL.Path == sessions {
@@ -181,7 +183,7 @@ func TestCodesOfTheAgentAreReported(t *testing.T) {
 	})
 
 	agent.HandleFunc("GET /v1/health", func(w http.ResponseWriter, r *http.Request) { say(w, 200, api.Health{Slots: 4}) })
-	web := serveFake(t, agent, nil)
+	web := serveFake(t, agent, func(c *Config) { c.Wait = 50 * time.Millisecond }) // a session waits for room
 	if s := send(t, web, "POST", sessions, `{"image":"tiny"}`, nil); s != 201 {
 		t.Fatal(s)
 	}
@@ -205,6 +207,9 @@ func TestCodesOfTheAgentAreReported(t *testing.T) {
 		{api.CodeBadProfile, runs, 400, false},
 		{api.CodeForbidden, runs, 403, false},
 		{api.CodeNotFound, runs, 404, false},
+		{api.CodeFileDenied, mkdir, 403, false},
+		{api.CodeFileConflict, mkdir, 409, false},
+		{api.CodeNoSpace, mkdir, 507, false},
 		{api.CodeBadVolume, sessions, 422, false},
 		{api.CodeNoProgram, runs, 422, false},
 		{api.CodeBadProgram, runs, 422, false},

@@ -1,10 +1,12 @@
 package service
 
 import (
+	"context"
 	"net/http"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/service/core"
@@ -15,6 +17,12 @@ import (
 // routes returns all operations: those of the parts, and those about the service itself.
 func (g *Gateway) routes() []openapi.Route {
 	about := []openapi.Route{
+		{Method: "POST", Path: "/v1/end", Name: "end", Agent: true, Fails: []int{409, 429}, Group: "Runs",
+			Summary: "End all that has a label: runs, sessions, batches and temporary volumes",
+			About: "It ends what this key has with labels.run, and answers when that has ended, with how many there " +
+				"were. To end nothing is no error, so the request can be sent again.",
+			Serve: g.postEnd, Body: reflect.TypeFor[api.EndRequest](), Example: map[string]any{"run": "4711"},
+			Answer: reflect.TypeFor[api.Ended]()},
 		{Method: "GET", Path: "/v1/languages", Name: "languages", Agent: true, Group: "About",
 			Summary: "The languages that programs may be written in",
 			Serve:   g.getLanguages, Answer: reflect.TypeFor[[]api.Language]()},
@@ -31,7 +39,7 @@ func (g *Gateway) routes() []openapi.Route {
 			Serve: g.ready, Answer: reflect.TypeFor[healthWord]()},
 	}
 	return slices.Concat(g.runs.Routes(), g.blobs.Routes(), g.problems.Routes(), g.batches.Routes(), g.sessions.Routes(),
-		g.records.routes(), about)
+		g.records.routes(), g.operator.Routes(), about)
 }
 
 // muxOf registers the routes and the documentation.
@@ -74,23 +82,27 @@ func (g *Gateway) muxOf(all []openapi.Route) *http.ServeMux {
 	})
 
 	mux.Handle("GET /docs", http.RedirectHandler("/docs/", http.StatusFound))
-	mux.Handle("GET /{$}", http.RedirectHandler("/docs/", http.StatusFound))
+	mux.Handle("/ui/", g.page)
+	mux.Handle("GET /ui", http.RedirectHandler("/ui/", http.StatusFound))
+	mux.Handle("GET /{$}", http.RedirectHandler("/ui/", http.StatusFound))
 	return mux
 }
 
 func (g *Gateway) handle(one openapi.Route, w http.ResponseWriter, r *http.Request) error {
 	if !one.Open {
-		authenticated, err := g.core.Authenticate(r)
+		authenticated, err := g.core.AuthenticateAPI(r)
 		if err != nil {
 			return err
 		}
 
 		r = authenticated
-		release, err := g.core.EnterRequest(core.CallerOf(r.Context()).Name)
-		if err != nil {
-			return err
+		if !core.IsAdmitted(r.Context()) {
+			release, err := g.core.EnterRequest(core.CallerOf(r.Context()).Name)
+			if err != nil {
+				return err
+			}
+			defer release()
 		}
-		defer release()
 
 		if err := one.CheckParams(r.URL.Query()); err != nil {
 			return err
@@ -117,7 +129,12 @@ func (g *Gateway) handle(one openapi.Route, w http.ResponseWriter, r *http.Reque
 		r = with
 	}
 
-	return one.Serve(w, r)
+	err := one.Serve(w, r)
+	if err == nil && one.Audit != "" {
+		g.core.KeepAudit(context.WithoutCancel(r.Context()), api.AuditEntry{Time: time.Now().UTC(),
+			By: core.CallerOf(r.Context()).Name, Action: one.Audit, Subject: r.URL.RequestURI()})
+	}
+	return err
 }
 
 // notFound answers requests that match no route, with the methods that the path supports.

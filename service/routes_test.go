@@ -22,8 +22,8 @@ func TestUnknownParametersAreRefused(t *testing.T) {
 		{"POST", "/v1/sessions?wait=false", `{}`, "there are no parameters"},
 		{"GET", "/v1/languages?all=true", "", "there are no parameters"},
 		{"GET", "/v1/runs/x/events?Last-Event-ID=1", "", "the parameters are [after all]"},
-		{"GET", "/v1/history?verdcit=ok", "", "the parameters are [project task language verdict since until limit after all]"},
-		{"GET", "/v1/stats?limit=1", "", "the parameters are [project task language verdict since until all]"},
+		{"GET", "/v1/history?verdcit=ok", "", "the parameters are [project task run language problem batch replaced verdict since until limit after all]"},
+		{"GET", "/v1/stats?limit=1", "", "the parameters are [project task run language problem batch replaced verdict since until all]"},
 		{"GET", "/v1/stats?after=x", "", "does not exist"},
 		{"GET", "/v1/alerts?task=t", "", "the parameters are [project since until limit after all]"},
 	} {

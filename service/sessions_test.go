@@ -39,7 +39,7 @@ func (f *fakeSessions) mux() *http.ServeMux {
 		if f.fail > 0 {
 			f.fail--
 			f.mu.Unlock()
-			deny(w, 503, api.Fail(api.CodeOverloaded, "no memory"))
+			deny(w, 503, api.Fail(api.CodeHostMemory, "no memory"))
 			return
 		}
 
@@ -142,8 +142,8 @@ func TestSessionCreationFails(t *testing.T) {
 	}
 }
 
-// However many requests are sent concurrently, a key has no more sessions than it may; sessions
-// that have ended do not count.
+// However many requests are sent concurrently, a key has no more sessions than it may: the others wait, as long as
+// requests wait. Sessions that have ended do not count.
 func TestSessionsOfAKeyAreBounded(t *testing.T) {
 	token, line, err := auth.NewKey(auth.Key{Name: "ann"})
 	if err != nil {
@@ -156,7 +156,7 @@ func TestSessionsOfAKeyAreBounded(t *testing.T) {
 	}
 
 	f := &fakeSessions{begun: make(chan struct{}, 8), begin: make(chan struct{})}
-	web := serveFake(t, f.mux(), func(c *Config) { c.Keys = keys })
+	web := serveFake(t, f.mux(), func(c *Config) { c.Keys, c.Wait = keys, time.Second })
 	as := []string{"Authorization", "Bearer " + token}
 	status := make(chan int)
 	for range 8 {

@@ -58,6 +58,8 @@ func busyReason(err error) string {
 		return "every slot is busy"
 	case e.Code == api.CodeOverloaded:
 		return "the memory is reserved by others"
+	case e.Code == api.CodeSessionsFull:
+		return "the agent has its maximum of sessions"
 	}
 	return ""
 }

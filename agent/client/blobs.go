@@ -41,6 +41,20 @@ func (c *Client) SendBlob(ctx context.Context, digest string, r io.Reader) error
 	return c.call(ctx, http.MethodPut, "/v1/blobs/"+digest, r, &struct{}{})
 }
 
+// GetBlob writes the content of a blob to a writer. If the agent does not hold it, or holds what has another digest, the
+// error has CodeNoBlob; the writer may then have any content.
+func (c *Client) GetBlob(ctx context.Context, digest string, to io.Writer) error {
+	sum := sha256.New()
+	if err := c.download(ctx, "/v1/blobs/"+digest, nil, io.MultiWriter(to, sum)); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != digest {
+		return api.Refuse(api.CodeNoBlob, "the agent has other content for the blob %s, with the digest %s: send it again",
+			digest, got)
+	}
+	return nil
+}
+
 // RemoveBlob makes the agent remove a blob. A blob that it does not have is no error.
 func (c *Client) RemoveBlob(ctx context.Context, digest string) error {
 	return c.call(ctx, http.MethodDelete, "/v1/blobs/"+digest, nil, nil)

@@ -14,8 +14,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
 	fast "github.com/segmentio/encoding/json"
 
@@ -137,6 +139,17 @@ func (c *Client) Clean(ctx context.Context) (done api.Cleaned, err error) {
 // call sends one request and reads its answer. in is sent as JSON unless it is an io.Reader or nil;
 // the answer is decoded into out.
 func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
+	return c.callUntil(ctx, hangingUp{}, method, path, in, out)
+}
+
+// hangingUp is what a call does when its context ends.
+type hangingUp struct {
+	do       func(*conn)         // tells the agent; nil: the connection is closed
+	answered func(answer []byte) // gets an answer of success that came nevertheless; nil: it is of no use
+}
+
+// callUntil is call that ends as hang says when ctx does.
+func (c *Client) callUntil(ctx context.Context, hang hangingUp, method, path string, in, out any) error {
 	var body *api.Encoding
 	var stream io.Reader
 	switch v := in.(type) {
@@ -157,7 +170,7 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 		}
 
 		reused := k.reused // other calls may use k once it is put back
-		err = c.exchange(ctx, k, method, path, body, stream, out)
+		err = c.exchange(ctx, k, hang, method, path, body, stream, out)
 
 		// The agent closes idle connections. If it did so before it read the request, nothing has
 		// happened yet: retry on a new connection.
@@ -169,9 +182,15 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 	}
 }
 
-func (c *Client) exchange(ctx context.Context, k *conn, method, path string, body *api.Encoding,
+func (c *Client) exchange(ctx context.Context, k *conn, hang hangingUp, method, path string, body *api.Encoding,
 	stream io.Reader, out any) error {
-	stop := context.AfterFunc(ctx, func() { k.Close() })
+	stop := context.AfterFunc(ctx, func() {
+		if hang.do != nil {
+			hang.do(k)
+		} else {
+			k.Close()
+		}
+	})
 	var answer []byte
 	var quotaErr error
 	res, sent, err := k.request(method, path, waitHeader(ctx), body, stream)
@@ -196,7 +215,11 @@ func (c *Client) exchange(ctx context.Context, k *conn, method, path string, bod
 		}
 	}
 
-	if !stop() { // the context ended, which closed the connection
+	if !stop() { // the context ended, so the connection cannot be used again
+		k.Close()
+		if hang.answered != nil && err == nil && quotaErr == nil && res.StatusCode/100 == 2 {
+			hang.answered(answer)
+		}
 		return context.Cause(ctx)
 	}
 	if quotaErr != nil {
@@ -219,7 +242,7 @@ func (c *Client) exchange(ctx context.Context, k *conn, method, path string, bod
 		c.put(k)
 	}
 	if res.StatusCode/100 != 2 {
-		return refusal(method, res.StatusCode, answer)
+		return refusal(method, res, answer)
 	}
 	if out == nil {
 		return nil
@@ -301,15 +324,18 @@ func (k *conn) send(head []byte, body *api.Encoding) error {
 }
 
 // refusal decodes the agent's Error.
-func refusal(method string, status int, answer []byte) error {
-	if method == http.MethodHead && status == http.StatusNotFound { // it has no body
+func refusal(method string, res *http.Response, answer []byte) error {
+	if method == http.MethodHead && res.StatusCode == http.StatusNotFound { // it has no body
 		return api.Refuse(api.CodeNotFound, "not found")
 	}
 	var body struct {
 		Error *api.Error `json:"error"`
 	}
 	if err := json.Unmarshal(answer, &body); err != nil || body.Error == nil {
-		return api.Refuse(api.CodeAgentGone, "the agent answered with status %d and no error: is it a brig agent?", status)
+		return api.Refuse(api.CodeAgentGone, "the agent answered with status %d and no error: is it a brig agent?", res.StatusCode)
+	}
+	if seconds, err := strconv.ParseUint(res.Header.Get("Retry-After"), 10, 16); err == nil {
+		body.Error.RetryAfter = time.Duration(seconds) * time.Second
 	}
 	return body.Error
 }

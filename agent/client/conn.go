@@ -59,6 +59,18 @@ func (c *Client) put(k *conn) {
 	c.idle = append(c.idle, k)
 }
 
+// shut tells the agent that the caller has left, and closes both directions. What the agent has sent before can still
+// be read; what it sends later fails.
+func (k *conn) shut() {
+	u, ok := k.Conn.(*net.UnixConn)
+	if !ok {
+		_ = k.Close()
+		return
+	}
+	_ = u.CloseRead() // first: the agent may be answering
+	_ = u.CloseWrite()
+}
+
 // unreachable makes the error for a failed connection, with its cause and what to do about it.
 func unreachable(socket string, err error) error {
 	switch {

@@ -39,7 +39,13 @@ func (f Files) Get(ctx context.Context, name string, to io.Writer) error {
 		return err
 	}
 
-	k, err := f.client.get(ctx, true)
+	return f.client.download(ctx, path, nil, to)
+}
+
+// download writes the body of a response to a writer. If an error is returned, the writer may have a part of it.
+// begin, if not nil, gets the header before.
+func (c *Client) download(ctx context.Context, path string, begin func(http.Header) error, to io.Writer) error {
+	k, err := c.get(ctx, true)
 	if err != nil {
 		return err
 	}
@@ -54,7 +60,12 @@ func (f Files) Get(ctx context.Context, name string, to io.Writer) error {
 		if err != nil {
 			return agentGone(err, true)
 		}
-		return refusal(http.MethodGet, res.StatusCode, answer)
+		return refusal(http.MethodGet, res, answer)
+	}
+	if err == nil && begin != nil {
+		if berr := begin(res.Header); berr != nil {
+			return berr
+		}
 	}
 	if err == nil {
 		w := &writer{to: to}

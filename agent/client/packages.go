@@ -21,7 +21,7 @@ func (c *Client) Packages(ctx context.Context, r api.PackageRequest) (set api.Pa
 // connections of the installer. An installer that fails is the error packages-failed, with the
 // installer's words.
 func (c *Client) InstallPackages(ctx context.Context, r api.PackageRequest, events Events) (api.PackageSet, error) {
-	res, err := c.stream(ctx, packagesPath, r, nil, nil, events)
+	res, err := c.stream(ctx, packagesPath, r, nil, nil, windows{}, events)
 	if err != nil {
 		return api.PackageSet{}, err
 	}

@@ -2,9 +2,11 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -12,11 +14,35 @@ import (
 const sessionsPath = "/v1/sessions"
 
 // CreateSession makes a long-lived sandbox. It belongs to the calling user: for other users, except
-// root, it does not exist.
+// root, it does not exist. It waits for room as WithWait says. If ctx ends meanwhile, it leaves no session.
 func (c *Client) CreateSession(ctx context.Context, req api.SessionRequest) (s api.Session, err error) {
-	err = c.call(ctx, http.MethodPost, sessionsPath, req, &s)
-	return s, err
+	// The agent ends the session if it cannot send the answer. One that came before the connection was shut can
+	// still be read from it.
+	made := ""
+	hang := hangingUp{
+		do: (*conn).shut,
+		answered: func(answer []byte) {
+			var s api.Session
+			if decode(answer, &s) == nil {
+				made = s.ID
+			}
+		},
+	}
+	err = c.callUntil(ctx, hang, http.MethodPost, sessionsPath, req, &s)
+	if made == "" {
+		return s, err
+	}
+
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer cancel()
+	if eerr := c.DeleteSession(within, made); eerr != nil {
+		err = fmt.Errorf("%w, and session %s, which was made meanwhile, was not ended: %w", err, made, eerr)
+	}
+	return api.Session{}, err
 }
+
+// endTimeout is the longest time that CreateSession takes to end a session whose caller has left.
+const endTimeout = 30 * time.Second
 
 // Sessions lists the living sessions, the oldest first: the caller's own, or for root all of them.
 func (c *Client) Sessions(ctx context.Context) (all []api.Session, err error) {
@@ -34,6 +60,12 @@ func (c *Client) Session(ctx context.Context, id string) (s api.Session, err err
 // UseSession is Session that also restarts the idle time.
 func (c *Client) UseSession(ctx context.Context, id string) (s api.Session, err error) {
 	err = c.call(ctx, http.MethodPost, sessionPath(id)+"/use", nil, &s)
+	return s, err
+}
+
+// SetLife changes when a session ends.
+func (c *Client) SetLife(ctx context.Context, id string, l api.LifeRequest) (s api.Session, err error) {
+	err = c.call(ctx, http.MethodPost, sessionPath(id)+"/life", l, &s)
 	return s, err
 }
 
@@ -59,7 +91,7 @@ func (c *Client) ExecStream(ctx context.Context, id string, e api.Exec, stdin io
 // ExecEvents is ExecStream with more events, such as the end of the compile stage.
 func (c *Client) ExecEvents(ctx context.Context, id string, e api.Exec, stdin io.Reader,
 	events Events) (api.Result, error) {
-	return c.stream(ctx, sessionPath(id)+"/exec", e, nil, stdin, events)
+	return c.stream(ctx, sessionPath(id)+"/exec", e, nil, stdin, windowsOf(e.StaysWithoutSlot()), events)
 }
 
 // PutFile stores content in /box under name and replaces an existing file, completely or not at

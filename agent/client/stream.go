@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -34,17 +35,21 @@ type Events struct {
 	Started        func()    // the run has its slot; only for a run without tests and without stdin_blob
 	Compiled       func(api.Compilation)
 	Usage          func(api.LiveUsage)      // from time to time, the usage of the run with all of its tests
+	Resize         <-chan api.TTY           // the sizes that the terminal of the run gets
+	Signals        <-chan api.Signal        // of an exec: what its program gets, in front of stdin that it has not read
+	Control        io.Writer                // of an exec with control: what its program writes to descriptor 4, after the output before that
+	Requests       io.Reader                // of an exec with control: what its program reads from descriptor 3; nil: nothing, and no end
 	Network        func(sockets []*os.File) // the sockets of the run's network, which belong to the callee; nil: they are closed
 	Test           func(api.TestResult)     // each test's result as it arrives
 }
 
 // RunEvents is RunStream with more events.
 func (c *Client) RunEvents(ctx context.Context, r api.Run, stdin io.Reader, events Events) (api.Result, error) {
-	return c.stream(ctx, runsPath, r, r.Tests, stdin, events)
+	return c.stream(ctx, runsPath, r, r.Tests, stdin, windows{}, events)
 }
 
 // stream sends the request ask to path in the streamed form. tests are the tests in ask.
-func (c *Client) stream(ctx context.Context, path string, req any, tests []api.Test, stdin io.Reader,
+func (c *Client) stream(ctx context.Context, path string, req any, tests []api.Test, stdin io.Reader, room windows,
 	events Events) (api.Result, error) {
 	body, err := api.Encode(req)
 	if err != nil {
@@ -78,9 +83,28 @@ func (c *Client) stream(ctx context.Context, path string, req any, tests []api.T
 		return api.Result{}, err
 	}
 
-	events.Stdout, events.Stderr = orDiscard(events.Stdout), orDiscard(events.Stderr)
-	return k.receive(quotaOf(ctx), tests, func() {
-		go sendStdin(k, stdin)
+	events.Stdout, events.Stderr, events.Control = orDiscard(events.Stdout), orDiscard(events.Stderr), orDiscard(events.Control)
+	over := make(chan struct{})
+	var sending sync.WaitGroup
+	defer func() {
+		close(over)
+		room.end()
+		_ = k.SetWriteDeadline(time.Unix(1, 0)) // a size may wait behind what the program does not read; the connection ends anyway
+		sending.Wait()
+	}()
+	return k.receive(quotaOf(ctx), tests, room, func() {
+		go sendInput(k, stdin, api.FrameStdin, api.FrameStdinEnd, room.stdin)
+		if events.Requests != nil {
+			go sendInput(k, events.Requests, api.FrameControl, api.FrameControl, room.control)
+		}
+		if events.Resize != nil {
+			sending.Go(func() { sendEach(k, api.FrameResize, events.Resize, over, sizePayload) })
+		}
+		if events.Signals != nil {
+			sending.Go(func() {
+				sendEach(k, api.FrameSignal, events.Signals, over, func(s api.Signal) []byte { return []byte(s) })
+			})
+		}
 		if events.Started != nil {
 			events.Started()
 		}
@@ -120,32 +144,38 @@ func (k *conn) upgrade(path, wait string, body *api.Encoding, usage bool) error 
 	if err != nil {
 		return agentGone(err, retrySafe)
 	}
-	return refusal(http.MethodPost, res.StatusCode, answer)
+	return refusal(http.MethodPost, res, answer)
 }
 
-// sendStdin sends frames until stdin ends or the connection fails. If a read of stdin fails, the
-// program gets end of file.
-func sendStdin(w io.Writer, stdin io.Reader) {
-	buf := make([]byte, api.FrameHeader+api.FrameMax)
-	for stdin != nil {
-		n, err := stdin.Read(buf[api.FrameHeader:])
-		if n > 0 {
-			api.PutFrameHeader(buf, api.FrameStdin, n)
-			if _, werr := w.Write(buf[:api.FrameHeader+n]); werr != nil {
-				return // the answer has arrived, or receive gets the error
+// sendEach sends a frame for each of the values, until the run is over.
+func sendEach[T any](w io.Writer, t api.FrameType, values <-chan T, over <-chan struct{}, payload func(T) []byte) {
+	for {
+		select {
+		case <-over:
+			return
+		case v := <-values:
+			body := payload(v)
+			frame := make([]byte, api.FrameHeader+len(body))
+			api.PutFrameHeader(frame, t, len(body))
+			copy(frame[api.FrameHeader:], body)
+			if _, err := w.Write(frame); err != nil {
+				return // receive gets the error
 			}
 		}
-		if err != nil {
-			break
-		}
 	}
+}
 
-	api.PutFrameHeader(buf, api.FrameStdinEnd, 0)
-	_, _ = w.Write(buf[:api.FrameHeader])
+// sizePayload is a TTY as a frame has it.
+func sizePayload(size api.TTY) []byte {
+	payload, err := json.Marshal(size)
+	if err != nil {
+		panic("BUG: a TTY has numbers alone: " + err.Error())
+	}
+	return payload
 }
 
 // receive reads frames up to the final one. It calls admitted when the run has its slot.
-func (k *conn) receive(quota MemoryQuota, requested []api.Test, admitted func(),
+func (k *conn) receive(quota MemoryQuota, requested []api.Test, room windows, admitted func(),
 	events Events) (res api.Result, err error) {
 	buf := make([]byte, api.FrameMax)
 	var parts []byte
@@ -166,6 +196,10 @@ func (k *conn) receive(quota MemoryQuota, requested []api.Test, admitted func(),
 			_, err = events.Stdout.Write(payload)
 		case api.FrameStderr:
 			_, err = events.Stderr.Write(payload)
+		case api.FrameControl:
+			_, err = events.Control.Write(payload)
+		case api.FrameTaken:
+			err = room.taken(payload)
 		case api.FramePart:
 			if err = quota.chunk(int64(len(payload))); err == nil {
 				parts = append(parts, payload...)

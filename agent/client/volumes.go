@@ -21,3 +21,12 @@ func (c *Client) DeleteVolume(ctx context.Context, name string) error {
 	}
 	return c.call(ctx, http.MethodDelete, "/v1/volumes/"+url.PathEscape(name), nil, &struct{}{})
 }
+
+// DeleteTemporaryVolume is DeleteVolume for the volume that belongs to a run. If run is empty, it is the same.
+func (c *Client) DeleteTemporaryVolume(ctx context.Context, name, run string) error {
+	if err := api.VolumeName(name); err != nil {
+		return err
+	}
+	path := "/v1/volumes/" + url.PathEscape(name) + "?run=" + url.QueryEscape(run)
+	return c.call(ctx, http.MethodDelete, path, nil, &struct{}{})
+}

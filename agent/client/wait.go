@@ -10,8 +10,8 @@ import (
 
 type waitKey struct{}
 
-// WithWait makes calls with the context that need a slot wait so long for it in the agent, in the order of
-// their arrival; at most api.MaxSlotWait. Zero: api.SlotWait.
+// WithWait makes calls with the context that need a slot, or room for a session, wait so long for it in the agent, in
+// the order of their arrival; at most api.MaxSlotWait. Zero: api.SlotWait.
 func WithWait(ctx context.Context, wait time.Duration) context.Context {
 	return context.WithValue(ctx, waitKey{}, min(wait, api.MaxSlotWait))
 }

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -122,13 +123,13 @@ func syntaxError(raw []byte, err error) error {
 	rest := raw[syntax.ByteOffset:]
 	reason, hint := syntax.Err.Error(), ""
 	switch {
-	case surrogate.Match(rest):
+	case surrogate().Match(rest):
 		return fmt.Errorf(`%s is half a character: send bytes that are not text as {"base64": "..."}`, rest[:6])
 	case rest[0] == '\'':
 		hint = ": write names and texts in double quotes"
 	case rest[0] == '\n':
 		hint = `: write a line break in a text as \n`
-	case lastComma.Match(rest): // the decoder means the comma
+	case lastComma().Match(rest): // the decoder means the comma
 		reason, rest = "nothing comes after a comma", bytes.TrimLeft(rest[1:], blank)
 	}
 
@@ -141,8 +142,10 @@ func syntaxError(raw []byte, err error) error {
 const blank = " \t\r\n"
 
 var (
-	surrogate = regexp.MustCompile(`^\\u[dD][89a-fA-F][0-9a-fA-F]{2}`)
-	lastComma = regexp.MustCompile(`^,[ \t\r\n]*[]}]`)
+	surrogate = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\\u[dD][89a-fA-F][0-9a-fA-F]{2}`)
+	})
+	lastComma = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^,[ \t\r\n]*[]}]`) })
 )
 
 // checkStrict refuses what the decoder accepts: null as a list element or under a key that the
@@ -193,11 +196,12 @@ func checkName(d *jsontext.Decoder, name []byte) error {
 	return fmt.Errorf("unknown field %q: field names are lower case", name)
 }
 
-// inFreeKeys reports whether the last value or name is in an object whose keys the caller chooses: env, files
+// inFreeKeys reports whether the last value or name is in an object whose keys the caller chooses: env, metadata, files
 // where they are an object, and the objects of a job's meta.
 func inFreeKeys(d *jsontext.Decoder) bool {
 	in := d.StackPointer().Parent()
-	return in == "/env" || in == "/files" || in == "/meta" || strings.HasPrefix(string(in), "/meta/")
+	return in == "/env" || in == "/metadata" ||
+		in == "/interactor/env" || in == "/files" || in == "/meta" || strings.HasPrefix(string(in), "/meta/")
 }
 
 // checkNull refuses null as an element of a list, or under a key that the caller chose: the decoder

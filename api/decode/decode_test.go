@@ -34,6 +34,7 @@ func TestDecodeRunIsStrict(t *testing.T) { // API-04
 		{"a small run", small, true},
 		{"white space around it", " \r\n\t" + small + "\n ", true},
 		{"env names are the caller's own", `{"image":"a","argv":["b"],"env":{"Path":"1","PATH":"2","é":"3","\u00e8":"4"}}`, true},
+		{"env names of an interactor, too", `{"image":"a","argv":["b"],"tests":[{"id":"1"}],"interactor":{"image":"a","argv":["b"],"protocol":"none","env":{"Path":"1","PATH":"2","é":"3","\u00e8":"4"}}}`, true},
 		{"strings with quotes, braces and escapes", `{"image":"a","argv":["\\\"","{\"x\":[","\\\\"]}`, true},
 		{"bytes that are not text", `{"language":"a","source":{"base64":"/w=="}}`, true},
 
@@ -340,11 +341,12 @@ func TestDecodeSuggestsTheRightField(t *testing.T) {
 		{run, `{"lang":"python"}`, `unknown field "lang": did you mean language?`},
 		{run, `{"args":["a"]}`, `unknown field "args": did you mean argv?`},
 		{run, `{"tests":[{"id":"1"},{"id":"2","output":"3"}]}`, `tests[1]: unknown field "output": here it is called expected`},
-		{run, `{"labels":{"owner":"me"}}`, `labels: unknown field "owner": the fields here are project, task`},
+		{run, `{"labels":{"owner":"me"}}`, `labels: unknown field "owner": the fields here are project, task, run`},
 		{exec, `{"files":[]}`,
-			`unknown field "files": the fields here are source, source_name, argv, stdin, env, limits, collect, interactive, timeline`},
+			`unknown field "files": the fields here are source, source_name, argv, stdin, env, limits, collect, interactive, ` +
+				`merge_stderr, tty, resident, control, timeline`},
 		{run, `{"labels":{"` + strings.Repeat("a", 100) + `":1}}`,
-			`labels: unknown field "` + strings.Repeat("a", 80) + `": the fields here are project, task`},
+			`labels: unknown field "` + strings.Repeat("a", 80) + `": the fields here are project, task, run`},
 	} {
 		if err := tt.parse([]byte(tt.text)); code(err) != api.CodeBadRequest || err.Error() != "decode run: "+tt.want {
 			t.Errorf("%s: %v; want %q", tt.text, err, tt.want)
@@ -373,5 +375,13 @@ func TestDecodeAcceptsNullOnlyAsAnAbsentField(t *testing.T) {
 	if _, err := decode.Value[api.Execute]([]byte(`{"code":"x","files":{"a":null}}`), "request"); err == nil ||
 		!strings.Contains(err.Error(), "files.a is null") {
 		t.Errorf("a file: %v", err)
+	}
+}
+
+// Names of metadata are the caller's own.
+func TestDecodeMetadata(t *testing.T) {
+	s, err := decode.Value[api.SessionRequest]([]byte(`{"image":"a","metadata":{"A:b":"c","é":"d"}}`), "session")
+	if err != nil || s.Metadata["A:b"] != "c" || s.Metadata["é"] != "d" {
+		t.Errorf("%v, %v", s.Metadata, err)
 	}
 }

@@ -89,7 +89,7 @@ var tags = map[string]string{
 	"js": "javascript", "node": "javascript", "nodejs": "javascript", "ts": "typescript", "golang": "go", "rs": "rust",
 	"rb": "ruby", "cs": "csharp", "c#": "csharp", "fs": "fsharp", "f#": "fsharp", "vbnet": "vb", "pwsh": "powershell",
 	"ps1": "powershell", "kt": "kotlin", "sh": "bash", "shell": "bash", "pl": "perl",
-	"hs": "haskell", "ml": "ocaml", "pas": "pascal",
+	"f90": "fortran", "f95": "fortran", "hs": "haskell", "ml": "ocaml", "pas": "pascal",
 }
 
 // named are the tags that are brig's names.
@@ -98,6 +98,7 @@ var named = map[string]bool{
 	"java": true, "csharp": true, "fsharp": true, "vb": true, "powershell": true, "kotlin": true, "bash": true,
 	"perl": true, "php": true, "haskell": true, "ocaml": true,
 	"pascal": true, "lua": true, "r": true, "scala": true, "swift": true, "d": true, "sql": true,
+	"fortran": true,
 }
 
 // languageOfTag returns brig's name for the tag of a block, and whether it is that of a programming language.

@@ -73,7 +73,7 @@ func (w *Worker) judge(ctx context.Context, m batch.Message, job *held) (outcome
 			return outcome{JobResult: res}, last
 		}
 
-		got, began, err := w.attempt(ctx, m, r, work.Job.Problem, job, res.Attempts >= AloneFrom)
+		got, began, err := w.attempt(withAsked(ctx, work.Job, r), m, r, work.Job.Problem, job, res.Attempts >= AloneFrom)
 		if err == nil {
 			res.Queued = max(0, began.UnixNano()-work.Released)
 			return judged(res, work, got), nil

@@ -20,6 +20,7 @@ type outcome struct {
 func judged(out api.JobResult, work batch.Work, res api.RawResult) outcome {
 	score := api.JobScore(res.Result)
 	out.Status, out.Verdict, out.Score, out.Summary = api.JobDone, res.Verdict, &score, res.Summary
+	out.Run = res.Result.Run
 	if s := res.Summary; s != nil {
 		out.Answer, out.Points, out.MaxPoints = s.Answer, s.Points, s.MaxPoints
 		res.Summary = nil // out has it

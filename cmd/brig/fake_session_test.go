@@ -20,6 +20,8 @@ type fakeSessions struct {
 	mu    sync.Mutex
 	files []map[string][]byte   // guarded by mu; by session; nil: ended; those of its volume under workspace/
 	kept  map[string]api.Volume // guarded by mu
+
+	labels []api.Labels // guarded by mu; by session
 }
 
 func (f *fakeSessions) find(id string) (map[string][]byte, error) {
@@ -35,11 +37,12 @@ func (f *fakeSessions) find(id string) (map[string][]byte, error) {
 	return nil, api.Refuse(api.CodeNotFound, "no session has the id %q: see brig session ls", id)
 }
 
-func (f *fakeSessions) Create(_ context.Context, ask api.SessionRequest, _ api.Caller) (api.Session, error) {
+func (f *fakeSessions) Create(_ context.Context, ask api.SessionRequest, _ time.Duration,
+	_ api.Caller) (api.Session, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 
-	f.files = append(f.files, map[string][]byte{})
+	f.files, f.labels = append(f.files, map[string][]byte{}), append(f.labels, ask.Labels)
 	s := f.info(len(f.files))
 	s.Language = ask.Language
 	if v := ask.Volume; v != nil {
@@ -47,7 +50,8 @@ func (f *fakeSessions) Create(_ context.Context, ask api.SessionRequest, _ api.C
 		if f.kept == nil {
 			f.kept = map[string]api.Volume{}
 		}
-		f.kept[v.Name] = api.Volume{Name: v.Name, Size: s.Volume.Size, Modified: "2026-01-02T03:04:05Z", Sessions: []string{s.ID}}
+		f.kept[v.Name] = api.Volume{Name: v.Name, Run: ask.VolumeRun(), Size: s.Volume.Size,
+			Modified: "2026-01-02T03:04:05Z", Sessions: []string{s.ID}}
 	}
 
 	return s, nil
@@ -57,6 +61,7 @@ func (f *fakeSessions) info(n int) api.Session {
 	return api.Session{
 		ID: fmt.Sprint("s", n), State: api.SessionQuiet, Image: "sha256:0a0b0c0d", Idle: api.SessionIdle, Life: api.SessionLife,
 		Limits:   api.Defaults(),
+		Labels:   f.labels[n-1],
 		IdleEnds: time.Now().Add(5 * time.Minute).Format(time.RFC3339Nano),
 		Usage:    api.SessionUsage{Memory: api.Known(1<<20, "memory.current"), Processes: api.Known(1, "pids.current")},
 	}
@@ -80,6 +85,10 @@ func (f *fakeSessions) Get(id string, _ api.Caller) (s api.Session, err error) {
 
 func (f *fakeSessions) Use(id string, c api.Caller) (api.Session, error) { return f.Get(id, c) }
 
+func (f *fakeSessions) SetLife(id string, _ api.LifeRequest, c api.Caller) (api.Session, error) {
+	return f.Get(id, c)
+}
+
 func (f *fakeSessions) Delete(id string, _ api.Caller) error {
 	if _, err := f.find(id); err != nil {
 		return err
@@ -88,6 +97,18 @@ func (f *fakeSessions) Delete(id string, _ api.Caller) error {
 	_, err := fmt.Sscanf(id, "s%d", &n)
 	f.files[n-1] = nil
 	return err
+}
+
+func (f *fakeSessions) End(e api.EndRequest, _ api.Caller) (ended int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, l := range f.labels {
+		if f.files[i] != nil && e.Has(l) {
+			f.files[i] = nil
+			ended++
+		}
+	}
+	return ended
 }
 
 func (f *fakeSessions) Exec(ctx context.Context, id string, e api.Exec, s api.Streams, c api.Caller) (api.Result, error) {
@@ -155,7 +176,7 @@ func (f fakeVolumes) List(api.Caller) (all []api.Volume, err error) {
 	return all, nil
 }
 
-func (f fakeVolumes) Remove(_ context.Context, name string, _ api.Caller) error {
+func (f fakeVolumes) Remove(_ context.Context, name, _ string, _ api.Caller) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 

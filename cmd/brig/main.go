@@ -39,13 +39,15 @@ func commands() []cli.Command {
 		{Name: "key", Short: "create keys for brig serve", Make: serve.KeyCommand},
 		{Name: "mcp", Short: "offer tools to language models and editors", Make: serve.MCPCommand},
 		{Name: "history", Short: "list the runs of brig serve", Make: serve.HistoryCommand},
+		{Name: "end", Short: "end all that has a label: runs, sessions, batches", Make: serve.EndCommand},
 		{Name: "explain", Short: "explain why a run of brig serve failed", Make: serve.ExplainCommand},
 		{Name: "check", Short: "check a program's source for problems", Make: run.CheckCommand},
 		{Name: "rootfs", Short: "build, pull, import, list and remove images", Make: images.RootfsCommand},
 		{Name: "packages", Short: "list, remove and prepare sets of packages", Make: images.PackagesCommand},
 		{Name: "profile", Short: "show, explain, compare and export seccomp profiles", Make: run.ProfileCommand},
-		{Name: "session", Short: "create long-lived sandboxes and work in them", Make: run.SessionCommand},
+		{Name: "session", Short: "create long-lived sandboxes and work in them", Make: sessionCommand},
 		{Name: "volume", Short: "list and remove the volumes of sessions", Make: run.VolumeCommand},
+		{Name: "snapshot", Short: "list and remove the snapshots of sessions", Make: run.SnapshotCommand},
 		{Name: "languages", Short: "list the languages the agent can run", Make: images.LanguagesCommand},
 		{Name: "bundle", Short: "write a run as an OCI bundle for runc", Make: run.BundleCommand},
 		{Name: "cleanup", Short: "clean up after killed agents", Make: cleanupCommand},
@@ -111,4 +113,9 @@ func overview() string {
 	}
 	b.WriteString("\nTry:\n  brig run hello.py\n  brig run -c 'print(2+2)'\n  brig COMMAND --help\n")
 	return b.String()
+}
+
+// sessionCommand is brig session, with what needs a service.
+func sessionCommand(c *cli.CLI) *cobra.Command {
+	return run.SessionCommand(c, serve.StartProcess, serve.ProcessCommands())
 }

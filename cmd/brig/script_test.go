@@ -141,7 +141,7 @@ func (f *fake) Run(ctx context.Context, r api.Run, s api.Streams, c api.Caller) 
 	case len(r.Tests) > 0:
 		return fakeTests(r, s), nil
 	case s.Attach == nil: // a run of a service
-		s = api.Streams{Attach: func(*os.File) {}, Stdout: io.Discard, Stderr: io.Discard}
+		s = api.Streams{Attach: func(api.Attached) {}, Stdout: io.Discard, Stderr: io.Discard}
 	}
 
 	in, stdin, err := os.Pipe()
@@ -150,7 +150,7 @@ func (f *fake) Run(ctx context.Context, r api.Run, s api.Streams, c api.Caller) 
 	}
 	defer in.Close()
 
-	s.Attach(stdin)
+	s.Attach(api.Attached{Stdin: stdin})
 	f.started <- struct{}{}
 	limits := r.Limits.Over(api.Defaults()).Resolve()
 	res := api.Result{Run: "r1", Verdict: api.OK, Stage: api.StageRun, Limits: limits,

@@ -204,7 +204,7 @@ func runSelfcheck(ctx context.Context, a *caller.Agent, k selfcheck, canaries *c
 	began := time.Now()
 
 	for _, s := range k.steps {
-		res, err := a.Run(ctx, s.runWith(canaries))
+		res, err := runPatiently(ctx, a, s.runWith(canaries))
 		var refused *api.Error
 		if errors.As(err, &refused) && refused.Code == api.CodeAboveCeiling {
 			out.OK, out.Skipped, out.Reason = false, true, refused.Message
@@ -226,6 +226,17 @@ func runSelfcheck(ctx context.Context, a *caller.Agent, k selfcheck, canaries *c
 
 	out.TookNS = time.Since(began).Nanoseconds()
 	return out, nil
+}
+
+// runPatiently executes a run with the time that a busy machine may need, or the agent's own if its ceiling is lower.
+func runPatiently(ctx context.Context, a *caller.Agent, run api.Run) (api.Result, error) {
+	res, err := a.Run(ctx, run)
+	var refused *api.Error
+	if errors.As(err, &refused) && refused.Code == api.CodeAboveCeiling && run.Limits.Wall == corpus.Wall {
+		run.Limits.Wall = 0
+		return a.Run(ctx, run)
+	}
+	return res, err
 }
 
 const tinyImage = "tiny"

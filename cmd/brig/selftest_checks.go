@@ -27,7 +27,7 @@ type selfstep struct {
 func shellStep(script string, l api.Limits, judge func(api.Result) string) selfstep {
 	run := api.Run{
 		Image: tinyImage, Argv: []string{"/bin/sh", "-c", script}, Collect: api.Collect{None: true},
-		Limits: l.Over(api.Limits{Wall: api.Duration(10 * time.Second), Memory: 64 * api.MiB}),
+		Limits: l.Over(api.Limits{Wall: corpus.Wall, Memory: 64 * api.MiB}),
 	}
 	return selfstep{
 		func(*corpus.Canaries) api.Run { return run },

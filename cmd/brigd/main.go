@@ -33,6 +33,7 @@ import (
 	"github.com/brig-sandbox/brig/rootfs/languages"
 	"github.com/brig-sandbox/brig/runtime"
 	"github.com/brig-sandbox/brig/runtime/ablate"
+	"github.com/brig-sandbox/brig/runtime/snapshot"
 	"github.com/brig-sandbox/brig/runtime/volume"
 	"github.com/brig-sandbox/brig/seccomp"
 	"github.com/brig-sandbox/brig/seccomp/load"
@@ -48,6 +49,7 @@ type flags struct {
 	slots, sessions     int
 	sessionLife         api.Duration
 	volumes             volume.Config
+	snapshots           snapshot.Config
 	memory              api.Size
 	images              imageMemory
 	templates           templateMemory
@@ -62,6 +64,7 @@ type flags struct {
 	verbose, sweep      bool
 	version, man        bool
 	profileLog          bool
+	ownImage            bool
 	mode                api.Mode
 	network             string
 }
@@ -78,7 +81,9 @@ func main() {
 		err = sweep(f.runDir)
 	default:
 		if err = ablate.CheckLayers(); err == nil {
-			err = serve(f)
+			served := make(chan error)
+			go func() { served <- serve(f) }() // not here: each switch from the first thread, which is main's alone, takes two
+			err = <-served
 		}
 	}
 
@@ -117,6 +122,9 @@ func helpPage(f *flags) usage.Page {
 	set.BoolVar(&f.profileLog, "profile-log", false,
 		"let callers other than root, such as brig serve, use profile_mode log, in which calls that the profile "+
 			"denies are allowed and logged")
+	set.BoolVar(&f.ownImage, "own-image", false,
+		"let callers other than root, such as brig serve, have sessions whose programs own the image and see "+
+			"themselves as root, without any privilege")
 	set.BoolVar(&f.packages, "packages", false,
 		"let callers other than root, such as brig serve, have packages installed; they relay the installer's connections themselves")
 	set.StringVar((*string)(&f.mode), "mode", string(api.Strict),
@@ -135,6 +143,9 @@ func helpPage(f *flags) usage.Page {
 	set.Var(&f.volumes.Rate, "volume-rate",
 		"bytes a second that a session may read from its volume, and as many that it may write, at least 1M; brigd "+
 			"then starts only with cgroup v2 and its io controller (default: no limit)")
+	set.StringVar(&f.snapshots.Dir, "snapshots", "",
+		"`DIR` of the snapshots of sessions, or none (default: snapshots below --data-dir)")
+	set.Var(&f.snapshots.Total, "snapshots-total", "maximum total size of all snapshots")
 	set.Var(&f.memory, "memory",
 		"maximum memory reserved for all runs and sessions together (default: three quarters of the host's)")
 	set.Var(&f.images, "image-memory",
@@ -177,7 +188,8 @@ func defaults() flags {
 	return flags{ceiling: api.DefaultCeiling(), artifacts: 1 * api.GiB, blobs: 2 * api.GiB,
 		packagesMax: runtime.DefaultPackagesMax, sessionLife: api.SessionLifeMax,
 		templateLife: api.Duration(runtime.DefaultTemplateLife),
-		volumes:      volume.Config{Most: api.VolumeSizeMax, Total: 4 * api.VolumeSizeMax}}
+		volumes:      volume.Config{Most: api.VolumeSizeMax, Total: 4 * api.VolumeSizeMax},
+		snapshots:    snapshot.Config{Total: api.SnapshotsTotal}}
 }
 
 func parse(args []string) (flags, error) {
@@ -234,6 +246,12 @@ func parse(args []string) (flags, error) {
 		f.sessions = -1 // not the default
 	}
 
+	switch f.snapshots.Dir {
+	case "":
+		f.snapshots.Dir = filepath.Join(f.dataDir, "snapshots")
+	case "none":
+		f.snapshots.Dir = ""
+	}
 	if f.volumes.Dir == "" {
 		f.volumes.Dir = filepath.Join(f.dataDir, "volumes")
 	}
@@ -245,10 +263,13 @@ func serve(f flags) (err error) {
 	// Collections of garbage would take the processors from what starts: nearly all that it allocates stays.
 	garbage := debug.SetGCPercent(-1)
 
+	if err := checkCapabilities(); err != nil {
+		return err
+	}
 	if err := procfs.Visible(); err != nil {
 		return fmt.Errorf("cannot create a cell: %w; %s", err, procfs.Remedy)
 	}
-	if err := runtime.PrivateMounts(); err != nil {
+	if err := privateMounts(); err != nil {
 		return err
 	}
 
@@ -261,6 +282,9 @@ func serve(f flags) (err error) {
 	}
 
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	if f.listenFD < 0 {
+		warnFiltered(log)
+	}
 	filters := runtime.BeginFilters(log) // meanwhile the languages and the host's files are read
 	defer filters.Wait()
 
@@ -311,8 +335,8 @@ func serve(f flags) (err error) {
 	host, err := runtime.Open(runtime.Config{
 		RunDir: f.runDir, Slots: f.slots, Sessions: f.sessions, SessionLife: f.sessionLife, Ceiling: f.ceiling,
 		Memory: f.memory, ImageMemory: f.images.max, ReadImages: f.images.read, TemplateMemory: f.templates.max,
-		TemplateLife: time.Duration(f.templateLife), Volumes: f.volumes, Version: version,
-		Images: store, Languages: known, Profiles: profiles, ProfileLog: f.profileLog, Mode: f.mode, Network: f.network,
+		TemplateLife: time.Duration(f.templateLife), Volumes: f.volumes, Snapshots: f.snapshots, Version: version,
+		Images: store, Languages: known, Profiles: profiles, ProfileLog: f.profileLog, OwnImage: f.ownImage, Mode: f.mode, Network: f.network,
 		Packages: f.packages, PackagesMax: f.packagesMax, Filters: filters, Artifacts: artifacts, Blobs: blobCache, Log: log,
 	})
 	if err != nil {
@@ -320,11 +344,12 @@ func serve(f flags) (err error) {
 	}
 	defer func() { err = errors.Join(err, host.Close()) }()
 
-	debug.SetGCPercent(garbage)
+	collectLater(garbage)
 	debug.SetMemoryLimit(int64(host.HeapLimit()))
 	began := time.Now()
 	srv := agent.New(agent.Config{
-		Runner: host.Runner(), Sessions: sessions{host}, Volumes: volumes{host}, Images: images{store, host},
+		Runner: host.Runner(), Sessions: sessions{host}, Paths: paths{host}, Volumes: volumes{host},
+		Snapshots: snapshots{host}, Images: images{store, host},
 		Packages: packages{host}, Catalog: catalog{host, known, store}, Blobs: blobs{blobCache},
 		Health: func() api.Health {
 			h := host.Health()

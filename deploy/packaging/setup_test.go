@@ -68,7 +68,7 @@ func TestDemoTicksWhileItBuilds(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	const tick = " s elapsed\n"
+	const tick = " s elapsed, making what bin/brig needs\n"
 	for name, test := range map[string]struct {
 		make  string
 		works bool

@@ -30,6 +30,11 @@ func TestNothingIsLimitedByTheWallClock(t *testing.T) {
 			return
 		}
 
+		// They say until when a file is kept, also while no agent runs, and limit nothing that runs.
+		if name == "runtime/snapshot/store.go" || name == "runtime/snapshot/draft.go" {
+			return
+		}
+
 		seen++
 		for i, line := range strings.Split(string(text), "\n") {
 			if wallClock.MatchString(line) {

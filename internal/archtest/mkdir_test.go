@@ -15,8 +15,10 @@ var makesAll = map[string]string{
 	"internal/cache/cache.go":          "its callers have made the directory",
 	"judge/calibrate/calibrate.go":     "data of the user",
 	"cmd/brig/run/report.go":           "a report, where the user wants it",
+	"cmd/brig/serve/pictures.go":       "pictures, where the user wants them",
 	"cmd/brigd/main.go":                "brigd sets its umask, and checks what it finds",
 	"service/batches/store.go":         "in the data of the service, which the service makes",
+	"service/page/build/main.go":       "in the checkout",
 	"service/problems/store.go":        "in the data of the service, which the service makes",
 	"internal/shareddir/shareddir.go":  "the one place for the others",
 	"judge/problem/convert/convert.go": "a package, where the user wants it",
@@ -27,6 +29,7 @@ var makesAll = map[string]string{
 	"runtime/cell/factory.go":          "brigd sets its umask, and checks what it finds",
 	"runtime/instance.go":              "brigd sets its umask, and checks what it finds",
 	"runtime/volume/files.go":          "volumes are root's alone",
+	"runtime/snapshot/draft.go":        "snapshots are root's alone",
 }
 
 // A directory that root makes is one that another user's process may have to pass through, often that of

@@ -26,6 +26,7 @@ func main() {
 	pflag.IntVar(&cfg.sleepers, "sleepers", 500, "runs that sleep concurrently; 0: skip them")
 	pflag.IntVar(&cfg.sessions, "sessions", 50,
 		"sessions to create, and four times as many commands in one session; 0: skip them")
+	pflag.IntVar(&cfg.sleepingSessions, "sleeping-sessions", 1000, "sessions that wait concurrently; 0: skip them")
 	pflag.IntVar(&cfg.packages, "packages", 100, "runs of Python with packages and without, per round; 0: skip them")
 	pflag.IntVar(&cfg.crowd, "crowd", 60,
 		"seconds during which 64 clients send requests to brig serve; 0: skip the gateway")
@@ -34,6 +35,10 @@ func main() {
 	pflag.IntVar(&cfg.hellos, "hellos", 20, "runs of hello per language and round; 0: skip languages")
 	pflag.IntVar(&cfg.submissions, "submissions", 40,
 		"submissions of the class that brig grade judges; 0: skip the cost of judging")
+	pflag.IntVar(&cfg.graded, "graded", 500,
+		"programs with 10 tests that the Python client grades (the target is meant for 5000); 0: skip the Python client")
+	pflag.IntVar(&cfg.spoken, "dialects", 300,
+		"requests of each dialect, alternately with /v1/runs; 0: skip dialects")
 	pflag.StringArrayVar(&cfg.write, "write", nil, "replace the measured block of this Markdown file (repeatable)")
 	pflag.StringArrayVar(&cfg.summaries, "summary", nil, "replace the summary block of this Markdown file (repeatable)")
 	pflag.StringVar(&cfg.goJudge, "go-judge", "", "`URL` of a running go-judge: only compare brig with it")
@@ -53,10 +58,13 @@ type config struct {
 	program, goJudge                    string
 	rounds, hot, sparse, soak, sleepers int
 	sessions, packages                  int
+	sleepingSessions                    int
 	crowd                               int // seconds
 	languages                           []string
 	hellos                              int
 	submissions                         int
+	graded                              int
+	spoken                              int
 	write                               []string // files with a measured block
 	summaries                           []string // files with a summary block
 }

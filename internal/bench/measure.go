@@ -109,13 +109,25 @@ func sandboxed(ctx context.Context, run runner, r api.Run, clients, slots, count
 	return s, errors.Join(errs...)
 }
 
-// command times a whole command line, for sandboxes that are command-line programs.
+// command times a whole command line, for sandboxes that are command-line programs. Stdin is a pipe that has ended:
+// runc 1.1.5 gives stdin to the user of the container, and would give the host's /dev/null.
 func command(ctx context.Context, count int, argv ...string) (sample, error) {
 	var s sample
+	stdin, end, err := os.Pipe()
+	if err != nil {
+		return s, err
+	}
+	defer stdin.Close()
+	if err := end.Close(); err != nil {
+		return s, err
+	}
+
 	start := time.Now()
 	for range count {
 		t := time.Now()
-		if out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput(); err != nil {
+		c := exec.CommandContext(ctx, argv[0], argv[1:]...)
+		c.Stdin = stdin
+		if out, err := c.CombinedOutput(); err != nil {
 			return s, fmt.Errorf("%s: %w: %s", argv[0], err, out)
 		}
 		s.took = append(s.took, time.Since(t))

@@ -78,16 +78,28 @@ func run(ctx context.Context, cfg config) (err error) {
 	if err := b.sessions(ctx); err != nil {
 		return err
 	}
+	if err := b.live(ctx); err != nil {
+		return err
+	}
+	if err := b.sleepingSessions(ctx); err != nil {
+		return err
+	}
 	if err := b.packages(ctx); err != nil {
 		return err
 	}
 	if err := b.gateway(ctx); err != nil {
 		return err
 	}
+	if err := b.dialects(ctx); err != nil {
+		return err
+	}
 	if err := b.languages(ctx); err != nil {
 		return err
 	}
 	if err := b.grading(ctx); err != nil {
+		return err
+	}
+	if err := b.pythonClient(ctx); err != nil {
 		return err
 	}
 

@@ -41,7 +41,7 @@ func (b *bench) sessions(ctx context.Context) (err error) {
 		}
 	}
 
-	execs, err := b.execs(ctx, c, ask)
+	execs, err := b.execs(ctx, c, ask, execsEach*b.cfg.sessions)
 	if err != nil {
 		return err
 	}
@@ -56,14 +56,14 @@ func (b *bench) sessions(ctx context.Context) (err error) {
 }
 
 // execs times commands in one session, one after another.
-func (b *bench) execs(ctx context.Context, c *client.Client, ask api.SessionRequest) (s sample, err error) {
+func (b *bench) execs(ctx context.Context, c *client.Client, ask api.SessionRequest, n int) (s sample, err error) {
 	made, err := c.CreateSession(ctx, ask)
 	if err != nil {
 		return s, fmt.Errorf("create a session: %w", err)
 	}
 	defer func() { err = errors.Join(err, c.EndSession(ctx, made.ID)) }()
 
-	for range execsEach * b.cfg.sessions {
+	for range n {
 		begun := time.Now()
 		res, err := c.Exec(ctx, made.ID, api.Exec{Argv: b.run.Argv})
 		if err == nil && res.Verdict != api.OK {

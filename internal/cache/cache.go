@@ -4,6 +4,7 @@
 package cache
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -112,6 +113,33 @@ func (c *Cache) Get(name string) ([]byte, error) {
 	return all[headerSize:], nil
 }
 
+// OpenContent opens the content under a name, without reading it into memory, and counts that as a use. The reader gets
+// what is on the disk: who needs to know that it is what was stored compares its digest.
+func (c *Cache) OpenContent(name string) (content io.ReadCloser, err error) {
+	path, err := c.path(name)
+	if err != nil {
+		return nil, err
+	}
+
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read cache: %w", err)
+	}
+
+	st, err := f.Stat()
+	if err == nil {
+		c.touch(path, st)
+		_, err = f.Seek(headerSize, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("read cache: %w", err), f.Close())
+	}
+	return f, nil
+}
+
 // Size returns the number of bytes that Get would return.
 func (c *Cache) Size(name string) (int64, error) {
 	path, err := c.path(name)
@@ -189,15 +217,66 @@ func (c *Cache) Put(name string, content io.Reader) error { return c.put(name, c
 func (c *Cache) PutBlob(name, digest string, r io.Reader) error { return c.put(name, r, digest) }
 
 // put checks the digest unless it is empty.
-func (c *Cache) put(name string, r io.Reader, digest string) (err error) {
-	path, err := c.path(name)
+func (c *Cache) put(name string, r io.Reader, digest string) error {
+	cost, err := c.write(name, r, digest)
 	if err != nil {
 		return err
 	}
 
+	c.mu.Lock()
+	c.size += cost
+	over := c.size > c.maxSize
+	c.mu.Unlock()
+	if over {
+		return c.evict()
+	}
+	return nil
+}
+
+// Offer stores content under a name if nothing has to be evicted for it, and reports whether it is there. Until somebody
+// uses it, it is evicted before all that was stored otherwise.
+func (c *Cache) Offer(name string, content []byte) (kept bool, err error) {
+	if c.Has(name) {
+		return true, nil
+	}
+	path, err := c.path(name)
+	if err != nil {
+		return false, err
+	}
+
+	cost := Cost(int64(len(content)))
+	c.mu.Lock()
+	room := c.size+cost <= c.maxSize
+	if room {
+		c.size += cost
+	}
+	c.mu.Unlock()
+	if !room {
+		return false, nil
+	}
+
+	if _, err := c.write(name, bytes.NewReader(content), ""); err != nil {
+		c.mu.Lock()
+		c.size -= cost
+		c.mu.Unlock()
+		return false, err
+	}
+	return true, os.Chtimes(path, unused, unused)
+}
+
+// unused is the time of use of content that nobody has used.
+var unused = time.Unix(0, 0)
+
+// write writes a file, which does not count yet, and returns its cost.
+func (c *Cache) write(name string, r io.Reader, digest string) (cost int64, err error) {
+	path, err := c.path(name)
+	if err != nil {
+		return 0, err
+	}
+
 	tmp, err := os.CreateTemp(c.dir, tempPrefix)
 	if err != nil {
-		return fmt.Errorf("write cache: %w", err)
+		return 0, fmt.Errorf("write cache: %w", err)
 	}
 	defer func() {
 		if err != nil {
@@ -207,29 +286,22 @@ func (c *Cache) put(name string, r io.Reader, digest string) (err error) {
 
 	n, sum, err := fill(tmp, r)
 	if err = errors.Join(err, tmp.Close()); err != nil {
-		return err
+		return 0, err
 	}
 	if digest != "" && hex.EncodeToString(sum) != digest {
-		return fmt.Errorf("%w: %x", ErrDigest, sum)
+		return 0, fmt.Errorf("%w: %x", ErrDigest, sum)
 	}
 
-	cost := costOf(n)
+	cost = costOf(n)
 	if cost > c.maxSize {
-		return fmt.Errorf("write cache: %w: %d bytes exceed its limit of %d", unix.ENOSPC, cost, c.maxSize)
+		return 0, fmt.Errorf("write cache: %w: %d bytes exceed its limit of %d", unix.ENOSPC, cost, c.maxSize)
 	}
 	if err := os.Rename(tmp.Name(), path); err != nil {
-		return fmt.Errorf("write cache: %w", err)
+		return 0, fmt.Errorf("write cache: %w", err)
 	}
 
 	c.memory.forget(name)
-	c.mu.Lock()
-	c.size += cost
-	over := c.size > c.maxSize
-	c.mu.Unlock()
-	if over {
-		return c.evict()
-	}
-	return nil
+	return cost, nil
 }
 
 // fill writes the header and the content of r. It returns the size of the file and the sha256 of

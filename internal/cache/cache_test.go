@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,10 +44,19 @@ func TestBlobs(t *testing.T) {
 	if got, err := c.Get(name); err != nil || string(got) != "content" || !c.Has(name) {
 		t.Errorf("after: %q, %v", got, err)
 	}
+	if got, err := readAll(c, name); err != nil || got != "content" {
+		t.Errorf("opened: %q, %v", got, err)
+	}
+	if got, err := readAll(c, digest("none")); !errors.Is(err, ErrNotFound) {
+		t.Errorf("opened what is not there: %q, %v", got, err)
+	}
 
 	for _, bad := range []string{"", "..", name[:63], strings.ToUpper(name), "../" + name[3:]} {
 		if _, err := c.Get(bad); err == nil || errors.Is(err, ErrNotFound) {
 			t.Errorf("Get(%q): %v; want it refused", bad, err)
+		}
+		if _, err := readAll(c, bad); err == nil || errors.Is(err, ErrNotFound) {
+			t.Errorf("OpenContent(%q): %v; want it refused", bad, err)
 		}
 		if err := c.Put(bad, strings.NewReader("")); err == nil {
 			t.Errorf("Put(%q) is accepted", bad)
@@ -59,6 +69,16 @@ func TestBlobs(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(c.dir, tempPrefix+"*")); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
+}
+
+func readAll(c *Cache, name string) (string, error) {
+	content, err := c.OpenContent(name)
+	if err != nil {
+		return "", err
+	}
+	defer content.Close()
+	b, err := io.ReadAll(content)
+	return string(b), err
 }
 
 type errReader struct{}

@@ -103,3 +103,17 @@ func TestCanariesReportContact(t *testing.T) {
 		t.Error("the process was killed and nobody says so")
 	}
 }
+
+// Load is no verdict: a case that is not about the wall time has the time that a busy machine may need, and one that is
+// says which time.
+func TestNoCaseDependsOnTheLoad(t *testing.T) {
+	cases, err := Cases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		if slices.Contains(c.Verdicts, api.WallLimit) != (c.Limits.Wall != 0 && c.Limits.Wall < Wall/10) {
+			t.Errorf("%s: verdicts %v with a wall time of %v", c.ID, c.Verdicts, c.Limits.Wall)
+		}
+	}
+}

@@ -137,7 +137,8 @@ func userns(f Facts) Check {
 	case f.Sysctls["user.max_user_namespaces"] == "0":
 		c.Remedy = "sysctl user.max_user_namespaces=10000"
 	case f.Root:
-		c.Remedy = "allow them where brig runs: inside a container they are often denied by its seccomp profile"
+		c.Remedy = "allow them where brig runs: inside a container they are often denied by its seccomp profile, " +
+			"and a process in a chroot never gets one (clone(2)): enter that root with systemd-nspawn"
 	case f.Sysctls["kernel.unprivileged_userns_clone"] == "0",
 		f.Sysctls["kernel.apparmor_restrict_unprivileged_userns"] == "1":
 		// The agent is root: neither setting restricts it.

@@ -2,7 +2,9 @@
 package remedies
 
 import (
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -24,17 +26,20 @@ var flagRemedies = []Remedy{
 	{"idle-timeout ttl timeout", "idle", "use --idle (time without a request) or --life (total time) for a session, --wall for a command"},
 	{"timeout time time-limit timelimit max-time wall-time walltime real-time", "wall",
 		"use --wall (elapsed time) or --cpu (processor time), such as --wall 5s"},
-	{"t", "wall", "for a time limit use --wall 5s (elapsed time) or --cpu 5s (processor time); programs never get a terminal"},
+	{"t", "wall", "for a time limit use --wall 5s (elapsed time) or --cpu 5s (processor time)"},
 	{"cpu-time cputime cpu-limit", "wall", "use --cpu, such as --cpu 2s"},
 	{"m mem-limit memory-limit max-memory memlimit ram rss", "memory", "use --memory, such as --memory 256M"},
 	{"output-limit max-output", "output", "use --output, such as --output 1M"},
 	{"pids-limit max-processes processes procs nproc", "pids", "use --pids: processes and threads together"},
-	{"ulimit nofile fds", "open-files", "use --open-files, --stack or --scratch"},
+	{"ulimit nofile fds", "open-files", "use --open-files, --stack, --scratch or --file-size"},
+	{"fsize filesize max-file-size", "file-size", "use --file-size, such as --file-size 1M"},
+	{"as vmem virtual-memory", "address-space",
+		"use --address-space for what each process may map, or --memory for what all of them use"},
 	{"image container-image rootfs-image", "rootfs", "use --rootfs IMAGE -- CMD; brig rootfs ls lists the images"},
 	{"net dns", "network", "use --allow HOST, or --network"},
 	{"network net dns allow", "idle", "sessions have no network: leave it out"},
 	{"p publish", "wall", "no port of this host leads to a program: leave it out"},
-	{"i it ti interactive tty", "wall", "the program always gets your stdin, and never a terminal: leave it out"},
+	{"i it ti interactive tty", "wall", "brig run -it and brig session exec -it give a program your terminal: leave it out"},
 	{"rm", "wall", "a run leaves nothing behind: leave it out"},
 	{"d detach background", "tests", "for a long-lived sandbox use brig session create"},
 	{"stdin input input-file", "file", "redirect it: brig run FILE < INPUT"},
@@ -87,18 +92,17 @@ func OfFlags() []Remedy { return flagRemedies }
 // empty if nothing is certain.
 func Flag(f *pflag.FlagSet, name, letters string) string {
 	letters, _, _ = strings.Cut(letters, "=")
-	typed := []string{name}
-	if letters != "" {
-		if len(letters) > 1 && f.Lookup(letters) != nil {
-			return ": write --" + letters
+	if len(letters) > 1 {
+		typed := func(word string) bool { return isTyped(f, word, letters) }
+		if all := flagNames(f); slices.ContainsFunc(all, typed) {
+			return ": write --" + all[slices.IndexFunc(all, typed)]
 		}
-		typed = []string{letters, name}
-	}
-
-	for _, t := range typed {
-		if say := findFlagRemedy(f, t); say != "" {
+		if say := findFlagRemedy(f, typed); say != "" {
 			return say
 		}
+	}
+	if say := findFlagRemedy(f, func(word string) bool { return word == name }); say != "" {
+		return say
 	}
 
 	if best := suggest.Closest(name, flagNames(f)); best != "" && letters == "" {
@@ -109,19 +113,28 @@ func Flag(f *pflag.FlagSet, name, letters string) string {
 
 // Setting is Flag for a file or the environment, where flags have no dashes.
 func Setting(f *pflag.FlagSet, name string) string {
-	if say := findFlagRemedy(f, name); say != "" {
+	if say := findFlagRemedy(f, func(word string) bool { return word == name }); say != "" {
 		return say
 	}
 	return suggest.Text(name, flagNames(f))
 }
 
-func findFlagRemedy(f *pflag.FlagSet, typed string) string {
+func findFlagRemedy(f *pflag.FlagSet, typed func(word string) bool) string {
 	for _, c := range flagRemedies {
-		if f.Lookup(c.Requires) != nil && hasWord(c.Flags, typed) {
+		if f.Lookup(c.Requires) != nil && slices.ContainsFunc(strings.Fields(c.Flags), typed) {
 			return ": " + c.Text
 		}
 	}
 	return ""
+}
+
+// isTyped reports whether somebody has typed word after one dash. letters are what is left of it after the
+// leading ones that are short flags of f: of -time it is "me" where -t and -i are flags.
+func isTyped(f *pflag.FlagSet, word, letters string) bool {
+	before, ok := strings.CutSuffix(word, letters)
+	return ok && !strings.ContainsFunc(before, func(r rune) bool {
+		return r > unicode.MaxASCII || f.ShorthandLookup(string(r)) == nil
+	})
 }
 
 func flagNames(f *pflag.FlagSet) []string {

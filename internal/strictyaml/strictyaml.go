@@ -9,6 +9,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -31,8 +32,10 @@ func Decode(file string, text []byte, into any) error {
 }
 
 var (
-	inType   = regexp.MustCompile(` in type [\w.\[\]*{}]+`)
-	mismatch = regexp.MustCompile("cannot unmarshal !!(\\w+)(?: (`.*`))? into (.+)")
+	inType   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(` in type [\w.\[\]*{}]+`) })
+	mismatch = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile("cannot unmarshal !!(\\w+)(?: (`.*`))? into (.+)")
+	})
 )
 
 // Plain returns an error of the YAML library in the words of the file: "a list where text is
@@ -46,10 +49,10 @@ func Plain(err error) error {
 	var all []string
 	for _, text := range wrong.Errors {
 		line, what, placed := strings.Cut(text, ": ")
-		if m := mismatch.FindStringSubmatch(what); placed && m != nil {
+		if m := mismatch().FindStringSubmatch(what); placed && m != nil {
 			text = fmt.Sprintf("%s: %s where %s is needed", line, found(m[1], m[2]), needed(m[3]))
 		}
-		all = append(all, inType.ReplaceAllString(text, ""))
+		all = append(all, inType().ReplaceAllString(text, ""))
 	}
 
 	return errors.New(strings.Join(all, "; "))

@@ -11,13 +11,13 @@ package sysmon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/brig-sandbox/brig/internal/procfs"
 )
 
 const (
@@ -67,7 +67,7 @@ func restoreOnce() error {
 		if err == nil && strings.TrimSpace(string(now)) == strconv.FormatInt(int64(monitorSlack), 10) {
 			err = set(thread, defaultSlack)
 		}
-		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ESRCH) { // the thread may have ended before or after the open
+		if err != nil && !procfs.IsEnded(err) { // the thread may have ended before or after the open
 			return err
 		}
 	}

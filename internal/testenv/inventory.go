@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/internal/procfs"
 )
@@ -59,8 +60,10 @@ var overlap struct {
 func checkUnchanged(t testing.TB, before map[string]int) {
 	t.Helper()
 	var added []string
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		runtime.GC() // which closes the pipes that package net keeps for the next splice(2)
+	wait := 10 * time.Millisecond
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(wait) {
+		wait = min(2*wait, 250*time.Millisecond) // an inventory costs processor time that other tests need
+		runtime.GC()                             // which closes the pipes that package net keeps for the next splice(2)
 		if added = Added(before, Inventory()); len(added) == 0 {
 			return
 		}
@@ -84,19 +87,21 @@ func Added(before, after map[string]int) []string {
 }
 
 // Inventory counts the host's control groups, mounts, processes, keys, IPC
-// objects and loop devices, our own descriptors, and the entries of directories
+// objects, loop devices and the owners of device files, our own descriptors, and the entries of directories
 // for temporary files.
 func Inventory() map[string]int {
 	inv := map[string]int{}
-	for _, take := range []func(map[string]int){groups, mounts, processes, tables, loops, descriptors, directories} {
+	for _, take := range []func(map[string]int){Groups, Mounts, processes, tables, loops, devices,
+		Descriptors, directories} {
 		take(inv)
 	}
 	return inv
 }
 
-// groups leaves out the siblings of this process's own group and of the groups above it: they are other
-// services of the machine, which are created and removed at any time. brig stays below its own group.
-func groups(inv map[string]int) {
+// Groups counts the control groups of the host for an inventory. It leaves out the siblings of this process's own
+// group and of the groups above it: they are other services of the machine, which are created and removed at any
+// time. brig stays below its own group.
+func Groups(inv map[string]int) {
 	membership, _ := os.ReadFile("/proc/self/cgroup")
 	table, _ := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup", "cgroup2"))
 	own := ownGroups(string(membership), table)
@@ -153,7 +158,8 @@ func ownGroups(membership string, table []*mountinfo.Info) []ownGroup {
 	return own
 }
 
-func mounts(inv map[string]int) {
+// Mounts counts the mounts of this process's namespace for an inventory.
+func Mounts(inv map[string]int) {
 	all, _ := mountinfo.GetMounts(nil)
 	for _, m := range all {
 		inv["mount "+m.Mountpoint]++
@@ -163,15 +169,10 @@ func mounts(inv map[string]int) {
 // processes leaves out kernel threads, which the kernel starts and ends at any time, and
 // processes that are not ours. An item contains the pid, so that a new process is seen.
 func processes(inv map[string]int) {
-	entries, _ := os.ReadDir("/proc")
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-
-		s, err := procfs.ReadStat(e.Name())
-		if err == nil && s.Parent != 2 && pid != 2 && ours(pid) { // 2 is kthreadd
+	all, _ := procfs.Processes()
+	orphans := map[int]bool{} // whether a topmost ancestor is one of ours
+	for pid, s := range all {
+		if s.Parent != 2 && pid != 2 && ours(all, orphans, pid) { // 2 is kthreadd
 			inv[fmt.Sprintf("process %d %s", pid, s.Name)]++
 		}
 	}
@@ -180,17 +181,20 @@ func processes(inv map[string]int) {
 // ours reports whether a process descends from this one, or is an orphan that once
 // did: it has this process's mark in its environment, or is in another user
 // namespace, as a cell's processes are. Other processes on the machine do not count.
-func ours(pid int) bool {
-	me := os.Getpid()
-	for pid != me {
-		s, err := procfs.ReadStat(strconv.Itoa(pid))
-		if err != nil {
-			return false
+func ours(all map[int]procfs.Stat, orphans map[int]bool, pid int) bool {
+	for me := os.Getpid(); pid != me; {
+		parent := all[pid].Parent
+		if _, lives := all[parent]; parent > 1 && lives {
+			pid = parent
+			continue
 		}
-		if s.Parent <= 1 {
-			return orphanOfOurs(pid) // the topmost ancestor decides for all of its descendants
+
+		orphan, known := orphans[pid] // the topmost ancestor decides for all of its descendants
+		if !known {
+			orphan = orphanOfOurs(pid)
+			orphans[pid] = orphan
 		}
-		pid = s.Parent
+		return orphan
 	}
 
 	return true
@@ -242,9 +246,20 @@ func loops(inv map[string]int) {
 	}
 }
 
-// descriptors counts our own descriptors by kind: numbers may change, but the count of each
+// devices are the owners and modes of the host's device files that everybody uses: runc 1.1.5 gave /dev/null to the
+// user of a container.
+func devices(inv map[string]int) {
+	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty", "ptmx"} {
+		var st unix.Stat_t
+		if err := unix.Stat("/dev/"+name, &st); err == nil {
+			inv[fmt.Sprintf("device /dev/%s of %d:%d, mode %o", name, st.Uid, st.Gid, st.Mode&0o7777)]++
+		}
+	}
+}
+
+// Descriptors counts our own descriptors by kind for an inventory: numbers may change, but the count of each
 // kind must not grow.
-func descriptors(inv map[string]int) {
+func Descriptors(inv map[string]int) {
 	entries, _ := os.ReadDir("/proc/self/fd")
 	for _, e := range entries {
 		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil {

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Table returns the flags that are not hidden, or those of names alone, as a table in Markdown: a row for
@@ -33,11 +34,13 @@ type tableRow struct{ flag, standard, meaning string }
 
 // withDefault matches a help that ends in its default, as pflag writes it or we do: (default 10m0s),
 // (default: none), or (repeatable; default: any host).
-var withDefault = regexp.MustCompile(`^(.*) \((?:([^()]*); )?default:? ([^()]+)\)$`)
+var withDefault = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(.*) \((?:([^()]*); )?default:? ([^()]+)\)$`)
+})
 
 func rowOf(f flag) tableRow {
 	r := tableRow{flag: "`" + f.synopsis() + "`", meaning: f.text}
-	if m := withDefault.FindStringSubmatch(f.text); m != nil {
+	if m := withDefault().FindStringSubmatch(f.text); m != nil {
 		r.meaning, r.standard = m[1], shortSpan(strings.Trim(m[3], `"[]`))
 		if m[2] != "" {
 			r.meaning += " (" + m[2] + ")"
@@ -70,11 +73,11 @@ func shortSpan(text string) string {
 }
 
 var (
-	flagInText     = regexp.MustCompile(`--[a-z][^ ,;:.)]*`)
+	flagInText     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`--[a-z][^ ,;:.)]*`) })
 	markdownEscape = strings.NewReplacer("|", `\|`, "*", `\*`, "<", `\<`)
 )
 
 // markdown formats a text for a cell: it escapes markup, and marks flags as code.
 func markdown(text string) string {
-	return flagInText.ReplaceAllString(markdownEscape.Replace(text), "`$0`")
+	return flagInText().ReplaceAllString(markdownEscape.Replace(text), "`$0`")
 }

@@ -23,8 +23,11 @@ import (
 	"github.com/brig-sandbox/brig/internal/inputfile"
 )
 
-// Runs is how often each kernel is run: the median counts.
-const Runs = 5
+// Runs is how often each kernel is run unless the caller says so, and MaxRuns the most: the median counts.
+const (
+	Runs    = 5
+	MaxRuns = 100
+)
 
 // The factors that make sense.
 const (

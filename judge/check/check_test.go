@@ -141,7 +141,7 @@ func TestLargeSourceIsReported(t *testing.T) {
 func TestEveryCheckerIsInALanguagesImage(t *testing.T) {
 	for _, language := range []string{"python", "python-full", "javascript", "typescript", "c", "cpp", "java", "go", "rust", "ruby",
 		"ruby-full", "php", "bash", "perl", "lua", "csharp", "fsharp", "vb", "powershell", "mono", "pascal", "haskell", "pypy", "ocaml", "kotlin",
-		"scala", "swift", "d", "r"} {
+		"scala", "swift", "d", "r", "fortran"} {
 		r, ok := check.Plan(language, "", []byte("x"))
 		if !ok || r.Language != language || len(r.Files) != 1 || r.Profile == "" || !slices.Contains(r.Argv, "./"+r.Files[0].Name) {
 			t.Errorf("%s: %v, %+v", language, ok, r)

@@ -79,6 +79,7 @@ var checkers = map[string]checker{
 	"scala":      {[]string{"scalac", "-Ystop-after:refchecks", "-d", "/tmp", "{name}"}, "", "managed", ""},
 	"swift":      {[]string{"swiftc", "-typecheck", "{name}"}, "", "compile", ""},
 	"d":          {[]string{"gdc", "-fsyntax-only", "{name}"}, "", "compile", ""},
+	"fortran":    {[]string{"gfortran", "-fsyntax-only", "-J/tmp", "{name}"}, "", "compile", ""},
 	"powershell": {[]string{"sh", "-c", powershellChecker, "{name}"}, "", "managed", ""},
 	"r": {[]string{"Rscript", "--vanilla", "-e", "invisible(parse(commandArgs(TRUE)[1], encoding = 'UTF-8'))",
 		"{name}"}, "", "default", ""},
@@ -139,7 +140,7 @@ var names = map[string]string{
 	"csharp": "main.cs", "mono": "main.cs", "fsharp": "main.fs", "vb": "main.vb", "powershell": "main.ps1",
 	"pascal": "main.pas", "haskell": "main.hs", "pypy": "main.py", "ocaml": "main.ml", "kotlin": "main.kt",
 	"scala": "main.scala", "swift": "main.swift",
-	"d": "main.d", "r": "main.R",
+	"d": "main.d", "r": "main.R", "fortran": "main.f90",
 }
 
 func fileName(language, name string) string {

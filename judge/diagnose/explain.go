@@ -103,10 +103,18 @@ func explainCompiler(language string, r api.Result) api.Diagnosis {
 	return d
 }
 
+// written is where the program's errors are: stderr, or stdout if both are one.
+func written(r api.Result) api.Bytes {
+	if r.StderrMerged {
+		return r.Stdout
+	}
+	return r.Stderr
+}
+
 // explainProgram explains the end of a program that brig did not stop. It uses what the program
 // wrote to stderr, or else its signal or exit code.
 func explainProgram(language string, r api.Result) api.Diagnosis {
-	output := messages.NewText(r.Stderr)
+	output := messages.NewText(written(r))
 	if d, ok := messages.Program(language, output); ok {
 		return d
 	}

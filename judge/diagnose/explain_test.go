@@ -37,7 +37,7 @@ func TestRealOutputs(t *testing.T) {
 					c.Want = got
 				}
 				if got == nil {
-					t.Fatalf("no diagnosis of verdict %q: run TestDiagnoses of package e2e with -update", c.Result.Verdict)
+					t.Fatalf("no diagnosis of verdict %q: run TestDiagnoses of ./internal/e2e/languages with -update (CONTRIBUTING.md)", c.Result.Verdict)
 				}
 				if !reflect.DeepEqual(got, c.Want) {
 					t.Errorf("got  %+v\nwant %+v\nof %s: %s%s", got, c.Want, c.Result.Verdict, c.Result.Stdout, c.Result.Stderr)
@@ -221,6 +221,52 @@ func TestHintsNameTheLimitAndItsFlag(t *testing.T) {
 	}
 }
 
+// The errors of a program are in stdout if it has stderr's text, and only then.
+func TestErrorsInMergedStdout(t *testing.T) {
+	printed := []byte("Traceback (most recent call last):\n  File \"/box/main.py\", line 1, in <module>\nValueError: here\n")
+	for merged, want := range map[bool]string{true: "ValueError", false: "nonzero"} {
+		r := api.Result{Verdict: api.Nonzero, ExitCode: 1, Stdout: printed, StderrMerged: merged}
+		if d := diagnose.Explain("python", "main.py", nil, r); d == nil || d.Type != want {
+			t.Errorf("merged %v: %+v; want %s", merged, d, want)
+		}
+	}
+}
+
+// A limit of a process is named where it may be the cause, and nowhere else: that a process met it, nobody counts.
+func TestHintsNameTheLimitsOfAProcess(t *testing.T) {
+	trace := "Traceback (most recent call last):\n"
+	mapped, data := api.Limits{AddressSpace: 256 * api.MiB}, api.Limits{AddressSpace: api.GiB, Data: 128 * api.MiB}
+	files := api.Limits{FileSize: api.MiB}
+	for _, tt := range []struct {
+		printed, signal string
+		limits          api.Limits
+		hit             []string
+		want            string // empty: no hint with a flag
+	}{
+		{trace + "MemoryError\n", "", mapped, nil, "at most 256M, used or not; use less memory, or smaller stacks of threads, " +
+			"or raise the limit (--address-space, or address_space of limits in a request)"},
+		{trace + "MemoryError\n", "", data, nil, "at most 128M privately"},
+		{trace + "MemoryError\n", "", files, nil, ""},
+		{trace + "ValueError: no\n", "", mapped, nil, ""},
+		{trace + "OSError: [Errno 27] File too large\n", "", files, nil, "at most 1M are allowed for each; write less, or raise the " +
+			"limit (--file-size, or file_size of limits in a request)"},
+		{trace + "OSError: [Errno 27] File too large\n", "", mapped, nil, ""},
+		{"", "SIGXFSZ", files, []string{api.HitFileSize}, "(--file-size"},
+		{"", "SIGXFSZ", files, nil, ""},
+		{"", "SIGSEGV", mapped, nil, "larger than the limit address_space also ends so"},
+		{"", "SIGSEGV", files, nil, ""},
+	} {
+		r := api.Result{Verdict: api.Nonzero, ExitCode: 1, Stderr: []byte(tt.printed), Limits: tt.limits, LimitsHit: tt.hit}
+		if tt.signal != "" {
+			r.Verdict, r.SignalName = api.Signaled, tt.signal
+		}
+		d := diagnose.Explain("python", "main.py", nil, r)
+		if d == nil || !strings.Contains(d.Hint, tt.want) || tt.want == "" && strings.Contains(d.Hint, "limit") {
+			t.Errorf("%q %s %+v: %+v; want a hint with %q", tt.printed, tt.signal, tt.limits, d, tt.want)
+		}
+	}
+}
+
 // Between a program that waits and one that never waits, the host may have been busy; the
 // measurements do not show which.
 func TestWallLimitHintDependsOnProcessorTime(t *testing.T) {
@@ -355,7 +401,8 @@ func TestHostileOutputIsBounded(t *testing.T) {
 }
 
 var everyLanguage = []string{"", "python", "c", "cpp", "java", "javascript", "typescript", "go", "rust", "ruby", "php", "bash", "csharp",
-	"fsharp", "vb", "mono", "powershell", "perl", "lua", "pascal", "haskell", "pypy", "ocaml", "kotlin", "scala", "swift", "d", "r", "sql"}
+	"fsharp", "vb", "mono", "powershell", "perl", "lua", "pascal", "haskell", "pypy", "ocaml", "kotlin", "scala", "swift", "d", "r", "sql",
+	"fortran"}
 
 func checkBounds(t *testing.T, d *api.Diagnosis) {
 	t.Helper()
@@ -424,6 +471,10 @@ func TestSyntaxCheckersNameTheLine(t *testing.T) {
 		{"php", "b.php", "Errors parsing b.php\nParse error: Unclosed '{' on line 2 in b.php on line 4\n", 4, "Unclosed '{' on line 2"},
 		{"php", "a b.php", "Fatal error: Cannot redeclare function f() (previously declared in a b.php:2) in a b.php on line 3\n", 3,
 			"Cannot redeclare function f() (previously declared in a b.php:2)"},
+
+		// With -g the linker names the line next to the section.
+		{"c", "b.c", "/usr/bin/ld: /tmp/ccX.o: in function `main':\n/usr/bin/ld: /box/b.c:2:(.text+0x9): undefined reference to `missing'\n", 2,
+			"undefined reference to missing"},
 	} {
 		d := diagnose.Explain(tt.language, tt.file, nil,
 			api.Result{Verdict: api.CompileError, Stage: api.StageCompile, ExitCode: 1, Stderr: []byte(tt.printed)})

@@ -34,10 +34,31 @@ func hintOfLimit(limit string, l api.Limits) string {
 		text = fmt.Sprintf("it had too many processes and threads: at most %d are allowed at once", l.Pids)
 	case api.HitOpenFiles:
 		text = fmt.Sprintf("it had too many files open: at most %d are allowed at once; close each after use", l.OpenFiles)
+	case api.HitFileSize:
+		text = fmt.Sprintf("it wrote a file that is too large: at most %s are allowed for each; write less", l.FileSize)
+	case limitAddressSpace:
+		text = fmt.Sprintf("a process may map at most %s, used or not; use less memory, or smaller stacks of threads",
+			l.AddressSpace)
+	case limitData:
+		text = fmt.Sprintf("a process may map at most %s privately; use less memory, or smaller stacks of threads", l.Data)
 	}
 
 	return fmt.Sprintf("%s, or raise the limit (--%s, or %s of limits in a request)", text,
 		strings.ReplaceAll(limit, "_", "-"), limit)
+}
+
+// The limits that are never in Result.LimitsHit, because only the program learns that it met them.
+const limitAddressSpace, limitData = "address_space", "data"
+
+// mappingLimit names the limit on what a process maps that a run has, the smaller one of two; empty: none.
+func mappingLimit(l api.Limits) string {
+	switch {
+	case l.AddressSpace > 0 && (l.Data == 0 || l.AddressSpace <= l.Data):
+		return limitAddressSpace
+	case l.Data > 0:
+		return limitData
+	}
+	return ""
 }
 
 // hintOfShortage returns a hint for a program whose own message names the limit that it reached, or
@@ -55,6 +76,11 @@ func hintOfShortage(d api.Diagnosis, r api.Result) string {
 		return hintOfLimit(api.HitPids, r.Limits)
 	case strings.Contains(strings.ToLower(d.Message), "too many open files") && r.Limits.OpenFiles > 0:
 		return hintOfLimit(api.HitOpenFiles, r.Limits)
+	case hit(r, api.HitFileSize),
+		strings.Contains(strings.ToLower(d.Message), "file too large") && r.Limits.FileSize > 0:
+		return hintOfLimit(api.HitFileSize, r.Limits)
+	case d.Category == api.CategoryMemory && mappingLimit(r.Limits) != "":
+		return hintOfLimit(mappingLimit(r.Limits), r.Limits)
 	case strings.Contains(strings.ToLower(d.Message), "no space left on device"):
 		return hintOfLimits(r)
 	}

@@ -21,7 +21,7 @@ var startFailures = []string{
 // needs. The diagnosis is empty for any other failure, and under the default profiles of languages:
 // interpreters do not need the calls that these refuse.
 func explainStart(language string, r api.Result) api.Diagnosis {
-	output := string(r.Stderr)
+	output := string(written(r))
 	if len(r.Refused) == 0 || len(r.LimitsHit) > 0 ||
 		!slices.ContainsFunc(startFailures, func(s string) bool { return strings.Contains(output, s) }) {
 		return api.Diagnosis{}

@@ -124,5 +124,8 @@ func explainSignal(r api.Result) api.Diagnosis {
 	if known, ok := signals[r.SignalName]; ok {
 		d.Message, d.Hint = known[0], known[1]
 	}
+	if limit := mappingLimit(r.Limits); limit != "" && (r.SignalName == "SIGSEGV" || r.SignalName == "SIGKILL") {
+		d.Hint += fmt.Sprintf("; a program whose own data is larger than the limit %s also ends so, before its first line", limit)
+	}
 	return d
 }

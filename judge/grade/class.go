@@ -39,9 +39,11 @@ func (f Finder) In(t *problem.Tree) ([]Submission, error) {
 	return all, nil
 }
 
-// entries are the files and directories in t, also the empty ones, that count.
+// entries are the files and directories in t, also the empty ones, that count. A README in the directory of a class is
+// the work of nobody.
 func (f Finder) entries(t *problem.Tree) []string {
 	files, _ := t.Children(".")
+	files = slices.DeleteFunc(files, describes)
 	return slices.DeleteFunc(slices.Concat(files, t.Folders(".")), f.ignores)
 }
 
@@ -71,12 +73,16 @@ func (f Finder) of(t *problem.Tree, name string) Submission {
 	return f.Directory(t.Sub(name), name)
 }
 
+// maxOuter is how many directories, each in the one before, may hold nothing but a class. Each costs a copy of the list
+// of all files, and an archive may have 100,000 files below 500 directories (TestDirectoriesAroundAClass).
+const maxOuter = 32
+
 // class returns the directory of t in which each entry is a submission. An archive often has one directory that holds
 // everything; a single directory may also be that of the only person who handed in.
 func (f Finder) class(t *problem.Tree) *problem.Tree {
 	label := path.Base(t.Label())
 	stem := strings.TrimSuffix(label, path.Ext(label))
-	for {
+	for range maxOuter {
 		names := f.entries(t)
 		if len(names) != 1 || t.Has(names[0]) {
 			return t
@@ -90,52 +96,5 @@ func (f Finder) class(t *problem.Tree) *problem.Tree {
 		}
 		t = inner.Labeled(t.Label())
 	}
-}
-
-// parts are the usual names of directories in the project of one person.
-var parts = []string{"src", "source", "sources", "include", "lib", "data", "test", "tests", "app", "cmd", "pkg",
-	"internal", "bin", "build", "target", "out", "doc", "docs", "node_modules"}
-
-// ofOnePerson reports whether the directory of this name seems to be the work of one person, rather than that of a
-// class.
-func (f Finder) ofOnePerson(name string, t *problem.Tree) bool {
-	if personOf(name) != name {
-		return true // a learning platform has made it
-	}
-
-	var all project
-	archives := 0
-	files, _ := t.Children(".")
-	for _, file := range files {
-		switch {
-		case f.ignores(file):
-		case isZipName(file):
-			archives++
-		case f.IsSource(file, func() []byte { return nil }):
-			all.sources = append(all.sources, file)
-		}
-	}
-
-	var people []string // directories that are no part of a project
-	for _, dir := range t.Folders(".") {
-		if !f.ignores(dir) && !slices.Contains(parts, strings.ToLower(dir)) {
-			people = append(people, dir)
-		}
-	}
-
-	_, named := all.named(all.sources)
-	switch {
-	case named || len(files) > 0 && slices.ContainsFunc(files, isProjectFile):
-		return true
-	case len(all.sources) > 1 || archives > 1 || len(people) > 0:
-		return false
-	}
-
-	return true
-}
-
-// isProjectFile reports whether a file describes a project.
-func isProjectFile(name string) bool {
-	return slices.Contains([]string{"go.mod", "Cargo.toml", "package.json", "Makefile", "CMakeLists.txt", "pom.xml",
-		"pyproject.toml"}, name)
+	return t
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/judge/problem"
 )
 
@@ -46,6 +47,12 @@ func TestClasses(t *testing.T) {
 		{"one person of Moodle",
 			map[string]string{"Ann Lee_1001_assignsubmission_file_/a.py": "A", "Ann Lee_1001_assignsubmission_file_/b.py": "import a"},
 			[]string{"Ann Lee: b.py import a [a.py]"}},
+		{"one person with own tests", map[string]string{"ann/shapes.py": "A", "ann/test_shapes.py": "import shapes", "ann/conftest.py": ""},
+			[]string{"ann: shapes.py A [conftest.py test_shapes.py]"}},
+		{"one person with own tests in Java", map[string]string{"ann/Calc.java": "A", "ann/CalcTest.java": "T"},
+			[]string{"ann: Calc.java A [CalcTest.java]"}},
+		{"a class with a name like a test", map[string]string{"hw3/ann.go": "A", "hw3/bob_test.go": "B"},
+			[]string{"ann: ann.go A []", "bob_test: bob_test.go B []"}},
 		{"a class in a directory", map[string]string{"hw3/ann.py": "A", "hw3/bob.py": "B"}, []string{"ann: ann.py A []", "bob: bob.py B []"}},
 		{"a class in a directory with the name of the archive", map[string]string{"class/ann.py": "A"}, []string{"ann: ann.py A []"}},
 		{"a class with directories in a directory", map[string]string{"hw3/ann/a.py": "A", "hw3/bob/b.py": "B"},
@@ -72,6 +79,43 @@ func TestClasses(t *testing.T) {
 			map[string]string{"Zoe.py": "", "élodie.py": "", "Çağla.py": "", "Carl.py": "", "Dora.py": "", "ex10.py": "", "ex9.py": ""},
 			[]string{"Çağla: Çağla.py  []", "Carl: Carl.py  []", "Dora: Dora.py  []", "élodie: élodie.py  []", "ex9: ex9.py  []",
 				"ex10: ex10.py  []", "Zoe: Zoe.py  []"}},
+		{"a README and one piece of work", map[string]string{"ann/README.md": "R", "ann/lab1/x.py": "A"}, []string{"ann: x.py A [README.md]"}},
+		{"one piece of work", map[string]string{"ann/lab1/x.py": "A"}, []string{"ann: x.py A []"}},
+		{"hidden files and one piece of work", map[string]string{"ann/.gitignore": "G", "ann/.DS_Store": "S", "ann/__MACOSX/lab1/x.py": "M",
+			"ann/Exercise 2/x.py": "A"}, []string{"ann: x.py A []"}},
+		{"a report and a directory of any name", map[string]string{"ann/report.pdf": "R", "ann/hello/x.py": "A"},
+			[]string{"ann: x.py A [report.pdf]"}},
+		{"a Makefile and a directory of any name", map[string]string{"ann/Makefile": "M", "ann/hello/x.c": "A"},
+			[]string{"ann: x.c A [Makefile]"}},
+		{"two pieces of work", map[string]string{"ann/README.md": "R", "ann/lab1/x.py": "A", "ann/lab2/y.py": "B"}, []string{
+			"ann: it has 2 sources (lab1/x.py, lab2/y.py), and nothing says which is the program: call it main, or name it with --source-name"}},
+		{"two pieces of work, one main", map[string]string{"ann/lab1/main.py": "A", "ann/lab2/y.py": "B"},
+			[]string{"ann: main.py A [lab2/y.py]"}},
+		{"a piece of work and a directory without a source", map[string]string{"ann/lab1/x.py": "A", "ann/notes/n.txt": "N"},
+			[]string{"ann: x.py A [notes/n.txt]"}},
+		{"a piece of work and an empty directory", map[string]string{"subs/lab1/x.py": "A", "subs/rosa/": ""},
+			[]string{"lab1: x.py A []", "rosa" + notHandedIn}},
+		{"a README of a class of directories", map[string]string{"subs/README.md": "R", "subs/ann/x.py": "A", "subs/bob/x.py": "B"},
+			[]string{"ann: x.py A []", "bob: x.py B []"}},
+		{"a README of a class, next to it", map[string]string{"README.md": "R", "LICENSE": "L", "ann.py": "A", "bob/x.py": "B"},
+			[]string{"ann: ann.py A []", "bob: x.py B []"}},
+		{"a README of a piece of work, in which one person is", map[string]string{"hw3/README.md": "R", "hw3/ann/x.py": "A"},
+			[]string{"ann: x.py A []"}},
+		{"a README next to the only person", map[string]string{"README.md": "R", "ann/lab1/x.py": "A", "ann/README.txt": ""},
+			[]string{"ann: x.py A [README.txt]"}},
+		{"a class in which each has a piece of work",
+			map[string]string{"subs/ann/lab1/x.py": "A", "subs/ann/README.md": "R", "subs/bob/lab1/x.py": "B"},
+			[]string{"ann: x.py A [README.md]", "bob: x.py B []"}},
+		{"names of people that end in numbers", map[string]string{"subs/s1/x.py": "A", "subs/1002/x.py": "B", "subs/team3/x.py": "C"},
+			[]string{"1002: x.py B []", "s1: x.py A []", "team3: x.py C []"}},
+		{"nothing but a README", map[string]string{"ann/README.md": "R"}, []string{"ann: nothing was handed in: no file in it has a " +
+			"name that says its language (README.md): add --language, or leave it out with --ignore"}},
+		{"files that may be of people", map[string]string{"ann.py": "A", "bob.pdf": "B"}, []string{"ann: ann.py A []",
+			"bob: bob.pdf: its name does not say its language: add --language, or leave it out with --ignore"}},
+		{"a report next to an archive", map[string]string{"ann/report.pdf": "R", "bob/x.py": "B",
+			"ann/code.zip": zipped(t, map[string]string{"hw/x.py": "A", "hw/d.txt": "D"})}, []string{"ann: x.py A [d.txt]", "bob: x.py B []"}},
+		{"a source next to an archive", map[string]string{"ann/data.zip": zipped(t, nil), "ann/x.py": "A", "bob/x.py": "B"},
+			[]string{"ann: x.py A [data.zip]", "bob: x.py B []"}},
 		{"names with dots", map[string]string{"v1.2.py": "A", "J. Doe/x.py": "B", "J. Roe/": ""},
 			[]string{"J. Doe: x.py B []", "J. Roe" + notHandedIn, "v1.2: v1.2.py A []"}},
 	} {
@@ -106,6 +150,33 @@ func TestClasses(t *testing.T) {
 				t.Errorf("%s, %s:\n%s\nwant\n%s", tt.name, filepath.Base(from), strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
 			}
 			_ = tree.Close()
+		}
+	}
+}
+
+// --language makes each file a source: what people write about their programs is their program only if nothing else is.
+func TestReportsAreNoPrograms(t *testing.T) {
+	all := Finder{IsSource: func(string, func() []byte) bool { return true }}
+	for _, tt := range []struct {
+		files map[string]string
+		want  string
+	}{
+		{map[string]string{"README.md": "R", "lab1/x": "A"}, "x [README.md]"},
+		{map[string]string{"report.PDF": "R", "LICENSE": "L", "Makefile": "M", "x.prog": "A"}, "x.prog [LICENSE Makefile report.PDF]"},
+		{map[string]string{"answer.txt": "A"}, "answer.txt []"},
+	} {
+		tree, err := problem.OpenZip("ann.zip", []byte(zipped(t, tt.files)))
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		var others []string
+		s := all.Directory(tree, "ann")
+		for _, f := range s.Files {
+			others = append(others, f.Name)
+		}
+		if got := s.Main + " [" + strings.Join(others, " ") + "]"; s.Err != nil || got != tt.want {
+			t.Errorf("%v: %s, %v; want %s", tt.files, got, s.Err, tt.want)
 		}
 	}
 }
@@ -192,6 +263,55 @@ func TestOneSubmissionRefusesNoClass(t *testing.T) {
 		"dan: dan/pipe is a FIFO", "eve: eve is a link", "fay: fay.zip: the archive is incomplete", "gil: gil/big.py is 5G"} {
 		if i >= len(got) || !strings.HasPrefix(got[i], want) {
 			t.Errorf("%q; want %q", got[min(i, len(got)-1)], want)
+		}
+	}
+}
+
+// The tests that a person wrote are no cases of the teacher's suite (newcomer T1).
+func TestWithoutOwnTests(t *testing.T) {
+	for _, tt := range []struct{ name, main, text, files, want string }{
+		{"pytest", "shapes.py", "", "test_a.py a_test.py tests/test_b.py helper.py", "helper.py"},
+		{"jest", "sum.js", "", "sum.test.js sum.spec.ts __tests__/x.js lib/u.js", "lib/u.js"},
+		{"junit", "Calc.java", "", "CalcTest.java src/test/java/CalcTests.java Helper.java", "Helper.java"},
+		{"pester", "Calc.ps1", "", "Calc.Tests.ps1 Helper.ps1", "Helper.ps1"},
+		{"what the program imports", "shapes.py", "import test_data", "test_data.py test_x.py", "test_data.py"},
+		{"data", "shapes.py", "", "tests/1.txt test/words.csv", "tests/1.txt test/words.csv"},
+		{"a module for setting up", "app.js", "", "setup.js", "setup.js"},
+		{"words that end as tests do", "shapes.py", "", "latest.py contest.py", "latest.py contest.py"},
+	} {
+		s := Submission{Main: tt.main, Text: []byte(tt.text)}
+		for name := range strings.FieldsSeq(tt.files) {
+			s.Files = append(s.Files, api.File{Name: name})
+		}
+		var got []string
+		for _, f := range s.WithoutOwnTests() {
+			got = append(got, f.Name)
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%s: %s; want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A class is found below a few directories that hold nothing else. Below hundreds of them it is one submission: each
+// such directory costs a copy of the list of all files.
+func TestDirectoriesAroundAClass(t *testing.T) {
+	for _, tt := range []struct{ around, want int }{{0, 2}, {1, 2}, {maxOuter - 1, 2}, {maxOuter, 2}, {maxOuter + 1, 1}, {400, 1}} {
+		outer := strings.Repeat("a/", tt.around)
+		archive := filepath.Join(t.TempDir(), "a.zip")
+		packed := zipped(t, map[string]string{outer + "ann.py": "A", outer + "bob.py": "B"})
+		if err := os.WriteFile(archive, []byte(packed), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		tree, err := problem.OpenTolerant(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := foundIn(t, finder, tree); len(got) != tt.want {
+			t.Errorf("%d directories around a class: %.200q; want %d submissions", tt.around, got, tt.want)
+		}
+		if err := tree.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package grade
 import (
 	"io"
 	"strings"
+	"unicode"
 )
 
 // ByteOrderMark before the text of a file makes Excel read it as UTF-8.
@@ -41,7 +42,8 @@ func (r Report) WriteCSV(w io.Writer, words Words) error {
 
 // formula finds what a spreadsheet would execute: at the beginning of a cell, and after a semicolon or a tab, which
 // separate cells for spreadsheets in most of Europe, also where the cell is quoted for those that expect commas.
-var formula = compiled(`(^|[;\t\r\n])([ "']*)([=+@-])`)
+// Excel in East Asia also takes the wide forms of the signs.
+var formula = compiled(`(^|[;\t\r\n])([ "']*)([=+@＝＋＠－-])`)
 
 // plainCell puts an apostrophe before text that a spreadsheet would execute: a file with the name
 // =HYPERLINK(...).py is a formula on the teacher's machine otherwise
@@ -50,11 +52,20 @@ func plainCell(s string) string {
 	if s == "-" {
 		return s
 	}
-	s = formula().ReplaceAllString(s, "${1}'${2}${3}")
+	s = formula().ReplaceAllString(strings.Map(plainRune, s), "${1}'${2}${3}")
 	if strings.HasPrefix(s, "\t") || strings.HasPrefix(s, "\r") {
 		return "'" + s
 	}
 	return s
+}
+
+// plainRune replaces what a terminal would execute, on which somebody looks at the file: a name may have an escape
+// sequence in it.
+func plainRune(r rune) rune {
+	if unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) {
+		return unicode.ReplacementChar
+	}
+	return r
 }
 
 // quotedCell quotes a cell with anything that separates cells for some spreadsheet.

@@ -18,8 +18,9 @@ import (
 func (f Finder) Find(args []string) ([]Submission, error) {
 	var found []Submission
 	for _, arg := range args {
-		switch _, err := os.Stat(arg); {
-		case len(args) > 1 && f.Ignore(filepath.Base(filepath.Clean(arg))):
+		switch info, err := os.Stat(arg); {
+		case len(args) > 1 && (f.ignores(filepath.Base(filepath.Clean(arg))) ||
+			err == nil && !info.IsDir() && describes(arg)):
 		case errors.Is(err, fs.ErrNotExist) && !isLink(arg):
 			return nil, fmt.Errorf("%s: there is no such file or directory", arg)
 		case len(args) > 1:

@@ -290,13 +290,17 @@ func TestSpreadsheetsExecuteNothing(t *testing.T) {
 		t.Errorf("bob is\n%s; want\n%s", got, want)
 	}
 
-	for _, s := range []string{"=1", "+1", "-1", "@a", "\t=1", "\r=1"} {
+	for _, s := range []string{"=1", "+1", "-1", "@a", "\t=1", "\r=1", "＝1", "＋1", "－1", "＠a"} {
 		if !strings.HasPrefix(plainCell(s), "'") {
 			t.Errorf("%q is written as %q", s, plainCell(s))
 		}
 	}
 
-	for _, s := range []string{"", "-", "a=1", "33.33"} {
+	if got, want := plainCell("\x1b]0;x\x07\u009b2Ja\n=1"), "\ufffd]0;x\ufffd\ufffd2Ja\n'=1"; got != want {
+		t.Errorf("what a terminal executes is written as %q, want %q", got, want)
+	}
+
+	for _, s := range []string{"", "-", "a=1", "33.33", "a－b"} {
 		if plainCell(s) != s {
 			t.Errorf("%q is written as %q", s, plainCell(s))
 		}

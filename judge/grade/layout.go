@@ -15,7 +15,7 @@ type placement struct{ from, to string }
 // their names. If a source names others relative to the directory above, sources stay where they are.
 func (p project) layout(main string) (as string, others []placement) {
 	dir := path.Dir(main)
-	stay := dir != "." && slices.ContainsFunc(p.sources, func(name string) bool { return namesAbove(p.texts[name]) })
+	stay := dir != "." && slices.ContainsFunc(p.sources, func(name string) bool { return namesAbove(p.beginning(name)) })
 	short := func(name string) string { return strings.TrimPrefix(name, dir+"/") }
 	taken := map[string]bool{}
 	place := func(from, to string) {

@@ -369,7 +369,7 @@ func SourceName(l api.Language, name string, files int, tests []api.Test) string
 	}
 	for _, t := range tests {
 		if slices.ContainsFunc(t.Files, func(f api.File) bool {
-			return slices.Contains(l.Extensions, strings.TrimPrefix(path.Ext(f.Name), "."))
+			return slices.Contains(l.Extensions, api.Extension(f.Name))
 		}) {
 			return name
 		}

@@ -42,13 +42,15 @@ func SetNames(all []Submission) {
 	}
 
 	used := map[string]bool{}
+	last := map[string]int{} // numbers that submissions of one file name got
 	for i := range all {
 		name := short(all[i])
 		if count[name] > 1 || name == "" {
 			name = all[i].entry
 		}
-		for n := 2; used[name]; n++ {
-			name = fmt.Sprintf("%s (%d)", all[i].entry, n)
+		for entry := all[i].entry; used[name]; {
+			last[entry] = max(last[entry], 1) + 1
+			name = fmt.Sprintf("%s (%d)", entry, last[entry])
 		}
 		used[name] = true
 		all[i].Name = name

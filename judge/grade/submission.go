@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/brig-sandbox/brig/api"
@@ -147,9 +148,9 @@ func (f Finder) directoryIn(t *problem.Tree, name string, archives int) Submissi
 		t = t.Sub(dir)
 	}
 
-	if files, dirs := t.Children("."); len(files) == 1 && len(dirs) == 0 { // an archive in the directory of a person
-		if text, err := t.Read(files[0], problem.MaxArchive); err == nil && problem.IsZip(text) {
-			inner := f.fileIn(files[0], text, archives)
+	if file := f.onlyArchive(t); file != "" {
+		if text, err := t.Read(file, problem.MaxArchive); err == nil && problem.IsZip(text) {
+			inner := f.fileIn(file, text, archives)
 			inner.Name, inner.entry, inner.folder = s.Name, s.entry, s.folder
 			return inner
 		}
@@ -158,6 +159,28 @@ func (f Finder) directoryIn(t *problem.Tree, name string, archives int) Submissi
 		s.Files, s.Text = nil, nil
 	}
 	return s
+}
+
+// onlyArchive is the archive in the directory of a person that has no source next to it, such as one next to a report;
+// "": there is none, or several. The only file may be an archive of any name.
+func (f Finder) onlyArchive(t *problem.Tree) string {
+	files := slices.DeleteFunc(slices.Clone(t.Names()), f.ignores)
+	if len(files) == 1 {
+		return files[0]
+	}
+
+	found := ""
+	for _, name := range files {
+		switch {
+		case isReport(name):
+		case isZipName(name) && found == "":
+			found = name
+		case f.isWorkFile(name):
+			return ""
+		}
+	}
+
+	return found
 }
 
 // read reads the files of a submission, and chooses the source that is run.

@@ -63,3 +63,39 @@ func TestManyIncludesTakeLittleTime(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 }
+
+// The lines of each source were searched again for each other source: nothing was judged for minutes, or hours.
+func TestSubmissionsAreReadInLittleTime(t *testing.T) {
+	for _, text := range []string{"import x\n", "importx\n", "import a \"../b\n"} {
+		for _, sources := range []int{20, 2000} {
+			files := map[string]string{}
+			for i := range sources {
+				files[fmt.Sprintf("d%d/f%d.py", i%7, i)] = strings.Repeat(text, (6<<20)/sources/len(text))
+			}
+
+			archive := []byte(zipped(t, files))
+			used := processorTime(t)
+			finder.File("mallory.zip", archive)
+			if took := processorTime(t) - used; took > 10*time.Second {
+				t.Errorf("%d sources of %q: it took %v", sources, text, took)
+			}
+		}
+	}
+}
+
+// A person's files may have names that look the same when they are written as text.
+func TestNamesGetNumbersInLittleTime(t *testing.T) {
+	all := make([]Submission, MaxSubmissions)
+	for i := range all {
+		all[i] = newSubmission(fmt.Sprintf("d%d/main.py", i))
+	}
+
+	used := processorTime(t)
+	SetNames(all)
+	if took := processorTime(t) - used; took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if all[0].Name != "main.py" || all[1].Name != "main.py (2)" || all[len(all)-1].Name != "main.py (10000)" {
+		t.Errorf("%q, %q, %q", all[0].Name, all[1].Name, all[len(all)-1].Name)
+	}
+}

@@ -32,17 +32,16 @@ func (t *Tree) finish(links []link) error {
 
 	slices.Sort(t.names)
 
-	for _, name := range t.names {
-		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-			if !t.Has(dir) {
-				continue
-			}
-			err := fmt.Errorf("%q is a file and the directory of %q", dir, name)
-			if !t.tolerant {
-				return err
-			}
-			t.files[dir] = treeFile{read: func(int64) ([]byte, error) { return nil, err }}
+	for _, name := range t.names { // not each directory of each: names may have hundreds of them
+		below := t.Below(name)
+		if len(below) == 0 {
+			continue
 		}
+		err := fmt.Errorf("%q is a file and the directory of %q", name, below[0])
+		if !t.tolerant {
+			return err
+		}
+		t.files[name] = treeFile{read: func(int64) ([]byte, error) { return nil, err }}
 	}
 
 	return nil

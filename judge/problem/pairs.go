@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A Pair has the names of the files of one test.
@@ -130,8 +131,8 @@ const (
 )
 
 var (
-	word      = regexp.MustCompile(`[A-Za-z]+`)
-	separator = regexp.MustCompile(`[-_. ]*\x00[-_. \x00]*`)
+	word      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Za-z]+`) })
+	separator = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[-_. ]*\x00[-_. \x00]*`) })
 	roles     = map[string]role{
 		"in": isInput, "inp": isInput, "input": isInput, "inputs": isInput, "stdin": isInput,
 		"out": isAnswer, "output": isAnswer, "outputs": isAnswer, "ans": isAnswer, "answer": isAnswer, "answers": isAnswer,
@@ -153,7 +154,7 @@ func wordKey(name string) (is role, key, id string) {
 		ext = "" // it says the role, or numbers the test
 	}
 
-	key = word.ReplaceAllStringFunc(strings.TrimSuffix(name, ext), func(w string) string {
+	key = word().ReplaceAllStringFunc(strings.TrimSuffix(name, ext), func(w string) string {
 		r := roles[strings.ToLower(w)]
 		if r == isNeither {
 			return w
@@ -162,7 +163,7 @@ func wordKey(name string) (is role, key, id string) {
 		return "\x00"
 	})
 
-	key = separator.ReplaceAllString(key, "\x00")
+	key = separator().ReplaceAllString(key, "\x00")
 	id = strings.Trim(path.Clean("/"+strings.ReplaceAll(key, "\x00", "")), "/._- ")
 	return is, key + ext, id
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -124,5 +125,23 @@ func TestTolerantTrees(t *testing.T) {
 	if _, err := tree.Read("bob", 1); !slices.Equal(tree.Names(), []string{"ann.py", "bob"}) || err == nil ||
 		!strings.Contains(err.Error(), "it has 4097 files: the maximum is 4096") {
 		t.Errorf("a directory with many files: %d names, %v", len(tree.Names()), err)
+	}
+}
+
+// Each name that looks like another got the first number that was free.
+func TestRefusedNamesGetNumbersInLittleTime(t *testing.T) {
+	all := &Tree{files: map[string]treeFile{}, tolerant: true}
+	begun := time.Now()
+	for range MaxFiles {
+		if err := all.refuse("\xff", fmt.Errorf("no name")); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	if took := time.Since(begun); took > time.Minute {
+		t.Errorf("it took %v", took)
+	}
+	if !all.Has("?") || !all.Has("? (2)") || !all.Has(fmt.Sprintf("? (%d)", MaxFiles)) {
+		t.Error(all.names[:3])
 	}
 }

@@ -32,9 +32,10 @@ const (
 type Tree struct {
 	label    string // as the user named it
 	files    map[string]treeFile
-	names    []string // of the files, sorted
-	folders  []string // that the directory or the archive lists, in any order; an archive need not list any
-	tolerant bool     // see OpenTolerant
+	names    []string       // of the files, sorted
+	folders  []string       // that the directory or the archive lists, in any order; an archive need not list any
+	tolerant bool           // see OpenTolerant
+	refused  map[string]int // numbers that refused names got which look the same
 	close    func() error
 }
 
@@ -313,8 +314,12 @@ func (t *Tree) refuse(name string, err error) error {
 	}
 
 	unique := cmp.Or(valid, "?")
-	for n := 2; t.Has(unique); n++ {
-		unique = fmt.Sprintf("%s (%d)", valid, n)
+	for t.Has(unique) {
+		if t.refused == nil {
+			t.refused = map[string]int{}
+		}
+		t.refused[valid] = max(t.refused[valid], 1) + 1
+		unique = fmt.Sprintf("%s (%d)", valid, t.refused[valid])
 	}
 
 	t.files[unique] = treeFile{read: func(int64) ([]byte, error) { return nil, err }}

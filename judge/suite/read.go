@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -138,9 +137,11 @@ func allPassed(cases []testCase) bool {
 	return true
 }
 
-// results makes a test of each case. Cases with one name get numbers.
+// results makes a test of each case. Cases with one name get numbers, each the one after that of the case before: a
+// report of one name could keep its reader busy for minutes (TestReportsAreReadInLittleTime).
 func results(cases []testCase) []api.TestResult {
 	seen := map[string]bool{}
+	last := map[string]int{} // numbers that cases of a name got
 	all := make([]api.TestResult, 0, len(cases)+1)
 	for _, c := range cases {
 		id := cut(c.id, maxID-8)
@@ -148,8 +149,9 @@ func results(cases []testCase) []api.TestResult {
 			id = "case"
 		}
 
-		for n, base := 2, id; seen[id]; n++ {
-			id = base + "#" + strconv.Itoa(n)
+		for base := id; seen[id]; {
+			last[base] = max(last[base], 1) + 1
+			id = base + "#" + strconv.Itoa(last[base])
 		}
 
 		seen[id] = true
@@ -195,9 +197,14 @@ func Against(res api.Result, ids []string) api.Result {
 		}
 	}
 
+	asked := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		asked[id] = true
+	}
+
 	lacking := "the report has no such case"
 	for _, one := range res.Tests { // such as a file of cases that could not be imported
-		if !slices.Contains(ids, one.ID) && one.ID != Whole && !one.Accepted() {
+		if !asked[one.ID] && one.ID != Whole && !one.Accepted() {
 			lacking = one.Message
 			break
 		}

@@ -3,9 +3,13 @@ package suite
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -284,4 +288,40 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s in %s: %v; want %q", tt.report, tt.language, err, tt.why)
 		}
 	}
+}
+
+// Cases of one name got the first number that was free: the report of one run occupied a slot of the service for three
+// minutes.
+func TestReportsAreReadInLittleTime(t *testing.T) {
+	name := strings.Repeat("a", maxID)
+	for what, report := range map[string]string{
+		"one name":          strings.Repeat(`<testcase name="`+name+`"/>`, maxCases),
+		"numbers are taken": strings.Repeat(`<testcase name="a"/><testcase name="a#2"/><testcase name="a#2#2"/>`, maxCases/3),
+		"one name, failed":  strings.Repeat(`<testcase name="`+name+`"><failure/></testcase>`, maxCases),
+	} {
+		begun := processorTime(t)
+		res := Read(api.Suite{Report: api.ReportPytest}, reported(api.ReportPytest, 0, "<testsuite>"+report+"</testsuite>"))
+		ids := map[string]bool{}
+		for _, one := range res.Tests {
+			ids[one.ID] = true
+		}
+		if len(ids) < maxCases-2 || len(ids) != len(res.Tests) {
+			t.Errorf("%s: %d cases have %d names", what, len(res.Tests), len(ids))
+		}
+
+		Against(res, slices.Collect(maps.Keys(ids)))
+		if took := processorTime(t) - begun; took > 10*time.Second {
+			t.Errorf("%s: it took %v", what, took)
+		}
+	}
+}
+
+// processorTime is what this process has used.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var used unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

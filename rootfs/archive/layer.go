@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/internal/lookup"
 )
 
 // The tree of a layer is one that overlayfs understands: a character device 0:0 is a whiteout, and a
@@ -109,7 +111,7 @@ func (t *tree) dropWhiteouts(ctx context.Context) error {
 func (t *tree) dropFrom(name string, opaque map[string]bool) (none bool, err error) {
 	how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
-	fd, err := unix.Openat2(int(t.root.Fd()), name, &how)
+	fd, err := lookup.Openat2(int(t.root.Fd()), name, &how)
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
 		return true, nil // a later member took its place

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/internal/lookup"
 )
 
 // A tree is a directory that is being filled. The kernel resolves every name below the handle of
@@ -51,16 +53,11 @@ func (t *tree) open(name string, flags int) (*os.File, error) {
 		Flags:   uint64(flags | unix.O_CLOEXEC),
 		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV,
 	}
-	for {
-		fd, err := unix.Openat2(int(t.root.Fd()), name, &how)
-		switch err {
-		case nil:
-			return os.NewFile(uintptr(fd), name), nil
-		case unix.EINTR, unix.EAGAIN: // EAGAIN: a rename elsewhere on the host raced with ".."
-			continue
-		}
+	fd, err := lookup.Openat2(int(t.root.Fd()), name, &how)
+	if err != nil {
 		return nil, &os.PathError{Op: "openat2", Path: name, Err: err}
 	}
+	return os.NewFile(uintptr(fd), name), nil
 }
 
 // parent returns a handle on the directory that contains name, and the last part of name. It makes

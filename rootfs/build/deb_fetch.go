@@ -162,7 +162,7 @@ func (b *debianBuild) apt(ctx context.Context, tool string, watch io.Writer, arg
 	b.confine(cmd)
 	cmd.Env = append(cmd.Env, "APT_CONFIG="+b.dir.file("apt.conf"))
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("%s %s: %w; its last output:\n%s", tool, args[0], errors.Join(context.Cause(ctx), err), output)
+		return nil, toolFailed(ctx, tool+" "+args[0], err, output)
 	}
 	return out.Bytes(), nil
 }

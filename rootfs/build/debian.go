@@ -75,9 +75,18 @@ func buildDebian(ctx context.Context, r Recipe, out io.Writer, o Options) (err e
 	cmd.Stdout, cmd.Stderr = out, stageProgress{output, b.step}
 	b.confine(cmd)
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("mmdebstrap: %w; its last output:\n%s", errors.Join(context.Cause(ctx), err), output)
+		return toolFailed(ctx, "mmdebstrap", err, output)
 	}
 	return nil
+}
+
+// toolFailed is the error of a tool that did not start or did not succeed.
+func toolFailed(ctx context.Context, command string, err error, output fmt.Stringer) error {
+	err = errors.Join(context.Cause(ctx), err)
+	if errors.Is(err, syscall.EPERM) { // the clone of confine
+		return fmt.Errorf("%s: %w: this host gives it no user namespace: sudo brig doctor says why", command, err)
+	}
+	return fmt.Errorf("%s: %w; its last output:\n%s", command, err, output)
 }
 
 // variables returns the assignments of the shell variables with which Finish, and the scripts that

@@ -48,7 +48,7 @@ func (b *debianBuild) fetchNPM(ctx context.Context) error {
 	b.confine(cmd)
 	cmd.Dir = b.dir.file("npm")
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("npm ci: %w; its last output:\n%s", errors.Join(context.Cause(ctx), err), output)
+		return toolFailed(ctx, "npm ci", err, output)
 	}
 	return nil
 }

@@ -93,7 +93,8 @@ func TestNPMLocksPinEverything(t *testing.T) {
 		if err == nil {
 			err = json.Unmarshal([]byte(manifest), &m)
 		}
-		if main := map[string]string{"node": "typescript", "node-full": "jest", "node-npm": "npm", "jvm": "kotlin-compiler"}[name]; err != nil ||
+		if main := map[string]string{"node": "typescript", "node-full": "jest", "node-npm": "npm", "jvm": "kotlin-compiler",
+			"sandbox": "typescript"}[name]; err != nil ||
 			m.Dependencies[main] == "" {
 			t.Errorf("%s: package.json is %q, %v", name, manifest, err)
 		}

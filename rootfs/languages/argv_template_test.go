@@ -19,9 +19,31 @@ func TestPlaceholdersOfACommand(t *testing.T) {
 		{[]string{"java", "-Xmx{heap_mib}m", "-XX:X={memory_mib}", "--s={stack_kib}", "{stem}"}, []string{"{source}", "-x"},
 			[]string{"java", "-Xmx480m", "-XX:X=512", "--s=61440", "pkg/Main", "{source}", "-x"}},
 		{[]string{"x", "{source}"}, nil, []string{"x", "pkg/Main.java"}},
+		{[]string{"cc", "{flags}", "{source}", "-lm", "{link_flags}"}, nil, []string{"cc", "-g", "-O2", "pkg/Main.java", "-lm"}},
+		{[]string{"i", "{run_flags}", "{source}"}, []string{"a"}, []string{"i", "pkg/Main.java", "a"}},
+		{[]string{"go", "{sources_beside}"}, nil, []string{"go", "pkg/Main.java"}},
 	} {
 		if got := w.Expand(c.command, c.args); !slices.Equal(got, c.want) {
 			t.Errorf("%q: %q; want %q", c.command, got, c.want)
+		}
+	}
+
+	w.Link, w.Run = []string{"-lz", "{source}"}, []string{"-u"}
+	for want, command := range map[string][]string{
+		"cc x -lm -lz {source}": {"cc", "x", "-lm", "{link_flags}"}, "i -u pkg/Main.java": {"i", "{run_flags}", "{source}"},
+	} {
+		if got := strings.Join(w.Expand(command, nil), " "); got != want {
+			t.Errorf("%q: %q; want %q", command, got, want)
+		}
+	}
+
+	root := Placeholders{Source: "main.go", Sources: []string{"main.go", "util/util.go", "-x.go", "internal/a/b.go"}}
+	if got := root.Expand([]string{"go", "{sources_beside}"}, nil); !slices.Equal(got, []string{"go", "main.go", "./-x.go"}) {
+		t.Errorf("sources in the directory of the main one: %q", got)
+	}
+	for source, want := range map[string]string{"a.ts": "out/a.js", "a.mts": "out/a.mjs", "d/a.CTS": "out/d/a.cjs", "a.js": "out/a.js"} {
+		if got := (Placeholders{Source: source}).Expand([]string{"out/{stem}.{js}"}, nil); got[0] != want {
+			t.Errorf("%s is compiled to %q; want %q", source, got[0], want)
 		}
 	}
 
@@ -35,6 +57,7 @@ func TestPlaceholdersOfACommand(t *testing.T) {
 
 	for limits, want := range map[[2]api.Size]api.Size{
 		{512 * api.MiB, 512 * api.MiB}: 256 * api.MiB, {8 * api.MiB, 512 * api.MiB}: 7 * api.MiB, {256 * api.MiB, 64 * api.MiB}: 32 * api.MiB,
+		{8 * api.GiB, 8 * api.GiB}: api.GiB,
 	} {
 		if got := stackSize(limits[0], limits[1]); got != want {
 			t.Errorf("stack of %s under %s of memory is %s; want %s", limits[0], limits[1], got, want)
@@ -96,6 +119,23 @@ func TestRefusedFlagsSayWhy(t *testing.T) {
 	}
 }
 
+// A refused flag leads to the flags that a language has.
+func TestRefusedFlagsNameOthers(t *testing.T) {
+	for says, l := range map[string]Manifest{
+		"it has no flags":   {},
+		"choose from -a -b": {Flags: []string{"-a", "-b"}},
+		"brig languages x shows the forms of its flags": {FlagPatterns: []string{"-c.*"}},
+		"choose from -a; brig languages x also shows the forms of further flags": {Flags: []string{"-a"},
+			FlagPatterns: []string{"-c.*"}},
+	} {
+		l.Name = "x"
+		want := `flag "-race" is not allowed for x: ` + says
+		if _, err := l.ChooseFlags([]string{"-race"}); err == nil || err.Error() != want {
+			t.Errorf("%v; want %s", err, want)
+		}
+	}
+}
+
 // Patterns match only a whole flag, never several in one.
 func TestFlagPatterns(t *testing.T) {
 	manifest := func(patterns, defaults string) string {
@@ -139,6 +179,30 @@ func TestSourcesAndArtifactsByName(t *testing.T) {
 		"classes2/x": false, "a/main": false} {
 		if l.IsArtifact(name) != want {
 			t.Errorf("%s is an artifact: %v", name, !want)
+		}
+	}
+}
+
+// Free flags are refused where a language has no place for them, with the name of the field.
+func TestFreeFlagsNeedAPlace(t *testing.T) {
+	c := Manifest{Name: "c", Compile: []string{"cc", "{flags}", "{sources}", "{link_flags}"}, Run: []string{"./main"}}
+	python := Manifest{Name: "python", Run: []string{"python3", "{run_flags}", "{source}"}}
+	one := []string{"-x"}
+	for _, tt := range []struct {
+		language Manifest
+		flags    api.FreeFlags
+		refused  string // empty: accepted
+	}{
+		{c, api.FreeFlags{Compile: one, Link: one}, ""},
+		{c, api.FreeFlags{Run: one}, "free_flags.run"},
+		{python, api.FreeFlags{Run: one}, ""},
+		{python, api.FreeFlags{Compile: one}, "free_flags.compile"},
+		{python, api.FreeFlags{Link: one}, "free_flags.link"},
+		{Manifest{Name: "none"}, api.FreeFlags{}, ""},
+	} {
+		err := tt.language.CheckFreeFlags(tt.flags)
+		if (err == nil) != (tt.refused == "") || err != nil && !strings.Contains(err.Error(), tt.refused) {
+			t.Errorf("%s, %+v: %v; want a refusal of %q", tt.language.Name, tt.flags, err, tt.refused)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -24,15 +25,15 @@ func CompileDefaults() api.Limits {
 // The placeholders of commands. Those in argPlaceholders stand for any number of arguments, so each must
 // be a whole argument of the command.
 var (
-	placeholder            = regexp.MustCompile(`\{[a-z_]+\}`)
-	inlinePlaceholders     = []string{"{source}", "{stem}", "{memory_mib}", "{heap_mib}", "{memory_hex}", "{stack_kib}"}
-	argPlaceholders        = []string{"{sources}", "{flags}"}
-	argPlaceholdersNoFlags = []string{"{sources}"}
+	placeholder            = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{[a-z_]+\}`) })
+	inlinePlaceholders     = []string{"{source}", "{stem}", "{js}", "{memory_mib}", "{heap_mib}", "{memory_hex}", "{stack_kib}"}
+	argPlaceholders        = []string{"{sources}", "{sources_beside}", "{flags}", "{link_flags}"}
+	argPlaceholdersNoFlags = []string{"{sources}", "{sources_beside}", "{link_flags}"}
 	runPlaceholders        = append(slices.Clone(inlinePlaceholders), "{dir}")
 )
 
 func (l Manifest) checkCompile() error {
-	if err := checkPlaceholders("run", l.Run, runPlaceholders, nil); err != nil {
+	if err := checkPlaceholders("run", l.Run, runPlaceholders, []string{"{run_flags}"}); err != nil {
 		return err
 	}
 	if err := checkPlaceholders("syntax", l.Syntax, inlinePlaceholders, nil); err != nil {
@@ -70,8 +71,9 @@ func (l Manifest) checkCompile() error {
 	}
 
 	switch {
-	case !slices.Contains(l.Compile, "{sources}") &&
-		!slices.ContainsFunc(l.Compile, func(w string) bool { return strings.Contains(w, "{source}") }):
+	case !slices.ContainsFunc(l.Compile, func(w string) bool {
+		return w == "{sources}" || w == "{sources_beside}" || strings.Contains(w, "{source}")
+	}):
 		return fieldErrorf("compile",
 			"compile mentions neither {sources} nor {source}: add one where the names of the sources belong")
 	case len(l.Artifacts) == 0:
@@ -103,7 +105,7 @@ func (l Manifest) checkCompile() error {
 // only a part of an argument.
 func checkPlaceholders(field string, command, inline, own []string) error {
 	for _, arg := range command {
-		for _, p := range placeholder.FindAllString(arg, -1) {
+		for _, p := range placeholder().FindAllString(arg, -1) {
 			switch {
 			case slices.Contains(inline, p):
 			case !slices.Contains(own, p):

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-var isModuleName = regexp.MustCompile(`^\w+$`).MatchString
+var moduleName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\w+$`) })
 
 // standardModuleNames are sys.stdlib_module_names of Python 3.13.
 //

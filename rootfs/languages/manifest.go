@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -19,8 +20,8 @@ import (
 // file's name, {stem} the name without its extension, {memory_mib} the stage's memory limit in MiB,
 // {heap_mib} the part of it that a managed heap may use, {memory_hex} the memory limit in bytes,
 // hexadecimal, {stack_kib} the size in KiB that a stack may have. In Run, {dir} is the directory of
-// the artifacts. In Compile, as whole arguments, {sources} stands for all source files and {flags} for
-// the requested flags.
+// the artifacts. In Compile, as whole arguments, {sources} stands for all source files, {sources_beside} for
+// those in the directory of the main one, and {flags} for the requested flags.
 type Manifest struct {
 	Name       string
 	Aliases    []string
@@ -214,20 +215,25 @@ const maxOOMSays = 100
 // A nameRule is the form of a name, and its most bytes. A bound in the expression would take most of a
 // millisecond to compile, in every command of brig.
 type nameRule struct {
-	form    *regexp.Regexp
+	form    func() *regexp.Regexp
 	maximum int
 }
 
+// form compiles an expression when it is first needed.
+func form(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
+
 func (r nameRule) matches(name string) bool {
-	return len(name) <= r.maximum && r.form.MatchString(name)
+	return len(name) <= r.maximum && r.form().MatchString(name)
 }
 
 var (
-	languageName = nameRule{regexp.MustCompile(`^[a-z0-9][a-z0-9+#._-]*$`), 32}
-	fileName     = nameRule{regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`), 64}
+	languageName = nameRule{form(`^[a-z0-9][a-z0-9+#._-]*$`), 32}
+	fileName     = nameRule{form(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`), 64}
 	// imageReference keeps a reference one plain word of a command; brig rootfs pull parses it.
-	imageReference = nameRule{regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`), 512}
-	envName        = nameRule{regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`), 128}
+	imageReference = nameRule{form(`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`), 512}
+	envName        = nameRule{form(`^[A-Za-z_][A-Za-z0-9_]*$`), 128}
 )
 
 func (l Manifest) check(tiers []string) error {

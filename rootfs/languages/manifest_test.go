@@ -132,7 +132,7 @@ func TestLoadLanguagesLetsTheOperatorReplaceBuiltIns(t *testing.T) {
 	}
 
 	python, err := ls.ByName("python")
-	if err != nil || python.Name != "python" || !slices.Equal(python.Run, []string{"python3", "{source}"}) {
+	if err != nil || python.Name != "python" || !slices.Equal(python.Run, []string{"python3", "{run_flags}", "{source}"}) {
 		t.Errorf("ByName(python) = %+v, %v", python, err)
 	}
 	if _, err := ls.ByName("cobol"); !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), "python") {

@@ -76,7 +76,7 @@ func templatesOf(all []yamlTemplate) (out []Template, err error) {
 		}
 
 		for _, name := range y.WhenImports {
-			if !isModuleName(name) {
+			if !moduleName().MatchString(name) {
 				return nil, fieldErrorf("templates", "templates: when_imports: %q is not the name of a module without a dot", name)
 			}
 			if t.WhenImports == nil {

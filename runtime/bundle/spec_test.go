@@ -62,7 +62,7 @@ func TestSpecGolden(t *testing.T) {
 
 func TestLimitsBecomeResources(t *testing.T) {
 	l := api.Limits{Memory: 64 * api.MiB, Swap: api.MiB, CPUs: 0.5, Pids: 7, OpenFiles: 9, CPU: api.Duration(1500e6),
-		Cpuset: "0"}.Over(api.Defaults()).Resolve()
+		Cpuset: "0", AddressSpace: api.GiB, Data: api.GiB, FileSize: api.MiB}.Over(api.Defaults()).Resolve()
 	s, err := Spec(Config{Args: []string{"true"}, Limits: l, Profile: tier(t)})
 	if err != nil {
 		t.Fatal(err)
@@ -79,13 +79,18 @@ func TestLimitsBecomeResources(t *testing.T) {
 	for _, want := range []struct {
 		name string
 		v    uint64
-	}{{"RLIMIT_NOFILE", 9}, {"RLIMIT_CPU", 4}, {"RLIMIT_CORE", 1}} {
+	}{{"RLIMIT_NOFILE", 9}, {"RLIMIT_CPU", 4}, {"RLIMIT_CORE", 1}, {"RLIMIT_FSIZE", 1 << 20}} {
 		found := false
 		for _, got := range s.Process.Rlimits {
 			found = found || got.Type == want.name && got.Soft == want.v && got.Hard == want.v
 		}
 		if !found {
 			t.Errorf("%s is not %d: %+v", want.name, want.v, s.Process.Rlimits)
+		}
+	}
+	for _, got := range s.Process.Rlimits {
+		if got.Type == "RLIMIT_AS" || got.Type == "RLIMIT_DATA" {
+			t.Errorf("runc would have %s itself", got.Type)
 		}
 	}
 }

@@ -53,7 +53,7 @@ type CallListener struct {
 	Listener *os.File
 	Poller   *linux.Poller
 	Tag      int32
-	Timer    linux.Timer // expires when calls are taken again
+	Timer    Timer // expires when calls are taken again
 	Budget   callBudget
 	paused   bool
 	direct   bool // the poller polls the listener directly, outside its set
@@ -80,6 +80,12 @@ func (l *CallListener) updatePoller() error {
 		events = unix.EPOLLIN
 	}
 	return l.Poller.Modify(l.Listener, events, l.Tag)
+}
+
+// A Timer wakes who listens at an instant of the monotonic clock; zero: at none. Drain forgets that it did.
+type Timer interface {
+	Set(at time.Duration) error
+	Drain()
 }
 
 // PauseUntil stops taking calls until the given time; zero changes nothing.

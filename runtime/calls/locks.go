@@ -14,8 +14,7 @@ import (
 	goruntime "runtime"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/brig-sandbox/brig/internal/procfs"
 	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/seccomp"
 )
@@ -310,7 +309,7 @@ func lockOf(line []byte, descriptor string, own OwnFiles) (one LockCount) {
 
 // ignoreGone returns nil for errors that mean that a process ended during the scan, or that a file was read to its end.
 func ignoreGone(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+	if errors.Is(err, io.EOF) || procfs.IsEnded(err) {
 		return nil
 	}
 	return err

@@ -144,6 +144,9 @@ func (c *Cell) removeDir() error {
 // handshake sends the filters and waits for the listener.
 func (c *Cell) handshake(ctx context.Context) error {
 	msg := wireHello{Magic: wireMagic, Kind: kindHello, UID: plan.UID, GID: plan.GID}
+	if c.Key.OwnsImage {
+		msg.Flags |= helloOwnsImage
+	}
 	page, clock, err := newClockPage()
 	if err != nil {
 		return err

@@ -193,7 +193,16 @@ func TestStartsAreDistinguished(t *testing.T) {
 		{"more than there are", 0, 3, false},
 		{"a count that overflows", startLinked, 1 << 31, false},
 		{"one of a pair", startLinked | startPaired, 0, true},
-		{"an unknown flag", 8, 2, false},
+		{"one pipe for both outputs", startMerged, 2, true},
+		{"one pipe for both outputs, and the interactor's", startMerged | startLinked, 0, false},
+		{"a terminal, and two files", startTTY, 0, false},
+		{"two pipes of control", startControl, 2, true},
+		{"one pipe of control", startControl, 1, false},
+		{"two pipes of control and stdio", startControl | startLinked, 2, false},
+		{"two pipes of control and a template", startControl | startTemplate, 2, false},
+		{"two pipes of control and a terminal", startControl | startTTY, 2, false},
+		{"two pipes of control, one for both outputs", startControl | startMerged, 2, true},
+		{"an unknown flag", 64, 2, false},
 	} {
 		msg, err := encodeStart("", []string{"/bin/true"}, nil, nil, tt.flags, min(tt.named, wireMaxNamed))
 		if err != nil {

@@ -198,6 +198,7 @@ func (f *Factory) New(ctx context.Context, p Plan) (_ *Cell, err error) {
 	config, err := cellConfig(cellSpec{
 		rootfs: root, dev: c.dev(), machine: c.machineDir(), cgroup: c.Group.InitPath(), cpus: p.CPUs, hostBase: uint32(base),
 		readonly:    p.Layer == nil,
+		ownsImage:   p.Key.OwnsImage,
 		oomScoreAdj: f.oomScoreAdj, inotifyLimits: inotifyLimits,
 	})
 	if err != nil {
@@ -215,7 +216,7 @@ func (f *Factory) New(ctx context.Context, p Plan) (_ *Cell, err error) {
 		return nil, err
 	}
 	if err := c.handshake(ctx); err != nil {
-		return nil, fmt.Errorf("cell %s: %w", c.Name, err)
+		return nil, fmt.Errorf("cell %s: %w", c.Name, namespaceError(err))
 	}
 
 	// 5. The image's files are in memory, so that no run is charged for reading them.
@@ -231,12 +232,12 @@ func (f *Factory) New(ctx context.Context, p Plan) (_ *Cell, err error) {
 }
 
 // mountRoot mounts the cell's root at dir.
-func (f *Factory) mountRoot(ctx context.Context, c *Cell, p Plan, dir string) error {
+func (f *Factory) mountRoot(ctx context.Context, c *Cell, p Plan, dir string) (err error) {
 	base := plan.SlotIDs(p.Slot)
 	if p.Layer != nil {
 		return f.mountLayer(ctx, c, p, base, dir)
 	}
-	if p.Copies() {
+	if p.Copies() && p.Key.Alias == "" {
 		tree, err := f.Images.MountCopy(ctx, c.imageLock, p.Cell, base, dir)
 		if err != nil {
 			return err
@@ -244,25 +245,66 @@ func (f *Factory) mountRoot(ctx context.Context, c *Cell, p Plan, dir string) er
 		return tree.Close()
 	}
 
-	userns, err := p.IDs.ForImage(base)
+	trees, err := f.lowerTrees(ctx, c, p, base, dir)
 	if err != nil {
 		return err
 	}
-	return c.mountImage(userns, dir)
+	defer func() { err = errors.Join(err, closeAll(trees)) }()
+	return c.mountImage(trees, dir)
 }
 
-// mountImage mounts the image at dir, read-only, with its owners shifted by userns. The trees of an
-// image of layers lie one above the other in an overlay.
-func (c *Cell) mountImage(userns *os.File, dir string) (err error) {
-	clones, err := c.cloneTrees(userns)
+// mountImage mounts trees at dir, read-only. Several lie one above the other in an overlay.
+func (c *Cell) mountImage(trees []*os.File, dir string) error {
+	if len(trees) == 1 {
+		return mount.MoveMount(trees[0], dir)
+	}
+	return overlayError(mount.OverlayClones(trees, "", dir, c.lower(), unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV))
+}
+
+// lowerTrees returns the trees of a cell's root, or those below its throw-away layer, the topmost first and mounted
+// nowhere: that of the alias, and those of the image, or its copy.
+func (f *Factory) lowerTrees(ctx context.Context, c *Cell, p Plan, base int, dir string) (trees []*os.File, err error) {
+	if trees, err = f.imageTrees(ctx, c, p, base, dir); err != nil || p.Key.Alias == "" {
+		return trees, err
+	}
+
+	owner := base
+	if p.Layer != nil {
+		owner = base + plan.UID
+	}
+	alias, err := aliasTree(p.Key.Alias, owner)
 	if err != nil {
-		return err
+		return nil, errors.Join(err, closeAll(trees))
 	}
-	defer func() { err = errors.Join(err, closeAll(clones)) }()
-	if len(clones) == 1 {
-		return mount.MoveMount(clones[0], dir)
+	return append([]*os.File{alias}, trees...), nil
+}
+
+// imageTrees returns the image's trees, or the copy of it, mounted nowhere.
+func (f *Factory) imageTrees(ctx context.Context, c *Cell, p Plan, base int, dir string) ([]*os.File, error) {
+	if p.Copies() {
+		tree, err := f.Images.MountCopy(ctx, c.imageLock, p.Cell, base, dir)
+		if err != nil {
+			return nil, err
+		}
+		clone, err := mount.CloneTree(tree, mount.AttrImage, nil)
+		if uerr := unix.Unmount(dir, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); uerr != nil {
+			err = errors.Join(err, os.NewSyscallError("umount2", uerr))
+		}
+		if err = errors.Join(err, tree.Close()); err != nil {
+			return nil, err
+		}
+		return []*os.File{clone}, nil
 	}
-	return overlayError(mount.OverlayClones(clones, "", dir, c.lower(), unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV))
+
+	shift := p.IDs.ForImage
+	if p.Layer != nil {
+		shift = p.IDs.forLayer
+	}
+	userns, err := shift(base)
+	if err != nil {
+		return nil, err
+	}
+	return c.cloneTrees(userns)
 }
 
 // cloneTrees makes detached copies of the mounts of the image's trees, the topmost first, read-only and
@@ -297,11 +339,21 @@ func closeAll(files []*os.File) (err error) {
 	return err
 }
 
+// namespaceError says what programs that own their image need.
+func namespaceError(err error) error {
+	var step *StepError
+	if errors.As(err, &step) && step.Step == stepNamespace {
+		return api.Refuse(api.CodeUnsupported, "own_image needs a user namespace below that of the cell, which this "+
+			"host refuses (sysctl user.max_user_namespaces, a security module): use writable_root: %w", err)
+	}
+	return err
+}
+
 // overlayError says what an overlay needs.
 func overlayError(err error) error {
 	if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EINVAL) {
 		return api.Refuse(api.CodeUnsupported,
-			"an image of layers and a writable root need overlayfs over idmapped mounts (Linux 5.19): %w", err)
+			"an image of layers, a writable root and a workdir_alias need overlayfs over idmapped mounts (Linux 5.19): %w", err)
 	}
 	return err
 }

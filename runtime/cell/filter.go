@@ -48,19 +48,19 @@ type Filters struct {
 	mu   sync.Mutex
 	made map[string]*Filter // guarded by mu
 
-	compiling sync.WaitGroup // what Begin started
+	compiling sync.WaitGroup // what BeginDefault started
 }
 
-// BeginTier compiles the filter of a tier ahead of the first run, in the background until Wait. If that fails, the
-// first run tries again and reports the error.
-func (c *Filters) BeginTier(name string, log *slog.Logger) {
+// BeginDefault compiles the filter of plan.DefaultPolicy ahead of the first run, in the background until Wait. If that
+// fails, the first run tries again and reports the error.
+func (c *Filters) BeginDefault(log *slog.Logger) {
 	c.compiling.Go(func() {
-		tier, err := seccomp.Tier(name)
+		policy, err := plan.DefaultPolicy()
 		if err == nil {
-			_, err = c.Get(plan.NewPolicy(tier, api.Enforce, false))
+			_, err = c.Get(policy)
 		}
 		if err != nil {
-			log.Error("a seccomp filter does not compile", "profile", name, "err", err)
+			log.Error("a seccomp filter does not compile", "profile", plan.DefaultTier, "err", err)
 		}
 	})
 }

@@ -68,7 +68,10 @@ func (f *Factory) mountLayer(ctx context.Context, c *Cell, p Plan, base int, dir
 		return err
 	}
 
-	more := fmt.Sprintf(",upperdir=/proc/self/fd/%d/upper,workdir=/proc/self/fd/%d/work", linux.FD(top), linux.FD(top))
+	// What a program can write to the upper directory are names and files. Overlayfs keeps what it knows of them in
+	// attributes, which no program can set; these options leave out the kinds that name places of other layers,
+	// whatever the kernel's defaults are (OWN-08).
+	more := fmt.Sprintf(",redirect_dir=nofollow,metacopy=off,index=off,upperdir=/proc/self/fd/%d/upper,workdir=/proc/self/fd/%d/work", linux.FD(top), linux.FD(top))
 	if err := overlayError(mount.OverlayClones(lowers, more, dir, c.lower(), unix.MS_NOSUID|unix.MS_NODEV)); err != nil {
 		return err
 	}
@@ -77,38 +80,32 @@ func (f *Factory) mountLayer(ctx context.Context, c *Cell, p Plan, base int, dir
 	return nil
 }
 
-// lowerTrees returns what is below the layer: the image's trees, or the copy of it, mounted nowhere.
-func (f *Factory) lowerTrees(ctx context.Context, c *Cell, p Plan, base int, dir string) ([]*os.File, error) {
-	if p.Copies() {
-		tree, err := f.Images.MountCopy(ctx, c.imageLock, p.Cell, base, dir)
-		if err != nil {
-			return nil, err
-		}
-		clone, err := mount.CloneTree(tree, mount.AttrImage, nil)
-		if uerr := unix.Unmount(dir, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); uerr != nil {
-			err = errors.Join(err, os.NewSyscallError("umount2", uerr))
-		}
-		if err = errors.Join(err, tree.Close()); err != nil {
-			return nil, err
-		}
-		return []*os.File{clone}, nil
-	}
-
-	userns, err := p.IDs.forLayer(base)
-	if err != nil {
-		return nil, err
-	}
-	return c.cloneTrees(userns)
-}
-
 // LayerFull reports whether the layer has no byte, or no inode, left to write.
 func (c *Cell) LayerFull() (bytes, inodes bool, err error) {
-	top, err := os.OpenFile(filepath.Join(c.dir, "upper"), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	top, err := c.openLayer()
 	if err != nil {
 		return false, false, err
 	}
 	defer top.Close()
 	return mount.Full(top)
+}
+
+// LayerUsed returns the bytes of the files in the layer.
+func (c *Cell) LayerUsed() (int64, error) {
+	top, err := c.openLayer()
+	if err != nil {
+		return 0, err
+	}
+	defer top.Close()
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(linux.FD(top), &st); err != nil {
+		return 0, os.NewSyscallError("fstatfs", err)
+	}
+	return int64(st.Blocks-st.Bfree) * st.Bsize, nil
+}
+
+func (c *Cell) openLayer() (*os.File, error) {
+	return os.OpenFile(filepath.Join(c.dir, "upper"), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 }
 
 // unmountLayer unmounts the throw-away layer.

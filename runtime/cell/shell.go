@@ -31,6 +31,9 @@ type Shell struct {
 	Requested bool // the request to make it was sent
 
 	Stdin, Stdout, Stderr *os.File // our ends, non-blocking
+
+	// Of a program with control, our ends of its descriptors 3 and 4; nil: it has none.
+	ControlIn, ControlOut *os.File
 }
 
 // NewShell makes cellinit create a shell around leaf, with a scratch of the given size and inodes.
@@ -95,7 +98,7 @@ func (s *Shell) park(ctx context.Context, maker linux.Seqpacket, msg wireSpawn) 
 
 	var theirs [3]*os.File
 	for i, ours := range []**os.File{&s.Stdin, &s.Stdout, &s.Stderr} {
-		if *ours, theirs[i], err = stdioPipe(i == 0, base+plan.UID, base+plan.GID); err != nil {
+		if *ours, theirs[i], err = Pipe(i == 0, base+plan.UID, base+plan.GID); err != nil {
 			return err
 		}
 		defer theirs[i].Close()
@@ -210,7 +213,10 @@ func (s *Shell) Destroy() error {
 
 func (s *Shell) close() error {
 	var err error
-	for _, f := range []*os.File{s.Pidfd, s.Stdin, s.Stdout, s.Stderr} {
+	for _, f := range []*os.File{s.Pidfd, s.Stdin, s.Stdout, s.Stderr, s.ControlIn, s.ControlOut} {
+		if f == nil {
+			continue
+		}
 		if cerr := f.Close(); !errors.Is(cerr, os.ErrClosed) {
 			err = errors.Join(err, cerr)
 		}
@@ -222,10 +228,10 @@ func (s *Shell) close() error {
 	return err
 }
 
-// stdioPipe makes one of the run's streams. The pipe belongs to the run's host uid, because
+// Pipe makes one of the run's streams: input is one that the program reads. The pipe belongs to the run's host uid, because
 // otherwise the run could not reopen /dev/stdout. Those of the output are large: what node has not written into
 // its pipe at process.exit() is lost. The pages are charged to the program that fills them.
-func stdioPipe(input bool, uid, gid int) (ours, theirs *os.File, err error) {
+func Pipe(input bool, uid, gid int) (ours, theirs *os.File, err error) {
 	var p [2]int
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
 		return nil, nil, os.NewSyscallError("pipe2", err)

@@ -31,6 +31,7 @@ type cellSpec struct {
 	cpus          string            // that group's processors, as a kernel list; empty: its parent's
 	hostBase      uint32            // first host id
 	readonly      bool              // false: the root is a throw-away overlay
+	ownsImage     bool              // programs have a user namespace below the cell's
 	oomScoreAdj   int               // what the kernel adds to the badness of its processes when memory runs out
 	inotifyLimits map[string]string // see inotifyShares
 }
@@ -44,8 +45,12 @@ func (c cellSpec) spec() *oci.Spec {
 	ids := []oci.LinuxIDMapping{{ContainerID: 0, HostID: c.hostBase, Size: plan.IDCount}}
 
 	// No process below this namespace may make another user namespace, with or without the filter
-	// (NS-03).
+	// (NS-03). cellinit makes the one of programs that own their image, before any program runs; it
+	// lives as long as the cell, so no second one can be made (OWN-05).
 	sysctl := map[string]string{"user.max_user_namespaces": "0"}
+	if c.ownsImage {
+		sysctl["user.max_user_namespaces"] = "1"
+	}
 	maps.Copy(sysctl, c.inotifyLimits)
 	return &oci.Spec{
 		Version:  oci.Version,

@@ -45,14 +45,15 @@ func (m *IDMaps) get(kept **os.File, ids []syscall.SysProcIDMap) (_ *os.File, er
 	return *kept, err
 }
 
-// Close closes the namespaces. It may be called when no cell is being built.
+// Close closes the namespaces. It may be called when no cell is being built. The next cell makes them anew.
 func (m *IDMaps) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var err error
-	for _, f := range []*os.File{m.image, m.layer} {
-		if f != nil {
-			err = errors.Join(err, f.Close())
+	for _, f := range []**os.File{&m.image, &m.layer} {
+		if *f != nil {
+			err = errors.Join(err, (*f).Close())
+			*f = nil
 		}
 	}
 	return err

@@ -36,6 +36,8 @@ const (
 
 	wireClockWords = 512
 
+	helloOwnsImage = 1
+
 	spawnFullProc = 1
 	spawnSession  = 2
 	spawnExec     = 4
@@ -46,6 +48,9 @@ const (
 	startTemplate = 1
 	startLinked   = 2
 	startPaired   = 4
+	startMerged   = 8
+	startTTY      = 16
+	startControl  = 32
 
 	wireMaxNamed = 2 * api.MaxProcesses
 	wireNamedFD  = plan.FirstNamed
@@ -54,10 +59,13 @@ const (
 // A Step is a step of cellinit, of a shell or of the run steps that failed.
 type Step string
 
+// stepNamespace is the user namespace of programs that own their image.
+const stepNamespace Step = "namespace"
+
 // cellSteps names the steps that wire.h numbers.
 var cellSteps = [...]Step{
 	"none", "decode", "keyring", "privilege", "filter", "clone", "scratch", "volume", "proc", "stdio",
-	"rlimit", "identity", "cgroup", "directory", "last-filter", "exec",
+	"rlimit", "identity", "cgroup", "directory", "last-filter", "exec", stepNamespace,
 }
 
 // A StepError names the step inside the cell that failed.
@@ -73,6 +81,7 @@ type wireHello struct {
 	Magic, Kind uint32
 	UID, GID    uint32
 	Wide, Last  uint32
+	Flags       uint32
 	Insns       [wireMaxLast * 8]byte
 }
 
@@ -157,6 +166,11 @@ type Start struct {
 	// Paired: another program reads what it writes. It is to find the end of that only when the agent knows how this
 	// program ended: otherwise which of the two ended first would be a race (GRD-30).
 	Paired bool
+
+	Merged bool // stderr is the pipe of stdout
+	TTY    bool // a terminal, which is stdin, stdout and stderr; no other file follows
+
+	Control bool // two pipes, its descriptors 3, which it reads, and 4; no other file follows
 }
 
 // StartMessage is the message that starts a program in the directory dir; empty: in /box.
@@ -175,6 +189,16 @@ func StartMessage(dir string, argv, env []string, rlimits []plan.RLimit, how Sta
 	}
 	if how.Paired {
 		flags |= startPaired
+	}
+	if how.Merged {
+		flags |= startMerged
+	}
+	if how.TTY {
+		flags = startTTY
+	}
+	if how.Control {
+		flags |= startControl
+		how.Named = 2
 	}
 	return encodeStart(dir, argv, env, limits, flags, uint32(how.Named))
 }

@@ -18,9 +18,9 @@ import (
 func TestWireSizes(t *testing.T) {
 	const program = `#include <stdio.h>
 #include "wire.h"
-int main(void) { printf("hello %zu\nspawn %zu\nstart %zu\nreply %zu\nlast %d\nwide %d\njoins %d\nrlimits %d\nwords %d\nstrings %d\nclocks %d\nexec %d\nnamed %d from %d\n",
+int main(void) { printf("hello %zu\nspawn %zu\nstart %zu\nreply %zu\nlast %d\nwide %d\njoins %d\nrlimits %d\nwords %d\nstrings %d\nclocks %d\nlast step %d\nnamed %d from %d\n",
 	sizeof(struct hello), sizeof(struct spawn), sizeof(struct start), sizeof(struct reply),
-	MAX_LAST, MAX_WIDE, MAX_JOINS, MAX_RLIMITS, MAX_WORDS, MAX_STRINGS, CLOCK_WORDS, STEP_EXEC, MAX_NAMED, NAMED_FD); }`
+	MAX_LAST, MAX_WIDE, MAX_JOINS, MAX_RLIMITS, MAX_WORDS, MAX_STRINGS, CLOCK_WORDS, STEP_NAMESPACE, MAX_NAMED, NAMED_FD); }`
 
 	dir := t.TempDir()
 	src, bin := filepath.Join(dir, "sizes.c"), filepath.Join(dir, "sizes")
@@ -37,7 +37,7 @@ int main(void) { printf("hello %zu\nspawn %zu\nstart %zu\nreply %zu\nlast %d\nwi
 	}
 
 	want := fmt.Sprintf("hello %d\nspawn %d\nstart %d\nreply %d\nlast %d\nwide %d\njoins %d\nrlimits %d\nwords %d\n"+
-		"strings %d\nclocks %d\nexec %d\nnamed %d from %d\n",
+		"strings %d\nclocks %d\nlast step %d\nnamed %d from %d\n",
 		binary.Size(wireHello{}), binary.Size(wireSpawn{}), binary.Size(wireStart{}), binary.Size(Reply{}),
 		wireMaxLast, wireMaxWide, wireMaxJoins, wireMaxRlimits, wireMaxWords, wireMaxStrings, wireClockWords, len(cellSteps)-1,
 		wireMaxNamed, wireNamedFD)
@@ -96,7 +96,7 @@ func TestReplyNamesTheStepThatFailed(t *testing.T) {
 	b := encode(&Reply{Magic: wireMagic, Kind: kindFailed, Step: uint32(len(cellSteps) - 1), Err: int32(unix.ENOENT)})
 	_, err := decodeReply(b, kindExited)
 	var step *StepError
-	if !errors.As(err, &step) || step.Step != "exec" || !errors.Is(step.Err, unix.ENOENT) {
+	if !errors.As(err, &step) || step.Step != stepNamespace || !errors.Is(step.Err, unix.ENOENT) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -126,9 +126,18 @@ func RecvOnce(sock int, buf []byte) (*os.File, error) {
 // PolledCopy returns a copy of f, a non-blocking descriptor, whose reads and
 // writes wait in Go's network poller and end when it is closed. It closes f.
 func PolledCopy(f *os.File) (*os.File, error) {
-	n, err := unix.FcntlInt(uintptr(FD(f)), unix.F_DUPFD_CLOEXEC, 3)
-	if err := errors.Join(os.NewSyscallError("fcntl F_DUPFD_CLOEXEC", err), f.Close()); err != nil {
+	c, err := Copy(f)
+	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, err
+	}
+	return c, nil
+}
+
+// Copy returns another descriptor of f's file.
+func Copy(f *os.File) (*os.File, error) {
+	n, err := unix.FcntlInt(uintptr(FD(f)), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return nil, os.NewSyscallError("fcntl F_DUPFD_CLOEXEC", err)
 	}
 	return os.NewFile(uintptr(n), f.Name()), nil
 }

@@ -95,7 +95,7 @@ func Collect(ctx context.Context, box *os.File, want api.Collect, only []string,
 }
 
 // NoSuchFile is the reason for a glob that no file matches.
-const NoSuchFile = "no file has such a name"
+const NoSuchFile = api.NoSuchFile
 
 // UnnamedFiles takes the place of a name for files that are not listed one by one.
 const UnnamedFiles = "..."

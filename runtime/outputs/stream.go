@@ -71,10 +71,28 @@ func (o *Streams) Ended() bool { return o[0].Ended && o[1].Ended }
 // Finish delivers the rest to a streaming caller, and waits for that. It may be called again.
 func (o *Streams) Finish() {
 	for i := range o {
-		if s := &o[i]; s.delivery != nil {
-			s.delivery.finish(s.Kept)
-			s.delivery, s.Kept = nil, nil
-		}
+		o[i].Finish()
+	}
+}
+
+// NewControl prepares the stream of what a program writes to its descriptor 4, whose writer is to. What is read of it is
+// kept until Pass or Finish.
+func NewControl(to io.Writer, p *plan.Run, wake linux.Eventfd) *Stream {
+	limit := int64(p.Limits.Output)
+	return &Stream{limit: limit, maxKept: limit, delivery: deliver(to, wake)}
+}
+
+// Pass delivers what is kept. The stream is not busy.
+func (s *Stream) Pass() {
+	s.delivery.send(s.Kept)
+	s.Kept = s.Kept[:0]
+}
+
+// Finish delivers the rest of one stream, as that of Streams does. It may be called again, and of nil.
+func (s *Stream) Finish() {
+	if s != nil && s.delivery != nil {
+		s.delivery.finish(s.Kept)
+		s.delivery, s.Kept = nil, nil
 	}
 }
 
@@ -90,9 +108,9 @@ func (s *Stream) Read(buf []byte, keep bool) (more bool, err error) {
 	switch {
 	case errors.Is(err, unix.EAGAIN):
 		return false, nil
-	case err != nil:
+	case err != nil && !errors.Is(err, unix.EIO):
 		return false, os.NewSyscallError("read output", err)
-	case n == 0:
+	case n <= 0: // EIO is the end of a terminal: no process has it open any more
 		s.Ended = true
 		return false, nil
 	}

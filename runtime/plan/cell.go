@@ -18,6 +18,10 @@ type CellKey struct {
 	Install  bool  // the directory packages of /box is also mounted at /packages
 	Writable bool  // a throw-away layer over the image; the cell then serves one run
 	Layer    Layer // its bounds
+
+	OwnsImage bool // programs are user 0 of a user namespace below the cell's, and Writable
+
+	Alias string // a second name of /box: one of api.WorkdirAliases; empty: none
 }
 
 // SharesFiles reports whether cells of a key have files that others have too. In mode exclusive the

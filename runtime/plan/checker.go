@@ -65,8 +65,11 @@ func (pl *Planner) runOfChecker(c api.Check, mode api.Mode) api.Run {
 func (pl *Planner) interactor(ctx context.Context, of api.Run, program api.Limits, caller api.Caller) (*Job, error) {
 	i := *of.Interactor
 	added := []string{judge.InputFile, judge.AnswerFile, judge.FeedbackDir}
-	if judge.InteractionOf(i.Protocol).Manager {
+	switch in := judge.InteractionOf(i.Protocol); {
+	case in.Manager:
 		added = []string{judge.ManagerInput}
+	case in.Unjudged:
+		added = nil
 	}
 	if err := checkNames("interactor", i.Files, i.SourceName, added); err != nil {
 		return nil, err
@@ -83,8 +86,11 @@ func (pl *Planner) interactor(ctx context.Context, of api.Run, program api.Limit
 	}
 
 	j.Run.MaxKept = [2]api.Size{judge.MaxStream, judge.MaxStream}
-	if judge.InteractionOf(i.Protocol).Manager {
+	switch in := judge.InteractionOf(i.Protocol); {
+	case in.Manager:
 		j.Run.opensPipes()
+	case in.Unjudged: // its stdout is the program's stdin
+		j.Run.MaxKept = [2]api.Size{1, KeptTestOutput(of)}
 	}
 	return j, nil
 }
@@ -102,8 +108,10 @@ func (pl *Planner) runOfInteractor(i api.Interactor, mode api.Mode, program api.
 
 	r.Limits = pl.judgeLimits(r, i.Protocol)
 	r.CompileLimits = pl.judgeCompileLimits(r)
-	r.Collect = api.Collect{Globs: judge.InteractionOf(i.Protocol).Collect}
-	r.Collect.None = len(r.Collect.Globs) == 0
+	if i.Collect == nil {
+		r.Collect = api.Collect{Globs: judge.InteractionOf(i.Protocol).Collect}
+		r.Collect.None = len(r.Collect.Globs) == 0
+	}
 	return r
 }
 
@@ -171,17 +179,27 @@ func (j *Job) Interact(t api.Test, p *Run, answer []byte, feedback []api.File) *
 	one, in := *j.Interactor.Run, judge.InteractionOf(j.Request.Interactor.Protocol)
 	args := in.Args(slices.Concat(j.Request.Interactor.Args, t.CheckArgs))
 	one.Limits.Wall += p.Limits.Wall + one.Limits.CPU
+	if in.Unjudged {
+		one.Argv = slices.Concat(one.Argv, args)
+		return &one
+	}
 	if in.Manager {
 		one.Argv = slices.Concat(one.Argv, pipeNames(2*j.Request.Interactor.ProcessCount()), args)
-		one.Stdin, one.Files = p.Stdin, slices.Concat(one.Files, []api.File{{Name: judge.ManagerInput, Content: p.Stdin}})
+		one.Stdin = p.Stdin
+		one.give([]api.File{{Name: judge.ManagerInput, Content: p.Stdin}})
 		return &one
 	}
 
 	one.Argv = slices.Concat(one.Argv, args)
-	one.Files = slices.Concat(one.Files,
-		[]api.File{{Name: judge.InputFile, Content: p.Stdin}, {Name: judge.AnswerFile, Content: answer}}, feedback)
+	one.give(slices.Concat([]api.File{{Name: judge.InputFile, Content: p.Stdin}, {Name: judge.AnswerFile, Content: answer}}, feedback))
 	one.Dirs = []string{judge.FeedbackDir}
 	return &one
+}
+
+// give adds the files that what judges a test gets of it. They count against its memory, as any input does, and
+// its scratch has room for them: its author chose the limit without knowing how large the answers are.
+func (p *Run) give(files []api.File) {
+	p.Files, p.Beyond = slices.Concat(p.Files, files), files
 }
 
 // Process plans one of the processes of the program p of a job: a program with a manager that talks over pipes
@@ -225,9 +243,9 @@ func (j *Job) Check(t api.Test, input, output, answer []byte, feedback []api.Fil
 	c, p := j.Request.Check, judge.ProtocolOf(j.Request.Check.Protocol)
 	one := *j.Checker.Run
 	one.Argv = slices.Concat(one.Argv, p.Args(slices.Concat(c.Args, t.CheckArgs)))
-	one.Files = slices.Concat(one.Files, []api.File{
+	one.give(slices.Concat([]api.File{
 		{Name: p.Files[0], Content: input}, {Name: p.Files[1], Content: output}, {Name: p.Files[2], Content: answer},
-	}, feedback)
+	}, feedback))
 	one.Dirs = []string{judge.FeedbackDir}
 	if p.Stdin {
 		one.Stdin = output

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/judge"
 )
 
 // What judges a run shares no more with other runs than the run itself does.
@@ -125,7 +126,8 @@ func TestTimeOfManagers(t *testing.T) {
 		program, own, want api.Duration
 	}{{1, second, 0, 10 * second}, {4, 4 * second, 0, 20 * second}, {7, 10 * second, 0, 30 * second}, {4, 4 * second, second, second}} {
 		i := api.Interactor{Protocol: api.ProtocolCMS, Processes: tt.processes, Program: api.Program{Limits: api.Limits{CPU: tt.own}}}
-		if got := pl.runOfInteractor(i, "", api.Limits{CPU: tt.program}).Limits; got.CPU != tt.want || got.Wall != min(4*tt.want, 100*second) {
+		got := pl.runOfInteractor(i, "", api.Limits{CPU: tt.program}).Limits
+		if wall := min(api.BusyWall(tt.want), 100*second); got.CPU != tt.want || got.Wall != wall {
 			t.Errorf("%d processes with %s: cpu %s, wall %s; want cpu %s", tt.processes, tt.program, got.CPU, got.Wall, tt.want)
 		}
 	}
@@ -147,6 +149,41 @@ func TestMemoryOfWhatJudgesFollowsItsSlot(t *testing.T) {
 		pl := &Planner{Memory: tt.memory, Slots: tt.slots}
 		if got := pl.judgeMemory(); got != tt.want {
 			t.Errorf("%s for %d slots: %s; want %s", tt.memory, tt.slots, got, tt.want)
+		}
+	}
+}
+
+// What judges a test gets files of any size: none takes room of its own scratch, which may be smaller than each of them.
+func TestScratchOfWhatJudgesFollowsWhatItGets(t *testing.T) {
+	const mine = 64 * api.KiB
+	limits := api.Limits{Scratch: mine, Inodes: 4}
+	feedback := []api.File{{Name: judge.FeedbackDir + "/note", Content: []byte("one page")}}
+	test := api.Test{ID: "1"}
+	for _, size := range []int{0, 1, 4096, 5 << 20} {
+		content := make([]byte, size)
+		var made []*Run
+		for _, p := range []api.Protocol{api.ProtocolKattis, api.ProtocolTestlib, api.ProtocolCMS, api.ProtocolDMOJ, api.ProtocolCOCI,
+			api.ProtocolEjudge, api.ProtocolSYZOJ, api.ProtocolLemon, api.ProtocolPEG, api.ProtocolScaleBox, api.ProtocolExit, api.ProtocolPython} {
+			j := &Job{Request: api.Run{Check: &api.Check{Protocol: p}}, Checker: &Job{Run: &Run{Limits: limits}}}
+			made = append(made, j.Check(test, content, content, content, feedback))
+		}
+		for _, p := range []api.Protocol{api.ProtocolKattis, api.ProtocolTestlib, api.ProtocolDMOJ, api.ProtocolCOCI, api.ProtocolCMS} {
+			j := &Job{Request: api.Run{Interactor: &api.Interactor{Protocol: p}}, Interactor: &Job{Run: &Run{Limits: limits}}}
+			made = append(made, j.Interact(test, &Run{Stdin: content}, content, feedback))
+		}
+
+		for i, one := range made {
+			want := api.Size(mine)
+			for _, f := range one.Files {
+				want += PageBytes(f)
+			}
+			if got, inodes := one.ScratchSize(); len(one.Files) == 0 || got != want || inodes < 4+int64(len(one.Files)) {
+				t.Errorf("%d bytes, %d of what judges: a scratch of %s and %d inodes for %d files; want %s", size, i, got, inodes,
+					len(one.Files), want)
+			}
+			if got := InputMemory(one.Files); size > 1<<20 && got < api.Size(size) {
+				t.Errorf("%d bytes, %d of what judges: its memory counts %s of them", size, i, got)
+			}
 		}
 	}
 }

@@ -35,13 +35,16 @@ func (pl *Planner) compile(r api.Run, lang Language, image rootfs.Image, main st
 		return nil, err
 	}
 
-	words := languages.Placeholders{Source: main, Sources: lang.Sources(inputs, main), Flags: flags}
+	words := languages.Placeholders{
+		Source: main, Sources: lang.Sources(inputs, main), Flags: slices.Concat(flags, r.FreeFlags.Compile), Link: r.FreeFlags.Link,
+	}
 	p, err := pl.beforeRun(s, words, r, image, inputs, limits)
 	if err != nil {
 		return nil, err
 	}
 
 	p.Collect = api.Collect{Files: MaxArtifacts, Bytes: MaxArtifactBytes}
+	p.Uncached = len(r.FreeFlags.Compile)+len(r.FreeFlags.Link) > 0
 	return p, p.checkStart(nil)
 }
 
@@ -71,7 +74,7 @@ func (pl *Planner) syntax(r api.Run, lang Language, image rootfs.Image, main str
 // beforeRun plans a stage before the run, which reads the source: a compiler, or a parser.
 func (pl *Planner) beforeRun(s stage, words languages.Placeholders, r api.Run, image rootfs.Image, inputs []api.File,
 	limits api.Limits) (*Run, error) {
-	f, err := pl.cachedPolicy(policyKey{s.tier, api.Enforce, false},
+	f, err := pl.cachedPolicy(policyKey{profile: s.tier, mode: api.Enforce},
 		func() (seccomp.Profile, error) { return pl.profile(s.tier) })
 	if err != nil {
 		return nil, err
@@ -82,6 +85,7 @@ func (pl *Planner) beforeRun(s stage, words languages.Placeholders, r api.Run, i
 	p.Mode = r.Mode
 	p.Files = inputs
 	p.Labels = r.Labels
+	p.MergeStderr = r.MergeStderr
 	p.Once = r.Mode != api.Strict || f.ReachesKeyring
 	p.Cell = cellFor(image, f, s.fullProc, r.Mode)
 	return p, nil
@@ -118,8 +122,9 @@ func ArtifactKey(p *Run) string {
 		Artifacts []string
 		Inputs    []input
 		Packages  string `json:",omitempty"`
+		Merged    bool   `json:",omitempty"` // its report is kept with the artifacts
 	}{artifactFormat, p.Cell.Key.Image, p.Cell.Key.Policy, p.Cell.Key.FullProc, p.Argv, p.Env, p.Artifacts,
-		inputs, p.Cell.Key.Packages})
+		inputs, p.Cell.Key.Packages, p.MergeStderr})
 	if err != nil {
 		panic(err) // strings and numbers always encode
 	}

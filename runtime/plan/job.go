@@ -50,6 +50,9 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 		return nil, api.Refuse(api.CodeBadRequest,
 			"language %s has no compile stage: leave out flags and compile_limits", lang.Name)
 	}
+	if err := lang.CheckFreeFlags(r.FreeFlags); err != nil {
+		return nil, err
+	}
 	if r.Files, err = pl.withBlobs(r.Files); err != nil {
 		return nil, err
 	}
@@ -171,7 +174,7 @@ func (j *Job) CheckMemory() error {
 // run plans the run stage, except for its files.
 func (pl *Planner) run(r api.Run, lang Language, image rootfs.Image, main string, caller api.Caller) (*Run, error) {
 	s := lang.runStage(r.Interactive)
-	limits, err := EffectiveLimits(r.Limits, r.Preset, s.limits, pl.Ceiling)
+	limits, err := EffectiveLimits(terminalLimits(r.Limits, r.TTY, pl.Ceiling), r.Preset, s.limits, pl.Ceiling)
 	if err != nil {
 		return nil, err
 	}
@@ -180,20 +183,25 @@ func (pl *Planner) run(r api.Run, lang Language, image rootfs.Image, main string
 	}
 
 	f, err := pl.policy(r, s.tier, caller)
+	if err == nil {
+		err = f.checkTerminal(r.TTY)
+	}
 	if err != nil {
 		return nil, err
 	}
 
 	what := program{args: r.Argv}
 	if r.Source != nil {
-		what.command, what.words.Source = s.command, main
+		what.command, what.words.Source, what.words.Run = s.command, main, r.FreeFlags.Run
 	}
 
-	p := s.newRun(what, r.Env, limits)
+	p := s.newRun(what, terminalEnv(r.Env, r.TTY), limits)
 	p.Stage = api.StageRun
 	p.Mode = r.Mode
 	p.Dir = startDir(r.Language, image)
 	p.Stdin = r.Stdin
+	p.MergeStderr = r.MergeStderr || r.TTY != nil
+	p.TTY = r.TTY
 	p.Collect = r.Collect
 	p.Labels = r.Labels
 	p.Timeline = r.Timeline
@@ -203,6 +211,7 @@ func (pl *Planner) run(r api.Run, lang Language, image rootfs.Image, main string
 
 	p.Once = p.Mode != api.Strict || r.WritableRoot || f.ReachesKeyring
 	p.Cell = cellFor(image, f, s.fullProc, p.Mode)
+	p.Cell.Key.Alias = r.WorkdirAlias
 	if r.WritableRoot {
 		p.Cell.makeWritable(limits)
 	}

@@ -38,19 +38,37 @@ type RLimit struct {
 	Value uint64
 }
 
-// RLimits are the limits that each process of a run has itself. The address space is not among
-// them: runtimes reserve far more than they use (MEM-02). RLIMIT_CPU is a backstop in whole seconds
-// behind the agent's own clock; zero: twice the cpu limit. The kernel compares it with time that it counts in
+// RLimits are the limits that each process of a run has itself. Those of its address space and of its data are among
+// them only if the run asks for them, because runtimes reserve far more than they use (MEM-02). RLIMIT_CPU is a
+// backstop in whole seconds behind the agent's own clock; zero: twice the cpu limit. The kernel compares it with time that it counts in
 // ticks (kernel/time/posix-cpu-timers.c, check_process_timers), each of which is the process's as a whole: on a
 // loaded host a compiler that had used 28.1 s by the group's counter had used 32 s of ticks, and was killed below
-// its limit of 30 s. A file may be as large as scratch or as the volume.
+// its limit of 30 s.
 func RLimits(l api.Limits, backstop api.Duration, volume api.Size) []RLimit {
-	return []RLimit{
+	fileSize, _ := MaxFile(l, volume)
+	limits := []RLimit{
 		{"RLIMIT_NOFILE", uint64(l.OpenFiles)},
 		{"RLIMIT_STACK", uint64(l.Stack)},
-		{"RLIMIT_FSIZE", uint64(max(l.Scratch, volume))},
+		{"RLIMIT_FSIZE", uint64(fileSize)},
 		{"RLIMIT_CPU", uint64(math.Ceil(float64(cmp.Or(backstop, 2*l.CPU))/1e9)) + 2},
 	}
+	if l.AddressSpace > 0 {
+		limits = append(limits, RLimit{"RLIMIT_AS", uint64(l.AddressSpace)})
+	}
+	if l.Data > 0 {
+		limits = append(limits, RLimit{"RLIMIT_DATA", uint64(l.Data)})
+	}
+	return limits
+}
+
+// MaxFile is the largest file that a process may write: as large as scratch or as the volume, unless the
+// limit on file sizes, own, is lower or the same.
+func MaxFile(l api.Limits, volume api.Size) (size api.Size, own bool) {
+	size = max(l.Scratch, volume)
+	if l.FileSize > 0 && l.FileSize <= size {
+		return l.FileSize, true
+	}
+	return size, false
 }
 
 // CellRLimits apply to everything in a cell, in addition to those of a run.

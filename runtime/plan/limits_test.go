@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"testing"
@@ -35,6 +36,15 @@ func TestEffectiveLimits(t *testing.T) {
 		{name: "a default above the ceiling is lowered", ceiling: api.Limits{Memory: 64 * api.MiB, CPU: sec(1)}, want: func(l api.Limits) bool {
 			return l.Memory == 64*api.MiB && l.CPU == sec(1) && l.Wall == sec(30)
 		}},
+		{name: "no limit on what a process maps, without a ceiling", want: func(l api.Limits) bool {
+			return l.AddressSpace == 0 && l.Data == 0 && l.FileSize == 0
+		}},
+		{name: "no limit is lowered to the ceiling", language: api.Limits{Data: api.GiB},
+			ceiling: api.Limits{AddressSpace: 3 * api.GiB, Data: 2 * api.GiB, FileSize: api.MiB}, want: func(l api.Limits) bool {
+				return l.AddressSpace == 3*api.GiB && l.Data == api.GiB && l.FileSize == api.MiB
+			}},
+		{name: "a file size above the ceiling is refused", run: api.Run{Limits: api.Limits{FileSize: 2 * api.MiB}},
+			ceiling: api.Limits{FileSize: api.MiB}, code: api.CodeAboveCeiling},
 		{name: "a wish above the ceiling is refused", run: api.Run{Limits: api.Limits{Memory: 65 * api.MiB}},
 			ceiling: api.Limits{Memory: 64 * api.MiB}, code: api.CodeAboveCeiling},
 		{name: "swap is none unless the ceiling allows it", run: api.Run{Limits: api.Limits{Swap: api.MiB}}, code: api.CodeAboveCeiling},
@@ -61,10 +71,10 @@ func TestEffectiveLimits(t *testing.T) {
 func TestEffectiveLimitsOfValidLimitsAreValid(t *testing.T) {
 	least := api.Limits{Wall: api.Duration(time.Millisecond), CPU: api.Duration(time.Millisecond), Memory: api.MinMemory,
 		Swap: 4096, CPUs: 0.01, Weight: 2, Cpuset: "0", Pids: 1, Output: 1, Scratch: 4096, Inodes: 16, OpenFiles: 3,
-		Stack: 64 * api.KiB}
+		Stack: 64 * api.KiB, AddressSpace: api.MinMemory, Data: api.MiB, FileSize: api.KiB}
 	most := api.Limits{Wall: api.Duration(24 * time.Hour), CPU: api.Duration(24 * time.Hour), Memory: 1 << 40,
 		Swap: 1 << 40, CPUs: 4096, Weight: 262144, Cpuset: "0-1023", Pids: 1 << 22, Output: 1 << 40, Scratch: 1 << 40,
-		Inodes: 1 << 30, OpenFiles: 1 << 30, Stack: 1 << 40}
+		Inodes: 1 << 30, OpenFiles: 1 << 30, Stack: 1 << 40, AddressSpace: 1 << 40, Data: 1 << 40, FileSize: 1 << 40}
 	given := []api.Limits{{}, least, api.Defaults(), api.DefaultCeiling(), most}
 
 	random := rand.New(rand.NewPCG(1, 2))
@@ -100,15 +110,47 @@ func TestEffectiveLimitsOfValidLimitsAreValid(t *testing.T) {
 }
 
 func TestRlimits(t *testing.T) {
-	l := api.Limits{OpenFiles: 7, Stack: 1 << 20, Scratch: 1 << 21, CPU: api.Duration(1500 * time.Millisecond)}
-	want := map[string]uint64{"RLIMIT_NOFILE": 7, "RLIMIT_STACK": 1 << 20, "RLIMIT_FSIZE": 1 << 21, "RLIMIT_CPU": 5}
-	got := RLimits(l, 0, 0)
-	if len(got) != len(want) {
-		t.Fatalf("%d limits; want %d", len(got), len(want))
+	base := api.Limits{OpenFiles: 7, Stack: 1 << 20, Scratch: 1 << 21, CPU: api.Duration(1500 * time.Millisecond)}
+	for _, tt := range []struct {
+		name   string
+		own    api.Limits // over base
+		volume api.Size
+		want   map[string]uint64 // in addition to those that every run has
+	}{
+		{"none of its own", api.Limits{}, 0, map[string]uint64{"RLIMIT_FSIZE": 1 << 21}},
+		{"a volume", api.Limits{}, 1 << 30, map[string]uint64{"RLIMIT_FSIZE": 1 << 30}},
+		{"a small file", api.Limits{FileSize: 4096}, 1 << 30, map[string]uint64{"RLIMIT_FSIZE": 4096}},
+		{"a file larger than scratch", api.Limits{FileSize: 1 << 22}, 0, map[string]uint64{"RLIMIT_FSIZE": 1 << 21}},
+		{"address space", api.Limits{AddressSpace: 1 << 33}, 0, map[string]uint64{"RLIMIT_FSIZE": 1 << 21, "RLIMIT_AS": 1 << 33}},
+		{"data", api.Limits{Data: 1 << 32}, 0, map[string]uint64{"RLIMIT_FSIZE": 1 << 21, "RLIMIT_DATA": 1 << 32}},
+	} {
+		tt.want["RLIMIT_NOFILE"], tt.want["RLIMIT_STACK"], tt.want["RLIMIT_CPU"] = 7, 1<<20, 5
+		got := map[string]uint64{}
+		for _, r := range RLimits(tt.own.Over(base), 0, tt.volume) {
+			got[r.Name] = r.Value
+		}
+		if !maps.Equal(got, tt.want) {
+			t.Errorf("%s: %v; want %v", tt.name, got, tt.want)
+		}
 	}
-	for _, r := range got {
-		if r.Value != want[r.Name] {
-			t.Errorf("%s is %d; want %d", r.Name, r.Value, want[r.Name])
+}
+
+// Whose limit a file met that was too large.
+func TestMaxFile(t *testing.T) {
+	for _, tt := range []struct {
+		limits api.Limits
+		volume api.Size
+		size   api.Size
+		own    bool
+	}{
+		{api.Limits{Scratch: 100}, 0, 100, false},
+		{api.Limits{Scratch: 100, FileSize: 99}, 0, 99, true},
+		{api.Limits{Scratch: 100, FileSize: 100}, 0, 100, true},
+		{api.Limits{Scratch: 100, FileSize: 101}, 0, 100, false},
+		{api.Limits{Scratch: 100, FileSize: 101}, 200, 101, true},
+	} {
+		if size, own := MaxFile(tt.limits, tt.volume); size != tt.size || own != tt.own {
+			t.Errorf("%+v and a volume of %d: %d, %v", tt.limits, tt.volume, size, own)
 		}
 	}
 }

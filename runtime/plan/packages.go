@@ -251,7 +251,7 @@ func (pl *Planner) installer(lang Language, w wantedPackages, index string) (*Ru
 	}
 
 	tier := cmp.Or(p.Tier, NetworkTier)
-	f, err := pl.cachedPolicy(policyKey{tier, api.Enforce, false},
+	f, err := pl.cachedPolicy(policyKey{profile: tier, mode: api.Enforce},
 		func() (seccomp.Profile, error) { return pl.profile(tier) })
 	if err != nil {
 		return nil, err

@@ -22,6 +22,7 @@ type Planner struct {
 	Blobs       *cache.Cache               // inputs that runs name by digest; nil: none can
 	Profiles    map[string]seccomp.Profile // the operator's own, offered to all callers in addition to the tiers
 	ProfileLog  bool                       // callers other than root may ask for profile mode log
+	OwnImage    bool                       // callers other than root may ask for sessions that own their image
 	Mode        api.Mode                   // of runs that name none; empty: strict
 	Ceiling     api.Limits                 // most a run may request
 	Memory      api.Size                   // most reserved for runs and sessions together

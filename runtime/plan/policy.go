@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/seccomp"
@@ -17,6 +18,8 @@ type Policy struct {
 	Mode           api.ProfileMode
 	ReachesKeyring bool // a run can reach its user's persistent keyring, which nothing seals
 	UsesInotify    bool // a run can watch files with inotify
+	Terminal       bool // a run can set the modes of a terminal
+	OwnsImage      bool // cellinit may make the user namespace of programs that own their image
 	HidesFiles     bool // a run can keep open files where they cannot be counted: in messages, in asynchronous reads
 }
 
@@ -32,6 +35,7 @@ func NewPolicy(p seccomp.Profile, mode api.ProfileMode, writableRoot bool) *Poli
 	f := &Policy{
 		Name: p.Name, Mode: mode, Profile: p, Hash: seccomp.Hash(p),
 		ReachesKeyring: !all && allowsAny(p, "keyctl", "add_key", "request_key"),
+		Terminal:       all || seccomp.AllowsTerminal(p),
 		UsesInotify:    all || allowsAny(p, "inotify_init", "inotify_init1"),
 		HidesFiles:     all || allowsAny(p, "sendmsg", "sendmmsg", "io_submit", "io_uring_setup"),
 	}
@@ -39,7 +43,30 @@ func NewPolicy(p seccomp.Profile, mode api.ProfileMode, writableRoot bool) *Poli
 	if all {
 		f.Hash += "+log"
 	}
+	if p.OwnsImage {
+		f.OwnsImage = true
+		f.Hash += "+own-image"
+	}
 	return f
+}
+
+// DefaultPolicy returns the policy of runs under DefaultTier that request nothing that changes it. It is made once:
+// the agent makes it while it starts, and the first run finds it.
+var DefaultPolicy = sync.OnceValues(func() (*Policy, error) {
+	tier, err := seccomp.Tier(DefaultTier)
+	if err != nil {
+		return nil, err
+	}
+	return NewPolicy(tier, api.Enforce, false), nil
+})
+
+// ownImagePolicy returns a policy of writable roots for programs that own their image. custom: the profile came with
+// the request.
+func (pl *Planner) ownImagePolicy(f *Policy, custom bool) (*Policy, error) {
+	_, own := pl.Profiles[f.Name]
+	builtIn := !own && !custom && slices.Contains(seccomp.Tiers(), f.Name)
+	return pl.cachedPolicy(policyKey{profile: f.Hash, mode: f.Mode, writableRoot: true, ownsImage: true},
+		func() (seccomp.Profile, error) { return seccomp.OwnImage(f.Profile, builtIn), nil })
 }
 
 // policy finds the profile of a run; tier is its language's. Only the tiers and the profiles that the
@@ -70,8 +97,27 @@ func (pl *Planner) policy(r api.Run, tier string, caller api.Caller) (*Policy, e
 		return pl.customPolicy(r, mode, caller)
 	}
 
-	return pl.cachedPolicy(policyKey{name, mode, r.WritableRoot},
-		func() (seccomp.Profile, error) { return pl.profile(name) })
+	_, own := pl.Profiles[name]
+	key := policyKey{name, mode, r.WritableRoot, r.TTY != nil, false}
+	if key == (policyKey{profile: DefaultTier, mode: api.Enforce}) && !own {
+		return DefaultPolicy()
+	}
+
+	return pl.cachedPolicy(key, func() (seccomp.Profile, error) {
+		p, err := pl.profile(name)
+		if err == nil && r.TTY != nil && !own && name != "strict" {
+			p = seccomp.WithTerminal(p)
+		}
+		return p, err
+	})
+}
+
+// checkTerminal refuses a terminal under a profile that refuses what programs ask of one.
+func (f *Policy) checkTerminal(tty *api.TTY) error {
+	if tty == nil || f.Terminal {
+		return nil
+	}
+	return api.Refuse(api.CodeBadRequest, "tty: profile %s refuses the requests of a terminal (ioctl): use profile default", f.Name)
 }
 
 // profile finds a profile by name: the operator's, or a tier.
@@ -103,7 +149,7 @@ func (pl *Planner) customPolicy(r api.Run, mode api.ProfileMode, caller api.Call
 		return nil, api.Refuse(api.CodeBadProfile, "profile: %w", err)
 	}
 
-	return pl.cachedPolicy(policyKey{seccomp.Hash(p), mode, r.WritableRoot},
+	return pl.cachedPolicy(policyKey{seccomp.Hash(p), mode, r.WritableRoot, false, false},
 		func() (seccomp.Profile, error) { return p, nil })
 }
 
@@ -164,4 +210,6 @@ type policyKey struct {
 	profile      string
 	mode         api.ProfileMode
 	writableRoot bool
+	terminal     bool // with the requests of a terminal
+	ownsImage    bool // the profile is a hash, of a policy of writable roots
 }

@@ -31,6 +31,11 @@ type Run struct {
 	Limits      api.Limits // complete
 	Collect     api.Collect
 	Artifacts   []string // of a compile stage: what is collected instead
+	MergeStderr bool     // stderr is the pipe of stdout
+	TTY         *api.TTY // the terminal that is stdin, stdout and stderr; nil: pipes are
+	Resident    bool     // it stays in its session: it has no slot, and as much time as the session
+	Control     bool     // a resident that has descriptors 3 and 4 as well
+	Uncached    bool     // a compile stage whose artifacts are neither kept nor taken from those that are
 	Syntax      bool     // a compile stage that makes nothing: it only checks the source
 	Labels      api.Labels
 	MaxKept     [2]api.Size          // maximum of stdout and stderr that the result carries; zero: as much as a result may carry
@@ -44,6 +49,7 @@ type Run struct {
 	Volume      api.Size             // size of the session's volume; a file may be as large
 
 	Given      []api.File // of a test: placed sealed, in addition to Files
+	Beyond     []api.File // those of Files for which the scratch is larger than its limit
 	InputFile  string     // of a test: it has what would be on stdin; empty: stdin has it
 	OutputFile string     // of a test: it is judged; empty: stdout is
 	unloaded   api.Size   // pages of those of these that are blobs, and not loaded yet

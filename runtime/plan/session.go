@@ -32,10 +32,15 @@ func (pl *Planner) Session(ctx context.Context, ask api.SessionRequest, caller a
 		return nil, err
 	}
 
+	if err := pl.checkOwnImage(&ask, caller); err != nil {
+		return nil, err
+	}
+
 	as := api.Run{
 		Language: ask.Language, Image: ask.Image, Requirements: ask.Requirements, Index: ask.Index,
-		WritableRoot: ask.WritableRoot,
-		Profile:      ask.Profile, ProfileMode: ask.ProfileMode, ProfileRules: ask.ProfileRules,
+		WritableRoot: ask.WritableRoot, WorkdirAlias: ask.WorkdirAlias,
+		Profile: ask.Profile, ProfileMode: ask.ProfileMode, ProfileRules: ask.ProfileRules,
+		TTY: &api.TTY{}, // any of its execs may have one
 	}
 
 	lang, err := pl.language(as)
@@ -49,6 +54,9 @@ func (pl *Planner) Session(ctx context.Context, ask api.SessionRequest, caller a
 	}
 
 	p.Language.setImage(p.Image)
+	if ask.OwnImage {
+		p.Language.imageEnv = over(p.Language.imageEnv, map[string]string{"HOME": "/root"})
+	}
 	if p.Image, err = pl.withPackages(as, &p.Language, p.Image, caller); err != nil {
 		return nil, err
 	}
@@ -66,7 +74,7 @@ func (pl *Planner) Session(ctx context.Context, ask api.SessionRequest, caller a
 		Memory: whole.Memory, Swap: whole.Swap, CPUs: whole.CPUs, Weight: whole.Weight, Cpuset: whole.Cpuset,
 		Pids: whole.Pids, Scratch: whole.Scratch, Inodes: whole.Inodes,
 	}
-	if p.Exec, err = pl.execLimits(p, api.Limits{}); err != nil {
+	if p.Exec, err = pl.execLimits(p, api.Limits{}, false); err != nil {
 		return nil, err
 	}
 	if p.Idle, p.Life, err = pl.lifetimes(ask); err != nil {
@@ -78,11 +86,32 @@ func (pl *Planner) Session(ctx context.Context, ask api.SessionRequest, caller a
 		return nil, err
 	}
 
+	if ask.OwnImage {
+		if f, err = pl.ownImagePolicy(f, len(ask.ProfileRules) > 0); err != nil {
+			return nil, err
+		}
+	}
+
 	p.Cell = cellFor(p.Image, f, s.fullProc, api.InSession)
+	p.Cell.Key.OwnsImage = ask.OwnImage
+	p.Cell.Key.Alias = as.WorkdirAlias
 	if ask.WritableRoot {
 		p.Cell.makeWritable(whole)
 	}
 	return p, nil
+}
+
+// checkOwnImage refuses own_image to callers that may not have it, and gives the others a writable root.
+func (pl *Planner) checkOwnImage(ask *api.SessionRequest, caller api.Caller) error {
+	if !ask.OwnImage {
+		return nil
+	}
+	if caller.UID != 0 && !pl.OwnImage {
+		return api.Refuse(api.CodeForbidden, "own_image shows programs a user namespace of their own, and this agent "+
+			"allows it only to root: use writable_root, or have the operator allow it to all callers (brigd --own-image)")
+	}
+	ask.WritableRoot = true
+	return nil
 }
 
 // Reservation is the memory that the host reserves for a session.
@@ -100,16 +129,25 @@ func (pl *Planner) lifetimes(ask api.SessionRequest) (idle, life time.Duration, 
 				"--max-session-life)", ask.Life, maximum)
 	}
 	l := cmp.Or(ask.Life, min(api.SessionLife, maximum))
-	return time.Duration(min(cmp.Or(ask.Idle, api.SessionIdle), l)), time.Duration(l), nil
+	return time.Duration(min(cmp.Or(ask.Idle, api.SessionIdle), maximum)), time.Duration(l), nil // the life may get longer
+}
+
+// longestLife is how long a session can live at most: its life may become longer than it was made for.
+func (pl *Planner) longestLife(p *Session) time.Duration {
+	return max(p.Life, time.Duration(pl.SessionLife))
 }
 
 // execLimits completes what an exec requests: from the session's defaults for execs, the preset,
 // the language and the defaults. If the exec does not request memory, processors or processes, it
 // gets all that the session has. A request for more than that is refused.
-func (pl *Planner) execLimits(p *Session, wish api.Limits) (api.Limits, error) {
-	asked := wish.Over(p.Ask.ExecLimits)
+func (pl *Planner) execLimits(p *Session, wish api.Limits, resident bool) (api.Limits, error) {
+	asked, ceiling := wish.Over(p.Ask.ExecLimits), pl.Ceiling
+	if resident {
+		asked, ceiling = residentLimits(asked, ceiling, pl.longestLife(p))
+	}
+
 	ofLanguage := p.Language.runStage(false).limits
-	l, err := EffectiveLimits(asked, p.Ask.Preset, ofLanguage, pl.Ceiling)
+	l, err := EffectiveLimits(asked, p.Ask.Preset, ofLanguage, ceiling)
 	if err != nil {
 		return l, err
 	}
@@ -154,8 +192,12 @@ func (pl *Planner) Exec(s *Session, e api.Exec) (run, compile *Run, err error) {
 		return nil, nil, api.Refuse(api.CodeBadRequest, "source needs a language to run it: this session names an image")
 	}
 
-	limits, err := pl.execLimits(s, e.Limits)
+	limits, err := pl.execLimits(s, e.Limits, e.StaysWithoutSlot())
 	if err != nil {
+		return nil, nil, err
+	}
+
+	if err := s.Cell.Policy.checkTerminal(e.TTY); err != nil {
 		return nil, nil, err
 	}
 
@@ -169,18 +211,22 @@ func (pl *Planner) Exec(s *Session, e api.Exec) (run, compile *Run, err error) {
 		}
 	}
 
-	run = ofLanguage.newRun(what, over(e.Env, s.Ask.Env), limits)
+	run = ofLanguage.newRun(what, terminalEnv(over(e.Env, s.Ask.Env), e.TTY), limits)
 	run.ID = NewID()
 	run.Stage = api.StageRun
 	run.Mode = api.InSession
 	run.Cell = s.Cell
 	run.Dir = s.startDir()
 	run.Stdin = e.Stdin
+	run.MergeStderr = e.MergeStderr || e.TTY != nil
+	run.TTY = e.TTY
+	run.Resident = e.StaysWithoutSlot()
+	run.Control = e.Control
 	run.Collect = e.Collect
 	run.Collect.None = len(e.Collect.Globs) == 0
 	run.Labels = s.Ask.Labels
 	run.Timeline = e.Timeline
-	run.Backstop = api.Duration(float64(s.Life) * max(limits.CPUs, 1))
+	run.Backstop = api.Duration(float64(pl.longestLife(s)) * max(limits.CPUs, 1))
 	if err := run.checkStart(nil); err != nil || e.Source == nil {
 		return run, nil, err
 	}
@@ -195,8 +241,8 @@ func (pl *Planner) Exec(s *Session, e api.Exec) (run, compile *Run, err error) {
 		return nil, nil, err
 	}
 
-	compile, err = pl.compile(api.Run{Source: e.Source, Labels: s.Ask.Labels, Mode: pl.modeFor("")},
-		s.Language, s.Image, main, source)
+	compile, err = pl.compile(
+		api.Run{Source: e.Source, Labels: s.Ask.Labels, Mode: pl.modeFor(""), MergeStderr: e.MergeStderr}, s.Language, s.Image, main, source)
 	if err == nil {
 		compile.ID, compile.SourceName = run.ID, given
 	}

@@ -26,7 +26,7 @@ image_from: example.org/every:1
 extensions: [every]
 source_file: main.every
 needs: [/usr/lib/every]
-compile: [cc, "-m{memory_mib}", "-h{heap_mib}", "-s{stack_kib}", "{flags}", "{source}", "{stem}", "{sources}"]
+compile: [cc, "-m{memory_mib}", "-h{heap_mib}", "-s{stack_kib}", "{flags}", "{source}", "{stem}", "{sources}", "{link_flags}"]
 compile_env: {COMPILES: "1"}
 compile_limits: {memory: 300M, stack: 16M, wall: 7s, cpu: 6s}
 compile_tier: managed
@@ -35,7 +35,7 @@ flags: [-a, -b]
 flag_patterns: ["-c[0-9]"]
 default_flags: [-b]
 reserved_stems: _
-run: [./main, "-m{memory_mib}", "-h{heap_mib}", "-s{stack_kib}", "{source}", "{stem}"]
+run: [./main, "-m{memory_mib}", "-h{heap_mib}", "-s{stack_kib}", "{run_flags}", "{source}", "{stem}"]
 env: {RUNS: "{memory_hex}"}
 interactive_env: {READ: "1"}
 tier: strict
@@ -53,7 +53,7 @@ var parsed = strings.NewReplacer(
 	"name: every", "name: parsed", "aliases: [all]\n", "", "extensions: [every]\n", "",
 	"compile_env: {COMPILES: \"1\"}\n", "", "compile_limits: {memory: 300M, stack: 16M, wall: 7s, cpu: 6s}\n", "",
 	"compile_tier: managed\n", "", "artifacts: [main]\n", "", "flags: [-a, -b]\n", "", "flag_patterns: [\"-c[0-9]\"]\n", "",
-	"default_flags: [-b]\nreserved_stems: _\n", "", "compile: [cc", "syntax: [parse", `"{flags}", `, "", `, "{sources}"`, "",
+	"default_flags: [-b]\nreserved_stems: _\n", "", "compile: [cc", "syntax: [parse", `"{flags}", `, "", `, "{sources}", "{link_flags}"`, "",
 ).Replace(everyField)
 
 // allLanguages plans runs of every language: those of brig, every and parsed. Their images are stored by name alone.
@@ -175,8 +175,15 @@ var uses = []use{
 	}},
 	{"an exec", true, func(t *testing.T, pl *Planner, language string, l asked) (*Run, *Run) {
 		outer, inner := l.run, l.run
-		outer.Wall, outer.CPU, outer.Output, outer.OpenFiles, outer.Stack = 0, 0, 0, 0, 0
-		inner.Swap, inner.Weight, inner.Cpuset, inner.Scratch, inner.Inodes = 0, 0, "", 0, 0
+		for _, row := range api.LimitTable() {
+			switch row.Scope {
+			case api.OfExec:
+				reflect.ValueOf(row.Field(&outer)).Elem().SetZero()
+			case api.OfSession:
+				reflect.ValueOf(row.Field(&inner)).Elem().SetZero()
+			}
+		}
+
 		s, err := pl.Session(t.Context(), api.SessionRequest{Language: language, Limits: outer}, api.Caller{})
 		if err != nil {
 			t.Fatal(err)
@@ -222,9 +229,11 @@ func TestAllUsesOfALanguageAreAlike(t *testing.T) {
 			run, compile := uses[0].plan(t, pl, l.Name, asked{})
 			complete := asked{run: run.Limits}
 			complete.run.Memory, complete.run.Stack = 320*api.MiB, 12*api.MiB
+			complete.run.AddressSpace, complete.run.Data, complete.run.FileSize = 8*api.GiB, 7*api.GiB, 5*api.MiB
 			if compile != nil {
 				complete.compile = compile.Limits
 				complete.compile.Memory = 400 * api.MiB
+				complete.compile.AddressSpace, complete.compile.Data, complete.compile.FileSize = 9*api.GiB, 8*api.GiB, 6*api.MiB
 			}
 
 			for _, limits := range []asked{{}, complete} {
@@ -344,5 +353,74 @@ func TestDefaultsOfACheckerFollowItsLanguage(t *testing.T) {
 		if got := want.compile.Over(compile.Limits); got != compile.Limits {
 			t.Errorf("the compiler of %s: %+v; want %+v", language, compile.Limits, got)
 		}
+	}
+}
+
+// Free flags have their places in the commands of a run and of its compiler, whose artifacts are then not kept, and the
+// run does not begin from a template.
+func TestFreeFlags(t *testing.T) {
+	pl := allLanguages(t)
+	pl.TemplateDrivers = TemplateDrivers(map[string][]byte{"loader": nil})
+	plan := func(free api.FreeFlags) *Job {
+		return jobOf(t, pl, api.Run{Language: "every", Source: api.Bytes("x"), Argv: []string{"a"}, Mode: api.Strict, FreeFlags: free})
+	}
+
+	plain := plan(api.FreeFlags{})
+	if plain.Compile.Uncached || plain.Run.Template == nil {
+		t.Errorf("without free flags: uncached %v, cold %q", plain.Compile.Uncached, plain.Run.Cold)
+	}
+
+	j := plan(api.FreeFlags{Compile: []string{"-x", "{source}"}, Link: []string{"-lm"}, Run: []string{"-u"}})
+	compile, run := strings.Join(j.Compile.Argv, " "), strings.Join(j.Run.Argv, " ")
+	if want := "cc -m300 -h276 -s14336 -b -x {source} main.every main main.every -lm"; compile != want || !j.Compile.Uncached {
+		t.Errorf("the compiler is %q, uncached %v; want %q", compile, j.Compile.Uncached, want)
+	}
+	if want := "./main -m200 -h176 -s21504 -u main.every main a"; run != want || j.Run.Template != nil || j.Run.Cold == "" {
+		t.Errorf("the program is %q, cold %q; want %q", run, j.Run.Cold, want)
+	}
+	if key := ArtifactKey(j.Compile); key == ArtifactKey(plain.Compile) {
+		t.Error("the artifacts have the key of those without the flags")
+	}
+
+	one := plan(api.FreeFlags{Run: []string{"-u"}})
+	if one.Compile.Uncached {
+		t.Error("flags of the interpreter change nothing of the compiler")
+	}
+	_, err := pl.Job(t.Context(), api.Run{Language: "parsed", Source: api.Bytes("x"), FreeFlags: api.FreeFlags{Link: []string{"-lm"}}},
+		api.Caller{})
+	if !api.HasCode(err, api.CodeBadRequest) {
+		t.Errorf("flags for a compiler that there is not: %v", err)
+	}
+}
+
+// One pipe for both outputs is that of the program and of what comes before it, and artifacts are kept with the report
+// of their compiler: with one output or with two.
+func TestMergedStderr(t *testing.T) {
+	pl := allLanguages(t)
+	plan := func(language string, merge bool) *Job {
+		return jobOf(t, pl, api.Run{Language: language, Source: api.Bytes("x"), MergeStderr: merge, Tests: []api.Test{{ID: "1"}}})
+	}
+
+	for _, language := range []string{"every", "parsed"} {
+		for _, merge := range []bool{false, true} {
+			j := plan(language, merge)
+			test, err := pl.Test(j, j.Request.Tests[0])
+			if err != nil || test.MergeStderr != merge || j.Run.MergeStderr != merge || j.Compile.MergeStderr != merge {
+				t.Errorf("%s, merged %v: the test %v, the run %v, before it %v: %v", language, merge, test.MergeStderr, j.Run.MergeStderr,
+					j.Compile.MergeStderr, err)
+			}
+		}
+		if ArtifactKey(plan(language, true).Compile) == ArtifactKey(plan(language, false).Compile) {
+			t.Errorf("%s: one key for both reports", language)
+		}
+	}
+
+	s, err := pl.Session(t.Context(), api.SessionRequest{Language: "every"}, api.Caller{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, compile, err := pl.Exec(s, api.Exec{Source: api.Bytes("x"), MergeStderr: true})
+	if err != nil || !run.MergeStderr || !compile.MergeStderr {
+		t.Errorf("an exec: %v, its compiler: %v: %v", run.MergeStderr, compile.MergeStderr, err)
 	}
 }

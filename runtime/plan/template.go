@@ -83,7 +83,8 @@ var interpreterVariables = map[string][]string{
 	"node": {"HOME", "LANG", "LC_", "TZ", "NODE", "UV_", "OPENSSL", "SSL_", "ICU_"},
 }
 
-const coldLimits = "the limit cpus, cpuset, pids, open_files, memory or stack is not one of the template"
+const coldLimits = "the limit cpus, cpuset, pids, open_files, memory or stack is not one of the template, or " +
+	"address_space or data is set"
 
 const coldSizes = "the memory limit is neither the language's nor a power of two from 64M to 1G, or the stack limit is set"
 
@@ -99,12 +100,13 @@ func (pl *Planner) usualSizes(lang Language, l api.Limits) bool {
 }
 
 // takes reports whether a run with these limits may begin from the template: otherwise its
-// restore would fail, and it would be executed twice (TPL-06).
+// restore would fail, and it would be executed twice (TPL-06). A template has mapped other memory than the
+// interpreter maps at its start, and more of it: a limit on what is mapped would leave the program less.
 func (t *Template) takes(l api.Limits) bool {
 	const minDescriptors = 5         // 0 to 2, the template, and a file of the image that restore maps
 	const minPids, minFiles = 32, 64 // enough for the threads and descriptors of every started interpreter
 	named := (t.stack == 0 || l.Stack == t.stack) && (t.memory == 0 || l.Memory == t.memory)
-	return named && l.OpenFiles >= minDescriptors && l.Stack <= maxStack &&
+	return named && l.AddressSpace == 0 && l.Data == 0 && l.OpenFiles >= minDescriptors && l.Stack <= maxStack &&
 		(!t.threads || l.Pids >= minPids && l.OpenFiles >= minFiles)
 }
 
@@ -203,8 +205,12 @@ func (pl *Planner) cold(r api.Run, lang Language, p *Run) string {
 		return "the request asks for the ordinary start"
 	case r.Source == nil:
 		return "the request has a command and no source"
+	case r.TTY != nil:
+		return "the run has a terminal, which an interpreter looks for at its start"
 	case r.Image != "":
 		return "the request names an image"
+	case len(r.FreeFlags.Run) > 0:
+		return "the request has flags of its own for the interpreter"
 	case p.Mode != api.Strict:
 		return "mode " + string(p.Mode) + " shares nothing between runs"
 	case r.WritableRoot:
@@ -228,8 +234,9 @@ func (pl *Planner) cold(r api.Run, lang Language, p *Run) string {
 func coldInterpreter(r api.Run, lang Language, p *Run, kind string) string {
 	switch {
 	case kind == "java":
-		if i := slices.IndexFunc(r.Flags, func(f string) bool { return f == "-da" || f == "--enable-preview" }); i >= 0 {
-			return "the flag " + r.Flags[i] + " is for the start of the machine"
+		flags := slices.Concat(r.Flags, r.FreeFlags.Compile)
+		if i := slices.IndexFunc(flags, func(f string) bool { return f == "-da" || f == "--enable-preview" }); i >= 0 {
+			return "the flag " + flags[i] + " is for the start of the machine"
 		}
 	case p.Source != lang.SourceFile && (kind != "python" || !isNameOfScript(p.Source)):
 		return "the source has another name than " + lang.SourceFile

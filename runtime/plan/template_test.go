@@ -68,6 +68,9 @@ func TestTemplateTakes(t *testing.T) {
 		{"its memory", Template{memory: api.GiB}, with(func(l *api.Limits) { l.Memory = api.GiB }), true},
 		{"another memory", Template{memory: api.GiB}, with(func(l *api.Limits) { l.Memory = 512 * api.MiB }), false},
 		{"enough of both", Template{threads: true}, usual, true},
+		{"files of any size", Template{}, with(func(l *api.Limits) { l.FileSize = api.KiB }), true},
+		{"any limit on what a process maps", Template{}, with(func(l *api.Limits) { l.AddressSpace = 1 << 50 }), false},
+		{"any limit on data", Template{}, with(func(l *api.Limits) { l.Data = 1 << 50 }), false},
 	} {
 		if got := tt.template.takes(tt.run); got != tt.want {
 			t.Errorf("%s: %v; want %v", tt.name, got, tt.want)

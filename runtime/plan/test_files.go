@@ -79,8 +79,12 @@ func (p *Run) TestFilePages() api.Size {
 // ScratchSize is the size of the scratch: what the limits say, and room for the files of the test.
 // A program that removes them can write as much in their place, which its memory limit counts.
 func (p *Run) ScratchSize() (size api.Size, inodes int64) {
-	own := p.TestFiles()
-	return p.Limits.Scratch + p.TestFilePages(), p.Limits.Inodes + int64(len(own)+api.CountDirs(own))
+	own := slices.Concat(p.TestFiles(), p.Beyond)
+	size = p.Limits.Scratch + p.TestFilePages()
+	for _, f := range p.Beyond {
+		size += PageBytes(f)
+	}
+	return size, p.Limits.Inodes + int64(len(own)+api.CountDirs(own))
 }
 
 // checkTestFiles refuses files of tests in the place of the source, which would be replaced, and of

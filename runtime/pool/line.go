@@ -18,6 +18,7 @@ type Kind int
 
 const (
 	First    Kind = iota // a new request: it waits for a bounded time, with a bounded number of others
+	Session              // a new session: the same, in a number of its own
 	Stage                // a further stage of a request that had a slot
 	Test                 // a further test of a job that had a slot: tests alternate with all others
 	Exec                 // an exec of a session
@@ -27,7 +28,7 @@ const (
 // A Turn is how a caller waits.
 type Turn struct {
 	Kind   Kind
-	Wait   time.Duration // of a First: the longest wait; zero: api.SlotWait
+	Wait   time.Duration // of a First or a Session: the longest wait; zero: api.SlotWait
 	Memory Memory        // what it needs of the agent's memory; nil: nothing
 }
 
@@ -41,10 +42,10 @@ type Memory interface {
 }
 
 const (
-	maxWaiting = 128 // new requests that wait at the same time
+	maxWaiting = 128 // new requests that wait at the same time, and as many new sessions
 
-	// maxPassed is how many callers with smaller needs may be served before one that lacks memory for its
-	// programs. After that slots stay free until runs have ended that have this memory.
+	// maxPassed is how many callers may get memory for programs before one that lacks it, because they need less.
+	// After that nobody behind it gets any until runs have ended that have this memory.
 	maxPassed = 16
 
 	memoryTick    = time.Second     // how often it is checked whether a wait is in vain
@@ -54,19 +55,27 @@ const (
 // A waiter is a caller in the line.
 type waiter struct {
 	Turn
-	noSlot bool          // it needs memory of the agent alone
-	size   api.Size      // of the memory that grant reserves
-	grant  func() error  // takes slot and memory, or nothing; p.mu is held
+	noSlot bool          // it needs no slot
+	size   api.Size      // of the memory for programs that grant reserves
+	grant  func() error  // takes all that it needs, or nothing; p.mu is held
 	until  time.Duration // of optional work
 
 	since     time.Duration // when its wait began
-	passed    int           // callers behind it that were served while it lacked memory for its programs
+	passed    int           // callers behind it that got memory for programs while it lacked that
 	lack      lack          // why it was not served
 	lackSince time.Duration // since when that is so
 	reason    error         // the same, as a refusal
 	served    bool
 	err       error         // set when it is served: nothing was granted, and it need not wait
 	wake      chan struct{} // closed when it is served
+}
+
+// String names callers of a kind.
+func (k Kind) String() string {
+	if k == Session {
+		return "new sessions"
+	}
+	return "requests"
 }
 
 // A lack is what a caller that waits lacks.
@@ -76,7 +85,11 @@ const (
 	lacksSlot   lack = iota
 	lacksHeld        // memory of the agent
 	lacksMemory      // memory for its programs
+	lacksPlace       // a place among the sessions
 )
+
+// isNew reports whether the waiter is one whose wait and number are bounded.
+func (w *waiter) isNew() bool { return w.Kind == First || w.Kind == Session }
 
 // await waits until the waiter is served, its time is over, or its caller leaves.
 func (p *Pool) await(ctx context.Context, w *waiter) error {
@@ -93,7 +106,11 @@ func (p *Pool) await(ctx context.Context, w *waiter) error {
 		case <-w.wake:
 			return w.err
 		case <-ctx.Done():
-			err = api.Fail(api.CodeStopping, "canceled while waiting for a slot: %w", ctx.Err())
+			what := "a slot"
+			if w.Kind == Session {
+				what = "room for a session"
+			}
+			err = api.Fail(api.CodeStopping, "canceled while waiting for %s: %w", what, ctx.Err())
 		case <-tick.C:
 		}
 		if left, err := p.leave(w, err); left {
@@ -110,8 +127,9 @@ func (p *Pool) enter(w *waiter) error {
 
 	w.since = linux.Monotonic()
 	w.reason = api.Fail(api.CodeBusy, "all %d slots are busy: send the run again", len(p.slots))
-	if w.Kind == First && p.countFirst() >= maxWaiting {
-		return p.refusal(w, len(p.line))
+	if w.isNew() && countOf(w.Kind, p.line) >= maxWaiting {
+		w.reason = api.Fail(api.CodeBusy, "%d %s wait already, and no more may: send it again later", maxWaiting, w.Kind)
+		return p.refusal(w)
 	}
 
 	p.line = append(p.line, w)
@@ -158,7 +176,7 @@ func (p *Pool) remove(w *waiter) {
 // interval is how often expired must be asked.
 func (w *waiter) interval() time.Duration {
 	switch w.Kind {
-	case First:
+	case First, Session:
 		return w.wait()
 	case optional:
 		return optionalMemoryWait / 4
@@ -178,9 +196,9 @@ func (w *waiter) wait() time.Duration {
 func (p *Pool) expired(w *waiter) error {
 	now := linux.Monotonic()
 	switch w.Kind {
-	case First:
+	case First, Session:
 		if now-w.since >= w.wait() {
-			return p.refusal(w, slices.Index(p.line, w))
+			return p.refusal(w)
 		}
 	case optional:
 		switch {
@@ -200,25 +218,31 @@ func (p *Pool) expired(w *waiter) error {
 	return nil
 }
 
-// refusal refuses a new request that has so many others before it, and estimates when it would have a
-// slot. p.mu is held.
-func (p *Pool) refusal(w *waiter, before int) error {
+// refusal refuses a new request, and estimates when it would have what it lacks. p.mu is held.
+func (p *Pool) refusal(w *waiter) error {
 	const shortest, longest = time.Second, time.Minute
-	estimate := p.leaseTime * time.Duration(before+1) / time.Duration(max(len(p.slots), 1))
-	estimate = min(max(estimate.Round(time.Second), shortest), longest)
-	code := api.CodeBusy
-	if w.lack == lacksMemory {
-		code = api.CodeOverloaded
+	line := p.line
+	if i := slices.Index(line, w); i >= 0 {
+		line = line[:i]
 	}
+
+	before, each, places := len(line)-countOf(Session, line), p.leaseTime, len(p.slots)
+	if w.Kind == Session {
+		before, each, places = countOf(Session, line), p.sessions.life, p.sessions.living
+	}
+
+	estimate := each * time.Duration(before+1) / time.Duration(max(places, 1))
+	estimate = min(max(estimate.Round(time.Second), shortest), longest)
+	code := api.AsError(w.reason).Code
 	e := api.Fail(code, "%w (%d wait before it: in about %v)", w.reason, before, estimate)
 	e.RetryAfter = estimate
 	return e
 }
 
-// countFirst counts the new requests in the line. p.mu is held.
-func (p *Pool) countFirst() (n int) {
-	for _, w := range p.line {
-		if w.Kind == First {
+// countOf counts the callers of a kind.
+func countOf(k Kind, line []*waiter) (n int) {
+	for _, w := range line {
+		if w.Kind == k {
 			n++
 		}
 	}
@@ -233,21 +257,23 @@ func (p *Pool) dispatch() {
 }
 
 // serveOne serves the first caller that can be served. One that lacks memory does not keep the slots from
-// those behind it, except as maxPassed says; but no caller gets memory of the agent above what each has
-// guaranteed while an earlier one waits for that.
+// those behind it, except as maxPassed says, and never from those that need no memory for programs. But no caller
+// gets memory of the agent above what each has guaranteed while an earlier one waits for that. Memory and places of
+// sessions are kept for nobody: sessions may have them for hours. They go to the first that needs no more than is free.
 func (p *Pool) serveOne() bool {
-	free, common := !p.allSlotsLeased(), true
+	slots, common, programs := !p.allSlotsLeased(), true, true
 	var passed []*waiter
 	for _, w := range p.order() {
-		if !free && !w.noSlot {
+		if !slots && !w.noSlot || !programs && w.size > 0 {
 			continue
 		}
 
 		lacks, err := p.try(w, common)
-		if err == nil || !api.HasCode(err, api.CodeBusy, api.CodeOverloaded) ||
-			w.Kind == First && lacks == lacksMemory && !p.runsHold(w.size) {
-			for _, one := range passed {
-				one.passed++
+		if err == nil || !api.HasCode(err, api.CodeBusy, api.CodeOverloaded, api.CodeSessionsFull) {
+			if w.size > 0 {
+				for _, one := range passed {
+					one.passed++
+				}
 			}
 			p.serve(w, err)
 			return true
@@ -263,7 +289,7 @@ func (p *Pool) serveOne() bool {
 			common = false
 		case lacks == lacksMemory && p.runsHold(w.size):
 			passed = append(passed, w)
-			free = free && w.passed < maxPassed
+			programs = programs && w.passed < maxPassed
 		}
 	}
 
@@ -300,8 +326,11 @@ func (p *Pool) try(w *waiter, common bool) (lack, error) {
 	if err != nil && w.Memory != nil {
 		w.Memory.Release()
 	}
-	if api.HasCode(err, api.CodeOverloaded) {
+	switch {
+	case api.HasCode(err, api.CodeOverloaded):
 		return lacksMemory, err
+	case api.HasCode(err, api.CodeSessionsFull):
+		return lacksPlace, err
 	}
 	return lacksSlot, err
 }
@@ -320,7 +349,7 @@ func (p *Pool) serve(w *waiter, err error) {
 
 // runsHold reports whether so much memory will be free when all runs have ended: if not, sessions have it,
 // for hours. p.mu is held.
-func (p *Pool) runsHold(size api.Size) bool { return p.sessions+size <= p.memory }
+func (p *Pool) runsHold(size api.Size) bool { return p.sessions.memory+size <= p.memory }
 
 // MemoryFreed has the line served anew after memory of the agent was released.
 func (p *Pool) MemoryFreed() {

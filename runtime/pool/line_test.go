@@ -46,6 +46,7 @@ type bench struct {
 	*testing.T
 	p      *Pool
 	memory *budget
+	places int // of sessions; zero: enough
 	mu     sync.Mutex
 	served []string
 	errs   map[string]error
@@ -201,16 +202,12 @@ func TestACallerThatLacksMemoryIsPassedSoOften(t *testing.T) {
 	})
 }
 
-// Memory that sessions have for hours keeps nobody else waiting: a new request is refused at once.
-func TestMemoryOfSessionsIsNotWaitedFor(t *testing.T) {
+// Memory that sessions have for hours is waited for as long as the request says, and keeps nobody else from what is free.
+func TestMemoryOfSessionsKeepsNobodyElseWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 1)
-		Check(t, b.p.ReserveMemory(50))
-		b.asks(t.Context(), "large", patient, 60, 0)
-		if err := b.errs["large"]; !api.HasCode(err, api.CodeOverloaded) {
-			t.Error(err)
-		}
-
+		b.session(t.Context(), "lives", 0, 50)
+		b.asks(t.Context(), "large", Turn{}, 60, 0)
 		b.asks(t.Context(), "stage", Turn{Kind: Stage}, 60, 0)
 		for i := range 2 * maxPassed {
 			name := string(rune('A' + i))
@@ -218,8 +215,13 @@ func TestMemoryOfSessionsIsNotWaitedFor(t *testing.T) {
 			b.ends(name, 0)
 		}
 
-		b.p.ReleaseMemory(50)
+		time.Sleep(api.SlotWait)
 		synctest.Wait()
+		if err := b.errs["large"]; !api.HasCode(err, api.CodeOverloaded) {
+			t.Error(err)
+		}
+
+		b.endsSession("lives", 50)
 		if b.leases["stage"] == nil {
 			t.Error("not served when the session had ended")
 		}
@@ -280,7 +282,7 @@ func TestWaitForMemoryEnds(t *testing.T) {
 	for _, above := range []int64{0, 200} {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, 2)
-			Check(t, b.p.ReserveMemory(50))
+			b.session(t.Context(), "lives", 0, 50)
 			b.asks(t.Context(), "run", patient, 1, 0)
 			began := time.Now()
 			size := api.Size(60)

@@ -17,8 +17,8 @@ import (
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
-// A Pool leases slots. A new request waits for as long as its caller wants; if there is no slot or not
-// enough memory then, the pool refuses it, and the caller may retry. Further tests and execs wait as long
+// A Pool leases slots, and reserves memory for sessions. A new request waits for as long as its caller wants; if
+// there is no slot or not enough memory then, the pool refuses it, and the caller may retry. Further tests and execs wait as long
 // as necessary: their run or session was admitted before. All wait in one line.
 type Pool struct {
 	Factory  *cell.Factory
@@ -30,12 +30,16 @@ type Pool struct {
 	slots       []*slotState  // guarded by mu
 	companions  []*slotState  // guarded by mu; of all slots
 	reserved    api.Size      // guarded by mu; the memory of all leased runs and of all sessions
-	sessions    api.Size      // guarded by mu; the part of reserved that sessions have
+	sessions    sessions      // guarded by mu; the part of it that sessions have
+	lacking     error         // guarded by mu; of overloaded, made when lackingAt was reserved
+	lackingAt   api.Size      // guarded by mu
 	closed      bool          // guarded by mu
 	line        []*waiter     // guarded by mu; the callers that wait, the first to come first
 	lastWasTest bool          // guarded by mu; the last slot was leased for a further test of a job
 	leaseTime   time.Duration // guarded by mu; how long a slot is leased, on average of the last ones
 	idleSince   time.Duration // guarded by mu; when the last of all slots became free
+
+	residents residents // of sessions
 
 	waiting atomic.Int64  // number of callers in the line
 	freed   chan struct{} // memory of the agent was released
@@ -157,34 +161,20 @@ func (p *Pool) checkMemory(memory api.Size, what string) error {
 			"%s is %s and this agent reserves at most %s for all runs together: ask for less, or have the operator "+
 				"raise it (brigd --memory)", what, memory, p.memory)
 	case p.reserved+memory > p.memory:
-		return api.Fail(api.CodeOverloaded,
-			"%s of memory is reserved for other runs and sessions, and %s is the most: send the request again later", p.reserved,
-			p.memory)
+		return p.overloaded()
 	}
 	return nil
 }
 
-// ReserveMemory reserves memory for a session. The memory of runs and sessions has one common
-// limit. ReleaseMemory releases it.
-func (p *Pool) ReserveMemory(memory api.Size) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.checkMemory(memory,
-		"the session's memory with swap, scratch and the kernel's tables for pids times open_files"); err != nil {
-		return err
+// overloaded is the error that memory is reserved for others. All that wait for memory get it again and again, so it
+// is made once for each amount. p.mu is held.
+func (p *Pool) overloaded() error {
+	if p.lacking == nil || p.lackingAt != p.reserved {
+		p.lackingAt, p.lacking = p.reserved, api.Fail(api.CodeOverloaded,
+			"%s of memory is reserved for other runs and sessions, and %s is the most: send the request again later",
+			p.reserved, p.memory)
 	}
-	p.reserved += memory
-	p.sessions += memory
-	return nil
-}
-
-// ReleaseMemory releases what ReserveMemory reserved.
-func (p *Pool) ReleaseMemory(memory api.Size) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.reserved -= memory
-	p.sessions -= memory
-	p.dispatch()
+	return p.lacking
 }
 
 // choose returns a slot for a run, or nil if all slots are leased. Slots with a ready shell come
@@ -389,4 +379,7 @@ type Capacity struct {
 	Keepers    int  // cells a slot keeps
 	SingleLeaf bool // each cell has only one leaf, and one shell at a time
 	Sessions   int  // maximum number of living sessions
+
+	SessionFiles int // what sessions with volumes and packages may have open in addition, all together
+	Residents    int // maximum number of residents of all sessions together
 }

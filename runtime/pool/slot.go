@@ -28,7 +28,9 @@ type Slot struct {
 	CallTimer linux.Timer // of the calls that the agent answers
 	Throttle  linux.Timer // of throttled output (tiny writes)
 	Wake      linux.Eventfd
-	Chunk     [chunkSize]byte
+	Chunk     []byte
+
+	residents *residents // nil: it is one of the pool's
 }
 
 // The tags of the events of a slot's own descriptors.
@@ -42,12 +44,16 @@ const (
 )
 
 // NewSlot makes a slot on its own processors. all is the number of the agent's processors.
-func NewSlot(index int, own []int, all int) (_ *Slot, err error) {
-	s := &Slot{index: index, processor: own[0], own: own, all: all}
+func NewSlot(index int, own []int, all int) (*Slot, error) {
+	s := &Slot{index: index, processor: own[0], own: own, all: all, Chunk: make([]byte, chunkSize)}
 	if all > 1 {
 		s.cpus = fmt.Sprint(own[0])
 	}
+	return s.open()
+}
 
+// open opens what the slot waits with.
+func (s *Slot) open() (_ *Slot, err error) {
 	// A companion gets its slot while the agent serves, so the limit on open files may be met here. Then
 	// no descriptor may remain open.
 	undo := rollback.On(&err)

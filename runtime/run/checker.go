@@ -84,9 +84,25 @@ func firstWords(text []byte) string {
 }
 
 // checkFailed is the error for a checker that did not keep to its protocol.
-func checkFailed(part, test string, res api.Result, why error) error {
-	return api.Refuse(api.CodeCheckFailed, "test %q: the %s failed: %w (exit code %d, stderr: %s)", test, part, why,
-		res.ExitCode, firstWords(res.Stderr))
+func checkFailed(part string, t api.Test, res api.Result, why error) error {
+	return api.Refuse(api.CodeCheckFailed, "test %q: the %s failed: %w (exit code %d, stderr: %s)%s", t.ID, part, why,
+		res.ExitCode, firstWords(res.Stderr), lacking(part, t))
+}
+
+// lacking says which files of a test are empty because the request has nothing for them: what judges it may need them.
+func lacking(part string, t api.Test) string {
+	var without, fields []string
+	if len(t.Stdin) == 0 && t.StdinBlob == "" {
+		without, fields = append(without, "no input"), append(fields, "stdin")
+	}
+	if !t.Compares() {
+		without, fields = append(without, "no expected output"), append(fields, "expected")
+	}
+	if len(without) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; the test has %s: if the %s reads it, set %s", strings.Join(without, " and "), part,
+		strings.Join(fields, " and "))
 }
 
 // left is what a checker left on one test. An error says that it left more than may be read.
@@ -216,7 +232,7 @@ func (t *testRun) check(ctx context.Context, test api.Test, of contents, output 
 		return j.said, withoutNextPass(j.res.Files), nil
 	}
 
-	failed := checkFailed("checker", test.ID, j.res, j.failed)
+	failed := checkFailed("checker", test, j.res, j.failed)
 	if !test.Compares() || !judge.OutputMayBeAtFault(j.failed) {
 		return judge.CheckResult{}, nil, failed
 	}

@@ -100,3 +100,24 @@ func TestRefuseMissing(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 }
+
+// The error of what judges says what the test does not give it.
+func TestAFailedCheckerIsToldWhatTheTestLacks(t *testing.T) {
+	none := api.Bytes("")
+	for name, tt := range map[string]struct {
+		test api.Test
+		want string
+	}{
+		"nothing": {api.Test{ID: "1"}, "; the test has no input and no expected output: if the checker reads it, set stdin and expected"},
+		"no expected output": {api.Test{ID: "1", Stdin: []byte("5")},
+			"; the test has no expected output: if the checker reads it, set expected"},
+		"an empty expected output": {api.Test{ID: "1", StdinBlob: "b", Expected: &none}, ""},
+		"an expected blob":         {api.Test{ID: "1", ExpectedBlob: "b"}, "; the test has no input: if the checker reads it, set stdin"},
+	} {
+		err := checkFailed("checker", tt.test, api.Result{ExitCode: 9}, errors.New("why"))
+		if want := `test "1": the checker failed: why (exit code 9, stderr: it wrote nothing)` + tt.want; !api.HasCode(err, api.CodeCheckFailed) ||
+			err.Error() != want {
+			t.Errorf("%s: %v; want %s", name, err, want)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"time"
 
@@ -45,15 +46,17 @@ func (r *Runner) Compile(ctx context.Context, p *plan.Run, k *retention, begun t
 func (r *Runner) compileOrGet(ctx context.Context, p *plan.Run, k *retention, begun time.Duration,
 	turn pool.Turn) (made *artifacts, failed *api.Result, err error) {
 	key := plan.ArtifactKey(p)
-	if err := k.await(ctx, r.Pool, turn, r.cachedSize(key)); err != nil {
-		return nil, nil, err
-	}
+	if !p.Uncached {
+		if err := k.Await(ctx, r.Pool, turn, r.cachedSize(key)); err != nil {
+			return nil, nil, err
+		}
 
-	switch made, err := r.cachedArtifacts(key); {
-	case err != nil:
-		return nil, nil, err
-	case made != nil && couldMake(p.Limits, made.Info):
-		return made, nil, nil
+		switch made, err := r.cachedArtifacts(key); {
+		case err != nil:
+			return nil, nil, err
+		case made != nil && couldMake(p.Limits, made.Info):
+			return made, nil, nil
+		}
 	}
 
 	stage := k.Stage(compileRetention(p))
@@ -91,6 +94,9 @@ func (r *Runner) compileOrGet(ctx context.Context, p *plan.Run, k *retention, be
 		made.Info.Size += int64(len(f.Content))
 	}
 
+	if p.Uncached {
+		return made, nil, nil
+	}
 	if err := r.cacheArtifacts(key, made); err != nil { // the only effect: the next run compiles again
 		r.Log.Error("artifacts not cached", "err", err)
 	}
@@ -223,6 +229,7 @@ func decodeArtifacts(entry []byte) (*artifacts, error) {
 // before, and with what limits.
 func couldMake(limits api.Limits, info api.Compilation) bool {
 	made := info.Limits
+	orNone := func(l api.Size) int64 { return int64(cmp.Or(l, math.MaxInt64)) } // of a limit that may be absent
 	for _, of := range []struct {
 		limit, made int64
 		used        api.Measurement // without a value: not measured
@@ -236,6 +243,9 @@ func couldMake(limits api.Limits, info api.Compilation) bool {
 		{limits.Inodes, made.Inodes, api.Measurement{}},
 		{limits.OpenFiles, made.OpenFiles, api.Measurement{}},
 		{int64(limits.Stack), int64(made.Stack), api.Measurement{}},
+		{orNone(limits.AddressSpace), orNone(made.AddressSpace), api.Measurement{}},
+		{orNone(limits.Data), orNone(made.Data), api.Measurement{}},
+		{orNone(limits.FileSize), orNone(made.FileSize), api.Measurement{}},
 	} {
 		within := of.used.Value != nil && *of.used.Value <= of.limit
 		if of.limit < of.made && !within {

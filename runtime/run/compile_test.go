@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -113,5 +114,30 @@ func TestCouldMake(t *testing.T) {
 	less.CPU = 20 * second
 	if couldMake(less, info) {
 		t.Error("what it used is not known, and it is taken with less")
+	}
+}
+
+// No limit that decides whether a compiler ends well is forgotten: less of any is not taken for more.
+func TestCouldMakeKnowsEveryLimit(t *testing.T) {
+	others := []string{"cpus", "weight", "cpuset", "swap"} // how fast it is; what bounds it with memory
+	for _, row := range api.LimitTable() {
+		made := api.Defaults().Resolve()
+		set := reflect.ValueOf(row.Field(&made)).Elem()
+		limits := made
+		less := reflect.ValueOf(row.Field(&limits)).Elem()
+		switch {
+		case slices.Contains(others, row.Name):
+			continue
+		case set.IsZero():
+			less.SetInt(1 << 40)
+		default:
+			less.SetInt(set.Int() - 1)
+		}
+		if couldMake(limits, api.Compilation{Limits: made, Timing: api.Timing{Wall: 1 << 60}, Usage: api.Usage{StdoutBytes: 1 << 60}}) {
+			t.Errorf("less of %s is taken for more", row.Name)
+		}
+		if !couldMake(made, api.Compilation{Limits: limits}) {
+			t.Errorf("more of %s is not taken for less", row.Name)
+		}
 	}
 }

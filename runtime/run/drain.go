@@ -21,7 +21,10 @@ func (w *supervisor) drain() error {
 		}
 
 		from, held := w.out[i].Total, int64(math.MaxInt64)
-		if w.Session != nil {
+		switch {
+		case i == 0 && w.terminal:
+			held = terminalHeld
+		case w.Session != nil:
 			n, err := unix.FcntlInt(uintptr(linux.FD(w.out[i].File)), unix.F_GETPIPE_SZ, 0)
 			if err != nil {
 				return os.NewSyscallError("fcntl F_GETPIPE_SZ", err)
@@ -30,7 +33,7 @@ func (w *supervisor) drain() error {
 		}
 
 		for w.out[i].Total-from < held {
-			more, err := w.out[i].Read(w.Slot.Chunk[:], true)
+			more, err := w.out[i].Read(w.Slot.Chunk, true)
 			if err != nil {
 				return err
 			}
@@ -42,6 +45,10 @@ func (w *supervisor) drain() error {
 		if w.out[i].Over() {
 			w.ev.OutputFull = true
 		}
+	}
+
+	if err := w.drainControl(); err != nil {
+		return err
 	}
 
 	if w.ev.OutputFull && w.Session != nil {

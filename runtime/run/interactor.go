@@ -82,6 +82,9 @@ func (t *testRun) interact(ctx context.Context, at party, pp, ip *plan.Run, from
 	ends := make([]ending, n+1)
 	execute := func(which int, at *pool.Lease, p *plan.Run, from start, s Streams) {
 		s.link.cancel, s.link.accepts, s.link.grace = cancel, in.Accepts, interactorGrace
+		if in.Unjudged { // it has its own limits, and nobody waits for its word
+			s.link.grace = time.Duration(ip.Limits.Wall)
+		}
 		e := &ends[which]
 		e.res, e.badStart, e.err = t.runner.executeFrom(ctx, at, p, from, s, begun)
 		if which < n && e.err != nil {
@@ -169,13 +172,18 @@ func (t *testRun) interacted(ctx context.Context, test api.Test, at party, p *pl
 		}
 
 		out.Interactor, out.First, out.Result = outcome(x.interactor), x.ended.First(), x.program
+		if in.Unjudged {
+			out.Interactor.Stderr, out.Interactor.Files = x.interactor.Stderr, x.interactor.Files
+			out.Interactor.Skipped = x.interactor.Skipped
+			return out, nil
+		}
 		l, err := left(x.interactor)
 		var said judge.CheckResult
 		if err == nil {
 			said, err = in.Read(l, t.job.Request.Interactor.Points)
 		}
 		if err != nil {
-			err = checkFailed("interactor", test.ID, x.interactor, err)
+			err = checkFailed("interactor", test, x.interactor, err)
 		} else if pass == 1 && t.job.Request.RunsTwice() {
 			said = said.Twice(l.Files[in.Output])
 		}

@@ -124,7 +124,7 @@ func (w *supervisor) startFailure(p *plan.Run) error {
 		return cmp.Or(err, startError(p, w.failed))
 	}
 	w.ev.Signal, w.ev.ExitCode = 0, code
-	w.out[1].AppendLine(why)
+	w.errorsOf(p).AppendLine(why)
 	return nil
 }
 

@@ -15,6 +15,9 @@ import (
 // and with it perhaps the program: see noteLate.
 const watchInterval = 500 * time.Millisecond
 
+// residentInterval is the same for a resident of a session: hundreds of them wait for hours.
+const residentInterval = time.Minute
+
 // noteLate notes how late the agent notices that the wall timer was due.
 func (w *supervisor) noteLate() {
 	if !w.stopped {

@@ -346,7 +346,7 @@ func (w *supervisor) discard(f *os.File) error {
 // onDiscard reads what nobody else reads, as seldom as output: a program with pipes by name whose manager has ended
 // may write bytes one by one, as long as its limits let it.
 func (w *supervisor) onDiscard() error {
-	n, err := w.link.discardSome(w.Slot.Chunk[:])
+	n, err := w.link.discardSome(w.Slot.Chunk)
 	if err != nil || !w.link.small.Add(int64(n)) {
 		return err
 	}

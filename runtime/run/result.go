@@ -44,6 +44,7 @@ func (r *Runner) Result(ctx context.Context, p *plan.Run, o *Outcome, out *outpu
 	}
 
 	res.Stdout, res.Stderr = out[0].Kept, out[1].Kept
+	res.StderrMerged = p.MergeStderr
 	res.StdoutTruncated, res.StderrTruncated = out[0].Truncated(p), out[1].Truncated(p)
 	if res.Verdict == api.Signaled || res.Verdict == api.Nonzero {
 		if err := r.intact(ctx, p); err != nil {

@@ -94,8 +94,8 @@ func NewRetention(s api.Streams) *retention {
 	return &retention{memory: s.Memory}
 }
 
-// await waits until n more bytes can be retained. It must be called without a slot.
-func (k *retention) await(ctx context.Context, p *pool.Pool, turn pool.Turn, n int64) error {
+// Await waits until n more bytes can be retained. It must be called without a slot.
+func (k *retention) Await(ctx context.Context, p *pool.Pool, turn pool.Turn, n int64) error {
 	if k == nil || n == 0 {
 		return nil
 	}

@@ -114,7 +114,7 @@ func TestRetentionFinishes(t *testing.T) {
 
 	var none *retention
 	none.Finish(&api.Result{})
-	if err := errors.Join(none.await(t.Context(), nil, pool.Turn{}, 1), none.Stage(5).Reserve(false)); err != nil {
+	if err := errors.Join(none.Await(t.Context(), nil, pool.Turn{}, 1), none.Stage(5).Reserve(false)); err != nil {
 		t.Error(err)
 	}
 

@@ -54,7 +54,7 @@ func (r *Runner) Run(ctx context.Context, request api.Run, s api.Streams,
 	streams := Streams{Streams: s, Retention: NewRetention(s)}
 	defer func() { streams.Retention.Finish(&res) }()
 
-	if err := streams.Retention.await(ctx, r.Pool, streams.Turn(false),
+	if err := streams.Retention.Await(ctx, r.Pool, streams.Turn(false),
 		r.blobBytes(request)+manyTests(request)); err != nil {
 		return res, err
 	}

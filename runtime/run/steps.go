@@ -25,9 +25,10 @@ import (
 // Streams are the streams of a run, with what it has reserved.
 type Streams struct {
 	api.Streams
-	Retention *retention
-	link      *linkEnd      // to a program in another cell; nil: stdin and stdout are the agent's
-	written   *outputs.File // that the program must leave; nil: none
+	Retention  *retention
+	ControlOut *outputs.Stream // of an exec with control; nil: it has none
+	link       *linkEnd        // to a program in another cell; nil: stdin and stdout are the agent's
+	written    *outputs.File   // that the program must leave; nil: none
 }
 
 // A Place is where a run is executed.
@@ -43,6 +44,8 @@ type Place struct {
 // A Session has what the run steps need of the session in which they run an exec. The scratch and the
 // processes belong to the session, and remain after the exec.
 type Session interface {
+	// Apply sets the limits of the exec's group.
+	Apply(l groups.Limits) error
 	// PlaceInputs puts files into /box while other processes run in the session.
 	PlaceInputs(files []api.File) error
 	// Denial is the exec's first call that the profile forbids; nil: none.
@@ -82,7 +85,7 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 	begun time.Duration) (o *Outcome, err error) {
 	s, c, sh := at.Slot, at.Cell, at.Shell
 	w := &supervisor{Place: at, link: streams.link, limits: p.Limits, filter: c.Filter, stdin: p.PipedStdin(),
-		out: out, quotas: NewQuotas()}
+		resident: p.Resident, out: out, quotas: NewQuotas()}
 	out[0].File, out[1].File = sh.Stdout, sh.Stderr
 
 	// 1. limits: the group has its limits and is empty, and its counters are reset.
@@ -97,7 +100,11 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 	if p.Network != nil {
 		limits.SocketBytes = int64(plan.SocketMemory)
 	}
-	if err := sh.Leaf.Apply(limits); err != nil {
+	apply := sh.Leaf.Apply
+	if at.Session != nil {
+		apply = at.Session.Apply
+	}
+	if err := apply(limits); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
 	if err := sh.Leaf.Begin(); err != nil {
@@ -141,7 +148,27 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 		}
 	}()
 
-	if err := w.connect(streams); err != nil {
+	slave, err := w.openTerminal(p)
+	if err != nil {
+		return nil, fmt.Errorf("terminal: %w", err)
+	}
+	if slave != nil {
+		defer slave.Close() // a second time, unless the program was not started
+	}
+
+	piped, err := w.openControl(p, streams.ControlOut)
+	if err != nil {
+		return nil, fmt.Errorf("control: %w", err)
+	}
+	defer closeAll(piped)
+
+	to := &signals{shell: sh}
+	if slave != nil {
+		to.terminal = sh.Stdout
+	}
+	defer to.end()
+
+	if err := w.connect(streams, to); err != nil {
 		return nil, fmt.Errorf("stdio: %w", err)
 	}
 	if p.Timeline != nil {
@@ -162,7 +189,7 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 	}
 
 	how := cell.Start{Template: at.Template != nil, Linked: len(linked) > 0, Named: len(named),
-		Paired: streams.link != nil}
+		Paired: streams.link != nil, Merged: p.MergeStderr, TTY: slave != nil, Control: p.Control}
 	msg, err := cell.StartMessage(p.Dir, p.Argv, p.Env, plan.RLimits(p.Limits, p.Backstop, p.Volume), how)
 	if err != nil {
 		return nil, err
@@ -170,10 +197,21 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 
 	wallStart := time.Now()
 	w.started = linux.Monotonic()
-	if err := sh.Start(msg, slices.Concat(at.templateFiles(), linked, named)...); err != nil {
+	files := slices.Concat(at.templateFiles(), linked, named)
+	if slave != nil {
+		files = append(files, slave)
+	}
+	files = append(files, piped...)
+	if err := sh.Start(msg, files...); err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}
+	if slave != nil { // a copy of it here would keep the end of the program's output from being seen
+		if err := slave.Close(); err != nil {
+			return nil, fmt.Errorf("start: %w", err)
+		}
+	}
 
+	closeAll(piped)
 	streams.link.begun()
 
 	// 6. watch: the program has ended, by itself or by a limit.
@@ -257,7 +295,7 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 }
 
 // connect registers this shell's descriptors with the poller and feeds stdin.
-func (w *supervisor) connect(streams Streams) error {
+func (w *supervisor) connect(streams Streams, to *signals) error {
 	p, sh := w.Slot.Poller, w.Shell
 	err := errors.Join(
 		p.Add(sh.Sock.File, linux.PollIn, tagReply),
@@ -293,12 +331,22 @@ func (w *supervisor) connect(streams Streams) error {
 		return err
 	}
 
+	if c := w.control; c != nil {
+		if err := p.Add(c.File, linux.PollIn, tagControl); err != nil {
+			return err
+		}
+	}
+
 	if streams.Attach != nil {
-		stdin, err := linux.PolledCopy(sh.Stdin)
+		signal := to.send
+		if w.Session == nil {
+			signal = nil // a run's end is its own, which a verdict tells
+		}
+		a, err := w.attached(signal)
 		if err != nil {
 			return err
 		}
-		streams.Attach(stdin)
+		streams.Attach(a)
 		return nil
 	}
 
@@ -317,6 +365,9 @@ func (w *supervisor) disconnect() error {
 	p, sh := w.Slot.Poller, w.Shell
 	err := errors.Join(p.Remove(sh.Sock.File), p.Remove(sh.Pidfd), p.Remove(sh.Stdin), p.Remove(sh.Stdout),
 		p.Remove(sh.Stderr), w.link.detach(p))
+	if sh.ControlOut != nil {
+		err = errors.Join(err, p.Remove(sh.ControlOut))
+	}
 	oom, _ := sh.Leaf.OOMEvent()
 	err = errors.Join(err, p.Remove(oom))
 	if v := w.Session; v != nil {
@@ -363,8 +414,11 @@ func (w *supervisor) conclude(p *plan.Run, u groups.Usage) error {
 		ev.ExitCode = -1
 	}
 
-	ev.OutOfHeap = p.OutOfHeap(*ev, w.out[1].Tail)
-	ev.ScratchHit = ev.Signal == int(unix.SIGXFSZ) // RLIMIT_FSIZE is the limit of scratch
+	ev.OutOfHeap = p.OutOfHeap(*ev, w.errorsOf(p).Tail)
+	if ev.Signal == int(unix.SIGXFSZ) { // a process that ignores the signal is told by an error, which nobody counts
+		_, ev.SizeHit = plan.MaxFile(p.Limits, p.Volume)
+		ev.ScratchHit = !ev.SizeHit
+	}
 	full, inodes, err := w.Shell.Scratch.Full()
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"github.com/brig-sandbox/brig/runtime/cell"
 	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/outputs"
+	"github.com/brig-sandbox/brig/runtime/plan"
 	"github.com/brig-sandbox/brig/runtime/pool"
 )
 
@@ -30,6 +31,7 @@ const (
 	tagNotify
 	tagTimeline
 	tagDiscard
+	tagControl
 )
 
 // killGrace is the time between killing a program and killing its shell. In this time the shell
@@ -46,8 +48,12 @@ type supervisor struct {
 
 	started time.Duration // when the start message went out
 	stdin   []byte        // still to be written
-	out     *outputs.Streams
-	parked  [2]bool // for stdout and stderr: it is not polled, because it ended, is throttled, or the caller has not taken the last chunk
+
+	resident bool // it waits for hours
+	terminal bool // stdout is the master of the program's terminal, not a pipe
+	out      *outputs.Streams
+	control  *control // nil: the program has none
+	parked   [2]bool  // for stdout and stderr: it is not polled, because it ended, is throttled, or the caller has not taken the last chunk
 
 	ev         judge.Evidence
 	logged     []api.Denial
@@ -75,8 +81,13 @@ type supervisor struct {
 // run waits until the program has ended, and what it left may write no more. It ends the program when a limit is
 // exceeded or ctx is done. If run returns no error, the shell has reported or has ended.
 func (w *supervisor) run(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, w.Slot.Wake.Wake)
-	defer stop()
+	woken := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { defer close(woken); w.Slot.Wake.Wake() })
+	defer func() {
+		if !stop() {
+			<-woken // the slot of a resident is closed after this
+		}
+	}()
 	if err := w.arm(); err != nil {
 		return err
 	}
@@ -133,7 +144,11 @@ func (w *supervisor) arm() error {
 
 // setWall sets the wall timer to a time, or to the next check before it.
 func (w *supervisor) setWall(now, at time.Duration) error {
-	w.wallAt = min(at, now+watchInterval)
+	interval := watchInterval
+	if w.resident {
+		interval = residentInterval
+	}
+	w.wallAt = min(at, now+interval)
 	return w.Slot.Wall.Set(w.wallAt)
 }
 
@@ -177,6 +192,8 @@ func (w *supervisor) handle(ctx context.Context, e unix.EpollEvent) error {
 		return w.onTimeline()
 	case tagDiscard:
 		return w.onDiscard()
+	case tagControl:
+		return w.onControl()
 	case pool.TagCallTimer:
 		return w.calls.Resume()
 	case pool.TagWake:
@@ -272,6 +289,9 @@ func (w *supervisor) onWall() error {
 		return w.setWall(at, max(due, at+time.Millisecond))
 	case at < due:
 		return w.setWall(at, due)
+	case w.left != nil && w.Session != nil: // the main process ended in time: those that it left belong to the session
+		w.left.idle = true
+		return nil
 	}
 
 	// The time is over. Or this is an exec whose program has not started yet: other processes of the
@@ -369,39 +389,69 @@ func (w *supervisor) writeStdin() error {
 // ended, is throttled, or the caller has not taken the last chunk yet.
 func (w *supervisor) onOutput(i int) error {
 	s := &w.out[i]
-	if !s.Busy() {
+	if !s.Busy() && !w.control.holds(i) {
 		before := s.Total
-		if _, err := s.Read(w.Slot.Chunk[:], false); err != nil {
+		if _, err := s.Read(w.Slot.Chunk, false); err != nil {
 			return err
 		}
+		w.control.read(i, s.Total-before)
 		if s.Over() && !w.stopped {
 			w.ev.OutputFull = true
 			return w.stop()
 		}
-		if s.Throttle(s.Total - before) {
-			if err := w.Slot.Throttle.Set(linux.Monotonic() + outputs.ThrottleTime); err != nil {
+		if pause := w.throttle(s, s.Total-before); pause > 0 {
+			if err := w.Slot.Throttle.Set(linux.Monotonic() + pause); err != nil {
 				return err
 			}
 		}
 	}
 
-	if s.Ended || s.Busy() || s.Throttled {
+	if s.Ended || s.Busy() || s.Throttled || w.control.holds(i) {
 		w.parked[i] = true
-		return w.Slot.Poller.Remove(s.File)
+		if err := w.Slot.Poller.Remove(s.File); err != nil {
+			return err
+		}
+	}
+	if w.control != nil {
+		return w.resumeOutputs()
 	}
 	return nil
+}
+
+// throttle decides how long a stream is not read after a read of n bytes.
+func (w *supervisor) throttle(s *outputs.Stream, n int64) time.Duration {
+	pause := time.Duration(0)
+	if s.Throttle(n) {
+		pause = outputs.ThrottleTime
+	}
+	if n > 0 {
+		pause = max(pause, w.Slot.Pause())
+	}
+	s.Throttled = pause > 0
+	return pause
+}
+
+// errorsOf is the stream that has what the program wrote to stderr.
+func (w *supervisor) errorsOf(p *plan.Run) *outputs.Stream {
+	if p.MergeStderr {
+		return &w.out[0]
+	}
+	return &w.out[1]
 }
 
 // resumeOutputs polls a parked stream again if the caller has taken its last chunk and its
 // throttling is over. While an interactor runs, only the interactor reads the program's stdout: if the
 // agent took a line, program and interactor would wait for each other (TestWakesTakeNothingFromInteractors).
 func (w *supervisor) resumeOutputs() error {
+	if err := w.passControl(); err != nil {
+		return err
+	}
 	for i := range w.out {
 		if i == 0 && w.link.hasStdio() && !w.link.readsOutput {
 			continue
 		}
 		s := &w.out[i]
-		if w.parked[i] && !s.Ended && !s.Busy() && !s.Throttled {
+		if w.parked[i] && !s.Ended && !s.Busy() && !s.Throttled && !w.control.holds(i) {
 			w.parked[i] = false
 			if err := w.Slot.Poller.Add(s.File, unix.EPOLLIN, tagStdout+int32(i)); err != nil {
 				return err
@@ -416,6 +466,9 @@ func (w *supervisor) onThrottleEnd() error {
 	w.Slot.Throttle.Drain()
 	for i := range w.out {
 		w.out[i].Throttled = false
+	}
+	if w.control != nil {
+		w.control.Throttled = false
 	}
 	return errors.Join(w.resumeOutputs(), w.resumeDiscards())
 }

@@ -79,7 +79,11 @@ func (w *supervisor) span() (exec, exit time.Duration) {
 		exec = at
 	}
 	if w.left != nil {
-		exit = max(exit, w.left.ended, w.killed)
+		end := max(w.left.ended, w.killed)
+		if w.Session != nil && !w.stopped { // the wall limit is that of the main process (writers.go)
+			end = min(end, exec+time.Duration(w.limits.Wall))
+		}
+		exit = max(exit, end)
 	}
 	if w.killed > exec {
 		exit = min(exit, w.killed)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -22,10 +21,13 @@ import (
 //     a process that waits for a processor is not idle; or
 //   - a limit ends the run.
 //
-// Processes that an exec leaves running belong to its session. So an exec also returns after execDrain.
+// Processes that an exec leaves running belong to its session. So an exec also returns when they have used execDrain of
+// processor time or of time asleep, in which they ticked, after execWall, and at its wall limit, which its main process
+// kept. Who waits for a processor uses neither: on a busy machine an exec waits longer, and loses no output.
 const (
 	idleTime  = 100 * time.Millisecond
 	execDrain = time.Second
+	execWall  = 30 * time.Second
 )
 
 // awaitWriters waits for the processes that the main process has left, as above.
@@ -50,7 +52,7 @@ func (w *supervisor) awaitWriters(ctx context.Context) error {
 	}
 
 	now := linux.Monotonic()
-	w.left = &leftProcesses{since: now, used: used, changed: now}
+	w.left = &leftProcesses{since: now, used: used, changed: now, looked: now}
 	if err := w.armCPU(used); err != nil {
 		return err
 	}
@@ -63,34 +65,61 @@ func (w *supervisor) awaitWriters(ctx context.Context) error {
 	return nil
 }
 
-// leftProcesses is what is known of the processes that outlive the main one.
+// leftProcesses is what is known of the processes that outlive the main one. All times are on the monotonic clock.
 type leftProcesses struct {
-	since   time.Duration // when the main process was seen to have ended; all times are on the monotonic clock
+	since   time.Duration // when the main process was seen to have ended
 	used    time.Duration // processor time of the run at the last check
 	changed time.Duration // when that was seen to have changed
+	looked  time.Duration // when it was last seen whether they are asleep
+	spent   time.Duration // the processor time that they used since, and the time in which they were asleep
 	idle    bool          // nothing is to be expected of them
 	ended   time.Duration // when the last one had closed its pipes; 0: it has not
+}
+
+// ran notes the processor time of the run now.
+func (l *leftProcesses) ran(now, used time.Duration) {
+	if used != l.used {
+		l.spent += used - l.used
+		l.used, l.changed = used, now
+	}
+}
+
+// look reports whether it is time to see if the processes are asleep.
+func (l *leftProcesses) look(now time.Duration) bool {
+	return now >= l.changed+idleTime || now >= l.looked+idleTime
+}
+
+// seen notes whether all of them are asleep now. A check that comes late, because the agent had no processor, says
+// nothing of the time before it.
+func (l *leftProcesses) seen(now time.Duration, asleep bool) {
+	if asleep {
+		l.spent += min(now-l.looked, idleTime)
+	}
+	l.looked = now
+	l.idle = asleep && now >= l.changed+idleTime
+}
+
+// mayStay reports whether those of an exec have had their time.
+func (l *leftProcesses) mayStay(now time.Duration) bool {
+	return l.spent >= execDrain || now >= l.since+execWall
 }
 
 // checkLeft decides whether to wait on. used is the processor time of the run now.
 func (w *supervisor) checkLeft(used time.Duration) error {
 	l, now := w.left, linux.Monotonic()
-	if used != l.used {
-		l.used, l.changed = used, now
-	}
-
+	l.ran(now, used)
 	switch {
-	case w.Session != nil && now >= l.since+execDrain:
-		l.idle = true
-	case now >= l.changed+idleTime && !w.outputWaits():
+	case w.outputWaits():
+		l.looked = now // their sleep is not theirs
+	case l.look(now):
 		asleep, err := w.leftAreAsleep(used)
 		if err != nil {
 			return err
 		}
-		l.idle = asleep
+		l.seen(now, asleep)
 	}
 
-	if l.idle {
+	if l.idle = l.idle || w.Session != nil && l.mayStay(now); l.idle {
 		return nil
 	}
 	return w.armCPU(used)
@@ -121,7 +150,7 @@ func (w *supervisor) leftAreAsleep(used time.Duration) (bool, error) {
 func allAsleep(pids []int) (bool, error) {
 	for _, pid := range pids {
 		threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-		if errors.Is(err, fs.ErrNotExist) {
+		if procfs.IsEnded(err) {
 			continue
 		}
 		if err != nil {

@@ -17,113 +17,51 @@ import (
 	"github.com/brig-sandbox/brig/runtime/run"
 )
 
-// newSession builds a session: a cell, its group, and its namespaces with their mounts. On failure
-// nothing is left.
-func (r *Registry) newSession(ctx context.Context, p *plan.Session, at *idRange,
-	owner api.Caller) (_ *session, err error) {
+// newSession builds a session: on a base that was made ahead, or on one that it makes. files is the snapshot with which
+// it begins; nil: none. On failure nothing is left.
+func (r *Registry) newSession(ctx context.Context, p *plan.Session, files *os.File, owner api.Caller) (_ *session, err error) {
 	s := &session{
-		registry: r, id: plan.NewID(), owner: owner, plan: p, idRange: at, born: linux.Monotonic(), made: time.Now(),
+		registry: r, id: plan.NewID(), owner: owner, plan: p, born: linux.Monotonic(), made: time.Now(),
 		done: make(chan struct{}), files: map[*os.File]struct{}{}, lists: newListQueue(maxSessionLists, maxSessionWaiting),
-		quotas: run.NewQuotas(), programs: map[string]heldName{}, single: make(chan struct{}, 1),
+		pathWork: newListQueue(maxSessionPathWork, maxSessionPathWaiting),
+		quotas:   run.NewQuotas(), programs: map[string]heldName{}, single: make(chan struct{}, 1),
 	}
 
-	factory := r.runner.Pool.Factory
+	s.ends = s.born + p.Life
 	undo := rollback.On(&err)
 	defer undo.Run()
 
-	// 1. Its volume is mounted, or made, in the background: that takes as long as a cell.
-	volumeReady := func() error { return nil }
-	if p.Ask.Volume != nil {
-		if err := r.Volumes.CheckFree(p, owner); err != nil {
-			return nil, err
+	// 1. Its base, with the limits of everything that will run in it. Nobody knows the session yet.
+	undo.Add(func() error {
+		if s.base != nil {
+			s.base.free()
 		}
-
-		done := make(chan error, 1)
-		go func() { done <- r.mountVolume(ctx, s) }()
-		volumeReady = sync.OnceValue(func() error { return <-done })
-		undo.Add(func() error {
-			_ = volumeReady() // its error, if any, is reported already, or is not the first
-			if s.volume == nil {
-				return nil
-			}
-			return s.volume.Close()
-		})
+		return nil
+	})
+	if p.Ask.Volume == nil {
+		err = r.findBase(ctx, s, undo)
+	} else {
+		err = r.makeBaseWithVolume(ctx, s, undo)
 	}
-
-	releaseBuilder := sync.OnceFunc(factory.AcquireBuilder())
-	defer releaseBuilder()
-
-	// 2. A cell that no run uses.
-	want, err := factory.Plan(p.Cell)
 	if err != nil {
 		return nil, err
 	}
 
-	want.Name, want.Slot, want.IDs = factory.SessionCellName(), at.index, &at.ids
-	if s.cell, err = factory.New(ctx, want); err != nil {
-		return nil, err
-	}
-
-	undo.Add(func() error { return s.cell.Close() })
-	s.listener, s.cell.Listener = s.cell.Listener, nil
-	if s.listener != nil {
-		undo.Add(s.listener.Close)
-	}
-
-	// 3. The group of everything that will run in the session is a sibling of the group of the
-	// cell's own processes. These are not charged, and no program can make the kernel choose them.
-	if err := factory.Step("session group"); err != nil {
-		return nil, err
-	}
-	if s.group, err = s.cell.Group.NewBranch("execs"); err != nil {
-		return nil, err
-	}
-
-	undo.Add(func() error { return s.group.Close() })
-	if err := errors.Join(s.group.Apply(cell.GroupLimits(p.Limits, "")), s.group.Begin()); err != nil {
-		return nil, fmt.Errorf("limits of the session: %w", err)
-	}
-
-	// 4. The shell has mounted scratch and volume and reports that.
-	if err := factory.Step("session shell"); err != nil {
-		return nil, err
-	}
-
-	base := plan.SlotIDs(at.index)
-	if s.scratch, err = cell.NewScratch(p.Limits.Scratch, p.Limits.Inodes, base+plan.UID, base+plan.GID); err != nil {
-		return nil, err
-	}
-
-	undo.Add(s.scratch.Close)
-	releaseBuilder() // a session that waits for a volume, which another one is leaving, does not keep others from building a cell
-	if err := volumeReady(); err != nil {
-		return nil, err
-	}
-	if err := s.boundVolume(r.Volumes.Rate); err != nil {
-		return nil, fmt.Errorf("rate of the volume: %w", err)
-	}
-
-	var mounted *os.File
-	if s.volume != nil {
-		mounted = s.volume.SessionMount
-	}
-	if s.sock, s.pidfd, err = s.cell.NewSessionShell(ctx, s.scratch, mounted); err != nil {
-		return nil, fmt.Errorf("cell %s: make the session's shell: %w", s.cell.Name, err)
-	}
-
-	undo.Add(s.sock.Close)
-	undo.Add(s.pidfd.Close)
-	if s.volume != nil {
-		if err := s.volume.CloseSessionMount(); err != nil {
+	// 2. It begins with the files of a snapshot. No program is there yet.
+	if files != nil {
+		if err := r.runner.Pool.Factory.Step("session snapshot"); err != nil {
+			return nil, err
+		}
+		if err := s.restore(ctx, files, false); err != nil {
 			return nil, err
 		}
 	}
 
-	// 5. The agent receives events of the session.
-	if err := factory.Step("session watch"); err != nil {
+	// 3. The agent receives events of the session.
+	if err := r.runner.Pool.Factory.Step("session watch"); err != nil {
 		return nil, err
 	}
-	if err := s.openEvents(undo); err != nil {
+	if err := errors.Join(s.openEvents(undo), s.idRange.built()); err != nil {
 		return nil, err
 	}
 
@@ -131,6 +69,108 @@ func (r *Registry) newSession(ctx context.Context, p *plan.Session, at *idRange,
 	s.used = linux.Monotonic()
 	undo.Release()
 	return s, nil
+}
+
+// findBase gives a session a base: one that was made ahead, else one that it makes. undo gets what undoes it.
+func (r *Registry) findBase(ctx context.Context, s *session, undo *rollback.Steps) error {
+	factory := r.runner.Pool.Factory
+	want, err := factory.Plan(s.plan.Cell) // also for one made ahead: the image may be damaged by now
+	if err != nil {
+		return err
+	}
+
+	size := scratchOf(s.plan)
+	if made := r.ahead.take(ctx, want.Key); made != nil {
+		s.base = made
+		undo.Add(s.base.close)
+		return errors.Join(s.scratch.Resize(size.Size, size.Inodes), s.limit())
+	}
+
+	defer factory.AcquireBuilder()()
+	if err := r.buildBase(ctx, s, want, undo); err != nil {
+		return err
+	}
+	return s.makeShell(ctx, nil)
+}
+
+// buildBase gives a session a base without a shell. undo gets what undoes it. The caller has acquired a builder.
+func (r *Registry) buildBase(ctx context.Context, s *session, want cell.Plan, undo *rollback.Steps) (err error) {
+	if s.base == nil {
+		made, err := r.newBase()
+		if err != nil {
+			return err
+		}
+		s.base = made
+	}
+	if err := s.base.build(ctx, want, scratchOf(s.plan)); err != nil {
+		return err
+	}
+	undo.Add(s.base.close)
+	return s.limit()
+}
+
+// scratchOf is the size of the scratch of a session.
+func scratchOf(p *plan.Session) cell.ScratchSize {
+	return cell.ScratchSize{Size: p.Limits.Scratch, Inodes: p.Limits.Inodes}
+}
+
+// makeBaseWithVolume makes the base of a session with a volume, which is a part of its shell: so none is made ahead.
+// undo gets what undoes it.
+func (r *Registry) makeBaseWithVolume(ctx context.Context, s *session, undo *rollback.Steps) (err error) {
+	factory := r.runner.Pool.Factory
+	if err := r.Volumes.CheckFree(s.plan, s.owner); err != nil {
+		return err
+	}
+
+	// 1. The volume is mounted, or made, in the background: that takes as long as a cell.
+	made, err := r.newBase()
+	if err != nil {
+		return err
+	}
+
+	s.base = made
+	done := make(chan error, 1)
+	go func() { done <- r.mountVolume(ctx, s) }()
+	volumeReady := sync.OnceValue(func() error { return <-done })
+	undo.Add(func() error {
+		_ = volumeReady() // its error, if any, is reported already, or is not the first
+		if s.volume == nil {
+			return nil
+		}
+		return s.volume.Close()
+	})
+
+	// 2. The cell and the group.
+	releaseBuilder := sync.OnceFunc(factory.AcquireBuilder())
+	defer releaseBuilder()
+	want, err := factory.Plan(s.plan.Cell)
+	if err != nil {
+		return err
+	}
+	if err := r.buildBase(ctx, s, want, undo); err != nil {
+		return err
+	}
+
+	// 3. The shell has mounted scratch and volume and reports that.
+	releaseBuilder() // a session that waits for a volume, which another one is leaving, does not keep others from building a cell
+	if err := volumeReady(); err != nil {
+		return err
+	}
+	if err := s.boundVolume(r.Volumes.Rate); err != nil {
+		return fmt.Errorf("rate of the volume: %w", err)
+	}
+	if err := s.makeShell(ctx, s.volume.SessionMount); err != nil {
+		return err
+	}
+	return s.volume.CloseSessionMount()
+}
+
+// limit applies the limits of everything that will run in the session.
+func (s *session) limit() error {
+	if err := errors.Join(s.group.Apply(cell.GroupLimits(s.plan.Limits, "")), s.group.Begin()); err != nil {
+		return fmt.Errorf("limits of the session: %w", err)
+	}
+	return nil
 }
 
 // mountVolume mounts a session's volume, and makes sure that the image has a mount point for it.
@@ -161,32 +201,21 @@ func (s *session) boundVolume(rate api.Size) error {
 	return s.group.SetDiskRate(s.volume.Device, int64(rate))
 }
 
-// openEvents makes the poller, timers and wake event that handleEvents waits with.
+// openEvents makes the poller, alarms and wake event that handleEvents waits with.
 func (s *session) openEvents(undo *rollback.Steps) (err error) {
 	if s.poller, err = linux.NewPoller(); err != nil {
 		return err
 	}
 
 	undo.Add(s.poller.Close)
-	if s.timer, err = linux.NewTimer(); err != nil {
-		return err
-	}
-
-	undo.Add(s.timer.File.Close)
-	if s.callTimer, err = linux.NewTimer(); err != nil {
-		return err
-	}
-
-	undo.Add(s.callTimer.File.Close)
 	if s.wake, err = linux.NewEventfd(); err != nil {
 		return err
 	}
 
 	undo.Add(s.wake.File.Close)
+	s.lifetimes, s.callAlarm = newAlarm(s.wakeUp), newAlarm(s.wakeUp)
 	err = errors.Join(
 		s.poller.Add(s.pidfd, linux.PollIn, tagSessionShell),
-		s.poller.Add(s.timer.File, linux.PollIn, tagSessionTimer),
-		s.poller.Add(s.callTimer.File, linux.PollIn, tagSessionCallTimer),
 		s.poller.Add(s.wake.File, linux.PollIn, tagSessionWake),
 	)
 
@@ -199,7 +228,7 @@ func (s *session) openEvents(undo *rollback.Steps) (err error) {
 			own, oerr := calls.OwnFilesOf(files...)
 			s.own, err = own, errors.Join(err, oerr)
 		}
-		s.calls = calls.CallListener{Listener: s.listener, Poller: s.poller, Tag: tagSessionCalls, Timer: s.callTimer}
+		s.calls = calls.CallListener{Listener: s.listener, Poller: s.poller, Tag: tagSessionCalls, Timer: s.callAlarm}
 		s.calls.Budget.Start(linux.Monotonic())
 		err = errors.Join(err, s.poller.Add(s.listener, linux.PollIn, tagSessionCalls))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"time"
 
@@ -23,6 +24,7 @@ type execContext struct {
 	session   *session
 	leaf      *groups.Leaf
 	clockWord uint32     // index of its word in the clock page
+	resident  bool       // it stays, and leases no slot
 	slot      *pool.Slot // the slot it leases; nil: none. Guarded by session.mu
 	hits      int64      // hits of the session's memory limit before it began
 	calls     filteredCalls
@@ -58,7 +60,7 @@ func (r *Registry) Exec(ctx context.Context, id string, e api.Exec, io api.Strea
 // exec takes a plan through its stages.
 func (s *session) exec(ctx context.Context, p, compile *plan.Run, streams run.Streams) (res api.Result, err error) {
 	begun := linux.Monotonic()
-	v, err := s.admit()
+	v, err := s.admit(p.Resident)
 	if err != nil {
 		return res, err
 	}
@@ -110,16 +112,32 @@ func (s *session) exec(ctx context.Context, p, compile *plan.Run, streams run.St
 	stage := streams.Retention.Stage(run.MaxRetained(p, streams.Stdout != nil))
 	defer func() { stage.End(int64(res.Content())) }()
 
-	l, err := s.registry.runner.Pool.AcquireForExec(ctx, stage)
+	on, err := s.workplace(ctx, p, stage, streams)
 	if err != nil {
 		return res, s.sessionEndedError(err)
 	}
+	defer func() { // after Finish, whose goroutine may wake the supervisor
+		if err := on.close(); err != nil {
+			s.registry.log.Warn("terminal not closed", "session", s.id, "err", err)
+		}
+	}()
 
 	begun = linux.Monotonic()
-	out := outputs.NewStreams(streams.Stdout, streams.Stderr, p, l.Slot().Wake)
-	defer out.Finish()
+	out := outputs.NewStreams(streams.Stdout, streams.Stderr, p, on.slot.Wake)
+	if p.Control {
+		to := streams.Streams.Control
+		if to == nil {
+			to = io.Discard
+		}
+		streams.ControlOut = outputs.NewControl(to, p, on.slot.Wake)
+	}
+	deliver := func() {
+		out.Finish()
+		streams.ControlOut.Finish() // last: its messages are of the output before
+	}
+	defer deliver()
 
-	o, err := s.runExec(ctx, l, v, p, streams, out, begun)
+	o, err := s.runExec(ctx, on, v, p, streams, out, begun)
 	if err == nil && o.OutOfMemory() {
 		s.awaitFreed(v.leaf)
 	}
@@ -135,7 +153,7 @@ func (s *session) exec(ctx context.Context, p, compile *plan.Run, streams run.St
 		return res, s.sessionEndedError(s.registry.runner.StartFailed(ctx, p, err))
 	}
 
-	out.Finish()
+	deliver()
 	if res, err = s.registry.runner.Result(ctx, p, o, out); err != nil {
 		return res, err
 	}
@@ -165,8 +183,9 @@ func (s *session) sessionEndedError(err error) error {
 	return err
 }
 
-// admit admits an exec.
-func (s *session) admit() (*execContext, error) {
+// admit admits an exec. Residents and others have bounds of their own: people who do not type keep no program from
+// running.
+func (s *session) admit(resident bool) (*execContext, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
@@ -180,9 +199,13 @@ func (s *session) admit() (*execContext, error) {
 			"%d execs of session %s have left processes running, which is the maximum: end some", maxLeftLeaves, s.id)
 	}
 
-	v := &execContext{session: s}
-	for i, other := range s.running {
+	v, first, last, what := &execContext{session: s, resident: resident}, 0, maxExecs, "execs running"
+	if resident {
+		first, last, what = maxExecs, maxRunning, "programs that stay, at terminals or as residents"
+	}
+	for i, other := range s.running[first:last] {
 		if other == nil {
+			i += first
 			v.clockWord = uint32(i)
 			s.running[i] = v
 			s.begun++
@@ -193,7 +216,7 @@ func (s *session) admit() (*execContext, error) {
 	}
 
 	return nil, api.Fail(api.CodeSessionBusy,
-		"session %s has %d execs running, which is the maximum: wait until one has ended", s.id, maxExecs)
+		"session %s has %d %s, which is the maximum: wait until one has ended", s.id, last-first, what)
 }
 
 // finish ends an exec in the session. Its leaf is removed, unless processes are in it.
@@ -242,11 +265,11 @@ func (s *session) removeEmptyLeaves() {
 	s.leftLeaves = kept
 }
 
-// runExec runs the steps on a leased slot and gives the slot back. A failure here that is not the
+// runExec runs the steps and gives a leased slot back. A failure here that is not the
 // caller's fault costs the exec and, if the processes of the exec cannot be ended, the session.
-func (s *session) runExec(ctx context.Context, l *pool.Lease, v *execContext, p *plan.Run, streams run.Streams,
+func (s *session) runExec(ctx context.Context, on *workplace, v *execContext, p *plan.Run, streams run.Streams,
 	out *outputs.Streams, begun time.Duration) (o *run.Outcome, err error) {
-	defer l.Pool.Release(l)
+	defer on.release()
 
 	sh, err := s.newShell(ctx, v)
 	if err != nil {
@@ -255,7 +278,7 @@ func (s *session) runExec(ctx context.Context, l *pool.Lease, v *execContext, p 
 
 	p, err = s.placeProgram(v.leaf, p)
 	if err == nil {
-		err = s.useSlot(v, l.Slot())
+		err = s.useSlot(v, on.leased())
 	}
 	if err != nil {
 		return nil, errors.Join(err, sh.KillProcesses(cell.EmptyTimeout), sh.Destroy())
@@ -274,7 +297,7 @@ func (s *session) runExec(ctx context.Context, l *pool.Lease, v *execContext, p 
 		}
 	}()
 
-	at := run.Place{Slot: l.Slot(), Cell: s.cell, Shell: sh, Session: v}
+	at := run.Place{Slot: on.slot, Cell: s.cell, Shell: sh, Session: v}
 	o, err = run.ExecuteSteps(ctx, at, p, streams, out, begun)
 	reusable = err == nil && !o.StillRunning
 	return o, err
@@ -312,14 +335,27 @@ func (s *session) newShell(ctx context.Context, v *execContext) (_ *cell.Shell, 
 func (s *session) registerLeaf(v *execContext, leaf *groups.Leaf) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	u, err := s.group.Usage()
+	hits, err := s.group.LimitHits()
 	if err == nil {
-		v.leaf, v.hits = leaf, u.LimitHits
+		v.leaf, v.hits = leaf, hits
 	}
 	return err
 }
 
 // The methods of run.Session.
+
+// Apply gives the group of the exec its limits. Other execs of the session may move a resident to their processors
+// meanwhile, so the session decides about processors after that.
+func (v *execContext) Apply(l groups.Limits) error {
+	s := v.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := v.leaf.Apply(l)
+	if err == nil && v.resident {
+		err = s.applyCPUShare()
+	}
+	return err
+}
 
 func (v *execContext) PlaceInputs(files []api.File) error            { return v.session.PlaceInputs(files) }
 func (v *execContext) Denial() *api.Denial                           { return v.calls.Denial() }
@@ -335,6 +371,6 @@ func (v *execContext) LimitHits() (int64, error) {
 	if s.closed {
 		return 0, endedError(s.id, s.reason)
 	}
-	u, err := s.group.Usage()
-	return u.LimitHits - v.hits, err
+	hits, err := s.group.LimitHits()
+	return hits - v.hits, err
 }

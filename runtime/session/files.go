@@ -6,13 +6,12 @@ import (
 	"io"
 	"os"
 	"path"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/runtime/linux"
-	"github.com/brig-sandbox/brig/runtime/plan"
+	"github.com/brig-sandbox/brig/runtime/paths"
 	"github.com/brig-sandbox/brig/runtime/run"
 )
 
@@ -89,7 +88,7 @@ func (s *session) putFile(at sessionDir, name string, executable bool, content i
 	}
 	defer file.Close()
 
-	return at.putError(name, install(file, dir, path.Base(name)))
+	return at.putError(name, paths.Install(file, dir, path.Base(name)))
 }
 
 // createUnnamed makes a file that has no name.
@@ -114,19 +113,8 @@ func (s *session) reopenReadOnly(at sessionDir, writing *os.File, mode uint32) (
 		return nil, err
 	}
 
-	n, err := unix.Open(procFD(writing), unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, os.NewSyscallError("open", err)
-	}
-
-	s.closeFile(writing)
-
-	// A process that forked meanwhile to start another cell may have inherited the handle that is
-	// closed now. When this lock is acquired, such a child has executed another program.
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-
-	return os.NewFile(uintptr(n), "new"), nil
+	s.unregisterFiles(writing)
+	return paths.Detached(writing)
 }
 
 // makeDirs returns the directory of a name below the root and makes missing parts of it. The
@@ -156,40 +144,6 @@ func (at sessionDir) makeDirs(name string) (*os.File, error) {
 		return nil, errors.Join(err, dir.Close())
 	}
 	return dir, nil
-}
-
-// installTries limits how often a program may remove the temporary name of a file before the file
-// has its final one.
-const installTries = 10
-
-// install gives a file without a name one in dir, replacing whatever has that name. A link does not
-// replace, so the file gets another name first and is renamed. A rename replaces a link and does
-// not follow it.
-func install(file, dir *os.File, base string) error {
-	err := unix.Linkat(unix.AT_FDCWD, procFD(file), linux.FD(dir), base, unix.AT_SYMLINK_FOLLOW)
-	if !errors.Is(err, unix.EEXIST) {
-		return os.NewSyscallError("linkat", err)
-	}
-
-	for range installTries {
-		other := ".brig-" + plan.NewID()
-		if err := unix.Linkat(unix.AT_FDCWD, procFD(file), linux.FD(dir), other, unix.AT_SYMLINK_FOLLOW); err != nil {
-			return os.NewSyscallError("linkat", err)
-		}
-
-		err = unix.Renameat(linux.FD(dir), other, linux.FD(dir), base)
-		if err == nil {
-			return nil
-		}
-		if rerr := unix.Unlinkat(linux.FD(dir), other, 0); rerr != nil && !errors.Is(rerr, unix.ENOENT) {
-			return os.NewSyscallError("unlinkat", rerr)
-		}
-		if !errors.Is(err, unix.ENOENT) {
-			break
-		}
-	}
-
-	return os.NewSyscallError("renameat", err)
 }
 
 // putError explains the causes that prevent a file from being written. All other errors are the

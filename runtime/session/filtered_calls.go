@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/procfs"
 	"github.com/brig-sandbox/brig/runtime/calls"
 	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/seccomp"
@@ -143,7 +144,7 @@ func (s *session) onNotification(events uint32) error {
 // callerLeaf is the leaf of the calling process; nil: the process has ended.
 func (s *session) callerLeaf(n linux.SeccompNotif) (*string, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", n.Pid))
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+	if procfs.IsEnded(err) {
 		return nil, nil // it was killed during its call
 	}
 	if err != nil {

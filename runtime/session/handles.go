@@ -1,11 +1,6 @@
 package session
 
-import (
-	"fmt"
-	"os"
-
-	"github.com/brig-sandbox/brig/runtime/linux"
-)
+import "os"
 
 // holdHandles keeps the session's handles open until release is called. It is for work on them that waits
 // for nothing. Without it the descriptor number of a handle that is closed meanwhile could belong
@@ -29,6 +24,15 @@ func (s *session) registerFile(f *os.File) {
 	s.files[f] = struct{}{}
 }
 
+// unregisterFiles takes files back that registerFile has registered. The handles are held.
+func (s *session) unregisterFiles(files ...*os.File) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range files {
+		delete(s.files, f)
+	}
+}
+
 // closeFile closes a registered file. It may be closed already.
 func (s *session) closeFile(f *os.File) {
 	s.mu.Lock()
@@ -38,5 +42,3 @@ func (s *session) closeFile(f *os.File) {
 	}
 	_ = f.Close()
 }
-
-func procFD(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", linux.FD(f)) }

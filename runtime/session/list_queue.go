@@ -39,8 +39,8 @@ func (t *listQueue) acquire(ctx context.Context) (release func(), err error) {
 	if t.waiting.Add(1) > t.maxWaiting {
 		t.waiting.Add(-1)
 		return nil, api.Fail(api.CodeBusy,
-			"%d requests for lists of files are waiting, which is the maximum: send it again later, and one request "+
-				"after the other", t.maxWaiting)
+			"%d requests for files are waiting, which is the maximum: send it again later, and one request after the "+
+				"other", t.maxWaiting)
 	}
 	defer t.waiting.Add(-1)
 	select {

@@ -15,8 +15,8 @@ import (
 
 // chargeFile charges a file that is about to get its name in /box against the session's memory. The
 // kernel has charged it to the agent, which wrote it, and the program may use it as memory
-// (MEM-19). It is not visible which of the files in the scratch the agent wrote. But they take no
-// more than all files that were put, and no more than the scratch holds now: the group's limit is
+// (MEM-19). It is not visible which of the files the agent wrote. But they take no more
+// than all files that were put, and no more than the scratch and a writable root hold now: the group's limit is
 // reduced by the smaller of the two. A file that does not fit is refused and has changed nothing.
 func (s *session) chargeFile(name string, file *os.File) error {
 	var st unix.Stat_t
@@ -27,7 +27,7 @@ func (s *session) chargeFile(name string, file *os.File) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
-	held, _, err := s.scratch.Used() // includes the file, which has no name yet
+	held, err := s.filesHeld() // includes the file, which has no name yet
 	if err != nil {
 		return err
 	}
@@ -62,13 +62,23 @@ func (s *session) chargeFile(name string, file *os.File) error {
 	return err
 }
 
+// filesHeld is the memory of all files of the session: those of its scratch and of a writable root.
+func (s *session) filesHeld() (int64, error) {
+	held, _, err := s.scratch.Used()
+	if err != nil || !s.plan.Ask.WritableRoot {
+		return held, err
+	}
+	top, err := s.cell.LayerUsed()
+	return held + top, err
+}
+
 // creditRemoved raises the group's limit again by what programs have removed of the files that were put.
 // s.mu is held.
 func (s *session) creditRemoved() error {
 	if s.placed == 0 {
 		return nil
 	}
-	held, _, err := s.scratch.Used()
+	held, err := s.filesHeld()
 	if err != nil || held >= s.placed {
 		return err
 	}

@@ -30,7 +30,9 @@ func leftoverWeight(n int) int64 {
 }
 
 // useSlot gives the session the processors of a slot for an exec. The processes left running move
-// there first, and then the session gets its weight.
+// there first, and then the session gets its weight. on is nil for a resident: it counts as left running from its
+// start, whether it waits or computes. A program that seems to wait and then computes gets nothing by that
+// (TestHostileResidentsLeaveTheRunsAlone).
 func (s *session) useSlot(v *execContext, on *pool.Slot) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,6 +67,8 @@ func (s *session) applyCPUShare() error {
 		case v == nil || v.leaf == nil:
 		case v.slot != nil:
 			slots = append(slots, v.slot)
+		case v.resident:
+			left = append(left, v.leaf) // also before its program begins
 		default:
 			if empty, err := v.leaf.Empty(); err != nil {
 				return err

@@ -24,25 +24,20 @@ import (
 // One goroutine, run, owns the session from its creation to its end. It watches the lifetimes, the
 // shell and the calls that the profile forbids, and takes everything down.
 type session struct {
+	*base
 	registry *Registry
 	id       string
 	owner    api.Caller
 	plan     *plan.Session
-	idRange  *idRange
 	born     time.Duration // on the monotonic clock
 	made     time.Time     // the same as wall-clock time
 
-	cell      *cell.Cell
-	group     *groups.Branch
-	scratch   *cell.Scratch
+	root      *os.File        // guarded by mu; of its mount namespace, see cellRoot; nil: not needed yet
 	volume    *volume.Mounted // nil: no volume
-	sock      linux.Seqpacket // of its shell
-	pidfd     *os.File
-	listener  *os.File // the cell's; nil when it has no filter
 	poller    *linux.Poller
-	timer     linux.Timer
+	lifetimes *alarm // rings when a lifetime may be over
 	wake      linux.Eventfd
-	callTimer linux.Timer        // of the calls that the agent answers
+	callAlarm *alarm             // of the calls that the agent answers
 	calls     calls.CallListener // used by run only
 	quotas    calls.Quotas       // used by run only
 	own       calls.OwnFiles
@@ -51,32 +46,35 @@ type session struct {
 	stop context.CancelFunc
 	done chan struct{} // closed when nothing is left of it
 
-	lists *listQueue // of this session
+	lists    *listQueue // of this session
+	pathWork *listQueue // of this session
 
 	spawnMu   sync.Mutex     // held while the shell makes a child
 	handlesMu sync.RWMutex   // read lock: handles of files are in use; write lock: before they are closed
 	execs     sync.WaitGroup // running execs
 
 	mu         sync.Mutex
-	reason     string                 // guarded by mu; why the session ends, the first reason given; empty: it does not end
-	closed     bool                   // guarded by mu; the group's files are closed
-	begun      int64                  // guarded by mu; number of execs so far
-	busy       int                    // guarded by mu; number of running execs and file operations
-	used       time.Duration          // guarded by mu; when the last of those ended
-	running    [maxExecs]*execContext // guarded by mu; running execs, indexed by their word of the clock page
-	leftLeaves []*groups.Leaf         // guarded by mu; of ended execs that left processes running
-	files      map[*os.File]struct{}  // guarded by mu; open for callers
-	placed     int64                  // guarded by mu; upper bound of the memory of files put into /box, see chargeFile
-	programs   map[string]heldName    // guarded by mu; names in /box of the programs of execs
-	built      []string               // guarded by mu; artifacts that the last exec has left at place 0
+	reason     string                   // guarded by mu; why the session ends, the first reason given; empty: it does not end
+	closed     bool                     // guarded by mu; the group's files are closed
+	begun      int64                    // guarded by mu; number of execs so far
+	ends       time.Duration            // guarded by mu; when it ends in any case, on the monotonic clock
+	busy       int                      // guarded by mu; number of running execs and file operations
+	used       time.Duration            // guarded by mu; when the last of those ended
+	running    [maxRunning]*execContext // guarded by mu; running execs, indexed by their word of the clock page: residents come last
+	leftLeaves []*groups.Leaf           // guarded by mu; of ended execs that left processes running
+	files      map[*os.File]struct{}    // guarded by mu; open for callers
+	placed     int64                    // guarded by mu; upper bound of the memory of files put into /box, see chargeFile
+	programs   map[string]heldName      // guarded by mu; names in /box of the programs of execs
+	built      []string                 // guarded by mu; artifacts that the last exec has left at place 0
 
 	single chan struct{} // has an element while an exec has a program that cannot have another place
 }
 
 // The limits of one session.
 const (
-	maxExecs      = api.SessionExecs // running at once
-	maxLeftLeaves = 64               // ended execs that left processes running
+	maxExecs      = api.SessionExecs // running at once, without residents
+	maxRunning    = maxExecs + api.SessionResidents
+	maxLeftLeaves = 64 // ended execs that left processes running
 )
 
 // enter begins an operation of a caller on the session, unless the session is ending. leave
@@ -140,14 +138,14 @@ func (s *session) run() {
 const (
 	tagSessionShell int32 = iota
 	tagSessionCalls
-	tagSessionTimer
 	tagSessionWake
-	tagSessionCallTimer
 )
 
 // handleEvents returns when the session is to end.
 func (s *session) handleEvents() error {
-	if err := s.timer.Set(s.due()); err != nil {
+	defer s.callAlarm.stop()
+	defer s.lifetimes.stop()
+	if err := s.lifetimes.Set(s.due()); err != nil {
 		return err
 	}
 
@@ -163,13 +161,9 @@ func (s *session) handleEvents() error {
 				s.end("its cell died, which happens when the host runs out of memory")
 			case tagSessionCalls:
 				err = s.onNotification(e.Events)
-			case tagSessionTimer:
-				s.timer.Drain()
-				err = s.onTimer()
 			case tagSessionWake:
 				s.wake.Clear()
-			case tagSessionCallTimer:
-				err = s.calls.Resume()
+				err = s.onWake()
 			}
 
 			if err != nil {
@@ -189,19 +183,70 @@ func (s *session) due() time.Duration {
 	if s.busy > 0 {
 		since = linux.Monotonic() // it cannot have been idle before now
 	}
-	return min(since+s.plan.Idle, s.born+s.plan.Life)
+	return min(since+s.plan.Idle, s.ends)
 }
 
-func (s *session) onTimer() error {
+// setLife makes the session end so long after now, but not sooner than before if longer is set. maximum is of its whole
+// life.
+func (s *session) setLife(in time.Duration, longer bool, maximum time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reason != "" || s.closed {
+		return endedError(s.id, s.reason)
+	}
+
+	now := linux.Monotonic()
+	lived := now - s.born
+	if in > maximum-lived {
+		return api.Refuse(api.CodeAboveCeiling, "the session would live %s, of which %s are over, and this agent's ceiling is %s: "+
+			"ask for less, or have the operator raise it (brigd --max-session-life)", api.Duration(lived+in).String(),
+			api.Duration(lived.Round(time.Second)), api.Duration(maximum))
+	}
+	if ends := now + in; !longer || ends > s.ends {
+		s.ends = ends
+		s.lifetimes.rang.Store(true) // its alarm is set for the old end
+		s.wake.Wake()
+	}
+	return nil
+}
+
+// life is how long the session lives from its creation to its end. s.mu is held.
+func (s *session) life() time.Duration { return s.ends - s.born }
+
+// wakeUp has the session's goroutine look at its alarms, and whether it is to end.
+func (s *session) wakeUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed { // its descriptor may be closed and reused by now
+		s.wake.Wake()
+	}
+}
+
+// onWake does what an alarm that rang was set for.
+func (s *session) onWake() error {
+	if s.callAlarm.rang.Load() {
+		if err := s.calls.Resume(); err != nil {
+			return err
+		}
+	}
+	if !s.lifetimes.rang.Load() {
+		return nil
+	}
+
+	s.lifetimes.Drain()
 	due := s.due()
+	s.mu.Lock()
+	ends, life := s.ends, s.life()
+	s.mu.Unlock()
+
 	now := linux.Monotonic()
 	switch {
-	case now >= s.born+s.plan.Life:
-		s.end("it was made for " + api.Duration(s.plan.Life).String() + " and that time is over")
+	case now >= ends:
+		s.end("it was made for " + api.Duration(life.Round(time.Millisecond)).String() + " and that time is over")
 	case now >= due:
 		s.end("it was idle for " + api.Duration(s.plan.Idle).String())
 	default:
-		return s.timer.Set(due)
+		return s.lifetimes.Set(due)
 	}
 	return nil
 }
@@ -244,18 +289,18 @@ func (s *session) destroy() error {
 	for _, leaf := range s.leftLeaves {
 		err = errors.Join(err, leaf.Close())
 	}
-	return errors.Join(err, cell.Reclaim(&s.group.Leaf), s.group.Close(), s.close())
+	return errors.Join(err, cell.Reclaim(&s.group.Leaf), s.close())
 }
 
 // close closes what is open and destroys the cell.
 func (s *session) close() error {
 	var err error
-	for _, f := range []*os.File{s.pidfd, s.listener, s.poller.File, s.timer.File, s.callTimer.File, s.wake.File} {
+	for _, f := range []*os.File{s.poller.File, s.wake.File, s.root} {
 		if f != nil {
 			err = errors.Join(err, f.Close())
 		}
 	}
-	err = errors.Join(err, s.sock.Close(), s.scratch.Close(), s.cell.Close())
+	err = errors.Join(err, s.base.close())
 	if s.volume != nil { // last: nothing uses it any more
 		err = errors.Join(err, s.volume.Close())
 	}
@@ -280,11 +325,12 @@ func (s *session) info() (api.Session, error) {
 	at := func(t time.Duration) string { return s.made.Add(t - s.born).UTC().Format(time.RFC3339Nano) }
 	i := api.Session{
 		ID: s.id, State: api.SessionQuiet, Language: p.Language.Name, Image: p.Image.Digest, Profile: p.Cell.Policy.Name,
-		Network: "none", Labels: p.Ask.Labels, Limits: p.Limits, ExecLimits: p.Exec,
-		Idle: api.Duration(p.Idle), Life: api.Duration(p.Life),
-		Created: at(s.born), Ends: at(s.born + p.Life), Execs: s.begun, Usage: usage,
+		Network: "none", Labels: p.Ask.Labels, Metadata: p.Ask.Metadata, Limits: p.Limits, ExecLimits: p.Exec,
+		Idle: api.Duration(min(p.Idle, s.life())), Life: api.Duration(s.life()),
+		Created: at(s.born), Ends: at(s.ends), Execs: s.begun, Usage: usage,
 	}
 
+	_, i.Snapshot = api.CutSpace(p.Ask.Snapshot)
 	if s.volume != nil {
 		if i.Volume, err = s.volume.Info(); err != nil {
 			return api.Session{}, run.ToAPIError(s.registry.log, err, s.id)
@@ -299,7 +345,7 @@ func (s *session) info() (api.Session, error) {
 	}
 
 	if s.busy == 0 {
-		i.IdleEnds = at(min(s.used+p.Idle, s.born+p.Life))
+		i.IdleEnds = at(min(s.used+p.Idle, s.ends))
 	}
 	return i, nil
 }
@@ -316,7 +362,7 @@ func (s *session) usage() (u api.SessionUsage, err error) {
 		return u, err
 	}
 
-	held, _, err := s.scratch.Used()
+	held, err := s.filesHeld()
 	if err != nil {
 		return u, err
 	}

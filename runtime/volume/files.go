@@ -29,26 +29,50 @@ import (
 //
 //	lock              flocked while one is made
 //	UID/NAME.ext4     the volumes of a user
+//	UID/NAME%%RUN.ext4  those that belong to a run
 //	UID/.new-RANDOM   one that is being made; its maker holds a flock on it
 //
 // and belongs to root alone.
 const (
 	volumeSuffix    = ".ext4"
+	runSeparator    = "%%" // no escaped name has it
 	newVolumePrefix = ".new-"
 )
 
-// path returns the file of a volume. The name comes from a caller: parts that could lead elsewhere,
-// or hide the file, are escaped.
-func (s *Store) path(owner uint32, name string) (string, error) {
-	base := strings.NewReplacer("%", "%25", "/", "%2F").Replace(name)
+// path returns the file of a volume; run is empty for one that lasts. The names come from a caller: parts that could
+// lead elsewhere, or hide the file, are escaped.
+func (s *Store) path(owner uint32, name, run string) (string, error) {
+	escape := strings.NewReplacer("%", "%25", "/", "%2F", "\x00", "%00").Replace
+	base := escape(name)
 	if base[0] == '.' {
 		base = "%2E" + base[1:]
 	}
-	if len(base)+len(volumeSuffix) > 255 {
-		return "", api.Refuse(api.CodeBadRequest,
-			"volume name %.80q has too many characters that need escaping: choose a shorter one", name)
+	if run != "" {
+		base += runSeparator + escape(run)
 	}
-	return filepath.Join(s.Dir, strconv.FormatUint(uint64(owner), 10), base+volumeSuffix), nil
+
+	switch {
+	case len(base)+len(volumeSuffix) <= 255:
+		return filepath.Join(s.Dir, strconv.FormatUint(uint64(owner), 10), base+volumeSuffix), nil
+	case run != "":
+		return "", api.Refuse(api.CodeBadRequest,
+			"the temporary volume %.80q of run %.80q has %d bytes in its name, and the maximum is %d: choose a shorter "+
+				"name or run", name, run, len(base), 255-len(volumeSuffix))
+	}
+	return "", api.Refuse(api.CodeBadRequest,
+		"volume name %.80q has too many characters that need escaping: choose a shorter one", name)
+}
+
+// namesOf is the reverse of path for the name of a file.
+func namesOf(file string) (name, run string, ok bool) {
+	base, ok := strings.CutSuffix(file, volumeSuffix)
+	base, run, temporary := strings.Cut(base, runSeparator)
+	if !ok || base == "" || base[0] == '.' || temporary && run == "" {
+		return "", "", false
+	}
+	name, err := url.PathUnescape(base)
+	run, rerr := url.PathUnescape(run)
+	return name, run, err == nil && rerr == nil
 }
 
 // A volumeFile describes a volume's file on disk.
@@ -74,14 +98,13 @@ func (s *Store) files(owner uint32) ([]volumeFile, error) {
 
 	var out []volumeFile
 	for _, e := range entries {
-		base, is := strings.CutSuffix(e.Name(), volumeSuffix)
-		name, nerr := url.PathUnescape(base)
+		name, run, is := namesOf(e.Name())
 		st, serr := e.Info()
-		if !is || base == "" || base[0] == '.' || nerr != nil || serr != nil || !st.Mode().IsRegular() {
+		if !is || serr != nil || !st.Mode().IsRegular() {
 			continue // a file of the operator's, or one that was removed a moment ago
 		}
 		out = append(out, volumeFile{
-			api.Volume{Name: name, Size: api.Size(st.Size()), Modified: st.ModTime().UTC().Format(time.RFC3339)},
+			api.Volume{Name: name, Run: run, Size: api.Size(st.Size()), Modified: st.ModTime().UTC().Format(time.RFC3339)},
 			filepath.Join(dir, e.Name()),
 		})
 	}

@@ -126,7 +126,7 @@ func (m *Mounted) Info() (*api.MountedVolume, error) {
 		return nil, fmt.Errorf("statfs of volume %q: %w", m.name, err)
 	}
 	return &api.MountedVolume{
-		Name: m.name, Size: m.Size, Used: int64(st.Blocks-st.Bfree) * st.Bsize, Free: int64(st.Bavail) * st.Bsize,
+		Name: m.name, Run: m.run, Size: m.Size, Used: int64(st.Blocks-st.Bfree) * st.Bsize, Free: int64(st.Bavail) * st.Bsize,
 		Inodes:   int64(st.Ffree),
 		ReadOnly: m.readOnly, Shared: m.shared,
 	}, nil

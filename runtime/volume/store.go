@@ -49,7 +49,7 @@ type usedVolume struct {
 // the ids on disk, is the one through which the agent works on files.
 type Mounted struct {
 	store                    *Store
-	path, name               string
+	path, name, run          string // run is empty for a volume that lasts
 	session                  string // id of the session
 	Size                     api.Size
 	Device                   uint64 // number of the loop device
@@ -94,12 +94,13 @@ func (s *Store) Check(ask *api.VolumeRequest) error {
 func (s *Store) Mount(ctx context.Context, p *plan.Session, session string, owner api.Caller,
 	userns *os.File) (_ *Mounted, err error) {
 	name, ask := p.Ask.VolumeName(), p.Ask.Volume
-	path, err := s.path(owner.UID, name)
+	path, err := s.path(owner.UID, name, p.Ask.VolumeRun())
 	if err != nil {
 		return nil, err
 	}
 
-	m := &Mounted{store: s, path: path, name: name, session: session, readOnly: ask.ReadOnly, shared: ask.Shared}
+	m := &Mounted{store: s, path: path, name: name, run: p.Ask.VolumeRun(), session: session,
+		readOnly: ask.ReadOnly, shared: ask.Shared}
 	u, first, err := s.join(ctx, m)
 	if err != nil {
 		return nil, err
@@ -224,7 +225,7 @@ func (m *Mounted) MarkLeaving() {
 // CheckFree refuses a session whose volume another one uses, before anything is made for it. A session
 // that CheckFree allows may still be refused by join.
 func (s *Store) CheckFree(p *plan.Session, owner api.Caller) error {
-	path, err := s.path(owner.UID, p.Ask.VolumeName())
+	path, err := s.path(owner.UID, p.Ask.VolumeName(), p.Ask.VolumeRun())
 	if err != nil {
 		return err
 	}
@@ -320,13 +321,15 @@ func (s *Store) List(c api.Caller) ([]api.Volume, error) {
 		out = append(out, f.Volume)
 	}
 
-	slices.SortFunc(out, func(a, b api.Volume) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b api.Volume) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Run, b.Run))
+	})
 	return out, nil
 }
 
-// Remove removes a volume that no session uses.
-func (s *Store) Remove(ctx context.Context, c api.Caller, name string) error {
-	path, err := s.path(c.UID, name)
+// Remove removes a volume that no session uses: the temporary one of a run, or, if run is empty, the one that lasts.
+func (s *Store) Remove(ctx context.Context, c api.Caller, name, run string) error {
+	path, err := s.path(c.UID, name, run)
 	if err != nil {
 		return err
 	}

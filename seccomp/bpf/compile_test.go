@@ -20,6 +20,9 @@ func variants(t testing.TB) []seccomp.Profile {
 			t.Fatal(err)
 		}
 		out = append(out, p, seccomp.LogMode(p))
+		own := seccomp.OwnImage(p, true)
+		own.Name += "-own"
+		out = append(out, own)
 		if name == "strict" {
 			p.Name, p.Default = "strict-kill", seccomp.Kill()
 			out = append(out, p)

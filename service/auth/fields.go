@@ -24,7 +24,8 @@ func (k *Key) fields() []keyField {
 		{"sessions", &k.Sessions}, {"memory", &k.Memory},
 		{"bodies", &k.Bodies}, {"blobs", &k.Blobs}, {"volumes", &k.Volumes}, {"problems", &k.Problems}, {"problem_bytes", &k.ProblemBytes},
 		{"batches", &k.Batches}, {"batch_bytes", &k.BatchBytes}, {"weight", &k.Weight}, {"cpus", &k.CPUs}, {"mode", &k.Mode}, {"admin", &k.Admin},
-		{"profiles", &k.Profiles}, {"profile_log", &k.ProfileLog}, {"network", &k.Network}, {"packages", &k.Packages}}
+		{"profiles", &k.Profiles}, {"profile_log", &k.ProfileLog}, {"own_image", &k.OwnImage}, {"network", &k.Network}, {"packages", &k.Packages},
+		{"host_files", &k.HostFiles}}
 }
 
 // line formats a key as in the keys file, without zero fields.

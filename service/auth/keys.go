@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -46,9 +47,12 @@ type Key struct {
 
 	Profiles   Names // profiles that it may name, in addition to strict, default and a language's own
 	ProfileLog bool  // may set profile_mode log
+	OwnImage   bool  // may have sessions that own their image
 
-	Packages bool   // may have packages installed
-	Network  string // most that its runs may request, see api.Networks; empty: none
+	Packages bool // may have packages installed
+	// may name files of the service's host, below the folder that the operator named (brig serve --go-judge-src)
+	HostFiles bool
+	Network   string // most that its runs may request, see api.Networks; empty: none
 
 	sum [sha256.Size]byte
 }
@@ -67,11 +71,11 @@ func (k *Keys) List() []Key { return *k.all.Load() }
 // Multiple reports whether there is more than one key, so that quotas must be fair.
 func (k *Keys) Multiple() bool { return k != nil && len(k.List()) > 1 }
 
-var keyName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]*$`)
+var keyName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]*$`) })
 
 const maxKeyName = 64 // bytes
 
-func isKeyName(name string) bool { return len(name) <= maxKeyName && keyName.MatchString(name) }
+func isKeyName(name string) bool { return len(name) <= maxKeyName && keyName().MatchString(name) }
 
 // ReadKeys reads a keys file, which must be readable by its owner and group only, and
 // keeps it open.

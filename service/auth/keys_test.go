@@ -86,7 +86,7 @@ func TestBadKeysFiles(t *testing.T) {
 		"empty":   {"", "brig key add"},
 		"no keys": {"keys: []\n", "brig key add"},
 		"unknown setting": {"keys:\n- {name: a, sha256: " + sum + ",\n  rnus: 3}\n",
-			`line 3: unknown field "rnus": a key has name, sha256, runs, waiting, sessions, memory, bodies, blobs, volumes, problems, problem_bytes, batches, batch_bytes, weight, cpus, mode, admin, profiles, profile_log, network, packages`},
+			`line 3: unknown field "rnus": a key has name, sha256, runs, waiting, sessions, memory, bodies, blobs, volumes, problems, problem_bytes, batches, batch_bytes, weight, cpus, mode, admin, profiles, profile_log, own_image, network, packages`},
 		"unknown section": {"kyes:\n- {name: a, sha256: " + sum + "}\n", `line 1: unknown field "kyes"`},
 		"no size":         {"keys:\n- name: a\n  blobs: lots\n", `line 3: blobs: size "lots": write a number with an optional K, M, G or T`},
 		"no number":       {"keys:\n- name: a\n  runs: few\n", `line 3: runs "few": write a whole number`},

@@ -23,6 +23,11 @@ type Batch struct {
 	created  time.Time
 	asked    [sha256.Size]byte // of the request
 	canceled chan struct{}     // closed when the batch is canceled
+	rejudge  *rejudge          // nil: it is none; what it points to is guarded by mu
+
+	applying sync.Mutex // held while a rejudge is applied or discarded; before the others
+	tallying sync.Mutex // before mu
+	tallied  tally      // guarded by tallying; of a rejudge
 
 	writing sync.Mutex        // held while lines are written; before mu
 	ids     map[uint64]uint64 // guarded by writing; of each job, by the hash of its id, the start of its digest; nil: not read
@@ -50,17 +55,17 @@ type Batch struct {
 
 // load makes the Batch of a directory. What a crash left of a last line is cut off.
 func (s *Store) load(dir string, st state) (*Batch, error) {
-	asked, err := json.Marshal(st.Request)
+	asked, err := digestOf(st.Request)
 	if err != nil {
 		return nil, err
 	}
 
 	b := &Batch{
 		store: s, dir: dir, id: st.ID, owner: st.Owner, key: st.Key, labels: st.Request.Labels, created: st.Created,
-		asked:    sha256.Sum256(asked),
+		asked:    asked,
 		canceled: make(chan struct{}), changed: make(chan struct{}), closed: st.Closed, ended: st.Ended, used: time.Now(),
 		pins:     map[string]func(){},
-		statuses: map[api.JobStatus]int64{},
+		statuses: map[api.JobStatus]int64{}, rejudge: st.Rejudge,
 	}
 	if info, err := os.Stat(b.file(resultsName)); err == nil {
 		b.resultBytes = info.Size()
@@ -125,9 +130,21 @@ func (b *Batch) ID() string { return b.id }
 // Owner is the name of the key that the batch belongs to.
 func (b *Batch) Owner() string { return b.owner }
 
+// digestOf is what requests with one idempotency key must have in common: all but the run. A job of a cluster
+// that is submitted again has another run, and finds the batch that it began.
+func digestOf(r api.BatchRequest) (digest [sha256.Size]byte, err error) {
+	r.Labels.Run = ""
+	text, err := json.Marshal(r)
+	return sha256.Sum256(text), err
+}
+
 // sameRequest is an error if a batch was opened with another request.
-func (b *Batch) sameRequest(asked []byte) error {
-	if sha256.Sum256(asked) != b.asked {
+func (b *Batch) sameRequest(r api.BatchRequest) error {
+	asked, err := digestOf(r)
+	if err != nil {
+		return err
+	}
+	if asked != b.asked {
 		return api.Refuse(api.CodeConflict,
 			"this Idempotency-Key was used for batch %s, which was opened with another request: use another key", b.id)
 	}
@@ -180,7 +197,7 @@ func (b *Batch) Status() api.Batch {
 	defer b.mu.Unlock()
 
 	s := api.Batch{ID: b.id, State: api.BatchOpen, Labels: b.labels, Created: b.created, Jobs: b.jobs, Results: b.results,
-		Statuses: map[api.JobStatus]int64{}, Bytes: b.size + b.resultBytes}
+		Statuses: map[api.JobStatus]int64{}, Bytes: b.size + b.resultBytes, Rejudge: b.rejudge != nil}
 	for status, n := range b.statuses {
 		s.Statuses[status] = n
 	}
@@ -209,7 +226,7 @@ func (b *Batch) Status() api.Batch {
 // write writes the state to the disk; b.mu is held.
 func (b *Batch) write() error {
 	st := state{ID: b.id, Owner: b.owner, Key: b.key, Request: b.request, Created: b.created, Closed: b.closed,
-		Canceled: b.isCanceled(), Ended: b.ended}
+		Canceled: b.isCanceled(), Ended: b.ended, Rejudge: b.rejudge}
 	if !b.ended.IsZero() {
 		st.Jobs, st.Statuses = b.jobs, b.statuses
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/api/decode"
+	"github.com/brig-sandbox/brig/service/connlimit"
 	"github.com/brig-sandbox/brig/service/core"
 	"github.com/brig-sandbox/brig/service/events"
 )
@@ -124,6 +125,9 @@ func (bs *Batches) exchangeBatch(w http.ResponseWriter, r *http.Request, s *Stor
 	}
 	if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
 		return err
+	}
+	if !cancelOnHangup { // otherwise the batch ends at once, not at the next heartbeat
+		connlimit.LetWritesTell(r)
 	}
 
 	ctx, cancel := bs.UntilStop(r.Context())

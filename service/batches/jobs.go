@@ -35,7 +35,7 @@ func New(s *core.Core, b *blobs.Blobs, pm *permits.Permits, ps *problems.Problem
 		Log:   bs.Log,
 		NewID: core.NewID, Alone: func() bool { return !bs.Config.Keys.Multiple() }, Slots: bs.batchSlots,
 		Permit: bs.permitJob, Pin: bs.blobs.Pin, Problem: bs.problems.JobProblem, Complete: bs.completeJob,
-		Execute: bs.runs.ExecuteJob,
+		Execute: bs.runs.ExecuteJobOf,
 		Healthy: bs.waitForAgent, Ended: bs.Metrics.JobsEnded,
 	})
 	return bs, err

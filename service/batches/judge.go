@@ -14,6 +14,7 @@ import (
 	"github.com/brig-sandbox/brig/batch"
 	"github.com/brig-sandbox/brig/batch/local"
 	"github.com/brig-sandbox/brig/batch/worker"
+	"github.com/brig-sandbox/brig/service/runs"
 )
 
 const (
@@ -130,7 +131,9 @@ func (b *Batch) worker(q *local.Queue, shared []byte) *worker.Worker {
 		Name: "service", Slots: cfg.Slots(), Jobs: source(false), Urgent: source(true), Drain: cfg.Drain,
 		Log: cfg.Log, Healthy: cfg.Healthy,
 		Execute: func(ctx context.Context, r api.Run) (api.RawResult, error) {
-			res, err := cfg.Execute(ctx, b.owner, r)
+			job := worker.AskedOf(ctx)
+			res, err := cfg.Execute(ctx, b.owner, r,
+				runs.Origin{Asked: job.RunRequest, Batch: b.id, Job: job.Job, Trial: b.rejudge != nil})
 			return api.RawResult{Result: res}, err
 		},
 		Tests: func(problem string) int {

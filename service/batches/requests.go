@@ -90,6 +90,12 @@ func (bs *Batches) createBatch(s *Store, c core.Caller, key string, ask api.Batc
 	if ask.KeepOutput < 0 {
 		return nil, api.Refuse(api.CodeBadRequest, "keep_output is negative")
 	}
+	if err := ask.Labels.Validate(); err != nil {
+		return nil, err
+	}
+	if err := checkRun(ask.Defaults.Labels, ask); err != nil {
+		return nil, err
+	}
 	return s.Create(c.Name, key, ask, limitsOf(c))
 }
 

@@ -11,6 +11,10 @@ import (
 
 // Routes returns the operations of batches.
 func (bs *Batches) Routes() []openapi.Route {
+	return append(bs.batchRoutes(), bs.rejudgeRoutes()...)
+}
+
+func (bs *Batches) batchRoutes() []openapi.Route {
 	return []openapi.Route{
 		{Method: "POST", Path: "/v1/batches", Name: "createBatch", Fails: []int{409, 422, 429}, Group: "Batches",
 			Summary: "Open a batch of jobs; or open, fill and follow one in one exchange",
@@ -33,6 +37,7 @@ func (bs *Batches) Routes() []openapi.Route {
 		{Method: "GET", Path: "/v1/batches/{id}", Name: "batch", Fails: []int{404, 422}, Group: "Batches", Summary: "How far a batch is",
 			Serve: bs.getBatch, Answer: reflect.TypeFor[api.Batch]()},
 		{Method: "DELETE", Path: "/v1/batches/{id}", Name: "deleteBatch", Fails: []int{404, 422}, Group: "Batches",
+			Audit:   api.AuditBatchCanceled,
 			Summary: "Cancel a batch; or remove one that has ended, with its results",
 			About: "Nothing begins after a cancel, and what runs is ended. Results that there are stay; each other " +
 				"job gets one that says that it was canceled.",

@@ -28,6 +28,8 @@ type state struct {
 	Closed   bool             `json:"closed,omitempty"`
 	Canceled bool             `json:"canceled,omitempty"`
 
+	Rejudge *rejudge `json:"rejudge,omitempty"` // of a rejudge
+
 	// Of a batch that has ended.
 	Ended    time.Time               `json:"ended,omitzero"`
 	Jobs     int64                   `json:"jobs,omitempty"`

@@ -18,6 +18,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/durable"
 	"github.com/brig-sandbox/brig/service/quota"
+	"github.com/brig-sandbox/brig/service/runs"
 )
 
 // A Config has the parts and settings of a Store. All are required.
@@ -40,9 +41,9 @@ type Config struct {
 	// Complete returns the run of a job that names a problem. What it reserves is kept until free is called.
 	Complete func(ctx context.Context, owner, problem string, own api.Run) (run api.Run, free func(), err error)
 
-	Execute func(ctx context.Context, owner string, r api.Run) (api.Result, error) // waits for a slot
-	Healthy func(ctx context.Context) error                                        // waits until the agent answers
-	Ended   func(s api.JobStatus, n int64)                                         // counts results
+	Execute func(ctx context.Context, owner string, r api.Run, from runs.Origin) (api.Result, error) // waits for a slot
+	Healthy func(ctx context.Context) error                                                          // waits until the agent answers
+	Ended   func(s api.JobStatus, n int64)                                                           // counts results
 }
 
 // The bounds of all batches that have not ended, and of what is kept.
@@ -100,6 +101,14 @@ func Open(cfg Config) (*Store, error) {
 			return nil, err
 		}
 
+		// A rejudge that is not closed has not all runs that were chosen, and nobody has its id.
+		if st.Rejudge != nil && !st.Closed {
+			st.Closed, st.Canceled = true, true
+			if err := st.write(dir); err != nil {
+				return nil, err
+			}
+		}
+
 		b, err := s.load(dir, st)
 		if err != nil {
 			return nil, err
@@ -134,6 +143,10 @@ func (s *Store) Wait() { s.running.Wait() }
 
 // Create opens a batch. With an idempotency key that a batch of the owner has, it returns that one.
 func (s *Store) Create(owner, key string, r api.BatchRequest, l Limits) (*Batch, error) {
+	return s.create(owner, key, r, l, nil)
+}
+
+func (s *Store) create(owner, key string, r api.BatchRequest, l Limits, again *rejudge) (*Batch, error) {
 	asked, err := json.Marshal(r)
 	if err != nil {
 		return nil, err
@@ -150,7 +163,7 @@ func (s *Store) Create(owner, key string, r api.BatchRequest, l Limits) (*Batch,
 	if key != "" {
 		for _, b := range s.all {
 			if b.owner == owner && b.key == key {
-				return b, b.sameRequest(asked)
+				return b, b.sameRequest(r)
 			}
 		}
 	}
@@ -158,7 +171,7 @@ func (s *Store) Create(owner, key string, r api.BatchRequest, l Limits) (*Batch,
 		return nil, err
 	}
 
-	st := state{ID: s.cfg.NewID(), Owner: owner, Key: key, Request: r, Created: time.Now().UTC()}
+	st := state{ID: s.cfg.NewID(), Owner: owner, Key: key, Request: r, Created: time.Now().UTC(), Rejudge: again}
 	dir := filepath.Join(s.cfg.Dir, st.ID)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/testenv"
+	"github.com/brig-sandbox/brig/service/runs"
 )
 
 // config judges each job at once, with the verdict ok.
@@ -24,9 +25,11 @@ func config(t *testing.T, dir string) Config {
 	return Config{
 		Dir: dir, Keep: time.Hour, Bytes: 1 << 30, Drain: time.Second, Log: slog.New(slog.DiscardHandler),
 		NewID: func() string { return fmt.Sprintf("batch%d", n.Add(1)) }, Alone: func() bool { return true }, Slots: func() int { return 2 },
-		Permit:  func(_ string, r api.Run) ([]string, error) { return nil, nil },
-		Pin:     func(string, []string) (func(), error) { return func() {}, nil },
-		Execute: func(context.Context, string, api.Run) (api.Result, error) { return api.Result{Verdict: api.OK}, nil },
+		Permit: func(_ string, r api.Run) ([]string, error) { return nil, nil },
+		Pin:    func(string, []string) (func(), error) { return func() {}, nil },
+		Execute: func(context.Context, string, api.Run, runs.Origin) (api.Result, error) {
+			return api.Result{Verdict: api.OK}, nil
+		},
 		Healthy: func(context.Context) error { return nil }, Ended: func(api.JobStatus, int64) {},
 	}
 }

@@ -186,6 +186,9 @@ func (t *taking) read(line batch.Line) (j api.Job, blobs []string, err error) {
 		return j, nil, api.Refuse(api.CodeBadRequest, "source_file is a file next to the input of brig batch: send source")
 	}
 
+	if err := checkRun(j.Labels, t.request); err != nil {
+		return j, nil, err
+	}
 	r := merged(j.Run, t.request)
 	if j.Problem != "" {
 		if err := (api.RunRequest{Run: r, Problem: j.Problem}).ValidateProblem(); err != nil {
@@ -198,7 +201,7 @@ func (t *taking) read(line batch.Line) (j api.Job, blobs []string, err error) {
 		j.Problem = p.Digest // a name may get another package before the job is judged
 	}
 
-	if err := r.Validate(); err != nil {
+	if err := cmp.Or(r.Validate(), r.TTY.RefuseUnstreamed(), r.Collect.RefuseBlobs()); err != nil {
 		return j, nil, err
 	}
 
@@ -215,7 +218,18 @@ func common(r api.BatchRequest) api.Run {
 	if c.Labels == (api.Labels{}) {
 		c.Labels = r.Labels
 	}
+	c.Labels.Run = r.Labels.Run
 	return c
+}
+
+// checkRun refuses a job, or defaults, with another run than the batch: the batch is ended with its run, and all
+// its jobs with it.
+func checkRun(own api.Labels, r api.BatchRequest) error {
+	if own.Run != "" && own.Run != r.Labels.Run {
+		return api.Refuse(api.CodeBadRequest, "labels.run is %.80q, and that of the batch is %.80q: set it in the labels of "+
+			"the batch", own.Run, r.Labels.Run)
+	}
+	return nil
 }
 
 // write writes a job behind the others. Only commit brings it to the disk, and has it judged.

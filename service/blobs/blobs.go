@@ -115,6 +115,39 @@ func (b *Blobs) has(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// get sends the content of a blob of the caller. It goes on if the blob is evicted meanwhile.
+func (b *Blobs) get(w http.ResponseWriter, r *http.Request) error {
+	digest := r.PathValue("digest")
+	if err := api.BlobDigest(digest); err != nil {
+		return err
+	}
+	if !b.Owners.has(core.CallerOf(r.Context()).Name, digest) {
+		return noBlobError(digest)
+	}
+
+	release, err := b.TransferSlot(r)
+	if err != nil {
+		return err
+	}
+	defer release()
+
+	out := &core.FileResponse{W: w}
+	err = b.Config.Agent.GetBlob(r.Context(), digest, out)
+	switch {
+	case err != nil && !out.HeadersSent:
+		if api.HasCode(err, api.CodeNoBlob) { // the agent evicts blobs that were unused for long
+			return noBlobError(digest)
+		}
+		return err
+	case err != nil:
+		b.Log.Warn("transfer of a blob failed", "digest", digest, "err", err)
+		panic(http.ErrAbortHandler) // the status is sent already: the broken connection tells the client
+	case !out.HeadersSent:
+		_, err = out.Write(nil) // it is empty
+	}
+	return err
+}
+
 func noBlobError(digest string) error {
 	return api.Refuse(api.CodeNoBlob,
 		"blob %.64s is not stored here, or was removed: PUT /v1/blobs/%.64s and send the run again", digest, digest)
@@ -126,11 +159,16 @@ func (b *Blobs) Routes() []openapi.Route {
 		{Method: "PUT", Path: "/v1/blobs/{digest}", Name: "putBlob", Agent: true, Fails: []int{413}, Group: "Blobs",
 			Summary: "Store an input that several runs use",
 			About: "digest is the sha256 of the body in hex. Runs name it in blob, stdin_blob and expected_blob. " +
+				"Files that runs collect with collect.blobs are blobs, too. " +
 				"If a key has too much, its least recently used blobs are removed.",
 			Serve: b.put, Raw: "application/octet-stream", Status: http.StatusNoContent},
 		{Method: "HEAD", Path: "/v1/blobs/{digest}", Name: "hasBlob", Agent: true, Fails: []int{404}, Group: "Blobs",
 			Summary: "Whether a blob is stored, and need not be sent",
 			Serve:   b.has, Status: http.StatusNoContent},
+		{Method: "GET", Path: "/v1/blobs/{digest}", Name: "getBlob", Agent: true, Fails: []int{404}, Group: "Blobs",
+			Summary: "Read a blob",
+			About:   "Such as a file that a run collected, with collect.blobs. Only the key whose blob it is can read it.",
+			Serve:   b.get, Kind: "application/octet-stream"},
 	}
 }
 

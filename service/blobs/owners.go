@@ -231,6 +231,14 @@ func (l *blobOwners) has(key, digest string) bool {
 	return l.find(key, digest) != nil
 }
 
+// owns is has without a use.
+func (l *blobOwners) owns(key, digest string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := l.keys[key]
+	return h != nil && h.blobs[digest] != nil
+}
+
 func (l *blobOwners) find(key, digest string) *ownedBlob {
 	h := l.keys[key]
 	if h == nil || h.blobs[digest] == nil {

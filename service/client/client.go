@@ -115,6 +115,28 @@ func (c *Client) PutBlob(ctx context.Context, content []byte) (digest string, er
 	return digest, refusal(res)
 }
 
+// GetBlob writes the content of a blob to a writer, such as that of a file which a run collected with collect.blobs. The
+// error of one that is no longer kept has the code unknown-blob. If it fails, a part may have been written.
+func (c *Client) GetBlob(ctx context.Context, digest string, to io.Writer) error {
+	res, err := c.do(ctx, http.MethodGet, "/v1/blobs/"+url.PathEscape(digest), "", nil)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if err := refusal(res); err != nil {
+		return err
+	}
+
+	sum := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(to, sum), res.Body); err != nil {
+		return fmt.Errorf("get blob %s: %w", digest, err)
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != digest {
+		return fmt.Errorf("get blob %s: the content has the digest %s", digest, got)
+	}
+	return nil
+}
+
 // call sends in as JSON and decodes the answer into out; either may be nil.
 func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
 	res, err := c.send(ctx, method, path, in)
@@ -133,7 +155,7 @@ func (c *Client) answer(res *http.Response, out any) error {
 		return err
 	}
 
-	answer, err := io.ReadAll(io.LimitReader(res.Body, c.answerLimit()+1)) // read to the end, so that the connection is reused
+	answer, err := readAll(io.LimitReader(res.Body, c.answerLimit()+1), min(res.ContentLength, c.answerLimit()))
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
@@ -145,6 +167,22 @@ func (c *Client) answer(res *http.Response, out any) error {
 		return fmt.Errorf("%s %s: decode the answer: %w", method, path, err)
 	}
 	return nil
+}
+
+// maxGrown is the most memory that an answer gets before it is read, because its header says how long it is.
+const maxGrown = 64 << 20
+
+// readAll reads to the end, so that the connection is reused. length is how much will come; negative: unknown. A buffer
+// that has that size at once is in memory once, and one that grows up to twice (TestAnswersAreInMemoryOnce).
+func readAll(from io.Reader, length int64) ([]byte, error) {
+	if length < 0 {
+		return io.ReadAll(from)
+	}
+
+	var all bytes.Buffer
+	all.Grow(int(min(length, maxGrown)) + bytes.MinRead)
+	_, err := all.ReadFrom(from)
+	return all.Bytes(), err
 }
 
 // send sends in as JSON; nil sends no body.

@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -167,4 +169,32 @@ func FuzzReadEvents(f *testing.F) {
 			t.Errorf("%d events, %v", n, err)
 		}
 	})
+}
+
+func TestGetBlob(t *testing.T) {
+	content := "a program"
+	sum := sha256.Sum256([]byte(content))
+	digest, other := hex.EncodeToString(sum[:]), strings.Repeat("0", 64)
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.Method + " " + r.URL.Path {
+		case "GET /v1/blobs/" + digest, "GET /v1/blobs/" + other:
+			_, _ = io.WriteString(w, content)
+		default:
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(404)
+			_, _ = io.WriteString(w, `{"code":"unknown-blob","status":404,"detail":"no"}`)
+		}
+	})
+
+	var got strings.Builder
+	if err := c.GetBlob(t.Context(), digest, &got); err != nil || got.String() != content {
+		t.Errorf("%q, %v", got.String(), err)
+	}
+	if err := c.GetBlob(t.Context(), other, io.Discard); err == nil || !strings.Contains(err.Error(), "has the digest "+digest) {
+		t.Errorf("other content: %v", err)
+	}
+	var p *api.Problem
+	if err := c.GetBlob(t.Context(), "../x", io.Discard); !errors.As(err, &p) || p.Code != api.CodeNoBlob {
+		t.Errorf("none: %v", err)
+	}
 }

@@ -13,7 +13,7 @@ import (
 
 // A Filter selects runs in the history, or alerts. The zero value selects all of the key's.
 type Filter struct {
-	Project, Task, Language string // alerts have a project only
+	Project, Task, Run, Language string // alerts have a project only; Run is the label
 
 	// Verdicts selects runs by verdict. Failed selects every run that is no success, including
 	// wrong answers and failures of the service. Alerts have neither.
@@ -39,6 +39,7 @@ func (f Filter) query() string {
 
 	set("project", f.Project)
 	set("task", f.Task)
+	set("run", f.Run)
 	set("language", f.Language)
 	set("after", f.After)
 	var verdicts []string

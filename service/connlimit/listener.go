@@ -13,15 +13,15 @@ import (
 	"sync"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/halfclose"
 )
 
-// listener is a listener that limits the number of connections (API-02). A connection is idle while no
+// Limits limit the number of connections of all listeners together (API-02). A connection is idle while no
 // request on it is being answered, because the last one has ended or because none was ever sent
 // completely. When the limit is reached, the longest idle connection of the address with the most
 // connections is closed in favor of a new one. If no connection is idle, a few connections over the
 // limit are accepted: they can query the health of the service, and get an error for anything else.
-type listener struct {
-	net.Listener
+type Limits struct {
 	max        int // connections
 	maxPerAddr int // of one remote address
 
@@ -44,20 +44,29 @@ type clientAddr struct {
 
 // A conn is one connection.
 type conn struct {
-	net.Conn
-	of       *listener
+	*halfclose.Conn
+	of       *Limits
 	from     netip.Prefix
 	overflow bool // it is over the limit of the service or of the address
 
-	closed bool          // guarded by listener.mu
-	elem   *list.Element // guarded by listener.mu; position in the list of idle connections; nil: a request is being answered
+	closed bool          // guarded by Limits.mu
+	elem   *list.Element // guarded by Limits.mu; position in the list of idle connections; nil: a request is being answered
 }
 
-// NewListener limits the connections that ln accepts: maximum in total, and each for one remote address. The
-// server that uses it must set ConnContext and ConnState, and call Admit for each request.
-func NewListener(ln net.Listener, maximum, each int) net.Listener {
-	return &listener{Listener: ln, max: maximum, maxPerAddr: each, addrs: map[netip.Prefix]*clientAddr{}}
+// New makes limits: maximum connections in total, and each of one remote address.
+func New(maximum, each int) *Limits {
+	return &Limits{max: maximum, maxPerAddr: each, addrs: map[netip.Prefix]*clientAddr{}}
 }
+
+// A listener accepts connections within limits.
+type listener struct {
+	net.Listener
+	*Limits
+}
+
+// Listener limits the connections that ln accepts. The server that uses it must set ConnContext and ConnState,
+// and call Admit for each request.
+func (d *Limits) Listener(ln net.Listener) net.Listener { return listener{ln, d} }
 
 // writeBuffer is the size of the kernel's send buffer, for responses that a client does not read.
 // By default each connection gets some MiB of a memory that the whole host shares and that none of
@@ -65,7 +74,7 @@ func NewListener(ln net.Listener, maximum, each int) net.Listener {
 const writeBuffer = 128 << 10
 
 // Accept waits for a connection within the limits.
-func (d *listener) Accept() (net.Conn, error) {
+func (d listener) Accept() (net.Conn, error) {
 	for {
 		c, err := d.Listener.Accept()
 		if err != nil {
@@ -88,11 +97,11 @@ func (d *listener) Accept() (net.Conn, error) {
 }
 
 // admit decides whether a connection is accepted, and which other connection is closed for it.
-func (d *listener) admit(c net.Conn) (v, out *conn) {
+func (d *Limits) admit(c net.Conn) (v, out *conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 
-	v = &conn{Conn: c, of: d, from: clientAddrOf(c.RemoteAddr())}
+	v = &conn{Conn: halfclose.New(c), of: d, from: clientAddrOf(c.RemoteAddr())}
 	o := d.addrs[v.from]
 	full := d.open >= d.max
 	switch {
@@ -130,7 +139,7 @@ func (d *listener) admit(c net.Conn) (v, out *conn) {
 
 // evictable returns the longest idle connection of the address with the most connections, among
 // the addresses that have an idle one.
-func (d *listener) evictable() *conn {
+func (d *Limits) evictable() *conn {
 	var largest *clientAddr
 	for _, o := range d.addrs {
 		if o.idle.Len() > 0 && (largest == nil || o.open > largest.open) {
@@ -151,7 +160,7 @@ func first(l *list.List) *conn {
 }
 
 // idleList returns the list for an idle connection; d.mu is held.
-func (d *listener) idleList(v *conn) *list.List {
+func (d *Limits) idleList(v *conn) *list.List {
 	if v.overflow {
 		return &d.idleOverflow
 	}
@@ -159,7 +168,7 @@ func (d *listener) idleList(v *conn) *list.List {
 }
 
 // forget removes a connection from all lists and counts; d.mu is held.
-func (d *listener) forget(v *conn) {
+func (d *Limits) forget(v *conn) {
 	if v.closed {
 		return
 	}
@@ -272,9 +281,18 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, acceptedConn(c))
 }
 
+// LetWritesTell says that the response to a request writes something at least at each heartbeat; see
+// halfclose.Conn.LetWritesTell.
+func LetWritesTell(r *http.Request) {
+	if v, ok := connOf(r); ok {
+		v.LetWritesTell()
+	}
+}
+
 // ConnState marks a connection as idle when the server reports that; see http.Server.
 func ConnState(c net.Conn, s http.ConnState) {
 	if v, ok := acceptedConn(c).(*conn); ok && s == http.StateIdle {
+		v.Answered()
 		v.markIdle()
 	}
 }

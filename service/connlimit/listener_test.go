@@ -22,7 +22,7 @@ func TestTheKernelBuffersLittleOfAResponse(t *testing.T) {
 	}
 	defer unread.Close()
 
-	c, err := NewListener(ln, 4, 4).Accept()
+	c, err := New(4, 4).Listener(ln).Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestTheKernelBuffersLittleOfAResponse(t *testing.T) {
 	}
 
 	_, _ = c.Write(make([]byte, 32<<20)) // as much as the buffers hold
-	raw, err := c.(*conn).Conn.(*net.TCPConn).SyscallConn()
+	raw, err := c.(*conn).SyscallConn()
 	if err != nil {
 		t.Fatal(err)
 	}

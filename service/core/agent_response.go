@@ -75,6 +75,31 @@ func (a *AgentResponse) reserveWhole(ctx context.Context, n int64) (decoded func
 	return func() { <-a.core.reading }, nil
 }
 
+// ReadLarge waits until a complete response of the service, of n bytes, may be read by the service itself: one that
+// does so with a response of its own must not wait for quota, which responses that wait behind it have. As it reads
+// none of the agent's meanwhile, the memory is that of those: n bytes, and no more for their value. done ends that; call
+// it once.
+func (s *Core) ReadLarge(ctx context.Context, n int64) (done func(), err error) {
+	if maximum := s.Responses.max / 4; n > maximum {
+		return nil, responseTooLarge(n, maximum)
+	}
+
+	wait, cancel := context.WithTimeout(ctx, SlowClientTimeout)
+	defer cancel()
+
+	select {
+	case s.reading <- struct{}{}:
+		return func() { <-s.reading }, nil
+	case <-wait.Done():
+	}
+
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return nil, api.Refuse(api.CodeBusy, "the answer has %s, and others were read for %s before it: let the program print "+
+		"less, or try again later", api.Size(n), SlowClientTimeout)
+}
+
 func (a *AgentResponse) acquireReading(ctx context.Context) error {
 	select {
 	case a.core.reading <- struct{}{}:
@@ -159,6 +184,9 @@ func (a *AgentResponse) Finish(res *api.Result) {
 	a.exclusive = false
 }
 
+// Thinned reports whether a response was read that got no quota, so that a part of it is missing.
+func (a *AgentResponse) Thinned() bool { return a.wholeThinned || a.pieceThinned }
+
 // ShrinkTo reduces the reservation to the size of the result.
 func (a *AgentResponse) ShrinkTo(res api.Result) { a.reservation.Shrink(int64(res.Content())) }
 
@@ -194,12 +222,22 @@ func thin(v any) {
 		thinStream(&one.Stdout, &one.StdoutTruncated, 0)
 		thinStream(&one.Stderr, &one.StderrTruncated, 0)
 		thinFiles(one)
+		if o := v.Interactor; o != nil {
+			if len(o.Stderr) > judgeStderr {
+				o.Stderr, v.Cut = nil, true
+			}
+			o.Files, o.Skipped = nil, skipped(o.Skipped, o.Files)
+		}
 	}
 }
 
 // HeadTailSize is more than the history keeps, and a diagnosis reads, of the start or of the end of a
 // stream.
 const HeadTailSize = 128 << 10
+
+// judgeStderr is the most that a result has of the stderr of a program that judges. Only one that judges nothing, of the
+// protocol none, has more.
+const judgeStderr = 4 << 10
 
 // thinStream keeps end bytes of a stream's start, and as many of its end.
 func thinStream(b *api.Bytes, cut *bool, end int) {
@@ -209,10 +247,15 @@ func thinStream(b *api.Bytes, cut *bool, end int) {
 }
 
 func thinFiles(r *api.Result) {
-	for _, f := range r.Files {
-		r.Skipped = append(r.Skipped, api.Skipped{Name: f.Name, Reason: "the response of the service had no space for it"})
+	r.Files, r.Skipped = nil, skipped(r.Skipped, r.Files)
+}
+
+// skipped are files that were not collected, and more that are removed.
+func skipped(before []api.Skipped, files []api.File) []api.Skipped {
+	for _, f := range files {
+		before = append(before, api.Skipped{Name: f.Name, Reason: "the response of the service had no space for it"})
 	}
-	r.Files = nil
+	return before
 }
 
 // KeepOutput reserves quota for n more bytes of output. Without quota the response is thinned, like one

@@ -172,3 +172,10 @@ func (v *AgentStatus) TierOf(name string) string {
 	}
 	return ""
 }
+
+// KeepAudit records a change in the audit log.
+func (s *Core) KeepAudit(ctx context.Context, e api.AuditEntry) {
+	if err := s.Config.History.AddAudit(ctx, e); err != nil {
+		s.Log.Error("change not kept in the audit log", "action", e.Action, "by", e.By, "subject", e.Subject, "err", err)
+	}
+}

@@ -99,10 +99,10 @@ func discardBody(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.CopyN(io.Discard, r.Body, maxDiscarded) // the answer says that the body is refused
 }
 
-// newBodyQuota makes the memory quota for large bodies. Programs determine how long a body holds its
-// memory, so keys must leave a part for keys that have none yet (API-15). Where there is no other
-// key, one may have everything.
-func newBodyQuota(maximum int64, keys *auth.Keys) *quota.Pool {
+// NewSharedQuota makes a quota of the memory for large bodies, or of what else keys share and hold for as long as
+// they like: so they must leave a part for keys that have none yet (API-15). Where there is no other key, one may have
+// everything.
+func NewSharedQuota(maximum int64, keys *auth.Keys) *quota.Pool {
 	alone, shared := quota.UpTo(maximum), quota.Shared(maximum)
 	return quota.New(func(own, all, n int64) bool {
 		if !keys.Multiple() {

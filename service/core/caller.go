@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/service/auth"
@@ -97,30 +98,102 @@ func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
+type dialectKey struct{}
+
+// WithDialect returns a context of a request that came by a dialect, inside another request.
+func WithDialect(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, dialectKey{}, name)
+}
+
+// DialectOf returns the dialect by which a request came; empty: brig's own API.
+func DialectOf(ctx context.Context) string {
+	name, _ := ctx.Value(dialectKey{}).(string)
+	return name
+}
+
 // CallerOf returns the caller of a request, from its context.
 func CallerOf(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c
 }
 
-// Authenticate adds the caller to the request, by the key that it has.
-func (s *Core) Authenticate(r *http.Request) (*http.Request, error) {
-	if s.Config.Keys == nil {
+type admittedKey struct{}
+
+// WithAdmitted returns the context of a request inside another one of the caller, who was authenticated there, and counted.
+func WithAdmitted(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(WithCaller(ctx, c), admittedKey{}, true)
+}
+
+// IsAdmitted reports whether a request is inside another one, see WithAdmitted.
+func IsAdmitted(ctx context.Context) bool {
+	is, _ := ctx.Value(admittedKey{}).(bool)
+	return is
+}
+
+// Authenticate adds the caller to the request, by the key that it has in the header Authorization, or in one of the
+// other headers.
+func (s *Core) Authenticate(r *http.Request, others ...string) (*http.Request, error) {
+	if s.Config.Keys == nil || IsAdmitted(r.Context()) {
 		return r, nil
 	}
 
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "Bearer") || token == "" {
+	token := keyIn(r, others)
+	if token == "" {
 		return nil, Problem(http.StatusUnauthorized,
 			api.Refuse(api.CodeUnauthorized, "this service needs a key: send the header Authorization: Bearer KEY"))
 	}
 
-	k, ok := s.Config.Keys.Find(strings.TrimSpace(token))
+	k, ok := s.Config.Keys.Find(token)
 	if !ok {
 		return nil, Problem(http.StatusUnauthorized,
 			api.Refuse(api.CodeUnauthorized, "this key is not known: ask the operator for one"))
 	}
+	s.Activity.Saw(k.Name, time.Now())
 	return r.WithContext(WithCaller(r.Context(), Caller{Key: k})), nil
+}
+
+// The cookie of a browser that has logged in, and the header that its page sends with it.
+const (
+	LoginCookie = "brig-login"
+	PageHeader  = "X-Brig-Page"
+)
+
+// AuthenticateAPI is Authenticate for brig's own API, which a browser that has logged in may also use by its cookie.
+//
+// A browser sends a cookie for whatever page makes it send a request. CheckBrowser has refused those of foreign pages by
+// then, and SameSite=Strict keeps the cookie from them. The header, which a form cannot set, is a third lock for
+// requests that change something (API-11, TestCookiesOfThePage).
+func (s *Core) AuthenticateAPI(r *http.Request) (*http.Request, error) {
+	cookie, err := r.Cookie(LoginCookie)
+	if s.Config.Keys == nil || err != nil || r.Header.Get("Authorization") != "" {
+		return s.Authenticate(r)
+	}
+
+	k, ok := s.Logins.Find(cookie.Value, time.Now(), s.Config.Keys)
+	if !ok {
+		return nil, Problem(http.StatusUnauthorized,
+			api.Refuse(api.CodeUnauthorized, "this login has ended: log in again, at /ui/login"))
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead && r.Header.Get(PageHeader) == "" {
+		return nil, Problem(http.StatusForbidden,
+			api.Refuse(api.CodeForbidden, "a cookie alone changes nothing: send the header %s: 1 with it, or a key instead", PageHeader))
+	}
+	s.Activity.Saw(k.Name, time.Now())
+	return r.WithContext(WithCaller(r.Context(), Caller{Key: k})), nil
+}
+
+// keyIn returns the key of a request; empty: it has none.
+func keyIn(r *http.Request, others []string) string {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if token = strings.TrimSpace(token); strings.EqualFold(scheme, "Bearer") && token != "" {
+		return token
+	}
+	for _, name := range others {
+		if token := strings.TrimSpace(r.Header.Get(name)); token != "" {
+			return token
+		}
+	}
+	return ""
 }
 
 // CallerNamed returns a key as it is now.

@@ -25,6 +25,9 @@ const (
 type Config struct {
 	Agent   *client.Client
 	History *history.Store
+
+	KeepRequests bool // the history keeps source and stdin of runs, for the key that sent them
+
 	Keys    *auth.Keys  // nil: every client that reaches the listener may do everything
 	TLS     *tls.Config // nil: plain HTTP
 	Version string

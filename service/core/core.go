@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brig-sandbox/brig/service/auth"
 	"github.com/brig-sandbox/brig/service/metrics"
 	"github.com/brig-sandbox/brig/service/queue"
 	"github.com/brig-sandbox/brig/service/quota"
@@ -34,6 +35,8 @@ type Core struct {
 	reading   chan struct{} // held while a large response of the agent is read and decoded
 	Agent     AgentStatus
 	Metrics   *metrics.Metrics
+	Logins    auth.Logins // of browsers that show the page
+	Activity  Activity
 
 	mu       sync.Mutex      // orders enter and stop
 	Stopping context.Context // done when no further runs are admitted
@@ -50,7 +53,7 @@ func New(cfg Config) *Core {
 		Queue: queue.New(1, cfg.QueuePlaces), Uploads: queue.New(cfg.MaxBodies, cfg.MaxConns),
 		Parsing:   queue.New(1, cfg.MaxConns),
 		Reads:     queue.New(ReadSlots, readsWaiting),
-		BodyQuota: newBodyQuota(MaxLargeBodies*int64(cfg.MaxBody), cfg.Keys),
+		BodyQuota: NewSharedQuota(MaxLargeBodies*int64(cfg.MaxBody), cfg.Keys),
 		Responses: newResponseQuota(int64(cfg.MaxAnswers)),
 		Requests:  newRequestQuota(cfg.MaxConns, cfg.Keys),
 	}

@@ -17,18 +17,22 @@ func (s *Core) NoSlotError(ctx, wait context.Context, err error) error {
 	case s.Stopping.Err() != nil && errors.Is(context.Cause(wait), ErrStop):
 		return ErrStopping()
 	case wait.Err() != nil:
+		longest := s.Config.Wait
+		if limit, is := errors.AsType[WaitTimeout](context.Cause(wait)); is {
+			longest = time.Duration(limit)
+		}
 		why := api.Fail(api.CodeQueueTimeout,
-			"no slot was free within %v: send the run again later, or have the operator raise --wait or add slots", s.Config.Wait)
+			"no slot was free within %v: send the run again later, or have the operator raise --wait or add slots", longest)
 		var last *api.Error
 		if errors.As(err, &last) && last.Code == api.CodeBusy {
 			why = api.Fail(api.CodeQueueTimeout,
 				"the agent had no free slot for the run within %v (%s): send it again later, or have the operator "+
-					"raise --wait or add slots", s.Config.Wait, last.Message)
+					"raise --wait or add slots", longest, last.Message)
 		}
 		if last != nil && last.Code == api.CodeOverloaded {
 			why = api.Fail(api.CodeQueueTimeout,
 				"no memory could be reserved within %v (%s): end sessions, ask for less, or have the operator limit "+
-					"the sessions of each key, or raise brigd --memory", s.Config.Wait, last.Message)
+					"the sessions of each key, or raise brigd --memory", longest, last.Message)
 		}
 		return Problem(http.StatusServiceUnavailable, why)
 	}
@@ -44,8 +48,10 @@ func ErrStopping() error {
 	return api.Fail(api.CodeStopping, "the service is stopping: send the run again later")
 }
 
-// ErrWaitTimeout is why a request waits no longer for a slot.
-var ErrWaitTimeout = errors.New("waited too long")
+// A WaitTimeout is why a request waits no longer for a slot: it has waited so long.
+type WaitTimeout time.Duration
+
+func (w WaitTimeout) Error() string { return "waited " + time.Duration(w).String() }
 
 const (
 	MaxRetryPause     = 50 * time.Millisecond // the longest pause between two attempts

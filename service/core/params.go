@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/service/history"
@@ -35,4 +36,30 @@ func Flag(q url.Values, name string) (bool, error) {
 		return false, api.Refuse(api.CodeBadRequest, "%s=%.20q: write true or false", name, v)
 	}
 	return b, nil
+}
+
+// Moment parses a parameter that is a time; the zero time if it is absent.
+func Moment(q url.Values, name string) (time.Time, error) {
+	v := q.Get(name)
+	if v == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, v)
+	if err != nil {
+		return t, api.Refuse(api.CodeBadRequest, "%s=%.40q: write a time as 2006-01-02T15:04:05Z", name, v)
+	}
+	return t, nil
+}
+
+// PageLimit parses the parameter limit; zero if it is absent.
+func PageLimit(q url.Values) (int, error) {
+	v := q.Get("limit")
+	if v == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 1 {
+		return 0, api.Refuse(api.CodeBadRequest, "limit=%.20q: write a number from 1 to 10000", v)
+	}
+	return n, nil
 }

@@ -31,7 +31,9 @@ var Statuses = map[api.Code]int{
 	api.CodeTooLarge:   http.StatusRequestEntityTooLarge,
 	api.CodeNoLanguage: http.StatusNotFound, api.CodeNoImage: http.StatusNotFound, api.CodeNoBlob: http.StatusNotFound,
 	api.CodeNoProfile: http.StatusNotFound, api.CodeNoProblem: http.StatusNotFound, api.CodeNotFound: http.StatusNotFound,
-	api.CodeForbidden:    http.StatusForbidden,
+	api.CodeForbidden:  http.StatusForbidden,
+	api.CodeFileDenied: http.StatusForbidden, api.CodeFileConflict: http.StatusConflict,
+	api.CodeNoSpace:      http.StatusInsufficientStorage,
 	api.CodeUnauthorized: http.StatusUnauthorized,
 	api.CodeCheckRefused: http.StatusUnprocessableEntity,
 	api.CodeConflict:     http.StatusConflict, api.CodeBatchClosed: http.StatusConflict,
@@ -72,6 +74,9 @@ func (s *Core) problemOf(err error) *api.Problem {
 	}
 	if p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable {
 		p.RetryAfter = 1
+		if e := (*api.Error)(nil); errors.As(err, &e) {
+			p.RetryAfter = max(1, int(e.RetryAfter.Seconds()))
+		}
 	}
 	return p
 }
@@ -122,20 +127,44 @@ func ProblemFor(err error) (p *api.Problem, ours bool) {
 		p.Detail = "brig could not carry out the request: its log has the reason; try again"
 	}
 
-	return p, status >= http.StatusInternalServerError
+	return p, status >= http.StatusInternalServerError && status != http.StatusInsufficientStorage // that is of a session
 }
+
+// statusClosedRequest is what servers answer to a client that has left; no RFC has a status for it.
+const statusClosedRequest = 499
+
+var closedRequest = []byte(`{"type":"about:blank","title":"Client Closed Request","status":499,"detail":"the connection ` +
+	`was closed, or its sending side: keep both open until the answer has come","code":"canceled","retry_safe":false}` + "\n")
 
 // Refuse answers with the problem of an error.
 func (s *Core) Refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if p := s.Refusal(w, r, err); p != nil {
+		w.Header().Set("Content-Type", "application/problem+json")
+		s.send(w, r, p.Status, p)
+	}
+}
+
+// Refusal prepares the answer to a request that failed with an error: it counts the problem, sets the headers that
+// do not depend on the form of the answer, and ends the reading of the body. nil: the client has left, and nothing
+// more is to be answered.
+func (s *Core) Refusal(w http.ResponseWriter, r *http.Request, err error) *api.Problem {
 	if r.ContentLength != 0 {
 		connlimit.MarkIdle(r) // the connection need not be kept for the rest of the body, which net/http reads for a while
 	}
-	if errors.Is(err, errConnClosed) || r.Context().Err() != nil && errors.Is(err, context.Canceled) {
-		return // the client has left
+	if errors.Is(err, errConnClosed) {
+		return nil
+	}
+	if r.Context().Err() != nil && errors.Is(err, context.Canceled) {
+		// Under TLS it may have closed its sending side alone, which looks the same, and would read an empty answer as a
+		// success (TestAHalfClosedClientUnderTLSHasLeft).
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(statusClosedRequest)
+		_, _ = w.Write(closedRequest) // if the client has left, nobody needs the error
+		return nil
 	}
 
 	p := s.CountedProblem(err)
-	if p.Status == http.StatusRequestEntityTooLarge {
+	if p.Status == http.StatusRequestEntityTooLarge || p.Status == http.StatusInsufficientStorage {
 		discardBody(w, r)
 	}
 	if p.RetryAfter > 0 {
@@ -145,9 +174,8 @@ func (s *Core) Refuse(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 
-	w.Header().Set("Content-Type", "application/problem+json")
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(RefusedBodyTimeout)) // fails only if the connection is closed
-	s.send(w, r, p.Status, p)
+	return p
 }
 
 // CountedProblem returns the problem for an error that is reported to a caller, and counts it.
@@ -210,6 +238,31 @@ func (s *Core) send(w http.ResponseWriter, r *http.Request, status int, v any) {
 	w.WriteHeader(status)
 	_, _ = body.WriteTo(w)       // if the client has left, nobody needs the error
 	_, _ = w.Write([]byte{'\n'}) // for readers in a terminal
+}
+
+// ReplyBytes writes a body that is complete, when there is quota for it. run is the run that it tells of; empty: none. A
+// result without quota was thinned, and its output must not look as if it were all: that is an error.
+func (s *Core) ReplyBytes(w http.ResponseWriter, r *http.Request, status int, body []byte, run string) error {
+	reserved := int64(0)
+	if a := AgentResponseOf(r.Context()); a != nil {
+		if a.wholeThinned || a.pieceThinned {
+			return NoQuotaError(run)
+		}
+		reserved = a.reservation.Size()
+	}
+
+	release, ok := s.Responses.Reserve(r.Context(), CallerOf(r.Context()).Name, int64(len(body))-reserved)
+	if !ok {
+		return NoQuotaError(run)
+	}
+	defer release()
+
+	SetWriteDeadline(w)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // if the client has left, nobody needs the error
+	return nil
 }
 
 // JobError is an error as a result of a job has it.

@@ -27,10 +27,15 @@ func (s *Store) Alerts(ctx context.Context, f Filter) (page []api.Alert, next st
 	if err := s.open(); err != nil {
 		return nil, "", err
 	}
-	if f.Task != "" || f.Language != "" || len(f.Verdicts) > 0 || f.Failed {
+	if f.Task != "" || f.Run != "" || f.Language != "" || len(f.Verdicts) > 0 || f.Failed {
 		return nil, "", api.Refuse(api.CodeBadRequest,
-			"history: alerts have no task, language or verdict: filter by project and time")
+			"history: alerts have no task, label run, language or verdict: filter by project and time")
 	}
+
+	if f.Problem != "" || f.Batch != "" {
+		return nil, "", api.Refuse(api.CodeBadRequest, "history: alerts have no problem and no batch: filter by project and time")
+	}
+	f.Replaced = true // an alert always counts
 
 	condition, args, limit, err := f.page()
 	if err != nil {

@@ -11,6 +11,11 @@ import (
 // maxDetail bytes. less says that something was left out to fit.
 func detail(r api.Result) (text json.RawMessage, truncated bool) {
 	r = withoutContent(r)
+	if r.Summary != nil { // the letters are in the record's own summary
+		summary := *r.Summary
+		summary.Outcomes = ""
+		r.Summary = &summary
+	}
 	if c := r.Compile; c != nil {
 		short := *c
 		short.Stdout, short.StdoutTruncated = cut(c.Stdout, 4<<10, c.StdoutTruncated)

@@ -21,7 +21,11 @@ type Filter struct {
 	Scope
 	Project  string
 	Task     string
+	Run      string // the label
 	Language string
+	Problem  string        // by which they were judged
+	Batch    string        // of which they were jobs
+	Replaced bool          // also runs that do not count: of a rejudge that is not applied, or replaced by one
 	Verdicts []api.Verdict // any of these; empty: every run
 	Failed   bool          // in addition to Verdicts, runs that are no success: also wrong answers and failures of brig
 	Since    time.Time     // created at this time or later
@@ -54,7 +58,13 @@ func (f Filter) where() (condition string, args []any, err error) {
 	and("owner = ?", !f.Everyone, f.Owner)
 	and("project = ?", f.Project != "", f.Project)
 	and("task = ?", f.Task != "", f.Task)
+	and("run = ?", f.Run != "", f.Run)
 	and("language = ?", f.Language != "", f.Language)
+	and("problem = ?", f.Problem != "", f.Problem)
+	and("batch = ?", f.Batch != "", f.Batch)
+	if !f.Replaced {
+		parts = append(parts, "trial = 0 AND replaced_by = ''")
+	}
 	if len(f.Verdicts) > 0 || f.Failed {
 		var either []string
 		if f.Failed {

@@ -66,7 +66,7 @@ func TestJournalOfAKilledProcess(t *testing.T) {
 
 	execute(t, path, `INSERT INTO arrivals SELECT 2, 'left', owner, project, task, language, image, verdict, code, message, stage,
 		created, queued, wall, cpu, memory, exit_code, signal, source_size, stdout_truncated, stderr_truncated, cut, weight,
-		NULL, NULL, NULL, x'6869', NULL, summary FROM runs`)
+		NULL, NULL, NULL, x'6869', NULL, summary, dialect, run, NULL, '', '', '', 0, '' FROM runs`)
 	s = open(t, path, RetentionLimits{})
 	for _, id := range []string{"old", "left"} {
 		var e *api.Error

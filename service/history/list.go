@@ -23,7 +23,8 @@ func scan(row interface{ Scan(...any) error }, all bool) (r api.Record, seq int6
 	into := []any{&seq, &r.ID, &r.Owner, &r.Project, &r.Task, &r.Language, &r.Image, &r.Verdict,
 		&r.Code, &r.Message, &r.Stage,
 		&created, &r.Queued, &r.Wall, &r.CPU, &r.Memory, &r.ExitCode, &r.Signal, &r.SourceSize,
-		&r.StdoutTruncated, &r.StderrTruncated, &r.Cut, &summary, &diagnosis}
+		&r.StdoutTruncated, &r.StderrTruncated, &r.Cut, &summary, &r.Dialect, &r.Run,
+		&r.Problem, &r.Batch, &r.Job, &r.Trial, &r.ReplacedBy, &diagnosis}
 	if all {
 		into = append(into, &detail, &findings, &stdout, &stderr)
 	}
@@ -43,7 +44,7 @@ func (s *Store) Get(ctx context.Context, scope Scope, id string) (api.Record, er
 		return api.Record{}, err
 	}
 
-	where, args, err := Filter{Scope: scope}.where()
+	where, args, err := Filter{Scope: scope, Replaced: true}.where()
 	if err != nil {
 		return api.Record{}, err
 	}

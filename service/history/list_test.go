@@ -28,7 +28,7 @@ func TestFilters(t *testing.T) {
 		c := strings.Fields(f)
 		add(t, s, record(fmt.Sprint(i), func(r *api.Record) {
 			r.Owner, r.Project, r.Task, r.Language, r.Verdict = strings.Trim(c[0], "-"), c[1], c[2], c[3], api.Verdict(c[4])
-			r.Created = epoch.Add(time.Duration(i) * time.Minute)
+			r.Created, r.Run = epoch.Add(time.Duration(i)*time.Minute), fmt.Sprint("run", i%2)
 			if r.Verdict == "-" {
 				r.Verdict, r.Code = "", api.CodeInternal
 			}
@@ -51,6 +51,8 @@ func TestFilters(t *testing.T) {
 		{"an administrator sees all", Filter{Scope: everyone}, "8 7 6 5 4 3 2 1 0"},
 		{"project", Filter{Scope: a, Project: "p"}, "1 0"},
 		{"task", Filter{Scope: a, Task: "t"}, "2 0"},
+		{"run", Filter{Scope: a, Run: "run0"}, "2 0"},
+		{"run of everyone", Filter{Scope: everyone, Run: "run1"}, "7 5 3 1"},
 		{"language", Filter{Scope: a, Language: "c"}, "2"},
 		{"verdict", Filter{Scope: everyone, Verdicts: []api.Verdict{api.OK}}, "6 5 4 3 2 0"},
 		{"several verdicts", Filter{Scope: everyone, Verdicts: []api.Verdict{api.WallLimit, api.Nonzero}}, "7 1"},

@@ -18,7 +18,7 @@ const text = "'); DROP TABLE runs; -- \" ` ? :x @x $x % _ \x00 after\xff\xfe \u2
 func TestEveryFieldComesBackAsItWas(t *testing.T) {
 	cpu, memory := int64(7), int64(9)
 	want := api.Record{
-		ID: "id" + text, Owner: "owner" + text, Project: "project" + text, Task: "task" + text,
+		ID: "id" + text, Owner: "owner" + text, Project: "project" + text, Task: "task" + text, Run: "run" + text,
 		Language: "language" + text, Image: "image" + text,
 		Verdict: api.Verdict("verdict" + text), Message: "message" + text, Stage: api.Stage("stage" + text), Created: epoch,
 		Queued: 1, Wall: 2, CPU: &cpu, Memory: &memory, ExitCode: -1, Signal: 11, SourceSize: 5,
@@ -41,7 +41,8 @@ func TestEveryFieldComesBackAsItWas(t *testing.T) {
 	}
 
 	page, _, err := s.List(t.Context(),
-		Filter{Scope: whose, Project: want.Project, Task: want.Task, Language: want.Language, Verdicts: []api.Verdict{want.Verdict}})
+		Filter{Scope: whose, Project: want.Project, Task: want.Task, Run: want.Run, Language: want.Language,
+			Verdicts: []api.Verdict{want.Verdict}})
 	short := want
 	short.Stdout, short.Stderr, short.Detail, short.Findings = nil, nil, nil, nil
 	if err != nil || len(page) != 1 || !reflect.DeepEqual(page[0], short) {
@@ -144,7 +145,7 @@ func result(tests, output int) api.Result {
 	r := api.Result{
 		Run: "r", Verdict: api.Signaled, Stage: api.StageRun, LimitsHit: []string{},
 		Usage:  api.Usage{CPU: api.Known(3, "wait4"), Memory: api.Unknown("nobody looked")},
-		Timing: api.Timing{Queued: 1, Wall: 2}, Labels: api.Labels{Project: "p", Task: "t"}, Host: api.Host{Image: "sha256:x"},
+		Timing: api.Timing{Queued: 1, Wall: 2}, Labels: api.Labels{Project: "p", Task: "t", Run: "x"}, Host: api.Host{Image: "sha256:x"},
 		Stdout: api.Bytes("out"), Stderr: api.Bytes("err"), StderrTruncated: true,
 		Files:   []api.File{{Name: "made", Content: api.Bytes("secret")}},
 		Compile: &api.Compilation{Key: "k", Stderr: bytes.Repeat([]byte("w"), 8<<10)},
@@ -176,9 +177,10 @@ func TestRecordOfAResult(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := result(tt.tests, tt.output)
 			rec := NewRecord(r)
-			if rec.ID != "r" || rec.Project != "p" || rec.Task != "t" || rec.Image != "sha256:x" || rec.Verdict != api.Signaled ||
+			if rec.ID != "r" || rec.Project != "p" || rec.Task != "t" || rec.Run != "x" || rec.Image != "sha256:x" || rec.Verdict != api.Signaled ||
 				rec.Queued != 1 || rec.Wall != 2 ||
-				*rec.CPU != 3 || rec.Summary != r.Summary || rec.Memory != nil || string(rec.Stdout) != "out" || !rec.StderrTruncated ||
+				*rec.CPU != 3 || rec.Summary == nil != (r.Summary == nil) || rec.Summary.Tests != r.Summary.Tests ||
+				len(rec.Summary.Outcomes) != min(tt.tests, 1024) || rec.Memory != nil || string(rec.Stdout) != "out" || !rec.StderrTruncated ||
 				rec.ExitCode != -min(tt.tests, 1) {
 				t.Errorf("record %+v", rec)
 			}

@@ -10,8 +10,8 @@ import (
 var (
 	runColumns = []string{"id", "owner", "project", "task", "language", "image", "verdict", "code", "message", "stage",
 		"created", "queued", "wall", "cpu", "memory", "exit_code", "signal", "source_size", "stdout_truncated",
-		"stderr_truncated", "cut", "summary"}
-	bodyColumns = []string{"diagnosis", "detail", "findings", "stdout", "stderr"}
+		"stderr_truncated", "cut", "summary", "dialect", "run", "problem", "batch", "job", "trial", "replaced_by"}
+	bodyColumns = []string{"diagnosis", "detail", "findings", "stdout", "stderr", "request"}
 
 	runRow  = append(append([]string{"seq"}, runColumns...), "weight")
 	bodyRow = append([]string{"seq"}, bodyColumns...)
@@ -35,7 +35,8 @@ func (w *writer) runRowOf(r *api.Record) []any {
 	return []any{w.next, r.ID, r.Owner, r.Project, r.Task, r.Language, r.Image,
 		string(r.Verdict), string(r.Code), r.Message, string(r.Stage),
 		r.Created.UnixNano(), r.Queued, r.Wall, r.CPU, r.Memory, r.ExitCode, r.Signal, r.SourceSize,
-		r.StdoutTruncated, r.StderrTruncated, r.Cut, summaryOf(r), weight(r)}
+		r.StdoutTruncated, r.StderrTruncated, r.Cut, summaryOf(r), r.Dialect, r.Run,
+		r.Problem, r.Batch, r.Job, r.Trial, r.ReplacedBy, weight(r)}
 }
 
 // passed is the SQL condition for a success: the program ended well and passed all of its tests, if
@@ -56,7 +57,8 @@ func summaryOf(r *api.Record) any {
 
 // bodyOf returns the values of bodyColumns.
 func bodyOf(r *api.Record) []any {
-	return []any{blob(r.Diagnosis), blob(r.Detail), blob(r.Findings), blob(r.Stdout), blob(r.Stderr)}
+	return []any{blob(r.Diagnosis), blob(r.Detail), blob(r.Findings), blob(r.Stdout), blob(r.Stderr),
+		blob(r.Request)}
 }
 
 // blob turns empty content into NULL.

@@ -69,7 +69,39 @@ ALTER TABLE arrivals ADD COLUMN summary TEXT;
 UPDATE runs SET summary = CAST(detail AS TEXT) ->> 'summary'
 	FROM bodies WHERE bodies.seq = runs.seq AND json_valid(CAST(detail AS TEXT));
 UPDATE arrivals SET summary = CAST(detail AS TEXT) ->> 'summary' WHERE json_valid(CAST(detail AS TEXT));
-`}
+`, `
+ALTER TABLE runs ADD COLUMN dialect TEXT NOT NULL DEFAULT ''; -- by which a run came
+ALTER TABLE arrivals ADD COLUMN dialect TEXT NOT NULL DEFAULT '';
+`, `
+ALTER TABLE runs ADD COLUMN run TEXT NOT NULL DEFAULT ''; -- the label; id is the run's own
+ALTER TABLE arrivals ADD COLUMN run TEXT NOT NULL DEFAULT '';
+`, `
+ALTER TABLE bodies ADD COLUMN request BLOB; -- JSON: what is kept of the request
+ALTER TABLE arrivals ADD COLUMN request BLOB;
+`, `
+CREATE TABLE audit (
+	seq INTEGER PRIMARY KEY,
+	created INTEGER NOT NULL,
+	owner TEXT NOT NULL, -- the key that did it
+	action TEXT NOT NULL, subject TEXT NOT NULL
+) STRICT;
+CREATE INDEX audit_created ON audit (created);
+`, rejudgeColumns("runs") + rejudgeColumns("arrivals")}
+
+// rejudgeColumns adds to a table what a submission is, and whether it counts.
+func rejudgeColumns(table string) string {
+	text := ""
+	for _, column := range []string{
+		"problem TEXT NOT NULL DEFAULT ''",     // by which it was judged
+		"batch TEXT NOT NULL DEFAULT ''",       // of which it was a job
+		"job TEXT NOT NULL DEFAULT ''",         // in the batch
+		"trial INTEGER NOT NULL DEFAULT 0",     // made by a rejudge that is not applied
+		"replaced_by TEXT NOT NULL DEFAULT ''", // the id of the run that counts instead
+	} {
+		text += "ALTER TABLE " + table + " ADD COLUMN " + column + ";\n"
+	}
+	return text
+}
 
 // source makes the file's name for the driver. The busy timeout is for other processes that read
 // the file.

@@ -24,6 +24,7 @@ type RetentionLimits struct {
 	Stream api.Size // of each stream of a run; zero means 64 KiB, which is also the most
 	Bytes  api.Size // of all runs together; zero: DefaultBytes; the least is 1 MiB
 	Alerts int      // zero means 10,000
+	Audit  int      // entries of the audit log; zero means 10,000
 }
 
 // Defaults of RetentionLimits.
@@ -37,10 +38,11 @@ func (l RetentionLimits) withDefaults() (RetentionLimits, error) {
 	l.Stream = cmp.Or(l.Stream, MaxStream)
 	l.Bytes = cmp.Or(l.Bytes, DefaultBytes)
 	l.Alerts = cmp.Or(l.Alerts, 10_000)
+	l.Audit = cmp.Or(l.Audit, 10_000)
 	switch {
-	case l.Runs < 0, l.Alerts < 0:
+	case l.Runs < 0, l.Alerts < 0, l.Audit < 0:
 		return l, api.Refuse(api.CodeBadRequest,
-			"history: cannot store %d runs and %d alerts: neither may be negative", l.Runs, l.Alerts)
+			"history: cannot store %d runs, %d alerts and %d audit entries: none may be negative", l.Runs, l.Alerts, l.Audit)
 	case l.Stream < 0 || l.Stream > MaxStream:
 		return l, api.Refuse(api.CodeBadRequest,
 			"history: cannot store %d bytes of a stream: the maximum is %d", l.Stream, MaxStream)
@@ -147,7 +149,7 @@ func (s *Store) toAPIError(what string, err error) error {
 	}
 
 	switch {
-	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), api.HasCode(err, api.CodeConflict):
 		return err
 	case errors.Is(err, ErrClosed), errors.Is(err, sql.ErrConnDone):
 		return api.Fail(api.CodeStopping, "%w", ErrClosed)

@@ -11,12 +11,16 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A job is one run or alert to store. If neither is set, the writer moves the whole journal to the
-// other tables.
+// A job is one run, alert or audit entry to store, or runs to replace. If none is set, the writer moves the whole
+// journal to the other tables.
 type job struct {
 	run   *api.Record
 	alert *api.Alert
-	done  chan<- error // buffered for one error
+	audit *api.AuditEntry
+
+	replace *replacing
+
+	done chan<- error // buffered for one error
 }
 
 const (
@@ -34,6 +38,7 @@ type writer struct {
 	prepared                                                                                      []*sql.Stmt
 	begin, commit, rollback, insertRun, insertBody, insertAlert, dropRuns, dropBodies, dropAlerts *sql.Stmt
 	insertJournal, moveRuns, moveBodies, deleteJournal                                            *sql.Stmt
+	insertAudit, dropAudit                                                                        *sql.Stmt
 }
 
 // A fileState is what the writer knows of the content of the file. If a transaction fails, attempt
@@ -41,6 +46,7 @@ type writer struct {
 type fileState struct {
 	runs    retention      // including those in the journal
 	alerts  retention      // all with weight 0
+	audit   retention      // of the audit log; all with weight 0
 	next    int64          // seq of the next run
 	journal []journalEntry // in the order of seq; entries are appended to its array and never changed in it
 }
@@ -92,6 +98,8 @@ func (w *writer) setUp(ctx context.Context) error {
 		{&w.dropRuns, drop("runs")},
 		{&w.dropBodies, drop("bodies")},
 		{&w.dropAlerts, drop("alerts")},
+		{&w.insertAudit, insert("audit", auditColumns...)},
+		{&w.dropAudit, drop("audit")},
 	} {
 		var err error
 		if *p.into, err = w.conn.PrepareContext(ctx, p.query); err != nil {
@@ -110,6 +118,9 @@ func (w *writer) count(ctx context.Context) (err error) {
 	}
 	w.next++
 	if w.alerts, _, err = w.loadRetention(ctx, "SELECT seq, owner, 0 FROM alerts ORDER BY seq"); err != nil {
+		return err
+	}
+	if w.audit, _, err = w.loadRetention(ctx, "SELECT seq, owner, 0 FROM audit ORDER BY seq"); err != nil {
 		return err
 	}
 	return w.loadJournal(ctx)
@@ -219,11 +230,13 @@ func (w *writer) attempt(do func() error) error {
 	next, arrivals := w.next, w.journal
 	w.runs.begin()
 	w.alerts.begin()
+	w.audit.begin()
 	err := do()
 	if err != nil {
 		w.next, w.journal = next, arrivals
 		w.runs.rollback()
 		w.alerts.rollback()
+		w.audit.rollback()
 	}
 	w.s.journalPending.Store(len(w.journal) > 0)
 	return w.s.toAPIError("write", err)
@@ -262,6 +275,21 @@ func (w *writer) store(ctx context.Context, j job) error {
 		w.alerts.add(a.Owner, entry{seq: seq})
 		return w.drop(ctx, w.alerts.evict(w.s.limits.alertBound(), seq, int(w.alerts.count)), w.dropAlerts)
 
+	case j.audit != nil:
+		e := j.audit
+		done, err := w.insertAudit.ExecContext(ctx, e.Time.UnixNano(), e.By, string(e.Action), e.Subject)
+		if err != nil {
+			return err
+		}
+		seq, err := done.LastInsertId()
+		if err != nil {
+			return err
+		}
+		w.audit.add(e.By, entry{seq: seq})
+		return w.drop(ctx, w.audit.evict(bound{count: int64(w.s.limits.Audit)}, seq, int(w.audit.count)), w.dropAudit)
+
+	case j.replace != nil:
+		return w.replace(ctx, j.replace)
 	case j.run == nil:
 		return w.moveJournal(ctx, len(w.journal))
 	case isSmall(j.run):

@@ -4,12 +4,8 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"reflect"
 	"strings"
-	"sync"
 	"unicode/utf8"
-
-	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -59,30 +55,6 @@ func (c *Command) UnmarshalJSON(text []byte) error {
 	}
 	*c = words
 	return nil
-}
-
-// unions are the schemas of arguments that have one of two forms.
-var unions = map[reflect.Type]*jsonschema.Schema{
-	reflect.TypeFor[Content](): {AnyOf: []*jsonschema.Schema{
-		{Type: "string"},
-		{Type: "object", Properties: map[string]*jsonschema.Schema{"base64": {Type: "string"}},
-			Required: []string{"base64"}, AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}}},
-	}},
-	reflect.TypeFor[Command](): {AnyOf: []*jsonschema.Schema{
-		{Type: "string"}, {Type: "array", Items: &jsonschema.Schema{Type: "string"}, MinItems: new(1)},
-	}},
-}
-
-// inputOf derives the schema of arguments, when it is first needed: most commands of brig need none. The types are this
-// package's, so an error is a mistake in it.
-func inputOf[In any]() func() *jsonschema.Schema {
-	return sync.OnceValue(func() *jsonschema.Schema {
-		s, err := jsonschema.For[In](&jsonschema.ForOptions{TypeSchemas: unions})
-		if err != nil {
-			panic(err)
-		}
-		return s
-	})
 }
 
 // validText returns content as text, with U+FFFD for each run of bytes that are none.

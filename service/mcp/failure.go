@@ -28,6 +28,19 @@ func failure(err error, of effect) error {
 	return failureText(codeNoAnswer, "brig did not answer, or its answer was lost: "+err.Error(), of.repeatable(), 0)
 }
 
+// codeOf returns the code of an error of brig; empty: brig did not send it.
+func codeOf(err error) api.Code {
+	var told *api.Problem
+	var own *api.Error
+	switch {
+	case errors.As(err, &told):
+		return told.Code
+	case errors.As(err, &own):
+		return own.Code
+	}
+	return ""
+}
+
 func failureText(code, detail string, again bool, after int) error {
 	advice := "no"
 	if again {

@@ -93,6 +93,7 @@ var errEnough = errors.New("enough of the file was read")
 // A window keeps the bytes of a file from an offset on, and one more than an answer can have.
 type window struct {
 	skip int64
+	max  int // the most bytes of an answer
 	kept bytes.Buffer
 }
 
@@ -101,8 +102,8 @@ func (w *window) Write(p []byte) (int, error) {
 	skipped := min(w.skip, int64(n))
 	w.skip -= skipped
 	p = p[skipped:]
-	w.kept.Write(p[:min(len(p), readMax+1-w.kept.Len())])
-	if w.kept.Len() > readMax {
+	w.kept.Write(p[:min(len(p), w.max+1-w.kept.Len())])
+	if w.kept.Len() > w.max {
 		return 0, errEnough
 	}
 	return n, nil
@@ -147,15 +148,13 @@ func (l FileNames) text() string {
 	return b.String()
 }
 
-var writeFileInput = inputOf[WriteFile]()
-
 // addFiles adds the tools for files in sessions.
-func addFiles(s *sdk.Server, r Runner) {
-	add(s, tool{name: "write_file", title: "Write a file", effect: same, input: writeFileInput,
+func addFiles(s *sdk.Server, of runnerOf) {
+	add(s, tool{name: "write_file", title: "Write a file", effect: same,
 		about: "Write a file in /box of a session. It replaces a file of that name, and makes missing directories."},
 		func(ctx context.Context, in WriteFile) (Done, error) {
 			name := boxName(in.Path)
-			err := r.PutFile(ctx, in.Session, name, bytes.NewReader(in.Content), in.Executable)
+			err := of(ctx).PutFile(ctx, in.Session, name, bytes.NewReader(in.Content), in.Executable)
 			return Done{fmt.Sprintf("%d bytes are in /box/%s", len(in.Content), name)}, err
 		})
 
@@ -165,8 +164,8 @@ func addFiles(s *sdk.Server, r Runner) {
 			if in.Offset < 0 {
 				return FilePart{}, api.Refuse(api.CodeBadRequest, "offset is %d: write 0 or more", in.Offset)
 			}
-			w := &window{skip: in.Offset}
-			err := r.GetFile(ctx, in.Session, boxName(in.Path), w)
+			w := &window{skip: in.Offset, max: readMax}
+			err := of(ctx).GetFile(ctx, in.Session, boxName(in.Path), w)
 			if errors.Is(err, errEnough) {
 				err = nil
 			}
@@ -176,7 +175,7 @@ func addFiles(s *sdk.Server, r Runner) {
 	add(s, tool{name: "list_files", title: "List files", effect: reads,
 		about: "List the files in /box of a session, or in a directory there."},
 		func(ctx context.Context, in ListFiles) (FileNames, error) {
-			l, err := r.ListFiles(ctx, in.Session, boxName(in.Path))
+			l, err := of(ctx).ListFiles(ctx, in.Session, boxName(in.Path))
 			return tellFiles(l), err
 		})
 
@@ -184,6 +183,6 @@ func addFiles(s *sdk.Server, r Runner) {
 		about: "Delete a file in /box of a session, or an empty directory."},
 		func(ctx context.Context, in DeleteFile) (Done, error) {
 			name := boxName(in.Path)
-			return Done{"/box/" + name + " is deleted"}, r.DeleteFile(ctx, in.Session, name)
+			return Done{"/box/" + name + " is deleted"}, of(ctx).DeleteFile(ctx, in.Session, name)
 		})
 }

@@ -3,6 +3,7 @@ package mcp
 import (
 	"encoding/json"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/brig-sandbox/brig/api"
@@ -14,6 +15,7 @@ func FuzzArguments(f *testing.F) {
 	f.Add([]byte(`{"language":"c","code":"x","tests":[{"stdin":"","expected":"x"}],"compare":"tokens"}`))
 	f.Add([]byte(`{"session_id":"s","command":["a"],"stdin":"\u0000"}`))
 	f.Add([]byte(`{"language":"ruby","idle_minutes":1e9}`))
+	f.Add([]byte(`{"session_id":"s","command":"x","cwd":"-","offset":1,"wait_seconds":1e-300,"code":"x"}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var code RunCode
 		if json.Unmarshal(text, &code) == nil {
@@ -41,6 +43,49 @@ func FuzzArguments(f *testing.F) {
 			if e, err := planCommand(command); err == nil && len(e.Argv) == 0 {
 				t.Errorf("%+v has no command", e)
 			}
+		}
+
+		var process StartProcess
+		if json.Unmarshal(text, &process) == nil {
+			if p, err := planProcess(process); err == nil && (p.Validate() != nil || !p.Detach) {
+				t.Errorf("%+v is not valid", p)
+			}
+		}
+
+		var output ReadOutput
+		if json.Unmarshal(text, &output) == nil {
+			wait, err := planOutput(output)
+			if d, bad := time.ParseDuration(wait); err == nil && wait != "" && (bad != nil || d <= 0 || d > time.Minute) {
+				t.Errorf("%+v waits %q", output, wait)
+			}
+		}
+
+		var cell RunCell
+		if json.Unmarshal(text, &cell) == nil {
+			if c, err := planCell(cell); err == nil && (c.Validate() != nil || c.Timeout <= 0) {
+				t.Errorf("%+v is not valid", c)
+			}
+		}
+	})
+}
+
+// Whatever a cell tells, a model gets valid text of bounded size.
+func FuzzCell(f *testing.F) {
+	f.Add([]byte(`{"type":"display","data":{"image/png":"AA==","text/plain":7},"metadata":{}}`), 20)
+	f.Add([]byte(`{"type":"stdout","text":"€"}`), 9000)
+	f.Add([]byte(`{"type":"error","name":"a","traceback":["x"]}`), 1)
+	f.Fuzz(func(t *testing.T, text []byte, times int) {
+		var e api.CellEvent
+		if json.Unmarshal(text, &e) != nil {
+			return
+		}
+		var n cellNotes
+		for range min(max(times, 0), 10_000) {
+			n.add(e)
+		}
+		o := n.outcome("k", api.CellEvent{Status: api.CellOK})
+		if told := o.text(); !utf8.ValidString(told) || len(told) > 256<<10 || n.pictureBytes > allPicturesMax {
+			t.Errorf("%d bytes of text, %d of pictures", len(told), n.pictureBytes)
 		}
 	})
 }

@@ -32,6 +32,8 @@ type Outcome struct {
 	Hint   string      `json:"hint,omitempty" jsonschema:"what probably went wrong, and what helps"`
 	Files  []FileSaved `json:"files,omitempty" jsonschema:"files that the program left in /box"`
 
+	Run string `json:"run_id,omitempty" jsonschema:"id of the run; a service keeps its result as the resource brig://runs/ID"`
+
 	SessionEnded string `json:"session_ended,omitempty" jsonschema:"why the session ended with this command"`
 }
 
@@ -45,7 +47,7 @@ type FileSaved struct {
 // outcomeOf makes the outcome of a result.
 func outcomeOf(r api.Result) Outcome {
 	o := Outcome{
-		Verdict: string(r.Verdict), Stage: string(r.Stage), ExitCode: r.ExitCode, Signal: r.SignalName,
+		Verdict: string(r.Verdict), Stage: string(r.Stage), ExitCode: r.ExitCode, Signal: r.SignalName, Run: r.Run,
 		WallMS: time.Duration(r.Timing.Wall).Milliseconds(), Memory: r.Usage.Memory.Value,
 		LimitsHit: append([]string{}, r.LimitsHit...), SessionEnded: r.SessionEnded,
 	}
@@ -126,7 +128,7 @@ func (o Outcome) text() string {
 func (o Outcome) fileNames() string {
 	var b strings.Builder
 	for _, f := range o.Files {
-		fmt.Fprintf(&b, "%s, %d bytes\n", f.Name, f.Size)
+		fmt.Fprintf(&b, "%q, %d bytes\n", f.Name, f.Size) // a name may look like the next line
 	}
 	return b.String()
 }

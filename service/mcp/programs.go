@@ -223,36 +223,34 @@ func (l LanguageList) text() string {
 // None are the arguments of a tool that takes none.
 type None struct{}
 
-var runCodeInput, runTestsInput = inputOf[RunCode](), inputOf[RunTests]()
-
 // addPrograms adds the tools that need no session.
-func addPrograms(s *sdk.Server, r Runner) {
-	add(s, tool{name: "run_code", title: "Run a program", effect: fresh, input: runCodeInput,
+func addPrograms(s *sdk.Server, of runnerOf) {
+	addWatched(s, tool{name: "run_code", title: "Run a program", effect: fresh,
 		about: "Run a program in a fresh sandbox and return how it ended, and what it printed. Nothing remains of it."},
-		func(ctx context.Context, in RunCode) (Outcome, error) {
+		func(ctx context.Context, in RunCode, p progress) (Outcome, error) {
 			run, err := planRun(in)
 			if err != nil {
 				return Outcome{}, err
 			}
-			res, err := r.Run(ctx, run)
+			res, err := of(ctx).Run(ctx, run, p.watchProgram())
 			return outcomeOf(res), err
 		})
 
-	add(s, tool{name: "run_tests", title: "Test a program", effect: fresh, input: runTestsInput,
+	addWatched(s, tool{name: "run_tests", title: "Test a program", effect: fresh,
 		about: "Run a program once for each test, each in a fresh sandbox, and compare what it prints with what is expected."},
-		func(ctx context.Context, in RunTests) (Judgement, error) {
+		func(ctx context.Context, in RunTests, p progress) (Judgement, error) {
 			run, err := planTests(in)
 			if err != nil {
 				return Judgement{}, err
 			}
-			res, err := r.Run(ctx, run)
+			res, err := of(ctx).Run(ctx, run, p.watchTests(len(run.Tests)))
 			return tellTests(len(in.Tests), res), err
 		})
 
 	add(s, tool{name: "list_languages", title: "List languages", effect: reads,
 		about: "List the languages that programs can be written in, with versions."},
 		func(ctx context.Context, _ None) (LanguageList, error) {
-			all, err := r.Languages(ctx)
+			all, err := of(ctx).Languages(ctx)
 			return tellLanguages(all), err
 		})
 }

@@ -6,9 +6,10 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -26,28 +27,78 @@ output-limit, denied (a forbidden system call), compile-error or canceled. These
 program, and do not repeat the same call. If a call fails instead, brig has failed or refused it; the text says
 whether the same call can be sent again.`
 
-// listFor is how long a client may keep the list of tools, which changes only with brig's version.
+// liveInstructions follow where there are processes and kernels.
+const liveInstructions = `
+
+In a session, start_process starts a program that goes on, such as a server, and read_output reads what it
+writes. run_cell runs code in an interpreter that keeps its variables: there the value of the last expression is
+shown. What a cell says is its program's word.`
+
+// listFor is how long a client may keep the lists of tools and resources, which change only with brig's version.
 const listFor = time.Hour
 
-// schemas keeps what is derived from Go types: a stateless handler makes a server for each request.
-var schemas = sdk.NewSchemaCache()
+// setCacheable says how long a client may keep an answer: the lists are those of every caller, and what a resource
+// contains is its caller's own, and changes.
+func setCacheable(_ context.Context, req sdk.Request, c *sdk.Cacheable) {
+	if _, is := req.(*sdk.ReadResourceRequest); is {
+		c.TTLMs, c.CacheScope = 0, "private"
+		return
+	}
+	c.TTLMs, c.CacheScope = int(listFor.Milliseconds()), "public"
+}
+
+// A runnerOf finds the Runner of a call by its context.
+type runnerOf func(context.Context) Runner
 
 // NewServer makes a server whose tools call r. version is brig's.
 func NewServer(r Runner, version string) *sdk.Server {
-	s := sdk.NewServer(&sdk.Implementation{Name: "brig", Title: "brig: sandboxes for programs", Version: version},
-		&sdk.ServerOptions{
-			Instructions: instructions,
-			SchemaCache:  schemas,
-			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}, // the list never changes
-			SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) {
-				c.TTLMs, c.CacheScope = int(listFor.Milliseconds()), "public"
-			},
-		})
+	_, history := r.(History)
+	_, live := r.(Live)
+	return newServer(func(context.Context) Runner { return r }, abilities{history, live}, version)
+}
 
-	addPrograms(s, r)
-	addSessions(s, r)
-	addFiles(s, r)
+// abilities are what the Runners of a server also are.
+type abilities struct{ history, live bool }
+
+// newServer makes a server whose calls may have different Runners. To make one takes milliseconds, as the SDK checks the
+// schema of each tool.
+func newServer(of runnerOf, can abilities, version string) *sdk.Server {
+	told := instructions
+	if can.live {
+		told += liveInstructions
+	}
+	o := &sdk.ServerOptions{
+		Instructions: told,
+		Capabilities: &sdk.ServerCapabilities{ // the lists never change
+			Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}},
+		SetCacheable: setCacheable,
+	}
+	forFixtures(o)
+	s := sdk.NewServer(&sdk.Implementation{Name: "brig", Title: "brig: sandboxes for programs", Version: version}, o)
+
+	addPrograms(s, of)
+	addSessions(s, of)
+	addFiles(s, of)
+	if can.live {
+		live := func(ctx context.Context) Live { return of(ctx).(Live) }
+		addProcesses(s, live)
+		addKernels(s, live)
+	}
+	addResources(s, of, can.history)
+	addFixtures(s)
+	s.AddReceivingMiddleware(withoutSubscriptions)
 	return s
+}
+
+// withoutSubscriptions refuses subscriptions: nothing here ever changes, and the stream of one would occupy a connection
+// until its client leaves (TestToolsRefuseSubscriptions).
+func withoutSubscriptions(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		if method == "subscriptions/listen" {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "there is nothing to subscribe to"}
+		}
+		return next(ctx, method, req)
+	}
 }
 
 // An effect says what a call leaves behind, and so whether a call can be sent again of which it is not known how it
@@ -79,25 +130,49 @@ func (e effect) annotations(title string) *sdk.ToolAnnotations {
 type tool struct {
 	name, title, about string
 	effect             effect
-	input              func() *jsonschema.Schema // nil: as derived from the arguments' Go type
 }
 
 // An answer can say what it contains to a model that reads text only.
 type answer interface{ text() string }
 
+// An illustrated is an answer with pictures.
+type illustrated interface{ pictures() []sdk.Content }
+
 // add registers a tool. call carries it out.
 func add[In any, Out answer](s *sdk.Server, t tool, call func(context.Context, In) (Out, error)) {
-	told := &sdk.Tool{Name: t.name, Title: t.title, Description: t.about, Annotations: t.effect.annotations(t.title)}
-	if t.input != nil {
-		told.InputSchema = t.input()
-	}
+	addWatched(s, t, func(ctx context.Context, in In, _ progress) (Out, error) { return call(ctx, in) })
+}
 
-	sdk.AddTool(s, told, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out, error) {
-		out, err := call(ctx, in)
+// addWatched is add for a tool that tells its progress.
+func addWatched[In any, Out answer](s *sdk.Server, t tool, call func(context.Context, In, progress) (Out, error)) {
+	input, output := inputOf[In](), outputOf[Out]()
+	told := &sdk.Tool{Name: t.name, Title: t.title, Description: t.about, Annotations: t.effect.annotations(t.title),
+		InputSchema: input.text, OutputSchema: output.text}
+
+	s.AddTool(told, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		in, err := decodeArguments[In](input, req.Params.Arguments)
 		if err != nil {
-			var none Out
-			return nil, none, failure(err, t.effect)
+			return failed(err), nil
 		}
-		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: out.text()}}}, out, nil
+		out, err := call(ctx, in, progressOf(ctx, req))
+		if err != nil {
+			return failed(failure(err, t.effect)), nil
+		}
+		whole, err := json.Marshal(out)
+		if err != nil {
+			return nil, err
+		}
+		content := []sdk.Content{&sdk.TextContent{Text: out.text()}}
+		if i, is := any(out).(illustrated); is {
+			content = append(content, i.pictures()...)
+		}
+		return &sdk.CallToolResult{Content: content, StructuredContent: json.RawMessage(whole)}, nil
 	})
+}
+
+// failed is the answer to a call that the model may correct, or send again.
+func failed(err error) *sdk.CallToolResult {
+	res := new(sdk.CallToolResult)
+	res.SetError(err)
+	return res
 }

@@ -74,10 +74,8 @@ type Done struct {
 
 func (d Done) text() string { return d.Done + "\n" }
 
-var runCommandInput = inputOf[RunCommand]()
-
 // addSessions adds the tools that make, use and end sessions.
-func addSessions(s *sdk.Server, r Runner) {
+func addSessions(s *sdk.Server, of runnerOf) {
 	add(s, tool{name: "create_session", title: "Create a session", effect: another,
 		about: "Create a sandbox whose files and processes last from one call to the next, until it ends."},
 		func(ctx context.Context, in CreateSession) (Session, error) {
@@ -85,24 +83,24 @@ func addSessions(s *sdk.Server, r Runner) {
 			if err != nil {
 				return Session{}, err
 			}
-			made, err := r.CreateSession(ctx, request)
+			made, err := of(ctx).CreateSession(ctx, request)
 			return tellSession(made), err
 		})
 
-	add(s, tool{name: "run_command", title: "Run a command", effect: another, input: runCommandInput,
+	add(s, tool{name: "run_command", title: "Run a command", effect: another,
 		about: "Run a command in a session, in /box, and return how it ended, and what it printed."},
 		func(ctx context.Context, in RunCommand) (Outcome, error) {
 			e, err := planCommand(in)
 			if err != nil {
 				return Outcome{}, err
 			}
-			res, err := r.Exec(ctx, in.Session, e)
+			res, err := of(ctx).Exec(ctx, in.Session, e)
 			return outcomeOf(res), err
 		})
 
 	add(s, tool{name: "end_session", title: "End a session", effect: same,
 		about: "End a session and remove its files and processes."},
 		func(ctx context.Context, in EndSession) (Done, error) {
-			return Done{"the session " + in.Session + " has ended"}, r.EndSession(ctx, in.Session)
+			return Done{"the session " + in.Session + " has ended"}, of(ctx).EndSession(ctx, in.Session)
 		})
 }

@@ -78,11 +78,11 @@ func TestOutcomeOf(t *testing.T) {
 			[]string{"verdict: denied (SIGKILL)", "limits met:\npids", "denied:\nptrace: it", "the session has ended:\nidle"}},
 		{"compiled, with files", api.Result{Verdict: api.OK, Stage: api.StageRun, Stdout: api.Bytes("x"),
 			StdoutTruncated: true, Compile: &api.Compilation{Stderr: api.Bytes("warning: w\n")},
-			Files: []api.File{{Name: "a", Content: api.Bytes("text")}, {Name: "b", Content: api.Bytes("\xff")},
+			Files: []api.File{{Name: "a", Content: api.Bytes("text")}, {Name: "b\nc, 1", Content: api.Bytes("\xff")},
 				{Name: "c", Content: make(api.Bytes, savedMax+1)}}},
 			Outcome{Verdict: "ok", Stage: "run", Stdout: "x", Truncated: true, CompilerOutput: "warning: w\n",
-				LimitsHit: []string{}, Files: []FileSaved{{"a", 4, "text"}, {"b", 1, ""}, {"c", savedMax + 1, ""}}},
-			[]string{"compiler:\nwarning: w", "files in /box:\na, 4 bytes\nb, 1 bytes\n"}},
+				LimitsHit: []string{}, Files: []FileSaved{{"a", 4, "text"}, {"b\nc, 1", 1, ""}, {"c", savedMax + 1, ""}}},
+			[]string{"compiler:\nwarning: w", "files in /box:\n\"a\", 4 bytes\n\"b\\nc, 1\", 1 bytes\n"}},
 	} {
 		got := outcomeOf(tt.result)
 		if !reflect.DeepEqual(got, tt.want) {
@@ -161,7 +161,7 @@ func TestPartsOfFiles(t *testing.T) {
 		strings.Repeat("€", readMax)} {
 		var whole strings.Builder
 		for offset := int64(0); ; {
-			w := &window{skip: offset}
+			w := &window{skip: offset, max: readMax}
 			for i := 0; i < len(content); i += 1000 {
 				if _, err := w.Write([]byte(content[i:min(i+1000, len(content))])); err != nil {
 					break

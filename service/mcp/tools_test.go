@@ -20,13 +20,24 @@ import (
 // A fakeRunner is a Runner whose programs print their source, and whose sessions are maps of files.
 type fakeRunner struct {
 	files map[string]string // nil: there is no session
+
+	begun, ended chan struct{} // closed when the program forever begins, and ends
 }
 
 func (f *fakeRunner) Languages(context.Context) ([]api.Language, error) {
 	return []api.Language{{Name: "python", Version: "3.13", Stored: true}}, nil
 }
 
-func (f *fakeRunner) Run(_ context.Context, r api.Run) (api.Result, error) {
+func (f *fakeRunner) Run(ctx context.Context, r api.Run, w Watch) (api.Result, error) {
+	if string(r.Source) == "forever" {
+		close(f.begun)
+		<-ctx.Done()
+		close(f.ended)
+		return api.Result{}, ctx.Err()
+	}
+	if w.Started != nil {
+		w.Started()
+	}
 	res := api.Result{Verdict: api.OK, Stage: api.StageRun, Stdout: r.Source,
 		Usage: api.Usage{StdoutBytes: int64(len(r.Source))}}
 	switch string(r.Source) {
@@ -39,6 +50,9 @@ func (f *fakeRunner) Run(_ context.Context, r api.Run) (api.Result, error) {
 		res.Usage.StdoutBytes = 100_000
 	}
 	for _, t := range r.Tests {
+		if w.Tested != nil {
+			w.Tested()
+		}
 		res.Tests = append(res.Tests, api.TestResult{ID: t.ID, Answer: api.Accepted, Result: api.Result{Verdict: api.OK}})
 	}
 	return res, nil
@@ -114,7 +128,9 @@ func use(t *testing.T, c *sdk.ClientSession, name string, args map[string]any, o
 		t.Fatalf("%s: %v", name, err)
 	}
 	for _, part := range res.Content {
-		text += part.(*sdk.TextContent).Text
+		if said, is := part.(*sdk.TextContent); is { // otherwise it is a picture
+			text += said.Text
+		}
 	}
 	if out != nil {
 		raw, err := json.Marshal(res.StructuredContent)
@@ -183,7 +199,7 @@ func TestTools(t *testing.T) {
 
 // The list has every tool with its schemas and hints, always in the same order.
 func TestListOfTools(t *testing.T) {
-	list, err := inMemory(t, &fakeRunner{}).ListTools(t.Context(), nil)
+	list, err := inMemory(t, &fakeLive{}).ListTools(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,8 +215,9 @@ func TestListOfTools(t *testing.T) {
 		}
 	}
 
-	want := "create_session delete_file end_session list_files list_languages read_file run_code run_command run_tests " +
-		"write_file"
+	want := "create_session delete_file end_kernel end_session interrupt_kernel list_files list_kernels list_languages " +
+		"list_processes read_file read_output restart_kernel run_cell run_code run_command run_tests send_input send_signal " +
+		"start_kernel start_process write_file"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("tools %s\nwant %s", got, want)
 	}
@@ -211,7 +228,7 @@ func TestListOfTools(t *testing.T) {
 
 // Many calls at once, over HTTP without sessions, each get their own answer.
 func TestConcurrentCalls(t *testing.T) {
-	web := httptest.NewServer(Handler("test", func(*http.Request) Runner { return &fakeRunner{} }))
+	web := httptest.NewServer(Handler("test", func(*http.Request) Live { return &fakeLive{} }))
 	defer web.Close()
 	c := connect(t, &sdk.StreamableClientTransport{Endpoint: web.URL})
 

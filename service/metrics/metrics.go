@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -39,6 +40,8 @@ type Metrics struct {
 	networkBytes       *prometheus.CounterVec
 	networkConnections prometheus.Counter
 	networkRefused     prometheus.Counter
+	dialects           *prometheus.CounterVec
+	unknownFields      *prometheus.CounterVec
 }
 
 // durationBuckets are the histogram buckets of durations, from a run in a warm cell to the longest runs.
@@ -70,12 +73,19 @@ func New(now func(context.Context) Snapshot) *Metrics {
 			Name: "brig_network_connections_total", Help: "Connections that runs with network opened."}),
 		networkRefused: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "brig_network_refused_total", Help: "Names, addresses and connections that runs with network were refused."}),
+		dialects: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "brig_dialect_responses_total", Help: "Responses in foreign dialects, by dialect and HTTP status."},
+			[]string{"dialect", "status"}),
+		unknownFields: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "brig_dialect_unknown_fields_total",
+			Help: "Fields of requests in foreign dialects that brig ignored, as the original does, by dialect."},
+			[]string{"dialect"}),
 	}
 
 	m.names.Store(&map[string]string{})
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(m.runs, m.wallTime, m.queueWait, m.errors, m.jobs, m.packages, m.networkBytes,
-		m.networkConnections, m.networkRefused, gauges{now},
+		m.networkConnections, m.networkRefused, m.dialects, m.unknownFields, gauges{now},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.scrape = promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
 	return m
@@ -134,6 +144,12 @@ func (m *Metrics) RequestFailed(err error) {
 // JobsEnded counts jobs of batches that got a result.
 func (m *Metrics) JobsEnded(s api.JobStatus, n int64) {
 	m.jobs.WithLabelValues(string(s)).Add(float64(n))
+}
+
+// DialectAnswered counts a response in a foreign dialect, and the fields of its request that were ignored.
+func (m *Metrics) DialectAnswered(dialect string, status, unknownFields int) {
+	m.dialects.WithLabelValues(dialect, strconv.Itoa(status)).Inc()
+	m.unknownFields.WithLabelValues(dialect).Add(float64(unknownFields))
 }
 
 // PackagesInstalled counts an installation of packages.

@@ -19,17 +19,20 @@ import (
 var Failures = map[int]string{
 	400: "the request is invalid: detail says what to change",
 	401: "no key, or an unknown key",
-	403: "not allowed for this caller, or for a web page of another host",
+	403: "not allowed for this caller, or for a web page of another host; of a file: for the program of the session",
 	404: "it does not exist, or belongs to another key",
-	409: "it exists already, in another form; session_id names a session",
+	409: "it exists already, in another form; session_id names a session; of a file: its name is taken, or it is of another kind",
 	410: "the session has ended",
 	408: "the request is large and stalled",
 	413: "it is too large",
 	415: "the body is not plain JSON",
+	416: "the file has no byte of that range",
 	422: "it cannot be carried out as it is",
+	426: "it is not the request of a WebSocket",
 	429: "too many at once: send the request again after Retry-After seconds",
 	500: "the service failed; its log has the reason",
 	502: "the connection to the agent broke during the request",
+	507: "the file system in the session is full",
 	503: "not carried out: send the request again after Retry-After seconds",
 }
 
@@ -169,6 +172,13 @@ func describe(routes []Route, version string) *huma.OpenAPI {
 				"status and result", Content: map[string]*huma.MediaType{
 				"application/json": {Schema: types.Schema(r.Accepted, true, r.Name)},
 			}}
+		}
+		if r.Ranges {
+			op.Responses["206"] = &huma.Response{Description: "the range that the header Range asks for", Content: good.Content,
+				Headers: map[string]*huma.Param{"Content-Range": {Description: "the range, and the size of the whole",
+					Schema: &huma.Schema{Type: "string"}}}}
+			op.Parameters = append(op.Parameters, &huma.Param{Name: "Range", In: "header",
+				Description: "one range, such as bytes=0-1023", Schema: &huma.Schema{Type: "string"}})
 		}
 		if r.NoContent != "" {
 			op.Responses["204"] = &huma.Response{Description: r.NoContent}

@@ -36,8 +36,11 @@ type Route struct {
 	ReadsMuch   bool         // it waits for a read slot (core.AcquireRead)
 	Fails       []int        // statuses of problems, in addition to those of all routes of its kind
 	Kind        string       // content type of a response that is not JSON
+	Ranges      bool         // a part of it is a 206 to a header Range
 	Events      bool         // server-sent events instead, if Accept asks for them
 	Params      []Param
+
+	Audit api.AuditAction // what the audit log has of a request that succeeded; empty: nothing
 }
 
 // A Param is a parameter of an operation.

@@ -18,32 +18,44 @@ var SchemaTypes = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[api.FileValue]():   reflect.TypeFor[fileSchema](),
 	reflect.TypeFor[json.RawMessage](): reflect.TypeFor[anySchema](),
 
-	reflect.TypeFor[api.Verdict]():       reflect.TypeFor[OneOf[api.Verdict]](),
-	reflect.TypeFor[api.Stage]():         reflect.TypeFor[OneOf[api.Stage]](),
-	reflect.TypeFor[api.Answer]():        reflect.TypeFor[OneOf[api.Answer]](),
-	reflect.TypeFor[api.Protocol]():      reflect.TypeFor[OneOf[api.Protocol]](),
-	reflect.TypeFor[api.ReportFormat]():  reflect.TypeFor[OneOf[api.ReportFormat]](),
-	reflect.TypeFor[api.PointsAs]():      reflect.TypeFor[OneOf[api.PointsAs]](),
-	reflect.TypeFor[api.ProgramIO]():     reflect.TypeFor[OneOf[api.ProgramIO]](),
-	reflect.TypeFor[api.First]():         reflect.TypeFor[OneOf[api.First]](),
-	reflect.TypeFor[api.Aggregation]():   reflect.TypeFor[OneOf[api.Aggregation]](),
-	reflect.TypeFor[api.GroupPass]():     reflect.TypeFor[OneOf[api.GroupPass]](),
-	reflect.TypeFor[api.Comparison]():    reflect.TypeFor[OneOf[api.Comparison]](),
-	reflect.TypeFor[api.Mode]():          reflect.TypeFor[OneOf[api.Mode]](),
-	reflect.TypeFor[api.ProfileMode]():   reflect.TypeFor[OneOf[api.ProfileMode]](),
-	reflect.TypeFor[api.State]():         reflect.TypeFor[OneOf[api.State]](),
-	reflect.TypeFor[api.BatchState]():    reflect.TypeFor[OneOf[api.BatchState]](),
-	reflect.TypeFor[api.BatchKeep]():     reflect.TypeFor[OneOf[api.BatchKeep]](),
-	reflect.TypeFor[api.JobStatus]():     reflect.TypeFor[OneOf[api.JobStatus]](),
-	reflect.TypeFor[api.SessionState]():  reflect.TypeFor[OneOf[api.SessionState]](),
-	reflect.TypeFor[api.PackageKind]():   reflect.TypeFor[OneOf[api.PackageKind]](),
-	reflect.TypeFor[api.FileKind]():      reflect.TypeFor[OneOf[api.FileKind]](),
-	reflect.TypeFor[api.Severity]():      reflect.TypeFor[OneOf[api.Severity]](),
-	reflect.TypeFor[api.Category]():      reflect.TypeFor[OneOf[api.Category]](),
-	reflect.TypeFor[api.AlertKind]():     reflect.TypeFor[OneOf[api.AlertKind]](),
-	reflect.TypeFor[api.ServiceStatus](): reflect.TypeFor[OneOf[api.ServiceStatus]](),
-	reflect.TypeFor[api.EventName]():     reflect.TypeFor[OneOf[api.EventName]](),
-	reflect.TypeFor[api.Code]():          reflect.TypeFor[OneOf[api.Code]](),
+	reflect.TypeFor[api.Verdict]():        reflect.TypeFor[OneOf[api.Verdict]](),
+	reflect.TypeFor[api.Stage]():          reflect.TypeFor[OneOf[api.Stage]](),
+	reflect.TypeFor[api.Answer]():         reflect.TypeFor[OneOf[api.Answer]](),
+	reflect.TypeFor[api.Protocol]():       reflect.TypeFor[OneOf[api.Protocol]](),
+	reflect.TypeFor[api.ReportFormat]():   reflect.TypeFor[OneOf[api.ReportFormat]](),
+	reflect.TypeFor[api.PointsAs]():       reflect.TypeFor[OneOf[api.PointsAs]](),
+	reflect.TypeFor[api.ProgramIO]():      reflect.TypeFor[OneOf[api.ProgramIO]](),
+	reflect.TypeFor[api.First]():          reflect.TypeFor[OneOf[api.First]](),
+	reflect.TypeFor[api.Aggregation]():    reflect.TypeFor[OneOf[api.Aggregation]](),
+	reflect.TypeFor[api.GroupPass]():      reflect.TypeFor[OneOf[api.GroupPass]](),
+	reflect.TypeFor[api.Comparison]():     reflect.TypeFor[OneOf[api.Comparison]](),
+	reflect.TypeFor[api.Mode]():           reflect.TypeFor[OneOf[api.Mode]](),
+	reflect.TypeFor[api.ProfileMode]():    reflect.TypeFor[OneOf[api.ProfileMode]](),
+	reflect.TypeFor[api.State]():          reflect.TypeFor[OneOf[api.State]](),
+	reflect.TypeFor[api.BatchState]():     reflect.TypeFor[OneOf[api.BatchState]](),
+	reflect.TypeFor[api.RejudgeState]():   reflect.TypeFor[OneOf[api.RejudgeState]](),
+	reflect.TypeFor[api.BatchKeep]():      reflect.TypeFor[OneOf[api.BatchKeep]](),
+	reflect.TypeFor[api.JobStatus]():      reflect.TypeFor[OneOf[api.JobStatus]](),
+	reflect.TypeFor[api.SessionState]():   reflect.TypeFor[OneOf[api.SessionState]](),
+	reflect.TypeFor[api.PackageKind]():    reflect.TypeFor[OneOf[api.PackageKind]](),
+	reflect.TypeFor[api.FileKind]():       reflect.TypeFor[OneOf[api.FileKind]](),
+	reflect.TypeFor[api.ChangeKind]():     reflect.TypeFor[OneOf[api.ChangeKind]](),
+	reflect.TypeFor[api.Severity]():       reflect.TypeFor[OneOf[api.Severity]](),
+	reflect.TypeFor[api.Category]():       reflect.TypeFor[OneOf[api.Category]](),
+	reflect.TypeFor[api.AlertKind]():      reflect.TypeFor[OneOf[api.AlertKind]](),
+	reflect.TypeFor[api.ServiceStatus]():  reflect.TypeFor[OneOf[api.ServiceStatus]](),
+	reflect.TypeFor[api.ProcessStdin]():   reflect.TypeFor[OneOf[api.ProcessStdin]](),
+	reflect.TypeFor[api.ProcessState]():   reflect.TypeFor[OneOf[api.ProcessState]](),
+	reflect.TypeFor[api.ProcessStream]():  reflect.TypeFor[OneOf[api.ProcessStream]](),
+	reflect.TypeFor[api.Signal]():         reflect.TypeFor[OneOf[api.Signal]](),
+	reflect.TypeFor[api.KernelLanguage](): reflect.TypeFor[OneOf[api.KernelLanguage]](),
+	reflect.TypeFor[api.KernelState]():    reflect.TypeFor[OneOf[api.KernelState]](),
+	reflect.TypeFor[api.CellStatus]():     reflect.TypeFor[OneOf[api.CellStatus]](),
+	reflect.TypeFor[api.CellEventType]():  reflect.TypeFor[OneOf[api.CellEventType]](),
+	reflect.TypeFor[api.MachineState]():   reflect.TypeFor[OneOf[api.MachineState]](),
+	reflect.TypeFor[api.AuditAction]():    reflect.TypeFor[OneOf[api.AuditAction]](),
+	reflect.TypeFor[api.EventName]():      reflect.TypeFor[OneOf[api.EventName]](),
+	reflect.TypeFor[api.Code]():           reflect.TypeFor[OneOf[api.Code]](),
 }
 
 type (
@@ -108,7 +120,7 @@ func (anySchema) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
 type sentEvent struct {
 	ID    int64           `json:"id" doc:"its number, from 1"`
 	Event api.EventName   `json:"event" doc:"what happened"`
-	Data  json.RawMessage `json:"data" doc:"JSON in one line; queued has a Status, compiled a Compilation, usage a LiveUsage, test a TestResult, stdout and stderr an object with the bytes in data, gap an object with the number of lost events in events_lost, result a Result, error a Problem, progress and done a Batch"`
+	Data  json.RawMessage `json:"data" doc:"JSON in one line; queued has a Status, compiled a Compilation, usage a LiveUsage, test a TestResult, stdout and stderr an object with the bytes in data, gap an object with the number of lost events in events_lost, result a Result, error a Problem, progress and done a Batch, overview an Overview"`
 }
 
 // eventsIn describes a stream in the same way as huma's package sse: each item is an event, and its
@@ -125,8 +137,15 @@ func eventsIn(types huma.Registry) *huma.MediaType {
 func pathParamDescription(name, group string) string {
 	switch name {
 	case "id":
-		return map[string]string{"Runs": "id of the run", "Batches": "id of the batch",
-			"Sessions": "id of the session"}[group]
+		return map[string]string{"Runs": "id of the run", "Batches": "id of the batch", "Rejudges": "id of the rejudge",
+			"Sessions": "id of the session", "Kernels": "id of the session",
+			"Snapshots": "id of the session"}[group]
+	case "snapshot":
+		return "id or name of the snapshot"
+	case "pid":
+		return "number of the process in its session, from 1 on"
+	case "kernel":
+		return "id of the kernel"
 	case "digest":
 		return "sha256 of the blob, in hex"
 	case "name":
@@ -136,6 +155,10 @@ func pathParamDescription(name, group string) string {
 		return "name of the file, relative to /box or, with volume=true, to /workspace; it may have slashes"
 	case "project":
 		return "project that the volume belongs to"
+	case "code":
+		return "code of the failures"
+	case "worker":
+		return "name of the worker"
 	}
 
 	return ""

@@ -200,7 +200,7 @@ func (i *Installations) installInSlot(ctx context.Context, c core.Caller,
 	}
 
 	policy.Internal = append(policy.Internal, i.Config.EgressInternal...)
-	wait, stop := context.WithTimeoutCause(ctx, i.Config.Wait, core.ErrWaitTimeout)
+	wait, stop := context.WithTimeoutCause(ctx, i.Config.Wait, core.WaitTimeout(i.Config.Wait))
 	defer stop()
 
 	slot, err := i.Queue.Take(wait, owner)
@@ -230,7 +230,7 @@ func (i *Installations) takePlace(ctx context.Context, owner queue.Owner, longes
 		owner.MaxSlots = share
 	}
 
-	wait, stop := context.WithTimeoutCause(ctx, longest, core.ErrWaitTimeout)
+	wait, stop := context.WithTimeoutCause(ctx, longest, core.WaitTimeout(longest))
 	defer stop()
 
 	place, err := i.places.Take(wait, owner)

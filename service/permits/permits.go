@@ -59,6 +59,10 @@ func (pm *Permits) Run(c core.Caller, r api.Run) (api.Run, error) {
 		}
 	}
 
+	if err := pm.freeFlags(c, r); err != nil {
+		return r, err
+	}
+
 	for _, t := range r.Tests { // unset limits are those of the run
 		if _, err := Limit(c, t.Limits, "", c.SeesAll()); err != nil {
 			return r, err
@@ -83,6 +87,28 @@ func (pm *Permits) Run(c core.Caller, r api.Run) (api.Run, error) {
 	return r, nil
 }
 
+// freeFlags refuses free flags of a compiler whose profile the key may not name: with them it may execute any program
+// of the caller under that profile (CMP-21). Those of an interpreter are for the run, whose profile is checked.
+func (pm *Permits) freeFlags(c core.Caller, r api.Run) error {
+	if len(r.FreeFlags.Compile)+len(r.FreeFlags.Link) == 0 {
+		return nil
+	}
+
+	_, languages, err := pm.Agent.Get()
+	if err != nil {
+		return err
+	}
+
+	i := slices.IndexFunc(languages, func(l api.Language) bool { return l.Name == r.Language })
+	if i < 0 || mayUseProfile(c, languages[i].CompileTier, "", "") == nil {
+		return nil
+	}
+	return api.Refuse(api.CodeForbidden,
+		"free_flags: with them the compiler of %.64q may execute programs of yours under its profile %s, which this key may "+
+			"not name: use flags, or have the operator add it to profiles of the key %s",
+		r.Language, languages[i].CompileTier, c.Name)
+}
+
 // program is permit for what judges a run. Its mode is that of the run.
 func (pm *Permits) program(c core.Caller, p api.Program) (api.Program, error) {
 	p.Language = pm.Agent.ResolveAlias(p.Language)
@@ -95,6 +121,10 @@ func (pm *Permits) program(c core.Caller, p api.Program) (api.Program, error) {
 
 // Session is permit for a session.
 func (pm *Permits) Session(c core.Caller, s api.SessionRequest) (api.SessionRequest, error) {
+	if err := mayOwnImage(c, s.OwnImage); err != nil {
+		return s, err
+	}
+
 	var err error
 	if s.Index, err = pm.packages(c, s.Language, s.Requirements, s.Index); err != nil {
 		return s, err

@@ -2,6 +2,7 @@ package permits
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
@@ -91,6 +92,53 @@ func TestModeOfAKey(t *testing.T) {
 		r, err := pm.Run(core.Caller{Key: auth.Key{Mode: tt.key}}, api.Run{Mode: tt.asked})
 		if err != nil || r.Mode != tt.want {
 			t.Errorf("key %q, asked %q: %q, %v; want %q", tt.key, tt.asked, r.Mode, err, tt.want)
+		}
+	}
+}
+
+// With free flags a compiler may execute a program of the caller under the compiler's profile, so the key must be
+// allowed that profile (CMP-21).
+func TestFreeFlagsNeedTheProfileOfTheCompiler(t *testing.T) {
+	pm := &Permits{&core.Core{Agent: core.AgentStatus{Languages: []api.Language{{Name: "c", CompileTier: "compile", Tier: "default"}}}}}
+	flag := []string{"-x"}
+	for _, tt := range []struct {
+		name    string
+		key     auth.Key
+		flags   api.FreeFlags
+		refused bool
+	}{
+		{"no keys", auth.Key{}, api.FreeFlags{Compile: flag}, false},
+		{"a plain key", auth.Key{Name: "a"}, api.FreeFlags{Compile: flag}, true},
+		{"a plain key, at the end", auth.Key{Name: "a"}, api.FreeFlags{Link: flag}, true},
+		{"another profile", auth.Key{Name: "a", Profiles: "managed"}, api.FreeFlags{Link: flag}, true},
+		{"the compiler's profile", auth.Key{Name: "a", Profiles: "compile"}, api.FreeFlags{Compile: flag, Link: flag}, false},
+		{"an interpreter's, which has the run's profile", auth.Key{Name: "a"}, api.FreeFlags{Run: flag}, false},
+		{"none", auth.Key{Name: "a"}, api.FreeFlags{}, false},
+	} {
+		r := api.Run{Language: "c", Source: api.Bytes("x"), FreeFlags: tt.flags}
+		_, err := pm.Run(core.Caller{Key: tt.key}, r)
+		if (err != nil) != tt.refused || err != nil && !api.HasCode(err, api.CodeForbidden) {
+			t.Errorf("%s: %v; refused is to be %v", tt.name, err, tt.refused)
+		}
+	}
+}
+
+// OWN-11: a key may have sessions that own their image if the operator says so.
+func TestOwnImageIsAPermissionOfAKey(t *testing.T) {
+	for _, tt := range []struct {
+		key     auth.Key
+		allowed bool
+	}{
+		{auth.Key{Name: "ann"}, false}, {auth.Key{Name: "boss", Admin: true}, false},
+		{auth.Key{Name: "bob", OwnImage: true}, true}, {auth.Key{}, true}, // without keys, every caller may do everything
+	} {
+		c := core.Caller{Key: tt.key}
+		err := mayOwnImage(c, true)
+		if (err == nil) != tt.allowed || err != nil && !strings.Contains(err.Error(), "own_image: true on the key "+tt.key.Name) {
+			t.Errorf("key %q: %v", tt.key.Name, err)
+		}
+		if err := mayOwnImage(c, false); err != nil {
+			t.Errorf("key %q, a session that does not ask: %v", tt.key.Name, err)
 		}
 	}
 }

@@ -41,6 +41,16 @@ func mayUseProfile(c core.Caller, name string, mode api.ProfileMode, own string)
 			"to profiles of the key %s", name, strings.Join(allowed, ", "), language, c.Name))
 }
 
+// mayOwnImage refuses sessions that own their image to keys without the permission.
+func mayOwnImage(c core.Caller, own bool) error {
+	if !own || c.Name == "" || c.OwnImage {
+		return nil
+	}
+	return core.Problem(403, api.Refuse(api.CodeForbidden,
+		"this key may not ask for own_image, in which programs see themselves as root: use writable_root, or have the "+
+			"operator set own_image: true on the key %s", c.Name))
+}
+
 // UselessProfileLog returns the names of keys with profile_log if the agent answers and allows that
 // only root: the permission has no effect then.
 func (pm *Permits) UselessProfileLog() (names []string) {

@@ -12,6 +12,7 @@ import (
 func (ps *Problems) Routes() []openapi.Route {
 	return []openapi.Route{
 		{Method: "PUT", Path: "/v1/problems/{name}", Name: "putProblem", Fails: []int{404, 413, 422, 502, 503}, Group: "Problems",
+			Audit:   api.AuditProblemStored,
 			Summary: "Store the package of a problem, by which runs are judged",
 			About: "The body is a zip, tar, tar.gz or tar.zst of a package: Kattis, Polygon, CMS, or tests alone. " +
 				"It replaces a package of this name, completely or, if it is wrong, not at all. A problem belongs to " +
@@ -24,6 +25,7 @@ func (ps *Problems) Routes() []openapi.Route {
 			About:   "The name may also be a digest, sha256:...", Serve: ps.getProblem,
 			Answer: reflect.TypeFor[api.StoredProblem]()},
 		{Method: "DELETE", Path: "/v1/problems/{name}", Name: "deleteProblem", Fails: []int{404, 422}, Group: "Problems",
+			Audit:   api.AuditProblemRemoved,
 			Summary: "Remove a stored problem",
 			About:   "Runs that have begun are judged by it.", Serve: ps.deleteProblem, Status: http.StatusNoContent},
 		{Method: "POST", Path: "/v1/problems/{name}/verify", Name: "verifyProblem", Agent: true, Fails: []int{404, 413, 422, 429},

@@ -87,6 +87,7 @@ type project struct {
 
 type waiter struct {
 	ready chan struct{} // closed when it has its slot
+	since time.Time
 	elem  *list.Element // in its project; nil: it has its slot
 }
 
@@ -250,7 +251,7 @@ func (q *Queue) join(l *lane, owner Owner) (*waiter, error) {
 		l.projects[owner.Project] = p
 	}
 
-	w := &waiter{ready: make(chan struct{})}
+	w := &waiter{ready: make(chan struct{}), since: time.Now()}
 	w.elem = p.wait.PushBack(w)
 	if l.elem == nil {
 		l.elem = q.order(l).PushBack(l)

@@ -99,7 +99,7 @@ func (rs *Runs) postCheck(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer done()
 
-	wait, stopWaiting := context.WithTimeoutCause(ctx, rs.Config.Wait, core.ErrWaitTimeout)
+	wait, stopWaiting := context.WithTimeoutCause(ctx, rs.Config.Wait, core.WaitTimeout(rs.Config.Wait))
 	defer stopWaiting()
 
 	var found []api.Finding

@@ -33,6 +33,7 @@ type Runs struct {
 	installs *packages.Installations
 	problems *problems.Problems
 	Active   *activeRuns
+	labeled  labeled
 	alarm    history.Alarm
 }
 
@@ -54,6 +55,8 @@ type Request struct {
 
 	MaxSlotTime time.Duration // the longest time that it may keep a slot; zero: unknown
 
+	from Origin // what the client asked for, and the job that it belongs to
+
 	check  checkMode
 	source []byte // the text to check; its file name is main
 
@@ -63,11 +66,22 @@ type Request struct {
 
 	releaseBlobs func() // releases the run's blobs; nil: none is held
 
-	Session string // set for an exec
+	Session  string // set for an exec
+	Resident bool   // an exec that stays: it waits for no slot and holds none
 
 	background bool // a job of a batch: it waits as long as it takes, and gets no slot that another request can have
 
+	Dialect string // by which it came; empty: brig's own API
+
+	maxWait time.Duration        // for a slot, if that is less than the service's; zero: the service's
+	started func()               // called when it has a slot, maybe more than once; nil: nobody asks
+	tested  func(api.TestResult) // called with each test as it ends; nil: nobody asks
+
+	typed api.Bytes // at the terminal of the run, at once; a run of brig's own API has none
+
 	network *api.NetworkUsage // what the run has reached, once the agent has executed it; nil: it had no network with hosts
+
+	ending *ending // how it is ended by its label; nil: it is not admitted yet, or cannot be
 
 	callerLeft bool // the caller left while the agent executed it; the agent then returned no result
 }
@@ -76,8 +90,17 @@ type Request struct {
 // the outcome in the history before the caller gets the result. ctx is canceled when the caller no
 // longer wants the result.
 func (rs *Runs) Dispatch(ctx context.Context, o *Request) (api.Result, error) {
+	ctx, leave := rs.labeled.admit(ctx, o)
+	defer leave()
+
 	res, waited, err := rs.runWithPackages(ctx, o)
 	runtime.Gosched() // let the next holder of the slot call the agent first: the slot is idle, and the rest of this function needs none
+	if err == nil && o.Run.Collect.Blobs {
+		refused := rs.blobs.TakeCollected(o.Caller, &res)
+		if o.Dialect != "" { // its client reads no res.Skipped: what it names later must be there
+			err = refused
+		}
+	}
 	if err == nil {
 		rs.Log.Debug("run executed", "run", o.ID, "agent_run", res.Run)
 		res.Run, res.Timing.Queued = o.ID, int64(waited)
@@ -96,6 +119,9 @@ func (rs *Runs) Dispatch(ctx context.Context, o *Request) (api.Result, error) {
 			err = ctx.Err() // it was canceled before it began, whatever error the agent returned
 		}
 	}
+	if err != nil && o.isEnded() {
+		err = context.Canceled // whatever error it caused where it waited
+	}
 	if cut := rs.cutOff(ctx, res, err); cut != nil {
 		err = cut
 	}
@@ -104,6 +130,9 @@ func (rs *Runs) Dispatch(ctx context.Context, o *Request) (api.Result, error) {
 	}
 	if errors.Is(err, errCutOff) {
 		return res, core.OfRun(o.ID, err)
+	}
+	if err != nil && o.isEnded() { // unlike a caller that has left, this one reads the outcome
+		return o.canceledResult(), nil
 	}
 	if err != nil {
 		if p, _ := core.ProblemFor(err); isRecorded(p) {
@@ -117,6 +146,11 @@ func (rs *Runs) Dispatch(ctx context.Context, o *Request) (api.Result, error) {
 // withSlot waits for a slot and has the agent execute the request. Others may use the agent as well:
 // while all slots of the agent are taken, withSlot keeps its slot in the queue and tries again.
 func (rs *Runs) withSlot(ctx, wait context.Context, o *Request) (api.Result, time.Duration, error) {
+	if o.Resident {
+		res, err := rs.executeRequest(ctx, o)
+		o.callerLeft = errors.Is(err, context.Canceled)
+		return res, 0, err
+	}
 	slot, err := rs.acquireSlot(wait, o)
 	if err != nil {
 		return api.Result{}, 0, rs.NoSlotError(ctx, wait, err)
@@ -221,6 +255,9 @@ func (rs *Runs) executeRequest(ctx context.Context, o *Request) (api.Result, err
 		return api.Result{}, err
 	}
 
+	if o.started != nil {
+		o.started()
+	}
 	response.AllowThinning()
 	res, err := rs.executeRun(ctx, o)
 	if o.suite != nil && err == nil {
@@ -237,7 +274,9 @@ func (rs *Runs) executeRun(ctx context.Context, o *Request) (api.Result, error) 
 	a := o.active
 	switch {
 	case a == nil && len(o.Run.Tests) > 0:
-		return rs.executeTests(ctx, o.Run)
+		return rs.executeTests(ctx, o)
+	case o.Run.TTY != nil:
+		return rs.executeAtTerminal(ctx, o)
 	case reachesHosts(o.Run):
 		return rs.executeWithNetwork(ctx, o)
 	case a == nil:
@@ -276,8 +315,8 @@ func (rs *Runs) executeWithEvents(ctx context.Context, o *Request, network func(
 
 // executeTests reads the result of each test separately: together they can exceed the maximum size of
 // one response, and then only those that do not fit are thinned.
-func (rs *Runs) executeTests(ctx context.Context, run api.Run) (api.Result, error) {
-	res, err := rs.Config.Agent.RunEvents(ctx, run, nil, client.Events{})
+func (rs *Runs) executeTests(ctx context.Context, o *Request) (api.Result, error) {
+	res, err := rs.Config.Agent.RunEvents(ctx, o.Run, nil, client.Events{Test: o.tested})
 	if ctx.Err() != nil { // the caller left: return that error, as Agent.Run does
 		return api.Result{}, ctx.Err()
 	}
@@ -343,7 +382,11 @@ func (rs *Runs) runWithPackages(ctx context.Context,
 // slotWait returns a context that ends when a request waits no longer for a slot.
 func (rs *Runs) slotWait(ctx context.Context, o *Request) (wait context.Context, stop func()) {
 	if !o.background {
-		return context.WithTimeoutCause(ctx, rs.Config.Wait, core.ErrWaitTimeout)
+		longest := rs.Config.Wait
+		if o.maxWait > 0 {
+			longest = min(longest, o.maxWait)
+		}
+		return context.WithTimeoutCause(ctx, longest, core.WaitTimeout(longest))
 	}
 	wait, cancel := context.WithCancelCause(ctx)
 	unwatch := context.AfterFunc(rs.Stopping, func() { cancel(core.ErrStop) })

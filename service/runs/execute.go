@@ -43,7 +43,7 @@ func RunOf(e api.Execute) (api.Run, error) {
 
 	r := api.Run{
 		Language: e.Language, Stdin: e.Stdin, Env: e.Env, Requirements: e.Requirements,
-		Labels: api.Labels{Project: e.Project, Task: e.Task},
+		Labels: api.Labels{Project: e.Project, Task: e.Task, Run: e.Run},
 	}
 	if r.Language == "" {
 		r.Language = "python"

@@ -19,6 +19,11 @@ var notBegunCodes = map[api.Code]bool{
 	api.CodeAgentUnreachable: true,
 }
 
+// NotBegun reports whether a code is that of a failure before a run began.
+func NotBegun(code api.Code) bool {
+	return notBegunCodes[code] || code == api.CodeQueueFull || code == api.CodeKeyQueueFull
+}
+
 // isRecorded reports whether a problem belongs to a run that the history has: a failure of brig, or of what
 // judged the run, so that no program ends a run without a trace.
 func isRecorded(p *api.Problem) bool {
@@ -62,7 +67,12 @@ func (rs *Runs) record(o *Request, res api.Result, waited time.Duration, err err
 	}
 
 	rec.ID, rec.Owner, rec.Created = o.ID, o.Caller.Name, o.Created
-	rec.Project, rec.Task = o.Run.Labels.Project, o.Run.Labels.Task
+	rec.Project, rec.Task, rec.Run = o.Run.Labels.Project, o.Run.Labels.Task, o.Run.Labels.Run
+	rec.Dialect = o.Dialect
+	if rs.Config.KeepRequests && o.Fn == nil { // an exec of a session or a called function is not the run of the request
+		rec.Request = history.KeptRequest(o.from.Asked, len(o.Run.Tests))
+	}
+	rec.Problem, rec.Batch, rec.Job, rec.Trial = o.from.Asked.Problem, o.from.Batch, o.from.Job, o.from.Trial
 	rec.Language, rec.SourceSize = o.Run.Language, int64(o.SourceSize)
 	if rec.Image == "" {
 		rec.Image = o.Run.Image
@@ -70,7 +80,8 @@ func (rs *Runs) record(o *Request, res api.Result, waited time.Duration, err err
 
 	rs.Log.LogAttrs(context.Background(), slog.LevelInfo, "run", slog.String("run", o.ID),
 		slog.String("key", o.Caller.Name), slog.String("project", rec.Project),
-		slog.String("task", rec.Task), slog.String("language", rec.Language), slog.String("verdict", string(rec.Verdict)),
+		slog.String("task", rec.Task), slog.String("run_label", rec.Run),
+		slog.String("language", rec.Language), slog.String("verdict", string(rec.Verdict)),
 		slog.String("code", string(rec.Code)),
 		slog.Int64("queued_ns", rec.Queued), slog.Int64("wall_ns", rec.Wall))
 
@@ -83,6 +94,11 @@ func (rs *Runs) record(o *Request, res api.Result, waited time.Duration, err err
 			e = api.Fail(api.CodeInternal, "%w", err)
 		}
 		return api.Fail(e.Code, "record the run in the history: %w", err)
+	}
+	if rec.Verdict == "" {
+		rs.Activity.NotJudged.Add(1)
+	} else {
+		rs.Activity.Judged.Add(1)
 	}
 	if err != nil {
 		return nil

@@ -36,9 +36,21 @@ func (rs *Runs) Routes() []openapi.Route {
 			Serve:   rs.postCheck, Body: reflect.TypeFor[api.CheckRequest](),
 			Example: map[string]any{"language": "python", "source": "eval(input())"}, Answer: reflect.TypeFor[api.Checked]()},
 		{Method: "GET", Path: "/v1/runs/{id}", Name: "getRun", Fails: []int{404}, Group: "Runs", Summary: "The state of a run, and its result",
-			Serve: rs.getRun, Answer: reflect.TypeFor[api.Status](), Params: []openapi.Param{ofAny}},
+			Serve: rs.getRun, Answer: reflect.TypeFor[api.Status](),
+			Params: []openapi.Param{openapi.Query("with", "request: also what the service has kept of the request", nil), ofAny}},
 		{Method: "DELETE", Path: "/v1/runs/{id}", Name: "cancelRun", Fails: []int{404}, Group: "Runs", Summary: "Cancel a run",
 			About: "A run that has ended does not change.", Serve: rs.deleteRun, Answer: reflect.TypeFor[api.Status]()},
+		{Method: "POST", Path: "/v1/runs/{id}/again", Name: "runAgain", Agent: true, Fails: []int{404, 409, 422, 429},
+			Accepted: reflect.TypeFor[api.Status](), Group: "Runs",
+			Summary: "Run what is kept of the request of a run again",
+			About: "As POST /v1/runs does. Fields of the body replace those of the request; {} changes none. What is not " +
+				"kept, such as files, tests and environment variables, must be sent: otherwise the answer is a 409, which " +
+				"names it. The new run has an id of its own, and the old one stays.",
+			Serve: rs.postAgain, Body: reflect.TypeFor[api.RunRequest](),
+			Example: map[string]any{"stdin": "other\n", "limits": map[string]any{"memory": "256M"}},
+			Answer:  reflect.TypeFor[api.Result](),
+			Params: []openapi.Param{openapi.Query("wait", "false: respond 202 with the run's id at once, and execute "+
+				"the run", openapi.YesNo), checking}},
 		{Method: "GET", Path: "/v1/runs/{id}/events", Name: "runEvents", Fails: []int{404}, Group: "Runs",
 			Summary: "What happens to a run, as it happens",
 			About: "Server-sent events: queued, compiled where there is a compiler, started, stdout, stderr, " +

@@ -36,10 +36,19 @@ func (rs *Runs) postRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
+	return rs.runAsked(w, r, ask, async, &release, len(raw))
+}
+
+// runAsked executes what a request asks for. It takes over what *release gives back.
+func (rs *Runs) runAsked(w http.ResponseWriter, r *http.Request, ask api.RunRequest, async bool, held *func(), size int) error {
+	release := *held
+	defer func() { *held = release }()
+
+	var err error
 	run := ask.Run
 	if ask.Problem != "" {
 		var free func()
-		if run, free, err = rs.problems.ProblemRun(r.Context(), ask, len(raw) > core.LargeBodyMin); err != nil {
+		if run, free, err = rs.problems.ProblemRun(r.Context(), ask, size > core.LargeBodyMin); err != nil {
 			return err
 		}
 		read := release
@@ -49,6 +58,10 @@ func (rs *Runs) postRun(w http.ResponseWriter, r *http.Request) error {
 	o, err := rs.newRequest(r, run)
 	if err != nil {
 		return err
+	}
+
+	if ask.Problem != "" {
+		o.from.Asked = rs.namedProblem(o.Caller, ask)
 	}
 
 	body := release
@@ -108,14 +121,23 @@ func (rs *Runs) newRequest(r *http.Request, run api.Run) (*Request, error) {
 	return o, err
 }
 
-// requestOf creates a validated request of a run that a caller may have executed, if its blobs are the caller's.
-func (rs *Runs) requestOf(c core.Caller, run api.Run, mode checkMode) (o *Request, err error) {
+// requestOf is attendedRequest of a run for which nobody types.
+func (rs *Runs) requestOf(c core.Caller, run api.Run, mode checkMode) (*Request, error) {
+	if err := run.TTY.RefuseUnstreamed(); err != nil {
+		return nil, err
+	}
+	return rs.attendedRequest(c, run, mode)
+}
+
+// attendedRequest creates a validated request of a run that a caller may have executed, if its blobs are the caller's.
+func (rs *Runs) attendedRequest(c core.Caller, run api.Run, mode checkMode) (o *Request, err error) {
 	if err := run.Validate(); err != nil {
 		return nil, err
 	}
 
 	run.Language = rs.Agent.ResolveAlias(run.Language)
-	o = &Request{ID: core.NewID(), Caller: c, SourceSize: len(run.Source), main: run.SourceName, source: run.Source,
+	o = &Request{ID: core.NewID(), from: Origin{Asked: api.RunRequest{Run: run}},
+		Caller: c, SourceSize: len(run.Source), main: run.SourceName, source: run.Source,
 		check: mode, suite: run.Suite, Created: time.Now()}
 	if o.suite != nil { // the agent runs its command, and the report is read here, without privilege
 		if run, err = suite.Prepare(run); err != nil {
@@ -128,6 +150,14 @@ func (rs *Runs) requestOf(c core.Caller, run api.Run, mode checkMode) (o *Reques
 
 	o.MaxSlotTime = maxSlotTimeOf(o.Run)
 	return o, nil
+}
+
+// namedProblem returns a request with the name of its problem in place of the digest.
+func (rs *Runs) namedProblem(c core.Caller, ask api.RunRequest) api.RunRequest {
+	if p, err := rs.problems.JobProblem(c.Name, ask.Problem); err == nil { // otherwise it has been removed since
+		ask.Problem = p.Name
+	}
+	return ask
 }
 
 // dispatchAsync dispatches a request in the background, and calls release when it has ended.
@@ -155,8 +185,10 @@ func (rs *Runs) dispatchAsync(o *Request, release func()) (api.Status, error) {
 			api.Fail(api.CodeQueueFull, "%d runs are under way or waiting: send it again later", maxActiveRuns))
 	}
 
+	ctx, leave := rs.labeled.admit(ctx, o) // before the caller knows of the run, and may end it
 	go func() {
 		defer rs.Leave()
+		defer leave()
 		defer cancel()
 		defer release()
 		a.Log.Put(ctx, api.EventQueued, api.Status{Run: a.id, State: api.Queued, Created: a.created, Labels: a.labels})
@@ -193,16 +225,13 @@ func (a *activeRun) finish(rs *Runs, o *Request, res api.Result, err error) {
 // canceledResult is the result of a run that was canceled before it began, or whose own result was lost
 // because its caller left.
 func (o *Request) canceledResult() api.Result {
-	none := api.Unknown("the run never started")
+	why := "the run never started"
 	if o.callerLeft {
-		none = api.Unknown("the run was canceled, and no client waited for its measurements")
+		why = "the run was canceled, and no client waited for its measurements"
 	}
-	return api.Result{
-		Run: o.ID, Verdict: api.Canceled, Stage: api.StageRun, LimitsHit: []string{},
-		Labels: o.Run.Labels, Network: o.network,
-		Usage: api.Usage{CPU: none, User: none, System: none, Memory: none, MaxRSS: none, Pids: none,
-			OOMKills: none, ForksRefused: none},
-	}
+	res := api.CanceledResult(o.ID, o.Run.Labels, why)
+	res.Network = o.network
+	return res
 }
 
 // Status returns the state of the run, as callers see it.
@@ -220,15 +249,28 @@ func (rs *Runs) getRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	id := r.PathValue("id")
-	if a := rs.Active.Get(core.CallerOf(r.Context()).Name, id); a != nil {
-		rs.Reply(w, r, http.StatusOK, a.Status())
-		return nil
+	with := r.URL.Query().Get("with")
+	if with != "" && with != "request" {
+		return api.Refuse(api.CodeBadRequest, "with=%.40q: there is only with=request", with)
 	}
 
-	status, err := rs.PastRun(r.Context(), owner, id)
-	if err != nil {
+	id := r.PathValue("id")
+	var status api.Status
+	if a := rs.Active.Get(core.CallerOf(r.Context()).Name, id); a != nil {
+		if status = a.Status(); status.State == api.Done {
+			if status.ReplacedBy, err = rs.Config.History.ReplacedBy(r.Context(), owner, id); err != nil {
+				return err
+			}
+		}
+	} else if status, err = rs.PastRun(r.Context(), owner, id); err != nil {
 		return err
+	}
+
+	if with != "" && status.State == api.Done {
+		status.Request, err = rs.Config.History.Request(r.Context(), owner, id)
+		if err != nil && !api.HasCode(err, api.CodeNotFound) { // some runs that never began are in no history
+			return err
+		}
 	}
 
 	rs.Reply(w, r, http.StatusOK, status)
@@ -242,8 +284,8 @@ func (rs *Runs) PastRun(ctx context.Context, owner history.Scope, id string) (ap
 		return api.Status{}, err
 	}
 
-	s := api.Status{Run: rec.ID, State: api.Done, Created: rec.Created,
-		Labels: api.Labels{Project: rec.Project, Task: rec.Task}}
+	s := api.Status{Run: rec.ID, State: api.Done, Created: rec.Created, ReplacedBy: rec.ReplacedBy, Trial: rec.Trial,
+		Labels: api.Labels{Project: rec.Project, Task: rec.Task, Run: rec.Run}}
 	if rec.Code != "" {
 		s.Error = core.Problem(statusOf(rec.Code),
 			&api.Error{Code: rec.Code, Message: rec.Message,
@@ -292,6 +334,11 @@ func (rs *Runs) deleteRun(w http.ResponseWriter, r *http.Request) error {
 // can have, however long that takes. That its blobs are the key's was checked when the job was taken: after a
 // restart the service does not know whose they are.
 func (rs *Runs) ExecuteJob(ctx context.Context, owner string, run api.Run) (api.Result, error) {
+	return rs.ExecuteJobOf(ctx, owner, run, Origin{Asked: api.RunRequest{Run: run}})
+}
+
+// ExecuteJobOf is ExecuteJob for a job of a batch, which the history remembers with the run.
+func (rs *Runs) ExecuteJobOf(ctx context.Context, owner string, run api.Run, from Origin) (api.Result, error) {
 	c, err := rs.CallerNamed(owner)
 	if err != nil {
 		return api.Result{}, err
@@ -302,7 +349,10 @@ func (rs *Runs) ExecuteJob(ctx context.Context, owner string, run api.Run) (api.
 		return api.Result{}, err
 	}
 
-	o.background = true
+	if from.Asked.Problem != "" {
+		from.Asked = rs.namedProblem(c, from.Asked)
+	}
+	o.from, o.background = from, true
 	if !rs.Enter() {
 		return api.Result{}, core.ErrStopping()
 	}

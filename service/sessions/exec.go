@@ -18,8 +18,8 @@ import (
 // postExec executes a command in a session. With Accept: text/event-stream its output is sent as it
 // is written, and the result last.
 func (ss *Sessions) postExec(w http.ResponseWriter, r *http.Request) error {
-	id, c := r.PathValue("id"), core.CallerOf(r.Context())
-	s, err := ss.registry.find(c.Name, id)
+	id := r.PathValue("id")
+	s, err := ss.registry.find(core.CallerOf(r.Context()).Name, id)
 	if err != nil {
 		return err
 	}
@@ -34,16 +34,11 @@ func (ss *Sessions) postExec(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := ask.Validate(); err != nil {
+	if err := cmp.Or(ask.Validate(), ask.RefuseUnstreamed()); err != nil {
 		return err
 	}
 
-	o := &runs.Request{
-		ID: core.NewID(), Session: id, Caller: c, SourceSize: len(ask.Source), Created: time.Now(),
-		Run:         api.Run{Language: s.language, Labels: s.labels},
-		MaxSlotTime: time.Duration(cmp.Or(ask.Limits.Wall, api.DefaultCeiling().Wall)),
-	}
-
+	o := execRequest(r, id, s, ask)
 	ctx, done, err := ss.Track(r)
 	if err != nil {
 		return err
@@ -65,6 +60,21 @@ func (ss *Sessions) postExec(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	return ss.streamExec(ctx, w, r, o, ask)
+}
+
+// execRequest is the admitted request of an exec, which lacks what it executes (Fn). A resident holds no slot, so no time
+// limits how long.
+func execRequest(r *http.Request, id string, s sessionEntry, ask api.Exec) *runs.Request {
+	o := &runs.Request{
+		ID: core.NewID(), Session: id, Caller: core.CallerOf(r.Context()), Dialect: core.DialectOf(r.Context()),
+		SourceSize: len(ask.Source), Created: time.Now(),
+		Run:      api.Run{Language: s.language, Labels: s.labels, Collect: api.Collect{Blobs: ask.Collect.Blobs}},
+		Resident: ask.StaysWithoutSlot(),
+	}
+	if !o.Resident {
+		o.MaxSlotTime = time.Duration(cmp.Or(ask.Limits.Wall, api.DefaultCeiling().Wall))
+	}
+	return o
 }
 
 // streamExec is postExec for a client that reads events. An error before there is any output is

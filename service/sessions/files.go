@@ -72,38 +72,19 @@ func (ss *Sessions) getFile(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer release()
 
-	out := &fileResponse{w: w}
+	out := &core.FileResponse{W: w}
 	err = files.Get(r.Context(), r.PathValue("name"), out)
 	switch {
-	case err != nil && !out.headersSent:
+	case err != nil && !out.HeadersSent:
 		return ss.forgetIfSessionEnded(r.Context(), r.PathValue("id"), err)
 	case err != nil:
 		ss.Log.Warn("transfer of a file failed", "session", r.PathValue("id"), "err", err)
 		panic(http.ErrAbortHandler) // the status is sent already: the broken connection tells the client
-	case !out.headersSent:
+	case !out.HeadersSent:
 		_, err = out.Write(nil) // the file is empty
 	}
 
 	return err
-}
-
-// A fileResponse sends the headers of a response before the first bytes of a file.
-type fileResponse struct {
-	w           http.ResponseWriter
-	headersSent bool
-}
-
-func (f *fileResponse) Write(p []byte) (int, error) {
-	if !f.headersSent {
-		f.headersSent = true
-		h := f.w.Header()
-		h.Set("Content-Type", "application/octet-stream")
-		h.Set("Content-Disposition", "attachment")
-		h.Set("X-Content-Type-Options", "nosniff")
-		f.w.WriteHeader(http.StatusOK)
-	}
-	core.SetWriteDeadline(f.w)
-	return f.w.Write(p)
 }
 
 // Janitor at first ends the sessions that an earlier process left, and hourly forgets sessions that

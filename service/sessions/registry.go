@@ -20,12 +20,14 @@ import (
 // A sessionRegistry is the registry of sessions and their owners. The ids are also written to a file,
 // so that the next process finds and ends the sessions that a killed gateway left in the agent.
 type sessionRegistry struct {
-	path string // of the file; empty: no file
+	path string          // of the file; empty: no file
+	gone func(id string) // called for a session that is dropped; nil: nobody asks
 
 	mu         sync.Mutex
 	all        map[string]sessionEntry // guarded by mu
 	stale      []string                // guarded by mu; sessions of an earlier process that are not known to have ended
 	tombstones map[string][]tombstone  // guarded by mu; by owner, the latest last
+	changed    chan struct{}           // guarded by mu; closed when something has ended; nil: nobody waits for that
 	write      sync.Mutex              // serializes changes of the file
 }
 
@@ -86,6 +88,11 @@ func (r *sessionRegistry) ofOwner(owner string) []string {
 	return r.ids(func(s sessionEntry) bool { return s.owner == owner })
 }
 
+// labeled returns the ids of an owner's sessions that e names.
+func (r *sessionRegistry) labeled(owner string, e api.EndRequest) []string {
+	return r.ids(func(s sessionEntry) bool { return s.owner == owner && e.Has(s.labels) })
+}
+
 // list returns the ids of all sessions.
 func (r *sessionRegistry) list() []string { return r.ids(func(sessionEntry) bool { return true }) }
 
@@ -124,7 +131,7 @@ func (r *sessionRegistry) reserve(name string, s sessionEntry,
 		}
 
 		own = own.plus(sessionUsage{1, other.memory})
-		if other.labels == s.labels && s.labels != (api.Labels{}) {
+		if samePlace(other.labels, s.labels) {
 			p := core.Problem(http.StatusConflict,
 				api.Refuse(api.CodeConflict, "project %q already has a session for task %q: use it, or end it",
 					s.labels.Project, s.labels.Task))
@@ -149,6 +156,12 @@ const reservationPrefix = "?" // no id begins with this
 
 func isReservation(id string) bool { return strings.HasPrefix(id, reservationPrefix) }
 
+// samePlace reports whether two sessions are of one project and task, of which there may be one session. The run
+// does not count: a session that an earlier run left is found, and not made a second time.
+func samePlace(a, b api.Labels) bool {
+	return a.Project == b.Project && a.Task == b.Task && (a.Project != "" || a.Task != "")
+}
+
 // commit replaces a reservation by the session, with the memory that the agent has reserved for it,
 // and writes the file.
 func (r *sessionRegistry) commit(reserved, id string, memory api.Size) error {
@@ -158,8 +171,27 @@ func (r *sessionRegistry) commit(reserved, id string, memory api.Size) error {
 	r.all[id] = s
 	delete(r.all, reserved)
 	close(s.resolved)
+	r.tell() // it may have got less memory than was reserved
 	r.mu.Unlock()
 	return r.save()
+}
+
+// awaitChange returns a channel that is closed when a session or a reservation ends, or changes its memory.
+func (r *sessionRegistry) awaitChange() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.changed == nil {
+		r.changed = make(chan struct{})
+	}
+	return r.changed
+}
+
+// tell tells who waits for a change; r.mu is held.
+func (r *sessionRegistry) tell() {
+	if r.changed != nil {
+		close(r.changed)
+		r.changed = nil
+	}
 }
 
 // end removes a session and keeps a tombstone with the reason.
@@ -187,9 +219,15 @@ func (r *sessionRegistry) drop(ids ...string) error {
 		}
 		delete(r.all, id)
 	}
+	r.tell()
 
 	changed := n != len(r.all)+len(r.stale)
 	r.mu.Unlock()
+	for _, id := range ids {
+		if r.gone != nil {
+			r.gone(id)
+		}
+	}
 	if !changed {
 		return nil
 	}

@@ -3,6 +3,7 @@ package sessions
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"net/http"
 	"sync"
@@ -25,15 +26,33 @@ type Sessions struct {
 	registry       *sessionRegistry
 	stale          []string    // sessions of an earlier process
 	pendingVolumes *quota.Pool // sessions with a volume that are being created
+	creations      *creations
 	execs          *quota.Pool // execs of each session, by its id
+	residents      *quota.Pool // residents of each session, by its id
+	keyResidents   *quota.Pool // the same of each key
+	processes      *processTable
+	rings          *quota.Pool // memory of the output of processes, by key
+	kernels        *kernelRegistry
+	tokenKey       [sha256.Size]byte // of the tokens of sessions
 }
 
 // New makes the sessions of a service that has none yet, apart from those that an earlier process left.
 func New(s *core.Core, pm *permits.Permits, i *packages.Installations, rs *runs.Runs) (ss *Sessions, err error) {
-	ss = &Sessions{Core: s, permits: pm, installs: i, runs: rs, execs: newExecQuota(),
-		pendingVolumes: quota.New(quota.PerKey(1))}
-	ss.registry, ss.stale, err = openRegistry(s.Config.Sessions)
-	return ss, err
+	ss = &Sessions{Core: s, permits: pm, installs: i, runs: rs, execs: newExecQuota(), residents: newResidentQuota(),
+		keyResidents:   newKeyResidents(s),
+		creations:      newCreations(s.Config.QueuePlaces),
+		pendingVolumes: quota.New(quota.PerKey(1)), processes: newProcessTable(),
+		rings: quota.New(quota.Shared(int64(s.Config.MaxAnswers) / ringsDivisor))}
+	ss.kernels = newKernelRegistry(s.Config.Keys)
+	ss.tokenKey = newTokenKey()
+	if ss.registry, ss.stale, err = openRegistry(s.Config.Sessions); err != nil {
+		return ss, err
+	}
+	ss.registry.gone = func(id string) {
+		ss.processes.removeSession(id)
+		ss.kernels.endOf(id)
+	}
+	return ss, nil
 }
 
 // postSession creates a session. A key has at most one session of a project and task.
@@ -48,107 +67,136 @@ func (ss *Sessions) postSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-
-	c := core.CallerOf(r.Context())
-	if err := nameVolume(&ask, c); err != nil {
-		return err
-	}
-	if err := ask.Validate(); err != nil {
-		return err
-	}
-	if ask, err = ss.permits.Session(c, ask); err != nil {
-		return err
-	}
-
-	wanted := api.PackageRequest{Language: ask.Language, Requirements: ask.Requirements, Index: ask.Index}
-	s, err := packages.With(r.Context(), ss.installs, c, wanted,
-		func() (api.Session, error) { return ss.createSession(r.Context(), ask, c) })
+	s, err := ss.create(r.Context(), core.CallerOf(r.Context()), ask)
 	if err != nil {
 		return err
 	}
-
-	ss.Log.Info("session", "session", s.ID, "key", c.Name, "project", ask.Labels.Project, "task", ask.Labels.Task)
 	w.Header().Set("Location", "/v1/sessions/"+s.ID)
 	ss.Reply(w, r, http.StatusCreated, s)
 	return nil
 }
 
-// createSession makes a reservation for a session and has the agent create the session.
-func (ss *Sessions) createSession(ctx context.Context, ask api.SessionRequest, c core.Caller) (api.Session, error) {
-	reserved := reservationPrefix + core.NewID()
-	if err := ss.reserve(ctx, reserved,
-		sessionEntry{owner: c.Name, labels: ask.Labels, language: ask.Language,
-			memory: requestedMemory(ask)}, c); err != nil {
-		return api.Session{}, err
+// create makes a session for a caller, as far as its key may have it.
+func (ss *Sessions) create(ctx context.Context, c core.Caller, ask api.SessionRequest) (s api.Session, err error) {
+	if err := nameVolume(&ask, c); err != nil {
+		return s, err
+	}
+	if err := ss.withSnapshot(ctx, &ask, c); err != nil {
+		return s, err
+	}
+	if err := ask.Validate(); err != nil {
+		return s, err
+	}
+	if ask, err = ss.permits.Session(c, ask); err != nil {
+		return s, err
 	}
 
-	// If the caller disconnects now, it leaves a session, which ends by itself when it is idle. Its
-	// id is recorded here, and the caller may list it.
-	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-	defer cancel()
-
-	s, err := ss.makeSession(within, ask, c)
-	if err != nil {
-		return s, errors.Join(err, ss.registry.drop(reserved))
+	wanted := api.PackageRequest{Language: ask.Language, Requirements: ask.Requirements, Index: ask.Index}
+	s, err = packages.With(ctx, ss.installs, c, wanted, func() (api.Session, error) { return ss.createSession(ctx, ask, c) })
+	if err == nil {
+		ss.Log.Info("session", "session", s.ID, "key", c.Name, "project", ask.Labels.Project, "task", ask.Labels.Task,
+			"run_label", ask.Labels.Run)
 	}
-	if err := ss.registry.commit(reserved, s.ID, totalMemory(s.Limits)); err != nil {
-		return s, errors.Join(err, ss.Config.Agent.DeleteSession(within, s.ID), ss.registry.drop(s.ID))
-	}
-	return s, nil
+	return s, err
 }
 
-// reserve makes a reservation for a session, unless the service is stopping. Sessions that have
-// ended unnoticed do not count. It waits for a conflicting session that is still being created: the
-// error then has its id, or, if its creation fails, the caller gets the reservation.
-func (ss *Sessions) reserve(ctx context.Context, reserved string, s sessionEntry, c core.Caller) error {
+// reserve makes a reservation for a session. It waits for the quota of the key until wait ends; the error then is that
+// of the quota. Sessions that have ended unnoticed do not count. It waits for a conflicting session that is still being
+// created: the error then has its id, or, if its creation fails, the caller gets the reservation.
+func (ss *Sessions) reserve(wait context.Context, reserved string, s sessionEntry, c core.Caller) error {
+	for {
+		if err := ss.creations.turns.Acquire(wait, c.Name, 1, 0); err != nil {
+			return sessionsFullError("other sessions of this key wait for its limit, or for its part of what all keys have, " +
+				"and this one behind them: end sessions, or send it again later")
+		}
+		resolved, err := ss.reserveInTurn(wait, reserved, s, c)
+		ss.creations.turns.Release(c.Name, 1)
+		if resolved == nil {
+			return err
+		}
+
+		select {
+		case <-resolved:
+		case <-wait.Done():
+			return err
+		}
+	}
+}
+
+// The pauses after which a reservation that waits looks for sessions that have ended by themselves.
+const (
+	minLookPause = time.Second
+	maxLookPause = 8 * time.Second
+)
+
+// reserveInTurn is reserve while no other creation of the key tries. If the caller must wait for a conflicting session,
+// it returns a channel that tells when.
+func (ss *Sessions) reserveInTurn(wait context.Context, reserved string, s sessionEntry,
+	c core.Caller) (resolved <-chan struct{}, err error) {
 	health, _, _ := ss.Agent.Get()
 	checkQuota := func(own, all sessionUsage) error {
 		return checkSessionQuota(c, own, all, sessionUsage{1, s.memory},
 			sessionUsage{health.SessionsMax, api.Size(health.MemoryMax)}, ss.Config.Keys.Multiple())
 	}
-	for {
-		if ss.Stopping.Err() != nil {
-			return core.ErrStopping()
-		}
 
+	look, pause := true, minLookPause
+	for {
+		changed := ss.registry.awaitChange() // before the attempt: a change after it counts
 		conflicts, resolved, err := ss.registry.reserve(reserved, s, checkQuota)
-		if resolved != nil {
-			select {
-			case <-resolved:
-				continue
-			case <-ctx.Done():
-				return err
-			}
+		if err == nil || resolved != nil {
+			return resolved, err
 		}
 
 		gone := false
 		for _, id := range conflicts {
-			_, lerr := ss.fetchSession(ctx, id)
-			gone = gone || ended(lerr)
+			if look {
+				_, lerr := ss.fetchSession(wait, id)
+				gone = gone || ended(lerr)
+			}
+		}
+		if gone {
+			continue
 		}
 
-		if !gone {
-			return err
+		var p *api.Problem
+		if !errors.As(err, &p) || p.Code != api.CodeSessionsFull {
+			return nil, err
+		}
+		select {
+		case <-changed:
+			look = false
+		case <-time.After(pause):
+			look, pause = true, min(2*pause, maxLookPause)
+		case <-wait.Done():
+			return nil, err
 		}
 	}
 }
 
 // getSessions lists the caller's sessions.
 func (ss *Sessions) getSessions(w http.ResponseWriter, r *http.Request) error {
-	page := api.Page[api.Session]{Items: []api.Session{}}
-	for _, id := range ss.Of(core.CallerOf(r.Context()).Name) {
-		s, err := ss.fetchSession(r.Context(), id)
+	all, err := ss.list(r.Context(), ss.Of(core.CallerOf(r.Context()).Name))
+	if err != nil {
+		return err
+	}
+	ss.Reply(w, r, http.StatusOK, api.Page[api.Session]{Items: all})
+	return nil
+}
+
+// list returns those of some sessions that have not ended.
+func (ss *Sessions) list(ctx context.Context, ids []string) ([]api.Session, error) {
+	all := []api.Session{}
+	for _, id := range ids {
+		s, err := ss.fetchSession(ctx, id)
 		switch {
 		case ended(err):
 		case err != nil:
-			return err
+			return nil, err
 		default:
-			page.Items = append(page.Items, s)
+			all = append(all, s)
 		}
 	}
-
-	ss.Reply(w, r, http.StatusOK, page)
-	return nil
+	return all, nil
 }
 
 // fetchSession queries the agent for a session, and forgets a session that has ended.
@@ -200,18 +248,48 @@ func (ss *Sessions) getSession(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// postLife changes when a session ends.
+func (ss *Sessions) postLife(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	if _, err := ss.registry.find(core.CallerOf(r.Context()).Name, id); err != nil {
+		return err
+	}
+	ask, err := readBodyAs[api.LifeRequest](ss, w, r, "life")
+	if err != nil {
+		return err
+	}
+	if err := ask.Validate(); err != nil {
+		return err
+	}
+
+	s, err := ss.Config.Agent.SetLife(r.Context(), id, ask)
+	if err := ss.forgetIfEnded(id, err); err != nil {
+		return err
+	}
+	ss.Reply(w, r, http.StatusOK, ownersView(s))
+	return nil
+}
+
 func (ss *Sessions) deleteSession(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	if _, err := ss.registry.find(core.CallerOf(r.Context()).Name, id); err != nil {
 		return err
 	}
-	if err := ss.Config.Agent.DeleteSession(context.WithoutCancel(r.Context()), id); err != nil && !ended(err) {
+	if err := ss.endOne(context.WithoutCancel(r.Context()), id); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// endOne ends a session for its owner. It is no error if it has ended.
+func (ss *Sessions) endOne(ctx context.Context, id string) error {
+	if err := ss.Config.Agent.DeleteSession(ctx, id); err != nil && !ended(err) {
 		return err
 	}
 	if err := ss.registry.end(id, "session "+id+" has ended: it was deleted: make another"); err != nil {
 		ss.Log.Error("a deleted session stays in the file", "session", id, "err", err) // it has ended, and the next process will notice that
 	}
-	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
@@ -236,6 +314,7 @@ func (ss *Sessions) endSessions(ctx context.Context, ids []string, why string) e
 
 // EndAll ends all sessions, because the service stops.
 func (ss *Sessions) EndAll(ctx context.Context) error {
+	ss.kernels.end()
 	return ss.endSessions(ctx, ss.registry.list(), stoppingReason)
 }
 

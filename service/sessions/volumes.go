@@ -42,12 +42,13 @@ func nameVolume(ask *api.SessionRequest, c core.Caller) error {
 	return nil
 }
 
-// makeSession has the agent create the session.
-func (ss *Sessions) makeSession(ctx context.Context, ask api.SessionRequest, c core.Caller) (api.Session, error) {
+// makeSession has the agent create the session, which waits for room until wait ends.
+func (ss *Sessions) makeSession(ctx, wait context.Context, ask api.SessionRequest,
+	c core.Caller) (api.Session, error) {
 	if ask.Volume != nil && !ask.Volume.ReadOnly && (c.Volumes > 0 || ss.Config.Keys.Multiple()) {
 		// One at a time for each key, so that two concurrent requests cannot both pass the quota
 		// check. No key waits for another one's session, which may take long.
-		if err := ss.pendingVolumes.Acquire(ctx, c.Name, 1, 0); err != nil {
+		if err := ss.pendingVolumes.Acquire(wait, c.Name, 1, 0); err != nil {
 			return api.Session{},
 				api.Fail(api.CodeBusy,
 					"another session of this key with a volume is being created and takes long: send the request again later")
@@ -58,7 +59,7 @@ func (ss *Sessions) makeSession(ctx context.Context, ask api.SessionRequest, c c
 		}
 	}
 
-	s, err := ss.Config.Agent.CreateSession(ctx, ask)
+	s, err := ss.askAgent(ctx, wait, ask)
 	return ownersView(s), ss.withOwnNames(err, c, ask.Labels.Project)
 }
 
@@ -85,7 +86,7 @@ func (ss *Sessions) checkVolumeQuota(ctx context.Context, ask api.SessionRequest
 
 	var own, all api.Size
 	for _, v := range list {
-		if v.Name == ask.Volume.Name {
+		if v.Name == ask.Volume.Name && v.Run == ask.VolumeRun() {
 			return nil
 		}
 		all += v.Size
@@ -109,15 +110,15 @@ func ownersView(s api.Session) api.Session {
 	return s
 }
 
-// volumesFor returns a caller's volumes, by project.
-func (ss *Sessions) volumesFor(ctx context.Context, c core.Caller) ([]api.Volume, error) {
+// volumesOf returns an owner's volumes, by project.
+func (ss *Sessions) volumesOf(ctx context.Context, owner string) ([]api.Volume, error) {
 	all, err := ss.Config.Agent.Volumes(ctx)
 	if err != nil {
 		return nil, err
 	}
 	theirs := []api.Volume{}
 	for _, v := range all {
-		if project, is := strings.CutPrefix(v.Name, volumePrefix(c.Name)); is {
+		if project, is := strings.CutPrefix(v.Name, volumePrefix(owner)); is {
 			v.Name = project
 			theirs = append(theirs, v)
 		}
@@ -126,7 +127,7 @@ func (ss *Sessions) volumesFor(ctx context.Context, c core.Caller) ([]api.Volume
 }
 
 func (ss *Sessions) getVolumes(w http.ResponseWriter, r *http.Request) error {
-	all, err := ss.volumesFor(r.Context(), core.CallerOf(r.Context()))
+	all, err := ss.volumesOf(r.Context(), core.CallerOf(r.Context()).Name)
 	if err != nil {
 		return err
 	}
@@ -135,12 +136,17 @@ func (ss *Sessions) getVolumes(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (ss *Sessions) deleteVolume(w http.ResponseWriter, r *http.Request) error {
-	c := core.CallerOf(r.Context())
-	if err := ss.Config.Agent.DeleteVolume(context.WithoutCancel(r.Context()),
-		volumePrefix(c.Name)+r.PathValue("project")); err != nil {
-		return ss.withOwnNames(err, c, r.PathValue("project"))
+	c, project, run := core.CallerOf(r.Context()), r.PathValue("project"), r.URL.Query().Get("run")
+	ctx, remove := context.WithoutCancel(r.Context()), ss.Config.Agent.DeleteVolume
+	if run != "" {
+		remove = func(ctx context.Context, name string) error {
+			return ss.Config.Agent.DeleteTemporaryVolume(ctx, name, run)
+		}
 	}
-	ss.Log.Info("volume removed", "key", c.Name, "project", r.PathValue("project"))
+	if err := remove(ctx, volumePrefix(c.Name)+project); err != nil {
+		return ss.withOwnNames(err, c, project)
+	}
+	ss.Log.Info("volume removed", "key", c.Name, "project", project, "run_label", run)
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }

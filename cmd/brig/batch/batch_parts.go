@@ -76,7 +76,7 @@ func openBatch(c *cli.CLI, o *batchOptions) (_ *batchRun, err error) {
 	}()
 
 	if agent != nil {
-		if b.Executor, err = images.NewExecutor(b.ctx, c, agent, time.Minute, o.noBuild); err != nil {
+		if b.Executor, err = images.NewExecutor(b.ctx, c.Quiet(o.quiet), agent, time.Minute, o.noBuild); err != nil {
 			return nil, agent.Explain(err)
 		}
 		if n, err := strconv.Atoi(o.local); err == nil {

@@ -21,11 +21,22 @@ type CLI struct {
 	Words          []string // the command line: commands whose names are not in it are not made; nil: all are made
 	Code           int      // exit code of the command that was run
 	CompilerOutput []byte   // output of a compiler that was printed already
+	quiet          bool     // neither notes nor progress
+}
+
+// Quiet returns c without notes and progress if quiet, for what a command does before its own work. Errors are reported.
+func (c *CLI) Quiet(quiet bool) *CLI {
+	if !quiet {
+		return c
+	}
+	one := *c
+	one.quiet = true
+	return &one
 }
 
 // Hint reports a mistake on the command line.
 func (c *CLI) Hint(command string, err error) int {
-	c.Note("%v\nTry: brig %s", err, strings.TrimSpace(command+" --help"))
+	c.say("%v\nTry: brig %s", err, strings.TrimSpace(command+" --help"))
 	return ExitBrig
 }
 
@@ -39,7 +50,7 @@ func (c *CLI) End(err error) int {
 
 // Fail reports an error of brig, and returns the exit code.
 func (c *CLI) Fail(err error) int {
-	c.Note("%v", err)
+	c.say("%v", err)
 	var e *api.Error
 	if errors.As(err, &e) {
 		return errorExit(e.Code)
@@ -52,5 +63,11 @@ func (c *CLI) Text() io.Writer { return terminal.Writer{To: c.Stdout} }
 
 // Note prints a message of brig on stderr.
 func (c *CLI) Note(format string, args ...any) {
+	if !c.quiet {
+		c.say(format, args...)
+	}
+}
+
+func (c *CLI) say(format string, args ...any) {
 	fmt.Fprintf(terminal.Writer{To: c.Stderr}, "brig: "+format+"\n", args...)
 }

@@ -39,6 +39,7 @@ var flagValues = map[string]valueSource{
 	"rootfs":       imageNames,
 	"profile":      profileNames,
 	"volume":       volumeNames,
+	"snapshot":     snapshotRefs,
 	"preset":       words("hardened", "light"),
 	"mode":         words(string(api.Strict), string(api.Fresh), string(api.Exclusive)),
 	"profile-mode": words(string(api.Enforce), string(api.Log)),
@@ -63,7 +64,10 @@ var argumentValues = map[string]struct {
 	"session get":    {list: sessionIDs, maximum: 1, file: true},
 	"session files":  {list: sessionIDs, maximum: 1},
 	"session rm":     {list: sessionIDs},
+	"session diff":   {list: sessionIDs, maximum: 1},
+	"session take":   {list: sessionIDs, maximum: 2},
 	"volume rm":      {list: volumeNames},
+	"snapshot rm":    {list: snapshotRefs},
 	"explain":        {list: runIDs, maximum: 1},
 	"profile show":   {list: profileNames, maximum: 1, file: true},
 	"profile export": {list: profileNames, maximum: 1, file: true},
@@ -181,6 +185,15 @@ func volumeNames(ctx context.Context, c *CLI, f *pflag.FlagSet) (names []string)
 		names = append(names, v.Name)
 	}
 	return names
+}
+
+// snapshotRefs are the names of snapshots, and the ids of those that have none.
+func snapshotRefs(ctx context.Context, c *CLI, f *pflag.FlagSet) (refs []string) {
+	all, _ := askForValues(c, f, func(a *agentclient.Client) ([]api.Snapshot, error) { return a.Snapshots(ctx, "") })
+	for _, s := range all {
+		refs = append(refs, cmp.Or(s.Name, s.ID))
+	}
+	return refs
 }
 
 func recipeValues(context.Context, *CLI, *pflag.FlagSet) []string {

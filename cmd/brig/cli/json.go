@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -15,7 +16,7 @@ func Marshal(v any) []byte {
 	if err != nil {
 		panic(err)
 	}
-	b = controls.ReplaceAllFunc(b, func(c []byte) []byte {
+	b = controls().ReplaceAllFunc(b, func(c []byte) []byte {
 		r, _ := utf8.DecodeRune(c)
 		return fmt.Appendf(nil, `\u%04x`, r)
 	})
@@ -23,4 +24,4 @@ func Marshal(v any) []byte {
 }
 
 // controls are the control characters that encoding/json writes as they are.
-var controls = regexp.MustCompile("[\x7f\u0080-\u009f]")
+var controls = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("[\x7f\u0080-\u009f]") })

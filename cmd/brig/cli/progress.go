@@ -48,6 +48,10 @@ func (c *CLI) Progress(what string) *Progress {
 		every = time.Second
 	}
 
+	if c.quiet {
+		return p
+	}
+
 	began := time.Now()
 	p.wg.Go(func() {
 		tick := time.NewTicker(every)

@@ -10,11 +10,13 @@ import (
 // The headings of a long --help, with the names of flags below them. A flag is below the first that names it.
 var (
 	programPart = usage.Section{Heading: "Program", Flags: strings.Fields(
-		"code source language rootfs flag env profile profile-mode mode no-template writable-root runtime")}
+		"code source language rootfs flag free-flag link-flag run-flag env profile profile-mode mode no-template writable-root own-image workdir-alias runtime " +
+			"tty interactive resident detach url")}
 	limitPart = usage.Section{Heading: "Limits", Flags: append(limitNames(),
 		"preset", "exec-memory", "exec-pids", "idle", "life")}
 	filePart = usage.Section{Heading: "Files", Flags: strings.Fields(
-		"file collect out force volume volume-size volume-read-only volume-shared data-dir languages")}
+		"file file-blob collect collect-blobs out force snapshot " +
+			"volume volume-size volume-read-only volume-shared volume-temporary data-dir languages")}
 	judgePart = usage.Section{Heading: "Judging", Flags: strings.Fields(
 		"tests problem compare tolerance input-file output-file check interactor check-protocol check-arg check-file " +
 			"passes suite suite-command source-name solution stop-at-failure ignore rerun scale-cpu")}
@@ -24,7 +26,7 @@ var (
 		"network allow egress-allow egress-internal packages requirement requirements index " +
 			"python-index npm-index gem-index")}
 	outputPart = usage.Section{Heading: "Output", Flags: strings.Fields(
-		"out json result stats timeline words csv html junit keep keep-output label summary quiet verbose")}
+		"out json result stats merge-stderr timeline words csv html junit keep keep-output label summary quiet verbose")}
 	workerPart = usage.Section{Heading: "Workers", Flags: strings.Fields(
 		"key engine creds pool name slots drain local engine-listen keys cache blobs metrics")}
 	agentPart = usage.Section{Heading: "Agent", Flags: strings.Fields("wait no-build socket")}
@@ -42,13 +44,13 @@ var Sections = map[string][]usage.Section{
 	"batch":          {programPart, limitPart, judgePart, jobPart, networkPart, outputPart, workerPart, agentPart},
 	"worker":         {workerPart, networkPart, outputPart, agentPart},
 	"serve": {
-		{Heading: "Callers", Flags: strings.Fields("listen keys tls-cert tls-key host")},
+		{Heading: "Callers", Flags: strings.Fields("listen dialect go-judge-src keys tls-cert tls-key host")},
 		{Heading: "Limits", Flags: strings.Fields(
 			"queue wait grace max-body max-blob max-problems max-conns max-conns-address max-bodies")},
 		networkPart,
 		{Heading: "History and batches", Flags: strings.Fields(
-			"data-dir history-runs history-bytes batch-slots batch-keep batch-bytes")},
-		{Heading: "Service", Flags: strings.Fields("images user agent-arg socket config log-format verbose")},
+			"data-dir history-runs history-bytes history-requests batch-slots batch-keep batch-bytes")},
+		{Heading: "Service", Flags: strings.Fields("images user agent-arg engine engine-creds socket config log-format verbose")},
 	},
 }
 

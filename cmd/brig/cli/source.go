@@ -137,7 +137,7 @@ const MaxInput = 64 << 20
 
 // LanguageOf chooses one of all: the one called name, or that of the source.
 func LanguageOf(all []api.Language, name string, src Source) (api.Language, error) {
-	ext := strings.ToLower(strings.TrimPrefix(src.Ext, "."))
+	ext := api.Extension(src.Ext)
 	matchers := []func(api.Language) bool{func(l api.Language) bool { return HasName(name, l) }}
 	if name == "" {
 		matchers = []func(api.Language) bool{

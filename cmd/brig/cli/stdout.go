@@ -21,12 +21,18 @@ func (w *StdoutWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Underlying returns the file that a written writes to, and any other w itself.
+// Unwrap returns what it writes to.
+func (w *StdoutWriter) Unwrap() io.Writer { return w.To }
+
+// Underlying returns what a writer of a command writes to in the end, such as a file.
 func Underlying(w any) any {
-	if out, is := w.(*StdoutWriter); is {
-		return out.To
+	for {
+		outer, is := w.(interface{ Unwrap() io.Writer })
+		if !is {
+			return w
+		}
+		w = outer.Unwrap()
 	}
-	return w
 }
 
 // ExitCode returns the exit code of a command that would exit with code; lost is the error of its

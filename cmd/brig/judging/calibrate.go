@@ -49,13 +49,17 @@ func CalibrateCommand(c *cli.CLI) *cobra.Command {
 	cli.SlotWait(f, wait)
 	noBuild := new(bool)
 	cli.NoBuildFlag(f, noBuild)
+	repeat := f.Int("repeat", calibrate.Runs, "run each program so often; less often is quicker and less exact")
 	socket := cli.SocketFlag(f)
 	return c.Does(k, func() int {
 		if f.NArg() != 0 {
 			return c.Hint("calibrate", errors.New("brig calibrate has no arguments"))
 		}
+		if *repeat < 1 || *repeat > calibrate.MaxRuns {
+			return c.Hint("calibrate", fmt.Errorf("--repeat is between 1 and %d, not %d", calibrate.MaxRuns, *repeat))
+		}
 
-		result, err := measure(c, *socket, *wait, *noBuild)
+		result, err := measure(c, *repeat, *socket, *wait, *noBuild)
 		switch {
 		case err != nil:
 			return c.End(err)
@@ -77,8 +81,8 @@ func CalibrateCommand(c *cli.CLI) *cobra.Command {
 	})
 }
 
-// measure runs the kernels, one after the other, and stores what came of them.
-func measure(c *cli.CLI, socket string, wait time.Duration, noBuild bool) (calibrate.Calibration, error) {
+// measure runs each kernel so often, one after the other, and stores what came of them.
+func measure(c *cli.CLI, repeat int, socket string, wait time.Duration, noBuild bool) (calibrate.Calibration, error) {
 	var none calibrate.Calibration
 	file, err := calibrationFile(c)
 	if err != nil {
@@ -107,9 +111,9 @@ func measure(c *cli.CLI, socket string, wait time.Duration, noBuild bool) (calib
 	shown := c.Progress("calibrating")
 	defer shown.End()
 
-	for round := range calibrate.Runs {
+	for round := range repeat {
 		for _, k := range calibrate.Kernels() { // in turns, so that a disturbance meets all alike
-			shown.SetStep(fmt.Sprintf("%s, round %d of %d", k.Name, round+1, calibrate.Runs))
+			shown.SetStep(fmt.Sprintf("%s, round %d of %d", k.Name, round+1, repeat))
 			cpu, image, err := kernel(ctx, x, k)
 			if cause := context.Cause(ctx); cause != nil {
 				return none, cause

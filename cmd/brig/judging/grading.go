@@ -32,7 +32,7 @@ type Grading struct {
 // newGrading finds the submissions and their languages, and reads what they are judged by.
 func newGrading(ctx context.Context, c *cli.CLI, agent *caller.Agent, o *GradeOptions, p *problem.Problem,
 	tree *problem.Tree, args []string) (*Grading, error) {
-	x, err := images.NewExecutor(ctx, c, agent, o.wait, o.noBuild)
+	x, err := images.NewExecutor(ctx, c.Quiet(o.Quiet), agent, o.wait, o.noBuild)
 	if err != nil {
 		return nil, err
 	}

@@ -100,7 +100,7 @@ func generateProblem(c *cli.CLI, o *generateOptions, name string) error {
 	whole := tree.Tree
 	if g := p.Generate; g != nil {
 		files, built = len(g.Inputs)+len(g.Answers), len(g.Builds)
-		x, err := images.NewExecutor(ctx, c, agent, o.wait, o.noBuild)
+		x, err := images.NewExecutor(ctx, c.Quiet(o.quiet), agent, o.wait, o.noBuild)
 		if err != nil {
 			return agent.Explain(err)
 		}

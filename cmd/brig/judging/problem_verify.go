@@ -129,7 +129,7 @@ func problemVerifyCommand(c *cli.CLI) *cobra.Command {
 // verifyProblem verifies a package with the agent.
 func verifyProblem(ctx context.Context, c *cli.CLI, agent *caller.Agent, o *verifyOptions, p *problem.Problem,
 	tree *problem.Tree) (api.Verification, error) {
-	x, err := images.NewExecutor(ctx, c, agent, o.wait, o.noBuild)
+	x, err := images.NewExecutor(ctx, c.Quiet(o.quiet), agent, o.wait, o.noBuild)
 	if err != nil {
 		return api.Verification{}, err
 	}

@@ -30,6 +30,8 @@ directories have separate sizes, and the program is PID 1. CMD is a command of t
 no files are placed. If the profile refuses calls that the runtime itself makes under the
 filter (runc: fstatfs and getdents64), the bundle's filter allows them, and brig says so.
 OUT_DIR must not exist, and other users must be able to traverse the directories above it.
+Give runc a terminal or a pipe as stdin: runc 1.1.5 gives stdin to the user of the container,
+also where it is the host's /dev/null.
 
 Usage:
   brig bundle --language NAME [flags] OUT_DIR -- CMD [ARGS...]
@@ -62,6 +64,9 @@ func (o *bundleOptions) register(f *pflag.FlagSet) {
 		"inodes":  "number of files in each of these directories",
 		"wall":    "", // an OCI runtime has neither
 		"output":  "",
+
+		"address_space": "", // runc would have them itself while it loads the filter, and fail
+		"data":          "",
 	}, api.OfBoth, api.OfExec, api.OfSession)
 
 	f.StringArrayVarP(&o.env, "env", "e", nil, "set a variable: `K=V` (repeatable)")

@@ -119,7 +119,7 @@ func resolveJudges(ctx context.Context, c *cli.CLI, agent *caller.Agent, o *runO
 			return err
 		}
 		p.Language = l.Name
-		return images.EnsureImage(ctx, c, agent, l, o.noBuild)
+		return images.EnsureImage(ctx, c.Quiet(o.quiet), agent, l, o.noBuild)
 	}
 
 	if o.run.Check != nil {

@@ -60,5 +60,5 @@ func noteSourceArguments(c *cli.CLI, o *runOptions) {
 }
 
 // sourceExtensions are the extensions of files that are part of a program and hardly ever its data.
-var sourceExtensions = strings.Fields(".py .c .h .cpp .cc .cxx .hpp .hh .java .js .mjs .cjs .ts .go .rs .rb .php .sh " +
-	".pl .pm .lua .pas .pp .hs .cs .kt .scala .swift .ml .mli")
+var sourceExtensions = strings.Fields(".py .pyw .c .h .cpp .cc .cxx .c++ .C .hpp .hh .hxx .java .js .mjs .cjs " +
+	".ts .mts .cts .go .rs .rb .php .sh .pl .pm .lua .pas .pp .hs .cs .kt .scala .swift .ml .mli")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/cmd/brig/cli"
@@ -21,7 +22,7 @@ func withProgramRemedy(err error, image string, args []string, fileRemedy, flagR
 
 	text := e.Message
 	if image != "" {
-		text = digests.ReplaceAllLiteralString(text, "image "+image)
+		text = digests().ReplaceAllLiteralString(text, "image "+image)
 	}
 
 	switch word := args[0]; {
@@ -36,4 +37,4 @@ func withProgramRemedy(err error, image string, args []string, fileRemedy, flagR
 	return &remedied
 }
 
-var digests = regexp.MustCompile(`image sha256:[0-9a-f]{64}`)
+var digests = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`image sha256:[0-9a-f]{64}`) })

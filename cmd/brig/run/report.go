@@ -71,7 +71,7 @@ func printReport(c *cli.CLI, o *runOptions, res api.Result) int {
 	if o.testsDir != "" && !o.quiet && !o.json {
 		fmt.Fprint(terminal.Writer{To: c.Stderr}, firstFailure(res, o.profile))
 	}
-	if !o.stats && !o.quiet && !o.json {
+	if !o.stats && !o.quiet && !o.json && !o.tty { // an interactive shell asks for much that it does without
 		for _, r := range o.refused {
 			c.Note("the sandbox refused %s", cli.RefusalText(r))
 		}

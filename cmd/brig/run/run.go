@@ -110,7 +110,7 @@ func execute(ctx context.Context, c *cli.CLI, agent *caller.Agent, o *runOptions
 	}
 
 	packages := api.PackageRequest{Language: o.run.Language, Requirements: o.run.Requirements, Index: o.run.Index}
-	return images.WithPackages(ctx, c, agent, o.installer, packages, o.noBuild, func() (api.Result, error) {
+	return images.WithPackages(ctx, c.Quiet(o.quiet), agent, o.installer, packages, o.noBuild, func() (api.Result, error) {
 		switch {
 		case o.suite.Report != "":
 			return runSuite(ctx, c, agent, o)
@@ -124,18 +124,23 @@ func execute(ctx context.Context, c *cli.CLI, agent *caller.Agent, o *runOptions
 // executeRun executes a run without tests.
 func executeRun(ctx context.Context, c *cli.CLI, agent *caller.Agent, o *runOptions) (api.Result, error) {
 	var kept headTail // of the program's stderr
+	screen := c.Screen()
 	stream := func(stdout, stderr io.Writer) (api.Result, error) {
 		return cli.RetryWhileBusy(ctx, c, o.wait, func(ctx context.Context) (api.Result, error) {
 			relayed := relay.Request{Network: o.run.Network, Allow: o.run.Allow}
 			res, used, err := relay.With(ctx, c.RelayUser, relayed,
 				func(ctx context.Context, network func([]*os.File)) (api.Result, error) {
-					return agent.RunEvents(ctx, o.run, c.Stdin, client.Events{
+					events := client.Events{
 						Stdout: stdout, Stderr: stderr, Network: network,
 						Compiled: func(made api.Compilation) {
 							if !o.json {
 								printCompilerOutput(c, made.Stdout, made.Stderr)
 							}
 						},
+					}
+					return o.withTerminal(c, screen, &events, func(stdin io.Reader, tty *api.TTY) (api.Result, error) {
+						o.run.TTY = tty
+						return agent.RunEvents(ctx, o.run, stdin, events)
 					})
 				})
 
@@ -145,7 +150,8 @@ func executeRun(ctx context.Context, c *cli.CLI, agent *caller.Agent, o *runOpti
 	}
 
 	if !o.json {
-		res, err := stream(c.Stdout, io.MultiWriter(c.Stderr, &kept))
+		res, err := stream(screen.Stdout(), io.MultiWriter(screen.Stderr(), &kept))
+		screen.End()
 		o.explain(&res, kept.bytes())
 		return res, err
 	}
@@ -208,7 +214,7 @@ func resolveLanguage(ctx context.Context, c *cli.CLI, agent *caller.Agent, o *ru
 	if o.run.Image != "" {
 		return nil
 	}
-	return images.EnsureImage(ctx, c, agent, l, o.noBuild)
+	return images.EnsureImage(ctx, c.Quiet(o.quiet), agent, l, o.noBuild)
 }
 
 // runFailed reports an error of brig on stderr and, if they are set, as the output of --json and

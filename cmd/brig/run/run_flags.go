@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -70,16 +72,20 @@ type runOptions struct {
 	hasCode bool // -c was given, perhaps empty
 	socket  string
 
-	env, files, collect, labels []string
-	profile                     string
-	warnings                    []string // of the profile, where it is a file
+	env, files, fileBlobs, collect, labels []string
 
-	out    string
-	force  bool
-	json   bool
-	result string
-	stats  bool
-	quiet  bool
+	collectBlobs bool
+	profile      string
+	warnings     []string // of the profile, where it is a file
+
+	out      string
+	force    bool
+	json     bool
+	result   string
+	stats    bool
+	quiet    bool
+	tty      bool // the program has the caller's terminal
+	resident bool // of an exec: it holds no slot
 
 	testsDir string
 	problem  *problem.Problem // found there; nil: there is no --tests
@@ -117,6 +123,11 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 
 	f.StringArrayVar(&o.run.Flags, "flag", nil,
 		"`FLAG` for the compiler, such as -O3; instead of the default ones (repeatable; see brig languages)")
+	f.StringArrayVar(&o.run.FreeFlags.Compile, "free-flag", nil,
+		"any `FLAG` for the compiler, in addition to --flag or the default ones (repeatable; see docs/languages.md)")
+	f.StringArrayVar(&o.run.FreeFlags.Link, "link-flag", nil, "any `FLAG` for the end of the compiler's command (repeatable)")
+	f.StringArrayVar(&o.run.FreeFlags.Run, "run-flag", nil, "any `FLAG` for the interpreter, in front of FILE (repeatable)")
+	f.BoolVar(&o.run.MergeStderr, "merge-stderr", false, "stdout gets what is written to stderr, too, in the order of writing")
 	f.StringVar(&o.testsDir, "tests", "",
 		"run the tests below this `DIR` or in this zip: pairs of NAME.in and NAME.ans or NAME.out; with --suite: unit tests")
 	f.StringVar((*string)(&o.run.Compare.How), "compare", "",
@@ -139,20 +150,25 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.run.NoTemplate, "no-template", false,
 		"start the interpreter for this run instead of beginning from a template of it")
 	f.BoolVar(&o.run.WritableRoot, "writable-root", false, "let the program write to a temporary copy of the image")
+	workdirAliasFlag(f, &o.run.WorkdirAlias)
 
 	f.StringArrayVarP(&o.env, "env", "e", nil, "set a variable: `K=V` (repeatable)")
 	f.StringArrayVar(&o.files, "file", nil,
 		"place a file in /box: `[NAME=]PATH`, or all files below a directory (repeatable)")
+	f.StringArrayVar(&o.fileBlobs, "file-blob", nil,
+		"place a blob of the agent in /box, which the program may execute: `NAME=DIGEST` (repeatable)")
 	f.StringArrayVar(&o.collect, "collect", nil, "collect the files of /box that match `GLOB` (repeatable)")
+	o.registerBlobs(f)
 	f.StringVar(&o.out, "out", "", "write the collected files to this `DIR`")
 	f.BoolVar(&o.force, "force", false, "let --out overwrite files")
-	f.StringArrayVar(&o.labels, "label", nil, "store this label with the result: `project=NAME` or task=NAME (repeatable)")
+	cli.LabelFlag(f, &o.labels)
 
 	f.BoolVar(&o.json, "json", false, "print the result as JSON instead of the program's output")
 	f.StringVar(&o.result, "result", "", "write the result, or brig's error, as JSON to this `FILE`")
 	f.BoolVarP(&o.stats, "stats", "v", false, "print verdict and usage to stderr")
 	o.registerTimeline(f)
 	o.registerQuiet(f)
+	o.registerTerminal(f)
 	cli.BusyWait(f, &o.wait)
 	cli.NoBuildFlag(f, &o.noBuild)
 	cli.SocketVar(f, &o.socket)
@@ -181,6 +197,9 @@ func (o *runOptions) plan(c *cli.CLI) (s cli.Source, err error) {
 		}
 	}
 
+	if err := o.checkBlobs(); err != nil {
+		return s, err
+	}
 	if len(o.collect) > 0 && o.out == "" && !o.json && o.result == "" {
 		return s, fmt.Errorf("--collect needs a destination: add --out DIR, --json or --result FILE")
 	}
@@ -190,10 +209,13 @@ func (o *runOptions) plan(c *cli.CLI) (s cli.Source, err error) {
 	if err := o.judges.apply(r, o.testsDir != ""); err != nil {
 		return s, err
 	}
+	if r.Labels, err = c.Labels(o.labels); err != nil {
+		return s, err
+	}
 	if err := o.planSurroundings(); err != nil {
 		return s, err
 	}
-	if err := o.checkQuiet(); err != nil {
+	if err := cmp.Or(o.checkQuiet(), o.checkTerminal()); err != nil {
 		return s, err
 	}
 	if r.Network == "" && len(r.Allow) > 0 {
@@ -219,6 +241,12 @@ func (o *runOptions) plan(c *cli.CLI) (s cli.Source, err error) {
 // isCommand reports whether the run is a command of an image, and not a source in a language.
 func (o *runOptions) isCommand() bool { return o.run.Image != "" && o.run.Language == "" }
 
+// isNumber reports whether a word is a number, such as a time in seconds.
+func isNumber(word string) bool {
+	_, err := strconv.ParseFloat(strings.TrimSuffix(word, "s"), 64)
+	return err == nil
+}
+
 // planSource reads FILE.
 func (o *runOptions) planSource(stdin io.Reader) (cli.Source, error) {
 	file := o.args[0]
@@ -228,6 +256,9 @@ func (o *runOptions) planSource(stdin io.Reader) (cli.Source, error) {
 	case o.testsDir != "" && bad == nil && info.IsDir():
 		return s, fmt.Errorf("%s is a directory, but --tests judges one program: brig grade %s %s judges all in it", file,
 			cli.ShellWord(o.testsDir), cli.ShellWord(file))
+	case errors.Is(err, fs.ErrNotExist) && o.tty && isNumber(file):
+		return s, fmt.Errorf("%w: for a time limit use --wall 5s (elapsed time) or --cpu 5s (processor time): -t gives the "+
+			"program a terminal", err)
 	case errors.Is(err, fs.ErrNotExist) && !o.hasDash && len(o.args) > 1 &&
 		!strings.Contains(file, "/") && cli.IsSource(o.args[1]):
 		return s, fmt.Errorf("%w: the language follows from the file: did you mean brig run %s?", err, o.args[1])
@@ -243,7 +274,7 @@ func (o *runOptions) planSource(stdin io.Reader) (cli.Source, error) {
 	return s, err
 }
 
-// planSurroundings fills in the program's surroundings: environment, files, profile, labels.
+// planSurroundings fills in the program's surroundings: environment, files, profile.
 func (o *runOptions) planSurroundings() error {
 	r := &o.run
 	for _, kv := range o.env {
@@ -269,18 +300,16 @@ func (o *runOptions) planSurroundings() error {
 		r.Files = append(r.Files, files...)
 	}
 
-	for _, kv := range o.labels {
-		switch k, v, _ := strings.Cut(kv, "="); k {
-		case "project":
-			r.Labels.Project = v
-		case "task":
-			r.Labels.Task = v
-		default:
-			return fmt.Errorf("--label %q: write project=NAME or task=NAME", kv)
+	for _, spec := range o.fileBlobs {
+		name, digest, ok := strings.Cut(spec, "=")
+		if !ok {
+			return fmt.Errorf("--file-blob %s: write NAME=DIGEST, with a digest of brig run --collect-blobs", spec)
 		}
+		r.Files = append(r.Files, api.File{Name: name, Blob: digest, Executable: true})
 	}
 
-	r.Collect = api.Collect{Globs: o.collect, None: len(o.collect) == 0 && o.out == "" && !o.json}
+	r.Collect = api.Collect{Globs: o.collect, Blobs: o.collectBlobs,
+		None: len(o.collect) == 0 && o.out == "" && !o.json && !o.collectBlobs}
 	if !cli.IsProfileFile(o.profile) {
 		r.Profile = o.profile
 		return nil
@@ -365,4 +394,9 @@ func (o *runOptions) checkQuiet() error {
 		return fmt.Errorf("--quiet and --stats exclude each other")
 	}
 	return o.checkTimeline()
+}
+
+// workdirAliasFlag registers the flag for a second name of /box.
+func workdirAliasFlag(f *pflag.FlagSet, alias *string) {
+	f.StringVar(alias, "workdir-alias", "", "`NAME`, a second one of /box: "+strings.Join(api.WorkdirAliases(), ", "))
 }

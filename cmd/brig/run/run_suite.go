@@ -52,7 +52,7 @@ func runSuite(ctx context.Context, c *cli.CLI, agent *caller.Agent, o *runOption
 	}
 	defer tree.Close()
 
-	x, err := images.NewExecutor(ctx, c, agent, o.wait, o.noBuild)
+	x, err := images.NewExecutor(ctx, c.Quiet(o.quiet), agent, o.wait, o.noBuild)
 	if err != nil {
 		return res, err
 	}

@@ -18,8 +18,12 @@ import (
 	"github.com/brig-sandbox/brig/internal/terminal"
 )
 
-// SessionCommand is brig session: sandboxes that last.
-func SessionCommand(c *cli.CLI) *cobra.Command {
+// StartProcess starts a process in a session of the service at base; empty: the one in the environment.
+type StartProcess func(c *cli.CLI, base, session string, ask api.ProcessRequest) int
+
+// SessionCommand is brig session: sandboxes that last. processes are the commands about processes, which a service keeps.
+func SessionCommand(c *cli.CLI, start StartProcess, processes []cli.Command) *cobra.Command {
+	exec := func(c *cli.CLI) *cobra.Command { return sessionExec(c, start) }
 	return c.Group("session", `
 Create a long-lived sandbox and work in it: files below /box and /tmp, and background
 processes, remain from one command to the next. A session ends when it is removed, when
@@ -30,10 +34,21 @@ Usage:
   brig session create [flags]
   brig session exec [flags] ID -- CMD [ARGS...]
   brig session exec [flags] -c CODE ID [ARGS...]
+  brig session exec -d [flags] ID -- CMD [ARGS...]
+  brig session ps ID
+  brig session attach ID PID
+  brig session kernel start|exec|ls|interrupt|restart|rm ID ...
   brig session ls
   brig session put ID FILE [NAME]
   brig session get ID NAME [FILE]
   brig session files ID [DIR]
+  brig session stat ID PATH
+  brig session mkdir ID PATH
+  brig session mv ID FROM TO
+  brig session unlink [-r] ID PATH
+  brig session snapshot ID [PATH...]
+  brig session diff [--since SNAPSHOT] ID
+  brig session take TO FROM PATH...
   brig session rm ID...
 
 Examples:
@@ -44,15 +59,23 @@ Examples:
   brig session get $id result.txt
   brig session rm $id
 
-A session needs an agent that outlives the commands: brigd must be running.`, []cli.Command{
+A session needs an agent that outlives the commands: brigd must be running. Processes
+that outlive their command need a brig serve: exec -d, ps, attach and kernel.`, append([]cli.Command{
 		{Name: "create", Short: "create a session and print its id", Make: sessionCreate},
-		{Name: "exec", Short: "execute a command or code in a session", Make: sessionExec},
+		{Name: "exec", Short: "execute a command or code in a session", Make: exec},
 		{Name: "ls", Short: "list live sessions", Make: sessionList},
 		{Name: "put", Short: "put a file into a session", Make: sessionPut},
 		{Name: "get", Short: "get a file from a session", Make: sessionGet},
 		{Name: "files", Short: "list the files of a session", Make: sessionFiles},
+		{Name: "stat", Short: "describe a file of a session", Make: sessionStat},
+		{Name: "mkdir", Short: "make a directory in a session", Make: sessionMakeDir},
+		{Name: "mv", Short: "rename a file of a session", Make: sessionMove},
+		{Name: "unlink", Short: "remove a file of a session", Make: sessionUnlink},
+		{Name: "snapshot", Short: "make a snapshot of the files of a session", Make: sessionSnapshot},
+		{Name: "diff", Short: "list how files of a session differ from a snapshot", Make: sessionDiff},
+		{Name: "take", Short: "copy files of another session into a session", Make: sessionTake},
 		{Name: "rm", Short: "end sessions, with all processes in them", Make: sessionRemove},
-	})
+	}, processes...))
 }
 
 // connectRunning connects to an agent that outlives this command.
@@ -68,17 +91,21 @@ session as a whole; limits such as --wall are the defaults of each command.
 Usage:
   brig session create [--language NAME] [flags]
   brig session create --rootfs IMAGE [flags]
+  brig session create --snapshot SNAPSHOT [flags]
 
 Examples:
   brig session create --language python
   brig session create --rootfs tiny --memory 128M --pids 50 --wall 10s --idle 15m --life 2h
-  brig session create --language python --volume thesis --volume-size 1G`)
+  brig session create --language python --volume thesis --volume-size 1G
+  brig session create --snapshot ready`)
 
 	var volume api.VolumeRequest
 	var ask api.SessionRequest
 	var env, labels []string
 	f.StringVarP(&ask.Language, "language", "l", "", "`NAME` of the language (default python, if there is no --rootfs)")
 	f.StringVar(&ask.Image, "rootfs", "", "use this stored `IMAGE`, by name or digest")
+	f.StringVar(&ask.Snapshot, "snapshot", "",
+		"begin with the files of this `SNAPSHOT`, by id or name, and with its language or image unless one is named")
 	cli.LimitFlags(f, &ask.Limits, map[string]string{
 		"memory": "memory of the whole session, reserved for its lifetime",
 		"cpus":   "processors that the whole session uses at once",
@@ -98,6 +125,8 @@ Examples:
 	f.Var(&volume.Size, "volume-size", fmt.Sprintf("size of the volume if it is created (default %s)", api.VolumeSize))
 	f.BoolVar(&volume.ReadOnly, "volume-read-only", false, "mount the volume read-only; other sessions may write to it")
 	f.BoolVar(&volume.Shared, "volume-shared", false, "let other sessions with this flag write to the volume too")
+	f.BoolVar(&volume.Temporary, "volume-temporary", false,
+		"a volume of the label run alone, which brig end --run removes with it")
 	f.StringVar(&ask.Preset, "preset", "", "limits to start from: hardened or light")
 	f.Var(&ask.Idle, "idle",
 		fmt.Sprintf("end the session after this time without a request (default %s)", api.SessionIdle))
@@ -105,13 +134,16 @@ Examples:
 	f.StringVar(&ask.Profile, "profile", "", "seccomp profile `NAME`")
 	f.StringVar((*string)(&ask.ProfileMode), "profile-mode", "", "enforce or log")
 	f.BoolVar(&ask.WritableRoot, "writable-root", false, "let programs write to a temporary copy of the image")
+	f.BoolVar(&ask.OwnImage, "own-image", false,
+		"let programs write to a temporary copy of the image, and see themselves as root, without privilege")
+	workdirAliasFlag(f, &ask.WorkdirAlias)
 	f.StringArrayVarP(&env, "env", "e", nil, "set a variable for every command: `K=V` (repeatable)")
-	f.StringArrayVar(&labels, "label", nil, "`project=NAME` or task=NAME")
+	cli.LabelFlag(f, &labels)
 	for _, name := range []string{"idle", "life", "volume-size"} {
 		f.Lookup(name).DefValue = "" // the text says it
 	}
 
-	wait := f.Duration("wait", time.Minute, "how long to wait for memory that others have reserved; 0 does not wait")
+	wait := f.Duration("wait", time.Minute, "how long to wait for room: fewer sessions, and memory that others have reserved; 0 does not wait")
 	noBuild := new(bool)
 	cli.NoBuildFlag(f, noBuild)
 	var packages images.PackageFlags
@@ -119,22 +151,26 @@ Examples:
 	asJSON := f.Bool("json", false, "print the session as JSON")
 	socket := cli.SocketFlag(f)
 	return c.Does(k, func() int {
-		o := runOptions{env: env, labels: labels}
+		o := runOptions{env: env}
 		err := o.planSurroundings()
+		if err == nil {
+			ask.Labels, err = c.Labels(labels)
+		}
 		if err == nil {
 			ask.Requirements, err = packages.Requirements()
 		}
 
 		if err == nil {
-			ask.Env, ask.Labels = o.run.Env, o.run.Labels
+			ask.Env = o.run.Env
 			if volume.Name != "" {
 				ask.Volume = &volume
 			} else if volume != (api.VolumeRequest{}) {
-				err = fmt.Errorf("--volume-size, --volume-read-only and --volume-shared apply to a volume: add --volume NAME")
+				err = fmt.Errorf("--volume-size, --volume-read-only, --volume-shared and --volume-temporary apply to " +
+					"a volume: add --volume NAME")
 			}
 		}
 
-		if ask.Language = strings.ToLower(ask.Language); ask.Language == "" && ask.Image == "" {
+		if ask.Language = strings.ToLower(ask.Language); ask.Language == "" && ask.Image == "" && ask.Snapshot == "" {
 			ask.Language = "python" // as brig run -c
 		}
 		if err == nil {
@@ -241,10 +277,19 @@ Examples:
 						cmp.Or(s.Language, shortDigest(s.Image)),
 						cli.FormatBytes(s.Usage.Memory), s.Limits.Memory, cli.FormatCount(s.Usage.Processes), s.Limits.Pids, s.Execs,
 						timeLeft(cmp.Or(s.IdleEnds, s.Ends)),
-						cmp.Or(terminal.Quote(strings.Trim(s.Labels.Project+"/"+s.Labels.Task, "/")), "-"))
+						labelsOf(s.Labels))
 				})
 		})
 	})
+}
+
+// labelsOf formats labels for a table.
+func labelsOf(l api.Labels) string {
+	text := terminal.Quote(strings.Trim(l.Project+"/"+l.Task, "/"))
+	if l.Run != "" {
+		text = strings.TrimSpace(text + " run=" + terminal.Quote(l.Run))
+	}
+	return cmp.Or(text, "-")
 }
 
 // timeLeft formats the time that is left until an instant.

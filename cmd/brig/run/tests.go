@@ -95,7 +95,7 @@ func readTests(ctx context.Context, c *cli.CLI, agent *caller.Agent, o *runOptio
 	}
 	defer tree.Close()
 
-	x, err := images.NewExecutor(ctx, c, agent, o.wait, o.noBuild)
+	x, err := images.NewExecutor(ctx, c.Quiet(o.quiet), agent, o.wait, o.noBuild)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,9 @@ type tolerantWriter struct {
 	failed bool
 }
 
+// Unwrap returns what it writes to.
+func (u *tolerantWriter) Unwrap() io.Writer { return u.to }
+
 func (u *tolerantWriter) Write(p []byte) (int, error) {
 	if !u.failed {
 		_, err := u.to.Write(p)

@@ -12,6 +12,7 @@ import (
 	"github.com/brig-sandbox/brig/agent/caller"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/cmd/brig/cli"
+	"github.com/brig-sandbox/brig/internal/terminal"
 )
 
 // VolumeCommand is brig volume: the file systems that outlive sessions.
@@ -23,7 +24,7 @@ it; the volume belongs to the user of that session.
 
 Usage:
   brig volume ls [--json]
-  brig volume rm NAME...
+  brig volume rm [--run RUN] NAME...
 
 Examples:
   id=$(brig session create --language python --volume thesis)
@@ -63,8 +64,9 @@ Examples:
 			if err != nil {
 				return err
 			}
-			return cli.PrintList(c, *asJSON, all, "VOLUME\tSIZE\tMODIFIED\tSESSIONS", func(v api.Volume) string {
-				return fmt.Sprintf("%q\t%s\t%s\t%s", v.Name, v.Size, v.Modified, cmp.Or(strings.Join(v.Sessions, " "), "-"))
+			return cli.PrintList(c, *asJSON, all, "VOLUME\tSIZE\tMODIFIED\tSESSIONS\tRUN", func(v api.Volume) string {
+				return fmt.Sprintf("%q\t%s\t%s\t%s\t%s", v.Name, v.Size, v.Modified,
+					cmp.Or(strings.Join(v.Sessions, " "), "-"), cmp.Or(terminal.Quote(v.Run), "-"))
 			})
 		})
 	})
@@ -76,11 +78,12 @@ Remove volumes with their contents. A volume that a session uses is not removed:
 the session first.
 
 Usage:
-  brig volume rm NAME...
+  brig volume rm [--run RUN] NAME...
 
 Examples:
   brig volume rm thesis`)
 
+	run := f.String("run", "", "the temporary volumes of this `RUN`, instead of those that last")
 	socket := cli.SocketFlag(f)
 	return c.Does(k, func() int {
 		if f.NArg() == 0 {
@@ -88,7 +91,7 @@ Examples:
 		}
 		return withRunningAgent(c, *socket, func(ctx context.Context, agent *caller.Agent) error {
 			for _, name := range f.Args() {
-				if err := agent.DeleteVolume(ctx, name); err != nil {
+				if err := agent.DeleteTemporaryVolume(ctx, name, *run); err != nil {
 					return err
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,6 +40,7 @@ Examples:
 	s.IntVarP(&f.Limit, "limit", "n", 20, "maximum number of runs to list, up to 10000")
 	s.StringVar(&f.Project, "project", "", "only runs with this `PROJECT` as label")
 	s.StringVar(&f.Task, "task", "", "only runs with this `TASK` as label")
+	s.StringVar(&f.Run, "run", "", "only runs with this `RUN` as label, which is not the id in the first column")
 	s.StringVarP(&f.Language, "language", "l", "", "only runs in the language `NAME`")
 	s.StringSliceVar(&verdicts, "verdict", nil, "only runs with this `VERDICT`, such as ok or wall-limit (repeatable)")
 	s.BoolVar(&f.Failed, "failed", false, "only runs without success, including wrong answers and failures of the service")
@@ -105,7 +107,15 @@ func listRuns(c *cli.CLI, all []api.Record) error {
 	}
 
 	t := cli.AlignedTable(c.Text())
-	fmt.Fprintln(t, "RUN\tREQUESTED\tKEY\tPROJECT\tTASK\tLANGUAGE\tVERDICT\tTESTS\tCPU(ms)\tMEM(MiB)")
+	labeled := slices.ContainsFunc(all, func(r api.Record) bool { return r.Run != "" })
+	label := func(text string) string {
+		if !labeled {
+			return ""
+		}
+		return "\t" + text
+	}
+	fmt.Fprintln(t, "RUN\tREQUESTED\tKEY\tPROJECT\tTASK"+label("LABEL RUN")+
+		"\tLANGUAGE\tVERDICT\tTESTS\tCPU(ms)\tMEM(MiB)")
 
 	for _, r := range all {
 		tests := "-"
@@ -114,7 +124,8 @@ func listRuns(c *cli.CLI, all []api.Record) error {
 		}
 		fmt.Fprintln(t, strings.Join([]string{
 			terminal.Quote(r.ID), r.Created.Local().Format(time.DateTime), cmp.Or(terminal.Quote(r.Owner), "-"),
-			cmp.Or(terminal.Quote(r.Project), "-"), cmp.Or(terminal.Quote(r.Task), "-"),
+			cmp.Or(terminal.Quote(r.Project), "-"),
+			cmp.Or(terminal.Quote(r.Task), "-") + label(cmp.Or(terminal.Quote(r.Run), "-")),
 			cmp.Or(terminal.Quote(r.Language), "-"), terminal.Quote(cmp.Or(string(r.Verdict), string(r.Code))), tests,
 			cli.InMillis(api.Measurement{Value: r.CPU}), cli.InMiB(api.Measurement{Value: r.Memory}),
 		}, "\t"))

@@ -75,8 +75,12 @@ func keyLimitFlags(f *pflag.FlagSet, k *auth.Key) {
 	f.StringVar(&k.Network, "may-network", "",
 		"most `NETWORK` that its runs may request: none, loopback, allow or public, within --network of the service (default none)")
 	f.BoolVar(&k.Packages, "may-install", false, "may name packages in requirements, if the service installs them")
+	f.BoolVar(&k.HostFiles, "may-read-src", false,
+		"may have its commands read files of the host, below --go-judge-src of the service")
 	f.BoolVar(&k.ProfileLog, "may-profile-log", false,
 		"may use profile_mode log, in which calls that the profile denies are allowed and logged")
+	f.BoolVar(&k.OwnImage, "may-own-image", false,
+		"may have sessions whose programs own the image and see themselves as root, without privilege")
 }
 
 func keyAdd(c *cli.CLI) *cobra.Command {

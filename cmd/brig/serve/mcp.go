@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/agent/caller"
+	agentclient "github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/cmd/brig/cli"
 	"github.com/brig-sandbox/brig/judge/diagnose"
@@ -52,23 +53,26 @@ The configuration of an editor, such as .mcp.json or mcp.json:
 			at = c.Env("BRIG_URL")
 		}
 
+		labels, err := c.Labels(nil)
 		switch {
+		case err != nil:
+			return c.Hint("mcp", err)
 		case f.NArg() > 0:
 			return c.Hint("mcp", fmt.Errorf("mcp takes no argument %q", f.Arg(0)))
 		case *base != "" && *socket != "":
 			return c.Hint("mcp", errors.New("--url and --socket exclude each other: the tools call a service or an agent"))
 		case at != "":
-			return serviceTools(c, at)
+			return serveOfService(c, at, labels.Run)
 		}
 
 		return c.WithAnyAgent(*socket, func(ctx context.Context, agent *caller.Agent) error {
-			return serveTools(ctx, c, agentTools{agent, wait})
+			return serveTools(ctx, c, agentTools{agent, wait, labels.Run})
 		})
 	})
 }
 
-// serviceTools offers tools that call the service at an address.
-func serviceTools(c *cli.CLI, at string) int {
+// serveOfService offers tools that call the service at an address.
+func serveOfService(c *cli.CLI, at, run string) int {
 	if err := checkAddress(at); err != nil {
 		return c.Hint("mcp", err)
 	}
@@ -78,7 +82,7 @@ func serviceTools(c *cli.CLI, at string) int {
 
 	service := client.New(at, c.Env("BRIG_API_KEY"))
 	service.MaxAnswer = maxAnswer
-	if err := serveTools(ctx, c, mcp.Service{Client: service}); err != nil {
+	if err := serveTools(ctx, c, serviceTools{mcp.Service{Client: service}, run}); err != nil {
 		return c.Fail(err)
 	}
 	return 0
@@ -93,15 +97,37 @@ func serveTools(ctx context.Context, c *cli.CLI, r mcp.Runner) error {
 	return err
 }
 
-// agentTools is an mcp.Runner that calls an agent, and waits while it is busy.
+// serviceTools is an mcp.Runner that calls a service. Its runs and sessions have a run as label; empty: none.
+type serviceTools struct {
+	mcp.Service
+	run string
+}
+
+func (t serviceTools) Run(ctx context.Context, r api.Run, w mcp.Watch) (api.Result, error) {
+	r.Labels.Run = t.run
+	return t.Service.Run(ctx, r, w)
+}
+
+func (t serviceTools) CreateSession(ctx context.Context, request api.SessionRequest) (api.Session, error) {
+	request.Labels.Run = t.run
+	return t.Service.CreateSession(ctx, request)
+}
+
+// agentTools is an mcp.Runner that calls an agent, and waits while it is busy. Its runs and sessions have a run as label;
+// empty: none.
 type agentTools struct {
 	*caller.Agent
 	wait time.Duration
+	run  string
 }
 
-func (a agentTools) Run(ctx context.Context, r api.Run) (api.Result, error) {
+func (a agentTools) Run(ctx context.Context, r api.Run, w mcp.Watch) (api.Result, error) {
+	r.Labels.Run = a.run
 	res, err := caller.Retry(ctx, a.wait, nil, func(ctx context.Context) (api.Result, error) {
-		return a.Agent.Run(ctx, r)
+		if w.Tested == nil || len(r.Tests) == 0 {
+			return a.Agent.Run(ctx, r)
+		}
+		return a.RunEvents(ctx, r, nil, agentclient.Events{Test: func(api.TestResult) { w.Tested() }})
 	})
 	if err != nil {
 		return res, a.Explain(err)
@@ -111,6 +137,7 @@ func (a agentTools) Run(ctx context.Context, r api.Run) (api.Result, error) {
 }
 
 func (a agentTools) CreateSession(ctx context.Context, request api.SessionRequest) (api.Session, error) {
+	request.Labels.Run = a.run
 	return caller.Retry(ctx, a.wait, nil, func(ctx context.Context) (api.Session, error) {
 		return a.Agent.CreateSession(ctx, request)
 	})

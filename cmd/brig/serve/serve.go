@@ -28,8 +28,10 @@ import (
 	"github.com/brig-sandbox/brig/service"
 	"github.com/brig-sandbox/brig/service/auth"
 	"github.com/brig-sandbox/brig/service/core"
+	"github.com/brig-sandbox/brig/service/dialect/catalog"
 	"github.com/brig-sandbox/brig/service/history"
 	"github.com/brig-sandbox/brig/service/identity"
+	"github.com/brig-sandbox/brig/service/operator"
 	"github.com/brig-sandbox/brig/service/problems"
 )
 
@@ -64,6 +66,7 @@ type serveOptions struct {
 	queue, bodies, conns, connsEach, historyRuns int
 	wait, grace                                  time.Duration
 	maxBody, maxBlob, maxProblems, historyBytes  api.Size
+	historyRequests                              bool
 	network                                      string
 	egressAllow, egressInternal                  []string
 	packages                                     bool
@@ -71,8 +74,12 @@ type serveOptions struct {
 	batchSlots                                   int
 	batchKeep                                    time.Duration
 	batchBytes                                   api.Size
+	engine, engineCreds                          string
+	dialects                                     []string
+	goJudgeSrc                                   string
 	logFormat                                    string
 	verbose                                      bool
+	inForce                                      []api.Setting
 }
 
 // Command makes brig serve.
@@ -100,16 +107,29 @@ func Command(c *cli.CLI) *cobra.Command {
 		"maximum connections of one remote address; addresses of this host have no such limit")
 	f.IntVar(&o.bodies, "max-bodies", d.MaxBodies,
 		"maximum concurrent uploads of request bodies and downloads of session files; a key gets an eighth, unless its line sets bodies")
+	f.StringArrayVar(&o.dialects, "dialect", nil,
+		"`NAME[=ADDRESS]` of a foreign dialect that is answered below /NAME/, or at an address of its own (repeatable): "+
+			strings.Join(catalog.Names(), ", "))
+	f.StringVar(&o.goJudgeSrc, "go-judge-src", "",
+		"`DIR` of this host whose files clients of go-judge may name by their absolute paths (src), to read them; a key needs "+
+			"host_files: true in its line")
 	o.networkFlags(f)
 	o.packageFlags(f)
 	f.StringVar(&o.dataDir, "data-dir", "/var/lib/brig-gateway", "`DIR` of the history, the problems and the batches, of one service only")
 	f.IntVar(&o.historyRuns, "history-runs", history.DefaultRuns,
 		"maximum runs in the history, of all keys together; beyond it the oldest runs of the key that has most are removed")
 	f.Var(&o.historyBytes, "history-bytes", "approximate maximum size of the history")
+	f.BoolVar(&o.historyRequests, "history-requests", true,
+		"keep in the history what was run, for the key that sent it (GET /v1/runs/{id}?with=request): source, stdin, arguments, flags "+
+			"and names of files of runs, and nothing of execs in sessions")
 	f.IntVar(&o.batchSlots, "batch-slots", 0,
 		"slots that jobs of batches use at once (default: all but one, which is left to other requests)")
 	f.DurationVar(&o.batchKeep, "batch-keep", d.BatchKeep, "how long a batch stays after its end")
 	f.Var(&o.batchBytes, "batch-bytes", "maximum size of all batches below --data-dir, with their results")
+	f.StringVar(&o.engine, "engine", "",
+		"`URL` of an engine whose workers the page Machines and GET /v1/machines show, for keys with admin to drain; runs of the "+
+			"service do not go there")
+	f.StringVar(&o.engineCreds, "engine-creds", "", "`FILE` with the NATS credentials for --engine")
 	f.StringVar(&o.user, "user", "",
 		"`USER` to run as when started as root (default: brig-gateway if that user exists, else uid "+
 			fmt.Sprint(identity.FallbackID)+")")
@@ -120,6 +140,7 @@ func Command(c *cli.CLI) *cobra.Command {
 	f.StringVar(&o.logFormat, "log-format", "text", "`FORMAT` of the log, and of the messages at start: text, or json")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "also log the agent's own id of each run, and connections that broke")
 	return c.Does(k, func() int {
+		given := flagsGiven(f)
 		if port := c.Env("SANDBOX_PORT"); port != "" && c.Env("BRIG_SERVE_LISTEN") == "" && !f.Changed("listen") {
 			_, err := strconv.ParseUint(port, 10, 16)
 			if err != nil {
@@ -140,6 +161,7 @@ func Command(c *cli.CLI) *cobra.Command {
 		}
 
 		indexesOf(c, &o)
+		o.inForce = inForce(c, f, given)
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 
@@ -186,17 +208,28 @@ func runService(ctx context.Context, c *cli.CLI, stop func(), o serveOptions) (e
 		defer keys.Close()
 	}
 
+	prefixes, foreign, err := o.findDialects()
+	if err != nil {
+		return err
+	}
+
 	runAs, err := identity.Choose(o.user)
 	if err != nil {
 		return err
 	}
 
-	// 2. Take the address. No request is answered yet.
+	// 2. Take the addresses. No request is answered yet.
 	ln, err := o.listenOn()
 	if err != nil {
 		return err
 	}
 	defer ln.Close()
+
+	listeners, err := listenForDialects(foreign)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = closeListeners(listeners) }() // of a service that has begun, its servers have closed them
 
 	// 3. Find an agent, or start one as root, and build the missing images, which needs root too.
 	agent, err := c.ConnectAs(o.socket, runAs.UID, o.privateAgentArgs()...)
@@ -277,7 +310,7 @@ func runService(ctx context.Context, c *cli.CLI, stop func(), o serveOptions) (e
 	}
 
 	settings := core.Config{
-		Agent: agent.Client, History: store, Keys: keys, TLS: config, Version: c.Version, Log: log,
+		Agent: agent.Client, History: store, KeepRequests: o.historyRequests, Keys: keys, TLS: config, Version: c.Version, Log: log,
 		QueuePlaces: o.queue, Wait: o.wait, MaxBody: o.maxBody, MaxBlob: o.maxBlob, MaxBodies: o.bodies, MaxConns: o.conns,
 		MaxConnsPerAddr: o.connsEach, Grace: max(o.grace, 1), Names: o.hosts,
 		Packages: o.packages, Indexes: indexes,
@@ -288,7 +321,20 @@ func runService(ctx context.Context, c *cli.CLI, stop func(), o serveOptions) (e
 		BatchBytes: o.batchBytes,
 	}
 
-	g, err := service.New(ctx, service.Config{Config: settings, ReadProblem: problems.Confined(problemsAt)})
+	src, err := o.openGoJudgeSrc(runAs.UID)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+
+	site := operator.Site{Settings: o.inForce, ImageCommand: imageCommand, Doctor: askDoctor(agent.Socket)}
+	if pool := newEnginePool(o.engine, o.engineCreds, log); pool != nil {
+		site.Pool = pool
+		defer pool.Close()
+	}
+
+	g, err := service.New(ctx, service.Config{Config: settings, ReadProblem: problems.Confined(problemsAt), Dialects: prefixes,
+		HostFiles: src, Site: site})
 	if err != nil {
 		return err
 	}
@@ -302,8 +348,11 @@ func runService(ctx context.Context, c *cli.CLI, stop func(), o serveOptions) (e
 	defer keeping.Wait()
 	defer done()
 
-	fmt.Fprintf(c.Stderr, "brig serves %s; its documentation is at %s\n", ln.Addr(), o.url(ln.Addr()))
-	if o.keys != "" && config == nil && !o.isLocal() {
+	fmt.Fprintf(c.Stderr, "brig serves %s; open %s in a browser\n", ln.Addr(), o.url(ln.Addr()))
+	for _, l := range listeners {
+		fmt.Fprintf(c.Stderr, "brig answers as %s at %s\n", l.Dialect.Of, l.Addr())
+	}
+	if o.keys != "" && config == nil && !o.allLocal(foreign) {
 		c.Note("keys and programs are sent over the network unencrypted: set --tls-cert and --tls-key, or put a proxy with TLS in front")
 	}
 
@@ -321,7 +370,7 @@ func runService(ctx context.Context, c *cli.CLI, stop func(), o serveOptions) (e
 
 	defer quiet()
 
-	err = g.Serve(ctx, ln)
+	err = g.Serve(ctx, ln, listeners...)
 	if lost, is := errors.AsType[*api.Error](context.Cause(ctx)); is {
 		return errors.Join(lost, err)
 	}
@@ -349,7 +398,7 @@ func (o serveOptions) check() (keys *auth.Keys, config *tls.Config, err error) {
 		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
 
-	return keys, config, cmp.Or(o.checkLimits(), o.checkHosts())
+	return keys, config, cmp.Or(o.checkLimits(), o.checkHosts(), o.checkEngine())
 }
 
 // checkLimits refuses limits that are too small for the service to do anything.

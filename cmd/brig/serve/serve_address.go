@@ -32,37 +32,45 @@ func (o serveOptions) checkHosts() error {
 }
 
 // checkExposure refuses a public address without keys: anybody who reaches it could run programs (API-12).
-func (o serveOptions) checkExposure() error {
-	if _, _, err := net.SplitHostPort(o.listen); err != nil && !strings.HasPrefix(o.listen, "unix:") {
-		return fmt.Errorf("--listen %q: write host:port, or unix:/path", o.listen)
+func (o serveOptions) checkExposure() error { return checkExposure("--listen ", o.listen, o.keys) }
+
+// checkExposure checks an address to listen on; setting is the text before it, such as a flag.
+func checkExposure(setting, address, keys string) error {
+	if _, _, err := net.SplitHostPort(address); err != nil && !strings.HasPrefix(address, "unix:") {
+		return fmt.Errorf("%s%q: write host:port, or unix:/path", setting, address)
 	}
-	if o.keys != "" || o.isLocal() {
+	if keys != "" || isLocal(address) {
 		return nil
 	}
-	return fmt.Errorf("--listen %s can be reached from other hosts, and anybody there could run programs: set --keys "+
-		"FILE (brig key add NAME creates a key and the file), or listen on 127.0.0.1", o.listen)
+	return fmt.Errorf("%s%s can be reached from other hosts, and anybody there could run programs: set --keys "+
+		"FILE (brig key add NAME creates a key and the file), or listen on 127.0.0.1", setting, address)
 }
 
 // isLocal reports whether only this host can reach the address.
-func (o serveOptions) isLocal() bool {
-	host, _, _ := net.SplitHostPort(o.listen)
+func (o serveOptions) isLocal() bool { return isLocal(o.listen) }
+
+func isLocal(address string) bool {
+	host, _, _ := net.SplitHostPort(address)
 	ip, err := netip.ParseAddr(host)
-	return strings.HasPrefix(o.listen, "unix:") || host == "localhost" || err == nil && ip.Unmap().IsLoopback()
+	return strings.HasPrefix(address, "unix:") || host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
 // listenOn listens on the address.
-func (o serveOptions) listenOn() (net.Listener, error) {
-	path, unix := strings.CutPrefix(o.listen, "unix:")
+func (o serveOptions) listenOn() (net.Listener, error) { return listenOn("--listen", o.listen) }
+
+// listenOn listens on an address that flag sets.
+func listenOn(flag, address string) (net.Listener, error) {
+	path, unix := strings.CutPrefix(address, "unix:")
 	if !unix {
-		ln, err := net.Listen("tcp", o.listen)
+		ln, err := net.Listen("tcp", address)
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return nil, fmt.Errorf("%s is in use: stop what listens there, or choose another with --listen", o.listen)
+			return nil, fmt.Errorf("%s is in use: stop what listens there, or choose another with %s", address, flag)
 		}
 		return ln, err
 	}
 	if c, err := net.Dial("unix", path); err == nil {
 		return nil, errors.Join(fmt.Errorf("another process already answers on %s: stop it, or choose another path "+
-			"with --listen", path), c.Close())
+			"with %s", path, flag), c.Close())
 	}
 	if st, err := os.Lstat(path); err == nil && st.Mode()&os.ModeSocket != 0 {
 		if err := os.Remove(path); err != nil { // of a service that was killed
@@ -78,7 +86,7 @@ func (o serveOptions) listenOn() (net.Listener, error) {
 
 func (o serveOptions) url(at net.Addr) string {
 	if at.Network() == "unix" {
-		return "/docs/"
+		return "/ui/"
 	}
 
 	scheme := "http"
@@ -90,8 +98,8 @@ func (o serveOptions) url(at net.Addr) string {
 		if err != nil {
 			host = "localhost"
 		}
-		return fmt.Sprintf("%s://%s/docs/", scheme, net.JoinHostPort(host, strconv.Itoa(tcp.Port)))
+		return fmt.Sprintf("%s://%s/ui/", scheme, net.JoinHostPort(host, strconv.Itoa(tcp.Port)))
 	}
 
-	return fmt.Sprintf("%s://%s/docs/", scheme, at)
+	return fmt.Sprintf("%s://%s/ui/", scheme, at)
 }

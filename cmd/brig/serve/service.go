@@ -42,9 +42,17 @@ func checkAddress(at string) error {
 	return nil
 }
 
+// serviceTimeout is how long most commands wait for the service.
+const serviceTimeout = 30 * time.Second
+
 // withService calls do with the service at base, or at the address in the environment, for at most
-// 30 s.
+// serviceTimeout.
 func withService(c *cli.CLI, name, base string, do func(ctx context.Context, s serviceHandle) error) int {
+	return withServiceFor(c, name, base, serviceTimeout, do)
+}
+
+func withServiceFor(c *cli.CLI, name, base string, timeout time.Duration,
+	do func(ctx context.Context, s serviceHandle) error) int {
 	at := base
 	if at == "" {
 		at = c.Env("BRIG_URL")
@@ -59,7 +67,7 @@ func withService(c *cli.CLI, name, base string, do func(ctx context.Context, s s
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 
 	key := c.Env("BRIG_API_KEY")

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
@@ -107,7 +108,7 @@ type setting struct {
 }
 
 // yamlLine matches the position in the parser's errors.
-var yamlLine = regexp.MustCompile(`^yaml: line (\d+): `)
+var yamlLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^yaml: line (\d+): `) })
 
 // readSettings reads a file of settings.
 func readSettings(file string) ([]setting, error) {
@@ -125,7 +126,7 @@ func parseSettings(file string, raw []byte) ([]setting, error) {
 	if err := d.Decode(&doc); errors.Is(err, io.EOF) {
 		return nil, nil // nothing but comments
 	} else if err != nil {
-		if at := yamlLine.FindStringSubmatch(err.Error()); at != nil {
+		if at := yamlLine().FindStringSubmatch(err.Error()); at != nil {
 			message := strings.TrimPrefix(err.Error(), at[0])
 			if message == "found character that cannot start any token" {
 				message += ": indent with spaces, not with tabs, and put texts in quotes"

@@ -34,7 +34,7 @@ func (t *tool) cold(ctx context.Context) error {
 		measured++
 
 		for _, what := range []string{"hello", "library"} {
-			pattern := filepath.Join("e2e", "testdata", "languages", strings.TrimSuffix(l.Name, "-full"), what+".*")
+			pattern := filepath.Join("testdata", "languages", strings.TrimSuffix(l.Name, "-full"), what+".*")
 			found, err := filepath.Glob(pattern)
 			if err != nil {
 				return err

@@ -52,7 +52,7 @@ type startUse struct{ cpu, memory float64 } // ns, bytes
 
 func (t *tool) templateOf(ctx context.Context, l api.Language, second *testagent.Agent) error {
 	const MiB = 1 << 20
-	found, err := filepath.Glob(filepath.Join("e2e", "testdata", "languages",
+	found, err := filepath.Glob(filepath.Join("testdata", "languages",
 		strings.TrimSuffix(l.Name, "-full"), "hello.*"))
 	if err != nil || len(found) != 1 {
 		return fmt.Errorf("%d programs named hello: %w", len(found), err)

@@ -26,6 +26,11 @@ func main() {
 	write := pflag.String("write", "", "replace the table of languages in this Markdown `FILE`")
 	only := pflag.StringSlice("only", nil, "measure only these `LANGUAGES`")
 	pflag.Parse()
+	if len(*only) > 0 && *write != "" {
+		fmt.Fprintln(os.Stderr, "languages: --write replaces the whole table, and --only measures a part: leave one out")
+		os.Exit(2)
+	}
+
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
 	defer stop()
 	if err := measureAll(ctx, own, *only, *write); err != nil {

@@ -65,7 +65,7 @@ func measure(ctx context.Context, c *client.Client, l api.Language) (string, err
 // helloSource returns the hello program of a language. A full variant has the program of its
 // language.
 func helloSource(language string) ([]byte, error) {
-	pattern := filepath.Join("e2e", "testdata", "languages", strings.TrimSuffix(language, "-full"), "hello.*")
+	pattern := filepath.Join("testdata", "languages", strings.TrimSuffix(language, "-full"), "hello.*")
 	found, err := filepath.Glob(pattern)
 	if err != nil || len(found) != 1 {
 		return nil, fmt.Errorf("%d programs match %s: run this from the checkout (%w)", len(found), pattern, err)

@@ -122,7 +122,12 @@ func gcc(t *Text) []api.Diagnosis {
 				d.Hint = "the program needs a function main"
 			}
 			if before, _, _ := strings.Cut(line, ":(."); before != line {
-				d.File = OwnFile(before[strings.LastIndexByte(before, ' ')+1:])
+				file := before[strings.LastIndexByte(before, ' ')+1:]
+				if where, _, ok := colons(file); ok { // with -g the linker knows the line
+					d = where.in(d)
+				} else {
+					d.File = OwnFile(file)
+				}
 			}
 			all = append(all, d)
 		} else if strings.Contains(line, "multiple definition of `") {

@@ -42,6 +42,7 @@ var parsers = map[string]parser{
 	"swift":      {swift, placedErrors(swiftPatterns)},
 	"d":          {dlang, placedErrors(dPatterns)},
 	"r":          {rlang, asCompiler(rlang)},
+	"fortran":    {fortran, gfortran},
 	"sql":        {sql, asCompiler(sql)},
 }
 

@@ -12,7 +12,7 @@ import (
 
 // suiteRequest is the run of a submission with the cases.
 func (g *Grading) suiteRequest(r api.Run, of grade.Submission) (api.Run, error) {
-	own := slices.DeleteFunc(slices.Clone(of.Files), func(f api.File) bool { return suite.Configures(f.Name) })
+	own := slices.DeleteFunc(of.WithoutOwnTests(), func(f api.File) bool { return suite.Configures(f.Name) })
 	files, err := g.Loader.Included(r.Language, own)
 	if err != nil {
 		return r, err

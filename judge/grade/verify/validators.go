@@ -276,16 +276,23 @@ func (v *verifier) judgeOutputs(ctx context.Context, what string, cases []output
 	return nil
 }
 
-// inlineOutputs is how many bytes of outputs one run has itself; a larger one goes as a blob.
-const inlineOutputs = 4 << 20
+const (
+	inlineOutputs = 4 << 20  // bytes of outputs that one run has itself; a larger output goes as a blob
+	runOutputs    = 32 << 20 // bytes of outputs that one run has, with those in blobs; a larger one has its own run
+)
 
-// takeOutputs adds as many outputs to a run as it may have, at least one, and returns how many.
+// takeOutputs adds as many outputs to a run as it may have, at least one, and returns how many. They are files of
+// the run, and the program prints one: the limits of the run have room for that.
 func (v *verifier) takeOutputs(r *api.Run, cases []outputCase) (n int, err error) {
 	var tests []problem.Test
-	for size := 0; n < min(len(cases), api.MaxFiles/2) && size < inlineOutputs; n++ {
+	inline, all, longest := 0, 0, 0
+	for ; n < min(len(cases), api.MaxFiles/2) && inline < inlineOutputs; n++ {
 		output, err := cases[n].read()
 		if err != nil {
 			return 0, err
+		}
+		if n > 0 && all+len(output) > runOutputs {
+			break
 		}
 
 		file := api.File{Name: fmt.Sprintf("output%d", n), Content: output}
@@ -296,10 +303,21 @@ func (v *verifier) takeOutputs(r *api.Run, cases []outputCase) (n int, err error
 			file.Content = nil
 		}
 
-		size += len(file.Content)
+		inline += len(file.Content)
+		all += len(output)
+		longest = max(longest, len(output))
+
 		t := cases[n].test
 		t.Args, t.Files = []string{file.Name}, nil // an output validator has no files of the test
 		tests, r.Files = append(tests, t), append(r.Files, file)
+	}
+
+	usual := api.Defaults()
+	if api.Size(longest) > usual.Output {
+		r.Limits.Output = api.Size(longest)
+	}
+	if all > runOutputs {
+		r.Limits.Scratch = usual.Scratch + api.Size(all)
 	}
 
 	r.Tests, err = v.loader.Tests(tests)

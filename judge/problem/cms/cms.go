@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/judge/problem"
@@ -172,13 +173,13 @@ func (r *reader) tests(n int) {
 	}
 }
 
-var inputName = regexp.MustCompile(`^input/input([0-9]+)\.txt$`)
+var inputName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^input/input([0-9]+)\.txt$`) })
 
 // unused says that an input is no test: the task says that it has n, or the input after the last one is missing.
 func (r *reader) unused(n int, said bool) {
 	files, _ := r.tree.Children("input")
 	for _, name := range files {
-		found := inputName.FindStringSubmatch(name)
+		found := inputName().FindStringSubmatch(name)
 		if found == nil {
 			continue
 		}
@@ -270,9 +271,17 @@ func (r *reader) sum() {
 	r.p.Scoring, r.p.Groups = true, []problem.Group{all}
 }
 
-// languages are the endings of sources, with brig's names.
-var languages = map[string]string{".cpp": "cpp", ".cc": "cpp", ".c": "c", ".py": "python", ".java": "java",
-	".pas": "pascal", ".rs": "rust", ".cs": "csharp", ".php": "php", ".hs": "haskell"}
+// known are the languages of the format that brig has.
+var known = []string{"cpp", "c", "python", "java", "pascal", "rust", "csharp", "php", "haskell"}
+
+// languageOf is the language of a source, by its name; "": it is none, or the format does not have its language.
+func languageOf(name string) string {
+	language := problem.LanguageOf(name, nil)
+	if !slices.Contains(known, language) {
+		return ""
+	}
+	return language
+}
 
 // programs finds the checker, graders and solutions.
 func (r *reader) programs() {
@@ -282,7 +291,7 @@ func (r *reader) programs() {
 		case r.p.Interactive: // the manager says what a submission is worth
 		case source != "":
 			r.p.Compare = nil
-			r.p.Checker = &problem.Program{Name: path.Base(source), Main: source, Language: languages[path.Ext(source)],
+			r.p.Checker = &problem.Program{Name: path.Base(source), Main: source, Language: languageOf(source),
 				Protocol: "cms", Files: r.headers(source)}
 		case r.tree.Has(name):
 			r.Error(name, 0, "check",
@@ -293,10 +302,10 @@ func (r *reader) programs() {
 	files, _ := r.tree.Children("sol")
 	for _, name := range files {
 		base := strings.TrimSuffix(path.Base(name), path.Ext(name))
-		language := languages[path.Ext(name)]
+		language := languageOf(name)
 		switch {
-		case language == "" && path.Ext(name) != ".h":
-		case base == "grader" || base == "stub" || path.Ext(name) == ".h":
+		case language == "" && !problem.IsHeader(name):
+		case base == "grader" || base == "stub" || problem.IsHeader(name):
 			r.include(language, name)
 		default:
 			j := problem.Jury{Program: problem.Program{Name: path.Base(name), Main: name, Files: []string{name},
@@ -313,7 +322,7 @@ func (r *reader) programs() {
 
 // source is the source of a program that the task has compiled; empty: there is none.
 func (r *reader) source(name string) string {
-	for _, ext := range []string{".cpp", ".cc", ".c", ".py"} {
+	for _, ext := range []string{".cpp", ".cc", ".cxx", ".c++", ".C", ".c", ".py"} {
 		if r.tree.Has(name + ext) {
 			return name + ext
 		}
@@ -329,7 +338,7 @@ func (r *reader) foreign() {
 		for _, name := range files {
 			stem := strings.TrimSuffix(name, path.Ext(name))
 			if slices.Contains([]string{"check/checker", "check/manager", "cor/correttore", "cor/manager"}, stem) &&
-				languages[path.Ext(name)] != "" && r.source(stem) == "" {
+				languageOf(name) != "" && r.source(stem) == "" {
 				r.Error(name, 0, "check", "brig runs checkers and managers in C++, C and Python")
 			}
 		}
@@ -339,7 +348,7 @@ func (r *reader) foreign() {
 // headers are a source, and the headers in its directory.
 func (r *reader) headers(source string) []string {
 	files, _ := r.tree.Children(path.Dir(source))
-	return slices.DeleteFunc(files, func(name string) bool { return name != source && path.Ext(name) != ".h" })
+	return slices.DeleteFunc(files, func(name string) bool { return name != source && !problem.IsHeader(name) })
 }
 
 // include adds a file for submissions in a language; a header is for C++ and C.

@@ -21,7 +21,7 @@ func (r *reader) manager(m yamlfile.Map) bool {
 		switch {
 		case source != "":
 			r.p.Compare, r.p.Interactive = nil, true
-			r.p.Checker = &problem.Program{Name: path.Base(source), Main: source, Language: languages[path.Ext(source)],
+			r.p.Checker = &problem.Program{Name: path.Base(source), Main: source, Language: languageOf(source),
 				Protocol: string(api.ProtocolCMS), Files: r.headers(source)}
 		case r.tree.Has(name):
 			r.p.Compare, r.p.Interactive = nil, true
@@ -69,7 +69,7 @@ func (r *reader) stubs() bool {
 	var others []string
 	found := false
 	for _, name := range names {
-		language := languages[path.Ext(name)]
+		language := languageOf(name)
 		if strings.TrimSuffix(path.Base(name), path.Ext(name)) != "stub" || language == "" {
 			continue
 		}

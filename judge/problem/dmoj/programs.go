@@ -284,9 +284,9 @@ func (r *reader) program(m yamlfile.Map, rule, what string) *problem.Program {
 		}
 
 		p.Files = append(p.Files, clean)
-		if extensions[path.Ext(clean)] != "" {
+		if known := problem.LanguageOf(clean, extensions); known != "" {
 			if sources++; p.Main == "" {
-				p.Main, p.Name, p.Language = clean, path.Base(clean), extensions[path.Ext(clean)]
+				p.Main, p.Name, p.Language = clean, path.Base(clean), known
 			}
 		}
 	}
@@ -314,14 +314,8 @@ func (r *reader) program(m yamlfile.Map, rule, what string) *problem.Program {
 	return p
 }
 
-// extensions are those of sources, with brig's names of their languages.
-var extensions = map[string]string{
-	".c": "c", ".cpp": "cpp", ".cc": "cpp", ".cxx": "cpp", ".py": "python", ".py2": "python2", ".py3": "python",
-	".java": "java", ".kt": "kotlin",
-	".rs": "rust", ".go": "go", ".pas": "pascal", ".rb": "ruby", ".pl": "perl", ".php": "php", ".hs": "haskell",
-	".js": "javascript", ".cs": "csharp",
-	".fs": "fsharp", ".vb": "vb", ".d": "d", ".ml": "ocaml", ".lua": "lua", ".scala": "scala", ".swift": "swift",
-}
+// extensions are those that the format has beyond those of all formats.
+var extensions = map[string]string{"pl": "perl"}
 
 // languages are DMOJ's names without the number of a version, with brig's.
 var languages = map[string]string{
@@ -330,6 +324,7 @@ var languages = map[string]string{
 	"GO": "go", "PAS": "pascal", "RUBY": "ruby", "PERL": "perl", "PHP": "php", "HASK": "haskell", "V8JS": "javascript",
 	"NODEJS": "javascript", "MONOCS": "mono", "MONOFS": "fsharp", "MONOVB": "vb",
 	"D": "d", "OCAML": "ocaml", "LUA": "lua", "SCALA": "scala", "SWIFT": "swift",
+	"F": "fortran", // F95
 }
 
 func languageOf(name string) string {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/brig-sandbox/brig/judge/problem"
 	"github.com/brig-sandbox/brig/judge/problem/yamlfile"
@@ -67,7 +68,9 @@ func (r *reader) jury() {
 	}
 }
 
-var expected = regexp.MustCompile(`@EXPECTED_RESULTS@:\s*([A-Z_, -]+)`)
+var expected = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`@EXPECTED_RESULTS@:\s*([A-Z_, -]+)`)
+})
 
 // tags maps the words of @EXPECTED_RESULTS@ of ICPC packages to verdicts.
 var tags = map[string]string{
@@ -91,7 +94,7 @@ func (r *reader) legacyExpectations() {
 			continue
 		}
 
-		found := expected.FindSubmatch(text)
+		found := expected().FindSubmatch(text)
 		if found == nil {
 			r.Warn(j.Files[0], 0, juryRule,
 				"nothing is expected of it: the directory %s has no meaning, and it has no @EXPECTED_RESULTS@", dir)

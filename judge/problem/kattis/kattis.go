@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/judge/problem"
@@ -43,7 +44,7 @@ func Is(t *problem.Tree) bool { return t.Has("problem.yaml") }
 
 // form is what names of files and directories must match, and maxName their most bytes; others do not
 // count. A bound in the expression would take half a millisecond to compile, in every command of brig.
-var form = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9_.-]*$`)
+var form = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9_.-]*$`) })
 
 const maxName = 255
 
@@ -52,7 +53,7 @@ func Read(t *problem.Tree) (*problem.Problem, error) {
 	r := &reader{Findings: new(problem.Findings), p: &problem.Problem{Name: path.Base(t.Label())}}
 	r.tree = t.Only(func(name string) bool {
 		for part := range strings.SplitSeq(name, "/") {
-			if len(part) > maxName || !form.MatchString(part) {
+			if len(part) > maxName || !form().MatchString(part) {
 				if slices.Contains([]string{"data", "submissions", "input_validators", "output_validator"},
 					strings.SplitN(name, "/", 2)[0]) {
 					r.Warn(name, 0, "General requirements",

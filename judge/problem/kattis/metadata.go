@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/judge/problem"
@@ -221,7 +222,9 @@ func positive(m yamlfile.Map, key string, minimum, maximum, standard float64) fl
 
 func seconds(v float64) api.Duration { return api.Duration(math.Round(v * 1e9)) }
 
-var iniLimit = regexp.MustCompile(`(?m)^\s*timelimit\s*=\s*['"]?([0-9.]+)['"]?\s*$`)
+var iniLimit = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^\s*timelimit\s*=\s*['"]?([0-9.]+)['"]?\s*$`)
+})
 
 // legacyTimeLimit reads the time limit from the files where tools put it: .timelimit is hidden, and
 // problemtools and DOMjudge have these.
@@ -239,7 +242,7 @@ func (r *reader) legacyTimeLimit() {
 
 		number := strings.TrimSpace(string(text))
 		if file == "domjudge-problem.ini" {
-			found := iniLimit.FindStringSubmatch(number)
+			found := iniLimit().FindStringSubmatch(number)
 			if found == nil {
 				continue
 			}
@@ -257,13 +260,13 @@ func (r *reader) legacyTimeLimit() {
 	}
 }
 
-var constantName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+var constantName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`) })
 
 // constants reads the constants of 2025-09.
 func (r *reader) constants(m yamlfile.Map) {
 	all := m.Sub("constants")
 	for _, name := range all.Keys() {
-		if !constantName.MatchString(name) {
+		if !constantName().MatchString(name) {
 			all.Fail(name, "constant %q: its name must be of letters, digits and underscores", name)
 			continue
 		}

@@ -8,21 +8,16 @@ import (
 	"github.com/brig-sandbox/brig/judge/problem"
 )
 
-// extensions are those of the format that say a language, with brig's names.
+// extensions are those that the format has beyond those of all formats, with brig's names of their languages.
 var extensions = map[string]string{
-	".c": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".c++": "cpp", ".C": "cpp", ".py": "python",
-	".py3": "python", ".py2": "python2",
-	".java": "java", ".kt": "kotlin", ".go": "go", ".rs": "rust", ".js": "javascript", ".ts": "typescript",
-	".rb": "ruby", ".php": "php",
-	".pas": "pascal", ".hs": "haskell", ".cs": "csharp", ".sh": "bash", ".pm": "perl", ".lua": "lua",
-	".ml": "ocaml", ".d": "d",
-	".scala": "scala", ".swift": "swift", ".pl": "prolog", ".lisp": "lisp", ".cl": "lisp", ".adb": "ada",
-	".cob": "cobol", ".erl": "erlang",
-	".ex": "elixir", ".f90": "fortran", ".jl": "julia", ".nim": "nim", ".m": "objectivec", ".vb": "vb",
-	".fs": "fsharp", ".zig": "zig",
-	".dart": "dart", ".cr": "crystal", ".rkt": "racket", ".st": "smalltalk", ".odin": "odin",
-	".a68": "algol68", ".apl": "apl",
+	"bash": "bash", "r": "r", "ps1": "powershell", "sql": "sql", "pm": "perl", "pl": "prolog", "lisp": "lisp", "cl": "lisp",
+	"adb": "ada", "cob": "cobol", "erl": "erlang", "ex": "elixir", "jl": "julia", "nim": "nim",
+	"m": "objectivec", "zig": "zig", "dart": "dart", "cr": "crystal", "rkt": "racket", "st": "smalltalk", "odin": "odin",
+	"a68": "algol68", "apl": "apl",
 }
+
+// languageOf is the language of a program, by its name; "": it is none.
+func languageOf(name string) string { return problem.LanguageOf(name, extensions) }
 
 // programs finds the programs in a directory: each file is one, and each directory is one. Those of the package
 // itself may have scripts, and submissions may not.
@@ -51,7 +46,7 @@ func (r *reader) program(name, dir string, files []string, scripts bool) problem
 		switch {
 		case strings.HasSuffix(base, ".ctd") || strings.HasSuffix(base, ".viva"):
 			p.Skip = "it is a grammar of Checktestdata or VIVA, which brig does not have"
-		case extensions[path.Ext(base)] != "":
+		case languageOf(base) != "":
 			sources = append(sources, file)
 		}
 	}
@@ -61,7 +56,7 @@ func (r *reader) program(name, dir string, files []string, scripts bool) problem
 	}
 
 	p.Main = r.mainOf(sources)
-	p.Language = extensions[path.Ext(p.Main)]
+	p.Language = languageOf(p.Main)
 	if p.Language == "python" && !r.modern() { // of legacy, the #! line decides
 		if text, err := r.tree.Read(p.Main, maxProgram); err == nil {
 			if line, _, _ := strings.Cut(string(text), "\n"); strings.HasPrefix(line, "#!") &&

@@ -4,13 +4,18 @@ import (
 	"bytes"
 	"path"
 	"regexp"
+	"sync"
 
 	"github.com/brig-sandbox/brig/judge/problem"
 )
 
 var (
-	compiles = regexp.MustCompile(`\b(cc|c\+\+|g\+\+|gcc|clang|clang\+\+)(\s|$)`)
-	runs     = regexp.MustCompile(`^#!\s*(\S*/)?(env\s+)?(\S*/)?(ba|da|k|z)?sh\b`)
+	compiles = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\b(cc|c\+\+|g\+\+|gcc|clang|clang\+\+)(\s|$)`)
+	})
+	runs = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^#!\s*(\S*/)?(env\s+)?(\S*/)?(ba|da|k|z)?sh\b`)
+	})
 )
 
 // script describes a validator that is a directory with a build or run script, or a file called run, and reports
@@ -45,9 +50,9 @@ func (r *reader) script(p *problem.Program, dir string) bool {
 		p.Language, p.Command = "cpp", []string{"./" + name}
 	case bytes.HasPrefix(first, []byte("#!")) && bytes.Contains(first, []byte("python")):
 		p.Language, p.Command = "python", []string{"python3", name}
-	case !bytes.HasPrefix(first, []byte("#!")) || runs.Match(first):
+	case !bytes.HasPrefix(first, []byte("#!")) || runs().Match(first):
 		p.Language, p.Command = "cpp", []string{"sh", name}
-		if bytes.Contains(text, []byte("python")) && !compiles.Match(text) {
+		if bytes.Contains(text, []byte("python")) && !compiles().Match(text) {
 			p.Language = "python"
 		}
 	default:

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/judge/problem"
@@ -206,14 +207,14 @@ func (r *reader) metadata() {
 	}
 }
 
-var number = regexp.MustCompile(`%(0[1-9])?d`)
+var number = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%(0[1-9])?d`) })
 
 // numbered is a pattern with its number, such as tests/%02d; ok is false if it has not exactly one.
 func numbered(pattern string, n int) (name string, ok bool) {
-	if len(number.FindAllString(pattern, -1)) != 1 || strings.Count(pattern, "%") != 1 {
+	if len(number().FindAllString(pattern, -1)) != 1 || strings.Count(pattern, "%") != 1 {
 		return "", false
 	}
-	return number.ReplaceAllStringFunc(pattern, func(verb string) string { return fmt.Sprintf(verb, n) }), true
+	return number().ReplaceAllStringFunc(pattern, func(verb string) string { return fmt.Sprintf(verb, n) }), true
 }
 
 // tests reads the testset called tests, or the last one.
@@ -320,7 +321,7 @@ func (r *reader) program(what string, s source) *problem.Program {
 func (r *reader) describe(s source) problem.Program {
 	p := problem.Program{Name: path.Base(s.Path), Main: s.Path, Language: languageOf(s.Type), Files: []string{s.Path}}
 	for _, res := range r.doc.Resources {
-		if strings.HasSuffix(res.Path, ".h") && r.tree.Has(res.Path) && (p.Language == "cpp" || p.Language == "c") {
+		if problem.IsHeader(res.Path) && r.tree.Has(res.Path) && (p.Language == "cpp" || p.Language == "c") {
 			p.Files = append(p.Files, res.Path)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -29,7 +30,7 @@ type Map struct {
 	used map[string]bool
 }
 
-var lineOf = regexp.MustCompile(`line (\d+)`)
+var lineOf = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`line (\d+)`) })
 
 // Read reads a file whose document is a mapping, or empty. rule is the part of the specification that
 // describes it.
@@ -41,7 +42,7 @@ func Read(file string, text []byte, rule string, into *problem.Findings) Map {
 		return m
 	} else if err != nil {
 		line := 0
-		if at := lineOf.FindStringSubmatch(err.Error()); at != nil {
+		if at := lineOf().FindStringSubmatch(err.Error()); at != nil {
 			line, _ = strconv.Atoi(at[1])
 		}
 		into.Error(file, line, rule, "this is not YAML: %v", strictyaml.Plain(err))

@@ -89,6 +89,70 @@ static int load_wide(int memfd, u32 count)
 	return (int)fd;
 }
 
+// decimal writes a number at p, and returns the place after it.
+static char *decimal(char *p, u64 n)
+{
+	char digits[20];
+	u32 count = 0;
+	do
+		digits[count++] = (char)('0' + n % 10);
+	while (n /= 10);
+	while (count)
+		*p++ = digits[--count];
+	return p;
+}
+
+// own_map maps user or group 0 of a process's new user namespace to id in the cell's, and nothing else.
+static void own_map(const char *path, u32 id)
+{
+	char line[32] = "0 ";
+	char *end = decimal(line + 2, id);
+	memcpy(end, " 1\n", 3);
+	s64 size = end + 3 - line;
+	long fd = SYS(openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		fail(AGENT_FD, STEP_NAMESPACE, fd);
+	long n = SYS(write, fd, line, size);
+	if (n != size)
+		fail(AGENT_FD, STEP_NAMESPACE, n < 0 ? n : -EINVAL);
+	SYS(close, fd);
+}
+
+// own_namespace makes the user namespace of programs that own their image and returns a handle: user 0
+// there is the program's ordinary user, and there is no other one. It owns no namespace of another kind.
+// The process that carries it ends here. The cell may have this one and no other (runtime/cell/spec.go),
+// so no program can make one below it, with or without the filter (OWN-05).
+static int own_namespace(void)
+{
+	long pid = SYS(clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0);
+	if (pid < 0)
+		fail(AGENT_FD, STEP_NAMESPACE, pid);
+	if (pid == 0) {
+		for (;;)
+			SYS(pause);
+	}
+
+	char path[48] = "/proc/";
+	char *end = decimal(path + 6, (u64)pid);
+	memcpy(end, "/uid_map", sizeof "/uid_map");
+	own_map(path, settings.uid);
+	memcpy(end, "/gid_map", sizeof "/gid_map");
+	own_map(path, settings.gid);
+	memcpy(end, "/ns/user", sizeof "/ns/user");
+	long fd = SYS(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		fail(AGENT_FD, STEP_NAMESPACE, fd);
+
+	long err = SYS(kill, pid, SIGKILL);
+	s32 status = 0;
+	while (err >= 0 || err == -EINTR) {
+		err = SYS(wait4, pid, &status, WALL, 0);
+		if (err == pid)
+			return (int)fd;
+	}
+	fail(AGENT_FD, STEP_NAMESPACE, err);
+}
+
 // The default timer slack of a process (kernel/fork.c, init_task), in ns. fork keeps the value, and
 // the agent's thread that started this process may have had a larger one (internal/sysmon): it must
 // not delay a program's timers (TestProgramEnvironment).
@@ -110,6 +174,7 @@ static void prepare(void)
 	SYS(close, fds[0]);
 	settings.uid = h.uid;
 	settings.gid = h.gid;
+	settings.namespace = h.flags & HELLO_OWNS_IMAGE ? own_namespace() : -1;
 	settings.last_len = h.last;
 	memcpy(settings.last_filter, h.insns, h.last * sizeof(struct insn));
 	long err = SYS(mprotect, &settings, sizeof settings, PROT_READ);

@@ -5,7 +5,7 @@
 int hello_valid(const struct hello *h, s64 len, int fds)
 {
 	return len == (s64)sizeof *h && h->magic == WIRE_MAGIC && h->kind == KIND_HELLO && h->wide <= MAX_WIDE &&
-	       h->last <= MAX_LAST && fds == (h->wide ? 2 : 1);
+	       h->last <= MAX_LAST && h->flags <= HELLO_OWNS_IMAGE && fds == (h->wide ? 2 : 1);
 }
 
 int spawn_valid(const struct spawn *m, s64 len, int fds)
@@ -23,7 +23,13 @@ int spawn_valid(const struct spawn *m, s64 len, int fds)
 
 int start_valid(const struct start *m, int fds)
 {
-	if (m->flags > (START_TEMPLATE | START_LINKED | START_PAIRED) || m->named > MAX_NAMED || (m->named && m->flags & START_TEMPLATE))
+	if (m->flags & ~(u32)(START_TEMPLATE | START_LINKED | START_PAIRED | START_MERGED | START_TTY | START_CONTROL) || (m->flags & START_MERGED && m->flags & START_LINKED))
+		return 0;
+	if (m->flags & START_TTY)
+		return m->named == 0 && fds == 1 && !(m->flags & START_CONTROL);
+	if (m->flags & START_CONTROL)
+		return m->named == 2 && fds == 2 && !(m->flags & (START_TEMPLATE | START_LINKED));
+	if (m->named > MAX_NAMED || (m->named && m->flags & START_TEMPLATE))
 		return 0; // restore expects no descriptor but its own
 	return fds == (m->flags & START_TEMPLATE ? 1 : 0) + (m->flags & START_LINKED ? 2 : 0) + (int)m->named;
 }

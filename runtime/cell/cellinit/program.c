@@ -24,8 +24,8 @@ static void must(struct shell *s, u32 step, long err)
 }
 
 // 0, 1 and 2 are the run's pipes and nothing else stays open, except for the sealed file of a
-// template, and handles of pipes that the program shares with its interactor: a directory handle or a
-// tasks file left open would be a way out (FS-06, CVE-2024-21626).
+// template, the two pipes of START_CONTROL, and handles of pipes that the program shares with its
+// interactor: a directory handle or a tasks file left open would be a way out (FS-06, CVE-2024-21626).
 static void stdio(struct shell *s)
 {
 	for (int i = 0; i < 3; i++)
@@ -43,14 +43,42 @@ static void limits(struct shell *s)
 	}
 }
 
+// enter goes to the user namespace of programs that own their image. Before the descriptors are closed:
+// its handle is one of them.
+static void enter(struct shell *s)
+{
+	if (settings.namespace >= 0)
+		must(s, STEP_NAMESPACE, SYS(setns, settings.namespace, CLONE_NEWUSER));
+}
+
+// no_capability takes back what the kernel gives to a process that enters a user namespace: all
+// capabilities there, and a full bounding set. User 0 of that namespace is the program, so exec and
+// changes of ids must give none either; no_new_privs forbids that in addition (OWN-01).
+static void no_capability(struct shell *s)
+{
+	for (long cap = 0; cap < 64 && !OFF(ABL_BOUNDING); cap++) {
+		long err = SYS(prctl, PR_CAPBSET_DROP, cap, 0, 0, 0);
+		if (err == -EINVAL)
+			break; // past the last capability this kernel knows
+		must(s, STEP_PRIVILEGE, err);
+	}
+	must(s, STEP_PRIVILEGE, SYS(prctl, PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED, 0, 0, 0));
+	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct none[2] = {{0, 0, 0}, {0, 0, 0}};
+	must(s, STEP_PRIVILEGE, SYS(capset, &header, none));
+}
+
 // Changing from root to another uid empties the permitted, effective and ambient sets. The
 // inheritable set was never filled, and the bounding set is empty (CAP-01).
 static void identity(struct shell *s)
 {
 	if (OFF(ABL_IDENTITY))
 		return;
-	must(s, STEP_IDENTITY, SYS(setresgid, settings.gid, settings.gid, settings.gid));
-	must(s, STEP_IDENTITY, SYS(setresuid, settings.uid, settings.uid, settings.uid));
+	u32 own = settings.namespace >= 0, gid = own ? 0 : settings.gid, uid = own ? 0 : settings.uid;
+	must(s, STEP_IDENTITY, SYS(setresgid, gid, gid, gid));
+	must(s, STEP_IDENTITY, SYS(setresuid, uid, uid, uid));
+	if (own)
+		no_capability(s);
 }
 
 // A thread that writes "0" to a v1 tasks file moves itself without the global lock that writing a
@@ -72,9 +100,15 @@ static void join(struct shell *s, int template)
 			must(s, STEP_STDIO, SYS(dup2, template, TEMPLATE_FD));
 		first_closed = TEMPLATE_FD + 1;
 	}
+	u32 named = s->program.start->named;
+	if (s->program.start->flags & START_CONTROL) { // those files are not needed any more: CONTROL_FD may be one
+		for (u32 i = 0; i < named; i++)
+			must(s, STEP_STDIO, SYS(dup2, NAMED_FD + i, CONTROL_FD + i));
+		first_closed = CONTROL_FD + named;
+		named = 0;
+	}
 	if (OFF(ABL_DESCRIPTORS))
 		return;
-	u32 named = s->program.start->named;
 	must(s, STEP_STDIO, SYS(close_range, first_closed, named ? NAMED_FD - 1 : ~0U, 0));
 	if (named)
 		must(s, STEP_STDIO, SYS(close_range, NAMED_FD + named, ~0U, 0));
@@ -138,6 +172,9 @@ static void child(void *shell)
 	stdio(s);
 	limits(s);
 	must(s, STEP_IDENTITY, SYS(setsid));
+	if (s->program.start->flags & START_TTY) // of the session that this process leads: its Ctrl-C is a signal now
+		must(s, STEP_STDIO, SYS(ioctl, 0, TIOCSCTTY, 0));
+	enter(s);
 	join(s, p->template);
 	identity(s);
 	if (*p->dir) // as the program's own user: it gets nowhere that it could not go itself

@@ -170,6 +170,7 @@ void shell_main(void *shell)
 	int fds[MAX_START_FDS] = {-1, -1, -1};
 	const struct start *m = receive(s, fds);
 	int templates = m->flags & START_TEMPLATE ? 1 : 0, linked = m->flags & START_LINKED ? 1 : 0, paired = m->flags & START_PAIRED ? 1 : 0;
+	int control = m->flags & START_CONTROL ? 1 : 0;
 	const int *named = fds + templates + 2 * linked;
 	for (u32 i = 0; i < m->named; i++) // the kernel gives the lowest that is free, so no other one is above either
 		if (named[i] >= NAMED_FD)
@@ -182,6 +183,10 @@ void shell_main(void *shell)
 		p->stdio[0] = fds[templates];
 		p->stdio[1] = fds[templates + 1];
 	}
+	if (m->flags & START_MERGED) // before forget, which clears the message
+		p->stdio[2] = p->stdio[1];
+	if (m->flags & START_TTY)
+		p->stdio[0] = p->stdio[1] = p->stdio[2] = fds[0];
 	struct reply r = {WIRE_MAGIC, KIND_EXITED, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 	long pid = program_start(s);
 	forget(s); // what a caller sent does not stay in the cell
@@ -191,6 +196,8 @@ void shell_main(void *shell)
 	SYS(close, p->stdio[0]); // so that the writer notices when the program closes its own copy
 	if (linked)
 		SYS(close, p->stdio[1]);
+	for (int i = 0; control && i < 2; i++)
+		SYS(close, named[i]);
 	if (!paired) { // so that the agent notices when no process can write any more
 		SYS(close, s->fds[FD_STDOUT]);
 		SYS(close, s->fds[FD_STDERR]);

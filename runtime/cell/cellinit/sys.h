@@ -10,6 +10,7 @@
 #include <linux/mount.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
+#include <linux/securebits.h>
 #include <linux/seccomp.h>
 #include <linux/stat.h>
 #include <linux/time_types.h>
@@ -30,6 +31,8 @@ static inline long sys6(long n, long a, long b, long c, long d, long e, long f)
 			 : "rcx", "r11", "memory");
 	return ret;
 }
+
+#define TIOCSCTTY 0x540e // make a terminal the controlling one of the session (ioctl_tty(2))
 
 // A call with at most five arguments has a mark as its sixth argument. By the mark the filters
 // distinguish calls of cellinit and the shells from the program's (seccomp/shell.go, SetupMark).
@@ -60,7 +63,7 @@ struct fprog { u16 len; struct insn *filter; };
 
 enum { SOL_SOCKET = 1, SCM_RIGHTS = 1, MSG_NOSIGNAL = 0x4000, MSG_CMSG_CLOEXEC = 0x40000000, MSG_TRUNC = 0x20, MSG_CTRUNC = 8 };
 enum { PROT_READ = 1, PROT_WRITE = 2, MAP_SHARED = 1, MAP_PRIVATE = 2, MAP_ANONYMOUS = 0x20, MAP_POPULATE = 0x8000, PAGE = 4096, WNOHANG = 1, WALL = 0x40000000 };
-enum { SIGCHLD = 17, LAST_SIGNAL = 64, SIG_SETMASK = 2 };
+enum { SIGKILL = 9, SIGCHLD = 17, LAST_SIGNAL = 64, SIG_SETMASK = 2 };
 
 // msg.c
 int send_reply(int sock, const struct reply *r, int fd);
@@ -109,6 +112,7 @@ struct shell {
 struct settings {
 	struct insn last_filter[MAX_LAST];
 	u32 last_len, uid, gid;
+	s32 namespace;             // in which the program is user 0; -1: it is uid in the cell's
 	volatile u64 *exec_clock; // shared with the agent: when each running program was executed
 } __attribute__((aligned(PAGE)));
 extern struct settings settings;

@@ -41,6 +41,7 @@ enum step {
 	STEP_DIRECTORY,
 	STEP_LAST_FILTER,
 	STEP_EXEC,
+	STEP_NAMESPACE,
 };
 
 enum {
@@ -55,10 +56,16 @@ enum {
 
 struct insn { u16 code; u8 jt, jf; u32 k; };
 
+// The flags of a hello.
+enum {
+	HELLO_OWNS_IMAGE = 1, // programs are user 0 of a user namespace below the cell's, without a capability
+};
+
 struct hello {
 	u32 magic, kind;
 	u32 uid, gid;        // of the program, inside the cell
 	u32 wide, last;      // instructions; 0 and 0: no filter at all
+	u32 flags;
 	struct insn insns[MAX_LAST];
 };
 
@@ -90,9 +97,13 @@ enum {
 	START_TEMPLATE = 1,  // the program is the file of the first descriptor, which stays open as TEMPLATE_FD
 	START_LINKED = 2,    // the two descriptors that follow are stdin and stdout, instead of the shell's
 	START_PAIRED = 4,    // the shell keeps stdout and stderr open: their reader finds no end before the agent does
+	START_MERGED = 8,    // stderr is the shell's pipe of stdout; not with START_LINKED: an interactor would read it
+	START_TTY = 16,      // the descriptor that follows is a terminal: stdin, stdout and stderr, and the program's own; alone
+	START_CONTROL = 32,  // the two descriptors that follow become CONTROL_FD, which the program reads, and the next; alone
 	MAX_NAMED = 14,      // pipes that the program opens by name: two for each of 7 processes
 	MAX_START_FDS = MAX_NAMED + 2,
 	TEMPLATE_FD = 3,     // where restore expects it (runtime/template/snapshot/snapshot.h)
+	CONTROL_FD = 3,
 	NAMED_FD = 64,       // the first named pipe; a program that counts its descriptors from 3 does not meet it
 };
 

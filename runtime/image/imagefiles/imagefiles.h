@@ -4,7 +4,7 @@
 
 #include "../../cell/cellinit/sys.h"
 
-enum { DT_UNKNOWN = 0, DT_CHR = 2, DT_DIR = 4, DT_REG = 8, MADV_WILLNEED = 3, SIGKILL = 9, MSG_PEEK = 2, MSG_DONTWAIT = 0x40 };
+enum { DT_UNKNOWN = 0, DT_CHR = 2, DT_DIR = 4, DT_REG = 8, MADV_WILLNEED = 3, MSG_PEEK = 2, MSG_DONTWAIT = 0x40 };
 enum { SELF_FD = 3, TREE_FD, SOCKET_FD, LIFE_FD, COPY_FD };
 
 // Kinds and steps of messages; runtime/imagechild.go has the same.

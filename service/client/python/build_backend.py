@@ -6,6 +6,7 @@ import base64
 import hashlib
 import io
 import os
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -13,6 +14,14 @@ from typing import Any, Dict, Optional
 
 _HERE = Path(__file__).resolve().parent
 _NAME = "brig_sandbox"
+
+# inspect_ai and NeMo Gym find the sandbox "brig" here, without an import.
+_ENTRY_POINTS = """[inspect_ai]
+brig = brig_sandbox.adapters.inspect_ai
+
+[nemo_gym.sandbox_providers]
+brig = brig_sandbox.adapters.nemo_gym:BrigProvider
+"""
 
 
 def _version() -> str:
@@ -39,12 +48,16 @@ def _info() -> str:
 def _dist_info() -> Dict[str, bytes]:
     """The files that describe a wheel, except its list of files."""
     wheel = "Wheel-Version: 1.0\nGenerator: brig\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-    return {f"{_info()}/METADATA": _metadata().encode(), f"{_info()}/WHEEL": wheel.encode()}
+    return {
+        f"{_info()}/METADATA": _metadata().encode(),
+        f"{_info()}/WHEEL": wheel.encode(),
+        f"{_info()}/entry_points.txt": _ENTRY_POINTS.encode(),
+    }
 
 
 def _package() -> Dict[str, bytes]:
-    files = [p for p in (_HERE / _NAME).iterdir() if p.suffix == ".py" or p.name == "py.typed"]
-    return {f"{_NAME}/{p.name}": p.read_bytes() for p in sorted(files)}
+    files = [p for p in (_HERE / _NAME).rglob("*") if p.suffix == ".py" or p.name == "py.typed"]
+    return {p.relative_to(_HERE).as_posix(): p.read_bytes() for p in sorted(files)}
 
 
 def _write_wheel(directory: str, content: Dict[str, bytes]) -> str:
@@ -88,3 +101,14 @@ def build_sdist(sdist_directory: str, config_settings: Optional[Dict[str, Any]] 
             member.size = len(text)
             sdist.addfile(member, io.BytesIO(text))
     return file
+
+
+def main(directory: str) -> None:
+    """Builds wheel and source archive, without pip: make wheel."""
+    os.makedirs(directory, exist_ok=True)
+    for file in (build_wheel(directory), build_sdist(directory)):
+        print(os.path.join(directory, file))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -12,25 +12,43 @@ refused the request.
 """
 
 from ._analysis import ErrorAnalysis
+from ._async_kernel import AsyncKernel
+from ._async_process import AsyncProcess
+from ._async_sandbox import AsyncCodeSandbox
+from ._async_session import AsyncSession
 from ._batch import Job, JobResult
+from ._ended import Ended
 from ._errors import InfraError, RequestError, SandboxError
 from ._following import BatchProgress
 from ._grading import Case, CaseResult, Grade
+from ._kernel import CellError, CellResult, Display, Kernel
 from ._limits import MAX_TIMEOUT_SECONDS, ResourceLimits
+from ._many import ManyProgress
 from ._network import NetworkHost, NetworkRefusal, NetworkUsage
 from ._problems import StoredProblem, Verification
+from ._process import Process, ProcessOutput, ProcessPiece
 from ._report import DebugReport
-from ._result import ExecutionResult, HistoryEntry, ResourceUsage, Timeline
+from ._result import Blob, ExecutionResult, HistoryEntry, ResourceUsage, Timeline
 from ._sandbox import CodeSandbox
 from ._session import FileInfo, FileList, Session, SessionUsage, Volume
+from ._snapshots import PathChange, Snapshot
 from ._version import __version__
 
 __all__ = [
+    "AsyncCodeSandbox",
+    "AsyncKernel",
+    "AsyncProcess",
+    "AsyncSession",
     "BatchProgress",
+    "Blob",
     "Case",
     "CaseResult",
+    "CellError",
+    "CellResult",
     "CodeSandbox",
     "DebugReport",
+    "Display",
+    "Ended",
     "ErrorAnalysis",
     "ExecutionResult",
     "FileInfo",
@@ -40,16 +58,23 @@ __all__ = [
     "InfraError",
     "Job",
     "JobResult",
+    "Kernel",
     "MAX_TIMEOUT_SECONDS",
+    "ManyProgress",
     "NetworkHost",
     "NetworkRefusal",
     "NetworkUsage",
+    "PathChange",
+    "Process",
+    "ProcessOutput",
+    "ProcessPiece",
     "RequestError",
     "ResourceLimits",
     "ResourceUsage",
     "SandboxError",
     "Session",
     "SessionUsage",
+    "Snapshot",
     "StoredProblem",
     "Timeline",
     "Verification",

@@ -1,4 +1,4 @@
-"""Many submissions in one batch of the service, for trainers."""
+"""Jobs, and what came of them: many submissions in one batch of the service, for trainers."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ import hashlib
 import json
 import math
 import uuid
-from dataclasses import dataclass, field
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from dataclasses import dataclass, field, fields
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
-from urllib.parse import quote
-
+from ._checks import check, check_items
 from ._errors import InfraError, RequestError, SandboxError, reading
-from ._following import Following, Progress
 from ._grading import CaseItem, case_of
-from ._http import Transport
-from ._limits import ResourceLimits, check_limits
+from ._limits import ResourceLimits
 from ._result import Content, encode
+
 
 @dataclass(frozen=True)
 class Job:
@@ -46,6 +44,12 @@ class Job:
 
     def to_api(self, position: int) -> Dict[str, Any]:
         """The job in the service's format. position counts from 0."""
+        check(code=self.code, language=self.language, limits=self.limits, stdin=self.stdin, files=self.files, stop_at_failure=self.stop_at_failure)
+        check(problem=self.problem, input_file=self.input_file, output_file=self.output_file)
+        if not isinstance(self.id, str):
+            raise TypeError(f'id is {self.id!r:.80}: write a text, such as "{self.id}"')
+        if isinstance(self.cases, (str, bytes, Mapping)) or not isinstance(self.cases, Sequence):
+            raise TypeError(f'cases is {self.cases!r:.80}: write a list of tests, such as [("1 2", "3")]')
         asked: Dict[str, Any] = {"id": self.id or str(position), "language": self.language, "source": encode(self.code)}
         if self.problem:
             if self.cases or self.stdin or self.input_file or self.output_file:
@@ -117,108 +121,82 @@ class JobResult:
         )
 
 
-class Batches:
-    """The part of CodeSandbox that judges batches."""
-
-    default_limits: Optional[ResourceLimits]
-    _http: Transport
-
-    def _labels(self, project: Optional[str], task: Optional[str]) -> Dict[str, str]:
-        raise NotImplementedError
-
-    def grade_many(
-        self,
-        jobs: Iterable[Job],
-        limits: Optional[ResourceLimits] = None,
-        *,
-        keep_results: bool = False,
-        key: str = "",
-        progress: Progress = None,
-        project: Optional[str] = None,
-        task: Optional[str] = None,
-    ) -> Iterator[JobResult]:
-        """Judges many jobs in one batch of the service, and yields each result as it arrives.
-
-        The jobs get slots that no other request can have. A job that could not be judged is a
-        result, too: its status is not done, and it has no score. A connection that breaks is made
-        again, also to a service that was restarted or is away for up to away_timeout seconds, and
-        no job that has a result is judged again. If the service did not take all jobs, that is
-        raised after the last result. An error has the phase in which it came, and the batch_id.
-
-        limits:       of jobs that have none; None: those of the client
-        keep_results: JobResult.said has the result of each test; otherwise only a summary
-        key:          a call with the same key and the same jobs, limits and labels attaches to the
-                      batch that the first one began, also from another process
-        progress:     True: to stderr; or a function of BatchProgress, called with each result and
-                      sign of life
-        """
-        check_limits(limits)
-        limits = limits or self.default_limits
-        request: Dict[str, Any] = {"defaults": {} if limits is None else {"limits": limits.to_api()}, "keep": "result" if keep_results else "summary"}
-        labels = self._labels(project, task)
-        if labels:
-            request["labels"] = labels
-        return _grade_many(self._http, jobs, request, key, progress)
-
-    def attach(self, batch_id: str, *, progress: Progress = None) -> Iterator[JobResult]:
-        """Yields all results of a batch that exists, as grade_many does, also those that were read before.
-
-        The batch_id is that of a BatchProgress or of an error. index is the position of the job in
-        the lines of the batch.
-        """
-        if not batch_id:
-            raise ValueError("batch_id is empty")
-        return _attach(self._http, batch_id, progress)
-
-    def score_many(
-        self,
-        jobs: Iterable[Job],
-        limits: Optional[ResourceLimits] = None,
-        *,
-        key: str = "",
-        progress: Progress = None,
-        project: Optional[str] = None,
-        task: Optional[str] = None,
-    ) -> Tuple[List[float], List[bool]]:
-        """Judges many jobs as grade_many does, and returns (scores, mask) in the order of the jobs.
-
-        mask[i] is True if job i was judged. Otherwise scores[i] is NaN, never a zero: that job
-        says nothing about its program, and must be left out of a mean or a reward.
-        """
-        all_jobs = list(jobs)
-        return _scores_of(self.grade_many(all_jobs, limits, key=key, progress=progress, project=project, task=task), len(all_jobs))
+JobItem = Union[Job, Mapping[str, Any]]
 
 
-def _grade_many(transport: Transport, jobs: Iterable[Job], request: Mapping[str, Any], key: str, progress: Progress) -> Iterator[JobResult]:
-    """Yields the result of each job as it arrives. A connection that breaks is made again: nothing is judged twice."""
-    lines, positions = [json.dumps(dict(request)).encode()], {}
-    for n, job in enumerate(jobs):
-        asked = job.to_api(n)
-        if asked["id"] in positions:
-            raise ValueError(f"two jobs have the id {asked['id']!r}: each needs its own")
-        positions[asked["id"]] = n
-        lines.append(json.dumps(asked).encode())
-    if not positions:
-        return
-    body = b"\n".join(lines) + b"\n"
-    # A batch is found again by its key. With other jobs it is another batch.
-    exchange = hashlib.sha256(key.encode() + b"\0" + body).hexdigest() if key else uuid.uuid4().hex
-    for said in Following(transport, len(positions), progress).lines(body, exchange):
+def job_of(item: JobItem) -> Job:
+    """Converts a Job, or a mapping of its fields. Anything else is a TypeError."""
+    if isinstance(item, Job):
+        return item
+    if isinstance(item, Mapping):
+        known = [f.name for f in fields(Job)]
+        for name in item:
+            if name not in known:
+                cure = "it is called cases" if name == "tests" else "the fields are " + ", ".join(known)
+                raise TypeError(f"a job has no field {name!r}: {cure}")
+        if "code" not in item:
+            raise TypeError("a job has no code: write Job(code, cases)")
+        return Job(**item)
+    raise TypeError(f"a job is a Job, such as Job(code, [(\"1 2\", \"3\")]), or a mapping of its fields, not {item!r:.80}")
+
+
+class Jobs:
+    """The jobs of one call, as they are sent."""
+
+    def __init__(self, jobs: Iterable[JobItem], head: Mapping[str, Any], key: str) -> None:
+        check_items("grade_many", jobs)
+        self._head = json.dumps(dict(head)).encode()
+        self._same = json.dumps(_without_run(head)).encode()
+        self._key = key
+        self._lines: List[bytes] = []
+        self._positions: Dict[str, int] = {}
+        for n, item in enumerate(jobs):
+            asked = job_of(item).to_api(n)
+            if asked["id"] in self._positions:
+                raise ValueError(f"two jobs have the id {asked['id']!r}: each needs its own")
+            self._positions[asked["id"]] = n
+            self._lines.append(json.dumps(asked).encode())
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def share(self, positions: Optional[Iterable[int]] = None) -> Tuple[bytes, str]:
+        """The body of a batch of the jobs at these positions, or of all, and the key that finds it again."""
+        lines = self._lines if positions is None else [self._lines[n] for n in positions]
+        body = b"\n".join([self._head, *lines]) + b"\n"
+        if not self._key:
+            return body, uuid.uuid4().hex
+        # With other jobs it is another batch, in another run it is not.
+        same = b"\n".join([self._same, *lines]) + b"\n"
+        return body, hashlib.sha256(self._key.encode() + b"\0" + same).hexdigest()
+
+    def result(self, said: Mapping[str, Any]) -> Optional[JobResult]:
+        """The result in a line; None if it is of no job."""
         id = said.get("id")
-        if id in positions:
-            yield JobResult.of(said, positions[id])
+        return JobResult.of(said, self._positions[id]) if isinstance(id, str) and id in self._positions else None
 
 
-def _attach(transport: Transport, batch_id: str, progress: Progress) -> Iterator[JobResult]:
-    for said in Following(transport, 0, progress).lines(None, "", "/v1/batches/" + quote(batch_id, safe="")):
-        index = said.get("index")
-        yield JobResult.of(said, index if isinstance(index, int) else -1)
+def _without_run(head: Mapping[str, Any]) -> Dict[str, Any]:
+    """The first line of a batch without the label run, which is no part of what is asked for."""
+    labels = {k: v for k, v in head.get("labels", {}).items() if k != "run"}
+    return {**head, "labels": labels} if labels else {k: v for k, v in head.items() if k != "labels"}
 
 
-def _scores_of(results: Iterable[JobResult], jobs: int) -> Tuple[List[float], List[bool]]:
-    """The scores of the jobs in their order, and which of them are valid."""
-    scores, mask = [math.nan] * jobs, [False] * jobs
-    for result in results:
+def attached(said: Mapping[str, Any]) -> JobResult:
+    """The result in a line of a batch whose jobs are not known."""
+    index = said.get("index")
+    return JobResult.of(said, index if isinstance(index, int) else -1)
+
+
+class Scores:
+    """Collects the scores of jobs in their order, and which of them are valid."""
+
+    def __init__(self, jobs: int) -> None:
+        self._scores, self._mask = [math.nan] * jobs, [False] * jobs
+
+    def add(self, result: JobResult) -> None:
         if result.score is not None:
-            scores[result.index], mask[result.index] = result.score, True
-    return scores, mask
+            self._scores[result.index], self._mask[result.index] = result.score, True
+
+    def done(self) -> Tuple[List[float], List[bool]]:
+        return self._scores, self._mask

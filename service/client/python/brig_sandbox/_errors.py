@@ -5,12 +5,18 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Iterator, List, Optional
 
+from ._phases import phase_of
+
 
 class SandboxError(Exception):
     """brig returned no result.
 
     code is stable and for programs ("busy", "agent-unreachable", ...); the text is for
     people. retry_safe says that the same request can be sent again: it had no effect.
+
+    phase says how far the request came: connect (nothing was sent), send (the jobs of a batch),
+    queue, image, set-up, copy-in, compile, run, checker, copy-out, or judge: it was sent, and it
+    is not known how far it came. It is empty only for a request that the service refused as such.
     """
 
     def __init__(
@@ -23,6 +29,7 @@ class SandboxError(Exception):
         retry_after: Optional[float] = None,
         run_id: str = "",
         session_id: str = "",
+        told_phase: object = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -33,13 +40,11 @@ class SandboxError(Exception):
         self.run_id = run_id  # empty: no run was started
         self.session_id = session_id  # for a conflict: the existing session
 
-        # Only for batches: connect, send or judge, and the id of the batch if the service gave one.
-        self.phase = ""
-        self.batch_id = ""
+        self.phase = phase_of(code, status, told_phase)
+        self.batch_id = ""  # only for batches: its id, if the service gave one
 
-        # Only for execute_many: the item's position, and the errors of later items.
-        self.index: Optional[int] = None
-        self.others: List[SandboxError] = []
+        self.index: Optional[int] = None  # only for execute_many: the item's position
+        self.others: List[SandboxError] = []  # the errors of execute_many's later items, or of end_run's other addresses
 
     def __str__(self) -> str:
         return f"{self.message} [{self.code}]"

@@ -1,4 +1,4 @@
-"""The lines of one batch, over as many connections as they need."""
+"""How a batch is followed, over as many connections as it needs. Only follow() sends, and waits."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ import ssl
 import sys
 import time
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, Optional, Union
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Tuple, Union
 
+from ._addresses import Address
 from ._errors import InfraError, RequestError, SandboxError
 from ._http import Transport
+from ._phases import CONNECT, JUDGE, SEND
+from ._request import LINES, Request
+from ._retrying import AWAY, Policy, Tries, late
 
 _log = logging.getLogger("brig_sandbox")
 
 # The service sends a sign of life every 15 seconds.
-_SILENCE = 90.0
-
-# Answers of a proxy whose service is away, or of a service that begins or ends.
-_AWAY = (502, 503, 504)
+SILENCE = 90.0
 
 
 @dataclass(frozen=True)
@@ -74,85 +75,58 @@ def printed() -> Callable[[BatchProgress], None]:
 
 
 class Following:
-    """Reads the results of one batch. A connection that breaks is made again, for as long as the service may be away."""
+    """The state of one batch that is followed at one address, and what to do next."""
 
-    def __init__(self, transport: Transport, jobs: int, progress: Progress) -> None:
-        self._transport = transport
+    def __init__(self, address: Address, policy: Policy, body: Optional[bytes], key: str, jobs: int, progress: Progress, location: str = "") -> None:
+        """body has the jobs, and key finds their batch again; without body the batch is at location."""
+        self.ended = False
+        self.phase = CONNECT
+        self._address = address
+        self._policy = policy
+        self._body = body
+        self._key = key
         self._jobs = jobs
         self._progress = printed() if progress is True else progress or None
+        self._location = location  # of the batch, once lines are asked for by their number
+        self._answered_at = ""
+        self._skip = 0  # lines to come that were read already
         self._began = time.monotonic()
         self._heard = self._began  # when the last line came
         self._failures = 0  # since then
-        self._phase = "connect"
+        self._full = Tries(policy, self._began)
         self._got = 0
         self._failed = 0
-        self._id = ""
+        self._id = location.rsplit("/", 1)[-1]
 
-    def lines(self, body: Optional[bytes], key: str, location: str = "") -> Iterator[Dict[str, Any]]:
-        """Yields the line of each result once: of the jobs in body, or without one of the batch at location."""
-        full, until = 0, time.monotonic() + self._transport.room
-        self._remember(location)
-        end: Optional[Dict[str, Any]] = None
-        while end is None:
-            try:
-                with self._transport.opened(_SILENCE) as connection:
-                    self._phase = "connect"
-                    connection.connect()
-                    if location:
-                        self._phase = "judge"
-                        response = self._transport.asked(connection, "GET", f"{location}/results?after={self._got}&follow=true", None, {})
-                        skip = 0
-                    else:
-                        self._phase = "send"
-                        response = self._transport.asked(connection, "POST", "/v1/batches?wait=true", body, {"Content-Type": "application/x-ndjson", "Idempotency-Key": key})
-                        skip = self._got  # the same batch sends all of its results again
+    @property
+    def silence(self) -> float:
+        """Seconds without a byte after which a connection has broken."""
+        until = self._policy.until
+        return SILENCE if until is None else min(SILENCE, max(0.001, until - time.monotonic()))
 
-                    self._phase = "judge"
-                    self._remember(response.getheader("Location") or "")
-                    for line in response:
-                        said = self._read(line)
-                        if said is None:
-                            continue
-                        if said.get("end") is True:
-                            end = said
-                            break
-                        if skip > 0:
-                            skip -= 1
-                            continue
-                        self._got += 1
-                        self._failed += said.get("status") != "done"
-                        self._show()
-                        yield said
+    def request(self) -> Tuple[Request, Mapping[str, str]]:
+        """The request for the lines that are missing, and its additional headers. There is a connection."""
+        if self._location:
+            self.phase, self._skip = JUDGE, 0
+            return Request("GET", f"{self._location}/results?after={self._got}&follow=true", None, LINES), {}
+        self.phase, self._skip = SEND, self._got  # the same batch sends all of its results again
+        return Request("POST", "/v1/batches?wait=true", self._body, LINES), {"Idempotency-Key": self._key}
 
-                    if end is None:
-                        location = location or response.getheader("Location") or ""
-                        raise http.client.IncompleteRead(b"")
-            except ssl.SSLCertVerificationError as e:
-                raise self._named(InfraError(f"the certificate of {self._transport.url} is not trusted: {e}: set SSL_CERT_FILE to it, or pass ssl_context", code="gateway-unreachable")) from e
-            except (OSError, http.client.HTTPException) as e:
-                self._wait_for_service(repr(e), e)
-            except InfraError as e:
-                if e.status == 429 and e.retry_safe:
-                    wait = self._transport.wait_for_room(e, full, until)
-                    full += 1
-                    if wait is None:
-                        raise self._named(e)
-                    time.sleep(wait)
-                elif e.status in _AWAY or e.retry_safe:
-                    self._wait_for_service(str(e), e)
-                else:
-                    raise self._named(e)
-            except RequestError as e:
-                raise self._named(e)
-        self._check_end(end)
+    def answered(self, location: Optional[str]) -> None:
+        """The answer has begun, and names the batch."""
+        self.phase = JUDGE
+        if location:
+            self._answered_at = location
+            self._id = location.rsplit("/", 1)[-1]
 
-    def _read(self, line: bytes) -> Optional[Dict[str, Any]]:
-        """The object in a line; None for a sign of life."""
+    def take(self, line: bytes) -> Optional[Dict[str, Any]]:
+        """The result in a line of the answer; None if it has none."""
         if not line.endswith(b"\n"):
             raise http.client.IncompleteRead(line)
         self._heard, self._failures = time.monotonic(), 0
         if not line.strip():
             self._show()
+            self._check_deadline()
             return None
         try:
             said = json.loads(line)
@@ -160,47 +134,117 @@ class Following:
             raise InfraError("a line of the answer is not JSON: is this a brig service?", code="bad-answer") from e
         if not isinstance(said, dict):
             raise InfraError("a line of the answer is no object: is this a brig service?", code="bad-answer")
+        if said.get("end") is True:
+            self.ended = True
+            self._check_end(said)
+            return None
+        if self._skip > 0:
+            self._skip -= 1
+            return None
+        self._check_deadline()
+        self._got += 1
+        self._failed += said.get("status") != "done"
+        self._show()
         return said
 
-    def _wait_for_service(self, why: str, cause: Exception) -> None:
-        """Waits before the next try, and raises once the service has been away for too long."""
-        away = time.monotonic() - self._heard
-        wait = max(0.05, min(self._transport.patience, 5.0, 0.2 * 2.0 ** min(self._failures, 10)))
-        if away + wait > self._transport.away:
-            code = "gateway-unreachable" if self._phase == "connect" else "gateway-gone"
-            message = f"{self._transport.url} was away for {away:.0f} s: {why}: is brig serve running? CodeSandbox(away_timeout=...) waits longer"
-            raise self._named(InfraError(message, code=code, retry_safe=True)) from cause
+    def cut(self) -> None:
+        """The answer has ended. Raises if lines are missing."""
+        if not self.ended:
+            self._location = self._location or self._answered_at
+            raise http.client.IncompleteRead(b"")
+
+    def failed(self, e: Exception) -> float:
+        """Seconds until the next try after a failure. Raises it once there is no further try."""
+        if self.ended:  # it is the error of the batch itself
+            raise e
+        if isinstance(e, ssl.SSLCertVerificationError):
+            cure = "set SSL_CERT_FILE to it, or pass ssl_context"
+            raise self._named(InfraError(f"the certificate of {self._address} is not trusted: {e}: {cure}", code="gateway-unreachable")) from e
+        if isinstance(e, RequestError):
+            raise self._named(e)
+        if isinstance(e, InfraError):
+            if e.status == 429 and e.retry_safe:
+                wait = self._full.wait(e, time.monotonic())
+                if wait is None:
+                    raise self._named(e)
+                return wait
+            if e.code == "deadline" or not (e.status in AWAY or e.retry_safe):
+                raise self._named(e)
+            return self._away(str(e), e)
+        self._check_deadline(e)
+        return self._away(repr(e), e)
+
+    def _away(self, why: str, cause: Exception) -> float:
+        """Seconds until the next try. Raises once the service has been away for too long."""
+        now = time.monotonic()
+        away = now - self._heard
+        wait = max(0.05, min(self._policy.patience, 5.0, 0.2 * 2.0 ** min(self._failures, 10)))
+        until = self._policy.until
+        if away + wait > self._policy.away if until is None else now + wait > until:
+            code = "gateway-unreachable" if self.phase == CONNECT else "gateway-gone"
+            error = InfraError(f"{self._address} was away for {away:.0f} s: {why}: is brig serve running? CodeSandbox(away_timeout=...) waits longer", code=code, retry_safe=True)
+            if until is not None:
+                error = InfraError(f"{self._address}: {why}", code=code, retry_safe=True)
+                late(error, "away")
+            raise self._named(error) from cause
 
         if self._failures == 0:
-            _log.warning("%s is away (%s): trying for %g s", self._transport.url, why, self._transport.away)
+            _log.warning("%s is away (%s): trying for %g s", self._address, why, self._policy.away if until is None else until - now)
         self._failures += 1
         self._show()
-        time.sleep(wait)
+        return wait
+
+    def _check_deadline(self, cause: Optional[Exception] = None) -> None:
+        until = self._policy.until
+        if until is not None and time.monotonic() >= until:
+            again = "attach(batch_id) reads the rest later" if self._id else "call it again with a later deadline_seconds"
+            raise self._named(InfraError(f"the deadline passed: {again}", code="deadline", retry_safe=True)) from cause
 
     def _named(self, e: SandboxError) -> SandboxError:
         """The error with its phase and its batch."""
-        doing = {"connect": "connecting", "send": f"sending {self._jobs} jobs", "judge": "waiting for results"}[self._phase]
+        if e.batch_id or e.message.startswith("while "):
+            return e
+        doing = {CONNECT: "connecting", SEND: f"sending {self._jobs} jobs", JUDGE: "waiting for results"}[self.phase]
         of = f" of {self._jobs}" if self._jobs else ""
         batch = f", batch {self._id}" if self._id else ""
         e.message = f"while {doing} ({self._got}{of} results{batch}): {e.message}"
-        e.phase, e.batch_id = self._phase, self._id
+        if isinstance(e, RequestError) or e.status == 0:
+            e.phase = self.phase
+        e.batch_id = self._id
         return e
-
-    def _remember(self, location: str) -> None:
-        if location:
-            self._id = location.rsplit("/", 1)[-1]
 
     def _show(self) -> None:
         if self._progress is None:
             return
         now = time.monotonic()
         away = now - self._heard if self._failures else 0.0
-        self._progress(BatchProgress(self._id, self._phase, self._jobs, self._got, self._failed, now - self._began, away))
+        self._progress(BatchProgress(self._id, self.phase, self._jobs, self._got, self._failed, now - self._began, away))
 
     def _check_end(self, said: Dict[str, Any]) -> None:
         """Raises the error of a batch that did not take all jobs."""
         error = said.get("error")
         if isinstance(error, dict):
             kind = InfraError if error.get("retry_safe") is True else RequestError
-            self._phase = "send"
+            self.phase = SEND
             raise self._named(kind(f"not all jobs were taken: {error.get('message')}", code=str(error.get("code") or "bad-answer"), retry_safe=error.get("retry_safe") is True))
+
+
+def follow(transport: Transport, state: Following, address: Address) -> Iterator[Dict[str, Any]]:
+    """Yields the line of each result once. A connection that breaks is made again."""
+    while not state.ended:
+        try:
+            with transport.opened(address, state.silence) as connection:
+                state.phase = CONNECT
+                connection.connect()
+                request, headers = state.request()
+                response = transport.asked(address, connection, request, headers)
+                state.answered(response.getheader("Location"))
+                for line in response:
+                    said = state.take(line)
+                    if said is not None:
+                        yield said
+                    if state.ended:
+                        return
+                state.cut()
+        except (OSError, http.client.HTTPException, SandboxError) as e:
+            time.sleep(state.failed(e))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
+from ._checks import check
 from ._errors import InfraError, reading
 from ._limits import parse_size, span
 from ._result import Content, ExecutionResult, decode, encode
@@ -32,8 +33,8 @@ class Case:
 
     def to_api(self, position: int) -> Dict[str, Any]:
         """The test in the service's format. position counts from 1."""
-        if isinstance(self.args, str):
-            raise TypeError("args must be a list of strings")
+        check(stdin=self.stdin, expected=self.expected, args=self.args, files=self.files)
+        check(timeout_seconds=self.timeout_seconds, memory_limit=self.memory_limit)
         asked: Dict[str, Any] = {"id": str(self.id) or str(position)}
         if self.stdin:
             asked["stdin"] = encode(self.stdin)

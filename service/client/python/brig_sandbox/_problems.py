@@ -14,9 +14,12 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 from urllib.parse import quote
 
+from ._checks import check
 from ._errors import InfraError, reading
 from ._grading import Grade
+from ._http import Transport
 from ._limits import ResourceLimits
+from ._request import LINES, Request
 from ._result import Content, time_of
 from ._runs import Runs
 
@@ -70,6 +73,8 @@ def pack(package: Package) -> bytes:
     """
     if isinstance(package, (bytes, bytearray)):
         return bytes(package)
+    if not isinstance(package, (str, os.PathLike)):
+        raise TypeError(f"package is {package!r:.80}: write the path of a directory or an archive, or the bytes of an archive")
     top = Path(package)
     if not top.is_dir():
         return top.read_bytes()
@@ -115,6 +120,8 @@ SILENCE = 60.0  # seconds: the service shows every ten that it goes on
 class Problems(Runs):
     """The methods of CodeSandbox for stored problems."""
 
+    _http: Transport
+
     def put_problem(self, name: str, package: Package) -> StoredProblem:
         """Stores the package of a problem under a name; it replaces one of this name.
 
@@ -122,18 +129,18 @@ class Problems(Runs):
         package that is wrong changes nothing: the RequestError has the code bad-problem, and
         names file, line and rule of all that is wrong with it.
         """
-        return StoredProblem.of(self._http.send("PUT", _path(name), pack(package)))
+        return StoredProblem.of(self._http.only("put_problem").send("PUT", _path(name), pack(package)))
 
     def problems(self) -> List[StoredProblem]:
         """The stored problems of this key, without their manifests."""
-        said = self._http.call("GET", PROBLEMS)
+        said = self._http.only("problems").call("GET", PROBLEMS)
         if not isinstance(said, dict) or not isinstance(said.get("items"), list):
             raise InfraError("the answer has no list: is this a brig service?", code="bad-answer")
         return [StoredProblem.of(one) for one in said["items"]]
 
     def get_problem(self, name: str) -> StoredProblem:
         """A stored problem, by its name or digest."""
-        return StoredProblem.of(self._http.call("GET", _path(name)))
+        return StoredProblem.of(self._http.only("get_problem").call("GET", _path(name)))
 
     def verify_problem(self, name: str, *, repeat: int = 1, longest_seconds: Optional[float] = None, progress: Optional[Callable[[int, int], None]] = None) -> Verification:
         """Runs all programs of a stored problem, and returns whether it is right, with what is wrong.
@@ -143,13 +150,15 @@ class Problems(Runs):
         progress(ended, runs) is called after each run of a submission. A package that is wrong is
         no error: ok is False, and mistakes says why. Raises InfraError if the service failed.
         """
+        check(repeat=repeat, longest_seconds=longest_seconds, progress=progress)
+        address = self._http.only("verify_problem").addresses[0]
         body: Dict[str, Any] = {"repeat": repeat}
         if longest_seconds is not None:
             body["longest"] = f"{longest_seconds:.6f}s"
-        headers = {"Content-Type": "application/json", "Accept": "application/x-ndjson"}
+        request = Request("POST", _path(name) + "/verify", json.dumps(body).encode())
         try:
-            with self._http.opened(SILENCE) as connection:
-                for line in self._http.asked(connection, "POST", _path(name) + "/verify", json.dumps(body).encode(), headers):
+            with self._http.opened(address, SILENCE) as connection:
+                for line in self._http.asked(address, connection, request, {"Accept": LINES}):
                     said = json.loads(line) if line.strip() else {}
                     if said.get("end") is not True:
                         if progress is not None and "ended" in said:
@@ -164,7 +173,7 @@ class Problems(Runs):
 
     def delete_problem(self, name: str) -> None:
         """Removes a stored problem."""
-        self._http.call("DELETE", _path(name))
+        self._http.only("delete_problem").call("DELETE", _path(name))
 
     def grade(
         self,
@@ -190,16 +199,10 @@ class Problems(Runs):
         if it refused the request, for example because a checker of the package failed
         (check-failed).
         """
-        body = self._run(source, language, limits, None, files, project, task)
-        if limits is None:
-            body.pop("limits", None)
-        body["problem"] = problem
-        if stop_at_failure:
-            body["stop_at_failure"] = True
-        if mode is not None:
-            body["mode"] = mode
+        body = self._grade_body(problem, source, language, limits, files, stop_at_failure, mode, project, task)
         return Grade.of(self._http.call("POST", "/v1/runs", body), language, None)
 
 
 def _path(name: str) -> str:
+    check(name=name)
     return PROBLEMS + "/" + quote(name, safe="")

@@ -70,6 +70,15 @@ def figure(usage: Mapping[str, Any], name: str) -> Optional[int]:
 
 
 @dataclass(frozen=True)
+class Blob:
+    """A file that the service keeps for its key, until others take its place. Its name in a later run is in files."""
+
+    digest: str
+    size: int = 0  # bytes
+    executable: bool = False
+
+
+@dataclass(frozen=True)
 class ResourceUsage:
     """The resource usage of a run. None: unknown on that host."""
 
@@ -140,6 +149,7 @@ class ExecutionResult:
 
     verdict: str = ""  # ok, nonzero, signaled, cpu-limit, wall-limit, memory-limit, output-limit, denied, compile-error, canceled
     files: Dict[str, bytes] = field(default_factory=dict)  # the files that it wrote
+    blobs: Dict[str, Blob] = field(default_factory=dict)  # instead of files, with keep_files
     usage: ResourceUsage = field(default_factory=ResourceUsage)
     stdout_bytes: bytes = field(default=b"", repr=False)  # the original stdout; in stdout, bytes that are not UTF-8 are U+FFFD
     stderr_bytes: bytes = field(default=b"", repr=False)
@@ -181,7 +191,8 @@ class ExecutionResult:
             language=language,
             timestamp=time_of(timing.get("started")),
             verdict=verdict,
-            files={f["name"]: decode(f.get("content")) for f in said.get("files") or ()},
+            files={f["name"]: decode(f.get("content")) for f in said.get("files") or () if not f.get("blob")},
+            blobs={f["name"]: Blob(str(f["blob"]), int(f.get("size") or 0), bool(f.get("executable"))) for f in said.get("files") or () if f.get("blob")},
             usage=ResourceUsage.of(said),
             stdout_bytes=stdout,
             stderr_bytes=stderr,
@@ -252,6 +263,7 @@ class HistoryEntry:
     container_id: str  # the run's id, the same as run_id
     project: str
     task: str
+    run: str  # the label
     language: str
     success: bool
     verdict: str
@@ -276,6 +288,7 @@ class HistoryEntry:
             container_id=str(said.get("run_id") or ""),
             project=str(said.get("project") or ""),
             task=str(said.get("task") or ""),
+            run=str(said.get("run") or ""),
             language=str(said.get("language") or ""),
             success=success,
             verdict=str(said.get("verdict") or ""),

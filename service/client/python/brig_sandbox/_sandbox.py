@@ -1,75 +1,48 @@
-"""The client."""
+"""The synchronous client."""
 
 from __future__ import annotations
 
-import os
+import copy
 import ssl
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Union
 from urllib.parse import quote
 
+from ._addresses import Address
 from ._analysis import ErrorAnalysis, analyze
-from ._batch import Batches
-from ._errors import InfraError, RequestError, SandboxError, reading
-from ._grading import CaseItem, Grade, case_of
+from ._batches import Batches, deadline
+from ._blobs import FileContent, blob_path
+from ._checks import check, check_items
+from ._client import Client, explained
+from ._ended import Ended, all_of
+from ._errors import RequestError, SandboxError, reading
+from ._grading import CaseItem, Grade
 from ._http import Transport
-from ._limits import ResourceLimits, check_limits, span
-from ._many import Item, execute_each
-from ._network import to_api
+from ._limits import ResourceLimits
+from ._many import Item, ShowMany, execute_each
+from ._problem import parsed
 from ._problems import Problems
 from ._report import DebugReport
-from ._result import Content, ExecutionResult, HistoryEntry, ResourceUsage, encode
+from ._request import END, json_request
+from ._result import Blob, Content, ExecutionResult, HistoryEntry, ResourceUsage
+from ._retrying import Policy
+from ._runs import list_of
 from ._session import SESSIONS, Session, Volume
+from ._snapshots import SNAPSHOTS, Snapshot, snapshot_path
 from ._suites import Suites
 
-DEFAULT_URL = "http://127.0.0.1:8080"
 
+class CodeSandbox(Client, Batches, Problems, Suites):
+    __doc__ = f"""Runs code in the sandboxes of a service. Safe for use by many threads, which share its connections.
 
-class CodeSandbox(Batches, Problems, Suites):
-    """Runs code in the sandboxes of one service. Safe for use by many threads.
-
-    default_limits: limits of runs that set none; None: the service's defaults
-    url:            http://host:port, https://host or unix:///path; None: $BRIG_URL, or http://127.0.0.1:8080
-    api_key:        the bearer key; None: $BRIG_API_KEY, or none
-    project, task:  labels of the runs in the history
-    retries:        how often a failed request is retried if that is safe
-    patience:       the longest wait between two tries, in seconds; if the service asks for more, there is no retry
-    room_timeout:   for how many seconds a request is retried while the service is full; 0: no retry
-    away_timeout:   for how many seconds a batch waits for a service that does not answer, or restarts
-    answer_timeout: seconds to wait for a complete answer, including the time that a run waits for a slot
+    {(Client.__doc__ or "").partition("client.")[2].strip()}
     """
 
-    def __init__(
-        self,
-        default_limits: Optional[ResourceLimits] = None,
-        *,
-        url: Optional[str] = None,
-        api_key: Optional[str] = None,
-        project: str = "",
-        task: str = "",
-        retries: int = 3,
-        patience: float = 30,
-        room_timeout: float = 600,
-        away_timeout: float = 300,
-        answer_timeout: float = 300,
-        ssl_context: Optional[ssl.SSLContext] = None,
-    ) -> None:
-        if isinstance(default_limits, str):
-            raise TypeError("default_limits must be ResourceLimits: to use another service write CodeSandbox(url=...)")
-        check_limits(default_limits)
-        self.default_limits = default_limits
-        self.project = project
-        self.task = task
-        self._http = Transport(
-            url or os.environ.get("BRIG_URL") or DEFAULT_URL,
-            api_key or os.environ.get("BRIG_API_KEY") or None,
-            timeout=answer_timeout,
-            retries=retries,
-            patience=patience,
-            room=room_timeout,
-            away=away_timeout,
-            context=ssl_context,
-        )
+    _http: Transport
+
+    def _connect(self, addresses: List[Address], key: Optional[str], *, timeout: float, policy: Policy, context: Optional[ssl.SSLContext]) -> None:
+        self._http = Transport(addresses, key, timeout=timeout, policy=policy, context=context)
 
     def execute(
         self,
@@ -78,7 +51,7 @@ class CodeSandbox(Batches, Problems, Suites):
         limits: Optional[ResourceLimits] = None,
         network_enabled: bool = False,
         env_vars: Optional[Mapping[str, str]] = None,
-        files: Optional[Mapping[str, Content]] = None,
+        files: Optional[Mapping[str, FileContent]] = None,
         read_only: bool = True,
         *,
         allow: Optional[Sequence[str]] = None,
@@ -86,6 +59,7 @@ class CodeSandbox(Batches, Problems, Suites):
         stdin: Content = "",
         mode: Optional[str] = None,
         timeline_seconds: Optional[float] = None,
+        keep_files: bool = False,
         project: Optional[str] = None,
         task: Optional[str] = None,
     ) -> ExecutionResult:
@@ -109,24 +83,21 @@ class CodeSandbox(Batches, Problems, Suites):
         With timeline_seconds (0.005 to 60) the result has a timeline: memory, processor time and
         processes at such intervals.
 
+        With keep_files the service keeps the files that the program writes, and result.blobs names
+        them: put them into files of a later run, or read them with read_blob. They are for this
+        key alone, and stay until others take their place. A client of several addresses finds
+        them at one of these alone.
+
         Raises InfraError if the service failed, RequestError if it refused the request.
         """
-        network = to_api(network_enabled, allow)
-        body = self._run(code, language, limits, env_vars, files, project, task)
-        body.update(network)
-        if isinstance(requirements, (str, bytes)):
-            raise TypeError("requirements must be a list of packages")
-        if requirements:
-            body["requirements"] = list(requirements)
-        if not read_only:
-            body["writable_root"] = True
-        if stdin:
-            body["stdin"] = encode(stdin)
-        if mode is not None:
-            body["mode"] = mode
-        if timeline_seconds is not None:
-            body["timeline"] = {"every": span(timeline_seconds)}
+        body = self._execute_body(
+            code, language, limits, network_enabled, env_vars, files, read_only, allow, requirements, stdin, mode, timeline_seconds, keep_files, project, task
+        )
         return ExecutionResult.of(self._http.call("POST", "/v1/runs", body), language)
+
+    def read_blob(self, blob: Union[Blob, str]) -> bytes:
+        """The content of a blob of ExecutionResult.blobs. Raises RequestError (unknown-blob) if it is no longer kept."""
+        return self._http.transfer("GET", blob_path(blob))
 
     def run_tests(
         self,
@@ -161,65 +132,37 @@ class CodeSandbox(Batches, Problems, Suites):
         A program that fails gives a Grade too. Raises InfraError if the service failed,
         RequestError if it refused the request, ValueError without tests.
         """
-        asked = [case_of(item).to_api(n) for n, item in enumerate(tests, 1)]
-        if not asked:
-            raise ValueError("there are no tests: use execute to run code without tests")
-        body = self._run(code, language, limits, env_vars, files, project, task)
-        body["tests"] = asked
-        body["compare"] = {"how": compare}
-        if tolerance is not None:
-            body["compare"]["tolerance"] = tolerance
-        if stop_at_failure:
-            body["stop_at_failure"] = True
-        if input_file is not None:
-            body["input_file"] = input_file
-        if output_file is not None:
-            body["output_file"] = output_file
-        if mode is not None:
-            body["mode"] = mode
-        return Grade.of(self._http.call("POST", "/v1/runs", body), language, len(asked))
+        body = self._tests_body(
+            code, tests, language, limits, compare, tolerance, stop_at_failure, input_file, output_file, mode, env_vars, files, project, task
+        )
+        return Grade.of(self._http.call("POST", "/v1/runs", body), language, len(body["tests"]))
 
-    def _run(
+    def execute_many(
         self,
-        code: Content,
-        language: str,
-        limits: Optional[ResourceLimits],
-        env_vars: Optional[Mapping[str, str]],
-        files: Optional[Mapping[str, Content]],
-        project: Optional[str],
-        task: Optional[str],
-    ) -> Dict[str, Any]:
-        """The part that all requests for runs have in common."""
-        body: Dict[str, Any] = {"language": language, "source": encode(code)}
-        check_limits(limits)
-        limits = limits or self.default_limits
-        if limits is not None:
-            body["limits"] = limits.to_api()
-        if env_vars:
-            body["env"] = dict(env_vars)
-        if files:
-            body["files"] = [{"name": name, "content": encode(content)} for name, content in files.items()]
-        labels = self._labels(project, task)
-        if labels:
-            body["labels"] = labels
-        return body
-
-    def execute_many(self, items: Iterable[Item], concurrency: int = 4) -> Iterator[ExecutionResult]:
+        items: Iterable[Item],
+        concurrency: int = 4,
+        *,
+        progress: ShowMany = None,
+        deadline_seconds: Optional[float] = None,
+    ) -> Iterator[ExecutionResult]:
         """Runs many items and yields each result as it arrives; result.index is the item's position.
 
         An item is code, or a mapping of execute's arguments. An item is taken when
         a thread is free. Errors of brig are raised after the last result, so that no result
         is lost: the error of the first failed item, with those of later items in others.
+
+        A service that is full, away or restarting is waited for: for deadline_seconds since the
+        call began, or without it as long as room_timeout and away_timeout say. A run whose
+        connection broke is sent again, unless its program has a network: it had no effect outside
+        of its sandbox. progress is True, to print to stderr, or a function of ManyProgress.
         """
+        check(concurrency=concurrency, progress=progress, deadline_seconds=deadline_seconds)
         if concurrency < 1:
             raise ValueError(f"concurrency is {concurrency}: it must be positive")
-        if isinstance(items, (str, bytes, Mapping)):
-            raise TypeError("execute_many takes a list of items: for one item use execute, or put it in a list")
-        return execute_each(self.execute, iter(items), concurrency)
-
-    def _labels(self, project: Optional[str], task: Optional[str]) -> Dict[str, str]:
-        own = (("project", self.project if project is None else project), ("task", self.task if task is None else task))
-        return {k: v for k, v in own if v}
+        check_items("execute_many", items)
+        patient = copy.copy(self)
+        patient._http = self._http.patient(deadline(deadline_seconds))
+        return execute_each(patient.execute, iter(items), concurrency, progress)
 
     def create_session(
         self,
@@ -232,74 +175,99 @@ class CodeSandbox(Batches, Problems, Suites):
         volume: Optional[Volume] = None,
         env_vars: Optional[Mapping[str, str]] = None,
         read_only: bool = True,
+        requirements: Optional[Sequence[str]] = None,
         idle_seconds: Optional[float] = None,
         life_seconds: Optional[float] = None,
+        snapshot: Optional[str] = None,
+        own_image: bool = False,
     ) -> Session:
         """Creates a long-lived sandbox: files, /tmp and background processes stay from one exec to the next.
 
         It has a language (python if neither is given), an image, in which only commands can
         run, or both: the language in that image. limits bound everything in it together, and timeout_seconds each exec. It ends
         after idle_seconds (300) without a request, and after life_seconds (3600) in any case.
-        volume needs a project.
+        volume needs a project. requirements are as in execute. snapshot is the id or name of a
+        snapshot, with whose files it begins, and with its language and image if none is given.
+        read_only=False lets programs write anywhere, into a layer that is discarded; with
+        own_image they also see themselves as root, if the service permits that to the key.
 
         A project and task can have one session at a time: a second one is a RequestError with
         the code conflict, whose session_id is the id of the first.
         """
-        body: Dict[str, Any] = {}
-        if image:
-            body["image"] = image
-        if language or not image:
-            body["language"] = language or "python"
-        check_limits(limits)
-        limits = limits or self.default_limits
-        if limits is not None:
-            all_of_it = limits.to_api()
-            body["exec_limits"] = {"wall": all_of_it.pop("wall")}
-            body["limits"] = all_of_it
-        labels = self._labels(project, task)
-        if labels:
-            body["labels"] = labels
-        if volume is not None:
-            body["volume"] = volume.to_api()
-        if env_vars:
-            body["env"] = dict(env_vars)
-        if not read_only:
-            body["writable_root"] = True
-        for name, time in (("idle", idle_seconds), ("life", life_seconds)):
-            if time is not None:
-                body[name] = span(time)
-        return Session(self._http, self._http.call("POST", SESSIONS, body))
+        check_volume(volume, self._http.addresses)
+        body = self._session_body(
+            language, image, project, task, limits, None if volume is None else volume.to_api(), env_vars, read_only, requirements, idle_seconds, life_seconds, snapshot, own_image
+        )
+        answer = self._http.ask(json_request("POST", SESSIONS, body, stays=True))
+        return Session(self._http.at(answer.address), parsed(answer.body, answer.address.url))
 
     def get_session(self, session_id: str) -> Session:
         """An existing session of this key, for example from a conflict."""
-        return Session(self._http, self._http.call("GET", SESSIONS + "/" + quote(session_id, safe="")))
+        check(session_id=session_id)
+        return Session(self._http, self._http.only("get_session").call("GET", SESSIONS + "/" + quote(session_id, safe="")))
 
     def list_sessions(self) -> List[Session]:
-        """The sessions of this key."""
-        return [Session(self._http, said) for said in _list(self._http.call("GET", SESSIONS))]
+        """The sessions of this key, at all addresses."""
+        places = [self._http.at(address) for address in self._http.addresses]
+        return [Session(place, said) for place in places for said in list_of(place.call("GET", SESSIONS))]
 
     def list_volumes(self) -> Dict[str, int]:
-        """The projects of this key that have a volume, with its size in bytes."""
-        said = self._http.call("GET", "/v1/volumes")
+        """The projects of this key that have a volume, with its size in bytes; temporary volumes are not among them."""
+        said = self._http.only("list_volumes").call("GET", "/v1/volumes")
         with reading():
-            return {str(v["name"]): int(v["size"]) for v in _list(said)}
+            return {str(v["name"]): int(v["size"]) for v in list_of(said) if not v.get("run")}
 
     def delete_volume(self, project: str) -> None:
         """Removes a project's volume and its content. Raises RequestError (conflict) while a session uses it."""
-        self._http.call("DELETE", "/v1/volumes/" + quote(project, safe=""))
+        check(project=project)
+        self._http.only("delete_volume").call("DELETE", "/v1/volumes/" + quote(project, safe=""))
+
+    def list_snapshots(self) -> List[Snapshot]:
+        """The snapshots of this key, the latest first."""
+        return [Snapshot.of(said) for said in list_of(self._http.only("list_snapshots").call("GET", SNAPSHOTS))]
+
+    def delete_snapshot(self, snapshot: str) -> None:
+        """Removes a snapshot, by id or name. Sessions that began with it keep their files."""
+        self._http.only("delete_snapshot").call("DELETE", snapshot_path(snapshot))
+
+    def end_run(self, run: Optional[str] = None, *, project: str = "") -> Ended:
+        """Ends all that has a run as label, and returns how much that was when it has ended.
+
+        These are runs that wait or are executed, sessions, batches and temporary volumes of this
+        key, at all addresses. With project, only what also has that project. If run is None, it is
+        that of the client. To end nothing is no error, so it may be called again.
+
+        Raises ValueError if there is no run to end, InfraError if the service failed. With several
+        addresses that comes when all others have ended theirs: if more failed, they are in others.
+        """
+        body = self._end_body(run, project)
+
+        def end_at(address: Address) -> Union[Ended, SandboxError]:
+            try:
+                return Ended.of(self._http.at(address).call("POST", END, body))
+            except SandboxError as e:
+                return e
+
+        # At the same time: one that does not answer must not keep the others from it.
+        with ThreadPoolExecutor(len(self._http.addresses), thread_name_prefix="brig") as pool:
+            return all_of(list(pool.map(end_at, self._http.addresses)))
 
     def list_supported_languages(self) -> List[str]:
-        """The sorted names of the languages whose image is stored and up to date."""
-        said = self._http.call("GET", "/v1/languages")
-        with reading():
-            languages = _list(said)
-            return sorted(str(lang["name"]) for lang in languages if lang.get("stored", True) and not lang.get("lacks"))
+        """The sorted names of the languages whose image is stored and up to date, at each address."""
+        found: Optional[Set[str]] = None
+        for address in self._http.addresses:
+            said = self._http.at(address).call("GET", "/v1/languages")
+            with reading():
+                here = {str(lang["name"]) for lang in list_of(said) if lang.get("stored", True) and not lang.get("lacks")}
+            found = here if found is None else found & here
+        return sorted(found or ())
 
     def get_execution_history(
         self,
         *,
         project: Optional[str] = None,
         task: Optional[str] = None,
+        run: str = "",
         language: Optional[str] = None,
         verdict: Optional[str] = None,
         since: Optional[datetime] = None,
@@ -308,11 +276,18 @@ class CodeSandbox(Batches, Problems, Suites):
     ) -> List[HistoryEntry]:
         """The runs of this key, newest first; the last 1,000 if limit is None.
 
-        If project or task is None, the client's value is used; "" means any.
+        If project or task is None, the client's value is used; "" means any. run is the label:
+        by default the runs of all of them, and not only those of the client's.
         """
+        check(project=project, task=task, run=run, language=language, verdict=verdict, limit=limit)
+        for name, moment in (("since", since), ("until", until)):
+            if moment is not None and not isinstance(moment, datetime):
+                raise TypeError(f"{name} is {moment!r:.80}: write a datetime, such as datetime.now(timezone.utc)")
+        place = self._http.only("get_execution_history")
         query = {
             "project": self.project if project is None else project,
             "task": self.task if task is None else task,
+            "run": run,
             "language": language,
             "verdict": verdict,
             "since": _rfc3339(since),
@@ -321,9 +296,9 @@ class CodeSandbox(Batches, Problems, Suites):
         runs: List[HistoryEntry] = []
         most = 1000 if limit is None else limit
         while len(runs) < most:
-            page = self._http.call("GET", "/v1/history", query={**query, "limit": min(most - len(runs), 1000)})
+            page = place.call("GET", "/v1/history", query={**query, "limit": min(most - len(runs), 1000)})
             with reading():
-                found = [HistoryEntry.of(run) for run in _list(page)]
+                found = [HistoryEntry.of(run) for run in list_of(page)]
                 query["after"] = page.get("next")
             runs += found
             if not query["after"] or not found:
@@ -332,7 +307,8 @@ class CodeSandbox(Batches, Problems, Suites):
 
     def get_resource_usage(self, container_id: str) -> ResourceUsage:
         """The resource usage of a run, by the id of its result."""
-        run = self._http.call("GET", "/v1/runs/" + quote(container_id, safe=""))
+        check(container_id=container_id)
+        run = self._http.only("get_resource_usage").call("GET", "/v1/runs/" + quote(container_id, safe=""))
         with reading():
             return ResourceUsage.of(run.get("result") or run)
 
@@ -341,20 +317,15 @@ class CodeSandbox(Batches, Problems, Suites):
 
         Raises InfraError if brig could not judge the run, RequestError (not-done) if it has not ended.
         """
-        run = self._http.call("GET", "/v1/runs/" + quote(run_id, safe=""))
-        said = run if isinstance(run, dict) else {}
-        if isinstance(said.get("error"), dict):
-            raise InfraError(str(said["error"].get("detail") or "the run has no verdict"), code=str(said["error"].get("code") or "internal"), run_id=run_id)
-        if said.get("state") in ("queued", "running"):
-            raise RequestError(f"run {run_id} is {said['state']}: try again when it is done", code="not-done", run_id=run_id)
-        return analyze(ExecutionResult.of(said.get("result"), ""))
+        check(run_id=run_id)
+        return explained(self._http.only("explain").call("GET", "/v1/runs/" + quote(run_id, safe="")), run_id)
 
     def cleanup_all_containers(self) -> int:
         """Ends this key's sessions and returns their number. Runs clean up after themselves."""
         ended = 0
         for session in self.list_sessions():
             try:
-                self._http.call("DELETE", SESSIONS + "/" + quote(session.id, safe=""))
+                session.end()
                 ended += 1
             except RequestError as e:
                 if e.status not in (404, 410):  # it ended by itself
@@ -375,22 +346,35 @@ class CodeSandbox(Batches, Problems, Suites):
 
     def health(self) -> Dict[str, Any]:
         """The service's status report: status, capacity, load, queue."""
-        said = self._http.call("GET", "/health")
+        said = self._http.only("health").call("GET", "/health")
         return said if isinstance(said, dict) else {}
+
+    def each(self) -> Iterator[CodeSandbox]:
+        """A client for each address, to ask one service: for its health, history, problems or volumes."""
+        for address in self._http.addresses:
+            one = copy.copy(self)
+            one._http = self._http.at(address)
+            yield one
+
+    def close(self) -> None:
+        """Closes the kept connections. The client can still be used; sessions and runs go on."""
+        self._http.close()
 
     def __enter__(self) -> CodeSandbox:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """There is nothing to release: connections and runs end by themselves."""
+        self.close()
 
 
-def _list(said: Any) -> List[Dict[str, Any]]:
-    """The items of a list or of a page."""
-    found = said.get("items") if isinstance(said, dict) else said
-    if not isinstance(found, list):
-        raise InfraError("the answer has no list: is this a brig service?", code="bad-answer")
-    return found
+def check_volume(volume: object, addresses: Sequence[Address]) -> None:
+    """Refuses what is no volume, and one of which nobody could say where it is."""
+    if volume is None:
+        return
+    if not isinstance(volume, Volume):
+        raise TypeError(f'volume is {volume!r:.80}: write a Volume, such as Volume(size="64m")')
+    if len(addresses) > 1:
+        raise ValueError(f"a volume is at one service, and this client has {len(addresses)}: use one of box.each()")
 
 
 def _rfc3339(at: Optional[datetime]) -> Optional[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Mapping, Optional, Sequence
 
 from ._grading import Grade
+from ._http import Transport
 from ._limits import ResourceLimits
 from ._result import Content
 from ._runs import Runs
@@ -12,6 +13,8 @@ from ._runs import Runs
 
 class Suites(Runs):
     """The method of CodeSandbox for unit tests."""
+
+    _http: Transport
 
     def run_suite(
         self,
@@ -44,15 +47,5 @@ class Suites(Runs):
 
         Raises InfraError if the service failed, RequestError if it refused the request.
         """
-        usual = {"pytest": "python-full", "unittest": "python", "jest": "javascript-full", "pester": "powershell", "junit": "javascript"}
-        spoken = usual.get(report, "python") if language is None else language
-        body = self._run(code, spoken, limits, env_vars, files, project, task)
-        body["source_name"] = source_name or "solution" + {"javascript": ".js", "powershell": ".ps1"}.get(spoken.removesuffix("-full"), ".py")
-        body["suite"] = {"report": report}
-        if command is not None:
-            body["suite"]["command"] = list(command)
-        if cases is not None:
-            body["suite"]["cases"] = cases
-        if mode is not None:
-            body["mode"] = mode
-        return Grade.of(self._http.call("POST", "/v1/runs", body), spoken, None)
+        body = self._suite_body(code, files, report, language, limits, source_name, command, cases, mode, env_vars, project, task)
+        return Grade.of(self._http.call("POST", "/v1/runs", body), str(body["language"]), None)

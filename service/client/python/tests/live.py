@@ -3,6 +3,7 @@
 The end-to-end test TestPythonClientAgainstService runs it; discovery does not.
 """
 
+import asyncio
 import contextlib
 import io
 import os
@@ -14,11 +15,16 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Tuple, Union
 
-from brig_sandbox import Case, CodeSandbox, InfraError, Job, RequestError, ResourceLimits, Volume
+from brig_sandbox import AsyncCodeSandbox, Case, CodeSandbox, Display, InfraError, Job, RequestError, ResourceLimits, Volume
 
 
 def box(**options: str) -> CodeSandbox:
     return CodeSandbox(ResourceLimits(memory_limit="128m", timeout_seconds=20), **options)  # type: ignore[arg-type]
+
+
+def interrupted(_: str) -> None:
+    """As Ctrl-C during a call."""
+    raise KeyboardInterrupt
 
 
 class Live(unittest.TestCase):
@@ -83,6 +89,26 @@ class Live(unittest.TestCase):
     def test_many(self) -> None:
         got = {r.index: r.stdout for r in box().execute_many((f"print({i} * {i})" for i in range(20)), concurrency=8)}
         self.assertEqual(got, {i: f"{i * i}\n" for i in range(20)})
+
+    def test_asyncio(self) -> None:
+        async def use() -> None:
+            async with AsyncCodeSandbox(ResourceLimits(memory_limit="128m", timeout_seconds=20)) as box:
+                ones = await asyncio.gather(*[box.execute(f"print({n})") for n in range(10)])
+                self.assertEqual([one.stdout for one in ones], [f"{n}\n" for n in range(10)])
+                got = {r.index: r.stdout async for r in box.execute_many((f"print({n} * {n})" for n in range(20)), 12, deadline_seconds=600)}
+                self.assertEqual(got, {n: f"{n * n}\n" for n in range(20)})
+                scores = await box.score_many([Job("print(input())", [("a", "a"), ("b", "c")])] * 5, deadline_seconds=600)
+                self.assertEqual(scores, ([0.5] * 5, [True] * 5))
+                self.assertTrue((await box.run_tests("print(input())", [("a", "a")])).accepted)
+                async with await box.create_session() as session:
+                    await session.put_file("a", b"\x00" * 3_000_000)
+                    self.assertEqual((await session.run(["wc", "-c", "a"])).stdout, "3000000 a\n")
+                    self.assertEqual(await session.get_file("a"), b"\x00" * 3_000_000)
+                with self.assertRaises(RequestError) as raised:
+                    await box.execute("x", "klingon")
+                self.assertEqual(raised.exception.code, "unknown-language")
+
+        asyncio.run(use())
 
     def test_grading(self) -> None:
         tests: List[Union[Case, Dict[str, Any]]] = [{"stdin": "1 2", "expected": "3"}, Case("5 5", "10", id="fives"), {"stdin": "a b", "expected": "?", "timeout_seconds": 10}]
@@ -164,6 +190,14 @@ class Live(unittest.TestCase):
             self.assertEqual(s.run(["./bin/\u00fc #1", "it runs"]).stdout, "it runs\n")
             self.assertEqual([(f.name, f.kind, f.executable) for f in s.list_files("bin")], [("bin/\u00fc #1", "file", True)])
             s.delete_file("bin/\u00fc #1")
+            s.put_file("/tmp/in/\u00fc\udcff #1", "#!/bin/sh\necho $1\n", executable=True)
+            self.assertEqual(s.run(["sh", "-c", '/tmp/in/* "it runs"']).stdout, "it runs\n")
+            self.assertEqual((s.get_file("/tmp/in/\u00fc\udcff #1")[:9], [(f.kind, f.executable) for f in s.list_files("/tmp/in")]), (b"#!/bin/sh", [("file", True)]))
+            s.delete_file("/tmp/in/\u00fc\udcff #1")
+            for name, code in (("/etc/x", "file-denied"), ("/tmp", "file-conflict"), ("/dev/null", "file-denied")):
+                with self.assertRaises(RequestError) as raised:
+                    s.put_file(name, "x")
+                self.assertEqual(raised.exception.code, code)
             with self.assertRaises(RequestError) as raised:
                 s.get_file("bin/\u00fc #1")
             self.assertEqual(raised.exception.code, "not-found")
@@ -178,6 +212,77 @@ class Live(unittest.TestCase):
             s.run(["true"])
         self.assertEqual((raised.exception.code, raised.exception.status), ("session-ended", 410))
         s.delete()
+
+    def test_kernels(self) -> None:
+        with box().create_session() as s, s.kernel(env_vars={"WHO": "ann"}) as k:
+            out: List[str] = []
+            self.assertTrue(k.execute("import os, sys\nx = 20").success)
+            r = k.execute("print(os.environ['WHO'], x)\nprint('oh', file=sys.stderr)\nx + 1", on_stdout=out.append)
+            self.assertEqual((r.result and r.result.text, r.count, "".join(out), r.stdout, r.stderr), ("21", 2, "ann 20\n", "ann 20\n", "oh\n"))
+            r = k.execute("class P:\n  def _repr_png_(self): return b'\\x89PNG'\ndisplay(P())\n1/0")
+            self.assertEqual((r.displays[0].png, r.error and r.error.name, r.status), (b"\x89PNG", "ZeroDivisionError", "error"))
+            self.assertEqual(k.execute("ask('add', 1, b=2)", tools={"add": lambda a, b: a + b}).result, Display({"text/plain": "3"}))
+            self.assertEqual(k.execute("while True: pass", timeout_seconds=0.3).status, "timeout")
+
+            self.assertEqual(k.execute("print('begun')\nwhile True: pass", on_stdout=lambda _: k.interrupt()).status, "interrupted")
+            with self.assertRaises(KeyboardInterrupt):  # as Ctrl-C
+                k.execute("print('begun')\nwhile True: pass", on_stdout=interrupted)
+            self.assertEqual(k.execute("x").stdout, "")
+            k.restart()
+            self.assertEqual([one.status() for one in (k, s.get_kernel(k.id), *s.list_kernels())], ["idle"] * 3)
+            r = k.execute("import os\nos._exit(3)")
+            self.assertEqual((r.status, r.restarted), ("died", True))
+
+        async def asynchronous() -> None:
+            async def slow(a: int) -> int:
+                await asyncio.sleep(0)
+                return a + 1
+
+            async with AsyncCodeSandbox() as box, await box.create_session() as s, await s.kernel() as k:
+                r = await k.execute("x = ask('slow', 1)\nprint(x)\nx", tools={"slow": slow})
+                self.assertEqual((r.stdout, r.result and r.result.text), ("2\n", "2"))
+                begun = asyncio.Event()
+                task = asyncio.ensure_future(k.execute("print('begun')\nwhile True: pass", on_stdout=lambda _: begun.set()))
+                await begun.wait()
+                task.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await task
+                self.assertEqual(((await k.execute("x")).stdout, await k.status()), ("", "idle"))
+
+        asyncio.run(asynchronous())
+
+    def test_processes(self) -> None:
+        with box().create_session() as s:
+            p = s.process(["sh", "-c", "echo up; read a; echo got $a; echo bad >&2; exit 7"], stdin_open=True, tag="t")
+            self.assertEqual((s.get_process(p.pid).tag, p.poll()), ("t", None))
+            with self.assertRaises(InfraError) as raised:
+                p.wait(timeout_seconds=0.1)
+            self.assertEqual(raised.exception.code, "deadline")
+            coming = p.attach()
+            self.assertEqual(next(coming).text, "up\n")
+            p.send("typed\n")
+            rest = list(coming)
+            self.assertEqual({(one.stream, one.text) for one in rest}, {("stdout", "got typed\n"), ("stderr", "bad\n")})
+            self.assertEqual((p.wait().exit_code, sum(len(one.data) for one in p.output(3).pieces), p.output(3).ended), (7, 14, True))
+            with s.process(["sh", "-c", "trap 'stty size; exit 5' WINCH; echo up; while :; do sleep 0.1; done"], tty=(24, 80)) as shell:
+                self.assertEqual(next(iter(shell.attach())).text, "up\r\n")
+                shell.resize(33, 99)
+                self.assertEqual((shell.wait().exit_code, b"".join(one.data for one in shell.attach(4))), (5, b"33 99\r\n"))
+            with s.process(["sleep", "1000"]) as sleeper:
+                sleeper.signal("SIGTERM")
+                self.assertEqual(sleeper.wait().exit_code, 143)
+            with s.process(["sleep", "1000"]) as sleeper:
+                pass
+            self.assertEqual(sleeper.wait().exit_code, 137)
+
+        async def asynchronous() -> None:
+            async with AsyncCodeSandbox() as box, await box.create_session() as s:
+                async with await s.process(["cat"], stdin_open=True) as cat:
+                    await cat.send(b"a\xff", eof=True)
+                    self.assertEqual(b"".join([piece.data async for piece in cat.attach()]), b"a\xff")
+                    self.assertEqual((await cat.wait()).exit_code, 0)
+
+        asyncio.run(asynchronous())
 
     def test_a_volume_outlives_its_session(self) -> None:
         project = f"project {os.getpid()} {time.monotonic_ns()}"
@@ -194,10 +299,35 @@ class Live(unittest.TestCase):
         mine.delete_volume(project)
         self.assertNotIn(project, mine.list_volumes())
 
+    def test_a_run_is_ended(self) -> None:
+        run = f"run {os.getpid()} {time.monotonic_ns()}"
+        mine = box(project=run, run=run)
+        s = mine.create_session(volume=Volume(size="16m", temporary=True))
+        self.assertNotIn(run, mine.list_volumes())  # which lists those that last
+        self.assertTrue(mine.execute("print(1)").success)
+        self.assertEqual([r.run for r in mine.get_execution_history(run=run, project="")], [run])
+        ended = mine.end_run()
+        self.assertEqual((ended.runs, ended.sessions, ended.volumes, ended.total), (0, 1, 1, 2))
+        with self.assertRaises(RequestError) as raised:
+            s.run(["true"])
+        self.assertEqual(raised.exception.code, "session-ended")
+        self.assertEqual(mine.end_run().total, 0)
+
+        async def use() -> None:
+            async with AsyncCodeSandbox(project=run, run=run) as box:
+                session = await box.create_session(volume=Volume(size="16m", temporary=True))
+                ended = await box.end_run()
+                self.assertEqual((ended.sessions, ended.volumes, ended.total), (1, 1, 2))
+                with self.assertRaises(RequestError) as raised:
+                    await session.run(["true"])
+                self.assertEqual(raised.exception.code, "session-ended")
+
+        asyncio.run(use())
+
     def test_what_the_readme_shows(self) -> None:
         text = (Path(__file__).parents[1] / "README.md").read_text()
         blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-        self.assertEqual(len(blocks), 6)
+        self.assertEqual(len(blocks), 8)
         names: Dict[str, Any] = {}
         printed = io.StringIO()
         before = os.getcwd()
@@ -215,7 +345,7 @@ class Live(unittest.TestCase):
             finally:
                 os.chdir(before)
         out = printed.getvalue()
-        for part in ("True 4\n", "NameError: name 'undefined' is not defined\nNameError\n", "0 1\n", "1 two\n", "ann 2/2 \n    1 ok True", "bob 1/2 test 2: line 1", "1\n1.0 1/1\n['sum']\n", "suite 1.0 1/1\n", "[1.0, 0.5] [True, True]\n", "1,2\n3,4\n"):
+        for part in ("True 4\n", "NameError: name 'undefined' is not defined\nNameError\n", "0 1\n", "1 two\n", "one\n", "item 7 7\n", "job 0 1.0\n", "in a session\n", "ann 2/2 \n    1 ok True", "bob 1/2 test 2: line 1", "1\n1.0 1/1\n['sum']\n", "suite 1.0 1/1\n", "[1.0, 0.5] [True, True]\n", "1,2\n3,4\n", "in a cell\n 21\n", "got a line\n 0\n"):
             self.assertIn(part, out)
 
     def test_the_service(self) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import socketserver
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
@@ -49,30 +51,51 @@ def problem(status: int, code: str, retry_safe: bool, *headers: Tuple[str, str])
     return Answer(status, said, (("Content-Type", "application/problem+json"), *headers))
 
 
-class _UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+class _Quiet(socketserver.BaseServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], OSError):  # a client that hung up is no fault of the test
+            super().handle_error(request, client_address)
+
+
+class _UnixServer(_Quiet, socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     daemon_threads = True
 
 
-class _Server(ThreadingHTTPServer):
+class _Server(_Quiet, ThreadingHTTPServer):
     request_queue_size = 128  # with the default of 5, connections of many threads at once are reset
 
 
 class Service:
-    """answers are given in order, and the last one repeatedly; or a function returns each answer."""
+    """answers are given in order, and the last one repeatedly; or a function returns each answer.
 
-    def __init__(self, *answers: Answer, decide: Optional[Callable[[Asked], Answer]] = None, unix: str = "", port: int = 0) -> None:
+    keeps: connections stay open after an answer; otherwise each has one request
+    """
+
+    def __init__(self, *answers: Answer, decide: Optional[Callable[[Asked], Answer]] = None, unix: str = "", port: int = 0, keeps: bool = False) -> None:
         self.asked: List[Asked] = []
+        self.connections = 0  # that were made
+        self._open: List[Any] = []
         self._answers = list(answers)
         self._decide = decide
         self._lock = threading.Lock()
         service = self
 
         class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1" if keeps else "HTTP/1.0"
+            timeout = 60
+
+            def setup(self) -> None:
+                super().setup()
+                with service._lock:
+                    service.connections += 1
+                    service._open.append(self.connection)
+
             def _serve(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
                 raw = self.rfile.read(length)
                 answer = service._answer(Asked(self.command, self.path, dict(self.headers), json.loads(raw) if raw and self.headers.get("Content-Type") == "application/json" else raw or None))
                 if answer.status == 0:
+                    self.close_connection = True
                     return
                 body = answer.body if isinstance(answer.body, bytes) else b"" if answer.body is None else json.dumps(answer.body).encode()
                 self.send_response(answer.status)
@@ -110,7 +133,18 @@ class Service:
         self._thread.start()
         return self
 
+    def hang_up(self) -> None:
+        """Ends all connections, as a service that stops."""
+        with self._lock:
+            connections, self._open = self._open, []
+        for connection in connections:
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # it has ended already
+
     def __exit__(self, *_: object) -> None:
+        self.hang_up()
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()

@@ -4,7 +4,7 @@ import unittest
 from datetime import datetime, timezone
 from typing import Any, Callable, List
 
-from brig_sandbox import CodeSandbox, InfraError, NetworkHost, NetworkRefusal, NetworkUsage, ResourceLimits, Timeline
+from brig_sandbox import Blob, CodeSandbox, InfraError, NetworkHost, NetworkRefusal, NetworkUsage, ResourceLimits, Timeline
 
 from .service import Answer, Service, ran
 
@@ -51,6 +51,27 @@ class Execute(unittest.TestCase):
             list(box.execute_many([{"code": "x", "task": "v"}]))
         self.assertEqual([a.body["labels"] for a in service.asked], [{"project": "p", "task": "u"}, {"project": "q"}, {"project": "p", "task": "v"}])
 
+    def test_files_that_are_kept(self) -> None:
+        digest = "0a" * 32
+        left = [{"name": "a.out", "blob": digest, "size": 9, "executable": True}, {"name": "b", "content": "text"}]
+        with Service(ran(files=left), ran(), Answer(200, b"\x00binary")) as service:
+            box = CodeSandbox(url=service.url)
+            result = box.execute("x", keep_files=True)
+            blob = result.blobs["a.out"]
+            box.execute("x", files={"prog": blob, "in": "1"})
+            self.assertEqual(box.read_blob(blob), b"\x00binary")
+            for wrong in ("x", digest.upper(), "../" + digest[3:]):
+                with self.assertRaisesRegex(ValueError, "64 lower-case"):
+                    box.read_blob(wrong)
+            none: Any = 7
+            with self.assertRaisesRegex(TypeError, "Blob of ExecutionResult.blobs"):
+                box.read_blob(none)
+        self.assertEqual((blob, result.files), (Blob(digest, 9, True), {"b": b"text"}))
+        self.assertEqual(service.asked[0].body["collect"], {"blobs": True})
+        self.assertNotIn("collect", service.asked[1].body)
+        self.assertEqual(service.asked[1].body["files"], [{"name": "prog", "blob": digest, "executable": True}, {"name": "in", "content": "1"}])
+        self.assertEqual((service.asked[2].method, service.asked[2].path), ("GET", "/v1/blobs/" + digest))
+
     def test_packages(self) -> None:
         with Service(ran(), ran()) as service:
             box = CodeSandbox(url=service.url)
@@ -78,7 +99,7 @@ class Execute(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "network_enabled is not True"):
                 box.execute("x", allow=["a.test"])
             wrong: Any = "a.test"
-            with self.assertRaisesRegex(TypeError, "a list of hosts"):
+            with self.assertRaisesRegex(TypeError, "allow is 'a.test': write a list of texts"):
                 box.execute("x", network_enabled=True, allow=wrong)
         asked = [(a.body.get("network"), a.body.get("allow")) for a in service.asked]
         self.assertEqual(asked, [("public", None), ("allow", ["a.test", "*.b.test:8443"]), (None, None), ("allow", ["a.test"])])
@@ -186,7 +207,7 @@ class Execute(unittest.TestCase):
                 lambda: box.run_tests("x", [{"stdin": "1", "expected": wrong}]),
             ]
             for do in calls:
-                with self.assertRaisesRegex(TypeError, "5 is neither str nor bytes"):
+                with self.assertRaisesRegex(TypeError, "(code|stdin|expected) is 5: write str or bytes"):
                     do()
             for one in ("print(1)", {"code": "x"}):
                 items: Any = one

@@ -97,8 +97,8 @@ class Grading(unittest.TestCase):
             ({"input": "1", "expected": "2"}, "a test has no field 'input': it is called stdin"),
             ({"output": "1"}, "a test has no field 'output': it is called expected"),
             ({"points": 1}, "a test has no field 'points': the fields are stdin, expected, id, args, timeout_seconds, memory_limit"),
-            ({"memory_limit": 64}, 'size 64: write a text with a unit, such as "64m"'),
-            ({"timeout_seconds": "2"}, "a time in seconds is '2': write a number"),
+            ({"memory_limit": 64}, 'memory_limit is 64: write a text with a unit, such as "64m"'),
+            ({"timeout_seconds": "2"}, "timeout_seconds is '2': write a number"),
         ):
             with self.subTest(bad), self.assertRaisesRegex(TypeError, text):
                 CodeSandbox().run_tests("x", [bad])  # type: ignore[list-item]

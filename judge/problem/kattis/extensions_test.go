@@ -1,0 +1,23 @@
+package kattis
+
+import (
+	"strings"
+	"testing"
+)
+
+// Programs of a package have the extensions that programs of people have.
+func TestExtensionsThatPeopleUse(t *testing.T) {
+	for language, names := range map[string]string{
+		"cpp": "a.cpp a.CPP a.cc a.cxx a.c++ a.C", "prolog": "a.pl", "perl": "a.pm", "c": "a.c",
+		"python": "a.py a.py3 a.pyw", "javascript": "a.js a.mjs a.cjs",
+		"typescript": "a.ts a.mts a.cts", "bash": "a.sh a.bash", "pascal": "a.pas a.pp a.lpr a.dpr", "haskell": "a.hs a.lhs",
+		"ruby": "a.rb a.rbw", "r": "a.r a.R", "powershell": "a.ps1", "sql": "a.sql", "fortran": "a.f90 a.f95 a.f a.for",
+		"": "a.h a.hpp a.txt",
+	} {
+		for _, name := range strings.Fields(names) {
+			if got := languageOf(name); got != language {
+				t.Errorf("%s is %q; want %q", name, got, language)
+			}
+		}
+	}
+}

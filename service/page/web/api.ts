@@ -1,0 +1,120 @@
+// What the page asks of the API, and the shapes of the answers that it reads. Fields that it does not show are left out.
+
+export type Measurement = { value: number | null; source: string };
+export type Diagnosis = { category: string; type: string; message: string; file?: string; line?: number; hint?: string };
+export type Usage = {
+  cpu_ns: Measurement; user_ns: Measurement; system_ns: Measurement; memory_bytes: Measurement; max_rss_bytes: Measurement;
+  pids_peak: Measurement; oom_kills: Measurement; forks_refused: Measurement; stdout_bytes: number; stderr_bytes: number;
+};
+export type Timing = { queued_ns: number; set_up_ns: number; wall_ns: number; finish_ns: number; killed_ns?: number; started: string };
+export type Limits = Record<string, string | number>;
+export type Summary = { tests: number; ran: number; accepted: number; verdict: string; answer?: string; first_failed?: string };
+export type TestResult = { id: string; answer?: string; difference?: string; message?: string; result: Result };
+export type Denial = { syscall: string; number: number; arch: string; rule: string; why: string };
+export type Timeline = { every_ns: number; memory: number[]; cpu_ns: number[] };
+export type Result = {
+  run_id: string; verdict: string; stage: string; exit_code: number; signal?: number; signal_name?: string;
+  limits_hit: string[]; denial?: Denial; refused?: { syscall: string; errno?: string; count: number }[];
+  usage: Usage; timing: Timing; timeline?: Timeline; stdout?: Bytes; stderr?: Bytes; stdout_truncated?: boolean; stderr_truncated?: boolean;
+  compile?: { cached: boolean; timing: Timing; artifact_bytes: number; stderr?: Bytes };
+  tests?: TestResult[]; summary?: Summary; diagnosis?: Diagnosis; limits: Limits;
+  host?: { kernel: string; image: string; profile: string; policy_hash: string; brig_version: string };
+};
+// Text, or if it is no UTF-8, its base64.
+export type Bytes = string | { base64: string };
+export type Labels = { project?: string; task?: string; run?: string };
+export type LiveUsage = { wall_ns: number; cpu_ns: Measurement; memory_bytes: Measurement; stdout_bytes: number; stderr_bytes: number };
+export type Problem = { status: number; code: string; detail: string; retry_safe?: boolean };
+export type KeptRequest = { language?: string; source?: Bytes; source_name?: string; argv?: string[]; flags?: string[]; stdin?: Bytes; tests?: number; cut?: boolean };
+export type Status = {
+  run_id: string; state: "queued" | "running" | "done"; created: string; labels?: Labels; usage?: LiveUsage; result?: Result;
+  request?: KeptRequest; error?: Problem;
+};
+export type Record_ = {
+  run_id: string; owner?: string; project?: string; task?: string; run?: string; dialect?: string; language?: string; verdict?: string; code?: string;
+  message?: string; created: string; queued_ns: number; wall_ns: number; cpu_ns: number | null; memory_bytes: number | null;
+  exit_code: number; summary?: Summary; diagnosis?: Diagnosis; detail?: Result; stdout?: Bytes; stderr?: Bytes; image?: string;
+};
+export type Page<T> = { items: T[]; next?: string };
+export type Language = { name: string; version?: string; stored: boolean; extensions: string[]; image: string; tier: string };
+export type Health = {
+  status: string; version?: string; capacity?: number; load?: number; queued?: number; queue_places?: number; uptime_ns?: number;
+  service_memory_ceiling_bytes?: number; history_error?: string;
+  agent?: {
+    reachable: boolean; version?: string; leased: number; cells: number; memory_committed_bytes: number; memory_ceiling_bytes: number;
+    kernel?: string; cgroup_mode?: string;
+  };
+};
+export type Alert = { time: string; kind: string; owner?: string; project?: string; run_id?: string; text: string };
+export type Figures = { runs: number; success: number; failure: number; wrong: number; errors: number; verdicts: Record<string, number>; wall_p50_ns: number; wall_p99_ns: number };
+export type Session = {
+  session_id: string; state: string; language?: string; image: string; labels?: Labels; created: string; idle_ends?: string; ends: string; execs: number;
+  running: number; limits: Limits; usage: { memory_bytes: Measurement; cpu_ns: Measurement; processes: Measurement; scratch_bytes: number };
+};
+export type FileList = { files: { name: string; kind: string; size: number }[] };
+export type Batch = {
+  batch_id: string; state: string; labels?: Labels; created: string; ended?: string; jobs: number; results: number;
+  statuses: Record<string, number>; jobs_per_second?: number; eta_seconds?: number;
+};
+
+// A Refusal is an answer of the service that is no success: what is wrong, and what to do.
+export class Refusal extends Error {
+  constructor(readonly problem: Problem) { super(problem.detail); }
+}
+
+// call sends a request of the API and returns its answer. A login that has ended leads to the login.
+export async function call<T>(path: string, init: { method?: string; body?: unknown; signal?: AbortSignal } = {}): Promise<T> {
+  const headers: Record<string, string> = { "X-Brig-Page": "1" };
+  if (init.body !== undefined) headers["Content-Type"] = "application/json";
+  let answer: Response;
+  try {
+    answer = await fetch(path, {
+      method: init.method ?? "GET", headers, signal: init.signal,
+      body: init.body === undefined ? undefined : JSON.stringify(init.body),
+    });
+  } catch (e) {
+    if ((e as Error).name === "AbortError") throw e;
+    throw new Refusal({ status: 0, code: "unreachable", detail: "The service does not answer. Is brig serve running?" });
+  }
+
+  if (answer.ok) return answer.status === 204 ? (undefined as T) : ((await answer.json()) as T);
+  if (answer.status === 401) {
+    location.assign("/ui/login?to=" + encodeURIComponent(location.pathname + location.search));
+  }
+  let problem: Problem;
+  try {
+    problem = (await answer.json()) as Problem;
+  } catch {
+    problem = { status: answer.status, code: "unknown", detail: `The service answered ${answer.status}.` };
+  }
+  throw new Refusal(problem);
+}
+
+// textOf returns the bytes of a program as text. What is no UTF-8 shows as replacement characters.
+export function textOf(b: Bytes | undefined): string {
+  if (b === undefined) return "";
+  if (typeof b === "string") return b;
+  const raw = atob(b.base64);
+  return new TextDecoder().decode(Uint8Array.from(raw, (c) => c.charCodeAt(0)));
+}
+
+export type RunEvent = { name: string; data: unknown };
+
+// follow reads the events of a run until its last one. The browser connects again by itself, and says which event it had
+// last. stop ends it.
+export function follow(run: string, on: (e: RunEvent) => void, lost: () => void): () => void {
+  const from = new EventSource(`/v1/runs/${run}/events`);
+  let failures = 0;
+  for (const name of ["queued", "compiled", "started", "stdout", "stderr", "usage", "test", "gap", "result", "error"]) {
+    from.addEventListener(name, (e) => {
+      if (!(e instanceof MessageEvent)) { // the browser's own error: it tries again
+        if (++failures > 5 || from.readyState === EventSource.CLOSED) { from.close(); lost(); }
+        return;
+      }
+      failures = 0;
+      if (name === "result" || name === "error") from.close();
+      on({ name, data: e.data ? JSON.parse(e.data as string) : undefined });
+    });
+  }
+  return () => from.close();
+}

@@ -1,0 +1,3 @@
+program aborts
+  call abort()
+end program aborts

@@ -1,0 +1,4 @@
+program broken
+  integer :: n
+  n = "no number"
+end program broken

@@ -1,0 +1,3 @@
+program exception
+  error stop "boom"
+end program exception

@@ -1,0 +1,3 @@
+module words
+  character(len=*), parameter :: text = " from another file"
+end module words

@@ -1,0 +1,3 @@
+program sleeps
+  call sleep(60)
+end program sleeps
