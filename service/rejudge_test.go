@@ -38,6 +38,9 @@ func echo(t *testing.T) *http.ServeMux {
 			return
 		}
 		res := api.Result{Verdict: api.OK, Stdout: run.Stdin}
+		if string(run.Source) == "memory" {
+			res.Verdict = api.MemoryLimit
+		}
 		for _, one := range run.Tests {
 			answer := api.WrongAnswer
 			if one.Expected != nil && string(*one.Expected) == string(run.Source) {
@@ -252,6 +255,31 @@ func TestRejudge(t *testing.T) {
 	}
 	if got := listed("bob", ""); got != "3:AW:r1 " {
 		t.Errorf("bob: %s", got)
+	}
+}
+
+// What old submissions did is no news.
+func TestRejudgesCauseNoAlert(t *testing.T) {
+	web, as := serveRejudges(t, t.TempDir())
+	putSum(t, web, as["ann"], "3")
+	alerts := func() int {
+		var page api.Page[api.Alert]
+		if s := send(t, web, "GET", "/v1/alerts", "", &page, as["ann"]...); s != 200 {
+			t.Fatal(s)
+		}
+		return len(page.Items)
+	}
+
+	body := `{"problem":"sum","language":"python","source":"memory"}`
+	if s := send(t, web, "POST", "/v1/runs", body, nil, as["ann"]...); s != 200 || alerts() != 1 {
+		t.Fatalf("%d, %d alerts", s, alerts())
+	}
+	var r api.Rejudge
+	if s := send(t, web, "POST", "/v1/rejudges", `{"problem":"sum"}`, &r, as["ann"]...); s != 201 {
+		t.Fatal(s)
+	}
+	if r = awaitRejudge(t, web, r.ID, as["ann"]); r.Judged != 1 || alerts() != 1 {
+		t.Errorf("%+v, %d alerts", r, alerts())
 	}
 }
 

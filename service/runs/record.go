@@ -105,6 +105,9 @@ func (rs *Runs) record(o *Request, res api.Result, waited time.Duration, err err
 	}
 
 	rs.Metrics.RunEnded(o.Run.Language, res)
+	if o.from.Trial {
+		return nil // old submissions, judged again: they say nothing of what a project does now
+	}
 	for _, alert := range rs.alarm.Next(o.Caller.Name, now, res) {
 		rs.Log.Warn("alert", "kind", alert.Kind, "key", alert.Owner, "project", alert.Project, "run",
 			alert.Run, "text", alert.Text)
