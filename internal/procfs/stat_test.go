@@ -3,6 +3,7 @@ package procfs
 import (
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -32,6 +33,9 @@ func TestReadStat(t *testing.T) {
 	if err != nil || s.Parent != os.Getppid() || s.MinorFaults == 0 {
 		t.Errorf("%+v, %v; want a process of %d that has touched memory", s, err, os.Getppid())
 	}
+
+	runtime.LockOSThread() // another thread might read what this one has opened
+	defer runtime.UnlockOSThread()
 	if thread, err := ReadStat("thread-self"); err != nil || thread.State != 'R' {
 		t.Errorf("the thread that reads: %+v, %v; want state R", thread, err)
 	}
