@@ -109,11 +109,12 @@ func (f FreeFlags) validate() error {
 }
 
 // A File is content placed in /box. Name is relative to it, with "/" between its
-// parts. Executable sets the x bits.
+// parts. Executable sets the x bits. A file of a command may also be in /tmp, or be a link.
 type File struct {
-	Name       string `json:"name" doc:"name relative to /box, with / between its parts"`
+	Name       string `json:"name" doc:"name relative to /box, with / between its parts; of a command (a run without language) also /tmp/NAME"`
 	Content    Bytes  `json:"content,omitzero" doc:"the content"`
 	Blob       string `json:"blob,omitempty" doc:"instead of content: the digest of a blob"`
+	Link       string `json:"link,omitempty" doc:"instead of content, for a command (a run without language): it is a symbolic link to this path in the sandbox"`
 	Size       Size   `json:"size,omitempty" doc:"in a result: bytes of the blob; in a request it means nothing"`
 	Executable bool   `json:"executable,omitempty" doc:"sets the x bits"`
 }

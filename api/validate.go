@@ -113,20 +113,17 @@ func (r Run) validateFiles() error {
 
 	names := make([]string, 0, len(r.Files)+1)
 	for _, f := range r.Files {
-		if err := checkBlob("file "+f.Name, f.Blob, len(f.Content) > 0); err != nil {
+		if err := f.validate(r.Language == ""); err != nil {
 			return err
 		}
 		names = append(names, f.Name)
 	}
 
 	if r.SourceName != "" {
-		names = append(names, r.SourceName)
-	}
-
-	for _, n := range names {
-		if err := FileName(n); err != nil {
+		if err := FileName(r.SourceName); err != nil {
 			return err
 		}
+		names = append(names, r.SourceName)
 	}
 
 	slices.Sort(names)
@@ -137,13 +134,42 @@ func (r Run) validateFiles() error {
 	}
 
 	for _, n := range names {
-		for dir := path.Dir(n); dir != "."; dir = path.Dir(dir) {
+		for dir := path.Dir(n); dir != "." && dir != "/"; dir = path.Dir(dir) {
 			if _, clash := slices.BinarySearch(names, dir); clash {
 				return Refuse(CodeBadFile, "file %q is also the directory of %q", dir, n)
 			}
 		}
 	}
 
+	return nil
+}
+
+// TmpDir begins the name of a file that is placed in /tmp.
+const TmpDir = "/tmp/"
+
+// validate refuses a file that cannot be placed. Only a command has links and files in /tmp: what a compiler or a
+// template of an interpreter has read must not depend on them.
+func (f File) validate(ofCommand bool) error {
+	name := f.Name
+	if ofCommand {
+		name = strings.TrimPrefix(name, TmpDir)
+	}
+	if err := FileName(name); err != nil {
+		return err
+	}
+
+	switch {
+	case f.Link == "":
+		return checkBlob("file "+f.Name, f.Blob, len(f.Content) > 0)
+	case !ofCommand:
+		return Refuse(CodeBadFile, "file %q is a link, which only files of a run without language may be, and those of no test: send the content", f.Name)
+	case len(f.Content) > 0 || f.Blob != "" || f.Executable:
+		return Refuse(CodeBadFile, "file %q is a link and has content, a blob or x bits as well: set one of them", f.Name)
+	case len(f.Link) > maxPath:
+		return Refuse(CodeBadFile, "file %q is a link to a path of %d bytes: the maximum is %d", f.Name, len(f.Link), maxPath)
+	case strings.ContainsRune(f.Link, 0) || !utf8.ValidString(f.Link):
+		return Refuse(CodeBadFile, "file %q is a link to a path with NUL or bytes that are not UTF-8", f.Name)
+	}
 	return nil
 }
 

@@ -67,10 +67,7 @@ func (r Run) validateTestFiles() error {
 func (t Test) validateFiles(r Run, of sortedNames) error {
 	own := make(sortedNames, 0, len(t.Files))
 	for _, f := range t.Files {
-		if err := FileName(f.Name); err != nil {
-			return err
-		}
-		if err := checkBlob("file "+f.Name, f.Blob, len(f.Content) > 0); err != nil {
+		if err := f.validate(false); err != nil {
 			return err
 		}
 		switch f.Name {

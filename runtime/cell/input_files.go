@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -33,6 +34,7 @@ type Input struct {
 	Stamp
 	Content  []byte
 	Artifact bool // an artifact, which is no output: its stamp alone decides
+	Link     bool // a symbolic link
 }
 
 // placedAgo is how many seconds older than the run its inputs appear.
@@ -52,7 +54,11 @@ func (s *Scratch) PlaceFiles(p *plan.Run, uid, gid int) (placed map[string]Input
 		}
 		defer func() { err = errors.Join(err, s.largeFolios(false)) }()
 	}
-	if placed, err = placeFiles(s.Box, files, sealed, p.Dirs, uid, gid); err != nil {
+	inBox, inTmp := splitInputs(files)
+	if placed, err = placeFiles(s.Box, inBox, sealed, p.Dirs, uid, gid); err == nil {
+		err = s.placeInTmp(inTmp, uid, gid)
+	}
+	if err != nil {
 		return nil, placementError(made, p.Source, err)
 	}
 
@@ -62,11 +68,49 @@ func (s *Scratch) PlaceFiles(p *plan.Run, uid, gid int) (placed map[string]Input
 	return placed, nil
 }
 
+// splitInputs separates the inputs in /tmp, and names these relative to it.
+func splitInputs(files []api.File) (inBox, inTmp []api.File) {
+	if !slices.ContainsFunc(files, func(f api.File) bool { return strings.HasPrefix(f.Name, api.TmpDir) }) {
+		return files, nil
+	}
+
+	for _, f := range files {
+		if name, is := strings.CutPrefix(f.Name, api.TmpDir); is {
+			f.Name = name
+			inTmp = append(inTmp, f)
+		} else {
+			inBox = append(inBox, f)
+		}
+	}
+	return inBox, inTmp
+}
+
+// placeInTmp writes inputs in /tmp. No output is there, so that nobody asks for their stamps.
+func (s *Scratch) placeInTmp(files []api.File, uid, gid int) error {
+	if len(files) == 0 {
+		return nil
+	}
+	tmp, err := linux.OpenBeneath(s.Root, "tmp", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return fmt.Errorf("place files in /tmp: %w", err)
+	}
+	defer tmp.Close()
+
+	_, err = placeFiles(tmp, files, nil, nil, uid, gid)
+	if at := (*placeError)(nil); errors.As(err, &at) {
+		at.name = api.TmpDir + at.name
+	}
+	return err
+}
+
 // placeFiles writes inputs and sealed files below box, which no other process has accessed yet, and
 // returns their stamps. Inputs and directories belong to the run and count against its memory (see
 // counted). Artifacts, files of tests, and inputs to be executed, belong to the cell's root and cannot
 // be opened for writing: the program cannot use their pages, which no limit counts, as memory
 // (MEM-20). It may remove these files and create others in their place.
+//
+// Links come last: no input is placed through one (TestLinksArePlacedLast). Where they lead is the program's affair, who
+// could make the same ones.
 func placeFiles(box *os.File, files, sealed []api.File, empty []string, uid, gid int) (map[string]Input, error) {
 	if len(files)+len(sealed)+len(empty) == 0 {
 		return nil, nil
@@ -75,6 +119,9 @@ func placeFiles(box *os.File, files, sealed []api.File, empty []string, uid, gid
 	placed := make(map[string]Input, len(files)+len(sealed))
 	dirs := map[string]bool{".": true}
 	for i, f := range slices.Concat(files, sealed) {
+		if f.Link != "" {
+			continue
+		}
 		if err := makeDirs(box, path.Dir(f.Name), dirs, uid, gid); err != nil {
 			return nil, &placeError{f.Name, err}
 		}
@@ -95,7 +142,34 @@ func placeFiles(box *os.File, files, sealed []api.File, empty []string, uid, gid
 		}
 	}
 
+	for _, f := range files {
+		if f.Link == "" {
+			continue
+		}
+		if err := makeDirs(box, path.Dir(f.Name), dirs, uid, gid); err != nil {
+			return nil, &placeError{f.Name, err}
+		}
+		if err := placeLink(box, f, uid, gid); err != nil {
+			return nil, &placeError{f.Name, err}
+		}
+		placed[f.Name] = Input{Link: true}
+	}
 	return placed, nil
+}
+
+// placeLink makes a symbolic link. Nobody follows it here.
+func placeLink(box *os.File, f api.File, uid, gid int) error {
+	dir, err := linux.OpenBeneath(box, path.Dir(f.Name), unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+
+	base := path.Base(f.Name)
+	if err := unix.Symlinkat(f.Link, linux.FD(dir), base); err != nil {
+		return &os.PathError{Op: "symlinkat", Path: f.Name, Err: err}
+	}
+	return unix.Fchownat(linux.FD(dir), base, uid, gid, unix.AT_SYMLINK_NOFOLLOW)
 }
 
 // A placeError is a file that could not be placed.

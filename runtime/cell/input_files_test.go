@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // FIO-11: an input is an error if a link is in its place or above it: the target of the link stays
@@ -107,5 +108,62 @@ func TestChangeWithinPlacementTickIsDetected(t *testing.T) {
 	now.ctime = placed["in"].ctime
 	if now == placed["in"].Stamp {
 		t.Error("a change within one tick of the clock is not seen")
+	}
+}
+
+// An input below a name that is also a link is refused: links are placed last, and no input goes through one.
+func TestLinksArePlacedLast(t *testing.T) {
+	top := t.TempDir()
+	for _, d := range []string{"box", "tmp", "outside"} {
+		if err := os.Mkdir(filepath.Join(top, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := os.Open(top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	box, err := os.Open(filepath.Join(top, "box"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	s := &Scratch{Root: root, Box: box}
+
+	outside := filepath.Join(top, "outside")
+	placed, err := s.PlaceFiles(&plan.Run{Files: []api.File{
+		{Name: "out", Link: outside}, {Name: "deep/in", Link: "/dev/stdin"}, {Name: "file", Content: api.Bytes("a")},
+		{Name: "/tmp/deep/file", Content: api.Bytes("b"), Executable: true}, {Name: "/tmp/way", Link: "../box/file"},
+	}}, os.Getuid(), os.Getgid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(placed) != 3 || !placed["out"].Link || !placed["deep/in"].Link || placed["file"].Link {
+		t.Errorf("placed are %+v", placed)
+	}
+	for name, want := range map[string]string{"box/out": outside, "box/deep/in": "/dev/stdin", "tmp/way": "../box/file"} {
+		if to, err := os.Readlink(filepath.Join(top, name)); err != nil || to != want {
+			t.Errorf("%s leads to %q, %v", name, to, err)
+		}
+	}
+	for name, want := range map[string]string{"box/file": "a", "tmp/deep/file": "b", "tmp/way": "a"} {
+		if text, err := os.ReadFile(filepath.Join(top, name)); err != nil || string(text) != want {
+			t.Errorf("%s holds %q, %v", name, text, err)
+		}
+	}
+
+	for _, files := range [][]api.File{
+		{{Name: "out2", Link: outside}, {Name: "out2/new", Content: api.Bytes("x")}},
+		{{Name: "out/new", Content: api.Bytes("x")}}, // through the link of the first call
+		{{Name: "/tmp/out", Link: outside}, {Name: "/tmp/out/new", Content: api.Bytes("x")}},
+	} {
+		_, err := s.PlaceFiles(&plan.Run{Files: files}, os.Getuid(), os.Getgid())
+		if at := (*placeError)(nil); !errors.As(err, &at) {
+			t.Errorf("%+v: %v", files, err)
+		}
+	}
+	if left, err := os.ReadDir(outside); err != nil || len(left) != 0 {
+		t.Errorf("outside: %v, %v", left, err)
 	}
 }

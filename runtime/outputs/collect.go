@@ -193,6 +193,9 @@ func (c *collector) entry(dir, base string, depth int, at globStates) error {
 			return c.take(name)
 		}
 	default:
+		if len(c.want.Globs) == 0 && st.Mode&unix.S_IFMT == unix.S_IFLNK && c.placed[name].Link {
+			return nil // the caller's own
+		}
 		if c.requested(name, at) {
 			c.skip(name, cell.FileKind(st.Mode))
 		}

@@ -84,6 +84,6 @@ func features() map[string]any {
 	return map[string]any{
 		"copyOutOptional": true, "copyOutTruncate": true, "addressSpaceLimit": true, "procPeak": true,
 		"fixSymlinkEscape": true,
-		"pipeProxy":        false, "pipeProxyZeroCopy": false, "symlink": false, "stream": false,
+		"pipeProxy":        false, "pipeProxyZeroCopy": false, "symlink": true, "stream": false,
 	}
 }

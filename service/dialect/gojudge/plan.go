@@ -153,9 +153,7 @@ func jobOf(c command, on dialect.Agent) (j job, bad string) {
 
 	j = job{max: c.CopyOutMax, truncate: c.CopyOutTruncate, hostFiles: on.HostFiles}
 	j.run = api.Run{Image: Image, Argv: slices.Clone(c.Args), Env: map[string]string{}}
-	if inside, is := strings.CutPrefix(c.Args[0], workDir+"/"); is {
-		j.run.Argv[0] = "/box/" + inside
-	}
+	j.run.Argv[0] = inBrig(c.Args[0])
 
 	for i, one := range c.Env {
 		name, value, is := strings.Cut(one, "=")
@@ -280,27 +278,49 @@ func hostPath(src string) string {
 func (j *job) setCopyIn(files map[string]file) (bad string) {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		f := files[name]
-		inBox, bad := pathOf(name)
+		placed, bad := placeOf(name)
 		switch kind := f.kind(); {
 		case bad != "":
 			return "copyIn: " + bad
+		case f.Symlink != nil && *f.Symlink == "":
+			return fmt.Sprintf("copyIn %.200q: symlink is empty: it must name what the link leads to", name)
 		case f.Symlink != nil:
-			return fmt.Sprintf("copyIn %.200q: symlink is not supported: send a file", name)
+			j.run.Files = append(j.run.Files, api.File{Name: placed, Link: inBrig(*f.Symlink)})
 		case kind == ofHost && *f.Src == devNull:
-			j.run.Files = append(j.run.Files, api.File{Name: inBox, Executable: true})
+			j.run.Files = append(j.run.Files, api.File{Name: placed, Executable: true})
 		case kind == ofHost && !j.hostFiles:
 			return fmt.Sprintf("copyIn %.200q: %s", name, hostPath(*f.Src))
 		case kind == ofHost:
-			j.needs = append(j.needs, dialect.Need{Path: *f.Src, Name: inBox, Executable: true})
+			j.needs = append(j.needs, dialect.Need{Path: *f.Src, Name: placed, Executable: true})
 		case kind == ofContent:
-			j.run.Files = append(j.run.Files, api.File{Name: inBox, Content: api.Bytes(*f.Content), Executable: true})
+			j.run.Files = append(j.run.Files, api.File{Name: placed, Content: api.Bytes(*f.Content), Executable: true})
 		case kind == ofKept:
-			j.needs = append(j.needs, dialect.Need{ID: *f.FileID, Name: inBox, Executable: true})
+			j.needs = append(j.needs, dialect.Need{ID: *f.FileID, Name: placed, Executable: true})
 		default:
 			return fmt.Sprintf("copyIn %.200q is of no type that brig has: write content or fileId", name)
 		}
 	}
 	return ""
+}
+
+// inBrig is a path of the original's sandbox in brig's.
+func inBrig(p string) string {
+	if inside, is := strings.CutPrefix(p, workDir+"/"); is {
+		return "/box/" + inside
+	}
+	return p
+}
+
+// placeOf is the name of a file of api.Run: below the directory in which the program starts, or in /tmp.
+func placeOf(name string) (placed, bad string) {
+	inTmp, is := strings.CutPrefix(path.Clean(name), api.TmpDir)
+	if !is || strings.HasSuffix(name, "/") {
+		return pathOf(name)
+	}
+	if err := api.FileName(inTmp); err != nil {
+		return "", err.Error()
+	}
+	return api.TmpDir + inTmp, ""
 }
 
 // pathOf is the path in /box of a name, which is relative to the directory in which the program starts, or absolute.
@@ -312,7 +332,7 @@ func pathOf(name string) (inBox, bad string) {
 	inBox, is := strings.CutPrefix(path.Clean(full), workDir+"/")
 	if !is || strings.HasSuffix(name, "/") {
 		return "", fmt.Sprintf("the name %.200q is not supported: brig has only files below the directory in which the "+
-			"program starts, with names such as data/in.txt", name)
+			"program starts, with names such as data/in.txt, and those of copyIn in /tmp", name)
 	}
 	if err := api.FileName(inBox); err != nil {
 		return "", err.Error()
