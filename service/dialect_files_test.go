@@ -101,7 +101,7 @@ func (a *blobAgent) mux() *http.ServeMux {
 			}
 			res.Files = append(res.Files, f)
 		}
-		say(w, 200, res)
+		answerRun(w, r, res)
 	})
 	return mux
 }

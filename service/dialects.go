@@ -178,12 +178,12 @@ func (h *dialectHandler) answer(route dialect.Route, wildcards []string, w http.
 		return h.tellBatch(w, r, plan)
 	}
 
-	results, err := h.execute(r, plan)
+	results, orders, err := h.execute(r, plan)
 	if err != nil {
 		return err
 	}
 	free()
-	return h.tell(w, r, plan, results)
+	return h.tell(w, r, plan, results, orders)
 }
 
 // headersOf returns the headers of some names that a request has.
@@ -273,28 +273,36 @@ func bodyTooLarge(maximum api.Size) error {
 		"the request is larger than the %s that this service accepts: have the operator raise --max-body", maximum)
 }
 
-// execute executes the runs of a plan, in their order, until one fails because of brig.
-func (h *dialectHandler) execute(r *http.Request, plan dialect.Plan) ([]api.Result, error) {
-	results := make([]api.Result, 0, len(plan.Runs))
+// execute executes the runs of a plan, in their order, until one fails because of brig. orders are those in which they
+// wrote to their streams, if the plan asks for that.
+func (h *dialectHandler) execute(r *http.Request, plan dialect.Plan) (results []api.Result, orders []dialect.Order, err error) {
+	if plan.TellInOrder != nil {
+		orders = make([]dialect.Order, len(plan.Runs))
+	}
 	for i, run := range plan.Runs {
 		if from, fed := plan.Feeds[i]; fed {
 			if results[from].StdoutTruncated {
-				return nil, api.Refuse(api.CodeTooLarge, "a command wrote more than %s into the pipe that another one reads, the most "+
+				return nil, nil, api.Refuse(api.CodeTooLarge, "a command wrote more than %s into the pipe that another one reads, the most "+
 					"that it may: let it write less", api.Size(len(results[from].Stdout)))
 			}
 			run.Stdin = results[from].Stdout
 		}
-		res, err := h.runs.ExecuteForeign(r, run, runs.Foreign{Dialect: h.Name, MaxWait: plan.MaxWait, Typed: plan.Typed[i]})
+		f := runs.Foreign{Dialect: h.Name, MaxWait: plan.MaxWait, Typed: plan.Typed[i]}
+		if plan.TellInOrder != nil {
+			f.Wrote = orders[i].Add
+		}
+		res, err := h.runs.ExecuteForeign(r, run, f)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		results = append(results, res)
 	}
-	return results, nil
+	return results, orders, nil
 }
 
 // tell sends what the dialect tells of results. The copy of their contents that it makes is reserved before.
-func (h *dialectHandler) tell(w http.ResponseWriter, r *http.Request, plan dialect.Plan, results []api.Result) error {
+func (h *dialectHandler) tell(w http.ResponseWriter, r *http.Request, plan dialect.Plan, results []api.Result,
+	orders []dialect.Order) error {
 	run, content := "", int64(0)
 	for _, res := range results {
 		run, content = res.Run, content+int64(res.Content())
@@ -305,6 +313,9 @@ func (h *dialectHandler) tell(w http.ResponseWriter, r *http.Request, plan diale
 		return core.NoQuotaError(run)
 	}
 	defer free()
+	if plan.TellInOrder != nil {
+		return h.send(w, r, plan, plan.TellInOrder(results, orders), run)
+	}
 	return h.send(w, r, plan, plan.Tell(results), run)
 }
 

@@ -39,7 +39,7 @@ func echoAgent() *http.ServeMux {
 		if string(ask.Source) == "much" {
 			ask.Source, n = api.Bytes(strings.Repeat("x", 1<<20)), 1<<20
 		}
-		say(w, 200, api.Result{Verdict: api.OK, Stdout: ask.Source, Usage: api.Usage{StdoutBytes: n}})
+		answerRun(w, r, api.Result{Verdict: api.OK, Stdout: ask.Source, Usage: api.Usage{StdoutBytes: n}})
 	})
 	mux.HandleFunc("POST /v1/sessions", func(w http.ResponseWriter, r *http.Request) { say(w, 201, idleSession("s1")) })
 	mux.HandleFunc("POST /v1/sessions/s1/exec", func(w http.ResponseWriter, r *http.Request) {

@@ -100,6 +100,9 @@ type Plan struct {
 
 	// Tell tells the results, one for each of Runs. It is not called if one of them failed because of brig.
 	Tell func([]api.Result) Response
+
+	// TellInOrder is Tell of a plan that asks in which order each of Runs wrote to stdout and stderr; nil: it does not ask.
+	TellInOrder func([]api.Result, []Order) Response
 }
 
 // A Keep is a file that a client sends once and names later. It is kept for its key and dialect alone, and only for a

@@ -77,6 +77,8 @@ type Request struct {
 	started func()               // called when it has a slot, maybe more than once; nil: nobody asks
 	tested  func(api.TestResult) // called with each test as it ends; nil: nobody asks
 
+	wrote func(stderr bool, bytes int) // called with each piece of its output as it arrives; nil: nobody asks
+
 	typed api.Bytes // at the terminal of the run, at once; a run of brig's own API has none
 
 	network *api.NetworkUsage // what the run has reached, once the agent has executed it; nil: it had no network with hosts
@@ -279,6 +281,8 @@ func (rs *Runs) executeRun(ctx context.Context, o *Request) (api.Result, error) 
 		return rs.executeAtTerminal(ctx, o)
 	case reachesHosts(o.Run):
 		return rs.executeWithNetwork(ctx, o)
+	case o.wrote != nil:
+		return rs.executeInOrder(ctx, o)
 	case a == nil:
 		return rs.Config.Agent.Run(ctx, o.Run)
 	case o.Run.StdinBlob != "": // the agent has stdin: there are no events while the run lasts

@@ -12,11 +12,12 @@ import (
 
 // Foreign is what a foreign dialect says of a run beyond the run itself.
 type Foreign struct {
-	Dialect string               // by which it came
-	MaxWait time.Duration        // longest time that it waits for a slot, if that is less than the service's; zero: the service's
-	Started func()               // called when it has a slot, maybe more than once; nil: nobody asks
-	Typed   api.Bytes            // what is typed at the terminal of a run that has one
-	Tested  func(api.TestResult) // called with each test as it ends, one at a time; nil: nobody asks
+	Dialect string                       // by which it came
+	MaxWait time.Duration                // longest time that it waits for a slot, if that is less than the service's; zero: the service's
+	Started func()                       // called when it has a slot, maybe more than once; nil: nobody asks
+	Typed   api.Bytes                    // what is typed at the terminal of a run that has one
+	Wrote   func(stderr bool, bytes int) // called with each piece of its output that is kept, as it arrives; nil: nobody asks
+	Tested  func(api.TestResult)         // called with each test as it ends, one at a time; nil: nobody asks
 }
 
 // ExecuteForeign executes a run that a caller asked for in a foreign dialect, and waits for its result. It passes the
@@ -29,7 +30,7 @@ func (rs *Runs) ExecuteForeign(r *http.Request, run api.Run, f Foreign) (api.Res
 	}
 	defer o.releaseBlobs()
 
-	o.maxWait, o.started, o.tested, o.typed = f.MaxWait, f.Started, f.Tested, f.Typed
+	o.maxWait, o.started, o.tested, o.typed, o.wrote = f.MaxWait, f.Started, f.Tested, f.Typed, f.Wrote
 	ctx, done, err := rs.Track(r)
 	if err != nil {
 		return api.Result{}, err

@@ -46,7 +46,7 @@ func (rs *Runs) executeWithNetwork(ctx context.Context, o *Request) (api.Result,
 		if o.active != nil && o.active.markRunning() {
 			o.active.Log.Put(ctx, api.EventStarted, struct{}{})
 		}
-		res, err = rs.collectRun(running, o.Run, n.Start)
+		res, err = rs.collectRun(running, o, n.Start)
 	} else {
 		res, err = rs.executeWithEvents(running, o, n.Start)
 	}
@@ -67,15 +67,28 @@ func (rs *Runs) executeWithNetwork(ctx context.Context, o *Request) (api.Result,
 
 // collectRun executes a run in the streamed form, in which alone the sockets of a network arrive, and
 // returns it as the other form does: with the beginning of each stream in the result.
-func (rs *Runs) collectRun(ctx context.Context, run api.Run, network func([]*os.File)) (api.Result, error) {
-	stdin := io.Reader(bytes.NewReader(run.Stdin))
+func (rs *Runs) collectRun(ctx context.Context, o *Request, network func([]*os.File)) (api.Result, error) {
+	run, stdin := o.Run, io.Reader(bytes.NewReader(o.Run.Stdin))
 	run.Stdin = nil
 	response := core.AgentResponseOf(ctx)
 	out, errs := &collectedStream{response: response}, &collectedStream{response: response}
+	if o.wrote != nil {
+		out.wrote = func(bytes int) { o.wrote(false, bytes) }
+		errs.wrote = func(bytes int) { o.wrote(true, bytes) }
+	}
 	res, err := rs.Config.Agent.RunEvents(ctx, run, stdin, client.Events{Stdout: out, Stderr: errs, Network: network})
 	if err == nil && res.Stage == api.StageRun {
 		res.Stdout, res.StdoutTruncated = out.kept, res.StdoutTruncated || out.truncated
 		res.Stderr, res.StderrTruncated = errs.kept, res.StderrTruncated || errs.truncated
+	}
+	return res, err
+}
+
+// executeInOrder executes a run whose caller asks in which order it writes to its streams. Only the streamed form says so.
+func (rs *Runs) executeInOrder(ctx context.Context, o *Request) (api.Result, error) {
+	res, err := rs.collectRun(ctx, o, nil)
+	if ctx.Err() != nil { // the caller left: return that error, as Agent.Run does
+		return api.Result{}, ctx.Err()
 	}
 	return res, err
 }
@@ -89,6 +102,7 @@ type collectedStream struct {
 	response  *core.AgentResponse // nil: without quota
 	kept      api.Bytes
 	truncated bool
+	wrote     func(bytes int) // called with the length of each piece that is kept; nil: nobody asks
 }
 
 func (c *collectedStream) Write(b []byte) (int, error) {
@@ -101,6 +115,9 @@ func (c *collectedStream) Write(b []byte) (int, error) {
 	}
 	if part := b[:min(len(b), maximum)]; len(part) > 0 {
 		c.kept = append(c.kept, part...)
+		if c.wrote != nil {
+			c.wrote(len(part))
+		}
 	}
 	return len(b), nil
 }

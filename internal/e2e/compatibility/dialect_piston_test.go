@@ -91,6 +91,8 @@ func TestPiston(t *testing.T) {
 			{"name": "prog.py", "content": "import lib.mod, sys\nsys.stderr.write('e')\nprint(open('d/data').read(), lib.mod.x, __file__[-7:])"},
 			{"name": "/lib/mod.py", "content": "x = 5"}}, m{"run_timeout": long}, "null 0 null", "hi 5 prog.py\n", "e"},
 		{"an exception", "python", files{{"content": "print(1)\nassert 1 == 2"}}, m{"run_timeout": long}, "RE 1 null", "1\n", "AssertionError"},
+		{"by turns", "python", files{{"content": "import sys, time\nprint(1, flush=True)\nprint(2, file=sys.stderr, flush=True)\n" +
+			"time.sleep(1)\nprint(3)"}}, m{"run_timeout": long}, "null 0 null", "1\n3\n", "2"},
 		{"its own signal", "python", files{{"content": "import os\nos.kill(os.getpid(), 11)"}}, m{"run_timeout": long},
 			"SG null SIGSEGV", "", ""},
 		{"a real-time signal", "python", files{{"content": "import os\nos.kill(os.getpid(), 40)"}}, m{"run_timeout": long},
@@ -122,11 +124,14 @@ func TestPiston(t *testing.T) {
 			continue
 		}
 		said := got.Run.said()
+		if tt.name == "by turns" && got.Run.Output != "1\n2\n3\n" {
+			t.Errorf("%s: the output is %q", tt.name, got.Run.Output)
+		}
 		if got.Compile != nil {
 			said = got.Compile.said() + ", " + said
 		}
 		if said != tt.want || got.Run.Stdout != tt.out || !strings.Contains(got.Run.Stderr, tt.err) ||
-			got.Run.Output != got.Run.Stdout+got.Run.Stderr || got.Run.Memory == nil || got.Run.CPUTime == nil || got.Run.WallTime == nil {
+			len(got.Run.Output) != len(got.Run.Stdout+got.Run.Stderr) || got.Run.Memory == nil || got.Run.CPUTime == nil || got.Run.WallTime == nil {
 			t.Errorf("%s: %s; want %s: %.2000s", tt.name, said, tt.want, fmt.Sprintf("%+v", *got.Run))
 		}
 	}
@@ -159,7 +164,7 @@ func TestPiston(t *testing.T) {
 
 	var page api.Page[api.Record]
 	s.WithKey(keys["ann"]).Call("GET", "/v1/history", nil, 200, &page)
-	if len(page.Items) != 14 {
+	if len(page.Items) != 15 {
 		t.Errorf("%d runs", len(page.Items))
 	}
 	for _, r := range page.Items {

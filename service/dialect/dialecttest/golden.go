@@ -146,7 +146,7 @@ func exchange(t *testing.T, d dialect.Dialect, name string, a *txtar.Archive) {
 		if e.read("results.json", &results); len(results) != len(plan.Runs) {
 			t.Fatalf("%d results of %d runs", len(results), len(plan.Runs))
 		}
-		got = plan.Tell(results)
+		got = e.told(plan, results)
 	}
 
 	if len(got.Keep) > 0 {
@@ -173,6 +173,17 @@ func exchange(t *testing.T, d dialect.Dialect, name string, a *txtar.Archive) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// told is what a plan tells of results. order.json has the orders in which they wrote to their streams, if they are not
+// stdout, then stderr.
+func (a *archive) told(plan dialect.Plan, results []api.Result) dialect.Response {
+	if plan.TellInOrder == nil {
+		return plan.Tell(results)
+	}
+	orders := make([]dialect.Order, len(results))
+	a.read("order.json", &orders)
+	return plan.TellInOrder(results, orders)
 }
 
 // An archive is one exchange.

@@ -83,7 +83,9 @@ func planExec(ask dialect.Request, on dialect.Agent) dialect.Plan {
 		p.Needs = append(p.Needs, dialect.Need{ID: keptID(cmp.Or(f.Storage, f.Session), f.ID), Name: name})
 	}
 	p.Missing = notRun(ask.Nonce, *q.Lang, missing(p.Needs))
-	p.Tell = func(results []api.Result) dialect.Response { return tell(results[0], ask.Nonce, l) }
+	p.TellInOrder = func(results []api.Result, orders []dialect.Order) dialect.Response {
+		return tell(results[0], orders[0], ask.Nonce, l)
+	}
 	return p
 }
 
@@ -131,7 +133,7 @@ type stage struct {
 }
 
 // tell tells a result. The files that the program left or changed are kept, in a session of their own.
-func tell(res api.Result, session string, l api.Language) dialect.Response {
+func tell(res api.Result, order dialect.Order, session string, l api.Language) dialect.Response {
 	e := execution{Session: session, Stdout: dialect.Text(res.Stdout), Stderr: dialect.Text(res.Stderr), Language: l.Name, Version: l.Version,
 		Error: dialect.Verdicts[dialect.LibreChat][res.Verdict].Text}
 	var keep []dialect.Keep
@@ -140,6 +142,7 @@ func tell(res api.Result, session string, l api.Language) dialect.Response {
 		e.Files, keep = append(e.Files, ref), append(keep, dialect.KeepFile(keptID(session, ref.ID), ref.Name, f))
 	}
 
+	wrote := len(e.Stderr) // what follows is brig's
 	// A file that is there and does not come back must not look as if the program had not written it.
 	for _, s := range res.Skipped {
 		if s.Reason != api.NoSuchFile {
@@ -153,7 +156,7 @@ func tell(res api.Result, session string, l api.Language) dialect.Response {
 		e.Stderr += why + "\n"
 	}
 
-	e.Run = stage{Stdout: e.Stdout, Stderr: e.Stderr, Output: e.Stdout + e.Stderr}
+	e.Run = stage{Stdout: e.Stdout, Stderr: e.Stderr, Output: dialect.Text(order.Merge(res.Stdout, res.Stderr)) + e.Stderr[wrote:]}
 	if res.SignalName != "" {
 		e.Run.Signal = &res.SignalName
 	} else {

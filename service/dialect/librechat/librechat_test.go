@@ -33,7 +33,8 @@ func FuzzExec(f *testing.F) {
 		if err := p.Runs[0].Validate(); err != nil && !api.HasCode(err, api.CodeBadRequest, api.CodeTooLarge) {
 			t.Fatalf("%q is not valid: %v", body, err)
 		}
-		if told := p.Tell([]api.Result{{Stdout: api.Bytes("\xff")}}); told.Status != 200 || !json.Valid(told.Body) {
+		told := p.TellInOrder([]api.Result{{Stdout: api.Bytes("\xff")}}, make([]dialect.Order, 1))
+		if told.Status != 200 || !json.Valid(told.Body) {
 			t.Fatalf("%q is told as %d %s", body, told.Status, told.Body)
 		}
 	})

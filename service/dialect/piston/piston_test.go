@@ -182,7 +182,7 @@ func FuzzExecute(f *testing.F) {
 			t.Fatalf("%q: %+v", body, run)
 		}
 
-		told := p.Tell([]api.Result{{Verdict: api.OK, Stage: api.StageRun, Stdout: api.Bytes("\xff<")}})
+		told := p.TellInOrder([]api.Result{{Verdict: api.OK, Stage: api.StageRun, Stdout: api.Bytes("\xff<")}}, make([]dialect.Order, 1))
 		if told.Status != 200 || !json.Valid(told.Body) {
 			t.Fatalf("%q is told as %d %s", body, told.Status, told.Body)
 		}
@@ -200,7 +200,7 @@ func TestAnEndHasACodeOrASignal(t *testing.T) {
 			} {
 				res.Verdict, res.Stage = verdict, at
 				var a answer
-				r := tell(res, rt)
+				r := tell(res, nil, rt)
 				if verdict == api.Canceled {
 					if r.Status != 500 {
 						t.Errorf("%s: %d %s", verdict, r.Status, r.Body)

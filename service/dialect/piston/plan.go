@@ -35,7 +35,9 @@ func planExecute(ask dialect.Request, on dialect.Agent) dialect.Plan {
 	}
 	return dialect.Plan{
 		Runs: []api.Run{runOf(q, on.Ceiling)}, MaxWait: maxWait, UnknownFields: q.unknown,
-		Tell: func(results []api.Result) dialect.Response { return tell(results[0], q.runtime) },
+		TellInOrder: func(results []api.Result, orders []dialect.Order) dialect.Response {
+			return tell(results[0], orders[0], q.runtime)
+		},
 	}
 }
 

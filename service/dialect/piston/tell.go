@@ -33,15 +33,15 @@ type stage struct {
 	WallTime *int64  `json:"wall_time"` // milliseconds
 }
 
-// tell tells the result of a run.
-func tell(res api.Result, rt runtime) dialect.Response {
+// tell tells the result of a run, and in which order it wrote to its streams.
+func tell(res api.Result, order dialect.Order, rt runtime) dialect.Response {
 	if res.Verdict == api.Canceled { // nothing is known of the program
 		p := &api.Problem{Code: api.CodeCanceled, Detail: "the run was canceled before the program ended"}
 		return fail(p, dialect.FailureOf(dialect.Piston, p))
 	}
 
 	a := answer{Language: rt.id, Version: rt.version().String()}
-	ended := stageOf(res)
+	ended := stageOf(res, order)
 	a.Run = &ended
 	switch {
 	case !rt.compiled:
@@ -64,10 +64,10 @@ const (
 )
 
 // stageOf tells the stage that a result describes.
-func stageOf(res api.Result) stage {
+func stageOf(res api.Result, order dialect.Order) stage {
 	verdict := verdictOf(res)
 	word := dialect.Verdicts[dialect.Piston][verdict]
-	s := outputOf(whole(res.Stdout, res.StdoutTruncated), whole(res.Stderr, res.StderrTruncated), res.Usage, res.Timing)
+	s := outputOf(whole(res.Stdout, res.StdoutTruncated), whole(res.Stderr, res.StderrTruncated), order, res.Usage, res.Timing)
 	end := func(status, signal, message string) stage {
 		s.Status, s.Signal, s.Message = &status, &signal, &message
 		return s
@@ -156,16 +156,16 @@ func compilation(c *api.Compilation) stage {
 	if c == nil { // brig needs no compiler where the original has one
 		c = new(api.Compilation)
 	}
-	s := outputOf(whole(c.Stdout, c.StdoutTruncated), whole(c.Stderr, c.StderrTruncated), c.Usage, c.Timing)
+	s := outputOf(whole(c.Stdout, c.StdoutTruncated), whole(c.Stderr, c.StderrTruncated), nil, c.Usage, c.Timing)
 	zero := 0
 	s.Code = &zero
 	return s
 }
 
-// outputOf tells what a stage wrote and used. brig does not know in which order it wrote to its two streams.
-func outputOf(stdout, stderr api.Bytes, used api.Usage, timing api.Timing) stage {
+// outputOf tells what a stage wrote and used. Of a compiler the order is not known: what it says is on one stream.
+func outputOf(stdout, stderr api.Bytes, order dialect.Order, used api.Usage, timing api.Timing) stage {
 	s := stage{Stdout: dialect.Text(stdout), Stderr: dialect.Text(stderr), Memory: used.Memory.Value}
-	s.Output = s.Stdout + s.Stderr
+	s.Output = dialect.Text(order.Merge(stdout, stderr))
 	if used.CPU.Value != nil {
 		s.CPUTime = inMilliseconds(*used.CPU.Value)
 	}
