@@ -19,11 +19,16 @@ import (
 	"github.com/brig-sandbox/brig/service/queue"
 )
 
-// workers is a pool of two.
-type workers struct{ drained []string }
+// workers is a pool of one; broken is why it does not tell of more.
+type workers struct {
+	drained []string
+	broken  error
+}
+
+func (w *workers) Name() string { return "tls://engine:4222" }
 
 func (w *workers) Workers(context.Context) ([]api.Machine, error) {
-	return []api.Machine{{Name: "node1", Pool: "default", State: api.MachineUp, Slots: 8, Running: 3}}, nil
+	return []api.Machine{{Name: "node1", Pool: "default", State: api.MachineUp, Slots: 8, Running: 3}}, w.broken
 }
 
 func (w *workers) Drain(_ context.Context, name string) error {
@@ -209,6 +214,32 @@ func TestAcknowledgedFailures(t *testing.T) {
 	if len(log.Items) != 2 || log.Items[1].By != "ann" || log.Items[0].By != "root" ||
 		log.Items[0].Subject != "/v1/failures/host-memory/acknowledge?all=true" {
 		t.Errorf("the audit log: %+v", log)
+	}
+}
+
+// An engine that does not answer hides no machine: it is named, to an admin with what is wrong.
+func TestMachinesWithoutAnEngine(t *testing.T) {
+	pool := &workers{broken: errors.New("dial tcp engine:4222: connection refused")}
+	web, as := serveOperator(t, func(c *Config) { c.Site.Pool = pool })
+	for key, want := range map[string][2]string{
+		"root": {"tls://engine:4222", "connection refused"}, "ann": {"engine", "ask the operator"},
+	} {
+		var page api.Page[api.Machine]
+		if s := send(t, web, "GET", "/v1/machines", "", &page, as[key]...); s != 200 || len(page.Items) != 3 {
+			t.Fatalf("%s: %d, %+v", key, s, page)
+		}
+		own, worker, engine := page.Items[0], page.Items[1], page.Items[2]
+		if !own.This || own.State != api.MachineUp || own.Slots != 4 || worker.Name != "node1" || worker.State != api.MachineUp {
+			t.Errorf("%s: %+v", key, page.Items)
+		}
+		if engine.Name != want[0] || engine.State != api.MachineGone || !strings.Contains(engine.Problem, want[1]) || !engine.Seen.IsZero() {
+			t.Errorf("%s: the engine: %+v", key, engine)
+		}
+	}
+	for name, want := range map[string]int{"node1": 200, "node2": 500} { // node2 may be one that is not told
+		if s := send(t, web, "POST", "/v1/machines/"+name+"/drain", "", nil, as["root"]...); s != want {
+			t.Errorf("drain %s: %d; want %d", name, s, want)
+		}
 	}
 }
 

@@ -25,10 +25,10 @@ func (o *Operator) getMachines(w http.ResponseWriter, r *http.Request) error {
 		defer cancel()
 
 		workers, err := o.site.Pool.Workers(ctx)
-		if err != nil {
-			return api.Fail(api.CodeInternal, "the engine of the workers does not answer: %w", err)
-		}
 		all = append(all, workers...)
+		if err != nil { // what is known is shown all the same
+			all = append(all, o.silentEngine(c, err))
+		}
 	}
 	o.Reply(w, r, http.StatusOK, api.Page[api.Machine]{Items: all})
 	return nil
@@ -65,6 +65,17 @@ func (o *Operator) thisMachine(c core.Caller) api.Machine {
 	return m
 }
 
+// silentEngine stands for the workers of an engine that does not tell them. Where the engine is, and what went wrong there,
+// is for those who may see what belongs to all keys.
+func (o *Operator) silentEngine(c core.Caller, err error) api.Machine {
+	o.Log.Warn("the engine does not tell its workers", "engine", o.site.Pool.Name(), "err", err)
+	m := api.Machine{Name: "engine", State: api.MachineGone, Problem: "it does not tell its workers: ask the operator"}
+	if c.SeesAll() {
+		m.Name, m.Problem = o.site.Pool.Name(), "it does not tell its workers: "+err.Error()
+	}
+	return m
+}
+
 // loadOf reads the load of the last minute; nil if it is not known.
 func loadOf(file string) *float64 {
 	text, err := os.ReadFile(file)
@@ -94,11 +105,11 @@ func (o *Operator) drain(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 
 	workers, err := o.site.Pool.Workers(ctx)
-	if err != nil {
-		return api.Fail(api.CodeInternal, "the engine of the workers does not answer: %w", err)
-	}
 	at := slices.IndexFunc(workers, func(m api.Machine) bool { return m.Name == name })
-	if at < 0 {
+	switch {
+	case at < 0 && err != nil:
+		return api.Fail(api.CodeInternal, "the engine of the workers does not answer: %w", err)
+	case at < 0:
 		return api.Refuse(api.CodeNotFound, "there is no worker %.80q: GET /v1/machines lists them", name)
 	}
 	if err := o.site.Pool.Drain(ctx, name); err != nil {

@@ -38,7 +38,8 @@ type Site struct {
 
 // A Pool is the workers of an engine, which is beside the service.
 type Pool interface {
-	Workers(ctx context.Context) ([]api.Machine, error)
+	Name() string                                       // of the engine, without secrets
+	Workers(ctx context.Context) ([]api.Machine, error) // with an error those that are known
 	Drain(ctx context.Context, worker string) error
 }
 

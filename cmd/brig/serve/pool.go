@@ -70,7 +70,10 @@ func (p *enginePool) Close() {
 	}
 }
 
-// Workers lists the workers of all pools.
+// Name is the address of the engine, without its user and password.
+func (p *enginePool) Name() string { return withoutPasswords(p.target.URL) }
+
+// Workers lists the workers of all pools. One pool that cannot be read hides no other.
 func (p *enginePool) Workers(ctx context.Context) ([]api.Machine, error) {
 	e, err := p.connect()
 	if err != nil {
@@ -82,17 +85,19 @@ func (p *enginePool) Workers(ctx context.Context) ([]api.Machine, error) {
 	}
 
 	var all []api.Machine
+	var failed []error
 	for _, q := range queued {
 		if q.Urgent { // the pool has another one that is not
 			continue
 		}
 		workers, err := e.Workers(ctx, q.Pool)
 		if err != nil {
-			return nil, err
+			failed = append(failed, fmt.Errorf("pool %s: %w", q.Pool, err))
+			continue
 		}
 		all = append(all, machinesOf(workers)...)
 	}
-	return all, nil
+	return all, errors.Join(failed...)
 }
 
 // Drain has a worker take no more jobs and end.
