@@ -188,6 +188,52 @@ await test("runs: filter, address and back; failures by key; a run; edit it", as
   await page.waitForSelector(".cm-content");
 });
 
+await test("run again: a new run of the same program", async () => {
+  const res = await page.evaluate(async () => (await (await fetch("/v1/runs", { method: "POST", headers: { "Content-Type": "application/json", "X-Brig-Page": "1" },
+    body: JSON.stringify({ language: "python", source: "print(6 * 7)" }) })).json()).run_id);
+  await page.goto(address + "/ui/runs/" + res);
+  await page.getByRole("button", { name: "Run again" }).click();
+  await page.waitForURL((u) => u.pathname.startsWith("/ui/runs/") && !u.pathname.endsWith(res));
+  await page.locator(".out", { hasText: "42" }).waitFor();
+});
+
+await test("a link: what a student sees without a key, and nothing once it is revoked", async () => {
+  const res = await page.evaluate(async () => (await (await fetch("/v1/runs", { method: "POST", headers: { "Content-Type": "application/json", "X-Brig-Page": "1" },
+    body: JSON.stringify({ language: "python", source: "print('given'); print(input())", tests: [{ id: "one", stdin: "hidden-in", expected: "hidden-out" }] }) })).json()).run_id);
+  await page.goto(address + "/ui/runs/" + res);
+  await page.getByRole("button", { name: "Link", exact: true }).click();
+  await page.locator(".tog", { hasText: "the first test that fails" }).click();
+  await page.fill('[aria-label="Title"]', "<img src=x onerror=alert(5)>\u202eExercise");
+  await page.getByRole("button", { name: "Make a link" }).click();
+  const link = await page.locator("[data-link]").innerText();
+  await picture(page, "links");
+  const student = await tab(), asked = [];
+  student.on("request", (r) => asked.push(r));
+  await student.goto(link);
+  await student.waitForSelector(".why-card.v-wrong-answer");
+  const text = await student.locator("main").innerText();
+  must(/first test that fails is one/.test(text) && text.includes("<img src=x") && !/hidden|given|teacher|\u202e/.test(text), text);
+  must((await student.locator("img, nav").count()) === 0, "markup of a title became an element, or other pages are named");
+  must(asked.every((r) => /\/ui\/(link|files)\/|\/v1\/links\//.test(r.url()) && !r.headers()["referer"] && !r.headers()["cookie"]), asked.map((r) => r.url()).join(" "));
+  await picture(student, "student");
+  for (const [name, size] of [["light", 1440], ["dark", 1440], ["phone", 390]]) {
+    const p = await tab({ colorScheme: name === "dark" ? "dark" : "light", viewport: { width: size, height: 844 } }, false);
+    await p.addInitScript({ path: axe });
+    await p.goto(link);
+    await p.waitForSelector(".why-card");
+    const found = (await p.evaluate(() => window.axe.run({ runOnly: ["wcag2a", "wcag2aa"] }))).violations.filter((v) => v.impact === "serious" || v.impact === "critical");
+    must(found.length === 0, found.map((v) => `${v.id}: ${v.nodes[0].html}`).join("; "));
+    must(await p.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), `too wide at ${size} px`);
+    await picture(p, "student-" + name);
+    await p.context().close();
+  }
+  await page.getByRole("button", { name: "Revoke" }).click();
+  await page.getByText("The link opens nothing now").waitFor();
+  await student.reload();
+  await student.getByText("this link opens nothing").waitFor();
+  await student.context().close();
+});
+
 await test("a terminal: echo, size, Ctrl-C", async () => {
   await page.goto(address + "/ui/sessions");
   await page.getByRole("button", { name: "New session" }).click();

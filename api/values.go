@@ -58,6 +58,10 @@ func (RejudgeState) Values() []RejudgeState {
 	return []RejudgeState{RejudgeRunning, RejudgeReady, RejudgeApplied, RejudgeDiscarded}
 }
 
+func (LinkShow) Values() []LinkShow {
+	return []LinkShow{LinkShowsFirstFailed, LinkShowsTests, LinkShowsScore, LinkShowsSource}
+}
+
 func (BatchKeep) Values() []BatchKeep { return []BatchKeep{KeepResult, KeepSummary} }
 
 func (SessionState) Values() []SessionState { return []SessionState{SessionQuiet, SessionRunning} }

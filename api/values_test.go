@@ -39,7 +39,7 @@ func TestValuesAreTheConstants(t *testing.T) {
 		"ProcessStdin": valued[ProcessStdin](), "ProcessState": valued[ProcessState](), "ProcessStream": valued[ProcessStream](),
 		"CellStatus": valued[CellStatus](), "CellEventType": valued[CellEventType](),
 		"MachineState": valued[MachineState](), "AuditAction": valued[AuditAction](),
-		"RejudgeState": valued[RejudgeState](),
+		"RejudgeState": valued[RejudgeState](), "LinkShow": valued[LinkShow](),
 	}
 
 	want := constants(t)

@@ -24,6 +24,7 @@ import (
 	"github.com/brig-sandbox/brig/service/core"
 	"github.com/brig-sandbox/brig/service/dialect"
 	"github.com/brig-sandbox/brig/service/hostfiles"
+	"github.com/brig-sandbox/brig/service/links"
 	"github.com/brig-sandbox/brig/service/metrics"
 	"github.com/brig-sandbox/brig/service/openapi"
 	"github.com/brig-sandbox/brig/service/operator"
@@ -54,6 +55,7 @@ type Gateway struct {
 	installs *packages.Installations
 	problems *problems.Problems
 	runs     *runs.Runs
+	links    *links.Links
 	sessions *sessions.Sessions
 	batches  *batches.Batches
 	records  *records
@@ -92,6 +94,9 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	g.runs = runs.New(g.core, g.blobs, g.permits, g.installs, g.problems)
 	g.problems.Execute = g.runs.ExecuteJob
 	g.submissions = submissions.New(g.core, g.runs)
+	if g.links, err = links.New(ctx, g.core, g.runs); err != nil {
+		return nil, err
+	}
 	if g.sessions, err = sessions.New(g.core, g.permits, g.installs, g.runs); err != nil {
 		return nil, err
 	}

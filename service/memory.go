@@ -5,6 +5,7 @@ import (
 	"github.com/brig-sandbox/brig/service/batches"
 	"github.com/brig-sandbox/brig/service/connlimit"
 	"github.com/brig-sandbox/brig/service/core"
+	"github.com/brig-sandbox/brig/service/links"
 	"github.com/brig-sandbox/brig/service/runs"
 	"github.com/brig-sandbox/brig/service/submissions"
 )
@@ -40,7 +41,7 @@ func maxMemory(c core.Config) api.Size {
 	if c.Batches != "" {
 		sum += memoryOfBatches
 	}
-	sum += runs.MaxDoneBytes + submissions.MaxMemory
+	sum += runs.MaxDoneBytes + submissions.MaxMemory + links.MaxMemory
 	return (sum + api.MiB - 1) / api.MiB * api.MiB
 }
 

@@ -286,6 +286,8 @@ func TestExamplesAreValid(t *testing.T) {
 		switch r.Name {
 		case "runAgain": // changes of a request, no request by themselves
 			_, err = decode.RunRequest(text)
+		case "linkRun":
+			err = validate[api.RunLinkRequest](text)
 		case "rejudge":
 			_, err = decode.Value[api.RejudgeRequest](text, "request")
 		case "execute":

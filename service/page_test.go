@@ -65,6 +65,23 @@ func TestThePageIsServedFromHere(t *testing.T) {
 	}
 }
 
+// The page of a link needs no login, names no other page of the service, and tells its address to nobody.
+func TestThePageOfALink(t *testing.T) {
+	keys, _ := keysOf(t, auth.Key{Name: "ann"})
+	web := serveFake(t, http.NewServeMux(), func(c *Config) { c.Keys = keys })
+	status, text, header := getPage(t, web, "/ui/link/"+strings.Repeat("A", 43))
+	if status != 200 || header.Get("Referrer-Policy") != "no-referrer" || header.Get("Cache-Control") != "no-store" ||
+		!strings.Contains(header.Get("Content-Security-Policy"), "require-trusted-types-for 'script'") {
+		t.Errorf("%d, %v", status, header)
+	}
+	if !strings.Contains(text, "data-linked") || strings.Contains(text, "AAAA") || strings.Contains(text, "data-caller") {
+		t.Errorf("%s", text)
+	}
+	if _, text, _ := getPage(t, web, "/ui/link/x/y"); strings.Contains(text, "data-linked") {
+		t.Error("a path below a link is one, too")
+	}
+}
+
 // What a browser loads for the page stays small: at most 60 KB before anything shows, 320 KB with the editor and the
 // terminal.
 func TestThePageIsSmall(t *testing.T) {

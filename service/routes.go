@@ -38,7 +38,7 @@ func (g *Gateway) routes() []openapi.Route {
 			Summary: "Whether the service accepts runs; 503 if not", Open: true,
 			Serve: g.ready, Answer: reflect.TypeFor[healthWord]()},
 	}
-	return slices.Concat(g.runs.Routes(), g.blobs.Routes(), g.problems.Routes(), g.batches.Routes(), g.sessions.Routes(),
+	return slices.Concat(g.runs.Routes(), g.links.Routes(), g.blobs.Routes(), g.problems.Routes(), g.batches.Routes(), g.sessions.Routes(),
 		g.records.routes(), g.operator.Routes(), about)
 }
 

@@ -39,6 +39,15 @@ func scan(row interface{ Scan(...any) error }, all bool) (r api.Record, seq int6
 
 // Get returns one run with everything that is stored of it. A run of another key is not found.
 func (s *Store) Get(ctx context.Context, scope Scope, id string) (api.Record, error) {
+	return s.get(ctx, scope, id, true)
+}
+
+// Brief is Get of what a listing has of a run, without its streams, Detail and Findings.
+func (s *Store) Brief(ctx context.Context, scope Scope, id string) (api.Record, error) {
+	return s.get(ctx, scope, id, false)
+}
+
+func (s *Store) get(ctx context.Context, scope Scope, id string, all bool) (api.Record, error) {
 	from, err := s.flushJournal(ctx)
 	if err != nil {
 		return api.Record{}, err
@@ -49,9 +58,13 @@ func (s *Store) Get(ctx context.Context, scope Scope, id string) (api.Record, er
 		return api.Record{}, err
 	}
 
-	row := s.reads.QueryRowContext(ctx, "SELECT "+fullColumns+" FROM "+from+" WHERE id = ? AND "+where,
+	columns := listColumns
+	if all {
+		columns = fullColumns
+	}
+	row := s.reads.QueryRowContext(ctx, "SELECT "+columns+" FROM "+from+" WHERE id = ? AND "+where,
 		append([]any{id}, args...)...)
-	r, _, err := scan(row, true)
+	r, _, err := scan(row, all)
 	if errors.Is(err, sql.ErrNoRows) && scope.Everyone {
 		return api.Record{}, api.Refuse(api.CodeNotFound,
 			"no run %.80q in the history: it has not ended, never existed, was lost when the service was killed, or "+

@@ -86,7 +86,15 @@ CREATE TABLE audit (
 	action TEXT NOT NULL, subject TEXT NOT NULL
 ) STRICT;
 CREATE INDEX audit_created ON audit (created);
-`, rejudgeColumns("runs") + rejudgeColumns("arrivals")}
+`, rejudgeColumns("runs") + rejudgeColumns("arrivals"), `
+CREATE TABLE links ( -- to runs, for those without a key
+	id TEXT PRIMARY KEY,
+	sum BLOB NOT NULL, -- SHA-256 of the token, which nobody keeps
+	owner TEXT NOT NULL, run TEXT NOT NULL,
+	shows TEXT NOT NULL, title TEXT NOT NULL, -- shows: names with commas
+	created INTEGER NOT NULL, expires INTEGER NOT NULL
+) STRICT;
+`}
 
 // rejudgeColumns adds to a table what a submission is, and whether it counts.
 func rejudgeColumns(table string) string {

@@ -11,7 +11,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A job is one run, alert or audit entry to store, or runs to replace. If none is set, the writer moves the whole
+// A job is one run, alert or audit entry to store, runs to replace, or a change of the links. If none is set, the writer moves the whole
 // journal to the other tables.
 type job struct {
 	run   *api.Record
@@ -19,6 +19,7 @@ type job struct {
 	audit *api.AuditEntry
 
 	replace *replacing
+	links   *linkChange
 
 	done chan<- error // buffered for one error
 }
@@ -290,6 +291,8 @@ func (w *writer) store(ctx context.Context, j job) error {
 
 	case j.replace != nil:
 		return w.replace(ctx, j.replace)
+	case j.links != nil:
+		return w.changeLinks(ctx, j.links)
 	case j.run == nil:
 		return w.moveJournal(ctx, len(w.journal))
 	case isSmall(j.run):

@@ -159,6 +159,10 @@ func pathParamDescription(name, group string) string {
 		return "code of the failures"
 	case "worker":
 		return "name of the worker"
+	case "link":
+		return "id of the link"
+	case "token":
+		return "token of the link"
 	}
 
 	return ""

@@ -22,7 +22,7 @@ import (
 //go:embed dist
 var dist embed.FS
 
-//go:embed shell.html login.html
+//go:embed shell.html login.html linked.html
 var templates embed.FS
 
 // A server answers below /ui/.
@@ -47,6 +47,7 @@ func New(c *core.Core) http.Handler {
 	mux.HandleFunc("GET /ui/login", s.loginForm)
 	mux.HandleFunc("POST /ui/login", s.login)
 	mux.HandleFunc("POST /ui/logout", s.logout)
+	mux.HandleFunc("GET /ui/link/{token}", s.linked)
 	mux.HandleFunc("GET /ui/", s.shell)
 	return mux
 }
@@ -116,6 +117,13 @@ func (s *server) shell(w http.ResponseWriter, r *http.Request) {
 	s.show(w, http.StatusOK, "shell.html", v)
 }
 
+// linked answers who has a link to a run, with or without a login. The page itself says nothing: its script asks the API
+// with the token in the address, which no other site is told (TestThePageOfALink).
+func (s *server) linked(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Referrer-Policy", "no-referrer")
+	s.show(w, http.StatusOK, "linked.html", view{})
+}
+
 // caller returns the key of the browser that has logged in.
 func (s *server) caller(r *http.Request) (auth.Key, bool) {
 	cookie, err := r.Cookie(core.LoginCookie)
@@ -142,7 +150,9 @@ func (s *server) show(w http.ResponseWriter, status int, name string, v view) {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", policy(v.Nonce))
 	h.Set("Cache-Control", "no-store")
-	h.Set("Referrer-Policy", "same-origin")
+	if h.Get("Referrer-Policy") == "" {
+		h.Set("Referrer-Policy", "same-origin")
+	}
 	h.Set("X-Content-Type-Options", "nosniff")
 	core.SetWriteDeadline(w)
 	w.WriteHeader(status)

@@ -24,6 +24,8 @@ type Owner struct {
 	// as many as SetBackground allows. They may all wait. They leave one slot of the key to its other requests,
 	// if it may hold more than one.
 	Background bool
+
+	Request string // by which Ahead finds the request; empty: it does not
 }
 
 func (o Owner) lane() laneName { return laneName{o.Key, o.Background} }
@@ -88,6 +90,7 @@ type project struct {
 type waiter struct {
 	ready chan struct{} // closed when it has its slot
 	since time.Time
+	name  string        // Owner.Request
 	elem  *list.Element // in its project; nil: it has its slot
 }
 
@@ -251,7 +254,7 @@ func (q *Queue) join(l *lane, owner Owner) (*waiter, error) {
 		l.projects[owner.Project] = p
 	}
 
-	w := &waiter{ready: make(chan struct{}), since: time.Now()}
+	w := &waiter{ready: make(chan struct{}), since: time.Now(), name: owner.Request}
 	w.elem = p.wait.PushBack(w)
 	if l.elem == nil {
 		l.elem = q.order(l).PushBack(l)

@@ -207,7 +207,7 @@ func (rs *Runs) acquireSlot(ctx context.Context, o *Request) (*queue.Slot, error
 
 func (o *Request) queueOwner() queue.Owner {
 	return queue.Owner{Key: o.Caller.Name, Project: o.Run.Labels.Project, MaxSlots: o.Caller.Runs,
-		MaxWaiting: o.Caller.Waiting, Background: o.background}
+		MaxWaiting: o.Caller.Waiting, Background: o.background, Request: o.ID}
 }
 
 // SlotSlack is the time that the agent needs before and after a program.

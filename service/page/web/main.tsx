@@ -138,4 +138,5 @@ try {
   const theme = localStorage.getItem("brig-theme");
   if (theme) root.dataset["theme"] = theme;
 } catch { /* a private window */ }
-render(<App />, document.getElementById("root")!);
+const linked = () => import("./pages/linked").then((m) => m.Linked);
+render(root.hasAttribute("data-linked") ? <Later load={linked} /> : <App />, document.getElementById("root")!);

@@ -23,6 +23,7 @@ from ._following import BatchProgress
 from ._grading import Case, CaseResult, Grade
 from ._kernel import CellError, CellResult, Display, Kernel
 from ._limits import MAX_TIMEOUT_SECONDS, ResourceLimits
+from ._links import LinkedRun, RunLink
 from ._many import ManyProgress
 from ._network import NetworkHost, NetworkRefusal, NetworkUsage
 from ._problems import StoredProblem, Verification
@@ -59,6 +60,7 @@ __all__ = [
     "Job",
     "JobResult",
     "Kernel",
+    "LinkedRun",
     "MAX_TIMEOUT_SECONDS",
     "ManyProgress",
     "NetworkHost",
@@ -71,6 +73,7 @@ __all__ = [
     "RequestError",
     "ResourceLimits",
     "ResourceUsage",
+    "RunLink",
     "SandboxError",
     "Session",
     "SessionUsage",

@@ -24,6 +24,7 @@ from ._errors import SandboxError
 from ._following import Following, Progress
 from ._grading import CaseItem, Grade
 from ._limits import ResourceLimits
+from ._links import AsyncLinks
 from ._many import Item, ShowMany
 from ._problem import parsed
 from ._request import END, json_request
@@ -37,7 +38,7 @@ from ._spread import judge_spread
 from ._wire import closing
 
 
-class AsyncCodeSandbox(Client):
+class AsyncCodeSandbox(Client, AsyncLinks):
     """As CodeSandbox, for asyncio: same arguments, same results, same errors.
 
     One client serves any number of tasks of one event loop; it keeps as many connections as are

@@ -114,6 +114,10 @@ _ARGUMENTS: Dict[str, _Kind] = {
     "paths": _like(_LIST, '"/box/out"'),
     "session_id": _like(_TEXT, "an id of a session"),
     "run_id": _like(_TEXT, "an id of a run"),
+    "link_id": _like(_TEXT, "an id of a link"),
+    "token": _like(_TEXT, "the token of a link"),
+    "title": _like(_TEXT, "Exercise 3"),
+    "show": _like(_LIST, '"first_failed"'),
     "container_id": _like(_TEXT, "an id of a run"),
     "memory_limit": _SIZE,
     "size": _SIZE,
@@ -146,7 +150,7 @@ _ARGUMENTS: Dict[str, _Kind] = {
 }
 
 # Arguments that must have a value.
-_NEEDED = {"code", "source", "content", "compare", "concurrency", "problem", "name", "batch_id", "session_id", "run_id", "container_id", "command", "report", "repeat", "kernel_id", "pid", "since", "rows", "columns"}
+_NEEDED = {"code", "source", "content", "compare", "concurrency", "problem", "name", "batch_id", "session_id", "run_id", "link_id", "token", "container_id", "command", "report", "repeat", "kernel_id", "pid", "since", "rows", "columns"}
 
 
 def check(**arguments: Any) -> None:

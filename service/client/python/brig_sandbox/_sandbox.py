@@ -20,6 +20,7 @@ from ._errors import RequestError, SandboxError, reading
 from ._grading import CaseItem, Grade
 from ._http import Transport
 from ._limits import ResourceLimits
+from ._links import Links
 from ._many import Item, ShowMany, execute_each
 from ._problem import parsed
 from ._problems import Problems
@@ -33,7 +34,7 @@ from ._snapshots import SNAPSHOTS, Snapshot, snapshot_path
 from ._suites import Suites
 
 
-class CodeSandbox(Client, Batches, Problems, Suites):
+class CodeSandbox(Client, Batches, Problems, Suites, Links):
     __doc__ = f"""Runs code in the sandboxes of a service. Safe for use by many threads, which share its connections.
 
     {(Client.__doc__ or "").partition("client.")[2].strip()}

@@ -23,6 +23,8 @@ RIGHT: Dict[str, Any] = {
     "paths": ["/box"],
     "run_id": "r",
     "container_id": "r",
+    "link_id": "l",
+    "token": "t",
     "name": "n",
     "content": "c",
     "packed": b"",

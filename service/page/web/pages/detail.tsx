@@ -2,13 +2,17 @@
 import { useEffect, useState } from "preact/hooks";
 import { call, textOf, type Result, type Status } from "../api";
 import { useKeys } from "../keys";
+import { Later } from "../later";
 import { useAnswer } from "../load";
 import { Bar, Chart, Chip, Code, copy, CopyAs, Empty, Head, Icon, Loading, Note, Output, Tabs, toast, type Piece } from "../parts";
 import { go } from "../route";
 import { bytesOf, count, durationOf, failed, nanoseconds, outcome, size, verdicts } from "../words";
 import { diagnosisOf, ending, Reasons } from "./run";
 
+const links = (id: string) => () => import("./links").then((m) => () => <m.Links id={id} />);
+
 export function Detail({ id }: { id: string }) {
+  const [sharing, share] = useState<ReturnType<typeof links> | null>(null), [refused, refuse] = useState(""), [asking, ask] = useState(false);
   const admin = document.documentElement.hasAttribute("data-admin") ? "&all=true" : "";
   const asked = useAnswer<Status>(`/v1/runs/${encodeURIComponent(id)}?with=request${admin}`, 0);
   const s = asked.answer, r = s?.result;
@@ -20,6 +24,12 @@ export function Detail({ id }: { id: string }) {
   }, [s]);
 
   const edit = () => go("/ui/?edit=" + id);
+  const again = () => {
+    ask(true);
+    refuse("");
+    call<Status>(`/v1/runs/${encodeURIComponent(id)}/again?wait=false`, { method: "POST", body: {} }).then(
+      (n) => go("/ui/runs/" + n.run_id), (e: Error) => refuse(e.message)).finally(() => ask(false));
+  };
   useKeys([["e", "edit", edit]]);
   if (asked.problem) return <><Head title={<span class="mono">{id.slice(0, 16)}</span>} crumb={["Runs", "/ui/runs"]} /><div class="body"><Note kind="bad" title="This run cannot be shown">{asked.problem}</Note></div></>;
   if (!s) return <><Head title={<span class="mono">{id.slice(0, 16)}</span>} crumb={["Runs", "/ui/runs"]} /><Loading /></>;
@@ -31,10 +41,14 @@ export function Detail({ id }: { id: string }) {
       <Head title={<span class="mono">{s.run_id}</span>} crumb={["Runs", "/ui/runs"]} acts={<>
         <button class="btn bare icon" type="button" aria-label="Copy the id" onClick={() => copy(s.run_id)}><Icon name="copy" /></button>
         <CopyAs path={`/v1/runs/${s.run_id}?with=request`} />
-        {s.request && <button class="btn" type="button" onClick={edit}><Icon name="edit" />Edit and run</button>}
+        <button class="btn" type="button" aria-expanded={sharing !== null} onClick={() => share(() => (sharing ? null : links(id)))}><Icon name="link" />Link</button>
+        {s.state === "done" && <button class="btn" type="button" disabled={asking} onClick={again}><Icon name="play" />Run again</button>}
+        {s.request && <button class="btn" type="button" onClick={edit}><Icon name="edit" />Edit</button>}
         {s.state !== "done" && <button class="btn risk" type="button" onClick={() => void call("/v1/runs/" + id, { method: "DELETE" }).then(() => toast("Stopped"), (e: Error) => toast(e.message))}>Stop it</button>}
       </>} />
       <div class="body">
+        {refused && <Note kind="bad" title="It cannot be run again as it is" acts={s.request && <button class="btn" type="button" onClick={edit}><Icon name="edit" />Edit</button>}>{refused}</Note>}
+        {sharing && <Later load={sharing} />}
         <section class={"why-card v-" + v}>
           <div class="row wrap"><Chip v={v} big /><span class="ink2">{r ? ending(r) : s.error ? "" : "it has not ended"}</span></div>
           {r && <Reasons r={r} />}
