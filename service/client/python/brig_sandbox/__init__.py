@@ -28,6 +28,7 @@ from ._many import ManyProgress
 from ._network import NetworkHost, NetworkRefusal, NetworkUsage
 from ._problems import StoredProblem, Verification
 from ._process import Process, ProcessOutput, ProcessPiece
+from ._rejudges import Rejudge, RejudgeChange
 from ._report import DebugReport
 from ._result import Blob, ExecutionResult, HistoryEntry, ResourceUsage, Timeline
 from ._sandbox import CodeSandbox
@@ -70,6 +71,8 @@ __all__ = [
     "Process",
     "ProcessOutput",
     "ProcessPiece",
+    "Rejudge",
+    "RejudgeChange",
     "RequestError",
     "ResourceLimits",
     "ResourceUsage",

@@ -27,6 +27,7 @@ from ._limits import ResourceLimits
 from ._links import AsyncLinks
 from ._many import Item, ShowMany
 from ._problem import parsed
+from ._rejudges import AsyncRejudges
 from ._request import END, json_request
 from ._result import Blob, Content, ExecutionResult
 from ._retrying import Policy
@@ -38,7 +39,7 @@ from ._spread import judge_spread
 from ._wire import closing
 
 
-class AsyncCodeSandbox(Client, AsyncLinks):
+class AsyncCodeSandbox(Client, AsyncLinks, AsyncRejudges):
     """As CodeSandbox, for asyncio: same arguments, same results, same errors.
 
     One client serves any number of tasks of one event loop; it keeps as many connections as are

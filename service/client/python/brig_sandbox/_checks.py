@@ -114,6 +114,10 @@ _ARGUMENTS: Dict[str, _Kind] = {
     "paths": _like(_LIST, '"/box/out"'),
     "session_id": _like(_TEXT, "an id of a session"),
     "run_id": _like(_TEXT, "an id of a run"),
+    "rejudge_id": _like(_TEXT, "an id of a rejudge"),
+    "batch": _like(_TEXT, "an id of a batch"),
+    "runs": _like(_LIST, '"an id of a run"'),
+    "verdicts": _like(_LIST, '"wall-limit"'),
     "link_id": _like(_TEXT, "an id of a link"),
     "token": _like(_TEXT, "the token of a link"),
     "title": _like(_TEXT, "Exercise 3"),
@@ -150,7 +154,7 @@ _ARGUMENTS: Dict[str, _Kind] = {
 }
 
 # Arguments that must have a value.
-_NEEDED = {"code", "source", "content", "compare", "concurrency", "problem", "name", "batch_id", "session_id", "run_id", "link_id", "token", "container_id", "command", "report", "repeat", "kernel_id", "pid", "since", "rows", "columns"}
+_NEEDED = {"code", "source", "content", "compare", "concurrency", "problem", "name", "batch_id", "session_id", "run_id", "rejudge_id", "link_id", "token", "container_id", "command", "report", "repeat", "kernel_id", "pid", "since", "rows", "columns"}
 
 
 def check(**arguments: Any) -> None:

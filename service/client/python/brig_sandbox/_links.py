@@ -138,7 +138,7 @@ class Links:
         life_seconds, or a week. The page of the link is link.path of the service.
         """
         path, body = links_path(run_id), _body(show, title, life_seconds)
-        return RunLink.of(self._http.only("link_run").call("POST", path, body))
+        return RunLink.of(self._http.only("link_run").call("POST", path, body, stays=True))
 
     def run_links(self, run_id: str) -> List[RunLink]:
         """The links to a run, without their tokens."""
@@ -164,7 +164,7 @@ class AsyncLinks:
     async def link_run(self, run_id: str, show: Optional[Sequence[str]] = None, *, title: str = "", life_seconds: Optional[float] = None) -> RunLink:
         """As CodeSandbox.link_run."""
         path, body = links_path(run_id), _body(show, title, life_seconds)
-        return RunLink.of(await self._http.only("link_run").call("POST", path, body))
+        return RunLink.of(await self._http.only("link_run").call("POST", path, body, stays=True))
 
     async def run_links(self, run_id: str) -> List[RunLink]:
         """As CodeSandbox.run_links."""

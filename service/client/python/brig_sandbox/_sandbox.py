@@ -24,6 +24,7 @@ from ._links import Links
 from ._many import Item, ShowMany, execute_each
 from ._problem import parsed
 from ._problems import Problems
+from ._rejudges import Rejudges
 from ._report import DebugReport
 from ._request import END, json_request
 from ._result import Blob, Content, ExecutionResult, HistoryEntry, ResourceUsage
@@ -34,7 +35,7 @@ from ._snapshots import SNAPSHOTS, Snapshot, snapshot_path
 from ._suites import Suites
 
 
-class CodeSandbox(Client, Batches, Problems, Suites, Links):
+class CodeSandbox(Client, Batches, Problems, Suites, Links, Rejudges):
     __doc__ = f"""Runs code in the sandboxes of a service. Safe for use by many threads, which share its connections.
 
     {(Client.__doc__ or "").partition("client.")[2].strip()}

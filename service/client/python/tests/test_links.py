@@ -1,6 +1,6 @@
 import asyncio
 import unittest
-from typing import Any
+from typing import Any, Dict, Optional, Tuple
 
 from brig_sandbox import AsyncCodeSandbox, CodeSandbox, LinkedRun, RequestError, RunLink
 
@@ -45,11 +45,12 @@ class Links(unittest.TestCase):
 
     def test_outcomes(self) -> None:
         base = {"created": SEEN["created"], "expires": SEEN["expires"]}
-        for said, outcome, ahead in (
+        asked: Tuple[Tuple[Dict[str, Any], str, Optional[int]], ...] = (
             ({"state": "queued", "ahead": 3}, "", 3),
             ({"state": "done", "verdict": "cpu-limit", "answer": "wrong-answer"}, "cpu-limit", None),
             ({"state": "done", "not_judged": True}, "error", None),
             ({"state": "done", "verdict": "ok"}, "ok", None),
-        ):
+        )
+        for said, outcome, ahead in asked:
             seen = LinkedRun.of({**base, **said})
             self.assertEqual((seen.outcome, seen.ahead, seen.accepted), (outcome, ahead, None))

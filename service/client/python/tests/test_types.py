@@ -24,6 +24,7 @@ RIGHT: Dict[str, Any] = {
     "run_id": "r",
     "container_id": "r",
     "link_id": "l",
+    "rejudge_id": "j",
     "token": "t",
     "name": "n",
     "content": "c",
