@@ -11,6 +11,7 @@ type Word struct {
 
 // The names of the dialects, as in the tables below.
 const (
+	AgentSandbox  = "agent-sandbox"
 	CodeJudge     = "code-judge"
 	E2B           = "e2b"
 	GoJudge       = "go-judge"
@@ -27,6 +28,15 @@ const (
 // have none: they tell how a program of a session or a cell of a kernel ended, most over a WebSocket or a stream
 // (service/execsocket, service/jupytersocket).
 var Verdicts = map[string]map[api.Verdict]Word{
+	// Numbers are exit codes as Python reports them: -N for signal N. Texts are why a command was not executed to its end.
+	AgentSandbox: {
+		api.OK: {Number: 0}, api.Nonzero: {Number: 1}, api.Signaled: {Number: -9}, api.MemoryLimit: {Number: -9},
+		api.OutputLimit: {Number: -9}, api.Denied: {Number: -31}, // SIGSYS
+		api.CPULimit: {Number: 1, Text: "timed out"}, api.WallLimit: {Number: 1, Text: "timed out"},
+		api.CompileError: {Number: 1}, // a command has no compile stage
+		api.Canceled:     {Number: 1}, // no program: it is told as a failure
+	},
+
 	// Numbers are 0 for a program that ended well, and texts reasons.
 	CodeJudge: {
 		api.OK: {Number: 0}, api.Nonzero: {Number: 1}, api.Signaled: {Number: 1}, api.CompileError: {Number: 1},
@@ -153,6 +163,14 @@ var Classes = map[api.Code]Class{
 
 // Failures is the one place that renames brig's failures and refusals: for each dialect, a word for each class.
 var Failures = map[string]map[Class]Word{
+	// Texts are codes of sandboxd. Clients send a request again, at most five times, after 500, 502, 503 and 504.
+	AgentSandbox: {
+		Retry: {Status: 503, Text: "UNAVAILABLE"}, Broken: {Status: 501, Text: "INTERNAL"},
+		Refused: {Status: 400, Text: "INVALID_ARGUMENT"}, TooLarge: {Status: 413, Text: "INVALID_ARGUMENT"},
+		NoKey: {Status: 401, Text: "PERMISSION_DENIED"}, Forbidden: {Status: 403, Text: "PERMISSION_DENIED"},
+		NotFound: {Status: 404, Text: "NOT_FOUND"},
+	},
+
 	// Statuses are of whole requests, and texts the reasons of one submission. Clients send one with the reason
 	// queue_timeout again, and take every status but 200 for a failure.
 	CodeJudge: {

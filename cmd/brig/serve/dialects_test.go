@@ -24,7 +24,7 @@ func TestDialectFlags(t *testing.T) {
 		{[]string{"sandboxfusion="}, "", 0, 0, "there is no address after the =: write sandboxfusion=127.0.0.1:8080"},
 		{[]string{"sandboxfusion", "sandboxfusion"}, "", 0, 0, "--dialect sandboxfusion is given twice"},
 		{[]string{"sandboxfusion=127.0.0.1:8080"}, "", 0, 0, "has the address of --listen"},
-		{[]string{"sandbox-fusion"}, "", 0, 0, `there is no dialect "sandbox-fusion": did you mean sandboxfusion? (brig has code-judge, e2b, go-judge, jobe, judge0, jupyter, k8s, librechat, piston, sandboxfusion)`},
+		{[]string{"sandbox-fusion"}, "", 0, 0, `there is no dialect "sandbox-fusion": did you mean sandboxfusion? (brig has agent-sandbox, code-judge, e2b, go-judge, jobe, judge0, jupyter, k8s, librechat, piston, sandboxfusion)`},
 		{[]string{""}, "", 0, 0, `there is no dialect ""`},
 	} {
 		paths, own, err := serveOptions{dialects: tt.dialects, keys: tt.keys, listen: "127.0.0.1:8080"}.findDialects()

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/brig-sandbox/brig/service/dialect"
+	"github.com/brig-sandbox/brig/service/dialect/agentsandbox"
 	"github.com/brig-sandbox/brig/service/dialect/codejudge"
 	"github.com/brig-sandbox/brig/service/dialect/e2b"
 	"github.com/brig-sandbox/brig/service/dialect/gojudge"
@@ -17,7 +18,7 @@ import (
 	"github.com/brig-sandbox/brig/service/dialect/sandboxfusion"
 )
 
-var all = []dialect.Dialect{codejudge.Dialect, e2b.Dialect, gojudge.Dialect, jobe.Dialect, judge0.Dialect,
+var all = []dialect.Dialect{agentsandbox.Dialect, codejudge.Dialect, e2b.Dialect, gojudge.Dialect, jobe.Dialect, judge0.Dialect,
 	jupyter.Dialect, kubernetes.Dialect, librechat.Dialect, piston.Dialect, sandboxfusion.Dialect}
 
 // All returns all dialects, by name.

@@ -41,6 +41,18 @@ var readers = map[string]func(dialect.Response) reading{
 		return judged
 	},
 
+	// agent-sandbox, k8s_agent_sandbox/connector.py, sends a request again after 500, 502, 503 and 504, and takes every other
+	// status from 400 on for an error.
+	dialect.AgentSandbox: func(r dialect.Response) reading {
+		switch {
+		case r.Status == 503 && r.Header["Retry-After"] != "":
+			return again
+		case r.Status < 300:
+			return judged
+		}
+		return failed
+	},
+
 	// E2B's SDKs, src/errors.ts and src/api, have an error of its own for 429, after which a caller may come back, and take
 	// everything else that is no 2xx for an error.
 	dialect.E2B: func(r dialect.Response) reading {
