@@ -434,7 +434,7 @@ def send_error(error):
 
 def execute(request):
     """Execute a cell, and return how it ended."""
-    code, silent = request["code"], request.get("silent", False)
+    code, silent = without_indent(request["code"]), request.get("silent", False)
     name = "<silent cell %d>" % request["cell"] if silent else "<cell %d>" % request["count"]
     before = {k: os.environ.get(k) for k in request.get("env") or ()}
     signal.signal(signal.SIGINT, guard.interrupt)
@@ -468,6 +468,14 @@ def execute(request):
             else:
                 os.environ[k] = v
     return status
+
+
+def without_indent(code):
+    """Return a cell without the indent of its first line, as of one that was copied from the middle of a function."""
+    lines = code.splitlines(True)
+    first = next((line for line in lines if line.strip()), "")
+    indent = first[:len(first) - len(first.lstrip(" \t"))]
+    return "".join(line[len(indent):] if line.startswith(indent) else line for line in lines) if indent else code
 
 
 def remember(name, code):
