@@ -12,7 +12,7 @@ STATIC := -ldflags '$(LDFLAGS) -linkmode external -extldflags -static'
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 CELLINIT := runtime/cell/cellinit/cellinit.elf
 IMAGEFILES := runtime/image/imagefiles/imagefiles.elf
-TEMPLATE_DRIVERS := $(addprefix runtime/template/snapshot/,python.so loader.so ruby.so php.so node.so java.so)
+TEMPLATE_DRIVERS := $(addprefix runtime/template/snapshot/,python.so loader.so ruby.so php.so node.so java.so compiler.so)
 CELLINIT_ABLATE := runtime/cell/cellinit/cellinit-ablate.elf
 CELLINIT_SRC := $(wildcard runtime/cell/cellinit/*.c runtime/cell/cellinit/*.h)
 CELLINIT_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -ffreestanding -nostdlib -static \
@@ -42,14 +42,14 @@ bin/template/%.o: runtime/template/snapshot/%.c $(wildcard runtime/template/snap
 		-fno-tree-loop-distribute-patterns -mgeneral-regs-only -o $@ $<
 
 # These call the C library of the image.
-bin/template/start.o bin/template/script.o bin/template/python.o bin/template/traceback.o bin/template/finish.o bin/template/loader.o bin/template/ruby.o bin/template/php.o bin/template/node.o bin/template/java.o bin/template/search.o bin/template/executable.o: bin/template/%.o: runtime/template/snapshot/%.c $(wildcard runtime/template/snapshot/*.h) Makefile
+bin/template/start.o bin/template/script.o bin/template/python.o bin/template/traceback.o bin/template/finish.o bin/template/loader.o bin/template/ruby.o bin/template/php.o bin/template/node.o bin/template/java.o bin/template/compiler.o bin/template/search.o bin/template/executable.o: bin/template/%.o: runtime/template/snapshot/%.c $(wildcard runtime/template/snapshot/*.h) Makefile
 	@mkdir -p $(@D)
 	gcc -c -std=gnu11 -O2 -Wall -Wextra -Werror -fPIC -fvisibility=hidden -fno-stack-protector -U_FORTIFY_SOURCE -o $@ $<
 
 runtime/template/snapshot/python.so: bin/template/traceback.o bin/template/finish.o
-runtime/template/snapshot/ruby.so runtime/template/snapshot/php.so runtime/template/snapshot/node.so runtime/template/snapshot/java.so: bin/template/script.o
+runtime/template/snapshot/ruby.so runtime/template/snapshot/php.so runtime/template/snapshot/node.so runtime/template/snapshot/java.so runtime/template/snapshot/compiler.so: bin/template/script.o
 runtime/template/snapshot/node.so runtime/template/snapshot/java.so: bin/template/search.o
-runtime/template/snapshot/loader.so runtime/template/snapshot/node.so runtime/template/snapshot/java.so: bin/template/executable.o
+runtime/template/snapshot/loader.so runtime/template/snapshot/node.so runtime/template/snapshot/java.so runtime/template/snapshot/compiler.so: bin/template/executable.o
 
 $(TEMPLATE_DRIVERS): runtime/template/snapshot/%.so: bin/template/%.o bin/template/mappings.o bin/template/write.o bin/template/restore.o bin/template/start.o bin/template/threads.o bin/template/descriptors.o
 	gcc -shared -Wl,-z,now -Wl,--build-id=none -s -o $@ $^

@@ -26,7 +26,8 @@ func CompileDefaults() api.Limits {
 // be a whole argument of the command.
 var (
 	placeholder            = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{[a-z_]+\}`) })
-	inlinePlaceholders     = []string{"{source}", "{stem}", "{js}", "{memory_mib}", "{heap_mib}", "{memory_hex}", "{stack_kib}"}
+	sizePlaceholders       = []string{"{memory_mib}", "{heap_mib}", "{memory_hex}", "{stack_kib}"}
+	inlinePlaceholders     = append([]string{"{source}", "{stem}", "{js}"}, sizePlaceholders...)
 	argPlaceholders        = []string{"{sources}", "{sources_beside}", "{flags}", "{link_flags}"}
 	argPlaceholdersNoFlags = []string{"{sources}", "{sources_beside}", "{link_flags}"}
 	runPlaceholders        = append(slices.Clone(inlinePlaceholders), "{dir}")

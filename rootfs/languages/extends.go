@@ -30,6 +30,10 @@ func decode(file string, text []byte) (yamlManifest, error) {
 		base.Aliases, base.Extensions = nil, nil
 	}
 
+	if own.Compile != nil { // the template is one of the other command
+		base.CompileTemplate = nil
+	}
+
 	err = strictyaml.Decode(file, text, &base)
 	return base, err
 }

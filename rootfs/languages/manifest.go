@@ -59,7 +59,8 @@ type Manifest struct {
 
 	Packages *Packages // how packages are installed; nil: requirements are refused
 
-	Templates []Template // from which runs may begin; the first whose When matches; empty: none
+	Templates       []Template       // from which runs may begin; the first whose When matches; empty: none
+	CompileTemplate *CompileTemplate // from which compile stages may begin; nil: none
 
 	patterns []*regexp.Regexp // FlagPatterns, compiled
 	reserved *regexp.Regexp   // ReservedStems, compiled; nil: none
@@ -100,6 +101,8 @@ type yamlManifest struct {
 	OOMSays        string            `yaml:"oom_says"`
 	Packages       *yamlPackages     `yaml:"packages"`
 	Templates      []yamlTemplate    `yaml:"templates"`
+
+	CompileTemplate *yamlCompileTemplate `yaml:"compile_template"`
 }
 
 // parse parses a manifest. file is used only in errors. An error about an existing field names its
@@ -137,6 +140,9 @@ func parse(file string, text []byte, known []string) (Manifest, error) {
 	}
 	if err == nil {
 		l.Templates, err = templatesOf(m.Templates)
+	}
+	if err == nil {
+		l.CompileTemplate, err = compileTemplateOf(m.CompileTemplate, l.Compile)
 	}
 	if err == nil {
 		err = l.check(known)

@@ -45,6 +45,9 @@ func (pl *Planner) compile(r api.Run, lang Language, image rootfs.Image, main st
 
 	p.Collect = api.Collect{Files: MaxArtifacts, Bytes: MaxArtifactBytes}
 	p.Uncached = len(r.FreeFlags.Compile)+len(r.FreeFlags.Link) > 0
+	if p.Template, p.Cold, err = pl.compileTemplate(r, lang, image, p); err != nil {
+		return nil, err
+	}
 	return p, p.checkStart(nil)
 }
 

@@ -242,7 +242,9 @@ func (pl *Planner) Exec(s *Session, e api.Exec) (run, compile *Run, err error) {
 	}
 
 	compile, err = pl.compile(
-		api.Run{Source: e.Source, Labels: s.Ask.Labels, Mode: pl.modeFor(""), MergeStderr: e.MergeStderr}, s.Language, s.Image, main, source)
+		api.Run{
+			Source: e.Source, Image: s.Ask.Image, Labels: s.Ask.Labels, Mode: pl.modeFor(""), MergeStderr: e.MergeStderr,
+		}, s.Language, s.Image, main, source)
 	if err == nil {
 		compile.ID, compile.SourceName = run.ID, given
 	}

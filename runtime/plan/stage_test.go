@@ -320,7 +320,7 @@ func TestEveryFieldOfAManifest(t *testing.T) {
 		"Name": "", "Aliases": "", "Version": "", "Image": "", "ImageFrom": "", "Extensions": "", "SourceFile": "", "Needs": "",
 		"RefusedFlags": "TestRefusedFlagsSayWhy", "ReservedStems": "TestNamesThatCompilersGet",
 		"TimeFactor": "reported", "MemoryFactor": "reported", "Packages": "TestPackagesAreFoundByTheEnvironment",
-		"Templates": "TestTemplateTakes and e2e",
+		"Templates": "TestTemplateTakes and e2e", "CompileTemplate": "TestCompileTemplateRules and e2e",
 	}
 
 	l, err := pl.Languages.ByName("every")

@@ -20,7 +20,11 @@ import (
 type Template struct {
 	Key   string
 	Make  *Run // writes TemplateFile
-	Trial *Run // a program that must print TrialOutput
+	Trial *Run // a program that must print TrialOutput; nil: Alike are tried
+
+	// Alike are compile stages, of which each must make the same from it as with the ordinary start.
+	Alike []*Run
+	Of    string // language and version, for what is said of a difference
 
 	stack   api.Size // that the run must have; zero: any up to maxStack
 	memory  api.Size // the same, if the command names it; zero: any

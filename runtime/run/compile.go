@@ -61,7 +61,7 @@ func (r *Runner) compileOrGet(ctx context.Context, p *plan.Run, k *retention, be
 
 	stage := k.Stage(compileRetention(p))
 	turn.Memory = stage
-	res, err := r.execute(ctx, p, start{}, Streams{}, begun, turn)
+	res, err := r.executeCompiler(ctx, p, begun, turn)
 	defer func() { stage.End(int64(res.Content())) }()
 
 	if err != nil {
@@ -101,6 +101,40 @@ func (r *Runner) compileOrGet(ctx context.Context, p *plan.Run, k *retention, be
 		r.Log.Error("artifacts not cached", "err", err)
 	}
 	return made, nil, nil
+}
+
+// executeCompiler executes a compile stage from its template if that is ready. If it is not, the stage has the ordinary start:
+// no caller waits longer than for the compiler alone. A stage that has met a limit that way is executed again, from the
+// template, for which it waits: otherwise the verdict would depend on whether it was ready.
+func (r *Runner) executeCompiler(ctx context.Context, p *plan.Run, begun time.Duration, turn pool.Turn) (api.Result, error) {
+	from := r.ready(p)
+	defer func() { from.release() }()
+
+	res, err := r.execute(ctx, p, from, Streams{}, begun, turn)
+	if from.snapshot != nil || p.Template == nil || err != nil || !metLimit(res.Verdict) {
+		if from.snapshot == nil && err == nil {
+			from.describe(&res)
+		}
+		return res, err
+	}
+
+	if from, err = r.start(ctx, p); err != nil {
+		return res, err
+	}
+	if from.snapshot == nil {
+		from.describe(&res)
+		return res, nil
+	}
+	return r.execute(ctx, p, from, Streams{}, begun, nextStage)
+}
+
+// metLimit reports whether a limit ended a compile stage, or the compiler itself when it lacked memory.
+func metLimit(v api.Verdict) bool {
+	switch v {
+	case api.OK, api.Nonzero, api.Canceled, api.Denied:
+		return false
+	}
+	return true
 }
 
 // missingArtifacts lists the artifacts of which a compile stage left nothing: neither returned nor skipped,

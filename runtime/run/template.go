@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -57,6 +58,21 @@ func (s start) describe(res *api.Result) {
 	}
 }
 
+// ready gets the template of a plan if it is there, and has it made otherwise: it waits for nothing.
+func (r *Runner) ready(p *plan.Run) start {
+	if p.Template == nil {
+		return start{cold: p.Cold}
+	}
+
+	n, err := r.Templates.Ready(p.Template.Key, func(ctx context.Context, m *template.Making) (*os.File, error) {
+		return r.makeTemplate(ctx, p.Template, m)
+	})
+	if err != nil {
+		return start{cold: err.Error()}
+	}
+	return start{snapshot: n}
+}
+
 // makeTemplate runs the stage that makes a template, and then the trial that begins from it. No memory
 // of a user's is in either.
 func (r *Runner) makeTemplate(ctx context.Context, t *plan.Template, m *template.Making) (_ *os.File, err error) {
@@ -85,11 +101,71 @@ func (r *Runner) makeTemplate(ctx context.Context, t *plan.Template, m *template
 
 // tryTemplate runs the trial, which begins from a template.
 func (r *Runner) tryTemplate(ctx context.Context, t *plan.Template, m *template.Making, from *os.File) error {
+	for _, one := range t.Alike {
+		if err := r.compareTrial(ctx, one, t.Of, m, from); err != nil {
+			return err
+		}
+	}
+	if t.Trial == nil {
+		return nil
+	}
+
 	res, err := r.runStage(ctx, t.Trial, m.Until, from, nil)
 	if err == nil && (res.Verdict != api.OK || string(res.Stdout) != plan.TrialOutput) {
 		err = stageError("beginning from it", res)
 	}
 	return err
+}
+
+// compareTrial compiles one source of a trial with the ordinary start and from a template. An image whose compiler makes
+// anything else from a template is refused, by name.
+func (r *Runner) compareTrial(ctx context.Context, p *plan.Run, of string, m *template.Making, from *os.File) error {
+	cold, err := r.runStage(ctx, p, m.Until, nil, nil)
+	if err != nil {
+		return err
+	}
+
+	warm, err := r.runTrial(ctx, p, m, from)
+	if err != nil {
+		return err
+	}
+	if differs := difference(cold, warm); differs != "" {
+		return fmt.Errorf("the compiler of %s: %s differs between the ordinary start and the template", of, differs)
+	}
+	return nil
+}
+
+// runTrial begins a compile stage of a trial from a template.
+func (r *Runner) runTrial(ctx context.Context, p *plan.Run, m *template.Making, from *os.File) (api.Result, error) {
+	own, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", linux.FD(from)), os.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return api.Result{}, err
+	}
+	defer own.Close()
+	return r.runStage(ctx, p, m.Until, own, nil)
+}
+
+// difference says what of two results of one compile stage differs; empty: nothing does.
+func difference(a, b api.Result) string {
+	switch {
+	case a.Verdict != b.Verdict:
+		return fmt.Sprintf("the verdict (%s, %s)", a.Verdict, b.Verdict)
+	case a.ExitCode != b.ExitCode:
+		return fmt.Sprintf("the exit code (%d, %d)", a.ExitCode, b.ExitCode)
+	case !bytes.Equal(a.Stdout, b.Stdout):
+		return "what it prints"
+	case !bytes.Equal(a.Stderr, b.Stderr):
+		return "what it reports"
+	case len(a.Files) != len(b.Files) || len(a.Skipped) != len(b.Skipped):
+		return fmt.Sprintf("the number of files (%d, %d)", len(a.Files), len(b.Files))
+	}
+
+	for i, f := range a.Files {
+		if g := b.Files[i]; f.Name != g.Name || f.Executable != g.Executable || !bytes.Equal(f.Content, g.Content) {
+			return "the file " + f.Name
+		}
+	}
+	return ""
 }
 
 // doubt tells the store that a run could not begin from a snapshot, which is then tried again.

@@ -15,10 +15,13 @@ var (
 	node []byte
 	//go:embed snapshot/java.so
 	java []byte
+	//go:embed snapshot/compiler.so
+	compiler []byte
 )
 
 // Drivers returns the shared objects that make a template of the program that loads them, by the kind
 // of template.
 func Drivers() map[string][]byte {
-	return map[string][]byte{"python": python, "loader": loader, "ruby": ruby, "php": php, "node": node, "java": java}
+	return map[string][]byte{"python": python, "loader": loader, "ruby": ruby, "php": php, "node": node, "java": java,
+		"compiler": compiler}
 }

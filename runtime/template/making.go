@@ -19,6 +19,7 @@ type Making struct {
 	key      string
 	ended    chan struct{} // closed when it has ended
 	waiting  int           // guarded by store.mu; how many runs wait for it, or have not taken what was made
+	ahead    bool          // it is for runs to come: none needs to wait for it
 	reserved api.Size      // guarded by store.mu; counted in store.size
 }
 
@@ -32,8 +33,8 @@ var (
 )
 
 // begin makes a snapshot in the background. The store's end stops it. The caller holds mu.
-func (s *Store) begin(key string, build Build) *Making {
-	m := &Making{Until: linux.Monotonic() + s.cfg.Wait, store: s, key: key, ended: make(chan struct{})}
+func (s *Store) begin(key string, build Build, ahead bool) *Making {
+	m := &Making{Until: linux.Monotonic() + s.cfg.Wait, store: s, key: key, ended: make(chan struct{}), ahead: ahead}
 	s.makings.Go(func() {
 		defer close(m.ended)
 		f, err := s.inTurn(m, build)
@@ -43,19 +44,25 @@ func (s *Store) begin(key string, build Build) *Making {
 }
 
 // inTurn calls build when no other snapshot is being made. So makings take one slot at most, and hold
-// the memory of one snapshot that may be refused, however many keys are asked for (TPL-09).
+// the memory of one snapshot that may be refused, however many keys are asked for (TPL-09). Those for which no run
+// waits take turns of their own, with as much: they are of compilers, and take so long that no run is to wait for them.
 func (s *Store) inTurn(m *Making, build Build) (*os.File, error) {
 	late := time.NewTimer(m.Until - linux.Monotonic())
 	defer late.Stop()
 
+	turn := s.turn
+	if m.ahead {
+		turn = s.ahead
+	}
+
 	select {
-	case s.turn <- struct{}{}:
+	case turn <- struct{}{}:
 	case <-s.ctx.Done():
 		return nil, s.ctx.Err()
 	case <-late.C:
 		return nil, errNoTurn
 	}
-	defer func() { <-s.turn }()
+	defer func() { <-turn }()
 
 	if !s.wanted(m) {
 		return nil, errUnwanted
@@ -67,7 +74,7 @@ func (s *Store) inTurn(m *Making, build Build) (*os.File, error) {
 func (s *Store) wanted(m *Making) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return m.waiting > 0 || s.entries[m.key].now != nil
+	return m.ahead || m.waiting > 0 || s.entries[m.key].now != nil
 }
 
 // leave ends the wait of a run whose caller has left.

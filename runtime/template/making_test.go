@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -99,5 +100,43 @@ func TestFailuresArePaced(t *testing.T) {
 		if in := e.retryAt - linux.Monotonic(); in > time.Minute {
 			t.Errorf("without memory the next is in %v", in)
 		}
+	}
+}
+
+// Ready waits for nothing: the snapshot is made in the background, though no run waits for it, and beside one for which runs do.
+func TestReadyWaitsForNothing(t *testing.T) {
+	s := newStore(t, Config{Max: api.MiB, Wait: time.Minute, Life: time.Hour, Runs: 10})
+	began, end := make(chan struct{}), make(chan struct{})
+	go func() {
+		_, _ = s.Get(context.Background(), "awaited", func(context.Context, *Making) (*os.File, error) {
+			close(began)
+			<-end
+			return nil, errors.New("too slow")
+		})
+	}()
+	<-began
+	defer close(end)
+
+	build, calls := building(t, 100)
+	var cold *ColdError
+	if _, err := s.Ready("k", build); !errors.As(err, &cold) || cold.Why != notReady {
+		t.Fatalf("the first: %v", err)
+	}
+	for calls.Load() == 0 || s.Stats().Kept == 0 {
+		time.Sleep(time.Millisecond)
+	}
+
+	n, err := s.Ready("k", build)
+	if err != nil || calls.Load() != 1 {
+		t.Fatalf("%v after %d calls", err, calls.Load())
+	}
+	n.Release()
+
+	fails := func(context.Context, *Making) (*os.File, error) { return nil, errors.New("no compiler") }
+	for err = error(&ColdError{notReady}); err.Error() == notReady; {
+		_, err = s.Ready("fails", fails)
+	}
+	if !strings.Contains(err.Error(), "no compiler") {
+		t.Errorf("one that fails: %v", err)
 	}
 }

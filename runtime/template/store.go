@@ -30,7 +30,8 @@ type Store struct {
 	ctx     context.Context
 	stop    context.CancelFunc
 	makings sync.WaitGroup
-	turn    chan struct{} // has an element while a snapshot is being made: one at a time
+	turn    chan struct{} // has an element while a snapshot is being made for runs that wait: one at a time
+	ahead   chan struct{} // the same for a snapshot for which no run waits
 	mu      sync.Mutex
 	entries map[string]*entry // guarded by mu
 	size    api.Size          // guarded by mu; of all snapshots that are not closed, and of the one being made
@@ -84,7 +85,7 @@ const maxEntries = 256
 
 // New returns a store. Close ends it.
 func New(cfg Config) *Store {
-	s := &Store{cfg: cfg, entries: map[string]*entry{}, turn: make(chan struct{}, 1)}
+	s := &Store{cfg: cfg, entries: map[string]*entry{}, turn: make(chan struct{}, 1), ahead: make(chan struct{}, 1)}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s
 }
@@ -94,7 +95,7 @@ func New(cfg Config) *Store {
 func (s *Store) Get(ctx context.Context, key string, build Build) (*Snapshot, error) {
 	var m *Making // that the run has waited for
 	for {
-		n, next, why := s.take(key, build, m)
+		n, next, why := s.take(key, build, m, false)
 		m = next
 		switch {
 		case n != nil:
@@ -118,14 +119,30 @@ func (s *Store) Get(ctx context.Context, key string, build Build) (*Snapshot, er
 	}
 }
 
+// Ready returns the snapshot of a key if there is one. If not, it is made by build in the background, as Get does it, and the
+// error, a *ColdError, says so. Release ends its use.
+func (s *Store) Ready(key string, build Build) (*Snapshot, error) {
+	n, m, why := s.take(key, build, nil, true)
+	switch {
+	case n != nil:
+		return n, nil
+	case m != nil:
+		return nil, &ColdError{notReady}
+	}
+	return nil, &ColdError{why}
+}
+
+// notReady is why a run does not begin from a snapshot for which it does not wait.
+const notReady = "the template is being made"
+
 // take returns the snapshot of a key and counts a user of it, or the making to wait for, or why there
 // is neither. It begins a making if the snapshot is missing, or has served long enough.
 //
 // The wait ends for all runs at once: if each counted its own, a making that never ends would cost
 // each of them as much (TPL-08).
 //
-// after is the making that the run has waited for, or nil.
-func (s *Store) take(key string, build Build, after *Making) (*Snapshot, *Making, string) {
+// after is the making that the run has waited for, or nil. ahead says that it does not wait.
+func (s *Store) take(key string, build Build, after *Making, ahead bool) (*Snapshot, *Making, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
@@ -151,7 +168,7 @@ func (s *Store) take(key string, build Build, after *Making) (*Snapshot, *Making
 	n := e.now
 	worn := n != nil && (n.runs >= s.cfg.Runs || now-n.born >= s.cfg.Life)
 	if (n == nil || worn) && e.making == nil && now >= e.retryAt && s.ctx.Err() == nil {
-		e.making = s.begin(key, build)
+		e.making = s.begin(key, build, ahead)
 	}
 
 	switch {
@@ -163,7 +180,7 @@ func (s *Store) take(key string, build Build, after *Making) (*Snapshot, *Making
 		return nil, nil, fmt.Sprintf("the template was not ready within %s", s.cfg.Wait)
 	}
 
-	if e.making != nil {
+	if e.making != nil && !ahead {
 		e.making.waiting++
 	}
 	return nil, e.making, e.why

@@ -325,6 +325,8 @@ var otherTestsFromIMG = []otherTest{
 		"TestHostileTemplateIsNotWritable"},
 	{"TPL-14", "many different templates, each asked for seldom, to push out what others use", "runtime/template/store_test.go",
 		"TestSeldomSnapshotsPushOutNoneThatIsUsed"},
+	{"TPL-15", "a request that wants something of its own in the template of a compiler", "runtime/plan/compile_template_test.go",
+		"TestHostileNothingOfARequestIsInACompileTemplate"},
 	{"TTY-01", "a program that types into its terminal or another's, changes its line discipline, or opens a further one",
 		"internal/e2e/sessions/terminal_test.go", "TestHostileTerminal"},
 	{"TTY-01", "the requests of a terminal that each tier lets through", "seccomp/terminal_test.go", "TestTerminal"},
