@@ -327,6 +327,8 @@ var otherTestsFromIMG = []otherTest{
 		"TestSeldomSnapshotsPushOutNoneThatIsUsed"},
 	{"TPL-15", "a request that wants something of its own in the template of a compiler", "runtime/plan/compile_template_test.go",
 		"TestHostileNothingOfARequestIsInACompileTemplate"},
+	{"TPL-16", "what a submission declares, or puts beside its source for a compiler to find, for the next one that is compiled",
+		"internal/e2e/templates/compile_templates_test.go", "TestCompileTemplatesChangeNothing"},
 	{"TTY-01", "a program that types into its terminal or another's, changes its line discipline, or opens a further one",
 		"internal/e2e/sessions/terminal_test.go", "TestHostileTerminal"},
 	{"TTY-01", "the requests of a terminal that each tier lets through", "seccomp/terminal_test.go", "TestTerminal"},

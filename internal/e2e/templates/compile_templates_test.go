@@ -164,7 +164,45 @@ func TestCompileTemplatesChangeNothing(t *testing.T) {
 				compareCompilers(t, b, r)
 			})
 		}
+		hostileCompiles(t, b, l)
 	}
+}
+
+// TPL-16: nothing that one submission declares, or puts beside its source for the compiler to find, changes what the next
+// one is compiled to, or how the compiler works.
+func hostileCompiles(t *testing.T, b harness.Bench, l string) {
+	ext := extensionOf(t, l)
+	declared := map[string]string{"java": "class Left { static int of() { return 1; } }\n",
+		"typescript": "declare global { interface Array<T> { left: number } }\nexport const y = 1;\n"}[l]
+	uses := map[string]string{"java": "public class Main { public static void main(String[] a) { System.out.println(Left.of()); } }\n",
+		"typescript": "import {y} from \"./Left\";\nconsole.log([y].left);\n"}[l]
+	alone := strings.Replace(uses, "import {y} from \"./Left\";", "const y = 1;", 1)
+
+	b.Test(t, l+"/what a submission before has declared", func(t *testing.T) {
+		for range 2 {
+			control := compiled(t, l, uses)
+			control.Files = append(control.Files, api.File{Name: "Left." + ext, Content: []byte(declared)})
+			harness.WantVerdict(t, compareCompilers(t, b, control), api.OK)
+			harness.WantVerdict(t, compareCompilers(t, b, compiled(t, l, alone)), api.CompileError)
+		}
+	})
+
+	// The compiler would execute the first, and be told by the others what to do.
+	b.Test(t, l+"/files that compilers look for", func(t *testing.T) {
+		r := compiled(t, l, trials(t, l)[0])
+		for name, content := range map[string]string{
+			"META-INF/services/javax.annotation.processing.Processor": "Processor\n",
+			"META-INF/services/com.sun.source.util.Plugin":            "Processor\n",
+			"module-info.txt":               "module m {}\n",
+			"tsconfig.json":                 `{"compilerOptions": {"target": "es5", "noEmit": true, "plugins": [{"name": "./p.cjs"}]}}`,
+			"package.json":                  `{"type": "module"}`,
+			"node_modules/@types/x/x.d.ts":  "declare const stolen: number;\n",
+			"node_modules/typescript/p.cjs": "process.exit(7)\n",
+		} {
+			r.Files = append(r.Files, api.File{Name: name, Content: []byte(content)})
+		}
+		harness.WantVerdict(t, compareCompilers(t, b, r), api.OK)
+	})
 }
 
 // The same of sources that are unusual by their form: names, encodings, length, number and flags.
