@@ -42,26 +42,27 @@ type Config struct {
 	ReadImages  bool // files of images are read before the first run, and none is locked: ImageMemory is not used
 	// most memory for templates of interpreters, in addition to Memory; zero: 512 MiB, and at most a sixteenth of the
 	// host's; negative: none
-	TemplateMemory api.Size
-	TemplateLife   time.Duration // after which a template is made again; zero: DefaultTemplateLife
-	Sessions       int           // concurrent sessions; zero: DefaultSessions; negative: none
-	SessionLife    api.Duration  // longest life of a session; zero: api.SessionLifeMax
-	Volumes        volume.Config // of sessions
-	Snapshots      snapshot.Config
-	Version        string // of brig, for results
-	Images         *rootfs.Store
-	Languages      *languages.Catalog
-	Artifacts      *cache.Cache               // of compile stages; nil: every run compiles
-	Blobs          *cache.Cache               // inputs that runs name by digest; nil: none can
-	Profiles       map[string]seccomp.Profile // the operator's own, offered to all callers in addition to the tiers
-	Mode           api.Mode                   // of runs that name none; empty: strict
-	Network        string                     // most that callers other than root may request, see api.Networks; empty: none
-	ProfileLog     bool                       // callers other than root may ask for profile mode log
-	OwnImage       bool                       // callers other than root may ask for sessions that own their image
-	Packages       bool                       // callers other than root may have packages installed
-	Filters        *cell.Filters              // of BeginFilters; nil: Open calls it
-	PackagesMax    api.Size                   // most bytes of all sets of packages together; zero: DefaultPackagesMax
-	Log            *slog.Logger               // nil: discard
+	TemplateMemory   api.Size
+	TemplateLife     time.Duration // after which a template is made again; zero: DefaultTemplateLife
+	CompileTemplates bool          // compile stages begin from templates of compilers
+	Sessions         int           // concurrent sessions; zero: DefaultSessions; negative: none
+	SessionLife      api.Duration  // longest life of a session; zero: api.SessionLifeMax
+	Volumes          volume.Config // of sessions
+	Snapshots        snapshot.Config
+	Version          string // of brig, for results
+	Images           *rootfs.Store
+	Languages        *languages.Catalog
+	Artifacts        *cache.Cache               // of compile stages; nil: every run compiles
+	Blobs            *cache.Cache               // inputs that runs name by digest; nil: none can
+	Profiles         map[string]seccomp.Profile // the operator's own, offered to all callers in addition to the tiers
+	Mode             api.Mode                   // of runs that name none; empty: strict
+	Network          string                     // most that callers other than root may request, see api.Networks; empty: none
+	ProfileLog       bool                       // callers other than root may ask for profile mode log
+	OwnImage         bool                       // callers other than root may ask for sessions that own their image
+	Packages         bool                       // callers other than root may have packages installed
+	Filters          *cell.Filters              // of BeginFilters; nil: Open calls it
+	PackagesMax      api.Size                   // most bytes of all sets of packages together; zero: DefaultPackagesMax
+	Log              *slog.Logger               // nil: discard
 
 	fault   func(step string) error // in tests; see step
 	noAhead bool                    // in tests: each session builds its own cell
@@ -301,6 +302,7 @@ func (h *Host) openSlots(cpus topology, cgroupMode string, undo *rollback.Steps)
 
 	if h.cfg.TemplateMemory > 0 {
 		h.runner.Planner.TemplateDrivers = plan.TemplateDrivers(template.Drivers())
+		h.runner.Planner.CompileTemplates = h.cfg.CompileTemplates
 		if h.runner.Planner.NoTemplates, err = template.Unsupported(); err != nil {
 			return err
 		}

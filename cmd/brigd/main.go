@@ -54,6 +54,7 @@ type flags struct {
 	images              imageMemory
 	templates           templateMemory
 	templateLife        api.Duration
+	compileTemplates    bool
 	artifacts, blobs    api.Size
 	packagesMax         api.Size
 	packages            bool
@@ -155,6 +156,8 @@ func helpPage(f *flags) usage.Page {
 		"maximum memory, in addition to --memory, for templates of started interpreters; none: every run starts its "+
 			"interpreter (default: 512M, at most a sixteenth of the host's)")
 	set.Var(&f.templateLife, "template-life", "time after which a template is made again; 10,000 runs end it, too")
+	set.BoolVar(&f.compileTemplates, "compile-templates", false,
+		"compile stages of Java and TypeScript begin from compilers that have warmed up; each is made once, and takes a slot for seconds")
 	set.Var(&f.artifacts, "artifact-cache", "maximum total size of compiled programs below --data-dir")
 	set.Var(&f.blobs, "blob-cache", "maximum total size of blobs below --data-dir")
 	set.Var(&f.packagesMax, "packages-cache",
@@ -335,7 +338,8 @@ func serve(f flags) (err error) {
 	host, err := runtime.Open(runtime.Config{
 		RunDir: f.runDir, Slots: f.slots, Sessions: f.sessions, SessionLife: f.sessionLife, Ceiling: f.ceiling,
 		Memory: f.memory, ImageMemory: f.images.max, ReadImages: f.images.read, TemplateMemory: f.templates.max,
-		TemplateLife: time.Duration(f.templateLife), Volumes: f.volumes, Snapshots: f.snapshots, Version: version,
+		TemplateLife: time.Duration(f.templateLife), CompileTemplates: f.compileTemplates,
+		Volumes: f.volumes, Snapshots: f.snapshots, Version: version,
 		Images: store, Languages: known, Profiles: profiles, ProfileLog: f.profileLog, OwnImage: f.ownImage, Mode: f.mode, Network: f.network,
 		Packages: f.packages, PackagesMax: f.packagesMax, Filters: filters, Artifacts: artifacts, Blobs: blobCache, Log: log,
 	})

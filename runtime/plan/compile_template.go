@@ -21,7 +21,7 @@ const compileDriver = "compiler"
 // caller can have the agent make many, each of which takes seconds of processor time (TPL-15).
 func (pl *Planner) compileTemplate(r api.Run, lang Language, image rootfs.Image, p *Run) (*Template, string, error) {
 	from := lang.CompileTemplate
-	if from == nil {
+	if from == nil || !pl.CompileTemplates {
 		return nil, "", nil
 	}
 

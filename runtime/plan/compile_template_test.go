@@ -27,7 +27,7 @@ func TestCompileTemplateRules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pl := allLanguages(t)
-			pl.TemplateDrivers = TemplateDrivers(map[string][]byte{compileDriver: []byte("driver")})
+			pl.CompileTemplates, pl.TemplateDrivers = true, TemplateDrivers(map[string][]byte{compileDriver: []byte("driver")})
 			r := api.Run{Language: "java", Source: api.Bytes("class Main {}")}
 			tt.change(&r)
 			got := jobOf(t, pl, r).Compile
@@ -42,7 +42,7 @@ func TestCompileTemplateRules(t *testing.T) {
 // common have the same template. Control: another image of the language has another one.
 func TestHostileNothingOfARequestIsInACompileTemplate(t *testing.T) {
 	pl := allLanguages(t)
-	pl.TemplateDrivers = TemplateDrivers(map[string][]byte{compileDriver: []byte("driver")})
+	pl.CompileTemplates, pl.TemplateDrivers = true, TemplateDrivers(map[string][]byte{compileDriver: []byte("driver")})
 	one := jobOf(t, pl, api.Run{Language: "java", Source: api.Bytes("class Main {}")}).Compile.Template
 	other := jobOf(t, pl, api.Run{Language: "java", Source: api.Bytes("HOSTILE"), SourceName: "HOSTILE.java", Flags: []string{"-Xlint"},
 		FreeFlags: api.FreeFlags{Compile: []string{"-HOSTILE"}}, Env: map[string]string{"LD_PRELOAD": "HOSTILE"}, Stdin: api.Bytes("HOSTILE"),

@@ -32,8 +32,9 @@ type Planner struct {
 	SessionLife api.Duration               // longest life of a session
 	CPUs        []int                      // processors of the agent
 
-	TemplateDrivers map[string]TemplateDriver // shared objects that make templates, by kind; empty: no run begins from one
-	NoTemplates     string                    // why the kernel can begin no run from one; empty: it can
+	TemplateDrivers  map[string]TemplateDriver // shared objects that make templates, by kind; empty: no run begins from one
+	CompileTemplates bool                      // compile stages begin from templates, too
+	NoTemplates      string                    // why the kernel can begin no run from one; empty: it can
 
 	mu       sync.Mutex
 	policies map[policyKey]*Policy // guarded by mu; made once

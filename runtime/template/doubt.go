@@ -31,7 +31,7 @@ func (s *Store) Doubt(key string, n *Snapshot, settings, why string, try func(ct
 
 	n.tried = now
 	n.users++
-	m := &Making{Until: now + s.cfg.Wait, store: s, key: key, waiting: 1}
+	m := &Making{Until: now + s.cfg.Wait, store: s, key: key, waiting: 1, ahead: n.making.ahead}
 	s.makings.Go(func() {
 		defer n.Release()
 		_, err := s.inTurn(m, func(ctx context.Context, m *Making) (*os.File, error) { return nil, try(ctx, m) })

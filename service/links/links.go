@@ -106,12 +106,20 @@ func (ls *Links) make(ctx context.Context, owner, run string, ask api.RunLinkReq
 	defer ls.changing.Unlock()
 
 	now := ls.now()
-	var expired []*link
+	var names map[string]bool // of the keys that there are; nil: the service has none
+	if ls.Config.Keys != nil {
+		names = map[string]bool{}
+		for _, k := range ls.Config.Keys.List() {
+			names[k.Name] = true
+		}
+	}
+
+	var expired []*link // and those of removed keys: they open nothing, and nobody else could revoke them
 	of := 0
 	ls.mu.Lock()
 	for _, l := range ls.bySum {
 		switch {
-		case !now.Before(l.Expires):
+		case !now.Before(l.Expires), names != nil && !names[l.Owner]:
 			expired = append(expired, l)
 		case l.Run == run:
 			of++

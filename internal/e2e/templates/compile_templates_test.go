@@ -40,7 +40,8 @@ func startCompilers(t *testing.T, languages ...string) harness.Bench {
 		chosen = append(chosen, l.Name)
 	}
 
-	b := harness.Bench{Agent: harness.StartAgent(t, "--slots", "2", "--languages", dir, "--max-cpu", harness.Slowly(60).String(),
+	b := harness.Bench{Agent: harness.StartAgent(t, "--compile-templates",
+		"--slots", "2", "--languages", dir, "--max-cpu", harness.Slowly(60).String(),
 		"--max-wall", harness.Slowly(240).String(), "--template-life", "1h"), Slots: make(chan struct{}, 2)}
 	for _, l := range harness.BuiltinLanguages(t) {
 		if slices.Contains(chosen, l.Name) {

@@ -2,8 +2,11 @@ package agentsandbox
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/service/dialect"
 	"github.com/brig-sandbox/brig/service/dialect/dialecttest"
 )
 
@@ -30,6 +33,18 @@ func TestWords(t *testing.T) {
 	for command, want := range map[string]string{`a 'b`: "No closing quotation", `"`: "No closing quotation", `a\`: "No escaped character"} {
 		if got, err := words(command); err == nil || err.Error() != want {
 			t.Errorf("%q: %q, %v; want %s", command, got, err, want)
+		}
+	}
+}
+
+// A command of many short words would take twenty times its size: it is refused before it is split.
+func TestLongCommands(t *testing.T) {
+	for size, refused := range map[int]bool{api.MaxArgBytes: false, api.MaxArgBytes + 1: true} {
+		body := dialect.Encode(map[string]string{"command": strings.Repeat("a ", size/2) + strings.Repeat("a", size%2)})
+		p := planExecute(dialect.Request{Body: body}, dialect.Agent{})
+		told := p.Answer != nil && strings.Contains(string(p.Answer.Body), "Argument list too long")
+		if told != refused {
+			t.Errorf("%d bytes: %v; want %v", size, told, refused)
 		}
 	}
 }

@@ -30,6 +30,9 @@ func planExecute(r dialect.Request, _ dialect.Agent) dialect.Plan {
 	if err := json.Unmarshal(r.Body, &ask); err != nil || ask.Command == nil {
 		return refuse(422, invalid, "the body must be an object of JSON with command, which is a text")
 	}
+	if len(*ask.Command) > api.MaxArgBytes { // its words would take twenty times as much (TestLongCommands)
+		return notExecuted("Argument list too long")
+	}
 	argv, err := words(*ask.Command)
 	if err != nil {
 		return notExecuted(err.Error())
