@@ -91,8 +91,8 @@ func TestPiston(t *testing.T) {
 			{"name": "prog.py", "content": "import lib.mod, sys\nsys.stderr.write('e')\nprint(open('d/data').read(), lib.mod.x, __file__[-7:])"},
 			{"name": "/lib/mod.py", "content": "x = 5"}}, m{"run_timeout": long}, "null 0 null", "hi 5 prog.py\n", "e"},
 		{"an exception", "python", files{{"content": "print(1)\nassert 1 == 2"}}, m{"run_timeout": long}, "RE 1 null", "1\n", "AssertionError"},
-		{"by turns", "python", files{{"content": "import sys, time\nprint(1, flush=True)\nprint(2, file=sys.stderr, flush=True)\n" +
-			"time.sleep(1)\nprint(3)"}}, m{"run_timeout": long}, "null 0 null", "1\n3\n", "2"},
+		{"by turns", "python", files{{"content": "import sys, time\nprint(1, flush=True)\ntime.sleep(1)\n" +
+			"print(2, file=sys.stderr, flush=True)\ntime.sleep(1)\nprint(3)"}}, m{"run_timeout": long}, "null 0 null", "1\n3\n", "2"},
 		{"its own signal", "python", files{{"content": "import os\nos.kill(os.getpid(), 11)"}}, m{"run_timeout": long},
 			"SG null SIGSEGV", "", ""},
 		{"a real-time signal", "python", files{{"content": "import os\nos.kill(os.getpid(), 40)"}}, m{"run_timeout": long},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -212,7 +213,9 @@ func TestTestsLeaveSlotsToOthers(t *testing.T) {
 				if harness.WantCode(t, err, api.CodeBusy); time.Since(begun) > harness.Slow(time.Minute) {
 					t.Fatalf("%d of five runs next to a job are done after %v: each waits for one test at most", done, time.Since(begun))
 				}
-				time.Sleep(50 * time.Millisecond)
+				// At random: a wait of 0.1 s and a pause of 50 ms, twice, are as long as one test, so that each wait could begin
+				// just after the slot was given to the next one.
+				time.Sleep(time.Duration(rand.Int64N(int64(100 * time.Millisecond))))
 			}
 
 			harness.Eventually(t, "the tests to go on", func() bool { return finished.Load() >= before+5 })
