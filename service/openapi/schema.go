@@ -24,6 +24,7 @@ var SchemaTypes = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[api.Protocol]():       reflect.TypeFor[OneOf[api.Protocol]](),
 	reflect.TypeFor[api.ReportFormat]():   reflect.TypeFor[OneOf[api.ReportFormat]](),
 	reflect.TypeFor[api.PointsAs]():       reflect.TypeFor[OneOf[api.PointsAs]](),
+	reflect.TypeFor[api.LinkShow]():       reflect.TypeFor[OneOf[api.LinkShow]](),
 	reflect.TypeFor[api.ProgramIO]():      reflect.TypeFor[OneOf[api.ProgramIO]](),
 	reflect.TypeFor[api.First]():          reflect.TypeFor[OneOf[api.First]](),
 	reflect.TypeFor[api.Aggregation]():    reflect.TypeFor[OneOf[api.Aggregation]](),
