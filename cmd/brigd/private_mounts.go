@@ -38,9 +38,13 @@ func privateMounts() error {
 
 // failedBeforeGo is the error of a step of private_mounts.c.
 func failedBeforeGo(step string, errno unix.Errno) error {
-	if step == "unshare mount namespace" && errno == unix.EPERM {
+	switch {
+	case step == "unshare mount namespace" && errno == unix.EPERM:
 		return errors.New("unshare mount namespace: operation not permitted: the agent needs CAP_SYS_ADMIN: run it " +
 			"outside a container, or in a privileged one")
+	case step == "make mounts private" && errno == unix.EINVAL: // mount(2): the target is not a mount point
+		return errors.New("make mounts private: / is not a mount point: the agent is in a chroot, where the kernel " +
+			"allows no user namespaces: start it outside, or enter the tree with systemd-nspawn or a container")
 	}
 	return fmt.Errorf("%s: %w", step, errno)
 }
