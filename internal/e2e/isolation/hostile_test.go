@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/corpus"
 	"github.com/brig-sandbox/brig/internal/e2e/harness"
+	"github.com/brig-sandbox/brig/internal/procfs"
 )
 
 // runBare runs the same binary outside, as nobody and with a deadline: a probe that could not reach
@@ -43,6 +45,7 @@ func runBare(t *testing.T, e harness.Expectation, c harness.Canaries, probe api.
 		AmbientCaps: e.Control.Ambient, Setpgid: true}
 	out, err := cmd.CombinedOutput()
 	reapGroup(cmd.Process)
+	killIn(t, dir)
 	if err != nil {
 		t.Fatalf("bare: %v\n%s", err, out)
 	}
@@ -94,6 +97,32 @@ func reapGroup(leader *os.Process) {
 		_, err := syscall.Wait4(-leader.Pid, nil, 0, nil)
 		if err != nil && !errors.Is(err, syscall.EINTR) { // ECHILD: none is left
 			return
+		}
+	}
+}
+
+// killIn kills the processes that a probe leaves behind in a directory, such as the child of FIO-08, which would create
+// files while the test removes the directory.
+func killIn(t *testing.T, dir string) {
+	t.Helper()
+	for deadline := harness.Patience(); ; time.Sleep(time.Millisecond) {
+		left := 0
+		all, err := procfs.Processes()
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		for pid := range all {
+			if at, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); err == nil && at == dir {
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+				left++
+			}
+		}
+		if left == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d processes stay in %s", left, dir)
 		}
 	}
 }
