@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -82,12 +83,19 @@ func (s *Core) problemOf(err error) *api.Problem {
 }
 
 // ProblemFor returns the problem that a caller may see of err, and whether it is a failure of the
-// service. The text of such a failure can contain paths of the host, so only the log has it
-// (API-22).
+// service: a client that has left is none, wherever the end of its request is noticed. The text of
+// such a failure can contain paths of the host, so only the log has it (API-22).
 func ProblemFor(err error) (p *api.Problem, ours bool) {
 	if errors.As(err, &p) {
 		own := *p // several requests may get the same error, and the caller changes the problem (TestRequestsShareNoProblem)
 		return &own, false
+	}
+
+	var e *api.Error
+	told := errors.As(err, &e)
+	if !told && errors.Is(err, context.Canceled) {
+		gone := closedRequest
+		return &gone, false
 	}
 
 	var full *queue.Full
@@ -102,8 +110,7 @@ func ProblemFor(err error) (p *api.Problem, ours bool) {
 		return p, false
 	}
 
-	var e *api.Error
-	if !errors.As(err, &e) {
+	if !told {
 		e = api.Fail(api.CodeInternal, "%w", err)
 	}
 
@@ -133,8 +140,11 @@ func ProblemFor(err error) (p *api.Problem, ours bool) {
 // statusClosedRequest is what servers answer to a client that has left; no RFC has a status for it.
 const statusClosedRequest = 499
 
-var closedRequest = []byte(`{"type":"about:blank","title":"Client Closed Request","status":499,"detail":"the connection ` +
-	`was closed, or its sending side: keep both open until the answer has come","code":"canceled","retry_safe":false}` + "\n")
+// closedRequest is the answer to a client that has left.
+var closedRequest = api.Problem{
+	Type: "about:blank", Title: "Client Closed Request", Status: statusClosedRequest, Code: api.CodeCanceled,
+	Detail: "the connection was closed, or its sending side: keep both open until the answer has come",
+}
 
 // Refuse answers with the problem of an error.
 func (s *Core) Refuse(w http.ResponseWriter, r *http.Request, err error) {
@@ -159,7 +169,7 @@ func (s *Core) Refusal(w http.ResponseWriter, r *http.Request, err error) *api.P
 		// success (TestAHalfClosedClientUnderTLSHasLeft).
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(statusClosedRequest)
-		_, _ = w.Write(closedRequest) // if the client has left, nobody needs the error
+		_ = json.NewEncoder(w).Encode(&closedRequest) // if the client has left, nobody needs the error
 		return nil
 	}
 
