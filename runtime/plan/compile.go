@@ -136,8 +136,9 @@ func ArtifactKey(p *Run) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// artifactFormat changes when the stored form changes.
-const artifactFormat = 1
+// artifactFormat changes when the stored form changes, or its meaning: before 2, a syntax check that met a limit was kept
+// as one that found nothing.
+const artifactFormat = 2
 
 // An InvalidArtifact is the error of a run whose compiler succeeded with a program that cannot be
 // started: it is a library, names an interpreter that does not exist, or is larger than the

@@ -67,8 +67,11 @@ func (r *Runner) compileOrGet(ctx context.Context, p *plan.Run, k *retention, be
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.Syntax && res.Verdict != api.Nonzero && res.Verdict != api.Canceled {
-		res.Verdict = api.OK // a parser that met a limit has not judged the source: the tests will
+	// A parser that met a limit has not judged the source: the tests will. That is no answer to keep: a caller with other
+	// limits, or a less loaded moment, would get it for the same source (TestSyntaxAtALimitIsNotKept).
+	undecided := p.Syntax && res.Verdict != api.OK && res.Verdict != api.Nonzero && res.Verdict != api.Canceled
+	if undecided {
+		res.Verdict = api.OK
 	}
 	if res.Verdict == api.OK {
 		res.Skipped = append(res.Skipped, missingArtifacts(p.Artifacts, res)...)
@@ -94,7 +97,7 @@ func (r *Runner) compileOrGet(ctx context.Context, p *plan.Run, k *retention, be
 		made.Info.Size += int64(len(f.Content))
 	}
 
-	if p.Uncached {
+	if p.Uncached || undecided {
 		return made, nil, nil
 	}
 	if err := r.cacheArtifacts(key, made); err != nil { // the only effect: the next run compiles again

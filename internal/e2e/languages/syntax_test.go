@@ -3,8 +3,10 @@ package languages
 import (
 	"archive/zip"
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/e2e/harness"
@@ -108,6 +110,38 @@ func TestSyntaxAtALimitIsLeftToTheTests(t *testing.T) {
 	if res := a.MustRun(t, r); res.Verdict != api.MemoryLimit || res.Stage != api.StageRun || len(res.Tests) != 1 {
 		t.Errorf("a source of %d bytes: %s in stage %s, %d tests; want its test's memory limit", len(r.Source), res.Verdict,
 			res.Stage, len(res.Tests))
+	}
+}
+
+// A syntax check that met a limit is not kept as one that found nothing: who sends the same source with the usual limits
+// afterwards is told that it is no program.
+func TestSyntaxAtALimitIsNotKept(t *testing.T) {
+	a := harness.StartAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
+	for _, l := range harness.BuiltinLanguages(t) {
+		if len(l.Syntax) == 0 || !harness.Chosen(l.Name, harness.LanguageTests[l.Name].OnlyAll) {
+			continue
+		}
+
+		harness.Images.Load(t, a, l.Image)
+		for name, low := range map[string]api.Limits{
+			"cpu": {CPU: harness.Seconds(0.01)}, "wall": {Wall: harness.Seconds(0.003)}, "memory": {Memory: 8 * api.MiB},
+		} {
+			t.Run(l.Name+"/"+name, func(t *testing.T) {
+				broken, _ := languageRun(t, l, "broken")
+				broken.Tests = []api.Test{{ID: "1"}}
+				broken.Files = append(broken.Files, api.File{Name: "once", Content: fmt.Append(nil, name, time.Now().UnixNano())})
+
+				usual := broken.Limits
+				broken.Limits, broken.CompileLimits = low, api.Limits{}
+				if res, err := a.Run(t.Context(), broken); err == nil && res.Verdict == api.OK {
+					t.Errorf("with %v: %s", low, res.Verdict)
+				}
+				broken.Limits = usual
+				if res := a.MustRun(t, broken); res.Verdict != api.CompileError {
+					t.Errorf("after a check that met its limit: %s; want %s", res.Verdict, api.CompileError)
+				}
+			})
+		}
 	}
 }
 
