@@ -106,11 +106,7 @@ func (p *Pool) await(ctx context.Context, w *waiter) error {
 		case <-w.wake:
 			return w.err
 		case <-ctx.Done():
-			what := "a slot"
-			if w.Kind == Session {
-				what = "room for a session"
-			}
-			err = api.Fail(api.CodeStopping, "canceled while waiting for %s: %w", what, ctx.Err())
+			err = ctx.Err()
 		case <-tick.C:
 		}
 		if left, err := p.leave(w, err); left {
@@ -147,16 +143,18 @@ func (p *Pool) enter(w *waiter) error {
 	return nil
 }
 
-// leave takes a waiter out of the line, if it has not been served: because of err, or because its time is
+// leave takes a waiter out of the line, if it has not been served: because its caller has left, or because its time is
 // over.
-func (p *Pool) leave(w *waiter, err error) (left bool, _ error) {
+func (p *Pool) leave(w *waiter, callerLeft error) (left bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
 	if w.served {
 		return false, nil
 	}
-	if err == nil {
+	if callerLeft != nil {
+		err = api.Fail(api.CodeStopping, "canceled while waiting for %s: %w", w.lacks(), callerLeft)
+	} else {
 		err = p.expired(w)
 	}
 	if err == nil {
@@ -166,6 +164,19 @@ func (p *Pool) leave(w *waiter, err error) (left bool, _ error) {
 	p.remove(w)
 	p.dispatch() // it may have been in the way
 	return true, err
+}
+
+// lacks names what the waiter waits for. p.mu is held.
+func (w *waiter) lacks() string {
+	switch {
+	case w.Kind == Session:
+		return "room for a session"
+	case w.lack == lacksMemory:
+		return "memory for its programs, which others have reserved"
+	case w.lack == lacksHeld:
+		return "memory of the agent"
+	}
+	return "a slot"
 }
 
 func (p *Pool) remove(w *waiter) {

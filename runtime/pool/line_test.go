@@ -304,3 +304,37 @@ func TestWaitForMemoryEnds(t *testing.T) {
 		})
 	}
 }
+
+// Who is canceled while it waits is told for what: memory that others hold is no busy slot.
+func TestACanceledWaitNamesWhatWasMissing(t *testing.T) {
+	for _, tt := range []struct {
+		size  api.Size
+		above int64
+		want  string
+	}{
+		{60, 0, "memory for its programs, which others have reserved"},
+		{1, 200, "memory of the agent"},
+		{1, 0, "a slot"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, 1)
+			b.session(t.Context(), "lives", 0, 50)
+			if tt.want == "a slot" {
+				b.asks(t.Context(), "run", patient, 1, 0)
+			}
+
+			left, leave := context.WithCancel(t.Context())
+			b.asks(left, "stage", Turn{Kind: Stage}, tt.size, tt.above)
+			leave()
+			synctest.Wait()
+			if err := b.errs["stage"]; err == nil || !strings.Contains(err.Error(), "canceled while waiting for "+tt.want+":") {
+				t.Errorf("%v; want %q", err, tt.want)
+			}
+
+			if tt.want == "a slot" {
+				b.ends("run", 0)
+			}
+			b.all.Wait()
+		})
+	}
+}
