@@ -67,10 +67,8 @@ var Dialect = dialect.Dialect{
 		{Method: "POST", Path: "/filesystem.Filesystem/Move", OfSession: true, Fail: failUnary, Plan: planMove},
 		{Method: "POST", Path: "/filesystem.Filesystem/ListDir", OfSession: true, Fail: failUnary, Plan: planListDir},
 		{Method: "POST", Path: "/filesystem.Filesystem/Remove", OfSession: true, Fail: failUnary, Plan: planRemove},
-		{Method: "POST", Path: "/filesystem.Filesystem/WatchDir", OfSession: true, Type: streamType, Fail: failStream,
-			Plan: func(dialect.Request, dialect.Agent) dialect.Plan { return refuseStream("unimplemented", noWatch) }},
-		{Method: "POST", Path: "/filesystem.Filesystem/CreateWatcher", OfSession: true, Fail: failUnary,
-			Plan: func(dialect.Request, dialect.Agent) dialect.Plan { return refuseUnary("unimplemented", noWatch) }},
+		{Method: "POST", Path: "/filesystem.Filesystem/WatchDir", OfSession: true, Type: streamType, Fail: failStream, Plan: planWatch},
+		{Method: "POST", Path: "/filesystem.Filesystem/CreateWatcher", OfSession: true, Fail: failUnary, Plan: planWatcher},
 
 		{Method: "POST", Path: "/execute", OfSession: true, Fail: failContent, Plan: planExecute},
 		{Method: "GET", Path: "/contexts", OfSession: true, Fail: failContent, Plan: planContexts},
@@ -79,8 +77,6 @@ var Dialect = dialect.Dialect{
 		{Method: "POST", Path: "/contexts/{id}/restart", OfSession: true, NoBody: true, Fail: failContent, Plan: planRestartContext},
 	},
 }
-
-const noWatch = "brig reports no changes of files: list the directory again"
 
 // keyOf is the key that a client sends. Clients before 2.46 take no key that is not e2b_ and hexadecimal digits: so they
 // may have the bytes of brig's key in this form.

@@ -11,7 +11,7 @@ import (
 )
 
 // The requests are those of npm e2b 2.45.0 and 2.51.0 and of @e2b/code-interpreter 2.8.0.
-func TestExchanges(t *testing.T) { dialecttest.Golden(t, Dialect, 45) }
+func TestExchanges(t *testing.T) { dialecttest.Golden(t, Dialect, 48) }
 
 // A key may have the form that clients before 2.46 demand.
 func TestKeys(t *testing.T) {

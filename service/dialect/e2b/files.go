@@ -205,3 +205,42 @@ func listMore(r dialect.Request, q url.Values, sofar *wire.ListDirResponse, page
 		},
 	}
 }
+
+const noWatch = "brig reports no changes of files: list the directory again"
+
+// planWatch is what a client gets that wants to be told of changes in a stream.
+func planWatch(r dialect.Request, _ dialect.Agent) dialect.Plan {
+	var m wire.PathRequest
+	if err := readFrame(r.Body, &m); err != nil {
+		return refuseStream("invalid_argument", err.Error())
+	}
+	if bad := userOf(r); bad != "" {
+		return refuseStream("unauthenticated", bad)
+	}
+	return refuseWatch(r, absolute(m.Path), refuseStream, refusedBy(failStream))
+}
+
+// planWatcher is what a client gets that wants to ask for changes.
+func planWatcher(r dialect.Request, _ dialect.Agent) dialect.Plan {
+	return onPath(r, func(name string) dialect.Plan { return refuseWatch(r, name, refuseUnary, refusedBy(failUnary)) })
+}
+
+// refuseWatch says that no directory is watched. What is not there, or is no directory, is refused as that, so that a
+// client that checks a path by it learns what is true.
+func refuseWatch(r dialect.Request, name string, refuse func(code, message string) dialect.Plan,
+	refused func(*api.Problem) dialect.Response) dialect.Plan {
+	return dialect.Plan{
+		Call: &dialect.Call{Method: "GET", Path: below(sandboxOf(r), "/fs", url.Values{"path": {name}, "follow": {"true"}})},
+		Then: func(reply dialect.Reply) dialect.Plan {
+			if reply.Problem != nil {
+				return dialect.Refuse(refused(reply.Problem))
+			}
+			var s api.PathStatus
+			parse(reply.Body, &s)
+			if s.Kind != api.Directory {
+				return refuse("invalid_argument", fmt.Sprintf("%q is no directory", text(name)))
+			}
+			return refuse("unimplemented", noWatch)
+		},
+	}
+}
