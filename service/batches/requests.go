@@ -17,7 +17,7 @@ func requireLines(r *http.Request) error {
 	case err != nil || kind != core.JSONLines:
 		return core.Problem(http.StatusUnsupportedMediaType,
 			api.Refuse(api.CodeBadRequest, "content type %.80q: send %s", r.Header.Get("Content-Type"), core.JSONLines))
-	case r.Header.Get("Content-Encoding") != "":
+	case core.Compressed(r):
 		return core.Problem(http.StatusUnsupportedMediaType,
 			api.Refuse(api.CodeBadRequest, "a compressed body is not accepted: send plain lines"))
 	}

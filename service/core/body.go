@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -25,13 +26,20 @@ const (
 // this memory may be waiting for the same.
 const BodyWait = 5 * time.Second
 
+// Compressed reports whether a body is another one than that which it means. Some clients, as E2B's for Python, say of each
+// body that it is as it is.
+func Compressed(r *http.Request) bool {
+	encoding := r.Header.Get("Content-Encoding")
+	return encoding != "" && !strings.EqualFold(encoding, "identity")
+}
+
 // ReadBody reads a request's whole body. Large bodies share a memory quota, from the time they are
 // read until the caller calls release, which is when the run has ended: many callers together must
 // not fill the memory, not even while they wait.
 func (s *Core) ReadBody(w http.ResponseWriter, r *http.Request) (raw []byte, release func(), err error) {
 	maximum := int64(s.Config.MaxBody)
 	switch {
-	case r.Header.Get("Content-Encoding") != "":
+	case Compressed(r):
 		return nil, nil, Problem(http.StatusUnsupportedMediaType,
 			api.Refuse(api.CodeBadRequest, "a compressed body is not accepted: send plain JSON"))
 	}
