@@ -59,15 +59,19 @@ func cutToken(text []byte) (token, rest []byte) {
 }
 
 // sameNumber reports whether two tokens are the same text, or decimal numbers within the tolerance. Inf, nan,
-// hexadecimal numbers, numbers with underscores and those that float64 cannot hold are text.
+// hexadecimal numbers and numbers with underscores are text.
 func sameNumber(a, b []byte, tolerance float64) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}
-	x, ok := decimalFloat(a)
+
+	x, ok, exact := decimalNumber(a)
 	if !ok {
 		return false
 	}
-	y, ok := decimalFloat(b)
-	return ok && math.Abs(x-y) <= tolerance*max(1, math.Abs(x), math.Abs(y))
+	y, ok, both := decimalNumber(b)
+	if ok && exact && both {
+		return math.Abs(x-y) <= tolerance*max(1, math.Abs(x), math.Abs(y))
+	}
+	return ok && margin{&tolerance, &tolerance, true}.permits(a, b)
 }

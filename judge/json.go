@@ -135,8 +135,8 @@ func (v *jsonPair) sameWord(a, b []byte) bool {
 
 	f, err := strconv.ParseFloat(string(a), 64)
 	g, gerr := strconv.ParseFloat(string(b), 64)
-	if err != nil || gerr != nil { // too large for float64
-		return x.equal(y)
+	if err != nil || gerr != nil || underflows(a, f) || underflows(b, g) { // too large or too small for float64
+		return margin{&v.Tolerance, &v.Tolerance, true}.permits(a, b)
 	}
 	return math.Abs(f-g) <= v.Tolerance*max(1, math.Abs(f), math.Abs(g))
 }

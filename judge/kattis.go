@@ -2,6 +2,7 @@ package judge
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -17,9 +18,13 @@ func kattis(c api.Compare, expected, got []byte) (bool, string) {
 			return true
 		}
 		if c.Absolute != nil || c.Relative != nil {
-			if x, ok := decimalFloat(a); ok {
-				y, ok := decimalFloat(b)
-				return ok && withinKattis(c, x, y)
+			x, isNumber, exact := decimalNumber(a)
+			y, also, both := decimalNumber(b)
+			switch {
+			case isNumber && also && exact && both:
+				return withinKattis(c, x, y)
+			case isNumber:
+				return also && margin{absolute: c.Absolute, relative: c.Relative}.permits(a, b)
 			}
 		}
 		return c.CaseSensitive && bytes.Equal(a, b) || !c.CaseSensitive && equalFoldASCII(a, b)
@@ -83,24 +88,34 @@ func lower(c byte) byte {
 	return c
 }
 
-// decimalFloat returns the number that a token is, if it is a decimal number as the package format's
-// grammar has it: neither hexadecimal, nor inf or nan. A number too large for float64 is not one.
-func decimalFloat(token []byte) (float64, bool) {
+// decimalNumber returns the number that a token is, if it is a decimal number as the package format's
+// grammar has it: neither hexadecimal, nor inf or nan. exact is false if it is too large or too small for float64:
+// margin.permits compares it.
+func decimalNumber(token []byte) (f float64, ok, exact bool) {
 	if len(token) == 0 || token[0] > '9' { // most words are not numbers
-		return 0, false
+		return 0, false, false
 	}
 	if n, ok := smallInteger(token); ok {
-		return n, true
+		return n, true, true
 	}
 
 	for _, c := range token {
 		if c-'0' > 9 && c != '.' && c != '-' && c != '+' && c != 'e' && c != 'E' {
-			return 0, false
+			return 0, false, false
 		}
 	}
 
 	f, err := strconv.ParseFloat(string(token), 64)
-	return f, err == nil
+	if errors.Is(err, strconv.ErrRange) { // f is infinite
+		return f, true, false
+	}
+	return f, err == nil, err == nil && !underflows(token, f)
+}
+
+// decimalFloat returns such a number, if it is not too large for float64.
+func decimalFloat(token []byte) (float64, bool) {
+	f, ok, _ := decimalNumber(token)
+	return f, ok && !math.IsInf(f, 0)
 }
 
 // smallInteger returns the value of a token of at most 15 digits, which float64 holds exactly.
