@@ -342,9 +342,16 @@ func (t *Tree) addFolder(name string) error {
 	return nil
 }
 
+// HiddenTimeLimit is the file in which packages of DOMjudge have their time limit. Trees have it, although it is
+// hidden.
+const HiddenTimeLimit = ".timelimit"
+
 // Ignored reports whether a name, or a directory of it, is hidden or was added by a system: no tree has such a
 // file.
 func Ignored(name string) bool {
+	if path.Base(name) == HiddenTimeLimit {
+		name = path.Dir(name)
+	}
 	for part := range strings.SplitSeq(name, "/") {
 		if strings.HasPrefix(part, ".") && strings.Trim(part, ".") != "" ||
 			slices.Contains([]string{"__MACOSX", "__pycache__", "Thumbs.db", "desktop.ini"}, part) {

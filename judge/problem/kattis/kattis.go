@@ -52,6 +52,9 @@ const maxName = 255
 func Read(t *problem.Tree) (*problem.Problem, error) {
 	r := &reader{Findings: new(problem.Findings), p: &problem.Problem{Name: path.Base(t.Label())}}
 	r.tree = t.Only(func(name string) bool {
+		if name == problem.HiddenTimeLimit {
+			return true
+		}
 		for part := range strings.SplitSeq(name, "/") {
 			if len(part) > maxName || !form().MatchString(part) {
 				if slices.Contains([]string{"data", "submissions", "input_validators", "output_validator"},

@@ -133,12 +133,14 @@ func (r *reader) legacyTypes(m yamlfile.Map) {
 			r.custom = word == "custom"
 		case i > 0 && r.custom && word == "interactive":
 			r.p.Interactive = true
+		case i > 0 && r.custom && word == "multi-pass": // DOMjudge's word
+			r.p.Passes = 2
 		case i > 0 && r.custom && word == "score" && r.version == legacy:
 			if !r.p.Scoring {
 				m.Fail("validation", "score is only for problems of type scoring")
 			}
 		default:
-			m.Fail("validation", "%q: write default, or custom with interactive or score after it", strings.Join(words, " "))
+			m.Fail("validation", "%q: write default, or custom with interactive, multi-pass or score after it", strings.Join(words, " "))
 			return
 		}
 	}
@@ -163,11 +165,14 @@ func (r *reader) limits(m yamlfile.Map) {
 	if !r.modern() {
 		l.Timing = problem.Timing{Accepted: positive(m, "time_multiplier", 0, maxFactor, 5),
 			TooSlow: positive(m, "time_safety_margin", 0, maxFactor, 2), Resolution: api.Duration(1e9)}
-		r.legacyTimeLimit()
+		r.timeLimitOfTools()
 		if r.version == legacy { // older packages say it here
 			if v := positive(m, "time_for_AC_submissions", 0, maxTime, 0); v > 0 {
 				r.Warn(m.File, m.LineOf("time_for_AC_submissions"), "Limits", "time_for_AC_submissions is ignored")
 			}
+		}
+		if r.p.Passes > 0 {
+			r.passes(m)
 		}
 		return
 	}
@@ -185,6 +190,14 @@ func (r *reader) limits(m yamlfile.Map) {
 		}
 	}
 
+	r.passes(m)
+	if l.Time == 0 {
+		r.timeLimitOfTools()
+	}
+}
+
+// passes reads how many passes a problem has at most.
+func (r *reader) passes(m yamlfile.Map) {
 	if v, ok := m.Int("validation_passes", 2); ok {
 		switch {
 		case r.p.Passes == 0:
@@ -226,10 +239,10 @@ var iniLimit = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^\s*timelimit\s*=\s*['"]?([0-9.]+)['"]?\s*$`)
 })
 
-// legacyTimeLimit reads the time limit from the files where tools put it: .timelimit is hidden, and
-// problemtools and DOMjudge have these.
-func (r *reader) legacyTimeLimit() {
-	for _, file := range []string{"domjudge-problem.ini", "timelimit"} {
+// timeLimitOfTools reads the time limit from the files where tools put it, in the order in which DOMjudge does; that of
+// problemtools is the last. What a problem.yaml of 2025-09 says takes precedence.
+func (r *reader) timeLimitOfTools() {
+	for _, file := range []string{"domjudge-problem.ini", problem.HiddenTimeLimit, "timelimit"} {
 		if !r.tree.Has(file) {
 			continue
 		}
