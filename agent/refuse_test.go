@@ -81,6 +81,8 @@ func TestBadRequestsAreRefusedWithoutARun(t *testing.T) {
 			"POST /v1/runs HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" +
 				strings.Repeat("400\r\n"+strings.Repeat("a", 1024)+"\r\n", 5), 413, api.CodeTooLarge},
 		{"a compressed body (API-03)", post(`{}`, "Content-Encoding: gzip\r\n"), 400, api.CodeBadRequest},
+		{"a file name that climbs, in a body that is as it is", post(`{"image":"a","argv":["b"],"files":[{"name":"../x","content":""}]}`,
+			"Content-Encoding: identity\r\n"), 400, api.CodeBadFile},
 		{"another upgrade", post(`{"image":"a","argv":["b"]}`, "Connection: Upgrade\r\nUpgrade: h2c\r\n"), 400, api.CodeBadRequest},
 		{"stdin twice", post(`{"image":"a","argv":["b"],"stdin":"x"}`, upgrade), 400, api.CodeBadRequest},
 		{"a debug page (API-21)", "GET /debug/pprof/ HTTP/1.1\r\nHost: x\r\n\r\n", 404, api.CodeNotFound},

@@ -116,8 +116,9 @@ func checkUpgrade(r *http.Request, stdin bool, unstreamed func() error) error {
 
 // readJSON reads a JSON body without parsing it.
 func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, what string) ([]byte, error) {
+	encoding := r.Header.Get("Content-Encoding")
 	switch {
-	case r.Header.Get("Content-Encoding") != "":
+	case encoding != "" && !strings.EqualFold(encoding, "identity"):
 		return nil, api.Refuse(api.CodeBadRequest, "a compressed body is not supported: send plain JSON")
 	case r.ContentLength > int64(s.cfg.MaxRun):
 		return nil, tooLarge(what, s.cfg.MaxRun)
