@@ -413,3 +413,25 @@ func TestOnlyJudgedSubmissionsHavePoints(t *testing.T) {
 		t.Errorf("a canceled run: %+v", got)
 	}
 }
+
+// Whoever can name a folder in the class takes the row of nobody else: both have the names of what was handed in.
+func TestAFolderTakesNoName(t *testing.T) {
+	tree, err := problem.Open(writeFiles(t, map[string]string{"ann.py": "A", "ann/main.py": "B", "bob/main.py": "C"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+
+	all, err := finder.In(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	SetNames(all)
+	var got []string
+	for _, s := range all {
+		got = append(got, s.Name)
+	}
+	if want := []string{"ann.py", "ann/", "bob"}; !slices.Equal(slices.Sorted(slices.Values(got)), want) {
+		t.Errorf("%q; want %q", got, want)
+	}
+}

@@ -26,8 +26,8 @@ func personOf(entry string) string {
 var extension = compiled(`[.][A-Za-z][A-Za-z0-9+]{0,7}$`)
 
 // SetNames gives each submission the shortest name that is its own: that of the person whom a learning platform names,
-// or the name of its file without the extension; and the name of the file or directory if two would have the same.
-// Then it sorts them by name.
+// or the name of its file without the extension; and the name of the file or directory if two would have the same: that
+// of a directory with a slash, if it is the name of a file without its extension. Then it sorts them by name.
 func SetNames(all []Submission) {
 	short := func(s Submission) string {
 		if s.Name != s.entry || s.folder {
@@ -37,8 +37,10 @@ func SetNames(all []Submission) {
 	}
 
 	count := map[string]int{}
+	ofFile := map[string]bool{}
 	for _, s := range all {
 		count[short(s)]++
+		ofFile[short(s)] = ofFile[short(s)] || !s.folder
 	}
 
 	used := map[string]bool{}
@@ -46,7 +48,9 @@ func SetNames(all []Submission) {
 	for i := range all {
 		name := short(all[i])
 		if count[name] > 1 || name == "" {
-			name = all[i].entry
+			if name = all[i].entry; all[i].folder && ofFile[name] { // it must not become that of ann.py (TestAFolderTakesNoName)
+				name += "/"
+			}
 		}
 		for entry := all[i].entry; used[name]; {
 			last[entry] = max(last[entry], 1) + 1
