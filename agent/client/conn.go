@@ -79,7 +79,7 @@ func unreachable(socket string, err error) error {
 			"connect to %s: permission denied: join the group that owns the socket, or use sudo", socket)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		return api.Fail(api.CodeAgentUnreachable,
-			"no agent answers on %s: start brigd, or name its socket with --socket", socket)
+			"no agent answers on %s: start brigd, or name the socket of a running one with --socket", socket)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}

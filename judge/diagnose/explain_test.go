@@ -277,8 +277,8 @@ func TestWallLimitHintDependsOnProcessorTime(t *testing.T) {
 	}{
 		{40 * time.Millisecond, 1, "it waited nearly all the time"},
 		{400 * time.Millisecond, 1,
-			"it got 400ms of processor time in 1s: it waited, or the host was busy; for judging use --cpu T and a " +
-				"--wall of three times that"},
+			"it got 400ms of processor time in 1s: it waited part of the time, or it is a loop that never ends on a busy host; " +
+				"for judging limit the processor time (--cpu, or limits.cpu in a request), and the wall time to three times that"},
 		{900 * time.Millisecond, 1, "look for a loop that never ends"},
 		{400 * time.Millisecond, 0.5, "look for a loop that never ends"}, // 80 % of its share
 		{400 * time.Millisecond, 2, "it got 400ms"},

@@ -59,8 +59,9 @@ func hintOfWall(r api.Result) string {
 	case part < 0.05:
 		return "it waited nearly all the time: look for a sleep, a lock, or a read of something that never comes"
 	case part < 0.6:
-		return fmt.Sprintf("it got %s of processor time in %s: it waited, or the host was busy; for judging use "+
-			"--cpu T and a --wall of three times that", used.Round(10*time.Millisecond), wall)
+		return fmt.Sprintf("it got %s of processor time in %s: it waited part of the time, or it is a loop that never ends "+
+			"on a busy host; for judging limit the processor time (--cpu, or limits.cpu in a request), and the wall time to "+
+			"three times that", used.Round(10*time.Millisecond), wall)
 	}
 
 	return "look for a loop that never ends, or for something it waits for"

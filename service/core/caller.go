@@ -78,7 +78,8 @@ func RequireJSON(r *http.Request) error {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
 		return Problem(http.StatusUnsupportedMediaType,
-			api.Refuse(api.CodeBadRequest, "content type %.80q: send application/json", r.Header.Get("Content-Type")))
+			api.Refuse(api.CodeBadRequest, "content type %.80q: send application/json (curl: -H 'Content-Type: application/json')",
+				r.Header.Get("Content-Type")))
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/brig-sandbox/brig/internal/inputfile"
 	"github.com/brig-sandbox/brig/internal/suggest"
 	"github.com/brig-sandbox/brig/rootfs/build"
+	"github.com/brig-sandbox/brig/rootfs/languages"
 )
 
 func rootfsBuild(c *cli.CLI) *cobra.Command {
@@ -80,9 +81,25 @@ func recipeNames() string {
 	return strings.Join(slices.Sorted(maps.Keys(build.Recipes())), ", ")
 }
 
+// imageOfLanguage names the image of a built-in language, if there is a recipe for it; empty: it is no language.
+func imageOfLanguage(name string) string {
+	all, err := languages.Load("", nil)
+	if err != nil {
+		return ""
+	}
+	l, err := all.ByName(name)
+	if err != nil || build.Recipes()[l.Image].Name == "" {
+		return ""
+	}
+	return l.Image
+}
+
 func findRecipe(name, file string) (build.Recipe, error) {
 	if file == "" {
 		r, err := build.FindRecipe(name)
+		if image := imageOfLanguage(name); err != nil && image != "" {
+			return r, fmt.Errorf("%s is a language, whose programs run in the image %s: brig rootfs build %s", name, image, image)
+		}
 		if suggested := suggest.Text(name, slices.Sorted(maps.Keys(build.Recipes()))); err != nil && suggested != "" {
 			err = fmt.Errorf("%w%s", err, suggested)
 		}
