@@ -1,6 +1,7 @@
 package service
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -124,6 +125,54 @@ func TestWaitedTooLongForTheAgent(t *testing.T) {
 	})
 	web := serveFake(t, mux, func(c *Config) { c.Wait = 50 * time.Millisecond })
 	wantRetryLater(t, web, "/v1/runs", 503, api.CodeQueueTimeout)
+}
+
+// A client says how long its run may wait for a slot; without a number it waits as long as any. The limits of the
+// program stay as they are.
+func TestPreferredWait(t *testing.T) {
+	mux, begun, end := heldAgent(1)
+	web := serveFake(t, mux, func(c *Config) { c.Wait = 30 * time.Second })
+	done := make(chan int, 1)
+	go func() { done <- send(t, web, "POST", "/v1/runs", simple, nil) }()
+	waitFor(t, begun, 1)
+
+	post := func(path, body, prefer string) (status int, applied string, p api.Problem) {
+		req, err := http.NewRequestWithContext(t.Context(), "POST", web.URL+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Prefer", prefer)
+		res, err := web.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if err := json.NewDecoder(res.Body).Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, res.Header.Get("Preference-Applied"), p
+	}
+
+	for path, body := range map[string]string{"/v1/runs": simple, "/execute": `{"code":"1"}`} {
+		for prefer, applied := range map[string]string{"wait=0": "wait=0", `return=minimal, wait="1"`: "wait=1"} {
+			asked := time.Now()
+			s, got, p := post(path, body, prefer)
+			if s != 503 || got != applied || p.Code != api.CodeQueueTimeout || time.Since(asked) > 20*time.Second {
+				t.Errorf("%s, %s: %d %s, applied %q, after %v", path, prefer, s, p.Code, got, time.Since(asked))
+			}
+		}
+	}
+
+	end()
+	if s := <-done; s != 200 {
+		t.Errorf("the one that was carried out: %d", s)
+	}
+	for prefer, applied := range map[string]string{"wait=3600": "wait=30", "wait=soon": "", "wait=0": "wait=0"} {
+		if s, got, _ := post("/v1/runs", simple, prefer); s != 200 || got != applied {
+			t.Errorf("a free slot, %s: %d, applied %q; want 200, %q", prefer, s, got, applied)
+		}
+	}
 }
 
 // However many requests a key sends, no more of them are executed concurrently, and no more wait,

@@ -206,6 +206,7 @@ func (rs *Runs) execute(w http.ResponseWriter, r *http.Request) error {
 		o.main = pythonMain
 	}
 
+	rs.applyWait(w, r, o)
 	ctx, done, err := rs.Track(r)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ func (rs *Runs) Routes() []openapi.Route {
 			About:   "For clients that want a string back. Whatever the program does, the status is 200; errors are errors of the service.",
 			Serve:   rs.execute, Body: reflect.TypeFor[api.Execute](), Example: map[string]any{"code": "print(2+2)"},
 			Answer: reflect.TypeFor[api.Executed](),
-			Params: []openapi.Param{checking}},
+			Params: []openapi.Param{checking, preferring}},
 		{Method: "POST", Path: "/v1/runs", Name: "run", Agent: true, Fails: []int{404, 422, 429}, Accepted: reflect.TypeFor[api.Status](),
 			Group: "Runs", Summary: "Run a program, once or on many tests",
 			About: "Waits for the result. With problem, a stored problem has the tests, the limits and what judges. " +
@@ -29,7 +29,7 @@ func (rs *Runs) Routes() []openapi.Route {
 				"limits": map[string]any{"wall": "5s", "memory": "128M"}},
 			Answer: reflect.TypeFor[api.Result](),
 			Params: []openapi.Param{openapi.Query("wait", "false: respond 202 with the run's id at once, and execute "+
-				"the run", openapi.YesNo), checking}},
+				"the run", openapi.YesNo), checking, preferring}},
 		{Method: "POST", Path: "/v1/check", Name: "check", Agent: true, Fails: []int{404, 422, 429}, Group: "Runs",
 			Summary: "Check a source for dangerous calls, mistakes and secrets",
 			About:   "Advice: the sandbox is the boundary. The language's own parser reads the source, in a sandbox.",
@@ -50,7 +50,7 @@ func (rs *Runs) Routes() []openapi.Route {
 			Example: map[string]any{"stdin": "other\n", "limits": map[string]any{"memory": "256M"}},
 			Answer:  reflect.TypeFor[api.Result](),
 			Params: []openapi.Param{openapi.Query("wait", "false: respond 202 with the run's id at once, and execute "+
-				"the run", openapi.YesNo), checking}},
+				"the run", openapi.YesNo), checking, preferring}},
 		{Method: "GET", Path: "/v1/runs/{id}/events", Name: "runEvents", Fails: []int{404}, Group: "Runs",
 			Summary: "What happens to a run, as it happens",
 			About: "Server-sent events: queued, compiled where there is a compiler, started, stdout, stderr, " +
@@ -66,3 +66,7 @@ func (rs *Runs) Routes() []openapi.Route {
 
 var checking = openapi.Query("check", "warn: check the source first, and return the findings; enforce: also refuse "+
 	"the source if a finding is an error or worse; off, the default: no check", reflect.TypeFor[openapi.OneOf[checkMode]]())
+
+var preferring = openapi.Param{Name: "Prefer", In: "header", About: "RFC 7240: wait=SECONDS waits no longer than that for " +
+	"a slot, and then answers 503 with the code waited-too-long; the header Preference-Applied confirms it. respond-async, " +
+	"where there is a parameter wait, is the same as wait=false"}

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -67,6 +65,7 @@ func (rs *Runs) runAsked(w http.ResponseWriter, r *http.Request, ask api.RunRequ
 	body := release
 	release = func() { o.releaseBlobs(); body() }
 	if !async {
+		rs.applyWait(w, r, o)
 		ctx, done, err := rs.Track(r)
 		if err != nil {
 			return err
@@ -90,19 +89,6 @@ func (rs *Runs) runAsked(w http.ResponseWriter, r *http.Request, ask api.RunRequ
 	w.Header().Set("Location", "/v1/runs/"+o.ID)
 	rs.Reply(w, r, http.StatusAccepted, status)
 	return nil
-}
-
-// wantsAsync reports whether the caller does not wait for the run: ?wait=false, or the header
-// Prefer: respond-async (RFC 7240).
-func wantsAsync(r *http.Request) (bool, error) {
-	if v := r.URL.Query().Get("wait"); v != "" {
-		wait, err := strconv.ParseBool(v)
-		if err != nil {
-			return false, api.Refuse(api.CodeBadRequest, "wait=%.20q: write true or false", v)
-		}
-		return !wait, nil
-	}
-	return strings.Contains(r.Header.Get("Prefer"), "respond-async"), nil
 }
 
 // newRequest creates a validated request of a run. The run's blobs are held until releaseBlobs is called.
