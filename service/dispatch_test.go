@@ -64,6 +64,20 @@ func TestRunStartsOnce(t *testing.T) {
 // A run that is canceled while the agent makes memory available for it has the verdict canceled in
 // the history, although the agent then answers that it is stopping.
 func TestCanceledBeforeItBegins(t *testing.T) {
+	said := `{"code":"stopping","message":"canceled while a cell was being made","retry_safe":true}`
+	head := make([]byte, api.FrameHeader)
+	api.PutFrameHeader(head, api.FrameFailure, len(said))
+	testCanceled(t, string(head)+said, "the run never started")
+}
+
+// A run whose connection to the agent breaks after it was canceled is no failure of the agent.
+func TestCanceledBeforeTheConnectionBreaks(t *testing.T) {
+	testCanceled(t, "", "the run was canceled, and no client waited for its measurements")
+}
+
+// testCanceled cancels a run of an agent that says its last words only then, and closes the connection.
+func testCanceled(t *testing.T, lastWords, why string) {
+	t.Helper()
 	mux := http.NewServeMux()
 	begun := make(chan struct{})
 	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
@@ -81,10 +95,7 @@ func TestCanceledBeforeItBegins(t *testing.T) {
 		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: brig-stream/1\r\n\r\n")
 		close(begun)
 		_, _ = io.Copy(io.Discard, rw) // until the client disconnects
-		said := `{"code":"stopping","message":"canceled while a cell was being made","retry_safe":true}`
-		head := make([]byte, api.FrameHeader)
-		api.PutFrameHeader(head, api.FrameFailure, len(said))
-		_, _ = io.WriteString(c, string(head)+said)
+		_, _ = io.WriteString(c, lastWords)
 	})
 
 	web := serveFake(t, mux, nil)
@@ -108,7 +119,7 @@ func TestCanceledBeforeItBegins(t *testing.T) {
 	defer res.Body.Close()
 
 	text, err := io.ReadAll(res.Body)
-	if err != nil || !strings.Contains(string(text), `"verdict":"canceled"`) || !strings.Contains(string(text), "the run never started") {
+	if err != nil || !strings.Contains(string(text), `"verdict":"canceled"`) || !strings.Contains(string(text), why) {
 		t.Errorf("%v\n%s", err, text)
 	}
 

@@ -112,14 +112,9 @@ func (rs *Runs) Dispatch(ctx context.Context, o *Request) (api.Result, error) {
 		diagnose.Annotate(o.Run.Language, o.main, o.source, &res)
 	}
 
-	var e *api.Error
-	if errors.As(err, &e) && e.Code == api.CodeAgentUnreachable {
+	err = outcomeError(ctx, err)
+	if api.HasCode(err, api.CodeAgentUnreachable) {
 		rs.MarkUnreachable(err)
-	}
-	if err != nil && ctx.Err() != nil {
-		if p, _ := core.ProblemFor(err); notBegunCodes[p.Code] {
-			err = ctx.Err() // it was canceled before it began, whatever error the agent returned
-		}
 	}
 	if err != nil && o.isEnded() {
 		err = context.Canceled // whatever error it caused where it waited
@@ -145,12 +140,29 @@ func (rs *Runs) Dispatch(ctx context.Context, o *Request) (api.Result, error) {
 	return res, err
 }
 
+// outcomeError is the error of a request after which ctx may have ended. The end of ctx cuts the connection to the
+// agent, and what comes of that says nothing of the agent, nor of the run.
+func outcomeError(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	if p, _ := core.ProblemFor(err); notBegunCodes[p.Code] || p.Code == api.CodeAgentGone {
+		return ctx.Err()
+	}
+	return err
+}
+
+// leftDuring reports whether an execution by the agent has no result because ctx ended meanwhile. It may have begun.
+func leftDuring(ctx context.Context, err error) bool {
+	return errors.Is(err, context.Canceled) || ctx.Err() != nil && api.HasCode(err, api.CodeAgentGone)
+}
+
 // withSlot waits for a slot and has the agent execute the request. Others may use the agent as well:
 // while all slots of the agent are taken, withSlot keeps its slot in the queue and tries again.
 func (rs *Runs) withSlot(ctx, wait context.Context, o *Request) (api.Result, time.Duration, error) {
 	if o.Resident {
 		res, err := rs.executeRequest(ctx, o)
-		o.callerLeft = errors.Is(err, context.Canceled)
+		o.callerLeft = leftDuring(ctx, err)
 		return res, 0, err
 	}
 	slot, err := rs.acquireSlot(wait, o)
@@ -167,7 +179,7 @@ func (rs *Runs) withSlot(ctx, wait context.Context, o *Request) (api.Result, tim
 		stopTimer()
 		var e *api.Error
 		if err == nil || !errors.As(err, &e) || e.Code != api.CodeBusy && e.Code != api.CodeOverloaded {
-			o.callerLeft = errors.Is(err, context.Canceled)
+			o.callerLeft = leftDuring(ctx, err)
 			return res, slot.Waited + tried.Sub(begun), err
 		}
 
