@@ -182,6 +182,8 @@ const (
 	AuditLabelEnded     AuditAction = "label-ended" // all that has a label
 	AuditFailuresAcked  AuditAction = "failures-acknowledged"
 	AuditMachineDrained AuditAction = "machine-drained"
+	AuditLinkMade       AuditAction = "link-made" // to a run, for somebody without a key
+	AuditLinkRevoked    AuditAction = "link-revoked"
 )
 
 // An AuditEntry says who changed what, and when.

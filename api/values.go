@@ -145,5 +145,6 @@ func (MachineState) Values() []MachineState {
 
 func (AuditAction) Values() []AuditAction {
 	return []AuditAction{AuditServiceStarted, AuditKeyAdded, AuditKeyRemoved, AuditKeyChanged, AuditProblemStored,
-		AuditProblemRemoved, AuditBatchCanceled, AuditVolumeRemoved, AuditLabelEnded, AuditFailuresAcked, AuditMachineDrained}
+		AuditProblemRemoved, AuditBatchCanceled, AuditVolumeRemoved, AuditLabelEnded, AuditFailuresAcked, AuditMachineDrained,
+		AuditLinkMade, AuditLinkRevoked}
 }

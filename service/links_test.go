@@ -376,3 +376,40 @@ func TestALinkFollowsARejudge(t *testing.T) {
 		t.Errorf("after it: %+v", s)
 	}
 }
+
+// Who makes and who revokes a link is in the audit log, without the token; what was refused is not.
+func TestLinksAreInTheAuditLog(t *testing.T) {
+	web, as := serveRejudges(t, t.TempDir())
+	var res api.Result
+	if s := send(t, web, "POST", "/v1/runs", linkedTests("program-text"), &res, as["ann"]...); s != 200 {
+		t.Fatal(s)
+	}
+
+	var made api.RunLink
+	path := "/v1/runs/" + res.Run + "/links"
+	if s := send(t, web, "POST", path, `{"title":"Exercise 3"}`, &made, as["ann"]...); s != 201 {
+		t.Fatal(s)
+	}
+	if s := send(t, web, "DELETE", path+"/"+made.ID, "", nil, as["bob"]...); s != 404 {
+		t.Errorf("bob revokes ann's link: %d", s)
+	}
+	if s := send(t, web, "POST", path, `{"title":"Exercise 3"}`, nil, as["bob"]...); s != 404 {
+		t.Errorf("bob makes a link to ann's run: %d", s)
+	}
+	if s := send(t, web, "DELETE", path+"/"+made.ID, "", nil, as["ann"]...); s != 204 {
+		t.Fatal(s)
+	}
+
+	var log api.Page[api.AuditEntry]
+	send(t, web, "GET", "/v1/audit", "", &log, as["root"]...)
+	if len(log.Items) != 2 || log.Items[0].Action != api.AuditLinkRevoked || log.Items[0].Subject != path+"/"+made.ID ||
+		log.Items[1].Action != api.AuditLinkMade || log.Items[1].Subject != path ||
+		log.Items[0].By != "ann" || log.Items[1].By != "ann" {
+		t.Errorf("the audit log: %+v", log.Items)
+	}
+	for _, e := range log.Items {
+		if strings.Contains(e.Subject, made.Token) {
+			t.Errorf("the audit log has the token: %+v", e)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 func (ls *Links) Routes() []openapi.Route {
 	return []openapi.Route{
 		{Method: "POST", Path: "/v1/runs/{id}/links", Name: "linkRun", Fails: []int{404, 409, 429}, Group: "Runs",
+			Audit:   api.AuditLinkMade,
 			Summary: "Make a link to a run, for somebody without a key",
 			About: "Who has the token sees the outcome of this run, and its place in the queue while it waits; nothing else " +
 				"unless show says so. The service keeps a hash of the token, so the token is in this answer alone. The link " +
@@ -23,6 +24,7 @@ func (ls *Links) Routes() []openapi.Route {
 			Summary: "The links to a run, without their tokens",
 			Serve:   ls.list, Answer: reflect.TypeFor[api.Page[api.RunLink]]()},
 		{Method: "DELETE", Path: "/v1/runs/{id}/links/{link}", Name: "revokeLink", Fails: []int{404}, Group: "Runs",
+			Audit:   api.AuditLinkRevoked,
 			Summary: "End a link to a run", Serve: ls.revoke, Status: http.StatusNoContent},
 		{Method: "GET", Path: "/v1/links/{token}", Name: "linkedRun", Open: true, Fails: []int{404, 429}, Group: "Runs",
 			Summary: "What a link shows of its run; needs no key",
