@@ -72,12 +72,16 @@ await page.route(/\/v1\/runs\/many\/events/, (r) => r.fulfill({ contentType: "te
 await page.route(/\/v1\/runs\/many(\?|$)/, (r) => r.fulfill({ json: { run_id: "many", state: "running", created: "2026-01-01T00:00:00Z" } }));
 await page.addInitScript(() => {
   window.opened = 0;
-  const Own = window.EventSource;
-  window.EventSource = class extends Own { constructor(...a) { super(...a); this.addEventListener("started", () => { window.opened = performance.now(); }, { once: true }); } };
+  const own = window.fetch;
+  window.fetch = async (to, ...more) => {
+    const answer = await own(to, ...more);
+    if (String(to).endsWith("/runs/many/events")) window.opened ||= performance.now();
+    return answer;
+  };
 });
 await page.goto(address + "/ui/?run=many");
 await page.waitForFunction(() => document.querySelector(".verdict .v.big.v-ok"));
-say("a run of 20,000 events, from its first event to its verdict", await page.evaluate(() => Math.round(performance.now() - window.opened)) + " ms", "300 ms");
+say("a run of 20,000 events, from its answer to its verdict", await page.evaluate(() => Math.round(performance.now() - window.opened)) + " ms", "300 ms");
 
 // 4. 10,000 lines at 50 MB/s, of a real program.
 await page.unrouteAll();

@@ -1,6 +1,6 @@
 // The parts that all pages are made of. What a program wrote is always a text node.
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { paths } from "./icons";
 import { nanoseconds, order, verdicts, visible } from "./words";
 
@@ -117,35 +117,61 @@ export function Code({ text, line, why, verdict, label = "source" }: { text: str
 export type Piece = { at: number | null; kind: "out" | "err" | "sys"; text: string };
 
 const mostLines = 5000; // of output on the page; what came before them is said in one line
-const liveLines = 200; // of them while the program runs: more would not be drawn in time, and nobody reads them
+const liveLines = 200, liveText = 64 << 10; // of them while the program runs: more would not be drawn in time, and nobody reads them
+const drawnAtOnce = 200; // lines; further ones follow frame by frame
+
+type Row = { kind: string; at: string; text: string };
+
+// rowsOf makes lines of output, the last ones alone if there are more than most of them. It also says how many are left out.
+function rowsOf(pieces: Piece[], most: number): [Row[], number] {
+  const rows: Row[] = [];
+  for (const p of pieces) {
+    const lines = p.text.replace(/\n$/, "").split("\n"), at = p.at == null ? "" : p.at.toFixed(2);
+    for (let i = 0; i < lines.length; i++) rows.push({ kind: p.kind, at: i ? "" : at, text: lines[i]! });
+  }
+  return rows.length > most ? [rows.slice(-most), rows.length - most] : [rows, 0];
+}
+
+const rowOf = (r: Row) => (
+  <div class={r.kind === "out" ? "ol" : "ol " + r.kind}>
+    <i>{r.at}</i>
+    <span>{r.kind === "err" && <span class="sr">stderr: </span>}{visible(r.text.slice(0, 4096)) || " "}</span>
+  </div>
+);
 
 // Output shows what a program wrote, in the order of its arrival; while it is live, the end of it.
-export function Output({ pieces: all, live }: { pieces: Piece[]; live?: boolean }) {
-  let pieces = all, before = 0;
-  if (live) {
-    let lines = 0, from = all.length;
-    while (from > 0 && lines < liveLines) lines += all[--from]!.text.split("\n", liveLines + 1).length;
-    pieces = all.slice(from);
-    before = from;
-  }
-  let rows: { kind: string; at: string; text: string }[] = [];
-  for (const p of pieces) {
-    for (const [i, l] of p.text.replace(/\n$/, "").split("\n").entries()) {
-      rows.push({ kind: p.kind, at: i || p.at == null ? "" : p.at.toFixed(2), text: l });
+export function Output({ pieces, live }: { pieces: Piece[]; live?: boolean }) {
+  const [rows, left] = useMemo((): [Row[], number] => {
+    if (!live) return rowsOf(pieces, mostLines);
+    let lines = 0, text = 0, from = pieces.length;
+    while (from > 0 && lines < liveLines && text < liveText) {
+      const p = pieces[--from]!;
+      text += p.text.length;
+      lines += p.text.split("\n", liveLines + 1).length;
     }
+    const [some, more] = rowsOf(pieces.slice(from), liveLines);
+    let first = some.length, shown = 0;
+    while (first > 0 && shown < liveText) shown += Math.min(4096, some[--first]!.text.length);
+    return [some.slice(first), more + from + first];
+  }, [pieces, live]);
+
+  // Blocks of lines that are drawn already are the same elements as before, so that they are not compared again.
+  const blocks = useMemo(() => [] as JSX.Element[], [rows]), [, drawMore] = useState(0);
+  const all = Math.ceil(rows.length / drawnAtOnce);
+  if (blocks.length < all) {
+    const from = blocks.length * drawnAtOnce;
+    blocks.push(<div class="ob">{rows.slice(from, from + drawnAtOnce).map(rowOf)}</div>);
   }
-  const left = rows.length - (live ? liveLines : mostLines);
-  if (left > 0) rows = rows.slice(left);
+  useEffect(() => {
+    if (blocks.length >= all) return;
+    const frame = requestAnimationFrame(() => drawMore((n) => n + 1));
+    return () => cancelAnimationFrame(frame);
+  });
   return (
     <div class="out" role="log" aria-label="output of the program" tabIndex={0}>
-      {live && left + before > 0 && <div class="ol sys"><i /><span>earlier lines are shown when it ends</span></div>}
+      {live && left > 0 && <div class="ol sys"><i /><span>earlier lines are shown when it ends</span></div>}
       {!live && left > 0 && <div class="ol sys"><i /><span>{left} earlier lines are not shown: open the run and download them</span></div>}
-      {rows.map((r) => (
-        <div class={r.kind === "out" ? "ol" : "ol " + r.kind}>
-          <i>{r.at}</i>
-          <span>{r.kind === "err" && <span class="sr">stderr: </span>}{visible(r.text).slice(0, 4096) || " "}</span>
-        </div>
-      ))}
+      {[...blocks]}
     </div>
   );
 }

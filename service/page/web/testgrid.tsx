@@ -6,23 +6,32 @@ import { visible } from "./words";
 
 const rowHeight = 32, mostTests = 120; // columns of the table; the picture has all tests
 
-// colours are those of the outcomes, as red, green, blue.
+// colours are those of the outcomes, as red, green, blue. All are asked for before one is read: the browser lays the page out
+// once.
 function colours(): Record<string, [number, number, number]> {
-  const probe = document.createElement("i"), found: Record<string, [number, number, number]> = {};
-  document.body.append(probe);
-  const one = document.createElement("canvas").getContext("2d", { willReadFrequently: true })!;
-  for (const [letter, v] of Object.entries(letters)) {
+  const found: Record<string, [number, number, number]> = {}, box = document.createElement("div");
+  box.style.contain = "strict";
+  box.hidden = true;
+  const probes = Object.entries(letters).map(([letter, v]) => {
+    const probe = document.createElement("i");
     probe.className = "v-" + v;
     probe.style.color = letter === "-" ? "var(--line-2)" : "var(--c)";
-    one.clearRect(0, 0, 1, 1);
+    box.append(probe);
+    return { letter, probe };
+  });
+  document.body.append(box);
+  const dark = getComputedStyle(document.documentElement).colorScheme.startsWith("dark") || matchMedia("(prefers-color-scheme: dark)").matches;
+  const one = new OffscreenCanvas(probes.length, 1).getContext("2d", { willReadFrequently: true })!;
+  probes.forEach(({ probe }, i) => {
     one.fillStyle = getComputedStyle(probe).color;
-    one.fillRect(0, 0, 1, 1);
-    const [r, g, b] = one.getImageData(0, 0, 1, 1).data;
-    const pale = letter === "A" ? 0.55 : 0; // what went well steps back
-    const paper = getComputedStyle(document.documentElement).colorScheme.startsWith("dark") || matchMedia("(prefers-color-scheme: dark)").matches ? 30 : 255;
-    found[letter] = [r!, g!, b!].map((x) => Math.round(x + (paper - x) * pale)) as [number, number, number];
-  }
-  probe.remove();
+    one.fillRect(i, 0, 1, 1);
+  });
+  const data = one.getImageData(0, 0, probes.length, 1).data;
+  probes.forEach(({ letter }, i) => {
+    const pale = letter === "A" ? 0.55 : 0, paper = dark ? 30 : 255; // what went well steps back
+    found[letter] = [...data.slice(i * 4, i * 4 + 3)].map((x) => Math.round(x + (paper - x) * pale)) as [number, number, number];
+  });
+  box.remove();
   return found;
 }
 
@@ -66,6 +75,7 @@ export function TestGrid({ rows }: { rows: Submission[] }) {
   }, [rows, tests]);
 
   const first = Math.max(0, Math.floor(top / rowHeight) - 6), last = Math.min(rows.length, first + Math.ceil(height / rowHeight) + 12);
+  const window = last - first || 1; // a row that has left the view is used for one that comes into it
   const columns = Array.from({ length: Math.min(tests, mostTests) }, (_, i) => i);
   const pad = (n: number) => n > 0 && <tr class="pad" aria-hidden="true"><td colSpan={columns.length + 3} style={{ height: n * rowHeight + "px" }} /></tr>;
   return (
@@ -78,7 +88,7 @@ export function TestGrid({ rows }: { rows: Submission[] }) {
             {rows.slice(first, last).map((r, i) => {
               const text = outcomesOf(r);
               return (
-                <tr key={r.run_id} aria-rowindex={first + i + 2}>
+                <tr key={(first + i) % window} aria-rowindex={first + i + 2}>
                   <td class="l"><a href={"/ui/runs/" + r.run_id} title={visible(who(r))}>{visible(who(r))}</a></td><td class="l"><Chip v={result(r)} /></td>
                   <td class="l nowrap">{r.summary ? `${r.summary.accepted}/${r.summary.tests}` : ""}</td>
                   {columns.map((t) => { const l = text[t] ?? "-"; return <td class={"o" + (l === "A" || l === "-" ? "" : " f v-" + letters[l])}>{l === "A" ? "·" : l}</td>; })}

@@ -20,7 +20,7 @@ function further(l: KeyUse["limits"]): string {
 const actions: Record<string, string> = {
   "service-started": "started the service", "key-added": "added the key", "key-removed": "removed the key", "key-changed": "changed the key",
   "problem-stored": "stored a problem", "problem-removed": "removed a problem", "batch-canceled": "canceled or removed a batch", "volume-removed": "removed a volume",
-  "label-ended": "ended what has a label", "failures-acknowledged": "acknowledged failures of brig", "machine-drained": "drained a worker",
+  "label-ended": "ended what has a label", "failures-acknowledged": "acknowledged failures of brig", "machine-drained": "drained a worker", "link-made": "made a link to a run", "link-revoked": "revoked a link to a run",
 };
 
 export function Keys() {

@@ -17,6 +17,7 @@ type Shown = {
 
 const nothing: Shown = { state: "none", pieces: [], tests: [], memory: [], cpu: [], log: [] };
 const fields = ["cpu", "wall", "memory", "pids", "output"];
+const drawEvery = 60; // ms, of the events of a run
 const kept = "brig-draft"; // in the browser's own storage, so that a reload loses no program
 
 function firstDraft(): Draft {
@@ -76,26 +77,23 @@ export function Run() {
   function watch(id: string) {
     stop.current();
     const began = performance.now(), at = () => (performance.now() - began) / 1000;
-    let waiting: Piece[] = [], frame = 0; // output comes faster than a screen shows it: once per frame is enough
+    let waiting: RunEvent[] = [], timer = 0, drawn = 0; // they come faster than a screen shows them
     const flush = () => {
-      frame = 0;
-      const more = waiting;
+      timer = 0;
+      drawn = performance.now();
+      const more = waiting, time = at();
       waiting = [];
-      show((s) => ({ ...s, pieces: joined(s.pieces, more) }));
+      show((s) => afterAll(s, more, time));
+      const end = more.at(-1);
+      if (end?.name === "result" || end?.name === "error") ended(end);
     };
-    const on = (e: RunEvent) => {
-      if (e.name === "stdout" || e.name === "stderr") {
-        waiting.push({ at: at(), kind: e.name === "stdout" ? "out" : "err", text: textOf((e.data as { data: string }).data) });
-        frame ||= requestAnimationFrame(flush);
-        return;
-      }
-      if (frame) { cancelAnimationFrame(frame); flush(); }
-      show((s) => after(s, e, at()));
-      if (e.name === "result" || e.name === "error") ended(e);
+    const on = (some: RunEvent[]) => {
+      for (const e of some) waiting.push(e);
+      timer ||= window.setTimeout(flush, Math.max(0, drawn + drawEvery - performance.now()));
     };
     show({ ...nothing, state: "queued", id });
     const close = follow(id, on, () => show((s) => ({ ...s, lost: true })));
-    stop.current = () => { cancelAnimationFrame(frame); close(); };
+    stop.current = () => { clearTimeout(timer); close(); };
   }
 
   function ended(e: RunEvent) {
@@ -219,9 +217,29 @@ function joined(old: Piece[], more: Piece[]): Piece[] {
   return all;
 }
 
-// after is what the page shows after an event.
+// afterAll is what the page shows after events: pieces of output that came together are joined once, and no other event is
+// passed by them.
+function afterAll(s: Shown, some: RunEvent[], at: number): Shown {
+  let waiting: Piece[] = [];
+  const joinThem = () => {
+    if (waiting.length) s = { ...s, pieces: joined(s.pieces, waiting) };
+    waiting = [];
+  };
+  for (const e of some) {
+    if (e.name === "stdout" || e.name === "stderr") {
+      waiting.push({ at, kind: e.name === "stdout" ? "out" : "err", text: textOf((e.data as { data: string }).data) });
+      continue;
+    }
+    joinThem();
+    s = after(s, e, at);
+  }
+  joinThem();
+  return s;
+}
+
+// after is what the page shows after an event that is not output.
 function after(s: Shown, e: RunEvent, at: number): Shown {
-  const words = e.data === undefined ? "" : JSON.stringify(e.data);
+  const words = e.data === undefined ? "" : e.name === "result" ? (e.data as Result).verdict : JSON.stringify(e.data); // a result has all output
   const log = s.log.length < 2000 ? [...s.log, `${at.toFixed(3).padStart(8)}  ${e.name.padEnd(9)} ${words.slice(0, 200)}`] : s.log;
   switch (e.name) {
     case "started":
