@@ -40,6 +40,10 @@ async function test(name, act) {
   }
 }
 
+// rest: a test that the quick share, which BRIG_TEST_PAGE=quick asks for, leaves out.
+const quick = process.env.BRIG_TEST_PAGE === "quick";
+const rest = (name, act) => quick ? undefined : test(name, act);
+
 const must = (is, words) => { if (!is) throw new Error(words); };
 const picture = async (p, name) => { if (pictures) await p.screenshot({ path: `${pictures}/${name}.png` }); };
 const logIn = async (p, k) => {
@@ -96,7 +100,7 @@ for (const [outcome, text, limits] of [
   ["memory-limit", "x = bytearray(1 << 29)\n", { memory: "64M" }], ["output-limit", "while True: print('x' * 1000)\n", { output: "1M" }],
   ["signaled", "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n", {}], ["nonzero", "raise SystemExit(3)\n", {}],
 ]) {
-  await test("verdict " + outcome, async () => {
+  await rest("verdict " + outcome, async () => {
     await page.locator("details.menu > summary", { hasText: "Limits" }).click();
     for (const f of ["cpu", "wall", "memory", "pids", "output"]) await page.fill(`[aria-label="limit ${f}"]`, limits[f] ?? "");
     await page.locator("details.menu > summary", { hasText: "Limits" }).click();
@@ -104,7 +108,7 @@ for (const [outcome, text, limits] of [
   });
 }
 
-await test("a compiler's refusal", async () => {
+await rest("a compiler's refusal", async () => {
   await page.locator("details.menu > summary", { hasText: "Limits" }).click();
   for (const f of ["cpu", "wall", "memory", "pids", "output"]) await page.fill(`[aria-label="limit ${f}"]`, "");
   await page.locator("details.menu > summary", { hasText: "Limits" }).click();
@@ -132,7 +136,7 @@ await test("a reload in the middle goes on", async () => {
   must(text.includes("first") && text.includes("last"), text);
 });
 
-await test("tests: one right, one wrong, with the difference", async () => {
+await rest("tests: one right, one wrong, with the difference", async () => {
   await page.getByRole("tab", { name: "Tests" }).click();
   await page.getByRole("button", { name: "Add a test" }).click();
   await page.getByRole("button", { name: "Add a test" }).click();
@@ -168,17 +172,17 @@ await test("runs: filter, address and back; failures by key; a run; edit it", as
   await page.goto(address + "/ui/runs");
   await page.waitForSelector(".vlist tbody tr.go");
   await picture(page, "runs");
-  await page.fill("[data-filter]", "verdict:compile-error");
+  await page.fill("[data-filter]", "verdict:canceled");
   await page.waitForFunction(() => document.querySelectorAll(".vlist tbody tr.go").length === 1);
-  must(page.url().includes("verdict%3Acompile-error"), page.url());
+  must(page.url().includes("verdict%3Acanceled"), page.url());
   await page.locator(".vlist tbody tr.go").click();
   await page.waitForSelector(".limits");
-  must((await page.locator("main").innerText()).includes("missing"), "the run does not say why");
+  must((await page.locator("main").innerText()).includes("canceled"), "the run does not say how it ended");
   await page.goBack();
   await page.waitForSelector("[data-filter]");
-  must((await page.inputValue("[data-filter]")) === "verdict:compile-error", "the filter was lost by back");
+  must((await page.inputValue("[data-filter]")) === "verdict:canceled", "the filter was lost by back");
   await page.fill("[data-filter]", "");
-  await page.waitForFunction(() => document.querySelectorAll(".vlist tbody tr.go").length > 5);
+  await page.waitForFunction(() => document.querySelectorAll(".vlist tbody tr.go").length > 1);
   await page.locator("h1").click();
   await page.keyboard.press("n");
   await page.keyboard.press("Enter");
@@ -188,7 +192,7 @@ await test("runs: filter, address and back; failures by key; a run; edit it", as
   await page.waitForSelector(".cm-content");
 });
 
-await test("run again: a new run of the same program", async () => {
+await rest("run again: a new run of the same program", async () => {
   const res = await page.evaluate(async () => (await (await fetch("/v1/runs", { method: "POST", headers: { "Content-Type": "application/json", "X-Brig-Page": "1" },
     body: JSON.stringify({ language: "python", source: "print(6 * 7)" }) })).json()).run_id);
   await page.goto(address + "/ui/runs/" + res);
@@ -261,8 +265,8 @@ const ask = (p, path, body) => p.evaluate(async ([to, sent]) => {
 }, [path, body]);
 const hostile = "<img src=x onerror=alert(1)>\u202eevil\u0007</td>";
 
-await test("system: the queue by key, the doctor's table, settings in force", async () => {
-  await logIn(operator, adminKey);
+await logIn(operator, adminKey);
+await rest("system: the queue by key, the doctor's table, settings in force", async () => {
   await at(operator, "/ui/system", ".figs");
   await at(page, "/ui/", ".cm-content");
   await program(page, "import time\nprint('begun', flush=True)\ntime.sleep(600)\n");
@@ -278,7 +282,7 @@ await test("system: the queue by key, the doctor's table, settings in force", as
   await operator.getByText("Nobody holds a slot or waits").waitFor(); // the page follows by itself
 });
 
-await test("images: what is ready, and the command for what is not; the filter is in the address", async () => {
+await rest("images: what is ready, and the command for what is not; the filter is in the address", async () => {
   await at(operator, "/ui/images", '[aria-label="Languages"]');
   const row = (name) => operator.locator('[aria-label="Languages"] tbody tr').filter({ has: operator.locator("td:first-child b", { hasText: new RegExp("^" + name + "$") }) });
   must((await row("python").innerText()).includes("ready"), await row("python").innerText());
@@ -290,7 +294,7 @@ await test("images: what is ready, and the command for what is not; the filter i
   must((await operator.inputValue("[data-filter]")) === "rust", operator.url());
 });
 
-await test("machines: this machine, its slots and languages", async () => {
+await rest("machines: this machine, its slots and languages", async () => {
   await at(operator, "/ui/machines", '[aria-label="Machines"] tbody tr');
   const text = await operator.locator("main").innerText();
   must(/takes work/.test(text) && /this service/.test(text) && /python/.test(text) && /Judged since the start/.test(text), text);
@@ -330,7 +334,7 @@ await test("keys: use without secrets, and who changed what; hostile names are t
   must(operator.url().includes("by=teacher"), operator.url());
 });
 
-await test("another key sees no keys, no errors of others, and only its own queue", async () => {
+await rest("another key sees no keys, no errors of others, and only its own queue", async () => {
   const other = await tab();
   await logIn(other, otherKey);
   must((await other.locator('nav a[href="/ui/keys"]').count()) === 0, "a key without admin is led to the keys");
@@ -352,7 +356,7 @@ await test("another key sees none of this", async () => {
   await other.context().close();
 });
 
-await test("a hidden tab asks nothing", async () => {
+await rest("a hidden tab asks nothing", async () => {
   const p = await tab();
   await logIn(p, key);
   await p.goto(address + "/ui/system");
@@ -371,7 +375,7 @@ await test("a hidden tab asks nothing", async () => {
 
 for (const colorScheme of ["light", "dark"]) {
   for (const path of ["/ui/login", "/ui/", "/ui/runs", "/ui/sessions", "/ui/batches", "/ui/system", "/ui/machines", "/ui/errors", "/ui/images", "/ui/keys", "/ui/none"]) {
-    await test(`axe finds nothing serious at ${path}, ${colorScheme}`, async () => {
+    await rest(`axe finds nothing serious at ${path}, ${colorScheme}`, async () => {
       const p = await tab({ colorScheme }, false);
       if (path !== "/ui/login") await logIn(p, adminKey);
       await p.goto(address + path);
@@ -390,7 +394,7 @@ for (const colorScheme of ["light", "dark"]) {
   }
 }
 
-await test("a phone scrolls no page sideways", async () => {
+await rest("a phone scrolls no page sideways", async () => {
   const p = await tab({ viewport: { width: 390, height: 844 } });
   await logIn(p, adminKey);
   for (const path of ["/ui/", "/ui/runs", "/ui/sessions", "/ui/system", "/ui/machines", "/ui/errors", "/ui/images", "/ui/keys"]) {
@@ -404,8 +408,8 @@ await test("a phone scrolls no page sideways", async () => {
   await p.context().close();
 });
 
-await grading({ test, tab, logIn, must, picture, address, key, otherKey, axe });
-await test("an agent that was killed: the run failed by brig, the machine does not answer", async () => {
+if (!quick) await grading({ test, tab, logIn, must, picture, address, key, otherKey, axe });
+await rest("an agent that was killed: the run failed by brig, the machine does not answer", async () => {
   await at(page, "/ui/", ".cm-content");
   await program(page, "import time\nprint('begun', flush=True)\ntime.sleep(600)\n");
   await page.keyboard.press("Control+Enter");
