@@ -1,6 +1,7 @@
 // Tries the page as a person would: page-test.mjs ADDRESS KEY OTHER-KEY [FOLDER-FOR-PICTURES].
 import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
+import { breaks } from "./page-breaks.mjs";
 import { grading } from "./page-grading.mjs";
 
 const [address, key, otherKey, pictures] = process.argv.slice(2);
@@ -154,6 +155,8 @@ await rest("tests: one right, one wrong, with the difference", async () => {
   await page.getByRole("tab", { name: "Output" }).click();
 });
 
+await breaks({ test, tab, program, must, address, key });
+
 await test("hostile output is text", async () => {
   await runIt(page, String.raw`print("<img src=x onerror=alert(1)><script>alert(2)</script>")
 print("\x1b]0;title\x07\x1b[31mred\x00\u202egnorw")
@@ -183,6 +186,7 @@ await test("runs: filter, address and back; failures by key; a run; edit it", as
   must((await page.inputValue("[data-filter]")) === "verdict:canceled", "the filter was lost by back");
   await page.fill("[data-filter]", "");
   await page.waitForFunction(() => document.querySelectorAll(".vlist tbody tr.go").length > 1);
+  must(quick || (await page.locator(".vlist tbody tr.go").count()) > 5, "runs are missing");
   await page.locator("h1").click();
   await page.keyboard.press("n");
   await page.keyboard.press("Enter");
@@ -190,6 +194,16 @@ await test("runs: filter, address and back; failures by key; a run; edit it", as
   await picture(page, "detail");
   await page.keyboard.press("e");
   await page.waitForSelector(".cm-content");
+});
+
+await rest("runs that did not compile: the filter by it, and the page of one says why", async () => {
+  await page.goto(address + "/ui/runs");
+  await page.fill("[data-filter]", "verdict:compile-error");
+  await page.waitForFunction(() => document.querySelectorAll(".vlist tbody tr.go").length === 1);
+  must(page.url().includes("verdict%3Acompile-error"), page.url());
+  await page.locator(".vlist tbody tr.go").click();
+  await page.waitForSelector(".limits");
+  must((await page.locator("main").innerText()).includes("missing"), "the run does not say why");
 });
 
 await rest("run again: a new run of the same program", async () => {

@@ -62,6 +62,10 @@ export class Refusal extends Error {
   constructor(readonly problem: Problem) { super(problem.detail); }
 }
 
+function toLogin() {
+  location.assign("/ui/login?to=" + encodeURIComponent(location.pathname + location.search));
+}
+
 // call sends a request of the API and returns its answer. A login that has ended leads to the login.
 export async function call<T>(path: string, init: { method?: string; body?: unknown; signal?: AbortSignal } = {}): Promise<T> {
   const headers: Record<string, string> = { "X-Brig-Page": "1" };
@@ -79,7 +83,7 @@ export async function call<T>(path: string, init: { method?: string; body?: unkn
 
   if (answer.ok) return answer.status === 204 ? (undefined as T) : ((await answer.json()) as T);
   if (answer.status === 401) {
-    location.assign("/ui/login?to=" + encodeURIComponent(location.pathname + location.search));
+    toLogin();
   }
   let problem: Problem;
   try {
@@ -98,16 +102,27 @@ export function textOf(b: Bytes | undefined): string {
   return new TextDecoder().decode(Uint8Array.from(raw, (c) => c.charCodeAt(0)));
 }
 
-export type RunEvent = { name: string; data: unknown };
+// An event of a run. past: the run had left the memory of the service, and of its events only this last one is left.
+export type RunEvent = { name: string; data: unknown; past?: boolean };
+
+const pastEvent = "9007199254740991"; // the id of that event: PastEvent of the service
 
 // A Reader makes events of the text of a stream of server-sent events. What has not come to its end waits for more.
 export class Reader {
-  last = ""; // the id of the last event
-  #rest = "";
+  last: string; // the id of the last event
+  #rest: string[] = [];
+  #ends = false; // what waits ends with a line feed: one more is the end of an event
+
+  constructor(last: string) { this.last = last; }
 
   read(text: string): RunEvent[] {
-    const parts = (this.#rest + text).split("\n\n"), events: RunEvent[] = [];
-    this.#rest = parts.pop()!;
+    const whole = text.includes("\n\n") || (this.#ends && text.startsWith("\n"));
+    this.#rest.push(text);
+    this.#ends = text ? text.endsWith("\n") : this.#ends;
+    if (!whole) return []; // a result of many megabytes comes in hundreds of pieces: it is searched once, and not for each
+
+    const parts = this.#rest.join("").split("\n\n"), events: RunEvent[] = [];
+    this.#rest = [parts.pop()!];
     for (const part of parts) {
       let name = "", data = "";
       for (const line of part.split("\n")) {
@@ -115,42 +130,44 @@ export class Reader {
         else if (line.startsWith("event: ")) name = line.slice(7);
         else if (line.startsWith("id: ")) this.last = line.slice(4);
       }
-      if (name) events.push({ name, data: data ? JSON.parse(data) : undefined });
+      if (name) events.push({ name, data: data ? JSON.parse(data) : undefined, past: this.last === pastEvent });
     }
     return events;
   }
 }
 
-const tries = 6; // to connect, before a run's events are given up
+const tries = 12; // in turn, before a run's events are given up: half a minute, longer than a service takes to start again
+const pause = 500; // ms, before the first of them; each waits that much longer
 
 // follow reads the events of a run until its last one, and gives them as they come together: an EventSource gives each alone,
-// which takes ten times as long. When the connection breaks, it goes on after the event that it had last. stop ends it.
+// which takes ten times as long. When the connection breaks, it goes on after the last event that came whole. stop ends it.
 export function follow(run: string, on: (some: RunEvent[]) => void, lost: () => void): () => void {
-  const stop = new AbortController(), reader = { now: new Reader() };
+  const stop = new AbortController();
+  let last = "", failures = 0;
   const once = async (): Promise<boolean> => { // true: there is nothing more
-    const last = reader.now.last, utf8 = new TextDecoder();
-    reader.now = new Reader();
-    reader.now.last = last;
+    const reader = new Reader(last), utf8 = new TextDecoder();
     const answer = await fetch(`/v1/runs/${run}/events`, { signal: stop.signal, headers: { "X-Brig-Page": "1", ...(last ? { "Last-Event-ID": last } : {}) } });
+    if (answer.status === 401) { toLogin(); return true; } // logins end with the service; the address has the run
     if (answer.status === 204 || (answer.status >= 400 && answer.status < 500 && answer.status !== 429)) { lost(); return true; }
     if (!answer.ok || !answer.body) return false;
 
     for (const from = answer.body.getReader(); ;) {
       const { done, value } = await from.read();
       if (done) return false;
-      const some = reader.now.read(utf8.decode(value, { stream: true }));
-      if (some.length) { failures = 0; on(some); }
+      failures = 0; // also after a heartbeat: a silent run is followed for as long as it takes
+      const some = reader.read(utf8.decode(value, { stream: true }));
+      last = reader.last;
+      if (some.length && !stop.signal.aborted) on(some);
       const end = some.at(-1)?.name;
       if (end === "result" || end === "error") { stop.abort(); return true; }
     }
   };
 
-  let failures = 0;
   const go = async () => {
     while (!stop.signal.aborted) {
       if (await once().catch(() => false) || stop.signal.aborted) return;
       if (++failures >= tries) return lost();
-      await new Promise((r) => setTimeout(r, failures * 500));
+      await new Promise((r) => setTimeout(r, failures * pause));
     }
   };
   void go();

@@ -33,7 +33,7 @@ export function Links({ id }: { id: string }) {
       <div class="pad stack">
         {(problem || list.problem) && <Note kind="bad" title="The service refused it">{problem || list.problem}</Note>}
         <p class="s ink2">It shows how this run ended, and its place in the queue while it waits. Never an input, an expected output or what the program printed. In addition:</p>
-        <div class="row wrap">{shows.map(([k, words]) => (
+        <div class="row wrap apart">{shows.map(([k, words]) => (
           <label class="tog"><input type="checkbox" checked={show.includes(k)} onChange={() => choose(show.includes(k) ? show.filter((x) => x !== k) : [...show, k])} />{words}</label>
         ))}</div>
         <div class="row wrap">
@@ -46,9 +46,9 @@ export function Links({ id }: { id: string }) {
           <p class="s ink2">It is shown once: the service keeps a hash of it.</p></div>}
       </div>
       {items.length > 0 && <div class="scroll" tabIndex={0} role="region" aria-label="Links"><table>
-        <thead><tr><th>Made, UTC</th><th>Shows</th><th class="md">Title</th><th>Ends</th><th><span class="sr">Do</span></th></tr></thead>
+        <thead><tr><th class="md">Made, UTC</th><th>Shows</th><th class="md">Title</th><th>Ends</th><th><span class="sr">Do</span></th></tr></thead>
         <tbody>{items.map((l) => (
-          <tr key={l.link_id}><td class="nowrap">{l.created.slice(0, 16).replace("T", " ")}</td><td>{l.show.length ? shows.filter(([k]) => l.show.includes(k)).map(([, w]) => w).join(", ") : "the outcome"}</td>
+          <tr key={l.link_id}><td class="md nowrap">{l.created.slice(0, 16).replace("T", " ")}</td><td>{l.show.length ? shows.filter(([k]) => l.show.includes(k)).map(([, w]) => w).join(", ") : "the outcome"}</td>
             <td class="md">{visible(l.title ?? "")}</td><td class="nowrap">{l.expires.slice(0, 16).replace("T", " ")}</td>
             <td class="num"><button class="btn risk" type="button" onClick={() => void revoke(l)}>Revoke</button></td></tr>
         ))}</tbody>

@@ -254,13 +254,21 @@ function after(s: Shown, e: RunEvent, at: number): Shown {
       return { ...s, log, pieces: [...s.pieces, { at, kind: "sys", text: "some output was lost here: this page read too slowly" }] };
     case "result": {
       const r = e.data as Result;
-      return { ...s, log, state: "done", result: r, tests: r.tests ?? s.tests, pieces: s.pieces.length || r.tests ? s.pieces : piecesOf(r) };
+      return { ...s, log, state: "done", result: r, tests: r.tests ?? s.tests, pieces: outputAfter(s.pieces, r, e.past) };
     }
     case "error":
       return { ...s, log, state: "done", problem: e.data as Problem };
     default:
       return { ...s, log };
   }
+}
+
+// outputAfter is the output to show once the result is there: what came, unless nothing did, or the connection broke and the
+// run had left the memory of the service before it was there again. Then the result has more.
+function outputAfter(came: Piece[], r: Result, past?: boolean): Piece[] {
+  if (r.tests || (came.length && !past)) return came;
+  const all = piecesOf(r), length = (some: Piece[]) => some.reduce((n, p) => n + (p.kind === "sys" ? 0 : p.text.length), 0);
+  return length(all) > length(came) ? all : came;
 }
 
 function piecesOf(r: Result): Piece[] {
