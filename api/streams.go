@@ -83,6 +83,9 @@ type Memory interface {
 // the agent before it is refused as busy.
 const SlotWait = 100 * time.Millisecond
 
+// TemplateWait is the longest time that a run waits for its template.
+const TemplateWait = 30 * time.Second
+
 // MaxSlotWait is the longest wait for a slot that a request can ask the agent for, with the header Prefer:
 // wait=SECONDS (RFC 7240).
 const MaxSlotWait = time.Minute

@@ -211,11 +211,8 @@ const (
 	defaultTemplateMemory = 512 * api.MiB
 )
 
-// A template serves at most so many runs. A run waits for its template at most so long.
-const (
-	templateRuns = 10_000
-	templateWait = 30 * time.Second
-)
+// A template serves at most so many runs.
+const templateRuns = 10_000
 
 // maxSessions limits what an operator may configure.
 const maxSessions = 1024
@@ -295,7 +292,7 @@ func (h *Host) openSlots(cpus topology, cgroupMode string, undo *rollback.Steps)
 			cell.ScratchSize{Size: defaults.Scratch, Inodes: defaults.Inodes}, h.cfg.Memory, room),
 		Artifacts: h.cfg.Artifacts,
 		Templates: template.New(template.Config{Max: h.cfg.TemplateMemory, Life: h.cfg.TemplateLife,
-			Runs: templateRuns, Wait: templateWait}),
+			Runs: templateRuns, Wait: api.TemplateWait}),
 		Memory: h.memory,
 		About:  run.HostFacts{Kernel: kernel, CgroupMode: cgroupMode, Version: h.cfg.Version},
 	}

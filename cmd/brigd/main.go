@@ -157,7 +157,7 @@ func helpPage(f *flags) usage.Page {
 			"interpreter (default: 512M, at most a sixteenth of the host's)")
 	set.Var(&f.templateLife, "template-life", "time after which a template is made again; 10,000 runs end it, too")
 	set.BoolVar(&f.compileTemplates, "compile-templates", false,
-		"compile stages of Java and TypeScript begin from compilers that have warmed up; each is made once, and takes a slot for seconds")
+		"compile stages of Java and TypeScript begin from compilers that have warmed up; each is made once, while no caller waits for a slot")
 	set.Var(&f.artifacts, "artifact-cache", "maximum total size of compiled programs below --data-dir")
 	set.Var(&f.blobs, "blob-cache", "maximum total size of blobs below --data-dir")
 	set.Var(&f.packagesMax, "packages-cache",

@@ -14,12 +14,17 @@ type CompileTemplate struct {
 
 	// Trials are sources that must be compiled alike from the template and with the ordinary start.
 	Trials []string
+
+	// LackSays are texts that the compiler writes if it lacks stack or heap, which could have been enough with its
+	// other start: one of them has the stage executed again that way. Empty: it writes nothing of that kind.
+	LackSays []string
 }
 
 // yamlCompileTemplate is the YAML form of a CompileTemplate.
 type yamlCompileTemplate struct {
-	WarmUp []string `yaml:"warm_up"`
-	Trials []string `yaml:"trials"`
+	WarmUp   []string `yaml:"warm_up"`
+	Trials   []string `yaml:"trials"`
+	LackSays []string `yaml:"lack_says"`
 }
 
 // compileTemplateOf checks the template of a compile stage; nil is none.
@@ -28,13 +33,15 @@ func compileTemplateOf(y *yamlCompileTemplate, compile []string) (*CompileTempla
 		return nil, nil
 	}
 
-	t := &CompileTemplate{WarmUp: y.WarmUp, Trials: y.Trials}
+	t := &CompileTemplate{WarmUp: y.WarmUp, Trials: y.Trials, LackSays: y.LackSays}
 	switch {
 	case len(compile) == 0:
 		return nil, fieldErrorf("compile_template", "compile_template is for the compile stage, but compile is missing")
 	case len(t.WarmUp) == 0 || t.WarmUp[0] != compile[0]:
 		return nil, fieldErrorf("compile_template",
 			"compile_template: warm_up must be a command of the program that compile executes, %s", compile[0])
+	case slices.ContainsFunc(t.LackSays, func(s string) bool { return len(s) < 10 }):
+		return nil, fieldErrorf("compile_template", "compile_template: a text of lack_says needs at least 10 bytes")
 	case len(t.Trials) == 0 || slices.ContainsFunc(t.Trials, func(s string) bool { return strings.TrimSpace(s) == "" }):
 		return nil, fieldErrorf("compile_template",
 			"compile_template needs trials: sources that are compiled from the template and with the ordinary start")

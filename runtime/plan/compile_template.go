@@ -26,7 +26,7 @@ func (pl *Planner) compileTemplate(r api.Run, lang Language, image rootfs.Image,
 	}
 
 	s := lang.compileStage()
-	made := &Template{threads: true, Of: lang.Name + " " + lang.Version}
+	made := &Template{threads: true, Of: lang.Name + " " + lang.Version, LackSays: from.LackSays}
 	usual, err := EffectiveLimits(api.Limits{}, "", s.limits.Over(languages.CompileDefaults()), pl.compileCeiling())
 	if err != nil {
 		return nil, "", err

@@ -26,9 +26,18 @@ type Template struct {
 	Alike []*Run
 	Of    string // language and version, for what is said of a difference
 
+	LackSays []string // what a compiler writes that lacks stack or heap
+
 	stack   api.Size // that the run must have; zero: any up to maxStack
 	memory  api.Size // the same, if the command names it; zero: any
 	threads bool     // it makes threads and descriptors
+}
+
+// Lacks reports whether a compiler says in its output that it lacked stack or heap.
+func (t *Template) Lacks(outputs ...[]byte) bool {
+	return slices.ContainsFunc(outputs, func(out []byte) bool {
+		return slices.ContainsFunc(t.LackSays, func(s string) bool { return bytes.Contains(out, []byte(s)) })
+	})
 }
 
 // A TemplateDriver is a shared object that makes templates, with its digest: each run's key has it, and

@@ -16,8 +16,11 @@ func (p *Pool) Acquire(ctx context.Context, t Turn, want Want) (*Lease, error) {
 
 // AcquireOptional is Acquire for work that runs can do without, which a request has caused that holds no
 // slot meanwhile. It waits for a slot until a time. For memory it waits only as waitsForMemory says.
-func (p *Pool) AcquireOptional(ctx context.Context, want Want, until time.Duration) (*Lease, error) {
-	return p.acquire(ctx, &waiter{Turn: Turn{Kind: optional}, until: until}, want)
+//
+// If yield is not nil, nobody waits for the work: it gets a slot only while nobody else waits, and yield is called,
+// with a lock held, as soon as somebody has to wait. The work must end then.
+func (p *Pool) AcquireOptional(ctx context.Context, want Want, until time.Duration, yield func()) (*Lease, error) {
+	return p.acquire(ctx, &waiter{Turn: Turn{Kind: optional}, until: until, yield: yield}, want)
 }
 
 func (p *Pool) acquire(ctx context.Context, w *waiter, want Want) (l *Lease, err error) {
@@ -26,7 +29,9 @@ func (p *Pool) acquire(ctx context.Context, w *waiter, want Want) (l *Lease, err
 	var surplus *keeper
 	w.size = want.Memory
 	w.grant = func() (err error) {
-		l, surplus, err = p.admit(want)
+		if l, surplus, err = p.admit(want); err == nil {
+			l.slotState.yield = w.yield
+		}
 		return err
 	}
 	if err := p.await(ctx, w); err != nil {

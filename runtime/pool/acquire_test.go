@@ -27,7 +27,7 @@ func TestOptionalWorkWaitsAMoment(t *testing.T) {
 			begun := time.Now()
 			done := make(chan error)
 			go func() {
-				_, err := p.AcquireOptional(t.Context(), Want{Once: true, Memory: tt.memory}, linux.Monotonic()+30*time.Second)
+				_, err := p.AcquireOptional(t.Context(), Want{Once: true, Memory: tt.memory}, linux.Monotonic()+30*time.Second, nil)
 				done <- err
 			}()
 			err := <-done
@@ -38,5 +38,33 @@ func TestOptionalWorkWaitsAMoment(t *testing.T) {
 				t.Errorf("%s: it is in the line after its end", name)
 			}
 		})
+	}
+}
+
+// TPL-15. Work for which nobody waits ends as soon as a caller has to wait, and gets no slot while one waits.
+func TestWorkForNobodyYields(t *testing.T) {
+	yielded := 0
+	busy := &slotState{leased: true, yield: func() { yielded++ }}
+	p := &Pool{slots: []*slotState{busy, {leased: true}}, memory: 100}
+
+	p.askToYield(&waiter{yield: func() {}})
+	p.askToYield(&waiter{lack: lacksHeld})
+	if yielded != 0 {
+		t.Errorf("it ended %d times for callers that its end does not help", yielded)
+	}
+	if err := p.enter(&waiter{grant: func() error { return nil }}); err != nil || yielded != 1 {
+		t.Errorf("a caller waits: it ended %d times, %v", yielded, err)
+	}
+
+	p.slots[1].leased = false
+	p.line[0].grant = func() error { return api.Fail(api.CodeOverloaded, "no memory") }
+	work := &waiter{Turn: Turn{Kind: optional}, until: linux.Monotonic() + time.Hour, yield: func() {},
+		grant: func() error { return nil }}
+	if err := p.enter(work); err != nil || work.served {
+		t.Errorf("while a caller waits, it is served: %v, %v", work.served, err)
+	}
+	p.remove(p.line[0])
+	if p.dispatch(); !work.served {
+		t.Error("it is not served when nobody waits any more")
 	}
 }

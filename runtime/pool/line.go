@@ -59,6 +59,7 @@ type waiter struct {
 	size   api.Size      // of the memory for programs that grant reserves
 	grant  func() error  // takes all that it needs, or nothing; p.mu is held
 	until  time.Duration // of optional work
+	yield  func()        // of optional work for which nobody waits: ends it, for a caller that waits; nil: it need not end
 
 	since     time.Duration // when its wait began
 	passed    int           // callers behind it that got memory for programs while it lacked that
@@ -136,6 +137,7 @@ func (p *Pool) enter(w *waiter) error {
 	}
 
 	w.wake = make(chan struct{})
+	p.askToYield(w)
 	if err := p.expired(w); err != nil {
 		p.remove(w)
 		return err
@@ -177,6 +179,23 @@ func (w *waiter) lacks() string {
 		return "memory of the agent"
 	}
 	return "a slot"
+}
+
+// askToYield ends work for which nobody waits if a caller lacks a slot, or memory for its programs. p.mu is held.
+func (p *Pool) askToYield(w *waiter) {
+	if w.yield != nil || w.lack == lacksHeld || w.lack == lacksPlace {
+		return
+	}
+	for _, s := range p.slots {
+		if s.yield != nil {
+			s.yield()
+		}
+	}
+}
+
+// othersWait reports whether anybody waits but work for which nobody does. p.mu is held.
+func (p *Pool) othersWait() bool {
+	return slices.ContainsFunc(p.line, func(w *waiter) bool { return w.yield == nil })
 }
 
 func (p *Pool) remove(w *waiter) {
@@ -275,7 +294,7 @@ func (p *Pool) serveOne() bool {
 	slots, common, programs := !p.allSlotsLeased(), true, true
 	var passed []*waiter
 	for _, w := range p.order() {
-		if !slots && !w.noSlot || !programs && w.size > 0 {
+		if !slots && !w.noSlot || !programs && w.size > 0 || w.yield != nil && p.othersWait() {
 			continue
 		}
 

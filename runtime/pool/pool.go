@@ -53,6 +53,7 @@ type Pool struct {
 type slotState struct {
 	slot    *Slot
 	leased  bool
+	yield   func()        // ends the work that has the lease, for a caller that waits; nil: it need not end
 	last    time.Duration // when the last lease ended
 	keepers map[plan.CellKey]*keeper
 
@@ -252,7 +253,7 @@ func (p *Pool) Release(l *Lease) {
 	defer p.mu.Unlock()
 
 	now := linux.Monotonic()
-	l.slotState.leased = false
+	l.slotState.leased, l.slotState.yield = false, nil
 	l.slotState.last = now
 	p.reserved -= l.memory
 	p.leaseTime += (now - l.since - p.leaseTime) / 8

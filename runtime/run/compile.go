@@ -107,37 +107,66 @@ func (r *Runner) compileOrGet(ctx context.Context, p *plan.Run, k *retention, be
 }
 
 // executeCompiler executes a compile stage from its template if that is ready. If it is not, the stage has the ordinary start:
-// no caller waits longer than for the compiler alone. A stage that has met a limit that way is executed again, from the
-// template, for which it waits: otherwise the verdict would depend on whether it was ready.
+// no caller waits longer than for the compiler alone.
+//
+// The two starts take different time, stack and heap. So a stage that lacked one of them is executed once more, in the
+// other way; from the template, it waits for that. Whichever came first, the result is that of the template unless this
+// one lacked stack or heap, and that of the ordinary start then: it does not depend on whether the template was ready.
 func (r *Runner) executeCompiler(ctx context.Context, p *plan.Run, begun time.Duration, turn pool.Turn) (api.Result, error) {
 	from := r.ready(p)
 	defer func() { from.release() }()
 
-	res, err := r.execute(ctx, p, from, Streams{}, begun, turn)
-	if from.snapshot != nil || p.Template == nil || err != nil || !metLimit(res.Verdict) {
-		if from.snapshot == nil && err == nil {
-			from.describe(&res)
+	first, err := r.execute(ctx, p, from, Streams{}, begun, turn)
+	if from.snapshot == nil {
+		from.describe(&first)
+	}
+	lacked := lackOf(p, first)
+	switch {
+	case p.Template == nil, err != nil, lacked == nothing:
+		return first, err
+
+	case first.Host.Template: // the ordinary start takes more time, and may need less heap
+		if lacked == duration {
+			return first, nil
 		}
-		return res, err
+		return r.execute(ctx, p, start{cold: "the compiler lacked stack or heap from its template"}, Streams{}, begun,
+			nextStage)
 	}
 
-	if from, err = r.start(ctx, p); err != nil {
-		return res, err
+	from.release()
+	if from, err = r.start(ctx, p); err != nil || from.snapshot == nil {
+		return first, err
 	}
-	if from.snapshot == nil {
-		from.describe(&res)
-		return res, nil
+	second, err := r.execute(ctx, p, from, Streams{}, begun, nextStage)
+	if err == nil && second.Host.Template && lackOf(p, second) == room {
+		return first, nil
 	}
-	return r.execute(ctx, p, from, Streams{}, begun, nextStage)
+	return second, err
 }
 
-// metLimit reports whether a limit ended a compile stage, or the compiler itself when it lacked memory.
-func metLimit(v api.Verdict) bool {
-	switch v {
-	case api.OK, api.Nonzero, api.Canceled, api.Denied:
-		return false
+// A lack is what ended a compile stage, and could have been enough with another start.
+type lack int
+
+const (
+	nothing lack = iota
+	duration
+	room // stack, heap or another limit
+)
+
+// lackOf says what a compile stage lacked. A compiler that lacks stack or heap may tell it like an error of the source:
+// the manifest has the words. A source that contains them costs its own caller a second stage.
+func lackOf(p *plan.Run, res api.Result) lack {
+	switch res.Verdict {
+	case api.OK, api.Canceled, api.Denied, api.OutputLimit:
+		return nothing
+	case api.CPULimit, api.WallLimit:
+		return duration
+	case api.Nonzero:
+		if p.Template == nil || !p.Template.Lacks(res.Stdout, res.Stderr) {
+			return nothing
+		}
 	}
-	return true
+	return room
 }
 
 // missingArtifacts lists the artifacts of which a compile stage left nothing: neither returned nor skipped,

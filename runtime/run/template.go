@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -83,7 +82,7 @@ func (r *Runner) makeTemplate(ctx context.Context, t *plan.Template, m *template
 		}
 	}()
 
-	res, err := r.runStage(ctx, t.Make, m.Until, nil, func(box *os.File) (err error) {
+	res, err := r.runStage(ctx, t.Make, m, nil, func(box *os.File) (err error) {
 		made, err = takeTemplate(box, m.Reserve)
 		return err
 	})
@@ -110,7 +109,7 @@ func (r *Runner) tryTemplate(ctx context.Context, t *plan.Template, m *template.
 		return nil
 	}
 
-	res, err := r.runStage(ctx, t.Trial, m.Until, from, nil)
+	res, err := r.runStage(ctx, t.Trial, m, from, nil)
 	if err == nil && (res.Verdict != api.OK || string(res.Stdout) != plan.TrialOutput) {
 		err = stageError("beginning from it", res)
 	}
@@ -120,7 +119,7 @@ func (r *Runner) tryTemplate(ctx context.Context, t *plan.Template, m *template.
 // compareTrial compiles one source of a trial with the ordinary start and from a template. An image whose compiler makes
 // anything else from a template is refused, by name.
 func (r *Runner) compareTrial(ctx context.Context, p *plan.Run, of string, m *template.Making, from *os.File) error {
-	cold, err := r.runStage(ctx, p, m.Until, nil, nil)
+	cold, err := r.runStage(ctx, p, m, nil, nil)
 	if err != nil {
 		return err
 	}
@@ -142,7 +141,7 @@ func (r *Runner) runTrial(ctx context.Context, p *plan.Run, m *template.Making, 
 		return api.Result{}, err
 	}
 	defer own.Close()
-	return r.runStage(ctx, p, m.Until, own, nil)
+	return r.runStage(ctx, p, m, own, nil)
 }
 
 // difference says what of two results of one compile stage differs; empty: nothing does.
@@ -180,16 +179,16 @@ func (r *Runner) doubt(p *plan.Run, n *template.Snapshot, why string) {
 	})
 }
 
-// runStage runs a stage of making a template, for which it waits until a time. If it ends well, take gets
-// its /box.
-func (r *Runner) runStage(ctx context.Context, p *plan.Run, until time.Duration, from *os.File,
+// runStage runs a stage of making a template, for which it waits until a time, and which ends for a caller that waits
+// if no run waits for the template. If it ends well, take gets its /box.
+func (r *Runner) runStage(ctx context.Context, p *plan.Run, m *template.Making, from *os.File,
 	take func(box *os.File) error) (api.Result, error) {
 	want, err := r.want(p)
 	if err != nil {
 		return api.Result{}, err
 	}
 
-	l, err := r.Pool.AcquireOptional(ctx, want, until)
+	l, err := r.Pool.AcquireOptional(ctx, want, m.Until, m.Yield())
 	if err != nil {
 		return api.Result{}, err
 	}

@@ -31,11 +31,15 @@ func (s *Store) Doubt(key string, n *Snapshot, settings, why string, try func(ct
 
 	n.tried = now
 	n.users++
-	m := &Making{Until: now + s.cfg.Wait, store: s, key: key, waiting: 1, ahead: n.making.ahead}
+	m := s.newMaking(key, n.making.ahead)
+	if !m.ahead {
+		m.waiting = 1
+	}
 	s.makings.Go(func() {
 		defer n.Release()
+		defer m.stop()
 		_, err := s.inTurn(m, func(ctx context.Context, m *Making) (*os.File, error) { return nil, try(ctx, m) })
-		if err != nil && !lacking(err) && s.ctx.Err() == nil {
+		if err != nil && !lacking(err) && m.ctx.Err() == nil {
 			s.reject(key, n, why)
 		}
 	})

@@ -20,7 +20,10 @@ type Making struct {
 	ended    chan struct{} // closed when it has ended
 	waiting  int           // guarded by store.mu; how many runs wait for it, or have not taken what was made
 	ahead    bool          // it is for runs to come: none needs to wait for it
-	reserved api.Size      // guarded by store.mu; counted in store.size
+	ctx      context.Context
+	stop     context.CancelFunc
+	yielded  bool     // guarded by store.mu; it was stopped for a caller that waited for a slot or memory
+	reserved api.Size // guarded by store.mu; counted in store.size
 }
 
 // A Build makes a snapshot, and stops if ctx ends. It reserves the size before it uses the memory.
@@ -34,13 +37,36 @@ var (
 
 // begin makes a snapshot in the background. The store's end stops it. The caller holds mu.
 func (s *Store) begin(key string, build Build, ahead bool) *Making {
-	m := &Making{Until: linux.Monotonic() + s.cfg.Wait, store: s, key: key, ended: make(chan struct{}), ahead: ahead}
+	m := s.newMaking(key, ahead)
 	s.makings.Go(func() {
 		defer close(m.ended)
+		defer m.stop()
 		f, err := s.inTurn(m, build)
 		s.end(m, f, err)
 	})
 	return m
+}
+
+func (s *Store) newMaking(key string, ahead bool) *Making {
+	m := &Making{Until: linux.Monotonic() + s.cfg.Wait, store: s, key: key, ended: make(chan struct{}), ahead: ahead}
+	m.ctx, m.stop = context.WithCancel(s.ctx)
+	return m
+}
+
+// Yield is what ends the making if a caller has to wait for a slot or memory, for as long as no run waits for the
+// snapshot; nil: runs wait from the begin. A run that comes to wait after that has the snapshot made again.
+func (m *Making) Yield() func() {
+	if !m.ahead {
+		return nil
+	}
+	return func() {
+		m.store.mu.Lock()
+		defer m.store.mu.Unlock()
+		if m.waiting == 0 {
+			m.yielded = true
+			m.stop()
+		}
+	}
 }
 
 // inTurn calls build when no other snapshot is being made. So makings take one slot at most, and hold
@@ -57,8 +83,8 @@ func (s *Store) inTurn(m *Making, build Build) (*os.File, error) {
 
 	select {
 	case turn <- struct{}{}:
-	case <-s.ctx.Done():
-		return nil, s.ctx.Err()
+	case <-m.ctx.Done():
+		return nil, m.ctx.Err()
 	case <-late.C:
 		return nil, errNoTurn
 	}
@@ -67,7 +93,7 @@ func (s *Store) inTurn(m *Making, build Build) (*os.File, error) {
 	if !s.wanted(m) {
 		return nil, errUnwanted
 	}
-	return build(s.ctx, m)
+	return build(m.ctx, m)
 }
 
 // wanted reports whether runs wait for a snapshot, or use one that is to be replaced.
@@ -114,9 +140,14 @@ func (s *Store) end(m *Making, f *os.File, err error) {
 
 	s.size -= m.reserved
 	e := s.entries[m.key]
-	e.making = nil
+	e.making, e.yielded = nil, m.yielded
 
 	switch {
+	case m.yielded: // also if it came to an end: its stages may have been stopped alike
+		if err == nil {
+			_ = f.Close() // a memory file: there is nothing to write back
+		}
+		e.why, e.retryAt = notIdle, linux.Monotonic()+yieldPause
 	case errors.Is(err, errUnwanted):
 	case err != nil:
 		e.fail("no template could be made: "+err.Error(), !lacking(err))
@@ -156,6 +187,9 @@ func pause(failedBefore int) time.Duration {
 }
 
 const retryAfter = time.Minute
+
+// yieldPause is how long after a making that was stopped for a caller no other begins, unless a run waits for it.
+const yieldPause = 2 * time.Second
 
 // room makes room for a snapshot: those that no run uses or waits for go, the one that is asked for least first, if
 // this one is asked for as much. So a caller of many different ones pushes out none that others use (TPL-14). It

@@ -140,3 +140,41 @@ func TestReadyWaitsForNothing(t *testing.T) {
 		t.Errorf("one that fails: %v", err)
 	}
 }
+
+// TPL-15. A making for which no run waits is stopped for a caller; a run that comes to wait for it then has it made
+// again, at once, and no caller stops that.
+func TestAMakingYieldsUnlessARunWaits(t *testing.T) {
+	s := newStore(t, Config{Max: api.MiB, Wait: time.Minute, Life: time.Hour, Runs: 10})
+	makings := make(chan *Making, 2)
+	blocked, _ := building(t, 1)
+	build := func(ctx context.Context, m *Making) (*os.File, error) {
+		makings <- m
+		if m.Yield() != nil {
+			<-ctx.Done()
+		}
+		return blocked(context.Background(), m) // what was stopped is not used, whatever it is
+	}
+
+	var cold *ColdError
+	if _, err := s.Ready("a", build); !errors.As(err, &cold) || cold.Why != notReady {
+		t.Fatalf("no template yet: %v", err)
+	}
+	first := <-makings
+	first.Yield()()
+	<-first.ended
+	if st := s.Stats(); st.Kept != 0 || st.Failed != 0 || st.Size != 0 || st.Why != notIdle {
+		t.Errorf("after it was stopped: %+v", st)
+	}
+	if _, err := s.Ready("a", build); !errors.As(err, &cold) || cold.Why != notIdle {
+		t.Errorf("directly after that: %v", err)
+	}
+
+	n, err := s.Get(t.Context(), "a", build)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Release()
+	if second := <-makings; second.Yield() != nil {
+		t.Error("a making for which a run waits can be stopped for others")
+	}
+}

@@ -46,6 +46,7 @@ type entry struct {
 	why     string        // why the last making failed; empty: it did not
 	failed  int           // how many makings failed since the last snapshot that wore out
 	retryAt time.Duration // on the monotonic clock; when to try again after a failure
+	yielded bool          // the last making was stopped for a caller
 	used    time.Duration // on the monotonic clock; when a run last asked for it
 	asked   float64       // at that time: how many runs asked for it, each counted half after every demandHalves
 }
@@ -135,6 +136,9 @@ func (s *Store) Ready(key string, build Build) (*Snapshot, error) {
 // notReady is why a run does not begin from a snapshot for which it does not wait.
 const notReady = "the template is being made"
 
+// notIdle is why there is none if its making was stopped for a caller.
+const notIdle = "the template is made while no caller waits for a slot or memory"
+
 // take returns the snapshot of a key and counts a user of it, or the making to wait for, or why there
 // is neither. It begins a making if the snapshot is missing, or has served long enough.
 //
@@ -167,7 +171,7 @@ func (s *Store) take(key string, build Build, after *Making, ahead bool) (*Snaps
 
 	n := e.now
 	worn := n != nil && (n.runs >= s.cfg.Runs || now-n.born >= s.cfg.Life)
-	if (n == nil || worn) && e.making == nil && now >= e.retryAt && s.ctx.Err() == nil {
+	if (n == nil || worn) && e.making == nil && (now >= e.retryAt || e.yielded && !ahead) && s.ctx.Err() == nil {
 		e.making = s.begin(key, build, ahead)
 	}
 

@@ -245,13 +245,15 @@ func (o *Request) releaseAfterLimit(slot *queue.Slot, asked time.Duration) (stop
 // lendAfter is how long a run with tests has its slot exclusively.
 const lendAfter = 5 * time.Second
 
-// maxSlotTimeOf is the longest time for which a run without tests may keep its slot.
+// maxSlotTimeOf is the longest time for which a run without tests may keep its slot. A compile stage may be executed
+// twice, and wait for a template in between.
 func maxSlotTimeOf(r api.Run) time.Duration {
 	if len(r.Tests) > 0 {
 		return 0
 	}
 	unsaid := api.DefaultCeiling().Wall
-	return time.Duration(cmp.Or(r.Limits.Wall, unsaid)) + time.Duration(cmp.Or(r.CompileLimits.Wall, unsaid))
+	return time.Duration(cmp.Or(r.Limits.Wall, unsaid)) + 2*time.Duration(cmp.Or(r.CompileLimits.Wall, unsaid)) +
+		api.TemplateWait
 }
 
 // executeRequest has the agent execute the request. It creates events if a client may read them.
