@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
@@ -27,12 +28,21 @@ static void on_first_thread(int sig)
 	syscall(SYS_futex, &begun, FUTEX_WAKE_PRIVATE, 1);
 }
 
+// go_on_as_before has the kernel note again what exec has it forget, before another thread goes on: .NET ends if a barrier
+// that it has registered is refused. A runtime that has not registered it loses nothing.
+static int go_on_as_before(void)
+{
+	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+	return 0;
+}
+
 // at_mark writes the snapshot, and returns in each process that executes it. A thread other than the first
 // is a part of the snapshot while it waits here, as it would be anywhere.
 static void at_mark(void)
 {
 	start_executable();
 	script.threads = 1;
+	script.check = go_on_as_before;
 	if (syscall(SYS_gettid) == getpid()) {
 		script_write();
 		return;

@@ -1,16 +1,17 @@
 // What the kernel says of descriptors is in /proc/self/fd and /proc/self/fdinfo
 // (Documentation/filesystems/proc.rst, 3.8).
+#include <asm/stat.h>
 #include <linux/eventpoll.h>
 #include <linux/fcntl.h>
 #include "descriptors.h"
 #include "snapshot.h"
 
-enum { MOST = 64, MOST_WATCHED = 16, MOST_HELD = 256, MOST_PATH = 256 };
+enum { MOST = 512, MOST_WATCHED = 16, MOST_HELD = 256, MOST_PATH = 256 };
 
 struct descriptor {
-	enum { NONE, EVENTFD, EPOLL, PIPE_READ, PIPE_WRITE, IMAGE_FILE } kind;
+	enum { NONE, EVENTFD, EPOLL, PIPE_READ, PIPE_WRITE, IMAGE_FILE, STANDARD } kind;
 	u32 flags;      // as open(2) has them
-	u64 count;      // of an eventfd; the position in a file
+	u64 count;      // of an eventfd; the position in a file; the number of STANDARD
 	char path[MOST_PATH]; // of IMAGE_FILE
 	u64 pipe;       // its inode
 	char held[MOST_HELD]; // what is in the pipe; of PIPE_READ
@@ -31,8 +32,8 @@ static char *append(char *to, const char *text)
 
 static void path_of(char *to, const char *directory, int fd)
 {
-	char digits[3] = {(char)('0' + fd / 10), (char)('0' + fd % 10), 0};
-	append(append(to, directory), fd < 10 ? digits + 1 : digits);
+	char digits[4] = {(char)('0' + fd / 100), (char)('0' + fd / 10 % 10), (char)('0' + fd % 10), 0};
+	append(append(to, directory), fd < 10 ? digits + 2 : fd < 100 ? digits + 1 : digits);
 }
 
 // after returns what follows word in text; null: it is not there.
@@ -46,6 +47,13 @@ static const char *after(const char *text, const char *word)
 			return a;
 	}
 	return 0;
+}
+
+static int equal(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	return *a == *b;
 }
 
 // number reads a number after spaces.
@@ -90,11 +98,37 @@ static const char *note_pipe(int fd, struct descriptor *d, const char *inode)
 	return n == (long)sizeof d->held ? "a pipe of the interpreter holds too much" : 0;
 }
 
+// is_device reports whether a file is a device without a state, which each run has.
+static int is_device(const char *link)
+{
+	const char *name = after(link, "/dev/");
+	if (name != link + 5)
+		return 0;
+	return equal(name, "null") || equal(name, "random") || equal(name, "urandom");
+}
+
+// note_standard notes a duplicate of a standard descriptor, which is then one of the run's. It reports whether it is one.
+static int note_standard(struct descriptor *d, int fd)
+{
+	struct stat of, other;
+	if (SYS(fstat, fd, &of))
+		return 0;
+	for (int std = 0; std < 3; std++) {
+		if (SYS(fstat, std, &other) || other.st_dev != of.st_dev || other.st_ino != of.st_ino ||
+		    (((u64)SYS(fcntl, std, F_GETFL) ^ d->flags) & O_ACCMODE))
+			continue;
+		d->kind = STANDARD;
+		d->count = (u64)std;
+		return 1;
+	}
+	return 0;
+}
+
 // note_file notes a file that is read. It must be one of the image: what is below /usr cannot change.
 static const char *note_file(struct descriptor *d, const char *link, const char *info)
 {
 	const char *position = after(info, "pos:");
-	if ((d->flags & O_ACCMODE) != O_RDONLY || after(link, "/usr/") != link + 5 || !position)
+	if (!position || (!is_device(link) && ((d->flags & O_ACCMODE) != O_RDONLY || after(link, "/usr/") != link + 5)))
 		return "the interpreter has open files";
 	d->kind = IMAGE_FILE;
 	d->count = number(position, 10);
@@ -146,6 +180,8 @@ const char *descriptors_note(void)
 		link[n] = info[size] = 0;
 		const char *flags = after(info, "flags:"), *count = after(info, "eventfd-count:"), *pipe = after(link, "pipe:["), *missing = 0;
 		d->flags = (u32)number(flags, 8);
+		if (note_standard(d, fd))
+			continue;
 		if (pipe)
 			missing = note_pipe(fd, d, pipe);
 		else if (after(link, "[eventpoll]")) {
@@ -230,6 +266,8 @@ static int make(int at)
 		return make_pipe(at, d);
 	case IMAGE_FILE:
 		return make_file(at, d);
+	case STANDARD:
+		return place(SYS(fcntl, d->count, F_DUPFD_CLOEXEC, RESTORE_FD + 1), at, d->flags);
 	default:
 		return 0;
 	}
