@@ -207,7 +207,6 @@ func hostileCompiles(t *testing.T, b harness.Bench, l string) {
 			".editorconfig":              "root = true\n[*.cs]\ndotnet_diagnostic.CS0168.severity = error\n",
 			".globalconfig":              "is_global = true\ndotnet_diagnostic.CS0168.severity = error\n",
 			"Directory.Build.props":      "<Project><PropertyGroup><NoWarn>CS0168</NoWarn></PropertyGroup></Project>\n",
-			"main.runtimeconfig.json":    `{"runtimeOptions":{}}`,
 			"Microsoft.CodeAnalysis.dll": "no assembly\n",
 			"Microsoft.CodeAnalysis.CSharp.resources.dll": "no assembly\n",
 			"node_modules/@types/x/x.d.ts":                "declare const stolen: number;\n",
